@@ -18,7 +18,8 @@ extern const struct argp cli_format_argp;
 bool cli_format_is_for_people(emp_sheet_format format);
 
 /** Prints one JSON object to standard output and releases it: as it is, or as lines of a key
- * and a value. Keys of objects within it are joined by dots, places in lists likewise.
+ * and a value. Keys of objects within it are joined by dots, places in lists likewise. The
+ * ending of a key states the unit in which people read the number: step_time_s, peak_bytes.
  * \retval EMP_ENOMEM  Also if \a object is NULL.
  * \retval EMP_EIO     Standard output has failed. */
 emp_status cli_print_object(json_t *object, emp_sheet_format format, emp_error *err);

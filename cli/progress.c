@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/io/terminal.h"
+#include "base/text/units.h"
 
 enum { WIDTH = 28 };
 
@@ -20,14 +21,13 @@ void cli_bar_init(cli_bar *bar, const char *text)
 
 static void format_left(double remaining_s, char *text, size_t size)
 {
-    if (!isfinite(remaining_s))
+    char left[EMP_UNITS_TEXT_BYTES];
+
+    if (isfinite(remaining_s))
+        snprintf(text, size, "%s left",
+                 emp_units_format_duration(remaining_s, left, sizeof left));
+    else
         snprintf(text, size, "...");
-    else if (remaining_s >= 60) {
-        snprintf(text, size, "%d min %02d s left", (int)(remaining_s / 60),
-                 (int)fmod(remaining_s, 60));
-    } else {
-        snprintf(text, size, "%.0f s left", remaining_s);
-    }
 }
 
 void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining_s,

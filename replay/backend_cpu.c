@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/text/units.h"
 #include "replay/backend.h"
 #include "replay/cpu/cores.h"
 #include "replay/execute.h"
@@ -224,7 +225,7 @@ static void cpu_describe(const void *state, int32_t device, char *text, size_t s
     const struct cpu *cpu = (const struct cpu *)state;
     int32_t           count = cpu->cores.count[device];
 
-    int used = snprintf(text, size, "core%s", count == 1 ? "" : "s");
+    int used = snprintf(text, size, "core%s", emp_units_plural(count));
     for (int32_t i = 0; i < count && i < SHOWN_CORES && (size_t)used < size; i++)
         used += snprintf(text + used, size - (size_t)used, "%s%d", i == 0 ? " " : ",",
                          cpu->cores.core[device][i]);

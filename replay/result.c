@@ -8,9 +8,10 @@
 
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
+#include "base/text/units.h"
 #include "replay/plan/text_lines.h"
 
-enum { MAX_COUNT = 100 * 1000 * 1000, MAX_STEPS = 1000 * 1000, MIB = 1 << 20 };
+enum { MAX_COUNT = 100 * 1000 * 1000, MAX_STEPS = 1000 * 1000 };
 
 static const char    format_name[] = "emplace-replay-result-1";
 static const int64_t MAX_BYTES = INT64_C(1) << 50;
@@ -197,43 +198,66 @@ emp_status emp_replay_result_load(emp_replay_result *result, const char *path,
 
 static void print_memory(FILE *stream, const emp_replay_result *r)
 {
+    const emp_replay_device_result *d = &r->device[r->oom_device];
+    char asked[EMP_UNITS_TEXT_BYTES], there[EMP_UNITS_TEXT_BYTES],
+        used[EMP_UNITS_TEXT_BYTES];
+
     fprintf(stream,
-            "memory       does not fit: %s asks for %.1f MiB on %s, which has %.1f MiB, "
-            "%.1f MiB in use\n",
-            r->oom_op, (double)r->oom_bytes / MIB, r->device[r->oom_device].name,
-            (double)r->device[r->oom_device].memory_bytes / MIB,
-            (double)r->oom_in_use / MIB);
+            "memory       does not fit: %s asks for %s on %s, which has %s, %s in use\n",
+            r->oom_op, emp_units_format_bytes(r->oom_bytes, asked, sizeof asked), d->name,
+            emp_units_format_bytes(d->memory_bytes, there, sizeof there),
+            emp_units_format_bytes(r->oom_in_use, used, sizeof used));
+}
+
+static void print_times(FILE *stream, const emp_replay_result *r, bool is_timed)
+{
+    char median[EMP_UNITS_TEXT_BYTES], low[EMP_UNITS_TEXT_BYTES],
+        high[EMP_UNITS_TEXT_BYTES];
+
+    if (is_timed)
+        fprintf(stream, "measured     %s (quartiles %s to %s) over %d step%s after %d\n",
+                emp_units_format_seconds(r->median_s, median, sizeof median),
+                emp_units_format_seconds(r->low_s, low, sizeof low),
+                emp_units_format_seconds(r->high_s, high, sizeof high), r->step_count,
+                emp_units_plural(r->step_count), r->warmup);
+    if (!r->is_feasible) print_memory(stream, r);
+    if (r->origin.predicted_s < 0) return;
+    fprintf(stream, "predicted    %s",
+            emp_units_format_seconds(r->origin.predicted_s, median, sizeof median));
+    if (is_timed)
+        fprintf(stream, " (%s)",
+                emp_units_format_change(r->origin.predicted_s / r->median_s - 1, low,
+                                        sizeof low));
+    fputc('\n', stream);
+}
+
+static void print_device(FILE *stream, const emp_replay_result *r, int32_t d)
+{
+    const emp_replay_device_result *v = &r->device[d];
+    char                            text[EMP_UNITS_TEXT_BYTES];
+
+    fprintf(stream, "%-12s", v->name);
+    if (r->is_feasible && r->median_s > 0)
+        fprintf(stream, " busy %7s,",
+                emp_units_format_percent(v->busy_s / r->median_s, text, sizeof text));
+    fprintf(stream, " peak memory %s, on %s\n",
+            emp_units_format_bytes(v->peak_bytes, text, sizeof text), v->runs_on);
 }
 
 void emp_replay_result_print(FILE *stream, const emp_replay_result *r)
 {
-    if (r->is_feasible && r->step_count > 0)
-        fprintf(stream,
-                "measured     %.3f ms (quartiles %.3f to %.3f) over %d step%s after %d\n",
-                1e3 * r->median_s, 1e3 * r->low_s, 1e3 * r->high_s, r->step_count,
-                r->step_count == 1 ? "" : "s", r->warmup);
-    if (!r->is_feasible) print_memory(stream, r);
-    if (r->origin.predicted_s >= 0) {
-        fprintf(stream, "predicted    %.3f ms", 1e3 * r->origin.predicted_s);
-        if (r->is_feasible && r->step_count > 0)
-            fprintf(stream, " (%+.1f %%)",
-                    100 * (r->origin.predicted_s / r->median_s - 1));
-        fputc('\n', stream);
-    }
-    for (int32_t d = 0; d < r->device_count; d++) {
-        const emp_replay_device_result *v = &r->device[d];
-        fprintf(stream, "%-12s", v->name);
-        if (r->is_feasible && r->median_s > 0)
-            fprintf(stream, " busy %5.1f %%,", 100 * v->busy_s / r->median_s);
-        fprintf(stream, " peak memory %.1f MiB, on %s\n", (double)v->peak_bytes / MIB,
-                v->runs_on);
-    }
-    fprintf(stream, "traffic      %.1f MiB in %" PRId64 " transfers\n",
-            (double)r->traffic_bytes / MIB, r->transfer_count);
+    char text[EMP_UNITS_TEXT_BYTES];
+
+    print_times(stream, r, r->is_feasible && r->step_count > 0);
+    for (int32_t d = 0; d < r->device_count; d++) print_device(stream, r, d);
+    fprintf(stream, "traffic      %s in %" PRId64 " transfer%s\n",
+            emp_units_format_bytes(r->traffic_bytes, text, sizeof text),
+            r->transfer_count, emp_units_plural(r->transfer_count));
     if (r->is_checked)
         fprintf(stream,
-                "checked      %" PRId64
-                " reads found what was written; %d products and convolutions are right "
-                "within %.1e\n",
-                r->checked_reads, r->verified_ops, r->verified_error);
+                "checked      %" PRId64 " read%s found what was written; %d product%s "
+                "and convolutions are right within %s\n",
+                r->checked_reads, emp_units_plural(r->checked_reads), r->verified_ops,
+                emp_units_plural(r->verified_ops),
+                emp_units_format_number(r->verified_error, 2, text, sizeof text));
 }

@@ -136,36 +136,146 @@ bool emp_units_parse_duration(const char *text, double *seconds)
     return scale > 0.0 && isfinite(*seconds);
 }
 
+/* ---- what people read ---------------------------------------------------------------- */
+
+enum { MOST_PLACES = 9, DECIMAL_DIGITS = 3, BYTE_DIGITS = 4, BYTE_PLACES = 2 };
+
+/* The power of ten of a value's first digit, once it is rounded to so many digits. */
+static int exponent_of(double value, int digits)
+{
+    char text[40];
+
+    snprintf(text, sizeof text, "%.*e", digits - 1, value);
+    return atoi(strchr(text, 'e') + 1);
+}
+
+static void drop_last_zeros(char *text)
+{
+    char *end = text + strlen(text);
+
+    if (strchr(text, '.') == NULL) return;
+    while (end[-1] == '0') *--end = '\0';
+    if (end[-1] == '.') end[-1] = '\0';
+}
+
+static void write_number(double value, int digits, int most_places, char *buffer,
+                         size_t size)
+{
+    if (fabs(value) < 0.5 * pow(10.0, -most_places)) value = 0.0; /* no "-0" */
+    int places = digits - 1 - exponent_of(value, digits);
+
+    places = places < 0 ? 0 : places > most_places ? most_places : places;
+    snprintf(buffer, size, "%.*f", places, value);
+    drop_last_zeros(buffer);
+}
+
+const char *emp_units_format_number(double value, int digits, char *buffer, size_t size)
+{
+    if (!isfinite(value))
+        snprintf(buffer, size, "-");
+    else
+        write_number(value, digits, MOST_PLACES, buffer, size);
+    return buffer;
+}
+
+static double round_to(double value, int digits)
+{
+    char text[40];
+
+    snprintf(text, sizeof text, "%.*e", digits - 1, value);
+    return emp_number_parse(text, NULL);
+}
+
+/* Units of which each is \a base times the one before. */
+struct ladder {
+    const char *const *prefix;
+    int                count;
+    double             base;
+    int                digits, places; /* shown: all in all, and decimal ones at most */
+};
+
+static const char *format_on(const struct ladder *l, double value, const char *unit,
+                             char *buffer, size_t size)
+{
+    int step = 0;
+
+    if (!isfinite(value)) {
+        snprintf(buffer, size, "-");
+        return buffer;
+    }
+    while (step + 1 < l->count && fabs(round_to(value, l->digits)) >= l->base)
+        value /= l->base, step++;
+    write_number(value, l->digits, l->places, buffer, size);
+    size_t used = strlen(buffer);
+    snprintf(buffer + used, size - used, " %s%s", l->prefix[step], unit);
+    return buffer;
+}
+
 const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size)
 {
-    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double                   value = (double)bytes;
-    int                      step = 0;
+    static const char *const   prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    static const struct ladder binary = {prefixes, 7, 1024.0, BYTE_DIGITS, BYTE_PLACES};
 
-    while (fabs(value) >= 1024.0 && step < 4) value /= 1024.0, step++;
-    snprintf(buffer, size, step == 0 ? "%.0f %s" : "%.2f %s", value, names[step]);
-    return buffer;
+    return format_on(&binary, (double)bytes, "B", buffer, size);
 }
 
 const char *emp_units_format_seconds(double seconds, char *buffer, size_t size)
 {
-    if (seconds == 0.0)
-        snprintf(buffer, size, "0 s");
-    else if (seconds >= 1.0)
-        snprintf(buffer, size, "%.3g s", seconds);
-    else if (seconds >= 1e-3)
-        snprintf(buffer, size, "%.3g ms", seconds * 1e3);
-    else
-        snprintf(buffer, size, "%.3g us", seconds * 1e6);
+    static const char *const   prefixes[] = {"n", "u", "m", ""};
+    static const struct ladder decimal = {prefixes, 4, 1000.0, DECIMAL_DIGITS,
+                                          DECIMAL_DIGITS};
+
+    if (seconds != 0.0) return format_on(&decimal, seconds * 1e9, "s", buffer, size);
+    snprintf(buffer, size, "0 s");
     return buffer;
 }
 
 const char *emp_units_format_si(double value, const char *unit, char *buffer, size_t size)
 {
-    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-    int                      step = 0;
+    static const char *const   prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+    static const struct ladder decimal = {prefixes, 7, 1000.0, DECIMAL_DIGITS,
+                                          DECIMAL_DIGITS};
 
-    while (fabs(value) >= 999.5 && step < 6) value /= 1000.0, step++;
-    snprintf(buffer, size, "%.3g %s%s", value, prefixes[step], unit);
+    return format_on(&decimal, value, unit, buffer, size);
+}
+
+const char *emp_units_format_duration(double seconds, char *buffer, size_t size)
+{
+    static const struct {
+        const char *large, *small;
+        int64_t     large_s, small_s;
+    } units[] = {{"d", "h", 86400, 3600}, {"h", "min", 3600, 60}, {"min", "s", 60, 1}};
+
+    if (!(fabs(seconds) < 0x1p53)) {
+        snprintf(buffer, size, "-");
+        return buffer;
+    }
+    int64_t whole_s = llround(seconds);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        int64_t large_s = units[i].large_s;
+        if (whole_s < large_s) continue;
+        snprintf(buffer, size, "%lld %s %02lld %s", (long long)(whole_s / large_s),
+                 units[i].large, (long long)(whole_s % large_s / units[i].small_s),
+                 units[i].small);
+        return buffer;
+    }
+    snprintf(buffer, size, "%lld s", (long long)whole_s);
     return buffer;
 }
+
+/* In percent, and no "-0.0". */
+static double percent_of(double frac) { return fabs(frac) < 0.0005 ? 0.0 : 100.0 * frac; }
+
+const char *emp_units_format_percent(double frac, char *buffer, size_t size)
+{
+    snprintf(buffer, size, isfinite(frac) ? "%.1f %%" : "-", percent_of(frac));
+    return buffer;
+}
+
+const char *emp_units_format_change(double frac, char *buffer, size_t size)
+{
+    snprintf(buffer, size, isfinite(frac) ? "%+.1f %%" : "-", percent_of(frac));
+    return buffer;
+}
+
+const char *emp_units_plural(int64_t count) { return count == 1 ? "" : "s"; }

@@ -33,12 +33,36 @@ bool emp_units_parse_count(const char *text, int64_t *value);
  * \return false if it is none. */
 bool emp_units_parse_duration(const char *text, double *seconds);
 
-/** Writes e.g. "10.6 GiB" (binary prefixes) into \a buffer and returns it. */
+/* ---- what people read ----------------------------------------------------------------
+ *
+ * Every text that people read prints its numbers by these functions. They round to the digits
+ * that are stated below, leave out zeros at the end, and never write an exponent. The prefix is
+ * chosen after rounding: 999.6 ms is "1 s". A number that is not finite is "-".
+ *
+ * Sizes of memory and of tensors have binary prefixes: KiB, MiB, GiB. Rates and amounts of work
+ * have decimal ones, as data sheets have them: GB/s, TFLOP/s. CSV and JSON have plain SI units
+ * without a prefix: bytes, seconds, FLOP.
+ *
+ * Each writes into \a buffer, EMP_UNITS_TEXT_BYTES are enough, and returns it. */
+
+enum { EMP_UNITS_TEXT_BYTES = 32 };
+
+/** "10.49 GiB", "128 MiB", "96 B": four digits, two of them decimal places at most. */
 const char *emp_units_format_bytes(int64_t bytes, char *buffer, size_t size);
-/** Writes e.g. "1.57 s", "149 ms", "12.3 us" into \a buffer and returns it. */
+/** "1.57 s", "149 ms", "12.3 us", "1234 s": three digits, and all those of whole seconds. */
 const char *emp_units_format_seconds(double seconds, char *buffer, size_t size);
-/** Writes three digits with a prefix that people read: "26 TFLOP", "12.8 GB/s". Returns \a buffer. */
+/** "26 TFLOP", "12.8 GB/s": three digits. */
 const char *emp_units_format_si(double value, const char *unit, char *buffer,
                                 size_t size);
+/** How long people wait: "45 s", "2 min 05 s", "1 h 05 min", "3 d 04 h". */
+const char *emp_units_format_duration(double seconds, char *buffer, size_t size);
+/** "12.3 %": one decimal place. */
+const char *emp_units_format_percent(double frac, char *buffer, size_t size);
+/** A growth: "+12.3 %", "-4.0 %". */
+const char *emp_units_format_change(double frac, char *buffer, size_t size);
+/** A number without a unit, of so many digits: "0.0123", "1.57", "12345". */
+const char *emp_units_format_number(double value, int digits, char *buffer, size_t size);
+/** The ending of a noun behind a number: "" for 1, otherwise "s". */
+const char *emp_units_plural(int64_t count);
 
 #endif /* EMP_BASE_TEXT_UNITS_H */

@@ -27,8 +27,8 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("spec", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("measured_s", "measured", EMP_SHEET_SECONDS),
     EMP_COLUMN("model_s", "model", EMP_SHEET_SECONDS),
-    EMP_COLUMN("off", "off", EMP_SHEET_SHARE, .form = "%+.1f%%"),
-    EMP_COLUMN("bar", "bar", EMP_SHEET_SHARE, .form = "%.0f%%"),
+    EMP_COLUMN("off", "off", EMP_SHEET_CHANGE),
+    EMP_COLUMN("bar", "bar", EMP_SHEET_SHARE, .form = "%.0f %%"),
     EMP_COLUMN("verdict", "verdict", EMP_SHEET_WORD),
     EMP_COLUMN("source", NULL, EMP_SHEET_WORD)};
 

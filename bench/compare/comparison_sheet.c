@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/text/text.h"
+#include "base/text/units.h"
 #include "bench/compare/comparison_internal.h"
 
 /* What a line is of. */
@@ -88,7 +89,7 @@ static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
         if (!(c->bound_s[r] > 0)) continue;
         emp_text_add(&line, "%s %s %s", line.used > 0 ? "," : "", c->row[r].title,
                      emp_comparison_number(c->bound_s[r], text));
-        if (!isnan(gap)) emp_text_add(&line, " (+%.0f%%)", 100 * gap);
+        if (!isnan(gap)) emp_text_add(&line, " (+%.0f %%)", 100 * gap);
     }
     if (line.used > 0)
         emp_sheet_note(s,
@@ -100,12 +101,17 @@ static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
 void emp_comparison_name_budget(char                         text[EMP_SHEET_CELL_BYTES],
                                 const emp_comparison_budget *budget)
 {
+    enum { BUDGET_DIGITS = 6 };
+    char number[EMP_UNITS_TEXT_BYTES];
+
     if (budget->clock_s > 0)
-        snprintf(text, EMP_SHEET_CELL_BYTES, "%g CPU second%s", budget->clock_s,
+        snprintf(text, EMP_SHEET_CELL_BYTES, "%s CPU second%s",
+                 emp_units_format_number(budget->clock_s, BUDGET_DIGITS, number,
+                                         sizeof number),
                  budget->clock_s == 1 ? "" : "s");
     else
-        snprintf(text, EMP_SHEET_CELL_BYTES, "%" PRId64 " evaluations",
-                 budget->evaluations);
+        snprintf(text, EMP_SHEET_CELL_BYTES, "%" PRId64 " evaluation%s",
+                 budget->evaluations, emp_units_plural(budget->evaluations));
 }
 
 void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
@@ -123,7 +129,7 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
     emp_sheet_set_title(s,
                         "Seconds per training step, simulated, after %s: median of %d "
                         "seed%s, 95 %% interval below",
-                        text, c->seed_count, c->seed_count == 1 ? "" : "s");
+                        text, c->seed_count, emp_units_plural(c->seed_count));
     emp_sheet_set_facts(
         s, json_pack("{s:o, s:o}", "evaluations",
                      budget->evaluations > 0 ? json_integer(budget->evaluations)
@@ -177,7 +183,7 @@ static const emp_sheet_column change_columns[] = {
     EMP_COLUMN("tau", "tau", EMP_SHEET_REAL, .form = "%.2f", .width = 5),
     EMP_COLUMN("least_tau", NULL, EMP_SHEET_REAL),
     EMP_COLUMN(NULL, "least", EMP_SHEET_REAL, .form = "%.2f"),
-    EMP_COLUMN("kept_frac", "kept", EMP_SHEET_SHARE, .form = "%.0f%%", .width = 5)};
+    EMP_COLUMN("kept_frac", "kept", EMP_SHEET_SHARE, .form = "%.0f %%", .width = 5)};
 
 void emp_comparison_changes(emp_sheet *s, const emp_comparison *c)
 {

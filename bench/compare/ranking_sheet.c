@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/text/units.h"
 #include "bench/compare/comparison_internal.h"
 
 static const emp_sheet_column columns[] = {
@@ -20,7 +21,7 @@ static const emp_sheet_column columns[] = {
                .low = "to_least_low", .high = "to_least_high", .range = EMP_SHEET_BEHIND),
     EMP_COLUMN("to_best", "to the best method", EMP_SHEET_REAL, .form = "%.3f",
                .low = "to_best_low", .high = "to_best_high", .range = EMP_SHEET_BEHIND),
-    EMP_COLUMN(NULL, "p", EMP_SHEET_REAL, .form = "%.2g", .width = 7),
+    EMP_COLUMN(NULL, "p", EMP_SHEET_REAL, .digits = 2, .width = 7),
     EMP_COLUMN("p", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("p_holm", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("is_best", NULL, EMP_SHEET_FLAG),
@@ -99,13 +100,13 @@ static void note_tests(emp_sheet *s, const emp_comparison *c,
         emp_sheet_note(s,
                        "Too few tasks for p: %d, comparing %d method%s with the best at "
                        "the 5 %% level needs %d.",
-                       t->row_count, others, others == 1 ? "" : "s", t->wilcoxon_least);
+                       t->row_count, others, emp_units_plural(others), t->wilcoxon_least);
     else
         emp_sheet_note(s,
                        "p: Wilcoxon's signed-rank test on task medians against the best, "
                        "Holm's correction over %d method%s. The best is known from "
                        "the same tasks.",
-                       others, others == 1 ? "" : "s");
+                       others, emp_units_plural(others));
 }
 
 void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
@@ -120,7 +121,7 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
     emp_comparison_name_budget(text, &c->budget[b]);
     emp_sheet_set_title(
         s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
-        set == EMP_TASKS_FRESH ? "fresh " : "", t->row_count == 1 ? "" : "s",
+        set == EMP_TASKS_FRESH ? "fresh " : "", emp_units_plural(t->row_count),
         set == EMP_TASKS_FRESH
             ? ""
             : " of Table 1, on which constants of our own methods were chosen");
@@ -129,7 +130,7 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
                    "rank: mean over tasks of the rank by median over %d seed%s. Ratios: "
                    "geometric means over tasks of those medians, with 95 %% intervals by "
                    "bootstrap over tasks. solved: tasks where the median fits in memory.",
-                   c->seed_count, c->seed_count == 1 ? "" : "s");
+                   c->seed_count, emp_units_plural(c->seed_count));
     note_tests(s, c, t);
     if (c->budget[b].clock_s > 0)
         emp_sheet_note(s, "By the clock: this differs from run to run.");

@@ -11,7 +11,7 @@
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("ops", "ops", EMP_SHEET_COUNT, EMP_SHEET_ROW),
     EMP_COLUMN("placement", "placement", EMP_SHEET_WORD, EMP_SHEET_ROW),
-    EMP_COLUMN(NULL, "steps/s", EMP_SHEET_REAL, EMP_SHEET_ROW, .form = "%.4g"),
+    EMP_COLUMN(NULL, "steps/s", EMP_SHEET_REAL, EMP_SHEET_ROW, .digits = 4),
     EMP_COLUMN(NULL, "events/op", EMP_SHEET_REAL, EMP_SHEET_ROW, .form = "%.2f"),
     EMP_COLUMN("series", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
     EMP_COLUMN("rounds", NULL, EMP_SHEET_COUNT),

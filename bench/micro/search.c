@@ -239,7 +239,7 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("proposals_per_s", "moves/CPU s", EMP_SHEET_REAL, .form = "%.0f",
                .low = "low", .high = "high", .range = EMP_SHEET_BEHIND),
     EMP_COLUMN("oracle_share", "of that the oracle alone", EMP_SHEET_SHARE,
-               .form = "%.0f%%"),
+               .form = "%.0f %%"),
     EMP_COLUMN("rounds", NULL, EMP_SHEET_COUNT)};
 
 void emp_search_tabulate(emp_sheet *s, const emp_search_report *report)

@@ -3,6 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/text/units.h"
 
 /* Fewer marks say too little. */
 enum { LEAST_MARKS = 3 };
@@ -103,13 +106,15 @@ int32_t emp_axis_marks(const emp_axis *axis, int32_t most, double mark[EMP_AXIS_
 
 const char *emp_axis_number(double value, char *text, size_t size)
 {
-    double size_of = fabs(value);
+    enum { DIGITS = 6 };
+    double      size_of = fabs(value);
+    const char *prefix = size_of >= 1e6 && size_of < 1e9   ? "M"
+                         : size_of >= 1e4 && size_of < 1e6 ? "k"
+                                                           : "";
+    double      scale = *prefix == 'M' ? 1e6 : *prefix == 'k' ? 1e3 : 1.0;
 
-    if (size_of >= 1e6 && size_of < 1e9)
-        snprintf(text, size, "%.6gM", value / 1e6);
-    else if (size_of >= 1e4 && size_of < 1e6)
-        snprintf(text, size, "%.6gk", value / 1e3);
-    else
-        snprintf(text, size, "%.6g", value);
+    emp_units_format_number(value / scale, DIGITS, text, size);
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", prefix);
     return text;
 }

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "base/text/units.h"
 #include "run/archive.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
@@ -249,6 +250,7 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     const emp_record  *r = &runs->run[s->first_run].record;
     emp_text           label = {s->label, sizeof s->label, 0};
     bool               has_other_budget = false, has_other_commit = false;
+    char               text[EMP_UNITS_TEXT_BYTES];
 
     for (int32_t i = g->first_series; i < g->first_series + g->series_count; i++) {
         const emp_record *other = &runs->run[runs->series[i].first_run].record;
@@ -268,10 +270,14 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     if (r->ranks > 1)
         emp_text_add(&label, ", %d ranks%s", r->ranks, r->is_async ? " --async" : "");
     if (has_other_budget && r->budget_evaluations > 0)
-        emp_text_add(&label, ", %" PRId64 " evaluations", r->budget_evaluations);
-    if (has_other_budget && r->budget_s > 0) emp_text_add(&label, ", %g s", r->budget_s);
+        emp_text_add(&label, ", %" PRId64 " evaluation%s", r->budget_evaluations,
+                     emp_units_plural(r->budget_evaluations));
+    if (has_other_budget && r->budget_s > 0)
+        emp_text_add(&label, ", %s",
+                     emp_units_format_seconds(r->budget_s, text, sizeof text));
     if (has_other_budget && r->budget_cpu_s > 0)
-        emp_text_add(&label, ", %g CPU s", r->budget_cpu_s);
+        emp_text_add(&label, ", %s of CPU time",
+                     emp_units_format_seconds(r->budget_cpu_s, text, sizeof text));
     if (has_other_budget && r->budget_evaluations == 0 && r->budget_s == 0 &&
         r->budget_cpu_s == 0)
         emp_text_add(&label, ", no budget");

@@ -238,7 +238,7 @@ static void write_origin(FILE *file, const emp_report_runs *runs)
     emp_manifest manifest = emp_manifest_get();
 
     fprintf(file, "<p class=\"note\">%d run%s of %d method%s. Made on ", runs->run_count,
-            runs->run_count == 1 ? "" : "s", runs->series_count,
+            emp_units_plural(runs->run_count), runs->series_count,
             runs->series_count == 1 ? "" : " settings");
     write_date(file);
     emp_html_put(file, " by emplace ", manifest.version, ", commit ");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "base/text/units.h"
 #include "bench/plots/colours.h"
 #include "bench/plots/labels.h"
 #include "bench/report/pictures.h"
@@ -114,7 +115,7 @@ static void describe(char *text, size_t size, const struct layout *l, int32_t ro
     for (emp_device_id d = 0; d < l->cells->device_count; d++) {
         if (count[d] == 0) continue;
         emp_text_add(&title, "; %c %s %d op%s", emp_report_device_letter(d),
-                     l->machine->device[d].name, count[d], count[d] == 1 ? "" : "s");
+                     l->machine->device[d].name, count[d], emp_units_plural(count[d]));
     }
 }
 

@@ -59,7 +59,7 @@ static double draw_device(emp_drawing *d, const emp_timeline *t,
 {
     double      step = (double)t->result.step_time_ns;
     const char *colour = emp_report_device_colour(machine, device);
-    char        text[128], time[32];
+    char        text[128], time[32], share[32];
 
     snprintf(text, sizeof text, "%c %s", emp_report_device_letter(device),
              machine->device[device].name);
@@ -69,10 +69,11 @@ static double draw_device(emp_drawing *d, const emp_timeline *t,
         const emp_track *track = emp_timeline_at(t, device, (emp_track_kind)kind);
         if (!is_drawn(t, device, kind)) continue;
         snprintf(
-            text, sizeof text, "%s %s for %s, %.1f %% of the step",
+            text, sizeof text, "%s %s for %s, %s of the step",
             machine->device[device].name, track_name[kind],
             emp_units_format_seconds((double)track->busy_ns * 1e-9, time, sizeof time),
-            step > 0 ? 100.0 * (double)track->busy_ns / step : 0.0);
+            emp_units_format_percent(step > 0 ? (double)track->busy_ns / step : 0.0,
+                                     share, sizeof share));
         emp_drawing_begin(d, text);
         emp_drawing_rectangle(d, (emp_box){LEFT, y, EMP_TIMELINE_BINS, height_of(kind)},
                               &idle);

@@ -196,9 +196,9 @@ static void begin_shares(emp_sheet *sheet, const emp_machine *m)
     EMP_SHEET_INIT(sheet, columns);
     emp_sheet_set_title(sheet, "Shares of the arithmetic");
     for (emp_device_id d = 0; d < m->device_count && d < MOST_SHARES; d++)
-        emp_sheet_add_column(
-            sheet, (emp_sheet_column)EMP_COLUMN(m->device[d].name, m->device[d].name,
-                                                EMP_SHEET_SHARE, .form = "%.1f %%"));
+        emp_sheet_add_column(sheet, (emp_sheet_column)EMP_COLUMN(m->device[d].name,
+                                                                 m->device[d].name,
+                                                                 EMP_SHEET_SHARE));
     if (m->device_count > MOST_SHARES)
         emp_sheet_note(sheet, "The first %d of %d devices are shown.", MOST_SHARES,
                        m->device_count);

@@ -64,12 +64,17 @@ static const emp_sheet_column setup_columns[] = {
 
 static void add_budget(emp_text *out, const emp_record *r)
 {
+    char text[EMP_UNITS_TEXT_BYTES];
+
     if (r->budget_evaluations > 0)
-        emp_text_add(out, "%" PRId64 " evaluations", r->budget_evaluations);
+        emp_text_add(out, "%" PRId64 " evaluation%s", r->budget_evaluations,
+                     emp_units_plural(r->budget_evaluations));
     if (r->budget_evaluations > 0 && r->budget_s > 0) emp_text_add(out, ", ");
-    if (r->budget_s > 0) emp_text_add(out, "%g s", r->budget_s);
+    if (r->budget_s > 0)
+        emp_text_add(out, "%s", emp_units_format_seconds(r->budget_s, text, sizeof text));
     if (r->budget_cpu_s > 0)
-        emp_text_add(out, "%s%g CPU seconds", out->used > 0 ? ", " : "", r->budget_cpu_s);
+        emp_text_add(out, "%s%s of CPU time", out->used > 0 ? ", " : "",
+                     emp_units_format_seconds(r->budget_cpu_s, text, sizeof text));
     if (r->budget_evaluations == 0 && r->budget_s == 0 && r->budget_cpu_s == 0)
         emp_text_add(out, "none");
 }
@@ -112,7 +117,7 @@ static const emp_sheet_column result_columns[] = {
     EMP_COLUMN("best_s", "best step time", EMP_SHEET_SECONDS),
     EMP_COLUMN("median_s", "median candidate", EMP_SHEET_SECONDS),
     EMP_COLUMN("evaluations", "evaluations", EMP_SHEET_REAL, .form = "%.0f"),
-    EMP_COLUMN("feasible_frac", "fit in memory", EMP_SHEET_SHARE, .form = "%.1f %%"),
+    EMP_COLUMN("feasible_frac", "fit in memory", EMP_SHEET_SHARE),
     EMP_COLUMN("elapsed_s", "run took", EMP_SHEET_SECONDS),
     EMP_COLUMN("traffic_bytes", "traffic", EMP_SHEET_BYTES),
     EMP_COLUMN("peak", "peak memory", EMP_SHEET_WORD)};
@@ -156,7 +161,7 @@ static void add_result(emp_sheet *s, const emp_report_series *series,
 
 static void note_bound(emp_sheet *s, const emp_record *best, double bound_s)
 {
-    char text[48];
+    char text[EMP_UNITS_TEXT_BYTES], gap[EMP_UNITS_TEXT_BYTES];
 
     if (isnan(bound_s)) return;
     emp_units_format_seconds(bound_s, text, sizeof text);
@@ -164,8 +169,10 @@ static void note_bound(emp_sheet *s, const emp_record *best, double bound_s)
         emp_sheet_note(
             s,
             "Lower bound: %s. No placement that fits takes less; the best here "
-            "takes %.1f %% more.",
-            text, 100 * (best->best_step_time_s / bound_s - 1));
+            "takes %s more.",
+            text,
+            emp_units_format_percent(best->best_step_time_s / bound_s - 1, gap,
+                                     sizeof gap));
     else
         emp_sheet_note(s, "Lower bound: %s. No placement that fits takes less.", text);
 }

@@ -25,7 +25,7 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN(NULL, "GFLOP/s", EMP_SHEET_REAL, .form = "%.1f"),
     EMP_COLUMN(NULL, "GB/s", EMP_SHEET_REAL, .form = "%.1f"),
     EMP_COLUMN(NULL, "limit, ms", EMP_SHEET_REAL, .form = "%.1f"),
-    EMP_COLUMN(NULL, "of limit", EMP_SHEET_SHARE, .form = "%.0f%%"),
+    EMP_COLUMN(NULL, "of limit", EMP_SHEET_SHARE, .form = "%.0f %%"),
     EMP_COLUMN("disagreement", NULL, EMP_SHEET_REAL)};
 
 static emp_value in_ms(emp_value s)

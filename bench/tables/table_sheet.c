@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/text/text.h"
+#include "base/text/units.h"
 #include "bench/tables/table.h"
 #include "run/sheet/sheet.h"
 
@@ -68,8 +69,7 @@ static emp_value value_of(const emp_table_column *column, double value,
                           char text[EMP_SHEET_CELL_BYTES])
 {
     if (column->shown != EMP_SHOWN_GAIN || !isfinite(value)) return emp_value_real(value);
-    snprintf(text, EMP_SHEET_CELL_BYTES, "%.1f%%", 100.0 * value);
-    return emp_value_word(text);
+    return emp_value_word(emp_units_format_percent(value, text, EMP_SHEET_CELL_BYTES));
 }
 
 static emp_value ours_of(const emp_table_column *column, const emp_table_cell *cell,

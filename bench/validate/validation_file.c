@@ -12,7 +12,7 @@ enum range { VALUE, LOW, HIGH };
 static bool is_real(const emp_sheet_column *c)
 {
     return c->kind == EMP_SHEET_REAL || c->kind == EMP_SHEET_SECONDS ||
-           c->kind == EMP_SHEET_SHARE;
+           c->kind == EMP_SHEET_SHARE || c->kind == EMP_SHEET_CHANGE;
 }
 
 static double real_of(const emp_value *v, enum range range)

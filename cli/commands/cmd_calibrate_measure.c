@@ -200,7 +200,7 @@ static const emp_sheet_column benchmark_columns[] = {
     EMP_COLUMN("cache_bytes", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("cores", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("fitted_s", "fitted", EMP_SHEET_SECONDS),
-    EMP_COLUMN("off", "off", EMP_SHEET_SHARE, .form = "%+.1f%%")};
+    EMP_COLUMN("off", "off", EMP_SHEET_CHANGE)};
 
 static double off_of(const emp_measurement *m, int32_t i)
 {

@@ -130,22 +130,21 @@ static json_t *json_graph(const emp_graph *graph, const struct type_count *count
                      "op_types", json_types(counts, graph->type_count, false));
 }
 
-static const char *plural(int64_t count) { return count == 1 ? "" : "s"; }
-
 static void print_graph(const char *title, const emp_graph *graph,
                         const struct type_count *counts)
 {
     printf("%s: %d op%s of %d type%s, %d data edge%s, %d control edge%s\n", title,
-           graph->op_count, plural(graph->op_count), graph->type_count,
-           plural(graph->type_count), graph->edge_count, plural(graph->edge_count),
-           graph->control_edge_count, plural(graph->control_edge_count));
+           graph->op_count, emp_units_plural(graph->op_count), graph->type_count,
+           emp_units_plural(graph->type_count), graph->edge_count,
+           emp_units_plural(graph->edge_count), graph->control_edge_count,
+           emp_units_plural(graph->control_edge_count));
     for (int32_t i = 0; i < graph->type_count && i < SHOWN_TYPES; i++) {
         printf("  %7d %s%s\n", counts[i].count, counts[i].name,
                counts[i].is_unknown ? " (unknown)" : "");
     }
     if (graph->type_count > SHOWN_TYPES) {
         int32_t rest = graph->type_count - SHOWN_TYPES;
-        printf("          and %d more type%s\n", rest, plural(rest));
+        printf("          and %d more type%s\n", rest, emp_units_plural(rest));
     }
 }
 
@@ -227,7 +226,8 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
             printf(
                 "A step does %s with %" PRId64 " parameter%s (%s).\n",
                 emp_units_format_si(inputs.step->flops, "FLOP", flops, sizeof flops),
-                inputs.whole->parameter_count, plural(inputs.whole->parameter_count),
+                inputs.whole->parameter_count,
+                emp_units_plural(inputs.whole->parameter_count),
                 emp_units_format_bytes(inputs.whole->parameter_bytes, size, sizeof size));
     }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/placement_output.h"
@@ -70,9 +71,9 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("seed", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("evaluations", "evaluations", EMP_SHEET_COUNT),
     EMP_COLUMN("feasible_count", "fitting", EMP_SHEET_COUNT),
-    EMP_COLUMN("best_s", "best s", EMP_SHEET_REAL, .form = "%.4g", .width = 7,
+    EMP_COLUMN("best_s", "best s", EMP_SHEET_REAL, .digits = 4, .width = 7,
                .precision = 9),
-    EMP_COLUMN("mean_s", "mean s", EMP_SHEET_REAL, .form = "%.4g", .width = 7,
+    EMP_COLUMN("mean_s", "mean s", EMP_SHEET_REAL, .digits = 4, .width = 7,
                .precision = 9)};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -91,9 +92,9 @@ static void tabulate(emp_sheet *s, const emp_record *r, int32_t most)
     s->is_bare = true;
     s->rows = "curve";
     for (int32_t m = 0; m < r->metric_count; m++) {
-        emp_sheet_add_column(s, (emp_sheet_column)EMP_COLUMN(
-                                    r->metric_name[m], r->metric_name[m], EMP_SHEET_REAL,
-                                    .form = "%.4g", .precision = 9));
+        emp_sheet_add_column(
+            s, (emp_sheet_column)EMP_COLUMN(r->metric_name[m], r->metric_name[m],
+                                            EMP_SHEET_REAL, .digits = 4, .precision = 9));
     }
     for (int32_t i = 0; i < r->point_count; i++) {
         const emp_curve_point *p = &r->curve[i];
@@ -133,6 +134,7 @@ static json_t *json_facts(const emp_record *r)
 static bool print_head(const emp_record *r)
 {
     bool is_under_way = r->stopped_by[0] == '\0';
+    char best[EMP_UNITS_TEXT_BYTES];
 
     printf("%s on %s, runtime %s, by %s%s%s, seed %" PRIu64
            ", emplace %s (commit %.12s%s)\n",
@@ -146,8 +148,9 @@ static bool print_head(const emp_record *r)
         printf("nothing evaluated yet\n");
         return false;
     }
-    printf("%" PRId64 " evaluations, %" PRId64 " fit in memory; best %.6g s%s; %s%s\n\n",
-           r->evaluations, r->feasible_count, r->best_step_time_s,
+    printf("%" PRId64 " evaluation%s, %" PRId64 " fit in memory; best %s%s; %s%s\n\n",
+           r->evaluations, emp_units_plural(r->evaluations), r->feasible_count,
+           emp_units_format_seconds(r->best_step_time_s, best, sizeof best),
            r->is_feasible ? "" : ", which does not fit",
            is_under_way ? "under way" : "ended by ", r->stopped_by);
     return true;

@@ -334,15 +334,16 @@ static emp_status print_sheet(emp_sheet_format format, const struct candidate *c
 static void print_text(const struct args *a, const emp_problem *problem,
                        const struct candidate *c)
 {
-    char text[32];
+    char busy[EMP_UNITS_TEXT_BYTES], peak[EMP_UNITS_TEXT_BYTES];
 
     printf("%s on %s, placement %s, backend %s, predicted with runtime %s\n", a->workload,
            problem->machine->name, c->name, a->replay.backend, problem->runtime.name);
     emp_replay_result_print(stdout, &c->measured);
     for (int32_t d = 0; d < c->measured.device_count; d++) {
-        printf("%-12s predicted busy %.3f ms, peak memory %s\n",
-               c->measured.device[d].name, (double)c->predicted.busy_ns[d] * 1e-6,
-               emp_units_format_bytes(c->predicted.peak_bytes[d], text, sizeof text));
+        printf("%-12s predicted busy %s, peak memory %s\n", c->measured.device[d].name,
+               emp_units_format_seconds((double)c->predicted.busy_ns[d] * 1e-9, busy,
+                                        sizeof busy),
+               emp_units_format_bytes(c->predicted.peak_bytes[d], peak, sizeof peak));
     }
     if (!c->predicted.is_feasible)
         printf("predicted    does not fit on %s\n",

@@ -7,6 +7,7 @@
 
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
+#include "base/text/units.h"
 #include "bench/plots/gnuplot.h"
 #include "cli/cli.h"
 #include "cli/format.h"
@@ -20,7 +21,7 @@ static const emp_sheet_column type_columns[] = {
     EMP_COLUMN("count", "count", EMP_SHEET_COUNT),
     EMP_COLUMN("predicted_s", "predicted", EMP_SHEET_SECONDS),
     EMP_COLUMN("measured_s", "measured", EMP_SHEET_SECONDS),
-    EMP_COLUMN(NULL, "off", EMP_SHEET_SHARE, .form = "%+.1f%%")};
+    EMP_COLUMN(NULL, "off", EMP_SHEET_CHANGE)};
 
 static void tabulate_types(emp_sheet *s, const emp_validation_types *types, int32_t most)
 {
@@ -42,16 +43,17 @@ static bool keeps_rates(const cli_validate_part *p)
 static void note_times(emp_sheet *sheet, const cli_validate_part *p)
 {
     const emp_validation_summary *s = &p->summary;
+    char                          text[EMP_UNITS_TEXT_BYTES];
 
     emp_sheet_note(sheet,
                    "step time: mean |error| %.1f %%, bias %+.1f %%, worst %+.1f %% of %d",
                    100.0 * s->mean_abs_error_frac, 100.0 * s->bias_frac,
                    100.0 * s->worst_error_frac, s->timed_count);
     emp_sheet_note(sheet,
-                   "guesses: the best constant, %.4g s, has a mean |error| of %.1f %%, a "
+                   "guesses: the best constant, %s, has a mean |error| of %.1f %%, a "
                    "roofline of %.1f %%",
-                   s->constant_s, 100.0 * s->constant_error_frac,
-                   100.0 * s->roofline_error_frac);
+                   emp_units_format_seconds(s->constant_s, text, sizeof text),
+                   100.0 * s->constant_error_frac, 100.0 * s->roofline_error_frac);
     emp_sheet_note(sheet, "all predictions times %.3f: mean |error| %.1f %%%s", s->scale,
                    100.0 * s->scaled_error_frac,
                    s->scaled_error_frac < s->constant_error_frac
@@ -88,14 +90,18 @@ static void add_notes(emp_sheet *sheet, const cli_validate_part *p)
     }
     if (s->shared_count > 0)
         emp_sheet_note(sheet,
-                       "%d placements kept two devices busy on the same cores or GPU; "
+                       "%d placement%s kept two devices busy on the same cores or GPU; "
                        "errors of time are those of the others (theirs: %.1f %%)",
-                       s->shared_count, 100.0 * s->shared_error_frac);
+                       s->shared_count, emp_units_plural(s->shared_count),
+                       100.0 * s->shared_error_frac);
     if (s->unsteady_count > 0)
         emp_sheet_note(
-            sheet, "%d measurements spread by more than %.0f %%, the worst by %.0f %%",
-            s->unsteady_count, 100.0 * EMP_VALIDATION_SPREAD, 100.0 * s->worst_spread);
-    if (p->missing > 0) emp_sheet_note(sheet, "%d placements have no result", p->missing);
+            sheet, "%d measurement%s spread by more than %.0f %%, the worst by %.0f %%",
+            s->unsteady_count, emp_units_plural(s->unsteady_count),
+            100.0 * EMP_VALIDATION_SPREAD, 100.0 * s->worst_spread);
+    if (p->missing > 0)
+        emp_sheet_note(sheet, "%d placement%s without a result", p->missing,
+                       emp_units_plural(p->missing));
 }
 
 /* What JSON says of a workload beside its placements: the row of the summary, and more. */

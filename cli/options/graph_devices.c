@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
+#include "base/text/units.h"
 #include "cli/cli.h"
 #include "graphs/import/node_devices.h"
 #include "sim/machine/device_name.h"
@@ -28,11 +29,12 @@ static emp_status place_node(void *context, emp_slice name, emp_slice device,
     if (r->device_of_op[op] >= 0) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
                      "op '%.*s' is on \"%.*s\", which fits no device of machine '%s': it "
-                     "has %d CPU%s and %d GPUs",
+                     "has %d CPU%s and %d GPU%s",
                      EMP_SLICE_ARG(name), EMP_SLICE_ARG(device), m->name,
                      emp_machine_count(m, EMP_DEVICE_CPU),
-                     emp_machine_count(m, EMP_DEVICE_CPU) == 1 ? "" : "s",
-                     emp_machine_count(m, EMP_DEVICE_GPU));
+                     emp_units_plural(emp_machine_count(m, EMP_DEVICE_CPU)),
+                     emp_machine_count(m, EMP_DEVICE_GPU),
+                     emp_units_plural(emp_machine_count(m, EMP_DEVICE_GPU)));
 }
 
 static emp_status check(const reader *r, const char *path, emp_error *err)

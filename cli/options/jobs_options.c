@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text/units.h"
 #include "bench/tables/table.h"
 #include "cli/cli.h"
 #include "cli/stop.h"
@@ -63,18 +64,20 @@ static void on_progress(void *context, const emp_jobs_progress *progress)
 static void on_run(void *context, const emp_job_event *e)
 {
     const cli_run_report *report = (const cli_run_report *)context;
+    char                  text[EMP_UNITS_TEXT_BYTES];
 
     if (report->board.is_terminal) return;
     fprintf(stderr, "[%d/%d] %s, %s, seed %" PRIu64 ": ", e->done, e->total, e->row,
             e->method, e->seed);
     if (isfinite(e->step_time_s))
-        fprintf(stderr, "%.4g s", e->step_time_s);
+        fputs(emp_units_format_seconds(e->step_time_s, text, sizeof text), stderr);
     else
-        fprintf(stderr, "nothing that fits in memory");
+        fputs("nothing that fits in memory", stderr);
     if (e->is_read)
         fprintf(stderr, " (on record)\n");
     else
-        fprintf(stderr, " (run took %.1f s)\n", e->elapsed_s);
+        fprintf(stderr, " (run took %s)\n",
+                emp_units_format_seconds(e->elapsed_s, text, sizeof text));
 }
 
 void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
@@ -63,16 +64,21 @@ emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
 
 static void on_progress(void *context, const emp_progress *p)
 {
-    char   text[120], best[40] = "nothing fits yet";
+    char text[120], best[40] = "nothing fits yet", best_time[EMP_UNITS_TEXT_BYTES],
+                    rate[EMP_UNITS_TEXT_BYTES];
     double share = 0;
 
-    if (!isnan(p->best_s)) snprintf(best, sizeof best, "best %.4g s", p->best_s);
+    if (!isnan(p->best_s))
+        snprintf(best, sizeof best, "best %s",
+                 emp_units_format_seconds(p->best_s, best_time, sizeof best_time));
     if (p->budget_evaluations > 0) {
         share = (double)p->evaluations / (double)p->budget_evaluations;
     }
     if (p->budget_s > 0) share = fmax(share, p->elapsed_s / p->budget_s);
-    snprintf(text, sizeof text, "%" PRId64 " evaluations, %.1f/s, %s", p->evaluations,
-             (double)p->evaluations / fmax(p->elapsed_s, 1e-9), best);
+    emp_units_format_number((double)p->evaluations / fmax(p->elapsed_s, 1e-9), 3, rate,
+                            sizeof rate);
+    snprintf(text, sizeof text, "%" PRId64 " evaluation%s, %s/s, %s", p->evaluations,
+             emp_units_plural(p->evaluations), rate, best);
     cli_bar_draw((cli_bar *)context, share, emp_progress_remaining_s(p), text);
 }
 

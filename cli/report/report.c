@@ -111,7 +111,9 @@ static void print_bound(const emp_sim_result *r, const emp_bounds *bounds)
     printf("lower bound  %s",
            emp_units_format_seconds((double)bounds->best_ns * 1e-9, text, sizeof text));
     if (r->is_feasible)
-        printf(", gap %.1f %%", 100 * emp_bounds_gap(bounds, r->step_time_ns));
+        printf(", gap %s",
+               emp_units_format_percent(emp_bounds_gap(bounds, r->step_time_ns), text,
+                                        sizeof text));
     printf("\n");
 }
 
@@ -128,16 +130,18 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
     if (!r->is_feasible) print_oom(problem, r, why);
     for (int32_t i = 0; i < r->device_count; i++) {
         double busy_s = (double)r->busy_ns[i] * 1e-9;
-        printf("%-12s busy %5.1f %%", problem->machine->device[i].name,
-               step_s > 0 ? 100 * busy_s / step_s : 0.0);
+        printf("%-12s busy %7s", problem->machine->device[i].name,
+               emp_units_format_percent(step_s > 0 ? busy_s / step_s : 0.0, text,
+                                        sizeof text));
         printf(", peak memory %s\n",
                emp_units_format_bytes(r->peak_bytes[i], text, sizeof text));
     }
     printf("traffic      %s in %" PRId64 " transfer%s\n",
            emp_units_format_bytes(r->traffic_bytes, text, sizeof text), r->transfer_count,
-           r->transfer_count == 1 ? "" : "s");
-    printf("fingerprint  %016" PRIx64 " (%d ops, %d edges)\n", r->fingerprint,
-           problem->graph->op_count, problem->graph->edge_count);
+           emp_units_plural(r->transfer_count));
+    printf("fingerprint  %016" PRIx64 " (%d op%s, %d edge%s)\n", r->fingerprint,
+           problem->graph->op_count, emp_units_plural(problem->graph->op_count),
+           problem->graph->edge_count, emp_units_plural(problem->graph->edge_count));
 }
 
 static json_t *json_run(const emp_record *r, const emp_problem *problem,
@@ -173,7 +177,7 @@ emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
     } else {
         printf("%s on %s by %s, seed %" PRIu64 ": %" PRId64 " evaluation%s%s\n",
                r->workload, r->machine, r->method, r->seed, r->evaluations,
-               r->evaluations == 1 ? "" : "s",
+               emp_units_plural(r->evaluations),
                strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
         cli_report_print(problem, best, why, bounds);
     }

@@ -103,11 +103,11 @@ json_t *cli_ops_json(const emp_problem *problem, const emp_explain *why, emp_dev
 
 static void print_rate(double rate, double peak)
 {
-    if (rate > 0.0 && peak > 0.0) {
-        printf(" %5.1f %%", 100.0 * rate / peak);
-    } else {
-        printf(" %7s", "-");
-    }
+    char text[EMP_UNITS_TEXT_BYTES];
+
+    printf(" %7s", rate > 0.0 && peak > 0.0
+                       ? emp_units_format_percent(rate / peak, text, sizeof text)
+                       : "-");
 }
 
 static void print_top(const emp_problem *problem, const emp_explain *why, emp_device_id d,
@@ -115,17 +115,19 @@ static void print_top(const emp_problem *problem, const emp_explain *why, emp_de
 {
     const emp_explain_device *device = &why->device[d];
     const emp_device         *model = &problem->machine->device[d];
-    char                      words[NAME_WIDTH + 1], time[32];
+    char                      words[NAME_WIDTH + 1], time[32], part_text[32];
 
     printf("  %s\n", title);
     for (int32_t i = 0; i < top->count; i++) {
         const emp_explain_share *share = &top->share[i];
         struct subject           subject = name(problem, why, share->id);
         if (subject.length == 0) subject = (struct subject){"scope", "(no scope)", 10};
-        printf("    %-*s %8s %5.1f %% %6d", NAME_WIDTH,
+        printf("    %-*s %8s %7s %6d", NAME_WIDTH,
                emp_text_shorten(subject.name, subject.length, NAME_WIDTH, words),
                emp_units_format_seconds((double)share->time_ns * 1e-9, time, sizeof time),
-               100.0 * part(share->time_ns, device->ops.time_ns), share->op_count);
+               emp_units_format_percent(part(share->time_ns, device->ops.time_ns),
+                                        part_text, sizeof part_text),
+               share->op_count);
         print_rate(per_second(share->flops, share->time_ns), model->peak_flops_per_s);
         print_rate(per_second((double)share->bytes, share->time_ns),
                    model->memory_bytes_per_s);
@@ -136,15 +138,18 @@ static void print_top(const emp_problem *problem, const emp_explain *why, emp_de
 static void print_issue(const emp_explain *why, emp_device_id d)
 {
     const emp_explain_device *device = &why->device[d];
-    char                      time[32];
+    char                      time[32], share[32];
 
     if (device->issue_ns == 0) return;
-    printf("  its host thread issues ops for %s, %.1f %% of the step\n",
+    printf("  its host thread issues ops for %s, %s of the step\n",
            emp_units_format_seconds((double)device->issue_ns * 1e-9, time, sizeof time),
-           100.0 * part(device->issue_ns, why->result.step_time_ns));
-    printf("  launch-bound (longer to issue than to run): %d op%s, %.1f %% of the time\n",
-           device->launch_bound.op_count, device->launch_bound.op_count == 1 ? "" : "s",
-           100.0 * part(device->launch_bound.time_ns, device->ops.time_ns));
+           emp_units_format_percent(part(device->issue_ns, why->result.step_time_ns),
+                                    share, sizeof share));
+    printf(
+        "  launch-bound (longer to issue than to run): %d op%s, %s of the time\n",
+        device->launch_bound.op_count, emp_units_plural(device->launch_bound.op_count),
+        emp_units_format_percent(part(device->launch_bound.time_ns, device->ops.time_ns),
+                                 share, sizeof share));
 }
 
 void cli_ops_print(const emp_problem *problem, const emp_explain *why)

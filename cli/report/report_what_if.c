@@ -75,10 +75,11 @@ static void print_words(const emp_problem *problem, const emp_explain *why,
 static void print_change(const emp_problem *problem, const emp_explain *why,
                          const emp_what_if_change *change)
 {
-    char old[32], new[32];
+    char old[32], new[32], text[32];
 
     printf(
-        "  %+6.1f %%  %8s -> %-8s ", 100.0 * change_frac(why, change),
+        "  %8s  %8s -> %-8s ",
+        emp_units_format_change(change_frac(why, change), text, sizeof text),
         emp_units_format_seconds((double)why->result.step_time_ns * 1e-9, old,
                                  sizeof old),
         emp_units_format_seconds((double)change->step_time_ns * 1e-9, new, sizeof new));
@@ -94,7 +95,8 @@ static void print_change(const emp_problem *problem, const emp_explain *why,
 void cli_what_if_print(const emp_problem *problem, const emp_explain *why,
                        const emp_what_if *what_if)
 {
-    printf("\nwhat if; %d changes simulated, these help\n", what_if->trial_count);
+    printf("\nwhat if; %d change%s simulated, these help\n", what_if->trial_count,
+           emp_units_plural(what_if->trial_count));
     if (what_if->count == 0) printf("  none by 0.5 %% or more\n");
     for (int32_t i = 0; i < what_if->count; i++)
         print_change(problem, why, &what_if->change[i]);

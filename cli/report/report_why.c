@@ -203,9 +203,16 @@ static void print_op(const emp_problem *problem, emp_op_id op, emp_tensor_id ten
            type_text);
 }
 
-static double percent(emp_time_ns part, emp_time_ns whole)
+static double share_of(emp_time_ns part, emp_time_ns whole)
 {
-    return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
+    return whole > 0 ? (double)part / (double)whole : 0.0;
+}
+
+static void print_share(emp_time_ns part, emp_time_ns whole)
+{
+    char text[EMP_UNITS_TEXT_BYTES];
+
+    printf(" %7s", emp_units_format_percent(share_of(part, whole), text, sizeof text));
 }
 
 static void print_causes(const emp_explain *why)
@@ -217,8 +224,9 @@ static void print_causes(const emp_explain *why)
         if (why->cause_ns[c] == 0) continue;
         printf("  %-30s ", emp_explain_cause_words((emp_explain_cause)c));
         print_time(why->cause_ns[c]);
-        printf(" %5.1f %% %7d time%s\n", percent(why->cause_ns[c], step),
-               why->cause_count[c], why->cause_count[c] == 1 ? "" : "s");
+        print_share(why->cause_ns[c], step);
+        printf(" %7d time%s\n", why->cause_count[c],
+               emp_units_plural(why->cause_count[c]));
     }
     printf("  %-30s ", "step time");
     print_time(step);
@@ -229,9 +237,12 @@ static void print_work(const emp_problem *problem, const emp_explain_segment *s,
                        const emp_explain_work *work)
 {
     if (work->op_count == 0) return;
-    printf("           behind %d op%s on %s, %.0f %% %s\n", work->op_count,
-           work->op_count == 1 ? "" : "s", device_name(problem, s->busy),
-           percent(work->type_ns, work->time_ns), problem->graph->type_name[work->type]);
+    char text[EMP_UNITS_TEXT_BYTES];
+    printf("           behind %d op%s on %s, %s %s\n", work->op_count,
+           emp_units_plural(work->op_count), device_name(problem, s->busy),
+           emp_units_format_percent(share_of(work->type_ns, work->time_ns), text,
+                                    sizeof text),
+           problem->graph->type_name[work->type]);
 }
 
 static void print_item(const emp_problem *problem, const emp_explain *why,
@@ -242,8 +253,8 @@ static void print_item(const emp_problem *problem, const emp_explain *why,
 
     printf("  ");
     print_time(s->end_ns - s->start_ns);
-    printf(" %5.1f %%  %s", percent(s->end_ns - s->start_ns, why->result.step_time_ns),
-           emp_explain_cause_words(s->cause));
+    print_share(s->end_ns - s->start_ns, why->result.step_time_ns);
+    printf("  %s", emp_explain_cause_words(s->cause));
     if (s->tensor >= 0) {
         printf(", %s",
                emp_units_format_bytes(problem->graph->tensor[s->tensor].copy_bytes, text,
@@ -272,10 +283,10 @@ static void print_idle(const emp_problem *problem, const emp_explain *why)
     printf("\n");
     for (int32_t d = 0; d < why->result.device_count; d++) {
         printf("  %-10s %7.1f", device_name(problem, d),
-               percent(why->device[d].busy_ns, step));
+               100.0 * share_of(why->device[d].busy_ns, step));
         for (int i = 0; i < EMP_IDLE_COUNT; i++) {
             printf("  %*.1f", (int)strlen(heads[i]),
-                   percent(why->device[d].idle_ns[i], step));
+                   100.0 * share_of(why->device[d].idle_ns[i], step));
         }
         printf("\n");
     }

@@ -41,9 +41,10 @@ typedef enum {
     EMP_SHEET_COUNT,
     EMP_SHEET_REAL,    /**< people see three digits or more: 0.123, 1.23, 12.34, 123.4 */
     EMP_SHEET_FLAG,    /**< yes, no; of CSV 1, 0 */
-    EMP_SHEET_SECONDS, /**< people see 12.3 ms */
-    EMP_SHEET_BYTES,   /**< people see 1.2 GiB */
-    EMP_SHEET_SHARE,   /**< a fraction; people see 12.3% */
+    EMP_SHEET_SECONDS, /**< people see 12.3 ms (base/text/units.h) */
+    EMP_SHEET_BYTES,   /**< people see 1.25 GiB */
+    EMP_SHEET_SHARE,   /**< a fraction; people see 12.3 % */
+    EMP_SHEET_CHANGE,  /**< a growth; people see +12.3 % */
     EMP_SHEET_HASH     /**< 16 hexadecimal digits */
 } emp_sheet_kind;
 
@@ -67,9 +68,10 @@ typedef struct {
     emp_sheet_kind  kind;
     emp_sheet_place place;
     const char
-        *form;  /**< OPTIONAL. Of printf and a double, percent of a share, for people */
-    int  width; /**< of text, at least */
-    int  mark;  /**< room for marks behind the value, at least */
+        *form;   /**< OPTIONAL. Of printf and a double, percent of a share, for people */
+    int  digits; /**< of a real number without a form, for people; 0: three or more */
+    int  width;  /**< of text, at least */
+    int  mark;   /**< room for marks behind the value, at least */
     int  precision;             /**< significant digits of CSV; 0 = 6 */
     const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
     emp_sheet_range range;

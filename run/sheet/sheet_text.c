@@ -25,7 +25,7 @@ static void add_real(emp_text *out, const emp_sheet *s, const emp_sheet_column *
                      double value)
 {
     char   text[EMP_SHEET_CELL_BYTES];
-    bool   is_share = column->kind == EMP_SHEET_SHARE;
+    bool   is_share = column->kind == EMP_SHEET_SHARE || column->kind == EMP_SHEET_CHANGE;
     double shown = is_share ? 100.0 * value : value;
 
     if (isnan(value))
@@ -35,13 +35,18 @@ static void add_real(emp_text *out, const emp_sheet *s, const emp_sheet_column *
     else if (column->form != NULL) {
         snprintf(text, sizeof text, column->form, shown);
         emp_text_add(out, "%s", text);
-    } else if (is_share)
-        emp_text_add(out, "%.1f%%", shown);
+    } else if (column->kind == EMP_SHEET_SHARE)
+        emp_text_add(out, "%s", emp_units_format_percent(value, text, sizeof text));
+    else if (column->kind == EMP_SHEET_CHANGE)
+        emp_text_add(out, "%s", emp_units_format_change(value, text, sizeof text));
     else if (column->kind == EMP_SHEET_SECONDS)
         emp_text_add(out, "%s", emp_units_format_seconds(value, text, sizeof text));
     else if (column->kind == EMP_SHEET_BYTES)
         emp_text_add(out, "%s",
                      emp_units_format_bytes((int64_t)value, text, sizeof text));
+    else if (column->digits > 0)
+        emp_text_add(out, "%s",
+                     emp_units_format_number(value, column->digits, text, sizeof text));
     else
         emp_text_add(out, "%s", emp_sheet_number(value, text));
 }

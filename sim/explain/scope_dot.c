@@ -215,7 +215,7 @@ static void write_scopes(FILE *file, const struct picture *p)
         fprintf(file, "  s%d [label=\"", i);
         write_text(file, s->length > 0 ? s->name : "(top)",
                    s->length > 0 ? s->length : 5);
-        fprintf(file, "\\n%d op%s", s->op_count, s->op_count == 1 ? "" : "s");
+        fprintf(file, "\\n%d op%s", s->op_count, emp_units_plural(s->op_count));
         if (s->variable_bytes > 0) {
             fprintf(file, ", %s of variables",
                     emp_units_format_bytes(s->variable_bytes, text, sizeof text));

@@ -87,9 +87,9 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("longer", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("shorter", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN(NULL, "longer", EMP_SHEET_SHARE),
-    EMP_COLUMN("median_growth", "median", EMP_SHEET_SHARE, .form = "%+.3f%%"),
-    EMP_COLUMN("worst_growth", "worst", EMP_SHEET_SHARE, .form = "%+.3f%%"),
-    EMP_COLUMN("median_change", "all", EMP_SHEET_SHARE, .form = "%+.2f%%")};
+    EMP_COLUMN("median_growth", "median", EMP_SHEET_SHARE, .form = "%+.3f %%"),
+    EMP_COLUMN("worst_growth", "worst", EMP_SHEET_SHARE, .form = "%+.3f %%"),
+    EMP_COLUMN("median_change", "all", EMP_SHEET_SHARE, .form = "%+.2f %%")};
 
 static void tabulate(emp_sheet *s, const stand *from, emp_anomalies_family family)
 {

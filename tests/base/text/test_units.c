@@ -2,6 +2,7 @@
 /* Quantities as people write them. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <math.h>
 
 #include "base/text/units.h"
 
@@ -64,39 +65,151 @@ ParameterizedTest(struct quantity_case *c, units, parse)
     }
 }
 
+/* ---- what people read ---------------------------------------------------------------- */
+
+struct shown_number {
+    double      value;
+    const char *text;
+};
+
+#define EXPECT_EACH(cases, call)                                                        \
+    for (size_t i = 0; i < sizeof(cases) / sizeof *(cases); i++) {                      \
+        char   text[EMP_UNITS_TEXT_BYTES];                                              \
+        double value = (cases)[i].value;                                                \
+        cr_expect_str_eq(call, (cases)[i].text, "%.17g gave \"%s\", not \"%s\"", value, \
+                         call, (cases)[i].text);                                        \
+    }
+
 Test(units, formats_bytes_with_binary_prefixes)
 {
-    char text[32];
-
-    cr_expect_str_eq(emp_units_format_bytes(0, text, sizeof text), "0 B");
-    cr_expect_str_eq(emp_units_format_bytes(1023, text, sizeof text), "1023 B");
-    cr_expect_str_eq(emp_units_format_bytes(1536, text, sizeof text), "1.50 KiB");
-    cr_expect_str_eq(emp_units_format_bytes(INT64_C(11400000000), text, sizeof text),
-                     "10.62 GiB");
-    cr_expect_str_eq(emp_units_format_bytes(INT64_C(1) << 50, text, sizeof text),
-                     "1024.00 TiB");
+    static const struct shown_number cases[] = {
+        {0, "0 B"},
+        {1, "1 B"},
+        {999, "999 B"},
+        {1000, "1000 B"},
+        {1023, "1023 B"},
+        {1024, "1 KiB"},
+        {1029, "1 KiB"},
+        {1030, "1.01 KiB"},
+        {1536, "1.5 KiB"},
+        {99.994 * 0x1p10, "99.99 KiB"},
+        {99.996 * 0x1p10, "100 KiB"},
+        {128 * 0x1p20, "128 MiB"},
+        {195.3125 * 0x1p20, "195.3 MiB"},
+        {999.96 * 0x1p20, "1000 MiB"},
+        {1023.4 * 0x1p20, "1023 MiB"},
+        {1023.6 * 0x1p20, "1 GiB"},
+        {0x1p30 - 1, "1 GiB"},
+        {11400000000, "10.62 GiB"},
+        {0x1p50, "1 PiB"},
+        {0x1p62, "4 EiB"},
+        {-1536, "-1.5 KiB"},
+    };
+    EXPECT_EACH(cases, emp_units_format_bytes((int64_t)value, text, sizeof text));
 }
 
 Test(units, formats_seconds_with_the_fitting_prefix)
 {
-    char text[32];
-
-    cr_expect_str_eq(emp_units_format_seconds(1.57, text, sizeof text), "1.57 s");
-    cr_expect_str_eq(emp_units_format_seconds(0.149, text, sizeof text), "149 ms");
-    cr_expect_str_eq(emp_units_format_seconds(12.3e-6, text, sizeof text), "12.3 us");
+    static const struct shown_number cases[] = {
+        {0, "0 s"},           {1e-30, "0 ns"},       {1e-9, "1 ns"},
+        {150e-9, "150 ns"},   {999.4e-9, "999 ns"},  {999.6e-9, "1 us"},
+        {1e-6, "1 us"},       {12.3e-6, "12.3 us"},  {999.4e-6, "999 us"},
+        {999.6e-6, "1 ms"},   {9.994e-3, "9.99 ms"}, {9.996e-3, "10 ms"},
+        {99.96e-3, "100 ms"}, {0.149, "149 ms"},     {0.9994, "999 ms"},
+        {0.9996, "1 s"},      {0.99996, "1 s"},      {1.0, "1 s"},
+        {1.57, "1.57 s"},     {9.996, "10 s"},       {59.94, "59.9 s"},
+        {59.99, "60 s"},      {999.4, "999 s"},      {999.5001, "1000 s"},
+        {999.96, "1000 s"},   {1234.4, "1234 s"},    {1e7, "10000000 s"},
+        {-0.9996, "-1 s"},    {-0.149, "-149 ms"},   {NAN, "-"},
+        {INFINITY, "-"},
+    };
+    EXPECT_EACH(cases, emp_units_format_seconds(value, text, sizeof text));
 }
 
 Test(units, formats_amounts_with_decimal_prefixes)
 {
-    char text[32];
+    static const struct shown_number cases[] = {
+        {0, "0 B"},          {1e-12, "0 B"},      {0.5, "0.5 B"},      {99.94, "99.9 B"},
+        {99.96, "100 B"},    {999.4, "999 B"},    {999.6, "1 kB"},     {999.96, "1 kB"},
+        {9996, "10 kB"},     {999.4e3, "999 kB"}, {999.6e3, "1 MB"},   {999.6e6, "1 GB"},
+        {12.8e9, "12.8 GB"}, {999.6e9, "1 TB"},   {26.03e12, "26 TB"}, {999.6e12, "1 PB"},
+        {999.6e15, "1 EB"},  {5e23, "500000 EB"}, {-999.6, "-1 kB"},   {NAN, "-"},
+        {INFINITY, "-"},
+    };
+    EXPECT_EACH(cases, emp_units_format_si(value, "B", text, sizeof text));
+}
 
-    cr_expect_str_eq(emp_units_format_si(26.03e12, "FLOP", text, sizeof text),
-                     "26 TFLOP");
-    cr_expect_str_eq(emp_units_format_si(0, "FLOP", text, sizeof text), "0 FLOP");
-    cr_expect_str_eq(emp_units_format_si(999.4, "B", text, sizeof text), "999 B");
-    cr_expect_str_eq(emp_units_format_si(999.6, "B", text, sizeof text), "1 kB");
-    cr_expect_str_eq(emp_units_format_si(12.8e9, "B/s", text, sizeof text), "12.8 GB/s");
-    cr_expect_str_eq(emp_units_format_si(5e23, "B", text, sizeof text), "5e+05 EB");
+Test(units, formats_how_long_people_wait)
+{
+    static const struct shown_number cases[] = {
+        {0, "0 s"},
+        {0.4, "0 s"},
+        {59.4, "59 s"},
+        {59.99, "1 min 00 s"},
+        {60, "1 min 00 s"},
+        {125.4, "2 min 05 s"},
+        {3599.4, "59 min 59 s"},
+        {3599.6, "1 h 00 min"},
+        {3900, "1 h 05 min"},
+        {86369, "23 h 59 min"},
+        {86399.4, "23 h 59 min"},
+        {86399.6, "1 d 00 h"},
+        {273600, "3 d 04 h"},
+        {NAN, "-"},
+        {1e300, "-"},
+    };
+    EXPECT_EACH(cases, emp_units_format_duration(value, text, sizeof text));
+}
+
+Test(units, formats_shares_and_growths_in_percent)
+{
+    static const struct shown_number shares[] = {
+        {0, "0.0 %"},       {-0.0001, "0.0 %"},   {0.0004, "0.0 %"}, {0.12345, "12.3 %"},
+        {0.9994, "99.9 %"}, {0.99996, "100.0 %"}, {73, "7300.0 %"},  {NAN, "-"},
+    };
+    static const struct shown_number growths[] = {
+        {0, "+0.0 %"},     {-0.0004, "+0.0 %"}, {0.12345, "+12.3 %"},
+        {-0.04, "-4.0 %"}, {INFINITY, "-"},
+    };
+    EXPECT_EACH(shares, emp_units_format_percent(value, text, sizeof text));
+    EXPECT_EACH(growths, emp_units_format_change(value, text, sizeof text));
+}
+
+Test(units, formats_numbers_without_an_exponent)
+{
+    static const struct shown_number cases[] = {
+        {0, "0"},
+        {0.5, "0.5"},
+        {1.0 / 3.0, "0.333"},
+        {9.994, "9.99"},
+        {9.996, "10"},
+        {59.99, "60"},
+        {99.96, "100"},
+        {999.5001, "1000"},
+        {999.96, "1000"},
+        {12345, "12345"},
+        {1e15, "1000000000000000"},
+        {0.0001234, "0.000123"},
+        {-1e-12, "0"},
+        {NAN, "-"},
+    };
+    EXPECT_EACH(cases, emp_units_format_number(value, 3, text, sizeof text));
+}
+
+/* What does not fit is cut off, as by snprintf(). */
+Test(units, no_number_is_written_past_the_buffer)
+{
+    char text[8];
+
+    cr_expect_str_eq(emp_units_format_si(1e300, "FLOP", text, sizeof text), "1000000");
+    cr_expect_str_eq(emp_units_format_seconds(1e300, text, 1), "");
+}
+
+Test(units, one_thing_is_named_in_the_singular)
+{
+    cr_expect_str_eq(emp_units_plural(1), "");
+    cr_expect_str_eq(emp_units_plural(0), "s");
+    cr_expect_str_eq(emp_units_plural(2), "s");
 }
 
 Test(units, counts_are_read_as_people_write_them)

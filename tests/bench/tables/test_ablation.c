@@ -290,10 +290,10 @@ Test(ablation, prints_text_and_csv)
     free(text);
     text = print(&t, EMP_SHEET_TEXT);
     cr_expect_not_null(strstr(text, "default                   3     2.00     1.50     "
-                                    "2.50   1.00           24    75.0%\n"),
+                                    "2.50   1.00           24   75.0 %\n"),
                        "%s", text);
     cr_expect_not_null(strstr(text, "grouping=none             3      OOM      OOM      "
-                                    "OOM      -           24     0.0%\n"),
+                                    "OOM      -           24    0.0 %\n"),
                        "%s", text);
     free(text);
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -80,16 +80,16 @@ Test(sheet, plain_has_a_line_a_line)
 
     fill_plain(&s);
     expect_printed(&s, EMP_SHEET_TEXT,
-                   "name    count    step  share  fits\n"
-                   "a, \"b\"      3  250 ms  50.0%   yes\n"
-                   "c                 OOM      -    no\n"
+                   "name    count    step   share  fits\n"
+                   "a, \"b\"      3  250 ms  50.0 %   yes\n"
+                   "c                 OOM       -    no\n"
                    "\n"
                    "  A note of 5 words.\n"
                    "  Made by: made here (emplace 1.2.3, commit c0ffee).\n");
     expect_printed(&s, EMP_SHEET_MD,
                    "| name | count | step | share | fits |\n"
                    "| --- | --- | --- | --- | --- |\n"
-                   "| a, \"b\" | 3 | 250 ms | 50.0% | yes |\n"
+                   "| a, \"b\" | 3 | 250 ms | 50.0 % | yes |\n"
                    "| c |  | OOM | - | no |\n"
                    "\n"
                    "- A note of 5 words.\n"
@@ -101,6 +101,35 @@ Test(sheet, plain_has_a_line_a_line)
                    "c,,OOM,,0,0000000000000001,c0ffee,0\n");
     emp_sheet_clear(&s);
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Programs get what people see rounded. */
+Test(sheet, people_see_units_and_no_exponents)
+{
+    static const emp_sheet_column columns[] = {
+        EMP_COLUMN("step_s", "step", EMP_SHEET_SECONDS),
+        EMP_COLUMN("peak_bytes", "peak", EMP_SHEET_BYTES),
+        EMP_COLUMN("off", "off", EMP_SHEET_CHANGE),
+        EMP_COLUMN("rate", "rate", EMP_SHEET_REAL, .digits = 4),
+        EMP_COLUMN("p", "p", EMP_SHEET_REAL, .digits = 2)};
+    emp_sheet s;
+
+    EMP_SHEET_INIT(&s, columns);
+    s.command = "made here";
+    s.commit = "c0ffee";
+    s.is_dirty = false;
+    s.is_bare = true;
+    EMP_SHEET_ADD(&s, EMP_V(0.9996), EMP_V(INT64_C(134217728)), EMP_V(-0.125),
+                  EMP_V(123456.0), EMP_V(0.0000125));
+    expect_printed(&s, EMP_SHEET_TEXT,
+                   "step     peak      off    rate         p\n"
+                   " 1 s  128 MiB  -12.5 %  123456  0.000013\n"
+                   "\n");
+    expect_printed(&s, EMP_SHEET_CSV,
+                   "# made by: made here\n"
+                   "step_s,peak_bytes,off,rate,p,commit,dirty\n"
+                   "0.9996,134217728,-0.125,123456,1.25e-05,c0ffee,0\n");
+    emp_sheet_clear(&s);
 }
 
 Test(sheet, spread_has_groups_of_columns)
