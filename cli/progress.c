@@ -45,19 +45,40 @@ void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining
     if (columns > 0 && columns < CLI_BAR_BYTES) line[columns] = '\0';
 }
 
-void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text)
+static bool is_due(const cli_bar *bar)
 {
     double now_s = emp_clock_now_s();
-    char   line[CLI_BAR_BYTES];
 
-    if (!bar->is_terminal || now_s - bar->start_s < 2.0 || now_s - bar->drawn_s < 0.1)
-        return;
-    cli_bar_format(line, done_frac, remaining_s, text,
-                   emp_terminal_size_of(stderr).columns);
+    return bar->is_terminal && now_s - bar->start_s >= 2.0 && now_s - bar->drawn_s >= 0.1;
+}
+
+static void put_line(cli_bar *bar, const char *line)
+{
     fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     bar->is_drawn = true;
-    bar->drawn_s = now_s;
+    bar->drawn_s = emp_clock_now_s();
+}
+
+void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text)
+{
+    char line[CLI_BAR_BYTES];
+
+    if (!is_due(bar)) return;
+    cli_bar_format(line, done_frac, remaining_s, text,
+                   emp_terminal_size_of(stderr).columns);
+    put_line(bar, line);
+}
+
+void cli_bar_draw_text(cli_bar *bar, const char *text)
+{
+    char line[CLI_BAR_BYTES];
+    int  columns = emp_terminal_size_of(stderr).columns;
+
+    if (!is_due(bar)) return;
+    snprintf(line, sizeof line, "%s", text);
+    if (columns > 0 && columns < CLI_BAR_BYTES) line[columns] = '\0';
+    put_line(bar, line);
 }
 
 void cli_bar_draw_share(cli_bar *bar, double done_frac, const char *text)

@@ -27,7 +27,10 @@ void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining
  */
 void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text);
 
-/** The same, with the time that is left as the share done lets expect. */
+/** Draws a text alone, as often as a bar. */
+void cli_bar_draw_text(cli_bar *bar, const char *text);
+
+/** Draws the bar with the time that is left as the share done lets expect. */
 void cli_bar_draw_share(cli_bar *bar, double done_frac, const char *text);
 
 /** The same with the bar's own text: for functions that report their progress to a cli_bar. */

@@ -233,6 +233,35 @@ static void thin(emp_record *r)
     r->metric_count = 0;
 }
 
+/* Half a run would stand in for a whole one. */
+static bool is_half(const emp_job *job)
+{
+    return strcmp(job->record.stopped_by, "interrupt") == 0;
+}
+
+static emp_status put(const emp_job *job, emp_error *err)
+{
+    if (is_half(job)) return EMP_OK;
+    EMP_CHECK(emp_timing_check(&job->timing, err));
+    return emp_archive_put(job->plan->params->folder, &job->record, &job->timing, err);
+}
+
+/* Runs it and puts a whole run into the folder. */
+static emp_status make(emp_job *job, emp_error *err)
+{
+    const emp_jobs_params *p = job->plan->params;
+
+    emp_record_clear(&job->record);
+    emp_timing_clear(&job->timing);
+    job->timing.threads = job->run.placer.threads;
+    job->run.progress = on_batch;
+    job->run.context = job;
+    EMP_CHECK(emp_archive_run(&job->record, p->folder, job->problem, &job->run, err));
+    emp_status st = put(job, err);
+    if (p->keeping != NULL) atomic_fetch_sub(p->keeping, 1);
+    return st;
+}
+
 static emp_status run_job(emp_job *job, emp_error *err)
 {
     const emp_jobs_params *p = job->plan->params;
@@ -241,22 +270,12 @@ static emp_status run_job(emp_job *job, emp_error *err)
 
     EMP_CHECK(find_record(job, &is_read, err));
     if (!is_read) {
-        emp_record_clear(&job->record);
-        emp_timing_clear(&job->timing);
-        job->timing.threads = job->run.placer.threads;
-        job->run.progress = on_batch;
-        job->run.context = job;
-        st = emp_archive_run(&job->record, p->folder, job->problem, &job->run, err);
+        st = make(job, err);
         job->is_refused = st == EMP_EINFEASIBLE && p->keeps_refusals;
         if (!job->is_refused) EMP_CHECK(st);
     }
     if (job->is_refused) return refuse(job, is_read, err);
-    /* Half a run would stand in for a whole one. */
-    if (strcmp(job->record.stopped_by, "interrupt") == 0) return EMP_OK;
-    if (!is_read) {
-        EMP_CHECK(emp_timing_check(&job->timing, err));
-        EMP_CHECK(emp_archive_put(p->folder, &job->record, &job->timing, err));
-    }
+    if (is_half(job)) return EMP_OK;
     emp_archive_drop_checkpoint(p->folder, &job->record);
     if (p->is_lean) thin(&job->record);
     on_job_done(job, is_read);
@@ -291,6 +310,7 @@ static void prepare(struct emp_jobs_plan *plan)
         emp_job *job = &plan->job[i];
         job->plan = plan;
         job->run.stop = plan->params->stop;
+        job->run.keeping = plan->params->keeping;
         job->run.placer.threads = threads < 1 || plan->params->is_single ? 1 : threads;
         plan->cost += job->cost;
     }

@@ -69,6 +69,9 @@ typedef struct {
     bool keeps_refusals;
     const volatile sig_atomic_t
         *stop; /**< OPTIONAL: set to end after the current batches */
+    atomic_int
+        *keeping; /**< OPTIONAL. How many runs have something that is not in the folder
+                              yet, as emp_run_params has it */
     /** OPTIONAL. Calls come from several threads, one at a time. */
     void (*on_run)(void *context, const emp_job_event *event);
     /** OPTIONAL. Called at the start, and as work gets done; one call at a time. */

@@ -42,6 +42,19 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
     return 0;
 }
 
+static void begin_keeping(emp_run_state *run)
+{
+    if (run->params->keeping == NULL || run->is_keeping) return;
+    atomic_fetch_add(run->params->keeping, 1);
+    run->is_keeping = true;
+}
+
+static void end_keeping(emp_run_state *run)
+{
+    if (run->is_keeping) atomic_fetch_sub(run->params->keeping, 1);
+    run->is_keeping = false;
+}
+
 /* ---- the loop ---- */
 
 static emp_status log_batch(emp_run_state *run, emp_error *err)
@@ -71,6 +84,7 @@ static emp_status run_loop(emp_run_state *run, emp_error *err)
         EMP_CHECK(emp_run_score(run, run->count, err));
         EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
         EMP_CHECK(log_batch(run, err));
+        begin_keeping(run);
         EMP_CHECK(emp_run_checkpoint_save_if_due(run, err));
         emp_run_report(run);
     }
@@ -182,14 +196,17 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
         run->start_cpu_s = emp_clock_thread_s();
     EMP_TRY(emp_run_agree(run, check_params(params, err), err));
     EMP_TRY(emp_run_agree(run, prepare(run, err), err));
+    if (params->checkpoint.path != NULL) begin_keeping(run);
     EMP_TRY(emp_run_checkpoint_begin(run, err));
     EMP_TRY(run->ranks == NULL ? run_loop(run, err) : emp_run_shared(run, err));
     if (strcmp(record->stopped_by, "interrupt") == 0)
         EMP_TRY(emp_run_checkpoint_save(run, err));
     if (run->is_first || !params->is_async) EMP_TRY(finish(run, err));
+    begin_keeping(run);
 
 cleanup:
     if (run != NULL) {
+        if (st != EMP_OK) end_keeping(run);
         emp_method_destroy(params->method, run->placer);
         emp_sim_team_destroy(run->sims);
         emp_free(run->candidate_block);

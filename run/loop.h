@@ -16,6 +16,7 @@
 #define EMP_RUN_LOOP_H
 
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "run/ranks/ranks.h"
 #include "run/store/store.h"
@@ -59,6 +60,10 @@ typedef struct {
     bool               is_async; /**< needs ranks */
     /** OPTIONAL. Set by a signal handler: the run ends after the current batch. */
     const volatile sig_atomic_t *stop;
+    /** OPTIONAL. How many runs have something to save. The run adds one before its first
+     * checkpoint, or after its first batch if it has none. A run that succeeds has added one,
+     * which the caller takes off when the record is saved; one that fails takes it off. */
+    atomic_int *keeping;
     /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */
     void (*progress)(void *context, const emp_progress *progress);
     void *context;

@@ -13,8 +13,9 @@
 typedef struct {
     const emp_problem    *problem;
     const emp_run_params *params;
-    const emp_ranks      *ranks;    /**< borrowed; NULL = alone */
-    bool                  is_first; /**< alone, or rank 0: it reports and saves */
+    const emp_ranks      *ranks;      /**< borrowed; NULL = alone */
+    bool                  is_first;   /**< alone, or rank 0: it reports and saves */
+    bool                  is_keeping; /**< it is counted in params->keeping */
     emp_record           *record;
     void                 *placer;
     int32_t               threads, batch_limit;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stage.h"
 #include "base/text/units.h"
 
 static void make_ready(emp_list_schedule *s, int32_t task)
@@ -290,7 +291,10 @@ emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
     EMP_TRY(emp_method_options_parse(NULL, type, params, err));
     EMP_TRY(emp_task_graph_create(&graph, problem, method->units, err));
     EMP_TRY(emp_list_schedule_init(&schedule, graph, err));
-    EMP_TRY(method->schedule(&schedule, err));
+    const char *before = emp_stage_set("scheduling");
+    st = method->schedule(&schedule, err);
+    (void)emp_stage_set(before);
+    EMP_TRY(st);
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         int32_t task = graph->task_of_op[op];
         device_of_op[op] = task < 0 ? 0 : schedule.device_of_task[task];

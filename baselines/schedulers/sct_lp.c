@@ -5,6 +5,7 @@
 
 #include "base/arrays.h"
 #include "base/lp/guard.h"
+#include "base/stage.h"
 
 /* Rows and columns, from 1 on as GLPK counts. A column for each task (s), each edge (x),
  * and w; a row for each edge, then for each task three, of which some stay free. */
@@ -206,7 +207,9 @@ emp_status emp_sct_solve(emp_sct_solution *solution, const emp_task_graph *graph
     *solution = (emp_sct_solution){0};
     EMP_TRY(allocate(&p, err));
     measure(&p);
-    int failure = graph->task_count > 0 ? emp_lp_guarded(solve, &p) : 0;
+    const char *before = emp_stage_set("solving the linear program");
+    int         failure = graph->task_count > 0 ? emp_lp_guarded(solve, &p) : 0;
+    (void)emp_stage_set(before);
     if (failure != 0) {
         EMP_FAIL(EMP_EEXTERNAL,
                  "GLPK cannot solve the linear program of %d edges: code %d",

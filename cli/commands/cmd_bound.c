@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/inputs.h"
+#include "cli/options/run_options.h"
 #include "cli/report/report.h"
 
 struct args {
@@ -60,7 +61,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     cli_parse(&cmd_bound_argp, argc, argv, &args);
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
-    EMP_TRY(emp_bounds_compute(&bounds, inputs.problem, args.effort, err));
+    EMP_TRY(cli_bounds_compute(&bounds, inputs.problem, args.effort, err));
     if (args.task.format != EMP_SHEET_TEXT) {
         EMP_TRY(cli_print_object(cli_bounds_json(&bounds), args.task.format, err));
         goto cleanup;

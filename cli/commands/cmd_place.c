@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace place SPEC: looks for a good placement. Read from top to bottom, this is the
  * whole program: graph, machine, problem, method, oracle, record. */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/io/atomic_file.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
 #include "cli/options/placement_output.h"
@@ -26,7 +29,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Look for a good placement of SPEC, a workload spec or a graph file.\v"
-    "Ctrl-C ends the search after the current batch and saves what was found.\n"
+    "Ctrl-C ends the search after the current batch and saves what was found. While\n"
+    "nothing has been found, it ends the program after about a second.\n"
     "Without --budget or --seconds a method that searches gets 400 evaluations.\n"
     "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
@@ -95,6 +99,23 @@ static emp_status save(const cli_place_args *args, const emp_record *record,
     return recorded != EMP_OK ? recorded : placed;
 }
 
+static bool is_half(const emp_record *record)
+{
+    return strcmp(record->stopped_by, "interrupt") == 0;
+}
+
+/* Nothing goes on from the checkpoint of a whole run that is saved. */
+static emp_status drop_checkpoint(const cli_place_args *args, emp_error *err)
+{
+    const char *path = args->run.checkpoint.path;
+
+    if (path == NULL) return EMP_OK;
+    EMP_CHECK(emp_atomic_file_sweep(args->record, err));
+    if (remove(path) != 0)
+        return EMP_ERROR(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
+    return EMP_OK;
+}
+
 /* First what would be lost, then what the user reads. */
 static emp_status deliver(const cli_place_args *args, const emp_record *record,
                           const emp_sim_result *best, const emp_problem *problem,
@@ -103,15 +124,15 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     emp_status saved = save(args, record, problem, err), printed;
     emp_bounds bounds;
 
-    if (args->run.checkpoint.path == NULL)
-        cli_stop_at_once(); /* nothing is left behind */
+    if (saved == EMP_OK && !is_half(record)) saved = drop_checkpoint(args, err);
+    cli_stop_at_once(); /* nothing is left behind */
     printed = cli_bound(&bounds, &args->run, problem, err);
     if (printed == EMP_OK)
         printed =
             cli_report_run(record, problem, best, &bounds, args->run.task.format, err);
     if (saved != EMP_OK) return saved;
     if (printed != EMP_OK) return printed;
-    return strcmp(record->stopped_by, "interrupt") == 0 ? EMP_EINTERRUPTED : EMP_OK;
+    return is_half(record) ? EMP_EINTERRUPTED : EMP_OK;
 }
 
 /* A run that goes on may have written the file itself, when it was interrupted. */
@@ -137,14 +158,15 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
     emp_record        record = {0};
     emp_sim_result    best;
 
-    (void)cli_stop_flag(); /* from now on Ctrl-C saves, though the search has not begun */
+    (void)cli_stop_flag(); /* from now on Ctrl-C saves, if something is soon found */
+    cli_stop_watch(CLI_NOTHING_FOUND);
     st = load(args, &method, &inputs, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
     EMP_TRY(
         cli_run(&record, &best, &args->run, inputs.problem, method, DEFAULT_BUDGET, err));
     if (ranks == NULL || ranks->rank == 0)
         EMP_TRY(deliver(args, &record, &best, inputs.problem, err));
-    else if (strcmp(record.stopped_by, "interrupt") == 0)
+    else if (is_half(&record))
         st = EMP_EINTERRUPTED;
 
 cleanup:

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace train SPEC: place for long runs of learners and searches, with a checkpoint
  * beside the record, alone or on several ranks. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
@@ -108,10 +106,6 @@ static emp_status train(cli_place_args *args, emp_error *err)
     args->run.checkpoint.path = path;
     cli_place_keep(args);
     EMP_TRY(cli_place(args, err));
-    if (!is_first) goto cleanup;
-    EMP_TRY(emp_atomic_file_sweep(args->record, err));
-    if (remove(path) != 0)
-        EMP_FAIL(EMP_EIO, "cannot remove %s: %s", path, strerror(errno));
 
 cleanup:
     if (st == EMP_EINTERRUPTED && is_first)

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/stage_line.h"
 #include "graphs/workloads/workloads.h"
 
 #define MAX_LOAD_RUNTIME "msr-load"
@@ -129,7 +130,12 @@ static void warn_of_assumptions(const emp_graph *graph)
 emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
                                  const char *spec, emp_error *err)
 {
-    EMP_CHECK(emp_source_load(&inputs->step, &inputs->whole, devices, spec, err));
+    cli_stage_line line;
+
+    cli_stage_line_begin(&line, spec, "reading the graph");
+    emp_status st = emp_source_load(&inputs->step, &inputs->whole, devices, spec, err);
+    cli_stage_line_end(&line);
+    EMP_CHECK(st);
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
     return EMP_OK;
 }

@@ -80,26 +80,34 @@ static void on_run(void *context, const emp_job_event *e)
                 emp_units_format_seconds(e->elapsed_s, text, sizeof text));
 }
 
+#define INTERRUPTED "interrupted; what is done is in %s, the same command %sgoes on"
+
+static const char *how_to_go_on(const emp_jobs_params *jobs)
+{
+    return jobs->is_fresh ? "without --fresh " : "";
+}
+
 void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs)
 {
     jobs->on_run = on_run;
     jobs->on_progress = on_progress;
     jobs->context = report;
     jobs->stop = cli_stop_flag();
+    jobs->keeping = cli_stop_kept();
+    cli_stop_watch("warning: " INTERRUPTED, jobs->folder, how_to_go_on(jobs));
     cli_board_init(&report->board);
     cli_bar_init(&report->bar, NULL);
 }
 
 void cli_run_report_end(cli_run_report *report)
 {
+    cli_stop_unwatch();
     cli_board_clear(&report->board);
     cli_bar_clear(&report->bar);
 }
 
 emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs)
 {
-    if (made == EMP_EINTERRUPTED)
-        cli_warn("interrupted; what is done is in %s, the same command %sgoes on",
-                 jobs->folder, jobs->is_fresh ? "without --fresh " : "");
+    if (made == EMP_EINTERRUPTED) cli_warn(INTERRUPTED, jobs->folder, how_to_go_on(jobs));
     return made;
 }

@@ -10,6 +10,7 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/stage_line.h"
 #include "cli/stop.h"
 #include "sim/problem/placement.h"
 
@@ -59,15 +60,34 @@ emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
 {
     *bounds = (emp_bounds){0};
     if (o->is_unbound || cli_stop_is_asked()) return EMP_OK;
-    return emp_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err);
+    return cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err);
 }
+
+emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
+                              int32_t effort, emp_error *err)
+{
+    cli_stage_line line;
+
+    cli_stage_line_begin(&line, "lower bound", "looking at paths and loads");
+    emp_status st = emp_bounds_compute(bounds, problem, effort, err);
+    cli_stage_line_end(&line);
+    return st;
+}
+
+/* What a run shows: its stage while it is set up, then its bar. */
+struct display {
+    cli_stage_line line;
+    cli_bar        bar;
+};
 
 static void on_progress(void *context, const emp_progress *p)
 {
+    struct display *display = (struct display *)context;
     char text[120], best[40] = "nothing fits yet", best_time[EMP_UNITS_TEXT_BYTES],
                     rate[EMP_UNITS_TEXT_BYTES];
     double share = 0;
 
+    cli_stage_line_end(&display->line);
     if (!isnan(p->best_s))
         snprintf(best, sizeof best, "best %s",
                  emp_units_format_seconds(p->best_s, best_time, sizeof best_time));
@@ -79,7 +99,7 @@ static void on_progress(void *context, const emp_progress *p)
                             sizeof rate);
     snprintf(text, sizeof text, "%" PRId64 " evaluation%s, %s/s, %s", p->evaluations,
              emp_units_plural(p->evaluations), rate, best);
-    cli_bar_draw((cli_bar *)context, share, emp_progress_remaining_s(p), text);
+    cli_bar_draw(&display->bar, share, emp_progress_remaining_s(p), text);
 }
 
 emp_status cli_check_placement_kept(const char *path, const emp_record *run,
@@ -113,7 +133,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
                    const emp_problem *problem, const emp_method *method,
                    int64_t default_budget, emp_error *err)
 {
-    cli_bar        bar;
+    struct display display;
     emp_run_params params = {
         .method = method,
         .placer = {.seed = o->seed,
@@ -126,8 +146,9 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
         .ranks = o->ranks,
         .is_async = o->is_async,
         .stop = cli_stop_flag(),
+        .keeping = cli_stop_kept(),
         .progress = on_progress,
-        .context = &bar,
+        .context = &display,
         .best = best,
     };
 
@@ -135,8 +156,12 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
         params.budget_evaluations = default_budget;
     }
     EMP_CHECK(check_kept(o, problem, &params, err));
-    cli_bar_init(&bar, NULL);
+    cli_stop_watch(CLI_NOTHING_FOUND);
+    cli_bar_init(&display.bar, NULL);
+    cli_stage_line_begin(&display.line, method->name, "preparing");
     emp_status st = emp_run(record, problem, &params, err);
-    cli_bar_clear(&bar);
+    cli_stop_unwatch();
+    cli_stage_line_end(&display.line);
+    cli_bar_clear(&display.bar);
     return st;
 }

@@ -40,13 +40,20 @@ cli_run_options cli_run_options_default(void);
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *options,
                      const emp_problem *problem, emp_error *err);
 
+/** emp_bounds_compute(), which on a terminal says what it is doing. */
+emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,
+                              int32_t effort, emp_error *err);
+
+/** What is said when Ctrl-C ends a run before its first batch. */
+#define CLI_NOTHING_FOUND "interrupted before a placement was found; no file was written"
+
 /** Fails unless \a path (NULL is fine) is free, or a placement file of this very run.
  * \retval EMP_EINVAL */
 emp_status cli_check_placement_kept(const char *path, const emp_record *run,
                                     emp_error *err);
 
-/** Runs \a method as the options say, with a progress bar; Ctrl-C ends it early. Without
- * a budget a method that never ends by itself gets \a default_budget evaluations. \a best
+/** Runs \a method as the options say, with a progress bar; Ctrl-C ends it early. Before the
+ * first batch, Ctrl-C ends the program within about a second. Without a budget a method that never ends by itself gets \a default_budget evaluations. \a best
  * (NULL is fine) receives what the oracle says of the best placement. */
 emp_status cli_run(emp_record *record, emp_sim_result *best,
                    const cli_run_options *options, const emp_problem *problem,

@@ -7,11 +7,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <metis.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arrays.h"
+#include "base/stage.h"
 
 _Static_assert(sizeof(idx_t) >= sizeof(int32_t), "METIS must hold our 32-bit numbers");
 
@@ -99,6 +102,8 @@ static void be_child(const task *t, int fd)
     idx_t options[METIS_NOPTIONS];
     int   nowhere = open("/dev/null", O_WRONLY);
 
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody else wants the result */
+    signal(SIGALRM, SIG_IGN);         /* a time limit is the caller's, and ends it */
     memcpy(options, t->options, sizeof options);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
@@ -141,7 +146,11 @@ cleanup:
 
 static emp_status run_task(const task *t, int32_t *part_of_vertex, emp_error *err)
 {
-    EMP_CHECK(run_child(t, err));
+    const char *before = emp_stage_set("partitioning by METIS");
+    emp_status  st = run_child(t, err);
+
+    (void)emp_stage_set(before);
+    EMP_CHECK(st);
     for (int32_t v = 0; v < t->vertex_count; v++) part_of_vertex[v] = (int32_t)t->part[v];
     return EMP_OK;
 }

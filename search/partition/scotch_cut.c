@@ -13,6 +13,7 @@
 #include <scotch.h> /* uses stdint.h without including it */
 
 #include "base/arrays.h"
+#include "base/stage.h"
 #include "search/partition/scotch_arch.h"
 
 _Static_assert(sizeof(SCOTCH_Num) >= sizeof(int32_t),
@@ -168,7 +169,10 @@ static emp_status cut(const emp_partition_graph *g, const request *r,
                                      arc_count, neighbor, traffic)));
     /* Part 0 is the CPU: without it in the target, no vertex is bound to it. */
     for (int32_t v = 0; v < g->vertex_count; v++) part[v] = g->is_cpu_only[v] ? 0 : -1;
-    EMP_TRY(map_in_context(&graph, g, r, part, err));
+    const char *before = emp_stage_set("partitioning by Scotch");
+    st = map_in_context(&graph, g, r, part, err);
+    (void)emp_stage_set(before);
+    EMP_TRY(st);
     for (int32_t v = 0; v < g->vertex_count; v++) part_of_vertex[v] = (int32_t)part[v];
 
 cleanup:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/bounds.h"
 
+#include "base/stage.h"
 #include "sim/bounds/refute.h"
 
 /* Of the refuted time. */
@@ -13,6 +14,16 @@ static emp_time_ns or_none(emp_time_ns bound_ns, emp_time_ns step_ns)
 
 /* Of the ops before one, those that joins look at. */
 static int32_t near_of(int32_t effort) { return 10 << 2 * effort; }
+
+static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
+                         emp_error *err)
+{
+    const char *before = emp_stage_set("refuting step times");
+    emp_status  st = emp_bound_refute(best_ns, model, ACCURACY, err);
+
+    (void)emp_stage_set(before);
+    return st;
+}
 
 emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
                               emp_error *err)
@@ -35,8 +46,7 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32
     out->area_ns = or_none(facts.area_ns, model.step_ns);
     out->class_ns = or_none(facts.class_ns, model.step_ns);
     out->window_ns = or_none(facts.window_ns, model.step_ns);
-    if (best_ns > 0 && !facts.is_infeasible)
-        EMP_TRY(emp_bound_refute(&best_ns, &model, ACCURACY, err));
+    if (best_ns > 0 && !facts.is_infeasible) EMP_TRY(refute(&best_ns, &model, err));
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
 

@@ -4,8 +4,10 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/cli/emplace.h"
+#include "tests/support/scratch.h"
 #include "tests/support/screen.h"
 
 TestSuite(screen, .init = emplace_set_up, .fini = emplace_tear_down);
@@ -97,13 +99,44 @@ Test(screen, a_low_terminal_has_the_bar_alone)
 Test(screen, an_interrupt_leaves_the_table_and_says_how_to_go_on)
 {
     const char *arguments = "table 1 --rows nmt2 --methods cpu,gpu,refine --threads 1 "
-                            "--budget 1000000000";
+                            "--budget 100000";
 
-    cr_expect_eq(run(arguments, 80, 24, "OOM"), 130);
+    cr_expect_eq(run(arguments, 80, 24, "]   1 %"), 130);
     cr_expect_eq(screen_line_with(&end, "Table 1. Seconds"), 0);
     cr_expect_eq(screen_line_with(&end, "^C"), -1, "what was typed is gone");
     cr_expect_geq(screen_line_with(&end, "OOM"), 0);
     cr_expect_geq(screen_line_with(&end, "Refine"), 0);
     cr_expect_geq(screen_line_with(&end, "interrupted"), 0);
     cr_expect_geq(screen_line_with(&end, "the same command"), 0);
+}
+
+/* The linear program of m-SCT on this workload takes GLPK minutes, where it looks at no flag. */
+#define LONG_SET_UP "nmt:layers=4"
+
+Test(screen, a_set_up_says_what_it_does_and_ends_at_ctrl_c)
+{
+    static const char stage[] = "m-sct: solving the linear program, ";
+    const char       *arguments = "place " LONG_SET_UP " --machine k40x4 --method m-sct "
+                                  "--out best.json --record run.h5";
+
+    int code = run(arguments, 80, 24, stage);
+    if (strstr(program_out, stage) == NULL) {
+        cr_assert_eq(code, 0, "%s", program_out);
+        cr_skip_test("m-SCT was set up in under two seconds");
+    }
+    cr_expect_eq(code, 130);
+    cr_expect_geq(screen_line_with(&end, "emplace: interrupted before a placement"), 0);
+    cr_expect_eq(screen_line_with(&end, stage), -1, "the line is gone");
+    cr_expect_neq(access(scratch_path("best.json"), F_OK), 0);
+    cr_expect_neq(access(scratch_path("run.h5"), F_OK), 0);
+}
+
+Test(screen, runs_that_are_set_up_end_at_ctrl_c)
+{
+    const char *arguments = "bench placers --tasks tasks.txt --methods m-sct --threads 1";
+    static const char task[] = "long " LONG_SET_UP " k40x4\n";
+
+    scratch_write("tasks.txt", task, sizeof task - 1);
+    cr_expect_eq(run(arguments, 80, 24, "0 %"), 130);
+    cr_expect_geq(screen_line_with(&end, "interrupted; what is done is in runs"), 0);
 }

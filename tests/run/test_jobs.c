@@ -17,6 +17,7 @@ enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
 static char                  folder[SCRATCH_PATH_BYTES];
 static task                  problem;
 static volatile sig_atomic_t stop_flag;
+static atomic_int            kept_count;
 
 /** What a call of emp_jobs_run() told, and when it is to be stopped. Progress is reported at the
  * start, after each of the three batches of a run, and once more at its end. */
@@ -70,6 +71,7 @@ static void run_all(watch *w, bool is_fresh, emp_status want)
                                     .threads = 1,
                                     .is_fresh = is_fresh,
                                     .stop = &stop_flag,
+                                    .keeping = &kept_count,
                                     .on_run = on_run,
                                     .on_progress = on_progress,
                                     .context = w};
@@ -86,6 +88,7 @@ static void run_all(watch *w, bool is_fresh, emp_status want)
         jobs[i].run.placer.seed = (uint64_t)i + 1;
     }
     cr_expect_eq(emp_jobs_run(jobs, JOBS, &params, &err), want, "%s", err.msg);
+    cr_expect_eq(atomic_load(&kept_count), 0, "all of it is in the folder");
     int ready = 0;
     for (int i = 0; i < JOBS; i++) {
         ready += jobs[i].is_ready;

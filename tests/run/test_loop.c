@@ -315,6 +315,44 @@ Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
     task_destroy(&t);
 }
 
+static atomic_int kept_count;
+
+/* Nothing is kept before the first batch is told, and something after it. */
+static void count_kept(void *context, const emp_progress *progress)
+{
+    int *calls = (int *)context;
+
+    (void)progress;
+    ++*calls;
+    cr_expect_eq(atomic_load(&kept_count), 1);
+}
+
+Test(runner, a_run_has_something_to_keep_from_its_first_batch_on)
+{
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
+    emp_record     failed;
+    int            calls = 0;
+
+    params.keeping = &kept_count;
+    params.progress = count_kept;
+    params.context = &calls;
+    script = (scripted_plan){.batch = 4};
+    emp_record r = run(&t, &params);
+    cr_expect_eq(calls, 2);
+    cr_expect_eq(atomic_load(&kept_count), 1, "the caller saves it");
+    emp_record_clear(&r);
+
+    atomic_store(&kept_count, 0);
+    calls = 0;
+    script = (scripted_plan){.batch = 4, .fail_tell = EMP_EIO};
+    cr_expect_eq(emp_run(&failed, t.problem, &params, NULL), EMP_EIO);
+    cr_expect_eq(calls, 0);
+    cr_expect_eq(atomic_load(&kept_count), 0, "of a failure nothing is kept");
+    emp_record_clear(&failed);
+    task_destroy(&t);
+}
+
 /* Whoever asks for it: a person, or somebody who stops all runs of a table. */
 Test(runner, stop_with_the_budget_spent_comes_too_late)
 {
