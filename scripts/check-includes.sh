@@ -19,6 +19,7 @@ declare -A may_include=(
   [sim/problem]="$core"
   [sim/rules]="$core sim/rules"
   [sim/engine]="$core sim/rules sim/engine"
+  [sim/engine/run]="$core sim/rules sim/engine sim/engine/run"
   [sim/team]="$core sim/rules sim/engine sim/team"
   [sim/explain]="$core sim/rules sim/engine sim/explain"
   [sim/surrogate]="$core sim/rules sim/engine sim/surrogate"

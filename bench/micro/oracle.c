@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "bench/micro/peer.h"
 #include "bench/micro/textbook.h"
 #include "sim/engine/sim.h"
@@ -23,7 +24,8 @@ enum {
     SCALING_OPS = 1000000, /* that each thread simulates in a batch */
     /* A peer that is slow gets fewer rounds. */
     PEER_ROUNDS_MIN = 3,
-    PEER_S_MAX = 10
+    PEER_S_MAX = 10,
+    STREAM_LEVELS = 16 /* of the seed, away from those of synthetic.c */
 };
 
 int32_t emp_oracle_most_ops(emp_series series)
@@ -34,6 +36,8 @@ int32_t emp_oracle_most_ops(emp_series series)
     case EMP_SERIES_PYTHON: return 10000;
     case EMP_SERIES_IDEAL:
     case EMP_SERIES_TF:
+    case EMP_SERIES_IDEAL_LEVELS:
+    case EMP_SERIES_TF_LEVELS:
     case EMP_SERIES_TEXTBOOK:
     case EMP_SERIES_COUNT: break;
     }
@@ -42,10 +46,22 @@ int32_t emp_oracle_most_ops(emp_series series)
 
 const char *emp_series_name(emp_series series)
 {
-    static const char *const names[] = {"ideal",        "tf-r1.3",     "textbook",
-                                        "simgrid-fifo", "simgrid-dag", "python"};
+    static const char *const names[] = {"ideal",          "tf-r1.3",  "ideal-levels",
+                                        "tf-r1.3-levels", "textbook", "simgrid-fifo",
+                                        "simgrid-dag",    "python"};
 
     return names[series];
+}
+
+static bool has_levels(int32_t series)
+{
+    return series == EMP_SERIES_IDEAL_LEVELS || series == EMP_SERIES_TF_LEVELS;
+}
+
+/* The series without levels. */
+static int32_t plain_series(int32_t series)
+{
+    return has_levels(series) ? series - EMP_SERIES_IDEAL_LEVELS : series;
 }
 
 static bool is_peer(int32_t series) { return series >= EMP_SERIES_SIMGRID_FIFO; }
@@ -67,6 +83,7 @@ typedef struct {
     emp_plain               *plain;
     emp_device_id           *pool; /* [pool_count * op_count] */
     int32_t                  pool_count;
+    uint8_t                 *level;                       /* [op_count] */
     double                  *ns_per_op[EMP_SERIES_COUNT]; /* [round] */
     double                  *ratio[EMP_SERIES_COUNT];
     double                   spent_s[EMP_SERIES_COUNT];
@@ -84,6 +101,7 @@ static void tear_down(stand *s)
         emp_problem_destroy(s->problem[i]);
     }
     emp_free(s->pool);
+    emp_free(s->level);
     emp_plain_destroy(s->plain);
     emp_textbook_destroy(s->book);
     emp_graph_destroy(s->graph);
@@ -126,6 +144,17 @@ static int32_t count_placements(int32_t op_count)
     return count_runs(op_count) % count == 0 ? count + 1 : count;
 }
 
+static emp_status draw_levels(stand *s, emp_error *err)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, s->params->seed, STREAM_LEVELS, 0);
+    EMP_CHECK(EMP_ALLOC(s->level, (size_t)s->graph->op_count));
+    for (emp_op_id op = 0; op < s->graph->op_count; op++)
+        s->level[op] = (uint8_t)emp_rng_below(&rng, EMP_LEVELS);
+    return EMP_OK;
+}
+
 static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
 {
     size_t rounds = (size_t)s->params->repeats;
@@ -140,6 +169,7 @@ static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
     s->pool_count = count_placements(op_count);
     s->pool = EMP_NEW_ARRAY(emp_device_id, (size_t)s->pool_count * (size_t)op_count);
     if (s->pool == NULL) return EMP_ERROR(EMP_ENOMEM, "placements of %d ops", op_count);
+    EMP_CHECK(draw_levels(s, err));
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         s->ns_per_op[i] = EMP_NEW_ARRAY(double, rounds);
         s->ratio[i] = EMP_NEW_ARRAY(double, rounds);
@@ -166,7 +196,10 @@ static emp_status run_here(stand *s, int32_t series, int32_t first, int32_t coun
             *last_ns = result.step_time_ns;
         } else {
             emp_sim_result result;
-            EMP_CHECK(emp_sim_run(s->sim[series], placement(s, i), &result, err));
+            emp_decision   decision = {placement(s, i),
+                                     has_levels(series) ? s->level : NULL};
+            EMP_CHECK(emp_sim_run_decision(s->sim[plain_series(series)], &decision,
+                                           &result, err));
             *last_ns = result.step_time_ns;
         }
     }
@@ -200,10 +233,11 @@ static bool takes_part(const stand *s, int32_t series)
     return s->rounds[series] < PEER_ROUNDS_MIN || s->spent_s[series] < PEER_S_MAX;
 }
 
-/* Under other rules step times differ by right; SimGrid computes in floating point. */
+/* Under other rules and in another order step times differ by right; SimGrid computes in floating point. */
 static bool agrees(int32_t series, emp_time_ns got, emp_time_ns want)
 {
-    if (series == EMP_SERIES_TF || series == EMP_SERIES_SIMGRID_DAG) return true;
+    if (series == EMP_SERIES_TF || has_levels(series) || series == EMP_SERIES_SIMGRID_DAG)
+        return true;
     if (series == EMP_SERIES_SIMGRID_FIFO)
         return fabs((double)(got - want)) <= 1e-3 * (double)want;
     return got == want;
@@ -216,7 +250,7 @@ static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_er
     double      ideal_s = NAN;
     emp_time_ns ideal_ns = 0;
     /* Their step times are to be the oracle's. */
-    bool has_others = s->present & ~(1u << EMP_SERIES_IDEAL | 1u << EMP_SERIES_TF);
+    bool has_others = s->present >> EMP_SERIES_TEXTBOOK != 0;
 
     if (!emp_oracle_has_ideal(s->params) && has_others)
         EMP_CHECK(run_here(s, EMP_SERIES_IDEAL, first + count - 1, 1, &ideal_ns, err));

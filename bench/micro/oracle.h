@@ -14,8 +14,10 @@
 #include "run/stats.h"
 
 typedef enum {
-    EMP_SERIES_IDEAL, /**< the oracle */
-    EMP_SERIES_TF,    /**< the oracle under tf-r1.3 */
+    EMP_SERIES_IDEAL,        /**< the oracle */
+    EMP_SERIES_TF,           /**< the oracle under tf-r1.3 */
+    EMP_SERIES_IDEAL_LEVELS, /**< both again, with an order of ops by levels that are drawn */
+    EMP_SERIES_TF_LEVELS,
     EMP_SERIES_TEXTBOOK,
     EMP_SERIES_SIMGRID_FIFO,
     EMP_SERIES_SIMGRID_DAG,

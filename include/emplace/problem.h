@@ -23,6 +23,17 @@ extern "C" {
 
 typedef struct emp_problem emp_problem;
 
+/** Levels of the order in which a device serves what waits for it. */
+enum { EMP_LEVELS = 64 };
+
+/** What is decided of a step. Arrays are the caller's. Frozen. */
+typedef struct {
+    const emp_device_id *device_of_op; /**< [op count] */
+    /** [op count] below EMP_LEVELS; what waits at the least level is served first, and at one
+     * level who came first. NULL, or all equal: first come, first served. */
+    const uint8_t *level_of_op;
+} emp_decision;
+
 /** \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \param graph, machine  Borrowed; both must outlive the problem.
  * \param runtime         Copied.

@@ -80,6 +80,12 @@ EMP_API emp_status emp_sim_create(emp_sim **out, const emp_problem *problem,
 EMP_API emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
                                emp_sim_result *result, emp_error *err);
 
+/** As emp_sim_run(), with an order, too.
+ * \retval EMP_EINVAL       Also a level that is none.
+ * \retval EMP_EUNSUPPORTED The rules of this runtime have no levels. */
+EMP_API emp_status emp_sim_run_decision(emp_sim *sim, const emp_decision *decision,
+                                        emp_sim_result *result, emp_error *err);
+
 /** NULL is allowed. */
 EMP_API void emp_sim_destroy(emp_sim *sim);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A run: the placement is checked, the state made fresh, and the events are played by the
- * copy of run.h that has the rules of the profile as constants, if there is one. */
+ * copy of run/run.h that has the rules of the profile as constants, if there is one. */
 #include <string.h>
 
-#include "sim/engine/engine_internal.h"
+#include "sim/engine/engine.h"
 #include "sim/rules/limits.h"
 
 static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
@@ -26,6 +26,28 @@ static emp_status take_placement(emp_engine *sim, const emp_device_id *device_of
             return emp_sim_refuse_device(sim->problem, start[op].id, device, err);
         memcpy(space_of_place + 2 * op, sim->spaces_of_device[device], 2);
     }
+    return EMP_OK;
+}
+
+/* Levels that are all equal order nothing: then the run is one without. */
+static emp_status take_levels(emp_engine *sim, const uint8_t *level_of_op, emp_error *err)
+{
+    uint8_t differs = 0;
+
+    sim->rules.has_levels = false;
+    if (level_of_op == NULL) return EMP_OK;
+    for (int32_t op = 0; op < sim->op_count; op++) {
+        sim->level[op] = level_of_op[sim->start[op].id];
+        if (sim->level[op] >= EMP_LEVELS)
+            return EMP_ERROR(EMP_EINVAL, "op %d has the level %d; the last is %d",
+                             sim->start[op].id, sim->level[op], EMP_LEVELS - 1);
+        differs |= sim->level[op] ^ sim->level[0];
+    }
+    if (differs != 0 && sim->rules.shares_cores)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "devices that share cores serve ops as they come, in no other order");
+    sim->rules.has_levels = differs != 0;
     return EMP_OK;
 }
 
@@ -91,11 +113,12 @@ static void finish(emp_engine *sim)
     r->is_feasible = r->oom_device < 0;
 }
 
-emp_status emp_engine_run(emp_engine *sim, const emp_device_id *device_of_op,
-                          bool is_traced, const emp_sim_trace *trace,
-                          emp_sim_result *result, emp_error *err)
+emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision, bool is_traced,
+                          const emp_sim_trace *trace, emp_sim_result *result,
+                          emp_error *err)
 {
-    EMP_CHECK(take_placement(sim, device_of_op, err));
+    EMP_CHECK(take_placement(sim, decision->device_of_op, err));
+    EMP_CHECK(take_levels(sim, decision->level_of_op, err));
     reset(sim);
     sim->rules.is_traced = is_traced;
     sim->trace = trace;
@@ -103,6 +126,10 @@ emp_status emp_engine_run(emp_engine *sim, const emp_device_id *device_of_op,
         emp_engine_run_tf(sim);
     } else if (are_rules(sim->rules, &emp_sim_ideal_rules)) {
         emp_engine_run_ideal(sim);
+    } else if (are_rules(sim->rules, &emp_sim_tf_levels_rules)) {
+        emp_engine_run_tf_levels(sim);
+    } else if (are_rules(sim->rules, &emp_sim_ideal_levels_rules)) {
+        emp_engine_run_ideal_levels(sim);
     } else {
         emp_engine_run_any(sim);
     }

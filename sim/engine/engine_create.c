@@ -4,7 +4,7 @@
 
 #include "base/arrays.h"
 #include "base/mem.h"
-#include "sim/engine/engine_internal.h"
+#include "sim/engine/engine.h"
 
 /* Counts of what is left when folded ops are gone. */
 struct sizes {
@@ -79,6 +79,8 @@ static emp_status allocate_state(emp_engine *sim, emp_error *err)
 
     sim->missing = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
     sim->space_of_place = EMP_ADD_ARRAY(&sim->arrays, uint8_t, 2 * ops);
+    sim->level = EMP_ADD_ARRAY(&sim->arrays, uint8_t, ops);
+    sim->lines = EMP_ADD_ARRAY(&sim->arrays, emp_sim_lines, (size_t)sim->device_count);
     sim->open_tasks = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
     sim->message = EMP_ADD_ARRAY(&sim->arrays, emp_sim_message, messages);
     sim->until = EMP_ADD_ARRAY(&sim->arrays, emp_time_ns, ops);

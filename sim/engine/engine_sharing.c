@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What a run asks of devices that are groups of one computer's cores. */
-#include "sim/engine/engine_internal.h"
+#include "sim/engine/engine.h"
 
 /* The cores of device d are those from first on, modulo all that the computer has: of GPUs first,
  * then of CPUs, as replay takes them (replay/cpu/cores.h). */

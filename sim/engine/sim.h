@@ -35,4 +35,9 @@ emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
                               const emp_sim_trace *trace, emp_sim_result *result,
                               emp_error *err);
 
+/** The same with an order, too. \retval EMP_EUNSUPPORTED  As emp_sim_run_decision(). */
+emp_status emp_sim_trace_decision(emp_sim *sim, const emp_decision *decision,
+                                  const emp_sim_trace *trace, emp_sim_result *result,
+                                  emp_error *err);
+
 #endif /* EMP_SIM_ENGINE_SIM_H */

@@ -4,7 +4,7 @@
 #ifndef EMP_SIM_ENGINE_SIM_INTERNAL_H
 #define EMP_SIM_ENGINE_SIM_INTERNAL_H
 
-#include "sim/engine/engine_internal.h"
+#include "sim/engine/engine.h"
 #include "sim/engine/sim.h"
 #include "sim/rules/rules.h"
 

@@ -18,14 +18,16 @@ static const cli_choice placements[] = {{"gpu", 1u << EMP_PLACE_GPU},
                                         {"groups", 1u << EMP_PLACE_GROUPS},
                                         {"random", 1u << EMP_PLACE_RANDOM}};
 static const cli_choice profiles[] = {{"ideal", BIT_IDEAL},
-                                      {"tf-r1.3", 1u << EMP_SERIES_TF}};
+                                      {"tf-r1.3", 1u << EMP_SERIES_TF},
+                                      {"ideal-levels", 1u << EMP_SERIES_IDEAL_LEVELS},
+                                      {"tf-r1.3-levels", 1u << EMP_SERIES_TF_LEVELS}};
 static const cli_choice peers[] = {
     {"none", 0},
     {"textbook", BIT_TEXTBOOK},
     {"simgrid", 1u << EMP_SERIES_SIMGRID_FIFO | 1u << EMP_SERIES_SIMGRID_DAG},
     {"python", 1u << EMP_SERIES_PYTHON}};
 
-enum { CHOICES = 4, PROFILES = 2 };
+enum { CHOICES = 4, PROFILES = 4 };
 
 struct args {
     const char      *out;
@@ -45,7 +47,9 @@ static const struct argp_option options[] = {
      "(each op)",
      0},
     {"profiles", KEY_PROFILES, "A,B,...", 0,
-     "Only these runtime profiles: ideal, tf-r1.3", 0},
+     "Only these runtime profiles (default ideal, tf-r1.3); with an order of ops: "
+     "ideal-levels, tf-r1.3-levels",
+     0},
     {"peers", KEY_PEERS, "A,B,...", 0, "Beside these: textbook, simgrid, python; or none",
      0},
     {"repeats", KEY_REPEATS, "N", 0, "Rounds (default 15; 5 when quick)", 0},
@@ -67,6 +71,7 @@ static const char doc[] =
     "  emplace bench oracle --quick\n"
     "  emplace bench oracle --sizes 10k --patterns groups --repeats 31\n"
     "  emplace bench oracle --sizes 10k,83k --peers none --threads 2\n"
+    "  emplace bench oracle --profiles tf-r1.3,tf-r1.3-levels --peers none\n"
     "  emplace bench oracle --sizes 1M --machine k40x4x2 --peers none\n"
     "  emplace bench oracle --out oracle.csv";
 

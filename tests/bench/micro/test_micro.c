@@ -358,6 +358,7 @@ Test(bench, measures_what_was_asked_for)
     emp_error                err = {0};
 
     params.threads = 2;
+    params.series |= 1u << EMP_SERIES_IDEAL_LEVELS | 1u << EMP_SERIES_TF_LEVELS;
     cr_assert_eq(emp_oracle_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(report.row_count, 2);
     for (int32_t i = 0; i < 2; i++) {

@@ -42,20 +42,38 @@ static void expect_equal(const emp_sim_result *got, const emp_sim_result *want,
 }
 
 /* Runs specialised for a profile and traced ones, which also have a fingerprint. */
-static void compare(emp_sim *sim, const emp_problem *problem,
-                    const emp_device_id *device_of_op, int number)
+static void compare_decision(emp_sim *sim, const emp_problem *problem,
+                             const emp_decision *decision, int number)
 {
     emp_sim_result got = {0}, want;
     emp_error      err = {0};
 
-    textbook_run(problem, device_of_op, &want);
-    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, NULL, &got, &err), EMP_OK,
+    textbook_run(problem, decision, &want);
+    cr_assert_eq(emp_sim_trace_decision(sim, decision, NULL, &got, &err), EMP_OK,
                  "case %d: %s", number, err.msg);
     expect_equal(&got, &want, number);
     want.fingerprint = 0;
-    cr_assert_eq(emp_sim_run(sim, device_of_op, &got, &err), EMP_OK, "case %d: %s",
+    cr_assert_eq(emp_sim_run_decision(sim, decision, &got, &err), EMP_OK, "case %d: %s",
                  number, err.msg);
     expect_equal(&got, &want, number);
+}
+
+/* First come, first served; and by levels that are drawn: of 2, 8 and 64. */
+static void compare(emp_sim *sim, const emp_problem *problem,
+                    const emp_device_id *device_of_op, int number)
+{
+    const int32_t ops = problem->graph->op_count;
+    uint8_t      *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
+    emp_rng       rng;
+
+    compare_decision(sim, problem, &(emp_decision){device_of_op, NULL}, number);
+    emp_rng_init(&rng, (uint64_t)number, 2, 0);
+    for (uint32_t levels = 2; levels <= EMP_LEVELS; levels *= levels == 2 ? 4 : 8) {
+        for (emp_op_id op = 0; op < ops; op++)
+            level[op] = (uint8_t)emp_rng_below(&rng, levels);
+        compare_decision(sim, problem, &(emp_decision){device_of_op, level}, number);
+    }
+    emp_free(level);
 }
 
 static void compare_random(void (*create)(task *, uint64_t))

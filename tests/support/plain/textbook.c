@@ -122,11 +122,12 @@ struct textbook {
     const emp_graph     *g;
     const emp_runtime   *rt;
     const emp_device_id *device;
-    int                  devices;
-    emp_sim_result      *r;
-    ns                   now;
-    int64_t              seq;
-    struct heap          events;
+    const uint8_t  *level; /* NULL = what waits is served in the order in which it came */
+    int             devices;
+    emp_sim_result *r;
+    ns              now;
+    int64_t         seq;
+    struct heap     events;
 
     int            *missing;  /* [op] */
     ns             *copyable; /* [op] */
@@ -387,9 +388,23 @@ static void start_next_task(struct textbook *b, int d)
     schedule(b, b->now + time, rank_of_server(d), TASK_END, d, 0);
 }
 
+/* Of an op; of a tensor that is sent: its producer's; of one that is received in the memory \a y:
+ * that of its first reader there. */
+static ns level_of(const struct textbook *b, enum task kind, int x, int y)
+{
+    if (b->level == NULL) return 0;
+    if (kind == ISSUE) return b->level[x];
+    if (kind == SEND) return b->level[b->g->tensor[x].producer];
+    for (int i = 0;; i++) {
+        const struct reader *reader = &b->reader[x][i];
+        if (reads_in(b, reader->op, reader->input) == y) return b->level[reader->op];
+    }
+}
+
 static void add_task(struct textbook *b, int d, enum task kind, int x, int y)
 {
-    push(&b->server[d].ready, (struct entry){b->now, 0, b->seq++, (int)kind, x, y});
+    push(&b->server[d].ready,
+         (struct entry){level_of(b, kind, x, y), 0, b->seq++, (int)kind, x, y});
     start_next_task(b, d);
 }
 
@@ -398,7 +413,8 @@ static void op_is_ready(struct textbook *b, emp_op_id op)
     int d = b->device[op];
 
     if (is_cpu(b, d) && b->rt->events.cpu_pool) {
-        push(&b->pool[d].line, (struct entry){b->now, 0, b->seq++, 0, op, 0});
+        push(&b->pool[d].line,
+             (struct entry){level_of(b, ISSUE, op, 0), 0, b->seq++, 0, op, 0});
         return;
     }
     if (!is_cpu(b, d) && !b->rt->events.serial_issue) {
@@ -693,14 +709,14 @@ static void message_arrived(struct textbook *b, emp_op_id op, int to)
 static void task_ended(struct textbook *b, int d)
 {
     struct entry task = b->server[d].task;
-    int          something_waits = b->server[d].ready.count > 0;
+    int          waits_to_choose = b->server[d].ready.count > 0 || b->level != NULL;
 
-    b->server[d].is_busy = something_waits;
+    b->server[d].is_busy = waits_to_choose;
     if (task.kind == SEND) copy_requested(b, task.a, task.b);
     if (task.kind == RECEIVE) copy_received(b, task.a, task.b);
     if (task.kind == ISSUE && has_host_thread(b, d)) op_issued(b, d, task.a);
     if (task.kind == ISSUE && !has_host_thread(b, d)) op_served(b, d, task.a);
-    if (!something_waits) return; /* the first of those told has found an idle server */
+    if (!waits_to_choose) return; /* the first of those told has found an idle server */
     b->server[d].is_busy = 0;
     start_next_task(b, d);
 }
@@ -783,9 +799,14 @@ static void start(struct textbook *b)
         if (is_live(b, op))
             take_memory(b, b->device[op], rounded(g->op[op].persistent_bytes), op);
     }
+    for (int d = 0; d < b->devices; d++) b->server[d].is_busy = b->level != NULL;
     for (int i = 0; i < g->op_count; i++) {
         if (is_live(b, g->topo[i]) && b->missing[g->topo[i]] == 0)
             op_is_ready(b, g->topo[i]);
+    }
+    for (int d = 0; b->level != NULL && d < b->devices; d++) {
+        b->server[d].is_busy = 0;
+        start_next_task(b, d);
     }
     start_cpu_ops(b);
 }
@@ -823,7 +844,20 @@ static void open_pools(struct textbook *b)
     }
 }
 
-void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
+/* Levels that are all equal say nothing. */
+static const uint8_t *levels_that_differ(const emp_graph *g, const uint8_t *level)
+{
+    int least = EMP_LEVELS, most = -1;
+
+    for (emp_op_id op = 0; level != NULL && op < g->op_count; op++) {
+        if (g->op[op].is_folded) continue;
+        if (level[op] < least) least = level[op];
+        if (level[op] > most) most = level[op];
+    }
+    return least < most ? level : NULL;
+}
+
+void textbook_run(const emp_problem *problem, const emp_decision *decision,
                   emp_sim_result *result)
 {
     struct textbook *b = zeroed(1, sizeof *b);
@@ -835,7 +869,8 @@ void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
     b->p = problem;
     b->g = g;
     b->rt = &problem->runtime;
-    b->device = device_of_op;
+    b->device = decision->device_of_op;
+    b->level = levels_that_differ(g, decision->level_of_op);
     b->devices = problem->machine->device_count;
     b->r = result;
     open_pools(b);

@@ -11,7 +11,7 @@
 
 /** Simulates one step; \a result gets every member that emp_sim_run() sets. Aborts the
  * test program by assert() when memory is out. */
-void textbook_run(const emp_problem *problem, const emp_device_id *device_of_op,
+void textbook_run(const emp_problem *problem, const emp_decision *decision,
                   emp_sim_result *result);
 
 #endif /* EMP_TESTS_SUPPORT_PLAIN_TEXTBOOK_H */

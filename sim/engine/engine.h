@@ -1,4 +1,4 @@
-/** \file sim/engine/engine_internal.h
+/** \file sim/engine/engine.h
  * The engine: steps by the rules `events`. engine_create.c fills the first half of the object
  * once, a run uses the second.
  *
@@ -6,11 +6,11 @@
  * arrays mostly forwards. Consumers keep the order of the graph's ids, which
  * docs/simulator.md promises.
  *
- * The functions of a run stand in run.h and run_*.h. run_ideal.c and run_tf.c compile them
- * for the rules of two profiles, run_any.c for those that the object has.
+ * The functions of a run stand in run/. run/ideal.c and run/tf.c compile them for the rules of
+ * two profiles, run/any.c for those that the object has.
  */
-#ifndef EMP_SIM_ENGINE_ENGINE_INTERNAL_H
-#define EMP_SIM_ENGINE_ENGINE_INTERNAL_H
+#ifndef EMP_SIM_ENGINE_ENGINE_H
+#define EMP_SIM_ENGINE_ENGINE_H
 
 #include "base/arrays.h"
 #include "sim/engine/bfc.h"
@@ -25,7 +25,8 @@ typedef struct {
     bool copy_delays;  /**< sending or receiving takes time */
     bool pageable;     /**< memory that is fed leaves the host more slowly */
     bool is_traced;    /**< fingerprint and callbacks */
-    bool shares_cores; /**< devices of one computer hold each other up: run_sharing.h */
+    bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
+    bool has_levels;   /**< what waits for a device goes by level: run/line.h */
 } emp_sim_rules;
 
 /** What devices that are groups of one computer's cores take from each other. */
@@ -223,6 +224,14 @@ typedef struct {
 
 _Static_assert((sizeof(emp_sim_device) & (sizeof(emp_sim_device) - 1)) == 0, "unused[]");
 
+/** What waits for a device, by level. */
+typedef struct {
+    uint64_t     waiting; /**< a bit for each level at which something waits */
+    emp_sim_link line[EMP_LEVELS];
+} emp_sim_lines;
+
+_Static_assert(EMP_LEVELS == 64, "waiting is one word");
+
 /** Copy streams of a device: copies from its host, to its host, to its peers. */
 enum {
     EMP_SIM_TO_DEVICE,
@@ -309,6 +318,8 @@ typedef struct {
     emp_sim_pool *pool;        /**< [device], CPUs only */
     emp_arrays    arrays;      /**< all of these */
     emp_sim_sharing *sharing;  /**< NULL unless rules.shares_cores */
+    uint8_t         *level;    /**< [op] if rules.has_levels */
+    emp_sim_lines   *lines; /**< [device] instead of their lines, if rules.has_levels */
 } emp_engine;
 
 /** Fills \a sim->sharing if the rules ask for it; ops are numbered already. \retval EMP_ENOMEM */
@@ -318,9 +329,9 @@ emp_status emp_engine_set_sharing(emp_engine *sim, const emp_problem *problem,
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */
 emp_status emp_engine_create(emp_engine **out, const emp_problem *problem,
                              emp_error *err);
-emp_status emp_engine_run(emp_engine *sim, const emp_device_id *device_of_op,
-                          bool is_traced, const emp_sim_trace *trace,
-                          emp_sim_result *result, emp_error *err);
+emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision, bool is_traced,
+                          const emp_sim_trace *trace, emp_sim_result *result,
+                          emp_error *err);
 void       emp_engine_destroy(emp_engine *sim);
 
 _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
@@ -340,12 +351,15 @@ _Static_assert(2 * EMP_SIM_LAST_NS - 1 <= INT64_MAX >> EMP_SIM_SOURCE_BITS,
 /** Compilers would make these part of functions that seldom call them. */
 #define EMP_SIM_CALLED __attribute__((noinline)) static
 
-/** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`,
- * and under any. Only the last traces. */
+/** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`, of
+ * both with levels, and under any. Only the last traces. */
 void emp_engine_run_ideal(emp_engine *sim);
 void emp_engine_run_tf(emp_engine *sim);
+void emp_engine_run_ideal_levels(emp_engine *sim);
+void emp_engine_run_tf_levels(emp_engine *sim);
 void emp_engine_run_any(emp_engine *sim);
 
-extern const emp_sim_rules emp_sim_ideal_rules, emp_sim_tf_rules;
+extern const emp_sim_rules emp_sim_ideal_rules, emp_sim_tf_rules,
+    emp_sim_ideal_levels_rules, emp_sim_tf_levels_rules;
 
-#endif /* EMP_SIM_ENGINE_ENGINE_INTERNAL_H */
+#endif /* EMP_SIM_ENGINE_ENGINE_H */

@@ -1,12 +1,12 @@
-/** \file sim/engine/run_sharing.h
+/** \file sim/engine/run/sharing.h
  * What devices that are groups of one computer's cores take from each other. Nothing of it is in
  * runs on other machines.
  */
 #ifndef EMP_SIM_ENGINE_RUN_SHARING_H
 #define EMP_SIM_ENGINE_RUN_SHARING_H
 
-#include "sim/engine/run_events.h"
-#include "sim/engine/run_rules.h"
+#include "sim/engine/run/events.h"
+#include "sim/engine/run/rules.h"
 
 /** The device has begun something that has not ended. */
 static inline bool emp_run_is_working(const emp_engine *sim, int32_t device)

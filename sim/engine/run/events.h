@@ -1,11 +1,11 @@
-/** \file sim/engine/run_events.h
+/** \file sim/engine/run/events.h
  * The earliest event of every source, in two trees of minima: one of the servers, whose
  * events are the most, one of all other sources. And the lists of sources.
  */
 #ifndef EMP_SIM_ENGINE_RUN_EVENTS_H
 #define EMP_SIM_ENGINE_RUN_EVENTS_H
 
-#include "sim/engine/engine_internal.h"
+#include "sim/engine/run/rules.h"
 
 /** An event: time above source. Signed, for the minimum of two takes a step less then. */
 static inline int64_t emp_run_event_at(int32_t source, emp_time_ns at)
@@ -125,6 +125,11 @@ static inline void emp_run_clear_events(emp_engine *sim)
     for (int32_t i = 0; i < sim->source_count; i++) emp_run_end_list(&sim->head[i]);
     for (int32_t i = 0; i < sim->device_count; i++)
         emp_run_end_list(&sim->device[i].line);
+    for (int32_t i = 0; EMP_RULES.has_levels && i < sim->device_count; i++) {
+        sim->lines[i].waiting = 0;
+        for (int32_t level = 0; level < EMP_LEVELS; level++)
+            emp_run_end_list(&sim->lines[i].line[level]);
+    }
 }
 
 static inline bool emp_run_is_empty(const emp_sim_link *head) { return head->item < 0; }

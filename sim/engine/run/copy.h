@@ -1,11 +1,11 @@
-/** \file sim/engine/run_copy.h
+/** \file sim/engine/run/copy.h
  * Tensors on their way to another memory, from the request to the links. A delay of
  * nothing is no event: what it would delay happens at once.
  */
 #ifndef EMP_SIM_ENGINE_RUN_COPY_H
 #define EMP_SIM_ENGINE_RUN_COPY_H
 
-#include "sim/engine/run_server.h"
+#include "sim/engine/run/server.h"
 
 /** The memories that a copy comes from and goes to. */
 static inline int32_t emp_run_source_of_copy(const emp_engine *sim, int32_t copy)

@@ -5,7 +5,7 @@
         .share_copies = true, .copy_streams = true, .shared_links = true \
     }
 
-#include "sim/engine/run.h"
+#include "sim/engine/run/run.h"
 
 const emp_sim_rules emp_sim_ideal_rules = EMP_SIM_RULES;
 

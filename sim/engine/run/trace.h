@@ -1,10 +1,10 @@
-/** \file sim/engine/run_trace.h
+/** \file sim/engine/run/trace.h
  * What a traced run tells, and the fingerprint of its schedule; nothing in other runs.
  */
 #ifndef EMP_SIM_ENGINE_RUN_TRACE_H
 #define EMP_SIM_ENGINE_RUN_TRACE_H
 
-#include "sim/engine/run_rules.h"
+#include "sim/engine/run/rules.h"
 #include "sim/rules/fingerprint.h"
 
 #define EMP_RUN_TELL(callback, ...)                                               \

@@ -1,18 +1,18 @@
-/** \file sim/engine/run_pool.h
+/** \file sim/engine/run/pool.h
  * Ops on a CPU whose cores are a pool: a line, and cores that take tasks of the ops in it.
  */
 #ifndef EMP_SIM_ENGINE_RUN_POOL_H
 #define EMP_SIM_ENGINE_RUN_POOL_H
 
-#include "sim/engine/run_events.h"
-#include "sim/engine/run_memory.h"
-#include "sim/engine/run_sharing.h"
+#include "sim/engine/run/line.h"
+#include "sim/engine/run/memory.h"
+#include "sim/engine/run/sharing.h"
 
 static inline void emp_run_wait_for_cores(emp_engine *sim, int32_t cpu, int32_t op)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
-    emp_run_append(sim, &sim->device[cpu].line, op, 0);
+    emp_run_wait(sim, cpu, &sim->device[cpu], op, 0);
     pool->waiting_count++;
     sim->eager_pools |= UINT64_C(1) << cpu;
 }
@@ -32,7 +32,7 @@ static inline int32_t emp_run_count_cores(const emp_engine *sim, const emp_sim_p
 static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
-    int32_t       op = emp_run_take(sim, &sim->device[cpu].line),
+    int32_t       op = emp_run_take_from_line(sim, cpu, emp_run_line(sim, cpu)),
             cores = emp_run_count_cores(sim, pool, op);
     int32_t tasks = cores * emp_cost_rounds(sim->op[op].cpu.lanes);
 

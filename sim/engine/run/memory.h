@@ -1,10 +1,10 @@
-/** \file sim/engine/run_memory.h
+/** \file sim/engine/run/memory.h
  * Buffers, who shares them, and the verdict when they do not fit.
  */
 #ifndef EMP_SIM_ENGINE_RUN_MEMORY_H
 #define EMP_SIM_ENGINE_RUN_MEMORY_H
 
-#include "sim/engine/run_trace.h"
+#include "sim/engine/run/trace.h"
 
 __attribute__((cold)) EMP_SIM_CALLED void
 emp_run_judge_memory(emp_engine *sim, int32_t space, int64_t bytes, int32_t op)

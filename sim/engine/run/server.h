@@ -1,13 +1,13 @@
-/** \file sim/engine/run_server.h
+/** \file sim/engine/run/server.h
  * Devices that serve one item at a time: host threads of GPUs, and GPUs and CPUs that
  * serve ops by themselves. What an item's end sets off stands in run.h.
  */
 #ifndef EMP_SIM_ENGINE_RUN_SERVER_H
 #define EMP_SIM_ENGINE_RUN_SERVER_H
 
-#include "sim/engine/run_events.h"
-#include "sim/engine/run_memory.h"
-#include "sim/engine/run_sharing.h"
+#include "sim/engine/run/line.h"
+#include "sim/engine/run/memory.h"
+#include "sim/engine/run/sharing.h"
 
 /** Compilers would compute the address anew wherever it is used; they keep what comes from an
  * empty asm, of which they know nothing. */
@@ -105,7 +105,7 @@ static inline void emp_run_serve(emp_engine *sim, int32_t device, int32_t item,
         duration += emp_run_more_for(sim, item, device);
     if (!emp_run_issues_ops(sim, device)) d->busy_ns += duration;
     if (d->current >= 0) {
-        emp_run_append(sim, &d->line, item, duration);
+        emp_run_wait(sim, device, d, item, duration);
     } else if (emp_run_issues_ops(sim, device)) {
         emp_run_wake_thread(sim, device, d, item, duration);
     } else {

@@ -1,12 +1,12 @@
-/** \file sim/engine/run.h
+/** \file sim/engine/run/run.h
  * One run of the model of docs/simulator.md, under rules that the caller may give as
  * constants.
  */
-#ifndef EMP_SIM_ENGINE_RUN_H
-#define EMP_SIM_ENGINE_RUN_H
+#ifndef EMP_SIM_ENGINE_RUN_RUN_H
+#define EMP_SIM_ENGINE_RUN_RUN_H
 
-#include "sim/engine/run_copy.h"
-#include "sim/engine/run_pool.h"
+#include "sim/engine/run/copy.h"
+#include "sim/engine/run/pool.h"
 
 static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t device)
 {
@@ -250,42 +250,65 @@ static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thre
 /** The server's event is over: the end of what waits, which is known, goes into the tree
  * before all else. To find the next event is what a run waits for most. */
 EMP_SIM_INLINE void emp_run_replace_end(emp_engine *sim, int32_t device,
-                                        const emp_sim_device *d)
+                                        const emp_sim_link *line)
 {
     emp_run_replace_server_event(sim, device,
-                                 emp_run_event_at(device, sim->now + d->line.time_ns));
+                                 emp_run_event_at(device, sim->now + line->time_ns));
+}
+
+/** The server has told all of what it has done, and goes on with the least level that waits. */
+EMP_SIM_INLINE void emp_run_choose(emp_engine *sim, int32_t device, emp_sim_device *d)
+{
+    emp_sim_link *line = emp_run_line(sim, device);
+
+    emp_run_replace_end(sim, device, line);
+    d->current = EMP_SIM_NO_ITEM;
+    if (emp_run_is_empty(line)) return;
+    d->current = emp_run_take_from_line(sim, device, line);
+    if (!emp_run_issues_ops(sim, device)) {
+        emp_run_start_op(sim, d->current, device, d);
+    } else if (EMP_RULES.is_traced) {
+        d->started_ns = sim->now;
+    }
 }
 
 /** The server has finished an op. If ops wait, the first of them is taken at once and starts
- * last of all; if none does, the server is idle for those that are now told. */
+ * last of all; if none does, the server is idle for those that are now told. Where there are
+ * levels, those that are told may be served before those that wait. */
 static inline void emp_run_end_op(emp_engine *sim, int32_t device)
 {
     emp_sim_device *d = emp_run_device_at(sim, device);
     int32_t         item = d->current;
-    bool            has_next = !emp_run_is_empty(&d->line);
+    bool            has_next = !EMP_RULES.has_levels && !emp_run_is_empty(&d->line);
 
     if (EMP_RULES.shares_cores && has_next) {
         emp_time_ns more = emp_run_more_for(sim, d->line.item, device);
         d->line.time_ns += more;
         d->busy_ns += more;
     }
-    emp_run_replace_end(sim, device, d);
-    d->current = has_next ? emp_run_take(sim, &d->line) : EMP_SIM_NO_ITEM;
+    if (!EMP_RULES.has_levels) {
+        emp_run_replace_end(sim, device, &d->line);
+        d->current = has_next ? emp_run_take(sim, &d->line) : EMP_SIM_NO_ITEM;
+    }
     emp_run_finish_op(sim, item, device, d);
     if (has_next) emp_run_start_op(sim, d->current, device, d);
+    if (EMP_RULES.has_levels) emp_run_choose(sim, device, d);
 }
 
-/** The host thread has done its item. It goes on at once: to start is to know of it. */
+/** The host thread has done its item. It goes on at once: to start is to know of it. Where there
+ * are levels it waits for what the item sets off. */
 static inline void emp_run_end_thread_item(emp_engine *sim, int32_t device)
 {
     emp_sim_device *d = emp_run_device_at(sim, device);
     int32_t         item = d->current;
     emp_time_ns     started = d->started_ns;
 
-    emp_run_replace_end(sim, device, d);
-    d->current =
-        emp_run_is_empty(&d->line) ? EMP_SIM_NO_ITEM : emp_run_take(sim, &d->line);
-    if (EMP_RULES.is_traced) d->started_ns = sim->now;
+    if (!EMP_RULES.has_levels) {
+        emp_run_replace_end(sim, device, &d->line);
+        d->current =
+            emp_run_is_empty(&d->line) ? EMP_SIM_NO_ITEM : emp_run_take(sim, &d->line);
+        if (EMP_RULES.is_traced) d->started_ns = sim->now;
+    }
     if (item < sim->op_count) {
         emp_run_issue_op(sim, item, device, d, started);
     } else if (emp_run_is_received(sim, item)) {
@@ -293,6 +316,7 @@ static inline void emp_run_end_thread_item(emp_engine *sim, int32_t device)
     } else {
         emp_run_request_copy(sim, emp_run_copy_of_item(sim, item));
     }
+    if (EMP_RULES.has_levels) emp_run_choose(sim, device, d);
 }
 
 /** What the source, which is no server, is of. Where nothing but copies is delayed and no host
@@ -369,6 +393,22 @@ static inline bool emp_run_play_event(emp_engine *sim)
     return true;
 }
 
+/** Lets what is ready at the start wait, for all of it is there at once. */
+static inline void emp_run_hold_servers(emp_engine *sim)
+{
+    for (int32_t d = 0; d < sim->device_count; d++) sim->device[d].current = 0;
+}
+
+static inline void emp_run_choose_first(emp_engine *sim)
+{
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        if (EMP_RULES.cpu_pool && sim->device[d].kind == EMP_DEVICE_CPU)
+            sim->device[d].current = EMP_SIM_NO_ITEM;
+        else
+            emp_run_choose(sim, d, &sim->device[d]);
+    }
+}
+
 /** Runs a step whose state is fresh. */
 static inline void emp_run_events(emp_engine *sim)
 {
@@ -377,13 +417,15 @@ static inline void emp_run_events(emp_engine *sim)
         const emp_sim_persistent *p = &sim->persistent[i];
         emp_run_allocate(sim, emp_run_device_of(sim, p->op), p->bytes, p->op, NULL);
     }
+    if (EMP_RULES.has_levels) emp_run_hold_servers(sim);
     for (int32_t i = 0; i < sim->first_count; i++) {
         int32_t op = sim->first[i];
         emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
     }
+    if (EMP_RULES.has_levels) emp_run_choose_first(sim);
     if (EMP_RULES.cpu_pool) emp_run_start_all_pool_ops(sim);
     while (emp_run_play_event(sim)) {
     }
 }
 
-#endif /* EMP_SIM_ENGINE_RUN_H */
+#endif /* EMP_SIM_ENGINE_RUN_RUN_H */
