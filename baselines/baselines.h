@@ -11,6 +11,7 @@
 /** The methods, in the order of the tables. A new one is one line: X(NAME) stands for the table
  * emp_method_NAME. */
 #define EMP_BASELINE_LIST(X) \
+    X(portfolio)             \
     X(cpu)                   \
     X(gpu)                   \
     X(expert)                \

@@ -275,5 +275,6 @@ const emp_method emp_method_expert = {
     .name = "expert",
     .description = "hand rules per family: a GPU per recurrent layer, or one GPU for all "
                    "(Mirhoseini et al. 2018)",
+    .advice = "a first look, and the hand placement to beat",
     .place = place,
 };

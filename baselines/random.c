@@ -93,6 +93,7 @@ const emp_method emp_method_random = {
     .options = option_list,
     .name = "random",
     .description = "uniform random devices, afresh until the budget ends; groups=N",
+    .advice = "a control that every search must beat",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(random_placer),

@@ -25,6 +25,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
 const emp_method emp_method_cpu = {
     .name = "cpu",
     .description = "the whole model on the CPU",
+    .advice = "a floor, and models that no GPU has room for",
     .place = place,
 };
 
@@ -32,5 +33,6 @@ const emp_method emp_method_gpu = {
     .name = "gpu",
     .description =
         "the whole model on the first GPU; ops without a GPU kernel on the CPU",
+    .advice = "models that fit on one GPU",
     .place = place,
 };

@@ -54,3 +54,23 @@ emp_status emp_method_find(const emp_method **method, const char *name, emp_erro
     return EMP_ERROR(EMP_EINVAL, "there is no method \"%s\"%s; there are %s", name,
                      emp_nearest_hint(&near, hint), names);
 }
+
+static const emp_method *member_at(const emp_method *method, double position)
+{
+    for (int32_t i = 0; method->members[i] != NULL; i++)
+        if (i == position) return method->members[i];
+    return NULL;
+}
+
+const emp_method *emp_record_winner(const emp_record *r)
+{
+    const emp_method *method = lookup(r->method);
+
+    if (method == NULL || method->members == NULL || r->point_count == 0) return NULL;
+    const double *last =
+        r->metric + (size_t)(r->point_count - 1) * (size_t)r->metric_count;
+    for (int32_t m = 0; m < r->metric_count; m++)
+        if (strcmp(r->metric_name[m], EMP_METHOD_WINNER) == 0)
+            return member_at(method, last[m]);
+    return NULL;
+}

@@ -4,6 +4,7 @@
 #ifndef EMP_RUN_METHODS_H
 #define EMP_RUN_METHODS_H
 
+#include "run/store/store.h"
 #include "search/method.h"
 
 /** The method of that position, in the order of listings; NULL past the last one. */
@@ -15,5 +16,9 @@ emp_status emp_method_find(const emp_method **method, const char *name, emp_erro
 
 /** True when there is a method of that name. */
 bool emp_method_exists(const char *name);
+
+/** The member whose placement is the best of a run of a portfolio; NULL for other methods, and
+ * before anything is evaluated. */
+const emp_method *emp_record_winner(const emp_record *record);
 
 #endif /* EMP_RUN_METHODS_H */

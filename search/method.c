@@ -18,6 +18,13 @@ bool emp_score_is_better(const emp_score *score, const emp_score *than)
     return score->step_time_s < than->step_time_s;
 }
 
+emp_method_kind emp_method_kind_of(const emp_method *type)
+{
+    if (type->members != NULL) return EMP_METHOD_PORTFOLIO;
+    if (type->place != NULL) return EMP_METHOD_PROPOSER;
+    return type->sharing != NULL ? EMP_METHOD_LEARNER : EMP_METHOD_SEARCH;
+}
+
 emp_status emp_method_options_parse(void *options, const emp_method *type,
                                     const emp_method_params *params, emp_error *err)
 {

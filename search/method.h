@@ -77,9 +77,13 @@ typedef struct {
     int32_t (*list_values)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 } emp_method_sharing;
 
+/** Name of a metric of methods with members. */
+#define EMP_METHOD_WINNER "winner"
+
 typedef struct emp_method {
     const char *name;        /**< "scotch" */
     const char *description; /**< one line, with the source */
+    const char *advice;      /**< what to use it for: a phrase of at most 62 characters */
     bool        uses_budget; /**< all of it; others stop by themselves */
     bool        uses_seed;   /**< false: every seed gives the same placement */
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
@@ -92,6 +96,11 @@ typedef struct emp_method {
                         const emp_method_params *params, emp_device_id *device_of_op,
                         emp_error *err);
     const void *own; /**< what place() alone reads, of its own type; NULL: nothing */
+
+    /** OPTIONAL. Of a method that has others propose in turn: these, with a NULL behind the
+     * last. The metric EMP_METHOD_WINNER is the position of the member whose placement is the
+     * best so far. Members keep their positions, so that old records name the right one. */
+    const struct emp_method *const *members;
 
     size_t state_bytes; /**< of the state, which init() gets zeroed */
     emp_status (*init)(void *state, const emp_problem *problem,
@@ -120,6 +129,23 @@ typedef struct emp_method {
     /** OPTIONAL; without it a run has one rank. */
     const emp_method_sharing *sharing;
 } emp_method;
+
+/** Kinds of methods, in the order of lists: X(name, word, heading of a list). */
+#define EMP_METHOD_KIND_LIST(X)                                       \
+    X(EMP_METHOD_PORTFOLIO, "portfolio", "Run other methods in turn") \
+    X(EMP_METHOD_PROPOSER, "proposer", "Propose at once")             \
+    X(EMP_METHOD_SEARCH, "search", "Search until the budget ends")    \
+    X(EMP_METHOD_LEARNER, "learner", "Learn until the budget ends")
+
+typedef enum {
+#define X(name, word, heading) name,
+    EMP_METHOD_KIND_LIST(X)
+#undef X
+        EMP_METHOD_KINDS
+} emp_method_kind;
+
+/** The kind of a method, which follows from its functions. */
+emp_method_kind emp_method_kind_of(const emp_method *type);
 
 /** These four do what a type's own functions do, on a state that the first allocates and the
  * last frees; NULL is no state. For a type with place() they compute the placement when the

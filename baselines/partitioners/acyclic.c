@@ -123,6 +123,7 @@ const emp_method emp_method_acyclic = {
     .name = "acyclic",
     .description =
         "acyclic multilevel bisection over the GPUs (dagP, Herrmann et al. 2019)",
+    .advice = "a cut that data cross in one direction only",
     .uses_seed = true,
     .place = place,
 };

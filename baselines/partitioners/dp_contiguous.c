@@ -347,5 +347,6 @@ const emp_method emp_method_dp_contiguous = {
     .name = "dp-contiguous",
     .description = "contiguous parts of the least greatest load, by dynamic program "
                    "(Tarnawski et al. 2020)",
+    .advice = "pipelines (--objective max-load)",
     .place = place,
 };

@@ -93,6 +93,7 @@ const emp_method emp_method_metis = {
     .description =
         "METIS recursive bisection over the GPUs (Karypis and Kumar 1998); cpu=1 "
         "adds the CPU",
+    .advice = "a balanced cut in a second",
     .uses_seed = true,
     .place = place,
 };

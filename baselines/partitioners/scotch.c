@@ -42,6 +42,7 @@ const emp_method emp_method_scotch = {
     .uses_seed = true,
     .name = "scotch",
     .description = "Scotch static mapping onto the CPU and the GPUs (Pellegrini 1994)",
+    .advice = "the papers' baseline, with a part for the CPU",
     .place = place,
 };
 
@@ -50,5 +51,6 @@ const emp_method emp_method_mincut = {
     .uses_seed = true,
     .name = "mincut",
     .description = "Scotch static mapping onto the GPUs alone (Mirhoseini et al. 2017)",
+    .advice = "the papers' baseline, with parts for GPUs alone",
     .place = place,
 };

@@ -11,6 +11,7 @@ emp_status emp_schedule_m_etf(emp_list_schedule *s, emp_error *err)
 const emp_method emp_method_m_etf = {
     .name = "m-etf",
     .description = "m-ETF, earliest task first on groups, within memory (Baechi 2020)",
+    .advice = "short memory: a quick schedule within it",
     .place = emp_list_place,
     .own = &(const emp_list_method){EMP_TASKS_FUSED, emp_schedule_m_etf},
 };

@@ -133,6 +133,7 @@ cleanup:
 const emp_method emp_method_peft = {
     .name = "peft",
     .description = "PEFT, HEFT with a look ahead (Arabnejad and Barbosa 2014)",
+    .advice = "heft with a look ahead, where memory is plenty",
     .place = emp_list_place,
     .own = &(const emp_list_method){EMP_TASKS_OPS, emp_schedule_peft},
 };

@@ -133,6 +133,7 @@ const emp_method emp_method_anneal = {
     .name = "anneal",
     .description = "simulated annealing by moves of ops and groups (Kirkpatrick et al. "
                    "1983)",
+    .advice = "a plain yardstick for searches",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(annealer),

@@ -260,6 +260,7 @@ const emp_method emp_method_brkga = {
     .name = "brkga",
     .description = "biased random-key genetic algorithm on groups (Goncalves and Resende "
                    "2011; Paliwal et al. 2020)",
+    .advice = "a comparison with a genetic algorithm",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(brkga),

@@ -198,6 +198,7 @@ const emp_method emp_method_local = {
     .name = "local",
     .description = "local search by moves of ops and groups, with restarts (as in "
                    "Tarnawski et al. 2020)",
+    .advice = "long searches, which begin anew where they are stuck",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(local_search),

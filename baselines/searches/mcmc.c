@@ -110,6 +110,7 @@ const emp_method emp_method_mcmc = {
     .name = "mcmc",
     .description = "FlexFlow's Markov chain Monte Carlo by moves of ops and groups (Jia "
                    "et al. 2019)",
+    .advice = "a comparison with FlexFlow's search",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(sampler),

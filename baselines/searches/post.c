@@ -292,6 +292,7 @@ const emp_method emp_method_post = {
     .name = "post",
     .description = "Post: cross-entropy and proximal policy optimisation on groups (Gao "
                    "et al. 2018)",
+    .advice = "a comparison with Post, half search and half learner",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(post),

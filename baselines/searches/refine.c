@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
+#include "baselines/searches/refine.h"
 #include "baselines/searches/walk.h"
 #include "sim/explain/blame.h"
 #include "sim/surrogate/agreement.h"
@@ -412,6 +413,19 @@ static emp_status init(void *state, const emp_problem *problem,
     return EMP_OK;
 }
 
+void emp_refine_begin_at(void *refine, const emp_device_id *device_of_op,
+                         const emp_score *score)
+{
+    emp_walk *w = &((refiner *)refine)->walk;
+
+    memcpy(w->best, device_of_op,
+           (size_t)w->problem->graph->op_count * sizeof *device_of_op);
+    emp_problem_legalize(w->problem, w->best);
+    w->cost.best_s = emp_penalized_s(score);
+    w->at.is_new = 0;
+    emp_walk_return(w);
+}
+
 static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     refiner *r = state;
@@ -459,6 +473,7 @@ const emp_method emp_method_refine = {
     .description =
         "local search by moves of Scotch groups, led by the critical path and the "
         "surrogate",
+    .advice = "the best placement that some minutes buy",
     .uses_budget = true,
     .uses_seed = true,
     .state_bytes = sizeof(refiner),

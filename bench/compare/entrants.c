@@ -27,6 +27,7 @@ int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS])
     int32_t           count = 0;
 
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
+        if (method->members != NULL) continue;
         const char *at = method->presets != NULL ? method->presets : "";
         bool        is_first = true;
         do { /* "careful|fast" */

@@ -1,6 +1,6 @@
 /** \file bench/compare/entrants.h
  * Who takes part in a comparison: every method of run/methods.h, with each of its
- * presets.
+ * presets. A portfolio does not, as its members do.
  */
 #ifndef EMP_BENCH_COMPARE_ENTRANTS_H
 #define EMP_BENCH_COMPARE_ENTRANTS_H

@@ -367,7 +367,7 @@ cleanup:
 /* ---- methods --------------------------------------------------------------------------- */
 
 static const char methods_doc[] =
-    "List the methods, or one method's options with defaults.\v"
+    "List the methods and what to use each for, or one method's options with defaults.\v"
     "  emplace methods scotch\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch \\\n"
     "      --options imbalance=0.1";
@@ -387,10 +387,39 @@ static void print_presets(const emp_method *method)
                        : "; options have the first one's value / the second's");
 }
 
+static const char *const kind_words[] = {
+#define X(name, word, heading) word,
+    EMP_METHOD_KIND_LIST(X)
+#undef X
+};
+
+static const char *const kind_headings[] = {
+#define X(name, word, heading) heading,
+    EMP_METHOD_KIND_LIST(X)
+#undef X
+};
+
+static void print_members(const emp_method *method)
+{
+    for (int32_t i = 0; method->members != NULL && method->members[i] != NULL; i++)
+        cli_print_entry(method->members[i]->name, COLUMN, method->members[i]->advice);
+}
+
+static json_t *json_members(const emp_method *method)
+{
+    json_t *names = json_array();
+
+    for (int32_t i = 0; method->members != NULL && method->members[i] != NULL; i++)
+        json_array_append_new(names, json_string(method->members[i]->name));
+    return names;
+}
+
 static json_t *json_method(const emp_method *method)
 {
-    return json_pack("{s:s, s:b, s:o, s:o}", "description", method->description,
-                     "uses_budget", method->uses_budget, "presets",
+    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "description",
+                     method->description, "kind", kind_words[emp_method_kind_of(method)],
+                     "advice", method->advice, "uses_budget", method->uses_budget,
+                     "members", json_members(method), "presets",
                      cli_json_words(method->presets), "options",
                      cli_json_option_table(method->options, method->presets));
 }
@@ -402,10 +431,21 @@ static emp_status print_method(const struct args *args, emp_error *err)
     EMP_CHECK(emp_method_find(&method, args->name, err));
     if (args->format != EMP_SHEET_TEXT)
         return print_one(method->name, json_method(method), args->format, err);
-    printf("%s: %s\n", method->name, method->description);
+    printf("%s: %s\nuse it for: %s\n", method->name, method->description, method->advice);
+    print_members(method);
     print_presets(method);
     cli_print_option_table(method->options, method->presets);
     return EMP_OK;
+}
+
+static void print_methods_of(emp_method_kind kind)
+{
+    const emp_method *method;
+
+    printf("%s%s\n", kind == 0 ? "" : "\n", kind_headings[kind]);
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
+        if (emp_method_kind_of(method) == kind)
+            cli_print_entry(method->name, COLUMN, method->advice);
 }
 
 emp_status cmd_methods(int argc, char **argv, emp_error *err)
@@ -416,9 +456,14 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
 
     cli_parse(&cmd_methods_argp, argc, argv, &args);
     if (args.name != NULL) return print_method(&args, err);
+    if (args.format == EMP_SHEET_TEXT) {
+        for (int kind = 0; kind < EMP_METHOD_KINDS; kind++)
+            print_methods_of((emp_method_kind)kind);
+        print_more(args.format, "methods");
+        return EMP_OK;
+    }
     list_begin(&list, args.format);
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
         list_add(&list, method->name, method->description, json_method(method));
-    print_more(args.format, "methods");
     return list_end(&list, EMP_OK, err);
 }

@@ -16,7 +16,8 @@
 enum { KEY_RECORD = 512, DEFAULT_BUDGET = 400 };
 
 static const struct argp_option options[] = {
-    {"method", 'M', "NAME", 0, "Placement method (emplace methods lists them)", 0},
+    {"method", 'M', "NAME", 0,
+     "Placement method (emplace methods lists them and says when to take which)", 0},
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of SPEC with "
      "its "
@@ -29,10 +30,13 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Look for a good placement of SPEC, a workload spec or a graph file.\v"
+    "Without --method it runs a portfolio: methods that propose at once, then refine\n"
+    "from the best of their placements, and it says which of them has won.\n"
     "Ctrl-C ends the search after the current batch and saves what was found. While\n"
     "nothing has been found, it ends the program after about a second.\n"
     "Without --budget or --seconds a method that searches gets 400 evaluations.\n"
     "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n\n"
+    "  emplace place nmt:layers=2 --machine k40x2\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
     "      --budget 4000 --out best.json\n"
@@ -48,11 +52,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o': args->out = arg; return 0;
     case KEY_RECORD: args->record = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
-    case ARGP_KEY_END:
-        if (args->method == NULL) {
-            cli_usage_error("--method is missing; emplace methods lists what there is");
-        }
-        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -188,7 +187,7 @@ const struct argp cmd_place_argp = {NULL, parse_all, "SPEC", doc, all, NULL, NUL
 
 emp_status cmd_place(int argc, char **argv, emp_error *err)
 {
-    cli_place_args args = {.run = cli_run_options_default()};
+    cli_place_args args = {.run = cli_run_options_default(), .method = "portfolio"};
 
     cli_parse(&cmd_place_argp, argc, argv, &args);
     cli_place_keep(&args);

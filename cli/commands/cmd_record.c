@@ -11,7 +11,8 @@
 #include "cli/format.h"
 #include "cli/options/placement_output.h"
 #include "cli/options/run_options.h"
-#include "search/method.h"
+#include "cli/report/report.h"
+#include "run/methods.h"
 
 enum { SHOWN_POINTS = 20, MAX_FILES = 1024 };
 
@@ -127,14 +128,16 @@ static json_t *json_facts(const emp_record *r)
 
     json_object_update(object, result);
     json_decref(result);
+    cli_add_winner(object, r);
     return object;
 }
 
 /* What stands above the curve; false when there is none. */
 static bool print_head(const emp_record *r)
 {
-    bool is_under_way = r->stopped_by[0] == '\0';
-    char best[EMP_UNITS_TEXT_BYTES];
+    const emp_method *winner = emp_record_winner(r);
+    const bool        is_under_way = r->stopped_by[0] == '\0';
+    char              best[EMP_UNITS_TEXT_BYTES];
 
     printf("%s on %s, runtime %s, by %s%s%s, seed %" PRIu64
            ", emplace %s (commit %.12s%s)\n",
@@ -148,10 +151,11 @@ static bool print_head(const emp_record *r)
         printf("nothing evaluated yet\n");
         return false;
     }
-    printf("%" PRId64 " evaluation%s, %" PRId64 " fit in memory; best %s%s; %s%s\n\n",
+    printf("%" PRId64 " evaluation%s, %" PRId64 " fit in memory; best %s%s%s%s; %s%s\n\n",
            r->evaluations, emp_units_plural(r->evaluations), r->feasible_count,
            emp_units_format_seconds(r->best_step_time_s, best, sizeof best),
            r->is_feasible ? "" : ", which does not fit",
+           winner != NULL ? ", won by " : "", winner != NULL ? winner->name : "",
            is_under_way ? "under way" : "ended by ", r->stopped_by);
     return true;
 }

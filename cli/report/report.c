@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/report/report_why.h"
+#include "run/methods.h"
 
 static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
                         const emp_explain *why)
@@ -156,12 +157,20 @@ static json_t *json_run(const emp_record *r, const emp_problem *problem,
         (json_int_t)r->feasible_count, "stopped_by", r->stopped_by, "commit", r->commit,
         "dirty", r->is_dirty);
 
+    cli_add_winner(run, r);
     if (object != NULL && json_object_update_missing(object, run) != 0) {
         json_decref(object);
         object = NULL;
     }
     json_decref(run);
     return object;
+}
+
+void cli_add_winner(json_t *object, const emp_record *r)
+{
+    const emp_method *winner = emp_record_winner(r);
+
+    if (winner != NULL) json_object_set_new(object, "won_by", json_string(winner->name));
 }
 
 emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
@@ -179,6 +188,8 @@ emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
                r->workload, r->machine, r->method, r->seed, r->evaluations,
                emp_units_plural(r->evaluations),
                strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
+        if (emp_record_winner(r) != NULL)
+            printf("won by       %s\n", emp_record_winner(r)->name);
         cli_report_print(problem, best, why, bounds);
     }
 

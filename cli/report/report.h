@@ -27,6 +27,10 @@ emp_status cli_report_run(const emp_record *record, const emp_problem *problem,
                           const emp_sim_result *best, const emp_bounds *bounds,
                           emp_sheet_format format, emp_error *err);
 
+/** Adds won_by to the object, if the record is of a portfolio: the member that found the best
+ * placement. */
+void cli_add_winner(json_t *object, const emp_record *record);
+
 /** Every bound by its key, in seconds (null where the rules know none), lower_bound_s and
  * infeasible; NULL when memory is out. */
 json_t *cli_bounds_json(const emp_bounds *bounds);

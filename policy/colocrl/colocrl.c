@@ -96,6 +96,7 @@ const emp_method emp_method_colocrl = {
     .name = "colocrl",
     .description = "REINFORCE on devices of groups that rules make (Mirhoseini et al., "
                    "ICML 2017)",
+    .advice = "the learner before hdp, with groups that rules make",
     .uses_budget = true,
     .uses_seed = true,
     .presets = "paper",

@@ -183,6 +183,7 @@ const emp_method emp_method_hdp = {
     .name = "hdp",
     .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
                    "al., ICLR 2018)",
+    .advice = "the paper's learner, which needs thousands of scores",
     .uses_budget = true,
     .uses_seed = true,
     .presets = EMP_HDP_PRESETS,

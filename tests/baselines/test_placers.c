@@ -316,7 +316,7 @@ Test(placers, all_but_searches_propose_once)
         cr_assert_eq(emp_method_tell(types[t], state, score, count, NULL), EMP_OK);
         cr_assert_eq(emp_method_ask(types[t], state, candidates, 2, &count, NULL),
                      EMP_OK);
-        cr_expect_eq(count, types[t]->uses_budget ? 2 : 0, "%s", types[t]->name);
+        cr_expect(types[t]->uses_budget ? count > 0 : count == 0, "%s", types[t]->name);
         emp_method_destroy(types[t], state);
     }
     fixture_destroy(f);

@@ -90,6 +90,52 @@ Test(cli, lists_name_what_there_is)
     }
 }
 
+/* A line a method, none wider than 80 columns. */
+Test(cli, methods_say_what_to_use_each_for)
+{
+    json_t     *methods = emplace_json("methods --format json"), *method;
+    const char *name;
+    char        begin[64];
+
+    cr_assert_eq(emplace_run("methods"), 0);
+    for (const char *line = program_out; *line != '\0'; line += strcspn(line, "\n") + 1)
+        cr_expect_leq(strcspn(line, "\n"), 80, "%.100s", line);
+    json_object_foreach(methods, name, method)
+    {
+        const char *advice = json_string_value(json_object_get(method, "advice"));
+        cr_assert_not_null(advice, "%s", name);
+        snprintf(begin, sizeof begin, "  %-14s ", name);
+        const char *line = strstr(program_out, begin);
+        cr_assert_not_null(line, "%s", name);
+        cr_expect_eq(strncmp(line + strlen(begin), advice, strlen(advice)), 0, "%s",
+                     name);
+    }
+    json_decref(methods);
+    cr_assert_eq(emplace_run("methods portfolio"), 0);
+    cr_expect_not_null(strstr(program_out, "  m-etf "), "%s", program_out);
+}
+
+Test(cli, place_without_a_method_says_which_has_won)
+{
+    json_t     *object = emplace_json("place small.pbtxt --machine k40x2 --budget 5 "
+                                          "--record run.h5 --format json");
+    const char *winner = json_string_value(json_object_get(object, "won_by"));
+    char        line[64];
+
+    cr_expect_str_eq(json_string_value(json_object_get(object, "method")), "portfolio");
+    cr_assert_not_null(winner);
+    snprintf(line, sizeof line, "won by       %s\n", winner);
+    cr_assert_eq(emplace_run("place small.pbtxt --machine k40x2 --budget 5"), 0);
+    cr_expect_not_null(strstr(program_out, line), "%s", program_out);
+    snprintf(line, sizeof line, "won by %s;", winner);
+    cr_assert_eq(emplace_run("record run.h5"), 0);
+    cr_expect_not_null(strstr(program_out, line), "%s", program_out);
+    json_t *record = emplace_json("record run.h5 --format json");
+    cr_expect_str_eq(json_string_value(json_object_get(record, "won_by")), winner);
+    json_decref(record);
+    json_decref(object);
+}
+
 static json_t *option_of(json_t *methods, const char *method, const char *option)
 {
     json_t *options = json_object_get(json_object_get(methods, method), "options");
@@ -585,7 +631,7 @@ Test(cli, records_of_all_methods_are_the_same_with_one_and_two_threads)
     {
         for (int threads = 1; threads <= 2; threads++) {
             snprintf(arguments, sizeof arguments,
-                     "place small.pbtxt --machine k40x2 --method %s --budget 12 --seed 5 "
+                     "place small.pbtxt --machine k40x2 --method %s --budget 24 --seed 5 "
                      "--threads %d --record %d.h5 --force",
                      name, threads, threads);
             cr_assert_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);

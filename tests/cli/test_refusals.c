@@ -36,7 +36,6 @@ static struct error_case error_cases[] = {
     {"place instance.json --method gpu --machine k41",                      1, "k41"},
     {"place instance.json --method dp-contiguous --options order=two",      1, "any|one|either"},
     {"simulate instance.json --placement crowded.json",                     1, "\"fpgas\" has 3 entries"},
-    {"place small.pbtxt --machine k40x2",                                   2, "--method"},
     {"place --machine k40x2 --method gpu",                                  2, "SPEC"},
     {"place small.pbtxt --machine",                                         2, "machine"},
     {"place small.pbtxt --machine k40x2 --method gpu --budget many",        2, "\"many\""},

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
+#include "baselines/searches/refine.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
 #include "sim/explain/blame.h"
@@ -135,6 +136,21 @@ static bool is_move(const emp_device_id *device)
         to = device[op];
     }
     return to >= 0;
+}
+
+Test(refine, may_begin_where_another_method_ends)
+{
+    const emp_score score = {50.0, true, 0.0};
+    void           *state = create(BLIND);
+
+    for (emp_op_id op = 0; op < graph->op_count; op++) here[op] = 1;
+    emp_refine_begin_at(state, here, &score);
+    emp_problem_legalize(problem, here);
+    cr_assert_eq(ask(state), SAMPLES);
+    for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]), "sample %d", k);
+    tell_all(state, 60.0, SAMPLES);
+    cr_expect_eq(metric(state, "best_cost_s"), 50.0);
+    emp_method_destroy(&emp_method_refine, state);
 }
 
 /* The third sample of a batch is the fastest so far, and where all go on from. */

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does a portfolio keep to the budget, never end worse than the best of its members that propose
+ * at once, and pass over members that cannot place the problem? */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "run/loop.h"
+#include "run/methods.h"
+#include "tests/baselines/fixture.h"
+#include "tests/support/problems.h"
+#include "tests/support/scratch.h"
+
+enum { BUDGET = 40, OPS = 24 };
+
+#define SPEC "rnnlm:steps=2"
+
+static task                  model;
+static volatile sig_atomic_t stop_flag;
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+    task_create(&model, SPEC, "k40x2", "tf-r1.3");
+}
+
+static void tear_down(void)
+{
+    task_destroy(&model);
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(portfolio, .init = set_up, .fini = tear_down);
+
+static emp_run_params params_of(int64_t budget, int32_t threads)
+{
+    return (emp_run_params){.method = &emp_method_portfolio,
+                            .placer = {.seed = 3, .threads = threads},
+                            .budget_evaluations = budget,
+                            .stop = &stop_flag};
+}
+
+static void run(emp_record *record, const emp_problem *problem,
+                const emp_run_params *params)
+{
+    emp_error err = {0};
+
+    stop_flag = 0;
+    cr_assert_eq(emp_run(record, problem, params, &err), EMP_OK, "%s", err.msg);
+}
+
+static const char *winner_of(const emp_record *record)
+{
+    const emp_method *winner = emp_record_winner(record);
+
+    return winner != NULL ? winner->name : "nobody";
+}
+
+static emp_score best_of(const emp_record *r)
+{
+    return (emp_score){.step_time_s = r->best_step_time_s, .is_feasible = r->is_feasible};
+}
+
+static int32_t count_members(void)
+{
+    int32_t count = 0;
+
+    while (emp_method_portfolio.members[count] != NULL) count++;
+    return count;
+}
+
+/* ---- the best of all ---- */
+
+static void expect_no_worse(const emp_problem *problem, const emp_record *portfolio,
+                            const emp_method *member)
+{
+    const emp_run_params alone = {.method = member, .placer = {.seed = 3, .threads = 1}};
+    emp_record           record = {0};
+    emp_error            err = {0};
+
+    if (emp_run(&record, problem, &alone, &err) == EMP_OK) {
+        const emp_score own = best_of(&record), best = best_of(portfolio);
+        cr_expect_not(emp_score_is_better(&own, &best), "%s on %s: %g s, not %g s",
+                      member->name, problem->machine->name, own.step_time_s,
+                      best.step_time_s);
+    }
+    emp_record_clear(&record);
+}
+
+Test(portfolio, never_ends_worse_than_a_member_that_proposes_at_once)
+{
+    static const char *const tasks[][3] = {
+        {SPEC, "k40x2", "tf-r1.3"},
+        {SPEC, "k40x1", "tf-r1.3"},
+        {SPEC, "k40x4", "ideal"},
+        {SPEC, "k40x2", "placeto"},
+        {"nmt:layers=1,src_steps=3,tgt_steps=3", "k40x4", "tf-r1.3"}};
+    const int32_t proposers = count_members() - 1;
+
+    for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+        task           t;
+        emp_record     record = {0};
+        emp_run_params params = params_of(proposers, 1);
+        task_create(&t, tasks[i][0], tasks[i][1], tasks[i][2]);
+        run(&record, t.problem, &params);
+        for (int32_t m = 0; m < proposers; m++)
+            expect_no_worse(t.problem, &record, emp_method_portfolio.members[m]);
+        emp_record_clear(&record);
+        task_destroy(&t);
+    }
+}
+
+Test(portfolio, winner_has_made_the_best_placement)
+{
+    emp_record     record = {0};
+    emp_run_params params = params_of(count_members() - 1, 1);
+
+    run(&record, model.problem, &params);
+    const emp_method *winner = emp_record_winner(&record);
+    cr_assert_not_null(winner);
+    const emp_run_params alone = {.method = winner, .placer = {.seed = 3, .threads = 1}};
+    emp_record           own = {0};
+    run(&own, model.problem, &alone);
+    cr_expect_eq(own.best_step_time_s, record.best_step_time_s, "%s", winner->name);
+    cr_expect_eq(own.fingerprint, record.fingerprint);
+    emp_record_clear(&own);
+    emp_record_clear(&record);
+}
+
+Test(portfolio, refine_goes_on_from_the_best_proposal)
+{
+    emp_record     proposed = {0}, refined = {0};
+    emp_run_params few = params_of(count_members() - 1, 1), many = params_of(200, 1);
+
+    run(&proposed, model.problem, &few);
+    run(&refined, model.problem, &many);
+    cr_expect_str_neq(winner_of(&proposed), "refine");
+    cr_expect_str_eq(winner_of(&refined), "refine");
+    cr_expect_lt(refined.best_step_time_s, proposed.best_step_time_s);
+    emp_record_clear(&proposed);
+    emp_record_clear(&refined);
+}
+
+/* ---- budget, threads, checkpoints ---- */
+
+Test(portfolio, uses_its_budget_and_no_more)
+{
+    static const int64_t budgets[] = {1, 2, 13, 14, 20};
+
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+        emp_record     record = {0};
+        emp_run_params params = params_of(budgets[i], 1);
+        run(&record, model.problem, &params);
+        cr_expect_eq(record.evaluations, budgets[i]);
+        cr_expect_str_eq(record.stopped_by, "budget");
+        if (budgets[i] == 1) cr_expect_str_eq(winner_of(&record), "expert");
+        emp_record_clear(&record);
+    }
+}
+
+Test(portfolio, any_number_of_threads_gives_the_same_placement)
+{
+    emp_record     one = {0}, other = {0};
+    emp_run_params params = params_of(BUDGET, 1);
+    const size_t   bytes = (size_t)model.graph->op_count * sizeof(emp_device_id);
+
+    run(&one, model.problem, &params);
+    for (int32_t threads = 2; threads <= 5; threads += 3) {
+        params = params_of(BUDGET, threads);
+        run(&other, model.problem, &params);
+        cr_expect_eq(memcmp(one.device_of_op, other.device_of_op, bytes), 0);
+        cr_assert_eq(one.point_count, other.point_count);
+        for (int32_t p = 0; p < one.point_count; p++)
+            cr_expect_eq(one.curve[p].mean_s, other.curve[p].mean_s);
+        emp_record_clear(&other);
+    }
+    emp_record_clear(&one);
+}
+
+static void count_down(void *context, const emp_progress *progress)
+{
+    int *batches_left = context;
+
+    if (progress->evaluations > progress->resumed && --*batches_left == 0) stop_flag = 1;
+}
+
+static char *saved_run(const emp_run_params *params, size_t *size)
+{
+    emp_record record = {0};
+    emp_error  err = {0};
+
+    run(&record, model.problem, params);
+    cr_assert_eq(emp_record_save(scratch_path("run.h5"), &record, &err), EMP_OK, "%s",
+                 err.msg);
+    emp_record_clear(&record);
+    return scratch_read("run.h5", size);
+}
+
+/* Among proposals, at the border to refine, and within it. */
+Test(portfolio, goes_on_from_a_checkpoint_as_if_nothing_had_disturbed_it)
+{
+    static const int batches[] = {1, 6, 12, 13, 14, 15};
+    char             path[SCRATCH_PATH_BYTES];
+    emp_run_params   plain = params_of(BUDGET, 1), params = plain;
+    size_t           size, again;
+    char            *undisturbed = saved_run(&plain, &size);
+
+    snprintf(path, sizeof path, "%s", scratch_path("run.checkpoint.h5"));
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        int left = batches[i];
+        params.checkpoint = (emp_run_checkpoint){.path = path};
+        params.progress = count_down;
+        params.context = &left;
+        free(saved_run(&params, NULL));
+        params.checkpoint.is_resumed = true;
+        params.progress = NULL;
+        char *resumed = saved_run(&params, &again);
+        cr_assert_eq(size, again, "stopped after %d batches", batches[i]);
+        cr_expect_eq(memcmp(undisturbed, resumed, size), 0, "stopped after %d batches",
+                     batches[i]);
+        free(resumed);
+        remove(path);
+    }
+    free(undisturbed);
+}
+
+Test(portfolio, a_damaged_state_is_refused)
+{
+    const emp_method_params params = {.seed = 3, .threads = 1};
+    emp_named_array         arrays[EMP_MAX_NAMED_ARRAYS];
+    emp_device_id          *candidate[1] = {model.device_of_op};
+    void                   *state = NULL;
+
+    cr_assert_eq(
+        emp_method_create(&state, &emp_method_portfolio, model.problem, &params, NULL),
+        EMP_OK);
+    int32_t count = emp_method_portfolio.list_state(state, arrays), found = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (strcmp(arrays[i].name, "portfolio") != 0) continue;
+        int64_t *values = arrays[i].values;
+        for (size_t k = 0; k < arrays[i].count; k++, found++) {
+            const int64_t good = values[k], bad[] = {-2, count_members() + 1};
+            for (int b = 0; b < 2; b++) {
+                int32_t   asked = 0;
+                emp_error err = {0};
+                values[k] = bad[b];
+                cr_expect_eq(emp_method_portfolio.ask(state, candidate, 1, &asked, &err),
+                             EMP_EFORMAT);
+                cr_expect_not_null(strstr(err.msg, "damaged"), "%s", err.msg);
+            }
+            values[k] = good;
+        }
+    }
+    cr_expect_eq(found, 3);
+    emp_method_destroy(&emp_method_portfolio, state);
+}
+
+/* ---- members that cannot ---- */
+
+Test(portfolio, says_what_came_closest_where_nothing_fits)
+{
+    emp_record     record = {0};
+    emp_run_params params = params_of(BUDGET, 1);
+
+    for (int32_t d = 0; d < model.machine->device_count; d++)
+        model.machine->device[d].memory_bytes = 1 << 20;
+    run(&record, model.problem, &params);
+    cr_expect_eq(record.evaluations, BUDGET);
+    cr_expect_eq(record.feasible_count, 0);
+    cr_expect_not(record.is_feasible);
+    cr_expect_not_null(emp_record_winner(&record));
+    emp_record_clear(&record);
+}
+
+static fixture *create_chain(int32_t gpu_count)
+{
+    fixture *f = fixture_create(gpu_count);
+
+    for (int32_t i = 0; i < OPS; i++) {
+        fixture_op(f, NULL, 100);
+        if (i > 0) fixture_edge(f, i - 1, i);
+    }
+    return f;
+}
+
+Test(portfolio, places_on_a_machine_without_gpus)
+{
+    fixture       *f = create_chain(0);
+    emp_record     record = {0};
+    emp_run_params params = params_of(BUDGET, 1);
+
+    run(&record, fixture_problem(f), &params);
+    cr_expect(record.evaluations >= 1 && record.evaluations < BUDGET, "%d evaluations",
+              (int)record.evaluations);
+    cr_expect_str_eq(record.stopped_by, "method");
+    cr_expect(record.is_feasible);
+    for (emp_op_id op = 0; op < OPS; op++) cr_expect_eq(record.device_of_op[op], 0);
+    emp_record_clear(&record);
+    fixture_destroy(f);
+}
+
+/* All proposals, and the first batches of refine. */
+static emp_status propose_all(const emp_problem *problem, emp_device_id *const *candidate)
+{
+    const emp_method_params params = {
+        .seed = 1, .threads = 1, .budget_evaluations = BUDGET};
+    const emp_method *type = &emp_method_portfolio;
+    emp_score         score[EMP_MAX_BATCH];
+    void             *state = NULL;
+    int32_t           count = 1;
+
+    for (int k = 0; k < EMP_MAX_BATCH; k++) score[k] = (emp_score){1.0, true, 0.0};
+    emp_status st = emp_method_create(&state, type, problem, &params, NULL);
+    for (int i = 0; i < BUDGET && st == EMP_OK && count > 0; i++) {
+        st = emp_method_ask(type, state, candidate, 8, &count, NULL);
+        if (st == EMP_OK) st = emp_method_tell(type, state, score, count, NULL);
+    }
+    emp_method_destroy(type, state);
+    return st;
+}
+
+Test(portfolio, survives_failing_allocations)
+{
+    fixture           *f = create_chain(2);
+    const emp_problem *problem = fixture_problem(f);
+    emp_device_id      device[8][FIXTURE_MAX_OPS], *candidate[8];
+    const long         own = emp_mem_live_blocks();
+    emp_status         st = EMP_ENOMEM;
+    int                failures = 0;
+
+    for (int k = 0; k < 8; k++) candidate[k] = device[k];
+    for (long allowed = 0; st != EMP_OK; allowed += 1 + allowed / 32) {
+        emp_mem_fail_after(allowed);
+        st = propose_all(problem, candidate);
+        emp_mem_fail_after(-1);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld: %s", allowed,
+                  emp_status_str(st));
+        cr_assert_eq(emp_mem_live_blocks(), own, "leaks after %ld", allowed);
+        failures += st != EMP_OK;
+    }
+    cr_expect_gt(failures, 50);
+    fixture_destroy(f);
+}
