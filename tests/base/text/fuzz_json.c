@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A libFuzzer driver for the reader of JSON. Build with clang, -DEMP_FUZZ=ON and
-// -DEMP_SANITIZE=address,undefined,fuzzer-no-link.
-#include <stdint.h>
-
+// A libFuzzer driver for the reader of JSON.
 #include "base/text/json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+#include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

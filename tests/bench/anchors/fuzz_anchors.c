@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A libFuzzer driver for tables of anchors. Build with clang, -DEMP_FUZZ=ON and
-// -DEMP_SANITIZE=address,undefined,fuzzer-no-link; it takes a folder of tables.
-#include <stdint.h>
-
+// A libFuzzer driver for tables of anchors.
 #include "bench/anchors/anchors.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+#include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A libFuzzer driver for the readers. Build with clang, -DEMP_FUZZ=ON and
-// -DEMP_SANITIZE=address,undefined,fuzzer-no-link; it takes a folder of graph files.
-#include <stdint.h>
-
+// A libFuzzer driver for the readers of graph files.
 #include "tests/graphs/import/sample.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+#include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for the devices of nodes: what can be read can be written and read again.
-// Build with clang, -DEMP_FUZZ=ON and -DEMP_SANITIZE=address,undefined,fuzzer-no-link.
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "graphs/import/node_devices.h"
+#include "tests/support/fuzz_file.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-static char in[] = P_tmpdir "/emplace-fuzz-in-XXXXXX";
 static char out[] = P_tmpdir "/emplace-fuzz-out-XXXXXX";
 
 static const char *device_of(const void *context, emp_slice name)
@@ -31,12 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     static bool is_set_up;
     int         is_written = 1;
 
-    if (!is_set_up) close(mkstemp(in)), close(mkstemp(out));
+    if (!is_set_up) close(mkstemp(out));
     is_set_up = true;
-    FILE *file = fopen(in, "wb");
-    if (file == NULL) abort();
-    fwrite(bytes, 1, size, file);
-    fclose(file);
+    const char *in = fuzz_file(bytes, size);
     (void)emp_nodes_each_device(in, check, NULL, NULL);
     if (emp_nodes_write(in, out, device_of, NULL, NULL) == EMP_OK &&
         emp_nodes_each_device(out, check, &is_written, NULL) != EMP_OK)

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A libFuzzer driver for the reader of the machine that a record keeps. Build with clang,
-// -DEMP_FUZZ=ON and -DEMP_SANITIZE=address,undefined,fuzzer-no-link.
-#include <stdint.h>
+// A libFuzzer driver for the reader of the machine that a record keeps.
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/machine/machine.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+#include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

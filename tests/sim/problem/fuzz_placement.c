@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A libFuzzer driver for the reader of placement files, JSON and YAML. Build with clang,
-// -DEMP_FUZZ=ON and -DEMP_SANITIZE=address,undefined,fuzzer-no-link.
-#include <stdint.h>
-#include <stdio.h>
+// A libFuzzer driver for the reader of placement files, JSON and YAML.
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/placement.h"
+#include "tests/support/fuzz_file.h"
 
 enum { OPS = 4 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static emp_graph   *graph;
 static emp_machine *machine;
 static emp_problem *problem;
-static char         path[] = P_tmpdir "/emplace-fuzz-XXXXXX";
 
 static void set_up(void)
 {
@@ -36,7 +30,6 @@ static void set_up(void)
         emp_problem_create(&problem, graph, machine, &runtime, "fuzz", NULL) != EMP_OK)
         abort();
     emp_graph_builder_destroy(b);
-    close(mkstemp(path));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -46,10 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     emp_placement_origin origin;
 
     if (problem == NULL) set_up();
-    FILE *file = fopen(path, "wb");
-    if (file == NULL) abort();
-    fwrite(bytes, 1, size, file);
-    fclose(file);
+    const char *path = fuzz_file(bytes, size);
     (void)emp_placement_read(device, path, problem, &report, NULL);
     (void)emp_placement_read_origin(&origin, path, NULL);
     return 0;

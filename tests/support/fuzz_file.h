@@ -1,0 +1,17 @@
+/** \file tests/support/fuzz_file.h
+ * What drivers of libFuzzer share whose reader takes a path.
+ */
+#ifndef EMP_TESTS_SUPPORT_FUZZ_FILE_H
+#define EMP_TESTS_SUPPORT_FUZZ_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** What libFuzzer calls. It must be deterministic and leave no memory behind. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/** Writes the bytes to a file of this process, in place of those before.
+ * \return its path; static storage. Ends the process if it cannot be written. */
+const char *fuzz_file(const uint8_t *bytes, size_t size);
+
+#endif /* EMP_TESTS_SUPPORT_FUZZ_FILE_H */
