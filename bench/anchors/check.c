@@ -170,7 +170,8 @@ cleanup:
 }
 
 static void note_all(emp_sheet *s, const emp_anchors *anchors,
-                     const emp_anchor_times *times)
+                     const emp_anchor_times *times, const emp_machine *machine,
+                     const emp_runtime *runtime)
 {
     emp_anchor_errors all = emp_anchors_errors(anchors, times, EMP_ANCHOR_KINDS);
     int32_t           fits = 0;
@@ -182,6 +183,7 @@ static void note_all(emp_sheet *s, const emp_anchors *anchors,
         "Role fit: the anchor determines constants. Role check: it only checks "
         "them. There are %d and %d.",
         fits, anchors->count - fits);
+    emp_sheet_note(s, "Machine %s, runtime %s.", machine->name, runtime->name);
     emp_sheet_note(s, "Sources stand in the tables, and in --format csv and json.");
 }
 
@@ -200,6 +202,8 @@ emp_status emp_anchors_tabulate(emp_sheet          sheets[EMP_ANCHOR_SHEETS],
     cells->rows = "anchors";
     sheets[0].list = "kinds";
     EMP_CHECK(tabulate_cells(cells, machine, runtime, threads, err));
-    note_all(cells, anchors, times);
+    note_all(cells, anchors, times, machine, runtime);
+    emp_sheet_set_head(&sheets[0], json_pack("{s:s, s:s}", "machine", machine->name,
+                                             "runtime", runtime->name));
     return EMP_OK;
 }

@@ -263,6 +263,14 @@ static void note_tuned(emp_sheet *s, const emp_comparison *c)
             s, "Tuned on, as constants of our own methods were chosen there: %s.", array);
 }
 
+/* Titles of tasks are short; here is what they stand for. */
+static void note_tasks(emp_sheet *s, const emp_comparison *c)
+{
+    for (int32_t r = 0; r < c->row_count; r++)
+        emp_sheet_note(s, "%s: %s on %s.", c->row[r].title, c->row[r].spec,
+                       c->row[r].machine);
+}
+
 static void note_clock(emp_sheet *s, const emp_comparison *c)
 {
     if (emp_comparison_largest(c, EMP_BY_CLOCK) < 0) return;
@@ -284,6 +292,7 @@ void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
                    "Runtime %s.",
                    c->runtime);
     note_tuned(s, c);
+    note_tasks(s, c);
     note_clock(s, c);
     for (int32_t i = 0; i < c->row_count * c->entrant_count; i++) {
         const char *reason = c->cell[i].refusal; /* of any budget the same */

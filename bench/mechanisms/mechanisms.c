@@ -267,6 +267,7 @@ emp_status emp_mechanism_table_make(emp_mechanism_table       **out,
                  params->runtime);
     }
     EMP_TRY(create_table(&t, params, err));
+    snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
     struct progress progress = {params, 0, t->row_count * (MECHANISMS + 1)};
     int32_t         rows = t->row_count;
     /* clang-format off */
@@ -349,10 +350,17 @@ static void add_line(emp_sheet *s, const emp_mechanism_row *row, int32_t method,
                   EMP_V(score->peak_bytes), EMP_V(score->fits), EMP_V(array));
 }
 
-static void tabulate(emp_sheet *s, const emp_mechanism_row *row, int32_t mechanism_count)
+static void tabulate(emp_sheet *s, const emp_mechanism_table *table, int32_t row_number)
 {
+    const emp_mechanism_row *row = &table->row[row_number];
+    int32_t                  mechanism_count = table->mechanism_count;
+
     EMP_SHEET_INIT(s, columns);
-    emp_sheet_set_title(s, "%s on %s", row->task->title, row->task->machine);
+    emp_sheet_set_title(s, "%s (%s) on %s, runtime %s", row->task->title, row->task->spec,
+                        row->task->machine, table->runtime);
+    emp_sheet_set_facts(s, json_pack("{s:s, s:s, s:s}", "workload", row->task->spec,
+                                     "machine", row->task->machine, "runtime",
+                                     table->runtime));
     for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
         add_line(s, row, k, NULL, NULL);
         for (int32_t m = 0; m < mechanism_count; m++)
@@ -371,7 +379,7 @@ emp_status emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table
         EMP_SHEET_ADD(&legend, EMP_V(emp_mechanism_at(m)->name),
                       EMP_V(emp_mechanism_at(m)->what));
     for (int32_t r = 0; r < table->row_count; r++) {
-        tabulate(&sheet[r], &table->row[r], table->mechanism_count);
+        tabulate(&sheet[r], table, r);
         if (r > 0) sheet[r - 1].next = &sheet[r];
     }
     legend.next = &sheet[0];

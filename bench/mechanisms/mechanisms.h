@@ -35,6 +35,7 @@ typedef struct {
 } emp_mechanism_row;
 
 typedef struct {
+    char               runtime[32]; /**< name of the profile */
     int32_t            row_count, mechanism_count;
     emp_mechanism_row *row;
 } emp_mechanism_table;

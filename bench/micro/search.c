@@ -242,10 +242,24 @@ static const emp_sheet_column columns[] = {
                .form = "%.0f %%"),
     EMP_COLUMN("rounds", NULL, EMP_SHEET_COUNT)};
 
-void emp_search_tabulate(emp_sheet *s, const emp_search_report *report)
+/* Rows of Table 1 have machines of their own. */
+static void add_task(emp_sheet *s, const emp_search_params *p)
+{
+    const char *machine = p->task_count > 0 ? "of the row" : p->machine;
+
+    emp_sheet_set_facts(
+        s, json_pack("{s:s, s:s}", "machine", machine, "runtime", p->runtime));
+    emp_sheet_note(s, "%s, machine %s, runtime %s.",
+                   p->task_count > 0 ? "Rows of Table 1" : "Synthetic training graphs",
+                   machine, p->runtime);
+}
+
+void emp_search_tabulate(emp_sheet *s, const emp_search_report *report,
+                         const emp_search_params *params)
 {
     EMP_SHEET_INIT(s, columns);
     s->rows = "searches";
+    add_task(s, params);
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_search_row *r = &report->row[i];
         EMP_SHEET_ADD(s, EMP_V(r->task), EMP_V(r->op_count), EMP_V(r->method->name),

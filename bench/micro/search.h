@@ -55,6 +55,7 @@ emp_status emp_search_measure(emp_search_report *report, const emp_search_params
                               emp_error *err);
 
 /** A sheet with a line per size and method; to be cleared. */
-void emp_search_tabulate(emp_sheet *sheet, const emp_search_report *report);
+void emp_search_tabulate(emp_sheet *sheet, const emp_search_report *report,
+                         const emp_search_params *params);
 
 #endif /* EMP_BENCH_MICRO_SEARCH_H */

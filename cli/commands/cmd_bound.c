@@ -48,6 +48,23 @@ static void print_bound(const char *key, emp_time_ns ns, const char *text)
     printf("%-12s %-12s %s\n", key, value, text);
 }
 
+/* The bounds and what they are of; NULL when memory is out. */
+static json_t *json_of(const struct args *args, const cli_inputs *inputs,
+                       const emp_bounds *bounds)
+{
+    json_t *object =
+        json_pack("{s:s, s:s, s:s}", "workload", args->task.spec, "machine",
+                  inputs->machine->name, "runtime", inputs->problem->runtime.name);
+    json_t *values = cli_bounds_json(bounds);
+
+    if (json_object_update(object, values) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(values);
+    return object;
+}
+
 static const struct argp_child children[] = {{&cli_task_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_bound_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
 
@@ -63,7 +80,8 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
                             err));
     EMP_TRY(cli_bounds_compute(&bounds, inputs.problem, args.effort, err));
     if (args.task.format != EMP_SHEET_TEXT) {
-        EMP_TRY(cli_print_object(cli_bounds_json(&bounds), args.task.format, err));
+        EMP_TRY(
+            cli_print_object(json_of(&args, &inputs, &bounds), args.task.format, err));
         goto cleanup;
     }
     printf("%s on %s, runtime %s\n", args.task.spec, inputs.machine->name,

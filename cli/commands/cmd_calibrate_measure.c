@@ -244,15 +244,17 @@ static void tabulate_benchmarks(emp_sheet *s, const emp_measurement *m,
                       EMP_V(b->core_count), EMP_V(m != NULL ? m->fit.value[i] : NAN),
                       EMP_V(m != NULL ? off_of(m, i) : NAN));
     if (m == NULL) {
-        emp_sheet_note(s, "Products by %s; no constants.", b->products);
+        emp_sheet_note(s, "Machine %s, runtime %s. Products by %s; no constants.",
+                       b->args->machine, b->args->runtime, b->products);
         return;
     }
     if (!m->fit.has_converged) emp_sheet_note(s, "%s", EMP_FIT_UNFINISHED);
-    emp_sheet_note(
-        s,
-        "Products by %s; constants fitted: %d, to benchmarks: %d; mean of |off| "
-        "%.1f %%.",
-        b->products, m->fit.fitted_count, m->count, 100.0 * mean_off(m));
+    emp_sheet_note(s,
+                   "Machine %s, runtime %s. Products by %s; constants fitted: %d, to "
+                   "benchmarks: %d; mean of |off| "
+                   "%.1f %%.",
+                   b->args->machine, b->args->runtime, b->products, m->fit.fitted_count,
+                   m->count, 100.0 * mean_off(m));
 }
 
 /* \a m: NULL where there is no fit. */
@@ -267,7 +269,8 @@ static emp_status print(const emp_measurement *m, const struct bench *b, emp_err
     if (format == EMP_SHEET_JSON)
         emp_sheet_set_facts(
             &benchmarks,
-            json_pack("{s:s, s:o, s:o, s:o}", "products", b->products, "converged",
+            json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "machine", b->args->machine,
+                      "runtime", b->args->runtime, "products", b->products, "converged",
                       m != NULL ? json_boolean(m->fit.has_converged) : json_null(),
                       "mean_off", cli_json_number(m != NULL ? mean_off(m) : NAN),
                       "constants", emp_sheet_rows(&constants)));

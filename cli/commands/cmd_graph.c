@@ -130,11 +130,11 @@ static json_t *json_graph(const emp_graph *graph, const struct type_count *count
                      "op_types", json_types(counts, graph->type_count, false));
 }
 
-static void print_graph(const char *title, const emp_graph *graph,
+static void print_graph(const char *title, const char *spec, const emp_graph *graph,
                         const struct type_count *counts)
 {
-    printf("%s: %d op%s of %d type%s, %d data edge%s, %d control edge%s\n", title,
-           graph->op_count, emp_units_plural(graph->op_count), graph->type_count,
+    printf("%s of %s: %d op%s of %d type%s, %d data edge%s, %d control edge%s\n", title,
+           spec, graph->op_count, emp_units_plural(graph->op_count), graph->type_count,
            emp_units_plural(graph->type_count), graph->edge_count,
            emp_units_plural(graph->edge_count), graph->control_edge_count,
            emp_units_plural(graph->control_edge_count));
@@ -209,8 +209,8 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
     EMP_TRY(count_types(&step, inputs.step, err));
     if (args.format != EMP_SHEET_TEXT) {
         EMP_TRY(cli_print_object(
-            json_pack("{s:s, s:o, s:o, s:f, s:I, s:I, s:o}", "spec", args.spec, "whole",
-                      json_graph(inputs.whole, whole), "step",
+            json_pack("{s:s, s:o, s:o, s:f, s:I, s:I, s:o}", "workload", args.spec,
+                      "whole", json_graph(inputs.whole, whole), "step",
                       json_graph(inputs.step, step), "flops", inputs.step->flops,
                       "parameter_count", (json_int_t)inputs.whole->parameter_count,
                       "parameter_bytes", (json_int_t)inputs.whole->parameter_bytes,
@@ -218,8 +218,8 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
                       json_types(whole, inputs.whole->type_count, true)),
             args.format, err));
     } else {
-        print_graph("whole graph", inputs.whole, whole);
-        print_graph("step graph", inputs.step, step);
+        print_graph("whole graph", args.spec, inputs.whole, whole);
+        print_graph("step graph", args.spec, inputs.step, step);
         if (inputs.step->stated != NULL)
             print_stated_facts(inputs.step);
         else

@@ -69,6 +69,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("seed", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("evaluations", "evaluations", EMP_SHEET_COUNT),
     EMP_COLUMN("feasible_count", "fitting", EMP_SHEET_COUNT),
@@ -100,10 +102,10 @@ static void tabulate(emp_sheet *s, const emp_record *r, int32_t most)
     for (int32_t i = 0; i < r->point_count; i++) {
         const emp_curve_point *p = &r->curve[i];
         if ((i + 1) % step != 0 && i + 1 != r->point_count) continue;
-        const emp_value begin[COLUMNS] = {EMP_V(r->workload),       EMP_V(r->machine),
-                                          EMP_V(r->seed),           EMP_V(p->evaluations),
-                                          EMP_V(p->feasible_count), value_of(p->best_s),
-                                          value_of(p->mean_s)};
+        const emp_value begin[COLUMNS] = {
+            EMP_V(r->workload),       EMP_V(r->machine),   EMP_V(r->runtime),
+            EMP_V(r->method),         EMP_V(r->seed),      EMP_V(p->evaluations),
+            EMP_V(p->feasible_count), value_of(p->best_s), value_of(p->mean_s)};
         memcpy(line, begin, sizeof begin);
         for (int32_t m = 0; m < r->metric_count; m++)
             line[COLUMNS + m] = value_of(r->metric[i * r->metric_count + m]);
@@ -168,6 +170,9 @@ static emp_status print(const emp_record *r, const struct args *args, emp_error 
     if (format == EMP_SHEET_TEXT && !print_head(r)) return EMP_OK;
     tabulate(&s, r, format == EMP_SHEET_TEXT ? SHOWN_POINTS : r->point_count);
     if (format == EMP_SHEET_JSON) emp_sheet_set_facts(&s, json_facts(r));
+    if (format == EMP_SHEET_MD)
+        emp_sheet_set_title(&s, "%s on %s, runtime %s, by %s, seed %" PRIu64, r->workload,
+                            r->machine, r->runtime, r->method, r->seed);
     return cli_print_sheet(&s, format, NULL, err);
 }
 

@@ -300,35 +300,42 @@ static emp_status print_json(const struct args *a, const emp_problem *problem,
 }
 
 static const emp_sheet_column columns[] = {
+    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("placement", "placement", EMP_SHEET_WORD),
     EMP_COLUMN("device", "device", EMP_SHEET_WORD),
-    EMP_COLUMN("predicted_s", "predicted s", EMP_SHEET_REAL, .precision = 9),
-    EMP_COLUMN("median_s", "median s", EMP_SHEET_REAL, .precision = 9, .low = "low_s",
+    EMP_COLUMN("predicted_s", "predicted", EMP_SHEET_SECONDS, .precision = 9),
+    EMP_COLUMN("median_s", "median", EMP_SHEET_SECONDS, .precision = 9, .low = "low_s",
                .high = "high_s"),
     EMP_COLUMN("feasible", "fits", EMP_SHEET_FLAG),
-    EMP_COLUMN("predicted_busy_s", "predicted busy s", EMP_SHEET_REAL, .precision = 9),
-    EMP_COLUMN("busy_s", "busy s", EMP_SHEET_REAL, .precision = 9),
-    EMP_COLUMN("predicted_peak_bytes", "predicted peak bytes", EMP_SHEET_COUNT),
-    EMP_COLUMN("peak_bytes", "peak bytes", EMP_SHEET_COUNT)};
+    EMP_COLUMN("predicted_busy_s", "predicted busy", EMP_SHEET_SECONDS, .precision = 9),
+    EMP_COLUMN("busy_s", "busy", EMP_SHEET_SECONDS, .precision = 9),
+    EMP_COLUMN("predicted_peak_bytes", "predicted peak", EMP_SHEET_BYTES),
+    EMP_COLUMN("peak_bytes", "peak", EMP_SHEET_BYTES)};
 
-static emp_status print_sheet(emp_sheet_format format, const struct candidate *c,
-                              int32_t count, emp_error *err)
+static emp_status print_sheet(const struct args *a, const emp_problem *problem,
+                              const struct candidate *c, int32_t count, emp_error *err)
 {
-    emp_sheet s;
+    const char *machine = problem->machine->name, *runtime = problem->runtime.name;
+    emp_sheet   s;
 
     EMP_SHEET_INIT(&s, columns);
+    emp_sheet_set_title(&s, "%s on %s, backend %s, predicted with runtime %s",
+                        a->workload, machine, a->replay.backend, runtime);
     for (int32_t i = 0; i < count; i++) {
         const emp_replay_result *r = &c[i].measured;
         for (int32_t d = 0; d < r->device_count; d++)
             EMP_SHEET_ADD(
-                &s, EMP_V(c[i].name), EMP_V(r->device[d].name), EMP_V(predicted_s(&c[i])),
+                &s, EMP_V(a->workload), EMP_V(machine), EMP_V(runtime), EMP_V(c[i].name),
+                EMP_V(r->device[d].name), EMP_V(predicted_s(&c[i])),
                 emp_value_if(r->is_feasible,
                              emp_value_range(r->median_s, r->low_s, r->high_s)),
                 EMP_V(r->is_feasible), EMP_V((double)c[i].predicted.busy_ns[d] * 1e-9),
                 EMP_V(r->device[d].busy_s), EMP_V(c[i].predicted.peak_bytes[d]),
                 EMP_V(r->device[d].peak_bytes));
     }
-    return cli_print_sheet(&s, format, NULL, err);
+    return cli_print_sheet(&s, a->format, NULL, err);
 }
 
 static void print_text(const struct args *a, const emp_problem *problem,
@@ -390,7 +397,7 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
     if (a->format == EMP_SHEET_JSON)
         EMP_TRY(print_json(a, inputs.problem, c, count, err));
     else if (a->format != EMP_SHEET_TEXT)
-        EMP_TRY(print_sheet(a->format, c, count, err));
+        EMP_TRY(print_sheet(a, inputs.problem, c, count, err));
     for (int32_t i = 0; a->format == EMP_SHEET_TEXT && i < count; i++) {
         if (i > 0) putchar('\n');
         print_text(a, inputs.problem, &c[i]);

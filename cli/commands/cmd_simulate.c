@@ -172,8 +172,12 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
 
     if (args->run.task.format != EMP_SHEET_TEXT) {
         json_t *object = cli_report_json(problem, result, why, bounds);
-        int     failures =
-            json_object_set_new(object, "interrupted", json_boolean(is_partial));
+        json_t *task =
+            json_pack("{s:s, s:s, s:s, s:s, s:b}", "workload", args->run.task.spec,
+                      "machine", inputs->machine->name, "runtime", problem->runtime.name,
+                      "placement", args->placement, "interrupted", (int)is_partial);
+        int failures = json_object_update(object, task);
+        json_decref(task);
         if (args->is_why)
             failures |=
                 json_object_set_new(object, "why", cli_why_json(problem, why, what_if));

@@ -43,7 +43,8 @@ static bool keeps_rates(const cli_validate_part *p)
 static void note_times(emp_sheet *sheet, const cli_validate_part *p)
 {
     const emp_validation_summary *s = &p->summary;
-    char                          text[EMP_UNITS_TEXT_BYTES];
+    char text[EMP_UNITS_TEXT_BYTES], kendall[EMP_UNITS_TEXT_BYTES],
+        roofline[EMP_UNITS_TEXT_BYTES];
 
     emp_sheet_note(sheet,
                    "step time: mean |error| %.1f %%, bias %+.1f %%, worst %+.1f %% of %d",
@@ -61,10 +62,12 @@ static void note_times(emp_sheet *sheet, const cli_validate_part *p)
                        : "; the model tells these placements no better than a constant");
     emp_sheet_note(
         sheet,
-        "ranks: Spearman %.3f, Kendall %.3f; %d of %d pairs that are more than "
-        "%.0f %% apart are in order; the roofline's Spearman is %.3f",
-        s->spearman, s->kendall, s->apart_in_order, s->apart_count,
-        100.0 * EMP_VALIDATION_APART, s->roofline_spearman);
+        "ranks: Spearman %s, Kendall %s; %d of %d pairs that are more than "
+        "%.0f %% apart are in order; the roofline's Spearman is %s",
+        emp_units_format_number(s->spearman, 3, text, sizeof text),
+        emp_units_format_number(s->kendall, 3, kendall, sizeof kendall),
+        s->apart_in_order, s->apart_count, 100.0 * EMP_VALIDATION_APART,
+        emp_units_format_number(s->roofline_spearman, 3, roofline, sizeof roofline));
     if (keeps_rates(p))
         emp_sheet_note(sheet,
                        "--keep-rates: " CLI_KEEPS_RATES
@@ -176,12 +179,17 @@ emp_status cli_validation_print(const cli_validation *v, emp_error *err)
     emp_sheet       *types = EMP_NEW_ARRAY(emp_sheet, (size_t)count);
 
     tabulate_summary(&summary, v);
+    emp_sheet_note(&summary, "Machine %s, runtime %s, backend %s.", v->args->machine,
+                   v->args->runtime, v->args->replay.backend);
     if (cases == NULL || types == NULL)
         EMP_FAIL(EMP_ENOMEM, "tables of %d workloads", count);
     for (int32_t i = 0; i < count; i++) {
         tabulate_types(&types[i], &v->part[i].types, SHOWN_TYPES);
         add_notes(&types[i], &v->part[i]);
         if (!cli_format_is_for_people(format)) continue;
+        emp_sheet_set_title(&cases[i], "%s on %s, runtime %s, backend %s",
+                            v->part[i].spec, v->args->machine, v->args->runtime,
+                            v->args->replay.backend);
         types[i].next = i + 1 < count ? &cases[i + 1] : &summary;
         cases[i].next = &types[i];
     }

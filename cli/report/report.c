@@ -184,8 +184,9 @@ emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
     if (format != EMP_SHEET_TEXT) {
         EMP_TRY(cli_print_object(json_run(r, problem, best, why, bounds), format, err));
     } else {
-        printf("%s on %s by %s, seed %" PRIu64 ": %" PRId64 " evaluation%s%s\n",
-               r->workload, r->machine, r->method, r->seed, r->evaluations,
+        printf("%s on %s, runtime %s, by %s, seed %" PRIu64 ": %" PRId64
+               " evaluation%s%s\n",
+               r->workload, r->machine, r->runtime, r->method, r->seed, r->evaluations,
                emp_units_plural(r->evaluations),
                strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
         if (emp_record_winner(r) != NULL)

@@ -31,8 +31,8 @@ Test(bench, policy_has_the_promised_keys)
 
 Test(bench, surrogate_has_the_promised_keys)
 {
-    static const char *const keys[] = {"spec",   "machine", "runtime", "op_count",
-                                       "kernel", "samples", "seed",    "rows"};
+    static const char *const keys[] = {"workload", "machine", "runtime", "op_count",
+                                       "kernel",   "samples", "seed",    "rows"};
     static const char *const row_keys[] = {"placements",        "surrogate_ns_per_op",
                                            "exact_ns_per_op",   "ratio",
                                            "topological_order", "order_of_exact_runs"};
@@ -86,8 +86,8 @@ Test(bench, placers_compares_and_writes_its_files)
 
 Test(bench, anomalies_has_the_promised_keys)
 {
-    static const char *const keys[] = {"spec",    "machine", "runtime",
-                                       "samples", "seed",    "families"};
+    static const char *const keys[] = {"workload", "machine", "runtime",
+                                       "samples",  "seed",    "families"};
     static const char *const row_keys[] = {
         "shortened",     "cases",        "longer",       "shorter",
         "median_growth", "worst_growth", "median_change"};

@@ -121,7 +121,7 @@ static emp_status print(const stand *s, emp_error *err)
     random.next = &expert;
     random.list = "families";
     random.head =
-        json_pack("{s:s, s:s, s:s, s:i, s:I}", "spec", s->args->spec, "machine",
+        json_pack("{s:s, s:s, s:s, s:i, s:I}", "workload", s->args->spec, "machine",
                   s->problem->machine->name, "runtime", s->problem->runtime.name,
                   "samples", s->args->samples, "seed", (json_int_t)s->args->seed);
     emp_sheet_note(&expert, "%s on %s, runtime %s.", s->args->spec,

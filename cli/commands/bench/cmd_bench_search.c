@@ -146,7 +146,7 @@ emp_status cmd_bench_search(int argc, char **argv, emp_error *err)
     measured = emp_search_measure(&report, &args.params, err);
     cli_bar_clear(&bar);
     if (measured != EMP_OK && measured != EMP_EINTERRUPTED) return measured;
-    emp_search_tabulate(&sheet, &report);
+    emp_search_tabulate(&sheet, &report, &args.params);
     EMP_CHECK(cli_print_sheet(&sheet, args.format, NULL, err));
     return measured;
 }

@@ -239,7 +239,7 @@ static emp_status print(const stand *from, const row *rows, emp_error *err)
     EMP_SHEET_INIT(&s, columns);
     s.cells = NULL;
     s.is_keyed = true;
-    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:I}", "spec",
+    emp_sheet_set_facts(&s, json_pack("{s:s, s:s, s:s, s:i, s:s, s:i, s:I}", "workload",
                                       study->spec, "machine", problem->machine->name,
                                       "runtime", problem->runtime.name, "op_count",
                                       op_count, "kernel", kernel, "samples",

@@ -63,7 +63,7 @@ Test(search_speed, has_a_row_for_each_graph_and_method)
     }
     cr_expect_eq(progress_calls, 4 * ROUNDS);
     cr_expect_float_eq(done_frac, 1.0, 1e-12);
-    emp_search_tabulate(&sheet, &report);
+    emp_search_tabulate(&sheet, &report, &p);
     json_t *rows = emp_sheet_rows(&sheet);
     cr_expect_eq(json_array_size(rows), 4);
     json_decref(rows);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does every output say what it is of: workload, machine, runtime and method? */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+#include "tests/cli/emplace.h"
+#include "tests/support/scratch.h"
+
+static void set_up(void)
+{
+    static const char anchors[] =
+        "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"
+        "a copy\tcopy\tcheck\tk40x1\tcopy cpu:0 gpu:0 1MB\t10 GB/s\t20 %\tsomebody\n";
+
+    emplace_set_up();
+    cr_assert_eq(mkdir(scratch_path("anchors"), 0777), 0);
+    scratch_write("anchors/copies.tsv", anchors, sizeof anchors - 1);
+    cr_assert_eq(emplace_run("place small.pbtxt -m k40x2 -M gpu --record run.h5 --out "
+                             "gpu.json"),
+                 0, "%s", program_err);
+}
+
+TestSuite(named, .init = set_up, .fini = emplace_tear_down);
+
+/* What a command prints must name; NULL where it has none. */
+static const struct named_case {
+    const char *command, *arguments;
+    const char *workload, *machine, *runtime, *method;
+} cases[] = {
+    {"ablate", "refine --rows rnnlm --arms stages --budget 2 --seeds 1", "rnnlm", "k40x2",
+     "tf-r1.3", "refine"},
+    {"bench anomalies", "small.pbtxt -m k40x2 -n 3", "small.pbtxt", "k40x2", "tf-r1.3",
+     "random"},
+    {"bench mechanisms", "--rows rnnlm", "rnnlm", "k40x2", "tf-r1.3", "scotch"},
+    {"bench oracle", "--sizes 50 --peers none --repeats 1", NULL, "k40x4", "tf-r1.3",
+     NULL},
+    {"bench placers", "--rows rnnlm --methods gpu --draws 0", "rnnlm", "k40x2", "tf-r1.3",
+     "gpu"},
+    {"bench search", "--sizes 50 --methods local --repeats 1", NULL, "k40x4", "ideal",
+     "local"},
+    {"bench surrogate", "small.pbtxt -m k40x2 -n 16", "small.pbtxt", "k40x2", "tf-r1.3",
+     "random"},
+    {"bound", "small.pbtxt -m k40x2", "small.pbtxt", "k40x2", "tf-r1.3", NULL},
+    {"calibrate check", "-m k40 --anchors anchors", NULL, "k40x1", "tf-r1.3", NULL},
+    {"calibrate fit", "-m k40 --on inception_v3:cpu", "inception_v3", "k40x1", "tf-r1.3",
+     NULL},
+    {"graph", "small.pbtxt", "small.pbtxt", NULL, NULL, NULL},
+    {"place", "small.pbtxt -m k40x2 -M gpu", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
+    {"record", "run.h5", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
+    {"replay", "gpu.json --steps 2", "small.pbtxt", "k40x2", "replay-cpu", "gpu.json"},
+    {"simulate", "small.pbtxt -m k40x2 -p gpu", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
+    {"simulate", "small.pbtxt -m k40x2 -p gpu --why", "small.pbtxt", "k40x2", "tf-r1.3",
+     "gpu"},
+    {"table", "1 --rows rnnlm --methods gpu --seeds 1", "rnnlm", "k40x2", "tf-r1.3",
+     NULL /* its columns have titles of their own, "GPU only" */},
+    {"train", "small.pbtxt -m k40x2 -M local --budget 5 --record t.h5 --force",
+     "small.pbtxt", "k40x2", "tf-r1.3", "local"},
+    {"validate", "--workloads small.pbtxt --placements 2 --steps 2 --unsteady",
+     "small.pbtxt", "cpu2", "replay-cpu", "cpu"},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* Lists of what there is, what works without a machine, a fit of many seconds, and a page, which
+ * has its own test. */
+static const char *const others[] = {
+    "bench policy", "calibrate measure", "machines", "methods",
+    "report",       "runtimes",          "workloads"};
+
+static bool is_tried(const char *command)
+{
+    for (size_t i = 0; i < CASES; i++)
+        if (strcmp(cases[i].command, command) == 0) return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i], command) == 0) return true;
+    return false;
+}
+
+/* Driven by the table of commands, so that no new command escapes. */
+Test(named, every_command_is_tried_here)
+{
+    for (const cli_command *c = cli_commands; c->name != NULL; c++) {
+        for (const cli_command *d = c->group; d != NULL && d->name != NULL; d++) {
+            char name[64];
+            snprintf(name, sizeof name, "%.30s %.30s", c->name, d->name);
+            cr_expect(is_tried(name), "%s", name);
+        }
+        if (c->group == NULL) cr_expect(is_tried(c->name), "%s", c->name);
+    }
+}
+
+/* The command line that made it names all of them, and is not what is looked at. */
+static void run(const struct named_case *c, const char *format)
+{
+    char arguments[256];
+
+    snprintf(arguments, sizeof arguments, "%s %s --format %s", c->command, c->arguments,
+             format);
+    cr_assert_eq(emplace_run(arguments), 0, "%s: %s", arguments, program_err);
+    char *origin = strstr(program_out, "Made by:");
+    if (origin != NULL) *origin = '\0';
+}
+
+static void expect_word(const struct named_case *c, const char *word, bool is_quoted)
+{
+    char text[64];
+
+    if (word == NULL) return;
+    snprintf(text, sizeof text, is_quoted ? "\"%s\"" : "%s", word);
+    cr_expect_not_null(strstr(program_out, text), "%s %s does not print %s:\n%s",
+                       c->command, c->arguments, text, program_out);
+}
+
+static void expect_named(const struct named_case *c, const char *format)
+{
+    bool is_quoted = strcmp(format, "json") == 0;
+
+    run(c, format);
+    expect_word(c, c->workload, is_quoted);
+    expect_word(c, c->machine, is_quoted);
+    expect_word(c, c->runtime, is_quoted);
+    expect_word(c, c->method, is_quoted);
+}
+
+/* "1e-05", "nan": no number that people read. */
+static bool is_for_programs(const char *at)
+{
+    if (isdigit((unsigned char)at[0]) && at[1] == 'e' && (at[2] == '+' || at[2] == '-'))
+        return isdigit((unsigned char)at[3]);
+    return strncmp(at, "-nan", 4) == 0 || strncmp(at, " nan ", 5) == 0;
+}
+
+static void expect_readable(const struct named_case *c)
+{
+    for (const char *at = program_out; *at != '\0'; at++)
+        cr_assert_not(is_for_programs(at), "%s %s prints \"%.20s\":\n%s", c->command,
+                      c->arguments, at, program_out);
+}
+
+Test(named, text_says_what_it_is_of)
+{
+    for (size_t i = 0; i < CASES; i++) {
+        expect_named(&cases[i], "text");
+        expect_readable(&cases[i]);
+    }
+}
+
+Test(named, markdown_says_what_it_is_of)
+{
+    for (size_t i = 0; i < CASES; i++) {
+        expect_named(&cases[i], "md");
+        expect_readable(&cases[i]);
+    }
+}
+
+Test(named, json_says_what_it_is_of)
+{
+    for (size_t i = 0; i < CASES; i++) expect_named(&cases[i], "json");
+}
+
+Test(named, a_page_says_what_it_is_of)
+{
+    static const char *const words[] = {"small.pbtxt", "k40x2", "tf-r1.3", "gpu"};
+
+    cr_assert_eq(emplace_run("report run.h5 --out p.html"), 0, "%s", program_err);
+    char *page = scratch_read("p.html", NULL);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        cr_expect_not_null(strstr(page, words[i]), "%s", words[i]);
+    free(page);
+}
