@@ -6,15 +6,17 @@
 
 #include "base/clock.h"
 #include "base/stage.h"
+#include "base/text/units.h"
 
 static void draw(cli_stage_line *line)
 {
     const char *stage = emp_stage_get();
-    char        text[CLI_BAR_BYTES];
+    char        text[CLI_BAR_BYTES], waited[EMP_UNITS_TEXT_BYTES];
+    double      waited_s = emp_clock_now_s() - line->bar.start_s;
 
-    snprintf(text, sizeof text, "%s: %s, %.0f s", line->title,
+    snprintf(text, sizeof text, "%s: %s, %s", line->title,
              stage != NULL ? stage : line->otherwise,
-             emp_clock_now_s() - line->bar.start_s);
+             emp_units_format_duration(waited_s, waited, sizeof waited));
     cli_bar_draw_text(&line->bar, text);
 }
 

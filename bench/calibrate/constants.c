@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/units.h"
+
 #define IN_DEVICE(member)  offsetof(emp_device, member)
 #define IN_RUNTIME(member) offsetof(emp_runtime, member)
 
@@ -84,8 +86,9 @@ void emp_constant_set(const emp_constant *c, emp_machine *machine, emp_runtime *
 const char *emp_constant_format(const emp_constant *c, double value, int digits,
                                 char *buffer, size_t size)
 {
-    snprintf(buffer, size, "%.*g%s%s", digits, value / c->scale,
-             c->unit[0] == '\0' ? "" : " ", c->unit);
+    emp_units_format_number(value / c->scale, digits, buffer, size);
+    size_t used = strlen(buffer);
+    snprintf(buffer + used, size - used, "%s%s", c->unit[0] == '\0' ? "" : " ", c->unit);
     return buffer;
 }
 

@@ -2,9 +2,13 @@
 /* Who is how good over the tasks of a set, as a sheet a budget and set, and as one of all. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/text/units.h"
 #include "bench/compare/comparison_internal.h"
+
+#define LEAST_P 0.0001 /* of the p that people see; below it they see "< 0.0001" */
 
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),
@@ -77,10 +81,23 @@ static void add_lines(emp_sheet *s, const emp_comparison *c, int32_t b, emp_task
 
 /* ---- what is said below ---- */
 
+/* "= 0.012", "< 0.0001". */
+static const char *format_p(double p, char text[EMP_UNITS_TEXT_BYTES])
+{
+    if (p < LEAST_P) {
+        snprintf(text, EMP_UNITS_TEXT_BYTES, "< %.4f", LEAST_P);
+        return text;
+    }
+    memcpy(text, "= ", 2);
+    emp_units_format_number(p, 2, text + 2, EMP_UNITS_TEXT_BYTES - 2);
+    return text;
+}
+
 static void note_tests(emp_sheet *s, const emp_comparison *c,
                        const emp_comparison_test *t)
 {
     int32_t others = c->entrant_count - 1;
+    char    p[EMP_UNITS_TEXT_BYTES], f_p[EMP_UNITS_TEXT_BYTES];
 
     if (isnan(t->friedman.p))
         emp_sheet_note(s,
@@ -90,12 +107,11 @@ static void note_tests(emp_sheet *s, const emp_comparison *c,
     else
         emp_sheet_note(
             s,
-            "Friedman's test that all are alike: chi2 = %.1f, p = %.2g; F = %.2f, p = "
-            "%.2g. Nemenyi's critical difference of mean ranks: %.1f (5 %%). =: within "
-            "it "
+            "Friedman's test that all are alike: chi2 = %.1f, p %s; F = %.2f, p %s. "
+            "Nemenyi's critical difference of mean ranks: %.1f (5 %%). =: within it "
             "of the best (*).",
-            t->friedman.statistic, t->friedman.p, t->friedman.f, t->friedman.f_p,
-            t->difference);
+            t->friedman.statistic, format_p(t->friedman.p, p), t->friedman.f,
+            format_p(t->friedman.f_p, f_p), t->difference);
     if (t->row_count < t->wilcoxon_least)
         emp_sheet_note(s,
                        "Too few tasks for p: %d, comparing %d method%s with the best at "

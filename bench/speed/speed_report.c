@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/text/units.h"
 #include "bench/speed/speed.h"
 #include "policy/nn/blas.h"
 
@@ -75,10 +76,12 @@ void emp_speed_tabulate(emp_sheet *s, const emp_speed_report *report)
         emp_sheet_note(s, "PyTorch is not there: install python3-torch");
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_speed_row *row = &report->row[i];
+        char                 text[EMP_UNITS_TEXT_BYTES];
         if (row->disagreement > DISAGREEMENT)
             emp_sheet_note(
-                s, "%s, %d hidden, %d samples: losses differ by %.1g of PyTorch's.",
+                s, "%s, %d hidden, %d samples: losses differ by %s of PyTorch's.",
                 emp_stand_name(row->network.kind), row->network.hidden,
-                row->network.samples, row->disagreement);
+                row->network.samples,
+                emp_units_format_number(row->disagreement, 1, text, sizeof text));
     }
 }

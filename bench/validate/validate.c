@@ -8,6 +8,7 @@
 
 #include "base/arrays.h"
 #include "base/hash.h"
+#include "base/text/units.h"
 #include "bench/validate/guesses.h"
 #include "sim/surrogate/agreement.h"
 
@@ -108,10 +109,13 @@ static emp_status collect_times(emp_validation_summary    *s,
 
     for (int32_t i = 0; i < count; i++) {
         if (!is_timed(&cases[i])) continue;
-        if (!(cases[i].measured_s > 0.0))
-            return EMP_ERROR(EMP_EINVAL,
-                             "placement %s: measured %g s, which is no step time",
-                             cases[i].name, cases[i].measured_s);
+        if (!(cases[i].measured_s > 0.0)) {
+            char text[EMP_UNITS_TEXT_BYTES];
+            return EMP_ERROR(
+                EMP_EINVAL, "placement %s: measured %s, which is no step time",
+                cases[i].name,
+                emp_units_format_seconds(cases[i].measured_s, text, sizeof text));
+        }
         int32_t k = s->timed_count++;
         t->measured[k] = cases[i].measured_s;
         t->predicted[k] = cases[i].predicted_s;

@@ -283,6 +283,21 @@ Test(calibrate, cells_are_chosen_by_name)
 /* ---- memory ------------------------------------------------------------------------ */
 
 /* Fail the 1st, 2nd, 3rd ... allocation; from the 100th on in steps of 2 %. */
+/* As files have them: no value has an exponent, and none has zeros at the end. */
+Test(calibrate, constants_are_printed_as_people_write_them)
+{
+    static const emp_constant time = {.unit = "us", .scale = 1e-6},
+                              factor = {.unit = "", .scale = 1};
+    char text[32];
+
+    cr_expect_str_eq(emp_constant_format(&time, 27.6e-6, 5, text, sizeof text),
+                     "27.6 us");
+    cr_expect_str_eq(emp_constant_format(&time, 0.12345, 3, text, sizeof text),
+                     "123450 us");
+    cr_expect_str_eq(emp_constant_format(&factor, 0.00001, 5, text, sizeof text),
+                     "0.00001");
+}
+
 Test(calibrate, survives_allocation_failures)
 {
     const emp_cell cells[] = {

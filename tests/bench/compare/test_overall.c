@@ -3,6 +3,8 @@
  * of statistics.h say? */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
@@ -262,6 +264,44 @@ Test(overall, rows_that_are_not_whole_do_not_count)
     cell_at(2, 1)->run_count--;
     sum_up();
     cr_expect_eq(f.test[EMP_TASKS_FRESH].row_count, 7);
+}
+
+static char *print_ranks(void)
+{
+    char     *text = NULL;
+    size_t    size = 0;
+    emp_sheet sheet;
+    emp_error err = {0};
+    FILE     *stream = open_memstream(&text, &size);
+
+    emp_comparison_rank(&sheet, &f.c, 0, EMP_TASKS_FRESH);
+    sheet.line_width = 1000;
+    cr_assert_eq(emp_sheet_print(stream, &sheet, EMP_SHEET_TEXT, &err), EMP_OK, "%s",
+                 err.msg);
+    fclose(stream);
+    emp_sheet_clear(&sheet);
+    return text;
+}
+
+static void expect_p(double p, double f_p, const char *said)
+{
+    f.test[EMP_TASKS_FRESH].friedman = (emp_friedman_test){12.34, p, 5.678, f_p};
+    char *text = print_ranks();
+    cr_expect_not_null(strstr(text, said), "%s in %s", said, text);
+    free(text);
+}
+
+Test(overall, tests_are_told_without_exponents)
+{
+    static const emp_method method = {.name = "some"};
+
+    lay_out(12, 3);
+    for (int e = 0; e < 3; e++) f.entrant[e].method = &method;
+    draw_rows(9);
+    sum_up();
+    expect_p(0.0123, 0.5, "chi2 = 12.3, p = 0.012; F = 5.68, p = 0.5. Nemenyi");
+    expect_p(1e-40, 9.9e-5, "chi2 = 12.3, p < 0.0001; F = 5.68, p < 0.0001. Nemenyi");
+    expect_p(1e-4, 0.00012, "chi2 = 12.3, p = 0.0001; F = 5.68, p = 0.00012. Nemenyi");
 }
 
 Test(overall, survives_every_allocation_failure)
