@@ -26,7 +26,9 @@ extern const struct argp cli_jobs_argp;
 /** For the text after the options in --help, which argp wraps. */
 #define CLI_JOBS_DOC                                                              \
     "Runs that have a record are read, the others are made and recorded; Ctrl-C " \
-    "ends after the current batches, and the next call goes on from there.\n\n"
+    "ends after the current batches, and the next call goes on from there. A "    \
+    "second Ctrl-C ends at once, and the next call goes on from the last "        \
+    "checkpoint.\n\n"
 
 /** What holds when an option is not given. */
 cli_jobs_options cli_jobs_options_default(void);

@@ -53,8 +53,9 @@ emp_status cli_check_placement_kept(const char *path, const emp_record *run,
                                     emp_error *err);
 
 /** Runs \a method as the options say, with a progress bar; Ctrl-C ends it early. Before the
- * first batch, Ctrl-C ends the program within about a second. Without a budget a method that never ends by itself gets \a default_budget evaluations. \a best
- * (NULL is fine) receives what the oracle says of the best placement. */
+ * first batch, Ctrl-C ends the program within about a second. Without a budget a method that
+ * never ends by itself gets \a default_budget evaluations. \a best (NULL is fine) receives
+ * what the oracle says of the best placement. */
 emp_status cli_run(emp_record *record, emp_sim_result *best,
                    const cli_run_options *options, const emp_problem *problem,
                    const emp_method *method, int64_t default_budget, emp_error *err);

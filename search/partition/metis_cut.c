@@ -94,16 +94,23 @@ static bool read_all(int fd, void *data, size_t size)
     return true;
 }
 
+/* Nobody else wants the result. A parent that ended before the call sends no signal. */
+static void end_with(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+}
+
 /* Never returns. */
-static void be_child(const task *t, int fd)
+static void be_child(const task *t, int fd, pid_t parent)
 {
     idx_t vertices = t->vertex_count, parts = t->part_count, weight = 0;
     idx_t constraints = t->constraint_count;
     idx_t options[METIS_NOPTIONS];
     int   nowhere = open("/dev/null", O_WRONLY);
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody else wants the result */
-    signal(SIGALRM, SIG_IGN);         /* a time limit is the caller's, and ends it */
+    end_with(parent);
+    signal(SIGALRM, SIG_IGN); /* a time limit is the caller's, and ends it */
     memcpy(options, t->options, sizeof options);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
@@ -120,11 +127,11 @@ static emp_status run_child(const task *t, emp_error *err)
 {
     emp_status st = EMP_OK;
     int        fd[2] = {-1, -1}, result = METIS_ERROR;
-    pid_t      child = -1;
+    pid_t      child = -1, parent = getpid();
 
     if (pipe(fd) != 0 || (child = fork()) < 0)
         EMP_FAIL(EMP_EIO, "no process for METIS: %s", strerror(errno));
-    if (child == 0) be_child(t, fd[1]);
+    if (child == 0) be_child(t, fd[1], parent);
     close(fd[1]);
     fd[1] = -1;
     bool is_told = read_all(fd[0], &result, sizeof result) &&

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
@@ -42,6 +43,21 @@ Test(cli, every_command_has_help_with_examples)
         if (strchr(commands[i], ' ') != NULL) continue; /* a topic of one */
         cr_expect_not_null(strstr(program_out, commands[i]), "%s is not listed",
                            commands[i]);
+    }
+}
+
+Test(cli, commands_that_search_say_what_a_second_ctrl_c_does)
+{
+    static const char *const commands[] = {"place", "train", "table", "ablate",
+                                           "bench placers"};
+    char                     arguments[64];
+
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        snprintf(arguments, sizeof arguments, "%s --help", commands[i]);
+        cr_assert_eq(emplace_run(arguments), 0, "%s", arguments);
+        const char *first = strstr(program_out, "Ctrl-C");
+        cr_assert_not_null(first, "%s", arguments);
+        cr_expect_not_null(strstr(first, "second"), "%s", arguments);
     }
 }
 
@@ -668,6 +684,18 @@ Test(cli, record_shows_the_learning_curve)
     json_decref(object);
     cr_expect_eq(emplace_run("record run.h5"), 0, "%s", program_err);
     cr_expect_not_null(strstr(program_out, "small.pbtxt on k40x2"), "%s", program_out);
+}
+
+Test(cli, a_signal_during_set_up_leaves_nothing)
+{
+    /* The linear program takes GLPK minutes, where it looks at no flag. */
+    cr_expect_eq(emplace_interrupt("place nmt:layers=4 --machine k40x4 --method m-sct "
+                                   "--out best.json --record run.h5"),
+                 130);
+    cr_expect_str_eq(program_err, "emplace: interrupted before a placement was found; no "
+                                  "file was written\n");
+    cr_expect_neq(access(scratch_path("best.json"), F_OK), 0);
+    cr_expect_neq(access(scratch_path("run.h5"), F_OK), 0);
 }
 
 Test(cli, interrupt_saves_what_was_found)
