@@ -50,15 +50,6 @@ static uint32_t bit_of(emp_device_kind kind)
     return kind == EMP_DEVICE_CPU ? EMP_KIND_CPU : EMP_KIND_GPU;
 }
 
-/* Where legal placements have it: where all of its colocation class can run. */
-static bool may_use(const emp_problem *p, emp_op_id op, emp_device_id device)
-{
-    int32_t  c = p->class_of_op[op];
-    uint32_t kinds = c >= 0 ? p->kinds_of_class[c] : EMP_KIND_CPU | EMP_KIND_GPU;
-
-    return (kinds & bit_of(p->machine->device[device].kind)) != 0;
-}
-
 /* Seconds on devices of a kind; none where the op has no kernel. */
 static emp_value seconds_on(const emp_problem *p, emp_op_id op, emp_device_kind kind)
 {
@@ -137,7 +128,7 @@ static const char *devices_of(const emp_problem *p, emp_op_id op, char *buffer,
 
     *buffer = '\0';
     for (emp_device_id d = 0; d < p->machine->device_count; d++) {
-        if (may_use(p, op, d))
+        if (emp_problem_allows(p, op, d))
             emp_text_add(&text, "%s%s", text.used > 0 ? " " : "",
                          p->machine->device[d].name);
     }
@@ -327,7 +318,7 @@ static json_t *json_devices(const emp_problem *p, emp_op_id op)
     json_t *list = json_array();
 
     for (emp_device_id d = 0; d < p->machine->device_count; d++) {
-        if (may_use(p, op, d))
+        if (emp_problem_allows(p, op, d))
             json_array_append_new(list, json_string(p->machine->device[d].name));
     }
     return list;
