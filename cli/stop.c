@@ -41,17 +41,19 @@ static void end_unless_kept(int signal)
     _exit(CLI_EXIT_INTERRUPTED);
 }
 
+static void handle_both(void (*handler)(int signal))
+{
+    handle(SIGINT, handler, SA_RESTART);
+    handle(SIGTERM, handler, SA_RESTART);
+}
+
+/* The next signal, whichever of the two it is, kills. */
 static void ask_to_stop(int signal)
 {
     (void)signal;
+    handle_both(SIG_DFL);
     is_asked = 1;
     if (is_watched) (void)alarm(PATIENCE_S);
-}
-
-static void handle_both(void (*handler)(int signal))
-{
-    handle(SIGINT, handler, (int)SA_RESETHAND | SA_RESTART);
-    handle(SIGTERM, handler, (int)SA_RESETHAND | SA_RESTART);
 }
 
 const volatile sig_atomic_t *cli_stop_flag(void)
