@@ -116,10 +116,13 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
         return cli_placement_by_method(device_of_op, is_partial, args->placement, run,
                                        problem, err);
     if (access(args->placement, F_OK) != 0)
-        return EMP_ERROR(EMP_EIO,
-                         "\"%s\" is neither a method nor a file; emplace methods lists "
-                         "the methods",
-                         args->placement);
+        return EMP_ERROR(
+            EMP_EIO,
+            strpbrk(args->placement, "./") != NULL
+                ? "there is no file \"%s\""
+                : "\"%s\" is neither a method nor a file; emplace methods lists "
+                  "the methods, and docs/formats.md says what files may hold",
+            args->placement);
     if (run->preset != NULL || run->options != NULL || run->budget > 0 ||
         run->seconds > 0)
         return EMP_ERROR(EMP_EINVAL,
