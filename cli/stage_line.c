@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/stage.h"
 #include "base/text/units.h"
+#include "cli/stop.h"
 
 static void draw(cli_stage_line *line)
 {
@@ -39,7 +40,7 @@ static void *draw_until_the_end(void *context)
     pthread_mutex_lock(&line->mutex);
     while (!line->is_ending) {
         const struct timespec next = soon();
-        draw(line);
+        if (!cli_stop_is_asked()) draw(line); /* its last words are to stand alone */
         pthread_cond_timedwait(&line->has_ended, &line->mutex, &next);
     }
     pthread_mutex_unlock(&line->mutex);
