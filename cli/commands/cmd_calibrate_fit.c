@@ -79,12 +79,12 @@ const char *cli_machine_of(const char *name, char *buffer, size_t size)
 {
     int32_t            count;
     const char *const *known = emp_machine_names(&count);
-    bool               is_whole = strchr(name, '/') != NULL || strchr(name, '.') != NULL;
 
+    snprintf(buffer, size, "%sx1", name);
     for (int32_t i = 0; i < count; i++) {
-        is_whole = is_whole || strcmp(known[i], name) == 0;
+        if (strcmp(known[i], buffer) == 0) return buffer;
     }
-    snprintf(buffer, size, is_whole ? "%s" : "%sx1", name);
+    snprintf(buffer, size, "%s", name);
     return buffer;
 }
 
