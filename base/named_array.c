@@ -5,7 +5,8 @@
 
 size_t emp_array_type_bytes(emp_array_type type)
 {
-    static const size_t bytes[] = {[EMP_ARRAY_INT32] = sizeof(int32_t),
+    static const size_t bytes[] = {[EMP_ARRAY_UINT8] = sizeof(uint8_t),
+                                   [EMP_ARRAY_INT32] = sizeof(int32_t),
                                    [EMP_ARRAY_INT64] = sizeof(int64_t),
                                    [EMP_ARRAY_FLOAT] = sizeof(float),
                                    [EMP_ARRAY_DOUBLE] = sizeof(double)};

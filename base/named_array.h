@@ -10,6 +10,7 @@
 enum { EMP_MAX_NAMED_ARRAYS = 32 /* of one list */ };
 
 typedef enum {
+    EMP_ARRAY_UINT8,
     EMP_ARRAY_INT32,
     EMP_ARRAY_INT64,
     EMP_ARRAY_FLOAT,

@@ -241,11 +241,12 @@ static void place_the_rest(expert *x)
 }
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, emp_device_id *device_of_op,
+                        const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err)
 {
-    expert x = {
-        .problem = problem, .graph = problem->graph, .device_of_op = device_of_op};
+    expert x = {.problem = problem,
+                .graph = problem->graph,
+                .device_of_op = proposal->device_of_op};
     traits is = find_traits(x.graph);
 
     EMP_CHECK(emp_method_options_parse(NULL, type, params, err));

@@ -75,11 +75,11 @@ static void draw_candidate(random_placer *r, emp_device_id *device_of_op)
     }
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     (void)err;
-    for (int32_t i = 0; i < max; i++) draw_candidate(state, candidates[i]);
+    for (int32_t i = 0; i < max; i++) draw_candidate(state, candidates[i].device_of_op);
     *count = max;
     return EMP_OK;
 }

@@ -6,7 +6,7 @@
 #include "baselines/baselines.h"
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, emp_device_id *device_of_op,
+                        const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err)
 {
     emp_device_kind kind = type == &emp_method_gpu ? EMP_DEVICE_GPU : EMP_DEVICE_CPU;
@@ -18,7 +18,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
                          problem->machine->name, kind == EMP_DEVICE_GPU ? "GPU" : "CPU");
     }
     for (emp_op_id op = 0; op < problem->graph->op_count; op++)
-        device_of_op[op] = device[0];
+        proposal->device_of_op[op] = device[0];
     return EMP_OK;
 }
 

@@ -42,6 +42,8 @@ static uint64_t identity_of(const emp_record *r)
     hash = emp_hash_u64(hash, (uint64_t)r->budget_evaluations);
     hash = emp_hash_u64(hash, budget_bits);
     hash = emp_hash_u64(hash, clock_bits);
+    if (r->has_order) hash = emp_hash_u64(hash, 1);
+    if (r->start_hash != 0) hash = emp_hash_u64(hash, r->start_hash);
     hash = emp_hash_u64(hash, r->graph_hash);
     hash = emp_hash_u64(hash, r->machine_hash);
     return emp_hash_u64(hash, r->runtime_hash);
@@ -77,11 +79,12 @@ static emp_status check_score(const emp_record *record, bool *agrees,
         goto cleanup;
     }
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    *agrees =
-        emp_sim_run_traced(sim, record->device_of_op, NULL, &result, NULL) == EMP_OK &&
-        result.fingerprint == record->fingerprint &&
-        (double)result.step_time_ns * 1e-9 == record->best_step_time_s &&
-        result.is_feasible == record->is_feasible;
+    *agrees = emp_sim_trace_decision(
+                  sim, &(emp_decision){record->device_of_op, record->level_of_op}, NULL,
+                  &result, NULL) == EMP_OK &&
+              result.fingerprint == record->fingerprint &&
+              (double)result.step_time_ns * 1e-9 == record->best_step_time_s &&
+              result.is_feasible == record->is_feasible;
 
 cleanup:
     emp_sim_destroy(sim);

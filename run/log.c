@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "run/loop_internal.h"
 #include "run/sheet/manifest.h"
@@ -12,6 +13,15 @@
 static void copy_text(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%s", from == NULL ? "" : from);
+}
+
+/* Never 0. */
+static uint64_t hash_of(const emp_device_id *device_of_op, int32_t op_count)
+{
+    uint64_t hash = emp_hash_bytes(EMP_HASH_SEED, device_of_op,
+                                   (size_t)op_count * sizeof *device_of_op);
+
+    return hash != 0 ? hash : 1;
 }
 
 void emp_run_describe(emp_record *record, const emp_problem *problem,
@@ -39,6 +49,9 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     record->is_dirty = manifest.is_dirty;
     record->ranks = params->ranks != NULL ? params->ranks->count : 0;
     record->is_async = params->is_async;
+    record->has_order = params->placer.decides & EMP_DECIDES_ORDER;
+    if (params->placer.start != NULL)
+        record->start_hash = hash_of(params->placer.start, problem->graph->op_count);
 }
 
 /* Doubles *capacity until it holds needed items of the given size. */
@@ -86,8 +99,9 @@ static void keep_best(emp_record *record, const emp_candidate *best)
         record->busy_s[d] = (double)result->busy_ns[d] * 1e-9;
     }
     /* Ranks that work together have put it there already. */
-    memmove(record->device_of_op, best->device_of_op,
-            (size_t)record->op_count * sizeof *record->device_of_op);
+    if (record->device_of_op != best->proposal.device_of_op)
+        emp_proposal_copy(&(emp_proposal){record->device_of_op, record->level_of_op},
+                          &best->proposal, record->op_count);
 }
 
 int32_t emp_run_metrics(const emp_run_state *run, const emp_method_metric **metric)

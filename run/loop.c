@@ -75,8 +75,7 @@ static emp_status run_loop(emp_run_state *run, emp_error *err)
     int32_t           room;
 
     while ((room = emp_run_room(run, emp_run_end_now(run), 0)) > 0) {
-        EMP_CHECK(
-            emp_method_ask(method, run->placer, run->candidate, room, &run->count, err));
+        EMP_CHECK(emp_run_ask(run, room, &run->count, err));
         if (run->count == 0) {
             emp_run_log_end(run, "method"); /* it has nothing more to propose */
             break;
@@ -130,12 +129,13 @@ static emp_status prepare_record(emp_record *record, const emp_problem *problem,
                  machine->device[i].name);
     }
     EMP_CHECK(EMP_ALLOC(record->device_of_op, (size_t)record->op_count));
+    if (record->has_order)
+        EMP_CHECK(EMP_ALLOC(record->level_of_op, (size_t)record->op_count));
     return EMP_OK;
 }
 
 static emp_status prepare(emp_run_state *run, emp_error *err)
 {
-    const size_t      op_count = (size_t)run->problem->graph->op_count;
     emp_method_params placer = run->params->placer;
 
     placer.budget_evaluations = run->params->budget_evaluations;
@@ -147,9 +147,9 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
     run->threads = placer.threads < 1 ? 1 : placer.threads;
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     EMP_CHECK(prepare_record(run->record, run->problem, err));
-    EMP_CHECK(EMP_ALLOC(run->candidate_block, op_count * EMP_MAX_BATCH));
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
-        run->candidate[i] = run->candidate_block + (size_t)i * op_count;
+        EMP_CHECK(emp_proposal_init(&run->candidate[i], run->problem->graph->op_count,
+                                    run->record->has_order, err));
     EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
     return emp_method_create(&run->placer, run->params->method, run->problem, &placer,
                              err);
@@ -166,8 +166,9 @@ static emp_status finish(emp_run_state *run, emp_error *err)
         return EMP_ERROR(EMP_EINFEASIBLE, "method %s proposed no placement",
                          run->params->method->name);
     }
-    EMP_CHECK(emp_sim_run_traced(emp_sim_team_first(run->sims), record->device_of_op,
-                                 NULL, &best, err));
+    EMP_CHECK(emp_sim_trace_decision(
+        emp_sim_team_first(run->sims),
+        &(emp_decision){record->device_of_op, record->level_of_op}, NULL, &best, err));
     record->fingerprint = best.fingerprint;
     if (run->params->best != NULL) *run->params->best = best;
     record->median_s =
@@ -209,7 +210,8 @@ cleanup:
         if (st != EMP_OK) end_keeping(run);
         emp_method_destroy(params->method, run->placer);
         emp_sim_team_destroy(run->sims);
-        emp_free(run->candidate_block);
+        for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
+            emp_proposal_clear(&run->candidate[i]);
         emp_free(run);
     }
     return st;

@@ -21,8 +21,7 @@ typedef struct {
     int32_t               threads, batch_limit;
     emp_sim_team         *sims; /**< one a thread */
     /* Of this rank. */
-    emp_device_id *candidate[EMP_MAX_BATCH];
-    emp_device_id *candidate_block; /**< storage of all candidates */
+    emp_proposal   candidate[EMP_MAX_BATCH];
     emp_sim_result result[EMP_MAX_BATCH];
     /* Of all ranks, in their order; alone, of this one. */
     emp_score score[EMP_MAX_TOLD];
@@ -43,9 +42,9 @@ typedef struct {
     bool is_late;    /**< the budget in seconds is spent */
 } emp_run_end;
 
-/** A scored placement; borrowed. */
+/** A scored proposal; borrowed. */
 typedef struct {
-    const emp_device_id  *device_of_op;
+    emp_proposal          proposal;
     const emp_sim_result *result;
 } emp_candidate;
 
@@ -58,6 +57,8 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway);
 
 /* ---- score.c ---- */
 
+/** Has the method propose at most \a max candidates. */
+emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err);
 /** Legalizes and scores the first \a count candidates: results, and score[0] on. */
 emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Scores a batch of candidates in parallel, one simulator a thread. */
+/* Asks for a batch of candidates, and scores them in parallel, one simulator a thread. */
 #include <math.h>
+#include <string.h>
 
 #include "run/loop_internal.h"
 
@@ -15,13 +16,38 @@ static double overflow_of(const emp_machine *machine, const emp_sim_result *resu
     return sum;
 }
 
+emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err)
+{
+    const size_t ops = (size_t)run->problem->graph->op_count;
+
+    for (int32_t i = 0; i < max && run->candidate[i].level_of_op != NULL; i++)
+        memset(run->candidate[i].level_of_op, 0, ops);
+    return emp_method_ask(run->params->method, run->placer, run->candidate, max, count,
+                          err);
+}
+
+static emp_status simulate(emp_run_state *run, int32_t count, emp_error *err)
+{
+    emp_sim_result *results[EMP_MAX_BATCH];
+    emp_device_id  *device_of_op[EMP_MAX_BATCH];
+    const uint8_t  *level_of_op[EMP_MAX_BATCH];
+
+    for (int32_t i = 0; i < count; i++) {
+        results[i] = &run->result[i];
+        device_of_op[i] = run->candidate[i].device_of_op;
+        level_of_op[i] = run->candidate[i].level_of_op;
+    }
+    if (run->candidate[0].level_of_op == NULL)
+        return emp_sim_team_run(run->sims, device_of_op, count, results, err);
+    return emp_sim_team_run_orders(run->sims, device_of_op, level_of_op, count, results,
+                                   err);
+}
+
 emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
 {
-    emp_sim_result *results[EMP_MAX_BATCH] = {NULL};
-    emp_error       why = {0};
+    emp_error  why = {0};
+    emp_status st = simulate(run, count, &why);
 
-    for (int32_t i = 0; i < count; i++) results[i] = &run->result[i];
-    emp_status st = emp_sim_team_run(run->sims, run->candidate, count, results, &why);
     if (st != EMP_OK)
         return EMP_ERROR(st, "method %s: %s", run->params->method->name, why.msg);
     for (int32_t i = 0; i < count; i++) {

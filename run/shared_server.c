@@ -97,12 +97,13 @@ emp_status emp_run_work(emp_run_state *run, emp_error *err)
         EMP_CHECK(ranks->receive(&server, &room, sizeof room, err));
         if (room == 0) break;
         EMP_CHECK(receive_arrays(run, SERVER, sharing->list_values, err));
-        EMP_CHECK(emp_method_ask(method, run->placer, run->candidate, room, &count, err));
+        EMP_CHECK(emp_run_ask(run, room, &count, err));
         EMP_CHECK(emp_run_score(run, count, err));
         EMP_CHECK(sharing->backward(run->placer, run->score, count, 0, count, err));
         fill_report(run, count, &r);
         EMP_CHECK(ranks->send(SERVER, &r, sizeof r, err));
-        EMP_CHECK(ranks->send(SERVER, run->candidate[r.best], placement_bytes(run), err));
+        EMP_CHECK(ranks->send(SERVER, run->candidate[r.best].device_of_op,
+                              placement_bytes(run), err));
         EMP_CHECK(send_arrays(run, SERVER, sharing->list_gradient, err));
     }
     return EMP_OK;
@@ -153,7 +154,8 @@ static emp_status take_report(emp_run_state *run, crew *c, int32_t *from, emp_er
 
     *from = EMP_ANY_RANK;
     EMP_CHECK(run->ranks->receive(from, &r, sizeof r, err));
-    EMP_CHECK(run->ranks->receive(from, run->candidate[0], placement_bytes(run), err));
+    EMP_CHECK(run->ranks->receive(from, run->candidate[0].device_of_op,
+                                  placement_bytes(run), err));
     EMP_CHECK(receive_arrays(run, *from, sharing->list_gradient, err));
     c->underway -= c->ordered[*from];
     c->working--;
@@ -174,8 +176,7 @@ emp_status emp_run_serve(emp_run_state *run, emp_error *err)
 
     if (c.ordered == NULL) EMP_FAIL(EMP_ENOMEM, "%d controllers", run->ranks->count);
     /* Its own proposal is not scored: it says how large one is. */
-    EMP_TRY(emp_method_ask(run->params->method, run->placer, run->candidate,
-                           EMP_MAX_BATCH, &c.batch, err));
+    EMP_TRY(emp_run_ask(run, EMP_MAX_BATCH, &c.batch, err));
     for (int32_t to = SERVER + 1; to < run->ranks->count; to++)
         EMP_TRY(give_order(run, &c, to, err));
     while (c.working > 0) {

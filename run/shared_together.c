@@ -62,20 +62,22 @@ static emp_status share_scores(emp_run_state *run, batch *b, emp_error *err)
 }
 
 /* into[i] <- block 0 [i] + block 1 [i] + ..., in this order. */
-#define ADD(type)                                                                      \
-    do {                                                                               \
-        type       *sum = (type *)into;                                                \
-        const type *block = (const type *)blocks;                                      \
-        memcpy(sum, block, count * sizeof *sum);                                       \
-        for (int32_t r = 1; r < ranks; r++) {                                          \
-            for (size_t i = 0; i < count; i++) sum[i] += block[(size_t)r * count + i]; \
-        }                                                                              \
+#define ADD(type)                                                       \
+    do {                                                                \
+        type       *sum = (type *)into;                                 \
+        const type *block = (const type *)blocks;                       \
+        memcpy(sum, block, count * sizeof *sum);                        \
+        for (int32_t r = 1; r < ranks; r++) {                           \
+            for (size_t i = 0; i < count; i++)                          \
+                sum[i] = (type)(sum[i] + block[(size_t)r * count + i]); \
+        }                                                               \
     } while (0)
 
 static void add_blocks(emp_array_type type, void *into, const void *blocks, size_t count,
                        int32_t ranks)
 {
     switch (type) {
+    case EMP_ARRAY_UINT8: ADD(uint8_t); return;
     case EMP_ARRAY_INT32: ADD(int32_t); return;
     case EMP_ARRAY_INT64: ADD(int64_t); return;
     case EMP_ARRAY_FLOAT: ADD(float); return;
@@ -123,11 +125,11 @@ static emp_status share_best(emp_run_state *run, const batch *b, int32_t i,
     while (i >= b->own_of[owner]) i -= b->own_of[owner++];
     if (owner == run->ranks->rank) {
         *result = run->result[i];
-        memcpy(run->record->device_of_op, run->candidate[i], bytes);
+        memcpy(run->record->device_of_op, run->candidate[i].device_of_op, bytes);
     }
     EMP_CHECK(run->ranks->broadcast(owner, result, sizeof *result, err));
     EMP_CHECK(run->ranks->broadcast(owner, run->record->device_of_op, bytes, err));
-    *candidate = (emp_candidate){run->record->device_of_op, result};
+    *candidate = (emp_candidate){{.device_of_op = run->record->device_of_op}, result};
     return EMP_OK;
 }
 
@@ -165,19 +167,16 @@ static emp_status log_batch(emp_run_state *run, const batch *b, emp_error *err)
 
 static emp_status run_loop(emp_run_state *run, batch *b, emp_error *err)
 {
-    const emp_method *method = run->params->method;
-    const int32_t     ranks = run->ranks->count, rank = run->ranks->rank;
-    emp_run_end       end;
-    int32_t           room;
+    const int32_t ranks = run->ranks->count, rank = run->ranks->rank;
+    emp_run_end   end;
+    int32_t       room;
 
     for (;;) {
         EMP_CHECK(share_end(run, &end, err));
         room = emp_run_room(run, end, 0);
         if (room == 0) break;
         b->own = room / ranks + (rank < room % ranks ? 1 : 0);
-        if (b->own > 0)
-            EMP_CHECK(emp_method_ask(method, run->placer, run->candidate, b->own, &b->own,
-                                     err));
+        if (b->own > 0) EMP_CHECK(emp_run_ask(run, b->own, &b->own, err));
         EMP_CHECK(emp_run_score(run, b->own, err));
         EMP_CHECK(share_scores(run, b, err));
         if (run->count == 0) {

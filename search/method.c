@@ -7,9 +7,9 @@
 
 /* State of a method with place(). */
 typedef struct {
-    emp_device_id *device_of_op;
-    int32_t        op_count;
-    bool           is_given;
+    emp_proposal proposal; /* levels only if the order is decided */
+    int32_t      op_count;
+    bool         is_given;
 } placed;
 
 bool emp_score_is_better(const emp_score *score, const emp_score *than)
@@ -37,8 +37,27 @@ static emp_status place(placed *p, const emp_method *type, const emp_problem *pr
                         const emp_method_params *params, emp_error *err)
 {
     p->op_count = problem->graph->op_count;
-    EMP_CHECK(EMP_ALLOC(p->device_of_op, (size_t)p->op_count));
-    return type->place(type, problem, params, p->device_of_op, err);
+    EMP_CHECK(emp_proposal_init(&p->proposal, p->op_count,
+                                params->decides & EMP_DECIDES_ORDER, err));
+    return type->place(type, problem, params, &p->proposal, err);
+}
+
+static emp_status check_params(const emp_method *type, const emp_method_params *params,
+                               emp_error *err)
+{
+    if (params->decides & ~type->decides & EMP_DECIDES_ORDER)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "method %s decides devices alone, and the order is to be decided, "
+            "too; \"emplace methods\" says which methods do that",
+            type->name);
+    if (params->start != NULL && !type->has_start)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "method %s cannot begin at a placement; \"emplace methods\" says "
+            "which methods can",
+            type->name);
+    return EMP_OK;
 }
 
 emp_status emp_method_create(void **state, const emp_method *type,
@@ -49,6 +68,7 @@ emp_status emp_method_create(void **state, const emp_method *type,
     void      *own = emp_calloc(1, type->place ? sizeof(placed) : type->state_bytes);
 
     *state = NULL;
+    EMP_TRY(check_params(type, params, err));
     if (own == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
     EMP_TRY(type->place ? place(own, type, problem, params, err)
                         : type->init(own, problem, params, err));
@@ -61,7 +81,7 @@ cleanup:
 }
 
 emp_status emp_method_ask(const emp_method *type, void *state,
-                          emp_device_id *const *candidates, int32_t max, int32_t *count,
+                          const emp_proposal *candidates, int32_t max, int32_t *count,
                           emp_error *err)
 {
     placed *p = state;
@@ -69,7 +89,7 @@ emp_status emp_method_ask(const emp_method *type, void *state,
     if (type->place == NULL) return type->ask(state, candidates, max, count, err);
     *count = !p->is_given && max > 0;
     if (*count == 0) return EMP_OK;
-    memcpy(candidates[0], p->device_of_op, (size_t)p->op_count * sizeof *p->device_of_op);
+    emp_proposal_copy(&candidates[0], &p->proposal, p->op_count);
     p->is_given = true;
     return EMP_OK;
 }
@@ -83,7 +103,7 @@ emp_status emp_method_tell(const emp_method *type, void *state, const emp_score 
 void emp_method_destroy(const emp_method *type, void *state)
 {
     if (state == NULL) return;
-    if (type->place != NULL) emp_free(((placed *)state)->device_of_op);
+    if (type->place != NULL) emp_proposal_clear(&((placed *)state)->proposal);
     if (type->clear != NULL) type->clear(state);
     emp_free(state);
 }

@@ -13,6 +13,9 @@
  *     }
  *     emp_method_destroy(type, state);
  *
+ * A candidate says the device of each op, and its level where the order is decided, too. A method
+ * that decides devices alone leaves levels as they are: first come, first served.
+ *
  * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told
  * in order. Same problem, params and scores give the same candidates on any thread count.
  */
@@ -21,7 +24,7 @@
 
 #include "base/named_array.h"
 #include "base/text/options.h"
-#include "sim/problem/problem.h"
+#include "search/proposal.h"
 
 enum {
     EMP_MAX_BATCH = 64, /* candidates of one ask */
@@ -46,8 +49,11 @@ typedef struct {
                          own candidates from the same first state; 0 also when alone */
     int32_t     threads; /**< for the method's own work; results do not depend on it */
     int64_t     budget_evaluations; /**< of the whole run, for schedules; 0 = unknown */
-    const char *preset;  /**< of methods that have presets ("paper"), or NULL */
-    const char *options; /**< "key=value,key=value" for the method, or NULL */
+    const char *preset;         /**< of methods that have presets ("paper"), or NULL */
+    const char *options;        /**< "key=value,key=value" for the method, or NULL */
+    int32_t     decides;        /**< mask of emp_decides; 0 = devices alone */
+    const emp_device_id *start; /**< [op] OPTIONAL, legal; where a method with `has_start`
+                                     begins; borrowed */
 } emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */
@@ -86,14 +92,15 @@ typedef struct emp_method {
     const char *advice;      /**< what to use it for: a phrase of at most 62 characters */
     bool        uses_budget; /**< all of it; others stop by themselves */
     bool        uses_seed;   /**< false: every seed gives the same placement */
+    int32_t decides;   /**< mask of emp_decides: what it can decide; 0 = devices alone */
+    bool    has_start; /**< it begins where its parameters say */
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 
-    /** Fills device_of_op[op_count] with the only proposal of a method, which need not be
-     * legal. A method with it has no state of its own and none of the
-     * four functions below. */
+    /** Fills the only proposal of a method, which need not be legal. A method with it has no
+     * state of its own and none of the four functions below. */
     emp_status (*place)(const struct emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, emp_device_id *device_of_op,
+                        const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err);
     const void *own; /**< what place() alone reads, of its own type; NULL: nothing */
 
@@ -105,9 +112,9 @@ typedef struct emp_method {
     size_t state_bytes; /**< of the state, which init() gets zeroed */
     emp_status (*init)(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err);
-    /** Writes up to \a max placements, candidates[i][op], and their number; 0 = done.
-     * Candidates need not be legal: the runner legalizes them. */
-    emp_status (*ask)(void *state, emp_device_id *const *candidates, int32_t max,
+    /** Writes up to \a max candidates, the caller's, and their number; 0 = done. Their
+     * placements need not be legal: the runner legalizes them. Levels are 0 at first. */
+    emp_status (*ask)(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err);
     /** NULL: nothing is learned from a score. */
     emp_status (*tell)(void *state, const emp_score *scores, int32_t count,
@@ -149,12 +156,14 @@ emp_method_kind emp_method_kind_of(const emp_method *type);
 
 /** These four do what a type's own functions do, on a state that the first allocates and the
  * last frees; NULL is no state. For a type with place() they compute the placement when the
- * state is created, give it once, and learn nothing. */
+ * state is created, give it once, and learn nothing.
+ * \retval EMP_EUNSUPPORTED  The parameters want a decision or a start that the type does not
+ *                           have. */
 emp_status emp_method_create(void **state, const emp_method *type,
                              const emp_problem *problem, const emp_method_params *params,
                              emp_error *err);
 emp_status emp_method_ask(const emp_method *type, void *state,
-                          emp_device_id *const *candidates, int32_t max, int32_t *count,
+                          const emp_proposal *candidates, int32_t max, int32_t *count,
                           emp_error *err);
 emp_status emp_method_tell(const emp_method *type, void *state, const emp_score *scores,
                            int32_t count, emp_error *err);

@@ -304,10 +304,10 @@ static int32_t draw_weighed(const double *up_to, int32_t count, emp_rng *rng)
     return low;
 }
 
-emp_move emp_moves_pick(const emp_moves *m, emp_rng *rng,
-                        const emp_device_id *device_of_op)
+/* A move that does not say where to yet. */
+static emp_move draw_group(const emp_moves *m, emp_rng *rng)
 {
-    emp_move move;
+    emp_move move = {0};
     int32_t  count = 0;
 
     while (allowed_level(m, count) != NULL) count++;
@@ -316,6 +316,14 @@ emp_move emp_moves_pick(const emp_moves *m, emp_rng *rng,
         move.groups == &m->ops_of_vertex ? NULL : m->up_to[move.groups - m->level];
     move.group = up_to == NULL ? below(rng, move.groups->group_count)
                                : draw_weighed(up_to, move.groups->group_count, rng);
+    return move;
+}
+
+emp_move emp_moves_pick(const emp_moves *m, emp_rng *rng,
+                        const emp_device_id *device_of_op)
+{
+    emp_move move = draw_group(m, rng);
+
     move.to = happens(rng, m->options.near)
                   ? draw_near(m, move.groups, move.group, device_of_op, rng)
                   : emp_device_odds_draw(&m->odds, rng);
@@ -334,6 +342,22 @@ bool emp_moves_draw(const emp_moves *m, emp_rng *rng, emp_device_id *device_of_o
         if (emp_move_make(&move, device_of_op)) return true;
     }
     return false;
+}
+
+bool emp_moves_draw_level(const emp_moves *m, emp_rng *rng, uint8_t *level_of_op)
+{
+    if (m->neighbors->vertex_count == 0) return false;
+    const emp_move   move = draw_group(m, rng);
+    const emp_op_id *first = &move.groups->member[move.groups->first[move.group]];
+    const emp_op_id *end = &move.groups->member[move.groups->first[move.group + 1]];
+    const uint8_t    level = (uint8_t)below(rng, EMP_LEVELS);
+    bool             has_changed = false;
+
+    for (const emp_op_id *op = first; op < end; op++) {
+        has_changed |= level_of_op[*op] != level;
+        level_of_op[*op] = level;
+    }
+    return has_changed;
 }
 
 /* ---- all moves --------------------------------------------------------------------- */

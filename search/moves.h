@@ -71,7 +71,7 @@ enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */
         EMP_REAL_OPTION("propagate", type, at.propagate, 0, 1,                        \
                         "share of moves that copy a device along edges", 0.1)
 
-/** A level that is or will be made, unless it is no finer than the one before. */
+/** A level of groups that is or will be made, unless it is no finer than the one before. */
 typedef struct {
     emp_class_grouping kind;
     int32_t            count, cut;
@@ -131,6 +131,9 @@ bool emp_move_make(const emp_move *move, emp_device_id *device_of_op);
 /** Changes a placement by a drawn move, of a group or along edges. Draws again, a few times, if that changes
  * nothing; returns whether it did. */
 bool emp_moves_draw(const emp_moves *moves, emp_rng *rng, emp_device_id *device_of_op);
+
+/** Gives a drawn group a drawn level of the order; likewise. */
+bool emp_moves_draw_level(const emp_moves *moves, emp_rng *rng, uint8_t *level_of_op);
 
 /** All moves of a group to a device; without those along edges. */
 int64_t emp_moves_count(const emp_moves *moves);

@@ -99,7 +99,7 @@ cleanup:
 }
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, emp_device_id *device_of_op,
+                        const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err)
 {
     acyclic_options own = {.problem = problem};
@@ -107,7 +107,8 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     EMP_CHECK(emp_method_options_parse(&own, type, params, err));
     const emp_partition_request request = {
         .method = type->name, .partitioner = cut, .options = &own, .seed = params->seed};
-    return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
+    return emp_partition_method_place(problem, request, &own.settings,
+                                      proposal->device_of_op, err);
 }
 
 static const emp_option option_list[] = {

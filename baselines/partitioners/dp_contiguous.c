@@ -309,7 +309,7 @@ cleanup:
 }
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, emp_device_id *device_of_op,
+                        const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err)
 {
     emp_status     st = EMP_OK;
@@ -323,7 +323,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     EMP_TRY(find_split(device_of_block, problem, &blocks, &o, err));
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
         int32_t block = blocks.block_of_op[op];
-        device_of_op[op] = block < 0 ? 0 : device_of_block[block];
+        proposal->device_of_op[op] = block < 0 ? 0 : device_of_block[block];
     }
 
 cleanup:

@@ -58,7 +58,7 @@ cleanup:
 }
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, emp_device_id *device_of_op,
+                        const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err)
 {
     metis_options own = {.problem = problem};
@@ -71,7 +71,8 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
                                            .partitioner = cut,
                                            .options = &own,
                                            .seed = params->seed};
-    return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
+    return emp_partition_method_place(problem, request, &own.settings,
+                                      proposal->device_of_op, err);
 }
 
 static const emp_option option_list[] = {

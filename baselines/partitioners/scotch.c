@@ -22,7 +22,7 @@ static const emp_option option_list[] = {
     EMP_PARTITION_OPTIONS(mapping_options, settings), EMP_NO_OPTION};
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, emp_device_id *device_of_op,
+                        const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err)
 {
     mapping_options own;
@@ -34,7 +34,8 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
         .partitioner = emp_scotch_map,
         .options = &own.scotch,
         .seed = params->seed};
-    return emp_partition_method_place(problem, request, &own.settings, device_of_op, err);
+    return emp_partition_method_place(problem, request, &own.settings,
+                                      proposal->device_of_op, err);
 }
 
 const emp_method emp_method_scotch = {

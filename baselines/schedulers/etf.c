@@ -86,6 +86,7 @@ const emp_method emp_method_etf = {
     .name = "etf",
     .description = "ETF, earliest task first (Hwang et al. 1989)",
     .advice = "a quick schedule by earliest start, where memory is plenty",
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
     .place = emp_list_place,
     .own = &(const emp_list_method){EMP_TASKS_GPU_OPS, emp_schedule_etf},
 };

@@ -44,6 +44,7 @@ const emp_method emp_method_heft = {
     .name = "heft",
     .description = "HEFT, heterogeneous earliest finish time (Topcuoglu et al. 2002)",
     .advice = "a quick schedule where memory is plenty",
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
     .place = emp_list_place,
     .own = &(const emp_list_method){EMP_TASKS_OPS, emp_schedule_heft},
 };

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/stage.h"
 #include "base/text/units.h"
+#include "search/order.h"
 
 static void make_ready(emp_list_schedule *s, int32_t task)
 {
@@ -279,8 +280,28 @@ void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level
 
 /* ---- placers ---- */
 
+/* The order that the scheduler had in mind: by the start of each op's task. */
+static emp_status order_by_start(const emp_list_schedule *s, uint8_t *level_of_op,
+                                 emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    const int32_t ops = s->graph->op_count;
+    double       *start_ns = NULL;
+
+    EMP_TRY(EMP_ALLOC(start_ns, (size_t)ops));
+    for (emp_op_id op = 0; op < ops; op++) {
+        int32_t task = s->graph->task_of_op[op];
+        if (task >= 0) start_ns[op] = (double)s->start_ns[task];
+    }
+    EMP_TRY(emp_order_of_keys(level_of_op, start_ns, ops, err));
+
+cleanup:
+    emp_free(start_ns);
+    return st;
+}
+
 emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
-                          const emp_method_params *params, emp_device_id *device_of_op,
+                          const emp_method_params *params, const emp_proposal *proposal,
                           emp_error *err)
 {
     emp_status             st = EMP_OK;
@@ -297,8 +318,10 @@ emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
     EMP_TRY(st);
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         int32_t task = graph->task_of_op[op];
-        device_of_op[op] = task < 0 ? 0 : schedule.device_of_task[task];
+        proposal->device_of_op[op] = task < 0 ? 0 : schedule.device_of_task[task];
     }
+    if (proposal->level_of_op != NULL)
+        EMP_TRY(order_by_start(&schedule, proposal->level_of_op, err));
 
 cleanup:
     emp_list_schedule_clear(&schedule);

@@ -12,6 +12,7 @@ const emp_method emp_method_m_etf = {
     .name = "m-etf",
     .description = "m-ETF, earliest task first on groups, within memory (Baechi 2020)",
     .advice = "short memory: a quick schedule within it",
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
     .place = emp_list_place,
     .own = &(const emp_list_method){EMP_TASKS_FUSED, emp_schedule_m_etf},
 };

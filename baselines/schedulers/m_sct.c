@@ -44,6 +44,7 @@ const emp_method emp_method_m_sct = {
     .description =
         "m-SCT, m-ETF with favourite children by a linear program (Baechi 2020)",
     .advice = "short memory: slower than m-etf, and at times better",
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
     .place = emp_list_place,
     .own = &(const emp_list_method){EMP_TASKS_FUSED, emp_schedule_m_sct},
 };

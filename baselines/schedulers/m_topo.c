@@ -93,6 +93,7 @@ const emp_method emp_method_m_topo = {
     .description =
         "m-TOPO, GPUs filled with equal memory in topological order (Baechi 2020)",
     .advice = "short memory: equal shares in topological order",
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
     .place = emp_list_place,
     .own = &(const emp_list_method){EMP_TASKS_FUSED, emp_schedule_m_topo},
 };

@@ -134,6 +134,7 @@ const emp_method emp_method_peft = {
     .name = "peft",
     .description = "PEFT, HEFT with a look ahead (Arabnejad and Barbosa 2014)",
     .advice = "heft with a look ahead, where memory is plenty",
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
     .place = emp_list_place,
     .own = &(const emp_list_method){EMP_TASKS_OPS, emp_schedule_peft},
 };

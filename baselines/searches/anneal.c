@@ -52,11 +52,11 @@ static emp_status init(void *state, const emp_problem *problem,
     a->length = a->options.length > 0            ? a->options.length
                 : params->budget_evaluations > 0 ? params->budget_evaluations
                                                  : USUAL_LENGTH;
-    EMP_CHECK(emp_walk_init(&a->walk, problem, &a->options.walk, params->seed, err));
+    EMP_CHECK(emp_walk_init(&a->walk, problem, &a->options.walk, params, err));
     return EMP_OK;
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     return emp_walk_ask(&((annealer *)state)->walk, "anneal", candidates, max, count,
@@ -126,6 +126,7 @@ static const emp_option option_list[] = {
     EMP_INTEGER_OPTION("length", anneal_options, length, 0, 1 << 30,
                        "samples in all; 0: the run's budget, or 4000", 0),
     EMP_WALK_OPTIONS(anneal_options, walk, EMP_MOVES_MIXED, 768),
+    EMP_WALK_ORDER_OPTION(anneal_options, walk),
     EMP_NO_OPTION};
 
 const emp_method emp_method_anneal = {
@@ -136,6 +137,8 @@ const emp_method emp_method_anneal = {
     .advice = "a plain yardstick for searches",
     .uses_budget = true,
     .uses_seed = true,
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
+    .has_start = true,
     .state_bytes = sizeof(annealer),
     .init = init,
     .ask = ask,

@@ -150,7 +150,7 @@ static void decode(brkga *b, int64_t member, emp_device_id *device_of_op)
     emp_grouped_place(&b->groups, b->device_of_group, device_of_op);
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     brkga *b = state;
@@ -159,7 +159,8 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
     int64_t room = b->options.population - b->at.next;
     *count = room < max ? (int32_t)room : max;
     b->groups.sample_count = *count;
-    for (int32_t k = 0; k < *count; k++) decode(b, b->at.next + k, candidates[k]);
+    for (int32_t k = 0; k < *count; k++)
+        decode(b, b->at.next + k, candidates[k].device_of_op);
     return EMP_OK;
 }
 

@@ -223,7 +223,7 @@ static emp_status check_state(const ce *c, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     ce *c = state;
@@ -232,7 +232,8 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
     *count = c->options.samples < max ? c->options.samples : max;
     c->sample_count = *count;
     for (int32_t k = 0; k < *count; k++)
-        draw_candidate(c, c->sample + (size_t)k * (size_t)c->most_groups, candidates[k]);
+        draw_candidate(c, c->sample + (size_t)k * (size_t)c->most_groups,
+                       candidates[k].device_of_op);
     return EMP_OK;
 }
 

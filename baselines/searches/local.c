@@ -49,11 +49,12 @@ static void clear(void *state)
     emp_free(s->order);
 }
 
-static bool make_move(emp_walk *walk, int64_t draft, emp_device_id *device_of_op)
+static bool make_move(emp_walk *walk, int64_t draft, const emp_proposal *at)
 {
     const local_search *s = (const local_search *)walk;
 
-    return emp_moves_make(&walk->moves, s->order[draft % s->move_count], device_of_op);
+    return emp_moves_make(&walk->moves, s->order[draft % s->move_count],
+                          at->device_of_op);
 }
 
 static emp_status init(void *state, const emp_problem *problem,
@@ -62,7 +63,7 @@ static emp_status init(void *state, const emp_problem *problem,
     local_search *s = state;
 
     EMP_CHECK(emp_method_options_parse(&s->options, &emp_method_local, params, err));
-    EMP_CHECK(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
+    EMP_CHECK(emp_walk_init(&s->walk, problem, &s->options.walk, params, err));
     s->walk.make = make_move;
     int64_t moves = emp_moves_count(&s->walk.moves);
     if (moves < 1 || moves > INT32_MAX)
@@ -92,7 +93,7 @@ static void draw_order(local_search *s)
     }
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     local_search *s = state;
@@ -121,8 +122,8 @@ static void restart(local_search *s)
     emp_rng_init(&rng, w->seed, (uint32_t)s->at.restarts++, STREAM_RESTART);
     emp_walk_return(w);
     for (int32_t i = 0; i < s->options.kicks; i++)
-        emp_moves_draw(&w->moves, &rng, w->here);
-    if (s->options.kicks == 0) emp_moves_scatter(&w->moves, &rng, w->here);
+        emp_moves_draw(&w->moves, &rng, w->here.device_of_op);
+    if (s->options.kicks == 0) emp_moves_scatter(&w->moves, &rng, w->here.device_of_op);
     w->at.is_new = 1;
 }
 
@@ -201,6 +202,7 @@ const emp_method emp_method_local = {
     .advice = "long searches, which begin anew where they are stuck",
     .uses_budget = true,
     .uses_seed = true,
+    .has_start = true,
     .state_bytes = sizeof(local_search),
     .init = init,
     .ask = ask,

@@ -50,11 +50,11 @@ static emp_status init(void *state, const emp_problem *problem,
     EMP_CHECK(emp_method_options_parse(&s->options, &emp_method_mcmc, params, err));
     s->reset =
         s->options.reset > 0 ? s->options.reset : usual_reset(params->budget_evaluations);
-    EMP_CHECK(emp_walk_init(&s->walk, problem, &s->options.walk, params->seed, err));
+    EMP_CHECK(emp_walk_init(&s->walk, problem, &s->options.walk, params, err));
     return EMP_OK;
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     return emp_walk_ask(&((sampler *)state)->walk, "mcmc", candidates, max, count, err);
@@ -103,7 +103,8 @@ static const emp_option option_list[] = {
                        "samples between two returns to the best; 0: a hundredth of the "
                        "budget, at most 1000",
                        0),
-    EMP_WALK_OPTIONS(mcmc_options, walk, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
+    EMP_WALK_OPTIONS(mcmc_options, walk, EMP_MOVES_MIXED, 768),
+    EMP_WALK_ORDER_OPTION(mcmc_options, walk), EMP_NO_OPTION};
 
 const emp_method emp_method_mcmc = {
     .options = option_list,
@@ -113,6 +114,8 @@ const emp_method emp_method_mcmc = {
     .advice = "a comparison with FlexFlow's search",
     .uses_budget = true,
     .uses_seed = true,
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
+    .has_start = true,
     .state_bytes = sizeof(sampler),
     .init = init,
     .ask = ask,

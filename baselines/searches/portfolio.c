@@ -150,7 +150,8 @@ static emp_status propose(portfolio *p, emp_device_id *device_of_op, int32_t *co
 
     params.options = options_of_member[p->at.next];
     p->at.asked = p->at.next++;
-    emp_status st = member->place(member, p->problem, &params, p->proposed, &said);
+    emp_status st = member->place(member, p->problem, &params,
+                                  &(emp_proposal){.device_of_op = p->proposed}, &said);
     EMP_CHECK(pass_over(st, &said, err));
     if (st != EMP_OK) return EMP_OK;
     memcpy(device_of_op, p->proposed, ops * sizeof *device_of_op);
@@ -172,7 +173,7 @@ static void begin_search(portfolio *p)
     p->at.next = MEMBERS;
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     portfolio *p = state;
@@ -181,7 +182,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
         return EMP_ERROR(EMP_EFORMAT, "the saved state of portfolio is damaged");
     *count = 0;
     while (*count == 0 && p->at.next < PROPOSERS)
-        EMP_CHECK(propose(p, candidates[0], count, err));
+        EMP_CHECK(propose(p, candidates[0].device_of_op, count, err));
     if (*count > 0 || p->search == NULL) return EMP_OK;
     if (p->at.next == SEARCH) begin_search(p);
     return emp_method_refine.ask(p->search, candidates, max, count, err);

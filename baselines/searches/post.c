@@ -120,7 +120,7 @@ static void draw_sample(post *p, int64_t number, int32_t *choice)
     }
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     post *p = state;
@@ -133,7 +133,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
     for (int32_t k = 0; k < *count; k++) {
         int32_t *choice = sample_at(p, p->at.collected + k);
         draw_sample(p, p->at.asked++, choice);
-        emp_grouped_place(&p->groups, choice, candidates[k]);
+        emp_grouped_place(&p->groups, choice, candidates[k].device_of_op);
     }
     return EMP_OK;
 }

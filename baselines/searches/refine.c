@@ -125,7 +125,8 @@ static emp_status ask_simulator(refiner *r, emp_error *err)
 {
     const emp_walk *w = &r->walk;
 
-    EMP_CHECK(emp_blamer_run(r->blamer, r->blame_s, r->end_frac, w->here, err));
+    EMP_CHECK(
+        emp_blamer_run(r->blamer, r->blame_s, r->end_frac, w->here.device_of_op, err));
     if (r->surrogate == NULL) return EMP_OK;
     return emp_surrogate_set_order(r->surrogate, r->end_frac, err);
 }
@@ -137,7 +138,7 @@ static emp_status look(refiner *r, emp_error *err)
     uint64_t        hash = 0;
 
     for (emp_op_id op = 0; op < w->problem->graph->op_count; op++)
-        hash += hash_of_op(r, op, w->here[op]);
+        hash += hash_of_op(r, op, w->here.device_of_op[op]);
     if (r->is_seen && hash == r->here_hash) return EMP_OK;
     r->here_hash = hash;
     r->is_seen = false;
@@ -159,11 +160,11 @@ static emp_move pick(const emp_walk *w, int64_t number, const emp_device_id *dev
     return emp_moves_pick(&w->moves, &rng, device_of_op);
 }
 
-static bool make_move(emp_walk *walk, int64_t number, emp_device_id *device_of_op)
+static bool make_move(emp_walk *walk, int64_t number, const emp_proposal *at)
 {
-    const emp_move move = pick(walk, number, device_of_op);
+    const emp_move move = pick(walk, number, at->device_of_op);
 
-    return emp_move_make(&move, device_of_op);
+    return emp_move_make(&move, at->device_of_op);
 }
 
 static uint64_t hash_of_move(const refiner *r, const emp_move *m)
@@ -173,7 +174,7 @@ static uint64_t hash_of_move(const refiner *r, const emp_move *m)
 
     for (int32_t i = g->first[m->group]; i < g->first[m->group + 1]; i++) {
         emp_op_id     op = g->member[i];
-        emp_device_id from = r->walk.here[op];
+        emp_device_id from = r->walk.here.device_of_op[op];
         if (from != m->to) hash += hash_of_op(r, op, m->to) - hash_of_op(r, op, from);
     }
     return hash;
@@ -194,7 +195,7 @@ static void draw_draft(refiner *r, int32_t index)
 
     for (int i = 0; i == 0 || (i < MOST_DRAWS && !d->is_new); i++) {
         d->number = r->walk.at.drafted++;
-        d->move = pick(&r->walk, d->number, r->walk.here);
+        d->move = pick(&r->walk, d->number, r->walk.here.device_of_op);
         d->hash = hash_of_move(r, &d->move);
         d->is_new = is_new(r, d->hash, index);
     }
@@ -202,7 +203,7 @@ static void draw_draft(refiner *r, int32_t index)
 
 static void make_draft(const refiner *r, const draft *d, emp_device_id *device_of_op)
 {
-    memcpy(device_of_op, r->walk.here,
+    memcpy(device_of_op, r->walk.here.device_of_op,
            (size_t)r->walk.problem->graph->op_count * sizeof *device_of_op);
     emp_move_make(&d->move, device_of_op);
 }
@@ -294,7 +295,7 @@ static bool is_damaged(const refiner *r)
            at->asked < 0 || at->grown < 0 || at->grown > r->walk.moves.size_count;
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     refiner  *r = state;
@@ -309,7 +310,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
     for (int32_t k = 0; k < *count; k++) {
         const draft *d = &r->draft[k];
         w->draft[k] = d->number;
-        make_draft(r, d, candidates[k]);
+        make_draft(r, d, candidates[k].device_of_op);
         r->known[d->hash % KNOWN] = (int64_t)d->hash;
     }
     return EMP_OK;
@@ -331,8 +332,8 @@ static void move_on(refiner *r)
         return;
     }
     emp_rng_init(&rng, w->seed, (uint32_t)r->at.stage, STREAM_START);
-    emp_moves_scatter(&w->moves, &rng, w->here);
-    emp_problem_legalize(w->problem, w->here);
+    emp_moves_scatter(&w->moves, &rng, w->here.device_of_op);
+    emp_problem_legalize(w->problem, w->here.device_of_op);
     w->at.is_new = 1;
 }
 
@@ -394,12 +395,12 @@ static emp_status init(void *state, const emp_problem *problem,
     r->options.walk.moves.kind = EMP_MOVES_GROUPS;
     r->options.walk.moves.imbalance = IMBALANCE;
     r->options.walk.moves.at_once = FIRST_LEVELS;
-    EMP_CHECK(emp_walk_init(&r->walk, problem, &r->options.walk, params->seed, err));
+    EMP_CHECK(emp_walk_init(&r->walk, problem, &r->options.walk, params, err));
     if (emp_moves_count(&r->walk.moves) < 1)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "nothing can be moved: no op may run on a GPU");
     r->walk.make = make_move;
-    emp_problem_legalize(problem, r->walk.here);
+    emp_problem_legalize(problem, r->walk.here.device_of_op);
     EMP_CHECK(create_simulators(r, problem, err));
     r->blame_s = EMP_NEW_ARRAY(double, ops);
     r->end_frac = EMP_NEW_ARRAY(double, ops);
@@ -418,9 +419,9 @@ void emp_refine_begin_at(void *refine, const emp_device_id *device_of_op,
 {
     emp_walk *w = &((refiner *)refine)->walk;
 
-    memcpy(w->best, device_of_op,
+    memcpy(w->best.device_of_op, device_of_op,
            (size_t)w->problem->graph->op_count * sizeof *device_of_op);
-    emp_problem_legalize(w->problem, w->best);
+    emp_problem_legalize(w->problem, w->best.device_of_op);
     w->cost.best_s = emp_penalized_s(score);
     w->at.is_new = 0;
     emp_walk_return(w);
@@ -476,6 +477,7 @@ const emp_method emp_method_refine = {
     .advice = "the best placement that some minutes buy",
     .uses_budget = true,
     .uses_seed = true,
+    .has_start = true,
     .state_bytes = sizeof(refiner),
     .init = init,
     .ask = ask,

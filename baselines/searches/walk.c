@@ -14,6 +14,9 @@ enum { STREAM_MOVE, STREAM_DECISION, STREAM_START };
 /* Moves that change nothing: so many are passed over. */
 enum { MOST_SKIPS = 20 };
 
+/* Of the state, where the order is not decided. */
+enum { PLAIN_ARRAYS = EMP_WALK_ARRAYS - 2 };
+
 double emp_penalized_s(const emp_score *score)
 {
     return score->is_feasible ? score->step_time_s
@@ -25,14 +28,18 @@ bool emp_accepts(double delta, double temperature, double uniform)
     return delta <= 0.0 || (temperature > 0.0 && uniform < exp(-delta / temperature));
 }
 
+static int32_t ops_of(const emp_walk *w) { return w->problem->graph->op_count; }
+
 /* ---- creation ---------------------------------------------------------------------- */
 
-static bool draw_move(emp_walk *w, int64_t draft, emp_device_id *device_of_op)
+static bool draw_move(emp_walk *w, int64_t draft, const emp_proposal *at)
 {
     emp_rng rng;
 
     emp_rng_init(&rng, w->seed, (uint32_t)draft, STREAM_MOVE);
-    return emp_moves_draw(&w->moves, &rng, device_of_op);
+    if (at->level_of_op != NULL && emp_rng_uniform(&rng) < w->options.order)
+        return emp_moves_draw_level(&w->moves, &rng, at->level_of_op);
+    return emp_moves_draw(&w->moves, &rng, at->device_of_op);
 }
 
 static emp_device_id first_gpu(const emp_machine *machine)
@@ -42,41 +49,56 @@ static emp_device_id first_gpu(const emp_machine *machine)
     return 0;
 }
 
-static emp_status place_start(emp_walk *w, emp_error *err)
+static emp_status place_start(emp_walk *w, const emp_device_id *start, emp_error *err)
 {
-    emp_device_id gpu = first_gpu(w->problem->machine);
-    emp_rng       rng;
+    emp_device_id *device_of_op = w->here.device_of_op;
+    emp_device_id  gpu = first_gpu(w->problem->machine);
+    emp_rng        rng;
 
+    if (start != NULL) {
+        memcpy(device_of_op, start, (size_t)ops_of(w) * sizeof *start);
+        return EMP_OK;
+    }
     emp_rng_init(&rng, w->seed, 0, STREAM_START);
     if (w->options.start == EMP_START_SPLIT)
         return emp_method_dp_contiguous.place(
             &emp_method_dp_contiguous, w->problem,
-            &(emp_method_params){.options = "order=either"}, w->here, err);
+            &(emp_method_params){.options = "order=either"}, &w->here, err);
     if (w->options.start == EMP_START_RANDOM) {
-        emp_moves_scatter(&w->moves, &rng, w->here);
+        emp_moves_scatter(&w->moves, &rng, device_of_op);
         return EMP_OK;
     }
-    for (emp_op_id op = 0; op < w->problem->graph->op_count; op++) w->here[op] = gpu;
+    for (emp_op_id op = 0; op < w->problem->graph->op_count; op++) device_of_op[op] = gpu;
+    return EMP_OK;
+}
+
+/* All levels are alike, in the middle: a group can go before the others, or behind. */
+static emp_status allocate(const emp_walk *w, emp_proposal *p, bool has_order,
+                           emp_error *err)
+{
+    EMP_CHECK(emp_proposal_init(p, ops_of(w), has_order, err));
+    if (has_order) memset(p->level_of_op, EMP_LEVELS / 2, (size_t)ops_of(w));
     return EMP_OK;
 }
 
 emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
-                         const emp_walk_options *options, uint64_t seed, emp_error *err)
+                         const emp_walk_options *options, const emp_method_params *params,
+                         emp_error *err)
 {
     emp_status st = EMP_OK;
-    size_t     ops = (size_t)problem->graph->op_count;
+    const bool has_order = params->decides & EMP_DECIDES_ORDER;
 
     *w = (emp_walk){.problem = problem,
                     .options = *options,
-                    .seed = seed,
+                    .seed = params->seed,
                     .make = draw_move,
                     .at.is_new = 1,
                     .cost.best_s = INFINITY};
-    EMP_TRY(emp_moves_init(&w->moves, problem, &options->moves, seed, err));
+    EMP_TRY(emp_moves_init(&w->moves, problem, &options->moves, params->seed, err));
     w->groups_hash = (int64_t)w->moves.groups_hash;
-    EMP_TRY(EMP_ALLOC(w->here, ops));
-    EMP_TRY(EMP_ALLOC(w->best, ops));
-    EMP_TRY(place_start(w, err));
+    EMP_TRY(allocate(w, &w->here, has_order, err));
+    EMP_TRY(allocate(w, &w->best, has_order, err));
+    EMP_TRY(place_start(w, params->start, err));
 
 cleanup:
     if (st != EMP_OK) emp_walk_clear(w);
@@ -86,25 +108,20 @@ cleanup:
 void emp_walk_clear(emp_walk *w)
 {
     emp_moves_clear(&w->moves);
-    emp_free(w->here);
-    emp_free(w->best);
+    emp_proposal_clear(&w->here);
+    emp_proposal_clear(&w->best);
     *w = (emp_walk){0};
 }
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-static size_t placement_bytes(const emp_walk *w)
-{
-    return (size_t)w->problem->graph->op_count * sizeof *w->here;
-}
-
 /* The next move that changes something; returns its number. */
-static int64_t make_draft(emp_walk *w, emp_device_id *device_of_op)
+static int64_t make_draft(emp_walk *w, const emp_proposal *sample)
 {
     int64_t number = w->at.drafted++;
 
-    memcpy(device_of_op, w->here, placement_bytes(w));
-    for (int i = 0; i < MOST_SKIPS && !w->make(w, number, device_of_op); i++)
+    emp_proposal_copy(sample, &w->here, ops_of(w));
+    for (int i = 0; i < MOST_SKIPS && !w->make(w, number, sample); i++)
         number = w->at.drafted++;
     return number;
 }
@@ -122,13 +139,13 @@ emp_status emp_walk_check(const emp_walk *w, const char *method, emp_error *err)
             "from; begin anew",
             method);
     }
-    if (w->at.drafted < 0 || !emp_choices_are_valid(w->here, ops, devices) ||
-        !emp_choices_are_valid(w->best, ops, devices))
+    if (w->at.drafted < 0 || !emp_proposal_is_valid(&w->here, ops, devices) ||
+        !emp_proposal_is_valid(&w->best, ops, devices))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of %s is damaged", method);
     return EMP_OK;
 }
 
-emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *candidates,
+emp_status emp_walk_ask(emp_walk *w, const char *method, const emp_proposal *candidates,
                         int32_t max, int32_t *count, emp_error *err)
 {
     EMP_CHECK(emp_walk_check(w, method, err));
@@ -137,9 +154,9 @@ emp_status emp_walk_ask(emp_walk *w, const char *method, emp_device_id *const *c
     for (int32_t k = 0; k < *count; k++) {
         if (w->at.is_new) {
             w->draft[k] = -1;
-            memcpy(candidates[k], w->here, placement_bytes(w));
+            emp_proposal_copy(&candidates[k], &w->here, ops_of(w));
         } else {
-            w->draft[k] = make_draft(w, candidates[k]);
+            w->draft[k] = make_draft(w, &candidates[k]);
         }
     }
     return EMP_OK;
@@ -192,20 +209,20 @@ int32_t emp_walk_metropolis(emp_walk *w, const emp_score *scores, int32_t count,
 void emp_walk_keep_best(emp_walk *w, int32_t sample, double cost_s)
 {
     if (cost_s >= w->cost.best_s) return;
-    memcpy(w->best, w->here, placement_bytes(w));
-    if (w->draft[sample] >= 0) w->make(w, w->draft[sample], w->best);
+    emp_proposal_copy(&w->best, &w->here, ops_of(w));
+    if (w->draft[sample] >= 0) w->make(w, w->draft[sample], &w->best);
     w->cost.best_s = cost_s;
 }
 
 void emp_walk_step(emp_walk *w, int64_t draft, double cost_s)
 {
-    w->make(w, draft, w->here);
+    w->make(w, draft, &w->here);
     w->cost.here_s = cost_s;
 }
 
 void emp_walk_return(emp_walk *w)
 {
-    memcpy(w->here, w->best, placement_bytes(w));
+    emp_proposal_copy(&w->here, &w->best, ops_of(w));
     w->cost.here_s = w->cost.best_s;
 }
 
@@ -225,14 +242,17 @@ const emp_method_metric *emp_walk_metrics(const void *state, int32_t *count)
 
 int32_t emp_walk_list_state(emp_walk *w, emp_named_array *arrays)
 {
-    size_t                ops = (size_t)w->problem->graph->op_count;
+    const size_t          ops = (size_t)ops_of(w);
     const emp_named_array list[EMP_WALK_ARRAYS] = {
         {"walk", EMP_ARRAY_INT64, sizeof w->at / sizeof(int64_t), &w->at},
-        {"here", EMP_ARRAY_INT32, ops, w->here},
-        {"best", EMP_ARRAY_INT32, ops, w->best},
+        {"here", EMP_ARRAY_INT32, ops, w->here.device_of_op},
+        {"best", EMP_ARRAY_INT32, ops, w->best.device_of_op},
         {"costs_s", EMP_ARRAY_DOUBLE, sizeof w->cost / sizeof(double), &w->cost},
-        {"groups_hash", EMP_ARRAY_INT64, 1, &w->groups_hash}};
+        {"groups_hash", EMP_ARRAY_INT64, 1, &w->groups_hash},
+        {"here_level", EMP_ARRAY_UINT8, ops, w->here.level_of_op},
+        {"best_level", EMP_ARRAY_UINT8, ops, w->best.level_of_op}};
+    const int32_t count = w->here.level_of_op != NULL ? EMP_WALK_ARRAYS : PLAIN_ARRAYS;
 
-    memcpy(arrays, list, sizeof list);
-    return EMP_WALK_ARRAYS;
+    memcpy(arrays, list, (size_t)count * sizeof *list);
+    return count;
 }

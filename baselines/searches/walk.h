@@ -21,7 +21,7 @@
 #include "search/method.h"
 #include "search/moves.h"
 
-enum { EMP_WALK_ARRAYS = 5, EMP_WALK_METRICS = 4 };
+enum { EMP_WALK_ARRAYS = 7, EMP_WALK_METRICS = 4 };
 
 typedef enum {
     EMP_START_GPU, /**< all on the first */
@@ -33,6 +33,7 @@ typedef struct {
     emp_move_options moves;
     int32_t          samples; /**< placements of a batch */
     emp_walk_start   start;
+    double order; /**< share of moves that change the order, where it is decided */
 } emp_walk_options;
 
 /** Rows of a method's options; \a at is the emp_walk_options in its struct \a type. */
@@ -44,6 +45,11 @@ typedef struct {
                         "where dp-contiguous ends",                                   \
                         EMP_START_GPU),                                               \
         EMP_MOVE_OPTIONS(type, at.moves, moved, most)
+
+/** A further row, of a method that decides the order, too. */
+#define EMP_WALK_ORDER_OPTION(type, at)            \
+    EMP_REAL_OPTION("order", type, at.order, 0, 1, \
+                    "share of moves that change the order, where it is decided", 0.5)
 
 /** What a checkpoint must keep, beside the arrays. */
 typedef struct {
@@ -62,12 +68,12 @@ struct emp_walk {
     emp_walk_options   options;
     uint64_t           seed;
     emp_moves          moves;
-    /** Makes move number \a draft on a placement; returns whether it changes anything.
+    /** Makes move number \a draft where \a at stands; returns whether it changes anything.
      * Draws it by the number unless a method says else. */
-    bool (*make)(emp_walk *walk, int64_t draft, emp_device_id *device_of_op);
+    bool (*make)(emp_walk *walk, int64_t draft, const emp_proposal *at);
 
     emp_walk_progress at;
-    emp_device_id    *here, *best; /**< [op] */
+    emp_proposal      here, best; /**< levels if the order is decided */
     emp_walk_costs    cost;
     int64_t           groups_hash;  /**< that of the moves, or of a restored state */
     int32_t           sample_count; /**< of the last ask */
@@ -80,10 +86,12 @@ struct emp_walk {
  * finds the way out. */
 double emp_penalized_s(const emp_score *score);
 
-/** Begins at the start that the options say. \a problem is borrowed.
+/** Begins at the start of \a params, or that the options say. The order, if it is decided, is
+ * first come, first served. \a problem is borrowed.
  * \retval EMP_ENOMEM, and those of emp_moves_init(). */
 emp_status emp_walk_init(emp_walk *walk, const emp_problem *problem,
-                         const emp_walk_options *options, uint64_t seed, emp_error *err);
+                         const emp_walk_options *options, const emp_method_params *params,
+                         emp_error *err);
 void       emp_walk_clear(emp_walk *walk); /**< legal after a failed init */
 
 /** \retval EMP_EFORMAT  The restored state of \a method is damaged, or METIS or Scotch makes
@@ -93,7 +101,7 @@ emp_status emp_walk_check(const emp_walk *walk, const char *method, emp_error *e
 /** Where the walk stands if that is new, else up to \a max samples; after
  * emp_walk_check(). */
 emp_status emp_walk_ask(emp_walk *walk, const char *method,
-                        emp_device_id *const *candidates, int32_t max, int32_t *count,
+                        const emp_proposal *candidates, int32_t max, int32_t *count,
                         emp_error *err);
 
 /** Begins a tell. Whether the \a count samples are where the walk stands, of which it
@@ -119,7 +127,7 @@ void emp_walk_report(emp_walk *walk, emp_method_metric first, emp_method_metric 
 /** For the table of a method. */
 const emp_method_metric *emp_walk_metrics(const void *state, int32_t *count);
 
-/** What later asks depend on; returns EMP_WALK_ARRAYS. */
+/** What later asks depend on; returns how many, at most EMP_WALK_ARRAYS. */
 int32_t emp_walk_list_state(emp_walk *walk, emp_named_array *arrays);
 
 /** Metropolis: whether a change of cost by \a delta is accepted at \a temperature, both in

@@ -414,12 +414,20 @@ static json_t *json_members(const emp_method *method)
     return names;
 }
 
+static bool decides_order(const emp_method *method)
+{
+    return (method->decides & EMP_DECIDES_ORDER) != 0;
+}
+
+static bool has_start(const emp_method *method) { return method->has_start; }
+
 static json_t *json_method(const emp_method *method)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "description",
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "description",
                      method->description, "kind", kind_words[emp_method_kind_of(method)],
                      "advice", method->advice, "uses_budget", method->uses_budget,
-                     "members", json_members(method), "presets",
+                     "decides_order", decides_order(method), "has_start",
+                     method->has_start, "members", json_members(method), "presets",
                      cli_json_words(method->presets), "options",
                      cli_json_option_table(method->options, method->presets));
 }
@@ -434,8 +442,25 @@ static emp_status print_method(const struct args *args, emp_error *err)
     printf("%s: %s\nuse it for: %s\n", method->name, method->description, method->advice);
     print_members(method);
     print_presets(method);
+    printf("decides: %s%s\n", decides_order(method) ? "devices, order" : "devices",
+           method->has_start ? "; can begin at a placement (--start)" : "");
     cli_print_option_table(method->options, method->presets);
     return EMP_OK;
+}
+
+/* A line of names. */
+static void print_names(const char *head, bool (*is_one)(const emp_method *method))
+{
+    const emp_method *method;
+    char              names[400] = "";
+
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
+        if (!is_one(method)) continue;
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
+                 method->name);
+    }
+    printf("%s: %s\n", head, names);
 }
 
 static void print_methods_of(emp_method_kind kind)
@@ -459,6 +484,9 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
     if (args.format == EMP_SHEET_TEXT) {
         for (int kind = 0; kind < EMP_METHOD_KINDS; kind++)
             print_methods_of((emp_method_kind)kind);
+        putchar('\n');
+        print_names("decide the order, too", decides_order);
+        print_names("can begin at a placement", has_start);
         print_more(args.format, "methods");
         return EMP_OK;
     }

@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
+#include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
+#include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 
-enum { KEY_RECORD = 512, DEFAULT_BUDGET = 400 };
+enum { KEY_RECORD = 512, KEY_DECIDE, KEY_START, DEFAULT_BUDGET = 400 };
 
 static const struct argp_option options[] = {
     {"method", 'M', "NAME", 0,
@@ -24,6 +26,10 @@ static const struct argp_option options[] = {
      "devices; as FILE.py, for TensorFlow 1",
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
+    {"decide", KEY_DECIDE, "WHAT", 0,
+     "What is decided: devices (default), or devices,order", 0},
+    {"start", KEY_START, "FILE", 0,
+     "Have a search begin at the placement of a file or a record", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -36,12 +42,25 @@ static const char doc[] =
     "nothing has been found, it ends the program after about a second. A second Ctrl-C\n"
     "ends it at once and saves nothing. SIGTERM does what Ctrl-C does.\n"
     "Without --budget or --seconds a method that searches gets 400 evaluations.\n"
-    "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n\n"
+    "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n"
+    "With --decide devices,order it also looks for the order in which devices serve\n"
+    "their ops; emplace methods NAME says whether a method does.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
     "      --budget 4000 --out best.json\n"
-    "  emplace place model.pb --machine k40x4 --method ce --out placed.pb";
+    "  emplace place model.pb --machine k40x4 --method ce --out placed.pb\n"
+    "  emplace place nmt:layers=2 --machine k40x2 --method anneal \\\n"
+    "      --decide devices,order --start best.json --out ordered.json";
+
+static int32_t parse_decides(const char *text)
+{
+    if (strcmp(text, "devices") == 0) return EMP_DECIDES_DEVICES;
+    if (strcmp(text, "devices,order") == 0)
+        return EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER;
+    cli_usage_error("--decide \"%s\" is none of devices and devices,order", text);
+    return 0;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -52,6 +71,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'M': args->method = arg; return 0;
     case 'o': args->out = arg; return 0;
     case KEY_RECORD: args->record = arg; return 0;
+    case KEY_DECIDE: args->run.decides = parse_decides(arg); return 0;
+    case KEY_START: args->start = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -66,11 +87,11 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
 {
     const cli_task_options *task = &args->run.task;
     const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
-    const char *const files[] = {task->spec, task->machine, task->runtime};
+    const char *const files[] = {task->spec, task->machine, task->runtime, args->start};
 
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(cli_check_outputs(outputs, 3, err));
-    EMP_CHECK(cli_check_inputs(files, 3, outputs, 3, err));
+    EMP_CHECK(cli_check_inputs(files, 4, outputs, 3, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     return cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err);
 }
@@ -83,6 +104,7 @@ static emp_status save_placement(const cli_place_args *args, const emp_record *r
         emp_placement_name(problem, record->device_of_op, time_s);
 
     placement.run = emp_record_identity(record);
+    placement.level_of_op = record->level_of_op;
     return cli_placement_output_write(args->out, &placement, args->run.task.spec,
                                       problem->machine, err);
 }
@@ -149,6 +171,15 @@ void cli_place_keep(cli_place_args *args)
     args->run.kept_placement = is_own_output(args) ? NULL : args->out;
 }
 
+/* Where the method begins, if the options say. */
+static emp_status load_start(emp_device_id **start, const cli_place_args *args,
+                             const emp_problem *problem, emp_error *err)
+{
+    if (args->start == NULL) return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(*start, (size_t)problem->graph->op_count));
+    return cli_placement_load(*start, args->start, problem, err);
+}
+
 emp_status cli_place(const cli_place_args *args, emp_error *err)
 {
     emp_status        st = EMP_OK;
@@ -157,19 +188,23 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
     cli_inputs        inputs = {0};
     emp_record        record = {0};
     emp_sim_result    best;
+    cli_run_options   run = args->run;
+    emp_device_id    *start = NULL;
 
     (void)cli_stop_flag(); /* from now on Ctrl-C saves, if something is soon found */
     cli_stop_watch(CLI_NOTHING_FOUND);
     st = load(args, &method, &inputs, err);
+    if (st == EMP_OK) st = load_start(&start, args, inputs.problem, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
-    EMP_TRY(
-        cli_run(&record, &best, &args->run, inputs.problem, method, DEFAULT_BUDGET, err));
+    run.start = start;
+    EMP_TRY(cli_run(&record, &best, &run, inputs.problem, method, DEFAULT_BUDGET, err));
     if (ranks == NULL || ranks->rank == 0)
         EMP_TRY(deliver(args, &record, &best, inputs.problem, err));
     else if (is_half(&record))
         st = EMP_EINTERRUPTED;
 
 cleanup:
+    emp_free(start);
     emp_record_clear(&record);
     cli_inputs_clear(&inputs);
     return st;

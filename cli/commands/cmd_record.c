@@ -121,12 +121,13 @@ static json_t *json_facts(const emp_record *r)
                                "runtime", r->runtime, "seed", (json_int_t)r->seed,
                                "budget_evaluations", (json_int_t)r->budget_evaluations,
                                "budget_s", r->budget_s, "budget_cpu_s", r->budget_cpu_s);
-    json_t *result = json_pack(
-        "{s:i, s:b, s:s, s:I, s:I, s:f, s:b, s:o}", "ranks", r->ranks > 1 ? r->ranks : 1,
-        "async", r->is_async, "stopped_by", r->stopped_by, "evaluations",
-        (json_int_t)r->evaluations, "feasible_count", (json_int_t)r->feasible_count,
-        "step_time_s", r->best_step_time_s, "feasible", r->is_feasible, "median_s",
-        cli_json_number(r->median_s));
+    json_t *result =
+        json_pack("{s:i, s:b, s:s, s:s, s:I, s:I, s:f, s:b, s:o}", "ranks",
+                  r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "decides",
+                  r->has_order ? "devices,order" : "devices", "stopped_by", r->stopped_by,
+                  "evaluations", (json_int_t)r->evaluations, "feasible_count",
+                  (json_int_t)r->feasible_count, "step_time_s", r->best_step_time_s,
+                  "feasible", r->is_feasible, "median_s", cli_json_number(r->median_s));
 
     json_object_update(object, result);
     json_decref(result);
@@ -146,6 +147,7 @@ static bool print_head(const emp_record *r)
            r->workload, r->machine, r->runtime, r->method,
            r->preset[0] == '\0' ? "" : " ", r->preset, r->seed, r->version, r->commit,
            r->is_dirty ? ", modified" : "");
+    if (r->has_order) printf("devices and order are decided\n");
     if (r->ranks > 1)
         printf("shared by %d ranks%s\n", r->ranks,
                r->is_async ? ", asynchronous: another run of this kind differs" : "");
@@ -239,7 +241,8 @@ static emp_named_placement name_placement(const emp_record *r, const emp_op_name
                              .device_count = r->device_count,
                              .op_count = r->op_count,
                              .op_name = names->name,
-                             .device_of_op = r->device_of_op};
+                             .device_of_op = r->device_of_op,
+                             .level_of_op = r->level_of_op};
 
     for (int32_t d = 0; d < r->device_count; d++) p.device_name[d] = r->device_name[d];
     return p;

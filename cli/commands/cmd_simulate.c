@@ -132,8 +132,24 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
     return cli_placement_load(device_of_op, args->placement, problem, err);
 }
 
+/* The order of a file that has one; else *level_of_op stays NULL. */
+static emp_status get_order(uint8_t **level_of_op, const struct args *args,
+                            const emp_problem *problem, emp_error *err)
+{
+    bool has_order = false;
+
+    if (strcmp(args->placement, OWN_DEVICES) == 0 || emp_method_exists(args->placement))
+        return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(*level_of_op, (size_t)problem->graph->op_count));
+    EMP_CHECK(cli_order_load(*level_of_op, &has_order, args->placement, problem, err));
+    if (has_order) return EMP_OK;
+    emp_free(*level_of_op);
+    *level_of_op = NULL;
+    return EMP_OK;
+}
+
 static emp_status simulate(const struct args *args, const emp_problem *problem,
-                           const emp_device_id *device_of_op, emp_sim_result *result,
+                           const emp_decision *decision, emp_sim_result *result,
                            emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -141,10 +157,9 @@ static emp_status simulate(const struct args *args, const emp_problem *problem,
 
     EMP_TRY(emp_sim_create(&sim, problem, err));
     if (args->trace != NULL) {
-        EMP_TRY(
-            emp_trace_chrome_write(args->trace, sim, problem, device_of_op, result, err));
+        EMP_TRY(emp_trace_chrome_write(args->trace, sim, problem, decision, result, err));
     } else {
-        EMP_TRY(emp_sim_run_traced(sim, device_of_op, NULL, result, err));
+        EMP_TRY(emp_sim_trace_decision(sim, decision, NULL, result, err));
     }
 
 cleanup:
@@ -207,6 +222,8 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     emp_status     st = EMP_OK;
     cli_inputs     inputs = {0};
     emp_device_id *device_of_op = NULL;
+    uint8_t       *level_of_op = NULL;
+    emp_decision   decision = {0};
     emp_sim_result result;
     emp_bounds     bounds;
     emp_explain   *why = NULL;
@@ -224,13 +241,14 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
-    EMP_TRY(simulate(&args, inputs.problem, device_of_op, &result, err));
+    EMP_TRY(get_order(&level_of_op, &args, inputs.problem, err));
+    decision = (emp_decision){device_of_op, level_of_op};
+    EMP_TRY(simulate(&args, inputs.problem, &decision, &result, err));
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
     cli_stop_at_once();
-    EMP_TRY(
-        cli_why_create(&why, inputs.problem, device_of_op, &result, args.is_why, err));
+    EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)
-        EMP_TRY(emp_what_if_find(&what_if, inputs.problem, device_of_op, why, err));
+        EMP_TRY(emp_what_if_find(&what_if, inputs.problem, &decision, why, err));
     EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, err));
     EMP_TRY(
         print_result(&args, &inputs, &result, why, &what_if, &bounds, is_partial, err));
@@ -238,6 +256,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 
 cleanup:
     emp_explain_destroy(why);
+    emp_free(level_of_op);
     emp_free(device_of_op);
     cli_inputs_clear(&inputs);
     return st;

@@ -11,6 +11,7 @@ typedef struct {
     const char     *method;
     const char     *out;       /**< placement file, or NULL */
     const char     *record;    /**< record file, or NULL */
+    const char     *start;     /**< placement file or record to begin at, or NULL */
     bool            is_forced; /**< both may replace any file */
 } cli_place_args;
 

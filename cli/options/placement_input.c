@@ -125,6 +125,27 @@ emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
     return legalize(device_of_op, path, problem, err);
 }
 
+static emp_status load_levels(uint8_t *level_of_op, bool *has_order, const char *path,
+                              emp_error *err)
+{
+    emp_record record = {0};
+    emp_status st = emp_record_load(&record, path, err);
+
+    *has_order = st == EMP_OK && record.has_order;
+    if (*has_order) memcpy(level_of_op, record.level_of_op, (size_t)record.op_count);
+    emp_record_clear(&record);
+    return st;
+}
+
+emp_status cli_order_load(uint8_t *level_of_op, bool *has_order, const char *path,
+                          const emp_problem *problem, emp_error *err)
+{
+    *has_order = false;
+    if (is_record(path)) return load_levels(level_of_op, has_order, path, err);
+    if (emp_nodes_syntax_of(path) != EMP_NODES_NONE) return EMP_OK;
+    return emp_placement_read_levels(level_of_op, has_order, path, problem->graph, err);
+}
+
 static emp_status read_record(emp_placement_origin *origin, const char *path,
                               emp_error *err)
 {

@@ -19,6 +19,11 @@ emp_status cli_placement_read_origin(emp_placement_origin *origin, const char *p
 emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_error *err);
 
+/** Fills level_of_op[op_count] from a placement file or a record, and says whether it has an
+ * order; after cli_placement_load(). */
+emp_status cli_order_load(uint8_t *level_of_op, bool *has_order, const char *path,
+                          const emp_problem *problem, emp_error *err);
+
 /** The best placement that the method of that name finds. Searches get 100 evaluations unless
  * the options say more. Legal.
  * \param[in]  options     NULL: what holds when none is given.

@@ -20,12 +20,14 @@ typedef struct {
     uint64_t         seed;
     int32_t          threads;
     bool             is_unbound;
-    /* No options of cli_run_argp: `train` fills them in. */
-    emp_run_checkpoint checkpoint;
-    const emp_ranks   *ranks;
-    bool               is_async;
-    const char        *kept; /**< a record that no other run may replace, or NULL */
-    const char        *kept_placement; /**< likewise a placement file */
+    /* No options of cli_run_argp: `place` and `train` fill them in. */
+    int32_t              decides; /**< mask of emp_decides */
+    const emp_device_id *start;   /**< [op] where the method begins, or NULL */
+    emp_run_checkpoint   checkpoint;
+    const emp_ranks     *ranks;
+    bool                 is_async;
+    const char          *kept; /**< a record that no other run may replace, or NULL */
+    const char          *kept_placement; /**< likewise a placement file */
 } cli_run_options;
 
 /** Options for argp's table, and their parser: returns ARGP_ERR_UNKNOWN for other keys.

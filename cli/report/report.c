@@ -180,7 +180,9 @@ emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
     emp_status   st = EMP_OK;
     emp_explain *why = NULL;
 
-    EMP_TRY(cli_why_create(&why, problem, r->device_of_op, best, false, err));
+    EMP_TRY(cli_why_create(&why, problem,
+                           &(emp_decision){r->device_of_op, r->level_of_op}, best, false,
+                           err));
     if (format != EMP_SHEET_TEXT) {
         EMP_TRY(cli_print_object(json_run(r, problem, best, why, bounds), format, err));
     } else {

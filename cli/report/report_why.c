@@ -11,16 +11,16 @@
 #include "cli/report/report_what_if.h"
 
 emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
-                          const emp_device_id *device_of_op, const emp_sim_result *result,
+                          const emp_decision *decision, const emp_sim_result *result,
                           bool is_wanted, emp_error *err)
 {
     emp_error  unsaid = {0};
     emp_status st;
 
     *out = NULL;
-    if (is_wanted) return emp_explain_create(out, problem, device_of_op, err);
+    if (is_wanted) return emp_explain_create(out, problem, decision, err);
     if (result->is_feasible) return EMP_OK;
-    st = emp_explain_create(out, problem, device_of_op, &unsaid);
+    st = emp_explain_create(out, problem, decision, &unsaid);
     if (st == EMP_OK || st == EMP_EUNSUPPORTED) return EMP_OK;
     return EMP_ERROR(st, "%s", unsaid.msg);
 }

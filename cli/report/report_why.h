@@ -11,7 +11,7 @@
 /** Explains the step if it \a is_wanted or if \a result is out of memory; else, and where
  * an out-of-memory step cannot be explained, *out is NULL. */
 emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
-                          const emp_device_id *device_of_op, const emp_sim_result *result,
+                          const emp_decision *decision, const emp_sim_result *result,
                           bool is_wanted, emp_error *err);
 
 /** The object under "why" of docs/explain.md; NULL when memory is out. */

@@ -109,7 +109,7 @@ static double cost_of(planner *p, const emp_device_id *device_of_op)
     return emp_balance_cost(emp_balance_judge(&p->balance, p->legal));
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     planner *p = (planner *)state;
@@ -120,7 +120,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
                          "made here; begin anew");
     EMP_CHECK(emp_learner_ask(p->learner, candidates, max, count, err));
     for (int32_t k = 0; k < *count && is_for_balance(p); k++)
-        p->cost[k] = cost_of(p, candidates[k]);
+        p->cost[k] = cost_of(p, candidates[k].device_of_op);
     return EMP_OK;
 }
 

@@ -32,7 +32,7 @@ void emp_learner_add(emp_learner *l, emp_learner_net net)
     l->net[l->net_count++] = net;
 }
 
-emp_status emp_learner_ask(void *state, emp_device_id *const *candidates, int32_t max,
+emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
                            int32_t *count, emp_error *err)
 {
     emp_learner   *l = (emp_learner *)state;
@@ -45,7 +45,7 @@ emp_status emp_learner_ask(void *state, emp_device_id *const *candidates, int32_
     l->type->propose(l, *count);
     for (int32_t k = 0; k < *count; k++) {
         for (emp_op_id op = 0; op < l->ops->op_count; op++)
-            candidates[k][op] =
+            candidates[k].device_of_op[op] =
                 row_of_op[op] < 0 ? 0 : l->type->device(l, k, row_of_op[op]);
     }
     return EMP_OK;

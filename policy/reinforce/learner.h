@@ -126,7 +126,7 @@ void emp_learner_add(emp_learner *learner, emp_learner_net net);
 
 /** Draws a batch. Ops without a row have no choice or no effect: device 0, from which
  * legalization sends them where they belong. */
-emp_status emp_learner_ask(void *state, emp_device_id *const *candidates, int32_t max,
+emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
                            int32_t *count, emp_error *err);
 
 /** Both halves of an update. \retval EMP_EINVAL  Not as many scores as were drawn. */

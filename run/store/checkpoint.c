@@ -25,7 +25,8 @@ static emp_h5_array feasible_times(const emp_record *r)
 /* As it stands in the file; \a name gets its name there. */
 static emp_h5_array stored_array(const emp_named_array *array, char name[NAME_BYTES])
 {
-    static const emp_h5_type type_of[] = {[EMP_ARRAY_INT32] = EMP_H5_INT32,
+    static const emp_h5_type type_of[] = {[EMP_ARRAY_UINT8] = EMP_H5_PACKED,
+                                          [EMP_ARRAY_INT32] = EMP_H5_INT32,
                                           [EMP_ARRAY_INT64] = EMP_H5_INT64,
                                           [EMP_ARRAY_FLOAT] = EMP_H5_FLOAT,
                                           [EMP_ARRAY_DOUBLE] = EMP_H5_DOUBLE};

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "run/store/h5_internal.h"
+#include <emplace/problem.h>
 
 /* The longest arrays that a record may hold; a hostile file cannot ask for more. */
 enum {
@@ -51,6 +52,18 @@ enum { RANK_FIELD_COUNT = sizeof rank_fields / sizeof *rank_fields };
 
 /* Only runs with such a budget have it. */
 static const emp_h5_field clock_field = FIELD(EMP_H5_DOUBLE, budget_cpu_s);
+
+/* Only runs that decide the order have it. */
+static const emp_h5_field order_field = FIELD(EMP_H5_BOOLEAN, has_order);
+
+/* Only runs that were told where to begin have it. */
+static const emp_h5_field start_field = FIELD(EMP_H5_UINT64, start_hash);
+
+static emp_h5_array level_array(const emp_record *r)
+{
+    return (emp_h5_array){"level_of_op", EMP_H5_PACKED, (uint64_t)r->op_count, 0,
+                          r->level_of_op};
+}
 
 /* The arrays of a record, one HDF5 dataset each. */
 enum { MAX_ARRAYS = 7 };
@@ -157,6 +170,13 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
     for (int i = 0; i < array_count && is_written; i++) {
         is_written = emp_h5_write_array(file, &arrays[i]);
     }
+    if (is_written && copy.start_hash != 0)
+        is_written = emp_h5_write_field(file, &start_field, record);
+    if (is_written && copy.has_order) {
+        const emp_h5_array levels = level_array(&copy);
+        is_written = emp_h5_write_field(file, &order_field, record) &&
+                     emp_h5_write_array(file, &levels);
+    }
     if (is_written && copy.op_name != NULL) is_written = write_names(file, &copy);
     if (is_written && copy.machine_text != NULL) is_written = write_machine(file, &copy);
     return is_written;
@@ -178,6 +198,26 @@ static bool sizes_are_sane(const emp_record *r)
            r->op_count >= 0 && r->op_count <= MAX_OPS && r->point_count >= 0 &&
            r->point_count <= MAX_POINTS && r->metric_count >= 0 &&
            r->metric_count <= EMP_MAX_METRICS;
+}
+
+static emp_status read_order(emp_h5_file file, emp_record *r, const char *path,
+                             emp_error *err)
+{
+    r->has_order = false;
+    r->start_hash = 0;
+    (void)emp_h5_read_field(file, &start_field, r);
+    if (!emp_h5_read_field(file, &order_field, r) || !r->has_order) return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(r->level_of_op, (size_t)r->op_count));
+    const emp_h5_array levels = level_array(r);
+    if (!emp_h5_read_array(file, &levels))
+        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
+                         levels.name);
+    for (int32_t op = 0; op < r->op_count; op++) {
+        if (r->level_of_op[op] >= EMP_LEVELS)
+            return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d has level %d of %d", path,
+                             op, r->level_of_op[op], EMP_LEVELS);
+    }
+    return EMP_OK;
 }
 
 emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
@@ -227,7 +267,7 @@ emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
                              path, op, r->device_of_op[op], r->device_count);
         }
     }
-    return EMP_OK;
+    return read_order(file, r, path, err);
 }
 
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
@@ -354,6 +394,15 @@ static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
     int32_t their_ranks = rank_count(there), our_ranks = rank_count(here);
     char    theirs[EMP_RECORD_TEXT_BYTES + 8], ours[EMP_RECORD_TEXT_BYTES + 8];
 
+    if (there->has_order != here->has_order) {
+        snprintf(text, DIFFERENCE_BYTES, "the order is %s there",
+                 there->has_order ? "decided, too," : "not decided");
+        return true;
+    }
+    if (there->start_hash != here->start_hash) {
+        snprintf(text, DIFFERENCE_BYTES, "it began at another placement");
+        return true;
+    }
     if (their_ranks != our_ranks || there->is_async != here->is_async) {
         bool is_count = their_ranks != our_ranks;
         snprintf(text, DIFFERENCE_BYTES, "%s %d there, %d here",
@@ -382,6 +431,8 @@ uint64_t emp_record_identity(const emp_record *record)
         print_value(text, sizeof text, &fields[i], record);
         hash = emp_hash_bytes(hash, text, strlen(text) + 1);
     }
+    if (record->has_order) hash = emp_hash_u64(hash, 1);
+    if (record->start_hash != 0) hash = emp_hash_u64(hash, record->start_hash);
     return hash != 0 ? hash : 1;
 }
 
@@ -418,6 +469,7 @@ emp_status emp_record_check_replaced(const char *path, const emp_record *run,
 void emp_record_clear(emp_record *record)
 {
     emp_free(record->device_of_op);
+    emp_free(record->level_of_op);
     emp_free(record->curve);
     emp_free(record->metric);
     emp_free(record->feasible_s);

@@ -48,6 +48,11 @@ typedef struct {
     /* Who shared it. */
     int32_t ranks; /**< programs that did; 0: it was alone, and its file says nothing */
     bool    is_async; /**< with a parameter server: who was faster counted */
+    /* What it decided, and from where. */
+    bool has_order; /**< levels, too; else its file says nothing */
+    uint64_t
+        start_hash; /**< of the placement where it began; 0: where the method says, and
+                            its file says nothing */
     /* What came of it. */
     char     stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
                                                    under way */
@@ -66,6 +71,7 @@ typedef struct {
     double   busy_s[EMP_MAX_DEVICES];
     int32_t  op_count;
     emp_device_id *device_of_op; /**< [op]; owned */
+    uint8_t       *level_of_op;  /**< [op] if has_order, else NULL; owned */
     /** [op] Names of the ops, borrowed from the graph, which must be there while the record is
      * saved. NULL: the file says none. No load sets it: see emp_record_load_names(). */
     const char *const *op_name;

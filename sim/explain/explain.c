@@ -26,13 +26,15 @@ emp_status emp_explain_check_complete(const emp_explain_schedule *s, emp_error *
 }
 
 emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
-                              const emp_device_id *device_of_op, emp_error *err)
+                              const emp_decision *decision, emp_error *err)
 {
     emp_status           st = EMP_OK;
-    emp_explain_schedule s = {
-        .problem = problem, .device_of_op = device_of_op, .has_memory = true};
-    emp_sim     *sim = NULL;
-    emp_explain *why = EMP_NEW(emp_explain);
+    emp_explain_schedule s = {.problem = problem,
+                              .device_of_op = decision->device_of_op,
+                              .level_of_op = decision->level_of_op,
+                              .has_memory = true};
+    emp_sim             *sim = NULL;
+    emp_explain         *why = EMP_NEW(emp_explain);
 
     *out = NULL;
     if (why == NULL) EMP_FAIL(EMP_ENOMEM, "explanation");

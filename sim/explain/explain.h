@@ -2,7 +2,7 @@
  * Why a simulated step takes as long, and needs as much memory, as it does.
  *
  *     emp_explain *why = NULL;
- *     EMP_TRY(emp_explain_create(&why, problem, device_of_op, err));
+ *     EMP_TRY(emp_explain_create(&why, problem, &decision, err));
  *     ... why->cause_ns, why->segment, why->device ...
  *     emp_explain_destroy(why);
  *
@@ -209,12 +209,12 @@ typedef struct {
 /** Simulates one step twice, traced, and explains it. O((V + E) log(V + E)) time per
  * device, O(V + E) memory (and one record for each stretch in which tasks of an op run).
  *
- * \param[in]  device_of_op  As for emp_sim_run().
+ * \param[in]  decision  As for emp_sim_run_decision().
  * \retval EMP_EUNSUPPORTED  The rules of the runtime profile do not tell what waits for
  *                           what; only the event rules of docs/simulator.md do.
  */
 emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
-                              const emp_device_id *device_of_op, emp_error *err);
+                              const emp_decision *decision, emp_error *err);
 void       emp_explain_destroy(emp_explain *why);
 
 /** Words and JSON keys of the lists above. Static storage. */

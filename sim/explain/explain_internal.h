@@ -51,7 +51,8 @@ typedef struct {
 typedef struct {
     const emp_problem   *problem;
     const emp_device_id *device_of_op;
-    bool                 has_memory; /**< changes of memory are noted */
+    const uint8_t       *level_of_op; /* NULL: first come, first served */
+    bool                 has_memory;  /**< changes of memory are noted */
     emp_sim_result       result;
     emp_time_ns          send_ns, receive_ns, poll_ns, step_ns;
     emp_explain_op      *op;         /**< [op] */

@@ -307,7 +307,8 @@ emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *
     s->oom_change = -1;
     memset(s->peak_change, -1, sizeof s->peak_change);
     EMP_CHECK(allocate(s, err));
-    EMP_CHECK(emp_sim_run_traced(sim, s->device_of_op, &trace, &s->result, err));
+    EMP_CHECK(emp_sim_trace_decision(
+        sim, &(emp_decision){s->device_of_op, s->level_of_op}, &trace, &s->result, err));
     if (r.is_out_of_memory)
         return EMP_ERROR(EMP_ENOMEM, "explanation of %d runs", s->run_count);
     if (r.is_strange) EMP_CHECK(emp_explain_refuse(s->problem, err));

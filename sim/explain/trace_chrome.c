@@ -23,6 +23,7 @@ struct writer {
     const emp_problem        *problem;
     const emp_runtime_events *runtime;
     const emp_device_id      *device_of_op;
+    const uint8_t            *level_of_op;
     const emp_sim            *sim;
     emp_scopes                scopes;
     emp_explain_schedule      schedule; /* of a run before this one */
@@ -84,6 +85,7 @@ static emp_status mark_path(struct writer *w, emp_sim *sim, emp_error *err)
     if (w->problem->runtime.rules != EMP_RULES_EVENTS) return EMP_OK;
     w->schedule.problem = w->problem;
     w->schedule.device_of_op = w->device_of_op;
+    w->schedule.level_of_op = w->level_of_op;
     EMP_TRY(emp_explain_record(&w->schedule, sim, err));
     EMP_TRY(emp_explain_find_path(&why, &w->schedule, err));
     EMP_TRY(EMP_ALLOC(w->op_causes, (size_t)w->problem->graph->op_count));
@@ -310,15 +312,16 @@ static void clear(struct writer *w)
 }
 
 emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
-                                  const emp_problem   *problem,
-                                  const emp_device_id *device_of_op,
-                                  emp_sim_result *result, emp_error *err)
+                                  const emp_problem  *problem,
+                                  const emp_decision *decision, emp_sim_result *result,
+                                  emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
     struct writer   w = {.problem = problem,
                          .runtime = emp_runtime_events_of(&problem->runtime),
-                         .device_of_op = device_of_op,
+                         .device_of_op = decision->device_of_op,
+                         .level_of_op = decision->level_of_op,
                          .sim = sim};
     emp_sim_trace   trace = {.context = &w,
                              .op = write_op,
@@ -332,7 +335,7 @@ emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
     EMP_TRY(prepare(&w, err));
     EMP_TRY(emp_atomic_file_open(&file, path, err));
     EMP_TRY(mark_path(&w, sim, err));
-    EMP_TRY(emp_sim_run_traced(sim, device_of_op, &trace, result, err));
+    EMP_TRY(emp_sim_trace_decision(sim, decision, &trace, result, err));
     write_names(&w);
     write_step(&w, result);
     EMP_TRY(emp_trace_write(&w.events, file.stream, err));

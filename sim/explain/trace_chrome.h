@@ -22,8 +22,8 @@
  * rename. \a problem is the one of \a sim. \retval EMP_EIO  The message names the file.
  */
 emp_status emp_trace_chrome_write(const char *path, emp_sim *sim,
-                                  const emp_problem   *problem,
-                                  const emp_device_id *device_of_op,
-                                  emp_sim_result *result, emp_error *err);
+                                  const emp_problem  *problem,
+                                  const emp_decision *decision, emp_sim_result *result,
+                                  emp_error *err);
 
 #endif /* EMP_SIM_EXPLAIN_TRACE_CHROME_H */

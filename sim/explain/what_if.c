@@ -17,6 +17,7 @@ enum {
 struct study {
     const emp_problem   *problem;
     const emp_device_id *device_of_op;
+    const uint8_t       *level_of_op;
     const emp_explain   *why;
     emp_what_if         *out;
 };
@@ -44,7 +45,8 @@ static emp_status simulate(emp_what_if_change *change, struct study *s, emp_sim 
 {
     emp_sim_result result;
 
-    EMP_CHECK(emp_sim_run(sim, device_of_op, &result, err));
+    EMP_CHECK(emp_sim_run_decision(sim, &(emp_decision){device_of_op, s->level_of_op},
+                                   &result, err));
     change->step_time_ns = result.step_time_ns;
     change->is_feasible = result.is_feasible;
     s->out->trial_count++;
@@ -347,11 +349,12 @@ cleanup:
 }
 
 emp_status emp_what_if_find(emp_what_if *out, const emp_problem *problem,
-                            const emp_device_id *device_of_op, const emp_explain *why,
+                            const emp_decision *decision, const emp_explain *why,
                             emp_error *err)
 {
     emp_what_if  found = {0};
-    struct study s = {problem, device_of_op, why, &found};
+    struct study s = {problem, decision->device_of_op, decision->level_of_op, why,
+                      &found};
 
     EMP_CHECK(try_machines(&s, err));
     EMP_CHECK(find_moves(&s, err));

@@ -3,7 +3,7 @@
  * simulated. Nothing is estimated.
  *
  *     emp_what_if what_if;
- *     EMP_TRY(emp_what_if_find(&what_if, problem, device_of_op, why, err));
+ *     EMP_TRY(emp_what_if_find(&what_if, problem, &decision, why, err));
  *
  * Changes of the machine: a link that copies never wait for, or that also takes no time, for
  * the links on which the critical path spends most; GPUs, host threads or CPUs twice as fast;
@@ -59,10 +59,10 @@ typedef struct {
 
 /** Simulates at most 10 changed machines and EMP_WHAT_IF_TRIALS placements.
  *
- * \param[in]  why  Explains \a device_of_op on \a problem.
+ * \param[in]  why  Explains \a decision on \a problem.
  * \param[out] out  Written on success only. */
 emp_status emp_what_if_find(emp_what_if *out, const emp_problem *problem,
-                            const emp_device_id *device_of_op, const emp_explain *why,
+                            const emp_decision *decision, const emp_explain *why,
                             emp_error *err);
 
 /** The JSON key of a kind; static storage. */

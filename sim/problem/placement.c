@@ -10,21 +10,64 @@
 #include "base/text/json.h"
 #include "base/text/number.h"
 
+/* Names that a list of a file has. */
+typedef struct {
+    const emp_named_placement *p;
+    emp_device_id              device; /* -1: those of a level */
+    int32_t                    level;
+} listed;
+
+static bool has_op(const listed *l, int32_t op)
+{
+    return l->device >= 0 ? l->p->device_of_op[op] == l->device
+                          : l->p->level_of_op[op] == l->level;
+}
+
 /* "cpu:0": [names] */
-static bool print_device(FILE *stream, const emp_named_placement *p, emp_device_id device)
+static bool print_list(FILE *stream, const char *key, const listed *l)
 {
     bool is_text, is_first = true;
 
     fputs("  ", stream);
-    is_text = emp_json_write_string(stream, p->device_name[device]);
+    is_text = emp_json_write_string(stream, key);
     fputs(": [", stream);
-    for (int32_t op = 0; is_text && op < p->op_count; op++) {
-        if (p->device_of_op[op] != device) continue;
+    for (int32_t op = 0; is_text && op < l->p->op_count; op++) {
+        if (!has_op(l, op)) continue;
         fputs(is_first ? "\n   " : ",\n   ", stream);
-        is_text = emp_json_write_string(stream, p->op_name[op]);
+        is_text = emp_json_write_string(stream, l->p->op_name[op]);
         is_first = false;
     }
     fputs(is_first ? "]" : "\n  ]", stream);
+    return is_text;
+}
+
+static bool print_devices(FILE *stream, const emp_named_placement *p)
+{
+    bool is_text = true;
+
+    fputs(",\n \"devices\": {", stream);
+    for (emp_device_id d = 0; is_text && d < p->device_count; d++) {
+        fputs(d == 0 ? "\n" : ",\n", stream);
+        is_text = print_list(stream, p->device_name[d], &(listed){p, d, 0});
+    }
+    fputs("\n }", stream);
+    return is_text;
+}
+
+/* But for level 0. */
+static bool print_levels(FILE *stream, const emp_named_placement *p)
+{
+    bool is_text = true;
+    char key[8];
+
+    if (p->level_of_op == NULL) return true;
+    fputs(",\n \"levels\": {", stream);
+    for (int32_t level = 1; is_text && level < EMP_LEVELS; level++) {
+        fputs(level == 1 ? "\n" : ",\n", stream);
+        snprintf(key, sizeof key, "%d", level);
+        is_text = print_list(stream, key, &(listed){p, -1, level});
+    }
+    fputs("\n }", stream);
     return is_text;
 }
 
@@ -50,12 +93,8 @@ static bool print_placement(FILE *stream, const emp_named_placement *p)
         emp_number_write(stream, p->step_time_s);
     else
         fputs("null", stream);
-    fputs(",\n \"devices\": {", stream);
-    for (emp_device_id d = 0; is_text && d < p->device_count; d++) {
-        fputs(d == 0 ? "\n" : ",\n", stream);
-        is_text = print_device(stream, p, d);
-    }
-    fputs("\n }\n}\n", stream);
+    is_text = is_text && print_devices(stream, p) && print_levels(stream, p);
+    fputs("\n}\n", stream);
     return is_text;
 }
 

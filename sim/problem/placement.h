@@ -2,7 +2,11 @@
  * Placement files: JSON that names each op and its device, or rules by names.
  *
  *     {"format": "emplace-placement-1", "workload": "nmt:layers=2", "machine": "k40x2",
- *      "step_time_s": 1.09, "devices": {"cpu:0": ["global_step", ...], "gpu:0": [...]}}
+ *      "step_time_s": 1.09, "devices": {"cpu:0": ["global_step", ...], "gpu:0": [...]},
+ *      "levels": {"3": ["loss", ...], ...}}
+ *
+ * Levels are there if the order was decided, too (emp_decision); an op that none lists has
+ * level 0.
  */
 #ifndef EMP_SIM_PROBLEM_PLACEMENT_H
 #define EMP_SIM_PROBLEM_PLACEMENT_H
@@ -20,9 +24,10 @@ typedef struct {
     const char          *device_name[EMP_MAX_DEVICES];
     const char *const   *op_name;      /**< [op] */
     const emp_device_id *device_of_op; /**< [op] */
+    const uint8_t       *level_of_op;  /**< [op]; NULL: first come, first served */
 } emp_named_placement;
 
-/** The names of a placement of the problem, which must stay while they are used. */
+/** The names of a placement of the problem, without levels; they must stay while they are used. */
 emp_named_placement emp_placement_name(const emp_problem   *problem,
                                        const emp_device_id *device_of_op,
                                        double               step_time_s);
@@ -45,6 +50,12 @@ uint64_t emp_placement_run(const char *path);
 emp_status emp_placement_read(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_placement_report *report,
                               emp_error *err);
+
+/** Fills level_of_op[op_count] from a placement file, and says whether it has levels.
+ * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_placement_read(). */
+emp_status emp_placement_read_levels(uint8_t *level_of_op, bool *has_levels,
+                                     const char *path, const emp_graph *graph,
+                                     emp_error *err);
 
 /** What a placement was made for, as its file says; "" = it does not. */
 typedef struct {

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/json.h"
+#include "base/text/number.h"
 #include "sim/machine/config.h"
 #include "sim/problem/placement.h"
 #include "sim/problem/split.h"
@@ -277,6 +278,88 @@ cleanup:
     close_file(&file);
     return st;
 }
+
+/* ---- levels ---- */
+
+enum { NO_LEVEL = 255 };
+
+/* -1: it is none. */
+static int32_t level_of_key(const char *key)
+{
+    char        *end;
+    const double level = emp_number_parse(key, &end);
+
+    if (end == key || *end != '\0' || !(level >= 0 && level < EMP_LEVELS)) return -1;
+    return level == (int32_t)level ? (int32_t)level : -1;
+}
+
+static emp_status fill_level(uint8_t *level_of_op, const char *path,
+                             const emp_strmap *op_of_name, const emp_json *names,
+                             emp_error *err)
+{
+    const char   *key = emp_json_key(names);
+    const int32_t level = level_of_key(key);
+
+    if (level < 0)
+        return EMP_ERROR(EMP_EFORMAT, "%s: \"%.80s\" is no level; they are 0 to %d", path,
+                         key, EMP_LEVELS - 1);
+    if (!emp_json_is(names, EMP_JSON_ARRAY))
+        return EMP_ERROR(EMP_EFORMAT, "%s: level %s has no list of ops", path, key);
+    for (const emp_json *entry = emp_json_first(names); entry != NULL;
+         entry = emp_json_next(entry)) {
+        const char *name = emp_json_string(entry);
+        emp_op_id op = name == NULL ? -1 : emp_strmap_get(op_of_name, name, strlen(name));
+        if (op < 0)
+            return EMP_ERROR(EMP_EFORMAT, "%s: level %s: the graph has no op '%s'", path,
+                             key, name == NULL ? "" : name);
+        if (level_of_op[op] != NO_LEVEL)
+            return EMP_ERROR(EMP_EFORMAT, "%s: op '%s' has two levels", path, name);
+        level_of_op[op] = (uint8_t)level;
+    }
+    return EMP_OK;
+}
+
+static emp_status fill_levels(uint8_t *level_of_op, const char *path,
+                              const emp_graph *graph, const emp_json *levels,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap op_of_name = {0};
+
+    if (!emp_json_is(levels, EMP_JSON_OBJECT))
+        EMP_FAIL(EMP_EFORMAT, "%s: levels is no object", path);
+    EMP_TRY(index_names(&op_of_name, graph, err));
+    memset(level_of_op, NO_LEVEL, (size_t)graph->op_count);
+    for (const emp_json *names = emp_json_first(levels); names != NULL;
+         names = emp_json_next(names))
+        EMP_TRY(fill_level(level_of_op, path, &op_of_name, names, err));
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        if (level_of_op[op] == NO_LEVEL) level_of_op[op] = 0;
+
+cleanup:
+    emp_strmap_clear(&op_of_name);
+    return st;
+}
+
+emp_status emp_placement_read_levels(uint8_t *level_of_op, bool *has_levels,
+                                     const char *path, const emp_graph *graph,
+                                     emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    placement_file file;
+
+    *has_levels = false;
+    EMP_TRY(open_file(&file, path, err));
+    const emp_json *levels = emp_json_get(file.json.root, "levels");
+    *has_levels = levels != NULL;
+    if (*has_levels) EMP_TRY(fill_levels(level_of_op, path, graph, levels, err));
+
+cleanup:
+    close_file(&file);
+    return st;
+}
+
+/* ---- origins ---- */
 
 emp_status emp_placement_read_origin(emp_placement_origin *origin, const char *path,
                                      emp_error *err)

@@ -46,26 +46,52 @@ static void keep_least(_Atomic int32_t *least, int32_t value)
         continue;
 }
 
-emp_status emp_sim_team_run(emp_sim_team *team, emp_device_id *const *device_of_op,
-                            int32_t count, emp_sim_result *const *results, emp_error *err)
+static emp_status run_one(emp_sim *sim, const emp_device_id *device_of_op,
+                          const uint8_t *level_of_op, emp_sim_result *result,
+                          emp_error *err)
+{
+    if (level_of_op == NULL) return emp_sim_run(sim, device_of_op, result, err);
+    return emp_sim_run_decision(sim, &(emp_decision){device_of_op, level_of_op}, result,
+                                err);
+}
+
+/* Without orders level_of_op is NULL. */
+static emp_status run_all(emp_sim_team *team, emp_device_id *const *device_of_op,
+                          const uint8_t *const *level_of_op, int32_t count,
+                          emp_sim_result *const *results, emp_error *err)
 {
     _Atomic int32_t failed = count; /* the first placement that did */
 
-    EMP_NEED(team);
-    EMP_NEED(device_of_op);
-    EMP_NEED(results);
     if (count < 0) return EMP_ERROR(EMP_EINVAL, "%d placements", count);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team->threads)
     for (int32_t i = 0; i < count; i++) {
         emp_sim *sim = team->sim[omp_get_thread_num()];
         emp_problem_legalize(team->problem, device_of_op[i]);
-        if (emp_sim_run(sim, device_of_op[i], results[i], NULL) != EMP_OK)
+        const uint8_t *levels = level_of_op != NULL ? level_of_op[i] : NULL;
+        if (run_one(sim, device_of_op[i], levels, results[i], NULL) != EMP_OK)
             keep_least(&failed, i);
     }
     const int32_t first = atomic_load(&failed);
     if (first == count) return EMP_OK;
-    return emp_sim_run(team->sim[0], device_of_op[first], results[first],
-                       err); /* says why */
+    return run_one(team->sim[0], device_of_op[first],
+                   level_of_op != NULL ? level_of_op[first] : NULL, results[first],
+                   err); /* says why */
+}
+
+emp_status emp_sim_team_run(emp_sim_team *team, emp_device_id *const *device_of_op,
+                            int32_t count, emp_sim_result *const *results, emp_error *err)
+{
+    EMP_NEED(team);
+    EMP_NEED(device_of_op);
+    EMP_NEED(results);
+    return run_all(team, device_of_op, NULL, count, results, err);
+}
+
+emp_status emp_sim_team_run_orders(emp_sim_team *team, emp_device_id *const *device_of_op,
+                                   const uint8_t *const *level_of_op, int32_t count,
+                                   emp_sim_result *const *results, emp_error *err)
+{
+    return run_all(team, device_of_op, level_of_op, count, results, err);
 }
 
 emp_sim *emp_sim_team_first(emp_sim_team *team) { return team->sim[0]; }

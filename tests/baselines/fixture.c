@@ -139,13 +139,13 @@ void fixture_place(const emp_method *type, const emp_problem *problem, uint64_t 
 {
     emp_error         err = {0};
     emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    emp_device_id    *candidate[1] = {device_of_op};
+    emp_proposal      candidate = {.device_of_op = device_of_op};
     void             *state = NULL;
     int32_t           count = 0;
 
     cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
                  "%s: %s", type->name, err.msg);
-    cr_assert_eq(emp_method_ask(type, state, candidate, 1, &count, &err), EMP_OK);
+    cr_assert_eq(emp_method_ask(type, state, &candidate, 1, &count, &err), EMP_OK);
     cr_assert_eq(count, 1, "%s gives a placement", type->name);
     emp_method_destroy(type, state);
 }

@@ -301,7 +301,8 @@ Test(placers, all_but_searches_propose_once)
     int32_t                  type_count;
     const emp_method *const *types = emp_baselines(&type_count);
     emp_device_id            device[2][FIXTURE_MAX_OPS];
-    emp_device_id           *candidates[2] = {device[0], device[1]};
+    const emp_proposal       candidates[2] = {{.device_of_op = device[0]},
+                                              {.device_of_op = device[1]}};
     const emp_method_params  params = {.seed = 1, .threads = 1};
     const emp_score          score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
 
@@ -342,10 +343,11 @@ static void draw_many(const emp_problem *problem, uint64_t seed, const char *opt
 {
     const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
     void                   *state = NULL;
-    emp_device_id          *candidates[MANY];
+    emp_proposal            candidates[MANY];
     int32_t                 count;
 
-    for (size_t i = 0; i < MANY; i++) candidates[i] = device[i];
+    for (size_t i = 0; i < MANY; i++)
+        candidates[i] = (emp_proposal){.device_of_op = device[i]};
     cr_assert_eq(emp_method_create(&state, &emp_method_random, problem, &params, NULL),
                  EMP_OK);
     for (int32_t i = 0; i < MANY; i += count) {

@@ -157,7 +157,7 @@ enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 
 /* What is read, and the archive of runs, which never replaces the record of another. */
 static const char *const inputs[] = {"machine", "runtime", "placement", "measured",
-                                     "tasks",   "anchors", "runs"};
+                                     "tasks",   "anchors", "runs",      "start"};
 
 static bool is_input(const struct argp_option *o)
 {

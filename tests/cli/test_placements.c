@@ -71,6 +71,57 @@ Test(placements, rules_are_replayed_where_workload_and_machine_are_known)
                  0, "%s", program_err);
 }
 
+/* ---- orders ---- */
+
+#define ORDERED "rnnlm:steps=2 -m k40x2 --no-bound --format json "
+
+static double step_time_of(const char *arguments)
+{
+    json_t *object = emplace_json(arguments);
+    double  step_s = json_number_value(json_object_get(object, "step_time_s"));
+
+    json_decref(object);
+    return step_s;
+}
+
+Test(placements, an_order_is_found_kept_and_simulated)
+{
+    const double plain_s =
+        step_time_of("place " ORDERED "--method m-etf --out plain.json");
+    const double found_s = step_time_of(
+        "place " ORDERED "--method anneal --options order=1 --decide devices,order "
+        "--start plain.json --budget 300 --out best.json --record best.h5");
+
+    cr_expect_lt(found_s, plain_s, "%g s, before %g s", found_s, plain_s);
+    cr_expect_eq(step_time_of("simulate " ORDERED "-p best.json"), found_s);
+    cr_expect_eq(emplace_run("place " ORDERED "--method scotch --start plain.json"), 1);
+    expect_said("method scotch cannot begin at a placement");
+    cr_expect_eq(step_time_of("simulate " ORDERED "-p best.h5"), found_s);
+    cr_expect_eq(step_time_of("simulate " ORDERED "-p best.json --why"), found_s);
+    cr_assert_eq(emplace_run("record best.h5 --out again.json"), 0, "%s", program_err);
+    cr_expect_eq(step_time_of("simulate " ORDERED "-p again.json"), found_s);
+    cr_assert_eq(emplace_run("record best.h5"), 0);
+    cr_expect_not_null(strstr(program_out, "devices and order are decided"));
+}
+
+Test(placements, orders_do_not_depend_on_threads)
+{
+#define TRAINED \
+    "train rnnlm:steps=2 -m k40x2 --method mcmc --decide devices,order --budget "
+    size_t one_size, two_size;
+
+    cr_assert_eq(emplace_run(TRAINED "200 --record one.h5 --threads 1"), 0, "%s",
+                 program_err);
+    cr_assert_eq(emplace_run(TRAINED "200 --record two.h5 --threads 2"), 0, "%s",
+                 program_err);
+    char *one = scratch_read("one.h5", &one_size);
+    char *two = scratch_read("two.h5", &two_size);
+    cr_assert_eq(one_size, two_size);
+    cr_expect_arr_eq(one, two, one_size);
+    free(one);
+    free(two);
+}
+
 /* ---- devices in graph files ---- */
 
 static double step_of(const char *arguments)

@@ -44,7 +44,7 @@ static emp_status init(void *state, const emp_problem *problem,
     return EMP_OK;
 }
 
-static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max,
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     struct state *s = (struct state *)state;
@@ -55,7 +55,7 @@ static emp_status ask(void *state, emp_device_id *const *candidates, int32_t max
         if (script.end_after > 0 && s->proposed == script.end_after) break;
         emp_rng_init(&rng, s->seed, (uint32_t)s->proposed, 0);
         for (emp_op_id op = 0; op < s->problem->graph->op_count; op++) {
-            candidates[*count][op] =
+            candidates[*count].device_of_op[op] =
                 script.device_count > 0 ? script.device[s->proposed % script.device_count]
                                         : (emp_device_id)emp_rng_below(&rng, 3);
         }

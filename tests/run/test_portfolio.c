@@ -234,7 +234,7 @@ Test(portfolio, a_damaged_state_is_refused)
 {
     const emp_method_params params = {.seed = 3, .threads = 1};
     emp_named_array         arrays[EMP_MAX_NAMED_ARRAYS];
-    emp_device_id          *candidate[1] = {model.device_of_op};
+    const emp_proposal      candidate = {.device_of_op = model.device_of_op};
     void                   *state = NULL;
 
     cr_assert_eq(
@@ -250,7 +250,7 @@ Test(portfolio, a_damaged_state_is_refused)
                 int32_t   asked = 0;
                 emp_error err = {0};
                 values[k] = bad[b];
-                cr_expect_eq(emp_method_portfolio.ask(state, candidate, 1, &asked, &err),
+                cr_expect_eq(emp_method_portfolio.ask(state, &candidate, 1, &asked, &err),
                              EMP_EFORMAT);
                 cr_expect_not_null(strstr(err.msg, "damaged"), "%s", err.msg);
             }
@@ -306,7 +306,7 @@ Test(portfolio, places_on_a_machine_without_gpus)
 }
 
 /* All proposals, and the first batches of refine. */
-static emp_status propose_all(const emp_problem *problem, emp_device_id *const *candidate)
+static emp_status propose_all(const emp_problem *problem, const emp_proposal *candidate)
 {
     const emp_method_params params = {
         .seed = 1, .threads = 1, .budget_evaluations = BUDGET};
@@ -329,12 +329,13 @@ Test(portfolio, survives_failing_allocations)
 {
     fixture           *f = create_chain(2);
     const emp_problem *problem = fixture_problem(f);
-    emp_device_id      device[8][FIXTURE_MAX_OPS], *candidate[8];
+    emp_device_id      device[8][FIXTURE_MAX_OPS];
+    emp_proposal       candidate[8];
     const long         own = emp_mem_live_blocks();
     emp_status         st = EMP_ENOMEM;
     int                failures = 0;
 
-    for (int k = 0; k < 8; k++) candidate[k] = device[k];
+    for (int k = 0; k < 8; k++) candidate[k] = (emp_proposal){.device_of_op = device[k]};
     for (long allowed = 0; st != EMP_OK; allowed += 1 + allowed / 32) {
         emp_mem_fail_after(allowed);
         st = propose_all(problem, candidate);

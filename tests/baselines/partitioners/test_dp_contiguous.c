@@ -33,12 +33,12 @@ static emp_status place(const emp_problem *problem, const char *options,
 {
     const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
     const emp_method       *type = &emp_method_dp_contiguous;
-    emp_device_id          *candidate[1] = {device};
+    const emp_proposal      candidate = {.device_of_op = device};
     void                   *state = NULL;
     int32_t                 count = 0;
     emp_status              st = emp_method_create(&state, type, problem, &params, err);
 
-    if (st == EMP_OK) st = emp_method_ask(type, state, candidate, 1, &count, err);
+    if (st == EMP_OK) st = emp_method_ask(type, state, &candidate, 1, &count, err);
     if (st == EMP_OK) cr_assert_eq(count, 1);
     if (st == EMP_OK) emp_problem_legalize(problem, device);
     if (state != NULL) emp_method_destroy(type, state);

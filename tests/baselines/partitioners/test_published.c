@@ -161,7 +161,7 @@ static double search_ms(world *w, const emp_method *type, const char *options,
                         int32_t budget)
 {
     const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
-    emp_device_id          *candidate[1] = {w->device_of_op};
+    const emp_proposal      candidate = {.device_of_op = w->device_of_op};
     void                   *state = NULL;
     double                  best_ms = INFINITY;
     emp_error               err = {0};
@@ -171,7 +171,7 @@ static double search_ms(world *w, const emp_method *type, const char *options,
     for (int32_t i = 0; i < budget; i++) {
         int32_t        count = 0;
         emp_sim_result r;
-        cr_assert_eq(emp_method_ask(type, state, candidate, 1, &count, &err), EMP_OK);
+        cr_assert_eq(emp_method_ask(type, state, &candidate, 1, &count, &err), EMP_OK);
         if (count == 0) break;
         emp_problem_legalize(w->problem, w->device_of_op);
         cr_assert_eq(emp_sim_run(w->sim, w->device_of_op, &r, NULL), EMP_OK);

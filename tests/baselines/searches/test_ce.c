@@ -93,9 +93,10 @@ static void start(search *s, const emp_problem *problem, uint64_t seed,
 
 static void ask(search *s)
 {
-    emp_device_id *candidates[BATCH];
+    emp_proposal candidates[BATCH];
 
-    for (int k = 0; k < BATCH; k++) candidates[k] = s->device[k];
+    for (int k = 0; k < BATCH; k++)
+        candidates[k] = (emp_proposal){.device_of_op = s->device[k]};
     cr_assert_eq(emp_method_ce.ask(s->state, candidates, BATCH, &s->count, NULL), EMP_OK);
     cr_assert_eq(s->count, BATCH);
 }
@@ -178,10 +179,11 @@ Test(ce, refuses_a_state_that_is_not_its_own)
     fixture        *f = lonely_ops(2);
     search          s = {0};
     emp_named_array arrays[EMP_MAX_NAMED_ARRAYS];
-    emp_device_id  *candidates[BATCH];
+    emp_proposal    candidates[BATCH];
     int32_t         refused = 0;
 
-    for (int k = 0; k < BATCH; k++) candidates[k] = s.device[k];
+    for (int k = 0; k < BATCH; k++)
+        candidates[k] = (emp_proposal){.device_of_op = s.device[k]};
     start(&s, fixture_problem(f), 1, NULL);
     int32_t count = emp_method_ce.list_state(s.state, arrays);
     for (int32_t i = 0; i < count; i++) {
@@ -234,9 +236,9 @@ Test(ce, goes_on_from_its_listed_state)
     int32_t count = emp_method_ce.list_state(s.state, from);
     cr_assert_eq(emp_method_ce.list_state(other.state, to), count);
     for (int32_t i = 0; i < count; i++) {
-        static const size_t size[] = {4, 8, 4, 8};
         cr_assert_eq(from[i].count, to[i].count);
-        memcpy(to[i].values, from[i].values, from[i].count * size[from[i].type]);
+        memcpy(to[i].values, from[i].values,
+               from[i].count * emp_array_type_bytes(from[i].type));
     }
     for (int i = 0; i < 20; i++) {
         ask(&s);

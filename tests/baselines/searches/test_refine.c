@@ -30,7 +30,8 @@ static emp_graph     *whole, *graph;
 static emp_machine   *machine;
 static emp_problem   *problem;
 static emp_device_id *candidate[EMP_MAX_BATCH], *here;
-static size_t         bytes; /* of a placement */
+static emp_proposal   proposal[EMP_MAX_BATCH]; /* of the candidates */
+static size_t         bytes;                   /* of a placement */
 
 static void create_problem(const char *rules)
 {
@@ -46,8 +47,10 @@ static void create_problem(const char *rules)
                  EMP_OK, "%s", err.msg);
     bytes = (size_t)graph->op_count * sizeof *here;
     here = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
-    for (int k = 0; k < SAMPLES; k++)
+    for (int k = 0; k < SAMPLES; k++) {
         candidate[k] = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
+        proposal[k].device_of_op = candidate[k];
+    }
 }
 
 static void set_up(void) { create_problem("tf-r1.3"); }
@@ -81,7 +84,7 @@ static int32_t ask(void *state)
     emp_error err = {0};
     int32_t   count;
 
-    cr_assert_eq(emp_method_refine.ask(state, candidate, SAMPLES, &count, &err), EMP_OK,
+    cr_assert_eq(emp_method_refine.ask(state, proposal, SAMPLES, &count, &err), EMP_OK,
                  "%s", err.msg);
     return count;
 }
@@ -239,7 +242,7 @@ static void copy_state(void *to, void *from)
 
     cr_assert_eq(emp_method_refine.list_state(to, b), count);
     for (int32_t i = 0; i < count; i++) {
-        const size_t bytes_each = a[i].type == EMP_ARRAY_INT32 ? 4 : 8;
+        const size_t bytes_each = emp_array_type_bytes(a[i].type);
         cr_assert_eq(a[i].count, b[i].count);
         memcpy(b[i].values, a[i].values, a[i].count * bytes_each);
     }
@@ -281,7 +284,7 @@ Test(refine, a_saved_state_has_no_more_groups_than_there_are)
 
     for (int32_t i = 0; i < count; i++)
         if (strcmp(a[i].name, "stage") == 0) ((int64_t *)a[i].values)[3] = 1000;
-    cr_expect_eq(emp_method_refine.ask(state, candidate, SAMPLES, &asked, &err),
+    cr_expect_eq(emp_method_refine.ask(state, proposal, SAMPLES, &asked, &err),
                  EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "damaged"), "%s", err.msg);
     emp_method_destroy(&emp_method_refine, state);
@@ -414,7 +417,7 @@ static void ask_in_spite_of_failures(void *state)
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
-        st = emp_method_refine.ask(state, candidate, SAMPLES, &count, NULL);
+        st = emp_method_refine.ask(state, proposal, SAMPLES, &count, NULL);
         emp_mem_fail_after(-1);
         cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld allocations: %s", allowed,
                   emp_status_str(st));

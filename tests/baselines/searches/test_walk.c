@@ -21,53 +21,106 @@ static void tear_down(void)
 
 TestSuite(walk, .init = set_up, .fini = tear_down);
 
+static bool are_equal(const emp_proposal *a, const emp_proposal *b, int32_t ops)
+{
+    const size_t count = (size_t)ops;
+
+    return memcmp(a->device_of_op, b->device_of_op, count * sizeof *a->device_of_op) ==
+               0 &&
+           (a->level_of_op == NULL || memcmp(a->level_of_op, b->level_of_op, count) == 0);
+}
+
 /* A walk past its start, with groups by names alone, which need no METIS. */
-static void begin(emp_walk *walk, emp_device_id *candidate)
+static void begin(emp_walk *walk, const emp_proposal *candidate)
 {
     struct options {
         emp_walk_options walk;
     } options = {0};
     static const emp_option list[] = {
-        EMP_WALK_OPTIONS(struct options, walk, EMP_MOVES_MIXED, 768), EMP_NO_OPTION};
-    const emp_option_table table = {"test", NULL, list};
-    emp_device_id         *candidates[1] = {candidate};
-    const emp_score        score = {.step_time_s = 1.0, .is_feasible = true};
-    int32_t                count;
-    bool                   is_new;
-    emp_error              err = {0};
+        EMP_WALK_OPTIONS(struct options, walk, EMP_MOVES_MIXED, 768),
+        EMP_WALK_ORDER_OPTION(struct options, walk), EMP_NO_OPTION};
+    const emp_option_table  table = {"test", NULL, list};
+    const emp_method_params params = {
+        .seed = 9, .decides = candidate->level_of_op != NULL ? EMP_DECIDES_ORDER : 0};
+    const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
+    int32_t         count;
+    bool            is_new;
+    emp_error       err = {0};
 
     cr_assert_eq(emp_options_parse(&options, &table, NULL, NULL, &err), EMP_OK);
     options.walk.samples = 1;
     options.walk.moves.groups = 3; /* names */
-    cr_assert_eq(emp_walk_init(walk, w.problem, &options.walk, 9, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_walk_ask(walk, "test", candidates, 1, &count, &err), EMP_OK);
+    cr_assert_eq(emp_walk_init(walk, w.problem, &options.walk, &params, &err), EMP_OK,
+                 "%s", err.msg);
+    cr_assert_eq(emp_walk_ask(walk, "test", candidate, 1, &count, &err), EMP_OK);
     cr_assert_eq(emp_walk_begin(walk, &score, count, &is_new, &err), EMP_OK);
     cr_assert(is_new);
 }
 
-Test(walk, goes_where_its_sample_was)
+/* Each sample is faster than all before, so that the walk goes there. */
+static void take_steps(emp_walk *walk, const emp_proposal *candidate, int steps)
 {
-    const int32_t  ops = w.graph->op_count;
-    emp_walk       walk;
-    emp_device_id *candidate = EMP_NEW_ARRAY(emp_device_id, (size_t)ops);
-    int32_t        count;
+    const int32_t ops = w.graph->op_count;
+    int32_t       count;
 
-    begin(&walk, candidate);
-    for (int i = 0; i < 50; i++) {
-        const emp_score faster = {.step_time_s = 0.9 - 0.01 * i, .is_feasible = true};
+    for (int i = 0; i < steps; i++) {
+        const emp_score faster = {.step_time_s = 0.99 * walk->cost.here_s,
+                                  .is_feasible = true};
         bool            is_new;
-        cr_assert_eq(emp_walk_ask(&walk, "test", &candidate, 1, &count, NULL), EMP_OK);
-        cr_expect_neq(memcmp(candidate, walk.here, (size_t)ops * sizeof *candidate), 0);
-        cr_assert_eq(emp_walk_begin(&walk, &faster, count, &is_new, NULL), EMP_OK);
+        cr_assert_eq(emp_walk_ask(walk, "test", candidate, 1, &count, NULL), EMP_OK);
+        cr_expect_not(are_equal(candidate, &walk->here, ops));
+        cr_assert_eq(emp_walk_begin(walk, &faster, count, &is_new, NULL), EMP_OK);
         cr_expect_not(is_new);
-        cr_expect_eq(emp_walk_metropolis(&walk, &faster, count, 0.0), 1);
-        cr_expect_arr_eq(candidate, walk.here, (size_t)ops * sizeof *candidate);
-        cr_expect_arr_eq(candidate, walk.best, (size_t)ops * sizeof *candidate);
-        cr_expect_eq(walk.cost.here_s, faster.step_time_s);
+        cr_expect_eq(emp_walk_metropolis(walk, &faster, count, 0.0), 1);
+        cr_expect(are_equal(candidate, &walk->here, ops));
+        cr_expect(are_equal(candidate, &walk->best, ops));
+        cr_expect_eq(walk->cost.here_s, faster.step_time_s);
     }
+}
+
+static void expect_steps(bool has_order)
+{
+    emp_walk     walk;
+    emp_proposal candidate;
+
+    cr_assert_eq(emp_proposal_init(&candidate, w.graph->op_count, has_order, NULL),
+                 EMP_OK);
+    begin(&walk, &candidate);
+    take_steps(&walk, &candidate, 50);
     emp_walk_clear(&walk);
-    emp_free(candidate);
+    emp_proposal_clear(&candidate);
+}
+
+Test(walk, goes_where_its_sample_was) { expect_steps(false); }
+Test(walk, goes_where_its_sample_was_with_an_order) { expect_steps(true); }
+
+Test(walk, goes_on_from_its_listed_state_with_its_order)
+{
+    const int32_t   ops = w.graph->op_count;
+    emp_walk        walk, other;
+    emp_proposal    candidate, others;
+    emp_named_array from[EMP_WALK_ARRAYS], to[EMP_WALK_ARRAYS];
+
+    cr_assert_eq(emp_proposal_init(&candidate, ops, true, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&others, ops, true, NULL), EMP_OK);
+    begin(&walk, &candidate);
+    take_steps(&walk, &candidate, 10);
+    begin(&other, &others);
+    const int32_t count = emp_walk_list_state(&walk, from);
+    cr_assert_eq(count, EMP_WALK_ARRAYS);
+    cr_assert_eq(emp_walk_list_state(&other, to), count);
+    for (int32_t i = 0; i < count; i++)
+        memcpy(to[i].values, from[i].values,
+               from[i].count * emp_array_type_bytes(from[i].type));
+    take_steps(&walk, &candidate, 10);
+    take_steps(&other, &others, 10);
+    cr_expect(are_equal(&walk.here, &other.here, ops));
+    other.here.level_of_op[0] = EMP_LEVELS;
+    cr_expect_eq(emp_walk_check(&other, "test", NULL), EMP_EFORMAT);
+    emp_walk_clear(&walk);
+    emp_walk_clear(&other);
+    emp_proposal_clear(&candidate);
+    emp_proposal_clear(&others);
 }
 
 /* ---- members ---- */

@@ -15,10 +15,12 @@ enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
 
 #define SMALL "hidden=10,type_width=4"
 
-static task                 h;
-static emp_device_id        storage[SAMPLES][MAX_OPS];
-static emp_device_id *const candidates[SAMPLES] = {storage[0], storage[1], storage[2],
-                                                   storage[3]};
+static task               h;
+static emp_device_id      storage[SAMPLES][MAX_OPS];
+static const emp_proposal candidates[SAMPLES] = {{.device_of_op = storage[0]},
+                                                 {.device_of_op = storage[1]},
+                                                 {.device_of_op = storage[2]},
+                                                 {.device_of_op = storage[3]}};
 
 static void create_problem(void)
 {
@@ -177,10 +179,6 @@ Test(colocrl, listed_state_is_all_that_the_next_updates_depend_on)
 {
     static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
     emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
-    static const size_t  bytes_of[] = {[EMP_ARRAY_INT32] = 4,
-                                       [EMP_ARRAY_INT64] = 8,
-                                       [EMP_ARRAY_FLOAT] = 4,
-                                       [EMP_ARRAY_DOUBLE] = 8};
     const char          *options = SMALL ",updates_failures=4";
     void                *state = create(7, 1, options), *resumed = create(7, 2, options);
 
@@ -190,7 +188,8 @@ Test(colocrl, listed_state_is_all_that_the_next_updates_depend_on)
     for (int32_t i = 0; i < count; i++) {
         cr_assert_str_eq(from[i].name, to[i].name);
         cr_assert_eq(from[i].count, to[i].count);
-        memcpy(to[i].values, from[i].values, from[i].count * bytes_of[from[i].type]);
+        memcpy(to[i].values, from[i].values,
+               from[i].count * emp_array_type_bytes(from[i].type));
     }
     for (int u = 0; u < 3; u++) {
         update(state, u != 1);
@@ -314,7 +313,7 @@ Test(colocrl, listed_values_are_all_that_a_controller_needs)
     cr_assert_eq(emp_method_colocrl.sharing->list_values(controller, to), count);
     for (int32_t i = 0; i < count; i++)
         memcpy(to[i].values, from[i].values,
-               from[i].count * (from[i].type == EMP_ARRAY_FLOAT ? 4 : 8));
+               from[i].count * emp_array_type_bytes(from[i].type));
     cr_expect_eq(weight_sum(server), weight_sum(controller));
     update(server, true);
     memcpy(servers, storage, sizeof storage);

@@ -13,8 +13,11 @@ enum { LAYERS = 100 };
 task          planner_problem;
 emp_device_id planner_storage[PLANNER_SAMPLES][PLANNER_MAX_OPS];
 
-emp_device_id *const planner_candidates[PLANNER_SAMPLES] = {
-    planner_storage[0], planner_storage[1], planner_storage[2], planner_storage[3]};
+const emp_proposal planner_candidates[PLANNER_SAMPLES] = {
+    {.device_of_op = planner_storage[0]},
+    {.device_of_op = planner_storage[1]},
+    {.device_of_op = planner_storage[2]},
+    {.device_of_op = planner_storage[3]}};
 
 void planner_problem_create(void)
 {
@@ -99,12 +102,8 @@ double planner_weight_sum(const void *state)
 
 void planner_copy_array(const emp_named_array *to, const emp_named_array *from)
 {
-    static const size_t bytes_of[] = {[EMP_ARRAY_INT32] = 4,
-                                      [EMP_ARRAY_INT64] = 8,
-                                      [EMP_ARRAY_FLOAT] = 4,
-                                      [EMP_ARRAY_DOUBLE] = 8};
 
     cr_assert_str_eq(from->name, to->name);
     cr_assert_eq(from->count, to->count);
-    memcpy(to->values, from->values, from->count * bytes_of[from->type]);
+    memcpy(to->values, from->values, from->count * emp_array_type_bytes(from->type));
 }

@@ -256,6 +256,33 @@ Test(record, other_version_is_refused)
     emp_record_clear(&r);
 }
 
+Test(record, has_levels_if_the_order_was_decided)
+{
+    emp_record r = make_record(), got;
+
+    r.has_order = true;
+    r.start_hash = 77;
+    r.level_of_op = EMP_NEW_ARRAY(uint8_t, OPS);
+    r.level_of_op[3] = 63;
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect(got.has_order);
+    cr_expect_eq(got.start_hash, 77);
+    cr_expect_arr_eq(got.level_of_op, r.level_of_op, OPS);
+    cr_expect_eq(emp_record_identity(&got), emp_record_identity(&r));
+    got.has_order = false;
+    cr_expect_neq(emp_record_identity(&got), emp_record_identity(&r));
+    got.has_order = true;
+    got.start_hash = 78;
+    cr_expect_neq(emp_record_identity(&got), emp_record_identity(&r));
+    emp_record_clear(&got);
+    r.level_of_op[2] = 64;
+    save(&r);
+    expect_refused("op 2 has level 64 of 64");
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(record, op_on_a_missing_device_is_refused)
 {
     emp_record r = make_record();

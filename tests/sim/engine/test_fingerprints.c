@@ -62,12 +62,12 @@ static void place(const emp_problem *problem, const char *method, emp_device_id 
 {
     const emp_method       *type = find_placer(method);
     const emp_method_params params = {.seed = 1, .threads = 1};
-    emp_device_id *const    candidates[] = {device};
+    const emp_proposal      candidate = {.device_of_op = device};
     void                   *state = NULL;
     int32_t                 count = 0;
 
     cr_assert_eq(emp_method_create(&state, type, problem, &params, NULL), EMP_OK);
-    cr_assert_eq(emp_method_ask(type, state, candidates, 1, &count, NULL), EMP_OK);
+    cr_assert_eq(emp_method_ask(type, state, &candidate, 1, &count, NULL), EMP_OK);
     cr_assert_eq(count, 1);
     emp_method_destroy(type, state);
     emp_problem_legalize(problem, device);

@@ -17,8 +17,9 @@ static emp_explain *explain(const task *t)
     emp_explain *why = NULL;
     emp_error    err = {0};
 
-    cr_assert_eq(emp_explain_create(&why, t->problem, t->device_of_op, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_explain_create(&why, t->problem,
+                                    &(emp_decision){t->device_of_op, NULL}, &err),
+                 EMP_OK, "%s", err.msg);
     return why;
 }
 

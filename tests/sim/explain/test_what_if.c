@@ -17,8 +17,9 @@ static emp_explain *explain(const task *t)
     emp_explain *why = NULL;
     emp_error    err = {0};
 
-    cr_assert_eq(emp_explain_create(&why, t->problem, t->device_of_op, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_explain_create(&why, t->problem,
+                                    &(emp_decision){t->device_of_op, NULL}, &err),
+                 EMP_OK, "%s", err.msg);
     return why;
 }
 
@@ -27,7 +28,8 @@ static emp_what_if find(const task *t, const emp_explain *why)
     emp_what_if what_if = {0};
     emp_error   err = {0};
 
-    cr_assert_eq(emp_what_if_find(&what_if, t->problem, t->device_of_op, why, &err),
+    cr_assert_eq(emp_what_if_find(&what_if, t->problem,
+                                  &(emp_decision){t->device_of_op, NULL}, why, &err),
                  EMP_OK, "%s", err.msg);
     return what_if;
 }
@@ -261,7 +263,8 @@ Test(what_if, survives_every_allocation_failure)
     create_apart(&t);
     emp_explain *why = explain(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_what_if_find(&w, t.problem, t.device_of_op, why, NULL), );
+        emp_what_if_find(&w, t.problem, &(emp_decision){t.device_of_op, NULL}, why,
+                         NULL), );
     cr_expect_gt(w.count, 0);
     emp_explain_destroy(why);
     task_destroy(&t);

@@ -37,10 +37,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     emp_device_id        device[OPS];
     emp_placement_report report = {0};
     emp_placement_origin origin;
+    uint8_t              level[OPS];
+    bool                 has_levels;
 
     if (problem == NULL) set_up();
     const char *path = fuzz_file(bytes, size);
     (void)emp_placement_read(device, path, problem, &report, NULL);
     (void)emp_placement_read_origin(&origin, path, NULL);
+    (void)emp_placement_read_levels(level, &has_levels, path, problem->graph, NULL);
     return 0;
 }

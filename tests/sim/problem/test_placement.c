@@ -157,6 +157,61 @@ Test(placement, a_saved_placement_loads_again)
                  err.msg);
 }
 
+Test(placement, saved_levels_load_again)
+{
+    const emp_device_id saved[OPS] = {0, 1, 2, 1, 0};
+    const uint8_t       level[OPS] = {63, 0, 5, 5, 1};
+    emp_named_placement named = emp_placement_name(problem, saved, 1.25);
+    emp_device_id       device[OPS];
+    uint8_t             loaded[OPS];
+    bool                has_levels = false;
+
+    named.level_of_op = level;
+    cr_assert_eq(emp_placement_write(path, &named, NULL), EMP_OK);
+    cr_assert_eq(emp_placement_read(device, path, problem, NULL, NULL), EMP_OK);
+    expect_devices(device, saved);
+    cr_assert_eq(emp_placement_read_levels(loaded, &has_levels, path, graph, NULL),
+                 EMP_OK);
+    cr_expect(has_levels);
+    cr_expect_arr_eq(loaded, level, sizeof level);
+    cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, NULL), EMP_OK);
+    cr_assert_eq(emp_placement_read_levels(loaded, &has_levels, path, graph, NULL),
+                 EMP_OK);
+    cr_expect_not(has_levels);
+}
+
+#define LEVELS_OF(levels) \
+    "{\"format\": \"emplace-placement-1\", \"devices\": {}, \"levels\": " levels "}"
+
+Test(placement, bad_levels_are_refused_in_one_sentence)
+{
+    static const char *const texts[][2] = {
+        {LEVELS_OF("3"), ": levels is no object"},
+        {LEVELS_OF("{\"64\": []}"), ": \"64\" is no level; they are 0 to 63"},
+        {LEVELS_OF("{\"\": []}"), ": \"\" is no level; they are 0 to 63"},
+        {LEVELS_OF("{\"1.5\": []}"), ": \"1.5\" is no level; they are 0 to 63"},
+        {LEVELS_OF("{\"-1\": []}"), ": \"-1\" is no level; they are 0 to 63"},
+        {LEVELS_OF("{\"1\": {}}"), ": level 1 has no list of ops"},
+        {LEVELS_OF("{\"1\": [7]}"), ": level 1: the graph has no op ''"},
+        {LEVELS_OF("{\"1\": [\"zebra\"]}"), ": level 1: the graph has no op 'zebra'"},
+        {LEVELS_OF("{\"1\": [\"a\"], \"2\": [\"a\"]}"), ": op 'a' has two levels"}};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        uint8_t   level[OPS];
+        bool      has_levels;
+        emp_error err = {0};
+        char      want[256];
+        FILE     *file = fopen(path, "w");
+        cr_assert_not_null(file);
+        fputs(texts[i][0], file);
+        fclose(file);
+        cr_expect_eq(emp_placement_read_levels(level, &has_levels, path, graph, &err),
+                     EMP_EFORMAT);
+        snprintf(want, sizeof want, "%s%s", path, texts[i][1]);
+        cr_expect_str_eq(err.msg, want);
+    }
+}
+
 Test(placement, a_device_that_is_not_there_may_have_nothing)
 {
     static const char text[] = "{\"format\": \"emplace-placement-1\", \"devices\": "

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "search/proposal.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+emp_status emp_proposal_init(emp_proposal *p, int32_t op_count, bool has_order,
+                             emp_error *err)
+{
+    *p = (emp_proposal){0};
+    EMP_CHECK(EMP_ALLOC(p->device_of_op, (size_t)op_count));
+    if (has_order) EMP_CHECK(EMP_ALLOC(p->level_of_op, (size_t)op_count));
+    return EMP_OK;
+}
+
+void emp_proposal_clear(emp_proposal *p)
+{
+    emp_free(p->device_of_op);
+    emp_free(p->level_of_op);
+    *p = (emp_proposal){0};
+}
+
+void emp_proposal_copy(const emp_proposal *to, const emp_proposal *from, int32_t op_count)
+{
+    memcpy(to->device_of_op, from->device_of_op,
+           (size_t)op_count * sizeof *to->device_of_op);
+    if (to->level_of_op != NULL && from->level_of_op != NULL)
+        memcpy(to->level_of_op, from->level_of_op, (size_t)op_count);
+}
+
+bool emp_proposal_is_valid(const emp_proposal *p, int32_t op_count, int32_t device_count)
+{
+    for (emp_op_id op = 0; op < op_count; op++) {
+        if (p->device_of_op[op] < 0 || p->device_of_op[op] >= device_count) return false;
+        if (p->level_of_op != NULL && p->level_of_op[op] >= EMP_LEVELS) return false;
+    }
+    return true;
+}

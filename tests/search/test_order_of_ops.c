@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Orders as levels: by rank of keys, and by bottom levels that are worked out by hand. */
+#include <criterion/criterion.h>
+
+#include "base/mem.h"
+#include "search/order.h"
+#include "search/proposal.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+
+TestSuite(orders, .fini = expect_no_leak);
+
+Test(orders, keys_are_cut_into_levels_of_equal_length)
+{
+    enum { OPS = 10 * EMP_LEVELS };
+    double  key[OPS];
+    uint8_t level[OPS];
+
+    for (int op = 0; op < OPS; op++) key[op] = -3.0 * op;
+    cr_assert_eq(emp_order_of_keys(level, key, OPS, NULL), EMP_OK);
+    for (int op = 0; op < OPS; op++) cr_expect_eq(level[op], (OPS - 1 - op) / 10);
+}
+
+Test(orders, ops_of_one_key_share_a_level)
+{
+    const double  key[] = {5, 1, 5, 1, 9, 5};
+    const uint8_t want[] = {2 * EMP_LEVELS / 6, 0,
+                            2 * EMP_LEVELS / 6, 0,
+                            5 * EMP_LEVELS / 6, 2 * EMP_LEVELS / 6};
+    uint8_t       level[6];
+
+    cr_assert_eq(emp_order_of_keys(level, key, 6, NULL), EMP_OK);
+    cr_expect_arr_eq(level, want, sizeof want);
+}
+
+/* Ops take 10 ns on a GPU, times their weight; a copy 5 + 256 ns. The bottom levels are
+ * 10 + 261 + 20, 10 + 20 (no copy within a device), 20, 20 and 10. */
+Test(orders, bottom_levels_count_ops_and_copies)
+{
+    static const tiny_op ops[] = {
+        {.device = 2},
+        {.device = 1},
+        {.device = 1, .input_count = 2, .input = {0, 1}, .weight = 2},
+        {.device = 1, .weight = 2},
+        {.device = 1}};
+    const emp_runtime list = tiny_list_scheduling();
+    /* By falling length: op 0, op 1, then ops 2 and 3, then op 4. */
+    const uint8_t want[] = {0, EMP_LEVELS / 5, 2 * EMP_LEVELS / 5, 2 * EMP_LEVELS / 5,
+                            4 * EMP_LEVELS / 5};
+    uint8_t       level[5];
+    task          t;
+
+    task_create_tiny(&t, ops, 5, &list);
+    cr_assert_eq(emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL),
+                 EMP_OK);
+    cr_expect_arr_eq(level, want, sizeof want);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_order_of_bottom_levels(level, t.problem, t.device_of_op, NULL), );
+    task_destroy(&t);
+}
+
+Test(orders, proposals_have_levels_if_the_order_is_decided)
+{
+    emp_proposal with, without;
+
+    cr_assert_eq(emp_proposal_init(&with, 3, true, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&without, 3, false, NULL), EMP_OK);
+    cr_expect_null(without.level_of_op);
+    with.device_of_op[1] = without.device_of_op[2] = 2;
+    with.level_of_op[2] = 7;
+    emp_proposal_copy(&without, &with, 3);
+    cr_expect_arr_eq(without.device_of_op, with.device_of_op, 3 * sizeof(emp_device_id));
+    cr_expect(emp_proposal_is_valid(&with, 3, 3));
+    cr_expect_not(emp_proposal_is_valid(&with, 3, 2));
+    with.level_of_op[0] = EMP_LEVELS;
+    cr_expect_not(emp_proposal_is_valid(&with, 3, 3));
+    emp_proposal_clear(&with);
+    emp_proposal_clear(&without);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_proposal_init(&with, 3, true, NULL),
+                                      emp_proposal_clear(&with));
+    emp_proposal_clear(&with);
+}
