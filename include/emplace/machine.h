@@ -67,7 +67,7 @@ EMP_API emp_time_ns emp_machine_copy_time_ns(const emp_machine *machine,
                                              int64_t bytes);
 
 /** Loads a runtime profile by name or path: "tf-r1.3", "ideal", "placeto", "baechi",
- * "msr-latency" or "msr-load" (docs/simulator.md, docs/profiles.md).
+ * "msr-latency", "msr-load" or "edges" (docs/simulator.md, docs/profiles.md).
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_EIO      No such profile; the message lists the known ones.
  * \retval EMP_EFORMAT  The message names the file, the line, the key and what is expected.

@@ -213,8 +213,9 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
     model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->events.serial_issue;
     count_devices(model);
     limit_memory(model);
-    if (rt->rules == EMP_RULES_EVENTS) {
+    if (rt->rules == EMP_RULES_EVENTS)
         model->step_ns = emp_ns_of_seconds(rt->events.step_s);
+    if (rt->rules == EMP_RULES_EVENTS || rt->rules == EMP_RULES_EDGES) {
         find_routes(model);
     } else {
         set_profile_copies(model);
@@ -248,6 +249,7 @@ static int64_t control_bytes(const emp_bound_model *model, emp_op_id from)
     bool               has_output = g->output_offset[from + 1] > g->output_offset[from];
 
     if (rt->rules == EMP_RULES_BAECHI) return rt->baechi.control_bytes;
+    if (rt->rules == EMP_RULES_EDGES) return 0;
     return has_output ? g->tensor[g->output_offset[from]].copy_bytes : 0;
 }
 
@@ -272,8 +274,19 @@ bool emp_bound_edge_get(const emp_bound_model *model, emp_op_id op, int32_t numb
     return !g->op[edge->from].is_folded;
 }
 
+/* A message of the rules `edges`. */
+static emp_time_ns message_ns(const emp_bound_model *model, const emp_bound_edge *edge,
+                              emp_device_kind from, emp_device_kind to)
+{
+    emp_time_ns stated_ns = emp_graph_stated_copy_ns(model->problem->graph, edge->from);
+
+    if (stated_ns < 0) return copy_ns(model->copy[from][to], edge->bytes);
+    return edge->is_control ? 0 : stated_ns;
+}
+
 static emp_bound_delay profile_delay(const emp_bound_model *model,
-                                     const emp_bound_edge *edge, bool is_across)
+                                     const emp_bound_edge *edge, emp_device_kind from,
+                                     emp_device_kind to, bool is_across)
 {
     emp_rules       rules = model->problem->runtime.rules;
     emp_bound_delay delay = {0, -1, false};
@@ -281,6 +294,8 @@ static emp_bound_delay profile_delay(const emp_bound_model *model,
     if (!is_across) return delay;
     if (rules == EMP_RULES_MSR_LATENCY) {
         delay.after_told_ns = edge->is_control ? 0 : model->op[edge->from].result_ns;
+    } else if (rules == EMP_RULES_EDGES) {
+        delay.after_told_ns = message_ns(model, edge, from, to);
     } else {
         delay.after_told_ns = profile_copy_ns(model->copy[0][0], edge->bytes);
     }
@@ -299,7 +314,7 @@ emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
         (pair == EMP_BOUND_SAME || edge->is_bound || model->count[gpu] == 1);
 
     if (model->problem->runtime.rules != EMP_RULES_EVENTS)
-        return profile_delay(model, edge, from != to || are_apart);
+        return profile_delay(model, edge, from, to, from != to || are_apart);
     if (edge->is_control) {
         emp_time_ns latency_ns =
             (from != to || are_apart) && model->problem->runtime.events.control_latency

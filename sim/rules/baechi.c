@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/rules/rules_internal.h"
+#include "sim/rules/service.h"
 
 /* When what leaves a port of the op in service is there on a device. */
 typedef struct {
@@ -13,33 +13,25 @@ typedef struct {
 } arrival;
 
 typedef struct {
-    emp_time_ns *transfer_ns;    /* [port] */
-    int64_t      control_bytes;  /* of a control port's transfer */
-    int32_t     *consumer_count; /* [op] distinct */
-    arrival     *received;       /* [port of an op][device] */
-    int64_t      service;        /* ops served so far, over all runs */
-
-    int32_t     *missing;  /* [op] edges from ops that are not served */
-    int32_t     *reading;  /* [op] consumers that are not served */
-    emp_time_ns *ready_ns; /* [op] */
-    emp_time_ns  free_ns[EMP_MAX_DEVICES], channel_ns[EMP_MAX_DEVICES];
+    emp_rules_service service;
+    emp_time_ns      *transfer_ns;   /* [port] */
+    int64_t           control_bytes; /* of a control port's transfer */
+    arrival          *received;      /* [port of an op][device] */
+    emp_time_ns       channel_ns[EMP_MAX_DEVICES];
 } baechi;
 
 static emp_status allocate(baechi *s, emp_rules_sim *p, emp_error *err)
 {
-    size_t ops = (size_t)p->op_count, most_ports = 0;
+    size_t most_ports = 0;
 
     for (int32_t op = 0; op < p->op_count; op++) {
         size_t ports = (size_t)(p->op[op + 1].port - p->op[op].port);
         if (ports > most_ports) most_ports = ports;
     }
     s->transfer_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, (size_t)p->port_count);
-    s->consumer_count = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
     s->received =
         EMP_ADD_ARRAY(&p->arrays, arrival, most_ports * (size_t)p->device_count);
-    s->missing = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
-    s->reading = EMP_ADD_ARRAY(&p->arrays, int32_t, ops);
-    s->ready_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, ops);
+    emp_rules_service_add(&s->service, p);
     return emp_rules_check_memory(p, err);
 }
 
@@ -71,14 +63,9 @@ static emp_status create(emp_rules_sim *p, emp_error *err)
     for (int32_t port = 0; port < p->port_count; port++) {
         s->transfer_ns[port] = emp_rules_duration(rate, bytes_of(p, s, port)) + fixed_ns;
     }
-    for (int32_t op = 0; op < p->op_count; op++) {
-        for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
-            bool is_first =
-                i == p->op[op].out || p->out[i].consumer != p->out[i - 1].consumer;
-            s->consumer_count[op] += is_first;
-            total += (double)s->transfer_ns[p->out[i].port];
-        }
-    }
+    emp_rules_service_count(&s->service, p);
+    for (int32_t i = 0; i < p->edge_count; i++)
+        total += (double)s->transfer_ns[p->out[i].port];
     return emp_rules_check_times(p, total, err);
 }
 
@@ -99,78 +86,26 @@ static emp_time_ns send(emp_rules_sim *p, baechi *s, int32_t port, int32_t to,
 }
 
 /* When what an edge of \a op carries is on its consumer's device. */
-static emp_time_ns deliver(emp_rules_sim *p, baechi *s, int32_t op, emp_rules_edge edge)
+static emp_time_ns deliver(emp_rules_sim *p, int32_t op, emp_rules_edge edge)
 {
+    baechi *s = p->state;
     int32_t to = p->device[edge.consumer];
 
     if (to == p->device[op]) return p->end_ns[op];
     arrival *there = &s->received[(edge.port - p->op[op].port) * p->device_count + to];
-    if (there->service != s->service) {
-        there->service = s->service;
+    if (there->service != s->service.number) {
+        there->service = s->service.number;
         there->at = send(p, s, edge.port, to, p->end_ns[op]);
     }
     return there->at;
-}
-
-static void queue_op(emp_rules_sim *p, const baechi *s, int32_t op)
-{
-    emp_rules_tell_ready(p, op, s->ready_ns[op]);
-    emp_rules_push(&p->heap, s->ready_ns[op], (uint64_t)op);
-}
-
-/* Memory follows the order of service, so it is told at ready times, which never fall. */
-static void account_memory(emp_rules_sim *p, baechi *s, int32_t op)
-{
-    const emp_rules_op *o = &p->op[op];
-    emp_time_ns         now = s->ready_ns[op];
-    int32_t             device = p->device[op], last = -1;
-
-    emp_rules_hold(p, device, op, o->output_bytes + o->persistent_bytes, now);
-    emp_rules_hold(p, device, op, o->workspace_bytes, now);
-    emp_rules_release(p, device, o->workspace_bytes, now);
-    for (int32_t i = o->in; i < o[1].in; i++) {
-        int32_t u = p->port[p->in[i]].op;
-        if (u == last) continue;
-        last = u;
-        if (--s->reading[u] == 0)
-            emp_rules_release(p, p->device[u], p->op[u].output_bytes, now);
-    }
-}
-
-static void serve(emp_rules_sim *p, baechi *s, int32_t op)
-{
-    int32_t     device = p->device[op];
-    emp_time_ns start = emp_time_later(s->ready_ns[op], s->free_ns[device]);
-    emp_time_ns end = start + emp_rules_cost(p, op);
-
-    s->service++;
-    p->start_ns[op] = start;
-    p->end_ns[op] = s->free_ns[device] = end;
-    emp_rules_run_op(p, op, 0, start, end);
-    account_memory(p, s, op);
-    for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++) {
-        int32_t v = p->out[i].consumer;
-        s->ready_ns[v] = emp_time_later(s->ready_ns[v], deliver(p, s, op, p->out[i]));
-        if (--s->missing[v] == 0) queue_op(p, s, v);
-    }
 }
 
 static void run(emp_rules_sim *p)
 {
     baechi *s = p->state;
 
-    memset(s->free_ns, 0, sizeof s->free_ns);
     memset(s->channel_ns, 0, sizeof s->channel_ns);
-    for (int32_t op = 0; op < p->op_count; op++) {
-        s->missing[op] = p->op[op + 1].in - p->op[op].in;
-        s->reading[op] = s->consumer_count[op];
-        s->ready_ns[op] = 0;
-        if (s->missing[op] == 0) queue_op(p, s, op);
-    }
-    while (p->heap.count > 0) serve(p, s, (int32_t)emp_rules_pop(&p->heap).tie);
-    for (int32_t d = 0; d < p->device_count; d++) {
-        p->result.step_time_ns = emp_time_later(p->result.step_time_ns, s->free_ns[d]);
-    }
+    emp_rules_service_run(&s->service, p, deliver);
 }
 
 const emp_rules_type emp_rules_baechi = {sizeof(baechi), create, run};

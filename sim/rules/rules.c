@@ -15,6 +15,7 @@ __extension__ typedef unsigned __int128 wide;
 static const emp_rules_type *const table[EMP_RULES_COUNT] = {
     [EMP_RULES_PLACETO] = &emp_rules_placeto,
     [EMP_RULES_BAECHI] = &emp_rules_baechi,
+    [EMP_RULES_EDGES] = &emp_rules_edges,
     [EMP_RULES_MSR_LATENCY] = &emp_rules_msr_latency,
     [EMP_RULES_MSR_LOAD] = &emp_rules_msr_load,
 };

@@ -1,6 +1,6 @@
 /** \file sim/rules/rules.h
- * Steps under the rules of other simulators, docs/profiles.md: Placeto's, Baechi's, and the
- * formulas of Tarnawski et al. A runtime names its rules; each rule set is a file here and a
+ * Steps under the rules of other simulators, docs/profiles.md: Placeto's, Baechi's, the
+ * formulas of Tarnawski et al., and GiPH's and DOPPLER's. A runtime names its rules; each rule set is a file here and a
  * line of one table in rules.c. sim/engine has the rules `events` and chooses.
  *
  * Threads. An emp_rules_sim is confined to one thread; the problem it borrows is shared.

@@ -57,7 +57,7 @@ typedef struct {
 } emp_rules_type;
 
 extern const emp_rules_type emp_rules_placeto, emp_rules_baechi, emp_rules_msr_latency,
-    emp_rules_msr_load;
+    emp_rules_msr_load, emp_rules_edges;
 
 struct emp_rules_sim {
     const emp_rules_type *type;

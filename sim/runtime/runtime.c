@@ -20,7 +20,8 @@ enum {
     PLACETO = 1 << EMP_RULES_PLACETO,
     BAECHI = 1 << EMP_RULES_BAECHI,
     MSR = 1 << EMP_RULES_MSR_LATENCY | 1 << EMP_RULES_MSR_LOAD,
-    ALL = EVENTS | PLACETO | BAECHI | MSR
+    EDGES = 1 << EMP_RULES_EDGES,
+    ALL = EVENTS | PLACETO | BAECHI | MSR | EDGES
 };
 
 /* key in the file, kind, member of emp_runtime, rules that use it: the file must have it

@@ -21,7 +21,8 @@
     X(PLACETO, "placeto")         \
     X(BAECHI, "baechi")           \
     X(MSR_LATENCY, "msr-latency") \
-    X(MSR_LOAD, "msr-load")
+    X(MSR_LOAD, "msr-load")       \
+    X(EDGES, "edges")
 
 typedef enum {
 #define X(name, text) EMP_RULES_##name,
@@ -109,7 +110,7 @@ const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 
 /** The profiles that come with the program, for messages. */
 #define EMP_RUNTIME_NAMES \
-    "tf-r1.3, ideal, placeto, baechi, msr-latency, msr-load, replay-cpu"
+    "tf-r1.3, ideal, placeto, baechi, msr-latency, msr-load, edges, replay-cpu"
 
 /** Fills \a runtime from a profile, as emp_runtime_load() does; it needs no release.
  * \retval EMP_EIO      No such profile; the message lists the known ones.

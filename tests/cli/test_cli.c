@@ -607,8 +607,8 @@ Test(cli, trace_is_json)
 
 Test(cli, every_runtime_profile_simulates_and_traces)
 {
-    static const char *const names[] = {"ideal",  "tf-r1.3",     "placeto",
-                                        "baechi", "msr-latency", "msr-load"};
+    static const char *const names[] = {"ideal",       "tf-r1.3",  "placeto", "baechi",
+                                        "msr-latency", "msr-load", "edges"};
     char                     arguments[256];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

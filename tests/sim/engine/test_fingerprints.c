@@ -12,7 +12,7 @@
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
 
-enum { CASES = 34 };
+enum { CASES = 35 };
 
 typedef struct {
     char     spec[32], machine[16], runtime[16], placement[16];

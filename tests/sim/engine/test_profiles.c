@@ -12,13 +12,15 @@
 #include "sim/rules/rules.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/plain/baechi_plain.h"
+#include "tests/support/plain/edges_plain.h"
 #include "tests/support/plain/msr_plain.h"
 #include "tests/support/plain/placeto_plain.h"
 #include "tests/support/problems.h"
 
 enum { SEEDS = 200, PLACEMENTS = 4, MAX_OPS = 4000 };
 
-static const char *const profiles[] = {"placeto", "baechi", "msr-latency", "msr-load"};
+static const char *const profiles[] = {"placeto", "baechi", "msr-latency", "msr-load",
+                                       "edges"};
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 
 static emp_runtime load(const char *name)
@@ -130,18 +132,29 @@ struct expected {
     bool         limits_cpu;
 };
 
-static void ask_plain(const plain_step *step, emp_rules rules, struct expected *e)
+static void ask_edges(const plain_step *step, const emp_problem *problem,
+                      struct expected *e)
 {
+    int64_t *message_ns = EMP_NEW_ARRAY(int64_t, (size_t)step->edge_count);
+
+    cr_assert_not_null(message_ns);
+    edges_plain_messages(step, problem, message_ns);
+    edges_plain_run(step, message_ns, e->start_ns, &e->r);
+    emp_free(message_ns);
+}
+
+static void ask_plain(const plain_step *step, const emp_problem *problem,
+                      struct expected *e)
+{
+    emp_rules  rules = problem->runtime.rules;
     int64_t    cross_ns[MAX_OPS];
     msr_result m;
 
     *e = (struct expected){0};
-    if (rules == EMP_RULES_PLACETO || rules == EMP_RULES_BAECHI) {
-        if (rules == EMP_RULES_PLACETO) {
-            placeto_plain_run(step, e->start_ns, &e->r);
-        } else {
-            baechi_plain_run(step, e->start_ns, &e->r);
-        }
+    if (rules != EMP_RULES_MSR_LATENCY && rules != EMP_RULES_MSR_LOAD) {
+        if (rules == EMP_RULES_PLACETO) placeto_plain_run(step, e->start_ns, &e->r);
+        if (rules == EMP_RULES_BAECHI) baechi_plain_run(step, e->start_ns, &e->r);
+        if (rules == EMP_RULES_EDGES) ask_edges(step, problem, e);
         memcpy(e->ops_ns, e->r.busy_ns, sizeof e->ops_ns);
         e->has_starts = e->has_transfers = e->limits_cpu = true;
         return;
@@ -167,7 +180,7 @@ static void compare(const task *p, emp_sim *sim, uint64_t seed)
     bool            fits = true;
 
     plain_step_create(&step, p->problem, p->device_of_op);
-    ask_plain(&step, rules, &want);
+    ask_plain(&step, p->problem, &want);
     emp_sim_result r = simulate(sim, p->device_of_op, &told);
     cr_expect_eq(r.step_time_ns, want.r.step_time_ns,
                  "%s, seed %" PRIu64 ": %" PRId64 " ns, plainly %" PRId64, profile, seed,
@@ -259,7 +272,7 @@ static void compare_workload(const char *spec)
         }
         emp_problem_legalize(problem, device);
         plain_step_create(&plain, problem, device);
-        ask_plain(&plain, runtime.rules, &want);
+        ask_plain(&plain, problem, &want);
         cr_assert_eq(emp_sim_run(sim, device, &r, NULL), EMP_OK);
         cr_expect_eq(r.step_time_ns, want.r.step_time_ns, "%s %s", spec, profiles[i]);
         for (int32_t d = 0; d < machine->device_count; d++) {
@@ -286,6 +299,47 @@ Test(profiles, placeto_is_the_plain_one) { compare_with_plain("placeto"); }
 Test(profiles, baechi_is_the_plain_one) { compare_with_plain("baechi"); }
 Test(profiles, msr_latency_is_the_plain_one) { compare_with_plain("msr-latency"); }
 Test(profiles, msr_load_is_the_plain_one) { compare_with_plain("msr-load"); }
+Test(profiles, edges_is_the_plain_one) { compare_with_plain("edges"); }
+
+enum { STATED_OPS = 20, STATED_EDGES = 40 };
+
+/* A graph whose file states times of copies, on 1 CPU and 3 GPUs. */
+static void create_stated(task *t, emp_rng *rng)
+{
+    stated_op   ops[STATED_OPS] = {0};
+    stated_edge edges[STATED_EDGES];
+
+    for (int32_t op = 0; op < STATED_OPS; op++) {
+        ops[op].gpu_us = emp_rng_below(rng, 4);
+        ops[op].cpu_us = emp_rng_below(rng, 9);
+        ops[op].copy_us = emp_rng_below(rng, 6);
+    }
+    for (int32_t e = 0; e < STATED_EDGES; e++) {
+        int32_t to = 1 + (int32_t)emp_rng_below(rng, STATED_OPS - 1);
+        edges[e] = (stated_edge){(int32_t)emp_rng_below(rng, (uint32_t)to), to};
+    }
+    task_create_stated(t, ops, STATED_OPS, edges, STATED_EDGES, 1, 3, 1 << 20, "edges");
+}
+
+Test(profiles, edges_takes_stated_copies_as_the_plain_one_does)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        task     t;
+        emp_sim *sim = NULL;
+        emp_rng  rng;
+        emp_rng_init(&rng, seed, 3, 0);
+        create_stated(&t, &rng);
+        cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+        for (int i = 0; i < PLACEMENTS; i++) {
+            for (int32_t op = 0; op < STATED_OPS; op++)
+                t.device_of_op[op] = (emp_device_id)emp_rng_below(&rng, 4);
+            compare(&t, sim, seed);
+        }
+        emp_sim_destroy(sim);
+        task_destroy(&t);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
 
 /* ---- by hand ---- */
 
@@ -302,7 +356,8 @@ struct verdict_case {
 };
 
 /* Op 0 is on the CPU, where it takes 20 ns, the others are on gpu:0, where they take 10;
- * 1 and 2 read 0, 3 reads both. 256 bytes take 34 ns (placeto) or 134045 ns (baechi).
+ * 1 and 2 read 0, 3 reads both. 256 bytes take 34 ns (placeto), 134045 ns (baechi) or 5 + 256 ns
+ * (edges).
  * Placeto's ops 1 and 2 start 5710 ns apart and hold their bytes until 1 us before op 3
  * ends, which is before it starts. Baechi's ops 1 and 2 are ready at once, op 3 when they
  * have run. */
@@ -312,6 +367,8 @@ static const struct verdict_case verdicts[] = {
     {"baechi", 3 * BYTES, 3 * BYTES, -1, 0},
     {"baechi", 3 * BYTES - 1, 3 * BYTES, 3, 20 + 134045 + 2 * 10},
     {"baechi", 2 * BYTES - 1, 3 * BYTES, 2, 20 + 134045},
+    {"edges", 3 * BYTES, 3 * BYTES, -1, 0},
+    {"edges", 3 * BYTES - 1, 3 * BYTES, 3, 20 + 5 + 256 + 2 * 10},
     {"msr-latency", 3 * BYTES, 3 * BYTES, -1, 0},
     {"msr-latency", 3 * BYTES - 1, 3 * BYTES, 3, 0},
     {"msr-load", 3 * BYTES, 3 * BYTES, -1, 0},
@@ -456,6 +513,7 @@ Test(profiles, refuse_constants_that_cannot_be)
         emp_runtime runtime = load(profiles[i]);
         bool        is_baechi = runtime.rules == EMP_RULES_BAECHI;
         task        t;
+        if (runtime.rules == EMP_RULES_EDGES) continue; /* it has none */
         set_rate(&runtime, 0.5, 1e17, 0.0);
         task_create_tiny(&t, ops, 2, &runtime);
         expect_unsupported(&t, is_baechi ? "per_byte is 1e+17 s" : "_rate is 0.5 B/s");

@@ -221,8 +221,8 @@ Test(trace, is_valid_on_random_problems)
 
 Test(trace, is_valid_by_the_rules_of_other_simulators)
 {
-    static const char *const rules[] = {"placeto", "baechi", "msr-latency", "msr-load",
-                                        "ideal"};
+    static const char *const rules[] = {"placeto",  "baechi", "msr-latency",
+                                        "msr-load", "edges",  "ideal"};
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         task t;

@@ -31,12 +31,15 @@ Test(runtime, profiles_load)
 
 Test(runtime, other_simulators_have_their_constants)
 {
-    emp_runtime placeto = {0}, baechi = {0}, latency = {0}, load = {0};
+    emp_runtime placeto = {0}, baechi = {0}, latency = {0}, load = {0}, edges = {0};
 
     cr_assert_eq(emp_runtime_init(&placeto, "placeto", NULL), EMP_OK);
     cr_assert_eq(emp_runtime_init(&baechi, "baechi", NULL), EMP_OK);
     cr_assert_eq(emp_runtime_init(&latency, "msr-latency", NULL), EMP_OK);
     cr_assert_eq(emp_runtime_init(&load, "msr-load", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&edges, "edges", NULL), EMP_OK);
+    cr_expect_eq(edges.rules, EMP_RULES_EDGES);
+    cr_expect(edges.check_memory);
     cr_expect_eq(placeto.rules, EMP_RULES_PLACETO);
     cr_expect_float_eq(placeto.placeto.op_gap_s, 5.7e-6, 1e-15);
     cr_expect_eq(placeto.placeto.bus_bytes_per_s, 7.6e9);
@@ -80,7 +83,7 @@ static const char baechi_text[] = "description: \"x\"\n"
 
 static const struct bad_file bad_runtimes[] = {
     {"rules: baechi", "rules: heft",
-     ":2: rules: 'heft' is none of events placeto baechi msr-latency msr-load"},
+     ":2: rules: 'heft' is none of events placeto baechi msr-latency msr-load edges"},
     {"rules: baechi\n", "", ":3: per_byte: the rules 'events' have no such key"},
     {"rules: baechi", "rules: placeto",
      ":4: per_byte: the rules 'placeto' have no such key"},
