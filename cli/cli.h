@@ -38,6 +38,7 @@ EMP_CLI_COMMAND(ablate);
 EMP_CLI_COMMAND(bench_anomalies);
 EMP_CLI_COMMAND(bench_mechanisms);
 EMP_CLI_COMMAND(bench_oracle);
+EMP_CLI_COMMAND(bench_order);
 EMP_CLI_COMMAND(bench_placers);
 EMP_CLI_COMMAND(bench_policy);
 EMP_CLI_COMMAND(bench_search);

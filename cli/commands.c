@@ -22,6 +22,7 @@ static const cli_command bench[] = {
     COMMAND(bench_anomalies, "anomalies", "count how often less work takes longer"),
     COMMAND(bench_mechanisms, "mechanisms",
             "what each mechanism of the runtime contributes"),
+    COMMAND(bench_order, "order", "what an order of ops is worth"),
     COMMAND(bench_oracle, "oracle", "time the oracle beside other simulators"),
     COMMAND(bench_placers, "placers", "every method with equal budgets, compared"),
     COMMAND(bench_policy, "policy", "time the networks' updates beside PyTorch"),

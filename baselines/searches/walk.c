@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "search/elites.h"
+#include "search/order.h"
 
 /* Substreams of a number: a move, and the decision on it. */
 enum { STREAM_MOVE, STREAM_DECISION, STREAM_START };
@@ -72,13 +73,15 @@ static emp_status place_start(emp_walk *w, const emp_device_id *start, emp_error
     return EMP_OK;
 }
 
-/* All levels are alike, in the middle: a group can go before the others, or behind. */
-static emp_status allocate(const emp_walk *w, emp_proposal *p, bool has_order,
-                           emp_error *err)
+/* Levels that are all alike are in the middle: a group can go before the others, or behind. */
+static emp_status order_start(const emp_walk *w, emp_error *err)
 {
-    EMP_CHECK(emp_proposal_init(p, ops_of(w), has_order, err));
-    if (has_order) memset(p->level_of_op, EMP_LEVELS / 2, (size_t)ops_of(w));
-    return EMP_OK;
+    if (w->here.level_of_op == NULL) return EMP_OK;
+    memset(w->here.level_of_op, EMP_LEVELS / 2, (size_t)ops_of(w));
+    if (w->options.levels == EMP_LEVELS_EVEN) return EMP_OK;
+    emp_problem_legalize(w->problem, w->here.device_of_op);
+    return emp_order_of_bottom_levels(w->here.level_of_op, w->problem,
+                                      w->here.device_of_op, err);
 }
 
 emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
@@ -96,9 +99,10 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
                     .cost.best_s = INFINITY};
     EMP_TRY(emp_moves_init(&w->moves, problem, &options->moves, params->seed, err));
     w->groups_hash = (int64_t)w->moves.groups_hash;
-    EMP_TRY(allocate(w, &w->here, has_order, err));
-    EMP_TRY(allocate(w, &w->best, has_order, err));
+    EMP_TRY(emp_proposal_init(&w->here, ops_of(w), has_order, err));
+    EMP_TRY(emp_proposal_init(&w->best, ops_of(w), has_order, err));
     EMP_TRY(place_start(w, params->start, err));
+    EMP_TRY(order_start(w, err));
 
 cleanup:
     if (st != EMP_OK) emp_walk_clear(w);

@@ -29,11 +29,17 @@ typedef enum {
     EMP_START_SPLIT /**< the method dp-contiguous, order=either */
 } emp_walk_start;
 
+typedef enum {
+    EMP_LEVELS_BOTTOM, /**< by bottom levels (search/order.h) */
+    EMP_LEVELS_EVEN    /**< all alike: first come, first served */
+} emp_walk_levels;
+
 typedef struct {
     emp_move_options moves;
     int32_t          samples; /**< placements of a batch */
     emp_walk_start   start;
     double order; /**< share of moves that change the order, where it is decided */
+    emp_walk_levels levels; /**< where the order begins, likewise */
 } emp_walk_options;
 
 /** Rows of a method's options; \a at is the emp_walk_options in its struct \a type. */
@@ -46,10 +52,14 @@ typedef struct {
                         EMP_START_GPU),                                               \
         EMP_MOVE_OPTIONS(type, at.moves, moved, most)
 
-/** A further row, of a method that decides the order, too. */
-#define EMP_WALK_ORDER_OPTION(type, at)            \
-    EMP_REAL_OPTION("order", type, at.order, 0, 1, \
-                    "share of moves that change the order, where it is decided", 0.5)
+/** Further rows, of a method that decides the order, too. */
+#define EMP_WALK_ORDER_OPTION(type, at)                                                \
+    EMP_REAL_OPTION("order", type, at.order, 0, 1,                                     \
+                    "share of moves that change the order, where it is decided", 0.5), \
+        EMP_WORD_OPTION("levels", type, at.levels, "bottom|even",                      \
+                        "where the order begins, where it is decided: longest way to " \
+                        "the end first, or first come, first served",                  \
+                        EMP_LEVELS_BOTTOM)
 
 /** What a checkpoint must keep, beside the arrays. */
 typedef struct {
@@ -86,8 +96,7 @@ struct emp_walk {
  * finds the way out. */
 double emp_penalized_s(const emp_score *score);
 
-/** Begins at the start of \a params, or that the options say. The order, if it is decided, is
- * first come, first served. \a problem is borrowed.
+/** Begins at the start of \a params, or that the options say. \a problem is borrowed.
  * \retval EMP_ENOMEM, and those of emp_moves_init(). */
 emp_status emp_walk_init(emp_walk *walk, const emp_problem *problem,
                          const emp_walk_options *options, const emp_method_params *params,

@@ -56,6 +56,44 @@ Test(bench, surrogate_has_the_promised_keys)
     cr_expect_not_null(strstr(program_out, "Spearman"));
 }
 
+static double number_of(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+static double step_time_of(const char *arguments)
+{
+    json_t      *object = emplace_json(arguments);
+    const double step_s = number_of(object, "step_time_s");
+
+    json_decref(object);
+    return step_s;
+}
+
+/* Its columns are what place and simulate say, and no annealing ends above its start. */
+Test(bench, order_compares_orders_of_one_placement)
+{
+#define SCHEDULED "place rnnlm -m k40x2 --method m-etf --no-bound --format json"
+    json_t *object =
+        emplace_json("bench order --rows rnnlm --methods m-etf,gpu --budget 12 "
+                     "--seeds 2 --format json");
+    const json_t *rows = json_object_get(object, "rows");
+    const json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
+
+    cr_assert_eq(json_array_size(rows), 2);
+    cr_expect_str_eq(json_string_value(json_object_get(first, "placement")), "m-etf");
+    cr_expect_float_eq(number_of(first, "first_come_s"), step_time_of(SCHEDULED), 1e-8);
+    cr_expect_float_eq(number_of(first, "own_s"),
+                       step_time_of(SCHEDULED " --decide devices,order"), 1e-8);
+    cr_expect_gt(number_of(first, "bottom_s"), 0.0);
+    cr_expect_leq(number_of(first, "order_s"), number_of(first, "bottom_s") + 1e-8);
+    cr_expect_leq(number_of(first, "devices_s"), number_of(first, "first_come_s") + 1e-8);
+    cr_expect_leq(number_of(first, "both_s"), number_of(first, "bottom_s") + 1e-8);
+    cr_expect(json_is_null(json_object_get(second, "own_s")),
+              "gpu has no order of its own");
+    json_decref(object);
+}
+
 Test(bench, placers_compares_and_writes_its_files)
 {
     cr_expect_eq(
