@@ -45,9 +45,9 @@ typedef struct {
 } emp_orders_table;
 
 typedef struct {
-    const char     *rows;       /**< comma-separated keys of tasks, or NULL for all */
-    const char     *methods;    /**< comma-separated: they find the placements */
-    const char     *runtime;    /**< profile name or path; its rules must have levels */
+    const char     *rows;    /**< comma-separated keys of tasks, or NULL for all */
+    const char     *methods; /**< comma-separated: they find the placements */
+    const char     *runtime; /**< profile name or path; its rules must have levels */
     int32_t         seed_count;
     int64_t         budget;
     emp_jobs_params jobs;
