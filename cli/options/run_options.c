@@ -163,6 +163,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
     cli_stage_line_begin(&display.line, method->name, "preparing");
     emp_status st = emp_run(record, problem, &params, err);
     cli_stop_unwatch();
+    if (st == EMP_OK) atomic_fetch_sub(params.keeping, 1); /* the next run is another */
     cli_stage_line_end(&display.line);
     cli_bar_clear(&display.bar);
     return st;
