@@ -210,6 +210,8 @@ static int compare_series(const emp_record *a, const emp_record *b)
     RETURN_ORDER(a->budget_cpu_s, b->budget_cpu_s);
     RETURN_ORDER(a->ranks, b->ranks);
     RETURN_ORDER(a->is_async, b->is_async);
+    RETURN_ORDER(a->has_order, b->has_order);
+    RETURN_ORDER(a->start_hash, b->start_hash);
     RETURN_TEXT_ORDER(a->version, b->version);
     RETURN_TEXT_ORDER(a->commit, b->commit);
     RETURN_ORDER(a->is_dirty, b->is_dirty);
@@ -243,6 +245,14 @@ static int compare_runs(const void *left, const void *right)
 
 /* ---- series and groups --------------------------------------------------------------- */
 
+/* What a label says of any series. */
+static bool is_same_method(const emp_record *a, const emp_record *b)
+{
+    return strcmp(a->method, b->method) == 0 && strcmp(a->preset, b->preset) == 0 &&
+           strcmp(a->options, b->options) == 0 && a->has_order == b->has_order &&
+           a->start_hash == b->start_hash;
+}
+
 /* The method, and what tells it apart from others of the group. */
 static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_t series)
 {
@@ -254,10 +264,7 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
 
     for (int32_t i = g->first_series; i < g->first_series + g->series_count; i++) {
         const emp_record *other = &runs->run[runs->series[i].first_run].record;
-        if (i == series || strcmp(other->method, r->method) != 0 ||
-            strcmp(other->preset, r->preset) != 0 ||
-            strcmp(other->options, r->options) != 0)
-            continue;
+        if (i == series || !is_same_method(other, r)) continue;
         if (other->budget_evaluations == r->budget_evaluations &&
             other->budget_s == r->budget_s && other->budget_cpu_s == r->budget_cpu_s)
             has_other_commit = true;
@@ -269,6 +276,9 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     if (r->options[0] != '\0') emp_text_add(&label, " %s", r->options);
     if (r->ranks > 1)
         emp_text_add(&label, ", %d ranks%s", r->ranks, r->is_async ? " --async" : "");
+    if (r->has_order) emp_text_add(&label, ", devices and order");
+    if (r->start_hash != 0)
+        emp_text_add(&label, ", from placement %08" PRIx32, (uint32_t)r->start_hash);
     if (has_other_budget && r->budget_evaluations > 0)
         emp_text_add(&label, ", %" PRId64 " evaluation%s", r->budget_evaluations,
                      emp_units_plural(r->budget_evaluations));

@@ -99,7 +99,7 @@ static void fill(emp_timeline *t, struct recorder *r)
 }
 
 emp_status emp_timeline_create(emp_timeline *timeline, const emp_problem *problem,
-                               const emp_device_id *device_of_op, emp_error *err)
+                               const emp_decision *decision, emp_error *err)
 {
     emp_status      st = EMP_OK;
     struct recorder r = {0};
@@ -110,7 +110,7 @@ emp_status emp_timeline_create(emp_timeline *timeline, const emp_problem *proble
     *timeline = (emp_timeline){.device_count = device_count};
     EMP_TRY(EMP_ALLOC(timeline->track, (size_t)(device_count * EMP_TRACK_COUNT)));
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    EMP_TRY(emp_sim_run_traced(sim, device_of_op, &trace, &timeline->result, err));
+    EMP_TRY(emp_sim_trace_decision(sim, decision, &trace, &timeline->result, err));
     if (r.is_out_of_memory) EMP_FAIL(EMP_ENOMEM, "timeline of %zu intervals", r.count);
     fill(timeline, &r);
 

@@ -30,9 +30,9 @@ typedef struct {
 } emp_timeline;
 
 /** Simulates the step. O(events log events) time, O(ops + copies) memory.
- * \retval EMP_ENOMEM; else as emp_sim_create() and emp_sim_run(). */
+ * \retval EMP_ENOMEM; else as emp_sim_create() and emp_sim_run_decision(). */
 emp_status emp_timeline_create(emp_timeline *timeline, const emp_problem *problem,
-                               const emp_device_id *device_of_op, emp_error *err);
+                               const emp_decision *decision, emp_error *err);
 
 const emp_track *emp_timeline_at(const emp_timeline *timeline, emp_device_id device,
                                  emp_track_kind kind);

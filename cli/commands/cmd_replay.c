@@ -153,6 +153,30 @@ static emp_status find_origin(struct args *a, emp_placement_origin *origin,
     return EMP_OK;
 }
 
+/* Backends execute what is ready as it comes. */
+static emp_status warn_of_order(const char *name, const emp_problem *problem,
+                                emp_error *err)
+{
+    uint8_t *level_of_op = NULL;
+    bool     has_order = false;
+
+    EMP_CHECK(EMP_ALLOC(level_of_op, (size_t)problem->graph->op_count));
+    emp_status st = cli_order_load(level_of_op, &has_order, name, problem, err);
+    emp_free(level_of_op);
+    if (has_order)
+        cli_warn("the order of ops in %s is not replayed; its step is predicted and "
+                 "executed first come, first served",
+                 name);
+    return st;
+}
+
+static emp_status load_file(emp_device_id *device_of_op, const char *path,
+                            const emp_problem *problem, emp_error *err)
+{
+    EMP_CHECK(cli_placement_load(device_of_op, path, problem, err));
+    return warn_of_order(path, problem, err);
+}
+
 static emp_status load_candidate(struct candidate *c, const char *name, emp_sim *sim,
                                  const emp_problem *problem, emp_error *err)
 {
@@ -164,7 +188,7 @@ static emp_status load_candidate(struct candidate *c, const char *name, emp_sim 
         EMP_CHECK(
             cli_placement_by_method(c->device_of_op, NULL, name, NULL, problem, err));
     else
-        EMP_CHECK(cli_placement_load(c->device_of_op, name, problem, err));
+        EMP_CHECK(load_file(c->device_of_op, name, problem, err));
     return emp_sim_run(sim, c->device_of_op, &c->predicted, err);
 }
 

@@ -102,6 +102,34 @@ Test(placements, an_order_is_found_kept_and_simulated)
     cr_expect_eq(step_time_of("simulate " ORDERED "-p again.json"), found_s);
     cr_assert_eq(emplace_run("record best.h5"), 0);
     cr_expect_not_null(strstr(program_out, "devices and order are decided"));
+    cr_assert_eq(emplace_run("report best.h5 --out report.html"), 0, "%s", program_err);
+    char *page = scratch_read("report.html", NULL);
+    cr_expect_not_null(strstr(page, "anneal order=1, devices and order"));
+    cr_expect_null(strstr(page, "have changed since"), "its timeline has the order");
+    free(page);
+}
+
+Test(placements, replay_says_that_it_follows_no_order)
+{
+#define TINY "rnnlm:units=64,steps=2,sampled=8,vocab=100,batch=8 -m k40x2 --method m-etf "
+    static const char warning[] = "the order of ops in %s is not replayed";
+    const char *const files[] = {"best.json", "best.h5"};
+    char              arguments[64], said[64];
+
+    cr_assert_eq(emplace_run("place " TINY "--out plain.json"), 0, "%s", program_err);
+    cr_assert_eq(emplace_run("place " TINY "--decide devices,order --out best.json "
+                             "--record best.h5"),
+                 0, "%s", program_err);
+    for (int i = 0; i < 2; i++) {
+        snprintf(arguments, sizeof arguments, "replay %s --export plan.txt --force",
+                 files[i]);
+        snprintf(said, sizeof said, warning, files[i]);
+        cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
+        cr_expect_not_null(strstr(program_err, said), "%s", program_err);
+    }
+    cr_assert_eq(emplace_run("replay plain.json --export plan.txt --force"), 0, "%s",
+                 program_err);
+    cr_expect_null(strstr(program_err, "not replayed"), "%s", program_err);
 }
 
 Test(placements, orders_do_not_depend_on_threads)

@@ -15,12 +15,24 @@
 #include "tests/support/scratch.h"
 
 static emp_device_id placement[] = {1, 2};
+static uint8_t       levels[] = {1, 0};
+
+static void save_record(const char *name, emp_record *r, const char *method)
+{
+    emp_error err = {0};
+
+    snprintf(r->method, sizeof r->method, "%s", method);
+    snprintf(r->workload, sizeof r->workload, "tiny");
+    snprintf(r->machine, sizeof r->machine, "k40x2");
+    snprintf(r->runtime, sizeof r->runtime, "ideal");
+    snprintf(r->stopped_by, sizeof r->stopped_by, "budget");
+    cr_assert_eq(emp_record_save(scratch_path(name), r, &err), EMP_OK, "%s", err.msg);
+}
 
 static void save(const char *name, const char *method, uint64_t seed, int64_t budget,
                  double best_s, bool is_feasible)
 {
     emp_curve_point point = {budget, budget, best_s, best_s};
-    emp_error       err = {0};
     emp_record      r = {.seed = seed,
                          .budget_evaluations = budget,
                          .evaluations = budget,
@@ -34,12 +46,30 @@ static void save(const char *name, const char *method, uint64_t seed, int64_t bu
                          .point_count = 1,
                          .curve = &point};
 
-    snprintf(r.method, sizeof r.method, "%s", method);
-    snprintf(r.workload, sizeof r.workload, "tiny");
-    snprintf(r.machine, sizeof r.machine, "k40x2");
-    snprintf(r.runtime, sizeof r.runtime, "ideal");
-    snprintf(r.stopped_by, sizeof r.stopped_by, "budget");
-    cr_assert_eq(emp_record_save(scratch_path(name), &r, &err), EMP_OK, "%s", err.msg);
+    save_record(name, &r, method);
+}
+
+/* A run of one evaluation; \a level_of_op is NULL of one that decides devices alone. */
+static void save_decision(const char *name, uint8_t *level_of_op, uint64_t start_hash)
+{
+    emp_curve_point point = {1, 1, 0.5, 0.5};
+    emp_record      r = {.seed = 1,
+                         .budget_evaluations = 1,
+                         .evaluations = 1,
+                         .feasible_count = 1,
+                         .median_s = 0.5,
+                         .best_step_time_s = 0.5,
+                         .is_feasible = true,
+                         .device_count = 3,
+                         .op_count = 2,
+                         .device_of_op = placement,
+                         .has_order = level_of_op != NULL,
+                         .level_of_op = level_of_op,
+                         .start_hash = start_hash,
+                         .point_count = 1,
+                         .curve = &point};
+
+    save_record(name, &r, "anneal");
 }
 
 static emp_status add(emp_report_runs *runs, const char *name, emp_error *err)
@@ -72,6 +102,26 @@ Test(runs, seeds_are_one_series_and_budgets_are_not, .init = scratch_create,
     cr_expect_str_eq(runs.series[1].label, "ce, 200 evaluations");
     cr_expect_str_eq(runs.series[2].label, "expert");
     cr_expect_eq(runs.run[runs.group[0].best_run].record.best_step_time_s, 0.4);
+    emp_report_runs_clear(&runs);
+}
+
+/* Runs of one method and seed that decide other things, or begin elsewhere, are not the same. */
+Test(runs, what_is_decided_and_where_it_begins_make_series, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    emp_report_runs runs = {0};
+    emp_error       err = {0};
+
+    save_decision("a.h5", NULL, 0);
+    save_decision("b.h5", levels, 0);
+    save_decision("c.h5", NULL, 0x100000001);
+    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(runs.run_count, 3);
+    cr_assert_eq(runs.series_count, 3);
+    cr_expect_str_eq(runs.series[0].label, "anneal");
+    cr_expect_str_eq(runs.series[1].label, "anneal, from placement 00000001");
+    cr_expect_str_eq(runs.series[2].label, "anneal, devices and order");
     emp_report_runs_clear(&runs);
 }
 

@@ -30,6 +30,13 @@ static double sum_of(const emp_track *track)
     return sum / EMP_TIMELINE_BINS;
 }
 
+static emp_status create(emp_timeline *timeline, const task *t,
+                         const uint8_t *level_of_op)
+{
+    return emp_timeline_create(timeline, t->problem,
+                               &(emp_decision){t->device_of_op, level_of_op}, NULL);
+}
+
 Test(timeline, intervals_lie_where_they_were)
 {
     task         t;
@@ -37,7 +44,7 @@ Test(timeline, intervals_lie_where_they_were)
     emp_timeline timeline = {0};
 
     task_create_tiny(&t, ops, 2, &runtime);
-    cr_assert_eq(emp_timeline_create(&timeline, t.problem, t.device_of_op, NULL), EMP_OK);
+    cr_assert_eq(create(&timeline, &t, NULL), EMP_OK);
     cr_assert_eq(timeline.result.step_time_ns, 10 + 5 + 256 + 10);
     const emp_track *first = emp_timeline_at(&timeline, 1, EMP_TRACK_COMPUTE);
     const emp_track *second = emp_timeline_at(&timeline, 2, EMP_TRACK_COMPUTE);
@@ -57,6 +64,24 @@ Test(timeline, intervals_lie_where_they_were)
     task_destroy(&t);
 }
 
+/* The op that another device waits for is the second of two, and goes first. */
+Test(timeline, shows_the_order_that_was_decided)
+{
+    static const tiny_op waiting[] = {{.device = 1, .weight = 5},
+                                      {.device = 1},
+                                      {.device = 2, .input_count = 1, .input = {1}}};
+    const emp_runtime    runtime = tiny_list_scheduling();
+    const uint8_t        levels[] = {1, 0, 0};
+    emp_timeline         timeline = {0};
+    task                 t;
+
+    task_create_tiny(&t, waiting, 3, &runtime);
+    cr_assert_eq(create(&timeline, &t, levels), EMP_OK);
+    cr_expect_eq(timeline.result.step_time_ns, 10 + 5 + 256 + 10);
+    emp_timeline_clear(&timeline);
+    task_destroy(&t);
+}
+
 /* With the profile of TensorFlow and random graphs. */
 Test(timeline, shares_of_gpus_add_up_to_their_busy_time)
 {
@@ -66,8 +91,7 @@ Test(timeline, shares_of_gpus_add_up_to_their_busy_time)
         task         r;
         emp_timeline timeline = {0};
         random_problem_create(&r, seed);
-        cr_assert_eq(emp_timeline_create(&timeline, r.problem, r.device_of_op, NULL),
-                     EMP_OK);
+        cr_assert_eq(create(&timeline, &r, NULL), EMP_OK);
         double step = (double)timeline.result.step_time_ns;
         for (emp_device_id d = 0; d < timeline.device_count && step > 0; d++) {
             const emp_track *track = emp_timeline_at(&timeline, d, EMP_TRACK_COMPUTE);
@@ -90,9 +114,8 @@ Test(timeline, every_allocation_may_fail)
 
     task_create_tiny(&t, ops, 2, &runtime);
     emp_timeline timeline = {0};
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_timeline_create(&timeline, t.problem, t.device_of_op, NULL),
-        emp_timeline_clear(&timeline));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(create(&timeline, &t, NULL),
+                                      emp_timeline_clear(&timeline));
     emp_timeline_clear(&timeline);
     task_destroy(&t);
 }
