@@ -66,7 +66,9 @@ const emp_method *emp_record_winner(const emp_record *r)
 {
     const emp_method *method = lookup(r->method);
 
-    if (method == NULL || method->members == NULL || r->point_count == 0) return NULL;
+    if (method == NULL || method->members == NULL || r->point_count == 0 ||
+        r->metric_count == 0)
+        return NULL;
     const double *last =
         r->metric + (size_t)(r->point_count - 1) * (size_t)r->metric_count;
     for (int32_t m = 0; m < r->metric_count; m++)

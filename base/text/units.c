@@ -2,6 +2,7 @@
 #include "base/text/units.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +114,8 @@ bool emp_units_parse_count(const char *text, int64_t *value)
     if (end != text && *end == '\0') return errno == 0;
     double number = emp_number_parse(text, &end);
     number *= find_scale(suffixes, sizeof suffixes / sizeof *suffixes, end);
-    number = fabs(number - round(number)) < 1e-9 * fabs(number) ? round(number) : number;
+    if (fabs(number - round(number)) <= 2 * DBL_EPSILON * fabs(number))
+        number = round(number); /* 1.1k */
     if (number == 0.0 || !(fabs(number) <= most) || number != floor(number)) return false;
     *value = (int64_t)number;
     return true;

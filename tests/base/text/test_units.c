@@ -228,10 +228,25 @@ Test(units, counts_are_read_as_people_write_them)
                 {"0.29k", 290},
                 {"3G", INT64_C(3000000000)},
                 {"9223372036854775807", INT64_MAX}};
-    static const char *const bad[] = {
-        "",    "k",   "many", " 4",    "4 ",  "1.5",     "1e-3", "1e30",
-        "nan", "inf", "10q",  "0x10k", "--3", "1.0005k", "-inf", "99999999999999999999"};
-    int64_t count;
+    static const char *const bad[] = {"",
+                                      "k",
+                                      "many",
+                                      " 4",
+                                      "4 ",
+                                      "1.5",
+                                      "1e-3",
+                                      "1e30",
+                                      "nan",
+                                      "inf",
+                                      "10q",
+                                      "0x10k",
+                                      "--3",
+                                      "1.0005k",
+                                      "-inf",
+                                      "99999999999999999999",
+                                      "1234567890.5",
+                                      "1.2345678905G"};
+    int64_t                  count;
 
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         cr_expect(emp_units_parse_count(good[i].text, &count), "%s", good[i].text);
