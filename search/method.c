@@ -42,6 +42,15 @@ static emp_status place(placed *p, const emp_method *type, const emp_problem *pr
     return type->place(type, problem, params, &p->proposal, err);
 }
 
+static emp_status check_type(const emp_method *type, emp_error *err)
+{
+    if (type->place != NULL || type->state_bytes > 0) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "method %s has init() and no state_bytes; its table must say the "
+                     "size of its state",
+                     type->name);
+}
+
 static emp_status check_params(const emp_method *type, const emp_method_params *params,
                                emp_error *err)
 {
@@ -65,10 +74,12 @@ emp_status emp_method_create(void **state, const emp_method *type,
                              emp_error *err)
 {
     emp_status st = EMP_OK;
-    void      *own = emp_calloc(1, type->place ? sizeof(placed) : type->state_bytes);
+    void      *own = NULL;
 
     *state = NULL;
+    EMP_TRY(check_type(type, err));
     EMP_TRY(check_params(type, params, err));
+    own = emp_calloc(1, type->place ? sizeof(placed) : type->state_bytes);
     if (own == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
     EMP_TRY(type->place ? place(own, type, problem, params, err)
                         : type->init(own, problem, params, err));

@@ -27,8 +27,9 @@
 #include "search/proposal.h"
 
 enum {
-    EMP_MAX_BATCH = 64, /* candidates of one ask */
-    EMP_MAX_TOLD = 1024 /* scores of one update that ranks share */
+    EMP_MAX_BATCH = 64,        /* candidates of one ask */
+    EMP_MAX_TOLD = 1024,       /* scores of one update that ranks share */
+    EMP_ADVICE_CHARACTERS = 62 /* most of an advice: it is a line with a name */
 };
 
 /** What the oracle said of one candidate. */
@@ -89,7 +90,7 @@ typedef struct {
 typedef struct emp_method {
     const char *name;        /**< "scotch" */
     const char *description; /**< one line, with the source */
-    const char *advice;      /**< what to use it for: a phrase of at most 62 characters */
+    const char *advice;      /**< what to use it for, EMP_ADVICE_CHARACTERS at most */
     bool        uses_budget; /**< all of it; others stop by themselves */
     bool        uses_seed;   /**< false: every seed gives the same placement */
     int32_t decides;   /**< mask of emp_decides: what it can decide; 0 = devices alone */
@@ -109,7 +110,7 @@ typedef struct emp_method {
      * best so far. Members keep their positions, so that old records name the right one. */
     const struct emp_method *const *members;
 
-    size_t state_bytes; /**< of the state, which init() gets zeroed */
+    size_t state_bytes; /**< of the state, which init() gets zeroed; more than 0 */
     emp_status (*init)(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err);
     /** Writes up to \a max candidates, the caller's, and their number; 0 = done. Their
@@ -158,7 +159,8 @@ emp_method_kind emp_method_kind_of(const emp_method *type);
  * last frees; NULL is no state. For a type with place() they compute the placement when the
  * state is created, give it once, and learn nothing.
  * \retval EMP_EUNSUPPORTED  The parameters want a decision or a start that the type does not
- *                           have. */
+ *                           have.
+ * \retval EMP_EINVAL        The type has init() and no state_bytes; or what its functions say. */
 emp_status emp_method_create(void **state, const emp_method *type,
                              const emp_problem *problem, const emp_method_params *params,
                              emp_error *err);

@@ -72,7 +72,8 @@ struct emp_graph {
     emp_op_id  *consumer;           /**< one entry per edge */
     int32_t    *control_out_offset; /**< [op + 1]; ops that wait for this one */
     emp_op_id  *control_out;
-    emp_op_id  *topo; /**< [op] a topological order; ties by lower id */
+    emp_op_id
+        *topo; /**< [position] the op there, in a topological order; ties by lower id */
 
     /* Dropped edges from NextIteration to Merge, by the Merge's id: a step that runs a
      * Merge runs the loop body behind it once. */

@@ -298,6 +298,7 @@ Test(placers, all_but_searches_propose_once)
 {
     fixture                 *f = create_chain_of_cliques(2, 2);
     const emp_problem       *problem = fixture_problem(f);
+    const long               own = emp_mem_live_blocks();
     int32_t                  type_count;
     const emp_method *const *types = emp_baselines(&type_count);
     emp_device_id            device[2][FIXTURE_MAX_OPS];
@@ -319,9 +320,9 @@ Test(placers, all_but_searches_propose_once)
                      EMP_OK);
         cr_expect(types[t]->uses_budget ? count > 0 : count == 0, "%s", types[t]->name);
         emp_method_destroy(types[t], state);
+        cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
     }
     fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(single, puts_every_op_on_one_device)
@@ -496,6 +497,41 @@ Test(placers, take_the_defaults_that_they_list)
     fixture_destroy(f);
 }
 
+/* "emplace methods" has a line for each. */
+Test(placers, advice_fits_a_line)
+{
+    int32_t                  count;
+    const emp_method *const *types = emp_baselines(&count);
+
+    for (int32_t t = 0; t < count; t++)
+        cr_expect_leq(strlen(types[t]->advice), EMP_ADVICE_CHARACTERS, "%s: \"%s\"",
+                      types[t]->name, types[t]->advice);
+}
+
+static emp_status init_nothing(void *state, const emp_problem *problem,
+                               const emp_method_params *params, emp_error *err)
+{
+    (void)state, (void)problem, (void)params, (void)err;
+    cr_assert_fail("a state of 0 bytes is not for init()");
+    return EMP_OK;
+}
+
+Test(placers, state_without_a_size_is_refused)
+{
+    const emp_method        type = {.name = "forgetful", .init = init_nothing};
+    const emp_method_params params = {.threads = 1};
+    fixture                *f = create_chain_of_cliques(2, 2);
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_expect_eq(emp_method_create(&state, &type, fixture_problem(f), &params, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "method forgetful has init() and no state_bytes; its table "
+                              "must say the size of its state");
+    cr_expect_null(state);
+    fixture_destroy(f);
+}
+
 Test(metis, leaves_signal_handlers_as_they_were)
 {
     const int        signals[] = {SIGABRT, SIGTERM};
@@ -540,7 +576,7 @@ Test(placers, survive_every_allocation_failure)
         }
         cr_expect_gt(allowed, 1);
         emp_method_destroy(types[t], state);
+        cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
     }
     fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
