@@ -66,7 +66,7 @@ ninja_build() {
   local line is_said=
   cmake --build --preset "$1" 2>&1 | while IFS= read -r line; do
     printf '%s\n' "$line"
-    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] && $line != *"Re-checking globbed"* ]] || continue
     show "building ($1) ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
     [[ -t 3 || -n $is_said ]] || say "building ($1)"
     is_said=yes

@@ -39,6 +39,9 @@ static const struct symbol symbols[] = {
     {EMP_UNIT_BYTES_PER_S, "MiB/s", 0x1p20},
     {EMP_UNIT_BYTES_PER_S, "GiB/s", 0x1p30},
     {EMP_UNIT_BYTES_PER_S, "TiB/s", 0x1p40},
+    {EMP_UNIT_BYTES_PER_S, "Mbit/s", 1e6 / 8},
+    {EMP_UNIT_BYTES_PER_S, "Gbit/s", 1e9 / 8},
+    {EMP_UNIT_BYTES_PER_S, "Tbit/s", 1e12 / 8},
     {EMP_UNIT_FLOPS_PER_S, "FLOP/s", 1.0},
     {EMP_UNIT_FLOPS_PER_S, "kFLOP/s", 1e3},
     {EMP_UNIT_FLOPS_PER_S, "MFLOP/s", 1e6},
@@ -63,9 +66,23 @@ static const char *example_of(emp_unit unit)
     return "";
 }
 
+enum { SYMBOL_COUNT = sizeof symbols / sizeof *symbols, LIST_BYTES = 128 };
+
+/* "ns, us, ms, s" */
+static const char *list_symbols(emp_unit unit, char list[LIST_BYTES])
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < SYMBOL_COUNT && used < LIST_BYTES; i++)
+        if (symbols[i].unit == unit)
+            used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%s",
+                                     used == 0 ? "" : ", ", symbols[i].text);
+    return list;
+}
+
 emp_status emp_units_parse(const char *text, emp_unit unit, double *value, emp_error *err)
 {
-    char  *end = NULL;
+    char  *end = NULL, list[LIST_BYTES];
     double number = emp_number_parse(text, &end);
 
     if (end == text || !isfinite(number)) {
@@ -73,15 +90,16 @@ emp_status emp_units_parse(const char *text, emp_unit unit, double *value, emp_e
                          example_of(unit));
     }
     while (*end == ' ') end++;
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+    for (size_t i = 0; i < SYMBOL_COUNT; i++) {
         if (symbols[i].unit == unit && strcmp(symbols[i].text, end) == 0) {
             *value = number * symbols[i].scale;
             return EMP_OK;
         }
     }
-    return EMP_ERROR(EMP_EFORMAT,
-                     "\"%s\" has no unit of the right kind; write e.g. \"%s\"", text,
-                     example_of(unit));
+    return EMP_ERROR(
+        EMP_EFORMAT,
+        "\"%s\" has no unit of the right kind; write e.g. \"%s\" (units: %s)", text,
+        example_of(unit), list_symbols(unit, list));
 }
 
 /* The scale of a suffix in a table of texts and scales; 0 = there is none of that name. */

@@ -14,14 +14,14 @@
 typedef enum {
     EMP_UNIT_SECONDS,     /**< ns us ms s -> s */
     EMP_UNIT_BYTES,       /**< B kB MB GB TB KiB MiB GiB TiB -> B */
-    EMP_UNIT_BYTES_PER_S, /**< the same with /s -> B/s */
+    EMP_UNIT_BYTES_PER_S, /**< the same with /s, and Mbit/s Gbit/s Tbit/s -> B/s */
     EMP_UNIT_FLOPS_PER_S, /**< FLOP/s with k M G T P -> FLOP/s */
     EMP_UNIT_HERTZ,       /**< Hz kHz MHz GHz -> Hz */
 } emp_unit;
 
 /** Parses a number followed by a unit of the given kind into base units.
  * \retval EMP_EFORMAT  No number, no unit, or a unit of another kind; the message names
- * the text and gives an example of what would be right. */
+ * the text, gives an example of what would be right and lists the units. */
 emp_status emp_units_parse(const char *text, emp_unit unit, double *value,
                            emp_error *err);
 

@@ -2,6 +2,8 @@
 #include "bench/anchors/check.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/text/options.h"
@@ -57,6 +59,53 @@ emp_status emp_anchors_predict(emp_anchor_times *times, const emp_anchors *ancho
     }
     emp_free(of);
     return st;
+}
+
+enum { NAME_BYTES = 64, MODELS_BYTES = 256 };
+
+/* "k40", of .../models/k40.yaml */
+static void name_model(char name[NAME_BYTES], const emp_machine *machine)
+{
+    const char *path = machine->model_path[EMP_DEVICE_GPU], *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path, *dot = strrchr(base, '.');
+
+    snprintf(name, NAME_BYTES, "%.*s",
+             (int)(dot != NULL ? dot - base : (ptrdiff_t)strlen(base)), base);
+}
+
+/* The GPU model of the machine that an anchor's device begins with. */
+static emp_status find_model(char name[NAME_BYTES], const emp_anchor *anchor,
+                             emp_error *err)
+{
+    char         machine_name[NAME_BYTES];
+    emp_machine *machine = NULL;
+
+    snprintf(machine_name, sizeof machine_name, "%.*s", (int)strcspn(anchor->device, ":"),
+             anchor->device);
+    EMP_CHECK(emp_machine_load(&machine, machine_name, err));
+    name_model(name, machine);
+    emp_machine_destroy(machine);
+    return EMP_OK;
+}
+
+emp_status emp_anchors_check_model(const emp_anchors *anchors, const emp_machine *machine,
+                                   emp_error *err)
+{
+    char wanted[NAME_BYTES], name[NAME_BYTES], models[MODELS_BYTES] = "";
+
+    name_model(wanted, machine);
+    for (int32_t i = 0; i < anchors->count; i++) {
+        EMP_CHECK(find_model(name, &anchors->anchor[i], err));
+        if (strcmp(name, wanted) == 0) return EMP_OK;
+        size_t used = strlen(models);
+        if (strstr(models, name) == NULL)
+            snprintf(models + used, sizeof models - used, "%s%s", used == 0 ? "" : ", ",
+                     name);
+    }
+    return EMP_ERROR(EMP_EUNSUPPORTED,
+                     "no measurements are known of GPU model %s of machine %s; there are "
+                     "some of %s",
+                     wanted, machine->name, models);
 }
 
 double emp_anchor_off(const emp_anchor_times *times)

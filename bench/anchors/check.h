@@ -24,6 +24,11 @@ emp_status emp_anchors_predict(emp_anchor_times *times, const emp_anchors *ancho
                                const emp_runtime *runtime, int32_t threads,
                                emp_error *err);
 
+/** Whether anchors are of the machine's GPU model, by its name. Reads their machines.
+ * \retval EMP_EUNSUPPORTED  None is; the message names the models that there are. */
+emp_status emp_anchors_check_model(const emp_anchors *anchors, const emp_machine *machine,
+                                   emp_error *err);
+
 /** Relative distance of the model from what was measured. */
 double emp_anchor_off(const emp_anchor_times *times);
 

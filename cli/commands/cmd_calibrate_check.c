@@ -69,7 +69,8 @@ static emp_status load(const struct args *a, emp_machine **machine, emp_runtime 
                          "anchors are of a runtime with the rules events, not '%s'",
                          emp_rules_str(runtime->rules));
     emp_data_folder(folder, sizeof folder, "anchors");
-    return emp_anchors_load(anchors, a->anchors != NULL ? a->anchors : folder, err);
+    EMP_CHECK(emp_anchors_load(anchors, a->anchors != NULL ? a->anchors : folder, err));
+    return emp_anchors_check_model(anchors, *machine, err);
 }
 
 static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};

@@ -121,7 +121,8 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
             strpbrk(args->placement, "./") != NULL
                 ? "there is no file \"%s\""
                 : "\"%s\" is neither a method nor a file; emplace methods lists "
-                  "the methods, and docs/formats.md says what files may hold",
+                  "the methods, and a file may place all ops by one rule "
+                  "(docs/formats.md, Placements)",
             args->placement);
     if (run->preset != NULL || run->options != NULL || run->budget > 0 ||
         run->seconds > 0)

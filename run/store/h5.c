@@ -308,7 +308,7 @@ static emp_status check_seal(const char *path, const char *const *formats,
     const char *relative = NULL;
     FILE       *file = fopen(path, "rb");
 
-    if (file == NULL) EMP_FAIL(EMP_EIO, "cannot read %s", path);
+    if (file == NULL) EMP_FAIL(EMP_EIO, "cannot read %s: %s", path, strerror(errno));
     if (fread(seal, 1, sizeof seal, file) != sizeof seal ||
         seal[sizeof seal - 1] != '\0' ||
         sscanf(seal, "%31s %16" SCNx64, format, &sealed) != 2 ||
@@ -319,7 +319,8 @@ static emp_status check_seal(const char *path, const char *const *formats,
         EMP_FAIL(EMP_EFORMAT, "%s is of format \"%s\"; this program reads \"%s\"", path,
                  format, relative);
     }
-    if (!hash_content(file, &hash)) EMP_FAIL(EMP_EIO, "cannot read %s", path);
+    if (!hash_content(file, &hash))
+        EMP_FAIL(EMP_EIO, "cannot read %s: %s", path, strerror(errno));
     if (hash != sealed)
         EMP_FAIL(EMP_EFORMAT, "%s is torn or damaged: its checksum differs", path);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -92,6 +93,28 @@ int emp_config_line(const emp_config *config, const char *key, const char *value
     return 1;
 }
 
+/* Offers all keys of a schema. */
+static void offer_keys(emp_nearest *near, const cyaml_schema_value_t *schema)
+{
+    if (schema->type == CYAML_SEQUENCE) offer_keys(near, schema->sequence.entry);
+    if (schema->type != CYAML_MAPPING) return;
+    for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key != NULL; f++) {
+        emp_nearest_offer(near, f->key, strlen(f->key));
+        offer_keys(near, &f->value);
+    }
+}
+
+static emp_status refuse_key(const emp_config *config, const char *key, emp_error *err)
+{
+    emp_nearest near = emp_nearest_begin(key, strlen(key), "");
+    char        hint[EMP_NEAREST_BYTES];
+
+    offer_keys(&near, config->schema);
+    return EMP_ERROR(EMP_EFORMAT, "%s:%d: Unexpected key: %s%s", config->path,
+                     emp_config_line(config, key, ""), key,
+                     emp_nearest_hint(&near, hint));
+}
+
 /* The text that \a config has. */
 static emp_status parse_text(emp_config *config, size_t length,
                              const cyaml_schema_value_t *schema, emp_error *err)
@@ -110,10 +133,8 @@ static emp_status parse_text(emp_config *config, size_t length,
     if (status != CYAML_OK) {
         /* libcyaml gives the place of the key before an unexpected one */
         const char *unexpected = "Unexpected key: ";
-        if (strncmp(complaint.message, unexpected, strlen(unexpected)) == 0) {
-            complaint.line =
-                emp_config_line(config, complaint.message + strlen(unexpected), "");
-        }
+        if (strncmp(complaint.message, unexpected, strlen(unexpected)) == 0)
+            return refuse_key(config, complaint.message + strlen(unexpected), err);
         return EMP_ERROR(
             EMP_EFORMAT, "%s:%d: %s", path, complaint.line == 0 ? 1 : complaint.line,
             complaint.message[0] ? complaint.message : cyaml_strerror(status));
@@ -268,4 +289,16 @@ void emp_config_path(char *path, size_t size, const char *folder,
         size_t used = strlen(path);
         snprintf(path + used, size - used, "/%s.yaml", name_or_path);
     }
+}
+
+const char *emp_config_hint(const emp_nearest *near, char hint[EMP_NEAREST_BYTES])
+{
+    enum { MOST = 64 }; /* characters of a name that a hint holds */
+    char path[MOST + sizeof "./.yaml"];
+
+    if (near->length > MOST) return emp_nearest_hint(near, hint);
+    snprintf(path, sizeof path, "./%.*s.yaml", (int)near->length, near->word);
+    if (access(path, R_OK) != 0) return emp_nearest_hint(near, hint);
+    snprintf(hint, EMP_NEAREST_BYTES, " (did you mean %s?)", path);
+    return hint;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/text/nearest.h"
 
 /** A file and what it was parsed into. Zero-initialise; clear after use. */
 typedef struct {
@@ -62,5 +63,9 @@ int emp_config_line(const emp_config *config, const char *key, const char *value
  * .yaml) alone. emp_data_folder() finds DATA. */
 void emp_config_path(char *path, size_t size, const char *folder,
                      const char *name_or_path);
+
+/** As emp_nearest_hint(), of a name that is no file of the data folder: " (did you mean
+ * ./mine.yaml?)" where the current folder has that file. \return \a hint. */
+const char *emp_config_hint(const emp_nearest *near, char hint[EMP_NEAREST_BYTES]);
 
 #endif /* EMP_SIM_MACHINE_CONFIG_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Where the machine and runtime files are. */
 #define _GNU_SOURCE /* dladdr, PATH_MAX */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -59,4 +60,45 @@ void emp_data_folder(char *path, size_t size, const char *folder)
         snprintf(path, size, "%s", EMP_DATA_DIR);
     size_t used = strlen(path);
     snprintf(path + used, size - used, "/%s", folder);
+}
+
+enum { MOST_NAMES = 64, NAME_BYTES = 32 };
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp((const char *)a, (const char *)b);
+}
+
+/* The name of NAME.yaml; false: the file is none, or the name is too long. */
+static bool cut_name(char name[NAME_BYTES], const char *file)
+{
+    static const char ending[] = ".yaml";
+    size_t            length = strlen(file), cut = length - strlen(ending);
+
+    if (length <= strlen(ending) || cut >= NAME_BYTES || file[0] == '.') return false;
+    if (strcmp(file + cut, ending) != 0) return false;
+    snprintf(name, NAME_BYTES, "%.*s", (int)cut, file);
+    return true;
+}
+
+void emp_data_list(char *text, size_t size, const char *folder)
+{
+    char                 path[PATH_MAX], names[MOST_NAMES][NAME_BYTES];
+    size_t               count = 0, used = 0;
+    DIR                 *files;
+    const struct dirent *file;
+
+    text[0] = '\0';
+    emp_data_folder(path, sizeof path, folder);
+    files = opendir(path);
+    if (files == NULL) return;
+    while (count < MOST_NAMES && (file = readdir(files)) != NULL)
+        count += cut_name(names[count], file->d_name);
+    closedir(files);
+    qsort(names, count, sizeof names[0], compare_names);
+    for (size_t i = 0; i < count; i++) {
+        if (used + strlen(names[i]) + sizeof ", " > size) return;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ",
+                                 names[i]);
+    }
 }

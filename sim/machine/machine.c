@@ -272,6 +272,18 @@ static void find_model(const struct loader *l, const char *model, char *path, si
     if (access(path, R_OK) != 0) emp_config_path(path, size, "machines/models", model);
 }
 
+static emp_status refuse_model(const struct loader *l, const char *model, emp_error *err)
+{
+    char known[256], hint[EMP_NEAREST_BYTES], what[sizeof known + sizeof hint + 64];
+    emp_nearest near = emp_nearest_begin(model, strlen(model), "");
+
+    emp_data_list(known, sizeof known, "machines/models");
+    emp_nearest_offer_list(&near, known);
+    snprintf(what, sizeof what, "is no file in the folder models%s; known: %s",
+             emp_nearest_hint(&near, hint), known);
+    return fail_at(l, "model", model, what, err);
+}
+
 static void note_fitted_cells(emp_machine *m, const struct emp_raw_fit *fit)
 {
     for (unsigned i = 0; fit != NULL && i < fit->cells_count; i++) {
@@ -319,7 +331,7 @@ static emp_status load_model(struct loader *l, const char *name, emp_device *dev
     snprintf(inside, sizeof inside, "models/%s.yaml", name);
     find_model(l, name, path, sizeof path);
     if (l->bundle == NULL && access(path, R_OK) != 0) {
-        st = fail_at(l, "model", name, "is no file in the folder models", err);
+        st = refuse_model(l, name, err);
         goto cleanup;
     }
     EMP_TRY(open_config(l, &config, path, inside, &model_schema, err));
@@ -574,7 +586,7 @@ static emp_status fail_unknown(const char *name, const char *path, emp_error *er
     }
     return emp_error_set(err, EMP_EIO, __FILE__, __LINE__,
                          "no machine '%s'%s (%s: %s); known: %s", name,
-                         emp_nearest_hint(&near, hint), path, strerror(cause), known);
+                         emp_config_hint(&near, hint), path, strerror(cause), known);
 }
 
 static void name_after_file(char *name, size_t size, const char *path)

@@ -167,6 +167,10 @@ const char *const *emp_machine_names(int32_t *count);
  * is installed beside the folder of this library or program; else the one of this build. */
 void emp_data_folder(char *path, size_t size, const char *folder);
 
+/** Writes the names of a data folder's files NAME.yaml, sorted: "cpu-host, k40". Names that do
+ * not fit in the text are left out; it is "" without such a folder. */
+void emp_data_list(char *text, size_t size, const char *folder);
+
 static inline emp_time_ns emp_time_later(emp_time_ns a, emp_time_ns b)
 {
     return a > b ? a : b;

@@ -261,18 +261,37 @@ cleanup:
     return st;
 }
 
+/* A placement that does not fit may have been made for something else. */
+static emp_status refuse(emp_status st, const emp_error *why, const placement_file *f,
+                         const emp_problem *problem, emp_error *err)
+{
+    const char *workload = f->workload, *machine = f->machine;
+    bool is_other_workload = workload != NULL && strcmp(workload, problem->workload) != 0;
+    bool is_other_machine =
+        machine != NULL && strcmp(machine, problem->machine->name) != 0;
+
+    if (st != EMP_EFORMAT || !(is_other_workload || is_other_machine))
+        return EMP_ERROR(st, "%s", why->msg);
+    return EMP_ERROR(st, "%s; it was made for %s on %s", why->msg,
+                     workload != NULL ? workload : "some workload",
+                     machine != NULL ? machine : "some machine");
+}
+
 emp_status emp_placement_read(emp_device_id *device_of_op, const char *path,
                               const emp_problem *problem, emp_placement_report *report,
                               emp_error *err)
 {
     emp_status     st = EMP_OK;
+    emp_error      why = {0};
     placement_file file;
 
     EMP_TRY(open_file(&file, path, err));
-    if (emp_split_is(file.json.root))
+    if (emp_split_is(file.json.root)) {
         EMP_TRY(emp_split_place(device_of_op, path, problem, file.json.root, err));
-    else
-        EMP_TRY(place(device_of_op, &file, problem, report, err));
+        goto cleanup;
+    }
+    st = place(device_of_op, &file, problem, report, &why);
+    if (st != EMP_OK) st = refuse(st, &why, &file, problem, err);
 
 cleanup:
     close_file(&file);

@@ -229,7 +229,7 @@ static emp_status refuse_unknown(const char *name, const char *path, emp_error *
     emp_nearest_offer_list(&near, EMP_RUNTIME_NAMES);
     return EMP_ERROR(EMP_EIO,
                      "no runtime profile '%s'%s (%s: %s); known: " EMP_RUNTIME_NAMES,
-                     name, emp_nearest_hint(&near, hint), path, strerror(cause));
+                     name, emp_config_hint(&near, hint), path, strerror(cause));
 }
 
 emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,

@@ -269,7 +269,9 @@ static struct error_case error_cases[] = {
     {"bench mechanisms --rows nmt3",                                        1, "nmt2"},
     {"calibrate check -m k41",                                              1, "k41"},
     {"calibrate measure -m k41",                                            1, "k41"},
+    {"simulate small.pbtxt -m k40x2 -p gpu:1",                              1, "one rule"},
     /* files */
+    {"record nosuch.h5",                                                    1, "No such file"},
     {"graph ./",                                                            1, "./"},
     {"graph binary.pb",                                                     1, "binary.pb"},
     {"graph broken.json",                                                   1, "broken.json"},

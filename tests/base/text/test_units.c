@@ -22,6 +22,8 @@ static struct quantity_case quantity_cases[] = {
     {"256 B", EMP_UNIT_BYTES, 256.0},
     {"12.8 GB/s", EMP_UNIT_BYTES_PER_S, 12.8e9},
     {"1 KiB/s", EMP_UNIT_BYTES_PER_S, 1024.0},
+    {"100 Gbit/s", EMP_UNIT_BYTES_PER_S, 12.5e9},
+    {"40 Mbit/s", EMP_UNIT_BYTES_PER_S, 5e6},
     {"7 B/s", EMP_UNIT_BYTES_PER_S, 7.0},
     {"4.29 TFLOP/s", EMP_UNIT_FLOPS_PER_S, 4.29e12},
     {"3 FLOP/s", EMP_UNIT_FLOPS_PER_S, 3.0},
@@ -63,6 +65,20 @@ ParameterizedTest(struct quantity_case *c, units, parse)
         cr_expect_float_eq(value, c->value, 1e-12 * c->value, "\"%s\" gave %g", c->text,
                            value);
     }
+}
+
+Test(units, a_wrong_unit_lists_those_that_are_right)
+{
+    emp_error err = {0};
+    double    value;
+
+    cr_expect_eq(emp_units_parse("5 minutes", EMP_UNIT_SECONDS, &value, &err),
+                 EMP_EFORMAT);
+    cr_expect_str_eq(err.msg, "\"5 minutes\" has no unit of the right kind; write e.g. "
+                              "\"5 us\" (units: ns, us, ms, s)");
+    err = (emp_error){0};
+    cr_expect_eq(emp_units_parse("5 s", EMP_UNIT_BYTES_PER_S, &value, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, ", Mbit/s, Gbit/s, Tbit/s)"), "%s", err.msg);
 }
 
 /* ---- what people read ---------------------------------------------------------------- */

@@ -68,6 +68,24 @@ Test(anchors, refuse_tables_that_make_no_sense)
     expect_refusal(HEADER COPY COPY, "already");
 }
 
+Test(anchors, are_of_models_that_machines_have)
+{
+    emp_anchors  anchors = {0};
+    emp_machine *machine = NULL;
+    emp_error    err = {0};
+
+    cr_assert_eq(read(&anchors, HEADER COPY SQUARE, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&machine, "k40x4", &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(emp_anchors_check_model(&anchors, machine, &err), EMP_OK, "%s", err.msg);
+    emp_machine_destroy(machine);
+    cr_assert_eq(emp_machine_load(&machine, "k80x1", &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(emp_anchors_check_model(&anchors, machine, &err), EMP_EUNSUPPORTED);
+    cr_expect_str_eq(err.msg, "no measurements are known of GPU model k80-die of machine "
+                              "k80x1; there are some of k40");
+    emp_machine_destroy(machine);
+    emp_anchors_clear(&anchors);
+}
+
 Test(anchors, refuse_zero_bytes)
 {
     static const char bytes[] = HEADER "a\0b";

@@ -180,6 +180,8 @@ struct bad_file {
 
 static const struct bad_file bad_files[] = {
     {"nodes:", "knots:", ":2: Unexpected key: knots"},
+    {"latency: \"2", "latncy: \"2",
+     ":4: Unexpected key: latncy (did you mean \"latency\"?)"},
     {"description: \"two GPUs on a tree\"\n", "",
      ":6: Missing required mapping field: description"},
     {"4 GB/s", "4 GiB", ":4: bandwidth: "},
@@ -190,7 +192,11 @@ static const struct bad_file bad_files[] = {
     {"name: \"b\"", "name: \"a\"", ":4: name: 'a' is there twice"},
     {"at: \"b\"", "at: \"c\"", ":9: at: 'c' is no node"},
     {"\"k40\", at: \"a\"", "\"k99\", at: \"a\"",
-     ":8: model: 'k99' is no file in the folder models"},
+     ":8: model: 'k99' is no file in the folder models; known: cpu-group, cpu-host, "
+     "haswell-18, k40, k80-die"},
+    {"\"k40\", at: \"a\"", "\"haswel-18\", at: \"a\"",
+     ":8: model: 'haswel-18' is no file in the folder models (did you mean "
+     "\"haswell-18\"?); known: "},
     {"\"k40\", at: \"a\"", "\"k40\", count: \"x\", at: \"a\"",
      ":8: count: 'x' is no whole number of at least 1"},
     {"\"k40\", at: \"a\"", "\"k40\", count: \"3000000000\", at: \"a\"",
@@ -322,6 +328,21 @@ Test(machine, an_unknown_name_lists_the_known_ones)
     cr_expect_eq(emp_machine_load(&m, "k41", &err), EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "no machine 'k41'"), "%s", err.msg);
     cr_expect_not_null(strstr(err.msg, "k40x1, k40x2, k40x4, k40x8, k40x4x2, k40x7x8"),
+                       "%s", err.msg);
+}
+
+Test(machine, a_file_of_that_name_here_is_meant, .init = make_folder,
+     .fini = scratch_remove)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+    char         path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "mine.yaml", tree_text);
+    *strrchr(path, '/') = '\0';
+    cr_assert_eq(chdir(path), 0);
+    cr_expect_eq(emp_machine_load(&m, "mine", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "no machine 'mine' (did you mean ./mine.yaml?)"),
                        "%s", err.msg);
 }
 

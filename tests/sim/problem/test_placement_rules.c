@@ -154,6 +154,9 @@ static const struct bad_file bad_files[] = {
      ": rule 1: 'a{2}' has a repeat count or a back-reference"},
     {HEAD "rules:\n  - {regex: \"(a)\\\\1\", device: \"gpu:0\"}\n",
      ": rule 1: '(a)\\1' has a repeat count or a back-reference"},
+    {"format: \"emplace-placement-1\"\nworkload: \"rnnlm\"\nmachine: \"k40x4\"\n"
+     "default: \"gpu:3\"\n",
+     ": machine 'k40x2' has no device 'gpu:3'; it was made for rnnlm on k40x4"},
     {JSON("\"rules\": 3"), ": rules is no list"},
     {JSON("\"rules\": [3]"), ": rule 1 is no object"},
     {JSON("\"rules\": [{\"globe\": \"a\", \"device\": \"gpu:0\"}]"),

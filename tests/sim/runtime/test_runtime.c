@@ -96,6 +96,7 @@ static const struct bad_file bad_runtimes[] = {
     {"4 B", "0 B", ":6: control_size: '0 B' must be above zero"},
     {"1 ns", "1 ns/B", ":4: per_byte: "},
     {"per_byte", "per_bit", ":4: Unexpected key: per_bit"},
+    {"per_byte", "per_bite", ":4: Unexpected key: per_bite (did you mean \"per_byte\"?)"},
     {"description: \"x\"\n", "", ":5: Missing required mapping field: description"},
 };
 
