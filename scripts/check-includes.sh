@@ -29,6 +29,7 @@ declare -A may_include=(
   [graphs/workloads]="base sim/graph graphs/tensorflow graphs/workloads"
   [graphs/import]="base sim/graph graphs/import"
   [graphs/import/proto]="base graphs/import/proto"
+  [graphs/import/instances]="base sim/graph graphs/import/proto graphs/import/instances"
   [library]="base sim"
   [docs/examples]="nothing" # but <emplace/...>
   [replay]="base sim/machine/tracks.h replay/plan replay/cpu replay/cuda replay"

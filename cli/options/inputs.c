@@ -21,7 +21,7 @@ static const struct argp_option options[] = {
      0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile (default tf-r1.3; on the machine of an instance "
-     "msr-latency): " EMP_RUNTIME_NAMES,
+     "msr-latency, or edges for DOPPLER's): " EMP_RUNTIME_NAMES,
      0},
     {"objective", KEY_OBJECTIVE, "NAME", 0,
      "step-time (default), or max-load: the time per sample of a pipeline, which is "
@@ -145,6 +145,7 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
                            const char *runtime, emp_error *err)
 {
     emp_runtime        profile;
+    const bool         has_runtime = runtime != NULL;
     emp_import_devices devices;
     bool               has_machine = inputs->machine != NULL;
     bool               is_own =
@@ -152,7 +153,7 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
 
     if (!is_own && !has_machine)
         EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
-    if (runtime == NULL) runtime = is_own ? "msr-latency" : "tf-r1.3";
+    if (!has_runtime) runtime = "tf-r1.3";
     EMP_CHECK(emp_runtime_init(&profile, runtime, err));
     EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));
     if (is_own && devices.cpu_count == 0)
@@ -162,6 +163,8 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
             "machines "
             "lists what there is)",
             spec);
+    if (is_own && !has_runtime && devices.runtime != NULL)
+        EMP_CHECK(emp_runtime_init(&profile, devices.runtime, err));
     if (is_own)
         EMP_CHECK(emp_machine_create(&inputs->machine, CLI_INSTANCE_MACHINE,
                                      devices.cpu_count, devices.gpu_count,

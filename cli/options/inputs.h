@@ -40,7 +40,7 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
                                  const char *spec, emp_error *err);
 
 /** Loads everything. With \a machine NULL or CLI_INSTANCE_MACHINE it is the one that the file
- * states; with \a runtime NULL it is msr-latency on that machine, by whose rules such files are
+ * states; with \a runtime NULL it is on that machine the profile by whose rules such files are
  * meant, and tf-r1.3 on others. A machine that \a inputs has already is taken in place of
  * \a machine.
  * \retval EMP_EINVAL  No machine is given, and the spec states none. */

@@ -3,11 +3,12 @@
 
 #include "base/mem.h"
 #include "graphs/import/container.h"
-#include "graphs/import/dnn_partitioning.h"
 #include "graphs/import/file.h"
 #include "graphs/import/graph_def.h"
-#include "graphs/import/instance.h"
-#include "graphs/import/pipedream.h"
+#include "graphs/import/instances/dnn_partitioning.h"
+#include "graphs/import/instances/doppler.h"
+#include "graphs/import/instances/instance.h"
+#include "graphs/import/instances/pipedream.h"
 #include "graphs/import/targets.h"
 #include "sim/graph/graph_builder.h"
 
@@ -18,13 +19,19 @@ emp_import_params emp_import_params_default(void)
     return (emp_import_params){.batch_hint = BATCH_DEFAULT};
 }
 
-typedef enum { KIND_TENSORFLOW, KIND_DNN_PARTITIONING, KIND_PIPEDREAM } file_kind;
+typedef enum {
+    KIND_TENSORFLOW,
+    KIND_DNN_PARTITIONING,
+    KIND_PIPEDREAM,
+    KIND_DOPPLER
+} file_kind;
 
 static file_kind kind_of(const emp_message_file *file)
 {
     if (emp_container_is_json(file)) return KIND_DNN_PARTITIONING;
-    return file->is_text && emp_pipedream_is(file->bytes) ? KIND_PIPEDREAM
-                                                          : KIND_TENSORFLOW;
+    if (!file->is_text) return KIND_TENSORFLOW;
+    if (emp_pipedream_is(file->bytes)) return KIND_PIPEDREAM;
+    return emp_doppler_is(file->bytes) ? KIND_DOPPLER : KIND_TENSORFLOW;
 }
 
 /* \a body is the GraphDef in the file; instances are whole files. */
@@ -45,6 +52,9 @@ static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind 
                                           file->bytes.size, err));
         break;
     case KIND_PIPEDREAM: EMP_TRY(emp_pipedream_read(builder, file->bytes, err)); break;
+    case KIND_DOPPLER:
+        EMP_TRY(emp_doppler_read(builder, devices, file->bytes, err));
+        break;
     }
     EMP_TRY(emp_graph_builder_finish(builder, out, err));
 

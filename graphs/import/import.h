@@ -1,12 +1,13 @@
 /** \file graphs/import/import.h
  * Reads graph files: TensorFlow's GraphDef, MetaGraphDef and SavedModel, as protobuf wire
  * format or text; benchmark instances, whose ops state their costs (emp_graph.stated), as
- * dnn-partitioning's JSON or PipeDream's graph.txt. Plain or packed by gzip. Content decides,
+ * dnn-partitioning's JSON, PipeDream's graph.txt or DOPPLER's text. Plain or packed by gzip. Content decides,
  * not the file's name.
  */
 #ifndef EMP_GRAPHS_IMPORT_IMPORT_H
 #define EMP_GRAPHS_IMPORT_IMPORT_H
 
+#include "graphs/import/instances/instance.h"
 #include "sim/graph/graph.h"
 
 typedef struct {
@@ -16,13 +17,6 @@ typedef struct {
 } emp_import_params;
 
 emp_import_params emp_import_params_default(void);
-
-/** What an instance is to be placed on. */
-typedef struct {
-    int32_t cpu_count; /**< 0: the file does not say */
-    int32_t gpu_count;
-    int64_t gpu_memory_bytes;
-} emp_import_devices;
 
 /** Reads the whole graph of a file, its targets marked.
  *

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/dnn_partitioning.h"
-#include "graphs/import/pipedream.h"
+#include "graphs/import/instances/dnn_partitioning.h"
+#include "graphs/import/instances/doppler.h"
+#include "graphs/import/instances/pipedream.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/support/scratch.h"
 
@@ -48,6 +49,16 @@ static const char profile[] =
     "\tnode1 -- node4\n"
     "\tnode4 -- node5\n"
     "\tnode1 -- node5";
+
+/* Nodes 0 and 1 are inputs; op 0 is read by ops 1 and 2, twice by the latter, and these by op 3. */
+static const char doppler[] = "6\n"
+                              "0, 1, \n"
+                              "0, 0, 0, 1, 2, \n"
+                              "1,2, 2, 3, 3, \r\n"
+                              "1000000000000,4000000000000\n"
+                              "15000,5000\n"
+                              "4999,0,einsummable\n"
+                              "100000000,400000000, squeezer\n";
 
 TestSuite(instances, .init = scratch_create, .fini = scratch_remove);
 
@@ -181,6 +192,30 @@ Test(instances, profile_becomes_a_training_step)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(instances, doppler_costs_are_the_files)
+{
+    emp_import_devices devices;
+    emp_graph         *g = load_good(&devices, doppler);
+
+    cr_expect_eq(devices.cpu_count + devices.gpu_count, EMP_DOPPLER_DEVICES);
+    cr_expect_str_eq(devices.runtime, "edges");
+    cr_expect_eq(g->op_count, 4);
+    cr_expect_eq(g->edge_count, 5);
+    expect_op(g, "node0", 100000000, 100000000, 400000000, 0, 0, 0);
+    expect_op(g, "node1", 2, 2, 1, 0, 0, 0); /* 1.5 and 0.5 ns */
+    expect_op(g, "node2", 0, 0, 0, 0, 0, 0);
+    expect_op(g, "node3", 10000, 10000, 40000, 0, 0, 0);
+    cr_expect_str_eq(type_of(g, "node0"), "Op");
+    cr_expect_str_eq(type_of(g, "node2"), "einsummable");
+    cr_expect_str_eq(type_of(g, "node3"), "squeezer");
+    cr_expect_eq(g->class_count, 4);
+    expect_edge(g, "node0", "node2");
+    expect_edge(g, "node2", "node3");
+    cr_expect_eq(g->op[0].kinds, EMP_KIND_CPU | EMP_KIND_GPU);
+    emp_graph_destroy(g);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 /* ---- faults ---- */
 
 struct fault {
@@ -250,6 +285,27 @@ static const struct fault faults[] = {
     {profile, "\tnode4 -- node5", "\tnode4 node5", "line 6: an edge is \"NAME -- NAME\""},
     {profile, "\tnode4 -- node5", "node4 -- node5", "line 6: a layer is"},
     {profile, "\tnode4 -- node5", "\tnode5 -- node4\n\tnode4 -- node5", "cycle"},
+    {doppler, "6\n", "0\n", "line 1: the number of nodes must be from 1 to 524288"},
+    {doppler, "6\n", "600000\n", "line 1: the number of nodes must"},
+    {doppler, "0, 1, \n", "0, 6, \n",
+     "line 2: \"6, \" stands where a number from 0 to 5 is due"},
+    {doppler, "0, 1, \n", "0 1, \n", "line 2: \"1, \" stands where a comma is due"},
+    {doppler, "0, 1, \n", "0, 1, 2, 3, 4, 5\n", "line 2: all 6 nodes are inputs"},
+    {doppler, "0, 0, 0, 1", "0, 0, x, 1",
+     "line 3: \"x, 1, 2, \" stands where a number from 0 to 3 is due"},
+    {doppler, "1,2, 2, 3, 3", "1,2, 2, 3, 4",
+     "line 4: \"4, \" stands where a number from 0 to 3 is due"},
+    {doppler, "1,2, 2, 3, 3", "1,2, 2, 3",
+     "line 4: 4 edges end here, but 5 begin in line 3"},
+    {doppler, "15000,5000", "15000", "line 6: op 1 of 4 is \"15000\", want"},
+    {doppler, "15000,5000", "15000,-5", "line 6: op 1 of 4 is \"15000,-5\", want"},
+    {doppler, "15000,5000", "15000,5e3", "line 6: op 1 of 4"},
+    {doppler, "15000,5000", "15000,99999999999999999999", "line 6: op 1 of 4"},
+    {doppler, ",einsummable", ",ein sum", "line 7: op 2 of 4"},
+    {doppler, "100000000,400000000, squeezer\n", "", "line 8: op 3 of 4 is \"\", want"},
+    {doppler, "squeezer\n", "squeezer\n\n7,7\n",
+     "line 10: \"7,7\" follows the last of 4 ops"},
+    {doppler, "0, 0, 0, 1, 2", "0, 0, 3, 1, 2", "cycle"},
 };
 
 Test(instances, every_fault_is_one_sentence)
@@ -276,9 +332,9 @@ Test(instances, every_fault_is_one_sentence)
 
 Test(instances, survive_every_allocation_failure)
 {
-    const char *const texts[] = {json, profile};
+    const char *const texts[] = {json, profile, doppler};
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         emp_graph         *graph = NULL;
         emp_import_devices devices;
         emp_status         st = EMP_ENOMEM;
@@ -308,7 +364,7 @@ static uint32_t draw(uint32_t bound)
     return state % bound;
 }
 
-static emp_status read_bytes(const char *bytes, size_t size, bool is_json)
+static emp_status read_bytes(const char *bytes, size_t size, const char *format)
 {
     char              *exact = malloc(size > 0 ? size : 1);
     emp_graph_builder *builder = NULL;
@@ -319,10 +375,12 @@ static emp_status read_bytes(const char *bytes, size_t size, bool is_json)
     cr_assert_not_null(exact);
     memcpy(exact, bytes, size);
     emp_status st = emp_graph_builder_create(&builder, &err);
-    if (st == EMP_OK && is_json)
+    if (st == EMP_OK && format == json)
         st = emp_dnn_partitioning_read(builder, &devices, exact, size, &err);
-    if (st == EMP_OK && !is_json)
+    if (st == EMP_OK && format == profile)
         st = emp_pipedream_read(builder, (emp_slice){exact, size}, &err);
+    if (st == EMP_OK && format == doppler)
+        st = emp_doppler_read(builder, &devices, (emp_slice){exact, size}, &err);
     if (st == EMP_OK) st = emp_graph_builder_finish(builder, &graph, &err);
     cr_assert((st == EMP_OK) == (graph != NULL));
     cr_assert(st == EMP_OK || err.msg[0] != '\0');
@@ -336,8 +394,10 @@ Test(instances, damage_is_an_error_or_a_graph)
 {
     static const char telling[] = "{}[]\",:;=-\t\n 0.e9\xff";
 
-    for (int is_json = 0; is_json < 2; is_json++) {
-        const char *text = is_json ? json : profile;
+    const char *const texts[] = {json, profile, doppler};
+
+    for (size_t k = 0; k < 3; k++) {
+        const char *text = texts[k];
         int         refused = 0;
         for (int round = 0; round < FUZZ_ROUNDS; round++) {
             char   bytes[4096];
@@ -346,7 +406,7 @@ Test(instances, damage_is_an_error_or_a_graph)
             for (uint32_t i = 0, count = 1 + draw(3); i < count; i++)
                 bytes[draw((uint32_t)size)] = telling[draw(sizeof telling)];
             if (draw(10) == 0) size = draw((uint32_t)size);
-            refused += read_bytes(bytes, size, is_json) != EMP_OK;
+            refused += read_bytes(bytes, size, text) != EMP_OK;
             cr_assert_eq(emp_mem_live_blocks(), 0, "round %d leaks", round);
         }
         cr_expect_gt(refused, FUZZ_ROUNDS / 10, "damage is mostly noticed");

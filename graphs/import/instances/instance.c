@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/instance.h"
+#include "graphs/import/instances/instance.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/mem.h"
+
+emp_slice emp_instance_next_line(emp_slice *rest)
+{
+    const char *end = memchr(rest->data, '\n', rest->size);
+    size_t      size = end == NULL ? rest->size : (size_t)(end - rest->data);
+    emp_slice   line = {rest->data, size};
+
+    rest->data += end == NULL ? size : size + 1;
+    rest->size -= end == NULL ? size : size + 1;
+    if (line.size > 0 && line.data[line.size - 1] == '\r') line.size--;
+    return line;
+}
 
 int64_t emp_instance_ns(double ms) { return llround(ms * 1e6); }
 

@@ -1,12 +1,21 @@
-/** \file graphs/import/instance.h
+/** \file graphs/import/instances/instance.h
  * Benchmark instances: files whose ops come with times and sizes of their own. What their
  * readers share.
  */
-#ifndef EMP_GRAPHS_IMPORT_INSTANCE_H
-#define EMP_GRAPHS_IMPORT_INSTANCE_H
+#ifndef EMP_GRAPHS_IMPORT_INSTANCES_INSTANCE_H
+#define EMP_GRAPHS_IMPORT_INSTANCES_INSTANCE_H
 
 #include "graphs/import/proto/cursor.h"
 #include "sim/graph/graph_builder.h"
+
+/** What an instance is to be placed on. */
+typedef struct {
+    int32_t cpu_count; /**< 0: the file does not say */
+    int32_t gpu_count;
+    int64_t gpu_memory_bytes;
+    const char
+        *runtime; /**< profile by whose rules it is meant, static; NULL: not said */
+} emp_import_devices;
 
 /** The longest time and the largest size of an op; of half a million, ten times as long on a CPU,
  * the sum fits in 64 bits. */
@@ -14,6 +23,9 @@
 #define EMP_INSTANCE_BYTES_MAX 1e12
 
 enum { EMP_INSTANCE_NAME_BYTES = 128 };
+
+/** Cuts the next line off the front of \a rest, without its end, which may be "\r\n". */
+emp_slice emp_instance_next_line(emp_slice *rest);
 
 /** Nanoseconds of 0 to EMP_INSTANCE_MS_MAX milliseconds. */
 int64_t emp_instance_ns(double ms);
@@ -30,4 +42,4 @@ emp_status emp_instance_add(emp_graph_builder *b, const char *name, bool is_back
 /** A step runs every op: marks those as targets whose result nobody reads. */
 emp_status emp_instance_set_targets(emp_graph *graph, emp_error *err);
 
-#endif /* EMP_GRAPHS_IMPORT_INSTANCE_H */
+#endif /* EMP_GRAPHS_IMPORT_INSTANCES_INSTANCE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/pipedream.h"
+#include "graphs/import/instances/pipedream.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/number.h"
-#include "graphs/import/instance.h"
+#include "graphs/import/instances/instance.h"
 
 enum { TYPE_BYTES = 64, NUMBER_BYTES = 48, FIELDS = 4 };
 
@@ -39,18 +39,6 @@ typedef struct {
 
 /* ---- lines ---- */
 
-static emp_slice next_line(emp_slice *rest)
-{
-    const char *end = memchr(rest->data, '\n', rest->size);
-    size_t      size = end == NULL ? rest->size : (size_t)(end - rest->data);
-    emp_slice   line = {rest->data, size};
-
-    rest->data += end == NULL ? size : size + 1;
-    rest->size -= end == NULL ? size : size + 1;
-    if (line.size > 0 && line.data[line.size - 1] == '\r') line.size--;
-    return line;
-}
-
 /* Cuts what stands before \a word off the front of \a rest; false: there is no such word. */
 static bool cut(emp_slice *part, emp_slice *rest, const char *word)
 {
@@ -67,7 +55,7 @@ static bool cut(emp_slice *part, emp_slice *rest, const char *word)
 
 bool emp_pipedream_is(emp_slice file)
 {
-    emp_slice line = next_line(&file), name;
+    emp_slice line = emp_instance_next_line(&file), name;
 
     return cut(&name, &line, separator) && emp_slice_starts(name, "node") &&
            cut(&name, &line, separator) && emp_slice_starts(line, keys[0]);
@@ -188,7 +176,7 @@ static emp_status read_edge(profile *p, emp_slice text, int32_t line, emp_error 
 static emp_status read_lines(profile *p, emp_slice file, bool are_edges, emp_error *err)
 {
     for (int32_t line = 1; file.size > 0; line++) {
-        emp_slice text = next_line(&file);
+        emp_slice text = emp_instance_next_line(&file);
         bool      is_edge = text.size > 0 && text.data[0] == '\t';
         if (text.size == 0 || is_edge != are_edges) continue;
         if (is_edge) {

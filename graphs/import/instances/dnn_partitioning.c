@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/dnn_partitioning.h"
+#include "graphs/import/instances/dnn_partitioning.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text/json.h"
-#include "graphs/import/instance.h"
+#include "graphs/import/instances/instance.h"
 
 enum { PLACE_BYTES = 40, MAX_NODES = 1 << 19 };
 
@@ -112,7 +112,8 @@ static emp_status read_devices(emp_import_devices *devices, const emp_json *root
     EMP_CHECK(get_integer(&cpus, root, "the file", "maxCPUs", 1, INT32_MAX, err));
     EMP_CHECK(get_number(&bytes, root, "the file", "maxSizePerFPGA",
                          EMP_INSTANCE_BYTES_MAX, err));
-    *devices = (emp_import_devices){(int32_t)cpus, (int32_t)gpus, (int64_t)bytes};
+    *devices =
+        (emp_import_devices){(int32_t)cpus, (int32_t)gpus, (int64_t)bytes, "msr-latency"};
     return EMP_OK;
 }
 

@@ -1,4 +1,4 @@
-/** \file graphs/import/pipedream.h
+/** \file graphs/import/instances/pipedream.h
  * PipeDream's profiles (Narayanan et al., SOSP 2019), graph.txt: a line for each layer, with
  * times in milliseconds and sizes in bytes, and one for each edge, behind a tab.
  *
@@ -17,8 +17,8 @@
  *  - the profile is of GPUs. A CPU is taken to need EMP_PIPEDREAM_CPU times as long, as in the
  *    instances that Tarnawski et al. (NeurIPS 2020) made of such profiles.
  */
-#ifndef EMP_GRAPHS_IMPORT_PIPEDREAM_H
-#define EMP_GRAPHS_IMPORT_PIPEDREAM_H
+#ifndef EMP_GRAPHS_IMPORT_INSTANCES_PIPEDREAM_H
+#define EMP_GRAPHS_IMPORT_INSTANCES_PIPEDREAM_H
 
 #include "graphs/import/proto/cursor.h"
 #include "sim/graph/graph_builder.h"
@@ -32,4 +32,4 @@ bool emp_pipedream_is(emp_slice file);
  * \retval EMP_EFORMAT  The message names the line and what is wrong with it. */
 emp_status emp_pipedream_read(emp_graph_builder *builder, emp_slice file, emp_error *err);
 
-#endif /* EMP_GRAPHS_IMPORT_PIPEDREAM_H */
+#endif /* EMP_GRAPHS_IMPORT_INSTANCES_PIPEDREAM_H */

@@ -1,4 +1,4 @@
-/** \file graphs/import/dnn_partitioning.h
+/** \file graphs/import/instances/dnn_partitioning.h
  * The JSON of msr-fiddle/dnn-partitioning (Tarnawski et al., NeurIPS 2020), where "FPGA" is
  * any accelerator, here a GPU, and times are in milliseconds:
  *
@@ -12,10 +12,10 @@
  * file may leave out, what a copy carries under other rules. Its own size is all the memory
  * that it takes. Nodes of one color class share a device. Other keys are skipped.
  */
-#ifndef EMP_GRAPHS_IMPORT_DNN_PARTITIONING_H
-#define EMP_GRAPHS_IMPORT_DNN_PARTITIONING_H
+#ifndef EMP_GRAPHS_IMPORT_INSTANCES_DNN_PARTITIONING_H
+#define EMP_GRAPHS_IMPORT_INSTANCES_DNN_PARTITIONING_H
 
-#include "graphs/import/import.h"
+#include "graphs/import/instances/instance.h"
 #include "sim/graph/graph_builder.h"
 
 /** Reads a file in memory into \a builder and \a devices. O((V + E) log V).
@@ -24,4 +24,4 @@ emp_status emp_dnn_partitioning_read(emp_graph_builder  *builder,
                                      emp_import_devices *devices, const char *bytes,
                                      size_t size, emp_error *err);
 
-#endif /* EMP_GRAPHS_IMPORT_DNN_PARTITIONING_H */
+#endif /* EMP_GRAPHS_IMPORT_INSTANCES_DNN_PARTITIONING_H */
