@@ -112,7 +112,7 @@ static void add_op_to_task(builder *b, int32_t task, emp_op_id op)
         emp_time_ns ns =
             m->device[d].kind == EMP_DEVICE_GPU ? gpu_ns : costs->cpu[op].compute_ns;
         t->time_ns[(size_t)task * (size_t)m->device_count + (size_t)d] +=
-            at_most(ns, b->problem->graph->op_count);
+            at_most(emp_cost_on(&m->device[d], ns), b->problem->graph->op_count);
     }
 }
 

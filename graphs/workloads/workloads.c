@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/workloads/workloads.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/text/text.h"
@@ -96,6 +97,9 @@ emp_status emp_workload_build(emp_graph **out, const char *spec, emp_error *err)
     const char            *text = spec + strlen(family->name); /* "" or ":..." */
     EMP_CHECK(
         emp_options_parse(&given, &table, NULL, *text == ':' ? text + 1 : text, err));
-    for (int32_t i = 0; family->params[i].name != NULL; i++) values[i] = given.value[i];
+    for (int32_t i = 0; family->params[i].name != NULL; i++)
+        values[i] = family->params[i].kind == EMP_OPTION_REAL
+                        ? llround(given.real[i] * 1e6)
+                        : given.value[i];
     return family->build(values, out, err);
 }

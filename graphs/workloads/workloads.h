@@ -18,13 +18,14 @@ enum { EMP_WORKLOAD_MAX_PARAMS = 32 };
 /** What a spec gives: value[i] is that of row i of the family's parameters. */
 typedef struct {
     int32_t value[EMP_WORKLOAD_MAX_PARAMS];
+    double  real[EMP_WORKLOAD_MAX_PARAMS]; /**< of rows that are no whole numbers */
 } emp_workload_values;
 
 typedef struct emp_workload {
     const char       *name;        /**< "nmt" */
     const char       *description; /**< one line */
     const emp_option *params;      /**< of an emp_workload_values; flags are 0 or 1 */
-    /** Builds the whole graph; values[i] belongs to params[i]. */
+    /** Builds the whole graph; values[i] belongs to params[i]. A real number comes in millionths. */
     emp_status (*build)(const int64_t *values, emp_graph **out, emp_error *err);
 } emp_workload;
 

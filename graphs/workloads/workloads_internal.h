@@ -13,7 +13,8 @@
     X(nmt)                   \
     X(rnnlm)                 \
     X(inception_v3)          \
-    X(resnet)
+    X(resnet)                \
+    X(giph)
 
 #define X(name)                                         \
     extern const char       emp_##name##_description[]; \
@@ -40,6 +41,16 @@ enum {
                                  help, number)
 #define EMP_WORKLOAD_FLAG(index, name, help, is_set) \
     EMP_WORKLOAD_NUMBER(index, name, 0, 1, help, is_set)
+
+#define EMP_WORKLOAD_REAL(index, name, low, high, help, number) \
+    [index] =                                                   \
+        EMP_REAL_OPTION(name, emp_workload_values, real[index], low, high, help, number)
+
+/** The real number that a family gets in millionths: of six decimals, the one that was written. */
+static inline double emp_workload_real(int64_t millionths)
+{
+    return (double)millionths / 1e6;
+}
 
 #define EMP_WORKLOAD_WORD(index, name, words, help, preset) \
     [index] =                                               \

@@ -4,6 +4,7 @@
  * Machines and runtimes are YAML files. A name, "k40x2", is looked up in machines/ or runtimes/ of
  * the data folder; a text with a slash or that ends in .yaml is a path. The data folder is the
  * environment's EMPLACE_DATA, else share/emplace beside the folder of the library or the program.
+ * "giph:devices=20,seed=1" is a machine that is drawn at random, docs/formats.md.
  *
  * Queries take O(1). A query with a machine that is NULL, or a device that the machine does not
  * have, gives NULL, 0 or -1.

@@ -13,6 +13,11 @@ enum { GRANULE = 256 };
 
 /* ---- devices ---- */
 
+static double factor_of(const emp_device *device)
+{
+    return device->time_factor == 0.0 ? 1.0 : device->time_factor;
+}
+
 static void count_devices(emp_bound_model *model)
 {
     const emp_machine *m = model->problem->machine;
@@ -22,6 +27,9 @@ static void count_devices(emp_bound_model *model)
     for (int32_t d = 0; d < m->device_count; d++) {
         const emp_device *device = &m->device[d];
         model->count[device->kind]++;
+        const emp_device **fastest = &model->fastest[device->kind];
+        if (*fastest == NULL || factor_of(device) < factor_of(*fastest))
+            *fastest = device;
         model->memory_bytes[device->kind] += device->memory_bytes;
         if (device->memory_bytes > model->most_bytes[device->kind])
             model->most_bytes[device->kind] = device->memory_bytes;
@@ -146,7 +154,11 @@ static void describe_times(const emp_bound_model *model, emp_op_id id, emp_bound
     const bool            is_events = rt->rules == EMP_RULES_EVENTS;
 
     op->run_ns[EMP_DEVICE_GPU] = c->gpu[id].compute_ns;
-    op->run_ns[EMP_DEVICE_CPU] = op->core_ns = c->cpu[id].compute_ns;
+    op->run_ns[EMP_DEVICE_CPU] = c->cpu[id].compute_ns;
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+        if (model->fastest[k] != NULL)
+            op->run_ns[k] = emp_cost_on(model->fastest[k], op->run_ns[k]);
+    op->core_ns = op->run_ns[EMP_DEVICE_CPU];
     if (model->has_thread) {
         op->issue_ns = c->gpu[id].issue_ns;
         if (p->graph->op[id].cost.kernels == 0) op->run_ns[EMP_DEVICE_GPU] = 0;

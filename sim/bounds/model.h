@@ -41,6 +41,7 @@ typedef struct {
     emp_time_ns        step_ns;    /**< fixed cost of a step */
     emp_time_ns        send_ns;
     int32_t            count[EMP_DEVICE_KINDS];   /**< devices */
+    const emp_device  *fastest[EMP_DEVICE_KINDS]; /**< by its factor; NULL = none */
     double             unit[EMP_BOUND_RESOURCES]; /**< of one device: 1, or its cores */
     double             capacity[EMP_BOUND_RESOURCES];  /**< of all devices */
     int64_t            memory_bytes[EMP_DEVICE_KINDS]; /**< of all; -1 = endless */

@@ -92,6 +92,14 @@ static inline int32_t emp_cost_rounds(int32_t lanes)
 /** Rounds to nanoseconds; at most EMP_COST_LIMIT_NS. */
 emp_time_ns emp_ns_of_seconds(double seconds);
 
+/** What a time of the table is on one device of the kind. */
+static inline emp_time_ns emp_cost_on(const emp_device *device, emp_time_ns ns)
+{
+    if (device->time_factor == 0.0) return ns;
+    double scaled = (double)ns * device->time_factor + 0.5;
+    return scaled < (double)EMP_COST_LIMIT_NS ? (emp_time_ns)scaled : EMP_COST_LIMIT_NS;
+}
+
 /** O(V cores). \retval EMP_ENOMEM */
 emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
                                  const emp_machine *machine, const emp_runtime *runtime,

@@ -222,6 +222,12 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
 }
 
 /* One output, of as many bytes as a copy carries. */
+static emp_tensor_info result_of(int64_t copy_bytes)
+{
+    return (emp_tensor_info){.shape = {.rank = 1, .dim = {copy_bytes}},
+                             .dtype = EMP_DTYPE_UINT8};
+}
+
 static emp_status state_node(emp_graph_builder *b, emp_node *node,
                              const emp_stated_op *stated, emp_error *err)
 {
@@ -230,8 +236,7 @@ static emp_status state_node(emp_graph_builder *b, emp_node *node,
     if (node->stated == NULL || node->output == NULL)
         return EMP_ERROR(EMP_ENOMEM, "op %d, \"%s\"", b->node_count, node->name);
     *node->stated = *stated;
-    *node->output = (emp_tensor_info){.shape = {.rank = 1, .dim = {stated->copy_bytes}},
-                                      .dtype = EMP_DTYPE_UINT8};
+    *node->output = result_of(stated->copy_bytes);
     node->output_count = 1;
     node->is_inferred = true;
     b->type_entry[node->type] = emp_op_type_unknown();
@@ -289,6 +294,30 @@ static void *grow_edges(emp_graph_builder *b, const void *edges, int32_t count,
     if (count > 0) memcpy(larger, edges, (size_t)count * size);
     *capacity = wanted;
     return larger;
+}
+
+/* The arena keeps arrays that are outgrown; a power of two is full. */
+emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
+                                          int32_t number, int64_t copy_bytes,
+                                          emp_error *err)
+{
+    if (!is_op(b, op) || b->node[op].stated == NULL || number < 0 ||
+        number > b->node[op].output_count || number >= EMP_MAX_OUTPUTS || copy_bytes < 0)
+        return EMP_ERROR(EMP_EINVAL, "result %d of op %d, of %lld bytes", number, op,
+                         (long long)copy_bytes);
+    emp_node *node = &b->node[op];
+    bool      is_full = number > 0 && (number & (number - 1)) == 0;
+    int32_t   capacity = number;
+    if (is_full) {
+        emp_tensor_info *larger =
+            grow_edges(b, node->output, number, &capacity, sizeof *larger);
+        if (larger == NULL)
+            return EMP_ERROR(EMP_ENOMEM, "results of op \"%s\"", node->name);
+        node->output = larger;
+    }
+    node->output[number] = result_of(copy_bytes);
+    if (number == node->output_count) node->output_count++;
+    return EMP_OK;
 }
 
 emp_status emp_graph_builder_connect(emp_graph_builder *b, emp_port from,

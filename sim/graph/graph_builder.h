@@ -51,6 +51,14 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
                                      const emp_shape *outputs, int32_t output_count,
                                      emp_op_id *op, emp_error *err);
 
+/** Gives an op that states its costs result \a number, of which a copy carries \a copy_bytes; its
+ * held bytes are those of all its results together. Results come in the order of their numbers, and
+ * number 0 replaces the one that it has. Amortised O(1).
+ * \retval EMP_EINVAL  There is no such op, or the number is not the next. \retval EMP_ENOMEM */
+emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
+                                          int32_t number, int64_t copy_bytes,
+                                          emp_error *err);
+
 /** Marks what a step fetches or runs. */
 void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op);
 

@@ -181,6 +181,8 @@ static void fill_stated(const emp_graph_builder *b, emp_graph *g, emp_op_id op)
     g->op[op].cost = (emp_op_cost){
         .op_class = EMP_OP_ELEMENTWISE, .work = EMP_WORK_ELEMENTWISE, .kernels = 1};
     fill_tensors(b, g, op, 0);
+    for (int32_t t = g->output_offset[op] + 1; t < g->output_offset[op + 1]; t++)
+        g->tensor[t].bytes = 0;
     g->tensor[g->output_offset[op]].bytes = stated->held_bytes;
 }
 

@@ -15,6 +15,7 @@
 #include "sim/machine/bundle.h"
 #include "sim/machine/config.h"
 #include "sim/machine/fit.h"
+#include "sim/machine/giph.h"
 #include "sim/machine/topology_internal.h"
 
 /* type of the raw struct, key in the file, kind, member of struct model */
@@ -657,6 +658,8 @@ emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_err
     EMP_NEED(out);
     *out = NULL;
     EMP_NEED(name_or_path);
+    if (emp_giph_machine_is(name_or_path))
+        return emp_giph_machine_create(out, name_or_path, err);
     emp_config_path(path, sizeof path, "machines", name_or_path);
     if (access(path, R_OK) != 0) return fail_unknown(name_or_path, path, err);
     return load(out, path, NULL, err);

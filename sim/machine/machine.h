@@ -64,8 +64,11 @@ typedef struct {
     emp_device_kind kind;
     emp_device_id   host; /**< CPU whose memory is its host memory; its own of a CPU */
     int64_t         memory_bytes; /**< what a program can allocate */
-    double          peak_flops_per_s;
-    double          memory_bytes_per_s; /**< stream rate; CPU: of all cores together */
+    double
+        time_factor; /**< times as long as its model takes; 0 = 1. The rules `events` know
+                             no other */
+    double peak_flops_per_s;
+    double memory_bytes_per_s; /**< stream rate; CPU: of all cores together */
     /* GPU */
     double  gemm_base_s; /**< GEMM time = base + per_k K + per_wave K W, at this clock */
     double  gemm_per_k_s;

@@ -25,6 +25,21 @@ static void find_classes(emp_problem *p)
     for (int32_t c = 0; c < g->class_count; c++) p->kinds_of_class[c] |= EMP_KIND_CPU;
 }
 
+/* The engine has one cost for all devices of a kind. */
+static emp_status check_factors(const emp_machine *machine, const emp_runtime *runtime,
+                                emp_error *err)
+{
+    if (runtime->rules != EMP_RULES_EVENTS) return EMP_OK;
+    for (int32_t d = 0; d < machine->device_count; d++) {
+        if (machine->device[d].time_factor == 0.0) continue;
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "the devices of machine %s have speeds of their own, which the "
+                         "runtime %s does not know; --runtime edges does",
+                         machine->name, runtime->name);
+    }
+    return EMP_OK;
+}
+
 emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
                               const emp_machine *machine, const emp_runtime *runtime,
                               const char *workload, emp_error *err)
@@ -38,6 +53,7 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
     EMP_NEED(machine);
     EMP_NEED(runtime);
     EMP_NEED(workload);
+    EMP_CHECK(check_factors(machine, runtime, err));
     p = EMP_NEW(emp_problem);
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "problem");
     p->graph = graph;

@@ -77,10 +77,13 @@ emp_time_ns emp_rules_duration(emp_rules_rate rate, int64_t bytes)
 emp_status emp_rules_check_times(const emp_rules_sim *profile, double others,
                                  emp_error *err)
 {
-    double total = others;
+    double total = others, factor = 1.0;
 
+    for (int32_t d = 0; d < profile->device_count; d++)
+        factor = fmax(factor, profile->problem->machine->device[d].time_factor);
     for (int32_t op = 0; op < profile->op_count; op++) {
-        total += (double)profile->op[op].cpu_ns + (double)profile->op[op].gpu_ns;
+        total +=
+            factor * ((double)profile->op[op].cpu_ns + (double)profile->op[op].gpu_ns);
     }
     return emp_sim_limit_time(total, err);
 }

@@ -121,8 +121,10 @@ static inline bool emp_rules_is_gpu(const emp_rules_sim *p, int32_t device)
 static inline emp_time_ns emp_rules_cost(const emp_rules_sim *p, int32_t op)
 {
     const emp_rules_op *o = &p->op[op];
+    int32_t             device = p->device[op];
 
-    return emp_rules_is_gpu(p, p->device[op]) ? o->gpu_ns : o->cpu_ns;
+    return emp_cost_on(&p->problem->machine->device[device],
+                       emp_rules_is_gpu(p, device) ? o->gpu_ns : o->cpu_ns);
 }
 
 /** Adds bytes to a device for an op; notes the first that do not fit. */

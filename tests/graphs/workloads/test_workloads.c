@@ -296,7 +296,7 @@ Test(workloads, table_has_defaults_in_range)
         for (const emp_option *p = table[i].params; p->name != NULL; p++) {
             char value[EMP_OPTION_TEXT_BYTES];
             emp_option_write_default(value, p, 0);
-            if (p->kind == EMP_OPTION_INTEGER)
+            if (p->kind == EMP_OPTION_INTEGER || p->kind == EMP_OPTION_REAL)
                 cr_expect(p->low <= p->preset[0] && p->preset[0] <= p->high, "%s: %s",
                           table[i].name, p->name);
             else
@@ -323,8 +323,8 @@ struct message_case {
 
 /* clang-format off */
 static struct message_case message_cases[] = {
-    {"vgg:batch=1",       "no workload \"vgg\"; there are nmt, rnnlm, inception_v3, resnet"},
-    {"",                  "no workload \"\"; there are nmt, rnnlm, inception_v3, resnet"},
+    {"vgg:batch=1",       "no workload \"vgg\"; there are nmt, rnnlm, inception_v3, resnet, giph"},
+    {"",                  "no workload \"\"; there are nmt, rnnlm, inception_v3, resnet, giph"},
     {"resnet:color=3",    "resnet has no option \"color\"; it has depth, version, batch, classes, fused_bn, "
                           "optimizer, gate_gradients, old_broadcast_grads, const_zeros, saver"},
     {"nmt:layers=0",      "nmt: option layers is 0, must be a whole number in 1..64"},

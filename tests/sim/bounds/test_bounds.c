@@ -99,6 +99,10 @@ static void create_any(task *r, uint64_t seed)
     else
         random_problem_create(r, seed);
     set_rules(&r->problem->runtime, seed);
+    for (int32_t d = 0; d < r->machine->device_count && seed % 5 == 1; d++)
+        if (r->problem->runtime.rules != EMP_RULES_EVENTS)
+            r->machine->device[d].time_factor =
+                (double)((seed + 3 * (uint64_t)d) % 7) / 4.0;
     if (seed % 4 != 0) pin_to_gpus(r, seed);
 }
 

@@ -32,13 +32,16 @@ static emp_runtime load(const char *name)
     return r;
 }
 
-/* Costs from nothing to a multiple of the profiles' constants, bytes likewise. */
+/* Costs from nothing to a multiple of the profiles' constants, bytes likewise. In a third of all
+ * problems devices have speeds of their own. */
 static void spread(task *r, uint64_t seed)
 {
     static const int32_t factors[] = {1, 1, 13, 997, 12345};
     emp_rng              rng;
 
     emp_rng_init(&rng, seed, 1, 0);
+    for (int32_t d = 0; seed % 3 == 0 && d < r->machine->device_count; d++)
+        r->machine->device[d].time_factor = (double)emp_rng_below(&rng, 9) / 7.0;
     uint32_t most = 1 + emp_rng_below(&rng, 5);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
         int32_t factor = factors[emp_rng_below(&rng, most)];

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are GiPH's networks those that its released generator draws? Its numbers are written out here. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/load.h"
+#include "sim/machine/machine.h"
+#include "sim/problem/problem.h"
+
+static emp_machine *load(const char *spec)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_machine_load(&m, spec, &err), EMP_OK, "%s", err.msg);
+    return m;
+}
+
+/* A route of \a delay_ms and of \a ms_per_mb for a megabyte. */
+static void expect_route(const emp_machine *m, int32_t from, int32_t to, double delay_ms,
+                         double ms_per_mb)
+{
+    const emp_route *r = &m->route[from][to];
+
+    cr_expect_float_eq(r->latency_s, delay_ms * 1e-3, 1e-15);
+    cr_expect_float_eq(1e9 / r->bytes_per_s, ms_per_mb, 1e-15);
+    cr_expect_eq(r->link_count, 1);
+    cr_expect_eq(r->link[0], m->route[to][from].link[0]);
+}
+
+Test(giph_machine, is_the_released_programs)
+{
+    emp_machine *m = load("giph:seed=1");
+
+    cr_assert_eq(m->device_count, 20);
+    cr_expect_eq(m->link_count, 190);
+    cr_expect_float_eq(1 / m->device[0].time_factor, 6.553545737581544, 1e-14);
+    cr_expect_float_eq(1 / m->device[19].time_factor, 5.797230494787257, 1e-14);
+    expect_route(m, 0, 1, 16.014891373510732, 0.007147384389361959);
+    expect_route(m, 19, 18, 10.222829565942565, 0.009903371934441619);
+    emp_machine_destroy(m);
+    m = load("giph:devices=5,seed=3");
+    cr_assert_eq(m->device_count, 5);
+    cr_expect_float_eq(1 / m->device[0].time_factor, 3.82164137841995, 1e-14);
+    expect_route(m, 4, 3, 3.1373547694992654, 0.008223820052988811);
+    emp_machine_destroy(m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(giph_machine, hash_tells_networks_apart)
+{
+    emp_machine *a = load("giph"), *b = load("giph:seed=1"), *c = load("giph:seed=0");
+
+    cr_expect_neq(a->hash, b->hash);
+    cr_expect_eq(a->hash, c->hash);
+    emp_machine_destroy(a);
+    emp_machine_destroy(b);
+    emp_machine_destroy(c);
+}
+
+Test(giph_machine, takes_rules_that_know_speeds)
+{
+    emp_machine *m = load("giph:devices=3");
+    emp_graph   *g = NULL;
+    emp_problem *p = NULL;
+    emp_runtime  ideal = {0}, edges = {0};
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_source_load(&g, NULL, NULL, "giph", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&ideal, "ideal", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&edges, "edges", NULL), EMP_OK);
+    cr_expect_eq(emp_problem_create(&p, g, m, &ideal, "giph", &err), EMP_EUNSUPPORTED);
+    cr_expect_null(p);
+    cr_expect_not_null(strstr(err.msg, "--runtime edges does"), "%s", err.msg);
+    cr_expect_eq(emp_problem_create(&p, g, m, &edges, "giph", NULL), EMP_OK);
+    emp_problem_destroy(p);
+    emp_graph_destroy(g);
+    emp_machine_destroy(m);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(giph_machine, refuses_what_is_out_of_range)
+{
+    static const char *const specs[] = {"giph:devices=1", "giph:devices=24",
+                                        "giph:speed=0", "giph:b_speed=2",
+                                        "giph:colour=1"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        emp_machine *m = NULL;
+        emp_error    err = {0};
+        cr_expect_eq(emp_machine_load(&m, specs[i], &err), EMP_EINVAL, "%s", specs[i]);
+        cr_expect_null(m);
+        cr_expect_neq(err.msg[0], '\0');
+    }
+}
