@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/import/import.h"
 #include "graphs/import/instances/dnn_partitioning.h"
 #include "graphs/import/instances/doppler.h"
 #include "graphs/import/instances/pipedream.h"
