@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/units.h"
 #include "base/text/word_list.h"
 #include "bench/tables/paper.h"
 #include "run/methods.h"
@@ -62,7 +63,7 @@ static emp_status choose_methods(struct plan *plan, emp_error *err)
     const char *list = plan->params->methods;
     char        name[METHOD_BYTES];
 
-    while (*list != '\0') {
+    do {
         const size_t length = strcspn(list, ",");
         if (plan->method_count == MOST_PLACEMENTS)
             return EMP_ERROR(EMP_EINVAL, "at most %d placements of a task",
@@ -70,7 +71,7 @@ static emp_status choose_methods(struct plan *plan, emp_error *err)
         snprintf(name, sizeof name, "%.*s", (int)length, list);
         EMP_CHECK(emp_method_find(&plan->method[plan->method_count++], name, err));
         list += length + (list[length] == ',');
-    }
+    } while (*list != '\0');
     return EMP_OK;
 }
 
@@ -355,8 +356,9 @@ emp_status emp_orders_print(FILE *out, const emp_orders_table *t, emp_sheet_form
     for (int32_t i = 0; i < t->row_count; i++) add_row(&sheet, t, &t->row[i]);
     emp_sheet_note(&sheet,
                    "Devices are the same in the first four columns. Annealing has "
-                   "%lld evaluations from there: median of %d seeds, and range.",
-                   (long long)t->budget, t->seed_count);
+                   "%lld evaluation%s from there: median of %d seed%s, and range.",
+                   (long long)t->budget, emp_units_plural(t->budget), t->seed_count,
+                   emp_units_plural(t->seed_count));
     const emp_status st = emp_sheet_print(out, &sheet, format, err);
     emp_sheet_clear(&sheet);
     return st;

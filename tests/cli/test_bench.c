@@ -92,6 +92,9 @@ Test(bench, order_compares_orders_of_one_placement)
     cr_expect(json_is_null(json_object_get(second, "own_s")),
               "gpu has no order of its own");
     json_decref(object);
+    cr_expect_eq(emplace_run("bench order --rows rnnlm --methods ''"), 1,
+                 "a table of nothing");
+    cr_expect_not_null(strstr(program_err, "there is no method \"\""), "%s", program_err);
 }
 
 Test(bench, placers_compares_and_writes_its_files)
