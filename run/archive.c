@@ -69,9 +69,10 @@ static void name_file(char path[EMP_ARCHIVE_PATH_BYTES], const char *folder,
 static emp_status check_score(const emp_record *record, bool *agrees,
                               const emp_problem *problem, emp_error *err)
 {
-    emp_status     st = EMP_OK;
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
+    emp_status         st = EMP_OK;
+    emp_sim           *sim = NULL;
+    emp_sim_result     result;
+    const emp_decision best = emp_record_decision(record);
 
     *agrees = false;
     if (record->op_count != problem->graph->op_count ||
@@ -79,9 +80,7 @@ static emp_status check_score(const emp_record *record, bool *agrees,
         goto cleanup;
     }
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    *agrees = emp_sim_trace_decision(
-                  sim, &(emp_decision){record->device_of_op, record->level_of_op}, NULL,
-                  &result, NULL) == EMP_OK &&
+    *agrees = emp_sim_trace_decision(sim, &best, NULL, &result, NULL) == EMP_OK &&
               result.fingerprint == record->fingerprint &&
               (double)result.step_time_ns * 1e-9 == record->best_step_time_s &&
               result.is_feasible == record->is_feasible;

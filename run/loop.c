@@ -159,16 +159,16 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
  * which a search goes without. */
 static emp_status finish(emp_run_state *run, emp_error *err)
 {
-    emp_record    *record = run->record;
-    emp_sim_result best;
+    emp_record        *record = run->record;
+    const emp_decision found = emp_record_decision(record);
+    emp_sim_result     best;
 
     if (record->evaluations == 0) {
         return EMP_ERROR(EMP_EINFEASIBLE, "method %s proposed no placement",
                          run->params->method->name);
     }
-    EMP_CHECK(emp_sim_trace_decision(
-        emp_sim_team_first(run->sims),
-        &(emp_decision){record->device_of_op, record->level_of_op}, NULL, &best, err));
+    EMP_CHECK(
+        emp_sim_trace_decision(emp_sim_team_first(run->sims), &found, NULL, &best, err));
     record->fingerprint = best.fingerprint;
     if (run->params->best != NULL) *run->params->best = best;
     record->median_s =

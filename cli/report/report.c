@@ -177,12 +177,11 @@ emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
                           const emp_sim_result *best, const emp_bounds *bounds,
                           emp_sheet_format format, emp_error *err)
 {
-    emp_status   st = EMP_OK;
-    emp_explain *why = NULL;
+    emp_status         st = EMP_OK;
+    emp_explain       *why = NULL;
+    const emp_decision found = emp_record_decision(r);
 
-    EMP_TRY(cli_why_create(&why, problem,
-                           &(emp_decision){r->device_of_op, r->level_of_op}, best, false,
-                           err));
+    EMP_TRY(cli_why_create(&why, problem, &found, best, false, err));
     if (format != EMP_SHEET_TEXT) {
         EMP_TRY(cli_print_object(json_run(r, problem, best, why, bounds), format, err));
     } else {

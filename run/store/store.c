@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "run/store/h5_internal.h"
-#include <emplace/problem.h>
 
 /* The longest arrays that a record may hold; a hostile file cannot ask for more. */
 enum {
@@ -363,6 +362,11 @@ emp_status emp_record_load_machine(char **text, const char *path, emp_error *err
     emp_free(*text);
     *text = NULL;
     return st;
+}
+
+emp_decision emp_record_decision(const emp_record *record)
+{
+    return (emp_decision){record->device_of_op, record->level_of_op};
 }
 
 /* ---- comparing ---- */

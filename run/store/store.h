@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <emplace/problem.h>
+
 #include "base/error.h"
 #include "sim/machine/machine.h"
 
@@ -100,6 +102,9 @@ emp_status emp_record_save(const char *path, const emp_record *record, emp_error
  * \retval EMP_EIO      No such file.
  * \retval EMP_EFORMAT  Not a record, of another version, or torn; the message says so. */
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err);
+
+/** The best decision of a record; borrowed from it. */
+emp_decision emp_record_decision(const emp_record *record);
 
 /** Names of the ops of a record. Zero-initialise; emp_op_names_clear() releases it. */
 typedef struct {
