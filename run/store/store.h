@@ -50,11 +50,9 @@ typedef struct {
     /* Who shared it. */
     int32_t ranks; /**< programs that did; 0: it was alone, and its file says nothing */
     bool    is_async; /**< with a parameter server: who was faster counted */
-    /* What it decided, and from where. */
-    bool has_order; /**< levels, too; else its file says nothing */
-    uint64_t
-        start_hash; /**< of the placement where it began; 0: where the method says, and
-                            its file says nothing */
+    /* What it decided, and where it began; a file says these only if they are not 0. */
+    bool     has_order;  /**< levels, too */
+    uint64_t start_hash; /**< of the placement that it was told to begin at */
     /* What came of it. */
     char     stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
                                                    under way */
