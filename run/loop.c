@@ -134,6 +134,21 @@ static emp_status prepare_record(emp_record *record, const emp_problem *problem,
     return EMP_OK;
 }
 
+static emp_status prepare_times(emp_run_state *run, emp_error *err)
+{
+    const size_t ops = (size_t)run->problem->graph->op_count;
+
+    if (!run->params->method->needs_times) return EMP_OK;
+    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) {
+        run->times[i].start_ns = EMP_ADD_ARRAY(&run->arrays, emp_time_ns, ops);
+        run->times[i].end_ns = EMP_ADD_ARRAY(&run->arrays, emp_time_ns, ops);
+    }
+    if (run->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "times of %zu ops in %d candidates", ops,
+                         EMP_MAX_BATCH);
+    return EMP_OK;
+}
+
 static emp_status prepare(emp_run_state *run, emp_error *err)
 {
     emp_method_params placer = run->params->placer;
@@ -150,6 +165,7 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
         EMP_CHECK(emp_proposal_init(&run->candidate[i], run->problem->graph->op_count,
                                     run->record->has_order, err));
+    EMP_CHECK(prepare_times(run, err));
     EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
     return emp_method_create(&run->placer, run->params->method, run->problem, &placer,
                              err);
@@ -212,6 +228,7 @@ cleanup:
         emp_sim_team_destroy(run->sims);
         for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
             emp_proposal_clear(&run->candidate[i]);
+        emp_arrays_clear(&run->arrays);
         emp_free(run);
     }
     return st;

@@ -6,6 +6,7 @@
 #ifndef EMP_RUN_LOOP_INTERNAL_H
 #define EMP_RUN_LOOP_INTERNAL_H
 
+#include "base/arrays.h"
 #include "run/loop.h"
 #include "sim/team/team.h"
 
@@ -23,6 +24,8 @@ typedef struct {
     /* Of this rank. */
     emp_proposal   candidate[EMP_MAX_BATCH];
     emp_sim_result result[EMP_MAX_BATCH];
+    emp_sim_times  times[EMP_MAX_BATCH]; /**< NULL unless the method needs them */
+    emp_arrays     arrays;               /**< of these */
     /* Of all ranks, in their order; alone, of this one. */
     emp_score score[EMP_MAX_TOLD];
     int32_t   count; /**< scores */
@@ -61,6 +64,8 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway);
 emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err);
 /** Legalizes and scores the first \a count candidates: results, and score[0] on. */
 emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err);
+/** Takes from scores what only their own rank knows, by pointers. */
+void emp_run_forget(emp_score *scores, int32_t count);
 
 /* ---- log.c ---- */
 

@@ -28,19 +28,23 @@ emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_erro
 
 static emp_status simulate(emp_run_state *run, int32_t count, emp_error *err)
 {
+    const bool      is_timed = run->params->method->needs_times;
     emp_sim_result *results[EMP_MAX_BATCH];
     emp_device_id  *device_of_op[EMP_MAX_BATCH];
     const uint8_t  *level_of_op[EMP_MAX_BATCH];
+    const bool      has_order = run->candidate[0].level_of_op != NULL;
 
     for (int32_t i = 0; i < count; i++) {
         results[i] = &run->result[i];
         device_of_op[i] = run->candidate[i].device_of_op;
         level_of_op[i] = run->candidate[i].level_of_op;
     }
-    if (run->candidate[0].level_of_op == NULL)
-        return emp_sim_team_run(run->sims, device_of_op, count, results, err);
-    return emp_sim_team_run_orders(run->sims, device_of_op, level_of_op, count, results,
-                                   err);
+    return emp_sim_team_run_batch(
+        run->sims,
+        &(emp_sim_team_batch){.device_of_op = device_of_op,
+                              .level_of_op = has_order ? level_of_op : NULL,
+                              .times = is_timed ? run->times : NULL},
+        count, results, err);
 }
 
 emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
@@ -51,9 +55,22 @@ emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
     if (st != EMP_OK)
         return EMP_ERROR(st, "method %s: %s", run->params->method->name, why.msg);
     for (int32_t i = 0; i < count; i++) {
-        run->score[i] = (emp_score){(double)run->result[i].step_time_ns * 1e-9,
-                                    run->result[i].is_feasible,
-                                    overflow_of(run->problem->machine, &run->result[i])};
+        const emp_sim_result *result = &run->result[i];
+        run->score[i] =
+            (emp_score){.step_time_s = (double)result->step_time_ns * 1e-9,
+                        .is_feasible = result->is_feasible,
+                        .overflow_frac = overflow_of(run->problem->machine, result),
+                        .result = result,
+                        .start_ns = run->times[i].start_ns,
+                        .end_ns = run->times[i].end_ns};
     }
     return EMP_OK;
+}
+
+void emp_run_forget(emp_score *scores, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        scores[i].result = NULL;
+        scores[i].start_ns = scores[i].end_ns = NULL;
+    }
 }

@@ -81,6 +81,7 @@ static void fill_report(const emp_run_state *run, int32_t count, report *r)
     r->count = count;
     r->best = best_of(run->score, count);
     memcpy(r->score, run->score, (size_t)count * sizeof *run->score);
+    emp_run_forget(r->score, count);
     r->result = run->result[r->best];
     for (int32_t i = 0; i < metrics; i++) r->metric[i] = metric[i].value;
 }

@@ -56,6 +56,7 @@ static emp_status share_scores(emp_run_state *run, batch *b, emp_error *err)
         b->own_of[i] = all[i].count;
         memcpy(&run->score[run->count], all[i].score,
                (size_t)all[i].count * sizeof *run->score);
+        if (i != run->ranks->rank) emp_run_forget(&run->score[run->count], all[i].count);
         run->count += all[i].count;
     }
     return EMP_OK;

@@ -25,6 +25,7 @@
 #include "base/named_array.h"
 #include "base/text/options.h"
 #include "search/proposal.h"
+#include "sim/rules/step.h"
 
 enum {
     EMP_MAX_BATCH = 64,        /* candidates of one ask */
@@ -38,6 +39,10 @@ typedef struct {
     bool   is_feasible; /**< false: out of memory */
     double overflow_frac; /**< memory that was missing, over a device's own, summed over
                                devices; 0 when it fits, or unknown */
+    /* Known of the method's own candidates, until tell() returns; NULL of other ranks'. */
+    const emp_sim_result *result;         /**< peaks and busy times of devices */
+    const emp_time_ns *start_ns, *end_ns; /**< [op] NULL unless the method needs them; 0
+                                               of what is folded away */
 } emp_score;
 
 /** What fits in memory before what does not, then the shorter step; false for equals. */
@@ -93,8 +98,9 @@ typedef struct emp_method {
     const char *advice;      /**< what to use it for, EMP_ADVICE_CHARACTERS at most */
     bool        uses_budget; /**< all of it; others stop by themselves */
     bool        uses_seed;   /**< false: every seed gives the same placement */
-    int32_t decides;   /**< mask of emp_decides: what it can decide; 0 = devices alone */
-    bool    has_start; /**< it begins where its parameters say */
+    int32_t decides; /**< mask of emp_decides: what it can decide; 0 = devices alone */
+    bool    needs_times; /**< its scores say when ops ran */
+    bool    has_start;   /**< it begins where its parameters say */
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 

@@ -161,7 +161,9 @@ static emp_status propose(portfolio *p, emp_device_id *device_of_op, int32_t *co
 
 static emp_score score_of(const kept_score *kept)
 {
-    return (emp_score){kept->step_time_s, kept->is_feasible != 0.0, kept->overflow_frac};
+    return (emp_score){.step_time_s = kept->step_time_s,
+                       .is_feasible = kept->is_feasible != 0.0,
+                       .overflow_frac = kept->overflow_frac};
 }
 
 static void begin_search(portfolio *p)

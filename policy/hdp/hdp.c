@@ -142,7 +142,8 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     emp_score cost[EMP_MAX_BATCH];
 
     if (is_for_balance(p) && count <= EMP_MAX_BATCH) {
-        for (int32_t k = 0; k < count; k++) cost[k] = (emp_score){p->cost[k], true, 0.0};
+        for (int32_t k = 0; k < count; k++)
+            cost[k] = (emp_score){.step_time_s = p->cost[k], .is_feasible = true};
         scores = cost;
     }
     return emp_learner_tell(p->learner, scores, count, err);

@@ -113,26 +113,42 @@ static void finish(emp_engine *sim)
     r->is_feasible = r->oom_device < 0;
 }
 
-emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision, bool is_traced,
-                          const emp_sim_trace *trace, emp_sim_result *result,
+typedef struct {
+    const emp_sim_rules *rules;
+    void (*run)(emp_engine *sim);
+} variant;
+
+/* Runs with these rules as constants. */
+static const variant variants[] = {
+    {&emp_sim_tf_rules, emp_engine_run_tf},
+    {&emp_sim_ideal_rules, emp_engine_run_ideal},
+    {&emp_sim_tf_levels_rules, emp_engine_run_tf_levels},
+    {&emp_sim_ideal_levels_rules, emp_engine_run_ideal_levels},
+    {&emp_sim_tf_timed_rules, emp_engine_run_tf_timed},
+    {&emp_sim_ideal_timed_rules, emp_engine_run_ideal_timed}};
+
+static void play_events(emp_engine *sim)
+{
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        if (!are_rules(sim->rules, variants[i].rules)) continue;
+        variants[i].run(sim);
+        return;
+    }
+    emp_engine_run_any(sim);
+}
+
+emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
+                          const emp_sim_watch *watch, emp_sim_result *result,
                           emp_error *err)
 {
     EMP_CHECK(take_placement(sim, decision->device_of_op, err));
     EMP_CHECK(take_levels(sim, decision->level_of_op, err));
     reset(sim);
-    sim->rules.is_traced = is_traced;
-    sim->trace = trace;
-    if (are_rules(sim->rules, &emp_sim_tf_rules)) {
-        emp_engine_run_tf(sim);
-    } else if (are_rules(sim->rules, &emp_sim_ideal_rules)) {
-        emp_engine_run_ideal(sim);
-    } else if (are_rules(sim->rules, &emp_sim_tf_levels_rules)) {
-        emp_engine_run_tf_levels(sim);
-    } else if (are_rules(sim->rules, &emp_sim_ideal_levels_rules)) {
-        emp_engine_run_ideal_levels(sim);
-    } else {
-        emp_engine_run_any(sim);
-    }
+    sim->rules.is_traced = watch->is_traced;
+    sim->rules.is_timed = watch->times != NULL;
+    sim->trace = watch->trace;
+    if (watch->times != NULL) sim->times = *watch->times;
+    play_events(sim);
     finish(sim);
     *result = sim->result;
     return EMP_OK;

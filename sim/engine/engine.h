@@ -25,6 +25,7 @@ typedef struct {
     bool copy_delays;  /**< sending or receiving takes time */
     bool pageable;     /**< memory that is fed leaves the host more slowly */
     bool is_traced;    /**< fingerprint and callbacks */
+    bool is_timed;     /**< start and end of each op */
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
 } emp_sim_rules;
@@ -282,6 +283,7 @@ typedef struct {
 
     /* state of a run */
     const emp_sim_trace *trace;
+    emp_sim_times        times; /**< of a timed run; borrowed */
     emp_sim_result       result;
     emp_time_ns          now;
     int32_t              instance_count; /**< homes and copies planned so far */
@@ -329,8 +331,8 @@ emp_status emp_engine_set_sharing(emp_engine *sim, const emp_problem *problem,
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */
 emp_status emp_engine_create(emp_engine **out, const emp_problem *problem,
                              emp_error *err);
-emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision, bool is_traced,
-                          const emp_sim_trace *trace, emp_sim_result *result,
+emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
+                          const emp_sim_watch *watch, emp_sim_result *result,
                           emp_error *err);
 void       emp_engine_destroy(emp_engine *sim);
 
@@ -352,14 +354,17 @@ _Static_assert(2 * EMP_SIM_LAST_NS - 1 <= INT64_MAX >> EMP_SIM_SOURCE_BITS,
 #define EMP_SIM_CALLED __attribute__((noinline)) static
 
 /** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`, of
- * both with levels, and under any. Only the last traces. */
+ * both with levels, of both with times, and under any. Only the last traces. */
 void emp_engine_run_ideal(emp_engine *sim);
 void emp_engine_run_tf(emp_engine *sim);
 void emp_engine_run_ideal_levels(emp_engine *sim);
 void emp_engine_run_tf_levels(emp_engine *sim);
+void emp_engine_run_ideal_timed(emp_engine *sim);
+void emp_engine_run_tf_timed(emp_engine *sim);
 void emp_engine_run_any(emp_engine *sim);
 
 extern const emp_sim_rules emp_sim_ideal_rules, emp_sim_tf_rules,
-    emp_sim_ideal_levels_rules, emp_sim_tf_levels_rules;
+    emp_sim_ideal_levels_rules, emp_sim_tf_levels_rules, emp_sim_ideal_timed_rules,
+    emp_sim_tf_timed_rules;
 
 #endif /* EMP_SIM_ENGINE_ENGINE_H */

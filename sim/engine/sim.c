@@ -55,17 +55,16 @@ void emp_sim_destroy(emp_sim *sim)
     emp_free(sim);
 }
 
-static emp_status run(emp_sim *sim, const emp_decision *decision, bool is_traced,
-                      const emp_sim_trace *trace, emp_sim_result *result, emp_error *err)
+static emp_status run(emp_sim *sim, const emp_decision *decision,
+                      const emp_sim_watch *watch, emp_sim_result *result, emp_error *err)
 {
     if (sim->engine != NULL)
-        return emp_engine_run(sim->engine, decision, is_traced, trace, result, err);
+        return emp_engine_run(sim->engine, decision, watch, result, err);
     if (decision->level_of_op != NULL)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "the rules of this runtime order ops by themselves; leave the "
                          "levels out");
-    return emp_rules_sim_run(sim->ruled, decision->device_of_op, is_traced, trace, result,
-                             err);
+    return emp_rules_sim_run(sim->ruled, decision->device_of_op, watch, result, err);
 }
 
 emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
@@ -74,8 +73,8 @@ emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
     EMP_NEED(sim);
     EMP_NEED(device_of_op);
     EMP_NEED(result);
-    return run(sim, &(emp_decision){.device_of_op = device_of_op}, false, NULL, result,
-               err);
+    return run(sim, &(emp_decision){.device_of_op = device_of_op}, &(emp_sim_watch){0},
+               result, err);
 }
 
 emp_status emp_sim_run_decision(emp_sim *sim, const emp_decision *decision,
@@ -85,20 +84,28 @@ emp_status emp_sim_run_decision(emp_sim *sim, const emp_decision *decision,
     EMP_NEED(decision);
     EMP_NEED(decision->device_of_op);
     EMP_NEED(result);
-    return run(sim, decision, false, NULL, result, err);
+    return run(sim, decision, &(emp_sim_watch){0}, result, err);
+}
+
+emp_status emp_sim_run_timed(emp_sim *sim, const emp_decision *decision,
+                             const emp_sim_times *times, emp_sim_result *result,
+                             emp_error *err)
+{
+    return run(sim, decision, &(emp_sim_watch){.times = times}, result, err);
 }
 
 emp_status emp_sim_run_traced(emp_sim *sim, const emp_device_id *device_of_op,
                               const emp_sim_trace *trace, emp_sim_result *result,
                               emp_error *err)
 {
-    return run(sim, &(emp_decision){.device_of_op = device_of_op}, true, trace, result,
-               err);
+    return emp_sim_trace_decision(sim, &(emp_decision){.device_of_op = device_of_op},
+                                  trace, result, err);
 }
 
 emp_status emp_sim_trace_decision(emp_sim *sim, const emp_decision *decision,
                                   const emp_sim_trace *trace, emp_sim_result *result,
                                   emp_error *err)
 {
-    return run(sim, decision, true, trace, result, err);
+    return run(sim, decision, &(emp_sim_watch){.is_traced = true, .trace = trace}, result,
+               err);
 }

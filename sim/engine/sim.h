@@ -40,4 +40,9 @@ emp_status emp_sim_trace_decision(emp_sim *sim, const emp_decision *decision,
                                   const emp_sim_trace *trace, emp_sim_result *result,
                                   emp_error *err);
 
+/** As emp_sim_run_decision(), and fills \a times [op]. Takes two stores an op more. */
+emp_status emp_sim_run_timed(emp_sim *sim, const emp_decision *decision,
+                             const emp_sim_times *times, emp_sim_result *result,
+                             emp_error *err);
+
 #endif /* EMP_SIM_ENGINE_SIM_H */

@@ -363,7 +363,8 @@ static void tell_out(emp_rules_sim *p, const msr *s, int32_t r, emp_time_ns now)
 static void play(emp_rules_sim *p, msr *s, int32_t r, bool in_lanes)
 {
     emp_time_ns now = s->run[r].start_ns;
-    bool        is_told = p->is_traced, is_gpu = emp_rules_is_gpu(p, s->run[r].device);
+    bool        is_told = p->is_traced || p->times != NULL;
+    bool        is_gpu = emp_rules_is_gpu(p, s->run[r].device);
     int32_t     lane = 0;
 
     if (is_told && in_lanes && !is_gpu)

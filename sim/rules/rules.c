@@ -332,6 +332,10 @@ void emp_rules_run_op(emp_rules_sim *p, int32_t op, int32_t lane, emp_time_ns st
     p->result.busy_ns[device] += end - start;
     if (p->is_traced)
         emp_sim_record(&p->result, EMP_SIM_RECORD_OP, id, device, start, end);
+    if (p->times != NULL) {
+        p->times->start_ns[id] = start;
+        p->times->end_ns[id] = end;
+    }
     TELL(op, id, device, lane, start, end);
 }
 
@@ -373,14 +377,15 @@ static emp_status take_placement(emp_rules_sim *p, const emp_device_id *device_o
 }
 
 emp_status emp_rules_sim_run(emp_rules_sim *p, const emp_device_id *device_of_op,
-                             bool is_traced, const emp_sim_trace *trace,
-                             emp_sim_result *result, emp_error *err)
+                             const emp_sim_watch *watch, emp_sim_result *result,
+                             emp_error *err)
 {
     emp_sim_result *r = &p->result;
 
     EMP_CHECK(take_placement(p, device_of_op, err));
-    p->is_traced = is_traced;
-    p->trace = trace;
+    p->is_traced = watch->is_traced;
+    p->trace = watch->trace;
+    p->times = watch->times;
     *r =
         (emp_sim_result){.device_count = p->device_count, .oom_device = -1, .oom_op = -1};
     for (int32_t d = 0; d < p->device_count; d++)

@@ -19,11 +19,11 @@ typedef struct emp_rules_sim emp_rules_sim;
 emp_status emp_rules_sim_create(emp_rules_sim **out, const emp_problem *problem,
                                 emp_error *err);
 
-/** Simulates one step, as emp_sim_run() and emp_sim_run_traced() do. \a trace may be NULL.
+/** Simulates one step, as emp_sim_run() does, and tells what \a watch asks for.
  * \retval EMP_EINVAL  An entry is no device, or not one that the op may use. */
 emp_status emp_rules_sim_run(emp_rules_sim *sim, const emp_device_id *device_of_op,
-                             bool is_traced, const emp_sim_trace *trace,
-                             emp_sim_result *result, emp_error *err);
+                             const emp_sim_watch *watch, emp_sim_result *result,
+                             emp_error *err);
 
 /** A device's memory in the run, or after it. */
 emp_sim_live_memory emp_rules_sim_memory(const emp_rules_sim *sim, emp_device_id device);

@@ -75,6 +75,7 @@ struct emp_rules_sim {
     /* state of a run */
     bool                 is_traced;
     const emp_sim_trace *trace; /**< or NULL */
+    const emp_sim_times *times; /**< or NULL */
     emp_sim_result       result;
     emp_rules_memory     memory[EMP_MAX_DEVICES];
     emp_rules_heap       heap;     /**< room for op_count and for 4 per device */

@@ -68,6 +68,19 @@ typedef struct {
     void (*memory)(void *context, emp_device_id device, emp_time_ns at_ns, int64_t bytes);
 } emp_sim_trace;
 
+/** When ops run, in ns since the step began; a kernel's times, not those of its issue. What is
+ * folded away has none: its places stay as they are. */
+typedef struct {
+    emp_time_ns *start_ns, *end_ns; /**< [op] */
+} emp_sim_times;
+
+/** What a run tells beside its result; all 0 is nothing. */
+typedef struct {
+    bool                 is_traced; /**< the schedule's fingerprint; slower */
+    const emp_sim_trace *trace;     /**< OPTIONAL, of a traced run */
+    const emp_sim_times *times;     /**< OPTIONAL, filled */
+} emp_sim_watch;
+
 /** What a device's memory holds at a moment of a run. */
 typedef struct {
     int64_t used_bytes; /**< of all that it holds */

@@ -46,19 +46,20 @@ static void keep_least(_Atomic int32_t *least, int32_t value)
         continue;
 }
 
-static emp_status run_one(emp_sim *sim, const emp_device_id *device_of_op,
-                          const uint8_t *level_of_op, emp_sim_result *result,
-                          emp_error *err)
+static emp_status run_one(emp_sim *sim, const emp_sim_team_batch *batch, int32_t i,
+                          emp_sim_result *result, emp_error *err)
 {
-    if (level_of_op == NULL) return emp_sim_run(sim, device_of_op, result, err);
-    return emp_sim_run_decision(sim, &(emp_decision){device_of_op, level_of_op}, result,
-                                err);
+    const emp_decision decision = {
+        .device_of_op = batch->device_of_op[i],
+        .level_of_op = batch->level_of_op != NULL ? batch->level_of_op[i] : NULL};
+
+    if (batch->times == NULL) return emp_sim_run_decision(sim, &decision, result, err);
+    return emp_sim_run_timed(sim, &decision, &batch->times[i], result, err);
 }
 
-/* Without orders level_of_op is NULL. */
-static emp_status run_all(emp_sim_team *team, emp_device_id *const *device_of_op,
-                          const uint8_t *const *level_of_op, int32_t count,
-                          emp_sim_result *const *results, emp_error *err)
+emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *batch,
+                                  int32_t count, emp_sim_result *const *results,
+                                  emp_error *err)
 {
     _Atomic int32_t failed = count; /* the first placement that did */
 
@@ -66,16 +67,12 @@ static emp_status run_all(emp_sim_team *team, emp_device_id *const *device_of_op
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team->threads)
     for (int32_t i = 0; i < count; i++) {
         emp_sim *sim = team->sim[omp_get_thread_num()];
-        emp_problem_legalize(team->problem, device_of_op[i]);
-        const uint8_t *levels = level_of_op != NULL ? level_of_op[i] : NULL;
-        if (run_one(sim, device_of_op[i], levels, results[i], NULL) != EMP_OK)
-            keep_least(&failed, i);
+        emp_problem_legalize(team->problem, batch->device_of_op[i]);
+        if (run_one(sim, batch, i, results[i], NULL) != EMP_OK) keep_least(&failed, i);
     }
     const int32_t first = atomic_load(&failed);
     if (first == count) return EMP_OK;
-    return run_one(team->sim[0], device_of_op[first],
-                   level_of_op != NULL ? level_of_op[first] : NULL, results[first],
-                   err); /* says why */
+    return run_one(team->sim[0], batch, first, results[first], err); /* says why */
 }
 
 emp_status emp_sim_team_run(emp_sim_team *team, emp_device_id *const *device_of_op,
@@ -84,14 +81,8 @@ emp_status emp_sim_team_run(emp_sim_team *team, emp_device_id *const *device_of_
     EMP_NEED(team);
     EMP_NEED(device_of_op);
     EMP_NEED(results);
-    return run_all(team, device_of_op, NULL, count, results, err);
-}
-
-emp_status emp_sim_team_run_orders(emp_sim_team *team, emp_device_id *const *device_of_op,
-                                   const uint8_t *const *level_of_op, int32_t count,
-                                   emp_sim_result *const *results, emp_error *err)
-{
-    return run_all(team, device_of_op, level_of_op, count, results, err);
+    return emp_sim_team_run_batch(
+        team, &(emp_sim_team_batch){.device_of_op = device_of_op}, count, results, err);
 }
 
 emp_sim *emp_sim_team_first(emp_sim_team *team) { return team->sim[0]; }

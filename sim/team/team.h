@@ -8,12 +8,18 @@
 
 enum { EMP_SIM_TEAM_THREADS_MAX = 1024 };
 
-/** As emp_sim_team_run(), each placement with an order of its own.
- * \param level_of_op  [count][op count], different arrays.
+/** Placements of a team's run; those behind a pointer are different arrays. */
+typedef struct {
+    emp_device_id *const *device_of_op; /**< [count][op] made legal, in place */
+    const uint8_t *const *level_of_op;  /**< [count][op] OPTIONAL: no order */
+    const emp_sim_times  *times;        /**< [count] OPTIONAL, filled */
+} emp_sim_team_batch;
+
+/** As emp_sim_team_run(), with all that a batch has.
  * \retval EMP_EINVAL, EMP_EUNSUPPORTED  As emp_sim_run_decision(). */
-emp_status emp_sim_team_run_orders(emp_sim_team *team, emp_device_id *const *device_of_op,
-                                   const uint8_t *const *level_of_op, int32_t count,
-                                   emp_sim_result *const *results, emp_error *err);
+emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *batch,
+                                  int32_t count, emp_sim_result *const *results,
+                                  emp_error *err);
 
 /** The simulator of the first thread, for use between two runs of the team; borrowed. */
 emp_sim *emp_sim_team_first(emp_sim_team *team);

@@ -305,7 +305,8 @@ Test(placers, all_but_searches_propose_once)
     const emp_proposal       candidates[2] = {{.device_of_op = device[0]},
                                               {.device_of_op = device[1]}};
     const emp_method_params  params = {.seed = 1, .threads = 1};
-    const emp_score          score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
+    const emp_score          score[2] = {{.step_time_s = 1.0, .is_feasible = true},
+                                         {.step_time_s = 2.0, .is_feasible = true}};
 
     for (int32_t t = 0; t < type_count; t++) {
         void   *state = NULL;

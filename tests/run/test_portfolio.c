@@ -315,7 +315,8 @@ static emp_status propose_all(const emp_problem *problem, const emp_proposal *ca
     void             *state = NULL;
     int32_t           count = 1;
 
-    for (int k = 0; k < EMP_MAX_BATCH; k++) score[k] = (emp_score){1.0, true, 0.0};
+    for (int k = 0; k < EMP_MAX_BATCH; k++)
+        score[k] = (emp_score){.step_time_s = 1.0, .is_feasible = true};
     emp_status st = emp_method_create(&state, type, problem, &params, NULL);
     for (int i = 0; i < BUDGET && st == EMP_OK && count > 0; i++) {
         st = emp_method_ask(type, state, candidate, 8, &count, NULL);

@@ -42,7 +42,7 @@ static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
     pool->starting_tasks = tasks;
     pool->starting_task_ns = sim->task_ns[sim->op[op].cpu.row + cores - 1];
     sim->open_tasks[op] = tasks;
-    if (EMP_RULES.is_traced) sim->until[op] = sim->now;
+    if (emp_run_keeps_starts(sim)) sim->until[op] = sim->now;
     emp_run_create_outputs(sim, op, cpu);
 }
 

@@ -267,7 +267,7 @@ EMP_SIM_INLINE void emp_run_choose(emp_engine *sim, int32_t device, emp_sim_devi
     d->current = emp_run_take_from_line(sim, device, line);
     if (!emp_run_issues_ops(sim, device)) {
         emp_run_start_op(sim, d->current, device, d);
-    } else if (EMP_RULES.is_traced) {
+    } else if (emp_run_keeps_starts(sim)) {
         d->started_ns = sim->now;
     }
 }
@@ -307,7 +307,7 @@ static inline void emp_run_end_thread_item(emp_engine *sim, int32_t device)
         emp_run_replace_end(sim, device, &d->line);
         d->current =
             emp_run_is_empty(&d->line) ? EMP_SIM_NO_ITEM : emp_run_take(sim, &d->line);
-        if (EMP_RULES.is_traced) d->started_ns = sim->now;
+        if (emp_run_keeps_starts(sim)) d->started_ns = sim->now;
     }
     if (item < sim->op_count) {
         emp_run_issue_op(sim, item, device, d, started);

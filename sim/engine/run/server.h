@@ -68,7 +68,7 @@ static inline uint32_t emp_run_first_place(const emp_engine *sim, int32_t op)
 EMP_SIM_INLINE void emp_run_start_op(emp_engine *sim, int32_t op, int32_t device,
                                      emp_sim_device *d)
 {
-    if (EMP_RULES.is_traced) d->started_ns = sim->now;
+    if (emp_run_keeps_starts(sim)) d->started_ns = sim->now;
     d->place = emp_run_first_place(sim, op);
     emp_run_create_outputs(sim, op, device);
     if (EMP_RULES.release_at_issue) emp_run_release_all(sim, op);
@@ -91,7 +91,7 @@ static inline void emp_run_wake_thread(emp_engine *sim, int32_t device, emp_sim_
 {
     emp_run_add_server_event(sim, device, sim->now + duration);
     d->current = item;
-    if (EMP_RULES.is_traced) d->started_ns = sim->now;
+    if (emp_run_keeps_starts(sim)) d->started_ns = sim->now;
 }
 
 /** Gives \a item to the server; it starts when those before it are done. That the device

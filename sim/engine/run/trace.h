@@ -1,5 +1,6 @@
 /** \file sim/engine/run/trace.h
- * What a traced run tells, and the fingerprint of its schedule; nothing in other runs.
+ * What a traced run tells, and the fingerprint of its schedule; the times of ops in a timed run.
+ * Nothing in other runs.
  */
 #ifndef EMP_SIM_ENGINE_RUN_TRACE_H
 #define EMP_SIM_ENGINE_RUN_TRACE_H
@@ -12,12 +13,25 @@
         if (EMP_RULES.is_traced) EMP_SIM_TELL(sim->trace, callback, __VA_ARGS__); \
     } while (0)
 
+/** Whether somebody asks when an op began. */
+EMP_SIM_INLINE bool emp_run_keeps_starts(const emp_engine *sim)
+{
+    (void)sim;
+    return EMP_RULES.is_traced || EMP_RULES.is_timed;
+}
+
+/** Once an op. */
 static inline void emp_run_record_op(emp_engine *sim, int32_t op, int32_t device,
                                      emp_time_ns start, emp_time_ns end)
 {
+    emp_op_id id = sim->start[op].id;
+
     if (EMP_RULES.is_traced)
-        emp_sim_record(&sim->result, EMP_SIM_RECORD_OP, sim->start[op].id, device, start,
-                       end);
+        emp_sim_record(&sim->result, EMP_SIM_RECORD_OP, id, device, start, end);
+    if (EMP_RULES.is_timed) {
+        sim->times.start_ns[id] = start;
+        sim->times.end_ns[id] = end;
+    }
 }
 
 static inline void emp_run_trace_ready(emp_engine *sim, int32_t op, int32_t device)

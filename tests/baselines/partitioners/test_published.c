@@ -175,7 +175,8 @@ static double search_ms(world *w, const emp_method *type, const char *options,
         if (count == 0) break;
         emp_problem_legalize(w->problem, w->device_of_op);
         cr_assert_eq(emp_sim_run(w->sim, w->device_of_op, &r, NULL), EMP_OK);
-        emp_score score = {(double)r.step_time_ns * 1e-9, r.is_feasible, 0.0};
+        emp_score score = {.step_time_s = (double)r.step_time_ns * 1e-9,
+                           .is_feasible = r.is_feasible};
         if (r.is_feasible) best_ms = fmin(best_ms, (double)r.step_time_ns * 1e-6);
         cr_assert_eq(emp_method_tell(type, state, &score, 1, &err), EMP_OK);
     }

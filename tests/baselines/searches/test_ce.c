@@ -111,7 +111,8 @@ static void score(search *s, bool needs_device_2)
             wrong += s->device[k][op] != op % 3;
             on_2 += s->device[k][op] == 2;
         }
-        s->score[k] = (emp_score){1.0 + wrong, !needs_device_2 || on_2 > 0, 0.0};
+        s->score[k] = (emp_score){.step_time_s = 1.0 + wrong,
+                                  .is_feasible = !needs_device_2 || on_2 > 0};
     }
     cr_assert_eq(emp_method_ce.tell(s->state, s->score, BATCH, NULL), EMP_OK);
 }
@@ -211,7 +212,8 @@ Test(ce, learns_nothing_from_what_does_not_fit)
     for (int i = 0; i < 50; i++) { /* through all starts to the fine groups */
         ask(&s);
         ask(&fresh);
-        for (int k = 0; k < BATCH; k++) s.score[k] = (emp_score){1.0 + k, false, 0.0};
+        for (int k = 0; k < BATCH; k++)
+            s.score[k] = (emp_score){.step_time_s = 1.0 + k, .is_feasible = false};
         emp_method_ce.tell(s.state, s.score, BATCH, NULL);
         emp_method_ce.tell(fresh.state, s.score, BATCH, NULL);
         cr_expect_arr_eq(s.device, fresh.device, sizeof s.device);

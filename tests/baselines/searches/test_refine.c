@@ -94,7 +94,8 @@ static void tell(void *state, const double *step_time_s, int32_t count)
 {
     emp_score score[SAMPLES];
 
-    for (int32_t k = 0; k < count; k++) score[k] = (emp_score){step_time_s[k], true, 0.0};
+    for (int32_t k = 0; k < count; k++)
+        score[k] = (emp_score){.step_time_s = step_time_s[k], .is_feasible = true};
     cr_assert_eq(emp_method_refine.tell(state, score, count, NULL), EMP_OK);
 }
 
@@ -143,7 +144,7 @@ static bool is_move(const emp_device_id *device)
 
 Test(refine, may_begin_where_another_method_ends)
 {
-    const emp_score score = {50.0, true, 0.0};
+    const emp_score score = {.step_time_s = 50.0, .is_feasible = true};
     void           *state = create(BLIND);
 
     for (emp_op_id op = 0; op < graph->op_count; op++) here[op] = 1;

@@ -216,8 +216,13 @@ Test(search, comes_out_of_where_nothing_fits)
 
 Test(search, penalty_grows_with_what_is_missing)
 {
-    const emp_score fits = {3.0, true, 0.0}, unknown = {3.0, false, 0.0},
-                    tenth = {3.0, false, 0.1}, all = {3.0, false, 1.0};
+    const emp_score fits = {.step_time_s = 3.0, .is_feasible = true},
+                    unknown = {.step_time_s = 3.0, .is_feasible = false},
+                    tenth = {.step_time_s = 3.0,
+                             .is_feasible = false,
+                             .overflow_frac = 0.1},
+                    all = {
+                        .step_time_s = 3.0, .is_feasible = false, .overflow_frac = 1.0};
 
     cr_expect_eq(emp_penalized_s(&fits), 3.0);
     cr_expect_float_eq(emp_penalized_s(&unknown), 6.0, 1e-12);

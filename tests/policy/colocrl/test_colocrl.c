@@ -66,7 +66,8 @@ static double update(void *state, bool is_feasible)
                       storage[k][op]);
             elsewhere += storage[k][op] != 1;
         }
-        score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible, 0.0};
+        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere / ops,
+                               .is_feasible = is_feasible};
         sum += score[k].step_time_s;
     }
     cr_assert_eq(emp_method_colocrl.tell(state, score, count, NULL), EMP_OK);
@@ -217,7 +218,8 @@ static void ask_rank(void *state, emp_score score[2 * SAMPLES])
     for (int k = 0; k < 2 * SAMPLES; k++) {
         int32_t elsewhere = 0;
         for (emp_op_id op = 0; op < ops; op++) elsewhere += storage[k % SAMPLES][op] != 1;
-        score[k] = (emp_score){1.0 + (double)elsewhere / ops, true, 0.0};
+        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere / ops,
+                               .is_feasible = true};
     }
 }
 
@@ -389,7 +391,8 @@ Test(colocrl, a_small_batch_is_filled)
 {
     void     *state = create(5, 1, SMALL);
     int32_t   count = 0;
-    emp_score score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
+    emp_score score[2] = {{.step_time_s = 1.0, .is_feasible = true},
+                          {.step_time_s = 2.0, .is_feasible = true}};
 
     cr_assert_eq(emp_method_colocrl.ask(state, candidates, 2, &count, NULL), EMP_OK);
     cr_expect_eq(count, 2);

@@ -133,10 +133,13 @@ Test(colocrl_update, two_updates_follow_the_formulas)
 {
     static expected net, types;
     double          baseline = -10.0;
-    const emp_score scores[2][SAMPLES] = {
-        {{0.7, true, 0.0}, {2.0, false, 0.0}, {1.3, true, 0.0}},
-        {{3.1, true, 0.0}, {0.4, true, 0.0}, {1.0, false, 0.0}}};
-    emp_rng rng;
+    const emp_score scores[2][SAMPLES] = {{{.step_time_s = 0.7, .is_feasible = true},
+                                           {.step_time_s = 2.0, .is_feasible = false},
+                                           {.step_time_s = 1.3, .is_feasible = true}},
+                                          {{.step_time_s = 3.1, .is_feasible = true},
+                                           {.step_time_s = 0.4, .is_feasible = true},
+                                           {.step_time_s = 1.0, .is_feasible = false}}};
+    emp_rng         rng;
 
     emp_rng_init(&rng, 4, 0, 0);
     for (int number = 1; number <= 2; number++) {

@@ -159,7 +159,8 @@ static void update(emp_hdp_agent *agent, int number)
      * do not matter, tells which group each step is. */
     emp_hdp_agent_propose(agent, SAMPLES, group_of_row, NULL);
     for (int k = 0; k < SAMPLES; k++) {
-        score[k] = (emp_score){times->value[k], feasible->value[k] > 0, 0.0};
+        score[k] = (emp_score){.step_time_s = times->value[k],
+                               .is_feasible = feasible->value[k] > 0};
         for (int s = 0; s < agent->used; s++) {
             device[k * agent->used + s] =
                 (int32_t)devices->value[k * GROUPS + agent->order[s]];

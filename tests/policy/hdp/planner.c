@@ -67,7 +67,8 @@ double planner_update(void *state, bool is_feasible)
                       "op %d on device %d", op, planner_storage[k][op]);
             elsewhere += planner_storage[k][op] != 1;
         }
-        score[k] = (emp_score){1.0 + (double)elsewhere / ops, is_feasible, 0.0};
+        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere / ops,
+                               .is_feasible = is_feasible};
         sum += score[k].step_time_s;
     }
     cr_assert_eq(emp_method_hdp.tell(state, score, count, NULL), EMP_OK);

@@ -89,8 +89,9 @@ static void ask_rank(void *state, emp_score score[2 * PLANNER_SAMPLES])
         int32_t elsewhere = 0;
         for (emp_op_id op = 0; op < planner_problem.graph->op_count; op++)
             elsewhere += planner_storage[k % PLANNER_SAMPLES][op] != 1;
-        score[k] = (emp_score){1.0 + (double)elsewhere / planner_problem.graph->op_count,
-                               true, 0.0};
+        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere /
+                                                        planner_problem.graph->op_count,
+                               .is_feasible = true};
     }
 }
 
@@ -304,7 +305,8 @@ Test(hdp_placer, a_small_batch_is_filled)
 {
     void     *state = planner_create(5, 1, PLANNER_SMALL);
     int32_t   count = 0;
-    emp_score score[2] = {{1.0, true, 0.0}, {2.0, true, 0.0}};
+    emp_score score[2] = {{.step_time_s = 1.0, .is_feasible = true},
+                          {.step_time_s = 2.0, .is_feasible = true}};
 
     cr_assert_eq(emp_method_hdp.ask(state, planner_candidates, 2, &count, NULL), EMP_OK);
     cr_expect_eq(count, 2);

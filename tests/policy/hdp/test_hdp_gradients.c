@@ -134,7 +134,8 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     }
 
     /* Times 1 and 4 s, so rewards -1 and -2: against their mean each weighs 1/4. */
-    const emp_score scores[2] = {{1.0, true, 0.0}, {4.0, true, 0.0}};
+    const emp_score scores[2] = {{.step_time_s = 1.0, .is_feasible = true},
+                                 {.step_time_s = 4.0, .is_feasible = true}};
     for (size_t i = 0; i < params->count; i++)
         total[i] = 0.25 * (c.agent.gradient[i] - c.agent.gradient[params->count + i]);
     cr_assert_eq(emp_learner_backward(&c.agent, scores, 2, 0, 2, NULL), EMP_OK);

@@ -20,7 +20,8 @@ Test(reinforce, failures_count_as_a_step_of_100_s)
 {
     static const double failure[] = {-10.0, -100.0, -4.605170185988092};
     static const double ran[] = {-2.0, -4.0, -1.3862943611198906};
-    const emp_score     scores[2] = {{4.0, true, 0.0}, {1.0, false, 0.0}};
+    const emp_score     scores[2] = {{.step_time_s = 4.0, .is_feasible = true},
+                                     {.step_time_s = 1.0, .is_feasible = false}};
 
     for (int form = EMP_REWARD_SQRT; form <= EMP_REWARD_LOG; form++) {
         const emp_reinforce_rules rules = {.failure = 10,
@@ -42,7 +43,8 @@ Test(reinforce, failures_count_as_a_step_of_100_s)
 /* As long as failures take part they enter an average of all; then it is of those that ran. */
 Test(reinforce, the_baseline_may_average_failures)
 {
-    const emp_score           scores[2] = {{4.0, true, 0.0}, {1.0, false, 0.0}};
+    const emp_score           scores[2] = {{.step_time_s = 4.0, .is_feasible = true},
+                                           {.step_time_s = 1.0, .is_feasible = false}};
     const emp_reinforce_rules rules = {.failure = 10,
                                        .updates_failures = 1,
                                        .baseline_decay = 0.9,

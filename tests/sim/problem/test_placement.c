@@ -306,8 +306,13 @@ Test(placement, a_missing_file_is_named)
 
 Test(placement, a_score_that_fits_is_better_then_the_shorter_step)
 {
-    const emp_score fast = {1.0, true, 0.0}, slow = {2.0, true, 0.0},
-                    too_large = {0.5, false, 0.1}, too_large_and_slow = {3.0, false, 0.1};
+    const emp_score fast = {.step_time_s = 1.0, .is_feasible = true},
+                    slow = {.step_time_s = 2.0, .is_feasible = true},
+                    too_large = {.step_time_s = 0.5,
+                                 .is_feasible = false,
+                                 .overflow_frac = 0.1},
+                    too_large_and_slow = {
+                        .step_time_s = 3.0, .is_feasible = false, .overflow_frac = 0.1};
     const emp_score *const falling[] = {&fast, &slow, &too_large, &too_large_and_slow};
 
     for (int i = 0; i < 4; i++) {
