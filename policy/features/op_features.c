@@ -7,6 +7,7 @@
 
 #include "base/arrays.h"
 #include "base/mem.h"
+#include "policy/features/rows.h"
 
 static const double NOTHING = -1.0;
 
@@ -53,21 +54,6 @@ void emp_op_features_destroy(emp_op_features *f)
     if (f == NULL) return;
     emp_arrays_clear(&f->arrays);
     emp_free(f);
-}
-
-/* More than one device of the machine may run the class. */
-static bool has_choice(const emp_problem *problem, int32_t colocation_class)
-{
-    uint32_t kinds = problem->kinds_of_class[colocation_class];
-    int32_t  choices = 0;
-
-    if (kinds & EMP_KIND_CPU) {
-        choices += emp_machine_count(problem->machine, EMP_DEVICE_CPU);
-    }
-    if (kinds & EMP_KIND_GPU) {
-        choices += emp_machine_count(problem->machine, EMP_DEVICE_GPU);
-    }
-    return choices > 1;
 }
 
 /* Trees that grow breadth-first together; every live op ends up in one. */
@@ -254,25 +240,6 @@ static int32_t list_edges(const emp_graph *g, const int32_t *row_of_class,
     return count;
 }
 
-/* Gives a row to every class that is free to move and has a live op, in the order of
- * those ops, and lists them in op_of_row unless that is NULL. */
-static int32_t number_rows(const emp_problem *problem, int32_t *row_of_class,
-                           emp_op_id *op_of_row)
-{
-    const emp_graph *g = problem->graph;
-    int32_t          count = 0;
-
-    for (int32_t c = 0; c < g->class_count; c++) row_of_class[c] = -1;
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        int32_t c = g->op[op].colocation_class;
-        if (g->op[op].is_folded || row_of_class[c] >= 0 || !has_choice(problem, c))
-            continue;
-        if (op_of_row != NULL) op_of_row[count] = op;
-        row_of_class[c] = count++;
-    }
-    return count;
-}
-
 /* Columns get mean 0 and variance 1; one that never varies becomes 0. */
 static void standardize(emp_op_features *f)
 {
@@ -317,13 +284,13 @@ emp_status emp_op_features_create_window(emp_op_features  **out,
     *out = NULL;
     if (!number || !row_of_class) EMP_FAIL(EMP_ENOMEM, "%d ops", g->op_count);
     EMP_TRY(number_ops(g, number, &live, err));
-    rows = number_rows(problem, row_of_class, NULL);
+    rows = emp_rows_number(problem, row_of_class, NULL);
     if (rows == 0) {
         EMP_FAIL(EMP_EINVAL, "none of %d ops has a choice of devices", g->op_count);
     }
     EMP_TRY(create_arrays(&f, rows, g->op_count, list_edges(g, row_of_class, NULL),
                           neighbours, err));
-    number_rows(problem, row_of_class, f->op_of_row);
+    emp_rows_number(problem, row_of_class, f->op_of_row);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         f->row_of_op[op] = row_of_class[g->op[op].colocation_class];
     }

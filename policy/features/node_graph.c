@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/features/node_graph.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "policy/features/node_merge.h"
+#include "policy/features/rows.h"
+
+/* An edge of the graph between two rows. */
+typedef struct {
+    int32_t from, to;
+    int32_t tensor; /* -1: none, it is control */
+    bool    is_forward;
+} arc;
+
+/* What nodes are made of. */
+typedef struct {
+    const emp_problem *problem;
+    emp_node_graph    *nodes;
+    int32_t            row_count, arc_count;
+    int32_t           *row_of_class;
+    int32_t           *position; /* [row]; later of the lowest row of each node */
+    int32_t           *node_of_row;
+    arc               *arcs, *scratch; /* [arc], [2 arcs] */
+    emp_arrays         arrays;
+} builder;
+
+/* -1: of no row. */
+static int32_t row_of_op(const builder *b, emp_op_id op)
+{
+    const emp_op *o = &b->problem->graph->op[op];
+
+    return o->is_folded ? -1 : b->row_of_class[o->colocation_class];
+}
+
+/* ---- rows and arcs ---- */
+
+static emp_status number_rows(builder *b, emp_error *err)
+{
+    const emp_graph *g = b->problem->graph;
+
+    b->row_of_class = EMP_ADD_ARRAY(&b->arrays, int32_t, (size_t)g->class_count);
+    if (b->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "rows of %d ops", g->op_count);
+    b->row_count = emp_rows_number(b->problem, b->row_of_class, NULL);
+    if (b->row_count == 0)
+        return EMP_ERROR(EMP_EINVAL, "none of %d ops has a choice of devices",
+                         g->op_count);
+    b->position = EMP_ADD_ARRAY(&b->arrays, int32_t, (size_t)b->row_count);
+    b->node_of_row = EMP_ADD_ARRAY(&b->arrays, int32_t, (size_t)b->row_count);
+    if (b->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d rows", b->row_count);
+    for (int32_t i = g->op_count - 1; i >= 0; i--) {
+        int32_t row = row_of_op(b, g->topo[i]);
+        if (row >= 0) b->position[row] = i;
+    }
+    return EMP_OK;
+}
+
+static void add_arc(builder *b, emp_op_id from, emp_op_id to, int32_t tensor)
+{
+    int32_t u = row_of_op(b, from), v = row_of_op(b, to);
+
+    if (u < 0 || v < 0 || u == v) return;
+    b->arcs[b->arc_count++] = (arc){u, v, tensor, b->position[u] < b->position[v]};
+}
+
+static emp_status list_arcs(builder *b, emp_error *err)
+{
+    const emp_graph *g = b->problem->graph;
+    size_t           most = (size_t)g->edge_count + (size_t)g->control_edge_count;
+
+    b->arcs = EMP_ADD_ARRAY(&b->arrays, arc, most);
+    b->scratch = EMP_ADD_ARRAY(&b->arrays, arc, 2 * most);
+    if (b->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%zu edges of rows", most);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
+            add_arc(b, g->tensor[g->input[i]].producer, op, g->input[i]);
+        for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
+            add_arc(b, g->control[i], op, -1);
+    }
+    return EMP_OK;
+}
+
+/* ---- edges in compressed rows ---- */
+
+static int compare_arcs(const void *left, const void *right)
+{
+    const arc *l = (const arc *)left, *r = (const arc *)right;
+
+    if (l->from != r->from) return l->from < r->from ? -1 : 1;
+    if (l->to != r->to) return l->to < r->to ? -1 : 1;
+    return (l->tensor > r->tensor) - (l->tensor < r->tensor);
+}
+
+typedef enum { SUCCESSORS = 1, PREDECESSORS = 2, NEIGHBORS = 3 } direction;
+
+/* Sorts into scratch the arcs between nodes that the direction asks for; returns how many. */
+static int32_t select_arcs(builder *b, direction way)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < b->arc_count; i++) {
+        arc     a = b->arcs[i];
+        int32_t u = b->node_of_row[a.from], v = b->node_of_row[a.to];
+        if (u == v || (way != NEIGHBORS && !a.is_forward)) continue;
+        if (way & SUCCESSORS) b->scratch[count++] = (arc){u, v, a.tensor, true};
+        if (way & PREDECESSORS) b->scratch[count++] = (arc){v, u, a.tensor, true};
+    }
+    qsort(b->scratch, (size_t)count, sizeof *b->scratch, compare_arcs);
+    return count;
+}
+
+static bool is_same_edge(const arc *a, const arc *b)
+{
+    return a->from == b->from && a->to == b->to;
+}
+
+static emp_status list_edges(emp_node_edges *e, emp_arrays *arrays, builder *b,
+                             int32_t node_count, direction way, emp_error *err)
+{
+    const emp_graph *g = b->problem->graph;
+    const arc       *a = b->scratch;
+    int32_t          arcs = select_arcs(b, way);
+
+    *e = (emp_node_edges){0};
+    for (int32_t i = 0; i < arcs; i++)
+        e->count += i == 0 || !is_same_edge(&a[i], &a[i - 1]);
+    e->first = EMP_ADD_ARRAY(arrays, int32_t, (size_t)node_count + 1);
+    e->node = EMP_ADD_ARRAY(arrays, int32_t, (size_t)e->count);
+    e->bytes = EMP_ADD_ARRAY(arrays, int64_t, (size_t)e->count);
+    if (arrays->is_short)
+        return EMP_ERROR(EMP_ENOMEM, "%d edges of %d nodes", e->count, node_count);
+    for (int32_t i = 0, at = -1; i < arcs; i++) {
+        bool is_new = i == 0 || !is_same_edge(&a[i], &a[i - 1]);
+        if (is_new) {
+            e->node[++at] = a[i].to;
+            e->first[a[i].from + 1] = at + 1;
+        }
+        if (a[i].tensor >= 0 && (is_new || a[i].tensor != a[i - 1].tensor))
+            e->bytes[at] += g->tensor[a[i].tensor].copy_bytes;
+    }
+    for (int32_t v = 0; v < node_count; v++)
+        if (e->first[v + 1] < e->first[v]) e->first[v + 1] = e->first[v];
+    return EMP_OK;
+}
+
+/* ---- from rows to nodes ---- */
+
+static uint64_t devices_of_op(const emp_problem *p, emp_op_id op)
+{
+    uint32_t kinds = p->kinds_of_class[p->graph->op[op].colocation_class];
+    uint64_t devices = 0;
+
+    for (emp_device_id d = 0; d < p->machine->device_count; d++) {
+        bool is_gpu = p->machine->device[d].kind == EMP_DEVICE_GPU;
+        if (kinds & (is_gpu ? EMP_KIND_GPU : EMP_KIND_CPU)) devices |= UINT64_C(1) << d;
+    }
+    return devices;
+}
+
+static double time_of_op(const emp_problem *p, emp_op_id op, emp_device_id device)
+{
+    const emp_device *d = &p->machine->device[device];
+    bool              is_gpu = d->kind == EMP_DEVICE_GPU;
+
+    return 1e-9 * (double)emp_cost_on(d, is_gpu ? p->costs->gpu[op].compute_ns
+                                                : p->costs->cpu[op].compute_ns);
+}
+
+/* What rows weigh when they are merged: their time where they run fastest. */
+static void weigh_rows(const builder *b, double *load, uint64_t *devices)
+{
+    const emp_problem *p = b->problem;
+
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        int32_t row = row_of_op(b, op);
+        double  least = -1.0;
+        if (row < 0) continue;
+        devices[row] = devices_of_op(p, op);
+        for (emp_device_id d = 0; d < p->machine->device_count; d++) {
+            double time = time_of_op(p, op, d);
+            if (devices[row] >> d & 1 && (least < 0.0 || time < least)) least = time;
+        }
+        load[row] += least;
+    }
+}
+
+static emp_status merge_rows(builder *b, int32_t max_nodes, emp_error *err)
+{
+    emp_node_edges successors, predecessors;
+    size_t         rows = (size_t)b->row_count;
+    double        *load = EMP_ADD_ARRAY(&b->arrays, double, rows);
+    uint64_t      *devices = EMP_ADD_ARRAY(&b->arrays, uint64_t, rows);
+
+    if (b->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d rows", b->row_count);
+    weigh_rows(b, load, devices);
+    EMP_CHECK(list_edges(&successors, &b->arrays, b, b->row_count, SUCCESSORS, err));
+    EMP_CHECK(list_edges(&predecessors, &b->arrays, b, b->row_count, PREDECESSORS, err));
+    return emp_node_merge(&(emp_node_merge_input){.node_count = b->row_count,
+                                                  .successors = &successors,
+                                                  .predecessors = &predecessors,
+                                                  .load = load,
+                                                  .devices = devices},
+                          max_nodes, b->position, b->node_of_row, err);
+}
+
+/* Numbers nodes by their lowest rows, whose positions move up with them. */
+static int32_t number_nodes(builder *b)
+{
+    int32_t count = 0;
+
+    for (int32_t r = 0; r < b->row_count; r++) {
+        bool is_lowest = b->node_of_row[r] == r;
+        if (is_lowest) b->position[count] = b->position[r];
+        b->node_of_row[r] = is_lowest ? count++ : b->node_of_row[b->node_of_row[r]];
+    }
+    return count;
+}
+
+/* ---- what is known of nodes ---- */
+
+static emp_status allocate(emp_node_graph *n, emp_error *err)
+{
+    size_t nodes = (size_t)n->node_count, devices = (size_t)n->device_count;
+
+    n->node_of_op = EMP_ADD_ARRAY(&n->arrays, int32_t, (size_t)n->op_count);
+    n->order = EMP_ADD_ARRAY(&n->arrays, int32_t, nodes);
+    n->devices = EMP_ADD_ARRAY(&n->arrays, uint64_t, nodes);
+    n->time_s = EMP_ADD_ARRAY(&n->arrays, double, nodes *devices);
+    n->output_bytes = EMP_ADD_ARRAY(&n->arrays, int64_t, nodes);
+    n->persistent_bytes = EMP_ADD_ARRAY(&n->arrays, int64_t, nodes);
+    if (n->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d nodes", n->node_count);
+    return EMP_OK;
+}
+
+static void sort_nodes(const builder *b, int32_t *node_at_position)
+{
+    emp_node_graph *n = b->nodes;
+    int32_t         at = 0;
+
+    for (int32_t i = 0; i < n->op_count; i++) node_at_position[i] = -1;
+    for (int32_t v = 0; v < n->node_count; v++) node_at_position[b->position[v]] = v;
+    for (int32_t i = 0; i < n->op_count; i++)
+        if (node_at_position[i] >= 0) n->order[at++] = node_at_position[i];
+}
+
+static bool is_read_outside(const emp_node_graph *n, const emp_graph *g,
+                            emp_tensor_id tensor, int32_t node)
+{
+    for (int32_t i = g->consumer_offset[tensor]; i < g->consumer_offset[tensor + 1]; i++)
+        if (n->node_of_op[g->consumer[i]] != node && !g->op[g->consumer[i]].is_folded)
+            return true;
+    return false;
+}
+
+static void describe_op(emp_node_graph *n, const emp_problem *p, emp_op_id op)
+{
+    const emp_graph *g = p->graph;
+    int32_t          v = n->node_of_op[op];
+
+    n->devices[v] &= devices_of_op(p, op);
+    for (emp_device_id d = 0; d < n->device_count; d++)
+        n->time_s[(size_t)v * (size_t)n->device_count + (size_t)d] +=
+            time_of_op(p, op, d);
+    n->persistent_bytes[v] += g->op[op].persistent_bytes;
+    for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
+        if (is_read_outside(n, g, t, v)) n->output_bytes[v] += g->tensor[t].copy_bytes;
+}
+
+static emp_status describe_nodes(builder *b, emp_error *err)
+{
+    emp_node_graph *n = b->nodes;
+    int32_t        *scratch = EMP_ADD_ARRAY(&b->arrays, int32_t, (size_t)n->op_count);
+
+    EMP_CHECK(allocate(n, err));
+    if (scratch == NULL) return EMP_ERROR(EMP_ENOMEM, "order of %d ops", n->op_count);
+    sort_nodes(b, scratch);
+    for (emp_op_id op = 0; op < n->op_count; op++) {
+        int32_t row = row_of_op(b, op);
+        n->node_of_op[op] = row < 0 ? -1 : b->node_of_row[row];
+    }
+    for (int32_t v = 0; v < n->node_count; v++) n->devices[v] = ~UINT64_C(0);
+    for (emp_op_id op = 0; op < n->op_count; op++)
+        if (n->node_of_op[op] >= 0) describe_op(n, b->problem, op);
+    return emp_members_init(&n->ops, n->node_of_op, n->op_count, n->node_count, err);
+}
+
+static emp_status build(builder *b, int32_t max_nodes, emp_error *err)
+{
+    emp_node_graph *n = b->nodes;
+
+    EMP_CHECK(number_rows(b, err));
+    EMP_CHECK(list_arcs(b, err));
+    for (int32_t r = 0; r < b->row_count; r++) b->node_of_row[r] = r;
+    if (max_nodes > 0 && b->row_count > max_nodes)
+        EMP_CHECK(merge_rows(b, max_nodes, err));
+    n->node_count = number_nodes(b);
+    EMP_CHECK(list_edges(&n->successors, &n->arrays, b, n->node_count, SUCCESSORS, err));
+    EMP_CHECK(
+        list_edges(&n->predecessors, &n->arrays, b, n->node_count, PREDECESSORS, err));
+    EMP_CHECK(list_edges(&n->neighbors, &n->arrays, b, n->node_count, NEIGHBORS, err));
+    return describe_nodes(b, err);
+}
+
+emp_status emp_node_graph_create(emp_node_graph **out, const emp_problem *problem,
+                                 int32_t max_nodes, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    builder    b = {.problem = problem, .nodes = EMP_NEW(emp_node_graph)};
+
+    *out = NULL;
+    if (b.nodes == NULL)
+        EMP_FAIL(EMP_ENOMEM, "nodes of %d ops", problem->graph->op_count);
+    b.nodes->op_count = problem->graph->op_count;
+    b.nodes->device_count = problem->machine->device_count;
+    EMP_TRY(build(&b, max_nodes, err));
+    *out = b.nodes;
+    b.nodes = NULL;
+
+cleanup:
+    emp_arrays_clear(&b.arrays);
+    emp_node_graph_destroy(b.nodes);
+    return st;
+}
+
+void emp_node_graph_destroy(emp_node_graph *graph)
+{
+    if (graph == NULL) return;
+    emp_members_clear(&graph->ops);
+    emp_arrays_clear(&graph->arrays);
+    emp_free(graph);
+}
+
+void emp_node_graph_spread(const emp_node_graph *graph,
+                           const emp_device_id  *device_of_node,
+                           emp_device_id        *device_of_op)
+{
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        if (graph->node_of_op[op] >= 0)
+            device_of_op[op] = device_of_node[graph->node_of_op[op]];
+}
