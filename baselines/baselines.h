@@ -30,6 +30,7 @@
     X(heft)                  \
     X(peft)                  \
     X(etf)                   \
+    X(critical_path)         \
     X(m_topo)                \
     X(m_etf)                 \
     X(m_sct)                 \

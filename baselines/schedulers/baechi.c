@@ -52,7 +52,7 @@ static emp_time_ns deliver(loop *l, int32_t at, int32_t row_end, emp_device_id t
     emp_task_edge            edge = emp_task_edge_at(t, at, row_end);
     emp_device_id            from = s->device_of_task[edge.producer];
     emp_time_ns              there = s->end_ns[edge.producer];
-    int64_t                  bytes = 0;
+    emp_task_edge            missing = {.stated_ns = -1};
     bool                     is_missing = false;
 
     *next = edge.end;
@@ -61,13 +61,15 @@ static emp_time_ns deliver(loop *l, int32_t at, int32_t row_end, emp_device_id t
         emp_time_ns received = received_of(l, t->input[i])[to];
         if (received == NOT_THERE) {
             is_missing = true;
-            bytes += t->tensor[t->input[i]].copy_bytes;
+            missing.bytes += t->tensor[t->input[i]].copy_bytes;
+            missing.stated_ns =
+                emp_time_later(missing.stated_ns, t->tensor[t->input[i]].stated_ns);
         }
         there = emp_time_later(there, received);
     }
     if (!is_missing) return there;
     emp_time_ns sent = send(channel_ns, from, to, s->end_ns[edge.producer],
-                            emp_task_transfer_ns(t, from, to, bytes));
+                            emp_task_transfer_ns(t, from, to, &missing));
     for (int32_t i = at; i < edge.end && is_booked; i++) {
         emp_time_ns *received = &received_of(l, t->input[i])[to];
         if (*received == NOT_THERE) *received = sent;

@@ -154,7 +154,7 @@ emp_time_ns emp_list_arrival_ns(const emp_list_schedule *s, int32_t task,
         emp_task_edge edge = emp_task_edge_at(t, i, row_end);
         emp_time_ns   at =
             s->end_ns[edge.producer] +
-            emp_task_transfer_ns(t, s->device_of_task[edge.producer], device, edge.bytes);
+            emp_task_transfer_ns(t, s->device_of_task[edge.producer], device, &edge);
         if (at > arrival) arrival = at;
         i = edge.end;
     }
@@ -271,7 +271,7 @@ void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level
         for (int32_t i = t->input_offset[task]; i < row_end;) {
             emp_task_edge edge = emp_task_edge_at(t, i, row_end);
             double        below = level[task];
-            if (with_transfers) below += emp_mean_transfer_ns(mean, edge.bytes);
+            if (with_transfers) below += emp_mean_transfer_ns(mean, edge);
             if (below > level[edge.producer]) level[edge.producer] = below;
             i = edge.end;
         }
@@ -308,10 +308,13 @@ emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
     const emp_list_method *method = type->own;
     emp_task_graph        *graph = NULL;
     emp_list_schedule      schedule = {0};
+    emp_list_options       options = {0};
 
-    EMP_TRY(emp_method_options_parse(NULL, type, params, err));
+    EMP_TRY(emp_method_options_parse(&options, type, params, err));
     EMP_TRY(emp_task_graph_create(&graph, problem, method->units, err));
     EMP_TRY(emp_list_schedule_init(&schedule, graph, err));
+    schedule.options = options;
+    emp_rng_init(&schedule.rng, params->seed, 0, 0);
     const char *before = emp_stage_set("scheduling");
     st = method->schedule(&schedule, err);
     (void)emp_stage_set(before);

@@ -17,8 +17,15 @@
 #define EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H
 
 #include "base/arrays.h"
+#include "base/rng.h"
 #include "baselines/schedulers/task_graph.h"
 #include "search/method.h"
+
+/** What users choose. */
+typedef struct {
+    bool waits; /**< a task starts when its inputs are there; else as soon as its device
+                     is free, as in a released program */
+} emp_list_options;
 
 /** Of a task that takes time. */
 typedef struct {
@@ -48,6 +55,10 @@ typedef struct {
     int32_t       *unread;            /**< [tensor] readers that are not booked */
     uint64_t      *devices_of_tensor; /**< [tensor] bit d: device d has it */
     emp_arrays     arrays;            /**< all of these but slots */
+
+    /* Of critical_path.c alone; set by emp_list_place(). */
+    emp_rng          rng;
+    emp_list_options options;
 } emp_list_schedule;
 
 /** Nothing booked. \a graph is borrowed. \retval EMP_ENOMEM */
@@ -98,12 +109,13 @@ void emp_list_levels(const emp_task_graph *graph, bool with_transfers, double *l
 /** Books every task of an empty schedule. */
 typedef emp_status emp_list_scheduler(emp_list_schedule *schedule, emp_error *err);
 
-emp_list_scheduler emp_schedule_heft;   /**< heft.c */
-emp_list_scheduler emp_schedule_peft;   /**< peft.c */
-emp_list_scheduler emp_schedule_etf;    /**< etf.c */
-emp_list_scheduler emp_schedule_m_topo; /**< m_topo.c */
-emp_list_scheduler emp_schedule_m_etf;  /**< m_etf.c */
-emp_list_scheduler emp_schedule_m_sct;  /**< m_sct.c */
+emp_list_scheduler emp_schedule_heft;          /**< heft.c */
+emp_list_scheduler emp_schedule_peft;          /**< peft.c */
+emp_list_scheduler emp_schedule_etf;           /**< etf.c */
+emp_list_scheduler emp_schedule_critical_path; /**< critical_path.c */
+emp_list_scheduler emp_schedule_m_topo;        /**< m_topo.c */
+emp_list_scheduler emp_schedule_m_etf;         /**< m_etf.c */
+emp_list_scheduler emp_schedule_m_sct;         /**< m_sct.c */
 
 /** What a method of this folder has in its type as its own. */
 typedef struct {

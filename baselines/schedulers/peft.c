@@ -68,7 +68,7 @@ static void look_ahead(peft *p)
         p->rank[task] = mean_oct(p, task); /* all its readers have told */
         for (int32_t i = t->input_offset[task]; i < row_end;) {
             emp_task_edge edge = emp_task_edge_at(t, i, row_end);
-            tell_producer(p, task, edge.producer, emp_mean_transfer_ns(mean, edge.bytes));
+            tell_producer(p, task, edge.producer, emp_mean_transfer_ns(mean, edge));
             i = edge.end;
         }
     }

@@ -53,9 +53,8 @@ static void list_edges(emp_sct_solution *solution, const emp_task_graph *t)
             uint64_t          from = t->devices_of_pin[t->pin_of_task[edge.producer]];
             uint64_t          to = t->devices_of_pin[t->pin_of_task[task]];
             emp_mean_transfer mean = emp_task_mean_transfer(t, from | to);
-            solution->edge[solution->edge_count++] =
-                (emp_sct_edge){edge.producer, task,
-                               emp_mean_transfer_ns(mean, edge.bytes), (from & to) == 0};
+            solution->edge[solution->edge_count++] = (emp_sct_edge){
+                edge.producer, task, emp_mean_transfer_ns(mean, edge), (from & to) == 0};
             i = edge.end;
         }
     }

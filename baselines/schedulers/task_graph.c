@@ -165,7 +165,8 @@ static int ascending(const void *left, const void *right)
     return (l > r) - (l < r);
 }
 
-static void close_tensor(builder *b, int32_t task, int64_t home_bytes, int64_t copy_bytes)
+/* \a what has no reader yet; its producer and sizes may be out of range. */
+static void close_tensor(builder *b, int32_t task, emp_task_tensor what)
 {
     emp_task_graph *t = b->graph;
     int32_t         first = t->tensor[t->tensor_count].reader;
@@ -177,8 +178,9 @@ static void close_tensor(builder *b, int32_t task, int64_t home_bytes, int64_t c
     t->tensor[t->tensor_count++] =
         (emp_task_tensor){.producer = task,
                           .reader = first,
-                          .home_bytes = at_most(home_bytes, places),
-                          .copy_bytes = at_most(copy_bytes, places)};
+                          .home_bytes = at_most(what.home_bytes, places),
+                          .copy_bytes = at_most(what.copy_bytes, places),
+                          .stated_ns = at_most(what.stated_ns, places)};
     t->tensor[t->tensor_count].reader = b->reader_count;
 }
 
@@ -197,6 +199,15 @@ static int64_t home_bytes_of(const emp_graph *g, emp_op_id op, emp_tensor_id ten
     return is_variable ? 0 : g->tensor[tensor].bytes;
 }
 
+/* Of a message with an op's result; -1: nothing is stated, or other rules than those of single
+ * messages make of it what they will. */
+static emp_time_ns stated_message_ns(const emp_problem *problem, emp_op_id op)
+{
+    bool is_stated = problem->runtime.rules == EMP_RULES_EDGES;
+
+    return is_stated ? emp_graph_stated_copy_ns(problem->graph, op) : -1;
+}
+
 /* The tensors of an op for other tasks; returns the bytes of those that stay inside. */
 static int64_t add_tensors(builder *b, int32_t task, emp_op_id op)
 {
@@ -207,7 +218,10 @@ static int64_t add_tensors(builder *b, int32_t task, emp_op_id op)
         int32_t known = b->graph->tensor_count;
         for (int32_t i = g->consumer_offset[k]; i < g->consumer_offset[k + 1]; i++)
             add_reader(b, task, g->consumer[i]);
-        close_tensor(b, task, home_bytes_of(g, op, k), g->tensor[k].copy_bytes);
+        close_tensor(b, task,
+                     (emp_task_tensor){.home_bytes = home_bytes_of(g, op, k),
+                                       .copy_bytes = g->tensor[k].copy_bytes,
+                                       .stated_ns = stated_message_ns(b->problem, op)});
         if (b->graph->tensor_count == known)
             inside += at_most(home_bytes_of(g, op, k), g->tensor_count);
     }
@@ -224,7 +238,8 @@ static void add_control(builder *b, int32_t task)
              i++)
             add_reader(b, task, g->control_out[i]);
     }
-    close_tensor(b, task, 0, 0);
+    bool is_stated = stated_message_ns(b->problem, b->fusion.root_of_set[task]) >= 0;
+    close_tensor(b, task, (emp_task_tensor){.stated_ns = is_stated ? 0 : -1});
 }
 
 static void add_outputs(builder *b, int32_t task)
@@ -320,22 +335,28 @@ void emp_task_graph_destroy(emp_task_graph *t)
 /* ---- what schedulers ask ---- */
 
 emp_time_ns emp_task_transfer_ns(const emp_task_graph *t, emp_device_id from,
-                                 emp_device_id to, int64_t bytes)
+                                 emp_device_id to, const emp_task_edge *edge)
 {
     const emp_route *route = &t->machine->route[from][to];
 
     if (from == to) return 0;
+    if (edge->stated_ns >= 0) return edge->stated_ns;
     return at_most(
-        emp_ns_of_seconds(route->latency_s + (double)bytes / route->bytes_per_s),
+        emp_ns_of_seconds(route->latency_s + (double)edge->bytes / route->bytes_per_s),
         t->task_count + (int64_t)t->tensor_count);
 }
 
 emp_task_edge emp_task_edge_at(const emp_task_graph *t, int32_t at, int32_t row_end)
 {
-    emp_task_edge edge = {.producer = t->tensor[t->input[at]].producer, .end = at};
+    emp_task_edge edge = {
+        .producer = t->tensor[t->input[at]].producer, .end = at, .stated_ns = -1};
 
-    while (edge.end < row_end && t->tensor[t->input[edge.end]].producer == edge.producer)
-        edge.bytes += t->tensor[t->input[edge.end++]].copy_bytes;
+    for (; edge.end < row_end; edge.end++) {
+        const emp_task_tensor *tensor = &t->tensor[t->input[edge.end]];
+        if (tensor->producer != edge.producer) break;
+        edge.bytes += tensor->copy_bytes;
+        edge.stated_ns = emp_time_later(edge.stated_ns, tensor->stated_ns);
+    }
     return edge;
 }
 

@@ -22,7 +22,8 @@
  * inputs; folded ops are in none. All that follows a task by control edges reads one tensor
  * of 0 bytes.
  *
- * Times, in ns. A GPU runs an op in the longer of its compute and issue times: the host
+ * Times, in ns. Under the rules `edges` a message takes what the graph states, if it does
+ * (docs/profiles.md), and what its route takes else. A GPU runs an op in the longer of its compute and issue times: the host
  * thread issues one while the last one computes. A CPU runs one op at a time. Times and bytes
  * are cut off where sums over the graph could overflow.
  *
@@ -45,6 +46,7 @@ typedef struct {
     int32_t producer; /**< task; tensors are sorted by it */
     int32_t reader; /**< where its row in reader[] begins; it ends at the next tensor's */
     int64_t home_bytes, copy_bytes;
+    emp_time_ns stated_ns; /**< of a message with it, on every route; -1: by its bytes */
 } emp_task_tensor;
 
 typedef struct {
@@ -72,16 +74,17 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
                                  emp_task_units units, emp_error *err);
 void       emp_task_graph_destroy(emp_task_graph *graph);
 
-/** Time to send \a bytes over the route between two devices; 0 on one device. */
-emp_time_ns emp_task_transfer_ns(const emp_task_graph *graph, emp_device_id from,
-                                 emp_device_id to, int64_t bytes);
-
 /** What \a graph's task reads of one producer. */
 typedef struct {
-    int32_t producer;
-    int32_t end;   /**< index in input[] after the last of its tensors */
-    int64_t bytes; /**< of all its tensors that the task reads */
+    int32_t     producer;
+    int32_t     end;       /**< index in input[] after the last of its tensors */
+    int64_t     bytes;     /**< of all its tensors that the task reads */
+    emp_time_ns stated_ns; /**< the longest of their stated messages; -1: by bytes */
 } emp_task_edge;
+
+/** Time to send what \a edge has over the route between two devices; 0 on one device. */
+emp_time_ns emp_task_transfer_ns(const emp_task_graph *graph, emp_device_id from,
+                                 emp_device_id to, const emp_task_edge *edge);
 
 /** The edge whose first tensor is input[at], of the task's row that ends at \a row_end: for
  * (i = row; i < end; i = edge.end) walks over the producers of a task, ascending. */
@@ -97,7 +100,8 @@ static inline bool emp_task_may_use(const emp_task_graph *graph, int32_t task,
 /** Mean over the devices that the task may use. */
 double emp_task_mean_time_ns(const emp_task_graph *graph, int32_t task);
 
-/** Cost of an edge in the mean over pairs of devices: latency + bytes x per_byte. */
+/** Cost of an edge in the mean over pairs of devices: latency + bytes x per_byte, or what
+ * is stated. */
 typedef struct {
     double latency_ns, per_byte_ns;
 } emp_mean_transfer;
@@ -105,9 +109,10 @@ typedef struct {
 /** Over the ordered pairs of different \a devices, a bit set; zeros where there are none. */
 emp_mean_transfer emp_task_mean_transfer(const emp_task_graph *graph, uint64_t devices);
 
-static inline double emp_mean_transfer_ns(emp_mean_transfer mean, int64_t bytes)
+static inline double emp_mean_transfer_ns(emp_mean_transfer mean, emp_task_edge edge)
 {
-    return mean.latency_ns + (double)bytes * mean.per_byte_ns;
+    return edge.stated_ns >= 0 ? (double)edge.stated_ns
+                               : mean.latency_ns + (double)edge.bytes * mean.per_byte_ns;
 }
 
 #endif /* EMP_BASELINES_SCHEDULERS_TASK_GRAPH_H */

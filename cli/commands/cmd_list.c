@@ -448,19 +448,24 @@ static emp_status print_method(const struct args *args, emp_error *err)
     return EMP_OK;
 }
 
-/* A line of names. */
+/* Names behind a head, on lines of at most LINE columns. */
 static void print_names(const char *head, bool (*is_one)(const emp_method *method))
 {
+    enum { LINE = 80 };
     const emp_method *method;
-    char              names[400] = "";
+    size_t            used = strlen(head) + 1;
+    bool              is_first = true;
 
+    printf("%s:", head);
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
         if (!is_one(method)) continue;
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
-                 method->name);
+        const size_t wanted = strlen(is_first ? " " : ", ") + strlen(method->name);
+        const bool   has_room = used + wanted < LINE;
+        printf("%s%s%s", is_first ? "" : ",", has_room ? " " : "\n  ", method->name);
+        used = has_room ? used + wanted : 2 + strlen(method->name);
+        is_first = false;
     }
-    printf("%s: %s\n", head, names);
+    putchar('\n');
 }
 
 static void print_methods_of(emp_method_kind kind)

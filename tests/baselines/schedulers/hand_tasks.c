@@ -48,8 +48,8 @@ void hand_tasks_tensor(hand_tasks *h, int32_t producer, int64_t bytes, uint32_t 
     int32_t k = h->graph.tensor_count++;
 
     assert(k < HAND_TENSORS && readers >> (producer + 1) << (producer + 1) == readers);
-    h->tensor[k] =
-        (emp_task_tensor){.producer = producer, .home_bytes = bytes, .copy_bytes = bytes};
+    h->tensor[k] = (emp_task_tensor){
+        .producer = producer, .home_bytes = bytes, .copy_bytes = bytes, .stated_ns = -1};
     for (int32_t i = 0; i < h->graph.task_count; i++) h->reads[k][i] = readers >> i & 1;
 }
 

@@ -308,6 +308,63 @@ void plain_etf(plain_list *p, const hand_tasks *h)
     }
 }
 
+/* ---- critical path ---- */
+
+static long end_after_all(const plain_list *p, int v, int d)
+{
+    long at = arrival(p, v, d), after = free_from(p, d);
+
+    return (at > after ? at : after) + time_of(p, v, d);
+}
+
+/* The earliest end on any device; -1: it fits nowhere. */
+static long earliest_end(const plain_list *p, int v)
+{
+    long earliest = -1;
+
+    for (int d = 0; d < p->devices; d++) {
+        if (!may_go(p, v, d)) continue;
+        long end = end_after_all(p, v, d);
+        if (earliest < 0 || end < earliest) earliest = end;
+    }
+    return earliest;
+}
+
+static bool is_all(const plain_list *p, const int *device)
+{
+    return memcmp(p->device, device, (size_t)p->n * sizeof *device) == 0;
+}
+
+static bool permits(plain_list *p, const double *rank, const int *device,
+                    const long *start)
+{
+    int top = highest(p, rank);
+
+    if (top < 0) return true;
+    for (int v = 0; v < p->n; v++) {
+        if (!is_ready(p, v) || rank[v] != rank[top]) continue;
+        long end = earliest_end(p, v);
+        int  d = device[v];
+        if (end < 0 && is_all(p, device)) return true;
+        if (d < 0 || !may_go(p, v, d) || end_after_all(p, v, d) != end) continue;
+        if (start[v] != end - time_of(p, v, d)) continue;
+        book(p, v, d, start[v]);
+        if (permits(p, rank, device, start)) return true;
+        p->device[v] = -1;
+    }
+    return false;
+}
+
+bool plain_critical_path_permits(plain_list *p, const hand_tasks *h, const int *device,
+                                 const long *start)
+{
+    double rank[HAND_TASKS];
+
+    begin(p, h);
+    for (int v = 0; v < p->n; v++) rank[v] = level(p, v, true);
+    return permits(p, rank, device, start);
+}
+
 /* ---- m-TOPO ---- */
 
 static long bytes_of_pin(const plain_list *p, int pin)

@@ -22,6 +22,10 @@ typedef struct {
 void plain_heft(plain_list *p, const hand_tasks *h);
 void plain_peft(plain_list *p, const hand_tasks *h);
 void plain_etf(plain_list *p, const hand_tasks *h);
+/** Whether these bookings, -1 where there are none, are some that the critical path's rule
+ * permits: all of them, or those before a task fits nowhere. */
+bool plain_critical_path_permits(plain_list *p, const hand_tasks *h, const int *device,
+                                 const long *start);
 void plain_m_topo(plain_list *p, const hand_tasks *h);
 /** \a favourite [task], or -1; NULL for m-ETF. */
 void plain_baechi(plain_list *p, const hand_tasks *h, const int *favourite);

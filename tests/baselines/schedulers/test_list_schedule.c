@@ -370,9 +370,10 @@ Test(sct_lp, what_stops_glpk_is_an_error)
 
 Test(list_schedule, every_failed_allocation_is_reported)
 {
-    emp_list_scheduler *const all[] = {emp_schedule_heft,  emp_schedule_peft,
-                                       emp_schedule_etf,   emp_schedule_m_topo,
-                                       emp_schedule_m_etf, emp_schedule_m_sct};
+    emp_list_scheduler *const all[] = {emp_schedule_heft,         emp_schedule_peft,
+                                       emp_schedule_etf,          emp_schedule_m_topo,
+                                       emp_schedule_m_etf,        emp_schedule_m_sct,
+                                       emp_schedule_critical_path};
     static hand_tasks         h;
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

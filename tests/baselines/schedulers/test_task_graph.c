@@ -43,8 +43,10 @@ Test(task_graph, ops_are_tasks_as_they_are)
     cr_assert_eq(t->tensor_count, 4,
                  "nobody reads output 3; control makes one of its own");
     for (int32_t op = 0; op < 5; op++) cr_expect_eq(t->task_of_op[op], op);
-    const emp_task_tensor expected[4] = {
-        {0, 0, 1000, 100}, {1, 2, 2000, 200}, {2, 3, 3000, 300}, {3, 4, 0, 0}};
+    const emp_task_tensor expected[4] = {{0, 0, 1000, 100, -1},
+                                         {1, 2, 2000, 200, -1},
+                                         {2, 3, 3000, 300, -1},
+                                         {3, 4, 0, 0, -1}};
     for (int32_t k = 0; k < 4; k++) {
         cr_expect_eq(memcmp(&t->tensor[k], &expected[k], sizeof expected[k]), 0, "%d", k);
     }
