@@ -7,6 +7,7 @@
 
 #include "base/text/text.h"
 #include "base/text/units.h"
+#include "cli/report/report_bottleneck.h"
 #include "cli/report/report_ops.h"
 #include "cli/report/report_what_if.h"
 
@@ -171,10 +172,11 @@ json_t *cli_why_json(const emp_problem *problem, const emp_explain *why,
     for (int32_t i = 0; i < why->worst_count; i++) {
         json_array_append_new(worst, json_item(problem, why, &why->worst[i]));
     }
-    return json_pack("{s:I, s:{s:i, s:o, s:o}, s:o, s:o}", "step_time_ns",
-                     (json_int_t)why->result.step_time_ns, "critical_path",
-                     "segment_count", why->segment_count, "causes", causes, "worst",
-                     worst, "devices", json_devices(problem, why), "what_if",
+    return json_pack("{s:I, s:o, s:{s:i, s:o, s:o}, s:o, s:o}", "step_time_ns",
+                     (json_int_t)why->result.step_time_ns, "bottleneck",
+                     cli_bottleneck_json(problem, why), "critical_path", "segment_count",
+                     why->segment_count, "causes", causes, "worst", worst, "devices",
+                     json_devices(problem, why), "what_if",
                      cli_what_if_json(problem, why, what_if));
 }
 
@@ -335,6 +337,7 @@ static void print_peak(const emp_problem *problem, const emp_explain_memory *m)
 void cli_why_print(const emp_problem *problem, const emp_explain *why,
                    const emp_what_if *what_if)
 {
+    cli_bottleneck_print(problem, why);
     print_causes(why);
     printf("\nlongest pieces of the critical path\n");
     for (int32_t i = 0; i < why->worst_count; i++) {

@@ -8,8 +8,8 @@ emp_status emp_explain_refuse(const emp_problem *problem, emp_error *err)
 {
     return EMP_ERROR(
         EMP_EUNSUPPORTED,
-        "the rules of runtime profile \"%s\" do not tell what waits for what; an "
-        "explanation needs the event rules, as tf-r1.3 and ideal have them",
+        "the rules of runtime profile \"%s\" do not tell what waits for what; use "
+        "--runtime tf-r1.3, whose event rules do",
         problem->runtime.name);
 }
 
@@ -85,6 +85,16 @@ const char *emp_explain_cause_words(emp_explain_cause cause)
 #undef X
     };
     return all[cause];
+}
+
+emp_explain_idle emp_explain_cause_idle(emp_explain_cause cause)
+{
+    static const emp_explain_idle idle_of_cause[] = {
+#define X(name, key, words, idle) EMP_IDLE_##idle,
+        EMP_EXPLAIN_CAUSE_LIST(X)
+#undef X
+    };
+    return idle_of_cause[cause];
 }
 
 const char *emp_explain_idle_key(emp_explain_idle idle)

@@ -223,4 +223,7 @@ const char *emp_explain_cause_words(emp_explain_cause cause);
 const char *emp_explain_idle_key(emp_explain_idle idle);
 const char *emp_explain_kind_key(emp_explain_kind kind);
 
+/** What a device that waits for \a cause idles for. */
+emp_explain_idle emp_explain_cause_idle(emp_explain_cause cause);
+
 #endif /* EMP_SIM_EXPLAIN_EXPLAIN_H */

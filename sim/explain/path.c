@@ -326,17 +326,12 @@ emp_status emp_explain_find_path(emp_explain *why, const emp_explain_schedule *s
 
 /* ---- idle time ---- */
 
-static const emp_explain_idle idle_of_cause[EMP_CAUSE_COUNT] = {
-#define X(name, key, words, idle) EMP_IDLE_##idle,
-    EMP_EXPLAIN_CAUSE_LIST(X)
-#undef X
-};
-
 static void add_idle(struct walk *w, const emp_explain_segment *segment)
 {
     emp_explain_device *device = w->context;
 
-    device->idle_ns[idle_of_cause[segment->cause]] += segment->end_ns - segment->start_ns;
+    device->idle_ns[emp_explain_cause_idle(segment->cause)] +=
+        segment->end_ns - segment->start_ns;
 }
 
 /* Runs by device and start; ties stay in the order in which they were told. */

@@ -253,6 +253,9 @@ Test(cli, simulate_explains_itself_and_adds_up)
     const json_t *path = json_object_get(why, "critical_path");
     cr_expect_eq(sum_of(path, "causes"), step);
     cr_expect(json_array_size(json_object_get(path, "worst")) > 0);
+    const json_t *bottleneck = json_object_get(why, "bottleneck");
+    cr_expect_str_eq(json_string_value(json_object_get(bottleneck, "kind")), "step");
+    cr_expect_leq(json_integer_value(json_object_get(bottleneck, "time_ns")), step);
     json_object_foreach(json_object_get(why, "devices"), name, device)
     {
         cr_expect_eq(json_integer_value(json_object_get(device, "busy_ns")) +
@@ -262,6 +265,9 @@ Test(cli, simulate_explains_itself_and_adds_up)
     json_decref(object);
     cr_expect_eq(
         emplace_run("simulate small.pbtxt --machine k40x2 --placement gpu --why"), 0);
+    cr_expect_not_null(strstr(program_out, "\nwhat bounds the step: "), "%s",
+                       program_out);
+    cr_expect_not_null(strstr(program_out, "  gpu:0 is busy "), "%s", program_out);
     cr_expect_not_null(strstr(program_out, "gpu:0 runs ops for"), "%s", program_out);
     cr_expect_not_null(strstr(program_out, "\nwhat if; "), "%s", program_out);
     cr_expect_not_null(strstr(program_out, "critical path\n"), "%s", program_out);

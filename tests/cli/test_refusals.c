@@ -111,6 +111,7 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "tf9"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime tf9",  1, "msr-load"},
     {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime placeto --why", 1, "placeto"},
+    {"simulate small.pbtxt --machine k40x2 --placement gpu --runtime msr-latency --why", 1, "--runtime tf-r1.3"},
     {"simulate small.pbtxt --machine k40x2 --placement nonesuch",           1, "nonesuch"},
     {"simulate small.pbtxt --machine k40x2 --placement broken.json",        1, "broken.json"},
     {"simulate small.pbtxt --machine k40x2 --placement broken.json -b 5",   1, "--budget"},
