@@ -85,9 +85,11 @@ int32_t emp_run_find_best(const emp_run_state *run)
     return found;
 }
 
-static void keep_best(emp_record *record, const emp_candidate *best)
+static void keep_best(const emp_run_state *run, const emp_candidate *best)
 {
+    const emp_method     *method = run->params->method;
     const emp_sim_result *result = best->result;
+    emp_record           *record = run->record;
 
     record->is_feasible = result->is_feasible;
     record->best_step_time_s = (double)result->step_time_ns * 1e-9;
@@ -98,6 +100,9 @@ static void keep_best(emp_record *record, const emp_candidate *best)
         record->peak_bytes[d] = result->peak_bytes[d];
         record->busy_s[d] = (double)result->busy_ns[d] * 1e-9;
     }
+    if (method->winner != NULL && method->winner(run->placer) != NULL)
+        copy_text(record->winner, sizeof record->winner,
+                  method->winner(run->placer)->name);
     /* Ranks that work together have put it there already. */
     if (record->device_of_op != best->proposal.device_of_op)
         emp_proposal_copy(&(emp_proposal){record->device_of_op, record->level_of_op},
@@ -158,7 +163,7 @@ emp_status emp_run_log(emp_run_state *run, const emp_candidate *best,
                       sizeof *record->curve, err));
     record->curve = (emp_curve_point *)curve;
 
-    if (best != NULL) keep_best(record, best);
+    if (best != NULL) keep_best(run, best);
     for (int32_t i = 0; i < count; i++) {
         const emp_score *score = &run->score[i];
         if (score->is_feasible) {

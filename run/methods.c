@@ -55,24 +55,24 @@ emp_status emp_method_find(const emp_method **method, const char *name, emp_erro
                      emp_nearest_hint(&near, hint), names);
 }
 
-static const emp_method *member_at(const emp_method *method, double position)
-{
-    for (int32_t i = 0; method->members[i] != NULL; i++)
-        if (i == position) return method->members[i];
-    return NULL;
-}
+/* The members of the portfolio in the order of its metric "winner", by which the first records
+ * name theirs. It never changes. */
+static const char *const member_of_metric[] = {
+    "expert", "m-etf", "metis", "mincut", "gpu",    "cpu",           "acyclic",
+    "scotch", "heft",  "peft",  "etf",    "m-topo", "dp-contiguous", "refine"};
+enum { MEMBERS_OF_METRIC = sizeof member_of_metric / sizeof *member_of_metric };
 
-const emp_method *emp_record_winner(const emp_record *r)
+const char *emp_record_winner(const emp_record *r)
 {
-    const emp_method *method = lookup(r->method);
-
-    if (method == NULL || method->members == NULL || r->point_count == 0 ||
-        r->metric_count == 0)
+    if (r->winner[0] != '\0') return r->winner;
+    if (strcmp(r->method, emp_method_portfolio.name) != 0 || r->point_count == 0)
         return NULL;
     const double *last =
         r->metric + (size_t)(r->point_count - 1) * (size_t)r->metric_count;
-    for (int32_t m = 0; m < r->metric_count; m++)
-        if (strcmp(r->metric_name[m], EMP_METHOD_WINNER) == 0)
-            return member_at(method, last[m]);
+    for (int32_t m = 0; m < r->metric_count; m++) {
+        if (strcmp(r->metric_name[m], "winner") == 0 && last[m] >= 0 &&
+            last[m] < MEMBERS_OF_METRIC)
+            return member_of_metric[(int)last[m]];
+    }
     return NULL;
 }

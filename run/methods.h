@@ -17,8 +17,8 @@ emp_status emp_method_find(const emp_method **method, const char *name, emp_erro
 /** True when there is a method of that name. */
 bool emp_method_exists(const char *name);
 
-/** The member whose placement is the best of a run of a portfolio; NULL for other methods, and
- * before anything is evaluated. */
-const emp_method *emp_record_winner(const emp_record *record);
+/** Name of the member whose placement is the best of a run of a portfolio; NULL for other methods,
+ * and before anything is evaluated. Borrowed from the record. */
+const char *emp_record_winner(const emp_record *record);
 
 #endif /* EMP_RUN_METHODS_H */

@@ -89,9 +89,6 @@ typedef struct {
     int32_t (*list_values)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 } emp_method_sharing;
 
-/** Name of a metric of methods with members. */
-#define EMP_METHOD_WINNER "winner"
-
 typedef struct emp_method {
     const char *name;        /**< "scotch" */
     const char *description; /**< one line, with the source */
@@ -112,9 +109,11 @@ typedef struct emp_method {
     const void *own; /**< what place() alone reads, of its own type; NULL: nothing */
 
     /** OPTIONAL. Of a method that has others propose in turn: these, with a NULL behind the
-     * last. The metric EMP_METHOD_WINNER is the position of the member whose placement is the
-     * best so far. Members keep their positions, so that old records name the right one. */
+     * last. */
     const struct emp_method *const *members;
+    /** OPTIONAL, of such a method. The member whose placement is the best so far; NULL: nothing
+     * has been told yet. */
+    const struct emp_method *(*winner)(const void *state);
 
     size_t state_bytes; /**< of the state, which init() gets zeroed; more than 0 */
     emp_status (*init)(void *state, const emp_problem *problem,

@@ -68,7 +68,6 @@ typedef struct {
     emp_device_id     *best;     /* [op] of the proposals */
     emp_device_id     *proposed; /* [op] the last proposal */
     void              *search;   /* NULL: refine cannot work on this problem */
-    emp_method_metric  metric[2];
 } portfolio;
 
 static void clear(void *state)
@@ -211,18 +210,15 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     portfolio *p = state;
 
     for (int32_t k = 0; k < count; k++) keep_best(p, &scores[k]);
-    p->metric[0] = (emp_method_metric){"member", (double)p->at.asked};
-    p->metric[1] = (emp_method_metric){EMP_METHOD_WINNER, (double)p->at.winner};
     if (p->at.asked != SEARCH) return EMP_OK;
     return emp_method_refine.tell(p->search, scores, count, err);
 }
 
-static const emp_method_metric *metrics(const void *state, int32_t *count)
+static const emp_method *winner(const void *state)
 {
     const portfolio *p = state;
 
-    *count = sizeof p->metric / sizeof *p->metric;
-    return p->metric;
+    return p->at.winner >= 0 ? members[p->at.winner] : NULL;
 }
 
 /* ---- checkpoints ------------------------------------------------------------------- */
@@ -250,11 +246,11 @@ const emp_method emp_method_portfolio = {
     .uses_budget = true,
     .uses_seed = true,
     .members = members,
+    .winner = winner,
     .state_bytes = sizeof(portfolio),
     .init = init,
     .ask = ask,
     .tell = tell,
     .clear = clear,
-    .metrics = metrics,
     .list_state = list_state,
 };

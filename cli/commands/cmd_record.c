@@ -138,9 +138,9 @@ static json_t *json_facts(const emp_record *r)
 /* What stands above the curve; false when there is none. */
 static bool print_head(const emp_record *r)
 {
-    const emp_method *winner = emp_record_winner(r);
-    const bool        is_under_way = r->stopped_by[0] == '\0';
-    char              best[EMP_UNITS_TEXT_BYTES];
+    const char *winner = emp_record_winner(r);
+    const bool  is_under_way = r->stopped_by[0] == '\0';
+    char        best[EMP_UNITS_TEXT_BYTES];
 
     printf("%s on %s, runtime %s, by %s%s%s, seed %" PRIu64
            ", emplace %s (commit %.12s%s)\n",
@@ -159,7 +159,7 @@ static bool print_head(const emp_record *r)
            r->evaluations, emp_units_plural(r->evaluations), r->feasible_count,
            emp_units_format_seconds(r->best_step_time_s, best, sizeof best),
            r->is_feasible ? "" : ", which does not fit",
-           winner != NULL ? ", won by " : "", winner != NULL ? winner->name : "",
+           winner != NULL ? ", won by " : "", winner != NULL ? winner : "",
            is_under_way ? "under way" : "ended by ", r->stopped_by);
     return true;
 }

@@ -168,9 +168,9 @@ static json_t *json_run(const emp_record *r, const emp_problem *problem,
 
 void cli_add_winner(json_t *object, const emp_record *r)
 {
-    const emp_method *winner = emp_record_winner(r);
+    const char *winner = emp_record_winner(r);
 
-    if (winner != NULL) json_object_set_new(object, "won_by", json_string(winner->name));
+    if (winner != NULL) json_object_set_new(object, "won_by", json_string(winner));
 }
 
 emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
@@ -191,7 +191,7 @@ emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
                emp_units_plural(r->evaluations),
                strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
         if (emp_record_winner(r) != NULL)
-            printf("won by       %s\n", emp_record_winner(r)->name);
+            printf("won by       %s\n", emp_record_winner(r));
         cli_report_print(problem, best, why, bounds);
     }
 

@@ -58,6 +58,9 @@ static const emp_h5_field order_field = FIELD(EMP_H5_BOOLEAN, has_order);
 /* Only runs that were told where to begin have it. */
 static const emp_h5_field start_field = FIELD(EMP_H5_UINT64, start_hash);
 
+/* Only runs of a portfolio have it. */
+static const emp_h5_field winner_field = FIELD(EMP_H5_TEXT, winner);
+
 static emp_h5_array level_array(const emp_record *r)
 {
     return (emp_h5_array){"level_of_op", EMP_H5_PACKED, (uint64_t)r->op_count, 0,
@@ -171,6 +174,8 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
     }
     if (is_written && copy.start_hash != 0)
         is_written = emp_h5_write_field(file, &start_field, record);
+    if (is_written && copy.winner[0] != '\0')
+        is_written = emp_h5_write_field(file, &winner_field, record);
     if (is_written && copy.has_order) {
         const emp_h5_array levels = level_array(&copy);
         is_written = emp_h5_write_field(file, &order_field, record) &&
@@ -205,6 +210,7 @@ static emp_status read_order(emp_h5_file file, emp_record *r, const char *path,
     r->has_order = false;
     r->start_hash = 0;
     (void)emp_h5_read_field(file, &start_field, r);
+    if (!emp_h5_read_field(file, &winner_field, r)) r->winner[0] = '\0';
     if (!emp_h5_read_field(file, &order_field, r) || !r->has_order) return EMP_OK;
     EMP_CHECK(EMP_ALLOC(r->level_of_op, (size_t)r->op_count));
     const emp_h5_array levels = level_array(r);

@@ -54,22 +54,24 @@ typedef struct {
     bool     has_order;  /**< levels, too */
     uint64_t start_hash; /**< of the placement that it was told to begin at */
     /* What came of it. */
-    char     stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
+    char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
                                                    under way */
-    int64_t  evaluations;
-    int64_t  feasible_count;   /**< candidates that fit in memory */
-    double   median_s;         /**< step time of the feasible candidates; NaN = none, or
+    int64_t evaluations;
+    int64_t feasible_count;   /**< candidates that fit in memory */
+    double  median_s;         /**< step time of the feasible candidates; NaN = none, or
                                     under way */
-    double   best_step_time_s; /**< if infeasible: what it would have taken */
-    bool     is_feasible;
-    char     oom_device[EMP_RECORD_NAME_BYTES]; /**< "" = none */
-    int64_t  traffic_bytes;                     /**< of the best, like all below */
-    uint64_t fingerprint;
-    int32_t  device_count;
-    char     device_name[EMP_MAX_DEVICES][32];
-    int64_t  peak_bytes[EMP_MAX_DEVICES];
-    double   busy_s[EMP_MAX_DEVICES];
-    int32_t  op_count;
+    double  best_step_time_s; /**< if infeasible: what it would have taken */
+    bool    is_feasible;
+    char winner[EMP_RECORD_NAME_BYTES]; /**< the member of a portfolio that made the best;
+                                               "" = none, and its file says nothing */
+    char oom_device[EMP_RECORD_NAME_BYTES]; /**< "" = none */
+    int64_t        traffic_bytes;           /**< of the best, like all below */
+    uint64_t       fingerprint;
+    int32_t        device_count;
+    char           device_name[EMP_MAX_DEVICES][32];
+    int64_t        peak_bytes[EMP_MAX_DEVICES];
+    double         busy_s[EMP_MAX_DEVICES];
+    int32_t        op_count;
     emp_device_id *device_of_op; /**< [op]; owned */
     uint8_t       *level_of_op;  /**< [op] if has_order, else NULL; owned */
     /** [op] Names of the ops, borrowed from the graph, which must be there while the record is

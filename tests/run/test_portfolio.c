@@ -2,6 +2,7 @@
 /* Does a portfolio keep to the budget, never end worse than the best of its members that propose
  * at once, and pass over members that cannot place the problem? */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,9 +58,9 @@ static void run(emp_record *record, const emp_problem *problem,
 
 static const char *winner_of(const emp_record *record)
 {
-    const emp_method *winner = emp_record_winner(record);
+    const char *winner = emp_record_winner(record);
 
-    return winner != NULL ? winner->name : "nobody";
+    return winner != NULL ? winner : "nobody";
 }
 
 static emp_score best_of(const emp_record *r)
@@ -122,8 +123,8 @@ Test(portfolio, winner_has_made_the_best_placement)
     emp_run_params params = params_of(count_members() - 1, 1);
 
     run(&record, model.problem, &params);
-    const emp_method *winner = emp_record_winner(&record);
-    cr_assert_not_null(winner);
+    const emp_method *winner = NULL;
+    cr_assert_eq(emp_method_find(&winner, winner_of(&record), NULL), EMP_OK);
     const emp_run_params alone = {.method = winner, .placer = {.seed = 3, .threads = 1}};
     emp_record           own = {0};
     run(&own, model.problem, &alone);
@@ -145,6 +146,31 @@ Test(portfolio, refine_goes_on_from_the_best_proposal)
     cr_expect_lt(refined.best_step_time_s, proposed.best_step_time_s);
     emp_record_clear(&proposed);
     emp_record_clear(&refined);
+}
+
+/* The first records have the winner's position as a metric. */
+Test(portfolio, old_records_name_the_winner_of_their_last_point)
+{
+    double              position[] = {0, 7, 2, 0};
+    emp_record          record = {.method = "portfolio",
+                                  .point_count = 2,
+                                  .metric_count = 2,
+                                  .metric_name = {"member", "winner"},
+                                  .metric = position};
+    static const double none[] = {-1, 14, NAN, INFINITY};
+
+    cr_expect_str_eq(winner_of(&record), "expert");
+    position[3] = 2;
+    cr_expect_str_eq(winner_of(&record), "metis");
+    position[3] = 13;
+    cr_expect_str_eq(winner_of(&record), "refine");
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        position[3] = none[i];
+        cr_expect_str_eq(winner_of(&record), "nobody", "%g", none[i]);
+    }
+    position[3] = 2;
+    snprintf(record.method, sizeof record.method, "anneal");
+    cr_expect_str_eq(winner_of(&record), "nobody");
 }
 
 /* ---- budget, threads, checkpoints ---- */

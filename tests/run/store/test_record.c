@@ -283,6 +283,24 @@ Test(record, has_levels_if_the_order_was_decided)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(record, names_the_winner_only_if_there_is_one)
+{
+    emp_record r = make_record(), got;
+    size_t     without, with;
+
+    save(&r);
+    free(scratch_read("record.h5", &without));
+    snprintf(r.winner, sizeof r.winner, "metis");
+    save(&r);
+    free(scratch_read("record.h5", &with));
+    cr_expect_gt(with, without);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect_str_eq(got.winner, "metis");
+    cr_expect_eq(emp_record_identity(&got), emp_record_identity(&r));
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
 Test(record, op_on_a_missing_device_is_refused)
 {
     emp_record r = make_record();
