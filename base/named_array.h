@@ -7,7 +7,10 @@
 
 #include <stddef.h>
 
-enum { EMP_MAX_NAMED_ARRAYS = 32 /* of one list */ };
+enum {
+    EMP_MAX_NAMED_ARRAYS = 32, /* of one list */
+    EMP_ARRAY_NAME_BYTES = 32  /* of a name, with its end */
+};
 
 typedef enum {
     EMP_ARRAY_UINT8,

@@ -52,6 +52,8 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     record->has_order = params->placer.decides & EMP_DECIDES_ORDER;
     if (params->placer.start != NULL)
         record->start_hash = hash_of(params->placer.start, problem->graph->op_count);
+    if (params->placer.weights != NULL)
+        record->weights_hash = emp_weights_hash(params->placer.weights);
 }
 
 /* Doubles *capacity until it holds needed items of the given size. */

@@ -69,20 +69,27 @@ static emp_status log_batch(emp_run_state *run, emp_error *err)
     return emp_run_log(run, best >= 0 ? &candidate : NULL, value, err);
 }
 
-static emp_status run_loop(emp_run_state *run, emp_error *err)
+emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
 {
     const emp_method *method = run->params->method;
-    int32_t           room;
+
+    EMP_CHECK(emp_run_ask(run, max, &run->count, err));
+    if (run->count == 0) return EMP_OK;
+    EMP_CHECK(emp_run_score(run, run->count, err));
+    EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
+    return log_batch(run, err);
+}
+
+static emp_status run_loop(emp_run_state *run, emp_error *err)
+{
+    int32_t room;
 
     while ((room = emp_run_room(run, emp_run_end_now(run), 0)) > 0) {
-        EMP_CHECK(emp_run_ask(run, room, &run->count, err));
+        EMP_CHECK(emp_run_batch(run, room, err));
         if (run->count == 0) {
             emp_run_log_end(run, "method"); /* it has nothing more to propose */
             break;
         }
-        EMP_CHECK(emp_run_score(run, run->count, err));
-        EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
-        EMP_CHECK(log_batch(run, err));
         begin_keeping(run);
         EMP_CHECK(emp_run_checkpoint_save_if_due(run, err));
         emp_run_report(run);
@@ -105,6 +112,11 @@ static emp_status check_params(const emp_run_params *params, emp_error *err)
         return EMP_ERROR(EMP_EINVAL, "method %s has no presets, not \"%s\"", method->name,
                          params->placer.preset);
     }
+    if (params->weights != NULL && method->list_weights == NULL)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "method %s has no weights to keep; \"emplace methods\" says "
+                         "which methods do",
+                         method->name);
     if (params->budget_cpu_s > 0 && (params->placer.threads > 1 || params->ranks != NULL))
         return EMP_ERROR(
             EMP_EINVAL, "a budget in CPU seconds is one of a single thread; this run has "
@@ -149,7 +161,7 @@ static emp_status prepare_times(emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status prepare(emp_run_state *run, emp_error *err)
+emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
 {
     emp_method_params placer = run->params->placer;
 
@@ -169,6 +181,19 @@ static emp_status prepare(emp_run_state *run, emp_error *err)
     EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
     return emp_method_create(&run->placer, run->params->method, run->problem, &placer,
                              err);
+}
+
+static emp_status finish_weights(const emp_run_state *run, emp_error *err)
+{
+    const emp_method_params *placer = &run->params->placer;
+    emp_weights             *weights = run->params->weights;
+
+    if (weights == NULL) return EMP_OK;
+    EMP_CHECK(emp_method_take_weights(weights, run->params->method, run->placer, err));
+    emp_weights_describe(weights, placer->preset, placer->options, placer->weights,
+                         run->record->evaluations);
+    emp_weights_add_task(weights, run->problem->workload, run->problem->machine->name);
+    return EMP_OK;
 }
 
 /* What only the end of a run knows. The schedule of its best placement has a fingerprint,
@@ -191,7 +216,30 @@ static emp_status finish(emp_run_state *run, emp_error *err)
         emp_summary_of(record->feasible_s, (size_t)record->feasible_count).median;
     emp_free(record->feasible_s);
     record->feasible_s = NULL;
-    return EMP_OK;
+    return finish_weights(run, err);
+}
+
+void emp_run_init(emp_run_state *run, emp_record *record, const emp_problem *problem,
+                  const emp_run_params *params)
+{
+    *run = (emp_run_state){.problem = problem,
+                           .params = params,
+                           .ranks = params->ranks,
+                           .is_first = params->ranks == NULL || params->ranks->rank == 0,
+                           .record = record,
+                           .start_s = emp_clock_now_s(),
+                           .start_cpu_s = NAN};
+    emp_run_describe(record, problem, params);
+    if (params->placer.threads <= 1 && params->ranks == NULL)
+        run->start_cpu_s = emp_clock_thread_s();
+}
+
+void emp_run_clear(emp_run_state *run)
+{
+    emp_method_destroy(run->params->method, run->placer);
+    emp_sim_team_destroy(run->sims);
+    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) emp_proposal_clear(&run->candidate[i]);
+    emp_arrays_clear(&run->arrays);
 }
 
 emp_status emp_run(emp_record *record, const emp_problem *problem,
@@ -200,19 +248,13 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
     emp_status     st = EMP_OK;
     emp_run_state *run = EMP_NEW(emp_run_state);
 
-    emp_run_describe(record, problem, params);
-    if (run == NULL) EMP_FAIL(EMP_ENOMEM, "state of a run");
-    run->problem = problem;
-    run->params = params;
-    run->ranks = params->ranks;
-    run->is_first = run->ranks == NULL || run->ranks->rank == 0;
-    run->record = record;
-    run->start_s = emp_clock_now_s();
-    run->start_cpu_s = NAN;
-    if (params->placer.threads <= 1 && params->ranks == NULL)
-        run->start_cpu_s = emp_clock_thread_s();
+    if (run == NULL) {
+        emp_run_describe(record, problem, params);
+        return EMP_ERROR(EMP_ENOMEM, "state of a run");
+    }
+    emp_run_init(run, record, problem, params);
     EMP_TRY(emp_run_agree(run, check_params(params, err), err));
-    EMP_TRY(emp_run_agree(run, prepare(run, err), err));
+    EMP_TRY(emp_run_agree(run, emp_run_prepare(run, err), err));
     if (params->checkpoint.path != NULL) begin_keeping(run);
     EMP_TRY(emp_run_checkpoint_begin(run, err));
     EMP_TRY(run->ranks == NULL ? run_loop(run, err) : emp_run_shared(run, err));
@@ -222,14 +264,8 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
     begin_keeping(run);
 
 cleanup:
-    if (run != NULL) {
-        if (st != EMP_OK) end_keeping(run);
-        emp_method_destroy(params->method, run->placer);
-        emp_sim_team_destroy(run->sims);
-        for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
-            emp_proposal_clear(&run->candidate[i]);
-        emp_arrays_clear(&run->arrays);
-        emp_free(run);
-    }
+    if (st != EMP_OK) end_keeping(run);
+    emp_run_clear(run);
+    emp_free(run);
     return st;
 }

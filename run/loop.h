@@ -67,6 +67,9 @@ typedef struct {
     /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */
     void (*progress)(void *context, const emp_progress *progress);
     void *context;
+    /** OPTIONAL. Receives the method's weights at the end, which must have some; clear them
+     * afterwards, also after a failure. */
+    emp_weights *weights;
     /** OPTIONAL. Receives what the oracle says of the best placement, if this rank has the
      * whole record. */
     emp_sim_result *best;

@@ -53,6 +53,18 @@ typedef struct {
 
 /* ---- loop.c ---- */
 
+/** Describes a run that begins now. */
+void emp_run_init(emp_run_state *run, emp_record *record, const emp_problem *problem,
+                  const emp_run_params *params);
+/** Makes all that it needs, its method last. */
+emp_status emp_run_prepare(emp_run_state *run, emp_error *err);
+/** Frees it, also after a failure. */
+void emp_run_clear(emp_run_state *run);
+
+/** Asks, scores, tells and logs a batch of at most \a max; count 0: the method has nothing more
+ * to propose. */
+emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err);
+
 emp_run_end emp_run_end_now(const emp_run_state *run);
 /** How many candidates the budget still allows when \a underway are not yet told; 0 ends
  * the run and notes why. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/method.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -22,7 +23,8 @@ emp_method_kind emp_method_kind_of(const emp_method *type)
 {
     if (type->members != NULL) return EMP_METHOD_PORTFOLIO;
     if (type->place != NULL) return EMP_METHOD_PROPOSER;
-    return type->sharing != NULL ? EMP_METHOD_LEARNER : EMP_METHOD_SEARCH;
+    return type->sharing != NULL || type->list_weights != NULL ? EMP_METHOD_LEARNER
+                                                               : EMP_METHOD_SEARCH;
 }
 
 emp_status emp_method_options_parse(void *options, const emp_method *type,
@@ -51,6 +53,15 @@ static emp_status check_type(const emp_method *type, emp_error *err)
                      type->name);
 }
 
+static emp_status check_weights(const emp_method *type, bool are_wanted, emp_error *err)
+{
+    if (!are_wanted || type->list_weights != NULL) return EMP_OK;
+    return EMP_ERROR(EMP_EUNSUPPORTED,
+                     "method %s has no weights that fit another graph; \"emplace "
+                     "methods\" says which methods do",
+                     type->name);
+}
+
 static emp_status check_params(const emp_method *type, const emp_method_params *params,
                                emp_error *err)
 {
@@ -66,7 +77,27 @@ static emp_status check_params(const emp_method *type, const emp_method_params *
             "method %s cannot begin at a placement; \"emplace methods\" says "
             "which methods can",
             type->name);
-    return EMP_OK;
+    if (params->weights != NULL && strcmp(params->weights->method, type->name) != 0)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "the weights are of the method %s; %s cannot begin with them",
+                         params->weights->method, type->name);
+    return check_weights(type, params->weights != NULL, err);
+}
+
+static emp_status give_weights(const emp_method *type, void *state,
+                               const emp_weights *weights, emp_error *err)
+{
+    emp_named_array array[EMP_MAX_NAMED_ARRAYS];
+    emp_error       why = {0};
+
+    if (weights == NULL) return EMP_OK;
+    const int32_t    count = type->list_weights(state, array);
+    const emp_status st = emp_weights_give(weights, array, count, &why);
+    if (st == EMP_OK) return EMP_OK;
+    return EMP_ERROR(st,
+                     "the weights are of other networks than %s has here: %s; they were "
+                     "trained with the preset \"%s\" and the options \"%s\"",
+                     type->name, why.msg, weights->preset, weights->options);
 }
 
 emp_status emp_method_create(void **state, const emp_method *type,
@@ -83,12 +114,23 @@ emp_status emp_method_create(void **state, const emp_method *type,
     if (own == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
     EMP_TRY(type->place ? place(own, type, problem, params, err)
                         : type->init(own, problem, params, err));
+    EMP_TRY(give_weights(type, own, params->weights, err));
     *state = own;
     own = NULL;
 
 cleanup:
     emp_method_destroy(type, own);
     return st;
+}
+
+emp_status emp_method_take_weights(emp_weights *weights, const emp_method *type,
+                                   void *state, emp_error *err)
+{
+    emp_named_array array[EMP_MAX_NAMED_ARRAYS];
+
+    EMP_CHECK(check_weights(type, true, err));
+    snprintf(weights->method, sizeof weights->method, "%s", type->name);
+    return emp_weights_take(weights, array, type->list_weights(state, array), err);
 }
 
 emp_status emp_method_ask(const emp_method *type, void *state,

@@ -25,6 +25,7 @@
 #include "base/named_array.h"
 #include "base/text/options.h"
 #include "search/proposal.h"
+#include "search/weights.h"
 #include "sim/rules/step.h"
 
 enum {
@@ -60,6 +61,7 @@ typedef struct {
     int32_t     decides;        /**< mask of emp_decides; 0 = devices alone */
     const emp_device_id *start; /**< [op] OPTIONAL, legal; where a method with `has_start`
                                      begins; borrowed */
+    const emp_weights   *weights; /**< OPTIONAL; with which a learner begins; borrowed */
 } emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */
@@ -139,6 +141,11 @@ typedef struct emp_method {
      * and an ask. Fills \a arrays and returns their number. */
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
+    /** OPTIONAL. Lists, as list_state(), what of the state is worth having on another problem:
+     * parameters, and the moments of their optimizer. Sizes follow from the options, and at most
+     * from the number of devices. A change in what the numbers mean takes another name. */
+    int32_t (*list_weights)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+
     /** OPTIONAL; without it a run has one rank. */
     const emp_method_sharing *sharing;
 } emp_method;
@@ -163,9 +170,10 @@ emp_method_kind emp_method_kind_of(const emp_method *type);
 /** These four do what a type's own functions do, on a state that the first allocates and the
  * last frees; NULL is no state. For a type with place() they compute the placement when the
  * state is created, give it once, and learn nothing.
- * \retval EMP_EUNSUPPORTED  The parameters want a decision or a start that the type does not
- *                           have.
- * \retval EMP_EINVAL        The type has init() and no state_bytes; or what its functions say. */
+ * \retval EMP_EUNSUPPORTED  The parameters want a decision or have a start or weights that are
+ *                           not for the type.
+ * \retval EMP_EINVAL        The type has init() and no state_bytes; the weights are of other
+ *                           networks; or what its functions say. */
 emp_status emp_method_create(void **state, const emp_method *type,
                              const emp_problem *problem, const emp_method_params *params,
                              emp_error *err);
@@ -175,6 +183,11 @@ emp_status emp_method_ask(const emp_method *type, void *state,
 emp_status emp_method_tell(const emp_method *type, void *state, const emp_score *scores,
                            int32_t count, emp_error *err);
 void       emp_method_destroy(const emp_method *type, void *state);
+
+/** Copies the weights of a state (emp_weights_take()), with the method's name.
+ * \retval EMP_EUNSUPPORTED  The type has none. \retval EMP_EINVAL, EMP_ENOMEM */
+emp_status emp_method_take_weights(emp_weights *weights, const emp_method *type,
+                                   void *state, emp_error *err);
 
 /** Fills a method's own \a options from preset and text of \a params, as its table says;
  * NULL for a method without any.

@@ -212,6 +212,7 @@ static int compare_series(const emp_record *a, const emp_record *b)
     RETURN_ORDER(a->is_async, b->is_async);
     RETURN_ORDER(a->has_order, b->has_order);
     RETURN_ORDER(a->start_hash, b->start_hash);
+    RETURN_ORDER(a->weights_hash, b->weights_hash);
     RETURN_TEXT_ORDER(a->version, b->version);
     RETURN_TEXT_ORDER(a->commit, b->commit);
     RETURN_ORDER(a->is_dirty, b->is_dirty);
@@ -250,7 +251,7 @@ static bool is_same_method(const emp_record *a, const emp_record *b)
 {
     return strcmp(a->method, b->method) == 0 && strcmp(a->preset, b->preset) == 0 &&
            strcmp(a->options, b->options) == 0 && a->has_order == b->has_order &&
-           a->start_hash == b->start_hash;
+           a->start_hash == b->start_hash && a->weights_hash == b->weights_hash;
 }
 
 /* The method, and what tells it apart from others of the group. */
@@ -279,6 +280,8 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     if (r->has_order) emp_text_add(&label, ", devices and order");
     if (r->start_hash != 0)
         emp_text_add(&label, ", from placement %08" PRIx32, (uint32_t)r->start_hash);
+    if (r->weights_hash != 0)
+        emp_text_add(&label, ", from weights %08" PRIx32, (uint32_t)r->weights_hash);
     if (has_other_budget && r->budget_evaluations > 0)
         emp_text_add(&label, ", %" PRId64 " evaluation%s", r->budget_evaluations,
                      emp_units_plural(r->budget_evaluations));

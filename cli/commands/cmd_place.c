@@ -14,8 +14,16 @@
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"
+#include "run/store/weights_file.h"
 
-enum { KEY_RECORD = 512, KEY_DECIDE, KEY_START, DEFAULT_BUDGET = 400 };
+enum {
+    KEY_RECORD = 512,
+    KEY_DECIDE,
+    KEY_START,
+    KEY_WEIGHTS,
+    KEY_WEIGHTS_OUT,
+    DEFAULT_BUDGET = 400
+};
 
 static const struct argp_option options[] = {
     {"method", 'M', "NAME", 0,
@@ -30,6 +38,10 @@ static const struct argp_option options[] = {
      "What is decided: devices (default), or devices,order", 0},
     {"start", KEY_START, "FILE", 0,
      "Have a search begin at the placement of a file or a record", 0},
+    {"weights", KEY_WEIGHTS, "FILE", 0, "Have a learner begin with the weights of a file",
+     0},
+    {"weights-out", KEY_WEIGHTS_OUT, "FILE", 0,
+     "Write a learner's weights, for --weights on any graph", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -73,6 +85,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_RECORD: args->record = arg; return 0;
     case KEY_DECIDE: args->run.decides = parse_decides(arg); return 0;
     case KEY_START: args->start = arg; return 0;
+    case KEY_WEIGHTS: args->weights = arg; return 0;
+    case KEY_WEIGHTS_OUT: args->weights_out = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -86,12 +100,16 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
                        cli_inputs *inputs, emp_error *err)
 {
     const cli_task_options *task = &args->run.task;
-    const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path};
-    const char *const files[] = {task->spec, task->machine, task->runtime, args->start};
+    const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path,
+                                   args->weights_out};
+    const char *const files[] = {task->spec, task->machine, task->runtime, args->start,
+                                 args->weights};
+    const bool        is_own = args->is_forced || args->run.checkpoint.is_resumed;
 
     EMP_CHECK(emp_method_find(method, args->method, err));
-    EMP_CHECK(cli_check_outputs(outputs, 3, err));
-    EMP_CHECK(cli_check_inputs(files, 4, outputs, 3, err));
+    EMP_CHECK(cli_check_outputs(outputs, 4, err));
+    EMP_CHECK(cli_check_inputs(files, 5, outputs, 4, err));
+    EMP_CHECK(cli_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     return cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err);
 }
@@ -109,16 +127,18 @@ static emp_status save_placement(const cli_place_args *args, const emp_record *r
                                       problem->machine, err);
 }
 
-/* Each file is tried even if the other cannot be written. The record comes first: the
+/* Each file is tried even if the others cannot be written. The record comes first: the
  * placement can be had from it again. */
 static emp_status save(const cli_place_args *args, const emp_record *record,
                        const emp_problem *problem, emp_error *err)
 {
-    emp_status recorded = EMP_OK, placed = EMP_OK;
+    const emp_weights *weights = args->run.weights_out;
+    emp_status         recorded = EMP_OK, placed = EMP_OK, kept = EMP_OK;
 
     if (args->record != NULL) recorded = emp_record_save(args->record, record, err);
     if (args->out != NULL) placed = save_placement(args, record, problem, err);
-    return recorded != EMP_OK ? recorded : placed;
+    if (weights != NULL) kept = emp_weights_save(args->weights_out, weights, err);
+    return recorded != EMP_OK ? recorded : placed != EMP_OK ? placed : kept;
 }
 
 static bool is_half(const emp_record *record)
@@ -188,23 +208,31 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
     cli_inputs        inputs = {0};
     emp_record        record = {0};
     emp_sim_result    best;
-    cli_run_options   run = args->run;
+    cli_place_args    own = *args; /* with what the files hold */
     emp_device_id    *start = NULL;
+    emp_weights       weights = {0}, weights_out = {0};
 
     (void)cli_stop_flag(); /* from now on Ctrl-C saves, if something is soon found */
     cli_stop_watch(CLI_NOTHING_FOUND);
     st = load(args, &method, &inputs, err);
     if (st == EMP_OK) st = load_start(&start, args, inputs.problem, err);
+    if (st == EMP_OK && args->weights != NULL)
+        st = emp_weights_load(&weights, args->weights, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
-    run.start = start;
-    EMP_TRY(cli_run(&record, &best, &run, inputs.problem, method, DEFAULT_BUDGET, err));
+    own.run.start = start;
+    if (args->weights != NULL) own.run.weights = &weights;
+    if (args->weights_out != NULL) own.run.weights_out = &weights_out;
+    EMP_TRY(
+        cli_run(&record, &best, &own.run, inputs.problem, method, DEFAULT_BUDGET, err));
     if (ranks == NULL || ranks->rank == 0)
-        EMP_TRY(deliver(args, &record, &best, inputs.problem, err));
+        EMP_TRY(deliver(&own, &record, &best, inputs.problem, err));
     else if (is_half(&record))
         st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_free(start);
+    emp_weights_clear(&weights);
+    emp_weights_clear(&weights_out);
     emp_record_clear(&record);
     cli_inputs_clear(&inputs);
     return st;

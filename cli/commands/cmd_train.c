@@ -7,16 +7,20 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
+#include "cli/commands/train_tasks.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "run/ranks/ranks.h"
 
-enum { KEY_EVERY = 768, KEY_RESUME, KEY_ASYNC };
+enum { KEY_EVERY = 768, KEY_RESUME, KEY_ASYNC, KEY_TASKS };
 
 static const struct argp_option options[] = {
     {"checkpoint-every", KEY_EVERY, "TIME", 0,
      "Time between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
     {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
+    {"tasks", KEY_TASKS, "SET|FILE,...", 0,
+     "Instead of a SPEC: train on these tasks in turn (table1, fresh, all, or a file)",
+     0},
     {"async", KEY_ASYNC, NULL, 0,
      "With mpirun: rank 0 is a parameter server, the others are controllers that do not "
      "wait for each other; no two runs give the same result",
@@ -32,6 +36,10 @@ static const char doc[] =
     "for byte, as that of a run that nothing disturbed; with --seconds the clock\n"
     "decides how far either gets. Ctrl-C and SIGTERM save before they end it; a\n"
     "second one ends it at once, and the checkpoint before it remains.\n"
+    "With --tasks it trains one set of weights on several graphs in turn and writes\n"
+    "them to --weights-out; a line of the file is NAME SPEC|FILE MACHINE. The budget\n"
+    "is that of all tasks together. Ctrl-C writes the weights so far; --weights goes\n"
+    "on from them. On another graph, place --weights proposes without training first.\n\n"
     "The method is hdp unless another is named; without --budget or --seconds it\n"
     "gets 400 evaluations.\n\n"
     "Started by mpirun, the programs share the run: each proposes and scores its\n"
@@ -42,7 +50,31 @@ static const char doc[] =
     "  emplace train nmt --machine k40x2 --budget 8000 --record run.h5 --resume\n"
     "  mpirun -n 4 emplace train nmt --machine k40x2 --budget 8000 \\\n"
     "      --record run.h5 --threads 1\n"
+    "  emplace train --tasks tasks.txt --method giph --budget 20000 \\\n"
+    "      --weights-out giph.h5\n"
+    "  emplace place nmt:layers=8 --machine k40x2 --method giph --weights giph.h5 \\\n"
+    "      --budget 100\n"
     "  emplace record run.checkpoint.h5";
+
+/* On tasks there is no run to record: many states share what is learned. */
+static void check_outputs(const cli_place_args *args)
+{
+    const bool has_tasks = args->run.task.tasks != NULL;
+
+    if (!has_tasks && args->record == NULL)
+        cli_usage_error("--record is missing; the checkpoint lies beside it");
+    if (!has_tasks) return;
+    if (args->weights_out == NULL)
+        cli_usage_error("--weights-out is missing; it is what --tasks trains");
+    if (args->record != NULL || args->out != NULL || args->start != NULL)
+        cli_usage_error("with --tasks there is no --record, --out or --start");
+    if (args->run.checkpoint.is_resumed || args->run.checkpoint.every_s > 0)
+        cli_usage_error(
+            "with --tasks there is no checkpoint; --weights goes on from what "
+            "--weights-out has written");
+    if (args->run.seconds > 0)
+        cli_usage_error("with --tasks the budget is one in evaluations, not in seconds");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -54,10 +86,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_EVERY: checkpoint->every_s = cli_seconds("checkpoint-every", arg); return 0;
     case KEY_RESUME: checkpoint->is_resumed = true; return 0;
     case KEY_ASYNC: args->run.is_async = true; return 0;
-    case ARGP_KEY_END:
-        if (args->record == NULL)
-            cli_usage_error("--record is missing; the checkpoint lies beside it");
-        return 0;
+    case KEY_TASKS: args->run.task.tasks = arg; return 0;
+    case ARGP_KEY_END: check_outputs(args); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -123,5 +153,6 @@ emp_status cmd_train(int argc, char **argv, emp_error *err)
     cli_place_args args = {.run = cli_run_options_default(), .method = "hdp"};
 
     cli_parse(&cmd_train_argp, argc, argv, &args);
-    return train(&args, err);
+    return args.run.task.tasks != NULL ? cli_train_on_tasks(&args, err)
+                                       : train(&args, err);
 }

@@ -9,10 +9,12 @@
 typedef struct {
     cli_run_options run;
     const char     *method;
-    const char     *out;       /**< placement file, or NULL */
-    const char     *record;    /**< record file, or NULL */
-    const char     *start;     /**< placement file or record to begin at, or NULL */
-    bool            is_forced; /**< both may replace any file */
+    const char     *out;         /**< placement file, or NULL */
+    const char     *record;      /**< record file, or NULL */
+    const char     *start;       /**< placement file or record to begin at, or NULL */
+    const char     *weights;     /**< file of weights to begin with, or NULL */
+    const char     *weights_out; /**< file for weights, or NULL */
+    bool            is_forced;   /**< outputs may replace any file */
 } cli_place_args;
 
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */

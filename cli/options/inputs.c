@@ -39,6 +39,12 @@ static bool asks_max_load(const char *objective)
 
 static void check_options(cli_task_options *o, const char *command)
 {
+    if (o->tasks != NULL) {
+        if (o->spec != NULL || o->machine != NULL)
+            cli_usage_error("--tasks names graphs and machines; leave %s out",
+                            o->spec != NULL ? o->spec : "--machine");
+        return;
+    }
     if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);
     if (o->machine == NULL && emp_workload_is_spec(o->spec))
         cli_usage_error("--machine is missing; emplace machines lists what there is");

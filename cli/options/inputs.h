@@ -28,10 +28,12 @@ typedef struct {
     const char      *runtime;     /**< NULL: that of cli_inputs_load() */
     bool             is_max_load; /**< has set the runtime */
     emp_sheet_format format;
+    const char      *tasks; /**< no option here: `train` may set it, instead of a SPEC */
 } cli_task_options;
 
 /** Options and their parser. A command adds it as an argp child with its cli_task_options as
- * input, zeroed. SPEC must be given, and --machine where SPEC cannot state one. */
+ * input, zeroed. SPEC must be given, and --machine where SPEC cannot state one, unless there are
+ * tasks. */
 extern const struct argp cli_task_argp;
 
 /** Loads the two graphs of a workload spec or graph file, and warns of what had to be

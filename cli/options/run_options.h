@@ -21,8 +21,10 @@ typedef struct {
     int32_t          threads;
     bool             is_unbound;
     /* No options of cli_run_argp: `place` and `train` fill them in. */
-    int32_t              decides; /**< mask of emp_decides */
-    const emp_device_id *start;   /**< [op] where the method begins, or NULL */
+    int32_t              decides;     /**< mask of emp_decides */
+    const emp_device_id *start;       /**< [op] where the method begins, or NULL */
+    const emp_weights   *weights;     /**< with which it begins, or NULL */
+    emp_weights         *weights_out; /**< receives them at the end, or NULL */
     emp_run_checkpoint   checkpoint;
     const emp_ranks     *ranks;
     bool                 is_async;

@@ -12,8 +12,6 @@ static const emp_h5_field times_spent[] = {
     {"cpu_s", EMP_H5_DOUBLE, offsetof(emp_checkpoint, cpu_s), 0}};
 enum { TIMES_SPENT = sizeof times_spent / sizeof *times_spent };
 
-enum { NAME_BYTES = 96 /* of an array in the file */ };
-
 static const int64_t MAX_CANDIDATES = INT64_C(1) << 32;
 
 static emp_h5_array feasible_times(const emp_record *r)
@@ -22,31 +20,18 @@ static emp_h5_array feasible_times(const emp_record *r)
                           r->feasible_s};
 }
 
-/* As it stands in the file; \a name gets its name there. */
-static emp_h5_array stored_array(const emp_named_array *array, char name[NAME_BYTES])
-{
-    static const emp_h5_type type_of[] = {[EMP_ARRAY_UINT8] = EMP_H5_PACKED,
-                                          [EMP_ARRAY_INT32] = EMP_H5_INT32,
-                                          [EMP_ARRAY_INT64] = EMP_H5_INT64,
-                                          [EMP_ARRAY_FLOAT] = EMP_H5_FLOAT,
-                                          [EMP_ARRAY_DOUBLE] = EMP_H5_DOUBLE};
-
-    snprintf(name, NAME_BYTES, "method_state/%s", array->name);
-    return (emp_h5_array){name, type_of[array->type], array->count, 0, array->values};
-}
-
 static bool write_checkpoint(emp_h5_file file, const void *object)
 {
     const emp_checkpoint *c = (const emp_checkpoint *)object;
     const emp_h5_array    times = feasible_times(c->record);
-    char                  name[NAME_BYTES];
+    char                  name[EMP_H5_ARRAY_NAME_BYTES];
     bool                  is_written =
         emp_h5_write_record(file, c->record) && emp_h5_write_array(file, &times);
 
     for (int i = 0; i < TIMES_SPENT && is_written; i++)
         is_written = emp_h5_write_field(file, &times_spent[i], c);
     for (int32_t i = 0; i < c->array_count && is_written; i++) {
-        const emp_h5_array array = stored_array(&c->array[i], name);
+        const emp_h5_array array = emp_h5_of_named(&c->array[i], "method_state", name);
         is_written = emp_h5_write_array(file, &array);
     }
     return is_written;
@@ -84,7 +69,7 @@ static emp_status read_checkpoint(emp_h5_file file, void *object, const char *pa
     emp_status      st = EMP_OK;
     emp_checkpoint *c = (emp_checkpoint *)object;
     emp_record     *so_far = EMP_NEW(emp_record);
-    char            name[NAME_BYTES];
+    char            name[EMP_H5_ARRAY_NAME_BYTES];
 
     if (so_far == NULL) EMP_FAIL(EMP_ENOMEM, "record of a checkpoint");
     EMP_TRY(emp_h5_read_record(file, so_far, path, err));
@@ -99,7 +84,7 @@ static emp_status read_checkpoint(emp_h5_file file, void *object, const char *pa
                      times_spent[i].name);
     }
     for (int32_t i = 0; i < c->array_count; i++) {
-        const emp_h5_array array = stored_array(&c->array[i], name);
+        const emp_h5_array array = emp_h5_of_named(&c->array[i], "method_state", name);
         if (!emp_h5_read_array(file, &array))
             EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path, name);
     }

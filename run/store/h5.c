@@ -123,6 +123,19 @@ static bool set_packing(hid_t settings, const emp_h5_array *array)
            H5Pset_deflate(settings, PACKING_LEVEL) >= 0;
 }
 
+emp_h5_array emp_h5_of_named(const emp_named_array *array, const char *group,
+                             char name[EMP_H5_ARRAY_NAME_BYTES])
+{
+    static const emp_h5_type type_of[] = {[EMP_ARRAY_UINT8] = EMP_H5_PACKED,
+                                          [EMP_ARRAY_INT32] = EMP_H5_INT32,
+                                          [EMP_ARRAY_INT64] = EMP_H5_INT64,
+                                          [EMP_ARRAY_FLOAT] = EMP_H5_FLOAT,
+                                          [EMP_ARRAY_DOUBLE] = EMP_H5_DOUBLE};
+
+    snprintf(name, EMP_H5_ARRAY_NAME_BYTES, "%s/%s", group, array->name);
+    return (emp_h5_array){name, type_of[array->type], array->count, 0, array->values};
+}
+
 bool emp_h5_write_array(emp_h5_file file, const emp_h5_array *array)
 {
     const hsize_t extent[2] = {array->rows, array->columns};

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/named_array.h"
 #include "run/store/store.h"
 
 enum { EMP_H5_NAME_BYTES = 32 /* of a text in an array */ };
@@ -43,6 +44,12 @@ typedef struct {
     uint64_t    rows, columns; /**< columns 0: one dimension */
     void       *values;
 } emp_h5_array;
+
+enum { EMP_H5_ARRAY_NAME_BYTES = 96 /* of an array in the file */ };
+
+/** How a named array stands in a group of the file; \a name gets its name there. */
+emp_h5_array emp_h5_of_named(const emp_named_array *array, const char *group,
+                             char name[EMP_H5_ARRAY_NAME_BYTES]);
 
 /** Writes the member of the struct at \a base. */
 bool emp_h5_write_field(emp_h5_file file, const emp_h5_field *field, const void *base);

@@ -55,8 +55,9 @@ static const emp_h5_field clock_field = FIELD(EMP_H5_DOUBLE, budget_cpu_s);
 /* Only runs that decide the order have it. */
 static const emp_h5_field order_field = FIELD(EMP_H5_BOOLEAN, has_order);
 
-/* Only runs that were told where to begin have it. */
+/* Only runs that were told where or with what to begin have it. */
 static const emp_h5_field start_field = FIELD(EMP_H5_UINT64, start_hash);
+static const emp_h5_field weights_field = FIELD(EMP_H5_UINT64, weights_hash);
 
 /* Only runs of a portfolio have it. */
 static const emp_h5_field winner_field = FIELD(EMP_H5_TEXT, winner);
@@ -176,6 +177,8 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
         is_written = emp_h5_write_field(file, &start_field, record);
     if (is_written && copy.winner[0] != '\0')
         is_written = emp_h5_write_field(file, &winner_field, record);
+    if (is_written && copy.weights_hash != 0)
+        is_written = emp_h5_write_field(file, &weights_field, record);
     if (is_written && copy.has_order) {
         const emp_h5_array levels = level_array(&copy);
         is_written = emp_h5_write_field(file, &order_field, record) &&
@@ -208,9 +211,10 @@ static emp_status read_order(emp_h5_file file, emp_record *r, const char *path,
                              emp_error *err)
 {
     r->has_order = false;
-    r->start_hash = 0;
+    r->start_hash = r->weights_hash = 0;
     (void)emp_h5_read_field(file, &start_field, r);
     if (!emp_h5_read_field(file, &winner_field, r)) r->winner[0] = '\0';
+    (void)emp_h5_read_field(file, &weights_field, r);
     if (!emp_h5_read_field(file, &order_field, r) || !r->has_order) return EMP_OK;
     EMP_CHECK(EMP_ALLOC(r->level_of_op, (size_t)r->op_count));
     const emp_h5_array levels = level_array(r);
@@ -413,6 +417,10 @@ static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
         snprintf(text, DIFFERENCE_BYTES, "it began at another placement");
         return true;
     }
+    if (there->weights_hash != here->weights_hash) {
+        snprintf(text, DIFFERENCE_BYTES, "it began with other weights");
+        return true;
+    }
     if (their_ranks != our_ranks || there->is_async != here->is_async) {
         bool is_count = their_ranks != our_ranks;
         snprintf(text, DIFFERENCE_BYTES, "%s %d there, %d here",
@@ -443,6 +451,7 @@ uint64_t emp_record_identity(const emp_record *record)
     }
     if (record->has_order) hash = emp_hash_u64(hash, 1);
     if (record->start_hash != 0) hash = emp_hash_u64(hash, record->start_hash);
+    if (record->weights_hash != 0) hash = emp_hash_u64(hash, record->weights_hash);
     return hash != 0 ? hash : 1;
 }
 

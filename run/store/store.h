@@ -51,8 +51,9 @@ typedef struct {
     int32_t ranks; /**< programs that did; 0: it was alone, and its file says nothing */
     bool    is_async; /**< with a parameter server: who was faster counted */
     /* What it decided, and where it began; a file says these only if they are not 0. */
-    bool     has_order;  /**< levels, too */
-    uint64_t start_hash; /**< of the placement that it was told to begin at */
+    bool     has_order;    /**< levels, too */
+    uint64_t start_hash;   /**< of the placement that it was told to begin at */
+    uint64_t weights_hash; /**< of the weights that it was told to begin with */
     /* What came of it. */
     char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
                                                    under way */

@@ -139,6 +139,7 @@ static const struct output_case {
     {"graph", "out", "g.edges.csv", "small.pbtxt --out g.csv"},
     {"place", "out", "p.json", "small.pbtxt -m k40x2 -M gpu --out p.json"},
     {"place", "record", "r.h5", "small.pbtxt -m k40x2 -M gpu --record r.h5"},
+    {"place", "weights-out", "w.h5", "small.pbtxt -m k40x2 -M gpu --weights-out w.h5"},
     {"record", "out", "p.json", "run.h5 --out p.json"},
     {"replay", "export", "p.txt", "gpu.json --export p.txt"},
     {"replay", "out", "r.txt", "gpu.json --out r.txt"},
@@ -149,6 +150,7 @@ static const struct output_case {
     {"train", "out", "p.json",
      "small.pbtxt -m k40x2 -M local --record x.h5 --out p.json"},
     {"train", "record", "r.h5", "small.pbtxt -m k40x2 -M local --record r.h5"},
+    {"train", "weights-out", "w.h5", "--tasks table1 -M hdp --weights-out w.h5"},
     {"validate", "export", "plans/mine.txt", "--workloads small.pbtxt --export plans"},
     {"validate", "plot", "v.svg", "--workloads small.pbtxt --plot v.svg"},
     {"validate", "record", "v.h5", "--workloads small.pbtxt --record v.h5"},
@@ -156,8 +158,9 @@ static const struct output_case {
 enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 
 /* What is read, and the archive of runs, which never replaces the record of another. */
-static const char *const inputs[] = {"machine", "runtime", "placement", "measured",
-                                     "tasks",   "anchors", "runs",      "start"};
+static const char *const inputs[] = {"machine",  "runtime", "placement",
+                                     "measured", "tasks",   "anchors",
+                                     "runs",     "start",   "weights"};
 
 static bool is_input(const struct argp_option *o)
 {

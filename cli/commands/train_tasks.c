@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/commands/train_tasks.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "bench/compare/tasks.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/stop.h"
+#include "run/methods.h"
+#include "run/sheet/sheet.h"
+#include "run/store/weights_file.h"
+#include "run/training.h"
+
+enum { DEFAULT_BUDGET = 10000 };
+
+/* How a task has fared. */
+typedef struct {
+    int64_t turns;
+    double  first_mean_s, last_mean_s; /* of a turn */
+    double  best_s;
+} progress_of_task;
+
+typedef struct {
+    const cli_place_args *args;
+    emp_task_list         list;
+    emp_runtime           runtime;
+    emp_loaded_task      *loaded;  /* [task] */
+    const emp_problem   **problem; /* [task] */
+    progress_of_task     *of_task; /* [task] */
+    emp_weights           before, weights;
+    int64_t               budget, evaluations;
+    cli_bar               bar;
+} trainer;
+
+static emp_status load(trainer *t, emp_error *err)
+{
+    const cli_place_args *args = t->args;
+    const char           *runtime = args->run.task.runtime;
+    const char *const     inputs[] = {args->run.task.tasks, args->weights};
+    const char *const     outputs[] = {args->weights_out};
+    emp_task              task[EMP_TASK_LIST_MOST];
+
+    EMP_CHECK(cli_check_outputs(outputs, 1, err));
+    EMP_CHECK(cli_check_inputs(inputs, 2, outputs, 1, err));
+    EMP_CHECK(cli_check_replaced(outputs, 1, args->is_forced, err));
+    EMP_CHECK(emp_task_list_add(&t->list, args->run.task.tasks, err));
+    EMP_CHECK(emp_runtime_init(&t->runtime, runtime != NULL ? runtime : "tf-r1.3", err));
+    if (args->weights != NULL)
+        EMP_CHECK(emp_weights_load(&t->before, args->weights, err));
+    const size_t count = (size_t)t->list.count;
+    EMP_CHECK(EMP_ALLOC(t->loaded, count));
+    EMP_CHECK(EMP_ALLOC(t->problem, count));
+    EMP_CHECK(EMP_ALLOC(t->of_task, count));
+    for (int32_t i = 0; i < t->list.count; i++) task[i] = t->list.task[i].task;
+    EMP_CHECK(emp_tasks_load(t->loaded, task, t->list.count, &t->runtime,
+                             args->run.threads, err));
+    for (int32_t i = 0; i < t->list.count; i++) t->problem[i] = t->loaded[i].problem;
+    return EMP_OK;
+}
+
+static void clear(trainer *t)
+{
+    if (t->loaded != NULL) emp_tasks_clear(t->loaded, t->list.count);
+    emp_free(t->loaded);
+    emp_free(t->problem);
+    emp_free(t->of_task);
+    emp_task_list_clear(&t->list);
+    emp_weights_clear(&t->before);
+    emp_weights_clear(&t->weights);
+    emp_free(t);
+}
+
+static void on_turn(void *context, const emp_training_turn *turn)
+{
+    trainer          *t = (trainer *)context;
+    progress_of_task *p = &t->of_task[turn->problem];
+
+    if (p->turns++ == 0) p->first_mean_s = turn->mean_s;
+    p->last_mean_s = turn->mean_s;
+    p->best_s = turn->best_s;
+    t->evaluations = turn->evaluations;
+    cli_bar_draw_share(&t->bar, (double)turn->evaluations / (double)t->budget,
+                       t->list.task[turn->problem].task.key);
+}
+
+static emp_status print(const trainer *t, const emp_method *method, emp_error *err)
+{
+    static const emp_sheet_column columns[] = {
+        EMP_COLUMN("task", "task", EMP_SHEET_WORD),
+        EMP_COLUMN("workload", "workload", EMP_SHEET_WORD),
+        EMP_COLUMN("machine", "machine", EMP_SHEET_WORD),
+        EMP_COLUMN("runtime", "runtime", EMP_SHEET_WORD),
+        EMP_COLUMN("method", "method", EMP_SHEET_WORD),
+        EMP_COLUMN("updates", "updates", EMP_SHEET_COUNT),
+        EMP_COLUMN("first_mean_s", "mean of the first, s", EMP_SHEET_REAL),
+        EMP_COLUMN("last_mean_s", "of the last, s", EMP_SHEET_REAL),
+        EMP_COLUMN("best_s", "best, s", EMP_SHEET_REAL)};
+    emp_sheet sheet;
+
+    EMP_SHEET_INIT(&sheet, columns);
+    for (int32_t i = 0; i < t->list.count; i++) {
+        const emp_task         *task = &t->list.task[i].task;
+        const progress_of_task *p = &t->of_task[i];
+        const bool              has_turn = p->turns > 0;
+        EMP_SHEET_ADD(&sheet, EMP_V(task->key), EMP_V(task->spec), EMP_V(task->machine),
+                      EMP_V(t->runtime.name), EMP_V(method->name), EMP_V(p->turns),
+                      EMP_V(has_turn ? p->first_mean_s : NAN),
+                      EMP_V(has_turn ? p->last_mean_s : NAN),
+                      EMP_V(has_turn ? p->best_s : NAN));
+    }
+    emp_sheet_note(&sheet, "%s has the weights after %lld evaluations in all.",
+                   t->args->weights_out, (long long)t->weights.evaluations);
+    const emp_status st = emp_sheet_print(stdout, &sheet, t->args->run.task.format, err);
+    emp_sheet_clear(&sheet);
+    return st;
+}
+
+static emp_status train(trainer *t, const emp_method *method, emp_error *err)
+{
+    const cli_run_options    *run = &t->args->run;
+    const emp_training_params params = {
+        .method = method,
+        .placer = {.seed = run->seed,
+                   .threads = run->threads,
+                   .preset = run->preset,
+                   .options = run->options,
+                   .decides = run->decides,
+                   .weights = t->args->weights != NULL ? &t->before : NULL},
+        .problem = t->problem,
+        .problem_count = t->list.count,
+        .budget_evaluations = t->budget,
+        .stop = cli_stop_flag(),
+        .on_turn = on_turn,
+        .context = t};
+
+    cli_bar_init(&t->bar, NULL);
+    const emp_status st = emp_training_run(&t->weights, &params, err);
+    cli_bar_clear(&t->bar);
+    return st;
+}
+
+emp_status cli_train_on_tasks(const cli_place_args *args, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    const emp_method *method = NULL;
+    trainer          *t = EMP_NEW(trainer);
+
+    if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "training on tasks");
+    t->args = args;
+    t->budget = args->run.budget > 0 ? args->run.budget : DEFAULT_BUDGET;
+    EMP_TRY(emp_method_find(&method, args->method, err));
+    EMP_TRY(load(t, err));
+    EMP_TRY(train(t, method, err));
+    EMP_TRY(emp_weights_save(args->weights_out, &t->weights, err));
+    EMP_TRY(print(t, method, err));
+    if (t->evaluations < t->budget) st = EMP_EINTERRUPTED;
+
+cleanup:
+    clear(t);
+    return st;
+}

@@ -1,0 +1,47 @@
+/** \file run/training.h
+ * Trains the weights of one learner on several problems in turn.
+ *
+ * Each problem has a state of the method of its own, with its baselines and schedules, and all
+ * share the weights. The turn of a problem is as many batches as the method takes to change its
+ * weights; then they go to the next. Every round visits all problems, in an order that the seed
+ * draws anew.
+ */
+#ifndef EMP_RUN_TRAINING_H
+#define EMP_RUN_TRAINING_H
+
+#include "run/loop.h"
+
+/** What a turn has given. */
+typedef struct {
+    int64_t evaluations; /**< of all problems so far */
+    int64_t turn;        /**< from 1 */
+    int32_t problem;
+    double
+        mean_s; /**< step time of the turn's placements, those that do not fit included */
+    double best_s; /**< the problem's best so far that fits; NaN: none */
+} emp_training_turn;
+
+typedef struct {
+    const emp_method         *method;
+    emp_method_params         placer;  /**< `weights`: to begin with, or NULL */
+    const emp_problem *const *problem; /**< [problem_count] borrowed */
+    int32_t                   problem_count;
+    int64_t budget_evaluations; /**< of all problems together, at least 1 */
+    /** OPTIONAL. Set by a signal handler: training ends after the current batch. */
+    const volatile sig_atomic_t *stop;
+    /** OPTIONAL. Called after each turn. */
+    void (*on_turn)(void *context, const emp_training_turn *turn);
+    void *context;
+} emp_training_params;
+
+/** Trains. The weights depend on the seed and not on the number of threads. Memory: a state and
+ * 64 placements a problem.
+ * \param[out] weights  Clear them afterwards, also after a failure. After an interrupt they are
+ *                      those so far.
+ * \retval EMP_EUNSUPPORTED  The method has no weights that fit another graph.
+ * \retval EMP_EINVAL        Two problems have networks of different sizes, or the method ends by
+ *                           itself; the message names the problem. Else as emp_run(). */
+emp_status emp_training_run(emp_weights *weights, const emp_training_params *params,
+                            emp_error *err);
+
+#endif /* EMP_RUN_TRAINING_H */

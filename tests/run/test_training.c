@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is one set of weights trained on all problems in turn, and told of as it is? The learner of
+ * these tests adds a quarter to its one weight at every second batch. */
+#include "run/training.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+typedef struct {
+    const emp_problem *problem;
+    double             weight[EMP_MAX_DEVICES]; /* as many as devices count */
+    int64_t            batches, asked;
+} learner;
+
+static int32_t batch_size = 3;
+static int64_t asks_allowed = 1000;
+
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_method_params *params, emp_error *err)
+{
+    (void)params;
+    (void)err;
+    ((learner *)state)->problem = problem;
+    return EMP_OK;
+}
+
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    learner *l = (learner *)state;
+
+    (void)err;
+    *count = l->asked == asks_allowed ? 0 : batch_size < max ? batch_size : max;
+    l->asked++;
+    for (int32_t i = 0; i < *count; i++) {
+        for (int32_t op = 0; op < l->problem->graph->op_count; op++)
+            candidates[i].device_of_op[op] = 1;
+    }
+    return EMP_OK;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    learner *l = (learner *)state;
+
+    (void)scores;
+    (void)count;
+    (void)err;
+    if (++l->batches % 2 == 0) l->weight[0] += 0.25;
+    return EMP_OK;
+}
+
+static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    learner *l = (learner *)state;
+
+    arrays[0] = (emp_named_array){"weight", EMP_ARRAY_DOUBLE,
+                                  (size_t)l->problem->machine->device_count, l->weight};
+    return 1;
+}
+
+static const emp_method method = {.name = "adder",
+                                  .state_bytes = sizeof(learner),
+                                  .init = init,
+                                  .ask = ask,
+                                  .tell = tell,
+                                  .uses_budget = true,
+                                  .list_weights = list_weights};
+
+enum { PROBLEMS = 3, TURNS = 64 };
+
+static task               tasks[PROBLEMS];
+static const emp_problem *problems[PROBLEMS];
+static emp_training_turn  turns[TURNS];
+static int32_t            turn_count;
+
+static void set_up(void)
+{
+    static const char *const specs[] = {"rnnlm:steps=2", "rnnlm:steps=3", "resnet"};
+
+    for (int i = 0; i < PROBLEMS; i++) {
+        task_create(&tasks[i], specs[i], "k40x2", "ideal");
+        problems[i] = tasks[i].problem;
+    }
+}
+
+static void tear_down(void)
+{
+    for (int i = 0; i < PROBLEMS; i++) task_destroy(&tasks[i]);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(training, .init = set_up, .fini = tear_down);
+
+static void on_turn(void *context, const emp_training_turn *turn)
+{
+    (void)context;
+    if (turn_count < TURNS) turns[turn_count++] = *turn;
+}
+
+static emp_training_params params_for(int64_t budget)
+{
+    turn_count = 0;
+    return (emp_training_params){.method = &method,
+                                 .placer = {.seed = 3, .threads = 2},
+                                 .problem = problems,
+                                 .problem_count = PROBLEMS,
+                                 .budget_evaluations = budget,
+                                 .on_turn = on_turn};
+}
+
+/* A turn is two batches of three; what two rounds add is six quarters. */
+Test(training, visits_every_problem_once_a_round)
+{
+    emp_training_params params = params_for(36);
+    emp_weights         w = {0};
+    emp_error           err = {0};
+    int32_t             visits[PROBLEMS] = {0};
+
+    cr_assert_eq(emp_training_run(&w, &params, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(turn_count, 6);
+    for (int32_t i = 0; i < turn_count; i++) {
+        visits[turns[i].problem]++;
+        cr_expect_eq(turns[i].turn, i + 1);
+        cr_expect_eq(turns[i].evaluations, 6 * (i + 1));
+        cr_expect_float_eq(turns[i].mean_s, turns[i].best_s, 1e-15, "all on one GPU");
+        cr_expect_leq(visits[turns[i].problem], i / PROBLEMS + 1, "one a round");
+    }
+    cr_expect_eq(*(double *)w.array[0].values, 1.5);
+    cr_expect_str_eq(w.method, "adder");
+    cr_expect_eq(w.evaluations, 36);
+    cr_expect_not_null(strstr(w.tasks, "rnnlm:steps=2 on k40x2, rnnlm:steps=3 on k40x2"),
+                       "%s", w.tasks);
+    emp_weights_clear(&w);
+}
+
+Test(training, begins_with_weights_and_keeps_to_the_budget)
+{
+    emp_training_params params = params_for(7);
+    emp_weights         before = {0}, after = {0};
+    emp_error           err = {0};
+
+    cr_assert_eq(emp_training_run(&before, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(before.evaluations, 7, "6, and a batch of one");
+    cr_expect_eq(*(double *)before.array[0].values, 0.25);
+    params.placer.weights = &before;
+    cr_assert_eq(emp_training_run(&after, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(*(double *)after.array[0].values, 0.5);
+    cr_expect_eq(after.evaluations, 14);
+    emp_weights_clear(&before);
+    emp_weights_clear(&after);
+}
+
+static void expect_refused(const emp_training_params *params, emp_status status,
+                           const char *why)
+{
+    emp_weights w = {0};
+    emp_error   err = {0};
+
+    cr_expect_eq(emp_training_run(&w, params, &err), status);
+    cr_expect_not_null(strstr(err.msg, why), "not \"%s\": %s", why, err.msg);
+    emp_weights_clear(&w);
+}
+
+Test(training, refuses_what_cannot_share)
+{
+    emp_training_params params = params_for(12);
+    emp_method          other = method;
+    task                wide;
+
+    other.list_weights = NULL;
+    params.method = &other;
+    expect_refused(&params, EMP_EUNSUPPORTED, "adder has no weights");
+    task_create(&wide, "rnnlm:steps=2", "k40x4", "ideal");
+    params = params_for(12);
+    problems[1] = wide.problem;
+    expect_refused(&params, EMP_EINVAL, "\"weight\" are 3 values in the weights, and 5");
+    problems[1] = tasks[1].problem;
+    asks_allowed = 1;
+    expect_refused(&params, EMP_EINVAL, "proposes nothing more");
+    asks_allowed = 1000;
+    task_destroy(&wide);
+}
+
+Test(training, stops_when_asked)
+{
+    const volatile sig_atomic_t stop = 1;
+    emp_training_params         params = params_for(12);
+    emp_weights                 w = {0};
+
+    params.stop = &stop;
+    cr_assert_eq(emp_training_run(&w, &params, NULL), EMP_OK);
+    cr_expect_eq(w.evaluations, 0);
+    cr_expect_eq(*(double *)w.array[0].values, 0.0);
+    emp_weights_clear(&w);
+}
+
+Test(training, survives_every_allocation_failure)
+{
+    emp_training_params params = params_for(6);
+    emp_weights         w = {0};
+
+    params.problem_count = 1;
+    params.placer.threads = 1;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_training_run(&w, &params, NULL),
+                                      emp_weights_clear(&w));
+    emp_weights_clear(&w);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do weights go from state to state unchanged, and into none that has other networks? */
+#include "search/weights.h"
+
+#include <string.h>
+
+#include "tests/support/survive.h"
+
+static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+
+TestSuite(weights, .fini = expect_no_leak);
+
+typedef struct {
+    float   value[3];
+    double  moment[2];
+    int64_t step;
+} networks;
+
+enum { ARRAYS = 3 };
+
+static void list(networks *n, emp_named_array arrays[ARRAYS])
+{
+    arrays[0] = (emp_named_array){"value", EMP_ARRAY_FLOAT, 3, n->value};
+    arrays[1] = (emp_named_array){"moment", EMP_ARRAY_DOUBLE, 2, n->moment};
+    arrays[2] = (emp_named_array){"step", EMP_ARRAY_INT64, 1, &n->step};
+}
+
+static const networks trained = {{1.0F, -0.0F, 3.5F}, {1e-300, 7.0}, 11};
+
+static emp_weights taken_from(const networks *from)
+{
+    emp_weights     w = {.method = "go"};
+    networks        n = *from;
+    emp_named_array arrays[ARRAYS];
+
+    list(&n, arrays);
+    cr_assert_eq(emp_weights_take(&w, arrays, ARRAYS, NULL), EMP_OK);
+    return w;
+}
+
+Test(weights, are_given_as_taken)
+{
+    emp_weights     w = taken_from(&trained);
+    networks        other = {0};
+    emp_named_array arrays[ARRAYS], swapped[ARRAYS];
+
+    list(&other, arrays);
+    cr_expect_not(emp_weights_equal(&w, arrays));
+    swapped[0] = arrays[2], swapped[1] = arrays[0], swapped[2] = arrays[1];
+    cr_assert_eq(emp_weights_give(&w, swapped, ARRAYS, NULL), EMP_OK, "names decide");
+    cr_expect_arr_eq(&other, &trained, sizeof trained);
+    cr_expect(emp_weights_equal(&w, arrays));
+    other.value[1] = 0.0F;
+    cr_expect_not(emp_weights_equal(&w, arrays), "a sign of 0 counts");
+    emp_weights_clear(&w);
+}
+
+Test(weights, are_taken_again_without_new_memory)
+{
+    emp_weights     w = taken_from(&trained);
+    networks        later = {{4.0F, 5.0F, 6.0F}, {1.0, 2.0}, 12};
+    emp_named_array arrays[ARRAYS];
+    const long      blocks = emp_mem_live_blocks();
+    const uint64_t  before = emp_weights_hash(&w);
+
+    list(&later, arrays);
+    cr_assert_eq(emp_weights_take(&w, arrays, ARRAYS, NULL), EMP_OK);
+    cr_expect_eq(emp_mem_live_blocks(), blocks);
+    cr_expect(emp_weights_equal(&w, arrays));
+    cr_expect_neq(emp_weights_hash(&w), before);
+    emp_weights_clear(&w);
+}
+
+static void expect_other(const emp_named_array *arrays, int32_t count, const char *why)
+{
+    emp_weights w = taken_from(&trained);
+    emp_error   err = {0};
+
+    cr_expect_eq(emp_weights_give(&w, arrays, count, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, why), "not \"%s\": %s", why, err.msg);
+    cr_expect_eq(emp_weights_take(&w, arrays, count, &err), EMP_EINVAL);
+    emp_weights_clear(&w);
+}
+
+Test(weights, are_not_given_to_other_networks)
+{
+    networks        n = {0};
+    emp_named_array arrays[ARRAYS];
+
+    list(&n, arrays);
+    arrays[0].count = 2;
+    expect_other(arrays, ARRAYS, "\"value\" are 3 values in the weights, and 2 here");
+    arrays[0].count = 3;
+    arrays[1].name = "moments";
+    expect_other(arrays, ARRAYS, "lack \"moments\"");
+    arrays[1].name = "moment";
+    arrays[1].type = EMP_ARRAY_INT64;
+    expect_other(arrays, ARRAYS, "moment");
+    arrays[1].type = EMP_ARRAY_DOUBLE;
+    expect_other(arrays, ARRAYS - 1, "3 arrays, and there are 2 here");
+    cr_expect_arr_eq(&n, &(networks){0}, sizeof n, "nothing is half given");
+}
+
+Test(weights, refuse_what_is_no_array)
+{
+    emp_weights w = taken_from(&trained);
+
+    cr_expect_eq(emp_weights_add(&w, "", EMP_ARRAY_FLOAT, 1, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_weights_add(&w, "step", EMP_ARRAY_FLOAT, 1, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_weights_add(&w, "x", EMP_ARRAY_FLOAT, -1, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_weights_add(&w, "x", EMP_ARRAY_FLOAT, INT64_MAX, NULL), EMP_EINVAL);
+    cr_expect_eq(emp_weights_add(&w, "a name of more than thirty letters",
+                                 EMP_ARRAY_FLOAT, 1, NULL),
+                 EMP_EINVAL);
+    cr_expect_eq(w.array_count, ARRAYS);
+    emp_weights_clear(&w);
+}
+
+Test(weights, say_how_they_were_trained)
+{
+    emp_weights first = taken_from(&trained), second = taken_from(&trained);
+
+    emp_weights_describe(&first, "paper", NULL, NULL, 100);
+    emp_weights_add_task(&first, "nmt:layers=2", "k40x2");
+    emp_weights_describe(&second, NULL, "lr=0.1", &first, 50);
+    emp_weights_add_task(&second, "rnnlm", "k40x4");
+    cr_expect_str_eq(first.preset, "paper");
+    cr_expect_str_eq(second.options, "lr=0.1");
+    cr_expect_eq(second.evaluations, 150);
+    cr_expect_str_eq(second.tasks, "nmt:layers=2 on k40x2, rnnlm on k40x4");
+    for (int i = 0; i < 40; i++) emp_weights_add_task(&second, "rnnlm", "k40x4");
+    cr_expect_eq(strlen(second.tasks), EMP_WEIGHTS_TEXT_BYTES - 1, "as far as fits");
+    emp_weights_clear(&first);
+    emp_weights_clear(&second);
+}
+
+Test(weights, survive_every_allocation_failure)
+{
+    emp_weights     w = {0};
+    networks        n = trained;
+    emp_named_array arrays[ARRAYS];
+
+    list(&n, arrays);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_weights_take(&w, arrays, ARRAYS, NULL),
+                                      emp_weights_clear(&w));
+    emp_weights_clear(&w);
+}
