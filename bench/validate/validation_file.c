@@ -113,7 +113,7 @@ emp_status emp_validation_save(const char *path, const emp_sheet *sheets,
     table->row_count = lines;
     list_texts(table, sheets, origin);
     for (int32_t c = 0; c < sheets->column_count; c++) {
-        if (sheets->column[c].key == NULL) continue;
+        if (sheets->column[c].key == NULL || sheets->column[c].is_csv_only) continue;
         copy_column(table, &arrays, sheets, c, VALUE);
         if (sheets->column[c].low == NULL) continue;
         copy_column(table, &arrays, sheets, c, LOW);

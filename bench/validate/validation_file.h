@@ -1,17 +1,14 @@
 /** \file bench/validate/validation_file.h
  * A list of sheets as a table in HDF5 (run/store/columns.h). The columns are those of its CSV,
- * one after the other, but the first, which names the sheet: it holds the sheet's number. Whole
+ * one after the other, but those of the origin, which are texts, and the first, which names the
+ * sheet: it holds the sheet's number. Whole
  * numbers, flags and hashes are int64, -1 where there is none; a range is two columns more.
  * Texts: those of the caller, version, commit, and the names of the sheets, "workload 0", ...
  */
 #ifndef EMP_BENCH_VALIDATE_VALIDATION_FILE_H
 #define EMP_BENCH_VALIDATE_VALIDATION_FILE_H
 
-#include "run/sheet/sheet.h"
-
-typedef struct {
-    const char *machine, *runtime, *backend;
-} emp_validation_origin;
+#include "bench/validate/validation_sheet.h"
 
 enum { EMP_VALIDATION_PARTS = 16 };
 

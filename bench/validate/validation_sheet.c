@@ -8,6 +8,9 @@
 
 static const emp_sheet_column case_columns[] = {
     EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("backend", NULL, EMP_SHEET_WORD, .is_csv_only = true),
     EMP_COLUMN("placement", "placement", EMP_SHEET_WORD, EMP_SHEET_ROW, .width = 20),
     EMP_COLUMN("hash", NULL, EMP_SHEET_HASH, EMP_SHEET_ROW),
     EMP_COLUMN(NULL, "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
@@ -34,6 +37,9 @@ static const emp_sheet_column case_columns[] = {
 
 static const emp_sheet_column summary_columns[] = {
     EMP_COLUMN("workload", "workload", EMP_SHEET_WORD),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("backend", NULL, EMP_SHEET_WORD, .is_csv_only = true),
     EMP_COLUMN("timed", "timed", EMP_SHEET_COUNT),
     EMP_COLUMN("shared", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("shared_error", NULL, EMP_SHEET_SHARE),
@@ -86,7 +92,8 @@ static const char *remark_on(const emp_validation_case *c)
 }
 
 void emp_validation_sheet_add(emp_sheet *sheet, const char *workload,
-                              const emp_validation_case *c)
+                              const emp_validation_origin *origin,
+                              const emp_validation_case   *c)
 {
     bool is_timed = c->is_feasible && c->is_predicted_feasible;
     char device[32];
@@ -94,7 +101,8 @@ void emp_validation_sheet_add(emp_sheet *sheet, const char *workload,
     for (int32_t d = 0; d < c->device_count; d++) {
         snprintf(device, sizeof device, "device %d", d);
         EMP_SHEET_ADD(
-            sheet, EMP_V(workload), EMP_V(c->name), EMP_V(c->hash), EMP_V(device),
+            sheet, EMP_V(workload), EMP_V(origin->machine), EMP_V(origin->runtime),
+            EMP_V(origin->backend), EMP_V(c->name), EMP_V(c->hash), EMP_V(device),
             EMP_V(d), EMP_V(c->is_predicted_feasible), EMP_V(c->is_feasible),
             EMP_V(c->is_shared), EMP_V(c->keeps_rates), EMP_V(c->predicted_s),
             emp_value_range(c->measured_s, c->low_s, c->high_s), EMP_V(c->roofline_s),
@@ -115,10 +123,12 @@ void emp_validation_summary_init(emp_sheet *sheet)
 }
 
 void emp_validation_summary_add(emp_sheet *sheet, const char *workload,
+                                const emp_validation_origin  *origin,
                                 const emp_validation_summary *s)
 {
     EMP_SHEET_ADD(
-        sheet, EMP_V(workload), EMP_V(s->timed_count), EMP_V(s->shared_count),
+        sheet, EMP_V(workload), EMP_V(origin->machine), EMP_V(origin->runtime),
+        EMP_V(origin->backend), EMP_V(s->timed_count), EMP_V(s->shared_count),
         EMP_V(s->shared_error_frac), EMP_V(s->least_s), EMP_V(s->most_s),
         EMP_V(s->unsteady_count), EMP_V(s->worst_spread), EMP_V(s->mean_abs_error_frac),
         EMP_V(s->bias_frac), EMP_V(s->scaled_error_frac), EMP_V(s->constant_error_frac),

@@ -10,15 +10,22 @@
 
 enum { EMP_VALIDATION_SPEC_BYTES = 256 };
 
+/** Where all lines of a table come from. */
+typedef struct {
+    const char *machine, *runtime, *backend;
+} emp_validation_origin;
+
 /** An empty table of the placements of one workload. */
 void emp_validation_sheet_init(emp_sheet *sheet, const char *workload);
 /** A line a device. */
 void emp_validation_sheet_add(emp_sheet *sheet, const char *workload,
-                              const emp_validation_case *c);
+                              const emp_validation_origin *origin,
+                              const emp_validation_case   *c);
 
 /** An empty table of workloads. */
 void emp_validation_summary_init(emp_sheet *sheet);
 void emp_validation_summary_add(emp_sheet *sheet, const char *workload,
+                                const emp_validation_origin  *origin,
                                 const emp_validation_summary *summary);
 
 /** What was measured of one placement, without any prediction. */

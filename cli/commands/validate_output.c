@@ -107,14 +107,21 @@ static void add_notes(emp_sheet *sheet, const cli_validate_part *p)
                        emp_units_plural(p->missing));
 }
 
-/* What JSON says of a workload beside its placements: the row of the summary, and more. */
-static json_t *json_facts(const cli_validate_part *p)
+static emp_validation_origin origin_of(const cli_validation *v)
 {
-    emp_sheet types, summary;
+    return (emp_validation_origin){v->args->machine, v->args->runtime,
+                                   v->args->replay.backend};
+}
+
+/* What JSON says of a workload beside its placements: the row of the summary, and more. */
+static json_t *json_facts(const cli_validation *v, const cli_validate_part *p)
+{
+    const emp_validation_origin origin = origin_of(v);
+    emp_sheet                   types, summary;
 
     tabulate_types(&types, &p->types, p->types.count);
     emp_validation_summary_init(&summary);
-    emp_validation_summary_add(&summary, p->spec, &p->summary);
+    emp_validation_summary_add(&summary, p->spec, &origin, &p->summary);
     json_t *rows = emp_sheet_rows(&summary);
     json_t *facts = rows == NULL ? NULL : json_incref(json_array_get(rows, 0));
     json_decref(rows);
@@ -129,22 +136,25 @@ static json_t *json_facts(const cli_validate_part *p)
 
 static void tabulate_summary(emp_sheet *sheet, const cli_validation *v)
 {
+    const emp_validation_origin origin = origin_of(v);
+
     emp_validation_summary_init(sheet);
     for (int32_t i = 0; i < v->args->workload_count; i++)
-        emp_validation_summary_add(sheet, v->part[i].spec, &v->part[i].summary);
+        emp_validation_summary_add(sheet, v->part[i].spec, &origin, &v->part[i].summary);
 }
 
 /* Sheets of placements, a list; the caller clears and frees all. */
 static emp_sheet *tabulate_cases(const cli_validation *v)
 {
-    int32_t    count = v->args->workload_count;
-    emp_sheet *s = EMP_NEW_ARRAY(emp_sheet, (size_t)count);
+    const emp_validation_origin origin = origin_of(v);
+    int32_t                     count = v->args->workload_count;
+    emp_sheet                  *s = EMP_NEW_ARRAY(emp_sheet, (size_t)count);
 
     for (int32_t i = 0; s != NULL && i < count; i++) {
         const cli_validate_part *part = &v->part[i];
         emp_validation_sheet_init(&s[i], part->spec);
         for (int32_t k = 0; k < part->count; k++)
-            emp_validation_sheet_add(&s[i], part->spec, &part->cases[k]);
+            emp_validation_sheet_add(&s[i], part->spec, &origin, &part->cases[k]);
         if (i > 0) s[i - 1].next = &s[i];
     }
     return s;
@@ -161,7 +171,7 @@ static void add_facts(emp_sheet *cases, const cli_validation *v)
     const cli_validate_args *a = v->args;
 
     for (int32_t i = 0; i < a->workload_count; i++)
-        emp_sheet_set_facts(&cases[i], json_facts(&v->part[i]));
+        emp_sheet_set_facts(&cases[i], json_facts(v, &v->part[i]));
     cases[0].list = "workloads";
     emp_sheet_set_head(&cases[0],
                        json_pack("{s:s, s:s, s:s, s:I}", "machine", a->machine, "runtime",
@@ -256,7 +266,7 @@ static emp_status draw(FILE *file, const void *what, emp_error *err)
 emp_status cli_validation_save(const cli_validation *v, emp_error *err)
 {
     const cli_validate_args *a = v->args;
-    emp_validation_origin    origin = {a->machine, a->runtime, a->replay.backend};
+    emp_validation_origin    origin = origin_of(v);
     emp_sheet               *cases = tabulate_cases(v);
     emp_status               st = cases == NULL ? EMP_ERROR(EMP_ENOMEM, "a record")
                                                 : emp_validation_save(a->record, cases, &origin, err);

@@ -76,6 +76,7 @@ typedef struct {
     const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
     emp_sheet_range range;
     bool            is_optional; /**< left out where no line has a value */
+    bool is_csv_only; /**< JSON says it elsewhere, as in the facts of the sheet */
 } emp_sheet_column;
 
 /** The fields in order, the last ones by name: EMP_COLUMN("step_s", "s", EMP_SHEET_REAL). */

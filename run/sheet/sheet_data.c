@@ -141,7 +141,8 @@ static json_t *json_line(const emp_sheet *s, int32_t line, part wanted)
     for (int32_t c = 0; is_whole && c < s->column_count; c++) {
         const emp_sheet_column *column = &s->column[c];
         const emp_value        *v = emp_sheet_at(s, line, c);
-        if (column->key == NULL || !is_part(column, wanted)) continue;
+        if (column->key == NULL || column->is_csv_only || !is_part(column, wanted))
+            continue;
         if (column->is_optional && v->tag == EMP_VALUE_NONE) continue;
         is_whole = put(object, column->key, json_value(column, v));
         if (!is_whole || column->low == NULL) continue;

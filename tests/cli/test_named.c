@@ -164,6 +164,39 @@ Test(named, json_says_what_it_is_of)
     for (size_t i = 0; i < CASES; i++) expect_named(&cases[i], "json");
 }
 
+/* Commands of one task, whose CSV could say nothing of it; those of many always do. */
+Test(named, csv_says_what_it_is_of)
+{
+    static const char *const commands[] = {"bench anomalies", "bench surrogate", "record",
+                                           "replay", "validate"};
+
+    for (size_t i = 0; i < CASES; i++) {
+        for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) {
+            if (strcmp(cases[i].command, commands[k]) != 0) continue;
+            run(&cases[i], "csv");
+            cr_assert_not_null(strstr(program_out, "\nworkload,machine,runtime,"), "%s",
+                               program_out);
+            char *lines = strchr(strchr(program_out, '\n') + 1, '\n');
+            memmove(program_out, lines, strlen(lines) + 1);
+            expect_word(&cases[i], cases[i].workload, false);
+            expect_word(&cases[i], cases[i].machine, false);
+            expect_word(&cases[i], cases[i].runtime, false);
+            expect_word(&cases[i], cases[i].method, false);
+        }
+    }
+}
+
+Test(named, validations_say_it_in_the_summary_too)
+{
+    cr_assert_eq(emplace_run("validate --workloads small.pbtxt --placements 2 --steps 2 "
+                             "--unsteady --summary --format csv"),
+                 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "\nworkload,machine,runtime,backend,"), "%s",
+                       program_out);
+    cr_expect_not_null(strstr(program_out, "\nsmall.pbtxt,cpu2,replay-cpu,cpu,"), "%s",
+                       program_out);
+}
+
 Test(named, a_page_says_what_it_is_of)
 {
     static const char *const words[] = {"small.pbtxt", "k40x2", "tf-r1.3", "gpu"};

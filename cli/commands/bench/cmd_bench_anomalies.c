@@ -81,6 +81,10 @@ cleanup:
 /* ---- printing ---- */
 
 static const emp_sheet_column columns[] = {
+    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("placements", NULL, EMP_SHEET_WORD, .is_csv_only = true),
     EMP_COLUMN(NULL, "shortened", EMP_SHEET_WORD, .width = 28),
     EMP_COLUMN("shortened", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("cases", NULL, EMP_SHEET_COUNT),
@@ -93,7 +97,8 @@ static const emp_sheet_column columns[] = {
 
 static void tabulate(emp_sheet *s, const stand *from, emp_anomalies_family family)
 {
-    const char *name = emp_anomalies_family_name(family);
+    const char        *name = emp_anomalies_family_name(family);
+    const emp_problem *problem = from->problem;
 
     EMP_SHEET_INIT(s, columns);
     emp_sheet_set_title(s, "%d placements: %s", from->args->samples, name);
@@ -102,7 +107,9 @@ static void tabulate(emp_sheet *s, const stand *from, emp_anomalies_family famil
         const emp_anomaly_count *c = &from->counts[family][k];
         bool                     has_grown = c->longer > 0;
         EMP_SHEET_ADD(
-            s, EMP_V(emp_shortening_text((emp_shortening)k)),
+            s, EMP_V(from->args->spec), EMP_V(problem->machine->name),
+            EMP_V(problem->runtime.name), EMP_V(name),
+            EMP_V(emp_shortening_text((emp_shortening)k)),
             EMP_V(emp_shortening_name((emp_shortening)k)), EMP_V(c->cases),
             EMP_V(c->longer), EMP_V(c->shorter),
             c->is_there ? EMP_V((double)c->longer / c->cases) : EMP_V("no such cost"),

@@ -211,20 +211,25 @@ static emp_status measure(stand *s, int stream, row *r, emp_error *err)
 /* ---- printing ---- */
 
 static const emp_sheet_column columns[] = {
+    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD, .is_csv_only = true),
     EMP_COLUMN("placements", "", EMP_SHEET_WORD, EMP_SHEET_ROW),
     EMP_COLUMN("surrogate_ns_per_op", "surrogate", EMP_SHEET_REAL, EMP_SHEET_ROW),
     EMP_COLUMN("exact_ns_per_op", "exact", EMP_SHEET_REAL, EMP_SHEET_ROW),
     EMP_COLUMN("ratio", "ratio", EMP_SHEET_REAL, EMP_SHEET_ROW, .form = "%.1f"),
-    EMP_COLUMN(NULL, "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+    EMP_COLUMN("order", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS, .is_csv_only = true),
     EMP_COLUMN("spearman", "Spearman", EMP_SHEET_REAL, .form = "%.3f"),
     EMP_COLUMN("kendall", "Kendall", EMP_SHEET_REAL, .form = "%.3f"),
     EMP_COLUMN("mean_relative_error", "error", EMP_SHEET_SHARE)};
 
-static void add_line(emp_sheet *s, const row *r, const char *order,
+static void add_line(emp_sheet *s, const stand *from, const row *r, const char *order,
                      const emp_agreement *a)
 {
-    EMP_SHEET_ADD(s, EMP_V(r->name), EMP_V(r->surrogate_ns), EMP_V(r->exact_ns),
-                  EMP_V(r->ratio), EMP_V(order), EMP_V(a->spearman), EMP_V(a->kendall),
+    EMP_SHEET_ADD(s, EMP_V(from->args->study.spec), EMP_V(from->problem->machine->name),
+                  EMP_V(from->problem->runtime.name), EMP_V(r->name),
+                  EMP_V(r->surrogate_ns), EMP_V(r->exact_ns), EMP_V(r->ratio),
+                  EMP_V(order), EMP_V(a->spearman), EMP_V(a->kendall),
                   EMP_V(a->mean_relative_error));
 }
 
@@ -245,8 +250,8 @@ static emp_status print(const stand *from, const row *rows, emp_error *err)
                                       op_count, "kernel", kernel, "samples",
                                       study->samples, "seed", (json_int_t)study->seed));
     for (int i = 0; i < STREAM_COUNT; i++) {
-        add_line(&s, &rows[i], "topological_order", &rows[i].topological);
-        add_line(&s, &rows[i], "order_of_exact_runs", &rows[i].followed);
+        add_line(&s, from, &rows[i], "topological_order", &rows[i].topological);
+        add_line(&s, from, &rows[i], "order_of_exact_runs", &rows[i].followed);
     }
     emp_sheet_note(
         &s,

@@ -40,9 +40,9 @@ static void tabulate(emp_sheet sheets[2])
 {
     emp_validation_sheet_init(&sheets[0], "rnnlm:a=1,b=2");
     emp_validation_sheet_init(&sheets[1], "nmt");
-    emp_validation_sheet_add(&sheets[0], "rnnlm:a=1,b=2", &cases[0]);
-    emp_validation_sheet_add(&sheets[0], "rnnlm:a=1,b=2", &cases[1]);
-    emp_validation_sheet_add(&sheets[1], "nmt", &cases[2]);
+    emp_validation_sheet_add(&sheets[0], "rnnlm:a=1,b=2", &origin, &cases[0]);
+    emp_validation_sheet_add(&sheets[0], "rnnlm:a=1,b=2", &origin, &cases[1]);
+    emp_validation_sheet_add(&sheets[1], "nmt", &origin, &cases[2]);
     sheets[0].next = &sheets[1];
     sheets[0].commit = "abc";
 }

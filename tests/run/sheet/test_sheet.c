@@ -423,3 +423,25 @@ Test(sheet, every_allocation_failure_is_told_when_printed)
     }
     fclose(out);
 }
+
+/* Its facts say it of all lines. */
+Test(sheet, columns_of_csv_alone_are_not_in_json)
+{
+    static const emp_sheet_column columns[] = {
+        EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, .is_csv_only = true, .low = "low",
+                   .high = "high"),
+        EMP_COLUMN("count", "count", EMP_SHEET_COUNT)};
+    emp_sheet s;
+
+    EMP_SHEET_INIT(&s, columns);
+    EMP_SHEET_ADD(&s, EMP_V("k40x2"), EMP_V(3));
+    char *csv = print(&s, EMP_SHEET_CSV), *json = print(&s, EMP_SHEET_JSON);
+    cr_expect_not_null(strstr(csv, "\nmachine,low,high,count,"), "%s", csv);
+    cr_expect_not_null(strstr(csv, "\nk40x2,,,3,"), "%s", csv);
+    cr_expect_null(strstr(json, "k40x2"), "%s", json);
+    cr_expect_null(strstr(json, "low"), "%s", json);
+    cr_expect_not_null(strstr(json, "\"count\": 3"), "%s", json);
+    free(csv);
+    free(json);
+    emp_sheet_clear(&s);
+}
