@@ -294,7 +294,7 @@ emp_status emp_report_write(FILE *file, const emp_report_runs *runs,
         EMP_CHECK(st);
     }
     emp_html_end(file);
-    return emp_report_check_stop(params, err);
+    return EMP_OK;
 }
 
 /* ---- one figure ---- */
@@ -359,8 +359,7 @@ emp_status emp_report_write_figure(FILE *file, const emp_report_runs *runs,
     emp_status st = emp_study_create(&study, runs, group, params, err);
     if (st == EMP_OK) st = print_figure(file, &study, kind, is_pdf, err);
     emp_study_clear(&study);
-    EMP_CHECK(st);
-    return emp_report_check_stop(params, err);
+    return st;
 }
 
 void emp_report_list_figures(FILE *file, const emp_report_runs *runs)

@@ -35,12 +35,6 @@ char *emp_figure_full_name(char name[EMP_DRAWING_NAME_BYTES], emp_figure_kind ki
     return name;
 }
 
-emp_status emp_report_check_stop(const emp_report_params *params, emp_error *err)
-{
-    if (params->stop == NULL || *params->stop == 0) return EMP_OK;
-    return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
-}
-
 /* ---- the problem, made again ---- */
 
 static emp_status check_record(const emp_record *r, const emp_problem *problem,
@@ -319,10 +313,8 @@ emp_status emp_study_create(emp_study *s, const emp_report_runs *runs, int32_t g
 {
     *s = (emp_study){
         .runs = runs, .group = &runs->group[group], .bound_s = NAN, .now_s = NAN};
-    EMP_CHECK(emp_report_check_stop(params, err));
     emp_status st = draw_problem(s, group, params, &s->absence);
-    if (st == EMP_ENOMEM || st == EMP_EINTERRUPTED)
-        return EMP_ERROR(st, "%s", s->absence.msg);
+    if (st == EMP_ENOMEM) return EMP_ERROR(st, "%s", s->absence.msg);
     if (st != EMP_OK) {
         emp_drawing_clear(&s->figure[EMP_FIGURE_PLACEMENTS]);
         emp_drawing_clear(&s->figure[EMP_FIGURE_TIMELINE]);

@@ -4,8 +4,6 @@
 #ifndef EMP_BENCH_REPORT_STUDY_H
 #define EMP_BENCH_REPORT_STUDY_H
 
-#include <signal.h>
-
 #include "bench/plots/curves.h"
 #include "bench/plots/drawing.h"
 #include "bench/plots/runs.h"
@@ -19,12 +17,8 @@ typedef struct {
                               const emp_problem **problem, emp_error *err);
     /** Told of each record whose figures are left out, and why; or NULL. */
     void (*on_absence)(void *context, const emp_record *record, const char *why);
-    void                        *context;
-    const volatile sig_atomic_t *stop; /**< NULL = is never asked to */
+    void *context;
 } emp_report_params;
-
-/** \retval EMP_EINTERRUPTED  It is asked to stop. */
-emp_status emp_report_check_stop(const emp_report_params *params, emp_error *err);
 
 typedef enum {
     EMP_FIGURE_CURVES,
@@ -61,7 +55,7 @@ char *emp_figure_full_name(char name[EMP_DRAWING_NAME_BYTES], emp_figure_kind ki
 
 /** Draws all figures of a group of runs.
  * \param study  Clear it afterwards, also after a failure.
- * \retval EMP_EINTERRUPTED  It was asked to stop. \retval EMP_ENOMEM */
+ * \retval EMP_ENOMEM */
 emp_status emp_study_create(emp_study *study, const emp_report_runs *runs, int32_t group,
                             const emp_report_params *params, emp_error *err);
 void       emp_study_clear(emp_study *study);

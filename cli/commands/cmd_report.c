@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace report RUN...: a page from run records, or one of its figures. */
+#define _POSIX_C_SOURCE 200809L /* open_memstream() */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -150,27 +153,49 @@ static void warn_of_absence(void *context, const emp_record *record, const char 
              record->workload, record->machine, why);
 }
 
+static emp_status print(FILE *stream, const struct args *args, emp_error *err)
+{
+    struct maker      maker = {.machine = args->machine};
+    emp_report_params params = {
+        .get_problem = make_problem, .on_absence = warn_of_absence, .context = &maker};
+    emp_status st = args->figure == NULL
+                        ? emp_report_write(stream, &args->runs, &params, err)
+                        : emp_report_write_figure(stream, &args->runs, &params,
+                                                  args->figure, args->is_pdf, err);
+
+    cli_inputs_clear(&maker.inputs);
+    return st;
+}
+
+struct text {
+    const char *path; /* of the file that it becomes */
+    char       *at;
+    size_t      size;
+};
+
+static emp_status write_text(FILE *stream, const void *what, emp_error *err)
+{
+    const struct text *text = what;
+
+    if (fwrite(text->at, 1, text->size, stream) == text->size) return EMP_OK;
+    return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", text->path, strerror(errno));
+}
+
+/* Bounds take long and look at no flag. So all is made in memory, where Ctrl-C ends the program
+ * at once and leaves nothing; it waits for nothing but the file. */
 static emp_status write_report(const struct args *args, emp_error *err)
 {
-    emp_status        st = EMP_OK;
-    emp_atomic_file   file = {0};
-    struct maker      maker = {.machine = args->machine};
-    emp_report_params params = {.get_problem = make_problem,
-                                .on_absence = warn_of_absence,
-                                .context = &maker,
-                                .stop = cli_stop_flag()};
+    struct text text = {.path = args->out};
+    FILE       *stream = open_memstream(&text.at, &text.size);
 
-    EMP_TRY(emp_atomic_file_open(&file, args->out, err));
-    if (args->figure == NULL)
-        EMP_TRY(emp_report_write(file.stream, &args->runs, &params, err));
-    else
-        EMP_TRY(emp_report_write_figure(file.stream, &args->runs, &params, args->figure,
-                                        args->is_pdf, err));
-    EMP_TRY(emp_atomic_file_commit(&file, err));
-
-cleanup:
-    emp_atomic_file_abort(&file);
-    cli_inputs_clear(&maker.inputs);
+    if (stream == NULL) return EMP_ERROR(EMP_ENOMEM, "%s", args->out);
+    emp_status st = print(stream, args, err);
+    bool       is_whole = ferror(stream) == 0;
+    is_whole = fclose(stream) == 0 && is_whole;
+    if (st == EMP_OK && !is_whole) st = EMP_ERROR(EMP_ENOMEM, "%s", args->out);
+    (void)cli_stop_flag();
+    if (st == EMP_OK) st = emp_atomic_file_write(args->out, write_text, &text, err);
+    free(text.at);
     return st;
 }
 

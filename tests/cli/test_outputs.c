@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a command keep the files of others, unless --force gives them up? */
+#define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "tests/cli/emplace.h"
@@ -233,4 +238,41 @@ Test(outputs, no_output_option_replaces_the_file_of_another)
         cr_expect_str_empty(program_out, "%s", arguments);
         remove(scratch_path(c->file));
     }
+}
+
+static bool exists(const char *name) { return access(scratch_path(name), F_OK) == 0; }
+
+/* Sends SIGINT to a report after a while; whether that ended it. */
+static bool interrupt_report(long delay_ms)
+{
+    const struct timespec delay = {delay_ms / 1000, delay_ms % 1000 * 1000000};
+    pid_t child = program_start("", "cli/emplace", "report nmt.h5 --out page.html");
+    int   status = 0;
+
+    nanosleep(&delay, NULL);
+    kill(child, SIGINT);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) cr_expect_eq(WTERMSIG(status), SIGINT);
+    cr_expect(WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "%ld ms: %d", delay_ms,
+              status);
+    return WIFSIGNALED(status);
+}
+
+/* The bounds of this task take seconds. */
+Test(outputs, a_report_that_is_interrupted_leaves_nothing)
+{
+    int kills = 0;
+
+    signal(SIGINT, SIG_DFL); /* whatever a runner in the background has made of it */
+    cr_assert_eq(emplace_run("place nmt:layers=4 -m k40x4 -M expert --no-bound "
+                             "--record nmt.h5"),
+                 0, "%s", program_err);
+    for (long delay_ms = 200; delay_ms < 1500; delay_ms += 400) {
+        bool is_killed = interrupt_report(delay_ms);
+        kills += is_killed;
+        cr_expect_eq(exists("page.html"), !is_killed, "%ld ms", delay_ms);
+        cr_expect_not(exists("page.html.tmp0"), "%ld ms", delay_ms);
+        remove(scratch_path("page.html"));
+    }
+    cr_expect_gt(kills, 0, "each report was done before");
 }
