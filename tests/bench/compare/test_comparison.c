@@ -151,7 +151,7 @@ Test(comparison, every_method_but_the_portfolio_takes_part_with_each_of_its_pres
             cr_expect_str_eq(entrant[i].preset, "paper");
     }
     cr_expect_eq(count, methods + presets);
-    cr_expect_eq(presets, 1, "only hdp has a second");
+    cr_expect_eq(presets, 2, "only hdp and placeto have a second");
 }
 
 static void place(emp_record *record, const emp_problem *problem, const emp_entrant *e,

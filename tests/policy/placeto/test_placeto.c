@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does Placeto keep its word: as many parameters as published, one move a rollout and ask, a
+ * start that is scored once, same candidates on any number of threads, a resume in the middle of
+ * an episode that goes on as if nothing had been, and better placements than chance finds? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "policy/placeto/agent.h"
+#include "policy/placeto/placeto.h"
+#include "run/loop.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+enum { LAYERS = 4, MAX_OPS = 64, ROLLOUTS = 3, NODES = 5 };
+
+static task               h;
+static emp_device_id      storage[ROLLOUTS][MAX_OPS];
+static const emp_proposal candidates[ROLLOUTS] = {{.device_of_op = storage[0]},
+                                                  {.device_of_op = storage[1]},
+                                                  {.device_of_op = storage[2]}};
+
+#define SIZES "max_nodes=5,rollouts=3,passes=2"
+#define SMALL SIZES ",start=once"
+
+static void create_problem(void)
+{
+    hand_graph_comb(&h, LAYERS);
+    cr_assert_leq(h.graph->op_count, MAX_OPS);
+}
+
+static void destroy_problem(void)
+{
+    task_destroy(&h);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(placeto, .init = create_problem, .fini = destroy_problem);
+
+static emp_placeto_agent *create(int32_t threads, const char *preset, const char *options)
+{
+    const emp_method_params params = {.seed = 7,
+                                      .threads = threads,
+                                      .preset = preset,
+                                      .options = options,
+                                      .budget_evaluations = 1000};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
+    return (emp_placeto_agent *)state;
+}
+
+static void destroy(emp_placeto_agent *a) { emp_method_destroy(&emp_method_placeto, a); }
+
+static int32_t ask(emp_placeto_agent *a, int32_t max)
+{
+    int32_t count = 0;
+
+    cr_assert_eq(emp_method_placeto.ask(a, candidates, max, &count, NULL), EMP_OK);
+    return count;
+}
+
+/* A placement takes 1 s and as much again as ops are not on device 1; later ops start later, and
+ * later still on device 2. */
+static emp_score score_of(const emp_device_id *device, emp_time_ns *start_ns)
+{
+    int32_t elsewhere = 0;
+
+    for (emp_op_id op = 0; op < h.graph->op_count; op++) {
+        elsewhere += device[op] != 1;
+        start_ns[op] = op * 1000 * (device[op] + 1);
+    }
+    return (emp_score){.step_time_s = 1.0 + (double)elsewhere / h.graph->op_count,
+                       .is_feasible = true,
+                       .start_ns = start_ns};
+}
+
+static void tell(emp_placeto_agent *a, int32_t count)
+{
+    emp_time_ns start_ns[ROLLOUTS][MAX_OPS];
+    emp_score   score[ROLLOUTS];
+
+    for (int32_t k = 0; k < count; k++) score[k] = score_of(storage[k], start_ns[k]);
+    cr_assert_eq(emp_method_placeto.tell(a, score, count, NULL), EMP_OK);
+}
+
+static int32_t step(emp_placeto_agent *a)
+{
+    int32_t count = ask(a, ROLLOUTS);
+
+    tell(a, count);
+    return count;
+}
+
+/* ---- what is asked ---- */
+
+Test(placeto, the_network_has_as_many_parameters_as_published)
+{
+    task                    t;
+    void                   *state = NULL;
+    const emp_method_params params = {.seed = 1, .threads = 1};
+
+    task_create(&t, "rnnlm:layers=1,steps=3", "k40x4", "placeto");
+    cr_assert_eq(emp_method_create(&state, &emp_method_placeto, t.problem, &params, NULL),
+                 EMP_OK);
+    cr_expect_eq(emp_placeto_net_parameters(&((emp_placeto_agent *)state)->net), 26338);
+    cr_expect_eq(((emp_placeto_agent *)state)->graph->node_count, 64);
+    emp_method_destroy(&emp_method_placeto, state);
+    task_destroy(&t);
+}
+
+Test(placeto, an_episode_moves_each_node_once_in_order)
+{
+    emp_placeto_agent    *a = create(1, "emplace", SMALL);
+    const emp_node_graph *g = a->graph;
+    emp_device_id         before[ROLLOUTS][MAX_OPS];
+
+    cr_assert_eq(g->node_count, NODES);
+    cr_expect_eq(step(a), 1, "the start alone");
+    for (int k = 0; k < ROLLOUTS; k++) memcpy(before[k], storage[0], sizeof *storage);
+    for (int i = 0; i < 2 * NODES; i++) {
+        if (i == NODES) /* the second episode begins at the same start */
+            for (int k = 0; k < ROLLOUTS; k++)
+                for (emp_op_id op = 0; op < g->op_count; op++)
+                    if (g->node_of_op[op] >= 0)
+                        before[k][op] = a->device[a->start.device[g->node_of_op[op]]];
+        cr_expect_eq(step(a), ROLLOUTS);
+        for (int k = 0; k < ROLLOUTS; k++)
+            for (emp_op_id op = 0; op < g->op_count; op++) {
+                cr_expect(g->node_of_op[op] < 0 || storage[k][op] > 0, "on a CPU");
+                if (g->node_of_op[op] != g->order[i % NODES])
+                    cr_expect_eq(storage[k][op], before[k][op], "op %d, step %d", op, i);
+            }
+        memcpy(before, storage, sizeof before);
+    }
+    cr_expect_eq(a->update, 2);
+    destroy(a);
+}
+
+Test(placeto, cpus_are_devices_when_asked_for)
+{
+    emp_placeto_agent *a = create(1, "emplace", SMALL ",cpu=1");
+
+    cr_expect_eq(a->device_count, 3);
+    cr_expect_eq(a->device[0], 0);
+    destroy(a);
+    a = create(1, "emplace", SMALL);
+    cr_expect_eq(a->device_count, 2);
+    cr_expect_eq(a->device[0], 1);
+    destroy(a);
+}
+
+Test(placeto, starts_are_those_of_the_option)
+{
+    emp_placeto_agent *a = create(1, "emplace", SIZES ",start=first");
+    int32_t            kept[NODES], differ = 0;
+
+    for (int v = 0; v < NODES; v++) cr_expect_eq(a->start.device[v], 0);
+    destroy(a);
+
+    a = create(1, "emplace", SIZES ",start=each");
+    for (int episode = 0; episode < 4; episode++) {
+        memcpy(kept, a->start.device, sizeof kept);
+        cr_expect_eq(step(a), 1);
+        for (int i = 0; i < NODES; i++) cr_expect_eq(step(a), ROLLOUTS);
+        differ += memcmp(kept, a->start.device, sizeof kept) != 0;
+    }
+    cr_expect_geq(differ, 2);
+    destroy(a);
+
+    a = create(1, "emplace", SIZES ",start=best");
+    double best = INFINITY;
+    for (int i = 0; i < 1 + 2 * NODES; i++) {
+        int32_t count = step(a);
+        for (int32_t k = 0; k < count; k++) {
+            emp_time_ns start_ns[MAX_OPS];
+            best = fmin(best, score_of(storage[k], start_ns).step_time_s);
+        }
+    }
+    cr_expect_float_eq(a->start.value * a->unit_s, best, 1e-12);
+    destroy(a);
+}
+
+/* The first of preset "paper" takes the likeliest devices, and teaches nothing. */
+Test(placeto, greedy_episodes_teach_nothing)
+{
+    emp_placeto_agent *a = create(1, "paper", "max_nodes=5");
+    float             *kept = EMP_NEW_ARRAY(float, a->net.params.count);
+
+    memcpy(kept, a->net.params.value, a->net.params.count * sizeof *kept);
+    step(a);
+    for (int i = 0; i < NODES; i++) {
+        int32_t node = a->graph->order[i];
+        cr_assert_eq(ask(a, ROLLOUTS), 1);
+        for (int d = 0; d < a->device_count; d++)
+            cr_expect_leq(a->net.logits[d], a->net.logits[a->now[node]]);
+        tell(a, 1);
+    }
+    cr_expect_eq(memcmp(kept, a->net.params.value, a->net.params.count * sizeof *kept),
+                 0);
+    for (int i = 0; i < 2 * NODES; i++) cr_expect_eq(step(a), 1);
+    cr_expect_eq(a->update, 2);
+    cr_expect_neq(memcmp(kept, a->net.params.value, a->net.params.count * sizeof *kept),
+                  0);
+    emp_free(kept);
+    destroy(a);
+}
+
+Test(placeto, rollouts_without_room_are_given_up)
+{
+    emp_placeto_agent *a = create(1, "emplace", SMALL);
+
+    step(a);
+    step(a);
+    cr_expect_eq(ask(a, 2), 2);
+    tell(a, 2);
+    for (int i = 2; i < NODES; i++) cr_expect_eq(step(a), 2);
+    cr_expect_eq(a->update, 1);
+    cr_expect_eq(step(a), ROLLOUTS, "the next episode has all again");
+    destroy(a);
+}
+
+/* ---- values ---- */
+
+static double value_told(const char *options, const emp_score *score)
+{
+    emp_placeto_agent *a = create(1, "emplace", options);
+
+    ask(a, 1);
+    cr_assert_eq(emp_method_placeto.tell(a, score, 1, NULL), EMP_OK);
+    double value = a->start.value;
+    destroy(a);
+    return value;
+}
+
+Test(placeto, what_does_not_fit_costs_what_the_options_say)
+{
+    const emp_sim_result result = {.device_count = 3, .peak_bytes = {0, 5000000000, 9}};
+    const emp_score      score = {
+             .step_time_s = 3.0, .overflow_frac = 0.25, .result = &result};
+
+    cr_expect_float_eq(value_told("units=seconds,penalty=5", &score), 4.25, 1e-12);
+    cr_expect_float_eq(value_told("units=starts,penalty=5", &score), 2.25, 1e-12);
+    cr_expect_float_eq(
+        value_told("units=seconds,memory=peak,penalty=2,limit_gb=4", &score), 5.0, 1e-9);
+    cr_expect_float_eq(value_told("units=seconds,memory=peak,limit_gb=6", &score), 3.0,
+                       1e-12);
+    cr_expect_float_eq(value_told("units=seconds,cap=2", &score), 2.0, 1e-12);
+}
+
+/* ---- what must not matter ---- */
+
+enum { ASKS = 1 + 3 * NODES };
+
+Test(placeto, threads_do_not_change_candidates)
+{
+    static emp_device_id one_thread[ASKS][ROLLOUTS][MAX_OPS];
+    emp_placeto_agent   *a = create(1, "emplace", SMALL);
+
+    for (int i = 0; i < ASKS; i++) {
+        memset(storage, 0, sizeof storage);
+        step(a);
+        memcpy(one_thread[i], storage, sizeof storage);
+    }
+    emp_placeto_agent *b = create(4, "emplace", SMALL);
+    for (int i = 0; i < ASKS; i++) {
+        memset(storage, 0, sizeof storage);
+        step(b);
+        cr_expect_eq(memcmp(one_thread[i], storage, sizeof storage), 0, "ask %d", i);
+    }
+    cr_expect_eq(memcmp(a->net.params.value, b->net.params.value,
+                        a->net.params.count * sizeof *a->net.params.value),
+                 0);
+    destroy(a);
+    destroy(b);
+}
+
+static void copy_state(emp_placeto_agent *from, emp_placeto_agent *to)
+{
+    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
+    int32_t         count = emp_method_placeto.list_state(from, a);
+
+    cr_assert_eq(emp_method_placeto.list_state(to, b), count);
+    for (int32_t i = 0; i < count; i++) {
+        cr_assert_str_eq(a[i].name, b[i].name);
+        cr_assert_eq(a[i].count, b[i].count);
+        memcpy(b[i].values, a[i].values, a[i].count * emp_array_type_bytes(a[i].type));
+    }
+}
+
+/* After every number of asks, with every start, in the middle of episodes and at their ends. */
+Test(placeto, listed_state_is_all_that_later_asks_depend_on)
+{
+    static const char *const starts[] = {SMALL, SIZES ",start=each", SIZES ",start=best",
+                                         SMALL ",greedy_every=2"};
+    static emp_device_id     undisturbed[ASKS][ROLLOUTS][MAX_OPS];
+
+    for (size_t s = 0; s < sizeof starts / sizeof *starts; s++) {
+        for (int before = 1; before < ASKS; before += 3) {
+            emp_placeto_agent *a = create(1, "emplace", starts[s]);
+            emp_placeto_agent *resumed = create(1, "emplace", starts[s]);
+            for (int i = 0; i < before; i++) step(a);
+            copy_state(a, resumed);
+            for (int i = 0; i < ASKS; i++) {
+                memset(storage, 0, sizeof storage);
+                step(a);
+                memcpy(undisturbed[i], storage, sizeof storage);
+            }
+            for (int i = 0; i < ASKS; i++) {
+                memset(storage, 0, sizeof storage);
+                step(resumed);
+                cr_assert_eq(memcmp(undisturbed[i], storage, sizeof storage), 0,
+                             "%s: ask %d after %d", starts[s], i, before);
+            }
+            destroy(a);
+            destroy(resumed);
+        }
+    }
+}
+
+/* ---- what it finds ---- */
+
+static double best_of(const task *t, const emp_method *method, const char *preset,
+                      const char *options, uint64_t seed, int64_t budget)
+{
+    emp_run_params params = {
+        .method = method,
+        .placer = {.seed = seed, .threads = 1, .preset = preset, .options = options},
+        .budget_evaluations = budget};
+    emp_record record;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_run(&record, t->problem, &params, &err), EMP_OK, "%s", err.msg);
+    double best = record.curve[record.point_count - 1].best_s;
+    emp_record_clear(&record);
+    return best;
+}
+
+enum { CHAINS = 3, LENGTH = 4, UNIT = 100 };
+
+/* A source, chains of unit ops, and a sink; a message takes a unit. Each chain on a device of its
+ * own is the best: source, message, chain, message, sink. */
+static void create_chains(task *t)
+{
+    static stated_op   ops[2 + CHAINS * LENGTH];
+    static stated_edge edges[CHAINS * (LENGTH + 1)];
+    int32_t            sink = 1 + CHAINS * LENGTH, count = 0;
+
+    for (int32_t v = 0; v <= sink; v++)
+        ops[v] = (stated_op){.gpu_us = UNIT, .cpu_us = UNIT, .copy_us = UNIT};
+    for (int32_t c = 0; c < CHAINS; c++) {
+        int32_t before = 0;
+        for (int32_t i = 0; i < LENGTH; i++) {
+            int32_t v = 1 + c * LENGTH + i;
+            edges[count++] = (stated_edge){before, v};
+            before = v;
+        }
+        edges[count++] = (stated_edge){before, sink};
+    }
+    task_create_stated(t, ops, sink + 1, edges, count, 1, CHAINS, INT64_C(1) << 40,
+                       "edges");
+}
+
+Test(placeto, chains_each_get_a_device)
+{
+    task t;
+
+    create_chains(&t);
+    double best = best_of(&t, &emp_method_placeto, "emplace", NULL, 1, 3000);
+    cr_expect_float_eq(best, 1e-6 * UNIT * (LENGTH + 4), 1e-12, "%g", best);
+    task_destroy(&t);
+}
+
+/* On GiPH's instances; the published constants. */
+Test(placeto, preset_paper_beats_chance)
+{
+    double placeto = 0.0, chance = 0.0;
+
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        char spec[64];
+        task t;
+        snprintf(spec, sizeof spec, "giph:v=15,alpha=0.2,seed=%d", (int)seed);
+        task_create(&t, spec, "giph", "edges");
+        placeto += log(best_of(&t, &emp_method_placeto, "paper", "cpu=1", seed, 1000));
+        chance += log(best_of(&t, &emp_method_random, NULL, NULL, seed, 1000));
+        task_destroy(&t);
+    }
+    cr_expect_lt(placeto, chance, "%g, %g", exp(placeto / 3), exp(chance / 3));
+}
+
+/* ---- failures ---- */
+
+Test(placeto, survives_every_allocation_failure)
+{
+    const emp_method_params params = {.seed = 1, .threads = 1, .options = SMALL};
+    void                   *state = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_method_create(&state, &emp_method_placeto, h.problem, &params, NULL),
+        cr_assert_null(state));
+    emp_mem_fail_after(0);
+    for (int i = 0; i < ASKS; i++) step((emp_placeto_agent *)state);
+    emp_mem_fail_after(-1); /* ask and tell allocate nothing */
+    emp_method_destroy(&emp_method_placeto, state);
+}
+
+static void expect_refusal(const char *preset, const char *options, const char *start)
+{
+    const emp_method_params params = {
+        .seed = 1, .threads = 1, .preset = preset, .options = options};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
+                 EMP_EINVAL);
+    cr_expect_null(state);
+    cr_expect_eq(strncmp(err.msg, start, strlen(start)), 0, "%s", err.msg);
+}
+
+Test(placeto, says_what_is_wrong)
+{
+    emp_placeto_agent *a = create(1, "emplace", SMALL);
+    emp_score          score = {.step_time_s = 1.0};
+    emp_error          err = {0};
+    int32_t            count = 0;
+
+    expect_refusal(NULL, "max_nodes=0",
+                   "placeto: option max_nodes is 0, must be a whole number in 1..1024");
+    expect_refusal(NULL, "start=worst",
+                   "placeto: option start is worst, must be one of once|first");
+    expect_refusal("best", NULL, "placeto has no preset \"best\"; it has paper|emplace");
+    cr_expect_eq(emp_method_placeto.ask(a, candidates, 0, &count, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "asked for 0 candidates, want at least 1");
+    step(a);
+    ask(a, ROLLOUTS);
+    err = (emp_error){0};
+    cr_expect_eq(emp_method_placeto.tell(a, &score, 1, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "told 1 scores of 3 candidates");
+    destroy(a);
+}
