@@ -7,11 +7,12 @@
 #include "base/text/nearest.h"
 #include "baselines/baselines.h"
 #include "policy/colocrl/colocrl.h"
+#include "policy/giph/giph.h"
 #include "policy/hdp/hdp.h"
 #include "policy/placeto/placeto.h"
 
 static const emp_method *const policies[] = {&emp_method_hdp, &emp_method_colocrl,
-                                             &emp_method_placeto};
+                                             &emp_method_placeto, &emp_method_giph};
 enum { POLICY_COUNT = sizeof policies / sizeof *policies };
 
 const emp_method *emp_method_at(int32_t index)

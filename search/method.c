@@ -19,6 +19,12 @@ bool emp_score_is_better(const emp_score *score, const emp_score *than)
     return score->step_time_s < than->step_time_s;
 }
 
+double emp_penalized_s(const emp_score *score)
+{
+    return score->is_feasible ? score->step_time_s
+                              : score->step_time_s * (2.0 + 10.0 * score->overflow_frac);
+}
+
 emp_method_kind emp_method_kind_of(const emp_method *type)
 {
     if (type->members != NULL) return EMP_METHOD_PORTFOLIO;

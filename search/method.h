@@ -49,6 +49,11 @@ typedef struct {
 /** What fits in memory before what does not, then the shorter step; false for equals. */
 bool emp_score_is_better(const emp_score *score, const emp_score *than);
 
+/** Step time, and more for what does not fit: twice the time, and as much again for every
+ * tenth of a device's memory that is missing. So a walk that begins where nothing fits
+ * finds the way out. */
+double emp_penalized_s(const emp_score *score);
+
 typedef struct {
     uint64_t    seed;
     int32_t     ranks;   /**< programs that share a run, if more than 1 */

@@ -18,12 +18,6 @@ enum { MOST_SKIPS = 20 };
 /* Of the state, where the order is not decided. */
 enum { PLAIN_ARRAYS = EMP_WALK_ARRAYS - 2 };
 
-double emp_penalized_s(const emp_score *score)
-{
-    return score->is_feasible ? score->step_time_s
-                              : score->step_time_s * (2.0 + 10.0 * score->overflow_frac);
-}
-
 bool emp_accepts(double delta, double temperature, double uniform)
 {
     return delta <= 0.0 || (temperature > 0.0 && uniform < exp(-delta / temperature));

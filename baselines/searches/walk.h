@@ -91,11 +91,6 @@ struct emp_walk {
     emp_method_metric metric[EMP_WALK_METRICS];
 };
 
-/** Step time, and more for what does not fit: twice the time, and as much again for every
- * tenth of a device's memory that is missing. So a walk that begins where nothing fits
- * finds the way out. */
-double emp_penalized_s(const emp_score *score);
-
 /** Begins at the start of \a params, or that the options say. \a problem is borrowed.
  * \retval EMP_ENOMEM, and those of emp_moves_init(). */
 emp_status emp_walk_init(emp_walk *walk, const emp_problem *problem,

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is the network GiPH's, and an update that of the stated method? A plain program (plain_giph.h)
+ * says so of whole episodes, central differences say so of gradients, all in the double build. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/policy/giph/plain_giph.h"
+#include "tests/policy/giph/stage.h"
+
+enum { EPISODES = 2, PARAMETERS = EMP_GIPH_PARAMETERS };
+
+static const double STEP = 1e-6, LR = 0.01, EPSILON = 1e-3, GAMMA = 0.97;
+
+static stage          s;
+static emp_giph_agent agent;
+
+static void clear_all(void)
+{
+    emp_giph_agent_clear(&agent);
+    stage_close(&s);
+}
+
+TestSuite(giph_update, .fini = clear_all);
+
+/* The parameters of a block one after another, without padding. */
+static void read_block(const emp_params *params, const emp_real *block, double *flat)
+{
+    size_t at = 0;
+
+    for (int32_t i = 0; i < params->slice_count; i++) {
+        const emp_param_slice *slice = &params->slice[i];
+        size_t                 count = (size_t)slice->rows * (size_t)slice->cols;
+        cr_assert_leq(at + count, PARAMETERS);
+        memcpy(flat + at, block + slice->offset, count * sizeof *flat);
+        at += count;
+    }
+    cr_expect_eq(at, PARAMETERS);
+}
+
+/* ---- whole updates ----------------------------------------------------------------- */
+
+/* What one move was. */
+typedef struct {
+    plain_state state;
+    int         last, op, device;
+    double      reward, advantage;
+} move;
+
+static move          history[EPISODES][PLAIN_MOVES];
+static plain_problem plain;
+static double        critical[PLAIN_OPS][PLAIN_OPS];
+static double        average[PLAIN_MOVES]; /* of returns */
+
+static double least_path(int op)
+{
+    double before = 0.0, factor = plain.factor[0];
+
+    for (int a = 1; a < plain.devices; a++) factor = fmin(factor, plain.factor[a]);
+    for (int i = 0; i < plain.ops; i++)
+        if (plain.bytes[i][op] >= 0.0) before = fmax(before, least_path(i));
+    return before + plain.compute[op] * factor;
+}
+
+static double unit_s(void)
+{
+    double longest = 0.0;
+
+    for (int i = 0; i < plain.ops; i++) longest = fmax(longest, least_path(i));
+    return 1e-9 * longest;
+}
+
+static plain_state see_episode(int k)
+{
+    plain_state state = {.device = {0}};
+
+    for (int i = 0; i < plain.ops; i++) {
+        state.device[i] = s.device[k][i];
+        state.start[i] = (double)s.start_ns[k][i];
+        state.end[i] = (double)s.end_ns[k][i];
+    }
+    return state;
+}
+
+static void note_move(move *m, const plain_state *before, int last, int k)
+{
+    *m = (move){.state = *before, .last = last, .op = -1};
+    for (int i = 0; i < plain.ops; i++) {
+        if (s.device[k][i] == before->device[i]) continue;
+        cr_assert_eq(m->op, -1, "two ops moved");
+        m->op = i;
+        m->device = s.device[k][i];
+    }
+    cr_assert_neq(m->op, -1, "nothing moved");
+    cr_assert_neq(m->op, last, "an op moved twice in a row");
+}
+
+static plain_params parameters(void)
+{
+    plain_params w;
+
+    cr_assert_eq(sizeof w, PARAMETERS * sizeof(double));
+    read_block(&agent.params, agent.params.value, (double *)&w);
+    return w;
+}
+
+static void play_episodes(int episodes, int moves)
+{
+    const plain_params w = parameters();
+    plain_state        state[EPISODES];
+    double             cost[EPISODES];
+    int                last[EPISODES] = {-1, -1};
+
+    for (int t = -1; t < moves; t++) {
+        stage_ask(&s, &agent, EPISODES);
+        cr_assert_eq(s.count, episodes);
+        for (int k = 0; k < episodes; k++) {
+            double now = s.score[k].step_time_s / unit_s();
+            if (t >= 0) {
+                move *m = &history[k][t];
+                memcpy(state[k].critical, critical, sizeof critical);
+                note_move(m, &state[k], last[k], k);
+                m->reward = cost[k] - now;
+                last[k] = m->op;
+                cr_expect_float_eq(
+                    agent.log_p[k * agent.length + t],
+                    plain_log_p(&plain, &w, &m->state, m->last, m->op, m->device), 1e-6,
+                    "probability of move %d", t);
+            }
+            cost[k] = now;
+            state[k] = see_episode(k);
+        }
+        for (int k = 0; t < moves - 1 && k < episodes; k++)
+            plain_learn(&plain, &state[k], critical);
+        cr_assert_eq(emp_giph_agent_tell(&agent, s.score, s.count, NULL), EMP_OK);
+    }
+}
+
+static double discounted(const move *of, int t, int moves)
+{
+    return t == moves ? 0.0 : of[t].reward + GAMMA * discounted(of, t + 1, moves);
+}
+
+/* As released: less the mean of the rewards so far. */
+static void judge_by_rewards(int episodes, int moves)
+{
+    for (int k = 0; k < episodes; k++) {
+        for (int t = 0; t < moves; t++) {
+            double mean = 0.0;
+            for (int i = 0; i <= t; i++) mean += history[k][i].reward / (t + 1);
+            history[k][t].advantage = discounted(history[k], t, moves) - mean;
+        }
+    }
+}
+
+/* Less the mean return of moves of that number, in all updates so far. */
+static void judge_by_returns(int episodes, int moves, int update)
+{
+    for (int t = 0; t < moves; t++) {
+        double mean = 0.0;
+        for (int k = 0; k < episodes; k++)
+            mean += discounted(history[k], t, moves) / episodes;
+        average[t] = (average[t] * (update - 1) + mean) / update;
+        for (int k = 0; k < episodes; k++)
+            history[k][t].advantage = discounted(history[k], t, moves) - average[t];
+    }
+}
+
+static double objective(const plain_params *w, int episodes, int moves)
+{
+    double sum = 0.0;
+
+    for (int k = 0; k < episodes; k++) {
+        for (int t = 0; t < moves; t++) {
+            const move *m = &history[k][t];
+            sum += m->advantage / episodes *
+                   plain_log_p(&plain, w, &m->state, m->last, m->op, m->device);
+        }
+    }
+    return sum;
+}
+
+/* Adam of the textbook, up the gradient of the objective by central differences. */
+static void ascend(double *value, double *m, double *v, int episodes, int moves, int step)
+{
+    plain_params w;
+    double      *flat = (double *)&w, gradient[PARAMETERS];
+
+    memcpy(&w, value, sizeof w);
+    for (int i = 0; i < PARAMETERS; i++) {
+        flat[i] = value[i] + STEP;
+        double up = objective(&w, episodes, moves);
+        flat[i] = value[i] - STEP;
+        gradient[i] = (up - objective(&w, episodes, moves)) / (2.0 * STEP);
+        flat[i] = value[i];
+    }
+    for (int i = 0; i < PARAMETERS; i++) {
+        m[i] = 0.9 * m[i] + 0.1 * gradient[i];
+        v[i] = 0.999 * v[i] + 0.001 * gradient[i] * gradient[i];
+        value[i] += LR * m[i] / (1.0 - pow(0.9, step)) /
+                    (sqrt(v[i] / (1.0 - pow(0.999, step))) + EPSILON);
+    }
+}
+
+static void expect_two_updates(const char *preset, int episodes, bool by_returns)
+{
+    static double m[PARAMETERS], v[PARAMETERS], got[PARAMETERS];
+    double        options_moves = 2;
+    char          text[64];
+
+    snprintf(text, sizeof text, "episodes=%d,lr=%g,epsilon=%g", episodes, LR, EPSILON);
+    stage_open(&s, "giph:v=4,alpha=0.5,seed=5", "giph:devices=3,seed=2", "edges");
+    stage_agent(&s, &agent, preset, text, 3, 1);
+    plain = plain_read(s.h.problem);
+    cr_assert_geq(plain.ops, 4);
+    int moves = (int)options_moves * plain.ops;
+    cr_assert_eq(agent.length, moves);
+    plain_begin(&plain, critical);
+    for (int update = 1; update <= 2; update++) {
+        plain_params want = parameters();
+        play_episodes(episodes, moves);
+        if (by_returns)
+            judge_by_returns(episodes, moves, update);
+        else
+            judge_by_rewards(episodes, moves);
+        ascend((double *)&want, m, v, episodes, moves, update);
+        read_block(&agent.params, agent.params.value, got);
+        for (int i = 0; i < PARAMETERS; i++)
+            cr_assert_float_eq(got[i], ((double *)&want)[i], 1e-6,
+                               "update %d: parameter %d is %.9g, want %.9g", update, i,
+                               got[i], ((double *)&want)[i]);
+    }
+}
+
+Test(giph_update, the_papers_is_that_of_a_plain_program)
+{
+    expect_two_updates("paper", 1, false);
+}
+
+Test(giph_update, ours_is_that_of_a_plain_program)
+{
+    expect_two_updates("emplace", EPISODES, true);
+}
+
+/* ---- gradients --------------------------------------------------------------------- */
+
+static double log_p(int32_t action)
+{
+    emp_giph_agent_see(&agent, agent.drawer, 0);
+    return log(agent.drawer->p[action]);
+}
+
+/* Merged ops, of which some may use no GPU. */
+Test(giph_update, gradients_are_those_of_differences)
+{
+    double gradient[PARAMETERS], value[PARAMETERS];
+
+    stage_open(&s, "rnnlm:layers=1,steps=2", "k40x2", "tf-r1.3");
+    stage_agent(&s, &agent, "paper", "max_nodes=12", 3, 1);
+    stage_play(&s, &agent, 3);
+    read_block(&agent.params, agent.params.value, value);
+    agent.round = 1;
+    emp_giph_agent_see(&agent, agent.drawer, 0);
+    const int32_t action = agent.drawer->action_count / 2, kept = agent.last[0];
+    int32_t       pivot[64];
+    cr_assert_leq(agent.world.node_count, 64);
+    memcpy(pivot, agent.at.pivot, sizeof(int32_t) * (size_t)agent.world.node_count);
+    emp_giph_agent_move(&agent, agent.drawer, 0, action);
+    read_block(&agent.params, agent.gradient, gradient);
+    agent.last[0] = kept;
+    memcpy(agent.at.pivot, pivot, sizeof(int32_t) * (size_t)agent.world.node_count);
+    for (int32_t i = 0, at = 0; i < agent.params.slice_count; i++) {
+        const emp_param_slice *slice = &agent.params.slice[i];
+        for (int32_t j = 0; j < slice->rows * slice->cols; j++, at++) {
+            double *x = &agent.params.value[slice->offset + (size_t)j], was = *x, up;
+            *x = was + STEP;
+            up = log_p(action);
+            *x = was - STEP;
+            cr_assert_float_eq(gradient[at], (up - log_p(action)) / (2.0 * STEP), 1e-7,
+                               "%s[%d]", slice->name, j);
+            *x = was;
+        }
+    }
+}
+
+/* ---- symmetry ---------------------------------------------------------------------- */
+
+enum { DEVICES = 4 };
+
+/* A machine with the GPUs of another one in another order. */
+static emp_machine *relabel(const emp_machine *of, const int32_t *to)
+{
+    emp_machine *m = emp_machine_copy(of);
+
+    cr_assert_not_null(m);
+    for (int32_t a = 0; a < of->device_count; a++) {
+        m->device[to[a]].time_factor = of->device[a].time_factor;
+        for (int32_t b = 0; b < of->device_count; b++)
+            m->route[to[a]][to[b]] = of->route[a][b];
+    }
+    return m;
+}
+
+static int32_t pair_at(const emp_giph_world *w, int32_t node, int32_t device)
+{
+    for (int32_t q = w->pair_first[node]; q < w->pair_first[node + 1]; q++)
+        if (w->device_of_pair[q] == device) return q;
+    cr_assert_fail("node %d may not use device %d", node, device);
+    return -1;
+}
+
+static double probability(const emp_giph_drawer *d, int32_t pair)
+{
+    for (int32_t i = 0; i < d->action_count; i++)
+        if (d->action[i] == pair) return d->p[i];
+    return 0.0;
+}
+
+/* But for the rounding of sums, whose order follows the labels. */
+Test(giph_update, labels_of_devices_do_not_matter)
+{
+    const int32_t  to[DEVICES] = {0, 3, 1, 2};
+    emp_giph_agent other;
+    emp_problem   *problem = NULL;
+    emp_machine   *machine;
+
+    stage_open(&s, "giph:v=12,seed=3", "giph:devices=4,seed=2", "edges");
+    stage_agent(&s, &agent, "paper", NULL, 3, 1);
+    stage_play(&s, &agent, 5);
+    machine = relabel(s.h.machine, to);
+    cr_assert_eq(emp_problem_create(&problem, s.h.graph, machine, &s.h.problem->runtime,
+                                    "other", NULL),
+                 EMP_OK);
+    const emp_method_params params = {.seed = 3, .threads = 1};
+    cr_assert_eq(emp_giph_agent_init(&other, problem, &agent.options, &params, NULL),
+                 EMP_OK);
+    const emp_giph_world *w = &agent.world;
+    for (int32_t v = 0; v < w->node_count; v++) {
+        int32_t device = w->device_of_pair[agent.at.pivot[v]];
+        other.at.pivot[v] = pair_at(&other.world, v, to[device]);
+        other.at.start_ns[v] = agent.at.start_ns[v];
+        other.at.end_ns[v] = agent.at.end_ns[v];
+        other.criticality.node[v] = agent.criticality.node[v];
+    }
+    for (int32_t i = 0; i < w->edge_count; i++) {
+        other.at.sent_ns[i] = agent.at.sent_ns[i];
+        other.criticality.edge[i] = agent.criticality.edge[i];
+    }
+    other.last[0] = agent.last[0];
+    emp_giph_agent_see(&agent, agent.drawer, 0);
+    emp_giph_agent_see(&other, other.drawer, 0);
+    for (int32_t q = 0; q < w->pair_count; q++) {
+        int32_t there =
+            pair_at(&other.world, w->node_of_pair[q], to[w->device_of_pair[q]]);
+        cr_expect_float_eq(probability(agent.drawer, q), probability(other.drawer, there),
+                           1e-14, "pair %d", q);
+    }
+    emp_giph_agent_clear(&other);
+    emp_problem_destroy(problem);
+    emp_machine_destroy(machine);
+}
