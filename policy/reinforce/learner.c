@@ -63,6 +63,12 @@ emp_status emp_learner_tell(void *state, const emp_score *scores, int32_t count,
     return EMP_OK;
 }
 
+static emp_judgement judge(emp_learner *l, const emp_score *scores, int32_t count)
+{
+    if (l->type->judge != NULL) return l->type->judge(l, scores, count);
+    return emp_reinforce_judge(&l->options.rules, &l->baseline, l->update, scores, count);
+}
+
 emp_status emp_learner_backward(void *state, const emp_score *scores, int32_t count,
                                 int32_t first, int32_t own, emp_error *err)
 {
@@ -72,8 +78,7 @@ emp_status emp_learner_backward(void *state, const emp_score *scores, int32_t co
     if (own > 0 && own != l->drawn)
         return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", own, l->drawn);
     unsigned            saved = emp_flush_begin();
-    const emp_judgement j =
-        emp_reinforce_judge(&l->options.rules, &l->baseline, l->update, scores, count);
+    const emp_judgement j = judge(l, scores, count);
     l->has_gradient = j.count > 0;
     if (own == 0) {
         for (int32_t i = 0; i < l->net_count; i++)

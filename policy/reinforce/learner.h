@@ -97,6 +97,8 @@ typedef struct {
                              double entropy);
     /** Sets the metrics of its own but the norms. */
     void (*report)(emp_learner *learner);
+    /** OPTIONAL: how scores become weights, in place of emp_reinforce_judge(). */
+    emp_judgement (*judge)(emp_learner *learner, const emp_score *scores, int32_t count);
 } emp_learner_type;
 
 struct emp_learner {

@@ -9,6 +9,9 @@
 #include "base/rng.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
+#include "policy/nn/layers/dropout.h"
+#include "policy/nn/layers/graph_conv.h"
+#include "policy/nn/layers/layer_norm.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/lstm.h"
 
@@ -274,4 +277,82 @@ Test(categorical, gradients)
     emp_categorical_score(y, C, 4, 1.7);
     memcpy(dy, y, C * sizeof *dy);
     check("log-probability", log_probability, x, dy, C);
+}
+
+/* ---- for networks on graphs ---- */
+
+static double norm_loss(void)
+{
+    static double normal[B * C], inverse[B];
+
+    emp_layer_norm_forward(y, normal, inverse, x, w, b, B, C, 2);
+    return dot(y, r, B * C);
+}
+
+Test(layer_norm, gradients)
+{
+    double normal[B * C], inverse[B];
+
+    fill(x, B * C, 31);
+    fill(w, C, 32);
+    fill(b, C, 33);
+    fill(r, B * C, 34);
+    emp_layer_norm_forward(y, normal, inverse, x, w, b, B, C, 1);
+    memcpy(dx, r, sizeof dx);
+    emp_layer_norm_backward(dx, dw, db, dx, normal, inverse, w, B, C, 2);
+    check("x", norm_loss, x, dx, B * C);
+    check("gain", norm_loss, w, dw, C);
+    check("shift", norm_loss, b, db, C);
+}
+
+/* A path 0 - 1 - 2 - 3, and node 4 alone. */
+static const int32_t path_first[B + 1] = {0, 1, 3, 5, 6, 6};
+static const int32_t path_node[6] = {1, 0, 2, 1, 3, 2};
+
+static double graph_loss(void)
+{
+    emp_graph_conv(y, x, path_first, path_node, B, C, 2);
+    return dot(y, r, B * C);
+}
+
+Test(graph_conv, gradients)
+{
+    fill(x, B * C, 35);
+    fill(r, B * C, 36);
+    emp_graph_conv(dx, r, path_first, path_node, B, C, 1);
+    check("x", graph_loss, x, dx, B * C);
+    graph_loss();
+    for (int i = 0; i < C; i++) { /* degrees with loops: 2 3 3 2 1 */
+        cr_expect_float_eq(y[i], x[i] / 2 + x[C + i] / sqrt(6), 1e-12);
+        cr_expect_float_eq(y[4 * C + i], x[4 * C + i], 1e-12);
+    }
+}
+
+static double dropout_loss(void)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, 3, 0, 0);
+    memcpy(y, x, sizeof y);
+    emp_relu_dropout_forward(y, B * C, 0.25, &rng);
+    return dot(y, r, B * C);
+}
+
+Test(dropout, gradients)
+{
+    int kept = 0, positive = 0;
+
+    fill(x, B * C, 37);
+    fill(r, B * C, 38);
+    dropout_loss();
+    memcpy(dx, r, sizeof dx);
+    emp_relu_dropout_backward(dx, y, B * C, 0.25);
+    check("x", dropout_loss, x, dx, B * C);
+    dropout_loss();
+    for (int i = 0; i < B * C; i++) {
+        kept += y[i] > 0;
+        positive += x[i] > 0;
+        if (y[i] > 0) cr_expect_float_eq(y[i], x[i] / 0.75, 1e-12);
+    }
+    cr_expect(kept > positive / 2 && kept < positive, "%d of %d", kept, positive);
 }

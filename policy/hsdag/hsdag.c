@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/hsdag/hsdag.h"
+
+#include "policy/hsdag/agent.h"
+
+static void clear(void *state) { emp_hsdag_agent_clear((emp_hsdag_agent *)state); }
+
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_method_params *params, emp_error *err)
+{
+    emp_hsdag_options options;
+
+    EMP_CHECK(emp_hsdag_options_parse(&options, params->preset, params->options, err));
+    return emp_hsdag_agent_init((emp_hsdag_agent *)state, problem, &options, params->seed,
+                                params->threads, err);
+}
+
+const emp_method emp_method_hsdag = {
+    .name = "hsdag",
+    .description = "HSDAG: REINFORCE on groups by a graph parsing network, and devices "
+                   "(Duan et al., NeurIPS 2024)",
+    .advice = "a learner that groups by the graph's structure",
+    .uses_budget = true,
+    .uses_seed = true,
+    .presets = EMP_HSDAG_PRESETS,
+    .options = emp_hsdag_option_list,
+    .state_bytes = sizeof(emp_hsdag_agent),
+    .init = init,
+    .ask = emp_learner_ask,
+    .tell = emp_learner_tell,
+    .clear = clear,
+    .metrics = emp_learner_metrics,
+    .list_state = emp_learner_list_state};

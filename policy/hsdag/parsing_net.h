@@ -1,0 +1,113 @@
+/** \file policy/hsdag/parsing_net.h
+ * The network of HSDAG: it reads a graph, puts its nodes into groups, and gives each group a
+ * device. W is the width, X the numbers of a node. Layer norm is LN, D is ReLU with dropout.
+ *
+ *     h = D(LN(affine(D(LN(affine x)))))
+ *     at each level
+ *         g = LN(h + D(affine(S D(affine(S h)))))          S: policy/nn/layers/graph_conv.h
+ *         s_uv = logistic(affine(D(LN(affine(g_u * g_v)))))    of each edge, from both ends
+ *         groups: emp_hsdag_join() by s
+ *         q = LN(h + D(affine(S h)))
+ *         P = sum over the members of a group of LN(q + affine q)
+ *         h = LN(P + affine P) * sum of s over edges inside of the group; 1 if there are none
+ *     c = D(affine(D(affine h)))                           of X numbers, as x has
+ *     device of a group: one of softmax(affine(relu(affine c))), among those allowed
+ *
+ * Pooling stops after so many levels, and before one that merges nothing or leaves fewer groups
+ * than asked. All levels have the same weights. Choices of groups have no gradient; factors
+ * of s have.
+ *
+ * The state is one pass: forward, then perhaps backward, which may overwrite what it reads.
+ */
+#ifndef EMP_POLICY_HSDAG_PARSING_NET_H
+#define EMP_POLICY_HSDAG_PARSING_NET_H
+
+#include "base/arrays.h"
+#include "policy/hsdag/pooling.h"
+#include "policy/nn/params.h"
+
+enum { EMP_HSDAG_MAX_LEVELS = 16 };
+
+typedef struct {
+    int32_t inputs; /**< X */
+    int32_t width;  /**< W */
+    int32_t devices;
+    int32_t levels;     /**< of pooling at most; 0: until nothing merges */
+    int32_t min_groups; /**< that pooling leaves, if there are more */
+    double  dropout;    /**< probability, below 1 */
+} emp_hsdag_shape;
+
+/** What a layer norm remembers. */
+typedef struct {
+    emp_real *normal, *inverse;
+} emp_hsdag_norm;
+
+/** Of one level; rows are its nodes, or its edges from both ends. */
+typedef struct {
+    emp_hsdag_graph graph;
+    int32_t         max_nodes;
+    emp_real       *h, *mixed; /**< [node][W] mixed = S h */
+    emp_real       *hidden, *hidden_mixed, *convolved;
+    emp_real       *g, *single, *q, *member;
+    emp_hsdag_norm  g_norm, q_norm, member_norm;
+    emp_real       *edge; /**< [edge][W] hidden units of the score */
+    emp_hsdag_norm  edge_norm;
+    emp_real       *score;         /**< [edge] s */
+    int32_t        *group_of_node; /**< [node] */
+    int32_t         groups;        /**< of the nodes, if they are pooled */
+    /* [group] of at most max_nodes / 2 and isolated ones: */
+    emp_real      *sum, *pooled, *factor;
+    emp_hsdag_norm pooled_norm;
+} emp_hsdag_level;
+
+typedef struct {
+    emp_hsdag_shape shape;
+    emp_params      params;
+    int32_t         node_count, threads;
+    int32_t         max_levels; /**< pooled and not */
+    int32_t         depth;      /**< levels that were pooled in the last pass */
+    emp_hsdag_level level[EMP_HSDAG_MAX_LEVELS + 1];
+
+    emp_real      *input[2]; /**< [node][W] D(...) of the two first layers */
+    emp_hsdag_norm input_norm[2];
+    int32_t       *group_of_node; /**< [node] of the last level */
+    int32_t        group_count;
+    emp_real      *before_code, *code; /**< [group][W], [group][X]: c */
+    emp_real      *before_logits;      /**< [group][W] */
+    emp_real      *probability;        /**< [group][devices] */
+    double         entropy;            /**< sum over groups */
+
+    emp_hsdag_scratch scratch;
+    uint64_t         *allowed;      /**< [node] scratch */
+    emp_real         *dy, *dx, *dh; /**< [node][max of W, X] scratch */
+    emp_real         *dg, *d_edge, *d_product, *product; /**< scratch, by node and edge */
+    emp_real         *d_score, *d_factor, *d_logits;
+    emp_arrays        arrays;
+} emp_hsdag_net;
+
+/** The weights are 0. \a graph is copied. */
+emp_status emp_hsdag_net_init(emp_hsdag_net *net, const emp_hsdag_shape *shape,
+                              const emp_hsdag_graph *graph, int32_t threads,
+                              emp_error *err);
+void       emp_hsdag_net_clear(emp_hsdag_net *net); /**< legal after a failed init */
+
+/** Matrices by Glorot, gains 1, biases and shifts 0. */
+void emp_hsdag_net_randomize(emp_hsdag_net *net, emp_rng *rng);
+
+/** Groups, codes and probabilities for \a x [node][X]. Dropout draws from \a rng, always the
+ * same number of times for the same groups. */
+void emp_hsdag_net_forward(emp_hsdag_net *net, const emp_real *x, emp_rng *rng);
+
+/** Draws a device for each group, in order. */
+void emp_hsdag_net_draw(const emp_hsdag_net *net, int32_t *device_of_group, emp_rng *rng);
+
+/** Of those devices, after forward(). */
+double emp_hsdag_net_log_prob(const emp_hsdag_net *net, const int32_t *device_of_group);
+
+/** Adds the gradient of weight x log-probability of the devices + entropy x entropy, by the
+ * parameters, to theirs. \a x is what forward() got. */
+void emp_hsdag_net_backward(emp_hsdag_net *net, const emp_real *x,
+                            const int32_t *device_of_group, double weight,
+                            double entropy);
+
+#endif /* EMP_POLICY_HSDAG_PARSING_NET_H */

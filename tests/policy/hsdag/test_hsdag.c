@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does HSDAG keep its word: groups that are components of best edges, sets that are trees, the
+ * same placements on any number of threads, a resume that goes on as if nothing had been, and
+ * rewards that rise until the policy knows the best placement? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/hsdag/agent.h"
+#include "policy/hsdag/hsdag.h"
+#include "run/loop.h"
+#include "run/methods.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 5, RANDOM_GRAPHS = 300, MOST = 40 };
+
+#define SMALL "width=24,samples=5,groups_per_device=2"
+
+/* ---- pooling ---- */
+
+typedef struct {
+    emp_hsdag_graph   graph, groups;
+    emp_hsdag_scratch scratch;
+    emp_real          score[MOST * MOST];
+    emp_arrays        arrays;
+} pooling;
+
+static void create_random(pooling *p, uint32_t number)
+{
+    bool    edge[MOST][MOST] = {{false}};
+    emp_rng rng;
+
+    emp_rng_init(&rng, 11, number, 0);
+    *p = (pooling){.graph.node_count = 1 + (int32_t)emp_rng_below(&rng, MOST)};
+    int32_t n = p->graph.node_count, edges = (int32_t)emp_rng_below(&rng, 2 * MOST);
+    for (int32_t i = 0; i < edges; i++) {
+        uint32_t u = emp_rng_below(&rng, (uint32_t)n),
+                 v = emp_rng_below(&rng, (uint32_t)n);
+        if (u != v) edge[u][v] = edge[v][u] = true;
+    }
+    emp_hsdag_graph_allocate(&p->graph, n, MOST * MOST, &p->arrays);
+    emp_hsdag_graph_allocate(&p->groups, n, MOST * MOST, &p->arrays);
+    emp_hsdag_scratch_allocate(&p->scratch, n, MOST * MOST, &p->arrays);
+    cr_assert(!p->arrays.is_short);
+    for (int32_t u = 0; u < n; u++) {
+        p->graph.devices[u] = number % 2 == 0 ? 7 : (uint64_t[]){1, 6, 7}[u % 3];
+        for (int32_t v = 0; v < n; v++) {
+            if (!edge[u][v]) continue;
+            p->score[p->graph.edge_count] = (emp_real)emp_rng_below(&rng, 4); /* ties */
+            p->graph.node[p->graph.edge_count++] = v;
+        }
+        p->graph.first[u + 1] = p->graph.edge_count;
+    }
+}
+
+/* Labels that spread over best edges; of graphs where all devices are allowed. */
+static void expect_components(const pooling *p, const int32_t *group)
+{
+    const emp_hsdag_graph *g = &p->graph;
+    int32_t                label[MOST], best[MOST];
+
+    for (int32_t v = 0; v < g->node_count; v++) {
+        label[v] = best[v] = v;
+        emp_real top = -1;
+        for (int32_t e = g->first[v]; e < g->first[v + 1]; e++)
+            if (p->score[e] > top) top = p->score[e], best[v] = g->node[e];
+    }
+    for (int round = 0; round < MOST; round++) {
+        for (int32_t v = 0; v < g->node_count; v++) {
+            int32_t low = label[v] < label[best[v]] ? label[v] : label[best[v]];
+            label[v] = label[best[v]] = low;
+        }
+    }
+    for (int32_t u = 0; u < g->node_count; u++)
+        for (int32_t v = 0; v < g->node_count; v++)
+            cr_assert_eq(group[u] == group[v], label[u] == label[v], "%d and %d", u, v);
+}
+
+static bool is_edge(const emp_hsdag_graph *g, int32_t u, int32_t v)
+{
+    for (int32_t e = g->first[u]; e < g->first[u + 1]; e++)
+        if (g->node[e] == v) return true;
+    return false;
+}
+
+static void expect_group_graph(const pooling *p, const int32_t *group, int32_t groups)
+{
+    static bool            want[MOST][MOST];
+    const emp_hsdag_graph *g = &p->graph;
+
+    memset(want, 0, sizeof want);
+    for (int32_t u = 0; u < g->node_count; u++)
+        for (int32_t e = g->first[u]; e < g->first[u + 1]; e++)
+            want[group[u]][group[g->node[e]]] = group[u] != group[g->node[e]];
+    cr_assert_eq(p->groups.node_count, groups);
+    for (int32_t a = 0; a < groups; a++) {
+        uint64_t devices = 7;
+        for (int32_t v = 0; v < g->node_count; v++)
+            if (group[v] == a) devices &= g->devices[v];
+        cr_assert_eq(p->groups.devices[a], devices);
+        cr_assert_neq(devices, 0);
+        for (int32_t b = 0; b < groups; b++)
+            cr_assert_eq(is_edge(&p->groups, a, b), want[a][b]);
+        for (int32_t e = p->groups.first[a] + 1; e < p->groups.first[a + 1]; e++)
+            cr_assert_lt(p->groups.node[e - 1], p->groups.node[e]);
+    }
+}
+
+Test(hsdag_pooling, random_graphs_are_joined_as_by_a_plain_loop)
+{
+    for (uint32_t i = 0; i < RANDOM_GRAPHS; i++) {
+        static pooling p;
+        int32_t        group[MOST], groups, lowest = -1;
+        uint64_t       allowed[MOST];
+        create_random(&p, i);
+        groups = emp_hsdag_join(group, allowed, &p.graph, p.score);
+        for (int32_t v = 0; v < p.graph.node_count; v++) {
+            cr_assert_leq(group[v], lowest + 1, "numbered by lowest nodes");
+            if (group[v] > lowest) lowest = group[v];
+        }
+        cr_assert_eq(lowest + 1, groups);
+        if (i % 2 == 0) expect_components(&p, group);
+        emp_hsdag_contract(&p.groups, groups, &p.graph, group, &p.scratch);
+        expect_group_graph(&p, group, groups);
+        emp_arrays_clear(&p.arrays);
+    }
+}
+
+/* A path of 5 nodes: within r of its end there are r, of its middle 2 r. */
+Test(hsdag_pooling, fractal_dimension_is_a_slope)
+{
+    int32_t               first[] = {0, 1, 3, 5, 7, 8}, node[] = {1, 0, 2, 1, 3, 2, 4, 3};
+    int32_t               distance[5], queue[5];
+    const emp_hsdag_graph path = {5, 8, first, node, NULL};
+    const emp_hsdag_graph pair = {2, 2, (int32_t[]){0, 1, 2}, (int32_t[]){1, 0}, NULL};
+
+    cr_expect_float_eq(emp_hsdag_fractal_dimension(&path, 0, distance, queue), 1, 1e-12);
+    cr_expect_float_eq(emp_hsdag_fractal_dimension(&path, 2, distance, queue), 1, 1e-12);
+    cr_expect_float_eq(emp_hsdag_fractal_dimension(&pair, 0, distance, queue), 0, 1e-12);
+}
+
+/* ---- the method ---- */
+
+static task               h;
+static emp_device_id      storage[SAMPLES][MAX_OPS];
+static const emp_proposal candidates[SAMPLES] = {{.device_of_op = storage[0]},
+                                                 {.device_of_op = storage[1]},
+                                                 {.device_of_op = storage[2]},
+                                                 {.device_of_op = storage[3]},
+                                                 {.device_of_op = storage[4]}};
+
+static void create_problem(void)
+{
+    hand_graph_comb(&h, LAYERS);
+    cr_assert_leq(h.graph->op_count, MAX_OPS);
+}
+
+static void destroy_problem(void)
+{
+    task_destroy(&h);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(hsdag, .init = create_problem, .fini = destroy_problem);
+
+static void *create(uint64_t seed, int32_t threads, const char *preset,
+                    const char *options)
+{
+    const emp_method_params params = {
+        .seed = seed, .threads = threads, .preset = preset, .options = options};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
+    return state;
+}
+
+/* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops that are not on
+ * device 1. Returns the mean time. */
+static double update(void *state, bool is_feasible)
+{
+    emp_score score[SAMPLES];
+    int32_t   count = 0, ops = h.graph->op_count;
+    double    sum = 0.0;
+
+    cr_assert_eq(emp_method_hsdag.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
+    cr_assert_eq(count, SAMPLES);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t elsewhere = 0;
+        for (emp_op_id op = 0; op < ops; op++) {
+            cr_assert(storage[k][op] >= 0 && storage[k][op] < 3);
+            elsewhere += storage[k][op] != 1;
+        }
+        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere / ops,
+                               .is_feasible = is_feasible};
+        sum += score[k].step_time_s;
+    }
+    cr_assert_eq(emp_method_hsdag.tell(state, score, count, NULL), EMP_OK);
+    return sum / count;
+}
+
+/* Sets begin where there are no or several predecessors; flows between them form no cycle. */
+Test(hsdag, nodes_of_one_predecessor_join_it)
+{
+    void                   *state = create(1, 1, "paper", SMALL);
+    const emp_hsdag_agent  *a = (const emp_hsdag_agent *)state;
+    const emp_node_edges   *before = &a->nodes->predecessors;
+    const emp_hsdag_coarse *c = &a->coarse;
+
+    cr_expect_lt(c->set_count, a->nodes->node_count);
+    for (int32_t v = 0; v < a->nodes->node_count; v++) {
+        int32_t set = c->set_of_node[v];
+        bool    is_single = before->first[v + 1] - before->first[v] == 1;
+        for (int32_t e = before->first[v]; e < before->first[v + 1]; e++) {
+            int32_t other = c->set_of_node[before->node[e]];
+            cr_expect_leq(other, set, "numbered in topological order");
+            cr_expect_eq(other == set, is_single, "node %d", v);
+        }
+    }
+    emp_method_destroy(&emp_method_hsdag, state);
+}
+
+Test(hsdag, groups_are_as_few_as_asked_and_share_a_device)
+{
+    static const struct {
+        const char *options;
+        int32_t     least, most;
+    } want[] = {{"width=8,samples=5,levels=0,groups_per_device=0", 1, 1},
+                {"width=8,samples=5,levels=0,groups_per_device=2", 6, 25},
+                {"width=8,samples=5,levels=1,groups_per_device=0", 2, 24}};
+
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        void                  *state = create(2, 1, "paper", want[i].options);
+        const emp_hsdag_agent *a = (const emp_hsdag_agent *)state;
+        update(state, true);
+        for (int k = 0; k < SAMPLES; k++)
+            cr_expect(a->groups[k] >= want[i].least && a->groups[k] <= want[i].most,
+                      "%s: %g", want[i].options, a->groups[k]);
+        for (int32_t v = 0; v < a->coarse.set_count; v++)
+            cr_expect_eq(a->device[(SAMPLES - 1) * a->coarse.set_count + v],
+                         a->device_of_group[a->net.group_of_node[v]]);
+        emp_method_destroy(&emp_method_hsdag, state);
+    }
+}
+
+Test(hsdag, threads_do_not_change_candidates)
+{
+    static emp_device_id one_thread[4][SAMPLES][MAX_OPS];
+    static const char   *presets[] = {"paper", "emplace"};
+
+    for (int p = 0; p < 2; p++) {
+        for (int32_t threads = 1; threads <= 4; threads += 3) {
+            void *state = create(7, threads, presets[p], SMALL);
+            for (int u = 0; u < 4; u++) {
+                update(state, u % 2 == 0);
+                if (threads == 1) memcpy(one_thread[u], storage, sizeof storage);
+                cr_expect_eq(memcmp(one_thread[u], storage, sizeof storage), 0,
+                             "%s: update %d", presets[p], u);
+            }
+            emp_method_destroy(&emp_method_hsdag, state);
+        }
+    }
+}
+
+/* What a checkpoint saves, put into a placer that has just been created. */
+Test(hsdag, listed_state_is_all_that_the_next_updates_depend_on)
+{
+    static emp_device_id undisturbed[3][SAMPLES][MAX_OPS];
+    emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
+    const char          *preset[] = {"paper", "emplace"};
+
+    for (int p = 0; p < 2; p++) {
+        void *state = create(7, 1, preset[p], SMALL),
+             *resumed = create(7, 1, preset[p], SMALL);
+        for (int u = 0; u < 3; u++) update(state, u != 1);
+        int32_t count = emp_method_hsdag.list_state(state, from);
+        cr_assert_eq(emp_method_hsdag.list_state(resumed, to), count);
+        for (int32_t i = 0; i < count; i++) {
+            cr_assert_str_eq(from[i].name, to[i].name);
+            memcpy(to[i].values, from[i].values,
+                   from[i].count * emp_array_type_bytes(from[i].type));
+        }
+        for (int u = 0; u < 3; u++) {
+            update(state, u != 1);
+            memcpy(undisturbed[u], storage, sizeof storage);
+        }
+        for (int u = 0; u < 3; u++) {
+            update(resumed, u != 1);
+            cr_expect_eq(memcmp(undisturbed[u], storage, sizeof storage), 0,
+                         "%s: update %d", preset[p], u);
+        }
+        emp_method_destroy(&emp_method_hsdag, state);
+        emp_method_destroy(&emp_method_hsdag, resumed);
+    }
+}
+
+/* The best placement is all ops on device 1, which "emplace" allows. */
+Test(hsdag, concentrates_on_the_best_placement)
+{
+    void  *state = create(5, 1, "emplace", SMALL ",lr=0.01");
+    double first = update(state, true), last = 0.0;
+
+    for (int u = 0; u < 100; u++) update(state, true);
+    for (int u = 0; u < 10; u++) last += update(state, true) / 10;
+    cr_expect_gt(first, 1.3);
+    cr_expect_lt(last, 1.05, "from %g only to %g", first, last);
+    emp_method_destroy(&emp_method_hsdag, state);
+}
+
+/* All on one device is worth as much as a failure: nothing. */
+Test(hsdag, paper_counts_single_devices_as_failures)
+{
+    void *state = create(5, 1, "paper", "width=8,samples=5,levels=0,groups_per_device=0");
+    const emp_hsdag_agent *a = (const emp_hsdag_agent *)state;
+
+    update(state, true);
+    cr_expect_float_eq(a->learner.metric[1].value, 1e-10, 1e-15, "one group a placement");
+    emp_method_destroy(&emp_method_hsdag, state);
+    state = create(5, 1, "paper", "width=8,samples=5,levels=1,groups_per_device=1");
+    a = (const emp_hsdag_agent *)state;
+    update(state, true);
+    cr_expect_gt(a->learner.metric[1].value, 0.3);
+    emp_method_destroy(&emp_method_hsdag, state);
+}
+
+Test(hsdag, survives_every_allocation_failure)
+{
+    static const char *features[] = {"features=paper," SMALL, "features=code," SMALL,
+                                     "features=costs,nodes=20," SMALL};
+
+    for (int i = 0; i < 3; i++) {
+        const emp_method_params params = {
+            .seed = 1, .threads = 1, .options = features[i]};
+        void *state = NULL;
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            emp_method_create(&state, &emp_method_hsdag, h.problem, &params, NULL),
+            cr_assert_null(state));
+        emp_mem_fail_after(0);
+        update(state, true); /* ask and tell allocate nothing */
+        emp_mem_fail_after(-1);
+        emp_method_destroy(&emp_method_hsdag, state);
+    }
+}
+
+Test(hsdag, says_what_is_wrong)
+{
+    const emp_method_params params = {.seed = 1, .threads = 1, .options = "level=3"};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
+                 EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "hsdag has no option \"level\" (did you mean"),
+                       "%s", err.msg);
+}
+
+/* ---- a task of the paper's kind ---- */
+
+static double step_time_of(const emp_problem *problem, const char *method,
+                           const char *options)
+{
+    emp_error      err = {0};
+    emp_record     record = {0};
+    emp_run_params params = {.placer = {.seed = 1,
+                                        .threads = 1,
+                                        .preset = options == NULL ? NULL : "paper",
+                                        .options = options},
+                             .budget_evaluations = 60};
+    double         step_time_s;
+
+    cr_assert_eq(emp_method_find(&params.method, method, &err), EMP_OK);
+    cr_assert_eq(emp_run(&record, problem, &params, &err), EMP_OK, "%s", err.msg);
+    step_time_s = record.best_step_time_s;
+    emp_record_clear(&record);
+    return step_time_s;
+}
+
+Test(hsdag_task, paper_finds_better_placements_than_random)
+{
+    task t;
+
+    task_create(&t, "resnet:depth=50,batch=8", "k40x1", "tf-r1.3");
+    double random = step_time_of(t.problem, "random", NULL),
+           learned = step_time_of(t.problem, "hsdag", "nodes=300,width=32");
+    cr_expect_lt(learned, random, "%g and %g s", learned, random);
+    task_destroy(&t);
+}
