@@ -29,12 +29,3 @@ int32_t emp_problem_class_of_op(const emp_problem *problem, emp_op_id op)
 {
     return has_op(problem, op) ? problem->class_of_op[op] : -1;
 }
-
-emp_time_ns emp_problem_op_time_ns(const emp_problem *problem, emp_op_id op,
-                                   emp_device_id device)
-{
-    if (!has_op(problem, op) || !has_device(problem, device)) return 0;
-    if (problem->machine->device[device].kind == EMP_DEVICE_GPU)
-        return problem->costs->gpu[op].compute_ns;
-    return problem->costs->cpu[op].compute_ns;
-}

@@ -4,7 +4,7 @@
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
-#include "policy/nn/vmath_internal.h"
+#include "policy/nn/vmath.h"
 
 /* The product of two of them is at most infinite, never 0 times infinity. */
 static const emp_real LARGEST = 43;

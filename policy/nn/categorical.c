@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/nn/categorical.h"
 
-#include "policy/nn/vmath_internal.h"
+#include "policy/nn/vmath.h"
 
 enum { CHUNK = 16 }; /* sampling skips this many entries at a time */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "policy/nn/blas.h"
-#include "policy/nn/vmath_internal.h"
+#include "policy/nn/vmath.h"
 
 EMP_KERNEL static void add_row(emp_real *y, const emp_real *x, int32_t count)
 {
@@ -66,19 +66,33 @@ EMP_KERNEL static void tanh_backward(emp_real *dy, const emp_real *y, int64_t co
     for (int64_t i = 0; i < count; i++) dy[i] *= 1 - y[i] * y[i];
 }
 
+static const emp_real LEAK = (emp_real)0.1;
+
+EMP_KERNEL static void leaky(emp_real *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) x[i] = x[i] > 0 ? x[i] : LEAK * x[i];
+}
+
+EMP_KERNEL static void leaky_backward(emp_real *dy, const emp_real *y, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) dy[i] = y[i] > 0 ? dy[i] : LEAK * dy[i];
+}
+
 void emp_activation_forward(emp_activation f, emp_real *x, int64_t count)
 {
-    if (f == EMP_ACTIVATION_RELU)
-        relu(x, count);
-    else
-        tanh_all(x, count);
+    switch (f) {
+    case EMP_ACTIVATION_RELU: relu(x, count); break;
+    case EMP_ACTIVATION_TANH: tanh_all(x, count); break;
+    case EMP_ACTIVATION_LEAKY: leaky(x, count); break;
+    }
 }
 
 void emp_activation_backward(emp_activation f, emp_real *dy, const emp_real *y,
                              int64_t count)
 {
-    if (f == EMP_ACTIVATION_RELU)
-        relu_backward(dy, y, count);
-    else
-        tanh_backward(dy, y, count);
+    switch (f) {
+    case EMP_ACTIVATION_RELU: relu_backward(dy, y, count); break;
+    case EMP_ACTIVATION_TANH: tanh_backward(dy, y, count); break;
+    case EMP_ACTIVATION_LEAKY: leaky_backward(dy, y, count); break;
+    }
 }

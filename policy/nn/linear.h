@@ -28,7 +28,11 @@ void emp_embedding_forward(emp_real *y, const emp_real *e, const int32_t *index,
 void emp_embedding_backward(emp_real *de, const emp_real *dy, const int32_t *index,
                             int32_t B, int32_t K);
 
-typedef enum { EMP_ACTIVATION_RELU, EMP_ACTIVATION_TANH } emp_activation;
+typedef enum {
+    EMP_ACTIVATION_RELU,
+    EMP_ACTIVATION_TANH,
+    EMP_ACTIVATION_LEAKY /**< x, or x / 10 below 0 */
+} emp_activation;
 
 /** y = f(x) in place. */
 void emp_activation_forward(emp_activation f, emp_real *x, int64_t count);

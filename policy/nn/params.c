@@ -85,14 +85,63 @@ void emp_params_zero_gradient(emp_params *params)
     }
 }
 
-void emp_params_glorot(emp_params *params, int32_t slice, double gain, emp_rng *rng)
+void emp_params_uniform(emp_params *params, int32_t slice, double limit, emp_rng *rng)
 {
     const emp_param_slice *s = &params->slice[slice];
-    double                 limit = gain * sqrt(6.0 / ((double)s->rows + (double)s->cols));
     emp_real              *value = emp_params_value(params, slice);
 
     for (int64_t i = 0; i < (int64_t)s->rows * s->cols; i++) {
         value[i] = (emp_real)(limit * (2.0 * emp_rng_uniform(rng) - 1.0));
+    }
+}
+
+void emp_params_glorot(emp_params *params, int32_t slice, double gain, emp_rng *rng)
+{
+    const emp_param_slice *s = &params->slice[slice];
+
+    emp_params_uniform(params, slice,
+                       gain * sqrt(6.0 / ((double)s->rows + (double)s->cols)), rng);
+}
+
+/* Vectors of a matrix: item k of vector i is value[i * vector + k * item]. */
+typedef struct {
+    emp_real *value;
+    int64_t   vector, item, length;
+} vectors;
+
+static double dot(const vectors *v, int64_t i, int64_t j)
+{
+    double sum = 0.0;
+
+    for (int64_t k = 0; k < v->length; k++)
+        sum += (double)v->value[i * v->vector + k * v->item] *
+               (double)v->value[j * v->vector + k * v->item];
+    return sum;
+}
+
+/* Vector i += factor x vector j. */
+static void add_vector(const vectors *v, int64_t i, int64_t j, double factor)
+{
+    for (int64_t k = 0; k < v->length; k++)
+        v->value[i * v->vector + k * v->item] +=
+            (emp_real)factor * v->value[j * v->vector + k * v->item];
+}
+
+void emp_params_orthogonal(emp_params *params, int32_t slice, emp_rng *rng)
+{
+    const emp_param_slice *s = &params->slice[slice];
+    const bool             by_rows = s->rows <= s->cols;
+    const int64_t          count = by_rows ? s->rows : s->cols;
+    const vectors          v = {.value = emp_params_value(params, slice),
+                                .vector = by_rows ? s->cols : 1,
+                                .item = by_rows ? 1 : s->cols,
+                                .length = by_rows ? s->cols : s->rows};
+
+    for (int64_t i = 0; i < (int64_t)s->rows * s->cols; i++)
+        v.value[i] = (emp_real)emp_rng_normal(rng);
+    for (int64_t i = 0; i < count; i++) {
+        for (int64_t j = 0; j < i; j++) add_vector(&v, i, j, -dot(&v, i, j));
+        add_vector(&v, i, i, 1.0 / sqrt(dot(&v, i, i)) - 1.0);
     }
 }
 
@@ -177,6 +226,13 @@ void emp_params_adam(emp_params *params, const emp_adam *adam)
                     (emp_real)rate, (emp_real)epsilon);
         emp_flush_end(saved);
     }
+}
+
+void emp_params_forget(emp_params *params)
+{
+    params->step = 0;
+    memset(params->moment1, 0, params->count * sizeof *params->moment1);
+    memset(params->moment2, 0, params->count * sizeof *params->moment2);
 }
 
 double emp_params_ascend(emp_params *params, double limit, const emp_adam *adam)

@@ -46,6 +46,13 @@ void emp_params_zero_gradient(emp_params *params);
 /** Glorot and Bengio (2010): uniform in +-gain sqrt(6 / (rows + cols)). */
 void emp_params_glorot(emp_params *params, int32_t slice, double gain, emp_rng *rng);
 
+/** Uniform in +-limit. */
+void emp_params_uniform(emp_params *params, int32_t slice, double limit, emp_rng *rng);
+
+/** A matrix of which the shorter side's vectors are orthonormal, all such alike (Saxe et al.,
+ * 2014): normal numbers, then Gram-Schmidt. O(short^2 long). */
+void emp_params_orthogonal(emp_params *params, int32_t slice, emp_rng *rng);
+
 /** Multiplies all gradients by \a factor. */
 void emp_params_scale_gradient(emp_params *params, double factor);
 
@@ -60,6 +67,9 @@ typedef struct {
     bool   epsilon_hat;  /**< ... before its bias is corrected, as TensorFlow does, not
                             after: "epsilon hat" of the paper */
 } emp_adam;
+
+/** Adam begins anew: no steps made, moments 0. */
+void emp_params_forget(emp_params *params);
 
 /** One step of Adam (Kingma and Ba, 2015), bias-corrected, against the gradient. */
 void emp_params_adam(emp_params *params, const emp_adam *adam);

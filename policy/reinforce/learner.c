@@ -144,15 +144,9 @@ int32_t emp_learner_list_values(void *state, emp_named_array arrays[EMP_MAX_NAME
     return count;
 }
 
-int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+/* Parameters and moments, behind the \a n arrays that are listed. */
+static int32_t list_nets(emp_learner *l, emp_named_array *arrays, int32_t n)
 {
-    emp_learner  *l = (emp_learner *)state;
-    emp_baseline *b = &l->baseline;
-    int32_t       n = 0;
-
-    arrays[n++] = (emp_named_array){"update", EMP_ARRAY_INT64, 1, &l->update};
-    arrays[n++] = (emp_named_array){"baseline", EMP_ARRAY_DOUBLE, 1, &b->value};
-    arrays[n++] = (emp_named_array){"has_baseline", EMP_ARRAY_INT32, 1, &b->is_started};
     for (int32_t i = 0; i < l->net_count; i++) {
         const emp_learner_net *net = &l->net[i];
         emp_params            *p = net->params;
@@ -164,6 +158,24 @@ int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED
             (emp_named_array){net->moment2, EMP_ARRAY_REAL, p->count, p->moment2};
     }
     return n;
+}
+
+int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_learner  *l = (emp_learner *)state;
+    emp_baseline *b = &l->baseline;
+    int32_t       n = 0;
+
+    arrays[n++] = (emp_named_array){"update", EMP_ARRAY_INT64, 1, &l->update};
+    arrays[n++] = (emp_named_array){"baseline", EMP_ARRAY_DOUBLE, 1, &b->value};
+    arrays[n++] = (emp_named_array){"has_baseline", EMP_ARRAY_INT32, 1, &b->ran};
+    return list_nets(l, arrays, n);
+}
+
+int32_t emp_learner_list_weights(void           *state,
+                                 emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return list_nets((emp_learner *)state, arrays, 0);
 }
 
 double emp_learner_mean(const double *values, int32_t count)

@@ -148,6 +148,10 @@ int32_t    emp_learner_list_values(void           *state,
  * follow from seed and update. */
 int32_t emp_learner_list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
+/** The same of parameters and moments alone, for a policy whose networks fit any problem. */
+int32_t emp_learner_list_weights(void           *state,
+                                 emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+
 /** Of \a count values; NaN for none. */
 double emp_learner_mean(const double *values, int32_t count);
 

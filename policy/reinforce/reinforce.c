@@ -26,28 +26,33 @@ static double reward_of(const emp_reinforce_rules *rules, const emp_score *score
                               : failure_reward(rules);
 }
 
-/* The mean reward of placements that ran. False: none did. */
-static bool mean_of_ran(const emp_reinforce_rules *rules, const emp_score *scores,
-                        int32_t count, double *reward)
+/* The mean reward of the *ran placements that ran. */
+static double mean_of_ran(const emp_reinforce_rules *rules, const emp_score *scores,
+                          int32_t count, int32_t *ran)
 {
-    double  sum = 0.0;
-    int32_t ran = 0;
+    double sum = 0.0;
 
+    *ran = 0;
     for (int32_t k = 0; k < count; k++) {
         if (!scores[k].is_feasible) continue;
         sum += reward_of(rules, &scores[k]);
-        ran++;
+        ++*ran;
     }
-    if (ran > 0) *reward = sum / ran;
-    return ran > 0;
+    return *ran > 0 ? sum / *ran : 0.0;
 }
 
+/* Before the samples are judged; \a mean is that of the \a ran that ran. */
 static void start_baseline(const emp_reinforce_rules *rules, emp_baseline *baseline,
-                           bool has_ran, double mean)
+                           int32_t ran, double mean)
 {
-    if (baseline->is_started) return;
-    baseline->is_started = has_ran;
-    baseline->value = has_ran && rules->baseline_first ? mean : failure_reward(rules);
+    if (baseline->ran == 0)
+        baseline->value = ran > 0 && rules->baseline_first ? mean : failure_reward(rules);
+    if (rules->baseline_mean && ran > 0)
+        baseline->value = baseline->ran == 0
+                              ? mean
+                              : baseline->value + (mean - baseline->value) * ran /
+                                                      ((double)baseline->ran + ran);
+    baseline->ran += ran < INT32_MAX - baseline->ran ? ran : INT32_MAX - baseline->ran;
 }
 
 emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
@@ -57,10 +62,10 @@ emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
     const double  decay = rules->baseline_decay;
     emp_judgement j = {.count = 0};
     bool          takes_part[EMP_MAX_TOLD];
-    double        mean = 0.0;
-    bool          has_ran = mean_of_ran(rules, scores, count, &mean);
+    int32_t       ran;
+    const double  mean = mean_of_ran(rules, scores, count, &ran);
 
-    start_baseline(rules, baseline, has_ran, mean);
+    start_baseline(rules, baseline, ran, mean);
     for (int32_t k = 0; k < count; k++) {
         takes_part[k] = scores[k].is_feasible || update < rules->updates_failures;
         j.reward += reward_of(rules, &scores[k]) / count;
@@ -71,9 +76,10 @@ emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
         j.weight[k] = (reward_of(rules, &scores[k]) - baseline->value) / j.count;
         j.advantage += j.weight[k];
     }
+    if (rules->baseline_mean) return j;
     if (rules->baseline_failures && update < rules->updates_failures)
         baseline->value = decay * baseline->value + (1.0 - decay) * j.reward;
-    else if (has_ran)
+    else if (ran > 0)
         baseline->value = decay * baseline->value + (1.0 - decay) * mean;
     return j;
 }

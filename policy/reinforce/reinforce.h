@@ -4,7 +4,7 @@
  *
  *     R = -sqrt(t), -t or -ln(t), t the step time in s; out of memory t = failure^2
  *     b = moving average of the mean reward of the samples that ran, or of all that take
- *         part
+ *         part; or the mean of all samples that ran so far, these included
  *     advantage of sample k = R_k - b
  *
  * After some updates samples that ran out of memory no longer take part.
@@ -33,13 +33,13 @@ typedef struct {
     double          baseline_decay;   /**< of the moving average */
     bool baseline_first; /**< starts at the first placements that ran, not at a failure */
     bool baseline_failures; /**< failures that take part are averaged, too */
+    bool baseline_mean;     /**< the mean takes the place of the moving average */
 } emp_reinforce_rules;
 
 /** Zero-initialise. All of it is what a checkpoint keeps. */
 typedef struct {
-    double value;
-    int32_t
-        is_started; /**< 0 until a placement has run: it is a failure's reward before */
+    double  value;
+    int32_t ran; /**< placements that ran so far; it is a failure's reward before */
 } emp_baseline;
 
 /** What an update is computed from. */

@@ -11,7 +11,7 @@
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
-#include "policy/nn/lstm.h"
+#include "policy/nn/recurrent/lstm.h"
 #include "policy/nn/team.h"
 #include "search/method.h"
 

@@ -8,7 +8,7 @@
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
-#include "policy/nn/lstm.h"
+#include "policy/nn/recurrent/lstm.h"
 #include "policy/seq2seq/device_net.h"
 #include "sim/machine/machine.h"
 

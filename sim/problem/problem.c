@@ -99,3 +99,13 @@ void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_o
         device_of_op[op] = device;
     }
 }
+
+emp_time_ns emp_problem_op_time_ns(const emp_problem *problem, emp_op_id op,
+                                   emp_device_id device)
+{
+    if (problem == NULL || op < 0 || op >= problem->graph->op_count) return 0;
+    if (device < 0 || device >= problem->machine->device_count) return 0;
+    if (problem->machine->device[device].kind == EMP_DEVICE_GPU)
+        return problem->costs->gpu[op].compute_ns;
+    return problem->costs->cpu[op].compute_ns;
+}

@@ -12,10 +12,10 @@
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
-#include "policy/nn/lstm.h"
 #include "policy/nn/outer.h"
 #include "policy/nn/panels.h"
 #include "policy/nn/params.h"
+#include "policy/nn/recurrent/lstm.h"
 #include "policy/nn/team.h"
 
 Test(activation, tanh_is_accurate_and_saturates)
@@ -334,6 +334,51 @@ Test(params, glorot_has_the_stated_range)
     }
     cr_expect(largest <= limit * 1.000001 && largest > 0.99 * limit);
     cr_expect_float_eq(squares / (40 * 56), limit * limit / 3.0, 0.05 * limit * limit);
+    emp_params_clear(&p);
+}
+
+/* Of the shorter side's vectors, tall and wide. */
+Test(params, orthogonal_vectors_are_so)
+{
+    enum { SHORT = 5, LONG = 9 };
+    const emp_param_slice both[2] = {{"wide", SHORT, LONG, 0}, {"tall", LONG, SHORT, 0}};
+    emp_params            p;
+    emp_rng               rng;
+
+    cr_assert_eq(emp_params_init(&p, both, 2, NULL), EMP_OK);
+    emp_rng_init(&rng, 1, 0, 0);
+    for (int s = 0; s < 2; s++) {
+        emp_params_orthogonal(&p, s, &rng);
+        const emp_real *x = emp_params_value(&p, s);
+        for (int i = 0; i < SHORT; i++) {
+            for (int j = 0; j < SHORT; j++) {
+                double sum = 0.0;
+                for (int k = 0; k < LONG; k++)
+                    sum += s == 0 ? (double)x[i * LONG + k] * (double)x[j * LONG + k]
+                                  : (double)x[k * SHORT + i] * (double)x[k * SHORT + j];
+                cr_expect_float_eq(sum, i == j, 1e-5, "%d: %d and %d: %g", s, i, j, sum);
+            }
+        }
+    }
+    emp_params_clear(&p);
+}
+
+Test(params, adam_forgets)
+{
+    const emp_adam adam = {0.1, 0.9, 0.999, 1e-8, false};
+    emp_params     p;
+    double         first = 0.0;
+
+    cr_assert_eq(emp_params_init(&p, slices, 2, NULL), EMP_OK);
+    for (int step = 0; step < 3; step++) {
+        if (step == 2) emp_params_forget(&p);
+        p.value[0] = 0;
+        p.gradient[0] = step == 1 ? -7.0f : 2.0f;
+        emp_params_adam(&p, &adam);
+        if (step == 0) first = (double)p.value[0];
+    }
+    cr_expect_float_eq((double)p.value[0], first, 1e-7, "as the first step");
+    cr_expect_eq(p.step, 1);
     emp_params_clear(&p);
 }
 

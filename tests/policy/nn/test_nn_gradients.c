@@ -13,7 +13,8 @@
 #include "policy/nn/layers/graph_conv.h"
 #include "policy/nn/layers/layer_norm.h"
 #include "policy/nn/linear.h"
-#include "policy/nn/lstm.h"
+#include "policy/nn/recurrent/gru.h"
+#include "policy/nn/recurrent/lstm.h"
 
 enum { MAX = 4096 };
 
@@ -133,14 +134,16 @@ static double activation_loss(void)
 
 Test(activation, gradients)
 {
-    for (int f = EMP_ACTIVATION_RELU; f <= EMP_ACTIVATION_TANH; f++) {
+    static const char *const names[] = {"relu", "tanh", "leaky"};
+
+    for (int f = EMP_ACTIVATION_RELU; f <= EMP_ACTIVATION_LEAKY; f++) {
         activation = (emp_activation)f;
         fill(x, B * C, 5);
         fill(r, B * C, 6);
         activation_loss();
         memcpy(dx, r, sizeof dx);
         emp_activation_backward(activation, dx, y, B * C);
-        check(f == EMP_ACTIVATION_RELU ? "relu" : "tanh", activation_loss, x, dx, B * C);
+        check(names[f], activation_loss, x, dx, B * C);
     }
 }
 
@@ -218,6 +221,34 @@ Test(lstm, cell_gradients)
     memcpy(dx, gates, 4 * H * sizeof *dx);
     check("gate sums", cell_loss, x, dx, 4 * H);
     check("previous cell", cell_loss, w, dw, H);
+}
+
+/* A GRU of sums x and w on the state b. */
+enum { CELLS = 4 };
+
+static double gru_gates[B * 3 * CELLS], gru_next[B * CELLS];
+
+static double gru_loss(void)
+{
+    memcpy(gru_gates, x, sizeof gru_gates);
+    emp_gru_forward(gru_gates, gru_next, w, b, B, CELLS);
+    return dot(gru_next, r, B * CELLS);
+}
+
+Test(gru, gradients)
+{
+    fill(x, B * 3 * CELLS, 51);
+    fill(w, B * 3 * CELLS, 52);
+    fill(b, B * CELLS, 53);
+    fill(r, B * CELLS, 54);
+    gru_loss();
+    memcpy(dw, w, B * 3 * CELLS * sizeof *dw);
+    memcpy(db, r, B * CELLS * sizeof *db);
+    emp_gru_backward(gru_gates, dw, db, b, B, CELLS);
+    memcpy(dx, gru_gates, sizeof gru_gates);
+    check("sums of x", gru_loss, x, dx, B * 3 * CELLS);
+    check("sums of h", gru_loss, w, dw, B * 3 * CELLS);
+    check("h", gru_loss, b, db, B * CELLS);
 }
 
 /* Attention of queries x over memory w with vector b: more queries and columns than go

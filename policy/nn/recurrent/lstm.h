@@ -1,4 +1,4 @@
-/** \file policy/nn/lstm.h
+/** \file policy/nn/recurrent/lstm.h
  * Long short-term memory. H cells, T steps; the gates of a step are 4H numbers in the
  * order input, forget, output, candidate:
  *
@@ -9,8 +9,8 @@
  * Gradients of the weights are left to the caller too: the backward pass turns stored
  * gates into gradients of their sums, from which one large product per matrix follows.
  */
-#ifndef EMP_POLICY_NN_LSTM_H
-#define EMP_POLICY_NN_LSTM_H
+#ifndef EMP_POLICY_NN_RECURRENT_LSTM_H
+#define EMP_POLICY_NN_RECURRENT_LSTM_H
 
 #include <stdbool.h>
 
@@ -54,4 +54,4 @@ void emp_lstm_recurrent_gradient(emp_real *dw, const emp_real *h, int64_t h_stri
                                  const emp_real *dz, int32_t T, int32_t H, bool reverse,
                                  int32_t threads);
 
-#endif /* EMP_POLICY_NN_LSTM_H */
+#endif /* EMP_POLICY_NN_RECURRENT_LSTM_H */

@@ -1,10 +1,10 @@
-/** \file policy/nn/vmath_internal.h
+/** \file policy/nn/vmath.h
  * exp, tanh, the logistic function and the reciprocal, free of branches and calls so that a compiler
  * turns a loop over them into vector code. The float forms do not depend on the C
  * library; the double build, which only checks gradients, takes the library's.
  */
-#ifndef EMP_POLICY_NN_VMATH_INTERNAL_H
-#define EMP_POLICY_NN_VMATH_INTERNAL_H
+#ifndef EMP_POLICY_NN_VMATH_H
+#define EMP_POLICY_NN_VMATH_H
 
 #include <math.h>
 #include <string.h>
@@ -97,4 +97,4 @@ static inline emp_real emp_sigmoid(emp_real x)
     return (emp_real)0.5 + (emp_real)0.5 * emp_tanh((emp_real)0.5 * x);
 }
 
-#endif /* EMP_POLICY_NN_VMATH_INTERNAL_H */
+#endif /* EMP_POLICY_NN_VMATH_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/nn/lstm.h"
+#include "policy/nn/recurrent/lstm.h"
 
 #include <omp.h>
 
 #include "policy/nn/blas.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/team.h"
-#include "policy/nn/vmath_internal.h"
+#include "policy/nn/vmath.h"
 
 /* Cells first .. end-1 of H. */
 EMP_KERNEL static void cell_forward(emp_real *restrict gates, emp_real *restrict c,

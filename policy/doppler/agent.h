@@ -1,0 +1,64 @@
+/** \file policy/doppler/agent.h
+ * DOPPLER's two policies at work: episodes, and updates by the two objectives. An episode has one
+ * step a node. At each step the selector takes a ready node, then the placer its device.
+ *
+ *     imitation   sum over steps, and over the choices c that the teacher may make, of ln p(c)
+ *     scores      sum over steps t of gamma^(N-1-t) (R - b) ln p(choice),  R the episode's reward
+ *
+ * Both in the mean over the episodes of an update, and with the mean sum of entropies, weighted.
+ * Imitation runs in the states that the policies come to themselves; it needs no score and all of
+ * it comes before the first candidate. Adam's moments are 0 after it, as the stages are runs of
+ * their own in the released code.
+ */
+#ifndef EMP_POLICY_DOPPLER_AGENT_H
+#define EMP_POLICY_DOPPLER_AGENT_H
+
+#include "policy/doppler/net.h"
+#include "policy/doppler/options.h"
+
+/** One of the episodes of an update, with all that it needs. */
+typedef struct {
+    emp_doppler_episode  episode;
+    emp_doppler_choices  choices;
+    emp_doppler_loads    loads;
+    emp_doppler_gradient gradient[2];  /**< [emp_doppler_kind] */
+    int32_t             *node_of_step; /**< [step] */
+    emp_device_id       *device_of_step;
+    double               log_prob,
+        entropy[2];       /**< of all choices; sums over steps, [emp_doppler_kind] */
+    int32_t    taught[2]; /**< choices that the teacher may make, likewise */
+    emp_arrays arrays;    /**< steps */
+} emp_doppler_run;
+
+typedef struct {
+    emp_learner         learner; /**< first; its ops are NULL */
+    emp_doppler_options options;
+    emp_doppler_scene   scene;
+    emp_doppler_net     net[2]; /**< [emp_doppler_kind] */
+    emp_doppler_run    *run;    /**< [options.learner.samples] */
+    int64_t             budget; /**< episodes over which epsilon falls */
+    bool                is_taught;
+    double match[2]; /**< share of the last imitated choices that are the teacher's */
+} emp_doppler_agent;
+
+/** Its place must not change afterwards. Clear it, also after a failure.
+ * \param budget  Evaluations of the run; 0: unknown.
+ * \retval EMP_EINVAL  No op has a choice of devices. \retval EMP_ENOMEM */
+emp_status emp_doppler_agent_init(emp_doppler_agent *agent, const emp_problem *problem,
+                                  const emp_doppler_options *options, uint64_t seed,
+                                  int64_t budget, int32_t threads, emp_error *err);
+void       emp_doppler_agent_clear(emp_doppler_agent *agent);
+
+/** The stage of imitation, unless it has been: an agent that has learned from scores, or begins
+ * with the weights of one, has it behind it. */
+void emp_doppler_agent_imitate(emp_doppler_agent *agent);
+
+/** Draws \a samples episodes. */
+void emp_doppler_agent_propose(emp_doppler_agent *agent, int32_t samples);
+
+/** Sets the gradients to those of the mean over \a samples episodes drawn last of the objective of
+ * imitation; returns it without entropy. For tests, too. */
+double emp_doppler_agent_imitation(emp_doppler_agent *agent, int32_t samples,
+                                   double entropy);
+
+#endif /* EMP_POLICY_DOPPLER_AGENT_H */

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/doppler/mpnn.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "policy/nn/blas.h"
+#include "policy/nn/linear.h"
+#include "policy/nn/recurrent/gru.h"
+
+enum { F = EMP_DOPPLER_FEATURES };
+
+/* Slices. What follows SUM_B depends on the form. */
+enum {
+    NODE_W,
+    NODE_B,
+    GRU_X_W,
+    GRU_X_B,
+    GRU_H_W,
+    GRU_H_B,
+    SUM_B,
+    EDGE_W,
+    EDGE_B,
+    MATRIX_W,
+    MATRIX_B,
+    GATED_W = EDGE_W, /* (H, H) */
+    GATED_E           /* (1, H) */
+};
+
+int32_t emp_doppler_mpnn_slices(emp_param_slice        s[EMP_DOPPLER_MPNN_SLICES],
+                                emp_doppler_mpnn_shape shape)
+{
+    const int32_t H = shape.width;
+
+    s[NODE_W] = (emp_param_slice){"node_w", F, H, 0};
+    s[NODE_B] = (emp_param_slice){"node_b", 1, H, 0};
+    s[GRU_X_W] = (emp_param_slice){"gru_x_w", H, 3 * H, 0};
+    s[GRU_X_B] = (emp_param_slice){"gru_x_b", 1, 3 * H, 0};
+    s[GRU_H_W] = (emp_param_slice){"gru_h_w", H, 3 * H, 0};
+    s[GRU_H_B] = (emp_param_slice){"gru_h_b", 1, 3 * H, 0};
+    s[SUM_B] = (emp_param_slice){"sum_b", 1, H, 0};
+    if (shape.is_gated) {
+        s[GATED_W] = (emp_param_slice){"message_w", H, H, 0};
+        s[GATED_E] = (emp_param_slice){"message_e", 1, H, 0};
+        return GATED_E + 1;
+    }
+    s[EDGE_W] = (emp_param_slice){"edge_w", 1, H, 0};
+    s[EDGE_B] = (emp_param_slice){"edge_b", 1, H, 0};
+    s[MATRIX_W] = (emp_param_slice){"matrix_w", H, H * H, 0};
+    s[MATRIX_B] = (emp_param_slice){"matrix_b", 1, H * H, 0};
+    return MATRIX_B + 1;
+}
+
+emp_status emp_doppler_mpnn_init(emp_doppler_mpnn *n, const emp_doppler_scene *scene,
+                                 emp_params *params, emp_doppler_mpnn_shape shape,
+                                 emp_error *err)
+{
+    const size_t nodes = (size_t)scene->graph->node_count, H = (size_t)shape.width;
+    const size_t steps = (size_t)shape.steps;
+    const size_t classes = shape.is_gated ? 1 : (size_t)scene->class_count;
+
+    *n = (emp_doppler_mpnn){.scene = scene, .params = params, .shape = shape};
+    n->place = EMP_ADD_ARRAY(&n->arrays, int32_t, nodes);
+    n->h = EMP_ADD_ARRAY(&n->arrays, emp_real, (steps + 1) * nodes * H);
+    n->m = EMP_ADD_ARRAY(&n->arrays, emp_real, steps * nodes * H);
+    n->gates = EMP_ADD_ARRAY(&n->arrays, emp_real, steps * nodes * 3 * H);
+    n->u = EMP_ADD_ARRAY(&n->arrays, emp_real, steps * nodes * 3 * H);
+    n->x = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
+    n->hidden = EMP_ADD_ARRAY(&n->arrays, emp_real, classes * H);
+    n->d_hidden = EMP_ADD_ARRAY(&n->arrays, emp_real, classes * H);
+    n->matrix = EMP_ADD_ARRAY(&n->arrays, emp_real, classes * H * H);
+    n->d_matrix = EMP_ADD_ARRAY(&n->arrays, emp_real, classes * H * H);
+    n->sent = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
+    n->sums = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
+    n->d_m = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
+    n->d_h = EMP_ADD_ARRAY(&n->arrays, emp_real, nodes * H);
+    if (n->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "messages of %zu nodes, width %zu", nodes, H);
+    for (size_t i = 0; i < nodes; i++) n->place[scene->class_node[i]] = (int32_t)i;
+    return EMP_OK;
+}
+
+void emp_doppler_mpnn_clear(emp_doppler_mpnn *n) { emp_arrays_clear(&n->arrays); }
+
+void emp_doppler_mpnn_randomize(emp_doppler_mpnn *n, emp_rng *rng)
+{
+    const double cells = 1.0 / sqrt(n->shape.width);
+
+    emp_params_uniform(n->params, NODE_W, 1.0 / sqrt(F), rng);
+    emp_params_uniform(n->params, NODE_B, 1.0 / sqrt(F), rng);
+    for (int32_t slice = GRU_X_W; slice <= GRU_H_B; slice++)
+        emp_params_uniform(n->params, slice, cells, rng);
+    if (n->shape.is_gated) {
+        emp_params_uniform(n->params, GATED_W, cells, rng);
+        emp_params_uniform(n->params, GATED_E, cells, rng);
+        return;
+    }
+    emp_params_uniform(n->params, EDGE_W, 1.0, rng);
+    emp_params_uniform(n->params, EDGE_B, 1.0, rng);
+    emp_params_uniform(n->params, MATRIX_W, cells, rng);
+    emp_params_uniform(n->params, MATRIX_B, cells, rng);
+}
+
+/* ---- messages ---- */
+
+static int32_t node_count(const emp_doppler_mpnn *n)
+{
+    return n->scene->graph->node_count;
+}
+
+/* The nodes at these places of class_node that share a matrix. */
+typedef struct {
+    int32_t         first, count;
+    const emp_real *matrix;
+    emp_real       *d_matrix;
+} senders;
+
+static int32_t class_count(const emp_doppler_mpnn *n)
+{
+    return n->shape.is_gated ? 1 : n->scene->class_count;
+}
+
+static senders senders_of(const emp_doppler_mpnn *n, int32_t class)
+{
+    const int32_t *first = n->scene->class_first;
+    const int64_t  size = (int64_t)n->shape.width * n->shape.width;
+
+    if (n->shape.is_gated)
+        return (senders){0, node_count(n), emp_params_value(n->params, GATED_W),
+                         emp_params_gradient(n->params, GATED_W)};
+    return (senders){first[class], first[class + 1] - first[class],
+                     n->matrix + class * size, n->d_matrix + class * size};
+}
+
+/* The matrix of each class. */
+static void make_matrices(emp_doppler_mpnn *n, int32_t threads)
+{
+    const int32_t     H = n->shape.width, classes = n->scene->class_count;
+    const emp_params *p = n->params;
+
+    emp_linear_forward(n->hidden, n->scene->class_message, emp_params_value(p, EDGE_W),
+                       emp_params_value(p, EDGE_B), classes, 1, H, threads);
+    emp_activation_forward(EMP_ACTIVATION_RELU, n->hidden, (int64_t)classes * H);
+    emp_linear_forward(n->matrix, n->hidden, emp_params_value(p, MATRIX_W),
+                       emp_params_value(p, MATRIX_B), classes, H, H * H, threads);
+}
+
+static void learn_matrices(emp_doppler_mpnn *n, int32_t threads)
+{
+    const int32_t     H = n->shape.width, classes = n->scene->class_count;
+    const emp_params *p = n->params;
+
+    emp_linear_backward(n->d_hidden, emp_params_gradient(p, MATRIX_W),
+                        emp_params_gradient(p, MATRIX_B), n->d_matrix, n->hidden,
+                        emp_params_value(p, MATRIX_W), classes, H, H * H, threads);
+    emp_activation_backward(EMP_ACTIVATION_RELU, n->d_hidden, n->hidden,
+                            (int64_t)classes * H);
+    emp_linear_backward(
+        NULL, emp_params_gradient(p, EDGE_W), emp_params_gradient(p, EDGE_B), n->d_hidden,
+        n->scene->class_message, emp_params_value(p, EDGE_W), classes, 1, H, threads);
+}
+
+static void gather(emp_real *to, const emp_real *from, const int32_t *row, int32_t rows,
+                   int32_t H)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(to + i * H, from + (int64_t)row[i] * H, (size_t)H * sizeof *to);
+}
+
+EMP_KERNEL static void add_scaled(emp_real *y, const emp_real *x, emp_real factor,
+                                  int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) y[i] += factor * x[i];
+}
+
+/* m_v = b + what its neighbours send, by place. */
+static void add_up(const emp_doppler_mpnn *n, emp_real *m)
+{
+    const emp_node_edges *near = &n->scene->graph->neighbors;
+    const int64_t         H = n->shape.width;
+
+    for (int32_t v = 0; v < node_count(n); v++) {
+        memcpy(m + v * H, emp_params_value(n->params, SUM_B), (size_t)H * sizeof *m);
+        for (int32_t e = near->first[v]; e < near->first[v + 1]; e++)
+            add_scaled(m + v * H, n->sums + n->place[near->node[e]] * H, 1, (int32_t)H);
+    }
+}
+
+static void send(emp_doppler_mpnn *n, const emp_real *h, emp_real *m, int32_t threads)
+{
+    const int32_t  H = n->shape.width, N = node_count(n);
+    const int32_t *node = n->scene->class_node;
+
+    gather(n->sent, h, node, N, H);
+    for (int32_t c = 0; c < class_count(n); c++) {
+        const senders s = senders_of(n, c);
+        emp_linear_forward(n->sums + (int64_t)s.first * H, n->sent + (int64_t)s.first * H,
+                           s.matrix, NULL, s.count, H, H, threads);
+    }
+    for (int64_t i = 0; i < N && n->shape.is_gated; i++)
+        add_scaled(n->sums + i * H, emp_params_value(n->params, GATED_E),
+                   n->scene->message[node[i]], H);
+    add_up(n, m);
+}
+
+/* Neighbours are so of each other: what a node sends has the gradients of their sums. */
+static void sum_gradients(emp_doppler_mpnn *n, const emp_real *d_m)
+{
+    const emp_node_edges *near = &n->scene->graph->neighbors;
+    const int64_t         H = n->shape.width;
+
+    memset(n->sums, 0, (size_t)(node_count(n) * H) * sizeof *n->sums);
+    for (int32_t v = 0; v < node_count(n); v++) {
+        add_scaled(emp_params_gradient(n->params, SUM_B), d_m + v * H, 1, (int32_t)H);
+        for (int32_t e = near->first[v]; e < near->first[v + 1]; e++)
+            add_scaled(n->sums + n->place[v] * H, d_m + near->node[e] * H, 1, (int32_t)H);
+    }
+}
+
+/* Adds to dh what h has by way of the sums m, whose gradient is d_m. */
+static void send_backward(emp_doppler_mpnn *n, const emp_real *h, const emp_real *d_m,
+                          emp_real *dh, int32_t threads)
+{
+    const int32_t  H = n->shape.width, N = node_count(n);
+    const int32_t *node = n->scene->class_node;
+
+    sum_gradients(n, d_m);
+    for (int64_t i = 0; i < N && n->shape.is_gated; i++)
+        add_scaled(emp_params_gradient(n->params, GATED_E), n->sums + i * H,
+                   n->scene->message[node[i]], H);
+    gather(n->sent, h, node, N, H);
+    for (int32_t c = 0; c < class_count(n); c++) {
+        const senders s = senders_of(n, c);
+        emp_linear_backward(n->d_m, s.d_matrix, NULL, n->sums + (int64_t)s.first * H,
+                            n->sent + (int64_t)s.first * H, s.matrix, s.count, H, H,
+                            threads);
+        for (int64_t i = 0; i < s.count; i++)
+            add_scaled(dh + (int64_t)node[s.first + i] * H, n->d_m + i * H, 1, H);
+    }
+}
+
+/* ---- passes ---- */
+
+void emp_doppler_mpnn_forward(emp_doppler_mpnn *n, int32_t threads)
+{
+    const int32_t     H = n->shape.width, N = node_count(n);
+    const int64_t     size = (int64_t)N * H;
+    const emp_params *p = n->params;
+
+    if (!n->shape.is_gated) make_matrices(n, threads);
+    emp_linear_forward(n->h, n->scene->feature, emp_params_value(p, NODE_W),
+                       emp_params_value(p, NODE_B), N, F, H, threads);
+    emp_activation_forward(EMP_ACTIVATION_RELU, n->h, size);
+    for (int32_t t = 0; t < n->shape.steps; t++) {
+        emp_real *h = n->h + t * size, *m = n->m + t * size;
+        emp_real *gates = n->gates + 3 * t * size, *u = n->u + 3 * t * size;
+        send(n, h, m, threads);
+        emp_activation_forward(EMP_ACTIVATION_RELU, m, size);
+        emp_linear_forward(gates, m, emp_params_value(p, GRU_X_W),
+                           emp_params_value(p, GRU_X_B), N, H, 3 * H, threads);
+        emp_linear_forward(u, h, emp_params_value(p, GRU_H_W),
+                           emp_params_value(p, GRU_H_B), N, H, 3 * H, threads);
+        emp_gru_forward(gates, h + size, u, h, N, H);
+    }
+    memcpy(n->x, n->h + n->shape.steps * size, (size_t)size * sizeof *n->x);
+    emp_activation_forward(EMP_ACTIVATION_LEAKY, n->x, size);
+}
+
+/* From the gradient of the state after a step to that before it, both in dh. */
+static void step_backward(emp_doppler_mpnn *n, int32_t t, emp_real *dh, int32_t threads)
+{
+    const int32_t     H = n->shape.width, N = node_count(n);
+    const int64_t     size = (int64_t)N * H;
+    const emp_params *p = n->params;
+    const emp_real   *h = n->h + t * size;
+    emp_real         *m = n->m + t * size, *d_m = n->sent;
+    emp_real         *gates = n->gates + 3 * t * size, *u = n->u + 3 * t * size;
+
+    emp_gru_backward(gates, u, dh, h, N, H);
+    emp_linear_backward(n->d_h, emp_params_gradient(p, GRU_H_W),
+                        emp_params_gradient(p, GRU_H_B), u, h,
+                        emp_params_value(p, GRU_H_W), N, H, 3 * H, threads);
+    add_scaled(dh, n->d_h, 1, (int32_t)size);
+    emp_linear_backward(d_m, emp_params_gradient(p, GRU_X_W),
+                        emp_params_gradient(p, GRU_X_B), gates, m,
+                        emp_params_value(p, GRU_X_W), N, H, 3 * H, threads);
+    emp_activation_backward(EMP_ACTIVATION_RELU, d_m, m, size);
+    memcpy(m, d_m, (size_t)size * sizeof *m); /* relu(m) has been used up */
+    send_backward(n, h, m, dh, threads);
+}
+
+void emp_doppler_mpnn_backward(emp_doppler_mpnn *n, emp_real *dx, int32_t threads)
+{
+    const int32_t     H = n->shape.width, N = node_count(n);
+    const int64_t     size = (int64_t)N * H;
+    const emp_params *p = n->params;
+
+    if (!n->shape.is_gated)
+        memset(n->d_matrix, 0,
+               (size_t)n->scene->class_count * (size_t)(H * H) * sizeof *n->d_matrix);
+    emp_activation_backward(EMP_ACTIVATION_LEAKY, dx, n->x, size);
+    for (int32_t t = n->shape.steps - 1; t >= 0; t--) step_backward(n, t, dx, threads);
+    emp_activation_backward(EMP_ACTIVATION_RELU, dx, n->h, size);
+    emp_linear_backward(NULL, emp_params_gradient(p, NODE_W),
+                        emp_params_gradient(p, NODE_B), dx, n->scene->feature,
+                        emp_params_value(p, NODE_W), N, F, H, threads);
+    if (!n->shape.is_gated) learn_matrices(n, threads);
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/doppler/net.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "policy/doppler/zscore.h"
+#include "policy/nn/linear.h"
+
+enum {
+    F = EMP_DOPPLER_FEATURES,
+    B = EMP_DOPPLER_BLOCKS,
+    LATENT_SLICES = 2, /* weights and bias of the placer's latent features */
+    MOST_SLICES = EMP_DOPPLER_MPNN_SLICES + LATENT_SLICES + EMP_DOPPLER_HEAD_SLICES
+};
+
+/* ---- life ---- */
+
+static int32_t width(const emp_doppler_net *n) { return n->mpnn.shape.width; }
+
+static int32_t node_count(const emp_doppler_net *n)
+{
+    return n->mpnn.scene->graph->node_count;
+}
+
+static size_t embedding_size(const emp_doppler_net *n)
+{
+    return (size_t)node_count(n) * (size_t)width(n);
+}
+
+static int32_t embedding_count(const emp_doppler_net *n)
+{
+    return n->kind == EMP_DOPPLER_SELECTOR ? EMP_DOPPLER_ABOVE + 1
+                                           : EMP_DOPPLER_LATENT + 1;
+}
+
+/* The first slice behind those of the messages: the placer's latent weights. */
+static int32_t latent_slice(const emp_doppler_net *n)
+{
+    return n->head.first - LATENT_SLICES;
+}
+
+static emp_status init_params(emp_doppler_net *n, emp_doppler_mpnn_shape shape,
+                              emp_error *err)
+{
+    emp_param_slice slice[MOST_SLICES];
+    int32_t         count = emp_doppler_mpnn_slices(slice, shape);
+
+    if (n->kind == EMP_DOPPLER_PLACER) {
+        slice[count++] = (emp_param_slice){"latent_w", F, shape.width, 0};
+        slice[count++] = (emp_param_slice){"latent_b", 1, shape.width, 0};
+    }
+    emp_doppler_head_slices(slice + count, shape.width);
+    EMP_CHECK(emp_params_init(&n->params, slice, count + EMP_DOPPLER_HEAD_SLICES, err));
+    n->head = emp_doppler_head_of(&n->params, count, shape.width);
+    return EMP_OK;
+}
+
+emp_status emp_doppler_net_init(emp_doppler_net *n, const emp_doppler_scene *scene,
+                                emp_doppler_kind kind, emp_doppler_mpnn_shape shape,
+                                emp_error *err)
+{
+    *n = (emp_doppler_net){.kind = kind};
+    EMP_CHECK(init_params(n, shape, err));
+    EMP_CHECK(emp_doppler_mpnn_init(&n->mpnn, scene, &n->params, shape, err));
+    n->embedding[EMP_DOPPLER_X] = n->mpnn.x;
+    for (int32_t i = 0; i < embedding_count(n); i++) {
+        n->d_embedding[i] = EMP_ADD_ARRAY(&n->arrays, emp_real, embedding_size(n));
+        n->deviation[i] = EMP_ADD_ARRAY(&n->arrays, emp_real, (size_t)shape.width);
+        if (i == EMP_DOPPLER_X) continue;
+        n->embedding[i] = EMP_ADD_ARRAY(&n->arrays, emp_real, embedding_size(n));
+    }
+    if (n->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "embeddings of %d nodes", node_count(n));
+    return EMP_OK;
+}
+
+void emp_doppler_net_clear(emp_doppler_net *n)
+{
+    emp_params_clear(&n->params);
+    emp_doppler_mpnn_clear(&n->mpnn);
+    emp_arrays_clear(&n->arrays);
+}
+
+void emp_doppler_net_randomize(emp_doppler_net *n, emp_rng *rng)
+{
+    emp_doppler_mpnn_randomize(&n->mpnn, rng);
+    if (n->kind == EMP_DOPPLER_PLACER)
+        emp_params_orthogonal(&n->params, latent_slice(n), rng);
+    emp_doppler_head_randomize(&n->params, n->head.first, rng);
+}
+
+emp_status emp_doppler_gradient_init(emp_doppler_gradient *g, const emp_doppler_net *n,
+                                     emp_error *err)
+{
+    *g = (emp_doppler_gradient){0};
+    g->head = EMP_ADD_ARRAY(&g->arrays, emp_real, n->head.gradient_count);
+    for (int32_t i = 0; i < embedding_count(n); i++)
+        g->embedding[i] = EMP_ADD_ARRAY(&g->arrays, emp_real, embedding_size(n));
+    if (g->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "gradients of %d nodes", node_count(n));
+    return EMP_OK;
+}
+
+void emp_doppler_gradient_clear(emp_doppler_gradient *g) { emp_arrays_clear(&g->arrays); }
+
+void emp_doppler_gradient_zero(emp_doppler_gradient *g, const emp_doppler_net *n)
+{
+    memset(g->head, 0, n->head.gradient_count * sizeof *g->head);
+    for (int32_t i = 0; i < embedding_count(n); i++)
+        memset(g->embedding[i], 0, embedding_size(n) * sizeof *g->embedding[i]);
+}
+
+/* ---- vectors ---- */
+
+EMP_KERNEL static void add(emp_real *y, const emp_real *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) y[i] += x[i];
+}
+
+EMP_KERNEL static void subtract(emp_real *y, const emp_real *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) y[i] -= x[i];
+}
+
+/* Block of row i of the choices. */
+static emp_real *block(const emp_doppler_net *n, emp_real *rows, int32_t i,
+                       int32_t number)
+{
+    return rows + ((int64_t)i * B + number) * width(n);
+}
+
+static emp_real *row_of(const emp_doppler_net *n, emp_real *embedding, int32_t node)
+{
+    return embedding + (int64_t)node * width(n);
+}
+
+static void copy_block(const emp_doppler_net *n, emp_doppler_choices *c, int32_t i,
+                       int32_t number, const emp_real *from)
+{
+    memcpy(block(n, c->row, i, number), from, (size_t)width(n) * sizeof *from);
+}
+
+/* Scales blocks \a first .. first + count - 1 over the choices. */
+static void scale(const emp_doppler_net *n, emp_doppler_choices *c, int32_t first,
+                  int32_t count)
+{
+    emp_zscore_forward(block(n, c->row, 0, first), (int64_t)B * width(n), c->deviation,
+                       c->count, count * width(n));
+}
+
+static void scale_backward(const emp_doppler_net *n, emp_doppler_choices *c,
+                           int32_t first, int32_t count)
+{
+    emp_zscore_backward(block(n, c->d_row, 0, first), block(n, c->row, 0, first),
+                        (int64_t)B * width(n), c->deviation, c->count, count * width(n));
+}
+
+/* ---- embeddings ---- */
+
+/* Sums of x along paths; \a order so that what is next comes first. */
+static void sum_along(const emp_doppler_net *n, emp_real *sum, const int32_t *next,
+                      bool ascends)
+{
+    const emp_node_graph *g = n->mpnn.scene->graph;
+
+    memcpy(sum, n->mpnn.x, embedding_size(n) * sizeof *sum);
+    for (int32_t i = 0; i < g->node_count; i++) {
+        int32_t v = g->order[ascends ? i : g->node_count - 1 - i];
+        if (next[v] >= 0) add(row_of(n, sum, v), row_of(n, sum, next[v]), width(n));
+    }
+}
+
+/* Adds to dx what the sums, whose gradient is overwritten, have of x. */
+static void sum_along_backward(const emp_doppler_net *n, emp_real *dx, emp_real *d_sum,
+                               const int32_t *next, bool ascends)
+{
+    const emp_node_graph *g = n->mpnn.scene->graph;
+
+    for (int32_t i = 0; i < g->node_count; i++) {
+        int32_t v = g->order[ascends ? g->node_count - 1 - i : i];
+        if (next[v] >= 0) add(row_of(n, d_sum, next[v]), row_of(n, d_sum, v), width(n));
+    }
+    add(dx, d_sum, (int64_t)embedding_size(n));
+}
+
+static const int32_t *path_of(const emp_doppler_net *n, int32_t embedding)
+{
+    const emp_doppler_scene *s = n->mpnn.scene;
+
+    return embedding == EMP_DOPPLER_BELOW ? s->below : s->above;
+}
+
+static void embed_paths(emp_doppler_net *n, int32_t embedding)
+{
+    emp_real *sum = n->embedding[embedding];
+
+    sum_along(n, sum, path_of(n, embedding), embedding == EMP_DOPPLER_ABOVE);
+    emp_zscore_forward(sum, width(n), n->deviation[embedding], node_count(n), width(n));
+}
+
+static void learn_paths(emp_doppler_net *n, int32_t embedding)
+{
+    emp_real *d_sum = n->d_embedding[embedding];
+
+    emp_zscore_backward(d_sum, n->embedding[embedding], width(n), n->deviation[embedding],
+                        node_count(n), width(n));
+    sum_along_backward(n, n->d_embedding[EMP_DOPPLER_X], d_sum, path_of(n, embedding),
+                       embedding == EMP_DOPPLER_ABOVE);
+}
+
+static void embed_latent(emp_doppler_net *n, int32_t threads)
+{
+    const int32_t slice = latent_slice(n);
+    emp_real     *y = n->embedding[EMP_DOPPLER_LATENT];
+
+    emp_linear_forward(y, n->mpnn.scene->feature, emp_params_value(&n->params, slice),
+                       emp_params_value(&n->params, slice + 1), node_count(n), F,
+                       width(n), threads);
+    emp_activation_forward(EMP_ACTIVATION_LEAKY, y, (int64_t)embedding_size(n));
+}
+
+static void learn_latent(emp_doppler_net *n, int32_t threads)
+{
+    const int32_t slice = latent_slice(n);
+    emp_real     *dy = n->d_embedding[EMP_DOPPLER_LATENT];
+
+    emp_activation_backward(EMP_ACTIVATION_LEAKY, dy, n->embedding[EMP_DOPPLER_LATENT],
+                            (int64_t)embedding_size(n));
+    emp_linear_backward(NULL, emp_params_gradient(&n->params, slice),
+                        emp_params_gradient(&n->params, slice + 1), dy,
+                        n->mpnn.scene->feature, emp_params_value(&n->params, slice),
+                        node_count(n), F, width(n), threads);
+}
+
+void emp_doppler_net_embed(emp_doppler_net *n, int32_t threads)
+{
+    emp_doppler_mpnn_forward(&n->mpnn, threads);
+    if (n->kind == EMP_DOPPLER_PLACER) {
+        embed_latent(n, threads);
+        return;
+    }
+    embed_paths(n, EMP_DOPPLER_BELOW);
+    embed_paths(n, EMP_DOPPLER_ABOVE);
+}
+
+void emp_doppler_net_learn(emp_doppler_net *n, emp_doppler_gradient *const *gradients,
+                           int32_t count, int32_t threads)
+{
+    emp_params_zero_gradient(&n->params);
+    for (int32_t i = 0; i < embedding_count(n); i++) {
+        memset(n->d_embedding[i], 0, embedding_size(n) * sizeof *n->d_embedding[i]);
+        for (int32_t k = 0; k < count; k++)
+            add(n->d_embedding[i], gradients[k]->embedding[i],
+                (int64_t)embedding_size(n));
+    }
+    for (int32_t k = 0; k < count; k++)
+        emp_doppler_head_add(&n->head, &n->params, gradients[k]->head);
+    if (n->kind == EMP_DOPPLER_PLACER) {
+        learn_latent(n, threads);
+    } else {
+        learn_paths(n, EMP_DOPPLER_BELOW);
+        learn_paths(n, EMP_DOPPLER_ABOVE);
+    }
+    emp_doppler_mpnn_backward(&n->mpnn, n->d_embedding[EMP_DOPPLER_X], threads);
+}
+
+/* ---- the selector's steps ---- */
+
+double emp_doppler_select(const emp_doppler_net *n, emp_doppler_choices *c,
+                          const emp_doppler_episode *e)
+{
+    c->count = e->ready_count;
+    for (int32_t i = 0; i < c->count; i++) {
+        const int32_t v = e->ready[i];
+        memcpy(c->plain + (size_t)i * F, n->mpnn.scene->plain + (size_t)v * F,
+               F * sizeof *c->plain);
+        for (int32_t k = 0; k < EMP_DOPPLER_EMBEDDINGS; k++)
+            copy_block(n, c, i, 1 + k, row_of(n, n->embedding[k], v));
+    }
+    emp_doppler_scale(c->feature, c->plain, c->count);
+    scale(n, c, 1 + EMP_DOPPLER_BELOW, 2);
+    return emp_doppler_head_forward(&n->head, c);
+}
+
+void emp_doppler_select_backward(const emp_doppler_net *n, emp_doppler_choices *c,
+                                 const emp_doppler_episode *e, emp_doppler_gradient *g)
+{
+    emp_doppler_head_backward(&n->head, c, g->head);
+    scale_backward(n, c, 1 + EMP_DOPPLER_BELOW, 2);
+    for (int32_t i = 0; i < c->count; i++)
+        for (int32_t k = 0; k < EMP_DOPPLER_EMBEDDINGS; k++)
+            add(row_of(n, g->embedding[k], e->ready[i]), block(n, c->d_row, i, 1 + k),
+                width(n));
+}
+
+/* ---- the placer's steps ---- */
+
+double emp_doppler_place(const emp_doppler_net *n, emp_doppler_choices *c,
+                         const emp_doppler_episode *e, const emp_doppler_loads *loads,
+                         int32_t node)
+{
+    c->count = e->candidate_count;
+    for (int32_t i = 0; i < c->count; i++) {
+        copy_block(n, c, i, 1, row_of(n, n->embedding[EMP_DOPPLER_LATENT], node));
+        copy_block(n, c, i, 2, row_of(n, n->embedding[EMP_DOPPLER_X], node));
+        copy_block(n, c, i, 3, row_of(n, loads->sum, e->candidate[i]));
+    }
+    emp_doppler_scale(c->feature, e->device_feature, c->count);
+    scale(n, c, 3, 1);
+    return emp_doppler_head_forward(&n->head, c);
+}
+
+void emp_doppler_place_backward(const emp_doppler_net *n, emp_doppler_choices *c,
+                                const emp_doppler_episode *e, emp_doppler_loads *loads,
+                                int32_t node, emp_doppler_gradient *g)
+{
+    emp_doppler_head_backward(&n->head, c, g->head);
+    scale_backward(n, c, 3, 1);
+    for (int32_t i = 0; i < c->count; i++) {
+        add(row_of(n, g->embedding[EMP_DOPPLER_LATENT], node), block(n, c->d_row, i, 1),
+            width(n));
+        add(row_of(n, g->embedding[EMP_DOPPLER_X], node), block(n, c->d_row, i, 2),
+            width(n));
+        add(row_of(n, loads->d_sum, e->candidate[i]), block(n, c->d_row, i, 3), width(n));
+    }
+}
+
+/* ---- sums over devices ---- */
+
+static size_t loads_size(const emp_doppler_net *n)
+{
+    return (size_t)n->mpnn.scene->graph->device_count * (size_t)width(n);
+}
+
+emp_status emp_doppler_loads_init(emp_doppler_loads *loads, const emp_doppler_net *n,
+                                  emp_error *err)
+{
+    *loads = (emp_doppler_loads){0};
+    loads->sum = EMP_ADD_ARRAY(&loads->arrays, emp_real, loads_size(n));
+    loads->d_sum = EMP_ADD_ARRAY(&loads->arrays, emp_real, loads_size(n));
+    if (loads->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "sums over devices");
+    return EMP_OK;
+}
+
+void emp_doppler_loads_clear(emp_doppler_loads *loads)
+{
+    emp_arrays_clear(&loads->arrays);
+}
+
+void emp_doppler_loads_zero(emp_doppler_loads *loads, const emp_doppler_net *n)
+{
+    memset(loads->sum, 0, loads_size(n) * sizeof *loads->sum);
+    memset(loads->d_sum, 0, loads_size(n) * sizeof *loads->d_sum);
+}
+
+void emp_doppler_loads_add(emp_doppler_loads *loads, const emp_doppler_net *n,
+                           int32_t node, emp_device_id device)
+{
+    add(row_of(n, loads->sum, device), row_of(n, n->embedding[EMP_DOPPLER_X], node),
+        width(n));
+}
+
+void emp_doppler_loads_skip(const emp_doppler_loads *loads, const emp_doppler_net *n,
+                            int32_t node, emp_device_id device, emp_doppler_gradient *g)
+{
+    subtract(row_of(n, g->embedding[EMP_DOPPLER_X], node),
+             row_of(n, loads->d_sum, device), width(n));
+}
+
+void emp_doppler_loads_learn(const emp_doppler_loads *loads, const emp_doppler_net *n,
+                             const emp_doppler_episode *e, emp_doppler_gradient *g)
+{
+    for (int32_t v = 0; v < node_count(n); v++)
+        add(row_of(n, g->embedding[EMP_DOPPLER_X], v),
+            row_of(n, loads->d_sum, e->device_of_node[v]), width(n));
+}

@@ -1,0 +1,111 @@
+/** \file policy/doppler/net.h
+ * The two policies of DOPPLER, each with a network of messages of its own. Embeddings are computed
+ * once for all episodes of a batch, scores at every step. zz scales columns over the choices, and
+ * z over all nodes (policy/doppler/zscore.h).
+ *
+ *     selector: of each ready node v   [leaky(A node, zz), x_v, zz z(below_v), zz z(above_v)]
+ *               below_v, above_v: sums of x along v's longest path to an exit, to an entry
+ *     placer:   of each candidate d    [leaky(A device, zz), leaky(B node_v), x_v, zz(sum_d)]
+ *               sum_d: of x of the nodes that d has been given
+ *
+ * A row of four blocks goes through the layers of head.h.
+ */
+#ifndef EMP_POLICY_DOPPLER_NET_H
+#define EMP_POLICY_DOPPLER_NET_H
+
+#include "policy/doppler/episode.h"
+#include "policy/doppler/head.h"
+#include "policy/doppler/mpnn.h"
+
+typedef enum { EMP_DOPPLER_SELECTOR, EMP_DOPPLER_PLACER } emp_doppler_kind;
+
+/** Of each node: x, and what is made of it or of the node's features. */
+enum {
+    EMP_DOPPLER_X,
+    EMP_DOPPLER_BELOW,                      /**< of the selector */
+    EMP_DOPPLER_ABOVE,                      /**< of the selector */
+    EMP_DOPPLER_LATENT = EMP_DOPPLER_BELOW, /**< of the placer */
+    EMP_DOPPLER_EMBEDDINGS = 3
+};
+
+typedef struct {
+    emp_doppler_kind kind;
+    emp_params       params;
+    emp_doppler_mpnn mpnn;
+    emp_doppler_head head;
+    emp_real  *embedding[EMP_DOPPLER_EMBEDDINGS];   /**< (N, H); the first is mpnn.x */
+    emp_real  *d_embedding[EMP_DOPPLER_EMBEDDINGS]; /**< (N, H) */
+    emp_real  *deviation[EMP_DOPPLER_EMBEDDINGS];   /**< [H] of those scaled */
+    emp_arrays arrays;                              /**< all of these but mpnn.x */
+} emp_doppler_net;
+
+/** What an episode adds to the gradients of a net. */
+typedef struct {
+    emp_real  *head;
+    emp_real  *embedding[EMP_DOPPLER_EMBEDDINGS]; /**< (N, H) */
+    emp_arrays arrays;                            /**< all of these */
+} emp_doppler_gradient;
+
+/** Sums of x over the nodes of each device, for the placer, and their gradients. */
+typedef struct {
+    emp_real  *sum, *d_sum; /**< [device][H] */
+    emp_arrays arrays;
+} emp_doppler_loads;
+
+/** Its place must not change afterwards. Clear it, also after a failure. \retval EMP_ENOMEM */
+emp_status emp_doppler_net_init(emp_doppler_net *net, const emp_doppler_scene *scene,
+                                emp_doppler_kind kind, emp_doppler_mpnn_shape shape,
+                                emp_error *err);
+void       emp_doppler_net_clear(emp_doppler_net *net);
+void       emp_doppler_net_randomize(emp_doppler_net *net, emp_rng *rng);
+
+emp_status emp_doppler_gradient_init(emp_doppler_gradient  *gradient,
+                                     const emp_doppler_net *net, emp_error *err);
+void       emp_doppler_gradient_clear(emp_doppler_gradient *gradient);
+void       emp_doppler_gradient_zero(emp_doppler_gradient  *gradient,
+                                     const emp_doppler_net *net);
+
+emp_status emp_doppler_loads_init(emp_doppler_loads *loads, const emp_doppler_net *placer,
+                                  emp_error *err);
+void       emp_doppler_loads_clear(emp_doppler_loads *loads);
+void emp_doppler_loads_zero(emp_doppler_loads *loads, const emp_doppler_net *placer);
+/** The node has been given the device. */
+void emp_doppler_loads_add(emp_doppler_loads *loads, const emp_doppler_net *placer,
+                           int32_t node, emp_device_id device);
+
+/** Computes the embeddings. */
+void emp_doppler_net_embed(emp_doppler_net *net, int32_t threads);
+
+/** Probabilities of the ready nodes, of the candidates for a node. Return their entropy. */
+double emp_doppler_select(const emp_doppler_net *selector, emp_doppler_choices *c,
+                          const emp_doppler_episode *episode);
+double emp_doppler_place(const emp_doppler_net *placer, emp_doppler_choices *c,
+                         const emp_doppler_episode *episode,
+                         const emp_doppler_loads *loads, int32_t node);
+
+/** After one of these: from d_logit to the gradients of an episode. */
+void emp_doppler_select_backward(const emp_doppler_net *selector, emp_doppler_choices *c,
+                                 const emp_doppler_episode *episode,
+                                 emp_doppler_gradient      *gradient);
+void emp_doppler_place_backward(const emp_doppler_net *placer, emp_doppler_choices *c,
+                                const emp_doppler_episode *episode,
+                                emp_doppler_loads *loads, int32_t node,
+                                emp_doppler_gradient *gradient);
+
+/** In an episode that is played again: to the gradient of x of a node what sums take from it, when
+ * it has been given a device, and once at the end of the episode. Sums contain a node from the next
+ * step on, so that it has the gradients of later steps: all of them without the earlier ones. */
+void emp_doppler_loads_skip(const emp_doppler_loads *loads, const emp_doppler_net *placer,
+                            int32_t node, emp_device_id device,
+                            emp_doppler_gradient *gradient);
+void emp_doppler_loads_learn(const emp_doppler_loads   *loads,
+                             const emp_doppler_net     *placer,
+                             const emp_doppler_episode *episode,
+                             emp_doppler_gradient      *gradient);
+
+/** Sets the gradients of the parameters to the sum over episodes, in their order. \a gradients
+ * [count] are pointers. Once after each emp_doppler_net_embed(). */
+void emp_doppler_net_learn(emp_doppler_net *net, emp_doppler_gradient *const *gradients,
+                           int32_t count, int32_t threads);
+
+#endif /* EMP_POLICY_DOPPLER_NET_H */
