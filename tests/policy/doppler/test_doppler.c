@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "baselines/baselines.h"
+#include "graphs/import/import.h"
 #include "policy/doppler/agent.h"
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
+#include "tests/support/facts.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -360,4 +363,65 @@ Test(doppler, places_a_training_step)
     emp_proposal_clear(&p);
     emp_method_destroy(&emp_method_doppler, state);
     task_destroy(&net);
+}
+
+/* ---- DOPPLER's own graphs ---- */
+
+static void pose_published(const char *file)
+{
+    const emp_import_params params = emp_import_params_default();
+    emp_import_devices      devices;
+    emp_runtime             runtime;
+    const char             *path = fact_peer_path("graphs/doppler", file, ".txt");
+    emp_error               err = {0};
+
+    cr_assert_eq(emp_import_load_instance(&t.graph, &devices, path, &params, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_create(&t.machine, "instance", devices.cpu_count,
+                                    devices.gpu_count, devices.gpu_memory_bytes, &err),
+                 EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, devices.runtime, &err), EMP_OK);
+    cr_assert_eq(emp_problem_create(&t.problem, t.graph, t.machine, &runtime, file, &err),
+                 EMP_OK);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK);
+}
+
+/* The best of so many samples, in ms. */
+static double best_ms(const emp_method *type, const char *options, int32_t samples)
+{
+    const emp_method_params params = {
+        .seed = 1, .threads = 2, .options = options, .budget_evaluations = samples};
+    emp_proposal   p;
+    emp_sim_result result;
+    void          *state = NULL;
+    double         best = 1e300;
+    int32_t        count = 0;
+
+    cr_assert_eq(emp_method_create(&state, type, t.problem, &params, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&p, t.graph->op_count, false, NULL), EMP_OK);
+    for (int32_t i = 0; i < samples; i++) {
+        cr_assert_eq(emp_method_ask(type, state, &p, 1, &count, NULL), EMP_OK);
+        emp_problem_legalize(t.problem, p.device_of_op);
+        cr_assert_eq(emp_sim_run(sim, p.device_of_op, &result, NULL), EMP_OK);
+        const double    ms = (double)result.step_time_ns * 1e-6;
+        const emp_score score = {.step_time_s = 1e-3 * ms, .is_feasible = true};
+        best = ms < best ? ms : best;
+        cr_assert_eq(emp_method_tell(type, state, &score, 1, NULL), EMP_OK);
+    }
+    emp_proposal_clear(&p);
+    emp_method_destroy(type, state);
+    return best;
+}
+
+/* The preset `paper`, with smaller networks and less imitation. */
+TestSuite(published_doppler, .fini = destroy);
+
+Test(published_doppler, is_better_than_random_with_the_same_samples)
+{
+    pose_published("ffnn_192nodes");
+    const double ours =
+        best_ms(&emp_method_doppler, "width=32,steps=2,imitation=300", 100);
+    const double random = best_ms(&emp_method_random, NULL, 100);
+
+    cr_expect_lt(ours, 0.95 * random, "%g ms, random %g ms", ours, random);
 }
