@@ -228,11 +228,10 @@ static double learn_node(const emp_doppler_agent *a, emp_doppler_run *r, int32_t
                          const lesson *l, double factor)
 {
     emp_doppler_choices *c = &r->choices;
-    const emp_real       p = c->p[ready];
 
     aim_at(c, ready);
     if (l->is_imitation) emp_doppler_episode_teach_node(&r->episode, c->target);
-    r->taught[SELECTOR] += c->target[ready] > 0.0 && p > 0;
+    r->taught[SELECTOR] += c->target[ready] > 0.0;
     const double objective = aim(c, l, factor);
     if (c->count > 1)
         emp_doppler_select_backward(&a->net[SELECTOR], c, &r->episode,

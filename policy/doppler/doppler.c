@@ -65,6 +65,16 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
     return EMP_OK;
 }
 
+/* What imitation came to is reported with every update. */
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_doppler_agent *a = (emp_doppler_agent *)state;
+    int32_t            count = emp_learner_list_state(state, arrays);
+
+    arrays[count++] = (emp_named_array){"imitated", EMP_ARRAY_DOUBLE, 2, a->match};
+    return count;
+}
+
 static const emp_option option_list[] = {
     EMP_INTEGER_OPTION("max_nodes", emp_doppler_options, max_nodes, 0, 100000,
                        "nodes that ops are merged into at most; 0: no ops are merged",
@@ -150,6 +160,6 @@ const emp_method emp_method_doppler = {
     .tell = emp_learner_tell,
     .clear = clear,
     .metrics = emp_learner_metrics,
-    .list_state = emp_learner_list_state,
+    .list_state = list_state,
     .list_weights = emp_learner_list_weights,
     .sharing = &sharing};

@@ -82,5 +82,6 @@ emp_status emp_hdp_options_parse(emp_hdp_options *options, const char *preset,
     EMP_CHECK(emp_options_parse(options, &table, preset, text, err));
     options->learner.adam.beta1 = 0.9;
     options->learner.adam.beta2 = 0.999;
+    options->learner.rules.baseline_mean = false;
     return EMP_OK;
 }

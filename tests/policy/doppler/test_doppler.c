@@ -282,6 +282,12 @@ Test(doppler, listed_state_is_all_that_the_next_updates_depend_on)
         update(resumed);
         cr_expect_eq(memcmp(undisturbed[u], device, sizeof device), 0, "update %d", u);
     }
+    int32_t                  metrics = 0;
+    const emp_method_metric *a = emp_method_doppler.metrics(state, &metrics);
+    const emp_method_metric *b = emp_method_doppler.metrics(resumed, &metrics);
+    for (int32_t i = 0; i < metrics; i++)
+        cr_expect_eq(a[i].value, b[i].value, "%s: %g, not %g", a[i].name, b[i].value,
+                     a[i].value);
     emp_method_destroy(&emp_method_doppler, state);
     emp_method_destroy(&emp_method_doppler, resumed);
 }
@@ -390,7 +396,7 @@ static void pose_published(const char *file)
 static double best_ms(const emp_method *type, const char *options, int32_t samples)
 {
     const emp_method_params params = {
-        .seed = 1, .threads = 2, .options = options, .budget_evaluations = samples};
+        .seed = 1, .threads = 1, .options = options, .budget_evaluations = samples};
     emp_proposal   p;
     emp_sim_result result;
     void          *state = NULL;
