@@ -9,13 +9,14 @@
 #include "policy/colocrl/colocrl.h"
 #include "policy/doppler/doppler.h"
 #include "policy/giph/giph.h"
+#include "policy/go/go.h"
 #include "policy/hdp/hdp.h"
 #include "policy/hsdag/hsdag.h"
 #include "policy/placeto/placeto.h"
 
-static const emp_method *const policies[] = {&emp_method_hdp,     &emp_method_hsdag,
-                                             &emp_method_colocrl, &emp_method_placeto,
-                                             &emp_method_giph,    &emp_method_doppler};
+static const emp_method *const policies[] = {
+    &emp_method_hdp,  &emp_method_hsdag,   &emp_method_colocrl, &emp_method_placeto,
+    &emp_method_giph, &emp_method_doppler, &emp_method_go};
 enum { POLICY_COUNT = sizeof policies / sizeof *policies };
 
 const emp_method *emp_method_at(int32_t index)

@@ -1,0 +1,38 @@
+/** \file policy/features/transferable.h
+ * What a placer sees of the nodes of a graph (node_graph.h), in numbers that mean the same for
+ * every graph, so that what is learned on one can serve another.
+ *
+ * Nodes stand in their topological order: position i is node order[i]. A node has a type, which is
+ * the number of its first op's type in the program's own table of op types, and EMP_TRANSFERABLE
+ * numbers (transferable.c lists them): logarithms of sizes and times, shares of the graph's total
+ * or largest, and four numbers of the machine. None is standardized over the graph.
+ *
+ * Threads. Immutable after creation.
+ */
+#ifndef EMP_POLICY_FEATURES_TRANSFERABLE_H
+#define EMP_POLICY_FEATURES_TRANSFERABLE_H
+
+#include "policy/features/node_graph.h"
+#include "policy/nn/real.h"
+
+enum { EMP_TRANSFERABLE_CLASSES = 10, EMP_TRANSFERABLE = 23 + EMP_TRANSFERABLE_CLASSES };
+
+typedef struct {
+    int32_t   count;      /**< of nodes */
+    int32_t   type_count; /**< entries of the table, and one more for what is not in it */
+    int32_t  *type;       /**< [position] */
+    emp_real *value;      /**< [position][EMP_TRANSFERABLE] */
+    uint64_t *devices;    /**< [position] bit d: the node may use device d */
+    int32_t  *position;   /**< [node] */
+    int32_t  *first;      /**< [position + 1] its neighbours in compressed rows ... */
+    int32_t  *neighbor;   /**< ... by their positions */
+    emp_arrays arrays;    /**< all of these */
+} emp_transferable;
+
+/** \a nodes is only read here. Clear it afterwards, also after a failure. O(V + E).
+ * \retval EMP_ENOMEM */
+emp_status emp_transferable_init(emp_transferable *features, const emp_node_graph *nodes,
+                                 const emp_problem *problem, emp_error *err);
+void       emp_transferable_clear(emp_transferable *features);
+
+#endif /* EMP_POLICY_FEATURES_TRANSFERABLE_H */

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/go/go.h"
+
+#include <string.h>
+
+#include "policy/go/agent.h"
+
+static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }
+
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_method_params *params, emp_error *err)
+{
+    emp_go_options options;
+
+    EMP_CHECK(emp_method_options_parse(&options, &emp_method_go, params, err));
+    return emp_go_agent_init((emp_go_agent *)state, problem, &options, params, err);
+}
+
+/* Ops of no node have no choice or no effect: device 0, from which legalization sends them where
+ * they belong. */
+static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    emp_go_agent *a = (emp_go_agent *)state;
+    int32_t       samples = a->options.samples;
+
+    if (max < 1)
+        return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    *count = samples < max ? samples : max;
+    emp_go_agent_propose(a, *count);
+    for (int64_t k = 0; k < *count; k++) {
+        const uint8_t *choice = &a->choice[k * a->features.count];
+        for (int32_t v = 0; v < a->nodes->node_count; v++)
+            a->device_of_node[v] = choice[a->features.position[v]];
+        memset(candidates[k].device_of_op, 0,
+               (size_t)a->nodes->op_count * sizeof *candidates[k].device_of_op);
+        emp_node_graph_spread(a->nodes, a->device_of_node, candidates[k].device_of_op);
+    }
+    return EMP_OK;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    emp_go_agent *a = (emp_go_agent *)state;
+
+    if (count != a->drawn)
+        return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count, a->drawn);
+    emp_go_agent_learn(a, scores);
+    return EMP_OK;
+}
+
+static const emp_method_metric *metrics(const void *state, int32_t *count)
+{
+    *count = EMP_GO_METRICS;
+    return ((const emp_go_agent *)state)->metric;
+}
+
+static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_params *p = &((emp_go_agent *)state)->net.params;
+    int32_t     n = 0;
+
+    arrays[n++] = (emp_named_array){"step", EMP_ARRAY_INT64, 1, &p->step};
+    arrays[n++] = (emp_named_array){"value", EMP_ARRAY_REAL, p->count, p->value};
+    arrays[n++] = (emp_named_array){"moment1", EMP_ARRAY_REAL, p->count, p->moment1};
+    arrays[n++] = (emp_named_array){"moment2", EMP_ARRAY_REAL, p->count, p->moment2};
+    return n;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_go_agent *a = (emp_go_agent *)state;
+    int32_t       n = list_weights(state, arrays);
+
+    arrays[n++] = (emp_named_array){"update", EMP_ARRAY_INT64, 1, &a->update};
+    arrays[n++] = (emp_named_array){"told", EMP_ARRAY_INT64, 1, &a->told};
+    arrays[n++] = (emp_named_array){"reference", EMP_ARRAY_DOUBLE, 1, &a->reference_s};
+    arrays[n++] = (emp_named_array){"rewards", EMP_ARRAY_INT64, 1, &a->rewards.count};
+    arrays[n++] = (emp_named_array){"baseline", EMP_ARRAY_DOUBLE, 1, &a->rewards.mean};
+    arrays[n++] = (emp_named_array){"squares", EMP_ARRAY_DOUBLE, 1, &a->rewards.squares};
+    return n;
+}
+
+static const emp_option option_list[] = {
+    EMP_INTEGER_OPTION("samples", emp_go_options, samples, 1, EMP_MAX_BATCH,
+                       "placements of an update; the first is the likeliest", 64),
+    EMP_INTEGER_OPTION("epochs", emp_go_options, epochs, 1, 64,
+                       "steps of Adam of an update", 4),
+    EMP_REAL_OPTION("clip_ratio", emp_go_options, clip_ratio, 1e-3, 10,
+                    "how far PPO lets an op's probability move, as a part of it", 0.2),
+    EMP_REAL_OPTION("lr", emp_go_options, adam.learning_rate, 0, 10,
+                    "learning rate of Adam", 3e-4),
+    EMP_REAL_OPTION("epsilon", emp_go_options, adam.epsilon, 1e-30, 1e6, "Adam's epsilon",
+                    1e-5),
+    EMP_REAL_OPTION("beta1", emp_go_options, adam.beta1, 0, 0.9999,
+                    "decay of Adam's first moment", 0.9),
+    EMP_REAL_OPTION("beta2", emp_go_options, adam.beta2, 0, 0.999999,
+                    "decay of Adam's second moment", 0.999),
+    EMP_BOOL_OPTION("epsilon_hat", emp_go_options, adam.epsilon_hat,
+                    "1: epsilon is added before the second moment's bias is corrected, "
+                    "0: after",
+                    0),
+    EMP_REAL_OPTION("clip", emp_go_options, clip, 1e-6, 1e9, "largest gradient norm", 1),
+    EMP_REAL_OPTION("entropy", emp_go_options, entropy_first, 0, 1e6,
+                    "weight of the entropy at first", 0.01),
+    EMP_REAL_OPTION("entropy_last", emp_go_options, entropy_last, 0, 1e6,
+                    "and at the end of the budget", 0.001),
+    EMP_WORD_OPTION("draws", emp_go_options, draws, "independent|coupled",
+                    "whether each op is drawn alone, or with its group of a METIS cut",
+                    EMP_DRAWS_INDEPENDENT, EMP_DRAWS_COUPLED),
+    EMP_WORD_OPTION("failure", emp_go_options, failure, "fixed|graded",
+                    "what is out of memory: a reward of -10, or less by how much is "
+                    "missing",
+                    EMP_FAILURE_FIXED, EMP_FAILURE_GRADED),
+    EMP_WORD_OPTION("modulate", emp_go_options, modulate, EMP_MODULATE_WORDS,
+                    "what gates the attention: one more layer over nodes, the mean of "
+                    "the graph, or nothing",
+                    EMP_MODULATE_NODE),
+    EMP_BOOL_OPTION("memory", emp_go_options, memory,
+                    "1: a segment also sees the one before", 1),
+    EMP_INTEGER_OPTION("segment", emp_go_options, segment, 1, 4096, "nodes of a segment",
+                       256),
+    EMP_INTEGER_OPTION("width", emp_go_options, width, 1, 1024, "width of the network",
+                       128),
+    EMP_INTEGER_OPTION("type_width", emp_go_options, type_width, 1, 256,
+                       "width of the embedding of op types", 32),
+    EMP_INTEGER_OPTION("graph_layers", emp_go_options, graph_layers, 0,
+                       EMP_GO_MAX_GRAPH_LAYERS, "layers that look at neighbours", 3),
+    EMP_INTEGER_OPTION("layers", emp_go_options, layers, 1, EMP_GO_MAX_LAYERS,
+                       "attention layers", 2),
+    EMP_INTEGER_OPTION("heads", emp_go_options, heads, 1, 64,
+                       "of each attention layer; they divide the width", 8),
+    EMP_INTEGER_OPTION("hidden", emp_go_options, hidden, 1, 4096,
+                       "hidden units of each attention layer", 512),
+    EMP_REAL_OPTION("head_gain", emp_go_options, head_gain, 0, 1e6,
+                    "initial scale of the last layer", 0.1),
+    EMP_INTEGER_OPTION("max_nodes", emp_go_options, max_nodes, 0, 100000000,
+                       "nodes that ops are merged into at most; 0: none are merged", 0),
+    EMP_INTEGER_OPTION("max_devices", emp_go_options, max_devices, 1, EMP_MAX_DEVICES,
+                       "devices the network knows, if the machine has no more", 9),
+    EMP_NO_OPTION};
+
+const emp_method emp_method_go = {
+    .name = "go",
+    .description =
+        "GO: PPO on devices of all ops, by a graph network and attention (Zhou "
+        "et al., NeurIPS 2020)",
+    .advice = "a learner whose weights serve other graphs, too",
+    .uses_budget = true,
+    .uses_seed = true,
+    .presets = "paper|emplace",
+    .options = option_list,
+    .state_bytes = sizeof(emp_go_agent),
+    .init = init,
+    .ask = ask,
+    .tell = tell,
+    .clear = clear,
+    .metrics = metrics,
+    .list_state = list_state,
+    .list_weights = list_weights};

@@ -1,0 +1,24 @@
+/** \file policy/go/options.h
+ * The options of GO; the table in go.c has their defaults.
+ */
+#ifndef EMP_POLICY_GO_OPTIONS_H
+#define EMP_POLICY_GO_OPTIONS_H
+
+#include "policy/go/net.h"
+
+typedef enum { EMP_DRAWS_INDEPENDENT, EMP_DRAWS_COUPLED } emp_go_draws;
+typedef enum { EMP_FAILURE_FIXED, EMP_FAILURE_GRADED } emp_go_failure;
+
+typedef struct {
+    int32_t        samples, epochs;
+    double         clip_ratio, clip, entropy_first, entropy_last, head_gain;
+    emp_adam       adam;
+    emp_go_draws   draws;
+    emp_go_failure failure;
+    emp_modulate   modulate;
+    bool           memory;
+    int32_t        type_width, width, graph_layers, layers, heads, hidden, segment;
+    int32_t        max_nodes, max_devices;
+} emp_go_options;
+
+#endif /* EMP_POLICY_GO_OPTIONS_H */

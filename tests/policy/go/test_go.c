@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does the learner keep its word: same candidates on any number of threads, a resume that goes on as
+ * if nothing had been, weights that fit other graphs, and rewards that rise until the policy knows
+ * the best placement? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/go/agent.h"
+#include "policy/go/go.h"
+#include "tests/support/problems.h"
+
+enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
+
+#define SMALL "samples=8,width=8,heads=2,hidden=8,type_width=4,segment=8,"
+
+static task          h;
+static emp_device_id storage[SAMPLES][MAX_OPS];
+static emp_proposal  candidates[SAMPLES];
+
+static void create_problem(void)
+{
+    hand_graph_comb(&h, LAYERS);
+    cr_assert_leq(h.graph->op_count, MAX_OPS);
+    for (int k = 0; k < SAMPLES; k++) candidates[k].device_of_op = storage[k];
+}
+
+static void destroy_problem(void)
+{
+    task_destroy(&h);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(go, .init = create_problem, .fini = destroy_problem);
+
+static void *create(int32_t threads, const char *preset, const char *options)
+{
+    const emp_method_params params = {.seed = 7,
+                                      .threads = threads,
+                                      .preset = preset,
+                                      .options = options,
+                                      .budget_evaluations = 1000};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
+    return state;
+}
+
+/* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops with a choice that are not
+ * on device 1. Returns that share for the first one, the likeliest. */
+static double update(void *state)
+{
+    const emp_go_agent *agent = (const emp_go_agent *)state;
+    emp_score           score[SAMPLES];
+    int32_t             count = 0;
+    double              first = 0.0;
+
+    cr_assert_eq(emp_method_go.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
+    cr_assert_eq(count, SAMPLES);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t elsewhere = 0, all = 0;
+        for (emp_op_id op = 0; op < h.graph->op_count; op++) {
+            cr_assert(storage[k][op] >= 0 && storage[k][op] < 3, "op %d on device %d", op,
+                      storage[k][op]);
+            if (agent->nodes->node_of_op[op] < 0) continue;
+            elsewhere += storage[k][op] != 1;
+            all++;
+        }
+        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere / all,
+                               .is_feasible = true};
+        if (k == 0) first = (double)elsewhere / all;
+    }
+    cr_assert_eq(emp_method_go.tell(state, score, count, NULL), EMP_OK);
+    return first;
+}
+
+static void expect_same_candidates(void *a, void *b, int updates)
+{
+    static emp_device_id kept[SAMPLES][MAX_OPS];
+
+    for (int u = 0; u < updates; u++) {
+        update(a);
+        memcpy(kept, storage, sizeof kept);
+        update(b);
+        cr_expect_eq(memcmp(kept, storage, sizeof kept), 0, "update %d", u);
+    }
+}
+
+Test(go, threads_do_not_change_candidates)
+{
+    for (int32_t threads = 2; threads <= 4; threads += 2) {
+        void *one = create(1, "emplace", SMALL "lr=0.01");
+        void *more = create(threads, "emplace", SMALL "lr=0.01");
+        expect_same_candidates(one, more, 5);
+        const emp_params *p = &((emp_go_agent *)one)->net.params;
+        cr_expect_eq(memcmp(p->value, ((emp_go_agent *)more)->net.params.value,
+                            p->count * sizeof *p->value),
+                     0);
+        emp_method_destroy(&emp_method_go, one);
+        emp_method_destroy(&emp_method_go, more);
+    }
+}
+
+static void copy_list(int32_t (*list)(void *, emp_named_array *), void *to, void *from)
+{
+    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
+    int32_t         count = list(from, a);
+
+    cr_assert_eq(list(to, b), count);
+    for (int32_t i = 0; i < count; i++) {
+        cr_assert_str_eq(a[i].name, b[i].name);
+        cr_assert_eq(a[i].count, b[i].count);
+        memcpy(b[i].values, a[i].values, a[i].count * emp_array_type_bytes(a[i].type));
+    }
+}
+
+Test(go, listed_state_is_all_that_the_next_updates_depend_on)
+{
+    static const char *const presets[] = {"paper", "emplace"};
+
+    for (int i = 0; i < 2; i++) {
+        void *state = create(1, presets[i], SMALL "lr=0.01");
+        void *resumed = create(2, presets[i], SMALL "lr=0.01");
+        for (int u = 0; u < 3; u++) update(state);
+        copy_list(emp_method_go.list_state, resumed, state);
+        expect_same_candidates(state, resumed, 3);
+        emp_method_destroy(&emp_method_go, state);
+        emp_method_destroy(&emp_method_go, resumed);
+    }
+}
+
+Test(go, learns_where_all_ops_belong)
+{
+    static const char *const presets[] = {"paper", "emplace"};
+
+    for (int i = 0; i < 2; i++) {
+        void  *state = create(1, presets[i], SMALL "lr=0.02,clip=10,entropy=0");
+        double elsewhere = 1.0;
+        for (int u = 0; u < 150; u++) elsewhere = update(state);
+        cr_expect_eq(elsewhere, 0.0, "preset %s: %g are elsewhere", presets[i],
+                     elsewhere);
+        emp_method_destroy(&emp_method_go, state);
+    }
+}
+
+/* A graph of other size takes them, and its likeliest placement is then what they know. */
+Test(go, weights_serve_another_graph)
+{
+    void *state = create(1, "emplace", SMALL "lr=0.02,clip=10,entropy=0"), *other;
+
+    for (int u = 0; u < 150; u++) update(state);
+    task_destroy(&h);
+    hand_graph_comb(&h, LAYERS / 2);
+    other = create(1, "emplace", SMALL "lr=0.02,clip=10,entropy=0");
+    copy_list(emp_method_go.list_weights, other, state);
+    cr_expect_lt(update(other), 0.2);
+    emp_method_destroy(&emp_method_go, state);
+    emp_method_destroy(&emp_method_go, other);
+}
+
+Test(go, a_tell_of_other_candidates_is_refused)
+{
+    const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
+    void           *state = create(1, "paper", SMALL);
+    int32_t         count = 0;
+
+    cr_assert_eq(emp_method_go.ask(state, candidates, 3, &count, NULL), EMP_OK);
+    cr_expect_eq(count, 3);
+    cr_expect_eq(emp_method_go.tell(state, &score, 1, NULL), EMP_EINVAL);
+    emp_method_destroy(&emp_method_go, state);
+}
+
+Test(go, heads_that_do_not_divide_the_width_are_refused)
+{
+    const emp_method_params params = {.threads = 1, .options = "width=10,heads=4"};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
+                 EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "width=10"), "%s", err.msg);
+}
+
+Test(go, survives_every_allocation_failure)
+{
+    const emp_method_params params = {
+        .seed = 1, .threads = 1, .preset = "emplace", .options = SMALL};
+    void      *state = NULL;
+    emp_status st = EMP_ENOMEM;
+    long       before = emp_mem_live_blocks();
+
+    for (long allowed = 0; st != EMP_OK; allowed++) {
+        emp_mem_fail_after(allowed);
+        st = emp_method_create(&state, &emp_method_go, h.problem, &params, NULL);
+        emp_mem_fail_after(-1);
+        if (st == EMP_OK) break;
+        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
+                     emp_status_str(st));
+        cr_assert_null(state);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
+                     allowed);
+    }
+    emp_mem_fail_after(0);
+    update(state); /* ask and tell allocate nothing */
+    emp_mem_fail_after(-1);
+    emp_method_destroy(&emp_method_go, state);
+}

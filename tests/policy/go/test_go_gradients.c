@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are network and update those of the stated method? Gradients of all parameters come from central
+ * differences of the objective, computed sample by sample, in the double build. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "policy/go/agent.h"
+#include "policy/go/go.h"
+#include "tests/support/problems.h"
+
+enum {
+    LAYERS = 4,
+    SAMPLES = 4,
+    DRAWN = SAMPLES - 1,
+    DEVICES = 3,
+    MAX_PARAMETERS = 20000
+};
+
+#define SMALL                                                                       \
+    "samples=4,width=4,heads=2,hidden=5,type_width=2,graph_layers=2,max_devices=3," \
+    "head_gain=1,draws=independent,failure=fixed,"
+
+static const double STEP = 1e-6;
+
+static task         h;
+static emp_go_agent agent;
+static double       advantage[DRAWN], entropy_weight;
+
+static void create_agent(const char *options)
+{
+    emp_go_options          parsed;
+    const emp_method_params params = {.options = options, .seed = 3, .threads = 1};
+
+    cr_assert_eq(emp_method_options_parse(&parsed, &emp_method_go, &params, NULL),
+                 EMP_OK);
+    cr_assert_eq(emp_go_agent_init(&agent, h.problem, &parsed, &params, NULL), EMP_OK);
+}
+
+static void create_problem(void) { hand_graph_comb(&h, LAYERS); }
+
+static void destroy_problem(void)
+{
+    emp_go_agent_clear(&agent);
+    task_destroy(&h);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(go_update, .init = create_problem, .fini = destroy_problem);
+
+/* Gates and biases begin at 0, where mistakes would not show. */
+static void disturb(void)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, 8, 0, 0);
+    for (size_t i = 0; i < agent.net.params.count; i++)
+        agent.net.params.value[i] += 0.3 * emp_rng_normal(&rng);
+}
+
+/* J as the header of row_ppo.h has it, sample by sample. */
+static double objective(void)
+{
+    const int32_t rows = agent.features.count;
+    double        sum = 0.0, entropy = 0.0;
+
+    emp_go_net_forward(&agent.net);
+    for (int k = 0; k < DRAWN; k++) {
+        for (int32_t v = 0; v < rows; v++) {
+            int    at = v * DEVICES + agent.choice[(k + 1) * rows + v];
+            double r = agent.net.p[at] / agent.drawn_from[at],
+                   c = agent.options.clip_ratio;
+            double held = r < 1.0 - c ? 1.0 - c : r > 1.0 + c ? 1.0 + c : r;
+            sum += fmin(r * advantage[k], held * advantage[k]);
+        }
+    }
+    for (int32_t i = 0; i < rows * DEVICES; i++) {
+        double p = agent.net.p[i];
+        entropy -= p > 0 ? p * log(p) : 0.0;
+    }
+    return sum / (DRAWN * rows) + entropy_weight * entropy / rows;
+}
+
+static void compare_gradients(void)
+{
+    static double want[MAX_PARAMETERS];
+    emp_params   *p = &agent.net.params;
+    double        largest = 0.0;
+
+    cr_assert_leq(p->count, MAX_PARAMETERS);
+    for (size_t i = 0; i < p->count; i++) {
+        double kept = p->value[i], up, down;
+        p->value[i] = kept + STEP;
+        up = objective();
+        p->value[i] = kept - STEP;
+        down = objective();
+        p->value[i] = kept;
+        want[i] = (up - down) / (2.0 * STEP);
+        largest = fmax(largest, fabs(want[i]));
+    }
+    cr_assert_gt(largest, 1e-4, "the gradient is all but zero");
+    objective();
+    emp_row_ppo_gather(&agent.ppo, agent.choice + agent.features.count, advantage, DRAWN);
+    emp_row_ppo_gradient(&agent.ppo, agent.net.d_logits, agent.net.p, agent.drawn_from,
+                         DRAWN, entropy_weight);
+    emp_go_net_backward(&agent.net);
+    for (int32_t s = 0; s < p->slice_count; s++) {
+        const emp_param_slice *slice = &p->slice[s];
+        for (size_t i = slice->offset;
+             i < slice->offset + (size_t)(slice->rows * slice->cols); i++)
+            cr_assert_float_eq(p->gradient[i], want[i], 1e-5 * largest,
+                               "%s (slice %d): %.9g, differences say %.9g", slice->name,
+                               s, p->gradient[i], want[i]);
+    }
+}
+
+/* One segment of all nodes, so that memory as a constant is no difference. Some ratios are beyond
+ * the clip. */
+Test(go_update, gradients_are_those_of_the_objective)
+{
+    static const char *const modulation[] = {SMALL "segment=4096,modulate=node",
+                                             SMALL "segment=4096,modulate=graph",
+                                             SMALL "segment=4096,modulate=none"};
+
+    advantage[0] = 1.3;
+    advantage[1] = -0.7;
+    advantage[2] = 0.4;
+    entropy_weight = 0.05;
+    for (size_t i = 0; i < sizeof modulation / sizeof *modulation; i++) {
+        create_agent(modulation[i]);
+        disturb();
+        emp_go_agent_propose(&agent, SAMPLES);
+        for (size_t n = 0; n < agent.net.params.count; n += 3)
+            agent.net.params.value[n] += 0.05;
+        compare_gradients();
+        emp_go_agent_clear(&agent);
+    }
+}
+
+static double largest_difference(const double *a, const double *b, int count)
+{
+    double most = 0.0;
+
+    for (int i = 0; i < count; i++) most = fmax(most, fabs(a[i] - b[i]));
+    return most;
+}
+
+/* Without memory nothing but the graph layers joins segments: without those, too, a segment alone
+ * decides for its nodes. With memory the one before has a say, but not the one behind. */
+Test(go_update, a_segment_sees_itself_and_the_one_before)
+{
+    static double before[64 * DEVICES];
+    const int     segment = 4 * DEVICES;
+
+    for (int memory = 0; memory < 2; memory++) {
+        create_agent(memory ? SMALL "segment=4,graph_layers=0,modulate=none,layers=1"
+                            : SMALL "segment=4,graph_layers=0,modulate=none,layers=1,"
+                                    "memory=0");
+        cr_assert(agent.features.count >= 9 && agent.features.count <= 64);
+        disturb();
+        emp_go_net_forward(&agent.net);
+        memcpy(before, agent.net.p,
+               (size_t)agent.features.count * DEVICES * sizeof *before);
+        for (int i = 0; i < EMP_TRANSFERABLE; i++) /* of a node of the second segment */
+            agent.features.value[5 * EMP_TRANSFERABLE + i] += 1.0;
+        emp_go_net_forward(&agent.net);
+        cr_expect_eq(largest_difference(agent.net.p, before, segment), 0.0);
+        cr_expect_gt(largest_difference(agent.net.p + segment, before + segment, segment),
+                     0.0);
+        if (memory)
+            cr_expect_gt(largest_difference(agent.net.p + 2 * segment,
+                                            before + 2 * segment, DEVICES),
+                         0.0);
+        else
+            cr_expect_eq(largest_difference(agent.net.p + 2 * segment,
+                                            before + 2 * segment, DEVICES),
+                         0.0);
+        emp_go_agent_clear(&agent);
+    }
+}
+
+/* The columns of the head are all that tells devices apart. */
+Test(go_update, swapped_devices_of_the_head_swap_probabilities)
+{
+    static double     before[64 * DEVICES];
+    const emp_params *p = &agent.net.params;
+
+    create_agent(SMALL "segment=4");
+    disturb();
+    emp_go_net_forward(&agent.net);
+    memcpy(before, agent.net.p, (size_t)agent.features.count * DEVICES * sizeof *before);
+    for (int32_t s = 0; s < p->slice_count; s++) {
+        if (strncmp(p->slice[s].name, "head", 4) != 0) continue;
+        for (int32_t row = 0; row < p->slice[s].rows; row++) {
+            double *w = emp_params_value(p, s) + row * DEVICES, kept = w[1];
+            w[1] = w[2];
+            w[2] = kept;
+        }
+    }
+    emp_go_net_forward(&agent.net);
+    for (int32_t v = 0; v < agent.features.count; v++) {
+        cr_expect_float_eq(agent.net.p[v * DEVICES], before[v * DEVICES], 1e-12);
+        cr_expect_float_eq(agent.net.p[v * DEVICES + 1], before[v * DEVICES + 2], 1e-12);
+        cr_expect_float_eq(agent.net.p[v * DEVICES + 2], before[v * DEVICES + 1], 1e-12);
+    }
+}
+
+/* Rewards, baseline, deviation, clipped gradient and Adam, written out. */
+Test(go_update, an_update_follows_the_formulas)
+{
+    static double   want[MAX_PARAMETERS];
+    const emp_score scores[SAMPLES] = {{.step_time_s = 9.0, .is_feasible = true},
+                                       {.step_time_s = 1.0, .is_feasible = true},
+                                       {.step_time_s = 4.0, .is_feasible = true},
+                                       {.step_time_s = 2.0, .is_feasible = false}};
+    const double    reward[DRAWN] = {-1.0, -2.0, -10.0}, mean = -13.0 / 3.0;
+    emp_params     *p = &agent.net.params;
+    double          square = 0.0, norm = 0.0;
+
+    create_agent(SMALL "segment=4,epochs=1,lr=0.01,epsilon=1e-3,clip=0.001,entropy=0.05");
+    disturb();
+    emp_go_agent_propose(&agent, SAMPLES);
+    for (int k = 0; k < DRAWN; k++) square += (reward[k] - mean) * (reward[k] - mean);
+    for (int k = 0; k < DRAWN; k++)
+        advantage[k] = (reward[k] - mean) / sqrt(square / DRAWN);
+    emp_row_ppo_gather(&agent.ppo, agent.choice + agent.features.count, advantage, DRAWN);
+    emp_row_ppo_gradient(&agent.ppo, agent.net.d_logits, agent.net.p, agent.net.p, DRAWN,
+                         0.05);
+    emp_go_net_backward(&agent.net);
+    for (size_t i = 0; i < p->count; i++) norm += p->gradient[i] * p->gradient[i];
+    norm = sqrt(norm);
+    cr_assert_gt(norm, 0.001, "nothing is clipped");
+    for (size_t i = 0; i < p->count; i++) {
+        double g = p->gradient[i] * 0.001 / norm;
+        want[i] = p->value[i] + 0.01 * g / (fabs(g) + 1e-3); /* Adam's first step */
+    }
+    emp_go_agent_learn(&agent, scores);
+    for (size_t i = 0; i < p->count; i++)
+        cr_assert_float_eq(p->value[i], want[i], 1e-9, "%d: %.12g, want %.12g", (int)i,
+                           p->value[i], want[i]);
+    cr_expect_float_eq(agent.rewards.mean, mean, 1e-12);
+}
