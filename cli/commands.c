@@ -30,6 +30,8 @@ static const cli_command bench[] = {
             "count the proposals that searches have scored a second"),
     COMMAND(bench_surrogate, "surrogate",
             "time and rate the surrogate beside the oracle"),
+    COMMAND(bench_transfer, "transfer",
+            "what learned weights are worth on graphs not seen"),
     {0},
 };
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/transfer/splits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TASK(key, spec, machine, gpus) \
+    {                                  \
+        key, key, spec, machine, gpus  \
+    }
+#define ON_4(key, spec) TASK(key, spec, "k40x4", 4)
+#define GIPH(n) \
+    TASK("giph" #n, "giph:v=15,alpha=0.2,seed=" #n, "giph:devices=8,seed=" #n, 8)
+
+/* Sizes that matter are stated, so that a changed default changes no split. */
+const emp_split emp_split_list[EMP_SPLITS] = {
+    {.name = "size",
+     .description = "trained on 2 and 4 layers, placed: 8 layers",
+     .training_runtime = "tf-r1.3",
+     .target_runtime = "tf-r1.3",
+     .training_count = 4,
+     .training = {ON_4("nmt2", "nmt:layers=2"), ON_4("nmt4", "nmt:layers=4"),
+                  ON_4("rnnlm2", "rnnlm:layers=2,units=1024"),
+                  ON_4("rnnlm4", "rnnlm:layers=4,units=1024")},
+     .target_count = 2,
+     .target = {ON_4("nmt8", "nmt:layers=8"),
+                ON_4("rnnlm8", "rnnlm:layers=8,units=1024")}},
+    {.name = "family",
+     .description = "trained on translation, language models and a ResNet, placed: "
+                    "Inception-V3",
+     .training_runtime = "tf-r1.3",
+     .target_runtime = "tf-r1.3",
+     .training_count = 3,
+     .training = {ON_4("nmt2", "nmt:layers=2"), ON_4("rnnlm2", "rnnlm:layers=2"),
+                  ON_4("resnet", "resnet")},
+     .target_count = 1,
+     .target = {ON_4("inception", "inception_v3")}},
+    {.name = "machine",
+     .description = "trained on 2 GPUs, placed on 4 and 8",
+     .training_runtime = "tf-r1.3",
+     .target_runtime = "tf-r1.3",
+     .training_count = 2,
+     .training = {TASK("nmt2", "nmt:layers=2", "k40x2", 2),
+                  TASK("rnnlm2", "rnnlm:layers=2", "k40x2", 2)},
+     .target_count = 2,
+     .target = {TASK("nmt2x4", "nmt:layers=2", "k40x4", 4),
+                TASK("nmt2x8", "nmt:layers=2", "k40x8", 8)}},
+    {.name = "runtime",
+     .description = "trained under ideal, placed under tf-r1.3",
+     .training_runtime = "ideal",
+     .target_runtime = "tf-r1.3",
+     .training_count = 2,
+     .training = {ON_4("nmt2", "nmt:layers=2"), ON_4("rnnlm2", "rnnlm:layers=2")},
+     .target_count = 2,
+     .target = {ON_4("nmt2", "nmt:layers=2"), ON_4("rnnlm2", "rnnlm:layers=2")}},
+    {.name = "giph",
+     .description = "GiPH's setting: random graphs on random networks, placed: others",
+     .training_runtime = "edges",
+     .target_runtime = "edges",
+     .training_count = 10,
+     .training = {GIPH(1), GIPH(2), GIPH(3), GIPH(4), GIPH(5), GIPH(6), GIPH(7), GIPH(8),
+                  GIPH(9), GIPH(10)},
+     .target_count = 10,
+     .target = {GIPH(101), GIPH(102), GIPH(103), GIPH(104), GIPH(105), GIPH(106),
+                GIPH(107), GIPH(108), GIPH(109), GIPH(110)}}};
+
+emp_status emp_split_find(const emp_split **split, const char *name, emp_error *err)
+{
+    char list[128] = "";
+
+    for (int32_t i = 0; i < EMP_SPLITS; i++) {
+        *split = &emp_split_list[i];
+        if (strcmp(name, (*split)->name) == 0) return EMP_OK;
+        const size_t length = strlen(list);
+        snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "",
+                 (*split)->name);
+    }
+    return EMP_ERROR(EMP_EINVAL, "there is no split \"%s\"; there are %s", name, list);
+}

@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/transfer/transfer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/io/folder.h"
+#include "base/mem.h"
+#include "base/text/units.h"
+#include "run/methods.h"
+#include "run/sheet/manifest.h"
+#include "run/store/weights_file.h"
+#include "run/training.h"
+
+enum { MOST_LEARNERS = 8, METHOD_BYTES = 32, PATH_BYTES = 1024, NOBODY = -1 };
+
+static const char *const proposers[] = {"m-sct", "heft", "metis"};
+enum { M_SCT = 0, PROPOSERS = sizeof proposers / sizeof *proposers };
+
+#define TRAINED        "trained"
+#define ANNEAL         "anneal"
+#define FROM_M_SCT     "anneal from m-sct"
+#define FROM_TRAINED   "anneal from trained"
+#define FROM_PROPOSERS "m-sct, heft or metis"
+
+/* The jobs of a row: one a training or seed, or one alone. */
+typedef struct {
+    emp_job *job;
+    int32_t  count, target, learner;
+} row_jobs;
+
+/* Runs that begin where others have ended come after those. */
+enum { FIRST, FROM_OTHERS, PHASES };
+
+typedef struct {
+    emp_job *job; /* [count] */
+    int32_t  count;
+} phase;
+
+typedef struct {
+    const emp_transfer_params *params;
+    const emp_split           *split;
+    emp_loaded_task            training[EMP_SPLIT_TASKS], target[EMP_SPLIT_TASKS];
+    const emp_method          *learner[MOST_LEARNERS];
+    int32_t                    learner_count;
+    emp_weights                weights[MOST_LEARNERS][EMP_TRANSFER_TRAININGS];
+    int32_t                    rows_of_target;        /* equal ones for each */
+    int32_t                    laid[EMP_SPLIT_TASKS]; /* of them, so far */
+    row_jobs                  *of_row;                /* [row of the table] */
+    phase                      phase[PHASES];
+    emp_transfer_table        *table;
+} plan;
+
+/* ---- what is asked for ---- */
+
+static emp_status choose_learners(plan *p, emp_error *err)
+{
+    const char *list = p->params->methods;
+    char        name[METHOD_BYTES];
+
+    do {
+        const size_t length = strcspn(list, ",");
+        if (p->learner_count == MOST_LEARNERS)
+            return EMP_ERROR(EMP_EINVAL, "at most %d learners", MOST_LEARNERS);
+        snprintf(name, sizeof name, "%.*s", (int)length, list);
+        EMP_CHECK(emp_method_find(&p->learner[p->learner_count++], name, err));
+        list += length + (list[length] == ',');
+    } while (*list != '\0');
+    return EMP_OK;
+}
+
+static emp_status load_side(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
+                            const char *runtime, int32_t threads, emp_error *err)
+{
+    emp_runtime r;
+
+    EMP_CHECK(emp_runtime_init(&r, runtime, err));
+    return emp_tasks_load(loaded, tasks, count, &r, threads, err);
+}
+
+static emp_status load(plan *p, emp_error *err)
+{
+    const emp_split *s = p->split;
+    const int32_t    threads = p->params->jobs.threads;
+
+    EMP_CHECK(load_side(p->training, s->training, s->training_count, s->training_runtime,
+                        threads, err));
+    return load_side(p->target, s->target, s->target_count, s->target_runtime, threads,
+                     err);
+}
+
+/* ---- training ---- */
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return text == NULL ? hash : emp_hash_bytes(hash, text, strlen(text) + 1);
+}
+
+/* What the weights depend on names their file. */
+static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
+                         uint64_t seed)
+{
+    const emp_transfer_params *params = p->params;
+    const emp_manifest         made = emp_manifest_get();
+    uint64_t                   hash = hash_text(EMP_HASH_SEED, made.commit);
+
+    hash = emp_hash_u64(hash, made.is_dirty);
+    hash = hash_text(hash, params->preset != NULL ? params->preset : "");
+    hash = hash_text(hash, params->options);
+    for (int32_t i = 0; i < p->split->training_count; i++)
+        hash = emp_hash_u64(hash, p->training[i].problem->graph->hash);
+    snprintf(path, PATH_BYTES,
+             "%s/weights.%s.%s.seed%" PRIu64 ".%" PRId64 ".%016" PRIx64 ".h5",
+             params->jobs.folder, p->split->name, p->learner[learner]->name, seed,
+             params->training_budget, hash);
+}
+
+static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *err)
+{
+    const emp_transfer_params *params = p->params;
+    const uint64_t             seed = (uint64_t)training + 1;
+    const emp_problem         *problem[EMP_SPLIT_TASKS];
+    emp_weights               *weights = &p->weights[learner][training];
+    char                       path[PATH_BYTES];
+
+    name_weights(path, p, learner, seed);
+    if (!params->jobs.is_fresh && access(path, R_OK) == 0)
+        return emp_weights_load(weights, path, err);
+    for (int32_t i = 0; i < p->split->training_count; i++)
+        problem[i] = p->training[i].problem;
+    EMP_CHECK(emp_training_run(
+        weights,
+        &(emp_training_params){.method = p->learner[learner],
+                               .placer = {.seed = seed,
+                                          .threads = params->jobs.threads,
+                                          .preset = params->preset,
+                                          .options = params->options},
+                               .problem = problem,
+                               .problem_count = p->split->training_count,
+                               .budget_evaluations = params->training_budget,
+                               .stop = params->jobs.stop},
+        err));
+    if (params->jobs.stop != NULL && *params->jobs.stop != 0)
+        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted while %s was trained",
+                         p->learner[learner]->name);
+    EMP_CHECK(emp_folder_make(params->jobs.folder, err));
+    return emp_weights_save(path, weights, err);
+}
+
+static emp_status train_all(plan *p, emp_error *err)
+{
+    for (int32_t l = 0; l < p->learner_count; l++) {
+        for (int32_t t = 0; t < p->params->trainings; t++) EMP_CHECK(train(p, l, t, err));
+    }
+    return EMP_OK;
+}
+
+/* ---- rows and their jobs ---- */
+
+/* Adds the next row of the target, with jobs without a start. */
+static row_jobs *add_row(plan *p, int32_t target, const char *arm, int32_t learner,
+                         int64_t budget, int which)
+{
+    const int32_t i = target * p->rows_of_target + p->laid[target]++;
+    phase        *ph = &p->phase[which];
+
+    p->of_row[i] = (row_jobs){&ph->job[ph->count], 0, target, learner};
+    p->table->row[i] =
+        (emp_transfer_row){.task = &p->split->target[target],
+                           .arm = arm,
+                           .method = learner != NOBODY ? p->learner[learner]->name : NULL,
+                           .budget = budget > 0 ? budget : 1,
+                           .step_s = {NAN, NAN, NAN},
+                           .ratio = {NAN, NAN, NAN},
+                           .equal = NAN};
+    return &p->of_row[i];
+}
+
+static emp_status add_job(plan *p, row_jobs *row, const emp_job_method *method, int which,
+                          uint64_t seed, emp_job **job, emp_error *err)
+{
+    phase *ph = &p->phase[which];
+
+    *job = &ph->job[ph->count++];
+    row->count++;
+    return emp_job_init(*job, &p->target[row->target], &p->split->target[row->target],
+                        method, seed, err);
+}
+
+static emp_status add_proposers(plan *p, int32_t target, emp_error *err)
+{
+    emp_job *job;
+
+    for (int32_t i = 0; i < PROPOSERS; i++) {
+        const emp_job_method method = {.title = proposers[i], .method = proposers[i]};
+        row_jobs            *row = add_row(p, target, proposers[i], NOBODY, 0, FIRST);
+        EMP_CHECK(add_job(p, row, &method, FIRST, 1, &job, err));
+    }
+    return EMP_OK;
+}
+
+static emp_status add_search(plan *p, int32_t target, const char *name, emp_error *err)
+{
+    emp_job *job;
+
+    for (int32_t b = 0; b < p->params->budget_count; b++) {
+        const emp_job_method method = {
+            .title = name, .method = name, .budget = p->params->budget[b]};
+        row_jobs *row = add_row(p, target, name, NOBODY, method.budget, FIRST);
+        for (int32_t i = 0; i < p->params->trainings; i++)
+            EMP_CHECK(add_job(p, row, &method, FIRST, (uint64_t)i + 1, &job, err));
+    }
+    return EMP_OK;
+}
+
+static emp_status add_learner(plan *p, int32_t target, int32_t learner, bool is_trained,
+                              emp_error *err)
+{
+    const char *arm = is_trained ? TRAINED : "untrained";
+    emp_job    *job;
+
+    for (int32_t b = 0; b < p->params->budget_count; b++) {
+        const emp_job_method method = {.title = arm,
+                                       .method = p->learner[learner]->name,
+                                       .preset = p->params->preset,
+                                       .options = p->params->options,
+                                       .budget = p->params->budget[b]};
+        row_jobs            *row = add_row(p, target, arm, learner, method.budget, FIRST);
+        for (int32_t i = 0; i < p->params->trainings; i++) {
+            EMP_CHECK(add_job(p, row, &method, FIRST, (uint64_t)i + 1, &job, err));
+            if (is_trained) job->run.placer.weights = &p->weights[learner][i];
+        }
+    }
+    return EMP_OK;
+}
+
+static bool has_placement(const emp_job *job)
+{
+    return job->is_ready && !job->is_refused;
+}
+
+/* The first row of the target that has the arm and the learner: that of the least budget. */
+static const row_jobs *find_row(const plan *p, int32_t target, const char *arm,
+                                int32_t learner)
+{
+    const int32_t first = target * p->rows_of_target;
+
+    for (int32_t i = first; i < first + p->laid[target]; i++) {
+        if (strcmp(p->table->row[i].arm, arm) == 0 && p->of_row[i].learner == learner)
+            return &p->of_row[i];
+    }
+    return NULL;
+}
+
+/* Annealing from m-SCT's placement, or from those of a learner's trainings; none where there is
+ * no placement. */
+static emp_status add_annealing(plan *p, int32_t target, int32_t learner, emp_error *err)
+{
+    const bool      is_m_sct = learner == NOBODY;
+    const row_jobs *from =
+        find_row(p, target, is_m_sct ? proposers[M_SCT] : TRAINED, learner);
+    emp_job *job;
+
+    for (int32_t b = 0; b < p->params->budget_count; b++) {
+        const emp_job_method method = {
+            .title = ANNEAL, .method = ANNEAL, .budget = p->params->budget[b]};
+        row_jobs *row = add_row(p, target, is_m_sct ? FROM_M_SCT : FROM_TRAINED, learner,
+                                method.budget, FROM_OTHERS);
+        for (int32_t i = 0; i < p->params->trainings; i++) {
+            const emp_job *start = &from->job[is_m_sct ? 0 : i];
+            if (!has_placement(start)) continue;
+            EMP_CHECK(add_job(p, row, &method, FROM_OTHERS, (uint64_t)i + 1, &job, err));
+            job->run.placer.start = start->record.device_of_op;
+        }
+    }
+    return EMP_OK;
+}
+
+static emp_status allocate(plan *p, emp_error *err)
+{
+    const emp_transfer_params *params = p->params;
+    const int32_t              targets = p->split->target_count;
+    emp_transfer_table        *t = p->table = EMP_NEW(emp_transfer_table);
+
+    if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "table of transfer");
+    p->rows_of_target = PROPOSERS + params->budget_count * (3 + 3 * p->learner_count);
+    *t = (emp_transfer_table){.split = p->split,
+                              .training_budget = params->training_budget,
+                              .trainings = params->trainings,
+                              .row_count = targets * p->rows_of_target};
+    EMP_CHECK(EMP_ALLOC(t->row, (size_t)(t->row_count + p->rows_of_target)));
+    EMP_CHECK(EMP_ALLOC(p->of_row, (size_t)t->row_count));
+    for (int i = 0; i < PHASES; i++)
+        EMP_CHECK(
+            EMP_ALLOC(p->phase[i].job, (size_t)t->row_count * (size_t)params->trainings));
+    return EMP_OK;
+}
+
+static emp_status run_phase(plan *p, int which, emp_error *err)
+{
+    emp_jobs_params jobs = p->params->jobs;
+
+    jobs.keeps_refusals = true; /* not every scheduler finds room for every model */
+    return emp_jobs_run(p->phase[which].job, p->phase[which].count, &jobs, err);
+}
+
+static emp_status run_first(plan *p, emp_error *err)
+{
+    for (int32_t target = 0; target < p->split->target_count; target++) {
+        EMP_CHECK(add_proposers(p, target, err));
+        EMP_CHECK(add_search(p, target, "random", err));
+        EMP_CHECK(add_search(p, target, ANNEAL, err));
+        for (int32_t l = 0; l < p->learner_count; l++) {
+            EMP_CHECK(add_learner(p, target, l, true, err));
+            EMP_CHECK(add_learner(p, target, l, false, err));
+        }
+    }
+    return run_phase(p, FIRST, err);
+}
+
+static emp_status run_from_others(plan *p, emp_error *err)
+{
+    for (int32_t target = 0; target < p->split->target_count; target++) {
+        EMP_CHECK(add_annealing(p, target, NOBODY, err));
+        for (int32_t l = 0; l < p->learner_count; l++)
+            EMP_CHECK(add_annealing(p, target, l, err));
+    }
+    return run_phase(p, FROM_OTHERS, err);
+}
+
+/* ---- what came of it ---- */
+
+static double time_of(const emp_job *job)
+{
+    if (!has_placement(job) || !job->record.is_feasible) return INFINITY;
+    return job->record.best_step_time_s;
+}
+
+static emp_summary summary_of(const row_jobs *row)
+{
+    double step_s[EMP_TRANSFER_TRAININGS];
+
+    for (int32_t i = 0; i < row->count; i++) step_s[i] = time_of(&row->job[i]);
+    return emp_summary_of(step_s, (size_t)row->count);
+}
+
+/* The best of what proposes once. */
+static double reference_of(const plan *p, int32_t target)
+{
+    double best = INFINITY;
+
+    for (int32_t i = 0; i < PROPOSERS; i++)
+        best = fmin(best, p->table->row[target * p->rows_of_target + i].step_s.median);
+    return best;
+}
+
+/* Samples of a run until it was as good; infinite: it never was. */
+static double samples_until(const emp_record *r, double step_s)
+{
+    for (int32_t i = 0; i < r->point_count; i++) {
+        if (r->curve[i].best_s <= step_s) return (double)r->curve[i].evaluations;
+    }
+    return INFINITY;
+}
+
+static double equal_samples(const plan *p, const row_jobs *trained)
+{
+    const row_jobs *least = find_row(p, trained->target, ANNEAL, NOBODY);
+    const row_jobs *most = least + p->params->budget_count - 1;
+    double          samples[EMP_TRANSFER_TRAININGS];
+
+    for (int32_t i = 0; i < most->count; i++)
+        samples[i] = has_placement(&most->job[i])
+                         ? samples_until(&most->job[i].record, time_of(&trained->job[i]))
+                         : INFINITY;
+    return emp_summary_of(samples, (size_t)most->count).median;
+}
+
+static void fill_rows(plan *p)
+{
+    emp_transfer_table *t = p->table;
+
+    for (int32_t i = 0; i < t->row_count; i++)
+        t->row[i].step_s = summary_of(&p->of_row[i]);
+    for (int32_t i = 0; i < t->row_count; i++) {
+        const row_jobs *jobs = &p->of_row[i];
+        const double    ratio = t->row[i].step_s.median / reference_of(p, jobs->target);
+        t->row[i].ratio = (emp_ratio){ratio, ratio, ratio};
+        if (jobs == find_row(p, jobs->target, TRAINED, jobs->learner))
+            t->row[i].equal = equal_samples(p, jobs);
+    }
+}
+
+/* Geometric means over targets behind their rows. */
+static void add_means(plan *p)
+{
+    emp_transfer_table *t = p->table;
+    double              log_ratio[EMP_SPLIT_TASKS];
+
+    for (int32_t i = 0; i < p->rows_of_target; i++) {
+        emp_transfer_row mean = t->row[i];
+        double           log_equal = 0.0;
+        for (int32_t k = 0; k < p->split->target_count; k++) {
+            const emp_transfer_row *row = &t->row[k * p->rows_of_target + i];
+            log_ratio[k] = log(row->ratio.mean);
+            log_equal += log(row->equal);
+        }
+        mean.task = NULL;
+        mean.step_s = (emp_summary){NAN, NAN, NAN};
+        mean.ratio = emp_ratio_interval(log_ratio, p->split->target_count, 1);
+        mean.equal = exp(log_equal / p->split->target_count);
+        t->row[t->row_count + i] = mean;
+    }
+    t->row_count += p->rows_of_target;
+}
+
+static emp_status make(plan *p, emp_error *err)
+{
+    EMP_CHECK(emp_split_find(&p->split, p->params->split, err));
+    EMP_CHECK(choose_learners(p, err));
+    EMP_CHECK(load(p, err));
+    EMP_CHECK(train_all(p, err));
+    EMP_CHECK(allocate(p, err));
+    EMP_CHECK(run_first(p, err));
+    EMP_CHECK(run_from_others(p, err));
+    fill_rows(p);
+    add_means(p);
+    return EMP_OK;
+}
+
+static void clear(plan *p)
+{
+    for (int i = 0; i < PHASES; i++) {
+        emp_jobs_clear(p->phase[i].job, p->phase[i].count);
+        emp_free(p->phase[i].job);
+    }
+    emp_free(p->of_row);
+    emp_tasks_clear(p->training, p->split != NULL ? p->split->training_count : 0);
+    emp_tasks_clear(p->target, p->split != NULL ? p->split->target_count : 0);
+    for (int32_t l = 0; l < MOST_LEARNERS; l++) {
+        for (int32_t t = 0; t < EMP_TRANSFER_TRAININGS; t++)
+            emp_weights_clear(&p->weights[l][t]);
+    }
+    emp_free(p);
+}
+
+emp_status emp_transfer_make(emp_transfer_table **out, const emp_transfer_params *params,
+                             emp_error *err)
+{
+    plan *p = EMP_NEW(plan);
+
+    *out = NULL;
+    if (p == NULL) return EMP_ERROR(EMP_ENOMEM, "table of transfer");
+    p->params = params;
+    const emp_status st = make(p, err);
+    if (st == EMP_OK)
+        *out = p->table;
+    else
+        emp_transfer_destroy(p->table);
+    clear(p);
+    return st;
+}
+
+void emp_transfer_destroy(emp_transfer_table *table)
+{
+    if (table == NULL) return;
+    emp_free(table->row);
+    emp_free(table);
+}
+
+/* ---- the table ---- */
+
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("split", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("task", "task", EMP_SHEET_WORD),
+    EMP_COLUMN("workload", "workload", EMP_SHEET_WORD),
+    EMP_COLUMN("machine", "machine", EMP_SHEET_WORD),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("arm", "arm", EMP_SHEET_WORD),
+    EMP_COLUMN("method", "learner", EMP_SHEET_WORD),
+    EMP_COLUMN("training", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("trainings", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("budget", "samples", EMP_SHEET_COUNT),
+    EMP_COLUMN("step_s", "s", EMP_SHEET_REAL, .width = 7, .precision = 9,
+               .low = "step_low_s", .high = "step_high_s", .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("ratio", "to the best proposed", EMP_SHEET_REAL, .digits = 3,
+               .low = "ratio_low", .high = "ratio_high", .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("equal", "N_eq", EMP_SHEET_REAL)};
+
+static void add_line(emp_sheet *sheet, const emp_transfer_table *t,
+                     const emp_transfer_row *r)
+{
+    const bool is_one = r->task != NULL;
+
+    EMP_SHEET_ADD(
+        sheet, EMP_V(t->split->name), EMP_V(is_one ? r->task->key : "all"),
+        emp_value_word(is_one ? r->task->spec : NULL),
+        emp_value_word(is_one ? r->task->machine : NULL), EMP_V(t->split->target_runtime),
+        EMP_V(r->arm), emp_value_word(r->method), EMP_V(t->training_budget),
+        EMP_V(t->trainings), EMP_V(r->budget),
+        emp_value_if(!isnan(r->step_s.median),
+                     emp_value_range(r->step_s.median, r->step_s.min, r->step_s.max)),
+        emp_value_if(!isnan(r->ratio.mean),
+                     emp_value_range(r->ratio.mean, r->ratio.low, r->ratio.high)),
+        emp_value_if(!isnan(r->equal), EMP_V(r->equal)));
+}
+
+emp_status emp_transfer_print(FILE *out, const emp_transfer_table *t,
+                              emp_sheet_format format, emp_error *err)
+{
+    emp_sheet sheet;
+
+    EMP_SHEET_INIT(&sheet, columns);
+    emp_sheet_set_title(&sheet, "Transfer, split %s, runtime %s: %s", t->split->name,
+                        t->split->target_runtime, t->split->description);
+    for (int32_t i = 0; i < t->row_count; i++) add_line(&sheet, t, &t->row[i]);
+    emp_sheet_note(&sheet,
+                   "Learners were trained with %lld evaluation%s in all; medians of %d "
+                   "training%s, and range. Ratios are to the best of " FROM_PROPOSERS
+                   ", of all: geometric mean and its 95 %% interval over tasks.",
+                   (long long)t->training_budget, emp_units_plural(t->training_budget),
+                   t->trainings, emp_units_plural(t->trainings));
+    const emp_status st = emp_sheet_print(out, &sheet, format, err);
+    emp_sheet_clear(&sheet);
+    return st;
+}

@@ -1,0 +1,70 @@
+/** \file bench/transfer/transfer.h
+ * What transfer is worth: a learner is trained on some tasks and then places others, beside
+ * itself untrained, searches with equal samples, and methods that need one.
+ *
+ * For each target, training and number of samples:
+ *
+ *     trained      the learner begins with the weights; one sample is zero-shot
+ *     untrained    the same learner begins with those that its seed draws
+ *     random, anneal
+ *     anneal from trained    annealing starts at the trained learner's placement of the least budget
+ *     anneal from m-sct      annealing starts at m-SCT's
+ *     m-sct, heft, metis     one sample
+ *
+ * N_eq is how many samples annealing needs to be as good as the trained learner with the least
+ * budget (its median over seeds).
+ */
+#ifndef EMP_BENCH_TRANSFER_TRANSFER_H
+#define EMP_BENCH_TRANSFER_TRANSFER_H
+
+#include "bench/compare/statistics.h"
+#include "bench/transfer/splits.h"
+#include "run/stats.h"
+
+enum { EMP_TRANSFER_BUDGETS = 6, EMP_TRANSFER_TRAININGS = 16 };
+
+typedef struct {
+    const emp_task *task; /**< NULL: over all targets of the split, ratios alone */
+    const char     *arm;
+    const char     *method; /**< the learner; NULL of other arms */
+    int64_t         budget; /**< samples; 1 of methods that propose once */
+    emp_summary     step_s; /**< over trainings or seeds; infinite: it does not fit */
+    emp_ratio       ratio;  /**< of the median to the best of those that propose once */
+    double          equal;  /**< N_eq; NaN where it is not asked, infinite: not within the
+                                 largest budget */
+} emp_transfer_row;
+
+typedef struct {
+    const emp_split  *split;
+    const char       *commit;
+    int64_t           training_budget;
+    int32_t           trainings;
+    int32_t           row_count;
+    emp_transfer_row *row;
+} emp_transfer_table;
+
+typedef struct {
+    const char     *split;
+    const char     *methods; /**< learners, comma-separated */
+    const char     *preset;  /**< of them, or NULL */
+    const char     *options; /**< likewise */
+    int64_t         training_budget;
+    int32_t         trainings; /**< of each learner, and seeds of all others */
+    int64_t         budget[EMP_TRANSFER_BUDGETS]; /**< ascending */
+    int32_t         budget_count;
+    emp_jobs_params jobs; /**< weights lie in its folder, too */
+} emp_transfer_params;
+
+/** Trains, places and compares. Weights of an equal training that are in the folder are read.
+ * \retval EMP_EINVAL       An unknown split or method, or networks that do not fit a target.
+ * \retval EMP_EUNSUPPORTED A method without weights.
+ * \retval EMP_EINTERRUPTED \a stop was set; there is no table. */
+emp_status emp_transfer_make(emp_transfer_table **out, const emp_transfer_params *params,
+                             emp_error *err);
+void       emp_transfer_destroy(emp_transfer_table *table);
+
+/** Writes the table. \retval EMP_ENOMEM */
+emp_status emp_transfer_print(FILE *out, const emp_transfer_table *table,
+                              emp_sheet_format format, emp_error *err);
+
+#endif /* EMP_BENCH_TRANSFER_TRANSFER_H */

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace bench transfer: what a learner's weights are worth on graphs that it has not seen. */
+#include <string.h>
+
+#include "bench/transfer/transfer.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/options/jobs_options.h"
+
+enum { KEY_METHODS = 256, KEY_SPLIT, KEY_BUDGETS, KEY_PRESET, KEY_OPTIONS };
+enum { DEFAULT_TRAINING = 10000, DEFAULT_SEEDS = 5 };
+
+struct args {
+    cli_jobs_options    run;
+    emp_transfer_params params;
+    emp_sheet_format    format;
+};
+
+static const struct argp_option options[] = {
+    {"split", KEY_SPLIT, "NAME", 0,
+     "size, family, machine, runtime or giph: what differs between the tasks of training "
+     "and those to place",
+     0},
+    {"methods", KEY_METHODS, "A,B,...", 0, "Learners with weights (default giph)", 0},
+    {"budgets", KEY_BUDGETS, "A,B,...", 0,
+     "Samples of each run on a task to place (default 1,64,256), ascending", 0},
+    {"preset", KEY_PRESET, "NAME", 0, "Preset of the learners", 0},
+    {"options", KEY_OPTIONS, "KEY=VALUE,...", 0, "Options of the learners", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Train learners on some tasks, then place others: with the weights, without them, "
+    "and "
+    "beside searches with as many samples and methods that propose once. Annealing from "
+    "the placement of the trained learner stands beside annealing from m-SCT's. N_eq is "
+    "how many samples annealing needs to be as good as the trained learner with the "
+    "fewest.\v" CLI_JOBS_DOC
+    "--budget N is the number of evaluations of a training, 10,000 unless given, and "
+    "--seeds N the number of trainings, 5 unless given. Trained weights lie beside the "
+    "records and are read again.\n\n"
+    "  emplace bench transfer --split giph --budget 2000 --seeds 1\n"
+    "  emplace bench transfer --split size --methods go --format csv";
+
+static void parse_budgets(emp_transfer_params *p, const char *list)
+{
+    char word[32];
+
+    p->budget_count = 0;
+    while (cli_next_word(&list, word, sizeof word)) {
+        if (p->budget_count == EMP_TRANSFER_BUDGETS)
+            cli_usage_error("at most %d budgets", EMP_TRANSFER_BUDGETS);
+        p->budget[p->budget_count++] = cli_integer("budgets", word, 1, 1000000000);
+        const int32_t last = p->budget_count - 1;
+        if (last > 0 && p->budget[last] <= p->budget[last - 1])
+            cli_usage_error("--budgets ascend, as in 1,64,256");
+    }
+    if (p->budget_count == 0) cli_usage_error("--budgets takes numbers, as in 1,64,256");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &args->run;
+        state->child_inputs[1] = &args->format;
+        return 0;
+    case KEY_SPLIT: args->params.split = arg; return 0;
+    case KEY_METHODS: args->params.methods = arg; return 0;
+    case KEY_BUDGETS: parse_budgets(&args->params, arg); return 0;
+    case KEY_PRESET: args->params.preset = arg; return 0;
+    case KEY_OPTIONS: args->params.options = arg; return 0;
+    case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
+    case ARGP_KEY_END:
+        if (args->run.rows != NULL)
+            cli_usage_error("a split names its tasks; leave --rows out");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child children[] = {
+    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_bench_transfer_argp = {options,  parse, NULL, doc,
+                                             children, NULL,  NULL};
+
+emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
+{
+    emp_status          st = EMP_OK;
+    emp_transfer_table *table = NULL;
+    cli_run_report      report = {.text = "bench transfer"};
+    struct args         args = {.run = cli_jobs_options_default(),
+                                .params = {.split = "size",
+                                           .methods = "giph",
+                                           .budget = {1, 64, 256},
+                                           .budget_count = 3}};
+
+    cli_parse(&cmd_bench_transfer_argp, argc, argv, &args);
+    const cli_jobs_options *run = &args.run;
+    emp_transfer_params    *p = &args.params;
+    p->training_budget = run->budget > 0 ? run->budget : DEFAULT_TRAINING;
+    p->trainings = run->seed_count > 0 ? run->seed_count : DEFAULT_SEEDS;
+    if (p->trainings > EMP_TRANSFER_TRAININGS)
+        cli_usage_error("--seeds is at most %d here", EMP_TRANSFER_TRAININGS);
+    p->jobs = run->jobs;
+    cli_run_report_begin(&report, &p->jobs);
+    const emp_status made = emp_transfer_make(&table, p, err);
+    cli_run_report_end(&report);
+    EMP_TRY(made == EMP_EINTERRUPTED ? cli_run_report_warn(made, &p->jobs) : made);
+    EMP_TRY(emp_transfer_print(stdout, table, args.format, err));
+
+cleanup:
+    emp_transfer_destroy(table);
+    return st;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* From training on tasks to placing what was not seen, through the program. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/cli/emplace.h"
+#include "tests/support/scratch.h"
+
+#define LEARNT "giph:v=8,seed=1"
+#define NEW    "giph:v=9,seed=5"
+#define TASKS                                \
+    "one " LEARNT " giph:devices=4,seed=1\n" \
+    "two giph:v=10,seed=2 giph:devices=3,seed=2 # other sizes\n"
+#define TRAIN "train --tasks tasks.txt -r edges -M giph --format json "
+#define PLACE "place " NEW " -m giph:devices=5,seed=9 -r edges -M giph --budget 19 "
+
+static void set_up(void)
+{
+    emplace_set_up();
+    scratch_write("tasks.txt", TASKS, sizeof TASKS - 1);
+}
+
+TestSuite(transfer, .init = set_up, .fini = emplace_tear_down);
+
+static const char *method_of(const json_t *row)
+{
+    return json_string_value(json_object_get(row, "method"));
+}
+
+Test(transfer, weights_of_tasks_place_another)
+{
+    json_t *trained = emplace_json(TRAIN "--budget 400 --weights-out w.h5");
+    json_t *rows = json_object_get(trained, "rows");
+
+    cr_assert_eq(json_array_size(rows), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *row = json_array_get(rows, i);
+        cr_expect_str_eq(method_of(row), "giph");
+        cr_expect_gt(json_integer_value(json_object_get(row, "updates")), 1);
+        cr_expect_gt(json_number_value(json_object_get(row, "best_s")), 0.0);
+    }
+    json_decref(trained);
+    cr_expect_eq(emplace_run(PLACE "--weights w.h5 --record with.h5"), 0, "%s",
+                 program_err);
+    cr_expect_eq(emplace_run(PLACE "--weights w.h5 --record again.h5 --threads 3"), 0);
+    cr_expect_eq(emplace_run(PLACE "--record without.h5"), 0, "%s", program_err);
+    size_t with_size, again_size, without_size;
+    char  *with = scratch_read("with.h5", &with_size);
+    char  *again = scratch_read("again.h5", &again_size);
+    char  *without = scratch_read("without.h5", &without_size);
+    cr_expect(with_size == again_size && memcmp(with, again, with_size) == 0,
+              "the same weights give the same run on any number of threads");
+    cr_expect(with_size != without_size || memcmp(with, without, with_size) != 0);
+    free(with);
+    free(again);
+    free(without);
+}
+
+/* The weights of a run on one graph serve another, too, and training goes on from them. */
+Test(transfer, training_goes_on_from_weights)
+{
+    cr_expect_eq(emplace_run(PLACE "--weights-out one.h5"), 0, "%s", program_err);
+    cr_expect_eq(emplace_run("train --tasks tasks.txt -r edges -M giph --budget 100 "
+                             "--weights one.h5 --weights-out two.h5"),
+                 0, "%s", program_err);
+    cr_expect_not_null(
+        strstr(program_out, "two.h5 has the weights after 119 evaluations in all"), "%s",
+        program_out);
+}
+
+Test(transfer, weights_of_another_method_or_file_are_refused)
+{
+    cr_expect_eq(emplace_run(PLACE "--weights-out w.h5 --record r.h5"), 0, "%s",
+                 program_err);
+    cr_expect_eq(emplace_run("place " NEW " -m giph:devices=5,seed=9 -r edges -M anneal "
+                             "--budget 9 --weights w.h5"),
+                 1);
+    cr_expect_not_null(strstr(program_err, "weights are of the method giph"), "%s",
+                       program_err);
+    cr_expect_eq(emplace_run(PLACE "--weights r.h5"), 1);
+    cr_expect_not_null(strstr(program_err, "r.h5"), "%s", program_err);
+}
+
+Test(transfer, bench_has_rows_of_all_arms)
+{
+    static const char *const arms[] = {"m-sct",
+                                       "heft",
+                                       "metis",
+                                       "random",
+                                       "anneal",
+                                       "trained",
+                                       "untrained",
+                                       "anneal from m-sct",
+                                       "anneal from trained"};
+    json_t                  *object =
+        emplace_json("bench transfer --split giph --methods giph --budget 62 "
+                     "--seeds 1 --budgets 1,31 --format json");
+    json_t      *rows = json_object_get(object, "rows");
+    const size_t rows_of_target = 3 + 2 * 6;
+
+    cr_assert_eq(json_array_size(rows), 11 * rows_of_target, "10 targets, and all");
+    for (size_t a = 0; a < sizeof arms / sizeof *arms; a++) {
+        size_t  count = 0, i;
+        json_t *row;
+        json_array_foreach(rows, i, row)
+        {
+            const char *arm = json_string_value(json_object_get(row, "arm"));
+            count += strcmp(arm, arms[a]) == 0;
+        }
+        cr_expect_eq(count, a < 3 ? 11 : 22, "%s", arms[a]);
+    }
+    const json_t *mean = json_array_get(rows, 10 * rows_of_target + 3);
+    cr_expect_str_eq(json_string_value(json_object_get(mean, "task")), "all");
+    cr_expect_gt(json_number_value(json_object_get(mean, "ratio")), 0.5);
+    json_decref(object);
+}
