@@ -43,7 +43,7 @@ bool emp_method_exists(const char *name) { return lookup(name) != NULL; }
 
 emp_status emp_method_find(const emp_method **method, const char *name, emp_error *err)
 {
-    char              names[256] = "", hint[EMP_NEAREST_BYTES];
+    char              names[512] = "", hint[EMP_NEAREST_BYTES];
     size_t            used = 0;
     const emp_method *other = NULL;
     emp_nearest       near = emp_nearest_begin(name, strlen(name), "");
