@@ -167,8 +167,8 @@ static void gather(emp_real *to, const emp_real *from, const int32_t *row, int32
         memcpy(to + i * H, from + (int64_t)row[i] * H, (size_t)H * sizeof *to);
 }
 
-EMP_KERNEL static void add_scaled(emp_real *y, const emp_real *x, emp_real factor,
-                                  int32_t count)
+EMP_KERNEL static void add_message(emp_real *y, const emp_real *x, emp_real factor,
+                                   int32_t count)
 {
     for (int32_t i = 0; i < count; i++) y[i] += factor * x[i];
 }
@@ -182,7 +182,7 @@ static void add_up(const emp_doppler_mpnn *n, emp_real *m)
     for (int32_t v = 0; v < node_count(n); v++) {
         memcpy(m + v * H, emp_params_value(n->params, SUM_B), (size_t)H * sizeof *m);
         for (int32_t e = near->first[v]; e < near->first[v + 1]; e++)
-            add_scaled(m + v * H, n->sums + n->place[near->node[e]] * H, 1, (int32_t)H);
+            add_message(m + v * H, n->sums + n->place[near->node[e]] * H, 1, (int32_t)H);
     }
 }
 
@@ -198,8 +198,8 @@ static void send(emp_doppler_mpnn *n, const emp_real *h, emp_real *m, int32_t th
                            s.matrix, NULL, s.count, H, H, threads);
     }
     for (int64_t i = 0; i < N && n->shape.is_gated; i++)
-        add_scaled(n->sums + i * H, emp_params_value(n->params, GATED_E),
-                   n->scene->message[node[i]], H);
+        add_message(n->sums + i * H, emp_params_value(n->params, GATED_E),
+                    n->scene->message[node[i]], H);
     add_up(n, m);
 }
 
@@ -211,9 +211,10 @@ static void sum_gradients(emp_doppler_mpnn *n, const emp_real *d_m)
 
     memset(n->sums, 0, (size_t)(node_count(n) * H) * sizeof *n->sums);
     for (int32_t v = 0; v < node_count(n); v++) {
-        add_scaled(emp_params_gradient(n->params, SUM_B), d_m + v * H, 1, (int32_t)H);
+        add_message(emp_params_gradient(n->params, SUM_B), d_m + v * H, 1, (int32_t)H);
         for (int32_t e = near->first[v]; e < near->first[v + 1]; e++)
-            add_scaled(n->sums + n->place[v] * H, d_m + near->node[e] * H, 1, (int32_t)H);
+            add_message(n->sums + n->place[v] * H, d_m + near->node[e] * H, 1,
+                        (int32_t)H);
     }
 }
 
@@ -226,8 +227,8 @@ static void send_backward(emp_doppler_mpnn *n, const emp_real *h, const emp_real
 
     sum_gradients(n, d_m);
     for (int64_t i = 0; i < N && n->shape.is_gated; i++)
-        add_scaled(emp_params_gradient(n->params, GATED_E), n->sums + i * H,
-                   n->scene->message[node[i]], H);
+        add_message(emp_params_gradient(n->params, GATED_E), n->sums + i * H,
+                    n->scene->message[node[i]], H);
     gather(n->sent, h, node, N, H);
     for (int32_t c = 0; c < class_count(n); c++) {
         const senders s = senders_of(n, c);
@@ -235,7 +236,7 @@ static void send_backward(emp_doppler_mpnn *n, const emp_real *h, const emp_real
                             n->sent + (int64_t)s.first * H, s.matrix, s.count, H, H,
                             threads);
         for (int64_t i = 0; i < s.count; i++)
-            add_scaled(dh + (int64_t)node[s.first + i] * H, n->d_m + i * H, 1, H);
+            add_message(dh + (int64_t)node[s.first + i] * H, n->d_m + i * H, 1, H);
     }
 }
 
@@ -280,7 +281,7 @@ static void step_backward(emp_doppler_mpnn *n, int32_t t, emp_real *dh, int32_t 
     emp_linear_backward(n->d_h, emp_params_gradient(p, GRU_H_W),
                         emp_params_gradient(p, GRU_H_B), u, h,
                         emp_params_value(p, GRU_H_W), N, H, 3 * H, threads);
-    add_scaled(dh, n->d_h, 1, (int32_t)size);
+    add_message(dh, n->d_h, 1, (int32_t)size);
     emp_linear_backward(d_m, emp_params_gradient(p, GRU_X_W),
                         emp_params_gradient(p, GRU_X_B), gates, m,
                         emp_params_value(p, GRU_X_W), N, H, 3 * H, threads);

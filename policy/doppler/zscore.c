@@ -9,8 +9,8 @@ enum { CHUNK = 32 }; /* columns that are summed side by side */
 
 typedef double sums[CHUNK];
 
-EMP_KERNEL static void mean_of(sums mean, const emp_real *x, int64_t stride, int32_t B,
-                               int32_t K)
+EMP_KERNEL static void column_mean(sums mean, const emp_real *x, int64_t stride,
+                                   int32_t B, int32_t K)
 {
     for (int32_t k = 0; k < K; k++) mean[k] = 0.0;
     for (int64_t b = 0; b < B; b++)
@@ -31,8 +31,8 @@ EMP_KERNEL static void deviation_of(sums deviation, const sums mean, const emp_r
     for (int32_t k = 0; k < K; k++) deviation[k] = sqrt(deviation[k] / B);
 }
 
-EMP_KERNEL static void scale(emp_real *x, int64_t stride, const sums mean,
-                             const sums factor, int32_t B, int32_t K)
+EMP_KERNEL static void scale_column(emp_real *x, int64_t stride, const sums mean,
+                                    const sums factor, int32_t B, int32_t K)
 {
     for (int64_t b = 0; b < B; b++)
         for (int32_t k = 0; k < K; k++)
@@ -45,14 +45,14 @@ static void forward(emp_real *x, int64_t stride, emp_real *deviation, int32_t B,
 {
     sums mean, s, factor;
 
-    mean_of(mean, x, stride, B, K);
+    column_mean(mean, x, stride, B, K);
     deviation_of(s, mean, x, stride, B, K);
     for (int32_t k = 0; k < K; k++) {
         const int is_equal = s[k] <= EMP_ZSCORE_EQUAL;
         factor[k] = is_equal ? 0.0 : 1.0 / (s[k] + FLOOR);
         deviation[k] = is_equal ? 0 : (emp_real)s[k];
     }
-    scale(x, stride, mean, factor, B, K);
+    scale_column(x, stride, mean, factor, B, K);
 }
 
 void emp_zscore_forward(emp_real *x, int64_t stride, emp_real *deviation, int32_t B,
@@ -89,7 +89,7 @@ static void backward(emp_real *dy, const emp_real *y, int64_t stride,
 {
     sums mean, along, factor;
 
-    mean_of(mean, dy, stride, B, K);
+    column_mean(mean, dy, stride, B, K);
     mean_along(along, dy, y, stride, B, K);
     for (int32_t k = 0; k < K; k++) {
         const double s = (double)deviation[k];

@@ -270,8 +270,8 @@ static const emp_real *layer_input(const emp_go_net *n, int32_t l)
     return l == 0 ? last_h(n) : n->layer[l - 1].out;
 }
 
-EMP_KERNEL static void add_all(emp_real *restrict y, const emp_real *restrict x,
-                               int64_t count)
+EMP_KERNEL static void add_gradient(emp_real *restrict y, const emp_real *restrict x,
+                                    int64_t count)
 {
     for (int64_t i = 0; i < count; i++) y[i] += x[i];
 }
@@ -300,7 +300,7 @@ static void read_backward(emp_go_net *n)
     if (n->shape.modulate == EMP_MODULATE_NODE) {
         emp_segment_layer_backward(&n->reader, &n->work, &n->params, layer_slice(n, -1),
                                    n->dM, n->dM, last_h(n));
-        add_all(n->dz, n->dM, rows * W);
+        add_gradient(n->dz, n->dM, rows * W);
     } else if (n->shape.modulate == EMP_MODULATE_GRAPH) {
         for (int64_t i = 0; i < rows * W; i++) n->dz[i] += n->dM[i % W] / (emp_real)rows;
     }
@@ -326,7 +326,7 @@ static void messages_backward(emp_go_net *n, int32_t l)
     emp_linear_backward(n->dz, gradient(n, graph_slice(n, l, POOL)),
                         gradient(n, graph_slice(n, l, POOL_BIAS)), dpooled, n->h[l],
                         value(n, graph_slice(n, l, POOL)), f->count, W, W, threads);
-    add_all(n->dz, n->dh, all);
+    add_gradient(n->dz, n->dh, all);
 }
 
 static void embed_backward(emp_go_net *n)

@@ -238,13 +238,16 @@ void emp_hsdag_net_clear(emp_hsdag_net *n)
 
 /* ---- layers ---- */
 
-EMP_KERNEL static void add(emp_real *y, const emp_real *x, int64_t count)
+EMP_KERNEL static void add_nodes(emp_real *y, const emp_real *x, int64_t count)
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) y[i] += x[i];
 }
 
-void emp_hsdag_add(emp_real *y, const emp_real *x, int64_t count) { add(y, x, count); }
+void emp_hsdag_add(emp_real *y, const emp_real *x, int64_t count)
+{
+    add_nodes(y, x, count);
+}
 
 static void affine(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_t map,
                    int32_t rows)
@@ -280,7 +283,7 @@ static void normalize_sum(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_n
     int64_t count = (int64_t)rows * n->shape.width;
 
     memcpy(to->normal, x, (size_t)count * sizeof *x);
-    add(to->normal, z, count);
+    add_nodes(to->normal, z, count);
     normalize(n, y, to, to->normal, norm, rows);
 }
 
@@ -363,7 +366,7 @@ static void gather(const emp_hsdag_net *n, emp_hsdag_level *v)
     for (int32_t a = 0; a < v->groups; a++) v->factor[a] = 0;
     for (int32_t u = 0; u < g->node_count; u++) {
         int32_t a = v->group_of_node[u];
-        add(&v->sum[a * W], &v->member[u * W], W);
+        add_nodes(&v->sum[a * W], &v->member[u * W], W);
         for (int32_t e = g->first[u]; e < g->first[u + 1]; e++)
             if (v->group_of_node[g->node[e]] == a) v->factor[a] += v->score[e];
     }

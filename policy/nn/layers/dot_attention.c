@@ -47,7 +47,7 @@ size_t emp_dot_attention_scratch(const emp_dot_attention *a)
     return 2 * scores_of_thread(a) * (size_t)a->threads;
 }
 
-EMP_KERNEL static void scale_all(emp_real *x, int64_t count, emp_real factor)
+EMP_KERNEL static void scale_scores(emp_real *x, int64_t count, emp_real factor)
 {
     for (int64_t i = 0; i < count; i++) x[i] *= factor;
 }
@@ -62,7 +62,7 @@ static void attend(const emp_dot_attention *a, const head *h, emp_real *p,
         &qkv[(int64_t)(h->first - h->memory) * stride + a->width + h->column];
 
     emp_blas_gemm(false, true, h->count, keys, h->size, q, stride, k, stride, 0, p, keys);
-    scale_all(p, (int64_t)h->count * keys, h->scale);
+    scale_scores(p, (int64_t)h->count * keys, h->scale);
     emp_categorical_softmax_rows(p, keys, h->count, keys);
 }
 
@@ -97,8 +97,8 @@ void emp_dot_attention_forward(const emp_dot_attention *a, emp_real *out,
 }
 
 /* dS = P (dP - rowsum(dP P)), times the scale, in place of dP. */
-EMP_KERNEL static void score_gradient(emp_real *restrict dp, const emp_real *restrict p,
-                                      int64_t count, emp_real scale)
+EMP_KERNEL static void softmax_gradient(emp_real *restrict dp, const emp_real *restrict p,
+                                        int64_t count, emp_real scale)
 {
     emp_real mean = 0;
 
@@ -129,7 +129,7 @@ static void run_backward(const emp_dot_attention *a, const head *h, emp_real *p,
         emp_blas_gemm(true, false, h->memory, h->size, h->count, p, keys, d, a->width, 0,
                       &dmemory[seen * narrow + a->width + h->column], narrow);
     for (int64_t r = 0; r < h->count; r++)
-        score_gradient(&ds[r * keys], &p[r * keys], keys, h->scale);
+        softmax_gradient(&ds[r * keys], &p[r * keys], keys, h->scale);
     emp_blas_gemm(false, false, h->count, h->size, keys, ds, keys, k, stride, 0, dq,
                   stride);
     emp_blas_gemm(true, false, h->count, h->size, h->count, ds + h->memory, keys, q,

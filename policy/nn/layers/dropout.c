@@ -16,7 +16,7 @@ void emp_relu_dropout_forward(emp_real *x, int64_t count, double rate, emp_rng *
         x[i] = emp_rng_u32(rng) < limit ? 0 : scale * x[i];
 }
 
-EMP_KERNEL static void scale_all(emp_real *x, int64_t count, emp_real factor)
+EMP_KERNEL static void scale_kept(emp_real *x, int64_t count, emp_real factor)
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++) x[i] *= factor;
@@ -26,5 +26,5 @@ void emp_relu_dropout_backward(emp_real *dy, const emp_real *y, int64_t count,
                                double rate)
 {
     emp_activation_backward(EMP_ACTIVATION_RELU, dy, y, count);
-    if (rate > 0.0) scale_all(dy, count, scale_of(rate));
+    if (rate > 0.0) scale_kept(dy, count, scale_of(rate));
 }

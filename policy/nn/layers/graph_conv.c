@@ -12,7 +12,8 @@ EMP_KERNEL static void scale_row(emp_real *y, const emp_real *x, emp_real factor
     for (int64_t i = 0; i < K; i++) y[i] = factor * x[i];
 }
 
-EMP_KERNEL static void add_row(emp_real *y, const emp_real *x, emp_real factor, int64_t K)
+EMP_KERNEL static void add_neighbor(emp_real *y, const emp_real *x, emp_real factor,
+                                    int64_t K)
 {
 #pragma omp simd
     for (int64_t i = 0; i < K; i++) y[i] += factor * x[i];
@@ -34,7 +35,8 @@ void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
         scale_row(&y[v * K], &x[v * K], weight(degree, degree), K);
         for (int32_t e = first[v]; e < first[v + 1]; e++) {
             int64_t u = node[e];
-            add_row(&y[v * K], &x[u * K], weight(degree, first[u + 1] - first[u]), K);
+            add_neighbor(&y[v * K], &x[u * K], weight(degree, first[u + 1] - first[u]),
+                         K);
         }
         emp_flush_end(saved);
     }

@@ -25,7 +25,7 @@ EMP_KERNEL static emp_real sum_of(const emp_real *x, int64_t K)
     return sum;
 }
 
-EMP_KERNEL static emp_real sum_of_squares(const emp_real *x, emp_real mean, int64_t K)
+EMP_KERNEL static emp_real sum_of_deviations(const emp_real *x, emp_real mean, int64_t K)
 {
     emp_real sum = 0;
 
@@ -54,14 +54,14 @@ void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
     for (int64_t r = 0; r < B; r++) {
         unsigned saved = emp_flush_begin();
         emp_real mean = sum_of(&x[r * K], K) / (emp_real)K;
-        inverse[r] = inverse_root(sum_of_squares(&x[r * K], mean, K) / (emp_real)K);
+        inverse[r] = inverse_root(sum_of_deviations(&x[r * K], mean, K) / (emp_real)K);
         normalize(&y[r * K], &normal[r * K], &x[r * K], mean, inverse[r], gain, shift, K);
         emp_flush_end(saved);
     }
 }
 
-EMP_KERNEL static void add_row(emp_real *dgain, emp_real *dshift, const emp_real *dy,
-                               const emp_real *normal, int64_t K)
+EMP_KERNEL static void add_to_sum(emp_real *dgain, emp_real *dshift, const emp_real *dy,
+                                  const emp_real *normal, int64_t K)
 {
 #pragma omp simd
     for (int64_t i = 0; i < K; i++) {
@@ -93,7 +93,8 @@ void emp_layer_norm_backward(emp_real *dx, emp_real *dgain, emp_real *dshift,
                              const emp_real *inverse, const emp_real *gain, int32_t B,
                              int32_t K, int32_t threads)
 {
-    for (int64_t r = 0; r < B; r++) add_row(dgain, dshift, &dy[r * K], &normal[r * K], K);
+    for (int64_t r = 0; r < B; r++)
+        add_to_sum(dgain, dshift, &dy[r * K], &normal[r * K], K);
 #pragma omp parallel for num_threads(threads)
     for (int64_t r = 0; r < B; r++) {
         unsigned saved = emp_flush_begin();

@@ -3,9 +3,9 @@
 
 #include "policy/nn/vmath.h"
 
-EMP_KERNEL static void cell_forward(emp_real *restrict gates, emp_real *restrict next,
-                                    const emp_real *restrict u,
-                                    const emp_real *restrict h, int64_t H)
+EMP_KERNEL static void gru_cell_forward(emp_real *restrict gates, emp_real *restrict next,
+                                        const emp_real *restrict u,
+                                        const emp_real *restrict h, int64_t H)
 {
 #pragma omp simd
     for (int64_t j = 0; j < H; j++) {
@@ -19,9 +19,9 @@ EMP_KERNEL static void cell_forward(emp_real *restrict gates, emp_real *restrict
     }
 }
 
-EMP_KERNEL static void cell_backward(emp_real *restrict gates, emp_real *restrict u,
-                                     emp_real *restrict dh, const emp_real *restrict h,
-                                     int64_t H)
+EMP_KERNEL static void gru_cell_backward(emp_real *restrict gates, emp_real *restrict u,
+                                         emp_real *restrict dh,
+                                         const emp_real *restrict h, int64_t H)
 {
 #pragma omp simd
     for (int64_t j = 0; j < H; j++) {
@@ -43,12 +43,12 @@ void emp_gru_forward(emp_real *gates, emp_real *next, const emp_real *u,
                      const emp_real *h, int32_t B, int32_t H)
 {
     for (int64_t b = 0; b < B; b++)
-        cell_forward(&gates[b * 3 * H], &next[b * H], &u[b * 3 * H], &h[b * H], H);
+        gru_cell_forward(&gates[b * 3 * H], &next[b * H], &u[b * 3 * H], &h[b * H], H);
 }
 
 void emp_gru_backward(emp_real *gates, emp_real *u, emp_real *dh, const emp_real *h,
                       int32_t B, int32_t H)
 {
     for (int64_t b = 0; b < B; b++)
-        cell_backward(&gates[b * 3 * H], &u[b * 3 * H], &dh[b * H], &h[b * H], H);
+        gru_cell_backward(&gates[b * 3 * H], &u[b * 3 * H], &dh[b * H], &h[b * H], H);
 }
