@@ -1,7 +1,8 @@
 /** \file base/clones.h
  * EMP_CLONES compiles a function for three instruction sets; one is chosen when the program
  * is loaded, so that results repeat on one machine, not across machines. Sanitizers run
- * before the choice can be made, so they get the portable code. For static functions only.
+ * before the choice can be made, so they get the portable code. For static functions only, of names
+ * that no other such function has: clang exports what chooses.
  */
 #ifndef EMP_BASE_CLONES_H
 #define EMP_BASE_CLONES_H
