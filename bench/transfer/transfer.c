@@ -111,8 +111,12 @@ static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
     hash = emp_hash_u64(hash, made.is_dirty);
     hash = hash_text(hash, params->preset != NULL ? params->preset : "");
     hash = hash_text(hash, params->options);
-    for (int32_t i = 0; i < p->split->training_count; i++)
-        hash = emp_hash_u64(hash, p->training[i].problem->graph->hash);
+    for (int32_t i = 0; i < p->split->training_count; i++) {
+        const emp_problem *problem = p->training[i].problem;
+        hash = emp_hash_u64(hash, problem->graph->hash);
+        hash = emp_hash_u64(hash, problem->machine->hash);
+        hash = emp_hash_u64(hash, emp_runtime_hash(&problem->runtime));
+    }
     snprintf(path, PATH_BYTES,
              "%s/weights.%s.%s.seed%" PRIu64 ".%" PRId64 ".%016" PRIx64 ".h5",
              params->jobs.folder, p->split->name, p->learner[learner]->name, seed,

@@ -36,7 +36,6 @@ typedef struct {
 
 typedef struct {
     const emp_split  *split;
-    const char       *commit;
     int64_t           training_budget;
     int32_t           trainings;
     int32_t           row_count;

@@ -155,7 +155,11 @@ emp_status cli_train_on_tasks(const cli_place_args *args, emp_error *err)
     EMP_TRY(train(t, method, err));
     EMP_TRY(emp_weights_save(args->weights_out, &t->weights, err));
     EMP_TRY(print(t, method, err));
-    if (t->evaluations < t->budget) st = EMP_EINTERRUPTED;
+    if (t->evaluations < t->budget) {
+        cli_warn("interrupted; --weights %s goes on from the weights so far",
+                 args->weights_out);
+        st = EMP_EINTERRUPTED;
+    }
 
 cleanup:
     clear(t);
