@@ -94,6 +94,8 @@ emp_status emp_run_checkpoint_begin(emp_run_state *run, emp_error *err)
 
     if (c->path == NULL) return EMP_OK;
     EMP_CHECK(emp_run_agree(run, run->is_first ? check_file(run, err) : EMP_OK, err));
+    if (run->params->method->complete != NULL)
+        EMP_CHECK(run->params->method->complete(run->placer, err));
     EMP_CHECK(emp_run_agree(run, c->is_resumed ? resume(run, err) : EMP_OK, err));
     if (run->is_first) EMP_CHECK(emp_atomic_file_sweep(c->path, err));
     return emp_run_checkpoint_save(run, err);

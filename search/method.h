@@ -139,6 +139,10 @@ typedef struct emp_method {
      * are NaN after backward(). */
     const emp_method_metric *(*metrics)(const void *state, int32_t *count);
 
+    /** OPTIONAL, of a method that creates parts of its state only when it first needs them.
+     * Creates what is missing. Called before the first list_state(). */
+    emp_status (*complete)(void *state, emp_error *err);
+
     /** OPTIONAL; without it a run has no checkpoints. Lists what later asks depend on
      * beyond problem and params, in the method's own memory: saving reads the values,
      * resuming writes them into a state that was just created for the same problem and

@@ -65,9 +65,10 @@ typedef struct {
     emp_method_params  params; /* of members, but for their options */
     portfolio_progress at;
     kept_score         best_score;
-    emp_device_id     *best;     /* [op] of the proposals */
-    emp_device_id     *proposed; /* [op] the last proposal */
-    void              *search;   /* NULL: refine cannot work on this problem */
+    emp_device_id     *best;        /* [op] of the proposals */
+    emp_device_id     *proposed;    /* [op] the last proposal */
+    bool               is_complete; /* the search has been created, if it can be */
+    void              *search;      /* NULL: refine cannot work on this problem */
 } portfolio;
 
 static void clear(void *state)
@@ -93,11 +94,15 @@ static emp_status pass_over(emp_status st, const emp_error *said, emp_error *err
     return st == EMP_OK || is_unsuited(st) ? EMP_OK : EMP_ERROR(st, "%s", said->msg);
 }
 
-static emp_status create_search(portfolio *p, emp_error *err)
+/* Creates the search, which takes long on large graphs: only when it is due. */
+static emp_status complete(void *state, emp_error *err)
 {
+    portfolio        *p = state;
     emp_method_params params = p->params;
     emp_error         said = {0};
 
+    if (p->is_complete) return EMP_OK;
+    p->is_complete = true;
     if (p->problem->machine->device_count < 2) return EMP_OK; /* there is one placement */
     params.options = options_of_member[SEARCH];
     if (params.budget_evaluations > 0) {
@@ -121,8 +126,7 @@ static emp_status init(void *state, const emp_problem *problem,
     p->at.winner = -1;
     p->best_score.step_time_s = INFINITY;
     EMP_CHECK(EMP_ALLOC(p->best, ops));
-    EMP_CHECK(EMP_ALLOC(p->proposed, ops));
-    return create_search(p, err);
+    return EMP_ALLOC(p->proposed, ops);
 }
 
 /* ---- asking ------------------------------------------------------------------------ */
@@ -184,7 +188,9 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
     *count = 0;
     while (*count == 0 && p->at.next < PROPOSERS)
         EMP_CHECK(propose(p, candidates[0].device_of_op, count, err));
-    if (*count > 0 || p->search == NULL) return EMP_OK;
+    if (*count > 0) return EMP_OK;
+    EMP_CHECK(complete(p, err));
+    if (p->search == NULL) return EMP_OK;
     if (p->at.next == SEARCH) begin_search(p);
     return emp_method_refine.ask(p->search, candidates, max, count, err);
 }
@@ -252,5 +258,6 @@ const emp_method emp_method_portfolio = {
     .ask = ask,
     .tell = tell,
     .clear = clear,
+    .complete = complete,
     .list_state = list_state,
 };
