@@ -18,6 +18,13 @@ static const cli_command calibrate[] = {
     {0},
 };
 
+static const cli_command cost[] = {
+    COMMAND(cost_gemm, "gemm", "times of matrix products"),
+    COMMAND(cost_attention, "attention", "times of attention"),
+    COMMAND(cost_comm, "comm", "times of collectives"),
+    {0},
+};
+
 static const cli_command bench[] = {
     COMMAND(bench_anomalies, "anomalies", "count how often less work takes longer"),
     COMMAND(bench_mechanisms, "mechanisms",
@@ -45,6 +52,7 @@ const cli_command cli_commands[] = {
     COMMAND(replay, "replay", "execute placements, beside what is predicted"),
     COMMAND(validate, "validate", "how far predictions are from measurements"),
     COMMAND(graph, "graph", "what a workload or graph file consists of"),
+    GROUP("cost", "what a device model says of kernels", cost),
     GROUP("calibrate", "fit a machine's constants to published or measured times",
           calibrate),
     COMMAND(record, "record", "what a recorded run found, and its learning curve"),

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text/number.h"
+#include "base/text/whole_file.h"
 
 enum { FIRST_ROOM = 256, HEX = 16, DECIMAL = 10 };
 
@@ -20,6 +21,7 @@ struct reader {
     char    *at, *end, *to;
     size_t   cells, room;
     int32_t  line;
+    char     separator;
 };
 
 static emp_status add_cell(struct reader *r, emp_error *err)
@@ -37,7 +39,7 @@ static emp_status add_cell(struct reader *r, emp_error *err)
 
 static bool ends_field(const struct reader *r)
 {
-    return r->at == r->end || *r->at == ',' || *r->at == '\n' ||
+    return r->at == r->end || *r->at == r->separator || *r->at == '\n' ||
            (*r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n');
 }
 
@@ -66,11 +68,19 @@ static emp_status read_field(struct reader *r, bool *is_last, emp_error *err)
         EMP_CHECK(read_quoted(r, err));
     else
         while (!ends_field(r)) *r->to++ = *r->at++;
-    *is_last = r->at == r->end || *r->at != ',';
+    *is_last = r->at == r->end || *r->at != r->separator;
     if (r->at < r->end && *r->at == '\r') r->at++;
     if (r->at < r->end) r->at++;
     *r->to++ = '\0'; /* no later than what parted the fields */
     return EMP_OK;
+}
+
+/* Of the record at hand, which is the first. */
+static char separator_of(const struct reader *r)
+{
+    size_t length = strcspn(r->at, "\n");
+
+    return memchr(r->at, '\t', length) != NULL ? '\t' : ',';
 }
 
 static emp_status read_record(struct reader *r, emp_error *err)
@@ -79,6 +89,7 @@ static emp_status read_record(struct reader *r, emp_error *err)
     size_t   first = r->cells;
     bool     is_last = false;
 
+    if (first == 0) r->separator = separator_of(r);
     while (!is_last) EMP_CHECK(read_field(r, &is_last, err));
     size_t count = r->cells - first;
     if (first == 0) {
@@ -131,33 +142,26 @@ emp_status emp_csv_parse(emp_csv *csv, const char *bytes, size_t size, const cha
     char *text = NULL;
 
     EMP_CHECK(EMP_ALLOC(text, size + 1));
-    memcpy(text, bytes, size);
+    memcpy(text, bytes, size); /* a zero stays behind it */
     return take(csv, text, size, path, err);
 }
 
 emp_status emp_csv_load(emp_csv *csv, const char *path, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    char      *text = NULL;
-    FILE      *file = fopen(path, "rb");
-    long       size = -1;
+    char  *text = NULL;
+    size_t size;
 
-    if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (size = ftell(file)) < 0 ||
-        fseek(file, 0, SEEK_SET) != 0)
-        EMP_FAIL(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
-    if (size > EMP_CSV_BYTES_MAX)
-        EMP_FAIL(EMP_EFORMAT, "%s: more than %d bytes, which no table has", path,
-                 EMP_CSV_BYTES_MAX);
-    EMP_TRY(EMP_ALLOC(text, (size_t)size + 1));
-    if (fread(text, 1, (size_t)size, file) != (size_t)size)
-        EMP_FAIL(EMP_EIO, "%s cannot be read", path);
-    st = take(csv, text, (size_t)size, path, err);
-    text = NULL;
+    EMP_CHECK(emp_whole_file_load(&text, &size, path, EMP_CSV_BYTES_MAX, err));
+    return take(csv, text, size, path, err);
+}
 
-cleanup:
-    emp_free(text);
-    if (file != NULL) fclose(file);
-    return st;
+emp_status emp_csv_read(emp_csv *csv, FILE *file, const char *path, emp_error *err)
+{
+    char  *text = NULL;
+    size_t size;
+
+    EMP_CHECK(emp_whole_file_read(&text, &size, file, path, EMP_CSV_BYTES_MAX, err));
+    return take(csv, text, size, path, err);
 }
 
 void emp_csv_clear(emp_csv *csv)

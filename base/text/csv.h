@@ -7,6 +7,7 @@
  *         EMP_TRY(emp_csv_real(&step_s, &csv, row, column, err));
  *     emp_csv_clear(&csv);
  *
+ * Fields are parted by tabs if the first record has one, else by commas.
  * The first record names the columns. Lines that begin with # and empty lines are skipped. Every
  * record has as many fields as the first. A field may stand in quotes, which double within it.
  */
@@ -15,6 +16,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
@@ -34,6 +36,9 @@ typedef struct {
  * \retval EMP_EIO      It cannot be read.
  * \retval EMP_EFORMAT  No CSV; the message names the file and the line. */
 emp_status emp_csv_load(emp_csv *csv, const char *path, emp_error *err);
+
+/** Likewise all that is left of an open file; \a path is for messages. */
+emp_status emp_csv_read(emp_csv *csv, FILE *file, const char *path, emp_error *err);
 
 /** Likewise from memory; \a path is for messages. */
 emp_status emp_csv_parse(emp_csv *csv, const char *bytes, size_t size, const char *path,

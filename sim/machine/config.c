@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/machine/config.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "base/text/units.h"
+#include "base/text/whole_file.h"
 #include "sim/machine/machine.h"
 
 enum { MAX_FILE_BYTES = 1 << 20 };
@@ -50,23 +50,6 @@ static void *allocate(void *context, void *block, size_t bytes)
         return NULL;
     }
     return emp_realloc(block, bytes, 1);
-}
-
-static emp_status read_text(emp_config *config, size_t *length, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    FILE      *file = fopen(config->path, "rb");
-
-    if (file == NULL) EMP_FAIL(EMP_EIO, "%s: %s", config->path, strerror(errno));
-    config->text = (char *)emp_calloc(MAX_FILE_BYTES + 1, 1);
-    if (config->text == NULL) EMP_FAIL(EMP_ENOMEM, "text of %s", config->path);
-    *length = fread(config->text, 1, MAX_FILE_BYTES, file);
-    if (ferror(file)) EMP_FAIL(EMP_EIO, "%s: %s", config->path, strerror(errno));
-    if (!feof(file)) EMP_FAIL(EMP_EFORMAT, "%s: longer than 1 MiB", config->path);
-
-cleanup:
-    if (file != NULL) fclose(file);
-    return st;
 }
 
 /* Whether the text at \a at is "key: value", the value perhaps in quotes. */
@@ -150,7 +133,7 @@ emp_status emp_config_open(emp_config *config, const char *path,
     size_t length = 0;
 
     snprintf(config->path, sizeof config->path, "%s", path);
-    EMP_CHECK(read_text(config, &length, err));
+    EMP_CHECK(emp_whole_file_load(&config->text, &length, path, MAX_FILE_BYTES, err));
     return parse_text(config, length, schema, err);
 }
 

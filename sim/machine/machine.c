@@ -14,106 +14,10 @@
 #include "base/text/nearest.h"
 #include "sim/machine/bundle.h"
 #include "sim/machine/config.h"
-#include "sim/machine/fit.h"
 #include "sim/machine/giph.h"
+#include "sim/machine/model.h"
+#include "sim/machine/source.h"
 #include "sim/machine/topology_internal.h"
-
-/* type of the raw struct, key in the file, kind, member of struct model */
-#define GPU_FIELDS(X, type)                                              \
-    X(type, memory, BYTES, device.memory_bytes)                          \
-    X(type, peak, FLOPS_PER_S, device.peak_flops_per_s)                  \
-    X(type, multiprocessors, COUNT, device.multiprocessors)              \
-    X(type, clock, HERTZ, device.clock_hz)                               \
-    X(type, stream, BYTES_PER_S, device.memory_bytes_per_s)              \
-    X(type, gemm_clock, HERTZ, gemm_clock_hz)                            \
-    X(type, gemm_base, SECONDS, device.gemm_base_s)                      \
-    X(type, gemm_per_k, SECONDS, device.gemm_per_k_s)                    \
-    X(type, gemm_per_wave, SECONDS, device.gemm_per_wave_s)              \
-    X(type, gemm_tile_rows, COUNT, device.gemm_tile_rows)                \
-    X(type, conv_tile_rows, COUNT, device.conv_tile_rows)                \
-    X(type, split_limit, COUNT, device.split_limit)                      \
-    X(type, skinny_factor, RATIO, device.gemm_skinny_factor)             \
-    X(type, skinny_limit, COUNT_OR_0, device.gemm_skinny_limit)          \
-    X(type, split_least, COUNT, device.gemm_split_least)                 \
-    X(type, conv_factor, RATIO, device.conv_factor)                      \
-    X(type, wide_factor, RATIO, device.conv_window_factor[0])            \
-    X(type, wide_filter_factor, RATIO, device.conv_filter_factor[0])     \
-    X(type, point_factor, RATIO, device.conv_window_factor[1])           \
-    X(type, point_filter_factor, RATIO, device.conv_filter_factor[1])    \
-    X(type, winograd_factor, RATIO, device.conv_window_factor[2])        \
-    X(type, winograd_filter_factor, RATIO, device.conv_filter_factor[2]) \
-    X(type, kernel_minimum, SECONDS, device.kernel_minimum_s)
-
-#define CPU_FIELDS(X, type)                                       \
-    X(type, memory, BYTES, device.memory_bytes)                   \
-    X(type, peak, FLOPS_PER_S, device.peak_flops_per_s)           \
-    X(type, cores, COUNT, device.cores)                           \
-    X(type, clock, HERTZ, device.clock_hz)                        \
-    X(type, gemm_core, FLOPS_PER_S, device.gemm_core_flops_per_s) \
-    X(type, conv_core, FLOPS_PER_S, device.conv_core_flops_per_s) \
-    X(type, scaling_exponent, RATIO, device.scaling_exponent)     \
-    X(type, core_stream, BYTES_PER_S, device.core_bytes_per_s)    \
-    X(type, bandwidth_cores, COUNT, device.bandwidth_cores)       \
-    X(type, thread_cycles, RATIO, device.thread_cycles)           \
-    X(type, cycles_per_byte, RATIO, device.cycles_per_byte)
-
-#define CORE_FIELDS(X, type)                                    \
-    X(type, op, SECONDS, device.core.op_s)                      \
-    X(type, kernelless, SECONDS, device.core.kernelless_s)      \
-    X(type, cache, BYTES, device.core.cache_bytes)              \
-    X(type, cache_factor, RATIO, device.core.cache_factor)      \
-    X(type, pack, BYTES_PER_S, device.core.pack_bytes_per_s)    \
-    X(type, columns, HERTZ, device.core.columns_hz)             \
-    X(type, columns_input, HERTZ, device.core.columns_input_hz) \
-    X(type, light, HERTZ, device.core.light_hz)                 \
-    X(type, divide, HERTZ, device.core.divide_hz)               \
-    X(type, exp, HERTZ, device.core.exp_hz)                     \
-    X(type, reduce, HERTZ, device.core.reduce_hz)               \
-    X(type, move, HERTZ, device.core.move_hz)                   \
-    X(type, transpose, HERTZ, device.core.transpose_hz)         \
-    X(type, pool, HERTZ, device.core.pool_hz)                   \
-    X(type, pool_grad, HERTZ, device.core.pool_grad_hz)         \
-    X(type, norm, HERTZ, device.core.norm_hz)                   \
-    X(type, softmax, HERTZ, device.core.softmax_hz)             \
-    X(type, loss, HERTZ, device.core.loss_hz)                   \
-    X(type, update, HERTZ, device.core.update_hz)
-
-#define SHARING_FIELDS(X, type)                                 \
-    X(type, beside_stream, RATIO, device.sharing.beside_stream) \
-    X(type, beside_clock, RATIO, device.sharing.beside_clock)   \
-    X(type, copy, BYTES_PER_S, device.sharing.copy_bytes_per_s) \
-    X(type, hand_over, SECONDS, device.sharing.hand_over_s)
-
-struct model {
-    emp_device device;
-    double     gemm_clock_hz; /* of the measurements behind the GEMM constants */
-};
-
-/* A field as a member of its raw struct, in its schema, and in the table that converts it. */
-#define MEMBER(type, key, kind, member) char *key;
-#define SCHEMA(type, key, kind, member) STRING(type, key, 0),
-#define ROW(type, key, kind, member) \
-    {#key, EMP_CONFIG_##kind, offsetof(type, key), offsetof(struct model, member)},
-
-struct raw_gpu {
-    GPU_FIELDS(MEMBER, )
-};
-struct raw_cpu {
-    CPU_FIELDS(MEMBER, )
-};
-struct raw_core {
-    CORE_FIELDS(MEMBER, )
-};
-struct raw_sharing {
-    SHARING_FIELDS(MEMBER, )
-};
-struct raw_model {
-    struct raw_gpu     *gpu;
-    struct raw_cpu     *cpu;
-    struct raw_core    *core;
-    struct raw_sharing *sharing;
-    struct emp_raw_fit *fit;
-};
 
 struct raw_node {
     char *name, *parent, *bandwidth, *latency;
@@ -139,28 +43,6 @@ struct raw_machine {
 #define STRING(type, key, flags)                                             \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | (flags), type, key, 0, \
                            CYAML_UNLIMITED)
-
-static const cyaml_schema_field_t gpu_schema[] = {GPU_FIELDS(SCHEMA, struct raw_gpu)
-                                                      CYAML_FIELD_END};
-static const cyaml_schema_field_t cpu_schema[] = {CPU_FIELDS(SCHEMA, struct raw_cpu)
-                                                      CYAML_FIELD_END};
-static const cyaml_schema_field_t core_schema[] = {CORE_FIELDS(SCHEMA, struct raw_core)
-                                                       CYAML_FIELD_END};
-static const cyaml_schema_field_t sharing_schema[] = {
-    SHARING_FIELDS(SCHEMA, struct raw_sharing) CYAML_FIELD_END};
-static const cyaml_schema_field_t model_fields[] = {
-    CYAML_FIELD_MAPPING_PTR("gpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                            struct raw_model, gpu, gpu_schema),
-    CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                            struct raw_model, cpu, cpu_schema),
-    CYAML_FIELD_MAPPING_PTR("core", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                            struct raw_model, core, core_schema),
-    CYAML_FIELD_MAPPING_PTR("sharing", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                            struct raw_model, sharing, sharing_schema),
-    EMP_FIT_FIELD(struct raw_model),
-    CYAML_FIELD_END};
-static const cyaml_schema_value_t model_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_model, model_fields)};
 
 static const cyaml_schema_field_t node_fields[] = {
     STRING(struct raw_node, name, 0),
@@ -199,10 +81,6 @@ static const cyaml_schema_value_t machine_schema = {
 
 #define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 
-static const emp_config_field gpu_table[] = {GPU_FIELDS(ROW, struct raw_gpu)};
-static const emp_config_field cpu_table[] = {CPU_FIELDS(ROW, struct raw_cpu)};
-static const emp_config_field core_table[] = {CORE_FIELDS(ROW, struct raw_core)};
-static const emp_config_field sharing_table[] = {SHARING_FIELDS(ROW, struct raw_sharing)};
 /* The link of a node or device to its parent, in the order of struct raw_link. */
 static const emp_config_field link_table[] = {
     {"bandwidth", EMP_CONFIG_BYTES_PER_S, offsetof(struct raw_link, bandwidth),
@@ -217,8 +95,7 @@ struct loader {
     emp_config   config; /* the machine file */
     emp_topology topology;
     const char  *model_of_kind[EMP_DEVICE_KINDS]; /* the only one; borrowed, or NULL */
-    const char  *bundle;      /* of all files; NULL = they are read from the disk */
-    bool         has_no_text; /* a file is of a kind that no bundle holds */
+    emp_source   source;
 };
 
 static emp_status fail_at(const struct loader *l, const char *key, const char *value,
@@ -229,148 +106,33 @@ static emp_status fail_at(const struct loader *l, const char *key, const char *v
                          value, what);
 }
 
-/* Keeps what was read, for the machine's text. */
-static emp_status keep_text(struct loader *l, const char *name, const emp_config *config,
-                            emp_error *err)
+static void note_fitted_cells(emp_machine *m, const emp_device_model *model)
 {
-    emp_error  why = {0};
-    emp_status st = l->has_no_text ? EMP_OK
-                                   : emp_bundle_add(&l->machine->text, name, config->text,
-                                                    strlen(config->text), &why);
-
-    if (st == EMP_ENOMEM) return EMP_ERROR(st, "%s", why.msg);
-    if (st == EMP_OK) return EMP_OK;
-    emp_free(l->machine->text);
-    l->machine->text = NULL;
-    l->has_no_text = true;
-    return EMP_OK;
-}
-
-/* Reads a file from the disk, or from the bundle where it has that name. */
-static emp_status open_config(struct loader *l, emp_config *config, const char *path,
-                              const char *name, const cyaml_schema_value_t *schema,
-                              emp_error *err)
-{
-    emp_bundle_file file;
-
-    if (l->bundle == NULL)
-        EMP_CHECK(emp_config_open(config, path, schema, err));
-    else if (emp_bundle_find(l->bundle, name, &file))
-        EMP_CHECK(emp_config_parse(config, name, file.text, file.size, schema, err));
-    else
-        return EMP_ERROR(EMP_EFORMAT, "the text of machine %s lacks the file %s",
-                         l->machine->name, name);
-    return keep_text(l, name, config, err);
-}
-
-/* A model file lies in models/ beside the machine file, else in the data folder. */
-static void find_model(const struct loader *l, const char *model, char *path, size_t size)
-{
-    const char *slash = strrchr(l->config.path, '/');
-    int         folder = slash == NULL ? 0 : (int)(slash - l->config.path) + 1;
-
-    snprintf(path, size, "%.*smodels/%s.yaml", folder, l->config.path, model);
-    if (access(path, R_OK) != 0) emp_config_path(path, size, "machines/models", model);
-}
-
-static emp_status refuse_model(const struct loader *l, const char *model, emp_error *err)
-{
-    char known[256], hint[EMP_NEAREST_BYTES], what[sizeof known + sizeof hint + 64];
-    emp_nearest near = emp_nearest_begin(model, strlen(model), "");
-
-    emp_data_list(known, sizeof known, "machines/models");
-    emp_nearest_offer_list(&near, known);
-    snprintf(what, sizeof what, "is no file in the folder models%s; known: %s",
-             emp_nearest_hint(&near, hint), known);
-    return fail_at(l, "model", model, what, err);
-}
-
-static void note_fitted_cells(emp_machine *m, const struct emp_raw_fit *fit)
-{
-    for (unsigned i = 0; fit != NULL && i < fit->cells_count; i++) {
-        if (emp_machine_is_fitted_to(m, fit->cells[i].name)) continue;
+    for (int32_t i = 0; i < model->fitted_count; i++) {
+        if (emp_machine_is_fitted_to(m, model->fitted_cell[i])) continue;
         snprintf(m->fitted_cell[m->fitted_count++], EMP_FIT_NAME_BYTES, "%s",
-                 fit->cells[i].name);
+                 model->fitted_cell[i]);
     }
 }
 
-/* The sections of a model that is made of cores. */
-static emp_status read_cores(struct loader *l, const emp_config *config,
-                             const struct raw_model *raw, struct model *model,
+/* Clear the model, whatever this returns. */
+static emp_status load_model(struct loader *l, const char *name, emp_device_model *model,
                              emp_error *err)
 {
-    emp_device *d = &model->device;
+    emp_machine *m = l->machine;
+    char         path[512], why[512];
+    bool is_there = emp_device_model_find(path, sizeof path, l->config.path, name);
 
-    if (raw->core != NULL) {
-        EMP_CHECK(emp_config_convert(config, core_table, FIELD_COUNT(core_table),
-                                     raw->core, model, &l->machine->hash, err));
-        d->has_core = true;
+    if (l->source.bundle == NULL && !is_there) {
+        emp_device_model_refuse(why, sizeof why, name);
+        return fail_at(l, "model", name, why, err);
     }
-    if (raw->sharing == NULL) return EMP_OK;
-    if (raw->gpu == NULL || raw->core == NULL)
-        return EMP_ERROR(EMP_EFORMAT,
-                         "%s:%d: sharing: needs the sections gpu and core beside it",
-                         config->path, emp_config_line(config, "sharing", ""));
-    EMP_CHECK(emp_config_convert(config, sharing_table, FIELD_COUNT(sharing_table),
-                                 raw->sharing, model, &l->machine->hash, err));
-    if (d->sharing.beside_stream < 1.0 || d->sharing.beside_clock < 1.0)
-        return EMP_ERROR(EMP_EFORMAT,
-                         "%s:%d: sharing: beside_stream and beside_clock are at least 1",
-                         config->path, emp_config_line(config, "sharing", ""));
-    d->has_sharing = true;
+    EMP_CHECK(emp_device_model_read(model, &l->source, path, name, &m->hash, err));
+    char *known = m->model_path[model->device.kind];
+    if (strcmp(known, path) != 0) m->fitted_constants += model->fitted_constants;
+    snprintf(known, sizeof m->model_path[0], "%s", path);
+    note_fitted_cells(m, model);
     return EMP_OK;
-}
-
-static emp_status load_model(struct loader *l, const char *name, emp_device *device,
-                             emp_error *err)
-{
-    emp_status   st = EMP_OK;
-    char         path[512], inside[EMP_BUNDLE_NAME_BYTES];
-    emp_config   config = {0};
-    struct model model = {0};
-
-    snprintf(inside, sizeof inside, "models/%s.yaml", name);
-    find_model(l, name, path, sizeof path);
-    if (l->bundle == NULL && access(path, R_OK) != 0) {
-        st = refuse_model(l, name, err);
-        goto cleanup;
-    }
-    EMP_TRY(open_config(l, &config, path, inside, &model_schema, err));
-    const struct raw_model *raw = config.data;
-    if ((raw->gpu == NULL) == (raw->cpu == NULL)) {
-        EMP_FAIL(EMP_EFORMAT, "%s:1: needs exactly one of the keys gpu and cpu", path);
-    }
-    if (raw->gpu != NULL) {
-        EMP_TRY(emp_config_convert(&config, gpu_table, FIELD_COUNT(gpu_table), raw->gpu,
-                                   &model, &l->machine->hash, err));
-        double scale = model.gemm_clock_hz / model.device.clock_hz;
-        model.device.kind = EMP_DEVICE_GPU;
-        model.device.gemm_base_s *= scale;
-        model.device.gemm_per_k_s *= scale;
-        model.device.gemm_per_wave_s *= scale;
-    } else {
-        EMP_TRY(emp_config_convert(&config, cpu_table, FIELD_COUNT(cpu_table), raw->cpu,
-                                   &model, &l->machine->hash, err));
-        model.device.kind = EMP_DEVICE_CPU;
-        model.device.memory_bytes_per_s =
-            model.device.core_bytes_per_s * model.device.bandwidth_cores;
-        if (model.device.cores > EMP_MAX_CORES) {
-            EMP_FAIL(EMP_EFORMAT, "%s:%d: cores is %d, at most %d", path,
-                     emp_config_line(&config, "cores", ""), model.device.cores,
-                     EMP_MAX_CORES);
-        }
-    }
-    EMP_TRY(read_cores(l, &config, raw, &model, err));
-    *device = model.device;
-    if (raw->fit != NULL && strcmp(l->machine->model_path[device->kind], path) != 0)
-        l->machine->fitted_constants += (int32_t)raw->fit->constants_count;
-    snprintf(l->machine->model_path[device->kind], sizeof l->machine->model_path[0], "%s",
-             path);
-    note_fitted_cells(l->machine, raw->fit);
-
-cleanup:
-    emp_config_close(&config);
-    return st;
 }
 
 static int32_t find_node(const struct loader *l, const char *name)
@@ -440,6 +202,7 @@ static emp_status add_device(struct loader *l, const emp_device *model, int32_t 
     emp_device *device = &m->device[m->device_count];
     int32_t     number = emp_machine_count(m, model->kind);
     *device = *model;
+    emp_tables_hold(device->tables);
     snprintf(device->name, sizeof device->name, "%s:%d",
              model->kind == EMP_DEVICE_GPU ? "gpu" : "cpu", number);
     l->topology.leaf_of_device[m->device_count] = l->topology.node_count;
@@ -471,28 +234,38 @@ static emp_status check_device(struct loader *l, const struct raw_device *d,
                    err);
 }
 
+/* The devices of one entry of the list. */
+static emp_status add_entry(struct loader *l, const struct raw_device *d, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    emp_device_model       model = {0};
+    int32_t                count = 1, parent = find_node(l, d->at);
+    const emp_config_field count_field = {"count", EMP_CONFIG_COUNT,
+                                          offsetof(struct raw_device, count), 0};
+
+    if (parent < 0) return fail_at(l, "at", d->at, "is no node", err);
+    if (d->count != NULL) {
+        EMP_CHECK(emp_config_convert(&l->config, &count_field, 1, d, &count,
+                                     &l->machine->hash, err));
+    }
+    EMP_CHECK(check_link(l, "model", d->model,
+                         &(struct raw_link){d->bandwidth, d->latency}, err));
+    EMP_TRY(load_model(l, d->model, &model, err));
+    EMP_TRY(check_device(l, d, model.device.kind, count, err));
+    for (int32_t k = 0; k < count; k++)
+        EMP_TRY(add_device(l, &model.device, parent, d, err));
+
+cleanup:
+    emp_device_model_clear(&model);
+    return st;
+}
+
 static emp_status add_devices(struct loader *l, emp_error *err)
 {
     const struct raw_machine *raw = l->config.data;
 
-    for (unsigned i = 0; i < raw->devices_count; i++) {
-        const struct raw_device *d = &raw->devices[i];
-        emp_device               model = {0};
-        int32_t                  count = 1, parent = find_node(l, d->at);
-        const emp_config_field   count_field = {"count", EMP_CONFIG_COUNT,
-                                                offsetof(struct raw_device, count), 0};
-        if (parent < 0) return fail_at(l, "at", d->at, "is no node", err);
-        if (d->count != NULL) {
-            EMP_CHECK(emp_config_convert(&l->config, &count_field, 1, d, &count,
-                                         &l->machine->hash, err));
-        }
-        EMP_CHECK(check_link(l, "model", d->model,
-                             &(struct raw_link){d->bandwidth, d->latency}, err));
-        EMP_CHECK(load_model(l, d->model, &model, err));
-        EMP_CHECK(check_device(l, d, model.kind, count, err));
-        for (int32_t k = 0; k < count; k++)
-            EMP_CHECK(add_device(l, &model, parent, d, err));
-    }
+    for (unsigned i = 0; i < raw->devices_count; i++)
+        EMP_CHECK(add_entry(l, &raw->devices[i], err));
     return EMP_OK;
 }
 
@@ -607,7 +380,8 @@ static emp_status read_machine(struct loader *l, const char *path, emp_error *er
     char         inside[EMP_BUNDLE_NAME_BYTES];
 
     snprintf(inside, sizeof inside, "%s.yaml", m->name);
-    EMP_CHECK(open_config(l, &l->config, path, inside, &machine_schema, err));
+    EMP_CHECK(
+        emp_source_open(&l->source, &l->config, path, inside, &machine_schema, err));
     const struct raw_machine *raw = l->config.data;
     m->hash = EMP_HASH_SEED;
     snprintf(m->description, sizeof m->description, "%s", raw->description);
@@ -636,15 +410,18 @@ static emp_status load(emp_machine **out, const char *path, const char *bundle,
     *out = NULL;
     EMP_TRY(EMP_ALLOC(l, 1));
     EMP_TRY(EMP_ALLOC(l->machine, 1));
-    l->bundle = bundle;
+    l->source.bundle = bundle;
     name_after_file(l->machine->name, sizeof l->machine->name, path);
     EMP_TRY(read_machine(l, path, err));
+    l->machine->text = l->source.text;
+    l->source.text = NULL;
     *out = l->machine;
     l->machine = NULL;
 
 cleanup:
     if (l != NULL) {
         emp_config_close(&l->config);
+        emp_free(l->source.text);
         emp_machine_destroy(l->machine);
         emp_free(l);
     }
@@ -686,12 +463,17 @@ emp_machine *emp_machine_copy(const emp_machine *machine)
     if (copy == NULL) return NULL;
     *copy = *machine;
     copy->text = NULL;
+    for (emp_device_id d = 0; d < copy->device_count; d++)
+        emp_tables_hold(copy->device[d].tables);
     return copy;
 }
 
 void emp_machine_destroy(emp_machine *machine)
 {
-    if (machine != NULL) emp_free(machine->text);
+    if (machine == NULL) return;
+    for (emp_device_id d = 0; d < machine->device_count; d++)
+        emp_tables_release(machine->device[d].tables);
+    emp_free(machine->text);
     emp_free(machine);
 }
 

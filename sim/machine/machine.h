@@ -20,6 +20,7 @@
 #include <emplace/machine.h>
 
 #include "base/error.h"
+#include "sim/machine/tables/tables.h"
 
 enum {
     EMP_MAX_DEVICES = 64,
@@ -85,6 +86,9 @@ typedef struct {
      * gradient of its filter; 0 = 1 */
     double conv_window_factor[3], conv_filter_factor[3];
     double kernel_minimum_s;
+    double format_flops_per_s
+        [EMP_FORMATS];  /**< dense products; 0 = the model has no such rate */
+    emp_tables *tables; /**< what was measured of its model, held; NULL = nothing */
     /* CPU */
     int32_t cores;
     double  clock_hz;

@@ -70,11 +70,11 @@ static const struct named_case {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Lists of what there is, what works without a machine, a fit of many seconds, and a page, which
+/* Lists of what there is, what works without a graph or a machine, a fit of many seconds, and a page, which
  * has its own test. */
 static const char *const others[] = {
-    "bench policy", "calibrate measure", "machines", "methods",
-    "report",       "runtimes",          "workloads"};
+    "bench policy", "calibrate measure", "cost attention", "cost comm", "cost gemm",
+    "machines",     "methods",           "report",         "runtimes",  "workloads"};
 
 static bool is_tried(const char *command)
 {

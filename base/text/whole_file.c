@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/text/whole_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { FIRST_ROOM = 1 << 14 };
+
+emp_status emp_whole_file_read(char **text, size_t *size, FILE *file, const char *path,
+                               size_t most, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     room = 0;
+
+    *text = NULL;
+    *size = 0;
+    do {
+        room = room > 0 ? 2 * room : FIRST_ROOM;
+        char *grown = emp_realloc(*text, room, 1);
+        if (grown == NULL) EMP_FAIL(EMP_ENOMEM, "text of %s", path);
+        *text = grown;
+        *size += fread(grown + *size, 1, room - 1 - *size, file);
+        if (ferror(file))
+            EMP_FAIL(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
+        if (*size > most) EMP_FAIL(EMP_EFORMAT, "%s: longer than %zu bytes", path, most);
+    } while (!feof(file));
+    (*text)[*size] = '\0';
+
+cleanup:
+    if (st != EMP_OK) {
+        emp_free(*text);
+        *text = NULL;
+    }
+    return st;
+}
+
+emp_status emp_whole_file_load(char **text, size_t *size, const char *path, size_t most,
+                               emp_error *err)
+{
+    FILE *file = fopen(path, "rb");
+
+    *text = NULL;
+    if (file == NULL)
+        return EMP_ERROR(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
+    emp_status st = emp_whole_file_read(text, size, file, path, most, err);
+    fclose(file);
+    return st;
+}

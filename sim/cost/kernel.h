@@ -1,0 +1,59 @@
+/** \file sim/cost/kernel.h
+ * The time of one kernel on a device model, in a number format: from the model's table where it
+ * has one (sim/machine/tables/tables.h), else by formula. No time has the host's launch in it.
+ *
+ * Formula of a product: that of sim/cost/cost.h, with per_wave times the peak of fp32 over the peak
+ * of the format. Of attention: kernel_minimum, and the longer of flops / (0.8 peak) and bytes /
+ * stream; flops are 4 length^2 / 2 a head of a context, 4 length a head of a decoded token, times
+ * the size of heads. Beyond a table's greatest size the time goes on as in its last cell.
+ */
+#ifndef EMP_SIM_COST_KERNEL_H
+#define EMP_SIM_COST_KERNEL_H
+
+#include "sim/machine/machine.h"
+
+/** Where a time comes from. */
+typedef enum {
+    EMP_FORM_TABLE,
+    EMP_FORM_BEYOND, /**< a table, beyond its greatest or below its least size */
+    EMP_FORM_FORMULA,
+    EMP_FORM_BOUND /**< what the bytes take at the stream rate, longer than the formula */
+} emp_form;
+
+/** "table", "beyond", "formula", "bound" */
+const char *emp_form_name(emp_form form);
+
+/** A kernel of each kind. All sizes are above zero. */
+typedef struct {
+    emp_format format;
+    double     m, n, k;
+} emp_product;
+
+typedef struct {
+    emp_phase  phase;
+    emp_format format;
+    double     length, kv_heads, group; /**< as in the table */
+    double     head_size;               /**< times are in proportion to it */
+} emp_attention;
+
+typedef struct {
+    emp_collective op;
+    emp_format     format;
+    double         gpus, bytes;
+} emp_exchange;
+
+/** Seconds of a product C[m,n] = A[m,k] B[k,n] on a GPU.
+ * \retval EMP_EUNSUPPORTED  The model has neither table nor peak of the format. */
+emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *gpu,
+                            const emp_product *product, emp_error *err);
+
+/** Seconds of the forward pass of attention. \retval EMP_EUNSUPPORTED  Likewise. */
+emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device *gpu,
+                              const emp_attention *attention, emp_error *err);
+
+/** Seconds of a collective in one host. fp16 and bf16 are the same, as are fp8 and int8.
+ * \retval EMP_EUNSUPPORTED  The model has no table of it, or the table not that many GPUs. */
+emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *gpu,
+                             const emp_exchange *exchange, emp_error *err);
+
+#endif /* EMP_SIM_COST_KERNEL_H */

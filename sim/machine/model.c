@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sim/machine/model.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/text/nearest.h"
+#include "sim/machine/bundle.h"
+#include "sim/machine/config.h"
+#include "sim/machine/fit.h"
+
+#define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
+
+/* type of the raw struct, key in the file, kind, member of struct constants */
+#define GPU_FIELDS(X, type)                                              \
+    X(type, memory, BYTES, device.memory_bytes)                          \
+    X(type, peak, FLOPS_PER_S, device.peak_flops_per_s)                  \
+    X(type, multiprocessors, COUNT, device.multiprocessors)              \
+    X(type, clock, HERTZ, device.clock_hz)                               \
+    X(type, stream, BYTES_PER_S, device.memory_bytes_per_s)              \
+    X(type, gemm_clock, HERTZ, gemm_clock_hz)                            \
+    X(type, gemm_base, SECONDS, device.gemm_base_s)                      \
+    X(type, gemm_per_k, SECONDS, device.gemm_per_k_s)                    \
+    X(type, gemm_per_wave, SECONDS, device.gemm_per_wave_s)              \
+    X(type, gemm_tile_rows, COUNT, device.gemm_tile_rows)                \
+    X(type, conv_tile_rows, COUNT, device.conv_tile_rows)                \
+    X(type, split_limit, COUNT, device.split_limit)                      \
+    X(type, skinny_factor, RATIO, device.gemm_skinny_factor)             \
+    X(type, skinny_limit, COUNT_OR_0, device.gemm_skinny_limit)          \
+    X(type, split_least, COUNT, device.gemm_split_least)                 \
+    X(type, conv_factor, RATIO, device.conv_factor)                      \
+    X(type, wide_factor, RATIO, device.conv_window_factor[0])            \
+    X(type, wide_filter_factor, RATIO, device.conv_filter_factor[0])     \
+    X(type, point_factor, RATIO, device.conv_window_factor[1])           \
+    X(type, point_filter_factor, RATIO, device.conv_filter_factor[1])    \
+    X(type, winograd_factor, RATIO, device.conv_window_factor[2])        \
+    X(type, winograd_filter_factor, RATIO, device.conv_filter_factor[2]) \
+    X(type, kernel_minimum, SECONDS, device.kernel_minimum_s)
+
+#define CPU_FIELDS(X, type)                                       \
+    X(type, memory, BYTES, device.memory_bytes)                   \
+    X(type, peak, FLOPS_PER_S, device.peak_flops_per_s)           \
+    X(type, cores, COUNT, device.cores)                           \
+    X(type, clock, HERTZ, device.clock_hz)                        \
+    X(type, gemm_core, FLOPS_PER_S, device.gemm_core_flops_per_s) \
+    X(type, conv_core, FLOPS_PER_S, device.conv_core_flops_per_s) \
+    X(type, scaling_exponent, RATIO, device.scaling_exponent)     \
+    X(type, core_stream, BYTES_PER_S, device.core_bytes_per_s)    \
+    X(type, bandwidth_cores, COUNT, device.bandwidth_cores)       \
+    X(type, thread_cycles, RATIO, device.thread_cycles)           \
+    X(type, cycles_per_byte, RATIO, device.cycles_per_byte)
+
+#define CORE_FIELDS(X, type)                                    \
+    X(type, op, SECONDS, device.core.op_s)                      \
+    X(type, kernelless, SECONDS, device.core.kernelless_s)      \
+    X(type, cache, BYTES, device.core.cache_bytes)              \
+    X(type, cache_factor, RATIO, device.core.cache_factor)      \
+    X(type, pack, BYTES_PER_S, device.core.pack_bytes_per_s)    \
+    X(type, columns, HERTZ, device.core.columns_hz)             \
+    X(type, columns_input, HERTZ, device.core.columns_input_hz) \
+    X(type, light, HERTZ, device.core.light_hz)                 \
+    X(type, divide, HERTZ, device.core.divide_hz)               \
+    X(type, exp, HERTZ, device.core.exp_hz)                     \
+    X(type, reduce, HERTZ, device.core.reduce_hz)               \
+    X(type, move, HERTZ, device.core.move_hz)                   \
+    X(type, transpose, HERTZ, device.core.transpose_hz)         \
+    X(type, pool, HERTZ, device.core.pool_hz)                   \
+    X(type, pool_grad, HERTZ, device.core.pool_grad_hz)         \
+    X(type, norm, HERTZ, device.core.norm_hz)                   \
+    X(type, softmax, HERTZ, device.core.softmax_hz)             \
+    X(type, loss, HERTZ, device.core.loss_hz)                   \
+    X(type, update, HERTZ, device.core.update_hz)
+
+#define SHARING_FIELDS(X, type)                                 \
+    X(type, beside_stream, RATIO, device.sharing.beside_stream) \
+    X(type, beside_clock, RATIO, device.sharing.beside_clock)   \
+    X(type, copy, BYTES_PER_S, device.sharing.copy_bytes_per_s) \
+    X(type, hand_over, SECONDS, device.sharing.hand_over_s)
+
+struct constants {
+    emp_device device;
+    double     gemm_clock_hz; /* of the measurements behind the GEMM constants */
+};
+
+/* A field as a member of its raw struct, in its schema, and in the table that converts it. */
+#define MEMBER(type, key, kind, member) char *key;
+#define SCHEMA(type, key, kind, member) STRING(type, key, 0),
+#define ROW(type, key, kind, member) \
+    {#key, EMP_CONFIG_##kind, offsetof(type, key), offsetof(struct constants, member)},
+
+struct raw_gpu {
+    GPU_FIELDS(MEMBER, )
+};
+struct raw_cpu {
+    CPU_FIELDS(MEMBER, )
+};
+struct raw_core {
+    CORE_FIELDS(MEMBER, )
+};
+struct raw_sharing {
+    SHARING_FIELDS(MEMBER, )
+};
+struct raw_format {
+    char *format, *peak;
+};
+struct raw_tables {
+    char *gemm, *attention, *comm;
+};
+struct raw_model {
+    struct raw_gpu     *gpu;
+    struct raw_cpu     *cpu;
+    struct raw_core    *core;
+    struct raw_sharing *sharing;
+    struct raw_format  *formats;
+    unsigned            formats_count;
+    struct raw_tables  *tables;
+    struct emp_raw_fit *fit;
+};
+
+#define STRING(type, key, flags)                                             \
+    CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | (flags), type, key, 0, \
+                           CYAML_UNLIMITED)
+
+static const cyaml_schema_field_t gpu_schema[] = {GPU_FIELDS(SCHEMA, struct raw_gpu)
+                                                      CYAML_FIELD_END};
+static const cyaml_schema_field_t cpu_schema[] = {CPU_FIELDS(SCHEMA, struct raw_cpu)
+                                                      CYAML_FIELD_END};
+static const cyaml_schema_field_t core_schema[] = {CORE_FIELDS(SCHEMA, struct raw_core)
+                                                       CYAML_FIELD_END};
+static const cyaml_schema_field_t sharing_schema[] = {
+    SHARING_FIELDS(SCHEMA, struct raw_sharing) CYAML_FIELD_END};
+static const cyaml_schema_field_t format_fields[] = {STRING(struct raw_format, format, 0),
+                                                     STRING(struct raw_format, peak, 0),
+                                                     CYAML_FIELD_END};
+static const cyaml_schema_value_t format_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_format, format_fields)};
+static const cyaml_schema_field_t tables_schema[] = {
+    STRING(struct raw_tables, gemm, CYAML_FLAG_OPTIONAL),
+    STRING(struct raw_tables, attention, CYAML_FLAG_OPTIONAL),
+    STRING(struct raw_tables, comm, CYAML_FLAG_OPTIONAL), CYAML_FIELD_END};
+static const cyaml_schema_field_t model_fields[] = {
+    CYAML_FIELD_MAPPING_PTR("gpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, gpu, gpu_schema),
+    CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, cpu, cpu_schema),
+    CYAML_FIELD_MAPPING_PTR("core", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, core, core_schema),
+    CYAML_FIELD_MAPPING_PTR("sharing", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, sharing, sharing_schema),
+    CYAML_FIELD_SEQUENCE("formats", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct raw_model, formats, &format_schema, 1, EMP_FORMATS),
+    CYAML_FIELD_MAPPING_PTR("tables", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                            struct raw_model, tables, tables_schema),
+    EMP_FIT_FIELD(struct raw_model),
+    CYAML_FIELD_END};
+static const cyaml_schema_value_t model_schema = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_model, model_fields)};
+
+static const emp_config_field gpu_table[] = {GPU_FIELDS(ROW, struct raw_gpu)};
+static const emp_config_field cpu_table[] = {CPU_FIELDS(ROW, struct raw_cpu)};
+static const emp_config_field core_table[] = {CORE_FIELDS(ROW, struct raw_core)};
+static const emp_config_field sharing_table[] = {SHARING_FIELDS(ROW, struct raw_sharing)};
+static const emp_config_field peak_field = {"peak", EMP_CONFIG_FLOPS_PER_S,
+                                            offsetof(struct raw_format, peak), 0};
+
+/* What one reading needs at hand. */
+struct reader {
+    emp_device_model *model;
+    emp_source       *source;
+    emp_config        config;
+    uint64_t         *hash;
+};
+
+bool emp_device_model_find(char *path, size_t size, const char *machine_path,
+                           const char *name)
+{
+    const char *slash = strrchr(machine_path, '/');
+    int         folder = slash == NULL ? 0 : (int)(slash - machine_path) + 1;
+
+    snprintf(path, size, "%.*smodels/%s.yaml", folder, machine_path, name);
+    if (access(path, R_OK) == 0) return true;
+    emp_config_path(path, size, "machines/models", name);
+    return access(path, R_OK) == 0;
+}
+
+void emp_device_model_refuse(char *text, size_t size, const char *name)
+{
+    char        known[320], hint[EMP_NEAREST_BYTES];
+    emp_nearest near = emp_nearest_begin(name, strlen(name), "");
+
+    emp_data_list(known, sizeof known, "machines/models");
+    emp_nearest_offer_list(&near, known);
+    snprintf(text, size, "is no file in the folder models%s; known: %s",
+             emp_nearest_hint(&near, hint), known);
+}
+
+static emp_status fail(const struct reader *r, const char *key, const char *what,
+                       emp_error *err)
+{
+    return EMP_ERROR(EMP_EFORMAT, "%s:%d: %s", r->config.path,
+                     emp_config_line(&r->config, key, ""), what);
+}
+
+static emp_status read_gpu(struct reader *r, const struct raw_gpu *raw,
+                           struct constants *c, emp_error *err)
+{
+    EMP_CHECK(emp_config_convert(&r->config, gpu_table, FIELD_COUNT(gpu_table), raw, c,
+                                 r->hash, err));
+    double scale = c->gemm_clock_hz / c->device.clock_hz;
+    c->device.kind = EMP_DEVICE_GPU;
+    c->device.gemm_base_s *= scale;
+    c->device.gemm_per_k_s *= scale;
+    c->device.gemm_per_wave_s *= scale;
+    return EMP_OK;
+}
+
+static emp_status read_cpu(struct reader *r, const struct raw_cpu *raw,
+                           struct constants *c, emp_error *err)
+{
+    EMP_CHECK(emp_config_convert(&r->config, cpu_table, FIELD_COUNT(cpu_table), raw, c,
+                                 r->hash, err));
+    c->device.kind = EMP_DEVICE_CPU;
+    c->device.memory_bytes_per_s = c->device.core_bytes_per_s * c->device.bandwidth_cores;
+    if (c->device.cores <= EMP_MAX_CORES) return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT, "%s:%d: cores is %d, at most %d", r->config.path,
+                     emp_config_line(&r->config, "cores", ""), c->device.cores,
+                     EMP_MAX_CORES);
+}
+
+/* The sections of a model that is made of cores. */
+static emp_status read_cores(struct reader *r, const struct raw_model *raw,
+                             struct constants *c, emp_error *err)
+{
+    emp_device *d = &c->device;
+
+    if (raw->core != NULL) {
+        EMP_CHECK(emp_config_convert(&r->config, core_table, FIELD_COUNT(core_table),
+                                     raw->core, c, r->hash, err));
+        d->has_core = true;
+    }
+    if (raw->sharing == NULL) return EMP_OK;
+    if (raw->gpu == NULL || raw->core == NULL)
+        return fail(r, "sharing", "sharing: needs the sections gpu and core beside it",
+                    err);
+    EMP_CHECK(emp_config_convert(&r->config, sharing_table, FIELD_COUNT(sharing_table),
+                                 raw->sharing, c, r->hash, err));
+    if (d->sharing.beside_stream < 1.0 || d->sharing.beside_clock < 1.0)
+        return fail(r, "sharing",
+                    "sharing: beside_stream and beside_clock are at least 1", err);
+    d->has_sharing = true;
+    return EMP_OK;
+}
+
+static emp_status read_formats(struct reader *r, const struct raw_model *raw,
+                               emp_device *device, emp_error *err)
+{
+    if (raw->formats_count > 0 && raw->gpu == NULL)
+        return fail(r, "formats", "formats: needs the section gpu beside it", err);
+    for (unsigned i = 0; i < raw->formats_count; i++) {
+        const struct raw_format *f = &raw->formats[i];
+        emp_format               format;
+        emp_error                why = {0};
+        if (emp_format_parse(&format, f->format, &why) != EMP_OK)
+            return EMP_ERROR(EMP_EFORMAT, "%s:%d: format: %s", r->config.path,
+                             emp_config_line(&r->config, "format", f->format), why.msg);
+        if (device->format_flops_per_s[format] > 0.0)
+            return EMP_ERROR(EMP_EFORMAT, "%s:%d: format: %s is there twice",
+                             r->config.path,
+                             emp_config_line(&r->config, "format", f->format), f->format);
+        EMP_CHECK(emp_config_convert(&r->config, &peak_field, 1, f,
+                                     &device->format_flops_per_s[format], r->hash, err));
+        *r->hash = emp_hash_u64(*r->hash, format);
+    }
+    return EMP_OK;
+}
+
+/* Tables lie in tables/ beside the folder of the model's file. */
+static emp_status add_table(struct reader *r, emp_table_kind kind, const char *file,
+                            emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    char        path[512], inside[EMP_BUNDLE_NAME_BYTES];
+    emp_csv     csv = {0};
+    const char *slash = strrchr(r->config.path, '/');
+    int         folder = slash == NULL ? 0 : (int)(slash - r->config.path) + 1;
+
+    if (file == NULL) return EMP_OK;
+    if (strchr(file, '/') != NULL)
+        return fail(r, "tables",
+                    "tables: a file's name has no folder; it lies in the folder tables",
+                    err);
+    if (r->model->device.tables == NULL) r->model->device.tables = emp_tables_create();
+    if (r->model->device.tables == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "tables of a model");
+    snprintf(path, sizeof path, "%.*s../tables/%s", folder, r->config.path, file);
+    snprintf(inside, sizeof inside, "tables/%s", file);
+    EMP_TRY(emp_source_open_csv(r->source, &csv, path, inside, err));
+    EMP_TRY(emp_tables_add(r->model->device.tables, kind, &csv, path, r->hash, err));
+
+cleanup:
+    emp_csv_clear(&csv);
+    return st;
+}
+
+static emp_status read_tables(struct reader *r, const struct raw_model *raw,
+                              emp_error *err)
+{
+    if (raw->tables == NULL) return EMP_OK;
+    if (raw->gpu == NULL)
+        return fail(r, "tables", "tables: needs the section gpu beside it", err);
+    EMP_CHECK(add_table(r, EMP_TABLE_GEMM, raw->tables->gemm, err));
+    EMP_CHECK(add_table(r, EMP_TABLE_ATTENTION, raw->tables->attention, err));
+    return add_table(r, EMP_TABLE_COMM, raw->tables->comm, err);
+}
+
+static void note_fitted_cells(emp_device_model *m, const struct emp_raw_fit *fit)
+{
+    if (fit == NULL) return;
+    m->fitted_constants = (int32_t)fit->constants_count;
+    for (unsigned i = 0; i < fit->cells_count; i++)
+        snprintf(m->fitted_cell[m->fitted_count++], EMP_FIT_NAME_BYTES, "%s",
+                 fit->cells[i].name);
+}
+
+static emp_status read_all(struct reader *r, emp_error *err)
+{
+    const struct raw_model *raw = r->config.data;
+    struct constants        c = {0};
+
+    if ((raw->gpu == NULL) == (raw->cpu == NULL))
+        return EMP_ERROR(EMP_EFORMAT, "%s:1: needs exactly one of the keys gpu and cpu",
+                         r->config.path);
+    EMP_CHECK(raw->gpu != NULL ? read_gpu(r, raw->gpu, &c, err)
+                               : read_cpu(r, raw->cpu, &c, err));
+    EMP_CHECK(read_cores(r, raw, &c, err));
+    EMP_CHECK(read_formats(r, raw, &c.device, err));
+    r->model->device = c.device;
+    note_fitted_cells(r->model, raw->fit);
+    return read_tables(r, raw, err);
+}
+
+emp_status emp_device_model_read(emp_device_model *model, emp_source *source,
+                                 const char *path, const char *name, uint64_t *hash,
+                                 emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    char          inside[EMP_BUNDLE_NAME_BYTES];
+    struct reader r = {.model = model, .source = source, .hash = hash};
+
+    snprintf(inside, sizeof inside, "models/%s.yaml", name);
+    snprintf(model->path, sizeof model->path, "%s", path);
+    EMP_TRY(emp_source_open(source, &r.config, path, inside, &model_schema, err));
+    EMP_TRY(read_all(&r, err));
+
+cleanup:
+    emp_config_close(&r.config);
+    return st;
+}
+
+emp_status emp_device_model_load(emp_device_model *model, const char *name_or_path,
+                                 emp_error *err)
+{
+    char       path[512], why[512];
+    emp_source source = {0};
+    uint64_t   hash = EMP_HASH_SEED;
+
+    emp_config_path(path, sizeof path, "machines/models", name_or_path);
+    if (access(path, R_OK) != 0) {
+        emp_device_model_refuse(why, sizeof why, name_or_path);
+        return EMP_ERROR(EMP_EIO, "device model '%.100s' %s", name_or_path, why);
+    }
+    emp_status st = emp_device_model_read(model, &source, path, "model", &hash, err);
+    emp_free(source.text);
+    return st;
+}
+
+void emp_device_model_clear(emp_device_model *model)
+{
+    emp_tables_release(model->device.tables);
+    model->device.tables = NULL;
+}

@@ -1,0 +1,70 @@
+/** \file sim/machine/tables/tables.h
+ * What was measured of a device model: times of matrix products, of attention, and of
+ * collectives among devices of one host. CSV files of data/machines/tables:
+ *
+ *     MODEL.gemm.csv       format,m,n,k,us
+ *     MODEL.attention.csv  phase,format,length,kv_heads,group,us
+ *     MODEL.comm.csv       op,format,gpus,bytes,us
+ *
+ * A product is C[m,n] = A[m,k] B[k,n]. Attention is the forward pass with heads of 128: of `length`
+ * new tokens (phase context, causal), or of one new token beside `length` cached ones (phase decode).
+ * `kv_heads` counts those of all sequences of the batch, `group` the heads that share one. Bytes of
+ * a collective are the buffer of one GPU (all_reduce, alltoall) or the whole (all_gather,
+ * reduce_scatter). No time has the host's launch in it.
+ *
+ * Threads. Immutable after reading, and shared by count: machines and their copies hold the same.
+ */
+#ifndef EMP_SIM_MACHINE_TABLES_TABLES_H
+#define EMP_SIM_MACHINE_TABLES_TABLES_H
+
+#include <stdint.h>
+
+#include "base/text/csv.h"
+#include "sim/machine/tables/format.h"
+#include "sim/machine/tables/grid.h"
+
+typedef enum { EMP_PHASE_CONTEXT, EMP_PHASE_DECODE, EMP_PHASES } emp_phase;
+
+typedef enum {
+    EMP_COLLECTIVE_ALL_REDUCE,
+    EMP_COLLECTIVE_ALL_GATHER,
+    EMP_COLLECTIVE_REDUCE_SCATTER,
+    EMP_COLLECTIVE_ALL_TO_ALL,
+    EMP_COLLECTIVES
+} emp_collective;
+
+/** Size of heads that the tables of attention were measured with. */
+#define EMP_HEAD_SIZE 128
+
+typedef struct {
+    int32_t   holders;
+    emp_grid *gemm[EMP_FORMATS];                        /**< m, n, k; NULL = no table */
+    emp_grid *attention[EMP_PHASES][EMP_FORMATS];       /**< length, kv_heads, group */
+    emp_grid *collective[EMP_COLLECTIVES][EMP_FORMATS]; /**< gpus, bytes */
+} emp_tables;
+
+/** Which file a table is. */
+typedef enum {
+    EMP_TABLE_GEMM,
+    EMP_TABLE_ATTENTION,
+    EMP_TABLE_COMM,
+    EMP_TABLE_KINDS
+} emp_table_kind;
+
+/** An empty set with one holder. NULL: no memory. */
+emp_tables *emp_tables_create(void);
+/** One holder more. \return \a tables, which may be NULL. */
+emp_tables *emp_tables_hold(emp_tables *tables);
+/** One holder less; the last one's call destroys them. NULL is allowed. */
+void emp_tables_release(emp_tables *tables);
+
+/** Adds what a file has, and mixes it into \a *hash. O(rows log rows).
+ * \retval EMP_EFORMAT  The message names the file and the row. */
+emp_status emp_tables_add(emp_tables *tables, emp_table_kind kind, const emp_csv *csv,
+                          const char *path, uint64_t *hash, emp_error *err);
+
+/** \retval EMP_EINVAL  No such phase or collective; the message lists those there are. */
+emp_status emp_phase_parse(emp_phase *phase, const char *name, emp_error *err);
+emp_status emp_collective_parse(emp_collective *op, const char *name, emp_error *err);
+
+#endif /* EMP_SIM_MACHINE_TABLES_TABLES_H */

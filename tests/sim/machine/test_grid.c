@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is a time between measured ones what the rule says, and is a bad table refused? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "sim/machine/model.h"
+#include "tests/support/survive.h"
+
+static const char *const names[] = {"m", "n", "k"};
+
+/* us = m n^2 / k^0 on a grid: every line of it is straight in logarithms. */
+static int32_t fill(emp_grid_sample *sample)
+{
+    static const double m[] = {1, 8, 1024}, n[] = {2, 32};
+    int32_t             count = 0;
+
+    for (int32_t i = 2; i >= 0; i--) {
+        for (int32_t j = 0; j < 2; j++) {
+            sample[count] = (emp_grid_sample){
+                .size = {m[i], n[j], 16}, .us = m[i] * n[j] * n[j], .row = count + 1};
+            count++;
+        }
+    }
+    return count;
+}
+
+static double us_at(const emp_grid *g, double m, double n, double k)
+{
+    return emp_grid_at(g, (double[]){m, n, k}) * 1e6;
+}
+
+Test(grid, lines_between_points_are_straight_in_logarithms)
+{
+    emp_grid_sample sample[6];
+    emp_grid       *g = NULL;
+    emp_error       err = {0};
+
+    cr_assert_eq(emp_grid_create(&g, 3, 0, sample, fill(sample), "t.csv", names, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_float_eq(us_at(g, 8, 32, 16), 8.0 * 32 * 32, 1e-6);
+    cr_expect_float_eq(us_at(g, 100, 5, 16), 100.0 * 5 * 5, 1e-6);
+    /* on beyond the last point of each axis, flat below the first; k has one point */
+    cr_expect_float_eq(us_at(g, 4096, 64, 16), 4096.0 * 64 * 64, 1e-2);
+    cr_expect_float_eq(us_at(g, 0.5, 1, 16), 1.0 * 2 * 2, 1e-9);
+    cr_expect_float_eq(us_at(g, 8, 32, 999), 8.0 * 32 * 32, 1e-6);
+    cr_expect(emp_grid_covers(g, (double[]){1024, 2, 16}));
+    cr_expect_not(emp_grid_covers(g, (double[]){1025, 2, 16}));
+    cr_expect_not(emp_grid_covers(g, (double[]){8, 1, 16}));
+    emp_grid_destroy(g);
+}
+
+Test(grid, a_bend_is_blended_by_hand)
+{
+    emp_grid_sample sample[] = {{{1}, 10, 1}, {{4}, 10, 2}, {{16}, 160, 3}};
+    emp_grid       *g = NULL;
+
+    cr_assert_eq(emp_grid_create(&g, 1, 0, sample, 3, "t.csv", names, NULL), EMP_OK);
+    cr_expect_float_eq(us_at(g, 2, 0, 0), 10.0, 1e-9);
+    cr_expect_float_eq(us_at(g, 8, 0, 0), 40.0, 1e-9);
+    cr_expect_float_eq(us_at(g, 64, 0, 0), 2560.0, 1e-6);
+    emp_grid_destroy(g);
+}
+
+/* ---- files ------------------------------------------------------------------------- */
+
+static emp_status add(emp_tables *t, emp_table_kind kind, const char *text,
+                      emp_error *err)
+{
+    emp_csv    csv = {0};
+    uint64_t   hash = EMP_HASH_SEED;
+    emp_status st = emp_csv_parse(&csv, text, strlen(text), "t.csv", err);
+
+    if (st == EMP_OK) st = emp_tables_add(t, kind, &csv, "t.csv", &hash, err);
+    emp_csv_clear(&csv);
+    return st;
+}
+
+static const struct bad_table {
+    emp_table_kind kind;
+    const char    *text, *message;
+} bad_tables[] = {
+    {EMP_TABLE_GEMM, "format,m,n,us\nbf16,1,1,1\n", "t.csv has no column k"},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\n", "t.csv has no row"},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\nfp4,1,1,1,1\n",
+     "t.csv, row 1: \"fp4\" is no number format; known: fp32,"},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,0\n",
+     "t.csv, row 1: us is \"0\", not a number above zero"},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,x,1,1\n", "t.csv, row 1: n is \"x\""},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,5\nbf16,2,1,1,4\n",
+     "t.csv: m 2, n 1, k 1 takes less than the smaller m before it; times must not fall"},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,5\nbf16,1,1,1,5\n",
+     "t.csv, row 2: m 1, n 1, k 1 is there twice"},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,5\nbf16,2,2,1,5\n",
+     "t.csv: no time for m 1, n 2, k 1;"},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,5\nfp8,1,1,1,5\nbf16,2,1,1,5\n",
+     "t.csv, row 3: the rows of bf16 do not stand together"},
+    {EMP_TABLE_ATTENTION, "phase,format,length,kv_heads,group,us\nprefill,bf16,1,1,1,1\n",
+     "t.csv, row 1: \"prefill\" is no phase; known: context, decode"},
+    {EMP_TABLE_COMM, "op,format,gpus,bytes,us\nbroadcast,bf16,2,8,1\n",
+     "t.csv, row 1: \"broadcast\" is no collective; known: all_reduce,"},
+};
+
+Test(grid, bad_tables_are_refused_in_one_sentence)
+{
+    for (size_t i = 0; i < sizeof bad_tables / sizeof bad_tables[0]; i++) {
+        const struct bad_table *c = &bad_tables[i];
+        emp_tables             *t = emp_tables_create();
+        emp_error               err = {0};
+        cr_expect_eq(add(t, c->kind, c->text, &err), EMP_EFORMAT, "%s", c->text);
+        cr_expect_eq(strncmp(err.msg, c->message, strlen(c->message)), 0,
+                     "said: %s\nwant: %s", err.msg, c->message);
+        emp_tables_release(t);
+        cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", c->text);
+    }
+}
+
+Test(grid, more_gpus_may_take_less)
+{
+    emp_tables *t = emp_tables_create();
+    emp_error   err = {0};
+
+    cr_expect_eq(add(t, EMP_TABLE_COMM,
+                     "op\tformat\tgpus\tbytes\tus\nalltoall\tbf16\t2\t64\t9\nalltoall\tbf"
+                     "16\t4\t64\t8\n",
+                     &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_float_eq(
+        emp_grid_at(t->collective[EMP_COLLECTIVE_ALL_TO_ALL][EMP_FORMAT_BF16],
+                    (double[]){4, 64}) *
+            1e6,
+        8.0, 1e-9);
+    emp_tables_release(t);
+}
+
+/* ---- models ------------------------------------------------------------------------- */
+
+Test(grid, a_machine_and_its_copy_share_tables)
+{
+    emp_device_model model = {0};
+    emp_error        err = {0};
+
+    cr_assert_eq(emp_device_model_load(&model, "h100-sxm", &err), EMP_OK, "%s", err.msg);
+    cr_assert_not_null(model.device.tables);
+    emp_tables *second = emp_tables_hold(model.device.tables);
+    emp_device_model_clear(&model);
+    cr_expect_not_null(second->gemm[EMP_FORMAT_BF16]);
+    emp_tables_release(second);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(grid, failing_allocations_leave_nothing)
+{
+    emp_device_model model = {0};
+    emp_error        err = {0};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_device_model_load(&model, "l40s", &err),
+                                      emp_device_model_clear(&model));
+    emp_device_model_clear(&model);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
