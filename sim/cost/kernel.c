@@ -5,7 +5,7 @@
 
 #include "sim/cost/cost.h"
 
-/* Of the peak that a kernel without a table reaches. */
+/* Of the peak that a kernel without a table reaches: assumed, as in the files of the models. */
 static const double REACHED = 0.8;
 
 const char *emp_form_name(emp_form form)
@@ -21,6 +21,12 @@ static emp_format twin_of(emp_format format)
     return format == EMP_FORMAT_FP16   ? EMP_FORMAT_BF16
            : format == EMP_FORMAT_BF16 ? EMP_FORMAT_FP16
                                        : format;
+}
+
+/* The grid of a format or of its twin; NULL = neither was measured. */
+static const emp_grid *grid_of(emp_grid *const *of_format, emp_format format)
+{
+    return of_format[format] != NULL ? of_format[format] : of_format[twin_of(format)];
 }
 
 static double read_grid(const emp_grid *grid, const double *size, emp_form *form)
@@ -63,8 +69,7 @@ emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *g
     double             peak = peak_of(gpu, p->format);
     double             size[] = {p->m, p->n, p->k};
 
-    if (t != NULL) grid = t->gemm[p->format];
-    if (t != NULL && grid == NULL) grid = t->gemm[twin_of(p->format)];
+    if (t != NULL) grid = grid_of(t->gemm, p->format);
     if (grid != NULL) {
         *seconds = read_grid(grid, size, form);
         return EMP_OK;
@@ -106,8 +111,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
     double               peak = peak_of(gpu, a->format);
     double               size[] = {a->length, a->kv_heads, a->group};
 
-    if (t != NULL) grid = t->attention[a->phase][a->format];
-    if (t != NULL && grid == NULL) grid = t->attention[a->phase][twin_of(a->format)];
+    if (t != NULL) grid = grid_of(t->attention[a->phase], a->format);
     if (grid != NULL) {
         *seconds = read_grid(grid, size, form) * a->head_size / EMP_HEAD_SIZE;
         return EMP_OK;

@@ -150,6 +150,7 @@ emp_status emp_grid_create(emp_grid **out, int32_t axes, int32_t unordered,
         EMP_TRY(find_knots(g, a, sample, count, err));
         places *= g->points[a];
     }
+    /* a whole grid has a time a place: what lacks most of them is refused before it takes memory */
     if (places > 8.0 * count)
         EMP_FAIL(EMP_EFORMAT, "%s: %d times for a grid of %.0f places", path, count,
                  places);

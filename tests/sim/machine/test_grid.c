@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/machine/model.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 static const char *const names[] = {"m", "n", "k"};
@@ -137,7 +138,7 @@ Test(grid, more_gpus_may_take_less)
 
 /* ---- models ------------------------------------------------------------------------- */
 
-Test(grid, a_machine_and_its_copy_share_tables)
+Test(grid, tables_stay_until_their_last_holder_goes)
 {
     emp_device_model model = {0};
     emp_error        err = {0};
@@ -148,6 +149,33 @@ Test(grid, a_machine_and_its_copy_share_tables)
     emp_device_model_clear(&model);
     cr_expect_not_null(second->gemm[EMP_FORMAT_BF16]);
     emp_tables_release(second);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* A record keeps a machine's text: its tables come back from there, too. */
+Test(grid, a_machine_its_copy_and_its_text_have_the_tables, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    static const char text[] = "description: \"one H100\"\n"
+                               "nodes: [{name: a}]\n"
+                               "devices: [{model: haswell-18, at: a}, {model: h100-sxm, "
+                               "at: a, bandwidth: 64 GB/s, latency: 10 us}]\n";
+    const double      size[] = {4096, 4096, 1024};
+    char              path[SCRATCH_PATH_BYTES];
+    emp_machine      *m = NULL, *again = NULL;
+    emp_error         err = {0};
+
+    scratch_write_text(path, sizeof path, "h100.yaml", text);
+    cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+    emp_machine *copy = emp_machine_copy(m);
+    cr_assert_eq(emp_machine_parse(&again, m->text, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(again->hash, m->hash);
+    double s = emp_grid_at(m->device[1].tables->gemm[EMP_FORMAT_BF16], size);
+    emp_machine_destroy(m);
+    cr_expect_eq(emp_grid_at(copy->device[1].tables->gemm[EMP_FORMAT_BF16], size), s);
+    cr_expect_eq(emp_grid_at(again->device[1].tables->gemm[EMP_FORMAT_BF16], size), s);
+    emp_machine_destroy(copy);
+    emp_machine_destroy(again);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
