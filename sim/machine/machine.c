@@ -337,9 +337,9 @@ static void hash_routes(emp_machine *m)
 
 const char *const *emp_machine_names(int32_t *count)
 {
-    static const char *const names[] = {"k40x1", "k40x2",   "k40x4",
-                                        "k40x8", "k40x4x2", "k40x7x8",
-                                        "k80x1", "cpu2",    "cpu2-slow"};
+    static const char *const names[] = {"k40x1",   "k40x2",   "k40x4",    "k40x8",
+                                        "k40x4x2", "k40x7x8", "k80x1",    "k80x4",
+                                        "p100x4",  "cpu2",    "cpu2-slow"};
 
     *count = (int32_t)(sizeof names / sizeof names[0]);
     return names;

@@ -80,7 +80,7 @@ Test(anchors, are_of_models_that_machines_have)
     emp_machine_destroy(machine);
     cr_assert_eq(emp_machine_load(&machine, "k80x1", &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(emp_anchors_check_model(&anchors, machine, &err), EMP_EUNSUPPORTED);
-    cr_expect_str_eq(err.msg, "no measurements are known of GPU model k80-die of machine "
+    cr_expect_str_eq(err.msg, "no measurements are known of GPU model k80 of machine "
                               "k80x1; there are some of k40");
     emp_machine_destroy(machine);
     emp_anchors_clear(&anchors);

@@ -46,20 +46,19 @@ Test(machine, every_known_machine_loads)
         cr_expect_str_eq(m->name, names[i]);
         int  gpus = 0, hosts = 1; /* "k40x4x2": four, twice */
         bool is_k80 = sscanf(names[i], "k80x%d", &gpus) == 1;
+        bool is_p100 = sscanf(names[i], "p100x%d", &gpus) == 1;
         bool is_k40 = sscanf(names[i], "k40x%dx%d", &gpus, &hosts) >= 1;
-        cr_expect(is_k40 || is_k80 || sscanf(names[i], "cpu%d", &gpus) == 1, "%s",
-                  names[i]);
+        cr_expect(is_k40 || is_k80 || is_p100 || sscanf(names[i], "cpu%d", &gpus) == 1,
+                  "%s", names[i]);
         cr_expect_eq(emp_machine_count(m, EMP_DEVICE_CPU), hosts);
         cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), gpus * hosts);
         cr_expect_eq(m->device[0].kind, EMP_DEVICE_CPU);
-        cr_expect_eq(m->device[0].cores, is_k40 || is_k80 ? 18 : 1);
+        cr_expect_eq(m->device[0].cores, is_k40 || is_k80 || is_p100 ? 18 : 1);
         cr_expect_eq(emp_machine_find(m, "gpu:0"), 1);
         cr_expect_eq(emp_machine_find(m, "gpu:56"), -1);
         cr_expect_eq(m->device[1].host, 0);
-        cr_expect_eq(m->device[1].memory_bytes, (int64_t)((is_k40   ? 10.6
-                                                           : is_k80 ? 10.5
-                                                                    : 4.0) *
-                                                          0x1p30));
+        double memory_gib = is_k40 ? 10.6 : is_k80 ? 10.5 : is_p100 ? 15.0 : 4.0;
+        cr_expect_eq(m->device[1].memory_bytes, (int64_t)(memory_gib * 0x1p30));
         emp_machine_destroy(m);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
