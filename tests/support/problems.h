@@ -53,7 +53,7 @@ typedef struct {
 
 /** Everything off: list scheduling. */
 emp_runtime tiny_list_scheduling(void);
-/** Everything on: issue 3, send 2, receive 4, poll 7, step 100 ns. */
+/** Everything on: issue of 3, send 2, receive 4, poll 7, step 100 ns. */
 emp_runtime tiny_serial(void);
 
 /** Small enough to compute by hand. The machine: cpu:0 with 4 cores, gpu:0 (device 1), gpu:1
