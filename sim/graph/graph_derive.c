@@ -231,7 +231,8 @@ static void sum_parameters(emp_graph *g, const bool *is_parameter, bool all)
 {
     g->parameter_count = g->parameter_bytes = 0;
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        if (!(g->op[op].flags & EMP_OP_IS_VARIABLE) || !(all || is_parameter[op]))
+        if (!(g->op[op].flags & EMP_OP_IS_VARIABLE) || !(all || is_parameter[op]) ||
+            (g->op[op].flags & EMP_OP_IS_STATE))
             continue;
         g->parameter_count = emp_add_saturating(
             g->parameter_count,

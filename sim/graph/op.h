@@ -35,11 +35,20 @@ typedef enum {
     EMP_DTYPE_UINT16 = 17,
     EMP_DTYPE_HALF = 19,
     EMP_DTYPE_RESOURCE = 20,
-    EMP_DTYPE_VARIANT = 21
+    EMP_DTYPE_VARIANT = 21,
+    EMP_DTYPE_GGML = 64 /**< plus ggml's number of a type whose elements come in blocks */
 } emp_dtype;
+
+enum { EMP_GGML_TYPES = 42 };
 
 /** Bytes of one element; 0 for types without a fixed size in device memory. */
 int32_t emp_dtype_bytes(emp_dtype dtype);
+/** Elements of a block of one of ggml's types; 1 of all else. */
+int32_t emp_dtype_block(emp_dtype dtype);
+/** Bytes of so many elements, in whole blocks; 0 for types without a fixed size. Saturates. */
+int64_t emp_dtype_size_bytes(emp_dtype dtype, int64_t elements);
+/** The element type of ggml's number, which it gives plain types, too; EMP_DTYPE_NONE: there is none. */
+emp_dtype emp_dtype_of_ggml(uint32_t number);
 /** The type as people write it: "float32"; "other" of one that is not listed. */
 const char *emp_dtype_name(emp_dtype dtype);
 
@@ -93,6 +102,8 @@ typedef struct {
     int32_t   axis;                 /**< Pack, Unpack, Concat (v1) */
     int32_t   count;                /**< N, num, num_split */
     int32_t   num_sampled, num_true;
+    int32_t   window;       /**< of attention: keys that a query sees; 0 = all */
+    bool      is_causal;    /**< of attention: a query sees no later key */
     uint32_t  squeeze_dims; /**< bit d: dim d; bit 32 - k: dim -k; 0: all of size 1 */
     uint32_t  begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
     emp_dtype dtype;    /**< T, dtype, DstT: element type of the outputs */
@@ -159,7 +170,16 @@ typedef enum {
     X(SEGMENT, segment) /* sums rows by number */        \
     X(UPDATE, optimizer)                                 \
     X(SPARSE_UPDATE, sparse_optimizer)                   \
-    X(SCATTER, scatter)
+    X(SCATTER, scatter)                                  \
+    X(LINEAR, linear) /* by the weights of a layer */    \
+    X(ATTENTION, attention)                              \
+    X(ATTENTION_GRAD, attention_grad)                    \
+    X(NORM, norm)                                        \
+    X(ROUTE, route)     /* chooses experts of tokens */  \
+    X(EXPERTS, experts) /* a product for each expert */  \
+    X(EXPERTS_GRAD, experts_grad)                        \
+    X(COMBINE, combine) /* sums what experts made */     \
+    X(MIXED_UPDATE, mixed_optimizer)
 
 /** The kind of work of an op type. The class of one op may differ: a convolution of one
  * pixel is charged as a matrix product, a sum over no axes as nothing. */
@@ -230,6 +250,7 @@ enum {
     EMP_OP_ASSIGNS = 1 << 19, /**< initialises and restores variables: Assign */
     EMP_OP_CHOOSES = 1 << 20, /**< sends its input one of two ways: Switch */
     EMP_OP_LOOP_CONDITION = 1 << 21, /**< says whether a loop goes on: LoopCond */
+    EMP_OP_IS_STATE = 1 << 22, /**< a variable that nothing trains: a cache of keys */
 };
 
 /** How TensorFlow's own estimate, Grappler's, counts a type. Products count their FLOPs.

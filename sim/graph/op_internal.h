@@ -62,6 +62,12 @@ emp_op_infer emp_op_infer_conv2d, emp_op_infer_conv2d_input, emp_op_infer_conv2d
     emp_op_infer_batch_norm, emp_op_infer_batch_norm_grad, emp_op_infer_bias_add_grad,
     emp_op_infer_cross_entropy, emp_op_infer_resize, emp_op_infer_resize_grad;
 
+/* op_transformer.c: attention, norms, experts, products with weights */
+emp_op_infer emp_op_infer_attention, emp_op_infer_attention_grad, emp_op_infer_norm_grad,
+    emp_op_infer_linear, emp_op_infer_route, emp_op_infer_route_grad,
+    emp_op_infer_experts, emp_op_infer_experts_grad, emp_op_infer_combine,
+    emp_op_infer_combine_grad;
+
 /* The cost of each kind of work, in the file that infers its types. */
 #define X(kind, cost) EMP_COST(cost);
 EMP_WORK_LIST(X)

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do the ops of transformers have the shapes and costs of their definitions? */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "tests/sim/graph/kit.h"
+
+static emp_graph_builder *begin(void)
+{
+    emp_graph_builder *b = NULL;
+
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    return b;
+}
+
+static const emp_op_cost *cost_of(const emp_graph *g, const char *name)
+{
+    return &g->op[kit_find(g, name)].cost;
+}
+
+/* Pairs that a mask leaves, one query after another. */
+static double count_pairs(int queries, int keys, int window, bool is_causal)
+{
+    double pairs = 0;
+
+    for (int i = 0; i < queries; i++) {
+        int sees = is_causal ? keys - queries + 1 + i : keys;
+        if (window > 0 && sees > window) sees = window;
+        pairs += sees > 0 ? sees : 0;
+    }
+    return pairs;
+}
+
+Test(op_transformer, attention_counts_the_pairs_that_its_mask_leaves)
+{
+    static const struct {
+        const char *q, *k;
+        int         queries, keys, window;
+        bool        is_causal;
+    } cases[] = {
+        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 0, true},
+        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 5, true},
+        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 100, true},
+        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 0, false},
+        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 7, false},
+        {"f[2,1,8,4]", "f[2,64,2,4]", 1, 64, 0, true},
+        {"f[2,1,8,4]", "f[2,64,2,4]", 1, 64, 10, true},
+        {"f[2,8,8,4]", "f[2,64,2,4]", 8, 64, 60, true},
+        {"f[2,16,8,4]", "f[2,5,2,4]", 16, 5, 0, true},
+        {"f[2,16,8,4]", "f[2,5,2,4]", 16, 5, 3, true},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_graph_builder *b = begin();
+        emp_op_attrs attrs = {.window = cases[i].window, .is_causal = cases[i].is_causal};
+        emp_port q = kit_tensor(b, "q", cases[i].q), k = kit_tensor(b, "k", cases[i].k);
+        emp_port v = kit_tensor(b, "v", cases[i].k);
+        emp_port y = kit_op(b, "y", "Attention", &attrs, 3, q, k, v);
+        kit_op(b, "d", "AttentionGrad", &attrs, 6, y, q, k, v, y, (emp_port){y.op, 1});
+        emp_graph *g = kit_finish(b);
+        double     pairs = count_pairs(cases[i].queries, cases[i].keys, cases[i].window,
+                                       cases[i].is_causal);
+        cr_expect_float_eq(cost_of(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
+                           "case %zu: %g", i, cost_of(g, "y")->flops);
+        cr_expect_float_eq(cost_of(g, "d")->flops, 2.5 * cost_of(g, "y")->flops, 1e-6);
+        cr_expect_eq(cost_of(g, "y")->kernels, 1);
+        cr_expect_eq(cost_of(g, "y")->m, 4 * cases[i].queries, "heads that share keys");
+        cr_expect_eq(cost_of(g, "y")->batch, 2 * 2);
+        emp_graph_destroy(g);
+    }
+}
+
+Test(op_transformer, have_the_shapes_of_their_definitions)
+{
+    emp_graph_builder *b = begin();
+    char               text[256];
+    emp_op_attrs       causal = {.is_causal = true}, two = {.count = 2};
+    emp_op_attrs       grad = {.has_shape = true, .shape = EMP_SHAPE(4, 3, 5)};
+    emp_op_attrs       across = {.transpose_b = true};
+
+    emp_port q = kit_tensor(b, "q", "f[2,7,8,4]"), k = kit_tensor(b, "k", "f[2,9,2,4]");
+    emp_port v = kit_tensor(b, "v", "f[2,9,2,6]"), s = kit_tensor(b, "s", "f[8]");
+    emp_port y = kit_op(b, "y", "Attention", &causal, 4, q, k, v, s);
+    cr_expect_str_eq(kit_outputs(b, y.op, text, sizeof text), "f[2,7,8,6] f[2,8,7]");
+    emp_port d = kit_op(b, "d", "AttentionGrad", &causal, 7, y, q, k, v, y,
+                        (emp_port){y.op, 1}, s);
+    cr_expect_str_eq(kit_outputs(b, d.op, text, sizeof text),
+                     "f[2,7,8,4] f[2,9,2,4] f[2,9,2,6] f[8]");
+    emp_port x = kit_tensor(b, "x", "f[6,5]"), w = kit_tensor(b, "w", "f[3,5]");
+    emp_port line = kit_op(b, "line", "Linear", NULL, 2, x, w);
+    cr_expect_str_eq(kit_outputs(b, line.op, text, sizeof text), "f[6,3]");
+    emp_port gamma = kit_tensor(b, "gamma", "f[5]");
+    emp_port norm = kit_op(b, "norm", "RMSNormGrad", NULL, 3, x, x, gamma);
+    cr_expect_str_eq(kit_outputs(b, norm.op, text, sizeof text), "f[6,5] f[5]");
+    emp_port logits = kit_tensor(b, "logits", "f[6,4]");
+    emp_port route = kit_op(b, "route", "RouteTokens", &two, 1, logits);
+    cr_expect_str_eq(kit_outputs(b, route.op, text, sizeof text), "f[6,2] i[6,2]");
+    emp_port ids = {route.op, 1};
+    emp_port rows = kit_tensor(b, "rows", "f[12,5]");
+    emp_port up = kit_tensor(b, "up", "f[4,3,5]");
+    emp_port made = kit_op(b, "made", "ExpertsMatMul", &across, 3, rows, up, ids);
+    cr_expect_str_eq(kit_outputs(b, made.op, text, sizeof text), "f[12,3]");
+    emp_port back = kit_op(b, "back", "ExpertsMatMul", NULL, 3, made, up, ids);
+    cr_expect_str_eq(kit_outputs(b, back.op, text, sizeof text), "f[12,5]");
+    emp_port dw = kit_op(b, "dw", "ExpertsMatMulGrad", &grad, 3, rows, made, ids);
+    cr_expect_str_eq(kit_outputs(b, dw.op, text, sizeof text), "f[4,3,5]");
+    emp_port sum = kit_op(b, "sum", "CombineExperts", NULL, 2, made, route);
+    cr_expect_str_eq(kit_outputs(b, sum.op, text, sizeof text), "f[6,3]");
+    emp_graph_destroy(kit_finish(b));
+}
+
+Test(op_transformer, products_count_rows_of_all_leading_sizes)
+{
+    emp_graph_builder *b = begin();
+    emp_port x = kit_tensor(b, "x", "f[2,3,5]"), w = kit_tensor(b, "w", "f[7,5]");
+
+    kit_op(b, "y", "Linear", NULL, 2, x, w);
+    emp_graph         *g = kit_finish(b);
+    const emp_op_cost *cost = cost_of(g, "y");
+    cr_expect(cost->m == 6 && cost->n == 7 && cost->k == 5 && cost->batch == 1);
+    cr_expect_eq(cost->flops, 2 * 6 * 7 * 5);
+    emp_graph_destroy(g);
+}
+
+/* Of 8 experts, of which each of 3 tokens chooses 2, some 8 (1 - (3/4)^3) = 4.6 are read. */
+Test(op_transformer, experts_read_the_weights_of_those_that_are_chosen)
+{
+    emp_graph_builder *b = begin();
+    emp_op_attrs       across = {.transpose_b = true}, two = {.count = 2};
+    emp_port           logits = kit_tensor(b, "logits", "f[3,8]");
+    emp_port           route = kit_op(b, "route", "RouteTokens", &two, 1, logits);
+    emp_port           rows = kit_tensor(b, "rows", "f[6,10]"),
+             w = kit_tensor(b, "w", "f[8,20,10]");
+
+    kit_op(b, "y", "ExpertsMatMul", &across, 3, rows, w, (emp_port){route.op, 1});
+    emp_graph         *g = kit_finish(b);
+    const emp_op_cost *cost = cost_of(g, "y");
+    double             busy = 8 * (1 - 0.75 * 0.75 * 0.75);
+    cr_expect_eq(cost->flops, 2 * 6 * 20 * 10, "as many as the rows need");
+    cr_expect_float_eq((double)cost->bytes_read, 4 * (6 * 10 + 6 + busy * 200), 2.0);
+    cr_expect_eq(cost->batch, 5);
+    emp_graph_destroy(g);
+}
+
+Test(op_transformer, refuse_what_does_not_fit)
+{
+    static const struct {
+        const char *type, *inputs[3];
+    } cases[] = {{"Attention", {"f[2,7,8,4]", "f[2,9,3,4]", "f[2,9,3,4]"}},
+                 {"Attention", {"f[2,7,8,4]", "f[2,9,2,5]", "f[2,9,2,5]"}},
+                 {"Attention", {"f[2,7,8]", "f[2,9,2,5]", "f[2,9,2,5]"}},
+                 {"Attention", {"f[2,7,8,4]", "f[2,9,2,4]", "f[2,8,2,4]"}},
+                 {"Linear", {"f[2,7]", "f[9,8]", "f[9]"}},
+                 {"ExpertsMatMul", {"f[2,7]", "f[4,9,8]", "i[1,2]"}}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_graph_builder *b = begin();
+        emp_error          err = {0};
+        emp_op_attrs       attrs = {.transpose_b = true};
+        emp_port           in[3];
+        emp_op_id          op;
+        for (int k = 0; k < 3; k++)
+            in[k] = kit_tensor(b, (const char *[]){"a", "b", "c"}[k], cases[i].inputs[k]);
+        cr_expect_eq(emp_graph_builder_add(b, "op", cases[i].type, &attrs, in, 3, NULL, 0,
+                                           &op, &err),
+                     EMP_EFORMAT, "case %zu", i);
+        cr_expect_neq(err.msg[0], '\0');
+        emp_graph_builder_destroy(b);
+    }
+}
+
+/* A cache is held for the step, but it is no parameter. */
+Test(op_transformer, caches_are_no_parameters)
+{
+    emp_graph_builder *b = begin();
+    emp_op_attrs       shape = {
+              .dtype = EMP_DTYPE_HALF, .has_shape = true, .shape = EMP_SHAPE(2, 9, 2, 4)};
+    emp_op_id cache;
+
+    kit_tensor(b, "w", "&f[3,5]");
+    cr_assert_eq(emp_graph_builder_add(b, "cache", "KeyValueCache", &shape, NULL, 0, NULL,
+                                       0, &cache, NULL),
+                 EMP_OK);
+    emp_graph *g = kit_finish(b);
+    cr_expect_eq(g->parameter_count, 15);
+    cr_expect_eq(g->parameter_bytes, 60);
+    cr_expect_eq(g->op[cache].persistent_bytes, 2 * 2 * 9 * 2 * 4);
+    cr_expect_eq(g->op[cache].kinds, EMP_KIND_CPU | EMP_KIND_GPU);
+    emp_graph_destroy(g);
+}
+
+/* The sizes of ggml-common.h; a q4_k block is two scales, 12 bytes of scales, 128 of quants. */
+Test(op_transformer, types_of_blocks_have_their_bytes)
+{
+    static const struct {
+        uint32_t    number;
+        const char *name;
+        int64_t     bytes; /* of 4096 elements */
+    } cases[] = {
+        {0, "float32", 16384}, {1, "float16", 8192},  {2, "q4_0", 2304},
+        {3, "q4_1", 2560},     {6, "q5_0", 2816},     {7, "q5_1", 3072},
+        {8, "q8_0", 4352},     {10, "q2_k", 1344},    {11, "q3_k", 1760},
+        {12, "q4_k", 2304},    {13, "q5_k", 2816},    {14, "q6_k", 3360},
+        {16, "iq2_xxs", 1056}, {18, "iq3_xxs", 1568}, {20, "iq4_nl", 2304},
+        {23, "iq4_xs", 2176},  {29, "iq1_m", 896},    {30, "bfloat16", 8192},
+        {34, "tq1_0", 864},    {35, "tq2_0", 1056},   {39, "mxfp4", 2176},
+        {40, "nvfp4", 2304},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_dtype dtype = emp_dtype_of_ggml(cases[i].number);
+        cr_expect_str_eq(emp_dtype_name(dtype), cases[i].name);
+        cr_expect_eq(emp_dtype_size_bytes(dtype, 4096), cases[i].bytes, "%s",
+                     cases[i].name);
+    }
+    cr_expect_eq(emp_dtype_of_ggml(4), EMP_DTYPE_NONE, "q4_2 is gone");
+    cr_expect_eq(emp_dtype_of_ggml(UINT32_MAX), EMP_DTYPE_NONE);
+    cr_expect_eq(emp_dtype_size_bytes(emp_dtype_of_ggml(2), 33), 36, "whole blocks");
+    cr_expect_eq(emp_dtype_block(emp_dtype_of_ggml(12)), 256);
+    cr_expect_eq(emp_dtype_block(EMP_DTYPE_FLOAT), 1);
+    cr_expect_eq(emp_dtype_size_bytes(emp_dtype_of_ggml(8), INT64_MAX), INT64_MAX);
+}
