@@ -8,6 +8,7 @@
 
 #include "base/text/nearest.h"
 #include "cli/cli.h"
+#include "cli/stop.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
 #include "policy/nn/blas.h"
@@ -32,7 +33,9 @@ static void print_help(void)
     list(cli_commands);
     printf("\n  emplace help COMMAND           options and examples of a command\n"
            "  emplace --version [--verbose]  version, commit, libraries\n\n"
-           "Exit status: 0 done, 1 bad input, 2 bad usage, 130 interrupted.\n");
+           "Exit status: 0 done, 1 bad input, 2 bad usage, 130 interrupted.\n"
+           "Ctrl-C ends a command within a second; runs save what they have found.\n"
+           "A second Ctrl-C ends it at once.\n");
 }
 
 static void print_group_help(const cli_command *group)
@@ -147,6 +150,7 @@ static int run_command(struct found *f, int argc, char **argv)
 int main(int argc, char **argv)
 {
     emp_blas_fix(argv);
+    cli_stop_begin();
     emp_manifest_set_command(argc, argv);
     emp_store_silence();
     gsl_set_error_handler_off();

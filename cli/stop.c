@@ -1,65 +1,98 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700 /* setitimer() */
 #include "cli/stop.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include "base/io/atomic_file.h"
 #include "cli/cli.h"
 
-enum { PATIENCE_S = 1, SENTENCE_BYTES = 500 };
+/* Under a second, so that there is time to end. */
+enum { PATIENCE_MS = 700, SENTENCE_BYTES = 500 };
 
-static volatile sig_atomic_t is_asked, is_watched;
-static bool                  is_handled;
+enum { AT_ONCE, SOON, IN_ORDER }; /* states */
+
+static volatile sig_atomic_t state, is_asked, owner;
 static atomic_int            kept_count;
 static char                  last_words[SENTENCE_BYTES + 32];
+static char                  giving_up[SENTENCE_BYTES + 32];
 
-static void handle(int signal, void (*handler)(int signal), int flags)
+static void handle(int signal, void (*handler)(int signal))
 {
     struct sigaction action;
 
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
-    action.sa_flags = flags;
+    action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     sigaction(signal, &action, NULL);
 }
 
-/* A handler: it calls only what handlers may call. */
+/* All below that handlers call, calls only what handlers may call. */
+
+_Noreturn static void end(const char *words, int status)
+{
+    ssize_t written = write(STDERR_FILENO, words, strlen(words));
+    (void)written;
+    emp_atomic_file_drop_all();
+    _exit(status);
+}
+
+static void wait_ms(int64_t ms)
+{
+    const struct itimerval moment = {
+        .it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+
+    setitimer(ITIMER_REAL, &moment, NULL);
+}
+
+/* The time that the timer was set to is over. */
 static void end_unless_kept(int signal)
 {
     (void)signal;
-    if (!is_watched) return;
-    if (atomic_load(&kept_count) > 0) {
-        (void)alarm(PATIENCE_S);
-        return;
-    }
-    ssize_t written = write(STDERR_FILENO, last_words, strlen(last_words));
-    (void)written;
-    _exit(CLI_EXIT_INTERRUPTED);
+    if (state != SOON) return;
+    bool is_kept = atomic_load(&kept_count) > 0;
+    if (!is_asked && !is_kept) end(giving_up, CLI_EXIT_INPUT);
+    if (!is_kept) end(last_words, CLI_EXIT_INTERRUPTED);
+    if (is_asked) wait_ms(PATIENCE_MS);
 }
 
-static void handle_both(void (*handler)(int signal))
-{
-    handle(SIGINT, handler, SA_RESTART);
-    handle(SIGTERM, handler, SA_RESTART);
-}
-
-/* The next signal, whichever of the two it is, kills. */
 static void ask_to_stop(int signal)
 {
-    (void)signal;
-    handle_both(SIG_DFL);
+    if (getpid() != (pid_t)owner) { /* a forked child has nothing to say */
+        handle(signal, SIG_DFL);
+        raise(signal);
+        return;
+    }
+    if (is_asked || state == AT_ONCE) end(last_words, CLI_EXIT_INTERRUPTED);
     is_asked = 1;
-    if (is_watched) (void)alarm(PATIENCE_S);
+    if (state == SOON) wait_ms(PATIENCE_MS);
+}
+
+/* Words that take the place of a progress line. */
+static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
+{
+    snprintf(words, SENTENCE_BYTES + 32, "%semplace: %s\n",
+             isatty(STDERR_FILENO) == 1 ? "\r\033[J" : "", sentence);
+}
+
+void cli_stop_begin(void)
+{
+    owner = (sig_atomic_t)getpid();
+    word(last_words, "interrupted");
+    handle(SIGALRM, end_unless_kept);
+    handle(SIGINT, ask_to_stop);
+    handle(SIGTERM, ask_to_stop);
 }
 
 const volatile sig_atomic_t *cli_stop_flag(void)
 {
-    if (!is_asked) handle_both(ask_to_stop); /* else the next one is to kill */
-    is_handled = true;
+    if (state == AT_ONCE) state = SOON;
     return &is_asked;
 }
 
@@ -72,24 +105,36 @@ void cli_stop_watch(const char *format, ...)
     char    sentence[SENTENCE_BYTES];
     va_list args;
 
-    if (is_watched) return;
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    snprintf(last_words, sizeof last_words, "%semplace: %s\n",
-             isatty(STDERR_FILENO) == 1 ? "\r\033[J" : "", sentence);
-    handle(SIGALRM, end_unless_kept, SA_RESTART);
-    is_watched = 1;
-    if (is_asked) (void)alarm(PATIENCE_S);
+    word(last_words, sentence);
+    state = SOON;
+    if (is_asked) wait_ms(PATIENCE_MS);
+}
+
+void cli_stop_give_up_after(double seconds, const char *format, ...)
+{
+    enum { MOST_S = 1000000 };
+    char    sentence[SENTENCE_BYTES];
+    va_list args;
+
+    if (is_asked || seconds > MOST_S) return;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    word(giving_up, sentence);
+    wait_ms((int64_t)(seconds * 1000) + 1);
 }
 
 void cli_stop_unwatch(void)
 {
-    is_watched = 0;
-    (void)alarm(0);
+    state = IN_ORDER;
+    wait_ms(0); /* no more */
 }
 
 void cli_stop_at_once(void)
 {
-    if (is_handled) handle_both(SIG_DFL); /* else it is as whoever started us wants it */
+    word(last_words, "interrupted");
+    state = AT_ONCE;
 }

@@ -1,8 +1,16 @@
 /** \file cli/stop.h
- * Ctrl-C: the first SIGINT or SIGTERM asks for an orderly end, the second one kills.
+ * Ctrl-C and SIGTERM are answered within a second, whatever the program is doing.
  *
- * Set-up may take long inside of libraries that look at no flag. While the program is watched,
- * a signal that finds nothing worth saving therefore ends it after a second:
+ * A program that has called cli_stop_begin() is in one of three states:
+ *
+ * - *At once*, the state at the start: a signal ends the program.
+ * - *Soon*, after cli_stop_flag(): the first signal sets the flag, and the work ends in good order.
+ *   Libraries look at no flag. So the program ends after PATIENCE_MS, unless a run has something to
+ *   save.
+ * - *In order*, after cli_stop_unwatch(): the first signal sets the flag, and that is all.
+ *
+ * In every state the second signal ends the program. Whatever way a signal ends it, it says so in a
+ * sentence, its status is 130, and files that were not written whole are gone:
  *
  *     params.stop = cli_stop_flag();
  *     params.keeping = cli_stop_kept();
@@ -19,8 +27,12 @@
 
 #include "base/error.h"
 
-/** Installs the handlers, unless the flag that they set is set, and returns it; static
- * storage. Call it before work that takes long, and again wherever the flag is needed. */
+/** Installs the handlers; the state is *at once*. Children that are forked and do not call exec()
+ * die of the signals as if there were no handlers. */
+void cli_stop_begin(void);
+
+/** The flag that the first signal sets; static storage. The state is *soon*, unless it is
+ * *in order*. Call it before work that takes long, and again wherever the flag is needed. */
 const volatile sig_atomic_t *cli_stop_flag(void);
 
 /** Whether that flag is set. */
@@ -29,16 +41,20 @@ bool cli_stop_is_asked(void);
 /** The number of runs that have something to save; static storage. Runs change it. */
 atomic_int *cli_stop_kept(void);
 
-/** From now on the program ends a second after the first signal, or as soon after it as
- * nothing is kept: with this sentence on standard error and status 130. Orderly work may
- * come first. The sentence is cut after 500 bytes. */
+/** The state is *soon*, with this sentence as the program's last words. It is cut after 500
+ * bytes. */
 EMP_PRINTF_LIKE(1, 2) void cli_stop_watch(const char *format, ...);
 
-/** From now on an orderly end may take its time. */
+/** Ends the program with this sentence and status 1 when so many seconds have passed, if it is *soon*
+ * then and no run has something to save. The sentence is cut after 500 bytes. */
+EMP_PRINTF_LIKE(2, 3)
+void cli_stop_give_up_after(double seconds, const char *format, ...);
+
+/** The state is *in order*: what ends now may take its time. */
 void cli_stop_unwatch(void);
 
-/** From now on SIGINT and SIGTERM end the program, if the handlers are installed: for work
- * that has nothing to save. */
+/** The state is *at once*: for work that has nothing to save. A signal that has come already ends
+ * nothing, since its end is under way; the next one does. */
 void cli_stop_at_once(void);
 
 #endif /* EMP_CLI_STOP_H */

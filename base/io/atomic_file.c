@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,34 @@
 
 #include "base/mem.h"
 
-enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000 };
+enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000, MOST_LISTED = 64 };
+
+/* The temporary files that are open, for a handler that has to remove them. */
+static _Atomic(char *) listed[MOST_LISTED];
+
+static void list(char *temporary)
+{
+    for (int i = 0; i < MOST_LISTED; i++) {
+        char *nothing = NULL;
+        if (atomic_compare_exchange_strong(&listed[i], &nothing, temporary)) return;
+    }
+}
+
+static void unlist(char *temporary)
+{
+    for (int i = 0; i < MOST_LISTED; i++) {
+        char *same = temporary;
+        if (atomic_compare_exchange_strong(&listed[i], &same, NULL)) return;
+    }
+}
+
+void emp_atomic_file_drop_all(void)
+{
+    for (int i = 0; i < MOST_LISTED; i++) {
+        const char *temporary = atomic_load(&listed[i]);
+        if (temporary != NULL) unlink(temporary);
+    }
+}
 
 /* Says fsync() of a file system that has no such thing. */
 static bool lacks_sync(int cause) { return cause == EINVAL || cause == ENOSYS; }
@@ -77,6 +105,7 @@ emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_err
     if (file->stream == NULL)
         EMP_FAIL(errno == ENOMEM ? EMP_ENOMEM : EMP_EIO, "%s cannot be written: %s", path,
                  strerror(errno));
+    if (file->temporary != NULL) list(file->temporary);
 
 cleanup:
     if (st != EMP_OK) emp_atomic_file_abort(file);
@@ -99,6 +128,13 @@ static void sync_folder(char *path)
     close(folder);
 }
 
+static void release_temporary(emp_atomic_file *file)
+{
+    if (file->temporary != NULL) unlist(file->temporary);
+    emp_free(file->temporary);
+    file->temporary = NULL;
+}
+
 emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
 {
     FILE *stream = file->stream;
@@ -117,8 +153,7 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
         return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", file->path,
                          strerror(cause));
     if (file->temporary != NULL) sync_folder(file->path);
-    emp_free(file->temporary);
-    file->temporary = NULL;
+    release_temporary(file);
     return EMP_OK;
 }
 
@@ -126,7 +161,7 @@ void emp_atomic_file_abort(emp_atomic_file *file)
 {
     if (file->stream != NULL) fclose(file->stream);
     if (file->temporary != NULL) remove(file->temporary);
-    emp_free(file->temporary);
+    release_temporary(file);
     emp_free(file->path);
     *file = (emp_atomic_file){0};
 }

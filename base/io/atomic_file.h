@@ -47,6 +47,10 @@ emp_status emp_atomic_file_write(const char *path,
                                                      emp_error *err),
                                  const void *what, emp_error *err);
 
+/** Removes the temporary files of all writers of this program, of which there are at most 64 at a
+ * time: for a signal handler that ends the program. Safe in handlers. */
+void emp_atomic_file_drop_all(void);
+
 /** Removes what writers that were killed left beside \a path. Only for the one who knows
  * that nobody is writing there. \retval EMP_ENOMEM */
 emp_status emp_atomic_file_sweep(const char *path, emp_error *err);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/program.h"
+
 /* The first of them warms caches and allocators up. */
 enum { RUNS = 2, PATH_BYTES = 1024, LINE_BYTES = 4096 };
 
@@ -26,7 +28,8 @@ const char *emp_peer_absence(emp_peer_kind kind)
                      "and "
                      "g++, and configure again (scripts/test --peers does)";
     }
-    if (system("python3 -c '' >/dev/null 2>&1") != 0) return "there is no python3";
+    const char *const python[] = {"python3", "-c", "", NULL};
+    if (!emp_program_succeeds(python)) return "there is no python3";
     return access(EMP_HEAPQ_ORACLE, R_OK) == 0 ? NULL : EMP_HEAPQ_ORACLE " is missing";
 }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io/program.h"
 #include "base/mem.h"
 
 enum { PATH_BYTES = 1024, LINE_BYTES = 256 };
@@ -26,12 +27,9 @@ static const char *const pythons[] = {"/usr/bin/python3", "python3"};
 
 const char *emp_torch_find(void)
 {
-    char command[128];
-
     for (size_t i = 0; i < sizeof pythons / sizeof *pythons; i++) {
-        snprintf(command, sizeof command, "%s -c 'import torch' >/dev/null 2>&1",
-                 pythons[i]);
-        if (system(command) == 0) return pythons[i];
+        const char *const import[] = {pythons[i], "-c", "import torch", NULL};
+        if (emp_program_succeeds(import)) return pythons[i];
     }
     return NULL;
 }

@@ -77,6 +77,7 @@ static void on_turn(void *context, const emp_training_turn *turn)
     trainer          *t = (trainer *)context;
     progress_of_task *p = &t->of_task[turn->problem];
 
+    if (t->evaluations == 0) atomic_fetch_add(cli_stop_kept(), 1); /* its weights */
     if (p->turns++ == 0) p->first_mean_s = turn->mean_s;
     p->last_mean_s = turn->mean_s;
     p->best_s = turn->best_s;
@@ -138,6 +139,7 @@ static emp_status train(trainer *t, const emp_method *method, emp_error *err)
     cli_bar_init(&t->bar, NULL);
     const emp_status st = emp_training_run(&t->weights, &params, err);
     cli_bar_clear(&t->bar);
+    cli_stop_unwatch();
     return st;
 }
 

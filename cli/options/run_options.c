@@ -16,6 +16,9 @@
 
 enum { KEY_BUDGET = 'b', KEY_PRESET = 256, KEY_OPTIONS, KEY_NO_BOUND };
 
+/* A run scores one batch, however long that takes. What prepares for longer is given up. */
+enum { GRACE_S = 10 };
+
 static const struct argp_option options[] = {
     {"budget", KEY_BUDGET, "N", 0, "Evaluations the method may use: 400, 10k, 1e6", 0},
     {"seconds", 's', "TIME", 0, "Time the method may use: seconds, or 90s, 2m, 1h", 0},
@@ -161,6 +164,11 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
     }
     EMP_CHECK(check_kept(o, problem, &params, err));
     cli_stop_watch(CLI_NOTHING_FOUND);
+    if (o->seconds > 0)
+        cli_stop_give_up_after(
+            o->seconds + GRACE_S,
+            "%s has no placement %d s after its %g s; no file was written", method->name,
+            GRACE_S, o->seconds);
     cli_bar_init(&display.bar, NULL);
     cli_stage_line_begin(&display.line, method->name, "preparing");
     emp_status st = emp_run(record, problem, &params, err);

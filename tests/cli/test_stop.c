@@ -1,44 +1,136 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does the first signal ask for an end, and the second one kill, whichever of the two they are?
- * Does a run that has ended leave the next one free to end in its set-up? */
+/* Is a signal answered in every state, by status 130? Is a run with something to save waited for,
+ * and nothing else? Is no half of a file left? Does a run that has ended leave the next one free to
+ * end in its set-up? */
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/io/atomic_file.h"
 #include "cli/options/run_options.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
 
-/* Sends itself both; what it exits with says how far it came. */
-static int status_after(int first, int second)
+static int status_of(void (*live)(int signal), int signal)
 {
     int   status = 0;
     pid_t child = fork();
 
     cr_assert_geq(child, 0);
     if (child == 0) {
-        const volatile sig_atomic_t *stop = cli_stop_flag();
-        raise(first);
-        if (!*stop || !cli_stop_is_asked()) _exit(1);
-        raise(second);
-        _exit(2);
+        cli_stop_begin();
+        live(signal);
+        _exit(0);
     }
     cr_assert_eq(waitpid(child, &status, 0), child);
-    return status;
+    cr_assert(WIFEXITED(status), "killed by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
 }
 
-Test(stop, the_second_signal_kills)
+static void expect_status(void (*live)(int signal), int expected)
 {
-    static const int signals[] = {SIGINT, SIGTERM};
+    cr_expect_eq(status_of(live, SIGINT), expected);
+    cr_expect_eq(status_of(live, SIGTERM), expected);
+}
 
-    for (int i = 0; i < 4; i++) {
-        int second = signals[i % 2], status = status_after(signals[i / 2], second);
-        cr_expect(WIFSIGNALED(status), "case %d ends with %d", i, status);
-        cr_expect_eq(WTERMSIG(status), second);
+static void sleep_ms(long ms)
+{
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+
+    while (nanosleep(&left, &left) != 0) {
     }
 }
+
+static void is_hit(int signal) { raise(signal); }
+
+Test(stop, a_program_that_saves_nothing_ends_at_once) { expect_status(is_hit, 130); }
+
+static void is_hit_twice(int signal)
+{
+    const volatile sig_atomic_t *stop = cli_stop_flag();
+
+    cli_stop_unwatch();
+    raise(signal);
+    if (!*stop || !cli_stop_is_asked()) _exit(1);
+    raise(signal == SIGINT ? SIGTERM : SIGINT);
+    _exit(2);
+}
+
+Test(stop, the_second_signal_ends_it_in_every_state) { expect_status(is_hit_twice, 130); }
+
+static void is_busy_in_a_library(int signal)
+{
+    (void)cli_stop_flag();
+    raise(signal);
+    sleep_ms(30000);
+}
+
+Test(stop, work_that_looks_at_no_flag_is_ended)
+{
+    expect_status(is_busy_in_a_library, 130);
+}
+
+static void saves_for_longer_than_patience(int signal)
+{
+    (void)cli_stop_flag();
+    atomic_fetch_add(cli_stop_kept(), 1);
+    raise(signal);
+    sleep_ms(1000);
+    cli_stop_unwatch();
+    atomic_fetch_sub(cli_stop_kept(), 1);
+}
+
+Test(stop, a_run_with_something_to_save_is_waited_for)
+{
+    expect_status(saves_for_longer_than_patience, 0);
+}
+
+static void gives_up(int signal)
+{
+    (void)signal;
+    (void)cli_stop_flag();
+    cli_stop_give_up_after(0.05, "nothing yet");
+    sleep_ms(30000);
+}
+
+Test(stop, a_run_is_given_up_after_its_time) { expect_status(gives_up, 1); }
+
+static void writes_half(int signal)
+{
+    emp_atomic_file file = {0};
+    emp_error       err = {0};
+
+    if (emp_atomic_file_open(&file, "stop_half.txt", &err) != EMP_OK) _exit(3);
+    fputs("half", file.stream);
+    fflush(file.stream);
+    raise(signal);
+}
+
+Test(stop, a_file_that_is_half_written_is_gone)
+{
+    expect_status(writes_half, 130);
+    cr_expect_eq(access("stop_half.txt", F_OK), -1);
+    cr_expect_eq(access("stop_half.txt.tmp0", F_OK), -1);
+}
+
+static void has_a_child(int signal)
+{
+    int   status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        raise(signal);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    _exit(WIFSIGNALED(status) && WTERMSIG(status) == signal ? 0 : 1);
+}
+
+Test(stop, a_forked_child_dies_as_without_handlers) { expect_status(has_a_child, 0); }
 
 Test(stop, a_run_that_has_ended_keeps_nothing)
 {

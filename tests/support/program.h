@@ -18,8 +18,8 @@ int program_run(const char *path, const char *arguments);
  * before it, or "". */
 pid_t program_start(const char *before, const char *path, const char *arguments);
 
-/** Runs it likewise, and sends SIGTERM as soon as it has a handler for it. Fails the test if
- * it ends without one. */
+/** Runs it likewise, and sends SIGTERM when it has worked for 0.7 CPU seconds. Fails the test if
+ * it ends before. */
 int program_interrupt(const char *path, const char *arguments);
 
 /** Releases what was written; as part of a Criterion .fini. */
