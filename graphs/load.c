@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/text/nearest.h"
+#include "graphs/import/models/hf.h"
 #include "graphs/workloads/workloads.h"
 
 static const char *list_families(char *list, size_t size)
@@ -37,6 +38,7 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
     emp_import_params params = emp_import_params_default();
 
     if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
+    if (emp_hf_is_spec(source)) return emp_hf_build(whole, source, err);
     if (access(source, F_OK) != 0) return refuse_source(source, err);
     return emp_import_load_instance(whole, devices, source, &params, err);
 }

@@ -44,6 +44,7 @@ static const char doc[] =
     ".meta, saved_model.pb), or a benchmark instance (.json, graph.txt):\n"
     "  emplace graph nmt:layers=4\n"
     "  emplace graph model.pb.gz --format json\n"
+    "  emplace graph hf:path=config.json,phase=decode,batch=1,seq=4096\n"
     "  emplace graph nmt:layers=4 --machine k40x4 --out nmt.json\n"
     "  emplace graph model.pb --out model.csv      # and model.edges.csv\n"
     "docs/formats.md says what is in these files.";

@@ -9,6 +9,7 @@
 #include "graphs/import/instances/doppler.h"
 #include "graphs/import/instances/instance.h"
 #include "graphs/import/instances/pipedream.h"
+#include "graphs/import/models/models.h"
 #include "graphs/import/targets.h"
 #include "sim/graph/graph_builder.h"
 
@@ -87,6 +88,7 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
     emp_status       st = EMP_OK;
     char            *bytes = NULL;
     size_t           size = 0;
+    bool             is_model = false;
     emp_message_file file = {0};
     emp_container    container = {0};
     emp_graph       *graph = NULL;
@@ -95,6 +97,8 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
         EMP_FAIL(EMP_EINVAL, "a batch hint of %lld, need at least 1",
                  (long long)params->batch_hint);
     EMP_TRY(emp_file_load(path, &bytes, &size, err));
+    EMP_TRY(emp_models_load(out, &is_model, bytes, size, err));
+    if (is_model) goto cleanup;
     emp_message_file_init(&file, bytes, size);
     file_kind kind = kind_of(&file);
     if (kind == KIND_TENSORFLOW) EMP_TRY(emp_container_find(&file, &container, err));

@@ -95,6 +95,7 @@ static const emp_op_type table[] = {
     {"BiasAddV1", FLAGS(IN_PLACE), GPU(FLOATS), TAKES(2), RATE(1, 1), RUN(same), WORK(ELEMENTWISE)},
     {"Bitcast", FLAGS(ALIAS), ANY, TAKES(1), RUN(same), WORK(NOTHING)},
     {"BroadcastGradientArgs", ANY, HOST_IN(3), HOST_OUT(3), TAKES(2), RUN(broadcast_gradient_args), WORK(NOTHING)},
+    {"Buffer", FLAGS(STATEFUL | EMP_OP_IS_VARIABLE | EMP_OP_IS_STATE), ANY, RUN(variable), WORK(NOTHING)},
     {"Cast", FLAGS(MAY_ALIAS), GPU(NUMBERS | BIT(INT32) | BIT(BOOL)), TAKES(1), RATE(0, 1), RUN(cast), WORK(CAST)},
     {"Ceil", FLAGS(IN_PLACE), GPU(FLOATS), TAKES(1), RATE(1, 1), RUN(same), WORK(ELEMENTWISE)},
     {"CheckNumerics", FLAGS(ALIAS), GPU(FLOATS), TAKES(1), RATE(1, 1), RUN(same), WORK(ELEMENTWISE)},

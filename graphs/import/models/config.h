@@ -1,0 +1,26 @@
+/** \file graphs/import/models/config.h
+ * Hugging Face's config.json: what a model consists of. docs/formats.md has the model types that
+ * are known. Of a model that sees or hears, the part that reads text is taken ("text_config").
+ */
+#ifndef EMP_GRAPHS_IMPORT_MODELS_CONFIG_H
+#define EMP_GRAPHS_IMPORT_MODELS_CONFIG_H
+
+#include "base/text/json.h"
+#include "graphs/transformer/model.h"
+#include "sim/graph/op.h"
+
+/** Whether a JSON value is such a config: an object with a "model_type". */
+bool emp_config_is(const emp_json *root);
+
+/** Reads a config.
+ *
+ * \param[out] model  The caller's, who clears it, also after a failure.
+ * \param[out] dtype  What its weights are of; EMP_DTYPE_NONE: it does not say.
+ * \retval EMP_EFORMAT       A member is missing or of no use; the message names it.
+ * \retval EMP_EUNSUPPORTED  Another model type, activation or kind of layer than those that are
+ *                           known; the message lists them.
+ * \retval EMP_EINVAL        Sizes that do not fit each other. \retval EMP_ENOMEM */
+emp_status emp_config_read(emp_transformer_model *model, emp_dtype *dtype,
+                           const emp_json *root, emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_MODELS_CONFIG_H */

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* How the model types differ. Sources: the configurations and models of huggingface/transformers
+ * 4.51 to 5.5, of which each function names what is peculiar to its type. */
+#include "graphs/import/models/families.h"
+
+#include <string.h>
+
+#include "base/text/options.h"
+#include "base/text/text.h"
+
+/* The layers from number \a first on. */
+static bool from(int32_t layer, int32_t first) { return layer >= first; }
+
+static int32_t product(int32_t a, int32_t b)
+{
+    int64_t size = (int64_t)a * b;
+
+    return size > INT32_MAX ? INT32_MAX
+                            : (int32_t)size; /* too large for the model's check */
+}
+
+/* ---- decoders with RMS norms, rotary positions and gated layers ---- */
+
+static void llama_like(emp_fields *f, emp_transformer_model *m)
+{
+    bool has_bias = emp_fields_flag(f, "attention_bias|qkv_bias|use_bias", false);
+
+    m->norm = EMP_NORM_RMS;
+    m->is_gated = m->has_rotary = m->has_final_norm = true;
+    m->has_qkv_bias = has_bias;
+    m->has_output_bias = has_bias;
+    m->has_mlp_bias = emp_fields_flag(f, "mlp_bias|use_bias", false);
+}
+
+static void llama(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    emp_model_windows(f, m, emp_model_in_all, 0);
+}
+
+static void qwen2(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->has_qkv_bias = true;
+    m->has_output_bias = false;
+    if (emp_fields_flag(f, "use_sliding_window", false))
+        emp_model_windows(f, m, from,
+                          emp_fields_integer(f, "max_window_layers", m->layer_count));
+}
+
+static void qwen3(emp_fields *f, emp_transformer_model *m)
+{
+    qwen2(f, m);
+    m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
+    m->qk_norm = EMP_QK_NORM_HEAD;
+}
+
+static void qwen2_moe(emp_fields *f, emp_transformer_model *m)
+{
+    qwen2(f, m);
+    m->has_shared_gate = true;
+    m->names.shared = "mlp.shared_expert";
+    emp_model_experts(f, m, 0, emp_fields_integer(f, "decoder_sparse_step", 1),
+                      emp_fields_integer(f, "shared_expert_intermediate_size", -1));
+}
+
+static void qwen3_moe(emp_fields *f, emp_transformer_model *m)
+{
+    qwen3(f, m);
+    emp_model_experts(f, m, 0, emp_fields_integer(f, "decoder_sparse_step", 1), 0);
+}
+
+static void mixtral(emp_fields *f, emp_transformer_model *m)
+{
+    llama(f, m);
+    m->names.router = "block_sparse_moe.gate";
+    m->names.experts = "block_sparse_moe.experts";
+    emp_model_experts(f, m, 0, 1, 0);
+}
+
+static void olmoe(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->qk_norm = EMP_QK_NORM_ALL;
+    emp_model_experts(f, m, 0, 1, 0);
+}
+
+static void minimax_m2(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->qk_norm =
+        emp_fields_flag(f, "use_qk_norm", true) ? EMP_QK_NORM_ALL : EMP_QK_NORM_NONE;
+    m->has_correction_bias = emp_fields_flag(f, "use_routing_bias", true);
+    m->names.router = "block_sparse_moe.gate";
+    m->names.experts = "block_sparse_moe.experts";
+    emp_model_experts(f, m, 0, 1, 0);
+}
+
+static void phi3(emp_fields *f, emp_transformer_model *m)
+{
+    llama(f, m);
+    m->has_fused_qkv = m->has_fused_gate = true;
+}
+
+static void olmo(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->norm = EMP_NORM_LAYER_BARE;
+}
+
+static void olmo2(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->places = EMP_NORMS_INSIDE;
+    m->qk_norm = EMP_QK_NORM_ALL;
+}
+
+static void smollm3(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    if (emp_fields_flag(f, "use_sliding_window", false))
+        emp_model_windows(f, m, emp_model_in_all, 0);
+}
+
+static void glm4(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->has_output_bias = false;
+    m->has_fused_gate = true;
+    if (strcmp(f->family, "glm4") != 0) return;
+    m->places = EMP_NORMS_SANDWICH;
+    m->names.post_1 = "post_self_attn_layernorm";
+    m->names.post_2 = "post_mlp_layernorm";
+}
+
+static void gpt_oss(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "attention_bias", true);
+    m->has_sinks = m->has_router_bias = m->has_expert_bias = true;
+    m->has_fused_gate = true;
+    m->names.router = "mlp.router";
+    emp_model_windows(f, m, emp_model_but_the_last, 2);
+    emp_model_experts(f, m, 0, 1, 0);
+}
+
+/* Windows are chunks: a query sees the keys of its own chunk. Here it sees as many before it. */
+static void llama4(emp_fields *f, emp_transformer_model *m)
+{
+    int32_t inner = m->layer[0].inner;
+    int32_t dense = emp_fields_integer(f, "intermediate_size_mlp", inner);
+
+    llama_like(f, m);
+    m->names.router = "feed_forward.router";
+    m->names.experts = "feed_forward.experts";
+    m->names.shared = "feed_forward.shared_expert";
+    m->names.gate = "feed_forward.gate_proj";
+    m->names.up = "feed_forward.up_proj";
+    m->names.down = "feed_forward.down_proj";
+    emp_model_experts(f, m, 0, emp_fields_integer(f, "interleave_moe_layer_step", 1),
+                      inner);
+    for (int32_t i = 0; i < m->layer_count; i++)
+        if (m->layer[i].experts == 0) m->layer[i].inner = dense;
+    if (emp_model_layer_types(f, m)) return;
+    int32_t chunk = emp_fields_integer(f, "attention_chunk_size", 0);
+    for (int32_t i = 0; i < m->layer_count; i++)
+        if (emp_model_but_the_last(i, 4)) m->layer[i].window = chunk;
+}
+
+/* ---- Gemma ---- */
+
+static void gemma(emp_fields *f, emp_transformer_model *m) { llama_like(f, m); }
+
+static void gemma2(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->places = EMP_NORMS_SANDWICH;
+    m->names.norm_2 = "pre_feedforward_layernorm";
+    m->has_logit_cap = emp_fields_find(f, "final_logit_softcapping") != NULL;
+    emp_model_windows(f, m, emp_model_but_the_last, 2);
+}
+
+static void gemma3(emp_fields *f, emp_transformer_model *m)
+{
+    gemma2(f, m);
+    m->qk_norm = EMP_QK_NORM_HEAD;
+    for (int32_t i = 0; i < m->layer_count; i++) m->layer[i].window = 0;
+    emp_model_windows(f, m, emp_model_but_the_last,
+                      emp_fields_integer(f, "sliding_window_pattern", 6));
+}
+
+/* Layers that see all have wider heads, of which there are fewer, and their keys are their
+ * values; the last ones read the keys of an earlier layer of their kind. */
+static void gemma4_layer(emp_fields *f, emp_transformer_model *m, int32_t i)
+{
+    emp_transformer_layer *l = &m->layer[i];
+    bool                   is_full = l->window == 0;
+    bool                   is_same = emp_fields_flag(f, "attention_k_eq_v", false);
+    int32_t                shared = emp_fields_integer(f, "num_kv_shared_layers", 0);
+
+    if (is_full) {
+        l->head_size = emp_fields_integer(f, "global_head_dim", l->head_size);
+        l->value_size = l->head_size;
+        l->keys_are_values = is_same;
+        if (is_same)
+            l->kv_heads =
+                emp_fields_integer(f, "num_global_key_value_heads", l->kv_heads);
+    }
+    if (shared > 0 && i >= m->layer_count - shared) {
+        for (int32_t k = m->layer_count - shared - 1; k >= 0 && l->keys_of < 0; k--)
+            if ((m->layer[k].window == 0) == is_full) l->keys_of = k;
+        if (emp_fields_flag(f, "use_double_wide_mlp", false)) l->inner *= 2;
+    }
+}
+
+static void gemma4(emp_fields *f, emp_transformer_model *m)
+{
+    gemma3(f, m);
+    m->has_value_norm = m->has_layer_scale = true;
+    m->layer_embedding = emp_fields_integer(f, "hidden_size_per_layer_input", 0);
+    if (m->layer_embedding > 0)
+        m->layer_embedding_rows =
+            emp_fields_integer(f, "vocab_size_per_layer_input", m->vocabulary);
+    for (int32_t i = 0; i < m->layer_count && f->status == EMP_OK; i++)
+        if (m->layer[i].inner <= EMP_TRANSFORMER_SIZE_MAX) gemma4_layer(f, m, i);
+    if (!emp_fields_flag(f, "enable_moe_block", false)) return;
+    int32_t inner = m->layer[0].inner;
+    emp_model_experts(f, m, 0, 1, 0);
+    m->has_router_scales = true;
+    m->names.router = "router";
+    m->names.experts = "experts";
+    for (int32_t i = 0; i < m->layer_count; i++) {
+        m->layer[i].inner = inner;
+        m->layer[i].has_parallel_norms = true;
+    }
+}
+
+/* ---- latent attention ---- */
+
+static void deepseek(emp_fields *f, emp_transformer_model *m)
+{
+    int32_t plain = emp_fields_integer(f, "qk_nope_head_dim", -1);
+    int32_t value = emp_fields_integer(f, "v_head_dim", -1);
+    int32_t inner = emp_fields_integer(f, "moe_intermediate_size", 0);
+
+    llama_like(f, m);
+    m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
+    m->query_rank = emp_fields_integer(f, "q_lora_rank", 0);
+    m->key_rank = emp_fields_integer(f, "kv_lora_rank", -1);
+    m->rotary_size = emp_fields_integer(f, "qk_rope_head_dim", -1);
+    m->has_correction_bias = strcmp(f->family, "deepseek_v2") != 0;
+    for (int32_t i = 0; i < m->layer_count; i++) {
+        int64_t size = (int64_t)plain + m->rotary_size;
+        m->layer[i].head_size = size > INT32_MAX ? INT32_MAX : (int32_t)size;
+        m->layer[i].value_size = value;
+        m->layer[i].kv_heads = m->layer[i].heads;
+    }
+    if (emp_fields_find(f, "n_routed_experts") == NULL) return;
+    emp_model_experts(f, m, emp_fields_integer(f, "first_k_dense_replace", 0),
+                      emp_fields_integer(f, "moe_layer_freq", 1),
+                      product(emp_fields_integer(f, "n_shared_experts", 0), inner));
+}
+
+static void glm4_moe(emp_fields *f, emp_transformer_model *m)
+{
+    int32_t inner = emp_fields_integer(f, "moe_intermediate_size", -1);
+
+    llama_like(f, m);
+    m->has_output_bias = false;
+    m->qk_norm =
+        emp_fields_flag(f, "use_qk_norm", false) ? EMP_QK_NORM_HEAD : EMP_QK_NORM_NONE;
+    m->has_correction_bias = true;
+    emp_model_experts(f, m, emp_fields_integer(f, "first_k_dense_replace", 0), 1,
+                      product(emp_fields_integer(f, "n_shared_experts", 0), inner));
+}
+
+/* ---- the table ---- */
+
+static const emp_model_family families[] = {
+    {"llama|mistral|ministral|ministral3|granite", false, llama},
+    {"qwen2|qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text", false, qwen2},
+    {"qwen3|qwen3_vl_text", false, qwen3},
+    {"qwen2_moe", false, qwen2_moe},
+    {"qwen3_moe|qwen3_vl_moe_text", false, qwen3_moe},
+    {"mixtral", false, mixtral},
+    {"olmo", false, olmo},
+    {"olmo2|olmo3", false, olmo2},
+    {"olmoe", false, olmoe},
+    {"phi", false, emp_model_phi},
+    {"phi3", false, phi3},
+    {"gpt_oss", false, gpt_oss},
+    {"llama4_text", false, llama4},
+    {"gemma", true, gemma},
+    {"gemma2", true, gemma2},
+    {"gemma3_text", true, gemma3},
+    {"gemma4_text", true, gemma4},
+    {"deepseek_v2|deepseek_v3|kimi_k2", false, deepseek},
+    {"glm|glm4", false, glm4},
+    {"glm4_moe", false, glm4_moe},
+    {"minimax_m2", false, minimax_m2},
+    {"smollm3", true, smollm3},
+    {"gpt2|gpt_bigcode", true, emp_model_gpt2},
+    {"gpt_neo", true, emp_model_gpt_neo},
+    {"gptj", false, emp_model_gptj},
+    {"gpt_neox", false, emp_model_gpt_neox},
+    {"opt", true, emp_model_opt},
+    {"bloom", true, emp_model_bloom},
+    {"falcon", true, emp_model_falcon},
+    {"mpt", true, emp_model_mpt},
+    {"stablelm", false, emp_model_stablelm},
+    {"starcoder2", true, emp_model_starcoder2},
+    {"cohere|cohere2", true, emp_model_cohere},
+    {"nemotron", false, emp_model_nemotron},
+    {"bert|roberta|xlm-roberta|camembert", true, emp_model_bert},
+};
+
+enum { FAMILY_COUNT = sizeof families / sizeof *families };
+
+const emp_model_family *emp_model_family_find(const char *type)
+{
+    for (int32_t i = 0; i < FAMILY_COUNT; i++)
+        if (emp_words_find(families[i].types, type, strlen(type)) >= 0)
+            return &families[i];
+    return NULL;
+}
+
+const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES])
+{
+    emp_text    text = {list, EMP_MODEL_TYPES_BYTES, 0};
+    const char *comma = "";
+    size_t      length;
+
+    for (int32_t i = 0; i < FAMILY_COUNT; i++) {
+        const char *word;
+        for (int32_t k = 0; (word = emp_words_at(families[i].types, k, &length)) != NULL;
+             k++) {
+            emp_text_add(&text, "%s%.*s", comma, (int)length, word);
+            comma = ", ";
+        }
+    }
+    return list;
+}

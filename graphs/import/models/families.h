@@ -1,0 +1,57 @@
+/** \file graphs/import/models/families.h
+ * The model types of Hugging Face's configs: how each differs from the others. Not for other
+ * folders.
+ */
+#ifndef EMP_GRAPHS_IMPORT_MODELS_FAMILIES_H
+#define EMP_GRAPHS_IMPORT_MODELS_FAMILIES_H
+
+#include "graphs/import/models/fields.h"
+#include "graphs/transformer/model.h"
+
+typedef struct {
+    const char *types;   /**< "llama|mistral" */
+    bool        is_tied; /**< where the config does not say */
+    /** Sets what common members do not tell: sizes are there, all layers alike. */
+    void (*adapt)(emp_fields *f, emp_transformer_model *m);
+} emp_model_family;
+
+/** The family of a model type, or NULL. */
+const emp_model_family *emp_model_family_find(const char *type);
+
+enum { EMP_MODEL_TYPES_BYTES = 512 };
+/** "llama, mistral, ..."; returns \a list. */
+const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES]);
+
+/* What families share (layers.c). */
+
+/** Windows of "layer_types", where it is there. */
+bool emp_model_layer_types(emp_fields *f, emp_transformer_model *m);
+/** The window "sliding_window" for each layer that \a is_sliding(m, layer) tells. */
+void emp_model_windows(emp_fields *f, emp_transformer_model                      *m,
+                       bool (*is_sliding)(int32_t layer, int32_t period), int32_t period);
+/** Every layer has a window. */
+bool emp_model_in_all(int32_t layer, int32_t period);
+/** All but each last of a period have one. */
+bool emp_model_but_the_last(int32_t layer, int32_t period);
+/** Experts in the layers from \a first on, of which each \a step -th has them. */
+void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
+                       int32_t step, int32_t shared_inner);
+
+/* Types with layer norms (families_norm.c). */
+
+void emp_model_gpt2(emp_fields *f, emp_transformer_model *m);
+void emp_model_gpt_neo(emp_fields *f, emp_transformer_model *m);
+void emp_model_gptj(emp_fields *f, emp_transformer_model *m);
+void emp_model_gpt_neox(emp_fields *f, emp_transformer_model *m);
+void emp_model_opt(emp_fields *f, emp_transformer_model *m);
+void emp_model_bloom(emp_fields *f, emp_transformer_model *m);
+void emp_model_falcon(emp_fields *f, emp_transformer_model *m);
+void emp_model_mpt(emp_fields *f, emp_transformer_model *m);
+void emp_model_phi(emp_fields *f, emp_transformer_model *m);
+void emp_model_stablelm(emp_fields *f, emp_transformer_model *m);
+void emp_model_starcoder2(emp_fields *f, emp_transformer_model *m);
+void emp_model_cohere(emp_fields *f, emp_transformer_model *m);
+void emp_model_nemotron(emp_fields *f, emp_transformer_model *m);
+void emp_model_bert(emp_fields *f, emp_transformer_model *m);
+
+#endif /* EMP_GRAPHS_IMPORT_MODELS_FAMILIES_H */

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/models/hf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text/text.h"
+#include "graphs/import/models/config.h"
+#include "graphs/import/models/safetensors.h"
+#include "graphs/transformer/build.h"
+
+enum { SPEC_BYTES = 4096, SEQUENCE_DEFAULT = 2048 };
+
+static const char prefix[] = "hf:";
+
+typedef struct {
+    int32_t phase, batch, sequence, dtype, optimizer, master;
+} hf_values;
+
+static const emp_option options[] = {
+    EMP_WORD_OPTION("phase", hf_values, phase, EMP_TRANSFORMER_PHASE_WORDS,
+                    "a training step, the reading of prompts, or one token more",
+                    EMP_PHASE_TRAIN),
+    EMP_INTEGER_OPTION("batch", hf_values, batch, 1, 1 << 20, "sequences", 8),
+    EMP_INTEGER_OPTION(
+        "seq", hf_values, sequence, 0, 1 << 24,
+        "tokens of a sequence; 0 = 2048, or the model's positions if fewer", 0),
+    EMP_WORD_OPTION("dtype", hf_values, dtype, "config|fp32|fp16|bf16",
+                    "element type of weights and activations", 0),
+    EMP_WORD_OPTION("optimizer", hf_values, optimizer, EMP_TRANSFORMER_UPDATE_WORDS,
+                    "what updates the weights", EMP_UPDATE_ADAM),
+    EMP_INTEGER_OPTION("master", hf_values, master, 0, 1,
+                       "whether Adam keeps float32 copies of weights of another type", 1),
+    EMP_NO_OPTION};
+
+const emp_option *emp_hf_options(void) { return options; }
+
+bool emp_hf_is_spec(const char *source)
+{
+    return strcmp(source, "hf") == 0 || strncmp(source, prefix, sizeof prefix - 1) == 0;
+}
+
+/* A spec cut into its two paths and the rest, which is options. */
+typedef struct {
+    char path[SPEC_BYTES], weights[SPEC_BYTES], rest[SPEC_BYTES];
+} spec_parts;
+
+/* Copies an item "key=value" of that key; false: it has another key. */
+static bool take_path(char out[SPEC_BYTES], const char *key, const char *item,
+                      size_t length)
+{
+    size_t skip = strlen(key);
+
+    if (length < skip || memcmp(item, key, skip) != 0) return false;
+    snprintf(out, SPEC_BYTES, "%.*s", (int)(length - skip), item + skip);
+    return true;
+}
+
+static emp_status cut_spec(spec_parts *parts, const char *spec, emp_error *err)
+{
+    const char *item = spec + strcspn(spec, ":");
+    emp_text    rest = {parts->rest, SPEC_BYTES, 0};
+
+    if (strlen(spec) >= SPEC_BYTES)
+        return EMP_ERROR(EMP_EINVAL, "a spec of more than %d characters", SPEC_BYTES - 1);
+    if (*item == ':') item++;
+    while (*item != '\0') {
+        size_t length = strcspn(item, ",");
+        if (!take_path(parts->path, "path=", item, length) &&
+            !take_path(parts->weights, "weights=", item, length))
+            emp_text_add(&rest, "%s%.*s", rest.used > 0 ? "," : "", (int)length, item);
+        item += length;
+        if (*item == ',') item++;
+    }
+    if (parts->path[0] != '\0') return EMP_OK;
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "hf needs the path of a config, as in hf:path=config.json,phase=train");
+}
+
+/* ---- the step ---- */
+
+static emp_dtype dtype_of(const hf_values *v, emp_dtype of_config)
+{
+    static const emp_dtype given[] = {EMP_DTYPE_NONE, EMP_DTYPE_FLOAT, EMP_DTYPE_HALF,
+                                      EMP_DTYPE_BFLOAT16};
+
+    if (v->dtype > 0) return given[v->dtype];
+    return of_config != EMP_DTYPE_NONE ? of_config : EMP_DTYPE_FLOAT;
+}
+
+static emp_transformer_step step_of(const hf_values *v, const emp_transformer_model *m,
+                                    emp_dtype of_config)
+{
+    emp_transformer_step step = {.phase = (emp_transformer_phase)v->phase,
+                                 .batch = v->batch,
+                                 .sequence = v->sequence,
+                                 .dtype = dtype_of(v, of_config),
+                                 .update = (emp_transformer_update)v->optimizer,
+                                 .has_master = v->master != 0};
+
+    if (step.sequence > 0) return step;
+    step.sequence = SEQUENCE_DEFAULT;
+    if (m->positions > 0 && m->positions < SEQUENCE_DEFAULT) step.sequence = m->positions;
+    return step;
+}
+
+static emp_status build(emp_graph **out, const emp_json *config, const hf_values *v,
+                        const emp_weight_types *types, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    emp_transformer_model m = {0};
+    emp_dtype             dtype;
+
+    EMP_TRY(emp_config_read(&m, &dtype, config, err));
+    emp_transformer_step step = step_of(v, &m, dtype);
+    EMP_TRY(emp_transformer_build(out, &m, &step, types, err));
+
+cleanup:
+    emp_transformer_model_clear(&m);
+    return st;
+}
+
+emp_status emp_hf_build_config(emp_graph **out, const emp_json *config, emp_error *err)
+{
+    const emp_option_table table = {"hf", NULL, options};
+    hf_values              v;
+
+    *out = NULL;
+    EMP_CHECK(emp_options_parse(&v, &table, NULL, NULL, err));
+    return build(out, config, &v, NULL, err);
+}
+
+/* ---- specs ---- */
+
+static emp_status build_parts(emp_graph **out, const spec_parts *parts, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_option_table table = {"hf", NULL, options};
+    hf_values              v;
+    emp_json_document      config = {0};
+    emp_safetensors        weights = {0};
+    emp_error              reason = {0};
+
+    EMP_TRY(emp_options_parse(&v, &table, NULL, parts->rest, err));
+    EMP_TRY(emp_json_load(&config, parts->path, err));
+    if (parts->weights[0] != '\0')
+        EMP_TRY(emp_safetensors_load(&weights, parts->weights, err));
+    emp_weight_types types = {emp_safetensors_find_type, &weights};
+    st = build(out, config.root, &v, parts->weights[0] != '\0' ? &types : NULL, &reason);
+    if (st != EMP_OK)
+        st = emp_error_set(err, st, reason.file, reason.line, "%s: %s", parts->path,
+                           reason.msg);
+
+cleanup:
+    emp_safetensors_clear(&weights);
+    emp_json_clear(&config);
+    return st;
+}
+
+emp_status emp_hf_build(emp_graph **out, const char *spec, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    spec_parts *parts = EMP_NEW(spec_parts);
+
+    *out = NULL;
+    if (parts == NULL) EMP_FAIL(EMP_ENOMEM, "the parts of a spec");
+    EMP_TRY(cut_spec(parts, spec, err));
+    EMP_TRY(build_parts(out, parts, err));
+
+cleanup:
+    emp_free(parts);
+    return st;
+}

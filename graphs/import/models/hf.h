@@ -1,0 +1,27 @@
+/** \file graphs/import/models/hf.h
+ * Specs of Hugging Face's models: "hf:path=config.json,phase=train,batch=8,seq=2048,dtype=bf16".
+ * A path has no comma in it. emp_hf_options() lists the other keys.
+ */
+#ifndef EMP_GRAPHS_IMPORT_MODELS_HF_H
+#define EMP_GRAPHS_IMPORT_MODELS_HF_H
+
+#include "base/text/json.h"
+#include "base/text/options.h"
+#include "sim/graph/graph.h"
+
+/** Whether \a source is such a spec, and so no path. */
+bool emp_hf_is_spec(const char *source);
+
+/** The keys of a spec beside path and weights; ends with EMP_NO_OPTION. */
+const emp_option *emp_hf_options(void);
+
+/** Builds the whole graph of a spec, its targets marked.
+ * \retval EMP_EINVAL  An unknown key, a value out of range, or no path.
+ * \retval EMP_EIO     A file cannot be read. Else as emp_config_read(), emp_safetensors_load() and
+ *                     emp_transformer_build(); messages name the file. */
+emp_status emp_hf_build(emp_graph **out, const char *spec, emp_error *err);
+
+/** The same of a config that is there already, all keys at their defaults. */
+emp_status emp_hf_build_config(emp_graph **out, const emp_json *config, emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_MODELS_HF_H */

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Layers that differ from each other: windows and experts. */
+#include <string.h>
+
+#include "graphs/import/models/families.h"
+
+static int32_t window_of(emp_fields *f, const char *type, int32_t layer)
+{
+    if (strcmp(type, "full_attention") == 0) return 0;
+    if (strcmp(type, "sliding_attention") == 0)
+        return emp_fields_integer(f, "sliding_window", -1);
+    if (strcmp(type, "chunked_attention") == 0)
+        return emp_fields_integer(f, "attention_chunk_size", -1);
+    if (f->status == EMP_OK)
+        f->status = emp_error_set(
+            f->err, EMP_EUNSUPPORTED, __FILE__, __LINE__,
+            "layer %d is of type \"%.40s\"; full_attention, sliding_attention and "
+            "chunked_attention are known",
+            layer, type);
+    return 0;
+}
+
+bool emp_model_layer_types(emp_fields *f, emp_transformer_model *m)
+{
+    const emp_json *types = emp_fields_find(f, "layer_types");
+
+    if (types == NULL) return false;
+    const emp_json *type = emp_json_first(types);
+    for (int32_t i = 0; i < m->layer_count; i++, type = emp_json_next(type)) {
+        const char *text = emp_json_string(type);
+        if (text == NULL) {
+            if (f->status == EMP_OK)
+                f->status = emp_error_set(f->err, EMP_EFORMAT, __FILE__, __LINE__,
+                                          "\"layer_types\" has %d texts for %d layers", i,
+                                          m->layer_count);
+            return true;
+        }
+        m->layer[i].window = window_of(f, text, i);
+    }
+    return true;
+}
+
+bool emp_model_in_all(int32_t layer, int32_t period) { return layer >= 0 && period >= 0; }
+
+/* All but each last of a period. */
+bool emp_model_but_the_last(int32_t layer, int32_t period)
+{
+    return (layer + 1) % (period > 0 ? period : 1) != 0;
+}
+
+void emp_model_windows(emp_fields *f, emp_transformer_model                      *m,
+                       bool (*is_sliding)(int32_t layer, int32_t period), int32_t period)
+{
+    if (emp_model_layer_types(f, m)) return;
+    int32_t window = emp_fields_integer(f, "sliding_window|window_size", 0);
+    for (int32_t i = 0; i < m->layer_count; i++)
+        if (is_sliding(i, period)) m->layer[i].window = window;
+}
+
+/* Whether "mlp_only_layers" has the layer. */
+static bool is_listed_dense(const emp_fields *f, int32_t layer)
+{
+    const emp_json *list = emp_fields_find(f, "mlp_only_layers");
+
+    for (const emp_json *i = emp_json_first(list); i != NULL; i = emp_json_next(i))
+        if (emp_json_integer(i) == layer) return true;
+    return false;
+}
+
+void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
+                       int32_t step, int32_t shared_inner)
+{
+    int32_t experts = emp_fields_integer(
+        f, "num_local_experts|num_experts|n_routed_experts|moe_num_experts", -1);
+    int32_t chosen = emp_fields_integer(
+        f, "num_experts_per_tok|top_k_experts|experts_per_token|moe_top_k", -1);
+    int32_t inner = emp_fields_integer(f, "moe_intermediate_size", m->layer[0].inner);
+
+    for (int32_t i = first; i < m->layer_count; i++) {
+        if ((step > 1 && i % step != step - 1) || is_listed_dense(f, i)) continue;
+        m->layer[i].experts = experts;
+        m->layer[i].chosen = chosen;
+        m->layer[i].expert_inner = inner;
+        m->layer[i].shared_inner = shared_inner;
+        m->layer[i].inner = 0;
+    }
+}

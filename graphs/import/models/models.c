@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/models/models.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/text/json.h"
+#include "graphs/import/models/config.h"
+#include "graphs/import/models/hf.h"
+
+/* Configs are short; no other file of JSON is parsed in vain. */
+enum { CONFIG_BYTES_MAX = 1 << 20 };
+
+static bool has_text(const char *bytes, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+
+    for (size_t i = 0; i + length <= size; i++)
+        if (memcmp(bytes + i, text, length) == 0) return true;
+    return false;
+}
+
+static bool may_be_config(const char *bytes, size_t size)
+{
+    size_t i = 0;
+
+    while (i < size && isspace((unsigned char)bytes[i])) i++;
+    return size <= CONFIG_BYTES_MAX && i < size && bytes[i] == '{' &&
+           has_text(bytes, size, "\"model_type\"");
+}
+
+emp_status emp_models_load(emp_graph **out, bool *is_model, const char *bytes,
+                           size_t size, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_json_document d = {0};
+
+    *is_model = false;
+    if (!may_be_config(bytes, size)) return EMP_OK;
+    EMP_TRY(emp_json_parse(&d, bytes, size, err));
+    if (!emp_config_is(d.root)) goto cleanup;
+    *is_model = true;
+    EMP_TRY(emp_hf_build_config(out, d.root, err));
+
+cleanup:
+    emp_json_clear(&d);
+    return st;
+}

@@ -1,0 +1,15 @@
+/** \file graphs/import/models/models.h
+ * Files that describe a model of today, made into a graph: Hugging Face's config.json.
+ */
+#ifndef EMP_GRAPHS_IMPORT_MODELS_MODELS_H
+#define EMP_GRAPHS_IMPORT_MODELS_MODELS_H
+
+#include "sim/graph/graph.h"
+
+/** Builds the whole graph of such a file with the default step; \a *is_model tells whether it is
+ * one, by its content. \a out is untouched where it is none.
+ * \retval EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_EINVAL, EMP_ENOMEM  As emp_hf_build(). */
+emp_status emp_models_load(emp_graph **out, bool *is_model, const char *bytes,
+                           size_t size, emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_MODELS_MODELS_H */

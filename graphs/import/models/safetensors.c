@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/models/safetensors.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/text/json.h"
+
+/* The header is at most that long (its library's own limit), and no tensor larger than the other.
+ */
+enum { LENGTH_BYTES = 8, HEADER_BYTES_MAX = 100 * 1000 * 1000 };
+
+static uint64_t read_length(const char *bytes)
+{
+    uint64_t length = 0;
+
+    for (int i = LENGTH_BYTES - 1; i >= 0; i--)
+        length = length << 8 | (unsigned char)bytes[i];
+    return length;
+}
+
+static emp_status check_length(uint64_t length, uint64_t file_bytes, emp_error *err)
+{
+    if (length <= HEADER_BYTES_MAX && length + LENGTH_BYTES <= file_bytes && length >= 2)
+        return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT,
+                     "no safetensors file: its header would be %" PRIu64
+                     " bytes long in a file of %" PRIu64,
+                     length, file_bytes);
+}
+
+/* ---- tensors ---- */
+
+/* Types of one byte that have no number are counted as bytes. */
+static const struct {
+    const char *name;
+    emp_dtype   dtype;
+    int32_t     bits;
+} types[] = {
+    {"F64", EMP_DTYPE_DOUBLE, 64},  {"F32", EMP_DTYPE_FLOAT, 32},
+    {"F16", EMP_DTYPE_HALF, 16},    {"BF16", EMP_DTYPE_BFLOAT16, 16},
+    {"I64", EMP_DTYPE_INT64, 64},   {"I32", EMP_DTYPE_INT32, 32},
+    {"I16", EMP_DTYPE_INT16, 16},   {"I8", EMP_DTYPE_INT8, 8},
+    {"U8", EMP_DTYPE_UINT8, 8},     {"BOOL", EMP_DTYPE_BOOL, 8},
+    {"U16", EMP_DTYPE_UINT16, 16},  {"U32", EMP_DTYPE_INT32, 32},
+    {"U64", EMP_DTYPE_INT64, 64},   {"F8_E4M3", EMP_DTYPE_INT8, 8},
+    {"F8_E5M2", EMP_DTYPE_INT8, 8}, {"F8_E8M0", EMP_DTYPE_INT8, 8},
+    {"F4", EMP_DTYPE_NONE, 4},
+};
+
+static emp_status read_type(emp_safetensor *t, int32_t *bits, const emp_json *value,
+                            emp_error *err)
+{
+    const char *name = emp_json_string(value);
+
+    for (size_t i = 0; name != NULL && i < sizeof types / sizeof *types; i++) {
+        if (strcmp(types[i].name, name) != 0) continue;
+        t->dtype = types[i].dtype;
+        *bits = types[i].bits;
+        return EMP_OK;
+    }
+    return EMP_ERROR(EMP_EFORMAT, "tensor \"%.80s\" has no \"dtype\" that is known",
+                     t->name);
+}
+
+static emp_status read_shape(emp_safetensor *t, const emp_json *value, emp_error *err)
+{
+    int32_t rank = emp_json_count(value);
+
+    if (!emp_json_is(value, EMP_JSON_ARRAY) || rank > EMP_MAX_RANK)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "tensor \"%.80s\" has no \"shape\" of up to %d sizes", t->name,
+                         EMP_MAX_RANK);
+    t->shape.rank = rank;
+    const emp_json *size = emp_json_first(value);
+    for (int32_t d = 0; d < rank; d++, size = emp_json_next(size)) {
+        t->shape.dim[d] = emp_json_integer(size);
+        if (!emp_json_is(size, EMP_JSON_INTEGER) || t->shape.dim[d] < 0)
+            return EMP_ERROR(EMP_EFORMAT, "size %d of tensor \"%.80s\" is no number", d,
+                             t->name);
+    }
+    return EMP_OK;
+}
+
+static emp_status read_bytes(emp_safetensor *t, const emp_json *value, int32_t bits,
+                             uint64_t data_bytes, emp_error *err)
+{
+    const emp_json *first = emp_json_first(value), *second = emp_json_next(first);
+    int64_t         begin = emp_json_integer(first), end = emp_json_integer(second);
+    int64_t         elements = emp_shape_elements(&t->shape);
+
+    if (emp_json_count(value) != 2 || !emp_json_is(first, EMP_JSON_INTEGER) ||
+        !emp_json_is(second, EMP_JSON_INTEGER) || begin < 0 || end < begin ||
+        (uint64_t)end > data_bytes)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "\"data_offsets\" of tensor \"%.80s\" are no part of the file",
+                         t->name);
+    t->bytes = end - begin;
+    if (elements > INT64_MAX / bits || (elements * bits + 7) / 8 != t->bytes)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "tensor \"%.80s\" takes %" PRId64 " bytes, its shape and type "
+                         "do not",
+                         t->name, t->bytes);
+    return EMP_OK;
+}
+
+static emp_status read_tensor(emp_safetensors *h, const emp_json *value,
+                              uint64_t data_bytes, emp_error *err)
+{
+    emp_safetensor *t = &h->tensor[h->count];
+    const char     *key = emp_json_key(value);
+    int32_t         bits = 8;
+
+    t->name = emp_arena_strndup(&h->names, key, strlen(key));
+    if (t->name == NULL) return EMP_ERROR(EMP_ENOMEM, "names of tensors");
+    EMP_CHECK(read_type(t, &bits, emp_json_get(value, "dtype"), err));
+    EMP_CHECK(read_shape(t, emp_json_get(value, "shape"), err));
+    EMP_CHECK(read_bytes(t, emp_json_get(value, "data_offsets"), bits, data_bytes, err));
+    h->bytes += t->bytes; /* each lies in the file, and a header has at most 10^8 bytes */
+    h->elements += emp_shape_elements(&t->shape);
+    return emp_strmap_set(&h->of_name, t->name, strlen(t->name), h->count++, err);
+}
+
+static emp_status read_tensors(emp_safetensors *h, const emp_json *root,
+                               uint64_t data_bytes, emp_error *err)
+{
+    if (!emp_json_is(root, EMP_JSON_OBJECT))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "no safetensors file: its header is no JSON object");
+    EMP_CHECK(EMP_ALLOC(h->tensor, (size_t)emp_json_count(root)));
+    for (const emp_json *m = emp_json_first(root); m != NULL; m = emp_json_next(m)) {
+        if (strcmp(emp_json_key(m), "__metadata__") == 0) continue;
+        EMP_CHECK(read_tensor(h, m, data_bytes, err));
+        if (h->bytes > INT64_MAX / 4 || h->elements > INT64_MAX / 4)
+            return EMP_ERROR(EMP_EFORMAT, "its tensors are larger than any file");
+    }
+    return EMP_OK;
+}
+
+emp_status emp_safetensors_parse(emp_safetensors *h, const char *bytes, size_t size,
+                                 uint64_t file_bytes, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_json_document d = {0};
+
+    if (size < LENGTH_BYTES)
+        return EMP_ERROR(EMP_EFORMAT, "no safetensors file: it has %zu bytes", size);
+    uint64_t length = read_length(bytes);
+    EMP_CHECK(check_length(length, file_bytes, err));
+    if (length > size - LENGTH_BYTES)
+        return EMP_ERROR(EMP_EFORMAT, "the header ends in its middle");
+    EMP_TRY(emp_json_parse(&d, bytes + LENGTH_BYTES, (size_t)length, err));
+    EMP_TRY(read_tensors(h, d.root, file_bytes - LENGTH_BYTES - length, err));
+
+cleanup:
+    emp_json_clear(&d);
+    return st;
+}
+
+/* ---- files ---- */
+
+static emp_status load(emp_safetensors *h, FILE *file, uint64_t file_bytes,
+                       emp_error *err)
+{
+    emp_status st = EMP_OK;
+    char       first[LENGTH_BYTES], *bytes = NULL;
+
+    if (fread(first, 1, LENGTH_BYTES, file) != LENGTH_BYTES)
+        return EMP_ERROR(EMP_EFORMAT, "no safetensors file: it has fewer than 8 bytes");
+    uint64_t length = read_length(first);
+    EMP_CHECK(check_length(length, file_bytes, err));
+    size_t size = (size_t)length + LENGTH_BYTES;
+    EMP_CHECK(EMP_ALLOC(bytes, size));
+    memcpy(bytes, first, LENGTH_BYTES);
+    if (fread(bytes + LENGTH_BYTES, 1, (size_t)length, file) != (size_t)length)
+        EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
+    EMP_TRY(emp_safetensors_parse(h, bytes, size, file_bytes, err));
+
+cleanup:
+    emp_free(bytes);
+    return st;
+}
+
+emp_status emp_safetensors_load(emp_safetensors *h, const char *path, emp_error *err)
+{
+    emp_error   reason = {0};
+    struct stat info;
+    FILE       *file = fopen(path, "rb");
+
+    *h = (emp_safetensors){0};
+    if (file == NULL || stat(path, &info) != 0) {
+        if (file != NULL) (void)fclose(file);
+        return EMP_ERROR(EMP_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    }
+    emp_status st = load(h, file, (uint64_t)info.st_size, &reason);
+    (void)fclose(file);
+    if (st == EMP_OK) return st;
+    return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
+}
+
+void emp_safetensors_clear(emp_safetensors *h)
+{
+    emp_free(h->tensor);
+    emp_strmap_clear(&h->of_name);
+    emp_arena_clear(&h->names);
+    *h = (emp_safetensors){0};
+}
+
+/* ---- queries ---- */
+
+const emp_safetensor *emp_safetensors_find(const emp_safetensors *h, const char *name)
+{
+    int32_t i = emp_strmap_get(&h->of_name, name, strlen(name));
+
+    return i < 0 ? NULL : &h->tensor[i];
+}
+
+emp_status emp_safetensors_find_type(void *context, const char *name,
+                                     const emp_shape *shape, emp_dtype *dtype,
+                                     emp_error *err)
+{
+    const emp_safetensors *h = context;
+    const emp_safetensor  *t = emp_safetensors_find(h, name);
+    const char            *dot = strchr(name, '.');
+
+    if (t == NULL && dot != NULL) t = emp_safetensors_find(h, dot + 1);
+    if (t == NULL) return EMP_OK;
+    if (emp_shape_elements(&t->shape) != emp_shape_elements(shape))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "the weights have %" PRId64 " elements in \"%.80s\", the config "
+                         "%" PRId64,
+                         emp_shape_elements(&t->shape), name, emp_shape_elements(shape));
+    if (t->dtype != EMP_DTYPE_NONE) *dtype = t->dtype;
+    return EMP_OK;
+}

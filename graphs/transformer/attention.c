@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Attention with heads of its own or shared keys, with and without a cache. */
+#include "graphs/transformer/stack.h"
+
+int64_t emp_stack_new_tokens(const emp_stack *s)
+{
+    return s->t->step->phase == EMP_PHASE_DECODE ? 1 : s->t->step->sequence;
+}
+
+static bool has_cache(const emp_stack *s)
+{
+    return s->t->step->phase != EMP_PHASE_TRAIN && !s->m->is_encoder;
+}
+
+/* Tokens that the cache of a layer holds. */
+static int64_t cached_tokens(const emp_stack *s)
+{
+    int64_t window = s->m->layer[s->layer].window, all = s->t->step->sequence;
+
+    return window > 0 && window < all ? window : all;
+}
+
+/* Writes what a step computes into a cache; the value is the cache behind the write. */
+static emp_port write_cache(emp_stack *s, const char *leaf, emp_port x, int32_t unit)
+{
+    emp_tape    *t = s->t;
+    const char  *name = emp_stack_leaf(s, s->m->names.attention, leaf);
+    emp_op_attrs attrs = {
+        .dtype = t->step->dtype, .has_shape = true, .shape = emp_tape_shape(t, x)};
+
+    if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
+    attrs.shape.dim[1] = cached_tokens(s);
+    emp_port     cache = emp_tape_op(t, "KeyValueCache", name, unit, &attrs, NULL, 0);
+    emp_port     in[3] = {cache, s->positions, x};
+    emp_op_attrs none = {.dtype = t->step->dtype};
+    emp_port     written = emp_tape_op(
+            t, "ScatterUpdate", emp_tape_join_names(t, name, "/write"), unit, &none, in, 3);
+    if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, written.op);
+    return written;
+}
+
+static emp_port first_columns(emp_stack *s, emp_port k, int64_t size, int32_t unit)
+{
+    emp_op_attrs attrs = {
+        .dtype = s->t->step->dtype, .has_shape = true, .shape = emp_tape_shape(s->t, k)};
+
+    attrs.shape.dim[3] = size;
+    return emp_tape_op(s->t, "View", emp_stack_leaf(s, s->m->names.attention, "/values"),
+                       unit, &attrs, &k, 1);
+}
+
+emp_port emp_stack_attend(emp_stack *s, emp_port q, emp_port k, emp_port v,
+                          int64_t value_size)
+{
+    emp_tape    *t = s->t;
+    int32_t      unit = emp_tape_unit(t);
+    bool         is_decode = t->step->phase == EMP_PHASE_DECODE;
+    emp_port     sinks = EMP_TAPE_NONE;
+    emp_op_attrs attrs = {.dtype = t->step->dtype,
+                          .is_causal = !s->m->is_encoder,
+                          .window = s->m->layer[s->layer].window};
+
+    if (s->m->has_sinks)
+        sinks = emp_tape_weight_of(t, emp_stack_leaf(s, s->m->names.attention, ".sinks"),
+                                   EMP_SHAPE(s->m->layer[s->layer].heads), unit,
+                                   EMP_WEIGHT_TRAINED);
+    if (has_cache(s) && s->m->layer[s->layer].keys_of < 0) {
+        emp_port keys = write_cache(s, ".key_cache", k, unit);
+        emp_port values =
+            v.op < 0 ? EMP_TAPE_NONE : write_cache(s, ".value_cache", v, unit);
+        if (is_decode) {
+            k = keys;
+            v = values;
+        }
+    }
+    if (v.op < 0) v = first_columns(s, k, value_size, unit);
+    s->kv[s->layer] = (emp_stack_kv){k, v};
+    return emp_tape_attention(t, emp_stack_name(s, s->m->names.attention), unit, &attrs,
+                              q, k, v, sinks);
+}
+
+/* [tokens, heads x size] as [batch, tokens, heads, size]. */
+static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t heads,
+                         int64_t size)
+{
+    return emp_tape_view(
+        s->t, emp_stack_leaf(s, s->m->names.attention, leaf), x,
+        EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), heads, size));
+}
+
+/* Queries or keys of a projection: normed, by heads, turned. */
+static emp_port prepare(emp_stack *s, const char *leaf, const char *norm, emp_port x,
+                        int64_t heads, int64_t size)
+{
+    const char *name = emp_stack_name(s, norm);
+    bool        is_rms = s->m->norm == EMP_NORM_RMS;
+    const char *type = is_rms ? "RMSNorm" : "LayerNorm";
+
+    if (s->m->qk_norm == EMP_QK_NORM_ALL)
+        x = emp_tape_norm(s->t, name, type, x, true, false);
+    x = by_heads(s, leaf, x, heads, size);
+    if (s->m->qk_norm == EMP_QK_NORM_HEAD)
+        x = emp_tape_norm(s->t, name, type, x, true, false);
+    if (s->m->has_rotary)
+        x = emp_tape_map(
+            s->t,
+            emp_tape_join_names(s->t, emp_stack_leaf(s, s->m->names.attention, leaf),
+                                "_rotary"),
+            "RotaryEmbedding", NULL, x);
+    return x;
+}
+
+/* The three projections; keys and values only where the layer has its own. */
+static void project(emp_stack *s, emp_port x, emp_port out[3])
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    const emp_transformer_names *n = &s->m->names;
+    bool                         has_bias = s->m->has_qkv_bias;
+    int64_t q = (int64_t)l->heads * l->head_size, k = (int64_t)l->kv_heads * l->head_size;
+    int64_t v = (int64_t)l->kv_heads * l->value_size;
+
+    if (s->m->has_fused_qkv && l->keys_of < 0) {
+        const char *name = emp_stack_name(s, n->qkv);
+        emp_port    all = emp_tape_linear(s->t, name, x, q + k + v, has_bias);
+        emp_tape_split(s->t, name, all, (int64_t[]){q, k, v}, 3, out);
+        return;
+    }
+    out[0] = emp_tape_linear(s->t, emp_stack_name(s, n->q), x, q, has_bias);
+    if (l->keys_of >= 0) return;
+    out[1] = emp_tape_linear(s->t, emp_stack_name(s, n->k), x, k, has_bias);
+    out[2] = l->keys_are_values
+                 ? out[1]
+                 : emp_tape_linear(s->t, emp_stack_name(s, n->v), x, v, has_bias);
+}
+
+emp_port emp_stack_attention(emp_stack *s, emp_port x)
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    const emp_transformer_names *n = &s->m->names;
+    emp_port                     p[3] = {EMP_TAPE_NONE, EMP_TAPE_NONE, EMP_TAPE_NONE};
+
+    project(s, x, p);
+    emp_port q = prepare(s, "/q", n->q_norm, p[0], l->heads, l->head_size), k, v;
+    if (l->keys_of >= 0) {
+        k = s->kv[l->keys_of].keys;
+        v = s->kv[l->keys_of].values;
+    } else {
+        k = prepare(s, "/k", n->k_norm, p[1], l->kv_heads, l->head_size);
+        v = by_heads(s, "/v", p[2], l->kv_heads, l->value_size);
+        if (s->m->has_value_norm)
+            v = emp_tape_norm(s->t, emp_stack_leaf(s, n->attention, "/v_norm"), "RMSNorm",
+                              v, false, false);
+    }
+    emp_port y = emp_stack_attend(s, q, k, v, l->value_size);
+    int64_t  tokens = s->t->step->batch * emp_stack_new_tokens(s);
+    y = emp_tape_view(s->t, emp_stack_leaf(s, n->attention, "/out"), y,
+                      EMP_SHAPE(tokens, (int64_t)l->heads * l->value_size));
+    return emp_tape_linear(s->t, emp_stack_name(s, n->output), y, s->m->hidden,
+                           s->m->has_output_bias);
+}

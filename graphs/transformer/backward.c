@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The way back over the notes of the forward pass: the last op first. Gradients that meet are added
+ * one by one, as PyTorch does it. The op of NAME has its gradients in NAME/grad..., in its unit. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/transformer/tape.h"
+
+/* Adds a gradient to what is known of a tensor or a weight. */
+static void give(emp_tape *t, const emp_note *note, emp_port to, emp_port gradient)
+{
+    char name[EMP_TAPE_NAME_BYTES];
+
+    if (!emp_tape_is_ok(t) || to.op < 0 || gradient.op < 0) return;
+    emp_port *known = &t->gradient[to.op];
+    if (known->op >= 0) {
+        emp_port terms[2] = {*known, gradient};
+        snprintf(name, sizeof name, "%s/grad_sum_%d", note->name, (int)gradient.op);
+        *known = emp_tape_op(t, "Add", name, note->unit, NULL, terms, 2);
+    } else {
+        *known = gradient;
+    }
+}
+
+/* An op of the way back, named after the note. */
+static emp_port back(emp_tape *t, const emp_note *note, const char *leaf,
+                     const char *type, const emp_op_attrs *attrs, const emp_port *inputs,
+                     int32_t count)
+{
+    return emp_tape_op(t, type, emp_tape_join_names(t, note->name, leaf), note->unit,
+                       attrs, inputs, count);
+}
+
+static emp_port output_of(emp_port op, int32_t index)
+{
+    return op.op < 0 ? op : (emp_port){op.op, index};
+}
+
+/* ---- products ---- */
+
+/* [..., size] as [tokens, size], which products need. */
+static emp_port as_matrix(emp_tape *t, const emp_note *note, const char *leaf, emp_port x)
+{
+    emp_shape shape = emp_tape_shape(t, x);
+
+    if (shape.rank <= 2) return x;
+    int64_t      last = shape.dim[shape.rank - 1];
+    emp_op_attrs attrs = {.has_shape = true,
+                          .shape = EMP_SHAPE(emp_shape_elements(&shape) / last, last)};
+    return back(t, note, leaf, "View", &attrs, &x, 1);
+}
+
+static void linear_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_op_attrs across = {.transpose_a = true, .dtype = t->step->dtype};
+    emp_op_attrs plain = {.dtype = t->step->dtype};
+    emp_port     d = as_matrix(t, note, "/grad_rows", dy);
+    emp_port     x = as_matrix(t, note, "/input_rows", note->input[0]);
+
+    give(t, note, note->input[0],
+         back(t, note, "/grad_input", "MatMul", &plain, (emp_port[]){d, note->input[1]},
+              2));
+    give(t, note, note->input[1],
+         back(t, note, "/grad_weight", "MatMul", &across, (emp_port[]){d, x}, 2));
+    if (note->input_count > 2)
+        give(t, note, note->input[2],
+             back(t, note, "/grad_bias", "BiasAddGrad", &plain, &d, 1));
+}
+
+/* Adds rows into a tensor of the size of the table. */
+static emp_port add_rows(emp_tape *t, const emp_note *note, const char *leaf, emp_port dy,
+                         emp_port rows, int64_t table_rows)
+{
+    char name[32];
+    snprintf(name, sizeof name, "rows_%lld", (long long)table_rows);
+    emp_port     in[3] = {dy, rows, emp_tape_constant(t, name, &table_rows, 1)};
+    emp_op_attrs attrs = {.dtype = t->step->dtype};
+
+    return back(t, note, leaf, "UnsortedSegmentSum", &attrs, in, 3);
+}
+
+static void lookup_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    give(t, note, note->input[0],
+         add_rows(t, note, "/grad", dy, note->input[1],
+                  emp_tape_size(t, note->input[0], 0)));
+}
+
+/* ---- norms and element-wise ops ---- */
+
+static void norm_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_port in[4] = {dy, note->input[0], note->input[1], note->input[2]};
+    emp_port d = back(t, note, "/grad", note->gradient, NULL, in, note->input_count + 1);
+
+    for (int32_t i = 0; i < note->input_count; i++)
+        give(t, note, note->input[i], output_of(d, i));
+}
+
+/* Gradients of bounded functions read their result, others their argument. */
+static void map_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_port in[2] = {dy, note->input[0]};
+
+    give(t, note, note->input[0], back(t, note, "/grad", note->gradient, NULL, in, 2));
+}
+
+static void rotary_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    give(t, note, note->input[0],
+         back(t, note, "/grad", "RotaryEmbedding", NULL, &dy, 1));
+}
+
+/* A gradient summed over the sizes along which the input was broadcast. */
+static emp_port reduced(emp_tape *t, const emp_note *note, const char *leaf, emp_port d,
+                        emp_port input)
+{
+    emp_shape    want = emp_tape_shape(t, input), have = emp_tape_shape(t, d);
+    int64_t      last = (int64_t)have.rank - 1;
+    emp_op_attrs keep = {.keep_dims = true};
+
+    if (!emp_tape_is_ok(t) || emp_shape_equal(&want, &have)) return d;
+    if (want.rank == 1) return back(t, note, leaf, "BiasAddGrad", NULL, &d, 1);
+    emp_port in[2] = {d, emp_tape_constant(t, "axis_1", &last, 1)};
+    return back(t, note, leaf, "Sum", &keep, in, 2);
+}
+
+static void add_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    give(t, note, note->input[0], dy);
+    give(t, note, note->input[1], reduced(t, note, "/grad_1", dy, note->input[1]));
+}
+
+static bool is_fixed(const emp_tape *t, emp_port port)
+{
+    return strcmp(emp_graph_builder_type(t->builder, port.op), "Buffer") == 0;
+}
+
+static void mul_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    static const char *const product[2] = {"/grad_0", "/grad_1"};
+    static const char *const sum[2] = {"/grad_0_sum", "/grad_1_sum"};
+
+    for (int32_t i = 0; i < 2; i++) {
+        if (!emp_tape_is_ok(t) || is_fixed(t, note->input[i])) continue;
+        emp_port in[2] = {dy, note->input[1 - i]};
+        emp_port d = back(t, note, product[i], "Mul", NULL, in, 2);
+        give(t, note, note->input[i], reduced(t, note, sum[i], d, note->input[i]));
+    }
+}
+
+static void cast_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_op_attrs attrs = {.dtype = t->step->dtype};
+
+    give(t, note, note->input[0], back(t, note, "/grad", "Cast", &attrs, &dy, 1));
+}
+
+/* ---- views ---- */
+
+static void view_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_op_attrs attrs = {.dtype = t->step->dtype,
+                          .has_shape = true,
+                          .shape = emp_tape_shape(t, note->input[0])};
+
+    give(t, note, note->input[0], back(t, note, "/grad", "View", &attrs, &dy, 1));
+}
+
+/* At the first piece all others have their gradients: one concat gives that of the whole. */
+static void pieces_back(emp_tape *t, int32_t number)
+{
+    const emp_note first = t->note[number];
+    emp_port       in[EMP_TAPE_INPUTS + 1];
+    int32_t        count = 0;
+
+    if (first.first_piece != number) return;
+    for (int32_t i = 0; i < first.piece_count && count < EMP_TAPE_INPUTS; i++) {
+        const emp_note *piece = &t->note[number + i];
+        emp_port        d = t->gradient[piece->op], whole = {piece->op, 0};
+        in[count++] =
+            d.op >= 0 ? d : back(t, piece, "/grad", "ZerosLike", NULL, &whole, 1);
+    }
+    int64_t last = (int64_t)emp_tape_shape(t, first.input[0]).rank - 1;
+    in[count] = emp_tape_constant(t, last == 3 ? "axis_3" : "axis_1", &last, 1);
+    give(t, &first, first.input[0],
+         back(t, &first, "/grad_all", "ConcatV2", NULL, in, count + 1));
+}
+
+static void join_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    static const char *const leaves[2] = {"/grad_0", "/grad_1"};
+
+    for (int32_t i = 0; i < 2; i++) {
+        emp_op_attrs attrs = {.dtype = t->step->dtype,
+                              .has_shape = true,
+                              .shape = emp_tape_shape(t, note->input[i])};
+        give(t, note, note->input[i], back(t, note, leaves[i], "View", &attrs, &dy, 1));
+    }
+}
+
+static void spread_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_op_attrs keep = {.keep_dims = true};
+    int64_t      heads = (int64_t)emp_tape_shape(t, dy).rank - 2;
+    emp_port     in[2] = {dy, emp_tape_constant(t, "axis_2", &heads, 1)};
+
+    give(t, note, note->input[0], back(t, note, "/grad", "Sum", &keep, in, 2));
+}
+
+/* ---- attention and experts ---- */
+
+static void attention_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_port in[7] = {dy,
+                      note->input[0],
+                      note->input[1],
+                      note->input[2],
+                      {note->op, 0},
+                      {note->op, 1},
+                      note->input[3]};
+    int32_t  count = note->input_count > 3 ? 7 : 6;
+    emp_port d = back(t, note, "/grad", "AttentionGrad", &note->attrs, in, count);
+
+    for (int32_t i = 0; i < note->input_count; i++)
+        give(t, note, note->input[i], output_of(d, i));
+}
+
+static void route_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_port in[3] = {dy, note->input[0], {note->op, 1}};
+
+    give(t, note, note->input[0], back(t, note, "/grad", "RouteTokensGrad", NULL, in, 3));
+    if (note->input[1].op >= 0)
+        give(t, note, note->input[1],
+             back(t, note, "/load", "BiasAddGrad", NULL, &note->input[0], 1));
+}
+
+static void experts_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_port     rows = note->input[0], numbers = note->input[2];
+    emp_op_attrs plain = {.dtype = t->step->dtype};
+    emp_op_attrs weight = {
+        .dtype = t->step->dtype, .has_shape = true, .shape = note->attrs.shape};
+
+    give(t, note, rows,
+         back(t, note, "/grad_input", "ExpertsMatMul", &plain,
+              (emp_port[]){dy, note->input[1], numbers}, 3));
+    give(t, note, note->input[1],
+         back(t, note, "/grad_weight", "ExpertsMatMulGrad", &weight,
+              (emp_port[]){rows, dy, numbers}, 3));
+    if (note->input_count < 4) return;
+    emp_op_attrs flat = {.dtype = EMP_DTYPE_INT32,
+                         .has_shape = true,
+                         .shape = EMP_SHAPE(emp_tape_size(t, rows, 0))};
+    emp_port     list = back(t, note, "/numbers", "View", &flat, &numbers, 1);
+    give(t, note, note->input[3],
+         add_rows(t, note, "/grad_bias", dy, list, note->attrs.shape.dim[0]));
+}
+
+static void combine_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    emp_port in[3] = {dy, note->input[0], note->input[1]};
+    emp_port d = back(t, note, "/grad", "CombineExpertsGrad", NULL, in, 3);
+
+    give(t, note, note->input[0], output_of(d, 0));
+    give(t, note, note->input[1], output_of(d, 1));
+}
+
+/* ---- all ---- */
+
+static void go_back(emp_tape *t, int32_t number)
+{
+    const emp_note note = t->note[number]; /* adding ops adds no notes */
+    emp_port       dy = t->gradient[note.op];
+
+    if (note.kind == EMP_NOTE_PIECE) {
+        pieces_back(t, number);
+        return;
+    }
+    if (note.kind == EMP_NOTE_LOSS) {
+        give(t, &note, note.input[0], (emp_port){note.op, 1});
+        return;
+    }
+    if (dy.op < 0) return; /* nothing that is trained depends on it */
+    switch (note.kind) {
+    case EMP_NOTE_LINEAR: linear_back(t, &note, dy); break;
+    case EMP_NOTE_LOOKUP: lookup_back(t, &note, dy); break;
+    case EMP_NOTE_NORM: norm_back(t, &note, dy); break;
+    case EMP_NOTE_SAME:
+        if (note.gradient == NULL)
+            rotary_back(t, &note, dy);
+        else
+            map_back(t, &note, dy);
+        break;
+    case EMP_NOTE_VIEW: view_back(t, &note, dy); break;
+    case EMP_NOTE_JOIN: join_back(t, &note, dy); break;
+    case EMP_NOTE_SPREAD: spread_back(t, &note, dy); break;
+    case EMP_NOTE_ADD: add_back(t, &note, dy); break;
+    case EMP_NOTE_MUL: mul_back(t, &note, dy); break;
+    case EMP_NOTE_ATTENTION: attention_back(t, &note, dy); break;
+    case EMP_NOTE_ROUTE: route_back(t, &note, dy); break;
+    case EMP_NOTE_EXPERTS: experts_back(t, &note, dy); break;
+    case EMP_NOTE_COMBINE: combine_back(t, &note, dy); break;
+    case EMP_NOTE_CAST: cast_back(t, &note, dy); break;
+    default: break;
+    }
+}
+
+void emp_tape_differentiate(emp_tape *t)
+{
+    if (!emp_tape_is_ok(t)) return;
+    t->forward_count = emp_graph_builder_op_count(t->builder);
+    t->gradient = EMP_NEW_ARRAY(emp_port, (size_t)t->forward_count);
+    if (t->gradient == NULL) {
+        emp_tape_fail(t, emp_error_set(t->err, EMP_ENOMEM, __FILE__, __LINE__,
+                                       "gradients of %d ops", t->forward_count));
+        return;
+    }
+    for (int32_t i = 0; i < t->forward_count; i++) t->gradient[i] = EMP_TAPE_NONE;
+    for (int32_t i = t->note_count - 1; i >= 0 && emp_tape_is_ok(t); i--) go_back(t, i);
+}

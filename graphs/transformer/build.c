@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* From tokens through embeddings and layers to logits and a loss. */
+#include "graphs/transformer/build.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "graphs/transformer/stack.h"
+
+enum { BATCH_MAX = 1 << 20, SEQUENCE_MAX = 1 << 24 };
+
+emp_transformer_step emp_transformer_step_default(void)
+{
+    return (emp_transformer_step){.phase = EMP_PHASE_TRAIN,
+                                  .batch = 8,
+                                  .sequence = 2048,
+                                  .dtype = EMP_DTYPE_BFLOAT16,
+                                  .update = EMP_UPDATE_ADAM,
+                                  .has_master = true};
+}
+
+int64_t emp_transformer_tokens(const emp_transformer_step *step)
+{
+    return step->phase == EMP_PHASE_DECODE ? step->batch : step->batch * step->sequence;
+}
+
+/* ---- what cannot be built ---- */
+
+static emp_status check_step(const emp_transformer_model *m,
+                             const emp_transformer_step *step, emp_error *err)
+{
+    if (step->batch < 1 || step->batch > BATCH_MAX)
+        return EMP_ERROR(EMP_EINVAL, "a batch of %lld sequences, must be 1 to %d",
+                         (long long)step->batch, BATCH_MAX);
+    if (step->sequence < 1 || step->sequence > SEQUENCE_MAX)
+        return EMP_ERROR(EMP_EINVAL, "sequences of %lld tokens, must be 1 to %d",
+                         (long long)step->sequence, SEQUENCE_MAX);
+    if (emp_transformer_tokens(step) > INT32_MAX)
+        return EMP_ERROR(EMP_EINVAL, "%lld x %lld tokens, at most %d are possible",
+                         (long long)step->batch, (long long)step->sequence, INT32_MAX);
+    if (m->position_rows > 0 && m->positions > 0 && step->sequence > m->positions)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "sequences of %lld tokens, but the model has learned %d positions",
+            (long long)step->sequence, m->positions);
+    if (m->is_encoder && step->phase == EMP_PHASE_DECODE)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "an encoder writes no tokens; its phases are train and prefill");
+    if (!m->has_head && step->phase == EMP_PHASE_TRAIN)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "the model has no head, and so no loss to train by; its phase is "
+            "prefill");
+    return EMP_OK;
+}
+
+/* ---- embeddings ---- */
+
+static emp_port look_up(emp_stack *s, const char *module, int64_t rows, int64_t size,
+                        emp_port numbers)
+{
+    int32_t  unit = emp_tape_unit(s->t);
+    emp_port table =
+        emp_tape_weight_of(s->t, emp_tape_join_names(s->t, module, ".weight"),
+                           EMP_SHAPE(rows, size), unit, EMP_WEIGHT_TRAINED);
+
+    return emp_tape_lookup(s->t, module, table, numbers, unit);
+}
+
+/* Embeddings of each layer: of the token, and of its embedding (Gemma 4). */
+static void embed_layers(emp_stack *s, emp_port ids, emp_port x)
+{
+    int64_t     size = (int64_t)s->m->layer_embedding * s->m->layer_count;
+    const char *prefix = "model.per_layer_model_projection";
+
+    emp_port by_token =
+        look_up(s, "model.embed_tokens_per_layer", s->m->layer_embedding_rows, size, ids);
+    emp_port by_state = emp_tape_linear(s->t, prefix, x, size, false);
+    int64_t  rows = emp_tape_size(s->t, x, 0) * s->m->layer_count;
+    emp_port cut = emp_tape_view(s->t, emp_tape_join_names(s->t, prefix, "/rows"),
+                                 by_state, EMP_SHAPE(rows, s->m->layer_embedding));
+    cut = emp_stack_norm(s, "model.per_layer_projection_norm", cut);
+    cut = emp_tape_view(s->t, emp_tape_join_names(s->t, prefix, "/all"), cut,
+                        EMP_SHAPE(emp_tape_size(s->t, x, 0), size));
+    s->embeddings =
+        emp_tape_add(s->t, emp_tape_join_names(s->t, prefix, "/add"), by_token, cut);
+}
+
+static emp_port embed(emp_stack *s)
+{
+    const emp_transformer_model *m = s->m;
+    int64_t                      tokens = emp_transformer_tokens(s->t->step);
+    emp_port                     ids =
+        emp_tape_placeholder(s->t, "input_ids", EMP_DTYPE_INT32, EMP_SHAPE(tokens));
+    emp_port x = look_up(s, m->names.embedding, m->vocabulary, m->hidden, ids);
+
+    if (m->type_rows > 0) {
+        emp_port types = emp_tape_placeholder(s->t, "token_type_ids", EMP_DTYPE_INT32,
+                                              EMP_SHAPE(tokens));
+        x = emp_tape_add(s->t, "embeddings/add_types", x,
+                         look_up(s, m->names.types, m->type_rows, m->hidden, types));
+    }
+    if (m->position_rows > 0) {
+        emp_port at = emp_tape_placeholder(s->t, "position_ids", EMP_DTYPE_INT32,
+                                           EMP_SHAPE(tokens));
+        x = emp_tape_add(s->t, "embeddings/add_positions", x,
+                         look_up(s, m->names.positions, m->position_rows, m->hidden, at));
+    }
+    if (m->has_embedding_norm) x = emp_stack_norm(s, m->names.embedding_norm, x);
+    if (m->layer_embedding > 0) embed_layers(s, ids, x);
+    return x;
+}
+
+/* ---- heads ---- */
+
+/* The first or the last tokens of all sequences. */
+static emp_port one_of_each(emp_stack *s, const char *name, emp_port x)
+{
+    return emp_tape_view(s->t, name, x, EMP_SHAPE(s->t->step->batch, s->m->hidden));
+}
+
+static emp_port make_logits(emp_stack *s, emp_port x)
+{
+    const emp_transformer_model *m = s->m;
+    const char                  *head = m->names.head;
+
+    if (m->has_head_transform) {
+        const char *name = emp_tape_join_names(s->t, head, ".transform");
+        x = emp_tape_linear(s->t, emp_tape_join_names(s->t, name, ".dense"), x, m->hidden,
+                            true);
+        x = emp_stack_activate(s, emp_tape_join_names(s->t, name, "/act"), x);
+        x = emp_stack_norm(s, emp_tape_join_names(s->t, name, ".LayerNorm"), x);
+    }
+    if (m->is_head_tied) {
+        const char *table = emp_tape_join_names(s->t, m->names.embedding, ".weight");
+        emp_port w = emp_tape_weight_of(s->t, table, EMP_SHAPE(m->vocabulary, m->hidden),
+                                        0, EMP_WEIGHT_TRAINED);
+        int32_t  unit = emp_tape_unit_of(s->t, table);
+        x = emp_tape_linear_by(s->t, head, x, w, unit);
+        if (m->has_head_bias) {
+            emp_port bias =
+                emp_tape_weight_of(s->t, emp_tape_join_names(s->t, head, ".bias"),
+                                   EMP_SHAPE(m->vocabulary), unit, EMP_WEIGHT_TRAINED);
+            x = emp_tape_add(s->t, emp_tape_join_names(s->t, head, "/add_bias"), x, bias);
+        }
+    } else {
+        x = emp_tape_linear(s->t, head, x, m->vocabulary, m->has_head_bias);
+    }
+    if (m->has_logit_cap)
+        x = emp_tape_map(s->t, emp_tape_join_names(s->t, head, "/cap"), "Tanh",
+                         "TanhGrad", x);
+    return x;
+}
+
+static void fetch(emp_stack *s, emp_port x)
+{
+    if (emp_tape_is_ok(s->t)) emp_graph_builder_set_target(s->t->builder, x.op);
+}
+
+static void add_loss(emp_stack *s, const char *name, const char *labels, emp_port logits)
+{
+    emp_port wanted = emp_tape_placeholder(s->t, labels, EMP_DTYPE_INT32,
+                                           EMP_SHAPE(emp_tape_size(s->t, logits, 0)));
+
+    emp_tape_loss(s->t, name, logits, wanted);
+}
+
+static void pool(emp_stack *s, emp_port x)
+{
+    bool     is_training = emp_tape_is_training(s->t);
+    emp_port y = one_of_each(s, "pooler/first", x);
+
+    y = emp_tape_linear(s->t, "bert.pooler.dense", y, s->m->hidden, true);
+    y = emp_tape_map(s->t, "bert.pooler/act", "Tanh", "TanhGrad", y);
+    if (s->m->has_next_sentence)
+        y = emp_tape_linear(s->t, "cls.seq_relationship", y, 2, true);
+    if (is_training && s->m->has_next_sentence)
+        add_loss(s, "next_sentence_loss", "next_sentence_label", y);
+    else
+        fetch(s, y);
+}
+
+static void finish(emp_stack *s, emp_port x)
+{
+    bool is_training = emp_tape_is_training(s->t);
+
+    if (s->m->has_final_norm) x = emp_stack_norm(s, s->m->names.final_norm, x);
+    if (s->m->has_pooler) pool(s, x);
+    if (!s->m->has_head) {
+        fetch(s, x);
+        return;
+    }
+    if (s->t->step->phase == EMP_PHASE_PREFILL && !s->m->is_encoder)
+        x = one_of_each(s, "last_tokens", x);
+    emp_port logits = make_logits(s, x);
+    if (is_training)
+        add_loss(s, "loss", "labels", logits);
+    else
+        fetch(s, logits);
+}
+
+/* ---- all ---- */
+
+static void emit(emp_stack *s)
+{
+    if (s->t->step->phase != EMP_PHASE_TRAIN && !s->m->is_encoder)
+        s->positions = emp_tape_placeholder(s->t, "cache_positions", EMP_DTYPE_INT32,
+                                            EMP_SHAPE(emp_stack_new_tokens(s)));
+    emp_port x = embed(s);
+    for (s->layer = 0; s->layer < s->m->layer_count && emp_tape_is_ok(s->t); s->layer++) {
+        snprintf(s->prefix, sizeof s->prefix, "%s.%d.", s->m->names.layer, s->layer);
+        x = emp_stack_layer(s, x);
+    }
+    s->layer = -1;
+    s->prefix[0] = '\0';
+    finish(s, x);
+    if (!emp_tape_is_training(s->t)) return;
+    emp_tape_differentiate(s->t);
+    emp_tape_update(s->t);
+}
+
+emp_status emp_transformer_build(emp_graph **out, const emp_transformer_model *model,
+                                 const emp_transformer_step *step,
+                                 const emp_weight_types *types, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_tape   t = {0};
+    emp_stack  s = {.t = &t, .m = model, .layer = -1};
+
+    *out = NULL;
+    EMP_TRY(emp_transformer_model_check(model, err));
+    EMP_TRY(check_step(model, step, err));
+    EMP_TRY(emp_tape_init(&t, step, err));
+    t.types = types;
+    EMP_TRY(EMP_ALLOC(s.kv, (size_t)model->layer_count));
+    emit(&s);
+    EMP_TRY(emp_tape_finish(&t, out));
+
+cleanup:
+    emp_free(s.kv);
+    emp_tape_clear(&t);
+    return st;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Multi-head latent attention (DeepSeek-V2, 2024): keys and values of all heads are made of one
+ * short vector a token and a rotated key that the heads share.
+ *
+ * Training and prompts expand the vector into keys and values. A step that writes one token does
+ * not: it takes the matrix of the keys into the query and that of the values behind the attention,
+ * so that the cache holds the vector and the rotated key alone. */
+#include "graphs/transformer/stack.h"
+
+static const char *name_of(emp_stack *s, const char *leaf)
+{
+    return emp_stack_leaf(s, s->m->names.attention, leaf);
+}
+
+static int64_t tokens_of(const emp_stack *s)
+{
+    return s->t->step->batch * emp_stack_new_tokens(s);
+}
+
+static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t heads,
+                         int64_t size)
+{
+    return emp_tape_view(
+        s->t, name_of(s, leaf), x,
+        EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), heads, size));
+}
+
+static emp_port rotary(emp_stack *s, const char *leaf, emp_port x)
+{
+    return emp_tape_map(s->t, name_of(s, leaf), "RotaryEmbedding", NULL, x);
+}
+
+/* Queries in two parts: that without positions, and the rotated one. */
+static void make_queries(emp_stack *s, emp_port x, emp_port parts[2])
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    int64_t                      size = l->head_size, turned = s->m->rotary_size;
+
+    if (s->m->query_rank > 0) {
+        x = emp_tape_linear(s->t, name_of(s, ".q_a_proj"), x, s->m->query_rank,
+                            s->m->has_qkv_bias);
+        x = emp_tape_norm(s->t, name_of(s, ".q_a_layernorm"), "RMSNorm", x, true, false);
+    }
+    x = emp_tape_linear(s->t,
+                        s->m->query_rank > 0 ? name_of(s, ".q_b_proj")
+                                             : emp_stack_name(s, s->m->names.q),
+                        x, l->heads * size, false);
+    emp_tape_split(s->t, name_of(s, "/q"), by_heads(s, "/q", x, l->heads, size),
+                   (int64_t[]){size - turned, turned}, 2, parts);
+    parts[1] = rotary(s, "/q_rotary", parts[1]);
+}
+
+/* The vector of keys and values, [tokens, key_rank], and the key that all heads share. */
+static void make_latent(emp_stack *s, emp_port x, emp_port parts[2])
+{
+    int64_t turned = s->m->rotary_size;
+
+    x = emp_tape_linear(s->t, name_of(s, ".kv_a_proj_with_mqa"), x,
+                        s->m->key_rank + turned, s->m->has_qkv_bias);
+    emp_tape_split(s->t, name_of(s, ".kv_a_proj_with_mqa"), x,
+                   (int64_t[]){s->m->key_rank, turned}, 2, parts);
+    parts[0] = emp_tape_norm(s->t, name_of(s, ".kv_a_layernorm"), "RMSNorm", parts[0],
+                             true, false);
+    parts[1] = rotary(s, "/k_rotary", by_heads(s, "/k_shared", parts[1], 1, turned));
+}
+
+static emp_port expanded(emp_stack *s, const emp_port q[2], const emp_port latent[2])
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    int64_t  plain = l->head_size - s->m->rotary_size, value = l->value_size;
+    emp_port parts[2];
+
+    emp_port kv = emp_tape_linear(s->t, name_of(s, ".kv_b_proj"), latent[0],
+                                  l->heads * (plain + value), false);
+    emp_tape_split(s->t, name_of(s, "/kv"),
+                   by_heads(s, "/kv", kv, l->heads, plain + value),
+                   (int64_t[]){plain, value}, 2, parts);
+    emp_port shared = emp_tape_spread(s->t, name_of(s, "/k_spread"), latent[1], l->heads);
+    emp_port k = emp_tape_concat(s->t, name_of(s, "/k"), parts[0], shared);
+    emp_port query = emp_tape_concat(s->t, name_of(s, "/q_all"), q[0], q[1]);
+    return emp_stack_attend(s, query, k, parts[1], value);
+}
+
+/* Rows of each head by a part of the matrix of keys and values: [heads, tokens, from] by
+ * [heads, from, to]. */
+static emp_port by_matrix(emp_stack *s, const char *leaf, emp_port x, emp_port matrix,
+                          int64_t from, int64_t to, int32_t unit)
+{
+    int64_t      heads = s->m->layer[s->layer].heads;
+    const char  *name = name_of(s, leaf);
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype,
+                          .has_shape = true,
+                          .shape = EMP_SHAPE(heads, from, to)};
+    emp_port part = emp_tape_op(s->t, "View", emp_tape_join_names(s->t, name, "_matrix"),
+                                unit, &attrs, &matrix, 1);
+    emp_port rows = emp_tape_view(s->t, emp_tape_join_names(s->t, name, "_rows"), x,
+                                  EMP_SHAPE(heads, tokens_of(s), from));
+
+    attrs.has_shape = false;
+    return emp_tape_op(s->t, "BatchMatMul", name, unit, &attrs, (emp_port[]){rows, part},
+                       2);
+}
+
+static emp_port absorbed(emp_stack *s, const emp_port q[2], const emp_port latent[2])
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    int64_t  plain = l->head_size - s->m->rotary_size, value = l->value_size;
+    int64_t  rank = s->m->key_rank;
+    int32_t  unit = emp_tape_unit(s->t);
+    emp_port matrix = emp_tape_weight_of(s->t, name_of(s, ".kv_b_proj.weight"),
+                                         EMP_SHAPE(l->heads * (plain + value), rank),
+                                         unit, EMP_WEIGHT_TRAINED);
+
+    emp_port wide = by_matrix(s, ".kv_b_proj/keys", q[0], matrix, plain, rank, unit);
+    emp_port query = emp_tape_concat(s->t, name_of(s, "/q_all"),
+                                     by_heads(s, "/q_wide", wide, l->heads, rank), q[1]);
+    emp_port k = emp_tape_concat(s->t, name_of(s, "/k"),
+                                 by_heads(s, "/latent", latent[0], 1, rank), latent[1]);
+    emp_port y = emp_stack_attend(s, query, k, EMP_TAPE_NONE, rank);
+    return by_matrix(s, ".kv_b_proj/values", y, matrix, rank, value, unit);
+}
+
+emp_port emp_stack_latent_attention(emp_stack *s, emp_port x)
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    bool                         is_decode = s->t->step->phase == EMP_PHASE_DECODE;
+    emp_port                     q[2], latent[2];
+
+    make_queries(s, x, q);
+    make_latent(s, x, latent);
+    emp_port y = is_decode ? absorbed(s, q, latent) : expanded(s, q, latent);
+    y = emp_tape_view(s->t, name_of(s, "/out"), y,
+                      EMP_SHAPE(tokens_of(s), (int64_t)l->heads * l->value_size));
+    return emp_tape_linear(s->t, emp_stack_name(s, s->m->names.output), y, s->m->hidden,
+                           s->m->has_output_bias);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/transformer/model.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+
+emp_status emp_transformer_model_init(emp_transformer_model *model, int64_t layer_count,
+                                      emp_error *err)
+{
+    *model = (emp_transformer_model){0};
+    if (layer_count < 1 || layer_count > EMP_TRANSFORMER_LAYERS_MAX)
+        return EMP_ERROR(EMP_EINVAL, "%lld layers, must be 1 to %d",
+                         (long long)layer_count, EMP_TRANSFORMER_LAYERS_MAX);
+    EMP_CHECK(EMP_ALLOC(model->layer, (size_t)layer_count));
+    model->layer_count = (int32_t)layer_count;
+    for (int32_t i = 0; i < model->layer_count; i++) model->layer[i].keys_of = -1;
+    return EMP_OK;
+}
+
+void emp_transformer_model_clear(emp_transformer_model *model)
+{
+    emp_free(model->layer);
+    *model = (emp_transformer_model){0};
+}
+
+static emp_status check_range(int64_t value, int64_t low, int64_t high, const char *what,
+                              int32_t layer, emp_error *err)
+{
+    char where[32] = "";
+
+    if (value >= low && value <= high) return EMP_OK;
+    if (layer >= 0) snprintf(where, sizeof where, "layer %d: ", layer);
+    return EMP_ERROR(EMP_EINVAL, "%s%s is %lld, must be %lld to %lld", where, what,
+                     (long long)value, (long long)low, (long long)high);
+}
+
+static emp_status check_attention(const emp_transformer_model *m, int32_t i,
+                                  emp_error *err)
+{
+    const emp_transformer_layer *l = &m->layer[i];
+    const int64_t                most = EMP_TRANSFORMER_SIZE_MAX;
+
+    EMP_CHECK(check_range(l->heads, 1, most, "the number of heads", i, err));
+    EMP_CHECK(check_range(l->kv_heads, 1, l->heads, "the number of key heads", i, err));
+    EMP_CHECK(check_range(l->head_size, 1, most, "the size of a head", i, err));
+    EMP_CHECK(check_range(l->value_size, 1, most, "the size of a head's values", i, err));
+    EMP_CHECK(check_range((int64_t)l->heads * l->head_size, 1, most,
+                          "the size of all heads", i, err));
+    EMP_CHECK(check_range((int64_t)l->heads * l->value_size, 1, most,
+                          "the size of all values", i, err));
+    EMP_CHECK(check_range(l->window, 0, INT32_MAX, "the window", i, err));
+    EMP_CHECK(
+        check_range(l->keys_of, -1, i - 1, "the layer whose keys it reads", i, err));
+    if (l->heads % l->kv_heads != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "layer %d: %d heads cannot share %d key heads evenly", i,
+                         l->heads, l->kv_heads);
+    return EMP_OK;
+}
+
+static emp_status check_feed_forward(const emp_transformer_model *m, int32_t i,
+                                     emp_error *err)
+{
+    const emp_transformer_layer *l = &m->layer[i];
+    const int64_t                most = EMP_TRANSFORMER_SIZE_MAX;
+
+    EMP_CHECK(check_range(l->inner, 0, most, "the inner size", i, err));
+    EMP_CHECK(check_range(l->shared_inner, 0, most, "the shared inner size", i, err));
+    if (l->experts == 0 && l->inner == 0)
+        return EMP_ERROR(EMP_EINVAL, "layer %d has no inner size", i);
+    if (l->experts == 0) return EMP_OK;
+    EMP_CHECK(check_range(l->experts, 1, EMP_TRANSFORMER_EXPERTS_MAX,
+                          "the number of experts", i, err));
+    EMP_CHECK(check_range(l->chosen, 1, l->experts, "the experts of a token", i, err));
+    return check_range(l->expert_inner, 1, most, "the inner size of an expert", i, err);
+}
+
+static emp_status check_sizes(const emp_transformer_model *m, emp_error *err)
+{
+    const int64_t most = EMP_TRANSFORMER_SIZE_MAX;
+
+    EMP_CHECK(check_range(m->vocabulary, 1, EMP_TRANSFORMER_VOCABULARY_MAX,
+                          "the vocabulary", -1, err));
+    EMP_CHECK(check_range(m->hidden, 1, most, "the hidden size", -1, err));
+    EMP_CHECK(check_range(m->position_rows, 0, EMP_TRANSFORMER_VOCABULARY_MAX,
+                          "the table of positions", -1, err));
+    EMP_CHECK(check_range(m->type_rows, 0, EMP_TRANSFORMER_VOCABULARY_MAX,
+                          "the table of token types", -1, err));
+    EMP_CHECK(check_range(m->query_rank, 0, most, "the rank of queries", -1, err));
+    EMP_CHECK(check_range(m->key_rank, 0, most, "the rank of keys", -1, err));
+    EMP_CHECK(
+        check_range(m->layer_embedding, 0, 1 << 14, "the embedding of a layer", -1, err));
+    return check_range(m->layer_embedding_rows, 0, EMP_TRANSFORMER_VOCABULARY_MAX,
+                       "the table of layers' embeddings", -1, err);
+}
+
+emp_status emp_transformer_model_check(const emp_transformer_model *m, emp_error *err)
+{
+    EMP_CHECK(check_sizes(m, err));
+    for (int32_t i = 0; i < m->layer_count; i++) {
+        EMP_CHECK(check_attention(m, i, err));
+        EMP_CHECK(check_feed_forward(m, i, err));
+        if (emp_transformer_is_latent(m))
+            EMP_CHECK(check_range(m->rotary_size, 1, m->layer[i].head_size - 1,
+                                  "the rotated part of a head", i, err));
+    }
+    return EMP_OK;
+}

@@ -1,0 +1,135 @@
+/** \file graphs/transformer/model.h
+ * What a transformer consists of, whatever file or spec says it: sizes, kinds of norms, attention
+ * and feed-forward layers, and the names of its modules.
+ *
+ * A front end takes emp_transformer_model_init(), fills the fields, and asks
+ * emp_transformer_model_check(). graphs/transformer/build.h makes a graph of it.
+ *
+ * Sizes are counts of elements. A size of 0 is a part that the model does not have.
+ * Threads. Plain data; share it freely after the check.
+ */
+#ifndef EMP_GRAPHS_TRANSFORMER_MODEL_H
+#define EMP_GRAPHS_TRANSFORMER_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "graphs/transformer/names.h"
+
+enum {
+    EMP_TRANSFORMER_LAYERS_MAX = 2048,
+    EMP_TRANSFORMER_SIZE_MAX =
+        1 << 22, /**< of a hidden state, a layer's inside, heads x size */
+    EMP_TRANSFORMER_VOCABULARY_MAX = 1 << 24,
+    EMP_TRANSFORMER_EXPERTS_MAX = 1 << 14
+};
+
+typedef enum {
+    EMP_ACTIVATION_SILU,
+    EMP_ACTIVATION_GELU,
+    EMP_ACTIVATION_RELU,
+    EMP_ACTIVATION_SQUARED_RELU
+} emp_activation;
+
+/** Where norms stand. */
+typedef enum {
+    EMP_NORMS_BEFORE,    /**< x + f(norm(x)): GPT-2, Llama */
+    EMP_NORMS_AFTER,     /**< norm(x + f(x)): BERT */
+    EMP_NORMS_SANDWICH,  /**< x + norm(f(norm(x))): Gemma 2 */
+    EMP_NORMS_INSIDE,    /**< x + norm(f(x)): OLMo 2 */
+    EMP_NORMS_PARALLEL,  /**< x + attention(norm(x)) + mlp(norm(x)), one norm: GPT-J */
+    EMP_NORMS_PARALLEL_2 /**< the same with two norms: GPT-NeoX */
+} emp_norm_places;
+
+/** What a norm's parameters are. */
+typedef enum {
+    EMP_NORM_RMS,         /**< a factor */
+    EMP_NORM_LAYER,       /**< a factor and a bias */
+    EMP_NORM_LAYER_PLAIN, /**< a factor */
+    EMP_NORM_LAYER_BARE   /**< none: OLMo */
+} emp_norm_kind;
+
+/** Norms of queries and keys. */
+typedef enum {
+    EMP_QK_NORM_NONE,
+    EMP_QK_NORM_HEAD, /**< over each head: Qwen3 */
+    EMP_QK_NORM_ALL   /**< over all heads at once: OLMo 2 */
+} emp_qk_norm;
+
+typedef struct {
+    int32_t heads, kv_heads;
+    int32_t head_size;       /**< of queries and keys */
+    int32_t value_size;      /**< of values */
+    int32_t window;          /**< keys that a query sees; 0 = all */
+    bool    keys_are_values; /**< no weights of values of its own: Gemma 4 */
+    int32_t
+        keys_of; /**< the earlier layer whose keys and values it reads; -1 = its own */
+
+    int32_t inner;           /**< of the dense feed-forward layer; 0 = none */
+    int32_t experts, chosen; /**< of a routed one; 0 = none */
+    int32_t expert_inner;
+    int32_t shared_inner; /**< of the experts that every token takes, together */
+    bool
+        has_parallel_norms; /**< dense and routed layer have norms of their own: Gemma 4 */
+} emp_transformer_layer;
+
+typedef struct {
+    emp_transformer_names names;
+
+    int32_t                vocabulary, hidden;
+    int32_t                position_rows; /**< of a learned table; 0 = none */
+    int32_t                positions;     /**< the longest sequence; 0 = not said */
+    int32_t                type_rows;     /**< of token types */
+    int32_t                layer_count;
+    emp_transformer_layer *layer; /**< [layer_count]; owned */
+
+    /* latent attention (DeepSeek-V2): ranks of queries and keys, and the rotated part of a head */
+    int32_t query_rank, key_rank, rotary_size;
+    /* embeddings of each layer (Gemma 4): size, and rows of their table */
+    int32_t layer_embedding, layer_embedding_rows;
+
+    emp_norm_kind   norm;
+    emp_norm_places places;
+    emp_qk_norm     qk_norm;
+    emp_activation  activation;
+
+    bool is_encoder; /**< every token sees all; a decoder's sees those before */
+    bool is_gated;   /**< activation(gate x) (up x), else activation(up x) */
+    bool has_rotary;
+    bool has_value_norm; /**< without parameters: Gemma 4 */
+    bool has_qkv_bias, has_output_bias, has_mlp_bias;
+    bool has_fused_qkv, has_fused_gate; /**< one product for all of them */
+    bool has_embedding_norm, has_final_norm;
+    bool has_sinks; /**< a learned logit a head: gpt-oss */
+    bool has_router_bias, has_expert_bias;
+    bool has_correction_bias; /**< of the router's scores; no gradient: DeepSeek-V3 */
+    bool has_shared_gate;     /**< a factor of the shared expert: Qwen2-MoE */
+    bool has_router_scales;   /**< of the router's input and of experts: Gemma 4 */
+    bool has_layer_scale;     /**< a factor of each layer's output, untrained: Gemma 4 */
+    bool has_logit_cap;       /**< a tanh of the logits: Gemma 2 */
+    bool has_head, is_head_tied, has_head_bias;
+    bool has_head_transform; /**< dense, activation, norm before the head: BERT */
+    bool has_pooler;         /**< a dense layer of the first token: BERT */
+    bool has_next_sentence;  /**< two classes of the pooler's output */
+} emp_transformer_model;
+
+/** \a layer_count layers, all sizes 0. Clear it also after a failure.
+ * \retval EMP_EINVAL  Not 1 to EMP_TRANSFORMER_LAYERS_MAX layers. \retval EMP_ENOMEM */
+emp_status emp_transformer_model_init(emp_transformer_model *model, int64_t layer_count,
+                                      emp_error *err);
+void       emp_transformer_model_clear(emp_transformer_model *model);
+
+/** Whether sizes are in range and fit each other: heads in groups, chosen experts among those
+ * that there are, inner sizes of what there is.
+ * \retval EMP_EINVAL  The message names the layer and the size. */
+emp_status emp_transformer_model_check(const emp_transformer_model *model,
+                                       emp_error                   *err);
+
+/** Whether keys and values come from a latent vector. */
+static inline bool emp_transformer_is_latent(const emp_transformer_model *model)
+{
+    return model->key_rank > 0;
+}
+
+#endif /* EMP_GRAPHS_TRANSFORMER_MODEL_H */

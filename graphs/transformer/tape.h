@@ -1,0 +1,196 @@
+/** \file graphs/transformer/tape.h
+ * Ops of a step of a network, and of its backward pass: each function of the forward pass adds an
+ * op and, in training, notes it; emp_tape_differentiate() goes back over the notes.
+ *
+ *     emp_tape t;
+ *     EMP_TRY(emp_tape_init(&t, &step, err));
+ *     emp_port x = emp_tape_linear(&t, "layer", input, 10, true);
+ *     ...
+ *     emp_tape_loss(&t, "loss", x, labels);
+ *     emp_tape_differentiate(&t);
+ *     emp_tape_update(&t);
+ *     st = emp_tape_finish(&t, &graph);
+ *     emp_tape_clear(&t);
+ *
+ * The first failure sticks: later calls do nothing and return EMP_TAPE_NONE.
+ *
+ * A *unit* is an op with its weights, their update, and its backward ops: PyTorch runs them on one
+ * device, so they have one number in emp_op_attrs.colocation. Activations are [tokens, size].
+ *
+ * Threads. Confined to one thread.
+ */
+#ifndef EMP_GRAPHS_TRANSFORMER_TAPE_H
+#define EMP_GRAPHS_TRANSFORMER_TAPE_H
+
+#include "base/arena.h"
+#include "base/strmap.h"
+#include "graphs/transformer/step.h"
+#include "sim/graph/graph_builder.h"
+
+#define EMP_TAPE_NONE ((emp_port){-1, 0})
+
+enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
+
+/** What a note is of; each kind has a function that goes back over it. */
+typedef enum {
+    EMP_NOTE_LINEAR,
+    EMP_NOTE_LOOKUP,
+    EMP_NOTE_NORM,
+    EMP_NOTE_SAME, /**< a gradient op of (dy, x), or of dy alone */
+    EMP_NOTE_VIEW,
+    EMP_NOTE_PIECE, /**< a part of a split */
+    EMP_NOTE_JOIN,
+    EMP_NOTE_SPREAD, /**< one row for all heads */
+    EMP_NOTE_ADD,
+    EMP_NOTE_MUL,
+    EMP_NOTE_ATTENTION,
+    EMP_NOTE_ROUTE,
+    EMP_NOTE_EXPERTS,
+    EMP_NOTE_COMBINE,
+    EMP_NOTE_CAST,
+    EMP_NOTE_LOSS
+} emp_note_kind;
+
+typedef struct {
+    emp_note_kind kind;
+    const char   *name; /**< of the op, in the arena */
+    int32_t       unit;
+    emp_op_id     op;
+    emp_port      input[EMP_TAPE_INPUTS];
+    int32_t       input_count;
+    emp_op_attrs  attrs;
+    const char   *gradient; /**< type of the gradient op, of NORM and SAME */
+    int32_t       first_piece, piece_count; /**< of PIECE: notes of the same split */
+} emp_note;
+
+typedef enum {
+    EMP_WEIGHT_TRAINED, /**< by its gradient */
+    EMP_WEIGHT_RULED, /**< a parameter that a rule changes by its load, without a gradient */
+    EMP_WEIGHT_FIXED /**< no parameter */
+} emp_weight_kind;
+
+typedef struct {
+    emp_op_id       variable;
+    int32_t         unit;
+    emp_weight_kind kind;
+} emp_tape_weight;
+
+typedef struct emp_tape emp_tape;
+
+/** Where a weight's element type comes from; NULL: that of the step. */
+typedef struct {
+    emp_status (*find)(void *context, const char *name, const emp_shape *shape,
+                       emp_dtype *dtype, emp_error *err);
+    void *context;
+} emp_weight_types;
+
+struct emp_tape {
+    emp_graph_builder          *builder;
+    emp_error                  *err;
+    emp_status                  status;
+    const emp_transformer_step *step;  /**< Borrowed. */
+    const emp_weight_types     *types; /**< Borrowed; NULL: all of the step's */
+    emp_arena                   names;
+    emp_strmap                  weight_of_name;
+    int32_t                     unit_count;
+
+    emp_note        *note;
+    int32_t          note_count, note_capacity;
+    emp_tape_weight *weight;
+    int32_t          weight_count, weight_capacity;
+
+    emp_port *gradient; /**< [op of the forward pass]; only while going back */
+    int32_t   forward_count;
+};
+
+/* ---- lifecycle ---- */
+
+emp_status emp_tape_init(emp_tape *t, const emp_transformer_step *step, emp_error *err);
+emp_status emp_tape_finish(emp_tape *t, emp_graph **out);
+/** Legal after a failed init. */
+void emp_tape_clear(emp_tape *t);
+
+void emp_tape_fail(emp_tape *t, emp_status status);
+bool emp_tape_is_ok(const emp_tape *t);
+/** Whether a backward pass follows. */
+bool emp_tape_is_training(const emp_tape *t);
+
+/* ---- parts (tape.c) ---- */
+
+/** A new unit. */
+int32_t emp_tape_unit(emp_tape *t);
+/** a + b in the arena. */
+const char *emp_tape_join_names(emp_tape *t, const char *a, const char *b);
+
+/** An op named \a name; notes nothing. */
+emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t unit,
+                     const emp_op_attrs *attrs, const emp_port *inputs, int32_t count);
+/** An int32 vector. */
+emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
+                           int32_t count);
+emp_port emp_tape_placeholder(emp_tape *t, const char *name, emp_dtype dtype,
+                              emp_shape shape);
+/** The weight of that name, made once. Weights that share a name are one and need one unit. */
+emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,
+                            emp_weight_kind kind);
+/** The unit of the weight of that name; -1: there is none. */
+int32_t   emp_tape_unit_of(const emp_tape *t, const char *weight);
+emp_shape emp_tape_shape(const emp_tape *t, emp_port port);
+int64_t   emp_tape_size(const emp_tape *t, emp_port port, int32_t dim);
+/** Notes an op for the way back; NULL: memory was out, or no backward pass follows. */
+emp_note *emp_tape_note(emp_tape *t, emp_note_kind kind, const char *name, int32_t unit,
+                        emp_port output, const emp_port *inputs, int32_t count);
+
+/* ---- the forward pass (forward.c) ---- */
+
+/** x W' (+ b): weights NAME.weight [size, last size of x] and NAME.bias. */
+emp_port emp_tape_linear(emp_tape *t, const char *name, emp_port x, int64_t size,
+                         bool has_bias);
+/** The same by a weight that is there already: tied heads. */
+emp_port emp_tape_linear_by(emp_tape *t, const char *name, emp_port x, emp_port weight,
+                            int32_t unit);
+/** Rows of a table; the table's unit is the op's. */
+emp_port emp_tape_lookup(emp_tape *t, const char *name, emp_port table, emp_port rows,
+                         int32_t unit);
+/** A norm over the last dimension; type RMSNorm or LayerNorm. */
+emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port x,
+                       bool has_weight, bool has_bias);
+/** An element-wise op of one input, whose gradient op reads dy and, if it is to, x. */
+emp_port emp_tape_map(emp_tape *t, const char *name, const char *type,
+                      const char *gradient, emp_port x);
+emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y);
+emp_port emp_tape_mul(emp_tape *t, const char *name, emp_port x, emp_port y);
+/** x by a factor that a weight NAME [size] gives each column. */
+emp_port emp_tape_scale(emp_tape *t, const char *name, emp_port x, int64_t size,
+                        emp_weight_kind kind);
+emp_port emp_tape_view(emp_tape *t, const char *name, emp_port x, emp_shape shape);
+/** Parts of the last dimension, as views. */
+void emp_tape_split(emp_tape *t, const char *name, emp_port x, const int64_t *sizes,
+                    int32_t count, emp_port *parts);
+/** Two tensors, one behind the other in the last dimension. */
+emp_port emp_tape_concat(emp_tape *t, const char *name, emp_port x, emp_port y);
+/** [..., 1, size] for all \a heads, as a view. */
+emp_port emp_tape_spread(emp_tape *t, const char *name, emp_port x, int64_t heads);
+/** Sinks may be EMP_TAPE_NONE. */
+emp_port emp_tape_attention(emp_tape *t, const char *name, int32_t unit,
+                            const emp_op_attrs *attrs, emp_port q, emp_port k, emp_port v,
+                            emp_port sinks);
+/** The chosen experts of each token: output 0 weights, output 1 numbers. The bias of the choice, if
+ * there is one, is changed by the load of experts. */
+emp_port emp_tape_route(emp_tape *t, const char *name, emp_port logits, emp_port bias,
+                        int32_t chosen);
+/** Rows by the weights NAME.weight [experts, size, last size of x] of their experts. */
+emp_port emp_tape_experts(emp_tape *t, const char *name, emp_port rows, emp_port route,
+                          int64_t experts, int64_t size, bool has_bias);
+emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port route);
+/** The mean over rows of the cross entropies, in float32; what a step fetches. */
+void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels);
+
+/* ---- the backward pass and the update (backward.c, update.c) ---- */
+
+/** Adds the gradients that the losses have in all weights. */
+void emp_tape_differentiate(emp_tape *t);
+/** Adds an update for each trained weight, and marks it as what a step runs. */
+void emp_tape_update(emp_tape *t);
+
+#endif /* EMP_GRAPHS_TRANSFORMER_TAPE_H */

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A libFuzzer driver for configs of models: a prompt of two tokens, which every type has.
+#include "graphs/import/models/config.h"
+#include "graphs/transformer/build.h"
+#include "tests/support/fuzz_file.h"
+
+/* More layers take longer than an input may; the reader itself has seen them all. */
+enum { LAYERS_MAX = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    emp_json_document     d = {0};
+    emp_transformer_model m = {0};
+    emp_graph            *graph = NULL;
+    emp_dtype             dtype;
+    emp_transformer_step  step = emp_transformer_step_default();
+
+    step.phase = size % 3 == 0   ? EMP_PHASE_TRAIN
+                 : size % 3 == 1 ? EMP_PHASE_PREFILL
+                                 : EMP_PHASE_DECODE;
+    step.batch = 1;
+    step.sequence = 2;
+    if (emp_json_parse(&d, (const char *)bytes, size, NULL) == EMP_OK &&
+        emp_config_read(&m, &dtype, d.root, NULL) == EMP_OK &&
+        m.layer_count <= LAYERS_MAX)
+        (void)emp_transformer_build(&graph, &m, &step, NULL, NULL);
+    emp_graph_destroy(graph);
+    emp_transformer_model_clear(&m);
+    emp_json_clear(&d);
+    return 0;
+}

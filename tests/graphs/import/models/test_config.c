@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do configs give the models whose sizes are published, and steps with the FLOPs that they have on
+ * paper? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text/json.h"
+#include "graphs/load.h"
+#include "tests/graphs/import/models/known.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(config, .init = scratch_create, .fini = scratch_remove);
+
+/* The step of a spec whose path is the scratch file "config.json" of that text. */
+static emp_status load(emp_graph **whole, emp_graph **step, const char *members,
+                       const char *options, emp_error *err)
+{
+    char text[4096], spec[512];
+
+    snprintf(text, sizeof text, "{%s}", members);
+    scratch_write("config.json", text, strlen(text));
+    snprintf(spec, sizeof spec, "hf:path=%s%s", scratch_path("config.json"), options);
+    return emp_source_load(step, whole, NULL, spec, err);
+}
+
+static emp_graph *load_whole(const char *members, const char *options)
+{
+    emp_graph *whole = NULL, *step = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(load(&whole, &step, members, options, &err), EMP_OK, "%s", err.msg);
+    emp_graph_destroy(step);
+    return whole;
+}
+
+Test(config, gives_the_published_parameters)
+{
+    for (int32_t i = 0; i < known_model_count; i++) {
+        const known_model *k = &known_models[i];
+        emp_graph         *g = load_whole(k->config, ",phase=prefill,batch=1,seq=16");
+        cr_expect_eq(g->parameter_count, k->parameters, "%s: %lld, want %lld by %s",
+                     k->config, (long long)g->parameter_count, (long long)k->parameters,
+                     k->source);
+        cr_expect_eq(g->unknown_op_count, 0);
+        cr_expect_eq(g->unknown_shape_count, 0);
+        emp_graph_destroy(g);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Every phase holds the same weights. */
+Test(config, gives_the_same_parameters_in_each_phase)
+{
+    for (int32_t i = 0; i < known_model_count; i++) {
+        const known_model *k = &known_models[i];
+        if (k->layers == 0) continue; /* some of the others have no loss or no cache */
+        emp_graph *train = load_whole(k->config, ",batch=1,seq=16");
+        emp_graph *decode = load_whole(k->config, ",phase=decode,batch=1,seq=16");
+        cr_expect_eq(train->parameter_count, k->parameters, "%s trains %lld", k->file,
+                     (long long)train->parameter_count);
+        cr_expect_eq(decode->parameter_count, k->parameters, "%s writes with %lld",
+                     k->file, (long long)decode->parameter_count);
+        emp_graph_destroy(train);
+        emp_graph_destroy(decode);
+    }
+}
+
+/* ---- FLOPs on paper ---- */
+
+enum { SEQUENCE = 1024, BATCH = 2 };
+
+static double pairs(int32_t window)
+{
+    double sum = 0;
+
+    for (int32_t i = 1; i <= SEQUENCE; i++) sum += i < window ? i : window;
+    return sum;
+}
+
+/* 6 N D of the weights that a token is multiplied by, and attention: two products of the pairs that
+ * the mask leaves forward, and five backward. */
+static double training_flops(const known_model *k)
+{
+    double tokens = (double)BATCH * SEQUENCE;
+    double narrow = k->windowed * pairs(k->window);
+    double wide = (k->layers - k->windowed) * pairs(SEQUENCE);
+
+    return 6 * (k->layers * k->per_layer + k->head) * tokens +
+           3.5 * 2 * BATCH * k->heads * (narrow + wide);
+}
+
+Test(config, gives_the_training_flops_of_the_formula)
+{
+    char options[64];
+
+    snprintf(options, sizeof options, ",batch=%d,seq=%d", BATCH, SEQUENCE);
+    for (int32_t i = 0; i < known_model_count; i++) {
+        const known_model *k = &known_models[i];
+        if (k->layers == 0) continue;
+        emp_graph *whole = NULL, *step = NULL;
+        emp_error  err = {0};
+        double     want = training_flops(k), updates = 0;
+        cr_assert_eq(load(&whole, &step, k->config, options, &err), EMP_OK, "%s",
+                     err.msg);
+        for (emp_op_id op = 0; op < step->op_count; op++)
+            if (step->op[op].cost.op_class == EMP_OP_OPTIMIZER)
+                updates += step->op[op].cost.flops;
+        cr_expect_lt(fabs((step->flops - updates) / want - 1), 0.02,
+                     "%s: %.4g FLOP, want %.4g", k->file, step->flops - updates, want);
+        emp_graph_destroy(whole);
+        emp_graph_destroy(step);
+    }
+}
+
+/* ---- the shared files ---- */
+
+static void shared_path(char path[512], const char *name)
+{
+    const char *source = getenv("EMP_SOURCE_DIR");
+
+    snprintf(path, 512, "%s/../shared/profiles/modern/model_configs/%s.json",
+             source != NULL ? source : ".", name);
+}
+
+Test(config, reads_the_configs_as_they_are_published)
+{
+    int32_t read = 0;
+    char    path[512], spec[600];
+
+    for (int32_t i = 0; i < known_model_count; i++) {
+        const known_model *k = &known_models[i];
+        if (k->file == NULL) continue;
+        shared_path(path, k->file);
+        if (access(path, R_OK) != 0) continue;
+        emp_graph *whole = NULL, *step = NULL;
+        emp_error  err = {0};
+        snprintf(spec, sizeof spec, "hf:path=%s,phase=decode,batch=1", path);
+        cr_assert_eq(emp_source_load(&step, &whole, NULL, spec, &err), EMP_OK, "%s",
+                     err.msg);
+        cr_expect_eq(whole->parameter_count, k->parameters, "%s", k->file);
+        emp_graph_destroy(whole);
+        emp_graph_destroy(step);
+        read++;
+    }
+    if (read == 0) cr_skip_test("the shared configs are not here");
+    cr_expect_eq(read, 25);
+}
+
+/* ---- memory ---- */
+
+#define TINY                                                                       \
+    "\"model_type\":\"llama\",\"hidden_act\":\"silu\",\"hidden_size\":64,"         \
+    "\"intermediate_size\":128,\"num_attention_heads\":4,\"num_hidden_layers\":2," \
+    "\"num_key_value_heads\":2,\"vocab_size\":100,\"torch_dtype\":\"bfloat16\""
+
+static int64_t persistent(const emp_graph *g)
+{
+    int64_t bytes = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) bytes += g->op[op].persistent_bytes;
+    return bytes;
+}
+
+Test(config, holds_states_of_adam_in_float32)
+{
+    emp_graph *g = load_whole(TINY, ",batch=1,seq=8");
+    int64_t    count = g->parameter_count;
+
+    cr_expect_eq(g->parameter_bytes, 2 * count);
+    cr_expect_eq(persistent(g), (2 + 4 + 4 + 4) * count);
+    emp_graph_destroy(g);
+    g = load_whole(TINY, ",batch=1,seq=8,master=0");
+    cr_expect_eq(persistent(g), (2 + 4 + 4) * count);
+    emp_graph_destroy(g);
+    g = load_whole(TINY, ",batch=1,seq=8,optimizer=sgd,dtype=fp32");
+    cr_expect_eq(persistent(g), 4 * count);
+    emp_graph_destroy(g);
+}
+
+/* Keys and values of 2 layers x 2 heads x 16, for 3 sequences of 50 tokens, 2 bytes each. */
+Test(config, holds_keys_and_values_in_a_cache)
+{
+    static const char *const phases[] = {",phase=decode,batch=3,seq=50",
+                                         ",phase=prefill,batch=3,seq=50"};
+
+    for (int i = 0; i < 2; i++) {
+        emp_graph *g = load_whole(TINY, phases[i]);
+        cr_expect_eq(persistent(g),
+                     2 * g->parameter_count + 2LL * 2 * (2 * 2 * 16) * 3 * 50);
+        emp_graph_destroy(g);
+    }
+    emp_graph *g = load_whole(TINY ",\"layer_types\":[\"sliding_attention\","
+                                   "\"full_attention\"],\"sliding_window\":10",
+                              phases[0]);
+    cr_expect_eq(persistent(g),
+                 2 * g->parameter_count + 2LL * (2 * 2 * 16) * 3 * (50 + 10));
+    emp_graph_destroy(g);
+}
+
+/* The latent vector and the rotated key alone: 2 x (512 + 64) bytes a token and layer. */
+Test(config, caches_of_latent_attention_hold_the_vector)
+{
+    const known_model *k = NULL;
+
+    for (int32_t i = 0; i < known_model_count; i++)
+        if (known_models[i].file != NULL &&
+            strcmp(known_models[i].file, "deepseek-ai--DeepSeek-V3") == 0)
+            k = &known_models[i];
+    cr_assert_not_null(k);
+    emp_graph *g = load_whole(k->config, ",phase=decode,batch=1,seq=4096,dtype=bf16");
+    cr_expect_eq(persistent(g), 2 * k->parameters + 61LL * 2 * 576 * 4096);
+    emp_graph_destroy(g);
+}
+
+/* ---- structure ---- */
+
+static emp_op_id find(const emp_graph *g, const char *name)
+{
+    emp_op_id op = emp_graph_find(g, name);
+
+    cr_assert_geq(op, 0, "no op \"%s\"", name);
+    return op;
+}
+
+static int32_t class_of(const emp_graph *g, const char *name)
+{
+    return g->op[find(g, name)].colocation_class;
+}
+
+/* As a device map by module path would have it. */
+Test(config, binds_a_module_to_one_device)
+{
+    emp_graph *g = load_whole(TINY, ",batch=1,seq=8");
+    int32_t    q = class_of(g, "model.layers.1.self_attn.q_proj");
+
+    cr_expect_eq(class_of(g, "model.layers.1.self_attn.q_proj.weight"), q);
+    cr_expect_eq(class_of(g, "model.layers.1.self_attn.q_proj.weight/exp_avg"), q);
+    cr_expect_eq(class_of(g, "model.layers.1.self_attn.q_proj.weight/update"), q);
+    cr_expect_eq(class_of(g, "model.layers.1.self_attn.q_proj/grad_weight"), q);
+    cr_expect_eq(class_of(g, "model.layers.1.self_attn.q_proj/grad_input"), q);
+    cr_expect_neq(class_of(g, "model.layers.1.self_attn.k_proj"), q);
+    cr_expect_neq(class_of(g, "model.layers.0.self_attn.q_proj"), q);
+    cr_expect_eq(class_of(g, "model.layers.1.self_attn"),
+                 class_of(g, "model.layers.1.self_attn/grad"));
+    emp_graph_destroy(g);
+}
+
+Test(config, tied_heads_share_the_table)
+{
+    emp_graph *g = load_whole(TINY ",\"tie_word_embeddings\":true", ",batch=1,seq=8");
+
+    cr_expect_eq(class_of(g, "lm_head"), class_of(g, "model.embed_tokens.weight"));
+    cr_expect_eq(emp_graph_find(g, "lm_head.weight"), -1);
+    emp_graph_destroy(g);
+    g = load_whole(TINY, ",batch=1,seq=8");
+    cr_expect_neq(class_of(g, "lm_head.weight"),
+                  class_of(g, "model.embed_tokens.weight"));
+    emp_graph_destroy(g);
+}
+
+/* Each weight has an update, and each update waits for all gradients. */
+Test(config, every_weight_is_updated)
+{
+    for (int32_t i = 0; i < known_model_count; i++) {
+        const known_model *k = &known_models[i];
+        if (k->layers == 0) continue;
+        emp_graph *g = load_whole(k->config, ",batch=1,seq=4");
+        int32_t    weights = 0, updates = 0;
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            const char *name = g->name[op], *last = strrchr(name, '/');
+            bool        is_state = last != NULL && (strcmp(last, "/exp_avg") == 0 ||
+                                             strcmp(last, "/exp_avg_sq") == 0 ||
+                                             strcmp(last, "/master") == 0);
+            weights += (g->op[op].flags & EMP_OP_IS_VARIABLE) && !is_state &&
+                       !(g->op[op].flags & EMP_OP_IS_STATE);
+            updates += last != NULL && strcmp(last, "/update") == 0;
+        }
+        cr_expect_eq(weights, updates, "%s: %d weights, %d updates", k->file, weights,
+                     updates);
+        emp_graph_destroy(g);
+    }
+}
+
+/* ---- what cannot be read ---- */
+
+static void expect_refused(const char *members, const char *options, emp_status want,
+                           const char *part)
+{
+    emp_graph *whole = NULL, *step = NULL;
+    emp_error  err = {0};
+
+    cr_expect_eq(load(&whole, &step, members, options, &err), want, "%s: %s", members,
+                 err.msg);
+    cr_expect_not_null(strstr(err.msg, part), "\"%s\" in \"%s\"", part, err.msg);
+    cr_expect_null(step);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+}
+
+Test(config, refuses_in_one_sentence)
+{
+    expect_refused("\"model_type\":\"t5\"", "", EMP_EUNSUPPORTED,
+                   "the model type \"t5\" is not known; there are llama, mistral");
+    expect_refused("\"hidden_size\":3", "", EMP_EFORMAT, "\"model_type\" is missing");
+    expect_refused("\"model_type\":\"llama\",\"num_hidden_layers\":2", "", EMP_EFORMAT,
+                   "\"num_attention_heads\" of a llama model is missing");
+    expect_refused(TINY ",\"head_dim\":-5", "", EMP_EFORMAT, "\"head_dim\"");
+    expect_refused(TINY ",\"head_dim\":5000000", "", EMP_EINVAL,
+                   "the size of a head is 5000000");
+    expect_refused(TINY ",\"sliding_window\":\"wide\"", "", EMP_EFORMAT,
+                   "\"sliding_window\"");
+    expect_refused(TINY ",\"attention_bias\":3", "", EMP_EFORMAT,
+                   "is neither true nor false");
+    expect_refused(TINY ",\"layer_types\":[\"full_attention\"]", "", EMP_EFORMAT,
+                   "1 texts for 2 layers");
+    expect_refused(TINY ",\"layer_types\":[\"linear_attention\",\"full_attention\"]", "",
+                   EMP_EUNSUPPORTED, "\"linear_attention\"");
+    expect_refused("\"model_type\":\"llama\",\"hidden_act\":\"softsign\","
+                   "\"hidden_size\":64,\"num_attention_heads\":4,"
+                   "\"num_hidden_layers\":2,\"vocab_size\":100",
+                   "", EMP_EUNSUPPORTED, "the activation \"softsign\"");
+    expect_refused("\"model_type\":\"llama\",\"hidden_size\":64,"
+                   "\"num_attention_heads\":4,\"num_key_value_heads\":3,"
+                   "\"num_hidden_layers\":2,\"vocab_size\":100",
+                   "", EMP_EINVAL, "4 heads cannot share 3 key heads");
+    expect_refused(TINY, ",phase=sleep", EMP_EINVAL, "train");
+    expect_refused(TINY, ",batch=0", EMP_EINVAL, "batch");
+    expect_refused(TINY, ",sequence=5", EMP_EINVAL, "seq");
+    expect_refused(TINY, ",batch=1048576,seq=16777216", EMP_EINVAL, "tokens");
+}
+
+Test(config, refuses_steps_that_a_model_does_not_have)
+{
+    static const char bert[] =
+        "\"model_type\":\"bert\",\"hidden_size\":64,\"num_attention_heads\":4,"
+        "\"num_hidden_layers\":2,\"max_position_embeddings\":32,\"vocab_size\":100";
+
+    expect_refused(bert, ",phase=decode,seq=8", EMP_EUNSUPPORTED, "an encoder writes no");
+    expect_refused(bert, ",seq=8", EMP_EUNSUPPORTED, "no head");
+    expect_refused(bert, ",phase=prefill,seq=33", EMP_EINVAL, "learned 32 positions");
+}
+
+/* The file itself is a graph with the defaults of all keys. */
+Test(config, is_a_graph_file)
+{
+    emp_graph *file = NULL, *spec = NULL, *whole = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(load(&whole, &spec, TINY, "", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_source_load(&file, NULL, NULL, scratch_path("config.json"), &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(file->hash, spec->hash);
+    emp_graph_destroy(file);
+    emp_graph_destroy(spec);
+    emp_graph_destroy(whole);
+    scratch_write("config.json", "{\"model_type\": 3}", 17);
+    cr_expect_neq(emp_source_load(&file, NULL, NULL, scratch_path("config.json"), &err),
+                  EMP_OK);
+}
+
+Test(config, refuses_specs_without_a_config)
+{
+    emp_graph *step = NULL;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf", &err), EMP_EINVAL);
+    err = (emp_error){0};
+    cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf:batch=3", &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "hf needs the path of a config"));
+    err = (emp_error){0};
+    cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf:path=/nowhere.json", &err),
+                 EMP_EIO);
+}
+
+Test(config, survives_every_allocation_failure)
+{
+    emp_graph *whole = NULL, *step = NULL;
+    char       text[1024];
+
+    snprintf(text, sizeof text, "{%s}", TINY);
+    scratch_write("config.json", text, strlen(text));
+    char spec[512];
+    snprintf(spec, sizeof spec, "hf:path=%s,batch=1,seq=4", scratch_path("config.json"));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_source_load(&step, &whole, NULL, spec, NULL),
+                                      (void)0);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are headers of safetensors files read for what they say, and no further? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/models/safetensors.h"
+#include "graphs/load.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(safetensors, .init = scratch_create, .fini = scratch_remove);
+
+/* The length of the JSON text, the text. \return bytes. */
+static size_t write_header(char *bytes, const char *json)
+{
+    size_t length = strlen(json);
+
+    for (int i = 0; i < 8; i++) bytes[i] = (char)(length >> 8 * i & 0xff);
+    memcpy(bytes + 8, json, length);
+    return length + 8;
+}
+
+static emp_status parse(emp_safetensors *h, const char *json, uint64_t data,
+                        emp_error *err)
+{
+    char   bytes[2048];
+    size_t size = write_header(bytes, json);
+
+    *h = (emp_safetensors){0};
+    return emp_safetensors_parse(h, bytes, size, size + data, err);
+}
+
+static const char good[] =
+    "{\"__metadata__\":{\"format\":\"pt\"},"
+    "\"a.weight\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]},"
+    "\"b\":{\"dtype\":\"F8_E4M3\",\"shape\":[5],\"data_offsets\":[12,17]},"
+    "\"c\":{\"dtype\":\"F4\",\"shape\":[3,2],\"data_offsets\":[17,20]}}";
+
+Test(safetensors, tells_types_shapes_and_bytes)
+{
+    emp_safetensors h;
+    emp_error       err = {0};
+
+    cr_assert_eq(parse(&h, good, 20, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(h.count, 3);
+    cr_expect_eq(h.bytes, 20);
+    cr_expect_eq(h.elements, 6 + 5 + 6);
+    const emp_safetensor *a = emp_safetensors_find(&h, "a.weight");
+    cr_assert_not_null(a);
+    cr_expect_eq(a->dtype, EMP_DTYPE_BFLOAT16);
+    cr_expect_eq(a->bytes, 12);
+    cr_expect(a->shape.rank == 2 && a->shape.dim[0] == 2 && a->shape.dim[1] == 3);
+    cr_expect_null(emp_safetensors_find(&h, "__metadata__"));
+    emp_safetensors_clear(&h);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(safetensors, refuses_what_a_header_cannot_say)
+{
+    static const struct {
+        const char *json, *part;
+        uint64_t    data;
+    } cases[] = {
+        {"[]", "no JSON object", 0},
+        {"{\"a\":{\"dtype\":\"BF17\",\"shape\":[2],\"data_offsets\":[0,4]}}", "\"dtype\"",
+         4},
+        {"{\"a\":{\"shape\":[2],\"data_offsets\":[0,4]}}", "\"dtype\"", 4},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[-2],\"data_offsets\":[0,4]}}", "size 0",
+         4},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":2,\"data_offsets\":[0,4]}}", "\"shape\"",
+         4},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,2]"
+         "}}",
+         "\"shape\"", 4},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,5]}}",
+         "takes 5 bytes", 5},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}",
+         "no part of the file", 3},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[4,0]}}",
+         "no part of the file", 9},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0]}}",
+         "no part of the file", 9},
+        {"{\"a\":{\"dtype\":\"F64\",\"shape\":[9223372036854775807,9],\"data_offsets\":["
+         "0,4]}}",
+         "takes 4 bytes", 9},
+        {"{\"a\":", "line 1", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_safetensors h;
+        emp_error       err = {0};
+        cr_expect_eq(parse(&h, cases[i].json, cases[i].data, &err), EMP_EFORMAT, "%s",
+                     cases[i].json);
+        cr_expect_not_null(strstr(err.msg, cases[i].part), "\"%s\" in \"%s\"",
+                           cases[i].part, err.msg);
+        emp_safetensors_clear(&h);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(safetensors, refuses_lengths_beyond_the_file)
+{
+    emp_safetensors h = {0};
+    emp_error       err = {0};
+    const char      huge[10] = {'\xff', '\xff', '\xff', '\xff', '\xff',
+                                '\xff', '\xff', '\xff', '{',    '}'};
+
+    cr_expect_eq(emp_safetensors_parse(&h, huge, 10, 10, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "no safetensors file"));
+    cr_expect_eq(emp_safetensors_parse(&h, "abc", 3, 3, NULL), EMP_EFORMAT);
+    cr_expect_eq(emp_safetensors_load(&h, "/nowhere.safetensors", NULL), EMP_EIO);
+    emp_safetensors_clear(&h);
+}
+
+/* ---- beside a config ---- */
+
+static const char config[] =
+    "{\"model_type\":\"llama\",\"hidden_act\":\"silu\",\"hidden_size\":4,"
+    "\"intermediate_size\":8,\"num_attention_heads\":2,\"num_hidden_layers\":1,"
+    "\"vocab_size\":10,\"torch_dtype\":\"bfloat16\"}";
+
+static emp_status load(emp_graph **whole, const char *header, emp_error *err)
+{
+    char       bytes[2048], spec[1024];
+    emp_graph *step = NULL;
+    size_t     size = write_header(bytes, header);
+
+    memset(bytes + size, 0, 64);
+    scratch_write("m.safetensors", bytes, size + 64);
+    scratch_write("config.json", config, strlen(config));
+    snprintf(spec, sizeof spec, "hf:path=%s,", scratch_path("config.json"));
+    size_t used = strlen(spec);
+    snprintf(spec + used, sizeof spec - used, "weights=%s,phase=prefill,batch=1,seq=2",
+             scratch_path("m.safetensors"));
+    emp_status st = emp_source_load(&step, whole, NULL, spec, err);
+    emp_graph_destroy(step);
+    return st;
+}
+
+/* The head is in float32, the table of embeddings in 8 bits, all else as the config says. */
+Test(safetensors, gives_weights_beside_a_config_their_types)
+{
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(load(&g,
+                      "{\"lm_head.weight\":{\"dtype\":\"F32\",\"shape\":[2,4],"
+                      "\"data_offsets\":[0,32]}}",
+                      &err),
+                 EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "8 elements in \"lm_head.weight\", the config 40"),
+                       "%s", err.msg);
+    cr_assert_eq(load(&g,
+                      "{\"embed_tokens.weight\":{\"dtype\":\"I8\",\"shape\":[10,4],"
+                      "\"data_offsets\":[0,40]}}",
+                      &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(g->parameter_bytes, 2 * (g->parameter_count - 40) + 40);
+    emp_graph_destroy(g);
+}
+
+Test(safetensors, survive_every_allocation_failure)
+{
+    char            bytes[2048];
+    emp_safetensors h = {0};
+    size_t          size = write_header(bytes, good);
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_safetensors_parse(&h, bytes, size, size + 20, NULL),
+        emp_safetensors_clear(&h));
+    emp_safetensors_clear(&h);
+}
