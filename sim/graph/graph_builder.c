@@ -221,6 +221,28 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
     return commit_node(b, op, err);
 }
 
+emp_status emp_graph_builder_state_outputs(emp_graph_builder *b, emp_op_id op,
+                                           const emp_tensor_info *outputs, int32_t count,
+                                           emp_error *err)
+{
+    if (!is_op(b, op) || count < 0 || count > EMP_MAX_OUTPUTS)
+        return EMP_ERROR(EMP_EINVAL, "%d outputs of op %d: ops are 0..%d, outputs 0..%d",
+                         count, op, b->node_count - 1, EMP_MAX_OUTPUTS);
+    emp_node *node = &b->node[op];
+    node->output = emp_arena_alloc(&b->scratch, (size_t)count * sizeof *node->output);
+    if (node->output == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%d outputs of op \"%s\"", count, node->name);
+    for (int32_t i = 0; i < count; i++) {
+        node->output[i] = outputs[i];
+        node->output[i].value = NULL;
+        node->output[i].value_count = 0;
+        emp_shape_clean(&node->output[i].shape);
+    }
+    node->output_count = count;
+    node->has_stated_outputs = true;
+    return EMP_OK;
+}
+
 /* One output, of as many bytes as a copy carries. */
 static emp_tensor_info result_of(int64_t copy_bytes)
 {

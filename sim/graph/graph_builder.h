@@ -59,6 +59,13 @@ emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
                                           int32_t number, int64_t copy_bytes,
                                           emp_error *err);
 
+/** States the outputs of a declared op: shapes, element types, and which of them are references to a
+ * buffer that is there anyway. Nothing of them is inferred. Copied, without values. O(outputs).
+ * \retval EMP_EINVAL  There is no such op, or it has more than EMP_MAX_OUTPUTS. \retval EMP_ENOMEM */
+emp_status emp_graph_builder_state_outputs(emp_graph_builder *b, emp_op_id op,
+                                           const emp_tensor_info *outputs, int32_t count,
+                                           emp_error *err);
+
 /** Marks what a step fetches or runs. */
 void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op);
 

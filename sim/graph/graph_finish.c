@@ -5,7 +5,7 @@
 #include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 /* Edges as the builder holds them; EMP_EUNSUPPORTED when they do not fit 32-bit ids. */
 static emp_status count_edges(const emp_graph_builder *b, emp_graph *g, emp_error *err)
@@ -163,7 +163,7 @@ static void fill_op(const emp_op_view *view, emp_op *op, uint32_t *host_output_m
     }
     if (touches_strings(view)) op->kinds &= EMP_KIND_CPU;
     op->is_alias =
-        (type->flags & EMP_OP_ALIASES_INPUT) ||
+        (type->flags & EMP_OP_ALIASES_INPUT) || view->attrs->is_in_place ||
         ((type->flags & EMP_OP_MAY_ALIAS) && op->cost.op_class == EMP_OP_KERNELLESS &&
          op->host_input_mask != UINT32_MAX);
     if (view->input_count == 0 || view->output_count == 0) op->is_alias = false;

@@ -67,8 +67,7 @@ static emp_shape merge_shapes(const emp_shape *file, const emp_shape *inferred)
     return merged;
 }
 
-/* A shape that no later code can trip over: out-of-range ranks and sizes are unknown. */
-static void clean_shape(emp_shape *shape)
+void emp_shape_clean(emp_shape *shape)
 {
     if (shape->rank < 0 || shape->rank > EMP_MAX_RANK) *shape = EMP_SHAPE_UNKNOWN;
     for (int32_t d = 0; d < shape->rank; d++)
@@ -82,12 +81,12 @@ static emp_status store_output(emp_graph_builder *b, emp_tensor_info *output,
     emp_shape shape = inferred->shape;
 
     if (has_file_shape) {
-        clean_shape(&output->shape);
+        emp_shape_clean(&output->shape);
         shape = merge_shapes(&output->shape, &inferred->shape);
     }
     *output = *inferred;
     output->shape = shape;
-    clean_shape(&output->shape);
+    emp_shape_clean(&output->shape);
     output->value = NULL;
     output->value_count = 0;
     if (inferred->value != NULL && inferred->value_count >= 0 &&
@@ -104,6 +103,18 @@ static emp_status store_output(emp_graph_builder *b, emp_tensor_info *output,
     return EMP_OK;
 }
 
+static emp_status check_input_count(const emp_graph_builder *b, const emp_node *node,
+                                    emp_error *err)
+{
+    const emp_op_type *type = b->type_entry[node->type];
+
+    if (node->input_count < type->min_inputs)
+        return EMP_ERROR(EMP_EFORMAT, "op \"%s\" of type %s has %d inputs, needs %d",
+                         node->name, b->type_name[node->type], node->input_count,
+                         type->min_inputs);
+    return EMP_OK;
+}
+
 /* Runs the type's inference into the output buffer. Inputs of a file that do not fit
  * leave the outputs unknown, since its attributes may say more than we read. */
 static emp_status run_inference(emp_graph_builder *b, emp_op_id op, bool strict,
@@ -116,10 +127,6 @@ static emp_status run_inference(emp_graph_builder *b, emp_op_id op, bool strict,
 
     EMP_CHECK(emp_node_view(b, op, &view, err));
     view.pool = &pool;
-    if (view.input_count < view.type->min_inputs)
-        return EMP_ERROR(EMP_EFORMAT, "op \"%s\" of type %s has %d inputs, needs %d",
-                         node->name, b->type_name[node->type], view.input_count,
-                         view.type->min_inputs);
     for (int32_t i = 0; i < b->dirty_outputs; i++) b->output_buffer[i] = unknown_output;
     b->dirty_outputs = EMP_MAX_OUTPUTS;
     *count = 1;
@@ -141,6 +148,11 @@ emp_status emp_node_infer(emp_graph_builder *b, emp_op_id op, bool strict, emp_e
     emp_node *node = &b->node[op];
     int32_t   count = 0, file_count = node->output_count;
 
+    EMP_CHECK(check_input_count(b, node, err));
+    if (node->has_stated_outputs) {
+        node->is_inferred = true;
+        return EMP_OK;
+    }
     EMP_CHECK(run_inference(b, op, strict, &count, err));
     if (count < file_count) count = file_count;
     if (count > file_count || node->output == NULL) {

@@ -24,6 +24,7 @@ typedef struct {
     int32_t          control_count, control_capacity;
     int32_t          output_count;
     bool             is_inferred, is_target;
+    bool has_stated_outputs; /**< shapes and types: infer functions are not asked */
 } emp_node;
 
 struct emp_graph_builder {
@@ -49,6 +50,9 @@ struct emp_graph_builder {
  */
 emp_status emp_node_infer(emp_graph_builder *b, emp_op_id op, bool strict,
                           emp_error *err);
+
+/** Makes out-of-range ranks and sizes unknown, so that no later code trips over them. */
+void emp_shape_clean(emp_shape *shape);
 
 /** Makes sure that an output exists; types with open outputs grow some. */
 emp_status emp_node_check_output(emp_graph_builder *b, emp_port port, emp_op_id consumer,

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 /* ggml's types of blocks (ggml-common.h); those without a name are no longer in use. */
 static const struct {
@@ -66,16 +66,21 @@ int32_t emp_dtype_bytes(emp_dtype dtype)
     switch (dtype) {
     case EMP_DTYPE_BOOL:
     case EMP_DTYPE_UINT8:
+    case EMP_DTYPE_FLOAT8_E5M2:
+    case EMP_DTYPE_FLOAT8_E4M3:
     case EMP_DTYPE_INT8: return 1;
     case EMP_DTYPE_INT16:
     case EMP_DTYPE_UINT16:
     case EMP_DTYPE_BFLOAT16:
     case EMP_DTYPE_HALF: return 2;
     case EMP_DTYPE_FLOAT:
+    case EMP_DTYPE_UINT32:
     case EMP_DTYPE_INT32: return 4;
     case EMP_DTYPE_DOUBLE:
+    case EMP_DTYPE_UINT64:
     case EMP_DTYPE_INT64:
     case EMP_DTYPE_COMPLEX64: return 8;
+    case EMP_DTYPE_COMPLEX128: return 16;
     default: return 0;
     }
 }
@@ -95,9 +100,14 @@ const char *emp_dtype_name(emp_dtype dtype)
     case EMP_DTYPE_BOOL: return "bool";
     case EMP_DTYPE_BFLOAT16: return "bfloat16";
     case EMP_DTYPE_UINT16: return "uint16";
+    case EMP_DTYPE_COMPLEX128: return "complex128";
     case EMP_DTYPE_HALF: return "float16";
     case EMP_DTYPE_RESOURCE: return "resource";
     case EMP_DTYPE_VARIANT: return "variant";
+    case EMP_DTYPE_UINT32: return "uint32";
+    case EMP_DTYPE_UINT64: return "uint64";
+    case EMP_DTYPE_FLOAT8_E5M2: return "float8_e5m2";
+    case EMP_DTYPE_FLOAT8_E4M3: return "float8_e4m3fn";
     default: return block_of(dtype) < 0 ? "other" : blocks[block_of(dtype)].name;
     }
 }
@@ -260,6 +270,7 @@ const char *emp_shape_format(const emp_shape *shape, char text[EMP_SHAPE_TEXT_BY
 
 const emp_op_type *emp_op_type_find(const char *name)
 {
+    if (strchr(name, '.') != NULL) return emp_op_type_find_torch(name);
     int32_t            count;
     const emp_op_type *table = emp_op_type_table(&count);
     int32_t            low = 0, high = count;

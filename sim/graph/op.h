@@ -3,7 +3,7 @@
  *
  * One table, looked up by TensorFlow's type name ("Conv2D"), serves the workload
  * generators and the importers alike, so that an imported graph and its generated twin
- * get the same numbers. A type that is not in the table is costed as element-wise and
+ * get the same numbers. PyTorch's ops have a table of their own ("aten.convolution"). A type that is not in the table is costed as element-wise and
  * counted in the graph's unknown_op_count.
  *
  * Units: FLOPs count a multiply-add as 2; bytes are bytes.
@@ -33,9 +33,14 @@ typedef enum {
     EMP_DTYPE_BOOL = 10,
     EMP_DTYPE_BFLOAT16 = 14,
     EMP_DTYPE_UINT16 = 17,
+    EMP_DTYPE_COMPLEX128 = 18,
     EMP_DTYPE_HALF = 19,
     EMP_DTYPE_RESOURCE = 20,
     EMP_DTYPE_VARIANT = 21,
+    EMP_DTYPE_UINT32 = 22,
+    EMP_DTYPE_UINT64 = 23,
+    EMP_DTYPE_FLOAT8_E5M2 = 24,
+    EMP_DTYPE_FLOAT8_E4M3 = 25,
     EMP_DTYPE_GGML = 64 /**< plus ggml's number of a type whose elements come in blocks */
 } emp_dtype;
 
@@ -115,6 +120,15 @@ typedef struct {
      * call that receives it, which copies what it keeps. */
     const int64_t *value;
     int32_t        value_count; /**< 0 = not known */
+
+    /* Of PyTorch's ops. */
+    bool      is_in_place;   /**< output 0 is input 0's buffer, which the op writes */
+    bool      is_transposed; /**< a convolution that enlarges */
+    int32_t   sequence_axis; /**< of attention, from the end; 0 = -2 */
+    int32_t   gradients;     /**< that a convolution's is asked for; 0 = 2 */
+    int32_t   list_count;    /**< tensors in a list; 0 = all inputs are one list */
+    int64_t   pool_window;   /**< elements; 0 = as many as fill the input */
+    emp_shape product;       /**< rank 4: batch, m, n, k, where shapes do not tell them */
 } emp_op_attrs;
 
 /** How the time of an op is computed (sim/cost). */
@@ -131,7 +145,7 @@ typedef enum {
     EMP_OP_HOST       /**< runs on the host only: input, strings, sampling, unique */
 } emp_op_class;
 
-/* What an op type does, and the function that charges it (sim/graph/op_internal.h). */
+/* What an op type does, and the function that charges it (sim/graph/op_entry.h). */
 #define EMP_WORK_LIST(X)                                 \
     X(NOTHING, free_) /* no kernel */                    \
     X(HOST, host)                                        \
@@ -179,7 +193,24 @@ typedef enum {
     X(EXPERTS, experts) /* a product for each expert */  \
     X(EXPERTS_GRAD, experts_grad)                        \
     X(COMBINE, combine) /* sums what experts made */     \
-    X(MIXED_UPDATE, mixed_optimizer)
+    X(MIXED_UPDATE, mixed_optimizer)                     \
+    EMP_TORCH_WORK_LIST(X)
+
+/* Of PyTorch's ops, which take their operands in another order than TensorFlow's. */
+#define EMP_TORCH_WORK_LIST(X)                                                \
+    X(PRODUCT, product)                   /* of vectors, matrices, batches */ \
+    X(BIASED_PRODUCT, biased_product)     /* of inputs 1 and 2 */             \
+    X(CONVOLUTION, convolution)           /* any rank, groups */              \
+    X(CONVOLUTION_GRAD, convolution_grad) /* of input and filter at once */   \
+    X(WINDOW, window)                     /* pools */                         \
+    X(SDPA, sdpa)                         /* attention, fused */              \
+    X(SDPA_GRAD, sdpa_grad)                                                   \
+    X(RNN, rnn)             /* all steps and layers */                        \
+    X(NORMALIZE, normalize) /* passes over the largest input */               \
+    X(GATHERED, gathered)   /* elements by number */                          \
+    X(BAG, bag)             /* sums of rows by number */                      \
+    X(WRITE_ROWS, write_rows)                                                 \
+    X(LIST, list) /* one op for lists of tensors */
 
 /** The kind of work of an op type. The class of one op may differ: a convolution of one
  * pixel is charged as a matrix product, a sum over no axes as nothing. */
@@ -310,13 +341,18 @@ typedef struct emp_op_type {
                         int32_t *output_count, emp_error *err);
 } emp_op_type;
 
-/** The entry of a type name, or NULL when the table has none. O(log types). */
+/** The entry of a type name, or NULL when the table has none. O(log types). A name with a dot is
+ * PyTorch's. */
 const emp_op_type *emp_op_type_find(const char *name);
+
+/** The entry of an op of PyTorch without its overload: "aten.add", "aten.add_", "prims.fma"; or NULL.
+ * One entry serves all names that cost alike, and has one of them. O(names). */
+const emp_op_type *emp_op_type_find_torch(const char *name);
 
 /** The entry used for unknown types: element-wise, one output shaped as input 0. */
 const emp_op_type *emp_op_type_unknown(void);
 
-/** All entries in the order of their names; sets \a *count. */
+/** All entries of TensorFlow's types in the order of their names; sets \a *count. */
 const emp_op_type *emp_op_type_table(int32_t *count);
 
 #endif /* EMP_SIM_GRAPH_OP_H */

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 /* Joins `count` inputs from `first` on along the axis. */
 static emp_status join(const emp_op_view *op, int32_t first, int32_t count,

@@ -2,7 +2,7 @@
 // Constants, variables, pass-throughs, optimizers, and ops that run on the host alone.
 #include <stddef.h>
 
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 EMP_INFER(nothing)
 {

@@ -2,7 +2,7 @@
 // Element-wise ops, reductions and matrix products.
 #include <stddef.h>
 
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 EMP_INFER(same)
 {
@@ -348,7 +348,7 @@ EMP_COST(add_n)
 EMP_COST(cast)
 {
     emp_op_cost_elementwise(op, cost);
-    if (op->input[0].dtype == op->output[0].dtype)
+    if (op->output_count > 0 && op->input[0].dtype == op->output[0].dtype)
         *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
 }
 

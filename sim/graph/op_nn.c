@@ -3,7 +3,7 @@
 // kernels and temporary copies as r1.3 launches them on a GPU.
 #include <stddef.h>
 
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 /* Positions of the dims of an image batch in its data format. */
 typedef struct {

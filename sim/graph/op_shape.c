@@ -4,7 +4,7 @@
 // and reductions depend on it.
 #include <string.h>
 
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 static emp_dtype index_dtype(const emp_op_view *op)
 {

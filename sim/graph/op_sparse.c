@@ -2,7 +2,7 @@
 // Sampling, segments, sparse tensors, blocks of space; and what data movement costs.
 #include <stddef.h>
 
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 /* Unique(x): elements, and for each of x where it is. How many there are is not known
  * before the step; we take all to be distinct, as an upper bound of the work behind. */

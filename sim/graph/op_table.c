@@ -4,7 +4,7 @@
 // Sources: kernel registrations of TensorFlow r1.3 (which device, which element types,
 // which operands in host memory), Eigen's functor costs with AVX and FMA (cycles per
 // element).
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 #define BIT(dtype)       (1U << EMP_DTYPE_##dtype)
 #define FLOATS           (BIT(HALF) | BIT(BFLOAT16) | BIT(FLOAT) | BIT(DOUBLE))

@@ -10,7 +10,7 @@
  * of one expert are one product of a batch. */
 #include <math.h>
 
-#include "sim/graph/op_internal.h"
+#include "sim/graph/op_entry.h"
 
 /* Size \a d of a shape, 1 if it is not known. */
 static int64_t size_of(const emp_shape *shape, int32_t d)

@@ -1,9 +1,9 @@
-/** \file sim/graph/op_internal.h
+/** \file sim/graph/op_entry.h
  * Shared by the files that hold the table of op types: the signatures of its entries and
  * the arithmetic they are made of. Not for other folders.
  */
-#ifndef EMP_SIM_GRAPH_OP_INTERNAL_H
-#define EMP_SIM_GRAPH_OP_INTERNAL_H
+#ifndef EMP_SIM_GRAPH_OP_ENTRY_H
+#define EMP_SIM_GRAPH_OP_ENTRY_H
 
 #include "sim/graph/op.h"
 
@@ -117,4 +117,4 @@ emp_status emp_shape_broadcast(const emp_shape *a, const emp_shape *b, emp_shape
 /** Maps a possibly negative axis to 0 .. rank-1, or -1 when it is outside. */
 int32_t emp_axis_normalize(int64_t axis, int32_t rank);
 
-#endif /* EMP_SIM_GRAPH_OP_INTERNAL_H */
+#endif /* EMP_SIM_GRAPH_OP_ENTRY_H */
