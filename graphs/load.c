@@ -7,6 +7,7 @@
 
 #include "base/text/nearest.h"
 #include "graphs/import/models/hf.h"
+#include "graphs/import/models/models.h"
 #include "graphs/workloads/workloads.h"
 
 static const char *list_families(char *list, size_t size)
@@ -36,10 +37,13 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
                              const char *source, emp_error *err)
 {
     emp_import_params params = emp_import_params_default();
+    bool              is_weights = false;
 
     if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
     if (emp_hf_is_spec(source)) return emp_hf_build(whole, source, err);
     if (access(source, F_OK) != 0) return refuse_source(source, err);
+    EMP_CHECK(emp_models_load_weights(whole, &is_weights, source, err));
+    if (is_weights) return EMP_OK;
     return emp_import_load_instance(whole, devices, source, &params, err);
 }
 

@@ -61,7 +61,7 @@ emp_port emp_stack_attend(emp_stack *s, emp_port q, emp_port k, emp_port v,
                           .window = s->m->layer[s->layer].window};
 
     if (s->m->has_sinks)
-        sinks = emp_tape_weight_of(t, emp_stack_leaf(s, s->m->names.attention, ".sinks"),
+        sinks = emp_tape_weight_of(t, emp_stack_name(s, s->m->names.sinks),
                                    EMP_SHAPE(s->m->layer[s->layer].heads), unit,
                                    EMP_WEIGHT_TRAINED);
     if (has_cache(s) && s->m->layer[s->layer].keys_of < 0) {

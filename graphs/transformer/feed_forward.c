@@ -55,13 +55,13 @@ static emp_port dense(emp_stack *s, emp_port x)
 
 /* ---- experts ---- */
 
-/* A block whose products are PREFIX.gate_proj and so on. */
-static block block_of(emp_stack *s, const char *prefix, int64_t inner)
+/* A block whose products the pattern names. */
+static block block_of(emp_stack *s, const char *pattern, int64_t inner)
 {
-    return (block){.gate = emp_stack_leaf(s, prefix, ".gate_proj"),
-                   .up = emp_stack_leaf(s, prefix, ".up_proj"),
-                   .gate_up = emp_stack_leaf(s, prefix, ".gate_up_proj"),
-                   .down = emp_stack_leaf(s, prefix, ".down_proj"),
+    return (block){.gate = emp_stack_part(s, pattern, "gate"),
+                   .up = emp_stack_part(s, pattern, "up"),
+                   .gate_up = emp_stack_part(s, pattern, "gate_up"),
+                   .down = emp_stack_part(s, pattern, "down"),
                    .inner = inner};
 }
 
@@ -85,9 +85,9 @@ static emp_port choose(emp_stack *s, emp_port x)
             emp_tape_scale(s->t, emp_tape_join_names(s->t, router, ".per_expert_scale"),
                            logits, l->experts, EMP_WEIGHT_TRAINED);
     if (s->m->has_correction_bias)
-        bias = emp_tape_weight_of(
-            s->t, emp_tape_join_names(s->t, router, ".e_score_correction_bias"),
-            EMP_SHAPE(l->experts), emp_tape_unit(s->t), EMP_WEIGHT_RULED);
+        bias = emp_tape_weight_of(s->t, emp_stack_name(s, s->m->names.correction),
+                                  EMP_SHAPE(l->experts), emp_tape_unit(s->t),
+                                  EMP_WEIGHT_RULED);
     return emp_tape_route(s->t, emp_tape_join_names(s->t, router, "/route"), logits, bias,
                           l->chosen);
 }
@@ -96,37 +96,36 @@ static emp_port choose(emp_stack *s, emp_port x)
 static emp_port routed(emp_stack *s, emp_port x, emp_port route)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
-    const char                  *experts = s->m->names.experts;
+    const char                  *router = s->m->names.router;
     int64_t                      rows = emp_tape_size(s->t, x, 0) * l->chosen;
     emp_port                     numbers = {route.op, 1};
-    block                        b = block_of(s, experts, l->expert_inner);
+    block                        b = block_of(s, s->m->names.experts, l->expert_inner);
     emp_op_attrs                 flat = {
                         .dtype = EMP_DTYPE_INT32, .has_shape = true, .shape = EMP_SHAPE(rows)};
 
-    emp_port list = emp_tape_op(s->t, "View", emp_stack_leaf(s, experts, "/numbers"), 0,
+    emp_port list = emp_tape_op(s->t, "View", emp_stack_leaf(s, router, "/numbers"), 0,
                                 &flat, &numbers, 1);
-    emp_port sent = emp_tape_lookup(s->t, emp_stack_leaf(s, experts, "/send"), x, list,
+    emp_port sent = emp_tape_lookup(s->t, emp_stack_leaf(s, router, "/send"), x, list,
                                     emp_tape_unit(s->t));
     b.experts = l->experts;
     b.route = route;
     b.has_bias = s->m->has_expert_bias;
     emp_port made = run_block(s, &b, sent);
-    return emp_tape_combine(s->t, emp_stack_leaf(s, experts, "/combine"), made, route);
+    return emp_tape_combine(s->t, emp_stack_leaf(s, router, "/combine"), made, route);
 }
 
 static emp_port shared(emp_stack *s, emp_port x)
 {
-    const char *prefix = s->m->names.shared;
-    block       b = block_of(s, prefix, s->m->layer[s->layer].shared_inner);
+    const char *gate_name = s->m->names.shared_gate;
+    block       b = block_of(s, s->m->names.shared, s->m->layer[s->layer].shared_inner);
 
     b.has_bias = s->m->has_mlp_bias;
     emp_port y = run_block(s, &b, x);
     if (!s->m->has_shared_gate) return y;
-    emp_port gate =
-        emp_tape_linear(s->t, emp_stack_leaf(s, prefix, "_gate"), x, 1, false);
-    gate = emp_tape_map(s->t, emp_stack_leaf(s, prefix, "_gate/sigmoid"), "Sigmoid",
+    emp_port gate = emp_tape_linear(s->t, emp_stack_name(s, gate_name), x, 1, false);
+    gate = emp_tape_map(s->t, emp_stack_leaf(s, gate_name, "/sigmoid"), "Sigmoid",
                         "SigmoidGrad", gate);
-    return emp_tape_mul(s->t, emp_stack_leaf(s, prefix, "_gate/mul"), y, gate);
+    return emp_tape_mul(s->t, emp_stack_leaf(s, gate_name, "/mul"), y, gate);
 }
 
 /* Gemma 4's layers have a dense and a routed part side by side, with norms of their own. */
@@ -140,7 +139,7 @@ static emp_port side_by_side(emp_stack *s, emp_port x, emp_port residual)
 
     z = emp_stack_norm(s, emp_stack_name(s, "post_feedforward_layernorm_2"),
                        routed(s, z, route));
-    return emp_tape_add(s->t, emp_stack_leaf(s, s->m->names.experts, "/add"), y, z);
+    return emp_tape_add(s->t, emp_stack_leaf(s, s->m->names.router, "/add"), y, z);
 }
 
 emp_port emp_stack_feed_forward(emp_stack *s, emp_port x, emp_port residual)
@@ -151,6 +150,6 @@ emp_port emp_stack_feed_forward(emp_stack *s, emp_port x, emp_port residual)
     if (l->has_parallel_norms) return side_by_side(s, x, residual);
     emp_port y = routed(s, x, choose(s, x));
     if (l->shared_inner == 0) return y;
-    return emp_tape_add(s->t, emp_stack_leaf(s, s->m->names.shared, "/add"), y,
+    return emp_tape_add(s->t, emp_stack_leaf(s, s->m->names.shared_gate, "/add"), y,
                         shared(s, x));
 }

@@ -37,12 +37,13 @@ static void make_queries(emp_stack *s, emp_port x, emp_port parts[2])
     int64_t                      size = l->head_size, turned = s->m->rotary_size;
 
     if (s->m->query_rank > 0) {
-        x = emp_tape_linear(s->t, name_of(s, ".q_a_proj"), x, s->m->query_rank,
+        x = emp_tape_linear(s->t, emp_stack_name(s, s->m->names.q_a), x, s->m->query_rank,
                             s->m->has_qkv_bias);
-        x = emp_tape_norm(s->t, name_of(s, ".q_a_layernorm"), "RMSNorm", x, true, false);
+        x = emp_tape_norm(s->t, emp_stack_name(s, s->m->names.q_a_norm), "RMSNorm", x,
+                          true, false);
     }
     x = emp_tape_linear(s->t,
-                        s->m->query_rank > 0 ? name_of(s, ".q_b_proj")
+                        s->m->query_rank > 0 ? emp_stack_name(s, s->m->names.q_b)
                                              : emp_stack_name(s, s->m->names.q),
                         x, l->heads * size, false);
     emp_tape_split(s->t, name_of(s, "/q"), by_heads(s, "/q", x, l->heads, size),
@@ -55,12 +56,12 @@ static void make_latent(emp_stack *s, emp_port x, emp_port parts[2])
 {
     int64_t turned = s->m->rotary_size;
 
-    x = emp_tape_linear(s->t, name_of(s, ".kv_a_proj_with_mqa"), x,
+    x = emp_tape_linear(s->t, emp_stack_name(s, s->m->names.kv_a), x,
                         s->m->key_rank + turned, s->m->has_qkv_bias);
-    emp_tape_split(s->t, name_of(s, ".kv_a_proj_with_mqa"), x,
+    emp_tape_split(s->t, emp_stack_name(s, s->m->names.kv_a), x,
                    (int64_t[]){s->m->key_rank, turned}, 2, parts);
-    parts[0] = emp_tape_norm(s->t, name_of(s, ".kv_a_layernorm"), "RMSNorm", parts[0],
-                             true, false);
+    parts[0] = emp_tape_norm(s->t, emp_stack_name(s, s->m->names.kv_a_norm), "RMSNorm",
+                             parts[0], true, false);
     parts[1] = rotary(s, "/k_rotary", by_heads(s, "/k_shared", parts[1], 1, turned));
 }
 
@@ -70,7 +71,7 @@ static emp_port expanded(emp_stack *s, const emp_port q[2], const emp_port laten
     int64_t  plain = l->head_size - s->m->rotary_size, value = l->value_size;
     emp_port parts[2];
 
-    emp_port kv = emp_tape_linear(s->t, name_of(s, ".kv_b_proj"), latent[0],
+    emp_port kv = emp_tape_linear(s->t, emp_stack_name(s, s->m->names.kv_b), latent[0],
                                   l->heads * (plain + value), false);
     emp_tape_split(s->t, name_of(s, "/kv"),
                    by_heads(s, "/kv", kv, l->heads, plain + value),
@@ -101,23 +102,49 @@ static emp_port by_matrix(emp_stack *s, const char *leaf, emp_port x, emp_port m
                        2);
 }
 
+static const char *weight_name(emp_stack *s, const char *module)
+{
+    return emp_tape_join_names(s->t, emp_stack_name(s, module), ".weight");
+}
+
+/* The matrix of keys and that of values, which may be one. */
+static void make_matrices(emp_stack *s, int64_t plain, int64_t value, int32_t unit,
+                          emp_port matrix[2])
+{
+    const emp_transformer_names *n = &s->m->names;
+    int64_t                      heads = s->m->layer[s->layer].heads;
+    int64_t                      rank = s->m->key_rank;
+
+    if (s->m->has_split_matrix) {
+        matrix[0] =
+            emp_tape_weight_of(s->t, weight_name(s, n->k_b),
+                               EMP_SHAPE(heads, plain, rank), unit, EMP_WEIGHT_TRAINED);
+        matrix[1] =
+            emp_tape_weight_of(s->t, weight_name(s, n->v_b),
+                               EMP_SHAPE(heads, value, rank), unit, EMP_WEIGHT_TRAINED);
+        return;
+    }
+    matrix[0] = matrix[1] = emp_tape_weight_of(s->t, weight_name(s, n->kv_b),
+                                               EMP_SHAPE(heads * (plain + value), rank),
+                                               unit, EMP_WEIGHT_TRAINED);
+}
+
 static emp_port absorbed(emp_stack *s, const emp_port q[2], const emp_port latent[2])
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
     int64_t  plain = l->head_size - s->m->rotary_size, value = l->value_size;
     int64_t  rank = s->m->key_rank;
     int32_t  unit = emp_tape_unit(s->t);
-    emp_port matrix = emp_tape_weight_of(s->t, name_of(s, ".kv_b_proj.weight"),
-                                         EMP_SHAPE(l->heads * (plain + value), rank),
-                                         unit, EMP_WEIGHT_TRAINED);
+    emp_port matrix[2];
 
-    emp_port wide = by_matrix(s, ".kv_b_proj/keys", q[0], matrix, plain, rank, unit);
+    make_matrices(s, plain, value, unit, matrix);
+    emp_port wide = by_matrix(s, "/absorb_keys", q[0], matrix[0], plain, rank, unit);
     emp_port query = emp_tape_concat(s->t, name_of(s, "/q_all"),
                                      by_heads(s, "/q_wide", wide, l->heads, rank), q[1]);
     emp_port k = emp_tape_concat(s->t, name_of(s, "/k"),
                                  by_heads(s, "/latent", latent[0], 1, rank), latent[1]);
     emp_port y = emp_stack_attend(s, query, k, EMP_TAPE_NONE, rank);
-    return by_matrix(s, ".kv_b_proj/values", y, matrix, rank, value, unit);
+    return by_matrix(s, "/absorb_values", y, matrix[1], rank, value, unit);
 }
 
 emp_port emp_stack_latent_attention(emp_stack *s, emp_port x)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* One layer: attention and feed-forward, with norms and sums where the model has them. */
+#include <stdio.h>
+#include <string.h>
+
 #include "graphs/transformer/stack.h"
 
 const char *emp_stack_name(emp_stack *s, const char *module)
@@ -10,6 +13,16 @@ const char *emp_stack_name(emp_stack *s, const char *module)
 const char *emp_stack_leaf(emp_stack *s, const char *module, const char *leaf)
 {
     return emp_tape_join_names(s->t, emp_stack_name(s, module), leaf);
+}
+
+const char *emp_stack_part(emp_stack *s, const char *pattern, const char *part)
+{
+    char        name[EMP_TAPE_NAME_BYTES];
+    int         before = (int)strcspn(pattern, "*");
+    const char *rest = pattern[before] == '*' ? pattern + before + 1 : "";
+
+    snprintf(name, sizeof name, "%.*s%s%s", before, pattern, part, rest);
+    return emp_stack_name(s, name);
 }
 
 emp_port emp_stack_norm(emp_stack *s, const char *name, emp_port x)

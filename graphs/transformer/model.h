@@ -101,7 +101,9 @@ typedef struct {
     bool has_qkv_bias, has_output_bias, has_mlp_bias;
     bool has_fused_qkv, has_fused_gate; /**< one product for all of them */
     bool has_embedding_norm, has_final_norm;
-    bool has_sinks; /**< a learned logit a head: gpt-oss */
+    bool
+        has_split_matrix; /**< of latent attention: the matrix of keys and values is two */
+    bool has_sinks;       /**< a learned logit a head: gpt-oss */
     bool has_router_bias, has_expert_bias;
     bool has_correction_bias; /**< of the router's scores; no gradient: DeepSeek-V3 */
     bool has_shared_gate;     /**< a factor of the shared expert: Qwen2-MoE */

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/transformer/names.h"
 
+/* Only one kind of file has them under other names. */
+#define LATENT                                                                       \
+    .sinks = "self_attn.sinks", .q_a = "self_attn.q_a_proj",                         \
+    .q_a_norm = "self_attn.q_a_layernorm", .q_b = "self_attn.q_b_proj",              \
+    .kv_a = "self_attn.kv_a_proj_with_mqa", .kv_a_norm = "self_attn.kv_a_layernorm", \
+    .kv_b = "self_attn.kv_b_proj", .k_b = "self_attn.k_b_proj",                      \
+    .v_b = "self_attn.v_b_proj"
+
 /* clang-format off */
 const emp_transformer_names emp_names_llama = {
     .embedding = "model.embed_tokens", .positions = "model.embed_positions",
@@ -12,7 +20,9 @@ const emp_transformer_names emp_names_llama = {
     .qkv = "self_attn.qkv_proj", .output = "self_attn.o_proj",
     .q_norm = "self_attn.q_norm", .k_norm = "self_attn.k_norm",
     .gate = "mlp.gate_proj", .up = "mlp.up_proj", .gate_up = "mlp.gate_up_proj", .down = "mlp.down_proj",
-    .router = "mlp.gate", .experts = "mlp.experts", .shared = "mlp.shared_experts"};
+    .router = "mlp.gate", .correction = "mlp.gate.e_score_correction_bias",
+    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj", .shared_gate = "mlp.shared_experts_gate",
+    LATENT};
 
 const emp_transformer_names emp_names_gpt2 = {
     .embedding = "transformer.wte", .positions = "transformer.wpe", .types = "transformer.wtt",
@@ -21,7 +31,9 @@ const emp_transformer_names emp_names_gpt2 = {
     .norm_2 = "ln_2", .post_2 = "post_2", .q = "attn.q_proj", .k = "attn.k_proj", .v = "attn.v_proj",
     .qkv = "attn.c_attn", .output = "attn.c_proj", .q_norm = "attn.q_norm", .k_norm = "attn.k_norm",
     .gate = "mlp.c_gate", .up = "mlp.c_fc", .gate_up = "mlp.c_gate_fc", .down = "mlp.c_proj",
-    .router = "mlp.gate", .experts = "mlp.experts", .shared = "mlp.shared_experts"};
+    .router = "mlp.gate", .correction = "mlp.gate.e_score_correction_bias",
+    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj", .shared_gate = "mlp.shared_experts_gate",
+    LATENT};
 
 const emp_transformer_names emp_names_neox = {
     .embedding = "gpt_neox.embed_in", .positions = "gpt_neox.embed_positions",
@@ -33,7 +45,9 @@ const emp_transformer_names emp_names_neox = {
     .qkv = "attention.query_key_value", .output = "attention.dense",
     .q_norm = "attention.q_norm", .k_norm = "attention.k_norm",
     .gate = "mlp.gate", .up = "mlp.dense_h_to_4h", .gate_up = "mlp.gate_up", .down = "mlp.dense_4h_to_h",
-    .router = "mlp.router", .experts = "mlp.experts", .shared = "mlp.shared_experts"};
+    .router = "mlp.router", .correction = "mlp.router.e_score_correction_bias",
+    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj", .shared_gate = "mlp.shared_experts_gate",
+    LATENT};
 
 const emp_transformer_names emp_names_falcon = {
     .embedding = "transformer.word_embeddings", .positions = "transformer.positions",
@@ -45,7 +59,9 @@ const emp_transformer_names emp_names_falcon = {
     .qkv = "self_attention.query_key_value", .output = "self_attention.dense",
     .q_norm = "self_attention.q_norm", .k_norm = "self_attention.k_norm",
     .gate = "mlp.gate", .up = "mlp.dense_h_to_4h", .gate_up = "mlp.gate_up", .down = "mlp.dense_4h_to_h",
-    .router = "mlp.router", .experts = "mlp.experts", .shared = "mlp.shared_experts"};
+    .router = "mlp.router", .correction = "mlp.router.e_score_correction_bias",
+    .experts = "mlp.experts.*_proj", .shared = "mlp.shared_experts.*_proj", .shared_gate = "mlp.shared_experts_gate",
+    LATENT};
 
 const emp_transformer_names emp_names_mpt = {
     .embedding = "transformer.wte", .positions = "transformer.wpe", .types = "transformer.wtt",
@@ -54,7 +70,9 @@ const emp_transformer_names emp_names_mpt = {
     .norm_2 = "norm_2", .post_2 = "post_2", .q = "attn.q", .k = "attn.k", .v = "attn.v",
     .qkv = "attn.Wqkv", .output = "attn.out_proj", .q_norm = "attn.q_ln", .k_norm = "attn.k_ln",
     .gate = "ffn.gate", .up = "ffn.up_proj", .gate_up = "ffn.gate_up", .down = "ffn.down_proj",
-    .router = "ffn.router", .experts = "ffn.experts", .shared = "ffn.shared"};
+    .router = "ffn.router", .correction = "ffn.router.e_score_correction_bias",
+    .experts = "ffn.experts.*_proj", .shared = "ffn.shared.*_proj", .shared_gate = "ffn.shared_gate",
+    LATENT};
 
 const emp_transformer_names emp_names_opt = {
     .embedding = "model.decoder.embed_tokens", .positions = "model.decoder.embed_positions",
@@ -66,7 +84,9 @@ const emp_transformer_names emp_names_opt = {
     .qkv = "self_attn.qkv_proj", .output = "self_attn.out_proj",
     .q_norm = "self_attn.q_norm", .k_norm = "self_attn.k_norm",
     .gate = "gate", .up = "fc1", .gate_up = "gate_up", .down = "fc2",
-    .router = "router", .experts = "experts", .shared = "shared_experts"};
+    .router = "router", .correction = "router.e_score_correction_bias",
+    .experts = "experts.*_proj", .shared = "shared_experts.*_proj", .shared_gate = "shared_experts_gate",
+    LATENT};
 
 const emp_transformer_names emp_names_bert = {
     .embedding = "bert.embeddings.word_embeddings", .positions = "bert.embeddings.position_embeddings",
@@ -78,7 +98,9 @@ const emp_transformer_names emp_names_bert = {
     .qkv = "attention.self.qkv", .output = "attention.output.dense",
     .q_norm = "attention.self.q_norm", .k_norm = "attention.self.k_norm",
     .gate = "intermediate.gate", .up = "intermediate.dense", .gate_up = "intermediate.gate_up",
-    .down = "output.dense", .router = "router", .experts = "experts", .shared = "shared_experts"};
+    .down = "output.dense", .router = "router", .correction = "router.e_score_correction_bias",
+    .experts = "experts.*_proj", .shared = "shared_experts.*_proj", .shared_gate = "shared_experts_gate",
+    LATENT};
 
 const emp_transformer_names emp_names_roberta = {
     .embedding = "roberta.embeddings.word_embeddings",
@@ -92,7 +114,9 @@ const emp_transformer_names emp_names_roberta = {
     .qkv = "attention.self.qkv", .output = "attention.output.dense",
     .q_norm = "attention.self.q_norm", .k_norm = "attention.self.k_norm",
     .gate = "intermediate.gate", .up = "intermediate.dense", .gate_up = "intermediate.gate_up",
-    .down = "output.dense", .router = "router", .experts = "experts", .shared = "shared_experts"};
+    .down = "output.dense", .router = "router", .correction = "router.e_score_correction_bias",
+    .experts = "experts.*_proj", .shared = "shared_experts.*_proj", .shared_gate = "shared_experts_gate",
+    LATENT};
 
 const emp_transformer_names emp_names_gguf = {
     .embedding = "token_embd", .positions = "position_embd", .types = "token_types",
@@ -102,5 +126,8 @@ const emp_transformer_names emp_names_gguf = {
     .q = "attn_q", .k = "attn_k", .v = "attn_v", .qkv = "attn_qkv", .output = "attn_output",
     .q_norm = "attn_q_norm", .k_norm = "attn_k_norm",
     .gate = "ffn_gate", .up = "ffn_up", .gate_up = "ffn_gate_up", .down = "ffn_down",
-    .router = "ffn_gate_inp", .experts = "ffn_exps", .shared = "ffn_shexp"};
+    .router = "ffn_gate_inp", .correction = "exp_probs_b.bias",
+    .experts = "ffn_*_exps", .shared = "ffn_*_shexp", .shared_gate = "ffn_gate_inp_shexp",
+    .sinks = "attn_sinks.weight", .q_a = "attn_q_a", .q_a_norm = "attn_q_a_norm", .q_b = "attn_q_b",
+    .kv_a = "attn_kv_a_mqa", .kv_a_norm = "attn_kv_a_norm", .kv_b = "attn_kv_b", .k_b = "attn_k_b", .v_b = "attn_v_b"};
 /* clang-format on */

@@ -13,7 +13,13 @@ typedef struct {
     const char *attention, *norm_1, *post_1, *norm_2, *post_2;
     const char *q, *k, *v, *qkv, *output, *q_norm, *k_norm;
     const char *gate, *up, *gate_up, *down;
-    const char *router, *experts, *shared;
+    const char *router, *correction;
+    /* "mlp.experts.*_proj": with gate, up, gate_up or down for the star */
+    const char *experts, *shared, *shared_gate;
+    const char *sinks;
+    const char *q_a, *q_a_norm, *q_b, *kv_a, *kv_a_norm,
+        *kv_b;             /**< of latent attention */
+    const char *k_b, *v_b; /**< the two halves of kv_b, where they are apart */
 } emp_transformer_names;
 
 extern const emp_transformer_names emp_names_llama; /**< Hugging Face, most decoders */

@@ -27,6 +27,8 @@ typedef struct {
 const char *emp_stack_name(emp_stack *s, const char *module);
 /** The same with a leaf behind it. */
 const char *emp_stack_leaf(emp_stack *s, const char *module, const char *leaf);
+/** The full name of a module whose pattern has a star for \a part: "mlp.*_proj". */
+const char *emp_stack_part(emp_stack *s, const char *pattern, const char *part);
 /** The model's norm, with that full name. */
 emp_port emp_stack_norm(emp_stack *s, const char *name, emp_port x);
 /** The model's activation. */

@@ -79,9 +79,9 @@ typedef struct emp_tape emp_tape;
 
 /** Where a weight's element type comes from; NULL: that of the step. */
 typedef struct {
-    emp_status (*find)(void *context, const char *name, const emp_shape *shape,
+    emp_status (*find)(const void *context, const char *name, const emp_shape *shape,
                        emp_dtype *dtype, emp_error *err);
-    void *context;
+    const void *context;
 } emp_weight_types;
 
 struct emp_tape {

@@ -59,7 +59,8 @@ static void qwen2_moe(emp_fields *f, emp_transformer_model *m)
 {
     qwen2(f, m);
     m->has_shared_gate = true;
-    m->names.shared = "mlp.shared_expert";
+    m->names.shared = "mlp.shared_expert.*_proj";
+    m->names.shared_gate = "mlp.shared_expert_gate";
     emp_model_experts(f, m, 0, emp_fields_integer(f, "decoder_sparse_step", 1),
                       emp_fields_integer(f, "shared_expert_intermediate_size", -1));
 }
@@ -74,7 +75,8 @@ static void mixtral(emp_fields *f, emp_transformer_model *m)
 {
     llama(f, m);
     m->names.router = "block_sparse_moe.gate";
-    m->names.experts = "block_sparse_moe.experts";
+    m->names.correction = "block_sparse_moe.e_score_correction_bias";
+    m->names.experts = "block_sparse_moe.experts.*_proj";
     emp_model_experts(f, m, 0, 1, 0);
 }
 
@@ -92,7 +94,8 @@ static void minimax_m2(emp_fields *f, emp_transformer_model *m)
         emp_fields_flag(f, "use_qk_norm", true) ? EMP_QK_NORM_ALL : EMP_QK_NORM_NONE;
     m->has_correction_bias = emp_fields_flag(f, "use_routing_bias", true);
     m->names.router = "block_sparse_moe.gate";
-    m->names.experts = "block_sparse_moe.experts";
+    m->names.correction = "block_sparse_moe.e_score_correction_bias";
+    m->names.experts = "block_sparse_moe.experts.*_proj";
     emp_model_experts(f, m, 0, 1, 0);
 }
 
@@ -152,8 +155,9 @@ static void llama4(emp_fields *f, emp_transformer_model *m)
 
     llama_like(f, m);
     m->names.router = "feed_forward.router";
-    m->names.experts = "feed_forward.experts";
-    m->names.shared = "feed_forward.shared_expert";
+    m->names.experts = "feed_forward.experts.*_proj";
+    m->names.shared = "feed_forward.shared_expert.*_proj";
+    m->names.shared_gate = "feed_forward.shared_expert";
     m->names.gate = "feed_forward.gate_proj";
     m->names.up = "feed_forward.up_proj";
     m->names.down = "feed_forward.down_proj";
@@ -228,7 +232,7 @@ static void gemma4(emp_fields *f, emp_transformer_model *m)
     emp_model_experts(f, m, 0, 1, 0);
     m->has_router_scales = true;
     m->names.router = "router";
-    m->names.experts = "experts";
+    m->names.experts = "experts.*_proj";
     for (int32_t i = 0; i < m->layer_count; i++) {
         m->layer[i].inner = inner;
         m->layer[i].has_parallel_norms = true;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "graphs/import/models/config.h"
+#include "graphs/import/models/gguf_model.h"
 #include "graphs/import/models/safetensors.h"
 #include "graphs/transformer/build.h"
 
@@ -132,6 +133,85 @@ emp_status emp_hf_build_config(emp_graph **out, const emp_json *config, emp_erro
     return build(out, config, &v, NULL, err);
 }
 
+/* ---- GGUF files ---- */
+
+/* Whether the spec says nothing of a key that is another thing than of a config. */
+static void adapt_to_gguf(hf_values *v, const char *given)
+{
+    if (strstr(given, "phase=") == NULL) v->phase = EMP_PHASE_DECODE;
+    if (strstr(given, "batch=") == NULL) v->batch = 1;
+}
+
+static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values *v,
+                             emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    emp_transformer_model m = {0};
+    emp_weight_types      types = {emp_gguf_find_type, h};
+    emp_graph            *graph = NULL;
+
+    EMP_TRY(emp_gguf_model_read(&m, h, err));
+    if (v->phase == EMP_PHASE_TRAIN)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "weights of a GGUF file are not trained; its phases are "
+                 "prefill and decode");
+    if (v->phase == EMP_PHASE_PREFILL && m.has_split_matrix)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "a prompt by matrices of keys and values that are apart; "
+                 "the phase is decode");
+    emp_transformer_step step = step_of(v, &m, EMP_DTYPE_HALF);
+    EMP_TRY(emp_transformer_build(&graph, &m, &step, &types, err));
+    EMP_TRY(emp_gguf_check_used(h, m.layer_count, err));
+    *out = graph;
+    graph = NULL;
+
+cleanup:
+    emp_graph_destroy(graph);
+    emp_transformer_model_clear(&m);
+    return st;
+}
+
+static emp_status load_gguf(emp_graph **out, const char *path, const hf_values *v,
+                            emp_error *err)
+{
+    emp_gguf   h = {0};
+    emp_error  reason = {0};
+    emp_status st = emp_gguf_load(&h, path, err);
+
+    if (st == EMP_OK) {
+        st = build_gguf(out, &h, v, &reason);
+        if (st != EMP_OK)
+            (void)emp_error_set(err, st, reason.file, reason.line, "%s: %s", path,
+                                reason.msg);
+    }
+    emp_gguf_clear(&h);
+    return st;
+}
+
+emp_status emp_hf_build_gguf(emp_graph **out, const char *path, emp_error *err)
+{
+    const emp_option_table table = {"hf", NULL, options};
+    hf_values              v;
+
+    *out = NULL;
+    EMP_CHECK(emp_options_parse(&v, &table, NULL, NULL, err));
+    adapt_to_gguf(&v, "");
+    return load_gguf(out, path, &v, err);
+}
+
+/* Whether a file begins as GGUF does; false if it cannot be read. */
+static bool is_gguf_file(const char *path)
+{
+    char   first[4] = {0};
+    FILE  *file = fopen(path, "rb");
+    size_t got = 0;
+
+    if (file == NULL) return false;
+    got = fread(first, 1, sizeof first, file);
+    (void)fclose(file);
+    return emp_gguf_is(first, got);
+}
+
 /* ---- specs ---- */
 
 static emp_status build_parts(emp_graph **out, const spec_parts *parts, emp_error *err)
@@ -144,6 +224,10 @@ static emp_status build_parts(emp_graph **out, const spec_parts *parts, emp_erro
     emp_error              reason = {0};
 
     EMP_TRY(emp_options_parse(&v, &table, NULL, parts->rest, err));
+    if (is_gguf_file(parts->path)) {
+        adapt_to_gguf(&v, parts->rest);
+        return load_gguf(out, parts->path, &v, err);
+    }
     EMP_TRY(emp_json_load(&config, parts->path, err));
     if (parts->weights[0] != '\0')
         EMP_TRY(emp_safetensors_load(&weights, parts->weights, err));

@@ -1,6 +1,6 @@
 /** \file graphs/import/models/hf.h
  * Specs of Hugging Face's models: "hf:path=config.json,phase=train,batch=8,seq=2048,dtype=bf16".
- * A path has no comma in it. emp_hf_options() lists the other keys.
+ * The path may be a GGUF file, too, whose weights keep their types. A path has no comma in it. emp_hf_options() lists the other keys.
  */
 #ifndef EMP_GRAPHS_IMPORT_MODELS_HF_H
 #define EMP_GRAPHS_IMPORT_MODELS_HF_H
@@ -23,5 +23,8 @@ emp_status emp_hf_build(emp_graph **out, const char *spec, emp_error *err);
 
 /** The same of a config that is there already, all keys at their defaults. */
 emp_status emp_hf_build_config(emp_graph **out, const emp_json *config, emp_error *err);
+
+/** The same of a GGUF file, which writes one token of one sequence. */
+emp_status emp_hf_build_gguf(emp_graph **out, const char *path, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_MODELS_HF_H */

@@ -2,10 +2,12 @@
 #include "graphs/import/models/models.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/json.h"
 #include "graphs/import/models/config.h"
+#include "graphs/import/models/gguf.h"
 #include "graphs/import/models/hf.h"
 
 /* Configs are short; no other file of JSON is parsed in vain. */
@@ -45,4 +47,36 @@ emp_status emp_models_load(emp_graph **out, bool *is_model, const char *bytes,
 cleanup:
     emp_json_clear(&d);
     return st;
+}
+
+/* ---- weights ---- */
+
+/* A length of up to 100 MB, and the brace of its JSON. */
+static bool is_safetensors(const char *bytes, size_t size)
+{
+    return size >= 9 && bytes[8] == '{' && bytes[4] == 0 && bytes[5] == 0 &&
+           bytes[6] == 0 && bytes[7] == 0;
+}
+
+emp_status emp_models_load_weights(emp_graph **out, bool *is_weights, const char *path,
+                                   emp_error *err)
+{
+    char  first[9] = {0};
+    FILE *file = fopen(path, "rb");
+
+    *is_weights = false;
+    if (file == NULL) return EMP_OK;
+    size_t got = fread(first, 1, sizeof first, file);
+    (void)fclose(file);
+    if (emp_gguf_is(first, got)) {
+        *is_weights = true;
+        return emp_hf_build_gguf(out, path, err);
+    }
+    if (!is_safetensors(first, got)) return EMP_OK;
+    *is_weights = true;
+    return EMP_ERROR(
+        EMP_EUNSUPPORTED,
+        "%s: a safetensors file has weights alone; name it beside the config "
+        "of its model: hf:path=config.json,weights=%s",
+        path, path);
 }

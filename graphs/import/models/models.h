@@ -1,5 +1,6 @@
 /** \file graphs/import/models/models.h
- * Files that describe a model of today, made into a graph: Hugging Face's config.json.
+ * Files that describe a model of today, made into a graph: Hugging Face's config.json, and
+ * GGUF files.
  */
 #ifndef EMP_GRAPHS_IMPORT_MODELS_MODELS_H
 #define EMP_GRAPHS_IMPORT_MODELS_MODELS_H
@@ -11,5 +12,12 @@
  * \retval EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_EINVAL, EMP_ENOMEM  As emp_hf_build(). */
 emp_status emp_models_load(emp_graph **out, bool *is_model, const char *bytes,
                            size_t size, emp_error *err);
+
+/** Builds the whole graph of a file of weights, of which the header alone is read; \a *is_weights
+ * tells whether it is one, by its first bytes. A file that cannot be read is none.
+ * \retval EMP_EUNSUPPORTED  A safetensors file, which says nothing of the model; the message says
+ *                           how to name it. Else as emp_hf_build_gguf(). */
+emp_status emp_models_load_weights(emp_graph **out, bool *is_weights, const char *path,
+                                   emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_MODELS_MODELS_H */

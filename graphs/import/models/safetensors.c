@@ -219,7 +219,7 @@ const emp_safetensor *emp_safetensors_find(const emp_safetensors *h, const char 
     return i < 0 ? NULL : &h->tensor[i];
 }
 
-emp_status emp_safetensors_find_type(void *context, const char *name,
+emp_status emp_safetensors_find_type(const void *context, const char *name,
                                      const emp_shape *shape, emp_dtype *dtype,
                                      emp_error *err)
 {

@@ -49,7 +49,7 @@ const emp_safetensor *emp_safetensors_find(const emp_safetensors *header,
 /** An emp_weight_types.find: the type of the tensor that has the name of a weight, with or without
  * the first word of its path. A weight that the file does not have keeps its type.
  * \retval EMP_EFORMAT  It has another number of elements there. */
-emp_status emp_safetensors_find_type(void *context, const char *name,
+emp_status emp_safetensors_find_type(const void *context, const char *name,
                                      const emp_shape *shape, emp_dtype *dtype,
                                      emp_error *err);
 

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/models/gguf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum {
+    KEY_BYTES_MAX = 1 << 16,
+    FACT_BYTES_MIN = 8 + 4 + 1,
+    TENSOR_BYTES_MIN = 8 + 4 + 4 + 8,
+    RANK_MAX = 4,
+    FIRST_READ = 1 << 20,
+    HEADER_BYTES_MAX = 1 << 29
+};
+
+/* Types of facts. */
+enum { FACT_STRING = 8, FACT_ARRAY = 9, FACT_TYPES = 13 };
+
+static const int32_t fact_bytes[FACT_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+/* What is left of the bytes. */
+typedef struct {
+    const char *at;
+    size_t      left;
+    emp_gguf   *header;
+    emp_error  *err;
+} reader;
+
+static emp_status cut_short(reader *r)
+{
+    emp_error *err = r->err;
+
+    r->header->is_cut = true;
+    return EMP_ERROR(EMP_EFORMAT, "the header ends too early");
+}
+
+static emp_status take(reader *r, uint64_t size, const char **bytes)
+{
+    if (size > r->left) return cut_short(r);
+    *bytes = r->at;
+    r->at += size;
+    r->left -= (size_t)size;
+    return EMP_OK;
+}
+
+/* A number of up to 8 bytes. */
+static uint64_t number_of(const char *bytes, size_t size)
+{
+    uint64_t number = 0;
+
+    for (size_t i = size; i > 0; i--) number = number << 8 | (unsigned char)bytes[i - 1];
+    return number;
+}
+
+static emp_status take_number(reader *r, size_t size, uint64_t *number)
+{
+    const char *bytes = NULL;
+
+    EMP_CHECK(take(r, size, &bytes));
+    *number = number_of(bytes, size);
+    return EMP_OK;
+}
+
+static emp_status take_string(reader *r, const char **bytes, uint64_t *length)
+{
+    EMP_CHECK(take_number(r, 8, length));
+    return take(r, *length, bytes);
+}
+
+/* A name, kept with an end behind it. */
+static emp_status take_name(reader *r, const char **name)
+{
+    emp_error  *err = r->err;
+    const char *bytes = NULL;
+    uint64_t    length;
+
+    EMP_CHECK(take_string(r, &bytes, &length));
+    if (length > KEY_BYTES_MAX || memchr(bytes, '\0', (size_t)length) != NULL)
+        return EMP_ERROR(EMP_EFORMAT, "a name of %" PRIu64 " bytes, or with a zero in it",
+                         length);
+    *name = emp_arena_strndup(&r->header->names, bytes, (size_t)length);
+    return *name != NULL ? EMP_OK : EMP_ERROR(EMP_ENOMEM, "names of a header");
+}
+
+/* ---- facts ---- */
+
+/* The bytes of a value of a type that is no array. */
+static emp_status take_value(reader *r, uint64_t type, const char **bytes, size_t *size)
+{
+    emp_error *err = r->err;
+    uint64_t   length;
+
+    if (type == FACT_STRING) {
+        EMP_CHECK(take_string(r, bytes, &length));
+        *size = (size_t)length;
+        return EMP_OK;
+    }
+    if (type >= FACT_TYPES || type == FACT_ARRAY)
+        return EMP_ERROR(EMP_EFORMAT, "a value of type %" PRIu64 ", which there is not",
+                         type);
+    *size = (size_t)fact_bytes[type];
+    return take(r, *size, bytes);
+}
+
+/* Goes past all items; of numbers at once. */
+static emp_status take_array(reader *r, emp_gguf_fact *fact)
+{
+    uint64_t    type = 0;
+    const char *bytes = NULL;
+    size_t      size = 0;
+
+    EMP_CHECK(take_number(r, 4, &type));
+    EMP_CHECK(take_number(r, 8, &fact->item_count));
+    fact->item_type = (uint32_t)type;
+    fact->bytes = r->at;
+    if (type < FACT_TYPES && fact_bytes[type] > 0) {
+        if (fact->item_count > r->left / (size_t)fact_bytes[type]) return cut_short(r);
+        EMP_CHECK(take(r, fact->item_count * (uint64_t)fact_bytes[type], &bytes));
+    } else {
+        for (uint64_t i = 0; i < fact->item_count; i++)
+            EMP_CHECK(take_value(r, type, &bytes, &size));
+    }
+    fact->size = (size_t)(r->at - fact->bytes);
+    return EMP_OK;
+}
+
+static emp_status take_fact(reader *r, emp_gguf_fact *fact)
+{
+    uint64_t type = 0;
+
+    EMP_CHECK(take_name(r, &fact->key));
+    EMP_CHECK(take_number(r, 4, &type));
+    fact->type = (uint32_t)type;
+    fact->item_type = fact->type;
+    fact->item_count = 1;
+    if (type == FACT_ARRAY) return take_array(r, fact);
+    return take_value(r, type, &fact->bytes, &fact->size);
+}
+
+static emp_status take_facts(reader *r, uint64_t count)
+{
+    emp_gguf  *h = r->header;
+    emp_error *err = r->err;
+
+    if (count > r->left / FACT_BYTES_MIN) return cut_short(r);
+    EMP_CHECK(EMP_ALLOC(h->fact, (size_t)count));
+    for (uint64_t i = 0; i < count; i++) {
+        emp_gguf_fact *fact = &h->fact[h->fact_count];
+        EMP_CHECK(take_fact(r, fact));
+        EMP_CHECK(emp_strmap_set(&h->fact_of_key, fact->key, strlen(fact->key),
+                                 h->fact_count++, err));
+    }
+    return EMP_OK;
+}
+
+/* ---- tensors ---- */
+
+static emp_status take_shape(reader *r, emp_gguf_tensor *t)
+{
+    emp_error *err = r->err;
+    uint64_t   rank = 0, size = 0;
+
+    EMP_CHECK(take_number(r, 4, &rank));
+    if (rank > RANK_MAX)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "tensor \"%.80s\" has %" PRIu64 " sizes, at most %d", t->name,
+                         rank, RANK_MAX);
+    t->shape.rank = (int32_t)rank;
+    for (int32_t d = t->shape.rank - 1; d >= 0; d--) {
+        EMP_CHECK(take_number(r, 8, &size));
+        if (size > INT64_MAX)
+            return EMP_ERROR(EMP_EFORMAT, "tensor \"%.80s\" has a size of %" PRIu64,
+                             t->name, size);
+        t->shape.dim[d] = (int64_t)size;
+    }
+    return EMP_OK;
+}
+
+static emp_status take_tensor(reader *r, emp_gguf_tensor *t)
+{
+    emp_error *err = r->err;
+    uint64_t   type = 0, offset = 0;
+
+    EMP_CHECK(take_name(r, &t->name));
+    EMP_CHECK(take_shape(r, t));
+    EMP_CHECK(take_number(r, 4, &type));
+    EMP_CHECK(take_number(r, 8, &offset));
+    t->dtype = emp_dtype_of_ggml((uint32_t)type);
+    if (t->dtype == EMP_DTYPE_NONE)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "tensor \"%.80s\" is of ggml's type %" PRIu64
+                         ", which is not known",
+                         t->name, type);
+    int64_t row = t->shape.rank > 0 ? t->shape.dim[t->shape.rank - 1] : 1;
+    if (row % emp_dtype_block(t->dtype) != 0)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "rows of tensor \"%.80s\" have %" PRId64
+                         " elements, no multiple of %d, a block of %s",
+                         t->name, row, emp_dtype_block(t->dtype),
+                         emp_dtype_name(t->dtype));
+    t->bytes = emp_dtype_size_bytes(t->dtype, emp_shape_elements(&t->shape));
+    if (t->bytes > INT64_MAX / 4)
+        return EMP_ERROR(EMP_EFORMAT, "tensor \"%.80s\" is larger than any file",
+                         t->name);
+    return EMP_OK;
+}
+
+static emp_status take_tensors(reader *r, uint64_t count)
+{
+    emp_gguf  *h = r->header;
+    emp_error *err = r->err;
+
+    if (count > r->left / TENSOR_BYTES_MIN) return cut_short(r);
+    EMP_CHECK(EMP_ALLOC(h->tensor, (size_t)count));
+    for (uint64_t i = 0; i < count; i++) {
+        emp_gguf_tensor *t = &h->tensor[h->tensor_count];
+        EMP_CHECK(take_tensor(r, t));
+        if (emp_gguf_tensor_of(h, t->name) != NULL)
+            return EMP_ERROR(EMP_EFORMAT, "there are two tensors \"%.80s\"", t->name);
+        EMP_CHECK(emp_strmap_set(&h->tensor_of_name, t->name, strlen(t->name),
+                                 h->tensor_count++, err));
+        h->bytes += t->bytes;
+        if (h->bytes > INT64_MAX / 4)
+            return EMP_ERROR(EMP_EFORMAT, "its tensors are larger than any file");
+    }
+    return EMP_OK;
+}
+
+/* ---- files ---- */
+
+bool emp_gguf_is(const char *bytes, size_t size)
+{
+    return size >= 4 && memcmp(bytes, "GGUF", 4) == 0;
+}
+
+emp_status emp_gguf_parse(emp_gguf *h, const char *bytes, size_t size, emp_error *err)
+{
+    reader   r = {bytes + 4, size >= 4 ? size - 4 : 0, h, err};
+    uint64_t version = 0, tensors = 0, facts = 0;
+
+    if (!emp_gguf_is(bytes, size)) return EMP_ERROR(EMP_EFORMAT, "no GGUF file");
+    EMP_CHECK(take_number(&r, 4, &version));
+    if (version != 2 && version != 3)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "version %" PRIu64 " of GGUF; 2 and 3 are known", version);
+    EMP_CHECK(take_number(&r, 8, &tensors));
+    EMP_CHECK(take_number(&r, 8, &facts));
+    EMP_CHECK(take_facts(&r, facts));
+    return take_tensors(&r, tensors);
+}
+
+/* The first bytes of a file, twice as many as before, until they hold the header. */
+static emp_status load(emp_gguf *h, FILE *file, emp_error *err)
+{
+    size_t wanted = FIRST_READ, used = 0;
+
+    while (wanted <= HEADER_BYTES_MAX) {
+        char *larger = emp_realloc(h->file, wanted, 1);
+        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu bytes of a header", wanted);
+        h->file = larger;
+        size_t got = fread(h->file + used, 1, wanted - used, file);
+        if (ferror(file))
+            return EMP_ERROR(EMP_EIO, "cannot be read: %s", strerror(errno));
+        used += got;
+        emp_gguf  header = {.file = h->file};
+        emp_error reason = {0};
+        *h = header;
+        emp_status st = emp_gguf_parse(h, h->file, used, &reason);
+        bool       is_over = !h->is_cut || used < wanted;
+        if (st == EMP_OK || is_over)
+            return st == EMP_OK ? st
+                                : emp_error_set(err, st, reason.file, reason.line, "%s",
+                                                reason.msg);
+        char *kept = h->file;
+        h->file = NULL;
+        emp_gguf_clear(h);
+        h->file = kept;
+        wanted *= 2;
+    }
+    return EMP_ERROR(EMP_EFORMAT, "a header of more than %d bytes", HEADER_BYTES_MAX);
+}
+
+emp_status emp_gguf_load(emp_gguf *h, const char *path, emp_error *err)
+{
+    emp_error reason = {0};
+    FILE     *file = fopen(path, "rb");
+
+    *h = (emp_gguf){0};
+    if (file == NULL)
+        return EMP_ERROR(EMP_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    emp_status st = load(h, file, &reason);
+    (void)fclose(file);
+    if (st == EMP_OK) return st;
+    return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
+}
+
+void emp_gguf_clear(emp_gguf *h)
+{
+    emp_free(h->fact);
+    emp_free(h->tensor);
+    emp_free(h->file);
+    emp_strmap_clear(&h->fact_of_key);
+    emp_strmap_clear(&h->tensor_of_name);
+    emp_arena_clear(&h->names);
+    *h = (emp_gguf){0};
+}
+
+/* ---- queries ---- */
+
+const emp_gguf_fact *emp_gguf_find(const emp_gguf *h, const char *key)
+{
+    int32_t i = emp_strmap_get(&h->fact_of_key, key, strlen(key));
+
+    return i < 0 ? NULL : &h->fact[i];
+}
+
+bool emp_gguf_integer(const emp_gguf_fact *fact, uint64_t i, int32_t *value)
+{
+    static const bool is_integer[FACT_TYPES] = {
+        [0] = true, [1] = true, [2] = true,  [3] = true,
+        [4] = true, [5] = true, [10] = true, [11] = true};
+
+    if (fact == NULL || fact->item_type >= FACT_TYPES || !is_integer[fact->item_type])
+        return false;
+    size_t   size = (size_t)fact_bytes[fact->item_type];
+    uint64_t at = fact->type == FACT_ARRAY ? i : 0; /* one value stands for all layers */
+    if (at >= fact->item_count) return false;
+    uint64_t number = number_of(fact->bytes + at * size, size);
+    if (number > INT32_MAX) return false; /* negative ones of up to 4 bytes, too */
+    *value = (int32_t)number;
+    return true;
+}
+
+const char *emp_gguf_text(const emp_gguf_fact *fact, size_t *length)
+{
+    if (fact == NULL || fact->type != FACT_STRING) return NULL;
+    *length = fact->size;
+    return fact->bytes;
+}
+
+emp_gguf_tensor *emp_gguf_tensor_of(const emp_gguf *h, const char *name)
+{
+    int32_t i = emp_strmap_get(&h->tensor_of_name, name, strlen(name));
+
+    return i < 0 ? NULL : &h->tensor[i];
+}

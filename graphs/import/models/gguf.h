@@ -1,0 +1,72 @@
+/** \file graphs/import/models/gguf.h
+ * The header of a GGUF file, as llama.cpp has them: facts by key, and names, element types and
+ * shapes of tensors. Their data is never read, and need not be there.
+ *
+ * All numbers are little-endian. Behind "GGUF", a version (2 or 3) and two counts come so many
+ * facts (key, type, value) and tensors (name, sizes with the innermost first, type, offset).
+ */
+#ifndef EMP_GRAPHS_IMPORT_MODELS_GGUF_H
+#define EMP_GRAPHS_IMPORT_MODELS_GGUF_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/strmap.h"
+#include "sim/graph/op.h"
+
+typedef struct {
+    const char *key;
+    uint32_t    type;       /**< the file's number of it */
+    uint32_t    item_type;  /**< of an array's items */
+    uint64_t    item_count; /**< of an array; else 1 */
+    const char *bytes; /**< of the value, or of the first item; borrowed from the file */
+    size_t      size;  /**< of those bytes */
+} emp_gguf_fact;
+
+typedef struct {
+    const char *name;
+    emp_dtype   dtype;
+    emp_shape   shape; /**< outermost size first, as everywhere here */
+    int64_t     bytes;
+    bool        is_used; /**< a weight of the model has asked for it */
+} emp_gguf_tensor;
+
+/** Zero-initialise; clear it also after a failure. */
+typedef struct {
+    emp_gguf_fact   *fact;
+    int32_t          fact_count;
+    emp_gguf_tensor *tensor;
+    int32_t          tensor_count;
+    int64_t          bytes;  /**< of all tensors */
+    bool             is_cut; /**< the bytes ended before the header did */
+
+    char      *file;           /**< private: bytes of a header that load() has read */
+    emp_arena  names;          /**< private */
+    emp_strmap fact_of_key;    /**< private */
+    emp_strmap tensor_of_name; /**< private */
+} emp_gguf;
+
+/** Whether a file begins as GGUF does. */
+bool emp_gguf_is(const char *bytes, size_t size);
+
+/** Reads a header from memory, which must stay as long as \a header.
+ * \retval EMP_EFORMAT       It ends too early (is_cut), has a name twice, or sizes that no tensor has.
+ * \retval EMP_EUNSUPPORTED  A version, or a type of elements, that is not known. \retval EMP_ENOMEM */
+emp_status emp_gguf_parse(emp_gguf *header, const char *bytes, size_t size,
+                          emp_error *err);
+
+/** The same from a file, of which no more than the header is read. */
+emp_status emp_gguf_load(emp_gguf *header, const char *path, emp_error *err);
+void       emp_gguf_clear(emp_gguf *header);
+
+/** The fact of that key, or NULL. */
+const emp_gguf_fact *emp_gguf_find(const emp_gguf *header, const char *key);
+/** Item \a i of an integer fact, of which there may be one or one a layer; false: it is none, or
+ * has fewer items, or the item is not from 0 to 2^31 - 1. */
+bool emp_gguf_integer(const emp_gguf_fact *fact, uint64_t i, int32_t *value);
+/** The text of a fact, not terminated; NULL: it is none. */
+const char *emp_gguf_text(const emp_gguf_fact *fact, size_t *length);
+/** The tensor of that name, or NULL. */
+emp_gguf_tensor *emp_gguf_tensor_of(const emp_gguf *header, const char *name);
+
+#endif /* EMP_GRAPHS_IMPORT_MODELS_GGUF_H */

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/graphs/import/models/gguf_writer.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static char architecture_of[32];
+
+static void put(gguf_writer *w, const void *bytes, size_t size)
+{
+    cr_assert_lt(w->size + size, GGUF_WRITER_BYTES);
+    memcpy(w->bytes + w->size, bytes, size);
+    w->size += size;
+}
+
+static void put_number(gguf_writer *w, uint64_t number, int size)
+{
+    for (int i = 0; i < size; i++) {
+        char byte = (char)(number >> 8 * i & 0xff);
+        put(w, &byte, 1);
+    }
+}
+
+static void put_text(gguf_writer *w, const char *text)
+{
+    put_number(w, strlen(text), 8);
+    put(w, text, strlen(text));
+}
+
+static void put_key(gguf_writer *w, const char *key)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "%s.%s", architecture_of, key);
+    put_text(w, name);
+    w->fact_count++;
+}
+
+void gguf_begin(gguf_writer *w, const char *architecture)
+{
+    memset(w, 0, sizeof *w);
+    snprintf(architecture_of, sizeof architecture_of, "%s", architecture);
+    put(w, "GGUF", 4);
+    put_number(w, 3, 4);
+    put_number(w, 0, 8); /* tensors, facts: gguf_finish() */
+    put_number(w, 0, 8);
+    put_text(w, "general.architecture");
+    put_number(w, 8, 4);
+    put_text(w, architecture);
+    w->fact_count++;
+}
+
+void gguf_integer(gguf_writer *w, const char *key, uint32_t value)
+{
+    put_key(w, key);
+    put_number(w, 4, 4);
+    put_number(w, value, 4);
+}
+
+void gguf_integers(gguf_writer *w, const char *key, const uint32_t *values,
+                   uint64_t count)
+{
+    put_key(w, key);
+    put_number(w, 9, 4);
+    put_number(w, 4, 4);
+    put_number(w, count, 8);
+    for (uint64_t i = 0; i < count; i++) put_number(w, values[i], 4);
+}
+
+void gguf_texts(gguf_writer *w, const char *key, uint64_t count)
+{
+    put_key(w, key);
+    put_number(w, 9, 4);
+    put_number(w, 8, 4);
+    put_number(w, count, 8);
+    for (uint64_t i = 0; i < count; i++) put_text(w, "token");
+}
+
+void gguf_tensor(gguf_writer *w, const char *name, uint32_t type, double bits,
+                 uint64_t columns, uint64_t rows, uint64_t depth)
+{
+    int      rank = depth > 0 ? 3 : rows > 0 ? 2 : 1;
+    uint64_t elements = columns * (rows > 0 ? rows : 1) * (depth > 0 ? depth : 1);
+
+    put_text(w, name);
+    put_number(w, (uint64_t)rank, 4);
+    put_number(w, columns, 8);
+    if (rank > 1) put_number(w, rows, 8);
+    if (rank > 2) put_number(w, depth, 8);
+    put_number(w, type, 4);
+    put_number(w, 0, 8);
+    w->tensor_count++;
+    w->elements += (int64_t)elements;
+    w->tensor_bytes += (double)elements * bits / 8;
+}
+
+void gguf_layer_tensor(gguf_writer *w, int layer, const char *leaf, uint32_t type,
+                       double bits, uint64_t columns, uint64_t rows, uint64_t depth)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "blk.%d.%s", layer, leaf);
+    gguf_tensor(w, name, type, bits, columns, rows, depth);
+}
+
+void gguf_finish(gguf_writer *w)
+{
+    size_t size = w->size;
+
+    w->size = 8;
+    put_number(w, w->tensor_count, 8);
+    put_number(w, w->fact_count, 8);
+    w->size = size;
+}
