@@ -2,22 +2,12 @@
 #include "base/rng.h"
 
 #include <gsl/gsl_randist.h>
-#include <string.h>
+
+#include "base/random/philox.h"
 
 static void fill_block(emp_rng *rng)
 {
-    uint32_t c[4], k0 = rng->key[0], k1 = rng->key[1];
-
-    memcpy(c, rng->counter, sizeof c);
-    for (int round = 0; round < 10; round++) {
-        uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
-        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k0, (uint32_t)b,
-                            (uint32_t)(a >> 32) ^ c[3] ^ k1, (uint32_t)a};
-        memcpy(c, next, sizeof c);
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    memcpy(rng->block, c, sizeof c);
+    emp_philox_block(rng->block, rng->key, rng->counter);
     if (++rng->counter[0] == 0) rng->counter[1]++;
     rng->used = 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Results of <emplace/sim.h>. */
+/* Results of <emplace/sim.h>, and runs that tell when ops ran. */
 #include "sim/engine/sim.h"
 #include "base/mem.h"
 
@@ -50,4 +50,18 @@ emp_time_ns emp_sim_result_busy_ns(const emp_sim_result *result, emp_device_id d
 int64_t emp_sim_result_traffic_bytes(const emp_sim_result *result)
 {
     return result != NULL ? result->traffic_bytes : 0;
+}
+
+emp_status emp_sim_run_times(emp_sim *sim, const emp_decision *decision,
+                             emp_time_ns *start_ns, emp_time_ns *end_ns,
+                             emp_sim_result *result, emp_error *err)
+{
+    EMP_NEED(sim);
+    EMP_NEED(decision);
+    EMP_NEED(decision->device_of_op);
+    EMP_NEED(start_ns);
+    EMP_NEED(end_ns);
+    EMP_NEED(result);
+    return emp_sim_run_timed(sim, decision, &(emp_sim_times){start_ns, end_ns}, result,
+                             err);
 }

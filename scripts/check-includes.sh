@@ -34,6 +34,7 @@ declare -A may_include=(
   [graphs/import/instances]="base sim/graph graphs/import/proto graphs/import/instances"
   [library]="base sim"
   [docs/examples]="nothing" # but <emplace/...>
+  [python]="python" # and <emplace/...>
   [replay]="base sim/machine/tracks.h replay/plan replay/cpu replay/cuda replay"
   [replay/plan]="base replay/plan"
   [replay/cpu]="base replay/plan replay/cpu"

@@ -86,6 +86,13 @@ EMP_API emp_status emp_sim_run(emp_sim *sim, const emp_device_id *device_of_op,
 EMP_API emp_status emp_sim_run_decision(emp_sim *sim, const emp_decision *decision,
                                         emp_sim_result *result, emp_error *err);
 
+/** As emp_sim_run_decision(), and says when ops ran, in nanoseconds since the step began; of a
+ * kernel, not of its issue.
+ * \param[out] start_ns, end_ns  [op count]; folded ops do not run, and their entries stay. */
+EMP_API emp_status emp_sim_run_times(emp_sim *sim, const emp_decision *decision,
+                                     emp_time_ns *start_ns, emp_time_ns *end_ns,
+                                     emp_sim_result *result, emp_error *err);
+
 /** NULL is allowed. */
 EMP_API void emp_sim_destroy(emp_sim *sim);
 

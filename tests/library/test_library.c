@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -537,6 +538,55 @@ Test(library, an_op_where_it_may_not_be_is_named)
     emp_sim_result_destroy(result);
     emp_sim_destroy(sim);
     free(device_of_op);
+}
+
+Test(library, ops_run_within_the_step_and_the_last_ends_with_it)
+{
+    const size_t    ops = (size_t)emp_graph_op_count(graph);
+    emp_sim        *sim = NULL;
+    emp_sim_result *result = NULL;
+    emp_device_id  *device_of_op = place_all_on(1);
+    emp_time_ns    *start_ns = calloc(ops, sizeof *start_ns), last_ns = 0;
+    emp_time_ns    *end_ns = calloc(ops, sizeof *end_ns);
+    emp_decision    decision = {.device_of_op = device_of_op};
+
+    cr_assert(start_ns != NULL && end_ns != NULL);
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK);
+    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    cr_assert_eq(emp_sim_run_times(sim, &decision, start_ns, end_ns, result, &err),
+                 EMP_OK, "%s", err.msg);
+    for (size_t op = 0; op < ops; op++) {
+        cr_expect(0 <= start_ns[op] && start_ns[op] <= end_ns[op]);
+        if (end_ns[op] > last_ns) last_ns = end_ns[op];
+    }
+    cr_expect_gt(last_ns, 0);
+    cr_expect_leq(last_ns, emp_sim_result_step_time_ns(result));
+    cr_expect_eq(emp_sim_run_times(sim, &decision, NULL, end_ns, result, &err),
+                 EMP_EINVAL);
+    emp_sim_result_destroy(result);
+    emp_sim_destroy(sim);
+    free(start_ns);
+    free(end_ns);
+    free(device_of_op);
+}
+
+Test(library, words_of_a_stream_are_those_of_the_methods)
+{
+    enum { WORDS = 23 };
+    const uint64_t seed = UINT64_C(0x123456789abcdef0);
+    uint32_t       word[WORDS], part[WORDS];
+    emp_rng        rng;
+
+    emp_rng_init(&rng, seed, 7, 9);
+    emp_random_words(word, WORDS, seed, 7, 9, 0);
+    for (int i = 0; i < WORDS; i++) cr_expect_eq(word[i], emp_rng_u32(&rng), "%d", i);
+    for (int first = 0; first < WORDS; first++) {
+        int count = WORDS - first;
+        emp_random_words(part, count, seed, 7, 9, (uint64_t)first);
+        cr_expect_eq(memcmp(part, word + first, (size_t)count * sizeof *part), 0);
+    }
+    emp_random_words(NULL, WORDS, seed, 7, 9, 0);
+    emp_random_words(part, -1, seed, 7, 9, 0);
 }
 
 /* ---- memory ---- */

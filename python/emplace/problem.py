@@ -1,0 +1,69 @@
+"""What is placed: graphs, machines, and a graph on a machine under a runtime."""
+from . import _emplace
+
+
+class Graph(_emplace.Graph):
+    """The ops of one training step, and the tensors between them.
+
+    `Graph(spec_or_path)` takes a workload spec ("nmt:layers=2,units=512") or a file of a graph. It
+    does not change. Each attribute that is an array or a list is made anew when it is read.
+    """
+
+    def __init__(self, spec_or_path):
+        self.spec = spec_or_path
+
+    @classmethod
+    def load(cls, spec_or_path):
+        """The graph of a workload spec or of a file."""
+        return cls(spec_or_path)
+
+    def __len__(self):
+        return self.op_count
+
+    def __repr__(self):
+        return f"<emplace.Graph {self.spec!r}, {self.op_count} ops>"
+
+
+class Machine(_emplace.Machine):
+    """Devices and what joins them. `Machine(name_or_path)` takes "k40x2" or a YAML file."""
+
+    def __init__(self, name_or_path):
+        self.name = name_or_path
+
+    @classmethod
+    def load(cls, name_or_path):
+        """The machine of that name or file."""
+        return cls(name_or_path)
+
+    def __len__(self):
+        return self.device_count
+
+    def __repr__(self):
+        return f"<emplace.Machine {self.name!r}, {self.device_count} devices>"
+
+
+class Problem(_emplace.Problem):
+    """A graph that is to be placed on a machine under a runtime.
+
+    graph and machine may be what Graph and Machine take. A placement is a device for each op; it is
+    legal when each op is on a device that can run it, with its colocation class. Where a function
+    takes a placement, legalize() is applied to it.
+    """
+
+    def __new__(cls, graph, machine, runtime="tf-r1.3", name=None):
+        if not isinstance(graph, Graph):
+            graph = Graph(graph)
+        if not isinstance(machine, Machine):
+            machine = Machine(machine)
+        self = super().__new__(cls, graph, machine, runtime, name or graph.spec)
+        self.runtime = runtime
+        self.name = name or graph.spec
+        return self
+
+    def save_placement(self, path, placement, step_time=-1.0):
+        """Writes a placement file, whole or not at all. step_time, in seconds, is for readers;
+        a negative one says that the placement does not fit in memory."""
+        super().save_placement(path, self.legalize(placement), step_time)
+
+    def __repr__(self):
+        return f"<emplace.Problem {self.name!r} on {self.machine.name!r}, {self.runtime}>"

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace.Problem. */
+#include "python/src/extension.h"
+
+static PyObject *wrap(PyTypeObject *type, emp_problem *problem, PyObject *graph,
+                      PyObject *machine)
+{
+    emp_py_problem *self = (emp_py_problem *)PyType_GenericAlloc(type, 0);
+
+    if (self == NULL) {
+        emp_problem_destroy(problem);
+        return NULL;
+    }
+    Py_INCREF(graph);
+    Py_INCREF(machine);
+    self->problem = problem;
+    self->graph_object = graph;
+    self->machine_object = machine;
+    self->graph = ((emp_py_graph *)graph)->graph;
+    self->machine = ((emp_py_machine *)machine)->machine;
+    return (PyObject *)self;
+}
+
+static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"graph", "machine", "runtime", "name", NULL};
+    const char  *runtime_name, *name;
+    PyObject    *graph, *machine;
+    emp_runtime *runtime;
+    emp_problem *problem;
+    emp_error    err = {0};
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!ss", names, emp_py_graph_type,
+                                     &graph, emp_py_machine_type, &machine, &runtime_name,
+                                     &name))
+        return NULL;
+    if (emp_runtime_load(&runtime, runtime_name, &err) != EMP_OK)
+        return emp_py_raise(&err);
+    emp_status st =
+        emp_problem_create(&problem, ((emp_py_graph *)graph)->graph,
+                           ((emp_py_machine *)machine)->machine, runtime, name, &err);
+    emp_runtime_destroy(runtime);
+    return st == EMP_OK ? wrap(type, problem, graph, machine) : emp_py_raise(&err);
+}
+
+static void destroy(PyObject *object)
+{
+    emp_py_problem *self = (emp_py_problem *)object;
+
+    emp_problem_destroy(self->problem);
+    Py_XDECREF(self->graph_object);
+    Py_XDECREF(self->machine_object);
+    emp_py_free(object);
+}
+
+static PyObject *get_graph(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyObject *graph = ((emp_py_problem *)self)->graph_object;
+    Py_INCREF(graph);
+    return graph;
+}
+
+static PyObject *get_machine(PyObject *self, void *unused)
+{
+    (void)unused;
+    PyObject *machine = ((emp_py_problem *)self)->machine_object;
+    Py_INCREF(machine);
+    return machine;
+}
+
+static PyObject *get_class_count(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(emp_problem_class_count(((emp_py_problem *)self)->problem));
+}
+
+static PyObject *get_class_of_op(PyObject *object, void *unused)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    const int32_t         ops = emp_graph_op_count(self->graph);
+    void                 *items;
+
+    (void)unused;
+    PyObject *array = emp_py_array('i', ops, 0, NULL, &items);
+    int32_t  *class_of_op = items;
+    for (emp_op_id op = 0; array != NULL && op < ops; op++)
+        class_of_op[op] = emp_problem_class_of_op(self->problem, op);
+    return array;
+}
+
+static PyObject *get_op_times(PyObject *object, void *unused)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    const int32_t         ops = emp_graph_op_count(self->graph);
+    const int32_t         devices = emp_machine_device_count(self->machine);
+    void                 *items;
+
+    (void)unused;
+    PyObject *array = emp_py_array('d', ops, devices, NULL, &items);
+    double   *time_s = items;
+    for (emp_op_id op = 0; array != NULL && op < ops; op++) {
+        for (emp_device_id d = 0; d < devices; d++)
+            *time_s++ = (double)emp_problem_op_time_ns(self->problem, op, d) * 1e-9;
+    }
+    return array;
+}
+
+static PyObject *get_allowed(PyObject *object, void *unused)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    const int32_t         ops = emp_graph_op_count(self->graph);
+    const int32_t         devices = emp_machine_device_count(self->machine);
+    void                 *items;
+
+    (void)unused;
+    PyObject *array = emp_py_array('?', ops, devices, NULL, &items);
+    bool     *is_allowed = items;
+    for (emp_op_id op = 0; array != NULL && op < ops; op++) {
+        for (emp_device_id d = 0; d < devices; d++)
+            *is_allowed++ = emp_problem_allows(self->problem, op, d);
+    }
+    return array;
+}
+
+/* ---- placements ---- */
+
+/* Reads one placement whose numbers are devices; 0, or -1. */
+static int read_placement(emp_py_rows *rows, const emp_py_problem *self, PyObject *object)
+{
+    const int32_t ops = emp_graph_op_count(self->graph);
+    const int32_t devices = emp_machine_device_count(self->machine);
+
+    if (emp_py_read_rows(rows, object, ops, "placement") != 0) return -1;
+    if (rows->count != 1) {
+        PyErr_Format(PyExc_ValueError, "placement: %zd rows, not one", rows->count);
+        return -1;
+    }
+    for (emp_op_id op = 0; op < ops; op++) {
+        if (rows->item[op] >= 0 && rows->item[op] < devices) continue;
+        PyErr_Format(PyExc_ValueError,
+                     "placement: op \"%s\" is on device %d; there are devices 0 to %d",
+                     emp_graph_op_name(self->graph, op), rows->item[op], devices - 1);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *legalize(PyObject *object, PyObject *placement)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    emp_py_rows           rows = {0};
+    PyObject             *array = NULL;
+
+    if (read_placement(&rows, self, placement) == 0) {
+        emp_problem_legalize(self->problem, rows.item);
+        array = emp_py_array('i', rows.length, 0, rows.item, NULL);
+    }
+    PyMem_Free(rows.item);
+    return array;
+}
+
+static PyObject *save_placement(PyObject *object, PyObject *args)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    const char           *path;
+    PyObject             *placement;
+    double                step_time_s;
+    emp_py_rows           rows = {0};
+    emp_error             err = {0};
+
+    if (!PyArg_ParseTuple(args, "sOd", &path, &placement, &step_time_s)) return NULL;
+    emp_status st = EMP_OK;
+    int        code = read_placement(&rows, self, placement);
+    if (code == 0)
+        st = emp_placement_save(path, self->problem, rows.item, step_time_s, &err);
+    PyMem_Free(rows.item);
+    if (code != 0) return NULL;
+    if (st != EMP_OK) return emp_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *load_placement(PyObject *object, PyObject *path)
+{
+    const emp_py_problem *self = (emp_py_problem *)object;
+    const char           *text = PyUnicode_AsUTF8AndSize(path, NULL);
+    void                 *items;
+    emp_error             err = {0};
+
+    if (text == NULL) return NULL;
+    PyObject *array = emp_py_array('i', emp_graph_op_count(self->graph), 0, NULL, &items);
+    if (array == NULL || emp_placement_load(items, text, self->problem, &err) == EMP_OK)
+        return array;
+    Py_DECREF(array);
+    return emp_py_raise(&err);
+}
+
+static PyGetSetDef getters[] = {
+    {"graph", get_graph, NULL, "Its graph.", NULL},
+    {"machine", get_machine, NULL, "Its machine.", NULL},
+    {"class_count", get_class_count, NULL, "Number of colocation classes.", NULL},
+    {"class_of_op", get_class_of_op, NULL,
+     "Colocation class of each op, -1 of a folded one, int32.", NULL},
+    {"op_times", get_op_times, NULL,
+     "Seconds of each op alone on each device, float64 [ops, devices].", NULL},
+    {"allowed", get_allowed, NULL,
+     "Whether each op may be on each device, bool [ops, devices].", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyMethodDef methods[] = {
+    {"legalize", legalize, METH_O,
+     "legalize(placement): the legal placement that is simulated for it, int32."},
+    {"save_placement", save_placement, METH_VARARGS,
+     "save_placement(path, placement, step_time): writes a placement file."},
+    {"load_placement", load_placement, METH_O,
+     "load_placement(path): the placement of a file, int32."},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, create},
+    {Py_tp_dealloc, destroy},
+    {Py_tp_getset, getters},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "Problem(graph, machine, runtime, name): see emplace.Problem."},
+    {0, NULL}};
+
+PyType_Spec emp_py_problem_spec = {.name = "emplace._emplace.Problem",
+                                   .basicsize = sizeof(emp_py_problem),
+                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                                   .slots = slots};

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Does the module give the library's results, and refuse what it refuses? With the argument
+--no-numpy it runs as if numpy were not installed, which the last test does."""
+import array
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+if "--no-numpy" in sys.argv:
+    sys.argv.remove("--no-numpy")
+    sys.modules["numpy"] = None
+
+import emplace
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+SPEC = "rnnlm:layers=1,steps=2,units=64,batch=8"
+
+
+def problem():
+    return emplace.Problem(SPEC, "k40x2")
+
+
+def random_rows(count, length, bound, seed=1):
+    return [[int(d) for d in emplace.Random(seed, i).below(bound, length)] for i in range(count)]
+
+
+class Facts(unittest.TestCase):
+    def test_arrays_of_a_graph_fit_each_other(self):
+        graph = emplace.Graph.load(SPEC)
+        ops = len(graph)
+        self.assertEqual(len(graph.names), ops)
+        self.assertEqual(len(set(graph.names)), ops)
+        self.assertEqual(len(graph.types), ops)
+        for name in ("flops", "persistent_bytes", "is_folded", "order"):
+            self.assertEqual(len(getattr(graph, name)), ops, name)
+        self.assertEqual(graph.edges.shape, (len(graph.edge_bytes), 2))
+        self.assertEqual(sorted(graph.order), list(range(ops)))
+        place = {int(op): i for i, op in enumerate(graph.order)}
+        for before, after in graph.edges.tolist() + graph.controls.tolist():
+            self.assertLess(place[before], place[after])
+        self.assertEqual(graph.find(graph.names[7]), 7)
+        self.assertEqual(graph.find("zebra"), -1)
+
+    def test_a_machine_names_its_devices(self):
+        machine = emplace.Machine.load("k40x2")
+        self.assertEqual(machine.names, ["cpu:0", "gpu:0", "gpu:1"])
+        self.assertEqual(machine.is_gpu.tolist(), [False, True, True])
+        self.assertEqual(machine.find("gpu:1"), 2)
+        self.assertGreater(machine.memory_bytes[0], machine.memory_bytes[1])
+        self.assertEqual(machine.copy_time(1, 1, 10**6), 0.0)
+        self.assertGreater(machine.copy_time(1, 2, 10**9), machine.copy_time(1, 2, 10**6))
+        with self.assertRaises(IndexError):
+            machine.copy_time(0, 3, 1)
+
+    def test_a_problem_says_what_may_be_where(self):
+        p = problem()
+        allowed, times = p.allowed.tolist(), p.op_times.tolist()
+        self.assertEqual((len(allowed), len(allowed[0])), (p.graph.op_count, 3))
+        self.assertTrue(all(row[0] for row in allowed))
+        self.assertTrue(any(not row[1] for row in allowed))
+        self.assertTrue(all(time >= 0 for row in times for time in row))
+        self.assertLess(max(p.class_of_op), p.class_count)
+        self.assertEqual([c == -1 for c in p.class_of_op], p.graph.is_folded.tolist())
+
+    def test_legal_placements_come_back_from_files(self):
+        p = problem()
+        legal = p.legalize([2] * len(p.graph))
+        self.assertIn(0, legal)
+        self.assertEqual(p.legalize(legal).tolist(), legal.tolist())
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "placed.json")
+            p.save_placement(path, legal, 0.5)
+            self.assertEqual(p.load_placement(path).tolist(), legal.tolist())
+            with self.assertRaisesRegex(emplace.Error, "none.json"):
+                p.load_placement(os.path.join(folder, "none.json"))
+
+
+class Scores(unittest.TestCase):
+    def setUp(self):
+        self.problem = problem()
+        self.ops = len(self.problem.graph)
+        self.rows = random_rows(270, self.ops, 3)
+        self.oracle = emplace.Oracle(self.problem)
+
+    def test_results_do_not_depend_on_threads_or_batches(self):
+        times, fits = self.oracle.score(self.rows)
+        many = emplace.Oracle(self.problem, threads=3).score(self.rows)
+        self.assertEqual((times.tolist(), fits.tolist()), (many[0].tolist(), many[1].tolist()))
+        for i in (0, 17, 269):
+            self.assertEqual(self.oracle.score(self.rows[i])[0].tolist(), [times[i]])
+
+    def test_rows_may_be_lists_or_buffers_of_any_integers(self):
+        expected = self.oracle.score(self.rows[:2])[0].tolist()
+        for code in "bBhHiIlLqQ":
+            flat = array.array(code, self.rows[0] + self.rows[1])
+            view = memoryview(flat).cast("B").cast(code, (2, self.ops))
+            self.assertEqual(self.oracle.score(view)[0].tolist(), expected, code)
+            rows = [array.array(code, row) for row in self.rows[:2]]
+            self.assertEqual(self.oracle.score(rows)[0].tolist(), expected, code)
+
+    def test_no_rows_have_no_scores(self):
+        times, fits = self.oracle.score([])
+        self.assertEqual((len(times), len(fits)), (0, 0))
+
+    def test_groups_stand_for_their_ops(self):
+        groups = [op % 5 for op in range(self.ops)]
+        by_group = random_rows(4, 5, 3, seed=2)
+        spread = [[row[g] for g in groups] for row in by_group]
+        self.assertEqual(self.oracle.score(by_group, groups=groups)[0].tolist(),
+                         self.oracle.score(spread)[0].tolist())
+
+    def test_levels_change_what_is_served_first(self):
+        rows = random_rows(20, self.ops, 2)
+        plain = self.oracle.score(rows)[0].tolist()
+        equal = self.oracle.score(rows, levels=[[5] * self.ops] * 20)[0].tolist()
+        drawn = self.oracle.score(rows, levels=random_rows(20, self.ops, 64, seed=3))[0].tolist()
+        self.assertEqual(plain, equal)
+        self.assertNotEqual(plain, drawn)
+
+    def test_measures_agree_with_scores(self):
+        times, fits = self.oracle.score(self.rows)
+        table = self.oracle.measure(self.rows)
+        self.assertEqual(table["times"].tolist(), times.tolist())
+        self.assertEqual(table["fits"].tolist(), fits.tolist())
+        self.assertEqual(table["peak_bytes"].shape, (270, 3))
+        self.assertTrue(all(b <= t for t, row in zip(times, table["busy"].tolist()) for b in row))
+
+    def test_what_does_not_fit_is_missing_memory(self):
+        big = emplace.Problem("nmt:layers=8", "k40x1")
+        oracle = emplace.Oracle(big)
+        why = oracle.explain([1] * len(big.graph))
+        self.assertFalse(why.fits)
+        self.assertGreater(why.overflow, 0)
+        self.assertEqual(why.out_of_memory["device"], "gpu:0")
+        self.assertIn("out of memory: gpu:0", str(why))
+
+    def test_an_explanation_adds_up(self):
+        why = self.oracle.explain(self.rows[0])
+        self.assertEqual(why.step_time, self.oracle.score(self.rows[0])[0][0])
+        self.assertIsNone(why.out_of_memory)
+        self.assertEqual(sum(device.ops for device in why.devices), self.ops)
+        ends = [end for end in why.ends.tolist() if end == end]
+        self.assertLessEqual(max(ends), why.step_time)
+        self.assertEqual(why.placement.tolist(), self.problem.legalize(self.rows[0]).tolist())
+
+    def test_threads_of_python_share_an_oracle(self):
+        expected = self.oracle.score(self.rows)[0].tolist()
+        found = []
+
+        def ask():
+            found.append(self.oracle.score(self.rows)[0].tolist())
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [expected] * 4)
+
+    def test_python_goes_on_while_the_oracle_simulates(self):
+        asker = threading.Thread(target=lambda: self.oracle.score(self.rows * 2))
+        asker.start()
+        turns = 0
+        while asker.is_alive():
+            turns += 1
+        self.assertGreater(turns, 100)
+
+    def test_memory_does_not_grow(self):
+        with open("/proc/self/statm", encoding="ascii") as statm:
+            def pages():
+                gc.collect()
+                statm.seek(0)
+                return int(statm.read().split()[1])
+
+            row = array.array("i", self.rows[0])
+            for _ in range(1000):
+                self.oracle.score(row)
+            before = pages()
+            for _ in range(4000):
+                self.oracle.score(row)
+            self.assertLess(pages() - before, 64)
+
+
+class Refusals(unittest.TestCase):
+    def setUp(self):
+        self.problem = problem()
+        self.ops = len(self.problem.graph)
+        self.oracle = emplace.Oracle(self.problem)
+
+    def refused(self, kind, words, call, *arguments, **keywords):
+        with self.assertRaisesRegex(kind, words):
+            call(*arguments, **keywords)
+
+    def test_the_sentence_is_the_library_s(self):
+        with self.assertRaises(emplace.Error) as caught:
+            emplace.Graph("zebra")
+        self.assertEqual(caught.exception.status, "EMP_EIO")
+        self.assertIn('"zebra" is neither a file nor a workload', str(caught.exception))
+        self.refused(emplace.Error, "zebra", emplace.Machine, "zebra")
+        self.refused(emplace.Error, "zebra", emplace.Problem, SPEC, "k40x2", "zebra")
+        self.refused(emplace.Error, "0 threads", emplace.Oracle, self.problem, threads=0)
+        self.refused(emplace.Error, "on device 9", self.oracle.score, [9] * self.ops)
+
+    def test_rows_of_other_forms(self):
+        score = self.oracle.score
+        self.refused(ValueError, "a row has 3 numbers", score, [0, 0, 0])
+        self.refused(ValueError, "a row has 3 numbers", score, [[0, 0, 0]])
+        self.refused(ValueError, "a row has 2 numbers",
+                     score, [[0] * self.ops, array.array("i", [0, 0])])
+        self.refused(TypeError, "not integers", score, array.array("d", [0.0] * self.ops))
+        self.refused(TypeError, "float", score, [0.5] * self.ops)
+        self.refused(TypeError, "", score, 5)
+        self.refused(ValueError, "is no device", score, [[2**40] * self.ops])
+        self.refused(OverflowError, "", score, [[2**80] * self.ops])
+        self.refused(ValueError, "groups: -1", score, [0], groups=[-1] * self.ops)
+        self.refused(ValueError, "levels: 64", score, [0] * self.ops, levels=[64] * self.ops)
+        self.refused(ValueError, "levels: 1 rows for 2",
+                     score, [[0] * self.ops] * 2, levels=[0] * self.ops)
+        self.refused(ValueError, "2 rows, not one", self.oracle.explain, [[0] * self.ops] * 2)
+        self.refused(ValueError, "device 3; there are devices 0 to 2",
+                     self.problem.legalize, [3] * self.ops)
+
+    def test_an_oracle_that_is_asked_by_its_own_argument(self):
+        oracle, ops = self.oracle, self.ops
+
+        class Row:
+            def __len__(self):
+                return ops
+
+            def __getitem__(self, i):
+                return int(oracle.score([0] * ops)[1][0])
+
+        self.refused(RuntimeError, "while it answers", oracle.score, [Row()])
+        self.assertEqual(len(oracle.score([0] * ops)[0]), 1)
+
+
+class Streams(unittest.TestCase):
+    def test_parts_of_a_stream_are_those_of_the_whole(self):
+        whole = emplace.Random(7, 3, 2).words(50).tolist()
+        parts, stream = [], emplace.Random(7, 3, 2)
+        for count in (1, 2, 3, 5, 11, 28):
+            parts += stream.words(count).tolist()
+        self.assertEqual(parts, whole)
+
+    def test_numbers_below_a_bound_are_the_formula_s(self):
+        for bound in (1, 3, 2**31 + 1):
+            words = iter(emplace.Random(5, 1).words(2000).tolist())
+            numbers = emplace.Random(5, 1).below(bound, 500).tolist()
+            for number in numbers:
+                product = next(words) * bound
+                while product % 2**32 < 2**32 % bound:
+                    product = next(words) * bound
+                self.assertEqual(number, product >> 32)
+        with self.assertRaises(ValueError):
+            emplace.Random(1).below(0)
+
+
+class Arrays(unittest.TestCase):
+    @unittest.skipIf(numpy is None, "numpy is not there")
+    def test_arrays_are_numpy_s(self):
+        self.assertIsInstance(problem().op_times, numpy.ndarray)
+        rows = numpy.asfortranarray(numpy.zeros((2, len(problem().graph)), numpy.int32))
+        with self.assertRaises((ValueError, BufferError)):
+            emplace.Oracle(problem()).score(rows)
+
+    @unittest.skipIf(numpy is None, "this is the run without numpy")
+    def test_all_of_this_holds_without_numpy(self):
+        done = subprocess.run([sys.executable, __file__, "--no-numpy"], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
