@@ -57,7 +57,7 @@ declare -A may_include=(
 declare -A only_in=(
   [hdf5.h]="run/store" [metis.h]="search/partition" [scotch.h]="search/partition"
   [glpk.h]="baselines/schedulers sim/bounds base/lp" [cblas.h]="policy/nn replay/cpu"
-  [cyaml/cyaml.h]="sim/machine" [zlib.h]="graphs/import cli"
+  [cyaml/cyaml.h]="sim/machine" [zlib.h]="graphs/import run/store cli"
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="run/ranks"
   [cuda_runtime_api.h]="replay/cuda" [cublas_v2.h]="replay/cuda" [cudnn.h]="replay/cuda"
 )

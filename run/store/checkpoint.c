@@ -12,8 +12,6 @@ static const emp_h5_field times_spent[] = {
     {"cpu_s", EMP_H5_DOUBLE, offsetof(emp_checkpoint, cpu_s), 0}};
 enum { TIMES_SPENT = sizeof times_spent / sizeof *times_spent };
 
-static const int64_t MAX_CANDIDATES = INT64_C(1) << 32;
-
 static emp_h5_array feasible_times(const emp_record *r)
 {
     return (emp_h5_array){"feasible_s", EMP_H5_DOUBLE, (uint64_t)r->feasible_count, 0,
@@ -43,28 +41,26 @@ emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoin
     return emp_h5_save(path, EMP_H5_CHECKPOINT_FORMAT, write_checkpoint, checkpoint, err);
 }
 
-/* Sizes as the run has them; a hostile file cannot ask for more memory. */
+/* Sizes as the run has them. */
 static bool sizes_fit(const emp_record *so_far, const emp_record *run)
 {
-    return so_far->op_count == run->op_count &&
-           so_far->device_count == run->device_count && so_far->feasible_count >= 0 &&
-           so_far->feasible_count <= so_far->evaluations &&
-           so_far->evaluations <= MAX_CANDIDATES;
+    return so_far->op_count == run->op_count && so_far->device_count == run->device_count;
 }
 
-static emp_status read_times(emp_h5_file file, emp_record *r, const char *path,
+static emp_status read_times(const emp_h5_image *image, emp_record *r, const char *path,
                              emp_error *err)
 {
+    emp_h5_array times = feasible_times(r);
+
+    if (!emp_h5_has_array(image, &times)) return emp_h5_lacks_array(&times, path, err);
     EMP_CHECK(EMP_ALLOC(r->feasible_s, (size_t)r->feasible_count));
-    const emp_h5_array times = feasible_times(r);
-    if (!emp_h5_read_array(file, &times))
-        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
-                         times.name);
-    return EMP_OK;
+    times.values = r->feasible_s;
+    return emp_h5_read_array(image, &times) ? EMP_OK
+                                            : emp_h5_lacks_array(&times, path, err);
 }
 
-static emp_status read_checkpoint(emp_h5_file file, void *object, const char *path,
-                                  emp_error *err)
+static emp_status read_checkpoint(const emp_h5_image *image, void *object,
+                                  const char *path, emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_checkpoint *c = (emp_checkpoint *)object;
@@ -72,21 +68,22 @@ static emp_status read_checkpoint(emp_h5_file file, void *object, const char *pa
     char            name[EMP_H5_ARRAY_NAME_BYTES];
 
     if (so_far == NULL) EMP_FAIL(EMP_ENOMEM, "record of a checkpoint");
-    EMP_TRY(emp_h5_read_record(file, so_far, path, err));
+    EMP_TRY(emp_h5_read_record(image, so_far, path, err));
     EMP_TRY(emp_h5_check_same_run(so_far, c->record, path, err));
     if (!sizes_fit(so_far, c->record))
-        EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops, %lld candidates", path,
-                 so_far->device_count, so_far->op_count, (long long)so_far->evaluations);
-    EMP_TRY(read_times(file, so_far, path, err));
+        EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops", path,
+                 so_far->device_count, so_far->op_count);
+    EMP_TRY(read_times(image, so_far, path, err));
     for (int i = 0; i < TIMES_SPENT; i++) {
-        if (!emp_h5_read_field(file, &times_spent[i], c))
+        if (!emp_h5_read_field(image, &times_spent[i], c))
             EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
                      times_spent[i].name);
     }
+    EMP_TRY(emp_h5_check_progress(c, so_far, path, err));
     for (int32_t i = 0; i < c->array_count; i++) {
         const emp_h5_array array = emp_h5_of_named(&c->array[i], "method_state", name);
-        if (!emp_h5_read_array(file, &array))
-            EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path, name);
+        if (!emp_h5_read_array(image, &array))
+            EMP_TRY(emp_h5_lacks_array(&array, path, err));
     }
     so_far->op_name = c->record->op_name;
     so_far->machine_text = c->record->machine_text;

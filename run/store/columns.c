@@ -38,19 +38,19 @@ static bool write_columns(emp_h5_file file, const void *object)
     return true;
 }
 
-static emp_status read_columns(emp_h5_file file, void *object, const char *path,
+static emp_status read_columns(const emp_h5_image *image, void *object, const char *path,
                                emp_error *err)
 {
     emp_columns *c = (emp_columns *)object;
 
     for (int32_t i = 0; i < c->text_count; i++) {
         emp_h5_field field = field_of(&c->text[i]);
-        if (!emp_h5_read_field(file, &field, &c->text[i]))
+        if (!emp_h5_read_field(image, &field, &c->text[i]))
             return EMP_ERROR(EMP_EFORMAT, "%s has no text %s", path, c->text[i].key);
     }
     for (int32_t i = 0; i < c->column_count; i++) {
         emp_h5_array array = array_of(c, i);
-        if (!emp_h5_read_array(file, &array))
+        if (!emp_h5_read_array(image, &array))
             return EMP_ERROR(EMP_EFORMAT, "%s has no column %s of %lld values", path,
                              c->column[i].name, (long long)c->row_count);
     }

@@ -12,9 +12,9 @@
 #include "base/hash.h"
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
+#include "base/text/whole_file.h"
 
-/* The first bytes, HDF5's user block, hold the format and a checksum of all that follows:
- * the library is given only what we wrote, as damaged files make it run wild. */
+/* The first bytes, HDF5's user block, hold the format and a checksum of all that follows. */
 enum { SEAL_BYTES = 512, HASH_BYTES = 4096 /* hashed in pieces of that size */ };
 
 /* A file is put together in memory, which grows in such steps: the library, which does
@@ -22,6 +22,9 @@ enum { SEAL_BYTES = 512, HASH_BYTES = 4096 /* hashed in pieces of that size */ }
 enum { IMAGE_STEP_BYTES = 1 << 20 };
 
 enum { PACKING_LEVEL = 6 };
+
+/* Of a file that is read: a checkpoint of the largest learner has a tenth of it. */
+static const size_t MAX_FILE_BYTES = (size_t)1 << 34;
 
 /* The library would read a file of the name that it is given. None can have this one. */
 #define NO_FILE "/dev/null/image"
@@ -168,7 +171,9 @@ static hid_t create_file(void)
     hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t file = H5I_INVALID_HID;
 
-    if (H5Pset_obj_track_times(creation, false) >= 0 &&
+    /* image.c reads the oldest format alone */
+    if (H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
+        H5Pset_obj_track_times(creation, false) >= 0 &&
         H5Pset_userblock(creation, SEAL_BYTES) >= 0 &&
         H5Pset_fapl_core(access, IMAGE_STEP_BYTES, false) >= 0) {
         file = H5Fcreate(NO_FILE, H5F_ACC_TRUNC, creation, access);
@@ -236,72 +241,6 @@ cleanup:
 
 /* ---- reading ---- */
 
-/* False when there is no such attribute or it is of another type. */
-bool emp_h5_read_field(emp_h5_file file, const emp_h5_field *field, void *base)
-{
-    char *value = (char *)base + field->offset;
-    bool  is_read = false;
-    hid_t attribute = H5Aopen(file, field->name, H5P_DEFAULT);
-
-    if (attribute < 0) return false;
-    hid_t stored = H5Aget_type(attribute);
-    hid_t space = H5Aget_space(attribute);
-    hid_t memory = create_type(field->type, field->size, false);
-    hid_t expected = create_type(field->type, field->size, true);
-    if (H5Sget_simple_extent_type(space) == H5S_SCALAR &&
-        H5Tequal(stored, expected) > 0) {
-        is_read = H5Aread(attribute, memory, value) >= 0;
-    }
-    if (field->type == EMP_H5_TEXT) value[field->size - 1] = '\0';
-    if (field->type == EMP_H5_BOOLEAN)
-        *value = *value != 0; /* any other byte is no bool */
-    H5Tclose(expected);
-    H5Tclose(memory);
-    H5Sclose(space);
-    H5Tclose(stored);
-    H5Aclose(attribute);
-    return is_read;
-}
-
-bool emp_h5_read_array(emp_h5_file file, const emp_h5_array *array)
-{
-    hsize_t extent[2] = {0, 0};
-    bool    is_read = false;
-    hid_t   dataset = H5Dopen2(file, array->name, H5P_DEFAULT);
-
-    if (dataset < 0) return false;
-    hid_t space = H5Dget_space(dataset);
-    hid_t stored = H5Dget_type(dataset);
-    hid_t memory = create_type(array->type, EMP_H5_NAME_BYTES, false);
-    hid_t expected = create_type(array->type, EMP_H5_NAME_BYTES, true);
-    if (H5Sget_simple_extent_ndims(space) == (array->columns == 0 ? 1 : 2) &&
-        H5Sget_simple_extent_dims(space, extent, NULL) >= 0 && extent[0] == array->rows &&
-        extent[1] == array->columns && H5Tequal(stored, expected) > 0) {
-        is_read =
-            H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->values) >= 0;
-    }
-    H5Tclose(expected);
-    H5Tclose(memory);
-    H5Tclose(stored);
-    H5Sclose(space);
-    H5Dclose(dataset);
-    return is_read;
-}
-
-/* Hashes what follows the seal. */
-static bool hash_content(FILE *file, uint64_t *hash)
-{
-    unsigned char bytes[HASH_BYTES];
-    size_t        count;
-
-    *hash = EMP_HASH_SEED;
-    if (fseek(file, SEAL_BYTES, SEEK_SET) != 0) return false;
-    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
-        *hash = emp_hash_bytes(*hash, bytes, count);
-    }
-    return ferror(file) == 0;
-}
-
 /* The format among those wanted that differs from this one in its version at most. */
 static const char *find_relative(const char *format, const char *const *formats)
 {
@@ -312,51 +251,44 @@ static const char *find_relative(const char *format, const char *const *formats)
     return NULL;
 }
 
-static emp_status check_seal(const char *path, const char *const *formats,
-                             const char *noun, emp_error *err)
+static emp_status check_seal(const unsigned char *bytes, size_t size, const char *path,
+                             const char *const *formats, const char *noun, emp_error *err)
 {
-    emp_status  st = EMP_OK;
     char        seal[SEAL_BYTES] = "", format[32] = "";
-    uint64_t    sealed = 0, hash = 0;
+    uint64_t    sealed = 0;
     const char *relative = NULL;
-    FILE       *file = fopen(path, "rb");
 
-    if (file == NULL) EMP_FAIL(EMP_EIO, "cannot read %s: %s", path, strerror(errno));
-    if (fread(seal, 1, sizeof seal, file) != sizeof seal ||
-        seal[sizeof seal - 1] != '\0' ||
+    memcpy(seal, bytes, size < sizeof seal ? size : sizeof seal);
+    if (size < sizeof seal || seal[sizeof seal - 1] != '\0' ||
         sscanf(seal, "%31s %16" SCNx64, format, &sealed) != 2 ||
-        (relative = find_relative(format, formats)) == NULL) {
-        EMP_FAIL(EMP_EFORMAT, "%s is no %s", path, noun);
-    }
-    if (strcmp(format, relative) != 0) {
-        EMP_FAIL(EMP_EFORMAT, "%s is of format \"%s\"; this program reads \"%s\"", path,
-                 format, relative);
-    }
-    if (!hash_content(file, &hash))
-        EMP_FAIL(EMP_EIO, "cannot read %s: %s", path, strerror(errno));
-    if (hash != sealed)
-        EMP_FAIL(EMP_EFORMAT, "%s is torn or damaged: its checksum differs", path);
-
-cleanup:
-    if (file != NULL) fclose(file);
-    return st;
+        (relative = find_relative(format, formats)) == NULL)
+        return EMP_ERROR(EMP_EFORMAT, "%s is no %s", path, noun);
+    if (strcmp(format, relative) != 0)
+        return EMP_ERROR(EMP_EFORMAT, "%s is of format \"%s\"; this program reads \"%s\"",
+                         path, format, relative);
+    if (hash_image(bytes + SEAL_BYTES, size - SEAL_BYTES) != sealed)
+        return EMP_ERROR(EMP_EFORMAT, "%s is torn or damaged: its checksum differs",
+                         path);
+    return EMP_OK;
 }
 
 emp_status emp_h5_load(const char *path, const char *const *formats, const char *noun,
                        emp_h5_reader *read, void *object, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    hid_t      file = H5I_INVALID_HID;
+    emp_status   st = EMP_OK;
+    char        *bytes = NULL;
+    size_t       size = 0;
+    emp_h5_image image;
 
-    enter_library();
-    EMP_TRY(check_seal(path, formats, noun, err));
-    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    if (file < 0) EMP_FAIL(EMP_EFORMAT, "%s holds no HDF5 file after its seal", path);
-    EMP_TRY(read(file, object, path, err));
+    EMP_TRY(emp_whole_file_load(&bytes, &size, path, MAX_FILE_BYTES, err));
+    const unsigned char *content = (const unsigned char *)bytes;
+    EMP_TRY(check_seal(content, size, path, formats, noun, err));
+    if (!emp_h5_image_open(&image, content + SEAL_BYTES, size - SEAL_BYTES, SEAL_BYTES))
+        EMP_FAIL(EMP_EFORMAT, "%s holds no HDF5 file of ours after its seal", path);
+    EMP_TRY(read(&image, object, path, err));
 
 cleanup:
-    if (file >= 0) H5Fclose(file);
-    leave_library();
+    emp_free(bytes);
     return st;
 }
 

@@ -1,7 +1,7 @@
 /** \file run/store/h5_internal.h
  * What the formats of this folder share: HDF5 files under a seal, scalars as attributes,
- * arrays as datasets. Functions that take a file need the lock that emp_h5_save() and
- * emp_h5_load() hold while they call back.
+ * arrays as datasets. The library writes them; functions that take a file need the lock that
+ * emp_h5_save() holds while it calls back. We read them ourselves, without a lock.
  */
 #ifndef EMP_RUN_STORE_H5_INTERNAL_H
 #define EMP_RUN_STORE_H5_INTERNAL_H
@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "base/named_array.h"
+#include "run/store/checkpoint.h"
+#include "run/store/image_internal.h"
 #include "run/store/store.h"
 
 enum { EMP_H5_NAME_BYTES = 32 /* of a text in an array */ };
@@ -56,26 +58,39 @@ bool emp_h5_write_field(emp_h5_file file, const emp_h5_field *field, const void 
 bool emp_h5_write_array(emp_h5_file file, const emp_h5_array *array);
 
 /** False when there is no such attribute or it is of another type. */
-bool emp_h5_read_field(emp_h5_file file, const emp_h5_field *field, void *base);
-/** False when there is no such dataset or it is of another type or size. */
-bool emp_h5_read_array(emp_h5_file file, const emp_h5_array *array);
+bool emp_h5_read_field(const emp_h5_image *image, const emp_h5_field *field, void *base);
+/** Whether there is such a dataset, of that type and size, with all its bytes. Ask before memory
+ * is taken for its values, which may be NULL here: they then take no more than the file, or, of a
+ * packed array, than emp_h5_may_unpack() allows. */
+bool emp_h5_has_array(const emp_h5_image *image, const emp_h5_array *array);
+/** Whether the packed arrays of a file may have so many bytes: 100 times those of the file, and
+ * 16 MiB. */
+bool emp_h5_may_unpack(const emp_h5_image *image, uint64_t bytes);
+/** False when there is no such dataset, or its bytes cannot be unpacked. */
+bool emp_h5_read_array(const emp_h5_image *image, const emp_h5_array *array);
+
+/** Says that there is no such array. \return EMP_EFORMAT */
+emp_status emp_h5_lacks_array(const emp_h5_array *array, const char *path,
+                              emp_error *err);
 
 /** Writes \a object into an empty file. */
 typedef bool emp_h5_writer(emp_h5_file file, const void *object);
 /** Reads \a object from a file of which messages may tell the path. */
-typedef emp_status emp_h5_reader(emp_h5_file file, void *object, const char *path,
-                                 emp_error *err);
+typedef emp_status emp_h5_reader(const emp_h5_image *image, void *object,
+                                 const char *path, emp_error *err);
 
 /** Puts a file of that format together in memory and then in its place.
  * \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *write,
                        const void *object, emp_error *err);
 
-/** Reads a file of one of the \a formats (NULL ends the list) after a look at its seal.
+/** Reads a file of one of the \a formats (NULL ends the list) into memory, once, and then looks at
+ * its seal and its structures. The seal tells damage; who forges a file makes it anew.
  *
  * \param noun  What it should be, for the message: "run record".
  * \retval EMP_EIO      No such file, or it cannot be read.
- * \retval EMP_EFORMAT  Of no such format or version, or its checksum differs.
+ * \retval EMP_EFORMAT  Of no such format or version, its checksum differs, or it is no HDF5 file
+ *                      as emp_h5_save() writes them.
  * Else it returns what \a read does. */
 emp_status emp_h5_load(const char *path, const char *const *formats, const char *noun,
                        emp_h5_reader *read, void *object, emp_error *err);
@@ -85,9 +100,23 @@ emp_status emp_h5_load(const char *path, const char *const *formats, const char 
 #define EMP_H5_RECORD_FORMAT     "emplace-run-1"
 #define EMP_H5_CHECKPOINT_FORMAT "emplace-checkpoint-1"
 
-bool       emp_h5_write_record(emp_h5_file file, const void *record);
-emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
+/** NULL ends the list: a run record, also that of a run under way. */
+extern const char *const emp_h5_record_formats[];
+
+bool emp_h5_write_record(emp_h5_file file, const void *record);
+/** The names of the ops, and the machine's text, of a record that has them. */
+bool       emp_h5_write_names(emp_h5_file file, const emp_record *record);
+bool       emp_h5_write_machine(emp_h5_file file, const emp_record *record);
+emp_status emp_h5_read_record(const emp_h5_image *image, void *record, const char *path,
                               emp_error *err);
+
+/** Looks whether all that was read can be said of a run: no negative counts, no times that are none.
+ * O(ops + points). \retval EMP_EFORMAT  The message names the first thing that cannot. */
+emp_status emp_h5_check_sense(const emp_record *record, const char *path, emp_error *err);
+/** The same of what a checkpoint has beside its record. */
+emp_status emp_h5_check_progress(const emp_checkpoint *checkpoint,
+                                 const emp_record *so_far, const char *path,
+                                 emp_error *err);
 
 /** Fails if \a there, read from \a path, and \a here are of different runs: the message
  * names the first thing that differs. \retval EMP_EINVAL */

@@ -12,14 +12,6 @@
 #include "base/mem.h"
 #include "run/store/h5_internal.h"
 
-/* The longest arrays that a record may hold; a hostile file cannot ask for more. */
-enum {
-    MAX_OPS = 1 << 26,
-    MAX_POINTS = 1 << 26,
-    MAX_NAME_BYTES = 1 << 30,
-    MAX_MACHINE_BYTES = 1 << 24
-};
-
 /* The scalars of a record, one HDF5 attribute each. The first ones say what run it is. */
 #define FIELD(type, member)                                                          \
     {                                                                                \
@@ -89,71 +81,7 @@ static int list_arrays(emp_record *r, emp_h5_array arrays[MAX_ARRAYS])
     return metrics > 0 ? MAX_ARRAYS : MAX_ARRAYS - 2;
 }
 
-/* Only records that are saved with the names of their ops have this field, the size of the array
- * "op_name": all names, each with a 0 behind it. */
-typedef struct {
-    int32_t op_count;
-    int64_t op_name_bytes;
-} name_fields;
-
-static const emp_h5_field name_count_field = {"op_count", EMP_H5_INT32,
-                                              offsetof(name_fields, op_count), 0};
-static const emp_h5_field name_bytes_field = {"op_name_bytes", EMP_H5_INT64,
-                                              offsetof(name_fields, op_name_bytes), 0};
-
-static emp_h5_array name_array(char *text, int64_t bytes)
-{
-    return (emp_h5_array){"op_name", EMP_H5_PACKED, (uint64_t)bytes, 0, text};
-}
-
-/* Likewise of the machine's text; without its terminator. */
-typedef struct {
-    int64_t machine_text_bytes;
-} machine_fields;
-
-static const emp_h5_field machine_bytes_field = {
-    "machine_text_bytes", EMP_H5_INT64, offsetof(machine_fields, machine_text_bytes), 0};
-
-static emp_h5_array machine_array(char *text, int64_t bytes)
-{
-    return (emp_h5_array){"machine_text", EMP_H5_PACKED, (uint64_t)bytes, 0, text};
-}
-
 /* ---- writing ---- */
-
-static bool write_machine(emp_h5_file file, const emp_record *r)
-{
-    machine_fields size = {(int64_t)strlen(r->machine_text)};
-    char *text = emp_strdup(r->machine_text); /* arrays are listed to read, too */
-
-    if (text == NULL) return false;
-    const emp_h5_array array = machine_array(text, size.machine_text_bytes);
-    bool is_written = emp_h5_write_field(file, &machine_bytes_field, &size) &&
-                      emp_h5_write_array(file, &array);
-    emp_free(text);
-    return is_written;
-}
-
-static bool write_names(emp_h5_file file, const emp_record *r)
-{
-    name_fields fields_of_names = {.op_count = r->op_count};
-    size_t      used = 0;
-
-    for (int32_t op = 0; op < r->op_count; op++)
-        fields_of_names.op_name_bytes += (int64_t)strlen(r->op_name[op]) + 1;
-    char *text = EMP_NEW_ARRAY(char, (size_t)fields_of_names.op_name_bytes);
-    if (text == NULL) return false;
-    for (int32_t op = 0; op < r->op_count; op++) {
-        size_t size = strlen(r->op_name[op]) + 1;
-        memcpy(text + used, r->op_name[op], size);
-        used += size;
-    }
-    const emp_h5_array array = name_array(text, fields_of_names.op_name_bytes);
-    bool is_written = emp_h5_write_field(file, &name_bytes_field, &fields_of_names) &&
-                      emp_h5_write_array(file, &array);
-    emp_free(text);
-    return is_written;
-}
 
 bool emp_h5_write_record(emp_h5_file file, const void *record)
 {
@@ -184,8 +112,9 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
         is_written = emp_h5_write_field(file, &order_field, record) &&
                      emp_h5_write_array(file, &levels);
     }
-    if (is_written && copy.op_name != NULL) is_written = write_names(file, &copy);
-    if (is_written && copy.machine_text != NULL) is_written = write_machine(file, &copy);
+    if (is_written && copy.op_name != NULL) is_written = emp_h5_write_names(file, &copy);
+    if (is_written && copy.machine_text != NULL)
+        is_written = emp_h5_write_machine(file, &copy);
     return is_written;
 }
 
@@ -196,182 +125,99 @@ emp_status emp_record_save(const char *path, const emp_record *record, emp_error
 
 /* ---- reading ---- */
 
-static const char *const record_formats[] = {EMP_H5_RECORD_FORMAT,
+const char *const emp_h5_record_formats[] = {EMP_H5_RECORD_FORMAT,
                                              EMP_H5_CHECKPOINT_FORMAT, NULL};
 
 static bool sizes_are_sane(const emp_record *r)
 {
     return r->device_count >= 0 && r->device_count <= EMP_MAX_DEVICES &&
-           r->op_count >= 0 && r->op_count <= MAX_OPS && r->point_count >= 0 &&
-           r->point_count <= MAX_POINTS && r->metric_count >= 0 &&
+           r->op_count >= 0 && r->point_count >= 0 && r->metric_count >= 0 &&
            r->metric_count <= EMP_MAX_METRICS;
 }
 
-static emp_status read_order(emp_h5_file file, emp_record *r, const char *path,
-                             emp_error *err)
-{
-    r->has_order = false;
-    r->start_hash = r->weights_hash = 0;
-    (void)emp_h5_read_field(file, &start_field, r);
-    if (!emp_h5_read_field(file, &winner_field, r)) r->winner[0] = '\0';
-    (void)emp_h5_read_field(file, &weights_field, r);
-    if (!emp_h5_read_field(file, &order_field, r) || !r->has_order) return EMP_OK;
-    EMP_CHECK(EMP_ALLOC(r->level_of_op, (size_t)r->op_count));
-    const emp_h5_array levels = level_array(r);
-    if (!emp_h5_read_array(file, &levels))
-        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
-                         levels.name);
-    for (int32_t op = 0; op < r->op_count; op++) {
-        if (r->level_of_op[op] >= EMP_LEVELS)
-            return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d has level %d of %d", path,
-                             op, r->level_of_op[op], EMP_LEVELS);
-    }
-    return EMP_OK;
-}
-
-emp_status emp_h5_read_record(emp_h5_file file, void *record, const char *path,
+static emp_status read_fields(const emp_h5_image *image, emp_record *r, const char *path,
                               emp_error *err)
 {
-    emp_record  *r = (emp_record *)record;
-    emp_h5_array arrays[MAX_ARRAYS];
-
     for (int i = 0; i < FIELD_COUNT; i++) {
-        if (!emp_h5_read_field(file, &fields[i], r)) {
+        if (!emp_h5_read_field(image, &fields[i], r)) {
             return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
                              fields[i].name);
         }
     }
-    r->ranks = 0;
-    r->is_async = false;
-    if (emp_h5_read_field(file, &rank_fields[0], r) &&
-        (r->ranks < 2 || !emp_h5_read_field(file, &rank_fields[1], r))) {
-        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: %d ranks", path, r->ranks);
-    }
-    r->budget_cpu_s = 0;
-    if (emp_h5_read_field(file, &clock_field, r) && !(r->budget_cpu_s > 0))
-        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: a budget of %g CPU seconds", path,
-                         r->budget_cpu_s);
     if (!sizes_are_sane(r)) {
         return EMP_ERROR(EMP_EFORMAT,
                          "%s is damaged: %d devices, %d ops, %d tells, %d metrics", path,
                          r->device_count, r->op_count, r->point_count, r->metric_count);
     }
-    EMP_CHECK(EMP_ALLOC(r->device_of_op, (size_t)r->op_count));
-    EMP_CHECK(EMP_ALLOC(r->curve, (size_t)r->point_count));
-    EMP_CHECK(EMP_ALLOC(r->metric, (size_t)r->point_count * (size_t)r->metric_count));
-    int array_count = list_arrays(r, arrays);
-    for (int i = 0; i < array_count; i++) {
-        if (!emp_h5_read_array(file, &arrays[i])) {
-            return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
-                             arrays[i].name);
+    return EMP_OK;
+}
+
+/* What only some records say. */
+static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
+                                   const char *path, emp_error *err)
+{
+    r->ranks = 0;
+    r->is_async = r->has_order = false;
+    if (emp_h5_read_field(image, &rank_fields[0], r) &&
+        (r->ranks < 2 || !emp_h5_read_field(image, &rank_fields[1], r))) {
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: %d ranks", path, r->ranks);
+    }
+    r->budget_cpu_s = 0;
+    if (emp_h5_read_field(image, &clock_field, r) && !(r->budget_cpu_s > 0))
+        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: a budget of %g CPU seconds", path,
+                         r->budget_cpu_s);
+    r->start_hash = r->weights_hash = 0;
+    (void)emp_h5_read_field(image, &start_field, r);
+    if (!emp_h5_read_field(image, &winner_field, r)) r->winner[0] = '\0';
+    (void)emp_h5_read_field(image, &weights_field, r);
+    (void)emp_h5_read_field(image, &order_field, r);
+    return EMP_OK;
+}
+
+/* Reads the arrays. Before memory is taken all of them must be there, as long as the fields say. */
+static emp_status read_arrays(const emp_h5_image *image, emp_record *r, const char *path,
+                              emp_error *err)
+{
+    emp_h5_array arrays[MAX_ARRAYS + 1];
+    bool         is_there = true;
+
+    for (int pass = 0; pass < 2; pass++) {
+        int count = list_arrays(r, arrays);
+        if (r->has_order) arrays[count++] = level_array(r);
+        for (int i = 0; i < count; i++) {
+            is_there = pass == 0 ? emp_h5_has_array(image, &arrays[i])
+                                 : emp_h5_read_array(image, &arrays[i]);
+            if (!is_there) return emp_h5_lacks_array(&arrays[i], path, err);
         }
+        if (pass > 0) break;
+        EMP_CHECK(EMP_ALLOC(r->device_of_op, (size_t)r->op_count));
+        EMP_CHECK(EMP_ALLOC(r->curve, (size_t)r->point_count));
+        EMP_CHECK(EMP_ALLOC(r->metric, (size_t)r->point_count * (size_t)r->metric_count));
+        if (r->has_order) EMP_CHECK(EMP_ALLOC(r->level_of_op, (size_t)r->op_count));
     }
     for (int32_t i = 0; i < r->device_count; i++)
         r->device_name[i][EMP_H5_NAME_BYTES - 1] = '\0';
     for (int32_t i = 0; i < r->metric_count; i++)
         r->metric_name[i][EMP_H5_NAME_BYTES - 1] = '\0';
-    for (int32_t op = 0; op < r->op_count; op++) {
-        if (r->device_of_op[op] < 0 || r->device_of_op[op] >= r->device_count) {
-            return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d is on device %d of %d",
-                             path, op, r->device_of_op[op], r->device_count);
-        }
-    }
-    return read_order(file, r, path, err);
+    return EMP_OK;
+}
+
+emp_status emp_h5_read_record(const emp_h5_image *image, void *record, const char *path,
+                              emp_error *err)
+{
+    emp_record *r = (emp_record *)record;
+
+    EMP_CHECK(read_fields(image, r, path, err));
+    EMP_CHECK(read_more_fields(image, r, path, err));
+    EMP_CHECK(read_arrays(image, r, path, err));
+    return emp_h5_check_sense(r, path, err);
 }
 
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
 {
     memset(record, 0, sizeof *record);
-    return emp_h5_load(path, record_formats, "run record", emp_h5_read_record, record,
-                       err);
-}
-
-/* Every name ends within the text, and there is one for each op. */
-static emp_status find_names(emp_op_names *names, size_t bytes, const char *path,
-                             emp_error *err)
-{
-    const char *at = names->text, *end = names->text + bytes;
-
-    EMP_CHECK(EMP_ALLOC(names->name, (size_t)names->count));
-    for (int32_t op = 0; op < names->count; op++) {
-        const char *zero = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
-        if (zero == NULL)
-            return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d has no name", path, op);
-        names->name[op] = at;
-        at = zero + 1;
-    }
-    if (at != end)
-        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: it names more than its %d ops",
-                         path, names->count);
-    return EMP_OK;
-}
-
-static emp_status read_names(emp_h5_file file, void *object, const char *path,
-                             emp_error *err)
-{
-    emp_op_names *names = (emp_op_names *)object;
-    name_fields   size = {0};
-
-    if (!emp_h5_read_field(file, &name_count_field, &size) || size.op_count < 0 ||
-        size.op_count > MAX_OPS)
-        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: %d ops", path, size.op_count);
-    if (!emp_h5_read_field(file, &name_bytes_field, &size))
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "%s does not name its ops, as it is of an older program", path);
-    if (size.op_name_bytes < 0 || size.op_name_bytes > MAX_NAME_BYTES)
-        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: names of %" PRId64 " bytes", path,
-                         size.op_name_bytes);
-    names->count = size.op_count;
-    EMP_CHECK(EMP_ALLOC(names->text, (size_t)size.op_name_bytes));
-    const emp_h5_array array = name_array(names->text, size.op_name_bytes);
-    if (!emp_h5_read_array(file, &array))
-        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
-                         array.name);
-    return find_names(names, (size_t)size.op_name_bytes, path, err);
-}
-
-emp_status emp_record_load_names(emp_op_names *names, const char *path, emp_error *err)
-{
-    memset(names, 0, sizeof *names);
-    return emp_h5_load(path, record_formats, "run record", read_names, names, err);
-}
-
-void emp_op_names_clear(emp_op_names *names)
-{
-    emp_free(names->name);
-    emp_free(names->text);
-    memset(names, 0, sizeof *names);
-}
-
-static emp_status read_machine(emp_h5_file file, void *object, const char *path,
-                               emp_error *err)
-{
-    char         **text = (char **)object;
-    machine_fields size = {0};
-
-    if (!emp_h5_read_field(file, &machine_bytes_field, &size))
-        return EMP_ERROR(EMP_EUNSUPPORTED, "%s does not have the file of its machine",
-                         path);
-    if (size.machine_text_bytes < 0 || size.machine_text_bytes > MAX_MACHINE_BYTES)
-        return EMP_ERROR(EMP_EFORMAT, "%s is damaged: a machine of %" PRId64 " bytes",
-                         path, size.machine_text_bytes);
-    EMP_CHECK(EMP_ALLOC(*text, (size_t)size.machine_text_bytes + 1));
-    const emp_h5_array array = machine_array(*text, size.machine_text_bytes);
-    if (!emp_h5_read_array(file, &array))
-        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
-                         array.name);
-    return EMP_OK;
-}
-
-emp_status emp_record_load_machine(char **text, const char *path, emp_error *err)
-{
-    *text = NULL;
-    emp_status st =
-        emp_h5_load(path, record_formats, "run record", read_machine, text, err);
-    if (st == EMP_OK) return EMP_OK;
-    emp_free(*text);
-    *text = NULL;
-    return st;
+    return emp_h5_load(path, emp_h5_record_formats, "run record", emp_h5_read_record,
+                       record, err);
 }
 
 emp_decision emp_record_decision(const emp_record *record)

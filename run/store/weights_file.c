@@ -72,7 +72,7 @@ emp_status emp_weights_save(const char *path, const emp_weights *weights, emp_er
     return emp_h5_save(path, FORMAT, write_weights, weights, err);
 }
 
-static emp_status read_listing(emp_h5_file file, listing *l, int32_t count,
+static emp_status read_listing(const emp_h5_image *image, listing *l, int32_t count,
                                const char *path, emp_error *err)
 {
     emp_h5_array lists[LISTS];
@@ -81,14 +81,31 @@ static emp_status read_listing(emp_h5_file file, listing *l, int32_t count,
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: it has %d arrays", path, count);
     list_datasets(l, count, lists);
     for (int i = 0; i < LISTS; i++) {
-        if (!emp_h5_read_array(file, &lists[i]))
-            return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
-                             lists[i].name);
+        if (!emp_h5_read_array(image, &lists[i]))
+            return emp_h5_lacks_array(&lists[i], path, err);
     }
     return EMP_OK;
 }
 
-static emp_status read_array(emp_h5_file file, emp_weights *w, const listing *l,
+/* Several arrays may claim the same packed bytes. */
+static emp_status check_packed_size(const emp_h5_image *image, const listing *l,
+                                    int32_t count, const char *path, emp_error *err)
+{
+    uint64_t bytes = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        if (l->type[i] == EMP_ARRAY_UINT8 && l->size[i] > 0)
+            bytes += (uint64_t)l->size[i];
+        if (!emp_h5_may_unpack(image, bytes))
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s is damaged: its arrays of bytes are larger than it can "
+                             "hold",
+                             path);
+    }
+    return EMP_OK;
+}
+
+static emp_status read_array(const emp_h5_image *image, emp_weights *w, const listing *l,
                              int32_t index, const char *path, emp_error *err)
 {
     char      name[EMP_H5_ARRAY_NAME_BYTES];
@@ -98,18 +115,20 @@ static emp_status read_array(emp_h5_file file, emp_weights *w, const listing *l,
         memchr(l->name[index], '\0', sizeof l->name[index]) == NULL)
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: array %d is of type %d", path,
                          index, l->type[index]);
-    const emp_status st = emp_weights_add(
-        w, l->name[index], (emp_array_type)l->type[index], l->size[index], &why);
+    const emp_named_array stated = {l->name[index], (emp_array_type)l->type[index],
+                                    (size_t)l->size[index], NULL};
+    emp_h5_array          array = emp_h5_of_named(&stated, "weights", name);
+    if (!emp_h5_has_array(image, &array)) return emp_h5_lacks_array(&array, path, err);
+    const emp_status st =
+        emp_weights_add(w, stated.name, stated.type, l->size[index], &why);
     if (st != EMP_OK)
         return EMP_ERROR(st == EMP_EINVAL ? EMP_EFORMAT : st, "%s: %s", path, why.msg);
-    const emp_h5_array array = emp_h5_of_named(&w->array[index], "weights", name);
-    if (!emp_h5_read_array(file, &array))
-        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the array \"%s\"", path,
-                         name);
-    return EMP_OK;
+    array.values = w->array[index].values;
+    return emp_h5_read_array(image, &array) ? EMP_OK
+                                            : emp_h5_lacks_array(&array, path, err);
 }
 
-static emp_status read_weights(emp_h5_file file, void *object, const char *path,
+static emp_status read_weights(const emp_h5_image *image, void *object, const char *path,
                                emp_error *err)
 {
     emp_status   st = EMP_OK;
@@ -118,14 +137,15 @@ static emp_status read_weights(emp_h5_file file, void *object, const char *path,
 
     if (l == NULL) EMP_FAIL(EMP_ENOMEM, "list of weights");
     for (int i = 0; i < FIELDS; i++) {
-        if (!emp_h5_read_field(file, &fields[i], w))
+        if (!emp_h5_read_field(image, &fields[i], w))
             EMP_FAIL(EMP_EFORMAT, "%s is torn: it lacks the field \"%s\"", path,
                      fields[i].name);
     }
     const int32_t count = w->array_count;
     w->array_count = 0;
-    EMP_TRY(read_listing(file, l, count, path, err));
-    for (int32_t i = 0; i < count; i++) EMP_TRY(read_array(file, w, l, i, path, err));
+    EMP_TRY(read_listing(image, l, count, path, err));
+    EMP_TRY(check_packed_size(image, l, count, path, err));
+    for (int32_t i = 0; i < count; i++) EMP_TRY(read_array(image, w, l, i, path, err));
 
 cleanup:
     emp_free(l);

@@ -317,7 +317,7 @@ Test(record, missing_file_is_named)
     emp_error  err = {0};
 
     cr_expect_eq(emp_record_load(&record, "/nowhere/x.h5", &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "cannot read /nowhere/x.h5: No such file or directory");
+    cr_expect_str_eq(err.msg, "/nowhere/x.h5 cannot be read: No such file or directory");
 }
 
 Test(record, missing_folder_is_named)

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is a damaged file with a right seal refused by one sentence, or read? The seal tells damage; it keeps
+ * nobody from forging a file. */
+#define _GNU_SOURCE /* memmem() */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "run/store/checkpoint.h"
+#include "tests/support/scratch.h"
+#include "tests/support/store_samples.h"
+#include "tests/support/survive.h"
+
+enum { FORGED = 200, MOST_FLIPS = 8 };
+
+static void set_up(void)
+{
+    emp_store_silence();
+    scratch_create();
+}
+
+static void tear_down(void)
+{
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(forged, .init = set_up, .fini = tear_down);
+
+static unsigned char *make_sample(store_kind kind, size_t *size)
+{
+    emp_error err = {0};
+
+    cr_assert(store_sample_save(kind, scratch_path("x.h5")));
+    cr_assert_eq(store_sample_load(kind, scratch_path("x.h5"), &err), EMP_OK, "%s",
+                 err.msg);
+    return (unsigned char *)scratch_read("x.h5", size);
+}
+
+static emp_status load(store_kind kind, unsigned char *bytes, size_t size, emp_error *err)
+{
+    store_seal_anew(bytes, size);
+    scratch_write("x.h5", bytes, size);
+    return store_sample_load(kind, scratch_path("x.h5"), err);
+}
+
+/* Read, or refused by one sentence that names the file, within a second. */
+static void expect_answer(store_kind kind, unsigned char *bytes, size_t size)
+{
+    emp_error        err = {0};
+    const double     before_s = emp_clock_now_s();
+    const emp_status st = load(kind, bytes, size, &err);
+
+    cr_expect_lt(emp_clock_now_s() - before_s, 1.0);
+    if (st == EMP_OK) return;
+    cr_expect(st == EMP_EFORMAT || st == EMP_EUNSUPPORTED || st == EMP_EINVAL, "%s: %s",
+              emp_status_str(st), err.msg);
+    cr_expect_not_null(strstr(err.msg, "x.h5"), "%s", err.msg);
+    cr_expect_null(strchr(err.msg, '\n'), "%s", err.msg);
+}
+
+Test(forged, files_of_200_kinds_are_read_or_refused)
+{
+    emp_rng rng;
+
+    for (store_kind kind = STORE_RECORD; kind < STORE_KINDS; kind++) {
+        size_t         size;
+        unsigned char *good = make_sample(kind, &size), *bad = malloc(size);
+        for (uint32_t file = 0; file < FORGED; file++) {
+            emp_rng_init(&rng, 26, kind, file);
+            memcpy(bad, good, size);
+            for (uint32_t i = 1 + emp_rng_below(&rng, MOST_FLIPS); i > 0; i--) {
+                uint32_t room = (uint32_t)size - STORE_SEAL_BYTES;
+                bad[STORE_SEAL_BYTES + emp_rng_below(&rng, room)] ^=
+                    (unsigned char)(1U << emp_rng_below(&rng, 8));
+            }
+            expect_answer(kind, bad, size);
+        }
+        free(good);
+        free(bad);
+    }
+}
+
+Test(forged, files_with_a_damaged_byte_are_read_or_refused)
+{
+    enum { STRIDE = 7 };
+
+    for (store_kind kind = STORE_RECORD; kind < STORE_KINDS; kind++) {
+        size_t         size;
+        unsigned char *bytes = make_sample(kind, &size);
+        for (size_t at = STORE_SEAL_BYTES; at < size; at += STRIDE) {
+            const unsigned char good = bytes[at];
+            bytes[at] = at % 3 == 0   ? (unsigned char)(good ^ 0x80)
+                        : at % 3 == 1 ? 0xff
+                                      : (unsigned char)(good + 1);
+            expect_answer(kind, bytes, size);
+            bytes[at] = good;
+        }
+        free(bytes);
+    }
+}
+
+/* Where the value of an attribute begins: behind its padded name, an integer's type, and the space. */
+static unsigned char *find_value(unsigned char *bytes, size_t size, const char *attribute)
+{
+    const size_t   name_bytes = strlen(attribute) + 1;
+    unsigned char *name = memmem(bytes, size, attribute, name_bytes);
+
+    cr_assert_not_null(name);
+    return name + (name_bytes + 7) / 8 * 8 + 16 + 8;
+}
+
+static void expect_refused(store_kind kind, unsigned char *bytes, size_t size,
+                           const char *why)
+{
+    emp_error err = {0};
+
+    cr_expect_eq(load(kind, bytes, size, &err), EMP_EFORMAT, "%s: %s", why, err.msg);
+    cr_expect_not_null(strstr(err.msg, why), "not \"%s\": %s", why, err.msg);
+}
+
+/* What a field promises is looked for before memory is taken: only the file itself is. */
+Test(forged, counts_take_no_memory)
+{
+    static const struct {
+        const char *count, *array;
+    } cases[] = {{"op_count", "device_of_op"}, {"point_count", "curve"}};
+    const int32_t promised = INT32_MAX;
+
+    for (int i = 0; i < 2; i++) {
+        size_t         size;
+        unsigned char *bytes = make_sample(STORE_RECORD, &size);
+        emp_record     record;
+        emp_error      err = {0};
+        memcpy(find_value(bytes, size, cases[i].count), &promised, sizeof promised);
+        store_seal_anew(bytes, size);
+        scratch_write("x.h5", bytes, size);
+        emp_mem_fail_after(2); /* 16 KiB, then twice as much */
+        cr_expect_eq(emp_record_load(&record, scratch_path("x.h5"), &err), EMP_EFORMAT);
+        emp_mem_fail_after(-1);
+        cr_expect_not_null(strstr(err.msg, cases[i].array), "%s", err.msg);
+        emp_record_clear(&record);
+        free(bytes);
+    }
+}
+
+/* 11 KB that claim packed names of 16 GB. */
+Test(forged, packed_bytes_stop_at_a_ratio)
+{
+    const uint64_t promised = UINT64_C(16) << 30;
+    size_t         size;
+    unsigned char *bytes = make_sample(STORE_RECORD, &size);
+    emp_op_names   names;
+    emp_error      err = {0};
+
+    memcpy(find_value(bytes, size, "op_name_bytes"), &promised, sizeof promised);
+    store_seal_anew(bytes, size);
+    scratch_write("x.h5", bytes, size);
+    emp_mem_fail_after(2);
+    cr_expect_eq(emp_record_load_names(&names, scratch_path("x.h5"), &err), EMP_EFORMAT);
+    emp_mem_fail_after(-1);
+    cr_expect_not_null(strstr(err.msg, "op_name"), "%s", err.msg);
+    emp_op_names_clear(&names);
+    free(bytes);
+}
+
+/* The symbol of a dataset: leaves of the root group hold them, next to each other, by the places of
+ * their names in a heap. */
+static unsigned char *find_symbol(unsigned char *bytes, size_t size, const char *name)
+{
+    enum { SYMBOL_BYTES = 40, HEAD_BYTES = 8 };
+    unsigned char *heap = memmem(bytes, size, "HEAP", 4), *leaf = bytes;
+    uint64_t       names_at, offset;
+
+    cr_assert_not_null(heap);
+    memcpy(&names_at, heap + 24, sizeof names_at);
+    while ((leaf = memmem(leaf, size - (size_t)(leaf - bytes), "SNOD", 4)) != NULL) {
+        for (int i = 0; i < leaf[6]; i++) {
+            unsigned char *symbol = leaf + HEAD_BYTES + SYMBOL_BYTES * i;
+            memcpy(&offset, symbol, sizeof offset);
+            if (strcmp((char *)bytes + STORE_SEAL_BYTES + names_at + offset, name) == 0)
+                return symbol;
+        }
+        leaf += 4;
+    }
+    cr_assert_fail("no dataset %s", name);
+    return NULL;
+}
+
+static unsigned char *find_message(unsigned char *bytes, size_t size, const char *name,
+                                   uint16_t type)
+{
+    uint64_t object;
+    uint16_t own_type, length;
+
+    memcpy(&object, find_symbol(bytes, size, name) + 8, sizeof object);
+    for (unsigned char *at = bytes + STORE_SEAL_BYTES + object + 16;; at += 8 + length) {
+        cr_assert_lt(at, bytes + size - 8);
+        memcpy(&own_type, at, sizeof own_type);
+        memcpy(&length, at + 2, sizeof length);
+        if (own_type == type) return at;
+    }
+}
+
+enum { UNUSED = 0, EXTERNAL_FILES = 7, LAYOUT = 8, VIRTUAL = 3, SOFT_LINK = 2 };
+
+/* A dataset with a list of external files in place of the unused rest of its header. */
+Test(forged, values_in_other_files_are_refused)
+{
+    size_t         size;
+    unsigned char *bytes = make_sample(STORE_RECORD, &size);
+
+    find_message(bytes, size, "busy_s", UNUSED)[0] = EXTERNAL_FILES;
+    expect_refused(STORE_RECORD, bytes, size, "lacks the array \"busy_s\"");
+    free(bytes);
+}
+
+Test(forged, virtual_datasets_are_refused)
+{
+    size_t         size;
+    unsigned char *bytes = make_sample(STORE_RECORD, &size);
+    unsigned char *layout = find_message(bytes, size, "curve", LAYOUT) + 8;
+
+    layout[0] = 4; /* of the layout's versions the first that has such datasets */
+    layout[1] = VIRTUAL;
+    expect_refused(STORE_RECORD, bytes, size, "lacks the array \"curve\"");
+    free(bytes);
+}
+
+Test(forged, links_are_refused)
+{
+    size_t         size;
+    unsigned char *bytes = make_sample(STORE_RECORD, &size);
+    unsigned char *symbol = find_symbol(bytes, size, "peak_bytes");
+
+    memset(symbol + 8, 0xff, 8); /* a link has no object of its own */
+    symbol[16] = SOFT_LINK;
+    expect_refused(STORE_RECORD, bytes, size, "lacks the array \"peak_bytes\"");
+    free(bytes);
+}
+
+/* A chain of continuations that leads back to its beginning ends. */
+Test(forged, headers_in_a_ring_are_refused)
+{
+    enum { CONTINUATION = 16 };
+    uint64_t       object;
+    size_t         size;
+    unsigned char *bytes = make_sample(STORE_RECORD, &size);
+    unsigned char *message = find_message(bytes, size, "curve", LAYOUT);
+
+    memcpy(&object, find_symbol(bytes, size, "curve") + 8, sizeof object);
+    memset(bytes + STORE_SEAL_BYTES + object + 2, 0xff, 2); /* 65,535 messages */
+    message[0] = CONTINUATION;
+    object += 16;
+    memcpy(message + 8, &object, sizeof object);
+    object = 336;
+    memcpy(message + 16, &object, sizeof object);
+    expect_refused(STORE_RECORD, bytes, size, "lacks the array \"curve\"");
+    free(bytes);
+}
+
+static emp_record make_record(void)
+{
+    emp_record r = {.method = "random", .device_count = 1, .op_count = 1};
+
+    r.device_of_op = EMP_NEW_ARRAY(emp_device_id, 1);
+    r.curve = EMP_NEW_ARRAY(emp_curve_point, 1);
+    r.evaluations = 5;
+    r.point_count = 1;
+    return r;
+}
+
+static void expect_nonsense(emp_record *record, const char *why)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_record_save(scratch_path("x.h5"), record, NULL), EMP_OK);
+    emp_record_clear(record);
+    cr_expect_eq(emp_record_load(record, scratch_path("x.h5"), &err), EMP_EFORMAT, "%s",
+                 why);
+    cr_expect_not_null(strstr(err.msg, why), "not \"%s\": %s", why, err.msg);
+    emp_record_clear(record);
+    *record = make_record();
+}
+
+Test(forged, values_without_sense_are_refused)
+{
+    emp_record r = make_record();
+
+    r.best_step_time_s = NAN;
+    expect_nonsense(&r, "its best_step_time_s is nan");
+    r.median_s = -1;
+    expect_nonsense(&r, "its median_s is -1");
+    r.budget_s = INFINITY;
+    expect_nonsense(&r, "its budget_s is inf");
+    r.evaluations = -1;
+    expect_nonsense(&r, "its evaluations is -1");
+    r.feasible_count = 6;
+    expect_nonsense(&r, "6 of 5 candidates fit");
+    r.traffic_bytes = -8;
+    expect_nonsense(&r, "its traffic_bytes is -8");
+    r.peak_bytes[0] = -1;
+    expect_nonsense(&r, "device 0 has -1 bytes");
+    r.busy_s[0] = NAN;
+    expect_nonsense(&r, "is busy for nan s");
+    r.curve[0].evaluations = 6;
+    expect_nonsense(&r, "point 0 of its curve has 6 evaluations");
+    r.curve[0].best_s = -INFINITY;
+    expect_nonsense(&r, "best -inf s");
+    emp_record_clear(&r);
+}
