@@ -11,7 +11,6 @@
 #include "cli/stop.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
-#include "policy/nn/blas.h"
 #include "run/ranks/ranks.h"
 #include "run/sheet/manifest.h"
 #include "run/store/store.h"
@@ -149,7 +148,6 @@ static int run_command(struct found *f, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    emp_blas_fix(argv);
     cli_stop_begin();
     emp_manifest_set_command(argc, argv);
     emp_store_silence();

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "policy/nn/blas.h"
+#include "base/blas/openblas.h"
 #include "run/ranks/ranks.h"
 #include "run/sheet/manifest.h"
 #include "run/store/store.h"
@@ -15,9 +15,14 @@
 /* Which matrix kernels run, and what was done about it. */
 static void print_blas(void)
 {
-    const char *mistaken = emp_blas_mistaken_core_name();
+    const char *core = emp_openblas_core_name();
+    const char *mistaken = emp_openblas_mistaken_core_name();
 
-    printf("OpenBLAS core %s (", emp_blas_core_name());
+    if (core == NULL) {
+        printf("OpenBLAS: not found; learners need it\n");
+        return;
+    }
+    printf("OpenBLAS core %s (", core);
     if (mistaken != NULL)
         printf("set by this program: OpenBLAS took the CPU for %s)\n", mistaken);
     else if (getenv("OPENBLAS_CORETYPE") != NULL)

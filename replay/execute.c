@@ -160,6 +160,7 @@ static emp_status create_workers(emp_replay *r, emp_error *err)
         r->timeline.is_queue[d] = r->server[d].is_queue;
         r->worker_count += r->server[d].core_count;
     }
+    EMP_CHECK(emp_gemm_init(r->worker_count, err));
     r->worker = EMP_NEW_ARRAY(emp_worker, (size_t)r->worker_count);
     r->timeline.lane = EMP_NEW_ARRAY(emp_replay_lane, (size_t)r->worker_count);
     if (!r->worker || !r->timeline.lane)
@@ -221,7 +222,6 @@ emp_status emp_replay_create(emp_replay **out, const emp_replay_plan *plan,
     r->budget_bytes = options->host_bytes > 0 ? options->host_bytes
                                               : emp_cpu_available_bytes() / 10 * 9;
     init_locks(r);
-    emp_gemm_init();
     EMP_TRY(check_fault(r, err));
     EMP_TRY(allocate_ops(r, err));
     connect(r);

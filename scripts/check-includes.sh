@@ -11,6 +11,7 @@ shared="base sim search"
 declare -A may_include=(
   [include/emplace]="nothing" # but <emplace/...>, which all may include
   [base]="base"
+  [base/blas]="base"
   [base/lp]="base/lp"
   [sim/graph]="base sim/graph"
   [sim/machine]="base sim/machine"
@@ -56,7 +57,7 @@ declare -A may_include=(
 # Headers of libraries that just one folder may see.
 declare -A only_in=(
   [hdf5.h]="run/store" [metis.h]="search/partition" [scotch.h]="search/partition"
-  [glpk.h]="baselines/schedulers sim/bounds base/lp" [cblas.h]="policy/nn replay/cpu"
+  [glpk.h]="baselines/schedulers sim/bounds base/lp" [cblas.h]="base/blas"
   [cyaml/cyaml.h]="sim/machine" [zlib.h]="graphs/import run/store cli"
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="run/ranks"
   [cuda_runtime_api.h]="replay/cuda" [cublas_v2.h]="replay/cuda" [cudnn.h]="replay/cuda"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/blas/openblas.h"
 #include "base/text/units.h"
 #include "bench/speed/speed.h"
-#include "policy/nn/blas.h"
 
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("network", "network", EMP_SHEET_WORD),
@@ -63,7 +63,7 @@ void emp_speed_tabulate(emp_sheet *s, const emp_speed_report *report)
 
     EMP_SHEET_INIT(s, columns);
     emp_sheet_set_facts(s, json_pack("{s:i, s:i, s:s, s:b}", "groups", p->groups, "ops",
-                                     p->ops, "openblas_core", emp_blas_core_name(),
+                                     p->ops, "openblas_core", emp_openblas_core_name(),
                                      "torch_is_absent", report->torch_is_absent));
     for (int32_t i = 0; i < report->row_count; i++) add_row(s, &report->row[i]);
     emp_sheet_note(
@@ -71,7 +71,7 @@ void emp_speed_tabulate(emp_sheet *s, const emp_speed_report *report)
         "One update of %d groups (placer) or %d ops (grouper); median [quartiles] "
         "of up to %d rounds; CPU time on one thread, else wall clock. OpenBLAS "
         "core %s.",
-        p->groups, p->ops, p->repeats, emp_blas_core_name());
+        p->groups, p->ops, p->repeats, emp_openblas_core_name());
     if (report->torch_is_absent)
         emp_sheet_note(s, "PyTorch is not there: install python3-torch");
     for (int32_t i = 0; i < report->row_count; i++) {

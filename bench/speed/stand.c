@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/nn/blas.h"
 #include "policy/nn/flush.h"
 
 /* As the preset `paper` on a graph of 40 types of ops, which are 312 numbers a group. */
@@ -80,7 +80,7 @@ emp_status emp_stand_init(emp_stand *s, const emp_stand_params *params, emp_erro
     emp_rng    rng;
 
     *s = (emp_stand){.params = *params};
-    emp_blas_single_thread();
+    EMP_TRY(emp_openblas_open(1, err));
     emp_rng_init(&rng, params->seed, 0, 0);
     if (params->kind == EMP_STAND_PLACER)
         EMP_TRY(init_placer(s, &rng, err));

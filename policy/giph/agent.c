@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 
@@ -131,7 +131,7 @@ emp_status emp_giph_agent_init(emp_giph_agent *a, const emp_problem *problem,
                           .seed = params->seed,
                           .threads =
                               threads < options->episodes ? threads : options->episodes};
-    emp_blas_single_thread();
+    EMP_CHECK(emp_openblas_open(a->threads, err));
     for (int32_t i = 0; i < EMP_GIPH_METRICS; i++)
         a->metric[i] = (emp_method_metric){metric_names[i], NAN};
     EMP_CHECK(emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));

@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "policy/nn/blas.h"
+#include "base/blas/openblas.h"
 #include "policy/nn/flush.h"
 
 /* Streams of random numbers: initial weights, and one per update. */
@@ -74,7 +74,7 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
     a->seed = params->seed;
     a->budget = params->budget_evaluations;
     a->threads = params->threads < 1 ? 1 : params->threads;
-    emp_blas_single_thread();
+    EMP_CHECK(emp_openblas_open(a->threads, err));
     name_metrics(a);
     EMP_CHECK(emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));
     EMP_CHECK(emp_transferable_init(&a->features, a->nodes, problem, err));

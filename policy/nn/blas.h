@@ -1,9 +1,6 @@
 /** \file policy/nn/blas.h
- * Matrix products through CBLAS, and the cure for an OpenBLAS that does not know its CPU.
- *
- * OpenBLAS 0.3.21 takes recent Xeons for a Prescott and then runs at a fifth of its
- * speed. It reads OPENBLAS_CORETYPE when it is loaded, which is before main(): hence
- * emp_blas_fix(), which starts the program again with the variable set.
+ * Matrix products by OpenBLAS. Who makes a network calls emp_openblas_open() first
+ * (base/blas/openblas.h), which can fail.
  */
 #ifndef EMP_POLICY_NN_BLAS_H
 #define EMP_POLICY_NN_BLAS_H
@@ -11,21 +8,6 @@
 #include <stdbool.h>
 
 #include "policy/nn/real.h"
-
-/** The kernels that OpenBLAS chose ("Prescott", "SkylakeX"); static storage. */
-const char *emp_blas_core_name(void);
-
-/** The kernels it had chosen before emp_blas_fix() started the program again, or NULL. */
-const char *emp_blas_mistaken_core_name(void);
-
-/** Re-executes the running program once with OPENBLAS_CORETYPE set to what CPUID says and
- * OPENBLAS_NUM_THREADS=1, when OpenBLAS chose lesser kernels than the CPU has and the
- * user did not choose. Call it first in main(); on any failure it returns and nothing
- * changed but the speed. */
-void emp_blas_fix(char *const argv[]);
-
-/** Keeps OpenBLAS from starting threads of its own; process-wide and idempotent. */
-void emp_blas_single_thread(void);
 
 /** c = a b + beta c, row-major; a is (m, k) and b is (k, n) after the transpositions
  * asked for. The lengths of the stored rows are lda, ldb, ldc. */

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "policy/nn/blas.h"
 #include "policy/nn/flush.h"
 
 /* Metrics that every policy has. */
@@ -22,7 +21,6 @@ emp_learner emp_learner_start(const emp_learner_type    *type,
 
     for (int32_t i = 0; i < type->metric_count; i++)
         l.metric[i] = (emp_method_metric){type->metrics[i], NAN};
-    emp_blas_single_thread();
     return l;
 }
 

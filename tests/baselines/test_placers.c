@@ -246,14 +246,8 @@ static void *run_job(void *argument)
 
 Test(placers, concurrent_calls_give_the_same_placements)
 {
-/* METIS runs in a child process. The allocator of AddressSanitizer, unlike glibc's, leaves its
- * locks to the child as another thread may hold them at that moment. */
-#ifdef __SANITIZE_ADDRESS__
-    const emp_method *types[] = {&emp_method_scotch, &emp_method_m_sct};
-#else
     const emp_method *types[] = {&emp_method_scotch, &emp_method_metis,
                                  &emp_method_m_sct};
-#endif
     enum { THREADS = 9, TYPES = sizeof types / sizeof *types };
     fixture           *f = create_tangle(4, TANGLE);
     const emp_problem *problem = fixture_problem(f);

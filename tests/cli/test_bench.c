@@ -70,15 +70,13 @@ static double step_time_of(const char *arguments)
     return step_s;
 }
 
-/* Its columns are what place and simulate say, and no annealing ends above its start. One thread:
- * METIS runs in a child, which waits for ever for AddressSanitizer's allocator if another thread
- * had its lock. */
+/* Its columns are what place and simulate say, and no annealing ends above its start. */
 Test(bench, order_compares_orders_of_one_placement)
 {
 #define SCHEDULED "place rnnlm -m k40x2 --method m-etf --no-bound --format json"
-    json_t *object = emplace_json(
-        "bench order --rows rnnlm --methods m-etf,gpu --budget 12 --threads 1 "
-        "--seeds 2 --format json");
+    json_t *object =
+        emplace_json("bench order --rows rnnlm --methods m-etf,gpu --budget 12 --seeds 2 "
+                     "--format json");
     const json_t *rows = json_object_get(object, "rows");
     const json_t *first = json_array_get(rows, 0), *second = json_array_get(rows, 1);
 

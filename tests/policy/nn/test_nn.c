@@ -6,6 +6,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/blas.h"
@@ -449,8 +450,8 @@ Test(blas, names_its_core_and_multiplies)
     const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, 1, 0, 3};
     float       c[4] = {1, 1, 1, 1};
 
-    cr_expect_gt(strlen(emp_blas_core_name()), 0);
-    emp_blas_single_thread();
+    cr_expect_gt(strlen(emp_openblas_core_name()), 0);
+    cr_assert_eq(emp_openblas_open(1, NULL), EMP_OK);
     emp_blas_gemm(false, false, 2, 2, 3, a, 3, b, 2, 1, c, 2); /* c = 1 + a b */
     cr_expect_eq((double)c[0], 1.0 + 1 + 4 + 0);
     cr_expect_eq((double)c[1], 1.0 + 0 + 2 + 9);

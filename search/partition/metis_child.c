@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE /* pipe2(), close_range() */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "search/partition/metis_internal.h"
+
+static bool write_all(int fd, const void *data, size_t size)
+{
+    const char *next = data;
+
+    while (size > 0) {
+        ssize_t count = write(fd, next, size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        next += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+static bool read_all(int fd, void *data, size_t size)
+{
+    char *next = data;
+
+    while (size > 0) {
+        ssize_t count = read(fd, next, size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        next += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+/* Nobody else wants the result. A parent that ended before the call sends no signal. */
+static void end_with(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+}
+
+/* Leaves open \a fd alone, and /dev/null as the standard files. What else is open is the parent's: a
+ * pipe that stays open here would keep its reader waiting. Returns the new number of \a fd. */
+static int keep_alone(int fd)
+{
+    enum { RESULT_FILENO = STDERR_FILENO + 1 };
+    int nowhere = open("/dev/null", O_RDWR);
+
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) {
+        if (fd == i) fd = dup(fd);
+        dup2(nowhere, i);
+    }
+    dup2(fd, RESULT_FILENO);
+    close_range(RESULT_FILENO + 1, UINT_MAX, 0);
+    return RESULT_FILENO;
+}
+
+/* Never returns. */
+static void be_child(const emp_metis_task *t, int fd, pid_t parent)
+{
+    idx_t vertices = t->vertex_count, parts = t->part_count, weight = 0;
+    idx_t constraints = t->constraint_count;
+    idx_t options[METIS_NOPTIONS];
+
+    end_with(parent);
+    signal(SIGALRM, SIG_IGN); /* a time limit is the caller's, and ends it */
+    fd = keep_alone(fd);
+    memcpy(options, t->options, sizeof options);
+    int  result = t->function(&vertices, &constraints, t->row, t->neighbor, t->load, NULL,
+                              t->traffic, &parts, t->share, t->tolerance, options, &weight,
+                              t->part);
+    bool is_told = write_all(fd, &result, sizeof result) &&
+                   write_all(fd, t->part, (size_t)vertices * sizeof *t->part);
+    _exit(is_told ? 0 : 1);
+}
+
+emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int        fd[2] = {-1, -1}, result = METIS_ERROR;
+    pid_t      child = -1, parent = getpid();
+
+    if (pipe2(fd, O_CLOEXEC) != 0 || (child = fork()) < 0)
+        EMP_FAIL(EMP_EIO, "no process for METIS: %s", strerror(errno));
+    if (child == 0) be_child(t, fd[1], parent);
+    close(fd[1]);
+    fd[1] = -1;
+    bool is_told = read_all(fd[0], &result, sizeof result) &&
+                   read_all(fd[0], t->part, (size_t)t->vertex_count * sizeof *t->part);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+    if (!is_told) EMP_FAIL(EMP_EEXTERNAL, "METIS ended without a result");
+    EMP_TRY(emp_metis_result(t, result, err));
+
+cleanup:
+    if (fd[0] >= 0) close(fd[0]);
+    if (fd[1] >= 0) close(fd[1]);
+    return st;
+}

@@ -1,0 +1,45 @@
+/** \file search/partition/metis_internal.h
+ * A cut that METIS is to make, between those that describe it and what runs METIS. The only includer of
+ * metis.h.
+ */
+#ifndef EMP_SEARCH_PARTITION_METIS_INTERNAL_H
+#define EMP_SEARCH_PARTITION_METIS_INTERNAL_H
+
+#include <metis.h>
+
+#include "base/arrays.h"
+#include "base/error.h"
+
+typedef int emp_metis_function(idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, idx_t *,
+                               idx_t *, idx_t *, real_t *, real_t *, idx_t *, idx_t *,
+                               idx_t *);
+
+/** A graph in METIS's integers, and what it is to be cut into. */
+typedef struct {
+    emp_metis_function *function;
+    idx_t               vertex_count, part_count;
+    idx_t               constraint_count;
+    idx_t              *row, *neighbor, *traffic;
+    idx_t              *load;  /**< [vertex][constraint] */
+    real_t             *share; /**< [part][constraint]; borrowed; NULL = equal */
+    real_t    *tolerance; /**< [constraint] 1 + imbalance; borrowed; NULL = METIS's */
+    idx_t      options[METIS_NOPTIONS];
+    idx_t     *part; /**< [vertex] the result */
+    emp_arrays arrays;
+} emp_metis_task;
+
+/** Calls METIS and fills the part of each vertex.
+ *
+ * METIS traps signals process-wide, and draws from rand(): two threads cannot call it. So it runs in a
+ * child process (metis_child.c). A child that was forked while another thread had a lock of the
+ * sanitizers' allocator would wait for it for ever; builds with sanitizers call METIS here, one
+ * thread after another (metis_here.c).
+ * \retval EMP_EIO        There is no process for it.
+ * \retval EMP_ENOMEM     METIS had too little memory.
+ * \retval EMP_EEXTERNAL  METIS failed, or ended without a result. */
+emp_status emp_metis_run(const emp_metis_task *task, emp_error *err);
+
+/** What METIS's code says of a task, as a status. */
+emp_status emp_metis_result(const emp_metis_task *task, int code, emp_error *err);
+
+#endif /* EMP_SEARCH_PARTITION_METIS_INTERNAL_H */

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Under limits of the shell, does each command end, with a sentence where it cannot work? */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/support/program.h"
+#include "tests/support/scratch.h"
+
+static const double PATIENCE_S = 60;
+
+TestSuite(limits, .init = scratch_create, .fini = scratch_remove);
+
+/* Runs it under a limit. Returns its exit status, or -1 if it did not end by itself. */
+static int run_under(const char *limit, const char *arguments)
+{
+    const double before_s = emp_clock_now_s();
+    const pid_t  child = program_start(limit, "cli/emplace", arguments);
+    int          status = 0;
+
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        usleep(10000);
+        if (emp_clock_now_s() - before_s < PATIENCE_S) continue;
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect_one_sentence(const char *about)
+{
+    char *text = scratch_read("stderr", NULL);
+
+    cr_expect(program_is_one_sentence(text, "emplace: "), "%s", text);
+    cr_expect_not_null(strstr(text, about), "%s", text);
+    free(text);
+}
+
+Test(limits, commands_of_the_oracle_need_little_address_space)
+{
+    static const char *const limits[] = {"ulimit -v 100000 &&", "ulimit -v 200000 &&",
+                                         "ulimit -v 400000 &&", "ulimit -s 256 &&"};
+
+    for (int i = 0; i < 4; i++) {
+        cr_expect_eq(run_under(limits[i], "machines"), 0, "%s", limits[i]);
+        cr_expect_eq(
+            run_under(limits[i], "simulate rnnlm:layers=1,steps=2 -m k40x2 -p gpu"), 0,
+            "%s", limits[i]);
+    }
+}
+
+Test(limits, a_learner_without_room_says_so)
+{
+    static const char place[] = "place rnnlm:layers=1,steps=2 -m k40x2 -M hdp -b 20 -t 1 "
+                                "--no-bound";
+
+    cr_expect_eq(run_under("ulimit -v 200000 &&", place), 1);
+    expect_one_sentence("128 MiB of address space");
+    cr_expect_eq(run_under("ulimit -v 400000 &&", place), 0);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does METIS's process keep nothing of its parent's open, and end with it? */
+#define _GNU_SOURCE
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "search/partition/metis_cut.h"
+
+/* A ring with chords: a cut into PARTS parts takes tenths of a second. */
+enum { VERTICES = 200000, CHORD = 5000, PARTS = 64, OWN_FILES = 4 };
+static const double PATIENCE_S = 60, AFTER_KILL_S = 2;
+
+static emp_partition_graph graph;
+static int32_t             part[VERTICES];
+static atomic_bool         is_over;
+
+static void make_graph(void)
+{
+    static const int32_t step[] = {1, VERTICES - 1, CHORD, VERTICES - CHORD};
+
+    graph = (emp_partition_graph){.vertex_count = VERTICES,
+                                  .row = malloc((VERTICES + 1) * sizeof(int32_t)),
+                                  .load = malloc(VERTICES * sizeof(int32_t)),
+                                  .neighbor = malloc(4 * VERTICES * sizeof(int32_t)),
+                                  .traffic = malloc(4 * VERTICES * sizeof(int32_t))};
+    for (int32_t v = 0; v <= VERTICES; v++) graph.row[v] = 4 * v;
+    for (int32_t v = 0; v < VERTICES; v++) {
+        graph.load[v] = 1;
+        for (int32_t i = 0; i < 4; i++) {
+            graph.neighbor[4 * v + i] = (v + step[i]) % VERTICES;
+            graph.traffic[4 * v + i] = 1;
+        }
+    }
+}
+
+static void free_graph(void)
+{
+    free(graph.row);
+    free(graph.load);
+    free(graph.neighbor);
+    free(graph.traffic);
+}
+
+TestSuite(metis_child, .init = make_graph, .fini = free_graph);
+
+static void *cut_again_and_again(void *unused)
+{
+    while (!is_over) (void)emp_metis_kway(&graph, PARTS, 1.03, 1, part, NULL);
+    return unused;
+}
+
+/* The child of one of the threads of a process; 0 = there is none now. */
+static pid_t find_child(pid_t process)
+{
+    char           path[300];
+    int            child = 0;
+    DIR           *folder;
+    struct dirent *thread;
+
+    snprintf(path, sizeof path, "/proc/%d/task", process);
+    if ((folder = opendir(path)) == NULL) return 0;
+    while (child == 0 && (thread = readdir(folder)) != NULL) {
+        snprintf(path, sizeof path, "/proc/%d/task/%s/children", process, thread->d_name);
+        FILE *file = fopen(path, "r");
+        if (file == NULL) continue;
+        if (fscanf(file, "%d", &child) != 1) child = 0;
+        fclose(file);
+    }
+    closedir(folder);
+    return child;
+}
+
+static int count_files(pid_t process)
+{
+    char path[64];
+    int  count = 0;
+    DIR *folder;
+
+    snprintf(path, sizeof path, "/proc/%d/fd", process);
+    if ((folder = opendir(path)) == NULL) return 0;
+    for (struct dirent *file; (file = readdir(folder)) != NULL;)
+        count += file->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+/* The pipe is there before METIS's process, as those of other children would be. */
+Test(metis_child, has_no_files_of_its_parent)
+{
+    pthread_t    thread;
+    int          fd[2], files = 0;
+    const double before_s = emp_clock_now_s();
+
+    cr_assert_eq(pipe(fd), 0);
+    cr_assert_eq(pthread_create(&thread, NULL, cut_again_and_again, NULL), 0);
+    while (files != OWN_FILES && emp_clock_now_s() - before_s < PATIENCE_S) {
+        const pid_t child = find_child(getpid());
+        if (child != 0) files = count_files(child);
+    }
+    is_over = true;
+    pthread_join(thread, NULL);
+    cr_expect_eq(files, OWN_FILES);
+    close(fd[0]);
+    close(fd[1]);
+}
+
+/* Nobody waits for the orphan: it is gone when /proc does not know it, or only as a zombie. */
+static bool is_running(pid_t process)
+{
+    char  path[64], state = 'X';
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    if ((file = fopen(path, "r")) == NULL) return false;
+    if (fscanf(file, "%*d %*s %c", &state) != 1) state = 'X';
+    fclose(file);
+    return state != 'Z' && state != 'X';
+}
+
+Test(metis_child, ends_with_a_parent_that_is_killed)
+{
+    const double before_s = emp_clock_now_s();
+    pid_t        child = 0, parent = fork();
+
+    cr_assert_geq(parent, 0);
+    if (parent == 0) {
+        cut_again_and_again(NULL);
+        _exit(0);
+    }
+    while (child == 0 && emp_clock_now_s() - before_s < PATIENCE_S)
+        child = find_child(parent);
+    cr_assert_neq(child, 0);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    const double killed_s = emp_clock_now_s();
+    while (is_running(child) && emp_clock_now_s() - killed_s < AFTER_KILL_S) usleep(1000);
+    cr_expect_not(is_running(child));
+}
