@@ -42,6 +42,7 @@ static const emp_tf_grad_entry table[] = {
     {"BiasAdd", emp_tf_grad_bias_add},
     {"ConcatV2", emp_tf_grad_concat},
     {"Conv2D", emp_tf_grad_conv2d},
+    {"DepthwiseConv2dNative", emp_tf_grad_depthwise},
     {"Enter", emp_tf_grad_enter},
     {"Exit", emp_tf_grad_exit},
     {"ExpandDims", emp_tf_grad_reshape},
@@ -224,6 +225,17 @@ static void mark_between(emp_tf *tf, walk *w, emp_port loss, const emp_port *xs,
 
 /* ---- one op ------------------------------------------------------------------------ */
 
+/* The numbers of all rows: a dense gradient as slices, as TensorFlow takes it beside others. */
+static emp_port all_rows(emp_tf *tf, emp_port values)
+{
+    const char *full = emp_tf_unique(tf, "range");
+    emp_port    start = emp_tf_int(tf, full, "start", 0);
+    emp_port    limit = emp_tf_int(tf, full, "limit", emp_tf_shape(tf, values).dim[0]);
+    emp_port    delta = emp_tf_int(tf, full, "delta", 1);
+
+    return emp_tf_emit(tf, full, "Range", NULL, EMP_TF_PORTS(start, limit, delta));
+}
+
 /* Rows from several places: IndexedSlices of the concatenated values and indices. */
 static emp_tf_grad join_slices(emp_tf *tf, const walk *w, int32_t tensor)
 {
@@ -232,7 +244,9 @@ static emp_tf_grad join_slices(emp_tf *tf, const walk *w, int32_t tensor)
 
     for (int32_t e = w->head[tensor]; e >= 0; e = w->pool[e].next) {
         w->terms[count] = w->pool[e].grad.values;
-        indices[count++] = w->pool[e].grad.indices;
+        indices[count] = w->pool[e].grad.indices;
+        if (indices[count].op < 0) indices[count] = all_rows(tf, w->terms[count]);
+        count++;
     }
     emp_tf_grad joined = {.values = emp_tf_concat(tf, NULL, w->terms, count, 0)};
     joined.indices = emp_tf_concat(tf, NULL, indices, count, 0);

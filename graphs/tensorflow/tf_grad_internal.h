@@ -47,8 +47,8 @@ emp_tf_grad_fn emp_tf_grad_enter, emp_tf_grad_exit, emp_tf_grad_next_iteration;
 
 /* tf_grad_nn.c */
 emp_tf_grad_fn emp_tf_grad_avg_pool, emp_tf_grad_bias_add, emp_tf_grad_conv2d,
-    emp_tf_grad_fused_batch_norm, emp_tf_grad_l2_loss, emp_tf_grad_lrn,
-    emp_tf_grad_max_pool, emp_tf_grad_relu, emp_tf_grad_softmax,
+    emp_tf_grad_depthwise, emp_tf_grad_fused_batch_norm, emp_tf_grad_l2_loss,
+    emp_tf_grad_lrn, emp_tf_grad_max_pool, emp_tf_grad_relu, emp_tf_grad_softmax,
     emp_tf_grad_softmax_cross_entropy, emp_tf_grad_sparse_softmax_cross_entropy;
 
 #endif /* EMP_GRAPHS_TENSORFLOW_TF_GRAD_INTERNAL_H */

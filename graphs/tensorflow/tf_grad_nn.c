@@ -42,6 +42,19 @@ EMP_TF_GRAD(conv2d)
                                    EMP_TF_PORTS(x, filter_size, grad)));
 }
 
+EMP_TF_GRAD(depthwise)
+{
+    const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
+    emp_port            x = emp_tf_input(tf, op, 0), filter = emp_tf_input(tf, op, 1);
+    emp_port            x_size = emp_tf_shape_of(tf, x);
+    emp_port            filter_size = emp_tf_shape_of(tf, filter);
+
+    in[0] = emp_tf_dense(emp_tf_op(tf, "DepthwiseConv2dNativeBackpropInput", NULL, attrs,
+                                   EMP_TF_PORTS(x_size, filter, out[0].values)));
+    in[1] = emp_tf_dense(emp_tf_op(tf, "DepthwiseConv2dNativeBackpropFilter", NULL, attrs,
+                                   EMP_TF_PORTS(x, filter_size, out[0].values)));
+}
+
 EMP_TF_GRAD(lrn)
 {
     const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);

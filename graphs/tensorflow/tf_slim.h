@@ -8,7 +8,7 @@
 
 #include "graphs/tensorflow/tf_train.h"
 
-enum { EMP_TF_MAX_CONVS = 256 };
+enum { EMP_TF_MAX_CONVS = 1024 };
 
 /** A network under construction, with slim's collections. Zero-initialise, then set tf
  * and the flags. */

@@ -219,9 +219,10 @@ static void emit(emp_stack *s)
     emp_tape_update(s->t);
 }
 
-emp_status emp_transformer_build(emp_graph **out, const emp_transformer_model *model,
-                                 const emp_transformer_step *step,
-                                 const emp_weight_types *types, emp_error *err)
+emp_status emp_transformer_graph_create(emp_graph                  **out,
+                                        const emp_transformer_model *model,
+                                        const emp_transformer_step  *step,
+                                        const emp_weight_types *types, emp_error *err)
 {
     emp_status st = EMP_OK;
     emp_tape   t = {0};

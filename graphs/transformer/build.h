@@ -5,7 +5,7 @@
  *     EMP_TRY(emp_transformer_model_init(&m, 32, err));
  *     m.hidden = 4096; ...
  *     emp_transformer_step step = emp_transformer_step_default();
- *     EMP_TRY(emp_transformer_build(&graph, &m, &step, NULL, err));
+ *     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, NULL, err));
  *
  * What is modelled. Kernels are fused as in today's runtimes: attention is one kernel that keeps
  * no scores, a norm is one, the update of a weight is one, and the experts of a product are one.
@@ -29,8 +29,9 @@
  * \retval EMP_EINVAL        A size out of range, or more tokens than the model has positions for.
  * \retval EMP_EUNSUPPORTED  A phase that the model does not have: an encoder writes no tokens, and
  *                           without a head there is no loss. \retval EMP_ENOMEM */
-emp_status emp_transformer_build(emp_graph **out, const emp_transformer_model *model,
-                                 const emp_transformer_step *step,
-                                 const emp_weight_types *types, emp_error *err);
+emp_status emp_transformer_graph_create(emp_graph                  **out,
+                                        const emp_transformer_model *model,
+                                        const emp_transformer_step  *step,
+                                        const emp_weight_types *types, emp_error *err);
 
 #endif /* EMP_GRAPHS_TRANSFORMER_BUILD_H */

@@ -14,6 +14,12 @@
     X(rnnlm)                 \
     X(inception_v3)          \
     X(resnet)                \
+    X(transformer)           \
+    X(bert)                  \
+    X(transformer_xl)        \
+    X(wavenet)               \
+    X(cells)                 \
+    X(enas)                  \
     X(giph)
 
 #define X(name)                                         \

@@ -47,7 +47,8 @@ Test(load, neither_spec_nor_file_names_the_families)
     cr_expect_eq(emp_source_load(&step, NULL, NULL, "nmtt", &err), EMP_EIO);
     cr_expect_str_eq(err.msg,
                      "\"nmtt\" is neither a file nor a workload family "
-                     "(did you mean \"nmt\"?) (nmt, rnnlm, inception_v3, resnet, giph)");
+                     "(did you mean \"nmt\"?) (nmt, rnnlm, inception_v3, resnet, "
+                     "transformer, bert, transformer_xl, wavenet, cells, enas, giph)");
 }
 
 Test(load, survives_every_allocation_failure)

@@ -116,7 +116,7 @@ static emp_status build(emp_graph **out, const emp_json *config, const hf_values
 
     EMP_TRY(emp_config_read(&m, &dtype, config, err));
     emp_transformer_step step = step_of(v, &m, dtype);
-    EMP_TRY(emp_transformer_build(out, &m, &step, types, err));
+    EMP_TRY(emp_transformer_graph_create(out, &m, &step, types, err));
 
 cleanup:
     emp_transformer_model_clear(&m);
@@ -160,7 +160,7 @@ static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values
                  "a prompt by matrices of keys and values that are apart; "
                  "the phase is decode");
     emp_transformer_step step = step_of(v, &m, EMP_DTYPE_HALF);
-    EMP_TRY(emp_transformer_build(&graph, &m, &step, &types, err));
+    EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, &types, err));
     EMP_TRY(emp_gguf_check_used(h, m.layer_count, err));
     *out = graph;
     graph = NULL;

@@ -18,7 +18,7 @@ const emp_option *emp_hf_options(void);
 /** Builds the whole graph of a spec, its targets marked.
  * \retval EMP_EINVAL  An unknown key, a value out of range, or no path.
  * \retval EMP_EIO     A file cannot be read. Else as emp_config_read(), emp_safetensors_load() and
- *                     emp_transformer_build(); messages name the file. */
+ *                     emp_transformer_graph_create(); messages name the file. */
 emp_status emp_hf_build(emp_graph **out, const char *spec, emp_error *err);
 
 /** The same of a config that is there already, all keys at their defaults. */

@@ -323,8 +323,8 @@ struct message_case {
 
 /* clang-format off */
 static struct message_case message_cases[] = {
-    {"vgg:batch=1",       "no workload \"vgg\"; there are nmt, rnnlm, inception_v3, resnet, giph"},
-    {"",                  "no workload \"\"; there are nmt, rnnlm, inception_v3, resnet, giph"},
+    {"vgg:batch=1",       "no workload \"vgg\"; there are nmt, rnnlm, inception_v3, resnet, transformer, bert, transformer_xl, wavenet, cells, enas, giph"},
+    {"",                  "no workload \"\"; there are nmt, rnnlm, inception_v3, resnet, transformer, bert, transformer_xl, wavenet, cells, enas, giph"},
     {"resnet:color=3",    "resnet has no option \"color\"; it has depth, version, batch, classes, fused_bn, "
                           "optimizer, gate_gradients, old_broadcast_grads, const_zeros, saver"},
     {"nmt:layers=0",      "nmt: option layers is 0, must be a whole number in 1..64"},

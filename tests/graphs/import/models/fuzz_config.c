@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (emp_json_parse(&d, (const char *)bytes, size, NULL) == EMP_OK &&
         emp_config_read(&m, &dtype, d.root, NULL) == EMP_OK &&
         m.layer_count <= LAYERS_MAX)
-        (void)emp_transformer_build(&graph, &m, &step, NULL, NULL);
+        (void)emp_transformer_graph_create(&graph, &m, &step, NULL, NULL);
     emp_graph_destroy(graph);
     emp_transformer_model_clear(&m);
     emp_json_clear(&d);

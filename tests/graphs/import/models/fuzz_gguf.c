@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     step.sequence = 2;
     if (emp_gguf_parse(&h, (const char *)bytes, size, NULL) == EMP_OK &&
         emp_gguf_model_read(&m, &h, NULL) == EMP_OK && m.layer_count <= LAYERS_MAX &&
-        emp_transformer_build(&graph, &m, &step, &types, NULL) == EMP_OK)
+        emp_transformer_graph_create(&graph, &m, &step, &types, NULL) == EMP_OK)
         (void)emp_gguf_check_used(&h, m.layer_count, NULL);
     emp_graph_destroy(graph);
     emp_transformer_model_clear(&m);

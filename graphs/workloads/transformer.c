@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Transformers by their sizes, with PyTorch's ops and the names of Hugging Face's modules. Unlike
+ * the other families, they are not TensorFlow graphs: graphs/transformer/build.h. */
+#include "graphs/transformer/build.h"
+#include "graphs/workloads/workloads_internal.h"
+
+enum {
+    PHASE,
+    BATCH,
+    SEQUENCE,
+    DTYPE,
+    LAYERS,
+    HIDDEN,
+    HEADS,
+    KV_HEADS,
+    HEAD_SIZE,
+    INNER,
+    VOCABULARY,
+    EXPERTS,
+    CHOSEN,
+    SHARED,
+    WINDOW,
+    ENCODER,
+    GATED,
+    TIED,
+    OPTIMIZER,
+    MASTER
+};
+
+const char emp_transformer_description[] =
+    "transformer by its sizes: training, prompts or decoding; ops as in PyTorch";
+
+const emp_option emp_transformer_params[] = {
+    EMP_WORKLOAD_WORD(PHASE, "phase", EMP_TRANSFORMER_PHASE_WORDS,
+                      "a training step, the reading of prompts, or one token more",
+                      EMP_PHASE_TRAIN),
+    EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 1048576, "sequences", 8),
+    EMP_WORKLOAD_NUMBER(SEQUENCE, "seq", 1, 16777216, "tokens of a sequence", 1024),
+    EMP_WORKLOAD_WORD(DTYPE, "dtype", "fp32|fp16|bf16",
+                      "element type of weights and activations", 2),
+    EMP_WORKLOAD_NUMBER(LAYERS, "layers", 1, EMP_TRANSFORMER_LAYERS_MAX, "layers", 12),
+    EMP_WORKLOAD_NUMBER(HIDDEN, "hidden", 1, 1048576, "size of a token's state", 768),
+    EMP_WORKLOAD_NUMBER(HEADS, "heads", 1, 65536, "heads of queries", 12),
+    EMP_WORKLOAD_NUMBER(KV_HEADS, "kv_heads", 0, 65536,
+                        "heads of keys and values; 0 = heads", 0),
+    EMP_WORKLOAD_NUMBER(HEAD_SIZE, "head_size", 0, 65536, "of a head; 0 = hidden / heads",
+                        0),
+    EMP_WORKLOAD_NUMBER(INNER, "inner", 0, 4194304,
+                        "inner size of a feed-forward layer; 0 = 4 hidden", 0),
+    EMP_WORKLOAD_NUMBER(VOCABULARY, "vocab", 1, 16777216, "words", 50257),
+    EMP_WORKLOAD_NUMBER(EXPERTS, "experts", 0, EMP_TRANSFORMER_EXPERTS_MAX,
+                        "experts of a layer; 0 = dense layers", 0),
+    EMP_WORKLOAD_NUMBER(CHOSEN, "chosen", 1, EMP_TRANSFORMER_EXPERTS_MAX,
+                        "experts that a token takes", 2),
+    EMP_WORKLOAD_NUMBER(SHARED, "shared", 0, 1024, "experts that every token takes", 0),
+    EMP_WORKLOAD_NUMBER(WINDOW, "window", 0, 16777216,
+                        "keys that a query sees; 0 = all before it", 0),
+    EMP_WORKLOAD_FLAG(ENCODER, "encoder", "every token sees all others", 0),
+    EMP_WORKLOAD_FLAG(GATED, "gated", "Llama's layers; else GPT-2's", 0),
+    EMP_WORKLOAD_FLAG(TIED, "tied", "the head is the table of embeddings", 1),
+    EMP_WORKLOAD_WORD(OPTIMIZER, "optimizer", EMP_TRANSFORMER_UPDATE_WORDS,
+                      "what updates the weights", EMP_UPDATE_ADAM),
+    EMP_WORKLOAD_FLAG(MASTER, "master",
+                      "Adam keeps float32 copies of weights of another type", 1),
+    EMP_NO_OPTION};
+
+static void set_layers(emp_transformer_model *m, const int64_t *v)
+{
+    int64_t inner = v[INNER] > 0 ? v[INNER] : 4 * v[HIDDEN];
+
+    for (int32_t i = 0; i < m->layer_count; i++) {
+        emp_transformer_layer *l = &m->layer[i];
+        l->heads = (int32_t)v[HEADS];
+        l->kv_heads = (int32_t)(v[KV_HEADS] > 0 ? v[KV_HEADS] : v[HEADS]);
+        l->head_size = (int32_t)(v[HEAD_SIZE] > 0 ? v[HEAD_SIZE] : v[HIDDEN] / v[HEADS]);
+        l->value_size = l->head_size;
+        l->window = (int32_t)v[WINDOW];
+        l->inner = (int32_t)(v[EXPERTS] > 0 ? 0 : inner);
+        if (v[EXPERTS] == 0) continue;
+        l->experts = (int32_t)v[EXPERTS];
+        l->chosen = (int32_t)v[CHOSEN];
+        l->expert_inner = (int32_t)inner;
+        l->shared_inner = (int32_t)(v[SHARED] * inner > EMP_TRANSFORMER_SIZE_MAX
+                                        ? EMP_TRANSFORMER_SIZE_MAX + 1
+                                        : v[SHARED] * inner);
+    }
+}
+
+/* As GPT-2 has them, or as Llama has them. */
+static void set_parts(emp_transformer_model *m, const int64_t *v)
+{
+    bool is_llama = v[GATED] != 0;
+
+    m->names = emp_names_llama;
+    m->vocabulary = (int32_t)v[VOCABULARY];
+    m->hidden = (int32_t)v[HIDDEN];
+    m->position_rows = is_llama ? 0 : (int32_t)v[SEQUENCE];
+    m->norm = is_llama ? EMP_NORM_RMS : EMP_NORM_LAYER;
+    m->activation = is_llama ? EMP_ACTIVATION_SILU : EMP_ACTIVATION_GELU;
+    m->is_gated = m->has_rotary = is_llama;
+    m->has_qkv_bias = m->has_output_bias = m->has_mlp_bias = !is_llama;
+    m->is_encoder = v[ENCODER] != 0;
+    m->has_final_norm = m->has_head = true;
+    m->is_head_tied = v[TIED] != 0;
+}
+
+emp_status emp_transformer_build(const int64_t *v, emp_graph **out, emp_error *err)
+{
+    static const emp_dtype dtypes[] = {EMP_DTYPE_FLOAT, EMP_DTYPE_HALF,
+                                       EMP_DTYPE_BFLOAT16};
+    emp_status             st = EMP_OK;
+    emp_transformer_model  m = {0};
+    emp_transformer_step   step = {.phase = (emp_transformer_phase)v[PHASE],
+                                   .batch = v[BATCH],
+                                   .sequence = v[SEQUENCE],
+                                   .dtype = dtypes[v[DTYPE]],
+                                   .update = (emp_transformer_update)v[OPTIMIZER],
+                                   .has_master = v[MASTER] != 0};
+
+    *out = NULL;
+    EMP_TRY(emp_transformer_model_init(&m, v[LAYERS], err));
+    set_parts(&m, v);
+    set_layers(&m, v);
+    EMP_TRY(emp_transformer_graph_create(out, &m, &step, NULL, err));
+
+cleanup:
+    emp_transformer_model_clear(&m);
+    return st;
+}

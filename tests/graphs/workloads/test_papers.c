@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do the workloads of the papers after HDP's have the weights and products of their formulas, and
+ * where they are published, of the publications? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/load.h"
+#include "tests/support/survive.h"
+
+static void load(emp_graph **whole, emp_graph **step, const char *spec)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_source_load(step, whole, NULL, spec, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq((*whole)->unknown_op_count, 0, "%s", spec);
+    cr_expect_eq((*step)->unknown_shape_count, 0, "%s", spec);
+}
+
+static int64_t parameters(const char *spec)
+{
+    emp_graph *whole = NULL, *step = NULL;
+
+    load(&whole, &step, spec);
+    int64_t count = whole->parameter_count;
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+    return count;
+}
+
+/* FLOPs of matrix products and convolutions. */
+static double products(const char *spec)
+{
+    emp_graph *whole = NULL, *step = NULL;
+    double     flops = 0;
+
+    load(&whole, &step, spec);
+    for (emp_op_id op = 0; op < step->op_count; op++) {
+        emp_op_class c = step->op[op].cost.op_class;
+        if (c == EMP_OP_GEMM || c == EMP_OP_CONV) flops += step->op[op].cost.flops;
+    }
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+    return flops;
+}
+
+static void expect_products(const char *spec, double want)
+{
+    double got = products(spec);
+
+    cr_expect_lt(fabs(got / want - 1), 1e-9, "%s: %.9g FLOP, want %.9g", spec, got, want);
+}
+
+/* ---- published counts ---- */
+
+Test(papers, have_the_published_parameters)
+{
+    static const struct {
+        const char *spec;
+        int64_t     count;
+    } cases[] = {
+        {"transformer:seq=1024", 124439808},       /* GPT-2 */
+        {"bert", 110106428},                       /* BertForPreTraining, base */
+        {"bert:phase=prefill,batch=1", 109482240}, /* BertModel, base */
+        {"bert:phase=prefill,batch=1,layers=24,hidden=1024,heads=16",
+         335141888}, /* large */
+        /* Llama-2-7b */
+        {"transformer:gated=1,tied=0,layers=32,hidden=4096,heads=32,inner=11008,"
+         "vocab=32000,phase=decode",
+         6738415616},
+        /* Mixtral-8x7B */
+        {"transformer:gated=1,tied=0,layers=32,hidden=4096,heads=32,kv_heads=8,inner="
+         "14336,"
+         "vocab=32000,experts=8,phase=decode",
+         46702792704},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(parameters(cases[i].spec), cases[i].count, "%s: %lld", cases[i].spec,
+                     (long long)parameters(cases[i].spec));
+}
+
+/* GPipe (Huang et al., 2019), Table 1: AmoebaNet-D (18, 208) has 82 million parameters. */
+Test(papers, amoebanet_has_the_size_that_gpipe_states)
+{
+    cr_expect_eq((int64_t)floor((double)parameters("cells:filters=208") / 1e6), 82);
+}
+
+/* MobileBERT (Sun et al., ACL 2020), Table 1: BERT base does 22.5 GFLOP on 128 tokens. */
+Test(papers, bert_has_the_flops_that_mobilebert_states)
+{
+    emp_graph *whole = NULL, *step = NULL;
+
+    load(&whole, &step, "bert:phase=prefill,batch=1,seq=128");
+    cr_expect_lt(fabs(step->flops / 22.5e9 - 1), 0.01, "%g", step->flops);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+}
+
+/* ---- formulas ----
+ *
+ * TensorFlow's tuples hold back the gradients of an op until all of them are there, so that those
+ * of constants are computed, too: each product runs three times. */
+
+Test(papers, transformer_xl_has_the_products_of_its_formula)
+{
+    const double d = 500, f = 1000, batch = 64, n = 64, vocab = 32000;
+    double       forward = 0;
+
+    for (int s = 0; s < 4; s++) {
+        double keys = s == 0 ? n : 2 * n;
+        double layer = 2 * keys * batch * d * 3 * d + 3 * 2 * batch * n * keys * d +
+                       2 * n * batch * d * d + 2 * 2 * n * batch * d * f;
+        forward += 2 * layer + 2 * n * batch * d * vocab;
+        forward += 2 * 2 * keys * d * d; /* of positions */
+    }
+    expect_products("transformer_xl:dropout=0", 3 * forward);
+    cr_expect_eq(parameters("transformer_xl"),
+                 32000 * 500 + 32000 +
+                     2 * (5 * 500 * 500 + 4 * 500 + 2 * 500 * 1000 + 1000 + 500) +
+                     2 * 500);
+    cr_expect_eq(parameters("transformer_xl:untied=1") - parameters("transformer_xl"),
+                 2 * 500, "two layers have biases of their own");
+}
+
+Test(papers, transformer_xl_remembers_without_a_gradient)
+{
+    emp_graph *whole = NULL, *step = NULL;
+    int32_t    stops = 0;
+
+    load(&whole, &step, "transformer_xl:layers=1,segments=2,dropout=0");
+    for (emp_op_id op = 0; op < whole->op_count; op++)
+        stops +=
+            strcmp(whole->name[op], "transformer/segment_0/layer_0/StopGradient") == 0;
+    cr_expect_eq(stops, 1);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+}
+
+Test(papers, wavenet_has_the_products_of_its_formula)
+{
+    const double batch = 4, channels = 64, levels = 256;
+    double       steps = 2000 - 1, want = 3 * 2 * 2 * levels * channels * batch * steps;
+    int64_t      look_back = 2 * 511 + 1;
+    double       outputs = 2000 - (double)look_back;
+
+    for (int i = 0; i < 18; i++) {
+        double dilation = 1 << i % 9, columns = ceil(steps / dilation);
+        double made = dilation * (columns - 1);
+        want += 3 * 2 * (2 * 2 * channels * channels * batch * made);
+        steps -= dilation;
+        want += 3 * 2 * channels * channels * batch * outputs;
+        if (i < 17)
+            want += 3 * 2 * channels * channels * batch * steps; /* the last hands
+                                                                            nothing on */
+    }
+    want += 3 * 2 * channels * (channels + levels) * batch * outputs;
+    expect_products("wavenet:batch=4,steps=2000,residual=64,dilated=64,skip=64", want);
+    cr_expect_eq(parameters("wavenet:residual=64,dilated=64,skip=64"),
+                 2 * 256 * 64 + 18 * (2 * (2 * 64 * 64 + 64) + 64 * 64 + 64) +
+                     17 * (64 * 64 + 64) + 64 * 64 + 64 + 64 * 256 + 256);
+}
+
+/* Embedding, and softmax by it; the cell's first product, and eleven others. */
+Test(papers, enas_language_models_have_the_weights_of_their_formula)
+{
+    cr_expect_eq(parameters("enas:task=ptb"),
+                 10000 * 720 + 1440 * 1440 + 11 * 720 * 1440);
+    expect_products("enas:task=ptb,steps=3,units=10",
+                    3.0 * 2 * 20 * 3 * (20 * 20 + 11 * 10 * 20 + 10 * 10000));
+}
+
+Test(papers, enas_draws_another_graph_from_another_seed)
+{
+    static const char *const specs[] = {"enas:seed=1", "enas:seed=2",
+                                        "enas:task=ptb,seed=1", "enas:task=ptb,seed=2"};
+    uint64_t                 hash[4];
+
+    for (int i = 0; i < 4; i++) {
+        emp_graph *whole = NULL, *step = NULL, *again = NULL;
+        load(&whole, &step, specs[i]);
+        emp_graph_destroy(whole);
+        load(&whole, &again, specs[i]);
+        hash[i] = step->hash;
+        cr_expect_eq(again->hash, step->hash, "%s", specs[i]);
+        emp_graph_destroy(whole);
+        emp_graph_destroy(step);
+        emp_graph_destroy(again);
+    }
+    cr_expect_neq(hash[0], hash[1]);
+    cr_expect_neq(hash[2], hash[3]);
+}
+
+/* 18 cells, two that reduce in the stem, two between; each sums five times. */
+Test(papers, amoebanet_has_its_cells)
+{
+    emp_graph *whole = NULL, *step = NULL;
+    int32_t    sums = 0;
+
+    load(&whole, &step, "cells:filters=16,image=64,batch=2");
+    for (emp_op_id op = 0; op < whole->op_count; op++) {
+        const char *name = whole->name[op];
+        if (strncmp(name, "cell_", 5) != 0 || strstr(name, "/comb_iter_") == NULL)
+            continue;
+        size_t length = strlen(name);
+        sums += length > 4 && strcmp(name + length - 4, "/add") == 0 &&
+                strstr(name, "BatchNorm") == NULL;
+    }
+    cr_expect_eq(sums, 22 * 5);
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+}
+
+/* ---- what a spec may be ---- */
+
+Test(papers, refuse_sizes_that_do_not_fit)
+{
+    static const struct {
+        const char *spec, *part;
+    } cases[] = {{"transformer_xl:heads=7", "heads=7 do not divide units=500"},
+                 {"wavenet:steps=1000", "looks back at 1023 samples"},
+                 {"cells:cells=4", "no multiple of 3"},
+                 {"bert:heads=7", "heads=7 do not divide hidden=768"},
+                 {"bert:phase=decode", "train|prefill"},
+                 {"transformer:experts=2,chosen=3", "the experts of a token is 3"},
+                 {"transformer:heads=4096,hidden=64", "the size of a head is 0"},
+                 {"enas:task=svhn", "cifar10|ptb"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_graph *step = NULL;
+        emp_error  err = {0};
+        cr_expect_eq(emp_source_load(&step, NULL, NULL, cases[i].spec, &err), EMP_EINVAL);
+        cr_expect_not_null(strstr(err.msg, cases[i].part), "\"%s\" in \"%s\"",
+                           cases[i].part, err.msg);
+    }
+}
+
+Test(papers, survive_every_allocation_failure)
+{
+    static const char *const specs[] = {
+        "transformer_xl:layers=1,segments=1,dropout=0,saver=0",
+        "wavenet:stacks=1,layers=2,steps=64,saver=0", "enas:task=ptb,steps=1,saver=0",
+        "bert:layers=1", "transformer:layers=1,experts=2"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        emp_graph *step = NULL;
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            emp_source_load(&step, NULL, NULL, specs[i], NULL), (void)0);
+        emp_graph_destroy(step);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
