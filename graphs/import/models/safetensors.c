@@ -89,7 +89,8 @@ static emp_status read_shape(emp_safetensor *t, const emp_json *value, emp_error
 static emp_status read_bytes(emp_safetensor *t, const emp_json *value, int32_t bits,
                              uint64_t data_bytes, emp_error *err)
 {
-    const emp_json *first = emp_json_first(value), *second = emp_json_next(first);
+    const emp_json *first = emp_json_first(value);
+    const emp_json *second = first != NULL ? emp_json_next(first) : NULL;
     int64_t         begin = emp_json_integer(first), end = emp_json_integer(second);
     int64_t         elements = emp_shape_elements(&t->shape);
 

@@ -85,6 +85,9 @@ Test(safetensors, refuses_what_a_header_cannot_say)
         {"{\"a\":{\"dtype\":\"F64\",\"shape\":[9223372036854775807,9],\"data_offsets\":["
          "0,4]}}",
          "takes 4 bytes", 9},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[]}}",
+         "no part of the file", 9},
+        {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[2]}}", "no part of the file", 9},
         {"{\"a\":", "line 1", 0},
     };
 
