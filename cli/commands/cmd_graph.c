@@ -220,6 +220,7 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
                       json_types(whole, inputs.whole->type_count, true)),
             args.format, err));
     } else {
+        if (inputs.note[0] != '\0') printf("%s\n", inputs.note);
         print_graph("whole graph", args.spec, inputs.whole, whole);
         print_graph("step graph", args.spec, inputs.step, step);
         if (inputs.step->stated != NULL)

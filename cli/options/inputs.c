@@ -136,12 +136,15 @@ static void warn_of_assumptions(const emp_graph *graph)
 emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
                                  const char *spec, emp_error *err)
 {
-    cli_stage_line line;
+    cli_stage_line     line;
+    emp_import_devices stated = {0};
 
     cli_stage_line_begin(&line, spec, "reading the graph");
-    emp_status st = emp_source_load(&inputs->step, &inputs->whole, devices, spec, err);
+    emp_status st = emp_source_load(&inputs->step, &inputs->whole, &stated, spec, err);
     cli_stage_line_end(&line);
     EMP_CHECK(st);
+    if (devices != NULL) *devices = stated;
+    snprintf(inputs->note, sizeof inputs->note, "%s", stated.note);
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
     return EMP_OK;
 }

@@ -16,6 +16,7 @@ typedef struct {
     emp_graph   *step;  /**< what one training step runs */
     emp_machine *machine;
     emp_problem *problem;
+    char         note[480]; /**< what the reader says of the file; "" = nothing */
 } cli_inputs;
 
 /** The machine that a benchmark instance states in its own file, as a name. */

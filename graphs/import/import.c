@@ -10,6 +10,7 @@
 #include "graphs/import/instances/instance.h"
 #include "graphs/import/instances/pipedream.h"
 #include "graphs/import/models/models.h"
+#include "graphs/import/pytorch/pytorch.h"
 #include "graphs/import/targets.h"
 #include "sim/graph/graph_builder.h"
 
@@ -24,11 +25,13 @@ typedef enum {
     KIND_TENSORFLOW,
     KIND_DNN_PARTITIONING,
     KIND_PIPEDREAM,
-    KIND_DOPPLER
+    KIND_DOPPLER,
+    KIND_PYTORCH
 } file_kind;
 
 static file_kind kind_of(const emp_message_file *file)
 {
+    if (emp_pytorch_is(file->bytes.data, file->bytes.size)) return KIND_PYTORCH;
     if (emp_container_is_json(file)) return KIND_DNN_PARTITIONING;
     if (!file->is_text) return KIND_TENSORFLOW;
     if (emp_pipedream_is(file->bytes)) return KIND_PIPEDREAM;
@@ -51,6 +54,10 @@ static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind 
     case KIND_DNN_PARTITIONING:
         EMP_TRY(emp_dnn_partitioning_read(builder, devices, file->bytes.data,
                                           file->bytes.size, err));
+        break;
+    case KIND_PYTORCH:
+        EMP_TRY(emp_pytorch_read(builder, devices->note, sizeof devices->note,
+                                 file->bytes.data, file->bytes.size, err));
         break;
     case KIND_PIPEDREAM: EMP_TRY(emp_pipedream_read(builder, file->bytes, err)); break;
     case KIND_DOPPLER:
@@ -105,7 +112,7 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
     EMP_TRY(build(&graph, devices, kind, &file, container.graph, params, err));
     if (kind == KIND_TENSORFLOW || params->targets != NULL)
         EMP_TRY(mark_targets(graph, &file, container.meta, params, err));
-    else
+    else if (kind != KIND_PYTORCH) /* whose reader has marked them */
         EMP_TRY(emp_instance_set_targets(graph, err));
     *out = graph;
     graph = NULL;

@@ -112,8 +112,10 @@ static emp_status read_devices(emp_import_devices *devices, const emp_json *root
     EMP_CHECK(get_integer(&cpus, root, "the file", "maxCPUs", 1, INT32_MAX, err));
     EMP_CHECK(get_number(&bytes, root, "the file", "maxSizePerFPGA",
                          EMP_INSTANCE_BYTES_MAX, err));
-    *devices =
-        (emp_import_devices){(int32_t)cpus, (int32_t)gpus, (int64_t)bytes, "msr-latency"};
+    *devices = (emp_import_devices){.cpu_count = (int32_t)cpus,
+                                    .gpu_count = (int32_t)gpus,
+                                    .gpu_memory_bytes = (int64_t)bytes,
+                                    .runtime = "msr-latency"};
     return EMP_OK;
 }
 

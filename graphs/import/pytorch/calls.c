@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/pytorch/calls.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Results of a tuple that may be there without anybody who takes them. */
+enum { UNTAKEN_MAX = 64 };
+
+void emp_torch_calls_clear(emp_torch_calls *calls)
+{
+    emp_free(calls->op);
+    emp_arrays_clear(&calls->arrays);
+    *calls = (emp_torch_calls){0};
+}
+
+/* ---- arguments ---- */
+
+const emp_torch_value *emp_torch_next_tensor(const emp_torch_program *p,
+                                             const emp_torch_node    *node,
+                                             emp_torch_walk          *at)
+{
+    for (; at->argument < node->count; at->argument++, at->item = 0) {
+        const emp_torch_value *v = &p->value[node->first + at->argument];
+        bool                   is_list = v->kind == EMP_TORCH_LIST;
+        int32_t                count = is_list ? v->count : 1;
+        while (at->item < count) {
+            const emp_torch_value *item = is_list ? &p->value[v->first + at->item] : v;
+            at->item++;
+            if (item->kind == EMP_TORCH_TENSOR) return item;
+        }
+    }
+    return NULL;
+}
+
+int32_t emp_torch_list_count(const emp_torch_calls *calls, int32_t node)
+{
+    const emp_torch_program *p = calls->program;
+    const emp_torch_node    *n = &p->node[node];
+    const emp_aten_op       *op = calls->op_of[node];
+
+    if (op == NULL || !op->is_list || n->count == 0) return 0;
+    const emp_torch_value *list = &p->value[n->first];
+    bool                   is_list =
+        list->kind == EMP_TORCH_LIST && emp_torch_is_list_of(p, list, EMP_TORCH_TENSOR);
+    return is_list ? list->count : 0;
+}
+
+/* A fused optimizer takes parameters, gradients and up to three lists of states; steps follow. */
+bool emp_torch_writes(const emp_torch_calls *calls, int32_t node, int32_t argument)
+{
+    static const char  fused[] = "aten._fused_";
+    const emp_aten_op *op = calls->op_of[node];
+
+    if (op == NULL || !op->is_in_place) return false;
+    if (argument == 0) return true;
+    return op->is_list && strncmp(op->name, fused, sizeof fused - 1) == 0 &&
+           argument >= 2 && argument <= 4;
+}
+
+const emp_tensor_info *emp_torch_tensor(const emp_torch_calls *calls,
+                                        const emp_torch_value *tensor)
+{
+    const emp_torch_node *node = &calls->program->node[tensor->node];
+
+    return tensor->result < node->result_count ? &node->result[tensor->result] : NULL;
+}
+
+/* ---- names ---- */
+
+static emp_status parse_names(emp_torch_calls *c, emp_error *err)
+{
+    emp_status               st = EMP_OK;
+    const emp_torch_program *p = c->program;
+    emp_strmap               number_of = {0};
+    int32_t                  capacity = 0;
+    int32_t                 *number = EMP_NEW_ARRAY(int32_t, (size_t)p->node_count);
+
+    if (number == NULL) EMP_FAIL(EMP_ENOMEM, "%d calls", p->node_count);
+    for (int32_t i = 0; i < p->node_count; i++) {
+        const char *target = p->node[i].target;
+        number[i] = -1;
+        if (p->node[i].what != EMP_TORCH_CALL) continue;
+        number[i] = emp_strmap_get(&number_of, target, strlen(target));
+        if (number[i] >= 0) continue;
+        if (c->op_count == capacity) {
+            capacity = capacity == 0 ? 64 : 2 * capacity;
+            emp_aten_op *larger = emp_realloc(c->op, (size_t)capacity, sizeof *larger);
+            if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "%d names of ops", capacity);
+            c->op = larger;
+        }
+        (void)emp_aten_parse(&c->op[c->op_count], target, strlen(target));
+        number[i] = c->op_count;
+        EMP_TRY(emp_strmap_set(&number_of, target, strlen(target), c->op_count++, err));
+    }
+    for (int32_t i = 0; i < p->node_count; i++) {
+        bool is_name = number[i] >= 0 && c->op[number[i]].name[0] != '\0';
+        c->op_of[i] = is_name ? &c->op[number[i]] : NULL;
+    }
+
+cleanup:
+    emp_free(number);
+    emp_strmap_clear(&number_of);
+    return st;
+}
+
+/* ---- tuples ---- */
+
+static void find_getitem(emp_torch_calls *c, int32_t node)
+{
+    const emp_torch_program *p = c->program;
+    const emp_torch_node    *n = &p->node[node];
+
+    c->taken_from[node] = -1;
+    if (c->op_of[node] == NULL || !c->op_of[node]->is_getitem || n->count < 2) return;
+    const emp_torch_value *from = &p->value[n->first], *index = from + 1;
+    if (from->kind != EMP_TORCH_TENSOR || index->kind != EMP_TORCH_INT ||
+        index->number < 0 || index->number >= EMP_MAX_OUTPUTS ||
+        c->op_of[from->node] == NULL || c->op_of[from->node]->is_getitem)
+        return;
+    c->taken_from[node] = from->node;
+    c->taken[node] = (int32_t)index->number;
+}
+
+/* The results of a call are those it states and those that are taken; of one between them that nobody
+ * takes, nothing is known and nothing is kept. */
+static emp_status grow_results(emp_torch_program *p, int32_t node, int32_t count,
+                               int32_t takers, emp_error *err)
+{
+    emp_torch_node *n = &p->node[node];
+
+    if (count - 1 > UNTAKEN_MAX + 4 * takers)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "\"%.80s\": result %d is taken, and only %d others are", n->name,
+                         count - 1, takers - 1);
+    emp_tensor_info *all = emp_arena_alloc(&p->texts, (size_t)count * sizeof *all);
+    if (all == NULL) return EMP_ERROR(EMP_ENOMEM, "%d results", count);
+    for (int32_t i = 0; i < count; i++)
+        all[i] = i < n->result_count
+                     ? n->result[i]
+                     : (emp_tensor_info){.shape = EMP_SHAPE(0), .dtype = EMP_DTYPE_FLOAT};
+    n->result = all;
+    n->result_count = count;
+    return EMP_OK;
+}
+
+static emp_status collect_results(emp_torch_calls *c, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_torch_program *p = c->program;
+    int32_t           *needed = EMP_NEW_ARRAY(int32_t, (size_t)p->node_count);
+    int32_t           *takers = EMP_NEW_ARRAY(int32_t, (size_t)p->node_count);
+
+    if (needed == NULL || takers == NULL) EMP_FAIL(EMP_ENOMEM, "results of calls");
+    for (int32_t i = 0; i < p->node_count; i++) {
+        int32_t from = c->taken_from[i];
+        if (from < 0) continue;
+        takers[from]++;
+        if (needed[from] < c->taken[i] + 1) needed[from] = c->taken[i] + 1;
+    }
+    for (int32_t i = 0; i < p->node_count; i++) {
+        if (needed[i] > 0) p->node[i].is_tuple = true;
+        if (needed[i] > p->node[i].result_count)
+            EMP_TRY(grow_results(p, i, needed[i], takers[i], err));
+    }
+    for (int32_t i = 0; i < p->node_count; i++) {
+        int32_t from = c->taken_from[i];
+        if (from >= 0 && p->node[i].result_count > 0)
+            p->node[from].result[c->taken[i]] = p->node[i].result[0];
+        else if (from >= 0) { /* stated by the call alone */
+            p->node[i].result = &p->node[from].result[c->taken[i]];
+            p->node[i].result_count = 1;
+        }
+    }
+
+cleanup:
+    emp_free(needed);
+    emp_free(takers);
+    return st;
+}
+
+/* ---- memory ---- */
+
+/* What is taken out of a tuple of views is a view of what the call reads. */
+static bool hands_on_memory(const emp_torch_calls *c, int32_t node)
+{
+    const emp_aten_op *op = c->op_of[node];
+
+    if (op == NULL) return false;
+    if (op->is_getitem)
+        return c->taken_from[node] < 0 || c->op_of[c->taken_from[node]]->is_view;
+    return op->is_view || (op->is_in_place && !op->is_list);
+}
+
+static void find_owners(emp_torch_calls *c)
+{
+    const emp_torch_program *p = c->program;
+
+    for (int32_t i = 0; i < p->node_count; i++) {
+        const emp_torch_node *n = &p->node[i];
+        c->owner[i] = i;
+        c->last_reader[i] = -1;
+        if (n->what != EMP_TORCH_CALL) continue;
+        emp_torch_walk         at = {0};
+        const emp_torch_value *v = emp_torch_next_tensor(p, n, &at);
+        if (v != NULL && hands_on_memory(c, i)) c->owner[i] = c->owner[v->node];
+        for (; v != NULL; v = emp_torch_next_tensor(p, n, &at))
+            c->last_reader[c->owner[v->node]] = i;
+    }
+}
+
+static emp_status find_readers(emp_torch_calls *c, emp_error *err)
+{
+    const emp_torch_program *p = c->program;
+    int32_t                  edges = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t i = 0; i < p->node_count; i++) {
+            emp_torch_walk at = {0};
+            if (p->node[i].what != EMP_TORCH_CALL) continue;
+            for (const emp_torch_value *v;
+                 (v = emp_torch_next_tensor(p, &p->node[i], &at)) != NULL;) {
+                if (pass == 0)
+                    c->reader_offset[v->node + 1]++;
+                else
+                    c->reader[c->reader_offset[v->node]++] = i;
+            }
+        }
+        if (pass == 1) break;
+        for (int32_t i = 0; i < p->node_count; i++)
+            c->reader_offset[i + 1] += c->reader_offset[i];
+        edges = c->reader_offset[p->node_count];
+        c->reader = EMP_ADD_ARRAY(&c->arrays, int32_t, (size_t)edges);
+        if (c->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d arguments", edges);
+    }
+    /* Filling has moved each offset to the next one's place. */
+    memmove(c->reader_offset + 1, c->reader_offset,
+            (size_t)p->node_count * sizeof(int32_t));
+    c->reader_offset[0] = 0;
+    return EMP_OK;
+}
+
+emp_status emp_torch_calls_init(emp_torch_calls *calls, emp_torch_program *program,
+                                emp_error *err)
+{
+    size_t nodes = (size_t)program->node_count;
+
+    *calls = (emp_torch_calls){.program = program};
+    calls->op_of = EMP_ADD_ARRAY(&calls->arrays, const emp_aten_op *, nodes);
+    calls->taken_from = EMP_ADD_ARRAY(&calls->arrays, int32_t, nodes);
+    calls->taken = EMP_ADD_ARRAY(&calls->arrays, int32_t, nodes);
+    calls->owner = EMP_ADD_ARRAY(&calls->arrays, int32_t, nodes);
+    calls->last_reader = EMP_ADD_ARRAY(&calls->arrays, int32_t, nodes);
+    calls->reader_offset = EMP_ADD_ARRAY(&calls->arrays, int32_t, nodes + 1);
+    if (calls->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "calls of %zu nodes", nodes);
+    EMP_CHECK(parse_names(calls, err));
+    for (int32_t i = 0; i < program->node_count; i++) find_getitem(calls, i);
+    EMP_CHECK(collect_results(calls, err));
+    find_owners(calls);
+    return find_readers(calls, err);
+}

@@ -1,0 +1,23 @@
+/** \file graphs/import/pytorch/lower.h
+ * A program of PyTorch made into ops.
+ *
+ * - What is taken out of a tuple is an edge; what is taken out of a tuple of views is a view.
+ * - A call on lists, such as a fused optimizer, is an op for each tensor, as they may lie on several devices.
+ * - An op in place has its operand's buffer and device. What reads the buffer before or after it keeps its
+ *   order by control edges.
+ * - The op that makes the new value of a parameter or state writes it in place, if nothing reads the old
+ *   one later. An optimizer's ops and states are where their parameter is.
+ * - A step runs what it gives back and what it writes in place.
+ */
+#ifndef EMP_GRAPHS_IMPORT_PYTORCH_LOWER_H
+#define EMP_GRAPHS_IMPORT_PYTORCH_LOWER_H
+
+#include "graphs/import/pytorch/roles.h"
+#include "sim/graph/graph_builder.h"
+
+/** Adds the ops and marks the targets. O(nodes + arguments) expected.
+ * \retval EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_ENOMEM */
+emp_status emp_torch_lower(emp_graph_builder *builder, const emp_torch_calls *calls,
+                           const emp_torch_roles *roles, emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_PYTORCH_LOWER_H */
