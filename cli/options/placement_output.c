@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/text.h"
+#include "cli/options/device_map.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/manifest.h"
@@ -231,6 +232,8 @@ emp_status cli_placement_output_write(const char *path, const emp_named_placemen
     output_kind  kind = kind_of(path);
 
     if (kind == KIND_PLACEMENT) return emp_placement_write(path, p, err);
+    if (kind == KIND_PYTHON && cli_device_map_is_for(spec))
+        return cli_device_map_write(path, p, err);
     for (emp_device_id d = 0; d < p->device_count; d++)
         name_device(tf.device[d], machine, d, p->device_name[d]);
     if (kind == KIND_PYTHON) return emp_atomic_file_write(path, print_python, &tf, err);

@@ -2,7 +2,8 @@
  * Placements as files. The ending of the name says which kind:
  *
  *     .pb, .pbtxt  the TensorFlow graph file that was placed, its nodes' devices set
- *     .py          a module of Python for TensorFlow 1, with a function for tf.device()
+ *     .py          a module of Python: of a PyTorch graph with a device for each module, else for
+ *                  TensorFlow 1 with a function for tf.device()
  *     other        a placement file (sim/problem/placement.h)
  */
 #ifndef EMP_CLI_OPTIONS_PLACEMENT_OUTPUT_H

@@ -149,3 +149,14 @@ emp_status emp_import_load(emp_graph **out, const char *path,
 
     return emp_import_load_instance(out, &devices, path, params, err);
 }
+
+bool emp_import_is_pytorch(const char *path)
+{
+    char  *bytes = NULL;
+    size_t size = 0;
+    bool   is_pytorch =
+        emp_file_load(path, &bytes, &size, NULL) == EMP_OK && emp_pytorch_is(bytes, size);
+
+    emp_free(bytes);
+    return is_pytorch;
+}

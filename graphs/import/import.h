@@ -43,4 +43,7 @@ emp_status emp_import_load_instance(emp_graph **out, emp_import_devices *devices
                                     const char *path, const emp_import_params *params,
                                     emp_error *err);
 
+/** Whether a file that can be read is a graph of PyTorch. O(size). */
+bool emp_import_is_pytorch(const char *path);
+
 #endif /* EMP_GRAPHS_IMPORT_IMPORT_H */

@@ -302,3 +302,36 @@ Test(placements, a_run_that_goes_on_replaces_its_copy)
         emplace_run("place chain.pbtxt -m k40x2 --method gpu --out placed.pbtxt"), 1);
     expect_said("placed.pbtxt is there already");
 }
+
+/* ---- PyTorch ---- */
+
+static const char transformer[] =
+    "/tests/graphs/import/pytorch/samples/transformer.json.gz";
+
+Test(placements, of_a_pytorch_graph_go_out_as_a_device_map)
+{
+    char  command[1024];
+    char *map;
+
+    snprintf(command, sizeof command,
+             "place %s%s -m k40x2 --method gpu --out placement.py",
+             getenv("EMP_SOURCE_DIR"), transformer);
+    cr_assert_eq(emplace_run(command), 0, "%s", program_err);
+    map = scratch_read("placement.py", NULL);
+    cr_expect_not_null(strstr(map, "\n    \"0\": \"cuda:0\",\n"), "%s", map);
+    cr_expect_not_null(strstr(map, "\n    \"2\": \"cuda:0\",\n"), "%s", map);
+    cr_expect_null(strstr(map, "0.qkv"), "a module stands for its parts: %s", map);
+    free(map);
+}
+
+Test(placements, a_graph_without_modules_has_no_device_map)
+{
+    char command[1024];
+
+    snprintf(command, sizeof command,
+             "place %s/tests/graphs/import/pytorch/samples/linear_momentum.json -m k40x2 "
+             "--method gpu --out placement.py",
+             getenv("EMP_SOURCE_DIR"));
+    cr_expect_neq(emplace_run(command), 0);
+    expect_said("no op of the graph names its module");
+}

@@ -234,6 +234,27 @@ static void bind_update(lowering *l, int32_t node, int32_t placeholder)
         l->is_new[op] = true;
 }
 
+/* What a module holds and computes forward shares a device. */
+static emp_status bind_modules(lowering *l, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap first_of = {0};
+
+    for (int32_t i = 0; i < l->p->node_count; i++) {
+        const char *module = l->p->node[i].module;
+        if (module == NULL || l->pieces[i] == 0) continue;
+        int32_t first = emp_strmap_get(&first_of, module, strlen(module));
+        if (first < 0)
+            EMP_TRY(emp_strmap_set(&first_of, module, strlen(module), l->first[i], err));
+        for (int32_t k = 0; first >= 0 && k < l->pieces[i]; k++)
+            join(l, l->first[i] + k, first);
+    }
+
+cleanup:
+    emp_strmap_clear(&first_of);
+    return st;
+}
+
 static void bind_all(lowering *l)
 {
     for (int32_t i = 0; i < l->p->node_count; i++)
@@ -392,6 +413,7 @@ emp_status emp_torch_lower(emp_graph_builder *builder, const emp_torch_calls *ca
 
     EMP_TRY(plan(&l, err));
     if (l.op_count == 0) EMP_FAIL(EMP_EFORMAT, "the graph has no op");
+    EMP_TRY(bind_modules(&l, err));
     bind_all(&l);
     for (int32_t i = 0; i < l.p->node_count; i++)
         for (int32_t k = 0; k < l.pieces[i]; k++) EMP_TRY(declare_piece(&l, i, k, err));

@@ -87,7 +87,7 @@ emp_status emp_torch_program_reserve(emp_torch_program *p, int32_t count, int32_
     }
     *first = p->value_count;
     p->value_count += count;
-    memset(p->value + *first, 0, (size_t)count * sizeof *p->value);
+    if (count > 0) memset(p->value + *first, 0, (size_t)count * sizeof *p->value);
     return EMP_OK;
 }
 

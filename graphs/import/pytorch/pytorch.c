@@ -6,13 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text/units.h"
 #include "graphs/import/pytorch/fx_json.h"
 #include "graphs/import/pytorch/lower.h"
+#include "graphs/import/pytorch/pt2.h"
 
 bool emp_pytorch_is(const char *bytes, size_t size)
 {
-    return emp_fx_json_is(bytes, size);
+    return emp_fx_json_is(bytes, size) || emp_pt2_is(bytes, size);
 }
 
 /* ---- what is said of a file ---- */
@@ -90,12 +92,21 @@ static emp_status read_program(emp_torch_program *program, const char *bytes, si
 {
     emp_status        st = EMP_OK;
     emp_json_document d = {0};
+    char             *json = NULL;
+    size_t            json_size = 0;
 
-    EMP_TRY(emp_json_parse(&d, bytes, size, err));
-    EMP_TRY(emp_fx_json_read(program, d.root, err));
+    if (emp_pt2_is(bytes, size)) {
+        EMP_TRY(emp_pt2_unpack(bytes, size, &json, &json_size, err));
+        EMP_TRY(emp_json_parse(&d, json, json_size, err));
+        EMP_TRY(emp_pt2_read(program, d.root, err));
+    } else {
+        EMP_TRY(emp_json_parse(&d, bytes, size, err));
+        EMP_TRY(emp_fx_json_read(program, d.root, err));
+    }
 
 cleanup:
     emp_json_clear(&d);
+    emp_free(json);
     return st;
 }
 

@@ -1,5 +1,5 @@
 /** \file graphs/import/pytorch/pytorch.h
- * Reads graphs of PyTorch: torch.fx graphs as JSON.
+ * Reads graphs of PyTorch: torch.fx graphs as JSON, archives of torch.export.
  */
 #ifndef EMP_GRAPHS_IMPORT_PYTORCH_PYTORCH_H
 #define EMP_GRAPHS_IMPORT_PYTORCH_PYTORCH_H

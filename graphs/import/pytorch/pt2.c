@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Names of fields and unions: PyTorch's torch/_export/serde/schema.py.
+#include "graphs/import/pytorch/pt2.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/pytorch/problems.h"
+
+enum { PLACE_BYTES = 160, NAME_BYTES = 300 };
+
+/* What makes a tensor of that name. */
+typedef struct {
+    int32_t node, result;
+} maker;
+
+typedef struct {
+    emp_torch_program *p;
+    emp_strmap         tensor_of_name; /* into tensor[] */
+    const emp_json   **tensor;         /* members of tensor_values */
+    emp_strmap         maker_of_name;  /* into maker[] */
+    maker             *maker;
+    int32_t            maker_count, maker_capacity;
+} reader;
+
+/* ---- tensors ---- */
+
+/* ScalarType of the schema. */
+static emp_dtype dtype_of(int64_t number)
+{
+    static const emp_dtype low[] = {
+        EMP_DTYPE_NONE,   EMP_DTYPE_UINT8,     EMP_DTYPE_INT8,      EMP_DTYPE_INT16,
+        EMP_DTYPE_INT32,  EMP_DTYPE_INT64,     EMP_DTYPE_HALF,      EMP_DTYPE_FLOAT,
+        EMP_DTYPE_DOUBLE, EMP_DTYPE_COMPLEX64, EMP_DTYPE_COMPLEX64, EMP_DTYPE_COMPLEX128,
+        EMP_DTYPE_BOOL,   EMP_DTYPE_BFLOAT16};
+
+    if (number >= 0 && number < (int64_t)(sizeof low / sizeof low[0])) return low[number];
+    switch (number) {
+    case 28: return EMP_DTYPE_UINT16;
+    case 29:
+    case 31: return EMP_DTYPE_FLOAT8_E4M3;
+    case 30:
+    case 32: return EMP_DTYPE_FLOAT8_E5M2;
+    default: return EMP_DTYPE_NONE;
+    }
+}
+
+/* {"as_int": 4}, or {"as_expr": {"hint": {"as_int": 4}}} of a size that may change; -1: neither. */
+static int64_t size_of(const emp_json *size)
+{
+    const emp_json *number = emp_json_get(size, "as_int");
+    const emp_json *hint = emp_json_get(emp_json_get(size, "as_expr"), "hint");
+
+    if (number == NULL) number = emp_json_get(hint, "as_int");
+    return emp_json_is(number, EMP_JSON_INTEGER) ? emp_json_integer(number) : -1;
+}
+
+static emp_status read_tensor(reader *r, const char *name, const char *place,
+                              emp_tensor_info *tensor, emp_error *err)
+{
+    int32_t at = emp_strmap_get(&r->tensor_of_name, name, strlen(name));
+
+    *tensor = (emp_tensor_info){.shape = EMP_SHAPE_SCALAR};
+    if (at < 0)
+        return EMP_ERROR(EMP_EFORMAT, "%s: tensor_values has no \"%.80s\"", place, name);
+    const emp_json *sizes = emp_json_get(r->tensor[at], "sizes");
+    const emp_json *dtype = emp_json_get(r->tensor[at], "dtype");
+    tensor->dtype =
+        dtype_of(emp_json_is(dtype, EMP_JSON_INTEGER) ? emp_json_integer(dtype) : -1);
+    if (tensor->dtype == EMP_DTYPE_NONE)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s: the dtype of \"%.80s\" is no number that is known", place,
+                         name);
+    if (!emp_json_is(sizes, EMP_JSON_ARRAY) || emp_json_count(sizes) > EMP_MAX_RANK)
+        return EMP_ERROR(EMP_EFORMAT, "%s: \"%.80s\" has no list of up to %d sizes",
+                         place, name, EMP_MAX_RANK);
+    for (const emp_json *v = emp_json_first(sizes); v != NULL; v = emp_json_next(v)) {
+        int64_t size = size_of(v);
+        if (size < 0)
+            return EMP_ERROR(
+                EMP_EFORMAT,
+                "%s: a size of \"%.80s\" has no number; export the model with an "
+                "example of that size",
+                place, name);
+        tensor->shape.dim[tensor->shape.rank++] = size;
+    }
+    return EMP_OK;
+}
+
+static emp_status index_tensors(reader *r, const emp_json *values, emp_error *err)
+{
+    int32_t count = emp_json_count(values), i = 0;
+
+    if (!emp_json_is(values, EMP_JSON_OBJECT))
+        return EMP_ERROR(EMP_EFORMAT, "the graph has no object \"tensor_values\"");
+    EMP_CHECK(EMP_ALLOC(r->tensor, (size_t)count));
+    for (const emp_json *v = emp_json_first(values); v != NULL;
+         v = emp_json_next(v), i++) {
+        const char *name = emp_json_key(v);
+        r->tensor[i] = v;
+        EMP_CHECK(emp_strmap_set(&r->tensor_of_name, name, strlen(name), i, err));
+    }
+    return EMP_OK;
+}
+
+/* Text of the JSON outlives the reader, whose maps borrow names from it. */
+static emp_status set_maker(reader *r, const char *name, maker made, emp_error *err)
+{
+    if (r->maker_count == r->maker_capacity) {
+        int32_t capacity = r->maker_capacity == 0 ? 256 : 2 * r->maker_capacity;
+        maker  *larger = emp_realloc(r->maker, (size_t)capacity, sizeof *larger);
+        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tensors", capacity);
+        r->maker = larger;
+        r->maker_capacity = capacity;
+    }
+    r->maker[r->maker_count] = made;
+    return emp_strmap_set(&r->maker_of_name, name, strlen(name), r->maker_count++, err);
+}
+
+static emp_status set_tensor(reader *r, int32_t at, const char *name, const char *place,
+                             emp_error *err)
+{
+    int32_t made =
+        name == NULL ? -1 : emp_strmap_get(&r->maker_of_name, name, strlen(name));
+
+    if (made < 0)
+        return EMP_ERROR(EMP_EFORMAT, "%s reads \"%.80s\", which no node before it makes",
+                         place, name == NULL ? "" : name);
+    r->p->value[at] = (emp_torch_value){.kind = EMP_TORCH_TENSOR,
+                                        .node = r->maker[made].node,
+                                        .result = r->maker[made].result,
+                                        .key = r->p->value[at].key};
+    return EMP_OK;
+}
+
+/* ---- arguments ---- */
+
+static emp_status read_item(reader *r, int32_t at, const emp_json *item,
+                            const char *place, emp_error *err)
+{
+    emp_torch_value *v = &r->p->value[at];
+    const char      *name = emp_json_string(emp_json_get(item, "name"));
+    const emp_json *tensor = emp_json_get(item, "as_tensor"); /* of as_optional_tensors */
+
+    if (tensor != NULL) name = emp_json_string(emp_json_get(tensor, "name"));
+    if (name != NULL) return set_tensor(r, at, name, place, err);
+    if (emp_json_is(item, EMP_JSON_OBJECT) && size_of(item) >= 0) {
+        v->kind = EMP_TORCH_INT;
+        v->number = size_of(item);
+    } else if (emp_json_is(item, EMP_JSON_INTEGER)) {
+        v->kind = EMP_TORCH_INT;
+        v->number = emp_json_integer(item);
+    } else if (emp_json_is(item, EMP_JSON_TRUE) || emp_json_is(item, EMP_JSON_FALSE)) {
+        v->kind = EMP_TORCH_BOOL;
+        v->number = emp_json_is(item, EMP_JSON_TRUE);
+    } else if (emp_json_is(item, EMP_JSON_REAL)) {
+        v->kind = EMP_TORCH_REAL;
+    }
+    return EMP_OK;
+}
+
+/* {"as_tensor": {"name": "x"}}, {"as_ints": [1, 2]}, {"as_none": true}: one member, whose key is the kind. */
+static emp_status read_argument(reader *r, int32_t at, const emp_json *union_,
+                                const char *place, emp_error *err)
+{
+    const emp_json *value = emp_json_first(union_);
+    const char     *kind = emp_json_key(value);
+
+    if (kind == NULL)
+        return EMP_ERROR(EMP_EFORMAT, "%s has an argument of no kind", place);
+    if (strcmp(kind, "as_none") == 0 || strncmp(kind, "as_sym", 6) == 0) return EMP_OK;
+    if (strcmp(kind, "as_string") == 0) {
+        const char *text = emp_json_string(value);
+        r->p->value[at].kind = EMP_TORCH_TEXT;
+        r->p->value[at].text = emp_arena_strndup(&r->p->texts, text == NULL ? "" : text,
+                                                 text == NULL ? 0 : strlen(text));
+        return r->p->value[at].text == NULL ? EMP_ERROR(EMP_ENOMEM, "an argument")
+                                            : EMP_OK;
+    }
+    if (!emp_json_is(value, EMP_JSON_ARRAY)) {
+        bool is_tensor = strcmp(kind, "as_tensor") == 0;
+        if (emp_json_is(value, EMP_JSON_OBJECT) && !is_tensor) return EMP_OK;
+        return read_item(r, at, value, place, err);
+    }
+    int32_t count = emp_json_count(value), first;
+    EMP_CHECK(emp_torch_program_reserve(r->p, count, &first, err));
+    r->p->value[at].kind = EMP_TORCH_LIST;
+    r->p->value[at].first = first;
+    r->p->value[at].count = count;
+    for (const emp_json *v = emp_json_first(value); v != NULL; v = emp_json_next(v))
+        EMP_CHECK(read_item(r, first++, v, place, err));
+    return EMP_OK;
+}
+
+static emp_status read_arguments(reader *r, emp_torch_node *node, const emp_json *inputs,
+                                 const char *place, emp_error *err)
+{
+    node->count = emp_json_is(inputs, EMP_JSON_ARRAY) ? emp_json_count(inputs) : 0;
+    EMP_CHECK(emp_torch_program_reserve(r->p, node->count, &node->first, err));
+    int32_t at = node->first;
+    for (const emp_json *v = node->count > 0 ? emp_json_first(inputs) : NULL; v != NULL;
+         v = emp_json_next(v)) {
+        const char *key = emp_json_string(emp_json_get(v, "name"));
+        if (key != NULL && key[0] != '\0') {
+            r->p->value[at].key = emp_arena_strndup(&r->p->texts, key, strlen(key));
+            if (r->p->value[at].key == NULL) return EMP_ERROR(EMP_ENOMEM, "an argument");
+        }
+        EMP_CHECK(read_argument(r, at++, emp_json_get(v, "arg"), place, err));
+    }
+    return EMP_OK;
+}
+
+/* ---- nodes ---- */
+
+/* "key,path,type;key,path,type": the path of the last. */
+static const char *read_module(char module[NAME_BYTES], const emp_json *node)
+{
+    const char *stack =
+        emp_json_string(emp_json_get(emp_json_get(node, "metadata"), "nn_module_stack"));
+    const char *last = stack == NULL ? NULL : strrchr(stack, ';');
+
+    last = last == NULL ? stack : last + 1;
+    const char *path = last == NULL ? NULL : strchr(last, ',');
+    if (path == NULL) return NULL;
+    size_t length = strcspn(++path, ",");
+    if (length == 0 || length >= NAME_BYTES) return NULL;
+    snprintf(module, NAME_BYTES, "%.*s", (int)length, path);
+    return module;
+}
+
+/* The tensors that come out: of {"as_tensor": ...} one, of {"as_tensors": [...]} each. The names of
+ * results that are no tensors are NULL. */
+static int32_t list_results(const emp_json *outputs, const char **names, int32_t room)
+{
+    int32_t count = 0;
+
+    for (const emp_json *v = emp_json_first(outputs); v != NULL; v = emp_json_next(v)) {
+        const emp_json *value = emp_json_first(v);
+        bool            is_list = emp_json_is(value, EMP_JSON_ARRAY);
+        const emp_json *item = is_list ? emp_json_first(value) : value;
+        for (; item != NULL; item = is_list ? emp_json_next(item) : NULL) {
+            const char *kind = emp_json_key(value);
+            bool        is_tensor = kind != NULL && strncmp(kind, "as_tensor", 9) == 0;
+            const char *name = emp_json_string(emp_json_get(item, "name"));
+            if (count < room) names[count] = is_tensor ? name : NULL;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* A getitem for each result of a tuple, as in a torch.fx graph. */
+static emp_status add_getitem(reader *r, const emp_torch_node *tuple, int32_t from,
+                              int32_t result, const char *name, const char *place,
+                              emp_error *err)
+{
+    emp_torch_node node = {.what = EMP_TORCH_CALL,
+                           .name = name,
+                           .target = "_operator.getitem",
+                           .module = tuple->module,
+                           .count = 2,
+                           .result = &tuple->result[result],
+                           .result_count = 1};
+
+    EMP_CHECK(emp_torch_program_reserve(r->p, 2, &node.first, err));
+    r->p->value[node.first] = (emp_torch_value){.kind = EMP_TORCH_TENSOR, .node = from};
+    r->p->value[node.first + 1] =
+        (emp_torch_value){.kind = EMP_TORCH_INT, .number = result};
+    EMP_CHECK(emp_torch_program_add(r->p, &node, place, err));
+    return set_maker(r, name, (maker){r->p->node_count - 1, 0}, err);
+}
+
+static emp_status add_results(reader *r, emp_torch_node *node, const char **names,
+                              int32_t count, int32_t number, const char *place,
+                              emp_error *err)
+{
+    char name[NAME_BYTES];
+
+    node->result_count = count;
+    node->is_tuple = count > 1;
+    if (count > 0) {
+        node->result =
+            emp_arena_alloc(&r->p->texts, (size_t)count * sizeof *node->result);
+        if (node->result == NULL) return EMP_ERROR(EMP_ENOMEM, "%d results", count);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        node->result[i] =
+            (emp_tensor_info){.shape = EMP_SHAPE(0), .dtype = EMP_DTYPE_FLOAT};
+        if (names[i] != NULL)
+            EMP_CHECK(read_tensor(r, names[i], place, &node->result[i], err));
+    }
+    snprintf(name, sizeof name, "node%d", number);
+    node->name = count == 1 && names[0] != NULL ? names[0] : name;
+    EMP_CHECK(emp_torch_program_add(r->p, node, place, err));
+    int32_t        self = r->p->node_count - 1;
+    emp_torch_node tuple = r->p->node[self];
+    if (count == 1 && names[0] != NULL)
+        return set_maker(r, names[0], (maker){self, 0}, err);
+    for (int32_t i = 0; i < count; i++)
+        if (names[i] != NULL)
+            EMP_CHECK(add_getitem(r, &tuple, self, i, names[i], place, err));
+    return EMP_OK;
+}
+
+static emp_status read_node(reader *r, const emp_json *json, int32_t number,
+                            emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    const emp_json *outputs = emp_json_get(json, "outputs");
+    const char     *target = emp_json_string(emp_json_get(json, "target"));
+    char            module[NAME_BYTES], place[PLACE_BYTES];
+    emp_torch_node  node = {
+         .what = EMP_TORCH_CALL, .target = target, .module = read_module(module, json)};
+    int32_t      count = list_results(outputs, NULL, 0);
+    const char **names = NULL;
+
+    snprintf(place, sizeof place, "nodes[%d] (%.60s)", number,
+             target == NULL ? "" : target);
+    if (target == NULL)
+        EMP_FAIL(EMP_EFORMAT, "%s: the text \"target\" is missing", place);
+    if (count > EMP_MAX_OUTPUTS)
+        EMP_FAIL(EMP_EFORMAT, "%s has %d results, at most %d are possible", place, count,
+                 EMP_MAX_OUTPUTS);
+    EMP_TRY(EMP_ALLOC(names, (size_t)count + 1));
+    (void)list_results(outputs, names, count);
+    EMP_TRY(read_arguments(r, &node, emp_json_get(json, "inputs"), place, err));
+    EMP_TRY(add_results(r, &node, names, count, number, place, err));
+
+cleanup:
+    emp_free((void *)names);
+    return st;
+}
+
+/* ---- what a graph begins and ends with ---- */
+
+/* {"parameter": {"arg": {"name": "p_w"}, "parameter_name": "layer.w"}} and the like. */
+static emp_torch_role read_spec(const emp_json *spec, const char **name,
+                                const char **target)
+{
+    static const struct {
+        const char    *key, *target;
+        emp_torch_role role;
+    } kinds[] = {{"parameter", "parameter_name", EMP_TORCH_PARAMETER},
+                 {"buffer", "buffer_name", EMP_TORCH_BUFFER},
+                 {"tensor_constant", "tensor_constant_name", EMP_TORCH_BUFFER},
+                 {"user_input", NULL, EMP_TORCH_INPUT}};
+    const emp_json *value = emp_json_first(spec);
+    const char     *key = emp_json_key(value);
+    const emp_json *arg = emp_json_get(value, "arg"),
+                   *tensor = emp_json_get(arg, "as_tensor");
+
+    *name = emp_json_string(emp_json_get(tensor == NULL ? arg : tensor, "name"));
+    *target = NULL;
+    for (size_t i = 0; key != NULL && i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(key, kinds[i].key) != 0) continue;
+        if (kinds[i].target != NULL)
+            *target = emp_json_string(emp_json_get(value, kinds[i].target));
+        return kinds[i].role;
+    }
+    return EMP_TORCH_INPUT;
+}
+
+static emp_status add_placeholder(reader *r, const char *name, const char *target,
+                                  emp_torch_role role, emp_error *err)
+{
+    char           module[NAME_BYTES], place[PLACE_BYTES];
+    const char    *dot = target == NULL ? NULL : strrchr(target, '.');
+    emp_torch_node node = {.what = EMP_TORCH_PLACEHOLDER,
+                           .role = role,
+                           .name = name,
+                           .target = target,
+                           .result_count = 1};
+
+    snprintf(place, sizeof place, "input \"%.80s\"", name);
+    if (dot != NULL && dot - target < NAME_BYTES && dot > target) {
+        snprintf(module, sizeof module, "%.*s", (int)(dot - target), target);
+        node.module = module;
+    }
+    node.result = emp_arena_alloc(&r->p->texts, sizeof *node.result);
+    if (node.result == NULL) return EMP_ERROR(EMP_ENOMEM, "an input");
+    EMP_CHECK(read_tensor(r, name, place, node.result, err));
+    EMP_CHECK(emp_torch_program_add(r->p, &node, place, err));
+    return set_maker(r, name, (maker){r->p->node_count - 1, 0}, err);
+}
+
+static emp_status read_inputs(reader *r, const emp_json *specs, emp_problems *problems,
+                              emp_error *err)
+{
+    if (!emp_json_is(specs, EMP_JSON_ARRAY))
+        return EMP_ERROR(EMP_EFORMAT, "the signature has no list \"input_specs\"");
+    for (const emp_json *v = emp_json_first(specs); v != NULL; v = emp_json_next(v)) {
+        const char    *name, *target;
+        emp_error      reason = {0};
+        emp_torch_role role = read_spec(v, &name, &target);
+        if (name == NULL) continue; /* a number, a token, an object */
+        EMP_CHECK(emp_problems_add(
+            problems, add_placeholder(r, name, target, role, &reason), &reason, err));
+    }
+    return EMP_OK;
+}
+
+static emp_status add_output(reader *r, const emp_json *outputs, emp_error *err)
+{
+    emp_torch_node node = {.what = EMP_TORCH_OUTPUT, .name = "output of the graph"};
+    int32_t        count = 0, at;
+
+    for (const emp_json *v = emp_json_first(outputs); v != NULL; v = emp_json_next(v))
+        count += emp_json_get(v, "as_tensor") != NULL;
+    EMP_CHECK(emp_torch_program_reserve(r->p, count, &node.first, err));
+    node.count = count;
+    at = node.first;
+    for (const emp_json *v = emp_json_first(outputs); v != NULL; v = emp_json_next(v)) {
+        const emp_json *tensor = emp_json_get(v, "as_tensor");
+        if (tensor == NULL) continue;
+        EMP_CHECK(set_tensor(r, at++, emp_json_string(emp_json_get(tensor, "name")),
+                             "the output", err));
+    }
+    return emp_torch_program_add(r->p, &node, "the output", err);
+}
+
+static emp_status read_graph(reader *r, const emp_json *module, emp_error *err)
+{
+    const emp_json *graph = emp_json_get(module, "graph");
+    const emp_json *nodes = emp_json_get(graph, "nodes");
+    emp_problems    problems = {0};
+    emp_error       reason = {0};
+    int32_t         number = 0;
+
+    if (!emp_json_is(nodes, EMP_JSON_ARRAY))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "the archive's JSON has no list graph_module.graph.nodes");
+    EMP_CHECK(index_tensors(r, emp_json_get(graph, "tensor_values"), err));
+    EMP_CHECK(read_inputs(r,
+                          emp_json_get(emp_json_get(module, "signature"), "input_specs"),
+                          &problems, err));
+    for (const emp_json *v = emp_json_first(nodes); v != NULL; v = emp_json_next(v)) {
+        reason = (emp_error){0};
+        EMP_CHECK(emp_problems_add(&problems, read_node(r, v, number++, &reason), &reason,
+                                   err));
+    }
+    reason = (emp_error){0};
+    EMP_CHECK(emp_problems_add(
+        &problems, add_output(r, emp_json_get(graph, "outputs"), &reason), &reason, err));
+    return emp_problems_report(&problems, err);
+}
+
+emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root, emp_error *err)
+{
+    reader r = {.p = program};
+
+    program->kind = "torch.export graph";
+    program->stated_parameters = -1;
+    emp_status st = read_graph(&r, emp_json_get(root, "graph_module"), err);
+    emp_strmap_clear(&r.tensor_of_name);
+    emp_strmap_clear(&r.maker_of_name);
+    emp_free((void *)r.tensor);
+    emp_free(r.maker);
+    return st;
+}

@@ -1,0 +1,29 @@
+/** \file graphs/import/pytorch/pt2.h
+ * Archives of torch.export (.pt2): the graph of a forward pass, with the roles and modules that it states.
+ * Weights are not read.
+ *
+ * Source: PyTorch's torch/_export/serde/schema.py (schema versions 5 to 8) and its pt2_archive. Written from these;
+ * no archive that PyTorch has made has been read yet.
+ */
+#ifndef EMP_GRAPHS_IMPORT_PYTORCH_PT2_H
+#define EMP_GRAPHS_IMPORT_PYTORCH_PT2_H
+
+#include "base/text/json.h"
+#include "graphs/import/pytorch/program.h"
+
+/** Whether bytes begin as a zip archive does. O(1). */
+bool emp_pt2_is(const char *bytes, size_t size);
+
+/** The JSON of the graph in an archive: "serialized_exported_program.json", or the one under "models/".
+ * \a *json is the caller's, to be released by emp_free().
+ * \retval EMP_EFORMAT  No archive, damaged, without such a graph, or one that unpacks to far more than the archive
+ *                      has bytes. \retval EMP_ENOMEM */
+emp_status emp_pt2_unpack(const char *bytes, size_t size, char **json, size_t *json_size,
+                          emp_error *err);
+
+/** Reads the graph. O(size) expected. The caller clears \a program, also after a failure.
+ * \retval EMP_EFORMAT       The message tells what is wrong with up to 20 nodes.
+ * \retval EMP_EUNSUPPORTED  Too many nodes. \retval EMP_ENOMEM */
+emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root, emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_PYTORCH_PT2_H */

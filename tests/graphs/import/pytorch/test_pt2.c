@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Archives of torch.export, which this test writes itself: stored and packed, whole and damaged. */
+#include <criterion/criterion.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/mem.h"
+#include "graphs/import/pytorch/pt2.h"
+#include "graphs/import/pytorch/pytorch.h"
+#include "tests/support/survive.h"
+
+enum { BYTES = 1 << 16 };
+
+/* A linear layer with a buffer, and a tuple of two. */
+static const char json[] =
+    "{\"schema_version\": {\"major\": 8, \"minor\": 1}, \"graph_module\": {\"graph\": {"
+    "\"inputs\": [{\"as_tensor\": {\"name\": \"p_fc_weight\"}}],"
+    "\"outputs\": [{\"as_tensor\": {\"name\": \"first\"}}],"
+    "\"nodes\": ["
+    "{\"target\": \"torch.ops.aten.linear.default\", \"inputs\": ["
+    " {\"name\": \"input\", \"arg\": {\"as_tensor\": {\"name\": \"x\"}}, \"kind\": 1},"
+    " {\"name\": \"weight\", \"arg\": {\"as_tensor\": {\"name\": \"p_fc_weight\"}}, "
+    "\"kind\": 1},"
+    " {\"name\": \"bias\", \"arg\": {\"as_none\": true}, \"kind\": 1}],"
+    " \"outputs\": [{\"as_tensor\": {\"name\": \"linear\"}}],"
+    " \"metadata\": {\"nn_module_stack\": "
+    "\"L__self__,,m.M;L__self___fc,fc,torch.nn.modules.linear.Linear\"}},"
+    "{\"target\": \"torch.ops.aten.add.Tensor\", \"inputs\": ["
+    " {\"name\": \"self\", \"arg\": {\"as_tensor\": {\"name\": \"linear\"}}},"
+    " {\"name\": \"other\", \"arg\": {\"as_tensor\": {\"name\": \"b_shift\"}}}],"
+    " \"outputs\": [{\"as_tensor\": {\"name\": \"add\"}}], \"metadata\": {}},"
+    "{\"target\": \"torch.ops.aten.max.dim\", \"inputs\": ["
+    " {\"name\": \"self\", \"arg\": {\"as_tensor\": {\"name\": \"add\"}}},"
+    " {\"name\": \"dim\", \"arg\": {\"as_int\": 1}}],"
+    " \"outputs\": [{\"as_tensor\": {\"name\": \"first\"}}, {\"as_tensor\": {\"name\": "
+    "\"second\"}}], \"metadata\": {}}],"
+    "\"tensor_values\": {"
+    "\"x\": {\"dtype\": 7, \"sizes\": [{\"as_expr\": {\"expr_str\": \"s0\", \"hint\": "
+    "{\"as_int\": 5}}}, {\"as_int\": 4}]},"
+    "\"p_fc_weight\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 3}, {\"as_int\": 4}]},"
+    "\"b_shift\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 3}]},"
+    "\"linear\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 5}, {\"as_int\": 3}]},"
+    "\"add\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 5}, {\"as_int\": 3}]},"
+    "\"first\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 5}]},"
+    "\"second\": {\"dtype\": 5, \"sizes\": [{\"as_int\": 5}]}}},"
+    "\"signature\": {\"input_specs\": ["
+    "{\"parameter\": {\"arg\": {\"name\": \"p_fc_weight\"}, \"parameter_name\": "
+    "\"fc.weight\"}},"
+    "{\"buffer\": {\"arg\": {\"name\": \"b_shift\"}, \"buffer_name\": \"shift\", "
+    "\"persistent\": true}},"
+    "{\"user_input\": {\"arg\": {\"as_tensor\": {\"name\": \"x\"}}}}]}}}";
+
+/* ---- archives ---- */
+
+typedef struct {
+    unsigned char bytes[BYTES];
+    size_t        size;
+} archive;
+
+static void put(archive *a, uint64_t value, int count)
+{
+    for (int i = 0; i < count; i++) a->bytes[a->size++] = (unsigned char)(value >> 8 * i);
+}
+
+static void put_bytes(archive *a, const void *bytes, size_t size)
+{
+    cr_assert_lt(a->size + size, BYTES);
+    memcpy(a->bytes + a->size, bytes, size);
+    a->size += size;
+}
+
+/* An archive of one entry; packed by deflate if it is asked to be. */
+static archive make(const char *name, const char *text, bool is_packed)
+{
+    static unsigned char packed[BYTES];
+    archive              a = {.size = 0};
+    size_t               size = strlen(text), stored = size;
+    const void          *body = text;
+
+    if (is_packed) {
+        z_stream z = {.next_in = (Bytef *)(uintptr_t)text,
+                      .avail_in = (uInt)size,
+                      .next_out = packed,
+                      .avail_out = BYTES};
+        cr_assert_eq(deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY),
+                     Z_OK);
+        cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+        stored = z.total_out;
+        deflateEnd(&z);
+        body = packed;
+    }
+    put_bytes(&a, "PK\3\4", 4);
+    put(&a, 20, 2), put(&a, 0, 2), put(&a, is_packed ? 8 : 0, 2), put(&a, 0, 8);
+    put(&a, 0, 8); /* sizes, which the central directory has */
+    put(&a, strlen(name), 2), put(&a, 0, 2);
+    put_bytes(&a, name, strlen(name));
+    put_bytes(&a, body, stored);
+    size_t directory = a.size;
+    put_bytes(&a, "PK\1\2", 4);
+    put(&a, 20, 2), put(&a, 20, 2), put(&a, 0, 2), put(&a, is_packed ? 8 : 0, 2),
+        put(&a, 0, 8);
+    put(&a, stored, 4), put(&a, UINT32_MAX, 4); /* the size stands in the extra field */
+    put(&a, strlen(name), 2), put(&a, 12, 2), put(&a, 0, 2), put(&a, 0, 8), put(&a, 0, 4);
+    put_bytes(&a, name, strlen(name));
+    put(&a, 1, 2), put(&a, 8, 2), put(&a, size, 8);
+    size_t length = a.size - directory;
+    put_bytes(&a, "PK\5\6", 4);
+    put(&a, 0, 4), put(&a, 1, 2), put(&a, 1, 2), put(&a, length, 4),
+        put(&a, directory, 4);
+    put(&a, 0, 2);
+    return a;
+}
+
+static emp_status read_bytes(emp_graph **graph, const void *bytes, size_t size,
+                             emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_graph_builder *b = NULL;
+    char               note[480];
+
+    *graph = NULL;
+    EMP_TRY(emp_graph_builder_create(&b, err));
+    EMP_TRY(emp_pytorch_read(b, note, sizeof note, bytes, size, err));
+    EMP_TRY(emp_graph_builder_finish(b, graph, err));
+
+cleanup:
+    emp_graph_builder_destroy(b);
+    return st;
+}
+
+static emp_op_id find(const emp_graph *g, const char *name)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (strcmp(g->name[op], name) == 0) return op;
+    cr_assert_fail("no op \"%s\"", name);
+    return -1;
+}
+
+/* ---- tests ---- */
+
+Test(pt2, a_graph_is_read_with_roles_and_modules)
+{
+    for (int is_packed = 0; is_packed < 2; is_packed++) {
+        archive a =
+            make(is_packed ? "m/models/model.json" : "serialized_exported_program.json",
+                 json, is_packed == 1);
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+
+        cr_assert(emp_pytorch_is((const char *)a.bytes, a.size));
+        cr_assert_eq(read_bytes(&g, a.bytes, a.size, &err), EMP_OK, "%s", err.msg);
+        cr_expect_eq(g->unknown_op_count, 0);
+        cr_expect_eq(g->parameter_count, 12);
+        cr_expect_eq(g->op[find(g, "fc/linear")].cost.flops, 2.0 * 5 * 4 * 3);
+        cr_expect_eq(g->op[find(g, "b_shift")].persistent_bytes, 12);
+        cr_expect_eq(g->op[find(g, "fc/p_fc_weight")].persistent_bytes, 48);
+        cr_expect_eq(g->op[find(g, "x")].flags & EMP_OP_FEED, EMP_OP_FEED);
+        emp_op_id max = find(g, "node2");
+        cr_expect_eq(g->output_offset[max + 1] - g->output_offset[max], 2);
+        cr_expect_eq(g->tensor[g->output_offset[max] + 1].dtype, EMP_DTYPE_INT64);
+        cr_expect(g->is_target[max]);
+        emp_graph_destroy(g);
+    }
+}
+
+Test(pt2, what_is_wrong_with_an_archive_is_said)
+{
+    static const struct {
+        const char *name, *text, *message;
+    } wrong[] = {
+        {"data.pkl", json, "without the graph of torch.export"},
+        {"models/a.json", "{}", "no list graph_module.graph.nodes"},
+        {"models/a.json", "{\"graph_module\": {\"graph\": {\"nodes\": []}}}",
+         "no object \"tensor_values\""},
+        {"models/a.json",
+         "{\"graph_module\": {\"graph\": {\"nodes\": [{\"target\": \"aten.relu\", "
+         "\"inputs\": [{\"name\": \"self\","
+         " \"arg\": {\"as_tensor\": {\"name\": \"y\"}}}]}, {}], \"tensor_values\": {}}, "
+         "\"signature\": {\"input_specs\": []}}}",
+         "nodes[0] (aten.relu) reads \"y\", which no node before it makes; nodes[1] (): "
+         "the text \"target\" is missing"},
+        {"models/a.json",
+         "{\"graph_module\": {\"graph\": {\"nodes\": [], \"tensor_values\": {\"x\": "
+         "{\"dtype\": 7, \"sizes\": [{\"as_expr\": {}}]}}},"
+         " \"signature\": {\"input_specs\": [{\"user_input\": {\"arg\": {\"as_tensor\": "
+         "{\"name\": \"x\"}}}}]}}}",
+         "a size of \"x\" has no number"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        archive    a = make(wrong[i].name, wrong[i].text, false);
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+        cr_expect_eq(read_bytes(&g, a.bytes, a.size, &err), EMP_EFORMAT);
+        cr_expect(strstr(err.msg, wrong[i].message) != NULL, "\"%s\" has no \"%s\"",
+                  err.msg, wrong[i].message);
+        cr_expect_eq(emp_mem_live_blocks(), 0);
+    }
+}
+
+/* Eight megabytes of blanks pack to eight kilobytes. */
+Test(pt2, an_archive_that_unpacks_to_far_more_is_refused)
+{
+    enum { MUCH = 8 << 20 };
+    char     *blanks = emp_calloc(MUCH, 1);
+    char     *unpacked = NULL;
+    size_t    size = 0;
+    emp_error err = {0};
+
+    memset(blanks, ' ', MUCH - 1);
+    archive a = make("models/a.json", blanks, true);
+    cr_expect_eq(emp_pt2_unpack((const char *)a.bytes, a.size, &unpacked, &size, &err),
+                 EMP_EFORMAT);
+    cr_expect(strstr(err.msg, "which no export has") != NULL, "%s", err.msg);
+    cr_expect_null(unpacked);
+    emp_free(blanks);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Cut off anywhere, or with any byte changed, an archive is read or refused. */
+Test(pt2, damaged_archives_are_survived)
+{
+    archive whole = make("models/model.json", json, true);
+
+    for (size_t i = 0; i < whole.size; i++) {
+        emp_graph *g = NULL;
+        archive    a = whole;
+        a.bytes[i] ^= (unsigned char)(1 + i % 255);
+        (void)read_bytes(&g, a.bytes, a.size, NULL);
+        emp_graph_destroy(g);
+        unsigned char *exact =
+            emp_calloc(i + 1, 1); /* so that tools see reads behind it */
+        memcpy(exact, whole.bytes, i);
+        cr_expect_neq(read_bytes(&g, exact, i, NULL), EMP_OK, "%zu bytes", i);
+        emp_free(exact);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(pt2, survives_every_allocation_failure)
+{
+    archive    a = make("models/model.json", json, false);
+    emp_graph *g = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(read_bytes(&g, a.bytes, a.size, NULL), (void)0);
+    emp_graph_destroy(g);
+}
