@@ -34,6 +34,24 @@ const emp_torch_value *emp_torch_next_tensor(const emp_torch_program *p,
     return NULL;
 }
 
+const emp_torch_value *emp_torch_next_of_piece(const emp_torch_program *p,
+                                               const emp_torch_node    *node,
+                                               emp_torch_walk *at, int32_t piece,
+                                               int32_t pieces)
+{
+    if (pieces <= 1) return emp_torch_next_tensor(p, node, at);
+    for (; at->argument < node->count; at->argument++, at->item = 0) {
+        const emp_torch_value *v = &p->value[node->first + at->argument];
+        if (at->item++ > 0) continue; /* it has given its tensor */
+        if (v->kind == EMP_TORCH_LIST) {
+            if (v->count != pieces || piece >= pieces) continue;
+            v = &p->value[v->first + piece];
+        }
+        if (v->kind == EMP_TORCH_TENSOR) return v;
+    }
+    return NULL;
+}
+
 int32_t emp_torch_list_count(const emp_torch_calls *calls, int32_t node)
 {
     const emp_torch_program *p = calls->program;

@@ -42,6 +42,13 @@ const emp_torch_value *emp_torch_next_tensor(const emp_torch_program *p,
                                              const emp_torch_node    *node,
                                              emp_torch_walk          *at);
 
+/** The next tensor that one of so many pieces of a call on lists reads: of a list as long as that its own
+ * item, of other lists nothing. Of one piece it is emp_torch_next_tensor(). O(1) amortised. */
+const emp_torch_value *emp_torch_next_of_piece(const emp_torch_program *p,
+                                               const emp_torch_node    *node,
+                                               emp_torch_walk *at, int32_t piece,
+                                               int32_t pieces);
+
 /** Tensors in the list that is the first argument of an op of lists; 0 of all others. */
 int32_t emp_torch_list_count(const emp_torch_calls *calls, int32_t node);
 

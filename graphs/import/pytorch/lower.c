@@ -131,21 +131,14 @@ static reads reads_of(const lowering *l, int32_t node, int32_t piece)
                    .is_done = l->p->node[node].what != EMP_TORCH_CALL};
 }
 
-/* Of lists the item of this piece, of all else everything. */
 static const emp_torch_value *next_read(const lowering *l, reads *r)
 {
-    while (!r->is_done) {
-        const emp_torch_value *v = emp_torch_next_tensor(l->p, r->node, &r->at);
-        if (v == NULL) break;
-        const emp_torch_value *argument = &l->p->value[r->node->first + r->at.argument];
-        bool is_item = argument->kind == EMP_TORCH_LIST && r->pieces > 1;
-        if (is_item && (argument->count != r->pieces || r->at.item - 1 != r->piece))
-            continue;
-        r->is_done = r->is_first_only;
-        return v;
-    }
-    r->is_done = true;
-    return NULL;
+    const emp_torch_value *v = NULL;
+
+    if (!r->is_done)
+        v = emp_torch_next_of_piece(l->p, r->node, &r->at, r->piece, r->pieces);
+    r->is_done = v == NULL || r->is_first_only;
+    return v;
 }
 
 /* ---- colocation ---- */

@@ -90,12 +90,12 @@ static void walk_back(finder *f, outcome *o, int32_t number)
         if (p->node[node].what != EMP_TORCH_CALL || !works_by_element(f->calls, node))
             continue;
         if (f->calls->taken_from[node] >= 0) source = f->calls->taken_from[node];
-        int32_t                lists = emp_torch_list_count(f->calls, source);
+        int32_t                pieces = emp_torch_list_count(f->calls, source);
         emp_torch_walk         at = {0};
         const emp_torch_value *v;
-        while ((v = emp_torch_next_tensor(p, &p->node[source], &at)) != NULL) {
-            bool is_elsewhere = lists > 0 && at.item - 1 != f->calls->taken[node];
-            if (is_elsewhere || f->stamp[v->node] == number || top == WALK_MAX ||
+        while ((v = emp_torch_next_of_piece(p, &p->node[source], &at,
+                                            f->calls->taken[node], pieces)) != NULL) {
+            if (f->stamp[v->node] == number || top == WALK_MAX ||
                 !is_alike(emp_torch_tensor(f->calls, v), made))
                 continue;
             f->stamp[v->node] = number;

@@ -256,6 +256,30 @@ Test(fx, what_is_wrong_with_a_file_is_said)
     }
 }
 
+/* A list of two tensors whose sixth result is the new value of a placeholder. */
+Test(fx, a_result_beyond_a_list_is_no_tensor_of_it)
+{
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+
+    cr_expect_eq(
+        load_text(
+            &g,
+            HEAD X
+            "{\"name\":\"l\",\"op\":\"call_function\",\"target\":\"aten._foreach_mul."
+            "Scalar\","
+            "\"args\":[[{\"node\":\"x\"},{\"node\":\"x\"}],2]},"
+            "{\"name\":\"i\",\"op\":\"call_function\",\"target\":\"_operator.getitem\","
+            "\"args\":[{\"node\":\"l\"},5],\"outputs\":[{\"shape\":[2],\"dtype\":"
+            "\"float32\"}]},"
+            "{\"name\":\"o\",\"op\":\"output\",\"args\":[{\"node\":\"i\"},{\"node\":"
+            "\"i\"}]}]}",
+            &err),
+        EMP_OK, "%s", err.msg);
+    cr_expect_eq(g->op_count, 3);
+    emp_graph_destroy(g);
+}
+
 Test(fx, all_problems_of_a_file_are_told_at_once)
 {
     emp_graph *g = NULL;
