@@ -22,10 +22,16 @@ static void place(task *f, int32_t seed)
     emp_problem_legalize(f->problem, f->device_of_op);
 }
 
+void replay_fixture_create_on(task *f, const char *spec, int32_t seed,
+                              const char *machine, const char *runtime)
+{
+    task_create(f, spec, machine, runtime);
+    place(f, seed);
+}
+
 void replay_fixture_create(task *f, const char *spec, int32_t seed)
 {
-    task_create(f, spec, "cpu2", "replay-cpu");
-    place(f, seed);
+    replay_fixture_create_on(f, spec, seed, "cpu2", "replay-cpu");
 }
 
 emp_replay_plan *replay_fixture_plan(const task *f)

@@ -15,6 +15,10 @@
  * one. Aborts by assert() where something fails. */
 void replay_fixture_create(task *f, const char *spec, int32_t seed);
 
+/** The same on any machine and runtime. */
+void replay_fixture_create_on(task *f, const char *spec, int32_t seed,
+                              const char *machine, const char *runtime);
+
 emp_replay_plan *replay_fixture_plan(const task *f);
 
 /** A step of two ops on two CPUs: op 0 fills a tensor of so many floats; op 1 is the kernel,
