@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Runs grids: block after block, thread after thread. The threads of a block are coroutines where
  * they wait for each other; whether they do is seen on the first block. */
-#include "tests/replay/standin/kernel.h"
+#include "tests/replay/standin/kernel.hpp"
 
 #include <ucontext.h>
 

@@ -1,10 +1,10 @@
-/** \file tests/replay/standin/kernel.h
+/** \file tests/replay/standin/kernel.hpp
  * What CUDA's compiler adds to C++, for kernels.cu (standin.h). A launch
  * `kernel<<<grid, block, 0, stream>>>(arguments)` is rewritten as
  * `standin_kernel(kernel)(grid, block, 0, stream)(arguments)` before it gets here.
  */
-#ifndef EMP_TESTS_REPLAY_STANDIN_KERNEL_H
-#define EMP_TESTS_REPLAY_STANDIN_KERNEL_H
+#ifndef EMP_TESTS_REPLAY_STANDIN_KERNEL_HPP
+#define EMP_TESTS_REPLAY_STANDIN_KERNEL_HPP
 
 #include <cmath>
 #include <cstdint>
@@ -69,4 +69,4 @@ standin_callable<Parameters...> standin_kernel(void (*kernel)(Parameters...))
     return {kernel};
 }
 
-#endif /* EMP_TESTS_REPLAY_STANDIN_KERNEL_H */
+#endif /* EMP_TESTS_REPLAY_STANDIN_KERNEL_HPP */
