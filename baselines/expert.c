@@ -118,7 +118,7 @@ static int64_t time_forward_ops(const expert *x, bool *carries, int64_t *time_ns
 
     for (int32_t i = 0; i < graph->op_count; i++) {
         emp_op_id           op = graph->topo[i];
-        const emp_gpu_cost *cost = &x->problem->costs->gpu[op];
+        const emp_gpu_cost *cost = &x->problem->costs->gpu[op]; /* of the first model */
         bool                is_update =
             (graph->op[op].flags & (EMP_OP_UPDATES_REF | EMP_OP_IS_OPTIMIZER)) != 0;
         carries[op] = carries_data(graph, op, carries);

@@ -318,6 +318,11 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     emp_device_id *device_of_block = NULL;
 
     EMP_TRY(emp_method_options_parse(&o, type, params, err));
+    if (emp_cost_is_unlike(problem->costs))
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "method dp-contiguous counts devices and so takes those of a kind to be "
+                 "alike; those of machine %s are not",
+                 problem->machine->name);
     EMP_TRY(emp_blocks_init(&blocks, problem, err));
     EMP_TRY(EMP_ALLOC(device_of_block, (size_t)blocks.count));
     EMP_TRY(find_split(device_of_block, problem, &blocks, &o, err));

@@ -104,15 +104,16 @@ static void add_op_to_task(builder *b, int32_t task, emp_op_id op)
     emp_task_graph       *t = b->graph;
     const emp_cost_table *costs = b->problem->costs;
     const emp_machine    *m = t->machine;
-    emp_gpu_cost          gpu = costs->gpu[op];
-    emp_time_ns gpu_ns = gpu.compute_ns > gpu.issue_ns ? gpu.compute_ns : gpu.issue_ns;
 
     t->task_of_op[op] = task;
     for (emp_device_id d = 0; d < m->device_count; d++) {
+        size_t      row = emp_cost_row(costs, d, op);
         emp_time_ns ns =
-            m->device[d].kind == EMP_DEVICE_GPU ? gpu_ns : costs->cpu[op].compute_ns;
+            m->device[d].kind == EMP_DEVICE_GPU
+                ? emp_time_later(costs->gpu[row].compute_ns, costs->gpu[row].issue_ns)
+                : costs->cpu[row].compute_ns;
         t->time_ns[(size_t)task * (size_t)m->device_count + (size_t)d] +=
-            at_most(emp_cost_on(&m->device[d], ns), b->problem->graph->op_count);
+            at_most(ns, b->problem->graph->op_count);
     }
 }
 

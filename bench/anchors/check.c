@@ -66,11 +66,9 @@ enum { NAME_BYTES = 64, MODELS_BYTES = 256 };
 /* "k40", of .../models/k40.yaml */
 static void name_model(char name[NAME_BYTES], const emp_machine *machine)
 {
-    const char *path = machine->model_path[EMP_DEVICE_GPU], *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path, *dot = strrchr(base, '.');
+    const emp_machine_model *model = emp_machine_first_model(machine, EMP_DEVICE_GPU);
 
-    snprintf(name, NAME_BYTES, "%.*s",
-             (int)(dot != NULL ? dot - base : (ptrdiff_t)strlen(base)), base);
+    snprintf(name, NAME_BYTES, "%s", model != NULL ? model->name : "");
 }
 
 /* The GPU model of the machine that an anchor's device begins with. */

@@ -54,17 +54,22 @@ static emp_time_ns less(emp_time_ns time_ns, int percent)
 static void shorten_ops(emp_cost_table *c, emp_rng *rng)
 {
     for (emp_op_id op = 0; op < c->op_count; op++) {
-        emp_time_ns *task_ns = c->task_ns + c->cpu_offset[op];
         if (!chance(rng, FASTER_OPS_PERCENT)) continue;
-        c->gpu[op].compute_ns = less(c->gpu[op].compute_ns, FASTER_OP_PERCENT);
-        c->cpu[op].compute_ns = less(c->cpu[op].compute_ns, FASTER_OP_PERCENT);
-        for (int32_t p = 0; p < c->cpu[op].lanes; p++)
-            task_ns[p] = less(task_ns[p], FASTER_OP_PERCENT);
+        for (int32_t i = 0; i < c->column_count[EMP_DEVICE_GPU]; i++) {
+            emp_time_ns *ns = &c->gpu[i * c->op_count + op].compute_ns;
+            *ns = less(*ns, FASTER_OP_PERCENT);
+        }
+        for (int32_t i = 0; i < c->column_count[EMP_DEVICE_CPU]; i++) {
+            int32_t row = i * c->op_count + op;
+            c->cpu[row].compute_ns = less(c->cpu[row].compute_ns, FASTER_OP_PERCENT);
+            for (int32_t p = c->cpu_offset[row]; p < c->cpu_offset[row + 1]; p++)
+                c->task_ns[p] = less(c->task_ns[p], FASTER_OP_PERCENT);
+        }
     }
 }
 
-/* The table has one time for all GPUs; this placement looks up only that of the op's own
- * device. */
+/* The table has one time for all GPUs of a model; this placement looks up only that of the op's
+ * own device. */
 static void shorten_gpu(emp_problem_variant *v, const emp_device_id *device_of_op,
                         emp_rng *rng)
 {
@@ -73,7 +78,8 @@ static void shorten_gpu(emp_problem_variant *v, const emp_device_id *device_of_o
     emp_device_id faster = gpu[emp_rng_below(rng, (uint32_t)count)];
 
     for (emp_op_id op = 0; op < v->costs.op_count; op++) {
-        emp_time_ns *compute_ns = &v->costs.gpu[op].compute_ns;
+        emp_time_ns *compute_ns =
+            &v->costs.gpu[emp_cost_row(&v->costs, faster, op)].compute_ns;
         if (device_of_op[op] == faster)
             *compute_ns = less(*compute_ns, FASTER_GPU_PERCENT);
     }
@@ -82,7 +88,9 @@ static void shorten_gpu(emp_problem_variant *v, const emp_device_id *device_of_o
 static void drop_issue(emp_problem_variant *v)
 {
     for (emp_op_id op = 0; op < v->costs.op_count; op++) {
-        if (v->problem.graph->op[op].cost.kernels == 0) v->costs.gpu[op].issue_ns = 0;
+        if (v->problem.graph->op[op].cost.kernels > 0) continue;
+        for (int32_t i = 0; i < v->costs.column_count[EMP_DEVICE_GPU]; i++)
+            v->costs.gpu[i * v->costs.op_count + op].issue_ns = 0;
     }
 }
 

@@ -91,6 +91,12 @@ static emp_status load(emp_calibration *c, const emp_calibrate_params *params,
                          "machine %s has no GPU; a fit needs a CPU and a GPU model",
                          c->machine->name);
     }
+    if (c->machine->model_count > EMP_DEVICE_KINDS) {
+        return EMP_ERROR(EMP_EINVAL,
+                         "machine %s has several models of GPUs or CPUs; a fit needs one "
+                         "of each",
+                         c->machine->name);
+    }
     c->cells = params->cells;
     c->cell_count = params->cell_count;
     while (c->timed_count < c->cell_count &&

@@ -96,7 +96,7 @@ const char *emp_calibrate_file_path(emp_calibrate_file file, const emp_machine *
                                     const emp_runtime *runtime)
 {
     if (file == EMP_CALIBRATE_RUNTIME) return runtime->path;
-    return machine->model_path[kind_of(file)];
+    return emp_machine_first_model(machine, kind_of(file))->path;
 }
 
 const char *emp_calibrate_file_name(emp_calibrate_file file, const emp_machine *machine,

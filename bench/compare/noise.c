@@ -16,14 +16,20 @@ static emp_time_ns scale(emp_time_ns time_ns, double factor)
 static void disturb_ops(emp_cost_table *c, double most_frac, emp_rng *rng)
 {
     for (emp_op_id op = 0; op < c->op_count; op++) {
-        emp_time_ns *task_ns = c->task_ns + c->cpu_offset[op];
-        double       on_gpu = draw_factor(most_frac, rng);
-        double       on_cpu = draw_factor(most_frac, rng);
-        c->gpu[op].compute_ns = scale(c->gpu[op].compute_ns, on_gpu);
-        c->gpu[op].issue_ns = scale(c->gpu[op].issue_ns, on_gpu);
-        c->cpu[op].compute_ns = scale(c->cpu[op].compute_ns, on_cpu);
-        for (int32_t p = 0; p < c->cpu[op].lanes; p++)
-            task_ns[p] = scale(task_ns[p], on_cpu);
+        double on_gpu = draw_factor(most_frac, rng);
+        double on_cpu = draw_factor(most_frac, rng);
+        for (int32_t i = 0; i < c->column_count[EMP_DEVICE_GPU]; i++) {
+            emp_gpu_cost *gpu = &c->gpu[i * c->op_count + op];
+            gpu->compute_ns = scale(gpu->compute_ns, on_gpu);
+            gpu->issue_ns = scale(gpu->issue_ns, on_gpu);
+        }
+        for (int32_t i = 0; i < c->column_count[EMP_DEVICE_CPU]; i++) {
+            int32_t       row = i * c->op_count + op;
+            emp_cpu_cost *cpu = &c->cpu[row];
+            cpu->compute_ns = scale(cpu->compute_ns, on_cpu);
+            for (int32_t p = c->cpu_offset[row]; p < c->cpu_offset[row + 1]; p++)
+                c->task_ns[p] = scale(c->task_ns[p], on_cpu);
+        }
     }
 }
 

@@ -266,10 +266,7 @@ static emp_validation_type *find_type(emp_validation_types *types, const char *n
 
 static double predicted_op_s(const emp_problem *p, emp_op_id op, emp_device_id device)
 {
-    bool is_cpu = p->machine->device[device].kind == EMP_DEVICE_CPU;
-
-    return 1e-9 *
-           (double)(is_cpu ? p->costs->cpu[op].compute_ns : p->costs->gpu[op].compute_ns);
+    return 1e-9 * (double)emp_problem_op_time_ns(p, op, device);
 }
 
 emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem *problem,

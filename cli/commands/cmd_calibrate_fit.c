@@ -77,12 +77,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const char *cli_machine_of(const char *name, char *buffer, size_t size)
 {
-    int32_t            count;
-    const char *const *known = emp_machine_names(&count);
+    emp_data_names known;
 
+    emp_data_find(&known, "machines");
     snprintf(buffer, size, "%sx1", name);
-    for (int32_t i = 0; i < count; i++) {
-        if (strcmp(known[i], buffer) == 0) return buffer;
+    for (int32_t i = 0; i < known.count; i++) {
+        if (strcmp(known.name[i], buffer) == 0) return buffer;
     }
     snprintf(buffer, size, "%s", name);
     return buffer;

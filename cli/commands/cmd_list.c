@@ -252,19 +252,19 @@ cleanup:
 
 emp_status cmd_machines(int argc, char **argv, emp_error *err)
 {
-    emp_status         st = EMP_OK;
-    struct args        args = {0};
-    struct listing     list;
-    int32_t            count = 0;
-    const char *const *names = emp_machine_names(&count);
-    emp_machine       *machine = NULL;
+    emp_status     st = EMP_OK;
+    struct args    args = {0};
+    struct listing list;
+    emp_data_names names;
+    emp_machine   *machine = NULL;
 
     cli_parse(&cmd_machines_argp, argc, argv, &args);
     if (args.name != NULL) return print_machine(&args, err);
     list_begin(&list, args.format);
-    for (int32_t i = 0; i < count; i++) {
-        EMP_TRY(emp_machine_load(&machine, names[i], err));
-        list_add(&list, names[i], machine->description, json_machine(machine));
+    emp_data_find(&names, "machines");
+    for (int32_t i = 0; i < names.count; i++) {
+        EMP_TRY(emp_machine_load(&machine, names.name[i], err));
+        list_add(&list, names.name[i], machine->description, json_machine(machine));
         emp_machine_destroy(machine);
         machine = NULL;
     }

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "run/sheet/manifest.h"
 
-enum { SHAPE_BYTES = 21 * EMP_MAX_RANK + 32, MODEL_BYTES = 64, COLUMN_BYTES = 80 };
+enum { SHAPE_BYTES = 21 * EMP_MAX_RANK + 32, COLUMN_BYTES = 80 };
 
 static const char format_name[] = "emplace-graph-1";
 
@@ -30,35 +30,27 @@ bool cli_graph_output_edges(char *edges, const char *path)
     return true;
 }
 
-/* The model of all devices of a kind: "k40" of "models/k40.yaml"; "gpu" where no file says. */
-static const char *model_of(const emp_machine *m, emp_device_kind kind,
-                            char model[MODEL_BYTES])
-{
-    const char *path = m->model_path[kind], *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-
-    if (*name == '\0') name = kind == EMP_DEVICE_CPU ? "cpu" : "gpu";
-    int length = (int)strlen(name) - (emp_text_ends_in(name, ".yaml") ? 5 : 0);
-    snprintf(model, MODEL_BYTES, "%.*s", length, name);
-    return model;
-}
-
 /* ---- what is known of an op ---- */
+
+/* The first device of a model; -1 = the machine has none. */
+static emp_device_id first_of_model(const emp_machine *m, int32_t model)
+{
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (m->device[d].model == model) return d;
+    return -1;
+}
 
 static uint32_t bit_of(emp_device_kind kind)
 {
     return kind == EMP_DEVICE_CPU ? EMP_KIND_CPU : EMP_KIND_GPU;
 }
 
-/* Seconds on devices of a kind; none where the op has no kernel. */
-static emp_value seconds_on(const emp_problem *p, emp_op_id op, emp_device_kind kind)
+/* Seconds on a device; none where the op has no kernel. */
+static emp_value seconds_on(const emp_problem *p, emp_op_id op, emp_device_id device)
 {
-    const emp_cost_table *costs = p->costs;
-    emp_time_ns           ns =
-        kind == EMP_DEVICE_CPU ? costs->cpu[op].compute_ns : costs->gpu[op].compute_ns;
-
-    if ((p->graph->op[op].kinds & bit_of(kind)) == 0) return EMP_NONE;
-    return EMP_V((double)ns * 1e-9);
+    if ((p->graph->op[op].kinds & bit_of(p->machine->device[device].kind)) == 0)
+        return EMP_NONE;
+    return EMP_V((double)emp_problem_op_time_ns(p, op, device) * 1e-9);
 }
 
 /* ---- edges ---- */
@@ -151,13 +143,13 @@ enum { OP_COLUMNS = sizeof op_columns / sizeof *op_columns };
 
 static void add_machine_columns(emp_sheet *s, const emp_machine *m)
 {
-    char model[MODEL_BYTES], key[COLUMN_BYTES];
+    char key[COLUMN_BYTES];
 
     emp_sheet_add_column(s,
                          (emp_sheet_column)EMP_COLUMN("devices", NULL, EMP_SHEET_WORD));
-    for (emp_device_kind kind = EMP_DEVICE_CPU; kind < EMP_DEVICE_KINDS; kind++) {
-        if (emp_machine_count(m, kind) == 0) continue;
-        snprintf(key, sizeof key, "seconds_%s", model_of(m, kind, model));
+    for (int32_t model = 0; model < m->model_count; model++) {
+        if (first_of_model(m, model) < 0) continue;
+        snprintf(key, sizeof key, "seconds_%s", m->model[model].name);
         emp_sheet_add_column(
             s, (emp_sheet_column)EMP_COLUMN(key, NULL, EMP_SHEET_REAL, .precision = 15));
     }
@@ -193,9 +185,10 @@ static void tabulate_op(emp_sheet *s, const cli_graph_output *o, emp_op_id id,
 
     if (p != NULL) {
         line[count++] = EMP_V((const char *)devices_of(p, id, devices, sizeof devices));
-        for (emp_device_kind kind = EMP_DEVICE_CPU; kind < EMP_DEVICE_KINDS; kind++)
-            if (emp_machine_count(p->machine, kind) > 0)
-                line[count++] = seconds_on(p, id, kind);
+        for (int32_t model = 0; model < p->machine->model_count; model++) {
+            emp_device_id first = first_of_model(p->machine, model);
+            if (first >= 0) line[count++] = seconds_on(p, id, first);
+        }
     }
     emp_sheet_add(s, line, (size_t)count);
 }
@@ -327,12 +320,12 @@ static json_t *json_devices(const emp_problem *p, emp_op_id op)
 static json_t *json_seconds(const emp_problem *p, emp_op_id op)
 {
     json_t *object = json_object();
-    char    model[MODEL_BYTES];
 
-    for (emp_device_kind kind = EMP_DEVICE_CPU; kind < EMP_DEVICE_KINDS; kind++) {
-        if (emp_machine_count(p->machine, kind) == 0) continue;
-        emp_value s = seconds_on(p, op, kind);
-        json_object_set_new(object, model_of(p->machine, kind, model),
+    for (int32_t model = 0; model < p->machine->model_count; model++) {
+        emp_device_id first = first_of_model(p->machine, model);
+        if (first < 0) continue;
+        emp_value s = seconds_on(p, op, first);
+        json_object_set_new(object, p->machine->model[model].name,
                             s.tag == EMP_VALUE_NONE ? json_null() : json_real(s.real));
     }
     return object;

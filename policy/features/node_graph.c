@@ -160,11 +160,7 @@ static uint64_t devices_of_op(const emp_problem *p, emp_op_id op)
 
 static double time_of_op(const emp_problem *p, emp_op_id op, emp_device_id device)
 {
-    const emp_device *d = &p->machine->device[device];
-    bool              is_gpu = d->kind == EMP_DEVICE_GPU;
-
-    return 1e-9 * (double)emp_cost_on(d, is_gpu ? p->costs->gpu[op].compute_ns
-                                                : p->costs->cpu[op].compute_ns);
+    return 1e-9 * (double)emp_problem_op_time_ns(p, op, device);
 }
 
 /* What rows weigh when they are merged: their time where they run fastest. */

@@ -12,6 +12,8 @@ emp_status emp_balance_init(emp_balance *b, const emp_problem *problem, emp_erro
     *b = (emp_balance){.leader_of_class = problem->leader_of_class};
     EMP_TRY(emp_partition_target_init(&b->target, problem->machine, true, "load balance",
                                       err));
+    if (emp_power_is_measured(EMP_POWER_PEAK, problem))
+        emp_partition_target_measure(&b->target, problem);
     EMP_TRY(emp_partition_graph_create(&b->graph, problem, true, err));
     for (int32_t p = 0; p < b->target.count; p++)
         b->part_of_device[b->target.device[p]] = p;

@@ -14,7 +14,8 @@ typedef enum {
 } emp_op_costs;
 #define EMP_OP_COSTS_WORDS "time|flops|grappler"
 
-/** Of an op on a kind of device that the machine has: ns, or FLOPs. O(inputs). */
+/** Of an op on a kind of device that the machine has: ns, or FLOPs; of devices of several models
+ * the mean, of EMP_OP_COSTS_GRAPPLER the first. O(inputs + devices). */
 double emp_op_costs_of(const emp_problem *problem, emp_op_id op, emp_op_costs costs,
                        emp_device_kind kind);
 
@@ -22,5 +23,8 @@ double emp_op_costs_of(const emp_problem *problem, emp_op_id op, emp_op_costs co
  * for both take on the GPU over what they take on the CPU. 1 if there is nothing to
  * measure. O(V). */
 double emp_op_costs_cpu_speed(const emp_problem *problem);
+
+/** Speed of a device over the mean GPU, likewise. O(V devices). */
+double emp_op_costs_speed(const emp_problem *problem, emp_device_id device);
 
 #endif /* EMP_SEARCH_PARTITION_OP_COSTS_H */

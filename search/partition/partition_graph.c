@@ -44,14 +44,19 @@ emp_status emp_partition_target_init(emp_partition_target *target,
 void emp_partition_target_measure(emp_partition_target *target,
                                   const emp_problem    *problem)
 {
-    double speed = emp_op_costs_cpu_speed(problem), total = 0.0;
+    double total = 0.0;
 
     for (int32_t p = 0; p < target->count; p++) {
-        bool is_gpu = problem->machine->device[target->device[p]].kind == EMP_DEVICE_GPU;
-        target->power[p] = is_gpu ? 1.0 : speed;
+        target->power[p] = emp_op_costs_speed(problem, target->device[p]);
         total += target->power[p];
     }
     for (int32_t p = 0; p < target->count; p++) target->power[p] /= total;
+}
+
+bool emp_power_is_measured(emp_device_power power, const emp_problem *problem)
+{
+    return power == EMP_POWER_MEASURED ||
+           problem->costs->column_count[EMP_DEVICE_GPU] > 1;
 }
 
 /* Peak of a CPU over peak of a GPU; 1 where a machine lacks one of them. */
@@ -126,11 +131,12 @@ static emp_status weigh_vertices(emp_partition_graph *g, const emp_problem *prob
 {
     emp_status       st = EMP_OK;
     const emp_graph *graph = problem->graph;
-    double   power = params->power == EMP_POWER_MEASURED ? emp_op_costs_cpu_speed(problem)
-                                                         : cpu_peak(problem->machine);
-    double   limit = 0x1p62 / (graph->op_count + 1.0); /* for sums */
-    int64_t  total = 0;
-    int64_t *amount = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
+    double           power = emp_power_is_measured(params->power, problem)
+                                 ? emp_op_costs_cpu_speed(problem)
+                                 : cpu_peak(problem->machine);
+    double           limit = 0x1p62 / (graph->op_count + 1.0); /* for sums */
+    int64_t          total = 0;
+    int64_t         *amount = EMP_NEW_ARRAY(int64_t, (size_t)g->vertex_count);
 
     g->load = EMP_ADD_ARRAY(&g->arrays, int32_t, (size_t)g->vertex_count);
     if (amount == NULL || g->arrays.is_short)
@@ -352,7 +358,7 @@ emp_status emp_partition_place(const emp_problem *problem, const emp_partition_r
 
     EMP_TRY(emp_partition_target_init(&target, problem->machine, r->params.with_cpu,
                                       r->method, err));
-    if (r->params.power == EMP_POWER_MEASURED)
+    if (emp_power_is_measured(r->params.power, problem))
         emp_partition_target_measure(&target, problem);
     EMP_TRY(emp_partition_graph_create_with(&g, problem, &r->params, err));
     EMP_TRY(EMP_ALLOC(part_of_vertex, (size_t)g->vertex_count));

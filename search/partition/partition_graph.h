@@ -27,9 +27,12 @@ enum {
 
 typedef enum {
     EMP_POWER_PEAK,    /**< of FLOP/s: a property of the machine alone */
-    EMP_POWER_MEASURED /**< speed on the ops of this graph (emp_op_costs_cpu_speed) */
+    EMP_POWER_MEASURED /**< speed on the ops of this graph (emp_op_costs_speed) */
 } emp_device_power;
 #define EMP_DEVICE_POWER_WORDS "peak|measured"
+
+/** Where GPUs are of several models, speeds are measured in any case: peaks say little of them. */
+bool emp_power_is_measured(emp_device_power power, const emp_problem *problem);
 
 /** How a problem becomes a graph and parts; 0 is the default of each. */
 typedef struct {
@@ -86,8 +89,7 @@ emp_status emp_partition_target_init(emp_partition_target *target,
                                      const emp_machine *machine, bool with_cpu,
                                      const char *method, emp_error *err);
 
-/** Sets the shares of \a target to measured speeds. All GPUs of a machine are of one model,
- * and all CPUs. O(V). */
+/** Sets the shares of \a target to measured speeds. O(V devices^2). */
 void emp_partition_target_measure(emp_partition_target *target,
                                   const emp_problem    *problem);
 

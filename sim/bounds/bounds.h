@@ -40,7 +40,7 @@ typedef struct {
 enum { EMP_BOUNDS_EFFORT = 1, EMP_BOUNDS_MOST_EFFORT = 3 };
 
 /** O((V + E) log(step time) + V (windows + 16 ^ effort)). Each op is bound by kind of
- * device; all GPUs of a machine are of one model, and all CPUs.
+ * device; an op counts as fast as on its fastest device of a kind.
  * \param effort  1 .. EMP_BOUNDS_MOST_EFFORT; EMP_BOUNDS_EFFORT is what commands spend that
  *                do more than bound.
  * \retval EMP_ENOMEM

@@ -13,11 +13,6 @@ enum { GRANULE = 256 };
 
 /* ---- devices ---- */
 
-static double factor_of(const emp_device *device)
-{
-    return device->time_factor == 0.0 ? 1.0 : device->time_factor;
-}
-
 static void count_devices(emp_bound_model *model)
 {
     const emp_machine *m = model->problem->machine;
@@ -27,9 +22,6 @@ static void count_devices(emp_bound_model *model)
     for (int32_t d = 0; d < m->device_count; d++) {
         const emp_device *device = &m->device[d];
         model->count[device->kind]++;
-        const emp_device **fastest = &model->fastest[device->kind];
-        if (*fastest == NULL || factor_of(device) < factor_of(*fastest))
-            *fastest = device;
         model->memory_bytes[device->kind] += device->memory_bytes;
         if (device->memory_bytes > model->most_bytes[device->kind])
             model->most_bytes[device->kind] = device->memory_bytes;
@@ -126,43 +118,57 @@ static emp_time_ns profile_copy_ns(emp_bound_copy copy, int64_t bytes)
 /* ---- ops ---- */
 
 /* On a pool an op is cut for as many cores as happen to be free: the fastest cut, and the
- * cut that takes the least core time. */
+ * cut that takes the least core time; on whichever CPU they are. */
 static void cut_on_pool(const emp_problem *p, emp_op_id id, emp_bound_op *op)
 {
     const emp_cost_table *c = p->costs;
-    int32_t               lanes = c->cpu[id].lanes, cores = 0;
-    emp_time_ns           least_ns = EMP_COST_LIMIT_NS, fastest_ns = EMP_COST_LIMIT_NS;
 
-    for (int32_t d = 0; d < p->machine->device_count; d++)
-        if (p->machine->device[d].cores > cores) cores = p->machine->device[d].cores;
-    for (int32_t n = (lanes + 3) / 4; n <= lanes; n++) {
-        int32_t     tasks = n * emp_cost_rounds(lanes);
-        emp_time_ns task_ns = c->task_ns[c->cpu_offset[id] + n - 1];
-        if (task_ns > EMP_COST_LIMIT_NS / tasks) continue;
-        least_ns = emp_time_sooner(least_ns, tasks * task_ns);
-        fastest_ns = emp_time_sooner(fastest_ns, (tasks + cores - 1) / cores * task_ns);
+    op->run_ns[EMP_DEVICE_CPU] = op->core_ns = EMP_COST_LIMIT_NS;
+    for (int32_t d = 0; d < p->machine->device_count; d++) {
+        if (p->machine->device[d].kind != EMP_DEVICE_CPU) continue;
+        size_t  row = emp_cost_row(c, d, id);
+        int32_t lanes = c->cpu[row].lanes, cores = p->machine->device[d].cores;
+        for (int32_t n = (lanes + 3) / 4; n <= lanes; n++) {
+            int32_t     tasks = n * emp_cost_rounds(lanes);
+            emp_time_ns task_ns = c->task_ns[c->cpu_offset[row] + n - 1];
+            if (task_ns > EMP_COST_LIMIT_NS / tasks) continue;
+            emp_time_ns *run_ns = &op->run_ns[EMP_DEVICE_CPU];
+            op->core_ns = emp_time_sooner(op->core_ns, tasks * task_ns);
+            *run_ns = emp_time_sooner(*run_ns, (tasks + cores - 1) / cores * task_ns);
+        }
     }
-    op->run_ns[EMP_DEVICE_CPU] = fastest_ns;
-    op->core_ns = least_ns;
+}
+
+/* On the fastest device of each kind, whichever that is for this op. */
+static void find_fastest(const emp_cost_table *c, emp_op_id id, emp_bound_op *op)
+{
+    op->run_ns[EMP_DEVICE_GPU] = c->gpu[id].compute_ns;
+    op->run_ns[EMP_DEVICE_CPU] = c->cpu[id].compute_ns;
+    op->issue_ns = c->gpu[id].issue_ns;
+    for (int32_t i = 1; i < c->column_count[EMP_DEVICE_GPU]; i++) {
+        const emp_gpu_cost *gpu = &c->gpu[i * c->op_count + id];
+        emp_time_ns        *run_ns = &op->run_ns[EMP_DEVICE_GPU];
+        *run_ns = emp_time_sooner(*run_ns, gpu->compute_ns);
+        op->issue_ns = emp_time_sooner(op->issue_ns, gpu->issue_ns);
+    }
+    for (int32_t i = 1; i < c->column_count[EMP_DEVICE_CPU]; i++) {
+        emp_time_ns *run_ns = &op->run_ns[EMP_DEVICE_CPU];
+        *run_ns = emp_time_sooner(*run_ns, c->cpu[i * c->op_count + id].compute_ns);
+    }
 }
 
 static void describe_times(const emp_bound_model *model, emp_op_id id, emp_bound_op *op)
 {
-    const emp_problem    *p = model->problem;
-    const emp_runtime    *rt = &p->runtime;
-    const emp_cost_table *c = p->costs;
-    const bool            is_events = rt->rules == EMP_RULES_EVENTS;
+    const emp_problem *p = model->problem;
+    const emp_runtime *rt = &p->runtime;
+    const bool         is_events = rt->rules == EMP_RULES_EVENTS;
 
-    op->run_ns[EMP_DEVICE_GPU] = c->gpu[id].compute_ns;
-    op->run_ns[EMP_DEVICE_CPU] = c->cpu[id].compute_ns;
-    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-        if (model->fastest[k] != NULL)
-            op->run_ns[k] = emp_cost_on(model->fastest[k], op->run_ns[k]);
+    find_fastest(p->costs, id, op);
     op->core_ns = op->run_ns[EMP_DEVICE_CPU];
-    if (model->has_thread) {
-        op->issue_ns = c->gpu[id].issue_ns;
-        if (p->graph->op[id].cost.kernels == 0) op->run_ns[EMP_DEVICE_GPU] = 0;
-    }
+    if (!model->has_thread)
+        op->issue_ns = 0;
+    else if (p->graph->op[id].cost.kernels == 0)
+        op->run_ns[EMP_DEVICE_GPU] = 0;
     if (is_events && rt->events.cpu_pool) cut_on_pool(p, id, op);
     if (rt->rules == EMP_RULES_MSR_LATENCY) op->core_ns = 0; /* no op waits for cores */
     for (int32_t k = 0; rt->rules == EMP_RULES_PLACETO && k < EMP_DEVICE_KINDS; k++)

@@ -17,7 +17,7 @@ enum { EMP_BOUND_THREAD, EMP_BOUND_STREAM, EMP_BOUND_CORES, EMP_BOUND_RESOURCES 
 typedef struct {
     uint32_t    kinds;                    /**< EMP_KIND_ mask of where it may still be */
     emp_time_ns issue_ns;                 /**< on the host thread of a GPU */
-    emp_time_ns run_ns[EMP_DEVICE_KINDS]; /**< GPU: its kernels; CPU: at its fastest */
+    emp_time_ns run_ns[EMP_DEVICE_KINDS]; /**< on the fastest for it; GPU: its kernels */
     emp_time_ns core_ns;                  /**< core time that it takes at least */
     emp_time_ns gap_ns[EMP_DEVICE_KINDS]; /**< its device is idle after it */
     emp_time_ns result_ns;                /**< msr-latency: between a GPU and the host */
@@ -41,7 +41,6 @@ typedef struct {
     emp_time_ns        step_ns;    /**< fixed cost of a step */
     emp_time_ns        send_ns;
     int32_t            count[EMP_DEVICE_KINDS];   /**< devices */
-    const emp_device  *fastest[EMP_DEVICE_KINDS]; /**< by its factor; NULL = none */
     double             unit[EMP_BOUND_RESOURCES]; /**< of one device: 1, or its cores */
     double             capacity[EMP_BOUND_RESOURCES];  /**< of all devices */
     int64_t            memory_bytes[EMP_DEVICE_KINDS]; /**< of all; -1 = endless */

@@ -210,83 +210,168 @@ static double cpu_compute_s(const emp_op_cost *c, const emp_device *cpu, int32_t
     return arithmetic + bytes_of(c) / rate_of(c, &cpu->core, stream);
 }
 
-static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
-                           const emp_device *cpu, const emp_device *gpu, emp_error *err)
+/* A time of a model on one of its devices. */
+static emp_time_ns on_device(const emp_device *device, emp_time_ns ns)
 {
-    int64_t entries = 0;
+    if (device->time_factor == 0.0) return ns;
+    double scaled = (double)ns * device->time_factor + 0.5;
+    return scaled < (double)EMP_COST_LIMIT_NS ? (emp_time_ns)scaled : EMP_COST_LIMIT_NS;
+}
 
+/* What is computed of a column: its first device stands for all of them. */
+typedef struct {
+    emp_cost_table           *table;
+    const emp_graph          *graph;
+    const emp_runtime_events *runtime;
+    const emp_device         *device; /* NULL: there is no GPU */
+    int32_t                   first;  /* row of op 0 */
+} column;
+
+static bool have_one_column(const emp_device *a, const emp_device *b)
+{
+    return a->kind == b->kind && a->model == b->model && a->time_factor == b->time_factor;
+}
+
+/* Numbers the columns of each kind by their first devices, which first_of gets. */
+static void number_columns(emp_cost_table *t, const emp_machine *m,
+                           const emp_device *first_of[EMP_DEVICE_KINDS][EMP_MAX_DEVICES])
+{
+    for (int32_t d = 0; d < m->device_count; d++) {
+        const emp_device  *device = &m->device[d];
+        const emp_device **first = first_of[device->kind];
+        int32_t           *count = &t->column_count[device->kind], c = 0;
+        while (c < *count && !have_one_column(first[c], device)) c++;
+        if (c == *count) first[(*count)++] = device;
+        t->column_of_device[d] = c;
+    }
+    if (t->column_count[EMP_DEVICE_GPU] == 0) t->column_count[EMP_DEVICE_GPU] = 1;
+}
+
+static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
+                           const emp_device *gpu, emp_error *err)
+{
     t->op_count = graph->op_count;
-    EMP_CHECK(EMP_ALLOC(t->gpu, (size_t)graph->op_count));
-    EMP_CHECK(EMP_ALLOC(t->cpu, (size_t)graph->op_count));
-    EMP_CHECK(EMP_ALLOC(t->cpu_offset, (size_t)graph->op_count + 1));
+    for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+        if ((int64_t)t->column_count[k] * graph->op_count >= INT32_MAX)
+            return EMP_ERROR(EMP_EUNSUPPORTED, "costs of %d ops on %d device models",
+                             graph->op_count, t->column_count[k]);
+    }
+    size_t cpu_rows = (size_t)emp_cost_row_count(t, EMP_DEVICE_CPU);
+    EMP_CHECK(EMP_ALLOC(t->gpu, (size_t)emp_cost_row_count(t, EMP_DEVICE_GPU)));
+    EMP_CHECK(EMP_ALLOC(t->cpu, cpu_rows));
+    EMP_CHECK(EMP_ALLOC(t->cpu_offset, cpu_rows + 1));
     if (gpu != NULL && gpu->has_sharing && graph->stated == NULL)
         EMP_CHECK(EMP_ALLOC(t->gpu_beside_ns, (size_t)graph->op_count));
-    for (emp_op_id op = 0; op < graph->op_count; op++) {
-        const emp_op_cost *c = &graph->op[op].cost;
-        t->cpu[op].lanes = 1;
-        if (graph->stated == NULL && c->op_class != EMP_OP_KERNELLESS)
-            t->cpu[op].lanes = lanes_of(c, cpu);
-        entries += t->cpu[op].lanes;
-        if (entries > INT32_MAX)
-            return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
-        t->cpu_offset[op + 1] = (int32_t)entries;
-    }
-    EMP_CHECK(EMP_ALLOC(t->task_ns, (size_t)entries));
     return EMP_OK;
 }
 
-/* What the graph states in place of a model; on the CPU one core does it. */
-static void fill_stated(emp_cost_table *t, const emp_graph *graph, emp_op_id op,
-                        const emp_runtime_events *runtime)
+/* How many cores each op can use; so many times it has. */
+static emp_status count_lanes(const column *c, emp_error *err)
 {
-    const emp_stated_cost *stated = &graph->stated[op];
+    emp_cost_table *t = c->table;
 
-    t->gpu[op].compute_ns = stated->gpu_ns;
-    t->cpu[op].compute_ns = emp_ns_of_seconds(runtime->cpu_op_s) + stated->cpu_ns;
-    t->task_ns[t->cpu_offset[op]] = t->cpu[op].compute_ns;
+    for (emp_op_id op = 0; op < c->graph->op_count; op++) {
+        const emp_op_cost *cost = &c->graph->op[op].cost;
+        int32_t            row = c->first + op, *lanes = &t->cpu[row].lanes;
+        *lanes = 1;
+        if (c->graph->stated == NULL && cost->op_class != EMP_OP_KERNELLESS)
+            *lanes = lanes_of(cost, c->device);
+        if (t->cpu_offset[row] > INT32_MAX - *lanes)
+            return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
+        t->cpu_offset[row + 1] = t->cpu_offset[row] + *lanes;
+    }
+    return EMP_OK;
 }
 
-static void fill_cpu_row(emp_cost_table *t, const emp_graph *graph, emp_op_id op,
-                         const emp_device *cpu, const emp_runtime_events *runtime)
+/* What the graph states in place of a model; one core does it. */
+static void fill_stated_cpu(const column *c, emp_op_id op)
 {
-    const emp_op_cost *c = &graph->op[op].cost;
-    bool               is_free = c->op_class == EMP_OP_KERNELLESS;
-    double       overhead_s = is_free ? runtime->issue_kernelless_s : runtime->cpu_op_s;
-    int32_t      lanes = t->cpu[op].lanes, rounds = emp_cost_rounds(lanes);
-    emp_time_ns *row = &t->task_ns[t->cpu_offset[op]];
+    emp_cost_table *t = c->table;
+    int32_t         row = c->first + op;
+    emp_time_ns     ns =
+        emp_ns_of_seconds(c->runtime->cpu_op_s) + c->graph->stated[op].cpu_ns;
 
-    for (int32_t p = 1; p <= lanes; p++) {
-        double compute_s = is_free ? 0.0 : cpu_compute_s(c, cpu, p);
-        row[p - 1] = emp_ns_of_seconds((overhead_s + compute_s) / rounds);
+    t->cpu[row].compute_ns = t->task_ns[t->cpu_offset[row]] = on_device(c->device, ns);
+}
+
+static void fill_cpu(const column *c, emp_op_id op)
+{
+    emp_cost_table    *t = c->table;
+    const emp_op_cost *cost = &c->graph->op[op].cost;
+    bool               is_free = cost->op_class == EMP_OP_KERNELLESS;
+    double overhead_s = is_free ? c->runtime->issue_kernelless_s : c->runtime->cpu_op_s;
+    emp_cpu_cost *to = &t->cpu[c->first + op];
+    int32_t       rounds = emp_cost_rounds(to->lanes);
+    emp_time_ns  *row = &t->task_ns[t->cpu_offset[c->first + op]];
+
+    for (int32_t p = 1; p <= to->lanes; p++) {
+        double      compute_s = is_free ? 0.0 : cpu_compute_s(cost, c->device, p);
+        emp_time_ns task_ns = emp_ns_of_seconds((overhead_s + compute_s) / rounds);
+        if (p == to->lanes) to->compute_ns = on_device(c->device, task_ns * rounds);
+        row[p - 1] = on_device(c->device, task_ns);
     }
-    t->cpu[op].compute_ns = row[lanes - 1] * rounds;
+}
+
+static void fill_gpu(const column *c, emp_op_id op)
+{
+    const emp_op_cost *cost = &c->graph->op[op].cost;
+    emp_gpu_cost      *to = &c->table->gpu[c->first + op];
+    emp_time_ns        ns;
+
+    if (c->graph->stated != NULL)
+        ns = c->graph->stated[op].gpu_ns;
+    else
+        ns = c->device == NULL ? 0 : emp_ns_of_seconds(gpu_compute_s(cost, c->device));
+    to->compute_ns = c->device == NULL ? ns : on_device(c->device, ns);
+    if (c->device != NULL) to->issue_ns = emp_ns_of_seconds(issue_s(cost, c->runtime));
+    if (c->table->gpu_beside_ns != NULL)
+        c->table->gpu_beside_ns[op] = emp_ns_of_seconds(group_beside_s(cost, c->device));
+}
+
+static emp_status fill_cpus(column c, const emp_device *const *first_of, emp_error *err)
+{
+    emp_cost_table *t = c.table;
+    int32_t         rows = emp_cost_row_count(t, EMP_DEVICE_CPU);
+
+    for (int32_t i = 0; i < t->column_count[EMP_DEVICE_CPU]; i++) {
+        c.device = first_of[i];
+        c.first = i * t->op_count;
+        EMP_CHECK(count_lanes(&c, err));
+    }
+    EMP_CHECK(EMP_ALLOC(t->task_ns, (size_t)t->cpu_offset[rows]));
+    for (int32_t i = 0; i < t->column_count[EMP_DEVICE_CPU]; i++) {
+        c.device = first_of[i];
+        c.first = i * t->op_count;
+        for (emp_op_id op = 0; op < t->op_count; op++)
+            c.graph->stated != NULL ? fill_stated_cpu(&c, op) : fill_cpu(&c, op);
+    }
+    return EMP_OK;
+}
+
+static void fill_gpus(column c, const emp_device *const *first_of)
+{
+    for (int32_t i = 0; i < c.table->column_count[EMP_DEVICE_GPU]; i++) {
+        c.device = first_of[i];
+        c.first = i * c.table->op_count;
+        for (emp_op_id op = 0; op < c.table->op_count; op++) fill_gpu(&c, op);
+    }
 }
 
 emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
                                  const emp_machine *machine, const emp_runtime *runtime,
                                  emp_error *err)
 {
-    emp_status                st = EMP_OK;
-    const emp_device         *cpu = &machine->device[0];
-    const emp_device         *gpu = emp_machine_first(machine, EMP_DEVICE_GPU);
-    emp_cost_table           *t = EMP_NEW(emp_cost_table);
-    const emp_runtime_events *events = emp_runtime_events_of(runtime);
+    emp_status        st = EMP_OK;
+    const emp_device *first_of[EMP_DEVICE_KINDS][EMP_MAX_DEVICES] = {0};
+    emp_cost_table   *t = EMP_NEW(emp_cost_table);
 
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "cost table");
-    EMP_TRY(allocate(t, graph, cpu, gpu, err));
-    for (emp_op_id op = 0; op < graph->op_count; op++) {
-        const emp_op_cost *c = &graph->op[op].cost;
-        if (gpu != NULL) t->gpu[op].issue_ns = emp_ns_of_seconds(issue_s(c, events));
-        if (graph->stated != NULL) {
-            fill_stated(t, graph, op, events);
-            continue;
-        }
-        if (gpu != NULL) t->gpu[op].compute_ns = emp_ns_of_seconds(gpu_compute_s(c, gpu));
-        if (t->gpu_beside_ns != NULL)
-            t->gpu_beside_ns[op] = emp_ns_of_seconds(group_beside_s(c, gpu));
-        fill_cpu_row(t, graph, op, cpu, events);
-    }
+    column c = {.table = t, .graph = graph, .runtime = emp_runtime_events_of(runtime)};
+    number_columns(t, machine, first_of);
+    EMP_TRY(allocate(t, graph, first_of[EMP_DEVICE_GPU][0], err));
+    EMP_TRY(fill_cpus(c, first_of[EMP_DEVICE_CPU], err));
+    fill_gpus(c, first_of[EMP_DEVICE_GPU]);
     *out = t;
     t = NULL;
 

@@ -1,5 +1,5 @@
 /** \file sim/cost/cost.h
- * Time of every op on every kind of device: graph facts x machine constants.
+ * Time of every op on every device model: graph facts x machine constants.
  *
  * GPU, products (fit of cuBLAS on a K40, tests of 720 sizes), with the split s of K
  * chosen in 1 .. split_limit to be fastest, parts of a GEMM being at least split_least long:
@@ -66,19 +66,42 @@ typedef struct {
     int32_t     lanes;      /**< cores it can use, 1 .. cores */
 } emp_cpu_cost;
 
-/** Costs of a graph on a machine under a runtime. Rows are ops; all CPUs of a machine
- * are of one model in this version, and all GPUs. Immutable after creation. */
+/** Costs of a graph on a machine under a runtime, a column of all ops for each device model. Devices
+ * of one model that differ in their time_factor have columns of their own. A *row* is an op in a
+ * column: emp_cost_row(). The first columns are those of the first CPU and the first GPU, whose
+ * rows are the ops. Immutable after creation. */
 typedef struct {
     int32_t       op_count;
-    emp_gpu_cost *gpu;        /**< [op]; zeros when the machine has no GPU */
-    emp_cpu_cost *cpu;        /**< [op] */
-    int32_t      *cpu_offset; /**< [op + 1] into task_ns */
+    int32_t       column_count[EMP_DEVICE_KINDS];    /**< at least 1 */
+    int32_t       column_of_device[EMP_MAX_DEVICES]; /**< among those of its kind */
+    emp_gpu_cost *gpu;        /**< [row]; zeros when the machine has no GPU */
+    emp_cpu_cost *cpu;        /**< [row] */
+    int32_t      *cpu_offset; /**< [row of a CPU + 1] into task_ns */
     emp_time_ns
-        *task_ns; /**< [cpu_offset[op] + p - 1]: of one task on p = 1 .. lanes cores */
+        *task_ns; /**< [cpu_offset[row] + p - 1]: of one task on p = 1 .. lanes cores */
     emp_time_ns
         *gpu_beside_ns; /**< [op] on a GPU, while another device of its computer works;
                                      NULL unless its model has a section `sharing` */
 } emp_cost_table;
+
+/** Where the costs of an op on a device stand. */
+static inline size_t emp_cost_row(const emp_cost_table *t, emp_device_id device,
+                                  emp_op_id op)
+{
+    return (size_t)t->column_of_device[device] * (size_t)t->op_count + (size_t)op;
+}
+
+/** Rows of the columns of a kind. */
+static inline int32_t emp_cost_row_count(const emp_cost_table *t, emp_device_kind kind)
+{
+    return t->column_count[kind] * t->op_count;
+}
+
+/** Whether a kind has devices whose costs differ. */
+static inline bool emp_cost_is_unlike(const emp_cost_table *t)
+{
+    return t->column_count[EMP_DEVICE_CPU] > 1 || t->column_count[EMP_DEVICE_GPU] > 1;
+}
 
 /** Tasks of an op that uses \a lanes cores, for each core it gets. */
 static inline int32_t emp_cost_rounds(int32_t lanes)
@@ -92,15 +115,8 @@ static inline int32_t emp_cost_rounds(int32_t lanes)
 /** Rounds to nanoseconds; at most EMP_COST_LIMIT_NS. */
 emp_time_ns emp_ns_of_seconds(double seconds);
 
-/** What a time of the table is on one device of the kind. */
-static inline emp_time_ns emp_cost_on(const emp_device *device, emp_time_ns ns)
-{
-    if (device->time_factor == 0.0) return ns;
-    double scaled = (double)ns * device->time_factor + 0.5;
-    return scaled < (double)EMP_COST_LIMIT_NS ? (emp_time_ns)scaled : EMP_COST_LIMIT_NS;
-}
-
-/** O(V cores). \retval EMP_ENOMEM */
+/** O(V cores) for each column. \retval EMP_ENOMEM
+ * \retval EMP_EUNSUPPORTED  More rows than 31 bits hold. */
 emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
                                  const emp_machine *machine, const emp_runtime *runtime,
                                  emp_error *err);

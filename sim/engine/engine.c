@@ -125,7 +125,9 @@ static const variant variants[] = {
     {&emp_sim_tf_levels_rules, emp_engine_run_tf_levels},
     {&emp_sim_ideal_levels_rules, emp_engine_run_ideal_levels},
     {&emp_sim_tf_timed_rules, emp_engine_run_tf_timed},
-    {&emp_sim_ideal_timed_rules, emp_engine_run_ideal_timed}};
+    {&emp_sim_ideal_timed_rules, emp_engine_run_ideal_timed},
+    {&emp_sim_tf_models_rules, emp_engine_run_tf_models},
+    {&emp_sim_ideal_models_rules, emp_engine_run_ideal_models}};
 
 static void play_events(emp_engine *sim)
 {

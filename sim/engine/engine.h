@@ -28,6 +28,7 @@ typedef struct {
     bool is_timed;     /**< start and end of each op */
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
+    bool has_models;   /**< devices of one kind are of several models */
 } emp_sim_rules;
 
 /** What devices that are groups of one computer's cores take from each other. */
@@ -82,6 +83,15 @@ typedef struct {
                                             of its outputs; they end at the next op's */
     uint32_t    flags;
 } emp_sim_op;
+
+/** What an op costs on one device model, if rules.has_models. */
+typedef struct {
+    union {
+        emp_time_ns   run_ns; /**< alone; of a GPU, or of a CPU that is no pool */
+        emp_sim_lanes cpu;    /**< of a CPU whose cores are a pool */
+    };
+    emp_time_ns issue_ns; /**< on a GPU's host thread */
+} emp_sim_cost;
 
 /** What only some runs ask of an op. */
 typedef struct {
@@ -220,7 +230,8 @@ typedef struct {
     int32_t        kernel_source;
     uint32_t       place; /**< emp_run_first_place() of current, if the server runs ops */
     emp_time_ns core_free_ns; /**< others have its core until then; rules.shares_cores */
-    int64_t     unused[4];    /**< to a power of two: to find a device is a shift */
+    int32_t     column;       /**< of costs, if rules.has_models */
+    int32_t     unused[7];    /**< to a power of two: to find a device is a shift */
 } emp_sim_device;
 
 _Static_assert((sizeof(emp_sim_device) & (sizeof(emp_sim_device) - 1)) == 0, "unused[]");
@@ -262,6 +273,8 @@ typedef struct {
 
     int32_t             op_count, tensor_count, copy_limit, message_limit;
     emp_sim_op         *op;   /**< [op + 1] */
+    emp_sim_cost       *cost; /**< [op][column]; NULL unless rules.has_models */
+    int32_t             column_count;
     emp_sim_op_rest    *rest; /**< [op] */
     emp_sim_payload    *payload;
     emp_sim_op_start   *start;
@@ -353,18 +366,25 @@ _Static_assert(2 * EMP_SIM_LAST_NS - 1 <= INT64_MAX >> EMP_SIM_SOURCE_BITS,
 /** Compilers would make these part of functions that seldom call them. */
 #define EMP_SIM_CALLED __attribute__((noinline)) static
 
+/** Fills \a sim->cost if devices of one kind are of several models; ops are numbered already.
+ * \retval EMP_ENOMEM */
+emp_status emp_engine_set_models(emp_engine *sim, const emp_problem *problem,
+                                 emp_error *err);
+
 /** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`, of
- * both with levels, of both with times, and under any. Only the last traces. */
+ * both with levels, with times and with several models, and under any. Only the last traces. */
 void emp_engine_run_ideal(emp_engine *sim);
 void emp_engine_run_tf(emp_engine *sim);
 void emp_engine_run_ideal_levels(emp_engine *sim);
 void emp_engine_run_tf_levels(emp_engine *sim);
 void emp_engine_run_ideal_timed(emp_engine *sim);
 void emp_engine_run_tf_timed(emp_engine *sim);
+void emp_engine_run_ideal_models(emp_engine *sim);
+void emp_engine_run_tf_models(emp_engine *sim);
 void emp_engine_run_any(emp_engine *sim);
 
 extern const emp_sim_rules emp_sim_ideal_rules, emp_sim_tf_rules,
     emp_sim_ideal_levels_rules, emp_sim_tf_levels_rules, emp_sim_ideal_timed_rules,
-    emp_sim_tf_timed_rules;
+    emp_sim_tf_timed_rules, emp_sim_ideal_models_rules, emp_sim_tf_models_rules;
 
 #endif /* EMP_SIM_ENGINE_ENGINE_H */

@@ -521,13 +521,35 @@ static emp_status check_bytes(const emp_engine *sim, emp_error *err)
     return emp_sim_limit_bytes(total, err);
 }
 
-/* What an op takes on a CPU, on one core after the other. */
+/* What an op takes on any CPU at most, on one core after the other. */
 static double most_on_cpu(const emp_engine *sim, int32_t op)
 {
-    const emp_sim_op *o = &sim->op[op];
+    const emp_cost_table *costs = sim->problem->costs;
+    double                most = 0.0;
 
-    if (!sim->rules.cpu_pool) return (double)o->cpu_ns;
-    return (double)sim->task_ns[o->cpu.row] * EMP_TASKS_PER_CORE * o->cpu.lanes;
+    for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_CPU]; c++) {
+        int32_t row = c * costs->op_count + sim->start[op].id;
+        double  one = (double)costs->cpu[row].compute_ns;
+        if (sim->rules.cpu_pool)
+            one = (double)sim->task_ns[costs->cpu_offset[row]] * EMP_TASKS_PER_CORE *
+                  costs->cpu[row].lanes;
+        if (one > most) most = one;
+    }
+    return most;
+}
+
+/* What it takes on any GPU at most, with its issue. */
+static double most_on_gpu(const emp_engine *sim, int32_t op)
+{
+    const emp_cost_table *costs = sim->problem->costs;
+    double                most = 0.0;
+
+    for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_GPU]; c++) {
+        const emp_gpu_cost *gpu = &costs->gpu[c * costs->op_count + sim->start[op].id];
+        double              one = (double)gpu->issue_ns + (double)gpu->compute_ns;
+        if (one > most) most = one;
+    }
+    return most;
 }
 
 /* An event has 63 bits for its time and its source, and twice the time must fit:
@@ -563,8 +585,7 @@ static emp_status check_times(const emp_engine *sim, emp_error *err)
     }
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
-        total += (double)sim->op[op].issue_ns + (double)sim->op[op].gpu_ns +
-                 most_on_cpu(sim, op) + most_held_up(sim, op);
+        total += most_on_gpu(sim, op) + most_on_cpu(sim, op) + most_held_up(sim, op);
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         const emp_sim_payload *p = &sim->payload[t];
@@ -643,6 +664,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     set_runtime(sim, &problem->runtime.events);
     sim->rules.shares_cores = problem->costs->gpu_beside_ns != NULL &&
                               !sim->rules.serial_issue && !sim->rules.drain_copies;
+    sim->rules.has_models = emp_cost_is_unlike(problem->costs);
     EMP_TRY(set_devices(sim, problem, err));
     sim->task_ns = problem->costs->task_ns;
     compute_routes(sim, problem->machine);
@@ -655,6 +677,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     describe_outputs(sim);
     if (!problem->runtime.events.addn_waits) add_in_place(sim, g);
     EMP_TRY(emp_engine_set_sharing(sim, problem, err));
+    EMP_TRY(emp_engine_set_models(sim, problem, err));
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));

@@ -57,7 +57,7 @@ static void on_ready(void *context, emp_op_id op, emp_device_id device, emp_time
     if (p->runtime.events.drain_copies && !p->runtime.events.serial_issue &&
         p->machine->device[device].kind == EMP_DEVICE_GPU) {
         emp_time_ns *queued = &r->queued_ns[device];
-        *queued = (*queued > at ? *queued : at) + p->costs->gpu[op].compute_ns;
+        *queued = (*queued > at ? *queued : at) + emp_problem_op_time_ns(p, op, device);
     }
 }
 

@@ -149,13 +149,15 @@ static emp_status try_links(struct study *s, emp_problem_variant *v, emp_error *
 
 static emp_status try_gpu(struct study *s, emp_problem_variant *v, emp_error *err)
 {
-    for (int32_t op = 0; op < v->costs.op_count; op++) v->costs.gpu[op].compute_ns /= 2;
+    for (int32_t row = 0; row < emp_cost_row_count(&v->costs, EMP_DEVICE_GPU); row++)
+        v->costs.gpu[row].compute_ns /= 2;
     return try_variant(s, v, EMP_WHAT_IF_GPU, -1, err);
 }
 
 static emp_status try_host(struct study *s, emp_problem_variant *v, emp_error *err)
 {
-    for (int32_t op = 0; op < v->costs.op_count; op++) v->costs.gpu[op].issue_ns /= 2;
+    for (int32_t row = 0; row < emp_cost_row_count(&v->costs, EMP_DEVICE_GPU); row++)
+        v->costs.gpu[row].issue_ns /= 2;
     v->problem.runtime.events.send_s /= 2;
     v->problem.runtime.events.receive_s /= 2;
     return try_variant(s, v, EMP_WHAT_IF_HOST, -1, err);
@@ -163,8 +165,10 @@ static emp_status try_host(struct study *s, emp_problem_variant *v, emp_error *e
 
 static emp_status try_cpu(struct study *s, emp_problem_variant *v, emp_error *err)
 {
-    for (int32_t op = 0; op < v->costs.op_count; op++) v->costs.cpu[op].compute_ns /= 2;
-    for (int32_t i = 0; i < v->costs.cpu_offset[v->costs.op_count]; i++)
+    const int32_t rows = emp_cost_row_count(&v->costs, EMP_DEVICE_CPU);
+
+    for (int32_t row = 0; row < rows; row++) v->costs.cpu[row].compute_ns /= 2;
+    for (int32_t i = 0; i < v->costs.cpu_offset[rows]; i++)
         v->costs.task_ns[i] /= 2;
     return try_variant(s, v, EMP_WHAT_IF_CPU, -1, err);
 }

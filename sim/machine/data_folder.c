@@ -62,7 +62,10 @@ void emp_data_folder(char *path, size_t size, const char *folder)
     snprintf(path + used, size - used, "/%s", folder);
 }
 
-enum { MOST_NAMES = 64, NAME_BYTES = 32 };
+enum {
+    MOST_NAMES = sizeof((emp_data_names){0}.name) / sizeof((emp_data_names){0}.name[0]),
+    NAME_BYTES = sizeof((emp_data_names){0}.name[0])
+};
 
 static int compare_names(const void *a, const void *b)
 {
@@ -81,24 +84,32 @@ static bool cut_name(char name[NAME_BYTES], const char *file)
     return true;
 }
 
-void emp_data_list(char *text, size_t size, const char *folder)
+void emp_data_find(emp_data_names *names, const char *folder)
 {
-    char                 path[PATH_MAX], names[MOST_NAMES][NAME_BYTES];
-    size_t               count = 0, used = 0;
+    char                 path[PATH_MAX];
     DIR                 *files;
     const struct dirent *file;
 
-    text[0] = '\0';
+    names->count = 0;
     emp_data_folder(path, sizeof path, folder);
     files = opendir(path);
     if (files == NULL) return;
-    while (count < MOST_NAMES && (file = readdir(files)) != NULL)
-        count += cut_name(names[count], file->d_name);
+    while (names->count < MOST_NAMES && (file = readdir(files)) != NULL)
+        names->count += cut_name(names->name[names->count], file->d_name);
     closedir(files);
-    qsort(names, count, sizeof names[0], compare_names);
-    for (size_t i = 0; i < count; i++) {
-        if (used + strlen(names[i]) + sizeof ", " > size) return;
+    qsort(names->name, (size_t)names->count, sizeof names->name[0], compare_names);
+}
+
+void emp_data_list(char *text, size_t size, const char *folder)
+{
+    emp_data_names names;
+    size_t         used = 0;
+
+    text[0] = '\0';
+    emp_data_find(&names, folder);
+    for (int32_t i = 0; i < names.count; i++) {
+        if (used + strlen(names.name[i]) + sizeof ", " > size) return;
         used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ",
-                                 names[i]);
+                                 names.name[i]);
     }
 }

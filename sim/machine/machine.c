@@ -94,7 +94,6 @@ struct loader {
     emp_machine *machine;
     emp_config   config; /* the machine file */
     emp_topology topology;
-    const char  *model_of_kind[EMP_DEVICE_KINDS]; /* the only one; borrowed, or NULL */
     emp_source   source;
 };
 
@@ -115,6 +114,26 @@ static void note_fitted_cells(emp_machine *m, const emp_device_model *model)
     }
 }
 
+/* Of an entry that is the first of its model, adds it to the machine's. */
+static emp_status note_model(struct loader *l, const char *name, emp_device_model *model,
+                             emp_error *err)
+{
+    emp_machine *m = l->machine;
+    int32_t     *number = &model->device.model;
+
+    for (*number = 0; *number < m->model_count; ++*number)
+        if (strcmp(m->model[*number].path, model->path) == 0) return EMP_OK;
+    if (m->model_count == EMP_MAX_MODELS)
+        return fail_at(l, "model", name, "is one device model too many; 16 at most", err);
+    emp_machine_model *to = &m->model[m->model_count++];
+    to->kind = model->device.kind;
+    snprintf(to->name, sizeof to->name, "%.*s", (int)sizeof to->name - 1, name);
+    snprintf(to->path, sizeof to->path, "%s", model->path);
+    m->fitted_constants += model->fitted_constants;
+    note_fitted_cells(m, model);
+    return EMP_OK;
+}
+
 /* Clear the model, whatever this returns. */
 static emp_status load_model(struct loader *l, const char *name, emp_device_model *model,
                              emp_error *err)
@@ -128,11 +147,7 @@ static emp_status load_model(struct loader *l, const char *name, emp_device_mode
         return fail_at(l, "model", name, why, err);
     }
     EMP_CHECK(emp_device_model_read(model, &l->source, path, name, &m->hash, err));
-    char *known = m->model_path[model->device.kind];
-    if (strcmp(known, path) != 0) m->fitted_constants += model->fitted_constants;
-    snprintf(known, sizeof m->model_path[0], "%s", path);
-    note_fitted_cells(m, model);
-    return EMP_OK;
+    return note_model(l, name, model, err);
 }
 
 static int32_t find_node(const struct loader *l, const char *name)
@@ -213,24 +228,26 @@ static emp_status add_device(struct loader *l, const emp_device *model, int32_t 
     return EMP_OK;
 }
 
-/* Costs are computed once for all CPUs, and once for all GPUs. */
-static emp_status check_device(struct loader *l, const struct raw_device *d,
-                               emp_device_kind kind, int32_t count, emp_error *err)
+/* Whether two models are alike in what a run asks of groups of cores. */
+static bool share_alike(const emp_device *a, const emp_device *b)
 {
-    const char **model = &l->model_of_kind[kind];
+    return a->has_sharing == b->has_sharing && (!a->has_sharing || a->model == b->model);
+}
 
-    if (l->machine->device_count == 0 && kind != EMP_DEVICE_CPU)
+static emp_status check_device(struct loader *l, const struct raw_device *d,
+                               const emp_device *model, int32_t count, emp_error *err)
+{
+    const emp_device *first = emp_machine_first(l->machine, model->kind);
+
+    if (l->machine->device_count == 0 && model->kind != EMP_DEVICE_CPU)
         return fail_at(l, "model", d->model, "is out of place: a CPU comes first", err);
-    if (kind == EMP_DEVICE_CPU && count != 1) {
+    if (model->kind == EMP_DEVICE_CPU && count != 1) {
         return fail_at(l, "count", d->count,
                        "must be 1 of a CPU; every host lists its own", err);
     }
-    if (*model == NULL) *model = d->model;
-    if (strcmp(d->model, *model) == 0) return EMP_OK;
+    if (first == NULL || share_alike(first, model)) return EMP_OK;
     return fail_at(l, "model", d->model,
-                   kind == EMP_DEVICE_GPU
-                       ? "is a second GPU model; all GPUs of a machine are of one"
-                       : "is a second CPU model; all CPUs of a machine are of one",
+                   "is a second GPU model; of GPUs with a section sharing there is one",
                    err);
 }
 
@@ -251,7 +268,7 @@ static emp_status add_entry(struct loader *l, const struct raw_device *d, emp_er
     EMP_CHECK(check_link(l, "model", d->model,
                          &(struct raw_link){d->bandwidth, d->latency}, err));
     EMP_TRY(load_model(l, d->model, &model, err));
-    EMP_TRY(check_device(l, d, model.device.kind, count, err));
+    EMP_TRY(check_device(l, d, &model.device, count, err));
     for (int32_t k = 0; k < count; k++)
         EMP_TRY(add_device(l, &model.device, parent, d, err));
 
@@ -335,32 +352,21 @@ static void hash_routes(emp_machine *m)
     }
 }
 
-const char *const *emp_machine_names(int32_t *count)
-{
-    static const char *const names[] = {"k40x1",   "k40x2",   "k40x4",    "k40x8",
-                                        "k40x4x2", "k40x7x8", "k80x1",    "k80x4",
-                                        "p100x4",  "cpu2",    "cpu2-slow"};
-
-    *count = (int32_t)(sizeof names / sizeof names[0]);
-    return names;
-}
-
 static emp_status fail_unknown(const char *name, const char *path, emp_error *err)
 {
-    int32_t            count;
-    const char *const *names = emp_machine_names(&count);
-    char               known[128] = "", hint[EMP_NEAREST_BYTES];
-    int                cause = errno;
-    emp_nearest        near = emp_nearest_begin(name, strlen(name), "");
+    char           known[160], hint[EMP_NEAREST_BYTES];
+    int            cause = errno;
+    emp_nearest    near = emp_nearest_begin(name, strlen(name), "");
+    emp_data_names names;
 
-    for (int32_t i = 0; i < count; i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", names[i]);
-        emp_nearest_offer(&near, names[i], strlen(names[i]));
-    }
-    return emp_error_set(err, EMP_EIO, __FILE__, __LINE__,
-                         "no machine '%s'%s (%s: %s); known: %s", name,
-                         emp_config_hint(&near, hint), path, strerror(cause), known);
+    emp_data_find(&names, "machines");
+    for (int32_t i = 0; i < names.count; i++)
+        emp_nearest_offer(&near, names.name[i], strlen(names.name[i]));
+    emp_data_list(known, sizeof known, "machines");
+    return EMP_ERROR(EMP_EIO,
+                     "no machine '%s'%s (%s: %s); emplace machines lists those there "
+                     "are: %s",
+                     name, emp_config_hint(&near, hint), path, strerror(cause), known);
 }
 
 static void name_after_file(char *name, size_t size, const char *path)
@@ -483,6 +489,23 @@ const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind 
         if (machine->device[i].kind == kind) return &machine->device[i];
     }
     return NULL;
+}
+
+const emp_machine_model *emp_machine_first_model(const emp_machine *machine,
+                                                 emp_device_kind    kind)
+{
+    const emp_device *first = emp_machine_first(machine, kind);
+
+    return first == NULL ? NULL : &machine->model[first->model];
+}
+
+int32_t emp_machine_count_models(const emp_machine *machine, emp_device_kind kind)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < machine->model_count; i++)
+        count += machine->model[i].kind == kind;
+    return count;
 }
 
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind)

@@ -2,7 +2,7 @@
  * Devices, links and routes, read from data/machines/NAME.yaml.
  *
  * A machine is one host or several that a network joins. A host has one CPU, whose memory
- * is the host's, and GPUs. All CPUs of a machine are of one model, and all GPUs.
+ * is the host's, and GPUs. Devices are of any models.
  *
  * Links are resources: a transfer between two devices occupies every link of its route
  * for latency + bytes / (lowest bandwidth on the route). A link carries one transfer at a
@@ -27,6 +27,7 @@ enum {
     EMP_MAX_CORES = 128,
     EMP_MAX_LINKS = 256,
     EMP_MAX_ROUTE = 12,
+    EMP_MAX_MODELS = 16,
     EMP_MAX_FITTED = 32,    /**< cells that the constants of one file were fitted to */
     EMP_FIT_NAME_BYTES = 32 /**< of a cell's name, "rnnlm:gpu" */
 };
@@ -63,13 +64,12 @@ typedef struct {
 typedef struct {
     char            name[32]; /**< "cpu:0", "gpu:1" */
     emp_device_kind kind;
-    emp_device_id   host; /**< CPU whose memory is its host memory; its own of a CPU */
+    emp_device_id   host;  /**< CPU whose memory is its host memory; its own of a CPU */
+    int32_t         model; /**< of the machine's */
     int64_t         memory_bytes; /**< what a program can allocate */
-    double
-        time_factor; /**< times as long as its model takes; 0 = 1. The rules `events` know
-                             no other */
-    double peak_flops_per_s;
-    double memory_bytes_per_s; /**< stream rate; CPU: of all cores together */
+    double          time_factor;  /**< times as long as its model takes; 0 = 1 */
+    double          peak_flops_per_s;
+    double          memory_bytes_per_s; /**< stream rate; CPU: of all cores together */
     /* GPU */
     double  gemm_base_s; /**< GEMM time = base + per_k K + per_wave K W, at this clock */
     double  gemm_per_k_s;
@@ -120,6 +120,13 @@ typedef struct {
     double  latency_s;   /**< highest on the route within hosts + sum over the network */
 } emp_route;
 
+/** A device model that a machine has devices of. */
+typedef struct {
+    char            name[32];  /**< "k40"; "cpu" and "gpu" where no file says */
+    char            path[512]; /**< its file; "" = none */
+    emp_device_kind kind;
+} emp_machine_model;
+
 /** <emplace/machine.h> has what programs see of it. A machine of emp_machine_create() counts a GPU
  * as ten times as fast as a CPU where a method wants to know. */
 struct emp_machine {
@@ -133,10 +140,11 @@ struct emp_machine {
     emp_link   link[EMP_MAX_LINKS];
     emp_route  route[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< [from][to] */
     uint64_t   hash;                                    /**< of every constant */
-    char       model_path[EMP_DEVICE_KINDS][512];       /**< files of its device models */
-    int32_t    fitted_constants; /**< how many of its models' were fitted */
-    int32_t    fitted_count;
-    char fitted_cell[EMP_DEVICE_KINDS * EMP_MAX_FITTED][EMP_FIT_NAME_BYTES]; /**< what its
+    int32_t    model_count;
+    emp_machine_model model[EMP_MAX_MODELS];
+    int32_t           fitted_constants; /**< how many of its models' were fitted */
+    int32_t           fitted_count;
+    char fitted_cell[EMP_MAX_MODELS * EMP_MAX_FITTED][EMP_FIT_NAME_BYTES]; /**< what its
         models say that their constants were fitted to */
     char *
         text; /**< what it was read from (bundle.h), for emp_machine_parse(); owned. NULL: it
@@ -154,8 +162,15 @@ emp_machine *emp_machine_copy(const emp_machine *machine);
  * a machine that nobody else reads may have. */
 void emp_machine_time_routes(emp_machine *machine);
 
-/** The first device of a kind, for what all of the kind have in common; NULL = none. */
+/** The first device of a kind; NULL = none. Others may be of other models. */
 const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind kind);
+
+/** The model of the first device of a kind; NULL = none. */
+const emp_machine_model *emp_machine_first_model(const emp_machine *machine,
+                                                 emp_device_kind    kind);
+
+/** Number of models that the machine has of a kind. */
+int32_t emp_machine_count_models(const emp_machine *machine, emp_device_kind kind);
 
 /** Number of devices of a kind. */
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind);
@@ -167,15 +182,21 @@ int32_t emp_machine_list(const emp_machine *machine, emp_device_kind kind,
  * on one device). */
 bool emp_machine_is_fitted_to(const emp_machine *machine, const char *cell);
 
-/** Names of the machines that come with the program; sets \a *count. Static storage. */
-const char *const *emp_machine_names(int32_t *count);
-
 /** Path of a folder of the data folder. That is the environment's EMPLACE_DATA; else the one that
  * is installed beside the folder of this library or program; else the one of this build. */
 void emp_data_folder(char *path, size_t size, const char *folder);
 
-/** Writes the names of a data folder's files NAME.yaml, sorted: "cpu-host, k40". Names that do
- * not fit in the text are left out; it is "" without such a folder. */
+/** Names of files of a data folder. */
+typedef struct {
+    int32_t count;
+    char    name[128][32];
+} emp_data_names;
+
+/** Finds the files NAME.yaml of a data folder, sorted. Longer names are left out, and there are none
+ * without such a folder. */
+void emp_data_find(emp_data_names *names, const char *folder);
+
+/** Writes these names: "cpu-host, k40". Those that do not fit in the text are left out. */
 void emp_data_list(char *text, size_t size, const char *folder);
 
 static inline emp_time_ns emp_time_later(emp_time_ns a, emp_time_ns b)

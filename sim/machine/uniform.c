@@ -23,6 +23,7 @@ static void add_device(emp_machine *m, emp_topology *t, emp_device_kind kind,
     emp_device   *device = &m->device[d];
 
     *device = (emp_device){.kind = kind,
+                           .model = (int32_t)kind,
                            .memory_bytes = memory_bytes,
                            .peak_flops_per_s = is_gpu ? GPU_FLOPS_PER_S : CPU_FLOPS_PER_S,
                            .memory_bytes_per_s = STREAM_BYTES_PER_S,
@@ -97,6 +98,9 @@ emp_status emp_machine_create(emp_machine **out, const char *name, int32_t cpu_c
     snprintf(m->name, sizeof m->name, "%s", name);
     snprintf(m->description, sizeof m->description, "%d CPUs and %d GPUs", cpu_count,
              gpu_count);
+    m->model_count = EMP_DEVICE_KINDS;
+    m->model[EMP_DEVICE_CPU] = (emp_machine_model){"cpu", "", EMP_DEVICE_CPU};
+    m->model[EMP_DEVICE_GPU] = (emp_machine_model){"gpu", "", EMP_DEVICE_GPU};
     EMP_TRY(add_all(m, t, cpu_count, gpu_count, gpu_memory_bytes, err));
     (void)emp_topology_find_hosts(m, t); /* every GPU hangs below the first CPU's node */
     memset(t->gpu_channel, -1, sizeof t->gpu_channel);

@@ -25,21 +25,6 @@ static void find_classes(emp_problem *p)
     for (int32_t c = 0; c < g->class_count; c++) p->kinds_of_class[c] |= EMP_KIND_CPU;
 }
 
-/* The engine has one cost for all devices of a kind. */
-static emp_status check_factors(const emp_machine *machine, const emp_runtime *runtime,
-                                emp_error *err)
-{
-    if (runtime->rules != EMP_RULES_EVENTS) return EMP_OK;
-    for (int32_t d = 0; d < machine->device_count; d++) {
-        if (machine->device[d].time_factor == 0.0) continue;
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "the devices of machine %s have speeds of their own, which the "
-                         "runtime %s does not know; --runtime edges does",
-                         machine->name, runtime->name);
-    }
-    return EMP_OK;
-}
-
 emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
                               const emp_machine *machine, const emp_runtime *runtime,
                               const char *workload, emp_error *err)
@@ -53,7 +38,6 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
     EMP_NEED(machine);
     EMP_NEED(runtime);
     EMP_NEED(workload);
-    EMP_CHECK(check_factors(machine, runtime, err));
     p = EMP_NEW(emp_problem);
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "problem");
     p->graph = graph;
@@ -105,7 +89,9 @@ emp_time_ns emp_problem_op_time_ns(const emp_problem *problem, emp_op_id op,
 {
     if (problem == NULL || op < 0 || op >= problem->graph->op_count) return 0;
     if (device < 0 || device >= problem->machine->device_count) return 0;
+    const emp_cost_table *costs = problem->costs;
+    size_t                row = emp_cost_row(costs, device, op);
     if (problem->machine->device[device].kind == EMP_DEVICE_GPU)
-        return problem->costs->gpu[op].compute_ns;
-    return problem->costs->cpu[op].compute_ns;
+        return costs->gpu[row].compute_ns;
+    return costs->cpu[row].compute_ns;
 }

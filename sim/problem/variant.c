@@ -7,26 +7,26 @@
 
 static size_t count_task_times(const emp_cost_table *c)
 {
-    return (size_t)c->cpu_offset[c->op_count];
+    return (size_t)c->cpu_offset[emp_cost_row_count(c, EMP_DEVICE_CPU)];
 }
 
 emp_status emp_problem_variant_init(emp_problem_variant *v, const emp_problem *original,
                                     emp_error *err)
 {
     const emp_cost_table *from = original->costs;
-    size_t                op_count = (size_t)from->op_count;
+    size_t                gpu_rows = (size_t)emp_cost_row_count(from, EMP_DEVICE_GPU);
+    size_t                cpu_rows = (size_t)emp_cost_row_count(from, EMP_DEVICE_CPU);
 
     v->original = original;
     v->problem = *original;
-    v->costs =
-        (emp_cost_table){.op_count = from->op_count,
-                         .gpu = EMP_NEW_ARRAY(emp_gpu_cost, op_count),
-                         .cpu = EMP_NEW_ARRAY(emp_cpu_cost, op_count),
-                         .cpu_offset = from->cpu_offset,
-                         .task_ns = EMP_NEW_ARRAY(emp_time_ns, count_task_times(from))};
+    v->costs = *from; /* cpu_offset and columns; not what a group takes beside others */
+    v->costs.gpu = EMP_NEW_ARRAY(emp_gpu_cost, gpu_rows);
+    v->costs.cpu = EMP_NEW_ARRAY(emp_cpu_cost, cpu_rows);
+    v->costs.task_ns = EMP_NEW_ARRAY(emp_time_ns, count_task_times(from));
+    v->costs.gpu_beside_ns = NULL;
     v->machine = EMP_NEW(emp_machine);
     if (!v->costs.gpu || !v->costs.cpu || !v->costs.task_ns || !v->machine)
-        return EMP_ERROR(EMP_ENOMEM, "costs of %zu ops", op_count);
+        return EMP_ERROR(EMP_ENOMEM, "costs of %d ops", from->op_count);
     v->problem.costs = &v->costs;
     v->problem.machine = v->machine;
     emp_problem_variant_restore(v);
@@ -36,10 +36,11 @@ emp_status emp_problem_variant_init(emp_problem_variant *v, const emp_problem *o
 void emp_problem_variant_restore(emp_problem_variant *v)
 {
     const emp_cost_table *from = v->original->costs;
-    size_t                op_count = (size_t)from->op_count;
+    size_t                gpu_rows = (size_t)emp_cost_row_count(from, EMP_DEVICE_GPU);
+    size_t                cpu_rows = (size_t)emp_cost_row_count(from, EMP_DEVICE_CPU);
 
-    memcpy(v->costs.gpu, from->gpu, op_count * sizeof *from->gpu);
-    memcpy(v->costs.cpu, from->cpu, op_count * sizeof *from->cpu);
+    memcpy(v->costs.gpu, from->gpu, gpu_rows * sizeof *from->gpu);
+    memcpy(v->costs.cpu, from->cpu, cpu_rows * sizeof *from->cpu);
     memcpy(v->costs.task_ns, from->task_ns,
            count_task_times(from) * sizeof *from->task_ns);
     *v->machine = *v->original->machine;

@@ -77,13 +77,14 @@ emp_time_ns emp_rules_duration(emp_rules_rate rate, int64_t bytes)
 emp_status emp_rules_check_times(const emp_rules_sim *profile, double others,
                                  emp_error *err)
 {
-    double total = others, factor = 1.0;
+    double             total = others;
+    const emp_time_ns *time_ns = profile->time_ns;
 
-    for (int32_t d = 0; d < profile->device_count; d++)
-        factor = fmax(factor, profile->problem->machine->device[d].time_factor);
     for (int32_t op = 0; op < profile->op_count; op++) {
-        total +=
-            factor * ((double)profile->op[op].cpu_ns + (double)profile->op[op].gpu_ns);
+        emp_time_ns most_ns = 0;
+        for (int32_t c = 0; c < profile->column_count; c++)
+            most_ns = emp_time_later(most_ns, *time_ns++);
+        total += (double)most_ns;
     }
     return emp_sim_limit_time(total, err);
 }
@@ -116,6 +117,7 @@ static emp_status allocate(emp_rules_sim *p, const emp_graph *g, emp_error *err)
     size_t ops = (size_t)p->op_count;
     size_t events = 4 * (size_t)p->device_count;
     p->op = EMP_ADD_ARRAY(&p->arrays, emp_rules_op, ops + 1);
+    p->time_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, ops * (size_t)p->column_count);
     p->port = EMP_ADD_ARRAY(&p->arrays, emp_rules_port, (size_t)ports);
     p->in = EMP_ADD_ARRAY(&p->arrays, int32_t, (size_t)edges);
     p->out = EMP_ADD_ARRAY(&p->arrays, emp_rules_edge, (size_t)edges);
@@ -131,6 +133,31 @@ static emp_status allocate(emp_rules_sim *p, const emp_graph *g, emp_error *err)
 static int64_t sum_of(int64_t a, int64_t b)
 {
     return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+/* CPUs' columns come first. */
+static void number_columns(emp_rules_sim *p, const emp_problem *problem)
+{
+    const emp_cost_table *costs = problem->costs;
+    const int32_t         cpu_columns = costs->column_count[EMP_DEVICE_CPU];
+
+    p->column_count = cpu_columns + costs->column_count[EMP_DEVICE_GPU];
+    for (int32_t d = 0; d < problem->machine->device_count; d++) {
+        bool is_gpu = problem->machine->device[d].kind == EMP_DEVICE_GPU;
+        p->column_of_device[d] =
+            (uint8_t)(costs->column_of_device[d] + (is_gpu ? cpu_columns : 0));
+    }
+}
+
+static void fill_times(emp_rules_sim *p, int32_t op, emp_op_id id)
+{
+    const emp_cost_table *costs = p->problem->costs;
+    emp_time_ns          *to = &p->time_ns[(size_t)op * (size_t)p->column_count];
+
+    for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_CPU]; c++)
+        *to++ = costs->cpu[c * costs->op_count + id].compute_ns;
+    for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_GPU]; c++)
+        *to++ = costs->gpu[c * costs->op_count + id].compute_ns;
 }
 
 /* port_of[] gets the port of each output, control_of[] that of each op's control edges,
@@ -151,11 +178,10 @@ static void number_ports(emp_rules_sim *p, int32_t *port_of, int32_t *control_of
         emp_rules_op *to = &p->op[op];
         *to = (emp_rules_op){.id = id,
                              .kinds = problem->kinds_of_class[from->colocation_class],
-                             .cpu_ns = problem->costs->cpu[id].compute_ns,
-                             .gpu_ns = problem->costs->gpu[id].compute_ns,
                              .persistent_bytes = from->persistent_bytes,
                              .workspace_bytes = from->cost.workspace_bytes,
                              .port = p->port_count};
+        fill_times(p, op, id);
         for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
             to->output_bytes = sum_of(to->output_bytes, g->tensor[t].bytes);
             port_of[t] = p->port_count;
@@ -268,6 +294,7 @@ emp_status emp_rules_sim_create(emp_rules_sim **out, const emp_problem *problem,
     if (p->type == NULL)
         EMP_FAIL(EMP_EINVAL, "the rules \"events\" are simulated by emp_sim_create()");
     set_devices(p, problem);
+    number_columns(p, problem);
     EMP_TRY(allocate(p, g, err));
     number_ports(p, port_of, control_of);
     connect_in(p, g, port_of, control_of);

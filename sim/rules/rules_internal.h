@@ -12,12 +12,11 @@
 #include "sim/rules/rules.h"
 
 typedef struct {
-    emp_op_id   id;
-    uint32_t    kinds; /**< EMP_KIND_ mask */
-    emp_time_ns cpu_ns, gpu_ns;
-    int64_t     output_bytes; /**< memory of all outputs */
-    int64_t     persistent_bytes, workspace_bytes;
-    int32_t     port, in, out; /**< where its rows begin; they end at the next op's */
+    emp_op_id id;
+    uint32_t  kinds;        /**< EMP_KIND_ mask */
+    int64_t   output_bytes; /**< memory of all outputs */
+    int64_t   persistent_bytes, workspace_bytes;
+    int32_t   port, in, out; /**< where its rows begin; they end at the next op's */
 } emp_rules_op;
 
 typedef struct {
@@ -66,8 +65,11 @@ struct emp_rules_sim {
     int32_t               device_count;
     uint8_t               kind_of_device[EMP_MAX_DEVICES]; /**< EMP_KIND_ masks */
     int32_t               op_count, port_count, edge_count;
-    emp_rules_op         *op;   /**< [op + 1] */
-    emp_rules_port       *port; /**< [port] */
+    emp_rules_op         *op; /**< [op + 1] */
+    int32_t               column_count;
+    uint8_t               column_of_device[EMP_MAX_DEVICES];
+    emp_time_ns          *time_ns; /**< [op][column] on a device model */
+    emp_rules_port       *port;    /**< [port] */
     int32_t        *in;    /**< [edge] ports that an op waits for, by (producer, port) */
     emp_rules_edge *out;   /**< [edge] of an op, by (consumer, port) */
     void           *state; /**< of the rule set */
@@ -121,11 +123,8 @@ static inline bool emp_rules_is_gpu(const emp_rules_sim *p, int32_t device)
 /** Cost of an op on its device. */
 static inline emp_time_ns emp_rules_cost(const emp_rules_sim *p, int32_t op)
 {
-    const emp_rules_op *o = &p->op[op];
-    int32_t             device = p->device[op];
-
-    return emp_cost_on(&p->problem->machine->device[device],
-                       emp_rules_is_gpu(p, device) ? o->gpu_ns : o->cpu_ns);
+    return p->time_ns[(size_t)op * (size_t)p->column_count +
+                      p->column_of_device[p->device[op]]];
 }
 
 /** Adds bytes to a device for an op; notes the first that do not fit. */

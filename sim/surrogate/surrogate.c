@@ -38,6 +38,12 @@ static emp_status allocate_sweep(emp_surrogate *s, emp_error *err)
     s->number_of_tensor = EMP_ADD_ARRAY(&s->arrays, int32_t, (size_t)g->tensor_count);
     s->device = EMP_ADD_ARRAY(&s->arrays, uint8_t, (ops + 1) * LANES);
     s->ready_ns = EMP_ADD_ARRAY(&s->arrays, float, ops *LANES);
+    if (emp_cost_is_unlike(s->problem->costs)) {
+        size_t times = ops * (size_t)s->problem->machine->device_count;
+        s->unlike.hold_ns = EMP_ADD_ARRAY(&s->arrays, float, times);
+        s->unlike.run_ns = EMP_ADD_ARRAY(&s->arrays, float, times);
+        s->unlike.kernels_ns = EMP_ADD_ARRAY(&s->arrays, float, times);
+    }
     if (s->arrays.is_short) {
         return EMP_ERROR(EMP_ENOMEM, "surrogate of %zu ops", ops);
     }
@@ -86,10 +92,11 @@ static emp_status set_routes(emp_surrogate *s, emp_error *err)
     return EMP_OK;
 }
 
-static void set_costs(emp_surrogate_op *op, const emp_surrogate *s, emp_op_id id)
+static void set_costs(emp_surrogate_op *op, const emp_surrogate *s, emp_op_id id,
+                      size_t gpu_row)
 {
     const emp_problem *p = s->problem;
-    emp_gpu_cost       gpu = p->costs->gpu[id];
+    emp_gpu_cost       gpu = p->costs->gpu[gpu_row];
     emp_cpu_cost       cpu = p->costs->cpu[id];
     double             share = (double)cpu.lanes / p->machine->device[0].cores;
     bool               is_issued = p->runtime.events.serial_issue;
@@ -99,6 +106,23 @@ static void set_costs(emp_surrogate_op *op, const emp_surrogate *s, emp_op_id id
     op->cpu_run_ns = (float)cpu.compute_ns;
     op->cpu_hold_ns =
         (float)((double)cpu.compute_ns * (p->runtime.events.cpu_pool ? share : 1.0));
+}
+
+/* Costs on each device, where they differ. Device 0 is the CPU. */
+static void set_unlike(emp_surrogate *s, int32_t i)
+{
+    const emp_surrogate_unlike *u = &s->unlike;
+
+    if (u->hold_ns == NULL) return;
+    for (int32_t d = 0; d < s->device_count; d++) {
+        emp_surrogate_op op;
+        size_t           at = (size_t)i * (size_t)s->device_count + (size_t)d;
+        set_costs(&op, s, s->order[i],
+                  d == 0 ? 0 : emp_cost_row(s->problem->costs, d, s->order[i]));
+        u->hold_ns[at] = d == 0 ? op.cpu_hold_ns : op.gpu_run_ns;
+        u->run_ns[at] = d == 0 ? op.cpu_run_ns : op.gpu_run_ns;
+        u->kernels_ns[at] = d == 0 ? 0.0f : op.gpu_kernels_ns;
+    }
 }
 
 /* Numbers the tensors that an op reads, in the order of the sweep; counts their readers
@@ -111,7 +135,8 @@ static void number_rows(emp_surrogate *s)
     for (int32_t i = 0; i < s->op_count; i++) {
         emp_op_id         id = s->order[i];
         emp_surrogate_op *op = &s->op[i];
-        set_costs(op, s, id);
+        set_costs(op, s, id, (size_t)id);
+        set_unlike(s, i);
         op->tensor = tensor;
         for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
             int32_t readers = 0;
@@ -284,6 +309,23 @@ static void tell_readers(emp_surrogate *s, int32_t op, float done, float leave)
     }
 }
 
+/* How long an op takes its device, how long it runs, and its kernels after it is issued. */
+typedef struct {
+    float hold_ns, run_ns, kernels_ns;
+} cost;
+
+static cost cost_on(const emp_surrogate *s, int32_t i, uint8_t d)
+{
+    const emp_surrogate_op     *op = &s->op[i];
+    const emp_surrogate_unlike *u = &s->unlike;
+    size_t                      at = (size_t)i * (size_t)s->device_count + d;
+
+    if (u->hold_ns != NULL)
+        return (cost){u->hold_ns[at], u->run_ns[at], u->kernels_ns[at]};
+    if (d == 0) return (cost){op->cpu_hold_ns, op->cpu_run_ns, 0.0f};
+    return (cost){op->gpu_run_ns, op->gpu_run_ns, op->gpu_kernels_ns};
+}
+
 static float sweep(emp_surrogate *s)
 {
     float last = 0.0f;
@@ -292,13 +334,13 @@ static float sweep(emp_surrogate *s)
     memset(s->queue_ns, 0, (size_t)s->device_count * sizeof *s->queue_ns);
     memset(s->link_ns, 0, (size_t)s->link_count * sizeof *s->link_ns);
     for (int32_t i = 0; i < s->op_count; i++) {
-        const emp_surrogate_op *op = &s->op[i];
-        uint8_t                 d = s->device[i];
-        float                   start = later(s->ready_ns[i], s->free_ns[d]);
+        uint8_t d = s->device[i];
+        cost    c = cost_on(s, i, d);
+        float   start = later(s->ready_ns[i], s->free_ns[d]);
         s->ready_ns[i] = 0.0f;
-        s->free_ns[d] = start + (d == 0 ? op->cpu_hold_ns : op->gpu_run_ns);
-        float done = start + (d == 0 ? op->cpu_run_ns : op->gpu_run_ns);
-        float leave = later(done, s->queue_ns[d]) + (d == 0 ? 0.0f : op->gpu_kernels_ns);
+        s->free_ns[d] = start + c.hold_ns;
+        float done = start + c.run_ns;
+        float leave = later(done, s->queue_ns[d]) + c.kernels_ns;
         if (d != 0) s->queue_ns[d] = leave;
         last = later(last, leave);
         tell_readers(s, i, done, leave);

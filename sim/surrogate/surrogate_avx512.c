@@ -272,7 +272,30 @@ INLINE void clear(const emp_surrogate *s)
     memset(s->link_ns, 0, (size_t)s->link_count * row_bytes);
 }
 
-INLINE void sweep(emp_surrogate *s, float *step_ns, const bool are_few)
+/* In each lane: how long an op takes its device, how long it runs, and its kernels after it is
+ * issued. */
+typedef struct {
+    __m512 hold_ns, run_ns, kernels_ns;
+} lane_costs;
+
+INLINE lane_costs costs_on(const emp_surrogate *s, int32_t i, __m512i device,
+                           __mmask16 is_gpu, bool are_alike)
+{
+    const emp_surrogate_op     *op = &s->op[i];
+    const emp_surrogate_unlike *u = &s->unlike;
+    size_t                      at = (size_t)i * (size_t)s->device_count;
+
+    if (!are_alike)
+        return (lane_costs){look_up(u->hold_ns + at, device),
+                            look_up(u->run_ns + at, device),
+                            look_up(u->kernels_ns + at, device)};
+    return (lane_costs){choose(is_gpu, op->gpu_run_ns, op->cpu_hold_ns),
+                        choose(is_gpu, op->gpu_run_ns, op->cpu_run_ns),
+                        choose(is_gpu, op->gpu_kernels_ns, 0.0f)};
+}
+
+INLINE void sweep(emp_surrogate *s, float *step_ns, const bool are_few,
+                  const bool are_alike)
 {
     __m512      last = _mm512_setzero_ps();
     few_devices few;
@@ -289,11 +312,10 @@ INLINE void sweep(emp_surrogate *s, float *step_ns, const bool are_few)
         read_devices(s, &few, are_few, device, &free_ns, &queue_ns);
         __m512 start = _mm512_max_ps(_mm512_loadu_ps(ready), free_ns);
         _mm512_storeu_ps(ready, _mm512_setzero_ps());
-        free_ns = _mm512_add_ps(start, choose(is_gpu, op->gpu_run_ns, op->cpu_hold_ns));
-        __m512 done =
-            _mm512_add_ps(start, choose(is_gpu, op->gpu_run_ns, op->cpu_run_ns));
-        __m512 leave = _mm512_add_ps(_mm512_max_ps(done, queue_ns),
-                                     choose(is_gpu, op->gpu_kernels_ns, 0.0f));
+        lane_costs c = costs_on(s, i, device, is_gpu, are_alike);
+        free_ns = _mm512_add_ps(start, c.hold_ns);
+        __m512 done = _mm512_add_ps(start, c.run_ns);
+        __m512 leave = _mm512_add_ps(_mm512_max_ps(done, queue_ns), c.kernels_ns);
         write_devices(s, &few, are_few, device, is_gpu, free_ns, leave);
         last = _mm512_max_ps(last, leave);
         for (int32_t t = op->tensor; t < op[1].tensor; t++)
@@ -304,15 +326,20 @@ INLINE void sweep(emp_surrogate *s, float *step_ns, const bool are_few)
     _mm512_storeu_ps(step_ns, _mm512_add_ps(last, _mm512_set1_ps(s->step_ns)));
 }
 
-/* Two copies of the sweep, so that the choice is made once. */
+/* Three copies of the sweep, so that the choice is made once. */
 AVX512 static void sweep_few(emp_surrogate *s, float *step_ns)
 {
-    sweep(s, step_ns, true);
+    sweep(s, step_ns, true, true);
 }
 
 AVX512 static void sweep_many(emp_surrogate *s, float *step_ns)
 {
-    sweep(s, step_ns, false);
+    sweep(s, step_ns, false, true);
+}
+
+AVX512 static void sweep_unlike(emp_surrogate *s, float *step_ns)
+{
+    sweep(s, step_ns, false, false);
 }
 
 emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
@@ -320,7 +347,9 @@ emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *pl
 {
     if (!take_placements(s, placements, count))
         EMP_CHECK(emp_surrogate_check(s, placements, count, err));
-    if (s->device_count <= FEW_DEVICES)
+    if (s->unlike.hold_ns != NULL)
+        sweep_unlike(s, step_ns);
+    else if (s->device_count <= FEW_DEVICES)
         sweep_few(s, step_ns);
     else
         sweep_many(s, step_ns);

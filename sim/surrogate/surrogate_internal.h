@@ -23,6 +23,13 @@ typedef struct {
     int32_t follower; /**< ops that wait for a control edge */
 } emp_surrogate_op;
 
+/** An op on one device; where GPUs are unlike. */
+typedef struct {
+    float *hold_ns; /**< [op][device] how long the device is taken */
+    float *run_ns;
+    float *kernels_ns; /**< of a GPU with a host thread; 0 of others */
+} emp_surrogate_unlike;
+
 /** An output that somebody reads. */
 typedef struct {
     float    copy_bytes;
@@ -44,6 +51,7 @@ struct emp_surrogate {
     /* the sweep */
     int32_t               op_count; /**< live ops */
     emp_surrogate_op     *op;       /**< [op_count + 1] */
+    emp_surrogate_unlike  unlike;   /**< instead of its costs; NULLs: GPUs are alike */
     emp_surrogate_tensor *tensor;   /**< [.. + 1] */
     emp_surrogate_reader *reader;   /**< rows rise */
     int32_t              *follower;

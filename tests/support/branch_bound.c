@@ -36,34 +36,37 @@ static bool may_be_on(const tree *t, int32_t class, emp_device_id d)
     return t->problem->kinds_of_class[class] >> t->problem->machine->device[d].kind & 1u;
 }
 
-static emp_time_ns kernels_ns(const tree *t, emp_op_id op)
+static emp_time_ns kernels_ns(const tree *t, emp_op_id op, emp_device_id d)
 {
-    bool is_kernelless = t->problem->runtime.events.serial_issue &&
+    const emp_cost_table *c = t->problem->costs;
+    bool                  is_kernelless = t->problem->runtime.events.serial_issue &&
                          t->problem->graph->op[op].cost.kernels == 0;
 
-    return is_kernelless ? 0 : t->problem->costs->gpu[op].compute_ns;
+    return is_kernelless ? 0 : c->gpu[emp_cost_row(c, d, op)].compute_ns;
 }
 
 /* On a pool an op ends no sooner than its shortest task; without, it has all its lanes. */
-static emp_time_ns cpu_ns(const tree *t, emp_op_id op)
+static emp_time_ns cpu_ns(const tree *t, emp_op_id op, emp_device_id d)
 {
     const emp_cost_table *c = t->problem->costs;
-    emp_time_ns           least_ns = c->cpu[op].compute_ns;
+    size_t                row = emp_cost_row(c, d, op);
+    emp_time_ns           least_ns = c->cpu[row].compute_ns;
 
     if (!t->problem->runtime.events.cpu_pool) return least_ns;
-    for (int32_t i = c->cpu_offset[op]; i < c->cpu_offset[op + 1]; i++)
+    for (int32_t i = c->cpu_offset[row]; i < c->cpu_offset[row] + c->cpu[row].lanes; i++)
         if (c->task_ns[i] < least_ns) least_ns = c->task_ns[i];
     return least_ns;
 }
 
 /* From ready to told, and to done. */
-static ends duration(const tree *t, emp_op_id op, bool is_on_gpu)
+static ends duration(const tree *t, emp_op_id op, emp_device_id d)
 {
-    emp_time_ns run_ns = is_on_gpu ? kernels_ns(t, op) : cpu_ns(t, op);
+    const emp_cost_table *c = t->problem->costs;
+    emp_time_ns           run_ns = is_gpu(t, d) ? kernels_ns(t, op, d) : cpu_ns(t, op, d);
 
-    if (!is_on_gpu || !t->problem->runtime.events.serial_issue)
+    if (!is_gpu(t, d) || !t->problem->runtime.events.serial_issue)
         return (ends){run_ns, run_ns};
-    emp_time_ns issue_ns = t->problem->costs->gpu[op].issue_ns;
+    emp_time_ns issue_ns = c->gpu[emp_cost_row(c, d, op)].issue_ns;
     return (ends){issue_ns, issue_ns + run_ns};
 }
 
@@ -130,12 +133,9 @@ static void find_end(tree *t, emp_op_id op)
     for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
         if (!g->op[g->control[i]].is_folded && t->end[g->control[i]].told_ns > ready_ns)
             ready_ns = t->end[g->control[i]].told_ns;
-    for (int32_t kind = 0; kind < EMP_DEVICE_KINDS; kind++) {
-        bool is_on_gpu = kind == EMP_DEVICE_GPU;
-        if (d == NOWHERE ? !(t->problem->kinds_of_class[class] >> kind & 1u)
-                         : is_gpu(t, d) != is_on_gpu)
-            continue;
-        ends o = duration(t, op, is_on_gpu);
+    for (emp_device_id on = 0; on < t->problem->machine->device_count; on++) {
+        if (d == NOWHERE ? !may_be_on(t, class, on) : d != on) continue;
+        ends o = duration(t, op, on);
         if (o.told_ns < least.told_ns) least.told_ns = o.told_ns;
         if (o.done_ns < least.done_ns) least.done_ns = o.done_ns;
     }
@@ -145,16 +145,17 @@ static void find_end(tree *t, emp_op_id op)
 /* Kernels of one GPU, or tasks of one host thread, come one after the other. */
 static emp_time_ns busiest_ns(const tree *t)
 {
-    const emp_graph *g = t->problem->graph;
-    emp_time_ns      thread_ns[EMP_MAX_DEVICES] = {0}, stream_ns[EMP_MAX_DEVICES] = {0},
+    const emp_graph      *g = t->problem->graph;
+    const emp_cost_table *c = t->problem->costs;
+    emp_time_ns thread_ns[EMP_MAX_DEVICES] = {0}, stream_ns[EMP_MAX_DEVICES] = {0},
                 most = 0;
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
         emp_device_id d = t->device_of_class[g->op[op].colocation_class];
         if (g->op[op].is_folded || d == NOWHERE || !is_gpu(t, d)) continue;
-        stream_ns[d] += kernels_ns(t, op);
+        stream_ns[d] += kernels_ns(t, op, d);
         if (t->problem->runtime.events.serial_issue)
-            thread_ns[d] += t->problem->costs->gpu[op].issue_ns;
+            thread_ns[d] += c->gpu[emp_cost_row(c, d, op)].issue_ns;
         if (stream_ns[d] > most) most = stream_ns[d];
         if (thread_ns[d] > most) most = thread_ns[d];
     }
@@ -261,7 +262,8 @@ static void order_classes(tree *t)
         const int32_t class = g->op[op].colocation_class;
         if (g->op[op].is_folded) continue;
         runs[class] = true;
-        work_ns[class] += duration(t, op, true).done_ns + cpu_ns(t, op);
+        for (emp_device_id d = 0; d < t->problem->machine->device_count; d++)
+            work_ns[class] += duration(t, op, d).done_ns;
     }
     for (int32_t c = 0; c < g->class_count; c++) {
         int32_t at = t->depth_count;

@@ -87,6 +87,37 @@ void task_make_room(task *t)
     for (int32_t i = 0; i <= c->op_count; i++) c->cpu_offset[i] = i * cores;
 }
 
+void task_split_columns(task *t)
+{
+    emp_cost_table *c = t->problem->costs, old = *c;
+    int32_t         cores = t->machine->device[0].cores, count[EMP_DEVICE_KINDS] = {0};
+
+    for (emp_device_id d = 0; d < t->machine->device_count; d++)
+        c->column_of_device[d] = count[t->machine->device[d].kind]++;
+    c->column_count[EMP_DEVICE_CPU] = count[EMP_DEVICE_CPU];
+    c->column_count[EMP_DEVICE_GPU] =
+        count[EMP_DEVICE_GPU] > 0 ? count[EMP_DEVICE_GPU] : 1;
+    int32_t cpu_rows = emp_cost_row_count(c, EMP_DEVICE_CPU);
+    int32_t gpu_rows = emp_cost_row_count(c, EMP_DEVICE_GPU);
+    c->gpu = EMP_NEW_ARRAY(emp_gpu_cost, (size_t)gpu_rows);
+    c->cpu = EMP_NEW_ARRAY(emp_cpu_cost, (size_t)cpu_rows);
+    c->cpu_offset = EMP_NEW_ARRAY(int32_t, (size_t)cpu_rows + 1);
+    c->task_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)(cpu_rows * cores));
+    if (!c->gpu || !c->cpu || !c->cpu_offset || !c->task_ns) abort();
+    for (int32_t row = 0; row < gpu_rows; row++) c->gpu[row] = old.gpu[row % c->op_count];
+    for (int32_t row = 0; row <= cpu_rows; row++) c->cpu_offset[row] = row * cores;
+    for (int32_t row = 0; row < cpu_rows; row++) {
+        int32_t op = row % c->op_count;
+        c->cpu[row] = old.cpu[op];
+        for (int32_t k = 0; k < old.cpu[op].lanes; k++)
+            c->task_ns[row * cores + k] = old.task_ns[old.cpu_offset[op] + k];
+    }
+    emp_free(old.gpu);
+    emp_free(old.cpu);
+    emp_free(old.cpu_offset);
+    emp_free(old.task_ns);
+}
+
 /* The problem with a machine and a runtime by name. */
 static void pose_by_name(task *t, const char *machine, const char *runtime,
                          const char *workload)

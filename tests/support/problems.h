@@ -123,5 +123,8 @@ emp_machine *task_machine(int32_t gpu_count, double bytes_per_s, double latency_
 void task_pose(task *t, const emp_runtime *runtime, const char *workload);
 /** Room for times on all cores, to be filled in: those of op i begin at i x cores. */
 void task_make_room(task *t);
+/** Gives each device a column of costs of its own, with the times of the first of its kind and room
+ * as task_make_room() makes it: row r begins at r x cores of the first CPU. */
+void task_split_columns(task *t);
 
 #endif /* EMP_TESTS_SUPPORT_PROBLEMS_H */

@@ -5,8 +5,7 @@
 #define EMP_SIM_ENGINE_RUN_POOL_H
 
 #include "sim/engine/run/line.h"
-#include "sim/engine/run/memory.h"
-#include "sim/engine/run/sharing.h"
+#include "sim/engine/run/server.h"
 
 static inline void emp_run_wait_for_cores(emp_engine *sim, int32_t cpu, int32_t op)
 {
@@ -17,12 +16,18 @@ static inline void emp_run_wait_for_cores(emp_engine *sim, int32_t cpu, int32_t 
     sim->eager_pools |= UINT64_C(1) << cpu;
 }
 
-/** For how many cores the op at the head of the line is cut: its share of them, but
- * at least a quarter of what it can use. */
-static inline int32_t emp_run_count_cores(const emp_engine *sim, const emp_sim_pool *pool,
-                                          int32_t op)
+/** What the op costs on the cores of a CPU. */
+static inline emp_sim_lanes emp_run_lanes_on(const emp_engine *sim, int32_t op,
+                                             int32_t cpu)
 {
-    int32_t lanes = sim->op[op].cpu.lanes, least = (lanes + 3) / 4;
+    return EMP_RULES.has_models ? emp_run_model_cost(sim, op, cpu)->cpu : sim->op[op].cpu;
+}
+
+/** For how many cores the op at the head of the line is cut: its share of them, but
+ * at least a quarter of the \a lanes that it can use. */
+static inline int32_t emp_run_count_cores(const emp_sim_pool *pool, int32_t lanes)
+{
+    int32_t least = (lanes + 3) / 4;
     int32_t share = pool->core_count / (pool->running_count + pool->waiting_count);
 
     if (share > lanes) return lanes;
@@ -32,15 +37,16 @@ static inline int32_t emp_run_count_cores(const emp_engine *sim, const emp_sim_p
 static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
-    int32_t       op = emp_run_take_from_line(sim, cpu, emp_run_line(sim, cpu)),
-            cores = emp_run_count_cores(sim, pool, op);
-    int32_t tasks = cores * emp_cost_rounds(sim->op[op].cpu.lanes);
+    int32_t       op = emp_run_take_from_line(sim, cpu, emp_run_line(sim, cpu));
+    emp_sim_lanes on = emp_run_lanes_on(sim, op, cpu);
+    int32_t       cores = emp_run_count_cores(pool, on.lanes),
+            tasks = cores * emp_cost_rounds(on.lanes);
 
     pool->waiting_count--;
     pool->running_count++;
     pool->starting_op = op;
     pool->starting_tasks = tasks;
-    pool->starting_task_ns = sim->task_ns[sim->op[op].cpu.row + cores - 1];
+    pool->starting_task_ns = sim->task_ns[on.row + cores - 1];
     sim->open_tasks[op] = tasks;
     if (emp_run_keeps_starts(sim)) sim->until[op] = sim->now;
     emp_run_create_outputs(sim, op, cpu);

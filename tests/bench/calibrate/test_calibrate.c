@@ -157,9 +157,10 @@ Test(calibrate, files_load_and_say_what_was_fitted)
         }
         cr_expect_not(emp_machine_is_fitted_to(machine, "net"));
         emp_machine_destroy(machine);
-        snprintf(c->machine->model_path[EMP_DEVICE_GPU],
-                 sizeof c->machine->model_path[EMP_DEVICE_GPU], "%s",
-                 scratch_path("machines/models/k40.yaml"));
+        for (int32_t i = 0; i < c->machine->model_count; i++)
+            if (c->machine->model[i].kind == EMP_DEVICE_GPU)
+                snprintf(c->machine->model[i].path, sizeof c->machine->model[i].path,
+                         "%s", scratch_path("machines/models/k40.yaml"));
     }
     char *text = scratch_read("machines/models/k40.yaml", NULL);
     char *section = strstr(text, "\nfit:\n");

@@ -130,20 +130,21 @@ Test(noise, a_draw_is_repeatable_and_the_original_comes_back)
 /* What machine files give is what links give. */
 Test(noise, routes_are_timed_as_they_were_loaded)
 {
-    int32_t            count = 0;
-    const char *const *names = emp_machine_names(&count);
+    emp_data_names names;
 
-    for (int32_t i = 0; i < count; i++) {
+    emp_data_find(&names, "machines");
+    cr_expect_gt(names.count, 10);
+    for (int32_t i = 0; i < names.count; i++) {
         emp_machine *a = NULL, *b = NULL;
         emp_error    err = {0};
-        cr_assert_eq(emp_machine_load(&a, names[i], &err), EMP_OK, "%s", err.msg);
-        cr_assert_eq(emp_machine_load(&b, names[i], &err), EMP_OK, "%s", err.msg);
+        cr_assert_eq(emp_machine_load(&a, names.name[i], &err), EMP_OK, "%s", err.msg);
+        cr_assert_eq(emp_machine_load(&b, names.name[i], &err), EMP_OK, "%s", err.msg);
         emp_machine_time_routes(b);
         for (int32_t r = 0; r < a->device_count * a->device_count; r++) {
             const emp_route *x = &a->route[r / a->device_count][r % a->device_count];
             const emp_route *y = &b->route[r / a->device_count][r % a->device_count];
             cr_expect(x->bytes_per_s == y->bytes_per_s && x->latency_s == y->latency_s,
-                      "%s, route %d", names[i], r);
+                      "%s, route %d", names.name[i], r);
         }
         emp_machine_destroy(a);
         emp_machine_destroy(b);

@@ -224,12 +224,9 @@ static void check_sums(const emp_node_graph *n, const emp_problem *p)
     cr_expect_eq(held, persistent);
     for (emp_device_id d = 0; d < n->device_count; d++) {
         double sum = 0.0, time = 0.0;
-        bool   is_gpu = p->machine->device[d].kind == EMP_DEVICE_GPU;
         for (emp_op_id op = 0; op < g->op_count; op++)
             if (n->node_of_op[op] >= 0)
-                sum += 1e-9 * (double)emp_cost_on(&p->machine->device[d],
-                                                  is_gpu ? p->costs->gpu[op].compute_ns
-                                                         : p->costs->cpu[op].compute_ns);
+                sum += 1e-9 * (double)emp_problem_op_time_ns(p, op, d);
         for (int32_t v = 0; v < n->node_count; v++)
             time += n->time_s[v * n->device_count + d];
         cr_expect(fabs(time - sum) <= 1e-9 * sum, "device %d: %g, not %g", d, time, sum);

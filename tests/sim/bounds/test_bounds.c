@@ -99,10 +99,7 @@ static void create_any(task *r, uint64_t seed)
     else
         random_problem_create(r, seed);
     set_rules(&r->problem->runtime, seed);
-    for (int32_t d = 0; d < r->machine->device_count && seed % 5 == 1; d++)
-        if (r->problem->runtime.rules != EMP_RULES_EVENTS)
-            r->machine->device[d].time_factor =
-                (double)((seed + 3 * (uint64_t)d) % 7) / 4.0;
+    if (seed % 5 < 2) random_problem_part(r, seed);
     if (seed % 4 != 0) pin_to_gpus(r, seed);
 }
 
@@ -193,6 +190,18 @@ static emp_runtime draw_runtime(emp_rng *rng)
     return runtime;
 }
 
+/* GPUs of one to three times the time of the first, op by op. */
+static void part_gpus(task *t, emp_rng *rng)
+{
+    emp_cost_table *c = t->problem->costs;
+
+    task_split_columns(t);
+    for (int32_t row = c->op_count; row < emp_cost_row_count(c, EMP_DEVICE_GPU); row++) {
+        emp_time_ns *ns = &c->gpu[row].compute_ns;
+        *ns += *ns * emp_rng_below(rng, 3);
+    }
+}
+
 /* Joins bind where ops may be on several GPUs and copies are dear. */
 Test(bounds, joins_are_never_above_the_best_placement)
 {
@@ -208,6 +217,7 @@ Test(bounds, joins_are_never_above_the_best_placement)
         emp_runtime rt = draw_runtime(&rng);
         task_create_tiny(&t, ops, NEAR_OPS, &rt);
         if (emp_rng_below(&rng, 2) == 0) task_split_hosts(&t);
+        if (seed % 3 == 0) part_gpus(&t, &rng);
         for (int32_t c = 0; c < t.graph->class_count; c++)
             if (emp_rng_below(&rng, 12) > 0) t.problem->kinds_of_class[c] = EMP_KIND_GPU;
         emp_time_ns best_ns = solve(t.problem);

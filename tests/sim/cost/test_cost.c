@@ -319,6 +319,62 @@ Test(cost, create_survives_every_allocation_failure)
     emp_graph_destroy(g);
 }
 
+/* ---- unlike devices ---- */
+
+/* Two CPUs and three GPUs: the second CPU has a clock of half the rate, the second GPU a memory of
+ * half the rate, the third is as the first but three times as slow. */
+static void unlike_machine(emp_machine *m)
+{
+    *m = (emp_machine){.device_count = 5};
+    m->device[0] = m->device[2] = cpu;
+    m->device[1] = m->device[3] = m->device[4] = gpu;
+    m->device[2].model = 2;
+    m->device[2].clock_hz /= 2;
+    m->device[2].thread_cycles *= 4;
+    m->device[1].model = m->device[4].model = 1;
+    m->device[3].model = 3;
+    m->device[3].memory_bytes_per_s /= 2;
+    m->device[4].time_factor = 3.0;
+}
+
+Test(cost, has_a_column_for_each_model)
+{
+    emp_op_cost     adds = {.op_class = EMP_OP_ELEMENTWISE,
+                            .kernels = 1,
+                            .bytes_read = 800000,
+                            .bytes_written = 200000,
+                            .cpu_cycles = 4e5};
+    emp_graph      *g = one_op_graph(&adds);
+    emp_machine    *m = EMP_NEW(emp_machine);
+    emp_cost_table *t = NULL;
+
+    cr_assert_not_null(m);
+    unlike_machine(m);
+    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, NULL), EMP_OK);
+    cr_expect_eq(t->column_count[EMP_DEVICE_CPU], 2);
+    cr_expect_eq(t->column_count[EMP_DEVICE_GPU], 3);
+    cr_expect(emp_cost_is_unlike(t));
+    emp_time_ns stream_ns = t->gpu[emp_cost_row(t, 1, 0)].compute_ns - 3000;
+    cr_expect_eq(t->gpu[emp_cost_row(t, 3, 0)].compute_ns, 3000 + 2 * stream_ns);
+    cr_expect_eq(t->gpu[emp_cost_row(t, 4, 0)].compute_ns, 3 * (3000 + stream_ns));
+    cr_expect_eq(t->gpu[emp_cost_row(t, 4, 0)].issue_ns, 20000);
+    /* 4 e5 cycles and 250,000 of loads: 6 threads of 1 e5 cycles, one of 4 e5 */
+    size_t first = emp_cost_row(t, 0, 0), second = emp_cost_row(t, 2, 0);
+    cr_expect_eq(t->cpu[first].lanes, 6);
+    cr_expect_eq(t->cpu[second].lanes, 1);
+    cr_expect_eq(t->cpu_offset[second], 6);
+    cr_expect_eq(t->cpu_offset[second + 1], 7);
+    cr_expect_eq(t->task_ns[t->cpu_offset[second]], 8000 + 800000);
+    cr_expect_eq(t->cpu[second].compute_ns, 808000);
+    emp_cost_table_destroy(t);
+    t = NULL;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_cost_table_create(&t, g, m, &runtime, NULL),
+                                      emp_cost_table_destroy(t));
+    emp_cost_table_destroy(t);
+    emp_machine_destroy(m);
+    emp_graph_destroy(g);
+}
+
 /* ---- groups of cores --------------------------------------------------------------- */
 
 static const emp_core core = {.op_s = 2e-6,

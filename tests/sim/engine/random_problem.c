@@ -158,7 +158,7 @@ static void draw_host_devices(emp_machine *m, emp_rng *rng)
         if (!is_cpu) gpus--;
         draw_device(m, is_cpu ? EMP_DEVICE_CPU : EMP_DEVICE_GPU, rng);
         device->host = is_cpu ? m->device_count - 1 : -1;
-        if (is_cpu) device->cores = m->device[0].cores; /* CPUs are of one model */
+        if (is_cpu) device->cores = m->device[0].cores; /* room for as many tasks */
     }
     for (int32_t d = 0; d < m->device_count; d++) {
         if (m->device[d].host < 0) m->device[d].host = cpu[below(rng, hosts)];
@@ -234,20 +234,22 @@ static emp_runtime draw_runtime(emp_rng *rng)
                    .cpu_slots = below(rng, 6)}};
 }
 
-/* Costs that no machine would give in such variety. */
-static void shake_costs(emp_problem *p, emp_rng *rng)
+/* Costs that no machine would give in such variety, in the columns of that number. */
+static void shake_column(emp_problem *p, int32_t column, emp_rng *rng)
 {
     emp_cost_table *c = p->costs;
     int32_t         cores = p->machine->device[0].cores;
 
     for (emp_op_id op = 0; op < c->op_count; op++) {
-        int32_t lanes = 1 + below(rng, cores);
-        c->gpu[op].issue_ns = below(rng, 8);
-        c->gpu[op].compute_ns = p->graph->op[op].cost.kernels > 0 ? below(rng, 40) : 0;
-        c->cpu[op].lanes = lanes;
+        int32_t     lanes = 1 + below(rng, cores), row = column * c->op_count + op;
+        emp_time_ns issue_ns = below(rng, 8);
+        emp_time_ns run_ns = p->graph->op[op].cost.kernels > 0 ? below(rng, 40) : 0;
         emp_time_ns work = below(rng, 60);
-        for (int32_t k = 1; k <= lanes; k++) c->task_ns[op * cores + k - 1] = work / k;
-        c->cpu[op].compute_ns = work / lanes;
+        if (column < c->column_count[EMP_DEVICE_GPU])
+            c->gpu[row] = (emp_gpu_cost){run_ns, issue_ns};
+        if (column >= c->column_count[EMP_DEVICE_CPU]) continue;
+        for (int32_t k = 1; k <= lanes; k++) c->task_ns[row * cores + k - 1] = work / k;
+        c->cpu[row] = (emp_cpu_cost){work / lanes, lanes};
     }
 }
 
@@ -272,7 +274,7 @@ static void create(task *t, uint64_t seed, emp_machine *(*draw)(emp_rng *))
     emp_runtime runtime = draw_runtime(&rng);
     task_pose(t, &runtime, "random");
     task_make_room(t);
-    shake_costs(t->problem, &rng);
+    shake_column(t->problem, 0, &rng);
     random_problem_place(t, &rng);
 }
 
@@ -280,17 +282,38 @@ void random_problem_create(task *r, uint64_t seed) { create(r, seed, draw_machin
 
 void random_problem_create_hosts(task *r, uint64_t seed) { create(r, seed, draw_hosts); }
 
+void random_problem_part(task *r, uint64_t seed)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, seed, 3, 0);
+    task_split_columns(r);
+    for (int32_t c = 1; c < r->machine->device_count; c++)
+        shake_column(r->problem, c, &rng);
+}
+
+void random_problem_create_unlike(task *r, uint64_t seed)
+{
+    if (seed % 2 == 0)
+        random_problem_create_hosts(r, seed);
+    else
+        random_problem_create(r, seed);
+    random_problem_part(r, seed);
+}
+
 void random_problem_scale(task *r, int32_t factor)
 {
     emp_cost_table *c = r->problem->costs;
     emp_runtime    *rt = &r->problem->runtime;
 
-    for (emp_op_id op = 0; op < c->op_count; op++) {
-        c->gpu[op].issue_ns *= factor;
-        c->gpu[op].compute_ns *= factor;
-        c->cpu[op].compute_ns *= factor;
-        for (int32_t k = 0; k < c->cpu[op].lanes; k++)
-            c->task_ns[c->cpu_offset[op] + k] *= factor;
+    for (int32_t row = 0; row < emp_cost_row_count(c, EMP_DEVICE_GPU); row++) {
+        c->gpu[row].issue_ns *= factor;
+        c->gpu[row].compute_ns *= factor;
+    }
+    for (int32_t row = 0; row < emp_cost_row_count(c, EMP_DEVICE_CPU); row++) {
+        c->cpu[row].compute_ns *= factor;
+        for (int32_t k = 0; k < c->cpu[row].lanes; k++)
+            c->task_ns[c->cpu_offset[row] + k] *= factor;
     }
     rt->events.send_s *= factor;
     rt->events.receive_s *= factor;

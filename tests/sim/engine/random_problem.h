@@ -14,6 +14,11 @@ void random_problem_create(task *r, uint64_t seed);
  * for the first. */
 void random_problem_create_hosts(task *r, uint64_t seed);
 
+/** Likewise; devices of a kind take different times for an op, and each its own. */
+void random_problem_create_unlike(task *r, uint64_t seed);
+/** Draws such times for the devices of a problem. */
+void random_problem_part(task *r, uint64_t seed);
+
 /** Draws another legal placement. */
 void random_problem_place(task *r, emp_rng *rng);
 

@@ -108,6 +108,11 @@ static void compare_random(void (*create)(task *, uint64_t))
 
 Test(engine, equals_the_textbook_simulator) { compare_random(random_problem_create); }
 
+Test(engine, equals_the_textbook_simulator_on_unlike_devices)
+{
+    compare_random(random_problem_create_unlike);
+}
+
 Test(engine, equals_the_textbook_simulator_on_several_hosts)
 {
     compare_random(random_problem_create_hosts);

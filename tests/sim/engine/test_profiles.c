@@ -33,20 +33,22 @@ static emp_runtime load(const char *name)
 }
 
 /* Costs from nothing to a multiple of the profiles' constants, bytes likewise. In a third of all
- * problems devices have speeds of their own. */
+ * problems devices of a kind take different times. */
 static void spread(task *r, uint64_t seed)
 {
-    static const int32_t factors[] = {1, 1, 13, 997, 12345};
-    emp_rng              rng;
+    static const int32_t  factors[] = {1, 1, 13, 997, 12345};
+    const emp_cost_table *costs = r->problem->costs;
+    emp_rng               rng;
 
     emp_rng_init(&rng, seed, 1, 0);
-    for (int32_t d = 0; seed % 3 == 0 && d < r->machine->device_count; d++)
-        r->machine->device[d].time_factor = (double)emp_rng_below(&rng, 9) / 7.0;
+    if (seed % 3 == 0) random_problem_part(r, seed);
     uint32_t most = 1 + emp_rng_below(&rng, 5);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
         int32_t factor = factors[emp_rng_below(&rng, most)];
-        r->problem->costs->cpu[op].compute_ns *= factor;
-        r->problem->costs->gpu[op].compute_ns *= factor;
+        for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_CPU]; c++)
+            costs->cpu[c * costs->op_count + op].compute_ns *= factor;
+        for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_GPU]; c++)
+            costs->gpu[c * costs->op_count + op].compute_ns *= factor;
     }
     for (int32_t t = 0; t < r->graph->tensor_count; t++) {
         r->graph->tensor[t].copy_bytes *= factors[emp_rng_below(&rng, most)];

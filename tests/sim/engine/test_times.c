@@ -90,7 +90,10 @@ Test(times, of_random_problems_are_those_of_the_trace)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         task t;
-        random_problem_create(&t, seed);
+        if (seed % 3 == 0)
+            random_problem_create_unlike(&t, seed);
+        else
+            random_problem_create(&t, seed);
         const bool shares = t.problem->costs->gpu_beside_ns != NULL;
         expect_times_of(&t, "random", seed, !shares);
         task_destroy(&t);

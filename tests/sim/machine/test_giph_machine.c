@@ -60,7 +60,17 @@ Test(giph_machine, hash_tells_networks_apart)
     emp_machine_destroy(c);
 }
 
-Test(giph_machine, takes_rules_that_know_speeds)
+static void expect_times(const emp_problem *p, const emp_machine *m)
+{
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        for (emp_device_id d = 0; d < m->device_count; d++)
+            cr_expect_float_eq(
+                (double)emp_problem_op_time_ns(p, op, d),
+                (double)p->graph->stated[op].gpu_ns * m->device[d].time_factor, 0.51);
+    }
+}
+
+Test(giph_machine, has_times_of_its_own_on_each_device)
 {
     emp_machine *m = load("giph:devices=3");
     emp_graph   *g = NULL;
@@ -71,10 +81,13 @@ Test(giph_machine, takes_rules_that_know_speeds)
     cr_assert_eq(emp_source_load(&g, NULL, NULL, "giph", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_init(&ideal, "ideal", NULL), EMP_OK);
     cr_assert_eq(emp_runtime_init(&edges, "edges", NULL), EMP_OK);
-    cr_expect_eq(emp_problem_create(&p, g, m, &ideal, "giph", &err), EMP_EUNSUPPORTED);
-    cr_expect_null(p);
-    cr_expect_not_null(strstr(err.msg, "--runtime edges does"), "%s", err.msg);
-    cr_expect_eq(emp_problem_create(&p, g, m, &edges, "giph", NULL), EMP_OK);
+    cr_assert_eq(emp_problem_create(&p, g, m, &ideal, "giph", &err), EMP_OK, "%s",
+                 err.msg);
+    expect_times(p, m);
+    emp_problem_destroy(p);
+    cr_assert_eq(emp_problem_create(&p, g, m, &edges, "giph", &err), EMP_OK, "%s",
+                 err.msg);
+    expect_times(p, m);
     emp_problem_destroy(p);
     emp_graph_destroy(g);
     emp_machine_destroy(m);

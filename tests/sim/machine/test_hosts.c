@@ -174,8 +174,6 @@ static const struct bad_file bad_files[] = {
      ":12: at: 'rack' leads to no single CPU: a GPU hangs below a node of one host"},
     {"model: \"haswell-18\", at: \"b\"", "model: \"haswell-18\", count: 2, at: \"b\"",
      ":11: count: '2' must be 1 of a CPU; every host lists its own"},
-    {"model: \"haswell-18\", at: \"core\"", "model: \"other\", at: \"core\"",
-     ":13: model: 'other' is a second CPU model; all CPUs of a machine are of one"},
     {"  - {model: \"haswell-18\", at: \"a\"}\n", "",
      ":9: model: 'k40' is out of place: a CPU comes first"},
 };

@@ -28,37 +28,42 @@ static void make_folder(void)
     cr_assert_eq(system(command), 0);
 }
 
+/* How many GPUs and CPUs each file says that there are. */
+static const struct {
+    const char *name;
+    int32_t     gpus, cpus, models;
+} machines[] = {
+    {"cpu2", 2, 1, 2},         {"cpu2-slow", 2, 1, 2},
+    {"k40x1", 1, 1, 2},        {"k40x2", 2, 1, 2},
+    {"k40x4", 4, 1, 2},        {"k40x4x2", 8, 2, 2},
+    {"k40x7x8", 56, 8, 2},     {"k40x8", 8, 1, 2},
+    {"k80x1", 1, 1, 2},        {"k80x4", 4, 1, 2},
+    {"l40sx8", 8, 1, 2},       {"m3-ultra", 1, 1, 2},
+    {"p100x4", 4, 1, 2},       {"rtx4090x2+rtx3060", 3, 1, 3},
+    {"rtxpro6000x8", 8, 1, 2},
+};
+enum { MACHINES = sizeof machines / sizeof machines[0] };
+
 Test(machine, every_known_machine_loads)
 {
-    int32_t            count;
-    const char *const *names = emp_machine_names(&count);
-    char               files[1024];
-    glob_t             found;
+    emp_data_names names;
 
-    snprintf(files, sizeof files, "%s/data/machines/*.yaml", getenv("EMP_SOURCE_DIR"));
-    cr_assert_eq(glob(files, 0, NULL, &found), 0, "%s", files);
-    cr_assert_eq((size_t)count, found.gl_pathc, "no more, no fewer than there are files");
-    globfree(&found);
-    for (int32_t i = 0; i < count; i++) {
+    emp_data_find(&names, "machines");
+    cr_assert_eq(names.count, MACHINES);
+    for (int32_t i = 0; i < names.count; i++) {
         emp_machine *m = NULL;
         emp_error    err = {0};
-        cr_assert_eq(emp_machine_load(&m, names[i], &err), EMP_OK, "%s", err.msg);
-        cr_expect_str_eq(m->name, names[i]);
-        int  gpus = 0, hosts = 1; /* "k40x4x2": four, twice */
-        bool is_k80 = sscanf(names[i], "k80x%d", &gpus) == 1;
-        bool is_p100 = sscanf(names[i], "p100x%d", &gpus) == 1;
-        bool is_k40 = sscanf(names[i], "k40x%dx%d", &gpus, &hosts) >= 1;
-        cr_expect(is_k40 || is_k80 || is_p100 || sscanf(names[i], "cpu%d", &gpus) == 1,
-                  "%s", names[i]);
-        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_CPU), hosts);
-        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), gpus * hosts);
+        cr_assert_str_eq(names.name[i], machines[i].name);
+        cr_assert_eq(emp_machine_load(&m, names.name[i], &err), EMP_OK, "%s", err.msg);
+        cr_expect_str_eq(m->name, names.name[i]);
+        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_CPU), machines[i].cpus);
+        cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), machines[i].gpus, "%s",
+                     m->name);
+        cr_expect_eq(m->model_count, machines[i].models, "%s", m->name);
         cr_expect_eq(m->device[0].kind, EMP_DEVICE_CPU);
-        cr_expect_eq(m->device[0].cores, is_k40 || is_k80 || is_p100 ? 18 : 1);
         cr_expect_eq(emp_machine_find(m, "gpu:0"), 1);
         cr_expect_eq(emp_machine_find(m, "gpu:56"), -1);
         cr_expect_eq(m->device[1].host, 0);
-        double memory_gib = is_k40 ? 10.6 : is_k80 ? 10.5 : is_p100 ? 15.0 : 4.0;
-        cr_expect_eq(m->device[1].memory_bytes, (int64_t)(memory_gib * 0x1p30));
         emp_machine_destroy(m);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -204,8 +209,6 @@ static const struct bad_file bad_files[] = {
      ":7: model: 'k40' is out of place: a CPU comes first"},
     {"\"k40\", at: \"a\"", "\"haswell-18\", at: \"a\"",
      ":9: at: 'b' leads to no single CPU: a GPU hangs below a node of one host"},
-    {"\"k40\", at: \"b\"", "\"k40b\", at: \"b\"",
-     ":9: model: 'k40b' is a second GPU model; all GPUs of a machine are of one"},
     {", latency: \"3 us\"", "",
      ":5: name: 'b' needs both bandwidth and latency, or neither"},
     {"  - {name: \"root\"}", "  - {name: \"root\"", ":"},
@@ -214,6 +217,41 @@ static const struct bad_file bad_files[] = {
     {"at: \"a\", bandwidth: \"8 GB/s\", latency: \"1 us\"", "at: \"root\"",
      ":6: no route from cpu:0 to gpu:0: no link lies between them"},
 };
+
+/* Of a model that two entries name there is one. */
+Test(machine, devices_are_of_any_models, .init = make_folder, .fini = scratch_remove)
+{
+    static const char text[] =
+        "description: \"two hosts\"\n"
+        "nodes:\n"
+        "  - {name: \"net\"}\n"
+        "  - {name: \"a\", parent: \"net\", bandwidth: \"1 GB/s\", latency: \"1 us\"}\n"
+        "  - {name: \"b\", parent: \"net\", bandwidth: \"1 GB/s\", latency: \"1 us\"}\n"
+        "devices:\n"
+        "  - {model: \"haswell-18\", at: \"a\"}\n"
+        "  - {model: \"k40\", count: 2, at: \"a\", bandwidth: \"9 GB/s\", latency: \"1 "
+        "us\"}\n"
+        "  - {model: \"p100\", at: \"a\", bandwidth: \"9 GB/s\", latency: \"1 us\"}\n"
+        "  - {model: \"cpu-host\", at: \"b\"}\n"
+        "  - {model: \"k40\", at: \"b\", bandwidth: \"9 GB/s\", latency: \"1 us\"}\n";
+    static const char *const names[] = {"haswell-18", "k40",      "k40",
+                                        "p100",       "cpu-host", "k40"};
+    char                     path[SCRATCH_PATH_BYTES];
+    emp_machine             *m = NULL;
+    emp_error                err = {0};
+
+    scratch_write_text(path, sizeof path, "unlike.yaml", text);
+    cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(m->device_count, 6);
+    cr_expect_eq(m->model_count, 4);
+    cr_expect_eq(emp_machine_count_models(m, EMP_DEVICE_GPU), 2);
+    cr_expect_str_eq(emp_machine_first_model(m, EMP_DEVICE_GPU)->name, "k40");
+    for (int d = 0; d < 6; d++)
+        cr_expect_str_eq(m->model[m->device[d].model].name, names[d], "%d", d);
+    cr_expect_lt(m->device[1].memory_bytes, m->device[3].memory_bytes);
+    cr_expect_eq(m->device[5].host, 4);
+    emp_machine_destroy(m);
+}
 
 Test(machine, bad_files_are_refused_by_file_line_and_key, .init = make_folder,
      .fini = scratch_remove)
@@ -298,6 +336,30 @@ Test(machine, groups_of_cores_share_what_the_file_says, .init = make_folder,
     emp_machine_destroy(other);
 }
 
+Test(machine, groups_that_share_are_of_one_model, .init = make_folder,
+     .fini = scratch_remove)
+{
+    char         sections[sizeof core_text + 200], path[SCRATCH_PATH_BYTES];
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    snprintf(sections, sizeof sections, "%s" SHARING("1.5", "1.25"), core_text);
+    cr_assert_eq(load_sharing(&m, sections, "", &err), EMP_OK, "%s", err.msg);
+    emp_machine_destroy(m);
+    scratch_write_text(
+        path, sizeof path, "two.yaml",
+        "description: \"two\"\nnodes:\n  - {name: \"root\"}\ndevices:\n"
+        "  - {model: \"haswell-18\", at: \"root\"}\n"
+        "  - {model: \"k40\", at: \"root\", bandwidth: \"8 GB/s\", latency: \"1 us\"}\n"
+        "  - {model: \"group\", at: \"root\", bandwidth: \"8 GB/s\", latency: \"1 "
+        "us\"}\n");
+    cr_expect_eq(emp_machine_load(&m, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg,
+                              ":7: model: 'group' is a second GPU model; of GPUs with a "
+                              "section sharing there is one"),
+                       "%s", err.msg);
+}
+
 Test(machine, what_cannot_be_shared_is_refused, .init = make_folder,
      .fini = scratch_remove)
 {
@@ -367,18 +429,18 @@ Test(machine, load_survives_every_allocation_failure)
 
 Test(machine, its_text_makes_it_again)
 {
-    int32_t            count;
-    const char *const *names = emp_machine_names(&count);
+    emp_data_names names;
 
-    for (int32_t i = 0; i < count; i++) {
+    emp_data_find(&names, "machines");
+    for (int32_t i = 0; i < names.count; i++) {
         emp_machine *m = NULL, *again = NULL;
         emp_error    err = {0};
-        cr_assert_eq(emp_machine_load(&m, names[i], &err), EMP_OK, "%s", err.msg);
+        cr_assert_eq(emp_machine_load(&m, names.name[i], &err), EMP_OK, "%s", err.msg);
         cr_assert_not_null(m->text);
         setenv("EMPLACE_DATA", "/nowhere", 1);
         cr_assert_eq(emp_machine_parse(&again, m->text, &err), EMP_OK, "%s", err.msg);
         unsetenv("EMPLACE_DATA");
-        cr_expect_eq(again->hash, m->hash, "%s", names[i]);
+        cr_expect_eq(again->hash, m->hash, "%s", names.name[i]);
         cr_expect_str_eq(again->name, m->name);
         cr_expect_str_eq(again->text, m->text);
         cr_expect_eq(again->device_count, m->device_count);

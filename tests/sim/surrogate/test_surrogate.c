@@ -47,12 +47,13 @@ static void widen(emp_machine *m, int32_t device_count, emp_rng *rng)
 
 static void draw_costs(emp_problem *p, emp_rng *rng)
 {
-    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
-        emp_gpu_cost *gpu = &p->costs->gpu[op];
+    for (int32_t row = 0; row < emp_cost_row_count(p->costs, EMP_DEVICE_GPU); row++) {
+        emp_gpu_cost *gpu = &p->costs->gpu[row];
         gpu->issue_ns = emp_rng_below(rng, 40000);
         if (gpu->compute_ns > 0) gpu->compute_ns = emp_rng_below(rng, 9000000);
-        p->costs->cpu[op].compute_ns = emp_rng_below(rng, 9000000);
     }
+    for (emp_op_id op = 0; op < p->graph->op_count; op++)
+        p->costs->cpu[op].compute_ns = emp_rng_below(rng, 9000000);
 }
 
 static void sample_create(sample *s, uint64_t seed, int32_t device_count)
@@ -63,6 +64,7 @@ static void sample_create(sample *s, uint64_t seed, int32_t device_count)
     emp_rng_init(&rng, seed, 1, 0);
     if (device_count > 0 && device_count > s->r.machine->device_count)
         widen(s->r.machine, device_count, &rng);
+    if (seed % 4 == 1) task_split_columns(&s->r);
     if (seed % 2 == 1) draw_costs(s->r.problem, &rng);
     for (int k = 0; k < PLACEMENTS; k++) {
         size_t count = (size_t)s->r.graph->op_count;
@@ -180,8 +182,9 @@ static double plain_step_s(const emp_problem *p, const emp_device_id *device_of_
         emp_op_id    op = order[i];
         int32_t      d = device_of_op[op];
         emp_cpu_cost cpu = p->costs->cpu[op];
-        double       issue = (double)p->costs->gpu[op].issue_ns;
-        double       compute = (double)p->costs->gpu[op].compute_ns;
+        emp_gpu_cost gpu = p->costs->gpu[d == 0 ? 0 : emp_cost_row(p->costs, d, op)];
+        double       issue = (double)gpu.issue_ns;
+        double       compute = (double)gpu.compute_ns;
         double       run = d == 0                    ? (double)cpu.compute_ns
                            : rt->events.serial_issue ? issue
                                                      : compute;

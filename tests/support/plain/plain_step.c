@@ -3,7 +3,6 @@
 
 #undef NDEBUG
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -93,11 +92,9 @@ void plain_step_create(plain_step *step, const emp_problem *p,
         int32_t v = new_op[op];
         if (v < 0) continue;
         for (int32_t d = 0; d < devices; d++) {
-            double  factor = p->machine->device[d].time_factor;
-            int64_t cost_ns =
-                s.is_cpu[d] ? p->costs->cpu[op].compute_ns : p->costs->gpu[op].compute_ns;
-            if (factor != 0.0) cost_ns = llround((double)cost_ns * factor);
-            s.cost_ns[v * devices + d] = cost_ns;
+            size_t row = emp_cost_row(p->costs, d, op);
+            s.cost_ns[v * devices + d] = s.is_cpu[d] ? p->costs->cpu[row].compute_ns
+                                                     : p->costs->gpu[row].compute_ns;
         }
         s.temporary_bytes[v] = g->op[op].cost.workspace_bytes;
         s.persistent_bytes[v] = g->op[op].persistent_bytes;

@@ -157,6 +157,15 @@ static ns later(ns x, ns y) { return x > y ? x : y; }
 
 static int64_t rounded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
+static ns compute_ns(const struct textbook *b, int d, emp_op_id op)
+{
+    const emp_cost_table *costs = b->p->costs;
+    size_t                row = emp_cost_row(costs, d, op);
+
+    return b->p->machine->device[d].kind == EMP_DEVICE_CPU ? costs->cpu[row].compute_ns
+                                                           : costs->gpu[row].compute_ns;
+}
+
 static int is_cpu(const struct textbook *b, int d)
 {
     return b->p->machine->device[d].kind == EMP_DEVICE_CPU;
@@ -376,11 +385,10 @@ static void start_next_task(struct textbook *b, int d)
     if (s->task.kind == SEND) time = to_ns(b->rt->events.send_s);
     if (s->task.kind == RECEIVE) time = to_ns(b->rt->events.receive_s);
     if (s->task.kind == ISSUE && has_host_thread(b, d)) {
-        time = b->p->costs->gpu[s->task.a].issue_ns;
+        time = b->p->costs->gpu[emp_cost_row(b->p->costs, d, s->task.a)].issue_ns;
     }
     if (s->task.kind == ISSUE && !has_host_thread(b, d)) {
-        time = is_cpu(b, d) ? b->p->costs->cpu[s->task.a].compute_ns
-                            : b->p->costs->gpu[s->task.a].compute_ns;
+        time = compute_ns(b, d, s->task.a);
         b->r->event_count++;
         create_outputs(b, s->task.a);
         if (b->rt->events.release_at_issue) release_inputs(b, s->task.a);
@@ -418,7 +426,7 @@ static void op_is_ready(struct textbook *b, emp_op_id op)
         return;
     }
     if (!is_cpu(b, d) && !b->rt->events.serial_issue) {
-        b->queued[d] = later(b->queued[d], b->now) + b->p->costs->gpu[op].compute_ns;
+        b->queued[d] = later(b->queued[d], b->now) + compute_ns(b, d, op);
     }
     add_task(b, d, ISSUE, op, 0);
 }
@@ -499,7 +507,8 @@ static void begin_cpu_op(struct textbook *b, int d)
     struct pool *pool = &b->pool[d];
     int          n = pool->line.count + pool->running;
     emp_op_id    op = pop(&pool->line).a;
-    int lanes = b->p->costs->cpu[op].lanes, got = b->p->machine->device[d].cores / n;
+    int          lanes = b->p->costs->cpu[emp_cost_row(b->p->costs, d, op)].lanes;
+    int          got = b->p->machine->device[d].cores / n;
 
     if (got < (lanes + 3) / 4) got = (lanes + 3) / 4;
     if (got > lanes) got = lanes;
@@ -526,7 +535,8 @@ static void start_batch(struct textbook *b, int d)
     pool->batch_tasks[number] = tasks;
     pool->batch_began[number] = b->now;
     if (b->unstarted[op] == 0) pool->starting = -1;
-    ns time = b->p->costs->task_ns[b->p->costs->cpu_offset[op] + b->cores[op] - 1];
+    size_t row = emp_cost_row(b->p->costs, d, op);
+    ns     time = b->p->costs->task_ns[b->p->costs->cpu_offset[row] + b->cores[op] - 1];
     schedule(b, b->now + time, rank_of_batch(d, number), BATCH_END, d, number);
 }
 
@@ -573,7 +583,7 @@ static void op_issued(struct textbook *b, int d, emp_op_id op)
     create_outputs(b, op);
     if (launches) {
         start = later(b->now, b->queued[d]);
-        end = start + b->p->costs->gpu[op].compute_ns;
+        end = start + compute_ns(b, d, op);
         b->queued[d] = end;
         b->busy[d] += end - start;
     }
