@@ -34,7 +34,9 @@
     X(m_topo)                \
     X(m_etf)                 \
     X(m_sct)                 \
-    X(dp_contiguous)
+    X(dp_contiguous)         \
+    X(memory_split)          \
+    X(first_fit)
 
 #define X(name) extern const emp_method emp_method_##name;
 EMP_BASELINE_LIST(X)

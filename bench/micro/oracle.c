@@ -25,7 +25,8 @@ enum {
     /* A peer that is slow gets fewer rounds. */
     PEER_ROUNDS_MIN = 3,
     PEER_S_MAX = 10,
-    STREAM_LEVELS = 16 /* of the seed, away from those of synthetic.c */
+    STREAM_LEVELS = 16, /* of the seed, away from those of synthetic.c */
+    ORACLES = 4         /* oracle_of() */
 };
 
 int32_t emp_oracle_most_ops(emp_series series)
@@ -38,6 +39,8 @@ int32_t emp_oracle_most_ops(emp_series series)
     case EMP_SERIES_TF:
     case EMP_SERIES_IDEAL_LEVELS:
     case EMP_SERIES_TF_LEVELS:
+    case EMP_SERIES_IDEAL_MODELS:
+    case EMP_SERIES_TF_MODELS:
     case EMP_SERIES_TEXTBOOK:
     case EMP_SERIES_COUNT: break;
     }
@@ -46,9 +49,9 @@ int32_t emp_oracle_most_ops(emp_series series)
 
 const char *emp_series_name(emp_series series)
 {
-    static const char *const names[] = {"ideal",          "tf-r1.3",  "ideal-levels",
-                                        "tf-r1.3-levels", "textbook", "simgrid-fifo",
-                                        "simgrid-dag",    "python"};
+    static const char *const names[] = {
+        "ideal",          "tf-r1.3",  "ideal-levels", "tf-r1.3-levels", "ideal-models",
+        "tf-r1.3-models", "textbook", "simgrid-fifo", "simgrid-dag",    "python"};
 
     return names[series];
 }
@@ -58,10 +61,16 @@ static bool has_levels(int32_t series)
     return series == EMP_SERIES_IDEAL_LEVELS || series == EMP_SERIES_TF_LEVELS;
 }
 
-/* The series without levels. */
-static int32_t plain_series(int32_t series)
+static bool has_models(int32_t series)
 {
-    return has_levels(series) ? series - EMP_SERIES_IDEAL_LEVELS : series;
+    return series == EMP_SERIES_IDEAL_MODELS || series == EMP_SERIES_TF_MODELS;
+}
+
+/* Which of the oracles runs a series: those of ideal and of tf-r1.3, then both with models. */
+static int32_t oracle_of(int32_t series)
+{
+    if (has_levels(series)) return series - EMP_SERIES_IDEAL_LEVELS;
+    return has_models(series) ? 2 + series - EMP_SERIES_IDEAL_MODELS : series;
 }
 
 static bool is_peer(int32_t series) { return series >= EMP_SERIES_SIMGRID_FIFO; }
@@ -77,8 +86,9 @@ typedef struct {
     const emp_machine       *machine;
     uint32_t                 present; /* series, as bits */
     emp_graph               *graph;
-    emp_problem             *problem[2]; /* ideal, tf-r1.3: as the first two series */
-    emp_sim                 *sim[2];
+    emp_machine             *unlike; /* as the machine, a model for each device */
+    emp_problem             *problem[ORACLES]; /* oracle_of() */
+    emp_sim                 *sim[ORACLES];
     emp_textbook            *book;
     emp_plain               *plain;
     emp_device_id           *pool; /* [pool_count * op_count] */
@@ -96,10 +106,11 @@ static void tear_down(stand *s)
         emp_free(s->ns_per_op[i]);
         emp_free(s->ratio[i]);
     }
-    for (int32_t i = 0; i < 2; i++) {
+    for (int32_t i = 0; i < ORACLES; i++) {
         emp_sim_destroy(s->sim[i]);
         emp_problem_destroy(s->problem[i]);
     }
+    emp_machine_destroy(s->unlike);
     emp_free(s->pool);
     emp_free(s->level);
     emp_plain_destroy(s->plain);
@@ -109,13 +120,26 @@ static void tear_down(stand *s)
 
 static emp_status create_oracle(stand *s, emp_series series, emp_error *err)
 {
-    emp_runtime runtime;
+    const bool is_ideal = series == EMP_SERIES_IDEAL || series == EMP_SERIES_IDEAL_MODELS;
+    const int32_t number = oracle_of(series);
+    emp_runtime   runtime;
 
-    EMP_CHECK(emp_runtime_init(&runtime, emp_series_name(series), err));
-    EMP_CHECK(emp_problem_create(&s->problem[series], s->graph, s->machine, &runtime,
+    EMP_CHECK(emp_runtime_init(
+        &runtime, emp_series_name(is_ideal ? EMP_SERIES_IDEAL : EMP_SERIES_TF), err));
+    EMP_CHECK(emp_problem_create(&s->problem[number], s->graph,
+                                 has_models(series) ? s->unlike : s->machine, &runtime,
                                  "synthetic", err));
-    emp_synthetic_vary_costs(s->problem[series], s->params->seed);
-    return emp_sim_create(&s->sim[series], s->problem[series], err);
+    emp_synthetic_vary_costs(s->problem[number], s->params->seed);
+    return emp_sim_create(&s->sim[number], s->problem[number], err);
+}
+
+/* Its devices have the same costs, in columns of their own. */
+static emp_status create_unlike(stand *s, emp_error *err)
+{
+    s->unlike = emp_machine_copy(s->machine);
+    if (s->unlike == NULL) return EMP_ERROR(EMP_ENOMEM, "machine of unlike devices");
+    for (int32_t d = 0; d < s->unlike->device_count; d++) s->unlike->device[d].model = d;
+    return EMP_OK;
 }
 
 /* The series that were asked for and can run, as bits. */
@@ -163,6 +187,9 @@ static emp_status set_up(stand *s, int32_t op_count, emp_error *err)
     EMP_CHECK(emp_synthetic_graph(&s->graph, op_count, s->params->seed, err));
     EMP_CHECK(create_oracle(s, EMP_SERIES_IDEAL, err));
     EMP_CHECK(create_oracle(s, EMP_SERIES_TF, err));
+    EMP_CHECK(create_unlike(s, err));
+    for (emp_series i = EMP_SERIES_IDEAL_MODELS; i <= EMP_SERIES_TF_MODELS; i++)
+        if (s->present >> i & 1u) EMP_CHECK(create_oracle(s, i, err));
     if (s->present >> EMP_SERIES_TEXTBOOK & 1u)
         EMP_CHECK(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
     EMP_CHECK(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
@@ -198,8 +225,8 @@ static emp_status run_here(stand *s, int32_t series, int32_t first, int32_t coun
             emp_sim_result result;
             emp_decision   decision = {placement(s, i),
                                      has_levels(series) ? s->level : NULL};
-            EMP_CHECK(emp_sim_run_decision(s->sim[plain_series(series)], &decision,
-                                           &result, err));
+            EMP_CHECK(
+                emp_sim_run_decision(s->sim[oracle_of(series)], &decision, &result, err));
             *last_ns = result.step_time_ns;
         }
     }
@@ -236,7 +263,8 @@ static bool takes_part(const stand *s, int32_t series)
 /* Under other rules and in another order step times differ by right; SimGrid computes in floating point. */
 static bool agrees(int32_t series, emp_time_ns got, emp_time_ns want)
 {
-    if (series == EMP_SERIES_TF || has_levels(series) || series == EMP_SERIES_SIMGRID_DAG)
+    if (series == EMP_SERIES_TF || has_levels(series) || series == EMP_SERIES_TF_MODELS ||
+        series == EMP_SERIES_SIMGRID_DAG)
         return true;
     if (series == EMP_SERIES_SIMGRID_FIFO)
         return fabs((double)(got - want)) <= 1e-3 * (double)want;
@@ -250,7 +278,7 @@ static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_er
     double      ideal_s = NAN;
     emp_time_ns ideal_ns = 0;
     /* Their step times are to be the oracle's. */
-    bool has_others = s->present >> EMP_SERIES_TEXTBOOK != 0;
+    bool has_others = s->present >> EMP_SERIES_IDEAL_MODELS != 0;
 
     if (!emp_oracle_has_ideal(s->params) && has_others)
         EMP_CHECK(run_here(s, EMP_SERIES_IDEAL, first + count - 1, 1, &ideal_ns, err));

@@ -18,6 +18,8 @@ typedef enum {
     EMP_SERIES_TF,           /**< the oracle under tf-r1.3 */
     EMP_SERIES_IDEAL_LEVELS, /**< both again, with an order of ops by levels that are drawn */
     EMP_SERIES_TF_LEVELS,
+    EMP_SERIES_IDEAL_MODELS, /**< both again, as if each device were of a model of its own */
+    EMP_SERIES_TF_MODELS,
     EMP_SERIES_TEXTBOOK,
     EMP_SERIES_SIMGRID_FIFO,
     EMP_SERIES_SIMGRID_DAG,

@@ -35,7 +35,8 @@ static void add_line(emp_sheet *s, const emp_oracle_report *report,
     emp_value  ratio = emp_quartiles_value(&row->ratio[series]);
     bool is_time = series == EMP_SERIES_IDEAL || !emp_oracle_has_ideal(&report->params);
     /* Others have the rules of `ideal`. */
-    bool is_tf = series == EMP_SERIES_TF || series == EMP_SERIES_TF_LEVELS;
+    bool is_tf = series == EMP_SERIES_TF || series == EMP_SERIES_TF_LEVELS ||
+                 series == EMP_SERIES_TF_MODELS;
     bool has_events = is_tf == (leading == EMP_SERIES_TF);
 
     EMP_SHEET_ADD(s, EMP_V(row->op_count), EMP_V(emp_synthetic_kind_name(row->placement)),

@@ -128,17 +128,23 @@ static emp_time_ns vary(emp_time_ns time_ns, double share, uint32_t extra_ns)
 void emp_synthetic_vary_costs(emp_problem *problem, uint64_t seed)
 {
     emp_cost_table *c = problem->costs;
+    const int32_t   gpus = c->column_count[EMP_DEVICE_GPU];
+    const int32_t   cpus = c->column_count[EMP_DEVICE_CPU];
     emp_rng         rng;
 
     emp_rng_init(&rng, seed, STREAM_COSTS, 0);
     for (emp_op_id op = 0; op < c->op_count; op++) {
-        double       share = emp_rng_uniform(&rng);
-        uint32_t     extra_ns = emp_rng_below(&rng, 1000);
-        int32_t      lanes = c->cpu[op].lanes;
-        emp_time_ns *row = &c->task_ns[c->cpu_offset[op]];
-        c->gpu[op].compute_ns = vary(c->gpu[op].compute_ns, share, extra_ns);
-        for (int32_t p = 0; p < lanes; p++) row[p] = vary(row[p], share, extra_ns);
-        c->cpu[op].compute_ns = row[lanes - 1] * emp_cost_rounds(lanes);
+        double   share = emp_rng_uniform(&rng);
+        uint32_t extra_ns = emp_rng_below(&rng, 1000);
+        for (int32_t row = op; row < gpus * c->op_count; row += c->op_count)
+            c->gpu[row].compute_ns = vary(c->gpu[row].compute_ns, share, extra_ns);
+        for (int32_t row = op; row < cpus * c->op_count; row += c->op_count) {
+            int32_t      lanes = c->cpu[row].lanes;
+            emp_time_ns *task_ns = &c->task_ns[c->cpu_offset[row]];
+            for (int32_t p = 0; p < lanes; p++)
+                task_ns[p] = vary(task_ns[p], share, extra_ns);
+            c->cpu[row].compute_ns = task_ns[lanes - 1] * emp_cost_rounds(lanes);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "sim/cost/format_cost.h"
 
 enum { TILE_COLUMNS = 64, LEAST_COLUMNS = 16, FLOAT_BYTES = 4 };
 
@@ -73,10 +74,23 @@ static double algorithm_factor(const emp_op_cost *c, const emp_device *gpu)
     return factor[c->window] > 0.0 ? factor[c->window] : 1.0;
 }
 
-static double product_s(const emp_op_cost *c, const emp_device *gpu)
+/* What is computed of a column: its first device stands for all of them. */
+typedef struct {
+    emp_cost_table           *table;
+    const emp_graph          *graph;
+    const emp_runtime_events *runtime;
+    const emp_device         *device; /* NULL: there is no GPU */
+    int32_t                   first;  /* row of op 0 */
+} column;
+
+static double product_s(const column *of, emp_op_id op)
 {
-    bool   is_conv = c->op_class == EMP_OP_CONV;
-    double t = emp_cost_gemm_s(gpu, c->m, c->n, c->k, c->batch, is_conv);
+    const emp_op_cost *c = &of->graph->op[op].cost;
+    const emp_device  *gpu = of->device;
+    bool               is_conv = c->op_class == EMP_OP_CONV;
+    double             t = emp_has_formats(gpu)
+                               ? emp_format_product_s(of->graph, op, gpu, of->runtime->fp32_products)
+                               : emp_cost_gemm_s(gpu, c->m, c->n, c->k, c->batch, is_conv);
 
     return is_conv ? t * algorithm_factor(c, gpu) : t;
 }
@@ -166,8 +180,11 @@ static double group_beside_s(const emp_op_cost *c, const emp_device *group)
     return group->core.op_s + group_work_s(c, group, s->beside_stream, s->beside_clock);
 }
 
-static double gpu_compute_s(const emp_op_cost *c, const emp_device *gpu)
+static double gpu_compute_s(const column *of, emp_op_id op)
 {
+    const emp_op_cost *c = &of->graph->op[op].cost;
+    const emp_device  *gpu = of->device;
+
     if (gpu->has_core) return group_compute_s(c, gpu);
     if (c->kernels == 0) return 0.0;
     if (!is_product(c))
@@ -175,7 +192,7 @@ static double gpu_compute_s(const emp_op_cost *c, const emp_device *gpu)
     /* transposes are kernels of their own */
     double moved_s = 2.0 * (double)c->layout_bytes / gpu->memory_bytes_per_s;
     return moved_s +
-           fmax(product_s(c, gpu), bytes_of(c) / gpu->memory_bytes_per_s - moved_s);
+           fmax(product_s(of, op), bytes_of(c) / gpu->memory_bytes_per_s - moved_s);
 }
 
 static double issue_s(const emp_op_cost *c, const emp_runtime_events *runtime)
@@ -217,15 +234,6 @@ static emp_time_ns on_device(const emp_device *device, emp_time_ns ns)
     double scaled = (double)ns * device->time_factor + 0.5;
     return scaled < (double)EMP_COST_LIMIT_NS ? (emp_time_ns)scaled : EMP_COST_LIMIT_NS;
 }
-
-/* What is computed of a column: its first device stands for all of them. */
-typedef struct {
-    emp_cost_table           *table;
-    const emp_graph          *graph;
-    const emp_runtime_events *runtime;
-    const emp_device         *device; /* NULL: there is no GPU */
-    int32_t                   first;  /* row of op 0 */
-} column;
 
 static bool have_one_column(const emp_device *a, const emp_device *b)
 {
@@ -321,7 +329,7 @@ static void fill_gpu(const column *c, emp_op_id op)
     if (c->graph->stated != NULL)
         ns = c->graph->stated[op].gpu_ns;
     else
-        ns = c->device == NULL ? 0 : emp_ns_of_seconds(gpu_compute_s(cost, c->device));
+        ns = c->device == NULL ? 0 : emp_ns_of_seconds(gpu_compute_s(c, op));
     to->compute_ns = c->device == NULL ? ns : on_device(c->device, ns);
     if (c->device != NULL) to->issue_ns = emp_ns_of_seconds(issue_s(cost, c->runtime));
     if (c->table->gpu_beside_ns != NULL)

@@ -21,6 +21,9 @@
  * cores, Eigen's rule: lanes = (cycles - thread_cycles) / thread_cycles + 0.9, cycles
  * counting loads and stores.
  *
+ * On a GPU whose model says something of number formats, products take what its table says, or the
+ * formula with the rate of their format (sim/cost/format_cost.h).
+ *
  * A GPU or CPU whose model has a section `core` (a group of cores, as replay drives it):
  *
  *     t = op + product + bytes / pack [+ columns / clock]   columns of convolutions

@@ -35,8 +35,12 @@ static double read_grid(const emp_grid *grid, const double *size, emp_form *form
     return emp_grid_at(grid, size);
 }
 
-/* FLOP/s; 0 = not known. */
-static double peak_of(const emp_device *gpu, emp_format format)
+const emp_grid *emp_product_grid(const emp_device *gpu, emp_format format)
+{
+    return gpu->tables == NULL ? NULL : grid_of(gpu->tables->gemm, format);
+}
+
+double emp_product_peak(const emp_device *gpu, emp_format format)
 {
     if (gpu->format_flops_per_s[format] > 0.0) return gpu->format_flops_per_s[format];
     if (gpu->format_flops_per_s[twin_of(format)] > 0.0)
@@ -64,12 +68,10 @@ emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *g
                             const emp_product *product, emp_error *err)
 {
     const emp_product *p = product;
-    const emp_tables  *t = gpu->tables;
-    const emp_grid    *grid = NULL;
-    double             peak = peak_of(gpu, p->format);
+    const emp_grid    *grid = emp_product_grid(gpu, p->format);
+    double             peak = emp_product_peak(gpu, p->format);
     double             size[] = {p->m, p->n, p->k};
 
-    if (t != NULL) grid = grid_of(t->gemm, p->format);
     if (grid != NULL) {
         *seconds = read_grid(grid, size, form);
         return EMP_OK;
@@ -84,9 +86,9 @@ emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *g
     return EMP_OK;
 }
 
-/* Multiplications and additions, a head: two products, half of each is masked in a context. */
-static double attention_flops(const emp_attention *a)
+double emp_attention_flops(const emp_attention *attention)
 {
+    const emp_attention *a = attention;
     double products = 4.0 * a->length * a->head_size * a->kv_heads * a->group;
 
     return a->phase == EMP_PHASE_CONTEXT ? products * a->length / 2.0 : products;
@@ -108,7 +110,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
     const emp_attention *a = attention;
     const emp_tables    *t = gpu->tables;
     const emp_grid      *grid = NULL;
-    double               peak = peak_of(gpu, a->format);
+    double               peak = emp_product_peak(gpu, a->format);
     double               size[] = {a->length, a->kv_heads, a->group};
 
     if (t != NULL) grid = grid_of(t->attention[a->phase], a->format);
@@ -117,7 +119,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
         return EMP_OK;
     }
     if (peak <= 0.0) return refuse_format(a->format, err);
-    double formula_s = attention_flops(a) / (REACHED * peak);
+    double formula_s = emp_attention_flops(a) / (REACHED * peak);
     *seconds = gpu->kernel_minimum_s + bound_by(formula_s, attention_bytes(a), gpu, form);
     return EMP_OK;
 }

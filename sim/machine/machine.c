@@ -14,6 +14,7 @@
 #include "base/text/nearest.h"
 #include "sim/machine/bundle.h"
 #include "sim/machine/config.h"
+#include "sim/machine/fabric.h"
 #include "sim/machine/giph.h"
 #include "sim/machine/model.h"
 #include "sim/machine/source.h"
@@ -38,6 +39,8 @@ struct raw_machine {
     struct raw_device *devices;
     unsigned           devices_count;
     struct raw_link   *gpu_channel;
+    emp_raw_fabric    *fabrics;
+    unsigned           fabrics_count;
 };
 
 #define STRING(type, key, flags)                                             \
@@ -75,6 +78,7 @@ static const cyaml_schema_field_t machine_fields[] = {
                          &device_schema, 1, EMP_MAX_DEVICES),
     CYAML_FIELD_MAPPING_PTR("gpu_channel", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_machine, gpu_channel, link_fields),
+    EMP_FABRICS_FIELD(struct raw_machine),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t machine_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_machine, machine_fields)};
@@ -397,6 +401,7 @@ static emp_status read_machine(struct loader *l, const char *path, emp_error *er
     EMP_CHECK(find_hosts(l, err));
     memset(l->topology.gpu_channel, -1, sizeof l->topology.gpu_channel);
     if (raw->gpu_channel != NULL) EMP_CHECK(add_gpu_channels(l, err));
+    EMP_CHECK(emp_fabrics_add(m, &l->config, raw->fabrics, raw->fabrics_count, err));
     emp_error why = {0};
     if (emp_topology_route_all(m, &l->topology, &why) != EMP_OK)
         return EMP_ERROR(EMP_EFORMAT, "%s:%d: %s", l->config.path,

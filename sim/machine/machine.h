@@ -28,6 +28,7 @@ enum {
     EMP_MAX_LINKS = 256,
     EMP_MAX_ROUTE = 12,
     EMP_MAX_MODELS = 16,
+    EMP_MAX_FABRICS = 32,
     EMP_MAX_FITTED = 32,    /**< cells that the constants of one file were fitted to */
     EMP_FIT_NAME_BYTES = 32 /**< of a cell's name, "rnnlm:gpu" */
 };
@@ -127,6 +128,17 @@ typedef struct {
     emp_device_kind kind;
 } emp_machine_model;
 
+/** Devices that reach each other beside the tree: a switch of NVLinks, a bridge, a network of GPUs.
+ * Each has a port to it, which is a link for each direction, or one for both. A copy between two
+ * of its devices occupies the port of either. */
+typedef struct {
+    char     name[16];
+    bool     is_half_duplex;       /**< a port has one link, which is both */
+    uint64_t members;              /**< bit d: device d has a port */
+    int32_t  out[EMP_MAX_DEVICES]; /**< links of its port; -1 = no port */
+    int32_t  in[EMP_MAX_DEVICES];
+} emp_fabric;
+
 /** <emplace/machine.h> has what programs see of it. A machine of emp_machine_create() counts a GPU
  * as ten times as fast as a CPU where a method wants to know. */
 struct emp_machine {
@@ -135,12 +147,14 @@ struct emp_machine {
     int32_t    core_count; /**< of the one computer whose cores devices take in turn, GPUs
                                 first, beginning anew when all are taken; 0 = each device has
                                 its own */
-    int32_t    device_count, link_count;
+    int32_t    device_count, link_count, fabric_count;
     emp_device device[EMP_MAX_DEVICES]; /**< device 0 is a CPU */
     emp_link   link[EMP_MAX_LINKS];
-    emp_route  route[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< [from][to] */
-    uint64_t   hash;                                    /**< of every constant */
-    int32_t    model_count;
+    emp_fabric
+        fabric[EMP_MAX_FABRICS]; /**< a copy takes the first that both ends are on */
+    emp_route         route[EMP_MAX_DEVICES][EMP_MAX_DEVICES]; /**< [from][to] */
+    uint64_t          hash;                                    /**< of every constant */
+    int32_t           model_count;
     emp_machine_model model[EMP_MAX_MODELS];
     int32_t           fitted_constants; /**< how many of its models' were fitted */
     int32_t           fitted_count;
@@ -154,6 +168,10 @@ struct emp_machine {
 /** Makes a machine from the text of another one, whose files need not be there.
  * \retval EMP_EFORMAT  As emp_machine_load(), or the text is damaged. */
 emp_status emp_machine_parse(emp_machine **out, const char *text, emp_error *err);
+
+/** The fabric that copies between two devices take; NULL = the tree. O(fabrics). */
+const emp_fabric *emp_machine_fabric_between(const emp_machine *machine, emp_device_id a,
+                                             emp_device_id b);
 
 /** A copy to be changed, so without the text; the caller destroys it. NULL: no memory. */
 emp_machine *emp_machine_copy(const emp_machine *machine);

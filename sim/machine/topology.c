@@ -127,17 +127,31 @@ void emp_machine_time_routes(emp_machine *machine)
     }
 }
 
+const emp_fabric *emp_machine_fabric_between(const emp_machine *machine, emp_device_id a,
+                                             emp_device_id b)
+{
+    const uint64_t both = UINT64_C(1) << a | UINT64_C(1) << b;
+
+    for (int32_t i = 0; i < machine->fabric_count; i++)
+        if ((machine->fabric[i].members & both) == both) return &machine->fabric[i];
+    return NULL;
+}
+
 static emp_status route_pair(const emp_machine *machine, const emp_topology *t,
                              int32_t from, int32_t to, emp_route *route, emp_error *err)
 {
     int32_t           a = t->leaf_of_device[from], b = t->leaf_of_device[to];
     const emp_device *device = machine->device;
     int32_t           channel = t->gpu_channel[device[from].host];
+    const emp_fabric *fabric = emp_machine_fabric_between(machine, from, to);
     bool              are_peers = device[from].kind == EMP_DEVICE_GPU &&
                      device[to].kind == EMP_DEVICE_GPU &&
                      device[from].host == device[to].host;
 
-    if (channel >= 0 && are_peers) {
+    if (fabric != NULL) {
+        EMP_CHECK(append(route, fabric->out[from], err));
+        EMP_CHECK(append(route, fabric->in[to], err));
+    } else if (channel >= 0 && are_peers) {
         EMP_CHECK(append(route, t->node[a].up, err));
         EMP_CHECK(append(route, channel, err));
         EMP_CHECK(append(route, t->node[b].down, err));

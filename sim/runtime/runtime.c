@@ -62,7 +62,9 @@ enum {
 
 struct raw_runtime {
     char *description;
+    char *base;
     char *rules;
+    char *fp32_products;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
@@ -72,8 +74,12 @@ struct raw_runtime {
 static const cyaml_schema_field_t schema_fields[] = {
     CYAML_FIELD_STRING_PTR("description", CYAML_FLAG_POINTER, struct raw_runtime,
                            description, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("base", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, base, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("rules", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, rules, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("fp32_products", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, fp32_products, 0, CYAML_UNLIMITED),
 #define X(key, kind, member, rules)                                        \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
                            struct raw_runtime, key, 0, CYAML_UNLIMITED),
@@ -99,7 +105,7 @@ static const uint32_t rules_of_field[] = {
 #undef X
 };
 
-enum { FIELD_COUNT = sizeof fields / sizeof fields[0] };
+enum { FIELD_COUNT = sizeof fields / sizeof fields[0], MOST_BASES = 4 };
 
 static const char *const rules_names[] = {
 #define X(name, text) text,
@@ -156,14 +162,21 @@ uint64_t emp_runtime_hash(const emp_runtime *runtime)
         memcpy(&bits, &number, sizeof bits);
         hash = emp_hash_u64(hash, bits);
     }
+    if (emp_runtime_events_of(runtime)->fp32_products != EMP_FORMAT_FP32)
+        hash = emp_hash_u64(hash, runtime->events.fp32_products);
     return hash;
 }
 
-/* Rules are `events` where the file names none. */
+/* Rules are those of the base, or `events`, where the file names none. */
 static emp_status read_rules(emp_rules *rules, const emp_config *config, emp_error *err)
 {
-    const char *text = ((const struct raw_runtime *)config->data)->rules;
+    const struct raw_runtime *raw = config->data;
+    const char               *text = raw->rules;
 
+    if (text != NULL && raw->base != NULL)
+        return EMP_ERROR(EMP_EFORMAT, "%s:%d: rules: are those of the base %s",
+                         config->path, emp_config_line(config, "rules", text), raw->base);
+    if (raw->base != NULL) return EMP_OK;
     *rules = EMP_RULES_EVENTS;
     while (text != NULL && *rules < EMP_RULES_COUNT &&
            strcmp(text, rules_names[*rules]) != 0) {
@@ -186,7 +199,7 @@ static const char *text_of(const emp_config *config, const emp_config_field *fie
     return text;
 }
 
-/* Keys that the rules use must be there, others may not. */
+/* Keys that the rules use must be there or in a base, others may not. */
 static emp_status check_keys(const emp_config *config, emp_rules rules, emp_error *err)
 {
     for (size_t i = 0; i < FIELD_COUNT; i++) {
@@ -196,6 +209,7 @@ static emp_status check_keys(const emp_config *config, emp_rules rules, emp_erro
                          config->path, emp_config_line(config, key, ""), key,
                          emp_rules_str(rules));
     }
+    if (((const struct raw_runtime *)config->data)->base != NULL) return EMP_OK;
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         if (!is_used(i, rules) || text_of(config, &fields[i]) != NULL) continue;
         return EMP_ERROR(EMP_EFORMAT,
@@ -213,11 +227,29 @@ static emp_status read_fields(emp_runtime *runtime, const emp_config *config,
 
     EMP_CHECK(check_keys(config, runtime->rules, err));
     for (size_t i = 0; i < FIELD_COUNT; i++) {
-        if (!is_used(i, runtime->rules)) continue;
+        if (text_of(config, &fields[i]) == NULL) continue;
         EMP_CHECK(
             emp_config_convert(config, &fields[i], 1, config->data, runtime, &hash, err));
     }
     return EMP_OK;
+}
+
+static emp_status read_products(emp_runtime *runtime, const emp_config *config,
+                                emp_error *err)
+{
+    const char *text = ((const struct raw_runtime *)config->data)->fp32_products;
+    emp_error   why = {0};
+
+    if (text == NULL) return EMP_OK;
+    if (runtime->rules != EMP_RULES_EVENTS)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%d: fp32_products: the rules '%s' have no such key",
+                         config->path, emp_config_line(config, "fp32_products", ""),
+                         emp_rules_str(runtime->rules));
+    if (emp_format_parse(&runtime->events.fp32_products, text, &why) == EMP_OK)
+        return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT, "%s:%d: fp32_products: %s", config->path,
+                     emp_config_line(config, "fp32_products", text), why.msg);
 }
 
 static emp_status refuse_unknown(const char *name, const char *path, emp_error *err)
@@ -232,8 +264,30 @@ static emp_status refuse_unknown(const char *name, const char *path, emp_error *
                      name, emp_config_hint(&near, hint), path, strerror(cause));
 }
 
-emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
+static emp_status init(emp_runtime *runtime, const char *name_or_path, int32_t depth,
+                       emp_error *err);
+
+/* Fills the profile with what its base says. */
+static emp_status read_base(emp_runtime *runtime, const emp_config *config, int32_t depth,
                             emp_error *err)
+{
+    const char *base = ((const struct raw_runtime *)config->data)->base;
+    emp_error   why = {0};
+
+    if (base == NULL) return EMP_OK;
+    if (depth == MOST_BASES)
+        return EMP_ERROR(EMP_EFORMAT, "%s:%d: base: '%s' is base number %d; at most %d",
+                         config->path, emp_config_line(config, "base", base), base,
+                         depth + 1, MOST_BASES);
+    emp_status st = init(runtime, base, depth + 1, &why);
+    if (st == EMP_OK) return EMP_OK;
+    return EMP_ERROR(st, "%s:%d: base: %s", config->path,
+                     emp_config_line(config, "base", base), why.msg);
+}
+
+/* \a depth: how many profiles are based on this one. */
+static emp_status init(emp_runtime *runtime, const char *name_or_path, int32_t depth,
+                       emp_error *err)
 {
     emp_status  st = EMP_OK;
     char        path[512];
@@ -243,8 +297,10 @@ emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
     emp_config_path(path, sizeof path, "runtimes", name_or_path);
     if (access(path, R_OK) != 0) EMP_TRY(refuse_unknown(name_or_path, path, err));
     EMP_TRY(emp_config_open(&config, path, &schema, err));
+    EMP_TRY(read_base(&loaded, &config, depth, err));
     EMP_TRY(read_rules(&loaded.rules, &config, err));
     EMP_TRY(read_fields(&loaded, &config, err));
+    EMP_TRY(read_products(&loaded, &config, err));
     const int32_t cpu_slots = emp_runtime_events_of(&loaded)->cpu_slots;
     if (cpu_slots > EMP_MAX_CORES) {
         EMP_FAIL(EMP_EFORMAT, "%s:%d: cpu_slots is %d, at most %d", path,
@@ -265,6 +321,12 @@ emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
 cleanup:
     emp_config_close(&config);
     return st;
+}
+
+emp_status emp_runtime_init(emp_runtime *runtime, const char *name_or_path,
+                            emp_error *err)
+{
+    return init(runtime, name_or_path, 0, err);
 }
 
 emp_status emp_runtime_load(emp_runtime **out, const char *name_or_path, emp_error *err)

@@ -13,6 +13,7 @@
 #include <emplace/machine.h>
 
 #include "base/error.h"
+#include "sim/machine/tables/format.h"
 
 /** Whose rules a step follows: those of docs/simulator.md, or of another simulator as
  * docs/profiles.md states them. */
@@ -66,6 +67,9 @@ typedef struct {
     double  pageable_s_per_byte; /**< of what the step is fed, copied from memory that is
                                     not pinned; 0 = as fast as all else */
     int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
+    emp_format
+        fp32_products; /**< that GPUs compute products of fp32 in, where their model
+                                 knows it */
 } emp_runtime_events;
 
 /** The rules `placeto`. */
@@ -109,8 +113,10 @@ struct emp_runtime {
 const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 
 /** The profiles that come with the program, for messages. */
-#define EMP_RUNTIME_NAMES \
-    "tf-r1.3, ideal, placeto, baechi, msr-latency, msr-load, edges, replay-cpu"
+#define EMP_RUNTIME_NAMES                                                       \
+    "tf-r1.3, ideal, torch-eager, graph-launch, placeto, baechi, msr-latency, " \
+    "msr-load, "                                                                \
+    "edges, replay-cpu"
 
 /** Fills \a runtime from a profile, as emp_runtime_load() does; it needs no release.
  * \retval EMP_EIO      No such profile; the message lists the known ones.

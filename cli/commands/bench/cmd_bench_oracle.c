@@ -20,14 +20,16 @@ static const cli_choice placements[] = {{"gpu", 1u << EMP_PLACE_GPU},
 static const cli_choice profiles[] = {{"ideal", BIT_IDEAL},
                                       {"tf-r1.3", 1u << EMP_SERIES_TF},
                                       {"ideal-levels", 1u << EMP_SERIES_IDEAL_LEVELS},
-                                      {"tf-r1.3-levels", 1u << EMP_SERIES_TF_LEVELS}};
+                                      {"tf-r1.3-levels", 1u << EMP_SERIES_TF_LEVELS},
+                                      {"ideal-models", 1u << EMP_SERIES_IDEAL_MODELS},
+                                      {"tf-r1.3-models", 1u << EMP_SERIES_TF_MODELS}};
 static const cli_choice peers[] = {
     {"none", 0},
     {"textbook", BIT_TEXTBOOK},
     {"simgrid", 1u << EMP_SERIES_SIMGRID_FIFO | 1u << EMP_SERIES_SIMGRID_DAG},
     {"python", 1u << EMP_SERIES_PYTHON}};
 
-enum { CHOICES = 4, PROFILES = 4 };
+enum { CHOICES = 4, PROFILES = 6 };
 
 struct args {
     const char      *out;
@@ -48,7 +50,8 @@ static const struct argp_option options[] = {
      0},
     {"profiles", KEY_PROFILES, "A,B,...", 0,
      "Only these runtime profiles (default ideal, tf-r1.3); with an order of ops: "
-     "ideal-levels, tf-r1.3-levels",
+     "ideal-levels, tf-r1.3-levels; with a model for each device: ideal-models, "
+     "tf-r1.3-models",
      0},
     {"peers", KEY_PEERS, "A,B,...", 0, "Beside these: textbook, simgrid, python; or none",
      0},

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "sim/runtime/runtime.h"
@@ -126,6 +127,84 @@ Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
         cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", c->put);
     }
     cr_expect_str_eq(r.name, "own", "a failure writes nothing");
+}
+
+/* ---- bases ---- */
+
+Test(runtime, a_base_says_what_a_file_leaves_out, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    char        path[SCRATCH_PATH_BYTES];
+    emp_runtime base = {0}, mine = {0};
+    emp_error   err = {0};
+
+    scratch_write_text(path, sizeof path, "mine.yaml",
+                       "description: \"mine\"\nbase: \"tf-r1.3\"\n"
+                       "issue: \"7 us\"\ncpu_pool: no\nfp32_products: tf32\n");
+    cr_assert_eq(emp_runtime_init(&base, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&mine, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(mine.name, "mine");
+    cr_expect_str_eq(mine.description, "mine");
+    cr_expect_neq(emp_runtime_hash(&mine), emp_runtime_hash(&base));
+    cr_expect_eq(mine.events.fp32_products, EMP_FORMAT_TF32);
+    mine.events.fp32_products = EMP_FORMAT_FP32;
+    cr_expect_float_eq(mine.events.issue_s, 7e-6, 1e-15);
+    mine.events.issue_s = base.events.issue_s;
+    cr_expect_not(mine.events.cpu_pool);
+    mine.events.cpu_pool = true;
+    cr_expect_eq(emp_runtime_hash(&mine), emp_runtime_hash(&base),
+                 "all else is the base's");
+}
+
+Test(runtime, profiles_of_today_have_bases)
+{
+    emp_runtime eager = {0}, graph = {0};
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_runtime_init(&eager, "torch-eager", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&graph, "graph-launch", &err), EMP_OK, "%s", err.msg);
+    cr_expect(eager.events.serial_issue && eager.events.copy_streams);
+    cr_expect_not(eager.events.reuse_inputs);
+    cr_expect_float_eq(eager.events.issue_s, 28.8e-6, 1e-15);
+    cr_expect_eq(eager.events.poll_s, 0.0);
+    cr_expect_not(graph.events.serial_issue || graph.events.reuse_inputs);
+    cr_expect_eq(graph.events.send_s, 0.0);
+}
+
+static const struct bad_file bad_bases[] = {
+    {"tf-r1.3", "tf-r1.4", ":2: base: no runtime profile 'tf-r1.4'"},
+    {"tf-r1.3", "./turn.yaml", ":2: base: ./turn.yaml:2: base: "},
+    {"issue: \"7 us\"", "rules: events", ":3: rules: are those of the base tf-r1.3"},
+    {"issue: \"7 us\"", "per_byte: \"1 ns\"",
+     ":3: per_byte: the rules 'events' have no such key"},
+    {"issue: \"7 us\"", "fp32_products: fp4", ":3: fp32_products: "},
+    {"tf-r1.3\"\nissue: \"7 us\"", "baechi\"\nfp32_products: tf32",
+     ":3: fp32_products: the rules 'baechi' have no such key"},
+};
+
+Test(runtime, bad_bases_are_refused, .init = scratch_create, .fini = scratch_remove)
+{
+    static const char text[] =
+        "description: \"mine\"\nbase: \"tf-r1.3\"\nissue: \"7 us\"\n";
+
+    cr_assert_eq(chdir(scratch_path("")), 0);
+    scratch_write("turn.yaml", "description: \"turn\"\nbase: \"./turn.yaml\"\n", 43);
+    for (size_t i = 0; i < sizeof bad_bases / sizeof bad_bases[0]; i++) {
+        const struct bad_file *c = &bad_bases[i];
+        const char            *at = strstr(text, c->find);
+        char        path[SCRATCH_PATH_BYTES], file[256], want[SCRATCH_PATH_BYTES + 128];
+        emp_runtime runtime = {0};
+        emp_error   err = {0};
+        cr_assert_not_null(at);
+        snprintf(file, sizeof file, "%.*s%s%s", (int)(at - text), text, c->put,
+                 at + strlen(c->find));
+        scratch_write_text(path, sizeof path, "bad.yaml", file);
+        cr_expect_neq(emp_runtime_init(&runtime, path, &err), EMP_OK, "%s", c->put);
+        snprintf(want, sizeof want, "%s%s", path, c->message);
+        cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
+                     err.msg, want);
+        cr_expect_eq(emp_mem_live_blocks(), 0);
+    }
 }
 
 Test(runtime, load_survives_every_allocation_failure)

@@ -1,0 +1,17 @@
+/** \file cli/commands/machine_ways.h
+ * `emplace machines show` and `emplace machines check`.
+ */
+#ifndef EMP_CLI_COMMANDS_MACHINE_WAYS_H
+#define EMP_CLI_COMMANDS_MACHINE_WAYS_H
+
+#include "run/sheet/sheet.h"
+#include "sim/machine/machine.h"
+
+/** Prints the way between each pair of devices: links, rate, and the time of three sizes. */
+emp_status cli_machine_show(const emp_machine *machine, emp_sheet_format format,
+                            emp_error *err);
+
+/** Prints a line for all that is implausible. \retval EMP_EINVAL  Something is. */
+emp_status cli_machine_check(const emp_machine *machine, emp_error *err);
+
+#endif /* EMP_CLI_COMMANDS_MACHINE_WAYS_H */

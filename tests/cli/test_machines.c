@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Machines of unlike devices at the command line: what is shown of them, and whether every method
+ * places on them. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "run/methods.h"
+#include "tests/cli/emplace.h"
+#include "tests/support/scratch.h"
+
+TestSuite(machines, .init = emplace_set_up, .fini = emplace_tear_down);
+
+#define UNLIKE "rtx4090x2+rtx3060"
+
+/* Each evaluates some placements that fit, or says in one sentence why it does not suit. */
+Test(machines, every_method_places_on_unlike_gpus)
+{
+    int32_t placed = 0, refused = 0;
+
+    for (int32_t i = 0; emp_method_at(i) != NULL; i++) {
+        char command[256];
+        snprintf(command, sizeof command,
+                 "place rnnlm:steps=3 -m " UNLIKE " --method %s --budget 6 --format json",
+                 emp_method_at(i)->name);
+        int status = emplace_run(command);
+        if (status == 0) {
+            cr_expect_not_null(strstr(program_out, "\"step_time_s\""), "%s",
+                               emp_method_at(i)->name);
+            placed++;
+            continue;
+        }
+        refused++;
+        cr_expect_eq(status, 1, "%s: %s", emp_method_at(i)->name, program_err);
+        cr_expect_eq(strncmp(program_err, "emplace: ", 9), 0, "%s", program_err);
+        cr_expect_not_null(strstr(program_err, "method "), "%s: %s",
+                           emp_method_at(i)->name, program_err);
+        cr_expect_eq(strchr(program_err, '\n') - program_err + 1,
+                     (long)strlen(program_err), "one sentence: %s", program_err);
+    }
+    cr_expect_geq(placed, 28);
+    cr_expect_leq(refused, 1, "dp-contiguous alone counts devices");
+}
+
+Test(machines, show_prints_the_ways)
+{
+    cr_assert_eq(emplace_run("machines show rtx3090x4 --format csv"), 0, "%s",
+                 program_err);
+    cr_expect_not_null(strstr(program_out, "gpu:0,gpu:1,bridge:0,49.9,"), "%s",
+                       program_out);
+    cr_expect_not_null(strstr(program_out, "gpu:1,gpu:2,tree,25.2,"), "%s", program_out);
+    cr_assert_eq(emplace_run("machines show " UNLIKE), 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "gpu:2    rtx3060"), "%s", program_out);
+    cr_expect_eq(emplace_run("machines show"), 64, "%s", program_out);
+    cr_expect_eq(emplace_run("machines show no-such"), 1);
+}
+
+Test(machines, check_fails_on_what_is_implausible)
+{
+    char              path[SCRATCH_PATH_BYTES], command[2 * SCRATCH_PATH_BYTES];
+    static const char text[] =
+        "description: \"mine\"\nnodes:\n  - {name: \"host\"}\ndevices:\n"
+        "  - {model: \"haswell-18\", at: \"host\"}\n"
+        "  - {model: \"k40\", at: \"host\", bandwidth: \"10 GB/s\", latency: \"10 s\"}\n";
+
+    cr_assert_eq(emplace_run("machines check k40x8"), 0, "%s", program_err);
+    cr_expect_str_eq(program_out, "machine k40x8: nothing is implausible\n");
+    scratch_write_text(path, sizeof path, "mine.yaml", text);
+    snprintf(command, sizeof command, "machines check %s", path);
+    cr_expect_eq(emplace_run(command), 1);
+    cr_expect_not_null(strstr(program_out, "link gpu:0 up: its latency is 10 s"), "%s",
+                       program_out);
+    cr_expect_not_null(strstr(program_err, "2 values of machine mine are implausible"),
+                       "%s", program_err);
+}

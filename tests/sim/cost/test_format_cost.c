@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do products cost what a model's tables and rates of formats say? */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "base/mem.h"
+#include "sim/cost/cost.h"
+#include "sim/cost/format_cost.h"
+#include "sim/cost/kernel.h"
+#include "sim/machine/model.h"
+#include "tests/sim/graph/kit.h"
+
+static emp_device_model h100;
+static emp_graph       *graph;
+
+/* x [512, 1024] times w [1024, 256]; attention of 2 x 1024 tokens with 8 heads on 2 of keys. */
+static void set_up(void)
+{
+    emp_graph_builder *b = NULL;
+    emp_op_attrs       causal = {.is_causal = true};
+    emp_error          err = {0};
+
+    cr_assert_eq(emp_device_model_load(&h100, "h100-sxm", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
+    kit_op(b, "product", "MatMul", NULL, 2, kit_tensor(b, "x", "f[512,1024]"),
+           kit_tensor(b, "w", "f[1024,256]"));
+    emp_port q = kit_tensor(b, "q", "f[2,1024,8,128]");
+    emp_port k = kit_tensor(b, "k", "f[2,1024,2,128]"),
+             v = kit_tensor(b, "v", "f[2,1024,2,128]");
+    emp_port y = kit_op(b, "attention", "Attention", &causal, 3, q, k, v);
+    kit_op(b, "gradient", "AttentionGrad", &causal, 6, y, q, k, v, y,
+           (emp_port){y.op, 1});
+    emp_port one = kit_tensor(b, "one", "f[2,1,8,128]");
+    kit_op(b, "decode", "Attention", NULL, 3, one, k, v);
+    graph = kit_finish(b);
+}
+
+static void tear_down(void)
+{
+    emp_graph_destroy(graph);
+    emp_device_model_clear(&h100);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(format_cost, .init = set_up, .fini = tear_down);
+
+static double time_of(const char *name, emp_dtype dtype, emp_format fp32_as)
+{
+    emp_op_id op = kit_find(graph, name);
+
+    graph->tensor[graph->output_offset[op]].dtype = dtype;
+    return emp_format_product_s(graph, op, &h100.device, fp32_as);
+}
+
+static double product_s(emp_format format)
+{
+    double   seconds = 0.0;
+    emp_form form;
+
+    cr_assert_eq(emp_product_time(&seconds, &form, &h100.device,
+                                  &(emp_product){format, 512, 256, 1024}, NULL),
+                 EMP_OK);
+    return seconds;
+}
+
+Test(format_cost, products_take_what_the_table_of_their_format_says)
+{
+    cr_expect_eq(time_of("product", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32),
+                 product_s(EMP_FORMAT_BF16));
+    cr_expect_eq(time_of("product", EMP_DTYPE_HALF, EMP_FORMAT_FP32),
+                 product_s(EMP_FORMAT_BF16), "the twin");
+    cr_expect_eq(time_of("product", EMP_DTYPE_FLOAT, EMP_FORMAT_BF16),
+                 product_s(EMP_FORMAT_BF16), "as the runtime computes fp32");
+}
+
+Test(format_cost, the_formula_has_the_rate_of_the_format)
+{
+    double fp32_s = time_of("product", EMP_DTYPE_FLOAT, EMP_FORMAT_FP32);
+    double tf32_s = time_of("product", EMP_DTYPE_FLOAT, EMP_FORMAT_TF32);
+    double base_s = h100.device.gemm_base_s;
+
+    cr_expect_eq(fp32_s, emp_cost_gemm_s(&h100.device, 512, 256, 1024, 1, false));
+    cr_expect_lt(tf32_s, fp32_s);
+    cr_expect_gt(tf32_s, base_s);
+    cr_expect_eq(time_of("product", EMP_DTYPE_DOUBLE, EMP_FORMAT_TF32), fp32_s);
+    h100.device.format_flops_per_s[EMP_FORMAT_TF32] = 0.0;
+    cr_expect_eq(time_of("product", EMP_DTYPE_FLOAT, EMP_FORMAT_TF32), fp32_s,
+                 "a format that the model does not know");
+}
+
+Test(format_cost, attention_takes_what_its_table_says)
+{
+    emp_attention a = {EMP_PHASE_CONTEXT, EMP_FORMAT_BF16, 1024, 2 * 2, 4, 128};
+    double        seconds = 0.0, forward_s;
+    emp_form      form;
+
+    cr_assert_eq(emp_attention_time(&seconds, &form, &h100.device, &a, NULL), EMP_OK);
+    cr_expect_eq(form, EMP_FORM_TABLE);
+    forward_s = time_of("attention", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32);
+    cr_expect_float_eq(forward_s, seconds, 0.002 * seconds, "but for the diagonal");
+    cr_expect_float_eq(time_of("gradient", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32),
+                       2.5 * forward_s, 1e-12);
+    a = (emp_attention){EMP_PHASE_DECODE, EMP_FORMAT_BF16, 1024, 2 * 2, 4, 128};
+    cr_assert_eq(emp_attention_time(&seconds, &form, &h100.device, &a, NULL), EMP_OK);
+    cr_expect_float_eq(time_of("decode", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32), seconds,
+                       1e-12);
+}
+
+Test(format_cost, old_models_know_no_formats)
+{
+    emp_device_model k40 = {0};
+
+    cr_assert_eq(emp_device_model_load(&k40, "k40", NULL), EMP_OK);
+    cr_expect_not(emp_has_formats(&k40.device));
+    cr_expect(emp_has_formats(&h100.device));
+    emp_device_model_clear(&k40);
+}

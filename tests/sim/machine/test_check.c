@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does a check find what is implausible, and nothing in the machines that come with the program? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/machine/check.h"
+#include "tests/support/scratch.h"
+
+static char complaints[4096];
+
+static void hear(void *context, const char *sentence)
+{
+    (void)context;
+    size_t used = strlen(complaints);
+    snprintf(complaints + used, sizeof complaints - used, "%s\n", sentence);
+}
+
+Test(check, finds_nothing_in_the_machines_of_the_project)
+{
+    emp_data_names names;
+
+    emp_data_find(&names, "machines");
+    cr_assert_gt(names.count, 20);
+    for (int32_t i = 0; i < names.count; i++) {
+        emp_machine *m = NULL;
+        emp_error    err = {0};
+        cr_assert_eq(emp_machine_load(&m, names.name[i], &err), EMP_OK, "%s", err.msg);
+        complaints[0] = '\0';
+        cr_expect_eq(emp_machine_check(m, hear, NULL), 0, "%s: %s", names.name[i],
+                     complaints);
+        emp_machine_destroy(m);
+    }
+}
+
+/* Copies of a GPU with a table and of a CPU, and a machine of them. */
+static const char machine_text[] = "description: \"mine\"\n"
+                                   "nodes:\n"
+                                   "  - {name: \"host\"}\n"
+                                   "  - {name: \"switch\", parent: \"host\", bandwidth: "
+                                   "\"50 GB/s\", latency: \"0 us\"}\n"
+                                   "devices:\n"
+                                   "  - {model: \"mycpu\", at: \"host\"}\n"
+                                   "  - {model: \"mygpu\", count: 2, at: \"switch\", "
+                                   "bandwidth: \"50 GB/s\", latency: \"10 us\"}\n"
+                                   "fabrics:\n"
+                                   "  - {name: \"nv\", devices: [\"gpu:0\", \"gpu:1\"], "
+                                   "bandwidth: \"300 GB/s\", latency: \"6 us\"}\n"
+                                   "  - {name: \"all\", devices: [\"gpu:1\", \"cpu:0\"], "
+                                   "bandwidth: \"60 GB/s\", latency: \"6 us\"}\n";
+
+static void make_folder(void)
+{
+    char command[4 * SCRATCH_PATH_BYTES];
+
+    scratch_create();
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && mkdir models tables && D=\"$EMP_SOURCE_DIR\"/data/machines && cp "
+        "$D/models/h100-sxm.yaml models/mygpu.yaml && cp $D/models/haswell-18.yaml "
+        "models/mycpu.yaml && cp $D/tables/h100-sxm.*.csv tables",
+        scratch_path(""));
+    cr_assert_eq(system(command), 0);
+}
+
+/* A file of the folder with one text in place of another. */
+static void plant(const char *file, const char *find, const char *put)
+{
+    char  path[SCRATCH_PATH_BYTES];
+    char *text = scratch_read(file, NULL), *at = strstr(text, find);
+
+    cr_assert_not_null(at, "%s: %s", file, find);
+    size_t size = strlen(text) + strlen(put) + 1;
+    char  *changed = malloc(size);
+    snprintf(changed, size, "%.*s%s%s", (int)(at - text), text, put, at + strlen(find));
+    scratch_write_text(path, sizeof path, file, changed);
+    free(changed);
+    free(text);
+}
+
+static const struct {
+    const char *file, *find, *put, *part; /* of what the check or the loader says */
+} planted[] = {
+    {"models/mygpu.yaml", "  peak: \"67 TFLOP/s\"", "  peak: \"67 MFLOP/s\"", "peak is"},
+    {"models/mygpu.yaml", "stream: \"2680 GB/s\"", "stream: \"2680 MB/s\"",
+     "are faster than its memory"},
+    {"models/mygpu.yaml", "stream: \"2680 GB/s\"", "stream: \"2680 TB/s\"", "stream is"},
+    {"models/mygpu.yaml", "memory: \"79 GiB\"", "memory: \"79 MiB\"", "memory is"},
+    {"models/mygpu.yaml", "  clock: \"1983 MHz\"", "  clock: \"1983 GHz\"", "clock is"},
+    {"models/mygpu.yaml", "multiprocessors: 132", "multiprocessors: 13200",
+     "multiprocessors is"},
+    {"models/mygpu.yaml", "kernel_minimum: \"2 us\"", "kernel_minimum: \"2 ms\"",
+     "kernel_minimum is"},
+    {"models/mygpu.yaml", "gemm_base: \"2 us\"", "gemm_base: \"2 s\"", "gemm_base is"},
+    {"models/mygpu.yaml", "gemm_per_wave: \"20.2 ns\"", "gemm_per_wave: \"2.02 ns\"",
+     "faster than the peak"},
+    {"models/mygpu.yaml", "\"bf16\", peak: \"989", "\"bf16\", peak: \"98.9",
+     "measured products of bf16 reach"},
+    {"models/mygpu.yaml", "\"bf16\", peak: \"989", "\"bf16\", peak: \"9.89",
+     "the peak of bf16 is below that of fp32"},
+    {"models/mygpu.yaml", "  - {format: \"fp8\", peak: \"1978 TFLOP/s\"}\n", "",
+     "products of fp8 were measured, and it has no peak"},
+    {"models/mycpu.yaml", "gemm_core: \"25.888", "gemm_core: \"258.88",
+     "gemm_core of all cores is above the peak"},
+    {"models/mycpu.yaml", "conv_core: \"3.51", "conv_core: \"351",
+     "conv_core of all cores is above the peak"},
+    {"models/mycpu.yaml", "bandwidth_cores: 6", "bandwidth_cores: 60",
+     "more cores than it has"},
+    {"models/mycpu.yaml", "clock: \"2.3 GHz\"", "clock: \"2.3 MHz\"", "clock is"},
+    {"mine.yaml", "\"switch\", bandwidth: \"50 GB/s\"",
+     "\"switch\", bandwidth: \"50 kB/s\"", "link switch up: its bandwidth is"},
+    {"mine.yaml", "latency: \"10 us\"", "latency: \"10 s\"",
+     "link gpu:0 up: its latency is"},
+    {"mine.yaml", "\"300 GB/s\"", "\"3000 GB/s\"", "link nv gpu:0 out: its bandwidth is"},
+    {"mine.yaml", "\"300 GB/s\"", "\"3 GB/s\"",
+     "fabric nv: it is slower than the tree for"},
+    {"mine.yaml", "[\"gpu:1\", \"cpu:0\"]", "[\"gpu:1\", \"gpu:0\"]",
+     "fabric all: no copy takes it"},
+    {"mine.yaml", "[\"gpu:1\", \"cpu:0\"]", "[\"gpu:1\", \"gpu:2\"]",
+     "'gpu:2' is no device of this machine"},
+    {"mine.yaml", "at: \"switch\"", "at: \"swich\"", "at: 'swich' is no node"},
+    {"tables/h100-sxm.gemm.csv", "\nbf16,1,32,32,", "\nbf16,1,32,32,9999", "must not fall"},
+};
+
+/* Loads it and checks it; what is said stands in complaints. */
+static void check_mine(void)
+{
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    complaints[0] = '\0';
+    if (emp_machine_load(&m, scratch_path("mine.yaml"), &err) != EMP_OK)
+        hear(NULL, err.msg);
+    else
+        emp_machine_check(m, hear, NULL);
+    emp_machine_destroy(m);
+}
+
+Test(check, finds_planted_errors)
+{
+    size_t found = 0, count = sizeof planted / sizeof planted[0];
+
+    for (size_t i = 0; i < count; i++) {
+        char path[SCRATCH_PATH_BYTES];
+        make_folder();
+        scratch_write_text(path, sizeof path, "mine.yaml", machine_text);
+        check_mine();
+        cr_assert_str_eq(complaints, "", "%s", complaints);
+        plant(planted[i].file, planted[i].find, planted[i].put);
+        check_mine();
+        found += strstr(complaints, planted[i].part) != NULL;
+        cr_expect_not_null(strstr(complaints, planted[i].part), "%s: %s\nsaid: %s",
+                           planted[i].file, planted[i].put, complaints);
+        scratch_remove();
+    }
+    cr_expect_geq(found, 20);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
