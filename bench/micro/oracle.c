@@ -121,14 +121,14 @@ static void tear_down(stand *s)
 static emp_status create_oracle(stand *s, emp_series series, emp_error *err)
 {
     const bool is_ideal = series == EMP_SERIES_IDEAL || series == EMP_SERIES_IDEAL_MODELS;
-    const int32_t number = oracle_of(series);
+    const int32_t number = oracle_of((int32_t)series);
     emp_runtime   runtime;
 
     EMP_CHECK(emp_runtime_init(
         &runtime, emp_series_name(is_ideal ? EMP_SERIES_IDEAL : EMP_SERIES_TF), err));
     EMP_CHECK(emp_problem_create(&s->problem[number], s->graph,
-                                 has_models(series) ? s->unlike : s->machine, &runtime,
-                                 "synthetic", err));
+                                 has_models((int32_t)series) ? s->unlike : s->machine,
+                                 &runtime, "synthetic", err));
     emp_synthetic_vary_costs(s->problem[number], s->params->seed);
     return emp_sim_create(&s->sim[number], s->problem[number], err);
 }

@@ -168,8 +168,7 @@ static emp_status try_cpu(struct study *s, emp_problem_variant *v, emp_error *er
     const int32_t rows = emp_cost_row_count(&v->costs, EMP_DEVICE_CPU);
 
     for (int32_t row = 0; row < rows; row++) v->costs.cpu[row].compute_ns /= 2;
-    for (int32_t i = 0; i < v->costs.cpu_offset[rows]; i++)
-        v->costs.task_ns[i] /= 2;
+    for (int32_t i = 0; i < v->costs.cpu_offset[rows]; i++) v->costs.task_ns[i] /= 2;
     return try_variant(s, v, EMP_WHAT_IF_CPU, -1, err);
 }
 

@@ -121,7 +121,8 @@ static const struct {
     {"mine.yaml", "[\"gpu:1\", \"cpu:0\"]", "[\"gpu:1\", \"gpu:2\"]",
      "'gpu:2' is no device of this machine"},
     {"mine.yaml", "at: \"switch\"", "at: \"swich\"", "at: 'swich' is no node"},
-    {"tables/h100-sxm.gemm.csv", "\nbf16,1,32,32,", "\nbf16,1,32,32,9999", "must not fall"},
+    {"tables/h100-sxm.gemm.csv", "\nbf16,1,32,32,", "\nbf16,1,32,32,9999",
+     "must not fall"},
 };
 
 /* Loads it and checks it; what is said stands in complaints. */
