@@ -7,7 +7,7 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "graphs/import/node_devices.h"
-#include "sim/machine/device_name.h"
+#include "sim/machine/queries/device_name.h"
 
 typedef struct {
     const emp_problem *problem;

@@ -12,7 +12,7 @@
 #include "graphs/import/node_devices.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/manifest.h"
-#include "sim/machine/device_name.h"
+#include "sim/machine/queries/device_name.h"
 
 typedef enum { KIND_PLACEMENT, KIND_BINARY, KIND_TEXT, KIND_PYTHON } output_kind;
 

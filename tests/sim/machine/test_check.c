@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/machine/check.h"
+#include "sim/machine/queries/check.h"
 #include "tests/support/scratch.h"
 
 static char complaints[4096];

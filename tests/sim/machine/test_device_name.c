@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "sim/machine/device_name.h"
+#include "sim/machine/queries/device_name.h"
 
 static emp_machine *load(const char *name)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/commands/machine_ways.h"
+#include "cli/report/report_machine.h"
 
 #include <stdio.h>
 
 #include "base/text/units.h"
 #include "cli/cli.h"
-#include "sim/machine/check.h"
+#include "sim/machine/queries/check.h"
 
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("from", "from", EMP_SHEET_WORD),

@@ -1,8 +1,8 @@
-/** \file cli/commands/machine_ways.h
+/** \file cli/report/report_machine.h
  * `emplace machines show` and `emplace machines check`.
  */
-#ifndef EMP_CLI_COMMANDS_MACHINE_WAYS_H
-#define EMP_CLI_COMMANDS_MACHINE_WAYS_H
+#ifndef EMP_CLI_REPORT_REPORT_MACHINE_H
+#define EMP_CLI_REPORT_REPORT_MACHINE_H
 
 #include "run/sheet/sheet.h"
 #include "sim/machine/machine.h"
@@ -14,4 +14,4 @@ emp_status cli_machine_show(const emp_machine *machine, emp_sheet_format format,
 /** Prints a line for all that is implausible. \retval EMP_EINVAL  Something is. */
 emp_status cli_machine_check(const emp_machine *machine, emp_error *err);
 
-#endif /* EMP_CLI_COMMANDS_MACHINE_WAYS_H */
+#endif /* EMP_CLI_REPORT_REPORT_MACHINE_H */

@@ -1,9 +1,9 @@
-/** \file sim/machine/check.h
+/** \file sim/machine/queries/check.h
  * What is implausible of a machine that loads: mistyped units and figures that contradict each
  * other.
  */
-#ifndef EMP_SIM_MACHINE_CHECK_H
-#define EMP_SIM_MACHINE_CHECK_H
+#ifndef EMP_SIM_MACHINE_QUERIES_CHECK_H
+#define EMP_SIM_MACHINE_QUERIES_CHECK_H
 
 #include "sim/machine/machine.h"
 
@@ -17,4 +17,4 @@ typedef void emp_machine_complaint(void *context, const char *sentence);
 int32_t emp_machine_check(const emp_machine *machine, emp_machine_complaint *tell,
                           void *context);
 
-#endif /* EMP_SIM_MACHINE_CHECK_H */
+#endif /* EMP_SIM_MACHINE_QUERIES_CHECK_H */

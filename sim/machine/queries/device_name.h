@@ -1,10 +1,10 @@
-/** \file sim/machine/device_name.h
+/** \file sim/machine/queries/device_name.h
  * TensorFlow's names of devices, as nodes of graphs have them: "/job:worker/task:1/device:GPU:0",
  * "/device:GPU:1", "/gpu:1", "/cpu:0". Task n is host n of the machine, whatever the job is; a name
  * without a task counts the devices of the whole machine.
  */
-#ifndef EMP_SIM_MACHINE_DEVICE_NAME_H
-#define EMP_SIM_MACHINE_DEVICE_NAME_H
+#ifndef EMP_SIM_MACHINE_QUERIES_DEVICE_NAME_H
+#define EMP_SIM_MACHINE_QUERIES_DEVICE_NAME_H
 
 #include "sim/machine/machine.h"
 
@@ -19,4 +19,4 @@ emp_device_id emp_device_name_find(const emp_machine *machine, const char *name,
 const char *emp_device_name_write(char               name[EMP_DEVICE_NAME_BYTES],
                                   const emp_machine *machine, emp_device_id device);
 
-#endif /* EMP_SIM_MACHINE_DEVICE_NAME_H */
+#endif /* EMP_SIM_MACHINE_QUERIES_DEVICE_NAME_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _POSIX_C_SOURCE 200809L
-#include "sim/machine/device_name.h"
+#include "sim/machine/queries/device_name.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/check.h"
+#include "sim/machine/queries/check.h"
 
 #include <math.h>
 #include <stdarg.h>
