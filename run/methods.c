@@ -63,7 +63,7 @@ emp_status emp_method_find(const emp_method **method, const char *name, emp_erro
 }
 
 /* The members of the portfolio in the order of its metric "winner", by which the first records
- * name theirs. It never changes. */
+ * name theirs. It never changes, though the portfolio has more members now. */
 static const char *const member_of_metric[] = {
     "expert", "m-etf", "metis", "mincut", "gpu",    "cpu",           "acyclic",
     "scotch", "heft",  "peft",  "etf",    "m-topo", "dp-contiguous", "refine"};

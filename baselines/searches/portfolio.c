@@ -4,7 +4,8 @@
  *
  * The order of the proposers counts when the budget is shorter than their list. Two that propose
  * at once are left out because they take minutes on large graphs: m-sct, and dp-contiguous where it
- * may cut in many ways. A member that cannot place the problem is passed over. */
+ * may cut in many ways. A member that cannot place the problem is passed over, and so are those that
+ * know memory alone, unless devices of a kind are unlike. */
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@
     X(etf, NULL)                    \
     X(m_topo, NULL)                 \
     X(dp_contiguous, "ideals=5000") \
+    X(memory_split, NULL)           \
+    X(first_fit, NULL)              \
     X(refine, NULL)
 
 static const emp_method *const members[] = {
@@ -88,6 +91,21 @@ static bool is_unsuited(emp_status st)
     return st == EMP_EUNSUPPORTED || st == EMP_EINFEASIBLE || st == EMP_EEXTERNAL;
 }
 
+/* Where devices are alike, what knows memory alone has nothing to add. */
+static bool is_wanted(const emp_problem *problem, const emp_method *member)
+{
+    return emp_cost_is_unlike(problem->costs) ||
+           (member != &emp_method_memory_split && member != &emp_method_first_fit);
+}
+
+static int32_t count_proposers(const emp_problem *problem)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < PROPOSERS; i++) count += is_wanted(problem, members[i]);
+    return count;
+}
+
 /* Passes on what has gone wrong with a member, unless the member is unsuited. */
 static emp_status pass_over(emp_status st, const emp_error *said, emp_error *err)
 {
@@ -106,7 +124,7 @@ static emp_status complete(void *state, emp_error *err)
     if (p->problem->machine->device_count < 2) return EMP_OK; /* there is one placement */
     params.options = options_of_member[SEARCH];
     if (params.budget_evaluations > 0) {
-        params.budget_evaluations -= PROPOSERS;
+        params.budget_evaluations -= count_proposers(p->problem);
         if (params.budget_evaluations < 1) params.budget_evaluations = 1;
     }
     emp_status st =
@@ -153,6 +171,7 @@ static emp_status propose(portfolio *p, emp_device_id *device_of_op, int32_t *co
 
     params.options = options_of_member[p->at.next];
     p->at.asked = p->at.next++;
+    if (!is_wanted(p->problem, member)) return EMP_OK;
     emp_status st = member->place(member, p->problem, &params,
                                   &(emp_proposal){.device_of_op = p->proposed}, &said);
     EMP_CHECK(pass_over(st, &said, err));
