@@ -184,12 +184,12 @@ static void check_memories(check *c)
     }
 }
 
-/* The rate that the tree gives a device at most: that of its own link. */
+/* The rate at which the tree gets a GPU's bytes to its host; 0 of a CPU, which is the host. */
 static double tree_rate(const emp_machine *m, emp_device_id d)
 {
-    const emp_route *r = &m->route[d][m->device[d].host];
+    const emp_device *device = &m->device[d];
 
-    return r->link_count > 0 ? r->bytes_per_s : INFINITY;
+    return device->host == d ? 0.0 : m->route[d][device->host].bytes_per_s;
 }
 
 static void check_fabrics(check *c)

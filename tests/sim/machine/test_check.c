@@ -110,7 +110,7 @@ static const struct {
      "more cores than it has"},
     {"models/mycpu.yaml", "clock: \"2.3 GHz\"", "clock: \"2.3 MHz\"", "clock is"},
     {"mine.yaml", "\"switch\", bandwidth: \"50 GB/s\"",
-     "\"switch\", bandwidth: \"50 kB/s\"", "link switch up: its bandwidth is"},
+     "\"switch\", bandwidth: \"50 kB/s\"", "link gpu:0 up: its bandwidth is"},
     {"mine.yaml", "latency: \"10 us\"", "latency: \"10 s\"",
      "link gpu:0 up: its latency is"},
     {"mine.yaml", "\"300 GB/s\"", "\"3000 GB/s\"", "link nv gpu:0 out: its bandwidth is"},

@@ -197,7 +197,7 @@ static const struct bad_file bad_files[] = {
     {"at: \"b\"", "at: \"c\"", ":9: at: 'c' is no node"},
     {"\"k40\", at: \"a\"", "\"k99\", at: \"a\"",
      ":8: model: 'k99' is no file in the folder models; known: a100-sxm, b200-sxm, "
-     "cpu-group, "},
+     "cloud-24, cpu-group, "},
     {"\"k40\", at: \"a\"", "\"haswel-18\", at: \"a\"",
      ":8: model: 'haswel-18' is no file in the folder models (did you mean "
      "\"haswell-18\"?); known: "},

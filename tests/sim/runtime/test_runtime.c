@@ -187,8 +187,11 @@ Test(runtime, bad_bases_are_refused, .init = scratch_create, .fini = scratch_rem
     static const char text[] =
         "description: \"mine\"\nbase: \"tf-r1.3\"\nissue: \"7 us\"\n";
 
+    char turn[SCRATCH_PATH_BYTES];
+
     cr_assert_eq(chdir(scratch_path("")), 0);
-    scratch_write("turn.yaml", "description: \"turn\"\nbase: \"./turn.yaml\"\n", 43);
+    scratch_write_text(turn, sizeof turn, "turn.yaml",
+                       "description: \"turn\"\nbase: \"./turn.yaml\"\n");
     for (size_t i = 0; i < sizeof bad_bases / sizeof bad_bases[0]; i++) {
         const struct bad_file *c = &bad_bases[i];
         const char            *at = strstr(text, c->find);
