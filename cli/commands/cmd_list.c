@@ -12,6 +12,7 @@
 #include "cli/format.h"
 #include "cli/report/report_machine.h"
 #include "cli/terminal.h"
+#include "graphs/import/models/hf.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
 #include "sim/machine/machine.h"
@@ -122,6 +123,15 @@ static const char workloads_doc[] =
 const struct argp cmd_workloads_argp = {NULL,     parse, "[NAME]", workloads_doc,
                                         children, NULL,  NULL};
 
+/* A spec of a Hugging Face model is listed as a family, which is built by another way. */
+static emp_workload hf_family(void)
+{
+    return (emp_workload){.name = "hf",
+                          .description = "a Hugging Face model or a GGUF file: "
+                                         "hf:path=config.json, and ...",
+                          .params = emp_hf_options()};
+}
+
 static json_t *json_workload(const emp_workload *w)
 {
     return json_pack("{s:s, s:o}", "description", w->description, "params",
@@ -150,9 +160,10 @@ static emp_status find_workload(const emp_workload **found, const char *name,
 
 static emp_status print_workload(const struct args *args, emp_error *err)
 {
-    const emp_workload *w = NULL;
+    const emp_workload  hf = hf_family();
+    const emp_workload *w = &hf;
 
-    EMP_CHECK(find_workload(&w, args->name, err));
+    if (strcmp(args->name, hf.name) != 0) EMP_CHECK(find_workload(&w, args->name, err));
     if (args->format != EMP_SHEET_TEXT)
         return print_one(w->name, json_workload(w), args->format, err);
     printf("%s: %s\n", w->name, w->description);
@@ -165,13 +176,14 @@ emp_status cmd_workloads(int argc, char **argv, emp_error *err)
     struct args         args = {0};
     struct listing      list;
     int32_t             count = 0;
-    const emp_workload *table = emp_workload_table(&count);
+    const emp_workload *table = emp_workload_table(&count), hf = hf_family();
 
     cli_parse(&cmd_workloads_argp, argc, argv, &args);
     if (args.name != NULL) return print_workload(&args, err);
     list_begin(&list, args.format);
     for (const emp_workload *w = table; w < table + count; w++)
         list_add(&list, w->name, w->description, json_workload(w));
+    list_add(&list, hf.name, hf.description, json_workload(&hf));
     print_more(args.format, "workloads");
     return list_end(&list, EMP_OK, err);
 }

@@ -100,9 +100,10 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
                          "a Hugging Face model");
     const emp_model_family *family = emp_model_family_find(type);
     if (family == NULL)
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "the model type \"%.40s\" is not known; there are %s", type,
-                         emp_model_family_list(known));
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "the model type \"%.40s\" is not known; there are %s and their kin", type,
+            emp_model_family_list(known));
     f.family = type;
     int32_t layers =
         emp_fields_integer(&f, "num_hidden_layers|n_layer|n_layers|num_layers", -1);

@@ -55,6 +55,19 @@ static void qwen3(emp_fields *f, emp_transformer_model *m)
     m->qk_norm = EMP_QK_NORM_HEAD;
 }
 
+/* The first Qwen: one product for queries, keys and values, and half the inner size twice. */
+static void qwen(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->names = emp_names_gpt2;
+    m->names.gate = "mlp.w2";
+    m->names.up = "mlp.w1";
+    m->activation = EMP_ACTIVATION_SILU;
+    m->has_fused_qkv = m->has_qkv_bias = true;
+    m->has_output_bias = m->has_mlp_bias = !emp_fields_flag(f, "no_bias", true);
+    for (int32_t i = 0; i < m->layer_count; i++) m->layer[i].inner /= 2;
+}
+
 static void qwen2_moe(emp_fields *f, emp_transformer_model *m)
 {
     qwen2(f, m);
@@ -103,6 +116,20 @@ static void phi3(emp_fields *f, emp_transformer_model *m)
 {
     llama(f, m);
     m->has_fused_qkv = m->has_fused_gate = true;
+}
+
+/* InternLM's own key of biases, and packed products. */
+static void internlm(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->has_fused_qkv = strcmp(f->family, "internlm") != 0;
+    m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "bias", false);
+}
+
+static void seed_oss(emp_fields *f, emp_transformer_model *m)
+{
+    llama_like(f, m);
+    m->has_output_bias = emp_fields_flag(f, "attention_out_bias", false);
 }
 
 static void olmo(emp_fields *f, emp_transformer_model *m)
@@ -265,6 +292,16 @@ static void deepseek(emp_fields *f, emp_transformer_model *m)
                       product(emp_fields_integer(f, "n_shared_experts", 0), inner));
 }
 
+/* DeepSeek's first experts, with plain attention. */
+static void deepseek_moe(emp_fields *f, emp_transformer_model *m)
+{
+    int32_t inner = emp_fields_integer(f, "moe_intermediate_size", -1);
+
+    llama_like(f, m);
+    emp_model_experts(f, m, emp_fields_integer(f, "first_k_dense_replace", 0), 1,
+                      product(emp_fields_integer(f, "n_shared_experts", 0), inner));
+}
+
 static void glm4_moe(emp_fields *f, emp_transformer_model *m)
 {
     int32_t inner = emp_fields_integer(f, "moe_intermediate_size", -1);
@@ -281,10 +318,14 @@ static void glm4_moe(emp_fields *f, emp_transformer_model *m)
 /* ---- the table ---- */
 
 static const emp_model_family families[] = {
-    {"llama|mistral|ministral|ministral3|granite", false, llama},
+    {"llama|mistral|ministral|ministral3|granite|exaone", false, llama},
     {"qwen2|qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text", false, qwen2},
     {"qwen3|qwen3_vl_text", false, qwen3},
+    {"qwen", false, qwen},
     {"qwen2_moe", false, qwen2_moe},
+    {"internlm|internlm2|baichuan", false, internlm},
+    {"seed_oss", false, seed_oss},
+    {"deepseek", false, deepseek_moe},
     {"qwen3_moe|qwen3_vl_moe_text", false, qwen3_moe},
     {"mixtral", false, mixtral},
     {"olmo", false, olmo},
@@ -330,17 +371,10 @@ const emp_model_family *emp_model_family_find(const char *type)
 
 const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES])
 {
-    emp_text    text = {list, EMP_MODEL_TYPES_BYTES, 0};
-    const char *comma = "";
-    size_t      length;
+    emp_text text = {list, EMP_MODEL_TYPES_BYTES, 0};
 
-    for (int32_t i = 0; i < FAMILY_COUNT; i++) {
-        const char *word;
-        for (int32_t k = 0; (word = emp_words_at(families[i].types, k, &length)) != NULL;
-             k++) {
-            emp_text_add(&text, "%s%.*s", comma, (int)length, word);
-            comma = ", ";
-        }
-    }
+    for (int32_t i = 0; i < FAMILY_COUNT; i++)
+        emp_text_add(&text, "%s%.*s", i == 0 ? "" : ", ",
+                     (int)strcspn(families[i].types, "|"), families[i].types);
     return list;
 }

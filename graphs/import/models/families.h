@@ -18,8 +18,8 @@ typedef struct {
 /** The family of a model type, or NULL. */
 const emp_model_family *emp_model_family_find(const char *type);
 
-enum { EMP_MODEL_TYPES_BYTES = 512 };
-/** "llama, mistral, ..."; returns \a list. */
+enum { EMP_MODEL_TYPES_BYTES = 400 };
+/** The first type of each family: "llama, qwen2, ..."; returns \a list. */
 const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES]);
 
 /* What families share (layers.c). */

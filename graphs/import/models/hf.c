@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "graphs/import/models/config.h"
 #include "graphs/import/models/gguf_model.h"
+#include "graphs/import/models/quantised.h"
 #include "graphs/import/models/safetensors.h"
 #include "graphs/transformer/build.h"
 
@@ -113,9 +114,14 @@ static emp_status build(emp_graph **out, const emp_json *config, const hf_values
     emp_status            st = EMP_OK;
     emp_transformer_model m = {0};
     emp_dtype             dtype;
+    emp_quantised         quantised = emp_quantised_read(config);
+    emp_weight_types      of_config = {emp_quantised_find_type, &quantised};
 
     EMP_TRY(emp_config_read(&m, &dtype, config, err));
     emp_transformer_step step = step_of(v, &m, dtype);
+    /* weights that are trained, and those of a type that is asked for, are not quantised */
+    if (types == NULL && v->dtype == 0 && step.phase != EMP_PHASE_TRAIN)
+        types = &of_config;
     EMP_TRY(emp_transformer_graph_create(out, &m, &step, types, err));
 
 cleanup:

@@ -41,14 +41,22 @@ static const struct {
     emp_dtype   dtype;
     int32_t     bits;
 } types[] = {
-    {"F64", EMP_DTYPE_DOUBLE, 64},  {"F32", EMP_DTYPE_FLOAT, 32},
-    {"F16", EMP_DTYPE_HALF, 16},    {"BF16", EMP_DTYPE_BFLOAT16, 16},
-    {"I64", EMP_DTYPE_INT64, 64},   {"I32", EMP_DTYPE_INT32, 32},
-    {"I16", EMP_DTYPE_INT16, 16},   {"I8", EMP_DTYPE_INT8, 8},
-    {"U8", EMP_DTYPE_UINT8, 8},     {"BOOL", EMP_DTYPE_BOOL, 8},
-    {"U16", EMP_DTYPE_UINT16, 16},  {"U32", EMP_DTYPE_INT32, 32},
-    {"U64", EMP_DTYPE_INT64, 64},   {"F8_E4M3", EMP_DTYPE_INT8, 8},
-    {"F8_E5M2", EMP_DTYPE_INT8, 8}, {"F8_E8M0", EMP_DTYPE_INT8, 8},
+    {"F64", EMP_DTYPE_DOUBLE, 64},
+    {"F32", EMP_DTYPE_FLOAT, 32},
+    {"F16", EMP_DTYPE_HALF, 16},
+    {"BF16", EMP_DTYPE_BFLOAT16, 16},
+    {"I64", EMP_DTYPE_INT64, 64},
+    {"I32", EMP_DTYPE_INT32, 32},
+    {"I16", EMP_DTYPE_INT16, 16},
+    {"I8", EMP_DTYPE_INT8, 8},
+    {"U8", EMP_DTYPE_UINT8, 8},
+    {"BOOL", EMP_DTYPE_BOOL, 8},
+    {"U16", EMP_DTYPE_UINT16, 16},
+    {"U32", EMP_DTYPE_INT32, 32},
+    {"U64", EMP_DTYPE_INT64, 64},
+    {"F8_E4M3", EMP_DTYPE_FLOAT8_E4M3, 8},
+    {"F8_E5M2", EMP_DTYPE_FLOAT8_E5M2, 8},
+    {"F8_E8M0", EMP_DTYPE_INT8, 8},
     {"F4", EMP_DTYPE_NONE, 4},
 };
 

@@ -192,6 +192,17 @@ const known_model known_models[] = {
     {NULL, "\"model_type\":\"falcon\",\"hidden_size\":4544,\"num_attention_heads\":71,\"num_hidden_layers\":32,"
      "\"multi_query\":true,\"parallel_attn\":true,\"bias\":false,\"vocab_size\":65024",
      6921720704, "falcon-7b: 6,921,720,704 parameters, its head tied", 0, 0, 0, 0, 0, 0},
+    {NULL, "\"model_type\":\"qwen\",\"hidden_size\":4096,\"intermediate_size\":22016,\"num_attention_heads\":32,"
+     "\"num_hidden_layers\":32,\"no_bias\":true,\"tie_word_embeddings\":false,\"vocab_size\":151936",
+     7721324544, "Qwen-7B: 7,721,324,544 parameters", 0, 0, 0, 0, 0, 0},
+    {NULL, "\"model_type\":\"baichuan\",\"hidden_act\":\"silu\",\"hidden_size\":4096,\"intermediate_size\":11008,"
+     "\"num_attention_heads\":32,\"num_hidden_layers\":32,\"vocab_size\":64000",
+     7000559616, "Baichuan-7B: 7,000,559,616 parameters", 0, 0, 0, 0, 0, 0},
+    {NULL, "\"model_type\":\"deepseek\",\"hidden_act\":\"silu\",\"hidden_size\":2048,\"intermediate_size\":10944,"
+     "\"moe_intermediate_size\":1408,\"num_attention_heads\":16,\"num_hidden_layers\":28,\"num_key_value_heads\":16,"
+     "\"n_routed_experts\":64,\"num_experts_per_tok\":6,\"n_shared_experts\":2,\"first_k_dense_replace\":1,"
+     "\"vocab_size\":102400",
+     16375728128, "deepseek-moe-16b: 16,375,728,128 parameters", 0, 0, 0, 0, 0, 0},
     {NULL, "\"model_type\":\"mpt\",\"d_model\":4096,\"n_heads\":32,\"n_layers\":32,\"expansion_ratio\":4,\"max_seq_len\":2048,"
      "\"vocab_size\":50432",
      6649286656, "mpt-7b: 6,649,286,656 parameters", 0, 0, 0, 0, 0, 0},

@@ -218,6 +218,37 @@ Test(config, caches_of_latent_attention_hold_the_vector)
     emp_graph_destroy(g);
 }
 
+/* gpt-oss-20b as it is published: experts in MXFP4, all else in bfloat16, 13.76 GB. */
+Test(config, holds_weights_as_they_are_quantised)
+{
+    static const char mxfp4[] = ",\"quantization_config\":{\"quant_method\":\"mxfp4\"}";
+    static const char fp8[] = ",\"quantization_config\":{\"quant_method\":\"fp8\"}";
+    char              config[2048];
+
+    for (int32_t i = 0; i < known_model_count; i++) {
+        const known_model *k = &known_models[i];
+        if (k->file == NULL || strcmp(k->file, "openai--gpt-oss-20b") != 0) continue;
+        snprintf(config, sizeof config, "%s%s", k->config, mxfp4);
+        emp_graph    *g = load_whole(config, ",phase=decode,batch=1,seq=16");
+        const int64_t experts = 24LL * 32 * 3 * 2880 * 2880;
+        cr_expect_eq(g->parameter_bytes,
+                     2 * (k->parameters - experts) + experts / 32 * 17);
+        emp_graph_destroy(g);
+        g = load_whole(config, ",phase=decode,batch=1,seq=16,dtype=bf16");
+        cr_expect_eq(g->parameter_bytes, 2 * k->parameters);
+        emp_graph_destroy(g);
+        g = load_whole(config, ",batch=1,seq=16");
+        cr_expect_eq(g->parameter_bytes, 2 * k->parameters, "training is not quantised");
+        emp_graph_destroy(g);
+    }
+    /* of the small model the matrices of layers; tables, head and norms are of 2 bytes */
+    const int64_t matrices = 2 * (64 * (64 + 32 + 32 + 64) + 3 * 64 * 128);
+    snprintf(config, sizeof config, "%s%s", TINY, fp8);
+    emp_graph *g = load_whole(config, ",phase=prefill,batch=1,seq=16");
+    cr_expect_eq(g->parameter_bytes, 2 * g->parameter_count - matrices);
+    emp_graph_destroy(g);
+}
+
 /* ---- structure ---- */
 
 static emp_op_id find(const emp_graph *g, const char *name)
@@ -279,7 +310,13 @@ Test(config, every_weight_is_updated)
                                              strcmp(last, "/master") == 0);
             weights += (g->op[op].flags & EMP_OP_IS_VARIABLE) && !is_state &&
                        !(g->op[op].flags & EMP_OP_IS_STATE);
-            updates += last != NULL && strcmp(last, "/update") == 0;
+            if (last == NULL || strcmp(last, "/update") != 0) continue;
+            updates++;
+            const emp_tensor *weight = &g->tensor[g->input[g->input_offset[op]]];
+            const emp_tensor *gradient =
+                &g->tensor[g->input[g->input_offset[op + 1] - 1]];
+            cr_expect(emp_shape_equal(&weight->shape, &gradient->shape),
+                      "%s: the gradient has another shape", name);
         }
         cr_expect_eq(weights, updates, "%s: %d weights, %d updates", k->file, weights,
                      updates);
@@ -305,8 +342,10 @@ static void expect_refused(const char *members, const char *options, emp_status 
 
 Test(config, refuses_in_one_sentence)
 {
-    expect_refused("\"model_type\":\"t5\"", "", EMP_EUNSUPPORTED,
-                   "the model type \"t5\" is not known; there are llama, mistral");
+    expect_refused(
+        "\"model_type\":\"t5\"", "", EMP_EUNSUPPORTED,
+        "the model type \"t5\" is not known; there are llama, qwen2, qwen3, qwen");
+    expect_refused("\"model_type\":\"t5\"", "", EMP_EUNSUPPORTED, "bert and their kin");
     expect_refused("\"hidden_size\":3", "", EMP_EFORMAT, "\"model_type\" is missing");
     expect_refused("\"model_type\":\"llama\",\"num_hidden_layers\":2", "", EMP_EFORMAT,
                    "\"num_attention_heads\" of a llama model is missing");
