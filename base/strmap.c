@@ -1,17 +1,38 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _DEFAULT_SOURCE /* getrandom() */
 #include "base/strmap.h"
 
 #include <string.h>
+#include <sys/random.h>
+#include <threads.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
+
+/* Drawn once a process, so that nobody can write a file whose names all collide. Nothing that a map
+ * returns depends on it. */
+static uint64_t key_of_process[2];
+
+static void draw_key(void)
+{
+    if (getrandom(key_of_process, sizeof key_of_process, GRND_NONBLOCK) < 0)
+        key_of_process[0] =
+            (uint64_t)(uintptr_t)&key_of_process; /* no worse than before */
+}
+
+static uint64_t hash_of(const char *key, size_t length)
+{
+    static once_flag once = ONCE_FLAG_INIT;
+
+    call_once(&once, draw_key);
+    return emp_hash_keyed(key_of_process, key, length);
+}
 
 static emp_strmap_slot *find(const emp_strmap *map, const char *key, size_t length)
 {
     size_t mask = map->capacity - 1;
 
-    for (size_t i = (size_t)emp_hash_bytes(EMP_HASH_SEED, key, length) & mask;;
-         i = (i + 1) & mask) {
+    for (size_t i = (size_t)hash_of(key, length) & mask;; i = (i + 1) & mask) {
         emp_strmap_slot *slot = &map->slots[i];
         if (slot->key == NULL) return slot;
         if (slot->length == length && memcmp(slot->key, key, length) == 0) return slot;

@@ -1,6 +1,7 @@
 /** \file base/strmap.h
  * Map from strings to dense 32-bit numbers: op names to ids, type names to indices.
- * Open addressing with linear probing; keys are borrowed and must outlive the map.
+ * Open addressing with linear probing, by a hash with a key that no file knows; keys are borrowed and
+ * must outlive the map.
  */
 #ifndef EMP_BASE_STRMAP_H
 #define EMP_BASE_STRMAP_H

@@ -14,16 +14,28 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/clean.h"
 #include "base/text/number.h"
 #include "base/text/units.h"
 
-enum { FOLDER_BYTES = 4096, NAMES_BYTES = 64 };
+enum { FOLDER_BYTES = 4096, NAMES_BYTES = 64, SENTENCE_BYTES = 2048 };
+
+void cli_say(const char *prefix, const char *sentence)
+{
+    char          piece[SENTENCE_BYTES], clean[EMP_CLEAN_GROWTH * SENTENCE_BYTES + 1];
+    unsigned char before = 0;
+
+    snprintf(piece, sizeof piece, "%s%s", prefix, sentence);
+    emp_text_clean(clean, piece, strlen(piece), false, &before);
+    fprintf(stderr, "%s\n", clean);
+}
 
 static void print_sentence(const char *prefix, const char *format, va_list args)
 {
-    fputs(prefix, stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    char sentence[SENTENCE_BYTES];
+
+    vsnprintf(sentence, sizeof sentence, format, args);
+    cli_say(prefix, sentence);
 }
 
 void cli_usage_error(const char *format, ...)
@@ -130,12 +142,30 @@ static void copy_folder(char folder[FOLDER_BYTES], const char *path)
     if (length == 0) snprintf(folder, FOLDER_BYTES, ".");
 }
 
+/* Makes the temporary file of the output, and removes it: a disk that cannot be written to, a name that
+ * is too long, or a link into a folder of somebody else is told before the work. */
+static emp_status try_to_open(const char *path, emp_error *err)
+{
+    emp_atomic_file file = {0};
+    struct stat     there;
+
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        if (access(path, W_OK) == 0) return EMP_OK;
+        return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
+    }
+    EMP_CHECK(emp_atomic_file_open(&file, path, err));
+    emp_atomic_file_abort(&file);
+    return EMP_OK;
+}
+
 emp_status cli_check_output(const char *path, emp_error *err)
 {
     char        folder[FOLDER_BYTES];
     struct stat there;
 
     if (path == NULL) return EMP_OK;
+    if (path[0] == '\0')
+        return EMP_ERROR(EMP_EINVAL, "an output needs the name of a file");
     if (strcmp(path, "-") == 0)
         return EMP_ERROR(
             EMP_EINVAL,
@@ -151,16 +181,18 @@ emp_status cli_check_output(const char *path, emp_error *err)
     if (stat(folder, &there) == 0 && !S_ISDIR(there.st_mode))
         return EMP_ERROR(EMP_EIO, "%s cannot be written: %s is no directory", path,
                          folder);
-    return EMP_OK;
+    return try_to_open(path, err);
 }
 
-/* The files need not exist: of one name, in one folder, however that is spelt. A link is a
- * file by itself, as an output replaces it. */
+/* Whether both names lead to one file, by links or hard links. Files that are not there yet are the
+ * same if they have one name in one folder, however that is spelt. */
 static bool is_same_file(const char *path, const char *other)
 {
     char        folder[FOLDER_BYTES];
     struct stat here, there;
 
+    if (stat(path, &here) == 0 && stat(other, &there) == 0)
+        return here.st_dev == there.st_dev && here.st_ino == there.st_ino;
     if (strcmp(base_name(path), base_name(other)) != 0) return false;
     copy_folder(folder, path);
     if (stat(folder, &here) != 0) return false;

@@ -66,6 +66,10 @@ EMP_CLI_COMMAND(validate);
 EMP_CLI_COMMAND(workloads);
 #undef EMP_CLI_COMMAND
 
+/** Prints a sentence to standard error, as one line without control characters, since names in it may
+ * come from files. */
+void cli_say(const char *prefix, const char *sentence);
+
 /** Prints "emplace: <message>" and exits 2. */
 EMP_PRINTF_LIKE(1, 2) _Noreturn void cli_usage_error(const char *format, ...);
 
@@ -96,14 +100,14 @@ const char *cli_machine_of(const char *name, char *buffer, size_t size);
 /** The value of --format: text, md, csv or json; exits 2 otherwise. */
 emp_sheet_format cli_format(const char *text);
 
-/** Fails now, before the work, if a file could not be written to \a path later (NULL is
- * fine), or if it is "-", which does not mean standard output here. */
+/** Fails now, before the work, if a file cannot be made at \a path (NULL is fine), or if it is ""
+ * or "-", which does not mean standard output here. */
 emp_status cli_check_output(const char *path, emp_error *err);
 
-/** All, each of which may be NULL, and that no two are the same file. */
+/** All, each of which may be NULL, and that no two lead to the same file. */
 emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err);
 
-/** That none of the outputs is a file that one of \a inputs reads. Each of both may be NULL. */
+/** That none of the outputs leads to a file that one of \a inputs reads. Each of both may be NULL. */
 emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
                             const char *const *outputs, int32_t output_count,
                             emp_error *err);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/terminal.h"
 #include "base/text/nearest.h"
 #include "cli/cli.h"
 #include "cli/stop.h"
@@ -140,15 +141,24 @@ static int run_command(struct found *f, int argc, char **argv)
     if (st == EMP_OK) return 0;
     if (st == EMP_EINTERRUPTED) return CLI_EXIT_INTERRUPTED;
     if (st == EMP_EELSEWHERE) return CLI_EXIT_INPUT;
-    bool        has_words = err.msg[0] != '\0';
-    const char *prefix = st == EMP_ENOMEM && has_words ? "out of memory: " : "";
-    fprintf(stderr, "emplace: %s%s\n", prefix, has_words ? err.msg : emp_status_str(st));
+    bool has_words = err.msg[0] != '\0';
+    cli_say(st == EMP_ENOMEM && has_words ? "emplace: out of memory: " : "emplace: ",
+            has_words ? err.msg : emp_status_str(st));
     return CLI_EXIT_INPUT;
+}
+
+/* What a terminal shows may hold names from files. Files and pipes get it as it is. */
+static void clean_terminal(void)
+{
+    FILE *clean = isatty(STDOUT_FILENO) == 1 ? emp_terminal_open(STDOUT_FILENO) : NULL;
+
+    if (clean != NULL) stdout = clean;
 }
 
 int main(int argc, char **argv)
 {
     cli_stop_begin();
+    clean_terminal();
     emp_manifest_set_command(argc, argv);
     emp_store_silence();
     gsl_set_error_handler_off();

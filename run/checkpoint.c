@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* When a run saves its state, and how it goes on from there (run/store/checkpoint.h). */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,9 @@
 /* Without a wish of the user checkpoints are that far apart, and at least so many times
  * what the last one took, which is 0.5 % of the time. */
 enum { CHECKPOINT_PAUSE_S = 10, CHECKPOINT_COST_RATIO = 200 };
+
+/* After a failure, so that a full disk is not asked all the time. */
+enum { RETRY_PAUSE_S = 1 };
 
 static emp_checkpoint describe_state(emp_run_state *run)
 {
@@ -38,10 +42,33 @@ emp_status emp_run_checkpoint_save(emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
+static void warn_once(emp_run_state *run, const char *why)
+{
+    char sentence[EMP_ERROR_MSG_BYTES + 80];
+
+    snprintf(sentence, sizeof sentence,
+             "%s; the checkpoint before it stays, and the run tries again", why);
+    run->params->warn(run->params->context, sentence);
+    run->is_checkpoint_late = true;
+}
+
 emp_status emp_run_checkpoint_save_if_due(emp_run_state *run, emp_error *err)
 {
+    const emp_run_params *params = run->params;
+    emp_error             why = {0};
+
     if (emp_clock_now_s() < run->next_checkpoint_s) return EMP_OK;
-    return emp_run_checkpoint_save(run, err);
+    const emp_status st = emp_run_checkpoint_save(run, &why);
+    if (st == EMP_OK) {
+        run->is_checkpoint_late = false;
+        return EMP_OK;
+    }
+    if (params->warn == NULL || (st != EMP_EIO && st != EMP_ENOMEM))
+        return EMP_ERROR(st, "%s", why.msg);
+    if (!run->is_checkpoint_late) warn_once(run, why.msg);
+    run->next_checkpoint_s =
+        emp_clock_now_s() + fmax(params->checkpoint.every_s, RETRY_PAUSE_S);
+    return EMP_OK;
 }
 
 static emp_status resume(emp_run_state *run, emp_error *err)

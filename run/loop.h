@@ -66,6 +66,9 @@ typedef struct {
     atomic_int *keeping;
     /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */
     void (*progress)(void *context, const emp_progress *progress);
+    /** OPTIONAL. Called when a checkpoint that is due cannot be written, with a sentence: the one before
+     * stays, and the run goes on and tries again. NULL: such a run fails. */
+    void (*warn)(void *context, const char *sentence);
     void *context;
     /** OPTIONAL. Receives the method's weights at the end, which must have some; clear them
      * afterwards, also after a failure. */
@@ -99,8 +102,8 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  *                     with it; no limit at all for a method that never ends by itself; a checkpoint
  *                     of another run, one in the way, or for a method that has no state
  *                     to save.
- * \retval EMP_EIO     A checkpoint cannot be written, also the one that is due when other ranks
- *                     have gone, or there is none to resume.
+ * \retval EMP_EIO     The first checkpoint, or the last one of a run that is interrupted or that other
+ *                     ranks have left, cannot be written, or there is none to resume.
  * \retval EMP_EFORMAT What should be a checkpoint is none, or is torn.
  * \retval EMP_EUNSUPPORTED  A method that cannot share a run, with ranks.
  * \retval EMP_EEXTERNAL     Other ranks have gone; rank 0 has then saved a checkpoint, unless

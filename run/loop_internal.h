@@ -36,6 +36,7 @@ typedef struct {
     double
         start_cpu_s; /**< likewise, by the clock of the thread; NaN: there are several */
     double next_checkpoint_s;
+    bool   is_checkpoint_late; /**< it could not be written, and a warning has said so */
     bool   is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
 } emp_run_state;
 

@@ -18,7 +18,7 @@ enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000, MOST_LISTED = 64 };
 /* The temporary files that are open, for a handler that has to remove them. */
 static _Atomic(char *) listed[MOST_LISTED];
 
-static void list(char *temporary)
+void emp_atomic_file_list(char *temporary)
 {
     for (int i = 0; i < MOST_LISTED; i++) {
         char *nothing = NULL;
@@ -26,7 +26,7 @@ static void list(char *temporary)
     }
 }
 
-static void unlist(char *temporary)
+void emp_atomic_file_unlist(char *temporary)
 {
     for (int i = 0; i < MOST_LISTED; i++) {
         char *same = temporary;
@@ -105,7 +105,7 @@ emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_err
     if (file->stream == NULL)
         EMP_FAIL(errno == ENOMEM ? EMP_ENOMEM : EMP_EIO, "%s cannot be written: %s", path,
                  strerror(errno));
-    if (file->temporary != NULL) list(file->temporary);
+    if (file->temporary != NULL) emp_atomic_file_list(file->temporary);
 
 cleanup:
     if (st != EMP_OK) emp_atomic_file_abort(file);
@@ -130,7 +130,7 @@ static void sync_folder(char *path)
 
 static void release_temporary(emp_atomic_file *file)
 {
-    if (file->temporary != NULL) unlist(file->temporary);
+    if (file->temporary != NULL) emp_atomic_file_unlist(file->temporary);
     emp_free(file->temporary);
     file->temporary = NULL;
 }

@@ -47,6 +47,11 @@ emp_status emp_atomic_file_write(const char *path,
                                                      emp_error *err),
                                  const void *what, emp_error *err);
 
+/** Has emp_atomic_file_drop_all() remove a file of that name, too, which is borrowed until it is taken off the
+ * list. For files that belong to a writer, as its lock does. */
+void emp_atomic_file_list(char *name);
+void emp_atomic_file_unlist(char *name);
+
 /** Removes the temporary files of all writers of this program, of which there are at most 64 at a
  * time: for a signal handler that ends the program. Safe in handlers. */
 void emp_atomic_file_drop_all(void);

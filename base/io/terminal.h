@@ -1,10 +1,14 @@
 /** \file base/io/terminal.h
- * How large the terminal is that a stream writes to.
+ * Terminals: how large one is, and what may be written to it.
  */
 #ifndef EMP_BASE_IO_TERMINAL_H
 #define EMP_BASE_IO_TERMINAL_H
 
 #include <stdio.h>
+
+/** A stream to the terminal \a file whose text is cleaned (base/io/clean.h), for names that come from
+ * files. One in a program. Closing it leaves \a file open. \return NULL on failure. */
+FILE *emp_terminal_open(int file);
 
 /** In characters; all 0: the stream writes to no terminal, or to one that does not tell. */
 typedef struct {

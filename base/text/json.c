@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/number.h"
@@ -431,9 +432,9 @@ emp_status emp_json_load(emp_json_document *document, const char *path, emp_erro
     emp_error  why = {0};
     char      *bytes = NULL;
     size_t     size = 0;
-    FILE      *file = fopen(path, "rb");
+    FILE      *file = NULL;
 
-    if (file == NULL) EMP_FAIL(EMP_EIO, "%s: %s", path, strerror(errno));
+    EMP_TRY(emp_input_open(&file, path, err));
     st = read_file(&bytes, &size, file, &why);
     if (st == EMP_OK) st = emp_json_parse(document, bytes, size, &why);
     if (st != EMP_OK) EMP_FAIL(st, "%s: %s", path, why.msg);

@@ -162,6 +162,16 @@ static emp_status parse_one(void *values, const emp_option_table *table, const c
     return EMP_OK;
 }
 
+/* Whether the name of the item at \a item is that of an item before it. */
+static bool is_doubled(const char *text, const char *item)
+{
+    const size_t name = strcspn(item, "=,");
+
+    for (const char *at = text; at < item; at += strcspn(at, ",") + 1)
+        if (strcspn(at, "=,") == name && memcmp(at, item, name) == 0) return true;
+    return false;
+}
+
 static emp_status find_preset(int32_t *index, const emp_option_table *table,
                               const char *preset, emp_error *err)
 {
@@ -182,7 +192,8 @@ static emp_status find_preset(int32_t *index, const emp_option_table *table,
 emp_status emp_options_parse(void *values, const emp_option_table *table,
                              const char *preset, const char *text, emp_error *err)
 {
-    int32_t column;
+    int32_t     column;
+    const char *first = text;
 
     EMP_CHECK(find_preset(&column, table, preset, err));
     for (const emp_option *o = table->list; o != NULL && o->name != NULL; o++)
@@ -190,6 +201,9 @@ emp_status emp_options_parse(void *values, const emp_option_table *table,
     while (text != NULL && *text != '\0') {
         size_t length = strcspn(text, ",");
         EMP_CHECK(parse_one(values, table, text, length, err));
+        if (is_doubled(first, text))
+            return EMP_ERROR(EMP_EINVAL, "%s: option %.*s is given twice", table->owner,
+                             (int)strcspn(text, "=,"), text);
         text += length + (text[length] == ',');
     }
     return EMP_OK;

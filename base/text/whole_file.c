@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 
 enum { FIRST_ROOM = 1 << 14 };
@@ -39,11 +40,10 @@ cleanup:
 emp_status emp_whole_file_load(char **text, size_t *size, const char *path, size_t most,
                                emp_error *err)
 {
-    FILE *file = fopen(path, "rb");
+    FILE *file;
 
     *text = NULL;
-    if (file == NULL)
-        return EMP_ERROR(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
+    EMP_CHECK(emp_input_open(&file, path, err));
     emp_status st = emp_whole_file_read(text, size, file, path, most, err);
     fclose(file);
     return st;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/options.h"
 
@@ -194,9 +195,9 @@ static emp_status read_file(emp_anchors *anchors, const char *path, emp_error *e
     enum { MOST = 1 << 20 };
     emp_status st = EMP_OK;
     char      *bytes = NULL;
-    FILE      *file = fopen(path, "rb");
+    FILE      *file = NULL;
 
-    if (file == NULL) EMP_FAIL(EMP_EIO, "%s cannot be read", path);
+    EMP_TRY(emp_input_open(&file, path, err));
     EMP_TRY(EMP_ALLOC(bytes, MOST));
     size_t size = fread(bytes, 1, MOST, file);
     if (ferror(file)) EMP_FAIL(EMP_EIO, "%s cannot be read", path);

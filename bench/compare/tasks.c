@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "bench/tables/paper.h"
 
 const char *emp_task_set_name(emp_task_set set)
@@ -149,12 +150,12 @@ static emp_status add_file(emp_task_list *list, const char *path, emp_error *err
     emp_status st = EMP_OK;
     char       line[LINE_BYTES], where[WHERE_BYTES];
     int32_t    before = list->count;
-    FILE      *file = fopen(path, "r");
+    FILE      *file;
+    emp_error  why = {0};
 
-    if (file == NULL)
-        return EMP_ERROR(
-            EMP_EIO, "there are the tasks table1, fresh and all, and no file \"%s\": %s",
-            path, strerror(errno));
+    if (emp_input_open(&file, path, &why) != EMP_OK)
+        return EMP_ERROR(EMP_EIO, "there are the tasks table1, fresh and all; %s",
+                         why.msg);
     for (int number = 1; fgets(line, sizeof line, file) != NULL; number++) {
         snprintf(where, sizeof where, "%.256s, line %d", path, number);
         if (strlen(line) == sizeof line - 1)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/file_lock.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
@@ -200,6 +201,16 @@ static emp_status load_start(emp_device_id **start, const cli_place_args *args,
     return cli_placement_load(*start, args->start, problem, err);
 }
 
+/* Of several ranks the first one writes. */
+static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
+                              emp_error *err)
+{
+    const emp_ranks *ranks = args->run.ranks;
+
+    if (args->record == NULL || (ranks != NULL && ranks->rank != 0)) return EMP_OK;
+    return emp_file_lock_take(lock, args->record, err);
+}
+
 emp_status cli_place(const cli_place_args *args, emp_error *err)
 {
     emp_status        st = EMP_OK;
@@ -211,10 +222,12 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
     cli_place_args    own = *args; /* with what the files hold */
     emp_device_id    *start = NULL;
     emp_weights       weights = {0}, weights_out = {0};
+    emp_file_lock     lock = {0};
 
     (void)cli_stop_flag(); /* from now on Ctrl-C saves, if something is soon found */
     cli_stop_watch(CLI_NOTHING_FOUND);
     st = load(args, &method, &inputs, err);
+    if (st == EMP_OK) st = lock_record(&lock, args, err);
     if (st == EMP_OK) st = load_start(&start, args, inputs.problem, err);
     if (st == EMP_OK && args->weights != NULL)
         st = emp_weights_load(&weights, args->weights, err);
@@ -230,6 +243,7 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
         st = EMP_EINTERRUPTED;
 
 cleanup:
+    emp_file_lock_release(&lock);
     emp_free(start);
     emp_weights_clear(&weights);
     emp_weights_clear(&weights_out);

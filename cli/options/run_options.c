@@ -105,6 +105,15 @@ static void on_progress(void *context, const emp_progress *p)
     cli_bar_draw(&display->bar, share, emp_progress_remaining_s(p), text);
 }
 
+static void on_warning(void *context, const char *sentence)
+{
+    struct display *display = (struct display *)context;
+
+    cli_stage_line_end(&display->line);
+    cli_bar_clear(&display->bar);
+    cli_warn("%s", sentence);
+}
+
 emp_status cli_check_placement_kept(const char *path, const emp_record *run,
                                     emp_error *err)
 {
@@ -155,6 +164,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
         .stop = cli_stop_flag(),
         .keeping = cli_stop_kept(),
         .progress = on_progress,
+        .warn = on_warning,
         .context = &display,
         .best = best,
     };

@@ -11,6 +11,9 @@
 
 enum { CHUNK_BYTES_MAX = 1 << 26, SPARE_BYTES = 1 << 12 };
 
+/* What a packed file may become: graphs in text shrink to a fiftieth, a bomb to a thousandth. */
+static const size_t MAX_UNPACKING = 150, FREE_UNPACKING_BYTES = (size_t)1 << 24;
+
 static const char lfs_pointer[] = "version https://git-lfs";
 
 /* Reads everything; zlib hands plain files through as they are. The block doubles until
@@ -18,8 +21,10 @@ static const char lfs_pointer[] = "version https://git-lfs";
 static emp_status read_all(gzFile file, size_t packed_size, char **bytes, size_t *size,
                            emp_error *err)
 {
-    size_t limit = EMP_FILE_BYTES_MAX + 1, capacity = packed_size + SPARE_BYTES, used = 0;
-    int    got = 1, code = Z_OK;
+    const size_t most = MAX_UNPACKING * packed_size + FREE_UNPACKING_BYTES;
+    size_t       limit = (most < EMP_FILE_BYTES_MAX ? most : EMP_FILE_BYTES_MAX) + 1;
+    size_t       capacity = packed_size + SPARE_BYTES, used = 0;
+    int          got = 1, code = Z_OK;
 
     *bytes = emp_realloc(NULL, capacity, 1);
     if (*bytes == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu bytes of a file", capacity);
@@ -38,6 +43,11 @@ static emp_status read_all(gzFile file, size_t packed_size, char **bytes, size_t
         if (used > EMP_FILE_BYTES_MAX)
             return EMP_ERROR(EMP_EFORMAT, "more than %zu bytes, which no graph has",
                              EMP_FILE_BYTES_MAX);
+        if (used > most)
+            return EMP_ERROR(EMP_EFORMAT,
+                             "a gzip file that unpacks to more than %zu times its size, "
+                             "which no graph does",
+                             MAX_UNPACKING);
     }
     (void)gzerror(file, &code);
     if (code == Z_ERRNO) return EMP_ERROR(EMP_EIO, "cannot be read: %s", strerror(errno));

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/input.h"
+
 static void set_failure(emp_lines *io, emp_status status)
 {
     if (io->status == EMP_OK) io->status = status;
@@ -49,9 +51,10 @@ static void read_line(emp_lines *io)
 
 void emp_lines_open(emp_lines *io, const char *path, const char *format, emp_error *err)
 {
-    *io = (emp_lines){.path = path, .err = err, .file = fopen(path, "r"), .at = io->text};
-    if (io->file == NULL) {
-        set_failure(io, EMP_ERROR(EMP_EIO, "%s: %s", path, strerror(errno)));
+    *io = (emp_lines){.path = path, .err = err, .at = io->text};
+    const emp_status st = emp_input_open(&io->file, path, err);
+    if (st != EMP_OK) {
+        set_failure(io, st);
         return;
     }
     read_line(io);

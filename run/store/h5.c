@@ -23,7 +23,7 @@ enum { IMAGE_STEP_BYTES = 1 << 20 };
 
 enum { PACKING_LEVEL = 6 };
 
-/* Of a file that is read: a checkpoint of the largest learner has a tenth of it. */
+/* A file that is read is in memory as a whole. */
 static const size_t MAX_FILE_BYTES = (size_t)1 << 34;
 
 /* The library would read a file of the name that it is given. None can have this one. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/json.h"
@@ -57,10 +58,10 @@ typedef struct {
 
 static emp_status is_json(bool *answer, const char *path, emp_error *err)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file;
     int   c = ' ';
 
-    if (file == NULL) return EMP_ERROR(EMP_EIO, "%s: %s", path, strerror(errno));
+    EMP_CHECK(emp_input_open(&file, path, err));
     while (c != EOF && isspace(c)) c = fgetc(file);
     *answer = c == '{' || c == '[' || c == EOF;
     fclose(file);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 
@@ -75,5 +76,25 @@ Test(strmap, is_unchanged_when_it_cannot_grow)
     for (size_t i = 0; i < done; i++)
         cr_expect_eq(emp_strmap_get(&map, letters + i, 1), (int32_t)i);
     cr_expect_eq(emp_strmap_get(&map, letters + done, 1), -1);
+    emp_strmap_clear(&map);
+}
+
+/* Who writes a file knows the plain hash of its names. Their places in the map depend on a key, too. */
+Test(strmap, places_of_names_cannot_be_foreseen)
+{
+    enum { NAMES = 24 };
+    static char names[NAMES][16];
+    emp_strmap  map = {0};
+    int         foreseen = 0;
+
+    for (int32_t i = 0; i < NAMES; i++) {
+        snprintf(names[i], sizeof names[i], "op_%d", i);
+        cr_assert_eq(emp_strmap_set(&map, names[i], strlen(names[i]), i, NULL), EMP_OK);
+    }
+    for (int32_t i = 0; i < NAMES; i++) {
+        uint64_t hash = emp_hash_bytes(EMP_HASH_SEED, names[i], strlen(names[i]));
+        foreseen += map.slots[hash & (map.capacity - 1)].key == names[i];
+    }
+    cr_expect_lt(foreseen, NAMES / 2);
     emp_strmap_clear(&map);
 }

@@ -276,3 +276,107 @@ Test(outputs, a_report_that_is_interrupted_leaves_nothing)
     }
     cr_expect_gt(kills, 0, "each report was done before");
 }
+
+/* ---- what is opened, not what it is called ------------------------------------------- */
+
+static void expect_failure(const char *arguments, const char *why)
+{
+    cr_expect_eq(emplace_run(arguments), 1, "%s", arguments);
+    cr_expect(program_is_one_sentence(program_err, "emplace: "), "%s: %s", arguments,
+              program_err);
+    cr_expect_not_null(strstr(program_err, why), "%s: %s", arguments, program_err);
+}
+
+static void link_hard(const char *name, const char *other)
+{
+    char path[SCRATCH_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s", scratch_path(name));
+    cr_assert_eq(link(path, scratch_path(other)), 0);
+}
+
+Test(outputs, that_lead_to_an_input_are_refused)
+{
+    size_t size, again;
+    char  *before = scratch_read("small.pbtxt", &size);
+
+    cr_assert_eq(symlink("small.pbtxt", scratch_path("link")), 0);
+    link_hard("small.pbtxt", "hard");
+    cr_assert_eq(symlink(".", scratch_path("here")), 0);
+    expect_failure(PLACE "--force --out link", "small.pbtxt is an input");
+    expect_failure(PLACE "--force --out hard", "small.pbtxt is an input");
+    expect_failure(PLACE "--force --out here/small.pbtxt", "small.pbtxt is an input");
+    char *after = scratch_read("small.pbtxt", &again);
+    cr_expect(size == again && memcmp(before, after, size) == 0);
+    free(before);
+    free(after);
+}
+
+Test(outputs, that_lead_to_each_other_are_refused)
+{
+    scratch_write("a", "", 0);
+    cr_assert_eq(symlink("a", scratch_path("b")), 0);
+    link_hard("a", "c");
+    expect_failure(PLACE "--out a --record b", "two outputs");
+    expect_failure(PLACE "--out a --record c", "two outputs");
+}
+
+Test(outputs, that_cannot_be_written_are_told_before_the_work)
+{
+    char arguments[512], name[300];
+
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    expect_failure(PLACE "--out ''", "an output needs the name of a file");
+    expect_failure(PLACE "--record ''", "an output needs the name of a file");
+    snprintf(arguments, sizeof arguments, PLACE "--out %s", name);
+    expect_failure(arguments, "File name too long");
+    cr_expect_str_empty(program_out);
+}
+
+/* Nobody writes to the pipe: to read it would be to wait for ever. */
+Test(outputs, pipes_and_devices_are_no_inputs, .timeout = 120)
+{
+    static const char *const commands[] = {
+        "place %s --machine k40x2 --method gpu",
+        "place small.pbtxt --machine %s --method gpu",
+        "simulate small.pbtxt --machine k40x2 -p %s",
+        "place small.pbtxt --machine k40x2 --method random --budget 3 --start %s",
+        "record %s",
+        "report %s --out page.html",
+        "replay %s",
+    };
+    static const char *const files[] = {"pipe.json", "/dev/zero"};
+    char                     arguments[256];
+
+    cr_assert_eq(mkfifo(scratch_path("pipe.json"), 0600), 0);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        for (int k = 0; k < 2; k++) {
+            const char *percent = strstr(commands[i], "%s");
+            snprintf(arguments, sizeof arguments, "%.*s%s%s",
+                     (int)(percent - commands[i]), commands[i], files[k], percent + 2);
+            expect_failure(arguments, "");
+        }
+    }
+}
+
+/* The first one works until it is told to stop. */
+Test(outputs, of_two_programs_on_one_record_the_second_is_told, .timeout = 120)
+{
+    const struct timespec a_moment = {0, 10 * 1000 * 1000};
+    int                   status;
+    const pid_t first = program_start("mkdir first && cd first &&", "cli/emplace",
+                                      "train rnnlm:layers=1,steps=2 -m k40x2 -M local "
+                                      "-s 1000 -t 1 --record ../run.h5");
+
+    while (!exists("run.checkpoint.h5")) nanosleep(&a_moment, NULL);
+    expect_failure("train rnnlm:layers=1,steps=2 -m k40x2 -M local -s 1000 -t 1 "
+                   "--record run.h5",
+                   "run.h5 is being written by another program (process ");
+    kill(first, SIGKILL);
+    cr_assert_eq(waitpid(first, &status, 0), first);
+    cr_expect_eq(emplace_run("train rnnlm:layers=1,steps=2 -m k40x2 -M local -b 20 "
+                             "--record other.h5"),
+                 0, "%s", program_err);
+    cr_expect_not(exists("other.h5.lock"));
+}

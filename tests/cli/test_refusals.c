@@ -381,3 +381,19 @@ Test(refusals, unknown_op_types_are_counted_in_one_warning)
     cr_expect_not_null(strstr(program_err, "2 of 3 ops are of 1 unknown types"), "%s",
                        program_err);
 }
+
+/* A file's name may hold what moves a cursor, clears a screen, or looks like a second message. */
+Test(refusals, names_in_them_are_cleaned)
+{
+    cr_expect_eq(emplace_run("graph \"$(printf 'no\\033[2J\\nfile')\""), 1);
+    cr_expect(program_is_one_sentence(program_err, "emplace: "), "%s", program_err);
+    cr_expect_not_null(strstr(program_err, "no\\x1b[2J\\nfile"), "%s", program_err);
+    cr_expect_null(strchr(program_err, '\033'));
+}
+
+Test(refusals, what_is_given_twice_is_named)
+{
+    cr_expect_eq(emplace_run("graph rnnlm:layers=1,layers=2"), 1);
+    cr_expect_not_null(strstr(program_err, "option layers is given twice"), "%s",
+                       program_err);
+}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
@@ -491,6 +492,61 @@ Test(checkpoint, full_disk_ends_the_run_and_keeps_the_last_one)
     cr_expect_arr_eq(undisturbed, resumed, size);
     free(undisturbed);
     free(resumed);
+}
+
+/* A disk that is full for a while. */
+static struct {
+    struct rlimit full, empty;
+    int           warnings;
+    bool          is_waiting;
+} disk;
+
+static void fill_the_disk(void *context, const emp_progress *progress)
+{
+    const struct timespec retry_pause = {1, 100 * 1000 * 1000};
+
+    (void)context;
+    if (progress->evaluations == 2 * BATCH)
+        cr_assert_eq(setrlimit(RLIMIT_FSIZE, &disk.full), 0);
+    if (disk.is_waiting) nanosleep(&retry_pause, NULL);
+    disk.is_waiting = false;
+}
+
+static void empty_the_disk(void *context, const char *sentence)
+{
+    (void)context;
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &disk.empty), 0);
+    cr_expect_not_null(strstr(sentence, "run.checkpoint.h5 cannot be written: "), "%s",
+                       sentence);
+    cr_expect_not_null(strstr(sentence, "the checkpoint before it stays"), "%s",
+                       sentence);
+    disk.warnings++;
+    disk.is_waiting = true;
+}
+
+Test(checkpoint, full_disk_warns_who_listens_and_is_tried_again)
+{
+    emp_run_params plain = scripted_params(BUDGET, 1), params = plain;
+    emp_error      err = {0};
+    emp_record     record;
+    size_t         size, again;
+
+    char *undisturbed = run(&plain, &size);
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &disk.empty), 0);
+    disk.full = (struct rlimit){1024, disk.empty.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    params.checkpoint = (emp_run_checkpoint){.path = path, .every_s = 1e-9};
+    params.progress = fill_the_disk;
+    params.warn = empty_the_disk;
+    char *warned = run(&params, &again);
+    cr_expect_eq(disk.warnings, 1);
+    cr_assert_eq(size, again);
+    cr_expect_arr_eq(undisturbed, warned, size);
+    cr_assert_eq(emp_record_load(&record, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(record.evaluations, BUDGET, "the last one is written again");
+    emp_record_clear(&record);
+    free(undisturbed);
+    free(warned);
 }
 
 /* ---- other ranks that go ---- */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 
 enum {
@@ -287,11 +288,10 @@ static emp_status load(emp_gguf *h, FILE *file, emp_error *err)
 emp_status emp_gguf_load(emp_gguf *h, const char *path, emp_error *err)
 {
     emp_error reason = {0};
-    FILE     *file = fopen(path, "rb");
+    FILE     *file;
 
     *h = (emp_gguf){0};
-    if (file == NULL)
-        return EMP_ERROR(EMP_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    EMP_CHECK(emp_input_open(&file, path, err));
     emp_status st = load(h, file, &reason);
     (void)fclose(file);
     if (st == EMP_OK) return st;

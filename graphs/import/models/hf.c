@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "graphs/import/models/config.h"
@@ -209,10 +210,10 @@ emp_status emp_hf_build_gguf(emp_graph **out, const char *path, emp_error *err)
 static bool is_gguf_file(const char *path)
 {
     char   first[4] = {0};
-    FILE  *file = fopen(path, "rb");
+    FILE  *file;
     size_t got = 0;
 
-    if (file == NULL) return false;
+    if (emp_input_open(&file, path, NULL) != EMP_OK) return false;
     got = fread(first, 1, sizeof first, file);
     (void)fclose(file);
     return emp_gguf_is(first, got);

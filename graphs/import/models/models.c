@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/text/json.h"
 #include "graphs/import/models/config.h"
 #include "graphs/import/models/gguf.h"
@@ -62,10 +63,10 @@ emp_status emp_models_load_weights(emp_graph **out, bool *is_weights, const char
                                    emp_error *err)
 {
     char  first[9] = {0};
-    FILE *file = fopen(path, "rb");
+    FILE *file;
 
     *is_weights = false;
-    if (file == NULL) return EMP_OK;
+    if (emp_input_open(&file, path, NULL) != EMP_OK) return EMP_OK;
     size_t got = fread(first, 1, sizeof first, file);
     (void)fclose(file);
     if (emp_gguf_is(first, got)) {

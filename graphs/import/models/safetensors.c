@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L /* fileno() */
 #include "graphs/import/models/safetensors.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/json.h"
 
@@ -198,12 +200,13 @@ emp_status emp_safetensors_load(emp_safetensors *h, const char *path, emp_error 
 {
     emp_error   reason = {0};
     struct stat info;
-    FILE       *file = fopen(path, "rb");
+    FILE       *file;
 
     *h = (emp_safetensors){0};
-    if (file == NULL || stat(path, &info) != 0) {
-        if (file != NULL) (void)fclose(file);
-        return EMP_ERROR(EMP_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    EMP_CHECK(emp_input_open(&file, path, err));
+    if (fstat(fileno(file), &info) != 0) {
+        (void)fclose(file);
+        return EMP_ERROR(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
     }
     emp_status st = load(h, file, (uint64_t)info.st_size, &reason);
     (void)fclose(file);

@@ -232,7 +232,8 @@ Test(json, a_file_is_named_in_messages)
     emp_json_clear(&d);
     err = (emp_error){0};
     cr_expect_eq(emp_json_load(&d, "/nowhere/a.json", &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "/nowhere/a.json: No such file or directory");
+    cr_expect_str_eq(err.msg,
+                     "/nowhere/a.json cannot be read: No such file or directory");
     err = (emp_error){0};
     cr_expect_eq(emp_json_load(&d, "/", &err), EMP_EIO, "a folder");
     emp_json_clear(&d);

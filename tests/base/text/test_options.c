@@ -100,8 +100,6 @@ Test(options, take_values_of_their_kind)
     o = parse(NULL, "loud=1,count=1e9,share=1,word=a,color=blue");
     cr_expect(o.is_loud && o.count == 1000000000 && o.inner.share == 1.0);
     cr_expect(o.color == COLOR_BLUE && o.word == 0);
-    o = parse(NULL, "count=1,count=2");
-    cr_expect_eq(o.count, 2, "the later one counts");
 }
 
 /* What was written as percent or thousandths is the same number as a fraction. */
@@ -238,4 +236,15 @@ Test(words, are_found_whole)
     cr_expect_eq(length, 3);
     cr_expect_null(emp_words_at("one|two", 2, &length));
     cr_expect_null(emp_words_at(NULL, 0, &length));
+}
+
+Test(options, a_name_that_is_given_twice_is_refused)
+{
+    struct options o;
+    emp_error      err = {0};
+
+    cr_expect_eq(emp_options_parse(&o, &table, NULL, "count=3,loud=1,count=4", &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "test: option count is given twice");
+    cr_expect_eq(emp_options_parse(&o, &table, NULL, "count=3,loud=1", NULL), EMP_OK);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -136,6 +137,21 @@ Test(file, refuses_truncated_and_damaged_gzip)
     fclose(file);
     expect_error(path, EMP_EFORMAT, "a damaged gzip file");
     free(noise);
+}
+
+/* 64 MiB of blanks in 64 KiB. */
+Test(file, refuses_a_bomb_of_blanks)
+{
+    const size_t size = (size_t)64 << 20;
+    char        *blanks = malloc(size);
+
+    cr_assert_not_null(blanks);
+    memset(blanks, ' ', size);
+    write_packed(blanks, size);
+    free(blanks);
+    expect_error(path, EMP_EFORMAT,
+                 "a gzip file that unpacks to more than 150 times its size, which no "
+                 "graph does");
 }
 
 Test(file, survives_every_allocation_failure)

@@ -301,7 +301,8 @@ Test(placement, a_missing_file_is_named)
 
     cr_expect_eq(emp_placement_read(device, "/nowhere/p.json", problem, NULL, &err),
                  EMP_EIO);
-    cr_expect_str_eq(err.msg, "/nowhere/p.json: No such file or directory");
+    cr_expect_str_eq(err.msg,
+                     "/nowhere/p.json cannot be read: No such file or directory");
 }
 
 Test(placement, a_score_that_fits_is_better_then_the_shorter_step)

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does no control character of a file reach a terminal, and stays all other text as it is? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io/clean.h"
+#include "base/io/terminal.h"
+
+static const char *clean_of(const char *text, bool is_page)
+{
+    static char   clean[256];
+    unsigned char before = 0;
+
+    emp_text_clean(clean, text, strlen(text), is_page, &before);
+    return clean;
+}
+
+Test(clean, control_characters_are_spelt_out)
+{
+    cr_expect_str_eq(clean_of("a\x1b[2Jb\x7f\r", false), "a\\x1b[2Jb\\x7f\\x0d");
+    cr_expect_str_eq(clean_of("two\nlines\t", false), "two\\nlines\\x09");
+    cr_expect_str_eq(clean_of("two\nlines\t\b", true), "two\nlines\t\\x08");
+    cr_expect_str_eq(clean_of("\xc2\x9b"
+                              "31m",
+                              false),
+                     "\xc2\\x9b"
+                     "31m");
+}
+
+Test(clean, other_text_stays)
+{
+    static const char text[] = "layer/\xce\xb1 \xc3\x9b \xe2\x82\xac";
+
+    cr_expect_str_eq(clean_of(text, false), text);
+}
+
+Test(clean, pieces_are_one_text)
+{
+    char          clean[32];
+    unsigned char before = 0;
+
+    emp_text_clean(clean, "\xc2", 1, true, &before);
+    emp_text_clean(clean, "\x9b", 1, true, &before);
+    cr_expect_str_eq(clean, "\\x9b");
+}
+
+Test(clean, a_stream_to_a_terminal_is_cleaned)
+{
+    int   fd[2];
+    char  got[64] = "";
+    FILE *stream;
+
+    cr_assert_eq(pipe(fd), 0);
+    cr_assert_not_null(stream = emp_terminal_open(fd[1]));
+    cr_expect_gt(fprintf(stream, "%s\n", "name\x1b[31m"), 0);
+    cr_expect_eq(fflush(stream), 0);
+    cr_expect_gt(read(fd[0], got, sizeof got - 1), 0);
+    cr_expect_str_eq(got, "name\\x1b[31m\n");
+    close(fd[0]);
+    close(fd[1]);
+    fclose(stream);
+}

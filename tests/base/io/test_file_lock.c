@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Has one program at a time a file, and is the lock of one that was killed taken? */
+#define _POSIX_C_SOURCE 200809L
+#include "base/io/file_lock.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+static char path[SCRATCH_PATH_BYTES];
+
+static void set_up(void)
+{
+    scratch_create();
+    snprintf(path, sizeof path, "%s", scratch_path("run.h5"));
+}
+
+static void tear_down(void)
+{
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(file_lock, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static bool has_lock_file(void) { return access(scratch_path("run.h5.lock"), F_OK) == 0; }
+
+Test(file_lock, the_second_is_told_at_once_by_whom)
+{
+    emp_file_lock first = {0}, second = {0};
+    emp_error     err = {0};
+    char          process[32];
+
+    cr_assert_eq(emp_file_lock_take(&first, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(emp_file_lock_take(&second, path, &err), EMP_EINVAL);
+    snprintf(process, sizeof process, "(process %ld)", (long)getpid());
+    cr_expect_not_null(strstr(err.msg, process), "%s", err.msg);
+    emp_file_lock_release(&second);
+    cr_expect(has_lock_file());
+    emp_file_lock_release(&first);
+    cr_expect_not(has_lock_file());
+    cr_expect_eq(emp_file_lock_take(&second, path, NULL), EMP_OK);
+    emp_file_lock_release(&second);
+}
+
+Test(file_lock, all_names_of_a_file_have_one)
+{
+    emp_file_lock first = {0}, second = {0};
+    char          other[SCRATCH_PATH_BYTES];
+
+    scratch_write("run.h5", "", 0);
+    snprintf(other, sizeof other, "%s", scratch_path("link.h5"));
+    cr_assert_eq(symlink(path, other), 0);
+    cr_assert_eq(emp_file_lock_take(&first, other, NULL), EMP_OK);
+    cr_expect_eq(emp_file_lock_take(&second, path, NULL), EMP_EINVAL);
+    emp_file_lock_release(&first);
+}
+
+Test(file_lock, of_a_program_that_was_killed_is_taken)
+{
+    emp_file_lock lock = {0};
+    const pid_t   child = fork();
+
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        if (emp_file_lock_take(&lock, path, NULL) == EMP_OK) raise(SIGKILL);
+        _exit(1);
+    }
+    cr_assert_eq(waitpid(child, NULL, 0), child);
+    cr_expect(has_lock_file());
+    cr_expect_eq(emp_file_lock_take(&lock, path, NULL), EMP_OK);
+    emp_file_lock_release(&lock);
+    cr_expect_not(has_lock_file());
+}
+
+Test(file_lock, what_is_no_file_has_none)
+{
+    emp_file_lock first = {0}, second = {0};
+
+    cr_expect_eq(emp_file_lock_take(&first, "/dev/null", NULL), EMP_OK);
+    cr_expect_eq(emp_file_lock_take(&second, "/dev/null", NULL), EMP_OK);
+    emp_file_lock_release(&first);
+    emp_file_lock_release(&second);
+}
+
+Test(file_lock, failures_are_told)
+{
+    emp_file_lock lock = {0};
+    emp_error     err = {0};
+
+    cr_expect_eq(emp_file_lock_take(&lock, "/nowhere/run.h5", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "/nowhere/run.h5 cannot be written"), "%s",
+                       err.msg);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_file_lock_take(&lock, path, NULL), );
+    emp_file_lock_release(&lock);
+}
