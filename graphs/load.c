@@ -8,6 +8,7 @@
 #include "base/text/nearest.h"
 #include "graphs/import/models/hf.h"
 #include "graphs/import/models/models.h"
+#include "graphs/import/traces/source.h"
 #include "graphs/workloads/workloads.h"
 
 static const char *list_families(char *list, size_t size)
@@ -33,6 +34,19 @@ static emp_status refuse_source(const char *source, emp_error *err)
                      source, emp_nearest_hint(&near, hint), families);
 }
 
+/* "trace:kineto=FILE,step=3" */
+static emp_status load_trace(emp_graph **whole, emp_import_devices *devices,
+                             const char *source, emp_error *err)
+{
+    emp_import_params params = emp_import_params_default();
+    emp_trace_source  trace;
+
+    EMP_CHECK(emp_trace_source_parse(&trace, source, err));
+    params.trace_step = trace.step;
+    if (trace.execution[0] != '\0') params.execution_trace = trace.execution;
+    return emp_import_load_instance(whole, devices, trace.kineto, &params, err);
+}
+
 static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
                              const char *source, emp_error *err)
 {
@@ -41,6 +55,7 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
 
     if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
     if (emp_hf_is_spec(source)) return emp_hf_build(whole, source, err);
+    if (emp_trace_source_is(source)) return load_trace(whole, devices, source, err);
     if (access(source, F_OK) != 0) return refuse_source(source, err);
     EMP_CHECK(emp_models_load_weights(whole, &is_weights, source, err));
     if (is_weights) return EMP_OK;

@@ -103,15 +103,16 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     const cli_task_options *task = &args->run.task;
     const char *const outputs[] = {args->out, args->record, args->run.checkpoint.path,
                                    args->weights_out};
-    const char *const files[] = {task->spec, task->machine, task->runtime, args->start,
-                                 args->weights};
+    const char *const files[] = {task->spec,  task->machine, task->runtime,
+                                 args->start, args->weights, task->costs};
     const bool        is_own = args->is_forced || args->run.checkpoint.is_resumed;
 
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(cli_check_outputs(outputs, 4, err));
-    EMP_CHECK(cli_check_inputs(files, 5, outputs, 4, err));
+    EMP_CHECK(cli_check_inputs(files, 6, outputs, 4, err));
     EMP_CHECK(cli_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
+    inputs->costs = task->costs;
     return cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err);
 }
 

@@ -8,10 +8,12 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/placement_input.h"
+#include "cli/options/trace_devices.h"
 #include "cli/report/report.h"
 #include "cli/report/report_why.h"
 #include "cli/stop.h"
 #include "graphs/import/node_devices.h"
+#include "graphs/import/traces/where.h"
 #include "run/methods.h"
 #include "sim/explain/scope_dot.h"
 #include "sim/explain/trace_chrome.h"
@@ -94,10 +96,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static emp_status load_own(emp_device_id *device_of_op, const char *spec,
                            const emp_problem *problem, emp_error *err)
 {
+    if (emp_trace_is_graph(problem->graph))
+        return cli_trace_devices_load(device_of_op, problem, err);
     if (emp_nodes_syntax_of(spec) == EMP_NODES_NONE)
         return EMP_ERROR(EMP_EINVAL,
                          "--placement " OWN_DEVICES " takes the devices that a "
-                         "TensorFlow graph file names, and %s is none",
+                         "TensorFlow graph file or a trace names, and %s is neither",
                          spec);
     return cli_placement_load(device_of_op, spec, problem, err);
 }
@@ -191,10 +195,10 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
 
     if (args->run.task.format != EMP_SHEET_TEXT) {
         json_t *object = cli_report_json(problem, result, why, bounds);
-        json_t *task =
-            json_pack("{s:s, s:s, s:s, s:s, s:b}", "workload", args->run.task.spec,
-                      "machine", inputs->machine->name, "runtime", problem->runtime.name,
-                      "placement", args->placement, "interrupted", (int)is_partial);
+        json_t *task = json_pack(
+            "{s:s, s:s, s:s, s:s, s:s?, s:b}", "workload", args->run.task.spec, "machine",
+            inputs->machine->name, "runtime", problem->runtime.name, "placement",
+            args->placement, "costs", inputs->costs, "interrupted", (int)is_partial);
         int failures = json_object_update(object, task);
         json_decref(task);
         if (args->is_why)
@@ -234,11 +238,12 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     cli_parse(&cmd_simulate_argp, argc, argv, &args);
     const cli_task_options *task = &args.run.task;
     const char *const       outputs[] = {args.trace, args.dot};
-    const char *const       files[] = {task->spec, task->machine, task->runtime,
-                                       args.placement};
+    const char *const files[] = {task->spec, task->machine, task->runtime, args.placement,
+                                 task->costs};
     EMP_TRY(cli_check_outputs(outputs, 2, err));
-    EMP_TRY(cli_check_inputs(files, 4, outputs, 2, err));
+    EMP_TRY(cli_check_inputs(files, 5, outputs, 2, err));
     EMP_TRY(cli_check_replaced(outputs, 2, args.is_forced, err));
+    inputs.costs = task->costs;
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));

@@ -9,10 +9,11 @@
 #include "cli/format.h"
 #include "cli/stage_line.h"
 #include "graphs/workloads/workloads.h"
+#include "sim/cost/given.h"
 
 #define MAX_LOAD_RUNTIME "msr-load"
 
-enum { KEY_OBJECTIVE = 256 };
+enum { KEY_OBJECTIVE = 256, KEY_COSTS };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
@@ -26,6 +27,11 @@ static const struct argp_option options[] = {
     {"objective", KEY_OBJECTIVE, "NAME", 0,
      "step-time (default), or max-load: the time per sample of a pipeline, which is "
      "that of its busiest device. It is what --runtime msr-load calls a step",
+     0},
+    {"costs", KEY_COSTS, "FILE", 0,
+     "Times that you measured, CSV with the columns op (a name, a pattern, or "
+     "type:TYPE), us "
+     "and perhaps model; other ops keep predicted times, scaled (docs/formats.md)",
      0},
     {0},
 };
@@ -43,6 +49,7 @@ static void check_options(cli_task_options *o, const char *command)
         if (o->spec != NULL || o->machine != NULL)
             cli_usage_error("--tasks names graphs and machines; leave %s out",
                             o->spec != NULL ? o->spec : "--machine");
+        if (o->costs != NULL) cli_usage_error("--costs is for one SPEC, not for --tasks");
         return;
     }
     if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);
@@ -63,6 +70,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = &o->format; return 0;
     case 'm': o->machine = arg; return 0;
     case 'r': o->runtime = arg; return 0;
+    case KEY_COSTS: o->costs = arg; return 0;
     case KEY_OBJECTIVE: o->is_max_load = asks_max_load(arg); return 0;
     case ARGP_KEY_ARG:
         if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
@@ -149,6 +157,24 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     return EMP_OK;
 }
 
+/* Puts the times of a file in place of predicted ones. */
+static emp_status take_costs(cli_inputs *inputs, const emp_runtime *profile,
+                             emp_error *err)
+{
+    emp_given_costs given;
+
+    if (inputs->costs == NULL) return EMP_OK;
+    EMP_CHECK(emp_given_costs_apply(&given, inputs->problem->costs, inputs->step,
+                                    inputs->machine, profile, inputs->costs, err));
+    cli_warn(
+        "%s gives the times of %d of %d ops on GPUs and of %d on CPUs; the others are "
+        "predicted, times %.3g and %.3g",
+        inputs->costs, given.given[EMP_DEVICE_GPU], inputs->step->op_count,
+        given.given[EMP_DEVICE_CPU], given.factor[EMP_DEVICE_GPU],
+        given.factor[EMP_DEVICE_CPU]);
+    return EMP_OK;
+}
+
 /* Mistakes in the names of machine and runtime are told before a graph is built. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err)
@@ -178,8 +204,11 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
         EMP_CHECK(emp_machine_create(&inputs->machine, CLI_INSTANCE_MACHINE,
                                      devices.cpu_count, devices.gpu_count,
                                      devices.gpu_memory_bytes, err));
-    return emp_problem_create(&inputs->problem, inputs->step, inputs->machine, &profile,
-                              spec, err);
+    if (is_own && devices.core_count > 0)
+        emp_machine_set_cores(inputs->machine, devices.core_count);
+    EMP_CHECK(emp_problem_create(&inputs->problem, inputs->step, inputs->machine,
+                                 &profile, spec, err));
+    return take_costs(inputs, &profile, err);
 }
 
 void cli_inputs_clear(cli_inputs *inputs)

@@ -17,6 +17,7 @@ typedef struct {
     emp_machine *machine;
     emp_problem *problem;
     char         note[480]; /**< what the reader says of the file; "" = nothing */
+    const char  *costs;     /**< file of times for cli_inputs_load() to take, or NULL */
 } cli_inputs;
 
 /** The machine that a benchmark instance states in its own file, as a name. */
@@ -28,6 +29,7 @@ typedef struct {
     const char      *machine;     /**< NULL: that of the instance */
     const char      *runtime;     /**< NULL: that of cli_inputs_load() */
     bool             is_max_load; /**< has set the runtime */
+    const char      *costs;       /**< file of times that a user brings; NULL: none */
     emp_sheet_format format;
     const char      *tasks; /**< no option here: `train` may set it, instead of a SPEC */
 } cli_task_options;

@@ -2,11 +2,15 @@
 // Field numbers: TensorFlow's graph.proto and node_def.proto.
 #include "graphs/import/graph_def.h"
 
+#include "base/mem.h"
 #include "graphs/import/attrs.h"
+#include "graphs/import/frames.h"
 
 enum { GRAPH_NODE = 1 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
-enum { NAME_BYTES_MAX = 4096, TYPE_BYTES_MAX = 256 };
+enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, VALUE_LIST = 1, VALUE_FUNC = 10 };
+enum { LIST_FUNC = 9, FUNC_NAME = 1 };
+enum { NAME_BYTES_MAX = 4096, TYPE_BYTES_MAX = 256, CALLEES_MAX = 8 };
 
 static const emp_field_name graph_names[] = {{"node", GRAPH_NODE}, {0}};
 static const emp_field_name node_names[] = {{"name", NODE_NAME},
@@ -15,17 +19,30 @@ static const emp_field_name node_names[] = {{"name", NODE_NAME},
                                             {"attr", NODE_ATTR},
                                             {0}};
 
+static const emp_field_name entry_names[] = {
+    {"key", ENTRY_KEY}, {"value", ENTRY_VALUE}, {0}};
+static const emp_field_name value_names[] = {
+    {"list", VALUE_LIST}, {"func", VALUE_FUNC}, {0}};
+static const emp_field_name list_names[] = {{"func", LIST_FUNC}, {0}};
+static const emp_field_name func_names[] = {{"name", FUNC_NAME}, {0}};
+
 typedef struct {
     emp_graph_builder       *builder;
     emp_message_file        *file;
     const emp_import_params *params;
     emp_node_attrs           attrs;
+    emp_frames               frames;
+    int32_t                  frame; /* that is being read */
+    emp_node_input          *input; /* of the node that is being read */
+    int32_t                  input_count, input_capacity;
 } reader;
 
 /* A node as the file gives it. */
 typedef struct {
-    emp_slice name, op;
-    bool      has_data_input;
+    emp_slice         name, op;
+    bool              has_data_input;
+    emp_function_attr callee[CALLEES_MAX]; /* functions that its attributes name */
+    int32_t           callee_count;
 } node_def;
 
 /* Names end up in C strings, in messages and in JSON files. */
@@ -48,6 +65,116 @@ static emp_status check_name(const char *what, emp_slice name, size_t bytes_max,
     return EMP_OK;
 }
 
+static bool is_in_function(const reader *r) { return r->frame > 0; }
+
+/* The nodes of the frame: a GraphDef, or a FunctionDef. */
+static emp_message open_nodes(reader *r, emp_slice graph)
+{
+    const emp_function *f = r->frames.frame[r->frame].function;
+
+    return f == NULL ? emp_message_open(r->file, graph, graph_names)
+                     : emp_message_open(r->file, f->body, emp_function_names);
+}
+
+static bool is_node(const reader *r, const emp_field *field)
+{
+    return field->number == (is_in_function(r) ? EMP_FUNCTION_NODE : GRAPH_NODE);
+}
+
+static emp_status keep_input(reader *r, emp_slice text, emp_error *err)
+{
+    if (r->input_count == r->input_capacity) {
+        int32_t         capacity = 2 * r->input_capacity + 16;
+        emp_node_input *larger =
+            emp_realloc(r->input, (size_t)capacity, sizeof *r->input);
+        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d inputs", capacity);
+        r->input = larger;
+        r->input_capacity = capacity;
+    }
+    r->input[r->input_count++] = emp_node_input_parse(text, is_in_function(r));
+    return EMP_OK;
+}
+
+static emp_status read_function_name(emp_slice *name, const emp_message *value,
+                                     const emp_field *field, emp_error *err)
+{
+    emp_message func;
+    emp_field   part;
+    bool        found = false;
+
+    EMP_CHECK(emp_field_message(value, field, func_names, &func, err));
+    for (;;) {
+        EMP_CHECK(emp_message_next(&func, &part, &found, err));
+        if (!found) return EMP_OK;
+        if (part.number == FUNC_NAME)
+            EMP_CHECK(emp_field_string(&func, &part, name, err));
+    }
+}
+
+/* The first function of a list. */
+static emp_status read_function_list(emp_slice *name, const emp_message *value,
+                                     const emp_field *field, emp_error *err)
+{
+    emp_message list;
+    emp_field   part;
+    bool        found = false;
+
+    EMP_CHECK(emp_field_message(value, field, list_names, &list, err));
+    for (;;) {
+        EMP_CHECK(emp_message_next(&list, &part, &found, err));
+        if (!found) return EMP_OK;
+        if (part.number != LIST_FUNC) continue;
+        return read_function_name(name, &list, &part, err);
+    }
+}
+
+/* Notes the function that an attribute names, if it names one. */
+static emp_status read_callee(node_def *node, const emp_message *message,
+                              const emp_field *attr, emp_error *err)
+{
+    emp_message       entry, value;
+    emp_field         part;
+    emp_function_attr callee = {{"", 0}, {"", 0}};
+    bool              found = false;
+
+    EMP_CHECK(emp_field_message(message, attr, entry_names, &entry, err));
+    for (;;) {
+        EMP_CHECK(emp_message_next(&entry, &part, &found, err));
+        if (!found) break;
+        if (part.number == ENTRY_KEY)
+            EMP_CHECK(emp_field_string(&entry, &part, &callee.key, err));
+        if (part.number != ENTRY_VALUE) continue;
+        EMP_CHECK(emp_field_message(&entry, &part, value_names, &value, err));
+        for (;;) {
+            EMP_CHECK(emp_message_next(&value, &part, &found, err));
+            if (!found) break;
+            if (part.number == VALUE_FUNC)
+                EMP_CHECK(read_function_name(&callee.callee, &value, &part, err));
+            if (part.number == VALUE_LIST)
+                EMP_CHECK(read_function_list(&callee.callee, &value, &part, err));
+        }
+    }
+    if (callee.callee.size > 0 && node->callee_count < CALLEES_MAX)
+        node->callee[node->callee_count++] = callee;
+    return EMP_OK;
+}
+
+/* The full name of a node of the frame; in the arena where it has a prefix. */
+static emp_status full_name(emp_slice *name, reader *r, emp_error *err)
+{
+    const char *prefix = r->frames.frame[r->frame].prefix;
+    size_t      length = strlen(prefix);
+
+    if (length == 0) return EMP_OK;
+    EMP_CHECK(emp_frames_spend(&r->frames, length + name->size, err));
+    char *full = emp_arena_alloc(&r->frames.arena, length + name->size + 1);
+    if (full == NULL) return EMP_ERROR(EMP_ENOMEM, "a name of %zu bytes", length);
+    memcpy(full, prefix, length);
+    memcpy(full + length, name->data, name->size);
+    *name = (emp_slice){full, length + name->size};
+    return EMP_OK;
+}
+
 static emp_status read_node(reader *r, const emp_field *field, const emp_message *graph,
                             node_def *node, emp_error *err)
 {
@@ -57,6 +184,7 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
     bool        found = false;
 
     emp_node_attrs_reset(&r->attrs);
+    r->input_count = 0;
     EMP_CHECK(emp_field_message(graph, field, node_names, &message, err));
     for (;;) {
         EMP_CHECK(emp_message_next(&message, &part, &found, err));
@@ -68,17 +196,28 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
         case NODE_OP: EMP_CHECK(emp_field_string(&message, &part, &node->op, err)); break;
         case NODE_ATTR:
             EMP_CHECK(emp_node_attrs_read(&r->attrs, &message, &part, err));
+            EMP_CHECK(read_callee(node, &message, &part, err));
             break;
         case NODE_INPUT:
             EMP_CHECK(emp_field_string(&message, &part, &input, err));
             if (input.size > 0 && input.data[0] != '^') node->has_data_input = true;
+            EMP_CHECK(keep_input(r, input, err));
             break;
         default: break;
         }
     }
     EMP_CHECK(check_name("its name", node->name, NAME_BYTES_MAX, err));
     EMP_CHECK(check_name("its op", node->op, TYPE_BYTES_MAX, err));
-    if (emp_graph_builder_find(r->builder, node->name.data, node->name.size) >= 0)
+    return EMP_OK;
+}
+
+static emp_status check_is_new(const reader *r, emp_slice name, emp_slice local,
+                               emp_error *err)
+{
+    const emp_strmap *calls = &r->frames.frame[r->frame].calls;
+
+    if (emp_graph_builder_find(r->builder, name.data, name.size) >= 0 ||
+        emp_strmap_get(calls, local.data, local.size) >= 0)
         return EMP_ERROR(EMP_EFORMAT, "an earlier node has the same name");
     return EMP_OK;
 }
@@ -106,124 +245,139 @@ static bool is_inferable(const node_def *node)
 static emp_status declare_node(reader *r, const node_def *node, emp_error *err)
 {
     emp_node_attrs *attrs = &r->attrs;
+    emp_slice       name = node->name;
     emp_op_id       op;
+    bool            is_call = false;
     bool has_outputs = attrs->output_count >= 0 && !r->params->ignore_output_shapes;
 
+    EMP_CHECK(full_name(&name, r, err));
+    EMP_CHECK(check_name("its name", name, NAME_BYTES_MAX, err));
+    EMP_CHECK(check_is_new(r, name, node->name, err));
+    EMP_CHECK(emp_frames_add_call(&r->frames, &is_call, r->frame, node->name, node->op,
+                                  node->callee, node->callee_count, r->input,
+                                  r->input_count, err));
+    if (is_call) return EMP_OK;
     if (!is_inferable(node)) {
         set_batch(&attrs->attrs.shape, r->params->batch_hint);
         for (int32_t i = 0; i < attrs->output_count; i++)
             set_batch(&attrs->output[i], r->params->batch_hint);
     }
-    return emp_graph_builder_declare(r->builder, node->name.data, node->name.size,
-                                     node->op.data, node->op.size, &attrs->attrs,
+    return emp_graph_builder_declare(r->builder, name.data, name.size, node->op.data,
+                                     node->op.size, &attrs->attrs,
                                      has_outputs ? attrs->output : NULL,
                                      has_outputs ? attrs->output_count : 0, &op, err);
 }
 
-/* An entry of NodeDef.input: "name", "name:port" or "^name". */
-typedef struct {
-    emp_slice name;
-    int32_t   port;
-    bool      is_control;
-} node_input;
-
-static node_input parse_input(emp_slice text)
+static emp_status connect_input(reader *r, emp_op_id op, emp_node_input input,
+                                emp_error *err)
 {
-    node_input input = {.name = text};
-    size_t     colon = text.size;
+    emp_port from;
 
-    if (text.size > 0 && text.data[0] == '^') {
-        input.name = (emp_slice){text.data + 1, text.size - 1};
-        input.is_control = true;
-        return input;
-    }
-    while (colon > 0 && text.data[colon - 1] >= '0' && text.data[colon - 1] <= '9')
-        colon--;
-    if (colon == text.size || colon == 0 || text.data[--colon] != ':') return input;
-    input.name.size = colon;
-    for (size_t i = colon + 1; i < text.size && input.port < EMP_MAX_OUTPUTS; i++)
-        input.port = 10 * input.port + (text.data[i] - '0');
-    return input;
+    if (input.is_control)
+        return emp_frames_add_control(&r->frames, r->builder, r->frame, input.name, op,
+                                      err);
+    EMP_CHECK(emp_frames_resolve(&from, &r->frames, r->builder, r->frame, input, err));
+    return emp_graph_builder_connect(r->builder, from, op, err);
 }
 
-static emp_status connect_input(reader *r, emp_op_id op, node_input input, emp_error *err)
+/* Constants wait for nothing: they are there before the step. */
+static emp_status connect_start(reader *r, emp_op_id op, emp_error *err)
 {
-    emp_op_id from = emp_graph_builder_find(r->builder, input.name.data, input.name.size);
-
-    if (from < 0) return EMP_ERROR(EMP_EFORMAT, "no node has that name");
-    if (input.port >= EMP_MAX_OUTPUTS)
-        return EMP_ERROR(EMP_EFORMAT, "no op has an output beyond %d",
-                         EMP_MAX_OUTPUTS - 1);
-    if (input.is_control) return emp_graph_builder_add_control(r->builder, from, op, err);
-    return emp_graph_builder_connect(r->builder, (emp_port){from, input.port}, op, err);
-    return EMP_OK;
+    if (strcmp(emp_graph_builder_type(r->builder, op), "Const") == 0) return EMP_OK;
+    return emp_frames_add_start(&r->frames, r->builder, r->frame, op, err);
 }
 
-static emp_status connect_node(reader *r, const emp_message *graph,
-                               const emp_field *field, emp_op_id op, emp_error *err)
+static emp_status connect_node(reader *r, const emp_message *message, emp_op_id op,
+                               emp_error *err)
 {
     emp_status  st = EMP_OK;
-    emp_message message;
+    emp_message node = *message;
     emp_field   part;
     emp_slice   input = {0};
     emp_error   reason = {0};
     bool        found = false;
+    bool        is_led = false; /* by another node of the frame */
     int         index = 0;
 
-    EMP_CHECK(emp_field_message(graph, field, node_names, &message, err));
     for (;; index++) {
         do {
-            EMP_CHECK(emp_message_next(&message, &part, &found, err));
+            EMP_CHECK(emp_message_next(&node, &part, &found, err));
         } while (found && part.number != NODE_INPUT);
         if (!found) break;
-        EMP_CHECK(emp_field_string(&message, &part, &input, err));
-        st = connect_input(r, op, parse_input(input), &reason);
+        EMP_CHECK(emp_field_string(&node, &part, &input, err));
+        emp_node_input parsed = emp_node_input_parse(input, is_in_function(r));
+        is_led = is_led || !emp_frames_is_argument(&r->frames, r->frame, parsed);
+        st = connect_input(r, op, parsed, &reason);
         if (st != EMP_OK)
             return EMP_ERROR(st, "node \"%s\", input %d, \"%.*s\": %s",
                              emp_graph_builder_name(r->builder, op), index,
                              EMP_SLICE_ARG(input), reason.msg);
     }
-    return st;
+    return is_led ? EMP_OK : connect_start(r, op, err);
 }
 
 static emp_status declare_nodes(reader *r, emp_slice body, emp_error *err)
 {
     emp_status  st = EMP_OK;
-    emp_message graph = emp_message_open(r->file, body, graph_names);
+    emp_message graph = open_nodes(r, body);
     emp_field   field;
     bool        found = false;
+    int32_t     first_call = r->frames.call_count, index = 0;
 
+    r->frames.frame[r->frame].first_op = emp_graph_builder_op_count(r->builder);
     for (;;) {
         node_def  node = {0};
         emp_error reason = {0};
         EMP_CHECK(emp_message_next(&graph, &field, &found, err));
         if (!found) break;
-        if (field.number != GRAPH_NODE) continue;
+        if (!is_node(r, &field)) continue;
         st = read_node(r, &field, &graph, &node, &reason);
         if (st == EMP_OK) st = declare_node(r, &node, &reason);
         if (st != EMP_OK)
-            return EMP_ERROR(st, "node %d, \"%.*s\": %s",
-                             emp_graph_builder_op_count(r->builder),
-                             EMP_SLICE_ARG(node.name), reason.msg);
+            return EMP_ERROR(st, "node %d, \"%s%.*s\": %s", index,
+                             r->frames.frame[r->frame].prefix, EMP_SLICE_ARG(node.name),
+                             reason.msg);
+        index++;
     }
-    return st;
+    return emp_frames_declare_merges(&r->frames, r->builder, first_call, err);
+}
+
+static emp_status read_name(emp_slice *name, emp_message node, emp_error *err)
+{
+    emp_field part;
+    bool      found = false;
+
+    *name = (emp_slice){"", 0};
+    for (;;) {
+        EMP_CHECK(emp_message_next(&node, &part, &found, err));
+        if (!found) return EMP_OK;
+        if (part.number == NODE_NAME)
+            EMP_CHECK(emp_field_string(&node, &part, name, err));
+    }
 }
 
 /* The second walk over the same bytes meets the nodes in the same order, so that nothing
- * of the first has to be remembered. */
+ * of the first has to be remembered but which of them are calls. */
 static emp_status connect_nodes(reader *r, emp_slice body, emp_error *err)
 {
-    emp_message graph = emp_message_open(r->file, body, graph_names);
+    emp_message graph = open_nodes(r, body), node;
     emp_field   field;
+    emp_slice   name;
     bool        found = false;
+    emp_op_id   op = r->frames.frame[r->frame].first_op;
 
-    for (emp_op_id op = 0;;) {
+    for (;;) {
         EMP_CHECK(emp_message_next(&graph, &field, &found, err));
-        if (!found) break;
-        if (field.number == GRAPH_NODE)
-            EMP_CHECK(connect_node(r, &graph, &field, op++, err));
+        if (!found) return EMP_OK;
+        if (!is_node(r, &field)) continue;
+        const emp_strmap *calls = &r->frames.frame[r->frame].calls;
+        EMP_CHECK(emp_field_message(&graph, &field, node_names, &node, err));
+        if (calls->count > 0) {
+            EMP_CHECK(read_name(&name, node, err));
+            if (emp_strmap_get(calls, name.data, name.size) >= 0) continue;
+        }
+        EMP_CHECK(connect_node(r, &node, op++, err));
     }
-    return EMP_OK;
 }
 
 emp_status emp_graph_def_read(emp_graph_builder *builder, emp_message_file *file,
@@ -233,10 +387,16 @@ emp_status emp_graph_def_read(emp_graph_builder *builder, emp_message_file *file
     emp_status st = EMP_OK;
     reader     r = {.builder = builder, .file = file, .params = params};
 
-    EMP_TRY(declare_nodes(&r, graph, err));
-    EMP_TRY(connect_nodes(&r, graph, err));
+    EMP_TRY(emp_frames_init(&r.frames, file, graph, params->loop_iterations, err));
+    for (; r.frame < r.frames.frame_count; r.frame++)
+        EMP_TRY(declare_nodes(&r, graph, err));
+    for (r.frame = 0; r.frame < r.frames.frame_count; r.frame++)
+        EMP_TRY(connect_nodes(&r, graph, err));
+    EMP_TRY(emp_frames_connect_merges(&r.frames, builder, err));
 
 cleanup:
+    emp_free(r.input);
+    emp_frames_clear(&r.frames);
     emp_node_attrs_clear(&r.attrs);
     return st;
 }

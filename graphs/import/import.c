@@ -2,6 +2,7 @@
 #include "graphs/import/import.h"
 
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "graphs/import/container.h"
 #include "graphs/import/file.h"
 #include "graphs/import/graph_def.h"
@@ -12,18 +13,23 @@
 #include "graphs/import/models/models.h"
 #include "graphs/import/pytorch/pytorch.h"
 #include "graphs/import/targets.h"
+#include "graphs/import/traces/chakra.h"
+#include "graphs/import/traces/execution.h"
+#include "graphs/import/traces/trace.h"
 #include "sim/graph/graph_builder.h"
 
 enum { BATCH_DEFAULT = 32 };
 
 emp_import_params emp_import_params_default(void)
 {
-    return (emp_import_params){.batch_hint = BATCH_DEFAULT};
+    return (emp_import_params){
+        .batch_hint = BATCH_DEFAULT, .loop_iterations = 1, .trace_step = -1};
 }
 
 typedef enum {
     KIND_TENSORFLOW,
-    KIND_DNN_PARTITIONING,
+    KIND_CHAKRA,
+    KIND_JSON,
     KIND_PIPEDREAM,
     KIND_DOPPLER,
     KIND_PYTORCH
@@ -32,10 +38,65 @@ typedef enum {
 static file_kind kind_of(const emp_message_file *file)
 {
     if (emp_pytorch_is(file->bytes.data, file->bytes.size)) return KIND_PYTORCH;
-    if (emp_container_is_json(file)) return KIND_DNN_PARTITIONING;
-    if (!file->is_text) return KIND_TENSORFLOW;
+    if (emp_container_is_json(file)) return KIND_JSON;
+    if (!file->is_text) return emp_chakra_is(file->bytes) ? KIND_CHAKRA : KIND_TENSORFLOW;
     if (emp_pipedream_is(file->bytes)) return KIND_PIPEDREAM;
     return emp_doppler_is(file->bytes) ? KIND_DOPPLER : KIND_TENSORFLOW;
+}
+
+/* A profiler's trace, with the execution trace that belongs to it. */
+static emp_status read_trace(emp_graph_builder *builder, emp_import_devices *devices,
+                             const emp_json *root, const emp_import_params *params,
+                             emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_json_document d = {0};
+    char             *bytes = NULL;
+    size_t            size;
+    emp_error         reason = {0};
+
+    if (params->execution_trace == NULL)
+        return emp_trace_read(builder, devices, root, NULL, params->trace_step, err);
+    st = emp_file_load(params->execution_trace, &bytes, &size, &reason);
+    if (st == EMP_OK) st = emp_json_parse(&d, bytes, size, &reason);
+    if (st != EMP_OK)
+        EMP_FAIL(st, "its execution trace %s: %s", params->execution_trace, reason.msg);
+    EMP_TRY(emp_trace_read(builder, devices, root, d.root, params->trace_step, err));
+
+cleanup:
+    emp_json_clear(&d);
+    emp_free(bytes);
+    return st;
+}
+
+/* What a JSON file is, its members tell. */
+static emp_status read_json(emp_graph_builder *builder, emp_import_devices *devices,
+                            emp_slice bytes, const emp_import_params *params,
+                            emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_json_document d = {0};
+    const char       *schema;
+
+    EMP_TRY(emp_json_parse(&d, bytes.data, bytes.size, err));
+    if (emp_trace_is(d.root)) {
+        EMP_TRY(read_trace(builder, devices, d.root, params, err));
+    } else if (emp_chakra_is_json(d.root)) {
+        EMP_TRY(emp_chakra_read_json(builder, devices, d.root, err));
+    } else if (emp_execution_is(d.root, &schema)) {
+        EMP_FAIL(
+            EMP_EUNSUPPORTED,
+            "JSON, a PyTorch execution trace (schema %.40s), which has no times; name "
+            "the profiler's trace of the same run, too: trace:kineto=FILE,et=FILE",
+            schema);
+    } else {
+        emp_json_clear(&d);
+        EMP_TRY(emp_dnn_partitioning_read(builder, devices, bytes.data, bytes.size, err));
+    }
+
+cleanup:
+    emp_json_clear(&d);
+    return st;
 }
 
 /* \a body is the GraphDef in the file; instances are whole files. */
@@ -51,15 +112,13 @@ static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind 
     case KIND_TENSORFLOW:
         EMP_TRY(emp_graph_def_read(builder, file, body, params, err));
         break;
-    case KIND_DNN_PARTITIONING:
-        EMP_TRY(emp_dnn_partitioning_read(builder, devices, file->bytes.data,
-                                          file->bytes.size, err));
-        break;
+    case KIND_JSON: EMP_TRY(read_json(builder, devices, file->bytes, params, err)); break;
     case KIND_PYTORCH:
         EMP_TRY(emp_pytorch_read(builder, devices->note, sizeof devices->note,
                                  file->bytes.data, file->bytes.size, err));
         break;
     case KIND_PIPEDREAM: EMP_TRY(emp_pipedream_read(builder, file->bytes, err)); break;
+    case KIND_CHAKRA: EMP_TRY(emp_chakra_read(builder, devices, file->bytes, err)); break;
     case KIND_DOPPLER:
         EMP_TRY(emp_doppler_read(builder, devices, file->bytes, err));
         break;

@@ -14,6 +14,10 @@ typedef struct {
     int64_t     batch_hint; /**< stands in for unknown leading sizes; default 32 */
     const char *targets;    /**< comma-separated op names, or NULL to find them */
     bool        ignore_output_shapes; /**< infer all shapes, whatever the file says */
+    int32_t     loop_iterations; /**< of While ops, which call functions; default 1 */
+    const char
+           *execution_trace; /**< file that belongs to a profiler's trace; NULL: none */
+    int64_t trace_step;      /**< number of the step of a trace; -1: a usual one */
 } emp_import_params;
 
 emp_import_params emp_import_params_default(void);
@@ -25,8 +29,8 @@ emp_import_params emp_import_params_default(void);
  * the sinks behind them, and as losses the scalar float sinks outside of "gradients/";
  * else (inference graphs) every sink that is computed and does not wait for an Assign.
  *
- * Of a SavedModel the first meta graph is read. Functions are not expanded: an op that
- * calls one is of unknown type.
+ * Of a SavedModel the first meta graph is read. Functions stand in place of the ops that
+ * call them.
  *
  * A step of an instance runs all its ops.
  *

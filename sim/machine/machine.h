@@ -139,6 +139,9 @@ typedef struct {
     int32_t  in[EMP_MAX_DEVICES];
 } emp_fabric;
 
+/** Gives every CPU of a machine of emp_machine_create() that many cores. */
+void emp_machine_set_cores(emp_machine *machine, int32_t cores);
+
 /** <emplace/machine.h> has what programs see of it. A machine of emp_machine_create() counts a GPU
  * as ten times as fast as a CPU where a method wants to know. */
 struct emp_machine {

@@ -116,3 +116,10 @@ cleanup:
     emp_machine_destroy(m);
     return st;
 }
+
+void emp_machine_set_cores(emp_machine *machine, int32_t cores)
+{
+    for (emp_device_id d = 0; d < machine->device_count; d++)
+        if (machine->device[d].kind == EMP_DEVICE_CPU) machine->device[d].cores = cores;
+    machine->hash = emp_hash_u64(machine->hash, (uint64_t)cores);
+}

@@ -14,7 +14,8 @@ typedef struct {
     int32_t gpu_count;
     int64_t gpu_memory_bytes;
     const char
-        *runtime;   /**< profile by whose rules it is meant, static; NULL: not said */
+           *runtime;    /**< profile by whose rules it is meant, static; NULL: not said */
+    int32_t core_count; /**< of each CPU; 0: the file does not say, which means 1 */
     char note[480]; /**< what the reader says of the file, in sentences; "" = nothing */
 } emp_import_devices;
 

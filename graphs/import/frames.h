@@ -1,0 +1,124 @@
+/** \file graphs/import/frames.h
+ * Functions in place of the ops that call them. A *frame* is the graph itself or one call of a
+ * function; the nodes of a call "a" are ops "a/...", as when TensorFlow inlines it.
+ *
+ * - PartitionedCall, StatefulPartitionedCall and ops that are named like a function are one frame.
+ * - If and StatelessIf are two, "a/then" and "a/else". Both run; result i is the op "a/Merge_i".
+ * - While and StatelessWhile are "a/cond" and "a/body" for each iteration, of which the caller
+ *   says the number; from the second on "a/cond_1", "a/body_1".
+ *
+ * What waits for a call waits for the op "a/done", which waits for the results and for what runs
+ * besides. If the call waits for something, nodes that read nothing of the body wait for "a/start".
+ * Both ops are there only where they are needed.
+ *
+ * Memory is bounded by the size of the file: a function that is called often, by functions that
+ * are called often, is refused.
+ */
+#ifndef EMP_GRAPHS_IMPORT_FRAMES_H
+#define EMP_GRAPHS_IMPORT_FRAMES_H
+
+#include "base/arena.h"
+#include "graphs/import/functions.h"
+#include "sim/graph/graph_builder.h"
+
+/** An entry of NodeDef.input: "name", "name:port" or "^name"; within functions also
+ * "name:output:index". */
+typedef struct {
+    emp_slice name;
+    emp_slice output; /**< of the second form */
+    int32_t   port;
+    bool      is_control;
+} emp_node_input;
+
+typedef enum { EMP_CALL_FUNCTION, EMP_CALL_IF, EMP_CALL_WHILE } emp_call_kind;
+
+/** A node that calls functions. */
+typedef struct {
+    emp_call_kind kind;
+    int32_t       frame; /**< that the node is in */
+    emp_slice     name;
+    emp_node_input
+             *input; /**< borrowed from the arena; data inputs, then control inputs */
+    int32_t   data_count, input_count;
+    int32_t   first, last; /**< frames: of an If then and else, of a While the first
+                                      and the last body */
+    emp_op_id merge;       /**< of an If: of result 0; the others follow */
+    emp_op_id start, done; /**< -1 = not made yet */
+} emp_call;
+
+typedef struct {
+    const emp_function *function; /**< NULL: the graph itself */
+    int32_t             call;     /**< that made it; -1 = the graph */
+    int32_t     before; /**< frame whose results are its arguments; -1: those of the
+                                       call are */
+    int32_t     depth;
+    const char *prefix;   /**< of its ops: "" or "a/" */
+    emp_op_id   first_op; /**< its nodes that are no calls are ops from here on */
+    emp_strmap  calls;    /**< names of nodes that are calls */
+} emp_frame;
+
+typedef struct {
+    emp_functions functions;
+    emp_arena     arena;
+    emp_frame    *frame;
+    emp_call     *call;
+    int32_t       frame_count, frame_capacity, call_count, call_capacity;
+    int32_t       iterations; /**< of while loops */
+    int64_t       budget;     /**< bytes that may still be spent on copies */
+    int32_t       if_count, while_count;
+} emp_frames;
+
+/** Reads the library and makes frame 0. \a file_bytes bounds what may be inlined. */
+emp_status emp_frames_init(emp_frames *frames, emp_message_file *file, emp_slice graph,
+                           int32_t iterations, emp_error *err);
+void       emp_frames_clear(emp_frames *frames);
+
+/** Takes from the budget for an op of that name.
+ * \retval EMP_EUNSUPPORTED  The graph grows too large for its file. */
+emp_status emp_frames_spend(emp_frames *frames, size_t name_bytes, emp_error *err);
+
+/** How a node of an op type calls functions, by the names of its attributes: EMP_OK and *call
+ * false if it does not. \a attr [count] are function-valued attributes, \a callee their functions.
+ */
+typedef struct {
+    emp_slice key, callee;
+} emp_function_attr;
+
+/** Adds the call of a node, and its frames.
+ * \param[out] is_call  false: the node is an op like others.
+ * \retval EMP_EUNSUPPORTED  A call that cannot be inlined; the message names the function. */
+emp_status emp_frames_add_call(emp_frames *frames, bool *is_call, int32_t frame,
+                               emp_slice name, emp_slice type,
+                               const emp_function_attr *attr, int32_t attr_count,
+                               const emp_node_input *input, int32_t input_count,
+                               emp_error *err);
+
+/** Declares the Merge ops of the calls from \a first_call on. */
+emp_status emp_frames_declare_merges(emp_frames *frames, emp_graph_builder *builder,
+                                     int32_t first_call, emp_error *err);
+/** Connects all of them. */
+emp_status emp_frames_connect_merges(emp_frames *frames, emp_graph_builder *builder,
+                                     emp_error *err);
+
+emp_node_input emp_node_input_parse(emp_slice text, bool is_in_function);
+
+/** Whether an input of a frame's node is an argument of its function. */
+bool emp_frames_is_argument(const emp_frames *frames, int32_t frame,
+                            emp_node_input input);
+
+/** The op and output that an input means. \retval EMP_EFORMAT  There is none. */
+emp_status emp_frames_resolve(emp_port *out, emp_frames *frames,
+                              emp_graph_builder *builder, int32_t frame,
+                              emp_node_input input, emp_error *err);
+
+/** Lets \a op wait for the node of that name. */
+emp_status emp_frames_add_control(emp_frames *frames, emp_graph_builder *builder,
+                                  int32_t frame, emp_slice name, emp_op_id op,
+                                  emp_error *err);
+
+/** Lets an op of the frame, of which no other node of the frame is an input, wait for what the call
+ * waits for. */
+emp_status emp_frames_add_start(emp_frames *frames, emp_graph_builder *builder,
+                                int32_t frame, emp_op_id op, emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_FRAMES_H */

@@ -1,0 +1,86 @@
+/** \file graphs/import/traces/kineto/step_internal.h
+ * How a step is taken apart: a sweep over its moments in the order of time, each thread as far
+ * as it has come. For the files step*.c alone.
+ */
+#ifndef EMP_GRAPHS_IMPORT_TRACES_KINETO_STEP_INTERNAL_H
+#define EMP_GRAPHS_IMPORT_TRACES_KINETO_STEP_INTERNAL_H
+
+#include "graphs/import/traces/kineto/window.h"
+
+enum { EMP_STEP_PENDING_MAX = 8, EMP_STEP_LOOK_BACK = 64 };
+
+/* What happens at one moment; of equal ones the first kind comes first. */
+typedef enum {
+    MOMENT_PAUSE,
+    MOMENT_RESUME,
+    MOMENT_CALL,
+    MOMENT_OP_END
+} emp_step_moment_kind;
+
+typedef struct {
+    int64_t              time_ns;
+    emp_step_moment_kind kind;
+    int32_t              lane;
+    int32_t              event;     /* of MOMENT_CALL and MOMENT_OP_END */
+    bool                 is_joined; /* the main thread waits meanwhile */
+} emp_step_moment;
+
+/* A thread, as far as it has come; or a stream. */
+typedef struct {
+    int64_t at_ns;
+    int32_t last;                          /* node; -1 = none */
+    int32_t waits_for;                     /* lane; -1 = none */
+    int32_t pending[EMP_STEP_PENDING_MAX]; /* nodes that its next piece waits for */
+    int32_t pending_count;
+    int64_t busy_until_ns; /* of a thread: end of its operators and calls so far */
+    int64_t backlog_ns;    /* of a stream: what the step before has left, when its first
+                              call is made; -1 = the step does not use it */
+} emp_step_lane;
+
+typedef struct {
+    emp_traced_step  *step;
+    const emp_kineto *trace;
+    emp_activities    activities;
+    emp_step_lane    *lane;
+    emp_step_moment  *moment;
+    int32_t           moment_count;
+    int32_t          *node_of; /* [event] of what runs on GPUs; -1 = none */
+    int64_t           first_gpu_ns, last_gpu_ns;
+    int64_t           backlog_ns;    /* the least of all streams */
+    int64_t           usual_call_ns; /* median of the calls that start something */
+    bool              has_activities;
+} emp_splitter;
+
+/** Adds a node; one edge, unless \a from is -1. */
+emp_status emp_splitter_add_node(int32_t *out, emp_traced_step *step,
+                                 emp_traced_node node, emp_error *err);
+emp_status emp_splitter_add_edge(emp_traced_step *step, int32_t from, int32_t to,
+                                 bool is_stream_order, emp_error *err);
+
+/** Ends the piece of a thread at a moment; \a event, or -1, is the call that ends it. */
+emp_status emp_splitter_cut(emp_splitter *s, int32_t lane, int64_t time_ns, int32_t event,
+                            emp_error *err);
+
+/** The thread goes on at a moment, when \a node is done. */
+emp_status emp_splitter_resume(emp_splitter *s, int32_t lane, int64_t time_ns,
+                               int32_t node, emp_error *err);
+
+/** Finds what the steps before have left on the streams. */
+void emp_splitter_find_backlogs(emp_splitter *s);
+
+/** Adds what ran on a GPU: \a piece has started it, and was done with that at
+ * \a issued_ns. */
+emp_status emp_splitter_add_activity(emp_splitter *s, int32_t event, int32_t piece,
+                                     int64_t issued_ns, emp_error *err);
+
+/** A call: what it starts, and what it waits for. */
+emp_status emp_splitter_at_call(emp_splitter *s, const emp_step_moment *m,
+                                emp_error *err);
+
+/** Fills in the moments, by time. */
+emp_status emp_splitter_find_moments(emp_splitter *s, emp_error *err);
+
+/** Whether an operator or a call of a thread begins in the step. */
+bool emp_splitter_is_in(const emp_splitter *s, const emp_kineto_event *event);
+
+#endif /* EMP_GRAPHS_IMPORT_TRACES_KINETO_STEP_INTERNAL_H */

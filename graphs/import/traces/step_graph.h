@@ -1,0 +1,28 @@
+/** \file graphs/import/traces/step_graph.h
+ * A step of a trace as a graph whose ops state their costs.
+ *
+ * Names: "gpu0.stream7/aten::linear/aten::addmm/volta_sgemm.12" has the GPU and the stream, the
+ * outermost and the innermost operator around the call, the kernel, and a number; its type is
+ * the innermost operator. "host.thread1/aten::linear/aten::addmm.11" of type Host is the piece of
+ * a thread that ends with the call. "....wait.13" of type Wait is a wait without a known cause.
+ *
+ * Costs: what was measured on the GPU of the trace. A CPU is taken to need EMP_TRACE_CPU times as
+ * long for a kernel. Pieces of threads have no kernel for a GPU.
+ */
+#ifndef EMP_GRAPHS_IMPORT_TRACES_STEP_GRAPH_H
+#define EMP_GRAPHS_IMPORT_TRACES_STEP_GRAPH_H
+
+#include "graphs/import/traces/tensors.h"
+#include "sim/graph/graph_builder.h"
+
+enum { EMP_TRACE_CPU = 10, EMP_TRACE_NAME_BYTES = 256 };
+
+/** Adds an op for each node, in the order of their numbers, and the edges. With \a tensors (NULL
+ * is allowed) ops read each other's results, and two that are joined with operators do not wait for
+ * each other because of their stream alone. O(nodes + edges).
+ * \retval EMP_EUNSUPPORTED  Longer times than a simulation can add up. \retval EMP_ENOMEM */
+emp_status emp_step_build(emp_graph_builder *builder, const emp_traced_step *step,
+                          const emp_kineto *trace, const emp_step_tensors *tensors,
+                          emp_error *err);
+
+#endif /* EMP_GRAPHS_IMPORT_TRACES_STEP_GRAPH_H */

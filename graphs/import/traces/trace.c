@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/traces/trace.h"
+
+#include <string.h>
+
+#include "base/text/text.h"
+#include "base/text/units.h"
+#include "graphs/import/traces/kineto/kineto.h"
+#include "graphs/import/traces/step_graph.h"
+
+/* Of a GPU whose size no trace states: enough for everything. */
+static const int64_t MEMORY_BYTES = INT64_C(1) << 40;
+
+bool emp_trace_is(const emp_json *root) { return emp_kineto_is(root); }
+
+/* Streams that the step uses, and threads. */
+static void count_lanes(emp_import_devices *devices, const emp_traced_step *step,
+                        const emp_kineto *trace)
+{
+    for (int32_t lane = 0; lane < trace->lane_count; lane++) {
+        bool is_used = false;
+        for (int32_t i = 0; i < step->node_count && !is_used; i++)
+            is_used = step->node[i].lane == lane;
+        if (!is_used) continue;
+        if (trace->lane[lane].is_stream)
+            devices->gpu_count++;
+        else
+            devices->core_count++;
+    }
+}
+
+static void describe(emp_import_devices *devices, const emp_traced_step *step,
+                     const emp_kineto *trace)
+{
+    emp_text    note = {devices->note, sizeof devices->note, 0};
+    char        measured[32], host[32], gpu[32], waits[32];
+    const char *gpu_name = trace->gpu_name != NULL ? trace->gpu_name : "an unnamed GPU";
+
+    emp_text_add(&note, "%.40s", step->name);
+    if (step->step_count > 1)
+        emp_text_add(&note, " of the %d steps of the trace", step->step_count);
+    emp_text_add(&note, " took %s on %.60s, ",
+                 emp_units_format_seconds((double)step->measured_ns * 1e-9, measured,
+                                          sizeof measured),
+                 gpu_name);
+    emp_text_add(
+        &note,
+        "%s on the host and %s from the first to the last of %d kernel%s "
+        "and %d cop%s.",
+        emp_units_format_seconds((double)(step->end_ns - step->begin_ns) * 1e-9, host,
+                                 sizeof host),
+        emp_units_format_seconds((double)step->gpu_span_ns * 1e-9, gpu, sizeof gpu),
+        step->kernel_count, emp_units_plural(step->kernel_count), step->copy_count,
+        step->copy_count == 1 ? "y" : "ies");
+    if (step->unexplained_ns > 0)
+        emp_text_add(&note, " Waits of %s in all have no cause that the trace names.",
+                     emp_units_format_seconds((double)step->unexplained_ns * 1e-9, waits,
+                                              sizeof waits));
+}
+
+/* The tensors that the kernels of a step pass to each other. */
+static emp_status join(emp_step_tensors *tensors, emp_import_devices *devices,
+                       const emp_traced_step *step, const emp_kineto *trace,
+                       const emp_json *root, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    emp_execution execution = {0};
+    const char   *schema;
+    emp_text      note = {devices->note, sizeof devices->note, strlen(devices->note)};
+
+    if (!emp_execution_is(root, &schema))
+        EMP_FAIL(EMP_EFORMAT, "the file named by et= is no PyTorch execution trace");
+    EMP_TRY(emp_execution_read(&execution, root, err));
+    EMP_TRY(emp_step_tensors_find(tensors, step, trace, &execution, err));
+    emp_text_add(&note, " %d of these are joined with operators of the execution trace.",
+                 tensors->joined_count);
+
+cleanup:
+    emp_execution_clear(&execution);
+    return st;
+}
+
+emp_status emp_trace_read(emp_graph_builder *builder, emp_import_devices *devices,
+                          const emp_json *root, const emp_json *execution,
+                          int64_t step_number, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_kineto       trace = {0};
+    emp_traced_step  step = {0};
+    emp_step_tensors tensors = {0};
+
+    *devices = (emp_import_devices){
+        .cpu_count = 1, .gpu_memory_bytes = MEMORY_BYTES, .runtime = "traced"};
+    EMP_TRY(emp_kineto_read(&trace, root, err));
+    EMP_TRY(emp_step_read(&step, &trace, step_number, err));
+    count_lanes(devices, &step, &trace);
+    describe(devices, &step, &trace);
+    if (execution != NULL)
+        EMP_TRY(join(&tensors, devices, &step, &trace, execution, err));
+    EMP_TRY(
+        emp_step_build(builder, &step, &trace, execution == NULL ? NULL : &tensors, err));
+
+cleanup:
+    emp_step_tensors_clear(&tensors);
+    emp_step_clear(&step);
+    emp_kineto_clear(&trace);
+    return st;
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A profiler's trace: does the step wait for what it waited for, does it take as long placed as it
+ * ran, and is every fault one sentence? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/load.h"
+#include "tests/graphs/import/traces/as_it_ran.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(kineto, .init = scratch_create, .fini = scratch_remove);
+
+enum { TEXT_BYTES = 1 << 13 };
+
+static const char *seed(void)
+{
+    static char path[SCRATCH_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s/tests/graphs/import/traces/seeds/step.kineto.json",
+             getenv("EMP_SOURCE_DIR"));
+    return path;
+}
+
+static void read_seed(char text[TEXT_BYTES])
+{
+    FILE *file = fopen(seed(), "rb");
+
+    cr_assert_not_null(file, "%s", seed());
+    text[fread(text, 1, TEXT_BYTES - 1, file)] = '\0';
+    fclose(file);
+}
+
+/* The seed with one piece of it replaced. */
+static emp_status load_changed(emp_graph **graph, emp_import_devices *devices,
+                               const char *from, const char *to, emp_error *err)
+{
+    char text[TEXT_BYTES], changed[TEXT_BYTES + 256], path[SCRATCH_PATH_BYTES];
+
+    read_seed(text);
+    const char *place = strstr(text, from);
+    cr_assert_not_null(place, "%s", from);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(place - text), text, to,
+             place + strlen(from));
+    scratch_write_text(path, sizeof path, "trace.json", changed);
+    return emp_source_load(graph, NULL, devices, path, err);
+}
+
+static emp_graph *load(emp_import_devices *devices, const char *source)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_source_load(&graph, NULL, devices, source, &err), EMP_OK, "%s",
+                 err.msg);
+    return graph;
+}
+
+static bool waits(const emp_graph *g, const char *op, const char *from)
+{
+    emp_op_id to = emp_graph_find(g, op), other = emp_graph_find(g, from);
+
+    cr_assert(to >= 0 && other >= 0, "%s, %s", op, from);
+    for (int32_t i = g->control_offset[to]; i < g->control_offset[to + 1]; i++)
+        if (g->control[i] == other) return true;
+    return false;
+}
+
+#define GEMM  "gpu0.stream7/aten::linear/aten::addmm/gemm.1"
+#define ADD   "gpu0.stream7/aten::add/add_kernel.3"
+#define COPY  "gpu0.stream8/MmBackward0/Memcpy_HtoD.7"
+#define MM    "gpu0.stream7/MmBackward0/mm_backward.10"
+#define SET   "gpu0.stream7/Memset.13"
+#define LINE1 "host.thread0/aten::linear/aten::addmm/cudaLaunchKernel.0"
+
+Test(kineto, has_what_ran_with_its_measured_time)
+{
+    emp_import_devices devices;
+    emp_graph         *g = load(&devices, seed());
+
+    emp_op_id gemm = emp_graph_find(g, GEMM), line = emp_graph_find(g, LINE1);
+    cr_assert(gemm >= 0 && line >= 0);
+    cr_expect_str_eq(emp_graph_op_type(g, gemm), "aten::addmm");
+    cr_expect_str_eq(emp_graph_op_type(g, line), "Host");
+    cr_expect_eq(g->stated[gemm].gpu_ns, 105000, "5 us from the launch to its begin");
+    cr_expect_eq(g->stated[gemm].cpu_ns, 1050000);
+    cr_expect_eq(g->stated[line].cpu_ns, 30000);
+    cr_expect_eq(g->op[line].kinds, EMP_KIND_CPU);
+    cr_expect_eq(g->stated[emp_graph_find(g, ADD)].gpu_ns, 52000,
+                 "2 us behind its predecessor");
+    cr_expect(waits(g, GEMM, LINE1));
+    cr_expect(waits(g, ADD, GEMM));
+    cr_expect(waits(g, SET, MM));
+    cr_expect_not(waits(g, COPY, ADD), "another stream");
+    cr_expect_eq(devices.gpu_count, 2);
+    cr_expect_eq(devices.core_count, 2);
+    cr_expect_str_eq(devices.runtime, "traced");
+    cr_expect_not_null(strstr(devices.note, "ProfilerStep#3"), "%s", devices.note);
+    cr_expect_not_null(strstr(devices.note, "Test GPU"), "%s", devices.note);
+    emp_graph_destroy(g);
+}
+
+/* The kernel of the backward pass begins 190 us after its launch, and nothing says why. */
+Test(kineto, a_wait_without_a_cause_is_an_op)
+{
+    emp_import_devices devices;
+    emp_graph         *g = load(&devices, seed());
+    const char        *wait = "gpu0.stream7/MmBackward0/mm_backward.wait.9";
+
+    cr_assert_geq(emp_graph_find(g, wait), 0);
+    cr_expect_str_eq(emp_graph_op_type(g, emp_graph_find(g, wait)), "Wait");
+    cr_expect_eq(g->stated[emp_graph_find(g, wait)].gpu_ns, 190000);
+    cr_expect_eq(g->stated[emp_graph_find(g, MM)].gpu_ns, 600000);
+    cr_expect(waits(g, MM, wait));
+    emp_graph_destroy(g);
+}
+
+/* From 1000 us to the end of the last kernel at 2210 us. */
+Test(kineto, takes_as_long_as_it_did)
+{
+    emp_import_devices devices;
+    emp_graph         *g = load(&devices, seed());
+
+    cr_expect_eq(as_it_ran_ns(g, &devices), 1210000);
+    cr_expect_not_null(strstr(devices.note, "1.21 ms"), "%s", devices.note);
+    emp_graph_destroy(g);
+}
+
+/* The thread that synchronizes waits for the kernel, and not for a time: with a kernel that takes
+ * less, all that follows is earlier. The trace stays the same but for that. */
+Test(kineto, a_thread_waits_for_what_it_synchronized_with)
+{
+    emp_import_devices devices;
+    emp_graph         *g = load(&devices, seed());
+
+    g->stated[emp_graph_find(g, ADD)].gpu_ns -= 30000;
+    cr_expect_eq(as_it_ran_ns(g, &devices), 1180000);
+    emp_graph_destroy(g);
+}
+
+Test(kineto, the_main_thread_waits_for_another_that_works_for_it)
+{
+    emp_import_devices devices;
+    emp_graph         *g = load(&devices, seed());
+    emp_op_id piece = emp_graph_find(g, "host.thread1/MmBackward0/cudaLaunchKernel.8");
+
+    cr_assert_geq(piece, 0);
+    int64_t before_ns = as_it_ran_ns(g, &devices);
+    g->stated[piece].cpu_ns += 1000000;
+    cr_expect_eq(as_it_ran_ns(g, &devices), before_ns + 1000000);
+    emp_graph_destroy(g);
+}
+
+static const char execution[] =
+    "{\"schema\": \"1.1.0-chakra.0.0.4\", \"nodes\": [\n"
+    " {\"id\": 5, \"name\": \"aten::addmm\", \"ctrl_deps\": 4,\n"
+    "  \"inputs\": {\"values\": [[1, 10, 0, 8, 4, \"cuda:0\"], 3]},\n"
+    "  \"outputs\": {\"values\": [[2, 20, 0, 25, 4, \"cuda:0\"]]},\n"
+    "  \"attrs\": [{\"name\": \"rf_id\", \"type\": \"uint64\", \"value\": 5}]},\n"
+    " {\"id\": 7, \"name\": \"MmBackward0\", \"rf_id\": 7,\n"
+    "  \"inputs\": [[[3, 20, 0, 25, 4, \"cuda:0\"], [1, 10, 0, 8, 4, \"cuda:0\"]]],\n"
+    "  \"outputs\": []}]}";
+
+static emp_status load_pair(emp_graph **graph, emp_import_devices *devices,
+                            const char *text, emp_error *err)
+{
+    char path[SCRATCH_PATH_BYTES], source[2 * SCRATCH_PATH_BYTES + 64];
+
+    scratch_write_text(path, sizeof path, "et.json", text);
+    snprintf(source, sizeof source, "trace:kineto=%s,et=%s", seed(), path);
+    return emp_source_load(graph, NULL, devices, source, err);
+}
+
+Test(kineto, kernels_read_what_the_execution_trace_says)
+{
+    emp_import_devices devices;
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+
+    cr_assert_eq(load_pair(&g, &devices, execution, &err), EMP_OK, "%s", err.msg);
+    emp_op_id gemm = emp_graph_find(g, GEMM), mm = emp_graph_find(g, MM);
+    cr_expect_eq(g->tensor[g->output_offset[gemm]].copy_bytes, 100);
+    cr_assert_geq(g->input_offset[mm + 1] - g->input_offset[mm], 1);
+    cr_expect_eq(g->tensor[g->input[g->input_offset[mm]]].producer, gemm);
+    cr_expect(waits(g, ADD, GEMM), "not joined, it keeps its place in the stream");
+    cr_expect_not_null(strstr(devices.note, "3 of these are joined"), "%s", devices.note);
+    cr_expect_eq(as_it_ran_ns(g, &devices), 1210000);
+    emp_graph_destroy(g);
+}
+
+Test(kineto, an_execution_trace_that_is_none_or_alone_is_refused)
+{
+    emp_graph *g = NULL;
+    emp_error  err = {0}, alone = {0}, large = {0};
+
+    cr_expect_eq(load_pair(&g, NULL, "{\"nodes\": []}", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "no PyTorch execution trace"), "%s", err.msg);
+    cr_expect_eq(emp_source_load(&g, NULL, NULL, scratch_path("et.json"), &alone),
+                 EMP_EFORMAT);
+    scratch_write("et.json", execution, strlen(execution));
+    alone = (emp_error){0};
+    cr_expect_eq(emp_source_load(&g, NULL, NULL, scratch_path("et.json"), &alone),
+                 EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(alone.msg, "schema 1.1.0-chakra.0.0.4"), "%s", alone.msg);
+    cr_expect_eq(load_pair(&g, NULL,
+                           "{\"schema\": \"1\", \"nodes\": [{\"rf_id\": 1, \"inputs\": "
+                           "[[1, 2, 0, -3, 4, \"cpu\"]]}]}",
+                           &large),
+                 EMP_EFORMAT);
+    cr_expect_not_null(strstr(large.msg, "nodes[0]: tensor 1 has -3 elements"), "%s",
+                       large.msg);
+}
+
+Test(kineto, a_pair_survives_every_allocation_failure)
+{
+    emp_graph *g = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(load_pair(&g, NULL, execution, NULL),
+                                      emp_graph_destroy(g));
+    emp_graph_destroy(g);
+}
+
+Test(kineto, a_step_is_chosen_by_its_number)
+{
+    char source[SCRATCH_PATH_BYTES + 64];
+
+    snprintf(source, sizeof source, "trace:kineto=%s,step=3", seed());
+    emp_graph_destroy(load(NULL, source));
+    snprintf(source, sizeof source, "trace:kineto=%s,step=4", seed());
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+    cr_expect_eq(emp_source_load(&g, NULL, NULL, source, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "no step 4; its steps: 3"), "%s", err.msg);
+    cr_expect_null(g);
+}
+
+Test(kineto, names_of_sources_that_are_wrong_are_refused)
+{
+    static const struct {
+        const char *source, *wants;
+    } faults[] = {
+        {"trace:", "names no file"},           {"trace:step=1", "names no file"},
+        {"trace:kineto=", "is no path"},       {"trace:kineto=a,step=x", "step=x"},
+        {"trace:kineto=a,step=-1", "step=-1"}, {"trace:file=a", "\"file\""},
+        {"trace:a.json", "trace:kineto=FILE"}};
+
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+        cr_expect_eq(emp_source_load(&g, NULL, NULL, faults[i].source, &err), EMP_EINVAL);
+        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s: %s", faults[i].source,
+                           err.msg);
+    }
+}
+
+Test(kineto, every_fault_is_one_sentence)
+{
+    static const struct {
+        const char *from, *to, *wants;
+    } faults[] = {
+        {"\"ts\": 1020", "\"ts\": \"x\"", "event 3, \"cudaLaunchKernel\": ts and dur"},
+        {"\"ts\": 1020,", "", "event 3, \"cudaLaunchKernel\": ts and dur"},
+        {"\"dur\": 100,", "\"dur\": 1e300,", "event 4, \"void ns::gemm<int>(float*)\""},
+        {"\"name\": \"aten::add\",", "", "event 5 has no name"},
+    };
+
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+        cr_expect_eq(load_changed(&g, NULL, faults[i].from, faults[i].to, &err),
+                     EMP_EFORMAT, "%s", faults[i].wants);
+        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s, not %s", err.msg,
+                           faults[i].wants);
+        cr_expect_null(g);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* A clock of the GPU that is off may let a kernel begin before its launch. */
+Test(kineto, a_kernel_before_its_launch_makes_no_cycle)
+{
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+
+    cr_expect_eq(load_changed(&g, NULL, "\"ts\": 1137", "\"ts\": 1001", &err), EMP_OK,
+                 "%s", err.msg);
+    emp_graph_destroy(g);
+}
+
+Test(kineto, without_steps_the_whole_trace_is_one)
+{
+    emp_import_devices devices;
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+
+    cr_assert_eq(load_changed(&g, &devices, "ProfilerStep#3", "training", &err), EMP_OK,
+                 "%s", err.msg);
+    cr_expect_not_null(strstr(devices.note, "the whole trace"), "%s", devices.note);
+    cr_expect_eq(as_it_ran_ns(g, &devices), 1210001);
+    emp_graph_destroy(g);
+}
+
+Test(kineto, survives_every_allocation_failure)
+{
+    emp_graph *g = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_source_load(&g, NULL, NULL, seed(), NULL),
+                                      emp_graph_destroy(g));
+    emp_graph_destroy(g);
+}

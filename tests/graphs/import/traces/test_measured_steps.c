@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Public traces: placed as they ran, do the steps take as long as was measured? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/load.h"
+#include "tests/graphs/import/traces/as_it_ran.h"
+#include "tests/support/facts.h"
+
+static const double TOLERANCE = 0.03;
+
+static double simulated_us(const char *path, const char *step)
+{
+    char               source[1024];
+    emp_graph         *graph = NULL;
+    emp_import_devices devices;
+    emp_error          err = {0};
+    const char        *number = strchr(step, '#');
+
+    snprintf(source, sizeof source, "trace:kineto=%s%s%s", path,
+             number == NULL ? "" : ",step=", number == NULL ? "" : number + 1);
+    cr_assert_eq(emp_source_load(&graph, NULL, &devices, source, &err), EMP_OK, "%s",
+                 err.msg);
+    double us = (double)as_it_ran_ns(graph, &devices) * 1e-3;
+    emp_graph_destroy(graph);
+    return us;
+}
+
+/* The first step of a trace has found idle GPUs: it is measured from its begin. */
+static bool has_idle_begin(const char *step)
+{
+    return strcmp(step, "ProfilerStep#101") == 0;
+}
+
+Test(measured_steps, are_simulated_within_three_percent)
+{
+    FILE *table = fopen(fact_peer_path("profiles/modern/traces", "STEPS", ".tsv"), "r");
+    char  line[512], file[128], step[64];
+    int   count = 0;
+
+    cr_assert_not_null(fgets(line, sizeof line, table)); /* the heading */
+    while (fgets(line, sizeof line, table) != NULL) {
+        double host_us, span_us;
+        cr_assert_eq(
+            sscanf(line, "%127[^\t]\t%63[^\t]\t%lf\t%lf", file, step, &host_us, &span_us),
+            4);
+        double us =
+            simulated_us(fact_peer_path("profiles/modern/traces", file, ""), step);
+        double ratio = us / fmax(host_us, span_us);
+        cr_expect_lt(fabs(ratio - 1.0), has_idle_begin(step) ? 0.04 : TOLERANCE,
+                     "%s %s: %.1f us simulated, %.1f us on the host, %.1f us on the GPU",
+                     file, step, us, host_us, span_us);
+        count++;
+    }
+    fclose(table);
+    cr_expect_eq(count, 16);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Times of a file in place of predicted ones: are they taken to the nanosecond, are the others
+ * scaled, and is what fits no op refused? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/load.h"
+#include "sim/cost/given.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(given, .init = scratch_create, .fini = scratch_remove);
+
+typedef struct {
+    emp_graph      *graph;
+    emp_machine    *machine;
+    emp_runtime     runtime;
+    emp_cost_table *predicted, *table;
+} fixture;
+
+static void open_task(fixture *f)
+{
+    emp_error err = {0};
+
+    cr_assert_eq(emp_source_load(&f->graph, NULL, NULL, "rnnlm:steps=2,units=64", &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&f->machine, "k40x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&f->runtime, "tf-r1.3", &err), EMP_OK);
+    cr_assert_eq(
+        emp_cost_table_create(&f->predicted, f->graph, f->machine, &f->runtime, &err),
+        EMP_OK);
+    cr_assert_eq(
+        emp_cost_table_create(&f->table, f->graph, f->machine, &f->runtime, &err),
+        EMP_OK);
+}
+
+static void close_task(fixture *f)
+{
+    emp_cost_table_destroy(f->table);
+    emp_cost_table_destroy(f->predicted);
+    emp_machine_destroy(f->machine);
+    emp_graph_destroy(f->graph);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static emp_status apply(emp_given_costs *out, fixture *f, const char *text,
+                        emp_error *err)
+{
+    char path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "costs.csv", text);
+    return emp_given_costs_apply(out, f->table, f->graph, f->machine, &f->runtime, path,
+                                 err);
+}
+
+/* Some op with a kernel on a GPU. */
+static emp_op_id find_kernel(const fixture *f, const char *type)
+{
+    for (emp_op_id op = 0; op < f->graph->op_count; op++)
+        if (strcmp(emp_graph_op_type(f->graph, op), type) == 0 &&
+            f->predicted->gpu[op].compute_ns > 0)
+            return op;
+    cr_assert_fail("no %s", type);
+    return -1;
+}
+
+Test(given, a_name_sets_one_op_and_scales_the_others)
+{
+    fixture         f = {0};
+    emp_given_costs out;
+    emp_error       err = {0};
+    char            text[512];
+
+    open_task(&f);
+    emp_op_id   op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
+    emp_time_ns ns = f.predicted->gpu[op].compute_ns;
+    snprintf(text, sizeof text, "op,us\n%s,%.3f\n", f.graph->name[op], (double)ns * 2e-3);
+    cr_assert_eq(apply(&out, &f, text, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(f.table->gpu[op].compute_ns, 2 * ns);
+    cr_expect_float_eq(out.factor[EMP_DEVICE_GPU], 2.0, 1e-9);
+    cr_expect_eq(f.table->gpu[other].compute_ns, 2 * f.predicted->gpu[other].compute_ns);
+    cr_expect_eq(f.table->cpu[op].compute_ns, f.predicted->cpu[op].compute_ns,
+                 "nothing is given of CPUs");
+    cr_expect_eq(out.given[EMP_DEVICE_GPU], 1);
+    close_task(&f);
+}
+
+Test(given, types_patterns_and_models_choose_ops)
+{
+    fixture         f = {0};
+    emp_given_costs out;
+    emp_error       err = {0};
+
+    open_task(&f);
+    emp_op_id op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
+    cr_assert_eq(apply(&out, &f,
+                       "op,us,model\n*,7,k40\ntype:MatMul,12.5,gpu\n*,3,cpu\n"
+                       "*,99,h100-sxm\n",
+                       &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(f.table->gpu[op].compute_ns, 12500);
+    cr_expect_eq(f.table->gpu[other].compute_ns, 7000);
+    cr_expect_eq(f.table->cpu[op].lanes, 1);
+    cr_expect_eq(f.table->cpu[op].compute_ns,
+                 3000 + emp_ns_of_seconds(f.runtime.events.cpu_op_s));
+    cr_expect_eq(f.table->task_ns[f.table->cpu_offset[op]], f.table->cpu[op].compute_ns);
+    cr_expect_eq(out.line_count, 3);
+    cr_expect_eq(out.skipped_count, 1);
+    close_task(&f);
+}
+
+Test(given, faults_are_one_sentence)
+{
+    static const struct {
+        const char *text, *wants;
+    } faults[] = {
+        {"op,us\nnobody,3\n", "no op of the graph has the name \"nobody\""},
+        {"op,us\ntype:Nothing,3\n", "has the name or type \"type:Nothing\""},
+        {"op,us\n*,-3\n", "-3 is no time"},
+        {"op,us\n*,fast\n", "fast"},
+        {"name,us\n*,3\n", "op"},
+        {"op,us,model\n*,3,h100-sxm\n", "no line for a device model of machine k40x2"},
+    };
+    fixture f = {0};
+
+    open_task(&f);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        emp_given_costs out;
+        emp_error       err = {0};
+        cr_expect_neq(apply(&out, &f, faults[i].text, &err), EMP_OK);
+        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s, not %s", err.msg,
+                           faults[i].wants);
+        cr_expect_not_null(strstr(err.msg, "costs.csv"), "%s", err.msg);
+    }
+    for (emp_op_id op = 0; op < f.graph->op_count; op++)
+        cr_assert_eq(f.table->gpu[op].compute_ns, f.predicted->gpu[op].compute_ns,
+                     "a refused file changes nothing");
+    close_task(&f);
+}
+
+Test(given, survives_every_allocation_failure)
+{
+    fixture         f = {0};
+    emp_given_costs out;
+
+    open_task(&f);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(apply(&out, &f, "op,us\n*,3\n", NULL), (void)0);
+    close_task(&f);
+}
