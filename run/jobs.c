@@ -17,8 +17,8 @@ struct emp_jobs_plan {
     const emp_jobs_params *params;
     emp_job               *job;
     int32_t                count;
-    double                 cost; /* of all jobs */
-    int32_t                done;
+    double                 cost;      /* of all jobs */
+    int32_t                done, own; /* of own jobs: those of this shard */
     double                 start_s;
 };
 
@@ -117,6 +117,7 @@ static void report_progress(struct emp_jobs_plan *plan)
     if (plan->params->on_progress == NULL) return;
     for (int32_t i = 0; i < plan->count; i++) {
         const emp_job *job = &plan->job[i];
+        if (job->is_elsewhere) continue;
         done += job->cost * job->done_frac;
         worked += job->cost * (job->done_frac - job->earlier_frac);
     }
@@ -165,7 +166,7 @@ static void on_job_done(emp_job *job, bool is_read)
                                    is_read ? 0.0 : job->timing.elapsed_s,
                                    is_read,
                                    plan->done,
-                                   plan->count};
+                                   plan->own};
             plan->params->on_run(plan->params->context, &event);
         }
         report_progress(plan);
@@ -292,29 +293,58 @@ static emp_status sort_jobs(emp_job ***out, emp_job *jobs, int32_t count, emp_er
     return EMP_OK;
 }
 
+/* The longest first, and of equals by what the run is. */
+static int by_size(const void *a, const void *b)
+{
+    const emp_job *x = *(emp_job *const *)a, *y = *(emp_job *const *)b;
+
+    if (x->cost != y->cost) return compare(y->cost, x->cost);
+    if (x->identity != y->identity) return x->identity < y->identity ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Deals the jobs out to the shards in turn, which share the work evenly. */
+static void deal(emp_job **order, int32_t count, const emp_jobs_params *params)
+{
+    emp_record run;
+
+    for (int32_t i = 0; i < count; i++) {
+        emp_run_describe(&run, order[i]->problem, &order[i]->run);
+        order[i]->identity = emp_record_identity(&run);
+    }
+    qsort(order, (size_t)count, sizeof *order, by_size);
+    for (int32_t i = 0; i < count; i++)
+        order[i]->is_elsewhere = i % params->shard_count != params->shard - 1;
+    qsort(order, (size_t)count, sizeof *order, by_order);
+}
+
 /* All at once: what is left of a fresh call that was stopped is then its own, and the next
  * call goes on from there. */
 static emp_status forget_all(const emp_job *jobs, int32_t count, const char *folder,
                              emp_error *err)
 {
-    for (int32_t i = 0; i < count; i++)
+    for (int32_t i = 0; i < count; i++) {
+        if (jobs[i].is_elsewhere) continue;
         EMP_CHECK(emp_archive_forget(folder, jobs[i].problem, &jobs[i].run, err));
+    }
     return EMP_OK;
 }
 
 static void prepare(struct emp_jobs_plan *plan)
 {
-    int32_t threads = plan->params->threads / plan->count; /* what is left for each run */
+    int32_t threads;
 
+    for (int32_t i = 0; i < plan->count; i++) plan->own += !plan->job[i].is_elsewhere;
+    threads = plan->params->threads / (plan->own > 0 ? plan->own : 1); /* for each run */
     for (int32_t i = 0; i < plan->count; i++) {
         emp_job *job = &plan->job[i];
         job->plan = plan;
         job->run.stop = plan->params->stop;
         job->run.keeping = plan->params->keeping;
         job->run.placer.threads = threads < 1 || plan->params->is_single ? 1 : threads;
-        plan->cost += job->cost;
+        if (!job->is_elsewhere) plan->cost += job->cost;
     }
-    if (plan->params->threads > plan->count) omp_set_max_active_levels(2);
+    if (plan->params->threads > plan->own) omp_set_max_active_levels(2);
     plan->start_s = emp_clock_now_s();
 }
 
@@ -328,6 +358,7 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
 
     if (count == 0) goto cleanup;
     EMP_TRY(sort_jobs(&order, jobs, count, err));
+    if (params->shard_count > 0) deal(order, count, params);
     if (params->is_fresh) EMP_TRY(forget_all(jobs, count, params->folder, err));
     prepare(&plan);
     report_progress(&plan);
@@ -336,6 +367,7 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
     /* clang-format on */
     for (int32_t i = 0; i < count; i++) {
         emp_job *job = order[i];
+        if (job->is_elsewhere) continue;
         if (atomic_load(&has_failed) || was_stopped(params)) continue;
         job->status = run_job(job, &job->error);
         if (job->status != EMP_OK) atomic_store(&has_failed, true);

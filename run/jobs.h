@@ -67,6 +67,9 @@ typedef struct {
     bool is_lean;
     /** A method that finds no placement gives a result that says so; else it is a failure. */
     bool keeps_refusals;
+    /** Of how many shards, and which of them, from 1: runs of the others are neither read nor made,
+     * and emp_jobs_run() then ends as if it was stopped. 0: there is one. */
+    int32_t shard_count, shard;
     const volatile sig_atomic_t
         *stop; /**< OPTIONAL: set to end after the current batches */
     atomic_int
@@ -95,6 +98,8 @@ typedef struct emp_job {
     double     done_frac; /**< of its work, while it is made */
     /* Private. */
     double                earlier_frac; /**< of its work, before this call */
+    uint64_t              identity;     /**< of the run; only with shards */
+    bool                  is_elsewhere; /**< another shard's */
     emp_status            status;
     emp_error             error;
     struct emp_jobs_plan *plan;
@@ -115,8 +120,8 @@ emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_t
                         const emp_job_method *method, uint64_t seed, emp_error *err);
 
 /** Makes or reads all runs, if there are any.
- * \retval EMP_EINTERRUPTED  \a stop was set before all jobs were ready. Else as
- *                           emp_run(), and those of the archive. */
+ * \retval EMP_EINTERRUPTED  \a stop was set before all jobs were ready, or some are another
+ *                           shard's. Else as emp_run(), and those of the archive. */
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
                         emp_error *err);
 

@@ -80,14 +80,32 @@ emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
     return log_batch(run, err);
 }
 
+/* What was found before a method from outside failed stays. */
+static emp_status end_failed(emp_run_state *run, emp_status st, const emp_error *why,
+                             emp_error *err)
+{
+    const bool has_found =
+        run->params->method->is_outside && run->record->evaluations > 0;
+
+    if (has_found && st == EMP_EINTERRUPTED) {
+        emp_run_log_end(run, "interrupt");
+        return EMP_OK;
+    }
+    if (has_found) emp_run_log_end(run, "failure");
+    if (err != NULL && err->status == EMP_OK) *err = *why;
+    return st;
+}
+
 static emp_status run_loop(emp_run_state *run, emp_error *err)
 {
     int32_t room;
 
     while ((room = emp_run_room(run, emp_run_end_now(run), 0)) > 0) {
-        EMP_CHECK(emp_run_batch(run, room, err));
-        if (run->count == 0) {
-            emp_run_log_end(run, "method"); /* it has nothing more to propose */
+        emp_error        why = {0};
+        const emp_status st = emp_run_batch(run, room, &why);
+        if (st != EMP_OK) return end_failed(run, st, &why, err);
+        if (run->count == 0) { /* it has nothing more to propose, or no more time */
+            emp_run_log_end(run, emp_run_end_now(run).is_late ? "budget" : "method");
             break;
         }
         begin_keeping(run);
@@ -121,6 +139,11 @@ static emp_status check_params(const emp_run_params *params, emp_error *err)
         return EMP_ERROR(
             EMP_EINVAL, "a budget in CPU seconds is one of a single thread; this run has "
                         "several threads or ranks");
+    if (params->budget_cpu_s > 0 && method->is_outside)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "method %s runs outside this process, whose CPU seconds are "
+                         "counted; give it evaluations or seconds",
+                         method->name);
     if (params->budget_cpu_s > 0 && params->checkpoint.path != NULL)
         return EMP_ERROR(EMP_EINVAL,
                          "a run with a budget in CPU seconds has no checkpoint");
@@ -168,6 +191,9 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     placer.budget_evaluations = run->params->budget_evaluations;
     placer.ranks = run->ranks != NULL ? run->ranks->count : 1;
     placer.rank = run->ranks != NULL ? run->ranks->rank : 0;
+    placer.stop = run->params->stop;
+    if (run->params->budget_s > 0)
+        placer.deadline_s = run->start_s + run->params->budget_s;
     run->batch_limit = EMP_MAX_BATCH;
     if (run->ranks != NULL && !run->params->is_async)
         run->batch_limit = emp_run_together_limit(run->ranks);
@@ -257,7 +283,10 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
     EMP_TRY(emp_run_agree(run, emp_run_prepare(run, err), err));
     if (params->checkpoint.path != NULL) begin_keeping(run);
     EMP_TRY(emp_run_checkpoint_begin(run, err));
-    EMP_TRY(run->ranks == NULL ? run_loop(run, err) : emp_run_shared(run, err));
+    st = run->ranks == NULL ? run_loop(run, err) : emp_run_shared(run, err);
+    if (st != EMP_OK && strcmp(record->stopped_by, "failure") == 0)
+        (void)finish(run, NULL);
+    EMP_TRY(st);
     if (strcmp(record->stopped_by, "interrupt") == 0)
         EMP_TRY(emp_run_checkpoint_save(run, err));
     if (run->is_first || !params->is_async) EMP_TRY(finish(run, err));

@@ -96,6 +96,9 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * Of several ranks rank 0 writes checkpoints and reports progress, and all read the one to go
  * on from. Budgets are those of all together.
  *
+ * A method from outside that fails after its first batch ends the run with what was found: the
+ * record is whole, stopped_by is "failure", and the status is the failure's.
+ *
  * \param[out] record  Clear it afterwards, also after a failure. With is_async only rank 0 has
  *                     it whole.
  * \retval EMP_EINVAL  A budget in CPU seconds and several threads or ranks, or a checkpoint

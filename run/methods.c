@@ -13,6 +13,7 @@
 #include "policy/hdp/hdp.h"
 #include "policy/hsdag/hsdag.h"
 #include "policy/placeto/placeto.h"
+#include "run/outside/outside.h"
 
 static const emp_method *const policies[] = {
     &emp_method_hdp,  &emp_method_hsdag,   &emp_method_colocrl, &emp_method_placeto,
@@ -50,6 +51,7 @@ emp_status emp_method_find(const emp_method **method, const char *name, emp_erro
 
     *method = lookup(name);
     if (*method != NULL) return EMP_OK;
+    if (emp_outside_is_name(name)) return emp_outside_find(method, name, err);
     for (int32_t i = 0; (other = emp_method_at(i)) != NULL && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                  i == 0 ? "" : ", ", other->name);

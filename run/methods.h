@@ -10,7 +10,7 @@
 /** The method of that position, in the order of listings; NULL past the last one. */
 const emp_method *emp_method_at(int32_t index);
 
-/** The method of that name.
+/** The method of that name, also one from outside (run/outside/outside.h).
  * \retval EMP_EINVAL  There is none; the message lists what there is. */
 emp_status emp_method_find(const emp_method **method, const char *name, emp_error *err);
 

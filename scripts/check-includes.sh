@@ -52,6 +52,7 @@ declare -A may_include=(
   [run/store]="base sim/machine search run/store"
   [run/ranks]="base run/ranks"
   [run/sheet]="base run/sheet"
+  [run/outside]="base sim search run/outside"
   [run]="$shared graphs policy baselines run"
   [bench]="$shared graphs replay policy baselines run bench"
   [cli]="$shared graphs replay policy baselines run bench cli"

@@ -110,16 +110,18 @@ emp_status emp_method_create(void **state, const emp_method *type,
                              const emp_problem *problem, const emp_method_params *params,
                              emp_error *err)
 {
-    emp_status st = EMP_OK;
-    void      *own = NULL;
+    emp_status        st = EMP_OK;
+    emp_method_params typed = *params;
+    void             *own = NULL;
 
     *state = NULL;
+    typed.type = type;
     EMP_TRY(check_type(type, err));
     EMP_TRY(check_params(type, params, err));
     own = emp_calloc(1, type->place ? sizeof(placed) : type->state_bytes);
     if (own == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
-    EMP_TRY(type->place ? place(own, type, problem, params, err)
-                        : type->init(own, problem, params, err));
+    EMP_TRY(type->place ? place(own, type, problem, &typed, err)
+                        : type->init(own, problem, &typed, err));
     EMP_TRY(give_weights(type, own, params->weights, err));
     *state = own;
     own = NULL;

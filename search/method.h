@@ -22,6 +22,8 @@
 #ifndef EMP_SEARCH_METHOD_H
 #define EMP_SEARCH_METHOD_H
 
+#include <signal.h>
+
 #include "base/named_array.h"
 #include "base/text/options.h"
 #include "search/proposal.h"
@@ -55,8 +57,10 @@ bool emp_score_is_better(const emp_score *score, const emp_score *than);
 double emp_penalized_s(const emp_score *score);
 
 typedef struct {
-    uint64_t    seed;
-    int32_t     ranks;   /**< programs that share a run, if more than 1 */
+    /** Set by emp_method_create(). A method whose tables are several finds its own here. */
+    const struct emp_method *type;
+    uint64_t                 seed;
+    int32_t                  ranks; /**< programs that share a run, if more than 1 */
     int32_t     rank;    /**< of this program among those that share a run: each draws its
                          own candidates from the same first state; 0 also when alone */
     int32_t     threads; /**< for the method's own work; results do not depend on it */
@@ -67,6 +71,9 @@ typedef struct {
     const emp_device_id *start; /**< [op] OPTIONAL, legal; where a method with `has_start`
                                      begins; borrowed */
     const emp_weights   *weights; /**< OPTIONAL; with which a learner begins; borrowed */
+    /* For a method that waits for other programs. */
+    double deadline_s; /**< when the run ends, by emp_clock_now_s(); 0 = never */
+    const volatile sig_atomic_t *stop; /**< OPTIONAL; not 0: the run is to end */
 } emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */
@@ -105,6 +112,9 @@ typedef struct emp_method {
     int32_t decides; /**< mask of emp_decides: what it can decide; 0 = devices alone */
     bool    needs_times; /**< its scores say when ops ran */
     bool    has_start;   /**< it begins where its parameters say */
+    /** It is no part of the program, so that a run which it fails in the middle of keeps what was
+     * found. */
+    bool        is_outside;
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 

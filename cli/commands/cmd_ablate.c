@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
+#include "cli/options/shard_options.h"
 
 enum { KEY_ARMS = 256, KEY_FULL };
 
@@ -37,7 +38,7 @@ static const char doc[] =
     "form of the reward, what rewards are for. The study \"hdp\", of its preset paper: "
     "each choice of ours undone, all of them (preset literal), and literal with one of "
     "them back. The study \"refine\": what each choice of "
-    "the method refine contributes.\v" CLI_JOBS_DOC
+    "the method refine contributes.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "Unless others are given, grouping takes the rows inception_v3 and nmt2, hdp the row "
     "nmt2, and refine those of grouping, rnnlm and nmt4. A first study has one seed and "
     "few evaluations; the lines below it name them. With --full, grouping has 3 seeds "
@@ -69,6 +70,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &args->run;
         state->child_inputs[1] = &args->format;
+        state->child_inputs[2] = &args->run.jobs;
         return 0;
     case KEY_ARMS: args->arms = arg; return 0;
     case KEY_FULL: args->is_full = true; return 0;
@@ -81,8 +83,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {
-    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
+                                             {&cli_format_argp, 0, NULL, 0},
+                                             {&cli_shard_argp, 0, NULL, 0},
+                                             {0}};
 const struct argp cmd_ablate_argp = {options, parse, "STUDY", doc, children, NULL, NULL};
 
 emp_status cmd_ablate(int argc, char **argv, emp_error *err)
@@ -106,6 +110,7 @@ emp_status cmd_ablate(int argc, char **argv, emp_error *err)
     made = emp_ablation_make(&table, args.study, &params, err);
     cli_run_report_end(&report);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    if (cli_shard_is_done(made, &params.jobs)) goto cleanup;
     EMP_TRY(emp_ablation_print(stdout, table, args.format, err));
     st = cli_run_report_warn(made, &params.jobs);
 

@@ -28,7 +28,9 @@ enum {
 
 static const struct argp_option options[] = {
     {"method", 'M', "NAME", 0,
-     "Placement method (emplace methods lists them and says when to take which)", 0},
+     "Placement method (emplace methods lists them and says when to take which), or one "
+     "of your own: ./mine.so, \"cmd:python3 mine.py\"",
+     0},
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of SPEC with "
      "its "
@@ -56,6 +58,8 @@ static const char doc[] =
     "ends it at once and saves nothing. SIGTERM does what Ctrl-C does.\n"
     "Without --budget or --seconds a method that searches gets 400 evaluations.\n"
     "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n"
+    "A method of your own is a shared library, or a program that speaks lines of JSON\n"
+    "(docs/add-a-method.md). One that fails ends the run; what was found is saved.\n"
     "With --decide devices,order it also looks for the order in which devices serve\n"
     "their ops; emplace methods NAME says whether a method does.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2\n"
@@ -214,7 +218,7 @@ static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
 
 emp_status cli_place(const cli_place_args *args, emp_error *err)
 {
-    emp_status        st = EMP_OK;
+    emp_status        st = EMP_OK, made;
     const emp_ranks  *ranks = args->run.ranks;
     const emp_method *method = NULL;
     cli_inputs        inputs = {0};
@@ -236,12 +240,13 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
     own.run.start = start;
     if (args->weights != NULL) own.run.weights = &weights;
     if (args->weights_out != NULL) own.run.weights_out = &weights_out;
-    EMP_TRY(
-        cli_run(&record, &best, &own.run, inputs.problem, method, DEFAULT_BUDGET, err));
+    made = cli_run(&record, &best, &own.run, inputs.problem, method, DEFAULT_BUDGET, err);
+    if (made != EMP_OK && strcmp(record.stopped_by, "failure") != 0) EMP_TRY(made);
     if (ranks == NULL || ranks->rank == 0)
         EMP_TRY(deliver(&own, &record, &best, inputs.problem, err));
     else if (is_half(&record))
         st = EMP_EINTERRUPTED;
+    if (made != EMP_OK) st = made;
 
 cleanup:
     emp_file_lock_release(&lock);

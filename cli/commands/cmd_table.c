@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
+#include "cli/options/shard_options.h"
 
 enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL };
 
@@ -33,6 +34,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Make a table of A Hierarchical Model for Device Placement, ours beside the paper's: "
     "1, methods on six models; 2, groups drawn at random and learned.\v" CLI_JOBS_DOC
+        CLI_SHARD_DOC
     "A first table has all rows and columns, but smaller budgets and one seed, or 3 in "
     "table 2; the lines below it name them. With --full there are 5 seeds. --budget is "
     "not for Random.\n\n"
@@ -50,6 +52,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &args->run;
         state->child_inputs[1] = &args->format;
+        state->child_inputs[2] = &args->run.jobs;
         return 0;
     case KEY_FULL: args->is_full = true; return 0;
     case KEY_METHODS: args->methods = arg; return 0;
@@ -74,8 +77,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {
-    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
+                                             {&cli_format_argp, 0, NULL, 0},
+                                             {&cli_shard_argp, 0, NULL, 0},
+                                             {0}};
 const struct argp cmd_table_argp = {options, parse, "1|2", doc, children, NULL, NULL};
 
 emp_status cmd_table(int argc, char **argv, emp_error *err)
@@ -98,6 +103,7 @@ emp_status cmd_table(int argc, char **argv, emp_error *err)
     made = emp_paper_table_make(&table, args.definition, &params, err);
     cli_run_report_end(&report);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    if (cli_shard_is_done(made, &params.jobs)) goto cleanup;
     EMP_TRY(emp_table_print(stdout, table, args.format, err));
     st = cli_run_report_warn(made, &params.jobs);
 

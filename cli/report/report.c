@@ -189,7 +189,9 @@ emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
                " evaluation%s%s\n",
                r->workload, r->machine, r->runtime, r->method, r->seed, r->evaluations,
                emp_units_plural(r->evaluations),
-               strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted" : "");
+               strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted"
+               : strcmp(r->stopped_by, "failure") == 0 ? ", until the method failed"
+                                                       : "");
         if (emp_record_winner(r) != NULL)
             printf("won by       %s\n", emp_record_winner(r));
         cli_report_print(problem, best, why, bounds);

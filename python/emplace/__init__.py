@@ -20,8 +20,11 @@ if "EMPLACE_DATA" not in _os.environ:  # a wheel brings the machines and runtime
 from ._emplace import Error
 from ._emplace import version as _version
 from .oracle import Explanation, Oracle
+from .outside import Score, Task, serve
 from .problem import Graph, Machine, Problem
 from .random import Random
+from .run import Record, place
 
 __version__ = _version()
-__all__ = ["Error", "Explanation", "Graph", "Machine", "Oracle", "Problem", "Random"]
+__all__ = ["Error", "Explanation", "Graph", "Machine", "Oracle", "Problem", "Random", "Record",
+           "Score", "Task", "place", "serve"]

@@ -134,6 +134,7 @@ static int read_buffer(emp_py_rows *rows, const Py_buffer *view, Py_ssize_t leng
     }
     const Py_ssize_t last = view->shape[view->ndim - 1];
     rows->is_one = view->ndim == 1;
+    if (length == EMP_PY_ANY_LENGTH) length = last;
     if (last != length) return refuse_length(what, last, length);
     if (emp_py_reserve_rows(rows, rows->is_one ? 1 : view->shape[0], length) != 0)
         return -1;
@@ -191,8 +192,11 @@ static int read_sequence(emp_py_rows *rows, PyObject *object, Py_ssize_t length,
 
     if (count < 0) return -1;
     if (count > 0 && (first = PySequence_GetItem(object, 0)) == NULL) return -1;
-    rows->is_one = first != NULL && PyLong_Check(first);
+    rows->is_one = first != NULL && PyIndex_Check(first) && !PySequence_Check(first);
+    if (length == EMP_PY_ANY_LENGTH)
+        length = rows->is_one ? count : first != NULL ? PyObject_Size(first) : 0;
     Py_XDECREF(first);
+    if (length < 0) return -1;
     if (emp_py_reserve_rows(rows, rows->is_one ? 1 : count, length) != 0) return -1;
     if (rows->is_one) return read_numbers(rows->item, object, length, what);
     for (Py_ssize_t i = 0; i < count; i++) {

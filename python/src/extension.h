@@ -60,8 +60,11 @@ typedef struct {
 /** Makes room for \a count rows of \a length and sets both. \return  0, or -1. */
 int emp_py_reserve_rows(emp_py_rows *rows, Py_ssize_t count, Py_ssize_t length);
 
+enum { EMP_PY_ANY_LENGTH = -1 };
+
 /** Copies the rows of \a object: a buffer of integers of one or two dimensions, or a sequence of
- * numbers or of rows. \a what names the argument in messages. Keeps the room for the next call.
+ * numbers or of rows. All have \a length numbers, or as many as the first for EMP_PY_ANY_LENGTH.
+ * \a what names the argument in messages. Keeps the room for the next call.
  * \return  0, or -1. */
 int emp_py_read_rows(emp_py_rows *rows, PyObject *object, Py_ssize_t length,
                      const char *what);

@@ -79,13 +79,20 @@ static int spread_groups(oracle *self, PyObject *placements, PyObject *groups)
         }
         if (group >= group_count) group_count = group + 1;
     }
-    if (emp_py_read_rows(&self->by_group, placements, group_count, "placements") != 0)
+    if (emp_py_read_rows(&self->by_group, placements, EMP_PY_ANY_LENGTH, "placements") !=
+        0)
         return -1;
+    if (self->by_group.count > 0 && self->by_group.length < group_count) {
+        PyErr_Format(PyExc_ValueError,
+                     "placements: a row has %zd numbers, and there is a group %d",
+                     self->by_group.length, group_count - 1);
+        return -1;
+    }
     const Py_ssize_t count = self->by_group.count;
     if (emp_py_reserve_rows(&self->placement, count, ops) != 0) return -1;
     self->placement.is_one = self->by_group.is_one;
     for (Py_ssize_t i = 0; i < count; i++) {
-        const int32_t *device_of_group = self->by_group.item + i * group_count;
+        const int32_t *device_of_group = self->by_group.item + i * self->by_group.length;
         for (Py_ssize_t op = 0; op < ops; op++)
             self->placement.item[i * ops + op] =
                 device_of_group[self->group_of_op.item[op]];

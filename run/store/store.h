@@ -55,8 +55,8 @@ typedef struct {
     uint64_t start_hash;   /**< of the placement that it was told to begin at */
     uint64_t weights_hash; /**< of the weights that it was told to begin with */
     /* What came of it. */
-    char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt"; "" =
-                                                   under way */
+    char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt",
+                                                   "failure"; "" = under way */
     int64_t evaluations;
     int64_t feasible_count;   /**< candidates that fit in memory */
     double  median_s;         /**< step time of the feasible candidates; NaN = none, or

@@ -70,11 +70,12 @@ static const struct named_case {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Lists of what there is, what works without a graph or a machine, a fit of many seconds, and a
- * page, which has its own test. */
+/* Lists of what there is, what works without a graph or a machine, a fit of many seconds, and what has
+ * its own test: a page, a merge, the server. */
 static const char *const others[] = {
-    "bench policy", "calibrate measure", "cost attention", "cost comm", "cost gemm",
-    "machines",     "methods",           "report",         "runtimes",  "workloads"};
+    "bench policy", "calibrate measure", "cost attention", "cost comm",
+    "cost gemm",    "machines",          "merge",          "methods",
+    "report",       "runtimes",          "serve",          "workloads"};
 
 static bool is_tried(const char *command)
 {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Do the examples of docs/ in Python run, and are the parts that pages show parts of them?"""
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -21,6 +22,20 @@ class Examples(unittest.TestCase):
         self.assertRegex(said[0], r"^one GPU: 0\.\d+ s, fits$")
         self.assertRegex(said[1], r"^halves: 0\.\d+ s, fits$")
         self.assertEqual(len(said), 6)
+
+    def test_own_callable(self):
+        said = run("own_callable.py", "rnnlm:layers=1,steps=2,units=64,batch=8")
+        self.assertRegex(said, r"^512 evaluations, 0\.00\d+ s$")
+
+    def test_reinforce(self):
+        try:
+            import numpy as _
+        except ImportError:
+            self.skipTest("python3-numpy is not installed")
+        said = run("reinforce.py", "60")
+        first, last = (float(time) for time in re.findall(r"update ([\d.]+)|the last ([\d.]+)", said)
+                       for time in time if time)
+        self.assertLess(last, first / 2)
 
 
 if __name__ == "__main__":

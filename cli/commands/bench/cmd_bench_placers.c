@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
+#include "cli/options/shard_options.h"
 
 enum {
     KEY_METHODS = 256,
@@ -82,7 +83,7 @@ static const char doc[] =
     "tasks, and whether the ranking would be the same with somewhat other costs. Tasks "
     "on "
     "which constants of our own methods were chosen, and fresh ones, are reported "
-    "apart.\v" CLI_JOBS_DOC
+    "apart.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "Without --seeds there are 5. --budget N is --budgets with one.\n\n"
     "  emplace bench placers --rows rnnlm --methods expert,anneal --seeds 2\n"
     "  emplace bench placers --tasks fresh --clock 5,30 --times times.csv\n"
@@ -127,6 +128,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &args->run;
         state->child_inputs[1] = &args->format;
+        state->child_inputs[2] = &args->run.jobs;
         return 0;
     case KEY_DRAWS:
         args->params.draws = (int32_t)cli_integer("draws", arg, 0, 10000);
@@ -268,10 +270,12 @@ static emp_status print_all(const struct args *args, const emp_comparison *c,
     return EMP_OK;
 }
 
-static const struct argp_child children[] = {
-    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
-const struct argp cmd_bench_placers_argp = {options,  parse, NULL, doc,
-                                            children, NULL,  NULL};
+static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
+                                             {&cli_format_argp, 0, NULL, 0},
+                                             {&cli_shard_argp, 0, NULL, 0},
+                                             {0}};
+const struct argp              cmd_bench_placers_argp = {options,  parse, NULL, doc,
+                                                         children, NULL,  NULL};
 
 emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
 {
@@ -290,6 +294,7 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
     made = emp_comparison_make(&comparison, &args.params, err);
     cli_run_report_end(&report);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    if (cli_shard_is_done(made, &args.params.jobs)) goto cleanup;
     EMP_TRY(print_all(&args, comparison, made == EMP_OK, err));
     st = cli_run_report_warn(made, &args.params.jobs);
 

@@ -1,0 +1,24 @@
+/** \file cli/options/shard_options.h
+ * --shard, of commands whose runs do not depend on each other.
+ */
+#ifndef EMP_CLI_OPTIONS_SHARD_OPTIONS_H
+#define EMP_CLI_OPTIONS_SHARD_OPTIONS_H
+
+#include <argp.h>
+
+#include "run/jobs.h"
+
+/** The option and its parser. A command adds it as an argp child with its emp_jobs_params as input. */
+extern const struct argp cli_shard_argp;
+
+/** For the text after the options in --help. */
+#define CLI_SHARD_DOC                                                                \
+    "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"   \
+    "no table. Once all parts are made, in one folder or joined by emplace merge,\n" \
+    "the same command without --shard reads them and prints the table.\n\n"
+
+/** Whether \a made is the end of a shard, of which it then prints a line: its runs are all in the
+ * folder, and others are not. */
+bool cli_shard_is_done(emp_status made, const emp_jobs_params *jobs);
+
+#endif /* EMP_CLI_OPTIONS_SHARD_OPTIONS_H */

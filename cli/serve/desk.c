@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "cli/serve/desk.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text/number.h"
+#include "cli/options/inputs.h"
+#include "cli/report/report_why.h"
+#include "cli/serve/request.h"
+#include "run/loop.h"
+#include "run/methods.h"
+#include "run/sheet/manifest.h"
+
+/* A problem that is loaded. */
+typedef struct {
+    int64_t        number, used;              /* number 0: nothing */
+    char          *graph, *machine, *runtime; /* of its request */
+    cli_inputs     inputs;
+    emp_sim       *sim;
+    emp_device_id *device_of_op, *device_of_class; /* of a row that is read */
+} loaded;
+
+struct cli_desk {
+    int32_t     limit;
+    loaded     *slot; /* [limit] */
+    int64_t     last_number, clock;
+    cli_request request; /* the last one, until it is let go */
+    loaded     *placing; /* whose problem it asks for a placement of */
+};
+
+/* ---- problems ---- */
+
+static void drop(loaded *p)
+{
+    emp_sim_destroy(p->sim);
+    cli_inputs_clear(&p->inputs);
+    emp_free(p->graph);
+    emp_free(p->machine);
+    emp_free(p->runtime);
+    emp_free(p->device_of_op);
+    emp_free(p->device_of_class);
+    *p = (loaded){0};
+}
+
+emp_status cli_desk_create(cli_desk **out, int32_t problem_limit, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(EMP_ALLOC(*out, 1));
+    (*out)->limit = problem_limit;
+    EMP_TRY(EMP_ALLOC((*out)->slot, (size_t)problem_limit));
+    return EMP_OK;
+
+cleanup:
+    cli_desk_destroy(*out);
+    *out = NULL;
+    return st;
+}
+
+void cli_desk_destroy(cli_desk *desk)
+{
+    if (desk == NULL) return;
+    cli_request_clear(&desk->request);
+    for (int32_t i = 0; desk->slot != NULL && i < desk->limit; i++) drop(&desk->slot[i]);
+    emp_free(desk->slot);
+    emp_free(desk);
+}
+
+static loaded *find_same(cli_desk *desk, const cli_request *r)
+{
+    for (int32_t i = 0; i < desk->limit; i++) {
+        loaded *p = &desk->slot[i];
+        if (p->number > 0 && strcmp(p->graph, r->graph) == 0 &&
+            strcmp(p->machine, r->machine) == 0 && strcmp(p->runtime, r->runtime) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+static emp_status find_number(cli_desk *desk, loaded **found, emp_error *err)
+{
+    for (int32_t i = 0; i < desk->limit; i++) {
+        *found = &desk->slot[i];
+        if ((*found)->number != desk->request.problem) continue;
+        (*found)->used = ++desk->clock;
+        return EMP_OK;
+    }
+    return EMP_ERROR(
+        EMP_EINVAL, "there is no problem %" PRId64 "%s", desk->request.problem,
+        desk->request.problem <= desk->last_number ? " any more; load it again"
+                                                   : "; \"load\" gives numbers");
+}
+
+/* A free place, or that of the problem not used for longest. */
+static loaded *make_room(cli_desk *desk)
+{
+    loaded *oldest = &desk->slot[0];
+
+    for (int32_t i = 0; i < desk->limit; i++) {
+        if (desk->slot[i].used < oldest->used) oldest = &desk->slot[i];
+    }
+    drop(oldest);
+    return oldest;
+}
+
+static emp_status copy_text(char **to, const char *text, emp_error *err)
+{
+    const size_t size = strlen(text) + 1;
+
+    EMP_CHECK(EMP_ALLOC(*to, size));
+    memcpy(*to, text, size);
+    return EMP_OK;
+}
+
+static emp_status fill(loaded *p, const cli_request *r, emp_error *err)
+{
+    EMP_CHECK(cli_inputs_load(&p->inputs, r->graph, r->machine, r->runtime, err));
+    const emp_graph *graph = p->inputs.step;
+    EMP_CHECK(emp_sim_create(&p->sim, p->inputs.problem, err));
+    EMP_CHECK(EMP_ALLOC(p->device_of_op, (size_t)graph->op_count));
+    EMP_CHECK(EMP_ALLOC(p->device_of_class, (size_t)graph->class_count));
+    EMP_CHECK(copy_text(&p->graph, r->graph, err));
+    EMP_CHECK(copy_text(&p->machine, r->machine, err));
+    return copy_text(&p->runtime, r->runtime, err);
+}
+
+/* ---- rows ---- */
+
+static emp_status read_row(loaded *p, const emp_json *row, bool is_by_class,
+                           int32_t number, emp_error *err)
+{
+    const emp_graph *graph = p->inputs.step;
+    const int32_t    length = is_by_class ? graph->class_count : graph->op_count;
+    const int32_t    devices = p->inputs.machine->device_count;
+    emp_device_id   *to = is_by_class ? p->device_of_class : p->device_of_op;
+    int32_t          i = 0;
+
+    if (!emp_json_is(row, EMP_JSON_ARRAY) || emp_json_count(row) != length)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "placement %d has %d numbers; it must be a list of %d", number,
+                         emp_json_count(row), length);
+    for (const emp_json *v = emp_json_first(row); v != NULL; v = emp_json_next(v), i++) {
+        const int64_t device = emp_json_integer(v);
+        if (!emp_json_is(v, EMP_JSON_INTEGER) || device < 0 || device >= devices)
+            return EMP_ERROR(EMP_EFORMAT,
+                             "entry %d of placement %d is no device; there are 0 to %d",
+                             i, number, devices - 1);
+        to[i] = (emp_device_id)device;
+    }
+    for (emp_op_id op = 0; is_by_class && op < graph->op_count; op++)
+        p->device_of_op[op] = p->device_of_class[graph->op[op].colocation_class];
+    emp_problem_legalize(p->inputs.problem, p->device_of_op);
+    return EMP_OK;
+}
+
+static double overflow_of(const emp_machine *machine, const emp_sim_result *result)
+{
+    double sum = 0.0;
+
+    for (int32_t d = 0; !result->is_feasible && d < result->device_count; d++) {
+        double memory = (double)machine->device[d].memory_bytes;
+        sum += fmax(0.0, (double)result->peak_bytes[d] / memory - 1.0);
+    }
+    return sum;
+}
+
+/* ---- answers ---- */
+
+static void write_text(FILE *out, const char *text)
+{
+    if (!emp_json_write_string(out, text)) fputs("\"\"", out);
+}
+
+static void begin_answer(const cli_desk *desk, FILE *out)
+{
+    const emp_json *id = desk->request.id;
+
+    fputs("{\"id\":", out);
+    if (emp_json_is(id, EMP_JSON_STRING))
+        write_text(out, emp_json_string(id));
+    else if (id != NULL)
+        fprintf(out, "%" PRId64, emp_json_integer(id));
+    else
+        fputs("null", out);
+}
+
+static const char *name_of(emp_status status)
+{
+    switch (status) {
+#define X(name, value, text) \
+    case name: return #name;
+        EMP_STATUS_LIST(X)
+#undef X
+    default: return "EMP_EINVAL";
+    }
+}
+
+void cli_desk_refuse(const cli_desk *desk, const emp_error *why, FILE *out)
+{
+    begin_answer(desk, out);
+    fprintf(out, ",\"status\":\"%s\",\"error\":", name_of(why->status));
+    write_text(out, why->msg[0] != '\0' ? why->msg : emp_status_str(why->status));
+    fputs("}\n", out);
+}
+
+static emp_status answer_load(cli_desk *desk, FILE *out, emp_error *err)
+{
+    loaded *p = find_same(desk, &desk->request);
+
+    if (p == NULL) {
+        p = make_room(desk);
+        emp_status st = fill(p, &desk->request, err);
+        if (st != EMP_OK) {
+            drop(p);
+            return st;
+        }
+        p->number = ++desk->last_number;
+    }
+    p->used = ++desk->clock;
+    const emp_machine *machine = p->inputs.machine;
+    begin_answer(desk, out);
+    fprintf(out,
+            ",\"problem\":%" PRId64 ",\"op_count\":%d,\"class_count\":%d,\"devices\":[",
+            p->number, p->inputs.step->op_count, p->inputs.step->class_count);
+    for (int32_t d = 0; d < machine->device_count; d++) {
+        fputs(d == 0 ? "" : ",", out);
+        write_text(out, machine->device[d].name);
+    }
+    fputs("]}\n", out);
+    return EMP_OK;
+}
+
+/* The columns of scores, a row at a time into three lines of text. */
+typedef struct {
+    FILE  *stream;
+    char  *text;
+    size_t size;
+} column;
+
+enum { TIMES, FITS, OVERFLOW, COLUMNS };
+
+static emp_status score_rows(cli_desk *desk, loaded *p, column *c, emp_error *err)
+{
+    const cli_request *r = &desk->request;
+    const emp_json    *rows = r->placements != NULL ? r->placements : r->classes;
+    int32_t            i = 0;
+    emp_sim_result     result;
+
+    for (const emp_json *row = emp_json_first(rows); row != NULL;
+         row = emp_json_next(row), i++) {
+        EMP_CHECK(read_row(p, row, r->classes != NULL, i, err));
+        EMP_CHECK(emp_sim_run(p->sim, p->device_of_op, &result, err));
+        for (int k = 0; k < COLUMNS && i > 0; k++) fputc(',', c[k].stream);
+        emp_number_write(c[TIMES].stream, (double)result.step_time_ns * 1e-9);
+        fputs(result.is_feasible ? "true" : "false", c[FITS].stream);
+        emp_number_write(c[OVERFLOW].stream, overflow_of(p->inputs.machine, &result));
+    }
+    return EMP_OK;
+}
+
+static emp_status answer_score(cli_desk *desk, FILE *out, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    loaded    *p = NULL;
+    column     c[COLUMNS] = {0};
+
+    EMP_CHECK(find_number(desk, &p, err));
+    for (int k = 0; k < COLUMNS; k++) {
+        c[k].stream = open_memstream(&c[k].text, &c[k].size);
+        if (c[k].stream == NULL) EMP_FAIL(EMP_ENOMEM, "scores");
+    }
+    EMP_TRY(score_rows(desk, p, c, err));
+    for (int k = 0; k < COLUMNS; k++) {
+        const bool is_whole = fclose(c[k].stream) == 0;
+        c[k].stream = NULL;
+        if (!is_whole) EMP_FAIL(EMP_ENOMEM, "scores");
+    }
+    begin_answer(desk, out);
+    fprintf(out, ",\"step_time_s\":[%s],\"fits\":[%s],\"overflow\":[%s]}\n",
+            c[TIMES].text, c[FITS].text, c[OVERFLOW].text);
+
+cleanup:
+    for (int k = 0; k < COLUMNS; k++) {
+        if (c[k].stream != NULL) fclose(c[k].stream);
+        free(c[k].text);
+    }
+    return st;
+}
+
+static emp_status answer_explain(cli_desk *desk, FILE *out, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    loaded      *p = NULL;
+    emp_explain *why = NULL;
+    emp_what_if  what_if;
+    json_t      *object = NULL;
+    char        *text = NULL;
+
+    EMP_CHECK(find_number(desk, &p, err));
+    EMP_CHECK(read_row(p, desk->request.placement, false, 0, err));
+    const emp_decision decision = {.device_of_op = p->device_of_op};
+    EMP_TRY(emp_explain_create(&why, p->inputs.problem, &decision, err));
+    EMP_TRY(emp_what_if_find(&what_if, p->inputs.problem, &decision, why, err));
+    object = cli_why_json(p->inputs.problem, why, &what_if);
+    text = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(15))
+                          : NULL;
+    if (text == NULL) EMP_FAIL(EMP_ENOMEM, "an explanation");
+    begin_answer(desk, out);
+    fprintf(out, ",\"why\":%s}\n", text);
+
+cleanup:
+    free(text);
+    json_decref(object);
+    emp_explain_destroy(why);
+    return st;
+}
+
+static emp_status answer_drop(cli_desk *desk, FILE *out, emp_error *err)
+{
+    loaded *p = NULL;
+
+    EMP_CHECK(find_number(desk, &p, err));
+    drop(p);
+    begin_answer(desk, out);
+    fputs("}\n", out);
+    return EMP_OK;
+}
+
+static emp_status answer_status(const cli_desk *desk, FILE *out)
+{
+    const emp_manifest manifest = emp_manifest_get();
+    int32_t            problems = 0;
+
+    for (int32_t i = 0; i < desk->limit; i++) problems += desk->slot[i].number > 0;
+    begin_answer(desk, out);
+    fputs(",\"version\":", out);
+    write_text(out, manifest.version);
+    fprintf(out, ",\"problems\":%d}\n", problems);
+    return EMP_OK;
+}
+
+static emp_status answer(cli_desk *desk, const char *line, size_t length, FILE *out,
+                         emp_error *err)
+{
+    const emp_method *method;
+
+    EMP_CHECK(cli_request_parse(&desk->request, line, length, err));
+    switch (desk->request.verb) {
+    case CLI_VERB_LOAD: return answer_load(desk, out, err);
+    case CLI_VERB_SCORE: return answer_score(desk, out, err);
+    case CLI_VERB_EXPLAIN: return answer_explain(desk, out, err);
+    case CLI_VERB_DROP: return answer_drop(desk, out, err);
+    case CLI_VERB_PLACE:
+        EMP_CHECK(find_number(desk, &desk->placing, err));
+        EMP_CHECK(emp_method_find(&method, desk->request.method, err));
+        if (!method->is_outside) return EMP_OK;
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "method %s is from outside, which serve runs not", method->name);
+    default: return answer_status(desk, out);
+    }
+}
+
+cli_desk_reply cli_desk_answer(cli_desk *desk, const char *line, size_t length,
+                               bool may_run, FILE *out)
+{
+    emp_error  why = {0};
+    emp_status st = answer(desk, line, length, out, &why);
+    const bool is_run = st == EMP_OK && desk->request.verb == CLI_VERB_PLACE;
+
+    if (is_run && may_run) return CLI_DESK_RUNS;
+    if (st != EMP_OK) {
+        why.status = st;
+        cli_desk_refuse(desk, &why, out);
+    }
+    cli_desk_let_go(desk);
+    return is_run ? CLI_DESK_WAITS : CLI_DESK_ANSWERED;
+}
+
+void cli_desk_let_go(cli_desk *desk)
+{
+    cli_request_clear(&desk->request);
+    desk->placing = NULL;
+}
+
+/* ---- runs ---- */
+
+static void write_run(const cli_desk *desk, const emp_record *record, FILE *out)
+{
+    begin_answer(desk, out);
+    fprintf(out, ",\"evaluations\":%" PRId64 ",\"stopped_by\":\"%s\",\"step_time_s\":",
+            record->evaluations, record->stopped_by);
+    emp_number_write(out, record->best_step_time_s);
+    fprintf(out, ",\"fits\":%s,\"placement\":[", record->is_feasible ? "true" : "false");
+    for (emp_op_id op = 0; op < record->op_count; op++)
+        fprintf(out, "%s%d", op == 0 ? "" : ",", record->device_of_op[op]);
+    fputs("]}\n", out);
+}
+
+static emp_status run(const cli_desk *desk, emp_record *record, emp_error *err)
+{
+    const cli_request *r = &desk->request;
+    emp_run_params     params = {.placer = {.seed = (uint64_t)r->seed,
+                                            .threads = 1,
+                                            .preset = r->preset,
+                                            .options = r->options},
+                                 .budget_evaluations = r->budget};
+
+    EMP_CHECK(emp_method_find(&params.method, r->method, err));
+    return emp_run(record, desk->placing->inputs.problem, &params, err);
+}
+
+void cli_desk_place(emp_channel *channel, void *context)
+{
+    const cli_desk        *desk = context;
+    const emp_channel_wait forever = {.until_s = 1e300};
+    emp_error              why = {0};
+    emp_record             record = {0};
+    char                  *text = NULL;
+    size_t                 size = 0;
+    FILE                  *out = open_memstream(&text, &size);
+
+    if (out == NULL) return;
+    why.status = run(desk, &record, &why);
+    if (why.status == EMP_OK)
+        write_run(desk, &record, out);
+    else
+        cli_desk_refuse(desk, &why, out);
+    if (fclose(out) == 0) (void)emp_channel_send(channel, text, size, &forever, NULL);
+    emp_record_clear(&record);
+    free(text);
+}

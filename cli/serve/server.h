@@ -1,0 +1,26 @@
+/** \file cli/serve/server.h
+ * The clients of `emplace serve`: lines in, lines out, one request of each client in turn.
+ */
+#ifndef EMP_CLI_SERVE_SERVER_H
+#define EMP_CLI_SERVE_SERVER_H
+
+#include <signal.h>
+
+#include "cli/serve/desk.h"
+
+enum { CLI_SERVE_CLIENTS_MAX = 1024 };
+
+typedef struct {
+    const char *socket; /**< path of a Unix socket; NULL: standard input and output */
+    int32_t     clients, runs; /**< at a time */
+    size_t      line_bytes;    /**< of a request, at most */
+    const volatile sig_atomic_t *stop;
+} cli_server_params;
+
+/** Serves until \a stop is set, or standard input ends. A client that sends too long a line is
+ * told so and dropped. The run of one that has left goes on to its end. Memory: at most \a clients lines, and an answer for each.
+ * \retval EMP_EIO  The socket cannot be opened; a file is in its place, or another server. */
+emp_status cli_server_run(cli_desk *desk, const cli_server_params *params,
+                          emp_error *err);
+
+#endif /* EMP_CLI_SERVE_SERVER_H */

@@ -1,0 +1,137 @@
+"""Runs of methods by the program `emplace`, and their records."""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from typing import Any, Callable, Optional
+
+from ._emplace import Error
+from .outside import Score, talk
+from .problem import Problem
+
+
+def program() -> str:
+    """The path of the program: EMPLACE_PROGRAM, or `emplace` beside the installed module, or on the
+    PATH."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    beside = os.path.join(here, *[os.pardir] * 4, "bin", "emplace")
+    found = os.environ.get("EMPLACE_PROGRAM") or (os.path.isfile(beside) and beside)
+    found = found or shutil.which("emplace")
+    if not found:
+        raise FileNotFoundError("the program emplace is neither in EMPLACE_PROGRAM nor on the PATH")
+    return found
+
+
+def _read(*arguments, **keywords):
+    """What the program prints; its sentence is an Error."""
+    done = subprocess.run([program(), *arguments], capture_output=True, text=True, check=False,
+                          **keywords)
+    if done.returncode != 0:
+        raise _error(done.stderr)
+    return done.stdout
+
+
+def _error(said):
+    lines = [line for line in said.splitlines() if line.strip()]
+    error = Error(lines[-1].removeprefix("emplace: ") if lines else "emplace has failed")
+    error.status = "EMP_EEXTERNAL"
+    return error
+
+
+class Record:
+    """What one run found. Record.load(path) reads the file of a record.
+
+    `facts` has all that `emplace record FILE --format json` says: method, seed, evaluations, curve
+    and more; each is an attribute, too. devices has the name of the device of each op by the op's
+    name, placement the number of its device in the order of the problem's ops, if a problem is given.
+    failure is the sentence of a method from outside that failed in the middle of the run.
+    """
+
+    def __init__(self, facts: dict, devices: dict, placement: Optional[list] = None,
+                 failure: Optional[str] = None):
+        self.facts = facts
+        self.devices = devices
+        self.placement = placement
+        self.failure = failure
+
+    @classmethod
+    def load(cls, path: str, problem: Optional[Problem] = None,
+             failure: Optional[str] = None) -> "Record":
+        facts = json.loads(_read("record", path, "--format", "json"))
+        with tempfile.TemporaryDirectory() as folder:
+            placed = os.path.join(folder, "placed.json")
+            _read("record", path, "--out", placed)
+            with open(placed, encoding="utf-8") as file:
+                listed = json.load(file)["devices"]
+            placement = None if problem is None else problem.load_placement(placed).tolist()
+        devices = {op: device for device, ops in listed.items() for op in ops}
+        return cls(facts, devices, placement, failure)
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["facts"][name]
+        except KeyError:
+            raise AttributeError(f"a record has no {name}") from None
+
+    def __repr__(self):
+        return f"<emplace.Record by {self.facts.get('method')}>"
+
+
+def place(problem: Problem, method: Any = "portfolio", budget: Optional[int] = None,
+          seed: int = 1, callback: Optional[Callable[[list[Score]], Any]] = None, *,
+          seconds: Optional[float] = None, threads: int = 1, options: Optional[str] = None,
+          preset: Optional[str] = None, record: Optional[str] = None) -> Record:
+    """Looks for a placement, as `emplace place` does, and returns the record of the run.
+
+    method is a name that `emplace methods` lists, "./mine.so", "cmd:..." or a method in Python: a
+    callable that takes a Task and returns an object with ask(count) and perhaps tell(scores). The
+    loop, the budget and the scores are the program's. callback(scores) sees each batch of a method
+    in Python, and ends the run by returning False. record names a file that keeps the record.
+    """
+    if callback is not None and isinstance(method, str):
+        raise ValueError("a callback sees the scores of methods in Python alone")
+    with tempfile.TemporaryDirectory() as folder:
+        path = record or os.path.join(folder, "run.h5")
+        command = [program(), "place", problem.graph.spec, "--machine", problem.machine.name,
+                   "--runtime", problem.runtime, "--seed", str(seed), "--threads", str(threads),
+                   "--record", path, "--no-bound"]
+        for name, value in (("budget", budget), ("seconds", seconds), ("options", options),
+                            ("preset", preset)):
+            if value is not None:
+                command += [f"--{name}", str(value)]
+        code, said = _run_named(command, method) if isinstance(method, str) else \
+            _run_python(command, method, callback)
+        if code != 0 and not os.path.isfile(path):
+            raise _error(said)
+        return Record.load(path, problem, str(_error(said)) if code != 0 else None)
+
+
+def _run_named(command, method):
+    done = subprocess.run([*command, "--method", method], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def _run_python(command, make, callback):
+    """Has the program run, and answers for the method in this thread."""
+    ours, theirs = socket.socketpair()
+    with ours, tempfile.TemporaryFile("w+") as log:
+        child = subprocess.Popen([*command, "--method", f"socket:{theirs.fileno()}"],
+                                 pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL, stderr=log)
+        theirs.close()
+        try:
+            with ours.makefile("rwb") as stream:
+                talk(make, stream, stream, callback)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the program has said why
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+        finally:
+            ours.close()
+        code = child.wait()
+        log.seek(0)
+        return code, log.read()

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE /* SOCK_CLOEXEC, strsignal */
+#include "run/outside/channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+enum {
+    LOOK_MS = 200,  /* between two looks at `stop` */
+    LINGER_MS = 500 /* that a child gets to end by itself */
+};
+
+extern char **environ;
+
+/* ---- beginning ---- */
+
+static emp_status open_pair(int pair[2], emp_error *err)
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) return EMP_OK;
+    return EMP_ERROR(EMP_EEXTERNAL, "no socket for another program: %s", strerror(errno));
+}
+
+/* A group of its own, so that Ctrl-C is answered here alone, and all of it can be ended. */
+static int spawn_shell(pid_t *child, char *command, int end)
+{
+    char                       shell[] = "sh", option[] = "-c";
+    char *const                argument[] = {shell, option, command, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t          attributes;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, end, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, end, STDOUT_FILENO);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    int code = posix_spawn(child, "/bin/sh", &actions, &attributes, argument, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+/* The shell gives way to a command that is a single one, so that its end is the child's. */
+static int spawn(pid_t *child, const char *command, int end)
+{
+    const bool is_single = strpbrk(command, ";&|<>()`\n") == NULL;
+    char      *whole = emp_calloc(strlen(command) + sizeof "exec ", 1);
+
+    if (whole == NULL) return ENOMEM;
+    sprintf(whole, "%s%s", is_single ? "exec " : "", command);
+    int code = spawn_shell(child, whole, end);
+    emp_free(whole);
+    return code;
+}
+
+emp_status emp_channel_start(emp_channel *channel, const char *command, emp_error *err)
+{
+    int pair[2];
+
+    EMP_CHECK(open_pair(pair, err));
+    int code = spawn(&channel->child, command, pair[1]);
+    close(pair[1]);
+    channel->socket = pair[0];
+    channel->is_open = true;
+    if (code == 0) return EMP_OK;
+    channel->child = 0;
+    return EMP_ERROR(EMP_EEXTERNAL, "cannot start \"%s\": %s", command, strerror(code));
+}
+
+static void become_worker(void)
+{
+    static const int own[] = {SIGINT, SIGTERM, SIGPIPE, SIGHUP};
+
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) signal(own[i], SIG_DFL);
+}
+
+emp_status emp_channel_fork(emp_channel *channel,
+                            void (*work)(emp_channel *channel, void *context),
+                            void *context, emp_error *err)
+{
+    int pair[2];
+
+    EMP_CHECK(open_pair(pair, err));
+    const pid_t child = fork();
+    if (child == 0) {
+        emp_channel own = {.is_open = true, .socket = pair[1]};
+        close(pair[0]);
+        become_worker();
+        work(&own, context);
+        _exit(0);
+    }
+    close(pair[1]);
+    channel->socket = pair[0];
+    channel->is_open = true;
+    if (child < 0) return EMP_ERROR(EMP_EEXTERNAL, "cannot fork: %s", strerror(errno));
+    setpgid(child, child);
+    channel->child = child;
+    return EMP_OK;
+}
+
+emp_status emp_channel_adopt(emp_channel *channel, int socket, emp_error *err)
+{
+    int       type = 0;
+    socklen_t size = sizeof type;
+
+    if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM)
+        return EMP_ERROR(EMP_EINVAL, "descriptor %d is no stream socket that is open",
+                         socket);
+    channel->socket = socket;
+    channel->is_open = true;
+    return EMP_OK;
+}
+
+/* ---- what has become of a child ---- */
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000},
+              NULL);
+}
+
+/* Waits for the child's end for a while. */
+static bool reap(emp_channel *channel, int *how)
+{
+    for (long waited_ms = 0; waited_ms <= LINGER_MS; waited_ms += 5) {
+        if (waitpid(channel->child, how, WNOHANG) == channel->child) return true;
+        sleep_ms(5);
+    }
+    return false;
+}
+
+static emp_status say_end(emp_channel *channel, emp_error *err)
+{
+    int how;
+
+    if (channel->child == 0 || !reap(channel, &how))
+        return EMP_ERROR(EMP_EEXTERNAL, "its program has closed the connection");
+    kill(-channel->child, SIGKILL); /* what it has started */
+    channel->child = 0;
+    if (WIFSIGNALED(how))
+        return EMP_ERROR(EMP_EEXTERNAL, "its program has ended by signal %d (%s)",
+                         WTERMSIG(how), strsignal(WTERMSIG(how)));
+    return EMP_ERROR(EMP_EEXTERNAL, "its program has ended with status %d",
+                     WEXITSTATUS(how));
+}
+
+void emp_channel_close(emp_channel *channel)
+{
+    int how;
+
+    if (channel->is_open) close(channel->socket);
+    if (channel->child > 0 && !reap(channel, &how)) {
+        kill(-channel->child, SIGKILL);
+        kill(channel->child, SIGKILL);
+        waitpid(channel->child, &how, 0);
+    } else if (channel->child > 0) {
+        kill(-channel->child, SIGKILL);
+    }
+    emp_free(channel->bytes);
+    *channel = (emp_channel){0};
+}
+
+/* ---- bytes ---- */
+
+/* Until the socket is ready. */
+static emp_status await(const emp_channel *channel, short events,
+                        const emp_channel_wait *wait, emp_error *err)
+{
+    const double begin_s = emp_clock_now_s();
+
+    for (;;) {
+        struct pollfd watched = {.fd = channel->socket, .events = events};
+        const double  left_s = wait->until_s - emp_clock_now_s();
+        if (wait->stop != NULL && *wait->stop != 0)
+            return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+        if (left_s <= 0)
+            return EMP_ERROR(EMP_EEXTERNAL, "its program has not answered for %.3g s",
+                             emp_clock_now_s() - begin_s);
+        int ms = left_s * 1e3 < LOOK_MS ? (int)(left_s * 1e3) + 1 : LOOK_MS;
+        if (poll(&watched, 1, ms) > 0) return EMP_OK;
+    }
+}
+
+emp_status emp_channel_send(emp_channel *channel, const void *bytes, size_t size,
+                            const emp_channel_wait *wait, emp_error *err)
+{
+    const char *from = bytes;
+
+    while (size > 0) {
+        ssize_t sent = send(channel->socket, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent > 0) {
+            from += sent;
+            size -= (size_t)sent;
+        } else if (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
+            EMP_CHECK(await(channel, POLLOUT, wait, err));
+        } else {
+            return say_end(channel, err);
+        }
+    }
+    return EMP_OK;
+}
+
+/* At least one byte more, to the end of what has come. */
+static emp_status receive_more(emp_channel *channel, const emp_channel_wait *wait,
+                               emp_error *err)
+{
+    for (;;) {
+        ssize_t came = recv(channel->socket, channel->bytes + channel->end,
+                            channel->capacity - channel->end, MSG_DONTWAIT);
+        if (came > 0) {
+            channel->end += (size_t)came;
+            return EMP_OK;
+        }
+        if (came == 0 || (errno != EAGAIN && errno != EINTR))
+            return say_end(channel, err);
+        EMP_CHECK(await(channel, POLLIN, wait, err));
+    }
+}
+
+/* Room for more behind what has come. */
+static emp_status make_room(emp_channel *channel, emp_error *err)
+{
+    if (channel->first > 0) {
+        memmove(channel->bytes, channel->bytes + channel->first,
+                channel->end - channel->first);
+        channel->end -= channel->first;
+        channel->first = 0;
+    }
+    if (channel->end < channel->capacity) return EMP_OK;
+    size_t capacity = channel->capacity == 0 ? 4096 : 2 * channel->capacity;
+    char  *moved = emp_realloc(channel->bytes, capacity, 1);
+    if (moved == NULL) return EMP_ERROR(EMP_ENOMEM, "an answer of %zu bytes", capacity);
+    channel->bytes = moved;
+    channel->capacity = capacity;
+    return EMP_OK;
+}
+
+emp_status emp_channel_receive(emp_channel *channel, void *bytes, size_t size,
+                               const emp_channel_wait *wait, emp_error *err)
+{
+    char *to = bytes;
+
+    while (size > 0) {
+        size_t there = channel->end - channel->first;
+        if (there == 0) {
+            EMP_CHECK(make_room(channel, err));
+            EMP_CHECK(receive_more(channel, wait, err));
+            continue;
+        }
+        if (there > size) there = size;
+        memcpy(to, channel->bytes + channel->first, there);
+        channel->first += there;
+        to += there;
+        size -= there;
+    }
+    return EMP_OK;
+}
+
+emp_status emp_channel_receive_line(emp_channel *channel, char **line, size_t *length,
+                                    size_t most, const emp_channel_wait *wait,
+                                    emp_error *err)
+{
+    size_t seen = 0;
+
+    for (;;) {
+        char  *begin = channel->bytes + channel->first;
+        size_t there = channel->end - channel->first;
+        char  *newline = there > seen ? memchr(begin + seen, '\n', there - seen) : NULL;
+        if (newline != NULL) {
+            *newline = '\0';
+            *line = begin;
+            *length = (size_t)(newline - begin);
+            channel->first += *length + 1;
+            return EMP_OK;
+        }
+        seen = there;
+        if (seen > most)
+            return EMP_ERROR(EMP_EFORMAT,
+                             "its program answers with a line of more than %zu bytes",
+                             most);
+        EMP_CHECK(make_room(channel, err));
+        EMP_CHECK(receive_more(channel, wait, err));
+    }
+}

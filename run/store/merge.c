@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE /* scandir */
+#include "run/store/merge.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io/atomic_file.h"
+#include "base/io/folder.h"
+#include "base/mem.h"
+#include "base/text/whole_file.h"
+#include "run/store/store.h"
+
+#define RECORD     ".h5"
+#define CHECKPOINT ".checkpoint.h5"
+#define REFUSED    ".refused.txt"
+#define TIMING     ".timing.json"
+
+enum {
+    PATH_BYTES = 1024,
+    BYTES_MAX = 1 << 30 /* of a file; a record of a million ops has some ten MiB */
+};
+
+static bool ends_with(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), cut = strlen(ending);
+
+    return length > cut && strcmp(name + length - cut, ending) == 0;
+}
+
+/* The name without its ending, with another. */
+static emp_status join(char path[PATH_BYTES], const char *folder, const char *name,
+                       const char *ending, const char *other, emp_error *err)
+{
+    const int stem = (int)(strlen(name) - strlen(ending));
+
+    if (snprintf(path, PATH_BYTES, "%s/%.*s%s", folder, stem, name, other) < PATH_BYTES)
+        return EMP_OK;
+    return EMP_ERROR(EMP_EIO, "the path %s/%s is too long", folder, name);
+}
+
+typedef struct {
+    char  *text;
+    size_t size;
+} bytes;
+
+static emp_status print(FILE *stream, const void *what, emp_error *err)
+{
+    const bytes *b = what;
+
+    (void)err;
+    fwrite(b->text, 1, b->size, stream);
+    return EMP_OK;
+}
+
+/* Copies a file, or sees that the one that is there is the same. */
+static emp_status copy(const char *to, const char *from, bool *is_there, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bytes      given = {0}, there = {0};
+
+    EMP_TRY(emp_whole_file_load(&given.text, &given.size, from, BYTES_MAX, err));
+    *is_there = access(to, F_OK) == 0;
+    if (!*is_there) {
+        st = emp_atomic_file_write(to, print, &given, err);
+        goto cleanup;
+    }
+    EMP_TRY(emp_whole_file_load(&there.text, &there.size, to, BYTES_MAX, err));
+    if (there.size != given.size || memcmp(there.text, given.text, given.size) != 0)
+        EMP_FAIL(EMP_EINVAL, "%s and %s are of one run and differ; one of them is wrong",
+                 to, from);
+
+cleanup:
+    emp_free(given.text);
+    emp_free(there.text);
+    return st;
+}
+
+/* How long a run took differs from time to time; the first is kept. */
+static emp_status copy_timing(const char *to, const char *from, emp_error *err)
+{
+    bool is_there;
+
+    if (access(to, F_OK) == 0 || access(from, F_OK) != 0) return EMP_OK;
+    return copy(to, from, &is_there, err);
+}
+
+static emp_status check_record(const char *path, emp_error *err)
+{
+    emp_record record = {0};
+    emp_status st = emp_record_load(&record, path, err);
+
+    emp_record_clear(&record);
+    return st;
+}
+
+/* The record comes last: with it, all is there. */
+static emp_status merge_record(const char *into, const char *folder, const char *name,
+                               emp_merge_counts *counts, emp_error *err)
+{
+    char from[PATH_BYTES], to[PATH_BYTES];
+    bool is_there;
+
+    EMP_CHECK(join(from, folder, name, RECORD, RECORD, err));
+    EMP_CHECK(check_record(from, err));
+    EMP_CHECK(join(from, folder, name, RECORD, TIMING, err));
+    EMP_CHECK(join(to, into, name, RECORD, TIMING, err));
+    EMP_CHECK(copy_timing(to, from, err));
+    EMP_CHECK(join(from, folder, name, RECORD, RECORD, err));
+    EMP_CHECK(join(to, into, name, RECORD, RECORD, err));
+    EMP_CHECK(copy(to, from, &is_there, err));
+    counts->there += is_there;
+    counts->copied += !is_there;
+    return EMP_OK;
+}
+
+static emp_status merge_refusal(const char *into, const char *folder, const char *name,
+                                emp_merge_counts *counts, emp_error *err)
+{
+    char from[PATH_BYTES], to[PATH_BYTES];
+    bool is_there;
+
+    EMP_CHECK(join(from, folder, name, REFUSED, REFUSED, err));
+    EMP_CHECK(join(to, into, name, REFUSED, REFUSED, err));
+    EMP_CHECK(copy(to, from, &is_there, err));
+    counts->there += is_there;
+    counts->copied += !is_there;
+    return EMP_OK;
+}
+
+/* A checkpoint whose record is there is only what a kill has left. */
+static emp_status count_checkpoint(const char *folder, const char *name,
+                                   emp_merge_counts *counts, emp_error *err)
+{
+    char record[PATH_BYTES];
+
+    EMP_CHECK(join(record, folder, name, CHECKPOINT, RECORD, err));
+    if (access(record, F_OK) != 0) counts->under_way++;
+    return EMP_OK;
+}
+
+static emp_status merge_file(const char *into, const char *folder, const char *name,
+                             emp_merge_counts *counts, emp_error *err)
+{
+    if (name[0] == '.') return EMP_OK;
+    if (ends_with(name, CHECKPOINT)) return count_checkpoint(folder, name, counts, err);
+    if (ends_with(name, RECORD)) return merge_record(into, folder, name, counts, err);
+    if (ends_with(name, REFUSED)) return merge_refusal(into, folder, name, counts, err);
+    return EMP_OK;
+}
+
+emp_status emp_merge(const char *into, const char *folder, emp_merge_counts *counts,
+                     emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    struct dirent **file = NULL;
+    const int       count = scandir(folder, &file, NULL, alphasort);
+
+    if (count < 0)
+        return EMP_ERROR(EMP_EIO, "folder %s cannot be read: %s", folder,
+                         strerror(errno));
+    st = emp_folder_make(into, err);
+    for (int i = 0; i < count; i++) {
+        if (st == EMP_OK) st = merge_file(into, folder, file[i]->d_name, counts, err);
+        free(file[i]);
+    }
+    free(file);
+    return st;
+}

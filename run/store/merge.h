@@ -1,0 +1,29 @@
+/** \file run/store/merge.h
+ * Folders of run records (run/archive.h) joined into one, as when several computers have made parts of a
+ * study.
+ */
+#ifndef EMP_RUN_STORE_MERGE_H
+#define EMP_RUN_STORE_MERGE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** What a merge has found in the folders. */
+typedef struct {
+    int32_t copied; /**< records and refusals that were not in the folder yet */
+    int32_t there;  /**< that were, equal byte for byte */
+    int32_t
+        under_way; /**< runs of which there is a checkpoint alone; they are left out */
+} emp_merge_counts;
+
+/** Copies all records of a folder, with their times, into another, which is made if it is not there. A
+ * file appears whole or not at all. O(bytes).
+ * \param[in,out] counts  Added to.
+ * \retval EMP_EFORMAT  A file is no record, or torn.
+ * \retval EMP_EINVAL   Two records of one run differ; the message names both.
+ * \retval EMP_EIO, EMP_ENOMEM */
+emp_status emp_merge(const char *into, const char *folder, emp_merge_counts *counts,
+                     emp_error *err);
+
+#endif /* EMP_RUN_STORE_MERGE_H */

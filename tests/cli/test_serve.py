@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""test_serve.py EMPLACE: does the server answer as the commands do, each client in its turn, and refuse
+what is no request?"""
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+EMPLACE = sys.argv.pop(1)
+SPEC, MACHINE = "rnnlm:layers=1,steps=2,units=64,batch=8", "k40x2"
+LOAD = {"do": "load", "graph": SPEC, "machine": MACHINE}
+
+
+def emplace(*arguments):
+    return json.loads(subprocess.run([EMPLACE, *arguments, "--format", "json"], capture_output=True,
+                                     check=True, text=True).stdout)
+
+
+def answers(requests, *options):
+    """What the server answers on standard output; requests are objects or lines."""
+    lines = [r if isinstance(r, str) else json.dumps(r) for r in requests]
+    done = subprocess.run([EMPLACE, "serve", *options], input="\n".join(lines) + "\n", check=True,
+                          capture_output=True, text=True, timeout=120)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Client:
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        for _ in range(100):
+            try:
+                self.socket.connect(path)
+                break
+            except (FileNotFoundError, ConnectionRefusedError):
+                time.sleep(0.05)
+        self.file = self.socket.makefile("rw")
+
+    def ask(self, **request):
+        self.file.write(json.dumps(request) + "\n")
+        self.file.flush()
+        return json.loads(self.file.readline())
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+class Pipe(unittest.TestCase):
+    def test_answers_are_those_of_the_commands(self):
+        ops = answers([LOAD])[0]["op_count"]
+        cpu, why, run = answers([
+            LOAD,
+            {"id": "a", "do": "score", "problem": 1, "placements": [[0] * ops]},
+            {"do": "explain", "problem": 1, "placement": [0] * ops},
+            {"id": 7, "do": "place", "problem": 1, "method": "anneal", "budget": 50, "seed": 3}])[1:]
+        self.assertEqual(cpu["id"], "a")
+        simulated = emplace("simulate", SPEC, "--machine", MACHINE, "--placement", "cpu", "--why")
+        self.assertEqual([float(f"{t:.15g}") for t in cpu["step_time_s"]], [simulated["step_time_s"]])
+        self.assertEqual((cpu["fits"], cpu["overflow"]), ([True], [0]))
+        self.assertEqual(why["why"], simulated["why"])
+        placed = emplace("place", SPEC, "--machine", MACHINE, "--method", "anneal", "--budget", "50",
+                         "--seed", "3")
+        self.assertEqual((run["id"], float(f"{run['step_time_s']:.15g}"), run["evaluations"]),
+                         (7, placed["step_time_s"], 50))
+        again = answers([LOAD, {"do": "score", "problem": 1, "placements": [run["placement"]]}])[1]
+        self.assertEqual(again["step_time_s"], [run["step_time_s"]])
+
+    def test_rows_by_class_are_rows_by_op(self):
+        facts = answers([LOAD])[0]
+        draw = random.Random(1)
+        rows = [[draw.randrange(3) for _ in range(facts["class_count"])] for _ in range(3)]
+        answer = answers([LOAD, {"do": "score", "problem": 1, "classes": rows}])[1]
+        self.assertEqual(len(answer["step_time_s"]), 3)
+        self.assertEqual(len(set(answer["step_time_s"])), 3)
+
+    def test_problems_make_room_for_each_other(self):
+        other = {**LOAD, "graph": SPEC.replace("64", "32")}
+        third = {**LOAD, "graph": SPEC.replace("64", "16")}
+        got = answers([LOAD, other, LOAD, third, {"do": "score", "problem": 2, "placements": []},
+                       {"do": "score", "problem": 1, "placements": []}, {"do": "status"},
+                       {"do": "drop", "problem": 1}, {"do": "score", "problem": 1, "placements": []},
+                       {"do": "score", "problem": 9, "placements": []}], "--problems", "2")
+        self.assertEqual([a["problem"] for a in got[:4]], [1, 2, 1, 3])
+        self.assertIn("no problem 2 any more", got[4]["error"])
+        self.assertEqual(got[5]["step_time_s"], [])
+        self.assertEqual(got[6]["problems"], 2)
+        self.assertNotIn("error", got[7])
+        self.assertIn("no problem 1 any more", got[8]["error"])
+        self.assertIn('"load" gives numbers', got[9]["error"])
+
+    def test_what_is_no_request_is_told(self):
+        cases = (
+            ("zebra", "line 1"), ("[]", "a request is an object"), ("{}", 'has "do"'),
+            ({"do": "zebra"}, '"do" is "zebra"'), ({"do": "status", "x": 1}, 'has no member "x"'),
+            ({"do": "load", "graph": SPEC}, 'needs "machine"'),
+            ({"do": "load", "graph": 5, "machine": MACHINE}, '"graph" is no text'),
+            ({"do": "load", "graph": "zebra", "machine": MACHINE}, "neither a file nor a workload"),
+            ({"do": "load", "graph": SPEC, "machine": "zebra"}, "zebra"),
+            ({"do": "score", "problem": 1}, "needs one of"),
+            ({"do": "score", "problem": 0, "placements": []}, "from 1 to"),
+            ({"do": "score", "problem": 1, "placements": [[0]]}, "has 1 numbers"),
+            ({"do": "score", "problem": 1, "placements": [0]}, "has 0 numbers"),
+            ({"do": "score", "problem": 1, "placements": [[]] * 4097}, "4097 placements"),
+            ({"do": "explain", "problem": 1, "placement": [3]}, "has 1 numbers"),
+            ({"do": "place", "problem": 1, "method": "zebra", "budget": 1}, 'no method "zebra"'),
+            ({"do": "place", "problem": 1, "method": "cmd:true", "budget": 1}, "from outside"),
+            ({"do": "place", "problem": 1, "method": "anneal", "budget": 0}, '"budget" is 0'),
+            ({"do": "place", "problem": 1, "method": "anneal", "budget": 1, "options": "x=1"}, "x"),
+            ({"id": [], "do": "status"}, '"id" is neither'),
+            ({"id": "x" * 100, "do": "status"}, "more than 64 bytes"),
+            ("[" * 100000, "line 1"), ('{"do":"status","do":"status"}', "do"))
+        got = answers([LOAD, *(request for request, _ in cases)])[1:]
+        self.assertEqual(len(got), len(cases))
+        for (request, words), answer in zip(cases, got):
+            self.assertIn(words, answer["error"], request)
+            self.assertRegex(answer["status"], "^EMP_E")
+
+    def test_a_line_that_is_too_long_ends_the_connection(self):
+        got = answers(["x" * 3000000, {"do": "status"}], "--line-bytes", "1MB")
+        self.assertEqual(len(got), 1)
+        self.assertIn("longer than --line-bytes", got[0]["error"])
+
+
+class Socket(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "serve")
+        self.server = subprocess.Popen([EMPLACE, "serve", "--socket", self.path, "--runs", "1"])
+
+    def tearDown(self):
+        self.server.terminate()
+        self.assertEqual(self.server.wait(timeout=30), 130)
+        self.assertFalse(os.path.exists(self.path))
+        self.folder.cleanup()
+
+    def memory_kib(self):
+        with open(f"/proc/{self.server.pid}/status", encoding="ascii") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+    def test_a_hundred_clients_are_each_served(self):
+        first = Client(self.path)
+        classes = first.ask(**LOAD)["class_count"]
+        row = [[1] * classes]
+        expected = first.ask(do="score", problem=1, classes=row)["step_time_s"]
+        before, order, wrong = self.memory_kib(), [], []
+
+        def work(number):
+            client = Client(self.path)
+            for turn in range(10):
+                answer = client.ask(id=turn, do="score", problem=1, classes=row)
+                order.append((turn, number))
+                if (answer["id"], answer["step_time_s"]) != (turn, expected):
+                    wrong.append(answer)
+            client.close()
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((wrong, len(order)), ([], 1000))
+        self.assertLess(self.memory_kib() - before, 65536)
+        first.close()
+
+    def test_one_who_sends_much_at_once_does_not_go_first(self):
+        greedy, modest = Client(self.path), Client(self.path)
+        classes = greedy.ask(**LOAD)["class_count"]
+        request = json.dumps({"do": "score", "problem": 1, "classes": [[1] * classes] * 20}) + "\n"
+        greedy.file.write(request * 40)
+        greedy.file.flush()
+        begin = time.monotonic()
+        modest.ask(do="status")
+        waited = time.monotonic() - begin
+        for _ in range(40):
+            greedy.file.readline()
+        self.assertLess(waited, (time.monotonic() - begin) / 2)
+        greedy.close()
+        modest.close()
+
+    def test_scores_do_not_wait_for_runs(self):
+        slow, slower, quick = Client(self.path), Client(self.path), Client(self.path)
+        quick.ask(**LOAD)
+        for client, budget in ((slow, 20000), (slower, 10)):
+            client.file.write(json.dumps({"do": "place", "problem": 1, "method": "anneal",
+                                          "budget": budget}) + "\n")
+            client.file.flush()
+        begin = time.monotonic()
+        self.assertEqual(quick.ask(do="status")["problems"], 1)
+        asked = time.monotonic() - begin
+        self.assertEqual(json.loads(slow.file.readline())["evaluations"], 20000)
+        self.assertLess(asked, (time.monotonic() - begin) / 2)
+        self.assertEqual(json.loads(slower.file.readline())["evaluations"], 10)
+        for client in (slow, slower, quick):
+            client.close()
+
+    def test_clients_that_leave_are_forgotten(self):
+        for _ in range(300):
+            client = Client(self.path)
+            client.file.write('{"do": "sta')
+            client.file.flush()
+            client.close()
+        last = Client(self.path)
+        self.assertIn("problems", last.ask(do="status"))
+        last.close()
+
+    def test_a_second_server_is_refused(self):
+        Client(self.path).close()
+        done = subprocess.run([EMPLACE, "serve", "--socket", self.path], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("another server is at", done.stderr)
+
+
+class Places(unittest.TestCase):
+    def test_a_file_in_the_place_of_the_socket_stays(self):
+        with tempfile.NamedTemporaryFile() as file:
+            done = subprocess.run([EMPLACE, "serve", "--socket", file.name], capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("is no socket", done.stderr)
+            self.assertTrue(os.path.exists(file.name))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""test_shards.py EMPLACE: do the parts of a study, merged, give the bytes of the whole? Also when a part
+is killed at random moments?"""
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+EMPLACE = sys.argv.pop(1)
+STUDY = ["table", "1", "--rows", "rnnlm", "--methods", "cpu,gpu,mincut,scotch,refine", "--budget", "40",
+         "--seeds", "2", "--threads", "1", "--format", "csv"]
+
+
+def emplace(*arguments, status=0):
+    done = subprocess.run([EMPLACE, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done
+
+
+def records(folder):
+    """Name and bytes of each record; how long runs took differs from time to time."""
+    found = {}
+    for name in os.listdir(folder):
+        if name.endswith((".h5", ".refused.txt")):
+            with open(os.path.join(folder, name), "rb") as file:
+                found[name] = file.read()
+    return found
+
+
+class Shards(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.whole = cls.at("whole")
+        cls.table = emplace(*STUDY, "--runs", cls.whole).stdout
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    @classmethod
+    def at(cls, name):
+        return os.path.join(cls.place.name, name)
+
+    def check_merged(self, parts):
+        into = self.at("merged" + os.path.basename(parts[0]))
+        emplace("merge", *parts, "--out", into)
+        self.assertEqual(records(into), records(self.whole))
+        before = sorted(os.listdir(into))
+        self.assertEqual(emplace(*STUDY, "--runs", into).stdout, self.table)
+        self.assertEqual(sorted(os.listdir(into)), before, "a run was made again")
+
+    def test_parts_are_the_whole(self):
+        for count in (1, 3):
+            parts = [self.at(f"of{count}.{i}") for i in range(1, count + 1)]
+            for i, part in enumerate(parts, 1):
+                said = emplace(*STUDY, "--shard", f"{i}/{count}", "--runs", part).stdout
+                if count > 1:
+                    self.assertEqual(said, f"shard {i} of {count} is made; its runs are in {part}\n")
+            sizes = [len(records(part)) for part in parts]
+            self.assertEqual(sum(sizes), len(records(self.whole)))
+            self.assertLessEqual(max(sizes) - min(sizes), 1)
+            self.check_merged(parts)
+
+    def test_more_parts_than_runs(self):
+        parts = [self.at(f"many.{i}") for i in range(1, 21)]
+        for i, part in enumerate(parts, 1):
+            os.mkdir(part)
+            emplace(*STUDY, "--shard", f"{i}/20", "--runs", part)
+        self.check_merged(parts)
+
+    def test_parts_may_share_a_folder(self):
+        shared = self.at("shared")
+        for i in (2, 1):
+            emplace(*STUDY, "--shard", f"{i}/2", "--runs", shared)
+        self.check_merged([shared])
+
+    def test_a_part_that_is_killed_goes_on(self):
+        draw, parts = random.Random(1), [self.at("killed.1"), self.at("killed.2")]
+        os.mkdir(parts[0])
+        emplace(*STUDY, "--shard", "2/2", "--runs", parts[1])
+        for _ in range(20):
+            child = subprocess.Popen([EMPLACE, *STUDY, "--shard", "1/2", "--runs", parts[0]],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(draw.uniform(0.0, 1.0))
+            child.kill()
+            child.wait()
+        emplace(*STUDY, "--shard", "1/2", "--runs", parts[0])
+        self.check_merged(parts)
+
+    def test_what_is_wrong_is_told(self):
+        for shard in ("0/2", "3/2", "1", "1/2x", "a/b", "1/0"):
+            self.assertIn("--shard is I/N", emplace(*STUDY, "--shard", shard, status=2).stderr)
+        self.assertIn("cannot be read", emplace("merge", self.at("none"), "--out", self.at("x"), status=1).stderr)
+        emplace("merge", self.whole, status=2)
+        torn = self.at("torn")
+        os.mkdir(torn)
+        name, content = sorted(records(self.whole).items())[0]
+        with open(os.path.join(torn, name), "wb") as file:
+            file.write(content[: len(content) // 2])
+        self.assertIn(name, emplace("merge", torn, "--out", self.at("y"), status=1).stderr)
+        self.assertNotIn(name, os.listdir(self.at("y")))
+        other = self.at("other")
+        emplace("merge", self.whole, "--out", other)
+        with open(os.path.join(other, name), "ab") as file:
+            file.write(b"x")
+        self.assertIn("differ", emplace("merge", self.whole, "--out", other, status=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A placer whose second answer is wrong in the way that its options begin with. */
+#include <emplace/placer.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+    char fault[16];
+    int  rounds;
+} placer;
+
+static bool is(const placer *p, const char *fault)
+{
+    return p->rounds == 2 && strncmp(p->fault, fault, strlen(fault)) == 0;
+}
+
+static emp_status init(void *state, const emp_placer_params *params, emp_error *err)
+{
+    placer *p = state;
+
+    (void)err;
+    snprintf(p->fault, sizeof p->fault, "%s", params->options);
+    return strcmp(p->fault, "init") == 0 ? EMP_EINFEASIBLE : EMP_OK;
+}
+
+static emp_status ask(void *state, emp_device_id *const *device_of_op, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    placer *p = state;
+
+    p->rounds++;
+    *count = is(p, "many") ? 65 : max;
+    if (is(p, "device")) device_of_op[0][0] = 9;
+    if (is(p, "crash")) raise(SIGSEGV);
+    if (is(p, "exit")) _exit(3);
+    if (is(p, "hang")) sleep(600);
+    if (is(p, "say")) snprintf(err->msg, sizeof err->msg, "the placer says no");
+    return is(p, "say") || is(p, "status") ? EMP_EIO : EMP_OK;
+}
+
+const emp_placer_type emp_placer = {
+    .abi = EMP_PLACER_ABI,
+    .name = "faulty",
+    .state_bytes = sizeof(placer),
+    .init = init,
+    .ask = ask,
+};

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""test_python_outside.py OWN_PLACER PLUGINS: do methods from outside, a shared library, a program and
+an object of Python, give what method `random` gives when they propose the same? Does one that hangs,
+crashes, lies or answers nonsense end with one sentence and a whole record?"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import emplace
+
+OWN_PLACER, PLUGINS = sys.argv.pop(1), sys.argv.pop(1)
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+SPEC, MACHINE = "rnnlm:layers=1,steps=2,units=64,batch=8", "k40x2"
+LINES = f"cmd:{sys.executable} {os.path.join(ROOT, 'docs/examples/own_lines.py')}"
+
+
+class RandomRows:
+    """What method `random` draws."""
+
+    by_class = True
+
+    def __init__(self, task):
+        self.task, self.candidate = task, 0
+
+    def ask(self, count):
+        rows = []
+        for _ in range(count):
+            stream = emplace.Random(self.task.seed, self.candidate)
+            rows.append(stream.below(len(self.task.devices), self.task.class_count))
+            self.candidate += 1
+        return rows
+
+
+def found(record):
+    """What a run found, without the name of its method."""
+    curve = [[p["evaluations"], p["feasible_count"], p["best_s"], p["mean_s"]] for p in record.curve]
+    return record.evaluations, record.step_time_s, record.feasible, record.median_s, curve
+
+
+class Same(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.problem = emplace.Problem(SPEC, MACHINE)
+        cls.random = emplace.place(cls.problem, "random", budget=150, seed=5)
+
+    def test_an_object_of_python(self):
+        record = emplace.place(self.problem, RandomRows, budget=150, seed=5)
+        self.assertEqual(found(record), found(self.random))
+        self.assertEqual(record.placement, self.random.placement)
+
+    def test_a_program_over_a_pipe(self):
+        record = emplace.place(self.problem, LINES, budget=150, seed=5)
+        self.assertEqual(found(record), found(self.random))
+        self.assertEqual(record.placement, self.random.placement)
+
+    def test_a_shared_library(self):
+        record = emplace.place(self.problem, OWN_PLACER, budget=150, seed=5)
+        self.assertEqual(found(record), found(self.random))
+
+    def test_scores_come_back_in_order(self):
+        seen = []
+
+        class Method(RandomRows):
+            def tell(self, scores):
+                seen.extend(scores)
+
+        record = emplace.place(self.problem, Method, budget=100, seed=5)
+        rows = RandomRows(type("Task", (), {"seed": 5, "devices": [0] * 3,
+                                            "class_count": self.problem.class_count})).ask(100)
+        times, fits = emplace.Oracle(self.problem).score(rows, groups=[
+            max(c, 0) for c in self.problem.class_of_op])
+        self.assertEqual([score.step_time for score in seen], times.tolist())
+        self.assertEqual([score.fits for score in seen], fits.tolist())
+        self.assertEqual(record.step_time_s, min(times))
+
+    def test_a_callback_ends_the_run(self):
+        calls = []
+
+        def watch(scores):
+            calls.append(len(scores))
+            return len(calls) < 2
+
+        record = emplace.place(self.problem, RandomRows, budget=1000, callback=watch)
+        self.assertEqual((record.evaluations, record.stopped_by), (128, "method"))
+
+    def test_an_exception_of_a_method_is_the_caller_s(self):
+        class Broken(RandomRows):
+            def tell(self, scores):
+                raise KeyError("zebra")
+
+        with self.assertRaisesRegex(KeyError, "zebra"):
+            emplace.place(self.problem, Broken, budget=100)
+
+
+ANSWER = """
+import json, os, sys, time
+hello = json.loads(sys.stdin.readline())
+rounds = 0
+for line in sys.stdin:
+    message = json.loads(line)
+    if "ask" not in message:
+        continue
+    rows = [[0] * hello["class_count"]] * message["ask"]
+    rounds += 1
+    if rounds == 2:
+        {fault}
+    print(json.dumps({{"classes": rows}}), flush=True)
+"""
+
+
+class Faulty(unittest.TestCase):
+    """The second answer is wrong; what the first found stays."""
+
+    def run_faulty(self, method, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.h5")
+            done = subprocess.run(
+                [emplace.run.program(), "place", SPEC, "--machine", MACHINE, "--method", method,
+                 "--budget", "200", "--record", path, "--no-bound", *more],
+                capture_output=True, text=True, check=False, timeout=60)
+            record = emplace.Record.load(path) if os.path.isfile(path) else None
+        return done, record
+
+    def check_method(self, method, words, *more):
+        done, record = self.run_faulty(method, *more)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith("emplace: ")]
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertRegex(done.stderr, words)
+        self.assertEqual((record.evaluations, record.stopped_by), (64, "failure"))
+        self.assertGreater(record.step_time_s, 0)
+
+    def check_fault(self, fault, words, *more):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
+            program.write(ANSWER.format(fault=fault))
+            program.flush()
+            self.check_method(f"cmd:{sys.executable} {program.name}", words, *more)
+
+    def test_programs(self):
+        self.check_fault("os.kill(os.getpid(), 11)", r"ended by signal 11 \(Segmentation fault\)")
+        self.check_fault("sys.exit(3)", "ended with status 3")
+        self.check_fault("print('zebra', flush=True)", 'answers "zebra", which is no JSON')
+        self.check_fault("print('[1]', flush=True)", "answers with no object")
+        self.check_fault("print('{\"placements\": 1}', flush=True)", "without a list")
+        self.check_fault("print('{\"placements\": [], \"times\": [0.001]}', flush=True)",
+                         'answers with "times".*the scores are the oracle\'s')
+        self.check_fault("rows = rows * 2", "answers with 128 placements, and is asked for 64")
+        self.check_fault("rows = [[9] * hello['class_count']]", 'op ".*" on device 9; there are')
+        self.check_fault("rows = [[0]]", r"its placement 0 is no list of \d+ devices, but has 1")
+        self.check_fault("rows = [['zebra'] * hello['class_count']]", "entry 0 of its placement 0")
+        self.check_fault("print('[' * 10**7, flush=True)", "(more than|no JSON)")
+
+    def test_a_program_that_hangs(self):
+        begin = time.monotonic()
+        self.check_fault("time.sleep(600)", "has not answered for 5", "--options", "timeout=5")
+        self.assertLess(time.monotonic() - begin, 60)
+
+    def test_a_program_that_hangs_until_the_run_s_time_is_up(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
+            program.write(ANSWER.format(fault="time.sleep(600)"))
+            program.flush()
+            done, record = self.run_faulty(f"cmd:{sys.executable} {program.name}", "--seconds", "6")
+        self.assertEqual((done.returncode, record.stopped_by), (0, "budget"), done.stderr)
+
+    def test_what_is_wrong_from_the_start_leaves_no_record(self):
+        for method, words in (("cmd:false", "ended with status 1"),
+                              ("./none.so", "No such file"),
+                              ("socket:77", "descriptor 77"),
+                              ("socket:zebra", "names no descriptor"),
+                              ("cmd:true --options", "ended with status 0")):
+            done, record = self.run_faulty(method)
+            self.assertEqual((done.returncode, record), (1, None), method)
+            self.assertRegex(done.stderr, words)
+        done, record = self.run_faulty("cmd:true", "--options", "timeout=zebra")
+        self.assertRegex(done.stderr, "has no timeout above 0")
+
+    def test_shared_libraries(self):
+        for fault, words in (("crash", r"ended by signal 11"), ("exit", "ended with status 3"),
+                             ("many", "ask\\(\\) gives 65 placements"),
+                             ("device", 'op ".*" on device 9'), ("say", "the placer says no"),
+                             ("status", r"ask\(\) fails with status -3")):
+            self.check_method(os.path.join(PLUGINS, "faulty.so"), words, "--options", fault)
+        self.check_method(os.path.join(PLUGINS, "faulty.so"), "has not answered for 5", "--options",
+                          "hang,timeout=5")
+        done, record = self.run_faulty(os.path.join(PLUGINS, "faulty.so"), "--options", "init")
+        self.assertRegex(done.stderr, "init\\(\\) fails|no beginning")
+        self.assertIsNone(record)
+
+    def test_interrupted_runs_keep_what_they_found(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as program, \
+                tempfile.TemporaryDirectory() as folder:
+            program.write(ANSWER.format(fault="open(hello['options'], 'w').close(); time.sleep(600)"))
+            program.flush()
+            path, mark = os.path.join(folder, "run.h5"), os.path.join(folder, "mark")
+            child = subprocess.Popen(
+                [emplace.run.program(), "place", SPEC, "--machine", MACHINE, "--method",
+                 f"cmd:{sys.executable} {program.name}", "--budget", "200", "--record", path,
+                 "--options", mark, "--no-bound"], stdout=subprocess.DEVNULL)
+            while not os.path.exists(mark):
+                time.sleep(0.05)
+            child.terminate()
+            self.assertEqual(child.wait(timeout=30), 130)
+            self.assertEqual(emplace.Record.load(path).stopped_by, "interrupt")
+
+
+if __name__ == "__main__":
+    unittest.main()
