@@ -48,30 +48,38 @@ static emp_status load_trace(emp_graph **whole, emp_import_devices *devices,
 }
 
 static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
-                             const char *source, emp_error *err)
+                             emp_import_notes *notes, const char *source, emp_error *err)
 {
     emp_import_params params = emp_import_params_default();
     bool              is_weights = false;
+    emp_onnx_params   onnx;
+    char              path[EMP_ONNX_TEXT_BYTES];
 
     if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
     if (emp_hf_is_spec(source)) return emp_hf_build(whole, source, err);
     if (emp_trace_source_is(source)) return load_trace(whole, devices, source, err);
+    params.notes = notes;
+    if (emp_onnx_is_spec(source)) {
+        EMP_CHECK(emp_onnx_spec_read(source, path, &onnx, err));
+        params.onnx = &onnx;
+        source = path;
+    }
     if (access(source, F_OK) != 0) return refuse_source(source, err);
     EMP_CHECK(emp_models_load_weights(whole, &is_weights, source, err));
     if (is_weights) return EMP_OK;
     return emp_import_load_instance(whole, devices, source, &params, err);
 }
 
-emp_status emp_source_load(emp_graph **step, emp_graph **whole,
-                           emp_import_devices *devices, const char *source,
-                           emp_error *err)
+emp_status emp_source_load_noted(emp_graph **step, emp_graph **whole,
+                                 emp_import_devices *devices, emp_import_notes *notes,
+                                 const char *source, emp_error *err)
 {
     emp_status         st = EMP_OK;
     emp_graph         *made = NULL;
     emp_import_devices stated = {0};
 
     *step = NULL;
-    EMP_TRY(load_whole(&made, &stated, source, err));
+    EMP_TRY(load_whole(&made, &stated, notes, source, err));
     EMP_TRY(emp_graph_prune(step, made, err));
     if (devices != NULL) *devices = stated;
     if (whole != NULL) {
@@ -82,6 +90,13 @@ emp_status emp_source_load(emp_graph **step, emp_graph **whole,
 cleanup:
     emp_graph_destroy(made);
     return st;
+}
+
+emp_status emp_source_load(emp_graph **step, emp_graph **whole,
+                           emp_import_devices *devices, const char *source,
+                           emp_error *err)
+{
+    return emp_source_load_noted(step, whole, devices, NULL, source, err);
 }
 
 emp_status emp_graph_load(emp_graph **out, const char *spec_or_path, emp_error *err)

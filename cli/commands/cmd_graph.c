@@ -11,14 +11,17 @@
 #include "cli/commands/graph_output.h"
 #include "cli/format.h"
 #include "cli/options/inputs.h"
+#include "cli/options/source_options.h"
+#include "graphs/activations.h"
 
 enum { SHOWN_TYPES = 20 };
 
 struct args {
-    const char      *spec, *machine, *runtime;
-    const char      *out; /**< file, or NULL */
-    bool             is_forced;
-    emp_sheet_format format;
+    const char        *spec, *machine, *runtime;
+    const char        *out; /**< file, or NULL */
+    bool               is_forced;
+    emp_sheet_format   format;
+    cli_source_options source;
 };
 
 struct type_count {
@@ -45,6 +48,7 @@ static const char doc[] =
     "or a benchmark instance (.json, graph.txt):\n"
     "  emplace graph nmt:layers=4\n"
     "  emplace graph model.pb.gz --format json\n"
+    "  emplace graph model.onnx --batch 8 --train adam\n"
     "  emplace graph hf:path=config.json,phase=decode,batch=1,seq=4096\n"
     "  emplace graph nmt:layers=4 --machine k40x4 --out nmt.json\n"
     "  emplace graph model.pb --out model.csv      # and model.edges.csv\n"
@@ -67,7 +71,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &args->format;
+        state->child_inputs[1] = &args->source;
+        return 0;
     case 'o': args->out = arg; return 0;
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
@@ -79,6 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (args->spec == NULL)
             cli_usage_error("graph needs a SPEC; see emplace graph --help");
+        args->spec = cli_source_spec(&args->source, args->spec);
         check_output_options(args);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -130,6 +138,16 @@ static json_t *json_graph(const emp_graph *graph, const struct type_count *count
     return json_pack("{s:i, s:i, s:i, s:o}", "op_count", graph->op_count, "edge_count",
                      graph->edge_count, "control_edge_count", graph->control_edge_count,
                      "op_types", json_types(counts, graph->type_count, false));
+}
+
+static json_t *json_assumptions(const emp_import_notes *notes)
+{
+    json_t *list = json_array();
+
+    for (int32_t i = 0; i < notes->assumption_count && i < EMP_NOTES_MAX; i++)
+        if (notes->assumption[i] != NULL)
+            json_array_append_new(list, json_string(notes->assumption[i]));
+    return list;
 }
 
 static void print_graph(const char *title, const char *spec, const emp_graph *graph,
@@ -192,7 +210,8 @@ static emp_status write_output(const struct args *args, const cli_inputs *inputs
     return args->out == NULL ? EMP_OK : cli_graph_output_write(&output, err);
 }
 
-static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {
+    {&cli_format_argp, 0, NULL, 0}, {&cli_source_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_graph_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
 
 emp_status cmd_graph(int argc, char **argv, emp_error *err)
@@ -202,6 +221,7 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
     cli_inputs         inputs = {0};
     struct type_count *whole = NULL, *step = NULL;
     char               size[32], flops[32];
+    int64_t            activation_bytes = 0;
 
     cli_parse(&cmd_graph_argp, argc, argv, &args);
     EMP_TRY(check_files(&args, err));
@@ -209,18 +229,23 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
     EMP_TRY(write_output(&args, &inputs, err));
     EMP_TRY(count_types(&whole, inputs.whole, err));
     EMP_TRY(count_types(&step, inputs.step, err));
+    EMP_TRY(emp_graph_activation_bytes(&activation_bytes, inputs.step, err));
     if (args.format != EMP_SHEET_TEXT) {
         EMP_TRY(cli_print_object(
-            json_pack("{s:s, s:o, s:o, s:f, s:I, s:I, s:o}", "workload", args.spec,
-                      "whole", json_graph(inputs.whole, whole), "step",
+            json_pack("{s:s, s:s?, s:o, s:o, s:o, s:f, s:I, s:I, s:I, s:o}", "workload",
+                      args.spec, "file", inputs.notes.what, "assumptions",
+                      json_assumptions(&inputs.notes), "whole",
+                      json_graph(inputs.whole, whole), "step",
                       json_graph(inputs.step, step), "flops", inputs.step->flops,
-                      "parameter_count", (json_int_t)inputs.whole->parameter_count,
-                      "parameter_bytes", (json_int_t)inputs.whole->parameter_bytes,
-                      "unknown_op_types",
+                      "activation_bytes", (json_int_t)activation_bytes, "parameter_count",
+                      (json_int_t)inputs.whole->parameter_count, "parameter_bytes",
+                      (json_int_t)inputs.whole->parameter_bytes, "unknown_op_types",
                       json_types(whole, inputs.whole->type_count, true)),
             args.format, err));
     } else {
         if (inputs.note[0] != '\0') printf("%s\n", inputs.note);
+        if (inputs.notes.what != NULL)
+            printf("%s is %s.\n", args.spec, inputs.notes.what);
         print_graph("whole graph", args.spec, inputs.whole, whole);
         print_graph("step graph", args.spec, inputs.step, step);
         if (inputs.step->stated != NULL)
@@ -232,6 +257,9 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
                 inputs.whole->parameter_count,
                 emp_units_plural(inputs.whole->parameter_count),
                 emp_units_format_bytes(inputs.whole->parameter_bytes, size, sizeof size));
+        if (activation_bytes > 0)
+            printf("Its backward pass reads %s that the forward pass has made.\n",
+                   emp_units_format_bytes(activation_bytes, size, sizeof size));
     }
 
 cleanup:

@@ -55,6 +55,7 @@ static void check_options(cli_task_options *o, const char *command)
     if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);
     if (o->machine == NULL && emp_workload_is_spec(o->spec))
         cli_usage_error("--machine is missing; emplace machines lists what there is");
+    o->spec = cli_source_spec(&o->source, o->spec);
     if (!o->is_max_load) return;
     if (o->runtime != NULL && strcmp(o->runtime, MAX_LOAD_RUNTIME) != 0)
         cli_usage_error("--objective max-load is --runtime " MAX_LOAD_RUNTIME ", not %s",
@@ -67,7 +68,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     cli_task_options *o = (cli_task_options *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &o->format; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->format;
+        state->child_inputs[1] = &o->source;
+        return 0;
     case 'm': o->machine = arg; return 0;
     case 'r': o->runtime = arg; return 0;
     case KEY_COSTS: o->costs = arg; return 0;
@@ -81,7 +85,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {
+    {&cli_format_argp, 0, NULL, 0}, {&cli_source_argp, 0, NULL, 0}, {0}};
 const struct argp cli_task_argp = {options, parse, NULL, NULL, children, NULL, NULL};
 
 /* Adds a part to a sentence; those before end with a semicolon. */
@@ -141,6 +146,15 @@ static void warn_of_assumptions(const emp_graph *graph)
     if (sentence[0] != '\0') cli_warn("%s", sentence);
 }
 
+/* The first problem is the message of the failure. */
+static void warn_of_problems(const emp_import_notes *notes)
+{
+    for (int32_t i = 1; i < notes->problem_count && i < EMP_NOTES_MAX; i++)
+        if (notes->problem[i] != NULL) cli_warn("also: %s", notes->problem[i]);
+    if (notes->problem_count > EMP_NOTES_MAX)
+        cli_warn("and %d more", notes->problem_count - EMP_NOTES_MAX);
+}
+
 emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
                                  const char *spec, emp_error *err)
 {
@@ -148,12 +162,17 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     emp_import_devices stated = {0};
 
     cli_stage_line_begin(&line, spec, "reading the graph");
-    emp_status st = emp_source_load(&inputs->step, &inputs->whole, &stated, spec, err);
+    emp_status st = emp_source_load_noted(&inputs->step, &inputs->whole, &stated,
+                                          &inputs->notes, spec, err);
     cli_stage_line_end(&line);
+    if (st != EMP_OK) warn_of_problems(&inputs->notes);
     EMP_CHECK(st);
     if (devices != NULL) *devices = stated;
     snprintf(inputs->note, sizeof inputs->note, "%s", stated.note);
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
+    for (int32_t i = 0; i < inputs->notes.assumption_count && i < EMP_NOTES_MAX; i++)
+        if (inputs->notes.assumption[i] != NULL)
+            cli_warn("assumed: %s", inputs->notes.assumption[i]);
     return EMP_OK;
 }
 
@@ -217,5 +236,6 @@ void cli_inputs_clear(cli_inputs *inputs)
     emp_machine_destroy(inputs->machine);
     emp_graph_destroy(inputs->step);
     emp_graph_destroy(inputs->whole);
+    emp_import_notes_clear(&inputs->notes);
     memset(inputs, 0, sizeof *inputs);
 }

@@ -6,18 +6,20 @@
 
 #include <argp.h>
 
+#include "cli/options/source_options.h"
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
 #include "sim/problem/problem.h"
 
 /** Zero-initialise; cli_inputs_clear() releases it, also after a failure. */
 typedef struct {
-    emp_graph   *whole; /**< as the front end made it */
-    emp_graph   *step;  /**< what one training step runs */
-    emp_machine *machine;
-    emp_problem *problem;
-    char         note[480]; /**< what the reader says of the file; "" = nothing */
-    const char  *costs;     /**< file of times for cli_inputs_load() to take, or NULL */
+    emp_graph       *whole; /**< as the front end made it */
+    emp_graph       *step;  /**< what one training step runs */
+    emp_machine     *machine;
+    emp_problem     *problem;
+    char             note[480]; /**< what the reader says of the file; "" = nothing */
+    emp_import_notes notes;     /**< what the file is, what had to be assumed */
+    const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
 } cli_inputs;
 
 /** The machine that a benchmark instance states in its own file, as a name. */
@@ -25,13 +27,14 @@ typedef struct {
 
 /** The options that name what is to be loaded, and how results are printed. */
 typedef struct {
-    const char      *spec;
-    const char      *machine;     /**< NULL: that of the instance */
-    const char      *runtime;     /**< NULL: that of cli_inputs_load() */
-    bool             is_max_load; /**< has set the runtime */
-    const char      *costs;       /**< file of times that a user brings; NULL: none */
-    emp_sheet_format format;
-    const char      *tasks; /**< no option here: `train` may set it, instead of a SPEC */
+    const char        *spec;
+    const char        *machine;     /**< NULL: that of the instance */
+    const char        *runtime;     /**< NULL: that of cli_inputs_load() */
+    bool               is_max_load; /**< has set the runtime */
+    const char        *costs;       /**< file of times that a user brings; NULL: none */
+    emp_sheet_format   format;
+    cli_source_options source; /**< part of spec once they are parsed */
+    const char *tasks; /**< no option here: `train` may set it, instead of a SPEC */
 } cli_task_options;
 
 /** Options and their parser. A command adds it as an argp child with its cli_task_options as

@@ -148,6 +148,18 @@ cleanup:
     return st;
 }
 
+static emp_status load_onnx(emp_graph **out, emp_slice bytes,
+                            const emp_import_params *params, emp_error *err)
+{
+    static const emp_onnx_params nothing;
+    emp_import_notes             own = {0};
+    emp_status st = emp_onnx_load(out, bytes, params->onnx ? params->onnx : &nothing,
+                                  params->notes ? params->notes : &own, err);
+
+    emp_import_notes_clear(&own);
+    return st;
+}
+
 static emp_status load(emp_graph **out, emp_import_devices *devices, const char *path,
                        const emp_import_params *params, emp_error *err)
 {
@@ -165,6 +177,12 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
     EMP_TRY(emp_file_load(path, &bytes, &size, err));
     EMP_TRY(emp_models_load(out, &is_model, bytes, size, err));
     if (is_model) goto cleanup;
+    if (emp_onnx_is((emp_slice){bytes, size})) {
+        st = load_onnx(out, (emp_slice){bytes, size}, params, err);
+        goto cleanup;
+    }
+    if (params->onnx != NULL)
+        EMP_FAIL(EMP_EINVAL, "batch, sizes, train and lenient are for ONNX models alone");
     emp_message_file_init(&file, bytes, size);
     file_kind kind = kind_of(&file);
     if (kind == KIND_TENSORFLOW) EMP_TRY(emp_container_find(&file, &container, err));

@@ -1,6 +1,6 @@
 /** \file graphs/import/import.h
  * Reads graph files: TensorFlow's GraphDef, MetaGraphDef and SavedModel, as protobuf wire
- * format or text; benchmark instances, whose ops state their costs (emp_graph.stated), as
+ * format or text; ONNX models; benchmark instances, whose ops state their costs (emp_graph.stated), as
  * dnn-partitioning's JSON, PipeDream's graph.txt or DOPPLER's text. Plain or packed by gzip. Content decides,
  * not the file's name.
  */
@@ -8,6 +8,7 @@
 #define EMP_GRAPHS_IMPORT_IMPORT_H
 
 #include "graphs/import/instances/instance.h"
+#include "graphs/import/onnx/onnx.h"
 #include "sim/graph/graph.h"
 
 typedef struct {
@@ -18,6 +19,9 @@ typedef struct {
     const char
            *execution_trace; /**< file that belongs to a profiler's trace; NULL: none */
     int64_t trace_step;      /**< number of the step of a trace; -1: a usual one */
+    const emp_onnx_params
+                     *onnx;  /**< what an ONNX model leaves open; NULL = nothing given */
+    emp_import_notes *notes; /**< what was assumed, and all problems; NULL is fine */
 } emp_import_params;
 
 emp_import_params emp_import_params_default(void);

@@ -159,6 +159,10 @@ EMP_TF_GRAD(pad)
 /* The gradient of a lookup is sparse: rows of values at the looked-up indices. */
 EMP_TF_GRAD(gather)
 {
+    if (tf->torch_gradients) {
+        emp_tf_grad_lookup(tf, op, out, in);
+        return;
+    }
     emp_port     indices = emp_tf_input(tf, op, 1);
     emp_shape    table = emp_tf_shape(tf, emp_tf_input(tf, op, 0));
     emp_tf_range rest = {.begin = 1, .end = 0, .end_mask = true};
@@ -172,4 +176,24 @@ EMP_TF_GRAD(gather)
 
     in[0].values = emp_tf_reshape_to(tf, out[0].values, size);
     in[0].indices = emp_tf_reshape_to(tf, indices, count);
+}
+
+/* ---- while loops: control_flow_grad.py ---- */
+
+static emp_tf_grad pass(emp_tf *tf, const char *type, const char *name, emp_tf_grad grad)
+{
+    return emp_tf_dense(emp_tf_op1(tf, type, name, grad.values));
+}
+
+EMP_TF_GRAD(enter) { in[0] = pass(tf, "Exit", NULL, out[0]); }
+
+EMP_TF_GRAD(exit) { in[0] = pass(tf, "Enter", NULL, out[0]); }
+
+/* From iteration to iteration, as forward; Merge and Switch are Identities here too. */
+EMP_TF_GRAD(next_iteration)
+{
+    emp_tf_grad grad = pass(tf, "NextIteration", NULL, out[0]);
+
+    grad = pass(tf, "Identity", "Merge", grad);
+    in[0] = pass(tf, "Identity", "Switch", grad);
 }

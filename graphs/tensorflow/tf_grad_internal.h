@@ -36,13 +36,33 @@ emp_tf_grad_fn emp_tf_grad_add, emp_tf_grad_add_n, emp_tf_grad_batch_matmul,
     emp_tf_grad_rsqrt, emp_tf_grad_select, emp_tf_grad_sigmoid, emp_tf_grad_square,
     emp_tf_grad_squared_difference, emp_tf_grad_sub, emp_tf_grad_sum, emp_tf_grad_tanh;
 
+/** Both gradients of a product of that type, for each of the four ways to transpose its factors. */
+void emp_tf_matmul_grads(emp_tf *tf, emp_op_id op, const char *type, emp_port grad,
+                         emp_tf_grad *in);
+
+/* tf_grad_model.c */
+emp_tf_grad_fn emp_tf_grad_abs, emp_tf_grad_avg_pool_nd, emp_tf_grad_band_part,
+    emp_tf_grad_batch_matmul_v2, emp_tf_grad_broadcast_to, emp_tf_grad_cast,
+    emp_tf_grad_clip, emp_tf_grad_conv, emp_tf_grad_conv_transpose, emp_tf_grad_cos,
+    emp_tf_grad_cumsum, emp_tf_grad_depth_to_space, emp_tf_grad_elu, emp_tf_grad_erf,
+    emp_tf_grad_exp, emp_tf_grad_extreme, emp_tf_grad_gelu, emp_tf_grad_gru,
+    emp_tf_grad_hard_sigmoid, emp_tf_grad_hard_swish, emp_tf_grad_layer_norm,
+    emp_tf_grad_leaky_relu, emp_tf_grad_log, emp_tf_grad_log_softmax, emp_tf_grad_lookup,
+    emp_tf_grad_lstm, emp_tf_grad_max_pool_nd, emp_tf_grad_maximum, emp_tf_grad_minimum,
+    emp_tf_grad_mish, emp_tf_grad_neg, emp_tf_grad_partial_sort, emp_tf_grad_pow,
+    emp_tf_grad_prelu, emp_tf_grad_reciprocal, emp_tf_grad_resize, emp_tf_grad_rms_norm,
+    emp_tf_grad_rnn, emp_tf_grad_scatter, emp_tf_grad_select_v2, emp_tf_grad_selu,
+    emp_tf_grad_silu, emp_tf_grad_sin, emp_tf_grad_softmax_kernel, emp_tf_grad_softplus,
+    emp_tf_grad_softsign, emp_tf_grad_space_to_depth, emp_tf_grad_sqrt,
+    emp_tf_grad_strided_slice, emp_tf_grad_tile;
+
 /* tf_grad_array.c */
 emp_tf_grad_fn emp_tf_grad_concat, emp_tf_grad_fill, emp_tf_grad_gather,
     emp_tf_grad_identity, emp_tf_grad_pack, emp_tf_grad_pad, emp_tf_grad_reshape,
     emp_tf_grad_slice, emp_tf_grad_split, emp_tf_grad_split_v, emp_tf_grad_transpose,
     emp_tf_grad_unpack;
 
-/* tf_grad_loop.c */
+/* tf_grad_array.c, too: while loops */
 emp_tf_grad_fn emp_tf_grad_enter, emp_tf_grad_exit, emp_tf_grad_next_iteration;
 
 /* tf_grad_nn.c */

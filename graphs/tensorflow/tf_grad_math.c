@@ -158,8 +158,7 @@ EMP_TF_GRAD(add_n)
     }
 }
 
-/* Both gradients of a product, for each of the four ways to transpose its factors. */
-static void matmul_grads(emp_tf *tf, emp_op_id op, const char *type, emp_port grad,
+void emp_tf_matmul_grads(emp_tf *tf, emp_op_id op, const char *type, emp_port grad,
                          emp_tf_grad *in)
 {
     const emp_op_attrs *attrs = emp_graph_builder_attrs(tf->builder, op);
@@ -174,9 +173,12 @@ static void matmul_grads(emp_tf *tf, emp_op_id op, const char *type, emp_port gr
     in[1] = emp_tf_dense(grad_b);
 }
 
-EMP_TF_GRAD(matmul) { matmul_grads(tf, op, "MatMul", out[0].values, in); }
+EMP_TF_GRAD(matmul) { emp_tf_matmul_grads(tf, op, "MatMul", out[0].values, in); }
 
-EMP_TF_GRAD(batch_matmul) { matmul_grads(tf, op, "BatchMatMul", out[0].values, in); }
+EMP_TF_GRAD(batch_matmul)
+{
+    emp_tf_matmul_grads(tf, op, "BatchMatMul", out[0].values, in);
+}
 
 /* ---- reductions -------------------------------------------------------------------- */
 

@@ -98,6 +98,10 @@ EMP_TF_GRAD(fused_batch_norm)
 /* (dy - sum(dy * y)) * y */
 EMP_TF_GRAD(softmax)
 {
+    if (tf->torch_gradients) {
+        emp_tf_grad_softmax_kernel(tf, op, out, in);
+        return;
+    }
     emp_port grad = out[0].values, softmax = {op, 0};
     int64_t  rows = 1;
     emp_port product = emp_tf_op2(tf, "Mul", "mul", grad, softmax);

@@ -97,6 +97,8 @@ typedef struct {
     bool
         old_broadcast_grads; /**< before 1.4: Shape, Sum, Reshape even for equal shapes */
     bool const_zeros;        /**< before 1.4: zeros and ones initialisers are one Const */
+    bool
+        torch_gradients; /**< as PyTorch: lookups give dense ones, softmax has a kernel */
 
     const char *scope;
     emp_arena   names;

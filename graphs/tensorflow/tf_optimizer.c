@@ -58,6 +58,11 @@ static const rule rules[] = {
                      .hyper_value = {0.001, 0.9, 0.999, 1e-8},
                      .apply = "ApplyAdam",
                      .inputs = "v01pqabcdg"},
+    [EMP_TF_FUSED_ADAM] = {.scope = "Adam",
+                           .slot = {"Adam", "Adam_1"},
+                           .slot_init = {EMP_TF_INIT_ZEROS, EMP_TF_INIT_ZEROS},
+                           .apply = "FusedAdam",
+                           .inputs = "v01g"},
 };
 
 /* A variable to train, its gradient, its slots. */
@@ -282,6 +287,10 @@ static emp_op_id apply_gradients(emp_tf *tf, trainer *t, emp_tf_optimizer optimi
     }
     if (optimizer == EMP_TF_ADAM) update_count = advance_powers(tf, t);
     emp_op_id all = emp_tf_group(tf, "update", t->updates, update_count);
+    if (global_step == NULL) {
+        emp_tf_leave(tf, outer);
+        return all;
+    }
     emp_tf_begin_controls(tf, &all, 1);
     emp_port step =
         emp_tf_const(tf, NULL, "value", EMP_DTYPE_INT64, EMP_SHAPE_SCALAR, &one, 1);

@@ -34,15 +34,16 @@ typedef enum {
     EMP_TF_MOMENTUM,
     EMP_TF_ADAGRAD,
     EMP_TF_RMSPROP,
-    EMP_TF_ADAM
+    EMP_TF_ADAM,
+    EMP_TF_FUSED_ADAM /**< PyTorch's, one kernel for a variable */
 } emp_tf_optimizer;
 
-/** The options that name them, in the order of the enum. */
+/** The options that name the first ones, in the order of the enum. */
 #define EMP_TF_OPTIMIZER_WORDS "sgd|momentum|adagrad|rmsprop|adam"
 
 /** optimizer.apply_gradients(clip(gradients(loss))): over all trainable variables that
- * the loss depends on. \a clip_norm 0: no clipping. Returns the op that counts the step.
- */
+ * the loss depends on. \a clip_norm 0: no clipping. Returns the op that counts the step, or with
+ * \a global_step NULL the one that waits for all updates. */
 emp_op_id emp_tf_minimize(emp_tf *tf, emp_port loss, const emp_tf_variable *global_step,
                           emp_tf_optimizer optimizer, double clip_norm);
 

@@ -9,7 +9,9 @@ static bool is_product(emp_op_work work)
 {
     return work == EMP_WORK_MAT_MUL || work == EMP_WORK_BATCH_MAT_MUL ||
            work == EMP_WORK_CONV || work == EMP_WORK_CONV_INPUT ||
-           work == EMP_WORK_CONV_FILTER;
+           work == EMP_WORK_CONV_FILTER || work == EMP_WORK_CONV_ND ||
+           work == EMP_WORK_CONV_ND_INPUT || work == EMP_WORK_CONV_ND_FILTER ||
+           work == EMP_WORK_CONV_ND_TRANSPOSED;
 }
 
 static double bytes_of(const emp_tensor *tensor)

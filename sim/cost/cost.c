@@ -68,8 +68,10 @@ static double bytes_of(const emp_op_cost *c)
 /* Of a convolution's algorithm; conv_factor is in emp_cost_gemm_s() already. */
 static double algorithm_factor(const emp_op_cost *c, const emp_device *gpu)
 {
-    const double *factor = c->work == EMP_WORK_CONV_FILTER ? gpu->conv_filter_factor
-                                                           : gpu->conv_window_factor;
+    const double *factor =
+        c->work == EMP_WORK_CONV_FILTER || c->work == EMP_WORK_CONV_ND_FILTER
+            ? gpu->conv_filter_factor
+            : gpu->conv_window_factor;
 
     return factor[c->window] > 0.0 ? factor[c->window] : 1.0;
 }

@@ -129,6 +129,9 @@ typedef struct {
     int32_t   list_count;    /**< tensors in a list; 0 = all inputs are one list */
     int64_t   pool_window;   /**< elements; 0 = as many as fill the input */
     emp_shape product;       /**< rank 4: batch, m, n, k, where shapes do not tell them */
+    /** Of Conv and of types in Nd, per spatial dim as their strides and ksize: what is added
+     * around the image, steps within a window (0 = 1); and groups of channels (0 = 1). */
+    int32_t pads[3], pads_after[3], dilations[3], group;
 } emp_op_attrs;
 
 /** How the time of an op is computed (sim/cost). */
@@ -168,6 +171,14 @@ typedef enum {
     X(MAX_POOL_GRAD, max_pool_grad)                      \
     X(AVG_POOL, avg_pool)                                \
     X(AVG_POOL_GRAD, avg_pool_grad)                      \
+    X(CONV_ND, conv_nd) /* any rank, groups */           \
+    X(CONV_ND_INPUT, conv_nd_input)                      \
+    X(CONV_ND_FILTER, conv_nd_filter)                    \
+    X(CONV_ND_TRANSPOSED, conv_nd_transposed)            \
+    X(POOL_ND, pool_nd)                                  \
+    X(POOL_ND_GRAD, pool_nd_grad)                        \
+    X(RECURRENT, recurrent) /* all steps of a layer */   \
+    X(RECURRENT_GRAD, recurrent_grad)                    \
     X(BATCH_NORM, batch_norm)                            \
     X(BATCH_NORM_GRAD, batch_norm_grad)                  \
     X(SOFTMAX, softmax)                                  \

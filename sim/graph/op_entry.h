@@ -1,6 +1,6 @@
 /** \file sim/graph/op_entry.h
  * Shared by the files that hold the table of op types: the signatures of its entries and
- * the arithmetic they are made of. Not for other folders.
+ * the arithmetic they are made of. For this folder and those in it.
  */
 #ifndef EMP_SIM_GRAPH_OP_ENTRY_H
 #define EMP_SIM_GRAPH_OP_ENTRY_H
@@ -67,6 +67,12 @@ emp_op_infer emp_op_infer_attention, emp_op_infer_attention_grad, emp_op_infer_n
     emp_op_infer_linear, emp_op_infer_route, emp_op_infer_route_grad,
     emp_op_infer_experts, emp_op_infer_experts_grad, emp_op_infer_combine,
     emp_op_infer_combine_grad;
+
+/* layers/op_layers.c: layers of any rank, channels first; ops whose importer states the shape */
+emp_op_infer emp_op_infer_conv_nd, emp_op_infer_pool_nd, emp_op_infer_like_operands,
+    emp_op_infer_recurrent, emp_op_infer_select_v2, emp_op_infer_broadcast_to,
+    emp_op_infer_partial_sort, emp_op_infer_quantize, emp_op_infer_dynamic_quantize,
+    emp_op_infer_like_second, emp_op_infer_batch_product;
 
 /* The cost of each kind of work, in the file that infers its types. */
 #define X(kind, cost) EMP_COST(cost);

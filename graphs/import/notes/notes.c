@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/notes/notes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NOTE_BYTES = 512 };
+
+EMP_PRINTF_LIKE(2, 0)
+static const char *keep(emp_import_notes *notes, const char *format, va_list arguments)
+{
+    char text[NOTE_BYTES];
+
+    vsnprintf(text, sizeof text, format, arguments);
+    for (char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= '\x7f') *c = '?';
+    return emp_arena_strndup(&notes->texts, text, strlen(text));
+}
+
+EMP_PRINTF_LIKE(4, 0)
+static void add(emp_import_notes *notes, const char **list, int32_t *count,
+                const char *format, va_list arguments)
+{
+    if (*count >= EMP_NOTES_MAX) {
+        *count += *count < INT32_MAX;
+        return;
+    }
+    const char *text = keep(notes, format, arguments);
+    for (int32_t i = 0; text != NULL && i < *count; i++)
+        if (list[i] != NULL && strcmp(list[i], text) == 0) return;
+    list[(*count)++] = text;
+}
+
+void emp_import_notes_assume(emp_import_notes *notes, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    add(notes, notes->assumption, &notes->assumption_count, format, arguments);
+    va_end(arguments);
+}
+
+void emp_import_notes_problem(emp_import_notes *notes, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    add(notes, notes->problem, &notes->problem_count, format, arguments);
+    va_end(arguments);
+}
+
+void emp_import_notes_say(emp_import_notes *notes, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    notes->what = keep(notes, format, arguments);
+    va_end(arguments);
+}
+
+void emp_import_notes_clear(emp_import_notes *notes)
+{
+    emp_arena_clear(&notes->texts);
+    *notes = (emp_import_notes){0};
+}

@@ -1,0 +1,38 @@
+/** \file graphs/import/notes/notes.h
+ * What reading a file had to assume, and what is wrong with it: sentences for people.
+ *
+ * Threads. Confined to one thread.
+ */
+#ifndef EMP_GRAPHS_IMPORT_NOTES_NOTES_H
+#define EMP_GRAPHS_IMPORT_NOTES_NOTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+
+enum { EMP_NOTES_MAX = 20 }; /**< of each sort; more are counted */
+
+/** Zero-initialise; emp_import_notes_clear() releases it. */
+typedef struct {
+    const char *what; /**< the file: "an ONNX model of pytorch 1.13"; or NULL */
+    const char *assumption[EMP_NOTES_MAX], *problem[EMP_NOTES_MAX];
+    int32_t     assumption_count, problem_count; /**< all, also those that are not kept */
+    emp_arena   texts;
+} emp_import_notes;
+
+/* Each adds a sentence, unless it is there already. Control characters become '?'. Without memory
+ * the sentence is counted and lost. */
+EMP_PRINTF_LIKE(2, 3)
+void emp_import_notes_assume(emp_import_notes *notes, const char *format, ...);
+EMP_PRINTF_LIKE(2, 3)
+void emp_import_notes_problem(emp_import_notes *notes, const char *format, ...);
+
+/** Says what the file is. */
+EMP_PRINTF_LIKE(2, 3)
+void emp_import_notes_say(emp_import_notes *notes, const char *format, ...);
+
+void emp_import_notes_clear(emp_import_notes *notes);
+
+#endif /* EMP_GRAPHS_IMPORT_NOTES_NOTES_H */

@@ -1,0 +1,188 @@
+/** \file graphs/import/onnx/lower.h
+ * From ONNX's nodes to ops of the op table, one node at a time.
+ *
+ * A value of the model is a constant (its numbers are known), a weight, or a tensor of the graph.
+ * Nodes whose inputs are constants are computed here and leave no op. What an op type becomes is a
+ * function of the tables in lower_*.c; it takes an emp_onnx_call.
+ *
+ * Problems do not end the walk. They are noted, the outputs of the node are not known, and nodes
+ * that read them are passed over.
+ */
+#ifndef EMP_GRAPHS_IMPORT_ONNX_LOWER_H
+#define EMP_GRAPHS_IMPORT_ONNX_LOWER_H
+
+#include "base/strmap.h"
+#include "graphs/import/notes/notes.h"
+#include "graphs/import/onnx/model.h"
+#include "graphs/tensorflow/tf_graph.h"
+
+enum { EMP_ONNX_MAX_NUMBERS = 4096, EMP_ONNX_MAX_DEPTH = 16 };
+
+typedef struct emp_onnx_value emp_onnx_value;
+struct emp_onnx_value {
+    emp_slice     name;
+    emp_shape     shape;
+    emp_dtype     dtype;
+    const double *number;       /**< the elements of a constant, or NULL */
+    emp_port      port;         /**< EMP_TF_NONE: not in the graph yet */
+    bool          is_unknown;   /**< a problem upstream is to blame */
+    bool          is_weight;    /**< held in memory while the model is */
+    bool          is_trainable; /**< a weight that a training step changes */
+    emp_onnx_value
+        *transposed; /**< what this is with the last two dims exchanged, or NULL */
+};
+
+/** Names that nodes see: those of their graph, then those of the graphs around it. */
+typedef struct emp_onnx_scope emp_onnx_scope;
+struct emp_onnx_scope {
+    emp_strmap            index;
+    emp_onnx_value      **value;
+    int32_t               count, capacity;
+    const emp_onnx_scope *outer;
+    const emp_onnx_node
+        *call; /**< whose attributes a function's body refers to, or NULL */
+};
+
+typedef struct {
+    const emp_onnx_model *model;
+    emp_tf               *tf;
+    emp_import_notes     *notes;
+    emp_arena             arena;
+    emp_strmap            role_of_name; /**< bits of weights.h */
+    const char           *dims;  /**< "name=size,...": what symbols stand for, or NULL */
+    int64_t               batch; /**< of unknown leading sizes; 0 = not given */
+    int64_t               number_budget; /**< numbers that constants may still have */
+    int64_t               node_budget;   /**< nodes that loops may still unroll to */
+    int32_t               passed_over;   /**< nodes behind a problem */
+    int32_t               depth;         /**< of graphs within nodes */
+    bool                  is_training, is_lenient, has_weights;
+    emp_status            status; /**< EMP_ENOMEM ends the walk */
+    emp_error            *err;
+} emp_onnx;
+
+/** A node at work. */
+typedef struct {
+    emp_onnx            *o;
+    emp_onnx_scope      *scope;
+    const emp_onnx_node *node;
+    emp_onnx_value     **in; /**< NULL where an input is left out */
+    int32_t              in_count;
+    int64_t              opset;
+    const char          *name;     /**< of its first op */
+    bool                 has_name; /**< an op has it already */
+} emp_onnx_call;
+
+typedef void emp_onnx_lowering(emp_onnx_call *c, const char *word);
+
+/** What a type becomes; the domain is "" or a vendor's. */
+typedef struct {
+    const char        *type;
+    emp_onnx_lowering *fn;
+    const char *word; /**< for the function, mostly a type of the op table; or NULL */
+} emp_onnx_rule;
+
+/* Values. */
+
+/** The value of a name, or NULL. */
+emp_onnx_value *emp_onnx_find(const emp_onnx_scope *scope, emp_slice name);
+/** A new value under that name, which hides an older one; NULL: no memory. */
+emp_onnx_value *emp_onnx_bind(emp_onnx *o, emp_onnx_scope *scope, emp_slice name);
+void            emp_onnx_scope_clear(emp_onnx_scope *scope);
+/** The tensor of a value in the graph; constants and weights are put there when first asked for. */
+emp_port emp_onnx_port(emp_onnx *o, emp_onnx_value *value);
+/** Room for numbers; NULL where there are too many for constants. */
+double *emp_onnx_new_numbers(emp_onnx *o, int64_t count);
+/** Makes the value a constant or a weight, as its tensor and its role say. */
+void emp_onnx_take_tensor(emp_onnx *o, emp_onnx_value *value,
+                          const emp_onnx_tensor *tensor);
+
+/* What a lowering asks of its node. */
+
+emp_onnx_value *emp_onnx_in(const emp_onnx_call *c, int32_t i); /**< NULL: left out */
+emp_port        emp_onnx_in_port(emp_onnx_call *c, int32_t i);
+emp_shape       emp_onnx_in_shape(const emp_onnx_call *c, int32_t i);
+bool    emp_onnx_get(const emp_onnx_call *c, const char *name, emp_onnx_attr *attr);
+int64_t emp_onnx_int(const emp_onnx_call *c, const char *name, int64_t otherwise);
+double  emp_onnx_float(const emp_onnx_call *c, const char *name, double otherwise);
+bool    emp_onnx_word_is(const emp_onnx_call *c, const char *name, const char *word);
+/** A list of integers from an attribute (NULL: none), else from a constant input (-1: none).
+ * Returns how many; -1 = there is no such list. */
+int32_t emp_onnx_ints(const emp_onnx_call *c, const char *name, int32_t input,
+                      int64_t *out, int32_t room);
+/** An axis from 0 of a tensor of that rank; refuses the node where it is outside. */
+int32_t emp_onnx_axis(emp_onnx_call *c, int64_t axis, int32_t rank);
+
+/* What it makes. */
+
+emp_port emp_onnx_emit(emp_onnx_call *c, const char *type, const emp_op_attrs *attrs,
+                       const emp_port *inputs, int32_t count);
+emp_port emp_onnx_emit1(emp_onnx_call *c, const char *type, emp_port x);
+emp_port emp_onnx_emit2(emp_onnx_call *c, const char *type, emp_port x, emp_port y);
+emp_port emp_onnx_int_vector(emp_onnx_call *c, const int64_t *value, int32_t count);
+emp_port emp_onnx_float_scalar(emp_onnx_call *c, double value);
+emp_port emp_onnx_reshape(emp_onnx_call *c, emp_port x, emp_shape shape);
+emp_port emp_onnx_transpose(emp_onnx_call *c, emp_port x, const int64_t *order);
+/** "Sum", "Mean", ... over the dims of a mask. */
+emp_port emp_onnx_reduce(emp_onnx_call *c, const char *type, emp_port x, uint32_t axes,
+                         bool keep);
+/** An op of that type whose shape is stated. */
+emp_port emp_onnx_emit_shaped(emp_onnx_call *c, const char *type, emp_shape shape,
+                              emp_dtype dtype, const emp_port *inputs, int32_t count);
+/** A weight beside those that the file has, such as the scale of a norm. */
+emp_port emp_onnx_add_weight(emp_onnx_call *c, const char *name, emp_shape shape,
+                             bool is_trainable);
+
+/* Its outputs; what is not there, or is not asked for, is passed over. */
+void emp_onnx_out(emp_onnx_call *c, int32_t i, emp_port port);
+void emp_onnx_out_numbers(emp_onnx_call *c, int32_t i, emp_shape shape, emp_dtype dtype,
+                          const double *number);
+void emp_onnx_out_value(emp_onnx_call *c, int32_t i, const emp_onnx_value *value);
+
+/** Says that the node cannot be taken, and why. */
+EMP_PRINTF_LIKE(2, 3) void emp_onnx_refuse(emp_onnx_call *c, const char *format, ...);
+
+/** Computes the node where its inputs are constants; false where they are not. */
+bool emp_onnx_fold(emp_onnx_call *c);
+
+/** Makes a tensor of the file the first output. Always true, but for want of memory. */
+bool emp_onnx_out_tensor(emp_onnx_call *c, const emp_onnx_tensor *tensor);
+/** Makes the first output a tensor of that shape and type which holds one value throughout. */
+bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double value);
+
+/* Shapes: shape.c. */
+
+/** The common shape of two operands; false: they do not fit. */
+bool emp_onnx_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out);
+/** Elements that a slice takes of a dim, and the first of them; false: the step is 0. */
+bool emp_onnx_slice_span(int64_t size, int64_t start, int64_t end, int64_t step,
+                         int64_t *first, int64_t *taken);
+
+/** What a Slice takes of each dim. */
+typedef struct {
+    int64_t first[EMP_MAX_RANK], taken[EMP_MAX_RANK], step[EMP_MAX_RANK];
+} emp_onnx_cut;
+
+/* Each reads what the node says of its output's shape; false: it is not known, or is none. */
+bool emp_onnx_read_cut(emp_onnx_call *c, const emp_shape *shape, emp_onnx_cut *cut);
+bool emp_onnx_reshaped(emp_onnx_call *c, emp_shape *shape);
+bool emp_onnx_squeezed(emp_onnx_call *c, emp_shape *shape);
+bool emp_onnx_unsqueezed(emp_onnx_call *c, emp_shape *shape);
+
+/* Graphs: walk.c. */
+
+/** Binds the initializers of a graph. */
+void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
+                                const emp_onnx_graph *graph);
+/** Walks over the nodes of a graph whose inputs are bound. */
+void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *graph);
+
+/* Control flow and the model's functions: control.c. */
+emp_onnx_lowering emp_onnx_lower_if, emp_onnx_lower_loop, emp_onnx_lower_scan;
+/** The body of a function in place of the node. */
+void emp_onnx_lower_function(emp_onnx_call *c, emp_slice body);
+
+/* The rules by theme, each ending with {0}. */
+extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
+    emp_onnx_layer_rules[], emp_onnx_other_rules[];
+
+#endif /* EMP_GRAPHS_IMPORT_ONNX_LOWER_H */

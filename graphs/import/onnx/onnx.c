@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/onnx/onnx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/onnx/inputs.h"
+#include "graphs/import/onnx/lower.h"
+#include "graphs/import/onnx/train.h"
+#include "graphs/import/onnx/weights.h"
+
+enum { OLDEST = 7, NEWEST = 21 };
+
+/* Memory that constants, and nodes of unrolled loops, may take beside what the file has. */
+enum { NUMBERS_BESIDE = 1 << 20, NODES_BESIDE = 1 << 15 };
+
+static emp_status check_versions(const emp_onnx_model *model, emp_import_notes *notes,
+                                 emp_error *err)
+{
+    int64_t version = emp_onnx_model_opset(model, (emp_slice){"", 0});
+
+    if (version == 0 && model->opset_count == 0)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "an ONNX model that says no version of its operators");
+    if (version > NEWEST)
+        emp_import_notes_assume(
+            notes, "operators of version %lld are taken as those of version %d",
+            (long long)version, NEWEST);
+    if (version > 0 && version < OLDEST)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "an ONNX model with operators of version %lld, which are read from "
+            "version %d on",
+            (long long)version, OLDEST);
+    return EMP_OK;
+}
+
+static void describe(const emp_onnx *o, const emp_onnx_graph *graph)
+{
+    const emp_onnx_model *m = o->model;
+
+    emp_import_notes_say(
+        o->notes, "an ONNX model of %.*s %.*s, operators of version %lld, with %d nodes",
+        EMP_SLICE_ARG(m->producer), EMP_SLICE_ARG(m->producer_version),
+        (long long)emp_onnx_model_opset(m, (emp_slice){"", 0}), graph->nodes.count);
+}
+
+/* Whether a file has weights of its own; some exporters leave them out. */
+static bool has_weights(const emp_onnx_graph *graph)
+{
+    for (int32_t i = 0; i < graph->initializers.count; i++) {
+        emp_onnx_tensor tensor;
+        if (emp_onnx_tensor_read(&tensor, graph->initializers.item[i], NULL) == EMP_OK &&
+            tensor.dtype != EMP_DTYPE_INT64 && emp_shape_elements(&tensor.shape) > 1)
+            return true;
+    }
+    return false;
+}
+
+/* The op of each output becomes a target. A constant output is one of the graph, too. */
+static int32_t mark_targets(emp_onnx *o, const emp_onnx_scope *scope,
+                            const emp_onnx_graph *graph)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < graph->outputs.count && o->status == EMP_OK; i++) {
+        emp_onnx_info info;
+        if (emp_onnx_info_read(&info, graph->outputs.item[i], NULL) != EMP_OK) continue;
+        emp_onnx_value *value = emp_onnx_find(scope, info.name);
+        if (value == NULL) {
+            emp_import_notes_problem(o->notes, "output \"%.*s\" is made by no node",
+                                     EMP_SLICE_ARG(info.name));
+            continue;
+        }
+        if (value->is_unknown) continue;
+        emp_port port = emp_onnx_port(o, value);
+        if (!o->is_training) emp_tf_set_target(o->tf, port.op);
+        count++;
+    }
+    return count;
+}
+
+static emp_status refuse(const emp_import_notes *notes, emp_error *err)
+{
+    const char *first =
+        notes->problem[0] != NULL ? notes->problem[0] : "no memory for it";
+
+    if (notes->problem_count == 1) return EMP_ERROR(EMP_EFORMAT, "%s", first);
+    return EMP_ERROR(EMP_EFORMAT, "%d problems, the first: %s", notes->problem_count,
+                     first);
+}
+
+static emp_status build(emp_onnx *o, emp_graph **out, const emp_onnx_params *params,
+                        emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_onnx_graph graph;
+    emp_onnx_scope scope = {0};
+
+    EMP_TRY(check_versions(o->model, o->notes, err));
+    EMP_TRY(emp_onnx_graph_read(&graph, o->model->graph, &o->arena, err));
+    describe(o, &graph);
+    o->node_budget =
+        (int64_t)graph.nodes.count + NODES_BESIDE + (int64_t)(o->model->bytes.size / 64);
+    o->has_weights = has_weights(&graph);
+    EMP_TRY(emp_onnx_find_roles(o, &graph, 0, err));
+    emp_onnx_bind_initializers(o, &scope, &graph);
+    EMP_TRY(emp_onnx_bind_inputs(o, &scope, &graph, err));
+    if (o->status == EMP_OK) emp_onnx_walk(o, &scope, &graph);
+    int32_t targets = o->status == EMP_OK ? mark_targets(o, &scope, &graph) : 0;
+    if (o->status == EMP_OK && !emp_tf_is_ok(o->tf)) o->status = o->tf->status;
+    if (o->status != EMP_OK) EMP_FAIL(o->status, "%s", o->tf->err->msg);
+    if (o->notes->problem_count > 0) EMP_TRY(refuse(o->notes, err));
+    if (targets == 0) EMP_FAIL(EMP_EFORMAT, "an ONNX model that makes no tensor");
+    if (o->is_training) EMP_TRY(emp_onnx_train(o, &scope, &graph, params->train, err));
+    EMP_TRY(emp_tf_finish(o->tf, out));
+
+cleanup:
+    emp_onnx_scope_clear(&scope);
+    return st;
+}
+
+emp_status emp_onnx_load(emp_graph **out, emp_slice bytes, const emp_onnx_params *params,
+                         emp_import_notes *notes, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_onnx_model model;
+    emp_tf         tf = {0};
+    emp_error      reason = {0};
+    emp_onnx       o = {.model = &model,
+                        .tf = &tf,
+                        .notes = notes,
+                        .dims = params->dims,
+                        .batch = params->batch,
+                        .number_budget = NUMBERS_BESIDE + (int64_t)(bytes.size / 4),
+                        .is_training = params->train[0] != '\0',
+                        .is_lenient = params->is_lenient,
+                        .err = &reason};
+
+    *out = NULL;
+    EMP_TRY(emp_onnx_model_read(&model, bytes, err));
+    EMP_TRY(emp_tf_init(&tf, &reason));
+    st = build(&o, out, params, err);
+
+cleanup:
+    if (st != EMP_OK) st = EMP_ERROR(st, "%s", reason.msg);
+    emp_tf_clear(&tf);
+    emp_strmap_clear(&o.role_of_name);
+    emp_arena_clear(&o.arena);
+    return st;
+}

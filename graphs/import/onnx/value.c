@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Values of a model by name, and how they become tensors of the graph.
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/onnx/lower.h"
+#include "graphs/import/onnx/weights.h"
+#include "graphs/tensorflow/tf_train.h"
+
+enum { NAME_BYTES = 256 };
+
+emp_onnx_value *emp_onnx_find(const emp_onnx_scope *scope, emp_slice name)
+{
+    for (; scope != NULL && name.size > 0; scope = scope->outer) {
+        int32_t i = emp_strmap_get(&scope->index, name.data, name.size);
+        if (i >= 0) return scope->value[i];
+    }
+    return NULL;
+}
+
+static emp_onnx_value *out_of_memory(emp_onnx *o)
+{
+    emp_error *err = o->err;
+
+    o->status = EMP_ERROR(EMP_ENOMEM, "values of a model");
+    return NULL;
+}
+
+emp_onnx_value *emp_onnx_bind(emp_onnx *o, emp_onnx_scope *scope, emp_slice name)
+{
+    emp_onnx_value *value = emp_arena_alloc(&o->arena, sizeof *value);
+
+    if (value == NULL) return out_of_memory(o);
+    *value =
+        (emp_onnx_value){.name = name, .shape = EMP_SHAPE_UNKNOWN, .port = EMP_TF_NONE};
+    if (scope->count == scope->capacity) {
+        int32_t          capacity = scope->capacity == 0 ? 64 : 2 * scope->capacity;
+        emp_onnx_value **larger = (emp_onnx_value **)emp_realloc(
+            (void *)scope->value, (size_t)capacity, sizeof(emp_onnx_value *));
+        if (larger == NULL) return out_of_memory(o);
+        scope->value = larger;
+        scope->capacity = capacity;
+    }
+    if (name.size > 0 &&
+        emp_strmap_set(&scope->index, name.data, name.size, scope->count, NULL) != EMP_OK)
+        return out_of_memory(o);
+    scope->value[scope->count++] = value;
+    return value;
+}
+
+void emp_onnx_scope_clear(emp_onnx_scope *scope)
+{
+    emp_strmap_clear(&scope->index);
+    emp_free((void *)scope->value);
+    scope->value = NULL;
+    scope->count = scope->capacity = 0;
+}
+
+double *emp_onnx_new_numbers(emp_onnx *o, int64_t count)
+{
+    if (count < 0 || count > EMP_ONNX_MAX_NUMBERS || count + 8 > o->number_budget)
+        return NULL;
+    double *number = emp_arena_alloc(&o->arena, (size_t)(count + 1) * sizeof *number);
+    if (number != NULL) o->number_budget -= count + 8;
+    return number;
+}
+
+void emp_onnx_take_tensor(emp_onnx *o, emp_onnx_value *value,
+                          const emp_onnx_tensor *tensor)
+{
+    int64_t count = emp_shape_elements(&tensor->shape);
+
+    value->shape = tensor->shape;
+    value->dtype = tensor->dtype;
+    emp_onnx_mark_weight(o, value);
+    if (value->is_weight) return;
+    double *number = emp_onnx_new_numbers(o, count);
+    if (number != NULL && emp_onnx_tensor_numbers(tensor, number, count))
+        value->number = number;
+}
+
+/* A name of the model as one of the graph: no slash in front, no odd characters. */
+static const char *name_of(emp_onnx *o, emp_slice name)
+{
+    char   text[NAME_BYTES];
+    size_t size = 0;
+
+    for (size_t i = 0; i < name.size && size < sizeof text - 1; i++) {
+        unsigned char c = (unsigned char)name.data[i];
+        if (size == 0 && c == '/') continue;
+        text[size++] = c > ' ' && c < '\x7f' ? (char)c : '_';
+    }
+    text[size] = '\0';
+    return emp_tf_join(o->tf, size > 0 ? text : "value", "", "");
+}
+
+/* A Const of the value's numbers, or of its shape alone where they are many or not known. */
+static emp_port constant(emp_onnx *o, const emp_onnx_value *value)
+{
+    int64_t elements = emp_shape_elements(&value->shape);
+    int64_t element[EMP_MAX_CONST_VALUES];
+    int32_t count = 0;
+
+    if (value->number != NULL && elements <= EMP_MAX_CONST_VALUES)
+        for (; count < elements; count++)
+            element[count] = emp_truncate(value->number[count]);
+    return emp_tf_const(o->tf, NULL, name_of(o, value->name), value->dtype, value->shape,
+                        element, count);
+}
+
+static bool has_gpu_variable(emp_dtype dtype)
+{
+    return dtype == EMP_DTYPE_FLOAT || dtype == EMP_DTYPE_HALF ||
+           dtype == EMP_DTYPE_BFLOAT16 || dtype == EMP_DTYPE_DOUBLE;
+}
+
+/* A variable and the op that reads it; quantised weights have no initialiser. */
+static emp_port weight(emp_onnx *o, const emp_onnx_value *value)
+{
+    const char *name = name_of(o, value->name);
+
+    if (has_gpu_variable(value->dtype))
+        return emp_tf_get_variable(o->tf, name, value->dtype, value->shape,
+                                   EMP_TF_INIT_VALUE,
+                                   o->is_training && value->is_trainable)
+            .read;
+    const char  *full = emp_tf_unique_in(o->tf, "", name);
+    const char  *scope = emp_tf_join(o->tf, full, "/", "");
+    emp_op_attrs attrs = {
+        .dtype = value->dtype, .shape = value->shape, .has_shape = true};
+    emp_port held = emp_tf_emit(o->tf, full, "Weights", &attrs, NULL, 0);
+    return emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, scope, "read"), "Identity", NULL,
+                       &held, 1);
+}
+
+/* The last two dims change places. */
+static emp_port transposed(emp_onnx *o, emp_onnx_value *value)
+{
+    int64_t     order[EMP_MAX_RANK];
+    int32_t     rank = value->shape.rank;
+    emp_port    x = emp_onnx_port(o, value->transposed);
+    const char *full = emp_tf_unique(o->tf, name_of(o, value->name));
+
+    for (int32_t d = 0; d < rank; d++) order[d] = d;
+    order[rank - 1] = rank - 2;
+    order[rank - 2] = rank - 1;
+    emp_port perm = emp_tf_ints(o->tf, full, "perm", order, rank);
+    return emp_tf_emit(o->tf, full, "Transpose", NULL, EMP_TF_PORTS(x, perm));
+}
+
+emp_port emp_onnx_port(emp_onnx *o, emp_onnx_value *value)
+{
+    if (value->port.op >= 0) return value->port;
+    const char *outer = emp_tf_reenter(o->tf, "");
+    value->port = value->transposed != NULL ? transposed(o, value)
+                  : value->is_weight        ? weight(o, value)
+                                            : constant(o, value);
+    emp_tf_leave(o->tf, outer);
+    return value->port;
+}
+
+emp_port emp_onnx_add_weight(emp_onnx_call *c, const char *name, emp_shape shape,
+                             bool is_trainable)
+{
+    emp_onnx   *o = c->o;
+    const char *outer = emp_tf_reenter(o->tf, "");
+    emp_port    read = emp_tf_get_variable(o->tf, emp_tf_join(o->tf, c->name, "/", name),
+                                           EMP_DTYPE_FLOAT, shape, EMP_TF_INIT_VALUE,
+                                           o->is_training && is_trainable)
+                        .read;
+
+    emp_tf_leave(o->tf, outer);
+    return read;
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Over the nodes of a graph in their order, which ONNX promises to be a topological one.
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/onnx/fuse.h"
+#include "graphs/import/onnx/lower.h"
+#include "graphs/import/onnx/weights.h"
+
+enum { NAME_BYTES = 200 };
+
+void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
+                                const emp_onnx_graph *graph)
+{
+    for (int32_t i = 0; i < graph->initializers.count && o->status == EMP_OK; i++) {
+        emp_onnx_tensor tensor;
+        emp_error       reason = {0};
+        emp_status      st =
+            emp_onnx_tensor_read(&tensor, graph->initializers.item[i], &reason);
+        emp_onnx_value *value = emp_onnx_bind(o, scope, tensor.name);
+        if (value == NULL) return;
+        if (st == EMP_OK) {
+            emp_onnx_take_tensor(o, value, &tensor);
+        } else {
+            emp_import_notes_problem(o->notes, "initializer %d: %s", i, reason.msg);
+            value->is_unknown = true;
+        }
+    }
+}
+
+bool emp_onnx_out_tensor(emp_onnx_call *c, const emp_onnx_tensor *tensor)
+{
+    if (c->node->output_count < 1) return true;
+    emp_onnx_value *value = emp_onnx_bind(c->o, c->scope, c->node->output[0]);
+    if (value != NULL) emp_onnx_take_tensor(c->o, value, tensor);
+    return true;
+}
+
+bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double number)
+{
+    int64_t count = emp_shape_elements(&tensor->shape);
+
+    if (c->node->output_count < 1) return true;
+    emp_onnx_value *value = emp_onnx_bind(c->o, c->scope, c->node->output[0]);
+    if (value == NULL) return true;
+    value->shape = tensor->shape;
+    value->dtype = tensor->dtype;
+    emp_onnx_mark_weight(c->o, value);
+    double *list = value->is_weight ? NULL : emp_onnx_new_numbers(c->o, count);
+    for (int64_t i = 0; list != NULL && i < count; i++) list[i] = number;
+    value->number = list;
+    return true;
+}
+
+/* ---- nodes ---- */
+
+static const emp_onnx_rule *find_rule(emp_slice domain, emp_slice type)
+{
+    static const emp_onnx_rule *const tables[] = {
+        emp_onnx_math_rules, emp_onnx_array_rules, emp_onnx_layer_rules,
+        emp_onnx_other_rules};
+
+    if (domain.size > 0 && !emp_slice_is(domain, "com.microsoft") &&
+        !emp_slice_is(domain, "ai.onnx.preview.training"))
+        return NULL;
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (const emp_onnx_rule *rule = tables[t]; rule->type != NULL; rule++)
+            if (emp_slice_is(type, rule->type)) return rule;
+    return NULL;
+}
+
+/* A unique name for the node's first op: its own, else that of what it makes, else its type. */
+static const char *name_node(emp_onnx *o, const emp_onnx_node *node)
+{
+    emp_slice from = node->name.size > 0 ? node->name
+                     : node->output_count > 0 && node->output[0].size > 0
+                         ? node->output[0]
+                         : node->type;
+    char      text[NAME_BYTES];
+    size_t    size = 0;
+
+    for (size_t i = 0; i < from.size && size < sizeof text - 1; i++) {
+        unsigned char byte = (unsigned char)from.data[i];
+        if (size == 0 && byte == '/') continue;
+        text[size++] = byte > ' ' && byte < '\x7f' ? (char)byte : '_';
+    }
+    text[size] = '\0';
+    return emp_tf_unique_in(o->tf, "",
+                            emp_tf_join(o->tf, size > 0 ? text : "node", "", ""));
+}
+
+static void forget_outputs(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_node *node)
+{
+    for (int32_t i = 0; i < node->output_count && o->status == EMP_OK; i++) {
+        if (node->output[i].size == 0) continue;
+        emp_onnx_value *value = emp_onnx_bind(o, scope, node->output[i]);
+        if (value != NULL) value->is_unknown = true;
+    }
+}
+
+/* Turns a failure of the graph under construction into a note; false: none, or no memory. */
+static bool take_problem(emp_onnx_call *c)
+{
+    emp_onnx  *o = c->o;
+    emp_error *err = o->tf->err;
+
+    if (emp_tf_is_ok(o->tf)) return false;
+    if (o->tf->status == EMP_ENOMEM) {
+        o->status = EMP_ENOMEM;
+        return false;
+    }
+    emp_import_notes_problem(o->notes, "node \"%.*s\" of type %.*s: %s",
+                             EMP_SLICE_ARG(c->node->name), EMP_SLICE_ARG(c->node->type),
+                             err->msg);
+    o->tf->status = EMP_OK;
+    *err = (emp_error){0};
+    return true;
+}
+
+/* The node's type as one of the graph; the table must not know it. */
+static const char *unknown_type(emp_onnx_call *c)
+{
+    char   type[NAME_BYTES];
+    size_t size = 0;
+
+    for (; size < c->node->type.size && size < sizeof type - 1; size++) {
+        unsigned char byte = (unsigned char)c->node->type.data[size];
+        type[size] = byte > ' ' && byte < '\x7f' ? (char)byte : '_';
+    }
+    type[size] = '\0';
+    return emp_tf_join(c->o->tf, type, emp_op_type_find(type) != NULL ? ".onnx" : "", "");
+}
+
+/* An element-wise op of the size of the largest input, for what we do not know. */
+static void take_as_elementwise(emp_onnx_call *c)
+{
+    enum { MOST = 8 };
+    emp_port inputs[MOST] = {0};
+    int32_t  count = 0;
+    int64_t  largest = -1;
+
+    for (int32_t i = 0; i < c->in_count && count < MOST; i++) {
+        if (c->in[i] == NULL) continue;
+        inputs[count++] = emp_onnx_port(c->o, c->in[i]);
+        int64_t elements = emp_shape_elements(&c->in[i]->shape);
+        if (elements <= largest) continue;
+        largest = elements;
+        emp_port first = inputs[0];
+        inputs[0] = inputs[count - 1];
+        inputs[count - 1] = first;
+    }
+    const char *type = unknown_type(c);
+    emp_port    y = emp_onnx_emit(c, type, NULL, inputs, count);
+    for (int32_t i = 0; i < c->node->output_count; i++) emp_onnx_out(c, i, y);
+    emp_import_notes_assume(c->o->notes,
+                            "ops of the unknown type %s are element-wise, as large as "
+                            "their largest input",
+                            type);
+}
+
+static void refuse_unknown(emp_onnx_call *c)
+{
+    emp_slice domain = c->node->domain;
+
+    if (domain.size > 0)
+        emp_onnx_refuse(c, "the type is not known, nor are others of the domain %.*s",
+                        EMP_SLICE_ARG(domain));
+    else
+        emp_onnx_refuse(c, "the type is not known");
+}
+
+static void lower(emp_onnx_call *c)
+{
+    const emp_onnx_rule *rule = find_rule(c->node->domain, c->node->type);
+    emp_slice            body;
+
+    if (emp_onnx_model_function(c->o->model, c->node->domain, c->node->type, &body))
+        emp_onnx_lower_function(c, body);
+    else if (rule != NULL)
+        rule->fn(c, rule->word);
+    else if (c->o->is_lenient)
+        take_as_elementwise(c);
+    else
+        refuse_unknown(c);
+    if (!take_problem(c) || c->o->status != EMP_OK) return;
+    forget_outputs(c->o, c->scope, c->node);
+}
+
+/* Looks the inputs up; false where a problem upstream hides one. */
+static bool find_inputs(emp_onnx_call *c)
+{
+    bool is_known = true;
+
+    for (int32_t i = 0; i < c->in_count; i++) {
+        emp_slice name = c->node->input[i];
+        c->in[i] = emp_onnx_find(c->scope, name);
+        if (c->in[i] == NULL && name.size > 0) {
+            emp_import_notes_problem(
+                c->o->notes,
+                "node \"%.*s\" of type %.*s reads \"%.*s\", which no "
+                "node before it makes",
+                EMP_SLICE_ARG(c->node->name), EMP_SLICE_ARG(c->node->type),
+                EMP_SLICE_ARG(name));
+            is_known = false;
+        }
+        if (c->in[i] != NULL && c->in[i]->is_unknown) is_known = false;
+    }
+    return is_known;
+}
+
+static void visit(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_node *node,
+                  const emp_onnx_fusion *fusion)
+{
+    emp_onnx_value **in = emp_arena_alloc(&o->arena, ((size_t)node->input_count + 1) *
+                                                         sizeof(emp_onnx_value *));
+    emp_onnx_call    c = {.o = o,
+                          .scope = scope,
+                          .node = node,
+                          .in = in,
+                          .in_count = node->input_count,
+                          .opset = emp_onnx_model_opset(o->model, node->domain)};
+
+    if (in == NULL) {
+        o->status = EMP_ENOMEM;
+        return;
+    }
+    if (o->node_budget-- <= 0) {
+        if (o->node_budget == -1)
+            emp_import_notes_problem(o->notes,
+                                     "loops unroll to more nodes than the file may have");
+        forget_outputs(o, scope, node);
+        return;
+    }
+    if (fusion->kind == EMP_ONNX_FUSED_AWAY) return;
+    if (fusion->kind == EMP_ONNX_PLAIN && !find_inputs(&c)) {
+        o->passed_over++;
+        forget_outputs(o, scope, node);
+        return;
+    }
+    if (fusion->kind == EMP_ONNX_PLAIN && emp_onnx_fold(&c)) return;
+    c.name = name_node(o, node);
+    const char *outer = emp_tf_reenter(o->tf, emp_tf_join(o->tf, c.name, "/", ""));
+    if (fusion->kind != EMP_ONNX_PLAIN) {
+        emp_onnx_lower_fused(&c, fusion);
+        if (take_problem(&c)) forget_outputs(o, scope, node);
+    } else {
+        lower(&c);
+    }
+    emp_tf_leave(o->tf, outer);
+}
+
+void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *graph)
+{
+    size_t           count = (size_t)graph->nodes.count;
+    emp_onnx_node   *nodes = emp_arena_alloc(&o->arena, (count + 1) * sizeof *nodes);
+    emp_onnx_fusion *fusions = emp_arena_alloc(&o->arena, (count + 1) * sizeof *fusions);
+    emp_error        reason = {0};
+
+    if (nodes == NULL || fusions == NULL) {
+        o->status = EMP_ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        emp_status st =
+            emp_onnx_node_read(&nodes[i], graph->nodes.item[i], &o->arena, &reason);
+        if (st == EMP_OK) continue;
+        if (st == EMP_ENOMEM) o->status = st;
+        emp_import_notes_problem(o->notes, "node %zu: %s", i, reason.msg);
+        return;
+    }
+    o->status = emp_onnx_find_fusions(fusions, nodes, (int32_t)count, graph, o->err);
+    for (size_t i = 0; i < count && o->status == EMP_OK; i++)
+        visit(o, scope, &nodes[i], &fusions[i]);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/onnx/weights.h"
+
+#include <string.h>
+
+/* What a node does with an input. */
+enum {
+    ROLE_WEIGHT = 1,    /* multiplies by it */
+    ROLE_STATISTIC = 2, /* of a batch norm */
+    ROLE_AFFINE = 4,    /* adds it or scales by it, element by element */
+    ROLE_TABLE = 8,     /* looks rows up */
+    ROLE_SETTING = 16   /* bounds, scales, sizes */
+};
+
+enum { LARGE = 4096 };
+
+/* Roles of inputs 0, 1, ... of a type; the last one stands for all further ones. */
+static const struct {
+    const char *type;
+    uint8_t     role[8];
+} roles[] = {
+    {"Add", {ROLE_AFFINE, ROLE_AFFINE}},
+    {"BatchNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_STATISTIC, ROLE_STATISTIC}},
+    {"Clip", {0, ROLE_SETTING, ROLE_SETTING}},
+    {"Conv", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"ConvInteger", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING}},
+    {"ConvTranspose", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"DequantizeLinear", {0, ROLE_SETTING, ROLE_SETTING}},
+    {"Div", {ROLE_AFFINE, ROLE_AFFINE}},
+    {"GRU", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"Gather", {ROLE_TABLE}},
+    {"Gemm", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"GroupNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"InstanceNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"LSTM", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT, 0, 0, 0, ROLE_WEIGHT}},
+    {"LayerNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"MatMul", {0, ROLE_WEIGHT}},
+    {"MatMulInteger", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING}},
+    {"Mul", {ROLE_AFFINE, ROLE_AFFINE}},
+    {"PRelu", {0, ROLE_WEIGHT}},
+    {"Pad", {0, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING}},
+    {"QLinearConv",
+     {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING,
+      ROLE_SETTING, ROLE_SETTING}},
+    {"QLinearMatMul",
+     {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING,
+      ROLE_SETTING, ROLE_SETTING}},
+    {"QuantizeLinear", {0, ROLE_SETTING, ROLE_SETTING}},
+    {"RMSNormalization", {0, ROLE_WEIGHT}},
+    {"RNN", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"Resize", {0, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING}},
+    {"SkipLayerNormalization", {0, 0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"Sub", {ROLE_AFFINE, ROLE_AFFINE}},
+    {"Upsample", {0, ROLE_SETTING}},
+};
+
+/* Types that hand input 0 on as it is, or nearly so. */
+static const char *const passes[] = {"Cast",      "DequantizeLinear", "Flatten",
+                                     "Identity",  "Reshape",          "Squeeze",
+                                     "Transpose", "Unsqueeze"};
+
+static int32_t role_of(const emp_onnx *o, emp_slice name)
+{
+    int32_t role = emp_strmap_get(&o->role_of_name, name.data, name.size);
+
+    return role < 0 ? 0 : role;
+}
+
+static emp_status add_role(emp_onnx *o, emp_slice name, int32_t role, emp_error *err)
+{
+    int32_t before = role_of(o, name);
+
+    if (name.size == 0 || (before | role) == before) return EMP_OK;
+    return emp_strmap_set(&o->role_of_name, name.data, name.size, before | role, err);
+}
+
+static emp_status add_roles(emp_onnx *o, const emp_onnx_node *node, emp_error *err)
+{
+    for (size_t t = 0; t < sizeof roles / sizeof roles[0]; t++) {
+        if (!emp_slice_is(node->type, roles[t].type)) continue;
+        for (int32_t i = 0; i < node->input_count && i < 8; i++)
+            EMP_CHECK(add_role(o, node->input[i], roles[t].role[i], err));
+    }
+    for (size_t t = 0; t < sizeof passes / sizeof passes[0]; t++) {
+        if (!emp_slice_is(node->type, passes[t]) || node->input_count < 1 ||
+            node->output_count < 1)
+            continue;
+        EMP_CHECK(add_role(o, node->input[0], role_of(o, node->output[0]), err));
+    }
+    return EMP_OK;
+}
+
+/* Of the graphs in a node's attributes. */
+static emp_status find_inner(emp_onnx *o, const emp_onnx_node *node, int32_t depth,
+                             emp_error *err)
+{
+    static const char *const bodies[] = {"then_branch", "else_branch", "body"};
+
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        emp_onnx_attr  attr;
+        emp_onnx_graph inner;
+        if (depth >= EMP_ONNX_MAX_DEPTH || !emp_onnx_attr_find(node, bodies[i], &attr) ||
+            attr.graph.data == NULL)
+            continue;
+        EMP_CHECK(emp_onnx_graph_read(&inner, attr.graph, &o->arena, err));
+        EMP_CHECK(emp_onnx_find_roles(o, &inner, depth + 1, err));
+    }
+    return EMP_OK;
+}
+
+/* Backwards, so that what a Transpose makes has its role before its operand is looked at. */
+emp_status emp_onnx_find_roles(emp_onnx *o, const emp_onnx_graph *graph, int32_t depth,
+                               emp_error *err)
+{
+    for (int32_t i = graph->nodes.count - 1; i >= 0; i--) {
+        emp_onnx_node node;
+        EMP_CHECK(emp_onnx_node_read(&node, graph->nodes.item[i], &o->arena, err));
+        EMP_CHECK(find_inner(o, &node, depth, err));
+        EMP_CHECK(add_roles(o, &node, err));
+    }
+    return EMP_OK;
+}
+
+bool emp_onnx_is_table(const emp_onnx *o, emp_slice name)
+{
+    return (role_of(o, name) & ROLE_TABLE) != 0;
+}
+
+static bool contains(emp_slice name, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        size_t size = strlen(*words);
+        for (size_t i = 0; i + size <= name.size; i++)
+            if (memcmp(name.data + i, *words, size) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_float(emp_dtype dtype)
+{
+    return dtype == EMP_DTYPE_FLOAT || dtype == EMP_DTYPE_HALF ||
+           dtype == EMP_DTYPE_BFLOAT16 || dtype == EMP_DTYPE_DOUBLE;
+}
+
+/* A path of modules: "encoder.layer.0.scale", but not "input.1". */
+static bool is_path(emp_slice name)
+{
+    size_t dot = name.size;
+
+    while (dot > 0 && name.data[dot - 1] != '.') dot--;
+    return dot > 0 && dot < name.size &&
+           !(name.data[dot] >= '0' && name.data[dot] <= '9');
+}
+
+/* Names that frameworks give to what they train, and to what they do not. */
+static bool is_named_as_parameter(emp_slice name)
+{
+    static const char *const words[] = {"weight", "bias",  "gamma",    "beta",
+                                        "kernel", "embed", "Embed",    "token",
+                                        "param",  "alpha", "Variable", NULL};
+    return is_path(name) || contains(name, words);
+}
+
+static bool is_named_as_buffer(emp_slice name)
+{
+    static const char *const words[] = {"mask",
+                                        "running_",
+                                        "num_batches",
+                                        "inv_freq",
+                                        "position_ids",
+                                        "moving_",
+                                        "relative_position_index",
+                                        NULL};
+    return contains(name, words);
+}
+
+static void mark(emp_onnx_value *value, bool is_weight, bool is_trainable)
+{
+    value->is_weight = is_weight;
+    value->is_trainable = is_weight && is_trainable && is_float(value->dtype);
+}
+
+void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value)
+{
+    int32_t role = role_of(o, value->name);
+    int64_t elements = emp_shape_elements(&value->shape);
+    bool    is_buffer = is_named_as_buffer(value->name) || (role & ROLE_STATISTIC) != 0;
+    bool    is_trained = (role & ROLE_WEIGHT) != 0 ||
+                      ((role & ROLE_TABLE) != 0 && value->shape.rank == 2) ||
+                      is_named_as_parameter(value->name) ||
+                      ((role & ROLE_AFFINE) != 0 && value->shape.rank == 1);
+
+    mark(value, false, false);
+    if (elements < 2 && !((role & ROLE_WEIGHT) != 0 && value->shape.rank > 0)) return;
+    if ((role & ROLE_SETTING) != 0 && !is_float(value->dtype)) return;
+    if ((role & ROLE_SETTING) != 0 && elements < LARGE && !(role & ROLE_WEIGHT)) return;
+    if (!is_float(value->dtype)) /* quantised weights, and long lists of numbers */
+        mark(value, elements >= LARGE || (role & ROLE_WEIGHT) != 0, false);
+    else
+        mark(value, is_trained || is_buffer || elements >= LARGE,
+             is_trained && !is_buffer);
+}
+
+void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
+{
+    int32_t role = role_of(o, value->name);
+
+    if (o->has_weights) return;
+    if (!is_float(value->dtype)) {
+        value->is_weight =
+            is_named_as_buffer(value->name) && emp_shape_elements(&value->shape) >= LARGE;
+        return;
+    }
+    if (is_named_as_buffer(value->name) || (role & ROLE_STATISTIC) != 0)
+        mark(value, true, false);
+    else
+        mark(value,
+             (role & ROLE_WEIGHT) != 0 ||
+                 (is_named_as_parameter(value->name) && value->shape.rank >= 0),
+             true);
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Layers as ONNX and PyTorch have them: windows over any number of spatial dims, channels first,
+// recurrent layers as one op; and element-wise ops with shape rules of their own.
+#include <stddef.h>
+
+#include "sim/graph/op_entry.h"
+
+enum { MAX_SPATIAL = 3 };
+
+static int64_t dim_or_1(const emp_shape *shape, int32_t d)
+{
+    return d >= 0 && d < shape->rank && shape->dim[d] > 0 ? shape->dim[d] : 1;
+}
+
+/* ---- windows ----------------------------------------------------------------------- */
+
+static int64_t positive(int32_t size) { return size > 0 ? size : 1; }
+
+/* Positions of a window of that many elements on spatial dim d, -1 = unknown. */
+static int64_t positions(const emp_op_attrs *a, int32_t d, int64_t size, int64_t window)
+{
+    if (size < 0 || window < 0) return -1;
+    int64_t reach =
+        emp_add_saturating(emp_mul_saturating(positive(a->dilations[d]), window - 1), 1);
+    int64_t padded =
+        emp_add_saturating(size, (int64_t)a->pads[d] + (int64_t)a->pads_after[d]);
+    return padded < reach ? 0 : (padded - reach) / positive(a->strides[d]) + 1;
+}
+
+/* Conv(x [N, C, ...], filter [M, C / group, ...], bias). */
+EMP_INFER(conv_nd)
+{
+    const emp_shape *x = &op->input[0].shape, *filter = &op->input[1].shape;
+    emp_shape        shape = emp_shape_of_rank(x->rank);
+    char             text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
+
+    if (op->attrs->has_shape)
+        return emp_set_output(&output[0], op->attrs->shape, emp_view_dtype(op, 0));
+    emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
+    if (x->rank < 0 || filter->rank < 0) return EMP_OK;
+    if (x->rank < 3 || x->rank > 2 + MAX_SPATIAL || filter->rank != x->rank)
+        return EMP_ERROR(EMP_EFORMAT, "a convolution of %s with a filter %s",
+                         emp_shape_format(x, text_a), emp_shape_format(filter, text_b));
+    if (x->dim[1] >= 0 && filter->dim[1] >= 0 &&
+        x->dim[1] != emp_mul_saturating(filter->dim[1], positive(op->attrs->group)))
+        return EMP_ERROR(
+            EMP_EFORMAT, "%s has %lld channels, but the filter is %s in %lld groups",
+            emp_shape_format(x, text_a), (long long)x->dim[1],
+            emp_shape_format(filter, text_b), (long long)positive(op->attrs->group));
+    shape.dim[0] = x->dim[0];
+    shape.dim[1] = filter->dim[0];
+    for (int32_t d = 0; d < x->rank - 2; d++)
+        shape.dim[2 + d] = positions(op->attrs, d, x->dim[2 + d], filter->dim[2 + d]);
+    output[0].shape = shape;
+    return EMP_OK;
+}
+
+/* MaxPoolNd(x) and AvgPoolNd(x); while training the former also says where the maxima are. */
+EMP_INFER(pool_nd)
+{
+    const emp_shape *x = &op->input[0].shape;
+    emp_shape        shape = op->attrs->has_shape ? op->attrs->shape : *x;
+    char             text[EMP_SHAPE_TEXT_BYTES];
+
+    emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
+    if (!op->attrs->has_shape && x->rank >= 0) {
+        if (x->rank < 3 || x->rank > 2 + MAX_SPATIAL)
+            return EMP_ERROR(EMP_EFORMAT, "windows over %s, which needs rank 3 to 5",
+                             emp_shape_format(x, text));
+        for (int32_t d = 0; d < x->rank - 2; d++)
+            shape.dim[2 + d] =
+                positions(op->attrs, d, x->dim[2 + d], positive(op->attrs->ksize[d]));
+    }
+    output[0].shape = shape;
+    emp_set_output(&output[1], shape, EMP_DTYPE_INT64);
+    *output_count = op->attrs->count > 1 ? 2 : 1;
+    return EMP_OK;
+}
+
+static double window_elements(const emp_op_attrs *a)
+{
+    double elements = 1.0;
+
+    for (int32_t d = 0; d < MAX_SPATIAL; d++) elements *= (double)positive(a->ksize[d]);
+    return elements;
+}
+
+static void cost_windows(const emp_op_view *op, const emp_tensor_info *out,
+                         emp_op_cost *cost)
+{
+    emp_view_cost(op, EMP_OP_POOL, 0.0, cost);
+    cost->flops = cost->cpu_cycles =
+        (double)emp_shape_elements(&out->shape) * window_elements(op->attrs);
+}
+
+EMP_COST(pool_nd) { cost_windows(op, &op->output[0], cost); }
+
+/* The gradient comes first. */
+EMP_COST(pool_nd_grad) { cost_windows(op, &op->input[0], cost); }
+
+/* ---- convolutions ------------------------------------------------------------------ */
+
+static emp_conv_window window_of(const emp_op_view *op, const emp_shape *filter)
+{
+    bool is_point = true, is_winograd = filter->rank == 4;
+
+    for (int32_t d = 2; d < filter->rank; d++) {
+        is_point = is_point && dim_or_1(filter, d) == 1;
+        is_winograd = is_winograd && dim_or_1(filter, d) == 3 && d - 2 < MAX_SPATIAL &&
+                      positive(op->attrs->strides[d - 2]) == 1 &&
+                      positive(op->attrs->dilations[d - 2]) == 1;
+    }
+    if (is_point) return EMP_CONV_POINT;
+    return is_winograd ? EMP_CONV_WINOGRAD : EMP_CONV_WIDE;
+}
+
+/* As a product of m pixels on the side of the filter's first dim, that dim, and what one of its
+ * entries holds; each group is one of a batch. Filters of one channel have too little arithmetic
+ * per byte for a product. */
+static void cost_convolution(const emp_op_view *op, const emp_shape *filter,
+                             const emp_shape *side, emp_op_cost *cost)
+{
+    int64_t groups = positive(op->attrs->group), first = dim_or_1(filter, 0);
+    int64_t entry = emp_shape_elements(filter) / first;
+    int64_t pixels = emp_shape_elements(side) / dim_or_1(side, 1);
+
+    emp_view_cost(op, EMP_OP_CONV, 0.0, cost);
+    if (entry < 1) entry = 1;
+    if (groups > first) groups = first;
+    cost->m = pixels > 0 ? pixels : 1;
+    cost->n = first / groups;
+    cost->k = entry;
+    cost->batch = groups;
+    cost->flops = 2.0 * (double)emp_shape_elements(side) * (double)entry;
+    cost->window = window_of(op, filter);
+    if (groups > 1 && dim_or_1(filter, 1) == 1) {
+        cost->op_class = EMP_OP_POOL;
+        cost->cpu_cycles = cost->flops;
+        cost->m = cost->n = cost->k = cost->batch = 0;
+        cost->window = EMP_CONV_WIDE;
+    }
+}
+
+EMP_COST(conv_nd)
+{
+    cost_convolution(op, &op->input[1].shape, &op->output[0].shape, cost);
+    if (op->input_count > 2)
+        cost->flops += (double)emp_shape_elements(&op->output[0].shape);
+}
+
+/* ConvGradInput(dy, filter). */
+EMP_COST(conv_nd_input)
+{
+    cost_convolution(op, &op->input[1].shape, &op->input[0].shape, cost);
+    if (cost->op_class != EMP_OP_CONV) return;
+    int64_t pixels = cost->m;
+    cost->m =
+        emp_shape_elements(&op->output[0].shape) / dim_or_1(&op->output[0].shape, 1);
+    if (cost->m < 1) cost->m = 1;
+    cost->n = dim_or_1(&op->input[1].shape, 1);
+    double k =
+        cost->flops / 2.0 / (double)cost->m / (double)cost->n / (double)cost->batch;
+    cost->k = k < 1.0 ? 1 : k < 0x1p62 ? (int64_t)(k + 0.5) : pixels;
+}
+
+/* ConvGradFilter(x, dy). */
+EMP_COST(conv_nd_filter)
+{
+    cost_convolution(op, &op->output[0].shape, &op->input[1].shape, cost);
+    if (cost->op_class != EMP_OP_CONV) return;
+    int64_t pixels = cost->m;
+    cost->m = cost->k;
+    cost->k = pixels;
+}
+
+/* ConvTranspose(x, filter [C, M / group, ...]): the gradient of a convolution, by x. */
+EMP_COST(conv_nd_transposed) { emp_op_cost_conv_nd_input(op, cost); }
+
+/* Gradients of an op: the first input is what comes back, output i is like input 1 + i. */
+EMP_INFER(like_operands)
+{
+    int32_t count = op->attrs->count, most = op->input_count - 1;
+
+    if (count < 1 || count > most) count = most > 0 ? most : 1;
+    if (count > EMP_MAX_OUTPUTS) count = EMP_MAX_OUTPUTS;
+    for (int32_t i = 0; i < count; i++)
+        emp_set_output(&output[i], op->input[i < most ? 1 + i : 0].shape,
+                       op->input[i < most ? 1 + i : 0].dtype);
+    *output_count = count;
+    return EMP_OK;
+}
+
+/* ---- recurrent layers -------------------------------------------------------------- */
+
+/* LSTM(x [T, B, I], w [D, G H, I], r [D, G H, H], ...): y [T, D, B, H] and the last states. */
+EMP_INFER(recurrent)
+{
+    const emp_shape *x = &op->input[0].shape, *r = &op->input[2].shape;
+    int64_t          directions = r->rank == 3 ? r->dim[0] : -1;
+    int64_t          hidden = r->rank == 3 ? r->dim[2] : -1;
+    int64_t          steps = x->rank == 3 ? x->dim[0] : -1;
+    int64_t          batch = x->rank == 3 ? x->dim[1] : -1;
+
+    emp_set_output(&output[0], EMP_SHAPE(steps, directions, batch, hidden),
+                   emp_view_dtype(op, 0));
+    for (int32_t i = 1; i < 3; i++)
+        emp_set_output(&output[i], EMP_SHAPE(directions, batch, hidden),
+                       emp_view_dtype(op, 0));
+    *output_count = op->attrs->count >= 1 && op->attrs->count <= 3 ? op->attrs->count : 1;
+    return EMP_OK;
+}
+
+/* One step of one direction is a product of a batch of x and h, and the gates' arithmetic. */
+static void cost_recurrent(const emp_op_view *op, int32_t first, emp_op_cost *cost)
+{
+    const emp_shape *x = &op->input[first].shape, *r = &op->input[first + 2].shape;
+    int64_t          steps = emp_mul_saturating(dim_or_1(x, 0), dim_or_1(r, 0));
+    int64_t          gates = dim_or_1(r, 1);
+    double           states;
+
+    emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
+    cost->m = dim_or_1(x, 1);
+    cost->n = gates;
+    cost->k = emp_add_saturating(dim_or_1(x, 2), dim_or_1(r, 2));
+    cost->batch = steps;
+    states = (double)cost->m * (double)gates * (double)steps;
+    cost->flops = 2.0 * states * (double)cost->k + 4.0 * states;
+    cost->kernels = steps < INT16_MAX ? 2 * (int32_t)steps : 2 * INT16_MAX;
+}
+
+EMP_COST(recurrent) { cost_recurrent(op, 0, cost); }
+
+/* LSTMGrad(dy, x, w, r, ...): products for the operands' gradients and for the weights'. */
+EMP_COST(recurrent_grad)
+{
+    cost_recurrent(op, 1, cost);
+    cost->flops *= 2.0;
+    cost->batch = emp_mul_saturating(cost->batch, 2);
+    cost->kernels *= 2;
+}
+
+/* ---- others ------------------------------------------------------------------------ */
+
+EMP_INFER(select_v2)
+{
+    emp_shape shape;
+
+    emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 1));
+    EMP_CHECK(emp_shape_broadcast(&op->input[1].shape, &op->input[2].shape, &shape, err));
+    EMP_CHECK(emp_shape_broadcast(&op->input[0].shape, &shape, &output[0].shape, err));
+    return EMP_OK;
+}
+
+EMP_INFER(broadcast_to)
+{
+    return emp_set_output(&output[0], emp_shape_from_vector(&op->input[1]),
+                          emp_view_dtype(op, 0));
+}
+
+/* As large as the indices. */
+EMP_INFER(like_second)
+{
+    return emp_set_output(&output[0], op->input[1].shape, emp_view_dtype(op, 0));
+}
+
+/* The `count` largest along `axis`, and where they are; without a count all are sorted. */
+EMP_INFER(partial_sort)
+{
+    emp_shape shape = op->input[0].shape;
+    int32_t   axis = emp_axis_normalize(op->attrs->axis, shape.rank < 0 ? 0 : shape.rank);
+
+    if (axis >= 0 && op->attrs->count > 0) shape.dim[axis] = op->attrs->count;
+    emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
+    emp_set_output(&output[1], shape, EMP_DTYPE_INT64);
+    *output_count = 2;
+    return EMP_OK;
+}
+
+/* QuantizeLinear, DequantizeLinear: as large as the input, of a type of its own. */
+EMP_INFER(quantize)
+{
+    emp_dtype dtype =
+        op->attrs->out_type != EMP_DTYPE_NONE ? op->attrs->out_type : EMP_DTYPE_UINT8;
+
+    return emp_set_output(&output[0], op->input[0].shape, dtype);
+}
+
+/* y, its scale, its zero point. */
+EMP_INFER(dynamic_quantize)
+{
+    emp_set_output(&output[0], op->input[0].shape, EMP_DTYPE_UINT8);
+    emp_set_output(&output[1], EMP_SHAPE_SCALAR, EMP_DTYPE_FLOAT);
+    emp_set_output(&output[2], EMP_SHAPE_SCALAR, EMP_DTYPE_UINT8);
+    *output_count = 3;
+    return EMP_OK;
+}
+
+/* Products of matrices in the last two dims; the dims before are broadcast. */
+EMP_INFER(batch_product)
+{
+    emp_shape a = op->input[0].shape, b = op->input[1].shape, shape;
+    char      text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
+    bool      ta = op->attrs->transpose_a, tb = op->attrs->transpose_b;
+
+    emp_set_output(&output[0], EMP_SHAPE_UNKNOWN,
+                   op->attrs->out_type != EMP_DTYPE_NONE ? op->attrs->out_type
+                                                         : emp_view_dtype(op, 0));
+    if (a.rank < 0 || b.rank < 0) return EMP_OK;
+    int64_t k_of_a = a.rank < 2 ? -1 : a.dim[a.rank - (ta ? 2 : 1)];
+    int64_t k_of_b = b.rank < 2 ? -1 : b.dim[b.rank - (tb ? 1 : 2)];
+    if (a.rank < 2 || b.rank < 2 || (k_of_a >= 0 && k_of_b >= 0 && k_of_a != k_of_b))
+        return EMP_ERROR(EMP_EFORMAT, "products of matrices of %s%s and %s%s",
+                         emp_shape_format(&a, text_a), ta ? " transposed" : "",
+                         emp_shape_format(&b, text_b), tb ? " transposed" : "");
+    int64_t m = a.dim[a.rank - (ta ? 1 : 2)], n = b.dim[b.rank - (tb ? 2 : 1)];
+    a.rank -= 2;
+    b.rank -= 2;
+    EMP_CHECK(emp_shape_broadcast(&a, &b, &shape, err));
+    shape.dim[shape.rank++] = m;
+    shape.dim[shape.rank++] = n;
+    output[0].shape = shape;
+    return EMP_OK;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Every ONNX file of the folder EMP_ONNX_FILES (by default shared/graphs beside the tree) loads, or
+ * is refused by one sentence; the test prints a table of them. Without files it is skipped. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "graphs/activations.h"
+#include "graphs/load.h"
+
+static const char *folder(void)
+{
+    static char path[4096];
+    const char *given = getenv("EMP_ONNX_FILES"), *tree = getenv("EMP_SOURCE_DIR");
+
+    if (given != NULL) return given;
+    snprintf(path, sizeof path, "%s/../shared/graphs", tree != NULL ? tree : ".");
+    return path;
+}
+
+static int is_onnx(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+
+    return length > 5 && strcmp(entry->d_name + length - 5, ".onnx") == 0;
+}
+
+static void try_file(const char *name)
+{
+    char             path[4096];
+    emp_graph       *step = NULL;
+    emp_error        err = {0};
+    emp_import_notes notes = {0};
+
+    snprintf(path, sizeof path, "%s/%s", folder(), name);
+    if (emp_source_load_noted(&step, NULL, NULL, &notes, path, &err) == EMP_OK) {
+        printf("%-44s %6d %6d %6d %12.4g %12lld\n", name, step->op_count,
+               step->op_count - step->unknown_op_count, step->edge_count, step->flops,
+               (long long)step->parameter_count);
+        cr_expect_eq(step->unknown_op_count, 0, "%s", name);
+        cr_expect_eq(step->unknown_shape_count, 0, "%s", name);
+    } else {
+        printf("%-44s refused: %s\n", name, err.msg);
+        cr_expect_gt(strlen(err.msg), 0);
+    }
+    emp_graph_destroy(step);
+    emp_import_notes_clear(&notes);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "%s", name);
+}
+
+Test(onnx_files, load_or_are_refused_by_a_sentence)
+{
+    struct dirent **entry = NULL;
+    int             count = scandir(folder(), &entry, is_onnx, alphasort);
+
+    if (count <= 0) cr_skip_test("no ONNX files in %s", folder());
+    printf("%-44s %6s %6s %6s %12s %12s\n", "file", "ops", "known", "edges", "FLOPs",
+           "parameters");
+    for (int i = 0; i < count; i++) {
+        try_file(entry[i]->d_name);
+        free(entry[i]);
+    }
+    free(entry);
+}
+
+/* What is compared of two graphs of one training step. */
+typedef struct {
+    double  flops;
+    int64_t parameter_bytes, activation_bytes;
+} step_facts;
+
+static bool read_step(const char *spec, step_facts *facts, emp_error *err)
+{
+    emp_graph       *step = NULL;
+    emp_import_notes notes = {0};
+
+    *err = (emp_error){0};
+    emp_status st = emp_source_load_noted(&step, NULL, NULL, &notes, spec, err);
+    emp_import_notes_clear(&notes);
+    if (st != EMP_OK) return false;
+    facts->flops = step->flops;
+    facts->parameter_bytes = step->parameter_bytes;
+    cr_assert_eq(emp_graph_activation_bytes(&facts->activation_bytes, step, NULL),
+                 EMP_OK);
+    emp_graph_destroy(step);
+    return true;
+}
+
+static void print_step(const char *what, const step_facts *facts)
+{
+    printf("%-44s %12.5g %12lld %12lld\n", what, facts->flops,
+           (long long)facts->parameter_bytes, (long long)facts->activation_bytes);
+}
+
+/* "torchgen_X_inference.onnx", trained, beside "torchgen_X_train_fx.json.gz". */
+static void try_pair(const char *name)
+{
+    static const char end[] = "_inference.onnx";
+    char              spec[8192], path[4096];
+    size_t            stem = strlen(name) - (sizeof end - 1);
+    step_facts        derived, traced;
+    emp_error         err;
+
+    snprintf(spec, sizeof spec, "onnx:path=%s/%s,train=adam", folder(), name);
+    cr_assert(read_step(spec, &derived, &err), "%s: %s", name, err.msg);
+    print_step(name, &derived);
+    snprintf(path, sizeof path, "%s/%.*s_train_fx.json.gz", folder(), (int)stem, name);
+    if (!read_step(path, &traced, &err)) {
+        printf("%.*s_train_fx.json.gz: %s\n", (int)stem, name, err.msg);
+        return;
+    }
+    print_step("  as PyTorch traced it", &traced);
+    cr_expect_float_eq(derived.flops / traced.flops, 1.0, 0.02, "%s", name);
+    cr_expect_eq(derived.parameter_bytes, traced.parameter_bytes, "%s", name);
+}
+
+static int is_half_of_a_pair(const struct dirent *entry)
+{
+    return is_onnx(entry) && strstr(entry->d_name, "_inference.onnx") != NULL;
+}
+
+Test(onnx_files, train_as_the_traced_steps_of_their_models)
+{
+    struct dirent **entry = NULL;
+    int             count = scandir(folder(), &entry, is_half_of_a_pair, alphasort);
+
+    if (count <= 0) cr_skip_test("no pairs in %s", folder());
+    printf("%-44s %12s %12s %12s\n", "training step", "FLOPs", "parameters",
+           "activations");
+    for (int i = 0; i < count; i++) {
+        try_pair(entry[i]->d_name);
+        free(entry[i]);
+    }
+    free(entry);
+}

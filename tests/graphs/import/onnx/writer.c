@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/graphs/import/onnx/writer.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes that grow in a fixed array. */
+typedef struct {
+    char   data[ONNX_WRITER_BYTES];
+    size_t size;
+} buffer;
+
+static void put_bytes(char *data, size_t *size, const void *bytes, size_t count)
+{
+    cr_assert_lt(*size + count, (size_t)ONNX_WRITER_BYTES);
+    memcpy(data + *size, bytes, count);
+    *size += count;
+}
+
+static void put_varint(char *data, size_t *size, uint64_t value)
+{
+    do {
+        char byte = (char)((value & 127) | (value > 127 ? 128 : 0));
+        put_bytes(data, size, &byte, 1);
+        value >>= 7;
+    } while (value > 0);
+}
+
+static void put_number(buffer *b, int field, uint64_t value)
+{
+    put_varint(b->data, &b->size, (uint64_t)field << 3);
+    put_varint(b->data, &b->size, value);
+}
+
+static void put_field(char *data, size_t *size, int field, const void *bytes,
+                      size_t count)
+{
+    put_varint(data, size, ((uint64_t)field << 3) | 2);
+    put_varint(data, size, count);
+    put_bytes(data, size, bytes, count);
+}
+
+static void put_text(buffer *b, int field, const char *text, size_t length)
+{
+    put_field(b->data, &b->size, field, text, length);
+}
+
+static void put_buffer(buffer *b, int field, const buffer *part)
+{
+    put_field(b->data, &b->size, field, part->data, part->size);
+}
+
+/* One field for each part between commas. */
+static void each_part(buffer *b, int field, const char *list)
+{
+    while (*list != '\0') {
+        size_t length = strcspn(list, ",");
+        put_text(b, field, list, length);
+        list += length + (list[length] == ',');
+    }
+}
+
+static void add_to_graph(onnx_writer *w, int field, const buffer *part)
+{
+    put_field(w->graph, &w->graph_size, field, part->data, part->size);
+}
+
+static void put_value(onnx_writer *w, int field, const char *name, int type,
+                      const char *sizes)
+{
+    static buffer info, value, tensor, shape, dim;
+
+    info.size = value.size = tensor.size = shape.size = 0;
+    while (*sizes != '\0') {
+        size_t length = strcspn(sizes, ",");
+        dim.size = 0;
+        if (*sizes >= '0' && *sizes <= '9')
+            put_number(&dim, 1, strtoull(sizes, NULL, 10));
+        else if (*sizes != '?')
+            put_text(&dim, 2, sizes, length);
+        put_buffer(&shape, 1, &dim);
+        sizes += length + (sizes[length] == ',');
+    }
+    put_number(&tensor, 1, (uint64_t)type);
+    put_buffer(&tensor, 2, &shape);
+    put_buffer(&value, 1, &tensor);
+    put_text(&info, 1, name, strlen(name));
+    put_buffer(&info, 2, &value);
+    add_to_graph(w, field, &info);
+}
+
+void onnx_input(onnx_writer *w, const char *name, int type, const char *sizes)
+{
+    put_value(w, 11, name, type, sizes);
+}
+
+void onnx_output(onnx_writer *w, const char *name, int type, const char *sizes)
+{
+    put_value(w, 12, name, type, sizes);
+}
+
+static void put_tensor(buffer *tensor, const char *name, int type, const char *sizes)
+{
+    tensor->size = 0;
+    while (*sizes != '\0') {
+        put_number(tensor, 1, strtoull(sizes, NULL, 10));
+        sizes += strcspn(sizes, ",");
+        sizes += *sizes == ',';
+    }
+    put_number(tensor, 2, (uint64_t)type);
+    put_text(tensor, 8, name, strlen(name));
+}
+
+void onnx_weight(onnx_writer *w, const char *name, int type, const char *sizes)
+{
+    static buffer tensor;
+
+    put_tensor(&tensor, name, type, sizes);
+    put_text(&tensor, 13, "", 0);
+    add_to_graph(w, 5, &tensor);
+}
+
+void onnx_ints(onnx_writer *w, const char *name, const char *elements)
+{
+    static buffer tensor;
+    char          size[16];
+    int           count = 0;
+
+    for (const char *at = elements; *at != '\0'; at++) count += *at == ',';
+    snprintf(size, sizeof size, "%d", *elements == '\0' ? 0 : count + 1);
+    put_tensor(&tensor, name, 7, size);
+    while (*elements != '\0') {
+        put_number(&tensor, 7, (uint64_t)strtoll(elements, NULL, 10));
+        elements += strcspn(elements, ",");
+        elements += *elements == ',';
+    }
+    add_to_graph(w, 5, &tensor);
+}
+
+static void put_attribute(buffer *node, const char *word, size_t length)
+{
+    static buffer attr;
+    size_t        name = strcspn(word, "=:~");
+    const char   *value = word + name + 1;
+
+    attr.size = 0;
+    put_text(&attr, 1, word, name);
+    if (word[name] == ':') {
+        put_text(&attr, 4, value, length - name - 1);
+    } else if (word[name] == '~') {
+        float number = strtof(value, NULL);
+        put_varint(attr.data, &attr.size, (2U << 3) | 5);
+        put_bytes(attr.data, &attr.size, &number, sizeof number);
+    } else if (memchr(word, ',', length) == NULL) {
+        put_number(&attr, 3, (uint64_t)strtoll(value, NULL, 10));
+    } else {
+        while (value < word + length) {
+            put_number(&attr, 8, (uint64_t)strtoll(value, NULL, 10));
+            value += strcspn(value, ", ");
+            value += *value == ',';
+            if (*value == ' ' || *value == '\0') break;
+        }
+    }
+    put_buffer(node, 5, &attr);
+}
+
+void onnx_node_of(onnx_writer *w, const char *domain, const char *type,
+                  const char *inputs, const char *outputs, const char *attributes,
+                  const char *body_name, const onnx_writer *body)
+{
+    static buffer node, attr;
+
+    node.size = attr.size = 0;
+    each_part(&node, 1, inputs);
+    each_part(&node, 2, outputs);
+    put_text(&node, 3, "", 0);
+    put_text(&node, 4, type, strlen(type));
+    put_text(&node, 7, domain, strlen(domain));
+    while (*attributes != '\0') {
+        size_t length = strcspn(attributes, " ");
+        put_attribute(&node, attributes, length);
+        attributes += length + (attributes[length] == ' ');
+    }
+    if (body != NULL) {
+        put_text(&attr, 1, body_name, strlen(body_name));
+        put_field(attr.data, &attr.size, 6, body->graph, body->graph_size);
+        put_buffer(&node, 5, &attr);
+    }
+    put_field(w->graph, &w->graph_size, w->is_list ? 7 : 1, node.data, node.size);
+}
+
+void onnx_node(onnx_writer *w, const char *type, const char *inputs, const char *outputs,
+               const char *attributes)
+{
+    onnx_node_of(w, "", type, inputs, outputs, attributes, NULL, NULL);
+}
+
+void onnx_function(onnx_writer *w, const char *domain, const char *name,
+                   const char *inputs, const char *outputs, const onnx_writer *body)
+{
+    static buffer function;
+
+    function.size = 0;
+    put_text(&function, 1, name, strlen(name));
+    each_part(&function, 4, inputs);
+    each_part(&function, 5, outputs);
+    put_bytes(function.data, &function.size, body->graph, body->graph_size);
+    put_text(&function, 10, domain, strlen(domain));
+    put_field(w->functions, &w->functions_size, 25, function.data, function.size);
+}
+
+emp_slice onnx_model(onnx_writer *w, int opset)
+{
+    static buffer version;
+    size_t        size = 0;
+
+    version.size = 0;
+    put_number(&version, 1, 8);
+    put_bytes(w->model, &size, version.data, version.size);
+    put_field(w->model, &size, 2, "tests", 5);
+    put_field(w->model, &size, 7, w->graph, w->graph_size);
+    version.size = 0;
+    put_text(&version, 1, "", 0);
+    put_number(&version, 2, (uint64_t)opset);
+    put_field(w->model, &size, 8, version.data, version.size);
+    put_bytes(w->model, &size, w->functions, w->functions_size);
+    return (emp_slice){w->model, size};
+}

@@ -1,0 +1,48 @@
+/** \file tests/graphs/import/onnx/writer.h
+ * Small ONNX models, made field by field in protobuf's wire format.
+ *
+ *     onnx_writer w = {0};
+ *     onnx_input(&w, "x", 1, "N,8");
+ *     onnx_weight(&w, "w", 1, "8,4");
+ *     onnx_node(&w, "MatMul", "x,w", "y", "");
+ *     onnx_output(&w, "y", 1, "");
+ *     emp_slice model = onnx_model(&w, 14);
+ */
+#ifndef EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H
+#define EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H
+
+#include "graphs/import/proto/cursor.h"
+
+enum { ONNX_WRITER_BYTES = 1 << 16 };
+
+typedef struct {
+    char   graph[ONNX_WRITER_BYTES], model[ONNX_WRITER_BYTES];
+    char   functions[ONNX_WRITER_BYTES];
+    size_t graph_size, functions_size;
+    bool
+        is_list; /**< no graph: the fields of a list of nodes, for a function or a body */
+} onnx_writer;
+
+/** Sizes are numbers or symbols with commas between; "" = a scalar. The type is onnx's number. */
+void onnx_input(onnx_writer *w, const char *name, int type, const char *sizes);
+void onnx_output(onnx_writer *w, const char *name, int type, const char *sizes);
+/** An initializer whose data are elsewhere. */
+void onnx_weight(onnx_writer *w, const char *name, int type, const char *sizes);
+/** A vector of int64 with these elements; "" = none. */
+void onnx_ints(onnx_writer *w, const char *name, const char *elements);
+/** Attributes are words "name=1,2" (integers; one without a comma is no list), "name:text" and
+ * "name~1.5", with blanks between. */
+void onnx_node(onnx_writer *w, const char *type, const char *inputs, const char *outputs,
+               const char *attributes);
+/** The same of another domain, with a graph as an attribute, if \a body is not NULL. */
+void onnx_node_of(onnx_writer *w, const char *domain, const char *type,
+                  const char *inputs, const char *outputs, const char *attributes,
+                  const char *body_name, const onnx_writer *body);
+/** Adds a function of the model's own. */
+void onnx_function(onnx_writer *w, const char *domain, const char *name,
+                   const char *inputs, const char *outputs, const onnx_writer *body);
+
+/** The model, with operators of that version; it lies in the writer. */
+emp_slice onnx_model(onnx_writer *w, int opset);
+
+#endif /* EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H */
