@@ -47,7 +47,9 @@ static bool find_kind(emp_device_kind *kind, const reader *r, int32_t row)
     if (strcmp(word, "cpu") == 0) return true;
     for (int k = 0; k < EMP_DEVICE_KINDS; k++) {
         *kind = (emp_device_kind)k;
-        if (is_model(r->machine->model_path[k], word)) return true;
+        const emp_machine_model *model =
+            emp_machine_first_model(r->machine, (emp_device_kind)k);
+        if (model != NULL && is_model(model->path, word)) return true;
     }
     return false;
 }
@@ -199,6 +201,12 @@ emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
     reader     r = {.table = table, .graph = graph, .machine = machine, .path = path};
 
     *out = (emp_given_costs){0};
+    if (emp_cost_is_unlike(table))
+        EMP_FAIL(
+            EMP_EUNSUPPORTED,
+            "machine %s has devices of several models; given times (%s) need one CPU "
+            "model and one GPU model",
+            machine->name, path);
     r.cpu_op_ns = emp_ns_of_seconds(emp_runtime_events_of(runtime)->cpu_op_s);
     EMP_TRY(open_table(&r, err));
     for (int32_t row = 0; row < r.csv.row_count; row++)

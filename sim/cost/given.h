@@ -32,6 +32,7 @@ typedef struct {
  * ops) where lines are patterns, else O(lines + ops).
  * \retval EMP_EIO      The file cannot be read.
  * \retval EMP_EFORMAT  No such table, or a time that is none; the message names the line.
+ * \retval EMP_EUNSUPPORTED  A machine of several models of a kind.
  * \retval EMP_EINVAL   A line for no op of the graph, or no line for this machine. \retval EMP_ENOMEM
  */
 emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
