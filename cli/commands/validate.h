@@ -6,8 +6,8 @@
 
 #include "bench/validate/validation_file.h"
 #include "bench/validate/validation_sheet.h"
-#include "cli/options/replay_options.h"
 #include "cli/progress.h"
+#include "cli/replay/replay_options.h"
 
 enum { CLI_VALIDATE_WORKLOADS = EMP_VALIDATION_PARTS };
 

@@ -190,7 +190,7 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
         emp_record_clear(&a);
         emp_record_clear(&b);
     }
-    cr_expect_eq(undrawn, 10);
+    cr_expect_eq(undrawn, 12);
     emp_tasks_clear(&task, 1);
 }
 

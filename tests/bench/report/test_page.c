@@ -299,7 +299,7 @@ Test(page, an_interrupt_leaves_nothing, .init = set_up, .fini = scratch_remove)
             "& p=$!; "
             "while [ ! -e started ]; do sleep 0.1; done; kill -TERM $p; touch told; wait "
             "$p"),
-        143); /* SIGTERM has ended it */
+        130); /* SIGTERM has ended it */
     char *left = scratch_find("page*");
     cr_expect_null(left, "%s is left", left);
     free(left);

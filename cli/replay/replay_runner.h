@@ -1,11 +1,11 @@
-/** \file cli/options/replay_runner.h
+/** \file cli/replay/replay_runner.h
  * Executes plans: on cores in this program, on GPUs by emplace-replay, a program of its own
  * that alone loads CUDA. It is looked for beside emplace, in the build folder, and in PATH.
  */
-#ifndef EMP_CLI_OPTIONS_REPLAY_RUNNER_H
-#define EMP_CLI_OPTIONS_REPLAY_RUNNER_H
+#ifndef EMP_CLI_REPLAY_REPLAY_RUNNER_H
+#define EMP_CLI_REPLAY_REPLAY_RUNNER_H
 
-#include "cli/options/replay_options.h"
+#include "cli/replay/replay_options.h"
 #include "replay/result.h"
 
 /** Executes \a plan until it is done or Ctrl-C asks for an end. A step that fits in memory is
@@ -16,4 +16,4 @@ emp_status cli_replay_run(emp_replay_result *result, const emp_replay_plan *plan
                           const cli_replay_options *options, const char *trace,
                           emp_error *err);
 
-#endif /* EMP_CLI_OPTIONS_REPLAY_RUNNER_H */
+#endif /* EMP_CLI_REPLAY_REPLAY_RUNNER_H */

@@ -1,9 +1,9 @@
-/** \file cli/options/replay_options.h
+/** \file cli/replay/replay_options.h
  * The options of commands that execute steps on this computer: `replay`, `validate` and
  * `calibrate measure`.
  */
-#ifndef EMP_CLI_OPTIONS_REPLAY_OPTIONS_H
-#define EMP_CLI_OPTIONS_REPLAY_OPTIONS_H
+#ifndef EMP_CLI_REPLAY_REPLAY_OPTIONS_H
+#define EMP_CLI_REPLAY_REPLAY_OPTIONS_H
 
 #include <argp.h>
 
@@ -47,4 +47,4 @@ void cli_warn_uncalibrated(const char *machine);
 /** Says so if the option is given; likewise to be called after results. */
 void cli_warn_rates(const cli_replay_options *options);
 
-#endif /* EMP_CLI_OPTIONS_REPLAY_OPTIONS_H */
+#endif /* EMP_CLI_REPLAY_REPLAY_OPTIONS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/replay_options.h"
+#include "cli/replay/replay_options.h"
 
 #include <string.h>
 

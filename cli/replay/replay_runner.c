@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE /* environ */
-#include "cli/options/replay_runner.h"
+#include "cli/replay/replay_runner.h"
 
 #include <errno.h>
 #include <fcntl.h>
