@@ -16,7 +16,7 @@ static const struct argp_option options[] = {
      "Serve at a Unix socket (default: standard input and output)", 0},
     {"problems", KEY_PROBLEMS, "N", 0, "Problems kept at a time (default 16)", 0},
     {"clients", KEY_CLIENTS, "N", 0, "Clients at a time (default 128)", 0},
-    {"runs", KEY_RUNS, "N", 0, "Runs of methods at a time (default 2)", 0},
+    {"most-runs", KEY_RUNS, "N", 0, "Runs of methods at a time (default 2)", 0},
     {"line-bytes", KEY_LINE, "SIZE", 0, "Longest request: 4 MiB if nothing is said", 0},
     {0},
 };
@@ -44,7 +44,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             (int32_t)cli_integer("clients", arg, 1, CLI_SERVE_CLIENTS_MAX);
         return 0;
     case KEY_RUNS:
-        args->server.runs = (int32_t)cli_integer("runs", arg, 1, CLI_SERVE_CLIENTS_MAX);
+        args->server.runs =
+            (int32_t)cli_integer("most-runs", arg, 1, CLI_SERVE_CLIENTS_MAX);
         return 0;
     case KEY_LINE:
         args->server.line_bytes = (size_t)cli_mebibytes("line-bytes", arg);

@@ -229,7 +229,7 @@ Test(placements, a_graph_without_devices_is_no_placement)
     cr_expect_eq(emplace_run("simulate small.pbtxt -m k40x2 -p file"), 1);
     expect_said("small.pbtxt names no device for any op of the step");
     cr_expect_eq(emplace_run("simulate rnnlm:steps=2 -m k40x2 -p file"), 1);
-    expect_said("rnnlm:steps=2 is none");
+    expect_said("rnnlm:steps=2 is neither");
 }
 
 /* ---- graph files with a placement in them ---- */

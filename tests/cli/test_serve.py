@@ -131,7 +131,7 @@ class Socket(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "serve")
-        self.server = subprocess.Popen([EMPLACE, "serve", "--socket", self.path, "--runs", "1"])
+        self.server = subprocess.Popen([EMPLACE, "serve", "--socket", self.path, "--most-runs", "1"])
 
     def tearDown(self):
         self.server.terminate()

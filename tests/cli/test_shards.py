@@ -47,7 +47,7 @@ class Shards(unittest.TestCase):
 
     def check_merged(self, parts):
         into = self.at("merged" + os.path.basename(parts[0]))
-        emplace("merge", *parts, "--out", into)
+        emplace("merge", *parts, "--runs", into)
         self.assertEqual(records(into), records(self.whole))
         before = sorted(os.listdir(into))
         self.assertEqual(emplace(*STUDY, "--runs", into).stdout, self.table)
@@ -94,20 +94,20 @@ class Shards(unittest.TestCase):
     def test_what_is_wrong_is_told(self):
         for shard in ("0/2", "3/2", "1", "1/2x", "a/b", "1/0"):
             self.assertIn("--shard is I/N", emplace(*STUDY, "--shard", shard, status=2).stderr)
-        self.assertIn("cannot be read", emplace("merge", self.at("none"), "--out", self.at("x"), status=1).stderr)
+        self.assertIn("cannot be read", emplace("merge", self.at("none"), "--runs", self.at("x"), status=1).stderr)
         emplace("merge", self.whole, status=2)
         torn = self.at("torn")
         os.mkdir(torn)
         name, content = sorted(records(self.whole).items())[0]
         with open(os.path.join(torn, name), "wb") as file:
             file.write(content[: len(content) // 2])
-        self.assertIn(name, emplace("merge", torn, "--out", self.at("y"), status=1).stderr)
+        self.assertIn(name, emplace("merge", torn, "--runs", self.at("y"), status=1).stderr)
         self.assertNotIn(name, os.listdir(self.at("y")))
         other = self.at("other")
-        emplace("merge", self.whole, "--out", other)
+        emplace("merge", self.whole, "--runs", other)
         with open(os.path.join(other, name), "ab") as file:
             file.write(b"x")
-        self.assertIn("differ", emplace("merge", self.whole, "--out", other, status=1).stderr)
+        self.assertIn("differ", emplace("merge", self.whole, "--runs", other, status=1).stderr)
 
 
 if __name__ == "__main__":

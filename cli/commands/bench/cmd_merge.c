@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "run/store/merge.h"
 
-enum { MOST_FOLDERS = 4096 };
+enum { MOST_FOLDERS = 4096, KEY_RUNS = 256 };
 
 struct args {
     const char *into;
@@ -15,19 +15,19 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"out", 'o', "DIR", 0, "The folder that gets all records", 0},
+    {"runs", KEY_RUNS, "DIR", 0, "The folder that gets all records", 0},
     {0},
 };
 
 static const char doc[] =
     "Join folders of run records that emplace table, ablate and bench placers have made "
     "with --shard.\v"
-    "The same command without --shard and with --runs DIR then reads all of them. Two\n"
-    "records of one run must be equal byte for byte. Runs that are under way are left\n"
-    "out.\n\n"
+    "The same command without --shard and with --runs DIR then reads all of them.\n"
+    "Two records of one run must be equal byte for byte. Runs that are under way are\n"
+    "left out.\n\n"
     "  emplace table 1 --shard 1/2 --runs part1      # here\n"
     "  emplace table 1 --shard 2/2 --runs part2      # there\n"
-    "  emplace merge part1 part2 --out runs\n"
+    "  emplace merge part1 part2 --runs runs\n"
     "  emplace table 1 --runs runs";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -35,7 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case 'o': args->into = arg; return 0;
+    case KEY_RUNS: args->into = arg; return 0;
     case ARGP_KEY_ARG:
         if (args->count == MOST_FOLDERS)
             cli_usage_error("more than %d folders; merge them in turns", MOST_FOLDERS);
@@ -43,7 +43,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (args->count == 0) cli_usage_error("a DIR is missing; --help has examples");
-        if (args->into == NULL) cli_usage_error("--out DIR is missing");
+        if (args->into == NULL) cli_usage_error("--runs DIR is missing");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
