@@ -568,7 +568,7 @@ Test(cli, records_of_instances_find_their_machine_again)
 /* A name as long as names may be leaves no room for that of the temporary file. */
 Test(cli, an_output_that_cannot_be_written_is_refused_before_the_work)
 {
-    char name[NAME_MAX + 1] = "", command[NAME_MAX + 200];
+    char name[NAME_MAX + 1] = "", command[2 * NAME_MAX + 200];
 
     memset(name, 'x', NAME_MAX);
     for (int i = 0; i < 2; i++) {
