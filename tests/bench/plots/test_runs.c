@@ -226,7 +226,7 @@ Test(runs, what_is_no_run_is_named, .init = scratch_create, .fini = scratch_remo
     expect_refusal("torn.h5", EMP_EFORMAT, "");
     free(bytes);
     save("none.h5", "ce", 1, 0, NAN, false);
-    expect_refusal("none.h5", EMP_EFORMAT, "no evaluation yet");
+    expect_refusal("none.h5", EMP_EFORMAT, "its best_step_time_s is nan");
 }
 
 Test(runs, a_broken_timing_counts_as_absent, .init = scratch_create,

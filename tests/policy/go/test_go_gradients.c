@@ -18,9 +18,10 @@ enum {
     MAX_PARAMETERS = 20000
 };
 
-#define SMALL                                                                       \
-    "samples=4,width=4,heads=2,hidden=5,type_width=2,graph_layers=2,max_devices=3," \
+#define WITHOUT_GRAPH                                                \
+    "samples=4,width=4,heads=2,hidden=5,type_width=2,max_devices=3," \
     "head_gain=1,draws=independent,failure=fixed,"
+#define SMALL WITHOUT_GRAPH "graph_layers=2,"
 
 static const double STEP = 1e-6;
 
@@ -154,9 +155,10 @@ Test(go_update, a_segment_sees_itself_and_the_one_before)
     const int     segment = 4 * DEVICES;
 
     for (int memory = 0; memory < 2; memory++) {
-        create_agent(memory ? SMALL "segment=4,graph_layers=0,modulate=none,layers=1"
-                            : SMALL "segment=4,graph_layers=0,modulate=none,layers=1,"
-                                    "memory=0");
+        create_agent(
+            memory ? WITHOUT_GRAPH "segment=4,graph_layers=0,modulate=none,layers=1"
+                   : WITHOUT_GRAPH "segment=4,graph_layers=0,modulate=none,layers=1,"
+                                   "memory=0");
         cr_assert(agent.features.count >= 9 && agent.features.count <= 64);
         disturb();
         emp_go_net_forward(&agent.net);
