@@ -381,12 +381,6 @@ Test(workloads, sentences_have_their_own_lengths)
     cr_expect_eq(nodes[1][1] - nodes[1][0], nodes[0][1] - nodes[0][0]);
 }
 
-Test(workloads, later_settings_win)
-{
-    cr_expect_eq(count_nodes("rnnlm:steps=7,sampled=0,steps=2"),
-                 count_nodes("rnnlm:steps=2,sampled=0"));
-}
-
 /* ---- memory ------------------------------------------------------------------------ */
 
 struct spec_case {
