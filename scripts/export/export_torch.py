@@ -12,8 +12,8 @@ The joint graph of AOTAutograd, from a partition function of yours:
         return functorch.compile.default_partition(joint, inputs, **kwargs)
     functorch.compile.aot_module(model, fw_compiler=nop, partition_fn=partition)(inputs)   # nop: functorch.compile.nop
 
-export_step and the joint graph have been tried with PyTorch 1.13 (Debian 12). What PyTorch 2 calls otherwise is written
-from its documentation and has not been run. Nothing is trained; run it on a device that the model fits, or on "meta".
+export_step has been tried with PyTorch 1.13 (Debian 12). The other two, and PyTorch 2, are written from documentation and
+have not been run. Nothing is trained; run it on a device that the model fits, or on "meta".
 """
 import contextlib
 import gzip
