@@ -338,7 +338,7 @@ Test(cuda, kernels_compute_what_cores_compute)
 
 #define TINY "rnnlm:layers=1,units=4,batch=2,steps=1,vocab=8,sampled=0"
 
-Test(cuda, a_failure_of_any_call_is_one_sentence_and_leaves_nothing, .timeout = 240)
+Test(cuda, a_failure_of_any_call_is_one_sentence_and_leaves_nothing, .timeout = 600)
 {
     task             f;
     emp_replay_plan *plan = make_plan(&f, TINY, 0);
@@ -370,7 +370,7 @@ Test(cuda, a_failure_of_any_call_is_one_sentence_and_leaves_nothing, .timeout = 
     task_destroy(&f);
 }
 
-Test(cuda, survives_allocation_failures, .timeout = 240)
+Test(cuda, survives_allocation_failures, .timeout = 600)
 {
     task             f;
     emp_replay_plan *plan = make_plan(&f, TINY, 0);
@@ -498,7 +498,7 @@ static void fill_placeholders(emp_replay_plan *p)
     }
 }
 
-Test(cuda, every_planted_mistake_is_seen, .timeout = 240)
+Test(cuda, every_planted_mistake_is_seen, .timeout = 600)
 {
     task             f;
     emp_replay_plan *plan = make_plan(&f, SMALL, 0);
