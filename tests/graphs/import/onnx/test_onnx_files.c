@@ -5,14 +5,17 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "graphs/activations.h"
 #include "graphs/load.h"
 
+enum { PATH_BYTES = 4096 };
+
 static const char *folder(void)
 {
-    static char path[4096];
+    static char path[PATH_BYTES];
     const char *given = getenv("EMP_ONNX_FILES"), *tree = getenv("EMP_SOURCE_DIR");
 
     if (given != NULL) return given;
@@ -27,14 +30,22 @@ static int is_onnx(const struct dirent *entry)
     return length > 5 && strcmp(entry->d_name + length - 5, ".onnx") == 0;
 }
 
+/* path: "FOLDER/" and the first length bytes of name, then end. */
+static void path_of(char path[static PATH_BYTES], const char *name, size_t length, const char *end)
+{
+    int written = snprintf(path, PATH_BYTES, "%s/%.*s%s", folder(), (int)length, name, end);
+
+    cr_assert(written > 0 && written < PATH_BYTES, "%s is too long", name);
+}
+
 static void try_file(const char *name)
 {
-    char             path[4096];
+    char             path[PATH_BYTES];
     emp_graph       *step = NULL;
     emp_error        err = {0};
     emp_import_notes notes = {0};
 
-    snprintf(path, sizeof path, "%s/%s", folder(), name);
+    path_of(path, name, strlen(name), "");
     if (emp_source_load_noted(&step, NULL, NULL, &notes, path, &err) == EMP_OK) {
         printf("%-44s %6d %6d %6d %12.4g %12lld\n", name, step->op_count,
                step->op_count - step->unknown_op_count, step->edge_count, step->flops,
@@ -98,7 +109,7 @@ static void print_step(const char *what, const step_facts *facts)
 static void try_pair(const char *name)
 {
     static const char end[] = "_inference.onnx";
-    char              spec[8192], path[4096];
+    char              spec[8192], path[PATH_BYTES];
     size_t            stem = strlen(name) - (sizeof end - 1);
     step_facts        derived, traced;
     emp_error         err;
@@ -106,7 +117,7 @@ static void try_pair(const char *name)
     snprintf(spec, sizeof spec, "onnx:path=%s/%s,train=adam", folder(), name);
     cr_assert(read_step(spec, &derived, &err), "%s: %s", name, err.msg);
     print_step(name, &derived);
-    snprintf(path, sizeof path, "%s/%.*s_train_fx.json.gz", folder(), (int)stem, name);
+    path_of(path, name, stem, "_train_fx.json.gz");
     if (!read_step(path, &traced, &err)) {
         printf("%.*s_train_fx.json.gz: %s\n", (int)stem, name, err.msg);
         return;
