@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "search/partition/metis_internal.h"
 
@@ -11,21 +14,48 @@ static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static const int signals[] = {SIGABRT, SIGTERM};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
+/* What METIS would change: those handlers, and standard output, where it complains. */
+typedef struct {
+    struct sigaction handlers[SIGNALS];
+    int              standard_output;
+} surroundings;
+
+/* Other threads that print wait until restore(). */
+static void keep(surroundings *kept)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    pthread_mutex_lock(&library_lock);
+    flockfile(stdout);
+    fflush(stdout);
+    kept->standard_output = dup(STDOUT_FILENO);
+    dup2(nowhere, STDOUT_FILENO);
+    close(nowhere);
+    for (size_t i = 0; i < SIGNALS; i++) sigaction(signals[i], NULL, &kept->handlers[i]);
+}
+
+static void restore(const surroundings *kept)
+{
+    for (size_t i = 0; i < SIGNALS; i++) sigaction(signals[i], &kept->handlers[i], NULL);
+    fflush(stdout);
+    dup2(kept->standard_output, STDOUT_FILENO);
+    close(kept->standard_output);
+    funlockfile(stdout);
+    pthread_mutex_unlock(&library_lock);
+}
+
 emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
 {
-    idx_t vertices = t->vertex_count, parts = t->part_count, weight = 0;
-    idx_t constraints = t->constraint_count;
-    idx_t options[METIS_NOPTIONS];
-
-    struct sigaction kept[SIGNALS];
+    idx_t        vertices = t->vertex_count, parts = t->part_count, weight = 0;
+    idx_t        constraints = t->constraint_count;
+    idx_t        options[METIS_NOPTIONS];
+    surroundings kept;
 
     memcpy(options, t->options, sizeof options);
-    pthread_mutex_lock(&library_lock);
-    for (size_t i = 0; i < SIGNALS; i++) sigaction(signals[i], NULL, &kept[i]);
+    keep(&kept);
     const int code = t->function(&vertices, &constraints, t->row, t->neighbor, t->load,
                                  NULL, t->traffic, &parts, t->share, t->tolerance,
                                  options, &weight, t->part);
-    for (size_t i = 0; i < SIGNALS; i++) sigaction(signals[i], &kept[i], NULL);
-    pthread_mutex_unlock(&library_lock);
+    restore(&kept);
     return emp_metis_result(t, code, err);
 }
