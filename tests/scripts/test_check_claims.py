@@ -94,6 +94,7 @@ class CheckClaims(unittest.TestCase):
         self.write("docs/results.md", RESULTS)
         self.write("docs/mechanisms.md", "# Mechanisms\n")
         self.write("bench/validate/README.md", "# Validation\n")
+        self.write("docs/limits.md", "# Limits\n\n9 lives\n")
         self.write("docs/claims.tsv", "\n".join(CLAIMS))
         self.write("bench/results/t.csv", SHEET)
 
@@ -202,6 +203,18 @@ class CheckClaims(unittest.TestCase):
         self.change("docs/claims.tsv", '\tlen(pairs(', '\tstep("Small net", "gpu-median")\tlen(pairs(')
         self.expect_error('docs/claims.tsv:3: step("Small net", "gpu-median") is inf, so the sentence must change')
 
+    def test_reads_lists_and_fitted_cells(self):
+        self.write("errors.csv", "# percent off; made by a script\nstep, batch 32\t+44.7\nstep, batch 64\t-43.5\n")
+        self.write("cpu.yaml", '# left_out: as the others predict it\nfit:\n  cells:\n'
+                   '    - {name: "net:cpu", published: "2 s", fitted: "2.1 s", off: "+5 %", left_out: "2.5 s"}\n')
+        self.write("docs/limits.md", "# Limits\n\nSteps are up to 1 % too long. Left out, it is 1 % too long.\n")
+        self.write("docs/claims.tsv", self.read("docs/claims.tsv") + "\n"
+                   'docs/limits.md\tSteps are up to {:.0f} % too long.\terrors.csv\tmax(cells("value"))\n'
+                   'docs/limits.md\tLeft out, it is {:.0f} % too long.\tcpu.yaml'
+                   '\tabove(cell("left_out", name="net:cpu"), cell("published", name="net:cpu"))\n')
+        self.make()
+        self.assertIn("Steps are up to 45 % too long. Left out, it is 25 % too long.", self.read("docs/limits.md"))
+
     def test_shows_what_mechanisms_change(self):
         table = "<!-- table: bench/results/m.csv\nrows: switched\ncolumns: method\ncells: change: {}\nwhere: row=net\n-->\n"
         self.write("bench/results/m.csv", MECHANISMS)
@@ -218,7 +231,7 @@ class CheckClaims(unittest.TestCase):
     def test_names_unknown_things(self):
         self.change("docs/claims.tsv", "docs/results.md\tOf", "docs/other.md\tOf")
         self.change("docs/claims.tsv", '"Net, 2 layers", "hdp-paper-median"', '"Net, 2 layers", "hdp"')
-        self.expect_error("docs/claims.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/mechanisms.md, bench/validate/README.md and *",
+        self.expect_error("docs/claims.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/mechanisms.md, bench/validate/README.md, docs/limits.md and *",
                           "docs/claims.tsv:2: 0 rows of bench/results/t.csv have {'task': 'Net, 2 layers', 'key': 'hdp'}, not 1")
 
     def test_says_how_to_remake_a_file_that_lacks_something(self):
