@@ -38,10 +38,12 @@ function(emp_add_library name)
   target_link_libraries(${name} ${arg_LINK} PRIVATE emp_warnings)
 endfunction()
 
-# emp_add_test(<name> [FULL | PEERS] [PEER_SUITE <suite>] [DOUBLE] [LINK <more>] [SOURCES <more>]
-#              [TIMEOUT <s>])
+# emp_add_test(<name> [FULL | PEERS] [PEER_SUITE <suite>] [DOUBLE] [UNSANITIZED] [LINK <more>]
+#              [SOURCES <more>] [TIMEOUT <s>])
 # Builds <name>.c as a Criterion program on all of the product and tests/support. DOUBLE: its
-# networks are those in double, which LINK names. Each test has one tier as its CTest label:
+# networks are those in double, which LINK names. UNSANITIZED: it starts programs hundreds of times,
+# and is not run with sanitizers, with which other tests start the same programs a few times. Each
+# test has one tier as its CTest label:
 #   fast   (default)  takes less than about two seconds
 #   full   FULL       takes longer
 #   peers  PEERS      compares with other programs or files, and is skipped without them
@@ -49,7 +51,7 @@ endfunction()
 # PEER_SUITE adds a second test <name>_peers of the tier peers: that suite of the program once
 # more with EMP_PEERS=1, on the files of others (tests/support/facts.h).
 function(emp_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "DOUBLE;FULL;PEERS" "TIMEOUT;PEER_SUITE" "LINK;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DOUBLE;FULL;PEERS;UNSANITIZED" "TIMEOUT;PEER_SUITE" "LINK;SOURCES")
   set(tier fast)
   if(arg_FULL)
     set(tier full)
@@ -73,6 +75,9 @@ function(emp_add_test name)
     target_compile_options(${name} PRIVATE -O1)
   endif()
   set_target_properties(${name} PROPERTIES C_EXTENSIONS ON)
+  if(EMP_SANITIZE AND arg_UNSANITIZED)
+    return()
+  endif()
   emp_register_test(${name} ${tier} "${arg_TIMEOUT}" ${name})
   if(arg_PEER_SUITE)
     emp_register_test(${name}_peers peers "${arg_TIMEOUT}" ${name} --filter ${arg_PEER_SUITE}/*)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Runs grids: block after block, thread after thread. The threads of a block are coroutines where
- * they wait for each other; whether they do is seen on the first block. */
+ * they wait for each other; whether those of a kernel do is seen on its first block. */
 #include "tests/replay/standin/kernel.hpp"
 
 #include <ucontext.h>
@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #undef gridDim
@@ -95,16 +97,33 @@ void run_plainly(unsigned threads)
 
 struct grid {
     dim3                  blocks, block;
+    standin_kernel_id     kernel;
     std::function<void()> thread;
 };
 
-void run_block(const grid &g, unsigned number)
+/* Kernels whose threads do not wait for each other: coroutines take long to switch. */
+std::mutex                  plain_lock;
+std::set<standin_kernel_id> plain;
+
+bool is_plain(standin_kernel_id kernel)
+{
+    std::lock_guard<std::mutex> hold(plain_lock);
+    return plain.count(kernel) > 0;
+}
+
+void add_plain(standin_kernel_id kernel)
+{
+    std::lock_guard<std::mutex> hold(plain_lock);
+    plain.insert(kernel);
+}
+
+void run_block(const grid &g, unsigned number, bool is_known_plain)
 {
     const unsigned threads = g.block.x * g.block.y * g.block.z;
 
     standin_here.blockIdx = dim3(number % g.blocks.x, number / g.blocks.x % g.blocks.y,
                                  number / (g.blocks.x * g.blocks.y));
-    state.is_cooperative = number == 0 || state.has_waited;
+    state.is_cooperative = !is_known_plain && (number == 0 || state.has_waited);
     if (state.is_cooperative)
         run_cooperatively(threads);
     else
@@ -119,7 +138,10 @@ void run(void *data)
     standin_here.blockDim = g->block;
     state.thread = &g->thread;
     state.has_waited = false;
-    for (unsigned i = 0; i < g->blocks.x * g->blocks.y * g->blocks.z; i++) run_block(*g, i);
+    const bool is_known_plain = is_plain(g->kernel);
+    for (unsigned i = 0; i < g->blocks.x * g->blocks.y * g->blocks.z; i++)
+        run_block(*g, i, is_known_plain);
+    if (!is_known_plain && !state.has_waited) add_plain(g->kernel);
 }
 
 void drop(void *data) { delete static_cast<grid *>(data); }
@@ -127,9 +149,9 @@ void drop(void *data) { delete static_cast<grid *>(data); }
 } // namespace
 
 void standin_launch_grid(cudaStream_t stream, dim3 blocks, dim3 block,
-                         std::function<void()> thread)
+                         standin_kernel_id kernel, std::function<void()> thread)
 {
-    standin_launch(stream, run, drop, new grid{blocks, block, std::move(thread)});
+    standin_launch(stream, run, drop, new grid{blocks, block, kernel, std::move(thread)});
 }
 
 void __syncthreads()
@@ -138,7 +160,7 @@ void __syncthreads()
 
     state.has_waited = true;
     if (!state.is_cooperative) {
-        fputs("stand-in: a barrier that the first block had not\n", stderr);
+        fputs("stand-in: a barrier that the kernel's first block had not\n", stderr);
         abort();
     }
     swapcontext(&state.coroutines[me].context, &state.home);

@@ -37,9 +37,12 @@ float atomicAdd(float *to, float x);
 
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 
-/** Enqueues a grid. */
+/** Which kernel it is: its address. */
+typedef uintptr_t standin_kernel_id;
+
+/** Enqueues a grid of \a kernel, each thread of which calls \a thread. */
 void standin_launch_grid(cudaStream_t stream, dim3 grid, dim3 block,
-                         std::function<void()> thread);
+                         standin_kernel_id kernel, std::function<void()> thread);
 
 template <typename... Parameters> struct standin_launcher {
     void (*kernel)(Parameters...);
@@ -49,7 +52,8 @@ template <typename... Parameters> struct standin_launcher {
     void operator()(Parameters... arguments) const
     {
         auto run = kernel;
-        standin_launch_grid(stream, grid, block, [=] { run(arguments...); });
+        standin_launch_grid(stream, grid, block, reinterpret_cast<standin_kernel_id>(run),
+                            [=] { run(arguments...); });
     }
 };
 
