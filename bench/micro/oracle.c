@@ -223,8 +223,8 @@ static emp_status run_here(stand *s, int32_t series, int32_t first, int32_t coun
             *last_ns = result.step_time_ns;
         } else {
             emp_sim_result result;
-            emp_decision   decision = {placement(s, i),
-                                     has_levels(series) ? s->level : NULL};
+            emp_decision   decision = {.device_of_op = placement(s, i),
+                                       .level_of_op = has_levels(series) ? s->level : NULL};
             EMP_CHECK(
                 emp_sim_run_decision(s->sim[oracle_of(series)], &decision, &result, err));
             *last_ns = result.step_time_ns;

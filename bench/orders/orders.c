@@ -149,8 +149,9 @@ static emp_status simulate(double *step_s, emp_sim *sim,
 {
     emp_sim_result result;
 
-    EMP_CHECK(emp_sim_run_decision(sim, &(emp_decision){device_of_op, level_of_op},
-                                   &result, err));
+    EMP_CHECK(emp_sim_run_decision(
+        sim, &(emp_decision){.device_of_op = device_of_op, .level_of_op = level_of_op},
+        &result, err));
     *step_s = result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
     return EMP_OK;
 }

@@ -248,7 +248,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(get_order(&level_of_op, &args, inputs.problem, err));
-    decision = (emp_decision){device_of_op, level_of_op};
+    decision = (emp_decision){.device_of_op = device_of_op, .level_of_op = level_of_op};
     EMP_TRY(simulate(&args, inputs.problem, &decision, &result, err));
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
     cli_stop_at_once();

@@ -32,6 +32,9 @@ typedef struct {
     /** [op count] below EMP_LEVELS; what waits at the least level is served first, and at one
      * level who came first. NULL, or all equal: first come, first served. */
     const uint8_t *level_of_op;
+    /** [op count] The op in whose kernel the op is done: itself, or the last of the ops that fuse
+     * with it (docs/simulator.md). NULL: every op by itself. */
+    const emp_op_id *leader_of_op;
 } emp_decision;
 
 /** \param[out] out  The caller's, who destroys it; NULL after a failure.

@@ -222,7 +222,8 @@ emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
 
 emp_decision emp_record_decision(const emp_record *record)
 {
-    return (emp_decision){record->device_of_op, record->level_of_op};
+    return (emp_decision){.device_of_op = record->device_of_op,
+                          .level_of_op = record->level_of_op};
 }
 
 /* ---- comparing ---- */

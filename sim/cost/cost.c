@@ -182,10 +182,10 @@ static double group_beside_s(const emp_op_cost *c, const emp_device *group)
     return group->core.op_s + group_work_s(c, group, s->beside_stream, s->beside_clock);
 }
 
-static double gpu_compute_s(const column *of, emp_op_id op)
+/* Of an op, or of a set of ops whose product it is. */
+static double gpu_compute_s(const column *of, emp_op_id op, const emp_op_cost *c)
 {
-    const emp_op_cost *c = &of->graph->op[op].cost;
-    const emp_device  *gpu = of->device;
+    const emp_device *gpu = of->device;
 
     if (gpu->has_core) return group_compute_s(c, gpu);
     if (c->kernels == 0) return 0.0;
@@ -211,8 +211,9 @@ static double core_s(const emp_op_cost *c, const emp_device *cpu)
     return c->cpu_cycles / (cpu->has_core ? clock_of(c, cpu) : cpu->clock_hz);
 }
 
-static int32_t lanes_of(const emp_op_cost *c, const emp_device *cpu)
+int32_t emp_cost_lanes(const emp_op_cost *c, const emp_device *cpu)
 {
+    if (c->op_class == EMP_OP_KERNELLESS) return 1;
     double cycles = core_s(c, cpu) * cpu->clock_hz + cpu->cycles_per_byte * bytes_of(c);
     double threads = (cycles - cpu->thread_cycles) / cpu->thread_cycles + 0.9;
 
@@ -283,9 +284,7 @@ static emp_status count_lanes(const column *c, emp_error *err)
     for (emp_op_id op = 0; op < c->graph->op_count; op++) {
         const emp_op_cost *cost = &c->graph->op[op].cost;
         int32_t            row = c->first + op, *lanes = &t->cpu[row].lanes;
-        *lanes = 1;
-        if (c->graph->stated == NULL && cost->op_class != EMP_OP_KERNELLESS)
-            *lanes = lanes_of(cost, c->device);
+        *lanes = c->graph->stated == NULL ? emp_cost_lanes(cost, c->device) : 1;
         if (t->cpu_offset[row] > INT32_MAX - *lanes)
             return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
         t->cpu_offset[row + 1] = t->cpu_offset[row] + *lanes;
@@ -304,34 +303,53 @@ static void fill_stated_cpu(const column *c, emp_op_id op)
     t->cpu[row].compute_ns = t->task_ns[t->cpu_offset[row]] = on_device(c->device, ns);
 }
 
+emp_time_ns emp_cost_fill_row(emp_time_ns *row, const emp_op_cost *c, int32_t lanes,
+                              const emp_device *cpu, const emp_runtime_events *runtime)
+{
+    bool        is_free = c->op_class == EMP_OP_KERNELLESS;
+    double      overhead_s = is_free ? runtime->issue_kernelless_s : runtime->cpu_op_s;
+    int32_t     rounds = emp_cost_rounds(lanes);
+    emp_time_ns task_ns = 0;
+
+    for (int32_t p = 1; p <= lanes; p++) {
+        double compute_s = is_free ? 0.0 : cpu_compute_s(c, cpu, p);
+        task_ns = emp_ns_of_seconds((overhead_s + compute_s) / rounds);
+        row[p - 1] = on_device(cpu, task_ns);
+    }
+    return on_device(cpu, task_ns * rounds);
+}
+
 static void fill_cpu(const column *c, emp_op_id op)
 {
-    emp_cost_table    *t = c->table;
-    const emp_op_cost *cost = &c->graph->op[op].cost;
-    bool               is_free = cost->op_class == EMP_OP_KERNELLESS;
-    double overhead_s = is_free ? c->runtime->issue_kernelless_s : c->runtime->cpu_op_s;
-    emp_cpu_cost *to = &t->cpu[c->first + op];
-    int32_t       rounds = emp_cost_rounds(to->lanes);
-    emp_time_ns  *row = &t->task_ns[t->cpu_offset[c->first + op]];
+    emp_cost_table *t = c->table;
+    emp_cpu_cost   *to = &t->cpu[c->first + op];
 
-    for (int32_t p = 1; p <= to->lanes; p++) {
-        double      compute_s = is_free ? 0.0 : cpu_compute_s(cost, c->device, p);
-        emp_time_ns task_ns = emp_ns_of_seconds((overhead_s + compute_s) / rounds);
-        if (p == to->lanes) to->compute_ns = on_device(c->device, task_ns * rounds);
-        row[p - 1] = on_device(c->device, task_ns);
-    }
+    to->compute_ns =
+        emp_cost_fill_row(&t->task_ns[t->cpu_offset[c->first + op]],
+                          &c->graph->op[op].cost, to->lanes, c->device, c->runtime);
+}
+
+emp_gpu_cost emp_cost_on_gpu(const emp_op_cost *c, const emp_graph *graph,
+                             emp_op_id product, const emp_device *gpu,
+                             const emp_runtime_events *runtime)
+{
+    column      of = {.graph = graph, .runtime = runtime, .device = gpu};
+    emp_time_ns ns = emp_ns_of_seconds(gpu_compute_s(&of, product, c));
+
+    return (emp_gpu_cost){.compute_ns = on_device(gpu, ns),
+                          .issue_ns = emp_ns_of_seconds(issue_s(c, runtime))};
 }
 
 static void fill_gpu(const column *c, emp_op_id op)
 {
     const emp_op_cost *cost = &c->graph->op[op].cost;
     emp_gpu_cost      *to = &c->table->gpu[c->first + op];
-    emp_time_ns        ns;
+    emp_time_ns        ns = 0;
 
     if (c->graph->stated != NULL)
         ns = c->graph->stated[op].gpu_ns;
-    else
-        ns = c->device == NULL ? 0 : emp_ns_of_seconds(gpu_compute_s(c, op));
+    else if (c->device != NULL)
+        ns = emp_ns_of_seconds(gpu_compute_s(c, op, cost));
     to->compute_ns = c->device == NULL ? ns : on_device(c->device, ns);
     if (c->device != NULL) to->issue_ns = emp_ns_of_seconds(issue_s(cost, c->runtime));
     if (c->table->gpu_beside_ns != NULL)

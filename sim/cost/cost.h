@@ -125,6 +125,19 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
                                  emp_error *err);
 void       emp_cost_table_destroy(emp_cost_table *table);
 
+/** What an op of this cost takes on a GPU. \param product  The op of the graph whose product it
+ * does, if it does one: its number format and shapes count. */
+emp_gpu_cost emp_cost_on_gpu(const emp_op_cost *cost, const emp_graph *graph,
+                             emp_op_id product, const emp_device *gpu,
+                             const emp_runtime_events *runtime);
+
+/** The cores of \a cpu that an op of this cost can use. */
+int32_t emp_cost_lanes(const emp_op_cost *cost, const emp_device *cpu);
+
+/** Fills \a row as a row of emp_cost_table.task_ns. \return compute_ns of the op. */
+emp_time_ns emp_cost_fill_row(emp_time_ns *row, const emp_op_cost *cost, int32_t lanes,
+                              const emp_device *cpu, const emp_runtime_events *runtime);
+
 /** Seconds of a product on a GPU; the formula above, without the bound by bytes. */
 double emp_cost_gemm_s(const emp_device *gpu, int64_t m, int64_t n, int64_t k,
                        int64_t batch, bool is_conv);

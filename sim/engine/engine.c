@@ -145,13 +145,16 @@ emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
 {
     EMP_CHECK(take_placement(sim, decision->device_of_op, err));
     EMP_CHECK(take_levels(sim, decision->level_of_op, err));
+    EMP_CHECK(emp_engine_take_leaders(sim, decision, err));
     reset(sim);
+    if (sim->is_fused) emp_engine_fuse(sim);
     sim->rules.is_traced = watch->is_traced;
     sim->rules.is_timed = watch->times != NULL;
     sim->trace = watch->trace;
     if (watch->times != NULL) sim->times = *watch->times;
     play_events(sim);
     finish(sim);
+    if (sim->is_fused) emp_engine_part(sim);
     *result = sim->result;
     return EMP_OK;
 }

@@ -56,10 +56,11 @@ enum {
     EMP_SIM_HAS_ODD_OUTPUTS = 1 << 6,  /**< several, none, or one on the host */
     EMP_SIM_HAS_HOST_INPUTS = 1 << 7,  /**< reads an input on the host */
     EMP_SIM_IN_PLACE_OF_MANY = 1 << 8, /**< is in place, of over EMP_SIM_INPUTS inputs */
+    EMP_SIM_LEADS = 1 << 9,            /**< other ops are fused into it in this run */
     /** At its end there is more to do than to release inputs and tell the readers of one
      * output. */
     EMP_SIM_IS_ODD = EMP_SIM_HAS_WORKSPACE | EMP_SIM_HAS_UNREAD | EMP_SIM_HAS_CONTROL |
-                     EMP_SIM_HAS_ODD_OUTPUTS
+                     EMP_SIM_HAS_ODD_OUTPUTS | EMP_SIM_LEADS
 };
 
 /** Inputs of an op have as many places at least, which no loop need count: most ops have
@@ -244,6 +245,9 @@ typedef struct {
 
 _Static_assert(EMP_LEVELS == 64, "waiting is one word");
 
+/** What runs with fused ops need besides (engine_fusion.c). */
+typedef struct emp_sim_fusion emp_sim_fusion;
+
 /** Copy streams of a device: copies from its host, to its host, to its peers. */
 enum {
     EMP_SIM_TO_DEVICE,
@@ -334,12 +338,25 @@ typedef struct {
     emp_arrays    arrays;      /**< all of these */
     emp_sim_sharing *sharing;  /**< NULL unless rules.shares_cores */
     uint8_t         *level;    /**< [op] if rules.has_levels */
-    emp_sim_lines   *lines; /**< [device] instead of their lines, if rules.has_levels */
+    emp_sim_lines   *lines;  /**< [device] instead of their lines, if rules.has_levels */
+    emp_sim_fusion  *fusion; /**< NULL until a decision fuses ops */
+    int32_t         *next_member; /**< [op] the next op whose inputs the leader of a set
+                                       holds, or -1; of fusion */
+    bool             is_fused;    /**< this run */
 } emp_engine;
 
 /** Fills \a sim->sharing if the rules ask for it; ops are numbered already. \retval EMP_ENOMEM */
 emp_status emp_engine_set_sharing(emp_engine *sim, const emp_problem *problem,
                                   emp_error *err);
+
+/** Takes the leaders of a decision whose devices are right. The first that fuses something makes
+ * \a sim->fusion. \retval EMP_EINVAL  A set is not legal. \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
+emp_status emp_engine_take_leaders(emp_engine *sim, const emp_decision *decision,
+                                   emp_error *err);
+/** Before a run that is fused, when its state is fresh, and after it. O(edges of the members). */
+void emp_engine_fuse(emp_engine *sim);
+void emp_engine_part(emp_engine *sim);
+void emp_engine_destroy_fusion(emp_sim_fusion *fusion); /**< NULL is allowed. */
 
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */
 emp_status emp_engine_create(emp_engine **out, const emp_problem *problem,

@@ -695,6 +695,7 @@ void emp_engine_destroy(emp_engine *sim)
 {
     if (sim == NULL) return;
     emp_bfc_destroy(sim->bfc);
+    emp_engine_destroy_fusion(sim->fusion);
     emp_arrays_clear(&sim->arrays);
     emp_free(sim);
 }

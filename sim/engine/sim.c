@@ -64,6 +64,10 @@ static emp_status run(emp_sim *sim, const emp_decision *decision,
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "the rules of this runtime order ops by themselves; leave the "
                          "levels out");
+    if (decision->leader_of_op != NULL)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "the rules of this runtime run every op by itself; leave the "
+                         "leaders out");
     return emp_rules_sim_run(sim->ruled, decision->device_of_op, watch, result, err);
 }
 

@@ -25,6 +25,21 @@ emp_status emp_explain_check_complete(const emp_explain_schedule *s, emp_error *
     return EMP_OK;
 }
 
+static emp_status refuse_fusion(const emp_problem *problem, const emp_decision *decision,
+                                emp_error *err)
+{
+    for (emp_op_id op = 0;
+         decision->leader_of_op != NULL && op < problem->graph->op_count; op++) {
+        if (decision->leader_of_op[op] == op) continue;
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "op %s is fused into %s, and a step with fused ops is not "
+                         "explained; take a placement without leaders",
+                         problem->graph->name[op],
+                         problem->graph->name[decision->leader_of_op[op]]);
+    }
+    return EMP_OK;
+}
+
 emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
                               const emp_decision *decision, emp_error *err)
 {
@@ -40,6 +55,7 @@ emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
     if (why == NULL) EMP_FAIL(EMP_ENOMEM, "explanation");
     if (problem->runtime.rules != EMP_RULES_EVENTS)
         EMP_TRY(emp_explain_refuse(problem, err));
+    EMP_TRY(refuse_fusion(problem, decision, err));
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_explain_record(&s, sim, err));
     EMP_TRY(emp_explain_check_complete(&s, err));

@@ -185,8 +185,10 @@ emp_status emp_explain_find_memory(emp_explain *why, const emp_explain_schedule 
     EMP_TRY(EMP_ALLOC(o.parts, ops));
     for (size_t op = 0; op < ops; op++) o.parts[op] = s->op[op].part_count;
     emp_sim_live_reset(sim);
-    EMP_TRY(emp_sim_trace_decision(sim, &(emp_decision){s->device_of_op, s->level_of_op},
-                                   &trace, &result, err));
+    EMP_TRY(emp_sim_trace_decision(
+        sim,
+        &(emp_decision){.device_of_op = s->device_of_op, .level_of_op = s->level_of_op},
+        &trace, &result, err));
     if (o.is_strange) EMP_TRY(emp_explain_refuse(s->problem, err));
 cleanup:
     emp_free(o.next);

@@ -308,7 +308,9 @@ emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *
     memset(s->peak_change, -1, sizeof s->peak_change);
     EMP_CHECK(allocate(s, err));
     EMP_CHECK(emp_sim_trace_decision(
-        sim, &(emp_decision){s->device_of_op, s->level_of_op}, &trace, &s->result, err));
+        sim,
+        &(emp_decision){.device_of_op = s->device_of_op, .level_of_op = s->level_of_op},
+        &trace, &s->result, err));
     if (r.is_out_of_memory)
         return EMP_ERROR(EMP_ENOMEM, "explanation of %d runs", s->run_count);
     if (r.is_strange) EMP_CHECK(emp_explain_refuse(s->problem, err));

@@ -45,8 +45,9 @@ static emp_status simulate(emp_what_if_change *change, struct study *s, emp_sim 
 {
     emp_sim_result result;
 
-    EMP_CHECK(emp_sim_run_decision(sim, &(emp_decision){device_of_op, s->level_of_op},
-                                   &result, err));
+    EMP_CHECK(emp_sim_run_decision(
+        sim, &(emp_decision){.device_of_op = device_of_op, .level_of_op = s->level_of_op},
+        &result, err));
     change->step_time_ns = result.step_time_ns;
     change->is_feasible = result.is_feasible;
     s->out->trial_count++;

@@ -5,11 +5,13 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
+#include "sim/problem/fusion.h"
 
 struct emp_sim_team {
     const emp_problem *problem; /* borrowed */
     int32_t            threads;
-    emp_sim          **sim; /* [thread] */
+    emp_sim          **sim;    /* [thread] */
+    emp_fusion       **fusion; /* [thread] NULL until a batch has leaders */
 };
 
 emp_status emp_sim_team_create(emp_sim_team **out, const emp_problem *problem,
@@ -27,6 +29,7 @@ emp_status emp_sim_team_create(emp_sim_team **out, const emp_problem *problem,
     EMP_TRY(EMP_ALLOC(team, 1));
     team->problem = problem;
     EMP_TRY(EMP_ALLOC(team->sim, (size_t)threads));
+    EMP_TRY(EMP_ALLOC(team->fusion, (size_t)threads));
     team->threads = threads;
     for (int32_t i = 0; i < threads; i++)
         EMP_TRY(emp_sim_create(&team->sim[i], problem, err));
@@ -46,12 +49,31 @@ static void keep_least(_Atomic int32_t *least, int32_t value)
         continue;
 }
 
+static emp_status learn_to_fuse(emp_sim_team *team, emp_error *err)
+{
+    for (int32_t i = 0; i < team->threads; i++)
+        if (team->fusion[i] == NULL)
+            EMP_CHECK(emp_fusion_create(&team->fusion[i], team->problem, err));
+    return EMP_OK;
+}
+
+/* By the thread's own means. */
+static void legalize(emp_sim_team *team, const emp_sim_team_batch *batch, int32_t i,
+                     int32_t thread)
+{
+    emp_problem_legalize(team->problem, batch->device_of_op[i]);
+    if (batch->leader_of_op != NULL)
+        emp_fusion_legalize(team->fusion[thread], batch->device_of_op[i],
+                            batch->leader_of_op[i]);
+}
+
 static emp_status run_one(emp_sim *sim, const emp_sim_team_batch *batch, int32_t i,
                           emp_sim_result *result, emp_error *err)
 {
     const emp_decision decision = {
         .device_of_op = batch->device_of_op[i],
-        .level_of_op = batch->level_of_op != NULL ? batch->level_of_op[i] : NULL};
+        .level_of_op = batch->level_of_op != NULL ? batch->level_of_op[i] : NULL,
+        .leader_of_op = batch->leader_of_op != NULL ? batch->leader_of_op[i] : NULL};
 
     if (batch->times == NULL) return emp_sim_run_decision(sim, &decision, result, err);
     return emp_sim_run_timed(sim, &decision, &batch->times[i], result, err);
@@ -64,11 +86,13 @@ emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *
     _Atomic int32_t failed = count; /* the first placement that did */
 
     if (count < 0) return EMP_ERROR(EMP_EINVAL, "%d placements", count);
+    if (batch->leader_of_op != NULL) EMP_CHECK(learn_to_fuse(team, err));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team->threads)
     for (int32_t i = 0; i < count; i++) {
-        emp_sim *sim = team->sim[omp_get_thread_num()];
-        emp_problem_legalize(team->problem, batch->device_of_op[i]);
-        if (run_one(sim, batch, i, results[i], NULL) != EMP_OK) keep_least(&failed, i);
+        const int32_t thread = omp_get_thread_num();
+        legalize(team, batch, i, thread);
+        if (run_one(team->sim[thread], batch, i, results[i], NULL) != EMP_OK)
+            keep_least(&failed, i);
     }
     const int32_t first = atomic_load(&failed);
     if (first == count) return EMP_OK;
@@ -91,6 +115,9 @@ void emp_sim_team_destroy(emp_sim_team *team)
 {
     if (team == NULL) return;
     for (int32_t i = 0; i < team->threads; i++) emp_sim_destroy(team->sim[i]);
+    for (int32_t i = 0; team->fusion != NULL && i < team->threads; i++)
+        emp_fusion_destroy(team->fusion[i]);
     emp_free(team->sim);
+    emp_free(team->fusion);
     emp_free(team);
 }

@@ -12,11 +12,15 @@ enum { EMP_SIM_TEAM_THREADS_MAX = 1024 };
 typedef struct {
     emp_device_id *const *device_of_op; /**< [count][op] made legal, in place */
     const uint8_t *const *level_of_op;  /**< [count][op] OPTIONAL: no order */
+    emp_op_id *const     *leader_of_op; /**< [count][op] OPTIONAL: nothing is fused; made
+                                             legal, in place */
     const emp_sim_times  *times;        /**< [count] OPTIONAL, filled */
 } emp_sim_team_batch;
 
-/** As emp_sim_team_run(), with all that a batch has.
- * \retval EMP_EINVAL, EMP_EUNSUPPORTED  As emp_sim_run_decision(). */
+/** As emp_sim_team_run(), with all that a batch has. The first batch with leaders allocates what
+ * they take.
+ * \retval EMP_EINVAL, EMP_EUNSUPPORTED  As emp_sim_run_decision().
+ * \retval EMP_ENOMEM */
 emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *batch,
                                   int32_t count, emp_sim_result *const *results,
                                   emp_error *err);

@@ -282,11 +282,21 @@ static inline void emp_run_release_anywhere(emp_engine *sim, int32_t op)
     for (int32_t i = o->input; i < o[1].input; i++) emp_run_release(sim, sim->reads[i]);
 }
 
+/** Nor are the inputs of all ops that are fused into \a op. */
+EMP_SIM_CALLED void emp_run_release_members(emp_engine *sim, int32_t op)
+{
+    const int32_t *next = sim->next_member;
+
+    for (int32_t i = next[op]; i >= 0; i = next[i]) emp_run_release_anywhere(sim, i);
+}
+
 /** Workspace, outputs that nobody reads, and inputs are no longer needed. */
 EMP_SIM_CALLED void emp_run_release_all(emp_engine *sim, int32_t op)
 {
     emp_run_release_rest(sim, op);
     emp_run_release_anywhere(sim, op);
+    if (EMP_SIM_SELDOM(sim->op[op].flags & EMP_SIM_LEADS))
+        emp_run_release_members(sim, op);
 }
 
 #endif /* EMP_SIM_ENGINE_RUN_MEMORY_H */

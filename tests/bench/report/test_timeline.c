@@ -33,8 +33,10 @@ static double sum_of(const emp_track *track)
 static emp_status create(emp_timeline *timeline, const task *t,
                          const uint8_t *level_of_op)
 {
-    return emp_timeline_create(timeline, t->problem,
-                               &(emp_decision){t->device_of_op, level_of_op}, NULL);
+    return emp_timeline_create(
+        timeline, t->problem,
+        &(emp_decision){.device_of_op = t->device_of_op, .level_of_op = level_of_op},
+        NULL);
 }
 
 Test(timeline, intervals_lie_where_they_were)

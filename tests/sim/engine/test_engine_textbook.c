@@ -66,12 +66,14 @@ static void compare(emp_sim *sim, const emp_problem *problem,
     uint8_t      *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
     emp_rng       rng;
 
-    compare_decision(sim, problem, &(emp_decision){device_of_op, NULL}, number);
+    compare_decision(sim, problem, &(emp_decision){.device_of_op = device_of_op}, number);
     emp_rng_init(&rng, (uint64_t)number, 2, 0);
     for (uint32_t levels = 2; levels <= EMP_LEVELS; levels *= levels == 2 ? 4 : 8) {
         for (emp_op_id op = 0; op < ops; op++)
             level[op] = (uint8_t)emp_rng_below(&rng, levels);
-        compare_decision(sim, problem, &(emp_decision){device_of_op, level}, number);
+        compare_decision(
+            sim, problem,
+            &(emp_decision){.device_of_op = device_of_op, .level_of_op = level}, number);
     }
     emp_free(level);
 }

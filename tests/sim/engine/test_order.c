@@ -38,7 +38,8 @@ static void expect_time(const char *what, const tiny_op *ops, int count,
     task t;
 
     task_create_tiny(&t, ops, count, runtime);
-    emp_time_ns got = simulate(t.problem, &(emp_decision){t.device_of_op, level});
+    emp_time_ns got = simulate(
+        t.problem, &(emp_decision){.device_of_op = t.device_of_op, .level_of_op = level});
     cr_expect_eq(got, want, "%s: %" PRId64 " ns, want %" PRId64, what, got, want);
     task_destroy(&t);
 }
@@ -120,7 +121,7 @@ Test(order, equal_levels_are_none)
             levels[op] = 17;
         }
         emp_problem_legalize(t.problem, t.device_of_op);
-        emp_decision decision = {t.device_of_op, levels};
+        emp_decision decision = {.device_of_op = t.device_of_op, .level_of_op = levels};
         cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
         cr_assert_eq(emp_sim_run_traced(sim, t.device_of_op, NULL, &plain, NULL), EMP_OK);
         cr_assert_eq(emp_sim_trace_decision(sim, &decision, NULL, &level, NULL), EMP_OK);
@@ -152,7 +153,8 @@ Test(order, levels_that_mean_nothing_are_refused)
 
     task_create_tiny(&t, behind, 3, &list);
     expect_refused(t.problem,
-                   &(emp_decision){t.device_of_op, (const uint8_t[]){0, 64, 0}},
+                   &(emp_decision){.device_of_op = t.device_of_op,
+                                   .level_of_op = (const uint8_t[]){0, 64, 0}},
                    EMP_EINVAL, "op 1 has the level 64; the last is 63");
     t.problem->costs->gpu_beside_ns = EMP_NEW_ARRAY(emp_time_ns, 3);
     t.machine->core_count = 3;
@@ -161,13 +163,17 @@ Test(order, levels_that_mean_nothing_are_refused)
         t.machine->device[d].sharing =
             (emp_sharing){.copy_bytes_per_s = 256e9, .hand_over_s = 3e-9};
     }
-    expect_refused(t.problem, &(emp_decision){t.device_of_op, (const uint8_t[]){0, 1, 0}},
+    expect_refused(t.problem,
+                   &(emp_decision){.device_of_op = t.device_of_op,
+                                   .level_of_op = (const uint8_t[]){0, 1, 0}},
                    EMP_EUNSUPPORTED,
                    "devices that share cores serve ops as they come, in no other order");
     task_destroy(&t);
     task_create(&t, "rnnlm:steps=2", "k40x2", "placeto");
     uint8_t *levels = EMP_NEW_ARRAY(uint8_t, (size_t)t.graph->op_count);
-    expect_refused(t.problem, &(emp_decision){t.device_of_op, levels}, EMP_EUNSUPPORTED,
+    expect_refused(t.problem,
+                   &(emp_decision){.device_of_op = t.device_of_op, .level_of_op = levels},
+                   EMP_EUNSUPPORTED,
                    "the rules of this runtime order ops by themselves; leave the levels "
                    "out");
     emp_free(levels);

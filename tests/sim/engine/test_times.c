@@ -79,8 +79,9 @@ static void expect_times_of(const task *t, const char *what, uint64_t seed,
     if (has_order) {
         uint8_t *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
         for (int32_t op = 0; op < ops; op++) level[op] = (uint8_t)(op * 7 % EMP_LEVELS);
-        expect_traced_times(sim, &(emp_decision){t->device_of_op, level}, ops, what,
-                            seed);
+        expect_traced_times(
+            sim, &(emp_decision){.device_of_op = t->device_of_op, .level_of_op = level},
+            ops, what, seed);
         emp_free(level);
     }
     emp_sim_destroy(sim);

@@ -92,7 +92,8 @@ static void expect_second_count(const task *r, uint64_t seed)
     struct count c = {.blame_s = calloc(op_count, sizeof *c.blame_s)};
 
     cr_assert_eq(emp_explain_create(&why, r->problem,
-                                    &(emp_decision){r->device_of_op, NULL}, NULL),
+                                    &(emp_decision){.device_of_op = r->device_of_op},
+                                    NULL),
                  EMP_OK);
     cr_assert_eq(emp_sim_create(&sim, r->problem, NULL), EMP_OK);
     c.why = why;

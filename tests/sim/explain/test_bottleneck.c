@@ -100,7 +100,8 @@ Test(bottleneck, it_has_no_less_than_its_share)
         emp_explain *why = NULL;
         random_problem_create(&r, seed);
         cr_assert_eq(emp_explain_create(&why, r.problem,
-                                        &(emp_decision){r.device_of_op, NULL}, NULL),
+                                        &(emp_decision){.device_of_op = r.device_of_op},
+                                        NULL),
                      EMP_OK);
         emp_bottleneck b = emp_explain_bottleneck(why);
         int64_t        devices = why->result.device_count;

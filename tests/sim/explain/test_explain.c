@@ -17,9 +17,9 @@ static emp_explain *explain(const emp_problem *problem, const emp_device_id *dev
     emp_explain *why = NULL;
     emp_error    err = {0};
 
-    cr_assert_eq(
-        emp_explain_create(&why, problem, &(emp_decision){device_of_op, NULL}, &err),
-        EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_explain_create(&why, problem,
+                                    &(emp_decision){.device_of_op = device_of_op}, &err),
+                 EMP_OK, "%s", err.msg);
     return why;
 }
 
@@ -209,8 +209,8 @@ Test(explain, create_survives_every_allocation_failure)
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_explain *why = NULL;
         emp_mem_fail_after(allowed);
-        st = emp_explain_create(&why, r.problem, &(emp_decision){r.device_of_op, NULL},
-                                NULL);
+        st = emp_explain_create(&why, r.problem,
+                                &(emp_decision){.device_of_op = r.device_of_op}, NULL);
         emp_mem_fail_after(-1);
         if (st != EMP_OK) {
             cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
@@ -247,9 +247,10 @@ Test(explain, the_rules_of_other_simulators_are_refused)
 
     random_problem_create(&r, 7);
     cr_assert_eq(emp_runtime_init(&r.problem->runtime, "msr-load", NULL), EMP_OK);
-    cr_expect_eq(
-        emp_explain_create(&why, r.problem, &(emp_decision){r.device_of_op, NULL}, &err),
-        EMP_EUNSUPPORTED);
+    cr_expect_eq(emp_explain_create(&why, r.problem,
+                                    &(emp_decision){.device_of_op = r.device_of_op},
+                                    &err),
+                 EMP_EUNSUPPORTED);
     cr_expect_null(why);
     cr_expect_not_null(strstr(err.msg, "\"msr-load\" do not tell"), "%s", err.msg);
     task_destroy(&r);

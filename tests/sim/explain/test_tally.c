@@ -18,7 +18,8 @@ static emp_explain *explain(const task *t)
     emp_error    err = {0};
 
     cr_assert_eq(emp_explain_create(&why, t->problem,
-                                    &(emp_decision){t->device_of_op, NULL}, &err),
+                                    &(emp_decision){.device_of_op = t->device_of_op},
+                                    &err),
                  EMP_OK, "%s", err.msg);
     return why;
 }

@@ -37,8 +37,8 @@ static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
     if (has_two_hosts) task_split_hosts(&t);
     cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_trace_chrome_write(path, sim, t.problem,
-                                        &(emp_decision){t.device_of_op, NULL}, result,
-                                        &err),
+                                        &(emp_decision){.device_of_op = t.device_of_op},
+                                        result, &err),
                  EMP_OK, "%s", err.msg);
     json_t *root = json_load_file(path, 0, &why);
     cr_assert_not_null(root, "%s", why.text);
@@ -177,7 +177,8 @@ static void expect_timeline(const task *t, uint64_t seed)
     close(mkstemp(path));
     cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
     cr_assert_eq(emp_trace_chrome_write(path, sim, t->problem,
-                                        &(emp_decision){t->device_of_op, NULL}, &r, &err),
+                                        &(emp_decision){.device_of_op = t->device_of_op},
+                                        &r, &err),
                  EMP_OK, "seed %" PRIu64 ": %s", seed, err.msg);
     json_error_t where;
     json_t      *root = json_load_file(path, 0, &where);
@@ -271,7 +272,8 @@ Test(trace, survives_every_allocation_failure)
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
         emp_trace_chrome_write(path, sim, t.problem,
-                               &(emp_decision){t.device_of_op, NULL}, &r, NULL), );
+                               &(emp_decision){.device_of_op = t.device_of_op}, &r,
+                               NULL), );
     remove(path);
     emp_sim_destroy(sim);
     task_destroy(&t);
@@ -288,7 +290,8 @@ Test(trace, a_folder_that_is_not_there_is_named)
     task_create_tiny(&t, ops, 3, &runtime);
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
     cr_expect_eq(emp_trace_chrome_write("/nowhere/t.json", sim, t.problem,
-                                        &(emp_decision){t.device_of_op, NULL}, &r, &err),
+                                        &(emp_decision){.device_of_op = t.device_of_op},
+                                        &r, &err),
                  EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "/nowhere/t.json"), "%s", err.msg);
     emp_sim_destroy(sim);

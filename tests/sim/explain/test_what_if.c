@@ -18,7 +18,8 @@ static emp_explain *explain(const task *t)
     emp_error    err = {0};
 
     cr_assert_eq(emp_explain_create(&why, t->problem,
-                                    &(emp_decision){t->device_of_op, NULL}, &err),
+                                    &(emp_decision){.device_of_op = t->device_of_op},
+                                    &err),
                  EMP_OK, "%s", err.msg);
     return why;
 }
@@ -29,7 +30,8 @@ static emp_what_if find(const task *t, const emp_explain *why)
     emp_error   err = {0};
 
     cr_assert_eq(emp_what_if_find(&what_if, t->problem,
-                                  &(emp_decision){t->device_of_op, NULL}, why, &err),
+                                  &(emp_decision){.device_of_op = t->device_of_op}, why,
+                                  &err),
                  EMP_OK, "%s", err.msg);
     return what_if;
 }
@@ -263,8 +265,8 @@ Test(what_if, survives_every_allocation_failure)
     create_apart(&t);
     emp_explain *why = explain(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_what_if_find(&w, t.problem, &(emp_decision){t.device_of_op, NULL}, why,
-                         NULL), );
+        emp_what_if_find(&w, t.problem, &(emp_decision){.device_of_op = t.device_of_op},
+                         why, NULL), );
     cr_expect_gt(w.count, 0);
     emp_explain_destroy(why);
     task_destroy(&t);

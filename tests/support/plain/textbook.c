@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "sim/problem/fusion.h"
 
 typedef int64_t ns;
 
@@ -117,12 +118,22 @@ struct pool {
     ns          batch_began[EMP_MAX_CORES];
 };
 
+/* What a kernel takes on the device of its op, and on how many cores each task of it. */
+struct cost {
+    ns      gpu, issue, cpu;
+    int     launches, lanes;
+    int64_t workspace;
+    ns      task[EMP_MAX_CORES]; /* [cores - 1] */
+};
+
 struct textbook {
     const emp_problem   *p;
     const emp_graph     *g;
     const emp_runtime   *rt;
     const emp_device_id *device;
     const uint8_t  *level; /* NULL = what waits is served in the order in which it came */
+    emp_op_id      *leader; /* [op] itself unless it is fused into another */
+    struct cost    *cost;   /* [op] of its whole set */
     int             devices;
     emp_sim_result *r;
     ns              now;
@@ -156,15 +167,6 @@ static ns to_ns(double s) { return (ns)(s * 1e9 + 0.5); }
 static ns later(ns x, ns y) { return x > y ? x : y; }
 
 static int64_t rounded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
-
-static ns compute_ns(const struct textbook *b, int d, emp_op_id op)
-{
-    const emp_cost_table *costs = b->p->costs;
-    size_t                row = emp_cost_row(costs, d, op);
-
-    return b->p->machine->device[d].kind == EMP_DEVICE_CPU ? costs->cpu[row].compute_ns
-                                                           : costs->gpu[row].compute_ns;
-}
 
 static int is_cpu(const struct textbook *b, int d)
 {
@@ -321,7 +323,20 @@ static struct buffer *reusable(struct textbook *b, emp_op_id op, emp_tensor_id o
 
 static int64_t workspace(const struct textbook *b, emp_op_id op)
 {
-    return b->rt->events.workspace ? rounded(b->g->op[op].cost.workspace_bytes) : 0;
+    return b->rt->events.workspace ? rounded(b->cost[op].workspace) : 0;
+}
+
+static int is_inner(const struct textbook *b, emp_op_id op)
+{
+    return b->leader[op] != op;
+}
+
+/* Made by an op that is fused into this one or with it. */
+static int is_made_inside(const struct textbook *b, emp_op_id op, emp_tensor_id t)
+{
+    emp_op_id producer = b->g->tensor[t].producer;
+
+    return is_inner(b, producer) && b->leader[producer] == b->leader[op];
 }
 
 static void create_outputs(struct textbook *b, emp_op_id op)
@@ -338,7 +353,7 @@ static void create_outputs(struct textbook *b, emp_op_id op)
                 share(b, t, NULL);
                 continue;
             }
-            if (reads_in(b, op, 0) == home(b, t)) {
+            if (reads_in(b, op, 0) == home(b, t) && !is_made_inside(b, op, in)) {
                 share(b, t, place_of(b, in, home(b, t))->buffer);
                 continue;
             }
@@ -366,6 +381,8 @@ static void release_inputs(struct textbook *b, emp_op_id op)
         emp_tensor_id t = input_of(b, op, i);
         if (is_live_tensor(b, t)) no_longer_read(b, t, reads_in(b, op, i));
     }
+    for (emp_op_id i = 0; !is_inner(b, op) && i < b->g->op_count; i++)
+        if (is_inner(b, i) && b->leader[i] == op) release_inputs(b, i);
 }
 
 static int has_host_thread(const struct textbook *b, int d)
@@ -385,10 +402,10 @@ static void start_next_task(struct textbook *b, int d)
     if (s->task.kind == SEND) time = to_ns(b->rt->events.send_s);
     if (s->task.kind == RECEIVE) time = to_ns(b->rt->events.receive_s);
     if (s->task.kind == ISSUE && has_host_thread(b, d)) {
-        time = b->p->costs->gpu[emp_cost_row(b->p->costs, d, s->task.a)].issue_ns;
+        time = b->cost[s->task.a].issue;
     }
     if (s->task.kind == ISSUE && !has_host_thread(b, d)) {
-        time = compute_ns(b, d, s->task.a);
+        time = is_cpu(b, d) ? b->cost[s->task.a].cpu : b->cost[s->task.a].gpu;
         b->r->event_count++;
         create_outputs(b, s->task.a);
         if (b->rt->events.release_at_issue) release_inputs(b, s->task.a);
@@ -402,10 +419,11 @@ static ns level_of(const struct textbook *b, enum task kind, int x, int y)
 {
     if (b->level == NULL) return 0;
     if (kind == ISSUE) return b->level[x];
-    if (kind == SEND) return b->level[b->g->tensor[x].producer];
+    if (kind == SEND) return b->level[b->g->tensor[x].producer]; /* which leads itself */
     for (int i = 0;; i++) {
         const struct reader *reader = &b->reader[x][i];
-        if (reads_in(b, reader->op, reader->input) == y) return b->level[reader->op];
+        if (reads_in(b, reader->op, reader->input) == y)
+            return b->level[b->leader[reader->op]];
     }
 }
 
@@ -416,17 +434,33 @@ static void add_task(struct textbook *b, int d, enum task kind, int x, int y)
     start_next_task(b, d);
 }
 
+static void tell_readers(struct textbook *b, emp_tensor_id t, int space);
+
+/* An inner op is done when it is ready: what it makes is in no memory, and its leader, which
+ * waits for it, does its work. */
+static void op_is_passed(struct textbook *b, emp_op_id op)
+{
+    const int first = b->g->output_offset[op], end = b->g->output_offset[op + 1];
+
+    for (emp_tensor_id t = first; t < end; t++) share(b, t, NULL);
+    for (emp_tensor_id t = first; t < end; t++) tell_readers(b, t, home(b, t));
+}
+
 static void op_is_ready(struct textbook *b, emp_op_id op)
 {
     int d = b->device[op];
 
+    if (is_inner(b, op)) {
+        op_is_passed(b, op);
+        return;
+    }
     if (is_cpu(b, d) && b->rt->events.cpu_pool) {
         push(&b->pool[d].line,
              (struct entry){level_of(b, ISSUE, op, 0), 0, b->seq++, 0, op, 0});
         return;
     }
     if (!is_cpu(b, d) && !b->rt->events.serial_issue) {
-        b->queued[d] = later(b->queued[d], b->now) + compute_ns(b, d, op);
+        b->queued[d] = later(b->queued[d], b->now) + b->cost[op].gpu;
     }
     add_task(b, d, ISSUE, op, 0);
 }
@@ -507,8 +541,7 @@ static void begin_cpu_op(struct textbook *b, int d)
     struct pool *pool = &b->pool[d];
     int          n = pool->line.count + pool->running;
     emp_op_id    op = pop(&pool->line).a;
-    int          lanes = b->p->costs->cpu[emp_cost_row(b->p->costs, d, op)].lanes;
-    int          got = b->p->machine->device[d].cores / n;
+    int          lanes = b->cost[op].lanes, got = b->p->machine->device[d].cores / n;
 
     if (got < (lanes + 3) / 4) got = (lanes + 3) / 4;
     if (got > lanes) got = lanes;
@@ -535,8 +568,7 @@ static void start_batch(struct textbook *b, int d)
     pool->batch_tasks[number] = tasks;
     pool->batch_began[number] = b->now;
     if (b->unstarted[op] == 0) pool->starting = -1;
-    size_t row = emp_cost_row(b->p->costs, d, op);
-    ns     time = b->p->costs->task_ns[b->p->costs->cpu_offset[row] + b->cores[op] - 1];
+    ns time = b->cost[op].task[b->cores[op] - 1];
     schedule(b, b->now + time, rank_of_batch(d, number), BATCH_END, d, number);
 }
 
@@ -577,13 +609,13 @@ static void batch_ended(struct textbook *b, int d, int number)
 
 static void op_issued(struct textbook *b, int d, emp_op_id op)
 {
-    int launches = b->g->op[op].cost.kernels > 0;
+    int launches = b->cost[op].launches;
     ns  start = b->now, end = b->now;
 
     create_outputs(b, op);
     if (launches) {
         start = later(b->now, b->queued[d]);
-        end = start + compute_ns(b, d, op);
+        end = start + b->cost[op].gpu;
         b->queued[d] = end;
         b->busy[d] += end - start;
     }
@@ -800,6 +832,74 @@ static void count_needs(struct textbook *b)
     }
 }
 
+static struct cost plain_cost(const struct textbook *b, emp_op_id op)
+{
+    const emp_cost_table *costs = b->p->costs;
+    size_t                row = emp_cost_row(costs, b->device[op], op);
+    struct cost           cost = {.launches = b->g->op[op].cost.kernels > 0,
+                                  .workspace = b->g->op[op].cost.workspace_bytes};
+
+    if (!is_cpu(b, b->device[op])) {
+        cost.gpu = costs->gpu[row].compute_ns;
+        cost.issue = costs->gpu[row].issue_ns;
+        return cost;
+    }
+    cost.cpu = costs->cpu[row].compute_ns;
+    cost.lanes = costs->cpu[row].lanes;
+    for (int p = 0; p < cost.lanes; p++)
+        cost.task[p] = costs->task_ns[costs->cpu_offset[row] + p];
+    return cost;
+}
+
+static struct cost cost_of_set(const struct textbook *b, const emp_fusion *fusion,
+                               emp_op_id leader)
+{
+    const emp_device         *device = &b->p->machine->device[b->device[leader]];
+    const emp_runtime_events *events = &b->p->runtime.events;
+    emp_op_id                 member[EMP_FUSION_MOST];
+    int                       count = 0;
+    emp_op_cost               work;
+    struct cost               cost = {0};
+
+    for (emp_op_id op = 0; op < b->g->op_count; op++)
+        if (is_inner(b, op) && b->leader[op] == leader) member[count++] = op;
+    member[count++] = leader;
+    emp_op_id product = emp_fusion_cost(fusion, member, count, b->leader, &work);
+    cost.launches = work.kernels > 0;
+    cost.workspace = work.workspace_bytes;
+    if (device->kind == EMP_DEVICE_GPU) {
+        emp_gpu_cost taken = emp_cost_on_gpu(&work, b->g, product, device, events);
+        cost.gpu = taken.compute_ns;
+        cost.issue = taken.issue_ns;
+        return cost;
+    }
+    work = emp_fusion_cost_on_cpu(&work, device);
+    cost.lanes = emp_cost_lanes(&work, device);
+    cost.cpu = emp_cost_fill_row(cost.task, &work, cost.lanes, device, events);
+    return cost;
+}
+
+/* Leaders, and what each kernel takes. An inner op has no workspace of its own. */
+static void fuse(struct textbook *b, const emp_op_id *leader_of_op)
+{
+    emp_fusion *fusion = NULL;
+    int         is_fused = 0;
+
+    for (emp_op_id op = 0; op < b->g->op_count; op++) {
+        b->leader[op] = leader_of_op != NULL && is_live(b, op) ? leader_of_op[op] : op;
+        if (is_inner(b, op)) is_fused = 1;
+    }
+    if (is_fused) assert(emp_fusion_create(&fusion, b->p, NULL) == EMP_OK);
+    for (emp_op_id op = 0; op < b->g->op_count; op++)
+        if (is_live(b, op)) b->cost[op] = plain_cost(b, op);
+    for (emp_op_id op = 0; op < b->g->op_count; op++) {
+        if (!is_inner(b, op)) continue;
+        b->cost[op].workspace = 0;
+        b->cost[b->leader[op]] = cost_of_set(b, fusion, b->leader[op]);
+    }
+    emp_fusion_destroy(fusion);
+}
+
 static void start(struct textbook *b)
 {
     const emp_graph *g = b->g;
@@ -890,8 +990,11 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
     b->unstarted = zeroed((size_t)g->op_count, sizeof *b->unstarted);
     b->unfinished = zeroed((size_t)g->op_count, sizeof *b->unfinished);
     b->cores = zeroed((size_t)g->op_count, sizeof *b->cores);
+    b->leader = zeroed((size_t)g->op_count, sizeof *b->leader);
+    b->cost = zeroed((size_t)g->op_count, sizeof *b->cost);
     b->place = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->place);
     b->buffers = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->buffers);
+    fuse(b, decision->leader_of_op);
     read_graph(b);
     count_needs(b);
 
@@ -917,6 +1020,8 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
     emp_free(b->unstarted);
     emp_free(b->unfinished);
     emp_free(b->cores);
+    emp_free(b->leader);
+    emp_free(b->cost);
     emp_free(b->place);
     emp_free(b->reader);
     emp_free(b->readers);

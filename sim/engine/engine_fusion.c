@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Fused ops. A run with leaders is a run of the same events on changed arrays: what an inner member
+ * waits for becomes something that its leader waits for, and the leader has the cost of the set.
+ * The arrays are changed before the run and changed back after it, in time that grows with the
+ * edges of the members alone. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/engine/engine.h"
+#include "sim/problem/fusion.h"
+
+/* A leader as it is in runs without fusion. */
+typedef struct {
+    int32_t         op;
+    emp_sim_op      plain;
+    emp_sim_op_rest rest;
+} fused;
+
+struct emp_sim_fusion {
+    emp_fusion      *rules;
+    const emp_op_id *leader_of_op;    /* of the run, in the graph's numbers; borrowed */
+    int32_t         *live;            /* [op of the graph] its number here, or -1 */
+    int32_t         *reader_of_input; /* [input] its place in sim->reader */
+    int32_t         *wait_row; /* [op + 1] where the places of its control inputs begin */
+    int32_t         *wait;     /* [control input] its place in sim->control */
+    int32_t          inner_count, set_count;
+    int32_t         *inner;   /* [inner] */
+    int32_t         *leader;  /* [op]; itself unless it is inner */
+    fused           *set;     /* [set] */
+    emp_time_ns     *task_ns; /* those of the cost table, then those of each set */
+    int32_t          first_row, row_length, set_length; /* a row a column of CPUs */
+    emp_sim_cost    *plain_cost; /* [set][column] of its leader; if rules.has_models */
+    emp_arrays       arrays;
+};
+
+/* ---- what all runs with leaders share ---- */
+
+static void find_live(const emp_engine *sim, emp_sim_fusion *f)
+{
+    for (emp_op_id id = 0; id < sim->problem->graph->op_count; id++) f->live[id] = -1;
+    for (int32_t op = 0; op < sim->op_count; op++) {
+        f->live[sim->start[op].id] = op;
+        f->leader[op] = op;
+        sim->next_member[op] = -1;
+    }
+}
+
+static void find_readers(const emp_engine *sim, emp_sim_fusion *f)
+{
+    const int32_t end = sim->instance[sim->tensor_count].reader;
+
+    for (int32_t i = 0; i < end; i++) f->reader_of_input[sim->reader[i].input] = i;
+}
+
+/* Counts rows, turns counts into ends, then fills each row from its end. */
+static void find_waits(const emp_engine *sim, emp_sim_fusion *f)
+{
+    const int32_t end = sim->rest[sim->op_count].control;
+
+    for (int32_t i = 0; i < end; i++) f->wait_row[sim->control[i]]++;
+    for (int32_t op = 1; op < sim->op_count; op++) f->wait_row[op] += f->wait_row[op - 1];
+    f->wait_row[sim->op_count] = end;
+    for (int32_t i = end - 1; i >= 0; i--) f->wait[--f->wait_row[sim->control[i]]] = i;
+}
+
+static void copy_task_times(const emp_engine *sim, emp_sim_fusion *f)
+{
+    for (int32_t i = 0; i < f->first_row; i++) f->task_ns[i] = sim->task_ns[i];
+}
+
+/* A set has a row of times for each column of CPUs, as long as the largest has cores. */
+static int32_t longest_row(const emp_machine *m)
+{
+    int32_t cores = 1;
+
+    for (int32_t d = 0; d < m->device_count; d++)
+        if (m->device[d].kind == EMP_DEVICE_CPU && m->device[d].cores > cores)
+            cores = m->device[d].cores;
+    return cores;
+}
+
+static emp_status allocate(emp_engine *sim, emp_sim_fusion *f, emp_error *err)
+{
+    const emp_problem *problem = sim->problem;
+    const size_t       ops = (size_t)sim->op_count, sets = ops / 2;
+    const int32_t      inputs = sim->op[sim->op_count].input;
+    const int32_t      controls = sim->rest[sim->op_count].control;
+
+    f->first_row =
+        problem->costs->cpu_offset[emp_cost_row_count(problem->costs, EMP_DEVICE_CPU)];
+    f->row_length = longest_row(problem->machine);
+    f->set_length = f->row_length * problem->costs->column_count[EMP_DEVICE_CPU];
+    const size_t times = (size_t)f->first_row + sets * (size_t)f->set_length;
+    if (times > INT32_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs of fused ops");
+    f->live = EMP_ADD_ARRAY(&f->arrays, int32_t, (size_t)problem->graph->op_count);
+    f->reader_of_input = EMP_ADD_ARRAY(&f->arrays, int32_t, (size_t)inputs);
+    f->wait_row = EMP_ADD_ARRAY(&f->arrays, int32_t, ops + 1);
+    f->wait = EMP_ADD_ARRAY(&f->arrays, int32_t, (size_t)controls);
+    f->inner = EMP_ADD_ARRAY(&f->arrays, int32_t, ops);
+    f->leader = EMP_ADD_ARRAY(&f->arrays, int32_t, ops);
+    f->set = EMP_ADD_ARRAY(&f->arrays, fused, sets);
+    f->task_ns = EMP_ADD_ARRAY(&f->arrays, emp_time_ns, times);
+    sim->next_member = EMP_ADD_ARRAY(&f->arrays, int32_t, ops);
+    if (sim->rules.has_models)
+        f->plain_cost =
+            EMP_ADD_ARRAY(&f->arrays, emp_sim_cost, sets * (size_t)sim->column_count);
+    if (f->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "fused ops of a graph of %d", sim->op_count);
+    return EMP_OK;
+}
+
+static emp_status create(emp_engine *sim, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_sim_fusion *f = NULL;
+
+    EMP_TRY(EMP_ALLOC(f, 1));
+    EMP_TRY(emp_fusion_create(&f->rules, sim->problem, err));
+    EMP_TRY(allocate(sim, f, err));
+    find_live(sim, f);
+    find_readers(sim, f);
+    find_waits(sim, f);
+    copy_task_times(sim, f);
+    sim->task_ns = f->task_ns;
+    sim->fusion = f;
+    f = NULL;
+
+cleanup:
+    emp_engine_destroy_fusion(f);
+    return st;
+}
+
+void emp_engine_destroy_fusion(emp_sim_fusion *fusion)
+{
+    if (fusion == NULL) return;
+    emp_fusion_destroy(fusion->rules);
+    emp_arrays_clear(&fusion->arrays);
+    emp_free(fusion);
+}
+
+static bool fuses_nothing(const emp_engine *sim, const emp_op_id *leader_of_op)
+{
+    for (int32_t op = 0; leader_of_op != NULL && op < sim->op_count; op++)
+        if (leader_of_op[sim->start[op].id] != sim->start[op].id) return false;
+    return true;
+}
+
+emp_status emp_engine_take_leaders(emp_engine *sim, const emp_decision *decision,
+                                   emp_error *err)
+{
+    sim->is_fused = false;
+    if (fuses_nothing(sim, decision->leader_of_op)) return EMP_OK;
+    if (sim->fusion == NULL) EMP_CHECK(create(sim, err));
+    EMP_CHECK(emp_fusion_check(sim->fusion->rules, decision->device_of_op,
+                               decision->leader_of_op, err));
+    sim->fusion->leader_of_op = decision->leader_of_op;
+    sim->is_fused = true;
+    return EMP_OK;
+}
+
+/* ---- before a run ---- */
+
+/* From the last op to the first, so that the members of a set are listed in rising order. */
+static void list_members(emp_engine *sim, emp_sim_fusion *f)
+{
+    f->inner_count = f->set_count = 0;
+    for (int32_t op = sim->op_count - 1; op >= 0; op--) {
+        const int32_t leader = f->live[f->leader_of_op[sim->start[op].id]];
+        if (leader == op) continue;
+        f->inner[f->inner_count++] = op;
+        f->leader[op] = leader;
+        if (sim->next_member[leader] < 0) f->set[f->set_count++].op = leader;
+        sim->next_member[op] = sim->next_member[leader];
+        sim->next_member[leader] = op;
+    }
+}
+
+static bool is_made_inside(const emp_engine *sim, int32_t input, int32_t leader)
+{
+    const emp_sim_fusion *f = sim->fusion;
+    const int32_t         producer = sim->payload[sim->input[input]].producer;
+
+    return producer != leader && f->leader[producer] == leader;
+}
+
+/* What is made inside the set is never there, nor told of: nobody's tensor stands for it. */
+static void leave_out_inside(emp_engine *sim, int32_t op, int32_t leader)
+{
+    for (int32_t i = sim->op[op].input; i < sim->op[op + 1].input; i++) {
+        if (sim->input[i] == sim->tensor_count || !is_made_inside(sim, i, leader))
+            continue;
+        sim->reads[i] = sim->tensor_count;
+        if (op == leader) sim->missing[leader]--;
+    }
+}
+
+/* Has \a waiter told of all that \a op reads from outside and of all ops that it waits for. \return
+ * their number. */
+static int32_t redirect(emp_engine *sim, int32_t op, int32_t leader, int32_t waiter)
+{
+    const emp_sim_fusion *f = sim->fusion;
+    int32_t               count = f->wait_row[op + 1] - f->wait_row[op];
+
+    for (int32_t i = f->wait_row[op]; i < f->wait_row[op + 1]; i++)
+        sim->control[f->wait[i]] = waiter;
+    for (int32_t i = sim->op[op].input; i < sim->op[op + 1].input; i++) {
+        if (sim->input[i] == sim->tensor_count || is_made_inside(sim, i, leader))
+            continue;
+        sim->reader[f->reader_of_input[i]].place = 2 * (uint32_t)waiter;
+        count++;
+    }
+    return count;
+}
+
+static emp_op_id cost_of_set(const emp_engine *sim, int32_t leader, emp_op_cost *cost)
+{
+    emp_op_id member[EMP_FUSION_MOST];
+    int32_t   count = 0;
+
+    for (int32_t op = sim->next_member[leader]; op >= 0; op = sim->next_member[op])
+        member[count++] = sim->start[op].id;
+    member[count++] = sim->start[leader].id;
+    return emp_fusion_cost(sim->fusion->rules, member, count, sim->fusion->leader_of_op,
+                           cost);
+}
+
+/* What a set costs on a CPU, whose times are to stand from \a row on. */
+static emp_sim_cost cost_on_cpu(const emp_engine *sim, const emp_op_cost *of_set,
+                                const emp_device *cpu, int32_t row)
+{
+    const emp_op_cost cost = emp_fusion_cost_on_cpu(of_set, cpu);
+    const int32_t     lanes = emp_cost_lanes(&cost, cpu);
+    const emp_time_ns alone_ns = emp_cost_fill_row(
+        &sim->fusion->task_ns[row], &cost, lanes, cpu, &sim->problem->runtime.events);
+
+    if (!sim->rules.cpu_pool) return (emp_sim_cost){.run_ns = alone_ns};
+    return (emp_sim_cost){.cpu = {.row = row, .lanes = lanes}};
+}
+
+static emp_sim_cost cost_on_gpu(const emp_engine *sim, const emp_op_cost *cost,
+                                emp_op_id product, const emp_device *gpu)
+{
+    const emp_gpu_cost taken = emp_cost_on_gpu(cost, sim->problem->graph, product, gpu,
+                                               &sim->problem->runtime.events);
+
+    return (emp_sim_cost){.run_ns = taken.compute_ns, .issue_ns = taken.issue_ns};
+}
+
+/* On the first devices. */
+static void set_costs(emp_engine *sim, emp_sim_op *o, const emp_op_cost *cost,
+                      emp_op_id product, int32_t row)
+{
+    const emp_machine *m = sim->problem->machine;
+    const emp_device  *gpu = emp_machine_first(m, EMP_DEVICE_GPU);
+    const emp_sim_cost on_cpu = cost_on_cpu(sim, cost, &m->device[0], row);
+
+    if (sim->rules.cpu_pool)
+        o->cpu = on_cpu.cpu;
+    else
+        o->cpu_ns = on_cpu.run_ns;
+    if (gpu == NULL) return;
+    const emp_sim_cost on_gpu = cost_on_gpu(sim, cost, product, gpu);
+    o->gpu_ns = on_gpu.run_ns;
+    o->issue_ns = on_gpu.issue_ns;
+}
+
+/* On all, of which one stands for those of its column. */
+static void set_costs_of_models(emp_engine *sim, int32_t number, const emp_op_cost *cost,
+                                emp_op_id product, int32_t row)
+{
+    const emp_sim_fusion *f = sim->fusion;
+    const size_t          columns = (size_t)sim->column_count;
+    emp_sim_cost         *to = &sim->cost[(size_t)f->set[number].op * columns];
+    bool                  has_column[2 * EMP_MAX_DEVICES] = {false};
+
+    memcpy(&f->plain_cost[(size_t)number * columns], to, columns * sizeof *to);
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        const emp_device *device = &sim->problem->machine->device[d];
+        const int32_t     column = sim->device[d].column;
+        if (has_column[column]) continue;
+        has_column[column] = true;
+        to[column] = device->kind == EMP_DEVICE_GPU
+                         ? cost_on_gpu(sim, cost, product, device)
+                         : cost_on_cpu(sim, cost, device, row + column * f->row_length);
+    }
+}
+
+/* The leader does the work of all. An alias of what is made inside has a buffer of its own. */
+static void load_leader(emp_engine *sim, int32_t number)
+{
+    emp_sim_fusion *f = sim->fusion;
+    fused          *set = &f->set[number];
+    emp_sim_op     *o = &sim->op[set->op];
+    emp_op_cost     cost;
+
+    set->plain = *o;
+    set->rest = sim->rest[set->op];
+    const emp_op_id product = cost_of_set(sim, set->op, &cost);
+    const int32_t   row = f->first_row + number * f->set_length;
+    if (sim->rules.has_models)
+        set_costs_of_models(sim, number, &cost, product, row);
+    else
+        set_costs(sim, o, &cost, product, row);
+    o->flags |= EMP_SIM_LEADS;
+    if (cost.kernels > 0) o->flags |= EMP_SIM_LAUNCHES;
+    if ((o->flags & EMP_SIM_ALIASES) && is_made_inside(sim, o->input, set->op)) {
+        o->flags &= ~(uint32_t)EMP_SIM_ALIASES;
+        sim->instance[o->output].root = o->output;
+    }
+    if (cost.workspace_bytes > 0 && sim->problem->runtime.events.workspace) {
+        o->flags |= EMP_SIM_HAS_WORKSPACE;
+        sim->rest[set->op].workspace_bytes = emp_sim_round_up(cost.workspace_bytes);
+    }
+}
+
+void emp_engine_fuse(emp_engine *sim)
+{
+    emp_sim_fusion *f = sim->fusion;
+
+    list_members(sim, f);
+    for (int32_t i = 0; i < f->inner_count; i++) {
+        const int32_t op = f->inner[i], leader = f->leader[op];
+        leave_out_inside(sim, op, leader);
+        sim->missing[leader] += redirect(sim, op, leader, leader);
+    }
+    for (int32_t i = 0; i < f->set_count; i++) {
+        leave_out_inside(sim, f->set[i].op, f->set[i].op);
+        load_leader(sim, i);
+    }
+}
+
+/* ---- after a run ---- */
+
+static void note_times(const emp_engine *sim, int32_t op, int32_t leader)
+{
+    const emp_op_id id = sim->start[op].id, leader_id = sim->start[leader].id;
+
+    sim->times.start_ns[id] = sim->times.start_ns[leader_id];
+    sim->times.end_ns[id] = sim->times.end_ns[leader_id];
+}
+
+void emp_engine_part(emp_engine *sim)
+{
+    emp_sim_fusion *f = sim->fusion;
+    const size_t    columns = (size_t)sim->column_count;
+
+    for (int32_t i = 0; i < f->inner_count; i++) {
+        const int32_t op = f->inner[i];
+        redirect(sim, op, f->leader[op], op);
+        if (sim->rules.is_timed) note_times(sim, op, f->leader[op]);
+    }
+    for (int32_t i = 0; i < f->inner_count; i++) {
+        f->leader[f->inner[i]] = f->inner[i];
+        sim->next_member[f->inner[i]] = -1;
+    }
+    for (int32_t i = 0; i < f->set_count; i++) {
+        const fused *set = &f->set[i];
+        sim->op[set->op] = set->plain;
+        sim->rest[set->op] = set->rest;
+        sim->next_member[set->op] = -1;
+        if (sim->rules.has_models)
+            memcpy(&sim->cost[(size_t)set->op * columns],
+                   &f->plain_cost[(size_t)i * columns], columns * sizeof *sim->cost);
+    }
+    sim->result.event_count -= 2 * (int64_t)f->inner_count;
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is a step with fused ops the one of docs/simulator.md, and does it leave no trace in the next one? */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "sim/problem/fusion.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/support/plain/textbook.h"
+#include "tests/support/survive.h"
+
+enum { PROBLEMS = 300, PLACEMENTS = 3 };
+
+static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+
+TestSuite(fusion, .fini = expect_no_leak);
+
+static void expect_equal(const emp_sim_result *got, const emp_sim_result *want,
+                         int number)
+{
+    cr_assert_eq(got->step_time_ns, want->step_time_ns,
+                 "case %d: step time %" PRId64 ", textbook %" PRId64, number,
+                 got->step_time_ns, want->step_time_ns);
+    cr_expect_arr_eq(got->peak_bytes, want->peak_bytes, sizeof want->peak_bytes,
+                     "case %d: peaks", number);
+    cr_expect_arr_eq(got->busy_ns, want->busy_ns, sizeof want->busy_ns,
+                     "case %d: busy times", number);
+    cr_expect_eq(got->traffic_bytes, want->traffic_bytes, "case %d: traffic", number);
+    cr_expect_eq(got->transfer_count, want->transfer_count, "case %d: transfers", number);
+    cr_expect_eq(got->event_count, want->event_count, "case %d: events", number);
+    cr_expect_eq(got->fingerprint, want->fingerprint, "case %d: fingerprint", number);
+    cr_expect_eq(got->oom_device, want->oom_device, "case %d: who is out", number);
+    cr_expect_eq(got->oom_op, want->oom_op, "case %d: op out of memory", number);
+    cr_expect_eq(got->oom_bytes, want->oom_bytes, "case %d: bytes asked for", number);
+    cr_expect_eq(got->oom_at_ns, want->oom_at_ns, "case %d: time out of memory", number);
+}
+
+/* Ops of all classes, half of which nobody fetches: what random graphs lack. */
+static void make_fusable(task *t)
+{
+    static const emp_op_class classes[] = {
+        EMP_OP_ELEMENTWISE, EMP_OP_ELEMENTWISE, EMP_OP_KERNELLESS, EMP_OP_MOVEMENT,
+        EMP_OP_REDUCTION,   EMP_OP_GEMM,        EMP_OP_CONV,       EMP_OP_NORM};
+    emp_graph *g = t->graph;
+    emp_rng    stream, *rng = &stream;
+
+    emp_rng_init(rng, (uint64_t)g->op_count, 5, 0);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        g->is_target[op] = emp_rng_below(rng, 9) == 0;
+        if (emp_rng_below(rng, 9) > 0) g->op[op].host_input_mask = 0;
+        g->op[op].cost.op_class = classes[emp_rng_below(rng, 8)];
+        g->op[op].cost.bytes_read = (int64_t)emp_rng_below(rng, 3000);
+        g->op[op].cost.bytes_written = (int64_t)emp_rng_below(rng, 3000);
+        g->op[op].cost.cpu_cycles = (double)emp_rng_below(rng, 100);
+        for (int32_t o = g->output_offset[op]; o < g->output_offset[op + 1]; o++)
+            if (emp_rng_below(rng, 9) > 0) g->tensor[o].on_host = false;
+    }
+}
+
+static int32_t draw_leaders(emp_fusion *fusion, const task *t, uint32_t percent,
+                            emp_op_id *leader, emp_rng *rng)
+{
+    int32_t fused = 0;
+
+    for (emp_op_id op = 0; op < t->graph->op_count; op++)
+        leader[op] = emp_rng_below(rng, 100) < percent ? -1 : op;
+    emp_fusion_legalize(fusion, t->device_of_op, leader);
+    for (emp_op_id op = 0; op < t->graph->op_count; op++) fused += leader[op] != op;
+    return fused;
+}
+
+/* By runs that are specialised, and by traced ones, which have a fingerprint. */
+static void compare(emp_sim *sim, const task *t, const emp_decision *decision, int number)
+{
+    emp_sim_result got = {0}, want;
+    emp_error      err = {0};
+
+    textbook_run(t->problem, decision, &want);
+    cr_assert_eq(emp_sim_trace_decision(sim, decision, NULL, &got, &err), EMP_OK,
+                 "case %d: %s", number, err.msg);
+    expect_equal(&got, &want, number);
+    want.fingerprint = 0;
+    cr_assert_eq(emp_sim_run_decision(sim, decision, &got, &err), EMP_OK, "case %d: %s",
+                 number, err.msg);
+    expect_equal(&got, &want, number);
+}
+
+static void place_on_last(task *t)
+{
+    for (emp_op_id op = 0; op < t->graph->op_count; op++)
+        t->device_of_op[op] = t->machine->device_count - 1;
+    emp_problem_legalize(t->problem, t->device_of_op);
+}
+
+/* With leaders alone, with levels as well, and once more without any. */
+static int32_t compare_problem(task *t, int number)
+{
+    const size_t ops = (size_t)t->graph->op_count;
+    emp_op_id   *leader = EMP_NEW_ARRAY(emp_op_id, ops);
+    uint8_t     *level = EMP_NEW_ARRAY(uint8_t, ops);
+    emp_fusion  *fusion = NULL;
+    emp_sim     *sim = NULL;
+    emp_error    err = {0};
+    emp_rng      rng;
+    int32_t      fused = 0;
+
+    emp_rng_init(&rng, (uint64_t)number, 5, 1);
+    cr_assert_eq(emp_fusion_create(&fusion, t->problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_create(&sim, t->problem, &err), EMP_OK, "%s", err.msg);
+    for (int k = 0; k < PLACEMENTS; k++) {
+        if (k == 1) place_on_last(t);
+        emp_decision d = {.device_of_op = t->device_of_op, .leader_of_op = leader};
+        fused += draw_leaders(fusion, t, k == 0 ? 100 : 60, leader, &rng);
+        compare(sim, t, &d, number);
+        for (size_t op = 0; op < ops; op++) level[op] = (uint8_t)emp_rng_below(&rng, 9);
+        d.level_of_op = level;
+        compare(sim, t, &d, number);
+        compare(sim, t, &(emp_decision){.device_of_op = t->device_of_op}, number);
+        random_problem_place(t, &rng);
+    }
+    emp_sim_destroy(sim);
+    emp_fusion_destroy(fusion);
+    emp_free(leader);
+    emp_free(level);
+    return fused;
+}
+
+static void compare_random(void (*create)(task *, uint64_t))
+{
+    int64_t fused = 0;
+
+    for (int seed = 0; seed < PROBLEMS; seed++) {
+        task t;
+        create(&t, (uint64_t)seed);
+        make_fusable(&t);
+        fused += compare_problem(&t, seed);
+        task_destroy(&t);
+    }
+    cr_expect_gt(fused, PROBLEMS / 2); /* the cases are worth something */
+}
+
+Test(fusion, equals_the_textbook_simulator) { compare_random(random_problem_create); }
+
+/* Sets, too, take longer on one device than on another. */
+static void create_unlike(task *t, uint64_t seed)
+{
+    random_problem_create_unlike(t, seed);
+    for (int32_t d = 0; d < t->machine->device_count; d++)
+        t->machine->device[d].time_factor = 1.0 + 0.75 * d;
+}
+
+Test(fusion, equals_the_textbook_simulator_on_unlike_devices)
+{
+    compare_random(create_unlike);
+}
+
+Test(fusion, equals_the_textbook_simulator_on_several_hosts)
+{
+    compare_random(random_problem_create_hosts);
+}
+
+/* Real ops: nearly half of them fuse. */
+Test(fusion, equals_the_textbook_simulator_on_workloads)
+{
+    static const char *const specs[] = {"nmt:layers=2,steps=4", "rnnlm:steps=4",
+                                        "resnet:depth=50"};
+    static const char *const runtimes[] = {"tf-r1.3", "ideal"};
+
+    for (int i = 0; i < 6; i++) {
+        task    t;
+        emp_rng rng;
+        task_create(&t, specs[i / 2], "k40x4", runtimes[i % 2]);
+        emp_rng_init(&rng, (uint64_t)i, 0, 0);
+        random_problem_place(&t, &rng);
+        cr_expect_gt(compare_problem(&t, i), t.graph->op_count / 4);
+        task_destroy(&t);
+    }
+}
+
+static void take_devices(const task *t, emp_decision *d, emp_op_id *leader)
+{
+    emp_fusion *fusion = NULL;
+
+    cr_assert_eq(emp_fusion_create(&fusion, t->problem, NULL), EMP_OK);
+    for (emp_op_id op = 0; op < t->graph->op_count; op++) leader[op] = -1;
+    emp_fusion_legalize(fusion, t->device_of_op, leader);
+    *d = (emp_decision){.device_of_op = t->device_of_op, .leader_of_op = leader};
+    emp_fusion_destroy(fusion);
+}
+
+/* Time falls; an op has the times of its leader. */
+Test(fusion, spares_time)
+{
+    task           t;
+    emp_decision   d;
+    emp_sim       *sim = NULL;
+    emp_sim_result plain = {0}, fused = {0};
+    emp_error      err = {0};
+
+    task_create(&t, "nmt:layers=2,steps=4", "k40x2", "tf-r1.3");
+    const size_t  ops = (size_t)t.graph->op_count;
+    emp_op_id    *leader = EMP_NEW_ARRAY(emp_op_id, ops);
+    emp_sim_times times = {EMP_NEW_ARRAY(emp_time_ns, ops),
+                           EMP_NEW_ARRAY(emp_time_ns, ops)};
+    for (size_t op = 0; op < ops; op++) t.device_of_op[op] = 1;
+    emp_problem_legalize(t.problem, t.device_of_op);
+    take_devices(&t, &d, leader);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &plain, &err), EMP_OK);
+    cr_assert_eq(emp_sim_run_timed(sim, &d, &times, &fused, &err), EMP_OK);
+    cr_expect_lt(fused.step_time_ns, plain.step_time_ns);
+    cr_expect_lt(fused.busy_ns[1], plain.busy_ns[1]);
+    for (size_t op = 0; op < ops; op++) {
+        cr_expect_eq(times.start_ns[op], times.start_ns[leader[op]]);
+        cr_expect_eq(times.end_ns[op], times.end_ns[leader[op]]);
+    }
+    emp_sim_destroy(sim);
+    emp_free(leader);
+    emp_free(times.start_ns);
+    emp_free(times.end_ns);
+    task_destroy(&t);
+}
+
+/* Leaders that are all themselves allocate nothing; the first that fuse something do. */
+Test(fusion, survives_allocation_failures)
+{
+    task           t = task_chain(100);
+    emp_op_id      alone[] = {0, 1, 2, 3, 4}, leader[CHAIN_OPS + 1];
+    emp_decision   d = {.device_of_op = t.device_of_op, .leader_of_op = alone};
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+
+    cr_assert_eq(t.graph->op_count, CHAIN_OPS + 1);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+    emp_mem_fail_after(0);
+    cr_expect_eq(emp_sim_run_decision(sim, &d, &result, NULL), EMP_OK);
+    emp_mem_fail_after(-1);
+    take_devices(&t, &d, leader);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_run_decision(sim, &d, &result, NULL), );
+    emp_mem_fail_after(0);
+    cr_expect_eq(emp_sim_run_decision(sim, &d, &result, NULL), EMP_OK);
+    emp_mem_fail_after(-1);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+}
+
+static void expect_refused(const task *t, const emp_op_id *leader, emp_status want,
+                           const char *message)
+{
+    emp_decision   d = {.device_of_op = t->device_of_op, .leader_of_op = leader};
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_sim_create(&sim, t->problem, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(emp_sim_run_decision(sim, &d, &result, &err), want);
+    cr_expect_str_eq(err.msg, message);
+    emp_sim_destroy(sim);
+}
+
+Test(fusion, leaders_that_mean_nothing_are_refused)
+{
+    task t = task_chain(100);
+
+    expect_refused(&t, (const emp_op_id[]){0, 1, 2, 3, 7}, EMP_EINVAL,
+                   "op 4 (relu3) has the leader 7; ops are 0 to 4");
+    expect_refused(&t, (const emp_op_id[]){0, 1, 4, 3, 4}, EMP_EINVAL,
+                   "op 2 (relu1) cannot fuse with its leader 4 (relu3): not all of its "
+                   "readers have this leader, or one is a product");
+    t.device_of_op[4] = 1;
+    expect_refused(&t, (const emp_op_id[]){0, 1, 2, 4, 4}, EMP_EINVAL,
+                   "op 3 (relu2) cannot fuse with its leader 4 (relu3): its leader is on "
+                   "another device");
+    task_destroy(&t);
+    task_create(&t, "rnnlm:steps=4", "k40x2", "placeto");
+    emp_op_id *leader = EMP_NEW_ARRAY(emp_op_id, (size_t)t.graph->op_count);
+    expect_refused(&t, leader, EMP_EUNSUPPORTED,
+                   "the rules of this runtime run every op by itself; leave the leaders "
+                   "out");
+    emp_free(leader);
+    task_destroy(&t);
+}
