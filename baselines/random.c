@@ -4,12 +4,13 @@
  * Each colocation class goes to a uniformly drawn device. With groups=N, classes are
  * first put into N random groups, once, and each candidate draws a device per group: the
  * random grouping that learned placers are compared with. Candidate i draws from the
- * stream (seed, i), whatever the size of the batches. */
+ * stream (seed, i), whatever the size of the batches. Where the fusion is decided, each
+ * candidate also draws how many ops join their readers, and which. */
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
 
-enum { CANDIDATE_STREAM = 0, GROUP_STREAM = 1 }; /* substreams */
+enum { CANDIDATE_STREAM, GROUP_STREAM, FUSION_STREAM }; /* substreams */
 
 typedef struct {
     int32_t groups; /* 0: every class on its own */
@@ -75,11 +76,28 @@ static void draw_candidate(random_placer *r, emp_device_id *device_of_op)
     }
 }
 
+static void draw_fusion(const random_placer *r, uint32_t candidate,
+                        emp_op_id *leader_of_op)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, r->seed, candidate, FUSION_STREAM);
+    const double share = emp_rng_uniform(&rng);
+    for (emp_op_id op = 0; op < r->problem->graph->op_count; op++)
+        leader_of_op[op] = emp_rng_uniform(&rng) < share ? EMP_JOINS_READERS : op;
+}
+
 static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
+    random_placer *r = state;
+
     (void)err;
-    for (int32_t i = 0; i < max; i++) draw_candidate(state, candidates[i].device_of_op);
+    for (int32_t i = 0; i < max; i++) {
+        if (candidates[i].leader_of_op != NULL)
+            draw_fusion(r, r->candidate_count, candidates[i].leader_of_op);
+        draw_candidate(r, candidates[i].device_of_op);
+    }
     *count = max;
     return EMP_OK;
 }
@@ -96,6 +114,7 @@ const emp_method emp_method_random = {
     .advice = "a control that every search must beat",
     .uses_budget = true,
     .uses_seed = true,
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_FUSION,
     .state_bytes = sizeof(random_placer),
     .init = init,
     .ask = ask,

@@ -39,6 +39,7 @@ EMP_CLI_COMMAND(bench_anomalies);
 EMP_CLI_COMMAND(bench_mechanisms);
 EMP_CLI_COMMAND(bench_oracle);
 EMP_CLI_COMMAND(bench_order);
+EMP_CLI_COMMAND(bench_fusion);
 EMP_CLI_COMMAND(bench_transfer);
 EMP_CLI_COMMAND(bench_placers);
 EMP_CLI_COMMAND(bench_policy);

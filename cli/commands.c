@@ -27,6 +27,7 @@ static const cli_command cost[] = {
 
 static const cli_command bench[] = {
     COMMAND(bench_anomalies, "anomalies", "count how often less work takes longer"),
+    COMMAND(bench_fusion, "fusion", "what fused ops are worth"),
     COMMAND(bench_mechanisms, "mechanisms",
             "what each mechanism of the runtime contributes"),
     COMMAND(bench_order, "order", "what an order of ops is worth"),

@@ -43,6 +43,7 @@ static uint64_t identity_of(const emp_record *r)
     hash = emp_hash_u64(hash, budget_bits);
     hash = emp_hash_u64(hash, clock_bits);
     if (r->has_order) hash = emp_hash_u64(hash, 1);
+    if (r->has_fusion) hash = emp_hash_u64(hash, 2);
     if (r->start_hash != 0) hash = emp_hash_u64(hash, r->start_hash);
     if (r->weights_hash != 0) hash = emp_hash_u64(hash, r->weights_hash);
     hash = emp_hash_u64(hash, r->graph_hash);

@@ -50,6 +50,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     record->ranks = params->ranks != NULL ? params->ranks->count : 0;
     record->is_async = params->is_async;
     record->has_order = params->placer.decides & EMP_DECIDES_ORDER;
+    record->has_fusion = params->placer.decides & EMP_DECIDES_FUSION;
     if (params->placer.start != NULL)
         record->start_hash = hash_of(params->placer.start, problem->graph->op_count);
     if (params->placer.weights != NULL)
@@ -107,7 +108,8 @@ static void keep_best(const emp_run_state *run, const emp_candidate *best)
                   method->winner(run->placer)->name);
     /* Ranks that work together have put it there already. */
     if (record->device_of_op != best->proposal.device_of_op)
-        emp_proposal_copy(&(emp_proposal){record->device_of_op, record->level_of_op},
+        emp_proposal_copy(&(emp_proposal){record->device_of_op, record->level_of_op,
+                                          record->leader_of_op},
                           &best->proposal, record->op_count);
 }
 

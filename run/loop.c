@@ -166,6 +166,10 @@ static emp_status prepare_record(emp_record *record, const emp_problem *problem,
     EMP_CHECK(EMP_ALLOC(record->device_of_op, (size_t)record->op_count));
     if (record->has_order)
         EMP_CHECK(EMP_ALLOC(record->level_of_op, (size_t)record->op_count));
+    if (record->has_fusion)
+        EMP_CHECK(EMP_ALLOC(record->leader_of_op, (size_t)record->op_count));
+    emp_proposal_part(&(emp_proposal){.leader_of_op = record->leader_of_op},
+                      record->op_count);
     return EMP_OK;
 }
 
@@ -202,7 +206,7 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     EMP_CHECK(prepare_record(run->record, run->problem, err));
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
         EMP_CHECK(emp_proposal_init(&run->candidate[i], run->problem->graph->op_count,
-                                    run->record->has_order, err));
+                                    placer.decides, err));
     EMP_CHECK(prepare_times(run, err));
     EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
     return emp_method_create(&run->placer, run->params->method, run->problem, &placer,

@@ -36,7 +36,12 @@ static emp_status check_params(const emp_training_params *p, emp_error *err)
                          "method %s has no weights that fit another graph; \"emplace "
                          "methods\" says which methods do",
                          p->method->name);
-    if (p->problem_count < 1 || p->budget_evaluations < 1)
+    if (p->example != NULL && p->method->imitate == NULL)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "method %s learns from scores alone and imitates nobody; the "
+                         "method go imitates",
+                         p->method->name);
+    if (p->problem_count < 1 || (p->budget_evaluations < 1 && p->example == NULL))
         return EMP_ERROR(EMP_EINVAL, "training needs a problem and an evaluation");
     return EMP_OK;
 }
@@ -139,6 +144,39 @@ static emp_status take_turn(training *t, int32_t problem, emp_weights *weights,
     return emp_weights_take(weights, array, arrays, err);
 }
 
+/* One step of a problem's networks towards its example. */
+static emp_status imitate_one(training *t, int32_t problem, emp_weights *weights,
+                              double *loss, emp_error *err)
+{
+    void             *state = t->run[problem]->placer;
+    const emp_method *method = t->params->method;
+    emp_named_array   array[EMP_MAX_NAMED_ARRAYS];
+    const int32_t     arrays = method->list_weights(state, array);
+    double            one = 0.0;
+
+    EMP_CHECK(emp_weights_give(weights, array, arrays, err));
+    EMP_CHECK(method->imitate(state, &t->params->example[problem], &one, err));
+    *loss += one / t->params->problem_count;
+    return emp_weights_take(weights, array, arrays, err);
+}
+
+static emp_status imitate(training *t, emp_weights *weights, emp_error *err)
+{
+    const emp_training_params *p = t->params;
+    emp_training_imitation     round = {0};
+
+    while (p->example != NULL && round.round < p->imitation_rounds &&
+           (p->stop == NULL || *p->stop == 0)) {
+        shuffle(t);
+        round.loss = 0.0;
+        for (int32_t i = 0; i < p->problem_count; i++)
+            EMP_CHECK(imitate_one(t, t->order[i], weights, &round.loss, err));
+        if (round.round++ == 0) round.first_loss = round.loss;
+        if (p->on_imitation != NULL) p->on_imitation(p->context, &round);
+    }
+    return EMP_OK;
+}
+
 static emp_status run_rounds(training *t, emp_weights *weights, emp_error *err)
 {
     while (has_room(t)) {
@@ -190,6 +228,7 @@ emp_status emp_training_run(emp_weights *weights, const emp_training_params *par
     EMP_TRY(check_params(params, err));
     EMP_TRY(prepare(&t, params, err));
     EMP_TRY(begin(&t, weights, err));
+    EMP_TRY(imitate(&t, weights, err));
     EMP_TRY(run_rounds(&t, weights, err));
     describe(weights, &t);
 

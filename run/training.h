@@ -5,6 +5,8 @@
  * share the weights. The turn of a problem is as many batches as the method takes to change its
  * weights; then they go to the next. Every round visits all problems, in an order that the seed
  * draws anew.
+ *
+ * Before that the learner may imitate one placement a problem, which takes no evaluations.
  */
 #ifndef EMP_RUN_TRAINING_H
 #define EMP_RUN_TRAINING_H
@@ -21,16 +23,30 @@ typedef struct {
     double best_s; /**< the problem's best so far that fits; NaN: none */
 } emp_training_turn;
 
+/** What a round of imitation has given. */
+typedef struct {
+    int64_t round; /**< from 1 */
+    double  first_loss,
+        loss; /**< mean over problems, of the first round and of this one */
+} emp_training_imitation;
+
 typedef struct {
     const emp_method         *method;
     emp_method_params         placer;  /**< `weights`: to begin with, or NULL */
     const emp_problem *const *problem; /**< [problem_count] borrowed */
     int32_t                   problem_count;
-    int64_t budget_evaluations; /**< of all problems together, at least 1 */
+    /** Of all problems together, at least 1; with examples 0 is possible, too. */
+    int64_t budget_evaluations;
+    /** OPTIONAL. [problem_count] Before it learns from scores, the method imitates these for so
+     * many rounds, each a step a problem. They are legal, and have what is decided; borrowed. */
+    const emp_proposal *example;
+    int64_t             imitation_rounds;
     /** OPTIONAL. Set by a signal handler: training ends after the current batch. */
     const volatile sig_atomic_t *stop;
     /** OPTIONAL. Called after each turn. */
     void (*on_turn)(void *context, const emp_training_turn *turn);
+    /** OPTIONAL. Called after each round of imitation. */
+    void (*on_imitation)(void *context, const emp_training_imitation *round);
     void *context;
 } emp_training_params;
 
@@ -38,7 +54,7 @@ typedef struct {
  * 64 placements a problem.
  * \param[out] weights  Clear them afterwards, also after a failure. After an interrupt they are
  *                      those so far.
- * \retval EMP_EUNSUPPORTED  The method has no weights that fit another graph.
+ * \retval EMP_EUNSUPPORTED  The method has no weights that fit another graph, or cannot imitate.
  * \retval EMP_EINVAL        Two problems have networks of different sizes, or the method ends by
  *                           itself; the message names the problem. Else as emp_run(). */
 emp_status emp_training_run(emp_weights *weights, const emp_training_params *params,

@@ -45,8 +45,7 @@ static emp_status place(placed *p, const emp_method *type, const emp_problem *pr
                         const emp_method_params *params, emp_error *err)
 {
     p->op_count = problem->graph->op_count;
-    EMP_CHECK(emp_proposal_init(&p->proposal, p->op_count,
-                                params->decides & EMP_DECIDES_ORDER, err));
+    EMP_CHECK(emp_proposal_init(&p->proposal, p->op_count, params->decides, err));
     return type->place(type, problem, params, &p->proposal, err);
 }
 
@@ -68,15 +67,25 @@ static emp_status check_weights(const emp_method *type, bool are_wanted, emp_err
                      type->name);
 }
 
+static emp_status check_decides(const emp_method *type, int32_t decides, emp_error *err)
+{
+    const int32_t lacking = decides & ~type->decides & EMP_DECIDES_MORE;
+
+    if (lacking == 0) return EMP_OK;
+    return EMP_ERROR(EMP_EUNSUPPORTED,
+                     "method %s decides devices%s, and the %s is to be decided, too; "
+                     "\"emplace methods\" says which methods do that",
+                     type->name,
+                     (type->decides & EMP_DECIDES_MORE) == 0 ? " alone"
+                     : type->decides & EMP_DECIDES_ORDER     ? " and their order"
+                                                             : " and their fusion",
+                     lacking & EMP_DECIDES_ORDER ? "order" : "fusion");
+}
+
 static emp_status check_params(const emp_method *type, const emp_method_params *params,
                                emp_error *err)
 {
-    if (params->decides & ~type->decides & EMP_DECIDES_ORDER)
-        return EMP_ERROR(
-            EMP_EUNSUPPORTED,
-            "method %s decides devices alone, and the order is to be decided, "
-            "too; \"emplace methods\" says which methods do that",
-            type->name);
+    EMP_CHECK(check_decides(type, params->decides, err));
     if (params->start != NULL && !type->has_start)
         return EMP_ERROR(
             EMP_EUNSUPPORTED,

@@ -165,6 +165,12 @@ typedef struct emp_method {
      * from the number of devices. A change in what the numbers mean takes another name. */
     int32_t (*list_weights)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
+    /** OPTIONAL, of a learner. One supervised step of its weights towards an example, which has
+     * all that is decided and is legal; no score is needed. \return through \a loss how unlike it
+     * the policy was before. Called between a tell and an ask, and before the first ask. */
+    emp_status (*imitate)(void *state, const emp_proposal *example, double *loss,
+                          emp_error *err);
+
     /** OPTIONAL; without it a run has one rank. */
     const emp_method_sharing *sharing;
 } emp_method;

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "search/proposal.h"
 
 /* A drawn move may change nothing: so many are tried. */
 enum { MOST_DRAWS = 20 };
@@ -356,6 +357,22 @@ bool emp_moves_draw_level(const emp_moves *m, emp_rng *rng, uint8_t *level_of_op
     for (const emp_op_id *op = first; op < end; op++) {
         has_changed |= level_of_op[*op] != level;
         level_of_op[*op] = level;
+    }
+    return has_changed;
+}
+
+bool emp_moves_draw_fusion(const emp_moves *m, emp_rng *rng, emp_op_id *leader_of_op)
+{
+    if (m->neighbors->vertex_count == 0) return false;
+    const emp_move   move = draw_group(m, rng);
+    const emp_op_id *first = &move.groups->member[move.groups->first[move.group]];
+    const emp_op_id *end = &move.groups->member[move.groups->first[move.group + 1]];
+    const bool       joins = below(rng, 2) == 1;
+    bool             has_changed = false;
+
+    for (const emp_op_id *op = first; op < end; op++) {
+        has_changed |= (leader_of_op[*op] != *op) != joins;
+        leader_of_op[*op] = joins ? EMP_JOINS_READERS : *op;
     }
     return has_changed;
 }

@@ -15,8 +15,8 @@ enum { STREAM_MOVE, STREAM_DECISION, STREAM_START };
 /* Moves that change nothing: so many are passed over. */
 enum { MOST_SKIPS = 20 };
 
-/* Of the state, where the order is not decided. */
-enum { PLAIN_ARRAYS = EMP_WALK_ARRAYS - 2 };
+/* Of the state, where devices alone are decided. */
+enum { PLAIN_ARRAYS = EMP_WALK_ARRAYS - 4 };
 
 bool emp_accepts(double delta, double temperature, double uniform)
 {
@@ -32,6 +32,8 @@ static bool draw_move(emp_walk *w, int64_t draft, const emp_proposal *at)
     emp_rng rng;
 
     emp_rng_init(&rng, w->seed, (uint32_t)draft, STREAM_MOVE);
+    if (at->leader_of_op != NULL && emp_rng_uniform(&rng) < w->options.fusion)
+        return emp_moves_draw_fusion(&w->moves, &rng, at->leader_of_op);
     if (at->level_of_op != NULL && emp_rng_uniform(&rng) < w->options.order)
         return emp_moves_draw_level(&w->moves, &rng, at->level_of_op);
     return emp_moves_draw(&w->moves, &rng, at->device_of_op);
@@ -78,12 +80,18 @@ static emp_status order_start(const emp_walk *w, emp_error *err)
                                       w->here.device_of_op, err);
 }
 
+static void fuse_start(const emp_walk *w)
+{
+    if (w->here.leader_of_op == NULL || w->options.fused == EMP_FUSED_NONE) return;
+    for (emp_op_id op = 0; op < ops_of(w); op++)
+        w->here.leader_of_op[op] = EMP_JOINS_READERS;
+}
+
 emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
                          const emp_walk_options *options, const emp_method_params *params,
                          emp_error *err)
 {
     emp_status st = EMP_OK;
-    const bool has_order = params->decides & EMP_DECIDES_ORDER;
 
     *w = (emp_walk){.problem = problem,
                     .options = *options,
@@ -93,10 +101,11 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
                     .cost.best_s = INFINITY};
     EMP_TRY(emp_moves_init(&w->moves, problem, &options->moves, params->seed, err));
     w->groups_hash = (int64_t)w->moves.groups_hash;
-    EMP_TRY(emp_proposal_init(&w->here, ops_of(w), has_order, err));
-    EMP_TRY(emp_proposal_init(&w->best, ops_of(w), has_order, err));
+    EMP_TRY(emp_proposal_init(&w->here, ops_of(w), params->decides, err));
+    EMP_TRY(emp_proposal_init(&w->best, ops_of(w), params->decides, err));
     EMP_TRY(place_start(w, params->start, err));
     EMP_TRY(order_start(w, err));
+    fuse_start(w);
 
 cleanup:
     if (st != EMP_OK) emp_walk_clear(w);
@@ -241,16 +250,26 @@ const emp_method_metric *emp_walk_metrics(const void *state, int32_t *count)
 int32_t emp_walk_list_state(emp_walk *w, emp_named_array *arrays)
 {
     const size_t          ops = (size_t)ops_of(w);
-    const emp_named_array list[EMP_WALK_ARRAYS] = {
+    int32_t               count = PLAIN_ARRAYS;
+    const emp_named_array list[PLAIN_ARRAYS] = {
         {"walk", EMP_ARRAY_INT64, sizeof w->at / sizeof(int64_t), &w->at},
         {"here", EMP_ARRAY_INT32, ops, w->here.device_of_op},
         {"best", EMP_ARRAY_INT32, ops, w->best.device_of_op},
         {"costs_s", EMP_ARRAY_DOUBLE, sizeof w->cost / sizeof(double), &w->cost},
-        {"groups_hash", EMP_ARRAY_INT64, 1, &w->groups_hash},
-        {"here_level", EMP_ARRAY_UINT8, ops, w->here.level_of_op},
-        {"best_level", EMP_ARRAY_UINT8, ops, w->best.level_of_op}};
-    const int32_t count = w->here.level_of_op != NULL ? EMP_WALK_ARRAYS : PLAIN_ARRAYS;
+        {"groups_hash", EMP_ARRAY_INT64, 1, &w->groups_hash}};
 
-    memcpy(arrays, list, (size_t)count * sizeof *list);
+    memcpy(arrays, list, sizeof list);
+    if (w->here.level_of_op != NULL) {
+        arrays[count++] =
+            (emp_named_array){"here_level", EMP_ARRAY_UINT8, ops, w->here.level_of_op};
+        arrays[count++] =
+            (emp_named_array){"best_level", EMP_ARRAY_UINT8, ops, w->best.level_of_op};
+    }
+    if (w->here.leader_of_op != NULL) {
+        arrays[count++] =
+            (emp_named_array){"here_leader", EMP_ARRAY_INT32, ops, w->here.leader_of_op};
+        arrays[count++] =
+            (emp_named_array){"best_leader", EMP_ARRAY_INT32, ops, w->best.leader_of_op};
+    }
     return count;
 }

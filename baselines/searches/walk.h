@@ -21,7 +21,7 @@
 #include "search/method.h"
 #include "search/moves.h"
 
-enum { EMP_WALK_ARRAYS = 7, EMP_WALK_METRICS = 4 };
+enum { EMP_WALK_ARRAYS = 9, EMP_WALK_METRICS = 4 };
 
 typedef enum {
     EMP_START_GPU, /**< all on the first */
@@ -34,12 +34,19 @@ typedef enum {
     EMP_LEVELS_EVEN    /**< all alike: first come, first served */
 } emp_walk_levels;
 
+typedef enum {
+    EMP_FUSED_ALL, /**< every op joins its readers where that is legal */
+    EMP_FUSED_NONE
+} emp_walk_fused;
+
 typedef struct {
     emp_move_options moves;
     int32_t          samples; /**< placements of a batch */
     emp_walk_start   start;
     double order; /**< share of moves that change the order, where it is decided */
     emp_walk_levels levels; /**< where the order begins, likewise */
+    double          fusion; /**< share of moves that change the fusion, likewise */
+    emp_walk_fused  fused;  /**< where it begins, likewise */
 } emp_walk_options;
 
 /** Rows of a method's options; \a at is the emp_walk_options in its struct \a type. */
@@ -52,14 +59,21 @@ typedef struct {
                         EMP_START_GPU),                                               \
         EMP_MOVE_OPTIONS(type, at.moves, moved, most)
 
-/** Further rows, of a method that decides the order, too. */
+/** Further rows, of a method that decides the order and the fusion, too. */
 #define EMP_WALK_ORDER_OPTION(type, at)                                                \
     EMP_REAL_OPTION("order", type, at.order, 0, 1,                                     \
                     "share of moves that change the order, where it is decided", 0.5), \
         EMP_WORD_OPTION("levels", type, at.levels, "bottom|even",                      \
                         "where the order begins, where it is decided: longest way to " \
                         "the end first, or first come, first served",                  \
-                        EMP_LEVELS_BOTTOM)
+                        EMP_LEVELS_BOTTOM),                                            \
+        EMP_REAL_OPTION("fusion", type, at.fusion, 0, 1,                               \
+                        "share of moves that change the fusion, where it is decided",  \
+                        0.3),                                                          \
+        EMP_WORD_OPTION("fused", type, at.fused, "all|none",                           \
+                        "where the fusion begins, where it is decided: all ops that "  \
+                        "may fuse do, or none does",                                   \
+                        EMP_FUSED_ALL)
 
 /** What a checkpoint must keep, beside the arrays. */
 typedef struct {
@@ -83,7 +97,7 @@ struct emp_walk {
     bool (*make)(emp_walk *walk, int64_t draft, const emp_proposal *at);
 
     emp_walk_progress at;
-    emp_proposal      here, best; /**< levels if the order is decided */
+    emp_proposal      here, best; /**< levels and leaders if they are decided */
     emp_walk_costs    cost;
     int64_t           groups_hash;  /**< that of the moves, or of a restored state */
     int32_t           sample_count; /**< of the last ask */

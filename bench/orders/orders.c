@@ -6,25 +6,27 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "base/text/units.h"
 #include "base/text/word_list.h"
 #include "bench/tables/paper.h"
 #include "run/methods.h"
 #include "search/order.h"
 #include "sim/engine/sim.h"
+#include "sim/problem/fusion.h"
 
 enum { MOST_PLACEMENTS = 8, METHOD_BYTES = 32 };
 
-static const char *const arm_keys[EMP_ORDERS_ARMS] = {
-#define X(name, key, title) key,
-    EMP_ORDERS_ARM_LIST(X)
-#undef X
-};
-
-/* Of annealing: the share of moves that change the order. */
-static const char *const arm_options[EMP_ORDERS_ARMS] = {[EMP_ORDERS_ORDER] = "order=1",
-                                                         [EMP_ORDERS_DEVICES] = NULL,
-                                                         [EMP_ORDERS_BOTH] = "order=0.5"};
+/* Titles of annealings, and their options: the share of moves that change the decision. */
+static const struct {
+    const char *title[EMP_ORDERS_ARMS], *options[EMP_ORDERS_ARMS];
+    int32_t     decides;
+} parts[EMP_ORDERS_PARTS] = {[EMP_ORDERS_ORDER] = {{"order", "devices", "both"},
+                                                   {"order=1", NULL, "order=0.5"},
+                                                   EMP_DECIDES_ORDER},
+                             [EMP_ORDERS_FUSION] = {{"fusion", "devices", "both"},
+                                                    {"fusion=1", NULL, "fusion=0.5"},
+                                                    EMP_DECIDES_FUSION}};
 
 struct plan {
     const emp_orders_params *params;
@@ -81,6 +83,7 @@ static emp_status create_table(struct plan *plan, const emp_runtime *runtime,
     emp_orders_table *t = plan->table = EMP_NEW(emp_orders_table);
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "table of orders");
+    t->part = plan->params->part;
     snprintf(t->runtime, sizeof t->runtime, "%s", runtime->name);
     t->budget = plan->params->budget;
     t->seed_count = plan->params->seed_count;
@@ -90,7 +93,7 @@ static emp_status create_table(struct plan *plan, const emp_runtime *runtime,
         emp_orders_row *row = &t->row[i];
         row->task = &emp_paper_task[0];
         row->placement = plan->method[i % plan->method_count]->name;
-        row->first_come_s = row->own_s = row->bottom_s = NAN;
+        row->plain_s = row->own_s = row->rule_s = NAN;
         for (int arm = 0; arm < EMP_ORDERS_ARMS; arm++)
             row->annealed_s[arm] = (emp_summary){NAN, NAN, NAN};
         while (strcmp(row->task->key, plan->task[i / plan->method_count].key) != 0)
@@ -107,10 +110,11 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
     EMP_CHECK(choose_methods(plan, err));
     EMP_CHECK(emp_runtime_init(&runtime, plan->params->runtime, err));
     if (runtime.rules != EMP_RULES_EVENTS)
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "the rules of the runtime %s order ops by themselves; take one "
-                         "with event rules, as tf-r1.3 or ideal",
-                         runtime.name);
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "the rules of the runtime %s leave nothing but devices to decide "
+            "here; take one with event rules, as tf-r1.3 or ideal",
+            runtime.name);
     EMP_CHECK(create_table(plan, &runtime, err));
     return emp_tasks_load(plan->loaded, plan->task, plan->task_count, &runtime,
                           plan->params->jobs.threads, err);
@@ -143,15 +147,12 @@ static bool has_placement(const emp_job *job)
     return job->is_ready && !job->is_refused;
 }
 
-static emp_status simulate(double *step_s, emp_sim *sim,
-                           const emp_device_id *device_of_op, const uint8_t *level_of_op,
+static emp_status simulate(double *step_s, emp_sim *sim, const emp_decision *decision,
                            emp_error *err)
 {
     emp_sim_result result;
 
-    EMP_CHECK(emp_sim_run_decision(
-        sim, &(emp_decision){.device_of_op = device_of_op, .level_of_op = level_of_op},
-        &result, err));
+    EMP_CHECK(emp_sim_run_decision(sim, decision, &result, err));
     *step_s = result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
     return EMP_OK;
 }
@@ -185,21 +186,82 @@ static emp_status try_orders(emp_orders_row *row, const emp_job *job, emp_error 
     emp_sim             *sim = NULL;
     uint8_t             *level = NULL;
     const emp_device_id *device_of_op = job->record.device_of_op;
+    emp_decision         d = {.device_of_op = device_of_op};
 
     EMP_TRY(EMP_ALLOC(level, (size_t)job->problem->graph->op_count));
     EMP_TRY(emp_sim_create(&sim, job->problem, err));
-    EMP_TRY(simulate(&row->first_come_s, sim, device_of_op, NULL, err));
+    EMP_TRY(simulate(&row->plain_s, sim, &d, err));
     EMP_TRY(emp_order_of_bottom_levels(level, job->problem, device_of_op, err));
-    EMP_TRY(simulate(&row->bottom_s, sim, device_of_op, level, err));
+    d.level_of_op = level;
+    EMP_TRY(simulate(&row->rule_s, sim, &d, err));
     if (has_own_order(job->run.method)) {
         EMP_TRY(ask_for_own(level, job, err));
-        EMP_TRY(simulate(&row->own_s, sim, device_of_op, level, err));
+        EMP_TRY(simulate(&row->own_s, sim, &d, err));
     }
 
 cleanup:
     emp_sim_destroy(sim);
     emp_free(level);
     return st;
+}
+
+/* As the method `random` draws them: how many ops join their readers, and which. */
+static emp_status try_random(double *step_s, emp_sim *sim, emp_fusion *fusion,
+                             emp_decision d, emp_op_id *leader, int32_t ops,
+                             int64_t budget, emp_error *err)
+{
+    emp_rng rng;
+
+    for (int64_t i = 0; i < budget; i++) {
+        double one_s;
+        emp_rng_init(&rng, 1, (uint32_t)i, 0);
+        const double share = emp_rng_uniform(&rng);
+        for (emp_op_id op = 0; op < ops; op++)
+            leader[op] = emp_rng_uniform(&rng) < share ? EMP_JOINS_READERS : op;
+        emp_fusion_legalize(fusion, d.device_of_op, leader);
+        EMP_CHECK(simulate(&one_s, sim, &d, err));
+        *step_s = fmin(*step_s, one_s);
+    }
+    return EMP_OK;
+}
+
+static emp_status try_fusions(emp_orders_row *row, const emp_job *job, int64_t budget,
+                              emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    emp_sim      *sim = NULL;
+    emp_fusion   *fusion = NULL;
+    emp_op_id    *leader = NULL;
+    const int32_t ops = job->problem->graph->op_count;
+    emp_decision  d = {.device_of_op = job->record.device_of_op};
+
+    EMP_TRY(EMP_ALLOC(leader, (size_t)ops));
+    EMP_TRY(emp_fusion_create(&fusion, job->problem, err));
+    EMP_TRY(emp_sim_create(&sim, job->problem, err));
+    EMP_TRY(simulate(&row->plain_s, sim, &d, err));
+    for (emp_op_id op = 0; op < ops; op++) leader[op] = EMP_JOINS_READERS;
+    emp_fusion_legalize(fusion, d.device_of_op, leader);
+    d.leader_of_op = leader;
+    EMP_TRY(simulate(&row->rule_s, sim, &d, err));
+    row->own_s = INFINITY;
+    EMP_TRY(try_random(&row->own_s, sim, fusion, d, leader, ops, budget, err));
+
+cleanup:
+    emp_sim_destroy(sim);
+    emp_fusion_destroy(fusion);
+    emp_free(leader);
+    return st;
+}
+
+static emp_status try_row(const struct plan *plan, int32_t row, emp_error *err)
+{
+    emp_orders_row *r = &plan->table->row[row];
+    const emp_job  *job = &plan->placing[row];
+
+    if (!has_placement(job)) return EMP_OK;
+    return plan->params->part == EMP_ORDERS_ORDER
+               ? try_orders(r, job, err)
+               : try_fusions(r, job, plan->params->budget, err);
 }
 
 /* ---- annealing ---- */
@@ -209,16 +271,17 @@ static emp_status add_annealing(struct plan *plan, int32_t row, int32_t arm, int
 {
     emp_job             *job = &plan->annealing[plan->annealing_count++];
     const int32_t        r = row / plan->method_count;
-    const emp_job_method method = {.title = arm_keys[arm],
+    const emp_job_method method = {.title = parts[plan->params->part].title[arm],
                                    .method = "anneal",
-                                   .options = arm_options[arm],
+                                   .options = parts[plan->params->part].options[arm],
                                    .budget = plan->params->budget};
 
     EMP_CHECK(emp_job_init(job, &plan->loaded[r], &plan->task[r], &method,
                            (uint64_t)seed + 1, err));
     job->run.placer.start = plan->placing[row].record.device_of_op;
     job->run.placer.decides = EMP_DECIDES_DEVICES;
-    if (arm != EMP_ORDERS_DEVICES) job->run.placer.decides |= EMP_DECIDES_ORDER;
+    if (arm != EMP_ORDERS_DEVICES)
+        job->run.placer.decides |= parts[plan->params->part].decides;
     return EMP_OK;
 }
 
@@ -271,9 +334,7 @@ static emp_status make(struct plan *plan, emp_error *err)
 {
     EMP_CHECK(lay_out(plan, err));
     EMP_CHECK(place(plan, err));
-    for (int32_t i = 0; i < plan->table->row_count; i++)
-        if (has_placement(&plan->placing[i]))
-            EMP_CHECK(try_orders(&plan->table->row[i], &plan->placing[i], err));
+    for (int32_t i = 0; i < plan->table->row_count; i++) EMP_CHECK(try_row(plan, i, err));
     const emp_status st = anneal(plan, err);
     if (st == EMP_OK || st == EMP_EINTERRUPTED) fill_annealed(plan);
     return st;
@@ -313,22 +374,28 @@ void emp_orders_destroy(emp_orders_table *table)
 
 #define SECONDS(key, title) \
     EMP_COLUMN(key, title, EMP_SHEET_REAL, .width = 7, .precision = 9)
-#define ANNEALED(name, key, title)                                          \
-    EMP_COLUMN(key "_s", title, EMP_SHEET_REAL, .width = 7, .precision = 9, \
-               .low = key "_low_s", .high = key "_high_s", .range = EMP_SHEET_BEHIND),
+#define ANNEALED(key)                                                                 \
+    EMP_COLUMN(key "_s", key " annealed", EMP_SHEET_REAL, .width = 7, .precision = 9, \
+               .low = key "_low_s", .high = key "_high_s", .range = EMP_SHEET_BEHIND)
+#define COLUMNS(plain, plain_title, own, own_title, rule, rule_title, alone)         \
+    {                                                                                \
+        EMP_COLUMN("task", NULL, EMP_SHEET_WORD),                                    \
+            EMP_COLUMN("workload", "workload", EMP_SHEET_WORD),                      \
+            EMP_COLUMN("machine", "machine", EMP_SHEET_WORD),                        \
+            EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),                             \
+            EMP_COLUMN("placement", "placement", EMP_SHEET_WORD),                    \
+            EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),                             \
+            EMP_COLUMN("seeds", NULL, EMP_SHEET_COUNT), SECONDS(plain, plain_title), \
+            SECONDS(own, own_title), SECONDS(rule, rule_title), ANNEALED(alone),     \
+            ANNEALED("devices"), ANNEALED("both")                                    \
+    }
 
-static const emp_sheet_column columns[] = {
-    EMP_COLUMN("task", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("workload", "workload", EMP_SHEET_WORD),
-    EMP_COLUMN("machine", "machine", EMP_SHEET_WORD),
-    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("placement", "placement", EMP_SHEET_WORD),
-    EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),
-    EMP_COLUMN("seeds", NULL, EMP_SHEET_COUNT),
-    SECONDS("first_come_s", "first come"),
-    SECONDS("own_s", "own order"),
-    SECONDS("bottom_s", "bottom levels"),
-    EMP_ORDERS_ARM_LIST(ANNEALED)};
+static const emp_sheet_column order_columns[] =
+    COLUMNS("first_come_s", "first come", "own_s", "own order", "bottom_s",
+            "bottom levels", "order");
+static const emp_sheet_column fusion_columns[] =
+    COLUMNS("nothing_s", "nothing fused", "random_s", "best random", "all_s",
+            "all that may", "fusion");
 
 static emp_value summary_value(const emp_summary *s)
 {
@@ -339,9 +406,9 @@ static void add_row(emp_sheet *sheet, const emp_orders_table *t, const emp_order
 {
     EMP_SHEET_ADD(sheet, EMP_V(r->task->key), EMP_V(r->task->spec),
                   EMP_V(r->task->machine), EMP_V(t->runtime), EMP_V(r->placement),
-                  EMP_V(t->budget), EMP_V(t->seed_count), EMP_V(r->first_come_s),
-                  emp_value_if(!isnan(r->own_s), EMP_V(r->own_s)), EMP_V(r->bottom_s),
-                  summary_value(&r->annealed_s[EMP_ORDERS_ORDER]),
+                  EMP_V(t->budget), EMP_V(t->seed_count), EMP_V(r->plain_s),
+                  emp_value_if(!isnan(r->own_s), EMP_V(r->own_s)), EMP_V(r->rule_s),
+                  summary_value(&r->annealed_s[EMP_ORDERS_ALONE]),
                   summary_value(&r->annealed_s[EMP_ORDERS_DEVICES]),
                   summary_value(&r->annealed_s[EMP_ORDERS_BOTH]));
 }
@@ -351,9 +418,12 @@ emp_status emp_orders_print(FILE *out, const emp_orders_table *t, emp_sheet_form
 {
     emp_sheet sheet;
 
-    EMP_SHEET_INIT(&sheet, columns);
-    emp_sheet_set_title(&sheet, "What an order is worth, runtime %s: seconds a step",
-                        t->runtime);
+    if (t->part == EMP_ORDERS_ORDER)
+        EMP_SHEET_INIT(&sheet, order_columns);
+    else
+        EMP_SHEET_INIT(&sheet, fusion_columns);
+    emp_sheet_set_title(&sheet, "What %s is worth, runtime %s: seconds a step",
+                        t->part == EMP_ORDERS_ORDER ? "an order" : "fusion", t->runtime);
     for (int32_t i = 0; i < t->row_count; i++) add_row(&sheet, t, &t->row[i]);
     emp_sheet_note(&sheet,
                    "Devices are the same in the first four columns. Annealing has "

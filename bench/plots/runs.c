@@ -211,6 +211,7 @@ static int compare_series(const emp_record *a, const emp_record *b)
     RETURN_ORDER(a->ranks, b->ranks);
     RETURN_ORDER(a->is_async, b->is_async);
     RETURN_ORDER(a->has_order, b->has_order);
+    RETURN_ORDER(a->has_fusion, b->has_fusion);
     RETURN_ORDER(a->start_hash, b->start_hash);
     RETURN_ORDER(a->weights_hash, b->weights_hash);
     RETURN_TEXT_ORDER(a->version, b->version);
@@ -251,7 +252,8 @@ static bool is_same_method(const emp_record *a, const emp_record *b)
 {
     return strcmp(a->method, b->method) == 0 && strcmp(a->preset, b->preset) == 0 &&
            strcmp(a->options, b->options) == 0 && a->has_order == b->has_order &&
-           a->start_hash == b->start_hash && a->weights_hash == b->weights_hash;
+           a->has_fusion == b->has_fusion && a->start_hash == b->start_hash &&
+           a->weights_hash == b->weights_hash;
 }
 
 /* The method, and what tells it apart from others of the group. */
@@ -277,7 +279,10 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     if (r->options[0] != '\0') emp_text_add(&label, " %s", r->options);
     if (r->ranks > 1)
         emp_text_add(&label, ", %d ranks%s", r->ranks, r->is_async ? " --async" : "");
-    if (r->has_order) emp_text_add(&label, ", devices and order");
+    if (r->has_fusion)
+        emp_text_add(&label, ", devices%s and fusion", r->has_order ? ", order" : "");
+    else if (r->has_order)
+        emp_text_add(&label, ", devices and order");
     if (r->start_hash != 0)
         emp_text_add(&label, ", from placement %08" PRIx32, (uint32_t)r->start_hash);
     if (r->weights_hash != 0)

@@ -63,6 +63,7 @@ static emp_status find_bound(emp_study *s, const emp_record *r,
 {
     emp_bounds bounds;
 
+    if (r->has_fusion) return EMP_OK; /* bounds are of ops that run by themselves */
     if (problem->machine->hash != r->machine_hash ||
         emp_runtime_hash(&problem->runtime) != r->runtime_hash)
         return EMP_OK;
@@ -257,10 +258,11 @@ static emp_status draw_timeline(emp_study *s, const emp_problem *problem,
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)r->op_count));
     memcpy(device_of_op, r->device_of_op, (size_t)r->op_count * sizeof *device_of_op);
     emp_problem_legalize(problem, device_of_op);
-    EMP_TRY(emp_timeline_create(
-        &timeline, problem,
-        &(emp_decision){.device_of_op = device_of_op, .level_of_op = r->level_of_op},
-        err));
+    EMP_TRY(emp_timeline_create(&timeline, problem,
+                                &(emp_decision){.device_of_op = device_of_op,
+                                                .level_of_op = r->level_of_op,
+                                                .leader_of_op = r->leader_of_op},
+                                err));
     s->now_s = (double)timeline.result.step_time_ns * 1e-9;
     emp_picture_timeline(&s->figure[EMP_FIGURE_TIMELINE], name, &timeline,
                          problem->machine);

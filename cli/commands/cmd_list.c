@@ -460,17 +460,22 @@ static bool decides_order(const emp_method *method)
     return (method->decides & EMP_DECIDES_ORDER) != 0;
 }
 
+static bool decides_fusion(const emp_method *method)
+{
+    return (method->decides & EMP_DECIDES_FUSION) != 0;
+}
+
 static bool has_start(const emp_method *method) { return method->has_start; }
 
 static json_t *json_method(const emp_method *method)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "description",
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o}", "description",
                      method->description, "kind", kind_words[emp_method_kind_of(method)],
                      "advice", method->advice, "uses_budget", method->uses_budget,
-                     "decides_order", decides_order(method), "has_start",
-                     method->has_start, "members", json_members(method), "presets",
-                     cli_json_words(method->presets), "options",
-                     cli_json_option_table(method->options, method->presets));
+                     "decides_order", decides_order(method), "decides_fusion",
+                     decides_fusion(method), "has_start", method->has_start, "members",
+                     json_members(method), "presets", cli_json_words(method->presets),
+                     "options", cli_json_option_table(method->options, method->presets));
 }
 
 static emp_status print_method(const struct args *args, emp_error *err)
@@ -483,7 +488,8 @@ static emp_status print_method(const struct args *args, emp_error *err)
     printf("%s: %s\nuse it for: %s\n", method->name, method->description, method->advice);
     print_members(method);
     print_presets(method);
-    printf("decides: %s%s\n", decides_order(method) ? "devices, order" : "devices",
+    printf("decides: devices%s%s%s\n", decides_order(method) ? ", order" : "",
+           decides_fusion(method) ? ", fusion" : "",
            method->has_start ? "; can begin at a placement (--start)" : "");
     cli_print_option_table(method->options, method->presets);
     return EMP_OK;
@@ -532,6 +538,7 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
             print_methods_of((emp_method_kind)kind);
         putchar('\n');
         print_names("decide the order, too", decides_order);
+        print_names("decide the fusion, too", decides_fusion);
         print_names("can begin at a placement", has_start);
         print_more(args.format, "methods");
         return EMP_OK;

@@ -61,7 +61,9 @@ static const char doc[] =
     "A method of your own is a shared library, or a program that speaks lines of JSON\n"
     "(docs/add-a-method.md). One that fails ends the run; what was found is saved.\n"
     "With --decide devices,order it also looks for the order in which devices serve\n"
-    "their ops; emplace methods NAME says whether a method does.\n\n"
+    "their ops, with devices,fusion for the ops that run as one kernel, and with\n"
+    "devices,order,fusion for both. emplace methods NAME says what a method decides.\n"
+    "No lower bound is known of steps whose ops fuse.\n\n"
     "  emplace place nmt:layers=2 --machine k40x2\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch\n"
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
@@ -72,10 +74,22 @@ static const char doc[] =
 
 static int32_t parse_decides(const char *text)
 {
-    if (strcmp(text, "devices") == 0) return EMP_DECIDES_DEVICES;
-    if (strcmp(text, "devices,order") == 0)
-        return EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER;
-    cli_usage_error("--decide \"%s\" is none of devices and devices,order", text);
+    static const struct {
+        const char *text;
+        int32_t     decides;
+    } all[] = {
+        {"devices", EMP_DECIDES_DEVICES},
+        {"devices,order", EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER},
+        {"devices,fusion", EMP_DECIDES_DEVICES | EMP_DECIDES_FUSION},
+        {"devices,order,fusion",
+         EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(text, all[i].text) == 0) return all[i].decides;
+    cli_usage_error("--decide \"%s\" is none of devices, devices,order, devices,fusion "
+                    "and devices,order,fusion",
+                    text);
     return 0;
 }
 
@@ -129,6 +143,7 @@ static emp_status save_placement(const cli_place_args *args, const emp_record *r
 
     placement.run = emp_record_identity(record);
     placement.level_of_op = record->level_of_op;
+    placement.leader_of_op = record->leader_of_op;
     return cli_placement_output_write(args->out, &placement, args->run.task.spec,
                                       problem->machine, err);
 }
@@ -169,12 +184,14 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
                           const emp_sim_result *best, const emp_problem *problem,
                           emp_error *err)
 {
-    emp_status saved = save(args, record, problem, err), printed;
-    emp_bounds bounds;
+    emp_status      saved = save(args, record, problem, err), printed;
+    cli_run_options run = args->run;
+    emp_bounds      bounds;
 
     if (saved == EMP_OK && !is_half(record)) saved = drop_checkpoint(args, err);
     cli_stop_at_once(); /* nothing is left behind */
-    printed = cli_bound(&bounds, &args->run, problem, err);
+    run.is_unbound = run.is_unbound || record->has_fusion;
+    printed = cli_bound(&bounds, &run, problem, err);
     if (printed == EMP_OK)
         printed =
             cli_report_run(record, problem, best, &bounds, args->run.task.format, err);

@@ -124,8 +124,8 @@ static json_t *json_facts(const emp_record *r)
     json_t *result =
         json_pack("{s:i, s:b, s:s, s:s, s:I, s:I, s:f, s:b, s:o}", "ranks",
                   r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "decides",
-                  r->has_order ? "devices,order" : "devices", "stopped_by", r->stopped_by,
-                  "evaluations", (json_int_t)r->evaluations, "feasible_count",
+                  emp_record_decides(r), "stopped_by", r->stopped_by, "evaluations",
+                  (json_int_t)r->evaluations, "feasible_count",
                   (json_int_t)r->feasible_count, "step_time_s", r->best_step_time_s,
                   "feasible", r->is_feasible, "median_s", cli_json_number(r->median_s));
 
@@ -147,7 +147,10 @@ static bool print_head(const emp_record *r)
            r->workload, r->machine, r->runtime, r->method,
            r->preset[0] == '\0' ? "" : " ", r->preset, r->seed, r->version, r->commit,
            r->is_dirty ? ", modified" : "");
-    if (r->has_order) printf("devices and order are decided\n");
+    if (r->has_fusion)
+        printf("devices%s and fusion are decided\n", r->has_order ? ", order" : "");
+    else if (r->has_order)
+        printf("devices and order are decided\n");
     if (r->ranks > 1)
         printf("shared by %d ranks%s\n", r->ranks,
                r->is_async ? ", asynchronous: another run of this kind differs" : "");
@@ -242,7 +245,8 @@ static emp_named_placement name_placement(const emp_record *r, const emp_op_name
                              .op_count = r->op_count,
                              .op_name = names->name,
                              .device_of_op = r->device_of_op,
-                             .level_of_op = r->level_of_op};
+                             .level_of_op = r->level_of_op,
+                             .leader_of_op = r->leader_of_op};
 
     for (int32_t d = 0; d < r->device_count; d++) p.device_name[d] = r->device_name[d];
     return p;

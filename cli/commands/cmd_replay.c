@@ -153,6 +153,23 @@ static emp_status find_origin(struct args *a, emp_placement_origin *origin,
     return EMP_OK;
 }
 
+/* Backends execute every op by itself. */
+static emp_status warn_of_fusion(const char *name, const emp_problem *problem,
+                                 emp_error *err)
+{
+    emp_op_id *leader_of_op = NULL;
+    bool       has_fusion = false;
+
+    EMP_CHECK(EMP_ALLOC(leader_of_op, (size_t)problem->graph->op_count));
+    emp_status st = cli_leaders_load(leader_of_op, &has_fusion, name, problem, err);
+    emp_free(leader_of_op);
+    if (has_fusion)
+        cli_warn("the fusion of ops in %s is not replayed; its step is predicted and "
+                 "executed op by op",
+                 name);
+    return st;
+}
+
 /* Backends execute what is ready as it comes. */
 static emp_status warn_of_order(const char *name, const emp_problem *problem,
                                 emp_error *err)
@@ -174,6 +191,7 @@ static emp_status load_file(emp_device_id *device_of_op, const char *path,
                             const emp_problem *problem, emp_error *err)
 {
     EMP_CHECK(cli_placement_load(device_of_op, path, problem, err));
+    EMP_CHECK(warn_of_fusion(path, problem, err));
     return warn_of_order(path, problem, err);
 }
 

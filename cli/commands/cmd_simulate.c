@@ -153,6 +153,23 @@ static emp_status get_order(uint8_t **level_of_op, const struct args *args,
     return EMP_OK;
 }
 
+/* The leaders of a file that has some; else *leader_of_op stays NULL. */
+static emp_status get_leaders(emp_op_id **leader_of_op, const struct args *args,
+                              const emp_problem *problem, emp_error *err)
+{
+    bool has_fusion = false;
+
+    if (strcmp(args->placement, OWN_DEVICES) == 0 || emp_method_exists(args->placement))
+        return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(*leader_of_op, (size_t)problem->graph->op_count));
+    EMP_CHECK(
+        cli_leaders_load(*leader_of_op, &has_fusion, args->placement, problem, err));
+    if (has_fusion) return EMP_OK;
+    emp_free(*leader_of_op);
+    *leader_of_op = NULL;
+    return EMP_OK;
+}
+
 static emp_status simulate(const struct args *args, const emp_problem *problem,
                            const emp_decision *decision, emp_sim_result *result,
                            emp_error *err)
@@ -228,6 +245,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     cli_inputs     inputs = {0};
     emp_device_id *device_of_op = NULL;
     uint8_t       *level_of_op = NULL;
+    emp_op_id     *leader_of_op = NULL;
     emp_decision   decision = {0};
     emp_sim_result result;
     emp_bounds     bounds;
@@ -248,13 +266,15 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(get_order(&level_of_op, &args, inputs.problem, err));
-    decision = (emp_decision){.device_of_op = device_of_op, .level_of_op = level_of_op};
+    EMP_TRY(get_leaders(&leader_of_op, &args, inputs.problem, err));
+    decision = (emp_decision){device_of_op, level_of_op, leader_of_op};
     EMP_TRY(simulate(&args, inputs.problem, &decision, &result, err));
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
     cli_stop_at_once();
     EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)
         EMP_TRY(emp_what_if_find(&what_if, inputs.problem, &decision, why, err));
+    args.run.is_unbound = args.run.is_unbound || leader_of_op != NULL;
     EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, err));
     EMP_TRY(
         print_result(&args, &inputs, &result, why, &what_if, &bounds, is_partial, err));
@@ -263,6 +283,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 cleanup:
     emp_explain_destroy(why);
     emp_free(level_of_op);
+    emp_free(leader_of_op);
     emp_free(device_of_op);
     cli_inputs_clear(&inputs);
     return st;

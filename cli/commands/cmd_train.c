@@ -12,7 +12,17 @@
 #include "run/methods.h"
 #include "run/ranks/ranks.h"
 
-enum { KEY_EVERY = 768, KEY_RESUME, KEY_ASYNC, KEY_TASKS };
+enum {
+    KEY_EVERY = 768,
+    KEY_RESUME,
+    KEY_ASYNC,
+    KEY_TASKS,
+    KEY_IMITATE,
+    KEY_IMITATE_BUDGET,
+    KEY_IMITATE_ROUNDS
+};
+
+enum { IMITATE_BUDGET = 1000, IMITATE_ROUNDS = 300 };
 
 static const struct argp_option options[] = {
     {"checkpoint-every", KEY_EVERY, "TIME", 0,
@@ -21,6 +31,12 @@ static const struct argp_option options[] = {
     {"tasks", KEY_TASKS, "SET|FILE,...", 0,
      "Instead of a SPEC: train on these tasks in turn (table1, fresh, all, or a file)",
      0},
+    {"imitate", KEY_IMITATE, "METHOD", 0,
+     "With --tasks: first imitate this method's placements", 0},
+    {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
+     "Evaluations that it gets for each task (default 1000)", 0},
+    {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
+     "Steps of imitation for each task (default 300)", 0},
     {"async", KEY_ASYNC, NULL, 0,
      "With mpirun: rank 0 is a parameter server, the others are controllers that do not "
      "wait for each other; no two runs give the same result",
@@ -39,7 +55,9 @@ static const char doc[] =
     "With --tasks it trains one set of weights on several graphs in turn and writes\n"
     "them to --weights-out; a line of the file is NAME SPEC|FILE MACHINE. The budget\n"
     "is that of all tasks together. Ctrl-C writes the weights so far; --weights goes\n"
-    "on from them. On another graph, place --weights proposes without training first.\n\n"
+    "on from them. On another graph, place --weights proposes without training first.\n"
+    "With --imitate it first learns to do on each task what another method has found\n"
+    "there. The method go can. It then learns from scores only if --budget says so.\n\n"
     "The method is hdp unless another is named; without --budget or --seconds it\n"
     "gets 400 evaluations.\n\n"
     "Started by mpirun, the programs share the run: each proposes and scores its\n"
@@ -54,6 +72,8 @@ static const char doc[] =
     "      --weights-out giph.h5\n"
     "  emplace place nmt:layers=8 --machine k40x2 --method giph --weights giph.h5 \\\n"
     "      --budget 100\n"
+    "  emplace train --tasks tasks.txt --method go --imitate anneal \\\n"
+    "      --weights-out go.h5\n"
     "  emplace record run.checkpoint.h5";
 
 /* On tasks there is no run to record: many states share what is learned. */
@@ -63,6 +83,7 @@ static void check_outputs(const cli_place_args *args)
 
     if (!has_tasks && args->record == NULL)
         cli_usage_error("--record is missing; the checkpoint lies beside it");
+    if (!has_tasks && args->imitate != NULL) cli_usage_error("--imitate is for --tasks");
     if (!has_tasks) return;
     if (args->weights_out == NULL)
         cli_usage_error("--weights-out is missing; it is what --tasks trains");
@@ -87,6 +108,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_RESUME: checkpoint->is_resumed = true; return 0;
     case KEY_ASYNC: args->run.is_async = true; return 0;
     case KEY_TASKS: args->run.task.tasks = arg; return 0;
+    case KEY_IMITATE: args->imitate = arg; return 0;
+    case KEY_IMITATE_BUDGET:
+        args->imitate_budget = cli_integer("imitate-budget", arg, 1, INT64_MAX);
+        return 0;
+    case KEY_IMITATE_ROUNDS:
+        args->imitate_rounds = cli_integer("imitate-rounds", arg, 1, INT64_MAX);
+        return 0;
     case ARGP_KEY_END: check_outputs(args); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -150,7 +178,10 @@ const struct argp cmd_train_argp = {options, parse, "SPEC", doc, children, NULL,
 
 emp_status cmd_train(int argc, char **argv, emp_error *err)
 {
-    cli_place_args args = {.run = cli_run_options_default(), .method = "hdp"};
+    cli_place_args args = {.run = cli_run_options_default(),
+                           .method = "hdp",
+                           .imitate_budget = IMITATE_BUDGET,
+                           .imitate_rounds = IMITATE_ROUNDS};
 
     cli_parse(&cmd_train_argp, argc, argv, &args);
     return args.run.task.tasks != NULL ? cli_train_on_tasks(&args, err)

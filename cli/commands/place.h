@@ -14,7 +14,10 @@ typedef struct {
     const char     *start;       /**< placement file or record to begin at, or NULL */
     const char     *weights;     /**< file of weights to begin with, or NULL */
     const char     *weights_out; /**< file for weights, or NULL */
-    bool            is_forced;   /**< outputs may replace any file */
+    const char
+           *imitate; /**< of train: the method whose placements are imitated, or NULL */
+    int64_t imitate_budget, imitate_rounds; /**< evaluations a task; steps a task */
+    bool    is_forced;                      /**< outputs may replace any file */
 } cli_place_args;
 
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */

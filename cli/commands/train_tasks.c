@@ -23,15 +23,18 @@ typedef struct {
 } progress_of_task;
 
 typedef struct {
-    const cli_place_args *args;
-    emp_task_list         list;
-    emp_runtime           runtime;
-    emp_loaded_task      *loaded;  /* [task] */
-    const emp_problem   **problem; /* [task] */
-    progress_of_task     *of_task; /* [task] */
-    emp_weights           before, weights;
-    int64_t               budget, evaluations;
-    cli_bar               bar;
+    const cli_place_args  *args;
+    emp_task_list          list;
+    emp_runtime            runtime;
+    emp_loaded_task       *loaded;  /* [task] */
+    const emp_problem    **problem; /* [task] */
+    progress_of_task      *of_task; /* [task] */
+    emp_record            *shown;   /* [task] what is imitated; NULL: nothing */
+    emp_proposal          *example; /* [task] the best of each, borrowed */
+    emp_training_imitation imitation;
+    emp_weights            before, weights;
+    int64_t                budget, evaluations;
+    cli_bar                bar;
 } trainer;
 
 static emp_status load(trainer *t, emp_error *err)
@@ -66,6 +69,10 @@ static void clear(trainer *t)
     emp_free(t->loaded);
     emp_free(t->problem);
     emp_free(t->of_task);
+    for (int32_t i = 0; t->shown != NULL && i < t->list.count; i++)
+        emp_record_clear(&t->shown[i]);
+    emp_free(t->shown);
+    emp_free(t->example);
     emp_task_list_clear(&t->list);
     emp_weights_clear(&t->before);
     emp_weights_clear(&t->weights);
@@ -84,6 +91,52 @@ static void on_turn(void *context, const emp_training_turn *turn)
     t->evaluations = turn->evaluations;
     cli_bar_draw_share(&t->bar, (double)turn->evaluations / (double)t->budget,
                        t->list.task[turn->problem].task.key);
+}
+
+static void on_imitation(void *context, const emp_training_imitation *round)
+{
+    trainer *t = (trainer *)context;
+
+    t->imitation = *round;
+    cli_bar_draw_share(&t->bar, (double)round->round / (double)t->args->imitate_rounds,
+                       "imitation");
+}
+
+/* One problem's example: the best that the method finds. */
+static emp_status show(trainer *t, const emp_method *method, int32_t i, emp_error *err)
+{
+    const cli_run_options *run = &t->args->run;
+    emp_record            *record = &t->shown[i];
+    const emp_run_params   params = {
+          .method = method,
+          .placer = {.seed = run->seed, .threads = run->threads, .decides = run->decides},
+          .budget_evaluations = t->args->imitate_budget,
+          .stop = cli_stop_flag()};
+
+    EMP_CHECK(emp_run(record, t->problem[i], &params, err));
+    if (!record->is_feasible)
+        return EMP_ERROR(EMP_EINFEASIBLE,
+                         "%s has found nothing for the task %s that fits in memory; "
+                         "imitate another method",
+                         method->name, t->list.task[i].task.key);
+    t->example[i] =
+        (emp_proposal){record->device_of_op, record->level_of_op, record->leader_of_op};
+    return EMP_OK;
+}
+
+static emp_status show_all(trainer *t, emp_error *err)
+{
+    const emp_method *method = NULL;
+
+    if (t->args->imitate == NULL) return EMP_OK;
+    EMP_CHECK(emp_method_find(&method, t->args->imitate, err));
+    EMP_CHECK(EMP_ALLOC(t->shown, (size_t)t->list.count));
+    EMP_CHECK(EMP_ALLOC(t->example, (size_t)t->list.count));
+    for (int32_t i = 0; i < t->list.count; i++) {
+        EMP_CHECK(show(t, method, i, err));
+        t->of_task[i].best_s = t->shown[i].best_step_time_s;
+    }
+    return EMP_OK;
 }
 
 static emp_status print(const trainer *t, const emp_method *method, emp_error *err)
@@ -109,10 +162,16 @@ static emp_status print(const trainer *t, const emp_method *method, emp_error *e
                       EMP_V(t->runtime.name), EMP_V(method->name), EMP_V(p->turns),
                       EMP_V(has_turn ? p->first_mean_s : NAN),
                       EMP_V(has_turn ? p->last_mean_s : NAN),
-                      EMP_V(has_turn ? p->best_s : NAN));
+                      EMP_V(has_turn || t->shown != NULL ? p->best_s : NAN));
     }
     emp_sheet_note(&sheet, "%s has the weights after %lld evaluations in all.",
                    t->args->weights_out, (long long)t->weights.evaluations);
+    if (t->shown != NULL)
+        emp_sheet_note(&sheet,
+                       "%lld rounds of imitating %s: %.3f nats a decision in the first, "
+                       "%.3f in the last.",
+                       (long long)t->imitation.round, t->args->imitate,
+                       t->imitation.first_loss, t->imitation.loss);
     const emp_status st = emp_sheet_print(stdout, &sheet, t->args->run.task.format, err);
     emp_sheet_clear(&sheet);
     return st;
@@ -132,8 +191,11 @@ static emp_status train(trainer *t, const emp_method *method, emp_error *err)
         .problem = t->problem,
         .problem_count = t->list.count,
         .budget_evaluations = t->budget,
+        .example = t->example,
+        .imitation_rounds = t->args->imitate_rounds,
         .stop = cli_stop_flag(),
         .on_turn = on_turn,
+        .on_imitation = on_imitation,
         .context = t};
 
     cli_bar_init(&t->bar, NULL);
@@ -151,9 +213,12 @@ emp_status cli_train_on_tasks(const cli_place_args *args, emp_error *err)
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "training on tasks");
     t->args = args;
-    t->budget = args->run.budget > 0 ? args->run.budget : DEFAULT_BUDGET;
+    t->budget = args->run.budget > 0    ? args->run.budget
+                : args->imitate != NULL ? 0
+                                        : DEFAULT_BUDGET;
     EMP_TRY(emp_method_find(&method, args->method, err));
     EMP_TRY(load(t, err));
+    EMP_TRY(show_all(t, err));
     EMP_TRY(train(t, method, err));
     EMP_TRY(emp_weights_save(args->weights_out, &t->weights, err));
     EMP_TRY(print(t, method, err));

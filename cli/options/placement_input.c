@@ -146,6 +146,30 @@ emp_status cli_order_load(uint8_t *level_of_op, bool *has_order, const char *pat
     return emp_placement_read_levels(level_of_op, has_order, path, problem->graph, err);
 }
 
+static emp_status load_leaders(emp_op_id *leader_of_op, bool *has_fusion,
+                               const char *path, emp_error *err)
+{
+    emp_record record = {0};
+    emp_status st = emp_record_load(&record, path, err);
+
+    *has_fusion = st == EMP_OK && record.has_fusion;
+    if (*has_fusion)
+        memcpy(leader_of_op, record.leader_of_op,
+               (size_t)record.op_count * sizeof *leader_of_op);
+    emp_record_clear(&record);
+    return st;
+}
+
+emp_status cli_leaders_load(emp_op_id *leader_of_op, bool *has_fusion, const char *path,
+                            const emp_problem *problem, emp_error *err)
+{
+    *has_fusion = false;
+    if (is_record(path)) return load_leaders(leader_of_op, has_fusion, path, err);
+    if (emp_nodes_syntax_of(path) != EMP_NODES_NONE) return EMP_OK;
+    return emp_placement_read_leaders(leader_of_op, has_fusion, path, problem->graph,
+                                      err);
+}
+
 static emp_status read_record(emp_placement_origin *origin, const char *path,
                               emp_error *err)
 {

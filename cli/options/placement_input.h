@@ -24,6 +24,11 @@ emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
 emp_status cli_order_load(uint8_t *level_of_op, bool *has_order, const char *path,
                           const emp_problem *problem, emp_error *err);
 
+/** Fills leader_of_op[op_count] from a placement file or a record, and says whether it has leaders;
+ * after cli_placement_load(). */
+emp_status cli_leaders_load(emp_op_id *leader_of_op, bool *has_fusion, const char *path,
+                            const emp_problem *problem, emp_error *err);
+
 /** The best placement that the method of that name finds. Searches get 100 evaluations unless
  * the options say more. Legal.
  * \param[in]  options     NULL: what holds when none is given.

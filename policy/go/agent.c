@@ -13,10 +13,14 @@ enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
 
 enum { LOSS, REWARD, BASELINE, ENTROPY, GRADIENT_NORM, GREEDY_TIME };
 
-static emp_status init_network(emp_go_agent *a, int32_t devices, emp_error *err)
+/* An op joins its readers, or stays alone. */
+enum { FUSION_CHOICES = 2, JOINS = 1 };
+
+static emp_status init_network(emp_go_agent *a, int32_t devices, int32_t decides,
+                               emp_error *err)
 {
     const emp_go_options *o = &a->options;
-    const emp_go_shape    shape = {.type_width = o->type_width,
+    emp_go_shape          shape = {.type_width = o->type_width,
                                    .width = o->width,
                                    .graph_layers = o->graph_layers,
                                    .layers = o->layers,
@@ -25,32 +29,62 @@ static emp_status init_network(emp_go_agent *a, int32_t devices, emp_error *err)
                                    .segment = o->segment,
                                    .modulate = o->modulate,
                                    .has_memory = o->memory,
-                                   .devices =
-                                    devices > o->max_devices ? devices : o->max_devices,
+                                   .devices = devices > o->max_devices ? devices : o->max_devices,
                                    .threads = a->threads};
     emp_rng               rng;
 
+    if (decides & EMP_DECIDES_ORDER) shape.task_choices[shape.task_count++] = o->levels;
+    if (decides & EMP_DECIDES_FUSION)
+        shape.task_choices[shape.task_count++] = FUSION_CHOICES;
     EMP_CHECK(emp_go_net_init(&a->net, &shape, &a->features, err));
     emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, 0);
     emp_go_net_randomize(&a->net, o->head_gain, &rng);
     return EMP_OK;
 }
 
-static emp_status allocate(emp_go_agent *a, emp_error *err)
+static void allocate_task(emp_go_agent *a, emp_decides what, int32_t choices,
+                          const emp_real *p, emp_real *d_logits)
 {
-    const size_t rows = (size_t)a->features.count;
-    const size_t all = rows * (size_t)a->net.shape.devices;
+    const size_t rows = (size_t)a->features.count, all = rows * (size_t)choices;
+    emp_go_task *t = &a->task[a->task_count++];
 
-    a->ppo = (emp_row_ppo){.rows = a->features.count,
-                           .choices = a->net.shape.devices,
-                           .clip = a->options.clip_ratio,
-                           .above = EMP_ADD_ARRAY(&a->arrays, emp_real, all),
-                           .below = EMP_ADD_ARRAY(&a->arrays, emp_real, all)};
-    a->drawn_from = EMP_ADD_ARRAY(&a->arrays, emp_real, all);
-    a->choice = EMP_ADD_ARRAY(&a->arrays, uint8_t, rows * (size_t)a->options.samples);
+    *t = (emp_go_task){
+        .what = what,
+        .p = p,
+        .d_logits = d_logits,
+        .ppo = {.rows = a->features.count,
+                .choices = choices,
+                .clip = a->options.clip_ratio,
+                .above = EMP_ADD_ARRAY(&a->arrays, emp_real, all),
+                .below = EMP_ADD_ARRAY(&a->arrays, emp_real, all)},
+        .drawn_from = EMP_ADD_ARRAY(&a->arrays, emp_real, all),
+        .choice = EMP_ADD_ARRAY(&a->arrays, uint8_t, rows * (size_t)a->options.samples)};
+}
+
+static int32_t most_choices(const emp_go_agent *a)
+{
+    int32_t most = 0;
+
+    for (int32_t k = 0; k < a->task_count; k++)
+        most = a->task[k].ppo.choices > most ? a->task[k].ppo.choices : most;
+    return most;
+}
+
+static emp_status allocate(emp_go_agent *a, int32_t decides, emp_error *err)
+{
+    const size_t   rows = (size_t)a->features.count;
+    emp_tail_task *behind = a->net.tail.task;
+
+    allocate_task(a, EMP_DECIDES_DEVICES, a->net.shape.devices, a->net.p,
+                  a->net.d_logits);
+    for (int32_t what = EMP_DECIDES_ORDER; what <= EMP_DECIDES_FUSION; what *= 2) {
+        if (!(decides & what)) continue;
+        allocate_task(a, (emp_decides)what, behind->choices, behind->p, behind->d_logits);
+        behind++;
+    }
     /* nodes that METIS leaves out may make a group more than there are nodes */
     a->gumbel = EMP_ADD_ARRAY(&a->arrays, float,
-                              (all + (size_t)a->net.shape.devices) * (size_t)a->threads);
+                              (rows + 1) * (size_t)most_choices(a) * (size_t)a->threads);
     a->device_of_node = EMP_ADD_ARRAY(&a->arrays, emp_device_id, rows);
     return a->arrays.is_short
                ? EMP_ERROR(EMP_ENOMEM, "samples of %d nodes", a->features.count)
@@ -66,11 +100,34 @@ static void name_metrics(emp_go_agent *a)
         a->metric[i] = (emp_method_metric){names[i], NAN};
 }
 
+static emp_status take_start(emp_go_agent *a, const emp_method_params *params,
+                             emp_error *err)
+{
+    const size_t ops = (size_t)a->nodes->op_count;
+
+    if (params->start == NULL) return EMP_OK;
+    if (a->task_count == 1)
+        return EMP_ERROR(EMP_EINVAL,
+                         "go keeps the devices of its start, so that nothing is left to "
+                         "decide; take --decide devices,order too, or no start");
+    a->start = EMP_ADD_ARRAY(&a->arrays, emp_device_id, ops);
+    a->decided = EMP_ADD_ARRAY(&a->arrays, uint8_t, (size_t)a->features.count);
+    if (a->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "start of %zu ops", ops);
+    memcpy(a->start, params->start, ops * sizeof *a->start);
+    for (emp_op_id op = 0; op < a->nodes->op_count; op++) {
+        const int32_t v = a->nodes->node_of_op[op];
+        if (v >= 0) a->decided[a->features.position[v]] = (uint8_t)a->start[op];
+    }
+    a->net.decided = a->decided;
+    return EMP_OK;
+}
+
 emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
                              const emp_go_options    *options,
                              const emp_method_params *params, emp_error *err)
 {
     a->options = *options;
+    a->problem = problem;
     a->seed = params->seed;
     a->budget = params->budget_evaluations;
     a->threads = params->threads < 1 ? 1 : params->threads;
@@ -82,8 +139,9 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
     if (options->draws == EMP_DRAWS_COUPLED)
         EMP_CHECK(emp_coupling_init(&a->coupling, a->nodes, &a->features, problem,
                                     params->seed, err));
-    EMP_CHECK(init_network(a, problem->machine->device_count, err));
-    return allocate(a, err);
+    EMP_CHECK(init_network(a, problem->machine->device_count, params->decides, err));
+    EMP_CHECK(allocate(a, params->decides, err));
+    return take_start(a, params, err);
 }
 
 void emp_go_agent_clear(emp_go_agent *a)
@@ -96,30 +154,92 @@ void emp_go_agent_clear(emp_go_agent *a)
     *a = (emp_go_agent){0};
 }
 
+static uint8_t *choices_of(const emp_go_agent *a, int32_t task, int32_t sample)
+{
+    return &a->task[task].choice[(int64_t)sample * a->features.count];
+}
+
 static void draw(emp_go_agent *a, int32_t sample)
 {
-    const int32_t devices = a->net.shape.devices;
-    const int64_t stride = ((int64_t)a->features.count + 1) * devices;
+    const int64_t stride = ((int64_t)a->features.count + 1) * most_choices(a);
+    float        *gumbel = a->gumbel + stride * omp_get_thread_num();
     emp_rng       rng;
 
     emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_UPDATES + a->update), (uint32_t)sample);
-    emp_coupling_draw(&a->coupling, &a->choice[(int64_t)sample * a->features.count],
-                      a->net.p, devices, a->gumbel + stride * omp_get_thread_num(), &rng);
+    for (int32_t k = 0; k < a->task_count; k++)
+        emp_coupling_draw(&a->coupling, choices_of(a, k, sample), a->task[k].p,
+                          a->task[k].ppo.choices, gumbel, &rng);
 }
 
 void emp_go_agent_propose(emp_go_agent *a, int32_t samples)
 {
-    const int32_t rows = a->features.count, devices = a->net.shape.devices;
+    const int32_t rows = a->features.count;
     unsigned      saved = emp_flush_begin();
 
     a->drawn = samples;
     a->metric[ENTROPY].value = emp_go_net_forward(&a->net);
-    memcpy(a->drawn_from, a->net.p,
-           (size_t)rows * (size_t)devices * sizeof *a->drawn_from);
-    emp_coupling_argmax(a->choice, a->net.p, rows, devices);
+    for (int32_t k = 0; k < a->task_count; k++) {
+        const emp_go_task *t = &a->task[k];
+        memcpy(t->drawn_from, t->p,
+               (size_t)rows * (size_t)t->ppo.choices * sizeof *t->drawn_from);
+        emp_coupling_argmax(t->choice, t->p, rows, t->ppo.choices);
+    }
 #pragma omp parallel for num_threads(a->threads)
     for (int32_t k = 1; k < samples; k++) draw(a, k);
     emp_flush_end(saved);
+}
+
+/* Ops of no node have no choice or no effect: device 0, from which legalization sends them where
+ * they belong. */
+static void write_devices(emp_go_agent *a, const uint8_t *choice,
+                          emp_device_id *device_of_op)
+{
+    const size_t bytes = (size_t)a->nodes->op_count * sizeof *device_of_op;
+
+    if (a->start != NULL) {
+        memcpy(device_of_op, a->start, bytes);
+        return;
+    }
+    for (int32_t v = 0; v < a->nodes->node_count; v++)
+        a->device_of_node[v] = choice[a->features.position[v]];
+    memset(device_of_op, 0, bytes);
+    emp_node_graph_spread(a->nodes, a->device_of_node, device_of_op);
+}
+
+/* Choice i of n is level 63 i / (n - 1). */
+static void write_levels(const emp_go_agent *a, const uint8_t *choice,
+                         uint8_t *level_of_op)
+{
+    const int32_t last = a->options.levels - 1;
+
+    for (emp_op_id op = 0; op < a->nodes->op_count; op++) {
+        const int32_t v = a->nodes->node_of_op[op];
+        if (v < 0) continue;
+        level_of_op[op] =
+            (uint8_t)((EMP_LEVELS - 1) * choice[a->features.position[v]] / last);
+    }
+}
+
+static void write_leaders(const emp_go_agent *a, const uint8_t *choice,
+                          emp_op_id *leader_of_op)
+{
+    for (emp_op_id op = 0; op < a->nodes->op_count; op++) {
+        const int32_t v = a->nodes->node_of_op[op];
+        if (v >= 0 && choice[a->features.position[v]] == JOINS)
+            leader_of_op[op] = EMP_JOINS_READERS;
+    }
+}
+
+void emp_go_agent_write(emp_go_agent *a, int32_t sample, const emp_proposal *to)
+{
+    for (int32_t k = 0; k < a->task_count; k++) {
+        const uint8_t *choice = choices_of(a, k, sample);
+        switch (a->task[k].what) {
+        case EMP_DECIDES_ORDER: write_levels(a, choice, to->level_of_op); break;
+        case EMP_DECIDES_FUSION: write_leaders(a, choice, to->leader_of_op); break;
+        default: write_devices(a, choice, to->device_of_op); break;
+        }
+    }
 }
 
 static double reward_of(const emp_go_agent *a, const emp_score *score)
@@ -138,6 +258,36 @@ static double entropy_weight(const emp_go_agent *a)
     return o->entropy_first + done * (o->entropy_last - o->entropy_first);
 }
 
+/* Devices that stay have no gradient of their own. */
+static bool learns(const emp_go_agent *a, int32_t task)
+{
+    return task > 0 || a->start == NULL;
+}
+
+static void set_gradients(const emp_go_agent *a, int32_t samples, double entropy)
+{
+    for (int32_t k = 0; k < a->task_count; k++) {
+        const emp_go_task *t = &a->task[k];
+        if (learns(a, k))
+            emp_row_ppo_gradient(&t->ppo, t->d_logits, t->p, t->drawn_from, samples,
+                                 entropy);
+        else
+            memset(t->d_logits, 0,
+                   (size_t)t->ppo.rows * (size_t)t->ppo.choices * sizeof *t->d_logits);
+    }
+}
+
+static double objective_of(const emp_go_agent *a, int32_t samples)
+{
+    double sum = 0.0;
+
+    for (int32_t k = 0; k < a->task_count; k++)
+        if (learns(a, k))
+            sum += emp_row_ppo_objective(&a->task[k].ppo, a->task[k].p,
+                                         a->task[k].drawn_from, samples);
+    return sum;
+}
+
 static void climb(emp_go_agent *a, int32_t samples)
 {
     const emp_go_options *o = &a->options;
@@ -145,11 +295,9 @@ static void climb(emp_go_agent *a, int32_t samples)
 
     for (int32_t epoch = 0; epoch < o->epochs; epoch++) {
         if (epoch > 0) emp_go_net_forward(&a->net);
-        emp_row_ppo_gradient(&a->ppo, a->net.d_logits, a->net.p, a->drawn_from, samples,
-                             entropy);
+        set_gradients(a, samples, entropy);
         emp_go_net_backward(&a->net);
-        a->metric[LOSS].value =
-            -emp_row_ppo_objective(&a->ppo, a->net.p, a->drawn_from, samples);
+        a->metric[LOSS].value = -objective_of(a, samples);
         a->metric[GRADIENT_NORM].value =
             emp_params_ascend(&a->net.params, o->clip, &o->adam);
     }
@@ -168,7 +316,8 @@ void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
     }
     if (samples > 0) {
         emp_rewards_judge(&a->rewards, advantage, reward, samples);
-        emp_row_ppo_gather(&a->ppo, a->choice + a->features.count, advantage, samples);
+        for (int32_t k = 0; k < a->task_count; k++)
+            emp_row_ppo_gather(&a->task[k].ppo, choices_of(a, k, 1), advantage, samples);
         climb(a, samples);
     }
     a->metric[REWARD].value = samples > 0 ? sum / samples : NAN;
@@ -177,4 +326,95 @@ void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
     a->told += a->drawn;
     a->update++;
     emp_flush_end(saved);
+}
+
+/* ---- imitation ---- */
+
+/* What GPUs of an example are called here: in the order in which nodes first use them. */
+static void name_devices(const emp_go_agent *a, const emp_device_id *device_of_op,
+                         uint8_t *name_of_device)
+{
+    const emp_machine *m = a->problem->machine;
+    uint8_t            gpu[EMP_MAX_DEVICES];
+    int32_t            gpus = 0, used = 0;
+    bool               is_named[EMP_MAX_DEVICES] = {0};
+
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        name_of_device[d] = (uint8_t)d;
+        if (m->device[d].kind == EMP_DEVICE_GPU) gpu[gpus++] = (uint8_t)d;
+    }
+    for (int32_t i = 0; i < a->nodes->node_count; i++) {
+        const int32_t       v = a->nodes->order[i];
+        const emp_device_id d =
+            device_of_op[a->nodes->ops.member[a->nodes->ops.first[v]]];
+        if (m->device[d].kind != EMP_DEVICE_GPU || is_named[d]) continue;
+        is_named[d] = true;
+        name_of_device[d] = gpu[used++];
+    }
+    for (int32_t g = 0; g < gpus; g++)
+        if (!is_named[gpu[g]]) name_of_device[gpu[g]] = gpu[used++];
+}
+
+static uint8_t example_of(const emp_go_agent *a, const emp_go_task *t,
+                          const emp_proposal *example, emp_op_id op,
+                          const uint8_t *name_of_device)
+{
+    const int32_t last = a->options.levels - 1;
+
+    switch (t->what) {
+    case EMP_DECIDES_ORDER:
+        return (uint8_t)((example->level_of_op[op] * last + (EMP_LEVELS - 1) / 2) /
+                         (EMP_LEVELS - 1));
+    case EMP_DECIDES_FUSION: return example->leader_of_op[op] != op ? JOINS : 0;
+    default: return name_of_device[example->device_of_op[op]];
+    }
+}
+
+/* The first sample of a task holds the example: that of a node is its first op's. */
+static void take_example(emp_go_agent *a, const emp_proposal *example)
+{
+    uint8_t name_of_device[EMP_MAX_DEVICES];
+
+    name_devices(a, example->device_of_op, name_of_device);
+    for (int32_t k = 0; k < a->task_count; k++) {
+        for (int32_t v = 0; v < a->nodes->node_count; v++) {
+            const emp_op_id op = a->nodes->ops.member[a->nodes->ops.first[v]];
+            a->task[k].choice[a->features.position[v]] =
+                example_of(a, &a->task[k], example, op, name_of_device);
+        }
+    }
+}
+
+/* Sets the gradient of the mean log-likelihood; \return the sum of -ln p. A choice that is forbidden
+ * here teaches nothing. */
+static double follow(const emp_go_task *t)
+{
+    const int64_t choices = t->ppo.choices;
+    double        sum = 0.0;
+
+    for (int64_t v = 0; v < t->ppo.rows; v++) {
+        const emp_real *p = &t->p[v * choices];
+        emp_real       *d = &t->d_logits[v * choices];
+        const bool      is_possible = p[t->choice[v]] > 0;
+        for (int64_t i = 0; i < choices; i++)
+            d[i] = is_possible
+                       ? ((emp_real)(i == t->choice[v]) - p[i]) / (emp_real)t->ppo.rows
+                       : 0;
+        if (is_possible) sum -= log((double)p[t->choice[v]]);
+    }
+    return sum;
+}
+
+double emp_go_agent_imitate(emp_go_agent *a, const emp_proposal *example)
+{
+    unsigned saved = emp_flush_begin();
+    double   sum = 0.0;
+
+    emp_go_net_forward(&a->net);
+    take_example(a, example);
+    for (int32_t k = 0; k < a->task_count; k++) sum += follow(&a->task[k]);
+    emp_go_net_backward(&a->net);
+    emp_params_ascend(&a->net.params, a->options.clip, &a->options.adam);
+    emp_flush_end(saved);
+    return sum / ((double)a->features.count * a->task_count);
 }

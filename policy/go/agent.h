@@ -7,6 +7,10 @@
  *     R = -sqrt(t / t0) - 3 (memory missing over a device's)  failure=graded
  *
  * t is the step time in s, t0 that of the first placement proposed.
+ *
+ * Where the order or the fusion is decided, too, each is a task of its own (tail.h), with the same
+ * draws, advantages and objective; the objectives are added. A policy that was told where to begin
+ * keeps those devices, and learns the rest.
  */
 #ifndef EMP_POLICY_GO_AGENT_H
 #define EMP_POLICY_GO_AGENT_H
@@ -18,35 +22,59 @@
 
 enum { EMP_GO_METRICS = 6 };
 
+/** Decisions of one kind, of all nodes. */
 typedef struct {
-    emp_go_options    options;
-    emp_node_graph   *nodes; /**< owned */
-    emp_transferable  features;
-    emp_coupling      coupling;
-    emp_go_net        net;
-    emp_row_ppo       ppo;
-    emp_real         *drawn_from;     /**< [position][device] */
-    uint8_t          *choice;         /**< [sample][position] */
-    float            *gumbel;         /**< [thread][position][device] scratch */
-    emp_device_id    *device_of_node; /**< scratch */
-    uint64_t          seed;
-    int64_t           budget; /**< 0: unknown */
-    int32_t           threads, drawn;
-    int64_t           update, told;
-    double            reference_s; /**< t0; 0: none yet */
-    emp_rewards       rewards;
-    emp_method_metric metric[EMP_GO_METRICS];
-    emp_arrays        arrays;
+    emp_decides     what;
+    const emp_real *p;        /**< [position][choice] of the network; borrowed */
+    emp_real       *d_logits; /**< likewise */
+    emp_row_ppo     ppo;
+    emp_real       *drawn_from; /**< [position][choice] */
+    uint8_t        *choice;     /**< [sample][position] */
+} emp_go_task;
+
+enum { EMP_GO_TASKS = 1 + EMP_TAIL_MAX_TASKS };
+
+typedef struct {
+    emp_go_options     options;
+    const emp_problem *problem; /**< borrowed */
+    emp_node_graph    *nodes;   /**< owned */
+    emp_transferable   features;
+    emp_coupling       coupling;
+    emp_go_net         net;
+    int32_t            task_count;
+    emp_go_task        task[EMP_GO_TASKS]; /**< the first is that of devices */
+    emp_device_id     *start;   /**< [op] devices that stay; NULL: they are decided */
+    uint8_t           *decided; /**< [position] likewise */
+    float             *gumbel;  /**< [thread][position][choice] scratch */
+    emp_device_id     *device_of_node; /**< scratch */
+    uint64_t           seed;
+    int64_t            budget; /**< 0: unknown */
+    int32_t            threads, drawn;
+    int64_t            update, told;
+    double             reference_s; /**< t0; 0: none yet */
+    emp_rewards        rewards;
+    emp_method_metric  metric[EMP_GO_METRICS];
+    emp_arrays         arrays;
 } emp_go_agent;
 
-/** \a agent is zeroed. \retval EMP_EINVAL  No op has a choice. \retval EMP_ENOMEM */
+/** \a agent is zeroed. \retval EMP_EINVAL  No op has a choice, or there is a start and nothing to
+ * decide but devices. \retval EMP_ENOMEM */
 emp_status emp_go_agent_init(emp_go_agent *agent, const emp_problem *problem,
                              const emp_go_options    *options,
                              const emp_method_params *params, emp_error *err);
 void       emp_go_agent_clear(emp_go_agent *agent);
 
-/** Draws that many placements into choice. */
+/** Draws that many decisions into the choices of all tasks. */
 void emp_go_agent_propose(emp_go_agent *agent, int32_t samples);
+/** Writes a drawn one. */
+void emp_go_agent_write(emp_go_agent *agent, int32_t sample, const emp_proposal *to);
+/** One step of Adam up the mean log-likelihood of an example's decisions. GPUs of an example are
+ * named anew in the order in which the nodes first use them: which of two equal GPUs is the first
+ * says nothing, and a policy that draws all nodes at once could not learn it. The level of an
+ * op becomes the nearest choice, and a leader that is not the op itself "joins".
+ * \return the mean negative log-likelihood of a decision before, in nats. */
+double emp_go_agent_imitate(emp_go_agent *agent, const emp_proposal *example);
+
 /** One update from their scores. */
 void emp_go_agent_learn(emp_go_agent *agent, const emp_score *scores);
 

@@ -16,8 +16,6 @@ static emp_status init(void *state, const emp_problem *problem,
     return emp_go_agent_init((emp_go_agent *)state, problem, &options, params, err);
 }
 
-/* Ops of no node have no choice or no effect: device 0, from which legalization sends them where
- * they belong. */
 static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
@@ -28,14 +26,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     *count = samples < max ? samples : max;
     emp_go_agent_propose(a, *count);
-    for (int64_t k = 0; k < *count; k++) {
-        const uint8_t *choice = &a->choice[k * a->features.count];
-        for (int32_t v = 0; v < a->nodes->node_count; v++)
-            a->device_of_node[v] = choice[a->features.position[v]];
-        memset(candidates[k].device_of_op, 0,
-               (size_t)a->nodes->op_count * sizeof *candidates[k].device_of_op);
-        emp_node_graph_spread(a->nodes, a->device_of_node, candidates[k].device_of_op);
-    }
+    for (int32_t k = 0; k < *count; k++) emp_go_agent_write(a, k, &candidates[k]);
     return EMP_OK;
 }
 
@@ -80,6 +71,14 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     arrays[n++] = (emp_named_array){"baseline", EMP_ARRAY_DOUBLE, 1, &a->rewards.mean};
     arrays[n++] = (emp_named_array){"squares", EMP_ARRAY_DOUBLE, 1, &a->rewards.squares};
     return n;
+}
+
+static emp_status imitate(void *state, const emp_proposal *example, double *loss,
+                          emp_error *err)
+{
+    (void)err;
+    *loss = emp_go_agent_imitate((emp_go_agent *)state, example);
+    return EMP_OK;
 }
 
 static const emp_option option_list[] = {
@@ -139,18 +138,23 @@ static const emp_option option_list[] = {
                        "nodes that ops are merged into at most; 0: none are merged", 0),
     EMP_INTEGER_OPTION("max_devices", emp_go_options, max_devices, 1, EMP_MAX_DEVICES,
                        "devices the network knows, if the machine has no more", 9),
+    EMP_INTEGER_OPTION("levels", emp_go_options, levels, 2, EMP_LEVELS,
+                       "levels of the order that the network knows, where it is decided",
+                       8),
     EMP_NO_OPTION};
 
 const emp_method emp_method_go = {
     .name = "go",
-    .description =
-        "GO: PPO on devices of all ops, by a graph network and attention (Zhou "
-        "et al., NeurIPS 2020)",
+    .description = "GO: PPO on devices, order and fusion of all ops, by a graph network "
+                   "and attention (Zhou "
+                   "et al., NeurIPS 2020)",
     .advice = "a learner whose weights serve other graphs, too",
     .uses_budget = true,
     .uses_seed = true,
     .presets = "paper|emplace",
     .options = option_list,
+    .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION,
+    .has_start = true,
     .state_bytes = sizeof(emp_go_agent),
     .init = init,
     .ask = ask,
@@ -158,4 +162,5 @@ const emp_method emp_method_go = {
     .clear = clear,
     .metrics = metrics,
     .list_state = list_state,
-    .list_weights = list_weights};
+    .list_weights = list_weights,
+    .imitate = imitate};

@@ -33,6 +33,9 @@ static int32_t layer_slice(const emp_go_net *n, int32_t layer)
     return gate_slice(n, gates) + (layer + readers) * EMP_LAYER_SLICES;
 }
 
+/* The last of all. */
+static int32_t tail_slice(const emp_go_net *n) { return layer_slice(n, n->shape.layers); }
+
 static emp_status init_params(emp_go_net *n, emp_error *err)
 {
     const emp_go_shape *s = &n->shape;
@@ -56,7 +59,10 @@ static emp_status init_params(emp_go_net *n, emp_error *err)
         slice[gate_slice(n, l)] = (emp_param_slice){"gate", W, W, 0};
     for (int32_t l = s->modulate == EMP_MODULATE_NODE ? -1 : 0; l < s->layers; l++)
         emp_segment_layer_slices(&slice[layer_slice(n, l)], W, s->hidden);
-    EMP_CHECK(emp_params_init(&n->params, slice, layer_slice(n, s->layers), err));
+    n->tail.first = tail_slice(n);
+    emp_tail_slices(&n->tail, &slice[n->tail.first], W, s->hidden);
+    EMP_CHECK(emp_params_init(&n->params, slice,
+                              n->tail.first + emp_tail_slice_count(&n->tail), err));
     n->params.threads = s->threads;
     return EMP_OK;
 }
@@ -89,6 +95,7 @@ static void allocate(emp_go_net *n)
         if (gate > 0) n->x[l] = EMP_ADD_ARRAY(a, emp_real, all);
         emp_segment_layer_allocate(&n->layer[l], &n->work, a);
     }
+    emp_tail_allocate(&n->tail, &n->work, a);
     n->dh = EMP_ADD_ARRAY(a, emp_real, all);
     n->dz = EMP_ADD_ARRAY(a, emp_real, all);
     n->dgate = EMP_ADD_ARRAY(a, emp_real, all);
@@ -116,6 +123,9 @@ emp_status emp_go_net_init(emp_go_net *n, const emp_go_shape *shape,
                                                .has_memory = shape->has_memory,
                                                .threads = shape->threads},
                                  .hidden = shape->hidden};
+    n->tail = (emp_tail){.count = shape->task_count, .first_choices = shape->devices};
+    for (int32_t k = 0; k < shape->task_count; k++)
+        n->tail.task[k].choices = shape->task_choices[k];
     EMP_TRY(init_params(n, err));
     allocate(n);
     if (n->arrays.is_short)
@@ -148,6 +158,7 @@ void emp_go_net_randomize(emp_go_net *n, double head_gain, emp_rng *rng)
     for (int32_t l = s->modulate == EMP_MODULATE_NODE ? -1 : 0; l < s->layers; l++)
         emp_segment_layer_randomize(&n->params, layer_slice(n, l), rng);
     emp_params_glorot(&n->params, HEAD, head_gain, rng);
+    emp_tail_randomize(&n->tail, &n->params, head_gain, rng);
 }
 
 /* ---- forward ---- */
@@ -227,6 +238,16 @@ static const emp_real *gate_input(emp_go_net *n, int32_t l, const emp_real *z)
 /* A logit of a device that a node may not use, far below all others. */
 static const emp_real FORBIDDEN = (emp_real)-1e4;
 
+/* \return the entropy. */
+static double set_decided(emp_go_net *n)
+{
+    const int64_t A = n->shape.devices;
+
+    memset(n->p, 0, (size_t)n->features->count * (size_t)A * sizeof *n->p);
+    for (int64_t v = 0; v < n->features->count; v++) n->p[v * A + n->decided[v]] = 1;
+    return 0.0;
+}
+
 static double choose(emp_go_net *n, const emp_real *z)
 {
     const int32_t rows = n->features->count, A = n->shape.devices;
@@ -237,6 +258,7 @@ static double choose(emp_go_net *n, const emp_real *z)
     for (int64_t i = 0; i < (int64_t)rows * A; i++)
         if ((n->features->devices[i / A] >> (i % A) & 1) == 0) n->p[i] = FORBIDDEN;
     entropy = emp_categorical_softmax_rows(n->p, A, rows, A);
+    if (n->decided != NULL) return set_decided(n);
     for (int64_t i = 0; i < (int64_t)rows * A; i++)
         if ((n->features->devices[i / A] >> (i % A) & 1) == 0) n->p[i] = 0;
     return entropy / rows;
@@ -255,7 +277,8 @@ double emp_go_net_forward(emp_go_net *n)
                                   gate_input(n, l, z));
         z = n->layer[l].out;
     }
-    return choose(n, z);
+    const double entropy = choose(n, z);
+    return entropy + emp_tail_forward(&n->tail, &n->work, &n->params, z, n->p);
 }
 
 /* ---- backward ---- */
@@ -351,8 +374,11 @@ void emp_go_net_backward(emp_go_net *n)
 
     emp_params_zero_gradient(&n->params);
     memset(n->dM, 0, (size_t)rows * (size_t)W * sizeof *n->dM);
+    if (n->tail.count > 0)
+        emp_tail_backward(&n->tail, &n->work, &n->params, n->dh, n->d_logits, z, n->p);
     emp_linear_backward(n->dz, gradient(n, HEAD), gradient(n, HEAD_BIAS), n->d_logits, z,
                         value(n, HEAD), rows, W, n->shape.devices, n->shape.threads);
+    if (n->tail.count > 0) add_gradient(n->dz, n->dh, (int64_t)rows * W);
     for (int32_t l = n->shape.layers - 1; l >= 0; l--) {
         const emp_real *x = n->gate_rows > 0 ? n->x[l] : layer_input(n, l);
         emp_segment_layer_backward(&n->layer[l], &n->work, &n->params, layer_slice(n, l),

@@ -6,6 +6,8 @@
  *     z   = h;   z <- layer(2 sigmoid(M G) z)   for each attention layer (segment_layer.h)
  *     p   = softmax(z W + b) over the devices that the node may use
  *
+ * Where order or fusion are decided, too, tail.h goes on from z and p.
+ *
  * The gate reads M, which is one more attention layer over h, or the mean of h over nodes, or there
  * is none. G is 0 at first, so that the gate is 1.
  */
@@ -13,7 +15,7 @@
 #define EMP_POLICY_GO_NET_H
 
 #include "policy/features/transferable.h"
-#include "policy/go/segment_layer.h"
+#include "policy/go/tail.h"
 
 enum { EMP_GO_MAX_GRAPH_LAYERS = 4, EMP_GO_MAX_LAYERS = 4 };
 
@@ -25,12 +27,15 @@ typedef struct {
     emp_modulate modulate;
     bool         has_memory; /**< segments see the one before */
     int32_t      devices;    /**< choices of a node, those it may not use included */
+    int32_t      task_count; /**< of further tasks */
+    int32_t      task_choices[EMP_TAIL_MAX_TASKS];
     int32_t      threads;
 } emp_go_shape;
 
 typedef struct {
     emp_go_shape            shape;
     const emp_transferable *features; /**< borrowed */
+    const uint8_t          *decided;  /**< [position] devices that stay; NULL: none do */
     emp_params              params;
     emp_real               *p;        /**< [position][device] the distributions */
     emp_real               *d_logits; /**< the same, gradients; for the caller to fill */
@@ -47,6 +52,7 @@ typedef struct {
     emp_real         *x[EMP_GO_MAX_LAYERS];    /* (N,W) gated */
     emp_segment_layer layer[EMP_GO_MAX_LAYERS];
     emp_segment_work  work;
+    emp_tail          tail;
     emp_real         *dh, *dz, *dgate, *dM; /* (N,W) scratch */
     emp_arrays        arrays;
 } emp_go_net;
@@ -58,9 +64,11 @@ emp_status emp_go_net_init(emp_go_net *net, const emp_go_shape *shape,
 void       emp_go_net_clear(emp_go_net *net); /**< legal after a failed init */
 void       emp_go_net_randomize(emp_go_net *net, double head_gain, emp_rng *rng);
 
-/** Sets \a p; returns the mean entropy of the distributions. */
+/** Sets \a p, and those of the tail; returns the mean entropy of a node's distributions, added up
+ * over tasks. */
 double emp_go_net_forward(emp_go_net *net);
-/** After a forward pass: sets the gradients of the parameters from d_logits. */
+/** After a forward pass: sets the gradients of the parameters from d_logits, also of the tail, which
+ * changes them. */
 void emp_go_net_backward(emp_go_net *net);
 
 #endif /* EMP_POLICY_GO_NET_H */

@@ -18,7 +18,7 @@ typedef struct {
     emp_modulate   modulate;
     bool           memory;
     int32_t        type_width, width, graph_layers, layers, heads, hidden, segment;
-    int32_t        max_nodes, max_devices;
+    int32_t        max_nodes, max_devices, levels;
 } emp_go_options;
 
 #endif /* EMP_POLICY_GO_OPTIONS_H */

@@ -61,6 +61,10 @@ static emp_status check_devices(const emp_record *r, const char *path, emp_error
         if (r->has_order && r->level_of_op[op] >= EMP_LEVELS)
             return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d has level %d of %d", path,
                              op, r->level_of_op[op], EMP_LEVELS);
+        if (r->has_fusion &&
+            (r->leader_of_op[op] < 0 || r->leader_of_op[op] >= r->op_count))
+            return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d has leader %d of %d",
+                             path, op, r->leader_of_op[op], r->op_count);
     }
     return EMP_OK;
 }

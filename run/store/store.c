@@ -47,6 +47,9 @@ static const emp_h5_field clock_field = FIELD(EMP_H5_DOUBLE, budget_cpu_s);
 /* Only runs that decide the order have it. */
 static const emp_h5_field order_field = FIELD(EMP_H5_BOOLEAN, has_order);
 
+/* Only runs that decide the fusion have it. */
+static const emp_h5_field fusion_field = FIELD(EMP_H5_BOOLEAN, has_fusion);
+
 /* Only runs that were told where or with what to begin have it. */
 static const emp_h5_field start_field = FIELD(EMP_H5_UINT64, start_hash);
 static const emp_h5_field weights_field = FIELD(EMP_H5_UINT64, weights_hash);
@@ -58,6 +61,12 @@ static emp_h5_array level_array(const emp_record *r)
 {
     return (emp_h5_array){"level_of_op", EMP_H5_PACKED, (uint64_t)r->op_count, 0,
                           r->level_of_op};
+}
+
+static emp_h5_array leader_array(const emp_record *r)
+{
+    return (emp_h5_array){"leader_of_op", EMP_H5_INT32, (uint64_t)r->op_count, 0,
+                          r->leader_of_op};
 }
 
 /* The arrays of a record, one HDF5 dataset each. */
@@ -112,6 +121,11 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
         is_written = emp_h5_write_field(file, &order_field, record) &&
                      emp_h5_write_array(file, &levels);
     }
+    if (is_written && copy.has_fusion) {
+        const emp_h5_array leaders = leader_array(&copy);
+        is_written = emp_h5_write_field(file, &fusion_field, record) &&
+                     emp_h5_write_array(file, &leaders);
+    }
     if (is_written && copy.op_name != NULL) is_written = emp_h5_write_names(file, &copy);
     if (is_written && copy.machine_text != NULL)
         is_written = emp_h5_write_machine(file, &copy);
@@ -157,7 +171,7 @@ static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
                                    const char *path, emp_error *err)
 {
     r->ranks = 0;
-    r->is_async = r->has_order = false;
+    r->is_async = r->has_order = r->has_fusion = false;
     if (emp_h5_read_field(image, &rank_fields[0], r) &&
         (r->ranks < 2 || !emp_h5_read_field(image, &rank_fields[1], r))) {
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: %d ranks", path, r->ranks);
@@ -171,6 +185,7 @@ static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
     if (!emp_h5_read_field(image, &winner_field, r)) r->winner[0] = '\0';
     (void)emp_h5_read_field(image, &weights_field, r);
     (void)emp_h5_read_field(image, &order_field, r);
+    (void)emp_h5_read_field(image, &fusion_field, r);
     return EMP_OK;
 }
 
@@ -178,12 +193,13 @@ static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
 static emp_status read_arrays(const emp_h5_image *image, emp_record *r, const char *path,
                               emp_error *err)
 {
-    emp_h5_array arrays[MAX_ARRAYS + 1];
+    emp_h5_array arrays[MAX_ARRAYS + 2];
     bool         is_there = true;
 
     for (int pass = 0; pass < 2; pass++) {
         int count = list_arrays(r, arrays);
         if (r->has_order) arrays[count++] = level_array(r);
+        if (r->has_fusion) arrays[count++] = leader_array(r);
         for (int i = 0; i < count; i++) {
             is_there = pass == 0 ? emp_h5_has_array(image, &arrays[i])
                                  : emp_h5_read_array(image, &arrays[i]);
@@ -194,6 +210,7 @@ static emp_status read_arrays(const emp_h5_image *image, emp_record *r, const ch
         EMP_CHECK(EMP_ALLOC(r->curve, (size_t)r->point_count));
         EMP_CHECK(EMP_ALLOC(r->metric, (size_t)r->point_count * (size_t)r->metric_count));
         if (r->has_order) EMP_CHECK(EMP_ALLOC(r->level_of_op, (size_t)r->op_count));
+        if (r->has_fusion) EMP_CHECK(EMP_ALLOC(r->leader_of_op, (size_t)r->op_count));
     }
     for (int32_t i = 0; i < r->device_count; i++)
         r->device_name[i][EMP_H5_NAME_BYTES - 1] = '\0';
@@ -223,7 +240,15 @@ emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
 emp_decision emp_record_decision(const emp_record *record)
 {
     return (emp_decision){.device_of_op = record->device_of_op,
-                          .level_of_op = record->level_of_op};
+                          .level_of_op = record->level_of_op,
+                          .leader_of_op = record->leader_of_op};
+}
+
+const char *emp_record_decides(const emp_record *record)
+{
+    if (record->has_fusion)
+        return record->has_order ? "devices,order,fusion" : "devices,fusion";
+    return record->has_order ? "devices,order" : "devices";
 }
 
 /* ---- comparing ---- */
@@ -258,6 +283,11 @@ static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
     if (there->has_order != here->has_order) {
         snprintf(text, DIFFERENCE_BYTES, "the order is %s there",
                  there->has_order ? "decided, too," : "not decided");
+        return true;
+    }
+    if (there->has_fusion != here->has_fusion) {
+        snprintf(text, DIFFERENCE_BYTES, "the fusion is %s there",
+                 there->has_fusion ? "decided, too," : "not decided");
         return true;
     }
     if (there->start_hash != here->start_hash) {
@@ -297,6 +327,7 @@ uint64_t emp_record_identity(const emp_record *record)
         hash = emp_hash_bytes(hash, text, strlen(text) + 1);
     }
     if (record->has_order) hash = emp_hash_u64(hash, 1);
+    if (record->has_fusion) hash = emp_hash_u64(hash, 2);
     if (record->start_hash != 0) hash = emp_hash_u64(hash, record->start_hash);
     if (record->weights_hash != 0) hash = emp_hash_u64(hash, record->weights_hash);
     return hash != 0 ? hash : 1;
@@ -336,6 +367,7 @@ void emp_record_clear(emp_record *record)
 {
     emp_free(record->device_of_op);
     emp_free(record->level_of_op);
+    emp_free(record->leader_of_op);
     emp_free(record->curve);
     emp_free(record->metric);
     emp_free(record->feasible_s);

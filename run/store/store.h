@@ -52,6 +52,7 @@ typedef struct {
     bool    is_async; /**< with a parameter server: who was faster counted */
     /* What it decided, and where it began; a file says these only if they are not 0. */
     bool     has_order;    /**< levels, too */
+    bool     has_fusion;   /**< leaders, too */
     uint64_t start_hash;   /**< of the placement that it was told to begin at */
     uint64_t weights_hash; /**< of the weights that it was told to begin with */
     /* What came of it. */
@@ -75,6 +76,7 @@ typedef struct {
     int32_t        op_count;
     emp_device_id *device_of_op; /**< [op]; owned */
     uint8_t       *level_of_op;  /**< [op] if has_order, else NULL; owned */
+    emp_op_id     *leader_of_op; /**< [op] if has_fusion, else NULL; owned */
     /** [op] Names of the ops, borrowed from the graph, which must be there while the record is
      * saved. NULL: the file says none. No load sets it: see emp_record_load_names(). */
     const char *const *op_name;
@@ -106,6 +108,9 @@ emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
 
 /** The best decision of a record; borrowed from it. */
 emp_decision emp_record_decision(const emp_record *record);
+
+/** What the run decided, as the option --decide has it: "devices,order"; static storage. */
+const char *emp_record_decides(const emp_record *record);
 
 /** Names of the ops of a record. Zero-initialise; emp_op_names_clear() releases it. */
 typedef struct {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
+#include "base/mem.h"
 #include "base/text/json.h"
 #include "base/text/number.h"
 
@@ -71,6 +72,51 @@ static bool print_levels(FILE *stream, const emp_named_placement *p)
     return is_text;
 }
 
+/* "loss": [names of those that are fused into it] */
+static bool print_set(FILE *stream, const emp_named_placement *p, const int32_t *next,
+                      int32_t leader)
+{
+    bool is_text = emp_json_write_string(stream, p->op_name[leader]);
+
+    fputs(": [", stream);
+    for (int32_t op = next[leader]; is_text && op >= 0; op = next[op]) {
+        fputs(op == next[leader] ? "\n   " : ",\n   ", stream);
+        is_text = emp_json_write_string(stream, p->op_name[op]);
+    }
+    fputs("\n  ]", stream);
+    return is_text;
+}
+
+/* From the last op to the first, so that those of a set come in rising order. */
+static void link_sets(int32_t *next, const emp_named_placement *p)
+{
+    for (int32_t op = 0; op < p->op_count; op++) next[op] = -1;
+    for (int32_t op = p->op_count - 1; op >= 0; op--) {
+        const int32_t leader = p->leader_of_op[op];
+        if (leader == op) continue;
+        next[op] = next[leader];
+        next[leader] = op;
+    }
+}
+
+/* Sets of several ops alone. \a next: [op] scratch. */
+static bool print_leaders(FILE *stream, const emp_named_placement *p, int32_t *next)
+{
+    bool is_text = true, is_first = true;
+
+    if (p->leader_of_op == NULL) return true;
+    link_sets(next, p);
+    fputs(",\n \"leaders\": {", stream);
+    for (int32_t op = 0; is_text && op < p->op_count; op++) {
+        if (p->leader_of_op[op] != op || next[op] < 0) continue;
+        fputs(is_first ? "\n  " : ",\n  ", stream);
+        is_text = print_set(stream, p, next, op);
+        is_first = false;
+    }
+    fputs("\n }", stream);
+    return is_text;
+}
+
 static bool print_member(FILE *stream, const char *key, const char *value)
 {
     fprintf(stream, " \"%s\": ", key);
@@ -79,7 +125,7 @@ static bool print_member(FILE *stream, const char *key, const char *value)
     return is_text;
 }
 
-static bool print_placement(FILE *stream, const emp_named_placement *p)
+static bool print_placement(FILE *stream, const emp_named_placement *p, int32_t *scratch)
 {
     bool is_text;
 
@@ -93,7 +139,8 @@ static bool print_placement(FILE *stream, const emp_named_placement *p)
         emp_number_write(stream, p->step_time_s);
     else
         fputs("null", stream);
-    is_text = is_text && print_devices(stream, p) && print_levels(stream, p);
+    is_text = is_text && print_devices(stream, p) && print_levels(stream, p) &&
+              print_leaders(stream, p, scratch);
     fputs("\n}\n", stream);
     return is_text;
 }
@@ -121,20 +168,23 @@ emp_status emp_placement_write(const char *path, const emp_named_placement *p,
 {
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
+    int32_t        *scratch = NULL;
 
+    EMP_TRY(EMP_ALLOC(scratch, (size_t)p->op_count));
     for (int32_t op = 0; op < p->op_count; op++) {
         if (p->device_of_op[op] >= 0 && p->device_of_op[op] < p->device_count) continue;
         EMP_FAIL(EMP_EINVAL, "op '%s' is on device %d of 0..%d", p->op_name[op],
                  p->device_of_op[op], p->device_count - 1);
     }
     EMP_TRY(emp_atomic_file_open(&file, path, err));
-    if (!print_placement(file.stream, p))
+    if (!print_placement(file.stream, p, scratch))
         EMP_FAIL(EMP_EINVAL, "%s cannot be written: a name in it is not valid UTF-8",
                  path);
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
     emp_atomic_file_abort(&file);
+    emp_free(scratch);
     return st;
 }
 

@@ -3,10 +3,10 @@
  *
  *     {"format": "emplace-placement-1", "workload": "nmt:layers=2", "machine": "k40x2",
  *      "step_time_s": 1.09, "devices": {"cpu:0": ["global_step", ...], "gpu:0": [...]},
- *      "levels": {"3": ["loss", ...], ...}}
+ *      "levels": {"3": ["loss", ...], ...}, "leaders": {"loss": ["mul", ...], ...}}
  *
  * Levels are there if the order was decided, too (emp_decision); an op that none lists has
- * level 0.
+ * level 0. Leaders are there if the fusion was; an op that none lists leads itself.
  */
 #ifndef EMP_SIM_PROBLEM_PLACEMENT_H
 #define EMP_SIM_PROBLEM_PLACEMENT_H
@@ -25,9 +25,10 @@ typedef struct {
     const char *const   *op_name;      /**< [op] */
     const emp_device_id *device_of_op; /**< [op] */
     const uint8_t       *level_of_op;  /**< [op]; NULL: first come, first served */
+    const emp_op_id     *leader_of_op; /**< [op]; NULL: no op is fused */
 } emp_named_placement;
 
-/** The names of a placement of the problem, without levels; they must stay while they are used. */
+/** The names of a placement of the problem, without levels and leaders; they must stay while they are used. */
 emp_named_placement emp_placement_name(const emp_problem   *problem,
                                        const emp_device_id *device_of_op,
                                        double               step_time_s);
@@ -56,6 +57,13 @@ emp_status emp_placement_read(emp_device_id *device_of_op, const char *path,
 emp_status emp_placement_read_levels(uint8_t *level_of_op, bool *has_levels,
                                      const char *path, const emp_graph *graph,
                                      emp_error *err);
+
+/** Fills leader_of_op[op_count] from a placement file, and says whether it has leaders. Whether
+ * their sets are legal is for emp_fusion_check() to say.
+ * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_placement_read(). */
+emp_status emp_placement_read_leaders(emp_op_id *leader_of_op, bool *has_leaders,
+                                      const char *path, const emp_graph *graph,
+                                      emp_error *err);
 
 /** What a placement was made for, as its file says; "" = it does not. */
 typedef struct {

@@ -379,6 +379,76 @@ cleanup:
     return st;
 }
 
+/* ---- leaders ---- */
+
+static emp_op_id find_op(const emp_strmap *op_of_name, const char *name)
+{
+    return name == NULL ? -1 : (emp_op_id)emp_strmap_get(op_of_name, name, strlen(name));
+}
+
+static emp_status fill_set(emp_op_id *leader_of_op, const char *path,
+                           const emp_strmap *op_of_name, const emp_json *names,
+                           emp_error *err)
+{
+    const char     *key = emp_json_key(names);
+    const emp_op_id leader = find_op(op_of_name, key);
+
+    if (leader < 0)
+        return EMP_ERROR(EMP_EFORMAT, "%s: leaders: the graph has no op '%s'", path, key);
+    if (!emp_json_is(names, EMP_JSON_ARRAY))
+        return EMP_ERROR(EMP_EFORMAT, "%s: leader '%s' has no list of ops", path, key);
+    for (const emp_json *entry = emp_json_first(names); entry != NULL;
+         entry = emp_json_next(entry)) {
+        const char     *name = emp_json_string(entry);
+        const emp_op_id op = find_op(op_of_name, name);
+        if (op < 0)
+            return EMP_ERROR(EMP_EFORMAT, "%s: leader '%s': the graph has no op '%s'",
+                             path, key, name == NULL ? "" : name);
+        if (leader_of_op[op] != op)
+            return EMP_ERROR(EMP_EFORMAT, "%s: op '%s' has two leaders", path, name);
+        leader_of_op[op] = leader;
+    }
+    return EMP_OK;
+}
+
+static emp_status fill_leaders(emp_op_id *leader_of_op, const char *path,
+                               const emp_graph *graph, const emp_json *leaders,
+                               emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap op_of_name = {0};
+
+    if (!emp_json_is(leaders, EMP_JSON_OBJECT))
+        EMP_FAIL(EMP_EFORMAT, "%s: leaders is no object", path);
+    EMP_TRY(index_names(&op_of_name, graph, err));
+    for (emp_op_id op = 0; op < graph->op_count; op++) leader_of_op[op] = op;
+    for (const emp_json *names = emp_json_first(leaders); names != NULL;
+         names = emp_json_next(names))
+        EMP_TRY(fill_set(leader_of_op, path, &op_of_name, names, err));
+
+cleanup:
+    emp_strmap_clear(&op_of_name);
+    return st;
+}
+
+emp_status emp_placement_read_leaders(emp_op_id *leader_of_op, bool *has_leaders,
+                                      const char *path, const emp_graph *graph,
+                                      emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    placement_file file;
+
+    *has_leaders = false;
+    EMP_TRY(open_file(&file, path, err));
+    const emp_json *leaders = emp_json_get(file.json.root, "leaders");
+    *has_leaders = leaders != NULL;
+    if (*has_leaders) EMP_TRY(fill_leaders(leader_of_op, path, graph, leaders, err));
+
+cleanup:
+    close_file(&file);
+    return st;
+}
+
 /* ---- origins ---- */
 
 emp_status emp_placement_read_origin(emp_placement_origin *origin, const char *path,

@@ -41,6 +41,8 @@ static const struct named_case {
      NULL},
     {"bench order", "--rows rnnlm --methods gpu --budget 2 --seeds 1 --threads 1",
      "rnnlm", "k40x2", "tf-r1.3", "gpu"},
+    {"bench fusion", "--rows rnnlm --methods gpu --budget 2 --seeds 1 --threads 1",
+     "rnnlm", "k40x2", "tf-r1.3", "gpu"},
     {"bench placers", "--rows rnnlm --methods gpu --draws 0", "rnnlm", "k40x2", "tf-r1.3",
      "gpu"},
     {"bench search", "--sizes 50 --methods local --repeats 1", NULL, "k40x4", "ideal",

@@ -109,6 +109,47 @@ Test(placements, an_order_is_found_kept_and_simulated)
     free(page);
 }
 
+Test(placements, a_fusion_is_found_kept_and_simulated)
+{
+    const double plain_s =
+        step_time_of("place " ORDERED "--method m-etf --out plain.json");
+    const double found_s = step_time_of(
+        "place " ORDERED "--method anneal --options fusion=1 --decide devices,fusion "
+        "--start plain.json --budget 60 --out best.json --record best.h5");
+
+    cr_expect_lt(found_s, plain_s, "%g s, before %g s", found_s, plain_s);
+    cr_expect_eq(step_time_of("simulate " ORDERED "-p best.json"), found_s);
+    cr_expect_eq(step_time_of("simulate " ORDERED "-p best.h5"), found_s);
+    cr_expect_eq(emplace_run("simulate " ORDERED "-p best.json --why"), 1);
+    expect_said("a step with fused ops is not explained");
+    cr_assert_eq(emplace_run("simulate " ORDERED "-p best.json --trace step.json"), 0,
+                 "%s", program_err);
+    cr_assert_eq(emplace_run("record best.h5 --out again.json"), 0, "%s", program_err);
+    cr_expect_eq(step_time_of("simulate " ORDERED "-p again.json"), found_s);
+    cr_assert_eq(emplace_run("record best.h5"), 0);
+    cr_expect_not_null(strstr(program_out, "devices and fusion are decided"));
+    cr_assert_eq(emplace_run("report best.h5 --out report.html"), 0, "%s", program_err);
+    char *page = scratch_read("report.html", NULL);
+    cr_expect_not_null(strstr(page, "anneal fusion=1, devices and fusion"));
+    cr_expect_null(strstr(page, "have changed since"), "its timeline has the fusion");
+    free(page);
+    cr_assert_eq(emplace_run("replay best.json --export plan.txt"), 0, "%s", program_err);
+    expect_said("the fusion of ops in best.json is not replayed");
+}
+
+/* Both parts and devices are decided, and a run that was interrupted goes on. */
+Test(placements, order_and_fusion_are_decided_together)
+{
+    const double both_s =
+        step_time_of("place " ORDERED "--method mcmc --decide devices,order,fusion "
+                     "--budget 40 --out both.json");
+
+    cr_expect_eq(step_time_of("simulate " ORDERED "-p both.json"), both_s);
+    cr_expect_eq(step_time_of("place " ORDERED "--method random --decide devices,fusion "
+                              "--budget 3 --out random.json"),
+                 step_time_of("simulate " ORDERED "-p random.json"));
+}
+
 Test(placements, replay_says_that_it_follows_no_order)
 {
 #define TINY "rnnlm:units=64,steps=2,sampled=8,vocab=100,batch=8 -m k40x2 --method m-etf "

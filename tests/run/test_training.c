@@ -113,6 +113,58 @@ static emp_training_params params_for(int64_t budget)
                                  .on_turn = on_turn};
 }
 
+/* Halves the way of its weight to the device of op 0. */
+static emp_status imitate(void *state, const emp_proposal *example, double *loss,
+                          emp_error *err)
+{
+    learner *l = (learner *)state;
+
+    (void)err;
+    *loss = fabs(example->device_of_op[0] - l->weight[0]);
+    l->weight[0] += 0.5 * (example->device_of_op[0] - l->weight[0]);
+    return EMP_OK;
+}
+
+static emp_training_imitation last_round;
+
+static void on_imitation(void *context, const emp_training_imitation *round)
+{
+    (void)context;
+    last_round = *round;
+}
+
+/* Three problems with one example: each step halves the way, and no placement is scored. */
+Test(training, imitates_before_it_learns)
+{
+    emp_method          imitator = method;
+    emp_training_params params = params_for(0);
+    emp_weights         w = {0};
+    emp_device_id      *device = EMP_NEW_ARRAY(emp_device_id, 1);
+    emp_proposal        example[PROBLEMS];
+    emp_error           err = {0};
+
+    device[0] = 1;
+    for (int i = 0; i < PROBLEMS; i++)
+        example[i] = (emp_proposal){.device_of_op = device};
+    params.example = example;
+    params.imitation_rounds = 2;
+    params.on_imitation = on_imitation;
+    cr_expect_eq(emp_training_run(&w, &params, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "imitates nobody"), "%s", err.msg);
+    imitator.imitate = imitate;
+    params.method = &imitator;
+    err = (emp_error){0};
+    cr_assert_eq(emp_training_run(&w, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(turn_count, 0);
+    cr_expect_eq(last_round.round, 2);
+    cr_expect_float_eq(last_round.first_loss, (1.0 + 0.5 + 0.25) / 3, 1e-12);
+    cr_expect_float_eq(last_round.loss, last_round.first_loss / 8, 1e-12);
+    cr_expect_float_eq(((double *)w.array[0].values)[0], 1.0 - 1.0 / 64, 1e-12);
+    cr_expect_eq(w.evaluations, 0);
+    emp_weights_clear(&w);
+    emp_free(device);
+}
+
 /* A turn is two batches of three; what two rounds add is six quarters. */
 Test(training, visits_every_problem_once_a_round)
 {

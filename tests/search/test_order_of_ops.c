@@ -61,13 +61,16 @@ Test(orders, bottom_levels_count_ops_and_copies)
     task_destroy(&t);
 }
 
-Test(orders, proposals_have_levels_if_the_order_is_decided)
+Test(orders, proposals_have_what_is_decided)
 {
     emp_proposal with, without;
 
-    cr_assert_eq(emp_proposal_init(&with, 3, true, NULL), EMP_OK);
-    cr_assert_eq(emp_proposal_init(&without, 3, false, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&with, 3, EMP_DECIDES_MORE, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&without, 3, EMP_DECIDES_DEVICES, NULL), EMP_OK);
     cr_expect_null(without.level_of_op);
+    cr_expect_null(without.leader_of_op);
+    cr_expect_eq(with.leader_of_op[2], 2);
+    with.leader_of_op[2] = EMP_JOINS_READERS;
     with.device_of_op[1] = without.device_of_op[2] = 2;
     with.level_of_op[2] = 7;
     emp_proposal_copy(&without, &with, 3);
@@ -76,9 +79,12 @@ Test(orders, proposals_have_levels_if_the_order_is_decided)
     cr_expect_not(emp_proposal_is_valid(&with, 3, 2));
     with.level_of_op[0] = EMP_LEVELS;
     cr_expect_not(emp_proposal_is_valid(&with, 3, 3));
+    with.level_of_op[0] = 0;
+    with.leader_of_op[0] = 3;
+    cr_expect_not(emp_proposal_is_valid(&with, 3, 3));
     emp_proposal_clear(&with);
     emp_proposal_clear(&without);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_proposal_init(&with, 3, true, NULL),
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_proposal_init(&with, 3, EMP_DECIDES_MORE, NULL),
                                       emp_proposal_clear(&with));
     emp_proposal_clear(&with);
 }

@@ -27,7 +27,10 @@ static bool are_equal(const emp_proposal *a, const emp_proposal *b, int32_t ops)
 
     return memcmp(a->device_of_op, b->device_of_op, count * sizeof *a->device_of_op) ==
                0 &&
-           (a->level_of_op == NULL || memcmp(a->level_of_op, b->level_of_op, count) == 0);
+           (a->level_of_op == NULL ||
+            memcmp(a->level_of_op, b->level_of_op, count) == 0) &&
+           (a->leader_of_op == NULL || memcmp(a->leader_of_op, b->leader_of_op,
+                                              count * sizeof *a->leader_of_op) == 0);
 }
 
 /* A walk past its start, with groups by names alone, which need no METIS. */
@@ -41,7 +44,9 @@ static void begin(emp_walk *walk, const emp_proposal *candidate)
         EMP_WALK_ORDER_OPTION(struct options, walk), EMP_NO_OPTION};
     const emp_option_table  table = {"test", NULL, list};
     const emp_method_params params = {
-        .seed = 9, .decides = candidate->level_of_op != NULL ? EMP_DECIDES_ORDER : 0};
+        .seed = 9,
+        .decides = (candidate->level_of_op != NULL ? EMP_DECIDES_ORDER : 0) |
+                   (candidate->leader_of_op != NULL ? EMP_DECIDES_FUSION : 0)};
     const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
     int32_t         count;
     bool            is_new;
@@ -78,31 +83,31 @@ static void take_steps(emp_walk *walk, const emp_proposal *candidate, int steps)
     }
 }
 
-static void expect_steps(bool has_order)
+static void expect_steps(int32_t decides)
 {
     emp_walk     walk;
     emp_proposal candidate;
 
-    cr_assert_eq(emp_proposal_init(&candidate, w.graph->op_count, has_order, NULL),
-                 EMP_OK);
+    cr_assert_eq(emp_proposal_init(&candidate, w.graph->op_count, decides, NULL), EMP_OK);
     begin(&walk, &candidate);
     take_steps(&walk, &candidate, 50);
     emp_walk_clear(&walk);
     emp_proposal_clear(&candidate);
 }
 
-Test(walk, goes_where_its_sample_was) { expect_steps(false); }
-Test(walk, goes_where_its_sample_was_with_an_order) { expect_steps(true); }
+Test(walk, goes_where_its_sample_was) { expect_steps(0); }
+Test(walk, goes_where_its_sample_was_with_an_order) { expect_steps(EMP_DECIDES_ORDER); }
+Test(walk, goes_where_its_sample_was_with_a_fusion) { expect_steps(EMP_DECIDES_FUSION); }
 
-Test(walk, goes_on_from_its_listed_state_with_its_order)
+Test(walk, goes_on_from_its_listed_state_with_order_and_fusion)
 {
     const int32_t   ops = w.graph->op_count;
     emp_walk        walk, other;
     emp_proposal    candidate, others;
     emp_named_array from[EMP_WALK_ARRAYS], to[EMP_WALK_ARRAYS];
 
-    cr_assert_eq(emp_proposal_init(&candidate, ops, true, NULL), EMP_OK);
-    cr_assert_eq(emp_proposal_init(&others, ops, true, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&candidate, ops, EMP_DECIDES_MORE, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&others, ops, EMP_DECIDES_MORE, NULL), EMP_OK);
     begin(&walk, &candidate);
     take_steps(&walk, &candidate, 10);
     begin(&other, &others);

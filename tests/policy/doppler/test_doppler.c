@@ -360,7 +360,8 @@ Test(doppler, places_a_training_step)
         EMP_OK, "%s", err.msg);
     const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
     cr_expect_leq(agent->scene.graph->node_count, 40);
-    cr_assert_eq(emp_proposal_init(&p, net.graph->op_count, true, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&p, net.graph->op_count, EMP_DECIDES_ORDER, NULL),
+                 EMP_OK);
     cr_assert_eq(emp_method_doppler.ask(state, &p, 1, &count, &err), EMP_OK, "%s",
                  err.msg);
     cr_expect(emp_proposal_is_valid(&p, net.graph->op_count, 3));
@@ -404,7 +405,7 @@ static double best_ms(const emp_method *type, const char *options, int32_t sampl
     int32_t        count = 0;
 
     cr_assert_eq(emp_method_create(&state, type, t.problem, &params, NULL), EMP_OK);
-    cr_assert_eq(emp_proposal_init(&p, t.graph->op_count, false, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&p, t.graph->op_count, 0, NULL), EMP_OK);
     for (int32_t i = 0; i < samples; i++) {
         cr_assert_eq(emp_method_ask(type, state, &p, 1, &count, NULL), EMP_OK);
         emp_problem_legalize(t.problem, p.device_of_op);

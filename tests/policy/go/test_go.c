@@ -161,6 +161,124 @@ Test(go, weights_serve_another_graph)
     emp_method_destroy(&emp_method_go, other);
 }
 
+enum { ALL = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION };
+
+static void *create_deciding(const char *options, const emp_device_id *start)
+{
+    const emp_method_params params = {.seed = 7,
+                                      .threads = 1,
+                                      .preset = "emplace",
+                                      .options = options,
+                                      .decides = ALL,
+                                      .start = start};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
+    return state;
+}
+
+/* As update(), but a level other than the last and an op that is alone cost their share. */
+static double update_all(void *state, emp_proposal *all)
+{
+    const emp_go_agent *agent = (const emp_go_agent *)state;
+    emp_score           score[SAMPLES];
+    int32_t             count = 0;
+    double              first = 0.0;
+
+    for (int k = 0; k < SAMPLES; k++) emp_proposal_part(&all[k], h.graph->op_count);
+    cr_assert_eq(emp_method_go.ask(state, all, SAMPLES, &count, NULL), EMP_OK);
+    for (int32_t k = 0; k < count; k++) {
+        int32_t wrong = 0, nodes = 0;
+        for (emp_op_id op = 0; op < h.graph->op_count; op++) {
+            if (agent->nodes->node_of_op[op] < 0) continue;
+            cr_assert(all[k].level_of_op[op] % 9 == 0);
+            wrong += (all[k].level_of_op[op] != 63) + (all[k].leader_of_op[op] == op);
+            nodes++;
+        }
+        score[k] =
+            (emp_score){.step_time_s = 1.0 + 0.5 * wrong / nodes, .is_feasible = true};
+        if (k == 0) first = (double)wrong / nodes;
+    }
+    cr_assert_eq(emp_method_go.tell(state, score, count, NULL), EMP_OK);
+    return first;
+}
+
+Test(go, learns_an_order_and_a_fusion_for_devices_that_stay)
+{
+    emp_proposal  all[SAMPLES];
+    emp_device_id start[MAX_OPS];
+    double        wrong = 2.0;
+
+    for (int op = 0; op < MAX_OPS; op++) start[op] = op % 3;
+    for (int k = 0; k < SAMPLES; k++)
+        cr_assert_eq(emp_proposal_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
+    void *state = create_deciding(SMALL "lr=0.02,clip=10,entropy=0", start);
+    for (int u = 0; u < 200; u++) wrong = update_all(state, all);
+    cr_expect_eq(wrong, 0.0, "%g are wrong", wrong);
+    for (int k = 0; k < SAMPLES; k++)
+        cr_expect_arr_eq(all[k].device_of_op, start,
+                         (size_t)h.graph->op_count * sizeof *start);
+    emp_method_destroy(&emp_method_go, state);
+    for (int k = 0; k < SAMPLES; k++) emp_proposal_clear(&all[k]);
+}
+
+Test(go, a_start_leaves_something_to_decide)
+{
+    emp_device_id           start[MAX_OPS] = {0};
+    const emp_method_params params = {.threads = 1, .options = SMALL, .start = start};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
+                 EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "nothing is left to decide"), "%s", err.msg);
+}
+
+/* It proposes what it was shown, its GPUs by other names: those of the example swapped. */
+Test(go, imitates_an_example)
+{
+    emp_proposal all[SAMPLES], example;
+    int32_t      count = 0, wrong = 0, decisions = 0;
+    double       first = 0.0, loss = 0.0;
+
+    for (int k = 0; k < SAMPLES; k++)
+        cr_assert_eq(emp_proposal_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
+    void               *state = create_deciding(SMALL "lr=0.01,clip=10", NULL);
+    const emp_go_agent *agent = (const emp_go_agent *)state;
+    for (int32_t v = 0; v < agent->nodes->node_count; v++) {
+        for (int32_t i = agent->nodes->ops.first[v]; i < agent->nodes->ops.first[v + 1];
+             i++) {
+            const emp_op_id op = agent->nodes->ops.member[i];
+            const bool      is_like_first =
+                agent->features.type[agent->features.position[v]] ==
+                agent->features.type[0];
+            example.device_of_op[op] = is_like_first ? 2 : 1;
+            example.level_of_op[op] = is_like_first ? 63 : 9;
+            example.leader_of_op[op] = is_like_first ? op : EMP_JOINS_READERS;
+        }
+    }
+    for (int u = 0; u < 600; u++) {
+        cr_assert_eq(emp_method_go.imitate(state, &example, &loss, NULL), EMP_OK);
+        if (u == 0) first = loss;
+    }
+    cr_expect_lt(loss, 0.1 * first, "%g nats, at first %g", loss, first);
+    cr_assert_eq(emp_method_go.ask(state, all, 1, &count, NULL), EMP_OK);
+    for (emp_op_id op = 0; op < h.graph->op_count; op++) {
+        if (agent->nodes->node_of_op[op] < 0) continue;
+        wrong += all[0].device_of_op[op] != 3 - example.device_of_op[op];
+        wrong += all[0].level_of_op[op] != example.level_of_op[op];
+        wrong += (all[0].leader_of_op[op] == op) != (example.leader_of_op[op] == op);
+        decisions += 3;
+    }
+    cr_expect_lt(20 * wrong, decisions, "%d of %d are wrong", wrong, decisions);
+    emp_method_destroy(&emp_method_go, state);
+    emp_proposal_clear(&example);
+    for (int k = 0; k < SAMPLES; k++) emp_proposal_clear(&all[k]);
+}
+
 Test(go, a_tell_of_other_candidates_is_refused)
 {
     const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
@@ -186,11 +304,17 @@ Test(go, heads_that_do_not_divide_the_width_are_refused)
 
 Test(go, survives_every_allocation_failure)
 {
-    const emp_method_params params = {
-        .seed = 1, .threads = 1, .preset = "emplace", .options = SMALL};
-    void      *state = NULL;
-    emp_status st = EMP_ENOMEM;
-    long       before = emp_mem_live_blocks();
+    static const emp_device_id start[MAX_OPS] = {0};
+    const emp_method_params    params = {.seed = 1,
+                                         .threads = 1,
+                                         .preset = "emplace",
+                                         .options = SMALL,
+                                         .decides = ALL,
+                                         .start = start};
+    emp_proposal               all[SAMPLES];
+    void                      *state = NULL;
+    emp_status                 st = EMP_ENOMEM;
+    long                       before = emp_mem_live_blocks();
 
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_mem_fail_after(allowed);
@@ -203,8 +327,11 @@ Test(go, survives_every_allocation_failure)
         cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
                      allowed);
     }
+    for (int k = 0; k < SAMPLES; k++)
+        cr_assert_eq(emp_proposal_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
     emp_mem_fail_after(0);
-    update(state); /* ask and tell allocate nothing */
+    update_all(state, all); /* ask and tell allocate nothing */
     emp_mem_fail_after(-1);
     emp_method_destroy(&emp_method_go, state);
+    for (int k = 0; k < SAMPLES; k++) emp_proposal_clear(&all[k]);
 }

@@ -15,6 +15,7 @@ enum {
     SAMPLES = 4,
     DRAWN = SAMPLES - 1,
     DEVICES = 3,
+    ALL = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION,
     MAX_PARAMETERS = 20000
 };
 
@@ -29,14 +30,21 @@ static task         h;
 static emp_go_agent agent;
 static double       advantage[DRAWN], entropy_weight;
 
-static void create_agent(const char *options)
+static void create_deciding(const char *options, int32_t decides,
+                            const emp_device_id *start)
 {
     emp_go_options          parsed;
-    const emp_method_params params = {.options = options, .seed = 3, .threads = 1};
+    const emp_method_params params = {
+        .options = options, .seed = 3, .threads = 1, .decides = decides, .start = start};
 
     cr_assert_eq(emp_method_options_parse(&parsed, &emp_method_go, &params, NULL),
                  EMP_OK);
     cr_assert_eq(emp_go_agent_init(&agent, h.problem, &parsed, &params, NULL), EMP_OK);
+}
+
+static void create_agent(const char *options)
+{
+    create_deciding(options, EMP_DECIDES_DEVICES, NULL);
 }
 
 static void create_problem(void) { hand_graph_comb(&h, LAYERS); }
@@ -61,26 +69,46 @@ static void disturb(void)
 }
 
 /* J as the header of row_ppo.h has it, sample by sample. */
-static double objective(void)
+static double objective_of(const emp_go_task *t)
 {
-    const int32_t rows = agent.features.count;
+    const int32_t rows = agent.features.count, choices = t->ppo.choices;
     double        sum = 0.0, entropy = 0.0;
 
-    emp_go_net_forward(&agent.net);
     for (int k = 0; k < DRAWN; k++) {
         for (int32_t v = 0; v < rows; v++) {
-            int    at = v * DEVICES + agent.choice[(k + 1) * rows + v];
-            double r = agent.net.p[at] / agent.drawn_from[at],
-                   c = agent.options.clip_ratio;
+            int    at = v * choices + t->choice[(k + 1) * rows + v];
+            double r = t->p[at] / t->drawn_from[at], c = agent.options.clip_ratio;
             double held = r < 1.0 - c ? 1.0 - c : r > 1.0 + c ? 1.0 + c : r;
             sum += fmin(r * advantage[k], held * advantage[k]);
         }
     }
-    for (int32_t i = 0; i < rows * DEVICES; i++) {
-        double p = agent.net.p[i];
-        entropy -= p > 0 ? p * log(p) : 0.0;
-    }
+    for (int32_t i = 0; i < rows * choices; i++)
+        entropy -= t->p[i] > 0 ? t->p[i] * log(t->p[i]) : 0.0;
     return sum / (DRAWN * rows) + entropy_weight * entropy / rows;
+}
+
+/* Devices that stay have no part in it. */
+static double objective(void)
+{
+    double sum = 0.0;
+
+    emp_go_net_forward(&agent.net);
+    for (int32_t k = agent.start != NULL; k < agent.task_count; k++)
+        sum += objective_of(&agent.task[k]);
+    return sum;
+}
+
+static void set_logits(void)
+{
+    for (int32_t k = 0; k < agent.task_count; k++) {
+        emp_go_task *t = &agent.task[k];
+        emp_row_ppo_gather(&t->ppo, t->choice + agent.features.count, advantage, DRAWN);
+        emp_row_ppo_gradient(&t->ppo, t->d_logits, t->p, t->drawn_from, DRAWN,
+                             entropy_weight);
+        for (int32_t i = 0;
+             k == 0 && agent.start != NULL && i < agent.features.count * DEVICES; i++)
+            t->d_logits[i] = 0.0;
+    }
 }
 
 static void compare_gradients(void)
@@ -102,9 +130,7 @@ static void compare_gradients(void)
     }
     cr_assert_gt(largest, 1e-4, "the gradient is all but zero");
     objective();
-    emp_row_ppo_gather(&agent.ppo, agent.choice + agent.features.count, advantage, DRAWN);
-    emp_row_ppo_gradient(&agent.ppo, agent.net.d_logits, agent.net.p, agent.drawn_from,
-                         DRAWN, entropy_weight);
+    set_logits();
     emp_go_net_backward(&agent.net);
     for (int32_t s = 0; s < p->slice_count; s++) {
         const emp_param_slice *slice = &p->slice[s];
@@ -130,6 +156,32 @@ Test(go_update, gradients_are_those_of_the_objective)
     entropy_weight = 0.05;
     for (size_t i = 0; i < sizeof modulation / sizeof *modulation; i++) {
         create_agent(modulation[i]);
+        disturb();
+        emp_go_agent_propose(&agent, SAMPLES);
+        for (size_t n = 0; n < agent.net.params.count; n += 3)
+            agent.net.params.value[n] += 0.05;
+        compare_gradients();
+        emp_go_agent_clear(&agent);
+    }
+}
+
+/* All three tasks, over several segments that do not see each other; and with devices that stay. */
+Test(go_update, gradients_of_order_and_fusion_are_those_of_the_objective)
+{
+    static const char *const options[] = {SMALL "segment=4096,layers=1",
+                                          SMALL "segment=3,layers=1,memory=0"};
+    static emp_device_id     start[64];
+
+    advantage[0] = 1.3;
+    advantage[1] = -0.7;
+    advantage[2] = 0.4;
+    entropy_weight = 0.05;
+    for (size_t op = 0; op < 64; op++) start[op] = (emp_device_id)(op % DEVICES);
+    for (int i = 0; i < 4; i++) {
+        cr_assert_leq(h.graph->op_count, 64);
+        create_deciding(options[i % 2], ALL, i < 2 ? NULL : start);
+        cr_assert_eq(agent.task_count, 3);
+        cr_assert_gt(agent.features.count, 2 * 3);
         disturb();
         emp_go_agent_propose(&agent, SAMPLES);
         for (size_t n = 0; n < agent.net.params.count; n += 3)
@@ -226,9 +278,8 @@ Test(go_update, an_update_follows_the_formulas)
     for (int k = 0; k < DRAWN; k++) square += (reward[k] - mean) * (reward[k] - mean);
     for (int k = 0; k < DRAWN; k++)
         advantage[k] = (reward[k] - mean) / sqrt(square / DRAWN);
-    emp_row_ppo_gather(&agent.ppo, agent.choice + agent.features.count, advantage, DRAWN);
-    emp_row_ppo_gradient(&agent.ppo, agent.net.d_logits, agent.net.p, agent.net.p, DRAWN,
-                         0.05);
+    entropy_weight = 0.05;
+    set_logits();
     emp_go_net_backward(&agent.net);
     for (size_t i = 0; i < p->count; i++) norm += p->gradient[i] * p->gradient[i];
     norm = sqrt(norm);

@@ -283,6 +283,30 @@ Test(record, has_levels_if_the_order_was_decided)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(record, has_leaders_if_the_fusion_was_decided)
+{
+    emp_record r = make_record(), got;
+
+    r.has_fusion = true;
+    r.leader_of_op = EMP_NEW_ARRAY(emp_op_id, OPS);
+    for (emp_op_id op = 0; op < OPS; op++) r.leader_of_op[op] = op;
+    r.leader_of_op[1] = 3;
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect(got.has_fusion);
+    cr_expect_str_eq(emp_record_decides(&got), "devices,fusion");
+    cr_expect_arr_eq(got.leader_of_op, r.leader_of_op, OPS * sizeof *r.leader_of_op);
+    cr_expect_eq(emp_record_identity(&got), emp_record_identity(&r));
+    got.has_fusion = false;
+    cr_expect_neq(emp_record_identity(&got), emp_record_identity(&r));
+    emp_record_clear(&got);
+    r.leader_of_op[2] = OPS;
+    save(&r);
+    expect_refused("op 2 has leader");
+    emp_record_clear(&r);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(record, names_the_winner_only_if_there_is_one)
 {
     emp_record r = make_record(), got;

@@ -38,12 +38,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     emp_placement_report report = {0};
     emp_placement_origin origin;
     uint8_t              level[OPS];
-    bool                 has_levels;
+    emp_op_id            leader[OPS];
+    bool                 has_levels, has_leaders;
 
     if (problem == NULL) set_up();
     const char *path = fuzz_file(bytes, size);
     (void)emp_placement_read(device, path, problem, &report, NULL);
     (void)emp_placement_read_origin(&origin, path, NULL);
     (void)emp_placement_read_levels(level, &has_levels, path, problem->graph, NULL);
+    (void)emp_placement_read_leaders(leader, &has_leaders, path, problem->graph, NULL);
     return 0;
 }

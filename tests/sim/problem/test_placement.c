@@ -180,6 +180,54 @@ Test(placement, saved_levels_load_again)
     cr_expect_not(has_levels);
 }
 
+Test(placement, saved_leaders_load_again)
+{
+    const emp_device_id saved[OPS] = {0, 1, 1, 1, 0};
+    const emp_op_id     leader[OPS] = {0, 3, 3, 3, 4};
+    emp_named_placement named = emp_placement_name(problem, saved, 1.25);
+    emp_op_id           loaded[OPS];
+    bool                has_leaders = false;
+
+    named.leader_of_op = leader;
+    cr_assert_eq(emp_placement_write(path, &named, NULL), EMP_OK);
+    cr_assert_eq(emp_placement_read_leaders(loaded, &has_leaders, path, graph, NULL),
+                 EMP_OK);
+    cr_expect(has_leaders);
+    cr_expect_arr_eq(loaded, leader, sizeof leader);
+    cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, NULL), EMP_OK);
+    cr_assert_eq(emp_placement_read_leaders(loaded, &has_leaders, path, graph, NULL),
+                 EMP_OK);
+    cr_expect_not(has_leaders);
+}
+
+#define LEADERS_OF(leaders) \
+    "{\"format\": \"emplace-placement-1\", \"devices\": {}, \"leaders\": " leaders "}"
+
+Test(placement, bad_leaders_are_refused_in_one_sentence)
+{
+    static const char *const texts[][2] = {
+        {LEADERS_OF("3"), ": leaders is no object"},
+        {LEADERS_OF("{\"zebra\": []}"), ": leaders: the graph has no op 'zebra'"},
+        {LEADERS_OF("{\"a\": 1}"), ": leader 'a' has no list of ops"},
+        {LEADERS_OF("{\"a\": [7]}"), ": leader 'a': the graph has no op ''"},
+        {LEADERS_OF("{\"a\": [\"b\", \"b\"]}"), ": op 'b' has two leaders"}};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        emp_op_id leader[OPS];
+        bool      has_leaders;
+        emp_error err = {0};
+        char      want[256];
+        FILE     *file = fopen(path, "w");
+        cr_assert_not_null(file);
+        fputs(texts[i][0], file);
+        fclose(file);
+        cr_expect_eq(emp_placement_read_leaders(leader, &has_leaders, path, graph, &err),
+                     EMP_EFORMAT);
+        snprintf(want, sizeof want, "%s%s", path, texts[i][1]);
+        cr_expect_str_eq(err.msg, want);
+    }
+}
+
 #define LEVELS_OF(levels) \
     "{\"format\": \"emplace-placement-1\", \"devices\": {}, \"levels\": " levels "}"
 

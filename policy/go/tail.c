@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/go/tail.h"
+
+#include <string.h>
+
+#include "policy/nn/blas.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/layers/layer_norm.h"
+#include "policy/nn/linear.h"
+
+/* Slices: what tasks share, then of each task. */
+enum { MAP, MAP_BIAS, LAYER, SHARED_SLICES = LAYER + EMP_LAYER_SLICES };
+enum { DECISION, GAIN, SHIFT, HEAD, HEAD_BIAS, TASK_SLICES };
+
+static int32_t task_slice(const emp_tail *t, int32_t task, int32_t slice)
+{
+    return t->first + SHARED_SLICES + task * TASK_SLICES + slice;
+}
+
+static int32_t choices_before(const emp_tail *t, int32_t task)
+{
+    return task == 0 ? t->first_choices : t->task[task - 1].choices;
+}
+
+/* ---- parameters ---- */
+
+int32_t emp_tail_slice_count(const emp_tail *t)
+{
+    return t->count == 0 ? 0 : SHARED_SLICES + t->count * TASK_SLICES;
+}
+
+void emp_tail_slices(const emp_tail *t, emp_param_slice *slices, int32_t W,
+                     int32_t hidden)
+{
+    if (t->count == 0) return;
+    slices[MAP] = (emp_param_slice){"task map", W, W, 0};
+    slices[MAP_BIAS] = (emp_param_slice){"task map bias", 1, W, 0};
+    emp_segment_layer_slices(&slices[LAYER], W, hidden);
+    for (int32_t k = 0; k < t->count; k++) {
+        emp_param_slice *own = &slices[SHARED_SLICES + k * TASK_SLICES];
+        const int32_t    A = t->task[k].choices;
+        own[DECISION] = (emp_param_slice){"decision before", choices_before(t, k), W, 0};
+        own[GAIN] = (emp_param_slice){"task gain", 1, W, 0};
+        own[SHIFT] = (emp_param_slice){"task shift", 1, W, 0};
+        own[HEAD] = (emp_param_slice){"task head", W, A, 0};
+        own[HEAD_BIAS] = (emp_param_slice){"task head bias", 1, A, 0};
+    }
+}
+
+void emp_tail_randomize(const emp_tail *t, emp_params *params, double head_gain,
+                        emp_rng *rng)
+{
+    if (t->count == 0) return;
+    emp_params_glorot(params, t->first + MAP, 1.0, rng);
+    emp_segment_layer_randomize(params, t->first + LAYER, rng);
+    for (int32_t k = 0; k < t->count; k++) {
+        const int32_t gain = task_slice(t, k, GAIN);
+        emp_params_glorot(params, task_slice(t, k, DECISION), 1.0, rng);
+        emp_params_glorot(params, task_slice(t, k, HEAD), head_gain, rng);
+        for (int32_t i = 0; i < params->slice[gain].cols; i++)
+            emp_params_value(params, gain)[i] = 1;
+    }
+}
+
+void emp_tail_allocate(emp_tail *t, const emp_segment_work *work, emp_arrays *arrays)
+{
+    const size_t rows = (size_t)work->attention.rows;
+    const size_t all = rows * (size_t)work->attention.width;
+    int32_t      most = t->first_choices;
+
+    if (t->count == 0) return;
+    for (int32_t k = 0; k < t->count; k++) {
+        emp_tail_task *task = &t->task[k];
+        const size_t   choices = rows * (size_t)task->choices;
+        most = task->choices > most ? task->choices : most;
+        task->p = EMP_ADD_ARRAY(arrays, emp_real, choices);
+        task->d_logits = EMP_ADD_ARRAY(arrays, emp_real, choices);
+        task->u = EMP_ADD_ARRAY(arrays, emp_real, all);
+        task->z = EMP_ADD_ARRAY(arrays, emp_real, all);
+        task->unit = EMP_ADD_ARRAY(arrays, emp_real, all);
+        task->inverse = EMP_ADD_ARRAY(arrays, emp_real, rows);
+        task->dz = EMP_ADD_ARRAY(arrays, emp_real, all);
+        emp_segment_layer_allocate(&task->layer, work, arrays);
+    }
+    t->dp = EMP_ADD_ARRAY(arrays, emp_real, rows * (size_t)most);
+    t->rest = EMP_ADD_ARRAY(arrays, emp_real, all);
+}
+
+/* ---- passes ---- */
+
+EMP_KERNEL static void add(emp_real *restrict y, const emp_real *restrict x,
+                           int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) y[i] += x[i];
+}
+
+static const emp_real *rows_before(const emp_tail *t, int32_t task, const emp_real *z)
+{
+    return task == 0 ? z : t->task[task - 1].z;
+}
+
+static const emp_real *decisions_before(const emp_tail *t, int32_t task,
+                                        const emp_real *p)
+{
+    return task == 0 ? p : t->task[task - 1].p;
+}
+
+static double decide(const emp_tail *t, const emp_segment_work *work,
+                     const emp_params *params, int32_t k, const emp_real *z,
+                     const emp_real *p)
+{
+    const emp_tail_task *task = &t->task[k];
+    const int32_t        N = work->attention.rows, W = work->attention.width;
+    const int32_t        threads = work->attention.threads, before = choices_before(t, k);
+
+    emp_linear_forward(task->u, z, emp_params_value(params, t->first + MAP),
+                       emp_params_value(params, t->first + MAP_BIAS), N, W, W, threads);
+    emp_blas_gemm_shared(false, false, N, W, before, p, before,
+                         emp_params_value(params, task_slice(t, k, DECISION)), W, 1,
+                         task->u, W, threads);
+    emp_segment_layer_forward(&task->layer, work, params, t->first + LAYER, task->u);
+    memcpy(task->z, task->layer.out, (size_t)N * (size_t)W * sizeof *task->z);
+    add(task->z, z, (int64_t)N * W);
+    emp_layer_norm_forward(task->z, task->unit, task->inverse, task->z,
+                           emp_params_value(params, task_slice(t, k, GAIN)),
+                           emp_params_value(params, task_slice(t, k, SHIFT)), N, W,
+                           threads);
+    emp_linear_forward(task->p, task->z, emp_params_value(params, task_slice(t, k, HEAD)),
+                       emp_params_value(params, task_slice(t, k, HEAD_BIAS)), N, W,
+                       task->choices, threads);
+    return emp_categorical_softmax_rows(task->p, task->choices, N, task->choices) / N;
+}
+
+double emp_tail_forward(const emp_tail *t, const emp_segment_work *work,
+                        const emp_params *params, const emp_real *z, const emp_real *p)
+{
+    double entropy = 0.0;
+
+    for (int32_t k = 0; k < t->count; k++)
+        entropy +=
+            decide(t, work, params, k, rows_before(t, k, z), decisions_before(t, k, p));
+    return entropy;
+}
+
+/* From gradients by probabilities to those by logits. */
+static void add_logits(emp_real *d_logits, const emp_real *dp, const emp_real *p,
+                       int32_t rows, int32_t choices)
+{
+    for (int64_t first = 0; first < (int64_t)rows * choices; first += choices) {
+        double mean = 0.0;
+        for (int64_t i = first; i < first + choices; i++)
+            mean += (double)p[i] * (double)dp[i];
+        for (int64_t i = first; i < first + choices; i++)
+            d_logits[i] += (emp_real)((double)p[i] * ((double)dp[i] - mean));
+    }
+}
+
+/* Adds to dz and d_logits of the task before. */
+static void task_backward(const emp_tail *t, const emp_segment_work *work,
+                          const emp_params *params, int32_t k, emp_real *dz,
+                          emp_real *d_logits, const emp_real *z, const emp_real *p)
+{
+    const emp_tail_task *task = &t->task[k];
+    const int32_t        N = work->attention.rows, W = work->attention.width;
+    const int32_t        threads = work->attention.threads, before = choices_before(t, k);
+    const int32_t        head = task_slice(t, k, HEAD), gain = task_slice(t, k, GAIN);
+    const int32_t        decision = task_slice(t, k, DECISION), map = t->first + MAP;
+    emp_real            *du = task->dz;
+
+    emp_linear_backward(t->rest, emp_params_gradient(params, head),
+                        emp_params_gradient(params, task_slice(t, k, HEAD_BIAS)),
+                        task->d_logits, task->z, emp_params_value(params, head), N, W,
+                        task->choices, threads);
+    add(task->dz, t->rest, (int64_t)N * W);
+    emp_layer_norm_backward(task->dz, emp_params_gradient(params, gain),
+                            emp_params_gradient(params, task_slice(t, k, SHIFT)),
+                            task->dz, task->unit, task->inverse,
+                            emp_params_value(params, gain), N, W, threads);
+    add(dz, task->dz, (int64_t)N * W);
+    emp_segment_layer_backward(&task->layer, work, params, t->first + LAYER, du, task->dz,
+                               task->u);
+    emp_linear_backward(t->rest, emp_params_gradient(params, map),
+                        emp_params_gradient(params, t->first + MAP_BIAS), du, z,
+                        emp_params_value(params, map), N, W, W, threads);
+    add(dz, t->rest, (int64_t)N * W);
+    emp_linear_backward(t->dp, emp_params_gradient(params, decision), NULL, du, p,
+                        emp_params_value(params, decision), N, before, W, threads);
+    add_logits(d_logits, t->dp, p, N, before);
+}
+
+void emp_tail_backward(const emp_tail *t, const emp_segment_work *work,
+                       const emp_params *params, emp_real *dz, emp_real *d_logits,
+                       const emp_real *z, const emp_real *p)
+{
+    const size_t bytes =
+        (size_t)work->attention.rows * (size_t)work->attention.width * sizeof *dz;
+
+    memset(dz, 0, bytes);
+    for (int32_t k = 0; k < t->count; k++) memset(t->task[k].dz, 0, bytes);
+    for (int32_t k = t->count - 1; k >= 0; k--)
+        task_backward(t, work, params, k, k == 0 ? dz : t->task[k - 1].dz,
+                      k == 0 ? d_logits : t->task[k - 1].d_logits, rows_before(t, k, z),
+                      decisions_before(t, k, p));
+}

@@ -1,0 +1,59 @@
+/** \file policy/go/tail.h
+ * What GO decides behind devices: the order, the fusion, one task after another. Task 0 is that of
+ * devices, with the rows z_0 of the last attention layer and the distributions p_0:
+ *
+ *     u_k = z_{k-1} Wc + p_{k-1} E_k + bc
+ *     z_k = LN_k(layer(u_k) + z_{k-1}),   p_k = softmax(z_k W_k + b_k)
+ *
+ * The attention layer (segment_layer.h), Wc and bc are one for all tasks. E_k, the norm and the head
+ * are each task's own. A task sees what the one before is likely to decide, p_{k-1}, and not what
+ * a sample has drawn: so all samples of an update share one pass.
+ */
+#ifndef EMP_POLICY_GO_TAIL_H
+#define EMP_POLICY_GO_TAIL_H
+
+#include "policy/go/segment_layer.h"
+
+enum { EMP_TAIL_MAX_TASKS = 2 };
+
+typedef struct {
+    int32_t           choices;
+    emp_real         *p;        /**< (N,choices) the distributions */
+    emp_real         *d_logits; /**< the same, gradients; for the caller to fill */
+    emp_real         *u, *z;    /**< (N,W) */
+    emp_real         *unit;     /**< (N,W) of the layer norm */
+    emp_real         *inverse;  /**< (N) likewise */
+    emp_real         *dz;       /**< (N,W) */
+    emp_segment_layer layer;
+} emp_tail_task;
+
+typedef struct {
+    int32_t       count;         /**< of tasks; 0: devices alone are decided */
+    int32_t       first_choices; /**< of task 0 */
+    int32_t       first;         /**< its first slice of parameters */
+    emp_tail_task task[EMP_TAIL_MAX_TASKS];
+    emp_real     *dp, *rest; /**< (N,most choices), (N,W) scratch */
+} emp_tail;
+
+/** How many slices it has; 0 without tasks. */
+int32_t emp_tail_slice_count(const emp_tail *tail);
+/** Names and sizes of them. */
+void emp_tail_slices(const emp_tail *tail, emp_param_slice *slices, int32_t width,
+                     int32_t hidden);
+/** Glorot weights, gains of 1, heads \a head_gain times Glorot's. */
+void emp_tail_randomize(const emp_tail *tail, emp_params *params, double head_gain,
+                        emp_rng *rng);
+/** Leaves memory that was out to the arrays. */
+void emp_tail_allocate(emp_tail *tail, const emp_segment_work *work, emp_arrays *arrays);
+
+/** Sets p of all tasks; \return the sum of the mean entropies of their rows. */
+double emp_tail_forward(const emp_tail *tail, const emp_segment_work *work,
+                        const emp_params *params, const emp_real *z, const emp_real *p);
+
+/** Sets \a dz (N,W), adds to \a d_logits of task 0, to those of all tasks but the last, and to the
+ * gradients of the parameters. */
+void emp_tail_backward(const emp_tail *tail, const emp_segment_work *work,
+                       const emp_params *params, emp_real *dz, emp_real *d_logits,
+                       const emp_real *z, const emp_real *p);
+
+#endif /* EMP_POLICY_GO_TAIL_H */
