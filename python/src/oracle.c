@@ -160,8 +160,9 @@ static emp_status run_ordered(oracle *self, Py_ssize_t i, emp_sim_result *result
 
     for (Py_ssize_t op = 0; op < ops; op++) level[op] = (uint8_t)from[op];
     emp_problem_legalize(self->problem->problem, self->placement.item + i * ops);
-    return emp_sim_run_decision(
-        self->sim, &(emp_decision){self->placement.item + i * ops, level}, result, err);
+    const emp_decision decision = {.device_of_op = self->placement.item + i * ops,
+                                   .level_of_op = level};
+    return emp_sim_run_decision(self->sim, &decision, result, err);
 }
 
 static emp_status run_chunk(oracle *self, Py_ssize_t first, int32_t count, emp_error *err)
