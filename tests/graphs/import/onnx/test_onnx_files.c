@@ -31,9 +31,11 @@ static int is_onnx(const struct dirent *entry)
 }
 
 /* path: "FOLDER/" and the first length bytes of name, then end. */
-static void path_of(char path[static PATH_BYTES], const char *name, size_t length, const char *end)
+static void path_of(char path[static PATH_BYTES], const char *name, size_t length,
+                    const char *end)
 {
-    int written = snprintf(path, PATH_BYTES, "%s/%.*s%s", folder(), (int)length, name, end);
+    int written =
+        snprintf(path, PATH_BYTES, "%s/%.*s%s", folder(), (int)length, name, end);
 
     cr_assert(written > 0 && written < PATH_BYTES, "%s is too long", name);
 }
