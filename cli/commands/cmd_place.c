@@ -38,7 +38,9 @@ static const struct argp_option options[] = {
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
-     "What is decided: devices (default), or devices,order", 0},
+     "What is decided: devices (default), devices,order, devices,fusion, or "
+     "devices,order,fusion",
+     0},
     {"start", KEY_START, "FILE", 0,
      "Have a search begin at the placement of a file or a record", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0, "Have a learner begin with the weights of a file",
@@ -54,12 +56,12 @@ static const char doc[] =
     "Without --method it runs a portfolio: methods that propose at once, then refine\n"
     "from the best of their placements, and it says which of them has won.\n"
     "Ctrl-C ends the search after the current batch and saves what was found. While\n"
-    "nothing has been found, it ends the program after about a second. A second Ctrl-C\n"
-    "ends it at once and saves nothing. SIGTERM does what Ctrl-C does.\n"
+    "nothing has been found, it ends the program after about a second. A second\n"
+    "Ctrl-C ends it at once and saves nothing. SIGTERM does what Ctrl-C does.\n"
     "Without --budget or --seconds a method that searches gets 400 evaluations.\n"
     "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n"
-    "A method of your own is a shared library, or a program that speaks lines of JSON\n"
-    "(docs/add-a-method.md). One that fails ends the run; what was found is saved.\n"
+    "A method of your own is a shared library, or a program that speaks lines of\n"
+    "JSON (docs/add-a-method.md). If it fails, the run ends; what was found is saved.\n"
     "With --decide devices,order it also looks for the order in which devices serve\n"
     "their ops, with devices,fusion for the ops that run as one kernel, and with\n"
     "devices,order,fusion for both. emplace methods NAME says what a method decides.\n"
