@@ -17,7 +17,7 @@ enum { SEEDS = 2 };
 #ifndef SLOWNESS
 #define SLOWNESS 1
 #endif
-static const double clock_s[] = {0.05 * SLOWNESS, 0.2 * SLOWNESS, 0.1 * SLOWNESS};
+static const double clocks_s[] = {0.05 * SLOWNESS, 0.2 * SLOWNESS, 0.1 * SLOWNESS};
 
 static char folder[SCRATCH_PATH_BYTES];
 
@@ -52,10 +52,10 @@ static emp_comparison *make(int *made)
     p.methods = "expert,anneal";
     p.seed_count = SEEDS;
     p.budget_count = 4;
-    p.budget[0] = (emp_comparison_budget){.clock_s = clock_s[0]};
+    p.budget[0] = (emp_comparison_budget){.clock_s = clocks_s[0]};
     p.budget[1] = (emp_comparison_budget){.evaluations = 8};
-    p.budget[2] = (emp_comparison_budget){.clock_s = clock_s[1]};
-    p.budget[3] = (emp_comparison_budget){.clock_s = clock_s[2]};
+    p.budget[2] = (emp_comparison_budget){.clock_s = clocks_s[1]};
+    p.budget[3] = (emp_comparison_budget){.clock_s = clocks_s[2]};
     p.draws = 1;
     p.jobs.folder = folder;
     p.jobs.on_run = count_made;
@@ -92,7 +92,7 @@ Test(clock, one_run_stands_for_all_clocks)
     cr_expect_eq(cell_of(c, 1, 1)->evaluations, 8.0);
     cr_expect(isfinite(cell_of(c, 1, 1)->rescored_s[EMP_SCORED_NOISE]));
     snprintf(options, sizeof options, " --budgets 8 --clock %g,%g,%g --seeds 2",
-             clock_s[0], clock_s[1], clock_s[2]);
+             clocks_s[0], clocks_s[1], clocks_s[2]);
     cr_expect_not_null(strstr(c->command, options), "%s", c->command);
     emp_comparison_destroy(c);
 }
