@@ -10,7 +10,8 @@
 #include "base/io/terminal.h"
 #include "base/text/units.h"
 
-enum { WIDTH = 28 };
+/* Of the bar, which is as long as the text leaves room for. */
+enum { LEAST_WIDTH = 4, WIDTH = 28 };
 
 void cli_bar_init(cli_bar *bar, const char *text)
 {
@@ -33,15 +34,18 @@ static void format_left(double remaining_s, char *text, size_t size)
 void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining_s,
                     const char *text, int columns)
 {
-    char left[40], filled[WIDTH + 1];
-    int  done = (int)(fmin(fmax(done_frac, 0.0), 1.0) * WIDTH);
+    char left[40], words[CLI_BAR_BYTES], filled[WIDTH + 1];
+    int  width = WIDTH;
 
-    memset(filled, '.', WIDTH);
-    memset(filled, '#', (size_t)done);
-    filled[WIDTH] = '\0';
     format_left(remaining_s, left, sizeof left);
-    snprintf(line, CLI_BAR_BYTES, "[%s] %3.0f %%  %s  %s", filled, 100 * done_frac, text,
-             left);
+    int taken = 1 + snprintf(words, sizeof words, "] %3.0f %%  %s  %s", 100 * done_frac,
+                             text, left);
+    if (columns > 0 && columns - taken < width)
+        width = columns - taken > LEAST_WIDTH ? columns - taken : LEAST_WIDTH;
+    memset(filled, '.', (size_t)width);
+    memset(filled, '#', (size_t)(fmin(fmax(done_frac, 0.0), 1.0) * width));
+    filled[width] = '\0';
+    snprintf(line, CLI_BAR_BYTES, "[%s%s", filled, words);
     if (columns > 0 && columns < CLI_BAR_BYTES) line[columns] = '\0';
 }
 

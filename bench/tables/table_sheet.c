@@ -193,9 +193,10 @@ static void note_origins(emp_sheet *s, const emp_table *t)
     if (count[EMP_ORIGIN_FITTED] > 0)
         emp_sheet_note(
             s,
-            "* Fitted: %d constants of machine and runtime, one set for all rows, "
-            "were fitted to published figures. Cells: %d.",
-            t->fitted_constants, count[EMP_ORIGIN_FITTED]);
+            "* Fitted: %d constant%s of machine and runtime, one set for all rows, "
+            "fitted to published figures. Cells: %d.",
+            t->fitted_constants, t->fitted_constants == 1 ? "" : "s",
+            count[EMP_ORIGIN_FITTED]);
     if (count[EMP_ORIGIN_INFERRED] > 0)
         emp_sheet_note(s,
                        "+ Inferred: a size of the workload was inferred from the paper's "

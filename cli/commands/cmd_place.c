@@ -53,8 +53,8 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Look for a good placement of SPEC, a workload spec or a graph file.\v"
-    "Without --method it runs a portfolio: methods that propose at once, then refine\n"
-    "from the best of their placements, and it says which of them has won.\n"
+    "Without --method it runs a portfolio: methods that propose at once, then\n"
+    "refine from the best of their placements. It says which of them has won.\n"
     "Ctrl-C ends the search after the current batch and saves what was found. While\n"
     "nothing has been found, it ends the program after about a second. A second\n"
     "Ctrl-C ends it at once and saves nothing. SIGTERM does what Ctrl-C does.\n"

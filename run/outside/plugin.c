@@ -82,7 +82,9 @@ static emp_status begin(worker *w, emp_error *err)
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++) w->row[i] = w->devices + (size_t)i * ops;
     if (w->type->init == NULL) return EMP_OK;
     st = w->type->init(w->state, &params, err);
-    return st == EMP_OK ? EMP_OK : EMP_ERROR(st, "init() fails with status %d", (int)st);
+    if (st != EMP_OK && err->msg[0] == '\0')
+        return EMP_ERROR(st, "init() fails with status %d", (int)st);
+    return st;
 }
 
 static emp_status send_answer(const worker *w, emp_status st, int32_t count,

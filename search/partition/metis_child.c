@@ -71,6 +71,7 @@ static void be_child(const emp_metis_task *t, int fd, pid_t parent)
 
     end_with(parent);
     signal(SIGALRM, SIG_IGN); /* a time limit is the caller's, and ends it */
+    signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent answers it */
     fd = keep_alone(fd);
     memcpy(options, t->options, sizeof options);
     int  result = t->function(&vertices, &constraints, t->row, t->neighbor, t->load, NULL,

@@ -358,7 +358,7 @@ static void hash_routes(emp_machine *m)
 
 static emp_status fail_unknown(const char *name, const char *path, emp_error *err)
 {
-    char           known[160], hint[EMP_NEAREST_BYTES];
+    char           known[320], hint[EMP_NEAREST_BYTES];
     int            cause = errno;
     emp_nearest    near = emp_nearest_begin(name, strlen(name), "");
     emp_data_names names;
