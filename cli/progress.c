@@ -34,7 +34,7 @@ static void format_left(double remaining_s, char *text, size_t size)
 void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining_s,
                     const char *text, int columns)
 {
-    char left[40], words[CLI_BAR_BYTES], filled[WIDTH + 1];
+    char left[40], words[CLI_BAR_BYTES - WIDTH - 2], filled[WIDTH + 1];
     int  width = WIDTH;
 
     format_left(remaining_s, left, sizeof left);
