@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of SPEC with "
      "its "
-     "devices; as FILE.py, for TensorFlow 1",
+     "devices; as FILE.py, for PyTorch or TensorFlow 1",
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
@@ -133,7 +133,9 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(cli_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     inputs->costs = task->costs;
-    return cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err);
+    EMP_CHECK(cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err));
+    emp_named_placement names = emp_placement_name(inputs->problem, NULL, -1.0);
+    return cli_placement_output_check_ops(args->out, &names, task->spec, err);
 }
 
 static emp_status save_placement(const cli_place_args *args, const emp_record *record,

@@ -8,6 +8,7 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "graphs/import/import.h"
+#include "graphs/import/models/hf.h"
 #include "run/sheet/manifest.h"
 
 /* An op with a path: its module is the first `length` bytes of its name. */
@@ -23,20 +24,48 @@ typedef struct {
     int32_t                    count;
 } device_map;
 
-bool cli_device_map_is_for(const char *spec) { return emp_import_is_pytorch(spec); }
+static bool is_cpu(const char *device) { return strncmp(device, "cpu:", 4) == 0; }
 
-/* By path, dots before all else, so that what is within a module follows it. */
+bool cli_device_map_is_for(const char *spec)
+{
+    return emp_hf_is_spec(spec) || emp_import_is_pytorch(spec);
+}
+
+static bool is_number(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] < '0' || text[i] > '9') return false;
+    return length > 0;
+}
+
+static int compare_parts(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    size_t length = a_length < b_length ? a_length : b_length;
+    int    order;
+
+    if (is_number(a, a_length) && is_number(b, b_length) && a_length != b_length)
+        return a_length < b_length ? -1 : 1;
+    order = memcmp(a, b, length);
+    if (order != 0) return order;
+    return a_length == b_length ? 0 : a_length < b_length ? -1 : 1;
+}
+
+static size_t part_end(const entry *e, size_t from)
+{
+    while (from < e->length && e->name[from] != '.') from++;
+    return from;
+}
+
+/* By path, part by part, so that what is within a module follows it. Numbers go by their value. */
 static int compare(const void *a, const void *b)
 {
     const entry *x = (const entry *)a, *y = (const entry *)b;
-    size_t       length = x->length < y->length ? x->length : y->length;
 
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)x->name[i], d = (unsigned char)y->name[i];
-        if (c == d) continue;
-        if (c == '.') return -1;
-        if (d == '.') return 1;
-        return c < d ? -1 : 1;
+    for (size_t i = 0; i < x->length && i < y->length;) {
+        size_t x_end = part_end(x, i), y_end = part_end(y, i);
+        int    order = compare_parts(x->name + i, x_end - i, y->name + i, y_end - i);
+        if (order != 0) return order;
+        i = x_end + 1;
     }
     if (x->length != y->length) return x->length < y->length ? -1 : 1;
     return strcmp(x->name, y->name);
@@ -47,29 +76,73 @@ static bool is_same_module(const entry *a, const entry *b)
     return a->length == b->length && memcmp(a->name, b->name, a->length) == 0;
 }
 
-/* Whether b is within the module of a. */
-static bool is_within(const entry *a, const entry *b)
+/* Whether the path of b is the first bytes of the path of a, or goes on from there. */
+static bool has_prefix(const entry *b, const entry *a, size_t length)
 {
-    return b->length > a->length && b->name[a->length] == '.' &&
-           memcmp(a->name, b->name, a->length) == 0;
+    return b->length >= length && memcmp(a->name, b->name, length) == 0 &&
+           (b->length == length || b->name[length] == '.');
 }
 
-static emp_status collect(device_map *map, emp_error *err)
+static bool ends_in(const char *name, size_t length, const char *end)
+{
+    size_t size = strlen(end);
+
+    return length > size && memcmp(name + length - size, end, size) == 0;
+}
+
+/* Of a graph of a config: the module of a parameter is its name but the last part. A tied head has no
+ * parameter of its own; the model names its table twice. */
+static size_t module_of_parameter(const char *name)
+{
+    size_t length = strlen(name);
+
+    if (strchr(name, '/') != NULL) return 0;
+    if (strcmp(name, "lm_head") == 0 || ends_in(name, length, ".lm_head")) return length;
+    if (!ends_in(name, length, ".weight") && !ends_in(name, length, "bias")) return 0;
+    const char *dot = strrchr(name, '.');
+    return dot != NULL ? (size_t)(dot - name) : 0;
+}
+
+/* Of a graph of PyTorch: what is before the last "/". */
+static size_t module_of_op(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return slash != NULL ? (size_t)(slash - name) : 0;
+}
+
+static size_t module_length(const char *name, const char *spec)
+{
+    return emp_hf_is_spec(spec) ? module_of_parameter(name) : module_of_op(name);
+}
+
+emp_status cli_device_map_check(const emp_named_placement *placement, const char *spec,
+                                emp_error *err)
+{
+    int32_t hosts = 0;
+
+    for (emp_device_id d = 0; d < placement->device_count; d++)
+        hosts += is_cpu(placement->device_name[d]);
+    if (hosts > 1)
+        return EMP_ERROR(EMP_EINVAL, "a device_map is of one computer, and %s has %d",
+                         placement->machine, hosts);
+    for (int32_t op = 0; op < placement->op_count; op++)
+        if (module_length(placement->op_name[op], spec) > 0) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "a device_map names modules, and no op of the graph names its "
+                     "module; export it with scripts/export/export_torch.py");
+}
+
+static emp_status collect(device_map *map, const char *spec, emp_error *err)
 {
     const emp_named_placement *p = map->placement;
 
     EMP_CHECK(EMP_ALLOC(map->entry, (size_t)p->op_count));
     for (int32_t op = 0; op < p->op_count; op++) {
-        const char *slash = strrchr(p->op_name[op], '/');
-        if (slash == NULL || slash == p->op_name[op]) continue;
-        map->entry[map->count++] = (entry){
-            p->op_name[op], (size_t)(slash - p->op_name[op]), p->device_of_op[op]};
+        size_t length = module_length(p->op_name[op], spec);
+        if (length == 0) continue;
+        map->entry[map->count++] = (entry){p->op_name[op], length, p->device_of_op[op]};
     }
-    if (map->count == 0)
-        return EMP_ERROR(
-            EMP_EINVAL,
-            "a device_map names modules, and no op of the graph names its module; "
-            "export it with scripts/export/export_torch.py");
     qsort(map->entry, (size_t)map->count, sizeof *map->entry, compare);
     return EMP_OK;
 }
@@ -97,24 +170,40 @@ static emp_status join_ops(device_map *map, emp_error *err)
     return EMP_OK;
 }
 
-/* Drops what is within a module all of which is on one device. A module with parts elsewhere keeps its entry,
- * and so do all of its parts. */
-static void drop_parts(device_map *map)
+/* The end of the entries from i on that have the first bytes of its path. 0: they are on several devices. */
+static int32_t end_of_whole(const device_map *map, int32_t i, size_t length)
+{
+    const entry *first = &map->entry[i];
+    int32_t      end = i + 1;
+
+    for (; end < map->count && has_prefix(&map->entry[end], first, length); end++)
+        if (map->entry[end].device != first->device) return 0;
+    return end;
+}
+
+/* Joins what is on one device under the shortest path that has nothing else in it. A module with parts
+ * elsewhere keeps its entry. */
+static void join_parts(device_map *map)
 {
     int32_t kept = 0;
+    entry   last = {.name = ""};
 
     for (int32_t i = 0; i < map->count;) {
-        int32_t end = i + 1;
-        bool    is_whole = true;
-        for (; end < map->count && is_within(&map->entry[i], &map->entry[end]); end++)
-            is_whole = is_whole && map->entry[end].device == map->entry[i].device;
-        map->entry[kept++] = map->entry[i];
-        i = is_whole ? end : i + 1;
+        entry   own = map->entry[i];
+        int32_t end = 0;
+        size_t  length = 0;
+        for (size_t from = 0; end == 0 && from <= own.length; from = length + 1) {
+            length = part_end(&own, from);
+            if (length == 0 || (i > 0 && has_prefix(&last, &own, length))) continue;
+            end = end_of_whole(map, i, length);
+        }
+        if (end == 0) end = i + 1;
+        last = map->entry[end - 1];
+        map->entry[kept++] = (entry){own.name, length, own.device};
+        i = end;
     }
     map->count = kept;
 }
-
-static bool is_cpu(const char *device) { return strncmp(device, "cpu:", 4) == 0; }
 
 /* Paths come from files: printable ASCII, in which Python takes two characters otherwise. */
 static void print_path(FILE *stream, const entry *e)
@@ -164,20 +253,15 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
 }
 
 emp_status cli_device_map_write(const char *path, const emp_named_placement *placement,
-                                emp_error *err)
+                                const char *spec, emp_error *err)
 {
     emp_status st = EMP_OK;
     device_map map = {.placement = placement};
-    int32_t    hosts = 0;
 
-    for (emp_device_id d = 0; d < placement->device_count; d++)
-        hosts += is_cpu(placement->device_name[d]);
-    if (hosts > 1)
-        EMP_FAIL(EMP_EINVAL, "a device_map is of one computer, and %s has %d",
-                 placement->machine, hosts);
-    EMP_TRY(collect(&map, err));
+    EMP_TRY(cli_device_map_check(placement, spec, err));
+    EMP_TRY(collect(&map, spec, err));
     EMP_TRY(join_ops(&map, err));
-    drop_parts(&map);
+    join_parts(&map);
     EMP_TRY(emp_atomic_file_write(path, print, &map, err));
 
 cleanup:

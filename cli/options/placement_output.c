@@ -9,6 +9,7 @@
 #include "base/strmap.h"
 #include "base/text/text.h"
 #include "cli/options/device_map.h"
+#include "graphs/import/import.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/manifest.h"
@@ -30,6 +31,13 @@ static output_kind kind_of(const char *path)
     return emp_text_ends_in(path, ".py") ? KIND_PYTHON : KIND_PLACEMENT;
 }
 
+/* ONNX models and GGUF files have names of their own. */
+static bool is_without_names(const char *spec)
+{
+    return emp_onnx_is_spec(spec) || emp_import_is_onnx(spec) ||
+           strstr(spec, ".gguf") != NULL;
+}
+
 emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err)
 {
     if (path == NULL) return EMP_OK;
@@ -38,6 +46,11 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
             EMP_EINVAL, "%s cannot be written: outputs are not compressed; leave out .gz",
             path);
     output_kind kind = kind_of(path);
+    if (kind == KIND_PYTHON && is_without_names(spec))
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s is to be for PyTorch or TensorFlow 1, and %s does not name "
+                         "their modules or ops; name a .json",
+                         path, spec);
     if (kind != KIND_BINARY && kind != KIND_TEXT) return EMP_OK;
     if (emp_workload_is_spec(spec))
         return EMP_ERROR(EMP_EINVAL,
@@ -53,6 +66,14 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
     return EMP_ERROR(EMP_EINVAL, "%s is %s, and so is its copy: name a %s, not %s", spec,
                      syntax == EMP_NODES_TEXT ? "text" : "binary",
                      syntax == EMP_NODES_TEXT ? ".pbtxt" : ".pb", path);
+}
+
+emp_status cli_placement_output_check_ops(const char *path, const emp_named_placement *p,
+                                          const char *spec, emp_error *err)
+{
+    if (path == NULL || kind_of(path) != KIND_PYTHON || !cli_device_map_is_for(spec))
+        return EMP_OK;
+    return cli_device_map_check(p, spec, err);
 }
 
 bool cli_placement_output_names_run(const char *path)
@@ -233,7 +254,7 @@ emp_status cli_placement_output_write(const char *path, const emp_named_placemen
 
     if (kind == KIND_PLACEMENT) return emp_placement_write(path, p, err);
     if (kind == KIND_PYTHON && cli_device_map_is_for(spec))
-        return cli_device_map_write(path, p, err);
+        return cli_device_map_write(path, p, spec, err);
     for (emp_device_id d = 0; d < p->device_count; d++)
         name_device(tf.device[d], machine, d, p->device_name[d]);
     if (kind == KIND_PYTHON) return emp_atomic_file_write(path, print_python, &tf, err);

@@ -2,7 +2,7 @@
  * Placements as files. The ending of the name says which kind:
  *
  *     .pb, .pbtxt  the TensorFlow graph file that was placed, its nodes' devices set
- *     .py          a module of Python: of a PyTorch graph with a device for each module, else for
+ *     .py          a module of Python: of PyTorch with a device for each module, else for
  *                  TensorFlow 1 with a function for tf.device()
  *     other        a placement file (sim/problem/placement.h)
  */
@@ -15,6 +15,11 @@
  * a copy of.
  * \retval EMP_EINVAL  It is no graph file, or of the other syntax, or the name ends in .gz. */
 emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err);
+
+/** The same of what the ops' names and the machine tell. The placement's devices are not looked at.
+ * \retval EMP_EINVAL  It is to be a device_map, and the graph or the machine has none. */
+emp_status cli_placement_output_check_ops(const char *path, const emp_named_placement *p,
+                                          const char *spec, emp_error *err);
 
 /** Whether it needs the machine: for TensorFlow's names of the devices of several hosts. */
 bool cli_placement_output_needs_machine(const char *path, const emp_named_placement *p);

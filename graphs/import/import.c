@@ -237,3 +237,14 @@ bool emp_import_is_pytorch(const char *path)
     emp_free(bytes);
     return is_pytorch;
 }
+
+bool emp_import_is_onnx(const char *path)
+{
+    char  *bytes = NULL;
+    size_t size = 0;
+    bool   is_onnx = emp_file_load(path, &bytes, &size, NULL) == EMP_OK &&
+                   emp_onnx_is((emp_slice){bytes, size});
+
+    emp_free(bytes);
+    return is_onnx;
+}

@@ -54,4 +54,7 @@ emp_status emp_import_load_instance(emp_graph **out, emp_import_devices *devices
 /** Whether a file that can be read is a graph of PyTorch. O(size). */
 bool emp_import_is_pytorch(const char *path);
 
+/** Whether a file that can be read is an ONNX model. O(size). */
+bool emp_import_is_onnx(const char *path);
+
 #endif /* EMP_GRAPHS_IMPORT_IMPORT_H */

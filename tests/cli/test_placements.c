@@ -371,8 +371,49 @@ Test(placements, a_graph_without_modules_has_no_device_map)
 
     snprintf(command, sizeof command,
              "place %s/tests/graphs/import/pytorch/samples/linear_momentum.json -m k40x2 "
-             "--method gpu --out placement.py",
+             "--budget 1000000000 --out placement.py",
              getenv("EMP_SOURCE_DIR"));
     cr_expect_neq(emplace_run(command), 0);
     expect_said("no op of the graph names its module");
+}
+
+static const char config[] =
+    "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":12,\"n_head\":4,"
+    "\"n_positions\":64,\"vocab_size\":256}";
+
+Test(placements, of_a_config_go_out_as_a_device_map_in_natural_order)
+{
+    char *map;
+
+    write_text("config.json", config);
+    write_text("rules.yaml", HEAD "rules:\n"
+                                  "  - {regex: \"h[.]1[.]mlp\", device: \"gpu:1\"}\n"
+                                  "  - {regex: \"h[.]1[01][.]\", device: \"gpu:1\"}\n"
+                                  "default: \"gpu:0\"\n");
+    cr_assert_eq(
+        emplace_run("place hf:path=config.json,batch=2,seq=16 -m k40x2 --method refine "
+                    "--start rules.yaml --budget 1 --out placement.py"),
+        0, "%s", program_err);
+    map = scratch_read("placement.py", NULL);
+    cr_expect_not_null(strstr(map, "    \"lm_head\": \"cuda:0\",\n"), "%s", map);
+    cr_expect_not_null(strstr(map, "    \"transformer.h.1.ln_2\": \"cuda:0\",\n"
+                                   "    \"transformer.h.1.mlp\": \"cuda:1\",\n"
+                                   "    \"transformer.h.2\": \"cuda:0\",\n"),
+                       "%s", map);
+    cr_expect_not_null(strstr(map, "    \"transformer.h.9\": \"cuda:0\",\n"
+                                   "    \"transformer.h.10\": \"cuda:1\",\n"
+                                   "    \"transformer.h.11\": \"cuda:1\",\n"),
+                       "%s", map);
+    free(map);
+}
+
+Test(placements, a_device_map_is_refused_before_the_search)
+{
+    write_text("config.json", config);
+    cr_expect_eq(emplace_run("place hf:path=config.json,batch=2,seq=16 -m k40x4x2 "
+                             "--budget 1000000000 --out placement.py"),
+                 1);
+    expect_said("a device_map is of one computer");
+    cr_expect_eq(emplace_run("place onnx:path=m.onnx -m k40x2 --out placement.py"), 1);
+    expect_said("does not name their modules or ops");
 }
