@@ -11,6 +11,7 @@
 #include "base/io/folder.h"
 #include "base/mem.h"
 #include "base/text/units.h"
+#include "run/examples.h"
 #include "run/methods.h"
 #include "run/sheet/manifest.h"
 #include "run/store/weights_file.h"
@@ -47,12 +48,13 @@ typedef struct {
     emp_loaded_task            training[EMP_SPLIT_TASKS], target[EMP_SPLIT_TASKS];
     const emp_method          *learner[MOST_LEARNERS];
     int32_t                    learner_count;
-    emp_weights                weights[MOST_LEARNERS][EMP_TRANSFER_TRAININGS];
-    int32_t                    rows_of_target;        /* equal ones for each */
-    int32_t                    laid[EMP_SPLIT_TASKS]; /* of them, so far */
-    row_jobs                  *of_row;                /* [row of the table] */
-    phase                      phase[PHASES];
-    emp_transfer_table        *table;
+    emp_examples        examples[EMP_TRANSFER_TRAININGS]; /* found when they are needed */
+    emp_weights         weights[MOST_LEARNERS][EMP_TRANSFER_TRAININGS];
+    int32_t             rows_of_target;        /* equal ones for each */
+    int32_t             laid[EMP_SPLIT_TASKS]; /* of them, so far */
+    row_jobs           *of_row;                /* [row of the table] */
+    phase               phase[PHASES];
+    emp_transfer_table *table;
 } plan;
 
 /* ---- what is asked for ---- */
@@ -100,6 +102,16 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return text == NULL ? hash : emp_hash_bytes(hash, text, strlen(text) + 1);
 }
 
+/* METHOD:BUDGET:ROUNDS; "" where nothing is imitated. */
+static void describe_imitation(char                       text[EMP_TRANSFER_IMITATED],
+                               const emp_transfer_params *params)
+{
+    text[0] = '\0';
+    if (params->imitate != NULL)
+        snprintf(text, EMP_TRANSFER_IMITATED, "%s:%" PRId64 ":%" PRId64, params->imitate,
+                 params->imitation_budget, params->imitation_rounds);
+}
+
 /* What the weights depend on names their file. */
 static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
                          uint64_t seed)
@@ -107,10 +119,13 @@ static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
     const emp_transfer_params *params = p->params;
     const emp_manifest         made = emp_manifest_get();
     uint64_t                   hash = hash_text(EMP_HASH_SEED, made.commit);
+    char                       imitated[EMP_TRANSFER_IMITATED];
 
     hash = emp_hash_u64(hash, made.is_dirty);
     hash = hash_text(hash, params->preset != NULL ? params->preset : "");
     hash = hash_text(hash, params->options);
+    describe_imitation(imitated, params);
+    if (imitated[0] != '\0') hash = hash_text(hash, imitated);
     for (int32_t i = 0; i < p->split->training_count; i++) {
         const emp_problem *problem = p->training[i].problem;
         hash = emp_hash_u64(hash, problem->graph->hash);
@@ -121,6 +136,22 @@ static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
              "%s/weights.%s.%s.seed%" PRIu64 ".%" PRId64 ".%016" PRIx64 ".h5",
              params->jobs.folder, p->split->name, p->learner[learner]->name, seed,
              params->training_budget, hash);
+}
+
+/* All learners of one training imitate the same. */
+static emp_status find_examples(plan *p, int32_t training,
+                                const emp_problem *const *problem, emp_error *err)
+{
+    const emp_transfer_params *params = p->params;
+    emp_run_params             run = {
+                    .placer = {.seed = (uint64_t)training + 1, .threads = params->jobs.threads},
+                    .budget_evaluations = params->imitation_budget,
+                    .stop = params->jobs.stop};
+
+    if (params->imitate == NULL || p->examples[training].count > 0) return EMP_OK;
+    EMP_CHECK(emp_method_find(&run.method, params->imitate, err));
+    return emp_examples_make(&p->examples[training], problem, p->split->training_count,
+                             &run, err);
 }
 
 static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *err)
@@ -136,6 +167,7 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
         return emp_weights_load(weights, path, err);
     for (int32_t i = 0; i < p->split->training_count; i++)
         problem[i] = p->training[i].problem;
+    EMP_CHECK(find_examples(p, training, problem, err));
     EMP_CHECK(emp_training_run(
         weights,
         &(emp_training_params){.method = p->learner[learner],
@@ -146,6 +178,8 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
                                .problem = problem,
                                .problem_count = p->split->training_count,
                                .budget_evaluations = params->training_budget,
+                               .example = p->examples[training].proposal,
+                               .imitation_rounds = params->imitation_rounds,
                                .stop = params->jobs.stop},
         err));
     if (params->jobs.stop != NULL && *params->jobs.stop != 0)
@@ -296,6 +330,7 @@ static emp_status allocate(plan *p, emp_error *err)
                               .training_budget = params->training_budget,
                               .trainings = params->trainings,
                               .row_count = targets * p->rows_of_target};
+    describe_imitation(t->imitated, params);
     EMP_CHECK(EMP_ALLOC(t->row, (size_t)(t->row_count + p->rows_of_target)));
     EMP_CHECK(EMP_ALLOC(p->of_row, (size_t)t->row_count));
     for (int i = 0; i < PHASES; i++)
@@ -445,6 +480,8 @@ static void clear(plan *p)
     emp_free(p->of_row);
     emp_tasks_clear(p->training, p->split != NULL ? p->split->training_count : 0);
     emp_tasks_clear(p->target, p->split != NULL ? p->split->target_count : 0);
+    for (int32_t t = 0; t < EMP_TRANSFER_TRAININGS; t++)
+        emp_examples_clear(&p->examples[t]);
     for (int32_t l = 0; l < MOST_LEARNERS; l++) {
         for (int32_t t = 0; t < EMP_TRANSFER_TRAININGS; t++)
             emp_weights_clear(&p->weights[l][t]);
@@ -486,6 +523,7 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("arm", "arm", EMP_SHEET_WORD),
     EMP_COLUMN("method", "learner", EMP_SHEET_WORD),
+    EMP_COLUMN("imitated", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("training", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("trainings", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("budget", "samples", EMP_SHEET_COUNT),
@@ -504,8 +542,9 @@ static void add_line(emp_sheet *sheet, const emp_transfer_table *t,
         sheet, EMP_V(t->split->name), EMP_V(is_one ? r->task->key : "all"),
         emp_value_word(is_one ? r->task->spec : NULL),
         emp_value_word(is_one ? r->task->machine : NULL), EMP_V(t->split->target_runtime),
-        EMP_V(r->arm), emp_value_word(r->method), EMP_V(t->training_budget),
-        EMP_V(t->trainings), EMP_V(r->budget),
+        EMP_V(r->arm), emp_value_word(r->method),
+        emp_value_word(t->imitated[0] != '\0' ? t->imitated : NULL),
+        EMP_V(t->training_budget), EMP_V(t->trainings), EMP_V(r->budget),
         emp_value_if(!isnan(r->step_s.median),
                      emp_value_range(r->step_s.median, r->step_s.min, r->step_s.max)),
         emp_value_if(!isnan(r->ratio.mean),
@@ -528,6 +567,11 @@ emp_status emp_transfer_print(FILE *out, const emp_transfer_table *t,
                    ", of all: geometric mean and its 95 %% interval over tasks.",
                    (long long)t->training_budget, emp_units_plural(t->training_budget),
                    t->trainings, emp_units_plural(t->trainings));
+    if (t->imitated[0] != '\0')
+        emp_sheet_note(
+            &sheet,
+            "Before that they imitated %s (method, evaluations and steps a task).",
+            t->imitated);
     const emp_status st = emp_sheet_print(out, &sheet, format, err);
     emp_sheet_clear(&sheet);
     return st;

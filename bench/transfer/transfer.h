@@ -21,7 +21,11 @@
 #include "bench/transfer/splits.h"
 #include "run/stats.h"
 
-enum { EMP_TRANSFER_BUDGETS = 6, EMP_TRANSFER_TRAININGS = 16 };
+enum {
+    EMP_TRANSFER_BUDGETS = 6,
+    EMP_TRANSFER_TRAININGS = 16,
+    EMP_TRANSFER_IMITATED = 96
+};
 
 typedef struct {
     const emp_task *task; /**< NULL: over all targets of the split, ratios alone */
@@ -37,26 +41,32 @@ typedef struct {
 typedef struct {
     const emp_split  *split;
     int64_t           training_budget;
+    char              imitated[EMP_TRANSFER_IMITATED]; /**< "refine:1000:300", or "" */
     int32_t           trainings;
     int32_t           row_count;
     emp_transfer_row *row;
 } emp_transfer_table;
 
 typedef struct {
-    const char     *split;
-    const char     *methods; /**< learners, comma-separated */
-    const char     *preset;  /**< of them, or NULL */
-    const char     *options; /**< likewise */
-    int64_t         training_budget;
-    int32_t         trainings; /**< of each learner, and seeds of all others */
-    int64_t         budget[EMP_TRANSFER_BUDGETS]; /**< ascending */
-    int32_t         budget_count;
+    const char *split;
+    const char *methods; /**< learners, comma-separated */
+    const char *preset;  /**< of them, or NULL */
+    const char *options; /**< likewise */
+    /** Evaluations of a training, at least 1; after imitation 0 is possible, too. */
+    int64_t training_budget;
+    const char
+           *imitate; /**< OPTIONAL. A method whose placements are imitated first ... */
+    int64_t imitation_budget; /**< ... the best after so many evaluations a task ... */
+    int64_t imitation_rounds; /**< ... in so many steps a task */
+    int32_t trainings;        /**< of each learner, and seeds of all others */
+    int64_t budget[EMP_TRANSFER_BUDGETS]; /**< ascending */
+    int32_t budget_count;
     emp_jobs_params jobs; /**< weights lie in its folder, too */
 } emp_transfer_params;
 
 /** Trains, places and compares. Weights of an equal training that are in the folder are read.
  * \retval EMP_EINVAL       An unknown split or method, or networks that do not fit a target.
- * \retval EMP_EUNSUPPORTED A method without weights.
+ * \retval EMP_EUNSUPPORTED A method without weights, or one that cannot imitate.
  * \retval EMP_EINTERRUPTED \a stop was set; there is no table. */
 emp_status emp_transfer_make(emp_transfer_table **out, const emp_transfer_params *params,
                              emp_error *err);

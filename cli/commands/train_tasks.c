@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
+#include "run/examples.h"
 #include "run/methods.h"
 #include "run/sheet/sheet.h"
 #include "run/store/weights_file.h"
@@ -26,11 +27,10 @@ typedef struct {
     const cli_place_args  *args;
     emp_task_list          list;
     emp_runtime            runtime;
-    emp_loaded_task       *loaded;  /* [task] */
-    const emp_problem    **problem; /* [task] */
-    progress_of_task      *of_task; /* [task] */
-    emp_record            *shown;   /* [task] what is imitated; NULL: nothing */
-    emp_proposal          *example; /* [task] the best of each, borrowed */
+    emp_loaded_task       *loaded;   /* [task] */
+    const emp_problem    **problem;  /* [task] */
+    progress_of_task      *of_task;  /* [task] */
+    emp_examples           examples; /* [task] what is imitated; empty: nothing */
     emp_training_imitation imitation;
     emp_weights            before, weights;
     int64_t                budget, evaluations;
@@ -69,10 +69,7 @@ static void clear(trainer *t)
     emp_free(t->loaded);
     emp_free(t->problem);
     emp_free(t->of_task);
-    for (int32_t i = 0; t->shown != NULL && i < t->list.count; i++)
-        emp_record_clear(&t->shown[i]);
-    emp_free(t->shown);
-    emp_free(t->example);
+    emp_examples_clear(&t->examples);
     emp_task_list_clear(&t->list);
     emp_weights_clear(&t->before);
     emp_weights_clear(&t->weights);
@@ -102,40 +99,19 @@ static void on_imitation(void *context, const emp_training_imitation *round)
                        "imitation");
 }
 
-/* One problem's example: the best that the method finds. */
-static emp_status show(trainer *t, const emp_method *method, int32_t i, emp_error *err)
-{
-    const cli_run_options *run = &t->args->run;
-    emp_record            *record = &t->shown[i];
-    const emp_run_params   params = {
-          .method = method,
-          .placer = {.seed = run->seed, .threads = run->threads, .decides = run->decides},
-          .budget_evaluations = t->args->imitate_budget,
-          .stop = cli_stop_flag()};
-
-    EMP_CHECK(emp_run(record, t->problem[i], &params, err));
-    if (!record->is_feasible)
-        return EMP_ERROR(EMP_EINFEASIBLE,
-                         "%s has found nothing for the task %s that fits in memory; "
-                         "imitate another method",
-                         method->name, t->list.task[i].task.key);
-    t->example[i] =
-        (emp_proposal){record->device_of_op, record->level_of_op, record->leader_of_op};
-    return EMP_OK;
-}
-
 static emp_status show_all(trainer *t, emp_error *err)
 {
-    const emp_method *method = NULL;
+    const cli_run_options *run = &t->args->run;
+    emp_run_params         params = {
+                .placer = {.seed = run->seed, .threads = run->threads, .decides = run->decides},
+                .budget_evaluations = t->args->imitate_budget,
+                .stop = cli_stop_flag()};
 
     if (t->args->imitate == NULL) return EMP_OK;
-    EMP_CHECK(emp_method_find(&method, t->args->imitate, err));
-    EMP_CHECK(EMP_ALLOC(t->shown, (size_t)t->list.count));
-    EMP_CHECK(EMP_ALLOC(t->example, (size_t)t->list.count));
-    for (int32_t i = 0; i < t->list.count; i++) {
-        EMP_CHECK(show(t, method, i, err));
-        t->of_task[i].best_s = t->shown[i].best_step_time_s;
-    }
+    EMP_CHECK(emp_method_find(&params.method, t->args->imitate, err));
+    EMP_CHECK(emp_examples_make(&t->examples, t->problem, t->list.count, &params, err));
+    for (int32_t i = 0; i < t->list.count; i++)
+        t->of_task[i].best_s = t->examples.record[i].best_step_time_s;
     return EMP_OK;
 }
 
@@ -162,11 +138,11 @@ static emp_status print(const trainer *t, const emp_method *method, emp_error *e
                       EMP_V(t->runtime.name), EMP_V(method->name), EMP_V(p->turns),
                       EMP_V(has_turn ? p->first_mean_s : NAN),
                       EMP_V(has_turn ? p->last_mean_s : NAN),
-                      EMP_V(has_turn || t->shown != NULL ? p->best_s : NAN));
+                      EMP_V(has_turn || t->examples.count > 0 ? p->best_s : NAN));
     }
     emp_sheet_note(&sheet, "%s has the weights after %lld evaluations in all.",
                    t->args->weights_out, (long long)t->weights.evaluations);
-    if (t->shown != NULL)
+    if (t->examples.count > 0)
         emp_sheet_note(&sheet,
                        "%lld rounds of imitating %s: %.3f nats a decision in the first, "
                        "%.3f in the last.",
@@ -191,7 +167,7 @@ static emp_status train(trainer *t, const emp_method *method, emp_error *err)
         .problem = t->problem,
         .problem_count = t->list.count,
         .budget_evaluations = t->budget,
-        .example = t->example,
+        .example = t->examples.proposal,
         .imitation_rounds = t->args->imitate_rounds,
         .stop = cli_stop_flag(),
         .on_turn = on_turn,

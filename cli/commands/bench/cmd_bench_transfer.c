@@ -7,8 +7,18 @@
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
 
-enum { KEY_METHODS = 256, KEY_SPLIT, KEY_BUDGETS, KEY_PRESET, KEY_OPTIONS };
+enum {
+    KEY_METHODS = 256,
+    KEY_SPLIT,
+    KEY_BUDGETS,
+    KEY_PRESET,
+    KEY_OPTIONS,
+    KEY_IMITATE,
+    KEY_IMITATE_BUDGET,
+    KEY_IMITATE_ROUNDS
+};
 enum { DEFAULT_TRAINING = 10000, DEFAULT_SEEDS = 5 };
+enum { IMITATE_BUDGET = 1000, IMITATE_ROUNDS = 300 };
 
 struct args {
     cli_jobs_options    run;
@@ -26,6 +36,12 @@ static const struct argp_option options[] = {
      "Samples of each run on a task to place (default 1,64,256), ascending", 0},
     {"preset", KEY_PRESET, "NAME", 0, "Preset of the learners", 0},
     {"options", KEY_OPTIONS, "KEY=VALUE,...", 0, "Options of the learners", 0},
+    {"imitate", KEY_IMITATE, "METHOD", 0,
+     "Learners first imitate this method's placements of the tasks of training", 0},
+    {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
+     "Evaluations that it gets for each task (default 1000)", 0},
+    {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
+     "Steps of imitation for each task (default 300)", 0},
     {0},
 };
 
@@ -38,9 +54,11 @@ static const char doc[] =
     "fewest.\v" CLI_JOBS_DOC
     "--budget N is the number of evaluations of a training, 10,000 unless given, and "
     "--seeds N the number of trainings, 5 unless given. Trained weights lie beside the "
-    "records and are read again.\n\n"
+    "records and are read again. With --imitate, which the method go can, learners "
+    "learn from scores only if --budget says so.\n\n"
     "  emplace bench transfer --split giph --budget 2000 --seeds 1\n"
-    "  emplace bench transfer --split size --methods go --format csv";
+    "  emplace bench transfer --split size --methods go --format csv\n"
+    "  emplace bench transfer --split size --methods go --imitate refine --seeds 3";
 
 static void parse_budgets(emp_transfer_params *p, const char *list)
 {
@@ -72,6 +90,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_BUDGETS: parse_budgets(&args->params, arg); return 0;
     case KEY_PRESET: args->params.preset = arg; return 0;
     case KEY_OPTIONS: args->params.options = arg; return 0;
+    case KEY_IMITATE: args->params.imitate = arg; return 0;
+    case KEY_IMITATE_BUDGET:
+        args->params.imitation_budget = cli_integer("imitate-budget", arg, 1, INT64_MAX);
+        return 0;
+    case KEY_IMITATE_ROUNDS:
+        args->params.imitation_rounds = cli_integer("imitate-rounds", arg, 1, INT64_MAX);
+        return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     case ARGP_KEY_END:
         if (args->run.rows != NULL)
@@ -94,13 +119,17 @@ emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
     struct args         args = {.run = cli_jobs_options_default(),
                                 .params = {.split = "size",
                                            .methods = "giph",
+                                           .imitation_budget = IMITATE_BUDGET,
+                                           .imitation_rounds = IMITATE_ROUNDS,
                                            .budget = {1, 64, 256},
                                            .budget_count = 3}};
 
     cli_parse(&cmd_bench_transfer_argp, argc, argv, &args);
     const cli_jobs_options *run = &args.run;
     emp_transfer_params    *p = &args.params;
-    p->training_budget = run->budget > 0 ? run->budget : DEFAULT_TRAINING;
+    p->training_budget = run->budget > 0      ? run->budget
+                         : p->imitate != NULL ? 0
+                                              : DEFAULT_TRAINING;
     p->trainings = run->seed_count > 0 ? run->seed_count : DEFAULT_SEEDS;
     if (p->trainings > EMP_TRANSFER_TRAININGS)
         cli_usage_error("--seeds is at most %d here", EMP_TRANSFER_TRAININGS);

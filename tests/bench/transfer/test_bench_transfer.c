@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Trainings with and without imitation in one folder: neither takes what the other has left. */
+#include "bench/transfer/transfer.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/support/scratch.h"
+
+#define SMALL \
+    "width=8,type_width=4,graph_layers=1,layers=1,heads=2,hidden=8,segment=16,samples=8"
+
+static char folder[SCRATCH_PATH_BYTES];
+
+static void set_up(void)
+{
+    scratch_create();
+    snprintf(folder, sizeof folder, "%s", scratch_path(""));
+}
+
+TestSuite(bench_transfer, .init = set_up, .fini = scratch_remove);
+
+static emp_transfer_params imitating(const char *method, int64_t rounds)
+{
+    return (emp_transfer_params){.split = "giph",
+                                 .methods = "go",
+                                 .options = SMALL,
+                                 .imitate = method,
+                                 .imitation_budget = 30,
+                                 .imitation_rounds = rounds,
+                                 .trainings = 1,
+                                 .budget = {1},
+                                 .budget_count = 1,
+                                 .jobs = {.folder = folder, .threads = 1}};
+}
+
+static emp_transfer_table *make(const emp_transfer_params *params)
+{
+    emp_transfer_table *table = NULL;
+    emp_error           err = {0};
+
+    cr_assert_eq(emp_transfer_make(&table, params, &err), EMP_OK, "%s", err.msg);
+    return table;
+}
+
+/* Sum of the step times of the trained learner, and of the untrained one. */
+static double sum_of(const emp_transfer_table *table, const char *arm)
+{
+    double sum = 0.0;
+
+    for (int32_t i = 0; i < table->row_count; i++) {
+        const emp_transfer_row *row = &table->row[i];
+        if (row->task != NULL && strcmp(row->arm, arm) == 0) sum += row->step_s.median;
+    }
+    return sum;
+}
+
+static void expect_file(const char *pattern)
+{
+    char *name = scratch_find(pattern);
+
+    cr_expect_not_null(name, "%s", pattern);
+    free(name);
+}
+
+Test(bench_transfer, imitation_is_a_training_of_its_own)
+{
+    emp_transfer_params params = imitating("refine", 60);
+    emp_transfer_table *imitated = make(&params);
+    emp_transfer_table *again = make(&params);
+
+    cr_expect_str_eq(imitated->imitated, "refine:30:60");
+    cr_expect_eq(imitated->training_budget, 0);
+    expect_file("weights.giph.go.seed1.0.*.h5");
+    cr_expect_eq(sum_of(again, "trained"), sum_of(imitated, "trained"));
+    cr_expect_neq(sum_of(imitated, "trained"), sum_of(imitated, "untrained"));
+
+    params.imitation_rounds = 1; /* another file, and other weights */
+    emp_transfer_table *less = make(&params);
+    cr_expect_eq(sum_of(less, "untrained"), sum_of(imitated, "untrained"));
+    cr_expect_neq(sum_of(less, "trained"), sum_of(imitated, "trained"));
+
+    params.imitate = NULL;
+    params.training_budget = 80;
+    emp_transfer_table *scored = make(&params);
+    cr_expect_str_eq(scored->imitated, "");
+    expect_file("weights.giph.go.seed1.80.*.h5");
+    emp_transfer_destroy(scored);
+    emp_transfer_destroy(less);
+    emp_transfer_destroy(again);
+    emp_transfer_destroy(imitated);
+}
+
+static emp_status status_of(const emp_transfer_params *params, emp_error *err)
+{
+    emp_transfer_table *table = NULL;
+    const emp_status    st = emp_transfer_make(&table, params, err);
+
+    emp_transfer_destroy(table);
+    return st;
+}
+
+Test(bench_transfer, who_cannot_imitate_or_be_imitated_is_refused)
+{
+    emp_transfer_params params = imitating("nosuch", 1);
+    emp_error           err = {0};
+
+    cr_expect_eq(status_of(&params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "nosuch"), "%s", err.msg);
+    err = (emp_error){0};
+    params = imitating("random", 1);
+    params.methods = "giph";
+    params.options = NULL;
+    cr_expect_eq(status_of(&params, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "imitates nobody"), "%s", err.msg);
+}
