@@ -11,7 +11,6 @@
 #include "base/io/folder.h"
 #include "base/mem.h"
 #include "base/text/units.h"
-#include "run/examples.h"
 #include "run/methods.h"
 #include "run/sheet/manifest.h"
 #include "run/store/weights_file.h"
@@ -19,14 +18,16 @@
 
 enum { MOST_LEARNERS = 8, METHOD_BYTES = 32, PATH_BYTES = 1024, NOBODY = -1 };
 
-static const char *const proposers[] = {"m-sct", "heft", "metis"};
+static const char *const proposers[] = {"m-sct",  "m-etf",  "heft",    "metis",
+                                        "scotch", "mincut", "acyclic", "expert"};
 enum { M_SCT = 0, PROPOSERS = sizeof proposers / sizeof *proposers };
 
-#define TRAINED        "trained"
-#define ANNEAL         "anneal"
-#define FROM_M_SCT     "anneal from m-sct"
-#define FROM_TRAINED   "anneal from trained"
-#define FROM_PROPOSERS "m-sct, heft or metis"
+#define TRAINED       "trained"
+#define ANNEAL        "anneal"
+#define FROM_M_SCT    "anneal from m-sct"
+#define FROM_TRAINED  "anneal from trained"
+#define FROM_PROPOSED "anneal from the best proposed"
+#define PROPOSED_BY   "the best of the methods that propose once"
 
 /* The jobs of a row: one a training or seed, or one alone. */
 typedef struct {
@@ -102,13 +103,15 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return text == NULL ? hash : emp_hash_bytes(hash, text, strlen(text) + 1);
 }
 
-/* METHOD:BUDGET:ROUNDS; "" where nothing is imitated. */
+/* METHOD:OPTIONS:BUDGET:ROUNDS; "" where nothing is imitated. */
 static void describe_imitation(char                       text[EMP_TRANSFER_IMITATED],
                                const emp_transfer_params *params)
 {
     text[0] = '\0';
     if (params->imitate != NULL)
-        snprintf(text, EMP_TRANSFER_IMITATED, "%s:%" PRId64 ":%" PRId64, params->imitate,
+        snprintf(text, EMP_TRANSFER_IMITATED, "%s:%s:%" PRId64 ":%" PRId64,
+                 params->imitate,
+                 params->imitation_options != NULL ? params->imitation_options : "",
                  params->imitation_budget, params->imitation_rounds);
 }
 
@@ -143,10 +146,11 @@ static emp_status find_examples(plan *p, int32_t training,
                                 const emp_problem *const *problem, emp_error *err)
 {
     const emp_transfer_params *params = p->params;
-    emp_run_params             run = {
-                    .placer = {.seed = (uint64_t)training + 1, .threads = params->jobs.threads},
-                    .budget_evaluations = params->imitation_budget,
-                    .stop = params->jobs.stop};
+    emp_run_params             run = {.placer = {.seed = (uint64_t)training + 1,
+                                                 .threads = params->jobs.threads,
+                                                 .options = params->imitation_options},
+                                      .budget_evaluations = params->imitation_budget,
+                                      .stop = params->jobs.stop};
 
     if (params->imitate == NULL || p->examples[training].count > 0) return EMP_OK;
     EMP_CHECK(emp_method_find(&run.method, params->imitate, err));
@@ -281,6 +285,12 @@ static bool has_placement(const emp_job *job)
     return job->is_ready && !job->is_refused;
 }
 
+static double time_of(const emp_job *job)
+{
+    if (!has_placement(job) || !job->record.is_feasible) return INFINITY;
+    return job->record.best_step_time_s;
+}
+
 /* The first row of the target that has the arm and the learner: that of the least budget. */
 static const row_jobs *find_row(const plan *p, int32_t target, const char *arm,
                                 int32_t learner)
@@ -294,22 +304,33 @@ static const row_jobs *find_row(const plan *p, int32_t target, const char *arm,
     return NULL;
 }
 
-/* Annealing from m-SCT's placement, or from those of a learner's trainings; none where there is
- * no placement. */
-static emp_status add_annealing(plan *p, int32_t target, int32_t learner, emp_error *err)
+/* The best of what proposes once, for the target; NULL where nothing fits. */
+static const row_jobs *best_proposed(const plan *p, int32_t target)
 {
-    const bool      is_m_sct = learner == NOBODY;
-    const row_jobs *from =
-        find_row(p, target, is_m_sct ? proposers[M_SCT] : TRAINED, learner);
+    const row_jobs *best = NULL;
+
+    for (int32_t i = 0; i < PROPOSERS; i++) {
+        const row_jobs *row = &p->of_row[target * p->rows_of_target + i];
+        if (isfinite(time_of(row->job)) &&
+            (best == NULL || time_of(row->job) < time_of(best->job)))
+            best = row;
+    }
+    return best;
+}
+
+/* Annealing from the placements of a row, one for all seeds or one for each; none where there is
+ * no placement. */
+static emp_status add_annealing(plan *p, int32_t target, int32_t learner, const char *arm,
+                                const row_jobs *from, emp_error *err)
+{
     emp_job *job;
 
     for (int32_t b = 0; b < p->params->budget_count; b++) {
         const emp_job_method method = {
             .title = ANNEAL, .method = ANNEAL, .budget = p->params->budget[b]};
-        row_jobs *row = add_row(p, target, is_m_sct ? FROM_M_SCT : FROM_TRAINED, learner,
-                                method.budget, FROM_OTHERS);
-        for (int32_t i = 0; i < p->params->trainings; i++) {
-            const emp_job *start = &from->job[is_m_sct ? 0 : i];
+        row_jobs *row = add_row(p, target, arm, learner, method.budget, FROM_OTHERS);
+        for (int32_t i = 0; from != NULL && i < p->params->trainings; i++) {
+            const emp_job *start = &from->job[from->count > i ? i : 0];
             if (!has_placement(start)) continue;
             EMP_CHECK(add_job(p, row, &method, FROM_OTHERS, (uint64_t)i + 1, &job, err));
             job->run.placer.start = start->record.device_of_op;
@@ -325,7 +346,7 @@ static emp_status allocate(plan *p, emp_error *err)
     emp_transfer_table        *t = p->table = EMP_NEW(emp_transfer_table);
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "table of transfer");
-    p->rows_of_target = PROPOSERS + params->budget_count * (3 + 3 * p->learner_count);
+    p->rows_of_target = PROPOSERS + params->budget_count * (4 + 3 * p->learner_count);
     *t = (emp_transfer_table){.split = p->split,
                               .training_budget = params->training_budget,
                               .trainings = params->trainings,
@@ -364,20 +385,18 @@ static emp_status run_first(plan *p, emp_error *err)
 static emp_status run_from_others(plan *p, emp_error *err)
 {
     for (int32_t target = 0; target < p->split->target_count; target++) {
-        EMP_CHECK(add_annealing(p, target, NOBODY, err));
+        EMP_CHECK(add_annealing(p, target, NOBODY, FROM_M_SCT,
+                                find_row(p, target, proposers[M_SCT], NOBODY), err));
+        EMP_CHECK(add_annealing(p, target, NOBODY, FROM_PROPOSED,
+                                best_proposed(p, target), err));
         for (int32_t l = 0; l < p->learner_count; l++)
-            EMP_CHECK(add_annealing(p, target, l, err));
+            EMP_CHECK(add_annealing(p, target, l, FROM_TRAINED,
+                                    find_row(p, target, TRAINED, l), err));
     }
     return run_phase(p, FROM_OTHERS, err);
 }
 
 /* ---- what came of it ---- */
-
-static double time_of(const emp_job *job)
-{
-    if (!has_placement(job) || !job->record.is_feasible) return INFINITY;
-    return job->record.best_step_time_s;
-}
 
 static emp_summary summary_of(const row_jobs *row)
 {
@@ -563,15 +582,15 @@ emp_status emp_transfer_print(FILE *out, const emp_transfer_table *t,
     for (int32_t i = 0; i < t->row_count; i++) add_line(&sheet, t, &t->row[i]);
     emp_sheet_note(&sheet,
                    "Learners were trained with %lld evaluation%s in all; medians of %d "
-                   "training%s, and range. Ratios are to the best of " FROM_PROPOSERS
+                   "training%s, and range. Ratios are to " PROPOSED_BY
                    ", of all: geometric mean and its 95 %% interval over tasks.",
                    (long long)t->training_budget, emp_units_plural(t->training_budget),
                    t->trainings, emp_units_plural(t->trainings));
     if (t->imitated[0] != '\0')
-        emp_sheet_note(
-            &sheet,
-            "Before that they imitated %s (method, evaluations and steps a task).",
-            t->imitated);
+        emp_sheet_note(&sheet,
+                       "Before that they imitated %s (method, options, evaluations and "
+                       "steps a task).",
+                       t->imitated);
     const emp_status st = emp_sheet_print(out, &sheet, format, err);
     emp_sheet_clear(&sheet);
     return st;

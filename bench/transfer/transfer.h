@@ -9,7 +9,8 @@
  *     random, anneal
  *     anneal from trained    annealing starts at the trained learner's placement of the least budget
  *     anneal from m-sct      annealing starts at m-SCT's
- *     m-sct, heft, metis     one sample
+ *     anneal from the best proposed      annealing starts at the best of the following
+ *     m-sct, m-etf, heft, metis, scotch, mincut, acyclic, expert     one sample
  *
  * N_eq is how many samples annealing needs to be as good as the trained learner with the least
  * budget (its median over seeds).
@@ -24,7 +25,7 @@
 enum {
     EMP_TRANSFER_BUDGETS = 6,
     EMP_TRANSFER_TRAININGS = 16,
-    EMP_TRANSFER_IMITATED = 96
+    EMP_TRANSFER_IMITATED = 256
 };
 
 typedef struct {
@@ -55,7 +56,8 @@ typedef struct {
     /** Evaluations of a training, at least 1; after imitation 0 is possible, too. */
     int64_t training_budget;
     const char
-           *imitate; /**< OPTIONAL. A method whose placements are imitated first ... */
+        *imitate; /**< OPTIONAL. A method whose placements are imitated first ... */
+    const char *imitation_options; /**< ... with these options, or NULL ... */
     int64_t imitation_budget; /**< ... the best after so many evaluations a task ... */
     int64_t imitation_rounds; /**< ... in so many steps a task */
     int32_t trainings;        /**< of each learner, and seeds of all others */

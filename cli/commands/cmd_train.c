@@ -19,6 +19,7 @@ enum {
     KEY_TASKS,
     KEY_IMITATE,
     KEY_IMITATE_BUDGET,
+    KEY_IMITATE_OPTIONS,
     KEY_IMITATE_ROUNDS
 };
 
@@ -35,6 +36,7 @@ static const struct argp_option options[] = {
      "With --tasks: first imitate this method's placements", 0},
     {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
      "Evaluations that it gets for each task (default 1000)", 0},
+    {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Its options", 0},
     {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
      "Steps of imitation for each task (default 300)", 0},
     {"async", KEY_ASYNC, NULL, 0,
@@ -109,6 +111,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_ASYNC: args->run.is_async = true; return 0;
     case KEY_TASKS: args->run.task.tasks = arg; return 0;
     case KEY_IMITATE: args->imitate = arg; return 0;
+    case KEY_IMITATE_OPTIONS: args->imitate_options = arg; return 0;
     case KEY_IMITATE_BUDGET:
         args->imitate_budget = cli_integer("imitate-budget", arg, 1, INT64_MAX);
         return 0;

@@ -15,7 +15,8 @@ typedef struct {
     const char     *weights;     /**< file of weights to begin with, or NULL */
     const char     *weights_out; /**< file for weights, or NULL */
     const char
-           *imitate; /**< of train: the method whose placements are imitated, or NULL */
+        *imitate, /**< of train: the method whose placements are imitated, or NULL */
+        *imitate_options;                   /**< of that method, or NULL */
     int64_t imitate_budget, imitate_rounds; /**< evaluations a task; steps a task */
     bool    is_forced;                      /**< outputs may replace any file */
 } cli_place_args;

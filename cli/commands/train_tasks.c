@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
-#include "run/examples.h"
 #include "run/methods.h"
 #include "run/sheet/sheet.h"
 #include "run/store/weights_file.h"
@@ -102,10 +101,12 @@ static void on_imitation(void *context, const emp_training_imitation *round)
 static emp_status show_all(trainer *t, emp_error *err)
 {
     const cli_run_options *run = &t->args->run;
-    emp_run_params         params = {
-                .placer = {.seed = run->seed, .threads = run->threads, .decides = run->decides},
-                .budget_evaluations = t->args->imitate_budget,
-                .stop = cli_stop_flag()};
+    emp_run_params         params = {.placer = {.seed = run->seed,
+                                                .threads = run->threads,
+                                                .decides = run->decides,
+                                                .options = t->args->imitate_options},
+                                     .budget_evaluations = t->args->imitate_budget,
+                                     .stop = cli_stop_flag()};
 
     if (t->args->imitate == NULL) return EMP_OK;
     EMP_CHECK(emp_method_find(&params.method, t->args->imitate, err));

@@ -19,6 +19,7 @@ typedef struct {
     const emp_problem *problem;
     emp_node_graph    *nodes;
     int32_t            row_count, arc_count;
+    const int32_t     *group_of_class; /* NULL: rows are not grouped */
     int32_t           *row_of_class;
     int32_t           *position; /* [row]; later of the lowest row of each node */
     int32_t           *node_of_row;
@@ -281,6 +282,46 @@ static emp_status describe_nodes(builder *b, emp_error *err)
     return emp_members_init(&n->ops, n->node_of_op, n->op_count, n->node_count, err);
 }
 
+/* ---- from rows to groups ---- */
+
+/* A node is called by its lowest row, and stands where the first of its rows does. */
+static emp_status gather_groups(builder *b, emp_error *err)
+{
+    const emp_graph *g = b->problem->graph;
+    const size_t     rows = (size_t)b->row_count;
+    uint64_t        *devices = EMP_ADD_ARRAY(&b->arrays, uint64_t, rows);
+    int32_t         *group_of_row = EMP_ADD_ARRAY(&b->arrays, int32_t, rows);
+    int32_t         *lowest = EMP_ADD_ARRAY(&b->arrays, int32_t, (size_t)g->class_count);
+
+    if (b->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "groups of %zu rows", rows);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        const int32_t row = row_of_op(b, op);
+        if (row < 0) continue;
+        devices[row] = devices_of_op(b->problem, op);
+        group_of_row[row] = b->group_of_class[g->op[op].colocation_class];
+    }
+    for (int32_t c = 0; c < g->class_count; c++) lowest[c] = -1;
+    for (int32_t r = 0; r < b->row_count; r++) {
+        if (group_of_row[r] < 0) continue;
+        int32_t *low = &lowest[group_of_row[r]];
+        if (*low < 0) *low = r;
+        if (devices[r] != devices[*low]) continue;
+        b->node_of_row[r] = *low;
+        if (b->position[r] < b->position[*low]) b->position[*low] = b->position[r];
+    }
+    return EMP_OK;
+}
+
+/* Arcs that led forward among rows may lead back among nodes. */
+static void turn_arcs(builder *b)
+{
+    for (int32_t i = 0; i < b->arc_count; i++) {
+        arc *a = &b->arcs[i];
+        a->is_forward =
+            b->position[b->node_of_row[a->from]] < b->position[b->node_of_row[a->to]];
+    }
+}
+
 static emp_status build(builder *b, int32_t max_nodes, emp_error *err)
 {
     emp_node_graph *n = b->nodes;
@@ -290,7 +331,9 @@ static emp_status build(builder *b, int32_t max_nodes, emp_error *err)
     for (int32_t r = 0; r < b->row_count; r++) b->node_of_row[r] = r;
     if (max_nodes > 0 && b->row_count > max_nodes)
         EMP_CHECK(merge_rows(b, max_nodes, err));
+    if (b->group_of_class != NULL) EMP_CHECK(gather_groups(b, err));
     n->node_count = number_nodes(b);
+    if (b->group_of_class != NULL) turn_arcs(b);
     EMP_CHECK(list_edges(&n->successors, &n->arrays, b, n->node_count, SUCCESSORS, err));
     EMP_CHECK(
         list_edges(&n->predecessors, &n->arrays, b, n->node_count, PREDECESSORS, err));
@@ -298,11 +341,13 @@ static emp_status build(builder *b, int32_t max_nodes, emp_error *err)
     return describe_nodes(b, err);
 }
 
-emp_status emp_node_graph_create(emp_node_graph **out, const emp_problem *problem,
-                                 int32_t max_nodes, emp_error *err)
+static emp_status create(emp_node_graph **out, const emp_problem *problem,
+                         int32_t max_nodes, const int32_t *group_of_class, emp_error *err)
 {
     emp_status st = EMP_OK;
-    builder    b = {.problem = problem, .nodes = EMP_NEW(emp_node_graph)};
+    builder    b = {.problem = problem,
+                    .nodes = EMP_NEW(emp_node_graph),
+                    .group_of_class = group_of_class};
 
     *out = NULL;
     if (b.nodes == NULL)
@@ -317,6 +362,18 @@ cleanup:
     emp_arrays_clear(&b.arrays);
     emp_node_graph_destroy(b.nodes);
     return st;
+}
+
+emp_status emp_node_graph_create(emp_node_graph **out, const emp_problem *problem,
+                                 int32_t max_nodes, emp_error *err)
+{
+    return create(out, problem, max_nodes, NULL, err);
+}
+
+emp_status emp_node_graph_create_groups(emp_node_graph **out, const emp_problem *problem,
+                                        const int32_t *group_of_class, emp_error *err)
+{
+    return create(out, problem, 0, group_of_class, err);
 }
 
 void emp_node_graph_destroy(emp_node_graph *graph)

@@ -55,6 +55,12 @@ typedef struct {
  * \retval EMP_EINVAL  No op of the problem has a choice of devices. \retval EMP_ENOMEM */
 emp_status emp_node_graph_create(emp_node_graph **out, const emp_problem *problem,
                                  int32_t max_nodes, emp_error *err);
+/** Likewise, with a node for each group of classes, and one for each row that is in none or may use
+ * other devices than its group's first. Such nodes form cycles as rows do: forward edges are those
+ * from a node that stands before the other; a node stands where the first of its rows does.
+ * \param group_of_class  [class]; -1: in none. */
+emp_status emp_node_graph_create_groups(emp_node_graph **out, const emp_problem *problem,
+                                        const int32_t *group_of_class, emp_error *err);
 void       emp_node_graph_destroy(emp_node_graph *graph);
 
 /** Gives every op of a node the node's device. Other ops keep theirs. O(V). */

@@ -6,12 +6,17 @@
 #include <string.h>
 
 #include "base/blas/openblas.h"
+#include "base/mem.h"
 #include "policy/nn/flush.h"
+#include "search/groups/class_groups.h"
 
 /* Streams of random numbers: initial weights, and one per update. */
 enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
 
 enum { LOSS, REWARD, BASELINE, ENTROPY, GRADIENT_NORM, GREEDY_TIME };
+
+/* Largest group of a cut over the mean. */
+static const double GROUP_IMBALANCE = 3.0;
 
 /* An op joins its readers, or stays alone. */
 enum { FUSION_CHOICES = 2, JOINS = 1 };
@@ -100,6 +105,28 @@ static void name_metrics(emp_go_agent *a)
         a->metric[i] = (emp_method_metric){names[i], NAN};
 }
 
+/* The cut is the one that refine makes with the same seed and coarsest=groups, so that what
+ * refine finds with that alone can be imitated to the last op. */
+static emp_status create_groups(emp_go_agent *a, emp_error *err)
+{
+    const emp_class_groups_params how = {.kind = EMP_CLASS_GROUPS_SCOTCH,
+                                         .count = a->options.groups,
+                                         .imbalance = GROUP_IMBALANCE,
+                                         .seed = a->seed + (uint64_t)a->options.groups};
+    emp_status                    st = EMP_OK;
+    int32_t                       found = 0;
+    int32_t                      *group_of_class =
+        EMP_NEW_ARRAY(int32_t, (size_t)a->problem->graph->class_count);
+
+    if (group_of_class == NULL) return EMP_ERROR(EMP_ENOMEM, "%d groups", how.count);
+    EMP_TRY(emp_class_groups(group_of_class, &found, a->problem, &how, err));
+    EMP_TRY(emp_node_graph_create_groups(&a->nodes, a->problem, group_of_class, err));
+
+cleanup:
+    emp_free(group_of_class);
+    return st;
+}
+
 static emp_status take_start(emp_go_agent *a, const emp_method_params *params,
                              emp_error *err)
 {
@@ -133,7 +160,9 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
     a->threads = params->threads < 1 ? 1 : params->threads;
     EMP_CHECK(emp_openblas_open(a->threads, err));
     name_metrics(a);
-    EMP_CHECK(emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));
+    EMP_CHECK(options->nodes == EMP_NODES_GROUPS
+                  ? create_groups(a, err)
+                  : emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));
     EMP_CHECK(emp_transferable_init(&a->features, a->nodes, problem, err));
     a->coupling = emp_coupling_none(a->features.count);
     if (options->draws == EMP_DRAWS_COUPLED)
@@ -330,57 +359,57 @@ void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
 
 /* ---- imitation ---- */
 
-/* What GPUs of an example are called here: in the order in which nodes first use them. */
-static void name_devices(const emp_go_agent *a, const emp_device_id *device_of_op,
-                         uint8_t *name_of_device)
+/* A node's device is that of most of its ops. */
+static void vote(emp_go_agent *a, const emp_device_id *device_of_op)
 {
-    const emp_machine *m = a->problem->machine;
-    uint8_t            gpu[EMP_MAX_DEVICES];
-    int32_t            gpus = 0, used = 0;
-    bool               is_named[EMP_MAX_DEVICES] = {0};
+    const emp_members *ops = &a->nodes->ops;
 
-    for (emp_device_id d = 0; d < m->device_count; d++) {
-        name_of_device[d] = (uint8_t)d;
-        if (m->device[d].kind == EMP_DEVICE_GPU) gpu[gpus++] = (uint8_t)d;
-    }
-    for (int32_t i = 0; i < a->nodes->node_count; i++) {
-        const int32_t       v = a->nodes->order[i];
-        const emp_device_id d =
-            device_of_op[a->nodes->ops.member[a->nodes->ops.first[v]]];
-        if (m->device[d].kind != EMP_DEVICE_GPU || is_named[d]) continue;
-        is_named[d] = true;
-        name_of_device[d] = gpu[used++];
-    }
-    for (int32_t g = 0; g < gpus; g++)
-        if (!is_named[gpu[g]]) name_of_device[gpu[g]] = gpu[used++];
-}
-
-static uint8_t example_of(const emp_go_agent *a, const emp_go_task *t,
-                          const emp_proposal *example, emp_op_id op,
-                          const uint8_t *name_of_device)
-{
-    const int32_t last = a->options.levels - 1;
-
-    switch (t->what) {
-    case EMP_DECIDES_ORDER:
-        return (uint8_t)((example->level_of_op[op] * last + (EMP_LEVELS - 1) / 2) /
-                         (EMP_LEVELS - 1));
-    case EMP_DECIDES_FUSION: return example->leader_of_op[op] != op ? JOINS : 0;
-    default: return name_of_device[example->device_of_op[op]];
+    for (int32_t v = 0; v < a->nodes->node_count; v++) {
+        int32_t       votes[EMP_MAX_DEVICES] = {0};
+        emp_device_id most = device_of_op[ops->member[ops->first[v]]];
+        for (int32_t i = ops->first[v]; i < ops->first[v + 1]; i++) {
+            const emp_device_id d = device_of_op[ops->member[i]];
+            if (++votes[d] > votes[most]) most = d;
+        }
+        a->device_of_node[v] = most;
     }
 }
 
-/* The first sample of a task holds the example: that of a node is its first op's. */
-static void take_example(emp_go_agent *a, const emp_proposal *example)
+static void take_devices(emp_go_agent *a, const emp_device_id *device_of_op)
 {
     uint8_t name_of_device[EMP_MAX_DEVICES];
 
-    name_devices(a, example->device_of_op, name_of_device);
-    for (int32_t k = 0; k < a->task_count; k++) {
+    vote(a, device_of_op);
+    emp_go_name_devices(&(emp_go_naming){.machine = a->problem->machine,
+                                         .nodes = a->nodes,
+                                         .device_of_node = a->device_of_node,
+                                         .p = a->task[0].p,
+                                         .choices = a->task[0].ppo.choices},
+                        a->options.names, name_of_device);
+    for (int32_t v = 0; v < a->nodes->node_count; v++)
+        a->task[0].choice[a->features.position[v]] = name_of_device[a->device_of_node[v]];
+}
+
+/* Of the other tasks; a node's choice is that of its first op. */
+static uint8_t choice_of(const emp_go_agent *a, const emp_go_task *t,
+                         const emp_proposal *example, emp_op_id op)
+{
+    const int32_t last = a->options.levels - 1;
+
+    if (t->what == EMP_DECIDES_FUSION) return example->leader_of_op[op] != op ? JOINS : 0;
+    return (uint8_t)((example->level_of_op[op] * last + (EMP_LEVELS - 1) / 2) /
+                     (EMP_LEVELS - 1));
+}
+
+/* The first sample of a task holds the example. */
+static void take_example(emp_go_agent *a, const emp_proposal *example)
+{
+    take_devices(a, example->device_of_op);
+    for (int32_t k = 1; k < a->task_count; k++) {
         for (int32_t v = 0; v < a->nodes->node_count; v++) {
             const emp_op_id op = a->nodes->ops.member[a->nodes->ops.first[v]];
             a->task[k].choice[a->features.position[v]] =
-                example_of(a, &a->task[k], example, op, name_of_device);
+                choice_of(a, &a->task[k], example, op);
         }
     }
 }

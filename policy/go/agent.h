@@ -69,8 +69,7 @@ void emp_go_agent_propose(emp_go_agent *agent, int32_t samples);
 /** Writes a drawn one. */
 void emp_go_agent_write(emp_go_agent *agent, int32_t sample, const emp_proposal *to);
 /** One step of Adam up the mean log-likelihood of an example's decisions. GPUs of an example are
- * named anew in the order in which the nodes first use them: which of two equal GPUs is the first
- * says nothing, and a policy that draws all nodes at once could not learn it. The level of an
+ * named anew (naming.h), and a node's is that of most of its ops. The level of an
  * op becomes the nearest choice, and a leader that is not the op itself "joins".
  * \return the mean negative log-likelihood of a decision before, in nats. */
 double emp_go_agent_imitate(emp_go_agent *agent, const emp_proposal *example);

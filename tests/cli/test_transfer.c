@@ -88,19 +88,25 @@ Test(transfer, weights_of_another_method_or_file_are_refused)
 Test(transfer, bench_has_rows_of_all_arms)
 {
     static const char *const arms[] = {"m-sct",
+                                       "m-etf",
                                        "heft",
                                        "metis",
+                                       "scotch",
+                                       "mincut",
+                                       "acyclic",
+                                       "expert",
                                        "random",
                                        "anneal",
                                        "trained",
                                        "untrained",
                                        "anneal from m-sct",
+                                       "anneal from the best proposed",
                                        "anneal from trained"};
     json_t                  *object =
         emplace_json("bench transfer --split giph --methods giph --budget 62 "
                      "--seeds 1 --budgets 1,31 --format json");
     json_t      *rows = json_object_get(object, "rows");
-    const size_t rows_of_target = 3 + 2 * 6;
+    const size_t rows_of_target = 8 + 2 * 7;
 
     cr_assert_eq(json_array_size(rows), 11 * rows_of_target, "10 targets, and all");
     for (size_t a = 0; a < sizeof arms / sizeof *arms; a++) {
@@ -111,9 +117,9 @@ Test(transfer, bench_has_rows_of_all_arms)
             const char *arm = json_string_value(json_object_get(row, "arm"));
             count += strcmp(arm, arms[a]) == 0;
         }
-        cr_expect_eq(count, a < 3 ? 11 : 22, "%s", arms[a]);
+        cr_expect_eq(count, a < 8 ? 11 : 22, "%s", arms[a]);
     }
-    const json_t *mean = json_array_get(rows, 10 * rows_of_target + 3);
+    const json_t *mean = json_array_get(rows, 10 * rows_of_target + 8);
     cr_expect_str_eq(json_string_value(json_object_get(mean, "task")), "all");
     cr_expect_gt(json_number_value(json_object_get(mean, "ratio")), 0.5);
     json_decref(object);

@@ -15,6 +15,7 @@ enum {
     KEY_OPTIONS,
     KEY_IMITATE,
     KEY_IMITATE_BUDGET,
+    KEY_IMITATE_OPTIONS,
     KEY_IMITATE_ROUNDS
 };
 enum { DEFAULT_TRAINING = 10000, DEFAULT_SEEDS = 5 };
@@ -40,6 +41,7 @@ static const struct argp_option options[] = {
      "Learners first imitate this method's placements of the tasks of training", 0},
     {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
      "Evaluations that it gets for each task (default 1000)", 0},
+    {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Its options", 0},
     {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
      "Steps of imitation for each task (default 300)", 0},
     {0},
@@ -91,6 +93,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_PRESET: args->params.preset = arg; return 0;
     case KEY_OPTIONS: args->params.options = arg; return 0;
     case KEY_IMITATE: args->params.imitate = arg; return 0;
+    case KEY_IMITATE_OPTIONS: args->params.imitation_options = arg; return 0;
     case KEY_IMITATE_BUDGET:
         args->params.imitation_budget = cli_integer("imitate-budget", arg, 1, INT64_MAX);
         return 0;

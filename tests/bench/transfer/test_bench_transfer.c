@@ -72,7 +72,7 @@ Test(bench_transfer, imitation_is_a_training_of_its_own)
     emp_transfer_table *imitated = make(&params);
     emp_transfer_table *again = make(&params);
 
-    cr_expect_str_eq(imitated->imitated, "refine:30:60");
+    cr_expect_str_eq(imitated->imitated, "refine::30:60");
     cr_expect_eq(imitated->training_budget, 0);
     expect_file("weights.giph.go.seed1.0.*.h5");
     cr_expect_eq(sum_of(again, "trained"), sum_of(imitated, "trained"));

@@ -368,6 +368,52 @@ Test(node_graph, merged_nodes_are_alike)
     task_destroy(&t);
 }
 
+/* Classes whose numbers are equal modulo 5; each fifth group is left out. */
+static int32_t *draw_groups(const emp_graph *g)
+{
+    int32_t *group = EMP_NEW_ARRAY(int32_t, (size_t)g->class_count);
+
+    for (int32_t c = 0; c < g->class_count; c++) group[c] = c % 5 == 4 ? -1 : c % 5;
+    return group;
+}
+
+/* Rows of a group that may use the same devices are one node, others stay alone; and though groups
+ * form cycles, successors form none. */
+static void check_groups(const emp_node_graph *n, const emp_graph *g,
+                         const int32_t *group)
+{
+    for (int32_t v = 0; v < n->node_count; v++) {
+        const int32_t first = g->op[n->ops.member[n->ops.first[v]]].colocation_class;
+        for (int32_t i = n->ops.first[v]; i < n->ops.first[v + 1]; i++) {
+            const int32_t own = g->op[n->ops.member[i]].colocation_class;
+            cr_assert(own == first || (group[own] >= 0 && group[own] == group[first]));
+        }
+    }
+    check_order(n);
+}
+
+Test(node_graph, groups_become_nodes)
+{
+    for (uint64_t seed = 1; seed <= RANDOM_GRAPHS; seed++) {
+        task            t;
+        emp_error       err = {0};
+        emp_node_graph *n = NULL;
+        draw_graph(&t, seed);
+        int32_t        *group = draw_groups(t.graph);
+        emp_node_graph *rows = nodes_of(t.problem, 0);
+        cr_assert_eq(emp_node_graph_create_groups(&n, t.problem, group, &err), EMP_OK,
+                     "%s", err.msg);
+        check_groups(n, t.graph, group);
+        cr_expect_leq(n->node_count, rows->node_count);
+        cr_expect_eq(n->ops.first[n->node_count], rows->ops.first[rows->node_count]);
+        emp_node_graph_destroy(rows);
+        emp_node_graph_destroy(n);
+        emp_free(group);
+        task_destroy(&t);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
 Test(node_graph, allocation_failures_are_reported)
 {
     emp_node_graph *n = NULL;

@@ -236,6 +236,38 @@ Test(go, a_start_leaves_something_to_decide)
     cr_expect_not_null(strstr(err.msg, "nothing is left to decide"), "%s", err.msg);
 }
 
+/* Few groups, shown on one GPU or the other: what they are called is left to the network. */
+Test(go, imitates_an_example_of_groups)
+{
+    emp_proposal proposed, example;
+    int32_t      count = 0, same = 0, ops = 0;
+    double       loss = 0.0;
+    void        *state =
+        create(1, "emplace", SMALL "lr=0.01,clip=10,nodes=groups,groups=6,names=matched");
+    const emp_go_agent *agent = (const emp_go_agent *)state;
+
+    cr_assert_eq(emp_proposal_init(&proposed, h.graph->op_count, 0, NULL), EMP_OK);
+    cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
+    cr_expect_leq(agent->nodes->node_count, 6);
+    for (emp_op_id op = 0; op < h.graph->op_count; op++)
+        if (agent->nodes->node_of_op[op] >= 0)
+            example.device_of_op[op] =
+                (emp_device_id)(1 + agent->nodes->node_of_op[op] % 2);
+    for (int u = 0; u < 600; u++)
+        cr_assert_eq(emp_method_go.imitate(state, &example, &loss, NULL), EMP_OK);
+    cr_expect_lt(loss, 0.1);
+    cr_assert_eq(emp_method_go.ask(state, &proposed, 1, &count, NULL), EMP_OK);
+    for (emp_op_id op = 0; op < h.graph->op_count; op++) {
+        if (agent->nodes->node_of_op[op] < 0) continue;
+        same += proposed.device_of_op[op] == example.device_of_op[op];
+        ops++;
+    }
+    cr_expect(same == 0 || same == ops, "%d of %d ops are as shown", same, ops);
+    emp_method_destroy(&emp_method_go, state);
+    emp_proposal_clear(&example);
+    emp_proposal_clear(&proposed);
+}
+
 /* It proposes what it was shown, its GPUs by other names: those of the example swapped. */
 Test(go, imitates_an_example)
 {
