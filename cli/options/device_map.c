@@ -38,13 +38,15 @@ static bool is_number(const char *text, size_t length)
     return length > 0;
 }
 
+/* Numbers by their value, before all else. */
 static int compare_parts(const char *a, size_t a_length, const char *b, size_t b_length)
 {
+    bool   is_a_number = is_number(a, a_length), is_b_number = is_number(b, b_length);
     size_t length = a_length < b_length ? a_length : b_length;
     int    order;
 
-    if (is_number(a, a_length) && is_number(b, b_length) && a_length != b_length)
-        return a_length < b_length ? -1 : 1;
+    if (is_a_number != is_b_number) return is_a_number ? -1 : 1;
+    if (is_a_number && a_length != b_length) return a_length < b_length ? -1 : 1;
     order = memcmp(a, b, length);
     if (order != 0) return order;
     return a_length == b_length ? 0 : a_length < b_length ? -1 : 1;
@@ -56,7 +58,7 @@ static size_t part_end(const entry *e, size_t from)
     return from;
 }
 
-/* By path, part by part, so that what is within a module follows it. Numbers go by their value. */
+/* By path, part by part, so that what is within a module follows it. */
 static int compare(const void *a, const void *b)
 {
     const entry *x = (const entry *)a, *y = (const entry *)b;
