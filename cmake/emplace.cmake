@@ -41,13 +41,13 @@ endfunction()
 # emp_add_test(<name> [FULL | PEERS] [PEER_SUITE <suite>] [DOUBLE] [UNSANITIZED] [LINK <more>]
 #              [SOURCES <more>] [TIMEOUT <s>])
 # Builds <name>.c as a Criterion program on all of the product and tests/support. DOUBLE: its
-# networks are those in double, which LINK names. UNSANITIZED: it starts programs hundreds of times,
-# and is not run with sanitizers, with which other tests start the same programs a few times. Each
-# test has one tier as its CTest label:
+# networks are those in double, which LINK names. UNSANITIZED: builds with sanitizers do not run it.
+# It starts programs hundreds of times, and other tests start the same ones a few times. Each test
+# has one tier as its CTest label:
 #   fast   (default)  takes less than about two seconds
 #   full   FULL       takes longer
 #   peers  PEERS      compares with other programs or files, and is skipped without them
-# A fourth tier, slow, takes minutes: `scripts/test --all`.
+# A fourth tier, slow, takes minutes: `scripts/test --slow`.
 # PEER_SUITE adds a second test <name>_peers of the tier peers: that suite of the program once
 # more with EMP_PEERS=1, on the files of others (tests/support/facts.h).
 function(emp_add_test name)

@@ -1,6 +1,6 @@
 /** \file search/proposal.h
- * What a placement method proposes: the device of each op and, where the order is decided, too,
- * its level (emp_decision).
+ * What a placement method proposes: the device of each op. Where the order is decided, too, its
+ * level; where the fusion is, its leader (emp_decision).
  */
 #ifndef EMP_SEARCH_PROPOSAL_H
 #define EMP_SEARCH_PROPOSAL_H

@@ -21,7 +21,7 @@
 enum { MIB = 1 << 20, OPERANDS = 4, TRIES = 20 };
 
 /* So many calls fail each in turn, of the later ones one in so many. Each try starts all threads. */
-enum { EACH = 30, EVERY = 193 };
+enum { EACH = 40, EVERY = 97 };
 
 static emp_replay_options checked_steps(void)
 {

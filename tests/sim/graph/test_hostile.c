@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "tests/sim/graph/kit.h"
 
-enum { ROUNDS = 8, MAX_INPUTS = 12 };
+enum { ROUNDS = 40, MAX_INPUTS = 12 };
 
 static int64_t random_number(emp_rng *rng)
 {
