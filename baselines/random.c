@@ -82,9 +82,7 @@ static void draw_fusion(const random_placer *r, uint32_t candidate,
     emp_rng rng;
 
     emp_rng_init(&rng, r->seed, candidate, FUSION_STREAM);
-    const double share = emp_rng_uniform(&rng);
-    for (emp_op_id op = 0; op < r->problem->graph->op_count; op++)
-        leader_of_op[op] = emp_rng_uniform(&rng) < share ? EMP_JOINS_READERS : op;
+    emp_proposal_draw_leaders(leader_of_op, r->problem->graph->op_count, &rng);
 }
 
 static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,

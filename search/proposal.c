@@ -43,6 +43,14 @@ void emp_proposal_part(const emp_proposal *p, int32_t op_count)
         p->leader_of_op[op] = op;
 }
 
+void emp_proposal_draw_leaders(emp_op_id *leader_of_op, int32_t op_count, emp_rng *rng)
+{
+    const double share = emp_rng_uniform(rng);
+
+    for (emp_op_id op = 0; op < op_count; op++)
+        leader_of_op[op] = emp_rng_uniform(rng) < share ? EMP_JOINS_READERS : op;
+}
+
 bool emp_proposal_is_valid(const emp_proposal *p, int32_t op_count, int32_t device_count)
 {
     for (emp_op_id op = 0; op < op_count; op++) {

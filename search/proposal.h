@@ -5,6 +5,7 @@
 #ifndef EMP_SEARCH_PROPOSAL_H
 #define EMP_SEARCH_PROPOSAL_H
 
+#include "base/rng.h"
 #include "sim/problem/problem.h"
 
 /** What is decided of a step: bits of a mask. */
@@ -41,6 +42,9 @@ void emp_proposal_copy(const emp_proposal *to, const emp_proposal *from,
 
 /** Has every op stand alone, if the fusion is decided. O(ops). */
 void emp_proposal_part(const emp_proposal *proposal, int32_t op_count);
+
+/** Draws how many ops join their readers, and which. O(ops). */
+void emp_proposal_draw_leaders(emp_op_id *leader_of_op, int32_t op_count, emp_rng *rng);
 
 /** Whether all devices, levels and leaders are such. O(ops). */
 bool emp_proposal_is_valid(const emp_proposal *proposal, int32_t op_count,

@@ -205,7 +205,6 @@ cleanup:
     return st;
 }
 
-/* As the method `random` draws them: how many ops join their readers, and which. */
 static emp_status try_random(double *step_s, emp_sim *sim, emp_fusion *fusion,
                              emp_decision d, emp_op_id *leader, int32_t ops,
                              int64_t budget, emp_error *err)
@@ -215,9 +214,7 @@ static emp_status try_random(double *step_s, emp_sim *sim, emp_fusion *fusion,
     for (int64_t i = 0; i < budget; i++) {
         double one_s;
         emp_rng_init(&rng, 1, (uint32_t)i, 0);
-        const double share = emp_rng_uniform(&rng);
-        for (emp_op_id op = 0; op < ops; op++)
-            leader[op] = emp_rng_uniform(&rng) < share ? EMP_JOINS_READERS : op;
+        emp_proposal_draw_leaders(leader, ops, &rng);
         emp_fusion_legalize(fusion, d.device_of_op, leader);
         EMP_CHECK(simulate(&one_s, sim, &d, err));
         *step_s = fmin(*step_s, one_s);

@@ -227,24 +227,21 @@ emp_status emp_import_load(emp_graph **out, const char *path,
     return emp_import_load_instance(out, &devices, path, params, err);
 }
 
-bool emp_import_is_pytorch(const char *path)
+static bool has_form(const char *path, bool (*is)(const char *bytes, size_t size))
 {
     char  *bytes = NULL;
     size_t size = 0;
-    bool   is_pytorch =
-        emp_file_load(path, &bytes, &size, NULL) == EMP_OK && emp_pytorch_is(bytes, size);
+    bool   has = emp_file_load(path, &bytes, &size, NULL) == EMP_OK && is(bytes, size);
 
     emp_free(bytes);
-    return is_pytorch;
+    return has;
 }
 
-bool emp_import_is_onnx(const char *path)
+static bool is_onnx(const char *bytes, size_t size)
 {
-    char  *bytes = NULL;
-    size_t size = 0;
-    bool   is_onnx = emp_file_load(path, &bytes, &size, NULL) == EMP_OK &&
-                   emp_onnx_is((emp_slice){bytes, size});
-
-    emp_free(bytes);
-    return is_onnx;
+    return emp_onnx_is((emp_slice){bytes, size});
 }
+
+bool emp_import_is_pytorch(const char *path) { return has_form(path, emp_pytorch_is); }
+
+bool emp_import_is_onnx(const char *path) { return has_form(path, is_onnx); }

@@ -113,11 +113,6 @@ void emp_doppler_gradient_zero(emp_doppler_gradient *g, const emp_doppler_net *n
 
 /* ---- vectors ---- */
 
-EMP_KERNEL static void add_branch(emp_real *y, const emp_real *x, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) y[i] += x[i];
-}
-
 EMP_KERNEL static void subtract(emp_real *y, const emp_real *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) y[i] -= x[i];
@@ -168,7 +163,7 @@ static void sum_along(const emp_doppler_net *n, emp_real *sum, const int32_t *ne
     for (int32_t i = 0; i < g->node_count; i++) {
         int32_t v = g->order[ascends ? i : g->node_count - 1 - i];
         if (next[v] >= 0)
-            add_branch(row_of(n, sum, v), row_of(n, sum, next[v]), width(n));
+            emp_vector_add(row_of(n, sum, v), row_of(n, sum, next[v]), width(n));
     }
 }
 
@@ -181,9 +176,9 @@ static void sum_along_backward(const emp_doppler_net *n, emp_real *dx, emp_real 
     for (int32_t i = 0; i < g->node_count; i++) {
         int32_t v = g->order[ascends ? g->node_count - 1 - i : i];
         if (next[v] >= 0)
-            add_branch(row_of(n, d_sum, next[v]), row_of(n, d_sum, v), width(n));
+            emp_vector_add(row_of(n, d_sum, next[v]), row_of(n, d_sum, v), width(n));
     }
-    add_branch(dx, d_sum, (int64_t)embedding_size(n));
+    emp_vector_add(dx, d_sum, (int64_t)embedding_size(n));
 }
 
 static const int32_t *path_of(const emp_doppler_net *n, int32_t embedding)
@@ -253,8 +248,8 @@ void emp_doppler_net_learn(emp_doppler_net *n, emp_doppler_gradient *const *grad
     for (int32_t i = 0; i < embedding_count(n); i++) {
         memset(n->d_embedding[i], 0, embedding_size(n) * sizeof *n->d_embedding[i]);
         for (int32_t k = 0; k < count; k++)
-            add_branch(n->d_embedding[i], gradients[k]->embedding[i],
-                       (int64_t)embedding_size(n));
+            emp_vector_add(n->d_embedding[i], gradients[k]->embedding[i],
+                           (int64_t)embedding_size(n));
     }
     for (int32_t k = 0; k < count; k++)
         emp_doppler_head_add(&n->head, &n->params, gradients[k]->head);
@@ -292,8 +287,8 @@ void emp_doppler_select_backward(const emp_doppler_net *n, emp_doppler_choices *
     scale_backward(n, c, 1 + EMP_DOPPLER_BELOW, 2);
     for (int32_t i = 0; i < c->count; i++)
         for (int32_t k = 0; k < EMP_DOPPLER_EMBEDDINGS; k++)
-            add_branch(row_of(n, g->embedding[k], e->ready[i]),
-                       block(n, c->d_row, i, 1 + k), width(n));
+            emp_vector_add(row_of(n, g->embedding[k], e->ready[i]),
+                           block(n, c->d_row, i, 1 + k), width(n));
 }
 
 /* ---- the placer's steps ---- */
@@ -320,12 +315,12 @@ void emp_doppler_place_backward(const emp_doppler_net *n, emp_doppler_choices *c
     emp_doppler_head_backward(&n->head, c, g->head);
     scale_backward(n, c, 3, 1);
     for (int32_t i = 0; i < c->count; i++) {
-        add_branch(row_of(n, g->embedding[EMP_DOPPLER_LATENT], node),
-                   block(n, c->d_row, i, 1), width(n));
-        add_branch(row_of(n, g->embedding[EMP_DOPPLER_X], node), block(n, c->d_row, i, 2),
-                   width(n));
-        add_branch(row_of(n, loads->d_sum, e->candidate[i]), block(n, c->d_row, i, 3),
-                   width(n));
+        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_LATENT], node),
+                       block(n, c->d_row, i, 1), width(n));
+        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_X], node),
+                       block(n, c->d_row, i, 2), width(n));
+        emp_vector_add(row_of(n, loads->d_sum, e->candidate[i]), block(n, c->d_row, i, 3),
+                       width(n));
     }
 }
 
@@ -360,8 +355,8 @@ void emp_doppler_loads_zero(emp_doppler_loads *loads, const emp_doppler_net *n)
 void emp_doppler_loads_add(emp_doppler_loads *loads, const emp_doppler_net *n,
                            int32_t node, emp_device_id device)
 {
-    add_branch(row_of(n, loads->sum, device),
-               row_of(n, n->embedding[EMP_DOPPLER_X], node), width(n));
+    emp_vector_add(row_of(n, loads->sum, device),
+                   row_of(n, n->embedding[EMP_DOPPLER_X], node), width(n));
 }
 
 void emp_doppler_loads_skip(const emp_doppler_loads *loads, const emp_doppler_net *n,
@@ -375,6 +370,6 @@ void emp_doppler_loads_learn(const emp_doppler_loads *loads, const emp_doppler_n
                              const emp_doppler_episode *e, emp_doppler_gradient *g)
 {
     for (int32_t v = 0; v < node_count(n); v++)
-        add_branch(row_of(n, g->embedding[EMP_DOPPLER_X], v),
-                   row_of(n, loads->d_sum, e->device_of_node[v]), width(n));
+        emp_vector_add(row_of(n, g->embedding[EMP_DOPPLER_X], v),
+                       row_of(n, loads->d_sum, e->device_of_node[v]), width(n));
 }

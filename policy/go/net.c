@@ -293,12 +293,6 @@ static const emp_real *layer_input(const emp_go_net *n, int32_t l)
     return l == 0 ? last_h(n) : n->layer[l - 1].out;
 }
 
-EMP_KERNEL static void add_gradient(emp_real *restrict y, const emp_real *restrict x,
-                                    int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) y[i] += x[i];
-}
-
 /* Turns dz from the gradient of gated into that of ungated rows, and adds to dM. */
 static void gate_backward(emp_go_net *n, int32_t l)
 {
@@ -323,7 +317,7 @@ static void read_backward(emp_go_net *n)
     if (n->shape.modulate == EMP_MODULATE_NODE) {
         emp_segment_layer_backward(&n->reader, &n->work, &n->params, layer_slice(n, -1),
                                    n->dM, n->dM, last_h(n));
-        add_gradient(n->dz, n->dM, rows * W);
+        emp_vector_add(n->dz, n->dM, rows * W);
     } else if (n->shape.modulate == EMP_MODULATE_GRAPH) {
         for (int64_t i = 0; i < rows * W; i++) n->dz[i] += n->dM[i % W] / (emp_real)rows;
     }
@@ -349,7 +343,7 @@ static void messages_backward(emp_go_net *n, int32_t l)
     emp_linear_backward(n->dz, gradient(n, graph_slice(n, l, POOL)),
                         gradient(n, graph_slice(n, l, POOL_BIAS)), dpooled, n->h[l],
                         value(n, graph_slice(n, l, POOL)), f->count, W, W, threads);
-    add_gradient(n->dz, n->dh, all);
+    emp_vector_add(n->dz, n->dh, all);
 }
 
 static void embed_backward(emp_go_net *n)
@@ -378,7 +372,7 @@ void emp_go_net_backward(emp_go_net *n)
         emp_tail_backward(&n->tail, &n->work, &n->params, n->dh, n->d_logits, z, n->p);
     emp_linear_backward(n->dz, gradient(n, HEAD), gradient(n, HEAD_BIAS), n->d_logits, z,
                         value(n, HEAD), rows, W, n->shape.devices, n->shape.threads);
-    if (n->tail.count > 0) add_gradient(n->dz, n->dh, (int64_t)rows * W);
+    if (n->tail.count > 0) emp_vector_add(n->dz, n->dh, (int64_t)rows * W);
     for (int32_t l = n->shape.layers - 1; l >= 0; l--) {
         const emp_real *x = n->gate_rows > 0 ? n->x[l] : layer_input(n, l);
         emp_segment_layer_backward(&n->layer[l], &n->work, &n->params, layer_slice(n, l),

@@ -71,12 +71,6 @@ void emp_segment_work_allocate(emp_segment_work *w, emp_arrays *arrays)
         EMP_ADD_ARRAY(arrays, emp_real, emp_dot_attention_scratch(&w->attention));
 }
 
-EMP_KERNEL static void add_residual(emp_real *restrict y, const emp_real *restrict x,
-                                    int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) y[i] += x[i];
-}
-
 /* Of one layer: value or gradient of a parameter by its place in the layer. */
 static const emp_real *value(const emp_params *p, int32_t first, int32_t slice)
 {
@@ -101,7 +95,7 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
     emp_dot_attention_forward(&work->attention, l->mix, l->qkv);
     emp_linear_forward(sum, l->mix, value(p, first, EMP_LAYER_MIX),
                        value(p, first, EMP_LAYER_MIX_BIAS), N, W, W, threads);
-    add_residual(sum, x, all);
+    emp_vector_add(sum, x, all);
     emp_layer_norm_forward(l->middle, l->unit1, l->inverse1, sum,
                            value(p, first, EMP_LAYER_GAIN_1),
                            value(p, first, EMP_LAYER_BIAS_1), N, W, threads);
@@ -110,7 +104,7 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
     emp_activation_forward(EMP_ACTIVATION_RELU, l->hidden, (int64_t)N * F);
     emp_linear_forward(sum, l->hidden, value(p, first, EMP_LAYER_NARROW),
                        value(p, first, EMP_LAYER_NARROW_BIAS), N, F, W, threads);
-    add_residual(sum, l->middle, all);
+    emp_vector_add(sum, l->middle, all);
     emp_layer_norm_forward(l->out, l->unit2, l->inverse2, sum,
                            value(p, first, EMP_LAYER_GAIN_2),
                            value(p, first, EMP_LAYER_BIAS_2), N, W, threads);
@@ -120,7 +114,7 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
 static void add_memory(emp_real *dqkv, const emp_real *dmemory, int64_t rows, int64_t W)
 {
     for (int64_t n = 0; n < rows; n++)
-        add_residual(&dqkv[n * 3 * W + W], &dmemory[n * 2 * W], 2 * W);
+        emp_vector_add(&dqkv[n * 3 * W + W], &dmemory[n * 2 * W], 2 * W);
 }
 
 /* From the gradient of a, in work->dsum, to that of x. */
@@ -141,7 +135,7 @@ static void attention_backward(const emp_segment_layer *l, const emp_segment_wor
     emp_dot_attention_backward(&work->attention, dqkv, work->dmemory, dmix, l->qkv);
     emp_blas_gemm_shared(false, true, N, W, 3 * W, dqkv, 3 * W,
                          value(p, first, EMP_LAYER_QKV), 3 * W, 0, dx, W, threads);
-    add_residual(dx, dsum, (int64_t)N * W);
+    emp_vector_add(dx, dsum, (int64_t)N * W);
     add_memory(dqkv, work->dmemory, N, W);
     emp_linear_backward(NULL, gradient(p, first, EMP_LAYER_QKV), NULL, dqkv, x, NULL, N,
                         W, 3 * W, threads);
@@ -165,6 +159,6 @@ void emp_segment_layer_backward(const emp_segment_layer *l, const emp_segment_wo
     emp_linear_backward(dsum, gradient(p, first, EMP_LAYER_WIDEN),
                         gradient(p, first, EMP_LAYER_WIDEN_BIAS), work->wide, l->middle,
                         value(p, first, EMP_LAYER_WIDEN), N, W, F, threads);
-    add_residual(dsum, dx, (int64_t)N * W);
+    emp_vector_add(dsum, dx, (int64_t)N * W);
     attention_backward(l, work, p, first, dx, x);
 }

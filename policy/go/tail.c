@@ -88,12 +88,6 @@ void emp_tail_allocate(emp_tail *t, const emp_segment_work *work, emp_arrays *ar
 
 /* ---- passes ---- */
 
-EMP_KERNEL static void add(emp_real *restrict y, const emp_real *restrict x,
-                           int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) y[i] += x[i];
-}
-
 static const emp_real *rows_before(const emp_tail *t, int32_t task, const emp_real *z)
 {
     return task == 0 ? z : t->task[task - 1].z;
@@ -120,7 +114,7 @@ static double decide(const emp_tail *t, const emp_segment_work *work,
                          task->u, W, threads);
     emp_segment_layer_forward(&task->layer, work, params, t->first + LAYER, task->u);
     memcpy(task->z, task->layer.out, (size_t)N * (size_t)W * sizeof *task->z);
-    add(task->z, z, (int64_t)N * W);
+    emp_vector_add(task->z, z, (int64_t)N * W);
     emp_layer_norm_forward(task->z, task->unit, task->inverse, task->z,
                            emp_params_value(params, task_slice(t, k, GAIN)),
                            emp_params_value(params, task_slice(t, k, SHIFT)), N, W,
@@ -171,18 +165,18 @@ static void task_backward(const emp_tail *t, const emp_segment_work *work,
                         emp_params_gradient(params, task_slice(t, k, HEAD_BIAS)),
                         task->d_logits, task->z, emp_params_value(params, head), N, W,
                         task->choices, threads);
-    add(task->dz, t->rest, (int64_t)N * W);
+    emp_vector_add(task->dz, t->rest, (int64_t)N * W);
     emp_layer_norm_backward(task->dz, emp_params_gradient(params, gain),
                             emp_params_gradient(params, task_slice(t, k, SHIFT)),
                             task->dz, task->unit, task->inverse,
                             emp_params_value(params, gain), N, W, threads);
-    add(dz, task->dz, (int64_t)N * W);
+    emp_vector_add(dz, task->dz, (int64_t)N * W);
     emp_segment_layer_backward(&task->layer, work, params, t->first + LAYER, du, task->dz,
                                task->u);
     emp_linear_backward(t->rest, emp_params_gradient(params, map),
                         emp_params_gradient(params, t->first + MAP_BIAS), du, z,
                         emp_params_value(params, map), N, W, W, threads);
-    add(dz, t->rest, (int64_t)N * W);
+    emp_vector_add(dz, t->rest, (int64_t)N * W);
     emp_linear_backward(t->dp, emp_params_gradient(params, decision), NULL, du, p,
                         emp_params_value(params, decision), N, before, W, threads);
     add_logits(d_logits, t->dp, p, N, before);

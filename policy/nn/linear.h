@@ -9,6 +9,9 @@
 
 #include "policy/nn/real.h"
 
+/** y += x. */
+void emp_vector_add(emp_real *y, const emp_real *x, int64_t count);
+
 /** y = x w + b.  x is (B,C), w is (C,K), b is (K) or NULL, y is (B,K). */
 void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
                         const emp_real *b, int32_t B, int32_t C, int32_t K,

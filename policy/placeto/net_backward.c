@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string.h>
 
+#include "policy/nn/linear.h"
 #include "policy/placeto/layers_internal.h"
 #include "policy/placeto/net.h"
-
-static void add(emp_real *y, const emp_real *x, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) y[i] += x[i];
-}
 
 /* Through the head, into d_u. */
 static void leave_head(emp_placeto_net *net, const emp_real *d_logits)
@@ -48,7 +44,7 @@ static void leave_pool(emp_placeto_net *net, int32_t relation)
     emp_placeto_map_relu_backward(net, layer + 1, d_inner, d_message, m->message,
                                   m->inner, rows);
     emp_placeto_map_relu_backward(net, layer, d_message, d_inner, m->inner, net->e, rows);
-    add(net->d_e, d_message, rows * w);
+    emp_vector_add(net->d_e, d_message, rows * w);
 }
 
 /* Back through one pass: d_y holds the gradient of y', then that of y; adds to d_z. */
@@ -63,7 +59,7 @@ static void leave_pass(emp_placeto_net *net, int32_t direction, int32_t pass)
     const emp_real       *y = net->y[direction] + pass * size;
     emp_real             *one = net->d_wide[0], *two = net->d_wide[1];
 
-    add(net->d_z, net->d_y, size);
+    emp_vector_add(net->d_z, net->d_y, size);
     for (int32_t row = 0; row < rows; row++) {
         int32_t v = row % nodes;
         if (sources->first[v] == sources->first[v + 1])
@@ -85,7 +81,7 @@ static void leave_direction(emp_placeto_net *net, int32_t direction)
         memcpy(&net->d_y[row * d], &net->d_e[row * 2 * d + direction * d],
                (size_t)d * sizeof *net->d_y);
     for (int32_t i = net->shape.passes - 1; i >= 0; i--) leave_pass(net, direction, i);
-    add(net->d_z, net->d_y, rows * d);
+    emp_vector_add(net->d_z, net->d_y, rows * d);
 }
 
 void emp_placeto_net_backward(emp_placeto_net *net, const emp_real *d_logits)
@@ -99,8 +95,8 @@ void emp_placeto_net_backward(emp_placeto_net *net, const emp_real *d_logits)
     memset(net->d_z, 0, size / 2);
     for (int32_t k = 0; k < EMP_PLACETO_RELATIONS; k++) leave_pool(net, k);
     for (int64_t r = 0; r < net->rollouts; r++)
-        add(&net->d_e[(r * nodes + net->node) * w],
-            &net->d_u[(4 * r + EMP_PLACETO_SELF) * w], w);
+        emp_vector_add(&net->d_e[(r * nodes + net->node) * w],
+                       &net->d_u[(4 * r + EMP_PLACETO_SELF) * w], w);
     for (int32_t k = 0; k < EMP_PLACETO_DIRECTIONS; k++) leave_direction(net, k);
     emp_placeto_map_backward(net, EMP_PLACETO_INPUT + 2, net->d_wide[0], net->d_z,
                              net->z2, rows);

@@ -79,6 +79,15 @@ static void expect_devices(const emp_device_id *got, const emp_device_id *want)
     }
 }
 
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
 Test(placement, a_legal_placement_is_left_alone)
 {
     emp_device_id device[OPS] = {0, 1, 2, 1, 0};
@@ -217,10 +226,7 @@ Test(placement, bad_leaders_are_refused_in_one_sentence)
         bool      has_leaders;
         emp_error err = {0};
         char      want[256];
-        FILE     *file = fopen(path, "w");
-        cr_assert_not_null(file);
-        fputs(texts[i][0], file);
-        fclose(file);
+        write_file(texts[i][0]);
         cr_expect_eq(emp_placement_read_leaders(leader, &has_leaders, path, graph, &err),
                      EMP_EFORMAT);
         snprintf(want, sizeof want, "%s%s", path, texts[i][1]);
@@ -249,10 +255,7 @@ Test(placement, bad_levels_are_refused_in_one_sentence)
         bool      has_levels;
         emp_error err = {0};
         char      want[256];
-        FILE     *file = fopen(path, "w");
-        cr_assert_not_null(file);
-        fputs(texts[i][0], file);
-        fclose(file);
+        write_file(texts[i][0]);
         cr_expect_eq(emp_placement_read_levels(level, &has_levels, path, graph, &err),
                      EMP_EFORMAT);
         snprintf(want, sizeof want, "%s%s", path, texts[i][1]);
@@ -267,11 +270,8 @@ Test(placement, a_device_that_is_not_there_may_have_nothing)
                                "\"layer/\\\"c\\\"\", \"d\"]}}";
     emp_device_id     device[OPS];
     emp_error         err = {0};
-    FILE             *file = fopen(path, "w");
 
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
+    write_file(text);
     cr_assert_eq(emp_placement_read(device, path, problem, NULL, &err), EMP_OK, "%s",
                  err.msg);
     expect_devices(device, (emp_device_id[]){2, 2, 2, 2, 2});
@@ -330,10 +330,7 @@ Test(placement, bad_files_are_refused_in_one_sentence)
         emp_device_id device[OPS];
         emp_error     err = {0};
         char          want[256];
-        FILE         *file = fopen(path, "w");
-        cr_assert_not_null(file);
-        fputs(bad_files[i].text, file);
-        fclose(file);
+        write_file(bad_files[i].text);
         cr_expect_eq(emp_placement_read(device, path, problem, NULL, &err),
                      bad_files[i].status);
         snprintf(want, sizeof want, "%s%s", path, bad_files[i].message);
