@@ -6,9 +6,14 @@
 #include "policy/nn/blas.h"
 #include "policy/nn/vmath.h"
 
-EMP_KERNEL void emp_vector_add(emp_real *y, const emp_real *x, int64_t count)
+EMP_KERNEL static void add_row(emp_real *y, const emp_real *x, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) y[i] += x[i];
+}
+
+void emp_vector_add(emp_real *y, const emp_real *x, int64_t count)
+{
+    add_row(y, x, count);
 }
 
 void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
@@ -29,21 +34,19 @@ void emp_linear_backward(emp_real *dx, emp_real *dw, emp_real *db, const emp_rea
         emp_blas_gemm_shared(false, true, B, C, K, dy, K, w, K, 0, dx, C, threads);
     emp_blas_gemm_shared(true, false, C, K, B, x, C, dy, K, 1, dw, K, threads);
     if (db == NULL) return;
-    for (int64_t n = 0; n < B; n++) emp_vector_add(db, &dy[n * K], K);
+    for (int64_t n = 0; n < B; n++) add_row(db, &dy[n * K], K);
 }
 
 void emp_embedding_forward(emp_real *y, const emp_real *e, const int32_t *index,
                            int32_t B, int32_t K)
 {
-    for (int64_t n = 0; n < B; n++)
-        emp_vector_add(&y[n * K], &e[(int64_t)index[n] * K], K);
+    for (int64_t n = 0; n < B; n++) add_row(&y[n * K], &e[(int64_t)index[n] * K], K);
 }
 
 void emp_embedding_backward(emp_real *de, const emp_real *dy, const int32_t *index,
                             int32_t B, int32_t K)
 {
-    for (int64_t n = 0; n < B; n++)
-        emp_vector_add(&de[(int64_t)index[n] * K], &dy[n * K], K);
+    for (int64_t n = 0; n < B; n++) add_row(&de[(int64_t)index[n] * K], &dy[n * K], K);
 }
 
 /* ---- activations ------------------------------------------------------------------- */
