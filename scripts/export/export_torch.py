@@ -5,18 +5,20 @@
 A whole training step, traced by make_fx: forward pass, gradients, and Adam or plain SGD:
     export_step(model, loss, (inputs,), target, "step.json.gz", optimizer="adam")
 A forward pass of torch.export (PyTorch 2.1 and later):
-    write_graph(torch.export.export(model, (inputs,)).module(), "forward.json.gz")
+    write_graph(torch.export.export(model, (inputs,)).module(), "forward.json.gz")  # module(check_guards=False) where it exists
 The joint graph of AOTAutograd, from a partition function of yours:
     def partition(joint, inputs, **kwargs):
         write_graph(joint, "joint.json.gz")
         return functorch.compile.default_partition(joint, inputs, **kwargs)
     functorch.compile.aot_module(model, fw_compiler=nop, partition_fn=partition)(inputs)   # nop: functorch.compile.nop
 
-export_step has been tried with PyTorch 1.13 (Debian 12). The other two, and PyTorch 2, are written from documentation and
-have not been run. Nothing is trained; run it on a device that the model fits, or on "meta".
+Nothing is trained. Put the model and the inputs on the device that you train on: PyTorch chooses its ops of attention, dropout
+and LSTM by device. On "meta" they need no memory, and a model that asks for a tensor's value is told that it is traced.
+All three have been run with PyTorch 2.11, and export_step also with PyTorch 1.13 (Debian 12).
 """
 import contextlib
 import gzip
+import inspect
 import json
 
 import torch
@@ -43,11 +45,11 @@ def results_json(node):
     return results if any(results) else []
 
 
-def argument_json(value):
+def argument_json(value, tied):
     if isinstance(value, torch.fx.Node):
-        return {"node": value.name}
+        return {"node": tied.get(value.name, value.name)}
     if isinstance(value, (list, tuple)):
-        return [argument_json(item) for item in value]
+        return [argument_json(item, tied) for item in value]
     return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
 
 
@@ -64,13 +66,28 @@ def attribute(gm, target):
     return gm
 
 
+def tied_nodes(gm):
+    """Of each get_attr node that reads the tensor of an earlier one, as tied weights do: the name of the earlier one."""
+    first, tied = {}, {}
+    for node in gm.graph.nodes:
+        value = attribute(gm, node.target) if node.op == "get_attr" else None
+        if isinstance(value, torch.Tensor):
+            storage = value.untyped_storage()._cdata if hasattr(value, "untyped_storage") else id(value)
+            name = first.setdefault((storage, value.storage_offset(), value.shape, value.stride()), node.name)
+            if name != node.name:
+                tied[node.name] = name
+    return tied
+
+
 def write_graph(gm, path, roles=None):
     """Writes the graph of a torch.fx.GraphModule. roles[i] says of placeholder i: (role, path of its module), the role
     being parameter, buffer, state or input. Without roles Emplace finds them out."""
-    nodes, roles = [], list(roles or [])
+    nodes, roles, tied = [], list(roles or []), tied_nodes(gm)
     for node in gm.graph.nodes:
-        entry = {"name": node.name, "op": node.op, "target": str(node.target), "args": argument_json(node.args),
-                 "kwargs": {key: argument_json(value) for key, value in node.kwargs.items()},
+        if node.name in tied or (node.op == "call_module" and not node.users):  # torch.export's _guards_fn computes nothing
+            continue
+        entry = {"name": node.name, "op": node.op, "target": str(node.target), "args": argument_json(node.args, tied),
+                 "kwargs": {key: argument_json(value, tied) for key, value in node.kwargs.items()},
                  "outputs": results_json(node), "module": module_of(node)}
         if node.op == "placeholder" and roles:
             entry["role"], entry["module"] = roles.pop(0)
@@ -104,6 +121,18 @@ def scopes(model):
             hook.remove()
 
 
+def trace(function, args, on_meta):
+    """The graph of function(*args). A model may read a value of a tensor: transformers asks whether positions are packed."""
+    if "_error_on_data_dependent_ops" not in inspect.signature(make_fx).parameters:  # PyTorch 1.13
+        return make_fx(function)(*args)
+    if not on_meta:
+        return make_fx(function, _error_on_data_dependent_ops=False)(*args)
+    try:
+        return make_fx(function)(*args)
+    except RuntimeError:  # no values on "meta": transformers reads none of a fake tensor
+        return make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*args)
+
+
 def export_step(model, loss, inputs, target, path, optimizer="adam", lr=1e-3):
     """Writes one training step: loss(model(*inputs), target), its gradients, and the update. optimizer: adam or sgd."""
     params, buffers = dict(model.named_parameters()), dict(model.named_buffers())
@@ -124,7 +153,8 @@ def export_step(model, loss, inputs, target, path, optimizer="adam", lr=1e-3):
 
     names, buffer_names = list(params), list(buffers)
     with scopes(model):
-        gm = make_fx(step)(list(params.values()), means, squares, list(buffers.values()), inputs, target)
+        args = (list(params.values()), means, squares, list(buffers.values()), inputs, target)
+        gm = trace(step, args, any(p.is_meta for p in params.values()))
     paths = [name.rpartition(".")[0] for name in names]
     roles = [("parameter", p) for p in paths] + [("state", p) for p in paths] * (2 if means else 0)
     roles += [("buffer", name.rpartition(".")[0]) for name in buffer_names] + [("input", "")] * (len(inputs) + 1)
