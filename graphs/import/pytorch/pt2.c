@@ -22,6 +22,9 @@ typedef struct {
     emp_strmap         maker_of_name;  /* into maker[] */
     maker             *maker;
     int32_t            maker_count, maker_capacity;
+
+    const emp_pt2_weights *weights;
+    int32_t *node_of_weight; /* [tensor of weights] its node, -1: not met yet */
 } reader;
 
 /* ---- tensors ---- */
@@ -372,6 +375,9 @@ static emp_status add_placeholder(reader *r, const char *name, const char *targe
                            .target = target,
                            .result_count = 1};
 
+    int32_t weight = target == NULL ? -1 : emp_pt2_weights_tensor(r->weights, target);
+    if (weight >= 0 && r->node_of_weight[weight] >= 0)
+        return set_maker(r, name, (maker){r->node_of_weight[weight], 0}, err);
     snprintf(place, sizeof place, "input \"%.80s\"", name);
     if (dot != NULL && dot - target < NAME_BYTES && dot > target) {
         snprintf(module, sizeof module, "%.*s", (int)(dot - target), target);
@@ -381,6 +387,7 @@ static emp_status add_placeholder(reader *r, const char *name, const char *targe
     if (node.result == NULL) return EMP_ERROR(EMP_ENOMEM, "an input");
     EMP_CHECK(read_tensor(r, name, place, node.result, err));
     EMP_CHECK(emp_torch_program_add(r->p, &node, place, err));
+    if (weight >= 0) r->node_of_weight[weight] = r->p->node_count - 1;
     return set_maker(r, name, (maker){r->p->node_count - 1, 0}, err);
 }
 
@@ -431,6 +438,8 @@ static emp_status read_graph(reader *r, const emp_json *module, emp_error *err)
         return EMP_ERROR(EMP_EFORMAT,
                          "the archive's JSON has no list graph_module.graph.nodes");
     EMP_CHECK(index_tensors(r, emp_json_get(graph, "tensor_values"), err));
+    EMP_CHECK(EMP_ALLOC(r->node_of_weight, (size_t)r->weights->tensor_count + 1));
+    for (int32_t i = 0; i < r->weights->tensor_count; i++) r->node_of_weight[i] = -1;
     EMP_CHECK(read_inputs(r,
                           emp_json_get(emp_json_get(module, "signature"), "input_specs"),
                           &problems, err));
@@ -445,9 +454,10 @@ static emp_status read_graph(reader *r, const emp_json *module, emp_error *err)
     return emp_problems_report(&problems, err);
 }
 
-emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root, emp_error *err)
+emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root,
+                        const emp_pt2_weights *weights, emp_error *err)
 {
-    reader r = {.p = program};
+    reader r = {.p = program, .weights = weights};
 
     program->kind = "torch.export graph";
     program->stated_parameters = -1;
@@ -456,5 +466,6 @@ emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root, emp_er
     emp_strmap_clear(&r.maker_of_name);
     emp_free((void *)r.tensor);
     emp_free(r.maker);
+    emp_free(r.node_of_weight);
     return st;
 }

@@ -111,20 +111,24 @@ static bool is_graph(const entry *e)
     return false;
 }
 
-/* The graph's entry, and where its packed bytes begin. */
-static emp_status find_graph(const archive *a, entry *e, const unsigned char **packed,
-                             emp_error *err)
+/* The list of weights of new archives, which says where each of them is. */
+static bool is_weights_list(const entry *e) { return ends_in(e, "_weights_config.json"); }
+
+static bool find_entry(const archive *a, bool (*is_wanted)(const entry *), entry *e)
 {
     size_t end, at;
 
-    if (!find_end(a, &end)) return EMP_ERROR(EMP_EFORMAT, "a truncated zip archive");
+    if (!find_end(a, &end)) return false;
     at = number(a->bytes + end + 16, 4);
-    do {
-        if (at > a->size || !next_entry(a, &at, e))
-            return EMP_ERROR(EMP_EFORMAT,
-                             "a zip archive without the graph of torch.export "
-                             "(serialized_exported_program.json or models/NAME.json)");
-    } while (!is_graph(e));
+    while (at <= a->size && next_entry(a, &at, e))
+        if (is_wanted(e)) return true;
+    return false;
+}
+
+/* Where the packed bytes of an entry begin. */
+static emp_status find_packed(const archive *a, const entry *e,
+                              const unsigned char **packed, emp_error *err)
+{
     if (e->offset > a->size || a->size - e->offset < LOCAL_BYTES ||
         memcmp(a->bytes + e->offset, "PK\3\4", 4) != 0)
         return EMP_ERROR(EMP_EFORMAT,
@@ -175,24 +179,21 @@ static emp_status inflate_entry(const entry *e, const unsigned char *packed, cha
     return EMP_OK;
 }
 
-emp_status emp_pt2_unpack(const char *bytes, size_t size, char **json, size_t *json_size,
-                          emp_error *err)
+static emp_status unpack(const archive *a, const entry *e, char **json, size_t *json_size,
+                         emp_error *err)
 {
     emp_status           st = EMP_OK;
-    archive              a = {(const unsigned char *)bytes, size};
-    entry                e = {0};
     const unsigned char *packed = NULL;
 
-    *json = NULL;
-    EMP_TRY(find_graph(&a, &e, &packed, err));
-    EMP_TRY(check_entry(&a, &e, err));
-    *json_size = e.size;
-    *json = emp_realloc(NULL, e.size + 1, 1);
-    if (*json == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a graph", e.size);
-    if (e.method == STORED)
-        memcpy(*json, packed, e.size);
+    EMP_TRY(find_packed(a, e, &packed, err));
+    EMP_TRY(check_entry(a, e, err));
+    *json_size = e->size;
+    *json = emp_realloc(NULL, e->size + 1, 1);
+    if (*json == NULL) EMP_FAIL(EMP_ENOMEM, "%zu bytes of a graph", e->size);
+    if (e->method == STORED)
+        memcpy(*json, packed, e->size);
     else
-        EMP_TRY(inflate_entry(&e, packed, *json, err));
+        EMP_TRY(inflate_entry(e, packed, *json, err));
 
 cleanup:
     if (st != EMP_OK) {
@@ -200,4 +201,47 @@ cleanup:
         *json = NULL;
     }
     return st;
+}
+
+emp_status emp_pt2_unpack(const char *bytes, size_t size, char **json, size_t *json_size,
+                          emp_error *err)
+{
+    archive a = {(const unsigned char *)bytes, size};
+    entry   e = {0};
+    size_t  end;
+
+    *json = NULL;
+    if (!find_end(&a, &end)) return EMP_ERROR(EMP_EFORMAT, "a truncated zip archive");
+    if (!find_entry(&a, is_graph, &e))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "a zip archive without the graph of torch.export "
+                         "(serialized_exported_program.json or models/NAME.json)");
+    return unpack(&a, &e, json, json_size, err);
+}
+
+emp_status emp_pt2_unpack_weights(const char *bytes, size_t size, char **json,
+                                  size_t *json_size, emp_error *err)
+{
+    archive a = {(const unsigned char *)bytes, size};
+    entry   e = {0};
+
+    *json = NULL;
+    if (!find_entry(&a, is_weights_list, &e)) return EMP_OK;
+    return unpack(&a, &e, json, json_size, err);
+}
+
+size_t emp_pt2_weight_bytes(const char *bytes, size_t size, const char *file)
+{
+    static const char folder[] = "weights/";
+    archive           a = {(const unsigned char *)bytes, size};
+    entry             e = {0};
+    size_t            end, at, length = strlen(file), before = sizeof folder - 1;
+
+    if (!find_end(&a, &end)) return 0;
+    at = number(a.bytes + end + 16, 4);
+    while (at <= a.size && next_entry(&a, &at, &e))
+        if (ends_in(&e, file) && e.name_length >= length + before &&
+            memcmp(e.name + e.name_length - length - before, folder, before) == 0)
+            return e.size;
+    return 0;
 }

@@ -92,19 +92,22 @@ static emp_status read_program(emp_torch_program *program, const char *bytes, si
 {
     emp_status        st = EMP_OK;
     emp_json_document d = {0};
+    emp_pt2_weights   weights = {0};
     char             *json = NULL;
     size_t            json_size = 0;
 
     if (emp_pt2_is(bytes, size)) {
         EMP_TRY(emp_pt2_unpack(bytes, size, &json, &json_size, err));
         EMP_TRY(emp_json_parse(&d, json, json_size, err));
-        EMP_TRY(emp_pt2_read(program, d.root, err));
+        EMP_TRY(emp_pt2_weights_read(&weights, bytes, size, err));
+        EMP_TRY(emp_pt2_read(program, d.root, &weights, err));
     } else {
         EMP_TRY(emp_json_parse(&d, bytes, size, err));
         EMP_TRY(emp_fx_json_read(program, d.root, err));
     }
 
 cleanup:
+    emp_pt2_weights_clear(&weights);
     emp_json_clear(&d);
     emp_free(json);
     return st;

@@ -71,46 +71,69 @@ static void put_bytes(archive *a, const void *bytes, size_t size)
     a->size += size;
 }
 
-/* An archive of one entry; packed by deflate if it is asked to be. */
-static archive make(const char *name, const char *text, bool is_packed)
+typedef struct {
+    const char *name, *text;
+} file;
+
+/* The bytes of an entry: its text, or what deflate makes of it. */
+static const void *pack(const char *text, bool is_packed, size_t *stored)
 {
     static unsigned char packed[BYTES];
-    archive              a = {.size = 0};
-    size_t               size = strlen(text), stored = size;
-    const void          *body = text;
+    z_stream             z = {.next_in = (Bytef *)(uintptr_t)text,
+                              .avail_in = (uInt)strlen(text),
+                              .next_out = packed,
+                              .avail_out = BYTES};
 
-    if (is_packed) {
-        z_stream z = {.next_in = (Bytef *)(uintptr_t)text,
-                      .avail_in = (uInt)size,
-                      .next_out = packed,
-                      .avail_out = BYTES};
-        cr_assert_eq(deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY),
-                     Z_OK);
-        cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
-        stored = z.total_out;
-        deflateEnd(&z);
-        body = packed;
+    *stored = strlen(text);
+    if (!is_packed) return text;
+    cr_assert_eq(deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY),
+                 Z_OK);
+    cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *stored = z.total_out;
+    deflateEnd(&z);
+    return packed;
+}
+
+/* An archive of some entries; packed by deflate if it is asked to be. */
+static archive make_of(const file *files, int count, bool is_packed)
+{
+    archive a = {.size = 0};
+    size_t  offset[4], stored[4];
+
+    cr_assert_leq(count, 4);
+    for (int i = 0; i < count; i++) {
+        const void *body = pack(files[i].text, is_packed, &stored[i]);
+        offset[i] = a.size;
+        put_bytes(&a, "PK\3\4", 4);
+        put(&a, 20, 2), put(&a, 0, 2), put(&a, is_packed ? 8 : 0, 2), put(&a, 0, 8);
+        put(&a, 0, 8); /* sizes, which the central directory has */
+        put(&a, strlen(files[i].name), 2), put(&a, 0, 2);
+        put_bytes(&a, files[i].name, strlen(files[i].name));
+        put_bytes(&a, body, stored[i]);
     }
-    put_bytes(&a, "PK\3\4", 4);
-    put(&a, 20, 2), put(&a, 0, 2), put(&a, is_packed ? 8 : 0, 2), put(&a, 0, 8);
-    put(&a, 0, 8); /* sizes, which the central directory has */
-    put(&a, strlen(name), 2), put(&a, 0, 2);
-    put_bytes(&a, name, strlen(name));
-    put_bytes(&a, body, stored);
     size_t directory = a.size;
-    put_bytes(&a, "PK\1\2", 4);
-    put(&a, 20, 2), put(&a, 20, 2), put(&a, 0, 2), put(&a, is_packed ? 8 : 0, 2),
-        put(&a, 0, 8);
-    put(&a, stored, 4), put(&a, UINT32_MAX, 4); /* the size stands in the extra field */
-    put(&a, strlen(name), 2), put(&a, 12, 2), put(&a, 0, 2), put(&a, 0, 8), put(&a, 0, 4);
-    put_bytes(&a, name, strlen(name));
-    put(&a, 1, 2), put(&a, 8, 2), put(&a, size, 8);
+    for (int i = 0; i < count; i++) {
+        put_bytes(&a, "PK\1\2", 4);
+        put(&a, 20, 2), put(&a, 20, 2), put(&a, 0, 2), put(&a, is_packed ? 8 : 0, 2),
+            put(&a, 0, 8);
+        put(&a, stored[i], 4),
+            put(&a, UINT32_MAX, 4); /* the size stands in the extra field */
+        put(&a, strlen(files[i].name), 2), put(&a, 12, 2), put(&a, 0, 2), put(&a, 0, 8),
+            put(&a, offset[i], 4);
+        put_bytes(&a, files[i].name, strlen(files[i].name));
+        put(&a, 1, 2), put(&a, 8, 2), put(&a, strlen(files[i].text), 8);
+    }
     size_t length = a.size - directory;
     put_bytes(&a, "PK\5\6", 4);
-    put(&a, 0, 4), put(&a, 1, 2), put(&a, 1, 2), put(&a, length, 4),
-        put(&a, directory, 4);
+    put(&a, 0, 4), put(&a, (uint64_t)count, 2), put(&a, (uint64_t)count, 2),
+        put(&a, length, 4), put(&a, directory, 4);
     put(&a, 0, 2);
     return a;
+}
+
+static archive make(const char *name, const char *text, bool is_packed)
+{
+    return make_of(&(file){name, text}, 1, is_packed);
 }
 
 static emp_status read_bytes(emp_graph **graph, const void *bytes, size_t size,
@@ -200,6 +223,91 @@ Test(pt2, what_is_wrong_with_an_archive_is_said)
     }
 }
 
+/* ---- tied weights ---- */
+
+/* Two weights of one shape, the second read by a product; both in the file "weight_0". */
+static const char tied_json[] =
+    "{\"graph_module\": {\"graph\": {"
+    "\"outputs\": [{\"as_tensor\": {\"name\": \"linear\"}}],"
+    "\"nodes\": ["
+    "{\"target\": \"torch.ops.aten.embedding.default\", \"inputs\": ["
+    " {\"name\": \"weight\", \"arg\": {\"as_tensor\": {\"name\": \"p_wte\"}}},"
+    " {\"name\": \"indices\", \"arg\": {\"as_tensor\": {\"name\": \"x\"}}}],"
+    " \"outputs\": [{\"as_tensor\": {\"name\": \"embedding\"}}], \"metadata\": {}},"
+    "{\"target\": \"torch.ops.aten.linear.default\", \"inputs\": ["
+    " {\"name\": \"input\", \"arg\": {\"as_tensor\": {\"name\": \"embedding\"}}},"
+    " {\"name\": \"weight\", \"arg\": {\"as_tensor\": {\"name\": \"p_head\"}}}],"
+    " \"outputs\": [{\"as_tensor\": {\"name\": \"linear\"}}], \"metadata\": {}}],"
+    "\"tensor_values\": {"
+    "\"x\": {\"dtype\": 5, \"sizes\": [{\"as_int\": 2}]},"
+    "\"p_wte\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 8}, {\"as_int\": 4}]},"
+    "\"p_head\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 8}, {\"as_int\": 4}]},"
+    "\"embedding\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 2}, {\"as_int\": 4}]},"
+    "\"linear\": {\"dtype\": 7, \"sizes\": [{\"as_int\": 2}, {\"as_int\": 8}]}}},"
+    "\"signature\": {\"input_specs\": ["
+    "{\"parameter\": {\"arg\": {\"name\": \"p_wte\"}, \"parameter_name\": "
+    "\"wte.weight\"}},"
+    "{\"parameter\": {\"arg\": {\"name\": \"p_head\"}, \"parameter_name\": "
+    "\"head.weight\"}},"
+    "{\"user_input\": {\"arg\": {\"as_tensor\": {\"name\": \"x\"}}}}]}}}";
+
+#define WEIGHT(name, file, offset)                                                 \
+    "\"" name "\": {\"path_name\": \"" file "\", \"tensor_meta\": {\"dtype\": 7, " \
+    "\"sizes\": [{\"as_int\": 8}, {\"as_int\": 4}], "                              \
+    "\"strides\": [{\"as_int\": 4}, {\"as_int\": 1}], "                            \
+    "\"storage_offset\": {\"as_int\": " offset "}}}"
+#define LIST(head) "{\"config\": {" WEIGHT("wte.weight", "weight_0", "0") ", " head "}}"
+
+static emp_status read_tied(emp_graph **graph, const char *list, const char *bytes,
+                            emp_error *err)
+{
+    const file files[] = {{"m/data/weights/model_weights_config.json", list},
+                          {"m/data/weights/weight_0", bytes},
+                          {"m/models/model.json", tied_json}};
+    archive    a = make_of(files, 3, false);
+
+    return read_bytes(graph, a.bytes, a.size, err);
+}
+
+Test(pt2, tied_weights_are_one_variable_with_two_readers)
+{
+    static const struct {
+        const char *list, *bytes;
+        int64_t     parameters;
+    } cases[] = {
+        {LIST(WEIGHT("head.weight", "weight_0", "0")), "bytes", 32},
+        {LIST(WEIGHT("head.weight", "weight_1", "0")), "bytes", 64},
+        {LIST(WEIGHT("head.weight", "weight_0", "32")), "bytes",
+         64},                                                   /* two parts of a file */
+        {LIST(WEIGHT("head.weight", "weight_0", "0")), "", 64}, /* exported on "meta" */
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+        cr_assert_eq(read_tied(&g, cases[i].list, cases[i].bytes, &err), EMP_OK, "%s",
+                     err.msg);
+        cr_expect_eq(g->parameter_count, cases[i].parameters, "case %zu: %lld", i,
+                     (long long)g->parameter_count);
+        int32_t tensor = g->output_offset[find(g, "wte/p_wte")];
+        cr_expect_eq(g->consumer_offset[tensor + 1] - g->consumer_offset[tensor],
+                     cases[i].parameters == 32 ? 2 : 1);
+        emp_graph_destroy(g);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(pt2, a_list_of_weights_that_is_none_is_refused)
+{
+    static const char *const lists[] = {"{", "[]", "{\"config\": [1]}"};
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        emp_graph *g = NULL;
+        cr_expect_eq(read_tied(&g, lists[i], "bytes", NULL), EMP_EFORMAT, "%s", lists[i]);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 /* Eight megabytes of blanks pack to eight kilobytes. */
 Test(pt2, an_archive_that_unpacks_to_far_more_is_refused)
 {
@@ -245,5 +353,9 @@ Test(pt2, survives_every_allocation_failure)
     emp_graph *g = NULL;
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(read_bytes(&g, a.bytes, a.size, NULL), (void)0);
+    emp_graph_destroy(g);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        read_tied(&g, LIST(WEIGHT("head.weight", "weight_0", "0")), "bytes", NULL),
+        (void)0);
     emp_graph_destroy(g);
 }
