@@ -11,7 +11,8 @@
 #include "replay/execute_internal.h"
 #include "replay/reference.h"
 
-enum { BLOCK_BYTES = 1 << 18, SAMPLES = 8 };
+/* A transfer to a GPU takes 10 us at least, so poison goes in few. */
+enum { BLOCK_BYTES = 1 << 18, POISON_BYTES = 1 << 22, SAMPLES = 8 };
 
 /* A NaN. No kernel makes one, or an infinity, of numbers; all make NaNs of it, but for a
  * maximum, which may pass over it. */
@@ -23,16 +24,21 @@ static const double TOLERANCE = 1e-4;
 emp_status emp_replay_poison(emp_replay *r, int32_t memory, void *data, int64_t bytes,
                              emp_error *err)
 {
-    uint32_t       block[1024];
+    emp_status     st = EMP_OK;
     unsigned char *to = (unsigned char *)data;
+    int64_t        size = bytes < POISON_BYTES ? bytes : POISON_BYTES;
+    uint32_t      *block = EMP_NEW_ARRAY(uint32_t, (size_t)size / 4 + 1);
 
-    for (size_t i = 0; i < sizeof block / sizeof *block; i++) block[i] = POISON;
-    for (int64_t at = 0; at < bytes; at += (int64_t)sizeof block) {
-        int64_t run = bytes - at;
-        if (run > (int64_t)sizeof block) run = (int64_t)sizeof block;
-        EMP_CHECK(r->backend->write(r->backend_state, memory, to + at, block, run, err));
+    if (block == NULL) EMP_FAIL(EMP_ENOMEM, "checking a buffer");
+    for (int64_t i = 0; i <= size / 4; i++) block[i] = POISON;
+    for (int64_t at = 0; at < bytes; at += size) {
+        int64_t run = bytes - at < size ? bytes - at : size;
+        EMP_TRY(r->backend->write(r->backend_state, memory, to + at, block, run, err));
     }
-    return EMP_OK;
+
+cleanup:
+    emp_free(block);
+    return st;
 }
 
 /* The content of a buffer: its hash, and whether poison is in it. */

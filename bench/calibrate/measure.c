@@ -6,146 +6,6 @@
 
 #include "base/mem.h"
 
-#define IN_DEVICE(member)  offsetof(emp_device, member)
-#define IN_RUNTIME(member) offsetof(emp_runtime, member)
-#define IN_LINK(member)    offsetof(emp_link, member)
-
-/* Of a wave of one 64 x 64 tile, for each K. */
-static const double wave_flops = 2.0 * 64 * 64;
-
-/* Memory slower than that would hide what arithmetic takes, and that it can be fitted. */
-static const double start_bytes_per_s = 50e9;
-
-static const char any_core[] = "from embedded cores to what no core does yet";
-
-/* In the order in which constants are freed: those that most cells depend on first. */
-const emp_constant emp_measure_constants[EMP_MEASURE_CONSTANTS] = {
-    {"gemm_per_wave", EMP_CALIBRATE_GPU, "ns", 1e-9, 4e-9, 40e-6,
-     "2 TFLOP/s to 0.2 GFLOP/s", IN_DEVICE(gemm_per_wave_s)},
-    {"stream", EMP_CALIBRATE_GPU, "GB/s", 1e9, 0.2e9, 2e12, any_core,
-     IN_DEVICE(memory_bytes_per_s)},
-    {"op", EMP_CALIBRATE_GPU, "us", 1e-6, 10e-9, 1e-3, "a hand-over between threads",
-     IN_DEVICE(core.op_s)},
-    {"kernelless", EMP_CALIBRATE_GPU, "us", 1e-6, 10e-9, 1e-3,
-     "a hand-over between threads", IN_DEVICE(core.kernelless_s)},
-    {"cache_factor", EMP_CALIBRATE_GPU, "", 1.0, 0.5, 50.0,
-     "caches are faster than memory", IN_DEVICE(core.cache_factor)},
-    {"pack", EMP_CALIBRATE_GPU, "GB/s", 1e9, 0.2e9, 2e12, any_core,
-     IN_DEVICE(core.pack_bytes_per_s)},
-#define CLOCK(key)                                                   \
-    {                                                                \
-#key, EMP_CALIBRATE_GPU, "GHz", 1e9, 0.02e9, 1e12, any_core, \
-            IN_DEVICE(core.key##_hz)                                 \
-    }
-    CLOCK(columns),
-    CLOCK(columns_input),
-    CLOCK(exp),
-    CLOCK(softmax),
-    CLOCK(loss),
-    CLOCK(norm),
-    CLOCK(pool),
-    CLOCK(pool_grad),
-    CLOCK(reduce),
-    CLOCK(move),
-    CLOCK(transpose),
-    CLOCK(update),
-    CLOCK(divide),
-    CLOCK(light),
-#undef CLOCK
-    {"latency", EMP_CALIBRATE_LINKS, "us", 1e-6, 10e-9, 10e-3,
-     "waking a thread, or a core that sleeps", IN_LINK(latency_s)},
-    {"bandwidth", EMP_CALIBRATE_LINKS, "GB/s", 1e9, 0.05e9, 2e12, any_core,
-     IN_LINK(bytes_per_s)},
-    {"step", EMP_CALIBRATE_RUNTIME, "us", 1e-6, 10e-9, 10e-3,
-     "beginning and ending a step", IN_RUNTIME(events.step_s)},
-    /* from SHARED on: fitted last, to the benchmarks in which devices work at once */
-    {"beside_clock", EMP_CALIBRATE_GPU, "", 1.0, 1.0, 10.0,
-     "cores that share a clock, a pipeline or a cache", IN_DEVICE(sharing.beside_clock)},
-    {"beside_stream", EMP_CALIBRATE_GPU, "", 1.0, 1.0, 10.0, "cores that share a memory",
-     IN_DEVICE(sharing.beside_stream)},
-    {"copy", EMP_CALIBRATE_GPU, "GB/s", 1e9, 0.2e9, 2e12, any_core,
-     IN_DEVICE(sharing.copy_bytes_per_s)},
-    {"hand_over", EMP_CALIBRATE_GPU, "us", 1e-6, 10e-9, 1e-3,
-     "waking and switching threads", IN_DEVICE(sharing.hand_over_s)},
-};
-enum { SHARED = 23 };
-_Static_assert(EMP_MEASURE_CONSTANTS - SHARED == sizeof(emp_sharing) / sizeof(double),
-               "all of a section sharing");
-_Static_assert(EMP_MEASURE_CONSTANTS <= (int)EMP_FIT_MAX_PARAMETERS, "all can be fitted");
-
-/* ---- machines ---------------------------------------------------------------------- */
-
-emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes,
-                               int32_t core_count)
-{
-    emp_machine      *m = emp_machine_copy(machine);
-    const emp_core    core = {.op_s = 3e-6,
-                              .kernelless_s = 1e-6,
-                              .cache_bytes = cache_bytes,
-                              .cache_factor = 2.0,
-                              .pack_bytes_per_s = 20e9,
-                              .columns_hz = 2e9,
-                              .columns_input_hz = 1e9,
-                              .light_hz = 5e9,
-                              .divide_hz = 20e9,
-                              .exp_hz = 10e9,
-                              .reduce_hz = 4e9,
-                              .transpose_hz = 2e9,
-                              .move_hz = 4e9,
-                              .pool_hz = 5e9,
-                              .pool_grad_hz = 0.5e9,
-                              .norm_hz = 4e9,
-                              .softmax_hz = 5e9,
-                              .loss_hz = 5e9,
-                              .update_hz = 5e9};
-    const emp_sharing sharing = {.beside_stream = 2.0,
-                                 .beside_clock = 2.0,
-                                 .copy_bytes_per_s = 10e9,
-                                 .hand_over_s = 3e-6};
-
-    if (m == NULL) return NULL;
-    m->core_count = core_count;
-    for (int32_t d = 0; d < m->device_count; d++) {
-        emp_device *device = &m->device[d];
-        device->has_core = true;
-        device->core = core;
-        if (device->kind != EMP_DEVICE_GPU) continue;
-        device->has_sharing = true;
-        device->sharing = sharing;
-        device->memory_bytes_per_s = start_bytes_per_s;
-        device->gemm_base_s = device->gemm_per_k_s = 0.0;
-        device->gemm_tile_rows = device->conv_tile_rows = 1;
-        device->split_limit = 1;
-        device->gemm_skinny_factor = device->conv_factor = 1.0;
-        for (int32_t w = 0; w < 3; w++)
-            device->conv_window_factor[w] = device->conv_filter_factor[w] = 1.0;
-        device->gemm_skinny_limit = 0;
-        device->kernel_minimum_s = 0.0;
-    }
-    return m;
-}
-
-void emp_measure_derive(emp_machine *machine, emp_runtime *runtime)
-{
-    const emp_device *group = emp_machine_first(machine, EMP_DEVICE_GPU);
-    double            core_flops_per_s = wave_flops / group->gemm_per_wave_s;
-
-    for (int32_t d = 0; d < machine->device_count; d++) {
-        emp_device *host = &machine->device[d];
-        host->peak_flops_per_s =
-            core_flops_per_s *
-            (host->kind == EMP_DEVICE_CPU ? host->cores : host->multiprocessors);
-        if (host->kind != EMP_DEVICE_CPU) continue;
-        host->core = group->core;
-        host->gemm_core_flops_per_s = core_flops_per_s;
-        host->conv_core_flops_per_s = host->gemm_core_flops_per_s;
-        host->core_bytes_per_s = group->memory_bytes_per_s / group->multiprocessors;
-        host->memory_bytes_per_s = host->core_bytes_per_s * host->bandwidth_cores;
-    }
-    runtime->events.cpu_op_s = group->core.op_s;
-    runtime->events.issue_kernelless_s = group->core.kernelless_s;
-}
-
 /* ---- the fit ----------------------------------------------------------------------- */
 
 /* Some of the constants, and the benchmarks that they are fitted to. */
@@ -156,15 +16,17 @@ struct stage {
     int32_t                   first, count; /* constants */
     int32_t                   cell_count;
     int32_t                   cell[EMP_MICRO_MOST];
-    double                    constant[EMP_MEASURE_CONSTANTS]; /* all */
+    double                    constant[EMP_FIT_MAX_PARAMETERS]; /* all */
 };
 
-static void set_constants(emp_machine *machine, emp_runtime *runtime,
+static void set_constants(emp_machine *machine, emp_runtime *runtime, emp_micro_set set,
                           const double *parameter)
 {
-    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++)
-        emp_constant_set(&emp_measure_constants[j], machine, runtime, parameter[j]);
-    emp_measure_derive(machine, runtime);
+    const emp_measure_table *table = &emp_measure_tables[set];
+
+    for (int32_t j = 0; j < table->count; j++)
+        emp_constant_set(&table->constant[j], machine, runtime, parameter[j]);
+    emp_measure_derive(machine, runtime, set);
 }
 
 static emp_status run_model(void *context, const double *parameter, double *value,
@@ -178,7 +40,7 @@ static emp_status run_model(void *context, const double *parameter, double *valu
     if (p->stop != NULL && *p->stop != 0)
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     memcpy(s->constant + s->first, parameter, (size_t)s->count * sizeof *parameter);
-    set_constants(s->machine, &s->runtime, s->constant);
+    set_constants(s->machine, &s->runtime, p->set, s->constant);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(p->threads)
     for (int32_t i = 0; i < s->cell_count; i++) {
         const emp_micro *micro = &p->micro[s->cell[i]];
@@ -207,9 +69,9 @@ static emp_status check(const emp_measure_params *p, emp_error *err)
     if (emp_machine_count(p->machine, EMP_DEVICE_CPU) != 1 ||
         emp_machine_first(p->machine, EMP_DEVICE_GPU) == NULL ||
         p->machine->link_count == 0)
-        return EMP_ERROR(EMP_EINVAL,
-                         "machine %s is not one host with groups on links, as cpu2",
-                         p->machine->name);
+        return EMP_ERROR(EMP_EINVAL, "machine %s is not one host with %s on links",
+                         p->machine->name,
+                         p->set == EMP_MICRO_CORES ? "groups of cores" : "GPUs");
     if (p->runtime->rules != EMP_RULES_EVENTS)
         return EMP_ERROR(EMP_EINVAL,
                          "nothing of runtime %s is fitted: its rules are '%s'",
@@ -247,8 +109,9 @@ static void merge(emp_measurement *m, const struct stage *s, const emp_fit *foun
 static emp_status fit_stage(emp_measurement *m, const emp_measure_params *p,
                             int32_t first, int32_t count, bool is_shared, emp_error *err)
 {
-    double start[EMP_MEASURE_CONSTANTS], low[EMP_MEASURE_CONSTANTS],
-        high[EMP_MEASURE_CONSTANTS], target[EMP_MICRO_MOST];
+    const emp_constant *constant = emp_measure_tables[p->set].constant + first;
+    double              start[EMP_FIT_MAX_PARAMETERS], low[EMP_FIT_MAX_PARAMETERS],
+        high[EMP_FIT_MAX_PARAMETERS], target[EMP_MICRO_MOST];
     emp_fit      found;
     struct stage s = {.params = p,
                       .machine = m->machine,
@@ -263,8 +126,8 @@ static emp_status fit_stage(emp_measurement *m, const emp_measure_params *p,
     }
     memcpy(s.constant, m->fit.parameter, sizeof s.constant);
     for (int32_t j = 0; j < count; j++) {
-        low[j] = emp_measure_constants[first + j].low;
-        high[j] = emp_measure_constants[first + j].high;
+        low[j] = constant[j].low;
+        high[j] = constant[j].high;
         start[j] = fmin(fmax(s.constant[first + j], low[j]), high[j]);
     }
     emp_fit_problem problem = {.parameter_count = count,
@@ -286,13 +149,15 @@ static emp_status fit_stage(emp_measurement *m, const emp_measure_params *p,
 /* What cores take alone does not depend on what they take from each other, so it is fitted first. */
 static emp_status fit(emp_measurement *m, const emp_measure_params *p, emp_error *err)
 {
-    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++)
-        m->fit.parameter[j] =
-            emp_constant_get(&emp_measure_constants[j], m->machine, &m->runtime);
+    const emp_measure_table *t = &emp_measure_tables[p->set];
+
+    for (int32_t j = 0; j < t->count; j++)
+        m->fit.parameter[j] = emp_constant_get(&t->constant[j], m->machine, &m->runtime);
     m->fit.has_converged = true;
-    EMP_CHECK(fit_stage(m, p, 0, SHARED, false, err));
-    EMP_CHECK(fit_stage(m, p, SHARED, EMP_MEASURE_CONSTANTS - SHARED, true, err));
-    set_constants(m->machine, &m->runtime, m->fit.parameter);
+    EMP_CHECK(fit_stage(m, p, 0, t->alone_count, false, err));
+    if (t->count > t->alone_count)
+        EMP_CHECK(fit_stage(m, p, t->alone_count, t->count - t->alone_count, true, err));
+    set_constants(m->machine, &m->runtime, p->set, m->fit.parameter);
     return EMP_OK;
 }
 
@@ -305,10 +170,11 @@ emp_status emp_measurement_create(emp_measurement **out, const emp_measure_param
     *out = NULL;
     EMP_TRY(check(params, err));
     EMP_TRY(EMP_ALLOC(m, 1));
-    m->machine =
-        emp_measure_start(params->machine, params->cache_bytes, params->core_count);
+    m->machine = emp_measure_start(params->machine, params->set, params->cache_bytes,
+                                   params->core_count);
     if (m->machine == NULL) EMP_FAIL(EMP_ENOMEM, "machine");
     m->runtime = *params->runtime;
+    m->set = params->set;
     m->micro = params->micro;
     m->measured_s = params->measured_s;
     m->count = params->count;

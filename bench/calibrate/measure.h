@@ -1,32 +1,32 @@
 /** \file bench/calibrate/measure.h
- * Fits the constants of a machine that is made of groups of cores, and of the runtime that
- * drives them, to measured times of micro-benchmarks.
+ * Fits the constants of a machine that is made of groups of cores, or of a GPU and its link, and
+ * of the runtime that drives them, to measured times of micro-benchmarks.
  *
- *     EMP_TRY(emp_micros_build(micro, &count, machine, &runtime, err));
+ *     EMP_TRY(emp_micros_build(micro, &count, set, machine, &runtime, err));
  *     ... time each by replay: seconds[i] ...
  *     EMP_TRY(emp_measurement_create(&m, &params, err));
  *     EMP_TRY(emp_measurement_save(m, "my-machine.yaml", &where, err));
  *
  * A benchmark is a cell of a fit (fit.h): its value is what the simulator says of the same
- * graph, so that all that the simulator does between two ops is in it. The host is a core
- * like those of the groups and gets their constants; its own benchmarks check that.
+ * graph, so that all that the simulator does between two ops is in it. The host of groups is a
+ * core like theirs and gets their constants; its own benchmarks check that.
  */
 #ifndef EMP_BENCH_CALIBRATE_MEASURE_H
 #define EMP_BENCH_CALIBRATE_MEASURE_H
 
 #include <signal.h>
 
-#include "bench/calibrate/constants.h"
 #include "bench/calibrate/fit.h"
-#include "bench/calibrate/micro.h"
+#include "bench/calibrate/measure_constants.h"
 
 typedef struct {
-    const emp_micro   *micro; /**< borrowed */
+    emp_micro_set      set;
+    const emp_micro   *micro; /**< borrowed; of the set */
     const double      *measured_s;
     int32_t            count;
     const emp_machine *machine; /**< where the fit starts; one host */
     const emp_runtime *runtime;
-    int64_t            cache_bytes;    /**< of a core, which is not fitted; above 0 */
+    int64_t            cache_bytes;    /**< of a core, which is not fitted */
     int32_t            core_count;     /**< of the computer: emp_machine.core_count */
     int32_t            threads;        /**< results do not depend on it */
     const volatile sig_atomic_t *stop; /**< OPTIONAL: not 0 ends the fit */
@@ -36,28 +36,15 @@ typedef struct {
 
 typedef struct {
     emp_machine     *machine; /**< with the fitted constants */
+    emp_micro_set    set;
     emp_runtime      runtime;
     const emp_micro *micro; /**< borrowed */
     const double    *measured_s;
     int32_t          count;
-    emp_fit
-        fit; /**< parameters in the order of emp_measure_constants; its values: seconds */
+    emp_fit fit; /**< parameters in the order of the set's table; its values: seconds */
 } emp_measurement;
 
-/** What may be fitted. */
-enum { EMP_MEASURE_CONSTANTS = 27 };
-extern const emp_constant emp_measure_constants[EMP_MEASURE_CONSTANTS];
-
-/** A copy of \a machine as it is when the fit starts, its groups and its host made of cores
- * of \a cache_bytes, of which the computer has \a core_count; NULL = no memory. */
-emp_machine *emp_measure_start(const emp_machine *machine, int64_t cache_bytes,
-                               int32_t core_count);
-
-/** Gives hosts the constants of the groups' cores, all devices the peak that products reach, and
- * the runtime what it says of the host's ops. */
-void emp_measure_derive(emp_machine *machine, emp_runtime *runtime);
-
-/** Fits in two stages: what cores take alone, to the benchmarks in which one device works at a
+/** Fits in two stages: what devices take alone, to the benchmarks in which one device works at a
  * time; then what they take from each other (emp_sharing), to the others.
  * \retval EMP_EINVAL  The machine has several hosts, or no group; the runtime has other
  * rules than `events`.
@@ -67,7 +54,8 @@ emp_status emp_measurement_create(emp_measurement **out, const emp_measure_param
                                   emp_error *err);
 void       emp_measurement_destroy(emp_measurement *measurement);
 
-/** Where it was measured, for people. Texts without quotes. */
+/** Where it was measured, for people. Texts without quotes; products: who
+ * multiplies on cores; NULL of a GPU. */
 typedef struct {
     const char *computer, *products, *command;
 } emp_measure_origin;
@@ -78,9 +66,11 @@ enum { EMP_MEASURE_PATH_BYTES = 1024 };
 void emp_measurement_runtime_path(char        path[EMP_MEASURE_PATH_BYTES],
                                   const char *machine_path);
 
-/** Writes DIR/NAME.yaml, last, after DIR/models/NAME-host.yaml, DIR/models/NAME-group.yaml
- * and DIR/NAME-runtime.yaml; each appears whole or not at all.
- * \retval EMP_EINVAL  \a path does not end in ".yaml". */
+/** Writes DIR/NAME.yaml, last, after DIR/NAME-runtime.yaml and DIR/models/NAME-host.yaml with
+ * DIR/models/NAME-group.yaml, or DIR/models/NAME-gpu.yaml: the GPU's model with what was fitted.
+ * Each appears whole or not at all. A machine with a GPU has that one alone, and the host's model.
+ * \retval EMP_EINVAL  \a path does not end in ".yaml". \retval EMP_EFORMAT  A file of the machine
+ * that the fit started from has no line of a constant. */
 emp_status emp_measurement_save(const emp_measurement *measurement, const char *path,
                                 const emp_measure_origin *origin, emp_error *err);
 

@@ -80,36 +80,12 @@ static void print_core(FILE *out, const emp_core *c)
 
 static void print_origin(FILE *out, const emp_measure_origin *o)
 {
-    fprintf(out, "# Measured by: %s\n# on %s, products by %s.\n", o->command, o->computer,
-            o->products);
+    fprintf(out, "# Measured by: %s\n# on %s%s%s.\n", o->command, o->computer,
+            o->products == NULL ? "" : ", products by ",
+            o->products == NULL ? "" : o->products);
 }
 
-/* ---- the four files ---------------------------------------------------------------- */
-
-static void print_constants(FILE *out, const emp_measurement *m)
-{
-    char value[48], low[48], high[48];
-
-    fprintf(out, "# Constants with 95 %% intervals; the others are those of the machine "
-                 "that the fit started from.\n");
-    if (!m->fit.has_converged) fprintf(out, "# %s\n", EMP_FIT_UNFINISHED);
-    for (int32_t j = 0; j < EMP_MEASURE_CONSTANTS; j++) {
-        emp_constant_format(&emp_measure_constants[j], m->fit.parameter[j], DIGITS, value,
-                            sizeof value);
-        emp_constant_format(&emp_measure_constants[j], m->fit.low[j], 3, low, sizeof low);
-        emp_constant_format(&emp_measure_constants[j], m->fit.high[j], 3, high,
-                            sizeof high);
-        fprintf(out, "#   %-14s %-16s", emp_measure_constants[j].name, value);
-        if (!m->fit.is_fitted[j])
-            fprintf(out, "not determined by the benchmarks\n");
-        else if (m->fit.is_at_bound[j])
-            fprintf(out, "at its bound\n");
-        else if (isnan(m->fit.low[j]))
-            fprintf(out, "no interval\n");
-        else
-            fprintf(out, "%s .. %s\n", low, high);
-    }
-}
+/* ---- models of cores --------------------------------------------------------------- */
 
 static void print_group(FILE *out, const emp_device *g)
 {
@@ -182,8 +158,61 @@ cleanup:
     return st;
 }
 
-static emp_status save_runtime(const emp_measurement *m, const char *machine_path,
+/* ---- the model of a GPU ------------------------------------------------------------ */
+
+/* The constants of a file that were fitted; how many. */
+static int list_changes(const emp_measurement *m, emp_calibrate_file file,
+                        emp_model_change *change)
+{
+    const emp_measure_table *t = &emp_measure_tables[m->set];
+    int                      count = 0;
+
+    for (int32_t j = 0; j < t->count; j++) {
+        if (t->constant[j].file != file || !m->fit.is_fitted[j]) continue;
+        change[count].key = t->constant[j].name;
+        emp_constant_format(&t->constant[j], m->fit.parameter[j], DIGITS,
+                            change[count].value, sizeof change[count].value);
+        count++;
+    }
+    return count;
+}
+
+/* A file of the start anew, with what was fitted. */
+static emp_status save_changed(const emp_measurement *m, const char *path,
+                               const char *source, emp_calibrate_file file,
                                emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    emp_atomic_file  out = {0};
+    emp_model_change change[EMP_FIT_MAX_PARAMETERS];
+    int              count = list_changes(m, file, change);
+
+    EMP_TRY(emp_model_file_make_folders(path, err));
+    EMP_TRY(emp_model_file_open(&out, path, source, change, count, err));
+    EMP_TRY(emp_atomic_file_commit(&out, err));
+
+cleanup:
+    emp_atomic_file_abort(&out);
+    return st;
+}
+
+static emp_status save_gpu(const emp_measurement *m, const struct place *p,
+                           emp_error *err)
+{
+    char              path[PATH_BYTES];
+    const emp_device *gpu = emp_machine_first(m->machine, EMP_DEVICE_GPU);
+
+    snprintf(path, sizeof path, "%.*smodels/%.*s-gpu.yaml", p->folder_length, p->path,
+             p->name_length, p->name);
+    return save_changed(m, path, m->machine->model[gpu->model].path, EMP_CALIBRATE_GPU,
+                        err);
+}
+
+/* ---- runtime and machine ----------------------------------------------------------- */
+
+/* Of cores the runtime says what follows from the groups' constants, too. */
+static emp_status save_core_runtime(const emp_measurement *m, const char *machine_path,
+                                    emp_error *err)
 {
     emp_status       st = EMP_OK;
     char             path[PATH_BYTES];
@@ -205,27 +234,59 @@ cleanup:
     return st;
 }
 
-static emp_status save_machine(const emp_measurement *m, const struct place *p,
-                               const emp_measure_origin *origin, emp_error *err)
+static emp_status save_runtime(const emp_measurement *m, const char *machine_path,
+                               emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    emp_atomic_file file = {0};
+    char path[PATH_BYTES];
+
+    if (m->set == EMP_MICRO_CORES) return save_core_runtime(m, machine_path, err);
+    emp_measurement_runtime_path(path, machine_path);
+    return save_changed(m, path, m->runtime.path, EMP_CALIBRATE_RUNTIME, err);
+}
+
+static void print_constants(FILE *out, const emp_measurement *m)
+{
+    const emp_measure_table *t = &emp_measure_tables[m->set];
+    char                     value[48], low[48], high[48];
+
+    fprintf(out, "# Constants with 95 %% intervals; the others are those of the machine "
+                 "that the fit started from.\n");
+    if (!m->fit.has_converged) fprintf(out, "# %s\n", EMP_FIT_UNFINISHED);
+    for (int32_t j = 0; j < t->count; j++) {
+        emp_constant_format(&t->constant[j], m->fit.parameter[j], DIGITS, value,
+                            sizeof value);
+        emp_constant_format(&t->constant[j], m->fit.low[j], 3, low, sizeof low);
+        emp_constant_format(&t->constant[j], m->fit.high[j], 3, high, sizeof high);
+        fprintf(out, "#   %-22s %-16s", t->constant[j].name, value);
+        if (!m->fit.is_fitted[j])
+            fprintf(out, "not determined by the benchmarks\n");
+        else if (m->fit.is_at_bound[j])
+            fprintf(out, "at its bound\n");
+        else if (isnan(m->fit.low[j]))
+            fprintf(out, "no interval\n");
+        else
+            fprintf(out, "%s .. %s\n", low, high);
+    }
+}
+
+static void print_benchmarks(FILE *out, const emp_measurement *m)
+{
+    fprintf(out, "# Benchmarks: measured, fitted, off.\n");
+    for (int32_t i = 0; i < m->count; i++)
+        fprintf(out, "#   %-31s %10.4g s %10.4g s %+6.1f %%\n", m->micro[i].name,
+                m->measured_s[i], m->fit.value[i],
+                100.0 * (m->fit.value[i] / m->measured_s[i] - 1.0));
+}
+
+static void print_core_machine(FILE *out, const emp_measurement *m, const struct place *p)
+{
     const emp_link *link = &m->machine->link[0];
     int32_t         groups = emp_machine_count(m->machine, EMP_DEVICE_GPU);
 
-    EMP_TRY(emp_atomic_file_open(&file, p->path, err));
-    print_origin(file.stream, origin);
-    print_constants(file.stream, m);
-    fprintf(file.stream, "# Benchmarks: measured, fitted, off.\n");
-    for (int32_t i = 0; i < m->count; i++)
-        fprintf(file.stream, "#   %-28s %10.4g s %10.4g s %+6.1f %%\n", m->micro[i].name,
-                m->measured_s[i], m->fit.value[i],
-                100.0 * (m->fit.value[i] / m->measured_s[i] - 1.0));
-    fprintf(file.stream, "description: \"%d groups of %d cores and a host, measured\"\n",
-            groups, emp_machine_first(m->machine, EMP_DEVICE_GPU)->multiprocessors);
-    if (m->machine->core_count > 0)
-        fprintf(file.stream, "cores: %d\n", m->machine->core_count);
-    fprintf(file.stream,
+    fprintf(out, "description: \"%d groups of %d cores and a host, measured\"\n", groups,
+            emp_machine_first(m->machine, EMP_DEVICE_GPU)->multiprocessors);
+    if (m->machine->core_count > 0) fprintf(out, "cores: %d\n", m->machine->core_count);
+    fprintf(out,
             "nodes:\n"
             "  - {name: \"memory\"}\n"
             "devices:\n"
@@ -234,11 +295,55 @@ static emp_status save_machine(const emp_measurement *m, const struct place *p,
             "bandwidth: \"%.*g GB/s\", latency: \"%.*g us\"}\n",
             p->name_length, p->name, p->name_length, p->name, groups, DIGITS,
             link->bytes_per_s * 1e-9, DIGITS, link->latency_s * 1e6);
+}
+
+static void print_gpu_machine(FILE *out, const emp_measurement *m, const struct place *p)
+{
+    const emp_link   *link = &m->machine->link[0];
+    const emp_device *host = emp_machine_first(m->machine, EMP_DEVICE_CPU);
+
+    fprintf(
+        out,
+        "# One GPU was measured. Others need lines of their own, and the links between "
+        "them.\n"
+        "description: \"a GPU and its host, measured\"\n"
+        "nodes:\n"
+        "  - {name: \"host:0\"}\n"
+        "devices:\n"
+        "  - {model: \"%s\", at: \"host:0\"}\n"
+        "  - {model: \"%.*s-gpu\", at: \"host:0\", bandwidth: \"%.*g GB/s\", "
+        "latency: \"%.*g us\"}\n",
+        m->machine->model[host->model].name, p->name_length, p->name, DIGITS,
+        link->bytes_per_s * 1e-9, DIGITS, link->latency_s * 1e6);
+}
+
+static emp_status save_machine(const emp_measurement *m, const struct place *p,
+                               const emp_measure_origin *origin, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_atomic_file file = {0};
+
+    EMP_TRY(emp_atomic_file_open(&file, p->path, err));
+    print_origin(file.stream, origin);
+    print_constants(file.stream, m);
+    print_benchmarks(file.stream, m);
+    (m->set == EMP_MICRO_CORES ? print_core_machine : print_gpu_machine)(file.stream, m,
+                                                                         p);
     EMP_TRY(emp_atomic_file_commit(&file, err));
 
 cleanup:
     emp_atomic_file_abort(&file);
     return st;
+}
+
+/* ---- all files --------------------------------------------------------------------- */
+
+static emp_status save_models(const emp_measurement *m, const struct place *p,
+                              const emp_measure_origin *origin, emp_error *err)
+{
+    if (m->set == EMP_MICRO_GPUS) return save_gpu(m, p, err);
+    EMP_CHECK(save_model(m, p, EMP_DEVICE_CPU, origin, err));
+    return save_model(m, p, EMP_DEVICE_GPU, origin, err);
 }
 
 emp_status emp_measurement_save(const emp_measurement *measurement, const char *path,
@@ -250,8 +355,7 @@ emp_status emp_measurement_save(const emp_measurement *measurement, const char *
     if (length <= 5 || strcmp(path + length - 5, ".yaml") != 0)
         return EMP_ERROR(EMP_EINVAL,
                          "\"%s\" does not end in .yaml, as a machine file does", path);
-    EMP_CHECK(save_model(measurement, &p, EMP_DEVICE_CPU, origin, err));
-    EMP_CHECK(save_model(measurement, &p, EMP_DEVICE_GPU, origin, err));
+    EMP_CHECK(save_models(measurement, &p, origin, err));
     EMP_CHECK(save_runtime(measurement, path, err));
     return save_machine(measurement, &p, origin, err);
 }

@@ -20,11 +20,19 @@ typedef struct {
     bool           is_shared;                  /**< several devices work at once */
 } emp_micro;
 
-/** Builds all, for a machine with a CPU and two GPUs (groups of cores); \a micro has room
- * for EMP_MICRO_MOST. emp_micros_clear() releases them, also after a failure.
+/** Which devices are measured. */
+typedef enum {
+    EMP_MICRO_CORES, /**< two groups of cores, and a host that is one */
+    EMP_MICRO_GPUS,  /**< a GPU, and its copies from and to the host */
+    EMP_MICRO_SETS
+} emp_micro_set;
+
+/** Builds all of a set, for a machine with a CPU and two groups of cores, or one GPU; \a micro has
+ * room for EMP_MICRO_MOST. emp_micros_clear() releases them, also after a failure.
  * \retval EMP_EINVAL  The machine has fewer devices. */
-emp_status emp_micros_build(emp_micro *micro, int32_t *count, const emp_machine *machine,
-                            const emp_runtime *runtime, emp_error *err);
+emp_status emp_micros_build(emp_micro *micro, int32_t *count, emp_micro_set set,
+                            const emp_machine *machine, const emp_runtime *runtime,
+                            emp_error *err);
 void       emp_micros_clear(emp_micro *micro, int32_t count);
 
 /** What the simulator says of a step under a machine's and a runtime's constants; \a name is

@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/io/folder.h"
 #include "base/mem.h"
 #include "base/text/csv.h"
 #include "bench/calibrate/measure.h"
@@ -22,10 +23,13 @@ enum { DIGITS = 4, MIB = 1 << 20 };
 
 static const int64_t usual_cache_bytes = MIB; /* where the system does not say */
 
-enum { KEY_MEASURED = 256 };
+enum { KEY_MEASURED = 256, KEY_GPUS, KEY_EXPORT, KEY_IMPORT };
 
 struct args {
-    const char        *machine, *runtime, *out, *measured;
+    const char        *machine, *runtime, *out, *measured, *export_to;
+    bool               is_import;
+    const char        *import[EMP_MICRO_MOST]; /* results */
+    int32_t            import_count;
     cli_replay_options replay;
     int32_t            threads;
     bool               is_forced;
@@ -33,11 +37,18 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"backend", 'B', "NAME", 0, "What is measured: cpu, groups of this computer's cores",
+    {"backend", 'B', "NAME", 0,
+     "What is measured: cpu (default), groups of this computer's cores; or cuda, a GPU",
      0},
     {"machine", 'm', "NAME|FILE", 0,
-     "How many groups there are, and where the fit starts (default cpu2)", 0},
-    {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu)", 0},
+     "Its devices, and where the fit starts (default cpu2; of cuda there is none)", 0},
+    {"runtime", 'r', "NAME|FILE", 0, "Likewise (default replay-cpu, of cuda replay-cuda)",
+     0},
+    {"gpus", KEY_GPUS, "MAP", 0, "As of emplace replay", 0},
+    {"export", KEY_EXPORT, "DIR", 0,
+     "Write plans for emplace-replay into this folder, and measure nothing", 0},
+    {"import", KEY_IMPORT, NULL, 0,
+     "Take the results of such plans, RESULT..., in place of measuring", 0},
     {"out", 'o', "FILE", 0,
      "Write a machine file (.yaml), its models in models/ beside it, and its runtime", 0},
     {"measured", KEY_MEASURED, "FILE", 0,
@@ -51,11 +62,37 @@ static const char doc[] =
     "Measure what this computer takes for products, convolutions, passes over memory, "
     "ops and copies, and fit a machine's constants to that.\v"
     "Benchmarks are small steps that the replay engine executes. Let nothing else run "
-    "meanwhile.\n\n"
+    "meanwhile. Of a GPU they measure one, and its link to the host.\n\n"
     "  emplace calibrate measure --backend cpu -o mine.yaml --format csv > "
     "mine-benchmarks.csv\n"
     "  emplace calibrate measure --measured mine-benchmarks.csv -o other.yaml\n"
-    "  emplace replay expert --workload nmt:units=128 -m mine.yaml -r mine-runtime.yaml";
+    "  emplace replay expert --workload nmt:units=128 -m mine.yaml -r mine-runtime.yaml\n"
+    "  emplace calibrate measure --backend cuda -m h200x1 -o mine.yaml\n"
+    "  emplace calibrate measure --backend cuda -m h200x1 --export plans\n"
+    "  emplace calibrate measure --backend cuda -m h200x1 --import results/* -o "
+    "mine.yaml";
+
+static bool is_cuda(const struct args *a)
+{
+    return strcmp(a->replay.backend, "cuda") == 0;
+}
+
+static emp_micro_set set_of(const struct args *a)
+{
+    return is_cuda(a) ? EMP_MICRO_GPUS : EMP_MICRO_CORES;
+}
+
+static void check_usage(const struct args *a)
+{
+    if (a->import_count > 0 && !a->is_import)
+        cli_usage_error("unexpected \"%s\"; results follow --import", a->import[0]);
+    if (a->is_import && a->import_count == 0)
+        cli_usage_error("--import needs results of emplace-replay");
+    if ((a->is_import ? 1 : 0) + (a->export_to != NULL) + (a->measured != NULL) > 1)
+        cli_usage_error("--export, --import or --measured, not two of them");
+    if (is_cuda(a) && a->machine == NULL)
+        cli_usage_error("--machine says which GPU's model the fit starts from");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -67,13 +104,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[1] = &a->format;
         return 0;
     case 'B': a->replay.backend = arg; return 0;
+    case KEY_GPUS: a->replay.gpus = arg; return 0;
+    case KEY_EXPORT: a->export_to = arg; return 0;
+    case KEY_IMPORT: a->is_import = true; return 0;
     case 'm': a->machine = arg; return 0;
     case 'r': a->runtime = arg; return 0;
     case CLI_KEY_FORCE: a->is_forced = true; return 0;
     case 'o': a->out = arg; return 0;
     case KEY_MEASURED: a->measured = arg; return 0;
     case 't': a->threads = (int32_t)cli_integer("threads", arg, 1, 1024); return 0;
-    case ARGP_KEY_ARG: cli_usage_error("unexpected \"%s\"", arg);
+    case ARGP_KEY_ARG:
+        if (a->import_count == EMP_MICRO_MOST)
+            cli_usage_error("more than %d results", EMP_MICRO_MOST);
+        a->import[a->import_count++] = arg;
+        return 0;
+    case ARGP_KEY_END: check_usage(a); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -96,28 +141,70 @@ struct bench {
     cli_bar            bar;
 };
 
-static emp_status measure_one(struct bench *b, int32_t i, emp_error *err)
+static emp_status plan_one(emp_replay_plan **plan, const struct bench *b, int32_t i,
+                           emp_error *err)
 {
-    emp_status        st = EMP_OK;
-    emp_problem      *problem = NULL;
-    emp_replay_plan  *plan = NULL;
-    emp_replay_result r = {0};
+    emp_status   st = EMP_OK;
+    emp_problem *problem = NULL;
 
     EMP_TRY(emp_problem_create(&problem, b->micro[i].graph, b->machine, &b->runtime,
                                b->micro[i].name, err));
-    EMP_TRY(emp_replay_plan_from_problem(&plan, problem, b->micro[i].device_of_op, err));
-    EMP_TRY(cli_replay_run(&r, plan, &b->args->replay, NULL, err));
+    EMP_TRY(emp_replay_plan_from_problem(plan, problem, b->micro[i].device_of_op, err));
+
+cleanup:
+    emp_problem_destroy(problem);
+    return st;
+}
+
+static emp_status export_one(const struct bench *b, int32_t i, emp_error *err)
+{
+    emp_replay_plan *plan = NULL;
+    char             path[1024];
+
+    EMP_CHECK(plan_one(&plan, b, i, err));
+    snprintf(path, sizeof path, "%s/%02d.txt", b->args->export_to, (int)i);
+    emp_status st = emp_replay_plan_save(path, plan, err);
+    emp_replay_plan_destroy(plan);
+    return st;
+}
+
+/* The result of that plan among those that were named. */
+static emp_status find_imported(emp_replay_result *r, const emp_replay_plan *plan,
+                                const struct bench *b, emp_error *err)
+{
+    uint64_t hash = emp_replay_plan_hash(plan);
+
+    for (int32_t k = 0; k < b->args->import_count; k++) {
+        emp_replay_result_clear(r);
+        EMP_CHECK(emp_replay_result_load(r, b->args->import[k], err));
+        if (r->plan_hash == hash) return EMP_OK;
+    }
+    return EMP_ERROR(EMP_EINVAL,
+                     "none of the results is of benchmark %s; --export writes its plan",
+                     plan->origin.workload);
+}
+
+static emp_status measure_one(struct bench *b, int32_t i, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_replay_plan  *plan = NULL;
+    emp_replay_result r = {0};
+
+    EMP_TRY(plan_one(&plan, b, i, err));
+    EMP_TRY(b->args->is_import ? find_imported(&r, plan, b, err)
+                               : cli_replay_run(&r, plan, &b->args->replay, NULL, err));
     if (!r.is_feasible)
         EMP_FAIL(EMP_EINVAL, "benchmark %s does not fit in the memory of %s",
                  b->micro[i].name, r.device[r.oom_device].name);
     b->measured_s[i] = r.median_s;
     b->spread_frac[i] = (r.high_s - r.low_s) / r.median_s;
-    snprintf(b->products, sizeof b->products, "%s", r.products);
+    snprintf(b->products, sizeof b->products, "%s",
+             is_cuda(b->args) ? r.device[emp_machine_find(b->machine, "gpu:0")].runs_on
+                              : r.products);
 
 cleanup:
     emp_replay_result_clear(&r);
     emp_replay_plan_destroy(plan);
-    emp_problem_destroy(problem);
     return st;
 }
 
@@ -146,6 +233,7 @@ static emp_status read_measured(struct bench *b, const emp_csv *csv, emp_error *
         EMP_CHECK(emp_csv_count(&b->core_count, csv, row, cores, err));
         snprintf(b->products, sizeof b->products, "%s", emp_csv_text(csv, row, products));
     }
+    if (set_of(b->args) == EMP_MICRO_GPUS) return EMP_OK;
     if (b->cache_bytes < 1 || b->core_count < 0 || b->core_count > EMP_MAX_CORES)
         return EMP_ERROR(EMP_EFORMAT,
                          "%s: a cache of %lld bytes, %lld cores; at least 1, "
@@ -170,6 +258,14 @@ static emp_status measure_all(struct bench *b, emp_error *err)
         cli_bar_draw_share(&b->bar, (double)i / b->count, b->micro[i].name);
         EMP_CHECK(measure_one(b, i, err));
     }
+    return EMP_OK;
+}
+
+static emp_status export_all(const struct bench *b, emp_error *err)
+{
+    EMP_CHECK(emp_folder_make(b->args->export_to, err));
+    for (int32_t i = 0; i < b->count; i++) EMP_CHECK(export_one(b, i, err));
+    printf("%d plans in %s\n", (int)b->count, b->args->export_to);
     return EMP_OK;
 }
 
@@ -218,11 +314,12 @@ static double mean_off(const emp_measurement *m)
 /* \a m: NULL where there is no fit. */
 static void tabulate_constants(emp_sheet *s, const emp_measurement *m)
 {
-    char value[48], interval[112];
+    const emp_measure_table *t = m != NULL ? &emp_measure_tables[m->set] : NULL;
+    char                     value[48], interval[112];
 
     EMP_SHEET_INIT(s, constant_columns);
-    for (int32_t j = 0; m != NULL && j < EMP_MEASURE_CONSTANTS; j++) {
-        const emp_constant *k = &emp_measure_constants[j];
+    for (int32_t j = 0; m != NULL && j < t->count; j++) {
+        const emp_constant *k = &t->constant[j];
         EMP_SHEET_ADD(
             s, EMP_V(k->name),
             EMP_V(
@@ -303,19 +400,18 @@ static emp_status save(const emp_measurement *m, const struct bench *b, emp_erro
         cores != NULL ? " --cores '" : "", cores != NULL ? cores : "",
         cores != NULL ? "'" : "", b->args->measured != NULL ? " --measured " : "",
         b->args->measured != NULL ? b->args->measured : "");
-    return emp_measurement_save(
-        m, b->args->out, &(emp_measure_origin){computer, b->products, command}, err);
+    emp_measure_origin origin = {computer, b->products, command};
+    if (m->set == EMP_MICRO_GPUS)
+        origin = (emp_measure_origin){b->products, NULL, command};
+    return emp_measurement_save(m, b->args->out, &origin, err);
 }
 
 static emp_status check(const struct args *a, emp_error *err)
 {
     char runtime[EMP_MEASURE_PATH_BYTES];
 
-    if (strcmp(a->replay.backend, "cpu") != 0)
-        return EMP_ERROR(
-            EMP_EUNSUPPORTED,
-            "backend \"%s\" cannot be measured; there is cpu, groups of cores",
-            a->replay.backend);
+    EMP_CHECK(cli_replay_check_backend(&a->replay, err));
+    EMP_CHECK(cli_check_folder_replaced(a->export_to, a->is_forced, err));
     if (a->out == NULL) return EMP_OK;
     if (strlen(a->out) < 6 || strcmp(a->out + strlen(a->out) - 5, ".yaml") != 0)
         return EMP_ERROR(EMP_EINVAL, "--out is \"%s\"; it must end in .yaml", a->out);
@@ -327,20 +423,29 @@ static emp_status check(const struct args *a, emp_error *err)
                               err);
 }
 
+static void describe_cores(struct bench *b)
+{
+    int64_t cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+    b->cache_bytes = cache > 0 ? cache : usual_cache_bytes;
+    b->core_count = b->args->replay.cores != NULL ? 0 : emp_cpu_core_count();
+}
+
 static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
 {
     emp_status         st = EMP_OK;
     const struct args *a = b->args;
-    int64_t            cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 
-    b->cache_bytes = cache > 0 ? cache : usual_cache_bytes;
-    b->core_count = a->replay.cores != NULL ? 0 : emp_cpu_core_count();
+    if (set_of(a) == EMP_MICRO_CORES) describe_cores(b);
     EMP_TRY(emp_machine_load(&b->machine, a->machine, err));
     EMP_TRY(emp_runtime_init(&b->runtime, a->runtime, err));
-    EMP_TRY(emp_micros_build(b->micro, &b->count, b->machine, &b->runtime, err));
-    EMP_TRY(measure_all(b, err));
+    EMP_TRY(
+        emp_micros_build(b->micro, &b->count, set_of(a), b->machine, &b->runtime, err));
+    EMP_TRY(a->export_to != NULL ? export_all(b, err) : measure_all(b, err));
+    if (a->export_to != NULL) goto cleanup;
     b->is_measured = true;
-    emp_measure_params params = {.micro = b->micro,
+    emp_measure_params params = {.set = set_of(a),
+                                 .micro = b->micro,
                                  .measured_s = b->measured_s,
                                  .count = b->count,
                                  .machine = b->machine,
@@ -365,9 +470,7 @@ const struct argp cmd_calibrate_measure_argp = {options,  parse, NULL, doc,
 
 emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
 {
-    struct args      args = {.machine = "cpu2",
-                             .runtime = "replay-cpu",
-                             .replay = cli_replay_options_default(),
+    struct args      args = {.replay = cli_replay_options_default(),
                              .threads = cli_default_threads()};
     emp_status       st = EMP_OK;
     emp_measurement *m = NULL;
@@ -375,6 +478,8 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
 
     args.replay.options.steps = 9;
     cli_parse(&cmd_calibrate_measure_argp, argc, argv, &args);
+    if (args.machine == NULL) args.machine = "cpu2";
+    if (args.runtime == NULL) args.runtime = cli_replay_runtime(&args.replay);
     EMP_TRY(check(&args, err));
     EMP_TRY(EMP_ALLOC(b, 1));
     b->args = &args;
@@ -382,7 +487,7 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
     st = run(b, &m, err);
     if (m == NULL && b->is_measured)
         print(NULL, b, NULL); /* what took minutes is not lost */
-    EMP_TRY(st);
+    if (st != EMP_OK || args.export_to != NULL) goto cleanup;
     if (args.out != NULL) EMP_TRY(save(m, b, err));
     EMP_TRY(print(m, b, err));
     cli_warn_rates(&args.replay);

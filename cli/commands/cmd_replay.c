@@ -57,7 +57,7 @@ static const struct argp_option options[] = {
     {"workload", KEY_WORKLOAD, "SPEC", 0, "In place of the one that the files name", 0},
     {"machine", 'm', "NAME|FILE", 0, "In place of the one that the files name", 0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Profile of the prediction (default replay-cpu, of cuda tf-r1.3)", 0},
+     "Profile of the prediction (default replay-cpu, of cuda replay-cuda)", 0},
     {"gpus", KEY_GPUS, "MAP", 0,
      "GPUs of this computer that are the machine's, as in \"gpu:0=0 gpu:1=0\"", 0},
     {"check", KEY_CHECK, NULL, 0,
@@ -422,12 +422,11 @@ static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
     cli_inputs           inputs = {0};
     emp_sim             *sim = NULL;
     int32_t              count = a->placement_count;
-    bool                 is_cuda = strcmp(a->replay.backend, "cuda") == 0;
 
     EMP_TRY(cli_replay_check_backend(&a->replay, err));
     EMP_TRY(check_files(a, err));
     EMP_TRY(find_origin(a, &origin, err));
-    if (a->runtime == NULL) a->runtime = is_cuda ? "tf-r1.3" : "replay-cpu";
+    if (a->runtime == NULL) a->runtime = cli_replay_runtime(&a->replay);
     EMP_TRY(cli_inputs_load(&inputs, a->workload, a->machine, a->runtime, err));
     EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
     for (int32_t i = 0; i < count; i++)

@@ -58,7 +58,7 @@ static const struct argp_option options[] = {
      0},
     {"machine", 'm', "NAME|FILE", 0, "As calibrated (default cpu2)", 0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "As calibrated (default replay-cpu, of cuda tf-r1.3)", 0},
+     "As calibrated (default replay-cpu, of cuda replay-cuda)", 0},
     {"backend", 'B', "NAME", 0, "What stands for the machine's GPUs: cpu (default), cuda",
      0},
     {"placements", KEY_PLACEMENTS, "N", 0, "Of each workload (default 30)", 0},
@@ -497,9 +497,7 @@ emp_status cmd_validate(int argc, char **argv, emp_error *err)
 
     EMP_TRY(EMP_ALLOC(args.import, MOST_IMPORTS));
     cli_parse(&cmd_validate_argp, argc, argv, &args);
-    if (args.runtime == NULL)
-        args.runtime =
-            strcmp(args.replay.backend, "cuda") == 0 ? "tf-r1.3" : "replay-cpu";
+    if (args.runtime == NULL) args.runtime = cli_replay_runtime(&args.replay);
     EMP_TRY(check(&args, err));
     EMP_TRY(EMP_ALLOC(v, 1));
     v->args = &args;

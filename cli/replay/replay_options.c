@@ -48,6 +48,11 @@ cli_replay_options cli_replay_options_default(void)
                                 .options = emp_replay_options_default()};
 }
 
+const char *cli_replay_runtime(const cli_replay_options *o)
+{
+    return strcmp(o->backend, "cuda") == 0 ? "replay-cuda" : "replay-cpu";
+}
+
 emp_status cli_replay_check_backend(const cli_replay_options *o, emp_error *err)
 {
     if (strcmp(o->backend, "cpu") != 0 && strcmp(o->backend, "cuda") != 0)

@@ -24,6 +24,9 @@ extern const struct argp cli_replay_argp;
 /** What holds when an option is not given. */
 cli_replay_options cli_replay_options_default(void);
 
+/** The runtime profile that describes the backend. */
+const char *cli_replay_runtime(const cli_replay_options *options);
+
 /** \retval EMP_EINVAL  There is no such backend. */
 emp_status cli_replay_check_backend(const cli_replay_options *options, emp_error *err);
 

@@ -277,15 +277,28 @@ static emp_status read_formats(struct reader *r, const struct raw_model *raw,
     return EMP_OK;
 }
 
-/* Tables lie in tables/ beside the folder of the model's file. */
+/* Tables lie in tables/ beside the folder of the model's file, or else in that of the data folder,
+ * so that a copy of a model finds them. */
+static void find_table(char *path, size_t size, const char *model_path, const char *file)
+{
+    const char *slash = strrchr(model_path, '/');
+    int         folder = slash == NULL ? 0 : (int)(slash - model_path) + 1;
+    char        known[512];
+
+    snprintf(path, size, "%.*s../tables/%s", folder, model_path, file);
+    if (access(path, R_OK) == 0) return;
+    emp_data_folder(known, sizeof known, "machines/tables/");
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s", file);
+    if (access(known, R_OK) == 0) snprintf(path, size, "%s", known);
+}
+
 static emp_status add_table(struct reader *r, emp_table_kind kind, const char *file,
                             emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    char        path[512], inside[EMP_BUNDLE_NAME_BYTES];
-    emp_csv     csv = {0};
-    const char *slash = strrchr(r->config.path, '/');
-    int         folder = slash == NULL ? 0 : (int)(slash - r->config.path) + 1;
+    emp_status st = EMP_OK;
+    char       path[512], inside[EMP_BUNDLE_NAME_BYTES];
+    emp_csv    csv = {0};
 
     if (file == NULL) return EMP_OK;
     if (strchr(file, '/') != NULL)
@@ -295,7 +308,7 @@ static emp_status add_table(struct reader *r, emp_table_kind kind, const char *f
     if (r->model->device.tables == NULL) r->model->device.tables = emp_tables_create();
     if (r->model->device.tables == NULL)
         return EMP_ERROR(EMP_ENOMEM, "tables of a model");
-    snprintf(path, sizeof path, "%.*s../tables/%s", folder, r->config.path, file);
+    find_table(path, sizeof path, r->config.path, file);
     snprintf(inside, sizeof inside, "tables/%s", file);
     EMP_TRY(emp_source_open_csv(r->source, &csv, path, inside, err));
     EMP_TRY(emp_tables_add(r->model->device.tables, kind, &csv, path, r->hash, err));

@@ -115,7 +115,7 @@ const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 /** The profiles that come with the program, for messages. */
 #define EMP_RUNTIME_NAMES                                                               \
     "tf-r1.3, ideal, torch-eager, graph-launch, traced, placeto, baechi, msr-latency, " \
-    "msr-load, edges, replay-cpu"
+    "msr-load, edges, replay-cpu, replay-cuda"
 
 /** Fills \a runtime from a profile, as emp_runtime_load() does; it needs no release.
  * \retval EMP_EIO      No such profile; the message lists the known ones.

@@ -140,6 +140,7 @@ static const struct output_case {
      "--machine k40 --on inception_v3:cpu --out ."},
     {"calibrate measure", "out", "mine.yaml", "--out mine.yaml"},
     {"calibrate measure", "out", "mine-runtime.yaml", "--out mine.yaml"},
+    {"calibrate measure", "export", "plans/mine.txt", "--export plans"},
     {"graph", "out", "g.json", "small.pbtxt --out g.json"},
     {"graph", "out", "g.edges.csv", "small.pbtxt --out g.csv"},
     {"place", "out", "p.json", "small.pbtxt -m k40x2 -M gpu --out p.json"},

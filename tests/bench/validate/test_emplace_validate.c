@@ -26,13 +26,18 @@ TestSuite(emplace_validate, .init = scratch_create, .fini = tear_down);
 
 static int run(const char *arguments) { return program_run("cli/emplace", arguments); }
 
-static json_t *read_out(void)
+static json_t *read_object(void)
 {
     json_error_t where;
     json_t      *root = json_loads(program_out, 0, &where);
 
     cr_assert_not_null(root, "%s", where.text);
-    return json_array_get(json_object_get(root, "workloads"), 0);
+    return root;
+}
+
+static json_t *read_out(void)
+{
+    return json_array_get(json_object_get(read_object(), "workloads"), 0);
 }
 
 static void save_out(const char *name)
@@ -116,6 +121,48 @@ Test(emplace_validate, results_of_exported_plans_are_found_again)
     cr_expect_eq(json_array_size(list) +
                      (size_t)json_integer_value(json_object_get(part, "missing")),
                  8);
+}
+
+/* Benchmarks of a GPU go to a server as plans. Here a group of cores stands for the GPU. */
+Test(emplace_validate, benchmarks_of_a_gpu_travel_as_plans)
+{
+    cr_assert_eq(run("calibrate measure --backend cuda -m h200x1 --export plans"), 0,
+                 "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "53 plans"), "%s", program_out);
+    cr_assert_eq(program_run("replay/emplace-replay",
+                             "plans/47.txt --backend cpu --memory 1024 --steps 2 "
+                             "--out result.txt"),
+                 0, "%s", program_err);
+    cr_expect_eq(run("calibrate measure --backend cuda -m h200x1 --import result.txt"),
+                 1);
+    cr_expect_not_null(strstr(program_err, "none of the results is of benchmark product"),
+                       "%s", program_err);
+}
+
+/* What a H200 took becomes a machine with its rates. */
+Test(emplace_validate, what_a_gpu_took_becomes_its_model)
+{
+    char arguments[1024];
+
+    snprintf(arguments, sizeof arguments,
+             "calibrate measure --backend cuda -m h200x1 --measured "
+             "%s/bench/results/h200/benchmarks.csv -o mine.yaml --format json",
+             getenv("EMP_SOURCE_DIR"));
+    cr_assert_eq(run(arguments), 0, "%s", program_err);
+    json_t *report = read_object();
+    cr_expect(json_is_true(json_object_get(report, "converged")));
+    cr_expect_lt(json_real_value(json_object_get(report, "mean_off")), 0.25);
+    json_decref(report);
+    char *machine = scratch_read("mine.yaml", NULL);
+    cr_expect_not_null(strstr(machine, "# on GPU 0: NVIDIA H200"), "%s", machine);
+    free(machine);
+    cr_assert_eq(run("simulate resnet:depth=50 -m ./mine.yaml -r ./mine-runtime.yaml -p "
+                     "gpu --format json"),
+                 0, "%s", program_err);
+    json_t *step = read_object();
+    double  step_s = json_real_value(json_object_get(step, "step_time_s"));
+    cr_expect(step_s > 0.04 && step_s < 0.06, "%g s, where it took 0.062", step_s);
+    json_decref(step);
 }
 
 Test(emplace_validate, what_was_measured_before_a_failure_is_printed)
@@ -262,7 +309,12 @@ static struct error_case error_cases[] = {
     {"validate " FEW "--import nowhere.txt",                1, "nowhere.txt"},
     {"validate " FEW "--plot nowhere/x.svg",                1, "nowhere"},
     {"validate --workloads nothing:x=1",                    1, "nothing"},
-    {"calibrate measure --backend cuda",                    1, "\"cuda\""},
+    {"calibrate measure --backend tpu",                     1, "\"tpu\""},
+    {"calibrate measure --backend cuda",                    2, "--machine"},
+    {"calibrate measure --export p --measured x.csv",       2, "--measured"},
+    {"calibrate measure --import",                          2, "--import"},
+    {"calibrate measure nowhere.txt",                       2, "nowhere.txt"},
+    {"calibrate measure --backend cuda -m h200x1 --import nowhere.txt", 1, "nowhere.txt"},
     {"calibrate measure --out mine.txt",                    1, ".yaml"},
     {"calibrate measure --out nowhere/mine.yaml",           1, "nowhere"},
     {"calibrate measure --machine k40x1",                   1, "two GPUs"},
