@@ -23,7 +23,7 @@
 #include "base/text/units.h"
 
 /** What an anchor is a measurement of, in the order in which tables list them. */
-#define EMP_ANCHOR_KIND_WORDS "product|conv|memory|kernel|copy|host|cnn|lstm|cpu"
+#define EMP_ANCHOR_KIND_WORDS "product|conv|memory|kernel|copy|host|cnn|lstm|net|cpu"
 
 typedef enum {
     EMP_ANCHOR_PRODUCT, /**< a matrix product on a GPU */
@@ -34,6 +34,7 @@ typedef enum {
     EMP_ANCHOR_HOST,    /**< what the host takes to issue ops */
     EMP_ANCHOR_CNN,     /**< a training step of an image classifier on a GPU */
     EMP_ANCHOR_LSTM,    /**< likewise, of a recurrent network */
+    EMP_ANCHOR_NET,     /**< likewise, of another network */
     EMP_ANCHOR_CPU,     /**< anything on a CPU */
     EMP_ANCHOR_KINDS
 } emp_anchor_kind;

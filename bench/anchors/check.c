@@ -19,6 +19,7 @@ static const char *const titles[EMP_ANCHOR_KINDS] = {
     "The host's time to issue ops",
     "Training steps of image classifiers on a GPU",
     "Training steps of recurrent networks on a GPU",
+    "Training steps of other networks on a GPU",
     "The CPU"};
 
 static const emp_sheet_column columns[] = {
@@ -234,22 +235,37 @@ static void note_all(emp_sheet *s, const emp_anchors *anchors,
     emp_sheet_note(s, "Sources stand in the tables, and in --format csv and json.");
 }
 
+/* Tables of the kinds that there are. Returns how many. */
+static int32_t tabulate_kinds(emp_sheet *sheets, const emp_anchors *anchors,
+                              const emp_anchor_times *times)
+{
+    int32_t used = 0;
+
+    for (int32_t k = 0; k < EMP_ANCHOR_KINDS; k++) {
+        if (emp_anchors_errors(anchors, times, (emp_anchor_kind)k).count == 0) continue;
+        tabulate_kind(&sheets[used], anchors, times, (emp_anchor_kind)k);
+        if (used > 0) sheets[used - 1].next = &sheets[used];
+        used++;
+    }
+    return used;
+}
+
 emp_status emp_anchors_tabulate(emp_sheet          sheets[EMP_ANCHOR_SHEETS],
                                 const emp_anchors *anchors, const emp_anchor_times *times,
                                 const emp_machine *machine, const emp_runtime *runtime,
-                                int32_t threads, emp_error *err)
+                                bool with_cells, int32_t threads, emp_error *err)
 {
-    emp_sheet *cells = &sheets[EMP_ANCHOR_KINDS];
+    int32_t used = tabulate_kinds(sheets, anchors, times);
 
-    for (int32_t k = 0; k < EMP_ANCHOR_KINDS; k++) {
-        tabulate_kind(&sheets[k], anchors, times, (emp_anchor_kind)k);
-        sheets[k].next = &sheets[k + 1];
-    }
-    EMP_SHEET_INIT(cells, columns);
-    cells->rows = "anchors";
+    if (used == 0) return EMP_ERROR(EMP_EUNSUPPORTED, "there are no anchors");
     sheets[0].list = "kinds";
-    EMP_CHECK(tabulate_cells(cells, machine, runtime, threads, err));
-    note_all(cells, anchors, times, machine, runtime);
+    if (with_cells) {
+        EMP_SHEET_INIT(&sheets[used], columns);
+        sheets[used].rows = "anchors";
+        sheets[used - 1].next = &sheets[used];
+        EMP_CHECK(tabulate_cells(&sheets[used++], machine, runtime, threads, err));
+    }
+    note_all(&sheets[used - 1], anchors, times, machine, runtime);
     emp_sheet_set_head(&sheets[0], json_pack("{s:s, s:s}", "machine", machine->name,
                                              "runtime", runtime->name));
     return EMP_OK;

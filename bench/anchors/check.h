@@ -16,7 +16,7 @@ typedef struct {
     double  worst_frac;    /**< the error that is farthest from 0, with its sign */
 } emp_anchor_errors;
 
-/** A table of each kind of anchors, then one of cells. */
+/** At most a table of each kind of anchors, then one of cells. */
 enum { EMP_ANCHOR_SHEETS = EMP_ANCHOR_KINDS + 1 };
 
 /** Predicts all anchors; \a times has room for all. Results do not depend on \a threads. */
@@ -37,11 +37,12 @@ double emp_anchor_off(const emp_anchor_times *times);
 emp_anchor_errors emp_anchors_errors(const emp_anchors      *anchors,
                                      const emp_anchor_times *times, emp_anchor_kind kind);
 
-/** Fills a chain of sheets, which the caller prints from the first one on and clears, all.
- * Cells are those of the paper, on \a machine; they are simulated here. */
+/** Fills a chain of sheets, which the caller prints from the first one on and clears, all. Kinds without an anchor
+ * have none. Cells are those of the paper, on \a machine; they are simulated here if \a with_cells.
+ * \retval EMP_EUNSUPPORTED  There are no anchors. */
 emp_status emp_anchors_tabulate(emp_sheet          sheets[EMP_ANCHOR_SHEETS],
                                 const emp_anchors *anchors, const emp_anchor_times *times,
                                 const emp_machine *machine, const emp_runtime *runtime,
-                                int32_t threads, emp_error *err);
+                                bool with_cells, int32_t threads, emp_error *err);
 
 #endif /* EMP_BENCH_ANCHORS_CHECK_H */

@@ -24,7 +24,8 @@ static const struct argp_option options[] = {
      0},
     {"runtime", 'r', "NAME|FILE", 0, "Runtime profile (default tf-r1.3)", 0},
     {"anchors", KEY_ANCHORS, "DIR", 0,
-     "Folder of tables *.tsv (default: that of the data folder)", 0},
+     "Folder of tables *.tsv (default: that of the data folder, with cells of table 1)",
+     0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},
     {0},
 };
@@ -33,7 +34,9 @@ static const char doc[] = "Print public measurements of the modelled hardware, w
                           "cell of a paper's table "
                           "uses, beside what the model says of them.\v"
                           "  emplace calibrate check --machine k40\n"
-                          "  emplace calibrate check --machine k40 --format csv";
+                          "  emplace calibrate check --machine k40 --format csv\n"
+                          "  emplace calibrate check --machine h200x8 --runtime "
+                          "torch-eager --anchors data/anchors/torch";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -91,8 +94,8 @@ emp_status cmd_calibrate_check(int argc, char **argv, emp_error *err)
     EMP_TRY(load(&a, &machine, &runtime, &anchors, err));
     EMP_TRY(EMP_ALLOC(times, (size_t)anchors.count));
     EMP_TRY(emp_anchors_predict(times, &anchors, &runtime, a.threads, err));
-    EMP_TRY(
-        emp_anchors_tabulate(sheets, &anchors, times, machine, &runtime, a.threads, err));
+    EMP_TRY(emp_anchors_tabulate(sheets, &anchors, times, machine, &runtime,
+                                 a.anchors == NULL, a.threads, err));
     EMP_TRY(emp_sheet_print(stdout, &sheets[0], a.format, err));
 
 cleanup:

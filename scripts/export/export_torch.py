@@ -20,6 +20,7 @@ import contextlib
 import gzip
 import inspect
 import json
+import math
 
 import torch
 
@@ -50,6 +51,8 @@ def argument_json(value, tied):
         return {"node": tied.get(value.name, value.name)}
     if isinstance(value, (list, tuple)):
         return [argument_json(item, tied) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no infinity
     return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
 
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is the model no farther off any anchor than errors.csv says? That file is
  *     emplace calibrate check --machine k40 --format csv
- * cut to names and errors by scripts/anchor-errors: what a change of the model changes. */
+ * cut to names and errors by scripts/anchor-errors: what a change of the model changes. torch_errors.csv is the same of
+ * the steps of PyTorch. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "bench/anchors/check.h"
@@ -16,19 +18,28 @@ enum { LINE = 512 };
 static emp_anchors       anchors;
 static emp_anchor_times *times;
 
-static void set_up(void)
+static void predict(const char *of, const char *profile)
 {
     emp_error   err = {0};
     emp_runtime runtime;
     char        folder[512];
 
-    emp_data_folder(folder, sizeof folder, "anchors");
+    emp_data_folder(folder, sizeof folder, of);
     cr_assert_eq(emp_anchors_load(&anchors, folder, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, profile, &err), EMP_OK, "%s", err.msg);
     times = EMP_NEW_ARRAY(emp_anchor_times, (size_t)anchors.count);
     cr_assert_not_null(times);
     cr_assert_eq(emp_anchors_predict(times, &anchors, &runtime, 2, &err), EMP_OK, "%s",
                  err.msg);
+}
+
+static void set_up(void) { predict("anchors", "tf-r1.3"); }
+
+/* Specs of these name graphs of the tree from its root. */
+static void set_up_torch(void)
+{
+    cr_assert_eq(chdir(getenv("EMP_SOURCE_DIR")), 0);
+    predict("anchors/torch", "torch-eager");
 }
 
 static void tear_down(void)
@@ -38,6 +49,7 @@ static void tear_down(void)
 }
 
 TestSuite(anchor_errors, .init = set_up, .fini = tear_down, .timeout = 120);
+TestSuite(torch_errors, .init = set_up_torch, .fini = tear_down, .timeout = 120);
 
 static int32_t find(const char *name)
 {
@@ -46,13 +58,13 @@ static int32_t find(const char *name)
     return -1;
 }
 
-Test(anchor_errors, are_no_larger_than_committed)
+static void expect_no_larger(const char *committed)
 {
     char path[512], line[LINE];
     int  lines = 0;
 
-    snprintf(path, sizeof path, "%s/tests/bench/anchors/errors.csv",
-             getenv("EMP_SOURCE_DIR"));
+    snprintf(path, sizeof path, "%s/tests/bench/anchors/%s", getenv("EMP_SOURCE_DIR"),
+             committed);
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file, "%s", path);
     while (fgets(line, sizeof line, file) != NULL) {
@@ -71,14 +83,26 @@ Test(anchor_errors, are_no_larger_than_committed)
     cr_expect_eq(lines, anchors.count, "%d anchors, %d lines", anchors.count, lines);
 }
 
-Test(anchor_errors, are_of_forty_anchors_or_more)
+static void expect_steps_to_check(void)
 {
-    emp_anchor_errors all = emp_anchors_errors(&anchors, times, EMP_ANCHOR_KINDS);
-    int32_t           steps_that_fit = 0;
+    int32_t steps_that_fit = 0;
 
-    cr_expect_geq(all.count, 40);
     for (int32_t i = 0; i < anchors.count; i++)
         steps_that_fit +=
             anchors.anchor[i].is_fit && strncmp(anchors.anchor[i].spec, "step", 4) == 0;
     cr_expect_eq(steps_that_fit, 0, "whole steps only check");
+}
+
+Test(anchor_errors, are_no_larger_than_committed) { expect_no_larger("errors.csv"); }
+
+Test(anchor_errors, are_of_forty_anchors_or_more)
+{
+    cr_expect_geq(emp_anchors_errors(&anchors, times, EMP_ANCHOR_KINDS).count, 40);
+    expect_steps_to_check();
+}
+
+Test(torch_errors, are_no_larger_than_committed)
+{
+    expect_no_larger("torch_errors.csv");
+    expect_steps_to_check();
 }

@@ -165,7 +165,7 @@ Test(runtime, profiles_of_today_have_bases)
     cr_assert_eq(emp_runtime_init(&graph, "graph-launch", &err), EMP_OK, "%s", err.msg);
     cr_expect(eager.events.serial_issue && eager.events.copy_streams);
     cr_expect_not(eager.events.reuse_inputs);
-    cr_expect_float_eq(eager.events.issue_s, 28.8e-6, 1e-15);
+    cr_expect_float_eq(eager.events.issue_s, 12.4e-6, 1e-15);
     cr_expect_eq(eager.events.poll_s, 0.0);
     cr_expect_not(graph.events.serial_issue || graph.events.reuse_inputs);
     cr_expect_eq(graph.events.send_s, 0.0);
