@@ -44,8 +44,9 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Show the whole graph of SPEC and the part of it that one training step runs.\v"
     "SPEC is a workload spec or the path of a graph file (.pb, .pb.gz, .pbtxt,\n"
-    ".meta, saved_model.pb), of PyTorch (.json, .pt2), a file of weights (.gguf),\n"
-    "or a benchmark instance (.json, graph.txt):\n"
+    ".meta, saved_model.pb), of PyTorch (.json, .pt2), a program that JAX has\n"
+    "compiled (.hlo.txt), a file of weights (.gguf), or a benchmark instance\n"
+    "(.json, graph.txt):\n"
     "  emplace graph nmt:layers=4\n"
     "  emplace graph model.pb.gz --format json\n"
     "  emplace graph model.onnx --batch 8 --train adam\n"

@@ -31,11 +31,11 @@ static output_kind kind_of(const char *path)
     return emp_text_ends_in(path, ".py") ? KIND_PYTHON : KIND_PLACEMENT;
 }
 
-/* ONNX models and GGUF files have names of their own. */
+/* ONNX models, programs of XLA and GGUF files have names of their own. */
 static bool is_without_names(const char *spec)
 {
     return emp_onnx_is_spec(spec) || emp_import_is_onnx(spec) ||
-           strstr(spec, ".gguf") != NULL;
+           emp_import_is_hlo(spec) || strstr(spec, ".gguf") != NULL;
 }
 
 emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err)

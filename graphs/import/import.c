@@ -6,6 +6,7 @@
 #include "graphs/import/container.h"
 #include "graphs/import/file.h"
 #include "graphs/import/graph_def.h"
+#include "graphs/import/hlo/hlo.h"
 #include "graphs/import/instances/dnn_partitioning.h"
 #include "graphs/import/instances/doppler.h"
 #include "graphs/import/instances/instance.h"
@@ -32,13 +33,15 @@ typedef enum {
     KIND_JSON,
     KIND_PIPEDREAM,
     KIND_DOPPLER,
-    KIND_PYTORCH
+    KIND_PYTORCH,
+    KIND_HLO
 } file_kind;
 
 static file_kind kind_of(const emp_message_file *file)
 {
     if (emp_pytorch_is(file->bytes.data, file->bytes.size)) return KIND_PYTORCH;
     if (emp_container_is_json(file)) return KIND_JSON;
+    if (emp_hlo_is(file->bytes.data, file->bytes.size)) return KIND_HLO;
     if (!file->is_text) return emp_chakra_is(file->bytes) ? KIND_CHAKRA : KIND_TENSORFLOW;
     if (emp_pipedream_is(file->bytes)) return KIND_PIPEDREAM;
     return emp_doppler_is(file->bytes) ? KIND_DOPPLER : KIND_TENSORFLOW;
@@ -99,6 +102,17 @@ cleanup:
     return st;
 }
 
+static emp_status read_hlo(emp_graph_builder *builder, emp_slice bytes,
+                           const emp_import_params *params, emp_error *err)
+{
+    emp_import_notes own = {0};
+    emp_status       st = emp_hlo_read(builder, params->notes ? params->notes : &own,
+                                       bytes.data, bytes.size, err);
+
+    emp_import_notes_clear(&own);
+    return st;
+}
+
 /* \a body is the GraphDef in the file; instances are whole files. */
 static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind kind,
                         emp_message_file *file, emp_slice body,
@@ -117,6 +131,7 @@ static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind 
         EMP_TRY(emp_pytorch_read(builder, devices->note, sizeof devices->note,
                                  file->bytes.data, file->bytes.size, err));
         break;
+    case KIND_HLO: EMP_TRY(read_hlo(builder, file->bytes, params, err)); break;
     case KIND_PIPEDREAM: EMP_TRY(emp_pipedream_read(builder, file->bytes, err)); break;
     case KIND_CHAKRA: EMP_TRY(emp_chakra_read(builder, devices, file->bytes, err)); break;
     case KIND_DOPPLER:
@@ -189,7 +204,8 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
     EMP_TRY(build(&graph, devices, kind, &file, container.graph, params, err));
     if (kind == KIND_TENSORFLOW || params->targets != NULL)
         EMP_TRY(mark_targets(graph, &file, container.meta, params, err));
-    else if (kind != KIND_PYTORCH) /* whose reader has marked them */
+    else if (kind != KIND_PYTORCH &&
+             kind != KIND_HLO) /* whose readers have marked them */
         EMP_TRY(emp_instance_set_targets(graph, err));
     *out = graph;
     graph = NULL;
@@ -245,3 +261,5 @@ static bool is_onnx(const char *bytes, size_t size)
 bool emp_import_is_pytorch(const char *path) { return has_form(path, emp_pytorch_is); }
 
 bool emp_import_is_onnx(const char *path) { return has_form(path, is_onnx); }
+
+bool emp_import_is_hlo(const char *path) { return has_form(path, emp_hlo_is); }

@@ -1,6 +1,6 @@
 /** \file graphs/import/import.h
  * Reads graph files: TensorFlow's GraphDef, MetaGraphDef and SavedModel, as protobuf wire
- * format or text; ONNX models; benchmark instances, whose ops state their costs (emp_graph.stated), as
+ * format or text; ONNX models; modules of XLA; benchmark instances, whose ops state their costs (emp_graph.stated), as
  * dnn-partitioning's JSON, PipeDream's graph.txt or DOPPLER's text. Plain or packed by gzip. Content decides,
  * not the file's name.
  */
@@ -56,5 +56,8 @@ bool emp_import_is_pytorch(const char *path);
 
 /** Whether a file that can be read is an ONNX model. O(size). */
 bool emp_import_is_onnx(const char *path);
+
+/** Whether a file that can be read is a module of XLA. O(size). */
+bool emp_import_is_hlo(const char *path);
 
 #endif /* EMP_GRAPHS_IMPORT_IMPORT_H */

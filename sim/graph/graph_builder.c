@@ -87,6 +87,12 @@ static emp_op_attrs *copy_attrs(emp_graph_builder *b, const emp_op_attrs *attrs)
     *copy = *attrs;
     copy->value = NULL;
     copy->value_count = 0;
+    if (attrs->cost != NULL) {
+        emp_op_cost *cost = emp_arena_alloc(&b->scratch, sizeof *cost);
+        if (cost == NULL) return NULL;
+        *cost = *attrs->cost;
+        copy->cost = cost;
+    }
     if (attrs->value != NULL && attrs->value_count > 0 &&
         attrs->value_count <= EMP_MAX_CONST_VALUES) {
         size_t   bytes = (size_t)attrs->value_count * sizeof(int64_t);

@@ -3,7 +3,8 @@
  *
  * One table, looked up by TensorFlow's type name ("Conv2D"), serves the workload
  * generators and the importers alike, so that an imported graph and its generated twin
- * get the same numbers. PyTorch's ops have a table of their own ("aten.convolution"). A type that is not in the table is costed as element-wise and
+ * get the same numbers. PyTorch's ops have a table of their own ("aten.convolution"), with those of XLA
+ * in it ("hlo.dot"). A type that is not in the table is costed as element-wise and
  * counted in the graph's unknown_op_count.
  *
  * Units: FLOPs count a multiply-add as 2; bytes are bytes.
@@ -129,6 +130,9 @@ typedef struct {
     int32_t   list_count;    /**< tensors in a list; 0 = all inputs are one list */
     int64_t   pool_window;   /**< elements; 0 = as many as fill the input */
     emp_shape product;       /**< rank 4: batch, m, n, k, where shapes do not tell them */
+    /** Of a kernel whose file tells what is in it: its cost, in place of that of its type. Borrowed by the
+     * call that receives it, which copies it. */
+    const struct emp_op_cost *cost;
     /** Of Conv and of types in Nd, per spatial dim as their strides and ksize: what is added
      * around the image, steps within a window (0 = 1); and groups of channels (0 = 1). */
     int32_t pads[3], pads_after[3], dilations[3], group;
@@ -250,7 +254,7 @@ typedef enum {
 } emp_conv_window;
 
 /** What one execution of an op costs, independent of any machine. */
-typedef struct {
+typedef struct emp_op_cost {
     emp_op_class op_class;
     emp_op_work  work; /**< of the op's type */
     double       flops;
@@ -353,7 +357,7 @@ typedef struct emp_op_type {
 } emp_op_type;
 
 /** The entry of a type name, or NULL when the table has none. O(log types). A name with a dot is
- * PyTorch's. */
+ * PyTorch's or XLA's. */
 const emp_op_type *emp_op_type_find(const char *name);
 
 /** The entry of an op of PyTorch without its overload: "aten.add", "aten.add_", "prims.fma"; or NULL.

@@ -416,4 +416,7 @@ Test(placements, a_device_map_is_refused_before_the_search)
     expect_said("a device_map is of one computer");
     cr_expect_eq(emplace_run("place onnx:path=m.onnx -m k40x2 --out placement.py"), 1);
     expect_said("does not name their modules or ops");
+    write_text("m.txt", "HloModule m\nENTRY e {\nROOT a = f32[2] constant({1, 2})\n}\n");
+    cr_expect_eq(emplace_run("place m.txt -m k40x2 --out placement.py"), 1);
+    expect_said("m.txt does not name their modules or ops");
 }

@@ -26,7 +26,7 @@
 #define VIEW       EMP_OP_ALIASES_INPUT
 #define LAYER      EMP_OP_LAYER
 
-/* Names of ATen go without "aten."; those of other libraries are whole. */
+/* Names of ATen go without "aten."; those of other libraries, and XLA's opcodes, are whole. */
 typedef struct {
     emp_op_type type;
     const char *names; /* words with one blank between them */
@@ -38,7 +38,7 @@ static const family families[] = {
     {{"parameter", FLAGS(EMP_OP_STATEFUL | EMP_OP_IS_VARIABLE), .kinds = ANY, WORK(NOTHING)},
      "torch.parameter"},
     {{"buffer", FLAGS(EMP_OP_STATEFUL | EMP_OP_IS_VARIABLE | EMP_OP_IS_STATE), .kinds = ANY, WORK(NOTHING)}, "torch.buffer torch.optimizer_state"},
-    {{"input", FLAGS(EMP_OP_STATEFUL | EMP_OP_FEED), .kinds = ANY, WORK(NOTHING)}, "torch.input"},
+    {{"input", FLAGS(EMP_OP_STATEFUL | EMP_OP_FEED), .kinds = ANY, WORK(NOTHING)}, "torch.input hlo.parameter hlo.infeed"},
 
     /* ---- no kernel ---- */
     {{"view", FLAGS(VIEW), .kinds = ANY, TAKES(1), WORK(NOTHING)},
@@ -62,6 +62,10 @@ static const family families[] = {
      "_make_dep_token prims.device_put_meta prims.empty prims.empty_strided profiler._record_function_enter "
      "profiler._record_function_enter_new profiler._record_function_exit _pin_memory is_coalesced _nnz"},
 
+    /* ---- XLA's, whose cost is stated: kernels of many ops, calls of libraries; values known before a step ---- */
+    {{"fusion", .kinds = ANY, WORK(ELEMENTWISE)}, "hlo.fusion hlo.custom-call"},
+    {{"constant", FLAGS(EMP_OP_IS_CONST), .kinds = ANY, WORK(NOTHING)}, "hlo.constant"},
+
     /* ---- the host waits for the value ---- */
     {{"item", .kinds = EMP_KIND_CPU, TAKES(1), RATE(0, 1), WORK(HOST)},
      "item _local_scalar_dense is_nonzero Bool Float Int _to_cpu pin_memory"},
@@ -79,7 +83,11 @@ static const family families[] = {
      "_amp_update_scale _test_optional_floatlist add_relu _add_relu sum_to_size_backward bernoulli_backward "
      "prims.add prims.sub prims.mul prims.neg prims.abs prims.maximum prims.minimum prims.eq prims.ne prims.lt prims.le "
      "prims.gt prims.ge prims.where prims.ceil prims.floor prims.round prims.trunc prims.sign prims.signbit prims.isfinite "
-     "prims.bitwise_and prims.bitwise_or prims.bitwise_not prims.bitwise_xor"},
+     "prims.bitwise_and prims.bitwise_or prims.bitwise_not prims.bitwise_xor "
+     "hlo.add hlo.subtract hlo.multiply hlo.negate hlo.abs hlo.ceil hlo.floor hlo.round-nearest-afz hlo.round-nearest-even "
+     "hlo.sign hlo.maximum hlo.minimum hlo.clamp hlo.compare hlo.select hlo.and hlo.or hlo.not hlo.xor hlo.shift-left "
+     "hlo.shift-right-arithmetic hlo.shift-right-logical hlo.is-finite hlo.real hlo.imag hlo.complex hlo.popcnt "
+     "hlo.count-leading-zeros hlo.reduce-precision hlo.map"},
     {{"addcmul", .kinds = ANY, TAKES(1), RATE(3, 3), WORK(ELEMENTWISE)},
      "addcmul lerp addr cross linalg_cross kron glu mse_loss_backward l1_loss_backward smooth_l1_loss_backward huber_loss_backward sigmoid_backward "
      "tanh_backward leaky_relu_backward hardsigmoid_backward hardswish_backward prelu_backward _prelu_kernel_backward "
@@ -92,7 +100,7 @@ static const family families[] = {
      "quantized_decomposed.dequantize_per_channel quantized_decomposed.dequantize_per_token"},
     {{"div", .kinds = ANY, TAKES(1), RATE(1, 14), WORK(ELEMENTWISE)},
      "div divide true_divide floor_divide reciprocal sqrt rsqrt remainder fmod hypot gcd lcm prims.div prims.sqrt "
-     "prims.rsqrt prims.reciprocal prims.remainder prims.fmod"},
+     "prims.rsqrt prims.reciprocal prims.remainder prims.fmod hlo.divide hlo.remainder hlo.sqrt hlo.rsqrt"},
     {{"addcdiv", .kinds = ANY, TAKES(1), RATE(3, 15), WORK(ELEMENTWISE)}, "addcdiv"},
     {{"exp", .kinds = ANY, TAKES(1), RATE(1, 25), WORK(ELEMENTWISE)},
      "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan arcsin arccos arctan sinh cosh asinh acosh atanh arcsinh "
@@ -101,7 +109,9 @@ static const family families[] = {
      "special_erfc special_erfcx special_erfinv special_exp2 special_expit special_expm1 special_gammaln special_i0 "
      "special_i0e special_i1 special_i1e special_log1p special_log_ndtr special_logit special_ndtr special_ndtri "
      "special_polygamma special_psi special_sinc special_xlog1py special_xlogy special_zeta prims.exp prims.log prims.sin "
-     "prims.cos prims.tanh prims.pow prims.erf prims.log1p prims.expm1 prims.exp2 prims.log2"},
+     "prims.cos prims.tanh prims.pow prims.erf prims.log1p prims.expm1 prims.exp2 prims.log2 "
+     "hlo.exponential hlo.exponential-minus-one hlo.log hlo.log-plus-one hlo.logistic hlo.sine hlo.cosine hlo.tan hlo.tanh "
+     "hlo.atan2 hlo.power hlo.cbrt hlo.erf hlo.acos hlo.acosh hlo.asin hlo.asinh hlo.atanh hlo.cosh hlo.sinh"},
     {{"gelu", .kinds = ANY, TAKES(1), RATE(8, 40), WORK(ELEMENTWISE)},
      "gelu silu mish elu selu celu softplus log_sigmoid log_sigmoid_forward gelu_backward silu_backward mish_backward "
      "elu_backward softplus_backward log_sigmoid_backward logit_backward infinitely_differentiable_gelu_backward "
@@ -124,7 +134,7 @@ static const family families[] = {
     {{"_to_copy", FLAGS(EMP_OP_MAY_ALIAS), .kinds = ANY, TAKES(1), RATE(1, 1), WORK(CAST)},
      "_to_copy to type_as _cast_Float _cast_Half _cast_Double _cast_Long _cast_Int _cast_Byte _cast_Char _cast_Short cpu cuda "
      "chalf _autocast_to_reduced_precision _autocast_to_full_precision prims.convert_element_type prims.device_put "
-     "prims._convert_element_type"},
+     "prims._convert_element_type hlo.convert hlo.stochastic-convert hlo.bitcast-convert"},
 
     /* ---- values from nothing ---- */
     {{"full", .kinds = ANY, WORK(FILL)},
@@ -132,12 +142,12 @@ static const family families[] = {
      "arange range linspace logspace eye scalar_tensor tensor one_hot tril_indices triu_indices hann_window hamming_window "
      "blackman_window bartlett_window kaiser_window fft_fftfreq fft_rfftfreq fill_diagonal nll_loss_backward "
      "nll_loss2d_backward value_selecting_reduction_backward prims.iota prims.full prims.full_like prims.scalar_tensor "
-     "prims.fill _lazy_clone_zeros"},
+     "prims.fill _lazy_clone_zeros hlo.iota hlo.broadcast"},
     {{"rand", .kinds = ANY, RATE(1, 60), WORK(RANDOM)},
      "rand rand_like randn randn_like randint randint_like randperm uniform normal normal_functional log_normal random "
      "bernoulli exponential geometric cauchy poisson binomial _standard_gamma _sample_dirichlet _dirichlet_grad prims.normal "
      "prims._uniform_helper prims.inductor_random prims.inductor_seed prims.inductor_seeds prims.inductor_randint "
-     "prims.inductor_lookup_seed inductor.random"},
+     "prims.inductor_lookup_seed inductor.random hlo.rng hlo.rng-bit-generator hlo.rng-get-and-update-state"},
     {{"native_dropout", .kinds = ANY, TAKES(1), RATE(2, 30), WORK(ELEMENTWISE)},
      "dropout native_dropout alpha_dropout feature_dropout feature_alpha_dropout _fused_dropout rrelu_with_noise"},
 
@@ -152,11 +162,12 @@ static const family families[] = {
      "fft_fftshift fft_ifftshift as_strided_scatter slice_scatter select_scatter diagonal_scatter diag diag_embed diagflat diag_backward "
      "trace_backward index_fill lift_fresh_copy pad_sequence _pack_padded_sequence _pad_packed_sequence "
      "_pack_padded_sequence_backward _chunk_cat _cudnn_rnn_flatten_weight _transform_bias_rescale_qkv prims.clone prims.cat "
-     "prims.copy_to prims.copy_strided prims.rev prims.resize prims.collapse flatten_dense_tensors inductor._reinterpret"},
+     "prims.copy_to prims.copy_strided prims.rev prims.resize prims.collapse flatten_dense_tensors inductor._reinterpret "
+     "hlo.copy hlo.transpose hlo.concatenate hlo.pad hlo.reverse hlo.reshape hlo.outfeed"},
     {{"embedding", FLAGS(EMP_OP_LOOKUP), .kinds = ANY, TAKES(2), REFS(1), WORK(LOOKUP)}, "embedding embedding_renorm"},
     {{"index", .kinds = ANY, TAKES(1), WORK(GATHERED)},
      "index _unsafe_index _unsafe_masked_index gather index_select take take_along_dim masked_select nll_loss_forward nll_loss "
-     "nll_loss2d nll_loss2d_forward nll_loss_nd"},
+     "nll_loss2d nll_loss2d_forward nll_loss_nd hlo.gather hlo.slice hlo.dynamic-slice"},
     {{"embedding_bag", FLAGS(EMP_OP_LOOKUP), .kinds = ANY, TAKES(2), REFS(1), WORK(BAG)},
      "embedding_bag _embedding_bag _embedding_bag_forward_only fbgemm.split_embedding_codegen_lookup_function"},
     {{"embedding_dense_backward", .kinds = ANY, TAKES(2), WORK(SEGMENT)},
@@ -165,10 +176,10 @@ static const family families[] = {
      "_embedding_bag_per_sample_weights_backward"},
     {{"index_put", .kinds = ANY, TAKES(1), WORK(WRITE_ROWS)},
      "index_put _index_put_impl _unsafe_index_put _unsafe_masked_index_put_accumulate index_add index_copy index_reduce "
-     "scatter scatter_add scatter_reduce put masked_scatter masked_scatter_backward"},
+     "scatter scatter_add scatter_reduce put masked_scatter masked_scatter_backward hlo.scatter hlo.dynamic-update-slice"},
     {{"sort", .kinds = ANY, TAKES(1), PASSES(1, 50, 4, 4, 2), WORK(NORMALIZE)},
      "sort argsort msort topk kthvalue median nanmedian quantile nanquantile mode searchsorted bucketize histc bincount "
-     "multinomial torchvision.nms"},
+     "multinomial torchvision.nms hlo.sort hlo.topk"},
     {{"nonzero", FLAGS(EMP_OP_DYNAMIC_SHAPE), .kinds = ANY, TAKES(1), PASSES(1, 5, 3, 2, 1), WORK(NORMALIZE)},
      "nonzero nonzero_numpy argwhere nonzero_static _unique _unique2 unique_dim unique_consecutive unique_dim_consecutive"},
 
@@ -176,7 +187,7 @@ static const family families[] = {
     {{"sum", .kinds = ANY, TAKES(1), RATE(1, 1), WORK(FULL_REDUCE)},
      "sum nansum mean nanmean prod max min amax amin aminmax _aminmax any all argmax argmin norm linalg_vector_norm linalg_norm "
      "linalg_matrix_norm frobenius_norm norm_except_dim count_nonzero sum_to_size _grad_sum_to_size trace cov corrcoef "
-     "equal allclose prims.sum prims.prod prims.amax prims.amin prims.xor_sum"},
+     "equal allclose prims.sum prims.prod prims.amax prims.amin prims.xor_sum hlo.reduce"},
     {{"var", .kinds = ANY, TAKES(1), PASSES(4, 4, 1, 1, 1), WORK(NORMALIZE)},
      "var std var_mean std_mean prims.var batch_norm_stats batch_norm_update_stats batch_norm_gather_stats_with_counts "
      "batch_norm_backward_reduce batch_norm_backward_elemt"},
@@ -185,7 +196,7 @@ static const family families[] = {
      "cumsum cumprod logcumsumexp cummax cummin _cummax_helper _cummin_helper _logcumsumexp diff"},
     {{"_fft_r2c", .kinds = ANY, TAKES(1), PASSES(40, 40, 2, 2, 2), WORK(NORMALIZE)},
      "_fft_r2c _fft_c2r _fft_c2c fft_fft fft_ifft fft_rfft fft_irfft fft_fft2 fft_ifft2 fft_rfft2 fft_irfft2 fft_fftn fft_ifftn "
-     "fft_rfftn fft_irfftn stft istft"},
+     "fft_rfftn fft_irfftn stft istft hlo.fft"},
 
     /* ---- losses ---- */
     {{"mse_loss", .kinds = ANY, TAKES(1), PASSES(3, 3, 1, 1, 1), WORK(NORMALIZE)},
@@ -208,10 +219,10 @@ static const family families[] = {
     {{"native_batch_norm", .kinds = ANY, TAKES(1), PASSES(4, 9, 1, 2, 1), WORK(NORMALIZE)},
      "batch_norm native_batch_norm cudnn_batch_norm miopen_batch_norm _batch_norm_impl_index _native_batch_norm_legit "
      "_native_batch_norm_legit_functional _native_batch_norm_legit_no_training _batch_norm_with_update "
-     "_batch_norm_with_update_functional _batch_norm_no_update"},
+     "_batch_norm_with_update_functional _batch_norm_no_update hlo.batch-norm-training hlo.batch-norm-inference"},
     {{"native_batch_norm_backward", .kinds = ANY, TAKES(2), PASSES(11, 16, 1, 2, 1), WORK(NORMALIZE)},
      "native_batch_norm_backward cudnn_batch_norm_backward miopen_batch_norm_backward batch_norm_backward "
-     "_batch_norm_impl_index_backward"},
+     "_batch_norm_impl_index_backward hlo.batch-norm-grad"},
 
     /* ---- pools ---- */
     {{"max_pool2d", FLAGS(LAYER), .kinds = ANY, TAKES(1), RATE(0, 0), WORK(WINDOW)},
@@ -219,13 +230,15 @@ static const family families[] = {
      "_low_memory_max_pool2d_with_offsets _low_memory_max_pool_with_offsets avg_pool1d avg_pool2d avg_pool3d "
      "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d "
      "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d lp_pool2d "
-     "max_unpool2d max_unpool3d prims._low_memory_max_pool2d_with_offsets prims._low_memory_max_pool_with_offsets"},
+     "max_unpool2d max_unpool3d prims._low_memory_max_pool2d_with_offsets prims._low_memory_max_pool_with_offsets "
+     "hlo.reduce-window"},
     {{"max_pool2d_with_indices_backward", FLAGS(LAYER), .kinds = ANY, TAKES(1), RATE(1, 1), WORK(WINDOW)},
      "max_pool2d_with_indices_backward max_pool3d_with_indices_backward avg_pool2d_backward avg_pool3d_backward "
      "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward adaptive_avg_pool3d_backward "
      "adaptive_max_pool2d_backward adaptive_max_pool3d_backward fractional_max_pool2d_backward "
      "fractional_max_pool3d_backward prims._low_memory_max_pool2d_offsets_to_indices "
-     "prims._low_memory_max_pool_offsets_to_indices"},
+     "prims._low_memory_max_pool_offsets_to_indices "
+     "hlo.select-and-scatter"},
 
     /* ---- products ---- */
     {{"mm", .kinds = ANY, TAKES(2), WORK(PRODUCT)},
@@ -233,7 +246,8 @@ static const family families[] = {
      "_grouped_mm _scaled_grouped_mm _weight_int4pack_mm _weight_int8pack_mm _weight_int4pack_mm_with_scales_and_zeros "
      "_dyn_quant_matmul_4bit _sparse_semi_structured_linear _sparse_semi_structured_mm _mixed_dtypes_linear mkldnn_linear "
      "_linear_prepack mkldnn._linear_pointwise mkl._mkl_linear quantized.linear quantized.linear_relu "
-     "fbgemm_linear_fp16_weight fbgemm_linear_int8_weight torchao.int_scaled_matmul"},
+     "fbgemm_linear_fp16_weight fbgemm_linear_int8_weight torchao.int_scaled_matmul "
+     "hlo.dot"},
     {{"addmm", .kinds = ANY, TAKES(3), WORK(BIASED_PRODUCT)},
      "addmm addmv addbmm baddbmm _addmm_activation _sparse_semi_structured_addmm"},
     {{"convolution", FLAGS(LAYER), .kinds = ANY, TAKES(2), WORK(CONVOLUTION)},
@@ -243,7 +257,8 @@ static const family families[] = {
      "cudnn_convolution_relu cudnn_convolution_add_relu cudnn_convolution_transpose miopen_convolution "
      "miopen_convolution_relu miopen_convolution_add_relu miopen_convolution_transpose miopen_depthwise_convolution "
      "mkldnn_convolution mkldnn._convolution_pointwise mps_convolution _mps_convolution _mps_convolution_transpose "
-     "_nnpack_spatial_convolution quantized.conv2d quantized.conv2d_relu"},
+     "_nnpack_spatial_convolution quantized.conv2d quantized.conv2d_relu "
+     "hlo.convolution"},
     {{"convolution_backward", FLAGS(LAYER), .kinds = ANY, TAKES(3), WORK(CONVOLUTION_GRAD)},
      "convolution_backward convolution_backward_overrideable _slow_conv2d_backward mps_convolution_backward"},
     {{"scaled_dot_product_attention", FLAGS(LAYER), .kinds = ANY, TAKES(3), WORK(SDPA)},
@@ -290,7 +305,9 @@ static const family families[] = {
      "c10d_functional.all_gather_into_tensor c10d_functional.reduce_scatter_tensor c10d_functional.all_to_all_single "
      "c10d_functional.broadcast c10d.allreduce c10d.allgather c10d._allgather_base c10d.reduce_scatter "
      "c10d._reduce_scatter_base c10d.alltoall c10d.alltoall_base c10d.broadcast c10d.reduce c10d.gather c10d.scatter "
-     "c10d.send c10d.recv c10d.allreduce_coalesced fsdp.all_gather_copy_in fsdp.split_with_sizes_copy fsdp.chunk_cat"},
+     "c10d.send c10d.recv c10d.allreduce_coalesced fsdp.all_gather_copy_in fsdp.split_with_sizes_copy fsdp.chunk_cat "
+     "hlo.all-reduce hlo.all-gather hlo.reduce-scatter hlo.all-to-all hlo.ragged-all-to-all hlo.collective-permute "
+     "hlo.collective-broadcast"},
 };
 /* clang-format on */
 

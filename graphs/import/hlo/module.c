@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/hlo/module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+enum { ITEMS_MAX = 1 << 30 };
+
+void emp_hlo_module_clear(emp_hlo_module *m)
+{
+    emp_free(m->computation);
+    emp_free(m->instruction);
+    emp_free(m->opcode);
+    emp_free(m->tensor);
+    emp_free(m->attr);
+    emp_free(m->part);
+    emp_free(m->operand);
+    emp_free(m->parameter);
+    emp_strmap_clear(&m->computation_of_name);
+    emp_strmap_clear(&m->opcode_of_name);
+    *m = (emp_hlo_module){.entry = -1};
+}
+
+emp_status emp_hlo_grow(void *array, int32_t count, int32_t *capacity, size_t size,
+                        emp_error *err)
+{
+    if (count < *capacity) return EMP_OK;
+    if (count >= ITEMS_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d parts of one sort", ITEMS_MAX);
+    int32_t wanted = *capacity == 0 ? 64 : *capacity + *capacity / 2;
+    void   *old;
+    memcpy(&old, array, sizeof old);
+    void *larger = emp_realloc(old, (size_t)wanted, size);
+    if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d parts of a module", wanted);
+    memcpy(array, &larger, sizeof larger);
+    *capacity = wanted;
+    return EMP_OK;
+}
+
+/* ---- opcodes ---- */
+
+static emp_hlo_what what_of(const char *name)
+{
+    static const struct {
+        const char  *name;
+        emp_hlo_what what;
+    } known[] = {
+        {"parameter", EMP_HLO_PARAMETER},
+        {"constant", EMP_HLO_CONSTANT},
+        {"bitcast", EMP_HLO_VIEW},
+        {"opt-barrier", EMP_HLO_VIEW},
+        {"optimization-barrier", EMP_HLO_VIEW},
+        {"domain", EMP_HLO_VIEW},
+        {"add-dependency", EMP_HLO_VIEW},
+        {"tuple", EMP_HLO_TUPLE},
+        {"get-tuple-element", EMP_HLO_PART},
+        {"after-all", EMP_HLO_NOTHING},
+        {"partition-id", EMP_HLO_NOTHING},
+        {"replica-id", EMP_HLO_NOTHING},
+        {"fusion", EMP_HLO_FUSION},
+        {"custom-call", EMP_HLO_CUSTOM},
+        {"slice", EMP_HLO_SLICE},
+        {"dynamic-slice", EMP_HLO_SLICE},
+        {"gather", EMP_HLO_SLICE},
+        {"dynamic-update-slice", EMP_HLO_UPDATE},
+        {"scatter", EMP_HLO_SCATTER},
+        {"call", EMP_HLO_CALL},
+        {"async", EMP_HLO_CALL},
+        {"while", EMP_HLO_WHILE},
+        {"conditional", EMP_HLO_CONDITIONAL},
+        {"all-reduce", EMP_HLO_COLLECTIVE},
+        {"all-gather", EMP_HLO_COLLECTIVE},
+        {"reduce-scatter", EMP_HLO_COLLECTIVE},
+        {"all-to-all", EMP_HLO_COLLECTIVE},
+        {"ragged-all-to-all", EMP_HLO_COLLECTIVE},
+        {"collective-permute", EMP_HLO_COLLECTIVE},
+        {"collective-broadcast", EMP_HLO_COLLECTIVE},
+        {"send", EMP_HLO_REFUSED},
+        {"recv", EMP_HLO_REFUSED},
+        {"dynamic-reshape", EMP_HLO_REFUSED},
+        {"set-dimension-size", EMP_HLO_REFUSED},
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].name, name) == 0) return known[i].what;
+    return EMP_HLO_KERNEL;
+}
+
+static bool cut_ending(char *text, const char *ending)
+{
+    size_t length = strlen(text), size = strlen(ending);
+
+    if (length <= size || strcmp(text + length - size, ending) != 0) return false;
+    text[length - size] = '\0';
+    return true;
+}
+
+/* A start makes a tuple of its operands, its result and what the runtime needs; that of a copy has the
+ * result first, that of an all-reduce is the result. */
+static emp_hlo_opcode describe(emp_slice name)
+{
+    static const char prefix[] = "hlo.";
+    emp_hlo_opcode    o = {.result_part = -1};
+    char             *own = o.type + sizeof prefix - 1;
+
+    snprintf(o.type, sizeof o.type, "%s%.*s", prefix, (int)name.size, name.data);
+    o.is_start = cut_ending(own, "-start");
+    bool is_done = cut_ending(own, "-done") || cut_ending(own, "-update");
+    if ((o.is_start || is_done) && strcmp(own, "all-reduce") != 0)
+        o.result_part = strcmp(own, "copy") == 0 ? 0 : 1;
+    o.what = is_done ? EMP_HLO_DONE : what_of(own);
+    o.entry = emp_op_type_find(o.type);
+    return o;
+}
+
+emp_status emp_hlo_opcode_of(emp_hlo_module *m, emp_slice name, int32_t *number,
+                             emp_error *err)
+{
+    *number = emp_strmap_get(&m->opcode_of_name, name.data, name.size);
+    if (*number >= 0) return EMP_OK;
+    EMP_CHECK(EMP_HLO_GROW(m, opcode));
+    EMP_CHECK(
+        emp_strmap_set(&m->opcode_of_name, name.data, name.size, m->opcode_count, err));
+    m->opcode[m->opcode_count] = describe(name);
+    *number = m->opcode_count++;
+    return EMP_OK;
+}
+
+/* ---- queries ---- */
+
+int32_t emp_hlo_line(const emp_hlo_module *m, const char *at)
+{
+    int32_t line = 1;
+
+    for (const char *c = m->begin; c < at; c++) line += *c == '\n';
+    return line;
+}
+
+emp_slice emp_hlo_attr_of(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                          const char *key)
+{
+    for (int32_t a = i->first_attr; a < i->first_attr + i->attr_count; a++)
+        if (emp_slice_is(m->attr[a].key, key)) return m->attr[a].value;
+    return (emp_slice){"", 0};
+}
+
+emp_slice emp_hlo_text_of(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                          const char *key)
+{
+    emp_slice value = emp_hlo_attr_of(m, i, key);
+
+    if (value.size >= 2 && (value.data[0] == '{' || value.data[0] == '"'))
+        value = (emp_slice){value.data + 1, value.size - 2};
+    return value;
+}
+
+int64_t emp_hlo_number(emp_slice text, int64_t otherwise)
+{
+    int64_t number = 0;
+
+    if (text.size == 0 || text.size > 18) return otherwise;
+    for (size_t k = 0; k < text.size; k++) {
+        if (text.data[k] < '0' || text.data[k] > '9') return otherwise;
+        number = 10 * number + (text.data[k] - '0');
+    }
+    return number;
+}
+
+static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+bool emp_hlo_next_item(emp_slice *list, emp_slice *item)
+{
+    const char *at = list->data, *end = at + list->size;
+
+    while (at < end && (is_blank(*at) || *at == '%' || *at == ',')) at++;
+    const char *begin = at;
+    while (at < end && *at != ',' && !is_blank(*at)) at++;
+    *item = (emp_slice){begin, (size_t)(at - begin)};
+    *list = (emp_slice){at, (size_t)(end - at)};
+    return item->size > 0;
+}
+
+int32_t emp_hlo_find(const emp_hlo_module *m, emp_slice name)
+{
+    return emp_strmap_get(&m->computation_of_name, name.data, name.size);
+}
+
+const emp_hlo_opcode *emp_hlo_op(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    return &m->opcode[i->opcode];
+}
+
+const emp_hlo_instruction *emp_hlo_operand(const emp_hlo_module      *m,
+                                           const emp_hlo_instruction *i, int32_t which)
+{
+    return &m->instruction[m->operand[i->first_operand + which]];
+}
+
+const emp_tensor_info *emp_hlo_result(const emp_hlo_module      *m,
+                                      const emp_hlo_instruction *i)
+{
+    return &m->tensor[i->first_tensor];
+}
+
+static int64_t tensor_bytes(const emp_tensor_info *info)
+{
+    return emp_dtype_size_bytes(info->dtype, emp_shape_elements(&info->shape));
+}
+
+int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    int64_t bytes = 0;
+
+    for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
+        if (__builtin_add_overflow(bytes, tensor_bytes(&m->tensor[t]), &bytes))
+            return INT64_MAX;
+    return bytes;
+}
+
+int64_t emp_hlo_elements(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    return i->tensor_count == 0 ? 0 : emp_shape_elements(&emp_hlo_result(m, i)->shape);
+}
+
+int32_t emp_hlo_part_begin(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                           int32_t part)
+{
+    return part < i->part_count ? m->part[i->first_part + part] : i->tensor_count;
+}
+
+int32_t emp_hlo_part_end(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                         int32_t part)
+{
+    return emp_hlo_part_begin(m, i, part + 1);
+}
+
+emp_hlo_made emp_hlo_made_by(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    const emp_hlo_opcode *op = emp_hlo_op(m, i);
+    emp_hlo_made          made = {0, i->tensor_count, 0};
+
+    if (op->is_start && op->result_part >= 0 && i->is_tuple) {
+        made.begin = emp_hlo_part_begin(m, i, op->result_part);
+        made.end = emp_hlo_part_end(m, i, op->result_part);
+    } else if (op->what == EMP_HLO_CUSTOM && i->is_tuple && i->tensor_count > 1) {
+        const emp_tensor_info *last = &m->tensor[i->first_tensor + i->tensor_count - 1];
+        if (last->dtype != EMP_DTYPE_UINT8 || last->shape.rank != 1) return made;
+        made.end--;
+        made.workspace_bytes = tensor_bytes(last);
+    }
+    return made;
+}

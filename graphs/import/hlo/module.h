@@ -1,0 +1,148 @@
+/** \file graphs/import/hlo/module.h
+ * A module of XLA as its text states it: computations, each a list of instructions in which operands come
+ * first. parse.h makes it, kernels.h and lower.h read it.
+ *
+ * The struct is open and belongs to whoever reads a file. Slices point into the file's bytes, which must
+ * outlive it. Instructions, tensors and computations have numbers that count through the module.
+ */
+#ifndef EMP_GRAPHS_IMPORT_HLO_MODULE_H
+#define EMP_GRAPHS_IMPORT_HLO_MODULE_H
+
+#include "base/strmap.h"
+#include "graphs/import/proto/cursor.h"
+#include "sim/graph/op.h"
+
+typedef struct {
+    emp_slice key, value; /**< a value has its quotes or braces */
+} emp_hlo_attr;
+
+/** What the reader itself must know of an opcode; all others are kernels. */
+typedef enum {
+    EMP_HLO_KERNEL,
+    EMP_HLO_PARAMETER,
+    EMP_HLO_CONSTANT,
+    EMP_HLO_VIEW, /**< the operand as it is: bitcast */
+    EMP_HLO_TUPLE,
+    EMP_HLO_PART,    /**< get-tuple-element */
+    EMP_HLO_NOTHING, /**< no tensor: after-all */
+    EMP_HLO_FUSION,
+    EMP_HLO_CUSTOM,
+    EMP_HLO_SLICE,   /**< reads of operand 0 as much as it makes */
+    EMP_HLO_UPDATE,  /**< dynamic-update-slice: writes operand 1 into operand 0 */
+    EMP_HLO_SCATTER, /**< likewise, by numbers, several at once */
+    EMP_HLO_CALL,
+    EMP_HLO_WHILE,
+    EMP_HLO_CONDITIONAL,
+    EMP_HLO_DONE,       /**< the end of what a start has begun */
+    EMP_HLO_COLLECTIVE, /**< between the devices that run the module */
+    EMP_HLO_REFUSED     /**< between programs: send, recv */
+} emp_hlo_what;
+
+/** An opcode. "copy-start" is the opcode "copy" that is a start. */
+typedef struct {
+    char               type[64]; /**< name of the op's type: "hlo.copy" */
+    const emp_op_type *entry;    /**< NULL: not known */
+    emp_hlo_what       what;
+    bool               is_start;
+    int32_t            result_part; /**< of a start: which part is the result; -1 = all */
+} emp_hlo_opcode;
+
+typedef struct {
+    emp_slice name;
+    int32_t   opcode;
+    int32_t   first_tensor,
+        tensor_count;               /**< results, tuples within tuples laid out flat */
+    int32_t first_part, part_count; /**< of a tuple: where its parts begin among these */
+    int32_t first_operand, operand_count;
+    int32_t first_attr, attr_count;
+    int32_t control_count; /**< what it waits for without reading, behind the operands */
+    int32_t number;        /**< of a parameter; of a part */
+    int32_t called;        /**< of a fusion, call or loop: the computation; -1 */
+    bool    is_tuple;
+    bool    is_broken; /**< a problem was told of it or of what it reads */
+} emp_hlo_instruction;
+
+typedef struct {
+    emp_slice name;
+    int32_t   first, count; /**< instructions */
+    int32_t   root;
+    int32_t   first_parameter, parameter_count; /**< instructions by number */
+} emp_hlo_computation;
+
+typedef struct {
+    const char *begin; /**< of the file, for lines in messages */
+    emp_slice   name, partitions;
+    bool        is_scheduled; /**< XLA has compiled it */
+
+    emp_hlo_computation *computation;
+    emp_hlo_instruction *instruction;
+    emp_hlo_opcode      *opcode;
+    emp_tensor_info     *tensor;
+    emp_hlo_attr        *attr;
+    int32_t             *part, *operand, *parameter;
+    int32_t computation_count, instruction_count, opcode_count, tensor_count, attr_count;
+    int32_t part_count, operand_count, parameter_count;
+    int32_t computation_capacity, instruction_capacity, opcode_capacity, tensor_capacity;
+    int32_t attr_capacity, part_capacity, operand_capacity, parameter_capacity;
+    int32_t entry; /**< computation; -1: there is none */
+    emp_strmap computation_of_name, opcode_of_name;
+} emp_hlo_module;
+
+void emp_hlo_module_clear(emp_hlo_module *m);
+
+/** Makes room for one more item of an array of the module. \retval EMP_ENOMEM
+ * \retval EMP_EUNSUPPORTED  More than 2^30 of them. */
+emp_status emp_hlo_grow(void *array, int32_t count, int32_t *capacity, size_t size,
+                        emp_error *err);
+#define EMP_HLO_GROW(m, items)                                            \
+    emp_hlo_grow(&(m)->items, (m)->items##_count, &(m)->items##_capacity, \
+                 sizeof *(m)->items, err)
+
+/** The number of an opcode, which is new or seen before. \retval EMP_ENOMEM */
+emp_status emp_hlo_opcode_of(emp_hlo_module *m, emp_slice name, int32_t *number,
+                             emp_error *err);
+
+/** The line of a place in the file. O(place). */
+int32_t emp_hlo_line(const emp_hlo_module *m, const char *at);
+
+/** The value of an attribute; of no bytes: there is none. O(attributes). */
+emp_slice emp_hlo_attr_of(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                          const char *key);
+/** The same without its quotes or braces. */
+emp_slice emp_hlo_text_of(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                          const char *key);
+/** A whole number, or \a otherwise. */
+int64_t emp_hlo_number(emp_slice text, int64_t otherwise);
+
+/** The next item of a list with commas or blanks between them, without its "%"; false behind the last. */
+bool emp_hlo_next_item(emp_slice *list, emp_slice *item);
+
+/** The computation of that name; -1: there is none. */
+int32_t emp_hlo_find(const emp_hlo_module *m, emp_slice name);
+
+/** What an instruction is, reads and makes. */
+const emp_hlo_opcode *emp_hlo_op(const emp_hlo_module *m, const emp_hlo_instruction *i);
+const emp_hlo_instruction *emp_hlo_operand(const emp_hlo_module      *m,
+                                           const emp_hlo_instruction *i, int32_t which);
+const emp_tensor_info     *emp_hlo_result(const emp_hlo_module      *m,
+                                          const emp_hlo_instruction *i);
+
+/** Bytes of all tensors of a result; elements of its first one. Saturate. */
+int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i);
+int64_t emp_hlo_elements(const emp_hlo_module *m, const emp_hlo_instruction *i);
+
+/** The tensors that an instruction computes: of a start those of its result alone, without what libraries
+ * work in, which is a vector of bytes behind them. */
+typedef struct {
+    int32_t begin, end; /**< among its tensors */
+    int64_t workspace_bytes;
+} emp_hlo_made;
+emp_hlo_made emp_hlo_made_by(const emp_hlo_module *m, const emp_hlo_instruction *i);
+
+/** Where the parts of a tuple begin and end among its tensors. */
+int32_t emp_hlo_part_begin(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                           int32_t part);
+int32_t emp_hlo_part_end(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                         int32_t part);
+
+#endif /* EMP_GRAPHS_IMPORT_HLO_MODULE_H */

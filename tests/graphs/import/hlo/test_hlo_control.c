@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Loops, branches, calls, what is started and ended, and what goes between devices. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/graphs/import/hlo/sample.h"
+#include "tests/support/scratch.h"
+
+TestSuite(hlo_control, .init = scratch_create, .fini = scratch_remove);
+
+#define HEAD "HloModule m, is_scheduled=true\n"
+#define SUM                                                                              \
+    "%sum {\n%p = f32[] parameter(0)\n%q = f32[] parameter(1)\nROOT %r = f32[] add(%p, " \
+    "%q)\n}\n"
+#define TEST \
+    "%test {\n%s = (s32[], f32[4,4]) parameter(0)\nROOT %c = pred[] constant(true)\n}\n"
+/* One product and one sum of numbers in each iteration. */
+#define BODY                                                                           \
+    "%body {\n%s = (s32[], f32[4,4]) parameter(0)\n"                                   \
+    "%n = s32[] get-tuple-element(%s), index=0\n%x = f32[4,4] get-tuple-element(%s), " \
+    "index=1\n"                                                                        \
+    "%one = s32[] constant(1)\n%m = s32[] add(%n, %one)\n"                             \
+    "%y = f32[4,4] dot(%x, %x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"  \
+    "ROOT %t = (s32[], f32[4,4]) tuple(%m, %y)\n}\n"
+#define LOOP(config)                                                                \
+    HEAD TEST BODY                                                                  \
+        "ENTRY %main {\n%k = s32[] constant(0)\n%x = f32[4,4] parameter(0)\n"       \
+        "%t = (s32[], f32[4,4]) tuple(%k, %x)\n"                                    \
+        "%w = (s32[], f32[4,4]) while(%t), condition=%test, body=%body" config "\n" \
+        "ROOT %r = f32[4,4] get-tuple-element(%w), index=1\n}\n"
+#define TRIPS(n) ", backend_config={\"known_trip_count\":{\"n\":\"" n "\"}}"
+
+static void expect_refused(const char *text, emp_status status, const char *words)
+{
+    emp_graph       *g = NULL;
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
+
+    cr_expect_eq(hlo_read_text(&g, &notes, text, &err), status, "%s", err.msg);
+    cr_expect(strstr(err.msg, words) != NULL, "\"%s\" has no \"%s\"", err.msg, words);
+    cr_expect_null(g);
+    emp_import_notes_clear(&notes);
+}
+
+Test(hlo_control, a_loop_is_as_many_bodies_as_it_has_iterations)
+{
+    emp_graph *g = hlo_graph(LOOP(TRIPS("25")));
+    double     products = 0.0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].cost.op_class == EMP_OP_GEMM) products += g->op[op].cost.flops;
+    cr_expect_eq(products, 25 * 2.0 * 4 * 4 * 4);
+    cr_expect_eq(g->op_count, 3 + 25 * 2, "a parameter, two constants, and %d",
+                 g->op_count);
+    cr_expect(hlo_reads(g, "w.0/y", "x") && hlo_reads(g, "w.24/y", "w.23/y"));
+    cr_expect(g->is_target[hlo_find(g, "w.24/y")]);
+    emp_graph_destroy(g);
+    g = hlo_graph(LOOP(TRIPS("0")));
+    cr_expect(g->is_target[hlo_find(g, "x")]);
+    emp_graph_destroy(g);
+}
+
+Test(hlo_control, a_loop_of_unknown_length_is_refused_by_name)
+{
+    expect_refused(LOOP(""), EMP_EFORMAT, "w has no known_trip_count");
+    expect_refused(LOOP(", backend_config={\"other\":1}"), EMP_EFORMAT,
+                   "known_trip_count");
+    expect_refused(LOOP(", backend_config={\"known_trip_count\":{\"n\":\"-3\"}}"),
+                   EMP_EFORMAT, "known_trip_count");
+}
+
+Test(hlo_control, loops_of_too_many_ops_are_refused_by_name)
+{
+    expect_refused(LOOP(TRIPS("1000000000000")), EMP_EUNSUPPORTED,
+                   "its loops and calls run more ops than are read, at ");
+}
+
+/* 2^40 runs of an empty body: no ops, and yet no end. */
+Test(hlo_control, loops_in_loops_come_to_an_end)
+{
+    char text[8192] =
+        HEAD "%test {\n%s = (f32[]) parameter(0)\nROOT %c = pred[] constant(true)\n}\n"
+             "%b0 {\nROOT %s = (f32[]) parameter(0)\n}\n";
+
+    for (int i = 1; i <= 20; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "%%b%d {\n%%s = (f32[]) parameter(0)\nROOT %%w = (f32[]) while(%%s), "
+                 "condition=%%test, body=%%b%d" TRIPS("4") "\n}\n",
+                 i, i - 1);
+    strcat(text, "ENTRY %main {\n%s = (f32[]) parameter(0)\nROOT %w = (f32[]) while(%s), "
+                 "condition=%test, body=%b20" TRIPS("4") "\n}\n");
+    expect_refused(text, EMP_EUNSUPPORTED, "more ops than are read");
+}
+
+Test(hlo_control, a_body_that_does_not_fit_its_loop_is_refused)
+{
+    expect_refused(HEAD TEST
+                   "%body {\n%a = f32[] parameter(0)\nROOT %b = f32[] negate(%a)\n}\n"
+                   "ENTRY %main {\n%k = s32[] constant(0)\n%x = f32[4,4] parameter(0)\n"
+                   "%t = (s32[], f32[4,4]) tuple(%k, %x)\n"
+                   "ROOT %w = (s32[], f32[4,4]) while(%t), condition=%test, "
+                   "body=%body" TRIPS("2") "\n}\n",
+                   EMP_EFORMAT, "the operands of w are not the parameters of body");
+}
+
+Test(hlo_control, a_conditional_takes_its_longest_branch)
+{
+    emp_graph       *g = NULL;
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
+
+    cr_assert_eq(
+        hlo_read_text(&g, &notes,
+                      HEAD
+                      "%short {\nROOT %a = f32[4] parameter(0)\n}\n"
+                      "%long {\n%a = f32[9] parameter(0)\nROOT %b = f32[4] slice(%a), "
+                      "slice={[0:4]}\n}\n"
+                      "ENTRY %main {\n%i = s32[] parameter(0)\n%x = f32[4] parameter(1)\n"
+                      "%y = f32[9] parameter(2)\n"
+                      "ROOT %c = f32[4] conditional(%i, %x, %y), "
+                      "branch_computations={%short, %long}\n}\n",
+                      &err),
+        EMP_OK, "%s", err.msg);
+    cr_expect(hlo_is_assumed(&notes, "c takes the longest of its branches, long"));
+    cr_expect(hlo_reads(g, "c/b", "y"));
+    emp_import_notes_clear(&notes);
+    emp_graph_destroy(g);
+}
+
+/* A call runs in its place; what is started is done when it is started. */
+Test(hlo_control, calls_and_starts_run_in_their_place)
+{
+    emp_graph *g = hlo_graph(
+        HEAD "%twice {\n%a = f32[4] parameter(0)\nROOT %b = f32[4] add(%a, %a)\n}\n"
+             "ENTRY %main {\n%x = f32[4] parameter(0)\n"
+             "%c = f32[4] call(%x), to_apply=%twice\n"
+             "%s = ((f32[4]), f32[4], u32[]) async-start(%c), calls=%twice\n"
+             "%u = ((f32[4]), f32[4], u32[]) async-update(%s)\n"
+             "%d = f32[4] async-done(%u)\n"
+             "%k = (f32[4]{0:S(5)}, f32[4], u32[]) copy-start(%d)\n"
+             "%l = f32[4]{0:S(5)} copy-done(%k)\n"
+             "%f = ((f32[4]), f32[4], u32[]) fusion-start(%l), kind=kLoop, calls=%twice\n"
+             "ROOT %e = f32[4] fusion-done(%f)\n}\n");
+
+    cr_expect_eq(g->op_count, 5);
+    cr_expect(hlo_reads(g, "s/b", "c/b") && hlo_reads(g, "k", "s/b") &&
+              hlo_reads(g, "f", "k"));
+    cr_expect_eq(hlo_cost(g, "k")->bytes_read, 16);
+    cr_expect_eq(hlo_cost(g, "k")->bytes_written, 16);
+    cr_expect_str_eq(g->type_name[g->type[hlo_find(g, "k")]], "hlo.copy");
+    cr_expect_eq(hlo_cost(g, "f")->bytes_written, 16);
+    emp_graph_destroy(g);
+}
+
+Test(hlo_control, collectives_are_passes_over_memory_and_are_told)
+{
+    emp_graph       *g = NULL;
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
+
+    cr_assert_eq(
+        hlo_read_text(
+            &g, &notes,
+            "HloModule m, is_scheduled=true, num_partitions=4\n" SUM
+            "ENTRY %main {\n%x = f32[8] parameter(0)\n"
+            "%r = f32[8] all-reduce-start(%x), replica_groups=[1,4]<=[4], to_apply=%sum\n"
+            "%s = f32[8] all-reduce-done(%r)\n"
+            "%g = (f32[8], f32[32]) all-gather-start(%s), replica_groups={{0,1,2,3}}, "
+            "dimensions={0}\n"
+            "%h = f32[32] all-gather-done(%g)\n"
+            "%c = f32[8] reduce-scatter(%h), replica_groups={}, dimensions={0}, "
+            "to_apply=%sum\n"
+            "ROOT %p = f32[8] collective-permute(%c), "
+            "source_target_pairs={{0,1},{1,0}}\n}\n",
+            &err),
+        EMP_OK, "%s", err.msg);
+    cr_expect_eq(g->op_count, 5);
+    cr_expect_eq(g->unknown_op_count, 0);
+    cr_expect_eq(hlo_cost(g, "g")->bytes_read, 32);
+    cr_expect_eq(hlo_cost(g, "g")->bytes_written, 128);
+    cr_expect_eq(hlo_cost(g, "c")->bytes_read, 128);
+    cr_expect_eq(hlo_cost(g, "r")->op_class, EMP_OP_MOVEMENT);
+    cr_expect(
+        hlo_is_assumed(&notes, "all-gather and its like are copies within a device"));
+    cr_expect(hlo_is_assumed(&notes, "the program of one of 4 devices"));
+    emp_import_notes_clear(&notes);
+    emp_graph_destroy(g);
+}
+
+Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
+{
+    emp_graph       *g = NULL;
+    emp_import_notes notes = {0};
+
+    cr_assert_eq(hlo_read_text(&g, &notes,
+                               "HloModule m\nENTRY main {\nx = f32[8]{0} parameter(0)\n"
+                               "y = f32[8]{0} frobnicate(f32[8]{0} x)\n"
+                               "ROOT z = f32[8]{0} add(f32[8]{0} x, f32[8]{0} y)\n}\n",
+                               NULL),
+                 EMP_OK);
+    cr_expect(hlo_is_assumed(&notes, "XLA has not compiled the module"));
+    cr_expect(hlo_is_assumed(&notes, "the opcode \"frobnicate\" is not known"));
+    cr_expect_eq(g->unknown_op_count, 1);
+    emp_import_notes_clear(&notes);
+    emp_graph_destroy(g);
+}
