@@ -28,6 +28,7 @@ struct emp_onnx_value {
     bool          is_unknown;   /**< a problem upstream is to blame */
     bool          is_weight;    /**< held in memory while the model is */
     bool          is_trainable; /**< a weight that a training step changes */
+    bool          is_buffer;    /**< a weight that is no parameter of the model */
     emp_onnx_value
         *transposed; /**< what this is with the last two dims exchanged, or NULL */
 };

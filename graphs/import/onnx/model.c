@@ -14,7 +14,7 @@ enum {
     MODEL_LAST = 26
 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11 };
-enum { GRAPH_OUTPUT = 12, GRAPH_INFO = 13 };
+enum { GRAPH_OUTPUT = 12, GRAPH_INFO = 13, GRAPH_METADATA = 16 };
 enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT = 5, FUNCTION_NODE = 7 };
 enum { FUNCTION_DOMAIN = 10 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTR = 5 };
@@ -32,6 +32,7 @@ enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_FLOATS = 4, TENSOR_INT32S = 5 };
 enum { TENSOR_INT64S = 7, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_DOUBLES = 10 };
 enum { TENSOR_UINT64S = 11, TENSOR_EXTERNAL = 13 };
 enum { INFO_NAME = 1, INFO_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
+enum { INFO_METADATA = 4, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
 
 /* Reads the next field; false at the end or at damage, which is in *st. */
@@ -510,4 +511,28 @@ emp_status emp_onnx_info_read(emp_onnx_info *info, emp_slice body, emp_error *er
         if (type.size > 0) read_tensor_type(info, type);
     }
     return st;
+}
+
+/* ---- metadata ---- */
+
+static emp_slice metadata(emp_slice body, int32_t number, const char *key)
+{
+    emp_cursor     cursor = cursor_of(body);
+    emp_wire_field field;
+    emp_status     st = EMP_OK;
+
+    while (next(&cursor, &field, &st, NULL))
+        if (is_bytes(&field, number) && emp_slice_is(part(field.bytes, ENTRY_KEY), key))
+            return part(field.bytes, ENTRY_VALUE);
+    return (emp_slice){"", 0};
+}
+
+emp_slice emp_onnx_graph_metadata(emp_slice body, const char *key)
+{
+    return metadata(body, GRAPH_METADATA, key);
+}
+
+emp_slice emp_onnx_info_metadata(emp_slice body, const char *key)
+{
+    return metadata(body, INFO_METADATA, key);
 }

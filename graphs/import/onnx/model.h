@@ -116,6 +116,11 @@ bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number,
 /** \retval EMP_EFORMAT  Damaged. */
 emp_status emp_onnx_info_read(emp_onnx_info *info, emp_slice body, emp_error *err);
 
+/** What the metadata of a graph, or of a value's type, say under a key; size 0 = nothing. O(bytes of the message's
+ * fields). */
+emp_slice emp_onnx_graph_metadata(emp_slice body, const char *key);
+emp_slice emp_onnx_info_metadata(emp_slice body, const char *key);
+
 /** The element type of a TensorProto.DataType; EMP_DTYPE_NONE where we have none. */
 emp_dtype emp_onnx_dtype(int64_t type);
 

@@ -105,6 +105,7 @@ static emp_status build(emp_onnx *o, emp_graph **out, const emp_onnx_params *par
         (int64_t)graph.nodes.count + NODES_BESIDE + (int64_t)(o->model->bytes.size / 64);
     o->has_weights = has_weights(&graph);
     EMP_TRY(emp_onnx_find_roles(o, &graph, 0, err));
+    EMP_TRY(emp_onnx_read_stated(o, &graph, err));
     emp_onnx_bind_initializers(o, &scope, &graph);
     EMP_TRY(emp_onnx_bind_inputs(o, &scope, &graph, err));
     if (o->status == EMP_OK) emp_onnx_walk(o, &scope, &graph);

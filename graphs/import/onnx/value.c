@@ -114,12 +114,12 @@ static bool has_gpu_variable(emp_dtype dtype)
            dtype == EMP_DTYPE_BFLOAT16 || dtype == EMP_DTYPE_DOUBLE;
 }
 
-/* A variable and the op that reads it; quantised weights have no initialiser. */
+/* A variable and the op that reads it; quantised weights and buffers have no initialiser. */
 static emp_port weight(emp_onnx *o, const emp_onnx_value *value)
 {
     const char *name = name_of(o, value->name);
 
-    if (has_gpu_variable(value->dtype))
+    if (has_gpu_variable(value->dtype) && !value->is_buffer)
         return emp_tf_get_variable(o->tf, name, value->dtype, value->shape,
                                    EMP_TF_INIT_VALUE,
                                    o->is_training && value->is_trainable)
@@ -128,7 +128,8 @@ static emp_port weight(emp_onnx *o, const emp_onnx_value *value)
     const char  *scope = emp_tf_join(o->tf, full, "/", "");
     emp_op_attrs attrs = {
         .dtype = value->dtype, .shape = value->shape, .has_shape = true};
-    emp_port held = emp_tf_emit(o->tf, full, "Weights", &attrs, NULL, 0);
+    emp_port held = emp_tf_emit(o->tf, full, value->is_buffer ? "Buffer" : "Weights",
+                                &attrs, NULL, 0);
     return emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, scope, "read"), "Identity", NULL,
                        &held, 1);
 }

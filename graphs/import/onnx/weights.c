@@ -9,7 +9,10 @@ enum {
     ROLE_STATISTIC = 2, /* of a batch norm */
     ROLE_AFFINE = 4,    /* adds it or scales by it, element by element */
     ROLE_TABLE = 8,     /* looks rows up */
-    ROLE_SETTING = 16   /* bounds, scales, sizes */
+    ROLE_SETTING = 16,  /* bounds, scales, sizes */
+
+    STATED_PARAMETER = 32, /* by the file itself */
+    STATED_CONSTANT = 64
 };
 
 enum { LARGE = 4096 };
@@ -121,6 +124,126 @@ emp_status emp_onnx_find_roles(emp_onnx *o, const emp_onnx_graph *graph, int32_t
     return EMP_OK;
 }
 
+/* ---- what PyTorch's exporter states (PyTorch 2.11, dynamo=True) ---- */
+
+typedef enum {
+    IS_UNTOLD,
+    IS_PARAMETER,
+    IS_CONSTANT /* a buffer, or what the exporter has computed */
+} statement;
+
+static emp_status state(emp_onnx *o, emp_slice name, statement what, emp_error *err)
+{
+    return add_role(o, name,
+                    what == IS_PARAMETER  ? STATED_PARAMETER
+                    : what == IS_CONSTANT ? STATED_CONSTANT
+                                          : 0,
+                    err);
+}
+
+static statement stated(const emp_onnx *o, emp_slice name)
+{
+    int32_t role = role_of(o, name);
+
+    if (role & STATED_PARAMETER) return IS_PARAMETER;
+    return role & STATED_CONSTANT ? IS_CONSTANT : IS_UNTOLD;
+}
+
+static const char signature_key[] = "pkg.torch.export.ExportedProgram.graph_signature";
+static const char folded_key[] = "pkg.onnxscript.optimizer.folded_from";
+
+/* Moves *text behind the next place of word; false if there is none. */
+static bool skip_to(emp_slice *text, const char *word)
+{
+    size_t size = strlen(word);
+
+    for (size_t i = 0; i + size <= text->size; i++) {
+        if (memcmp(text->data + i, word, size) != 0) continue;
+        text->data += i + size;
+        text->size -= i + size;
+        return true;
+    }
+    return false;
+}
+
+/* Up to the next quote, which *text is moved to. */
+static emp_slice quoted(emp_slice *text)
+{
+    const char *end = memchr(text->data, '\'', text->size);
+    emp_slice   name = {text->data, end == NULL ? 0 : (size_t)(end - text->data)};
+
+    text->data += name.size;
+    text->size -= name.size;
+    return name;
+}
+
+/* "p_fc_weight: PARAMETER target='fc.weight'", "b_mask: BUFFER target='mask' persistent=True": a line each. */
+static emp_status read_signature(emp_onnx *o, emp_slice text, const char *kind,
+                                 statement what, int32_t *count, emp_error *err)
+{
+    for (*count = 0; skip_to(&text, kind); ++*count)
+        EMP_CHECK(state(o, quoted(&text), what, err));
+    return EMP_OK;
+}
+
+/* "['fc.weight']" is that parameter in another form; all else was computed from more than one, or from none. */
+static statement what_is_folded(const emp_onnx *o, emp_slice text)
+{
+    if (!skip_to(&text, "['")) return IS_CONSTANT;
+    emp_slice name = quoted(&text);
+    bool      is_alone = text.size == 2 && memcmp(text.data, "']", 2) == 0;
+
+    return is_alone && stated(o, name) == IS_PARAMETER ? IS_PARAMETER : IS_CONSTANT;
+}
+
+static emp_status read_folded(emp_onnx *o, const emp_onnx_graph *graph, emp_error *err)
+{
+    for (int32_t i = 0; i < graph->infos.count; i++) {
+        emp_onnx_info info;
+        emp_slice     from = emp_onnx_info_metadata(graph->infos.item[i], folded_key);
+        if (from.size == 0) continue;
+        EMP_CHECK(emp_onnx_info_read(&info, graph->infos.item[i], err));
+        EMP_CHECK(state(o, info.name, what_is_folded(o, from), err));
+    }
+    return EMP_OK;
+}
+
+/* Equal tensors become one, norms go into what is before them: the sum of elements is then not the model's. */
+static void say_what_is_missing(const emp_onnx *o, const emp_onnx_graph *graph,
+                                int32_t of_model)
+{
+    int32_t found = 0;
+
+    for (int32_t i = 0; i < graph->initializers.count; i++) {
+        emp_onnx_tensor tensor;
+        found +=
+            emp_onnx_tensor_read(&tensor, graph->initializers.item[i], NULL) == EMP_OK &&
+            stated(o, tensor.name) == IS_PARAMETER;
+    }
+    if (found < of_model)
+        emp_import_notes_assume(
+            o->notes,
+            "%d of the model's %d parameters are not in the file: the "
+            "exporter has merged them with equal ones or folded them",
+            of_model - found, of_model);
+}
+
+emp_status emp_onnx_read_stated(emp_onnx *o, const emp_onnx_graph *graph, emp_error *err)
+{
+    emp_slice signature = emp_onnx_graph_metadata(o->model->graph, signature_key);
+    int32_t   parameters, buffers;
+
+    EMP_CHECK(read_signature(o, signature, ": PARAMETER target='", IS_PARAMETER,
+                             &parameters, err));
+    EMP_CHECK(
+        read_signature(o, signature, ": BUFFER target='", IS_CONSTANT, &buffers, err));
+    EMP_CHECK(read_folded(o, graph, err));
+    say_what_is_missing(o, graph, parameters);
+    return EMP_OK;
+}
+
+/* ---- what is guessed ---- */
+
 bool emp_onnx_is_table(const emp_onnx *o, emp_slice name)
 {
     return (role_of(o, name) & ROLE_TABLE) != 0;
@@ -180,7 +303,7 @@ static void mark(emp_onnx_value *value, bool is_weight, bool is_trainable)
     value->is_trainable = is_weight && is_trainable && is_float(value->dtype);
 }
 
-void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value)
+static void guess_weight(const emp_onnx *o, emp_onnx_value *value)
 {
     int32_t role = role_of(o, value->name);
     int64_t elements = emp_shape_elements(&value->shape);
@@ -190,7 +313,6 @@ void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value)
                       is_named_as_parameter(value->name) ||
                       ((role & ROLE_AFFINE) != 0 && value->shape.rank == 1);
 
-    mark(value, false, false);
     if (elements < 2 && !((role & ROLE_WEIGHT) != 0 && value->shape.rank > 0)) return;
     if ((role & ROLE_SETTING) != 0 && !is_float(value->dtype)) return;
     if ((role & ROLE_SETTING) != 0 && elements < LARGE && !(role & ROLE_WEIGHT)) return;
@@ -199,6 +321,21 @@ void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value)
     else
         mark(value, is_trained || is_buffer || elements >= LARGE,
              is_trained && !is_buffer);
+    value->is_buffer = value->is_weight && (is_buffer || value->dtype == EMP_DTYPE_BOOL);
+}
+
+void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value)
+{
+    mark(value, false, false);
+    value->is_buffer = false;
+    switch (stated(o, value->name)) {
+    case IS_PARAMETER: mark(value, true, true); break;
+    case IS_CONSTANT:
+        mark(value, emp_shape_elements(&value->shape) >= LARGE, false);
+        value->is_buffer = value->is_weight;
+        break;
+    default: guess_weight(o, value);
+    }
 }
 
 void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)

@@ -67,8 +67,24 @@ static void add_to_graph(onnx_writer *w, int field, const buffer *part)
     put_field(w->graph, &w->graph_size, field, part->data, part->size);
 }
 
+/* An entry of "metadata_props". */
+static void put_entry(buffer *b, const char *key, const char *value)
+{
+    b->size = 0;
+    put_text(b, 1, key, strlen(key));
+    put_text(b, 2, value, strlen(value));
+}
+
+void onnx_metadata(onnx_writer *w, const char *key, const char *value)
+{
+    static buffer entry;
+
+    put_entry(&entry, key, value);
+    add_to_graph(w, 16, &entry);
+}
+
 static void put_value(onnx_writer *w, int field, const char *name, int type,
-                      const char *sizes)
+                      const char *sizes, const buffer *entry)
 {
     static buffer info, value, tensor, shape, dim;
 
@@ -88,17 +104,27 @@ static void put_value(onnx_writer *w, int field, const char *name, int type,
     put_buffer(&value, 1, &tensor);
     put_text(&info, 1, name, strlen(name));
     put_buffer(&info, 2, &value);
+    if (entry != NULL) put_buffer(&info, 4, entry);
     add_to_graph(w, field, &info);
+}
+
+void onnx_info(onnx_writer *w, const char *name, int type, const char *sizes,
+               const char *key, const char *value)
+{
+    static buffer entry;
+
+    put_entry(&entry, key, value);
+    put_value(w, 13, name, type, sizes, &entry);
 }
 
 void onnx_input(onnx_writer *w, const char *name, int type, const char *sizes)
 {
-    put_value(w, 11, name, type, sizes);
+    put_value(w, 11, name, type, sizes, NULL);
 }
 
 void onnx_output(onnx_writer *w, const char *name, int type, const char *sizes)
 {
-    put_value(w, 12, name, type, sizes);
+    put_value(w, 12, name, type, sizes, NULL);
 }
 
 static void put_tensor(buffer *tensor, const char *name, int type, const char *sizes)

@@ -28,6 +28,11 @@ void onnx_input(onnx_writer *w, const char *name, int type, const char *sizes);
 void onnx_output(onnx_writer *w, const char *name, int type, const char *sizes);
 /** An initializer whose data are elsewhere. */
 void onnx_weight(onnx_writer *w, const char *name, int type, const char *sizes);
+/** Metadata of the graph. */
+void onnx_metadata(onnx_writer *w, const char *key, const char *value);
+/** A value between, with metadata of its own. */
+void onnx_info(onnx_writer *w, const char *name, int type, const char *sizes,
+               const char *key, const char *value);
 /** A vector of int64 with these elements; "" = none. */
 void onnx_ints(onnx_writer *w, const char *name, const char *elements);
 /** Attributes are words "name=1,2" (integers; one without a comma is no list), "name:text" and
