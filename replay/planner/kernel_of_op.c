@@ -416,6 +416,39 @@ static emp_kernel find_kernel(const struct view *v)
     }
 }
 
+/* Work whose operands lie otherwise than those of TensorFlow's ops, or that is no kernel here. */
+static bool is_foreign(emp_op_work work)
+{
+    switch (work) {
+    case EMP_WORK_ATTENTION:
+    case EMP_WORK_ATTENTION_GRAD:
+    case EMP_WORK_ROUTE:
+    case EMP_WORK_EXPERTS:
+    case EMP_WORK_EXPERTS_GRAD:
+    case EMP_WORK_COMBINE: return true;
+    default: return work >= EMP_WORK_PRODUCT; /* PyTorch's are the last */
+    }
+}
+
+emp_status emp_kernel_check_op(const emp_graph *graph, emp_op_id op, emp_error *err)
+{
+    const emp_op *o = &graph->op[op];
+    bool is_product = o->cost.op_class == EMP_OP_GEMM || o->cost.op_class == EMP_OP_CONV;
+
+    if (o->cost.kernels > 0 && is_foreign(o->cost.work))
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "op %s is of type %s, which replay has no kernel for: it executes the "
+            "ops of TensorFlow",
+            graph->name[op], graph->type_name[graph->type[op]]);
+    emp_dtype dtype = graph->tensor[graph->output_offset[op]].dtype;
+    if (is_product && dtype != EMP_DTYPE_FLOAT)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "op %s computes in %s, and replay in fp32 alone",
+                         graph->name[op], emp_dtype_name(dtype));
+    return EMP_OK;
+}
+
 emp_kernel emp_kernel_of_op(const emp_graph *graph, emp_op_id op)
 {
     const struct view v = {

@@ -264,7 +264,10 @@ static emp_status fill(struct draft *d, emp_error *err)
     names = p->names;
     set_devices(p, d->problem);
     memset(d->first_copy, -1, (size_t)d->tensor_count * sizeof *d->first_copy);
-    for (int32_t op = 0; op < d->op_count; op++) set_op(d, op, &names);
+    for (int32_t op = 0; op < d->op_count; op++) {
+        EMP_CHECK(emp_kernel_check_op(d->g, d->op[op], err));
+        set_op(d, op, &names);
+    }
     p->copy_count = d->copy_count;
     order_copies(d);
     return EMP_OK;

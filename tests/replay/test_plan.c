@@ -267,6 +267,37 @@ Test(plan, a_kernel_beyond_its_tensors_is_refused)
     task_destroy(&f);
 }
 
+struct foreign_case {
+    char spec[64], mentions[64];
+};
+
+/* Replay executes TensorFlow's ops, in fp32. */
+static struct foreign_case foreign_cases[] = {
+    {"transformer:layers=1,dtype=fp32", "has no kernel for"},
+    {"transformer:layers=1,dtype=bf16", "bfloat16, and replay in fp32 alone"},
+    {"bert:layers=1,dtype=fp32", "attention.self is of type "},
+};
+
+ParameterizedTestParameters(plan, ops_without_a_kernel_are_named)
+{
+    return cr_make_param_array(struct foreign_case, foreign_cases,
+                               sizeof foreign_cases / sizeof *foreign_cases);
+}
+
+ParameterizedTest(struct foreign_case *c, plan, ops_without_a_kernel_are_named)
+{
+    task             f;
+    emp_replay_plan *plan = NULL;
+    emp_error        err = {0};
+
+    replay_fixture_create(&f, c->spec, 0);
+    cr_expect_eq(emp_replay_plan_from_problem(&plan, f.problem, f.device_of_op, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, c->mentions), "%s", err.msg);
+    cr_expect_null(plan);
+    task_destroy(&f);
+}
+
 /* Kernels that 16 floats in each operand suffice for: three inputs, two outputs. */
 struct kernel_case {
     emp_kernel kernel;
