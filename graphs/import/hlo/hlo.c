@@ -9,7 +9,7 @@
 #include "graphs/import/hlo/text.h"
 
 /* Memory that the ops of unrolled loops may take beside what the file has. */
-static const int64_t BYTES_BESIDE = 48 * 1024 * 1024, BYTES_OF_BYTE = 100;
+static const int64_t BYTES_BESIDE = 56 * 1024 * 1024, BYTES_OF_BYTE = 100;
 
 enum { SNIFFED_BYTES = 1 << 16 };
 

@@ -204,6 +204,17 @@ static int64_t bytes_of_operand(const emp_hlo_module *m, const emp_hlo_instructi
                                       : 0;
 }
 
+static int64_t bytes_made_by(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    emp_hlo_made made = emp_hlo_made_by(m, i);
+    int64_t      bytes = 0;
+
+    for (int32_t t = i->first_tensor + made.begin; t < i->first_tensor + made.end; t++)
+        bytes = add(bytes, emp_dtype_size_bytes(m->tensor[t].dtype,
+                                                emp_shape_elements(&m->tensor[t].shape)));
+    return bytes;
+}
+
 /* Of an operand: rows that it gathers, nothing of what it only writes, else all. */
 static int64_t read_of(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
                        int32_t operand)
@@ -212,7 +223,7 @@ static int64_t read_of(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
 
     switch (what_of(m, i)) {
     case EMP_HLO_SLICE:
-        return operand == 0 ? emp_hlo_bytes(m, i) : bytes_of_operand(m, i, operand);
+        return operand == 0 ? bytes_made_by(m, i) : bytes_of_operand(m, i, operand);
     case EMP_HLO_UPDATE: return operand == 0 ? 0 : bytes_of_operand(m, i, operand);
     case EMP_HLO_SCATTER:
         return bytes_of_operand(
@@ -236,7 +247,6 @@ static const emp_hlo_instruction *origin_of(const emp_hlo_kernels     *k,
 static int64_t written_by_one(const emp_hlo_kernels *k, const emp_hlo_instruction *i)
 {
     const emp_hlo_module *m = k->m;
-    emp_hlo_made          made = emp_hlo_made_by(m, i);
     int64_t               bytes = 0;
 
     switch (what_of(m, i)) {
@@ -247,13 +257,7 @@ static int64_t written_by_one(const emp_hlo_kernels *k, const emp_hlo_instructio
         return bytes;
     case EMP_HLO_FUSION: return k->body[i->called].cost.bytes_written;
     case EMP_HLO_PARAMETER: return 0;
-    default:
-        for (int32_t t = made.begin; t < made.end; t++) {
-            const emp_tensor_info *info = &m->tensor[i->first_tensor + t];
-            bytes = add(bytes, emp_dtype_size_bytes(info->dtype,
-                                                    emp_shape_elements(&info->shape)));
-        }
-        return bytes;
+    default: return bytes_made_by(m, i);
     }
 }
 

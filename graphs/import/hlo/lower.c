@@ -1,43 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/hlo/lower.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/mem.h"
-#include "graphs/import/hlo/config.h"
+#include "graphs/import/hlo/lower_internal.h"
 #include "graphs/import/hlo/names.h"
 
-enum { DEPTH_MAX = 32 };
-
 /* What is taken from the budget, about the memory of a graph that is being built. */
-enum { OP_BYTES = 1500, OUTPUT_BYTES = 300, INPUT_BYTES = 40, VISIT_BYTES = 64 };
+enum { OP_BYTES = 1000, OUTPUT_BYTES = 150, INPUT_BYTES = 40, VISIT_BYTES = 64 };
 
-typedef struct {
-    emp_graph_builder     *builder;
-    const emp_hlo_module  *m;
-    const emp_hlo_kernels *kernels;
-    emp_import_notes      *notes;
-    emp_op_cost          **cost_of;     /* [instruction] NULL: not asked yet */
-    emp_op_id             *constant_of; /* [instruction] a constant's op + 1 */
-    emp_port              *port;        /* tensors of values; op -1: it is no op's */
-    int32_t                port_count, port_capacity;
-    int64_t                budget_bytes;
-    emp_arrays             arrays;
-} lowering;
-
-/* A computation that is being run. */
-typedef struct frame {
-    const emp_hlo_computation *c;
-    const char                *path;     /* "while.12.3", or "" */
-    int32_t                    depth;    /* of calls around it */
-    const int32_t             *argument; /* [parameter] its value; NULL: they are ops */
-    int32_t                   *value;    /* [instruction - c->first] first port */
-} frame;
-
-static emp_status run(lowering *l, const frame *f, int32_t *result, emp_error *err);
-
-static emp_status charge(lowering *l, const emp_hlo_instruction *i, int64_t bytes,
+static emp_status charge(emp_hlo_lowering *l, const emp_hlo_instruction *i, int64_t bytes,
                          emp_error *err)
 {
     l->budget_bytes -= bytes;
@@ -47,15 +18,9 @@ static emp_status charge(lowering *l, const emp_hlo_instruction *i, int64_t byte
                      emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name));
 }
 
-static const emp_hlo_instruction *operand_of(const lowering            *l,
-                                             const emp_hlo_instruction *i, int32_t which)
-{
-    return emp_hlo_operand(l->m, i, which);
-}
-
 /* ---- values ---- */
 
-static emp_status add_port(lowering *l, emp_port port, emp_error *err)
+static emp_status add_port(emp_hlo_lowering *l, emp_port port, emp_error *err)
 {
     EMP_CHECK(
         emp_hlo_grow(&l->port, l->port_count, &l->port_capacity, sizeof *l->port, err));
@@ -63,20 +28,22 @@ static emp_status add_port(lowering *l, emp_port port, emp_error *err)
     return EMP_OK;
 }
 
-static int32_t value_of(const lowering *l, const frame *f, const emp_hlo_instruction *i)
+static int32_t value_of(const emp_hlo_lowering *l, const emp_hlo_frame *f,
+                        const emp_hlo_instruction *i)
 {
     return f->value[(int32_t)(i - l->m->instruction) - f->c->first];
 }
 
-static int32_t operand_value(const lowering *l, const frame *f,
-                             const emp_hlo_instruction *i, int32_t which)
+int32_t emp_hlo_operand_value(const emp_hlo_lowering *l, const emp_hlo_frame *f,
+                              const emp_hlo_instruction *i, int32_t which)
 {
-    return value_of(l, f, operand_of(l, i, which));
+    return value_of(l, f, emp_hlo_operand(l->m, i, which));
 }
 
 /* A value all of whose tensors are no op's, but for those from `begin` on, which are those of a value. */
-static emp_status make_value(lowering *l, const emp_hlo_instruction *i, int32_t begin,
-                             int32_t count, int32_t from, int32_t *value, emp_error *err)
+emp_status emp_hlo_make_value(emp_hlo_lowering *l, const emp_hlo_instruction *i,
+                              int32_t begin, int32_t count, int32_t from, int32_t *value,
+                              emp_error *err)
 {
     *value = l->port_count;
     for (int32_t t = 0; t < i->tensor_count; t++) {
@@ -87,20 +54,20 @@ static emp_status make_value(lowering *l, const emp_hlo_instruction *i, int32_t 
     return EMP_OK;
 }
 
-static emp_status make_tuple(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                             int32_t *value, emp_error *err)
+static emp_status make_tuple(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                             const emp_hlo_instruction *i, int32_t *value, emp_error *err)
 {
     *value = l->port_count;
     for (int32_t o = 0; o < i->operand_count; o++) {
-        int32_t first = operand_value(l, f, i, o);
-        for (int32_t t = 0; t < operand_of(l, i, o)->tensor_count; t++)
+        int32_t first = emp_hlo_operand_value(l, f, i, o);
+        for (int32_t t = 0; t < emp_hlo_operand(l->m, i, o)->tensor_count; t++)
             EMP_CHECK(add_port(l, l->port[first + t], err));
     }
     return EMP_OK;
 }
 
-static void note_misfit(lowering *l, const emp_hlo_instruction *i, int32_t has,
-                        int32_t wants)
+void emp_hlo_note_misfit(emp_hlo_lowering *l, const emp_hlo_instruction *i, int32_t has,
+                         int32_t wants)
 {
     emp_import_notes_problem(
         l->notes, "line %d: %.*s is given %d tensors where it has %d",
@@ -108,10 +75,11 @@ static void note_misfit(lowering *l, const emp_hlo_instruction *i, int32_t has,
 }
 
 /* What a start has begun is its operand, or the part of it that is the result. */
-static emp_status end_of_start(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                               int32_t *value, emp_error *err)
+static emp_status end_of_start(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                               const emp_hlo_instruction *i, int32_t *value,
+                               emp_error *err)
 {
-    const emp_hlo_instruction *start = operand_of(l, i, 0);
+    const emp_hlo_instruction *start = emp_hlo_operand(l->m, i, 0);
     int32_t                    part = emp_hlo_op(l->m, i)->result_part, begin = 0;
     int32_t                    count = start->tensor_count;
 
@@ -120,8 +88,8 @@ static emp_status end_of_start(lowering *l, const frame *f, const emp_hlo_instru
         count = emp_hlo_part_end(l->m, start, part) - begin;
     }
     if (count != i->tensor_count) {
-        note_misfit(l, i, count, i->tensor_count);
-        return make_value(l, i, 0, 0, -1, value, err);
+        emp_hlo_note_misfit(l, i, count, i->tensor_count);
+        return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
     }
     *value = value_of(l, f, start) + begin;
     return EMP_OK;
@@ -129,8 +97,8 @@ static emp_status end_of_start(lowering *l, const frame *f, const emp_hlo_instru
 
 /* ---- ops ---- */
 
-static emp_status cost_of(lowering *l, const emp_hlo_instruction *i, emp_op_cost **cost,
-                          emp_error *err)
+static emp_status cost_of(emp_hlo_lowering *l, const emp_hlo_instruction *i,
+                          emp_op_cost **cost, emp_error *err)
 {
     emp_op_cost **known = &l->cost_of[i - l->m->instruction];
 
@@ -144,27 +112,27 @@ static emp_status cost_of(lowering *l, const emp_hlo_instruction *i, emp_op_cost
 }
 
 /* Reads all tensors of one operand. */
-static emp_status connect_operand(lowering *l, const frame *f, emp_op_id op,
-                                  const emp_hlo_instruction *i, int32_t which,
-                                  emp_error *err)
+static emp_status connect_operand(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                                  emp_op_id op, const emp_hlo_instruction *i,
+                                  int32_t which, emp_error *err)
 {
-    int32_t first = operand_value(l, f, i, which);
+    int32_t first = emp_hlo_operand_value(l, f, i, which);
 
-    for (int32_t t = 0; t < operand_of(l, i, which)->tensor_count; t++)
+    for (int32_t t = 0; t < emp_hlo_operand(l->m, i, which)->tensor_count; t++)
         if (l->port[first + t].op >= 0)
             EMP_CHECK(emp_graph_builder_connect(l->builder, l->port[first + t], op, err));
     return EMP_OK;
 }
 
 /* Operands, of which the one that is written in place comes first, and what is only waited for. */
-static emp_status connect(lowering *l, const frame *f, emp_op_id op,
+static emp_status connect(emp_hlo_lowering *l, const emp_hlo_frame *f, emp_op_id op,
                           const emp_hlo_instruction *i, int32_t updated, emp_error *err)
 {
     if (updated >= 0) EMP_CHECK(connect_operand(l, f, op, i, updated, err));
     for (int32_t o = 0; o < i->operand_count; o++)
         if (o != updated) EMP_CHECK(connect_operand(l, f, op, i, o, err));
     for (int32_t o = i->operand_count; o < i->operand_count + i->control_count; o++) {
-        const emp_hlo_instruction *before = operand_of(l, i, o);
+        const emp_hlo_instruction *before = emp_hlo_operand(l->m, i, o);
         if (before->tensor_count == 0) continue;
         emp_op_id from = l->port[value_of(l, f, before)].op;
         if (from >= 0)
@@ -173,9 +141,9 @@ static emp_status connect(lowering *l, const frame *f, emp_op_id op,
     return EMP_OK;
 }
 
-static emp_status declare(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                          const emp_op_attrs *attrs, emp_hlo_made made, emp_op_id *op,
-                          emp_error *err)
+static emp_status declare(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                          const emp_hlo_instruction *i, const emp_op_attrs *attrs,
+                          emp_hlo_made made, emp_op_id *op, emp_error *err)
 {
     char        name[EMP_HLO_OP_NAME_BYTES];
     const char *type = emp_hlo_op(l->m, i)->type;
@@ -194,20 +162,20 @@ static emp_status declare(lowering *l, const frame *f, const emp_hlo_instruction
 }
 
 /* An op, and its value. */
-static emp_status add_op(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                         const emp_op_attrs *attrs, emp_op_id *op, int32_t *value,
-                         emp_error *err)
+static emp_status add_op(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                         const emp_hlo_instruction *i, const emp_op_attrs *attrs,
+                         emp_op_id *op, int32_t *value, emp_error *err)
 {
     emp_hlo_made made = emp_hlo_made_by(l->m, i);
 
     EMP_CHECK(declare(l, f, i, attrs, made, op, err));
-    EMP_CHECK(make_value(l, i, 0, 0, -1, value, err));
+    EMP_CHECK(emp_hlo_make_value(l, i, 0, 0, -1, value, err));
     for (int32_t t = made.begin; t < made.end; t++)
         l->port[*value + t] = (emp_port){*op, t - made.begin};
     return EMP_OK;
 }
 
-static void note_kernel(lowering *l, const emp_hlo_instruction *i)
+static void note_kernel(emp_hlo_lowering *l, const emp_hlo_instruction *i)
 {
     const emp_hlo_opcode *op = emp_hlo_op(l->m, i);
 
@@ -223,8 +191,8 @@ static void note_kernel(lowering *l, const emp_hlo_instruction *i)
             op->type + sizeof "hlo." - 1);
 }
 
-static emp_status add_kernel(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                             int32_t *value, emp_error *err)
+static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                             const emp_hlo_instruction *i, int32_t *value, emp_error *err)
 {
     emp_op_cost *cost = NULL;
     emp_hlo_made made = emp_hlo_made_by(l->m, i);
@@ -232,9 +200,10 @@ static emp_status add_kernel(lowering *l, const frame *f, const emp_hlo_instruct
     int32_t      updated = emp_hlo_updated_operand(l->kernels, i);
 
     if (updated >= i->operand_count) updated = -1;
-    bool is_in_place = updated >= 0 && operand_of(l, i, updated)->tensor_count == 1 &&
+    bool is_in_place = updated >= 0 &&
+                       emp_hlo_operand(l->m, i, updated)->tensor_count == 1 &&
                        made.end - made.begin == 1 &&
-                       l->port[operand_value(l, f, i, updated)].op >= 0;
+                       l->port[emp_hlo_operand_value(l, f, i, updated)].op >= 0;
     EMP_CHECK(cost_of(l, i, &cost, err));
     emp_op_attrs attrs = {.cost = cost, .is_in_place = is_in_place};
     EMP_CHECK(add_op(l, f, i, &attrs, &op, value, err));
@@ -248,8 +217,9 @@ static emp_status add_kernel(lowering *l, const frame *f, const emp_hlo_instruct
 }
 
 /* One op for a constant, however often what it is in runs. */
-static emp_status add_constant(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                               int32_t *value, emp_error *err)
+static emp_status add_constant(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                               const emp_hlo_instruction *i, int32_t *value,
+                               emp_error *err)
 {
     emp_op_id         *known = &l->constant_of[i - l->m->instruction];
     const emp_op_attrs none = {0};
@@ -266,8 +236,9 @@ static emp_status add_constant(lowering *l, const frame *f, const emp_hlo_instru
     return EMP_OK;
 }
 
-static emp_status add_parameter(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                                int32_t *value, emp_error *err)
+static emp_status add_parameter(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                                const emp_hlo_instruction *i, int32_t *value,
+                                emp_error *err)
 {
     const emp_op_attrs none = {0};
     emp_op_id          op = -1;
@@ -277,198 +248,40 @@ static emp_status add_parameter(lowering *l, const frame *f, const emp_hlo_instr
     return EMP_OK;
 }
 
-/* ---- computations in computations ---- */
-
-/* Runs a computation in place of an instruction, with so many of its operands from `first` on. */
-static emp_status call(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                       int32_t computation, const int32_t *argument, int64_t iteration,
-                       int32_t *result, emp_error *err)
-{
-    char  path[EMP_HLO_OP_NAME_BYTES];
-    frame inner = {.c = &l->m->computation[computation],
-                   .path = path,
-                   .depth = f->depth + 1,
-                   .argument = argument};
-
-    if (inner.depth > DEPTH_MAX)
-        return EMP_ERROR(EMP_EUNSUPPORTED, "line %d: more than %d calls in each other",
-                         emp_hlo_line(l->m, i->name.data), DEPTH_MAX);
-    emp_hlo_path(path, f->path, i, iteration);
-    return run(l, &inner, result, err);
-}
-
-/* Whether operands from `first` on are as many, with as many tensors, as a computation's parameters. */
-static bool fits(lowering *l, const emp_hlo_instruction *i, int32_t first, int32_t count,
-                 int32_t computation)
-{
-    const emp_hlo_computation *c = &l->m->computation[computation];
-    bool is_right = c->parameter_count == count && first + count <= i->operand_count;
-
-    for (int32_t p = 0; is_right && p < count; p++)
-        is_right =
-            operand_of(l, i, first + p)->tensor_count ==
-            l->m->instruction[l->m->parameter[c->first_parameter + p]].tensor_count;
-    if (!is_right)
-        emp_import_notes_problem(
-            l->notes,
-            "line %d: the operands of %.*s are not the parameters of "
-            "%.*s",
-            emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name),
-            EMP_SLICE_ARG(c->name));
-    return is_right;
-}
-
-static int32_t tensors_of_root(const lowering *l, int32_t computation)
-{
-    return l->m->instruction[l->m->computation[computation].root].tensor_count;
-}
-
-/* A call; one that has only been started makes a tuple with its result in it. */
-static emp_status add_call(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                           int32_t *value, emp_error *err)
-{
-    emp_status   st = EMP_OK;
-    int32_t     *argument = NULL, result = 0;
-    emp_hlo_made made = emp_hlo_made_by(l->m, i);
-    bool         is_right = fits(l, i, 0, i->operand_count, i->called);
-
-    if (is_right && tensors_of_root(l, i->called) != made.end - made.begin) {
-        note_misfit(l, i, tensors_of_root(l, i->called), made.end - made.begin);
-        is_right = false;
-    }
-    if (!is_right) return make_value(l, i, 0, 0, -1, value, err);
-    EMP_TRY(EMP_ALLOC(argument, (size_t)i->operand_count));
-    for (int32_t o = 0; o < i->operand_count; o++)
-        argument[o] = operand_value(l, f, i, o);
-    EMP_TRY(call(l, f, i, i->called, argument, -1, &result, err));
-    EMP_TRY(make_value(l, i, made.begin, made.end - made.begin, result, value, err));
-
-cleanup:
-    emp_free(argument);
-    return st;
-}
-
-/* Iterations that XLA knows of a loop; -1: it knows none. */
-static emp_status trip_count(const lowering *l, const emp_hlo_instruction *i,
-                             int64_t *count, emp_error *err)
-{
-    emp_json_document config;
-
-    EMP_CHECK(emp_hlo_config_read(&config, l->m, i, err));
-    *count = emp_hlo_config_number(
-        emp_json_get(emp_hlo_config_find(config.root, "known_trip_count"), "n"));
-    emp_json_clear(&config);
-    return EMP_OK;
-}
-
-static emp_status add_loop(lowering *l, const frame *f, const emp_hlo_instruction *i,
-                           int32_t *value, emp_error *err)
-{
-    int64_t count;
-
-    EMP_CHECK(trip_count(l, i, &count, err));
-    *value = operand_value(l, f, i, 0);
-    if (count < 0)
-        emp_import_notes_problem(
-            l->notes,
-            "line %d: %.*s has no known_trip_count in its backend_config; loops whose "
-            "length depends on data are not read",
-            emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name));
-    bool is_right = count >= 0 && fits(l, i, 0, 1, i->called);
-    if (is_right && (tensors_of_root(l, i->called) != i->tensor_count ||
-                     operand_of(l, i, 0)->tensor_count != i->tensor_count)) {
-        note_misfit(l, i, tensors_of_root(l, i->called), i->tensor_count);
-        is_right = false;
-    }
-    if (!is_right) return make_value(l, i, 0, 0, -1, value, err);
-    for (int64_t n = 0; n < count; n++) {
-        int32_t before = *value;
-        EMP_CHECK(call(l, f, i, i->called, &before, n, value, err));
-    }
-    return EMP_OK;
-}
-
-/* The branch with the most instructions; its place among them all is its operand's, behind the condition. */
-static int32_t longest_branch(const lowering *l, const emp_hlo_instruction *i,
-                              int32_t *place)
-{
-    emp_slice list = emp_hlo_text_of(l->m, i, "branch_computations"), name;
-    emp_slice sides[] = {emp_hlo_text_of(l->m, i, "true_computation"),
-                         emp_hlo_text_of(l->m, i, "false_computation")};
-    int32_t   longest = -1;
-
-    for (int32_t at = 0;; at++) {
-        if (list.size == 0 && at < 2 && sides[at].size > 0) {
-            (void)emp_hlo_next_item(&sides[at], &name);
-        } else if (!emp_hlo_next_item(&list, &name)) {
-            return longest;
-        }
-        int32_t c = emp_hlo_find(l->m, name);
-        if (c < 0 || (longest >= 0 &&
-                      l->m->computation[c].count <= l->m->computation[longest].count))
-            continue;
-        longest = c;
-        *place = at;
-    }
-}
-
-static emp_status add_conditional(lowering *l, const frame *f,
-                                  const emp_hlo_instruction *i, int32_t *value,
-                                  emp_error *err)
-{
-    int32_t place = 0, branch = longest_branch(l, i, &place);
-    bool    is_right = branch >= 0 && branch != l->m->entry &&
-                    fits(l, i, 1 + place, 1, branch) &&
-                    tensors_of_root(l, branch) == i->tensor_count;
-
-    if (!is_right) {
-        emp_import_notes_problem(l->notes,
-                                 "line %d: the branches of %.*s are no computations of "
-                                 "its operands",
-                                 emp_hlo_line(l->m, i->name.data),
-                                 EMP_SLICE_ARG(i->name));
-        return make_value(l, i, 0, 0, -1, value, err);
-    }
-    emp_import_notes_assume(l->notes, "%.*s takes the longest of its branches, %.*s",
-                            EMP_SLICE_ARG(i->name),
-                            EMP_SLICE_ARG(l->m->computation[branch].name));
-    int32_t argument = operand_value(l, f, i, 1 + place);
-    return call(l, f, i, branch, &argument, -1, value, err);
-}
-
 /* ---- instructions ---- */
 
-static emp_status add_instruction(lowering *l, const frame *f,
+static emp_status add_instruction(emp_hlo_lowering *l, const emp_hlo_frame *f,
                                   const emp_hlo_instruction *i, int32_t *value,
                                   emp_error *err)
 {
     switch (emp_hlo_op(l->m, i)->what) {
     case EMP_HLO_PARAMETER: return add_parameter(l, f, i, value, err);
     case EMP_HLO_CONSTANT: return add_constant(l, f, i, value, err);
-    case EMP_HLO_VIEW: *value = operand_value(l, f, i, 0); return EMP_OK;
+    case EMP_HLO_VIEW: *value = emp_hlo_operand_value(l, f, i, 0); return EMP_OK;
     case EMP_HLO_TUPLE: return make_tuple(l, f, i, value, err);
     case EMP_HLO_PART:
-        *value = operand_value(l, f, i, 0) +
-                 emp_hlo_part_begin(l->m, operand_of(l, i, 0), i->number);
+        *value = emp_hlo_operand_value(l, f, i, 0) +
+                 emp_hlo_part_begin(l->m, emp_hlo_operand(l->m, i, 0), i->number);
         return EMP_OK;
-    case EMP_HLO_NOTHING: return make_value(l, i, 0, 0, -1, value, err);
-    case EMP_HLO_CALL: return add_call(l, f, i, value, err);
-    case EMP_HLO_WHILE: return add_loop(l, f, i, value, err);
-    case EMP_HLO_CONDITIONAL: return add_conditional(l, f, i, value, err);
+    case EMP_HLO_NOTHING: return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
+    case EMP_HLO_CALL: return emp_hlo_lower_call(l, f, i, value, err);
+    case EMP_HLO_WHILE: return emp_hlo_lower_loop(l, f, i, value, err);
+    case EMP_HLO_CONDITIONAL: return emp_hlo_lower_conditional(l, f, i, value, err);
     case EMP_HLO_DONE: return end_of_start(l, f, i, value, err);
     case EMP_HLO_REFUSED:
         emp_import_notes_problem(l->notes, "line %d: %.*s is \"%s\", which is not read",
                                  emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name),
                                  emp_hlo_op(l->m, i)->type + sizeof "hlo." - 1);
-        return make_value(l, i, 0, 0, -1, value, err);
+        return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
     default: return add_kernel(l, f, i, value, err);
     }
 }
 
-static emp_status run(lowering *l, const frame *f, int32_t *result, emp_error *err)
+emp_status emp_hlo_run(emp_hlo_lowering *l, const emp_hlo_frame *f, int32_t *result,
+                       emp_error *err)
 {
-    emp_status st = EMP_OK;
-    frame      own = *f;
+    emp_status    st = EMP_OK;
+    emp_hlo_frame own = *f;
 
     EMP_TRY(EMP_ALLOC(own.value, (size_t)own.c->count));
     for (int32_t n = 0; n < own.c->count; n++) {
@@ -483,7 +296,7 @@ cleanup:
     return st;
 }
 
-static void mark_targets(const lowering *l, const emp_hlo_instruction *root,
+static void mark_targets(const emp_hlo_lowering *l, const emp_hlo_instruction *root,
                          int32_t value)
 {
     for (int32_t t = 0; t < root->tensor_count; t++)
@@ -497,18 +310,18 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
     emp_status            st = EMP_OK;
     const emp_hlo_module *m = kernels->m;
     int32_t               value = 0;
-    lowering              l = {.builder = builder,
+    emp_hlo_lowering      l = {.builder = builder,
                                .m = m,
                                .kernels = kernels,
                                .notes = kernels->notes,
                                .budget_bytes = budget_bytes};
-    const frame           entry = {.c = &m->computation[m->entry], .path = ""};
+    const emp_hlo_frame   entry = {.c = &m->computation[m->entry], .path = ""};
 
     l.cost_of = EMP_ADD_ARRAY(&l.arrays, emp_op_cost *, (size_t)m->instruction_count);
     l.constant_of = EMP_ADD_ARRAY(&l.arrays, emp_op_id, (size_t)m->instruction_count);
     if (l.arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "costs of %d instructions", m->instruction_count);
-    EMP_TRY(run(&l, &entry, &value, err));
+    EMP_TRY(emp_hlo_run(&l, &entry, &value, err));
     mark_targets(&l, &m->instruction[entry.c->root], value);
 
 cleanup:

@@ -128,11 +128,12 @@ static emp_status add_controls(reader *r, emp_hlo_instruction *i, emp_error *err
     return EMP_OK;
 }
 
-static const char *key_of_called(emp_hlo_what what, bool is_async)
+static const char *key_of_called(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {
-    switch (what) {
+    switch (emp_hlo_op(m, i)->what) {
     case EMP_HLO_FUSION: return "calls";
-    case EMP_HLO_CALL: return is_async ? "calls" : "to_apply";
+    case EMP_HLO_CALL:
+        return emp_hlo_attr_of(m, i, "calls").size > 0 ? "calls" : "to_apply";
     case EMP_HLO_WHILE: return "body";
     default: return NULL;
     }
@@ -140,9 +141,8 @@ static const char *key_of_called(emp_hlo_what what, bool is_async)
 
 static void find_called(reader *r, emp_hlo_instruction *i)
 {
-    const emp_hlo_opcode *op = emp_hlo_op(r->m, i);
-    const char           *key = key_of_called(op->what, op->is_start);
-    emp_slice             name;
+    const char *key = key_of_called(r->m, i);
+    emp_slice   name;
 
     i->called = -1;
     if (key == NULL) return;
@@ -266,19 +266,22 @@ static emp_status read_instruction(reader *r, emp_hlo_computation *c, emp_error 
 
 /* ---- computations ---- */
 
-/* Puts the parameters in the order of their numbers, which are 0 to their count. */
+static int32_t number_of(const reader *r, int32_t instruction)
+{
+    return r->m->instruction[instruction].number;
+}
+
+/* Puts each parameter where its number says; the numbers are 0 to their count. */
 static void order_parameters(reader *r, const emp_hlo_computation *c)
 {
     if (c->parameter_count == 0) return;
     int32_t *list = r->m->parameter + c->first_parameter;
     for (int32_t n = 0; n < c->parameter_count; n++) {
-        for (int32_t number = r->m->instruction[list[n]].number;
-             number < c->parameter_count && number != n;
-             number = r->m->instruction[list[n]].number) {
-            if (r->m->instruction[list[number]].number == number) break;
-            int32_t other = list[number];
-            list[number] = list[n];
-            list[n] = other;
+        for (;;) {
+            int32_t own = list[n], place = number_of(r, own);
+            if (place >= c->parameter_count || number_of(r, list[place]) == place) break;
+            list[n] = list[place];
+            list[place] = own;
         }
     }
     bool is_right = true;

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Calls, loops and branches: computations that run in place of an instruction.
+#include "base/mem.h"
+#include "graphs/import/hlo/config.h"
+#include "graphs/import/hlo/lower_internal.h"
+#include "graphs/import/hlo/names.h"
+
+enum { DEPTH_MAX = 32 };
+
+/* Runs a computation in place of an instruction, with so many of its operands from `first` on. */
+static emp_status call(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                       const emp_hlo_instruction *i, int32_t computation,
+                       const int32_t *argument, int64_t iteration, int32_t *result,
+                       emp_error *err)
+{
+    char          path[EMP_HLO_OP_NAME_BYTES];
+    emp_hlo_frame inner = {.c = &l->m->computation[computation],
+                           .path = path,
+                           .depth = f->depth + 1,
+                           .argument = argument};
+
+    if (inner.depth > DEPTH_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "line %d: more than %d calls in each other",
+                         emp_hlo_line(l->m, i->name.data), DEPTH_MAX);
+    emp_hlo_path(path, f->path, i, iteration);
+    return emp_hlo_run(l, &inner, result, err);
+}
+
+/* Whether operands from `first` on are as many, with as many tensors, as a computation's parameters. */
+static bool fits(emp_hlo_lowering *l, const emp_hlo_instruction *i, int32_t first,
+                 int32_t count, int32_t computation)
+{
+    const emp_hlo_computation *c = &l->m->computation[computation];
+    bool is_right = c->parameter_count == count && first + count <= i->operand_count;
+
+    for (int32_t p = 0; is_right && p < count; p++)
+        is_right =
+            emp_hlo_operand(l->m, i, first + p)->tensor_count ==
+            l->m->instruction[l->m->parameter[c->first_parameter + p]].tensor_count;
+    if (!is_right)
+        emp_import_notes_problem(
+            l->notes,
+            "line %d: the operands of %.*s are not the parameters of "
+            "%.*s",
+            emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name),
+            EMP_SLICE_ARG(c->name));
+    return is_right;
+}
+
+static int32_t tensors_of_root(const emp_hlo_lowering *l, int32_t computation)
+{
+    return l->m->instruction[l->m->computation[computation].root].tensor_count;
+}
+
+/* A call; one that has only been started makes a tuple with its result in it. */
+emp_status emp_hlo_lower_call(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                              const emp_hlo_instruction *i, int32_t *value,
+                              emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    int32_t     *argument = NULL, result = 0;
+    emp_hlo_made made = emp_hlo_made_by(l->m, i);
+    bool         is_right = fits(l, i, 0, i->operand_count, i->called);
+
+    if (is_right && tensors_of_root(l, i->called) != made.end - made.begin) {
+        emp_hlo_note_misfit(l, i, tensors_of_root(l, i->called), made.end - made.begin);
+        is_right = false;
+    }
+    if (!is_right) return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
+    EMP_TRY(EMP_ALLOC(argument, (size_t)i->operand_count));
+    for (int32_t o = 0; o < i->operand_count; o++)
+        argument[o] = emp_hlo_operand_value(l, f, i, o);
+    EMP_TRY(call(l, f, i, i->called, argument, -1, &result, err));
+    EMP_TRY(
+        emp_hlo_make_value(l, i, made.begin, made.end - made.begin, result, value, err));
+
+cleanup:
+    emp_free(argument);
+    return st;
+}
+
+/* Iterations that XLA knows of a loop; -1: it knows none. */
+static emp_status trip_count(const emp_hlo_lowering *l, const emp_hlo_instruction *i,
+                             int64_t *count, emp_error *err)
+{
+    emp_json_document config;
+
+    EMP_CHECK(emp_hlo_config_read(&config, l->m, i, err));
+    *count = emp_hlo_config_number(
+        emp_json_get(emp_hlo_config_find(config.root, "known_trip_count"), "n"));
+    emp_json_clear(&config);
+    return EMP_OK;
+}
+
+emp_status emp_hlo_lower_loop(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                              const emp_hlo_instruction *i, int32_t *value,
+                              emp_error *err)
+{
+    int64_t count;
+
+    EMP_CHECK(trip_count(l, i, &count, err));
+    *value = emp_hlo_operand_value(l, f, i, 0);
+    if (count < 0)
+        emp_import_notes_problem(
+            l->notes,
+            "line %d: %.*s has no known_trip_count in its backend_config; loops whose "
+            "length depends on data are not read",
+            emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name));
+    bool is_right = count >= 0 && fits(l, i, 0, 1, i->called);
+    if (is_right && (tensors_of_root(l, i->called) != i->tensor_count ||
+                     emp_hlo_operand(l->m, i, 0)->tensor_count != i->tensor_count)) {
+        emp_hlo_note_misfit(l, i, tensors_of_root(l, i->called), i->tensor_count);
+        is_right = false;
+    }
+    if (!is_right) return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
+    for (int64_t n = 0; n < count; n++) {
+        int32_t before = *value;
+        EMP_CHECK(call(l, f, i, i->called, &before, n, value, err));
+    }
+    return EMP_OK;
+}
+
+/* The branch with the most instructions; its place among them all is its operand's, behind the condition. */
+static int32_t longest_branch(const emp_hlo_lowering *l, const emp_hlo_instruction *i,
+                              int32_t *place)
+{
+    emp_slice list = emp_hlo_text_of(l->m, i, "branch_computations"), name;
+    emp_slice sides[] = {emp_hlo_text_of(l->m, i, "true_computation"),
+                         emp_hlo_text_of(l->m, i, "false_computation")};
+    int32_t   longest = -1;
+
+    for (int32_t at = 0;; at++) {
+        if (list.size == 0 && at < 2 && sides[at].size > 0) {
+            (void)emp_hlo_next_item(&sides[at], &name);
+        } else if (!emp_hlo_next_item(&list, &name)) {
+            return longest;
+        }
+        int32_t c = emp_hlo_find(l->m, name);
+        if (c < 0 || (longest >= 0 &&
+                      l->m->computation[c].count <= l->m->computation[longest].count))
+            continue;
+        longest = c;
+        *place = at;
+    }
+}
+
+emp_status emp_hlo_lower_conditional(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                                     const emp_hlo_instruction *i, int32_t *value,
+                                     emp_error *err)
+{
+    int32_t place = 0, branch = longest_branch(l, i, &place);
+    bool    is_right = branch >= 0 && branch != l->m->entry &&
+                    fits(l, i, 1 + place, 1, branch) &&
+                    tensors_of_root(l, branch) == i->tensor_count;
+
+    if (!is_right) {
+        emp_import_notes_problem(l->notes,
+                                 "line %d: the branches of %.*s are no computations of "
+                                 "its operands",
+                                 emp_hlo_line(l->m, i->name.data),
+                                 EMP_SLICE_ARG(i->name));
+        return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
+    }
+    emp_import_notes_assume(l->notes, "%.*s takes the longest of its branches, %.*s",
+                            EMP_SLICE_ARG(i->name),
+                            EMP_SLICE_ARG(l->m->computation[branch].name));
+    int32_t argument = emp_hlo_operand_value(l, f, i, 1 + place);
+    return call(l, f, i, branch, &argument, -1, value, err);
+}
