@@ -50,6 +50,7 @@ static emp_hlo_what what_of(const char *name)
         {"parameter", EMP_HLO_PARAMETER},
         {"constant", EMP_HLO_CONSTANT},
         {"bitcast", EMP_HLO_VIEW},
+        {"reshape", EMP_HLO_VIEW}, /* of what is not compiled */
         {"opt-barrier", EMP_HLO_VIEW},
         {"optimization-barrier", EMP_HLO_VIEW},
         {"domain", EMP_HLO_VIEW},
@@ -236,6 +237,13 @@ int32_t emp_hlo_part_end(const emp_hlo_module *m, const emp_hlo_instruction *i,
     return emp_hlo_part_begin(m, i, part + 1);
 }
 
+static bool is_library(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    emp_slice target = emp_hlo_text_of(m, i, "custom_call_target");
+
+    return emp_slice_starts(target, "__cublas$") || emp_slice_starts(target, "__cudnn$");
+}
+
 emp_hlo_made emp_hlo_made_by(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {
     const emp_hlo_opcode *op = emp_hlo_op(m, i);
@@ -244,9 +252,9 @@ emp_hlo_made emp_hlo_made_by(const emp_hlo_module *m, const emp_hlo_instruction 
     if (op->is_start && op->result_part >= 0 && i->is_tuple) {
         made.begin = emp_hlo_part_begin(m, i, op->result_part);
         made.end = emp_hlo_part_end(m, i, op->result_part);
-    } else if (op->what == EMP_HLO_CUSTOM && i->is_tuple && i->tensor_count > 1) {
+    } else if (i->is_tuple && i->tensor_count > 1 && is_library(m, i)) {
         const emp_tensor_info *last = &m->tensor[i->first_tensor + i->tensor_count - 1];
-        if (last->dtype != EMP_DTYPE_UINT8 || last->shape.rank != 1) return made;
+        if (emp_dtype_bytes(last->dtype) != 1 || last->shape.rank != 1) return made;
         made.end--;
         made.workspace_bytes = tensor_bytes(last);
     }

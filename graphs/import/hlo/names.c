@@ -6,7 +6,7 @@
 
 enum { SCOPE_BYTES = 400, PATH_BYTES = 400, OWN_BYTES = 120 };
 
-/* What is before the last "/" of metadata={op_name="a/b/add;c/d"}, of which the first name counts. */
+/* What is before the last "/" of metadata={op_name="a/b/add[x=1];c/d"}, of which the first name counts. */
 static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {
     static const char key[] = "op_name=\"";
@@ -17,7 +17,8 @@ static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
         if (memcmp(text.data + at, key, size) != 0) continue;
         const char *begin = text.data + at + size, *end = begin;
         const char *last = begin;
-        for (; end < text.data + text.size && *end != '"' && *end != ';'; end++)
+        for (; end < text.data + text.size && *end != '"' && *end != ';' && *end != '[';
+             end++)
             if (*end == '/') last = end;
         return (emp_slice){begin, (size_t)(last - begin)};
     }

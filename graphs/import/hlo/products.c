@@ -292,8 +292,18 @@ static bool add_gemm(const emp_hlo_module *m, const emp_hlo_instruction *i,
            add_dot(a, b, &d, cost);
 }
 
+/* Of older versions of XLA in a truth value, of newer ones in a text. */
+static bool is_causal(const emp_json *config)
+{
+    const char *mask = emp_json_string(emp_hlo_config_find(config, "mask_type"));
+
+    return (mask != NULL && strstr(mask, "CAUSAL") != NULL) ||
+           emp_json_is(emp_hlo_config_find(config, "is_causal_mask"), EMP_JSON_TRUE);
+}
+
 /* cuDNN's attention of q, k and v. Its weights, [batch, heads, queries, keys], are not among its results.
- * Backward they come again, then the gradients of v, weights, q and k. */
+ * Backward they come again, then the gradients of v, weights, q and k. A causal mask
+ * leaves half of them. */
 static bool add_attention(const emp_hlo_module *m, const emp_hlo_instruction *i,
                           const emp_json *config, bool is_backward, emp_op_cost *cost)
 {
@@ -308,14 +318,15 @@ static bool add_attention(const emp_hlo_module *m, const emp_hlo_instruction *i,
         size[count++] = (double)emp_hlo_config_number(d);
     }
     if (count != 4 || q == NULL || v == NULL) return false;
-    double      batch = size[0] * size[1];
-    double      width = elements_of(q) / (batch * size[2]);
-    double      value_width = elements_of(v) / (batch * size[3]);
+    double batch = size[0] * size[1], pairs = size[3];
+    double width = elements_of(q) / (batch * size[2]);
+    double value_width = elements_of(v) / (batch * size[3]);
+    if (is_causal(config) && size[2] == size[3]) pairs = ceil(size[3] / 2.0);
     double      k = is_backward ? 3.0 * width + 2.0 * value_width : width + value_width;
     emp_op_cost product = {.op_class = EMP_OP_GEMM,
-                           .flops = 2.0 * batch * size[2] * size[3] * k,
+                           .flops = 2.0 * batch * size[2] * pairs * k,
                            .m = at_least_1(size[2]),
-                           .n = at_least_1(size[3]),
+                           .n = at_least_1(pairs),
                            .k = at_least_1(k),
                            .batch = at_least_1(batch)};
     emp_hlo_add_product(cost, &product);

@@ -163,7 +163,7 @@ static const family families[] = {
      "trace_backward index_fill lift_fresh_copy pad_sequence _pack_padded_sequence _pad_packed_sequence "
      "_pack_padded_sequence_backward _chunk_cat _cudnn_rnn_flatten_weight _transform_bias_rescale_qkv prims.clone prims.cat "
      "prims.copy_to prims.copy_strided prims.rev prims.resize prims.collapse flatten_dense_tensors inductor._reinterpret "
-     "hlo.copy hlo.transpose hlo.concatenate hlo.pad hlo.reverse hlo.reshape hlo.outfeed"},
+     "hlo.copy hlo.transpose hlo.concatenate hlo.pad hlo.reverse hlo.outfeed"},
     {{"embedding", FLAGS(EMP_OP_LOOKUP), .kinds = ANY, TAKES(2), REFS(1), WORK(LOOKUP)}, "embedding embedding_renorm"},
     {{"index", .kinds = ANY, TAKES(1), WORK(GATHERED)},
      "index _unsafe_index _unsafe_masked_index gather index_select take take_along_dim masked_select nll_loss_forward nll_loss "

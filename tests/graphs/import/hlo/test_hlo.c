@@ -95,7 +95,7 @@ Test(hlo, a_call_of_cublas_is_a_product)
     emp_graph *g = hlo_graph(
         ENTRY "%a = f16[8,16] parameter(0)\n"
               "%b = f16[32,16] parameter(1)\n"
-              "%g = (f16[8,32]{1,0}, s8[4194304]{0}, u8[1024]{0}) custom-call(%a, %b), "
+              "%g = (f16[8,32]{1,0}, s8[4194304]{0}) custom-call(%a, %b), "
               "custom_call_target=\"__cublas$lt$matmul\", "
               "backend_config={\"gemm_backend_config\":{\"dot_dimension_numbers\":" DIMS
               "}}\n"
@@ -108,6 +108,7 @@ Test(hlo, a_call_of_cublas_is_a_product)
     const emp_op_cost *c = hlo_cost(g, "h");
 
     cr_expect_eq(hlo_cost(g, "g")->flops, 2.0 * 8 * 16 * 32);
+    cr_expect_eq(hlo_cost(g, "g")->workspace_bytes, 4194304);
     cr_expect_eq(c->op_class, EMP_OP_GEMM);
     cr_expect_eq(c->flops, 2.0 * 8 * 16 * 32);
     cr_expect_eq(c->bytes_read, 2 * (8 * 16 + 32 * 16));
@@ -148,21 +149,34 @@ Test(hlo, calls_of_cudnn_are_the_products_of_a_convolution)
     emp_graph_destroy(g);
 }
 
-/* 2 x 4 heads, 16 queries and 32 keys of width 8. */
-Test(hlo, calls_of_cudnns_attention_count_both_products)
+/* 2 x 4 heads, 16 queries and 32 keys of width 8; 16 keys with a causal mask, of which 8 are seen. */
+Test(hlo, calls_of_cudnns_attention_count_all_their_products)
 {
+#define FMHA(name, keys, more, target)                                                  \
+    "%" name " = (bf16[2,16,4,8], u8[8]{0}) custom-call(%q, %k, %v), "                  \
+    "custom_call_target=\"__cudnn$fmha" target                                          \
+    "\", backend_config={\"cudnn_fmha_backend_config\":{\"intermediate_tensor_shape\":" \
+    "{\"dimensions\":[\"2\",\"4\",\"16\",\"" keys "\"]}" more "}}\n"                    \
+    "%" name "0 = bf16[2,16,4,8] get-tuple-element(%" name "), index=0\n"
     emp_graph *g = hlo_graph(
-        ENTRY
-        "%q = bf16[2,16,4,8] parameter(0)\n"
-        "%k = bf16[2,32,4,8] parameter(1)\n"
-        "%v = bf16[2,32,4,8] parameter(2)\n"
-        "%a = (bf16[2,16,4,8], u8[8]{0}) custom-call(%q, %k, %v), "
-        "custom_call_target=\"__cudnn$fmhaSoftmax\", "
-        "backend_config={\"cudnn_fmha_backend_config\":{\"intermediate_tensor_shape\":"
-        "{\"dimensions\":[\"2\",\"4\",\"16\",\"32\"]}}}\n"
-        "ROOT %r = bf16[2,16,4,8] get-tuple-element(%a), index=0\n}\n");
+        ENTRY "%q = bf16[2,16,4,8] parameter(0)\n%k = bf16[2,32,4,8] parameter(1)\n"
+              "%v = bf16[2,32,4,8] parameter(2)\n" FMHA("a", "32", "", "Softmax")
+                  FMHA("b", "32", ",\"mask_type\":\"NO_MASK\"",
+                       "SoftmaxBackward") "ROOT %t = (bf16[2,16,4,8], bf16[2,16,4,8]) "
+                                          "tuple(%a0, %b0)\n}\n");
 
     cr_expect_eq(hlo_cost(g, "a")->flops, 2 * 2.0 * 8 * 16 * 32 * 8);
+    cr_expect_eq(hlo_cost(g, "b")->flops, 5 * 2.0 * 8 * 16 * 32 * 8);
+    emp_graph_destroy(g);
+    g = hlo_graph(ENTRY
+                  "%q = bf16[2,16,4,8] parameter(0)\n%k = bf16[2,16,4,8] parameter(1)\n"
+                  "%v = bf16[2,16,4,8] parameter(2)\n" FMHA(
+                      "a", "16", ",\"mask_type\":\"CAUSAL\"", "Softmax")
+                      FMHA("b", "16", ",\"is_causal_mask\":true",
+                           "Softmax") "ROOT %t = (bf16[2,16,4,8], bf16[2,16,4,8]) "
+                                      "tuple(%a0, %b0)\n}\n");
+    cr_expect_eq(hlo_cost(g, "a")->flops, 2 * 2.0 * 8 * 16 * 8 * 8);
+    cr_expect_eq(hlo_cost(g, "b")->flops, 2 * 2.0 * 8 * 16 * 8 * 8);
     emp_graph_destroy(g);
 }
 
@@ -315,7 +329,7 @@ Test(hlo, scopes_of_metadata_are_in_names)
     emp_graph *g =
         hlo_graph(ENTRY "%a = f32[4] parameter(0), metadata={op_name=\"x\"}\n"
                         "%b = f32[4] negate(%a), metadata={op_type=\"neg\" "
-                        "op_name=\"jit(f)/dense_0/neg;jit(f)/y\"}\n"
+                        "op_name=\"jit(f)/dense_0/neg[a=b/c];jit(f)/y\"}\n"
                         "ROOT %c = f32[4] abs(%b), control-predecessors={%a}\n}\n");
 
     cr_expect_str_eq(g->name[hlo_find(g, "b")], "jit(f)/dense_0/b");
