@@ -16,6 +16,7 @@ typedef struct {
     const char   *name;
     size_t        length;
     emp_device_id device;
+    bool          is_split; /* the placement has weights of it on other devices, too */
 } entry;
 
 typedef struct {
@@ -92,6 +93,26 @@ static bool ends_in(const char *name, size_t length, const char *end)
     return length > size && memcmp(name + length - size, end, size) == 0;
 }
 
+/* Parameters and buffers that a module has beside its parts. */
+static bool is_named_as_own(const char *name, size_t length)
+{
+    static const char *const ends[] = {".weight", "bias",   ".sinks", ".layer_scalar",
+                                       ".scale",  "_scale", NULL};
+
+    for (int i = 0; ends[i] != NULL; i++)
+        if (ends_in(name, length, ends[i])) return true;
+    return false;
+}
+
+/* All experts of a layer are one module, whose parameters are in it without modules between. */
+static size_t experts_module(const char *name)
+{
+    static const char word[] = ".experts.";
+    const char       *at = strstr(name, word);
+
+    return at != NULL ? (size_t)(at - name) + sizeof word - 2 : 0;
+}
+
 /* Of a graph of a config: the module of a parameter is its name but the last part. A tied head has no
  * parameter of its own; the model names its table twice. */
 static size_t module_of_parameter(const char *name)
@@ -100,7 +121,8 @@ static size_t module_of_parameter(const char *name)
 
     if (strchr(name, '/') != NULL) return 0;
     if (strcmp(name, "lm_head") == 0 || ends_in(name, length, ".lm_head")) return length;
-    if (!ends_in(name, length, ".weight") && !ends_in(name, length, "bias")) return 0;
+    if (!is_named_as_own(name, length)) return 0;
+    if (experts_module(name) > 0) return experts_module(name);
     const char *dot = strrchr(name, '.');
     return dot != NULL ? (size_t)(dot - name) : 0;
 }
@@ -143,32 +165,56 @@ static emp_status collect(device_map *map, const char *spec, emp_error *err)
     for (int32_t op = 0; op < p->op_count; op++) {
         size_t length = module_length(p->op_name[op], spec);
         if (length == 0) continue;
-        map->entry[map->count++] = (entry){p->op_name[op], length, p->device_of_op[op]};
+        map->entry[map->count++] =
+            (entry){p->op_name[op], length, p->device_of_op[op], false};
     }
     qsort(map->entry, (size_t)map->count, sizeof *map->entry, compare);
     return EMP_OK;
 }
 
-/* Leaves one entry a module. */
-static emp_status join_ops(device_map *map, emp_error *err)
+/* Of entries of one module: the device of most; of the last ones, if two have as many. */
+static emp_device_id device_of_most(const entry *e, int32_t count)
+{
+    int32_t best = -1, best_count = 0;
+
+    for (int32_t i = 0; i < count; i++) {
+        int32_t same = 0;
+        for (int32_t k = 0; k < count; k++) same += e[k].device == e[i].device;
+        if (same >= best_count) best = i, best_count = same;
+    }
+    return e[best].device;
+}
+
+static emp_status refuse(const device_map *map, const entry *a, const entry *b,
+                         emp_error *err)
+{
+    return EMP_ERROR(EMP_EINVAL,
+                     "no device_map has this placement: of the module %.*s, %s is on %s "
+                     "and %s on %s",
+                     (int)a->length, a->name, a->name,
+                     map->placement->device_name[a->device], b->name,
+                     map->placement->device_name[b->device]);
+}
+
+/* Leaves one entry a module. A step of a config may have the experts of a layer apart, which are one module. They go to
+ * the device of most: the time of a search is worth more than a refusal, and the map says where it differs. */
+static emp_status join_ops(device_map *map, const char *spec, emp_error *err)
 {
     int32_t kept = 0;
 
-    for (int32_t i = 1; i < map->count; i++) {
-        entry *last = &map->entry[kept], *next = &map->entry[i];
-        if (!is_same_module(last, next)) {
-            map->entry[++kept] = *next;
-        } else if (last->device != next->device) {
-            return EMP_ERROR(
-                EMP_EINVAL,
-                "no device_map has this placement: of the module %.*s, %s is on %s "
-                "and %s on %s",
-                (int)last->length, last->name, last->name,
-                map->placement->device_name[last->device], next->name,
-                map->placement->device_name[next->device]);
+    for (int32_t i = 0, end; i < map->count; i = end) {
+        entry own = map->entry[i];
+        for (end = i + 1; end < map->count; end++) {
+            const entry *next = &map->entry[end];
+            if (!is_same_module(&own, next)) break;
+            if (own.device == next->device) continue;
+            if (!emp_hf_is_spec(spec)) return refuse(map, &own, next, err);
+            own.is_split = true;
         }
+        if (own.is_split) own.device = device_of_most(&map->entry[i], end - i);
+        map->entry[kept++] = own;
     }
-    map->count = kept + 1;
+    map->count = kept;
     return EMP_OK;
 }
 
@@ -178,8 +224,9 @@ static int32_t end_of_whole(const device_map *map, int32_t i, size_t length)
     const entry *first = &map->entry[i];
     int32_t      end = i + 1;
 
+    if (first->is_split && length < first->length) return 0;
     for (; end < map->count && has_prefix(&map->entry[end], first, length); end++)
-        if (map->entry[end].device != first->device) return 0;
+        if (map->entry[end].device != first->device || map->entry[end].is_split) return 0;
     return end;
 }
 
@@ -201,7 +248,7 @@ static void join_parts(device_map *map)
         }
         if (end == 0) end = i + 1;
         last = map->entry[end - 1];
-        map->entry[kept++] = (entry){own.name, length, own.device};
+        map->entry[kept++] = (entry){own.name, length, own.device, own.is_split};
         i = end;
     }
     map->count = kept;
@@ -248,7 +295,9 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
         print_path(stream, &map->entry[i]);
         fputs(": ", stream);
         print_device(stream, map->placement->device_name[map->entry[i].device]);
-        fputs(",\n", stream);
+        fputs(map->entry[i].is_split ? ",  # the placement has some of it elsewhere\n"
+                                     : ",\n",
+              stream);
     }
     fputs("}\n", stream);
     return EMP_OK;
@@ -262,7 +311,7 @@ emp_status cli_device_map_write(const char *path, const emp_named_placement *pla
 
     EMP_TRY(cli_device_map_check(placement, spec, err));
     EMP_TRY(collect(&map, spec, err));
-    EMP_TRY(join_ops(&map, err));
+    EMP_TRY(join_ops(&map, spec, err));
     join_parts(&map);
     EMP_TRY(emp_atomic_file_write(path, print, &map, err));
 

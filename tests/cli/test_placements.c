@@ -407,6 +407,42 @@ Test(placements, of_a_config_go_out_as_a_device_map_in_natural_order)
     free(map);
 }
 
+/* Sinks belong to the attention itself, and all experts of a layer are one module. */
+Test(placements, of_a_config_name_modules_with_parameters_of_their_own)
+{
+    static const char *const lines[] = {
+        "    \"model.layers.0.self_attn\": \"cuda:0\",\n"
+        "    \"model.layers.0.self_attn.k_proj\": \"cuda:1\",\n",
+        "    \"model.layers.1.mlp.experts\": \"cuda:0\",  # the placement has some of it "
+        "elsewhere\n"
+        "    \"model.layers.1.mlp.router\": \"cuda:0\",\n",
+        "    \"model.layers.2\": \"cuda:1\",\n"};
+    char *map;
+
+    write_text("config.json",
+               "{\"model_type\":\"gpt_oss\",\"hidden_size\":64,\"num_hidden_layers\":3,"
+               "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"head_dim\":16,"
+               "\"intermediate_size\":64,\"num_local_experts\":4,"
+               "\"num_experts_per_tok\":2,\"vocab_size\":256}");
+    write_text("rules.yaml",
+               HEAD "rules:\n"
+                    "  - {regex: \"layers[.]0[.]self_attn[.](q|k|v|o)_proj\", device: "
+                    "\"gpu:1\"}\n"
+                    "  - {regex: \"layers[.]1[.]mlp[.]experts[.]down\", device: "
+                    "\"gpu:1\"}\n"
+                    "  - {regex: \"layers[.]2[.]\", device: \"gpu:1\"}\n"
+                    "default: \"gpu:0\"\n");
+    cr_assert_eq(
+        emplace_run("place hf:path=config.json,batch=2,seq=16 -m k40x2 --method refine "
+                    "--start rules.yaml --budget 1 --out placement.py"),
+        0, "%s", program_err);
+    map = scratch_read("placement.py", NULL);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        cr_expect_not_null(strstr(map, lines[i]), "no %s in %s", lines[i], map);
+    cr_expect_null(strstr(map, "experts."), "%s", map);
+    free(map);
+}
+
 Test(placements, a_device_map_is_refused_before_the_search)
 {
     write_text("config.json", config);

@@ -84,12 +84,10 @@ static void qwen3_moe(emp_fields *f, emp_transformer_model *m)
     emp_model_experts(f, m, 0, emp_fields_integer(f, "decoder_sparse_step", 1), 0);
 }
 
+/* Names of transformers 5; those of 4 and of published weights are "block_sparse_moe". */
 static void mixtral(emp_fields *f, emp_transformer_model *m)
 {
     llama(f, m);
-    m->names.router = "block_sparse_moe.gate";
-    m->names.correction = "block_sparse_moe.e_score_correction_bias";
-    m->names.experts = "block_sparse_moe.experts.*_proj";
     emp_model_experts(f, m, 0, 1, 0);
 }
 
