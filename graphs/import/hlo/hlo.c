@@ -48,7 +48,8 @@ bool emp_hlo_is(const char *bytes, size_t size)
     return is_hlo(bytes, size) || is_stablehlo(bytes, size);
 }
 
-static void describe(const emp_hlo_module *m, emp_import_notes *notes)
+static void describe(const emp_hlo_module *m, const emp_hlo_states *states,
+                     emp_import_notes *notes)
 {
     const emp_hlo_computation *entry = &m->computation[m->entry];
     int64_t                    devices = emp_hlo_number(m->partitions, 1);
@@ -62,7 +63,13 @@ static void describe(const emp_hlo_module *m, emp_import_notes *notes)
         emp_import_notes_assume(notes,
                                 "each op is a kernel of its own, as XLA has not compiled "
                                 "the module: it has no is_scheduled=true");
-    if (entry->parameter_count > 0)
+    if (states->count > 0)
+        emp_import_notes_assume(
+            notes,
+            "of its %d parameters %d are given back in place and kept from "
+            "step to step: all others are inputs",
+            entry->parameter_count, states->count);
+    else if (entry->parameter_count > 0)
         emp_import_notes_assume(
             notes,
             "the file does not say which of its %d parameters are weights: "
@@ -89,6 +96,7 @@ emp_status emp_hlo_read(emp_graph_builder *builder, emp_import_notes *notes,
     emp_status      st = EMP_OK;
     emp_hlo_module  module = {0};
     emp_hlo_kernels kernels = {0};
+    emp_hlo_states  states = {0};
 
     if (is_stablehlo(bytes, size))
         EMP_FAIL(EMP_EUNSUPPORTED, "StableHLO, which XLA has not compiled: save what "
@@ -96,14 +104,16 @@ emp_status emp_hlo_read(emp_graph_builder *builder, emp_import_notes *notes,
     EMP_TRY(emp_hlo_parse(&module, (emp_slice){bytes, size}, notes, err));
     EMP_TRY(emp_hlo_kernels_init(&kernels, &module, notes, err));
     if (notes->problem_count > 0) EMP_TRY(refuse(notes, err));
-    describe(&module, notes);
-    EMP_TRY(emp_hlo_lower(builder, &kernels, BYTES_BESIDE + BYTES_OF_BYTE * (int64_t)size,
-                          err));
+    EMP_TRY(emp_hlo_states_find(&states, &module, &kernels, err));
+    describe(&module, &states, notes);
+    EMP_TRY(emp_hlo_lower(builder, &kernels, &states,
+                          BYTES_BESIDE + BYTES_OF_BYTE * (int64_t)size, err));
     if (notes->problem_count > 0) EMP_TRY(refuse(notes, err));
     if (emp_graph_builder_op_count(builder) == 0)
         EMP_FAIL(EMP_EFORMAT, "the module computes nothing");
 
 cleanup:
+    emp_hlo_states_clear(&states);
     emp_hlo_kernels_clear(&kernels);
     emp_hlo_module_clear(&module);
     return st;

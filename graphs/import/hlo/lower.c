@@ -141,12 +141,18 @@ static emp_status connect(emp_hlo_lowering *l, const emp_hlo_frame *f, emp_op_id
     return EMP_OK;
 }
 
+static bool is_entry(const emp_hlo_frame *f) { return f->argument == NULL; }
+
 static emp_status declare(emp_hlo_lowering *l, const emp_hlo_frame *f,
                           const emp_hlo_instruction *i, const emp_op_attrs *attrs,
                           emp_hlo_made made, emp_op_id *op, emp_error *err)
 {
     char        name[EMP_HLO_OP_NAME_BYTES];
     const char *type = emp_hlo_op(l->m, i)->type;
+
+    if (is_entry(f) && emp_hlo_op(l->m, i)->what == EMP_HLO_PARAMETER &&
+        emp_hlo_is_state(l->states, i))
+        type = "hlo.state";
 
     emp_hlo_op_name(name, l->m, i, f->path, l->builder);
     EMP_CHECK(charge(l, i,
@@ -169,6 +175,7 @@ static emp_status add_op(emp_hlo_lowering *l, const emp_hlo_frame *f,
     emp_hlo_made made = emp_hlo_made_by(l->m, i);
 
     EMP_CHECK(declare(l, f, i, attrs, made, op, err));
+    if (is_entry(f)) emp_hlo_states_note(l->states, i, *op);
     EMP_CHECK(emp_hlo_make_value(l, i, 0, 0, -1, value, err));
     for (int32_t t = made.begin; t < made.end; t++)
         l->port[*value + t] = (emp_port){*op, t - made.begin};
@@ -206,6 +213,7 @@ static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
                        l->port[emp_hlo_operand_value(l, f, i, updated)].op >= 0;
     EMP_CHECK(cost_of(l, i, &cost, err));
     emp_op_attrs attrs = {.cost = cost, .is_in_place = is_in_place};
+    if (is_entry(f)) attrs.colocation = emp_hlo_states_colocation(l->states, i);
     EMP_CHECK(add_op(l, f, i, &attrs, &op, value, err));
     EMP_CHECK(connect(l, f, op, i, is_in_place ? updated : -1, err));
     note_kernel(l, i);
@@ -240,10 +248,13 @@ static emp_status add_parameter(emp_hlo_lowering *l, const emp_hlo_frame *f,
                                 const emp_hlo_instruction *i, int32_t *value,
                                 emp_error *err)
 {
-    const emp_op_attrs none = {0};
-    emp_op_id          op = -1;
+    emp_op_attrs attrs = {0};
+    emp_op_id    op = -1;
 
-    if (f->argument == NULL) return add_op(l, f, i, &none, &op, value, err);
+    if (is_entry(f)) {
+        attrs.colocation = emp_hlo_states_colocation(l->states, i);
+        return add_op(l, f, i, &attrs, &op, value, err);
+    }
     *value = f->argument[i->number];
     return EMP_OK;
 }
@@ -305,7 +316,7 @@ static void mark_targets(const emp_hlo_lowering *l, const emp_hlo_instruction *r
 }
 
 emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kernels,
-                         int64_t budget_bytes, emp_error *err)
+                         emp_hlo_states *states, int64_t budget_bytes, emp_error *err)
 {
     emp_status            st = EMP_OK;
     const emp_hlo_module *m = kernels->m;
@@ -313,6 +324,7 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
     emp_hlo_lowering      l = {.builder = builder,
                                .m = m,
                                .kernels = kernels,
+                               .states = states,
                                .notes = kernels->notes,
                                .budget_bytes = budget_bytes};
     const emp_hlo_frame   entry = {.c = &m->computation[m->entry], .path = ""};
@@ -323,6 +335,7 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
         EMP_FAIL(EMP_ENOMEM, "costs of %d instructions", m->instruction_count);
     EMP_TRY(emp_hlo_run(&l, &entry, &value, err));
     mark_targets(&l, &m->instruction[entry.c->root], value);
+    EMP_TRY(emp_hlo_states_order(states, builder, err));
 
 cleanup:
     if (st == EMP_EINVAL) st = EMP_EFORMAT;

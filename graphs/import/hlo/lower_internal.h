@@ -12,6 +12,7 @@ typedef struct {
     emp_graph_builder     *builder;
     const emp_hlo_module  *m;
     const emp_hlo_kernels *kernels;
+    emp_hlo_states        *states;
     emp_import_notes      *notes;
     emp_op_cost          **cost_of;     /**< [instruction] NULL: not asked yet */
     emp_op_id             *constant_of; /**< [instruction] a constant's op + 1 */

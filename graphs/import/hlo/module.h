@@ -72,6 +72,7 @@ typedef struct {
 typedef struct {
     const char *begin; /**< of the file, for lines in messages */
     emp_slice   name, partitions;
+    emp_slice   aliases;      /**< results that are written in place of parameters */
     bool        is_scheduled; /**< XLA has compiled it */
 
     emp_hlo_computation *computation;

@@ -346,6 +346,7 @@ static emp_status read_header(reader *r, emp_error *err)
     r->m->is_scheduled =
         emp_slice_is(emp_hlo_attr_of(r->m, &header, "is_scheduled"), "true");
     r->m->partitions = emp_hlo_attr_of(r->m, &header, "num_partitions");
+    r->m->aliases = emp_hlo_text_of(r->m, &header, "input_output_alias");
     r->m->attr_count = first;
     return EMP_OK;
 }

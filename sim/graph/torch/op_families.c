@@ -37,7 +37,7 @@ static const family families[] = {
     /* ---- what a step finds when it begins ---- */
     {{"parameter", FLAGS(EMP_OP_STATEFUL | EMP_OP_IS_VARIABLE), .kinds = ANY, WORK(NOTHING)},
      "torch.parameter"},
-    {{"buffer", FLAGS(EMP_OP_STATEFUL | EMP_OP_IS_VARIABLE | EMP_OP_IS_STATE), .kinds = ANY, WORK(NOTHING)}, "torch.buffer torch.optimizer_state"},
+    {{"buffer", FLAGS(EMP_OP_STATEFUL | EMP_OP_IS_VARIABLE | EMP_OP_IS_STATE), .kinds = ANY, WORK(NOTHING)}, "torch.buffer torch.optimizer_state hlo.state"},
     {{"input", FLAGS(EMP_OP_STATEFUL | EMP_OP_FEED), .kinds = ANY, WORK(NOTHING)}, "torch.input hlo.parameter hlo.infeed"},
 
     /* ---- no kernel ---- */

@@ -205,3 +205,79 @@ Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
     emp_import_notes_clear(&notes);
     emp_graph_destroy(g);
 }
+
+/* ---- what is kept from step to step ---- */
+
+/* One kernel writes w and its momentum m; another one b, in a view; x is fed. */
+Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
+{
+    emp_graph       *g = NULL;
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
+
+    cr_assert_eq(
+        hlo_read_text(
+            &g, &notes,
+            "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, "
+            "may-alias), "
+            "{2}: (1, {}, may-alias), {3}: (3, {}) }\n"
+            "%both {\n%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
+            "%g = f32[4,4] parameter(2)\n%n = f32[4,4] add(%m, %g)\n%v = f32[4,4] "
+            "subtract(%w, %n)\n"
+            "ROOT %t = (f32[4,4], f32[4,4]) tuple(%v, %n)\n}\n"
+            "ENTRY %main {\n%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
+            "%x = f32[4,4] parameter(2)\n%b = f32[16] parameter(3)\n"
+            "%y = f32[4,4] dot(%x, %w), lhs_contracting_dims={1}, "
+            "rhs_contracting_dims={0}\n"
+            "%f = (f32[4,4], f32[4,4]) fusion(%w, %m, %y), kind=kLoop, calls=%both\n"
+            "%v = f32[4,4] get-tuple-element(%f), index=0\n"
+            "%n = f32[4,4] get-tuple-element(%f), index=1\n"
+            "%a = f32[16] negate(%b)\n%c = f32[16] bitcast(%a)\n"
+            "ROOT %t = (f32[4,4], f32[4,4], f32[4,4], f32[16]) tuple(%v, %y, %n, "
+            "%c)\n}\n",
+            &err),
+        EMP_OK, "%s", err.msg);
+    cr_expect(hlo_is_assumed(&notes, "of its 4 parameters 3 are given back in place"));
+    emp_op_id w = hlo_find(g, "w"), m = hlo_find(g, "m"), b = hlo_find(g, "b");
+    emp_op_id f = hlo_find(g, "f"), x = hlo_find(g, "x"), y = hlo_find(g, "y");
+    cr_expect_str_eq(g->type_name[g->type[w]], "hlo.state");
+    cr_expect_str_eq(g->type_name[g->type[x]], "hlo.parameter");
+    cr_expect(g->op[w].persistent_bytes == 64 && g->op[m].persistent_bytes == 64 &&
+              g->op[b].persistent_bytes == 64 && g->op[x].persistent_bytes == 0);
+    cr_expect_eq(g->tensor[g->output_offset[f]].bytes, 0, "written where w is");
+    cr_expect_eq(g->tensor[g->output_offset[f] + 1].bytes, 0);
+    cr_expect_eq(g->tensor[g->output_offset[y]].bytes, 64);
+    cr_expect(g->op[f].colocation_class == g->op[w].colocation_class &&
+              g->op[f].colocation_class == g->op[m].colocation_class);
+    cr_expect_eq(g->op[hlo_find(g, "a")].colocation_class, g->op[b].colocation_class);
+    cr_expect_neq(g->op[b].colocation_class, g->op[w].colocation_class);
+    cr_expect_neq(g->op[y].colocation_class, g->op[w].colocation_class);
+    cr_expect(hlo_waits(g, "f", "y"), "what reads the old w comes first");
+    emp_import_notes_clear(&notes);
+    emp_graph_destroy(g);
+}
+
+/* Numbers that are none, results and parameters that are not there, a parameter twice. */
+Test(hlo_control, aliases_of_nothing_are_no_states)
+{
+    static const char *const aliases[] = {"{ {0}: (7, {}) }",
+                                          "{ {9}: (0, {}) }",
+                                          "{ {x}: (0, {}) }",
+                                          "{ {0}: (0, {1}) }",
+                                          "{ {0}: (99999999999999999999, {}) }",
+                                          "{{0}:}",
+                                          "{ {0, 1}: (0, {}) }"};
+
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+        char text[512];
+        snprintf(
+            text, sizeof text,
+            "HloModule t, input_output_alias=%s\nENTRY e {\na = f32[2] parameter(0)\n"
+            "b = f32[2] abs(a)\nROOT r = (f32[2]) tuple(b)\n}\n",
+            aliases[i]);
+        emp_graph *g = hlo_graph(text);
+        cr_expect_str_eq(g->type_name[g->type[hlo_find(g, "a")]], "hlo.parameter", "%s",
+                         aliases[i]);
+        emp_graph_destroy(g);
+    }
+}
