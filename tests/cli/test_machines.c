@@ -58,6 +58,50 @@ Test(machines, show_prints_the_ways)
     cr_expect_eq(emplace_run("machines show no-such"), 1);
 }
 
+#define MATRIX "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"
+
+Test(machines, import_writes_a_file_that_every_command_reads)
+{
+    char path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "topo.txt", MATRIX);
+    cr_assert_eq(emplace_run("machines import --topology topo.txt --model rtx3090 "
+                             "--host ryzen-16 -o box.yaml"),
+                 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "machine box: nothing is implausible\n"), "%s",
+                       program_out);
+    cr_expect_not_null(strstr(program_out, "assumed: copies by PCIe"), "%s", program_out);
+    cr_assert_eq(emplace_run("machines show ./box.yaml -f csv"), 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "gpu:0,gpu:1,pair:0-1,50.62,"), "%s",
+                       program_out);
+    cr_expect_eq(emplace_run("place rnnlm:steps=3 -m ./box.yaml -M gpu"), 0, "%s",
+                 program_err);
+    cr_expect_eq(emplace_run("machines import --topology topo.txt -o box.yaml"), 1);
+    cr_expect_not_null(strstr(program_err, "--force"), "%s", program_err);
+    json_t *object = emplace_json("machines import --topology topo.txt --model rtx3090 "
+                                  "-o box.yaml --force -f json");
+    cr_expect_eq(
+        json_integer_value(json_object_get(json_object_get(object, "box"), "gpus")), 2);
+    json_decref(object);
+}
+
+/* Memory that the model does not have is told on standard error, and in the file. */
+Test(machines, import_warns_of_other_memory)
+{
+    static const char query[] = "GPU 00000000:18:00.0\n"
+                                "    Product Name : Tesla V100-SXM2-32GB\n"
+                                "    FB Memory Usage\n        Total : 32510 MiB\n";
+    char              path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "topo.txt", "GPU0\nGPU0 X\n");
+    scratch_write_text(path, sizeof path, "query.txt", query);
+    cr_assert_eq(
+        emplace_run("machines import --topology topo.txt --query query.txt -o box.yaml"),
+        0, "%s", program_err);
+    cr_expect_not_null(strstr(program_err, "warning: Tesla V100-SXM2-32GB has 32510 MiB"),
+                       "%s", program_err);
+}
+
 Test(machines, check_fails_on_what_is_implausible)
 {
     char              path[SCRATCH_PATH_BYTES], command[2 * SCRATCH_PATH_BYTES];

@@ -143,6 +143,8 @@ static const struct output_case {
     {"calibrate measure", "export", "plans/mine.txt", "--export plans"},
     {"graph", "out", "g.json", "small.pbtxt --out g.json"},
     {"graph", "out", "g.edges.csv", "small.pbtxt --out g.csv"},
+    {"machines", "out", "box.yaml",
+     "import --topology topo.txt --model k40 --out box.yaml"},
     {"place", "out", "p.json", "small.pbtxt -m k40x2 -M gpu --out p.json"},
     {"place", "record", "r.h5", "small.pbtxt -m k40x2 -M gpu --record r.h5"},
     {"place", "weights-out", "w.h5", "small.pbtxt -m k40x2 -M gpu --weights-out w.h5"},
@@ -164,9 +166,9 @@ static const struct output_case {
 enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 
 /* What is read, and the archive of runs, which never replaces the record of another. */
-static const char *const inputs[] = {"machine",  "model",   "runtime", "placement",
-                                     "measured", "tasks",   "anchors", "runs",
-                                     "start",    "weights", "costs"};
+static const char *const inputs[] = {
+    "machine", "model", "runtime", "placement", "measured", "tasks", "anchors",
+    "runs",    "start", "weights", "costs",     "topology", "query"};
 
 static bool is_input(const struct argp_option *o)
 {

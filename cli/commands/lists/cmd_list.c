@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace workloads | machines | runtimes | methods: what there is, or one of them. */
+/* emplace workloads | runtimes | methods: what there is, or one of them. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "base/text/nearest.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
+#include "cli/commands/lists/listing.h"
 #include "cli/commands/option_table.h"
 #include "cli/format.h"
-#include "cli/report/report_machine.h"
 #include "cli/terminal.h"
 #include "graphs/import/models/hf.h"
 #include "graphs/workloads/workloads.h"
@@ -18,10 +18,7 @@
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
-enum { COLUMN = 17 };
-
 struct args {
-    const char      *verb; /* of machines: "show", "check", or NULL */
     const char      *name; /* the only one that is wanted, or NULL */
     emp_sheet_format format;
 };
@@ -40,78 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static error_t parse_machines(int key, char *arg, struct argp_state *state)
-{
-    struct args *args = (struct args *)state->input;
-    bool is_verb = key == ARGP_KEY_ARG && args->verb == NULL && args->name == NULL &&
-                   (strcmp(arg, "show") == 0 || strcmp(arg, "check") == 0);
-
-    if (is_verb) args->verb = arg;
-    if (key == ARGP_KEY_END && args->verb != NULL && args->name == NULL)
-        cli_usage_error("%s: which machine? e.g. emplace machines %s k40x2", args->verb,
-                        args->verb);
-    return is_verb ? 0 : parse(key, arg, state);
-}
-
 static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
-
-/* ---- lists ---------------------------------------------------------------------------- */
-
-/* A line a thing; an object of all in JSON. */
-struct listing {
-    emp_sheet_format format;
-    json_t          *object; /* of JSON */
-    emp_sheet        sheet;  /* of Markdown and CSV */
-};
-
-static const emp_sheet_column columns[] = {
-    EMP_COLUMN("name", "name", EMP_SHEET_WORD),
-    EMP_COLUMN("description", "description", EMP_SHEET_WORD)};
-
-static void list_begin(struct listing *l, emp_sheet_format format)
-{
-    *l = (struct listing){.format = format, .object = json_object()};
-    EMP_SHEET_INIT(&l->sheet, columns);
-}
-
-/* Takes over the object. */
-static void list_add(struct listing *l, const char *name, const char *text,
-                     json_t *object)
-{
-    json_object_set_new(l->object, name, object);
-    if (l->format == EMP_SHEET_TEXT)
-        cli_print_entry(name, COLUMN, text);
-    else
-        EMP_SHEET_ADD(&l->sheet, EMP_V(name), EMP_V(text));
-}
-
-/* Prints it unless something went wrong before. */
-static emp_status list_end(struct listing *l, emp_status st, emp_error *err)
-{
-    if (st == EMP_OK && l->format == EMP_SHEET_JSON)
-        st = cli_print_json(json_incref(l->object), err);
-    else if (st == EMP_OK && l->format != EMP_SHEET_TEXT)
-        st = emp_sheet_print(stdout, &l->sheet, l->format, err);
-    json_decref(l->object);
-    emp_sheet_clear(&l->sheet);
-    return st;
-}
-
-/* The last line of a list for people. */
-static void print_more(emp_sheet_format format, const char *command)
-{
-    if (format == EMP_SHEET_TEXT) printf("emplace %s NAME tells more of one.\n", command);
-}
-
-/* One of them, which is an object of a list of one in JSON. Takes over the object. */
-static emp_status print_one(const char *name, json_t *object, emp_sheet_format format,
-                            emp_error *err)
-{
-    if (format != EMP_SHEET_JSON) return cli_print_object(object, format, err);
-    json_t *list = json_object();
-    json_object_set_new(list, name, object);
-    return cli_print_json(list, err);
-}
 
 /* ---- workloads ------------------------------------------------------------------------- */
 
@@ -165,7 +91,7 @@ static emp_status print_workload(const struct args *args, emp_error *err)
 
     if (strcmp(args->name, hf.name) != 0) EMP_CHECK(find_workload(&w, args->name, err));
     if (args->format != EMP_SHEET_TEXT)
-        return print_one(w->name, json_workload(w), args->format, err);
+        return cli_listing_one(w->name, json_workload(w), args->format, err);
     printf("%s: %s\n", w->name, w->description);
     cli_print_option_table(w->params, NULL);
     return EMP_OK;
@@ -174,145 +100,18 @@ static emp_status print_workload(const struct args *args, emp_error *err)
 emp_status cmd_workloads(int argc, char **argv, emp_error *err)
 {
     struct args         args = {0};
-    struct listing      list;
+    cli_listing         list;
     int32_t             count = 0;
     const emp_workload *table = emp_workload_table(&count), hf = hf_family();
 
     cli_parse(&cmd_workloads_argp, argc, argv, &args);
     if (args.name != NULL) return print_workload(&args, err);
-    list_begin(&list, args.format);
+    cli_listing_begin(&list, args.format);
     for (const emp_workload *w = table; w < table + count; w++)
-        list_add(&list, w->name, w->description, json_workload(w));
-    list_add(&list, hf.name, hf.description, json_workload(&hf));
-    print_more(args.format, "workloads");
-    return list_end(&list, EMP_OK, err);
-}
-
-/* ---- machines -------------------------------------------------------------------------- */
-
-static const char machines_doc[] =
-    "List the machines that come with the program, or one machine's devices and links.\v"
-    "`show` prints the ways between all devices: by the tree or which fabric, GB/s, and "
-    "the "
-    "time of 1 kB, 1 MB and 100 MB alone. `check` says what is implausible of a file, "
-    "and "
-    "fails if anything is.\n"
-    "Every --machine option also takes the path of a YAML file.\n\n"
-    "  emplace machines k40x2\n"
-    "  emplace machines show rtx4090x2+rtx3060\n"
-    "  emplace machines check ./mine.yaml\n"
-    "  emplace simulate rnnlm --machine ./mine.yaml --placement gpu";
-const struct argp cmd_machines_argp = {
-    NULL,         parse_machines, "[NAME|FILE]\nshow NAME|FILE\ncheck NAME|FILE",
-    machines_doc, children,       NULL,
-    NULL};
-
-static json_t *json_devices(const emp_machine *m)
-{
-    json_t *devices = json_object();
-
-    for (emp_device_id d = 0; d < m->device_count; d++) {
-        const emp_device *device = &m->device[d];
-        json_object_set_new(devices, device->name,
-                            json_pack("{s:s, s:I, s:f, s:f}", "kind",
-                                      device->kind == EMP_DEVICE_GPU ? "gpu" : "cpu",
-                                      "memory_bytes", (json_int_t)device->memory_bytes,
-                                      "peak_flops_per_s", device->peak_flops_per_s,
-                                      "memory_bytes_per_s", device->memory_bytes_per_s));
-    }
-    return devices;
-}
-
-static json_t *json_links(const emp_machine *m)
-{
-    json_t *links = json_object();
-
-    for (int32_t i = 0; i < m->link_count; i++)
-        json_object_set_new(links, m->link[i].name,
-                            json_pack("{s:f, s:f}", "bytes_per_s", m->link[i].bytes_per_s,
-                                      "latency_s", m->link[i].latency_s));
-    return links;
-}
-
-static json_t *json_machine(const emp_machine *m)
-{
-    return json_pack("{s:s, s:i, s:i, s:o, s:o}", "description", m->description, "cpus",
-                     emp_machine_count(m, EMP_DEVICE_CPU), "gpus",
-                     emp_machine_count(m, EMP_DEVICE_GPU), "devices", json_devices(m),
-                     "links", json_links(m));
-}
-
-static void print_devices(const emp_machine *m)
-{
-    char memory[32], rate[32], speed[32];
-
-    for (emp_device_id d = 0; d < m->device_count; d++) {
-        const emp_device *device = &m->device[d];
-        printf(
-            "  %-14s %s of memory at %s, %s\n", device->name,
-            emp_units_format_bytes(device->memory_bytes, memory, sizeof memory),
-            emp_units_format_si(device->memory_bytes_per_s, "B/s", rate, sizeof rate),
-            emp_units_format_si(device->peak_flops_per_s, "FLOP/s", speed, sizeof speed));
-    }
-}
-
-static void print_links(const emp_machine *m)
-{
-    char rate[32], latency[32];
-
-    for (int32_t i = 0; i < m->link_count; i++)
-        printf("  %-22s %s, %s\n", m->link[i].name,
-               emp_units_format_si(m->link[i].bytes_per_s, "B/s", rate, sizeof rate),
-               emp_units_format_seconds(m->link[i].latency_s, latency, sizeof latency));
-}
-
-static emp_status print_machine(const struct args *args, emp_error *err)
-{
-    emp_status   st = EMP_OK;
-    emp_machine *m = NULL;
-
-    EMP_TRY(emp_machine_load(&m, args->name, err));
-    if (args->verb != NULL) {
-        EMP_TRY(strcmp(args->verb, "show") == 0 ? cli_machine_show(m, args->format, err)
-                                                : cli_machine_check(m, err));
-        goto cleanup;
-    }
-    if (args->format != EMP_SHEET_TEXT) {
-        EMP_TRY(print_one(m->name, json_machine(m), args->format, err));
-        goto cleanup;
-    }
-    printf("%s: %s\ndevices\n", m->name, m->description);
-    print_devices(m);
-    printf("links: rate and latency\n");
-    print_links(m);
-
-cleanup:
-    emp_machine_destroy(m);
-    return st;
-}
-
-emp_status cmd_machines(int argc, char **argv, emp_error *err)
-{
-    emp_status     st = EMP_OK;
-    struct args    args = {0};
-    struct listing list;
-    emp_data_names names;
-    emp_machine   *machine = NULL;
-
-    cli_parse(&cmd_machines_argp, argc, argv, &args);
-    if (args.name != NULL) return print_machine(&args, err);
-    list_begin(&list, args.format);
-    emp_data_find(&names, "machines");
-    for (int32_t i = 0; i < names.count; i++) {
-        EMP_TRY(emp_machine_load(&machine, names.name[i], err));
-        list_add(&list, names.name[i], machine->description, json_machine(machine));
-        emp_machine_destroy(machine);
-        machine = NULL;
-    }
-    print_more(args.format, "machines");
-
-cleanup:
-    return list_end(&list, st, err);
+        cli_listing_add(&list, w->name, w->description, json_workload(w));
+    cli_listing_add(&list, hf.name, hf.description, json_workload(&hf));
+    cli_listing_more(args.format, "workloads");
+    return cli_listing_end(&list, EMP_OK, err);
 }
 
 /* ---- runtimes -------------------------------------------------------------------------- */
@@ -372,7 +171,7 @@ static emp_status print_runtime(const struct args *args, emp_error *err)
 
     EMP_CHECK(emp_runtime_init(&r, args->name, err));
     if (args->format != EMP_SHEET_TEXT)
-        return print_one(r.name, json_runtime(&r), args->format, err);
+        return cli_listing_one(r.name, json_runtime(&r), args->format, err);
     e = emp_runtime_events_of(&r);
     printf("%s: %s\nrules %s; memory is %schecked\n", r.name, r.description,
            emp_rules_str(r.rules), r.check_memory ? "" : "not ");
@@ -385,24 +184,24 @@ static emp_status print_runtime(const struct args *args, emp_error *err)
 
 emp_status cmd_runtimes(int argc, char **argv, emp_error *err)
 {
-    emp_status     st = EMP_OK;
-    struct args    args = {0};
-    struct listing list;
-    char           names[] = EMP_RUNTIME_NAMES, *rest = NULL;
-    emp_runtime    runtime;
+    emp_status  st = EMP_OK;
+    struct args args = {0};
+    cli_listing list;
+    char        names[] = EMP_RUNTIME_NAMES, *rest = NULL;
+    emp_runtime runtime;
 
     cli_parse(&cmd_runtimes_argp, argc, argv, &args);
     if (args.name != NULL) return print_runtime(&args, err);
-    list_begin(&list, args.format);
+    cli_listing_begin(&list, args.format);
     for (char *name = strtok_r(names, ", ", &rest); name != NULL;
          name = strtok_r(NULL, ", ", &rest)) {
         EMP_TRY(emp_runtime_init(&runtime, name, err));
-        list_add(&list, name, runtime.description, json_runtime(&runtime));
+        cli_listing_add(&list, name, runtime.description, json_runtime(&runtime));
     }
-    print_more(args.format, "runtimes");
+    cli_listing_more(args.format, "runtimes");
 
 cleanup:
-    return list_end(&list, st, err);
+    return cli_listing_end(&list, st, err);
 }
 
 /* ---- methods --------------------------------------------------------------------------- */
@@ -443,7 +242,8 @@ static const char *const kind_headings[] = {
 static void print_members(const emp_method *method)
 {
     for (int32_t i = 0; method->members != NULL && method->members[i] != NULL; i++)
-        cli_print_entry(method->members[i]->name, COLUMN, method->members[i]->advice);
+        cli_print_entry(method->members[i]->name, CLI_LISTING_COLUMN,
+                        method->members[i]->advice);
 }
 
 static json_t *json_members(const emp_method *method)
@@ -484,7 +284,7 @@ static emp_status print_method(const struct args *args, emp_error *err)
 
     EMP_CHECK(emp_method_find(&method, args->name, err));
     if (args->format != EMP_SHEET_TEXT)
-        return print_one(method->name, json_method(method), args->format, err);
+        return cli_listing_one(method->name, json_method(method), args->format, err);
     printf("%s: %s\nuse it for: %s\n", method->name, method->description, method->advice);
     print_members(method);
     print_presets(method);
@@ -522,13 +322,13 @@ static void print_methods_of(emp_method_kind kind)
     printf("%s%s\n", kind == 0 ? "" : "\n", kind_headings[kind]);
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
         if (emp_method_kind_of(method) == kind)
-            cli_print_entry(method->name, COLUMN, method->advice);
+            cli_print_entry(method->name, CLI_LISTING_COLUMN, method->advice);
 }
 
 emp_status cmd_methods(int argc, char **argv, emp_error *err)
 {
     struct args       args = {0};
-    struct listing    list;
+    cli_listing       list;
     const emp_method *method = NULL;
 
     cli_parse(&cmd_methods_argp, argc, argv, &args);
@@ -540,11 +340,11 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
         print_names("decide the order, too", decides_order);
         print_names("decide the fusion, too", decides_fusion);
         print_names("can begin at a placement", has_start);
-        print_more(args.format, "methods");
+        cli_listing_more(args.format, "methods");
         return EMP_OK;
     }
-    list_begin(&list, args.format);
+    cli_listing_begin(&list, args.format);
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
-        list_add(&list, method->name, method->description, json_method(method));
-    return list_end(&list, EMP_OK, err);
+        cli_listing_add(&list, method->name, method->description, json_method(method));
+    return cli_listing_end(&list, EMP_OK, err);
 }

@@ -1,0 +1,30 @@
+/** \file sim/machine/import/products.h
+ * GPUs as their maker calls them, and what is documented of the links of the device models.
+ */
+#ifndef EMP_SIM_MACHINE_IMPORT_PRODUCTS_H
+#define EMP_SIM_MACHINE_IMPORT_PRODUCTS_H
+
+#include <stdint.h>
+
+/** Links of a device model. Rates are one way. */
+typedef struct {
+    const char *model;
+    int32_t     pcie_generation;
+    int32_t     nvlinks;           /**< that a GPU has; 0 = none */
+    double      nvlink_gb_per_s;   /**< of one link, documented */
+    double      copy_latency_us;   /**< of a small copy by PCIe */
+    double      switch_frac;       /**< of the documented rate, by NVSwitch */
+    double      switch_latency_us; /**< of a small copy by NVSwitch */
+    const char *switch_source; /**< machine that both were measured for; NULL = assumed */
+} emp_gpu_links;
+
+/** The model of a product, as "h100-sxm" of "NVIDIA H100 80GB HBM3"; NULL = there is none. */
+const char *emp_product_model(const char *product);
+
+/** Of that model; of any other one what is commonest, with `model` NULL. Valid for ever. */
+const emp_gpu_links *emp_gpu_links_of(const char *model);
+
+/** The documented rate of 16 lanes of PCIe, one way, in GB/s; 0: there is no such generation. */
+double emp_pcie_gb_per_s(int32_t generation);
+
+#endif /* EMP_SIM_MACHINE_IMPORT_PRODUCTS_H */

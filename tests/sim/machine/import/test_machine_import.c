@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do the texts of nvidia-smi become machines with the routes that they describe? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/machine/import/import.h"
+#include "sim/machine/import/matrix.h"
+#include "sim/machine/import/products.h"
+#include "sim/machine/import/query.h"
+#include "sim/machine/import/smi_text.h"
+#include "sim/machine/machine.h"
+#include "sim/machine/queries/check.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(machine_import, .init = scratch_create, .fini = scratch_remove);
+
+enum { PATH_BYTES = 1200 };
+
+static const char *sample(char path[PATH_BYTES], const char *name)
+{
+    if (name == NULL) return NULL;
+    snprintf(path, PATH_BYTES, "%s/tests/sim/machine/import/samples/%s",
+             getenv("EMP_SOURCE_DIR"), name);
+    return path;
+}
+
+static void expect_no_complaint(void *context, const char *sentence)
+{
+    (void)context;
+    cr_expect_fail("%s", sentence);
+}
+
+/* A sample as a machine, about which there is nothing to say. */
+static emp_machine *import_sample(const char *topology, const char *query,
+                                  const char *model)
+{
+    char               topology_path[PATH_BYTES], query_path[PATH_BYTES];
+    char               out[SCRATCH_PATH_BYTES];
+    emp_error          err = {0};
+    emp_machine       *m = NULL;
+    emp_machine_import import = {.topology = sample(topology_path, topology),
+                                 .query = sample(query_path, query),
+                                 .model = model,
+                                 .out = "box.yaml"};
+
+    cr_assert_eq(emp_machine_import_run(&import, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(import.warning_count, 0, "%s", import.warning[0]);
+    scratch_write_text(out, sizeof out, "box.yaml", import.yaml);
+    cr_assert_eq(emp_machine_load(&m, out, &err), EMP_OK, "%s\n%s", err.msg, import.yaml);
+    emp_machine_check(m, expect_no_complaint, NULL);
+    emp_machine_import_clear(&import);
+    return m;
+}
+
+/* A copy between two devices: the fabric that it takes, "" = the tree. */
+struct way {
+    const char *from, *to, *by;
+    double      gb_per_s, latency_us;
+};
+
+static void expect_ways(const emp_machine *m, const struct way *ways, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct way   *w = &ways[i];
+        const emp_device_id a = emp_machine_find(m, w->from),
+                            b = emp_machine_find(m, w->to);
+        cr_assert(a >= 0 && b >= 0, "%s to %s", w->from, w->to);
+        for (int back = 0; back < 2; back++) {
+            const emp_route  *r = back ? &m->route[b][a] : &m->route[a][b];
+            const emp_fabric *f = emp_machine_fabric_between(m, a, b);
+            cr_expect_str_eq(f == NULL ? "" : f->name, w->by, "%s to %s", w->from, w->to);
+            cr_expect_float_eq(r->bytes_per_s, w->gb_per_s * 1e9, 1e6, "%s to %s: %g",
+                               w->from, w->to, r->bytes_per_s);
+            cr_expect_float_eq(r->latency_s, w->latency_us * 1e-6, 1e-9, "%s to %s: %g",
+                               w->from, w->to, r->latency_s);
+        }
+    }
+}
+#define EXPECT_WAYS(m, ways) expect_ways(m, ways, sizeof(ways) / sizeof *(ways))
+
+/* ---- samples, beside what a person makes of them ------------------------------------------ */
+
+Test(machine_import, eight_gpus_on_nvswitch)
+{
+    static const struct way ways[] = {{"gpu:0", "gpu:1", "nvswitch:0", 315, 6.5},
+                                      {"gpu:0", "gpu:7", "nvswitch:0", 315, 6.5},
+                                      {"gpu:3", "gpu:4", "nvswitch:0", 315, 6.5},
+                                      {"cpu:0", "gpu:0", "", 50.4, 10},
+                                      {"cpu:0", "gpu:7", "", 50.4, 10}};
+    emp_machine            *m = import_sample("dgx-h100.txt", "dgx-h100-query.txt", NULL);
+
+    cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), 8);
+    cr_expect_eq(m->fabric_count, 1);
+    cr_expect_str_eq(emp_machine_first_model(m, EMP_DEVICE_GPU)->name, "h100-sxm");
+    cr_expect_str_eq(emp_machine_first_model(m, EMP_DEVICE_CPU)->name, "xeon-112");
+    EXPECT_WAYS(m, ways);
+    /* each GPU has a bridge of its own, so copies from the host share no link */
+    cr_expect_eq(m->route[0][1].link_count, 1);
+    emp_machine_destroy(m);
+}
+
+Test(machine_import, a_mesh_of_nvlinks)
+{
+    static const struct way ways[] = {{"gpu:0", "gpu:1", "pair:0-1", 22.5, 10},
+                                      {"gpu:0", "gpu:3", "pair:0-3", 45, 10},
+                                      {"gpu:0", "gpu:4", "pair:0-4", 45, 10},
+                                      {"gpu:3", "gpu:7", "pair:3-7", 22.5, 10},
+                                      {"gpu:6", "gpu:7", "pair:6-7", 45, 10},
+                                      {"gpu:0", "gpu:5", "", 11.02, 10},
+                                      {"gpu:3", "gpu:6", "", 11.02, 10},
+                                      {"cpu:0", "gpu:2", "", 11.02, 10}};
+    emp_machine            *m = import_sample("dgx1-v100.txt", NULL, "v100");
+
+    cr_expect_eq(m->fabric_count, 16);
+    EXPECT_WAYS(m, ways);
+    /* gpu:0 and gpu:1 are below one switch, as their NIC tells, and gpu:2 is below another one:
+     * links of host and switch, socket, GPU */
+    cr_expect_eq(m->route[0][1].link_count, 3);
+    cr_expect_eq(m->route[0][1].link[1], m->route[0][2].link[1]);
+    cr_expect_neq(m->route[0][1].link[1], m->route[0][3].link[1]);
+    cr_expect_eq(m->route[0][1].link[0], m->route[0][3].link[0]);
+    cr_expect_neq(m->route[0][1].link[0], m->route[0][5].link[0]);
+    emp_machine_destroy(m);
+}
+
+/* A desktop whose cards have 8 and 4 lanes, whatever is idle now. */
+Test(machine_import, two_unlike_gpus_of_a_desktop)
+{
+    static const struct way ways[] = {{"gpu:0", "gpu:1", "", 6.3, 24},
+                                      {"cpu:0", "gpu:0", "", 12.6, 24},
+                                      {"cpu:0", "gpu:1", "", 6.3, 24}};
+    emp_machine            *m = import_sample("two-phb.txt", "two-phb-query.txt", NULL);
+
+    cr_expect_eq(m->fabric_count, 0);
+    cr_expect_eq(m->model_count, 3);
+    EXPECT_WAYS(m, ways);
+    emp_machine_destroy(m);
+}
+
+Test(machine_import, two_switches_on_two_sockets)
+{
+    static const struct way ways[] = {{"gpu:0", "gpu:1", "", 12.6, 10},
+                                      {"gpu:2", "gpu:3", "", 12.6, 10},
+                                      {"gpu:1", "gpu:2", "", 11.02, 10},
+                                      {"cpu:0", "gpu:3", "", 11.02, 10}};
+    emp_machine            *m = import_sample("two-sockets.txt", NULL, "p100");
+
+    EXPECT_WAYS(m, ways);
+    /* both GPUs of a switch meet there; those of two sockets cross switch and socket twice */
+    cr_expect_eq(m->route[1][2].link_count, 2);
+    cr_expect_eq(m->route[1][3].link_count, 6);
+    emp_machine_destroy(m);
+}
+
+/* ---- small texts -------------------------------------------------------------------------- */
+
+static emp_status run_text(emp_machine_import *import, const char *topology,
+                           const char *query, const char *model, emp_error *err)
+{
+    static char topology_path[SCRATCH_PATH_BYTES], query_path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(topology_path, sizeof topology_path, "topo.txt", topology);
+    if (query != NULL)
+        scratch_write_text(query_path, sizeof query_path, "query.txt", query);
+    *import = (emp_machine_import){.topology = topology_path,
+                                   .query = query == NULL ? NULL : query_path,
+                                   .model = model,
+                                   .out = "box.yaml"};
+    return emp_machine_import_run(import, err);
+}
+
+static void expect_yaml(const char *topology, const char *model, const char *part)
+{
+    emp_machine_import import;
+    emp_error          err = {0};
+
+    cr_assert_eq(run_text(&import, topology, NULL, model, &err), EMP_OK, "%s", err.msg);
+    cr_expect_not_null(strstr(import.yaml, part), "%s is not in\n%s", part, import.yaml);
+    emp_machine_import_clear(&import);
+}
+
+#define FOUR(link)                                                                  \
+    "GPU0 GPU1 GPU2 GPU3\nGPU0 X " link " " link " " link "\nGPU1 " link " X " link \
+    " " link "\nGPU2 " link " " link " X " link "\nGPU3 " link " " link " " link " X\n"
+
+/* Links that a GPU has are counted: 3 x NV6 are the 18 of an H100, and need no switch. */
+Test(machine_import, links_tell_a_mesh_from_a_switch)
+{
+    expect_yaml(FOUR("NV6"), "h100-sxm", "pair:0-1");
+    expect_yaml(FOUR("NV6"), "v100", "nvswitch:0");
+    expect_yaml(FOUR("NV12"), "a100-sxm",
+                "bandwidth: \"203 GB/s\", latency: \"10.5 us\"");
+    expect_yaml(FOUR("NV4"), "a100-sxm", "bandwidth: \"90 GB/s\", latency: \"10 us\"");
+    expect_yaml(FOUR("NV2"), "v100", "pair:2-3");
+}
+
+Test(machine_import, nvlinks_slower_than_pcie_are_left_out)
+{
+    expect_yaml("GPU0 GPU1\nGPU0 X NV1\nGPU1 NV1 X\n", "a100-sxm",
+                "# left out: the NVLinks of 1 pairs of GPUs, which are slower than PCIe");
+}
+
+Test(machine_import, what_nothing_tells_is_assumed)
+{
+    expect_yaml("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n", "rtx3090",
+                "GPUs that NVLinks join share a socket: neither NICs nor CPUs tell it");
+    expect_yaml("GPU0\nGPU0 X\n", "rtx3090", "PCIe 4 with 16 lanes for gpu:0.");
+    expect_yaml("GPU0\nGPU0 X\n", "rtx3090", "The host is a epyc-128.");
+}
+
+/* A copy on a web page has lost the tabs between the names of two NICs. */
+Test(machine_import, damaged_columns_of_nics_tell_nothing)
+{
+    static emp_gpu_matrix matrix;
+    static const char     text[] = "GPU0 GPU1 NIC0NIC1 NIC2 CPU Affinity\n"
+                                   "GPU0 X NV4 PIXNODE SYS 0-7\nGPU1 NV4 X SYSSYS SYS 8-15\n";
+
+    cr_assert_eq(emp_gpu_matrix_parse(&matrix, text, strlen(text), "t", NULL), EMP_OK);
+    cr_expect_eq(matrix.nic_count, 0);
+    cr_expect_str_eq(matrix.affinity[0], "0-7");
+    cr_expect_str_eq(matrix.affinity[1], "8-15");
+}
+
+Test(machine_import, lines_may_end_as_on_windows)
+{
+    expect_yaml("\tGPU0\tGPU1\r\nGPU0\t X \tPHB\r\n\r\nGPU1\tPHB\t X \r\n", "k40",
+                "count: 2, at: \"host:0\", bandwidth: \"12.6 GB/s\"");
+}
+
+/* ---- products and models ------------------------------------------------------------------ */
+
+Test(machine_import, products_have_models)
+{
+    static const char *const products[][2] = {
+        {"NVIDIA H100 80GB HBM3", "h100-sxm"},
+        {"NVIDIA H200", "h200-sxm"},
+        {"NVIDIA B200", "b200-sxm"},
+        {"NVIDIA A100-SXM4-80GB", "a100-sxm"},
+        {"A100-SXM4-40GB", "a100-sxm"},
+        {"Tesla V100-SXM2-16GB", "v100"},
+        {"Tesla V100-PCIE-16GB", "v100"},
+        {"Tesla P100-SXM2-16GB", "p100"},
+        {"Tesla K80", "k80"},
+        {"Tesla K40m", "k40"},
+        {"NVIDIA L40S", "l40s"},
+        {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtxpro6000"},
+        {"GeForce RTX 3090", "rtx3090"},
+        {"NVIDIA GeForce RTX 3060", "rtx3060"},
+        {"NVIDIA GeForce RTX 4090", "rtx4090"}};
+    static const char *const unknown[] = {"NVIDIA H100 PCIe", "NVIDIA H200 NVL",
+                                          "NVIDIA GeForce RTX 4090 Laptop GPU",
+                                          "NVIDIA A100 80GB PCIe", ""};
+
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        const char *model = emp_product_model(products[i][0]);
+        cr_assert_not_null(model, "%s", products[i][0]);
+        cr_expect_str_eq(model, products[i][1], "%s", products[i][0]);
+        cr_expect_not_null(emp_gpu_links_of(model)->model, "%s", model);
+    }
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        cr_expect_null(emp_product_model(unknown[i]), "%s", unknown[i]);
+}
+
+/* A model file is one that the machine file finds by its name. */
+Test(machine_import, a_model_may_be_a_file)
+{
+    char               path[PATH_BYTES];
+    emp_machine_import import;
+    emp_error          err = {0};
+
+    snprintf(path, sizeof path, "%s/data/machines/models/p100.yaml",
+             getenv("EMP_SOURCE_DIR"));
+    cr_assert_eq(run_text(&import, "GPU0\nGPU0 X\n", NULL, path, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect_not_null(strstr(import.yaml, "{model: \"p100\", count: 1"), "%s",
+                       import.yaml);
+    emp_machine_import_clear(&import);
+}
+
+#define QUERY(product, memory)                          \
+    "GPU 00000000:18:00.0\n    Product Name : " product \
+    "\n    FB Memory Usage\n        Total : " memory "\n"
+
+Test(machine_import, memory_that_differs_is_told)
+{
+    emp_machine_import import;
+    emp_error          err = {0};
+
+    cr_assert_eq(run_text(&import, "GPU0\nGPU0 X\n",
+                          QUERY("NVIDIA A100-SXM4-40GB", "40960 MiB"), NULL, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(import.warning_count, 1);
+    cr_expect_not_null(strstr(import.warning[0], "40960 MiB"), "%s", import.warning[0]);
+    cr_expect_not_null(strstr(import.yaml, "# warning: NVIDIA A100-SXM4-40GB"));
+    emp_machine_import_clear(&import);
+}
+
+Test(machine_import, a_query_is_a_tree)
+{
+    static emp_gpu_query query;
+    static const char    text[] =
+        "Attached GPUs : 2\n"
+        "GPU 00000000:18:00.0\n  Product Name : One\n  PCI\n    GPU Link Info\n"
+        "      PCIe Generation\n        Max : N/A\n        Current : 1\n"
+        "        Device Max : 5\n        Host Max : 4\n"
+        "      Link Width\n        Max : 16x\n  Clocks\n    SM : 210 MHz\n"
+        "  Max Clocks\n    SM : 1980 MHz\n  MIG Devices\n    FB Memory Usage\n"
+        "      Total : 7 MiB\n  Processes\n    Product Name : none\n"
+        "GPU 00000000:3B:00.0\n  Product Name : T\x01wo\n  FB Memory Usage\n"
+        "    Total : 99999999999 MiB\n  Link Width\n    Max : 8x\n";
+
+    cr_assert_eq(emp_gpu_query_parse(&query, text, strlen(text), "q", NULL), EMP_OK);
+    cr_assert_eq(query.gpu_count, 2);
+    cr_expect_str_eq(query.gpu[0].product, "One");
+    cr_expect_str_eq(query.gpu[0].bus, "00000000:18:00.0");
+    cr_expect_eq(query.gpu[0].pcie_generation, 4, "the slower of device and host");
+    cr_expect_eq(query.gpu[0].pcie_lanes, 16);
+    cr_expect_eq(query.gpu[0].clock_mhz, 1980);
+    cr_expect_eq(query.gpu[0].memory_mib, 0, "that of a part of a GPU is not its own");
+    cr_expect_str_eq(query.gpu[1].product, "T?wo");
+    cr_expect_eq(query.gpu[1].memory_mib, 0, "too many digits are no number");
+    cr_expect_eq(query.gpu[1].pcie_lanes, 0);
+}
+
+/* ---- what is refused ----------------------------------------------------------------------- */
+
+#define MATRIX "GPU0 GPU1\nGPU0 X PHB\nGPU1 PHB X\n"
+
+Test(machine_import, bad_texts_are_refused_in_one_sentence)
+{
+    static const struct {
+        const char *topology, *query, *model, *mentions;
+    } cases[] = {
+        {"", NULL, "k40", "topo.txt: no line begins with GPU0"},
+        {"no matrix\n", NULL, "k40", "nvidia-smi topo -m"},
+        {"GPU0 GPU2\nGPU0 X PHB\n", NULL, "k40",
+         "topo.txt:1: column GPU2 is out of place"},
+        {"GPU0 NIC0 GPU1\n", NULL, "k40", "column GPU1 is out of place"},
+        {"GPU0 GPU1\nGPU0 X PHB\n", NULL, "k40", "ends before the row of GPU1, of 2"},
+        {"GPU0 GPU1\nGPU1 X PHB\n", NULL, "k40", "topo.txt:2: the row of GPU0"},
+        {"GPU0 GPU1\nGPU0 X\n", NULL, "k40", "has 1 cells of GPUs, not 2"},
+        {"GPU0 GPU1\nGPU0 X FOO\n", NULL, "k40", "topo.txt:2: GPU0 to GPU1 is \"FOO\""},
+        {"GPU0 GPU1\nGPU0 X NV0\n", NULL, "k40", "\"NV0\", none of"},
+        {"GPU0 GPU1\nGPU0 X NV123\n", NULL, "k40", "\"NV123\", none of"},
+        {"GPU0 GPU1\nGPU0 X X\n", NULL, "k40", "X stands for a GPU to itself"},
+        {"GPU0 GPU1\nGPU0 SYS X\n", NULL, "k40", "X stands for a GPU to itself"},
+        {"GPU0 GPU1\nGPU0 X PHB\nGPU1 SYS X\n", NULL, "k40",
+         "topo.txt:3: GPU0 to GPU1 is PHB and GPU1 to GPU0 is SYS"},
+        {"GPU0 GPU1\nGPU0 X NV2\nGPU1 NV1 X\n", NULL, "v100",
+         "GPU0 to GPU1 is NV2 and GPU1 to GPU0 is NV1"},
+        {FOUR("NV12"), NULL, "v100", "a GPU of model v100 has 6 NVLinks"},
+        {FOUR("NV2"), NULL, "l40s", "a GPU of model l40s has 0 NVLinks"},
+        {MATRIX, NULL, NULL, "--query FILE"},
+        {MATRIX, NULL, "k41", "--model: 'k41' is no file in the folder models"},
+        {MATRIX, NULL, "", "--model: ''"},
+        {MATRIX, NULL, "nowhere/k40.yaml",
+         "'nowhere/k40.yaml' is no model that box.yaml"},
+        {MATRIX, NULL, "a-name-that-is-longer-than-31-bytes", "31 characters"},
+        {MATRIX, NULL, "a\"b", "--model: 'a\"b'"},
+        {MATRIX, NULL, "haswell-18", "'haswell-18' is a model of a CPU"},
+        {MATRIX, "", NULL, "query.txt has no line \"GPU 00000000:18:00.0\""},
+        {MATRIX, QUERY("Tesla K80", "N/A"), NULL, "has 2 GPUs and "},
+        {MATRIX, "Attached GPUs : 2\n" QUERY("Tesla K80", "N/A"), NULL,
+         "announces 2 GPUs and ends after 1"},
+        {"GPU0\nGPU0 X\n", "GPU 00000000:18:00.0\n", NULL, "no line \"Product Name\""},
+        {"GPU0\nGPU0 X\n", QUERY("Riva 128", "N/A"), NULL, "\"Riva 128\"; copy one of "},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_machine_import import;
+        emp_error          err = {0};
+        cr_expect_neq(
+            run_text(&import, cases[i].topology, cases[i].query, cases[i].model, &err),
+            EMP_OK, "%zu", i);
+        cr_expect_not_null(strstr(err.msg, cases[i].mentions), "%s is not in: %s",
+                           cases[i].mentions, err.msg);
+        cr_expect_null(import.yaml);
+        emp_machine_import_clear(&import);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(machine_import, other_hosts_are_named)
+{
+    char               topology[PATH_BYTES];
+    emp_error          err = {0};
+    emp_machine_import import = {.topology = sample(topology, "two-phb.txt"),
+                                 .model = "k40",
+                                 .host = "ryzen-16",
+                                 .out = "box.yaml"};
+
+    cr_assert_eq(emp_machine_import_run(&import, &err), EMP_OK, "%s", err.msg);
+    cr_expect_not_null(strstr(import.yaml, "{model: \"ryzen-16\", at: \"host:0\"}"));
+    cr_expect_null(strstr(import.yaml, "The host is"), "it is not assumed");
+    emp_machine_import_clear(&import);
+    import.host = "k40";
+    cr_expect_eq(emp_machine_import_run(&import, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "--host: 'k40' is a model of a GPU"), "%s",
+                       err.msg);
+}
+
+/* ---- hostile texts -------------------------------------------------------------------------- */
+
+/* A matrix of \a count GPUs that are all PHB apart; the caller frees it. */
+static char *matrix_of(int count)
+{
+    const size_t size = 64 + (size_t)count * ((size_t)count + 4) * 8;
+    char        *text = malloc(size);
+    size_t       used = 0;
+
+    cr_assert_not_null(text);
+    for (int i = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, size - used, "GPU%d ", i);
+    for (int row = 0; row < count; row++) {
+        used += (size_t)snprintf(text + used, size - used, "\nGPU%d", row);
+        for (int i = 0; i < count; i++)
+            used += (size_t)snprintf(text + used, size - used, i == row ? " X" : " PHB");
+    }
+    return text;
+}
+
+Test(machine_import, a_machine_has_at_most_63_gpus)
+{
+    emp_machine_import import;
+    emp_error          err = {0};
+    char              *most = matrix_of(63), *more = matrix_of(65);
+
+    cr_expect_eq(run_text(&import, most, NULL, "k40", &err), EMP_OK, "%s", err.msg);
+    emp_machine_import_clear(&import);
+    cr_expect_eq(run_text(&import, more, NULL, "k40", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "more than 63 GPUs"), "%s", err.msg);
+    free(most);
+    free(more);
+}
+
+Test(machine_import, zero_bytes_and_long_lines_are_survived)
+{
+    enum { LONG = 1 << 20 };
+    emp_machine_import import;
+    emp_error          err = {0};
+    char               path[SCRATCH_PATH_BYTES];
+    char              *text = malloc(LONG + 1);
+
+    cr_assert_not_null(text);
+    memset(text, 'N', LONG);
+    memcpy(text, "GPU0\nGPU0 ", 10);
+    text[LONG] = '\0';
+    cr_expect_eq(run_text(&import, text, NULL, "k40", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "topo.txt:2: GPU0 to GPU0"), "%s", err.msg);
+    free(text);
+    scratch_write("topo.txt", "G\0P\0U\0", 6);
+    snprintf(path, sizeof path, "%s", scratch_path("topo.txt"));
+    import = (emp_machine_import){.topology = path, .model = "k40", .out = "box.yaml"};
+    err = (emp_error){0};
+    cr_expect_eq(emp_machine_import_run(&import, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "save it as UTF-8"), "%s", err.msg);
+}
+
+Test(machine_import, escapes_of_terminals_are_removed)
+{
+    char   text[] = "\x1b[4mGPU0\x1b[0m\x1b[1;31mX\x1b[";
+    size_t size = strlen(text);
+
+    cr_assert_eq(emp_smi_text_clean(text, &size, "t", NULL), EMP_OK);
+    cr_expect_eq(size, 7);
+    cr_expect_eq(strncmp(text, "GPU0X\x1b[", size), 0, "half an escape stays");
+}
+
+Test(machine_import, every_allocation_may_fail)
+{
+    char               topology[PATH_BYTES], query[PATH_BYTES];
+    emp_machine_import import = {.topology = sample(topology, "two-phb.txt"),
+                                 .query = sample(query, "two-phb-query.txt"),
+                                 .out = "box.yaml"};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_import_run(&import, NULL),
+                                      emp_machine_import_clear(&import));
+    emp_machine_import_clear(&import);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
