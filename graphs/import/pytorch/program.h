@@ -57,7 +57,8 @@ typedef struct {
 typedef struct {
     const char *kind; /**< what the file is, for people */
     int64_t
-        stated_parameters; /**< elements of all parameters; -1: the file does not say */
+         stated_parameters; /**< elements of all parameters; -1: the file does not say */
+    bool hides_ties; /**< parameters may share a tensor, and the file does not say it */
 
     emp_torch_node  *node;
     int32_t          node_count, node_capacity;

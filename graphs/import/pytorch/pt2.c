@@ -461,6 +461,7 @@ emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root,
 
     program->kind = "torch.export graph";
     program->stated_parameters = -1;
+    program->hides_ties = weights->is_silent;
     emp_status st = read_graph(&r, emp_json_get(root, "graph_module"), err);
     emp_strmap_clear(&r.tensor_of_name);
     emp_strmap_clear(&r.maker_of_name);

@@ -68,7 +68,11 @@ static emp_status read_weight(reader *r, const emp_json *weight, emp_error *err)
 
     if (!describe(place, weight)) return EMP_OK;
     int32_t tensor = emp_strmap_get(&r->tensor_of_place, place, strlen(place));
-    if (tensor < 0 || emp_pt2_weight_bytes(r->bytes, r->size, file) == 0) {
+    if (tensor >= 0 && emp_pt2_weight_bytes(r->bytes, r->size, file) == 0) {
+        r->w->is_silent = true;
+        tensor = -1;
+    }
+    if (tensor < 0) {
         tensor = r->w->tensor_count++;
         EMP_CHECK(set(r, &r->tensor_of_place, place, tensor, err));
     }

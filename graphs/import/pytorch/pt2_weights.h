@@ -8,6 +8,7 @@
 #ifndef EMP_GRAPHS_IMPORT_PYTORCH_PT2_WEIGHTS_H
 #define EMP_GRAPHS_IMPORT_PYTORCH_PT2_WEIGHTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arena.h"
@@ -17,7 +18,8 @@
 typedef struct {
     emp_strmap tensor_of_name;
     int32_t    tensor_count;
-    emp_arena  texts;
+    bool is_silent; /**< some names may share a tensor, and the archive does not say it */
+    emp_arena texts;
 } emp_pt2_weights;
 
 /** Reads the list of the archive in \a bytes, if it has one. O(size) expected. The caller clears \a weights, also

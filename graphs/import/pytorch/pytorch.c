@@ -82,7 +82,10 @@ static void say_parameters(note *n, const emp_torch_program *p)
     if (p->stated_parameters >= 0 && p->stated_parameters != elements)
         say(n, ". The file states %" PRId64 " parameters, and these have %" PRId64,
             p->stated_parameters, elements);
-    say(n, ".");
+    say(n, p->hides_ties
+               ? ". It was exported on \"meta\", so parameters that share a tensor "
+                 "are counted each."
+               : ".");
 }
 
 /* ---- reading ---- */

@@ -297,6 +297,28 @@ Test(pt2, tied_weights_are_one_variable_with_two_readers)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(pt2, an_archive_that_cannot_tell_ties_says_so)
+{
+    for (int has_bytes = 0; has_bytes < 2; has_bytes++) {
+        const file         files[] = {{"m/data/weights/model_weights_config.json",
+                                       LIST(WEIGHT("head.weight", "weight_0", "0"))},
+                                      {"m/data/weights/weight_0", has_bytes ? "bytes" : ""},
+                                      {"m/models/model.json", tied_json}};
+        archive            a = make_of(files, 3, false);
+        emp_graph_builder *b = NULL;
+        char               note[480];
+        emp_error          err = {0};
+
+        cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
+        cr_assert_eq(
+            emp_pytorch_read(b, note, sizeof note, (const char *)a.bytes, a.size, &err),
+            EMP_OK, "%s", err.msg);
+        cr_expect_eq(strstr(note, "exported on \"meta\"") == NULL, has_bytes, "%s", note);
+        emp_graph_builder_destroy(b);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(pt2, a_list_of_weights_that_is_none_is_refused)
 {
     static const char *const lists[] = {"{", "[]", "{\"config\": [1]}"};
