@@ -66,26 +66,6 @@ static double updates_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
     return sum;
 }
 
-/* Elements under a window, for each result: "size=1x3x3". */
-static double window_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
-{
-    emp_slice text = emp_hlo_text_of(m, i, "window");
-    double    product = 1.0, own = 0.0;
-
-    if (!emp_slice_starts(text, "size=")) return 1.0;
-    for (size_t at = sizeof "size=" - 1; at <= text.size; at++) {
-        char c = at < text.size ? text.data[at] : ' ';
-        if (c >= '0' && c <= '9') {
-            own = 10.0 * own + (c - '0');
-            continue;
-        }
-        product *= own;
-        own = 0.0;
-        if (c != 'x') break;
-    }
-    return product;
-}
-
 static void count_passes(const emp_hlo_module *m, const emp_hlo_instruction *i,
                          const emp_op_rates *rates, emp_op_cost *cost)
 {
@@ -106,6 +86,7 @@ static void count_by_type(const emp_hlo_module *m, const emp_hlo_instruction *i,
     const emp_op_type  *type = emp_hlo_op(m, i)->entry;
     const emp_op_rates *rates =
         type != NULL ? &type->rates : &emp_op_type_unknown()->rates;
+    emp_slice window = emp_hlo_text_of(m, i, "window");
 
     switch (type != NULL ? type->work : EMP_WORK_ELEMENTWISE) {
     case EMP_WORK_NOTHING: break;
@@ -114,7 +95,7 @@ static void count_by_type(const emp_hlo_module *m, const emp_hlo_instruction *i,
         break;
     case EMP_WORK_WINDOW:
         count(cost, EMP_OP_POOL, &(emp_op_rates){.flops = 1.0, .cycles = 1.0},
-              made_by(m, i) * window_of(m, i));
+              made_by(m, i) * emp_hlo_window_product(window, "size"));
         break;
     case EMP_WORK_NORMALIZE: count_passes(m, i, rates, cost); break;
     case EMP_WORK_WRITE_ROWS:
@@ -163,6 +144,20 @@ static emp_status count_call(const emp_hlo_kernels *k, const emp_hlo_instruction
     return EMP_OK;
 }
 
+static bool computes(emp_hlo_what what)
+{
+    switch (what) {
+    case EMP_HLO_PARAMETER:
+    case EMP_HLO_CONSTANT:
+    case EMP_HLO_VIEW:
+    case EMP_HLO_TUPLE:
+    case EMP_HLO_PART:
+    case EMP_HLO_NOTHING:
+    case EMP_HLO_DONE: return false;
+    default: return true;
+    }
+}
+
 /* What one instruction computes. */
 static emp_status count_instruction(const emp_hlo_kernels     *k,
                                     const emp_hlo_instruction *i, emp_op_cost *cost,
@@ -173,6 +168,7 @@ static emp_status count_instruction(const emp_hlo_kernels     *k,
     emp_op_work work = op->entry != NULL ? op->entry->work : EMP_WORK_ELEMENTWISE;
     bool        is_right = true;
 
+    if (!computes(op->what)) return EMP_OK;
     if (op->what == EMP_HLO_CUSTOM) return count_call(k, i, cost, err);
     if (i->called >= 0)
         add_body(cost, &k->body[i->called].cost);

@@ -50,8 +50,7 @@ typedef struct {
 typedef struct {
     emp_slice name;
     int32_t   opcode;
-    int32_t   first_tensor,
-        tensor_count;               /**< results, tuples within tuples laid out flat */
+    int32_t   first_tensor, tensor_count; /**< results, tuples laid out flat */
     int32_t first_part, part_count; /**< of a tuple: where its parts begin among these */
     int32_t first_operand, operand_count;
     int32_t first_attr, attr_count;

@@ -159,44 +159,33 @@ static double labelled(const emp_tensor_info *info, emp_slice labels, char lette
     return (double)info->shape.dim[at - labels.data];
 }
 
-/* The numbers of "stride=2x2" in "size=3x3 stride=2x2", multiplied; 1: there are none. */
-static double window_product(emp_slice window, const char *key, bool *are_all_3)
+double emp_hlo_window_product(emp_slice window, const char *key)
 {
-    size_t size = strlen(key);
-    double product = 1.0;
+    const char  *at = window.data, *end = at + window.size;
+    const size_t size = strlen(key);
+    double       product = 1.0, own = 0.0;
 
-    *are_all_3 = false;
-    for (size_t at = 0; at + size < window.size; at++) {
-        if (memcmp(window.data + at, key, size) != 0 || window.data[at + size] != '=' ||
-            (at > 0 && window.data[at - 1] != ' '))
-            continue;
-        double own = 0.0;
-        *are_all_3 = true;
-        for (at += size + 1; at <= window.size; at++) {
-            char c = at < window.size ? window.data[at] : ' ';
-            if (c >= '0' && c <= '9') {
-                own = 10.0 * own + (c - '0');
-                continue;
-            }
-            product *= own > 0.0 ? own : 1.0;
-            *are_all_3 = *are_all_3 && own == 3.0;
-            own = 0.0;
-            if (c != 'x') break;
-        }
-        return product;
+    while (at < end &&
+           ((size_t)(end - at) <= size || memcmp(at, key, size) != 0 || at[size] != '='))
+        at++;
+    if (at == end) return 1.0;
+    for (at += size + 1; at < end && *at != ' '; at++) {
+        bool is_digit = *at >= '0' && *at <= '9';
+        if (!is_digit) product *= own;
+        own = is_digit ? fmin(10.0 * own + (*at - '0'), 1e9) : 0.0;
     }
-    return product;
+    return fmax(1.0, product * own);
 }
 
 static emp_conv_window window_of(emp_slice window, double taps)
 {
-    bool   are_3, unused;
-    double size = window_product(window, "size", &are_3);
-    double steps = window_product(window, "stride", &unused) *
-                   window_product(window, "rhs_dilate", &unused);
+    bool is_3x3 =
+        emp_slice_is(window, "size=3x3") || emp_slice_starts(window, "size=3x3 ");
+    double steps = emp_hlo_window_product(window, "stride") *
+                   emp_hlo_window_product(window, "rhs_dilate");
 
     if (taps == 1.0) return EMP_CONV_POINT;
-    return are_3 && size == 9.0 && steps == 1.0 ? EMP_CONV_WINOGRAD : EMP_CONV_WIDE;
+    return is_3x3 && steps == 1.0 ? EMP_CONV_WINOGRAD : EMP_CONV_WIDE;
 }
 
 /* Each element of y sums the input channels of its group under the window: 2 |y| |filter| / o, less the
@@ -207,7 +196,6 @@ static bool add_convolution(const emp_hlo_module *m, const emp_hlo_instruction *
     static const int       place[][3] = {{0, 1, -1}, {-1, 1, 0}, {0, -1, 1}};
     const emp_tensor_info *info[3]; /* x, filter, y */
     conv_labels            labels;
-    bool                   unused;
     emp_slice              window = emp_hlo_text_of(m, i, "window");
     double                 groups =
         (double)emp_hlo_number(emp_hlo_attr_of(m, i, "feature_group_count"), 1);
@@ -225,7 +213,7 @@ static bool add_convolution(const emp_hlo_module *m, const emp_hlo_instruction *
     if (made < 1.0 || channels < 1.0 || read < 1.0 || groups < 1.0 ||
         labelled(info[2], labels.y, 'f') < 0.0)
         return false;
-    double holes = window_product(window, "lhs_dilate", &unused);
+    double holes = emp_hlo_window_product(window, "lhs_dilate");
     double taps = elements_of(info[1]) / made / channels,
            pixels = elements_of(info[2]) / made;
     double flops = 2.0 * elements_of(info[2]) * channels * taps / holes;
@@ -233,7 +221,8 @@ static bool add_convolution(const emp_hlo_module *m, const emp_hlo_instruction *
                        {elements_of(info[0]) / read, channels, 0.0},
                        {channels * taps, made / groups, pixels}};
     mnk[OF_INPUT][2] = flops / (2.0 * fmax(1.0, mnk[OF_INPUT][0]) * channels * groups);
-    emp_op_cost product = {.op_class = EMP_OP_CONV,
+    bool        is_dot = labels.filter.size == 2; /* as TPUs have them */
+    emp_op_cost product = {.op_class = is_dot ? EMP_OP_GEMM : EMP_OP_CONV,
                            .flops = flops,
                            .m = at_least_1(mnk[result][0]),
                            .n = at_least_1(mnk[result][1]),

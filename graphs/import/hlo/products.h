@@ -20,6 +20,9 @@ bool emp_hlo_add_convolution(const emp_hlo_module *m, const emp_hlo_instruction 
 emp_status emp_hlo_add_call(const emp_hlo_module *m, const emp_hlo_instruction *i,
                             emp_op_cost *cost, bool *is_known, emp_error *err);
 
+/** The numbers of "stride=2x2" in "size=3x3 stride=2x2", multiplied; 1: there are none. */
+double emp_hlo_window_product(emp_slice window, const char *key);
+
 /** Adds a product to those that are in \a cost. */
 void emp_hlo_add_product(emp_op_cost *cost, const emp_op_cost *product);
 

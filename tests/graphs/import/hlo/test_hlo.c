@@ -67,6 +67,18 @@ Test(hlo, a_dilated_input_has_no_work_in_its_holes)
     emp_graph_destroy(g);
 }
 
+Test(hlo, a_convolution_without_a_window_is_a_product_of_matrices)
+{
+    emp_graph *g = hlo_graph(
+        ENTRY "%x = bf16[7,5] parameter(0)\n%w = bf16[5,3] parameter(1)\n"
+              "ROOT %c = bf16[7,3] convolution(%x, %w), dim_labels=bf_io->bf\n}\n");
+    const emp_op_cost *c = hlo_cost(g, "c");
+
+    cr_expect_eq(c->op_class, EMP_OP_GEMM);
+    cr_expect(c->m == 7 && c->n == 3 && c->k == 5 && c->flops == 2.0 * 7 * 5 * 3);
+    emp_graph_destroy(g);
+}
+
 Test(hlo, a_depthwise_convolution_is_no_product)
 {
     emp_graph *g = hlo_graph(
@@ -250,6 +262,24 @@ Test(hlo, a_fusion_of_two_products_counts_both)
     emp_graph_destroy(g);
 }
 
+/* 3 x 3 windows of 6 x 6, at every second place: 2 x 2. */
+Test(hlo, a_window_counts_what_is_under_it)
+{
+    emp_graph *g = hlo_graph(
+        HEAD "%max {\n%p = f32[] parameter(0)\n%q = f32[] parameter(1)\nROOT %r = f32[] "
+             "maximum(%p, %q)\n}\n"
+             "ENTRY %main {\n%x = f32[5,6,6] parameter(0)\n%z = f32[] constant(0)\n"
+             "%w = f32[5,2,2] reduce-window(%x, %z), window={size=1x3x3 stride=1x2x2}, "
+             "to_apply=%max\n"
+             "ROOT %s = f32[5,2,2] sort(%w), dimensions={2}, to_apply=%max\n}\n");
+
+    cr_expect_eq(hlo_cost(g, "w")->op_class, EMP_OP_POOL);
+    cr_expect_eq(hlo_cost(g, "w")->flops, 5.0 * 2 * 2 * 9);
+    cr_expect_eq(hlo_cost(g, "s")->op_class, EMP_OP_NORM);
+    cr_expect_eq(hlo_cost(g, "s")->bytes_read, 4 * 80, "as PyTorch's: four passes");
+    emp_graph_destroy(g);
+}
+
 /* A stack of 100 matrices, of which a step reads one: twice the same row is one row of bytes more. */
 Test(hlo, a_slice_reads_what_it_takes)
 {
@@ -297,6 +327,7 @@ Test(hlo, an_update_is_written_in_place)
     cr_expect(g->op[f].is_alias);
     cr_expect_eq(g->tensor[g->input[g->input_offset[f]]].producer, hlo_find(g, "b"),
                  "what is written comes first");
+    cr_expect_eq(hlo_cost(g, "f")->flops, 8.0, "views compute nothing");
     cr_expect_eq(hlo_cost(g, "f")->bytes_read, 32 + 4);
     cr_expect_eq(hlo_cost(g, "f")->bytes_written, 32);
     cr_expect(g->op[hlo_find(g, "s")].is_alias);
