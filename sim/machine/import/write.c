@@ -174,7 +174,7 @@ static void write_assumed(emp_text *t, const emp_import_plan *plan)
         emp_text_add(t, "#   GPUs that NVLinks join share a socket: neither NICs nor "
                         "CPUs tell it.\n");
     if (plan->request->host == NULL)
-        emp_text_add(t, "#   The host is a %s.\n", plan->host);
+        emp_text_add(t, "#   The host is of model %s.\n", plan->host);
     if (plan->model[0] != '\0')
         emp_text_add(t, "#   The GPUs are of model %s, as --model says.\n", plan->model);
 }
@@ -184,18 +184,19 @@ static void write_limits(emp_text *t, const emp_import_plan *plan)
     if (plan->tree.socket_count > 1) {
         emp_text_add(
             t,
-            "# left out: a machine file has one CPU a host, so the %d sockets are "
-            "one CPU.\n",
+            "# left out: a machine file has one CPU a host, so the %d sockets, or "
+            "NUMA nodes, are one CPU.\n",
             plan->tree.socket_count);
         if (plan->socket_gb_per_s == 0.0)
             emp_text_add(t, "#   Sockets have no links: all GPUs reach each other by "
                             "NVLinks.\n");
     }
     if (plan->slow_sets > 0)
-        emp_text_add(t,
-                     "# left out: the NVLinks of %d pairs of GPUs, which are slower than "
-                     "PCIe.\n",
-                     plan->slow_sets);
+        emp_text_add(
+            t,
+            "# left out: the NVLinks of %d pair%s of GPUs, which are slower than "
+            "PCIe.\n",
+            plan->slow_sets, plan->slow_sets == 1 ? "" : "s");
 }
 
 static void write_head(emp_text *t, const emp_import_plan *plan)

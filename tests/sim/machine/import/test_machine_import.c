@@ -201,7 +201,7 @@ Test(machine_import, links_tell_a_mesh_from_a_switch)
 Test(machine_import, nvlinks_slower_than_pcie_are_left_out)
 {
     expect_yaml("GPU0 GPU1\nGPU0 X NV1\nGPU1 NV1 X\n", "a100-sxm",
-                "# left out: the NVLinks of 1 pairs of GPUs, which are slower than PCIe");
+                "# left out: the NVLinks of 1 pair of GPUs, which are slower than PCIe");
 }
 
 Test(machine_import, what_nothing_tells_is_assumed)
@@ -209,7 +209,7 @@ Test(machine_import, what_nothing_tells_is_assumed)
     expect_yaml("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n", "rtx3090",
                 "GPUs that NVLinks join share a socket: neither NICs nor CPUs tell it");
     expect_yaml("GPU0\nGPU0 X\n", "rtx3090", "PCIe 4 with 16 lanes for gpu:0.");
-    expect_yaml("GPU0\nGPU0 X\n", "rtx3090", "The host is a epyc-128.");
+    expect_yaml("GPU0\nGPU0 X\n", "rtx3090", "The host is of model epyc-128.");
 }
 
 /* A copy on a web page has lost the tabs between the names of two NICs. */
