@@ -34,9 +34,9 @@ enum { EMP_KIND_CPU = 1, EMP_KIND_GPU = 2 };
 typedef struct emp_graph emp_graph;
 
 /** Loads the graph of one training step from a workload spec ("nmt:layers=4,batch=64"; the
- * program's `emplace workloads` lists families and parameters) or from a file: TensorFlow's
- * GraphDef, MetaGraphDef or SavedModel, or a benchmark instance (docs/formats.md). The graph has
- * the ops that the step runs, no others. O(V + E).
+ * program's `emplace workloads` lists families and parameters) or from a file: a graph of
+ * TensorFlow, PyTorch, ONNX or XLA, a trace, a config or weights' header of Hugging Face, GGUF, or
+ * a benchmark instance (docs/formats.md). The graph has the ops that the step runs, no others. O(V + E).
  *
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_EINVAL   An unknown parameter of a spec, or a value out of its range.
