@@ -14,6 +14,7 @@
 #include "cli/format.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_options.h"
+#include "cli/replay/replay_results.h"
 #include "cli/replay/replay_runner.h"
 #include "cli/stop.h"
 #include "replay/cpu/cores.h"
@@ -138,6 +139,7 @@ struct bench {
     int64_t            cache_bytes; /* of a core of the computer that was measured */
     int64_t            core_count;  /* of the computer; 0: devices were given cores */
     bool               is_measured; /* all of it */
+    cli_replay_results imported;
     cli_bar            bar;
 };
 
@@ -168,42 +170,41 @@ static emp_status export_one(const struct bench *b, int32_t i, emp_error *err)
     return st;
 }
 
-/* The result of that plan among those that were named. */
-static emp_status find_imported(emp_replay_result *r, const emp_replay_plan *plan,
-                                const struct bench *b, emp_error *err)
+/* Keeps what was measured of benchmark \a i. */
+static emp_status keep(struct bench *b, int32_t i, const emp_replay_result *r,
+                       emp_error *err)
 {
-    uint64_t hash = emp_replay_plan_hash(plan);
-
-    for (int32_t k = 0; k < b->args->import_count; k++) {
-        emp_replay_result_clear(r);
-        EMP_CHECK(emp_replay_result_load(r, b->args->import[k], err));
-        if (r->plan_hash == hash) return EMP_OK;
-    }
-    return EMP_ERROR(EMP_EINVAL,
-                     "none of the results is of benchmark %s; --export writes its plan",
-                     plan->origin.workload);
+    if (!r->is_feasible)
+        return EMP_ERROR(EMP_EINVAL, "benchmark %s does not fit in the memory of %s",
+                         b->micro[i].name, r->device[r->oom_device].name);
+    b->measured_s[i] = r->median_s;
+    b->spread_frac[i] = (r->high_s - r->low_s) / r->median_s;
+    snprintf(b->products, sizeof b->products, "%s",
+             is_cuda(b->args) ? r->device[emp_machine_find(b->machine, "gpu:0")].runs_on
+                              : r->products);
+    return EMP_OK;
 }
 
 static emp_status measure_one(struct bench *b, int32_t i, emp_error *err)
 {
-    emp_status        st = EMP_OK;
-    emp_replay_plan  *plan = NULL;
-    emp_replay_result r = {0};
+    emp_status               st = EMP_OK;
+    emp_replay_plan         *plan = NULL;
+    emp_replay_result        own = {0};
+    const emp_replay_result *r = &own;
 
     EMP_TRY(plan_one(&plan, b, i, err));
-    EMP_TRY(b->args->is_import ? find_imported(&r, plan, b, err)
-                               : cli_replay_run(&r, plan, &b->args->replay, NULL, err));
-    if (!r.is_feasible)
-        EMP_FAIL(EMP_EINVAL, "benchmark %s does not fit in the memory of %s",
-                 b->micro[i].name, r.device[r.oom_device].name);
-    b->measured_s[i] = r.median_s;
-    b->spread_frac[i] = (r.high_s - r.low_s) / r.median_s;
-    snprintf(b->products, sizeof b->products, "%s",
-             is_cuda(b->args) ? r.device[emp_machine_find(b->machine, "gpu:0")].runs_on
-                              : r.products);
+    if (b->args->is_import)
+        r = cli_replay_results_find(&b->imported, plan);
+    else
+        EMP_TRY(cli_replay_run(&own, plan, &b->args->replay, NULL, err));
+    if (r == NULL)
+        EMP_FAIL(EMP_EINVAL,
+                 "none of the results is of benchmark %s; --export writes its plan",
+                 b->micro[i].name);
+    EMP_TRY(keep(b, i, r, err));
 
 cleanup:
-    emp_replay_result_clear(&r);
+    emp_replay_result_clear(&own);
     emp_replay_plan_destroy(plan);
     return st;
 }
@@ -254,6 +255,8 @@ static emp_status measure_all(struct bench *b, emp_error *err)
         emp_csv_clear(&csv);
         return st;
     }
+    EMP_CHECK(cli_replay_results_load(&b->imported, b->args->import,
+                                      b->args->import_count, err));
     for (int32_t i = 0; i < b->count; i++) {
         cli_bar_draw_share(&b->bar, (double)i / b->count, b->micro[i].name);
         EMP_CHECK(measure_one(b, i, err));
@@ -495,6 +498,7 @@ emp_status cmd_calibrate_measure(int argc, char **argv, emp_error *err)
 cleanup:
     emp_measurement_destroy(m);
     if (b != NULL) {
+        cli_replay_results_clear(&b->imported);
         emp_micros_clear(b->micro, b->count);
         emp_machine_destroy(b->machine);
     }

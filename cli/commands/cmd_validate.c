@@ -186,16 +186,6 @@ static void tell(cli_validation *v, const char *spec, const char *placement)
         text);
 }
 
-static const emp_replay_result *find_imported(const cli_validation  *v,
-                                              const emp_replay_plan *plan)
-{
-    uint64_t hash = emp_replay_plan_hash(plan);
-
-    for (int32_t i = 0; i < v->args->import_count; i++)
-        if (v->imported[i].plan_hash == hash) return &v->imported[i];
-    return NULL;
-}
-
 static emp_status export_plan(const cli_validation *v, const cli_validate_part *part,
                               const emp_replay_plan *plan, int32_t index, emp_error *err)
 {
@@ -267,7 +257,7 @@ static emp_status execute(cli_validation *v, cli_validate_part *part,
         goto cleanup;
     }
     if (a->is_import)
-        measured = find_imported(v, plan);
+        measured = cli_replay_results_find(&v->imported, plan);
     else
         EMP_TRY(measure(v, &result, plan, err));
     if (measured != NULL)
@@ -388,17 +378,6 @@ static emp_status check(const cli_validate_args *a, emp_error *err)
     return cli_check_folder_replaced(a->export_to, a->is_forced, err);
 }
 
-static emp_status load_imported(cli_validation *v, emp_error *err)
-{
-    int32_t count = v->args->import_count;
-
-    if (count == 0) return EMP_OK;
-    EMP_CHECK(EMP_ALLOC(v->imported, (size_t)count));
-    for (int32_t i = 0; i < count; i++)
-        EMP_CHECK(emp_replay_result_load(&v->imported[i], v->args->import[i], err));
-    return EMP_OK;
-}
-
 static emp_status summarize(cli_validation *v, emp_error *err)
 {
     for (int32_t i = 0; i < v->args->workload_count; i++) {
@@ -445,7 +424,7 @@ static emp_status run(cli_validation *v, emp_error *err)
     const cli_validate_args *a = v->args;
 
     for (int32_t i = 0; i < a->workload_count; i++) v->part[i].spec = a->workload[i];
-    EMP_TRY(load_imported(v, err));
+    EMP_TRY(cli_replay_results_load(&v->imported, a->import, a->import_count, err));
     if (a->measured != NULL)
         EMP_TRY(emp_validation_record_load(&v->record, a->measured, err));
     if (a->export_to != NULL) EMP_TRY(emp_folder_make(a->export_to, err));
@@ -474,9 +453,7 @@ static void clear(cli_validation *v)
 {
     if (v == NULL) return;
     for (int32_t i = 0; i < v->args->workload_count; i++) emp_free(v->part[i].cases);
-    for (int32_t i = 0; v->imported != NULL && i < v->args->import_count; i++)
-        emp_replay_result_clear(&v->imported[i]);
-    emp_free(v->imported);
+    cli_replay_results_clear(&v->imported);
     emp_validation_record_clear(&v->record);
     emp_free(v);
 }

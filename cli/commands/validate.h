@@ -8,6 +8,7 @@
 #include "bench/validate/validation_sheet.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_options.h"
+#include "cli/replay/replay_results.h"
 
 enum { CLI_VALIDATE_WORKLOADS = EMP_VALIDATION_PARTS };
 
@@ -37,8 +38,8 @@ typedef struct {
 typedef struct {
     const cli_validate_args *args;
     cli_validate_part        part[CLI_VALIDATE_WORKLOADS];
-    emp_replay_result       *imported; /* [args->import_count] */
-    emp_validation_record    record;   /* of args->measured */
+    cli_replay_results       imported;
+    emp_validation_record    record; /* of args->measured */
     cli_bar                  bar;
     int32_t                  done;
     bool                     is_uncalibrated; /* the machine: see cli_is_uncalibrated() */
