@@ -29,6 +29,7 @@ declare -A may_include=(
   [graphs/tensorflow]="base sim/graph graphs/tensorflow"
   [graphs/workloads]="base sim/graph graphs/tensorflow graphs/transformer graphs/workloads"
   [graphs/import]="base sim/graph graphs/import"
+  [graphs/export]="$core graphs/import/proto graphs/export"
   [graphs/transformer]="base sim/graph graphs/transformer"
   [graphs/import/models]="base sim/graph graphs/transformer graphs/import/models"
   [graphs/import/proto]="base graphs/import/proto"

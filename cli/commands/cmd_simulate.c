@@ -12,6 +12,7 @@
 #include "cli/report/report.h"
 #include "cli/report/report_why.h"
 #include "cli/stop.h"
+#include "graphs/export/chakra.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/import/traces/where.h"
 #include "run/methods.h"
@@ -20,7 +21,7 @@
 
 #define OWN_DEVICES "file" /* of --placement */
 
-enum { KEY_DOT = 512, KEY_DOT_DEPTH };
+enum { KEY_DOT = 512, KEY_DOT_DEPTH, KEY_CHAKRA };
 
 struct args {
     cli_run_options run;
@@ -28,6 +29,7 @@ struct args {
     const char     *trace;     /**< file, or NULL */
     const char     *dot;       /**< file, or NULL */
     int32_t         dot_depth; /**< 0 = not given */
+    const char     *chakra;    /**< prefix of files, or NULL */
     bool            is_why, is_forced;
 };
 
@@ -48,6 +50,10 @@ static const struct argp_option options[] = {
      "Parts of a scope's name that --dot keeps apart (default 2, or 1 if that would be "
      "over 200 nodes)",
      0},
+    {"chakra", KEY_CHAKRA, "PREFIX", 0,
+     "Write the placed step as Chakra's traces for other simulators, a file a device: "
+     "PREFIX.0.et, PREFIX.1.et, ...",
+     0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -64,7 +70,8 @@ static const char doc[] =
     "  emplace simulate model.pb --machine k40x4 --placement file\n"
     "  emplace simulate model.pb --machine k40x4 --placement best.json \\\n"
     "      --trace out.json --dot out.dot\n"
-    "  dot -Tsvg out.dot >out.svg";
+    "  dot -Tsvg out.dot >out.svg\n"
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --chakra nmt";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -80,6 +87,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_DOT_DEPTH:
         args->dot_depth = (int32_t)cli_integer("dot-depth", arg, 1, 100);
         return 0;
+    case KEY_CHAKRA: args->chakra = arg; return 0;
     case ARGP_KEY_END:
         if (args->placement == NULL) {
             cli_usage_error("--placement is missing: a method, a placement file or a "
@@ -203,6 +211,37 @@ static emp_status draw(const struct args *args, const emp_problem *problem,
     return EMP_OK;
 }
 
+/* The files of Chakra's traces are known once the machine is. */
+static emp_status check_chakra(const struct args *args, const emp_machine *machine,
+                               emp_error *err)
+{
+    const cli_task_options *task = &args->run.task;
+    const char *const       inputs[] = {task->spec, task->machine, task->runtime,
+                                        args->placement, task->costs};
+    char                    path[EMP_CHAKRA_PATH_BYTES];
+
+    for (emp_device_id d = 0; args->chakra != NULL && d < machine->device_count; d++) {
+        const char *const outputs[] = {path, args->trace, args->dot};
+        EMP_CHECK(emp_chakra_path(path, args->chakra, d, err));
+        EMP_CHECK(cli_check_outputs(outputs, 3, err));
+        EMP_CHECK(cli_check_inputs(inputs, 5, outputs, 1, err));
+        EMP_CHECK(cli_check_replaced(outputs, 1, args->is_forced, err));
+    }
+    return EMP_OK;
+}
+
+static emp_status write_chakra(const struct args *args, const emp_problem *problem,
+                               const emp_decision *decision, emp_error *err)
+{
+    if (args->chakra == NULL) return EMP_OK;
+    if (decision->leader_of_op != NULL)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%s has fused ops, and nodes of Chakra's traces are single ops; "
+                         "name a placement without leaders",
+                         args->placement);
+    return emp_chakra_write(args->chakra, problem, decision->device_of_op, err);
+}
+
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
                                const emp_sim_result *result, const emp_explain *why,
                                const emp_what_if *what_if, const emp_bounds *bounds,
@@ -263,6 +302,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(cli_check_replaced(outputs, 2, args.is_forced, err));
     inputs.costs = task->costs;
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
+    EMP_TRY(check_chakra(&args, inputs.machine, err));
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(get_order(&level_of_op, &args, inputs.problem, err));
@@ -270,6 +310,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     decision = (emp_decision){device_of_op, level_of_op, leader_of_op};
     EMP_TRY(simulate(&args, inputs.problem, &decision, &result, err));
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
+    EMP_TRY(write_chakra(&args, inputs.problem, &decision, err));
     cli_stop_at_once();
     EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)

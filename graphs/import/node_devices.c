@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "graphs/import/container.h"
 #include "graphs/import/file.h"
+#include "graphs/import/proto/wire_write.h"
 
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_DEVICE = 4 };
 
@@ -111,47 +112,21 @@ emp_status emp_nodes_each_device(const char *path,
 
 /* ---- writing ---- */
 
-/* Where bytes go: counted only, as long as there is no stream. */
-typedef struct {
-    FILE  *stream;
-    size_t size;
-} sink;
-
 typedef struct {
     graph_file          *file;
     emp_nodes_device_of *device_of;
     const void          *context;
 } rewriter;
 
-static void put(sink *s, const char *bytes, size_t size)
+static void put_text(emp_wire_sink *s, const char *text)
 {
-    s->size += size;
-    if (s->stream != NULL) fwrite(bytes, 1, size, s->stream);
+    emp_wire_put(s, text, strlen(text));
 }
-
-static void put_text(sink *s, const char *text) { put(s, text, strlen(text)); }
 
 /* ---- in wire format ---- */
 
-static void put_varint(sink *s, uint64_t value)
-{
-    char   bytes[10];
-    size_t count = 0;
-
-    for (; value >= 0x80; value >>= 7) bytes[count++] = (char)(value | 0x80);
-    bytes[count++] = (char)value;
-    put(s, bytes, count);
-}
-
-/* What stands before the bytes of a string or a message. */
-static void put_head(sink *s, int32_t number, size_t size)
-{
-    put_varint(s, (uint64_t)number << 3 | EMP_WIRE_BYTES);
-    put_varint(s, size);
-}
-
 /* Puts the device where the field belongs, behind all of lower numbers. */
-static emp_status put_node(sink *s, const char *origin, emp_slice node,
+static emp_status put_node(emp_wire_sink *s, const char *origin, emp_slice node,
                            const char *device, emp_error *err)
 {
     emp_cursor     cursor = {origin, node.data, node.data + node.size};
@@ -163,19 +138,18 @@ static emp_status put_node(sink *s, const char *origin, emp_slice node,
         EMP_CHECK(emp_wire_next(&cursor, &field, err));
         if (field.number == NODE_DEVICE) continue;
         if (!is_put && field.number > NODE_DEVICE) {
-            put_head(s, NODE_DEVICE, strlen(device));
-            put_text(s, device);
+            emp_wire_put_text(s, NODE_DEVICE, device);
             is_put = true;
         }
-        put(s, start, (size_t)(cursor.at - start));
+        emp_wire_put(s, start, (size_t)(cursor.at - start));
     }
     if (is_put) return EMP_OK;
-    put_head(s, NODE_DEVICE, strlen(device));
-    put_text(s, device);
+    emp_wire_put_text(s, NODE_DEVICE, device);
     return EMP_OK;
 }
 
-static emp_status put_nodes(sink *s, const rewriter *r, emp_slice graph, emp_error *err)
+static emp_status put_nodes(emp_wire_sink *s, const rewriter *r, emp_slice graph,
+                            emp_error *err)
 {
     const char    *origin = r->file->file.bytes.data;
     emp_cursor     cursor = {origin, graph.data, graph.data + graph.size};
@@ -185,23 +159,23 @@ static emp_status put_nodes(sink *s, const rewriter *r, emp_slice graph, emp_err
         const char *start = cursor.at;
         EMP_CHECK(emp_wire_next(&cursor, &field, err));
         if (field.number != GRAPH_NODE || field.type != EMP_WIRE_BYTES) {
-            put(s, start, (size_t)(cursor.at - start));
+            emp_wire_put(s, start, (size_t)(cursor.at - start));
             continue;
         }
-        emp_message node = emp_message_open(&r->file->file, field.bytes, node_names);
-        emp_slice   name, before;
-        sink        counter = {0};
+        emp_message   node = emp_message_open(&r->file->file, field.bytes, node_names);
+        emp_slice     name, before;
+        emp_wire_sink counter = {0};
         EMP_CHECK(read_node(&node, &name, &before, err));
         const char *device = r->device_of(r->context, name);
         EMP_CHECK(put_node(&counter, origin, field.bytes, device, err));
-        put_head(s, GRAPH_NODE, counter.size);
+        emp_wire_put_head(s, GRAPH_NODE, counter.size);
         EMP_CHECK(put_node(s, origin, field.bytes, device, err));
     }
     return EMP_OK;
 }
 
 /* The messages around each other: the file, perhaps a MetaGraphDef, the GraphDef. */
-static emp_status put_level(sink *s, const rewriter *r, const emp_slice *level,
+static emp_status put_level(emp_wire_sink *s, const rewriter *r, const emp_slice *level,
                             int32_t inner_count, emp_error *err)
 {
     emp_cursor     cursor = {level->data, level->data, level->data + level->size};
@@ -209,21 +183,21 @@ static emp_status put_level(sink *s, const rewriter *r, const emp_slice *level,
 
     if (inner_count == 0) return put_nodes(s, r, *level, err);
     while (cursor.at < cursor.end) {
-        const char *start = cursor.at;
-        sink        counter = {0};
+        const char   *start = cursor.at;
+        emp_wire_sink counter = {0};
         EMP_CHECK(emp_wire_next(&cursor, &field, err));
         if (field.type != EMP_WIRE_BYTES || field.bytes.data != level[1].data) {
-            put(s, start, (size_t)(cursor.at - start));
+            emp_wire_put(s, start, (size_t)(cursor.at - start));
             continue;
         }
         EMP_CHECK(put_level(&counter, r, level + 1, inner_count - 1, err));
-        put_head(s, field.number, counter.size);
+        emp_wire_put_head(s, field.number, counter.size);
         EMP_CHECK(put_level(s, r, level + 1, inner_count - 1, err));
     }
     return EMP_OK;
 }
 
-static emp_status put_binary(sink *s, const rewriter *r, emp_error *err)
+static emp_status put_binary(emp_wire_sink *s, const rewriter *r, emp_error *err)
 {
     const emp_slice      whole = r->file->file.bytes;
     const emp_container *c = &r->file->container;
@@ -238,13 +212,13 @@ static emp_status put_binary(sink *s, const rewriter *r, emp_error *err)
 /* ---- in text format ---- */
 
 /* Puts what stands between the last place and this one. */
-static void put_until(sink *s, const char **last, const char *at)
+static void put_until(emp_wire_sink *s, const char **last, const char *at)
 {
-    put(s, *last, (size_t)(at - *last));
+    emp_wire_put(s, *last, (size_t)(at - *last));
     *last = at;
 }
 
-static void put_device(sink *s, const char *device)
+static void put_device(emp_wire_sink *s, const char *device)
 {
     if (*device == '\0') return;
     put_text(s, "device: \"");
@@ -297,7 +271,7 @@ static emp_status find_fields(node_text *node, emp_message *message, emp_error *
     }
 }
 
-static void put_node_text(sink *s, const char **last, const rewriter *r,
+static void put_node_text(emp_wire_sink *s, const char **last, const rewriter *r,
                           const node_text *node)
 {
     const char *device = r->device_of(r->context, node->name);
@@ -309,12 +283,12 @@ static void put_node_text(sink *s, const char **last, const rewriter *r,
     } else if (node->anchor.data != NULL && *device != '\0') {
         emp_slice space = space_before(r->file->file.bytes.data, node->anchor.data);
         put_until(s, last, node->anchor.data + node->anchor.size);
-        put(s, space.data, space.size);
+        emp_wire_put(s, space.data, space.size);
         put_device(s, device);
     }
 }
 
-static emp_status put_text_file(sink *s, const rewriter *r, emp_error *err)
+static emp_status put_text_file(emp_wire_sink *s, const rewriter *r, emp_error *err)
 {
     emp_message_file *file = &r->file->file;
     emp_message graph = emp_message_open(file, r->file->container.graph, graph_names),
@@ -339,7 +313,7 @@ static emp_status put_text_file(sink *s, const rewriter *r, emp_error *err)
 static emp_status print(FILE *stream, const void *what, emp_error *err)
 {
     const rewriter *r = (const rewriter *)what;
-    sink            s = {.stream = stream};
+    emp_wire_sink   s = {.stream = stream};
 
     return r->file->file.is_text ? put_text_file(&s, r, err) : put_binary(&s, r, err);
 }

@@ -153,6 +153,7 @@ static const struct output_case {
     {"replay", "out", "r.txt", "gpu.json --out r.txt"},
     {"replay", "trace", "t.json", "gpu.json --trace t.json"},
     {"report", "out", "p.html", "run.h5 --out p.html"},
+    {"simulate", "chakra", "c.1.et", "small.pbtxt -m k40x2 -p gpu --chakra c"},
     {"simulate", "dot", "g.dot", "small.pbtxt -m k40x2 -p gpu --dot g.dot"},
     {"simulate", "trace", "t.json", "small.pbtxt -m k40x2 -p gpu --trace t.json"},
     {"train", "out", "p.json",

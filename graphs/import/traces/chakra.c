@@ -17,10 +17,12 @@
 enum {
     NODE_ID = 1,
     NODE_NAME = 2,
+    NODE_TYPE = 3,
     NODE_DATA_DEPS = 5,
     NODE_DURATION = 7,
     NODE_ATTR = 10
 };
+enum { COMM_SEND_NODE = 5, COMM_RECV_NODE = 6 };
 enum { ATTR_NAME = 1, ATTR_INT64 = 9, ATTR_BOOL = 27 };
 
 static const double  US_MAX = 8.64e11; /* ten days */
@@ -31,7 +33,7 @@ typedef struct {
     emp_slice name;
     double    us; /* -1: not said */
     bool      has_id, is_cpu;
-    int64_t   comm_bytes;
+    int64_t   type, comm_bytes;
     int32_t   first_dep, dep_count; /* in deps */
 } node;
 
@@ -146,6 +148,7 @@ static emp_status read_node(trace *t, const emp_cursor *file, emp_slice bytes,
             n.has_id = true;
         }
         if (field.number == NODE_NAME && !is_number) n.name = field.bytes;
+        if (field.number == NODE_TYPE && is_number) n.type = (int64_t)field.bits;
         if (field.number == NODE_DURATION && is_number) n.us = (double)field.bits;
         if (field.number == NODE_DATA_DEPS) EMP_CHECK(read_deps(t, file, &field, err));
         if (field.number == NODE_ATTR && field.type == EMP_WIRE_BYTES)
@@ -231,6 +234,7 @@ static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err
     node            n = {.id = emp_json_integer(id),
                          .has_id = emp_json_is(id, EMP_JSON_INTEGER),
                          .name = text_of(emp_json_get(value, "Name")),
+                         .type = emp_json_integer(emp_json_get(value, "NodeType")),
                          .us = us == NULL ? -1.0 : emp_json_number(us),
                          .is_cpu = emp_json_is(emp_json_get(value, "is_cpu_op"), EMP_JSON_TRUE),
                          .comm_bytes = emp_json_integer(emp_json_get(value, "comm_size")),
@@ -303,7 +307,7 @@ static emp_status connect(int32_t *missing, emp_graph_builder *builder, const tr
 static emp_status build(emp_graph_builder *builder, emp_import_devices *devices, trace *t,
                         emp_error *err)
 {
-    int32_t  untimed = 0, cpu_count = 0, missing = 0;
+    int32_t  untimed = 0, cpu_count = 0, missing = 0, sends = 0, receives = 0;
     emp_text note = {devices->note, sizeof devices->note, 0};
 
     if (t->node_count == 0) return EMP_ERROR(EMP_EFORMAT, "a Chakra trace without nodes");
@@ -312,7 +316,10 @@ static emp_status build(emp_graph_builder *builder, emp_import_devices *devices,
         EMP_CHECK(add_op(builder, &t->node[i], err));
     for (int32_t i = 0; i < t->node_count; i++) {
         EMP_CHECK(connect(&missing, builder, t, i, err));
-        untimed += t->node[i].us < 0.0;
+        sends += t->node[i].type == COMM_SEND_NODE;
+        receives += t->node[i].type == COMM_RECV_NODE;
+        untimed += t->node[i].us < 0.0 && t->node[i].type != COMM_SEND_NODE &&
+                   t->node[i].type != COMM_RECV_NODE;
         cpu_count += t->node[i].is_cpu;
     }
     devices->cpu_count = devices->gpu_count = devices->core_count = 1;
@@ -320,6 +327,11 @@ static emp_status build(emp_graph_builder *builder, emp_import_devices *devices,
     devices->runtime = "traced";
     emp_text_add(&note, "A Chakra trace: %d node%s of the CPU, %d of the GPU.", cpu_count,
                  emp_units_plural(cpu_count), t->node_count - cpu_count);
+    if (sends + receives > 0)
+        emp_text_add(
+            &note,
+            " Of these, %d send%s and %d receive%s data, which takes no time here.",
+            sends, sends == 1 ? "s" : "", receives, receives == 1 ? "s" : "");
     if (untimed > 0)
         emp_text_add(&note, " %d state%s no time and take%s none.", untimed,
                      untimed == 1 ? "s" : "", untimed == 1 ? "s" : "");

@@ -15,7 +15,8 @@
  * the one stated, of microseconds, for a CPU EMP_TRACE_CPU times that of a kernel. It reads the
  * results of its data_deps; a copy of one carries comm_size bytes, else none. As in Chakra's own
  * feeder, ctrl_deps bind nothing: they say in which operator a node lies. A dependency on a node
- * that the trace does not have binds nothing either; the note counts them.
+ * that the trace does not have binds nothing either; the note counts them. So does it count nodes that
+ * send or receive (type 5 and 6): the other side is in the file of another device.
  */
 #ifndef EMP_GRAPHS_IMPORT_TRACES_CHAKRA_H
 #define EMP_GRAPHS_IMPORT_TRACES_CHAKRA_H

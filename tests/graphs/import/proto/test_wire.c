@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "graphs/import/proto/wire.h"
+#include "graphs/import/proto/wire_write.h"
 #include "tests/support/proto_writer.h"
 
 static emp_cursor cursor_on(const void *bytes, size_t size)
@@ -152,4 +153,29 @@ Test(wire, does_not_descend_into_nested_messages)
     }
     cr_expect_eq(depth, DEPTH);
     proto_clear(&w);
+}
+
+/* What is counted without a stream is what a stream gets, and it is read back. */
+Test(wire, writes_what_it_reads)
+{
+    char           bytes[64];
+    FILE          *stream = fmemopen(bytes, sizeof bytes, "w");
+    emp_wire_sink  counter = {0}, sink = {.stream = stream};
+    emp_wire_field number, text;
+
+    for (int i = 0; i < 2; i++) {
+        emp_wire_sink *s = i == 0 ? &counter : &sink;
+        emp_wire_put_number(s, 7, UINT64_MAX);
+        emp_wire_put_text(s, 300, "abc");
+    }
+    fclose(stream);
+    cr_expect_eq(counter.size, sink.size);
+    emp_cursor cursor = cursor_on(bytes, sink.size);
+    cr_assert_eq(emp_wire_next(&cursor, &number, NULL), EMP_OK);
+    cr_assert_eq(emp_wire_next(&cursor, &text, NULL), EMP_OK);
+    cr_expect_eq(number.number, 7);
+    cr_expect_eq(number.bits, UINT64_MAX);
+    cr_expect_eq(text.number, 300);
+    cr_expect(emp_slice_is(text.bytes, "abc"));
+    cr_expect_eq(cursor.at, cursor.end);
 }
