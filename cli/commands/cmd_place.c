@@ -34,7 +34,7 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of SPEC with "
      "its "
-     "devices; as FILE.py, for PyTorch or TensorFlow 1",
+     "devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.sh, for llama.cpp",
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
@@ -71,6 +71,8 @@ static const char doc[] =
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
     "      --budget 4000 --out best.json\n"
     "  emplace place model.pb --machine k40x4 --method ce --out placed.pb\n"
+    "  emplace place model.gguf -m rtx4090x2+rtx3060 --method memory-split \\\n"
+    "      --out best.sh\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method anneal \\\n"
     "      --decide devices,order --start best.json --out ordered.json";
 

@@ -27,7 +27,8 @@ struct args {
 static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of the run's "
-     "graph file with its devices; as FILE.py, for PyTorch or TensorFlow 1",
+     "graph file with its devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.sh, "
+     "for llama.cpp",
      0},
     CLI_FORCE_OPTION,
     {0},

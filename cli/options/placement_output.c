@@ -9,13 +9,20 @@
 #include "base/strmap.h"
 #include "base/text/text.h"
 #include "cli/options/device_map.h"
+#include "cli/options/llama_options.h"
 #include "graphs/import/import.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/manifest.h"
 #include "sim/machine/queries/device_name.h"
 
-typedef enum { KIND_PLACEMENT, KIND_BINARY, KIND_TEXT, KIND_PYTHON } output_kind;
+typedef enum {
+    KIND_PLACEMENT,
+    KIND_BINARY,
+    KIND_TEXT,
+    KIND_PYTHON,
+    KIND_SHELL
+} output_kind;
 
 /* A placement with TensorFlow's names of its devices. */
 typedef struct {
@@ -28,6 +35,7 @@ static output_kind kind_of(const char *path)
 {
     if (emp_text_ends_in(path, ".pb")) return KIND_BINARY;
     if (emp_text_ends_in(path, ".pbtxt")) return KIND_TEXT;
+    if (emp_text_ends_in(path, ".sh")) return KIND_SHELL;
     return emp_text_ends_in(path, ".py") ? KIND_PYTHON : KIND_PLACEMENT;
 }
 
@@ -51,6 +59,18 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
                          "%s is to be for PyTorch or TensorFlow 1, and %s does not name "
                          "their modules or ops; name a .json",
                          path, spec);
+    if (kind == KIND_SHELL && !cli_llama_options_are_for(spec))
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s is to have options of llama.cpp, and %s is no GGUF file and "
+                         "no config of Hugging Face; name a .json",
+                         path, spec);
+    if (emp_text_ends_in(path, ".onnx"))
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "%s cannot be written: ONNX Runtime gives each node to the first "
+            "provider that supports it, and its settings for layers need "
+            "marks inside the model; name a .json",
+            path);
     if (kind != KIND_BINARY && kind != KIND_TEXT) return EMP_OK;
     if (emp_workload_is_spec(spec))
         return EMP_ERROR(EMP_EINVAL,
@@ -71,8 +91,9 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
 emp_status cli_placement_output_check_ops(const char *path, const emp_named_placement *p,
                                           const char *spec, emp_error *err)
 {
-    if (path == NULL || kind_of(path) != KIND_PYTHON || !cli_device_map_is_for(spec))
-        return EMP_OK;
+    if (path == NULL) return EMP_OK;
+    if (kind_of(path) == KIND_SHELL) return cli_llama_options_check(p, err);
+    if (kind_of(path) != KIND_PYTHON || !cli_device_map_is_for(spec)) return EMP_OK;
     return cli_device_map_check(p, spec, err);
 }
 
@@ -253,6 +274,7 @@ emp_status cli_placement_output_write(const char *path, const emp_named_placemen
     output_kind  kind = kind_of(path);
 
     if (kind == KIND_PLACEMENT) return emp_placement_write(path, p, err);
+    if (kind == KIND_SHELL) return cli_llama_options_write(path, p, err);
     if (kind == KIND_PYTHON && cli_device_map_is_for(spec))
         return cli_device_map_write(path, p, spec, err);
     for (emp_device_id d = 0; d < p->device_count; d++)

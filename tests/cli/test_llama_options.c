@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Placements of decoders as options of llama.cpp: are they those that a person would write, and is a placement
+ * that has none refused? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/options/llama_options.h"
+#include "cli/options/placement_output.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(llama_options, .init = scratch_create, .fini = scratch_remove);
+
+enum { OPS_MAX = 64, CPU = 0, GPU_0, GPU_1, GPU_2 };
+
+/* Ops by name with their devices, one after the other. */
+typedef struct {
+    const char   *name[OPS_MAX];
+    emp_device_id device[OPS_MAX];
+    char          text[OPS_MAX][64];
+    int32_t       count;
+} ops;
+
+static void add(ops *o, const char *name, emp_device_id device)
+{
+    snprintf(o->text[o->count], sizeof o->text[0], "%s", name);
+    o->name[o->count] = o->text[o->count];
+    o->device[o->count++] = device;
+}
+
+/* A layer of a llama with the names of Hugging Face. */
+static void add_layer(ops *o, int number, emp_device_id device, emp_device_id ffn)
+{
+    static const char *const leaves[] = {"input_layernorm.weight",
+                                         "self_attn.q_proj.weight", "self_attn.key_cache",
+                                         "self_attn.value_cache"};
+    char                     name[64];
+
+    for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++) {
+        snprintf(name, sizeof name, "model.layers.%d.%s", number, leaves[i]);
+        add(o, name, device);
+    }
+    snprintf(name, sizeof name, "model.layers.%d.mlp.up_proj.weight", number);
+    add(o, name, ffn);
+    snprintf(name, sizeof name, "model.layers.%d.mlp.up_proj/act", number);
+    add(o, name, CPU); /* what has no weights follows them */
+}
+
+static emp_named_placement named(const ops *o)
+{
+    return (emp_named_placement){.workload = "hf",
+                                 .machine = "box",
+                                 .device_count = 4,
+                                 .device_name = {"cpu:0", "gpu:0", "gpu:1", "gpu:2"},
+                                 .op_count = o->count,
+                                 .op_name = o->name,
+                                 .device_of_op = o->device};
+}
+
+/* The options that the script gives a program, without line breaks. */
+static void expect_options(const ops *o, const char *wanted)
+{
+    emp_named_placement p = named(o);
+    emp_error           err = {0};
+    char                command[SCRATCH_PATH_BYTES + 16], line[1024] = "";
+
+    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, &err), EMP_OK, "%s",
+                 err.msg);
+    snprintf(command, sizeof command, "sh '%s' echo", scratch_path("o.sh"));
+    FILE *said = popen(command, "r");
+    cr_assert_not_null(said);
+    cr_assert_not_null(fgets(line, sizeof line, said));
+    cr_expect_eq(pclose(said), 0);
+    line[strcspn(line, "\n")] = '\0';
+    cr_expect_str_eq(line, wanted);
+}
+
+static void expect_refusal(const ops *o, const char *wanted)
+{
+    emp_named_placement p = named(o);
+    emp_error           err = {0};
+
+    cr_expect_eq(cli_llama_options_write(scratch_path("no.sh"), &p, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, wanted), "%s, not %s", err.msg, wanted);
+    cr_expect_null(fopen(scratch_path("no.sh"), "r"));
+}
+
+Test(llama_options, layers_and_the_output_are_counted)
+{
+    ops o = {0};
+
+    for (int i = 0; i < 6; i++)
+        add_layer(&o, i, i < 2 ? GPU_1 : GPU_0, i < 2 ? GPU_1 : GPU_0);
+    add(&o, "lm_head", GPU_0);
+    expect_options(&o, "--device CUDA1,CUDA0 --split-mode layer --tensor-split 2,5 "
+                       "-ngl 7");
+}
+
+Test(llama_options, the_cpu_has_the_first_layers_and_single_weights)
+{
+    ops o = {0};
+
+    add(&o, "model.embed_tokens.weight", GPU_2); /* llama.cpp has it on the host */
+    add_layer(&o, 0, CPU, CPU);
+    add_layer(&o, 1, GPU_0, GPU_0);
+    add_layer(&o, 2, GPU_0, CPU);
+    add_layer(&o, 3, GPU_0, CPU);
+    add_layer(&o, 4, GPU_0, GPU_2);
+    add(&o, "model.layers.1.mlp.experts.down_proj.weight", CPU);
+    add(&o, "model.layers.1.post_attention_layernorm.weight", GPU_2);
+    add(&o, "lm_head", GPU_1);
+    expect_options(&o, "--device CUDA0,CUDA1,CUDA2 --split-mode layer --tensor-split "
+                       "4,1,0 -ngl 5 "
+                       "--override-tensor ^blk\\.(1)\\.ffn_down_exps\\.=CPU "
+                       "--override-tensor ^blk\\.(2|3)\\.ffn_up\\.=CPU "
+                       "--override-tensor ^blk\\.(4)\\.ffn_up\\.=CUDA2");
+}
+
+Test(llama_options, names_of_gguf_stay_and_the_output_may_be_elsewhere)
+{
+    ops o = {0};
+
+    add(&o, "blk.0.attn_q.weight", GPU_0);
+    add(&o, "blk.0.attn.key_cache", GPU_0);
+    add(&o, "blk.0.ffn_gate_shexp.weight", GPU_1);
+    add(&o, "blk.1.attn_q.weight", GPU_1);
+    add(&o, "output", GPU_0);
+    expect_options(&o, "--device CUDA0,CUDA1 --split-mode layer --tensor-split 1,2 "
+                       "-ngl 3 --override-tensor ^blk\\.(0)\\.ffn_gate_shexp\\.=CUDA1 "
+                       "--override-tensor ^output\\.=CUDA0");
+}
+
+Test(llama_options, the_cpu_alone_needs_no_gpu)
+{
+    ops o = {0};
+
+    add_layer(&o, 0, CPU, CPU);
+    add(&o, "lm_head", CPU);
+    expect_options(&o, "--device none -ngl 0");
+}
+
+Test(llama_options, what_has_no_such_form_is_refused)
+{
+    ops order = {0}, cpu = {0}, caches = {0}, unknown = {0}, training = {0};
+
+    for (int i = 0; i < 3; i++) add_layer(&order, i, i == 1 ? GPU_1 : GPU_0, GPU_0);
+    expect_refusal(&order, "layer 1 is on gpu:1, and layer 2 on gpu:0");
+    add_layer(&cpu, 0, GPU_0, GPU_0);
+    add_layer(&cpu, 1, CPU, CPU);
+    expect_refusal(&cpu, "layer 0 is on gpu:0, and layer 1 on cpu:0");
+    add_layer(&caches, 0, GPU_0, GPU_0);
+    caches.device[3] = GPU_1;
+    expect_refusal(&caches, "layer 0 has one on gpu:0 and one on gpu:1");
+    add_layer(&unknown, 0, GPU_0, GPU_0);
+    add(&unknown, "model.layers.0.mlp.novelty.weight", GPU_1);
+    expect_refusal(&unknown, "model.layers.0.mlp.novelty.weight is not where its layer");
+    add(&training, "model.layers.0.mlp.up_proj.weight", GPU_0);
+    expect_refusal(&training, "give the SPEC phase=decode");
+}
+
+Test(llama_options, only_decoders_on_one_computer_have_them)
+{
+    ops                 o = {0};
+    emp_error           err = {0};
+    emp_named_placement p;
+
+    add_layer(&o, 0, CPU, CPU);
+    p = named(&o);
+    p.device_name[2] = "cpu:1";
+    cr_expect_eq(cli_placement_output_check_ops("o.sh", &p, "m.gguf", &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "one computer, and box has 2"), "%s", err.msg);
+    err = (emp_error){0};
+    cr_expect_eq(cli_placement_output_check("o.sh", "nmt:layers=2", &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "nmt:layers=2 is no GGUF file"), "%s", err.msg);
+    err = (emp_error){0};
+    cr_expect_eq(cli_placement_output_check("o.onnx", "m.onnx", &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "ONNX Runtime"), "%s", err.msg);
+}
+
+Test(llama_options, survives_every_allocation_failure)
+{
+    ops o = {0};
+
+    add_layer(&o, 0, GPU_0, GPU_1);
+    emp_named_placement p = named(&o);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        cli_llama_options_write(scratch_path("o.sh"), &p, NULL), (void)0);
+}
