@@ -63,6 +63,7 @@ EMP_CLI_COMMAND(report);
 EMP_CLI_COMMAND(runtimes);
 EMP_CLI_COMMAND(serve);
 EMP_CLI_COMMAND(simulate);
+EMP_CLI_COMMAND(study);
 EMP_CLI_COMMAND(table);
 EMP_CLI_COMMAND(train);
 EMP_CLI_COMMAND(validate);

@@ -46,6 +46,7 @@ static const cli_command bench[] = {
 const cli_command cli_commands[] = {
     COMMAND(table, "table", "make a table of the paper beside ours"),
     COMMAND(ablate, "ablate", "vary one choice of a method at a time"),
+    COMMAND(study, "study", "answer an open question of the papers"),
     COMMAND(place, "place", "look for a good placement"),
     COMMAND(train, "train", "let a learner or a search look, with checkpoints"),
     COMMAND(simulate, "simulate", "time one step under a placement"),

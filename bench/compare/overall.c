@@ -39,13 +39,6 @@ static struct field field_of(emp_comparison *c, int32_t b, emp_task_set set)
 
 /* ---- sizes ---- */
 
-/* log(a / b), where two that are infinitely slow are equal. */
-static double log_ratio(double a, double b)
-{
-    if (isinf(a) || isinf(b)) return isinf(a) == isinf(b) ? 0.0 : isinf(a) ? a : -b;
-    return log(a / b);
-}
-
 static double least_median(const struct field *f, int32_t i)
 {
     double least_s = INFINITY;
@@ -82,8 +75,8 @@ static void compare_sizes(const struct field *f)
     for (int32_t e = 0; e < f->c->entrant_count; e++) {
         for (int32_t i = 0; i < f->rows; i++) {
             double median_s = cell_of(f, i, e)->step_s.median;
-            to_least[i] = log_ratio(median_s, least_median(f, i));
-            to_best[i] = log_ratio(median_s, cell_of(f, i, f->best)->step_s.median);
+            to_least[i] = emp_log_ratio(median_s, least_median(f, i));
+            to_best[i] = emp_log_ratio(median_s, cell_of(f, i, f->best)->step_s.median);
         }
         f->overall[e].to_least = emp_ratio_interval(to_least, f->rows, BOOTSTRAP_SEED);
         f->overall[e].to_best = emp_ratio_interval(to_best, f->rows, BOOTSTRAP_SEED);
@@ -123,7 +116,7 @@ static emp_status test_pairs(const struct field *f, emp_error *err)
     for (int32_t e = 0; e < count; e++) {
         p[e] = NAN;
         for (int32_t i = 0; i < f->rows; i++)
-            difference[i] = log_ratio(cell_of(f, i, e)->step_s.median,
+            difference[i] = emp_log_ratio(cell_of(f, i, e)->step_s.median,
                                       cell_of(f, i, f->best)->step_s.median);
         if (e != f->best) EMP_CHECK(emp_wilcoxon(&p[e], difference, f->rows, err));
     }

@@ -71,6 +71,12 @@ emp_interval emp_median_interval(const double *values, int32_t count, uint64_t s
     return interval;
 }
 
+double emp_log_ratio(double a, double b)
+{
+    if (isinf(a) || isinf(b)) return isinf(a) == isinf(b) ? 0.0 : isinf(a) ? a : -b;
+    return log(a / b);
+}
+
 emp_ratio emp_ratio_interval(const double *log_ratio, int32_t count, uint64_t seed)
 {
     double    copy[EMP_BOOTSTRAP_VALUES];

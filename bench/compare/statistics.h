@@ -36,6 +36,9 @@ typedef struct {
     double mean, low, high;
 } emp_ratio;
 
+/** log(a / b); 0 where both are infinite. Neither is negative. */
+double emp_log_ratio(double a, double b);
+
 /** The geometric mean of ratios, exp(mean of \a log_ratio), with its 95 % percentile bootstrap
  * interval. Infinite ratios make the mean infinite; NaN where a resample has ratios of 0 and of
  * infinity. \a log_ratio: 0 .. EMP_BOOTSTRAP_VALUES of them. O(resamples (count + log resamples)). */

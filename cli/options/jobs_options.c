@@ -14,7 +14,9 @@ enum { KEY_ROWS = 512, KEY_RUNS, KEY_FRESH, KEY_SEEDS };
 
 static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "A,B,...", 0,
-     "Only these: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8", 0},
+     "Only these tasks: inception_v3, resnet, rnnlm, nmt2, nmt4, nmt8; a study may have "
+     "others",
+     0},
     {"seeds", KEY_SEEDS, "N", 0,
      "Runs of whatever draws: one for each of the seeds 1 to N", 0},
     {"budget", 'b', "N", 0, "Evaluations of each run that learns or searches", 0},

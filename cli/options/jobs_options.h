@@ -1,5 +1,5 @@
 /** \file cli/options/jobs_options.h
- * What commands have in common that make many runs on the paper's tasks, `table`, `ablate` and
+ * What commands have in common that make many runs, `table`, `ablate`, `study` and
  * `bench placers`: options, and reports of progress.
  */
 #ifndef EMP_CLI_OPTIONS_JOBS_OPTIONS_H

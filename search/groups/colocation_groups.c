@@ -394,20 +394,30 @@ static void number_groups(sets *s, int32_t *group_of_class, int32_t *group_count
     }
 }
 
-emp_status emp_colocation_groups(int32_t *group_of_class, int32_t *group_count,
-                                 const emp_problem *problem, emp_error *err)
+emp_status emp_colocation_groups_by(int32_t *group_of_class, int32_t *group_count,
+                                    const emp_problem *problem, uint32_t rules,
+                                    emp_error *err)
 {
     emp_status st = EMP_OK;
     sets       s = {0};
 
     EMP_TRY(init_sets(&s, problem, err));
-    EMP_TRY(join_gradients(&s, err));
-    EMP_TRY(join_convolutions(&s, err));
-    EMP_TRY(join_cell_steps(&s, err));
-    EMP_TRY(join_only_readers(&s, err));
+    if (rules & EMP_COLOCATION_GRADIENTS) EMP_TRY(join_gradients(&s, err));
+    if (rules & EMP_COLOCATION_LAYERS) {
+        EMP_TRY(join_convolutions(&s, err));
+        EMP_TRY(join_cell_steps(&s, err));
+    }
+    if (rules & EMP_COLOCATION_READERS) EMP_TRY(join_only_readers(&s, err));
     number_groups(&s, group_of_class, group_count);
 
 cleanup:
     emp_arrays_clear(&s.arrays);
     return st;
+}
+
+emp_status emp_colocation_groups(int32_t *group_of_class, int32_t *group_count,
+                                 const emp_problem *problem, emp_error *err)
+{
+    return emp_colocation_groups_by(group_of_class, group_count, problem,
+                                    EMP_COLOCATION_ALL, err);
 }

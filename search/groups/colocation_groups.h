@@ -18,7 +18,15 @@
 
 #include "sim/problem/problem.h"
 
-/** Groups are numbered by their first op; all have members.
+/** The rules, as bits of a mask. */
+typedef enum {
+    EMP_COLOCATION_GRADIENTS = 1, /**< rule 1 */
+    EMP_COLOCATION_READERS = 2,   /**< rule 2 */
+    EMP_COLOCATION_LAYERS = 4,    /**< rule 3 */
+    EMP_COLOCATION_ALL = 7
+} emp_colocation_rule;
+
+/** Groups by all rules. Groups are numbered by their first op; all have members.
  *
  * \param[out] group_of_class  [class]; -1: can only run on a CPU, or has no live op.
  * \param[out] group_count
@@ -26,5 +34,10 @@
  * looked at before producers. \retval EMP_ENOMEM */
 emp_status emp_colocation_groups(int32_t *group_of_class, int32_t *group_count,
                                  const emp_problem *problem, emp_error *err);
+
+/** Likewise by some of the rules: \a rules is a mask; none leaves each class alone. */
+emp_status emp_colocation_groups_by(int32_t *group_of_class, int32_t *group_count,
+                                    const emp_problem *problem, uint32_t rules,
+                                    emp_error *err);
 
 #endif /* EMP_SEARCH_GROUPS_COLOCATION_GROUPS_H */

@@ -234,3 +234,20 @@ Test(bench, calibrate_writes_over_what_it_wrote_by_force)
     snprintf(forced, sizeof forced, "%s --force", fit);
     cr_expect_eq(emplace_run(forced), 0, "%s", program_err);
 }
+
+Test(bench, studies_are_listed_and_say_what_answers_them)
+{
+    json_t *all = emplace_json("study --format json");
+
+    cr_expect_eq(json_object_size(all), 26, "one a question");
+    const json_t *own = json_object_get(all, "window");
+    cr_expect_eq(json_integer_value(json_object_get(own, "number")), 13);
+    cr_expect_str_eq(json_string_value(json_object_get(own, "study")),
+                     "emplace study window");
+    json_decref(all);
+    json_t *other = emplace_json("study transfer --format json");
+    cr_expect_null(json_object_get(other, "study"));
+    cr_expect_not_null(strstr(json_string_value(json_object_get(other, "command")),
+                              "emplace bench transfer"));
+    json_decref(other);
+}

@@ -23,11 +23,11 @@ enum { PATH = SCRATCH_PATH_BYTES };
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",           "ablate",        "place",        "train",
-        "simulate",        "graph",         "record",       "calibrate",
-        "workloads",       "machines",      "runtimes",     "methods",
-        "bench",           "bench oracle",  "bench policy", "bench surrogate",
-        "bench anomalies", "bench placers", "bound"};
+        "table",           "ablate",          "study",         "place",
+        "train",           "simulate",        "graph",         "record",
+        "calibrate",       "workloads",       "machines",      "runtimes",
+        "methods",         "bench",           "bench oracle",  "bench policy",
+        "bench surrogate", "bench anomalies", "bench placers", "bound"};
     char arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -48,8 +48,8 @@ Test(cli, every_command_has_help_with_examples)
 
 Test(cli, commands_that_search_say_what_a_second_ctrl_c_does)
 {
-    static const char *const commands[] = {"place", "train", "table", "ablate",
-                                           "bench placers"};
+    static const char *const commands[] = {"place",  "train", "table",
+                                           "ablate", "study", "bench placers"};
     char                     arguments[64];
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

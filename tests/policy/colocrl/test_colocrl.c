@@ -452,6 +452,26 @@ Test(colocrl, ops_that_only_cpus_run_share_a_group)
     task_destroy(&two);
 }
 
+static int32_t groups_with(const char *options)
+{
+    void         *state = create(1, 1, options);
+    const int32_t count = ((const emp_colocrl_agent *)state)->groups.steps;
+
+    emp_method_destroy(&emp_method_colocrl, state);
+    return count;
+}
+
+Test(colocrl, options_say_which_groups)
+{
+    cr_expect_eq(groups_with(SMALL), GROUPS);
+    cr_expect_eq(groups_with(SMALL ",groups=colocrl,count=3"), GROUPS,
+                 "rules make as many as they make");
+    cr_expect_gt(groups_with(SMALL ",readers=0"), GROUPS);
+    cr_expect_eq(groups_with(SMALL ",groups=metis,count=1"), 1);
+    const int32_t cut = groups_with(SMALL ",groups=metis,count=8");
+    cr_expect(cut > 1 && cut <= 8, "%d", cut);
+}
+
 static void expect_refusal(const char *preset, const char *options, const char *start)
 {
     const emp_method_params params = {

@@ -505,6 +505,41 @@ Test(colocation_groups, of_table_1_are_as_many_as_stated)
     }
 }
 
+/* ---- some of the rules --------------------------------------------------------------- */
+
+static int32_t count_by(const emp_problem *problem, uint32_t rules)
+{
+    emp_error err = {0};
+    int32_t   count = 0, *group_of_class;
+
+    group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)problem->graph->class_count);
+    cr_assert_eq(emp_colocation_groups_by(group_of_class, &count, problem, rules, &err),
+                 EMP_OK, "%s", err.msg);
+    emp_free(group_of_class);
+    return count;
+}
+
+Test(colocation_groups, each_rule_can_be_left_out)
+{
+    static const uint32_t rules[] = {EMP_COLOCATION_GRADIENTS, EMP_COLOCATION_READERS,
+                                     EMP_COLOCATION_LAYERS};
+    task                  t;
+
+    task_create(&t, "rnnlm:layers=1,steps=4,units=8,vocab=16,sampled=0", "k40x2",
+                "tf-r1.3");
+    grouping     *all = group(t.problem);
+    const int32_t none = count_by(t.problem, 0);
+    cr_expect_eq(count_by(t.problem, EMP_COLOCATION_ALL), all->group_count);
+    for (int i = 0; i < 3; i++) {
+        const int32_t without = count_by(t.problem, EMP_COLOCATION_ALL & ~rules[i]);
+        cr_expect(without > all->group_count && without < none, "rule %d: %d of %d..%d",
+                  i + 1, without, all->group_count, none);
+        cr_expect_lt(count_by(t.problem, rules[i]), none);
+    }
+    ungroup(all);
+    task_destroy(&t);
+}
+
 /* ---- failures ---------------------------------------------------------------------- */
 
 Test(colocation_groups, survive_every_allocation_failure)

@@ -8,16 +8,17 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/tables/ablation.h"
+#include "bench/studies/ablation_internal.h"
 #include "policy/hdp/options.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 enum { ARMS = 3, ROWS = 2, BUDGET = 8, SEEDS = 2 };
 
 static const emp_arm arms[ARMS] = {
-    {"default", "default", "groups=4,hidden=4", NULL},
-    {"groups", "groups=2", "groups=2,hidden=4", NULL},
-    {"grouping", "grouping=none", "grouping=none,hidden=4", NULL},
+    EMP_ARM("default", "default", "groups=4,hidden=4"),
+    EMP_ARM("groups", "groups=2", "groups=2,hidden=4"),
+    EMP_ARM("grouping", "grouping=none", "grouping=none,hidden=4"),
 };
 static const emp_task rows[ROWS] = {
     {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2},
@@ -131,13 +132,108 @@ Test(ablation, arms_and_rows_can_be_chosen)
     emp_ablation_destroy(t);
 }
 
+/* ---- over tasks, and beside step times ---- */
+
+Test(ablation, ratios_are_averaged_over_tasks)
+{
+    struct counts       counts = {0};
+    emp_ablation_params params = make_params(&counts);
+    double              product = 1;
+
+    params.rows = "one,two";
+    emp_ablation_table *t = make(&params);
+    for (int32_t r = 0; r < ROWS; r++) product *= t->cell[r * ARMS + 1].ratio;
+    cr_expect_eq(t->overall[1].task_count, ROWS);
+    cr_expect_float_eq(t->overall[1].ratio.mean, sqrt(product), 1e-9);
+    cr_expect(t->overall[1].ratio.low <= t->overall[1].ratio.mean &&
+              t->overall[1].ratio.mean <= t->overall[1].ratio.high);
+    cr_expect_eq(t->overall[0].ratio.mean, 1.0);
+    cr_expect_gt(t->test_least, ROWS);
+    cr_expect(isnan(t->overall[1].p_holm), "two tasks are too few");
+    emp_ablation_destroy(t);
+}
+
+enum { MANY = 8 };
+
+Test(ablation, enough_tasks_have_a_test)
+{
+    emp_ablation_cell    cell[2 * MANY];
+    emp_ablation_overall overall[2];
+    emp_ablation_table   t = {
+          .arm_count = 2, .row_count = MANY, .cell = cell, .overall = overall};
+
+    for (int32_t i = 0; i < 2 * MANY; i++)
+        cell[i] = (emp_ablation_cell){.step_s.median = i % 2 == 0 ? 1.0 : 1.1 + 0.01 * i};
+    cell[1].step_s.median = INFINITY; /* nothing fits: slower than all */
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_ablation_sum_up(&t, NULL), );
+    cr_expect_eq(t.test_least, 6);
+    cr_expect_float_eq(overall[1].p_holm, 2.0 / (1 << MANY), 1e-9,
+                       "all eight differences have one sign");
+    cr_expect(isinf(overall[1].ratio.mean));
+    cell[0].step_s.median = NAN; /* not ready */
+    cr_assert_eq(emp_ablation_sum_up(&t, NULL), EMP_OK);
+    cr_expect_eq(overall[1].task_count, MANY - 1);
+    cr_expect(isfinite(overall[1].ratio.mean));
+}
+
+static const emp_arm methods[] = {
+    EMP_ARM("default", "expert", NULL),
+    EMP_ARM("once", "gpu", NULL, .method = "gpu"),
+    EMP_ARM("search", "random", "groups=4", .method = "random"),
+};
+static const emp_ablation compared = {.name = "compared",
+                                      .method = "expert",
+                                      .arm = methods,
+                                      .arm_count = 3,
+                                      .row = rows,
+                                      .row_count = 1,
+                                      .rows = "one",
+                                      .seed_count = SEEDS,
+                                      .first_seed_count = 1,
+                                      .budget = 64,
+                                      .first_budget = 64,
+                                      .shows = EMP_SHOWS_BALANCE | EMP_SHOWS_COST |
+                                               EMP_SHOWS_QUALITY};
+
+Test(ablation, methods_are_compared_by_more_than_step_times)
+{
+    struct counts       counts = {0};
+    emp_ablation_params params = make_params(&counts);
+    emp_ablation_table *t = NULL;
+
+    params.budget = 64;
+    cr_assert_eq(emp_ablation_make(&t, &compared, &params, NULL), EMP_OK);
+    cr_expect_eq(counts.runs, 2 + SEEDS, "only random draws");
+    const emp_ablation_cell *gpu = &t->cell[1], *drawn = &t->cell[2];
+    cr_expect(gpu->run_count == 1 && gpu->evaluations == 1);
+    cr_expect_eq(gpu->balance, 2.0, "one of two GPUs is busy");
+    cr_expect(drawn->balance >= 1.0 && drawn->balance <= 2.0);
+    cr_expect_eq(drawn->evaluations, 64 * SEEDS);
+    for (int i = 0; i < 3; i++) cr_expect_gt(t->cell[i].cpu_s, 0);
+    cr_expect(isnan(t->cell[0].break_even_steps), "the default saves nothing");
+    const double saved_s = t->cell[0].step_s.median - drawn->step_s.median;
+    if (saved_s > 0)
+        cr_expect_float_eq(drawn->break_even_steps, drawn->cpu_s / saved_s, 1e-9);
+    else
+        cr_expect(isnan(drawn->break_even_steps));
+    const double least_s = fmin(gpu->step_s.median, drawn->step_s.median);
+    if (gpu->step_s.median <= (1 + EMP_ABLATION_CLOSE) * least_s) {
+        cr_expect_eq(gpu->quality_evaluations, 1.0);
+        cr_expect_float_eq(gpu->quality_s,
+                           EMP_ABLATION_MEASURED_STEPS * gpu->step_s.median, 1e-9);
+    } else {
+        cr_expect(isnan(gpu->quality_evaluations) && isnan(gpu->quality_s));
+    }
+    emp_ablation_destroy(t);
+}
+
 static void expect_note(const emp_ablation_table *t, const char *note, bool is_there)
 {
     char  *text = NULL;
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);
 
-    cr_assert_eq(emp_ablation_print(out, t, EMP_SHEET_MD, NULL), EMP_OK);
+    cr_assert_eq(emp_ablation_print(out, t, NULL, EMP_SHEET_MD, NULL), EMP_OK);
     fclose(out);
     cr_expect_eq(strstr(text, note) != NULL, is_there, "%s", text);
     free(text);
@@ -258,7 +354,7 @@ static char *print(const emp_ablation_table *t, emp_sheet_format format)
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);
 
-    cr_assert_eq(emp_ablation_print(out, t, format, NULL), EMP_OK);
+    cr_assert_eq(emp_ablation_print(out, t, NULL, format, NULL), EMP_OK);
     fclose(out);
     return text;
 }
@@ -275,9 +371,20 @@ Test(ablation, prints_text_and_csv)
         "\ngrouping,grouping=none,One layer,"
         "\"rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0\",k40x2,tf-r1.3,hdp,paper,"
         "\"grouping=none,hidden=4\",8,3,3,OOM,OOM,OOM,,24,0,"};
-    emp_ablation_cell cells[2] = {
-        {&arms[0], &rows[0], 3, 0, {2.0, 1.5, 2.5}, 1.0, 24, 0.75},
-        {&arms[2], &rows[0], 3, 3, {INFINITY, INFINITY, INFINITY}, NAN, 24, 0.0}};
+    emp_ablation_cell        cells[2] = {{.arm = &arms[0],
+                                          .row = &rows[0],
+                                          .run_count = 3,
+                                          .step_s = {2.0, 1.5, 2.5},
+                                          .ratio = 1.0,
+                                          .evaluations = 24,
+                                          .feasible_frac = 0.75},
+                                         {.arm = &arms[2],
+                                          .row = &rows[0],
+                                          .run_count = 3,
+                                          .oom_count = 3,
+                                          .step_s = {INFINITY, INFINITY, INFINITY},
+                                          .ratio = NAN,
+                                          .evaluations = 24}};
     const emp_ablation_table t = {.definition = &study,
                                   .arm_count = 2,
                                   .row_count = 1,

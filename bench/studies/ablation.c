@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/tables/ablation.h"
-
+/* Lays out the runs of arms on tasks, and makes them. */
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "base/text/word_list.h"
-
-struct plan {
-    const emp_ablation        *definition;
-    const emp_ablation_params *params;
-    emp_ablation_table        *table;
-    emp_task                  *row;  /* [row] those that are made */
-    emp_loaded_task           *task; /* [row] */
-    emp_job                   *job;  /* [row][arm][seed] */
-    int32_t                    job_count;
-};
+#include "bench/studies/ablation_internal.h"
+#include "run/methods.h"
 
 /* ---- layout ---- */
 
@@ -35,7 +26,7 @@ static const char *arm_key(const void *context, int32_t i)
     return i < 2 * d->arm_count ? d->arm[i - d->arm_count].name : NULL;
 }
 
-static bool is_asked(const struct plan *plan, int32_t arm)
+static bool is_asked(const emp_ablation_plan *plan, int32_t arm)
 {
     const emp_arm *a = &plan->definition->arm[arm];
     const char    *list = plan->params->arms;
@@ -44,12 +35,12 @@ static bool is_asked(const struct plan *plan, int32_t arm)
            emp_word_list_has(list, a->name);
 }
 
-static const char *row_list(const struct plan *plan)
+static const char *row_list(const emp_ablation_plan *plan)
 {
     return plan->params->rows != NULL ? plan->params->rows : plan->definition->rows;
 }
 
-static emp_status check(const struct plan *plan, emp_error *err)
+static emp_status check(const emp_ablation_plan *plan, emp_error *err)
 {
     const emp_ablation_params *p = plan->params;
 
@@ -62,7 +53,7 @@ static emp_status check(const struct plan *plan, emp_error *err)
                                err);
 }
 
-static emp_status create_table(struct plan *plan, emp_error *err)
+static emp_status create_table(emp_ablation_plan *plan, emp_error *err)
 {
     const emp_ablation        *d = plan->definition;
     const emp_ablation_params *p = plan->params;
@@ -76,11 +67,26 @@ static emp_status create_table(struct plan *plan, emp_error *err)
     if (p->seed_count > 0) t->seed_count = p->seed_count;
     if (p->budget > 0) t->budget = p->budget;
     EMP_CHECK(EMP_ALLOC(t->cell, cells));
+    EMP_CHECK(EMP_ALLOC(t->overall, (size_t)d->arm_count));
     EMP_CHECK(EMP_ALLOC(plan->row, (size_t)d->row_count));
     return EMP_OK;
 }
 
-static emp_status lay_out(struct plan *plan, emp_error *err)
+static emp_ablation_cell blank_cell(const emp_arm *arm, const emp_task *row)
+{
+    return (emp_ablation_cell){.arm = arm,
+                               .row = row,
+                               .step_s = {NAN, NAN, NAN},
+                               .ratio = NAN,
+                               .feasible_frac = NAN,
+                               .balance = NAN,
+                               .cpu_s = NAN,
+                               .break_even_steps = NAN,
+                               .quality_evaluations = NAN,
+                               .quality_s = NAN};
+}
+
+static emp_status lay_out(emp_ablation_plan *plan, emp_error *err)
 {
     const emp_ablation *d = plan->definition;
     int32_t             cells = 0;
@@ -94,11 +100,7 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
         plan->row[t->row_count++] = d->row[r];
         for (int32_t a = 0; a < d->arm_count; a++) {
             if (!is_asked(plan, a)) continue;
-            t->cell[cells++] = (emp_ablation_cell){.arm = &d->arm[a],
-                                                   .row = &d->row[r],
-                                                   .step_s = {NAN, NAN, NAN},
-                                                   .ratio = NAN,
-                                                   .feasible_frac = NAN};
+            t->cell[cells++] = blank_cell(&d->arm[a], &d->row[r]);
         }
     }
     return EMP_OK;
@@ -106,12 +108,17 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
 
 /* ---- runs ---- */
 
-const char *emp_ablation_preset(const emp_ablation *definition, const emp_arm *arm)
+const char *emp_ablation_method(const emp_ablation *definition, const emp_arm *arm)
 {
-    return arm->preset != NULL ? arm->preset : definition->preset;
+    return arm->method != NULL ? arm->method : definition->method;
 }
 
-static emp_status load_tasks(struct plan *plan, emp_error *err)
+const char *emp_ablation_preset(const emp_ablation *definition, const emp_arm *arm)
+{
+    return arm->preset != NULL || arm->method != NULL ? arm->preset : definition->preset;
+}
+
+static emp_status load_tasks(emp_ablation_plan *plan, emp_error *err)
 {
     emp_ablation_table *t = plan->table;
     emp_runtime         runtime;
@@ -123,76 +130,70 @@ static emp_status load_tasks(struct plan *plan, emp_error *err)
                           plan->params->jobs.threads, err);
 }
 
-static emp_status add_jobs(struct plan *plan, emp_error *err)
+/* The runs of an arm on a row, one a seed, or one if seeds change nothing. */
+static emp_status add_cell(emp_ablation_plan *plan, int32_t row, const emp_arm *arm,
+                           emp_error *err)
 {
     const emp_ablation_table *t = plan->table;
-    int32_t                   cells = t->row_count * t->arm_count, seeds = t->seed_count;
+    const emp_method         *type = NULL;
+    emp_job_method            method = {.title = arm->name,
+                                        .method = emp_ablation_method(plan->definition, arm),
+                                        .preset = emp_ablation_preset(plan->definition, arm),
+                                        .options = arm->options};
 
-    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)cells * (size_t)seeds));
-    for (int32_t i = 0; i < cells; i++) {
-        const emp_arm       *arm = t->cell[i].arm;
-        int32_t              r = i / t->arm_count;
-        const emp_job_method method = {.title = arm->name,
-                                       .method = plan->definition->method,
-                                       .preset =
-                                           emp_ablation_preset(plan->definition, arm),
-                                       .options = arm->options,
-                                       .budget = t->budget};
-        for (int32_t s = 0; s < seeds; s++)
-            EMP_CHECK(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
-                                   &plan->row[r], &method, (uint64_t)s + 1, err));
+    EMP_CHECK(emp_method_find(&type, method.method, err));
+    method.budget = type->uses_budget ? t->budget : 0;
+    for (int32_t s = 0; s < (type->uses_seed ? t->seed_count : 1); s++) {
+        emp_job *job = &plan->job[plan->job_count++];
+        EMP_CHECK(emp_job_init(job, &plan->task[row], &plan->row[row], &method,
+                               (uint64_t)s + 1, err));
+        job->run.placer.decides = arm->decides;
     }
     return EMP_OK;
 }
 
-/* ---- the table ---- */
-
-static void fill_cell(emp_ablation_cell *cell, const emp_job *jobs, int32_t count)
+static emp_status add_jobs(emp_ablation_plan *plan, emp_error *err)
 {
-    double  step_s[EMP_TABLE_MAX_SEEDS];
-    int64_t feasible = 0;
+    const emp_ablation_table *t = plan->table;
+    const int32_t             cells = t->row_count * t->arm_count;
 
-    for (int32_t s = 0; s < count; s++) {
-        const emp_record *r = &jobs[s].record;
-        if (!jobs[s].is_ready) continue;
-        step_s[cell->run_count++] = r->is_feasible ? r->best_step_time_s : INFINITY;
-        cell->oom_count += !r->is_feasible;
-        cell->evaluations += r->evaluations;
-        feasible += r->feasible_count;
+    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)cells * (size_t)t->seed_count));
+    EMP_CHECK(EMP_ALLOC(plan->first_job, (size_t)cells + 1));
+    for (int32_t i = 0; i < cells; i++) {
+        EMP_CHECK(add_cell(plan, i / t->arm_count, t->cell[i].arm, err));
+        plan->first_job[i + 1] = plan->job_count;
     }
-    cell->step_s = emp_summary_of(step_s, (size_t)cell->run_count);
-    if (cell->evaluations > 0)
-        cell->feasible_frac = (double)feasible / (double)cell->evaluations;
+    return EMP_OK;
 }
 
-static void fill_table(struct plan *plan)
+/* CPU seconds are those of one thread. Methods that find nothing have cells, too. */
+static emp_jobs_params jobs_of(const emp_ablation_plan *plan)
 {
-    emp_ablation_table *t = plan->table;
-    int32_t             seeds = t->seed_count;
+    emp_jobs_params jobs = plan->params->jobs;
 
-    for (int32_t i = 0; i < t->row_count * t->arm_count; i++) {
-        emp_ablation_cell       *cell = &t->cell[i];
-        const emp_ablation_cell *standard = &t->cell[i / t->arm_count * t->arm_count];
-        fill_cell(cell, &plan->job[i * seeds], seeds);
-        if (isfinite(cell->step_s.median) && isfinite(standard->step_s.median))
-            cell->ratio = cell->step_s.median / standard->step_s.median;
-    }
+    jobs.keeps_refusals = true;
+    jobs.is_single = (plan->definition->shows & EMP_SHOWS_COST) != 0;
+    return jobs;
 }
 
 emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
                              const emp_ablation_params *params, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    struct plan plan = {.definition = definition, .params = params};
+    emp_status        st = EMP_OK, made = EMP_OK;
+    emp_ablation_plan plan = {.definition = definition, .params = params};
+    emp_jobs_params   jobs;
 
     *out = NULL;
     EMP_TRY(lay_out(&plan, err));
     EMP_TRY(load_tasks(&plan, err));
     EMP_TRY(add_jobs(&plan, err));
-    st = emp_jobs_run(plan.job, plan.job_count, &params->jobs, err);
-    if (st != EMP_OK && st != EMP_EINTERRUPTED) goto cleanup;
-    fill_table(&plan);
+    jobs = jobs_of(&plan);
+    made = emp_jobs_run(plan.job, plan.job_count, &jobs, err);
+    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    emp_ablation_fill(&plan);
+    EMP_TRY(emp_ablation_sum_up(plan.table, err));
     *out = plan.table;
+    st = made;
 
 cleanup:
     emp_jobs_clear(plan.job, plan.job_count);
@@ -200,6 +201,7 @@ cleanup:
     emp_tasks_clear(plan.task, plan.task != NULL ? plan.table->row_count : 0);
     emp_free(plan.task);
     emp_free(plan.row);
+    emp_free(plan.first_job);
     if (*out == NULL) emp_ablation_destroy(plan.table);
     return st;
 }
@@ -208,5 +210,6 @@ void emp_ablation_destroy(emp_ablation_table *table)
 {
     if (table == NULL) return;
     emp_free(table->cell);
+    emp_free(table->overall);
     emp_free(table);
 }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Refining, one choice changed at a time. */
-#include "bench/tables/ablation.h"
+#include "bench/studies/ablation.h"
 #include "bench/tables/paper.h"
 
 static const emp_arm arms[] = {
-    {"default", "default", NULL, NULL},
+    EMP_ARM("default", "default", NULL),
 
-    {"stages", "starts=1", "starts=1", NULL},
-    {"stages", "starts=5", "starts=5,start_samples=400", NULL},
+    EMP_ARM("stages", "starts=1", "starts=1"),
+    EMP_ARM("stages", "starts=5", "starts=5,start_samples=400"),
 
-    {"grouping", "groups=metis", "groups=metis", NULL},
-    {"grouping", "groups=names", "groups=names", NULL},
-    {"grouping", "large groups only", "finest=12", NULL},
-    {"grouping", "small groups only", "coarsest=768", NULL},
-    {"grouping", "cuts=1", "cuts=1", NULL},
-    {"grouping", "cuts=4", "cuts=4", NULL},
+    EMP_ARM("grouping", "groups=metis", "groups=metis"),
+    EMP_ARM("grouping", "groups=names", "groups=names"),
+    EMP_ARM("grouping", "large groups only", "finest=12"),
+    EMP_ARM("grouping", "small groups only", "coarsest=768"),
+    EMP_ARM("grouping", "cuts=1", "cuts=1"),
+    EMP_ARM("grouping", "cuts=4", "cuts=4"),
 
-    {"guiding", "no blame", "alike=1", NULL},
-    {"guiding", "no surrogate", "chosen=0", NULL},
-    {"guiding", "neither", "alike=1,chosen=0", NULL},
-    {"guiding", "surrogate chooses all", "chosen=1", NULL},
-    {"guiding", "filter=16", "filter=16", NULL},
-    {"guiding", "filter=256", "filter=256", NULL},
+    EMP_ARM("guiding", "no blame", "alike=1"),
+    EMP_ARM("guiding", "no surrogate", "chosen=0"),
+    EMP_ARM("guiding", "neither", "alike=1,chosen=0"),
+    EMP_ARM("guiding", "surrogate chooses all", "chosen=1"),
+    EMP_ARM("guiding", "filter=16", "filter=16"),
+    EMP_ARM("guiding", "filter=256", "filter=256"),
 };
 
 const emp_ablation emp_ablation_refine = {.name = "refine",
