@@ -19,10 +19,17 @@ typedef struct {
     emp_csv            csv;
     int32_t            op_column, us_column, model_column; /* the last -1 = none */
     emp_strmap         op_of_name;
-    double            *us[EMP_DEVICE_KINDS]; /* [op]; -1 = not given */
+    double            *us[EMP_DEVICE_KINDS]; /* [row of the table]; -1 = not given */
     emp_time_ns        cpu_op_ns;
     const char        *path;
 } reader;
+
+/* Columns of the table, a bit each. */
+typedef struct {
+    uint64_t of[EMP_DEVICE_KINDS];
+} columns;
+
+_Static_assert(EMP_MAX_DEVICES <= 64, "a bit for each column");
 
 /* ---- lines ---- */
 
@@ -35,23 +42,39 @@ static bool is_model(const char *path, const char *word)
     return strlen(word) == length && memcmp(name, word, length) == 0;
 }
 
-/* The kind of the devices that a line is for; false: the machine has none of that model. */
-static bool find_kind(emp_device_kind *kind, const reader *r, int32_t row)
+static columns all_of(const reader *r, emp_device_kind kind)
 {
-    const char *word =
+    columns c = {{0}};
+
+    for (int32_t i = 0; i < r->table->column_count[kind]; i++)
+        c.of[kind] |= UINT64_C(1) << i;
+    return c;
+}
+
+static void add_device(columns *c, const reader *r, emp_device_id device)
+{
+    c->of[r->machine->device[device].kind] |= UINT64_C(1)
+                                              << r->table->column_of_device[device];
+}
+
+/* The columns that a line is for; none: the machine has no device of that model. */
+static columns find_columns(const reader *r, int32_t row)
+{
+    const emp_machine *m = r->machine;
+    columns            c = {{0}};
+    const char        *word =
         r->model_column < 0 ? "" : emp_csv_text(&r->csv, row, r->model_column);
 
-    *kind = EMP_DEVICE_GPU;
-    if (*word == '\0' || strcmp(word, "gpu") == 0) return true;
-    *kind = EMP_DEVICE_CPU;
-    if (strcmp(word, "cpu") == 0) return true;
-    for (int k = 0; k < EMP_DEVICE_KINDS; k++) {
-        *kind = (emp_device_kind)k;
-        const emp_machine_model *model =
-            emp_machine_first_model(r->machine, (emp_device_kind)k);
-        if (model != NULL && is_model(model->path, word)) return true;
-    }
-    return false;
+    if (*word == '\0' || strcmp(word, "gpu") == 0) return all_of(r, EMP_DEVICE_GPU);
+    if (strcmp(word, "cpu") == 0) return all_of(r, EMP_DEVICE_CPU);
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (is_model(m->model[m->device[d].model].path, word)) add_device(&c, r, d);
+    return c;
+}
+
+static bool is_empty(columns c)
+{
+    return (c.of[EMP_DEVICE_CPU] | c.of[EMP_DEVICE_GPU]) == 0;
 }
 
 static bool fits(const reader *r, emp_op_id op, const char *pattern)
@@ -63,14 +86,22 @@ static bool fits(const reader *r, emp_op_id op, const char *pattern)
     return fnmatch(pattern, r->graph->name[op], 0) == 0;
 }
 
+static void give_op(const reader *r, columns c, emp_op_id op, double us)
+{
+    for (int k = 0; k < EMP_DEVICE_KINDS; k++)
+        for (int32_t i = 0; i < r->table->column_count[k]; i++)
+            if (c.of[k] >> i & 1u)
+                r->us[k][(size_t)i * (size_t)r->table->op_count + (size_t)op] = us;
+}
+
 /* Gives all ops that a line is for their time; counts them. */
-static int32_t give(const reader *r, double *us_of_op, const char *pattern, double us)
+static int32_t give(const reader *r, columns c, const char *pattern, double us)
 {
     int32_t count = 0;
     int32_t op = emp_strmap_get(&r->op_of_name, pattern, strlen(pattern));
 
     if (op >= 0) {
-        us_of_op[op] = us;
+        give_op(r, c, op, us);
         return 1;
     }
     if (strncmp(pattern, type_word, sizeof type_word - 1) != 0 &&
@@ -78,28 +109,34 @@ static int32_t give(const reader *r, double *us_of_op, const char *pattern, doub
         return 0;
     for (op = 0; op < r->graph->op_count; op++) {
         if (!fits(r, op, pattern)) continue;
-        us_of_op[op] = us;
+        give_op(r, c, op, us);
         count++;
     }
     return count;
 }
 
+static emp_status check_time(const reader *r, const char *op, size_t length, double us,
+                             emp_error *err)
+{
+    if (us >= 0.0 && us <= US_MAX) return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT, "%s: op \"%.*s\": %g is no time from 0 to %g us",
+                     r->path, length < 80 ? (int)length : 80, op, us, US_MAX);
+}
+
 static emp_status read_row(reader *r, emp_given_costs *out, int32_t row, emp_error *err)
 {
-    const char     *pattern = emp_csv_text(&r->csv, row, r->op_column);
-    emp_device_kind kind;
-    double          us;
+    const char *pattern = emp_csv_text(&r->csv, row, r->op_column);
+    double      us;
 
     EMP_CHECK(emp_csv_real(&us, &r->csv, row, r->us_column, err));
-    if (!(us >= 0.0 && us <= US_MAX))
-        return EMP_ERROR(EMP_EFORMAT, "%s: op \"%.80s\": %g is no time from 0 to %g us",
-                         r->path, pattern, us, US_MAX);
-    if (!find_kind(&kind, r, row)) {
+    EMP_CHECK(check_time(r, pattern, strlen(pattern), us, err));
+    columns c = find_columns(r, row);
+    if (is_empty(c)) {
         out->skipped_count++;
         return EMP_OK;
     }
     out->line_count++;
-    if (give(r, r->us[kind], pattern, us) > 0) return EMP_OK;
+    if (give(r, c, pattern, us) > 0) return EMP_OK;
     return EMP_ERROR(
         EMP_EINVAL, "%s: no op of the graph has the name%s \"%.80s\"", r->path,
         strncmp(pattern, type_word, sizeof type_word - 1) == 0 ? " or type" : "",
@@ -108,25 +145,32 @@ static emp_status read_row(reader *r, emp_given_costs *out, int32_t row, emp_err
 
 /* ---- the table ---- */
 
-static emp_time_ns *time_of(emp_cost_table *t, emp_op_id op, emp_device_kind kind)
+static emp_time_ns *time_of(emp_cost_table *t, size_t row, emp_device_kind kind)
 {
-    return kind == EMP_DEVICE_GPU ? &t->gpu[op].compute_ns : &t->cpu[op].compute_ns;
+    return kind == EMP_DEVICE_GPU ? &t->gpu[row].compute_ns : &t->cpu[row].compute_ns;
+}
+
+/* Only a machine with one GPU model has times beside others, so that its rows are ops. */
+static emp_time_ns *time_beside(emp_cost_table *t, size_t row, emp_device_kind kind)
+{
+    return kind == EMP_DEVICE_GPU && t->gpu_beside_ns != NULL ? &t->gpu_beside_ns[row]
+                                                              : NULL;
 }
 
 /* A time on a CPU is that of one core. */
-static void set_time(reader *r, emp_op_id op, emp_device_kind kind, double us)
+static void set_time(reader *r, size_t row, emp_device_kind kind, double us)
 {
     emp_cost_table *t = r->table;
     emp_time_ns     ns = emp_ns_of_seconds(us * 1e-6);
+    emp_time_ns    *beside = time_beside(t, row, kind);
 
     if (kind == EMP_DEVICE_CPU) {
-        t->cpu[op].lanes = 1;
-        t->task_ns[t->cpu_offset[op]] = ns + r->cpu_op_ns;
+        t->cpu[row].lanes = 1;
+        t->task_ns[t->cpu_offset[row]] = ns + r->cpu_op_ns;
         ns += r->cpu_op_ns;
-    } else if (t->gpu_beside_ns != NULL) {
-        t->gpu_beside_ns[op] = ns;
     }
-    *time_of(t, op, kind) = ns;
+    if (beside != NULL) *beside = ns;
+    *time_of(t, row, kind) = ns;
 }
 
 static emp_time_ns scaled(emp_time_ns ns, double factor)
@@ -134,62 +178,126 @@ static emp_time_ns scaled(emp_time_ns ns, double factor)
     return emp_ns_of_seconds((double)ns * 1e-9 * factor);
 }
 
-static void scale(emp_cost_table *t, emp_op_id op, emp_device_kind kind, double factor)
+static void scale(emp_cost_table *t, size_t row, emp_device_kind kind, double factor)
 {
-    *time_of(t, op, kind) = scaled(*time_of(t, op, kind), factor);
-    if (kind == EMP_DEVICE_CPU) {
-        for (int32_t i = t->cpu_offset[op]; i < t->cpu_offset[op + 1]; i++)
-            t->task_ns[i] = scaled(t->task_ns[i], factor);
-    } else if (t->gpu_beside_ns != NULL) {
-        t->gpu_beside_ns[op] = scaled(t->gpu_beside_ns[op], factor);
-    }
+    emp_time_ns *beside = time_beside(t, row, kind);
+
+    *time_of(t, row, kind) = scaled(*time_of(t, row, kind), factor);
+    if (beside != NULL) *beside = scaled(*beside, factor);
+    if (kind != EMP_DEVICE_CPU) return;
+    for (int32_t i = t->cpu_offset[row]; i < t->cpu_offset[row + 1]; i++)
+        t->task_ns[i] = scaled(t->task_ns[i], factor);
 }
 
-/* Given over predicted times. */
-static double find_factor(const reader *r, emp_device_kind kind)
+/* Given over predicted times of a column that begins at that row. */
+static double find_factor(const reader *r, emp_device_kind kind, size_t first)
 {
     double  sum = 0.0;
     int32_t count = 0;
 
     if (r->graph->stated != NULL) return 1.0;
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
-        emp_time_ns ns = *time_of(r->table, op, kind);
-        if (r->us[kind][op] <= 0.0 || ns <= 0 || r->graph->op[op].is_folded) continue;
-        sum += log(r->us[kind][op] * 1e3 / (double)ns);
+        size_t      row = first + (size_t)op;
+        emp_time_ns ns = *time_of(r->table, row, kind);
+        if (r->us[kind][row] <= 0.0 || ns <= 0 || r->graph->op[op].is_folded) continue;
+        sum += log(r->us[kind][row] * 1e3 / (double)ns);
         count++;
     }
     return count == 0 ? 1.0 : exp(sum / count);
 }
 
-static void apply(reader *r, emp_given_costs *out, emp_device_kind kind)
+static void apply_column(reader *r, emp_given_column *column, emp_device_kind kind,
+                         size_t first)
 {
-    out->factor[kind] = find_factor(r, kind);
+    column->factor = find_factor(r, kind, first);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) {
+        size_t row = first + (size_t)op;
         if (r->graph->op[op].is_folded) continue;
-        if (r->us[kind][op] >= 0.0) {
-            set_time(r, op, kind, r->us[kind][op]);
-            out->given[kind]++;
-        } else if (out->factor[kind] != 1.0) {
-            scale(r->table, op, kind, out->factor[kind]);
+        if (r->us[kind][row] >= 0.0) {
+            set_time(r, row, kind, r->us[kind][row]);
+            column->given++;
+        } else if (column->factor != 1.0) {
+            scale(r->table, row, kind, column->factor);
         }
     }
 }
 
-static emp_status open_table(reader *r, emp_error *err)
+static void apply(reader *r, emp_given_costs *out)
+{
+    const emp_machine *m = r->machine;
+
+    for (int k = 0; k < EMP_DEVICE_KINDS; k++) {
+        out->column_count[k] = r->table->column_count[k];
+        for (int32_t i = 0; i < out->column_count[k]; i++)
+            out->column[k][i].model = k == EMP_DEVICE_CPU ? "cpu" : "gpu";
+    }
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        out->column[m->device[d].kind][r->table->column_of_device[d]].model =
+            m->model[m->device[d].model].name;
+    for (int k = 0; k < EMP_DEVICE_KINDS; k++)
+        for (int32_t i = 0; i < out->column_count[k]; i++)
+            apply_column(r, &out->column[k][i], (emp_device_kind)k,
+                         (size_t)i * (size_t)r->table->op_count);
+}
+
+/* ---- files and times ---- */
+
+static emp_status open_reader(reader *r, const emp_runtime *runtime, emp_error *err)
+{
+    r->cpu_op_ns = emp_ns_of_seconds(emp_runtime_events_of(runtime)->cpu_op_s);
+    for (int k = 0; k < EMP_DEVICE_KINDS; k++) {
+        int32_t rows = emp_cost_row_count(r->table, (emp_device_kind)k);
+        EMP_CHECK(EMP_ALLOC(r->us[k], (size_t)rows));
+        for (int32_t row = 0; row < rows; row++) r->us[k][row] = -1.0;
+    }
+    for (emp_op_id op = 0; op < r->graph->op_count; op++)
+        EMP_CHECK(emp_strmap_set(&r->op_of_name, r->graph->name[op],
+                                 strlen(r->graph->name[op]), op, err));
+    return EMP_OK;
+}
+
+static void close_reader(reader *r)
+{
+    emp_strmap_clear(&r->op_of_name);
+    for (int k = 0; k < EMP_DEVICE_KINDS; k++) emp_free(r->us[k]);
+    emp_csv_clear(&r->csv);
+}
+
+static emp_status read_table(reader *r, emp_given_costs *out, emp_error *err)
 {
     EMP_CHECK(emp_csv_load(&r->csv, r->path, err));
     EMP_CHECK(emp_csv_find(&r->op_column, &r->csv, "op", err));
     EMP_CHECK(emp_csv_find(&r->us_column, &r->csv, "us", err));
     if (emp_csv_find(&r->model_column, &r->csv, "model", NULL) != EMP_OK)
         r->model_column = -1;
-    for (int k = 0; k < EMP_DEVICE_KINDS; k++) {
-        EMP_CHECK(EMP_ALLOC(r->us[k], (size_t)r->graph->op_count));
-        for (emp_op_id op = 0; op < r->graph->op_count; op++) r->us[k][op] = -1.0;
+    for (int32_t row = 0; row < r->csv.row_count; row++)
+        EMP_CHECK(read_row(r, out, row, err));
+    if (out->line_count > 0) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "%s has no line for a device model of machine %s",
+                     r->path, r->machine->name);
+}
+
+static emp_status take_times(reader *r, emp_given_costs *out, const emp_given_time *time,
+                             int32_t count, emp_error *err)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const emp_given_time *t = &time[i];
+        emp_op_id             op = emp_strmap_get(&r->op_of_name, t->op, t->length);
+        columns               c = {{0}};
+        EMP_CHECK(check_time(r, t->op, t->length, t->us, err));
+        if (op < 0 || t->device < 0) {
+            out->skipped_count++;
+            continue;
+        }
+        add_device(&c, r, t->device);
+        give_op(r, c, op, t->us);
+        out->line_count++;
     }
-    for (emp_op_id op = 0; op < r->graph->op_count; op++)
-        EMP_CHECK(emp_strmap_set(&r->op_of_name, r->graph->name[op],
-                                 strlen(r->graph->name[op]), op, err));
-    return EMP_OK;
+    if (out->line_count > 0) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s has %d times, and none is of an op of the graph on a device of "
+                     "machine %s",
+                     r->path, count, r->machine->name);
 }
 
 emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
@@ -201,24 +309,29 @@ emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
     reader     r = {.table = table, .graph = graph, .machine = machine, .path = path};
 
     *out = (emp_given_costs){0};
-    if (emp_cost_is_unlike(table))
-        EMP_FAIL(
-            EMP_EUNSUPPORTED,
-            "machine %s has devices of several models; given times (%s) need one CPU "
-            "model and one GPU model",
-            machine->name, path);
-    r.cpu_op_ns = emp_ns_of_seconds(emp_runtime_events_of(runtime)->cpu_op_s);
-    EMP_TRY(open_table(&r, err));
-    for (int32_t row = 0; row < r.csv.row_count; row++)
-        EMP_TRY(read_row(&r, out, row, err));
-    if (out->line_count == 0)
-        EMP_FAIL(EMP_EINVAL, "%s has no line for a device model of machine %s", path,
-                 machine->name);
-    for (int k = 0; k < EMP_DEVICE_KINDS; k++) apply(&r, out, (emp_device_kind)k);
+    EMP_TRY(open_reader(&r, runtime, err));
+    EMP_TRY(read_table(&r, out, err));
+    apply(&r, out);
 
 cleanup:
-    emp_strmap_clear(&r.op_of_name);
-    for (int k = 0; k < EMP_DEVICE_KINDS; k++) emp_free(r.us[k]);
-    emp_csv_clear(&r.csv);
+    close_reader(&r);
+    return st;
+}
+
+emp_status emp_given_times_apply(emp_given_costs *out, emp_cost_table *table,
+                                 const emp_graph *graph, const emp_machine *machine,
+                                 const emp_runtime *runtime, const emp_given_time *time,
+                                 int32_t time_count, const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    reader     r = {.table = table, .graph = graph, .machine = machine, .path = path};
+
+    *out = (emp_given_costs){0};
+    EMP_TRY(open_reader(&r, runtime, err));
+    EMP_TRY(take_times(&r, out, time, time_count, err));
+    apply(&r, out);
+
+cleanup:
+    close_reader(&r);
     return st;
 }

@@ -9,35 +9,60 @@
  *
  * `op` is the name of an op, a pattern of the shell for names, or "type:" and an op type. Of several
  * lines for one op the last counts. `us` are microseconds. `model` is the name of a device model of
- * the machine, or gpu or cpu; without it a line is for GPUs. Lines for models that the machine does
- * not have are skipped.
+ * the machine, or gpu or cpu for all models of that kind; without it a line is for GPUs. Lines for
+ * models that the machine does not have are skipped.
  *
- * Ops without a line keep their predicted times, multiplied by the geometric mean of given over
- * predicted times on devices of that kind. Costs that a graph states itself are not multiplied.
+ * Each device model stands alone: its ops without a line keep their predicted times, multiplied by
+ * the geometric mean of given over predicted times on devices of that model. Costs that a graph
+ * states itself are not multiplied.
  */
 #ifndef EMP_SIM_COST_GIVEN_H
 #define EMP_SIM_COST_GIVEN_H
 
 #include "sim/cost/cost.h"
 
-/** What became of a file. */
+/** What became of the ops on a device model. */
 typedef struct {
-    int32_t line_count;              /**< that are for this machine */
-    int32_t skipped_count;           /**< that are for other models */
-    int32_t given[EMP_DEVICE_KINDS]; /**< ops whose time is given, by kind of device */
-    double factor[EMP_DEVICE_KINDS]; /**< of the others; 1: none was predicted or given */
+    const char *model; /**< borrowed from the machine */
+    int32_t     given; /**< ops whose time is given */
+    double
+        factor; /**< of the others' predicted times; 1: no time was predicted and given */
+} emp_given_column;
+
+/** What became of a file: a column for each column of the cost table. */
+typedef struct {
+    int32_t line_count; /**< that are for this machine */
+    int32_t
+        skipped_count; /**< that are for other models, or for ops that are not there */
+    int32_t          column_count[EMP_DEVICE_KINDS];
+    emp_given_column column[EMP_DEVICE_KINDS][EMP_MAX_DEVICES];
 } emp_given_costs;
 
-/** Puts the times of the file into \a table, which is of that graph, machine and runtime. O(lines
- * ops) where lines are patterns, else O(lines + ops).
+/** The time of one op on the model of a device. */
+typedef struct {
+    const char   *op; /**< its name, of \a length bytes */
+    size_t        length;
+    emp_device_id device; /**< -1: none of the machine */
+    double        us;
+} emp_given_time;
+
+/** Puts the times of the file into \a table, which is of that graph, machine and runtime. A refused
+ * file changes nothing. O(lines ops models) where lines are patterns, else O((lines + ops) models).
  * \retval EMP_EIO      The file cannot be read.
  * \retval EMP_EFORMAT  No such table, or a time that is none; the message names the line.
- * \retval EMP_EUNSUPPORTED  A machine of several models of a kind.
  * \retval EMP_EINVAL   A line for no op of the graph, or no line for this machine. \retval EMP_ENOMEM
  */
 emp_status emp_given_costs_apply(emp_given_costs *out, emp_cost_table *table,
                                  const emp_graph *graph, const emp_machine *machine,
                                  const emp_runtime *runtime, const char *path,
                                  emp_error *err);
+
+/** The same with times that were read elsewhere; \a path is for messages. Times of ops or devices that are not there
+ * are skipped. O(times + ops models).
+ * \retval EMP_EFORMAT  A time that is none. \retval EMP_EINVAL  None of them fits. \retval EMP_ENOMEM */
+emp_status emp_given_times_apply(emp_given_costs *out, emp_cost_table *table,
+                                 const emp_graph *graph, const emp_machine *machine,
+                                 const emp_runtime *runtime, const emp_given_time *time,
+                                 int32_t time_count, const char *path, emp_error *err);
 
 #endif /* EMP_SIM_COST_GIVEN_H */

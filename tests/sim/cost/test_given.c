@@ -21,13 +21,13 @@ typedef struct {
     emp_cost_table *predicted, *table;
 } fixture;
 
-static void open_task(fixture *f)
+static void open_task_on(fixture *f, const char *machine)
 {
     emp_error err = {0};
 
     cr_assert_eq(emp_source_load(&f->graph, NULL, NULL, "rnnlm:steps=2,units=64", &err),
                  EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&f->machine, "k40x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&f->machine, machine, &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_init(&f->runtime, "tf-r1.3", &err), EMP_OK);
     cr_assert_eq(
         emp_cost_table_create(&f->predicted, f->graph, f->machine, &f->runtime, &err),
@@ -36,6 +36,8 @@ static void open_task(fixture *f)
         emp_cost_table_create(&f->table, f->graph, f->machine, &f->runtime, &err),
         EMP_OK);
 }
+
+static void open_task(fixture *f) { open_task_on(f, "k40x2"); }
 
 static void close_task(fixture *f)
 {
@@ -80,11 +82,11 @@ Test(given, a_name_sets_one_op_and_scales_the_others)
     snprintf(text, sizeof text, "op,us\n%s,%.3f\n", f.graph->name[op], (double)ns * 2e-3);
     cr_assert_eq(apply(&out, &f, text, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(f.table->gpu[op].compute_ns, 2 * ns);
-    cr_expect_float_eq(out.factor[EMP_DEVICE_GPU], 2.0, 1e-9);
+    cr_expect_float_eq(out.column[EMP_DEVICE_GPU][0].factor, 2.0, 1e-9);
     cr_expect_eq(f.table->gpu[other].compute_ns, 2 * f.predicted->gpu[other].compute_ns);
     cr_expect_eq(f.table->cpu[op].compute_ns, f.predicted->cpu[op].compute_ns,
                  "nothing is given of CPUs");
-    cr_expect_eq(out.given[EMP_DEVICE_GPU], 1);
+    cr_expect_eq(out.column[EMP_DEVICE_GPU][0].given, 1);
     close_task(&f);
 }
 
@@ -109,6 +111,81 @@ Test(given, types_patterns_and_models_choose_ops)
     cr_expect_eq(f.table->task_ns[f.table->cpu_offset[op]], f.table->cpu[op].compute_ns);
     cr_expect_eq(out.line_count, 3);
     cr_expect_eq(out.skipped_count, 1);
+    close_task(&f);
+}
+
+/* Rows of the second GPU model are behind those of the first. */
+Test(given, each_model_of_a_machine_has_times_of_its_own)
+{
+    fixture         f = {0};
+    emp_given_costs out;
+    emp_error       err = {0};
+
+    open_task_on(&f, "rtx4090x2+rtx3060");
+    emp_op_id           op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
+    emp_device_id       fast = 1, slow = f.machine->device_count - 1;
+    const emp_gpu_cost *gpu = f.table->gpu, *before = f.predicted->gpu;
+    cr_assert_eq(f.table->column_count[EMP_DEVICE_GPU], 2);
+    cr_assert_eq(apply(&out, &f,
+                       "op,us,model\ntype:MatMul,12.5,rtx4090\n"
+                       "type:MatMul,50,rtx3060\n*,7,cpu\n",
+                       &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(gpu[emp_cost_row(f.table, fast, op)].compute_ns, 12500);
+    cr_expect_eq(gpu[emp_cost_row(f.table, fast + 1, op)].compute_ns, 12500);
+    cr_expect_eq(gpu[emp_cost_row(f.table, slow, op)].compute_ns, 50000);
+    for (int32_t i = 0; i < 2; i++) {
+        const emp_given_column *column = &out.column[EMP_DEVICE_GPU][i];
+        size_t                  row = emp_cost_row(f.table, i == 0 ? fast : slow, other);
+        cr_expect_str_eq(column->model, i == 0 ? "rtx4090" : "rtx3060");
+        cr_expect_gt(column->given, 0);
+        cr_expect_float_eq((double)gpu[row].compute_ns,
+                           (double)before[row].compute_ns * column->factor, 1.0);
+    }
+    int32_t live = 0;
+    for (emp_op_id id = 0; id < f.graph->op_count; id++)
+        live += !f.graph->op[id].is_folded;
+    cr_expect_eq(out.column[EMP_DEVICE_CPU][0].given, live);
+    close_task(&f);
+}
+
+Test(given, a_line_without_a_model_is_for_all_gpus)
+{
+    fixture         f = {0};
+    emp_given_costs out;
+
+    open_task_on(&f, "rtx4090x2+rtx3060");
+    emp_op_id op = find_kernel(&f, "MatMul");
+    cr_assert_eq(apply(&out, &f, "op,us\n*,3\n", NULL), EMP_OK);
+    for (emp_device_id d = 1; d < f.machine->device_count; d++)
+        cr_expect_eq(f.table->gpu[emp_cost_row(f.table, d, op)].compute_ns, 3000);
+    close_task(&f);
+}
+
+Test(given, single_times_skip_what_is_not_there)
+{
+    fixture         f = {0};
+    emp_given_costs out;
+    emp_error       err = {0};
+
+    open_task_on(&f, "rtx4090x2+rtx3060");
+    emp_op_id      op = find_kernel(&f, "MatMul");
+    const char    *name = f.graph->name[op];
+    emp_device_id  slow = f.machine->device_count - 1;
+    emp_given_time times[] = {{name, strlen(name), slow, 50.0},
+                              {"_SOURCE", 7, slow, 1.0},
+                              {name, strlen(name), -1, 9.0}};
+    cr_assert_eq(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime,
+                                       times, 3, "run.pb", &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(f.table->gpu[emp_cost_row(f.table, slow, op)].compute_ns, 50000);
+    cr_expect_eq(f.table->gpu[op].compute_ns, f.predicted->gpu[op].compute_ns);
+    cr_expect_eq(out.line_count, 1);
+    cr_expect_eq(out.skipped_count, 2);
+    cr_expect_eq(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime,
+                                       times + 1, 2, "run.pb", &err),
+                 EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "run.pb has 2 times, and none"), "%s", err.msg);
     close_task(&f);
 }
 
