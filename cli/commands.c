@@ -50,6 +50,7 @@ const cli_command cli_commands[] = {
     COMMAND(place, "place", "look for a good placement"),
     COMMAND(train, "train", "let a learner or a search look, with checkpoints"),
     COMMAND(simulate, "simulate", "time one step under a placement"),
+    COMMAND(score, "score", "score a placement on an instance of PlaceBench"),
     COMMAND(bound, "bound", "times that no placement can beat"),
     COMMAND(replay, "replay", "execute placements, beside what is predicted"),
     COMMAND(validate, "validate", "how far predictions are from measurements"),
@@ -65,6 +66,8 @@ const cli_command cli_commands[] = {
     COMMAND(workloads, "workloads", "list the workload families, or one's parameters"),
     COMMAND(machines, "machines", "list the machines, or one's devices"),
     COMMAND(runtimes, "runtimes", "list the runtime profiles, or what one does"),
+    COMMAND(instances, "instances",
+            "list PlaceBench's instances, or what is known of one"),
     COMMAND(methods, "methods", "list the methods, or one's options"),
     {0},
 };

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "run/archive.h"
 #include "run/methods.h"
 
@@ -21,49 +20,6 @@ struct emp_jobs_plan {
     int32_t                done, own; /* of own jobs: those of this shard */
     double                 start_s;
 };
-
-/* ---- tasks ---- */
-
-static emp_status load_task(emp_loaded_task *loaded, const emp_task *task,
-                            const emp_runtime *runtime, emp_error *err)
-{
-    EMP_CHECK(emp_machine_load(&loaded->machine, task->machine, err));
-    EMP_CHECK(emp_source_load(&loaded->graph, NULL, NULL, task->spec, err));
-    return emp_problem_create(&loaded->problem, loaded->graph, loaded->machine, runtime,
-                              task->spec, err);
-}
-
-emp_status emp_tasks_load(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
-                          const emp_runtime *runtime, int32_t threads, emp_error *err)
-{
-    emp_status  st = EMP_OK;
-    emp_status *status = EMP_NEW_ARRAY(emp_status, (size_t)count);
-    emp_error  *error = EMP_NEW_ARRAY(emp_error, (size_t)count);
-
-    if (status == NULL || error == NULL) EMP_FAIL(EMP_ENOMEM, "%d tasks", count);
-        /* clang-format off */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    /* clang-format on */
-    for (int32_t r = count - 1; r >= 0; r--)
-        status[r] = load_task(&loaded[r], &tasks[r], runtime, &error[r]);
-    for (int32_t r = 0; r < count; r++) {
-        if (status[r] != EMP_OK) EMP_FAIL(status[r], "%s", error[r].msg);
-    }
-
-cleanup:
-    emp_free(status);
-    emp_free(error);
-    return st;
-}
-
-void emp_tasks_clear(emp_loaded_task *loaded, int32_t count)
-{
-    for (int32_t r = 0; r < count && loaded != NULL; r++) {
-        emp_problem_destroy(loaded[r].problem);
-        emp_graph_destroy(loaded[r].graph);
-        emp_machine_destroy(loaded[r].machine);
-    }
-}
 
 /* ---- jobs ---- */
 
@@ -263,6 +219,12 @@ static emp_status make(emp_job *job, emp_error *err)
     return st;
 }
 
+/* It finds no placement, or does not take such a problem. */
+static bool is_refusal(emp_status st)
+{
+    return st == EMP_EINFEASIBLE || st == EMP_EUNSUPPORTED;
+}
+
 static emp_status run_job(emp_job *job, emp_error *err)
 {
     const emp_jobs_params *p = job->plan->params;
@@ -272,7 +234,7 @@ static emp_status run_job(emp_job *job, emp_error *err)
     EMP_CHECK(find_record(job, &is_read, err));
     if (!is_read) {
         st = make(job, err);
-        job->is_refused = st == EMP_EINFEASIBLE && p->keeps_refusals;
+        job->is_refused = p->keeps_refusals && is_refusal(st);
         if (!job->is_refused) EMP_CHECK(st);
     }
     if (job->is_refused) return refuse(job, is_read, err);

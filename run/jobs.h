@@ -12,29 +12,8 @@
 #include <signal.h>
 
 #include "run/loop.h"
+#include "run/task.h"
 #include "run/timing.h"
-
-/** A task: a workload on a machine. */
-typedef struct {
-    const char *key;   /**< "nmt2", for options */
-    const char *title; /**< "NMT, 2 layers" */
-    const char *spec;
-    const char *machine;
-    int32_t     gpu_count;
-} emp_task;
-
-/** A task with what its runs share. All owned. */
-typedef struct {
-    emp_graph   *graph; /**< of a step */
-    emp_machine *machine;
-    emp_problem *problem;
-} emp_loaded_task;
-
-/** Loads all tasks in parallel, largest last. \a loaded is zeroed; clear it also after
- * a failure. */
-emp_status emp_tasks_load(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
-                          const emp_runtime *runtime, int32_t threads, emp_error *err);
-void       emp_tasks_clear(emp_loaded_task *loaded, int32_t count);
 
 /** A run that is ready. */
 typedef struct {
@@ -65,7 +44,8 @@ typedef struct {
     /** Records keep no metrics, and of their curves the points where the best changed. What is
      * saved is whole. */
     bool is_lean;
-    /** A method that finds no placement gives a result that says so; else it is a failure. */
+    /** A method that finds no placement, or does not take such a problem, gives a result that says
+     * so; else it is a failure. */
     bool keeps_refusals;
     /** Of how many shards, and which of them, from 1: runs of the others are neither read nor made,
      * and emp_jobs_run() then ends as if it was stopped. 0: there is one. */

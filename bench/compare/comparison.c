@@ -36,6 +36,13 @@ int32_t emp_comparison_find_row(const emp_comparison *c, const char *key)
     return -1;
 }
 
+const char *emp_comparison_runtime_of(const emp_comparison *c, int32_t row)
+{
+    const emp_frozen_task *frozen = c->row[row].frozen;
+
+    return frozen != NULL ? frozen->runtime : c->runtime;
+}
+
 int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
 {
     return c->entrant[entrant].is_drawn ? c->seed_count : 1;
@@ -83,9 +90,11 @@ bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t ro
 
 emp_task_set emp_comparison_main_set(const emp_comparison *c)
 {
+    emp_task_set main = EMP_TASKS_TUNED;
+
     for (int32_t r = 0; r < c->row_count; r++)
-        if (c->set[r] == EMP_TASKS_FRESH) return EMP_TASKS_FRESH;
-    return EMP_TASKS_TUNED;
+        if (c->set[r] > main) main = c->set[r];
+    return main;
 }
 
 void emp_comparison_sort(const emp_comparison *c, int32_t budget, emp_task_set set,
@@ -191,6 +200,7 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     c->bound_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
     c->graph_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
     c->machine_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
+    c->runtime_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
     c->refusal = emp_arrays_add(&c->arrays, rows * entrants, sizeof *c->refusal);
     plan->task = EMP_NEW_ARRAY(emp_loaded_task, rows);
     plan->first_job = EMP_NEW_ARRAY(int32_t, cells);
@@ -316,12 +326,12 @@ static emp_status load_tasks(emp_comparison_plan *plan, emp_error *err)
 
     EMP_CHECK(emp_runtime_init(&plan->runtime, plan->params->runtime, err));
     snprintf(c->runtime, sizeof c->runtime, "%s", plan->runtime.name);
-    c->runtime_hash = emp_runtime_hash(&plan->runtime);
     EMP_CHECK(emp_tasks_load(plan->task, c->row, c->row_count, &plan->runtime,
                              plan->params->jobs.threads, err));
     for (int32_t r = 0; r < c->row_count; r++) {
         c->graph_hash[r] = plan->task[r].graph->hash;
         c->machine_hash[r] = plan->task[r].machine->hash;
+        c->runtime_hash[r] = emp_runtime_hash(&plan->task[r].problem->runtime);
     }
     return EMP_OK;
 }

@@ -25,7 +25,7 @@
  *   as infinitely slow.
  * - Seeds are nested in tasks: a task has one figure an entrant, the median over seeds. Tests and
  *   intervals of what holds over tasks draw tasks, never runs.
- * - Tuned and fresh tasks are ranked and tested apart. The tests are Friedman's, with Nemenyi's
+ * - Tuned and fresh tasks, and the splits of PlaceBench, are ranked and tested apart. The tests are Friedman's, with Nemenyi's
  *   critical difference of mean ranks, and Wilcoxon's of each entrant against the one of lowest
  *   mean rank, with Holm's correction. The best is known from the same tasks, so that the latter
  *   are somewhat too ready. Where tasks are too few for a test there is no p.
@@ -91,7 +91,7 @@ typedef struct {
     const char              *tasks; /**< what the choice is called, for the command */
     const char              *rows;  /**< comma-separated keys, or NULL for all */
     const char *methods; /**< comma-separated keys of entrants, or NULL for all */
-    const char *runtime; /**< profile name or path */
+    const char *runtime; /**< profile name or path; frozen tasks have their own */
     int32_t     seed_count;
     int32_t     budget_count;
     emp_comparison_budget budget[EMP_COMPARISON_BUDGETS];
@@ -168,10 +168,9 @@ typedef struct {
         *curve; /**< [budget][row][entrant][EMP_COMPARISON_POINTS], by the axis of the
                                 budget: best so far over seeds; NaN before the first score, infinity
                                 while nothing fits */
-    char (*refusal)[EMP_ERROR_MSG_BYTES]; /**< [row][entrant] */
-    uint64_t  *graph_hash, *machine_hash; /**< [row] */
-    uint64_t   runtime_hash;
-    char       runtime[EMP_RECORD_NAME_BYTES];
+    char (*refusal)[EMP_ERROR_MSG_BYTES];                /**< [row][entrant] */
+    uint64_t  *graph_hash, *machine_hash, *runtime_hash; /**< [row] */
+    char       runtime[EMP_RECORD_NAME_BYTES];     /**< of rows that are not frozen */
     char       command[2 * EMP_RECORD_TEXT_BYTES]; /**< makes this comparison */
     emp_arrays arrays;                             /**< all of these */
 } emp_comparison;
@@ -194,6 +193,8 @@ emp_comparison_axis emp_comparison_axis_of(const emp_comparison_budget *budget);
 int32_t emp_comparison_largest(const emp_comparison *c, emp_comparison_axis axis);
 /** The row of that key, or -1. */
 int32_t emp_comparison_find_row(const emp_comparison *c, const char *key);
+/** The runtime that a row runs under. */
+const char *emp_comparison_runtime_of(const emp_comparison *c, int32_t row);
 
 /** Writes the cells, a table a budget; for people first the rankings and last the sensitivity. docs/formats.md says
  * what JSON has. \retval EMP_ENOMEM */

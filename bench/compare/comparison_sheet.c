@@ -18,7 +18,8 @@
         EMP_COLUMN("clock_s", NULL, EMP_SHEET_REAL)
 #define TASK_VALUES(c, b, r)                                                             \
     EMP_V((c)->row[r].key), EMP_V(emp_task_set_name((c)->set[r])),                       \
-        EMP_V((c)->row[r].spec), EMP_V((c)->row[r].machine), EMP_V((c)->runtime),        \
+        EMP_V((c)->row[r].spec), EMP_V((c)->row[r].machine),                             \
+        EMP_V(emp_comparison_runtime_of(c, r)),                                          \
         emp_value_if((c)->budget[b].evaluations > 0, EMP_V((c)->budget[b].evaluations)), \
         emp_value_if((c)->budget[b].clock_s > 0, EMP_V((c)->budget[b].clock_s))
 
@@ -76,7 +77,7 @@ static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r
         EMP_V(cell->is_best), EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
         EMP_V(cell->rescored_s[EMP_SCORED_IDEAL]),
         EMP_V(cell->rescored_s[EMP_SCORED_PLACETO]), EMP_V(cell->refusal),
-        EMP_V(c->graph_hash[r]), EMP_V(c->machine_hash[r]), EMP_V(c->runtime_hash));
+        EMP_V(c->graph_hash[r]), EMP_V(c->machine_hash[r]), EMP_V(c->runtime_hash[r]));
 }
 
 static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
@@ -266,9 +267,12 @@ static void note_tuned(emp_sheet *s, const emp_comparison *c)
 /* Titles of tasks are short; here is what they stand for. */
 static void note_tasks(emp_sheet *s, const emp_comparison *c)
 {
-    for (int32_t r = 0; r < c->row_count; r++)
-        emp_sheet_note(s, "%s: %s on %s.", c->row[r].title, c->row[r].spec,
-                       c->row[r].machine);
+    for (int32_t r = 0; r < c->row_count; r++) {
+        const emp_task *task = &c->row[r];
+        const bool      is_own = task->frozen != NULL;
+        emp_sheet_note(s, "%s: %s on %s%s%s.", task->title, task->spec, task->machine,
+                       is_own ? ", runtime " : "", is_own ? task->frozen->runtime : "");
+    }
 }
 
 static void note_clock(emp_sheet *s, const emp_comparison *c)
@@ -282,6 +286,13 @@ static void note_clock(emp_sheet *s, const emp_comparison *c)
         "many CPU seconds of its one thread.");
 }
 
+static bool has_frozen(const emp_comparison *c)
+{
+    for (int32_t r = 0; r < c->row_count; r++)
+        if (c->row[r].frozen != NULL) return true;
+    return false;
+}
+
 void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
 {
     emp_sheet_note(s,
@@ -289,8 +300,8 @@ void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
                    "counted as infinitely slow. !: so in some seeds.");
     emp_sheet_note(s,
                    "Methods that stop by themselves propose once, whatever the budget. "
-                   "Runtime %s.",
-                   c->runtime);
+                   "Runtime %s%s.",
+                   c->runtime, has_frozen(c) ? " where no other is named" : "");
     note_tuned(s, c);
     note_tasks(s, c);
     note_clock(s, c);

@@ -128,6 +128,13 @@ static void note_tests(emp_sheet *s, const emp_comparison *c,
 void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
                          emp_task_set set)
 {
+    static const char *const origin[EMP_TASK_SETS] = {
+        [EMP_TASKS_TUNED] =
+            " of Table 1, on which constants of our own methods were chosen",
+        [EMP_TASKS_FRESH] = "",
+        [EMP_TASKS_TRAIN] = " of PlaceBench's training split",
+        [EMP_TASKS_VALIDATION] = " of PlaceBench's validation split",
+        [EMP_TASKS_TEST] = " of PlaceBench's test split"};
     const emp_comparison_test *t = &c->test[b * EMP_TASK_SETS + (int32_t)set];
     char                       text[EMP_SHEET_CELL_BYTES];
 
@@ -135,12 +142,9 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
     s->command = c->command;
     s->infinite = "none";
     emp_comparison_name_budget(text, &c->budget[b]);
-    emp_sheet_set_title(
-        s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
-        set == EMP_TASKS_FRESH ? "fresh " : "", emp_units_plural(t->row_count),
-        set == EMP_TASKS_FRESH
-            ? ""
-            : " of Table 1, on which constants of our own methods were chosen");
+    emp_sheet_set_title(s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
+                        set == EMP_TASKS_FRESH ? "fresh " : "",
+                        emp_units_plural(t->row_count), origin[set]);
     add_lines(s, c, b, set);
     emp_sheet_note(s,
                    "rank: mean over tasks of the rank by median over %d seed%s. Ratios: "

@@ -35,6 +35,12 @@ static emp_scored kind_of(const struct stand *s, int32_t condition)
                              : (emp_scored)(EMP_SCORED_IDEAL + condition - draws);
 }
 
+/* A frozen task is scored by its own rules alone: others need not know its machine. */
+static bool is_scored(const struct stand *s, int32_t row, emp_scored kind)
+{
+    return kind == EMP_SCORED_NOISE || s->plan->c->row[row].frozen == NULL;
+}
+
 /* ---- scores ---- */
 
 static emp_status score_jobs(struct stand *s, int32_t condition, int32_t row,
@@ -108,9 +114,10 @@ static emp_status score(struct stand *s, int32_t condition, int32_t row, int32_t
 
     if (jobs->stop != NULL && *jobs->stop != 0)
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
-    EMP_CHECK(kind_of(s, condition) == EMP_SCORED_NOISE
-                  ? score_noise(s, condition, row, err)
-                  : score_profile(s, condition, row, err));
+    const emp_scored kind = kind_of(s, condition);
+    if (is_scored(s, row, kind))
+        EMP_CHECK(kind == EMP_SCORED_NOISE ? score_noise(s, condition, row, err)
+                                           : score_profile(s, condition, row, err));
 #pragma omp critical(emp_comparison)
     {
         s->done++;
@@ -239,6 +246,7 @@ static emp_status compare_all(struct stand *s, emp_error *err)
         if (c->budget[i / c->row_count].clock_s > 0) continue;
         for (int32_t first = 0, last; first < s->conditions; first = last + 1) {
             last = first < c->draws ? c->draws - 1 : first;
+            if (!is_scored(s, i % c->row_count, kind_of(s, first))) continue;
             compare(s, i / c->row_count, i % c->row_count, first, last);
             EMP_CHECK(
                 fill_rescored(s, i / c->row_count, i % c->row_count, first, last, err));

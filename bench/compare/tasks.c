@@ -9,9 +9,18 @@
 #include "base/io/input.h"
 #include "bench/tables/paper.h"
 
+#define PLACEBENCH "placebench:"
+
 const char *emp_task_set_name(emp_task_set set)
 {
-    return set == EMP_TASKS_TUNED ? "table1" : "fresh";
+    static const char *const name[EMP_TASK_SETS] = {
+        [EMP_TASKS_TUNED] = "table1",
+        [EMP_TASKS_FRESH] = "fresh",
+        [EMP_TASKS_TRAIN] = PLACEBENCH "train",
+        [EMP_TASKS_VALIDATION] = PLACEBENCH "validation",
+        [EMP_TASKS_TEST] = PLACEBENCH "test"};
+
+    return name[set];
 }
 
 /* ---- fresh tasks ---- */
@@ -22,46 +31,50 @@ const char *emp_task_set_name(emp_task_set set)
 const emp_task emp_fresh_task[EMP_FRESH_TASKS] = {
     /* language models: full softmax, depth, projection, width, a softmax a step */
     {"rnnlm-full", "RNNLM full softmax",
-     RNNLM "layers=1,units=1024,batch=128,steps=20,sampled=0", "k40x2", 2},
+     RNNLM "layers=1,units=1024,batch=128,steps=20,sampled=0", "k40x2", 2, NULL},
     {"rnnlm-deep", "RNNLM 4 layers",
-     RNNLM "layers=4,units=1024,batch=128,steps=20,sampled=8192", "k40x4", 4},
+     RNNLM "layers=4,units=1024,batch=128,steps=20,sampled=8192", "k40x4", 4, NULL},
     {"rnnlm-proj", "RNNLM projected",
      "rnnlm:vocab=100000,layers=2,units=2048,projection=512,batch=128,steps=20,sampled="
      "8192",
-     "k40x4", 4},
+     "k40x4", 4, NULL},
     {"rnnlm-wide", "RNNLM 4096 units",
-     RNNLM "layers=2,units=4096,batch=64,steps=10,sampled=8192", "k40x4", 4},
+     RNNLM "layers=2,units=4096,batch=64,steps=10,sampled=8192", "k40x4", 4, NULL},
     {"rnnlm-eight", "RNNLM 8 layers",
-     RNNLM "layers=8,units=512,batch=64,steps=20,sampled=8192", "k40x8", 8},
+     RNNLM "layers=8,units=512,batch=64,steps=20,sampled=8192", "k40x8", 8, NULL},
     {"rnnlm-hosts", "RNNLM two hosts",
      RNNLM "layers=4,units=1024,batch=128,steps=10,sampled=0,per_step_softmax=1",
-     "k40x4x2", 8},
+     "k40x4x2", 8, NULL},
     /* translation: depth, length, one softmax, one direction, dropout */
-    {"nmt-small", "NMT 1 layer", NMT "layers=1,units=512,batch=128,steps=20", "k40x2", 2},
+    {"nmt-small", "NMT 1 layer", NMT "layers=1,units=512,batch=128,steps=20", "k40x2", 2,
+     NULL},
     {"nmt-batched", "NMT one softmax",
-     NMT "layers=2,units=512,batch=128,steps=20,per_step_softmax=0", "k40x4", 4},
+     NMT "layers=2,units=512,batch=128,steps=20,per_step_softmax=0", "k40x4", 4, NULL},
     {"nmt-plain", "NMT plain",
      NMT "layers=2,units=1024,batch=64,steps=20,bidirectional=0,residual=0,optimizer=sgd",
-     "k40x2", 2},
-    {"nmt-short", "NMT short", NMT "layers=4,units=1024,batch=128,steps=10", "k40x4", 4},
+     "k40x2", 2, NULL},
+    {"nmt-short", "NMT short", NMT "layers=4,units=1024,batch=128,steps=10", "k40x4", 4,
+     NULL},
     {"nmt-dropout", "NMT dropout", NMT "layers=6,units=512,batch=128,steps=10,dropout=1",
-     "k40x8", 8},
+     "k40x8", 8, NULL},
     {"nmt-hosts", "NMT two hosts",
-     NMT "layers=8,units=1024,batch=64,steps=10,per_step_softmax=0", "k40x4x2", 8},
+     NMT "layers=8,units=1024,batch=64,steps=10,per_step_softmax=0", "k40x4x2", 8, NULL},
     /* images: depth, batch, batch norm as one op and as ten */
-    {"resnet50", "ResNet-50", "resnet:depth=50,batch=64", "k40x2", 2},
-    {"resnet50-big", "ResNet-50 batch 128", "resnet:depth=50,batch=128", "k40x4", 4},
-    {"resnet101", "ResNet-101", "resnet:depth=101,batch=32,fused_bn=0", "k40x4", 4},
-    {"resnet101-hosts", "ResNet-101 two hosts", "resnet:depth=101,batch=64", "k40x4x2",
-     8},
-    {"resnet152-big", "ResNet-152 batch 64", "resnet:depth=152,batch=64", "k40x8", 8},
+    {"resnet50", "ResNet-50", "resnet:depth=50,batch=64", "k40x2", 2, NULL},
+    {"resnet50-big", "ResNet-50 batch 128", "resnet:depth=50,batch=128", "k40x4", 4,
+     NULL},
+    {"resnet101", "ResNet-101", "resnet:depth=101,batch=32,fused_bn=0", "k40x4", 4, NULL},
+    {"resnet101-hosts", "ResNet-101 two hosts", "resnet:depth=101,batch=64", "k40x4x2", 8,
+     NULL},
+    {"resnet152-big", "ResNet-152 batch 64", "resnet:depth=152,batch=64", "k40x8", 8,
+     NULL},
     {"inception-8", "Inception batch 8", "inception_v3:batch=8,optimizer=momentum",
-     "k40x8", 8},
-    {"inception-16", "Inception batch 16", "inception_v3:batch=16", "k40x2", 2},
-    {"inception-64", "Inception batch 64", "inception_v3:batch=64,fused_bn=1", "k40x4",
-     4},
+     "k40x8", 8, NULL},
+    {"inception-16", "Inception batch 16", "inception_v3:batch=16", "k40x2", 2, NULL},
+    {"inception-64", "Inception batch 64", "inception_v3:batch=64,fused_bn=1", "k40x4", 4,
+     NULL},
     {"inception-hosts", "Inception two hosts", "inception_v3:batch=32,fused_bn=1",
-     "k40x4x2", 8},
+     "k40x4x2", 8, NULL},
 };
 
 /* ---- lists ---- */
@@ -154,7 +167,9 @@ static emp_status add_file(emp_task_list *list, const char *path, emp_error *err
     emp_error  why = {0};
 
     if (emp_input_open(&file, path, &why) != EMP_OK)
-        return EMP_ERROR(EMP_EIO, "there are the tasks table1, fresh and all; %s",
+        return EMP_ERROR(EMP_EIO,
+                         "there are the tasks table1, fresh and all, and placebench:test "
+                         "with its other splits; %s",
                          why.msg);
     for (int number = 1; fgets(line, sizeof line, file) != NULL; number++) {
         snprintf(where, sizeof where, "%.256s, line %d", path, number);
@@ -171,12 +186,61 @@ cleanup:
     return st;
 }
 
+/* ---- PlaceBench ---- */
+
+static bool is_of_split(const emp_placebench_instance *instance, const char *split)
+{
+    return strcmp(split, "all") == 0 ||
+           strcmp(split, emp_placebench_split_name(instance->split)) == 0;
+}
+
+/* An instance whose file is not there is left out. */
+static emp_status add_instance(emp_task_list                 *list,
+                               const emp_placebench_instance *instance, emp_error *err)
+{
+    const char *file = instance->task.spec;
+
+    if (!instance->is_there) {
+        if (list->absent_count++ == 0) list->absent = instance->task.key;
+        return EMP_OK;
+    }
+    if (strlen(file) >= EMP_RECORD_TEXT_BYTES)
+        return EMP_ERROR(EMP_EINVAL, "%s: the path of its file is longer than %d",
+                         instance->task.key, EMP_RECORD_TEXT_BYTES - 1);
+    return add(list, &instance->task, (emp_task_set)(EMP_TASKS_TRAIN + instance->split),
+               "PlaceBench", err);
+}
+
+static emp_status add_split(emp_task_list *list, const char *split, emp_error *err)
+{
+    emp_placebench *bench = &list->placebench;
+    int32_t         found = 0;
+
+    if (bench->count == 0) EMP_CHECK(emp_placebench_load(bench, err));
+    for (int32_t i = 0; i < bench->count; i++) {
+        if (!is_of_split(&bench->instance[i], split)) continue;
+        found++;
+        EMP_CHECK(add_instance(list, &bench->instance[i], err));
+    }
+    if (found == 0)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "PlaceBench has no split \"%.32s\"; there are train, validation, "
+            "test and all",
+            split);
+    return EMP_OK;
+}
+
+/* ---- words ---- */
+
 static emp_status add_word(emp_task_list *list, const char *word, emp_error *err)
 {
     bool is_all = strcmp(word, "all") == 0;
     bool is_tuned = is_all || strcmp(word, emp_task_set_name(EMP_TASKS_TUNED)) == 0;
     bool is_fresh = is_all || strcmp(word, emp_task_set_name(EMP_TASKS_FRESH)) == 0;
 
+    if (strncmp(word, PLACEBENCH, strlen(PLACEBENCH)) == 0)
+        return add_split(list, word + strlen(PLACEBENCH), err);
     if (is_tuned)
         EMP_CHECK(add_all(list, emp_paper_task, EMP_PAPER_TASKS, EMP_TASKS_TUNED, err));
     if (is_fresh)
@@ -196,12 +260,14 @@ emp_status emp_task_list_add(emp_task_list *list, const char *words, emp_error *
         at += strspn(at, ",");
     }
     if (list->count == 0)
-        return EMP_ERROR(EMP_EINVAL, "no tasks; give table1, fresh, all or a file");
+        return EMP_ERROR(EMP_EINVAL, "no tasks; give table1, fresh, all, placebench:test "
+                                     "or a file");
     return EMP_OK;
 }
 
 void emp_task_list_clear(emp_task_list *list)
 {
     emp_arena_clear(&list->texts);
-    list->count = 0;
+    emp_placebench_clear(&list->placebench);
+    list->count = list->absent_count = 0;
 }

@@ -3,9 +3,9 @@
 #include "bench/studies/definitions.h"
 
 const emp_task emp_study_task[EMP_STUDY_TASKS] = {
-    {"rnnlm10", "RNNLM, 10 steps", "rnnlm:steps=10", "k40x2", 2},
-    {"nmt2w8", "NMT, 2 layers, 8 words", "nmt:layers=2,steps=8", "k40x2", 2},
-    {"resnet50", "ResNet-50", "resnet:depth=50", "k40x2", 2},
+    {"rnnlm10", "RNNLM, 10 steps", "rnnlm:steps=10", "k40x2", 2, NULL},
+    {"nmt2w8", "NMT, 2 layers, 8 words", "nmt:layers=2,steps=8", "k40x2", 2, NULL},
+    {"resnet50", "ResNet-50", "resnet:depth=50", "k40x2", 2, NULL},
 };
 
 static const emp_arm colocation[] = {

@@ -93,13 +93,14 @@ static const emp_arm machines[] = {
     METHOD("search", "refine"),
 };
 static const emp_task machine_rows[] = {
-    {"k40", "NMT-4 on 4 K40", "nmt:layers=4,steps=8", "k40x4", 4},
-    {"k80", "NMT-4 on 2 K80 of two dies", "nmt:layers=4,steps=8", "k80x4", 4},
-    {"p100", "NMT-4 on 4 P100", "nmt:layers=4,steps=8", "p100x4", 4},
-    {"a100", "NMT-4 on 8 A100 with NVSwitch", "nmt:layers=4,steps=8", "dgx-a100", 8},
-    {"hosts", "NMT-4 on two hosts of 4 K40", "nmt:layers=4,steps=8", "k40x4x2", 8},
+    {"k40", "NMT-4 on 4 K40", "nmt:layers=4,steps=8", "k40x4", 4, NULL},
+    {"k80", "NMT-4 on 2 K80 of two dies", "nmt:layers=4,steps=8", "k80x4", 4, NULL},
+    {"p100", "NMT-4 on 4 P100", "nmt:layers=4,steps=8", "p100x4", 4, NULL},
+    {"a100", "NMT-4 on 8 A100 with NVSwitch", "nmt:layers=4,steps=8", "dgx-a100", 8,
+     NULL},
+    {"hosts", "NMT-4 on two hosts of 4 K40", "nmt:layers=4,steps=8", "k40x4x2", 8, NULL},
     {"unlike", "NMT-4 on 2 RTX 4090 and a 3060", "nmt:layers=4,steps=8",
-     "rtx4090x2+rtx3060", 3},
+     "rtx4090x2+rtx3060", 3, NULL},
 };
 const emp_ablation emp_arms_machines = {.name = "machines",
                                         .method = "expert",
@@ -124,14 +125,14 @@ static const emp_arm families[] = {
 };
 static const emp_task family_rows[] = {
     {"transformer_xl", "Transformer-XL", "transformer_xl:layers=2,segments=2", "p100x4",
-     4},
-    {"wavenet", "WaveNet, one stack", "wavenet:stacks=1", "p100x4", 4},
-    {"amoeba", "AmoebaNet-D, 3 cells", "cells:cells=3", "p100x4", 4},
-    {"enas", "ENAS, 3 cells", "enas:layers=3", "p100x4", 4},
-    {"rnnlm4", "RNNLM, 4 layers", "rnnlm:layers=4,steps=10", "p100x4", 4},
-    {"nmt4", "NMT, 4 layers", "nmt:layers=4,steps=8", "p100x4", 4},
-    {"resnet", "ResNet-50", "resnet:depth=50", "p100x4", 4},
-    {"bert", "BERT, 4 layers", "bert:layers=4", "p100x4", 4},
+     4, NULL},
+    {"wavenet", "WaveNet, one stack", "wavenet:stacks=1", "p100x4", 4, NULL},
+    {"amoeba", "AmoebaNet-D, 3 cells", "cells:cells=3", "p100x4", 4, NULL},
+    {"enas", "ENAS, 3 cells", "enas:layers=3", "p100x4", 4, NULL},
+    {"rnnlm4", "RNNLM, 4 layers", "rnnlm:layers=4,steps=10", "p100x4", 4, NULL},
+    {"nmt4", "NMT, 4 layers", "nmt:layers=4,steps=8", "p100x4", 4, NULL},
+    {"resnet", "ResNet-50", "resnet:depth=50", "p100x4", 4, NULL},
+    {"bert", "BERT, 4 layers", "bert:layers=4", "p100x4", 4, NULL},
 };
 const emp_ablation emp_arms_families = {
     .name = "families",

@@ -13,12 +13,12 @@ const char emp_paper_source2[] = "Mirhoseini et al., A Hierarchical Model for De
                                  "Placement, ICLR 2018, Table 2 (learned: Table 1)";
 
 const emp_task emp_paper_task[EMP_PAPER_TASKS] = {
-    {"inception_v3", "Inception-V3", "inception_v3", "k40x2", 2},
-    {"resnet", "ResNet-152", "resnet:depth=152", "k40x2", 2},
-    {"rnnlm", "RNNLM", "rnnlm", "k40x2", 2},
-    {"nmt2", "NMT, 2 layers", "nmt:layers=2", "k40x2", 2},
-    {"nmt4", "NMT, 4 layers", "nmt:layers=4", "k40x4", 4},
-    {"nmt8", "NMT, 8 layers", "nmt:layers=8", "k40x8", 8},
+    {"inception_v3", "Inception-V3", "inception_v3", "k40x2", 2, NULL},
+    {"resnet", "ResNet-152", "resnet:depth=152", "k40x2", 2, NULL},
+    {"rnnlm", "RNNLM", "rnnlm", "k40x2", 2, NULL},
+    {"nmt2", "NMT, 2 layers", "nmt:layers=2", "k40x2", 2, NULL},
+    {"nmt4", "NMT, 4 layers", "nmt:layers=4", "k40x4", 4, NULL},
+    {"nmt8", "NMT, 8 layers", "nmt:layers=8", "k40x8", 8, NULL},
 };
 
 int32_t emp_paper_find(const char *key)

@@ -18,18 +18,22 @@ static const emp_paper_column columns[] = {
     {.key = "mincut", .column = {"MinCut", "mincut", .has_paper = true}, .paper = mincut},
 };
 
-#define RNNLM(title, sizes)                                  \
-    {                                                        \
-        "rnnlm", "RNNLM, " title, "rnnlm:" sizes, "k40x2", 2 \
+#define RNNLM(title, sizes)                                        \
+    {                                                              \
+        "rnnlm", "RNNLM, " title, "rnnlm:" sizes, "k40x2", 2, NULL \
     }
 #define NMT(layers, title, sizes, machine)                                         \
     {                                                                              \
         "nmt" #layers, "NMT-" #layers ", " title, "nmt:layers=" #layers "," sizes, \
-            machine, layers                                                        \
+            machine, layers, NULL                                                  \
     }
 #define NMT_SIZES(layers, machine)                                                     \
-    {"nmt" #layers, "NMT-" #layers ", as in table 1", "nmt:layers=" #layers, machine,  \
-     layers},                                                                          \
+    {"nmt" #layers,                                                                    \
+     "NMT-" #layers ", as in table 1",                                                 \
+     "nmt:layers=" #layers,                                                            \
+     machine,                                                                          \
+     layers,                                                                           \
+     NULL},                                                                            \
         NMT(layers, "32,000 words", "vocab=32000,per_step_softmax=1", machine),        \
         NMT(layers, "36,000 words", "vocab=36000,per_step_softmax=1", machine),        \
         NMT(layers, "50,000 words", "vocab=50000,per_step_softmax=1", machine),        \
@@ -37,13 +41,13 @@ static const emp_paper_column columns[] = {
         NMT(layers, "50,000, one softmax", "vocab=50000,per_step_softmax=0", machine)
 
 static const emp_task rows[] = {
-    {"inception_v3", "Inception-V3, as in table 1", "inception_v3", "k40x2", 2},
-    {"inception_v3", "Inception-V3, batch 1", "inception_v3:batch=1", "k40x2", 2},
-    {"inception_v3", "Inception-V3, batch 32", "inception_v3:batch=32", "k40x2", 2},
-    {"resnet", "ResNet-152, as in table 1", "resnet:depth=152", "k40x2", 2},
-    {"resnet", "ResNet-152, batch 16", "resnet:depth=152,batch=16", "k40x2", 2},
-    {"resnet", "ResNet-152, batch 64", "resnet:depth=152,batch=64", "k40x2", 2},
-    {"rnnlm", "RNNLM, as in table 1", "rnnlm", "k40x2", 2},
+    {"inception_v3", "Inception-V3, as in table 1", "inception_v3", "k40x2", 2, NULL},
+    {"inception_v3", "Inception-V3, batch 1", "inception_v3:batch=1", "k40x2", 2, NULL},
+    {"inception_v3", "Inception-V3, batch 32", "inception_v3:batch=32", "k40x2", 2, NULL},
+    {"resnet", "ResNet-152, as in table 1", "resnet:depth=152", "k40x2", 2, NULL},
+    {"resnet", "ResNet-152, batch 16", "resnet:depth=152,batch=16", "k40x2", 2, NULL},
+    {"resnet", "ResNet-152, batch 64", "resnet:depth=152,batch=64", "k40x2", 2, NULL},
+    {"rnnlm", "RNNLM, as in table 1", "rnnlm", "k40x2", 2, NULL},
     RNNLM("2,048 units, 8,192 classes", "units=2048,sampled=8192"),
     RNNLM("2,048 units, 24,576 classes", "units=2048,sampled=24576"),
     RNNLM("2,000 units, 8,192 classes", "units=2000,sampled=8192"),

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TASK(key, spec, machine, gpus) \
-    {                                  \
-        key, key, spec, machine, gpus  \
+#define TASK(key, spec, machine, gpus)      \
+    {                                       \
+        key, key, spec, machine, gpus, NULL \
     }
 #define ON_4(key, spec) TASK(key, spec, "k40x4", 4)
 #define NMT(key, layers, steps, batch) \

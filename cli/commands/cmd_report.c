@@ -127,8 +127,7 @@ static emp_status load_machine(emp_machine **machine, const emp_report_run *run,
     if (st == EMP_OK) st = emp_machine_parse(machine, text, NULL);
     emp_free(text);
     if (st == EMP_ENOMEM) return EMP_ERROR(st, "machine of %s", run->path);
-    if (st == EMP_OK || strcmp(run->record.machine, CLI_INSTANCE_MACHINE) == 0)
-        return EMP_OK;
+    if (st == EMP_OK || strcmp(run->record.machine, EMP_OWN_MACHINE) == 0) return EMP_OK;
     return emp_machine_load(machine, run->record.machine, err);
 }
 

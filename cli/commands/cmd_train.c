@@ -30,7 +30,8 @@ static const struct argp_option options[] = {
      "Time between checkpoints (default: 10 or more, for under 1 % of the time)", 0},
     {"resume", KEY_RESUME, NULL, 0, "Go on from the checkpoint", 0},
     {"tasks", KEY_TASKS, "SET|FILE,...", 0,
-     "Instead of a SPEC: train on these tasks in turn (table1, fresh, all, or a file)",
+     "Instead of a SPEC: train on these tasks in turn (table1, fresh, all, "
+     "placebench:train, or a file)",
      0},
     {"imitate", KEY_IMITATE, "METHOD", 0,
      "With --tasks: first imitate this method's placements", 0},

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "bench/compare/tasks.h"
 #include "cli/cli.h"
+#include "cli/options/task_list.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"
@@ -47,7 +48,7 @@ static emp_status load(trainer *t, emp_error *err)
     EMP_CHECK(cli_check_outputs(outputs, 1, err));
     EMP_CHECK(cli_check_inputs(inputs, 2, outputs, 1, err));
     EMP_CHECK(cli_check_replaced(outputs, 1, args->is_forced, err));
-    EMP_CHECK(emp_task_list_add(&t->list, args->run.task.tasks, err));
+    EMP_CHECK(cli_task_list_add(&t->list, args->run.task.tasks, err));
     EMP_CHECK(emp_runtime_init(&t->runtime, runtime != NULL ? runtime : "tf-r1.3", err));
     if (args->weights != NULL)
         EMP_CHECK(emp_weights_load(&t->before, args->weights, err));
@@ -136,8 +137,8 @@ static emp_status print(const trainer *t, const emp_method *method, emp_error *e
         const progress_of_task *p = &t->of_task[i];
         const bool              has_turn = p->turns > 0;
         EMP_SHEET_ADD(&sheet, EMP_V(task->key), EMP_V(task->spec), EMP_V(task->machine),
-                      EMP_V(t->runtime.name), EMP_V(method->name), EMP_V(p->turns),
-                      EMP_V(has_turn ? p->first_mean_s : NAN),
+                      EMP_V(t->problem[i]->runtime.name), EMP_V(method->name),
+                      EMP_V(p->turns), EMP_V(has_turn ? p->first_mean_s : NAN),
                       EMP_V(has_turn ? p->last_mean_s : NAN),
                       EMP_V(has_turn || t->examples.count > 0 ? p->best_s : NAN));
     }

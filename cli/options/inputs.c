@@ -257,28 +257,16 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     emp_import_devices devices;
     bool               has_machine = inputs->machine != NULL;
     bool               is_own =
-        !has_machine && (machine == NULL || strcmp(machine, CLI_INSTANCE_MACHINE) == 0);
+        !has_machine && (machine == NULL || strcmp(machine, EMP_OWN_MACHINE) == 0);
 
     if (!is_own && !has_machine)
         EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
     if (!has_runtime) runtime = "tf-r1.3";
     EMP_CHECK(emp_runtime_init(&profile, runtime, err));
     EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));
-    if (is_own && devices.cpu_count == 0)
-        return EMP_ERROR(
-            EMP_EINVAL,
-            "\"%s\" states no machine of its own; name one by --machine (emplace "
-            "machines "
-            "lists what there is)",
-            spec);
+    if (is_own) EMP_CHECK(emp_own_machine_create(&inputs->machine, &devices, spec, err));
     if (is_own && !has_runtime && devices.runtime != NULL)
         EMP_CHECK(emp_runtime_init(&profile, devices.runtime, err));
-    if (is_own)
-        EMP_CHECK(emp_machine_create(&inputs->machine, CLI_INSTANCE_MACHINE,
-                                     devices.cpu_count, devices.gpu_count,
-                                     devices.gpu_memory_bytes, err));
-    if (is_own && devices.core_count > 0)
-        emp_machine_set_cores(inputs->machine, devices.core_count);
     EMP_CHECK(emp_problem_create(&inputs->problem, inputs->step, inputs->machine,
                                  &profile, spec, err));
     return take_costs(inputs, &profile, err);

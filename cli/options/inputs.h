@@ -9,6 +9,7 @@
 #include "cli/options/source_options.h"
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
+#include "run/task.h"
 #include "sim/problem/problem.h"
 
 /** Zero-initialise; cli_inputs_clear() releases it, also after a failure. */
@@ -21,9 +22,6 @@ typedef struct {
     emp_import_notes notes;     /**< what the file is, what had to be assumed */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
 } cli_inputs;
-
-/** The machine that a benchmark instance states in its own file, as a name. */
-#define CLI_INSTANCE_MACHINE "instance"
 
 /** The options that name what is to be loaded, and how results are printed. */
 typedef struct {
@@ -47,7 +45,7 @@ extern const struct argp cli_task_argp;
 emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
                                  const char *spec, emp_error *err);
 
-/** Loads everything. With \a machine NULL or CLI_INSTANCE_MACHINE it is the one that the file
+/** Loads everything. With \a machine NULL or EMP_OWN_MACHINE it is the one that the file
  * states; with \a runtime NULL it is on that machine the profile by whose rules such files are
  * meant, and tf-r1.3 on others. A machine that \a inputs has already is taken in place of
  * \a machine.

@@ -12,7 +12,7 @@ emp_status cli_trace_devices_load(emp_device_id *device_of_op, const emp_problem
 {
     const emp_graph   *g = problem->graph;
     const emp_machine *m = problem->machine;
-    bool               is_own = strcmp(m->name, CLI_INSTANCE_MACHINE) == 0;
+    bool               is_own = strcmp(m->name, EMP_OWN_MACHINE) == 0;
     emp_device_id      gpus[EMP_MAX_DEVICES];
     int32_t            gpu_count = 0;
 

@@ -16,10 +16,12 @@ static void set_up(void)
     static const char anchors[] =
         "name\tkind\trole\tdevice\tspec\tmeasured\tbar\tsource\n"
         "a copy\tcopy\tcheck\tk40x1\tcopy cpu:0 gpu:0 1MB\t10 GB/s\t20 %\tsomebody\n";
+    static const char rules[] = "format: \"emplace-placement-1\"\ndefault: \"gpu:0\"\n";
 
     emplace_set_up();
     cr_assert_eq(mkdir(scratch_path("anchors"), 0777), 0);
     scratch_write("anchors/copies.tsv", anchors, sizeof anchors - 1);
+    scratch_write("all.yaml", rules, sizeof rules - 1);
     cr_assert_eq(emplace_run("place small.pbtxt -m k40x2 -M gpu --record run.h5 --out "
                              "gpu.json"),
                  0, "%s", program_err);
@@ -60,6 +62,8 @@ static const struct named_case {
     {"place", "small.pbtxt -m k40x2 -M gpu", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
     {"record", "run.h5", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
     {"replay", "gpu.json --steps 2", "small.pbtxt", "k40x2", "replay-cpu", "gpu.json"},
+    {"score", "all.yaml --instance giph-30-1", "giph:v=30,alpha=0.2,p=0.1,seed=1",
+     "giph:devices=8,seed=1", "edges", NULL},
     {"simulate", "small.pbtxt -m k40x2 -p gpu", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
     {"simulate", "small.pbtxt -m k40x2 -p gpu --why", "small.pbtxt", "k40x2", "tf-r1.3",
      "gpu"},
@@ -76,10 +80,13 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 /* Lists of what there is, what works without a graph or a machine, a fit of many seconds, and what has
  * its own test: a page, a merge, the server. */
-static const char *const others[] = {
-    "bench policy", "calibrate measure", "cost attention", "cost comm",
-    "cost gemm",    "machines",          "merge",          "methods",
-    "report",       "runtimes",          "serve",          "workloads"};
+static const char *const others[] = {"bench policy",   "calibrate measure",
+                                     "cost attention", "cost comm",
+                                     "cost gemm",      "instances",
+                                     "machines",       "merge",
+                                     "methods",        "report",
+                                     "runtimes",       "serve",
+                                     "workloads"};
 
 static bool is_tried(const char *command)
 {

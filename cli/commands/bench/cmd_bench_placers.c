@@ -14,6 +14,7 @@
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
 #include "cli/options/shard_options.h"
+#include "cli/options/task_list.h"
 
 enum {
     KEY_METHODS = 256,
@@ -44,8 +45,8 @@ struct args {
 static const struct argp_option options[] = {
     {"tasks", KEY_TASKS, "SET|FILE,...", 0,
      "table1 (the paper's), fresh (no constant was chosen on them), all (default: both), "
-     "or "
-     "files with a line a task: NAME SPEC|FILE MACHINE",
+     "placebench:test, :train, :validation or :all (emplace instances), or files with a "
+     "line a task: NAME SPEC|FILE MACHINE",
      0},
     {"methods", KEY_METHODS, "A,B,...", 0, "Only these: names of emplace methods", 0},
     {"budgets", KEY_BUDGETS, "A,B,...", 0,
@@ -90,7 +91,8 @@ static const char doc[] =
     "  emplace bench placers --format csv > bench/results/placers.csv\n"
     "  emplace bench placers --plot nmt4.svg --curves curves.csv\n"
     "  emplace bench placers --page placers.html\n"
-    "  emplace bench placers --tasks mine.txt --methods gpu,metis,local";
+    "  emplace bench placers --tasks mine.txt --methods gpu,metis,local\n"
+    "  emplace bench placers --tasks placebench:test --budgets 300 --seeds 3 --draws 0";
 
 static emp_comparison_budget *add_budget(struct args *args)
 {
@@ -174,7 +176,7 @@ static emp_status load_tasks(struct args *args, emp_error *err)
 {
     args->tasks = EMP_NEW(emp_task_list);
     if (args->tasks == NULL) return EMP_ERROR(EMP_ENOMEM, "list of tasks");
-    EMP_CHECK(emp_task_list_add(args->tasks, args->params.tasks, err));
+    EMP_CHECK(cli_task_list_add(args->tasks, args->params.tasks, err));
     args->params.row = args->tasks->task;
     args->params.row_count = args->tasks->count;
     return EMP_OK;

@@ -32,7 +32,7 @@ TestSuite(clock, .init = set_up, .fini = scratch_remove);
 
 static const emp_compared_task row = {
     {"two", "Two layers", "rnnlm:layers=2,steps=2,units=64,vocab=16,sampled=0", "k40x2",
-     2},
+     2, NULL},
     EMP_TASKS_FRESH};
 
 static void count_made(void *context, const emp_job_event *event)

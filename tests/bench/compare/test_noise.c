@@ -10,9 +10,9 @@
 #include "sim/engine/sim.h"
 #include "tests/support/survive.h"
 
-static const emp_task row = {"two", "Two layers",
-                             "rnnlm:layers=2,steps=2,units=512,vocab=4096,sampled=0",
-                             "k40x2", 2};
+static const emp_task row = {
+    "two", "Two layers", "rnnlm:layers=2,steps=2,units=512,vocab=4096,sampled=0", "k40x2",
+    2,     NULL};
 
 static emp_loaded_task     task;
 static emp_problem_variant variant;

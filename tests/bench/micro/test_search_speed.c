@@ -72,7 +72,7 @@ Test(search_speed, has_a_row_for_each_graph_and_method)
 
 Test(search_speed, a_row_of_a_table_is_timed_too)
 {
-    static const emp_task task = {"small", "Small", "rnnlm:steps=4", "k40x2", 2};
+    static const emp_task task = {"small", "Small", "rnnlm:steps=4", "k40x2", 2, NULL};
     const char *const     methods[] = {"refine"};
     emp_search_params     p = make_params(methods, 1);
     emp_search_report     report;

@@ -21,9 +21,10 @@ static const emp_arm arms[ARMS] = {
     EMP_ARM("grouping", "grouping=none", "grouping=none,hidden=4"),
 };
 static const emp_task rows[ROWS] = {
-    {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2},
-    {"two", "Two layers", "rnnlm:layers=2,steps=2,units=8,vocab=16,sampled=0", "k40x2",
-     2},
+    {"one", "One layer", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2,
+     NULL},
+    {"two", "Two layers", "rnnlm:layers=2,steps=2,units=8,vocab=16,sampled=0", "k40x2", 2,
+     NULL},
 };
 static const emp_ablation study = {.name = "small",
                                    .method = "hdp",

@@ -234,7 +234,7 @@ static double one_second(int32_t task) { return 1.0 + task; }
 
 /* Runs of random placements stand in for the planner's. */
 static const emp_task small_row = {"inception_v3", "Small", "rnnlm:layers=1,steps=2",
-                                   "k40x2", 2};
+                                   "k40x2",        2,       NULL};
 static const emp_paper_column small_columns[] = {
     {.key = "few",
      .column = {"Best", "random", .budget = 3, .seed_count = 4, .has_paper = true,

@@ -53,8 +53,9 @@ static emp_table *make_table(void)
     snprintf(t->version, sizeof t->version, "1.2.3");
     snprintf(t->commit, sizeof t->commit, "c0ffee");
     t->is_dirty = false;
-    t->row[0] = (emp_task){"small", "Small net", "small:layers=1,units=2", "k40x2", 2};
-    t->row[1] = (emp_task){"large", "Large net", "large", "k40x8", 8};
+    t->row[0] =
+        (emp_task){"small", "Small net", "small:layers=1,units=2", "k40x2", 2, NULL};
+    t->row[1] = (emp_task){"large", "Large net", "large", "k40x8", 8, NULL};
     t->column[0] =
         (emp_table_column){"CPU only", "cpu", .seed_count = 1, .has_paper = true};
     t->column[1] =

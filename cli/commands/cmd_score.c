@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace score PLACEMENT --instance NAME: a placement beside what is known of an instance of PlaceBench. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text/units.h"
+#include "bench/placebench/placebench.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/options/placement_input.h"
+#include "cli/report/report.h"
+#include "cli/stop.h"
+#include "sim/engine/sim.h"
+
+enum { KEY_INSTANCE = 256 };
+
+struct args {
+    const char      *placement, *instance;
+    emp_sheet_format format;
+};
+
+static const struct argp_option options[] = {
+    {"instance", KEY_INSTANCE, "NAME", 0,
+     "Instance of PlaceBench; emplace instances lists them", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Score a placement on an instance of PlaceBench: its step time, whether it fits in "
+    "memory, and how far it is above the lower bound and the best step time known.\v"
+    "PLACEMENT is a placement file, a run record (.h5) or a graph file whose nodes name "
+    "devices. A placement that does not fit in memory is a result, too: the program "
+    "exits 0 and says so, in JSON with feasible. A placement of another graph, or an "
+    "instance that has changed, is an error (exit 1).\n\n"
+    "  emplace place giph:v=30,alpha=0.2,p=0.1,seed=1 \\\n"
+    "      --machine giph:devices=8,seed=1 --runtime edges \\\n"
+    "      --method heft --out heft.json\n"
+    "  emplace score heft.json --instance giph-30-1\n"
+    "  emplace score heft.json --instance giph-30-1 --format json";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *args = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
+    case KEY_INSTANCE: args->instance = arg; return 0;
+    case ARGP_KEY_ARG:
+        if (args->placement != NULL)
+            cli_usage_error("one PLACEMENT only, not also \"%s\"", arg);
+        args->placement = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (args->placement == NULL)
+            cli_usage_error("a PLACEMENT is missing: a placement file or a run record");
+        if (args->instance == NULL)
+            cli_usage_error("--instance is missing; emplace instances lists them");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cmd_score_argp = {options,  parse, "PLACEMENT", doc,
+                                                 children, NULL,  NULL};
+
+/* ---- scoring ---- */
+
+/* What a placement decides beside devices would beat those who may not decide it. */
+static emp_status check_devices_alone(const char *path, const emp_problem *problem,
+                                      emp_error *err)
+{
+    emp_status st = EMP_OK;
+    bool       has_order = false, has_fusion = false;
+    size_t     op_count = (size_t)problem->graph->op_count;
+    uint8_t   *level_of_op = EMP_NEW_ARRAY(uint8_t, op_count);
+    emp_op_id *leader_of_op = EMP_NEW_ARRAY(emp_op_id, op_count);
+
+    if (level_of_op == NULL || leader_of_op == NULL)
+        EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", op_count);
+    EMP_TRY(cli_order_load(level_of_op, &has_order, path, problem, err));
+    EMP_TRY(cli_leaders_load(leader_of_op, &has_fusion, path, problem, err));
+    if (has_order || has_fusion)
+        EMP_FAIL(EMP_EINVAL, "%s decides the %s, too; PlaceBench compares devices alone",
+                 path, has_order ? "order of ops" : "fusion of ops");
+
+cleanup:
+    emp_free(level_of_op);
+    emp_free(leader_of_op);
+    return st;
+}
+
+static emp_status simulate(emp_sim_result *result, const char *path,
+                           const emp_problem *problem, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    emp_sim       *sim = NULL;
+    emp_device_id *device_of_op =
+        EMP_NEW_ARRAY(emp_device_id, (size_t)problem->graph->op_count);
+
+    if (device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement");
+    EMP_TRY(cli_placement_load(device_of_op, path, problem, err));
+    EMP_TRY(check_devices_alone(path, problem, err));
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    EMP_TRY(emp_sim_run(sim, device_of_op, result, err));
+
+cleanup:
+    emp_sim_destroy(sim);
+    emp_free(device_of_op);
+    return st;
+}
+
+/* ---- printing ---- */
+
+/* How far the step is above the best known, as a fraction of it; below 0 where it is better. */
+static double gap_to_best(const emp_placebench_instance *instance,
+                          const emp_sim_result          *result)
+{
+    if (!result->is_feasible) return NAN;
+    return (double)result->step_time_ns * 1e-9 / instance->best_s - 1;
+}
+
+static emp_status print_object(const struct args             *args,
+                               const emp_placebench_instance *instance,
+                               const emp_problem *problem, const emp_sim_result *result,
+                               const emp_bounds *bounds, emp_error *err)
+{
+    json_t *object = cli_report_json(problem, result, NULL, bounds);
+    json_t *of =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "instance",
+                  instance->task.key, "split", emp_placebench_split_name(instance->split),
+                  "workload", instance->task.spec, "machine", instance->task.machine,
+                  "runtime", instance->frozen.runtime, "placement", args->placement,
+                  "best_known_s", cli_json_number(instance->best_s),
+                  "best_known_gap_frac", cli_json_number(gap_to_best(instance, result)));
+
+    if (json_object_update(object, of) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(of);
+    return cli_print_object(object, args->format, err);
+}
+
+static void print_best(const emp_placebench_instance *instance,
+                       const emp_sim_result          *result)
+{
+    const double gap = gap_to_best(instance, result);
+    char         text[EMP_UNITS_TEXT_BYTES];
+
+    if (!instance->is_known) return;
+    printf("best known   %s",
+           emp_units_format_seconds(instance->best_s, text, sizeof text));
+    if (!isnan(gap))
+        printf(", %s %s", gap < 0 ? "beaten by" : "gap",
+               emp_units_format_percent(fabs(gap), text, sizeof text));
+    printf(" (%s, ", instance->method);
+    if (instance->budget > 0) printf("%" PRId64 " evaluations, ", instance->budget);
+    printf("seed %" PRIu64 ")\n", instance->seed);
+}
+
+static emp_status print_score(const struct args             *args,
+                              const emp_placebench_instance *instance,
+                              const emp_problem *problem, const emp_sim_result *result,
+                              emp_error *err)
+{
+    const emp_bounds bounds = {
+        .best_ns =
+            instance->is_known ? (emp_time_ns)llround(instance->bound_s * 1e9) : 0};
+
+    if (args->format != EMP_SHEET_TEXT)
+        return print_object(args, instance, problem, result, &bounds, err);
+    printf("%s, %s: %s on %s, runtime %s, placement %s\n", instance->task.key,
+           emp_placebench_split_name(instance->split), instance->task.spec,
+           instance->task.machine, instance->frozen.runtime, args->placement);
+    print_best(instance, result);
+    cli_report_print(problem, result, NULL, &bounds);
+    return EMP_OK;
+}
+
+emp_status cmd_score(int argc, char **argv, emp_error *err)
+{
+    emp_status                     st = EMP_OK;
+    struct args                    args = {0};
+    emp_placebench                 bench = {0};
+    const emp_placebench_instance *instance = NULL;
+    emp_loaded_task                loaded = {0};
+    emp_sim_result                 result;
+
+    cli_parse(&cmd_score_argp, argc, argv, &args);
+    EMP_TRY(emp_placebench_load(&bench, err));
+    EMP_TRY(emp_placebench_find(&instance, &bench, args.instance, err));
+    EMP_TRY(emp_placebench_need_file(instance, err));
+    EMP_TRY(emp_tasks_load(&loaded, &instance->task, 1, NULL, 1, err));
+    EMP_TRY(simulate(&result, args.placement, loaded.problem, err));
+    EMP_TRY(print_score(&args, instance, loaded.problem, &result, err));
+
+cleanup:
+    emp_tasks_clear(&loaded, 1);
+    emp_placebench_clear(&bench);
+    return st;
+}
