@@ -117,7 +117,7 @@ static emp_status test_pairs(const struct field *f, emp_error *err)
         p[e] = NAN;
         for (int32_t i = 0; i < f->rows; i++)
             difference[i] = emp_log_ratio(cell_of(f, i, e)->step_s.median,
-                                      cell_of(f, i, f->best)->step_s.median);
+                                          cell_of(f, i, f->best)->step_s.median);
         if (e != f->best) EMP_CHECK(emp_wilcoxon(&p[e], difference, f->rows, err));
     }
     emp_holm(corrected, p, count);

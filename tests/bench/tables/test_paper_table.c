@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/tables/ablation.h"
+#include "bench/studies/ablation.h"
 #include "bench/tables/paper_table.h"
 #include "run/methods.h"
 #include "tests/support/scratch.h"
