@@ -12,7 +12,7 @@
 #include <signal.h>
 
 #include "run/loop.h"
-#include "run/task.h"
+#include "run/tasks/task.h"
 #include "run/timing.h"
 
 /** A run that is ready. */

@@ -21,7 +21,7 @@
 
 #include "base/arena.h"
 #include "base/text/csv.h"
-#include "run/task.h"
+#include "run/tasks/task.h"
 
 enum { EMP_PLACEBENCH_MOST = 1000 /**< instances of a table */ };
 

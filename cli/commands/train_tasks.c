@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "bench/compare/tasks.h"
 #include "cli/cli.h"
-#include "cli/options/task_list.h"
+#include "cli/options/jobs_options.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"

@@ -9,7 +9,7 @@
 #include "cli/options/source_options.h"
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
-#include "run/task.h"
+#include "run/tasks/task.h"
 #include "sim/problem/problem.h"
 
 /** Zero-initialise; cli_inputs_clear() releases it, also after a failure. */

@@ -55,6 +55,18 @@ cli_jobs_options cli_jobs_options_default(void)
         .jobs = {.folder = "runs", .threads = cli_default_threads()}};
 }
 
+emp_status cli_task_list_add(emp_task_list *list, const char *words, emp_error *err)
+{
+    EMP_CHECK(emp_task_list_add(list, words, err));
+    if (list->absent_count > 0)
+        cli_warn(
+            "%d published instance%s left out, as the files are not there; the first "
+            "is %s, and emplace instances %s says where to get it",
+            list->absent_count, list->absent_count == 1 ? " is" : "s are", list->absent,
+            list->absent);
+    return EMP_OK;
+}
+
 static void on_progress(void *context, const emp_jobs_progress *progress)
 {
     cli_run_report *report = (cli_run_report *)context;

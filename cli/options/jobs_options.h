@@ -7,6 +7,7 @@
 
 #include <argp.h>
 
+#include "bench/compare/tasks.h"
 #include "cli/board.h"
 #include "cli/progress.h"
 #include "run/jobs.h"
@@ -32,6 +33,10 @@ extern const struct argp cli_jobs_argp;
 
 /** What holds when an option is not given. */
 cli_jobs_options cli_jobs_options_default(void);
+
+/** The value of --tasks: emp_task_list_add(), which warns of published instances that are left
+ * out. */
+emp_status cli_task_list_add(emp_task_list *list, const char *words, emp_error *err);
 
 /** What such a command says on standard error meanwhile: the cells as they become known on a
  * terminal, else a line a run. */

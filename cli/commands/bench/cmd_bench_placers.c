@@ -14,7 +14,6 @@
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
 #include "cli/options/shard_options.h"
-#include "cli/options/task_list.h"
 
 enum {
     KEY_METHODS = 256,

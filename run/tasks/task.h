@@ -1,4 +1,4 @@
-/** \file run/task.h
+/** \file run/tasks/task.h
  * Tasks: workloads on machines, and what their runs share.
  *
  *     EMP_TRY(emp_tasks_load(loaded, tasks, count, &runtime, threads, err));
@@ -8,8 +8,8 @@
  * A study says under which runtime its tasks run. A frozen task states its own runtime, and hashes
  * that its graph, machine and runtime must have: its results are to be compared for years.
  */
-#ifndef EMP_RUN_TASK_H
-#define EMP_RUN_TASK_H
+#ifndef EMP_RUN_TASKS_TASK_H
+#define EMP_RUN_TASKS_TASK_H
 
 #include "graphs/import/import.h"
 #include "sim/problem/problem.h"
@@ -54,4 +54,4 @@ void       emp_tasks_clear(emp_loaded_task *loaded, int32_t count);
 emp_status emp_own_machine_create(emp_machine **out, const emp_import_devices *devices,
                                   const char *spec, emp_error *err);
 
-#endif /* EMP_RUN_TASK_H */
+#endif /* EMP_RUN_TASKS_TASK_H */

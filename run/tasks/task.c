@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "run/task.h"
+#include "run/tasks/task.h"
 
 #include <inttypes.h>
 #include <omp.h>
