@@ -12,6 +12,7 @@
 #include "graphs/import/instances/instance.h"
 #include "graphs/import/instances/pipedream.h"
 #include "graphs/import/models/models.h"
+#include "graphs/import/pytorch/execution/execution.h"
 #include "graphs/import/pytorch/pytorch.h"
 #include "graphs/import/targets.h"
 #include "graphs/import/traces/chakra.h"
@@ -87,11 +88,8 @@ static emp_status read_json(emp_graph_builder *builder, emp_import_devices *devi
     } else if (emp_chakra_is_json(d.root)) {
         EMP_TRY(emp_chakra_read_json(builder, devices, d.root, err));
     } else if (emp_execution_is(d.root, &schema)) {
-        EMP_FAIL(
-            EMP_EUNSUPPORTED,
-            "JSON, a PyTorch execution trace (schema %.40s), which has no times; name "
-            "the profiler's trace of the same run, too: trace:kineto=FILE,et=FILE",
-            schema);
+        EMP_TRY(emp_torch_execution_read(builder, devices->note, sizeof devices->note,
+                                         d.root, err));
     } else {
         emp_json_clear(&d);
         EMP_TRY(emp_dnn_partitioning_read(builder, devices, bytes.data, bytes.size, err));

@@ -43,9 +43,8 @@ emp_status emp_instance_set_targets(emp_graph *graph, emp_error *err)
 
     if (is_target == NULL) EMP_FAIL(EMP_ENOMEM, "marks of %d ops", graph->op_count);
     for (emp_op_id op = 0; op < graph->op_count; op++) {
-        int32_t output = graph->output_offset[op];
-        is_target[op] =
-            graph->consumer_offset[output] == graph->consumer_offset[output + 1];
+        int32_t first = graph->output_offset[op], end = graph->output_offset[op + 1];
+        is_target[op] = graph->consumer_offset[first] == graph->consumer_offset[end];
     }
     emp_graph_set_targets(graph, is_target);
 

@@ -116,27 +116,35 @@ cleanup:
     return st;
 }
 
-emp_status emp_pytorch_read(emp_graph_builder *builder, char *text, size_t text_bytes,
-                            const char *bytes, size_t size, emp_error *err)
+emp_status emp_pytorch_lower(emp_graph_builder *builder, char *text, size_t text_bytes,
+                             emp_torch_program *program, emp_error *err)
 {
-    emp_status        st = EMP_OK;
-    emp_torch_program program = {0};
-    emp_torch_calls   calls = {0};
-    emp_torch_roles   roles = {0};
-    note              n = {text, text_bytes, 0};
+    emp_status      st = EMP_OK;
+    emp_torch_calls calls = {0};
+    emp_torch_roles roles = {0};
+    note            n = {text, text_bytes, 0};
 
     text[0] = '\0';
-    EMP_TRY(read_program(&program, bytes, size, err));
-    EMP_TRY(emp_torch_calls_init(&calls, &program, err));
+    EMP_TRY(emp_torch_calls_init(&calls, program, err));
     EMP_TRY(emp_torch_roles_find(&roles, &calls, err));
     EMP_TRY(emp_torch_lower(builder, &calls, &roles, err));
     say_how_much_is_known(&n, &calls);
     say_roles(&n, &roles);
-    say_parameters(&n, &program);
+    say_parameters(&n, program);
 
 cleanup:
     emp_torch_roles_clear(&roles);
     emp_torch_calls_clear(&calls);
+    return st;
+}
+
+emp_status emp_pytorch_read(emp_graph_builder *builder, char *text, size_t text_bytes,
+                            const char *bytes, size_t size, emp_error *err)
+{
+    emp_torch_program program = {0};
+    emp_status        st = read_program(&program, bytes, size, err);
+
+    if (st == EMP_OK) st = emp_pytorch_lower(builder, text, text_bytes, &program, err);
     emp_torch_program_clear(&program);
     return st;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "graphs/import/pytorch/program.h"
 #include "sim/graph/graph_builder.h"
 
 /** Whether the bytes of a file are such a graph. O(1). */
@@ -18,5 +19,9 @@ bool emp_pytorch_is(const char *bytes, size_t size);
  * \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
 emp_status emp_pytorch_read(emp_graph_builder *builder, char *note, size_t note_bytes,
                             const char *bytes, size_t size, emp_error *err);
+
+/** The same of a program that is there already. */
+emp_status emp_pytorch_lower(emp_graph_builder *builder, char *note, size_t note_bytes,
+                             emp_torch_program *program, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_PYTORCH_PYTORCH_H */

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/pytorch/execution/execution.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/import/pytorch/execution/hierarchy.h"
+#include "graphs/import/pytorch/execution/kept.h"
+#include "graphs/import/pytorch/pytorch.h"
+
+enum { TENSOR_PARTS = 6, NAME_BYTES = 192, KEY_BYTES = 16, PLACE_BYTES = 224 };
+
+/* A tensor of the file: [id, storage, offset, elements, bytes of one, device]. */
+typedef struct {
+    int64_t         id, storage, elements, item_bytes;
+    emp_tensor_info info;
+} tensor;
+
+/* Who made a tensor, or the newest data of a storage. */
+typedef struct {
+    int32_t node, result;
+    int32_t
+        generation; /* of a storage: how often it was allocated; of a tensor: its storage's when it was made */
+} version;
+
+typedef struct {
+    emp_torch_program   program;
+    emp_execution_calls calls;
+    version            *version;
+    int32_t             version_count, version_capacity, generations;
+    emp_strmap          of_tensor, of_storage; /* into version */
+} reader;
+
+/* Values, shapes and types of a node's inputs or outputs, side by side. */
+typedef struct {
+    const emp_json *value, *shape, *type;
+} triple;
+
+static triple first_of(const emp_json *values, const emp_json *shapes,
+                       const emp_json *types)
+{
+    return (triple){emp_json_first(values), emp_json_first(shapes),
+                    emp_json_first(types)};
+}
+
+static triple next_of(triple t)
+{
+    return (triple){emp_json_next(t.value), t.shape ? emp_json_next(t.shape) : NULL,
+                    t.type ? emp_json_next(t.type) : NULL};
+}
+
+/* "inputs" or "outputs" of either schema. */
+static triple values_of(const emp_json *node, const char *key, const char *shapes,
+                        const char *types)
+{
+    const emp_json *list = emp_json_get(node, key);
+
+    if (emp_json_is(list, EMP_JSON_OBJECT))
+        return first_of(emp_json_get(list, "values"), emp_json_get(list, "shapes"),
+                        emp_json_get(list, "types"));
+    return first_of(list, emp_json_get(node, shapes), emp_json_get(node, types));
+}
+
+static triple inputs_of(const emp_json *node)
+{
+    return values_of(node, "inputs", "input_shapes", "input_types");
+}
+
+static triple outputs_of(const emp_json *node)
+{
+    return values_of(node, "outputs", "output_shapes", "output_types");
+}
+
+/* ---- tensors ---- */
+
+static bool is_tensor(const emp_json *value)
+{
+    const emp_json *part = emp_json_first(value);
+
+    if (!emp_json_is(value, EMP_JSON_ARRAY) || emp_json_count(value) != TENSOR_PARTS)
+        return false;
+    for (int32_t i = 0; i < TENSOR_PARTS - 1; i++, part = emp_json_next(part))
+        if (!emp_json_is(part, EMP_JSON_INTEGER)) return false;
+    return emp_json_is(part, EMP_JSON_STRING);
+}
+
+static bool is_list_of_tensors(const emp_json *value)
+{
+    return emp_json_is(value, EMP_JSON_ARRAY) && !is_tensor(value) &&
+           is_tensor(emp_json_first(value));
+}
+
+/* The type of elements: as C++ calls it, else by its bytes. */
+static emp_dtype dtype_of(const char *type, int64_t item_bytes)
+{
+    static const struct {
+        const char *word;
+        emp_dtype   dtype;
+    } words[] = {{"BFloat16", EMP_DTYPE_BFLOAT16}, {"Half", EMP_DTYPE_HALF},
+                 {"float", EMP_DTYPE_FLOAT},       {"double", EMP_DTYPE_DOUBLE},
+                 {"long", EMP_DTYPE_INT64},        {"unsigned char", EMP_DTYPE_UINT8},
+                 {"signed char", EMP_DTYPE_INT8},  {"short", EMP_DTYPE_INT16},
+                 {"int", EMP_DTYPE_INT32},         {"bool", EMP_DTYPE_BOOL}};
+
+    for (size_t i = 0; type != NULL && i < sizeof words / sizeof *words; i++)
+        if (strstr(type, words[i].word) != NULL) return words[i].dtype;
+    return item_bytes == 8   ? EMP_DTYPE_INT64
+           : item_bytes == 2 ? EMP_DTYPE_HALF
+           : item_bytes == 1 ? EMP_DTYPE_UINT8
+                             : EMP_DTYPE_FLOAT;
+}
+
+/* A shape that does not fit the number of elements is a vector of them. */
+static emp_shape shape_of(const emp_json *shape, int64_t elements)
+{
+    emp_shape out = {.rank = 0};
+
+    if (emp_json_count(shape) > EMP_MAX_RANK) return EMP_SHAPE(elements);
+    for (const emp_json *v = emp_json_first(shape); v != NULL; v = emp_json_next(v)) {
+        if (!emp_json_is(v, EMP_JSON_INTEGER) || emp_json_integer(v) < 0)
+            return EMP_SHAPE(elements);
+        out.dim[out.rank++] = emp_json_integer(v);
+    }
+    return emp_shape_elements(&out) == elements ? out : EMP_SHAPE(elements);
+}
+
+static emp_status read_tensor(tensor *t, triple from, const char *type, emp_error *err)
+{
+    int64_t         part[TENSOR_PARTS - 1];
+    const emp_json *v = emp_json_first(from.value);
+
+    for (int32_t i = 0; i < TENSOR_PARTS - 1; i++, v = emp_json_next(v))
+        part[i] = emp_json_integer(v);
+    if (part[3] < 0 || part[4] < 0)
+        return EMP_ERROR(EMP_EFORMAT, "tensor %" PRId64 " has a negative size", part[0]);
+    if (!emp_json_is(from.shape, EMP_JSON_ARRAY))
+        return EMP_ERROR(
+            EMP_EFORMAT,
+            "tensor %" PRId64 " has no shape, so that no time can be predicted", part[0]);
+    *t = (tensor){
+        .id = part[0], .storage = part[1], .elements = part[3], .item_bytes = part[4]};
+    t->info = (emp_tensor_info){.shape = shape_of(from.shape, t->elements),
+                                .dtype = dtype_of(type, t->item_bytes)};
+    return EMP_OK;
+}
+
+/* ---- who made it ---- */
+
+static emp_status set_version(reader *r, emp_strmap *map, const int64_t key[2],
+                              version made, emp_error *err)
+{
+    int32_t at = emp_strmap_get(map, (const char *)key, KEY_BYTES);
+
+    if (at >= 0) {
+        r->version[at] = made;
+        return EMP_OK;
+    }
+    if (r->version_count == r->version_capacity) {
+        int32_t  capacity = 2 * r->version_capacity + 256;
+        version *larger = emp_realloc(r->version, (size_t)capacity, sizeof *larger);
+        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tensors", capacity);
+        r->version = larger;
+        r->version_capacity = capacity;
+    }
+    char *kept = emp_arena_alloc(&r->program.texts, KEY_BYTES);
+    if (kept == NULL) return EMP_ERROR(EMP_ENOMEM, "a tensor");
+    memcpy(kept, key, KEY_BYTES);
+    EMP_CHECK(emp_strmap_set(map, kept, KEY_BYTES, r->version_count, err));
+    r->version[r->version_count++] = made;
+    return EMP_OK;
+}
+
+static const version *find_version(const reader *r, const emp_strmap *map, int64_t a,
+                                   int64_t b)
+{
+    int64_t key[2] = {a, b};
+    int32_t at = emp_strmap_get(map, (const char *)key, KEY_BYTES);
+
+    return at >= 0 ? &r->version[at] : NULL;
+}
+
+/* Notes that a node made a tensor; anew: in memory that was not there before. */
+static emp_status note_made(reader *r, const tensor *t, int32_t node, int32_t result,
+                            bool is_new, emp_error *err)
+{
+    const version *storage = find_version(r, &r->of_storage, t->storage, 0);
+    int32_t        generation =
+        storage != NULL && !is_new ? storage->generation : ++r->generations;
+    version made = {node, result, generation};
+
+    EMP_CHECK(set_version(r, &r->of_tensor, (int64_t[2]){t->id, t->storage}, made, err));
+    return set_version(r, &r->of_storage, (int64_t[2]){t->storage, 0}, made, err);
+}
+
+static emp_status add_node(reader *r, emp_torch_node *n, int32_t *number, emp_error *err)
+{
+    char place[PLACE_BYTES];
+
+    snprintf(place, sizeof place, "node %.180s", n->name);
+    *number = r->program.node_count;
+    return emp_torch_program_add(&r->program, n, place, err);
+}
+
+static emp_status set_result(reader *r, emp_torch_node *n, const emp_tensor_info *info,
+                             emp_error *err)
+{
+    n->result = emp_arena_alloc(&r->program.texts, sizeof *n->result);
+    if (n->result == NULL) return EMP_ERROR(EMP_ENOMEM, "a result");
+    n->result[0] = *info;
+    n->result_count = 1;
+    return EMP_OK;
+}
+
+static emp_status add_placeholder(reader *r, const tensor *t, emp_error *err)
+{
+    char           name[NAME_BYTES];
+    emp_torch_node n = {
+        .what = EMP_TORCH_PLACEHOLDER, .role = EMP_TORCH_INPUT, .name = name};
+    int32_t number;
+
+    snprintf(name, sizeof name, "tensor_%" PRId64 "_%d", t->id, r->program.node_count);
+    EMP_CHECK(set_result(r, &n, &t->info, err));
+    EMP_CHECK(add_node(r, &n, &number, err));
+    return note_made(r, t, number, 0, true, err);
+}
+
+static emp_status add_view(reader *r, const tensor *t, version of, emp_error *err)
+{
+    char           name[NAME_BYTES];
+    emp_torch_node n = {.what = EMP_TORCH_CALL, .target = "aten::view", .name = name};
+    int32_t        number;
+
+    snprintf(name, sizeof name, "view_%" PRId64 "_%d", t->id, r->program.node_count);
+    n.count = 1;
+    EMP_CHECK(emp_torch_program_reserve(&r->program, 1, &n.first, err));
+    r->program.value[n.first] =
+        (emp_torch_value){.kind = EMP_TORCH_TENSOR, .node = of.node, .result = of.result};
+    EMP_CHECK(set_result(r, &n, &t->info, err));
+    EMP_CHECK(add_node(r, &n, &number, err));
+    return set_version(r, &r->of_tensor, (int64_t[2]){t->id, t->storage},
+                       (version){number, 0, of.generation}, err);
+}
+
+/* The node that made what a call reads; adds one if the tensor was there before, or is a view. */
+static emp_status find_source(reader *r, const tensor *t, version *source, emp_error *err)
+{
+    const version *storage = find_version(r, &r->of_storage, t->storage, 0);
+    const version *own = find_version(r, &r->of_tensor, t->id, t->storage);
+
+    if (storage == NULL)
+        EMP_CHECK(add_placeholder(r, t, err));
+    else if (own == NULL || own->generation != storage->generation)
+        EMP_CHECK(add_view(r, t, *storage, err));
+    *source = *find_version(r, &r->of_tensor, t->id, t->storage);
+    return EMP_OK;
+}
+
+/* ---- arguments ---- */
+
+static emp_status read_value(reader *r, triple from, emp_torch_value *out, emp_error *err)
+{
+    emp_torch_value value = {.kind = EMP_TORCH_NONE};
+    tensor          t;
+    version         source;
+
+    if (is_tensor(from.value)) {
+        EMP_CHECK(read_tensor(&t, from, emp_json_string(from.type), err));
+        if (t.storage != 0 || t.elements > 0) { /* else it is undefined */
+            EMP_CHECK(find_source(r, &t, &source, err));
+            value.kind = EMP_TORCH_TENSOR;
+            value.node = source.node;
+            value.result = source.result;
+        }
+    } else if (emp_json_is(from.value, EMP_JSON_INTEGER)) {
+        value.kind = EMP_TORCH_INT;
+        value.number = emp_json_integer(from.value);
+    } else if (emp_json_is(from.value, EMP_JSON_REAL)) {
+        value.kind = EMP_TORCH_REAL;
+    } else if (emp_json_is(from.value, EMP_JSON_TRUE) ||
+               emp_json_is(from.value, EMP_JSON_FALSE)) {
+        value.kind = EMP_TORCH_BOOL;
+        value.number = emp_json_is(from.value, EMP_JSON_TRUE);
+    }
+    *out = value;
+    return EMP_OK;
+}
+
+/* Items of a list have the shapes of a list; their one type is that of the whole. */
+static emp_status read_argument(reader *r, triple from, int32_t at, emp_error *err)
+{
+    emp_torch_value value = {.kind = EMP_TORCH_LIST};
+    int32_t         i = 0;
+
+    if (!emp_json_is(from.value, EMP_JSON_ARRAY) || is_tensor(from.value)) {
+        EMP_CHECK(read_value(r, from, &value, err));
+        value.key = r->program.value[at].key;
+        r->program.value[at] = value;
+        return EMP_OK;
+    }
+    value.count = emp_json_count(from.value);
+    value.key = r->program.value[at].key;
+    EMP_CHECK(emp_torch_program_reserve(&r->program, value.count, &value.first, err));
+    r->program.value[at] = value;
+    for (triple item = first_of(from.value, from.shape, NULL); item.value != NULL;
+         item = next_of(item), i++) {
+        emp_torch_value part;
+        item.type = from.type;
+        EMP_CHECK(read_value(r, item, &part, err));
+        r->program.value[value.first + i] = part;
+    }
+    return EMP_OK;
+}
+
+/* The next parameter of "aten::conv2d(Tensor input, ..., SymInt[2] stride=[1, 1], ...) -> Tensor": its name, which is the
+ * last word before "=", "," or ")". */
+static const char *next_parameter(const char *at, const char **name, size_t *length)
+{
+    int depth = 0;
+
+    *name = NULL;
+    *length = 0;
+    for (bool is_named = false; *at != '\0'; at++) {
+        if (depth == 0 && (*at == ',' || *at == ')')) break;
+        if (*at == '[' || *at == '(') depth++;
+        if (*at == ']' || *at == ')') depth--;
+        if (depth == 0 && *at == '=') is_named = true;
+        if (is_named || depth > 0) continue;
+        if (*at == ' ')
+            *name = NULL;
+        else if (*name == NULL)
+            *name = at, *length = 1;
+        else
+            ++*length;
+    }
+    return at;
+}
+
+/* Names arguments as the schema calls them; "*" stands before those that have only a name. */
+static emp_status name_arguments(reader *r, const emp_torch_node *n, const char *schema,
+                                 emp_error *err)
+{
+    const char *at = strchr(schema, '('), *name;
+    size_t      length;
+
+    for (int32_t i = 0; i < n->count && at != NULL && *at != '\0' && *at != ')';) {
+        at = next_parameter(at + 1, &name, &length);
+        if (name == NULL || (length == 1 && *name == '*')) continue;
+        const char *kept = emp_arena_strndup(&r->program.texts, name, length);
+        if (kept == NULL) return EMP_ERROR(EMP_ENOMEM, "the name of an argument");
+        r->program.value[n->first + i++].key = kept;
+    }
+    return EMP_OK;
+}
+
+/* ---- calls ---- */
+
+static emp_status read_results(reader *r, emp_torch_node *n, tensor **made,
+                               const emp_json *node, emp_error *err)
+{
+    int32_t count = 0;
+
+    for (triple o = outputs_of(node); o.value != NULL; o = next_of(o))
+        count += is_tensor(o.value)            ? 1
+                 : is_list_of_tensors(o.value) ? emp_json_count(o.value)
+                                               : 0;
+    *made = emp_arena_alloc(&r->program.texts, (size_t)count * sizeof **made + 1);
+    n->result = emp_arena_alloc(&r->program.texts, (size_t)count * sizeof *n->result + 1);
+    if (*made == NULL || n->result == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%d results", count);
+    for (triple o = outputs_of(node); o.value != NULL; o = next_of(o)) {
+        triple part = is_list_of_tensors(o.value) ? first_of(o.value, o.shape, NULL)
+                                                  : (triple){o.value, o.shape, NULL};
+        for (; part.value != NULL && is_tensor(part.value); part = next_of(part)) {
+            tensor *t = &(*made)[n->result_count];
+            EMP_CHECK(read_tensor(t, part, emp_json_string(o.type), err));
+            n->result[n->result_count++] = t->info;
+            if (!is_list_of_tensors(o.value)) break;
+        }
+    }
+    n->is_tuple = n->result_count > 1;
+    return EMP_OK;
+}
+
+static bool reads_storage(const emp_json *node, int64_t storage)
+{
+    for (triple i = inputs_of(node); i.value != NULL; i = next_of(i)) {
+        const emp_json *v =
+            is_list_of_tensors(i.value) ? emp_json_first(i.value) : i.value;
+        for (; v != NULL && is_tensor(v); v = emp_json_next(v)) {
+            if (emp_json_integer(emp_json_next(emp_json_first(v))) == storage)
+                return true;
+            if (v == i.value) break;
+        }
+    }
+    return false;
+}
+
+static emp_status add_call(reader *r, const emp_execution_call *call, emp_error *err)
+{
+    char           name[NAME_BYTES];
+    const char    *base = strrchr(call->name, ':');
+    emp_torch_node n = {.what = EMP_TORCH_CALL, .target = call->name, .name = name};
+    tensor        *made = NULL;
+    int32_t        number, at;
+
+    snprintf(name, sizeof name, "%.128s_%" PRId64, base == NULL ? call->name : base + 1,
+             call->id);
+    for (triple i = inputs_of(call->json); i.value != NULL; i = next_of(i)) n.count++;
+    EMP_CHECK(emp_torch_program_reserve(&r->program, n.count, &n.first, err));
+    at = n.first;
+    EMP_CHECK(name_arguments(r, &n, call->schema, err));
+    for (triple i = inputs_of(call->json); i.value != NULL; i = next_of(i))
+        EMP_CHECK(read_argument(r, i, at++, err));
+    EMP_CHECK(read_results(r, &n, &made, call->json, err));
+    EMP_CHECK(add_node(r, &n, &number, err));
+    for (int32_t k = 0; k < n.result_count; k++)
+        EMP_CHECK(note_made(r, &made[k], number, k,
+                            !reads_storage(call->json, made[k].storage), err));
+    return EMP_OK;
+}
+
+/* Messages name the node. */
+static emp_status take_call(reader *r, const emp_execution_call *call, emp_error *err)
+{
+    emp_error  reason = {0};
+    emp_status st = add_call(r, call, &reason);
+
+    if (st == EMP_OK) return EMP_OK;
+    return EMP_ERROR(st, "node %" PRId64 " (%.80s): %s", call->id, call->name,
+                     reason.msg);
+}
+
+/* ---- the trace ---- */
+
+emp_status emp_torch_execution_read(emp_graph_builder *builder, char *note,
+                                    size_t note_bytes, const emp_json *root,
+                                    emp_error *err)
+{
+    emp_status st = EMP_OK;
+    reader r = {.program = {.kind = "PyTorch execution trace", .stated_parameters = -1}};
+
+    EMP_TRY(emp_execution_calls_read(&r.calls, root, err));
+    for (int32_t i = 0; i < r.calls.count; i++)
+        if (r.calls.call[i].is_taken) EMP_TRY(take_call(&r, &r.calls.call[i], err));
+    if (r.program.node_count == 0)
+        EMP_FAIL(EMP_EFORMAT,
+                 "a PyTorch execution trace in which no operator did any work");
+    EMP_TRY(emp_torch_kept_find(&r.program, err));
+    EMP_TRY(emp_pytorch_lower(builder, note, note_bytes, &r.program, err));
+
+cleanup:
+    emp_free(r.version);
+    emp_strmap_clear(&r.of_tensor);
+    emp_strmap_clear(&r.of_storage);
+    emp_execution_calls_clear(&r.calls);
+    emp_torch_program_clear(&r.program);
+    return st;
+}

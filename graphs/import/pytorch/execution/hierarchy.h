@@ -1,0 +1,43 @@
+/** \file graphs/import/pytorch/execution/hierarchy.h
+ * Which operators of an execution trace did the work. A trace has every call with the calls within it:
+ *
+ *     aten::linear                 a container
+ *       aten::t                    a view
+ *       aten::addmm                did the work
+ *         aten::empty              an allocation within it
+ *
+ * - An operator that the op table knows did its work itself, unless an operator within it did some. What only fills,
+ *   moves or converts data within it is then part of its own work.
+ * - An unknown operator with a schema and without such an operator within it did its work, too.
+ * - An allocation is taken unless it lies within an operator that is taken.
+ */
+#ifndef EMP_GRAPHS_IMPORT_PYTORCH_EXECUTION_HIERARCHY_H
+#define EMP_GRAPHS_IMPORT_PYTORCH_EXECUTION_HIERARCHY_H
+
+#include "base/text/json.h"
+
+/** An operator of the file. */
+typedef struct {
+    const emp_json *json; /**< borrowed */
+    const char     *name; /**< "aten::addmm" */
+    const char     *schema;
+    int64_t         id;
+    int32_t         parent; /**< its place in the list, before its own; -1 = none */
+    bool            is_taken;
+} emp_execution_call;
+
+/** Zero-initialise; emp_execution_calls_clear() releases it, also after a failure. */
+typedef struct {
+    emp_execution_call *call; /**< by id, which is the order in which they began */
+    int32_t             count;
+} emp_execution_calls;
+
+/** Reads both schemas. O(size + n log n + names of the op table).
+ * \retval EMP_EFORMAT  A node without name or id, or two with one id; the message names the node.
+ * \retval EMP_ENOMEM */
+emp_status emp_execution_calls_read(emp_execution_calls *out, const emp_json *root,
+                                    emp_error *err);
+
+void emp_execution_calls_clear(emp_execution_calls *calls);
+
+#endif /* EMP_GRAPHS_IMPORT_PYTORCH_EXECUTION_HIERARCHY_H */

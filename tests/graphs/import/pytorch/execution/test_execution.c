@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* PyTorch's execution traces by themselves: is the work done once, by the innermost operators, and is what was there
+ * before told apart? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/load.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(execution, .init = scratch_create, .fini = scratch_remove);
+
+enum { TEXT_BYTES = 1 << 16 };
+
+static const char seeds[] = "tests/graphs/import/pytorch/execution/seeds";
+
+static const char *seed_path(const char *name)
+{
+    static char path[SCRATCH_PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s/%s/%s", getenv("EMP_SOURCE_DIR"), seeds, name);
+    return path;
+}
+
+static emp_graph *load(const char *path, emp_import_devices *devices)
+{
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_source_load(&g, NULL, devices, path, &err), EMP_OK, "%s", err.msg);
+    return g;
+}
+
+static int32_t count_type(const emp_graph *g, const char *type)
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        count += strcmp(emp_graph_op_type(g, op), type) == 0;
+    return count;
+}
+
+/* Whether an op reads another one, perhaps through views. */
+static bool reads(const emp_graph *g, const char *reader, const char *source)
+{
+    emp_op_id op = emp_graph_find(g, reader);
+
+    cr_assert_geq(op, 0, "%s", reader);
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        const char *from = g->name[g->tensor[g->input[i]].producer];
+        if (strcmp(from, source) == 0) return true;
+        if (strncmp(from, "view_", 5) == 0 && reads(g, from, source)) return true;
+    }
+    return false;
+}
+
+static emp_op_id the_op_of(const emp_graph *g, const char *type)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (strcmp(emp_graph_op_type(g, op), type) == 0) return op;
+    cr_assert_fail("no %s", type);
+    return -1;
+}
+
+Test(execution, both_schemas_are_the_step_that_ran)
+{
+    static const char *const files[] = {"linear_1.0.et.json", "linear_1.1.et.json"};
+    uint64_t                 hash = 0;
+
+    for (int i = 0; i < 2; i++) {
+        emp_import_devices devices;
+        emp_graph         *g = load(seed_path(files[i]), &devices);
+        cr_expect_eq(count_type(g, "aten.addmm"), 1);
+        cr_expect_eq(count_type(g, "aten.linear"), 0, "a container");
+        cr_expect_eq(count_type(g, "aten.empty"), 0, "within an operator that is taken");
+        cr_expect_eq(count_type(g, "aten.resize_"), 0);
+        cr_expect_eq(count_type(g, "aten.mm"), 1);
+        cr_expect_eq(count_type(g, "torch.parameter"), 1);
+        cr_expect_eq(count_type(g, "torch.optimizer_state"), 1);
+        cr_expect_eq(count_type(g, "torch.input"), 2,
+                     "x, and the bias that no update has");
+        cr_expect_eq(g->parameter_count, 512);
+        double flops = g->op[emp_graph_find(g, "addmm_6")].cost.flops;
+        cr_expect_float_eq(flops, 2.0 * 8 * 16 * 32, 1.0);
+        cr_expect(reads(g, "relu_8", "addmm_6"));
+        cr_expect(reads(g, "mm_11", "relu_8"), "through a view");
+        cr_expect(reads(g, "add__15", "mm_11"));
+        cr_expect(reads(g, "add__16", "add__15"), "the new momentum");
+        cr_expect_eq(g->op[emp_graph_find(g, "add__16")].colocation_class,
+                     g->op[the_op_of(g, "torch.parameter")].colocation_class);
+        cr_expect_not_null(strstr(devices.note, "all known"), "%s", devices.note);
+        if (i == 0) hash = g->hash;
+        cr_expect_eq(g->hash, hash);
+        emp_graph_destroy(g);
+    }
+}
+
+/* ---- traces by hand ---- */
+
+static char text[TEXT_BYTES];
+
+static void begin(void)
+{
+    snprintf(text, sizeof text, "{\"schema\":\"1.0.1\",\"nodes\":[");
+}
+
+/* A node with one tensor of eight floats in, by its storage, and one out. */
+static void add(int id, int parent, const char *name, int in, int out)
+{
+    char tensors[2][80] = {"", ""};
+    int  storages[2] = {in, out};
+
+    for (int i = 0; i < 2; i++)
+        if (storages[i] > 0)
+            snprintf(tensors[i], sizeof tensors[i], "[%d,%d,0,8,4,\"cuda:0\"]",
+                     100 + storages[i], storages[i]);
+    size_t used = strlen(text);
+    snprintf(
+        text + used, sizeof text - used,
+        "%s{\"name\":\"%s\",\"id\":%d,\"parent\":%d,\"op_schema\":\"%s\","
+        "\"inputs\":[%s],\"input_shapes\":[[8]],\"input_types\":[\"Tensor(float)\"],"
+        "\"outputs\":[%s],\"output_shapes\":[[8]],\"output_types\":[\"Tensor(float)\"]"
+        "}",
+        used > 0 && text[used - 1] == '}' ? "," : "", name, id, parent,
+        strstr(name, "own::") != NULL ? "own::f(Tensor x) -> Tensor" : "", tensors[0],
+        tensors[1]);
+}
+
+static const char *finish(void)
+{
+    static char path[SCRATCH_PATH_BYTES];
+    size_t      used = strlen(text);
+
+    snprintf(text + used, sizeof text - used, "]}");
+    scratch_write_text(path, sizeof path, "et.json", text);
+    return path;
+}
+
+Test(execution, storage_that_is_used_again_is_not_what_it_was)
+{
+    begin();
+    add(1, 0, "aten::relu", 1, 2);
+    add(2, 0, "aten::exp", 2, 3);
+    add(3, 0, "aten::sigmoid", 1, 2); /* storage 2 was free */
+    add(4, 0, "aten::tanh", 2, 4);
+    emp_graph *g = load(finish(), NULL);
+    cr_expect(reads(g, "exp_2", "relu_1"));
+    cr_expect(reads(g, "tanh_4", "sigmoid_3"));
+    cr_expect_not(reads(g, "tanh_4", "relu_1"));
+    cr_expect_eq(count_type(g, "torch.input"), 1);
+    emp_graph_destroy(g);
+}
+
+Test(execution, helpers_are_part_of_what_they_help)
+{
+    emp_import_devices devices;
+
+    begin();
+    add(1, 0, "aten::sum", 1, 2);
+    add(2, 1, "aten::zeros", 0, 2);
+    add(3, 2, "aten::fill_", 2, 2);
+    add(4, 0, "aten::zeros", 0, 3); /* by itself it is an op */
+    add(5, 4, "aten::fill_", 3, 3);
+    add(6, 0, "own::kernel", 2, 4);
+    add(7, 6, "aten::empty", 0, 4);
+    emp_graph *g = load(finish(), &devices);
+    cr_expect_eq(count_type(g, "aten.sum"), 1);
+    cr_expect_eq(count_type(g, "aten.zeros"), 1);
+    cr_expect_eq(count_type(g, "aten.fill_"), 0);
+    cr_expect(reads(g, "kernel_6", "sum_1"));
+    cr_expect_not_null(strstr(devices.note, "1 of unknown ops"), "%s", devices.note);
+    emp_graph_destroy(g);
+}
+
+Test(execution, faults_are_one_sentence)
+{
+    static const struct {
+        const char *json, *wants;
+    } faults[] = {
+        {"{\"schema\":\"1.0.1\",\"nodes\":[]}", "no operator did any work"},
+        {"{\"schema\":\"1.0.1\",\"nodes\":[{\"id\":1}]}", "nodes[0] has no name"},
+        {"{\"schema\":\"1.0.1\",\"nodes\":[{\"name\":\"a\"}]}", "nodes[0] has no id"},
+        {"{\"schema\":\"1.0.1\",\"nodes\":[{\"name\":\"a\",\"id\":1},"
+         "{\"name\":\"b\",\"id\":1}]}",
+         "two nodes have the id 1"},
+        {"{\"schema\":\"1.0.1\",\"nodes\":[{\"name\":\"aten::relu\",\"id\":1,"
+         "\"inputs\":[[1,2,0,8,4,\"cuda:0\"]],\"outputs\":[]}]}",
+         "node 1 (aten::relu): tensor 1 has no shape"},
+        {"{\"schema\":\"1.0.1\",\"nodes\":[{\"name\":\"aten::relu\",\"id\":1,"
+         "\"inputs\":[[1,2,0,-8,4,\"cuda:0\"]],\"input_shapes\":[[8]],\"outputs\":[]}]}",
+         "tensor 1 has a negative size"},
+    };
+
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        char       path[SCRATCH_PATH_BYTES];
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+        scratch_write_text(path, sizeof path, "et.json", faults[i].json);
+        cr_expect_eq(emp_source_load(&g, NULL, NULL, path, &err), EMP_EFORMAT);
+        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s, not %s", err.msg,
+                           faults[i].wants);
+    }
+}
+
+/* Three steps of ResNet-50 with a batch of 32, of which another tool made one step. */
+Test(execution, a_real_trace_has_the_flops_and_parameters_of_its_model)
+{
+    char       path[SCRATCH_PATH_BYTES];
+    emp_graph *g = NULL;
+
+    snprintf(path, sizeof path, "%s/../shared/graphs/pt_et_resnet_1.1.0.json.gz",
+             getenv("EMP_SOURCE_DIR"));
+    if (emp_source_load(&g, NULL, NULL, path, NULL) == EMP_EIO)
+        cr_skip_test("there is no %s", path);
+    cr_assert_not_null(g);
+    cr_expect_eq(g->parameter_count, 25557032);
+    cr_expect_float_eq(g->flops, 3 * 784e9, 0.01 * 3 * 784e9);
+    emp_graph_destroy(g);
+}
+
+Test(execution, survives_every_allocation_failure)
+{
+    emp_graph *g = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_source_load(&g, NULL, NULL, seed_path("linear_1.0.et.json"), NULL),
+        emp_graph_destroy(g));
+    emp_graph_destroy(g);
+}
