@@ -31,6 +31,7 @@ static const emp_arm arms[] = {
     EMP_ARM("window", "ranges=0", "ranges=0"),
     EMP_ARM("window", "window=3", "window=3"),
     EMP_ARM("window", "window=12", "window=12"),
+    EMP_ARM("window", "window=16", "window=16"),
 
     EMP_ARM("reward", "reward=identity", "reward=identity"),
     EMP_ARM("reward", "reward=log", "reward=log"),

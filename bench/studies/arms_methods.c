@@ -69,7 +69,11 @@ static const emp_arm successors[] = {
     EMP_ARM("learner", "placeto", NULL, .method = "placeto", .preset = "emplace"),
     EMP_ARM("learner", "hsdag", NULL, .method = "hsdag", .preset = "emplace"),
     EMP_ARM("learner", "giph", NULL, .method = "giph", .preset = "emplace"),
-    EMP_ARM("learner", "go", "samples=16", .method = "go", .preset = "emplace"),
+    EMP_ARM("learner", "go", "samples=16,width=64,hidden=128,heads=4,max_nodes=512",
+            .method = "go", .preset = "emplace"),
+    EMP_ARM("learner", "doppler",
+            "max_nodes=128,width=32,steps=2,mpnn=gated,imitation=50", .method = "doppler",
+            .preset = "emplace"),
     METHOD("search", "anneal"),
     METHOD("search", "random"),
 };
@@ -144,17 +148,3 @@ const emp_ablation emp_arms_families = {
     .first_seed_count = 1,
     .budget = 2000,
     .first_budget = 300};
-
-static const emp_arm trivial[] = {
-    EMP_ARM("default", "gpu", NULL), METHOD("once", "expert"),   METHOD("once", "mincut"),
-    METHOD("search", "anneal"),      METHOD("search", "refine"),
-};
-const emp_ablation emp_arms_trivial = {.name = "trivial",
-                                       .method = "gpu",
-                                       ARMS(trivial),
-                                       ROWS(emp_paper_task),
-                                       .rows = "inception_v3,resnet,rnnlm,nmt2,nmt4,nmt8",
-                                       .seed_count = 5,
-                                       .first_seed_count = 1,
-                                       .budget = 2000,
-                                       .first_budget = 300};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The planner of the paper, one choice changed at a time. Arms that `ablate grouping` has, too, have its
- * names. */
+/* The planner of the paper, one choice changed at a time. `emplace ablate grouping` has what concerns its
+ * groups, its window and its reward. */
 #include "bench/studies/definitions.h"
 
 #define PLANNER(title, list)                                                        \
@@ -11,39 +11,15 @@
         .seed_count = 5, .first_seed_count = 1, .budget = 2000, .first_budget = 160 \
     }
 
-/* The same groups for an LSTM that reads them in some order, and for attention without order. */
-static const emp_arm order[] = {
-    EMP_ARM("default", "default", NULL),
-    EMP_ARM("order", "order=reverse", "order=reverse"),
-    EMP_ARM("order", "order=random", "order=random"),
-    EMP_ARM("network", "LSTM on 48 groups", "grouping=scotch,groups=48"),
-    EMP_ARM("network", "attention on 48 groups", "nodes=groups,groups=48,samples=8",
-            .method = "go", .preset = "emplace"),
+/* The same groups for an LSTM that reads them in some order, and for attention, which has none. */
+static const emp_arm forgetting[] = {
+    EMP_ARM("default", "LSTM", "grouping=scotch,groups=48"),
+    EMP_ARM("order", "LSTM, last first", "grouping=scotch,groups=48,order=reverse"),
+    EMP_ARM("order", "LSTM, any order", "grouping=scotch,groups=48,order=random"),
+    EMP_ARM("network", "attention", "nodes=groups,groups=48,samples=8", .method = "go",
+            .preset = "emplace"),
 };
-const emp_ablation emp_arms_order = PLANNER("order", order);
-
-static const emp_arm traffic[] = {
-    EMP_ARM("default", "default", NULL),
-    EMP_ARM("objective", "objective=balance", "objective=balance"),
-};
-const emp_ablation emp_arms_traffic = PLANNER("traffic", traffic);
-
-static const emp_arm window[] = {
-    EMP_ARM("default", "default", NULL),
-    EMP_ARM("window", "window=0", "window=0,ranges=0"),
-    EMP_ARM("window", "ranges=0", "ranges=0"),
-    EMP_ARM("window", "window=3", "window=3"),
-    EMP_ARM("window", "window=12", "window=12"),
-    EMP_ARM("window", "window=16", "window=16"),
-};
-const emp_ablation emp_arms_window = PLANNER("window", window);
-
-static const emp_arm reward[] = {
-    EMP_ARM("default", "default", NULL),
-    EMP_ARM("reward", "reward=identity", "reward=identity"),
-    EMP_ARM("reward", "reward=log", "reward=log"),
-};
-const emp_ablation emp_arms_reward = PLANNER("reward", reward);
+const emp_ablation emp_arms_forgetting = PLANNER("forgetting", forgetting);
 
 static const emp_arm constants[] = {
     EMP_ARM("default", "default", NULL),

@@ -14,22 +14,17 @@ extern const emp_task emp_study_task[EMP_STUDY_TASKS];
 /* Groups (arms_groups.c). */
 extern const emp_ablation emp_arms_colocation;
 /* The planner hdp (arms_planner.c). */
-extern const emp_ablation emp_arms_order;
-extern const emp_ablation emp_arms_traffic;
-extern const emp_ablation emp_arms_window;
-extern const emp_ablation emp_arms_reward;
+extern const emp_ablation emp_arms_forgetting;
 extern const emp_ablation emp_arms_constants;
 /* Graph networks (arms_networks.c). */
 extern const emp_ablation emp_arms_memory;
 extern const emp_ablation emp_arms_topology;
 extern const emp_ablation emp_arms_modulation;
 extern const emp_ablation emp_arms_joint;
-extern const emp_ablation emp_arms_symmetry;
 /* Methods side by side (arms_methods.c). */
 extern const emp_ablation emp_arms_energy;
 extern const emp_ablation emp_arms_machines;
 extern const emp_ablation emp_arms_families;
-extern const emp_ablation emp_arms_trivial;
 extern const emp_ablation emp_arms_earlier;
 extern const emp_ablation emp_arms_seconds;
 extern const emp_ablation emp_arms_successors;

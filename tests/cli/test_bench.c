@@ -240,10 +240,10 @@ Test(bench, studies_are_listed_and_say_what_answers_them)
     json_t *all = emplace_json("study --format json");
 
     cr_expect_eq(json_object_size(all), 26, "one a question");
-    const json_t *own = json_object_get(all, "window");
-    cr_expect_eq(json_integer_value(json_object_get(own, "number")), 13);
+    const json_t *own = json_object_get(all, "constants");
+    cr_expect_eq(json_integer_value(json_object_get(own, "number")), 24);
     cr_expect_str_eq(json_string_value(json_object_get(own, "study")),
-                     "emplace study window");
+                     "emplace study constants");
     json_decref(all);
     json_t *other = emplace_json("study transfer --format json");
     cr_expect_null(json_object_get(other, "study"));

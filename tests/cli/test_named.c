@@ -67,7 +67,7 @@ static const struct named_case {
     {"simulate", "small.pbtxt -m k40x2 -p gpu", "small.pbtxt", "k40x2", "tf-r1.3", "gpu"},
     {"simulate", "small.pbtxt -m k40x2 -p gpu --why", "small.pbtxt", "k40x2", "tf-r1.3",
      "gpu"},
-    {"study", "window --rows rnnlm10 --arms window=3 --budget 4 --seeds 1 --threads 1",
+    {"study", "constants --rows rnnlm10 --arms lr=0.3 --budget 4 --seeds 1 --threads 1",
      "rnnlm:steps=10", "k40x2", "tf-r1.3", "hdp"},
     {"table", "1 --rows rnnlm --methods gpu --seeds 1", "rnnlm", "k40x2", "tf-r1.3",
      NULL /* its columns have titles of their own, "GPU only" */},

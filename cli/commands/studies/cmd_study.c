@@ -27,7 +27,7 @@ static const char doc[] =
     "them listed. docs/questions.md has the answers.\n\n"
     "  emplace study\n"
     "  emplace study colocation\n"
-    "  emplace study window --rows rnnlm10 --arms window=12 --budget 40\n"
+    "  emplace study constants --rows rnnlm10 --arms rate --budget 40\n"
     "  emplace study energy --seeds 3 --format csv > energy.csv";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
