@@ -11,6 +11,7 @@
 #define EMP_BENCH_STUDIES_STUDY_H
 
 #include "bench/studies/ablation.h"
+#include "bench/studies/measure.h"
 
 enum { EMP_STUDY_QUESTIONS = 26 };
 
@@ -20,6 +21,7 @@ typedef struct {
     const char         *question; /**< ends with a question mark */
     const char         *paper;    /**< that leaves it open: "HDP" */
     const emp_ablation *arms;     /**< OPTIONAL. Runs that answer it */
+    const emp_measure  *measure;  /**< OPTIONAL. A measure that does, in place of arms */
     const char *command; /**< OPTIONAL. A command that does, or that belongs to it */
     const char *missing; /**< OPTIONAL. What is not answered, as a sentence */
 } emp_study;

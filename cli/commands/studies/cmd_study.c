@@ -54,8 +54,8 @@ static json_t *json_study(const emp_study *s)
     snprintf(command, sizeof command, "emplace study %s", s->name);
     return json_pack("{s:i, s:s, s:s, s:s*, s:s*, s:s*}", "number", s->number, "question",
                      s->question, "paper", s->paper, "study",
-                     s->arms != NULL ? command : NULL, "command", s->command, "missing",
-                     s->missing);
+                     s->arms != NULL || s->measure != NULL ? command : NULL, "command",
+                     s->command, "missing", s->missing);
 }
 
 static emp_status list_studies(emp_sheet_format format, emp_error *err)
@@ -69,6 +69,40 @@ static emp_status list_studies(emp_sheet_format format, emp_error *err)
     }
     cli_listing_more(format, "study");
     return cli_listing_end(&list, EMP_OK, err);
+}
+
+/* A measure has neither arms nor runs. */
+static void check_measure(const cli_arms *arms, const emp_study *study)
+{
+    if (arms->arms != NULL)
+        cli_usage_error("study %s has no arms; leave --arms out", study->name);
+    if (arms->run.jobs.shard_count > 0)
+        cli_usage_error("study %s makes no runs; leave --shard out", study->name);
+}
+
+static emp_status measure(const cli_arms *arms, const emp_study *study, const char *title,
+                          const char *question, emp_error *err)
+{
+    emp_status               st = EMP_OK;
+    emp_sheet                sheet = {0};
+    cli_bar                  bar;
+    const cli_jobs_options  *run = &arms->run;
+    const emp_measure_params params = {.rows = run->rows,
+                                       .runtime = run->runtime,
+                                       .is_full = arms->is_full,
+                                       .seed_count = run->seed_count,
+                                       .budget = run->budget,
+                                       .threads = run->jobs.threads,
+                                       .on_progress = cli_bar_on_progress,
+                                       .context = &bar};
+
+    check_measure(arms, study);
+    cli_bar_init(&bar, title);
+    st = emp_measure_make(&sheet, study->measure, &params, question, err);
+    cli_bar_clear(&bar);
+    if (st == EMP_OK) st = emp_sheet_print(stdout, &sheet, arms->format, err);
+    emp_sheet_clear(&sheet);
+    return st;
 }
 
 static emp_status find_study(const emp_study **found, const char *name, emp_error *err)
@@ -93,9 +127,10 @@ emp_status cmd_study(int argc, char **argv, emp_error *err)
     cli_parse(&cmd_study_argp, argc, argv, &args);
     if (args.name == NULL) return list_studies(args.arms.format, err);
     EMP_CHECK(find_study(&study, args.name, err));
-    if (study->arms == NULL)
+    if (study->arms == NULL && study->measure == NULL)
         return cli_print_object(json_study(study), args.arms.format, err);
     snprintf(title, sizeof title, "study %s", study->name);
-    return cli_arms_run(&args.arms, study->arms, title, emp_study_title(study, question),
-                        err);
+    emp_study_title(study, question);
+    if (study->measure != NULL) return measure(&args.arms, study, title, question, err);
+    return cli_arms_run(&args.arms, study->arms, title, question, err);
 }

@@ -44,8 +44,11 @@ Test(questions, each_says_what_answers_it_or_why_nothing_does)
         const size_t     length = strlen(s->question);
         cr_expect_eq(s->question[length - 1], '?', "%s", s->name);
         cr_expect_gt(strlen(s->paper), 0);
-        cr_expect(s->arms != NULL || s->command != NULL || s->missing != NULL, "%s",
-                  s->name);
+        cr_expect(s->arms != NULL || s->measure != NULL || s->command != NULL ||
+                      s->missing != NULL,
+                  "%s", s->name);
+        cr_expect(s->arms == NULL || s->measure == NULL, "%s", s->name);
+        if (s->measure != NULL) cr_expect_str_eq(s->measure->name, s->name);
         if (s->arms != NULL) cr_expect_str_eq(s->arms->name, s->name);
         if (s->command != NULL)
             cr_expect(strstr(s->command, "emplace ") != NULL, "%s", s->name);

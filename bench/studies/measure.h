@@ -1,0 +1,70 @@
+/** \file bench/studies/measure.h
+ * Questions that placements answer, not runs: a measure looks at placements of each task and adds
+ * lines to a sheet. Nothing is recorded; equal parameters give equal lines.
+ */
+#ifndef EMP_BENCH_STUDIES_MEASURE_H
+#define EMP_BENCH_STUDIES_MEASURE_H
+
+#include "run/jobs.h"
+#include "run/sheet/sheet.h"
+#include "run/stats.h"
+
+enum { EMP_MEASURE_SEEDS = 32 /**< at most */ };
+
+/** A task as a measure sees it. */
+typedef struct {
+    const emp_task    *task;
+    const emp_problem *problem;
+    const char        *runtime;
+    int64_t            budget; /**< placements or moves a seed */
+    int32_t            seed_count;
+    /* Private. */
+    void (*on_progress)(void *context, double done_frac);
+    void  *context;
+    double first_frac, frac; /**< of all work, before this task, and of it */
+} emp_measured;
+
+typedef struct {
+    const char     *name;
+    const emp_task *row;
+    int32_t         row_count;
+    const char *rows; /**< keys of the rows that are looked at unless others are named */
+    int32_t     seed_count, first_seed_count; /**< of the full study and of a first one */
+    int64_t     budget, first_budget;         /**< likewise */
+    const emp_sheet_column *column;           /**< of its sheet */
+    size_t                  column_count;
+    const char *const      *note; /**< for people; ends with NULL */
+    /** Adds the lines of a task. */
+    emp_status (*measure)(emp_sheet *sheet, const emp_measured *task, emp_error *err);
+} emp_measure;
+
+/** What correlates with step times. */
+extern const emp_measure emp_measure_load;
+/** What partitioners minimise, made as small as moves can, and the step time then. */
+extern const emp_measure emp_measure_objective;
+/** What searches find that see noisy step times. */
+extern const emp_measure emp_measure_noise;
+
+typedef struct {
+    const char *rows; /**< comma-separated keys, or NULL: those of the measure */
+    const char *runtime;
+    bool        is_full;    /**< not a first study */
+    int32_t     seed_count; /**< 0: that of the measure */
+    int64_t     budget;     /**< 0: likewise */
+    int32_t     threads;    /**< for loading */
+    /** OPTIONAL. */
+    void (*on_progress)(void *context, double done_frac);
+    void *context;
+} emp_measure_params;
+
+/** Makes the sheet; clear it afterwards, also after a failure.
+ * \param title  OPTIONAL. A sentence for people, below the table.
+ * \retval EMP_EINVAL  An unknown row or too many seeds; the message says what there is. */
+emp_status emp_measure_make(emp_sheet *sheet, const emp_measure *measure,
+                            const emp_measure_params *params, const char *title,
+                            emp_error *err);
+
+/** For measures: says how much of a task is done. */
+void emp_measured_report(const emp_measured *task, double done_frac);
+
+#endif /* EMP_BENCH_STUDIES_MEASURE_H */
