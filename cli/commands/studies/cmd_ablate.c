@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/commands/arms.h"
+#include "cli/commands/studies/arms.h"
 #include "cli/options/shard_options.h"
 
 struct args {

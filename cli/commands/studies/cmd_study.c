@@ -6,8 +6,8 @@
 #include "base/text/nearest.h"
 #include "bench/studies/study.h"
 #include "cli/cli.h"
-#include "cli/commands/arms.h"
 #include "cli/commands/lists/listing.h"
+#include "cli/commands/studies/arms.h"
 #include "cli/format.h"
 #include "cli/options/shard_options.h"
 

@@ -1,9 +1,9 @@
-/** \file cli/commands/arms.h
+/** \file cli/commands/studies/arms.h
  * What `ablate` and `study` share: options for runs that differ in one choice, and how these are
  * made and printed.
  */
-#ifndef EMP_CLI_COMMANDS_ARMS_H
-#define EMP_CLI_COMMANDS_ARMS_H
+#ifndef EMP_CLI_COMMANDS_STUDIES_ARMS_H
+#define EMP_CLI_COMMANDS_STUDIES_ARMS_H
 
 #include <argp.h>
 
@@ -29,4 +29,4 @@ cli_arms cli_arms_default(void);
 emp_status cli_arms_run(const cli_arms *arms, const emp_ablation *definition,
                         const char *title, const char *note, emp_error *err);
 
-#endif /* EMP_CLI_COMMANDS_ARMS_H */
+#endif /* EMP_CLI_COMMANDS_STUDIES_ARMS_H */
