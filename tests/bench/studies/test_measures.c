@@ -14,9 +14,9 @@ enum { SEEDS = 2, BUDGET = 16 };
 
 static const emp_task rows[] = {
     {"one", "One layer", "rnnlm:layers=1,steps=3,units=512,vocab=64,sampled=0", "k40x2",
-     2},
+     2, NULL},
     {"two", "Two layers", "rnnlm:layers=2,steps=3,units=512,vocab=64,sampled=0", "k40x2",
-     2},
+     2, NULL},
 };
 
 static void check_leaks(void) { cr_expect_eq(emp_mem_live_blocks(), 0, "leaked"); }
