@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/text/nearest.h"
+#include "graphs/import/file.h"
+#include "graphs/import/instances/layers_source.h"
 #include "graphs/import/models/hf.h"
 #include "graphs/import/models/models.h"
 #include "graphs/import/traces/source.h"
@@ -47,6 +50,31 @@ static emp_status load_trace(emp_graph **whole, emp_import_devices *devices,
     return emp_import_load_instance(whole, devices, trace.kineto, &params, err);
 }
 
+/* "layers:path=FILE,stages=12+14" */
+static emp_status load_layers(emp_graph **whole, const char *source, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    emp_graph_builder *builder = NULL;
+    emp_graph         *graph = NULL;
+    char              *bytes = NULL, path[EMP_LAYERS_PATH_BYTES];
+    size_t             size = 0;
+
+    EMP_TRY(emp_layers_spec_path(path, sizeof path, source, err));
+    EMP_TRY(emp_file_load(path, &bytes, &size, err));
+    EMP_TRY(emp_graph_builder_create(&builder, err));
+    EMP_TRY(emp_layers_read_spec(builder, source, (emp_slice){bytes, size}, err));
+    EMP_TRY(emp_graph_builder_finish(builder, &graph, err));
+    EMP_TRY(emp_instance_set_targets(graph, err));
+    *whole = graph;
+    graph = NULL;
+
+cleanup:
+    emp_graph_destroy(graph);
+    emp_graph_builder_destroy(builder);
+    emp_free(bytes);
+    return st;
+}
+
 static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
                              emp_import_notes *notes, const char *source, emp_error *err)
 {
@@ -57,6 +85,7 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
 
     if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
     if (emp_hf_is_spec(source)) return emp_hf_build(whole, source, err);
+    if (emp_layers_is_spec(source)) return load_layers(whole, source, err);
     if (emp_trace_source_is(source)) return load_trace(whole, devices, source, err);
     params.notes = notes;
     if (emp_onnx_is_spec(source)) {

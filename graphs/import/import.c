@@ -10,6 +10,7 @@
 #include "graphs/import/instances/dnn_partitioning.h"
 #include "graphs/import/instances/doppler.h"
 #include "graphs/import/instances/instance.h"
+#include "graphs/import/instances/layers_source.h"
 #include "graphs/import/instances/pipedream.h"
 #include "graphs/import/models/models.h"
 #include "graphs/import/pytorch/execution/execution.h"
@@ -34,6 +35,7 @@ typedef enum {
     KIND_JSON,
     KIND_PIPEDREAM,
     KIND_DOPPLER,
+    KIND_LAYERS,
     KIND_PYTORCH,
     KIND_HLO
 } file_kind;
@@ -45,6 +47,7 @@ static file_kind kind_of(const emp_message_file *file)
     if (emp_hlo_is(file->bytes.data, file->bytes.size)) return KIND_HLO;
     if (!file->is_text) return emp_chakra_is(file->bytes) ? KIND_CHAKRA : KIND_TENSORFLOW;
     if (emp_pipedream_is(file->bytes)) return KIND_PIPEDREAM;
+    if (emp_layer_table_is(file->bytes)) return KIND_LAYERS;
     return emp_doppler_is(file->bytes) ? KIND_DOPPLER : KIND_TENSORFLOW;
 }
 
@@ -131,6 +134,7 @@ static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind 
         break;
     case KIND_HLO: EMP_TRY(read_hlo(builder, file->bytes, params, err)); break;
     case KIND_PIPEDREAM: EMP_TRY(emp_pipedream_read(builder, file->bytes, err)); break;
+    case KIND_LAYERS: EMP_TRY(emp_layers_read(builder, file->bytes, err)); break;
     case KIND_CHAKRA: EMP_TRY(emp_chakra_read(builder, devices, file->bytes, err)); break;
     case KIND_DOPPLER:
         EMP_TRY(emp_doppler_read(builder, devices, file->bytes, err));

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "sim/cost/collective_cost.h"
 #include "sim/cost/format_cost.h"
 
 enum { TILE_COLUMNS = 64, LEAST_COLUMNS = 16, FLOAT_BYTES = 4 };
@@ -80,9 +81,11 @@ static double algorithm_factor(const emp_op_cost *c, const emp_device *gpu)
 typedef struct {
     emp_cost_table           *table;
     const emp_graph          *graph;
+    const emp_machine        *machine;
     const emp_runtime_events *runtime;
-    const emp_device         *device; /* NULL: there is no GPU */
-    int32_t                   first;  /* row of op 0 */
+    const emp_device         *device;       /* NULL: there is no GPU */
+    int32_t                   stated_model; /* of the graph's; -1 = none */
+    int32_t                   first;        /* row of op 0 */
 } column;
 
 static double product_s(const column *of, emp_op_id op)
@@ -340,6 +343,17 @@ emp_gpu_cost emp_cost_on_gpu(const emp_op_cost *c, const emp_graph *graph,
                           .issue_ns = emp_ns_of_seconds(issue_s(c, runtime))};
 }
 
+/* A collective waits in no queue of its own: its rank keeps the GPU for as long as it takes. */
+static emp_time_ns stated_gpu_ns(const column *c, emp_op_id op)
+{
+    const emp_stated_collective *collective = c->graph->collective;
+
+    if (collective != NULL && collective[op].ranks > 0 && c->device != NULL)
+        return emp_ns_of_seconds(
+            emp_collective_s(&collective[op], c->machine, c->device));
+    return emp_graph_stated_gpu_ns(c->graph, op, c->stated_model);
+}
+
 static void fill_gpu(const column *c, emp_op_id op)
 {
     const emp_op_cost *cost = &c->graph->op[op].cost;
@@ -347,7 +361,7 @@ static void fill_gpu(const column *c, emp_op_id op)
     emp_time_ns        ns = 0;
 
     if (c->graph->stated != NULL)
-        ns = c->graph->stated[op].gpu_ns;
+        ns = stated_gpu_ns(c, op);
     else if (c->device != NULL)
         ns = emp_ns_of_seconds(gpu_compute_s(c, op, cost));
     to->compute_ns = c->device == NULL ? ns : on_device(c->device, ns);
@@ -381,6 +395,10 @@ static void fill_gpus(column c, const emp_device *const *first_of)
     for (int32_t i = 0; i < c.table->column_count[EMP_DEVICE_GPU]; i++) {
         c.device = first_of[i];
         c.first = i * c.table->op_count;
+        c.stated_model = -1;
+        if (c.device != NULL)
+            c.stated_model = emp_graph_find_stated_model(
+                c.graph, c.machine->model[c.device->model].name);
         for (emp_op_id op = 0; op < c.table->op_count; op++) fill_gpu(&c, op);
     }
 }
@@ -395,7 +413,10 @@ emp_status emp_cost_table_create(emp_cost_table **out, const emp_graph *graph,
 
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "cost table");
-    column c = {.table = t, .graph = graph, .runtime = emp_runtime_events_of(runtime)};
+    column c = {.table = t,
+                .graph = graph,
+                .machine = machine,
+                .runtime = emp_runtime_events_of(runtime)};
     number_columns(t, machine, first_of);
     EMP_TRY(allocate(t, graph, first_of[EMP_DEVICE_GPU][0], err));
     EMP_TRY(fill_cpus(c, first_of[EMP_DEVICE_CPU], err));

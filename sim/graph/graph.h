@@ -46,6 +46,13 @@ typedef struct {
     bool    is_alias;         /**< output 0 is input 0's buffer */
 } emp_op;
 
+/** The part that one device has in an all-reduce. Each rank is an op of its own, which waits for
+ * what the other ranks wait for, so that all start together. */
+typedef struct {
+    int32_t ranks; /**< devices that take part; 0 = the op is none */
+    int64_t bytes; /**< that each rank has and gets */
+} emp_stated_collective;
+
 /** <emplace/graph.h> has what programs see of it. */
 struct emp_graph {
     int32_t op_count;
@@ -82,6 +89,12 @@ struct emp_graph {
 
     emp_stated_cost *stated; /**< [op], or NULL: costs are a matter of models */
 
+    /* Of ops with stated costs: times on GPUs of some models, and which ops are collectives. */
+    int32_t                stated_model_count;
+    const char           **stated_model;    /**< [model] names of device models */
+    int64_t               *stated_model_ns; /**< [model * op_count + op] */
+    emp_stated_collective *collective;      /**< [op], or NULL: no op is one */
+
     bool    *is_target;           /**< [op] what a step fetches or runs: train op, loss */
     int32_t  unknown_op_count;    /**< ops whose type is not in the table */
     int32_t  unknown_shape_count; /**< tensors with a size that had to be assumed 1 */
@@ -105,6 +118,18 @@ void emp_graph_set_targets(emp_graph *graph, const bool *is_target);
 
 /** The table's entry of the op's type; emp_op_type_unknown()'s where it has none. */
 const emp_op_type *emp_graph_type(const emp_graph *graph, emp_op_id op);
+
+/** The number of the stated device model of that name, or -1. Case, and all but letters and digits,
+ * do not count: "RTX-3090" is "rtx3090". O(models). */
+int32_t emp_graph_find_stated_model(const emp_graph *graph, const char *name);
+
+/** The stated time of the op on a GPU of a stated model, or of another one: -1. */
+static inline int64_t emp_graph_stated_gpu_ns(const emp_graph *graph, emp_op_id op,
+                                              int32_t model)
+{
+    if (model < 0) return graph->stated[op].gpu_ns;
+    return graph->stated_model_ns[(size_t)model * (size_t)graph->op_count + (size_t)op];
+}
 
 /** The stated time of copies of the op's result, or -1: it follows from their bytes. */
 static inline int64_t emp_graph_stated_copy_ns(const emp_graph *graph, emp_op_id op)

@@ -59,6 +59,29 @@ emp_status emp_graph_builder_state_result(emp_graph_builder *b, emp_op_id op,
                                           int32_t number, int64_t copy_bytes,
                                           emp_error *err);
 
+enum { EMP_STATED_MODELS_MAX = 64 };
+
+/** Names a device model on whose GPUs ops may take times of their own. The name is copied. All models
+ * are named before the first such time.
+ * \param[out] model  Its number, from 0; that of the same name if it is there.
+ * \retval EMP_EINVAL  The name has no letter, or times are stated already.
+ * \retval EMP_EUNSUPPORTED  More than EMP_STATED_MODELS_MAX. \retval EMP_ENOMEM */
+emp_status emp_graph_builder_state_model(emp_graph_builder *b, const char *name,
+                                         int32_t *model, emp_error *err);
+
+/** States what the op takes on GPUs of that model, in place of its gpu_ns. O(1), the first time of an
+ * op O(models). \retval EMP_EINVAL  There is no such op or model, or the time is negative.
+ * \retval EMP_ENOMEM */
+emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int32_t model,
+                                        int64_t gpu_ns, emp_error *err);
+
+/** Makes the op a rank of a collective, whose time is a matter of the machine
+ * (sim/cost/collective_cost.h). \retval EMP_EINVAL  There is no such op that states its costs, or
+ * fewer than 1 rank, or negative bytes. \retval EMP_ENOMEM */
+emp_status emp_graph_builder_state_collective(emp_graph_builder *b, emp_op_id op,
+                                              const emp_stated_collective *collective,
+                                              emp_error                   *err);
+
 /** States the outputs of a declared op: shapes, element types, and which of them are references to a
  * buffer that is there anyway. Nothing of them is inferred. Copied, without values. O(outputs).
  * \retval EMP_EINVAL  There is no such op, or it has more than EMP_MAX_OUTPUTS. \retval EMP_ENOMEM */

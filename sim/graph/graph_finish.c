@@ -217,6 +217,8 @@ static emp_status move_names(emp_graph_builder *b, emp_graph *g, emp_error *err)
     emp_strmap_clear(&b->index_of_type);
     b->node_count = 0;
     b->type_count = 0;
+    b->stated_model_count = 0;
+    b->has_model_times = b->has_collectives = false;
     return EMP_OK;
 }
 
@@ -246,6 +248,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     memcpy(g->topo, topo, (size_t)g->op_count * sizeof *topo);
     fill_rows(b, g);
     EMP_TRY(fill_ops(b, g, err));
+    EMP_TRY(emp_stated_finish(b, g, err));
     emp_graph_fill_consumers(g);
     emp_graph_fold(g);
     EMP_TRY(emp_graph_derive(g, err));

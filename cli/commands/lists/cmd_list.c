@@ -12,6 +12,7 @@
 #include "cli/commands/option_table.h"
 #include "cli/format.h"
 #include "cli/terminal.h"
+#include "graphs/import/instances/layers_source.h"
 #include "graphs/import/models/hf.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
@@ -49,13 +50,21 @@ static const char workloads_doc[] =
 const struct argp cmd_workloads_argp = {NULL,     parse, "[NAME]", workloads_doc,
                                         children, NULL,  NULL};
 
-/* A spec of a Hugging Face model is listed as a family, which is built by another way. */
-static emp_workload hf_family(void)
+enum { FILE_FAMILIES = 2 };
+
+/* Specs that name a file are listed as families, which are built by another way. */
+static emp_workload file_family(int32_t number)
 {
-    return (emp_workload){.name = "hf",
-                          .description = "a Hugging Face model or a GGUF file: "
-                                         "hf:path=config.json, and ...",
-                          .params = emp_hf_options()};
+    if (number == 0)
+        return (emp_workload){.name = "hf",
+                              .description = "a Hugging Face model or a GGUF file: "
+                                             "hf:path=config.json, and ...",
+                              .params = emp_hf_options()};
+    return (emp_workload){.name = "layers",
+                          .description =
+                              "measured layers as a pipeline: layers:path=layers.tsv, "
+                              "perhaps model=, gpu=, table=, stages=12+14, and ...",
+                          .params = emp_layers_options()};
 }
 
 static json_t *json_workload(const emp_workload *w)
@@ -86,10 +95,14 @@ static emp_status find_workload(const emp_workload **found, const char *name,
 
 static emp_status print_workload(const struct args *args, emp_error *err)
 {
-    const emp_workload  hf = hf_family();
-    const emp_workload *w = &hf;
+    emp_workload        family;
+    const emp_workload *w = NULL;
 
-    if (strcmp(args->name, hf.name) != 0) EMP_CHECK(find_workload(&w, args->name, err));
+    for (int32_t i = 0; i < FILE_FAMILIES && w == NULL; i++) {
+        family = file_family(i);
+        if (strcmp(args->name, family.name) == 0) w = &family;
+    }
+    if (w == NULL) EMP_CHECK(find_workload(&w, args->name, err));
     if (args->format != EMP_SHEET_TEXT)
         return cli_listing_one(w->name, json_workload(w), args->format, err);
     printf("%s: %s\n", w->name, w->description);
@@ -102,14 +115,17 @@ emp_status cmd_workloads(int argc, char **argv, emp_error *err)
     struct args         args = {0};
     cli_listing         list;
     int32_t             count = 0;
-    const emp_workload *table = emp_workload_table(&count), hf = hf_family();
+    const emp_workload *table = emp_workload_table(&count);
 
     cli_parse(&cmd_workloads_argp, argc, argv, &args);
     if (args.name != NULL) return print_workload(&args, err);
     cli_listing_begin(&list, args.format);
     for (const emp_workload *w = table; w < table + count; w++)
         cli_listing_add(&list, w->name, w->description, json_workload(w));
-    cli_listing_add(&list, hf.name, hf.description, json_workload(&hf));
+    for (int32_t i = 0; i < FILE_FAMILIES; i++) {
+        const emp_workload family = file_family(i);
+        cli_listing_add(&list, family.name, family.description, json_workload(&family));
+    }
     cli_listing_more(args.format, "workloads");
     return cli_listing_end(&list, EMP_OK, err);
 }

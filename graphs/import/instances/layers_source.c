@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/instances/layers_source.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text/text.h"
+#include "graphs/import/instances/instance.h"
+#include "graphs/import/instances/pipeline.h"
+
+enum { SPEC_BYTES = 4096, STAGES_MAX = 256 };
+
+static const char prefix[] = "layers:";
+
+typedef struct {
+    int32_t tensor_parallel, micro_batch, micro_batches, replicas, schedule;
+    int32_t element_bytes, state_bytes, update;
+} layer_values;
+
+static const emp_option options[] = {
+    EMP_INTEGER_OPTION("tp", layer_values, tensor_parallel, 0, 1 << 16,
+                       "GPUs that share each layer; 0 = as in the table's first row", 0),
+    EMP_INTEGER_OPTION("microbatch", layer_values, micro_batch, 0, 1 << 16,
+                       "sequences of a micro-batch; 0 = likewise", 0),
+    EMP_INTEGER_OPTION("micro_batches", layer_values, micro_batches, 1, 1 << 16,
+                       "micro-batches of a step, whose gradients are summed", 1),
+    EMP_INTEGER_OPTION("replicas", layer_values, replicas, 1, 1024,
+                       "copies of the model, each with micro-batches of its own", 1),
+    EMP_WORD_OPTION("schedule", layer_values, schedule, EMP_SCHEDULE_WORDS,
+                    "order of the passes of a stage", EMP_SCHEDULE_FREE),
+    EMP_INTEGER_OPTION("element_bytes", layer_values, element_bytes, 1, 8,
+                       "of an activation", 4),
+    EMP_INTEGER_OPTION("state_bytes", layer_values, state_bytes, 0, 64,
+                       "of a parameter with its gradient and the optimizer's state", 16),
+    EMP_WORD_OPTION(
+        "update", layer_values, update, "layer|shared",
+        "whose update_s is: the layer's, or one of layers 0, 1, 2 and the last", 0),
+    EMP_NO_OPTION};
+
+const emp_option *emp_layers_options(void) { return options; }
+
+bool emp_layers_is_spec(const char *source)
+{
+    return strcmp(source, "layers") == 0 ||
+           strncmp(source, prefix, sizeof prefix - 1) == 0;
+}
+
+/* ---- texts of a spec ---- */
+
+enum { PATH, MODEL, GPU, TABLE, STAGES, TEXTS };
+
+static const char *const text_keys[TEXTS] = {
+    "path=", "model=", "gpu=", "table=", "stages="};
+
+/* A spec cut into texts, "" where it has none, and the rest, which is options. */
+typedef struct {
+    char text[TEXTS][SPEC_BYTES], rest[SPEC_BYTES];
+} spec_parts;
+
+/* Copies an item "key=value" if it is a text. */
+static bool take_text(spec_parts *parts, const char *item, size_t length)
+{
+    for (int32_t i = 0; i < TEXTS; i++) {
+        size_t skip = strlen(text_keys[i]);
+        if (length < skip || memcmp(item, text_keys[i], skip) != 0) continue;
+        snprintf(parts->text[i], SPEC_BYTES, "%.*s", (int)(length - skip), item + skip);
+        return true;
+    }
+    return false;
+}
+
+static emp_status cut_spec(spec_parts *parts, const char *spec, emp_error *err)
+{
+    const char *item = spec + strcspn(spec, ":");
+    emp_text    rest = {parts->rest, SPEC_BYTES, 0};
+
+    if (strlen(spec) >= SPEC_BYTES)
+        return EMP_ERROR(EMP_EINVAL, "a spec of more than %d characters", SPEC_BYTES - 1);
+    if (*item == ':') item++;
+    while (*item != '\0') {
+        size_t length = strcspn(item, ",");
+        if (!take_text(parts, item, length))
+            emp_text_add(&rest, "%s%.*s", rest.used > 0 ? "," : "", (int)length, item);
+        item += length;
+        if (*item == ',') item++;
+    }
+    if (parts->text[PATH][0] != '\0') return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "layers needs the path of a table, as in "
+                                 "layers:path=layers.tsv,micro_batches=8");
+}
+
+/* "12+14": the layers of each stage. */
+static emp_status read_stages(int32_t *layers_of_stage, int32_t *count, const char *text,
+                              emp_error *err)
+{
+    const char *at = text;
+
+    *count = 0;
+    while (*at != '\0') {
+        char *end;
+        long  layers = isdigit((unsigned char)*at) ? strtol(at, &end, 10) : 0;
+        if (layers < 1 || layers > EMP_LAYERS_MAX || *count == STAGES_MAX ||
+            (*end != '\0' && (*end != '+' || end[1] == '\0')))
+            return EMP_ERROR(
+                EMP_EINVAL,
+                "stages=%.80s: want the layers of each stage, 1 to %d, as in "
+                "12+14; at most %d stages",
+                text, EMP_LAYERS_MAX, STAGES_MAX);
+        layers_of_stage[(*count)++] = (int32_t)layers;
+        at = end + (*end == '+');
+    }
+    return EMP_OK;
+}
+
+/* ---- device models ---- */
+
+typedef struct {
+    emp_pipeline_model model[EMP_STATED_MODELS_MAX];
+    emp_layer         *layer[EMP_STATED_MODELS_MAX]; /* owned */
+    int32_t            count, layer_count;
+} models;
+
+static void clear_models(models *m)
+{
+    for (int32_t i = 0; i < m->count; i++) emp_free(m->layer[i]);
+    m->count = 0;
+}
+
+static bool has_model(const models *m, const char *gpu)
+{
+    for (int32_t i = 0; i < m->count; i++)
+        if (strcmp(m->model[i].gpu, gpu) == 0) return true;
+    return false;
+}
+
+static emp_status add_model(models *m, const emp_layer_table *t, const emp_layer_key *key,
+                            emp_error *err)
+{
+    int32_t count;
+
+    if (m->count == EMP_STATED_MODELS_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%s has more than %d GPU models", t->csv.path,
+                         EMP_STATED_MODELS_MAX);
+    EMP_CHECK(emp_layer_table_select(&m->layer[m->count], &count, t, key, err));
+    m->model[m->count] = (emp_pipeline_model){key->gpu, m->layer[m->count]};
+    m->count++;
+    if (m->count > 1 && count != m->layer_count)
+        return EMP_ERROR(EMP_EFORMAT, "%s has %d layers of %.40s on %.40s, %d on %.40s",
+                         t->csv.path, count, key->model, key->gpu, m->layer_count,
+                         m->model[0].gpu);
+    m->layer_count = count;
+    return EMP_OK;
+}
+
+/* What the key leaves open is that of the first row. */
+static emp_status complete_key(emp_layer_key *key, const emp_layer_table *t,
+                               emp_error *err)
+{
+    for (int32_t i = 0; i < t->row_count; i++) {
+        const emp_layer_row *row = &t->row[i];
+        if (!emp_layer_row_is(row, key)) continue;
+        if (key->model == NULL) key->model = row->key.model;
+        if (key->gpu == NULL) key->gpu = row->key.gpu;
+        key->tensor_parallel = row->key.tensor_parallel;
+        key->micro_batch = row->key.micro_batch;
+        return EMP_OK;
+    }
+    return EMP_ERROR(
+        EMP_EINVAL, "%s has no layer of model %.40s, gpu %.40s, tp %d, microbatch %d",
+        t->csv.path, key->model ? key->model : "(any)", key->gpu ? key->gpu : "(any)",
+        key->tensor_parallel, key->micro_batch);
+}
+
+/* The GPU of the key first, then the others of the table. */
+static emp_status select_models(models *m, const emp_layer_table *t, emp_layer_key *key,
+                                emp_error *err)
+{
+    EMP_CHECK(complete_key(key, t, err));
+    EMP_CHECK(add_model(m, t, key, err));
+    for (int32_t i = 0; i < t->row_count; i++) {
+        emp_layer_key other = *key;
+        other.gpu = t->row[i].key.gpu;
+        if (!emp_layer_row_is(&t->row[i], &other) || has_model(m, other.gpu)) continue;
+        EMP_CHECK(add_model(m, t, &other, err));
+    }
+    return EMP_OK;
+}
+
+/* ---- graphs ---- */
+
+static const char *text_or_null(const char *text)
+{
+    return text[0] == '\0' ? NULL : text;
+}
+
+static emp_status build(emp_graph_builder *builder, const emp_layer_table *t,
+                        const spec_parts *parts, const layer_values *v, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    models        m = {0};
+    int32_t       layers_of_stage[STAGES_MAX], stage_count;
+    emp_layer_key key = {.table = text_or_null(parts->text[TABLE]),
+                         .model = text_or_null(parts->text[MODEL]),
+                         .gpu = text_or_null(parts->text[GPU]),
+                         .tensor_parallel = v->tensor_parallel,
+                         .micro_batch = v->micro_batch};
+
+    EMP_TRY(read_stages(layers_of_stage, &stage_count, parts->text[STAGES], err));
+    EMP_TRY(select_models(&m, t, &key, err));
+    const emp_pipeline p = {.model = m.model,
+                            .model_count = m.count,
+                            .layer_count = m.layer_count,
+                            .layers_of_stage = stage_count > 0 ? layers_of_stage : NULL,
+                            .stage_count = stage_count,
+                            .sequences = key.micro_batch,
+                            .micro_batches = v->micro_batches,
+                            .replicas = v->replicas,
+                            .schedule = (emp_schedule)v->schedule,
+                            .element_bytes = v->element_bytes,
+                            .state_bytes = v->state_bytes,
+                            .is_update_shared = v->update == 1};
+    EMP_TRY(emp_pipeline_build(builder, &p, err));
+
+cleanup:
+    clear_models(&m);
+    return st;
+}
+
+static emp_status read_parts(emp_graph_builder *builder, const spec_parts *parts,
+                             emp_slice file, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    const emp_option_table table = {"layers", NULL, options};
+    const char            *path = parts->text[PATH];
+    layer_values           v;
+    emp_layer_table        t = {0};
+
+    EMP_TRY(emp_options_parse(&v, &table, NULL, parts->rest, err));
+    EMP_TRY(emp_layer_table_parse(&t, file, path[0] != '\0' ? path : "the table", err));
+    EMP_TRY(build(builder, &t, parts, &v, err));
+
+cleanup:
+    emp_layer_table_clear(&t);
+    return st;
+}
+
+emp_status emp_layers_read_spec(emp_graph_builder *builder, const char *spec,
+                                emp_slice file, emp_error *err)
+{
+    spec_parts *parts = EMP_NEW(spec_parts);
+    emp_status  st;
+
+    if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
+    st = cut_spec(parts, spec, err);
+    if (st == EMP_OK) st = read_parts(builder, parts, file, err);
+    emp_free(parts);
+    return st;
+}
+
+emp_status emp_layers_read(emp_graph_builder *builder, emp_slice file, emp_error *err)
+{
+    spec_parts *parts = EMP_NEW(spec_parts);
+    emp_status  st;
+
+    if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
+    st = read_parts(builder, parts, file, err);
+    emp_free(parts);
+    return st;
+}
+
+emp_status emp_layers_spec_path(char *path, size_t size, const char *spec, emp_error *err)
+{
+    spec_parts *parts = EMP_NEW(spec_parts);
+    emp_status  st;
+
+    if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
+    st = cut_spec(parts, spec, err);
+    if (st == EMP_OK && strlen(parts->text[PATH]) >= size)
+        st = EMP_ERROR(EMP_EINVAL, "a path of more than %zu characters", size - 1);
+    if (st == EMP_OK) snprintf(path, size, "%s", parts->text[PATH]);
+    emp_free(parts);
+    return st;
+}

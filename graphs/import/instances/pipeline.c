@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/import/instances/pipeline.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "graphs/import/instances/instance.h"
+#include "graphs/import/instances/pipedream.h"
+
+enum { OPS_MAX = 1 << 22, NAME_BYTES = 96, GRADIENT_BYTES = 4, MEASURED_BLOCKS = 3 };
+
+typedef struct {
+    emp_graph_builder  *builder;
+    const emp_pipeline *p;
+    emp_op_id          *forward, *backward; /* [layer * micro_batches + micro-batch] */
+    emp_op_id          *sum;                /* [replica * stage_count + stage] */
+    emp_task           *task;               /* [2 * micro_batches] */
+    int32_t            *model;              /* [model_count] of the builder's */
+    int32_t             stage_count;
+    int32_t             replica;     /* whose ops are being added */
+    int32_t             first, last; /* layers of the stage whose ops are being added */
+    int32_t             stage;
+} maker;
+
+/* What an op is, whatever the device model. */
+typedef struct {
+    const char *name, *type;
+    bool        is_backward;
+    int64_t     persistent_bytes, held_bytes, copy_bytes;
+} op_shape;
+
+/* ---- ops ---- */
+
+static const emp_layer *layer_of(const maker *m, int32_t model, int32_t layer)
+{
+    return &m->p->model[model].layer[layer];
+}
+
+static int64_t ns_of(double seconds) { return emp_instance_ns(seconds * 1e3); }
+
+/* Adds an op of the stage with a time on each device model. */
+static emp_status add_op(emp_op_id *op, const maker *m, const op_shape *shape,
+                         const double *seconds, emp_error *err)
+{
+    char          full[EMP_INSTANCE_NAME_BYTES];
+    int64_t       gpu_ns = ns_of(seconds[0]);
+    emp_stated_op stated = {
+        .cost = {.gpu_ns = gpu_ns,
+                 .cpu_ns = gpu_ns * EMP_PIPEDREAM_CPU,
+                 .copy_ns = -1,
+                 .colocation = m->replica * m->stage_count + m->stage},
+        .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+        .persistent_bytes = shape->persistent_bytes,
+        .held_bytes = shape->held_bytes,
+        .copy_bytes = shape->copy_bytes};
+
+    if (m->p->replicas > 1)
+        snprintf(full, sizeof full, "replica%d/%s", m->replica, shape->name);
+    else
+        snprintf(full, sizeof full, "%s", shape->name);
+    EMP_CHECK(emp_instance_add(m->builder, full, shape->is_backward, shape->type, &stated,
+                               op, err));
+    if (m->p->model[0].gpu[0] == '\0') return EMP_OK;
+    for (int32_t i = 0; i < m->p->model_count; i++)
+        EMP_CHECK(emp_graph_builder_state_time(m->builder, *op, m->model[i],
+                                               ns_of(seconds[i]), err));
+    return EMP_OK;
+}
+
+/* Bytes of so many elements of each sequence of a micro-batch. */
+static emp_status count_bytes(int64_t *bytes, const maker *m, int64_t elements,
+                              emp_error *err)
+{
+    double exact = (double)elements * m->p->sequences * m->p->element_bytes;
+
+    if (exact > EMP_INSTANCE_BYTES_MAX)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "a layer has %g bytes of activations, want at most %g", exact,
+                         EMP_INSTANCE_BYTES_MAX);
+    *bytes = (int64_t)exact;
+    return EMP_OK;
+}
+
+static emp_status count_state(int64_t *bytes, const maker *m, int32_t layer,
+                              emp_error *err)
+{
+    double exact = (double)layer_of(m, 0, layer)->parameters * m->p->state_bytes;
+
+    if (exact > EMP_INSTANCE_BYTES_MAX)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "layer %d keeps %g bytes of parameters, want at most %g", layer,
+                         exact, EMP_INSTANCE_BYTES_MAX);
+    *bytes = (int64_t)exact;
+    return EMP_OK;
+}
+
+static emp_status add_forward(const maker *m, int32_t layer, int32_t micro_batch,
+                              emp_error *err)
+{
+    const emp_layer *l = layer_of(m, 0, layer);
+    double           seconds[EMP_STATED_MODELS_MAX];
+    char             name[NAME_BYTES];
+    op_shape         shape = {.name = name, .type = "Forward"};
+
+    snprintf(name, sizeof name, "layer%d/micro%d", layer, micro_batch);
+    EMP_CHECK(count_bytes(&shape.copy_bytes, m, l->output_elements, err));
+    EMP_CHECK(count_bytes(&shape.held_bytes, m, l->stored_elements, err));
+    if (shape.held_bytes < shape.copy_bytes) shape.held_bytes = shape.copy_bytes;
+    if (micro_batch == 0) EMP_CHECK(count_state(&shape.persistent_bytes, m, layer, err));
+    for (int32_t i = 0; i < m->p->model_count; i++)
+        seconds[i] = layer_of(m, i, layer)->forward_s;
+    return add_op(&m->forward[layer * m->p->micro_batches + micro_batch], m, &shape,
+                  seconds, err);
+}
+
+static emp_status add_backward(const maker *m, int32_t layer, int32_t micro_batch,
+                               emp_error *err)
+{
+    double   seconds[EMP_STATED_MODELS_MAX];
+    char     name[NAME_BYTES];
+    op_shape shape = {.name = name, .type = "Backward", .is_backward = true};
+
+    snprintf(name, sizeof name, "layer%d/micro%d", layer, micro_batch);
+    if (layer > 0)
+        EMP_CHECK(count_bytes(&shape.copy_bytes, m,
+                              layer_of(m, 0, layer - 1)->output_elements, err));
+    shape.held_bytes = shape.copy_bytes;
+    for (int32_t i = 0; i < m->p->model_count; i++)
+        seconds[i] = layer_of(m, i, layer)->backward_s;
+    return add_op(&m->backward[layer * m->p->micro_batches + micro_batch], m, &shape,
+                  seconds, err);
+}
+
+/* "stage1/update", or "layer1/update" where each layer is a stage. */
+static void name_stage_op(char name[NAME_BYTES], const maker *m, const char *what)
+{
+    snprintf(name, NAME_BYTES, "%s%d/%s", m->p->layers_of_stage ? "stage" : "layer",
+             m->stage, what);
+}
+
+static double count_parameters(const maker *m, int32_t first, int32_t last)
+{
+    double sum = 0.0;
+
+    for (int32_t l = first; l <= last; l++) sum += (double)layer_of(m, 0, l)->parameters;
+    return sum;
+}
+
+/* Parameters of what an update was measured with. */
+static double count_measured(const maker *m)
+{
+    int32_t last = m->p->layer_count - 1;
+    int32_t blocks = MEASURED_BLOCKS < last ? MEASURED_BLOCKS : last;
+    double  sum = count_parameters(m, last, last);
+
+    return sum + (blocks > 0 ? count_parameters(m, 0, blocks - 1) : 0.0);
+}
+
+static double update_s(const maker *m, int32_t model)
+{
+    double sum = 0.0, measured = count_measured(m);
+
+    if (m->p->is_update_shared && measured > 0.0)
+        return layer_of(m, model, m->first)->update_s *
+               count_parameters(m, m->first, m->last) / measured;
+    for (int32_t l = m->first; l <= m->last; l++) sum += layer_of(m, model, l)->update_s;
+    return sum;
+}
+
+/* ---- edges ---- */
+
+static emp_status connect(const maker *m, emp_op_id from, emp_op_id to, emp_error *err)
+{
+    return emp_graph_builder_connect(m->builder, (emp_port){from, 0}, to, err);
+}
+
+/* What layers read of each other, for one micro-batch. */
+static emp_status connect_layers(const maker *m, int32_t micro_batch, emp_error *err)
+{
+    int32_t n = m->p->micro_batches;
+
+    for (int32_t l = 0; l < m->p->layer_count; l++) {
+        emp_op_id forward = m->forward[l * n + micro_batch];
+        emp_op_id backward = m->backward[l * n + micro_batch];
+        EMP_CHECK(connect(m, forward, backward, err));
+        if (l + 1 == m->p->layer_count) break;
+        EMP_CHECK(connect(m, forward, m->forward[(l + 1) * n + micro_batch], err));
+        EMP_CHECK(connect(m, m->backward[(l + 1) * n + micro_batch], backward, err));
+    }
+    return EMP_OK;
+}
+
+/* Each pass of the stage waits for the one before it in the schedule. */
+static emp_status order_stage(const maker *m, emp_error *err)
+{
+    int32_t   n = m->p->micro_batches;
+    emp_op_id before = -1;
+
+    emp_schedule_list_passes(m->task, m->p->schedule, m->stage, m->stage_count, n);
+    for (int32_t i = 0; i < 2 * n; i++) {
+        int32_t   micro_batch = m->task[i].micro_batch;
+        emp_op_id begin = m->forward[m->first * n + micro_batch];
+        emp_op_id end = m->forward[m->last * n + micro_batch];
+        if (m->task[i].kind == EMP_TASK_BACKWARD) {
+            begin = m->backward[m->last * n + micro_batch];
+            end = m->backward[m->first * n + micro_batch];
+        }
+        if (before >= 0)
+            EMP_CHECK(emp_graph_builder_add_control(m->builder, before, begin, err));
+        before = end;
+    }
+    return EMP_OK;
+}
+
+/* ---- stages ---- */
+
+/* The next stage; false: there is none. Stages are gone through from -1 on. */
+static bool take_stage(maker *m)
+{
+    if (++m->stage == m->stage_count) return false;
+    m->first = m->stage == 0 ? 0 : m->last + 1;
+    m->last =
+        m->first + (m->p->layers_of_stage ? m->p->layers_of_stage[m->stage] - 1 : 0);
+    return true;
+}
+
+static emp_status add_sum(const maker *m, emp_error *err)
+{
+    static const double nothing[EMP_STATED_MODELS_MAX];
+    char                name[NAME_BYTES];
+    op_shape            shape = {.name = name, .type = "Sum", .is_backward = true};
+    emp_op_id          *sum = &m->sum[m->replica * m->stage_count + m->stage];
+
+    name_stage_op(name, m, "sum");
+    EMP_CHECK(add_op(sum, m, &shape, nothing, err));
+    for (int32_t i = 0; i < m->p->micro_batches; i++)
+        EMP_CHECK(emp_graph_builder_add_control(
+            m->builder, m->backward[m->first * m->p->micro_batches + i], *sum, err));
+    return EMP_OK;
+}
+
+static emp_status add_all_reduce(emp_op_id *op, const maker *m, emp_error *err)
+{
+    static const double nothing[EMP_STATED_MODELS_MAX];
+    char                name[NAME_BYTES];
+    op_shape            shape = {.name = name, .type = "AllReduce", .is_backward = true};
+    emp_stated_collective collective = {
+        .ranks = m->p->replicas,
+        .bytes = (int64_t)(GRADIENT_BYTES * count_parameters(m, m->first, m->last))};
+
+    name_stage_op(name, m, "all_reduce");
+    EMP_CHECK(add_op(op, m, &shape, nothing, err));
+    for (int32_t r = 0; r < m->p->replicas; r++)
+        EMP_CHECK(emp_graph_builder_add_control(
+            m->builder, m->sum[r * m->stage_count + m->stage], *op, err));
+    return emp_graph_builder_state_collective(m->builder, *op, &collective, err);
+}
+
+static emp_status add_update(const maker *m, emp_error *err)
+{
+    double    seconds[EMP_STATED_MODELS_MAX];
+    char      name[NAME_BYTES];
+    op_shape  shape = {.name = name, .type = "Update"};
+    emp_op_id ready = m->sum[m->replica * m->stage_count + m->stage], op;
+
+    if (m->p->replicas > 1) EMP_CHECK(add_all_reduce(&ready, m, err));
+    name_stage_op(name, m, "update");
+    for (int32_t i = 0; i < m->p->model_count; i++) seconds[i] = update_s(m, i);
+    EMP_CHECK(add_op(&op, m, &shape, seconds, err));
+    return emp_graph_builder_add_control(m->builder, ready, op, err);
+}
+
+static emp_status add_passes(maker *m, emp_error *err)
+{
+    m->stage = -1;
+    while (take_stage(m)) {
+        for (int32_t l = m->first; l <= m->last; l++) {
+            for (int32_t i = 0; i < m->p->micro_batches; i++)
+                EMP_CHECK(add_forward(m, l, i, err));
+        }
+    }
+    m->stage = -1;
+    while (take_stage(m)) {
+        for (int32_t l = m->first; l <= m->last; l++) {
+            for (int32_t i = 0; i < m->p->micro_batches; i++)
+                EMP_CHECK(add_backward(m, l, i, err));
+        }
+    }
+    for (int32_t i = 0; i < m->p->micro_batches; i++)
+        EMP_CHECK(connect_layers(m, i, err));
+    m->stage = -1;
+    while (take_stage(m)) {
+        if (m->p->schedule != EMP_SCHEDULE_FREE) EMP_CHECK(order_stage(m, err));
+        EMP_CHECK(add_sum(m, err));
+    }
+    return EMP_OK;
+}
+
+static emp_status add_replicas(maker *m, emp_error *err)
+{
+    for (m->replica = 0; m->replica < m->p->replicas; m->replica++)
+        EMP_CHECK(add_passes(m, err));
+    for (m->replica = 0; m->replica < m->p->replicas; m->replica++) {
+        m->stage = -1;
+        while (take_stage(m)) EMP_CHECK(add_update(m, err));
+    }
+    return EMP_OK;
+}
+
+/* ---- the whole ---- */
+
+static emp_status check(const emp_pipeline *p, emp_error *err)
+{
+    double  ops = 2.0 * p->replicas * p->micro_batches * p->layer_count;
+    int64_t layers = 0;
+
+    for (int32_t i = 0; p->layers_of_stage != NULL && i < p->stage_count; i++)
+        layers += p->layers_of_stage[i];
+    if (p->layers_of_stage != NULL && layers != p->layer_count)
+        return EMP_ERROR(EMP_EINVAL, "the %d stages have %lld layers, the model has %d",
+                         p->stage_count, (long long)layers, p->layer_count);
+    if (p->schedule != EMP_SCHEDULE_FREE && p->layers_of_stage == NULL)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "an order of passes is that of stages; name them, as in "
+                         "stages=12+14");
+    if (ops > OPS_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%d replicas of %d layers and %d micro-batches are more than %d "
+                         "ops",
+                         p->replicas, p->layer_count, p->micro_batches, OPS_MAX);
+    return EMP_OK;
+}
+
+static emp_status name_models(maker *m, emp_error *err)
+{
+    if (m->p->model[0].gpu[0] == '\0') return EMP_OK;
+    for (int32_t i = 0; i < m->p->model_count; i++)
+        EMP_CHECK(emp_graph_builder_state_model(m->builder, m->p->model[i].gpu,
+                                                &m->model[i], err));
+    return EMP_OK;
+}
+
+emp_status emp_pipeline_build(emp_graph_builder *builder, const emp_pipeline *p,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     passes = (size_t)p->layer_count * (size_t)p->micro_batches;
+    maker      m = {.builder = builder,
+                    .p = p,
+                    .stage_count =
+                   p->layers_of_stage != NULL ? p->stage_count : p->layer_count};
+
+    EMP_CHECK(check(p, err));
+    EMP_TRY(EMP_ALLOC(m.forward, passes));
+    EMP_TRY(EMP_ALLOC(m.backward, passes));
+    EMP_TRY(EMP_ALLOC(m.sum, (size_t)p->replicas * (size_t)m.stage_count));
+    EMP_TRY(EMP_ALLOC(m.task, 2 * (size_t)p->micro_batches));
+    EMP_TRY(EMP_ALLOC(m.model, (size_t)p->model_count));
+    EMP_TRY(name_models(&m, err));
+    EMP_TRY(add_replicas(&m, err));
+
+cleanup:
+    emp_free(m.forward);
+    emp_free(m.backward);
+    emp_free(m.sum);
+    emp_free(m.task);
+    emp_free(m.model);
+    return st;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What ops with stated costs say of device models, and of collectives. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "sim/graph/graph_internal.h"
+
+/* ---- names of device models ---- */
+
+/* The next letter or digit, in lower case; 0 at the end. */
+static int next_of_name(const char **at)
+{
+    while (**at != '\0' && !isalnum((unsigned char)**at)) (*at)++;
+    return **at == '\0' ? 0 : tolower((unsigned char)*(*at)++);
+}
+
+static bool is_same_model(const char *a, const char *b)
+{
+    int of_a;
+
+    do {
+        of_a = next_of_name(&a);
+        if (of_a != next_of_name(&b)) return false;
+    } while (of_a != 0);
+    return true;
+}
+
+static int32_t find_model(const char *const *names, int32_t count, const char *name)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (is_same_model(names[i], name)) return i;
+    return -1;
+}
+
+int32_t emp_graph_find_stated_model(const emp_graph *graph, const char *name)
+{
+    return find_model(graph->stated_model, graph->stated_model_count, name);
+}
+
+/* ---- the builder ---- */
+
+static bool is_stated_op(const emp_graph_builder *b, emp_op_id op)
+{
+    return op >= 0 && op < b->node_count && b->node[op].stated != NULL;
+}
+
+emp_status emp_graph_builder_state_model(emp_graph_builder *b, const char *name,
+                                         int32_t *model, emp_error *err)
+{
+    const char *rest = name;
+
+    *model = find_model(b->stated_model, b->stated_model_count, name);
+    if (*model >= 0) return EMP_OK;
+    if (next_of_name(&rest) == 0)
+        return EMP_ERROR(EMP_EINVAL, "\"%.40s\" is no name of a device model", name);
+    if (b->has_model_times)
+        return EMP_ERROR(EMP_EINVAL,
+                         "the device model \"%.40s\" is named after times are stated",
+                         name);
+    if (b->stated_model_count == EMP_STATED_MODELS_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "ops state times on more than %d device models",
+                         EMP_STATED_MODELS_MAX);
+    const char *copy = emp_arena_strndup(&b->names, name, strlen(name));
+    if (copy == NULL) return EMP_ERROR(EMP_ENOMEM, "device model \"%.40s\"", name);
+    *model = b->stated_model_count++;
+    b->stated_model[*model] = copy;
+    return EMP_OK;
+}
+
+emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int32_t model,
+                                        int64_t gpu_ns, emp_error *err)
+{
+    if (!is_stated_op(b, op) || model < 0 || model >= b->stated_model_count || gpu_ns < 0)
+        return EMP_ERROR(EMP_EINVAL, "%lld ns of op %d on device model %d",
+                         (long long)gpu_ns, op, model);
+    emp_node *node = &b->node[op];
+    size_t    models = (size_t)b->stated_model_count;
+    if (node->model_ns == NULL) {
+        node->model_ns = emp_arena_alloc(&b->scratch, models * sizeof *node->model_ns);
+        if (node->model_ns == NULL)
+            return EMP_ERROR(EMP_ENOMEM, "times of op \"%s\"", node->name);
+        for (size_t i = 0; i < models; i++) node->model_ns[i] = -1;
+    }
+    node->model_ns[model] = gpu_ns;
+    b->has_model_times = true;
+    return EMP_OK;
+}
+
+emp_status emp_graph_builder_state_collective(emp_graph_builder *b, emp_op_id op,
+                                              const emp_stated_collective *collective,
+                                              emp_error                   *err)
+{
+    if (!is_stated_op(b, op) || collective->ranks < 1 || collective->bytes < 0)
+        return EMP_ERROR(EMP_EINVAL, "a collective of %d ranks and %lld bytes as op %d",
+                         collective->ranks, (long long)collective->bytes, op);
+    emp_node *node = &b->node[op];
+    node->collective = emp_arena_alloc(&b->scratch, sizeof *node->collective);
+    if (node->collective == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "collective \"%s\"", node->name);
+    *node->collective = *collective;
+    b->has_collectives = true;
+    return EMP_OK;
+}
+
+/* ---- the graph ---- */
+
+static emp_status allocate(emp_graph *g, int32_t models, bool has_collectives,
+                           emp_error *err)
+{
+    size_t ops = (size_t)g->op_count;
+
+    if (models > 0) {
+        g->stated_model = EMP_ADD_ARRAY(&g->arrays, const char *, (size_t)models);
+        g->stated_model_ns = EMP_ADD_ARRAY(&g->arrays, int64_t, (size_t)models * ops);
+    }
+    if (has_collectives)
+        g->collective = EMP_ADD_ARRAY(&g->arrays, emp_stated_collective, ops);
+    if (g->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "stated times of %d ops on %d device models",
+                         g->op_count, models);
+    g->stated_model_count = models;
+    return EMP_OK;
+}
+
+emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err)
+{
+    int32_t models = b->has_model_times ? b->stated_model_count : 0;
+
+    EMP_CHECK(allocate(g, models, b->has_collectives, err));
+    for (int32_t m = 0; m < models; m++) g->stated_model[m] = b->stated_model[m];
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        const emp_node *node = &b->node[op];
+        for (int32_t m = 0; m < models; m++) {
+            int64_t ns = node->model_ns == NULL ? -1 : node->model_ns[m];
+            g->stated_model_ns[(size_t)m * (size_t)g->op_count + (size_t)op] =
+                ns < 0 ? node->stated->cost.gpu_ns : ns;
+        }
+        if (node->collective != NULL) g->collective[op] = *node->collective;
+    }
+    return EMP_OK;
+}
+
+emp_status emp_stated_prune(emp_graph *g, const emp_graph *whole,
+                            const int32_t *new_of_op, emp_error *err)
+{
+    EMP_CHECK(allocate(g, whole->stated_model_count, whole->collective != NULL, err));
+    for (int32_t m = 0; m < g->stated_model_count; m++) {
+        const char *name = whole->stated_model[m];
+        g->stated_model[m] = emp_arena_strndup(g->storage, name, strlen(name));
+        if (g->stated_model[m] == NULL)
+            return EMP_ERROR(EMP_ENOMEM, "device model \"%.40s\"", name);
+    }
+    for (emp_op_id old = 0; old < whole->op_count; old++) {
+        emp_op_id op = new_of_op[old];
+        if (op < 0) continue;
+        for (int32_t m = 0; m < g->stated_model_count; m++)
+            g->stated_model_ns[(size_t)m * (size_t)g->op_count + (size_t)op] =
+                emp_graph_stated_gpu_ns(whole, old, m);
+        if (g->collective != NULL) g->collective[op] = whole->collective[old];
+    }
+    return EMP_OK;
+}
+
+uint64_t emp_stated_hash(uint64_t hash, const emp_graph *g)
+{
+    size_t times = (size_t)g->stated_model_count * (size_t)g->op_count;
+
+    for (int32_t m = 0; m < g->stated_model_count; m++)
+        hash = emp_hash_bytes(hash, g->stated_model[m], strlen(g->stated_model[m]) + 1);
+    for (size_t i = 0; i < times; i++)
+        hash = emp_hash_u64(hash, (uint64_t)g->stated_model_ns[i]);
+    for (emp_op_id op = 0; g->collective != NULL && op < g->op_count; op++) {
+        hash = emp_hash_u64(hash, (uint64_t)g->collective[op].ranks);
+        hash = emp_hash_u64(hash, (uint64_t)g->collective[op].bytes);
+    }
+    return hash;
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Measured layers as pipelines: do steps take what a hand computes, in time and in memory, and is
+ * every fault of a table or a spec one sentence? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <emplace/problem.h>
+#include <emplace/sim.h>
+
+#include "base/mem.h"
+#include "graphs/import/instances/layers_source.h"
+#include "graphs/import/instances/schedule.h"
+#include "graphs/load.h"
+#include "sim/machine/machine.h"
+#include "sim/runtime/runtime.h"
+#include "tests/support/scratch.h"
+
+enum { MS = 1000000, BLOCK = 4096, MICRO_BATCHES_MAX = 9, STAGES_MAX = 5 };
+
+/* Two layers: 1 ms forward, 2 ms backward, 0.5 ms of update; a fast GPU takes half. Activations of
+ * 1024 elements are kept, nothing is passed on. A parameter keeps 16 bytes. */
+static const char table[] =
+    "# measured by nobody\n"
+    "gpu,tp,microbatch,layer_first,layer_last,fwd_s,bwd_s,update_s,params,act_out_elems,"
+    "act_stored_elems\n"
+    "Slow-1,1,1,0,1,0.001,0.002,0.0005,524288,0,1024\n"
+    "FAST,1,1,0,1,0.0005,0.001,0.00025,524288,0,1024\n"
+    "Slow-1,1,2,0,1,0.002,0.004,0.0005,524288,0,1024\n";
+
+TestSuite(layers, .init = scratch_create, .fini = scratch_remove);
+
+static emp_status load(emp_graph **graph, const char *text, const char *options,
+                       emp_error *err)
+{
+    char spec[1024];
+
+    scratch_write("layers.csv", text, strlen(text));
+    snprintf(spec, sizeof spec, "layers:path=%s%s%s", scratch_path("layers.csv"),
+             options[0] == '\0' ? "" : ",", options);
+    return emp_graph_load(graph, spec, err);
+}
+
+typedef struct {
+    emp_time_ns step_ns;
+    int64_t     peak_bytes[3]; /* of the CPU and two GPUs */
+} step;
+
+/* A step on two GPUs that links of 2^31 B/s join; what has \a second in its name is on the other. */
+static step simulate(const char *options, const char *second)
+{
+    emp_graph      *graph = NULL;
+    emp_machine    *machine = NULL;
+    emp_runtime    *runtime = NULL;
+    emp_problem    *problem = NULL;
+    emp_sim        *sim = NULL;
+    emp_sim_result *result = NULL;
+    emp_error       err = {0};
+    step            of = {0};
+
+    cr_assert_eq(load(&graph, table, options, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_create(&machine, "two", 1, 2, 1 << 30, &err), EMP_OK);
+    cr_assert_eq(emp_runtime_load(&runtime, "ideal", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&problem, graph, machine, runtime, "", &err), EMP_OK,
+                 "%s", err.msg);
+    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_result_create(&result, &err), EMP_OK);
+    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        device[op] = strstr(graph->name[op], second) != NULL ? 2 : 1;
+    emp_problem_legalize(problem, device); /* a stage goes where its first op is */
+    cr_assert_eq(emp_sim_run(sim, device, result, &err), EMP_OK, "%s", err.msg);
+    of.step_ns = emp_sim_result_step_time_ns(result);
+    for (int32_t d = 0; d < 3; d++)
+        of.peak_bytes[d] = emp_sim_result_peak_bytes(result, d);
+    emp_free(device);
+    emp_sim_result_destroy(result);
+    emp_sim_destroy(sim);
+    emp_problem_destroy(problem);
+    emp_runtime_destroy(runtime);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(graph);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+    return of;
+}
+
+/* ---- steps by hand ---- */
+
+/* (m + S - 1) (F + B), then the update of the first stage: (3 + 1) 3 ms + 0.5 ms. */
+Test(layers, gpipe_takes_its_closed_form)
+{
+    step of =
+        simulate("schedule=gpipe,stages=1+1,micro_batches=3,microbatch=1", "layer1");
+
+    cr_expect_eq(of.step_ns, 12 * MS + MS / 2, "%lld", (long long)of.step_ns);
+    cr_expect_eq(of.peak_bytes[1], 16 * 524288 + 3 * BLOCK);
+    cr_expect_eq(of.peak_bytes[2], 16 * 524288 + 3 * BLOCK);
+}
+
+/* The same time, but the first stage keeps two micro-batches and the last one. */
+Test(layers, one_forward_one_backward_takes_as_long_with_less_memory)
+{
+    step of = simulate("schedule=1f1b,stages=1+1,micro_batches=3,microbatch=1", "layer1");
+
+    cr_expect_eq(of.step_ns, 12 * MS + MS / 2, "%lld", (long long)of.step_ns);
+    cr_expect_eq(of.peak_bytes[1], 16 * 524288 + 2 * BLOCK);
+    cr_expect_eq(of.peak_bytes[2], 16 * 524288 + BLOCK);
+}
+
+Test(layers, without_micro_batches_a_step_is_all_layers_in_turn)
+{
+    step of = simulate("microbatch=1", "layer1");
+
+    cr_expect_eq(of.step_ns, 6 * MS + MS / 2, "%lld", (long long)of.step_ns);
+    of = simulate("", "nothing"); /* both updates on one GPU */
+    cr_expect_eq(of.step_ns, 7 * MS, "%lld", (long long)of.step_ns);
+}
+
+/* Larger micro-batches have times and activations of their own. */
+Test(layers, a_micro_batch_is_the_one_that_is_asked_for)
+{
+    step of = simulate("microbatch=2,stages=2,schedule=1f1b,micro_batches=2", "nothing");
+
+    cr_expect_eq(of.step_ns, 2 * 12 * MS + MS, "%lld", (long long)of.step_ns);
+    cr_expect_eq(of.peak_bytes[1], 2 * 16 * 524288 + 4 * BLOCK);
+}
+
+/* Two ranks exchange all 4 MiB of gradients in halves, twice, at 2^31 B/s: 2^-9 s. */
+Test(layers, replicas_wait_for_each_other_and_reduce)
+{
+    step of = simulate("replicas=2,stages=2,schedule=1f1b,micro_batches=2,microbatch=1",
+                       "replica1");
+
+    cr_expect_eq(of.step_ns, 12 * MS + 1953125 + MS, "%lld", (long long)of.step_ns);
+    cr_expect_eq(of.peak_bytes[1], of.peak_bytes[2]);
+}
+
+/* An update that was measured once for both layers: each layer's stage takes its half. */
+Test(layers, a_shared_update_is_parted_by_parameters)
+{
+    step of = simulate("update=shared,microbatch=1", "layer1");
+
+    cr_expect_eq(of.step_ns, 6 * MS + MS / 4, "%lld", (long long)of.step_ns);
+}
+
+/* ---- device models ---- */
+
+Test(layers, gpus_take_the_times_of_their_models)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(load(&graph, table, "microbatch=1", &err), EMP_OK, "%s", err.msg);
+    emp_op_id op = emp_graph_find(graph, "gradients/layer1/micro0");
+    cr_assert_geq(op, 0);
+    cr_expect_eq(graph->stated_model_count, 2);
+    int32_t fast = emp_graph_find_stated_model(graph, "fast");
+    cr_expect_eq(emp_graph_stated_gpu_ns(graph, op, fast), MS);
+    cr_expect_eq(emp_graph_find_stated_model(graph, "SLOW 1"), 0);
+    cr_expect_eq(emp_graph_find_stated_model(graph, "slow"), -1);
+    cr_expect_eq(emp_graph_stated_gpu_ns(graph, op, -1), 2 * MS);
+    emp_graph_destroy(graph);
+    cr_assert_eq(load(&graph, table, "microbatch=1,gpu=FAST", &err), EMP_OK);
+    cr_expect_eq(graph->stated[op].gpu_ns, MS);
+    emp_graph_destroy(graph);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* A machine of two models, made from one by a name. */
+Test(layers, unlike_gpus_have_unlike_costs)
+{
+    emp_graph   *graph = NULL;
+    emp_machine *machine = NULL;
+    emp_runtime *runtime = NULL;
+    emp_problem *problem = NULL;
+    emp_error    err = {0};
+
+    cr_assert_eq(load(&graph, table, "microbatch=1", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_create(&machine, "two", 1, 2, 1 << 30, &err), EMP_OK);
+    snprintf(machine->model[machine->model_count].name, sizeof machine->model[0].name,
+             "fast");
+    machine->model[machine->model_count].kind = EMP_DEVICE_GPU;
+    machine->device[2].model = machine->model_count++;
+    cr_assert_eq(emp_runtime_load(&runtime, "ideal", &err), EMP_OK);
+    cr_assert_eq(emp_problem_create(&problem, graph, machine, runtime, "", &err), EMP_OK);
+    emp_op_id op = emp_graph_find(graph, "layer0/micro0");
+    cr_expect_eq(emp_problem_op_time_ns(problem, op, 1), MS);
+    cr_expect_eq(emp_problem_op_time_ns(problem, op, 2), MS / 2);
+    emp_problem_destroy(problem);
+    emp_runtime_destroy(runtime);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(graph);
+}
+
+/* ---- schedules ---- */
+
+/* Who exchanges what with the next stage is in one order at both ends, and passes are those of 1f1b. */
+Test(layers, neighbours_agree_on_the_order_of_their_exchanges)
+{
+    emp_task task[STAGES_MAX][EMP_TASKS_PER_MICRO_BATCH * MICRO_BATCHES_MAX];
+    emp_task pass[2 * MICRO_BATCHES_MAX];
+    int32_t  count[STAGES_MAX];
+
+    for (int32_t stages = 1; stages <= STAGES_MAX; stages++) {
+        for (int32_t n = 1; n <= MICRO_BATCHES_MAX; n++) {
+            for (int32_t s = 0; s < stages; s++) {
+                int32_t passes = 0;
+                count[s] = emp_schedule_list_tasks(task[s], s, stages, n);
+                emp_schedule_list_passes(pass, EMP_SCHEDULE_1F1B, s, stages, n);
+                for (int32_t i = 0; i < count[s]; i++) {
+                    if (task[s][i].kind > EMP_TASK_BACKWARD) continue;
+                    cr_assert_lt(passes, 2 * n);
+                    cr_expect_eq(pass[passes].kind, task[s][i].kind);
+                    cr_expect_eq(pass[passes++].micro_batch, task[s][i].micro_batch);
+                }
+                cr_expect_eq(passes, 2 * n);
+            }
+            for (int32_t s = 0; s + 1 < stages; s++) {
+                int32_t j = 0;
+                for (int32_t i = 0; i < count[s]; i++) {
+                    bool sends = task[s][i].kind == EMP_TASK_SEND_OUTPUT;
+                    if (!sends && task[s][i].kind != EMP_TASK_RECEIVE_GRADIENT) continue;
+                    emp_task_kind other =
+                        sends ? EMP_TASK_RECEIVE_OUTPUT : EMP_TASK_SEND_GRADIENT;
+                    while (j < count[s + 1] &&
+                           task[s + 1][j].kind != EMP_TASK_RECEIVE_OUTPUT &&
+                           task[s + 1][j].kind != EMP_TASK_SEND_GRADIENT)
+                        j++;
+                    cr_assert_lt(j, count[s + 1]);
+                    cr_expect_eq(task[s + 1][j].kind, other);
+                    cr_expect_eq(task[s + 1][j++].micro_batch, task[s][i].micro_batch);
+                }
+            }
+        }
+    }
+}
+
+/* ---- faults ---- */
+
+static void expect_refusal(const char *text, const char *options, emp_status status,
+                           const char *part)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_expect_eq(load(&graph, text, options, &err), status, "%s: %s", options, err.msg);
+    cr_expect_not_null(strstr(err.msg, part), "\"%s\" is not in \"%s\"", part, err.msg);
+    cr_expect_null(graph);
+    emp_graph_destroy(graph);
+}
+
+Test(layers, faults_are_named)
+{
+    expect_refusal(table, "stages=1+2", EMP_EINVAL, "have 3 layers, the model has 2");
+    expect_refusal(table, "stages=1+", EMP_EINVAL, "as in 12+14");
+    expect_refusal(table, "stages=0", EMP_EINVAL, "as in 12+14");
+    expect_refusal(table, "stages=x", EMP_EINVAL, "as in 12+14");
+    expect_refusal(table, "schedule=1f1b", EMP_EUNSUPPORTED, "stages=12+14");
+    expect_refusal(table, "gpu=H100", EMP_EINVAL, "gpu H100");
+    expect_refusal(table, "microbatch=3", EMP_EINVAL, "microbatch 3");
+    expect_refusal(table, "micro_batches=0", EMP_EINVAL, "micro_batches");
+    expect_refusal(table, "replicas=1024,micro_batches=65536", EMP_EUNSUPPORTED,
+                   "more than 4194304 ops");
+    expect_refusal(table, "colour=red", EMP_EINVAL, "colour");
+    expect_refusal("layer_first,fwd_s,bwd_s\n0,1,1\n", "", EMP_EFORMAT, "layer_last");
+    expect_refusal("layer_first,layer_last,fwd_s,bwd_s\n", "", EMP_EFORMAT, "no row");
+    expect_refusal("layer_first,layer_last,fwd_s,bwd_s\n0,0,-1,1\n", "", EMP_EFORMAT,
+                   "fwd_s is -1");
+    expect_refusal("layer_first,layer_last,fwd_s,bwd_s\n0,0,x,1\n", "", EMP_EFORMAT,
+                   "fwd_s");
+    expect_refusal("layer_first,layer_last,fwd_s,bwd_s\n1,0,1,1\n", "", EMP_EFORMAT,
+                   "layer_last is 0, want 1 to 4095");
+    expect_refusal("layer_first,layer_last,fwd_s,bwd_s\n1,1,1,1\n", "", EMP_EINVAL,
+                   "no layer 0");
+    expect_refusal("gpu,layer_first,layer_last,fwd_s,bwd_s\na,0,0,1,1\nb,0,1,1,1\n", "",
+                   EMP_EFORMAT, "2 layers of  on b, 1 on a");
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(layers, a_spec_needs_a_path)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_expect_eq(emp_graph_load(&graph, "layers:micro_batches=2", &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "needs the path"));
+}
+
+/* The content of a file says that it is such a table. */
+Test(layers, a_file_is_a_step_by_itself)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    scratch_write("table", table, strlen(table));
+    cr_assert_eq(emp_graph_load(&graph, scratch_path("table"), &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect_eq(graph->op_count, 2 * 4);
+    emp_graph_destroy(graph);
+}
+
+Test(layers, every_allocation_failure_is_reported)
+{
+    emp_status st = EMP_ENOMEM;
+    long       allowed = 0;
+
+    for (; st != EMP_OK; allowed++) {
+        emp_graph *graph = NULL;
+        emp_mem_fail_after(allowed);
+        st = load(&graph, table, "replicas=2,stages=1+1,micro_batches=2,schedule=1f1b",
+                  NULL);
+        emp_mem_fail_after(-1);
+        emp_graph_destroy(graph);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld: %d", allowed, (int)st);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leaks after %ld", allowed);
+    }
+    cr_expect_gt(allowed, 40);
+}
+
+/* ---- a published table ---- */
+
+Test(layers, sailors_table_is_read_as_it_is)
+{
+    const char *root = getenv("EMP_SOURCE_DIR");
+    emp_graph  *graph = NULL;
+    emp_error   err = {0};
+    char        path[512], spec[1024];
+
+    snprintf(path, sizeof path, "%s/../shared/profiles/modern/sailor_layers.tsv.gz",
+             root != NULL ? root : ".");
+    if (access(path, R_OK) != 0) cr_skip_test("%s is not there", path);
+    snprintf(spec, sizeof spec,
+             "layers:path=%s,table=sim,model=OPT-350,tp=2,microbatch=2,micro_batches=4,"
+             "stages=12+14,schedule=1f1b,update=shared",
+             path);
+    cr_assert_eq(emp_graph_load(&graph, spec, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(graph->op_count, 26 * 4 * 2 + 2 * 2);
+    cr_expect_geq(graph->stated_model_count, 6);
+    emp_op_id op = emp_graph_find(graph, "layer2/micro3");
+    cr_expect_eq(
+        emp_graph_stated_gpu_ns(graph, op, emp_graph_find_stated_model(graph, "rtx3090")),
+        5598000);
+    emp_graph_destroy(graph);
+}
