@@ -48,6 +48,7 @@ EMP_CLI_COMMAND(bench_surrogate);
 EMP_CLI_COMMAND(bound);
 EMP_CLI_COMMAND(calibrate_check);
 EMP_CLI_COMMAND(calibrate_fit);
+EMP_CLI_COMMAND(calibrate_iterations);
 EMP_CLI_COMMAND(calibrate_measure);
 EMP_CLI_COMMAND(cost_attention);
 EMP_CLI_COMMAND(cost_comm);

@@ -14,6 +14,8 @@
 static const cli_command calibrate[] = {
     COMMAND(calibrate_fit, "fit", "fit constants to published step times"),
     COMMAND(calibrate_check, "check", "public measurements beside what the model says"),
+    COMMAND(calibrate_iterations, "iterations",
+            "measured iterations of pipelines beside predictions"),
     COMMAND(calibrate_measure, "measure", "fit constants to benchmarks of this computer"),
     {0},
 };

@@ -80,12 +80,19 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 /* Lists of what there is, what works without a graph or a machine, a fit of many seconds, and what has
  * its own test: a page, a merge, the server. */
-static const char *const others[] = {"bench policy",   "calibrate measure",
-                                     "cost attention", "cost comm",
-                                     "cost gemm",      "instances",
-                                     "machines",       "merge",
-                                     "methods",        "report",
-                                     "runtimes",       "serve",
+static const char *const others[] = {"bench policy",
+                                     "calibrate iterations",
+                                     "calibrate measure",
+                                     "cost attention",
+                                     "cost comm",
+                                     "cost gemm",
+                                     "instances",
+                                     "machines",
+                                     "merge",
+                                     "methods",
+                                     "report",
+                                     "runtimes",
+                                     "serve",
                                      "workloads"};
 
 static bool is_tried(const char *command)

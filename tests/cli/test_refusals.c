@@ -275,6 +275,8 @@ static struct error_case error_cases[] = {
     {"report",                                                              2, "record"},
     {"calibrate check",                                                     2, "--machine"},
     {"calibrate check -m k40 extra",                                        2, "\"extra\""},
+    {"calibrate iterations",                                                2, "missing"},
+    {"calibrate iterations binary.pb",                                      1, "binary.pb"},
     {"calibrate fit extra -m k40 --on all",                                 2, "\"extra\""},
     {"bench policy extra",                                                  2, "\"extra\""},
     {"bench search extra",                                                  2, "\"extra\""},

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bench/iterations/layers_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { ELEMENT_BYTES = 4, STATE_BYTES = 16, UPDATED_LAYERS = 3 };
+
+static const double BUCKET_BYTES = 4 * 5e8;
+
+typedef struct {
+    const emp_iteration   *it;
+    const emp_layer_table *table;
+    const emp_network     *network;
+    emp_stage_cost        *cost;     /* [replica * stages + stage] */
+    int32_t                replicas; /* that are told apart */
+} planner;
+
+static const emp_tensor_group *group_of(const planner *p, int32_t replica, int32_t stage)
+{
+    return &p->it->group[stage * p->it->replicas + replica];
+}
+
+static emp_stage_cost *cost_of(const planner *p, int32_t replica, int32_t stage)
+{
+    return &p->cost[replica * p->it->stages + stage];
+}
+
+/* ---- layers ---- */
+
+/* Shortens passes to what a larger micro-batch took. */
+static void take_shorter(emp_layer *layer, int32_t count, const emp_layer *other)
+{
+    for (int32_t i = 0; i < count; i++) {
+        layer[i].forward_s = fmin(layer[i].forward_s, other[i].forward_s);
+        layer[i].backward_s = fmin(layer[i].backward_s, other[i].backward_s);
+    }
+}
+
+/* The least micro-batch of the table above \a micro_batch; 0 = none. */
+static int32_t find_larger(const emp_layer_table *t, emp_layer_key key,
+                           int32_t micro_batch)
+{
+    int32_t least = 0;
+
+    key.micro_batch = 0;
+    for (int32_t i = 0; i < t->row_count; i++) {
+        int32_t found = t->row[i].key.micro_batch;
+        if (!emp_layer_row_is(&t->row[i], &key) || found <= micro_batch) continue;
+        if (least == 0 || found < least) least = found;
+    }
+    return least;
+}
+
+/* The layers of the row's model on a group. */
+static emp_status select_layers(emp_layer **layers, const planner *p,
+                                const emp_tensor_group *group, emp_error *err)
+{
+    emp_status    st = EMP_OK;
+    emp_layer    *layer = NULL, *other = NULL;
+    int32_t       count = 0, larger = p->it->micro_batch, wanted = 0, same;
+    emp_layer_key key = {.model = p->it->model,
+                         .gpu = group->gpu,
+                         .tensor_parallel = group->count,
+                         .micro_batch = p->it->micro_batch};
+
+    for (int32_t s = 0; s < p->it->stages; s++) wanted += p->it->layers_of_stage[s];
+    EMP_TRY(emp_layer_table_select(&layer, &count, p->table, &key, err));
+    if (count != wanted)
+        EMP_FAIL(EMP_EINVAL,
+                 "%.40s: the stages have %d layers, the table has %d of %.40s", p->it->id,
+                 wanted, count, p->it->model);
+    while ((larger = find_larger(p->table, key, larger)) > 0) {
+        emp_free(other);
+        key.micro_batch = larger;
+        EMP_TRY(emp_layer_table_select(&other, &same, p->table, &key, err));
+        if (same == count) take_shorter(layer, count, other);
+    }
+    *layers = layer;
+    layer = NULL;
+
+cleanup:
+    emp_free(layer);
+    emp_free(other);
+    return st;
+}
+
+static int32_t first_layer(const planner *p, int32_t stage)
+{
+    int32_t first = 0;
+
+    for (int32_t s = 0; s < stage; s++) first += p->it->layers_of_stage[s];
+    return first;
+}
+
+/* Parameters of what an update was measured with. */
+static double count_updated(const emp_layer *layer, int32_t count)
+{
+    double sum = (double)layer[count - 1].parameters;
+
+    for (int32_t l = 0; l < UPDATED_LAYERS && l < count - 1; l++)
+        sum += (double)layer[l].parameters;
+    return sum;
+}
+
+/* Passes, update and memory of a stage; \a gradient_bytes are those of its weights. */
+static void add_layers(const planner *p, emp_stage_cost *c, double *gradient_bytes,
+                       const emp_layer *layer, int32_t stage)
+{
+    int32_t first = first_layer(p, stage), count = first_layer(p, p->it->stages);
+    int32_t end = first + p->it->layers_of_stage[stage];
+    double  parameters = 0.0, stored = 0.0, largest = 0.0;
+    double  updated = count_updated(layer, count);
+
+    for (int32_t l = first; l < end; l++) {
+        c->forward_s += layer[l].forward_s;
+        c->backward_s += layer[l].backward_s;
+        parameters += (double)layer[l].parameters;
+        stored += (double)layer[l].stored_elements;
+        largest = fmax(largest, (double)layer[l].stored_elements);
+    }
+    *gradient_bytes = parameters * ELEMENT_BYTES;
+    if (updated > 0.0) c->update_s = layer[first].update_s * parameters / updated;
+    double of_activation = (double)ELEMENT_BYTES * p->it->micro_batch;
+    c->stored_bytes = (int64_t)(stored * of_activation);
+    c->state_bytes =
+        (int64_t)(parameters * STATE_BYTES + fmin(*gradient_bytes, BUCKET_BYTES) +
+                  largest * of_activation);
+}
+
+/* ---- exchanges ---- */
+
+static emp_status add_boundary(const planner *p, int32_t replica, int32_t stage,
+                               double bytes, emp_error *err)
+{
+    const emp_tensor_group *from = group_of(p, replica, stage);
+    const emp_tensor_group *to = group_of(p, replica, stage + 1);
+    emp_stage_cost         *c = cost_of(p, replica, stage);
+    emp_stage_cost         *next = cost_of(p, replica, stage + 1);
+    double                  gather_s;
+
+    EMP_CHECK(emp_network_send(&c->output_s, p->network, from, to, bytes, err));
+    EMP_CHECK(emp_network_send(&next->gradient_s, p->network, to, from, bytes, err));
+    c->is_output_buffered = bytes / from->count <= EMP_BUFFERED_BYTES;
+    next->is_gradient_buffered = bytes / to->count <= EMP_BUFFERED_BYTES;
+    EMP_CHECK(emp_network_gather(&gather_s, p->network, to, bytes, err));
+    next->forward_s += gather_s;
+    EMP_CHECK(emp_network_gather(&gather_s, p->network, from, bytes, err));
+    c->backward_s += 2.0 * gather_s;
+    return EMP_OK;
+}
+
+/* A bucket of gradients among the replicas of a stage, at the slowest pair of neighbours. */
+static emp_status time_bucket(double *seconds, const planner *p, int32_t stage,
+                              double bytes, emp_error *err)
+{
+    int32_t replicas = p->it->replicas;
+
+    *seconds = 0.0;
+    for (int32_t r = 0; r < replicas; r++) {
+        const emp_tensor_group *from = group_of(p, r, stage);
+        const emp_tensor_group *to = group_of(p, (r + 1) % replicas, stage);
+        double                  message_s;
+        EMP_CHECK(emp_network_send(&message_s, p->network, from, to,
+                                   bytes / replicas * from->count, err));
+        *seconds = fmax(*seconds, 2.0 * (replicas - 1) * message_s);
+    }
+    return EMP_OK;
+}
+
+static emp_status time_reduce(double *seconds, const planner *p, int32_t stage,
+                              double bytes, emp_error *err)
+{
+    *seconds = 0.0;
+    if (p->it->replicas == 1) return EMP_OK;
+    while (bytes > 0.0) {
+        double bucket_s;
+        EMP_CHECK(time_bucket(&bucket_s, p, stage, fmin(bytes, BUCKET_BYTES), err));
+        *seconds += bucket_s;
+        bytes -= BUCKET_BYTES;
+    }
+    return EMP_OK;
+}
+
+/* ---- stages ---- */
+
+static emp_status plan_stage(const planner *p, int32_t replica, int32_t stage,
+                             emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_layer      *layer = NULL;
+    emp_stage_cost *c = cost_of(p, replica, stage);
+    double          gradient_bytes;
+    int32_t         last = first_layer(p, stage) + p->it->layers_of_stage[stage] - 1;
+
+    EMP_TRY(select_layers(&layer, p, group_of(p, replica, stage), err));
+    add_layers(p, c, &gradient_bytes, layer, stage);
+    if (stage + 1 < p->it->stages)
+        EMP_TRY(add_boundary(p, replica, stage,
+                             (double)layer[last].output_elements * ELEMENT_BYTES *
+                                 p->it->micro_batch,
+                             err));
+    EMP_TRY(time_reduce(&c->reduce_s, p, stage, gradient_bytes, err));
+
+cleanup:
+    emp_free(layer);
+    return st;
+}
+
+static bool is_same_group(const emp_tensor_group *a, const emp_tensor_group *b)
+{
+    return a->count == b->count && strcmp(a->gpu, b->gpu) == 0;
+}
+
+/* 1 if all replicas are alike. */
+static int32_t count_replicas(const planner *p)
+{
+    for (int32_t s = 0; s < p->it->stages; s++)
+        for (int32_t r = 1; r < p->it->replicas; r++)
+            if (!is_same_group(group_of(p, 0, s), group_of(p, r, s)))
+                return p->it->replicas;
+    return 1;
+}
+
+emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
+                           const emp_iteration *iteration, const emp_layer_table *layers,
+                           const emp_network *network, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    planner    p = {.it = iteration, .table = layers, .network = network};
+
+    *stages = NULL;
+    p.replicas = count_replicas(&p);
+    EMP_TRY(EMP_ALLOC(p.cost, (size_t)p.replicas * (size_t)iteration->stages));
+    for (int32_t r = 0; r < p.replicas; r++)
+        for (int32_t s = 0; s < iteration->stages; s++)
+            EMP_TRY(plan_stage(&p, r, s, err));
+    *step = (emp_step){.stages = iteration->stages,
+                       .replicas = p.replicas,
+                       .micro_batches = iteration->micro_batches,
+                       .stage = p.cost};
+    *stages = p.cost;
+    p.cost = NULL;
+
+cleanup:
+    emp_free(p.cost);
+    return st;
+}

@@ -1,0 +1,37 @@
+/** \file bench/iterations/layers_plan.h
+ * What the stages of a measured iteration take, from tables of its layers and of its network.
+ *
+ * What is known of DeepSpeed's pipelines (0.15) and of PyTorch, and counts here:
+ *
+ *  - A layer takes what was measured for the micro-batch, or for a larger one if that took less: what
+ *    disturbs a measurement only makes it longer.
+ *  - The GPUs of a group each send their part of an activation (pipe_partitioned), so that it crosses the
+ *    network once. The receiver gathers it before the forward pass. Before a backward pass the stage gathers
+ *    its own output and the gradient.
+ *  - All GPUs of a host sum their gradients with other hosts at once, over the one network of the host, in
+ *    buckets of 5e8 elements. A bucket is a ring of 2 (replicas - 1) messages; its slowest pair counts.
+ *  - update_s was measured for layers 0, 1, 2 and the last together; a stage takes a part of it, by its
+ *    parameters.
+ *  - Memory: 16 bytes a parameter (Adam, fp32), a bucket of gradients, the activations of the micro-batches
+ *    under way, as much again for one layer in its backward pass, and 4.14e9 bytes for CUDA, NCCL and the
+ *    allocator (3.5 GiB, and 367 MiB: what aiconfigurator reserves for them).
+ */
+#ifndef EMP_BENCH_ITERATIONS_LAYERS_PLAN_H
+#define EMP_BENCH_ITERATIONS_LAYERS_PLAN_H
+
+#include "bench/iterations/network.h"
+#include "bench/iterations/step.h"
+#include "graphs/import/instances/layers.h"
+
+/** What a process needs besides tensors. */
+#define EMP_PROCESS_BYTES INT64_C(4140000000)
+
+/** Fills the stages of an iteration. Replicas that are all alike become one.
+ * \param[out] step  Its stages are the caller's, to be released by emp_free().
+ * \retval EMP_EINVAL        The layers are not in the table, or not as many as the row says.
+ * \retval EMP_EUNSUPPORTED  The network has no such pair. \retval EMP_ENOMEM */
+emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
+                           const emp_iteration *iteration, const emp_layer_table *layers,
+                           const emp_network *network, emp_error *err);
+
+#endif /* EMP_BENCH_ITERATIONS_LAYERS_PLAN_H */

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* emplace calibrate iterations: measured iterations of pipelines beside predictions. */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/text/units.h"
+#include "bench/iterations/iterations.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "graphs/import/file.h"
+
+enum { KEY_LAYERS = 256, KEY_NETWORK, KEY_COLLECTIVES, KEY_HOST_RATE, KEY_HOST_GPUS };
+
+struct args {
+    const char      *rows, *layers, *network, *collectives, *machine, *host_rate;
+    int32_t          host_gpus;
+    emp_sheet_format format;
+};
+
+static const struct argp_option options[] = {
+    {"layers", KEY_LAYERS, "FILE", 0,
+     "Table of measured layers (docs/formats.md), for rows that name devices", 0},
+    {"network", KEY_NETWORK, "FILE", 0, "Table of what hosts send each other, likewise",
+     0},
+    {"collectives", KEY_COLLECTIVES, "FILE", 0,
+     "Table of collectives within a host, likewise; without it gathering parts of an "
+     "activation takes no time",
+     0},
+    {"machine", 'm', "NAME|FILE", 0,
+     "Machine whose first GPU model's tables count, for rows of transformers", 0},
+    {"host-rate", KEY_HOST_RATE, "RATE", 0,
+     "What a host sends to others, all in all (default 100 GB/s), likewise", 0},
+    {"host-gpus", KEY_HOST_GPUS, "N", 0, "GPUs of a host (default 8), likewise", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Print measured iterations of training on several GPUs beside what is predicted of "
+    "them.\v"
+    "ROWS is a table: docs/formats.md has its two forms. Nothing is fitted to "
+    "iterations.\n\n"
+    "  emplace calibrate iterations iterations.tsv --layers layers.tsv --network "
+    "network.tsv\n"
+    "  emplace calibrate iterations transformers.tsv --machine dgx-a100";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct args *a = (struct args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->format; return 0;
+    case KEY_LAYERS: a->layers = arg; return 0;
+    case KEY_NETWORK: a->network = arg; return 0;
+    case KEY_COLLECTIVES: a->collectives = arg; return 0;
+    case 'm': a->machine = arg; return 0;
+    case KEY_HOST_RATE: a->host_rate = arg; return 0;
+    case KEY_HOST_GPUS:
+        a->host_gpus = (int32_t)cli_integer("host-gpus", arg, 1, 1 << 10);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (a->rows != NULL)
+            cli_usage_error("one table of rows only, not also \"%s\"", arg);
+        a->rows = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (a->rows == NULL) cli_usage_error("a table of measured iterations is missing");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- tables ---- */
+
+struct tables {
+    emp_iterations  rows;
+    emp_layer_table layers;
+    emp_network    *network;
+    emp_machine    *machine;
+    emp_hosts       hosts;
+};
+
+static void clear(struct tables *t)
+{
+    emp_iterations_clear(&t->rows);
+    emp_layer_table_clear(&t->layers);
+    emp_network_destroy(t->network);
+    emp_machine_destroy(t->machine);
+}
+
+static emp_status load_rows(struct tables *t, const char *path, emp_error *err)
+{
+    char      *bytes = NULL;
+    size_t     size = 0;
+    emp_status st = emp_file_load(path, &bytes, &size, err);
+
+    if (st == EMP_OK) st = emp_iterations_parse(&t->rows, bytes, size, path, err);
+    emp_free(bytes);
+    return st;
+}
+
+static emp_status load_layers(struct tables *t, const char *path, emp_error *err)
+{
+    char      *bytes = NULL;
+    size_t     size = 0;
+    emp_status st = emp_file_load(path, &bytes, &size, err);
+
+    if (st == EMP_OK)
+        st = emp_layer_table_parse(&t->layers, (emp_slice){bytes, size}, path, err);
+    emp_free(bytes);
+    return st;
+}
+
+static emp_status load_network(struct tables *t, const char *path,
+                               emp_status (*add)(emp_network *, const char *, size_t,
+                                                 const char *, emp_error *),
+                               emp_error *err)
+{
+    char      *bytes = NULL;
+    size_t     size = 0;
+    emp_status st = emp_file_load(path, &bytes, &size, err);
+
+    if (st == EMP_OK) st = add(t->network, bytes, size, path, err);
+    emp_free(bytes);
+    return st;
+}
+
+/* What rows that name devices are predicted from. */
+static emp_status load_profiles(struct tables *t, const struct args *a, emp_error *err)
+{
+    if (a->layers == NULL || a->network == NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "rows of %s name devices; predictions need --layers "
+                         "and --network",
+                         a->rows);
+    EMP_CHECK(load_layers(t, a->layers, err));
+    EMP_CHECK(emp_network_create(&t->network, err));
+    EMP_CHECK(load_network(t, a->network, emp_network_add_fits, err));
+    if (a->collectives == NULL) return EMP_OK;
+    return load_network(t, a->collectives, emp_network_add_collectives, err);
+}
+
+static emp_status load_hosts(struct tables *t, const struct args *a, emp_error *err)
+{
+    if (a->machine == NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "rows of %s are transformers; predictions need --machine",
+                         a->rows);
+    EMP_CHECK(emp_machine_load(&t->machine, a->machine, err));
+    t->hosts = (emp_hosts){.gpu = emp_machine_first(t->machine, EMP_DEVICE_GPU),
+                           .gpus_per_host = a->host_gpus};
+    if (t->hosts.gpu == NULL)
+        return EMP_ERROR(EMP_EINVAL, "machine %s has no GPU", t->machine->name);
+    EMP_CHECK(emp_units_parse(a->host_rate, EMP_UNIT_BYTES_PER_S,
+                              &t->hosts.host_bytes_per_s, err));
+    if (t->hosts.host_bytes_per_s > 0.0) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "--host-rate %s: want a rate above 0", a->host_rate);
+}
+
+/* ---- the command ---- */
+
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_calibrate_iterations_argp = {options,  parse, "ROWS", doc,
+                                                   children, NULL,  NULL};
+
+emp_status cmd_calibrate_iterations(int argc, char **argv, emp_error *err)
+{
+    struct args           a = {.host_rate = "100 GB/s", .host_gpus = 8};
+    emp_status            st = EMP_OK;
+    struct tables         t = {0};
+    emp_iteration_result *result = NULL;
+    emp_sheet             sheet = {0};
+
+    cli_parse(&cmd_calibrate_iterations_argp, argc, argv, &a);
+    EMP_TRY(load_rows(&t, a.rows, err));
+    EMP_TRY(t.rows.are_transformers ? load_hosts(&t, &a, err)
+                                    : load_profiles(&t, &a, err));
+    const emp_iteration_sources sources = {&t.layers, t.network, &t.hosts};
+    EMP_TRY(EMP_ALLOC(result, (size_t)t.rows.count));
+    EMP_TRY(emp_iterations_predict(result, &t.rows, &sources, err));
+    emp_iterations_tabulate(&sheet, &t.rows, result);
+    EMP_TRY(emp_sheet_print(stdout, &sheet, a.format, err));
+
+cleanup:
+    emp_sheet_clear(&sheet);
+    emp_free(result);
+    clear(&t);
+    return st;
+}

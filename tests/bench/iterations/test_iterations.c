@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Measured iterations: are small rows predicted as by hand, are faults one sentence, and how far off
+ * are published measurements, where they are? */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "bench/iterations/iterations.h"
+#include "graphs/import/file.h"
+
+/* A layer in the first stage, two in the second; the larger micro-batch of the last layer was measured
+ * faster. A network of 1 GB/s, and gathers of 1 MB within 1 ms. */
+static const char layers[] =
+    "model,gpu,tp,microbatch,layer_first,layer_last,fwd_s,bwd_s,update_s,params,"
+    "act_out_elems,act_stored_elems\n"
+    "m,A,2,1,0,1,1,2,0.3,1000000,2000000,1000000\n"
+    "m,A,2,1,2,2,1.5,2,0.3,1000000,0,1000000\n"
+    "m,A,2,2,0,1,2,4,0.3,1000000,2000000,1000000\n"
+    "m,A,2,2,2,2,1,2,0.3,1000000,0,1000000\n"
+    "m,B,2,1,0,2,2,4,0.3,1000000,2000000,1000000\n";
+static const char fits[] =
+    "scope,zone_from,zone_to,gpu_from,gpus_from,gpu_to,gpus_to,c2,c1,c0,max_bytes_per_s\n"
+    "intra,,,A,2,A,2,0,0,9,9e9\n"
+    "inter,y,z,A,2,A,2,0,0,9,9e9\n"
+    "inter,z,z,A,2,A,2,0,0,2,1e9\n"
+    "inter,z,z,B,2,A,2,0,0,1,1e9\n";
+static const char collectives[] = "gpu,op,dtype,gpus,bytes,us\n"
+                                  "A,send,float,2,1000000,7\n"
+                                  "A,all_gather,float,2,1000000,1000\n"
+                                  "A,all_gather,float,2,4000000,4000\n";
+static const char head[] =
+    "id,cluster,model,global_batch,microbatch,stages,replicas,layers_per_stage,devices,"
+    "iteration_s,peak_bytes,formula_s,formula_peak_bytes\n";
+
+typedef struct {
+    emp_layer_table layers;
+    emp_network    *network;
+} world;
+
+static world make_world(bool has_gathers)
+{
+    world     w = {0};
+    emp_error err = {0};
+
+    cr_assert_eq(emp_layer_table_parse(&w.layers, (emp_slice){layers, sizeof layers - 1},
+                                       "layers", &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_network_create(&w.network, &err), EMP_OK);
+    cr_assert_eq(emp_network_add_fits(w.network, fits, sizeof fits - 1, "fits", &err),
+                 EMP_OK, "%s", err.msg);
+    if (has_gathers)
+        cr_assert_eq(emp_network_add_collectives(w.network, collectives,
+                                                 sizeof collectives - 1, "gathers", &err),
+                     EMP_OK, "%s", err.msg);
+    return w;
+}
+
+static void clear_world(world *w)
+{
+    emp_layer_table_clear(&w->layers);
+    emp_network_destroy(w->network);
+}
+
+/* Reads and predicts rows, which stand below the head. */
+static emp_status predict(emp_iteration_result *result, const char *rows,
+                          bool has_gathers, emp_error *err)
+{
+    world          w = make_world(has_gathers);
+    emp_iterations iterations = {0};
+    char           text[2048];
+
+    snprintf(text, sizeof text, "%s%s", head, rows);
+    emp_status st = emp_iterations_parse(&iterations, text, strlen(text), "rows", err);
+    const emp_iteration_sources sources = {.layers = &w.layers, .network = w.network};
+    if (st == EMP_OK) st = emp_iterations_predict(result, &iterations, &sources, err);
+    emp_iterations_clear(&iterations);
+    clear_world(&w);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+    return st;
+}
+
+static emp_iteration_result predict_good(const char *row, bool has_gathers)
+{
+    emp_iteration_result result = {0};
+    emp_error            err = {0};
+
+    cr_assert_eq(predict(&result, row, has_gathers, &err), EMP_OK, "%s", err.msg);
+    return result;
+}
+
+/* ---- by hand ---- */
+
+/* One micro-batch: F 1, 8 MB in 8 ms, F 2 (the last layer's is that of the larger micro-batch), B 4, 8 ms,
+ * B 2. The update of 0.3 s was of all three layers: the second stage would take 0.2 s, the first, which
+ * is last, 0.1 s. */
+Test(iterations, a_pipeline_takes_what_a_hand_computes)
+{
+    emp_iteration_result r = predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
+
+    cr_expect_float_eq(r.step_s, 1.0 + 0.008 + 2.0 + 4.0 + 0.008 + 2.0 + 0.1, 1e-9,
+                       "%.9f", r.step_s);
+    /* 2 layers with 20 bytes a parameter, their activations, and one layer's again */
+    cr_expect_float_eq(r.peak_bytes, 2e6 * 20 + 2 * 4e6 + 4e6 + EMP_PROCESS_BYTES, 512.0,
+                       "%.0f", r.peak_bytes);
+}
+
+/* Gathers of 8 MB take 8 ms: one before the forward pass, two before the backward pass. */
+Test(iterations, parts_of_an_activation_are_gathered)
+{
+    emp_iteration_result without =
+        predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
+    emp_iteration_result with =
+        predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", true);
+
+    cr_expect_float_eq(with.step_s - without.step_s, 0.024, 1e-9, "%.9f",
+                       with.step_s - without.step_s);
+}
+
+/* Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. */
+Test(iterations, replicas_share_the_network_of_their_hosts)
+{
+    emp_iteration_result alike = predict_good("x,c,m,4,1,1,2,3,all A*2,9,,,\n", false);
+    emp_iteration_result unlike = predict_good("x,c,m,4,1,1,2,3,A*2+B*2,9,,,\n", false);
+
+    cr_expect_float_eq(alike.step_s, 2 * (3.0 + 6.0) + 0.024 + 0.3, 1e-9, "%.9f",
+                       alike.step_s);
+    cr_expect_float_eq(unlike.step_s, 2 * (6.0 + 12.0) + 0.024 + 0.3, 1e-9, "%.9f",
+                       unlike.step_s);
+}
+
+Test(iterations, errors_and_orders_are_counted)
+{
+    static const char          rows[] = "a,c,m,8,1,1,1,1,all A*2,10,100,11,50\n"
+                                        "b,c,m,8,1,1,1,1,all A*2,20,,18,\n"
+                                        "e,d,m,8,1,1,1,1,all A*2,30,,,\n";
+    const emp_iteration_result result[] = {{12.0, 110.0}, {11.0, 1.0}, {30.0, 1.0}};
+    emp_iterations             it = {0};
+    char                       text[1024];
+
+    snprintf(text, sizeof text, "%s%s", head, rows);
+    cr_assert_eq(emp_iterations_parse(&it, text, strlen(text), "rows", NULL), EMP_OK);
+    emp_iteration_error e = emp_iterations_error(&it, result, "c", true, false);
+    cr_expect_eq(e.count, 2);
+    cr_expect_float_eq(e.mean_frac, (0.2 + 0.45) / 2, 1e-12);
+    e = emp_iterations_error(&it, result, NULL, true, true);
+    cr_expect_eq(e.count, 2);
+    cr_expect_float_eq(e.mean_frac, 0.1, 1e-12);
+    e = emp_iterations_error(&it, result, NULL, false, false);
+    cr_expect_eq(e.count, 1);
+    cr_expect_float_eq(e.mean_frac, 0.1, 1e-12);
+    emp_iteration_pairs pairs = emp_iterations_count_pairs(&it, result, false);
+    cr_expect_eq(pairs.count, 1);
+    cr_expect_eq(pairs.right, 0);
+    cr_expect_eq(emp_iterations_count_pairs(&it, result, true).right, 1);
+    emp_iterations_clear(&it);
+}
+
+/* ---- faults ---- */
+
+static void expect_refusal(const char *rows, const char *part)
+{
+    emp_iteration_result result[4];
+    emp_error            err = {0};
+
+    cr_expect_neq(predict(result, rows, true, &err), EMP_OK, "%s", rows);
+    cr_expect_not_null(strstr(err.msg, part), "\"%s\" is not in \"%s\"", part, err.msg);
+}
+
+Test(iterations, faults_are_named)
+{
+    expect_refusal("x,c,m,3,2,1,1,3,all A*2,9,,,\n",
+                   "rows, row 1: global_batch is \"3\"");
+    expect_refusal("x,c,m,1,1,2,1,3,all A*2,9,,,\n", "layers_per_stage is \"3\"");
+    expect_refusal("x,c,m,1,1,1,1,3,A,9,,,\n", "devices is \"A\"");
+    expect_refusal("x,c,m,1,1,1,1,3,A*2;A*2,9,,,\n", "devices is");
+    expect_refusal("x,c,m,1,1,1,1,3,A*2x,9,,,\n", "devices is");
+    expect_refusal("x,c,m,1,1,1,1,3,all A*2,0,,,\n", "iteration_s is \"0\"");
+    expect_refusal("x,c,m,1,1,1,1,3,all A*2,9,-1,,\n", "peak_bytes is \"-1\"");
+    expect_refusal("x,c,m,1,1,1,1,2,all A*2,9,,,\n", "have 2 layers, the table has 3");
+    expect_refusal("x,c,n,1,1,1,1,3,all A*2,9,,,\n", "rows, row 1: layers has no layer");
+    expect_refusal("x,c,m,1,1,2,1,\"1,2\",B*2;B*2,9,,,\n", "no rate from 2 B to 2 B");
+    expect_refusal("x,c,m,1,1,65,1,3,all A*2,9,,,\n", "stages is \"65\", want 1 to 64");
+}
+
+Test(iterations, tables_of_another_kind_are_refused)
+{
+    emp_iterations it = {0};
+    emp_error      err = {0};
+    emp_network   *network = NULL;
+
+    cr_expect_eq(emp_iterations_parse(&it, "a,b\n1,2\n", 8, "rows", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "neither a column devices"), "%s", err.msg);
+    emp_iterations_clear(&it);
+    cr_assert_eq(emp_network_create(&network, NULL), EMP_OK);
+    err = (emp_error){0};
+    cr_expect_eq(emp_network_add_fits(network, "a,b\n1,2\n", 8, "fits", &err),
+                 EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "scope"), "%s", err.msg);
+    err = (emp_error){0};
+    cr_expect_eq(emp_network_add_collectives(network,
+                                             "gpu,op,dtype,gpus,bytes,us\n"
+                                             "A,all_gather,float,2,0,1\n",
+                                             51, "gathers", &err),
+                 EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "gathers, row 1"), "%s", err.msg);
+    emp_network_destroy(network);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(iterations, every_allocation_failure_is_reported)
+{
+    world                       w = make_world(true);
+    emp_status                  st = EMP_ENOMEM;
+    long                        allowed = 0, before = emp_mem_live_blocks();
+    char                        text[1024];
+    const emp_iteration_sources sources = {.layers = &w.layers, .network = w.network};
+
+    snprintf(text, sizeof text, "%sx,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", head);
+    for (; st != EMP_OK; allowed++) {
+        emp_iterations       it = {0};
+        emp_iteration_result result;
+        emp_mem_fail_after(allowed);
+        st = emp_iterations_parse(&it, text, strlen(text), "rows", NULL);
+        if (st == EMP_OK) st = emp_iterations_predict(&result, &it, &sources, NULL);
+        emp_mem_fail_after(-1);
+        emp_iterations_clear(&it);
+        cr_assert(st == EMP_OK || st == EMP_ENOMEM, "after %ld: %d", allowed, (int)st);
+        cr_assert_eq(emp_mem_live_blocks(), before, "leaks after %ld", allowed);
+    }
+    cr_expect_gt(allowed, 30);
+    clear_world(&w);
+}
+
+/* ---- published measurements ---- */
+
+static bool load_shared(char **bytes, size_t *size, const char *name)
+{
+    const char *root = getenv("EMP_SOURCE_DIR");
+    char        path[512];
+
+    snprintf(path, sizeof path, "%s/../shared/profiles/modern/%s", root ? root : ".",
+             name);
+    return access(path, R_OK) == 0 && emp_file_load(path, bytes, size, NULL) == EMP_OK;
+}
+
+/* No constant comes from these rows. The authors' formula is off by 10.8 % and 8.9 %, of memory by 6.7 %
+ * and 15.8 %, and has one pair of 12 in the wrong order. */
+Test(iterations, published_steps_on_unlike_gpus_are_near)
+{
+    static const char *const names[] = {"sailor_iterations.tsv", "sailor_layers.tsv.gz",
+                                        "sailor_network.tsv.gz", "sailor_comm.tsv.gz"};
+    char                    *bytes[4] = {0};
+    size_t                   size[4];
+    world                    w = {0};
+    emp_iterations           it = {0};
+    emp_error                err = {0};
+
+    for (int32_t i = 0; i < 4; i++)
+        if (!load_shared(&bytes[i], &size[i], names[i]))
+            cr_skip_test("%s is not there", names[i]);
+    cr_assert_eq(emp_iterations_parse(&it, bytes[0], size[0], names[0], &err), EMP_OK,
+                 "%s", err.msg);
+    cr_assert_eq(
+        emp_layer_table_parse(&w.layers, (emp_slice){bytes[1], size[1]}, names[1], &err),
+        EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_network_create(&w.network, NULL), EMP_OK);
+    cr_assert_eq(emp_network_add_fits(w.network, bytes[2], size[2], names[2], &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(
+        emp_network_add_collectives(w.network, bytes[3], size[3], names[3], &err), EMP_OK,
+        "%s", err.msg);
+    const emp_iteration_sources sources = {.layers = &w.layers, .network = w.network};
+    emp_iteration_result       *r = EMP_NEW_ARRAY(emp_iteration_result, (size_t)it.count);
+    cr_assert_eq(emp_iterations_predict(r, &it, &sources, &err), EMP_OK, "%s", err.msg);
+    cr_expect_lt(emp_iterations_error(&it, r, "gh200", true, false).mean_frac, 0.102);
+    cr_expect_lt(emp_iterations_error(&it, r, "rtx", true, false).mean_frac, 0.02);
+    cr_expect_lt(emp_iterations_error(&it, r, "gh200", false, false).mean_frac, 0.06);
+    cr_expect_lt(emp_iterations_error(&it, r, "rtx", false, false).mean_frac, 0.10);
+    emp_iteration_pairs pairs = emp_iterations_count_pairs(&it, r, false);
+    cr_expect_eq(pairs.right, pairs.count);
+    emp_free(r);
+    emp_iterations_clear(&it);
+    clear_world(&w);
+    for (int32_t i = 0; i < 4; i++) emp_free(bytes[i]);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
