@@ -142,6 +142,24 @@ static const fit *find_fit(const emp_network *n, const emp_tensor_group *from,
     return NULL;
 }
 
+/* The fit between such GPUs with the most of them, but no more than there are. */
+static const fit *find_smaller(const emp_network *n, const emp_tensor_group *from,
+                               const emp_tensor_group *to)
+{
+    const fit *best = NULL;
+
+    for (int32_t i = 0; i < n->fit_count; i++) {
+        const fit *f = &n->fit[i];
+        if (strcmp(f->from.gpu, from->gpu) != 0 || strcmp(f->to.gpu, to->gpu) != 0 ||
+            f->from.count > from->count || f->to.count > to->count)
+            continue;
+        if (best == NULL ||
+            f->from.count + f->to.count > best->from.count + best->to.count)
+            best = f;
+    }
+    return best;
+}
+
 emp_status emp_network_send(double *seconds, const emp_network *network,
                             const emp_tensor_group *from, const emp_tensor_group *to,
                             double bytes, emp_error *err)
@@ -152,6 +170,8 @@ emp_status emp_network_send(double *seconds, const emp_network *network,
     *seconds = 0.0;
     if (bytes <= 0.0) return EMP_OK;
     if (f == NULL) f = find_fit(network, to, from);
+    if (f == NULL) f = find_smaller(network, from, to);
+    if (f == NULL) f = find_smaller(network, to, from);
     if (f == NULL)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "the network has no rate from %d %s to %d %s of another host",

@@ -26,6 +26,8 @@ static const char fits[] =
     "intra,,,A,2,A,2,0,0,9,9e9\n"
     "inter,y,z,A,2,A,2,0,0,9,9e9\n"
     "inter,z,z,A,2,A,2,0,0,2,1e9\n"
+    "inter,z,z,A,1,C,1,0,0,1,1e9\n"
+    "inter,z,z,A,2,C,1,0,0,2,2e9\n"
     "inter,z,z,B,2,A,2,0,0,1,1e9\n";
 static const char collectives[] = "gpu,op,dtype,gpus,bytes,us\n"
                                   "A,send,float,2,1000000,7\n"
@@ -156,6 +158,27 @@ Test(iterations, errors_and_orders_are_counted)
     cr_expect_eq(pairs.right, 0);
     cr_expect_eq(emp_iterations_count_pairs(&it, result, true).right, 1);
     emp_iterations_clear(&it);
+}
+
+/* The other way round, and with fewer GPUs, where nothing else was measured. */
+Test(iterations, pairs_that_were_not_measured_take_what_is_nearest)
+{
+    static const emp_tensor_group a2 = {"A", 2}, b2 = {"B", 2}, a4 = {"A", 4},
+                                  c2 = {"C", 2}, c1 = {"C", 1};
+    world     w = make_world(false);
+    double    seconds;
+    emp_error err = {0};
+
+    cr_assert_eq(emp_network_send(&seconds, w.network, &a2, &b2, 1e9, &err), EMP_OK);
+    cr_expect_float_eq(seconds, 1.0, 1e-12);
+    cr_assert_eq(emp_network_send(&seconds, w.network, &a4, &c2, 1e9, &err), EMP_OK);
+    cr_expect_float_eq(seconds, 0.5, 1e-12);
+    cr_assert_eq(emp_network_send(&seconds, w.network, &c2, &a4, 1e9, &err), EMP_OK);
+    cr_expect_float_eq(seconds, 0.5, 1e-12);
+    cr_expect_eq(emp_network_send(&seconds, w.network, &c1, &b2, 1e9, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "no rate from 1 C to 2 B"), "%s", err.msg);
+    clear_world(&w);
 }
 
 /* ---- faults ---- */
