@@ -17,7 +17,10 @@ enum { PATIENCE_MS = 700, SENTENCE_BYTES = 500 };
 
 enum { AT_ONCE, SOON, IN_ORDER }; /* states */
 
-static volatile sig_atomic_t state, is_asked, owner;
+static const char saving[] =
+    "\r\033[Jemplace: ending after this batch, to save it; Ctrl-C again ends at once\n";
+
+static volatile sig_atomic_t state, is_asked, is_told, is_terminal, owner;
 static atomic_int            kept_count;
 static char                  last_words[SENTENCE_BYTES + 32];
 static char                  giving_up[SENTENCE_BYTES + 32];
@@ -51,6 +54,15 @@ static void wait_ms(int64_t ms)
     setitimer(ITIMER_REAL, &moment, NULL);
 }
 
+/* Who waits at a terminal learns why. */
+static void tell_once(void)
+{
+    if (!is_terminal || is_told) return;
+    ssize_t written = write(STDERR_FILENO, saving, sizeof saving - 1);
+    (void)written;
+    is_told = 1;
+}
+
 /* The time that the timer was set to is over. */
 static void end_unless_kept(int signal)
 {
@@ -59,7 +71,9 @@ static void end_unless_kept(int signal)
     bool is_kept = atomic_load(&kept_count) > 0;
     if (!is_asked && !is_kept) end(giving_up, CLI_EXIT_INPUT);
     if (!is_kept) end(last_words, CLI_EXIT_INTERRUPTED);
-    if (is_asked) wait_ms(PATIENCE_MS);
+    if (!is_asked) return;
+    tell_once();
+    wait_ms(PATIENCE_MS);
 }
 
 static void ask_to_stop(int signal)
@@ -77,13 +91,14 @@ static void ask_to_stop(int signal)
 /* Words that take the place of a progress line. */
 static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
 {
-    snprintf(words, SENTENCE_BYTES + 32, "%semplace: %s\n",
-             isatty(STDERR_FILENO) == 1 ? "\r\033[J" : "", sentence);
+    snprintf(words, SENTENCE_BYTES + 32, "%semplace: %s\n", is_terminal ? "\r\033[J" : "",
+             sentence);
 }
 
 void cli_stop_begin(void)
 {
     owner = (sig_atomic_t)getpid();
+    is_terminal = isatty(STDERR_FILENO) == 1;
     word(last_words, "interrupted");
     handle(SIGALRM, end_unless_kept);
     handle(SIGINT, ask_to_stop);

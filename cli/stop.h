@@ -6,7 +6,7 @@
  * - *At once*, the state at the start: a signal ends the program.
  * - *Soon*, after cli_stop_flag(): the first signal sets the flag, and the work ends in good order.
  *   Libraries look at no flag. So the program ends after PATIENCE_MS, unless a run has something to
- *   save.
+ *   save: then it says on a terminal that it ends after the batch.
  * - *In order*, after cli_stop_unwatch(): the first signal sets the flag, and that is all.
  *
  * In every state the second signal ends the program. Whatever way a signal ends it, it says so in a

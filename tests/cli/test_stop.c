@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a signal answered in every state, by status 130? Is a run with something to save waited for,
- * and nothing else? Is no half of a file left? Does a run that has ended leave the next one free to
- * end in its set-up? */
+ * and nothing else, and is a terminal told so? Is no half of a file left? Does a run that has ended
+ * leave the next one free to end in its set-up? */
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,6 +90,36 @@ static void saves_for_longer_than_patience(int signal)
 Test(stop, a_run_with_something_to_save_is_waited_for)
 {
     expect_status(saves_for_longer_than_patience, 0);
+}
+
+/* What the program has said on a terminal, which is \a terminal's standard error. */
+static void read_all(int terminal, char *said, size_t size)
+{
+    size_t  used = 0;
+    ssize_t count;
+
+    fcntl(terminal, F_SETFL, O_NONBLOCK);
+    while ((count = read(terminal, said + used, size - 1 - used)) > 0) {
+        used += (size_t)count;
+    }
+    said[used] = '\0';
+}
+
+Test(stop, a_terminal_is_told_why_it_waits)
+{
+    int  terminal, program, kept = dup(STDERR_FILENO);
+    char said[400];
+
+    cr_assert_eq(openpty(&terminal, &program, NULL, NULL, NULL), 0);
+    dup2(program, STDERR_FILENO);
+    int status = status_of(saves_for_longer_than_patience, SIGINT);
+    dup2(kept, STDERR_FILENO);
+    read_all(terminal, said, sizeof said);
+    cr_expect_eq(status, 0);
+    cr_expect_not_null(strstr(said, "ending after this batch"), "%s", said);
+    close(terminal);
+    close(program);
+    close(kept);
 }
 
 static void gives_up(int signal)
