@@ -203,9 +203,10 @@ void emp_iterations_tabulate(emp_sheet *sheet, const emp_iterations *iterations,
     emp_iteration_pairs ours = emp_iterations_count_pairs(iterations, result, false);
     emp_iteration_pairs formula = emp_iterations_count_pairs(iterations, result, true);
     if (ours.count > 0)
-        emp_sheet_note(sheet, "Of %d pairs of alternatives %d are in the right order.",
-                       ours.count, ours.right);
+        emp_sheet_note(sheet, "Pairs of alternatives in the right order: %d of %d.",
+                       ours.right, ours.count);
     if (formula.count > 0)
-        emp_sheet_note(sheet, "The formula has %d of %d.", formula.right, formula.count);
+        emp_sheet_note(sheet, "Likewise by the formula: %d of %d.", formula.right,
+                       formula.count);
     emp_sheet_note(sheet, "No constant was fitted to an iteration.");
 }

@@ -14,6 +14,8 @@
 #include "graphs/import/instances/layers_source.h"
 #include "graphs/import/instances/schedule.h"
 #include "graphs/load.h"
+#include "sim/cost/cost.h"
+#include "sim/cost/kernel.h"
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 #include "tests/support/scratch.h"
@@ -188,6 +190,38 @@ Test(layers, unlike_gpus_have_unlike_costs)
     emp_op_id op = emp_graph_find(graph, "layer0/micro0");
     cr_expect_eq(emp_problem_op_time_ns(problem, op, 1), MS);
     cr_expect_eq(emp_problem_op_time_ns(problem, op, 2), MS / 2);
+    emp_problem_destroy(problem);
+    emp_runtime_destroy(runtime);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(graph);
+}
+
+/* Four ranks on a model with a table of collectives take what the table says of half precision. */
+Test(layers, an_all_reduce_takes_what_the_device_model_says)
+{
+    emp_graph         *graph = NULL;
+    emp_machine       *machine = NULL;
+    emp_runtime       *runtime = NULL;
+    emp_problem       *problem = NULL;
+    emp_error          err = {0};
+    emp_form           form;
+    double             seconds;
+    const emp_exchange exchange = {EMP_COLLECTIVE_ALL_REDUCE, EMP_FORMAT_FP16, 4,
+                                   2 * 4 * 524288};
+
+    cr_assert_eq(load(&graph, table, "microbatch=1,replicas=4,stages=2", &err), EMP_OK,
+                 "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&machine, "dgx-a100", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_load(&runtime, "ideal", &err), EMP_OK);
+    cr_assert_eq(emp_problem_create(&problem, graph, machine, runtime, "", &err), EMP_OK,
+                 "%s", err.msg);
+    const emp_device *gpu = emp_machine_first(machine, EMP_DEVICE_GPU);
+    cr_assert_eq(emp_exchange_time(&seconds, &form, gpu, &exchange, &err), EMP_OK, "%s",
+                 err.msg);
+    emp_op_id op = emp_graph_find(graph, "gradients/replica3/stage0/all_reduce");
+    cr_assert_geq(op, 0);
+    cr_expect_eq(emp_problem_op_time_ns(problem, op, 1), emp_ns_of_seconds(seconds));
+    cr_expect_gt(seconds, 10e-6);
     emp_problem_destroy(problem);
     emp_runtime_destroy(runtime);
     emp_machine_destroy(machine);
