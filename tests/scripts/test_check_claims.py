@@ -94,8 +94,9 @@ class CheckClaims(unittest.TestCase):
         self.write("docs/results.md", RESULTS)
         self.write("docs/mechanisms.md", "# Mechanisms\n")
         self.write("bench/validate/README.md", "# Validation\n")
+        self.write("docs/questions.md", "# Questions\n")
         self.write("docs/limits.md", "# Limits\n\n9 lives\n")
-        self.write("docs/claims.tsv", "\n".join(CLAIMS))
+        self.write("docs/claims/sentences.tsv", "\n".join(CLAIMS))
         self.write("bench/results/t.csv", SHEET)
 
     def path(self, name):
@@ -162,7 +163,7 @@ class CheckClaims(unittest.TestCase):
     def test_sees_a_missing_sentence(self):
         self.make()
         self.change("docs/results.md", "are in order", "are ordered")
-        self.expect_error("docs/claims.tsv:3: docs/results.md lacks the sentence: Of 4 pairs 3 are in order.")
+        self.expect_error("docs/claims/sentences.tsv:3: docs/results.md lacks the sentence: Of 4 pairs 3 are in order.")
 
     def test_sees_a_changed_table(self):
         self.make()
@@ -172,43 +173,44 @@ class CheckClaims(unittest.TestCase):
     def test_sees_numerals_without_a_source(self):
         self.make()
         self.change("docs/results.md", "is a command", "is 12.5 % faster\non three nets")
-        self.expect_error('docs/results.md:19: no table, sentence or name of docs/claims.tsv has "12.5"',
-                          'docs/results.md:20: no table, sentence or name of docs/claims.tsv has "three"')
+        self.expect_error('docs/results.md:19: no table, sentence or name of docs/claims/sentences.tsv has "12.5"',
+                          'docs/results.md:20: no table, sentence or name of docs/claims/sentences.tsv has "three"')
 
     def test_figures_of_a_template_need_a_source_too(self):
         self.make()
-        self.change("docs/claims.tsv", "Of {} pairs {} are", "Of {} pairs 3 are")
-        self.change("docs/claims.tsv", '\tsum(pairs("cpu-median", "gpu-median", "hdp-paper-median"))', "")
-        self.expect_error('no table, sentence or name of docs/claims.tsv has "3"')
+        self.change("docs/claims/sentences.tsv", "Of {} pairs {} are", "Of {} pairs 3 are")
+        self.change("docs/claims/sentences.tsv", '\tsum(pairs("cpu-median", "gpu-median", "hdp-paper-median"))', "")
+        self.expect_error('no table, sentence or name of docs/claims/sentences.tsv has "3"')
 
     def test_looks_at_the_results_of_the_readme_alone(self):
         self.make()
         self.change("README.md", "None.", "None, 5 times.")
-        self.expect_error('README.md:7: no table, sentence or name of docs/claims.tsv has "5"')
+        self.expect_error('README.md:7: no table, sentence or name of docs/claims/sentences.tsv has "5"')
 
     def test_conditions_must_hold(self):
         self.make()
-        self.change("docs/claims.tsv", '\tlen(pairs(', '\tlen(tasks) == 3\tlen(pairs(')
-        self.expect_error("docs/claims.tsv:3: len(tasks) == 3 does not hold, so the sentence must change")
-        self.change("docs/claims.tsv", "len(tasks) == 3", "len(tasks) == 2")
+        self.change("docs/claims/sentences.tsv", '\tlen(pairs(', '\tlen(tasks) == 3\tlen(pairs(')
+        self.expect_error("docs/claims/sentences.tsv:3: len(tasks) == 3 does not hold, so the sentence must change")
+        self.change("docs/claims/sentences.tsv", "len(tasks) == 3", "len(tasks) == 2")
         self.assertEqual(self.run_script(), (0, ""))
 
     def test_words_must_hold(self):
         self.make()
         self.change("bench/results/t.csv", "3,1,1,1,1.25", "3,121,121,121,1.25")
-        self.expect_error("docs/claims.tsv:2: 121.0 is not below 120.0, so the sentence must change")
+        self.expect_error("docs/claims/sentences.tsv:2: 121.0 is not below 120.0, so the sentence must change")
 
     def test_figures_are_finite(self):
         self.make()
-        self.change("docs/claims.tsv", '\tlen(pairs(', '\tstep("Small net", "gpu-median")\tlen(pairs(')
-        self.expect_error('docs/claims.tsv:3: step("Small net", "gpu-median") is inf, so the sentence must change')
+        self.change("docs/claims/sentences.tsv", '\tlen(pairs(', '\tstep("Small net", "gpu-median")\tlen(pairs(')
+        self.expect_error('docs/claims/sentences.tsv:3: step("Small net", "gpu-median") is inf, so the sentence must change')
 
     def test_reads_lists_and_fitted_cells(self):
         self.write("errors.csv", "# percent off; made by a script\nstep, batch 32\t+44.7\nstep, batch 64\t-43.5\n")
         self.write("cpu.yaml", '# left_out: as the others predict it\nfit:\n  cells:\n'
                    '    - {name: "net:cpu", published: "2 s", fitted: "2.1 s", off: "+5 %", left_out: "2.5 s"}\n')
+        self.write("docs/questions.md", "# Questions\n")
         self.write("docs/limits.md", "# Limits\n\nSteps are up to 1 % too long. Left out, it is 1 % too long.\n")
-        self.write("docs/claims.tsv", self.read("docs/claims.tsv") + "\n"
+        self.write("docs/claims/sentences.tsv", self.read("docs/claims/sentences.tsv") + "\n"
                    'docs/limits.md\tSteps are up to {:.0f} % too long.\terrors.csv\tmax(cells("value"))\n'
                    'docs/limits.md\tLeft out, it is {:.0f} % too long.\tcpu.yaml'
                    '\tabove(cell("left_out", name="net:cpu"), cell("published", name="net:cpu"))\n')
@@ -219,25 +221,25 @@ class CheckClaims(unittest.TestCase):
         table = "<!-- table: bench/results/m.csv\nrows: switched\ncolumns: method\ncells: change: {}\nwhere: row=net\n-->\n"
         self.write("bench/results/m.csv", MECHANISMS)
         self.write("docs/mechanisms.md", f"{table}<!-- end -->\n\nCopies cost 1 % to 2 %, and 3 % of the memory.\n")
-        self.write("docs/claims.tsv", self.read("docs/claims.tsv") + "\n" + MECHANISMS_CLAIM)
+        self.write("docs/claims/sentences.tsv", self.read("docs/claims/sentences.tsv") + "\n" + MECHANISMS_CLAIM)
         self.make()
         self.assertEqual(self.read("docs/mechanisms.md"), f"{table}{MECHANISMS_MADE}<!-- end -->\n\n"
                          "Copies cost 12.5 % to 50 %, and 400 % of the memory.\n")
 
     def test_counts_figures(self):
-        self.change("docs/claims.tsv", "pairs {} are", "pairs {} of {} are")
-        self.expect_error("docs/claims.tsv:3: the template has 3 figures, the expressions have 2")
+        self.change("docs/claims/sentences.tsv", "pairs {} are", "pairs {} of {} are")
+        self.expect_error("docs/claims/sentences.tsv:3: the template has 3 figures, the expressions have 2")
 
     def test_names_unknown_things(self):
-        self.change("docs/claims.tsv", "docs/results.md\tOf", "docs/other.md\tOf")
-        self.change("docs/claims.tsv", '"Net, 2 layers", "hdp-paper-median"', '"Net, 2 layers", "hdp"')
-        self.expect_error("docs/claims.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/mechanisms.md, bench/validate/README.md, docs/limits.md and *",
-                          "docs/claims.tsv:2: 0 rows of bench/results/t.csv have {'task': 'Net, 2 layers', 'key': 'hdp'}, not 1")
+        self.change("docs/claims/sentences.tsv", "docs/results.md\tOf", "docs/other.md\tOf")
+        self.change("docs/claims/sentences.tsv", '"Net, 2 layers", "hdp-paper-median"', '"Net, 2 layers", "hdp"')
+        self.expect_error("docs/claims/sentences.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/questions.md, docs/mechanisms.md, bench/validate/README.md, docs/limits.md and *",
+                          "docs/claims/sentences.tsv:2: 0 rows of bench/results/t.csv have {'task': 'Net, 2 layers', 'key': 'hdp'}, not 1")
 
     def test_says_how_to_remake_a_file_that_lacks_something(self):
         command = "remake it with `scripts/emplace table 0 > bench/results/t.csv`"
         self.change("docs/results.md", "rows: task", "rows: network")
-        self.write("docs/claims.tsv", "")
+        self.write("docs/claims/sentences.tsv", "")
         self.run_script("--write")
         self.assertIn(f"There is no table yet. bench/results/t.csv has no column network: {command}.\n", self.read("docs/results.md"))
         self.change("docs/results.md", "rows: network", "rows: task\nwhere: seeds=5, task=Small net")
