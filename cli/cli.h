@@ -1,7 +1,8 @@
 /** \file cli/cli.h
  * What the sub-commands share: their table's entry, how options are parsed, and how they
  * speak. A command returns a status; main() prints its one sentence and exits with 0, 1
- * (bad input) or 130 (interrupted). Bad usage ends the program at once with 2.
+ * (bad input), 130 (interrupted) or 75 (a part of a study that a scheduler has interrupted).
+ * Bad usage ends the program at once with 2.
  */
 #ifndef EMP_CLI_CLI_H
 #define EMP_CLI_CLI_H
@@ -29,7 +30,12 @@ typedef struct cli_command {
 /** All commands, in the order of listings. */
 extern const cli_command cli_commands[];
 
-enum { CLI_EXIT_INPUT = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_INTERRUPTED = 130 };
+enum {
+    CLI_EXIT_INPUT = 1,
+    CLI_EXIT_USAGE = 2,
+    CLI_EXIT_AGAIN = 75, /**< EX_TEMPFAIL: the same command goes on */
+    CLI_EXIT_INTERRUPTED = 130
+};
 
 #define EMP_CLI_COMMAND(name)                                                   \
     emp_status               cmd_##name(int argc, char **argv, emp_error *err); \

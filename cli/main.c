@@ -139,7 +139,7 @@ static int run_command(struct found *f, int argc, char **argv)
                            "cannot write to standard output");
     }
     if (st == EMP_OK) return 0;
-    if (st == EMP_EINTERRUPTED) return CLI_EXIT_INTERRUPTED;
+    if (st == EMP_EINTERRUPTED) return cli_stop_status();
     if (st == EMP_EELSEWHERE) return CLI_EXIT_INPUT;
     bool has_words = err.msg[0] != '\0';
     cli_say(st == EMP_ENOMEM && has_words ? "emplace: out of memory: " : "emplace: ",
@@ -179,6 +179,6 @@ int main(int argc, char **argv)
         return 0;
     }
     int code = run_command(&f, argc - f.words, argv + f.words);
-    emp_ranks_leave(code != 0 && code != CLI_EXIT_INTERRUPTED);
+    emp_ranks_leave(code != 0 && code != cli_stop_status());
     return code;
 }

@@ -20,7 +20,8 @@ enum { AT_ONCE, SOON, IN_ORDER }; /* states */
 static const char saving[] =
     "\r\033[Jemplace: ending after this batch, to save it; Ctrl-C again ends at once\n";
 
-static volatile sig_atomic_t state, is_asked, is_told, is_terminal, owner;
+static volatile sig_atomic_t state, is_asked, is_told, is_terminal, owner, is_scheduled;
+static volatile sig_atomic_t exit_status = CLI_EXIT_INTERRUPTED;
 static atomic_int            kept_count;
 static char                  last_words[SENTENCE_BYTES + 32];
 static char                  giving_up[SENTENCE_BYTES + 32];
@@ -70,7 +71,7 @@ static void end_unless_kept(int signal)
     if (state != SOON) return;
     bool is_kept = atomic_load(&kept_count) > 0;
     if (!is_asked && !is_kept) end(giving_up, CLI_EXIT_INPUT);
-    if (!is_kept) end(last_words, CLI_EXIT_INTERRUPTED);
+    if (!is_kept) end(last_words, exit_status);
     if (!is_asked) return;
     tell_once();
     wait_ms(PATIENCE_MS);
@@ -83,7 +84,8 @@ static void ask_to_stop(int signal)
         raise(signal);
         return;
     }
-    if (is_asked || state == AT_ONCE) end(last_words, CLI_EXIT_INTERRUPTED);
+    if (is_scheduled && signal != SIGINT) exit_status = CLI_EXIT_AGAIN;
+    if (is_asked || state == AT_ONCE) end(last_words, exit_status);
     is_asked = 1;
     if (state == SOON) wait_ms(PATIENCE_MS);
 }
@@ -104,6 +106,14 @@ void cli_stop_begin(void)
     handle(SIGINT, ask_to_stop);
     handle(SIGTERM, ask_to_stop);
 }
+
+void cli_stop_for_scheduler(void)
+{
+    is_scheduled = 1;
+    handle(SIGUSR1, ask_to_stop);
+}
+
+int cli_stop_status(void) { return exit_status; }
 
 const volatile sig_atomic_t *cli_stop_flag(void)
 {

@@ -10,7 +10,8 @@
  * - *In order*, after cli_stop_unwatch(): the first signal sets the flag, and that is all.
  *
  * In every state the second signal ends the program. Whatever way a signal ends it, it says so in a
- * sentence, its status is 130, and files that were not written whole are gone:
+ * sentence, its status is 130, and files that were not written whole are gone. A part of a study has
+ * another status (cli_stop_for_scheduler()):
  *
  *     params.stop = cli_stop_flag();
  *     params.keeping = cli_stop_kept();
@@ -30,6 +31,13 @@
 /** Installs the handlers; the state is *at once*. Children that are forked and do not call exec()
  * die of the signals as if there were no handlers. */
 void cli_stop_begin(void);
+
+/** For parts of studies, which a cluster's scheduler warns before their time is up: from now on SIGUSR1
+ * is answered as SIGTERM is, and whatever these two end has the status CLI_EXIT_AGAIN. */
+void cli_stop_for_scheduler(void);
+
+/** The status of a program that a signal has ended: CLI_EXIT_INTERRUPTED, or CLI_EXIT_AGAIN. */
+int cli_stop_status(void);
 
 /** The flag that the first signal sets; static storage. The state is *soon*, unless it is
  * *in order*. Call it before work that takes long, and again wherever the flag is needed. */

@@ -69,6 +69,8 @@ typedef struct emp_job {
     emp_run_params     run;    /**< without threads, stop and progress */
     double             cost;   /**< relative; for the order and the progress bar */
     double             effort; /**< relative, of the method on any task; for the order */
+    bool
+        is_elsewhere; /**< another shard makes it; emp_jobs_run() says so if its shard is set */
 
     bool is_ready;   /**< the record is that of a whole run ... */
     bool is_refused; /**< ... or, if refusals are kept, says what was run, and `error` why
@@ -79,7 +81,6 @@ typedef struct emp_job {
     /* Private. */
     double                earlier_frac; /**< of its work, before this call */
     uint64_t              identity;     /**< of the run; only with shards */
-    bool                  is_elsewhere; /**< another shard's */
     emp_status            status;
     emp_error             error;
     struct emp_jobs_plan *plan;

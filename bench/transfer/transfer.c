@@ -58,6 +58,19 @@ typedef struct {
     emp_transfer_table *table;
 } plan;
 
+/* ---- shards ---- */
+
+/* A part is a learner with a seed, or the others with a seed: what a training gives, only its own part
+ * needs. Parts are dealt out in turn, those with a training first. Whatever proposes once is in all. */
+static bool is_own(const plan *p, int32_t learner, int32_t training)
+{
+    const emp_jobs_params *jobs = &p->params->jobs;
+    const int32_t          row = learner == NOBODY ? p->learner_count : learner;
+
+    if (jobs->shard_count == 0) return true;
+    return (row * p->params->trainings + training) % jobs->shard_count == jobs->shard - 1;
+}
+
 /* ---- what is asked for ---- */
 
 static emp_status choose_learners(plan *p, emp_error *err)
@@ -196,7 +209,8 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
 static emp_status train_all(plan *p, emp_error *err)
 {
     for (int32_t l = 0; l < p->learner_count; l++) {
-        for (int32_t t = 0; t < p->params->trainings; t++) EMP_CHECK(train(p, l, t, err));
+        for (int32_t t = 0; t < p->params->trainings; t++)
+            if (is_own(p, l, t)) EMP_CHECK(train(p, l, t, err));
     }
     return EMP_OK;
 }
@@ -253,8 +267,10 @@ static emp_status add_search(plan *p, int32_t target, const char *name, emp_erro
         const emp_job_method method = {
             .title = name, .method = name, .budget = p->params->budget[b]};
         row_jobs *row = add_row(p, target, name, NOBODY, method.budget, FIRST);
-        for (int32_t i = 0; i < p->params->trainings; i++)
+        for (int32_t i = 0; i < p->params->trainings; i++) {
             EMP_CHECK(add_job(p, row, &method, FIRST, (uint64_t)i + 1, &job, err));
+            job->is_elsewhere = !is_own(p, NOBODY, i);
+        }
     }
     return EMP_OK;
 }
@@ -275,6 +291,7 @@ static emp_status add_learner(plan *p, int32_t target, int32_t learner, bool is_
         for (int32_t i = 0; i < p->params->trainings; i++) {
             EMP_CHECK(add_job(p, row, &method, FIRST, (uint64_t)i + 1, &job, err));
             if (is_trained) job->run.placer.weights = &p->weights[learner][i];
+            job->is_elsewhere = !is_own(p, learner, i);
         }
     }
     return EMP_OK;
@@ -331,7 +348,7 @@ static emp_status add_annealing(plan *p, int32_t target, int32_t learner, const 
         row_jobs *row = add_row(p, target, arm, learner, method.budget, FROM_OTHERS);
         for (int32_t i = 0; from != NULL && i < p->params->trainings; i++) {
             const emp_job *start = &from->job[from->count > i ? i : 0];
-            if (!has_placement(start)) continue;
+            if (!is_own(p, learner, i) || !has_placement(start)) continue;
             EMP_CHECK(add_job(p, row, &method, FROM_OTHERS, (uint64_t)i + 1, &job, err));
             job->run.placer.start = start->record.device_of_op;
         }
@@ -365,6 +382,7 @@ static emp_status run_phase(plan *p, int which, emp_error *err)
     emp_jobs_params jobs = p->params->jobs;
 
     jobs.keeps_refusals = true; /* not every scheduler finds room for every model */
+    jobs.shard_count = 0;       /* the parts are dealt out here */
     return emp_jobs_run(p->phase[which].job, p->phase[which].count, &jobs, err);
 }
 
@@ -476,6 +494,15 @@ static void add_means(plan *p)
     t->row_count += p->rows_of_target;
 }
 
+/* The runs of other parts are not ready; all of this one are. */
+static bool is_made_elsewhere(const plan *p, emp_status st)
+{
+    const emp_jobs_params *jobs = &p->params->jobs;
+
+    return st == EMP_EINTERRUPTED && jobs->shard_count > 0 &&
+           (jobs->stop == NULL || *jobs->stop == 0);
+}
+
 static emp_status make(plan *p, emp_error *err)
 {
     EMP_CHECK(emp_split_find(&p->split, p->params->split, err));
@@ -483,8 +510,10 @@ static emp_status make(plan *p, emp_error *err)
     EMP_CHECK(load(p, err));
     EMP_CHECK(train_all(p, err));
     EMP_CHECK(allocate(p, err));
-    EMP_CHECK(run_first(p, err));
+    const emp_status first = run_first(p, err);
+    if (first != EMP_OK && !is_made_elsewhere(p, first)) return first;
     EMP_CHECK(run_from_others(p, err));
+    if (p->params->jobs.shard_count > 0) return EMP_EINTERRUPTED; /* no whole table */
     fill_rows(p);
     add_means(p);
     return EMP_OK;

@@ -69,7 +69,7 @@ typedef struct {
 /** Trains, places and compares. Weights of an equal training that are in the folder are read.
  * \retval EMP_EINVAL       An unknown split or method, or networks that do not fit a target.
  * \retval EMP_EUNSUPPORTED A method without weights, or one that cannot imitate.
- * \retval EMP_EINTERRUPTED \a stop was set; there is no table. */
+ * \retval EMP_EINTERRUPTED \a stop was set, or there are shards; there is no table. */
 emp_status emp_transfer_make(emp_transfer_table **out, const emp_transfer_params *params,
                              emp_error *err);
 void       emp_transfer_destroy(emp_transfer_table *table);

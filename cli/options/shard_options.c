@@ -25,6 +25,7 @@ static void parse_shard(emp_jobs_params *jobs, const char *text)
             MOST_SHARDS, text);
     jobs->shard = shard;
     jobs->shard_count = count;
+    cli_stop_for_scheduler();
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

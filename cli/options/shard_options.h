@@ -8,14 +8,17 @@
 
 #include "run/jobs.h"
 
-/** The option and its parser. A command adds it as an argp child with its emp_jobs_params as input. */
+/** The option and its parser. A command adds it as an argp child with its emp_jobs_params as input. A
+ * part is stopped as cli_stop_for_scheduler() says. */
 extern const struct argp cli_shard_argp;
 
 /** For the text after the options in --help. */
 #define CLI_SHARD_DOC                                                                \
     "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"   \
     "no table. Once all parts are made, in one folder or joined by emplace merge,\n" \
-    "the same command without --shard reads them and prints the table.\n\n"
+    "the same command without --shard reads them and prints the table.\n"            \
+    "SIGTERM and SIGUSR1 save what a part is at and end it with status 75; its\n"    \
+    "command goes on when it is given again. scripts/slurm-array submits all parts.\n\n"
 
 /** Whether \a made is the end of a shard, of which it then prints a line: its runs are all in the
  * folder, and others are not. */

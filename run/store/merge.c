@@ -15,11 +15,13 @@
 #include "base/mem.h"
 #include "base/text/whole_file.h"
 #include "run/store/store.h"
+#include "run/store/weights_file.h"
 
 #define RECORD     ".h5"
 #define CHECKPOINT ".checkpoint.h5"
 #define REFUSED    ".refused.txt"
 #define TIMING     ".timing.json"
+#define WEIGHTS    "weights." /* and .h5: what a learner has learned on several tasks */
 
 enum {
     PATH_BYTES = 1024,
@@ -144,11 +146,32 @@ static emp_status count_checkpoint(const char *folder, const char *name,
     return EMP_OK;
 }
 
+static emp_status merge_weights(const char *into, const char *folder, const char *name,
+                                emp_error *err)
+{
+    char        from[PATH_BYTES], to[PATH_BYTES];
+    emp_weights weights = {0};
+    bool        is_there;
+
+    EMP_CHECK(join(from, folder, name, RECORD, RECORD, err));
+    EMP_CHECK(join(to, into, name, RECORD, RECORD, err));
+    const emp_status st = emp_weights_load(&weights, from, err);
+    emp_weights_clear(&weights);
+    EMP_CHECK(st);
+    return copy(to, from, &is_there, err);
+}
+
+static bool is_of_weights(const char *name)
+{
+    return strncmp(name, WEIGHTS, strlen(WEIGHTS)) == 0 && ends_with(name, RECORD);
+}
+
 static emp_status merge_file(const char *into, const char *folder, const char *name,
                              emp_merge_counts *counts, emp_error *err)
 {
     if (name[0] == '.') return EMP_OK;
     if (ends_with(name, CHECKPOINT)) return count_checkpoint(folder, name, counts, err);
+    if (is_of_weights(name)) return merge_weights(into, folder, name, err);
     if (ends_with(name, RECORD)) return merge_record(into, folder, name, counts, err);
     if (ends_with(name, REFUSED)) return merge_refusal(into, folder, name, counts, err);
     return EMP_OK;

@@ -17,7 +17,7 @@ typedef struct {
         under_way; /**< runs of which there is a checkpoint alone; they are left out */
 } emp_merge_counts;
 
-/** Copies all records of a folder, with their times, into another, which is made if it is not there. A
+/** Copies all records of a folder, with their times, and weights that were trained there, into another, which is made if it is not there. A
  * file appears whole or not at all. O(bytes).
  * \param[in,out] counts  Added to.
  * \retval EMP_EFORMAT  A file is no record, or torn.

@@ -3,6 +3,7 @@
 is killed at random moments?"""
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,14 +83,27 @@ class Shards(unittest.TestCase):
         draw, parts = random.Random(1), [self.at("killed.1"), self.at("killed.2")]
         os.mkdir(parts[0])
         emplace(*STUDY, "--shard", "2/2", "--runs", parts[1])
-        for _ in range(20):
+        ends = (signal.SIGKILL, signal.SIGUSR1, signal.SIGTERM)
+        for turn in range(21):
             child = subprocess.Popen([EMPLACE, *STUDY, "--shard", "1/2", "--runs", parts[0]],
                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(draw.uniform(0.0, 1.0))
-            child.kill()
-            child.wait()
+            number = ends[turn % len(ends)]
+            child.send_signal(number)
+            # 75: a scheduler has ended it. It may be done, or not have begun to listen.
+            self.assertIn(child.wait(timeout=60), (0, 75, -number))
         emplace(*STUDY, "--shard", "1/2", "--runs", parts[0])
         self.check_merged(parts)
+
+    def test_a_scheduler_ends_a_part(self):
+        part = self.at("warned")
+        child = subprocess.Popen([EMPLACE, *STUDY, "--budget", "100000", "--shard", "1/2", "--runs", part],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while "seed 1" not in child.stderr.readline():  # a run is made, and the next is under way
+            pass
+        child.send_signal(signal.SIGUSR1)
+        self.assertIn("goes on", child.communicate(timeout=60)[1])
+        self.assertEqual(child.returncode, 75)
 
     def test_what_is_wrong_is_told(self):
         for shard in ("0/2", "3/2", "1", "1/2x", "a/b", "1/0"):

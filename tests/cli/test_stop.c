@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is a signal answered in every state, by status 130? Is a run with something to save waited for,
- * and nothing else, and is a terminal told so? Is no half of a file left? Does a run that has ended
+/* Is a signal answered in every state, by status 130, or 75 for a scheduler? Is a run with something
+ * to save waited for, and nothing else, and is a terminal told so? Is no half of a file left? Does a run that has ended
  * leave the next one free to end in its set-up? */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -51,6 +51,29 @@ static void sleep_ms(long ms)
 static void is_hit(int signal) { raise(signal); }
 
 Test(stop, a_program_that_saves_nothing_ends_at_once) { expect_status(is_hit, 130); }
+
+static void is_hit_in_a_part(int signal)
+{
+    cli_stop_for_scheduler();
+    raise(signal);
+}
+
+static void is_hit_in_a_busy_part(int signal)
+{
+    cli_stop_for_scheduler();
+    (void)cli_stop_flag();
+    raise(signal);
+    _exit(cli_stop_is_asked() ? cli_stop_status() : 1);
+}
+
+Test(stop, a_part_of_a_study_can_be_given_again)
+{
+    cr_expect_eq(status_of(is_hit_in_a_part, SIGINT), 130);
+    cr_expect_eq(status_of(is_hit_in_a_part, SIGTERM), 75);
+    cr_expect_eq(status_of(is_hit_in_a_part, SIGUSR1), 75);
+    cr_expect_eq(status_of(is_hit_in_a_busy_part, SIGINT), 130);
+    cr_expect_eq(status_of(is_hit_in_a_busy_part, SIGUSR1), 75);
+}
 
 static void is_hit_twice(int signal)
 {

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
+#include "cli/options/shard_options.h"
 
 enum {
     KEY_METHODS = 256,
@@ -53,11 +54,14 @@ static const char doc[] =
     "beside searches with as many samples and methods that propose once. Annealing from "
     "the placement of the trained learner stands beside annealing from m-SCT's. N_eq is "
     "how many samples annealing needs to be as good as the trained learner with the "
-    "fewest.\v" CLI_JOBS_DOC
+    "fewest.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "--budget N is the number of evaluations of a training, 10,000 unless given, and "
     "--seeds N the number of trainings, 5 unless given. Trained weights lie beside the "
     "records and are read again. With --imitate, which the method go can, learners "
     "learn from scores only if --budget says so.\n\n"
+    "A part trains a learner with one seed, or has one seed of the searches, so that "
+    "there are at "
+    "most (learners + 1) x seeds of them.\n\n"
     "  emplace bench transfer --split giph --budget 2000 --seeds 1\n"
     "  emplace bench transfer --split size --methods go --format csv\n"
     "  emplace bench transfer --split size --methods go --imitate refine --seeds 3";
@@ -86,6 +90,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &args->run;
         state->child_inputs[1] = &args->format;
+        state->child_inputs[2] = &args->run.jobs;
         return 0;
     case KEY_SPLIT: args->params.split = arg; return 0;
     case KEY_METHODS: args->params.methods = arg; return 0;
@@ -109,10 +114,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {
-    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
-const struct argp cmd_bench_transfer_argp = {options,  parse, NULL, doc,
-                                             children, NULL,  NULL};
+static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
+                                             {&cli_format_argp, 0, NULL, 0},
+                                             {&cli_shard_argp, 0, NULL, 0},
+                                             {0}};
+const struct argp              cmd_bench_transfer_argp = {options,  parse, NULL, doc,
+                                                          children, NULL,  NULL};
 
 emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
 {
@@ -140,6 +147,7 @@ emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
     cli_run_report_begin(&report, &p->jobs);
     const emp_status made = emp_transfer_make(&table, p, err);
     cli_run_report_end(&report);
+    if (cli_shard_is_done(made, &p->jobs)) goto cleanup;
     EMP_TRY(made == EMP_EINTERRUPTED ? cli_run_report_warn(made, &p->jobs) : made);
     EMP_TRY(emp_transfer_print(stdout, table, args.format, err));
 

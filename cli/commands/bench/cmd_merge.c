@@ -20,8 +20,8 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Join folders of run records that emplace table, ablate and bench placers have made "
-    "with --shard.\v"
+    "Join folders of run records that emplace table, ablate, study, bench placers and "
+    "bench transfer have made with --shard.\v"
     "The same command without --shard and with --runs DIR then reads all of them.\n"
     "Two records of one run must be equal byte for byte. Runs that are under way are\n"
     "left out.\n\n"
