@@ -68,7 +68,8 @@ static uint64_t devices_of_kinds(const emp_machine *machine, uint32_t kinds)
     return devices;
 }
 
-/* A pin may use what all its classes may; persistent bytes are its ops'. */
+/* A pin may use what all its classes may, a CPU if there is no such device: some may be forbidden CPUs, and others
+ * need one. Persistent bytes are its ops'. */
 static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err)
 {
     emp_task_graph    *t = b->graph;
@@ -92,6 +93,8 @@ static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err
     }
     for (int32_t pin = 0; pin < t->pin_count; pin++) {
         uint64_t used = t->devices_of_pin[pin] & gpus;
+        if (t->devices_of_pin[pin] == 0)
+            t->devices_of_pin[pin] = devices_of_kinds(p->machine, EMP_KIND_CPU);
         if (units != EMP_TASKS_OPS && used != 0) t->devices_of_pin[pin] = used;
     }
     return EMP_OK;

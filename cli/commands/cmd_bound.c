@@ -76,7 +76,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     emp_bounds  bounds;
 
     cli_parse(&cmd_bound_argp, argc, argv, &args);
-    inputs.costs = args.task.costs;
+    cli_inputs_take_options(&inputs, &args.task);
     EMP_TRY(cli_inputs_load(&inputs, args.task.spec, args.task.machine, args.task.runtime,
                             err));
     EMP_TRY(cli_bounds_compute(&bounds, inputs.problem, args.effort, err));

@@ -134,7 +134,7 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(cli_check_inputs(files, 6, outputs, 4, err));
     EMP_CHECK(cli_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
-    inputs->costs = task->costs;
+    cli_inputs_take_options(inputs, task);
     EMP_CHECK(cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err));
     emp_named_placement names = emp_placement_name(inputs->problem, NULL, -1.0);
     return cli_placement_output_check_ops(args->out, &names, task->spec, err);

@@ -300,7 +300,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(cli_check_outputs(outputs, 2, err));
     EMP_TRY(cli_check_inputs(files, 5, outputs, 2, err));
     EMP_TRY(cli_check_replaced(outputs, 2, args.is_forced, err));
-    inputs.costs = task->costs;
+    cli_inputs_take_options(&inputs, task);
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
     EMP_TRY(check_chakra(&args, inputs.machine, err));
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));

@@ -17,7 +17,7 @@
 
 #define MAX_LOAD_RUNTIME "msr-load"
 
-enum { KEY_OBJECTIVE = 256, KEY_COSTS };
+enum { KEY_OBJECTIVE = 256, KEY_COSTS, KEY_FORBID };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
@@ -38,6 +38,10 @@ static const struct argp_option options[] = {
      "and perhaps model, or a RunMetadata of TensorFlow; other ops keep predicted times, "
      "scaled (docs/formats.md)",
      0},
+    {"forbid", KEY_FORBID, "cpu", 0,
+     "Have no op on a CPU that has a kernel for a GPU; others stay there, and a warning "
+     "counts them",
+     0},
     {0},
 };
 
@@ -54,7 +58,8 @@ static void check_options(cli_task_options *o, const char *command)
         if (o->spec != NULL || o->machine != NULL)
             cli_usage_error("--tasks names graphs and machines; leave %s out",
                             o->spec != NULL ? o->spec : "--machine");
-        if (o->costs != NULL) cli_usage_error("--costs is for one SPEC, not for --tasks");
+        if (o->costs != NULL || o->is_cpu_forbidden)
+            cli_usage_error("--costs and --forbid are for one SPEC, not for --tasks");
         return;
     }
     if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);
@@ -80,6 +85,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'm': o->machine = arg; return 0;
     case 'r': o->runtime = arg; return 0;
     case KEY_COSTS: o->costs = arg; return 0;
+    case KEY_FORBID:
+        if (strcmp(arg, "cpu") != 0)
+            cli_usage_error("--forbid takes cpu, not \"%s\"; leave a GPU out of the "
+                            "machine file",
+                            arg);
+        o->is_cpu_forbidden = true;
+        return 0;
     case KEY_OBJECTIVE: o->is_max_load = asks_max_load(arg); return 0;
     case ARGP_KEY_ARG:
         if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
@@ -248,6 +260,53 @@ static emp_status take_costs(cli_inputs *inputs, const emp_runtime *profile,
     return EMP_OK;
 }
 
+/* Shares of the ops that are guessed, in the time of all ops on each device model. */
+static void warn_of_unknown_time(const cli_inputs *inputs)
+{
+    const emp_problem *p = inputs->problem;
+    const emp_graph   *g = inputs->step;
+    const emp_machine *m = inputs->machine;
+    char               sentence[1024];
+    emp_text           text = {sentence, sizeof sentence, 0};
+
+    if (g->unknown_op_count == 0) return;
+    for (int32_t model = 0; model < m->model_count; model++) {
+        double        all_ns = 0.0, unknown_ns = 0.0;
+        emp_device_id d = 0;
+        while (d < m->device_count && m->device[d].model != model) d++;
+        if (d == m->device_count) continue;
+        for (emp_op_id op = 0; op < g->op_count; op++) {
+            double ns = (double)emp_problem_op_time_ns(p, op, d);
+            if (g->op[op].is_folded) continue;
+            all_ns += ns;
+            if (g->type_entry[g->type[op]] == NULL) unknown_ns += ns;
+        }
+        emp_text_add(
+            &text, "%s%.3g %% of the time of all ops on %s", text.used > 0 ? ", " : "",
+            all_ns > 0.0 ? 100.0 * unknown_ns / all_ns : 0.0, m->model[model].name);
+    }
+    if (text.used > 0) cli_warn("ops of unknown types take %s", sentence);
+}
+
+static emp_status forbid_cpus(const cli_inputs *inputs, emp_error *err)
+{
+    int32_t kept = 0;
+
+    if (!inputs->is_cpu_forbidden) return EMP_OK;
+    EMP_CHECK(emp_problem_forbid_cpus(inputs->problem, &kept, err));
+    if (kept > 0)
+        cli_warn("--forbid cpu: %d of %d ops stay on a CPU, as they, or ops that are "
+                 "colocated with them, have no kernel for a GPU",
+                 kept, inputs->step->op_count);
+    return EMP_OK;
+}
+
+void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task)
+{
+    inputs->costs = task->costs;
+    inputs->is_cpu_forbidden = task->is_cpu_forbidden;
+}
+
 /* Mistakes in the names of machine and runtime are told before a graph is built. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err)
@@ -269,7 +328,10 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
         EMP_CHECK(emp_runtime_init(&profile, devices.runtime, err));
     EMP_CHECK(emp_problem_create(&inputs->problem, inputs->step, inputs->machine,
                                  &profile, spec, err));
-    return take_costs(inputs, &profile, err);
+    EMP_CHECK(forbid_cpus(inputs, err));
+    EMP_CHECK(take_costs(inputs, &profile, err));
+    warn_of_unknown_time(inputs);
+    return EMP_OK;
 }
 
 void cli_inputs_clear(cli_inputs *inputs)

@@ -21,6 +21,7 @@ typedef struct {
     char             note[480]; /**< what the reader says of the file; "" = nothing */
     emp_import_notes notes;     /**< what the file is, what had to be assumed */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
+    bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
 } cli_inputs;
 
 /** The options that name what is to be loaded, and how results are printed. */
@@ -30,6 +31,7 @@ typedef struct {
     const char        *runtime;     /**< NULL: that of cli_inputs_load() */
     bool               is_max_load; /**< has set the runtime */
     const char        *costs;       /**< file of times that a user brings; NULL: none */
+    bool               is_cpu_forbidden;
     emp_sheet_format   format;
     cli_source_options source; /**< part of spec once they are parsed */
     const char *tasks; /**< no option here: `train` may set it, instead of a SPEC */
@@ -44,6 +46,9 @@ extern const struct argp cli_task_argp;
  * assumed. \a devices (NULL is fine) receives those that the file states. */
 emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
                                  const char *spec, emp_error *err);
+
+/** Hands on what the options say of costs and devices, for cli_inputs_load(). */
+void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task);
 
 /** Loads everything. With \a machine NULL or EMP_OWN_MACHINE it is the one that the file
  * states; with \a runtime NULL it is on that machine the profile by whose rules such files are

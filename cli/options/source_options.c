@@ -17,7 +17,10 @@ static const struct argp_option options[] = {
     {"train", KEY_TRAIN, "OPTIMIZER", 0,
      "Derive the training step of an ONNX model: sgd, momentum or adam", 0},
     {"lenient", KEY_LENIENT, NULL, 0,
-     "Take ops of an ONNX model whose types are unknown as element-wise", 0},
+     "Take ops of an ONNX model whose types are unknown as element-wise; with a machine, "
+     "a "
+     "warning says how much of the time they are",
+     0},
     {0},
 };
 

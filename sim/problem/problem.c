@@ -67,6 +67,53 @@ void emp_problem_destroy(emp_problem *problem)
     emp_free(problem);
 }
 
+emp_status emp_problem_forbid_cpus(emp_problem *problem, int32_t *kept_count,
+                                   emp_error *err)
+{
+    const emp_graph *g = problem->graph;
+    int32_t          kept = 0;
+
+    if (emp_machine_count(problem->machine, EMP_DEVICE_GPU) == 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "CPUs cannot be forbidden on machine %s, which has no GPU",
+                         problem->machine->name);
+    for (int32_t c = 0; c < g->class_count; c++)
+        if (problem->kinds_of_class[c] & EMP_KIND_GPU)
+            problem->kinds_of_class[c] &= ~(uint32_t)EMP_KIND_CPU;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t c = problem->class_of_op[op];
+        kept += c >= 0 && (problem->kinds_of_class[c] & EMP_KIND_CPU) != 0;
+    }
+    if (kept_count != NULL) *kept_count = kept;
+    return EMP_OK;
+}
+
+/* Of the same host if it has one. */
+static emp_device_id gpu_near(const emp_machine *m, emp_device_id cpu)
+{
+    emp_device_id first = -1;
+
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        if (m->device[d].kind != EMP_DEVICE_GPU) continue;
+        if (m->device[d].host == cpu) return d;
+        if (first < 0) first = d;
+    }
+    return first;
+}
+
+/* The device itself, if the class may be there. */
+static emp_device_id allowed_near(const emp_problem *p, int32_t class,
+                                  emp_device_id      device)
+{
+    const emp_machine *m = p->machine;
+    uint32_t           kinds = p->kinds_of_class[class];
+
+    if ((kinds & EMP_KIND_GPU) == 0) return m->device[device].host;
+    if ((kinds & EMP_KIND_CPU) != 0 || m->device[device].kind == EMP_DEVICE_GPU)
+        return device;
+    return gpu_near(m, device);
+}
+
 void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_op)
 {
     if (problem == NULL || device_of_op == NULL) return;
@@ -78,9 +125,7 @@ void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_o
         if (c < 0) continue;
         emp_device_id device = device_of_op[problem->leader_of_class[c]];
         bool          is_device = device >= 0 && device < m->device_count;
-        if (is_device && !(problem->kinds_of_class[c] & EMP_KIND_GPU))
-            device = m->device[device].host;
-        device_of_op[op] = device;
+        device_of_op[op] = is_device ? allowed_near(problem, c, device) : device;
     }
 }
 

@@ -53,6 +53,33 @@ Test(placements, colocated_ops_are_counted_apart)
                 "to cpu:0");
 }
 
+/* A pin of a list scheduler may hold ops that need the CPU and others that must not be there. */
+Test(placements, no_op_that_a_gpu_can_do_is_on_a_forbidden_cpu)
+{
+    static const char *const methods[] = {"random", "m-topo"};
+    char                     command[160];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command,
+                 "place rnnlm:steps=2 -m k40x2 --method %s --budget 2 --forbid cpu "
+                 "--no-bound --out p.json --force",
+                 methods[i]);
+        cr_assert_eq(emplace_run(command), 0, "%s", program_err);
+        expect_said("ops stay on a CPU, as they, or ops that are colocated with them");
+        cr_assert_eq(emplace_run("simulate rnnlm:steps=2 -m k40x2 -p p.json --forbid cpu "
+                                 "--no-bound"),
+                     0, "%s", program_err);
+        cr_expect_null(strstr(program_err, "as CPUs are forbidden"), "%s", program_err);
+    }
+    write_text("rules.yaml", HEAD "rules: []\ndefault: \"cpu:0\"\n");
+    cr_assert_eq(emplace_run("simulate rnnlm:steps=2 -m k40x2 -p rules.yaml --forbid cpu "
+                             "--no-bound"),
+                 0, "%s", program_err);
+    expect_said("moved, as CPUs are forbidden: the first is '");
+    cr_expect_eq(emplace_run("place rnnlm:steps=2 -m k40x2 --forbid gpu"), 2);
+    expect_said("--forbid takes cpu");
+}
+
 Test(placements, ops_that_no_rule_places_are_counted)
 {
     write_text("rules.yaml", HEAD "rules:\n  - {op: \"a\", device: \"gpu:0\"}\n");

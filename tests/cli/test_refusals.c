@@ -395,13 +395,15 @@ ParameterizedTest(struct error_case *c, refusals, error)
     cr_expect_eq(hash_of_folder(), before, "emplace %s changed a file", c->arguments);
 }
 
-Test(refusals, unknown_op_types_are_counted_in_one_warning)
+Test(refusals, unknown_op_types_are_counted_and_timed)
 {
     cr_expect_eq(emplace_run("simulate unknown.pbtxt --machine k40x2 --placement gpu"), 0,
                  "%s", program_err);
     char *newline = strchr(program_err, '\n');
     cr_assert_not_null(newline);
     cr_expect_not_null(strstr(program_err, "2 of 3 ops are of 1 unknown types"), "%s",
+                       program_err);
+    cr_expect_not_null(strstr(program_err, "% of the time of all ops on k40"), "%s",
                        program_err);
 }
 

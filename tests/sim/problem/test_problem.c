@@ -91,6 +91,59 @@ Test(problem, makes_placements_legal_as_stated_and_leaves_legal_ones)
     }
 }
 
+/* Where a class may be by itself decides; the engine refuses what is not allowed. */
+Test(problem, forbids_cpus_to_what_gpus_can_do)
+{
+    int32_t moved = 0, kept_in_all = 0;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        task         r;
+        emp_problem *p = NULL;
+        int32_t      kept = 0, expected = 0;
+        random_problem_create(&r, seed);
+        const emp_graph *g = r.graph;
+        cr_assert_eq(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL),
+                     EMP_OK);
+        emp_status st = emp_problem_forbid_cpus(p, &kept, NULL);
+        bool       has_gpus = emp_machine_count(r.machine, EMP_DEVICE_GPU) > 0;
+        cr_assert_eq(st, has_gpus ? EMP_OK : EMP_EINVAL);
+        memset(r.device_of_op, 0, (size_t)g->op_count * sizeof *r.device_of_op);
+        emp_problem_legalize(p, r.device_of_op);
+        for (emp_op_id op = 0; has_gpus && op < g->op_count; op++) {
+            bool has_gpu = (kinds_of(g, g->op[op].colocation_class) & EMP_KIND_GPU) != 0;
+            if (g->op[op].is_folded) continue;
+            cr_expect_eq(emp_problem_allows(p, op, 0), !has_gpu);
+            emp_device_kind kind = r.machine->device[r.device_of_op[op]].kind;
+            cr_expect_eq(kind, has_gpu ? EMP_DEVICE_GPU : EMP_DEVICE_CPU);
+            expected += !has_gpu;
+            moved += has_gpu;
+        }
+        cr_expect_eq(kept, expected, "seed %d", (int)seed);
+        kept_in_all += kept;
+        emp_problem_destroy(p);
+        task_destroy(&r);
+    }
+    cr_expect_gt(moved, 0);
+    cr_expect_gt(kept_in_all, 0);
+}
+
+Test(problem, cannot_forbid_cpus_where_nothing_else_is)
+{
+    task         t = task_chain(16);
+    emp_machine *cpu = NULL;
+    emp_problem *p = NULL;
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_machine_create(&cpu, "one", 1, 0, 1, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&p, t.graph, cpu, &t.problem->runtime, "w", &err),
+                 EMP_OK);
+    cr_expect_eq(emp_problem_forbid_cpus(p, NULL, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "machine one, which has no GPU"), "%s", err.msg);
+    emp_problem_destroy(p);
+    emp_machine_destroy(cpu);
+    task_destroy(&t);
+}
+
 Test(variant, changes_and_goes_back_without_touching_the_original)
 {
     task                r;
