@@ -95,6 +95,7 @@ class CheckClaims(unittest.TestCase):
         self.write("docs/mechanisms.md", "# Mechanisms\n")
         self.write("bench/validate/README.md", "# Validation\n")
         self.write("docs/questions.md", "# Questions\n")
+        self.write("docs/placebench.md", "## Leaderboard\n\n## Splits\n")
         self.write("docs/limits.md", "# Limits\n\n9 lives\n")
         self.write("docs/claims/sentences.tsv", "\n".join(CLAIMS))
         self.write("bench/results/t.csv", SHEET)
@@ -233,7 +234,7 @@ class CheckClaims(unittest.TestCase):
     def test_names_unknown_things(self):
         self.change("docs/claims/sentences.tsv", "docs/results.md\tOf", "docs/other.md\tOf")
         self.change("docs/claims/sentences.tsv", '"Net, 2 layers", "hdp-paper-median"', '"Net, 2 layers", "hdp"')
-        self.expect_error("docs/claims/sentences.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/questions.md, docs/mechanisms.md, bench/validate/README.md, docs/limits.md and *",
+        self.expect_error("docs/claims/sentences.tsv:3: docs/other.md is no document; there are README.md, docs/results.md, docs/questions.md, docs/mechanisms.md, bench/validate/README.md, docs/placebench.md, docs/limits.md and *",
                           "docs/claims/sentences.tsv:2: 0 rows of bench/results/t.csv have {'task': 'Net, 2 layers', 'key': 'hdp'}, not 1")
 
     def test_says_how_to_remake_a_file_that_lacks_something(self):
