@@ -8,7 +8,7 @@
 
 enum { ELEMENT_BYTES = 4, STATE_BYTES = 16, UPDATED_LAYERS = 3 };
 
-static const double BUCKET_BYTES = 4 * 5e8;
+static const double BUCKET_BYTES = 4 * 5e8, MOST_BYTES = 1e15; /* more than GPUs have */
 
 typedef struct {
     const emp_iteration   *it;
@@ -124,10 +124,11 @@ static void add_layers(const planner *p, emp_stage_cost *c, double *gradient_byt
     *gradient_bytes = parameters * ELEMENT_BYTES;
     if (updated > 0.0) c->update_s = layer[first].update_s * parameters / updated;
     double of_activation = (double)ELEMENT_BYTES * p->it->micro_batch;
-    c->stored_bytes = (int64_t)(stored * of_activation);
+    c->stored_bytes = (int64_t)fmin(stored * of_activation, MOST_BYTES);
     c->state_bytes =
-        (int64_t)(parameters * STATE_BYTES + fmin(*gradient_bytes, BUCKET_BYTES) +
-                  largest * of_activation);
+        (int64_t)fmin(parameters * STATE_BYTES + fmin(*gradient_bytes, BUCKET_BYTES) +
+                          largest * of_activation,
+                      MOST_BYTES);
 }
 
 /* ---- exchanges ---- */
@@ -173,14 +174,14 @@ static emp_status time_bucket(double *seconds, const planner *p, int32_t stage,
 static emp_status time_reduce(double *seconds, const planner *p, int32_t stage,
                               double bytes, emp_error *err)
 {
+    double full = floor(bytes / BUCKET_BYTES), rest = bytes - full * BUCKET_BYTES;
+    double full_s = 0.0, rest_s = 0.0;
+
     *seconds = 0.0;
     if (p->it->replicas == 1) return EMP_OK;
-    while (bytes > 0.0) {
-        double bucket_s;
-        EMP_CHECK(time_bucket(&bucket_s, p, stage, fmin(bytes, BUCKET_BYTES), err));
-        *seconds += bucket_s;
-        bytes -= BUCKET_BYTES;
-    }
+    if (full > 0.0) EMP_CHECK(time_bucket(&full_s, p, stage, BUCKET_BYTES, err));
+    if (rest > 0.0) EMP_CHECK(time_bucket(&rest_s, p, stage, rest, err));
+    *seconds = full * full_s + rest_s;
     return EMP_OK;
 }
 

@@ -40,7 +40,7 @@ emp_status emp_network_send(double *seconds, const emp_network *network,
                             double bytes, emp_error *err);
 
 /** Seconds in which the GPUs of a host gather that many bytes, the whole. 0 with one GPU, and without a
- * table of collectives. O(log rows). \retval EMP_EUNSUPPORTED  The table has no such GPUs. */
+ * table of collectives. O(rows). \retval EMP_EUNSUPPORTED  The table has no such GPUs. */
 emp_status emp_network_gather(double *seconds, const emp_network *network,
                               const emp_tensor_group *group, double bytes,
                               emp_error *err);

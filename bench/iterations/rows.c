@@ -57,6 +57,8 @@ static emp_status read_seconds(double *value, const reader *r, const char *colum
 }
 
 /* NaN where the table says nothing. */
+static const double OPTIONAL_MAX = 1e15;
+
 static emp_status read_optional(double *value, const reader *r, const char *column,
                                 emp_error *err)
 {
@@ -67,7 +69,8 @@ static emp_status read_optional(double *value, const reader *r, const char *colu
         emp_csv_text(r->csv, r->row, c)[0] == '\0')
         return EMP_OK;
     EMP_CHECK(emp_csv_real(value, r->csv, r->row, c, err));
-    return *value > 0.0 ? EMP_OK : refuse(r, column, "a number above 0", err);
+    if (*value > 0.0 && *value <= OPTIONAL_MAX) return EMP_OK;
+    return refuse(r, column, "a number above 0 and at most 1e15", err);
 }
 
 static emp_status read_text(const char **text, const reader *r, const char *column,

@@ -12,7 +12,7 @@
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
-enum { NAME_BYTES = 64, MEMORY_BITS = 50, DIRECTIONS = 2 };
+enum { NAME_BYTES = 64, MEMORY_BITS = 50, DIRECTIONS = 2, TASKS_MAX = 1 << 22 };
 
 /* Towards the last stage, and back. */
 enum { OUTPUT, GRADIENT };
@@ -225,21 +225,42 @@ static void number_wires(maker *m)
     }
 }
 
+static emp_status check_size(const maker *m, emp_error *err)
+{
+    const emp_step *s = m->step;
+    double          tasks =
+        (double)EMP_TASKS_PER_MICRO_BATCH * s->micro_batches * s->stages * s->replicas;
+
+    if (m->device_count > EMP_MAX_DEVICES)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%d replicas of %d stages and their wires are %d devices, more "
+                         "than %d",
+                         s->replicas, s->stages, m->device_count, EMP_MAX_DEVICES);
+    if (tasks > TASKS_MAX)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "%d micro-batches of %d stages and %d replicas are %.0f passes and "
+            "messages, more than %d",
+            s->micro_batches, s->stages, s->replicas, tasks, TASKS_MAX);
+    return EMP_OK;
+}
+
 static emp_status build(maker *m, emp_error *err)
 {
     const emp_step *s = m->step;
     size_t          stages = (size_t)s->replicas * (size_t)s->stages;
     size_t          micro_batches = (size_t)s->micro_batches;
 
+    EMP_CHECK(EMP_ALLOC(m->wire, stages * DIRECTIONS));
+    number_wires(m);
+    EMP_CHECK(check_size(m, err));
     EMP_CHECK(emp_graph_builder_create(&m->builder, err));
     EMP_CHECK(EMP_ALLOC(m->task, EMP_TASKS_PER_MICRO_BATCH * micro_batches));
     EMP_CHECK(EMP_ALLOC(m->forward, micro_batches));
     EMP_CHECK(EMP_ALLOC(m->exchange, stages * DIRECTIONS * micro_batches));
     EMP_CHECK(EMP_ALLOC(m->last, stages));
-    EMP_CHECK(EMP_ALLOC(m->wire, stages * DIRECTIONS));
     EMP_CHECK(EMP_ALLOC(m->device_of_op,
                         stages * (EMP_TASKS_PER_MICRO_BATCH * micro_batches + 2)));
-    number_wires(m);
     for (int32_t r = 0; r < s->replicas; r++) {
         for (int32_t i = 0; i < s->stages; i++) EMP_CHECK(add_stage(m, r, i, err));
         EMP_CHECK(join_replica(m, r, err));
@@ -298,10 +319,6 @@ emp_status emp_step_simulate(emp_step_result *out, const emp_step *step, emp_err
     emp_runtime *runtime = NULL;
 
     EMP_TRY(build(&m, err));
-    if (m.device_count > EMP_MAX_DEVICES)
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "%d replicas of %d stages and their wires are %d devices, more than %d",
-                 step->replicas, step->stages, m.device_count, EMP_MAX_DEVICES);
     EMP_TRY(emp_graph_builder_finish(m.builder, &graph, err));
     EMP_TRY(emp_machine_create(&machine, "pipeline", 1, m.device_count - 1,
                                INT64_C(1) << MEMORY_BITS, err));

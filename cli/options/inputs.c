@@ -227,7 +227,7 @@ cleanup:
 
 static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
 {
-    char        sentence[1024];
+    char        sentence[1024] = "no op: all that it names are computed before the step";
     emp_text    text = {sentence, sizeof sentence, 0};
     const char *before = "";
 

@@ -30,7 +30,8 @@ enum { EMP_CHAKRA_PATH_BYTES = 4096 };
 emp_status emp_chakra_path(char path[EMP_CHAKRA_PATH_BYTES], const char *prefix,
                            emp_device_id device, emp_error *err);
 
-/** Writes the files of all devices. None of them changes before all are written.
+/** Writes the files of all devices. Each is whole or not changed; none changes before
+ * the ops of all devices are put.
  * \param device_of_op  A legal placement.
  * O((V + E) log E + V devices).
  * \retval EMP_EIO, EMP_ENOMEM \retval EMP_EINVAL  The prefix is too long. */

@@ -8,7 +8,13 @@
 #include "graphs/import/instances/instance.h"
 #include "graphs/import/instances/pipedream.h"
 
-enum { OPS_MAX = 1 << 22, NAME_BYTES = 96, GRADIENT_BYTES = 4, MEASURED_BLOCKS = 3 };
+enum {
+    OPS_MAX = 1 << 19,
+    EDGES_MAX = 1 << 24,
+    NAME_BYTES = 96,
+    GRADIENT_BYTES = 4,
+    MEASURED_BLOCKS = 3
+};
 
 typedef struct {
     emp_graph_builder  *builder;
@@ -39,11 +45,24 @@ static const emp_layer *layer_of(const maker *m, int32_t model, int32_t layer)
 
 static int64_t ns_of(double seconds) { return emp_instance_ns(seconds * 1e3); }
 
+static emp_status check_times(const maker *m, const char *name, const double *seconds,
+                              emp_error *err)
+{
+    for (int32_t i = 0; i < m->p->model_count; i++) {
+        if (!(seconds[i] >= 0.0 && seconds[i] * 1e3 <= EMP_INSTANCE_MS_MAX))
+            return EMP_ERROR(EMP_EFORMAT, "%s takes %g s, want 0 to %g", name, seconds[i],
+                             EMP_INSTANCE_MS_MAX * 1e-3);
+    }
+    return EMP_OK;
+}
+
 /* Adds an op of the stage with a time on each device model. */
 static emp_status add_op(emp_op_id *op, const maker *m, const op_shape *shape,
                          const double *seconds, emp_error *err)
 {
-    char          full[EMP_INSTANCE_NAME_BYTES];
+    char full[EMP_INSTANCE_NAME_BYTES];
+
+    EMP_CHECK(check_times(m, shape->name, seconds, err));
     int64_t       gpu_ns = ns_of(seconds[0]);
     emp_stated_op stated = {
         .cost = {.gpu_ns = gpu_ns,
@@ -312,7 +331,9 @@ static emp_status add_replicas(maker *m, emp_error *err)
 
 static emp_status check(const emp_pipeline *p, emp_error *err)
 {
-    double  ops = 2.0 * p->replicas * p->micro_batches * p->layer_count;
+    double  stages = p->layers_of_stage != NULL ? p->stage_count : p->layer_count;
+    double  ops = p->replicas * (2.0 * p->micro_batches * p->layer_count + 3.0 * stages);
+    double  sums = (double)p->replicas * p->replicas * stages;
     int64_t layers = 0;
 
     for (int32_t i = 0; p->layers_of_stage != NULL && i < p->stage_count; i++)
@@ -324,10 +345,11 @@ static emp_status check(const emp_pipeline *p, emp_error *err)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "an order of passes is that of stages; name them, as in "
                          "stages=12+14");
-    if (ops > OPS_MAX)
+    if (ops > OPS_MAX || sums > EDGES_MAX)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "%d replicas of %d layers and %d micro-batches are more than %d "
-                         "ops",
+                         "ops, or sum in too many places; take fewer replicas or "
+                         "micro-batches",
                          p->replicas, p->layer_count, p->micro_batches, OPS_MAX);
     return EMP_OK;
 }

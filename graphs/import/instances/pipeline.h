@@ -46,7 +46,7 @@ typedef struct {
 
 /** Adds the ops of a step. O(replicas layers micro-batches + replicas squared stages).
  * \retval EMP_EINVAL  The stages have not as many layers as there are.
- * \retval EMP_EUNSUPPORTED  More than four million ops, or an order without stages.
+ * \retval EMP_EUNSUPPORTED  More than half a million ops, or an order without stages.
  * \retval EMP_EFORMAT A time or a size that is too large. \retval EMP_ENOMEM */
 emp_status emp_pipeline_build(emp_graph_builder *builder, const emp_pipeline *p,
                               emp_error *err);

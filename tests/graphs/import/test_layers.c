@@ -296,7 +296,7 @@ Test(layers, faults_are_named)
     expect_refusal(table, "microbatch=3", EMP_EINVAL, "microbatch 3");
     expect_refusal(table, "micro_batches=0", EMP_EINVAL, "micro_batches");
     expect_refusal(table, "replicas=1024,micro_batches=65536", EMP_EUNSUPPORTED,
-                   "more than 4194304 ops");
+                   "more than 524288 ops");
     expect_refusal(table, "colour=red", EMP_EINVAL, "colour");
     expect_refusal("layer_first,fwd_s,bwd_s\n0,1,1\n", "", EMP_EFORMAT, "layer_last");
     expect_refusal("layer_first,layer_last,fwd_s,bwd_s\n", "", EMP_EFORMAT, "no row");
