@@ -207,7 +207,8 @@ emp_port emp_tf_ones_like(emp_tf *tf, emp_port x)
 static emp_port scalar(emp_tf *tf, const char *parent, const char *leaf, emp_dtype dtype,
                        double value)
 {
-    int64_t truncated = (int64_t)value;
+    bool    is_small = value >= -0x1p63 && value < 0x1p63; /* masks have 1e30 */
+    int64_t truncated = is_small ? (int64_t)value : INT64_MIN;
 
     return emp_tf_const(tf, parent, leaf, dtype, EMP_SHAPE_SCALAR, &truncated, 1);
 }
