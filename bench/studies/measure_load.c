@@ -243,7 +243,8 @@ static const char *const notes[] = {
     "the fastest quarter. Median over seeds; the files have the range.",
     "Half of the placements are unlike each other, half are the expert's after 1 to 24 "
     "moves of "
-    "groups. Whether they fit in memory plays no part.",
+    "groups. The CPU has a share of the load, too. Whether they fit in memory plays no "
+    "part.",
     NULL};
 
 const emp_measure emp_measure_load = {.name = "load",

@@ -230,16 +230,12 @@ static emp_status check_chakra(const struct args *args, const emp_machine *machi
     return EMP_OK;
 }
 
-static emp_status write_chakra(const struct args *args, const emp_problem *problem,
-                               const emp_decision *decision, emp_error *err)
+static emp_status refuse_fused(const struct args *args, emp_error *err)
 {
-    if (args->chakra == NULL) return EMP_OK;
-    if (decision->leader_of_op != NULL)
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "%s has fused ops, and nodes of Chakra's traces are single ops; "
-                         "name a placement without leaders",
-                         args->placement);
-    return emp_chakra_write(args->chakra, problem, decision->device_of_op, err);
+    return EMP_ERROR(EMP_EUNSUPPORTED,
+                     "%s has fused ops, and nodes of Chakra's traces are single ops; "
+                     "name a placement without leaders",
+                     args->placement);
 }
 
 static emp_status print_result(const struct args *args, const cli_inputs *inputs,
@@ -307,10 +303,12 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
     EMP_TRY(get_order(&level_of_op, &args, inputs.problem, err));
     EMP_TRY(get_leaders(&leader_of_op, &args, inputs.problem, err));
+    if (args.chakra != NULL && leader_of_op != NULL) EMP_TRY(refuse_fused(&args, err));
     decision = (emp_decision){device_of_op, level_of_op, leader_of_op};
     EMP_TRY(simulate(&args, inputs.problem, &decision, &result, err));
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
-    EMP_TRY(write_chakra(&args, inputs.problem, &decision, err));
+    if (args.chakra != NULL)
+        EMP_TRY(emp_chakra_write(args.chakra, inputs.problem, device_of_op, err));
     cli_stop_at_once();
     EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)

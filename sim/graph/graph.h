@@ -123,6 +123,9 @@ const emp_op_type *emp_graph_type(const emp_graph *graph, emp_op_id op);
  * do not count: "RTX-3090" is "rtx3090". O(models). */
 int32_t emp_graph_find_stated_model(const emp_graph *graph, const char *name);
 
+/** Whether two names of device models are one, as above. */
+bool emp_graph_is_same_model(const char *a, const char *b);
+
 /** The stated time of the op on a GPU of a stated model, or of another one: -1. */
 static inline int64_t emp_graph_stated_gpu_ns(const emp_graph *graph, emp_op_id op,
                                               int32_t model)

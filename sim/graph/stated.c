@@ -15,7 +15,7 @@ static int next_of_name(const char **at)
     return **at == '\0' ? 0 : tolower((unsigned char)*(*at)++);
 }
 
-static bool is_same_model(const char *a, const char *b)
+bool emp_graph_is_same_model(const char *a, const char *b)
 {
     int of_a;
 
@@ -29,7 +29,7 @@ static bool is_same_model(const char *a, const char *b)
 static int32_t find_model(const char *const *names, int32_t count, const char *name)
 {
     for (int32_t i = 0; i < count; i++)
-        if (is_same_model(names[i], name)) return i;
+        if (emp_graph_is_same_model(names[i], name)) return i;
     return -1;
 }
 

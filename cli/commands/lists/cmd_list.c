@@ -19,27 +19,6 @@
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
-struct args {
-    const char      *name; /* the only one that is wanted, or NULL */
-    emp_sheet_format format;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *args = (struct args *)state->input;
-
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
-    case ARGP_KEY_ARG:
-        if (args->name != NULL) cli_usage_error("one NAME only, not also \"%s\"", arg);
-        args->name = arg;
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
-
 /* ---- workloads ------------------------------------------------------------------------- */
 
 static const char workloads_doc[] =
@@ -47,8 +26,8 @@ static const char workloads_doc[] =
     "A spec is a family with any of its parameters.\n\n"
     "  emplace workloads nmt\n"
     "  emplace graph nmt:layers=4,batch=32";
-const struct argp cmd_workloads_argp = {NULL,     parse, "[NAME]", workloads_doc,
-                                        children, NULL,  NULL};
+const struct argp cmd_workloads_argp = {
+    NULL, cli_listing_parse, "[NAME]", workloads_doc, cli_listing_children, NULL, NULL};
 
 enum { FILE_FAMILIES = 2 };
 
@@ -93,7 +72,7 @@ static emp_status find_workload(const emp_workload **found, const char *name,
                      emp_nearest_hint(&near, hint));
 }
 
-static emp_status print_workload(const struct args *args, emp_error *err)
+static emp_status print_workload(const cli_listing_args *args, emp_error *err)
 {
     emp_workload        family;
     const emp_workload *w = NULL;
@@ -112,7 +91,7 @@ static emp_status print_workload(const struct args *args, emp_error *err)
 
 emp_status cmd_workloads(int argc, char **argv, emp_error *err)
 {
-    struct args         args = {0};
+    cli_listing_args    args = {0};
     cli_listing         list;
     int32_t             count = 0;
     const emp_workload *table = emp_workload_table(&count);
@@ -137,8 +116,9 @@ static const char runtimes_doc[] =
     "Every --runtime option also takes the path of a YAML file.\n\n"
     "  emplace runtimes ideal\n"
     "  emplace simulate rnnlm -m k40x2 --runtime ideal --placement gpu";
-const struct argp cmd_runtimes_argp = {NULL,     parse, "[NAME|FILE]", runtimes_doc,
-                                       children, NULL,  NULL};
+const struct argp cmd_runtimes_argp = {NULL,         cli_listing_parse,    "[NAME|FILE]",
+                                       runtimes_doc, cli_listing_children, NULL,
+                                       NULL};
 
 /* What a runtime of the rules events does or not, in the words of its file. */
 static const struct {
@@ -180,7 +160,7 @@ static json_t *json_runtime(const emp_runtime *r)
     return o;
 }
 
-static emp_status print_runtime(const struct args *args, emp_error *err)
+static emp_status print_runtime(const cli_listing_args *args, emp_error *err)
 {
     emp_runtime               r;
     const emp_runtime_events *e;
@@ -200,11 +180,11 @@ static emp_status print_runtime(const struct args *args, emp_error *err)
 
 emp_status cmd_runtimes(int argc, char **argv, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    struct args args = {0};
-    cli_listing list;
-    char        names[] = EMP_RUNTIME_NAMES, *rest = NULL;
-    emp_runtime runtime;
+    emp_status       st = EMP_OK;
+    cli_listing_args args = {0};
+    cli_listing      list;
+    char             names[] = EMP_RUNTIME_NAMES, *rest = NULL;
+    emp_runtime      runtime;
 
     cli_parse(&cmd_runtimes_argp, argc, argv, &args);
     if (args.name != NULL) return print_runtime(&args, err);
@@ -227,8 +207,8 @@ static const char methods_doc[] =
     "  emplace methods scotch\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method scotch \\\n"
     "      --options imbalance=0.1";
-const struct argp cmd_methods_argp = {NULL,     parse, "[NAME]", methods_doc,
-                                      children, NULL,  NULL};
+const struct argp cmd_methods_argp = {
+    NULL, cli_listing_parse, "[NAME]", methods_doc, cli_listing_children, NULL, NULL};
 
 static void print_presets(const emp_method *method)
 {
@@ -294,7 +274,7 @@ static json_t *json_method(const emp_method *method)
                      "options", cli_json_option_table(method->options, method->presets));
 }
 
-static emp_status print_method(const struct args *args, emp_error *err)
+static emp_status print_method(const cli_listing_args *args, emp_error *err)
 {
     const emp_method *method = NULL;
 
@@ -343,7 +323,7 @@ static void print_methods_of(emp_method_kind kind)
 
 emp_status cmd_methods(int argc, char **argv, emp_error *err)
 {
-    struct args       args = {0};
+    cli_listing_args  args = {0};
     cli_listing       list;
     const emp_method *method = NULL;
 

@@ -11,6 +11,22 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("name", "name", EMP_SHEET_WORD),
     EMP_COLUMN("description", "description", EMP_SHEET_WORD)};
 
+const struct argp_child cli_listing_children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+
+error_t cli_listing_parse(int key, char *arg, struct argp_state *state)
+{
+    cli_listing_args *args = (cli_listing_args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
+    case ARGP_KEY_ARG:
+        if (args->name != NULL) cli_usage_error("one NAME only, not also \"%s\"", arg);
+        args->name = arg;
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
 void cli_listing_begin(cli_listing *l, emp_sheet_format format)
 {
     *l = (cli_listing){.format = format, .object = json_object()};

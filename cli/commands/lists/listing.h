@@ -1,15 +1,26 @@
 /** \file cli/commands/lists/listing.h
- * Lists of what there is: workloads, machines, runtimes, methods.
+ * Lists of what there is: workloads, machines, runtimes, methods, instances.
  */
 #ifndef EMP_CLI_COMMANDS_LISTS_LISTING_H
 #define EMP_CLI_COMMANDS_LISTS_LISTING_H
 
+#include <argp.h>
 #include <jansson.h>
 
 #include "base/error.h"
 #include "run/sheet/sheet.h"
 
 enum { CLI_LISTING_COLUMN = 17 }; /**< of descriptions */
+
+/** What a command that lists things takes: `[NAME] [--format F]`. */
+typedef struct {
+    const char      *name; /**< the only one that is wanted, or NULL */
+    emp_sheet_format format;
+} cli_listing_args;
+
+/** The parser of cli_listing_args, and the options that go with it. */
+error_t cli_listing_parse(int key, char *arg, struct argp_state *state);
+extern const struct argp_child cli_listing_children[];
 
 /** A line a thing; an object of all in JSON. */
 typedef struct {

@@ -12,11 +12,6 @@
 
 enum { COMMAND_BYTES = 1024 };
 
-struct args {
-    const char      *name; /* the only one that is wanted, or NULL */
-    emp_sheet_format format;
-};
-
 static const char doc[] =
     "List the instances of PlaceBench, a frozen set of tasks, or what is known of one "
     "of them.\v"
@@ -27,22 +22,8 @@ static const char doc[] =
     "  emplace instances --format json\n"
     "  emplace bench placers --tasks placebench:test --methods mincut,anneal";
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    struct args *args = (struct args *)state->input;
-
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
-    case ARGP_KEY_ARG:
-        if (args->name != NULL) cli_usage_error("one NAME only, not also \"%s\"", arg);
-        args->name = arg;
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
-const struct argp cmd_instances_argp = {NULL, parse, "[NAME]", doc, children, NULL, NULL};
+const struct argp cmd_instances_argp = {
+    NULL, cli_listing_parse, "[NAME]", doc, cli_listing_children, NULL, NULL};
 
 static void describe(const emp_placebench_instance *instance, char *text, size_t size)
 {
@@ -105,7 +86,7 @@ static void print_known(const emp_placebench_instance *i)
     printf("\nfound by     %s\n", command);
 }
 
-static emp_status print_one(const emp_placebench *bench, const struct args *args,
+static emp_status print_one(const emp_placebench *bench, const cli_listing_args *args,
                             emp_error *err)
 {
     const emp_placebench_instance *i = NULL;
@@ -124,7 +105,7 @@ static emp_status print_one(const emp_placebench *bench, const struct args *args
     return EMP_OK;
 }
 
-static emp_status print_all(const emp_placebench *bench, const struct args *args,
+static emp_status print_all(const emp_placebench *bench, const cli_listing_args *args,
                             emp_error *err)
 {
     cli_listing list;
@@ -142,9 +123,9 @@ static emp_status print_all(const emp_placebench *bench, const struct args *args
 
 emp_status cmd_instances(int argc, char **argv, emp_error *err)
 {
-    emp_status     st = EMP_OK;
-    struct args    args = {0};
-    emp_placebench bench = {0};
+    emp_status       st = EMP_OK;
+    cli_listing_args args = {0};
+    emp_placebench   bench = {0};
 
     cli_parse(&cmd_instances_argp, argc, argv, &args);
     EMP_TRY(emp_placebench_load(&bench, err));

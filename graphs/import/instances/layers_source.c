@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/text.h"
+#include "base/text/spec.h"
 #include "graphs/import/instances/instance.h"
 #include "graphs/import/instances/pipeline.h"
 
-enum { SPEC_BYTES = 4096, STAGES_MAX = 256 };
+enum { STAGES_MAX = 256 };
 
 static const char prefix[] = "layers:";
 
@@ -50,43 +50,14 @@ bool emp_layers_is_spec(const char *source)
 
 /* ---- texts of a spec ---- */
 
-enum { PATH, MODEL, GPU, TABLE, STAGES, TEXTS };
+enum { PATH, MODEL, GPU, TABLE, STAGES };
 
-static const char *const text_keys[TEXTS] = {
-    "path=", "model=", "gpu=", "table=", "stages="};
+static const char *const text_keys[] = {
+    "path=", "model=", "gpu=", "table=", "stages=", NULL};
 
-/* A spec cut into texts, "" where it has none, and the rest, which is options. */
-typedef struct {
-    char text[TEXTS][SPEC_BYTES], rest[SPEC_BYTES];
-} spec_parts;
-
-/* Copies an item "key=value" if it is a text. */
-static bool take_text(spec_parts *parts, const char *item, size_t length)
+static emp_status cut_spec(emp_spec_parts *parts, const char *spec, emp_error *err)
 {
-    for (int32_t i = 0; i < TEXTS; i++) {
-        size_t skip = strlen(text_keys[i]);
-        if (length < skip || memcmp(item, text_keys[i], skip) != 0) continue;
-        snprintf(parts->text[i], SPEC_BYTES, "%.*s", (int)(length - skip), item + skip);
-        return true;
-    }
-    return false;
-}
-
-static emp_status cut_spec(spec_parts *parts, const char *spec, emp_error *err)
-{
-    const char *item = spec + strcspn(spec, ":");
-    emp_text    rest = {parts->rest, SPEC_BYTES, 0};
-
-    if (strlen(spec) >= SPEC_BYTES)
-        return EMP_ERROR(EMP_EINVAL, "a spec of more than %d characters", SPEC_BYTES - 1);
-    if (*item == ':') item++;
-    while (*item != '\0') {
-        size_t length = strcspn(item, ",");
-        if (!take_text(parts, item, length))
-            emp_text_add(&rest, "%s%.*s", rest.used > 0 ? "," : "", (int)length, item);
-        item += length;
-        if (*item == ',') item++;
-    }
+    EMP_CHECK(emp_spec_cut(parts, spec, text_keys, err));
     if (parts->text[PATH][0] != '\0') return EMP_OK;
     return EMP_ERROR(EMP_EINVAL, "layers needs the path of a table, as in "
                                  "layers:path=layers.tsv,micro_batches=8");
@@ -132,7 +103,7 @@ static void clear_models(models *m)
 static bool has_model(const models *m, const char *gpu)
 {
     for (int32_t i = 0; i < m->count; i++)
-        if (strcmp(m->model[i].gpu, gpu) == 0) return true;
+        if (emp_graph_is_same_model(m->model[i].gpu, gpu)) return true;
     return false;
 }
 
@@ -184,6 +155,11 @@ static emp_status select_models(models *m, const emp_layer_table *t, emp_layer_k
         emp_layer_key other = *key;
         other.gpu = t->row[i].key.gpu;
         if (!emp_layer_row_is(&t->row[i], &other) || has_model(m, other.gpu)) continue;
+        if ((other.gpu[0] == '\0') != (m->model[0].gpu[0] == '\0'))
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s, row %d: some rows name a gpu and others none; name "
+                             "all or none",
+                             t->csv.path, i + 1);
         EMP_CHECK(add_model(m, t, &other, err));
     }
     return EMP_OK;
@@ -197,7 +173,8 @@ static const char *text_or_null(const char *text)
 }
 
 static emp_status build(emp_graph_builder *builder, const emp_layer_table *t,
-                        const spec_parts *parts, const layer_values *v, emp_error *err)
+                        const emp_spec_parts *parts, const layer_values *v,
+                        emp_error *err)
 {
     emp_status    st = EMP_OK;
     models        m = {0};
@@ -229,7 +206,7 @@ cleanup:
     return st;
 }
 
-static emp_status read_parts(emp_graph_builder *builder, const spec_parts *parts,
+static emp_status read_parts(emp_graph_builder *builder, const emp_spec_parts *parts,
                              emp_slice file, emp_error *err)
 {
     emp_status             st = EMP_OK;
@@ -250,8 +227,8 @@ cleanup:
 emp_status emp_layers_read_spec(emp_graph_builder *builder, const char *spec,
                                 emp_slice file, emp_error *err)
 {
-    spec_parts *parts = EMP_NEW(spec_parts);
-    emp_status  st;
+    emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
+    emp_status      st;
 
     if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
     st = cut_spec(parts, spec, err);
@@ -262,8 +239,8 @@ emp_status emp_layers_read_spec(emp_graph_builder *builder, const char *spec,
 
 emp_status emp_layers_read(emp_graph_builder *builder, emp_slice file, emp_error *err)
 {
-    spec_parts *parts = EMP_NEW(spec_parts);
-    emp_status  st;
+    emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
+    emp_status      st;
 
     if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
     st = read_parts(builder, parts, file, err);
@@ -273,8 +250,8 @@ emp_status emp_layers_read(emp_graph_builder *builder, emp_slice file, emp_error
 
 emp_status emp_layers_spec_path(char *path, size_t size, const char *spec, emp_error *err)
 {
-    spec_parts *parts = EMP_NEW(spec_parts);
-    emp_status  st;
+    emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
+    emp_status      st;
 
     if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
     st = cut_spec(parts, spec, err);

@@ -6,14 +6,14 @@
 
 #include "base/io/input.h"
 #include "base/mem.h"
-#include "base/text/text.h"
+#include "base/text/spec.h"
 #include "graphs/import/models/config.h"
 #include "graphs/import/models/gguf_model.h"
 #include "graphs/import/models/quantised.h"
 #include "graphs/import/models/safetensors.h"
 #include "graphs/transformer/build.h"
 
-enum { SPEC_BYTES = 4096, SEQUENCE_DEFAULT = 2048 };
+enum { SEQUENCE_DEFAULT = 2048 };
 
 static const char prefix[] = "hf:";
 
@@ -44,39 +44,15 @@ bool emp_hf_is_spec(const char *source)
     return strcmp(source, "hf") == 0 || strncmp(source, prefix, sizeof prefix - 1) == 0;
 }
 
-/* A spec cut into its two paths and the rest, which is options. */
-typedef struct {
-    char path[SPEC_BYTES], weights[SPEC_BYTES], rest[SPEC_BYTES];
-} spec_parts;
+/* Texts of a spec. */
+enum { PATH, WEIGHTS };
 
-/* Copies an item "key=value" of that key; false: it has another key. */
-static bool take_path(char out[SPEC_BYTES], const char *key, const char *item,
-                      size_t length)
+static const char *const text_keys[] = {"path=", "weights=", NULL};
+
+static emp_status cut_spec(emp_spec_parts *parts, const char *spec, emp_error *err)
 {
-    size_t skip = strlen(key);
-
-    if (length < skip || memcmp(item, key, skip) != 0) return false;
-    snprintf(out, SPEC_BYTES, "%.*s", (int)(length - skip), item + skip);
-    return true;
-}
-
-static emp_status cut_spec(spec_parts *parts, const char *spec, emp_error *err)
-{
-    const char *item = spec + strcspn(spec, ":");
-    emp_text    rest = {parts->rest, SPEC_BYTES, 0};
-
-    if (strlen(spec) >= SPEC_BYTES)
-        return EMP_ERROR(EMP_EINVAL, "a spec of more than %d characters", SPEC_BYTES - 1);
-    if (*item == ':') item++;
-    while (*item != '\0') {
-        size_t length = strcspn(item, ",");
-        if (!take_path(parts->path, "path=", item, length) &&
-            !take_path(parts->weights, "weights=", item, length))
-            emp_text_add(&rest, "%s%.*s", rest.used > 0 ? "," : "", (int)length, item);
-        item += length;
-        if (*item == ',') item++;
-    }
-    if (parts->path[0] != '\0') return EMP_OK;
+    EMP_CHECK(emp_spec_cut(parts, spec, text_keys, err));
+    if (parts->text[PATH][0] != '\0') return EMP_OK;
     return EMP_ERROR(
         EMP_EINVAL,
         "hf needs the path of a config, as in hf:path=config.json,phase=train");
@@ -221,7 +197,8 @@ static bool is_gguf_file(const char *path)
 
 /* ---- specs ---- */
 
-static emp_status build_parts(emp_graph **out, const spec_parts *parts, emp_error *err)
+static emp_status build_parts(emp_graph **out, const emp_spec_parts *parts,
+                              emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_option_table table = {"hf", NULL, options};
@@ -231,17 +208,18 @@ static emp_status build_parts(emp_graph **out, const spec_parts *parts, emp_erro
     emp_error              reason = {0};
 
     EMP_TRY(emp_options_parse(&v, &table, NULL, parts->rest, err));
-    if (is_gguf_file(parts->path)) {
+    if (is_gguf_file(parts->text[PATH])) {
         adapt_to_gguf(&v, parts->rest);
-        return load_gguf(out, parts->path, &v, err);
+        return load_gguf(out, parts->text[PATH], &v, err);
     }
-    EMP_TRY(emp_json_load(&config, parts->path, err));
-    if (parts->weights[0] != '\0')
-        EMP_TRY(emp_safetensors_load(&weights, parts->weights, err));
+    EMP_TRY(emp_json_load(&config, parts->text[PATH], err));
+    if (parts->text[WEIGHTS][0] != '\0')
+        EMP_TRY(emp_safetensors_load(&weights, parts->text[WEIGHTS], err));
     emp_weight_types types = {emp_safetensors_find_type, &weights};
-    st = build(out, config.root, &v, parts->weights[0] != '\0' ? &types : NULL, &reason);
+    st = build(out, config.root, &v, parts->text[WEIGHTS][0] != '\0' ? &types : NULL,
+               &reason);
     if (st != EMP_OK)
-        st = emp_error_set(err, st, reason.file, reason.line, "%s: %s", parts->path,
+        st = emp_error_set(err, st, reason.file, reason.line, "%s: %s", parts->text[PATH],
                            reason.msg);
 
 cleanup:
@@ -252,8 +230,8 @@ cleanup:
 
 emp_status emp_hf_build(emp_graph **out, const char *spec, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    spec_parts *parts = EMP_NEW(spec_parts);
+    emp_status      st = EMP_OK;
+    emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
 
     *out = NULL;
     if (parts == NULL) EMP_FAIL(EMP_ENOMEM, "the parts of a spec");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do names that are too long keep both ends, in exactly the width they are given? What is an
- * ending? */
+ * ending? How is a spec cut? */
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/text/spec.h"
 #include "base/text/text.h"
 
 static void expect_short(const char *name, size_t width, const char *want)
@@ -38,4 +39,21 @@ Test(text, an_ending_has_something_before_it)
     cr_expect_not(emp_text_ends_in(".json", ".json"));
     cr_expect_not(emp_text_ends_in("best.json", ".csv"));
     cr_expect_not(emp_text_ends_in("n", ".json"));
+}
+
+Test(text, a_spec_is_cut_into_texts_and_options)
+{
+    static const char *const keys[] = {"path=", "gpu=", NULL};
+    static emp_spec_parts    parts;
+    static char              spec[EMP_SPEC_BYTES + 8] = "a:";
+    emp_error                err = {0};
+
+    cr_assert_eq(emp_spec_cut(&parts, "a:n=1,path=b:c=d,m=2", keys, &err), EMP_OK);
+    cr_expect_str_eq(parts.text[0], "b:c=d");
+    cr_expect_str_eq(parts.text[1], "");
+    cr_expect_str_eq(parts.rest, "n=1,m=2");
+    cr_assert_eq(emp_spec_cut(&parts, "a", keys, &err), EMP_OK);
+    cr_expect_str_empty(parts.rest);
+    memset(spec + 2, 'x', EMP_SPEC_BYTES);
+    cr_expect_eq(emp_spec_cut(&parts, spec, keys, &err), EMP_EINVAL);
 }

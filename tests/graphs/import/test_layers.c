@@ -228,6 +228,21 @@ Test(layers, an_all_reduce_takes_what_the_device_model_says)
     emp_graph_destroy(graph);
 }
 
+Test(layers, names_that_differ_in_case_are_one_model)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(load(&graph,
+                      "gpu,layer_first,layer_last,fwd_s,bwd_s\n"
+                      "RTX-3090,0,0,0.001,0.001\nrtx3090,0,0,0.002,0.002\n",
+                      "", &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(graph->stated_model_count, 1);
+    cr_expect_eq(emp_graph_stated_gpu_ns(graph, 0, 0), MS, "the first row counts");
+    emp_graph_destroy(graph);
+}
+
 /* ---- schedules ---- */
 
 /* Who exchanges what with the next stage is in one order at both ends, and passes are those of 1f1b. */
@@ -298,6 +313,11 @@ Test(layers, faults_are_named)
     expect_refusal(table, "replicas=1024,micro_batches=65536", EMP_EUNSUPPORTED,
                    "more than 524288 ops");
     expect_refusal(table, "colour=red", EMP_EINVAL, "colour");
+    expect_refusal("gpu,layer_first,layer_last,fwd_s,bwd_s\na,0,0,1,1\n,0,0,1,1\n", "",
+                   EMP_EFORMAT, "row 2: some rows name a gpu and others none");
+    expect_refusal("layer_first,layer_last,fwd_s,bwd_s,update_s,params\n"
+                   "0,0,1,1,1000,1\n1,4,1,1,1000,1000000\n",
+                   "update=shared,stages=1+4", EMP_EFORMAT, "stage1/update takes");
     expect_refusal("layer_first,fwd_s,bwd_s\n0,1,1\n", "", EMP_EFORMAT, "layer_last");
     expect_refusal("layer_first,layer_last,fwd_s,bwd_s\n", "", EMP_EFORMAT, "no row");
     expect_refusal("layer_first,layer_last,fwd_s,bwd_s\n0,0,-1,1\n", "", EMP_EFORMAT,
