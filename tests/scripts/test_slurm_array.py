@@ -81,7 +81,8 @@ class SlurmArray(unittest.TestCase):
 
     def test_what_is_wrong_is_told(self):
         for arguments, part in ((["many", "--", "table"], "number of parts"), (["2", "table"], "follows --"),
-                                (["2", "--"], "follows --"), (["2", "--", "table", "--shard", "1/2"], "--shard")):
+                                (["2", "--"], "follows --"), (["2", "--", "table", "--shard", "1/2"], "--shard"),
+                                (["2", "--", "table", "--threads=2"], "--threads is what")):
             self.assertIn(part, self.submit(*arguments, status=2).stderr)
         self.assertFalse((self.folder / "job").exists())
 
