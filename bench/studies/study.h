@@ -17,7 +17,7 @@ enum { EMP_STUDY_QUESTIONS = 26 };
 
 typedef struct {
     const char         *name;     /**< "colocation" */
-    int32_t             number;   /**< of the question in docs/questions.md, from 1 */
+    int32_t             number;   /**< place in docs/questions.md, from 1 */
     const char         *question; /**< ends with a question mark */
     const char         *paper;    /**< that leaves it open: "HDP" */
     const emp_ablation *arms;     /**< OPTIONAL. Runs that answer it */
