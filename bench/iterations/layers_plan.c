@@ -30,13 +30,25 @@ static emp_stage_cost *cost_of(const planner *p, int32_t replica, int32_t stage)
 
 /* ---- layers ---- */
 
-/* Shortens passes to what a larger micro-batch took. */
-static void take_shorter(emp_layer *layer, int32_t count, const emp_layer *other)
+/* Shortens passes to what a larger micro-batch took. Layers that were not measured with it keep theirs. */
+static emp_status take_shorter(emp_layer *layer, int32_t count, const emp_layer_table *t,
+                               const emp_layer_key *key, emp_error *err)
 {
-    for (int32_t i = 0; i < count; i++) {
-        layer[i].forward_s = fmin(layer[i].forward_s, other[i].forward_s);
-        layer[i].backward_s = fmin(layer[i].backward_s, other[i].backward_s);
+    bool *is_known = NULL; /* of several rows for one layer the first counts */
+
+    EMP_CHECK(EMP_ALLOC(is_known, (size_t)count));
+    for (int32_t i = 0; i < t->row_count; i++) {
+        const emp_layer_row *row = &t->row[i];
+        if (!emp_layer_row_is(row, key)) continue;
+        for (int32_t l = row->first; l <= row->last && l < count; l++) {
+            if (is_known[l]) continue;
+            is_known[l] = true;
+            layer[l].forward_s = fmin(layer[l].forward_s, row->layer.forward_s);
+            layer[l].backward_s = fmin(layer[l].backward_s, row->layer.backward_s);
+        }
     }
+    emp_free(is_known);
+    return EMP_OK;
 }
 
 /* The least micro-batch of the table above \a micro_batch; 0 = none. */
@@ -59,8 +71,8 @@ static emp_status select_layers(emp_layer **layers, const planner *p,
                                 const emp_tensor_group *group, emp_error *err)
 {
     emp_status    st = EMP_OK;
-    emp_layer    *layer = NULL, *other = NULL;
-    int32_t       count = 0, larger = p->it->micro_batch, wanted = 0, same;
+    emp_layer    *layer = NULL;
+    int32_t       count = 0, larger = p->it->micro_batch, wanted = 0;
     emp_layer_key key = {.model = p->it->model,
                          .gpu = group->gpu,
                          .tensor_parallel = group->count,
@@ -73,17 +85,14 @@ static emp_status select_layers(emp_layer **layers, const planner *p,
                  "%.40s: the stages have %d layers, the table has %d of %.40s", p->it->id,
                  wanted, count, p->it->model);
     while ((larger = find_larger(p->table, key, larger)) > 0) {
-        emp_free(other);
         key.micro_batch = larger;
-        EMP_TRY(emp_layer_table_select(&other, &same, p->table, &key, err));
-        if (same == count) take_shorter(layer, count, other);
+        EMP_TRY(take_shorter(layer, count, p->table, &key, err));
     }
     *layers = layer;
     layer = NULL;
 
 cleanup:
     emp_free(layer);
-    emp_free(other);
     return st;
 }
 

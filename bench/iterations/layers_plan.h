@@ -4,7 +4,7 @@
  * What is known of DeepSpeed's pipelines (0.15) and of PyTorch, and counts here:
  *
  *  - A layer takes what was measured for the micro-batch, or for a larger one if that took less: what
- *    disturbs a measurement only makes it longer.
+ *    disturbs a measurement only makes it longer. A larger one need not be measured for all layers.
  *  - The GPUs of a group each send their part of an activation (pipe_partitioned), so that it crosses the
  *    network once. The receiver gathers it before the forward pass. Before a backward pass the stage gathers
  *    its own output and the gradient.

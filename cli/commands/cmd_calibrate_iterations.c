@@ -11,9 +11,13 @@
 
 enum { KEY_LAYERS = 256, KEY_NETWORK, KEY_COLLECTIVES, KEY_HOST_RATE, KEY_HOST_GPUS };
 
+/* When they are not given. */
+#define HOST_RATE "100 GB/s"
+enum { HOST_GPUS = 8 };
+
 struct args {
     const char      *rows, *layers, *network, *collectives, *machine, *host_rate;
-    int32_t          host_gpus;
+    int32_t          host_gpus; /* 0 = not given */
     emp_sheet_format format;
 };
 
@@ -29,7 +33,7 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
      "Machine whose first GPU model's tables count, for rows of transformers", 0},
     {"host-rate", KEY_HOST_RATE, "RATE", 0,
-     "What a host sends to others, all in all (default 100 GB/s), likewise", 0},
+     "What a host sends to others, all in all (default " HOST_RATE "), likewise", 0},
     {"host-gpus", KEY_HOST_GPUS, "N", 0, "GPUs of a host (default 8), likewise", 0},
     {0},
 };
@@ -124,6 +128,31 @@ static emp_status load_network(struct tables *t, const char *path,
     return st;
 }
 
+/* An option that the rows have no use for would seem to have been heeded. */
+static emp_status refuse_unused(const struct args *a, bool are_transformers,
+                                emp_error *err)
+{
+    const struct {
+        const char *name;
+        bool        is_given, is_of_transformers;
+    } option[] = {{"layers", a->layers != NULL, false},
+                  {"network", a->network != NULL, false},
+                  {"collectives", a->collectives != NULL, false},
+                  {"machine", a->machine != NULL, true},
+                  {"host-rate", a->host_rate != NULL, true},
+                  {"host-gpus", a->host_gpus > 0, true}};
+
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++) {
+        if (!option[i].is_given || option[i].is_of_transformers == are_transformers)
+            continue;
+        return EMP_ERROR(EMP_EINVAL,
+                         "rows of %s %s, which --%s says nothing of; leave it out",
+                         a->rows, are_transformers ? "are transformers" : "name devices",
+                         option[i].name);
+    }
+    return EMP_OK;
+}
+
 /* What rows that name devices are predicted from. */
 static emp_status load_profiles(struct tables *t, const struct args *a, emp_error *err)
 {
@@ -141,19 +170,21 @@ static emp_status load_profiles(struct tables *t, const struct args *a, emp_erro
 
 static emp_status load_hosts(struct tables *t, const struct args *a, emp_error *err)
 {
+    const char *host_rate = a->host_rate != NULL ? a->host_rate : HOST_RATE;
+
     if (a->machine == NULL)
         return EMP_ERROR(EMP_EINVAL,
                          "rows of %s are transformers; predictions need --machine",
                          a->rows);
     EMP_CHECK(emp_machine_load(&t->machine, a->machine, err));
     t->hosts = (emp_hosts){.gpu = emp_machine_first(t->machine, EMP_DEVICE_GPU),
-                           .gpus_per_host = a->host_gpus};
+                           .gpus_per_host = a->host_gpus > 0 ? a->host_gpus : HOST_GPUS};
     if (t->hosts.gpu == NULL)
         return EMP_ERROR(EMP_EINVAL, "machine %s has no GPU", t->machine->name);
-    EMP_CHECK(emp_units_parse(a->host_rate, EMP_UNIT_BYTES_PER_S,
-                              &t->hosts.host_bytes_per_s, err));
+    EMP_CHECK(emp_units_parse(host_rate, EMP_UNIT_BYTES_PER_S, &t->hosts.host_bytes_per_s,
+                              err));
     if (t->hosts.host_bytes_per_s > 0.0) return EMP_OK;
-    return EMP_ERROR(EMP_EINVAL, "--host-rate %s: want a rate above 0", a->host_rate);
+    return EMP_ERROR(EMP_EINVAL, "--host-rate %s: want a rate above 0", host_rate);
 }
 
 /* ---- the command ---- */
@@ -164,7 +195,7 @@ const struct argp cmd_calibrate_iterations_argp = {options,  parse, "ROWS", doc,
 
 emp_status cmd_calibrate_iterations(int argc, char **argv, emp_error *err)
 {
-    struct args           a = {.host_rate = "100 GB/s", .host_gpus = 8};
+    struct args           a = {0};
     emp_status            st = EMP_OK;
     struct tables         t = {0};
     emp_iteration_result *result = NULL;
@@ -172,6 +203,7 @@ emp_status cmd_calibrate_iterations(int argc, char **argv, emp_error *err)
 
     cli_parse(&cmd_calibrate_iterations_argp, argc, argv, &a);
     EMP_TRY(load_rows(&t, a.rows, err));
+    EMP_TRY(refuse_unused(&a, t.rows.are_transformers, err));
     EMP_TRY(t.rows.are_transformers ? load_hosts(&t, &a, err)
                                     : load_profiles(&t, &a, err));
     const emp_iteration_sources sources = {&t.layers, t.network, &t.hosts};

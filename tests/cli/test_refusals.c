@@ -4,6 +4,7 @@
 #include <criterion/parameterized.h>
 #include <dirent.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -421,4 +422,39 @@ Test(refusals, what_is_given_twice_is_named)
     cr_expect_eq(emplace_run("graph rnnlm:layers=1,layers=2"), 1);
     cr_expect_not_null(strstr(program_err, "option layers is given twice"), "%s",
                        program_err);
+}
+
+#define DEVICE_ROWS                                                              \
+    "id,cluster,model,global_batch,microbatch,stages,replicas,layers_per_stage," \
+    "devices,iteration_s\n"                                                      \
+    "x,c,m,1,1,1,1,1,all A*1,9\n"
+#define TRANSFORMER_ROWS                                                      \
+    "hidden,layers,heads,seq,tp,dp,pp,microbatch,microbatches,iteration_ms\n" \
+    "1024,2,16,512,1,1,1,1,1,100\n"
+
+/* The table's rows say which options are of use. */
+Test(refusals, options_of_the_other_form_of_iterations)
+{
+    static const struct {
+        const char *arguments, *mentions;
+    } cases[] = {
+        {"devices.csv --layers l --network n -m k40x1", "devices, which --machine"},
+        {"devices.csv --layers l --host-rate 5GB/s", "which --host-rate"},
+        {"devices.csv --host-gpus 8", "which --host-gpus"},
+        {"sizes.csv -m dgx-a100 --layers l", "transformers, which --layers"},
+        {"sizes.csv -m dgx-a100 --network n", "which --network"},
+        {"sizes.csv -m dgx-a100 --collectives c", "which --collectives"}};
+    char path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "devices.csv", DEVICE_ROWS);
+    scratch_write_text(path, sizeof path, "sizes.csv", TRANSFORMER_ROWS);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char command[160];
+        snprintf(command, sizeof command, "calibrate iterations %s", cases[i].arguments);
+        cr_expect_eq(emplace_run(command), 1, "%s", command);
+        cr_expect(program_is_one_sentence(program_err, "emplace"), "%s", program_err);
+        cr_expect_not_null(strstr(program_err, cases[i].mentions), "%s", program_err);
+    }
+    cr_expect_eq(emplace_run("calibrate iterations sizes.csv -m dgx-a100"), 0, "%s",
+                 program_err);
 }

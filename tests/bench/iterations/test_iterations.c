@@ -20,7 +20,10 @@ static const char layers[] =
     "m,A,2,1,2,2,1.5,2,0.3,1000000,0,1000000\n"
     "m,A,2,2,0,1,2,4,0.3,1000000,2000000,1000000\n"
     "m,A,2,2,2,2,1,2,0.3,1000000,0,1000000\n"
-    "m,B,2,1,0,2,2,4,0.3,1000000,2000000,1000000\n";
+    "m,B,2,1,0,2,2,4,0.3,1000000,2000000,1000000\n"
+    "m,D,2,1,0,2,1,2,0,1000000,2000000,1000000\n"
+    "m,D,2,4,1,1,0.5,3,0,1000000,2000000,1000000\n"
+    "m,D,2,4,1,1,0.1,0.1,0,1000000,2000000,1000000\n";
 static const char fits[] =
     "scope,zone_from,zone_to,gpu_from,gpus_from,gpu_to,gpus_to,c2,c1,c0,max_bytes_per_s\n"
     "intra,,,A,2,A,2,0,0,9,9e9\n"
@@ -107,6 +110,15 @@ Test(iterations, a_pipeline_takes_what_a_hand_computes)
     /* 2 layers with 20 bytes a parameter, their activations, and one layer's again */
     cr_expect_float_eq(r.peak_bytes, 2e6 * 20 + 2 * 4e6 + 4e6 + EMP_PROCESS_BYTES, 512.0,
                        "%.0f", r.peak_bytes);
+}
+
+/* Layer 1 alone was measured with four sequences: forward passes of 1, 0.5 and 1 s. The second row of it
+ * does not count. */
+Test(iterations, a_larger_micro_batch_may_have_gaps)
+{
+    emp_iteration_result r = predict_good("x,c,m,1,1,1,1,3,all D*2,9,,,\n", false);
+
+    cr_expect_float_eq(r.step_s, 2.5 + 6.0, 1e-9, "%.9f", r.step_s);
 }
 
 /* Gathers of 8 MB take 8 ms: one before the forward pass, two before the backward pass. */
@@ -204,6 +216,7 @@ Test(iterations, faults_are_named)
     expect_refusal("x,c,m,1,1,1,1,3,all A*2,9,-1,,\n", "peak_bytes is \"-1\"");
     expect_refusal("x,c,m,1,1,1,1,2,all A*2,9,,,\n", "have 2 layers, the table has 3");
     expect_refusal("x,c,n,1,1,1,1,3,all A*2,9,,,\n", "rows, row 1: layers has no layer");
+    expect_refusal("x,c,m,4,4,1,1,3,all D*2,9,,,\n", "has no layer 0");
     expect_refusal("x,c,m,1,1,2,1,\"1,2\",B*2;B*2,9,,,\n", "no rate from 2 B to 2 B");
     expect_refusal("x,c,m,1,1,65,1,3,all A*2,9,,,\n", "stages is \"65\", want 1 to 64");
 }
