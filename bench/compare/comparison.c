@@ -229,6 +229,9 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
         if (emp_word_list_has(p->methods, all->entrant[e].key))
             c->entrant[c->entrant_count++] = all->entrant[e];
     }
+    for (int32_t i = 0; i < p->options_count; i++)
+        EMP_CHECK(
+            emp_entrants_set_options(c->entrant, c->entrant_count, p->options[i], err));
     for (int32_t b = 0; b < p->budget_count; b++)
         c->budget[c->budget_count++] = p->budget[b];
     c->seed_count = p->seed_count;
@@ -262,6 +265,8 @@ static void describe(emp_comparison *c, const emp_comparison_params *p)
     if (p->tasks != NULL) emp_text_add(&command, " --tasks %s", p->tasks);
     if (p->rows != NULL) emp_text_add(&command, " --rows %s", p->rows);
     if (p->methods != NULL) emp_text_add(&command, " --methods %s", p->methods);
+    for (int32_t i = 0; i < p->options_count; i++)
+        emp_text_add(&command, " --options %s", p->options[i]);
     describe_budgets(&command, c, EMP_BY_EVALUATIONS);
     describe_budgets(&command, c, EMP_BY_CLOCK);
     emp_text_add(&command, " --seeds %d --draws %d", c->seed_count, c->draws);
@@ -345,6 +350,7 @@ static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t ro
     const emp_job_method         method = {.title = e->key,
                                            .method = e->method->name,
                                            .preset = e->preset[0] == '\0' ? NULL : e->preset,
+                                           .options = e->options,
                                            .budget = e->is_budgeted ? limit->evaluations : 0};
 
     plan->first_job[emp_comparison_cell_index(c, budget, row, entrant)] = plan->job_count;

@@ -50,14 +50,15 @@ enum {
     EMP_COMPARISON_NAME_BYTES = 32
 };
 
-/** A method, with a preset if it has any. */
+/** A method, with a preset if it has any, and perhaps with options. */
 typedef struct {
     char
         key[EMP_COMPARISON_NAME_BYTES]; /**< "hdp" its first preset, "hdp-NAME" another */
     const emp_method *method;
     char              preset[EMP_COMPARISON_NAME_BYTES]; /**< "" = none */
-    bool              is_budgeted;                       /**< else it stops by itself */
-    bool              is_drawn; /**< else every seed gives the same run */
+    const char       *options; /**< beside those of the preset; NULL = none; borrowed */
+    bool              is_budgeted; /**< else it stops by itself */
+    bool              is_drawn;    /**< else every seed gives the same run */
 } emp_entrant;
 
 /** One of the two is 0. */
@@ -91,6 +92,10 @@ typedef struct {
     const char              *tasks; /**< what the choice is called, for the command */
     const char              *rows;  /**< comma-separated keys, or NULL for all */
     const char *methods; /**< comma-separated keys of entrants, or NULL for all */
+    /** Options of entrants, "KEY:NAME=VALUE,...", one entry an entrant. They must outlive the
+     * comparison. */
+    const char *options[EMP_COMPARISON_ENTRANTS];
+    int32_t     options_count;
     const char *runtime; /**< profile name or path; frozen tasks have their own */
     int32_t     seed_count;
     int32_t     budget_count;
@@ -176,8 +181,8 @@ typedef struct {
 } emp_comparison;
 
 /** Makes a comparison.
- * \retval EMP_EINVAL       An unknown row or method, a bad number of seeds or budgets; the
- *                          message says what there is.
+ * \retval EMP_EINVAL       An unknown row or method, wrong options, a bad number of seeds or
+ *                          budgets; the message says what there is.
  * \retval EMP_EINTERRUPTED \a stop was set; the comparison has what was ready. */
 emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params *params,
                                emp_error *err);

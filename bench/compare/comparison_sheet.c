@@ -31,6 +31,7 @@ static const emp_sheet_column cell_columns[] = {
     EMP_COLUMN("entrant", "", EMP_SHEET_WORD, EMP_SHEET_ROW, .width = 13),
     EMP_COLUMN("method", NULL, EMP_SHEET_WORD, EMP_SHEET_ROW),
     EMP_COLUMN("preset", NULL, EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN("options", NULL, EMP_SHEET_WORD, EMP_SHEET_ROW),
     EMP_COLUMN("runs", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("failed_runs", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("late_runs", NULL, EMP_SHEET_COUNT),
@@ -68,8 +69,8 @@ static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r
 
     EMP_SHEET_ADD(
         s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title), EMP_V(entrant->key),
-        EMP_V(entrant->method->name), EMP_V(entrant->preset), EMP_V(cell->run_count),
-        EMP_V(cell->failed_count), EMP_V(cell->late_count),
+        EMP_V(entrant->method->name), EMP_V(entrant->preset), EMP_V(entrant->options),
+        EMP_V(cell->run_count), EMP_V(cell->failed_count), EMP_V(cell->late_count),
         emp_value_marked(emp_value_range(step->median, step->low, step->high),
                          mark_of(cell)),
         EMP_V(cell->best_s), EMP_V(cell->worst_s), EMP_V(cell->evaluations),

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text/text.h"
 #include "run/methods.h"
 
@@ -40,4 +41,62 @@ int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS])
         } while (*at != '\0');
     }
     return count;
+}
+
+/* ---- options ---- */
+
+/* Of the struct that the options are read into. */
+static size_t bytes_of(const emp_option *option)
+{
+    size_t bytes = sizeof(double);
+
+    for (; option != NULL && option->name != NULL; option++)
+        if (option->offset + sizeof(double) > bytes)
+            bytes = option->offset + sizeof(double);
+    return bytes;
+}
+
+/* Now, and not after hours of other methods' runs. */
+static emp_status check_options(const emp_entrant *e, emp_error *err)
+{
+    const emp_method_params params = {.preset = e->preset[0] == '\0' ? NULL : e->preset,
+                                      .options = e->options};
+    unsigned char *values = EMP_NEW_ARRAY(unsigned char, bytes_of(e->method->options));
+
+    if (values == NULL) return EMP_ERROR(EMP_ENOMEM, "options of %s", e->key);
+    const emp_status st = emp_method_options_parse(values, e->method, &params, err);
+    emp_free(values);
+    return st;
+}
+
+static emp_entrant *find(emp_entrant *entrants, int32_t count, const char *key,
+                         size_t length)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (strlen(entrants[i].key) == length &&
+            memcmp(entrants[i].key, key, length) == 0)
+            return &entrants[i];
+    return NULL;
+}
+
+emp_status emp_entrants_set_options(emp_entrant *entrants, int32_t count,
+                                    const char *text, emp_error *err)
+{
+    const size_t length = strcspn(text, ":");
+    emp_entrant *e = find(entrants, count, text, length);
+
+    if (text[length] != ':')
+        return EMP_ERROR(EMP_EINVAL,
+                         "options \"%.64s\" name no method; give METHOD:KEY=VALUE,...",
+                         text);
+    if (e == NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "options are given for \"%.*s\", which the comparison does not "
+                         "have; give a name of --methods",
+                         (int)length, text);
+    if (e->options != NULL)
+        return EMP_ERROR(EMP_EINVAL, "%s has options twice; give all of them at once",
+                         e->key);
+    e->options = &text[length + 1];
+    return check_options(e, err);
 }

@@ -105,7 +105,7 @@ Test(bench, placers_compares_and_writes_its_files)
                     "--times t.csv --format csv"),
         0, "%s", program_err);
     cr_expect_not_null(
-        strstr(program_out, "\nrnnlm,table1,rnnlm,k40x2,tf-r1.3,5,,expert,expert,,1,"),
+        strstr(program_out, "\nrnnlm,table1,rnnlm,k40x2,tf-r1.3,5,,expert,expert,,,1,"),
         "%s", program_out);
     if (system("command -v gnuplot >/dev/null") == 0) /* of the only row */
         cr_expect_eq(

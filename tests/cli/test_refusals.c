@@ -170,6 +170,7 @@ static struct error_case error_cases[] = {
     {"bench placers --rows nmt3",                                      1, "nmt2, nmt4"},
     {"bench placers --tasks tuned",                                         1, "table1, fresh and all"},
     {"bench placers --methods hdp-paper",                                   1, "refine"},
+    {"bench placers --methods cpu --options go:width=8",                    1, "\"go\""},
     {"place small.pbtxt -m k40x2 --method hdp --preset emplace",            1, "--method refine"},
     {"place small.pbtxt -m k40x2 --method hdp-emplace",                     1, "refine"},
     {"bench placers --curves nowhere/curves.csv",                           1, "nowhere"},

@@ -17,6 +17,7 @@
 
 enum {
     KEY_METHODS = 256,
+    KEY_OPTIONS,
     KEY_BUDGETS,
     KEY_CLOCK,
     KEY_TASKS,
@@ -48,6 +49,8 @@ static const struct argp_option options[] = {
      "line a task: NAME SPEC|FILE MACHINE",
      0},
     {"methods", KEY_METHODS, "A,B,...", 0, "Only these: names of emplace methods", 0},
+    {"options", KEY_OPTIONS, "METHOD:KEY=VALUE,...", 0,
+     "Options of one of them; may be given again for another", 0},
     {"budgets", KEY_BUDGETS, "A,B,...", 0,
      "Evaluations of each run that learns or searches (default 100,1000); up to 8 "
      "budgets",
@@ -91,6 +94,8 @@ static const char doc[] =
     "  emplace bench placers --plot nmt4.svg --curves curves.csv\n"
     "  emplace bench placers --page placers.html\n"
     "  emplace bench placers --tasks mine.txt --methods gpu,metis,local\n"
+    "  emplace bench placers --rows rnnlm --methods anneal,go-emplace \\\n"
+    "      --options go-emplace:width=64,max_nodes=512 --seeds 3\n"
     "  emplace bench placers --tasks placebench:test --budgets 300 --seeds 3 --draws 0";
 
 static emp_comparison_budget *add_budget(struct args *args)
@@ -121,6 +126,13 @@ static void parse_budgets(struct args *args, const char *list, bool is_clock)
     }
 }
 
+static void add_options(emp_comparison_params *p, const char *text)
+{
+    if (p->options_count == EMP_COMPARISON_ENTRANTS)
+        cli_usage_error("at most %d methods can have --options", EMP_COMPARISON_ENTRANTS);
+    p->options[p->options_count++] = text;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *args = (struct args *)state->input;
@@ -135,6 +147,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->params.draws = (int32_t)cli_integer("draws", arg, 0, 10000);
         return 0;
     case KEY_METHODS: args->params.methods = arg; return 0;
+    case KEY_OPTIONS: add_options(&args->params, arg); return 0;
     case KEY_BUDGETS: parse_budgets(args, arg, false); return 0;
     case KEY_CLOCK: parse_budgets(args, arg, true); return 0;
     case KEY_TASKS: args->params.tasks = arg; return 0;

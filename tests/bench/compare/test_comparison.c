@@ -568,6 +568,56 @@ Test(comparison, wrong_choices_are_refused)
     expect_refused(&p, "budgets 1 and 2 are the same");
 }
 
+/* ---- options ---- */
+
+Test(comparison, an_entrant_takes_its_options)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one", "random,go-emplace");
+    emp_comparison       *c;
+    char                 *text;
+
+    p.budget_count = 1;
+    p.options[p.options_count++] = "go-emplace:width=8,heads=2,hidden=8,samples=4";
+    c = make(&p);
+    text = print(c);
+    cr_expect_eq(c->entrant[0].options, NULL);
+    cr_expect_not_null(
+        strstr(text,
+               ",go-emplace,go,emplace,\"width=8,heads=2,hidden=8,samples=4\",2,0,"),
+        "%s", text);
+    cr_expect_not_null(strstr(text, " --options go-emplace:width=8,"), "%s", text);
+    free(text);
+    emp_comparison_destroy(c);
+
+    /* with others its runs are others */
+    const int before = counts.runs - counts.read;
+    p.options[0] = "go-emplace:width=4,heads=2,hidden=8,samples=4";
+    emp_comparison_destroy(make(&p));
+    cr_expect_eq(counts.runs - counts.read - before, SEEDS);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(comparison, wrong_options_are_refused_before_any_run)
+{
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, "one", "cpu,go,anneal");
+
+    p.options_count = 1;
+    p.options[0] = "width=8";
+    expect_refused(&p, "options \"width=8\" name no method; give METHOD:KEY=VALUE,...");
+    p.options[0] = "hdp:groups=4";
+    expect_refused(&p,
+                   "options are given for \"hdp\", which the comparison does not have");
+    p.options[0] = "go:width=wide";
+    expect_refused(&p, "go: ");
+    p.options[0] = "cpu:width=8";
+    expect_refused(&p, "");
+    p.options[0] = p.options[p.options_count++] = "go:width=8";
+    expect_refused(&p, "go has options twice; give all of them at once");
+    cr_expect_eq(counts.runs, 0);
+}
+
 static volatile sig_atomic_t stop_flag;
 
 Test(comparison, stop_leaves_the_rest_blank)
