@@ -65,6 +65,7 @@ EMP_CLI_COMMAND(machines);
 EMP_CLI_COMMAND(merge);
 EMP_CLI_COMMAND(methods);
 EMP_CLI_COMMAND(place);
+EMP_CLI_COMMAND(plot);
 EMP_CLI_COMMAND(record);
 EMP_CLI_COMMAND(replay);
 EMP_CLI_COMMAND(report);

@@ -63,6 +63,7 @@ const cli_command cli_commands[] = {
     COMMAND(merge, "merge", "join the records that the shards of a study have made"),
     COMMAND(record, "record", "what a recorded run found, and its learning curve"),
     COMMAND(report, "report", "make a page from run records: curves, placement, ..."),
+    COMMAND(plot, "plot", "draw a table in CSV as a figure"),
     GROUP("bench", "compare methods; measure simulators, networks, mechanisms", bench),
     COMMAND(serve, "serve", "answer requests of other programs, as lines of JSON"),
     COMMAND(workloads, "workloads", "list the workload families, or one's parameters"),

@@ -18,7 +18,7 @@ enum {
     LABEL = 22,  /* label of the y axis */
     TICK = 5,
     GAP = 6,     /* between things that belong together */
-    LEADER = 16, /* from the plot to the names */
+    LEADER = 22, /* from the plot to the names; the last number of the x axis has room */
     SWATCH = 24, /* of a line's style, before its name */
     X_MARK_ROOM = 62,
     Y_MARK_ROOM = 34

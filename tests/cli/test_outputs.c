@@ -148,6 +148,7 @@ static const struct output_case {
     {"place", "out", "p.json", "small.pbtxt -m k40x2 -M gpu --out p.json"},
     {"place", "record", "r.h5", "small.pbtxt -m k40x2 -M gpu --record r.h5"},
     {"place", "weights-out", "w.h5", "small.pbtxt -m k40x2 -M gpu --weights-out w.h5"},
+    {"plot", "out", "f.svg", "t.csv --by a --values b --out f.svg"},
     {"record", "out", "p.json", "run.h5 --out p.json"},
     {"replay", "export", "p.txt", "gpu.json --export p.txt"},
     {"replay", "out", "r.txt", "gpu.json --out r.txt"},

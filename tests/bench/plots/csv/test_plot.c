@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Is a table drawn as it is, and what cannot be drawn refused by name? */
+#define _POSIX_C_SOURCE 200809L /* open_memstream() */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/plots/csv/plot.h"
+#include "tests/support/survive.h"
+
+static const char            runs[] = "task,method,preset,ours_s,low_s,high_s,paper_s\n"
+                                      "RNNLM,gpu,,2,1,3,4\n"
+                                      "RNNLM,hdp,paper,1,,,0.5\n"
+                                      "NMT,gpu,,OOM,,,\n"
+                                      "NMT,hdp,literal,8,,,1\n"
+                                      "NMT,hdp,paper,4,3,OOM,\n";
+static const emp_plot_choice dots = {.path = "runs.csv",
+                                     .rows = "task",
+                                     .values = "ours_s=ours,paper_s=reported",
+                                     .series = "method,preset",
+                                     .low = "low_s,",
+                                     .high = "high_s,",
+                                     .where = {"preset=|paper"},
+                                     .where_count = 1};
+
+static const char            points[] = "n,a,b\n1,3,4\n100,2,OOM\n10,2.5,\n";
+static const emp_plot_choice lines = {
+    .path = "points.csv", .rows = "n", .values = "a,b=B"};
+
+static emp_csv parse(const char *text)
+{
+    emp_csv csv = {0};
+
+    cr_assert_eq(emp_csv_parse(&csv, text, strlen(text), "table.csv", NULL), EMP_OK);
+    return csv;
+}
+
+/* ---- rows and series ---- */
+
+static void expect_cell(const emp_plot_grid *g, int32_t row, int32_t series, int32_t part,
+                        double value, double low, double high)
+{
+    const emp_plot_cell *c = emp_plot_at(g, row, series, part);
+    const double found[] = {c->value, c->low, c->high}, expected[] = {value, low, high};
+
+    for (int i = 0; i < 3; i++)
+        cr_expect(found[i] == expected[i] || (isnan(found[i]) && isnan(expected[i])),
+                  "row %d, series %d, part %d: %g and not %g", row, series, part,
+                  found[i], expected[i]);
+}
+
+Test(plot, records_are_sorted_into_rows_and_series)
+{
+    emp_csv       csv = parse(runs);
+    emp_plot_grid g = {0};
+
+    cr_assert_eq(emp_plot_grid_create(&g, &csv, &dots, NULL), EMP_OK);
+    cr_assert_eq(g.row_count * 100 + g.series_count * 10 + g.part_count, 222);
+    cr_expect_str_eq(g.row[0], "RNNLM");
+    cr_expect_str_eq(g.row[1], "NMT");
+    cr_expect_str_eq(g.series[0], "gpu");
+    cr_expect_str_eq(g.series[1], "hdp paper");
+    cr_expect_str_eq(g.part[0], "ours");
+    cr_expect_str_eq(g.part[1], "reported");
+    expect_cell(&g, 0, 0, 0, 2, 1, 3);
+    expect_cell(&g, 0, 0, 1, 4, NAN, NAN);
+    expect_cell(&g, 0, 1, 0, 1, NAN, NAN);
+    expect_cell(&g, 1, 0, 0, INFINITY, NAN, NAN);
+    expect_cell(&g, 1, 0, 1, NAN, NAN, NAN);
+    expect_cell(&g, 1, 1, 0, 4, 3, INFINITY);
+    emp_plot_grid_clear(&g);
+    emp_csv_clear(&csv);
+}
+
+Test(plot, without_series_each_column_is_one)
+{
+    emp_csv       csv = parse(points);
+    emp_plot_grid g = {0};
+
+    cr_assert_eq(emp_plot_grid_create(&g, &csv, &lines, NULL), EMP_OK);
+    cr_assert_eq(g.row_count * 100 + g.series_count * 10 + g.part_count, 321);
+    cr_expect_str_eq(g.series[1], "B");
+    expect_cell(&g, 1, 0, 0, 2, NAN, NAN);
+    expect_cell(&g, 1, 1, 0, INFINITY, NAN, NAN);
+    expect_cell(&g, 2, 1, 0, NAN, NAN, NAN);
+    emp_plot_grid_clear(&g);
+    emp_csv_clear(&csv);
+}
+
+/* ---- refusals ---- */
+
+static void expect_refusal(const char *table, emp_plot_form form,
+                           const emp_plot_choice *choice, emp_status status,
+                           const char *word)
+{
+    emp_csv     csv = parse(table);
+    emp_drawing drawing = {0};
+    emp_error   err = {0};
+
+    cr_expect_eq(emp_plot_draw(&drawing, &csv, form, choice, NULL, &err), status,
+                 "%s: %s", word, err.msg);
+    cr_expect_not_null(strstr(err.msg, word), "%s: %s", word, err.msg);
+    emp_drawing_clear(&drawing);
+    emp_csv_clear(&csv);
+}
+
+Test(plot, what_cannot_be_drawn_is_told)
+{
+    emp_plot_choice all = dots;
+
+    all.where_count = 0;
+    all.series = "method";
+    expect_refusal(runs, EMP_PLOT_DOTS, &all, EMP_EFORMAT, "row 5: there is a value");
+    emp_plot_choice few = dots;
+    few.where[0] = "task=VGG";
+    expect_refusal(runs, EMP_PLOT_DOTS, &few, EMP_EINVAL, "no record");
+    few.where[0] = "task";
+    expect_refusal(runs, EMP_PLOT_DOTS, &few, EMP_EINVAL, "\"task\" is no condition");
+    few.where[0] = "zebra=1";
+    expect_refusal(runs, EMP_PLOT_DOTS, &few, EMP_EFORMAT, "no column zebra");
+    few = dots;
+    few.values = "ours_s";
+    expect_refusal(runs, EMP_PLOT_DOTS, &few, EMP_EINVAL, "1 columns of values have 2");
+    few.low = few.high = NULL;
+    few.values = "ours_s,low_s,high_s";
+    expect_refusal(runs, EMP_PLOT_DOTS, &few, EMP_EINVAL, "2 columns of values at most");
+    few.values = "ours_s,";
+    expect_refusal(runs, EMP_PLOT_DOTS, &few, EMP_EFORMAT, "no column ");
+    few.values = "method";
+    expect_refusal(runs, EMP_PLOT_DOTS, &few, EMP_EFORMAT, "\"gpu\", not a number");
+}
+
+Test(plot, lines_need_numbers_and_one_value_each)
+{
+    emp_plot_choice named = lines;
+
+    expect_refusal("n,a,b\nx,1,2\n", EMP_PLOT_LINES, &lines, EMP_EFORMAT,
+                   "n is \"x\", not a number");
+    expect_refusal("n,a,b\n1,OOM,\n", EMP_PLOT_LINES, &lines, EMP_EINVAL,
+                   "no finite value");
+    expect_refusal("n,a,b\n1,OOM,\n", EMP_PLOT_DOTS, &lines, EMP_EINVAL,
+                   "no finite value");
+    named.series = "n";
+    expect_refusal(points, EMP_PLOT_LINES, &named, EMP_EINVAL, "one column of values");
+}
+
+Test(plot, too_many_rows_are_refused)
+{
+    char  *text = NULL;
+    size_t size;
+    FILE  *file = open_memstream(&text, &size);
+
+    fputs("n,a,b\n", file);
+    for (int i = 0; i <= EMP_PLOT_ROWS_MAX; i++) fprintf(file, "%d,1,2\n", i);
+    fclose(file);
+    expect_refusal(text, EMP_PLOT_LINES, &lines, EMP_EINVAL, "more than 400 rows");
+    free(text);
+}
+
+/* ---- figures ---- */
+
+static char *print(const char *table, emp_plot_form form, const emp_plot_choice *choice)
+{
+    emp_csv     csv = parse(table);
+    emp_drawing d = {0};
+    char       *text = NULL;
+    size_t      size;
+    FILE       *file = open_memstream(&text, &size);
+
+    cr_assert_eq(emp_plot_draw(&d, &csv, form, choice, "seconds", NULL), EMP_OK);
+    cr_assert_eq(emp_drawing_print_file(file, &d, NULL), EMP_OK);
+    fclose(file);
+    for (int32_t i = 0; i < d.point_count; i++)
+        cr_expect(d.point[i].x >= -0.1 && d.point[i].x <= d.width + 0.1 &&
+                      d.point[i].y >= -0.1 && d.point[i].y <= d.height + 0.1,
+                  "%g, %g", d.point[i].x, d.point[i].y);
+    emp_drawing_clear(&d);
+    emp_csv_clear(&csv);
+    return text;
+}
+
+static int count(const char *text, const char *word)
+{
+    int found = 0;
+
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++) found++;
+    return found;
+}
+
+Test(plot, dots_have_a_mark_for_each_value)
+{
+    char *text = print(runs, EMP_PLOT_DOTS, &dots);
+
+    /* 4 values of ours and the legend's 3; 2 reported ones and the legend's, each filled white. */
+    cr_expect_eq(count(text, "<polygon"), 4 + 3 + 2 + 1);
+    cr_expect_eq(count(text, "fill=\"#ffffff\"/>\n<polyline"), 3);
+    cr_expect_eq(count(text, ">OOM<"), 1);
+    cr_expect_eq(count(text, ">seconds<"), 1);
+    cr_expect_eq(count(text, "opacity=\"0.5\""), 2, "ranges");
+    free(text);
+}
+
+Test(plot, lines_go_by_rising_numbers)
+{
+    char *text = print(points, EMP_PLOT_LINES, &lines), *line, *end;
+
+    cr_assert_not_null(line = strstr(text, "<g><title>a</title>\n<polyline points=\""));
+    line += strlen("<g><title>a</title>\n<polyline points=\"");
+    double before = strtod(line, &end);
+    for (int i = 1; i < 3; i++) {
+        double x = strtod(strchr(end, ' '), &end);
+        cr_expect_gt(x, before);
+        before = x;
+    }
+    free(text);
+}
+
+static emp_status draw(emp_drawing *d, const emp_csv *csv, emp_plot_form form,
+                       const emp_plot_choice *choice)
+{
+    return emp_plot_draw(d, csv, form, choice, NULL, NULL);
+}
+
+Test(plot, every_allocation_may_fail)
+{
+    emp_csv     csv = parse(runs), numbers = parse(points);
+    emp_drawing d = {0};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(draw(&d, &csv, EMP_PLOT_DOTS, &dots),
+                                      emp_drawing_clear(&d));
+    emp_drawing_clear(&d);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(draw(&d, &numbers, EMP_PLOT_LINES, &lines),
+                                      emp_drawing_clear(&d));
+    emp_drawing_clear(&d);
+    emp_csv_clear(&csv);
+    emp_csv_clear(&numbers);
+}
