@@ -45,22 +45,24 @@ function(emp_add_library name)
   target_link_libraries(${name} ${arg_LINK} PRIVATE emp_warnings)
 endfunction()
 
-# emp_add_test(<name> [FULL | PEERS] [PEER_SUITE <suite>] [DOUBLE] [UNSANITIZED] [LINK <more>]
-#              [SOURCES <more>] [TIMEOUT <s>])
+# emp_add_test(<name> [FULL | PEERS] [PEER_SUITE <suite>] [DOUBLE] [SANITIZED | UNSANITIZED]
+#              [LINK <more>] [SOURCES <more>] [TIMEOUT <s>])
 # Builds <name>.c as a Criterion program on all of the product and tests/support. DOUBLE: its
 # networks are those in double, which LINK names. UNSANITIZED: builds with sanitizers do not run it.
 # It starts programs hundreds of times, and other tests start the same ones a few times. Each test
 # has one tier as its CTest label:
-#   fast   (default)  takes less than about two seconds
+#   fast   (default)  takes less than about three seconds
 #   full   FULL       takes longer
 #   peers  PEERS      compares with other programs or files, and is skipped without them
+# SANITIZED: in builds with sanitizers it is of the tier fast. The target all has the tests of the
+# tier fast, and the target tests has the others.
 # A fourth tier, slow, takes minutes: `scripts/test --slow`.
 # PEER_SUITE adds a second test <name>_peers of the tier peers: that suite of the program once
 # more with EMP_PEERS=1, on the files of others (tests/support/facts.h).
 function(emp_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "DOUBLE;FULL;PEERS;UNSANITIZED" "TIMEOUT;PEER_SUITE" "LINK;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "DOUBLE;FULL;PEERS;SANITIZED;UNSANITIZED" "TIMEOUT;PEER_SUITE" "LINK;SOURCES")
   set(tier fast)
-  if(arg_FULL)
+  if(arg_FULL AND NOT (EMP_SANITIZE AND arg_SANITIZED))
     set(tier full)
   elseif(arg_PEERS)
     set(tier peers)
@@ -81,7 +83,12 @@ function(emp_add_test name)
   if(NOT EMP_SANITIZE)
     target_compile_options(${name} PRIVATE -O1)
   endif()
+  target_link_options(${name} PRIVATE ${EMP_TEST_LINKER})
   set_target_properties(${name} PROPERTIES C_EXTENSIONS ON)
+  if(NOT tier STREQUAL "fast")
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(tests ${name})
+  endif()
   if(EMP_SANITIZE AND arg_UNSANITIZED)
     return()
   endif()

@@ -61,20 +61,22 @@ install_packages() {
     bash "${missing[@]}"
 }
 
-# ninja_build PRESET: prints what ninja does, and shows how far it is; one line where nobody watches.
+# ninja_build PRESET [TARGET]: prints what ninja does, and shows how far it is; one line where nobody
+# watches.
 ninja_build() {
-  local line is_said=
-  cmake --build --preset "$1" 2>&1 | while IFS= read -r line; do
+  local line is_said= preset=$1 what=(--preset "$1")
+  (($# == 1)) || what=("build/$1" --target "$2")
+  cmake --build "${what[@]}" 2>&1 | while IFS= read -r line; do
     printf '%s\n' "$line"
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\] && $line != *"Re-checking globbed"* ]] || continue
-    show "building ($1) ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
-    [[ -t 3 || -n $is_said ]] || say "building ($1)"
+    show "building ($preset) ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
+    [[ -t 3 || -n $is_said ]] || say "building ($preset)"
     is_said=yes
   done
 }
 
-# build_preset NAME: configures and builds, one process at a time in a checkout. Configures
-# anew if $reconfigure is set.
+# build_preset NAME [TARGET]: configures and builds the preset's targets or this one, one process at
+# a time in a checkout. Configures anew if $reconfigure is set.
 build_preset() {
   local preset=$1
   mkdir -p "$root/build"
@@ -84,7 +86,7 @@ build_preset() {
     show "configuring ($preset)"
     (cd "$root" && run_logged "build/$preset.configure.log" cmake --preset "$preset") || return 1
   fi
-  (cd "$root" && run_logged "build/$preset.build.log" ninja_build "$preset") || return 1
+  (cd "$root" && run_logged "build/$preset.build.log" ninja_build "$@") || return 1
   clear_line
   exec 9>&-
 }

@@ -22,7 +22,8 @@ typedef struct {
 typedef struct {
     int32_t node, result;
     int32_t
-        generation; /* of a storage: how often it was allocated; of a tensor: its storage's when it was made */
+            generation; /* of a storage: how often it was allocated; of a tensor: its storage's when it was made */
+    int32_t read_by; /* of a storage: the last call that reads it; calls count from 1 */
 } version;
 
 typedef struct {
@@ -30,6 +31,7 @@ typedef struct {
     emp_execution_calls calls;
     version            *version;
     int32_t             version_count, version_capacity, generations;
+    int32_t             call;                  /* the number of the call that is read */
     emp_strmap          of_tensor, of_storage; /* into version */
 } reader;
 
@@ -172,8 +174,7 @@ static emp_status set_version(reader *r, emp_strmap *map, const int64_t key[2],
     return EMP_OK;
 }
 
-static const version *find_version(const reader *r, const emp_strmap *map, int64_t a,
-                                   int64_t b)
+static version *find_version(const reader *r, const emp_strmap *map, int64_t a, int64_t b)
 {
     int64_t key[2] = {a, b};
     int32_t at = emp_strmap_get(map, (const char *)key, KEY_BYTES);
@@ -181,14 +182,14 @@ static const version *find_version(const reader *r, const emp_strmap *map, int64
     return at >= 0 ? &r->version[at] : NULL;
 }
 
-/* Notes that a node made a tensor; anew: in memory that was not there before. */
+/* Notes that a node made a tensor: in memory that was not there before, unless the call reads it. */
 static emp_status note_made(reader *r, const tensor *t, int32_t node, int32_t result,
-                            bool is_new, emp_error *err)
+                            emp_error *err)
 {
     const version *storage = find_version(r, &r->of_storage, t->storage, 0);
-    int32_t        generation =
-        storage != NULL && !is_new ? storage->generation : ++r->generations;
-    version made = {node, result, generation};
+    bool           is_read = storage != NULL && storage->read_by == r->call;
+    version        made = {node, result, is_read ? storage->generation : ++r->generations,
+                    is_read ? r->call : 0};
 
     EMP_CHECK(set_version(r, &r->of_tensor, (int64_t[2]){t->id, t->storage}, made, err));
     return set_version(r, &r->of_storage, (int64_t[2]){t->storage, 0}, made, err);
@@ -223,7 +224,7 @@ static emp_status add_placeholder(reader *r, const tensor *t, emp_error *err)
     snprintf(name, sizeof name, "tensor_%" PRId64 "_%d", t->id, r->program.node_count);
     EMP_CHECK(set_result(r, &n, &t->info, err));
     EMP_CHECK(add_node(r, &n, &number, err));
-    return note_made(r, t, number, 0, true, err);
+    return note_made(r, t, number, 0, err);
 }
 
 static emp_status add_view(reader *r, const tensor *t, version of, emp_error *err)
@@ -240,7 +241,7 @@ static emp_status add_view(reader *r, const tensor *t, version of, emp_error *er
     EMP_CHECK(set_result(r, &n, &t->info, err));
     EMP_CHECK(add_node(r, &n, &number, err));
     return set_version(r, &r->of_tensor, (int64_t[2]){t->id, t->storage},
-                       (version){number, 0, of.generation}, err);
+                       (version){number, 0, of.generation, 0}, err);
 }
 
 /* The node that made what a call reads; adds one if the tensor was there before, or is a view. */
@@ -254,6 +255,7 @@ static emp_status find_source(reader *r, const tensor *t, version *source, emp_e
     else if (own == NULL || own->generation != storage->generation)
         EMP_CHECK(add_view(r, t, *storage, err));
     *source = *find_version(r, &r->of_tensor, t->id, t->storage);
+    find_version(r, &r->of_storage, t->storage, 0)->read_by = r->call;
     return EMP_OK;
 }
 
@@ -383,20 +385,6 @@ static emp_status read_results(reader *r, emp_torch_node *n, tensor **made,
     return EMP_OK;
 }
 
-static bool reads_storage(const emp_json *node, int64_t storage)
-{
-    for (triple i = inputs_of(node); i.value != NULL; i = next_of(i)) {
-        const emp_json *v =
-            is_list_of_tensors(i.value) ? emp_json_first(i.value) : i.value;
-        for (; v != NULL && is_tensor(v); v = emp_json_next(v)) {
-            if (emp_json_integer(emp_json_next(emp_json_first(v))) == storage)
-                return true;
-            if (v == i.value) break;
-        }
-    }
-    return false;
-}
-
 static emp_status add_call(reader *r, const emp_execution_call *call, emp_error *err)
 {
     char           name[NAME_BYTES];
@@ -416,8 +404,7 @@ static emp_status add_call(reader *r, const emp_execution_call *call, emp_error 
     EMP_CHECK(read_results(r, &n, &made, call->json, err));
     EMP_CHECK(add_node(r, &n, &number, err));
     for (int32_t k = 0; k < n.result_count; k++)
-        EMP_CHECK(note_made(r, &made[k], number, k,
-                            !reads_storage(call->json, made[k].storage), err));
+        EMP_CHECK(note_made(r, &made[k], number, k, err));
     return EMP_OK;
 }
 
@@ -442,8 +429,10 @@ emp_status emp_torch_execution_read(emp_graph_builder *builder, char *note,
     reader r = {.program = {.kind = "PyTorch execution trace", .stated_parameters = -1}};
 
     EMP_TRY(emp_execution_calls_read(&r.calls, root, err));
-    for (int32_t i = 0; i < r.calls.count; i++)
+    for (int32_t i = 0; i < r.calls.count; i++) {
+        r.call = i + 1;
         if (r.calls.call[i].is_taken) EMP_TRY(take_call(&r, &r.calls.call[i], err));
+    }
     if (r.program.node_count == 0)
         EMP_FAIL(EMP_EFORMAT,
                  "a PyTorch execution trace in which no operator did any work");
