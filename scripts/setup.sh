@@ -5,7 +5,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Debian 12 names. What the program needs, and what its tests need besides.
 build_packages=(gcc libc6-dev cmake ninja-build pkg-config libgsl-dev libhdf5-dev
   libscotch-dev libmetis-dev libopenblas-dev libglpk-dev libcyaml-dev libyaml-dev libjansson-dev zlib1g-dev)
-test_packages=(git g++ libcriterion-dev clang-format python3 python3-dev python3-numpy python3-pip python3-venv)
+test_packages=(git g++ libcriterion-dev python3 python3-dev python3-numpy python3-pip python3-venv)
+format_packages=(clang-format)
 # What draws the figures of studies, and PDF files of emplace report.
 report_packages=(gnuplot-nox)
 mpi_packages=(libopenmpi-dev openmpi-bin) # libscotch-dev needs both anyway
