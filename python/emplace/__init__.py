@@ -24,7 +24,8 @@ from .outside import Score, Task, serve
 from .problem import Graph, Machine, Problem
 from .random import Random
 from .run import Record, place
+from .sheets import load_sheet, sheet
 
 __version__ = _version()
 __all__ = ["Error", "Explanation", "Graph", "Machine", "Oracle", "Problem", "Random", "Record",
-           "Score", "Task", "place", "serve"]
+           "Score", "Task", "load_sheet", "place", "serve", "sheet"]

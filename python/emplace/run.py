@@ -24,8 +24,8 @@ def program() -> str:
     return found
 
 
-def _read(*arguments, **keywords):
-    """What the program prints; its sentence is an Error."""
+def read_output(*arguments, **keywords):
+    """What the program prints; its sentence is an Error. For this package alone."""
     done = subprocess.run([program(), *arguments], capture_output=True, text=True, check=False,
                           **keywords)
     if done.returncode != 0:
@@ -59,10 +59,10 @@ class Record:
     @classmethod
     def load(cls, path: str, problem: Optional[Problem] = None,
              failure: Optional[str] = None) -> "Record":
-        facts = json.loads(_read("record", path, "--format", "json"))
+        facts = json.loads(read_output("record", path, "--format", "json"))
         with tempfile.TemporaryDirectory() as folder:
             placed = os.path.join(folder, "placed.json")
-            _read("record", path, "--out", placed)
+            read_output("record", path, "--out", placed)
             with open(placed, encoding="utf-8") as file:
                 listed = json.load(file)["devices"]
             placement = None if problem is None else problem.load_placement(placed).tolist()
