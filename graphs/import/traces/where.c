@@ -10,8 +10,11 @@ static const char thread_word[] = "host.thread", gpu_word[] = "gpu";
 
 bool emp_trace_is_graph(const emp_graph *graph)
 {
-    return graph->stated != NULL && graph->op_count > 0 &&
-           strncmp(graph->name[0], thread_word, sizeof thread_word - 1) == 0;
+    if (graph->stated == NULL) return false;
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        if (strncmp(graph->name[op], thread_word, sizeof thread_word - 1) == 0)
+            return true;
+    return false;
 }
 
 static emp_status find_stream(int32_t *stream, emp_strmap *streams, const char *name,

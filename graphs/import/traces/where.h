@@ -6,7 +6,7 @@
 
 #include "sim/graph/graph.h"
 
-/** Whether the graph is a step of a trace: its first op is a piece of a thread. */
+/** Whether the graph is a step of a trace: it has a piece of a thread. O(ops) */
 bool emp_trace_is_graph(const emp_graph *graph);
 
 /** Fills \a gpu_of_op [op]: -1 for pieces of threads. For what ran on GPUs it is the number of the

@@ -71,7 +71,7 @@ static emp_status prepare(emp_splitter *s, emp_error *err)
     EMP_CHECK(EMP_ALLOC(s->lane, (size_t)s->trace->lane_count));
     EMP_CHECK(EMP_ALLOC(s->node_of, (size_t)s->trace->event_count));
     for (int32_t i = 0; i < s->trace->lane_count; i++)
-        s->lane[i] = (emp_step_lane){.last = -1, .waits_for = -1, .backlog_ns = -1};
+        s->lane[i] = (emp_step_lane){.last = -1, .waits_for = -1};
     for (int32_t i = 0; i < s->trace->event_count; i++) s->node_of[i] = -1;
     s->lane[s->step->main_lane].at_ns = s->step->begin_ns;
     s->first_gpu_ns = INT64_MAX;
@@ -81,10 +81,10 @@ static emp_status prepare(emp_splitter *s, emp_error *err)
 static void measure(emp_splitter *s)
 {
     emp_traced_step *step = s->step;
-    int64_t          end_ns = step->end_ns;
 
-    if (s->last_gpu_ns - s->backlog_ns > end_ns) end_ns = s->last_gpu_ns - s->backlog_ns;
-    step->measured_ns = end_ns - step->begin_ns;
+    step->measured_ns = step->end_ns - step->begin_ns;
+    if (s->last_gpu_ns - s->start_ns > step->measured_ns)
+        step->measured_ns = s->last_gpu_ns - s->start_ns;
     if (s->last_gpu_ns > 0) step->gpu_span_ns = s->last_gpu_ns - s->first_gpu_ns;
 }
 
@@ -98,9 +98,10 @@ emp_status emp_step_read(emp_traced_step *step, const emp_kineto *trace, int64_t
     EMP_TRY(emp_activities_find(&s.activities, trace, err));
     EMP_TRY(emp_window_choose(step, trace, &s.activities, number, err));
     EMP_TRY(prepare(&s, err));
-    emp_splitter_find_backlogs(&s);
+    emp_splitter_find_start(&s);
     EMP_TRY(emp_splitter_find_moments(&s, err));
     EMP_TRY(sweep(&s, err));
+    EMP_TRY(emp_splitter_run_ahead(&s, err));
     measure(&s);
 
 cleanup:

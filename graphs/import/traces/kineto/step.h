@@ -15,8 +15,12 @@
  *    for it: its thread goes on from that end.
  *  - Another thread begins when the main one reaches that time. If the main one does nothing
  *    meanwhile, it waits for the other.
+ *  - The host runs ahead of the GPUs. The step starts when the first stream is free for it and has
+ *    been given something. What the host did until then it does at the end, for the step after.
+ *    What the step before has left on other streams at that time is a wait.
  *
- * Everything waits for what came before it in the trace, so there is no cycle.
+ * So the time of a step is that from one to the next when it is repeated. All else waits for what
+ * came before it in the trace, so there is no cycle.
  */
 #ifndef EMP_GRAPHS_IMPORT_TRACES_KINETO_STEP_H
 #define EMP_GRAPHS_IMPORT_TRACES_KINETO_STEP_H
@@ -34,6 +38,7 @@ typedef struct {
         event;  /**< of the trace: the call that ends a piece, or what ran; -1 = none */
     int32_t op; /**< of the trace: the innermost operator around it; -1 = none */
     int64_t cost_ns;
+    int64_t end_ns; /**< when it was done, in the trace */
 } emp_traced_node;
 
 /** \a to waits for \a from. */
@@ -58,8 +63,7 @@ typedef struct {
     int64_t
         gpu_span_ns; /**< from the first begin to the last end on a GPU; 0 = nothing ran */
     int64_t
-        measured_ns; /**< from its begin to its last end, less what it waited on a GPU for
-                            the step before */
+        measured_ns; /**< on the host, or from its start to the last end on a GPU: the longer */
     int64_t unexplained_ns; /**< all waits together */
 } emp_traced_step;
 

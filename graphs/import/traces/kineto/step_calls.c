@@ -20,11 +20,12 @@ static bool may_synchronize(const emp_kineto_event *call)
            strcmp(call->name, "cudaFree") == 0 || strcmp(call->name, "hipFree") == 0;
 }
 
-/* When a call has handed over what it starts. */
-static int64_t issue_end(const emp_splitter *s, const emp_kineto_event *call,
-                         const int32_t *started, int32_t count)
+int64_t emp_splitter_issue_end(const emp_splitter *s, int32_t event)
 {
-    int64_t end_ns = call->end_ns;
+    int32_t                 count;
+    const emp_kineto_event *call = &s->trace->event[event];
+    const int32_t          *started = emp_activities_of(&s->activities, event, &count);
+    int64_t                 end_ns = call->end_ns;
 
     for (int32_t i = 0; i < count; i++) {
         const emp_kineto_event *e = &s->trace->event[started[i]];
@@ -113,7 +114,7 @@ emp_status emp_splitter_at_call(emp_splitter *s, const emp_step_moment *m, emp_e
     int64_t                 issued_ns = call->begin_ns;
 
     if (count > 0) {
-        issued_ns = issue_end(s, call, started, count);
+        issued_ns = emp_splitter_issue_end(s, m->event);
         if (has_waited_for_room(s, call, started[0]))
             EMP_CHECK(wait_for_room(s, m, started[0], err));
         EMP_CHECK(emp_splitter_cut(s, m->lane, issued_ns, m->event, err));

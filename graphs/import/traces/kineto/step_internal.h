@@ -33,8 +33,6 @@ typedef struct {
     int32_t pending[EMP_STEP_PENDING_MAX]; /* nodes that its next piece waits for */
     int32_t pending_count;
     int64_t busy_until_ns; /* of a thread: end of its operators and calls so far */
-    int64_t backlog_ns;    /* of a stream: what the step before has left, when its first
-                              call is made; -1 = the step does not use it */
 } emp_step_lane;
 
 typedef struct {
@@ -46,9 +44,9 @@ typedef struct {
     int32_t           moment_count;
     int32_t          *node_of; /* [event] of what runs on GPUs; -1 = none */
     int64_t           first_gpu_ns, last_gpu_ns;
-    int64_t           backlog_ns;    /* the least of all streams */
-    int64_t           usual_call_ns; /* median of the calls that start something */
-    bool              has_activities;
+    int64_t start_ns;      /* the first stream is free, and has been given something */
+    int64_t usual_call_ns; /* median of the calls that start something */
+    bool    has_activities;
 } emp_splitter;
 
 /** Adds a node; one edge, unless \a from is -1. */
@@ -65,13 +63,19 @@ emp_status emp_splitter_cut(emp_splitter *s, int32_t lane, int64_t time_ns, int3
 emp_status emp_splitter_resume(emp_splitter *s, int32_t lane, int64_t time_ns,
                                int32_t node, emp_error *err);
 
-/** Finds what the steps before have left on the streams. */
-void emp_splitter_find_backlogs(emp_splitter *s);
+/** Finds when the step starts. */
+void emp_splitter_find_start(emp_splitter *s);
+
+/** Moves what the host did before that to the end. \retval EMP_ENOMEM */
+emp_status emp_splitter_run_ahead(emp_splitter *s, emp_error *err);
 
 /** Adds what ran on a GPU: \a piece has started it, and was done with that at
  * \a issued_ns. */
 emp_status emp_splitter_add_activity(emp_splitter *s, int32_t event, int32_t piece,
                                      int64_t issued_ns, emp_error *err);
+
+/** When a call has handed over what it starts. */
+int64_t emp_splitter_issue_end(const emp_splitter *s, int32_t call);
 
 /** A call: what it starts, and what it waits for. */
 emp_status emp_splitter_at_call(emp_splitter *s, const emp_step_moment *m,

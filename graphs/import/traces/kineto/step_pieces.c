@@ -48,7 +48,8 @@ emp_status emp_splitter_cut(emp_splitter *s, int32_t lane, int64_t time_ns, int3
 
     EMP_CHECK(emp_splitter_add_node(
         &node, s->step,
-        (emp_traced_node){EMP_TRACED_HOST, lane, event, op, end_ns - l->at_ns}, err));
+        (emp_traced_node){EMP_TRACED_HOST, lane, event, op, end_ns - l->at_ns, end_ns},
+        err));
     EMP_CHECK(emp_splitter_add_edge(s->step, l->last, node, false, err));
     for (int32_t i = 0; i < l->pending_count; i++)
         EMP_CHECK(emp_splitter_add_edge(s->step, l->pending[i], node, false, err));

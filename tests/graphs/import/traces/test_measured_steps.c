@@ -11,7 +11,7 @@
 #include "tests/graphs/import/traces/as_it_ran.h"
 #include "tests/support/facts.h"
 
-static const double TOLERANCE = 0.03;
+static const double TOLERANCE = 0.005;
 
 static double simulated_us(const char *path, const char *step)
 {
@@ -30,13 +30,7 @@ static double simulated_us(const char *path, const char *step)
     return us;
 }
 
-/* The first step of a trace has found idle GPUs: it is measured from its begin. */
-static bool has_idle_begin(const char *step)
-{
-    return strcmp(step, "ProfilerStep#101") == 0;
-}
-
-Test(measured_steps, are_simulated_within_three_percent)
+Test(measured_steps, are_simulated_within_half_a_percent)
 {
     FILE *table = fopen(fact_peer_path("profiles/modern/traces", "STEPS", ".tsv"), "r");
     char  line[512], file[128], step[64];
@@ -51,7 +45,7 @@ Test(measured_steps, are_simulated_within_three_percent)
         double us =
             simulated_us(fact_peer_path("profiles/modern/traces", file, ""), step);
         double ratio = us / fmax(host_us, span_us);
-        cr_expect_lt(fabs(ratio - 1.0), has_idle_begin(step) ? 0.04 : TOLERANCE,
+        cr_expect_lt(fabs(ratio - 1.0), TOLERANCE,
                      "%s %s: %.1f us simulated, %.1f us on the host, %.1f us on the GPU",
                      file, step, us, host_us, span_us);
         count++;
