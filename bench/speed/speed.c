@@ -122,9 +122,10 @@ static emp_status measure_network(emp_speed_report *report, emp_stand_params net
     subject        s = {.params = &report->params};
     emp_stand_work work;
 
-    network.groups = report->params.groups;
-    network.ops = report->params.ops;
     network.seed = report->params.seed;
+    for (int32_t i = 0; i < report->params.threads_count; i++)
+        if (report->params.threads[i] > network.threads)
+            network.threads = report->params.threads[i];
     EMP_TRY(set_up(&s, &network, python, err));
     work = emp_stand_work_of(&s.stand);
     for (int32_t i = 0; i < s.params->threads_count; i++)
@@ -145,30 +146,53 @@ static bool has_network(const emp_speed_params *p, emp_stand_kind kind)
     return p->networks >> kind & 1u;
 }
 
+/* Samples of an update of GO. */
+enum { GO_SAMPLES = 64 };
+
+/* Those whose sizes are one, and then a placer for each number of cells and of samples. */
+static int32_t list_networks(emp_stand_params        network[EMP_SPEED_NETWORKS],
+                             const emp_speed_params *p)
+{
+    int32_t count = 0;
+
+    if (has_network(p, EMP_STAND_GROUPER))
+        network[count++] = (emp_stand_params){.kind = EMP_STAND_GROUPER,
+                                              .hidden = EMP_STAND_GROUPER_HIDDEN,
+                                              .samples = 1,
+                                              .groups = p->groups,
+                                              .ops = p->ops};
+    if (has_network(p, EMP_STAND_GO))
+        network[count++] = (emp_stand_params){.kind = EMP_STAND_GO,
+                                              .hidden = EMP_STAND_GO_HIDDEN,
+                                              .samples = GO_SAMPLES,
+                                              .ops = p->nodes};
+    if (has_network(p, EMP_STAND_PLACETO))
+        network[count++] = (emp_stand_params){.kind = EMP_STAND_PLACETO,
+                                              .hidden = EMP_STAND_PLACETO_HIDDEN,
+                                              .samples = 1,
+                                              .groups = p->steps};
+    for (int32_t i = 0;
+         has_network(p, EMP_STAND_PLACER) && i < p->hidden_count * p->samples_count; i++)
+        network[count++] = (emp_stand_params){.kind = EMP_STAND_PLACER,
+                                              .hidden = p->hidden[i / p->samples_count],
+                                              .samples = p->samples[i % p->samples_count],
+                                              .groups = p->groups,
+                                              .ops = p->ops};
+    return count;
+}
+
 emp_status emp_speed_measure(emp_speed_report *report, const emp_speed_params *p,
                              emp_error *err)
 {
-    int32_t     placers = p->hidden_count * p->samples_count;
-    const char *python = p->has_torch ? emp_torch_find() : NULL;
-    progress    work = {0, 0};
+    const char      *python = p->has_torch ? emp_torch_find() : NULL;
+    emp_stand_params network[EMP_SPEED_NETWORKS];
+    const int32_t    count = list_networks(network, p);
+    progress         work = {0, count * p->repeats};
 
     memset(report, 0, sizeof *report);
     report->params = *p;
     report->torch_is_absent = p->has_torch && python == NULL;
-    if (has_network(p, EMP_STAND_PLACER)) work.all += placers * p->repeats;
-    if (has_network(p, EMP_STAND_GROUPER)) work.all += p->repeats;
-    if (has_network(p, EMP_STAND_GROUPER)) {
-        EMP_CHECK(measure_network(report,
-                                  (emp_stand_params){.kind = EMP_STAND_GROUPER,
-                                                     .hidden = EMP_STAND_GROUPER_HIDDEN,
-                                                     .samples = 1},
-                                  python, &work, err));
-    }
-    for (int32_t i = 0; has_network(p, EMP_STAND_PLACER) && i < placers; i++) {
-        const emp_stand_params network = {.kind = EMP_STAND_PLACER,
-                                          .hidden = p->hidden[i / p->samples_count],
-                                          .samples = p->samples[i % p->samples_count]};
-        EMP_CHECK(measure_network(report, network, python, &work, err));
-    }
+    for (int32_t i = 0; i < count; i++)
+        EMP_CHECK(measure_network(report, network[i], python, &work, err));
     return EMP_OK;
 }

@@ -1,6 +1,6 @@
 /** \file bench/speed/speed.h
- * How fast the networks of the hierarchical planner learn, beside PyTorch and beside what
- * the machine can do: `emplace bench policy`.
+ * How fast the networks of learners learn, beside PyTorch and beside what the machine can do:
+ * `emplace bench policy`.
  *
  * In each round ours and PyTorch make the same update, one after the other. On one thread
  * times are CPU times, on more they are wall-clock times.
@@ -13,15 +13,21 @@
 #include "bench/speed/stand.h"
 #include "run/stats.h"
 
-enum { EMP_SPEED_MAX = 8, EMP_SPEED_MAX_THREADS = 256 };
+enum {
+    EMP_SPEED_MAX = 8,
+    EMP_SPEED_MAX_THREADS = 256,
+    EMP_SPEED_NETWORKS = EMP_SPEED_MAX * EMP_SPEED_MAX + EMP_STAND_COUNT
+};
 
 typedef struct {
     uint32_t networks; /**< bits, by emp_stand_kind */
     int32_t  hidden[EMP_SPEED_MAX], hidden_count;
     int32_t  samples[EMP_SPEED_MAX], samples_count;
     int32_t  threads[EMP_SPEED_MAX], threads_count;
-    int32_t  groups, ops;
-    int32_t  repeats; /**< rounds */
+    int32_t  groups, ops; /**< of the planner */
+    int32_t  nodes;       /**< of GO */
+    int32_t  steps;       /**< of an episode of Placeto */
+    int32_t  repeats;     /**< rounds */
     bool     has_torch;
     uint64_t seed;
     void (*on_progress)(void *context, double done_frac); /**< or NULL */
@@ -43,7 +49,7 @@ typedef struct {
 typedef struct {
     emp_speed_params params;
     bool             torch_is_absent; /**< though it was asked for */
-    emp_speed_row    row[EMP_SPEED_MAX * EMP_SPEED_MAX * EMP_SPEED_MAX + EMP_SPEED_MAX];
+    emp_speed_row    row[EMP_SPEED_NETWORKS * EMP_SPEED_MAX];
     int32_t          row_count;
 } emp_speed_report;
 

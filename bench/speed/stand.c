@@ -16,12 +16,22 @@ static const emp_adam ADAM = {
 
 const char *emp_stand_name(emp_stand_kind kind)
 {
-    return kind == EMP_STAND_PLACER ? "placer" : "grouper";
+    static const char *const name[EMP_STAND_COUNT] = {[EMP_STAND_PLACER] = "placer",
+                                                      [EMP_STAND_GROUPER] = "grouper",
+                                                      [EMP_STAND_GO] = "go",
+                                                      [EMP_STAND_PLACETO] = "placeto"};
+
+    return name[kind];
 }
 
-static emp_params *params_of(emp_stand *s)
+emp_params *emp_stand_parameters(emp_stand *s)
 {
-    return s->params.kind == EMP_STAND_PLACER ? &s->placer.params : &s->grouper.params;
+    switch (s->params.kind) {
+    case EMP_STAND_PLACER: return &s->placer.params;
+    case EMP_STAND_GO: return &s->go.net.params;
+    case EMP_STAND_PLACETO: return &s->placeto.agent.net.params;
+    default: return &s->grouper.params;
+    }
 }
 
 static emp_status init_placer(emp_stand *s, emp_rng *rng, emp_error *err)
@@ -82,10 +92,17 @@ emp_status emp_stand_init(emp_stand *s, const emp_stand_params *params, emp_erro
     *s = (emp_stand){.params = *params};
     EMP_TRY(emp_openblas_open(1, err));
     emp_rng_init(&rng, params->seed, 0, 0);
-    if (params->kind == EMP_STAND_PLACER)
-        EMP_TRY(init_placer(s, &rng, err));
-    else
-        EMP_TRY(init_grouper(s, &rng, err));
+    switch (params->kind) {
+    case EMP_STAND_PLACER: EMP_TRY(init_placer(s, &rng, err)); break;
+    case EMP_STAND_GO:
+        EMP_TRY(emp_stand_go_init(&s->go, params->ops, params->samples, params->threads,
+                                  &rng, err));
+        break;
+    case EMP_STAND_PLACETO:
+        EMP_TRY(emp_stand_placeto_init(&s->placeto, params->groups, &rng, err));
+        break;
+    default: EMP_TRY(init_grouper(s, &rng, err));
+    }
 
 cleanup:
     if (st != EMP_OK) emp_stand_clear(s);
@@ -100,14 +117,16 @@ void emp_stand_clear(emp_stand *s)
     emp_free(s->x);
     emp_free(s->action);
     emp_free(s->weight);
+    emp_stand_go_clear(&s->go);
+    emp_stand_placeto_clear(&s->placeto);
     *s = (emp_stand){0};
 }
 
-double emp_stand_update(emp_stand *s, int32_t threads)
+/* Of the planner: forward, backward, clipping, Adam. */
+static double update_planner(emp_stand *s, int32_t threads)
 {
     const emp_draw draw = {.seed = s->params.seed, .threads = threads};
-    emp_params    *p = params_of(s);
-    unsigned       saved = emp_flush_begin();
+    emp_params    *p = emp_stand_parameters(s);
     double         loss = 0.0, factor = -1.0;
 
     p->threads = threads;
@@ -125,36 +144,26 @@ double emp_stand_update(emp_stand *s, int32_t threads)
     emp_params_scale_gradient(p, factor);
     emp_params_clip(p, CLIP);
     emp_params_adam(p, &ADAM);
+    return loss;
+}
+
+double emp_stand_update(emp_stand *s, int32_t threads)
+{
+    unsigned saved = emp_flush_begin();
+    double   loss;
+
+    switch (s->params.kind) {
+    case EMP_STAND_GO: loss = emp_stand_go_update(&s->go, threads); break;
+    case EMP_STAND_PLACETO: loss = emp_stand_placeto_update(&s->placeto, threads); break;
+    default: loss = update_planner(s, threads);
+    }
     emp_flush_end(saved);
     return loss;
 }
 
 /* ---- the file for peers ---- */
 
-static void write_reals(FILE *stream, const char *name, const emp_real *value,
-                        int32_t rows, int32_t cols)
-{
-    fprintf(stream, "%s float %d %d\n", name, rows, cols);
-    fwrite(value, sizeof *value, (size_t)rows * (size_t)cols, stream);
-}
-
-static void write_ints(FILE *stream, const char *name, const int32_t *value, int32_t rows,
-                       int32_t cols)
-{
-    fprintf(stream, "%s int %d %d\n", name, rows, cols);
-    fwrite(value, sizeof *value, (size_t)rows * (size_t)cols, stream);
-}
-
-static void write_weights(FILE *stream, const double *weight, int32_t count)
-{
-    fprintf(stream, "weight float %d 1\n", count);
-    for (int32_t k = 0; k < count; k++) {
-        emp_real w = (emp_real)weight[k];
-        fwrite(&w, sizeof w, 1, stream);
-    }
-}
-
-void emp_stand_write(const emp_stand *s, FILE *stream)
+static void write_planner(const emp_stand *s, FILE *stream)
 {
     bool              is_placer = s->params.kind == EMP_STAND_PLACER;
     const emp_params *p = is_placer ? &s->placer.params : &s->grouper.params;
@@ -163,17 +172,29 @@ void emp_stand_write(const emp_stand *s, FILE *stream)
             emp_stand_name(s->params.kind), TEMPERATURE, TANH_CONSTANT,
             ADAM.learning_rate, ADAM.epsilon, CLIP);
     for (int32_t i = 0; i < p->slice_count; i++)
-        write_reals(stream, p->slice[i].name, emp_params_value(p, i), p->slice[i].rows,
-                    p->slice[i].cols);
+        emp_stand_write_reals(stream, p->slice[i].name, emp_params_value(p, i),
+                              p->slice[i].rows, p->slice[i].cols);
     if (is_placer) {
-        write_reals(stream, "x", s->x, s->params.groups, s->placer.shape.inputs);
-        write_ints(stream, "device", s->action, s->params.samples, s->params.groups);
-        write_weights(stream, s->weight, s->params.samples);
+        emp_stand_write_reals(stream, "x", s->x, s->params.groups,
+                              s->placer.shape.inputs);
+        emp_stand_write_ints(stream, "device", s->action, s->params.samples,
+                             s->params.groups);
+        emp_stand_write_doubles(stream, "weight", s->weight, s->params.samples, 1);
     } else {
-        write_reals(stream, "value", s->ops->value, s->params.ops, EMP_OP_FEATURES);
-        write_ints(stream, "type", s->ops->type, 1, s->params.ops);
-        write_ints(stream, "group", s->action, 1, s->params.ops);
-        write_weights(stream, s->weight, 1);
+        emp_stand_write_reals(stream, "value", s->ops->value, s->params.ops,
+                              EMP_OP_FEATURES);
+        emp_stand_write_ints(stream, "type", s->ops->type, 1, s->params.ops);
+        emp_stand_write_ints(stream, "group", s->action, 1, s->params.ops);
+        emp_stand_write_doubles(stream, "weight", s->weight, 1, 1);
+    }
+}
+
+void emp_stand_write(const emp_stand *s, FILE *stream)
+{
+    switch (s->params.kind) {
+    case EMP_STAND_GO: emp_stand_go_write(&s->go, stream); break;
+    case EMP_STAND_PLACETO: emp_stand_placeto_write(&s->placeto, stream); break;
+    default: write_planner(s, stream);
     }
 }
 
@@ -206,7 +227,12 @@ static emp_stand_work grouper_work(const emp_stand *s)
 
 emp_stand_work emp_stand_work_of(const emp_stand *s)
 {
-    return s->params.kind == EMP_STAND_PLACER ? placer_work(s) : grouper_work(s);
+    switch (s->params.kind) {
+    case EMP_STAND_PLACER: return placer_work(s);
+    case EMP_STAND_GO: return emp_stand_go_work(&s->go);
+    case EMP_STAND_PLACETO: return emp_stand_placeto_work(&s->placeto);
+    default: return grouper_work(s);
+    }
 }
 
 double emp_stand_flops(const emp_stand_work *work)

@@ -62,7 +62,7 @@ static void become_torch(int socket, const char *python, const char *path)
     if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0) _exit(127);
     execlp("env", "env", "OPENBLAS_NUM_THREADS=1", "MALLOC_MMAP_THRESHOLD_=4294967296",
            "MALLOC_TRIM_THRESHOLD_=68719476736", "MALLOC_TOP_PAD_=67108864", python,
-           EMP_HDP_TORCH, path, (char *)NULL);
+           EMP_POLICY_TORCH, path, (char *)NULL);
     _exit(127);
 }
 
@@ -101,7 +101,7 @@ emp_status emp_torch_create(emp_torch **out, const char *python, const emp_stand
     EMP_TRY(write_stand(t->path, stand, err));
     EMP_TRY(start(t, python, err));
     if (fgets(line, sizeof line, t->answers) == NULL || strcmp(line, "ready\n") != 0)
-        EMP_FAIL(EMP_EEXTERNAL, "%s %s did not start", python, EMP_HDP_TORCH);
+        EMP_FAIL(EMP_EEXTERNAL, "%s %s did not start", python, EMP_POLICY_TORCH);
     *out = t;
 
 cleanup:

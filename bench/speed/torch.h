@@ -1,5 +1,5 @@
 /** \file bench/speed/torch.h
- * PyTorch as a program of its own (bench/peers/hdp_torch.py) that makes an update each
+ * PyTorch as a program of its own (bench/peers/policy_torch.py) that makes an update each
  * time it is asked to.
  */
 #ifndef EMP_BENCH_SPEED_TORCH_H

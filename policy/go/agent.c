@@ -146,6 +146,7 @@ static emp_status take_start(emp_go_agent *a, const emp_method_params *params,
         if (v >= 0) a->decided[a->features.position[v]] = (uint8_t)a->start[op];
     }
     a->net.decided = a->decided;
+    a->task[0].is_kept = true;
     return EMP_OK;
 }
 
@@ -287,49 +288,15 @@ static double entropy_weight(const emp_go_agent *a)
     return o->entropy_first + done * (o->entropy_last - o->entropy_first);
 }
 
-/* Devices that stay have no gradient of their own. */
-static bool learns(const emp_go_agent *a, int32_t task)
-{
-    return task > 0 || a->start == NULL;
-}
-
-static void set_gradients(const emp_go_agent *a, int32_t samples, double entropy)
-{
-    for (int32_t k = 0; k < a->task_count; k++) {
-        const emp_go_task *t = &a->task[k];
-        if (learns(a, k))
-            emp_row_ppo_gradient(&t->ppo, t->d_logits, t->p, t->drawn_from, samples,
-                                 entropy);
-        else
-            memset(t->d_logits, 0,
-                   (size_t)t->ppo.rows * (size_t)t->ppo.choices * sizeof *t->d_logits);
-    }
-}
-
-static double objective_of(const emp_go_agent *a, int32_t samples)
-{
-    double sum = 0.0;
-
-    for (int32_t k = 0; k < a->task_count; k++)
-        if (learns(a, k))
-            sum += emp_row_ppo_objective(&a->task[k].ppo, a->task[k].p,
-                                         a->task[k].drawn_from, samples);
-    return sum;
-}
-
-static void climb(emp_go_agent *a, int32_t samples)
+static emp_go_climb climb_of(const emp_go_agent *a, int32_t samples)
 {
     const emp_go_options *o = &a->options;
-    const double          entropy = entropy_weight(a);
 
-    for (int32_t epoch = 0; epoch < o->epochs; epoch++) {
-        if (epoch > 0) emp_go_net_forward(&a->net);
-        set_gradients(a, samples, entropy);
-        emp_go_net_backward(&a->net);
-        a->metric[LOSS].value = -objective_of(a, samples);
-        a->metric[GRADIENT_NORM].value =
-            emp_params_ascend(&a->net.params, o->clip, &o->adam);
-    }
+    return (emp_go_climb){.samples = samples,
+                          .epochs = o->epochs,
+                          .clip = o->clip,
+                          .entropy = entropy_weight(a),
+                          .adam = o->adam};
 }
 
 void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
@@ -347,7 +314,9 @@ void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
         emp_rewards_judge(&a->rewards, advantage, reward, samples);
         for (int32_t k = 0; k < a->task_count; k++)
             emp_row_ppo_gather(&a->task[k].ppo, choices_of(a, k, 1), advantage, samples);
-        climb(a, samples);
+        const emp_go_climb climb = climb_of(a, samples);
+        a->metric[LOSS].value = emp_go_climb_run(&climb, &a->net, a->task, a->task_count,
+                                                 &a->metric[GRADIENT_NORM].value);
     }
     a->metric[REWARD].value = samples > 0 ? sum / samples : NAN;
     a->metric[BASELINE].value = a->rewards.mean;

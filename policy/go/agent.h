@@ -15,22 +15,11 @@
 #ifndef EMP_POLICY_GO_AGENT_H
 #define EMP_POLICY_GO_AGENT_H
 
+#include "policy/go/climb.h"
 #include "policy/go/coupling.h"
 #include "policy/go/options.h"
-#include "policy/reinforce/row_ppo.h"
-#include "search/method.h"
 
 enum { EMP_GO_METRICS = 6 };
-
-/** Decisions of one kind, of all nodes. */
-typedef struct {
-    emp_decides     what;
-    const emp_real *p;        /**< [position][choice] of the network; borrowed */
-    emp_real       *d_logits; /**< likewise */
-    emp_row_ppo     ppo;
-    emp_real       *drawn_from; /**< [position][choice] */
-    uint8_t        *choice;     /**< [sample][position] */
-} emp_go_task;
 
 enum { EMP_GO_TASKS = 1 + EMP_TAIL_MAX_TASKS };
 

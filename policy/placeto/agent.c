@@ -7,7 +7,7 @@
 #include "base/blas/openblas.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
-#include "policy/placeto/agent_internal.h"
+#include "policy/placeto/learn.h"
 
 /* Streams of random numbers: weights, starts by episode, and draws of each episode. */
 enum { STREAM_WEIGHTS = 0, STREAM_STARTS, STREAM_EPISODES };

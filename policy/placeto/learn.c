@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "policy/nn/categorical.h"
-#include "policy/placeto/agent_internal.h"
+#include "policy/placeto/learn.h"
 
 /* ---- states ---- */
 

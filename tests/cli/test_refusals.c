@@ -116,6 +116,8 @@ static struct error_case error_cases[] = {
     {"bench oracle --peers none,python",                                    2, "\"none\""},
     {"bench search --sizes 2x",                                             2, "83k"},
     {"bench policy --networks embedder",                                        2, "embedder"},
+    {"bench policy --networks go --nodes 0",                                    2, "\"0\""},
+    {"bench policy --steps 5000",                                               2, "\"5000\""},
     {"bench policy --hidden 5x",                                                2, "5x"},
     {"bench policy --batches 65",                                               2, "65"},
     {"bench policy --thread-counts \"\"",                                             2, "list"},

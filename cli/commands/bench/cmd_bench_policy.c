@@ -14,6 +14,8 @@ enum {
     KEY_SAMPLES,
     KEY_GROUPS,
     KEY_OPS,
+    KEY_NODES,
+    KEY_STEPS,
     KEY_PEERS,
     KEY_REPEATS,
     KEY_THREADS
@@ -27,12 +29,15 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"networks", KEY_NETWORKS, "A,B,...", 0, "Only these: placer, grouper", 0},
+    {"networks", KEY_NETWORKS, "A,B,...", 0,
+     "Only these: placer, grouper, go, placeto (default placer,grouper)", 0},
     {"hidden", KEY_HIDDEN, "A,B,...", 0, "Cells of the placer's LSTMs (default 512,256)",
      0},
     {"batches", KEY_SAMPLES, "A,B,...", 0, "Placements per update (default 1,4,16)", 0},
     {"groups", KEY_GROUPS, "N", 0, "Groups (default 256)", 0},
     {"ops", KEY_OPS, "N", 0, "Ops that the grouper puts into groups (default 82944)", 0},
+    {"nodes", KEY_NODES, "N", 0, "Nodes that GO places (default 20000)", 0},
+    {"steps", KEY_STEPS, "N", 0, "Groups of an episode of Placeto (default 64)", 0},
     {"thread-counts", KEY_THREADS, "A,B,...", 0, "Numbers of threads (default 1,2)", 0},
     {"peers", KEY_PEERS, "A,B,...", 0, "Beside: torch (default) or none", 0},
     {"repeats", KEY_REPEATS, "N", 0, "Rounds (default 9)", 0},
@@ -43,14 +48,15 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Time updates (forward, backward, Adam) of the hierarchical planner's networks on "
-    "synthetic inputs, beside the same networks in PyTorch.\v"
+    "Time updates (forward, backward, Adam) of learners' networks on synthetic inputs, "
+    "beside the same networks in PyTorch.\v"
     "Each round makes the same update in both, one after the other; the ratio compares "
     "within a round. The limit is what the matrix products alone would take at the "
     "speed of BLAS and of reading weights, both measured in the same run. PyTorch takes "
     "part if Debian's python3-torch is installed. Everything takes some minutes.\n\n"
     "  emplace bench policy --hidden 512 --batches 4\n"
     "  emplace bench policy --networks grouper --repeats 15\n"
+    "  emplace bench policy --networks go,placeto --repeats 3\n"
     "  emplace bench policy --peers none --thread-counts 1,2,4\n"
     "  emplace bench policy --out policy.csv";
 
@@ -70,7 +76,9 @@ static int32_t parse_numbers(const char *option, const char *list, int32_t *numb
 }
 
 static const cli_choice networks[] = {{"placer", 1u << EMP_STAND_PLACER},
-                                      {"grouper", 1u << EMP_STAND_GROUPER}};
+                                      {"grouper", 1u << EMP_STAND_GROUPER},
+                                      {"go", 1u << EMP_STAND_GO},
+                                      {"placeto", 1u << EMP_STAND_PLACETO}};
 static const cli_choice peers[] = {{"none", 0}, {"torch", 1}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -80,7 +88,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->format; return 0;
-    case KEY_NETWORKS: p->networks = cli_choices("networks", arg, networks, 2); return 0;
+    case KEY_NETWORKS:
+        p->networks = cli_choices("networks", arg, networks, EMP_STAND_COUNT);
+        return 0;
     case KEY_HIDDEN:
         p->hidden_count = parse_numbers("hidden", arg, p->hidden, 4096);
         return 0;
@@ -88,6 +98,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         p->samples_count = parse_numbers("batches", arg, p->samples, 64);
         return 0;
     case KEY_GROUPS: p->groups = (int32_t)cli_integer("groups", arg, 1, 4096); return 0;
+    case KEY_NODES: p->nodes = (int32_t)cli_integer("nodes", arg, 1, 1000000); return 0;
+    case KEY_STEPS: p->steps = (int32_t)cli_integer("steps", arg, 1, 1024); return 0;
     case KEY_OPS: p->ops = (int32_t)cli_integer("ops", arg, 1, 10000000); return 0;
     case KEY_PEERS: p->has_torch = cli_choices("peers", arg, peers, 2); return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
@@ -112,19 +124,22 @@ const struct argp              cmd_bench_policy_argp = {options,  parse, NULL, d
 
 emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
 {
-    emp_status              measured = EMP_OK;
-    struct args             args = {.params = {.networks = (1u << EMP_STAND_COUNT) - 1,
-                                               .hidden = {512, 256},
-                                               .hidden_count = 2,
-                                               .samples = {1, 4, 16},
-                                               .samples_count = 3,
-                                               .threads = {1, 2},
-                                               .threads_count = 2,
-                                               .groups = 256,
-                                               .ops = 82944,
-                                               .repeats = 9,
-                                               .has_torch = true,
-                                               .seed = 1}};
+    emp_status  measured = EMP_OK;
+    struct args args = {
+        .params = {.networks = 1u << EMP_STAND_PLACER | 1u << EMP_STAND_GROUPER,
+                   .hidden = {512, 256},
+                   .hidden_count = 2,
+                   .samples = {1, 4, 16},
+                   .samples_count = 3,
+                   .threads = {1, 2},
+                   .threads_count = 2,
+                   .groups = 256,
+                   .ops = 82944,
+                   .nodes = 20000,
+                   .steps = 64,
+                   .repeats = 9,
+                   .has_torch = true,
+                   .seed = 1}};
     static emp_speed_report report;
     cli_bar                 bar;
     emp_sheet               sheet;

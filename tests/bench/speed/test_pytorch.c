@@ -10,7 +10,7 @@
 Test(pytorch, loses_as_much)
 {
     static emp_speed_report report;
-    const emp_speed_params  params = {.networks = 3,
+    const emp_speed_params  params = {.networks = (1u << EMP_STAND_COUNT) - 1,
                                       .hidden = {12},
                                       .hidden_count = 1,
                                       .samples = {1, 3},
@@ -19,6 +19,8 @@ Test(pytorch, loses_as_much)
                                       .threads_count = 1,
                                       .groups = 8,
                                       .ops = 300,
+                                      .nodes = 600, /* the third segment is a part */
+                                      .steps = 20,
                                       .repeats = 4,
                                       .has_torch = true,
                                       .seed = 1};
@@ -26,9 +28,10 @@ Test(pytorch, loses_as_much)
 
     if (emp_torch_find() == NULL) cr_skip_test("python3-torch is not installed");
     cr_assert_eq(emp_speed_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(report.row_count, 5);
     for (int32_t i = 0; i < report.row_count; i++) {
         const emp_speed_row *row = &report.row[i];
-        cr_expect_eq(row->ratio.count, 4);
+        cr_expect_geq(row->ratio.count, 3, "a slow machine makes fewer rounds");
         cr_expect_lt(row->disagreement, 1e-5, "%s: %g", emp_stand_name(row->network.kind),
                      row->disagreement);
     }

@@ -14,14 +14,13 @@
 /* Hidden units that make panels and vectors incomplete. */
 static emp_stand_params small(emp_stand_kind kind)
 {
-    return (emp_stand_params){
-        .kind = kind, .hidden = 210, .samples = 5, .groups = 21, .ops = 700, .seed = 3};
-}
-
-static const emp_params *params_of(const emp_stand *stand)
-{
-    return stand->params.kind == EMP_STAND_PLACER ? &stand->placer.params
-                                                  : &stand->grouper.params;
+    return (emp_stand_params){.kind = kind,
+                              .hidden = 210,
+                              .samples = 5,
+                              .groups = 21,
+                              .ops = kind == EMP_STAND_GO ? 90 : 700,
+                              .threads = 7,
+                              .seed = 3};
 }
 
 Test(stand, threads_do_not_change_an_update)
@@ -36,7 +35,8 @@ Test(stand, threads_do_not_change_an_update)
                 double loss = emp_stand_update(&alone, 1);
                 cr_expect(loss == emp_stand_update(&together, threads));
             }
-            const emp_params *a = params_of(&alone), *b = params_of(&together);
+            const emp_params *a = emp_stand_parameters(&alone);
+            const emp_params *b = emp_stand_parameters(&together);
             cr_expect_eq(memcmp(a->value, b->value, a->count * sizeof *a->value), 0,
                          "%s on %d threads", emp_stand_name(network.kind), threads);
             emp_stand_clear(&alone);
@@ -79,6 +79,47 @@ Test(stand, work_is_that_of_the_products)
     emp_stand_clear(&stand);
 }
 
+/* Every update moves the weights, towards what was drawn if that was good. */
+Test(stand, learners_descend)
+{
+    static const emp_stand_kind kinds[] = {EMP_STAND_GO, EMP_STAND_PLACETO};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const emp_stand_params network = small(kinds[i]);
+        emp_stand              stand;
+        cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
+        if (kinds[i] == EMP_STAND_GO)
+            for (int32_t k = 0; k < network.samples; k++) stand.go.advantage[k] = 1;
+        double first = emp_stand_update(&stand, 1), last = first;
+        for (int update = 0; update < 5; update++) last = emp_stand_update(&stand, 1);
+        cr_expect_lt(last, first, "%s", emp_stand_name(kinds[i]));
+        emp_stand_clear(&stand);
+    }
+}
+
+Test(stand, work_of_learners_is_that_of_their_maps)
+{
+    emp_stand_params network = small(EMP_STAND_PLACETO);
+    emp_stand        stand;
+
+    /* 21 steps, each twice forward and with two gradients: 9 x 9 maps of 21 groups, 3 and 8 times
+     * 4 each way; 18 x 18 maps, two of the groups and two of one, for three relations; the head. */
+    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
+    emp_stand_work work = emp_stand_work_of(&stand);
+    cr_expect_float_eq(
+        emp_stand_flops(&work),
+        2.0 * 21 * 4 *
+            (21 * (67 * 81 + 6 * 324) + 6 * 324 + 72 * 144 + 144 * 72 + 72 * 4),
+        1);
+    emp_stand_clear(&stand);
+    network = small(EMP_STAND_GO);
+    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
+    work = emp_stand_work_of(&stand);
+    cr_expect_gt(emp_stand_flops(&work),
+                 90.0 * 4 * 3 * (double)stand.go.net.params.count);
+    emp_stand_clear(&stand);
+}
+
 static emp_speed_params tiny(void)
 {
     return (emp_speed_params){.networks = 3,
@@ -90,6 +131,8 @@ static emp_speed_params tiny(void)
                               .threads_count = 2,
                               .groups = 8,
                               .ops = 300,
+                              .nodes = 40,
+                              .steps = 6,
                               .repeats = 4,
                               .seed = 1};
 }
@@ -131,6 +174,20 @@ Test(speed, rows_are_whole_without_a_peer)
     check_prints(&report, "install python3-torch");
     report.row[0].disagreement = 0.5;
     check_prints(&report, "losses differ");
+}
+
+Test(speed, learners_have_a_row_for_each_number_of_threads)
+{
+    static emp_speed_report report;
+    emp_speed_params        params = tiny();
+
+    params.networks = 1u << EMP_STAND_GO | 1u << EMP_STAND_PLACETO;
+    cr_assert_eq(emp_speed_measure(&report, &params, NULL), EMP_OK);
+    cr_assert_eq(report.row_count, 4);
+    for (int32_t i = 0; i < report.row_count; i++)
+        cr_expect(report.row[i].ours_s.median > 0 && report.row[i].flops > 0);
+    check_prints(&report, "go,512,64,0,40,2,4,");
+    check_prints(&report, "placeto,144,1,6,0,1,4,");
 }
 
 Test(speed, ends_when_told_to)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/placeto/agent_internal.h"
+#include "policy/placeto/learn.h"
 #include "policy/placeto/placeto.h"
 #include "tests/support/problems.h"
 

@@ -1,8 +1,8 @@
-/** \file policy/placeto/agent_internal.h
+/** \file policy/placeto/learn.h
  * What the network sees of an episode, and what an update does with it.
  */
-#ifndef EMP_POLICY_PLACETO_AGENT_INTERNAL_H
-#define EMP_POLICY_PLACETO_AGENT_INTERNAL_H
+#ifndef EMP_POLICY_PLACETO_LEARN_H
+#define EMP_POLICY_PLACETO_LEARN_H
 
 #include "policy/placeto/agent.h"
 
@@ -25,8 +25,8 @@ void emp_placeto_learn(emp_placeto_agent *agent);
 /** For tests: sets \a weight of each step and rollout, and makes the average know of G. */
 void emp_placeto_weigh(emp_placeto_agent *agent);
 
-/** For tests: adds to the gradient what the weights and an entropy that counts \a entropy make
- * of it, uphill. Returns the loss. */
+/** Adds to the gradient what the weights and an entropy that counts \a entropy make of it, uphill.
+ * Returns the loss. */
 double emp_placeto_add_gradients(emp_placeto_agent *agent, double entropy);
 
-#endif /* EMP_POLICY_PLACETO_AGENT_INTERNAL_H */
+#endif /* EMP_POLICY_PLACETO_LEARN_H */

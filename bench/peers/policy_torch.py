@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Updates of the hierarchical planner's networks in PyTorch, as fast as PyTorch makes them.
+"""Updates of learners' networks in PyTorch, as fast as PyTorch makes them.
 
-    hdp_torch.py FILE
+    policy_torch.py FILE
 
 FILE holds a network, its inputs and the actions taken (bench/speed/README.md has the
 format). The program says "ready"; then for each line of standard input, a number of
 threads, it makes one update and prints
 
-    CPU seconds, wall-clock seconds, loss before the update
+    CPU seconds, wall-clock seconds, loss before the last step of the update
 
-Input projections are made for all steps at once, samples are one batch, tanh works in
+Of the planner input projections are made for all steps at once, samples are one batch, tanh works in
 place, and the logits of all steps follow the loop. The decoder goes step by step, as a
 policy must that draws each device before it sees the next step. The environment is for the
 caller to set: OPENBLAS_CORETYPE, OPENBLAS_NUM_THREADS=1, and malloc's thresholds.
@@ -20,6 +20,9 @@ import time
 
 import torch
 import torch.nn.functional as F
+
+from go_torch import Go
+from placeto_torch import Placeto
 
 
 def read(path):
@@ -42,8 +45,15 @@ def reorder(gates):
     return torch.cat([i, f, g, o], dim=1)
 
 
-class Grouper(torch.nn.Module):
-    def __init__(self, a):
+class Planner(torch.nn.Module):
+    def update(self, step):
+        loss = self()
+        step(loss)
+        return loss.detach()
+
+
+class Grouper(Planner):
+    def __init__(self, a, _):
         super().__init__()
         # The image of the embedding goes through W once per type, not once per op.
         for name in ("type_embedding", "type_weight", "value_weight", "hidden_bias",
@@ -60,7 +70,7 @@ class Grouper(torch.nn.Module):
         return self.weight * F.cross_entropy(logits, self.group, reduction="sum")
 
 
-class Placer(torch.nn.Module):
+class Placer(Planner):
     def __init__(self, a, constants):
         super().__init__()
         inputs, hidden = a["x"].shape[1], a["attention_v"].shape[1]
@@ -112,20 +122,26 @@ class Placer(torch.nn.Module):
         return (self.weight * chosen.reshape(samples, -1)).sum()
 
 
+NETWORKS = {"grouper": Grouper, "placer": Placer, "go": Go, "placeto": Placeto}
+
+
 def main():
     network, constants, arrays = read(sys.argv[1])
-    model = Grouper(arrays) if network == "grouper" else Placer(arrays, constants)
+    model = NETWORKS[network](arrays, constants)
     weights = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(weights, lr=constants["lr"], eps=constants["epsilon"])
+
+    def step(loss):
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(weights, constants["clip"])
+        optimizer.step()
+
     print("ready", flush=True)
     for line in sys.stdin:
         torch.set_num_threads(int(line))
         cpu_s, wall_s = time.process_time(), time.perf_counter()
-        optimizer.zero_grad(set_to_none=True)
-        loss = model()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(weights, constants["clip"])
-        optimizer.step()
+        loss = model.update(step)
         cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
         print(f"{cpu_s:.9g} {wall_s:.9g} {loss.item():.9g}", flush=True)
 
