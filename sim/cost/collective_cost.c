@@ -5,41 +5,63 @@
 
 #include "sim/cost/kernel.h"
 
-static double ring_s(const emp_stated_collective *c, const emp_route *route)
+static int32_t count_ranks(const emp_collective_part *part, const emp_machine *machine)
 {
-    double part = (double)c->bytes / c->ranks;
-
-    return 2.0 * (c->ranks - 1.0) * (part / route->bytes_per_s + route->latency_s);
+    return part->ranks == EMP_RANKS_ALL ? emp_machine_count(machine, EMP_DEVICE_GPU)
+                                        : part->ranks;
 }
 
-/* The longest over all pairs of GPUs. */
-static double slowest_ring_s(const emp_stated_collective *c, const emp_machine *machine)
+static double ring_s(const emp_collective_part *part, int32_t ranks, double bytes_per_s,
+                     double latency_s)
 {
-    emp_device_id gpu[EMP_MAX_DEVICES];
-    int32_t       count = emp_machine_list(machine, EMP_DEVICE_GPU, gpu);
-    double        longest = 0.0;
+    double sends = part->op == EMP_COLLECTIVE_ALL_REDUCE ? 2.0 : 1.0;
 
-    for (int32_t a = 0; a < count; a++) {
-        for (int32_t b = 0; b < count; b++) {
-            const emp_route *route = &machine->route[gpu[a]][gpu[b]];
-            if (route->link_count > 0) longest = fmax(longest, ring_s(c, route));
+    return sends * (ranks - 1.0) *
+           ((double)part->bytes / ranks / bytes_per_s + latency_s);
+}
+
+/* The longest over all pairs of devices, or of GPUs alone; 0 if no pair has a route. */
+static double slowest_ring_s(const emp_collective_part *part, int32_t ranks,
+                             const emp_machine *m, bool of_gpus)
+{
+    double longest = 0.0;
+
+    for (int32_t a = 0; a < m->device_count; a++) {
+        for (int32_t b = 0; b < m->device_count; b++) {
+            const emp_route *route = &m->route[a][b];
+            bool             are_gpus = m->device[a].kind == EMP_DEVICE_GPU &&
+                            m->device[b].kind == EMP_DEVICE_GPU;
+            if (route->link_count == 0 || (of_gpus && !are_gpus)) continue;
+            longest =
+                fmax(longest, ring_s(part, ranks, route->bytes_per_s, route->latency_s));
         }
     }
     return longest;
 }
 
-double emp_collective_s(const emp_stated_collective *collective,
-                        const emp_machine *machine, const emp_device *gpu)
+static double on_gpu_s(const emp_collective_part *part, int32_t ranks,
+                       const emp_machine *machine, const emp_device *gpu)
 {
-    emp_exchange exchange = {.op = EMP_COLLECTIVE_ALL_REDUCE,
+    emp_exchange exchange = {.op = part->op,
                              .format = EMP_FORMAT_FP16,
-                             .gpus = collective->ranks,
-                             .bytes = (double)collective->bytes};
+                             .gpus = ranks,
+                             .bytes = (double)part->bytes};
     emp_form     form;
     double       seconds;
 
-    if (collective->ranks <= 1 || collective->bytes == 0) return 0.0;
     if (emp_exchange_time(&seconds, &form, gpu, &exchange, NULL) == EMP_OK)
         return seconds;
-    return slowest_ring_s(collective, machine);
+    seconds = slowest_ring_s(part, ranks, machine, true);
+    return seconds > 0.0 ? seconds : slowest_ring_s(part, ranks, machine, false);
+}
+
+double emp_collective_s(const emp_collective_part *part, const emp_machine *machine,
+                        const emp_device *device)
+{
+    int32_t ranks = count_ranks(part, machine);
+
+    if (ranks <= 1 || part->bytes == 0) return 0.0;
+    if (device->kind == EMP_DEVICE_GPU) return on_gpu_s(part, ranks, machine, device);
+    double seconds = slowest_ring_s(part, ranks, machine, false);
+    return seconds > 0.0 ? seconds : ring_s(part, ranks, device->core_bytes_per_s, 0.0);
 }

@@ -279,6 +279,18 @@ static emp_status allocate(emp_cost_table *t, const emp_graph *graph,
     return EMP_OK;
 }
 
+static double collective_s(const column *c, emp_op_id op)
+{
+    if (!emp_graph_is_collective(c->graph, op)) return 0.0;
+    return emp_collective_s(&c->graph->collective[op], c->machine, c->device);
+}
+
+/* Whether a CPU takes the op as one task: one of stated time, or copies of a collective. */
+static bool is_simple(const column *c, emp_op_id op)
+{
+    return c->graph->stated != NULL || collective_s(c, op) > 0.0;
+}
+
 /* How many cores each op can use; so many times it has. */
 static emp_status count_lanes(const column *c, emp_error *err)
 {
@@ -287,7 +299,7 @@ static emp_status count_lanes(const column *c, emp_error *err)
     for (emp_op_id op = 0; op < c->graph->op_count; op++) {
         const emp_op_cost *cost = &c->graph->op[op].cost;
         int32_t            row = c->first + op, *lanes = &t->cpu[row].lanes;
-        *lanes = c->graph->stated == NULL ? emp_cost_lanes(cost, c->device) : 1;
+        *lanes = is_simple(c, op) ? 1 : emp_cost_lanes(cost, c->device);
         if (t->cpu_offset[row] > INT32_MAX - *lanes)
             return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs");
         t->cpu_offset[row + 1] = t->cpu_offset[row] + *lanes;
@@ -295,13 +307,15 @@ static emp_status count_lanes(const column *c, emp_error *err)
     return EMP_OK;
 }
 
-/* What the graph states in place of a model; one core does it. */
-static void fill_stated_cpu(const column *c, emp_op_id op)
+/* What the graph states in place of a model, or copies of a collective; one core does it. */
+static void fill_simple_cpu(const column *c, emp_op_id op)
 {
     emp_cost_table *t = c->table;
     int32_t         row = c->first + op;
     emp_time_ns     ns =
-        emp_ns_of_seconds(c->runtime->cpu_op_s) + c->graph->stated[op].cpu_ns;
+        emp_ns_of_seconds(c->runtime->cpu_op_s) + emp_ns_of_seconds(collective_s(c, op));
+
+    if (c->graph->stated != NULL) ns += c->graph->stated[op].cpu_ns;
 
     t->cpu[row].compute_ns = t->task_ns[t->cpu_offset[row]] = on_device(c->device, ns);
 }
@@ -343,15 +357,19 @@ emp_gpu_cost emp_cost_on_gpu(const emp_op_cost *c, const emp_graph *graph,
                           .issue_ns = emp_ns_of_seconds(issue_s(c, runtime))};
 }
 
-/* A collective waits in no queue of its own: its rank keeps the GPU for as long as it takes. */
+/* A rank keeps its GPU until its collective is done. One that states its own time takes that. */
 static emp_time_ns stated_gpu_ns(const column *c, emp_op_id op)
 {
-    const emp_stated_collective *collective = c->graph->collective;
+    emp_time_ns ns = emp_graph_stated_gpu_ns(c->graph, op, c->stated_model);
 
-    if (collective != NULL && collective[op].ranks > 0 && c->device != NULL)
-        return emp_ns_of_seconds(
-            emp_collective_s(&collective[op], c->machine, c->device));
-    return emp_graph_stated_gpu_ns(c->graph, op, c->stated_model);
+    if (ns > 0 || c->device == NULL) return ns;
+    return emp_ns_of_seconds(collective_s(c, op));
+}
+
+/* A collective is no faster than copies within a GPU, which it is with one rank. */
+static double unstated_gpu_s(const column *c, emp_op_id op)
+{
+    return fmax(gpu_compute_s(c, op, &c->graph->op[op].cost), collective_s(c, op));
 }
 
 static void fill_gpu(const column *c, emp_op_id op)
@@ -363,7 +381,7 @@ static void fill_gpu(const column *c, emp_op_id op)
     if (c->graph->stated != NULL)
         ns = stated_gpu_ns(c, op);
     else if (c->device != NULL)
-        ns = emp_ns_of_seconds(gpu_compute_s(c, op, cost));
+        ns = emp_ns_of_seconds(unstated_gpu_s(c, op));
     to->compute_ns = c->device == NULL ? ns : on_device(c->device, ns);
     if (c->device != NULL) to->issue_ns = emp_ns_of_seconds(issue_s(cost, c->runtime));
     if (c->table->gpu_beside_ns != NULL)
@@ -385,7 +403,7 @@ static emp_status fill_cpus(column c, const emp_device *const *first_of, emp_err
         c.device = first_of[i];
         c.first = i * t->op_count;
         for (emp_op_id op = 0; op < t->op_count; op++)
-            c.graph->stated != NULL ? fill_stated_cpu(&c, op) : fill_cpu(&c, op);
+            is_simple(&c, op) ? fill_simple_cpu(&c, op) : fill_cpu(&c, op);
     }
     return EMP_OK;
 }

@@ -10,7 +10,7 @@ static const double REACHED = 0.8;
 
 const char *emp_form_name(emp_form form)
 {
-    static const char *const names[] = {"table", "beyond", "formula", "bound"};
+    static const char *const names[] = {"table", "beyond", "formula", "bound", "like"};
 
     return names[form];
 }
@@ -132,15 +132,39 @@ static emp_format exchanged_as(emp_format format)
                                       : format;
 }
 
+/* How often a GPU sends its buffer, less its own part. */
+static double sends_of(emp_collective op)
+{
+    return op == EMP_COLLECTIVE_ALL_REDUCE ? 2.0 : 1.0;
+}
+
+/* The table of a collective, or of the next best one, whose times count \a factor times. */
+static const emp_grid *exchange_grid(double *factor, const emp_tables *tables,
+                                     emp_collective op, emp_format format)
+{
+    static const emp_collective others[] = {
+        EMP_COLLECTIVE_ALL_GATHER, EMP_COLLECTIVE_REDUCE_SCATTER,
+        EMP_COLLECTIVE_ALL_REDUCE, EMP_COLLECTIVE_ALL_TO_ALL};
+
+    *factor = 1.0;
+    if (tables == NULL) return NULL;
+    if (tables->collective[op][format] != NULL) return tables->collective[op][format];
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (tables->collective[others[i]][format] == NULL) continue;
+        *factor = sends_of(op) / sends_of(others[i]);
+        return tables->collective[others[i]][format];
+    }
+    return NULL;
+}
+
 emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *gpu,
                              const emp_exchange *exchange, emp_error *err)
 {
     const emp_exchange *e = exchange;
     emp_format          format = exchanged_as(e->format);
-    const emp_grid     *grid = NULL;
-    double              size[] = {e->gpus, e->bytes};
+    double              factor, size[] = {e->gpus, e->bytes};
+    const emp_grid     *grid = exchange_grid(&factor, gpu->tables, e->op, format);
 
-    if (gpu->tables != NULL) grid = gpu->tables->collective[e->op][format];
     if (grid == NULL)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "the device model has no measured collective of format %s",
@@ -150,6 +174,7 @@ emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "a collective of %.0f GPUs; the device model knows %.0f to %.0f",
                          e->gpus, least, most);
-    *seconds = read_grid(grid, size, form);
+    *seconds = factor * read_grid(grid, size, form);
+    if (grid != gpu->tables->collective[e->op][format]) *form = EMP_FORM_LIKE;
     return EMP_OK;
 }

@@ -17,10 +17,11 @@ typedef enum {
     EMP_FORM_TABLE,
     EMP_FORM_BEYOND, /**< a table, beyond its greatest or below its least size */
     EMP_FORM_FORMULA,
-    EMP_FORM_BOUND /**< what the bytes take at the stream rate, longer than the formula */
+    EMP_FORM_BOUND, /**< what the bytes take at the stream rate, longer than the formula */
+    EMP_FORM_LIKE   /**< the table of another collective, by the bytes that GPUs send */
 } emp_form;
 
-/** "table", "beyond", "formula", "bound" */
+/** "table", "beyond", "formula", "bound", "like" */
 const char *emp_form_name(emp_form form);
 
 /** A kernel of each kind. All sizes are above zero. */
@@ -61,8 +62,10 @@ double emp_attention_flops(const emp_attention *attention);
 emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device *gpu,
                               const emp_attention *attention, emp_error *err);
 
-/** Seconds of a collective in one host. fp16 and bf16 are the same, as are fp8 and int8.
- * \retval EMP_EUNSUPPORTED  The model has no table of it, or the table not that many GPUs. */
+/** Seconds of a collective in one host. fp16 and bf16 are the same, as are fp8 and int8. Without a table
+ * of its own it takes what another collective takes, times the bytes that each GPU sends: an
+ * all-reduce is a reduce-scatter and an all-gather, and sends twice as many as any other.
+ * \retval EMP_EUNSUPPORTED  The model has no table of collectives, or the table not that many GPUs. */
 emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *gpu,
                              const emp_exchange *exchange, emp_error *err);
 

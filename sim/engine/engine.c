@@ -92,6 +92,7 @@ static void reset(emp_engine *sim)
     memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
     reset_pools(sim);
     reset_regions(sim);
+    if (sim->rules.has_collectives) emp_engine_reset_collectives(sim);
 }
 
 static void finish(emp_engine *sim)

@@ -29,6 +29,7 @@ typedef struct {
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
     bool has_models;   /**< devices of one kind are of several models */
+    bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
 } emp_sim_rules;
 
 /** What devices that are groups of one computer's cores take from each other. */
@@ -245,6 +246,9 @@ typedef struct {
 
 _Static_assert(EMP_LEVELS == 64, "waiting is one word");
 
+/** What runs with collectives need besides (engine_collectives.c). */
+typedef struct emp_sim_collectives emp_sim_collectives;
+
 /** What runs with fused ops need besides (engine_fusion.c). */
 typedef struct emp_sim_fusion emp_sim_fusion;
 
@@ -343,6 +347,7 @@ typedef struct {
     int32_t         *next_member; /**< [op] the next op whose inputs the leader of a set
                                        holds, or -1; of fusion */
     bool             is_fused;    /**< this run */
+    emp_sim_collectives *collectives; /**< NULL unless rules.has_collectives */
 } emp_engine;
 
 /** Fills \a sim->sharing if the rules ask for it; ops are numbered already. \retval EMP_ENOMEM */
@@ -357,6 +362,22 @@ emp_status emp_engine_take_leaders(emp_engine *sim, const emp_decision *decision
 void emp_engine_fuse(emp_engine *sim);
 void emp_engine_part(emp_engine *sim);
 void emp_engine_destroy_fusion(emp_sim_fusion *fusion); /**< NULL is allowed. */
+
+/** Fills \a sim->collectives, and sets the rule, if several ops are ranks of one collective. \param live
+ * [op of the graph] its number here; -1 = it is folded. \retval EMP_ENOMEM */
+emp_status emp_engine_set_collectives(emp_engine *sim, const emp_graph *graph,
+                                      const int32_t *live, emp_error *err);
+/** Before a run whose placement is taken: which links each set of ranks uses. */
+void emp_engine_reset_collectives(emp_engine *sim);
+/** \a op, which takes \a duration, is what a GPU does next, at \a at. If it is a rank its set keeps its
+ * links. \return how much longer the op takes because it waits for them. O(sets that keep links). */
+emp_time_ns emp_engine_keep_links(emp_engine *sim, int32_t op, emp_time_ns at,
+                                  emp_time_ns duration);
+/** When a copy of \a duration on these links, which could begin at \a start, begins: it overlaps with no set
+ * that keeps one of them. */
+emp_time_ns emp_engine_begin_beside(const emp_engine *sim, const int32_t *link,
+                                    int32_t count, emp_time_ns start,
+                                    emp_time_ns duration);
 
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */
 emp_status emp_engine_create(emp_engine **out, const emp_problem *problem,

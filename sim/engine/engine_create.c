@@ -678,6 +678,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     if (!problem->runtime.events.addn_waits) add_in_place(sim, g);
     EMP_TRY(emp_engine_set_sharing(sim, problem, err));
     EMP_TRY(emp_engine_set_models(sim, problem, err));
+    EMP_TRY(emp_engine_set_collectives(sim, g, live, err));
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));

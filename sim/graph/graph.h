@@ -18,6 +18,7 @@
 #include <emplace/graph_builder.h>
 
 #include "base/arrays.h"
+#include "base/text/collective.h"
 #include "sim/graph/op.h"
 
 /** One output of an op. */
@@ -46,12 +47,19 @@ typedef struct {
     bool    is_alias;         /**< output 0 is input 0's buffer */
 } emp_op;
 
-/** The part that one device has in an all-reduce. Each rank is an op of its own, which waits for
+/** Ranks of a collective whose number no file says: as many as the machine has GPUs. */
+enum { EMP_RANKS_ALL = -1 };
+
+/** The part that one device has in a collective. Each rank is an op of its own, which waits for
  * what the other ranks wait for, so that all start together. */
 typedef struct {
-    int32_t ranks; /**< devices that take part; 0 = the op is none */
-    int64_t bytes; /**< that each rank has and gets */
-} emp_stated_collective;
+    emp_collective op;
+    int32_t ranks; /**< devices that take part, or EMP_RANKS_ALL; 0 = the op is none */
+    int64_t bytes; /**< the buffer of a rank (all-reduce, all-to-all), or the whole */
+    int32_t
+        set; /**< ops of one number are the ranks, in the order of their ids; 0 = the other
+                    ranks are no ops of the graph */
+} emp_collective_part;
 
 /** <emplace/graph.h> has what programs see of it. */
 struct emp_graph {
@@ -89,11 +97,12 @@ struct emp_graph {
 
     emp_stated_cost *stated; /**< [op], or NULL: costs are a matter of models */
 
-    /* Of ops with stated costs: times on GPUs of some models, and which ops are collectives. */
-    int32_t                stated_model_count;
-    const char           **stated_model;    /**< [model] names of device models */
-    int64_t               *stated_model_ns; /**< [model * op_count + op] */
-    emp_stated_collective *collective;      /**< [op], or NULL: no op is one */
+    /* Of ops with stated costs: times on GPUs of some models. */
+    int32_t      stated_model_count;
+    const char **stated_model;    /**< [model] names of device models */
+    int64_t     *stated_model_ns; /**< [model * op_count + op] */
+
+    emp_collective_part *collective; /**< [op], or NULL: no op is one */
 
     bool    *is_target;           /**< [op] what a step fetches or runs: train op, loss */
     int32_t  unknown_op_count;    /**< ops whose type is not in the table */
@@ -122,6 +131,15 @@ const emp_op_type *emp_graph_type(const emp_graph *graph, emp_op_id op);
 /** The number of the stated device model of that name, or -1. Case, and all but letters and digits,
  * do not count: "RTX-3090" is "rtx3090". O(models). */
 int32_t emp_graph_find_stated_model(const emp_graph *graph, const char *name);
+
+/** Whether the op is a rank of a collective. */
+static inline bool emp_graph_is_collective(const emp_graph *graph, emp_op_id op)
+{
+    return graph->collective != NULL && graph->collective[op].ranks != 0;
+}
+
+/** Which collective ops of a type of PyTorch or XLA do; false: none. O(known types). */
+bool emp_collective_of_type(emp_collective *op, const char *type);
 
 /** Whether two names of device models are one, as above. */
 bool emp_graph_is_same_model(const char *a, const char *b);

@@ -76,11 +76,12 @@ emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int3
                                         int64_t gpu_ns, emp_error *err);
 
 /** Makes the op a rank of a collective, whose time is a matter of the machine
- * (sim/cost/collective_cost.h). \retval EMP_EINVAL  There is no such op that states its costs, or
- * fewer than 1 rank, or negative bytes. \retval EMP_ENOMEM */
-emp_status emp_graph_builder_state_collective(emp_graph_builder *b, emp_op_id op,
-                                              const emp_stated_collective *collective,
-                                              emp_error                   *err);
+ * (sim/cost/collective_cost.h). An op of a type that emp_collective_of_type() knows is one anyway; this
+ * says what its shapes do not. Copied.
+ * \retval EMP_EINVAL  There is no such op, or no rank, or a number is negative. \retval EMP_ENOMEM */
+emp_status emp_graph_builder_set_collective(emp_graph_builder *b, emp_op_id op,
+                                            const emp_collective_part *part,
+                                            emp_error                 *err);
 
 /** States the outputs of a declared op: shapes, element types, and which of them are references to a
  * buffer that is there anyway. Nothing of them is inferred. Copied, without values. O(outputs).

@@ -309,7 +309,7 @@ static void derive_hash(emp_graph *g)
                 hash = emp_hash_u64(hash, (uint64_t)tensor->shape.dim[d]);
         }
     }
-    g->hash = emp_stated_hash(hash, g);
+    g->hash = emp_collectives_hash(emp_stated_hash(hash, g), g);
 }
 
 void emp_graph_set_targets(emp_graph *graph, const bool *is_target)

@@ -249,6 +249,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     fill_rows(b, g);
     EMP_TRY(fill_ops(b, g, err));
     EMP_TRY(emp_stated_finish(b, g, err));
+    EMP_TRY(emp_collectives_finish(b, g, err));
     emp_graph_fill_consumers(g);
     emp_graph_fold(g);
     EMP_TRY(emp_graph_derive(g, err));

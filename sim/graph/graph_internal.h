@@ -13,19 +13,19 @@ enum { EMP_VALUE_BUFFER_SIZE = 64 * EMP_MAX_CONST_VALUES };
 
 /** An op under construction. All pointers lead into the builder's arenas. */
 typedef struct {
-    const char            *name;
-    emp_op_attrs          *attrs;
-    emp_stated_op         *stated;   /**< of all nodes, or NULL of all */
-    int64_t               *model_ns; /**< [stated models] -1 = as stated; NULL = of all */
-    emp_stated_collective *collective; /**< NULL: it is none */
-    emp_port              *input;
-    emp_op_id             *control;
-    emp_tensor_info       *output;
-    int32_t                type;
-    int32_t                input_count, input_capacity;
-    int32_t                control_count, control_capacity;
-    int32_t                output_count;
-    bool                   is_inferred, is_target;
+    const char          *name;
+    emp_op_attrs        *attrs;
+    emp_stated_op       *stated;     /**< of all nodes, or NULL of all */
+    int64_t             *model_ns;   /**< [stated models] -1 = as stated; NULL = of all */
+    emp_collective_part *collective; /**< NULL: nothing is said */
+    emp_port            *input;
+    emp_op_id           *control;
+    emp_tensor_info     *output;
+    int32_t              type;
+    int32_t              input_count, input_capacity;
+    int32_t              control_count, control_capacity;
+    int32_t              output_count;
+    bool                 is_inferred, is_target;
     bool has_stated_outputs; /**< shapes and types: infer functions are not asked */
 } emp_node;
 
@@ -76,8 +76,7 @@ emp_status emp_graph_allocate(emp_graph *g, emp_error *err);
 /** Allocates the stated costs of a graph that has them. */
 emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err);
 
-/** Gives a graph the times on device models and the collectives that its nodes state.
- * \retval EMP_ENOMEM */
+/** Gives a graph the times on device models that its nodes state. \retval EMP_ENOMEM */
 emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err);
 
 /** Likewise those of the ops that a step keeps. \retval EMP_ENOMEM */
@@ -86,6 +85,12 @@ emp_status emp_stated_prune(emp_graph *g, const emp_graph *whole,
 
 /** Mixes them into a hash, which stays as it is where there are none. */
 uint64_t emp_stated_hash(uint64_t hash, const emp_graph *g);
+
+/** The same three of collectives; edges and sizes of outputs are known. \retval EMP_ENOMEM */
+emp_status emp_collectives_finish(emp_graph_builder *b, emp_graph *g, emp_error *err);
+emp_status emp_collectives_prune(emp_graph *g, const emp_graph *whole,
+                                 const int32_t *new_of_op, emp_error *err);
+uint64_t   emp_collectives_hash(uint64_t hash, const emp_graph *g);
 
 /** Fills the consumer and control_out rows from the input and control rows. O(V + E). */
 void emp_graph_fill_consumers(emp_graph *g);

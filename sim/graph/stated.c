@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What ops with stated costs say of device models, and of collectives. */
+/* What ops say that their types and shapes do not: times on device models, and of collectives. */
 #include <ctype.h>
 #include <string.h>
 
@@ -88,26 +88,9 @@ emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int3
     return EMP_OK;
 }
 
-emp_status emp_graph_builder_state_collective(emp_graph_builder *b, emp_op_id op,
-                                              const emp_stated_collective *collective,
-                                              emp_error                   *err)
-{
-    if (!is_stated_op(b, op) || collective->ranks < 1 || collective->bytes < 0)
-        return EMP_ERROR(EMP_EINVAL, "a collective of %d ranks and %lld bytes as op %d",
-                         collective->ranks, (long long)collective->bytes, op);
-    emp_node *node = &b->node[op];
-    node->collective = emp_arena_alloc(&b->scratch, sizeof *node->collective);
-    if (node->collective == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "collective \"%s\"", node->name);
-    *node->collective = *collective;
-    b->has_collectives = true;
-    return EMP_OK;
-}
-
 /* ---- the graph ---- */
 
-static emp_status allocate(emp_graph *g, int32_t models, bool has_collectives,
-                           emp_error *err)
+static emp_status allocate(emp_graph *g, int32_t models, emp_error *err)
 {
     size_t ops = (size_t)g->op_count;
 
@@ -115,8 +98,6 @@ static emp_status allocate(emp_graph *g, int32_t models, bool has_collectives,
         g->stated_model = EMP_ADD_ARRAY(&g->arrays, const char *, (size_t)models);
         g->stated_model_ns = EMP_ADD_ARRAY(&g->arrays, int64_t, (size_t)models * ops);
     }
-    if (has_collectives)
-        g->collective = EMP_ADD_ARRAY(&g->arrays, emp_stated_collective, ops);
     if (g->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "stated times of %d ops on %d device models",
                          g->op_count, models);
@@ -128,7 +109,7 @@ emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
     int32_t models = b->has_model_times ? b->stated_model_count : 0;
 
-    EMP_CHECK(allocate(g, models, b->has_collectives, err));
+    EMP_CHECK(allocate(g, models, err));
     for (int32_t m = 0; m < models; m++) g->stated_model[m] = b->stated_model[m];
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_node *node = &b->node[op];
@@ -137,7 +118,6 @@ emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err)
             g->stated_model_ns[(size_t)m * (size_t)g->op_count + (size_t)op] =
                 ns < 0 ? node->stated->cost.gpu_ns : ns;
         }
-        if (node->collective != NULL) g->collective[op] = *node->collective;
     }
     return EMP_OK;
 }
@@ -145,7 +125,7 @@ emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err)
 emp_status emp_stated_prune(emp_graph *g, const emp_graph *whole,
                             const int32_t *new_of_op, emp_error *err)
 {
-    EMP_CHECK(allocate(g, whole->stated_model_count, whole->collective != NULL, err));
+    EMP_CHECK(allocate(g, whole->stated_model_count, err));
     for (int32_t m = 0; m < g->stated_model_count; m++) {
         const char *name = whole->stated_model[m];
         g->stated_model[m] = emp_arena_strndup(g->storage, name, strlen(name));
@@ -158,7 +138,6 @@ emp_status emp_stated_prune(emp_graph *g, const emp_graph *whole,
         for (int32_t m = 0; m < g->stated_model_count; m++)
             g->stated_model_ns[(size_t)m * (size_t)g->op_count + (size_t)op] =
                 emp_graph_stated_gpu_ns(whole, old, m);
-        if (g->collective != NULL) g->collective[op] = whole->collective[old];
     }
     return EMP_OK;
 }
@@ -171,9 +150,107 @@ uint64_t emp_stated_hash(uint64_t hash, const emp_graph *g)
         hash = emp_hash_bytes(hash, g->stated_model[m], strlen(g->stated_model[m]) + 1);
     for (size_t i = 0; i < times; i++)
         hash = emp_hash_u64(hash, (uint64_t)g->stated_model_ns[i]);
+    return hash;
+}
+
+/* ---- collectives ---- */
+
+emp_status emp_graph_builder_set_collective(emp_graph_builder *b, emp_op_id op,
+                                            const emp_collective_part *part,
+                                            emp_error                 *err)
+{
+    bool has_ranks = part->ranks >= 1 || part->ranks == EMP_RANKS_ALL;
+
+    if (op < 0 || op >= b->node_count || !has_ranks || part->bytes < 0 || part->set < 0 ||
+        part->set > b->node_count)
+        return EMP_ERROR(EMP_EINVAL, "a collective of %d ranks and %lld bytes as op %d",
+                         part->ranks, (long long)part->bytes, op);
+    emp_node *node = &b->node[op];
+    node->collective = emp_arena_alloc(&b->scratch, sizeof *node->collective);
+    if (node->collective == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "collective \"%s\"", node->name);
+    *node->collective = *part;
+    b->has_collectives = true;
+    return EMP_OK;
+}
+
+/* Of how many ranks the whole is the parts of; not known, if that is no number. */
+static int32_t count_ranks(int64_t whole, int64_t part)
+{
+    if (part <= 0 || whole % part != 0) return EMP_RANKS_ALL;
+    int64_t ranks = whole / part;
+    return ranks >= 2 && ranks <= INT32_MAX ? (int32_t)ranks : EMP_RANKS_ALL;
+}
+
+/* What an op of such a type exchanges, by the sizes of what it reads and makes. */
+static emp_collective_part part_of(const emp_graph *g, emp_op_id op, emp_collective what)
+{
+    emp_collective_part part = {.op = what, .ranks = EMP_RANKS_ALL};
+    int64_t             in = 0, out = 0;
+
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
+        in += g->tensor[g->input[i]].copy_bytes;
+    for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
+        out += g->tensor[t].copy_bytes;
+    if (in > out && out > 0 && strncmp(g->type_name[g->type[op]], "c10d.", 5) == 0)
+        in -= out; /* it is given what it writes to, too */
+    if (what == EMP_COLLECTIVE_ALL_GATHER) part.ranks = count_ranks(out, in);
+    if (what == EMP_COLLECTIVE_REDUCE_SCATTER) part.ranks = count_ranks(in, out);
+    part.bytes = what == EMP_COLLECTIVE_REDUCE_SCATTER || out == 0 ? in : out;
+    return part;
+}
+
+static bool has_collective_type(const emp_graph *g)
+{
+    emp_collective op;
+
+    for (int32_t t = 0; g->stated == NULL && t < g->type_count; t++)
+        if (emp_collective_of_type(&op, g->type_name[t])) return true;
+    return false;
+}
+
+static emp_status allocate_collectives(emp_graph *g, emp_error *err)
+{
+    g->collective = EMP_ADD_ARRAY(&g->arrays, emp_collective_part, (size_t)g->op_count);
+    if (g->collective == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "collectives of %d ops", g->op_count);
+    return EMP_OK;
+}
+
+emp_status emp_collectives_finish(emp_graph_builder *b, emp_graph *g, emp_error *err)
+{
+    emp_collective what;
+
+    if (!b->has_collectives && !has_collective_type(g)) return EMP_OK;
+    EMP_CHECK(allocate_collectives(g, err));
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (b->node[op].collective != NULL)
+            g->collective[op] = *b->node[op].collective;
+        else if (g->stated == NULL &&
+                 emp_collective_of_type(&what, g->type_name[g->type[op]]))
+            g->collective[op] = part_of(g, op, what);
+    }
+    return EMP_OK;
+}
+
+emp_status emp_collectives_prune(emp_graph *g, const emp_graph *whole,
+                                 const int32_t *new_of_op, emp_error *err)
+{
+    if (whole->collective == NULL) return EMP_OK;
+    EMP_CHECK(allocate_collectives(g, err));
+    for (emp_op_id old = 0; old < whole->op_count; old++)
+        if (new_of_op[old] >= 0) g->collective[new_of_op[old]] = whole->collective[old];
+    return EMP_OK;
+}
+
+uint64_t emp_collectives_hash(uint64_t hash, const emp_graph *g)
+{
     for (emp_op_id op = 0; g->collective != NULL && op < g->op_count; op++) {
-        hash = emp_hash_u64(hash, (uint64_t)g->collective[op].ranks);
-        hash = emp_hash_u64(hash, (uint64_t)g->collective[op].bytes);
+        const emp_collective_part *part = &g->collective[op];
+        hash = emp_hash_u64(hash, (uint64_t)part->op);
+        hash = emp_hash_u64(hash, (uint64_t)part->ranks);
+        hash = emp_hash_u64(hash, (uint64_t)part->bytes);
+        hash = emp_hash_u64(hash, (uint64_t)part->set);
     }
     return hash;
 }

@@ -92,7 +92,8 @@ static uint8_t traits_of_class(const emp_op *o)
 
 static uint8_t traits_of(const emp_graph *g, emp_op_id op)
 {
-    uint8_t traits = is_pure(g, op) ? traits_of_class(&g->op[op]) : 0;
+    bool    is_alone = !is_pure(g, op) || emp_graph_is_collective(g, op);
+    uint8_t traits = is_alone ? 0 : traits_of_class(&g->op[op]);
 
     if (g->is_target[op] || !waits_for_something(g, op) || lets_others_wait(g, op))
         traits &= (uint8_t)~JOINS;

@@ -2,6 +2,7 @@
 #include "graphs/import/hlo/lower.h"
 
 #include "base/mem.h"
+#include "graphs/import/hlo/collectives.h"
 #include "graphs/import/hlo/lower_internal.h"
 #include "graphs/import/hlo/names.h"
 
@@ -190,12 +191,30 @@ static void note_kernel(emp_hlo_lowering *l, const emp_hlo_instruction *i)
         emp_import_notes_assume(
             l->notes, "the opcode \"%s\" is not known and counts as element-wise",
             op->type + sizeof "hlo." - 1);
-    if (op->what == EMP_HLO_COLLECTIVE)
+}
+
+/* What a machine needs to know of a collective. Others are passes over memory. */
+static emp_status tell_collective(emp_hlo_lowering *l, const emp_hlo_instruction *i,
+                                  emp_op_id op, emp_error *err)
+{
+    const emp_hlo_opcode *opcode = emp_hlo_op(l->m, i);
+    const char           *name = opcode->type + sizeof "hlo." - 1;
+    emp_collective_part   part;
+
+    if (emp_hlo_collective_of(&part, l->m, i)) {
+        emp_import_notes_assume(l->notes,
+                                "the other ranks of %s and its like begin when this "
+                                "device does",
+                                name);
+        return emp_graph_builder_set_collective(l->builder, op, &part, err);
+    }
+    if (opcode->what == EMP_HLO_COLLECTIVE)
         emp_import_notes_assume(
             l->notes,
             "%s and its like are copies within a device: their time on "
             "the wires is not in the graph",
-            op->type + sizeof "hlo." - 1);
+            name);
+    return EMP_OK;
 }
 
 static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
@@ -217,6 +236,7 @@ static emp_status add_kernel(emp_hlo_lowering *l, const emp_hlo_frame *f,
     EMP_CHECK(add_op(l, f, i, &attrs, &op, value, err));
     EMP_CHECK(connect(l, f, op, i, is_in_place ? updated : -1, err));
     note_kernel(l, i);
+    EMP_CHECK(tell_collective(l, i, op, err));
     bool has_effect =
         emp_slice_is(emp_hlo_attr_of(l->m, i, "custom_call_has_side_effect"), "true") ||
         emp_hlo_bytes(l->m, i) == 0;

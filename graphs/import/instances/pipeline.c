@@ -264,16 +264,18 @@ static emp_status add_all_reduce(emp_op_id *op, const maker *m, emp_error *err)
     static const double nothing[EMP_STATED_MODELS_MAX];
     char                name[NAME_BYTES];
     op_shape            shape = {.name = name, .type = "AllReduce", .is_backward = true};
-    emp_stated_collective collective = {
+    emp_collective_part part = {
+        .op = EMP_COLLECTIVE_ALL_REDUCE,
         .ranks = m->p->replicas,
-        .bytes = (int64_t)(GRADIENT_BYTES * count_parameters(m, m->first, m->last))};
+        .bytes = (int64_t)(GRADIENT_BYTES * count_parameters(m, m->first, m->last)),
+        .set = 1 + m->stage};
 
     name_stage_op(name, m, "all_reduce");
     EMP_CHECK(add_op(op, m, &shape, nothing, err));
     for (int32_t r = 0; r < m->p->replicas; r++)
         EMP_CHECK(emp_graph_builder_add_control(
             m->builder, m->sum[r * m->stage_count + m->stage], *op, err));
-    return emp_graph_builder_state_collective(m->builder, *op, &collective, err);
+    return emp_graph_builder_set_collective(m->builder, *op, &part, err);
 }
 
 static emp_status add_update(const maker *m, emp_error *err)

@@ -76,6 +76,8 @@ EMP_SIM_INLINE emp_time_ns emp_run_keep_links(emp_engine *sim, const int32_t *li
     emp_time_ns *free_ns = sim->link_free_ns, end = sim->now;
 
     for (int32_t i = 0; i < count; i++) end = emp_time_later(end, free_ns[link[i]]);
+    if (EMP_RULES.has_collectives)
+        end = emp_engine_begin_beside(sim, link, count, end, duration);
     end += duration;
     for (int32_t i = 0; i < count; i++) free_ns[link[i]] = end;
     return end;

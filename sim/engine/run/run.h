@@ -181,6 +181,8 @@ static inline void emp_run_issue_op(emp_engine *sim, int32_t op, int32_t device,
                                ? emp_run_model_cost(sim, op, device)->run_ns
                                : sim->op[op].gpu_ns;
         start = emp_time_later(d->queued_ns, sim->now);
+        if (EMP_RULES.has_collectives)
+            cost += emp_engine_keep_links(sim, op, start, cost);
         end = start + cost;
         d->queued_ns = end;
         d->busy_ns += cost;

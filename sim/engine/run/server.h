@@ -74,10 +74,25 @@ static inline uint32_t emp_run_first_place(const emp_engine *sim, int32_t op)
     return sim->reader[sim->op[op].reader].place;
 }
 
+/** A server begins with \a op, whose end is its event. A rank of a collective may have to wait for links. */
+static inline void emp_run_wait_for_links(emp_engine *sim, int32_t op, int32_t device,
+                                          emp_sim_device *d)
+{
+    const emp_sim_tree *servers = &sim->servers;
+    emp_time_ns end = emp_run_time_of_event(servers->node[servers->first_leaf + device]);
+    emp_time_ns more = emp_engine_keep_links(sim, op, sim->now, end - sim->now);
+
+    if (more == 0) return;
+    d->busy_ns += more;
+    if (EMP_RULES.drain_copies) d->queued_ns += more;
+    emp_run_replace_server_event(sim, device, emp_run_event_at(device, end + more));
+}
+
 /** A server that runs ops begins with \a op, its current item. */
 EMP_SIM_INLINE void emp_run_start_op(emp_engine *sim, int32_t op, int32_t device,
                                      emp_sim_device *d)
 {
+    if (EMP_RULES.has_collectives) emp_run_wait_for_links(sim, op, device, d);
     if (emp_run_keeps_starts(sim)) d->started_ns = sim->now;
     d->place = emp_run_first_place(sim, op);
     emp_run_create_outputs(sim, op, device);

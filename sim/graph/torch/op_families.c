@@ -295,7 +295,7 @@ static const family families[] = {
     {{"_fused_adam", .kinds = ANY, TAKES(4), PASSES(14, 40, 0, 1, 3), WORK(LIST)}, "_fused_adam _fused_adamw"},
     {{"_fused_sgd", .kinds = ANY, TAKES(2), PASSES(4, 4, 0, 1, 2), WORK(LIST)}, "_fused_sgd _fused_adagrad"},
 
-    /* ---- between the processes of a job; their time on the wires is not in a graph ---- */
+    /* ---- between the processes of a job; collectives.c has those with a time of their own ---- */
     {{"all_reduce", .kinds = ANY, TAKES(1), WORK(MOVE)},
      "_c10d_functional.all_reduce _c10d_functional.all_gather_into_tensor _c10d_functional.reduce_scatter_tensor "
      "_c10d_functional.all_to_all_single _c10d_functional.broadcast _c10d_functional.all_reduce_coalesced "

@@ -30,22 +30,6 @@ emp_status emp_phase_parse(emp_phase *phase, const char *name, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_collective_parse(emp_collective *op, const char *name, emp_error *err)
-{
-    static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                        "alltoall"};
-
-    for (int32_t c = 0; c < EMP_COLLECTIVES; c++) {
-        if (strcmp(names[c], name) != 0) continue;
-        *op = (emp_collective)c;
-        return EMP_OK;
-    }
-    return EMP_ERROR(EMP_EINVAL,
-                     "\"%.40s\" is no collective; known: all_reduce, all_gather, "
-                     "reduce_scatter, alltoall",
-                     name);
-}
-
 emp_tables *emp_tables_create(void)
 {
     emp_tables *tables = EMP_NEW(emp_tables);

@@ -19,19 +19,12 @@
 
 #include <stdint.h>
 
+#include "base/text/collective.h"
 #include "base/text/csv.h"
 #include "sim/machine/tables/format.h"
 #include "sim/machine/tables/grid.h"
 
 typedef enum { EMP_PHASE_CONTEXT, EMP_PHASE_DECODE, EMP_PHASES } emp_phase;
-
-typedef enum {
-    EMP_COLLECTIVE_ALL_REDUCE,
-    EMP_COLLECTIVE_ALL_GATHER,
-    EMP_COLLECTIVE_REDUCE_SCATTER,
-    EMP_COLLECTIVE_ALL_TO_ALL,
-    EMP_COLLECTIVES
-} emp_collective;
 
 /** Size of heads that the tables of attention were measured with. */
 #define EMP_HEAD_SIZE 128
@@ -63,8 +56,7 @@ void emp_tables_release(emp_tables *tables);
 emp_status emp_tables_add(emp_tables *tables, emp_table_kind kind, const emp_csv *csv,
                           const char *path, uint64_t *hash, emp_error *err);
 
-/** \retval EMP_EINVAL  No such phase or collective; the message lists those there are. */
+/** \retval EMP_EINVAL  No such phase; the message lists those there are. */
 emp_status emp_phase_parse(emp_phase *phase, const char *name, emp_error *err);
-emp_status emp_collective_parse(emp_collective *op, const char *name, emp_error *err);
 
 #endif /* EMP_SIM_MACHINE_TABLES_TABLES_H */

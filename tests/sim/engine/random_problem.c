@@ -301,6 +301,31 @@ void random_problem_create_unlike(task *r, uint64_t seed)
     random_problem_part(r, seed);
 }
 
+void random_problem_create_collectives(task *r, uint64_t seed)
+{
+    emp_rng    rng;
+    emp_graph *g;
+
+    if (seed % 3 == 0)
+        random_problem_create_unlike(r, seed);
+    else
+        (seed % 3 == 1 ? random_problem_create : random_problem_create_hosts)(r, seed);
+    emp_rng_init(&rng, seed, 4, 0);
+    g = r->graph;
+    g->collective = EMP_ADD_ARRAY(&g->arrays, emp_collective_part, (size_t)g->op_count);
+    assert(g->collective != NULL);
+    int32_t sets = 1 + below(&rng, g->op_count < 4 ? g->op_count : 4);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t set = 1 + below(&rng, sets);
+        if (!chance(&rng, 35)) continue;
+        g->collective[op] = (emp_collective_part){
+            .op = set % 2 == 0 ? EMP_COLLECTIVE_ALL_TO_ALL : EMP_COLLECTIVE_ALL_REDUCE,
+            .ranks = 2,
+            .bytes = 1,
+            .set = set};
+    }
+}
+
 void random_problem_scale(task *r, int32_t factor)
 {
     emp_cost_table *c = r->problem->costs;

@@ -19,6 +19,9 @@ void random_problem_create_unlike(task *r, uint64_t seed);
 /** Draws such times for the devices of a problem. */
 void random_problem_part(task *r, uint64_t seed);
 
+/** Any of the three above; a third of the ops are ranks of a few collectives. */
+void random_problem_create_collectives(task *r, uint64_t seed);
+
 /** Draws another legal placement. */
 void random_problem_place(task *r, emp_rng *rng);
 

@@ -120,6 +120,11 @@ Test(engine, equals_the_textbook_simulator_on_several_hosts)
     compare_random(random_problem_create_hosts);
 }
 
+Test(engine, equals_the_textbook_simulator_with_collectives)
+{
+    compare_random(random_problem_create_collectives);
+}
+
 /* Real graphs, machines and profiles; ops spread over all devices by chunks of every
  * size. */
 static void compare_workloads(const char *machine_name, int workload_count)

@@ -126,6 +126,12 @@ struct cost {
     ns      task[EMP_MAX_CORES]; /* [cores - 1] */
 };
 
+/* A rank keeps the links of its set. */
+struct hold {
+    ns  start, end;
+    int set;
+};
+
 struct textbook {
     const emp_problem   *p;
     const emp_graph     *g;
@@ -150,6 +156,9 @@ struct textbook {
     int            *followers;
     struct buffer  *buffers; /* pool */
     int             buffer_count;
+    struct hold    *hold; /* [op] of this step so far */
+    int             holds;
+    char           *is_used; /* [set * links + link] */
 
     int64_t       used[EMP_MAX_DEVICES];
     struct server server[EMP_MAX_DEVICES];
@@ -390,6 +399,107 @@ static int has_host_thread(const struct textbook *b, int d)
     return !is_cpu(b, d) && b->rt->events.serial_issue;
 }
 
+/* ---- collectives ---- */
+
+static int set_of(const struct textbook *b, emp_op_id op)
+{
+    int others = 0;
+
+    if (b->g->collective == NULL || b->g->collective[op].set == 0) return 0;
+    for (emp_op_id i = 0; i < b->g->op_count; i++)
+        others += i != op && is_live(b, i) &&
+                  b->g->collective[i].set == b->g->collective[op].set;
+    return others > 0 ? b->g->collective[op].set : 0;
+}
+
+/* The rank after \a op in the order of ids; after the last one the first. */
+static emp_op_id next_rank(const struct textbook *b, emp_op_id op)
+{
+    emp_op_id next = op;
+
+    do next = (next + 1) % b->g->op_count;
+    while (!is_live(b, next) || b->g->collective[next].set != b->g->collective[op].set);
+    return next;
+}
+
+static int is_on_route(const struct textbook *b, emp_op_id from, emp_op_id to, int link)
+{
+    const emp_route *route = &b->p->machine->route[b->device[from]][b->device[to]];
+
+    for (int i = 0; b->rt->events.shared_links && i < route->link_count; i++)
+        if (route->link[i] == link) return 1;
+    return 0;
+}
+
+static int finds_link(const struct textbook *b, int set, int link)
+{
+    for (emp_op_id a = 0; a < b->g->op_count; a++) {
+        if (!is_live(b, a) || b->g->collective[a].set != set) continue;
+        for (emp_op_id c = next_rank(b, a); c != a; c = next_rank(b, c)) {
+            if (is_on_route(b, a, c, link)) return 1;
+            if (b->g->collective[a].op != EMP_COLLECTIVE_ALL_TO_ALL) break;
+        }
+    }
+    return 0;
+}
+
+static void find_links(struct textbook *b)
+{
+    for (emp_op_id op = 0; op < b->g->op_count; op++) {
+        int set = set_of(b, op);
+        for (int link = 0; set > 0 && link < b->p->machine->link_count; link++)
+            b->is_used[set * EMP_MAX_LINKS + link] = (char)finds_link(b, set, link);
+    }
+}
+
+static int uses_link(const struct textbook *b, int set, int link)
+{
+    return b->is_used[set * EMP_MAX_LINKS + link];
+}
+
+static int share_a_link(const struct textbook *b, int set, int other)
+{
+    for (int link = 0; link < EMP_MAX_LINKS; link++)
+        if (uses_link(b, set, link) && uses_link(b, other, link)) return 1;
+    return 0;
+}
+
+/* How much longer an op takes that a GPU begins at \a at, because of the links of its set. */
+static ns wait_for_links(struct textbook *b, emp_op_id op, ns at, ns time)
+{
+    int set = is_cpu(b, b->device[op]) || time == 0 ? 0 : set_of(b, op);
+    int has_begun = 0;
+    ns  start = at;
+
+    if (set == 0) return 0;
+    for (int i = 0; i < b->holds && !has_begun; i++) {
+        has_begun = b->hold[i].set == set;
+        if (has_begun) start = later(start, b->hold[i].start);
+    }
+    for (int link = 0; !has_begun && link < EMP_MAX_LINKS; link++)
+        if (uses_link(b, set, link)) start = later(start, b->link_free[link]);
+    for (int i = 0; !has_begun && i < b->holds; i++)
+        if (share_a_link(b, set, b->hold[i].set)) start = later(start, b->hold[i].end);
+    b->hold[b->holds++] = (struct hold){start, start + time, set};
+    return start - at;
+}
+
+/* When a copy on a route that takes \a time begins, which could at \a start. */
+static ns begin_beside_sets(const struct textbook *b, const emp_route *route, ns start,
+                            ns time)
+{
+    for (int i = 0; i < b->holds; i++) {
+        const struct hold *h = &b->hold[i];
+        int                is_shared = 0;
+        for (int k = 0; k < route->link_count; k++)
+            is_shared |= uses_link(b, h->set, route->link[k]);
+        if (!is_shared || h->end <= start || h->start >= start + time) continue;
+        start = h->end;
+        i = -1; /* it may now overlap with an earlier one */
+    }
+    return start;
+}
+
 static void start_next_task(struct textbook *b, int d)
 {
     struct server *s = &b->server[d];
@@ -406,6 +516,9 @@ static void start_next_task(struct textbook *b, int d)
     }
     if (s->task.kind == ISSUE && !has_host_thread(b, d)) {
         time = is_cpu(b, d) ? b->cost[s->task.a].cpu : b->cost[s->task.a].gpu;
+        ns more = wait_for_links(b, s->task.a, b->now, time);
+        time += more;
+        b->queued[d] += more;
         b->r->event_count++;
         create_outputs(b, s->task.a);
         if (b->rt->events.release_at_issue) release_inputs(b, s->task.a);
@@ -616,6 +729,7 @@ static void op_issued(struct textbook *b, int d, emp_op_id op)
     if (launches) {
         start = later(b->now, b->queued[d]);
         end = start + b->cost[op].gpu;
+        end += wait_for_links(b, op, start, end - start);
         b->queued[d] = end;
         b->busy[d] += end - start;
     }
@@ -712,7 +826,9 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
     if (is_from_host && is_fed(b, t) && pageable > ns_per_byte) ns_per_byte = pageable;
     ns crossing = to_ns(route->latency_s) +
                   (ns)((double)b->g->tensor[t].copy_bytes * ns_per_byte + 0.5);
-    ns end = start + crossing * crossings(b, t, to);
+    ns time = crossing * crossings(b, t, to);
+    start = begin_beside_sets(b, route, start, time);
+    ns end = start + time;
     for (int i = 0; i < route->link_count; i++) b->link_free[route->link[i]] = end;
     b->stream_end[streams][channel] = end;
     fingerprint(b, 1, to, t, start, end);
@@ -987,6 +1103,9 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
     b->missing = zeroed((size_t)g->op_count, sizeof *b->missing);
     b->copyable = zeroed((size_t)g->op_count, sizeof *b->copyable);
     b->began = zeroed((size_t)g->op_count, sizeof *b->began);
+    b->hold = zeroed((size_t)g->op_count, sizeof *b->hold);
+    b->is_used = zeroed((size_t)g->op_count + 1, EMP_MAX_LINKS);
+    find_links(b);
     b->unstarted = zeroed((size_t)g->op_count, sizeof *b->unstarted);
     b->unfinished = zeroed((size_t)g->op_count, sizeof *b->unfinished);
     b->cores = zeroed((size_t)g->op_count, sizeof *b->cores);
@@ -1017,6 +1136,8 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
     emp_free(b->missing);
     emp_free(b->copyable);
     emp_free(b->began);
+    emp_free(b->hold);
+    emp_free(b->is_used);
     emp_free(b->unstarted);
     emp_free(b->unfinished);
     emp_free(b->cores);

@@ -153,7 +153,18 @@ Test(hlo_control, calls_and_starts_run_in_their_place)
     emp_graph_destroy(g);
 }
 
-Test(hlo_control, collectives_are_passes_over_memory_and_are_told)
+static void expect_part(const emp_graph *g, const char *name, emp_collective op,
+                        int32_t ranks, int64_t bytes)
+{
+    const emp_collective_part *part = &g->collective[hlo_find(g, name)];
+
+    cr_expect_eq(part->op, op, "%s", name);
+    cr_expect_eq(part->ranks, ranks, "%s: %d", name, part->ranks);
+    cr_expect_eq(part->bytes, bytes, "%s", name);
+}
+
+/* Groups of a list, of a shape, and all devices. */
+Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
 {
     emp_graph       *g = NULL;
     emp_import_notes notes = {0};
@@ -164,9 +175,10 @@ Test(hlo_control, collectives_are_passes_over_memory_and_are_told)
             &g, &notes,
             "HloModule m, is_scheduled=true, num_partitions=4\n" SUM
             "ENTRY %main {\n%x = f32[8] parameter(0)\n"
-            "%r = f32[8] all-reduce-start(%x), replica_groups=[1,4]<=[4], to_apply=%sum\n"
+            "%r = f32[8] all-reduce-start(%x), replica_groups=[4,2]<=[8], to_apply=%sum\n"
             "%s = f32[8] all-reduce-done(%r)\n"
-            "%g = (f32[8], f32[32]) all-gather-start(%s), replica_groups={{0,1,2,3}}, "
+            "%g = (f32[8], f32[32]) all-gather-start(%s), "
+            "replica_groups={{0,1,2,3},{4,5,6,7}}, "
             "dimensions={0}\n"
             "%h = f32[32] all-gather-done(%g)\n"
             "%c = f32[8] reduce-scatter(%h), replica_groups={}, dimensions={0}, "
@@ -181,8 +193,13 @@ Test(hlo_control, collectives_are_passes_over_memory_and_are_told)
     cr_expect_eq(hlo_cost(g, "g")->bytes_written, 128);
     cr_expect_eq(hlo_cost(g, "c")->bytes_read, 128);
     cr_expect_eq(hlo_cost(g, "r")->op_class, EMP_OP_MOVEMENT);
-    cr_expect(
-        hlo_is_assumed(&notes, "all-gather and its like are copies within a device"));
+    expect_part(g, "r", EMP_COLLECTIVE_ALL_REDUCE, 2, 32);
+    expect_part(g, "g", EMP_COLLECTIVE_ALL_GATHER, 4, 128);
+    expect_part(g, "c", EMP_COLLECTIVE_REDUCE_SCATTER, 4, 128);
+    expect_part(g, "p", EMP_COLLECTIVE_ALL_REDUCE, 0, 0);
+    cr_expect(hlo_is_assumed(&notes, "the other ranks of all-reduce and its like begin"));
+    cr_expect(hlo_is_assumed(
+        &notes, "collective-permute and its like are copies within a device"));
     cr_expect(hlo_is_assumed(&notes, "the program of one of 4 devices"));
     emp_import_notes_clear(&notes);
     emp_graph_destroy(g);
