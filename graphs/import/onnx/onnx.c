@@ -41,8 +41,9 @@ static void describe(const emp_onnx *o, const emp_onnx_graph *graph)
     const emp_onnx_model *m = o->model;
 
     emp_import_notes_say(
-        o->notes, "an ONNX model of %.*s %.*s, operators of version %lld, with %d nodes",
-        EMP_SLICE_ARG(m->producer), EMP_SLICE_ARG(m->producer_version),
+        o->notes, "an ONNX model%s%.*s%s%.*s, operators of version %lld, with %d nodes",
+        m->producer.size > 0 ? " of " : "", EMP_SLICE_ARG(m->producer),
+        m->producer_version.size > 0 ? " " : "", EMP_SLICE_ARG(m->producer_version),
         (long long)emp_onnx_model_opset(m, (emp_slice){"", 0}), graph->nodes.count);
 }
 

@@ -120,12 +120,12 @@ static emp_status read_attr(node *n, const emp_cursor *file, emp_slice bytes,
 static emp_status read_deps(trace *t, const emp_cursor *file, const emp_wire_field *field,
                             emp_error *err)
 {
-    emp_cursor c = {file->origin, field->bytes.data,
-                    field->bytes.data + field->bytes.size};
-    uint64_t   id;
+    uint64_t id;
 
     if (field->type == EMP_WIRE_VARINT) return add_dep(t, (int64_t)field->bits, err);
     if (field->type != EMP_WIRE_BYTES) return EMP_OK;
+    emp_cursor c = {file->origin, field->bytes.data,
+                    field->bytes.data + field->bytes.size};
     while (c.at < c.end) {
         EMP_CHECK(emp_wire_varint(&c, &id, err));
         EMP_CHECK(add_dep(t, (int64_t)id, err));

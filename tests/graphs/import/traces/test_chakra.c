@@ -62,7 +62,9 @@ static void put_trace(proto_writer *file)
         proto_int(&w, 1, "id", n->id);
         proto_string(&w, 2, "name", n->name);
         proto_int(&w, 3, "type", 4);
-        if (n->dep_count > 0) proto_ints(&w, 5, "data_deps", n->deps, n->dep_count);
+        /* one alone is not packed, which readers must accept */
+        if (n->dep_count == 1) proto_int(&w, 5, "data_deps", n->deps[0]);
+        if (n->dep_count > 1) proto_ints(&w, 5, "data_deps", n->deps, n->dep_count);
         if (n->us >= 0) proto_int(&w, 7, "duration_micros", n->us);
         put_attr(&w, "is_cpu_op", 27, n->is_cpu);
         if (n->comm_bytes >= 0) put_attr(&w, "comm_size", 9, n->comm_bytes);
