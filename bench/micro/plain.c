@@ -19,7 +19,8 @@ static bool is_ideal(const emp_runtime_events *r)
     bool has_plain_copies =
         r->share_copies && r->copy_streams && r->shared_links && !r->drain_copies;
     bool has_plain_memory = r->copy_memory && r->workspace && r->addn_waits &&
-                            !r->release_at_issue && !r->reuse_inputs && !r->bfc_allocator;
+                            !r->release_at_issue && !r->reuse_inputs &&
+                            !r->bfc_allocator && !r->caching_allocator;
     double delays_s =
         r->send_s + r->receive_s + r->poll_s + r->step_s + r->pageable_s_per_byte;
 

@@ -63,6 +63,14 @@ static void reset_pools(emp_engine *sim)
     sim->eager_pools = 0;
 }
 
+static void reset_segments(emp_engine *sim)
+{
+    if (sim->caching == NULL) return;
+    emp_caching_reset(sim->caching);
+    for (int32_t d = 0; d < sim->device_count; d++)
+        emp_caching_set_memory(sim->caching, d, sim->device[d].memory.limit);
+}
+
 static void reset_regions(emp_engine *sim)
 {
     if (sim->bfc == NULL) return;
@@ -92,6 +100,7 @@ static void reset(emp_engine *sim)
     memset(sim->link_free_ns, 0, sizeof sim->link_free_ns);
     reset_pools(sim);
     reset_regions(sim);
+    reset_segments(sim);
     if (sim->rules.has_collectives) emp_engine_reset_collectives(sim);
 }
 

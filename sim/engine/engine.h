@@ -14,6 +14,7 @@
 
 #include "base/arrays.h"
 #include "sim/engine/bfc.h"
+#include "sim/engine/caching.h"
 #include "sim/rules/limits.h"
 #include "sim/rules/step.h"
 
@@ -21,7 +22,8 @@
  * each means. */
 typedef struct {
     bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
-        control_latency, share_copies, copy_streams, shared_links, bfc_allocator;
+        control_latency, share_copies, copy_streams, shared_links;
+    bool has_chunks;   /**< GPU memory is handed out by an allocator, in chunks */
     bool copy_delays;  /**< sending or receiving takes time */
     bool pageable;     /**< memory that is fed leaves the host more slowly */
     bool is_traced;    /**< fingerprint and callbacks */
@@ -348,6 +350,7 @@ typedef struct {
                                        holds, or -1; of fusion */
     bool             is_fused;    /**< this run */
     emp_sim_collectives *collectives; /**< NULL unless rules.has_collectives */
+    emp_caching *caching; /**< as bfc; NULL unless the runtime has caching_allocator */
 } emp_engine;
 
 /** Fills \a sim->sharing if the rules ask for it; ops are numbered already. \retval EMP_ENOMEM */

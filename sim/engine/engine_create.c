@@ -101,10 +101,12 @@ static emp_status allocate_chunks(emp_engine *sim, emp_error *err)
     size_t ops = (size_t)sim->op_count;
     size_t instances = (size_t)sim->tensor_count + 1 + (size_t)sim->copy_limit;
 
-    if (!sim->rules.bfc_allocator) return EMP_OK;
+    if (!sim->rules.has_chunks) return EMP_OK;
     /* variables, workspaces and buffers */
-    EMP_CHECK(emp_bfc_create(&sim->bfc, sim->device_count, (int64_t)(2 * ops + instances),
-                             err));
+    int64_t most = (int64_t)(2 * ops + instances);
+    EMP_CHECK(sim->problem->runtime.events.caching_allocator
+                  ? emp_caching_create(&sim->caching, sim->device_count, most, err)
+                  : emp_bfc_create(&sim->bfc, sim->device_count, most, err));
     sim->chunk_of_instance = EMP_ADD_ARRAY(&sim->arrays, int32_t, instances);
     sim->chunk_of_op = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
     if (sim->arrays.is_short)
@@ -609,7 +611,7 @@ static void set_runtime(emp_engine *sim, const emp_runtime_events *r)
                                  .share_copies = r->share_copies,
                                  .copy_streams = r->copy_streams,
                                  .shared_links = r->shared_links,
-                                 .bfc_allocator = r->bfc_allocator,
+                                 .has_chunks = r->bfc_allocator || r->caching_allocator,
                                  .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0,
                                  .pageable = r->pageable_s_per_byte > 0.0};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
@@ -696,6 +698,7 @@ void emp_engine_destroy(emp_engine *sim)
 {
     if (sim == NULL) return;
     emp_bfc_destroy(sim->bfc);
+    emp_caching_destroy(sim->caching);
     emp_engine_destroy_fusion(sim->fusion);
     emp_arrays_clear(&sim->arrays);
     emp_free(sim);

@@ -42,6 +42,7 @@
  * allocated for. Where memory is handed out as chunks (bfc_allocator) a peak is where the
  * last chunk ends, and the difference are holes between chunks; it can be below zero
  * behind an out-of-memory verdict, as whatever finds no chunk is put on top of the memory.
+ * With caching_allocator a peak is what all segments have.
  *
  * Time of ops. An op takes the time in which it, or on a CPU at least one of its tasks, runs.
  * Ops that take no time are not counted. On a CPU ops run side by side, so that their times

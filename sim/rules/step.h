@@ -17,7 +17,8 @@ struct emp_sim_result {
     emp_time_ns busy_ns[EMP_MAX_DEVICES]; /**< compute; CPU: core time / cores;
                                                by rules of max load with copies */
     int64_t peak_bytes[EMP_MAX_DEVICES];  /**< persistent + live tensors + workspace; with
-                                             bfc_allocator the end of the last chunk */
+                                             bfc_allocator the end of the last chunk, with
+                                             caching_allocator the greatest sum of segments */
     int64_t traffic_bytes;                /**< all tensors sent between memories */
     int64_t transfer_count;
     int64_t event_count; /**< starts and ends of ops, requests and arrivals of transfers,

@@ -65,6 +65,7 @@ struct raw_runtime {
     char *base;
     char *rules;
     char *fp32_products;
+    char *caching_allocator;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
@@ -80,6 +81,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, rules, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("fp32_products", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, fp32_products, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("caching_allocator", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, caching_allocator, 0, CYAML_UNLIMITED),
 #define X(key, kind, member, rules)                                        \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
                            struct raw_runtime, key, 0, CYAML_UNLIMITED),
@@ -106,6 +109,12 @@ static const uint32_t rules_of_field[] = {
 };
 
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0], MOST_BASES = 4 };
+
+/* A profile need not have this one, so that those of before it are what they were. */
+#define CACHING "caching_allocator"
+static const emp_config_field caching_field = {
+    CACHING, EMP_CONFIG_SWITCH, offsetof(struct raw_runtime, caching_allocator),
+    offsetof(emp_runtime, events.caching_allocator)};
 
 static const char *const rules_names[] = {
 #define X(name, text) text,
@@ -164,6 +173,8 @@ uint64_t emp_runtime_hash(const emp_runtime *runtime)
     }
     if (emp_runtime_events_of(runtime)->fp32_products != EMP_FORMAT_FP32)
         hash = emp_hash_u64(hash, runtime->events.fp32_products);
+    if (emp_runtime_events_of(runtime)->caching_allocator)
+        hash = emp_hash_bytes(hash, CACHING, strlen(CACHING));
     return hash;
 }
 
@@ -252,6 +263,29 @@ static emp_status read_products(emp_runtime *runtime, const emp_config *config,
                      emp_config_line(config, "fp32_products", text), why.msg);
 }
 
+static emp_status read_allocator(emp_runtime *runtime, const emp_config *config,
+                                 emp_error *err)
+{
+    const char *text = ((const struct raw_runtime *)config->data)->caching_allocator;
+    uint64_t    hash = EMP_HASH_SEED;
+    int32_t line = emp_config_line(config, text != NULL ? CACHING : "bfc_allocator", "");
+
+    if (runtime->rules != EMP_RULES_EVENTS && text == NULL) return EMP_OK;
+    if (runtime->rules != EMP_RULES_EVENTS)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%d: " CACHING ": the rules '%s' have no such key",
+                         config->path, line, emp_rules_str(runtime->rules));
+    if (text != NULL)
+        EMP_CHECK(emp_config_convert(config, &caching_field, 1, config->data, runtime,
+                                     &hash, err));
+    if (!runtime->events.caching_allocator || !runtime->events.bfc_allocator)
+        return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT,
+                     "%s:%d: " CACHING " and bfc_allocator are both on; memory has one "
+                     "allocator",
+                     config->path, line);
+}
+
 static emp_status refuse_unknown(const char *name, const char *path, emp_error *err)
 {
     int         cause = errno;
@@ -301,6 +335,7 @@ static emp_status init(emp_runtime *runtime, const char *name_or_path, int32_t d
     EMP_TRY(read_rules(&loaded.rules, &config, err));
     EMP_TRY(read_fields(&loaded, &config, err));
     EMP_TRY(read_products(&loaded, &config, err));
+    EMP_TRY(read_allocator(&loaded, &config, err));
     const int32_t cpu_slots = emp_runtime_events_of(&loaded)->cpu_slots;
     if (cpu_slots > EMP_MAX_CORES) {
         EMP_FAIL(EMP_EFORMAT, "%s:%d: cpu_slots is %d, at most %d", path,

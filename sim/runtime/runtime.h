@@ -57,7 +57,9 @@ typedef struct {
                               adds them as they come, and only the first takes memory */
     bool bfc_allocator; /**< GPU memory is handed out as chunks of one region, as
                               TensorFlow's allocator does; else it is a sum of bytes */
-    double  issue_s;    /**< host time per launching op */
+    bool caching_allocator;      /**< GPU memory is handed out as blocks of segments, as
+                                 PyTorch's allocator does; never with the other one */
+    double  issue_s;             /**< host time per launching op */
     double  issue_kernel_s;      /**< per kernel after the first */
     double  issue_kernelless_s;  /**< per kernel-less op, on GPU and CPU */
     double  cpu_op_s;            /**< scheduling cost of any other op on the CPU */
@@ -113,9 +115,9 @@ struct emp_runtime {
 const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 
 /** The profiles that come with the program, for messages. */
-#define EMP_RUNTIME_NAMES                                                               \
-    "tf-r1.3, ideal, torch-eager, graph-launch, traced, placeto, baechi, msr-latency, " \
-    "msr-load, edges, replay-cpu, replay-cuda"
+#define EMP_RUNTIME_NAMES                                                                \
+    "tf-r1.3, ideal, torch-eager, torch-cached, graph-launch, traced, placeto, baechi, " \
+    "msr-latency, msr-load, edges, replay-cpu, replay-cuda"
 
 /** Fills \a runtime from a profile, as emp_runtime_load() does; it needs no release.
  * \retval EMP_EIO      No such profile; the message lists the known ones.

@@ -138,6 +138,7 @@ static const struct {
     {"workspace", offsetof(emp_runtime_events, workspace)},
     {"addn_waits", offsetof(emp_runtime_events, addn_waits)},
     {"bfc_allocator", offsetof(emp_runtime_events, bfc_allocator)},
+    {"caching_allocator", offsetof(emp_runtime_events, caching_allocator)},
 };
 enum { MECHANISMS = sizeof mechanisms / sizeof *mechanisms };
 

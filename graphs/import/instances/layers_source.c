@@ -17,7 +17,7 @@ static const char prefix[] = "layers:";
 
 typedef struct {
     int32_t tensor_parallel, micro_batch, micro_batches, replicas, schedule;
-    int32_t element_bytes, state_bytes, update;
+    int32_t element_bytes, state_bytes, update, optimizer;
 } layer_values;
 
 static const emp_option options[] = {
@@ -38,6 +38,8 @@ static const emp_option options[] = {
     EMP_WORD_OPTION(
         "update", layer_values, update, "layer|shared",
         "whose update_s is: the layer's, or one of layers 0, 1, 2 and the last", 0),
+    EMP_WORD_OPTION("optimizer", layer_values, optimizer, "whole|sharded",
+                    "what each replica keeps of the optimizer's state", 0),
     EMP_NO_OPTION};
 
 const emp_option *emp_layers_options(void) { return options; }
@@ -198,7 +200,8 @@ static emp_status build(emp_graph_builder *builder, const emp_layer_table *t,
                             .schedule = (emp_schedule)v->schedule,
                             .element_bytes = v->element_bytes,
                             .state_bytes = v->state_bytes,
-                            .is_update_shared = v->update == 1};
+                            .is_update_shared = v->update == 1,
+                            .is_optimizer_sharded = v->optimizer == 1};
     EMP_TRY(emp_pipeline_build(builder, &p, err));
 
 cleanup:

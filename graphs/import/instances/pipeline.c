@@ -20,7 +20,7 @@ typedef struct {
     emp_graph_builder  *builder;
     const emp_pipeline *p;
     emp_op_id          *forward, *backward; /* [layer * micro_batches + micro-batch] */
-    emp_op_id          *sum;                /* [replica * stage_count + stage] */
+    emp_op_id          *sum, *update;       /* [replica * stage_count + stage] */
     emp_task           *task;               /* [2 * micro_batches] */
     int32_t            *model;              /* [model_count] of the builder's */
     int32_t             stage_count;
@@ -101,10 +101,24 @@ static emp_status count_bytes(int64_t *bytes, const maker *m, int64_t elements,
     return EMP_OK;
 }
 
+static bool is_sharded(const maker *m)
+{
+    return m->p->is_optimizer_sharded && m->p->replicas > 1;
+}
+
+/* Of a parameter. */
+static double state_bytes(const maker *m)
+{
+    double rest = (double)m->p->state_bytes - EMP_PIPELINE_WHOLE_BYTES;
+
+    if (!is_sharded(m) || rest <= 0.0) return m->p->state_bytes;
+    return EMP_PIPELINE_WHOLE_BYTES + rest / m->p->replicas;
+}
+
 static emp_status count_state(int64_t *bytes, const maker *m, int32_t layer,
                               emp_error *err)
 {
-    double exact = (double)layer_of(m, 0, layer)->parameters * m->p->state_bytes;
+    double exact = (double)layer_of(m, 0, layer)->parameters * state_bytes(m);
 
     if (exact > EMP_INSTANCE_BYTES_MAX)
         return EMP_ERROR(EMP_EFORMAT,
@@ -259,23 +273,57 @@ static emp_status add_sum(const maker *m, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status add_all_reduce(emp_op_id *op, const maker *m, emp_error *err)
+/* What a stage does together with its other replicas, once \a after of each has run. */
+typedef struct {
+    emp_collective   op;
+    const char      *name, *type;
+    const emp_op_id *after; /* [replica * stage_count + stage] */
+    bool             is_backward;
+    int32_t          set;
+} exchange;
+
+static emp_status add_exchange(emp_op_id *op, const maker *m, const exchange *e,
+                               emp_error *err)
 {
     static const double nothing[EMP_STATED_MODELS_MAX];
     char                name[NAME_BYTES];
-    op_shape            shape = {.name = name, .type = "AllReduce", .is_backward = true};
+    op_shape shape = {.name = name, .type = e->type, .is_backward = e->is_backward};
     emp_collective_part part = {
-        .op = EMP_COLLECTIVE_ALL_REDUCE,
+        .op = e->op,
         .ranks = m->p->replicas,
         .bytes = (int64_t)(GRADIENT_BYTES * count_parameters(m, m->first, m->last)),
-        .set = 1 + m->stage};
+        .set = e->set};
 
-    name_stage_op(name, m, "all_reduce");
+    name_stage_op(name, m, e->name);
     EMP_CHECK(add_op(op, m, &shape, nothing, err));
     for (int32_t r = 0; r < m->p->replicas; r++)
         EMP_CHECK(emp_graph_builder_add_control(
-            m->builder, m->sum[r * m->stage_count + m->stage], *op, err));
+            m->builder, e->after[r * m->stage_count + m->stage], *op, err));
     return emp_graph_builder_set_collective(m->builder, *op, &part, err);
+}
+
+/* Sums of all replicas: whole, or each replica's part. */
+static emp_status add_reduce(emp_op_id *op, const maker *m, emp_error *err)
+{
+    exchange e = {
+        EMP_COLLECTIVE_ALL_REDUCE, "all_reduce", "AllReduce", m->sum, true, 1 + m->stage};
+
+    if (is_sharded(m)) {
+        e.op = EMP_COLLECTIVE_REDUCE_SCATTER;
+        e.name = "reduce_scatter";
+        e.type = "ReduceScatter";
+    }
+    return add_exchange(op, m, &e, err);
+}
+
+static emp_status add_gather(const maker *m, emp_error *err)
+{
+    const exchange e = {
+        EMP_COLLECTIVE_ALL_GATHER,    "all_gather", "AllGather", m->update, false,
+        1 + m->stage_count + m->stage};
+    emp_op_id op;
+
+    return add_exchange(&op, m, &e, err);
 }
 
 static emp_status add_update(const maker *m, emp_error *err)
@@ -283,13 +331,15 @@ static emp_status add_update(const maker *m, emp_error *err)
     double    seconds[EMP_STATED_MODELS_MAX];
     char      name[NAME_BYTES];
     op_shape  shape = {.name = name, .type = "Update"};
-    emp_op_id ready = m->sum[m->replica * m->stage_count + m->stage], op;
+    int32_t   at = m->replica * m->stage_count + m->stage;
+    int32_t   parts = is_sharded(m) ? m->p->replicas : 1;
+    emp_op_id ready = m->sum[at];
 
-    if (m->p->replicas > 1) EMP_CHECK(add_all_reduce(&ready, m, err));
+    if (m->p->replicas > 1) EMP_CHECK(add_reduce(&ready, m, err));
     name_stage_op(name, m, "update");
-    for (int32_t i = 0; i < m->p->model_count; i++) seconds[i] = update_s(m, i);
-    EMP_CHECK(add_op(&op, m, &shape, seconds, err));
-    return emp_graph_builder_add_control(m->builder, ready, op, err);
+    for (int32_t i = 0; i < m->p->model_count; i++) seconds[i] = update_s(m, i) / parts;
+    EMP_CHECK(add_op(&m->update[at], m, &shape, seconds, err));
+    return emp_graph_builder_add_control(m->builder, ready, m->update[at], err);
 }
 
 static emp_status add_passes(maker *m, emp_error *err)
@@ -326,6 +376,10 @@ static emp_status add_replicas(maker *m, emp_error *err)
         m->stage = -1;
         while (take_stage(m)) EMP_CHECK(add_update(m, err));
     }
+    for (m->replica = 0; is_sharded(m) && m->replica < m->p->replicas; m->replica++) {
+        m->stage = -1;
+        while (take_stage(m)) EMP_CHECK(add_gather(m, err));
+    }
     return EMP_OK;
 }
 
@@ -334,8 +388,9 @@ static emp_status add_replicas(maker *m, emp_error *err)
 static emp_status check(const emp_pipeline *p, emp_error *err)
 {
     double  stages = p->layers_of_stage != NULL ? p->stage_count : p->layer_count;
-    double  ops = p->replicas * (2.0 * p->micro_batches * p->layer_count + 3.0 * stages);
-    double  sums = (double)p->replicas * p->replicas * stages;
+    double  ends = p->is_optimizer_sharded ? 4.0 : 3.0; /* of a stage */
+    double  ops = p->replicas * (2.0 * p->micro_batches * p->layer_count + ends * stages);
+    double  sums = (double)p->replicas * p->replicas * stages * (ends - 2.0);
     int64_t layers = 0;
 
     for (int32_t i = 0; p->layers_of_stage != NULL && i < p->stage_count; i++)
@@ -379,6 +434,7 @@ emp_status emp_pipeline_build(emp_graph_builder *builder, const emp_pipeline *p,
     EMP_TRY(EMP_ALLOC(m.forward, passes));
     EMP_TRY(EMP_ALLOC(m.backward, passes));
     EMP_TRY(EMP_ALLOC(m.sum, (size_t)p->replicas * (size_t)m.stage_count));
+    EMP_TRY(EMP_ALLOC(m.update, (size_t)p->replicas * (size_t)m.stage_count));
     EMP_TRY(EMP_ALLOC(m.task, 2 * (size_t)p->micro_batches));
     EMP_TRY(EMP_ALLOC(m.model, (size_t)p->model_count));
     EMP_TRY(name_models(&m, err));
@@ -388,6 +444,7 @@ cleanup:
     emp_free(m.forward);
     emp_free(m.backward);
     emp_free(m.sum);
+    emp_free(m.update);
     emp_free(m.task);
     emp_free(m.model);
     return st;

@@ -8,7 +8,9 @@
  *  - the backward op "gradients/layer3/micro5" passes on the gradient of what the layer read;
  *  - "gradients/stage1/sum" takes no time; it waits for all backward ops of the stage;
  *  - with several replicas "gradients/stage1/all_reduce" sums the gradients of all, once all are there;
- *  - "stage1/update" is the optimizer's.
+ *  - "stage1/update" is the optimizer's;
+ *  - if replicas share the optimizer's state, "gradients/stage1/reduce_scatter" sums in place of the
+ *    all-reduce, each replica updates its part, and "stage1/all_gather" gives all parts to all.
  *
  * A layer's ops share a device, as do those of a stage. Without stages each layer is one by itself,
  * called "layer3". With several replicas names begin with "replica0/". Weights, gradients and the optimizer's
@@ -42,7 +44,12 @@ typedef struct {
     /** Whether update_s of each layer is that of all that was measured together: layers 0, 1, 2 and the
      * last. A stage takes a part of it, by its parameters. Else it is the layer's. */
     bool is_update_shared;
+    /** Whether a replica has only its part of the optimizer's state (ZeRO, stage 1). Parameters and
+     * gradients, EMP_PIPELINE_WHOLE_BYTES, are whole. */
+    bool is_optimizer_sharded;
 } emp_pipeline;
+
+enum { EMP_PIPELINE_WHOLE_BYTES = 8 };
 
 /** Adds the ops of a step. O(replicas layers micro-batches + replicas squared stages).
  * \retval EMP_EINVAL  The stages have not as many layers as there are.

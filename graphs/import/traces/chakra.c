@@ -22,7 +22,7 @@ enum {
     NODE_DURATION = 7,
     NODE_ATTR = 10
 };
-enum { COMM_SEND_NODE = 5, COMM_RECV_NODE = 6 };
+enum { COMM_SEND_NODE = 5, COMM_RECV_NODE = 6, COMM_COLL_NODE = 7 };
 enum { ATTR_NAME = 1, ATTR_INT64 = 9, ATTR_BOOL = 27 };
 
 static const double  US_MAX = 8.64e11; /* ten days */
@@ -34,6 +34,7 @@ typedef struct {
     double    us; /* -1: not said */
     bool      has_id, is_cpu;
     int64_t   type, comm_bytes;
+    int64_t   comm_type;            /* -1: not said */
     int32_t   first_dep, dep_count; /* in deps */
 } node;
 
@@ -114,6 +115,7 @@ static emp_status read_attr(node *n, const emp_cursor *file, emp_slice bytes,
     }
     if (emp_slice_is(name, "is_cpu_op")) n->is_cpu = value != 0;
     if (emp_slice_is(name, "comm_size")) n->comm_bytes = (int64_t)value;
+    if (emp_slice_is(name, "comm_type")) n->comm_type = (int64_t)value;
     return EMP_OK;
 }
 
@@ -137,7 +139,7 @@ static emp_status read_node(trace *t, const emp_cursor *file, emp_slice bytes,
                             emp_error *err)
 {
     emp_cursor     c = {file->origin, bytes.data, bytes.data + bytes.size};
-    node           n = {.us = -1.0, .first_dep = t->dep_count};
+    node           n = {.us = -1.0, .comm_type = -1, .first_dep = t->dep_count};
     emp_wire_field field;
 
     while (c.at < c.end) {
@@ -231,6 +233,7 @@ static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err
 {
     const emp_json *id = emp_json_get(value, "Id"), *us = emp_json_get(value, "runtime");
     const emp_json *deps = emp_json_get(value, "data_deps");
+    const emp_json *kind = emp_json_get(value, "comm_type");
     node            n = {.id = emp_json_integer(id),
                          .has_id = emp_json_is(id, EMP_JSON_INTEGER),
                          .name = text_of(emp_json_get(value, "Name")),
@@ -238,6 +241,7 @@ static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err
                          .us = us == NULL ? -1.0 : emp_json_number(us),
                          .is_cpu = emp_json_is(emp_json_get(value, "is_cpu_op"), EMP_JSON_TRUE),
                          .comm_bytes = emp_json_integer(emp_json_get(value, "comm_size")),
+                         .comm_type = kind == NULL ? -1 : emp_json_integer(kind),
                          .first_dep = t->dep_count};
 
     for (const emp_json *dep = emp_json_first(deps); dep != NULL;
@@ -272,6 +276,26 @@ static emp_status index_nodes(trace *t, emp_error *err)
     return EMP_OK;
 }
 
+/* A collective whose time the trace leaves to whoever knows the network. */
+static bool is_untimed_collective(emp_collective *op, const node *n)
+{
+    static const struct {
+        int64_t        type; /* CollectiveCommType of et_def.proto */
+        emp_collective op;
+    } known[] = {{0, EMP_COLLECTIVE_ALL_REDUCE},
+                 {2, EMP_COLLECTIVE_ALL_GATHER},
+                 {6, EMP_COLLECTIVE_ALL_TO_ALL},
+                 {7, EMP_COLLECTIVE_REDUCE_SCATTER}};
+
+    if (n->type != COMM_COLL_NODE || n->is_cpu || n->us > 0.0) return false;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].type != n->comm_type) continue;
+        *op = known[i].op;
+        return true;
+    }
+    return false;
+}
+
 static emp_status add_op(emp_graph_builder *builder, const node *n, emp_error *err)
 {
     emp_stated_op op = {.cost = {.copy_ns = -1, .colocation = -1}};
@@ -284,7 +308,10 @@ static emp_status add_op(emp_graph_builder *builder, const node *n, emp_error *e
     op.cost.gpu_ns = llround(fmax(n->us, 0.0) * 1e3);
     op.cost.cpu_ns = n->is_cpu ? op.cost.gpu_ns : op.cost.gpu_ns * EMP_TRACE_CPU;
     op.copy_bytes = n->comm_bytes;
-    return emp_graph_builder_state(builder, name, part, &op, &id, err);
+    EMP_CHECK(emp_graph_builder_state(builder, name, part, &op, &id, err));
+    emp_collective_part of = {.ranks = EMP_RANKS_ALL, .bytes = n->comm_bytes};
+    if (!is_untimed_collective(&of.op, n)) return EMP_OK;
+    return emp_graph_builder_set_collective(builder, id, &of, err);
 }
 
 /* Connects a node to those that it reads; *missing counts those that are not there. */
@@ -308,6 +335,7 @@ static emp_status build(emp_graph_builder *builder, emp_import_devices *devices,
                         emp_error *err)
 {
     int32_t  untimed = 0, cpu_count = 0, missing = 0, sends = 0, receives = 0;
+    int32_t  collectives = 0;
     emp_text note = {devices->note, sizeof devices->note, 0};
 
     if (t->node_count == 0) return EMP_ERROR(EMP_EFORMAT, "a Chakra trace without nodes");
@@ -318,8 +346,11 @@ static emp_status build(emp_graph_builder *builder, emp_import_devices *devices,
         EMP_CHECK(connect(&missing, builder, t, i, err));
         sends += t->node[i].type == COMM_SEND_NODE;
         receives += t->node[i].type == COMM_RECV_NODE;
+        emp_collective op;
+        bool           is_collective = is_untimed_collective(&op, &t->node[i]);
+        collectives += is_collective;
         untimed += t->node[i].us < 0.0 && t->node[i].type != COMM_SEND_NODE &&
-                   t->node[i].type != COMM_RECV_NODE;
+                   t->node[i].type != COMM_RECV_NODE && !is_collective;
         cpu_count += t->node[i].is_cpu;
     }
     devices->cpu_count = devices->gpu_count = devices->core_count = 1;
@@ -332,6 +363,12 @@ static emp_status build(emp_graph_builder *builder, emp_import_devices *devices,
             &note,
             " Of these, %d send%s and %d receive%s data, which takes no time here.",
             sends, sends == 1 ? "s" : "", receives, receives == 1 ? "s" : "");
+    if (collectives > 0)
+        emp_text_add(&note,
+                     " %d collective%s no time and take%s that of as many GPUs as the "
+                     "machine has.",
+                     collectives, collectives == 1 ? " states" : "s state",
+                     collectives == 1 ? "s" : "");
     if (untimed > 0)
         emp_text_add(&note, " %d state%s no time and take%s none.", untimed,
                      untimed == 1 ? "s" : "", untimed == 1 ? "s" : "");

@@ -4,7 +4,7 @@
  *
  *     length GlobalMetadata, length Node, length Node, ...   (et_def.proto)
  *     Node: id = 1, name = 2, type = 3, ctrl_deps = 4, data_deps = 5, duration_micros = 7,
- *           attr = 10 (is_cpu_op, comm_size)
+ *           attr = 10 (is_cpu_op, comm_size, comm_type)
  *
  * or as JSON:
  *
@@ -16,7 +16,9 @@
  * results of its data_deps; a copy of one carries comm_size bytes, else none. As in Chakra's own
  * feeder, ctrl_deps bind nothing: they say in which operator a node lies. A dependency on a node
  * that the trace does not have binds nothing either; the note counts them. So does it count nodes that
- * send or receive (type 5 and 6): the other side is in the file of another device.
+ * send or receive (type 5 and 6): the other side is in the file of another device. A collective (type
+ * 7) without a time, whose comm_type says that it is an all-reduce, an all-gather, an all-to-all or a
+ * reduce-scatter, is one of all GPUs of the machine, with comm_size bytes.
  */
 #ifndef EMP_GRAPHS_IMPORT_TRACES_CHAKRA_H
 #define EMP_GRAPHS_IMPORT_TRACES_CHAKRA_H

@@ -18,18 +18,21 @@ emp_run_judge_memory(emp_engine *sim, int32_t space, int64_t bytes, int32_t op)
     result->oom_at_ns = sim->now;
 }
 
-/** A chunk of a GPU's region. The memory in use reaches to the end of the last chunk; what
- * finds none is on top of it. */
+/** A chunk of a GPU's region, or a block of PyTorch's segments. The memory in use reaches to the end of the
+ * last chunk, or is that of all segments; what finds none is on top of it. */
 static inline int32_t emp_run_allocate_chunk(emp_engine *sim, int32_t space,
                                              int64_t bytes, int32_t op)
 {
     emp_sim_memory *m = &sim->device[space].memory;
-    int32_t         chunk = emp_bfc_allocate(sim->bfc, space, bytes);
+    bool            is_cached = sim->caching != NULL;
+    int32_t         chunk = is_cached ? emp_caching_allocate(sim->caching, space, bytes)
+                                      : emp_bfc_allocate(sim->bfc, space, bytes);
     int64_t         end;
 
     m->used += bytes;
     if (chunk >= 0) {
-        end = emp_bfc_end(sim->bfc, chunk);
+        end = is_cached ? emp_caching_reserved(sim->caching, space)
+                        : emp_bfc_end(sim->bfc, chunk);
     } else {
         m->homeless += bytes;
         end = m->limit + m->homeless;
@@ -43,7 +46,10 @@ static inline void emp_run_free_chunk(emp_engine *sim, int32_t space, int64_t by
                                       int32_t chunk)
 {
     if (chunk >= 0) {
-        emp_bfc_free(sim->bfc, chunk);
+        if (sim->caching != NULL)
+            emp_caching_free(sim->caching, chunk);
+        else
+            emp_bfc_free(sim->bfc, chunk);
     } else {
         sim->device[space].memory.homeless -= bytes;
     }
@@ -51,14 +57,14 @@ static inline void emp_run_free_chunk(emp_engine *sim, int32_t space, int64_t by
 
 static inline bool emp_run_has_chunks(const emp_engine *sim, int32_t space)
 {
-    return EMP_RULES.bfc_allocator && sim->device[space].kind == EMP_DEVICE_GPU;
+    return EMP_RULES.has_chunks && sim->device[space].kind == EMP_DEVICE_GPU;
 }
 
 /** No bytes are no chunk, and no change to tell. */
 static inline bool emp_run_is_nothing(const emp_engine *sim, int64_t bytes)
 {
     (void)sim; /* where rules are constants */
-    return (EMP_RULES.bfc_allocator || EMP_RULES.is_traced) && bytes == 0;
+    return (EMP_RULES.has_chunks || EMP_RULES.is_traced) && bytes == 0;
 }
 
 /** More bytes of a memory are in use, because of \a op. \a chunk: where to keep the chunk;
@@ -93,12 +99,12 @@ static inline void emp_run_deallocate(emp_engine *sim, int32_t space, int64_t by
 /** Where the chunks of a buffer and of a workspace are kept, if there are chunks. */
 static inline int32_t *emp_run_chunk_of_instance(const emp_engine *sim, int32_t instance)
 {
-    return EMP_RULES.bfc_allocator ? &sim->chunk_of_instance[instance] : NULL;
+    return EMP_RULES.has_chunks ? &sim->chunk_of_instance[instance] : NULL;
 }
 
 static inline int32_t *emp_run_chunk_of_op(const emp_engine *sim, int32_t op)
 {
-    return EMP_RULES.bfc_allocator ? &sim->chunk_of_op[op] : NULL;
+    return EMP_RULES.has_chunks ? &sim->chunk_of_op[op] : NULL;
 }
 
 /** Somebody needs a root, which is in \a memory, no more. Who is the last one depends on the
@@ -109,7 +115,7 @@ static inline void emp_run_release_in(emp_engine *sim, emp_sim_memory *memory,
     emp_sim_instance *i = &sim->instance[root];
     bool              is_free = --i->pending == 0;
 
-    if (!EMP_RULES.bfc_allocator && !EMP_RULES.is_traced) {
+    if (!EMP_RULES.has_chunks && !EMP_RULES.is_traced) {
         memory->used -= i->bytes & -(int64_t)is_free;
     } else if (is_free) {
         emp_run_deallocate(sim, i->space, i->bytes, emp_run_chunk_of_instance(sim, root));

@@ -139,6 +139,23 @@ Test(layers, replicas_wait_for_each_other_and_reduce)
     cr_expect_eq(of.peak_bytes[1], of.peak_bytes[2]);
 }
 
+/* Halves are summed and gathered in one round each, 2^-10 s, with half an update between them. Of 16 bytes a
+ * parameter 8 are the optimizer's, of which each replica has half. */
+Test(layers, replicas_may_share_the_optimizer)
+{
+    step whole = simulate(
+        "replicas=2,stages=2,schedule=1f1b,micro_batches=2,microbatch=1", "replica1");
+    step of = simulate("replicas=2,stages=2,schedule=1f1b,micro_batches=2,microbatch=1,"
+                       "optimizer=sharded",
+                       "replica1");
+
+    cr_expect_eq(of.step_ns, 12 * MS + 976563 + MS / 2 + 976563, "%lld",
+                 (long long)of.step_ns);
+    cr_expect_eq(whole.peak_bytes[1] - of.peak_bytes[1], 2 * 524288 * 4);
+    of = simulate("microbatch=1,optimizer=sharded", "nothing"); /* with nobody */
+    cr_expect_eq(of.step_ns, 7 * MS, "%lld", (long long)of.step_ns);
+}
+
 /* An update that was measured once for both layers: each layer's stage takes its half. */
 Test(layers, a_shared_update_is_parted_by_parameters)
 {

@@ -230,6 +230,22 @@ static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_
     task_destroy(&t);
 }
 
+/* Three tensors of 256 bytes at once: a segment of 2 MiB. The last is 3 MiB, which takes one of 20. */
+Test(engine, segments_are_what_pytorch_takes)
+{
+    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}};
+    emp_runtime   runtime = tiny_list_scheduling();
+    task          t;
+
+    runtime.events.caching_allocator = true;
+    task_create_tiny(&t, ops, 3, &runtime);
+    t.machine->device[1].memory_bytes = 1 << 30;
+    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], 2 << 20);
+    t.graph->tensor[t.graph->output_offset[2]].bytes = 3 << 20;
+    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], 22 << 20);
+    task_destroy(&t);
+}
+
 Test(engine, an_op_in_place_takes_the_first_input_over)
 {
     const tiny_op two[] = {
@@ -504,13 +520,14 @@ Test(engine, refuses_bytes_beyond_64_bits)
     }
 }
 
-static void expect_creation_to_survive(bool bfc_allocator)
+static void expect_creation_to_survive(bool bfc_allocator, bool caching_allocator)
 {
     task       r;
     emp_status st = EMP_ENOMEM;
 
     random_problem_create(&r, 7);
     r.problem->runtime.events.bfc_allocator = bfc_allocator;
+    r.problem->runtime.events.caching_allocator = caching_allocator;
     long before = emp_mem_live_blocks();
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_sim *sim = NULL;
@@ -531,8 +548,9 @@ static void expect_creation_to_survive(bool bfc_allocator)
 
 Test(engine, create_survives_every_allocation_failure)
 {
-    expect_creation_to_survive(false);
-    expect_creation_to_survive(true);
+    expect_creation_to_survive(false, false);
+    expect_creation_to_survive(true, false);
+    expect_creation_to_survive(false, true);
 }
 
 Test(engine, a_run_allocates_nothing)
@@ -542,8 +560,9 @@ Test(engine, a_run_allocates_nothing)
     emp_sim_result result;
 
     random_problem_create(&r, 11);
-    for (int bfc = 0; bfc < 2; bfc++) {
-        r.problem->runtime.events.bfc_allocator = bfc;
+    for (int kind = 0; kind < 3; kind++) {
+        r.problem->runtime.events.bfc_allocator = kind == 1;
+        r.problem->runtime.events.caching_allocator = kind == 2;
         cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
         emp_mem_fail_after(0);
         cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);

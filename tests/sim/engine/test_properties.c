@@ -541,14 +541,15 @@ static void count_persistent(const task *r, int64_t bytes[EMP_MAX_DEVICES])
 Test(properties, every_byte_is_freed)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        for (int with_chunks = 0; with_chunks < 2; with_chunks++) {
+        for (int with_chunks = 0; with_chunks < 3; with_chunks++) {
             task          r;
             tide          t = {.seed = seed};
             emp_sim_trace trace = {.context = &t, .memory = see_memory};
             int64_t       persistent[EMP_MAX_DEVICES] = {0};
             random_problem_create(&r, seed);
             count_persistent(&r, persistent);
-            r.problem->runtime.events.bfc_allocator = with_chunks;
+            r.problem->runtime.events.bfc_allocator = with_chunks == 1;
+            r.problem->runtime.events.caching_allocator = with_chunks == 2;
             emp_sim_result s = simulate_with(r.problem, r.device_of_op, &trace);
             for (int32_t d = 0; d < s.device_count; d++) {
                 cr_expect_eq(t.last[d], persistent[d],
@@ -568,7 +569,7 @@ Test(properties, every_byte_is_freed)
 }
 
 /* Chunks are where bytes are, not when: only what GPUs need can change. */
-Test(properties, chunks_change_peaks_only)
+static void expect_other_peaks_only(bool caching_allocator)
 {
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
         task r;
@@ -577,7 +578,8 @@ Test(properties, chunks_change_peaks_only)
             r.machine->device[d].memory_bytes = INT64_C(1) << 40;
         }
         emp_sim_result sum = simulate(&r);
-        r.problem->runtime.events.bfc_allocator = true;
+        r.problem->runtime.events.bfc_allocator = !caching_allocator;
+        r.problem->runtime.events.caching_allocator = caching_allocator;
         emp_sim_result chunks = simulate(&r);
         cr_expect_eq(chunks.fingerprint, sum.fingerprint, "seed %" PRIu64, seed);
         cr_expect(chunks.is_feasible, "seed %" PRIu64, seed);
@@ -600,6 +602,10 @@ Test(properties, chunks_change_peaks_only)
         task_destroy(&r);
     }
 }
+
+Test(properties, chunks_change_peaks_only) { expect_other_peaks_only(false); }
+
+Test(properties, segments_change_peaks_only) { expect_other_peaks_only(true); }
 
 /* ---- chains ---- */
 

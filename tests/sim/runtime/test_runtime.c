@@ -216,6 +216,33 @@ Test(runtime, load_survives_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_runtime_init(&r, "placeto", NULL), );
 }
 
+/* Profiles that do not name it have the hash that they had before. */
+Test(runtime, memory_has_one_allocator, .init = scratch_create, .fini = scratch_remove)
+{
+    char        path[SCRATCH_PATH_BYTES];
+    emp_runtime eager, cached, r;
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_runtime_init(&eager, "torch-eager", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&cached, "torch-cached", &err), EMP_OK, "%s", err.msg);
+    cr_expect(!eager.events.caching_allocator && cached.events.caching_allocator);
+    cr_expect_neq(emp_runtime_hash(&eager), emp_runtime_hash(&cached));
+    cached.events.caching_allocator = false;
+    cr_expect_eq(emp_runtime_hash(&eager), emp_runtime_hash(&cached));
+    scratch_write_text(path, sizeof path, "both.yaml",
+                       "description: \"x\"\nbase: torch-cached\nbfc_allocator: yes\n");
+    cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(
+        strstr(err.msg, "both.yaml:3: caching_allocator and bfc_allocator"), "%s",
+        err.msg);
+    scratch_write_text(path, sizeof path, "other.yaml",
+                       "description: \"x\"\nbase: placeto\ncaching_allocator: yes\n");
+    err = (emp_error){0};
+    cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "other.yaml:3: caching_allocator: the rules"),
+                       "%s", err.msg);
+}
+
 Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_remove)
 {
     char        path[SCRATCH_PATH_BYTES];

@@ -115,6 +115,54 @@ Test(chakra, both_forms_are_the_same_graph)
     proto_clear(&file);
 }
 
+/* One of all GPUs where the trace states no time, in both forms. */
+Test(chakra, collectives_without_times_are_the_machines)
+{
+    static const char text[] =
+        "{\"workload_graph\": [\n"
+        " {\"Id\": 1, \"Name\": \"sum\", \"NodeType\": 7, \"data_deps\": [],\n"
+        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 7},\n"
+        " {\"Id\": 2, \"Name\": \"timed\", \"NodeType\": 7, \"data_deps\": [1], "
+        "\"runtime\": 3,\n"
+        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 0},\n"
+        " {\"Id\": 3, \"Name\": \"cast\", \"NodeType\": 7, \"data_deps\": [2],\n"
+        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 5}]}";
+    proto_writer       file = {0}, w = {0};
+    emp_graph         *g = NULL;
+    emp_import_devices devices;
+    emp_error          err = {0};
+
+    cr_assert_eq(load(&g, &devices, text, strlen(text), &err), EMP_OK, "%s", err.msg);
+    const emp_collective_part *part = &g->collective[emp_graph_find(g, "gpu/sum.1")];
+    cr_expect_eq(part->op, EMP_COLLECTIVE_REDUCE_SCATTER);
+    cr_expect_eq(part->ranks, EMP_RANKS_ALL);
+    cr_expect_eq(part->bytes, 4096);
+    cr_expect(!emp_graph_is_collective(g, emp_graph_find(g, "gpu/timed.2")));
+    cr_expect(!emp_graph_is_collective(g, emp_graph_find(g, "gpu/cast.3")));
+    cr_expect_not_null(strstr(devices.note, "1 collective states no time and takes that"),
+                       "%s", devices.note);
+    cr_expect_not_null(strstr(devices.note, "1 states no time and takes none"), "%s",
+                       devices.note);
+    emp_graph_destroy(g);
+
+    put_attr(&w, "pid", 9, 7);
+    put_message(&file, &w);
+    proto_clear(&w);
+    proto_int(&w, 1, "id", 1);
+    proto_string(&w, 2, "name", "gather");
+    proto_int(&w, 3, "type", 7);
+    put_attr(&w, "comm_type", 9, 2);
+    put_attr(&w, "comm_size", 9, 512);
+    put_message(&file, &w);
+    proto_clear(&w);
+    cr_assert_eq(load(&g, &devices, file.data, file.size, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(g->collective[0].op, EMP_COLLECTIVE_ALL_GATHER);
+    cr_expect_eq(g->collective[0].bytes, 512);
+    emp_graph_destroy(g);
+    proto_clear(&file);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(chakra, faults_are_one_sentence)
 {
     static const struct {
