@@ -111,15 +111,16 @@ function(emp_register_test name tier timeout)
     ENVIRONMENT "EMP_SOURCE_DIR=${PROJECT_SOURCE_DIR};EMP_BINARY_DIR=${PROJECT_BINARY_DIR};OMP_WAIT_POLICY=passive")
 endfunction()
 
-# emp_add_fuzzer(<name>)
+# emp_add_fuzzer(<name> [LINK <more>])
 # Builds <name>.c as a driver of libFuzzer for a reader of files, with the option EMP_FUZZ alone: the
 # preset fuzz. The target fuzz builds all of them. scripts/fuzz runs them.
 function(emp_add_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
   if(NOT EMP_FUZZ)
     return()
   endif()
   add_executable(${name} ${name}.c)
-  target_link_libraries(${name} PRIVATE test_support emp_warnings -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${arg_LINK} test_support emp_warnings -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzzers)
   add_dependencies(fuzz ${name})
 endfunction()

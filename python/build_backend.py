@@ -3,7 +3,7 @@
 
 The wheel holds the extension with the library in it, the shared libraries that a bare Debian lacks,
 and the machine and runtime files. Nothing is fetched. A build needs a C compiler, CMake, pkg-config
-and the headers of Python, libcyaml and zlib.
+and the headers of Python, libcyaml, libyaml and zlib.
 """
 import base64
 import hashlib

@@ -25,7 +25,8 @@ import numpy as np
 from .oracle import Oracle
 from .problem import Problem
 from .random import Random
-from .spaces import Box, Discrete, Env, MultiDiscrete
+from .spaces import (NEXT_STEP, Box, Discrete, Env, MultiDiscrete, VectorEnv,
+                     batch_space)
 
 __all__ = ["Improve", "OneShot", "Order", "Sequential", "Vector", "random_actions"]
 
@@ -254,10 +255,16 @@ class Sequential(_Placing):
         return self._see(), self.reward(time, fits), True, False, info
 
 
-class Vector:
+class Vector(VectorEnv):
     """Many environments of one kind, scored in one call on threads: Vector(OneShot, problem, 64,
     threads=2, ...). An environment whose episode has ended begins a new one in its next step, which
-    ignores the action and has reward 0 (Gymnasium's next-step autoreset)."""
+    ignores the action and has reward 0 (Gymnasium's next-step autoreset). info["step_time"] and
+    info["fits"] have a value for each environment that simulated a step; info["_step_time"] and
+    info["_fits"] say which ones those are."""
+
+    metadata = {"autoreset_mode": NEXT_STEP, "render_modes": []}
+    render_mode = None
+    spec = None
 
     def __init__(self, kind: Any, problem: Problem, num_envs: int, threads: int = 1, **keywords):
         self.oracle = Oracle(problem, threads)
@@ -265,12 +272,16 @@ class Vector:
         self.num_envs = num_envs
         self.single_action_space = self.envs[0].action_space
         self.single_observation_space = self.envs[0].observation_space
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._is_over = [False] * num_envs
 
-    def reset(self, *, seed: Optional[int] = None, options: Optional[dict] = None):
-        """Begins an episode in each; environment i has the seed + i."""
-        seen = [env.reset(seed=None if seed is None else seed + i)[0]
-                for i, env in enumerate(self.envs)]
+    def reset(self, *, seed: Any = None, options: Optional[dict] = None):
+        """Begins an episode in each; environment i has the seed + i, or the i-th one of a list."""
+        seeds = [None] * self.num_envs if seed is None else seed
+        if isinstance(seed, (int, np.integer)):
+            seeds = [seed + i for i in range(self.num_envs)]
+        seen = [env.reset(seed=own)[0] for env, own in zip(self.envs, seeds, strict=True)]
         self._is_over = [False] * self.num_envs
         return np.stack(seen), {}
 
@@ -295,18 +306,20 @@ class Vector:
         seen, rewards = [], np.zeros(self.num_envs)
         terminated = np.zeros(self.num_envs, bool)
         times = np.full(self.num_envs, np.nan)
+        fits = np.zeros(self.num_envs, bool)
         for i, env in enumerate(self.envs):
             if self._is_over[i]:
                 seen.append(env.reset()[0])
             else:
                 observation, rewards[i], terminated[i], _, info = env._settle(*scores[i])
-                times[i] = info.get("step_time", np.nan)
+                times[i], fits[i] = info.get("step_time", np.nan), info.get("fits", False)
                 seen.append(observation)
         self._is_over = terminated.tolist()
+        is_scored = ~np.isnan(times)
         return np.stack(seen), rewards, terminated, np.zeros(self.num_envs, bool), {
-            "step_time": times}
+            "step_time": times, "_step_time": is_scored, "fits": fits, "_fits": is_scored}
 
-    def close(self):
+    def close(self, **keywords):
         pass
 
 

@@ -1,7 +1,17 @@
-"""Gymnasium's spaces and Env where it is installed, else small ones of the same form."""
+"""Gymnasium's spaces, Env and VectorEnv where it is installed, else small ones of the same form."""
+NEXT_STEP = "NextStep"  # how a vector environment begins new episodes
+
 try:
     from gymnasium import Env
     from gymnasium.spaces import Box, Discrete, MultiDiscrete
+    from gymnasium.vector import VectorEnv
+    from gymnasium.vector.utils import batch_space
+
+    try:
+        from gymnasium.vector import AutoresetMode
+        NEXT_STEP = AutoresetMode.NEXT_STEP
+    except ImportError:  # before Gymnasium 1.1
+        pass
 except ImportError:
     import numpy as np
 
@@ -13,6 +23,13 @@ except ImportError:
         def reset(self, *, seed=None, options=None):
             if seed is not None or self.np_random is None:
                 self.np_random = np.random.default_rng(seed)
+
+        @property
+        def unwrapped(self):
+            return self
+
+    class VectorEnv:
+        """Many environments as one."""
 
         @property
         def unwrapped(self):
@@ -83,3 +100,10 @@ except ImportError:
 
         def __repr__(self):
             return f"Box({self.low.min()}, {self.high.max()}, {self.shape}, {self.dtype})"
+
+    def batch_space(space, n):
+        """The space of n items of a space."""
+        if isinstance(space, Box):
+            return Box(space.low[0, 0], space.high[0, 0], (n, *space.shape), space.dtype)
+        kinds = space.nvec if isinstance(space, MultiDiscrete) else np.asarray(space.n)
+        return MultiDiscrete(np.broadcast_to(kinds, (n, *kinds.shape)))

@@ -16,6 +16,13 @@ import emplace
 import emplace.env
 from emplace.env import Improve, OneShot, Order, Sequential, Vector
 
+try:
+    import gymnasium
+    import gymnasium.wrappers.vector
+    from gymnasium.utils.env_checker import check_env
+except ImportError:
+    gymnasium = None
+
 SPEC, MACHINE = "rnnlm:layers=1,steps=2,units=64,batch=8", "k40x2"
 
 
@@ -117,17 +124,30 @@ class Kinds(unittest.TestCase):
             many = Vector(kind, self.problem, 5, threads=2, groups=self.groups)
             alone = [kind(self.problem, groups=self.groups) for _ in range(5)]
             seen, _ = many.reset(seed=20)
+            self.assertTrue(many.observation_space.contains(seen), kind)
+            self.assertTrue(many.action_space.contains(many.action_space.sample()), kind)
             for i, env in enumerate(alone):
                 np.testing.assert_array_equal(seen[i], env.reset(seed=20 + i)[0])
             for _ in range(4):
                 if many._is_over[0]:
                     break
                 actions = [env.action_space.sample() for env in alone]
-                seen, rewards, over, cut, _ = many.step(actions)
+                seen, rewards, over, cut, info = many.step(actions)
                 for i, env in enumerate(alone):
                     one = env.step(actions[i])
                     np.testing.assert_array_equal(seen[i], one[0])
                     self.assertEqual((rewards[i], over[i], cut[i]), one[1:4])
+                    self.assertEqual(info["_step_time"][i], "step_time" in one[4])
+                    if info["_fits"][i]:
+                        self.assertEqual((info["step_time"][i], info["fits"][i]),
+                                         (one[4]["step_time"], one[4]["fits"]))
+
+    def test_seeds_may_be_a_list(self):
+        many = Vector(Improve, self.problem, 3, groups=self.groups)
+        seen, _ = many.reset(seed=[20, 21, 22])
+        np.testing.assert_array_equal(seen, many.reset(seed=20)[0])
+        with self.assertRaises(ValueError):
+            many.reset(seed=[1, 2])
 
     def test_an_episode_that_has_ended_begins_anew(self):
         many = Vector(OneShot, self.problem, 2, groups=self.groups)
@@ -136,6 +156,29 @@ class Kinds(unittest.TestCase):
         self.assertTrue(over.all())
         _, rewards, over, _, _ = many.step([[1] * 12, [2] * 12])
         self.assertEqual((rewards.tolist(), over.tolist()), ([0, 0], [False, False]))
+
+
+@unittest.skipIf(gymnasium is None, "gymnasium is not installed")
+class Gymnasium(unittest.TestCase):
+    def setUp(self):
+        self.problem = emplace.Problem(SPEC, MACHINE)
+        self.groups = chunks(self.problem, 12)
+
+    def test_its_own_check_finds_nothing(self):
+        for kind in (OneShot, Improve, Sequential, Order):
+            check_env(kind(self.problem, groups=self.groups), skip_render_check=True)
+
+    def test_its_wrappers_take_many_at_once(self):
+        many = Vector(Improve, self.problem, 3, groups=self.groups, start=[1] * 12)
+        counted = gymnasium.wrappers.vector.RecordEpisodeStatistics(many)
+        counted.reset(seed=1)
+        total = np.zeros(3)
+        for _ in range(12):
+            _, rewards, over, _, info = counted.step(counted.action_space.sample())
+            total += rewards
+        self.assertTrue(over.all())
+        np.testing.assert_allclose(info["episode"]["r"], total)
+        self.assertEqual(info["episode"]["l"].tolist(), [12] * 3)
 
 
 class Random(unittest.TestCase):

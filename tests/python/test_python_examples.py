@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Do the examples of docs/ in Python run, and are the parts that pages show parts of them?"""
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 import unittest
 
+HAS_NUMPY = importlib.util.find_spec("numpy") is not None
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
@@ -27,11 +29,14 @@ class Examples(unittest.TestCase):
         said = run("own_callable.py", "rnnlm:layers=1,steps=2,units=64,batch=8")
         self.assertRegex(said, r"^512 evaluations, 0\.00\d+ s$")
 
+    @unittest.skipUnless(HAS_NUMPY, "python3-numpy is not installed")
+    def test_episode(self):
+        spaces, end = run("episode.py").splitlines()
+        self.assertRegex(spaces, r"^Box\(.*\(16, 11\), float32\) Discrete\(3\)$")
+        self.assertRegex(end, r"^-0\.\d+ gained by the moves, now 0\.\d+ s, fits: True$")
+
+    @unittest.skipUnless(HAS_NUMPY, "python3-numpy is not installed")
     def test_reinforce(self):
-        try:
-            import numpy as _
-        except ImportError:
-            self.skipTest("python3-numpy is not installed")
         said = run("reinforce.py", "60")
         first, last = (float(time) for time in re.findall(r"update ([\d.]+)|the last ([\d.]+)", said)
                        for time in time if time)
