@@ -239,12 +239,27 @@ cleanup:
 
 /* ---- examples ---- */
 
-static emp_status make_one(emp_examples *e, const emp_problem *problem,
-                           const emp_run_params *params, emp_error *err)
+emp_status emp_examples_init(emp_examples *e, const emp_problem *const *problem,
+                             int32_t count, int32_t decides, emp_error *err)
 {
-    emp_record *record = &e->record[e->count++];
+    EMP_CHECK(EMP_ALLOC(e->proposal, (size_t)count));
+    EMP_CHECK(EMP_ALLOC(e->step_time_s, (size_t)count));
+    while (e->count < count) {
+        const int32_t i = e->count++;
+        e->step_time_s[i] = NAN;
+        EMP_CHECK(emp_proposal_init(&e->proposal[i], problem[i]->graph->op_count, decides,
+                                    err));
+    }
+    return EMP_OK;
+}
 
-    EMP_CHECK(emp_run(record, problem, params, err));
+static emp_status take_best(emp_examples *e, int32_t i, const emp_record *record,
+                            const emp_problem *problem, const emp_run_params *params,
+                            emp_error *err)
+{
+    const emp_proposal best = {record->device_of_op, record->level_of_op,
+                               record->leader_of_op};
+
     if (params->stop != NULL && *params->stop != 0)
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted while %s looked for examples",
                          params->method->name);
@@ -253,25 +268,29 @@ static emp_status make_one(emp_examples *e, const emp_problem *problem,
                          "%s has found nothing for %s on %s that fits in memory; imitate "
                          "another method",
                          params->method->name, problem->workload, problem->machine->name);
-    e->proposal[e->count - 1] =
-        (emp_proposal){record->device_of_op, record->level_of_op, record->leader_of_op};
+    emp_proposal_copy(&e->proposal[i], &best, problem->graph->op_count);
+    e->step_time_s[i] = record->best_step_time_s;
     return EMP_OK;
 }
 
-emp_status emp_examples_make(emp_examples *examples, const emp_problem *const *problem,
+emp_status emp_examples_make(emp_examples *e, const emp_problem *const *problem,
                              int32_t count, const emp_run_params *params, emp_error *err)
 {
-    EMP_CHECK(EMP_ALLOC(examples->record, (size_t)count));
-    EMP_CHECK(EMP_ALLOC(examples->proposal, (size_t)count));
-    for (int32_t i = 0; i < count; i++)
-        EMP_CHECK(make_one(examples, problem[i], params, err));
+    EMP_CHECK(emp_examples_init(e, problem, count, params->placer.decides, err));
+    for (int32_t i = 0; i < count; i++) {
+        emp_record record = {0};
+        emp_status st = emp_run(&record, problem[i], params, err);
+        if (st == EMP_OK) st = take_best(e, i, &record, problem[i], params, err);
+        emp_record_clear(&record);
+        EMP_CHECK(st);
+    }
     return EMP_OK;
 }
 
-void emp_examples_clear(emp_examples *examples)
+void emp_examples_clear(emp_examples *e)
 {
-    for (int32_t i = 0; i < examples->count; i++) emp_record_clear(&examples->record[i]);
-    emp_free(examples->record);
-    emp_free(examples->proposal);
-    *examples = (emp_examples){0};
+    for (int32_t i = 0; i < e->count; i++) emp_proposal_clear(&e->proposal[i]);
+    emp_free(e->proposal);
+    emp_free(e->step_time_s);
+    *e = (emp_examples){0};
 }

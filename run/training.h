@@ -60,16 +60,23 @@ typedef struct {
 emp_status emp_training_run(emp_weights *weights, const emp_training_params *params,
                             emp_error *err);
 
-/** What a learner imitates: the best placement that a method finds for each problem.
- * Zero-initialise. */
+/** What a learner imitates: a decision for each of several problems, found by a method or read by the
+ * caller. Zero-initialise. */
 typedef struct {
     int32_t       count;
-    emp_record   *record;   /**< [count] owned */
-    emp_proposal *proposal; /**< [count] what the records have, borrowed from them */
+    emp_proposal *proposal;    /**< [count] owned */
+    double       *step_time_s; /**< [count] NaN: not known */
 } emp_examples;
 
-/** Runs the method on each problem, with the same parameters. Clear the examples also after a
- * failure.
+/** Makes room for an example of each problem, with all ops on device 0 and nothing else decided.
+ * Clear the examples also after a failure.
+ * \param decides  A mask of emp_decides.
+ * \retval EMP_ENOMEM */
+emp_status emp_examples_init(emp_examples *examples, const emp_problem *const *problem,
+                             int32_t count, int32_t decides, emp_error *err);
+
+/** Runs the method on each problem, with the same parameters, and takes the best that it finds.
+ * Clear the examples also after a failure.
  * \retval EMP_EINFEASIBLE   It finds nothing for a problem that fits in memory; the message names
  *                           the problem.
  * \retval EMP_EINTERRUPTED  \a params->stop was set. Else as emp_run(). */

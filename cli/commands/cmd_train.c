@@ -33,8 +33,10 @@ static const struct argp_option options[] = {
      "Instead of a SPEC: train on these tasks in turn (table1, fresh, all, "
      "placebench:train, or a file)",
      0},
-    {"imitate", KEY_IMITATE, "METHOD", 0,
-     "With --tasks: first imitate this method's placements", 0},
+    {"imitate", KEY_IMITATE, "METHOD|FILE,...", 0,
+     "With --tasks: first imitate this method's placements, or those of files, one a "
+     "task",
+     0},
     {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,
      "Evaluations that it gets for each task (default 1000)", 0},
     {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Its options", 0},
@@ -60,7 +62,8 @@ static const char doc[] =
     "share the budget. Ctrl-C writes the weights so far; --weights goes on from\n"
     "them. On another graph, place --weights proposes without training first.\n"
     "With --imitate it first learns to do on each task what another method found\n"
-    "there; the method go can. It then learns from scores if --budget is given.\n\n"
+    "there, or what placement files and records have; the method go can. It then\n"
+    "learns from scores if --budget is given.\n\n"
     "The method is hdp unless another is named; without --budget or --seconds it\n"
     "gets 400 evaluations.\n\n"
     "Started by mpirun, the programs share the run: each proposes and scores its\n"
@@ -76,6 +79,8 @@ static const char doc[] =
     "  emplace place nmt:layers=8 --machine k40x2 --method giph --weights giph.h5 \\\n"
     "      --budget 100\n"
     "  emplace train --tasks tasks.txt --method go --imitate anneal \\\n"
+    "      --weights-out go.h5\n"
+    "  emplace train --tasks tasks.txt --method go --imitate a.json,b.json \\\n"
     "      --weights-out go.h5\n"
     "  emplace record run.checkpoint.h5";
 

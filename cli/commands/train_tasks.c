@@ -2,11 +2,14 @@
 #include "cli/commands/train_tasks.h"
 
 #include <math.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "bench/compare/tasks.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
+#include "cli/options/placement_input.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
 #include "run/methods.h"
@@ -14,7 +17,7 @@
 #include "run/store/weights_file.h"
 #include "run/training.h"
 
-enum { DEFAULT_BUDGET = 10000 };
+enum { DEFAULT_BUDGET = 10000, PATH_BYTES = 1024 };
 
 /* How a task has fared. */
 typedef struct {
@@ -99,21 +102,82 @@ static void on_imitation(void *context, const emp_training_imitation *round)
                        "imitation");
 }
 
-static emp_status show_all(trainer *t, emp_error *err)
+/* ---- examples ---- */
+
+static emp_status show_runs(trainer *t, const emp_method *method, emp_error *err)
 {
     const cli_run_options *run = &t->args->run;
-    emp_run_params         params = {.placer = {.seed = run->seed,
+    const emp_run_params   params = {.method = method,
+                                     .placer = {.seed = run->seed,
                                                 .threads = run->threads,
                                                 .decides = run->decides,
                                                 .options = t->args->imitate_options},
                                      .budget_evaluations = t->args->imitate_budget,
                                      .stop = cli_stop_flag()};
 
-    if (t->args->imitate == NULL) return EMP_OK;
-    EMP_CHECK(emp_method_find(&params.method, t->args->imitate, err));
-    EMP_CHECK(emp_examples_make(&t->examples, t->problem, t->list.count, &params, err));
+    return emp_examples_make(&t->examples, t->problem, t->list.count, &params, err);
+}
+
+/* Where a file says nothing of the order or the fusion, the example has none. */
+static emp_status read_example(trainer *t, int32_t i, const char *path, emp_error *err)
+{
+    const emp_proposal *to = &t->examples.proposal[i];
+    const emp_problem  *problem = t->problem[i];
+    bool                unused;
+
+    EMP_CHECK(cli_placement_load(to->device_of_op, path, problem, err));
+    if (to->level_of_op != NULL)
+        EMP_CHECK(cli_order_load(to->level_of_op, &unused, path, problem, err));
+    if (to->leader_of_op != NULL)
+        EMP_CHECK(cli_leaders_load(to->leader_of_op, &unused, path, problem, err));
+    return EMP_OK;
+}
+
+static int32_t count_words(const char *list)
+{
+    char    word[PATH_BYTES];
+    int32_t count = 0;
+
+    while (cli_next_word(&list, word, sizeof word)) count++;
+    return count;
+}
+
+/* A file for each task, in the order of tasks. */
+static emp_status show_files(trainer *t, emp_error *err)
+{
+    const char   *list = t->args->imitate;
+    const int32_t count = count_words(list);
+    char          path[PATH_BYTES];
+
+    if (t->args->imitate_options != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--imitate-options are for a method, and %s is no method", list);
+    if (count != t->list.count)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--imitate %.128s is no method, and as placement files it is %d "
+                         "for %d tasks; give one a task, in their order",
+                         list, count, t->list.count);
+    EMP_CHECK(
+        emp_examples_init(&t->examples, t->problem, count, t->args->run.decides, err));
+    for (int32_t i = 0; cli_next_word(&list, path, sizeof path); i++)
+        EMP_CHECK(read_example(t, i, path, err));
+    return EMP_OK;
+}
+
+static emp_status show_all(trainer *t, emp_error *err)
+{
+    const char       *what = t->args->imitate;
+    const emp_method *method = NULL;
+    emp_error         why = {0};
+
+    if (what == NULL) return EMP_OK;
+    const emp_status st = emp_method_find(&method, what, &why);
+    if (st != EMP_OK && (strchr(what, ',') != NULL || access(what, R_OK) == 0))
+        return show_files(t, err);
+    if (st != EMP_OK) return EMP_ERROR(st, "%s; nor is it a placement file", why.msg);
+    EMP_CHECK(show_runs(t, method, err));
     for (int32_t i = 0; i < t->list.count; i++)
-        t->of_task[i].best_s = t->examples.record[i].best_step_time_s;
+        t->of_task[i].best_s = t->examples.step_time_s[i];
     return EMP_OK;
 }
 

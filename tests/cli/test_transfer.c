@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "tests/cli/emplace.h"
@@ -70,6 +71,46 @@ Test(transfer, training_goes_on_from_weights)
     cr_expect_not_null(
         strstr(program_out, "two.h5 has the weights after 119 evaluations in all"), "%s",
         program_out);
+}
+
+#define IMITATE                                         \
+    "train --tasks tasks.txt -r edges -M go --options " \
+    "width=8,heads=2,hidden=8,type_width=4 "            \
+    "--imitate-rounds 20 --weights-out "
+
+static void propose(const char *task, const char *machine, const char *path)
+{
+    char arguments[200];
+
+    snprintf(arguments, sizeof arguments, "place %s -m %s -r edges -M heft --out %s",
+             task, machine, path);
+    cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
+}
+
+/* A method's placements teach the same from files, or from a record, as from its runs. */
+Test(transfer, placements_of_files_are_imitated)
+{
+    propose(LEARNT, "giph:devices=4,seed=1", "one.json");
+    propose("giph:v=10,seed=2", "giph:devices=3,seed=2", "two.json --record two.h5");
+    cr_assert_eq(emplace_run(IMITATE "a.h5 --imitate heft"), 0, "%s", program_err);
+    cr_assert_eq(emplace_run(IMITATE "b.h5 --imitate one.json,two.h5"), 0, "%s",
+                 program_err);
+    cr_expect_not_null(strstr(program_out, "20 rounds of imitating one.json,two.h5"),
+                       "%s", program_out);
+    size_t a_size, b_size;
+    char  *a = scratch_read("a.h5", &a_size), *b = scratch_read("b.h5", &b_size);
+    cr_expect(a_size == b_size && memcmp(a, b, a_size) == 0);
+    free(a);
+    free(b);
+
+    cr_expect_eq(emplace_run(IMITATE "c.h5 --imitate one.json"), 1);
+    cr_expect_not_null(strstr(program_err, "it is 1 for 2 tasks; give one"), "%s",
+                       program_err);
+    cr_expect_eq(emplace_run(IMITATE "c.h5 --imitate two.json,one.json"), 1);
+    cr_expect_not_null(strstr(program_err, "two.json"), "%s", program_err);
+    cr_expect_eq(emplace_run(IMITATE "c.h5 --imitate one.json,nowhere.json"), 1);
+    cr_expect_not_null(strstr(program_err, "nowhere.json"), "%s", program_err);
+    cr_expect_neq(access(scratch_path("c.h5"), F_OK), 0, "nothing is half written");
 }
 
 Test(transfer, weights_of_another_method_or_file_are_refused)

@@ -165,6 +165,23 @@ Test(training, imitates_before_it_learns)
     emp_free(device);
 }
 
+Test(training, examples_survive_every_allocation_failure)
+{
+    const int32_t all = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION;
+    emp_examples  examples = {0};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_examples_init(&examples, problems, PROBLEMS, all, NULL),
+        emp_examples_clear(&examples));
+    cr_expect_eq(examples.count, PROBLEMS);
+    for (int i = 0; i < PROBLEMS; i++) {
+        cr_expect(isnan(examples.step_time_s[i]));
+        cr_expect(examples.proposal[i].level_of_op[0] == 0 &&
+                  examples.proposal[i].leader_of_op[0] == 0);
+    }
+    emp_examples_clear(&examples);
+}
+
 /* A turn is two batches of three; what two rounds add is six quarters. */
 Test(training, visits_every_problem_once_a_round)
 {

@@ -104,6 +104,25 @@ Test(go, threads_do_not_change_candidates)
     }
 }
 
+Test(go, threads_do_not_change_imitation)
+{
+    emp_proposal example;
+    void        *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
+    double       loss = 0.0, same = 0.0;
+
+    cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
+    for (emp_op_id op = 0; op < h.graph->op_count; op++)
+        example.device_of_op[op] = (emp_device_id)(1 + op % 2);
+    for (int i = 0; i < 5; i++) {
+        cr_assert_eq(emp_method_go.imitate(one, &example, &loss, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.imitate(more, &example, &same, NULL), EMP_OK);
+        cr_expect(loss == same, "step %d: %.9g and %.9g nats", i, loss, same);
+    }
+    emp_proposal_clear(&example);
+    emp_method_destroy(&emp_method_go, one);
+    emp_method_destroy(&emp_method_go, more);
+}
+
 static void copy_list(int32_t (*list)(void *, emp_named_array *), void *to, void *from)
 {
     emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];

@@ -191,6 +191,49 @@ Test(go_update, gradients_of_order_and_fusion_are_those_of_the_objective)
     }
 }
 
+/* ---- imitation ---- */
+
+static double likelihood(const emp_proposal *example)
+{
+    return -emp_go_agent_imitate(&agent, example) * agent.task_count;
+}
+
+/* Its objective is the mean ln p of the example's decisions, added up over tasks. At a rate of 0 a
+ * step leaves the weights, and its gradient can be looked at. */
+Test(go_update, gradients_of_imitation_are_those_of_the_likelihood)
+{
+    static double want[MAX_PARAMETERS];
+    emp_proposal  example;
+    double        largest = 0.0;
+
+    create_deciding(SMALL "segment=4096,layers=1,lr=0,clip=1e9", ALL, NULL);
+    disturb();
+    cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
+    for (emp_op_id op = 0; op < h.graph->op_count; op++) {
+        example.device_of_op[op] = (emp_device_id)(1 + op % 2);
+        example.level_of_op[op] = (uint8_t)(op % EMP_LEVELS);
+        example.leader_of_op[op] = op % 3 == 0 ? EMP_JOINS_READERS : op;
+    }
+    emp_params *p = &agent.net.params;
+    cr_assert_leq(p->count, MAX_PARAMETERS);
+    for (size_t i = 0; i < p->count; i++) {
+        const double kept = p->value[i];
+        p->value[i] = kept + STEP;
+        const double up = likelihood(&example);
+        p->value[i] = kept - STEP;
+        want[i] = (up - likelihood(&example)) / (2.0 * STEP);
+        p->value[i] = kept;
+        largest = fmax(largest, fabs(want[i]));
+    }
+    cr_assert_gt(largest, 1e-3, "the gradient is all but zero");
+    likelihood(&example);
+    for (size_t i = 0; i < p->count; i++) /* it was turned, for Adam goes down */
+        cr_assert_float_eq(-p->gradient[i], want[i], 1e-5 * largest,
+                           "%zu: %.9g, not %.9g", i, -p->gradient[i], want[i]);
+    emp_proposal_clear(&example);
+    emp_go_agent_clear(&agent);
+}
+
 static double largest_difference(const double *a, const double *b, int count)
 {
     double most = 0.0;
