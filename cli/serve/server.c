@@ -248,20 +248,29 @@ static void exchange(server *s, client *c, short events)
         receive(s, c);
 }
 
-static void welcome(server *s)
+/* \return  false: nobody waits. */
+static bool welcome(server *s)
 {
     static const char full[] =
         "{\"id\":null,\"status\":\"EMP_EUNSUPPORTED\",\"error\":\"there are "
         "too many clients; come again\"}\n";
     int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
 
-    if (fd < 0) return;
+    if (fd < 0) return false;
     if (s->count < s->params->clients) {
         add_client(s, fd, fd);
-        return;
+        return true;
     }
     (void)!send(fd, full, sizeof full - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     close(fd);
+    return true;
+}
+
+/* All who wait, so that newcomers have their turn as soon as the others have had theirs. */
+static void welcome_all(server *s)
+{
+    for (int i = 0; i < BACKLOG && welcome(s); i++) {
+    }
 }
 
 static void sweep(server *s)
@@ -284,7 +293,7 @@ static void serve(server *s)
         const int32_t count = s->count;
         for (int32_t i = 0; i < count; i++)
             exchange(s, &s->client[i], s->watched[i].revents);
-        if (s->watched[count].revents != 0) welcome(s);
+        if (s->watched[count].revents != 0) welcome_all(s);
         is_busy = answer_all(s);
         sweep(s);
     }
@@ -320,7 +329,7 @@ static emp_status listen_at(int *listener, const char *path, emp_error *err)
         return EMP_ERROR(EMP_EIO, "the path of a socket has %zu characters at most",
                          sizeof address.sun_path - 1);
     EMP_CHECK(clear_place(&address, err));
-    *listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const mode_t before = umask(0177); /* for its owner alone */
     const bool   is_bound =
         *listener >= 0 &&
