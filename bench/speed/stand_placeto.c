@@ -65,10 +65,17 @@ static emp_status create_graph(emp_node_graph **out, int32_t groups, emp_rng *rn
     return EMP_OK;
 }
 
+/* Of the first parameters: messages add up over passes, and odds shall not be so far apart that some
+ * are 0 in 32 bits. */
+static const emp_real GAIN = (emp_real)0.6;
+
 /* An episode as it might have been. Weights are above 0, so that the loss is not near it. */
 static void make_up(emp_placeto_agent *a, emp_rng *rng)
 {
     const int32_t groups = a->graph->node_count;
+    emp_params   *p = &a->net.params;
+
+    for (size_t i = 0; i < p->count; i++) p->value[i] *= GAIN;
 
     a->rollouts = 1;
     for (int32_t t = 0; t < groups; t++) {
