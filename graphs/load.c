@@ -12,6 +12,7 @@
 #include "graphs/import/models/hf.h"
 #include "graphs/import/models/models.h"
 #include "graphs/import/traces/source.h"
+#include "graphs/tf_spec.h"
 #include "graphs/workloads/workloads.h"
 
 static const char *list_families(char *list, size_t size)
@@ -75,6 +76,22 @@ cleanup:
     return st;
 }
 
+/* "tf:path=FILE,batch=64" */
+static emp_status load_tensorflow(emp_graph **whole, emp_import_devices *devices,
+                                  emp_import_params *params, const char *source,
+                                  emp_error *err)
+{
+    emp_tf_spec spec;
+
+    EMP_CHECK(emp_tf_spec_read(&spec, source, err));
+    if (access(spec.path, F_OK) != 0)
+        return EMP_ERROR(EMP_EIO, "there is no file \"%s\"", spec.path);
+    params->is_tensorflow = true;
+    params->batch_hint = spec.batch;
+    params->loop_iterations = spec.loops;
+    return emp_import_load_instance(whole, devices, spec.path, params, err);
+}
+
 static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
                              emp_import_notes *notes, const char *source, emp_error *err)
 {
@@ -88,6 +105,8 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
     if (emp_layers_is_spec(source)) return load_layers(whole, source, err);
     if (emp_trace_source_is(source)) return load_trace(whole, devices, source, err);
     params.notes = notes;
+    if (emp_tf_spec_is(source))
+        return load_tensorflow(whole, devices, &params, source, err);
     if (emp_onnx_is_spec(source)) {
         EMP_CHECK(emp_onnx_spec_read(source, path, &onnx, err));
         params.onnx = &onnx;

@@ -15,6 +15,7 @@
 #include "graphs/export/chakra.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/import/traces/where.h"
+#include "graphs/tf_spec.h"
 #include "run/methods.h"
 #include "sim/explain/scope_dot.h"
 #include "sim/explain/trace_chrome.h"
@@ -104,14 +105,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static emp_status load_own(emp_device_id *device_of_op, const char *spec,
                            const emp_problem *problem, emp_error *err)
 {
+    emp_tf_spec buffer;
+    const char *file = emp_tf_spec_file(spec, &buffer);
+
     if (emp_trace_is_graph(problem->graph))
         return cli_trace_devices_load(device_of_op, problem, err);
-    if (emp_nodes_syntax_of(spec) == EMP_NODES_NONE)
+    if (emp_nodes_syntax_of(file) == EMP_NODES_NONE)
         return EMP_ERROR(EMP_EINVAL,
                          "--placement " OWN_DEVICES " takes the devices that a "
                          "TensorFlow graph file or a trace names, and %s is neither",
                          spec);
-    return cli_placement_load(device_of_op, spec, problem, err);
+    return cli_placement_load(device_of_op, file, problem, err);
 }
 
 /* The placement of a file, made legal as the runtime would, or the best that a method

@@ -12,6 +12,7 @@
 #include "cli/options/llama_options.h"
 #include "graphs/import/import.h"
 #include "graphs/import/node_devices.h"
+#include "graphs/tf_spec.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/manifest.h"
 #include "sim/machine/queries/device_name.h"
@@ -77,7 +78,8 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
                          "%s is to be a copy of a TensorFlow graph file, and %s is a "
                          "workload; name a .json or a .py",
                          path, spec);
-    emp_nodes_syntax syntax = emp_nodes_syntax_of(spec);
+    emp_tf_spec      buffer;
+    emp_nodes_syntax syntax = emp_nodes_syntax_of(emp_tf_spec_file(spec, &buffer));
     if (syntax == EMP_NODES_NONE)
         return EMP_ERROR(EMP_EINVAL,
                          "%s is to be a copy of a TensorFlow graph file, and %s is none",
@@ -185,11 +187,13 @@ cleanup:
 static emp_status write_graph(const char *path, tf_placement *tf, const char *spec,
                               emp_error *err)
 {
-    emp_status st = EMP_OK;
+    emp_status  st = EMP_OK;
+    emp_tf_spec buffer;
+    const char *file = emp_tf_spec_file(spec, &buffer);
 
     EMP_TRY(index_names(&tf->op_of_name, tf->placement, err));
-    EMP_TRY(check_ops(tf, spec, err));
-    EMP_TRY(emp_nodes_write(spec, path, device_of_node, tf, err));
+    EMP_TRY(check_ops(tf, file, err));
+    EMP_TRY(emp_nodes_write(file, path, device_of_node, tf, err));
 
 cleanup:
     emp_strmap_clear(&tf->op_of_name);

@@ -5,14 +5,17 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graphs/import/import.h"
+#include "graphs/tf_spec.h"
+#include "graphs/workloads/workloads.h"
 
 enum { KEY_BATCH = 768, KEY_DIM, KEY_TRAIN, KEY_LENIENT };
 
-static const char prefix[] = "onnx:";
-
 static const struct argp_option options[] = {
     {"batch", KEY_BATCH, "N", 0,
-     "Of an ONNX model: the size of inputs that leave their first one open", 0},
+     "Of an ONNX model or a TensorFlow graph: the size of inputs that leave their first "
+     "one open",
+     0},
     {"dim", KEY_DIM, "NAME=N", 0, "Of an ONNX model: the size that it calls NAME", 0},
     {"train", KEY_TRAIN, "OPTIMIZER", 0,
      "Derive the training step of an ONNX model: sgd, momentum or adam", 0},
@@ -48,21 +51,33 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cli_source_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
+/* What the options make of a file: the beginning of a spec. */
+static const char *prefix_of(const cli_source_options *o, const char *path)
+{
+    bool is_for_onnx = o->train || o->is_lenient || o->dims[0] != '\0';
+
+    return is_for_onnx || emp_import_is_onnx(path) ? "onnx:path=" : "tf:path=";
+}
+
 const char *cli_source_spec(cli_source_options *o, const char *spec)
 {
     bool is_given = o->batch || o->train || o->is_lenient || o->dims[0] != '\0';
-    bool is_spec = spec != NULL && strncmp(spec, prefix, sizeof prefix - 1) == 0;
+    bool is_spec = spec != NULL && (emp_onnx_is_spec(spec) || emp_tf_spec_is(spec));
 
     if (!is_given || spec == NULL) return spec;
+    if (emp_workload_is_spec(spec))
+        cli_usage_error("--batch, --dim, --train and --lenient are for files; emplace "
+                        "workloads %.*s lists what may follow \"%.*s:\"",
+                        (int)strcspn(spec, ":"), spec, (int)strcspn(spec, ":"), spec);
     if (!is_spec && strchr(spec, ',') != NULL)
         cli_usage_error("\"%s\" has a comma, so --batch, --dim, --train and --lenient "
                         "cannot go with it",
                         spec);
-    int length =
-        snprintf(o->spec, sizeof o->spec, "%s%s%s%s%s%s%s%s",
-                 is_spec ? "" : "onnx:path=", spec, o->dims, o->batch ? ",batch=" : "",
-                 o->batch ? o->batch : "", o->train ? ",train=" : "",
-                 o->train ? o->train : "", o->is_lenient ? ",lenient=1" : "");
+    int length = snprintf(o->spec, sizeof o->spec, "%s%s%s%s%s%s%s%s",
+                          is_spec ? "" : prefix_of(o, spec), spec, o->dims,
+                          o->batch ? ",batch=" : "", o->batch ? o->batch : "",
+                          o->train ? ",train=" : "", o->train ? o->train : "",
+                          o->is_lenient ? ",lenient=1" : "");
     if (length < 0 || (size_t)length >= sizeof o->spec)
         cli_usage_error("\"%s\" is too long", spec);
     return o->spec;

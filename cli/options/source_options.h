@@ -1,5 +1,5 @@
 /** \file cli/options/source_options.h
- * What an ONNX model leaves open, as options beside its file: they become parts of the SPEC.
+ * What a file leaves open, as options beside it: they become parts of the SPEC.
  */
 #ifndef EMP_CLI_OPTIONS_SOURCE_OPTIONS_H
 #define EMP_CLI_OPTIONS_SOURCE_OPTIONS_H

@@ -32,8 +32,9 @@ typedef struct {
     const emp_import_params *params;
     emp_node_attrs           attrs;
     emp_frames               frames;
-    int32_t                  frame; /* that is being read */
-    emp_node_input          *input; /* of the node that is being read */
+    int32_t                  frame;          /* that is being read */
+    bool                     has_open_batch; /* a leading size was unknown */
+    emp_node_input          *input;          /* of the node that is being read */
     int32_t                  input_count, input_capacity;
 } reader;
 
@@ -222,9 +223,11 @@ static emp_status check_is_new(const reader *r, emp_slice name, emp_slice local,
     return EMP_OK;
 }
 
-static void set_batch(emp_shape *shape, int64_t batch)
+static void set_batch(reader *r, emp_shape *shape)
 {
-    if (shape->rank > 0 && shape->dim[0] < 0) shape->dim[0] = batch;
+    if (shape->rank == 0 || shape->dim[0] >= 0) return;
+    shape->dim[0] = r->params->batch_hint;
+    r->has_open_batch = true;
 }
 
 /* Whether inference can tell the outputs from the inputs. */
@@ -258,9 +261,8 @@ static emp_status declare_node(reader *r, const node_def *node, emp_error *err)
                                   r->input_count, err));
     if (is_call) return EMP_OK;
     if (!is_inferable(node)) {
-        set_batch(&attrs->attrs.shape, r->params->batch_hint);
-        for (int32_t i = 0; i < attrs->output_count; i++)
-            set_batch(&attrs->output[i], r->params->batch_hint);
+        set_batch(r, &attrs->attrs.shape);
+        for (int32_t i = 0; i < attrs->output_count; i++) set_batch(r, &attrs->output[i]);
     }
     return emp_graph_builder_declare(r->builder, name.data, name.size, node->op.data,
                                      node->op.size, &attrs->attrs,
@@ -393,6 +395,10 @@ emp_status emp_graph_def_read(emp_graph_builder *builder, emp_message_file *file
     for (r.frame = 0; r.frame < r.frames.frame_count; r.frame++)
         EMP_TRY(connect_nodes(&r, graph, err));
     EMP_TRY(emp_frames_connect_merges(&r.frames, builder, err));
+    if (r.has_open_batch && !params->is_tensorflow && params->notes != NULL)
+        emp_import_notes_assume(params->notes,
+                                "a batch that the file leaves open is %lld",
+                                (long long)params->batch_hint);
 
 cleanup:
     emp_free(r.input);

@@ -12,6 +12,7 @@
 #include "graphs/import/instances/instance.h"
 #include "graphs/import/instances/layers_source.h"
 #include "graphs/import/instances/pipedream.h"
+#include "graphs/import/models/gguf.h"
 #include "graphs/import/models/models.h"
 #include "graphs/import/pytorch/execution/execution.h"
 #include "graphs/import/pytorch/pytorch.h"
@@ -49,6 +50,17 @@ static file_kind kind_of(const emp_message_file *file)
     if (emp_pipedream_is(file->bytes)) return KIND_PIPEDREAM;
     if (emp_layer_table_is(file->bytes)) return KIND_LAYERS;
     return emp_doppler_is(file->bytes) ? KIND_DOPPLER : KIND_TENSORFLOW;
+}
+
+static bool is_tensorflow(const char *bytes, size_t size)
+{
+    emp_message_file file = {0};
+
+    if (emp_gguf_is(bytes, size) || emp_onnx_is((emp_slice){bytes, size})) return false;
+    emp_message_file_init(&file, bytes, size);
+    bool is = kind_of(&file) == KIND_TENSORFLOW;
+    emp_message_file_clear(&file);
+    return is;
 }
 
 /* A profiler's trace, with the execution trace that belongs to it. */
@@ -192,6 +204,9 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
         EMP_FAIL(EMP_EINVAL, "a batch hint of %lld, need at least 1",
                  (long long)params->batch_hint);
     EMP_TRY(emp_file_load(path, &bytes, &size, err));
+    if (params->is_tensorflow && !is_tensorflow(bytes, size))
+        EMP_FAIL(EMP_EINVAL, "batch and loops are for TensorFlow's graphs and, as "
+                             "--batch, for ONNX models alone");
     EMP_TRY(emp_models_load(out, &is_model, bytes, size, err));
     if (is_model) goto cleanup;
     if (emp_onnx_is((emp_slice){bytes, size})) {

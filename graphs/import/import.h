@@ -12,8 +12,9 @@
 #include "sim/graph/graph.h"
 
 typedef struct {
-    int64_t     batch_hint; /**< stands in for unknown leading sizes; default 32 */
-    const char *targets;    /**< comma-separated op names, or NULL to find them */
+    bool        is_tensorflow; /**< other files are refused; a batch hint is given */
+    int64_t     batch_hint;    /**< stands in for unknown leading sizes; default 32 */
+    const char *targets;       /**< comma-separated op names, or NULL to find them */
     bool        ignore_output_shapes; /**< infer all shapes, whatever the file says */
     int32_t     loop_iterations; /**< of While ops, which call functions; default 1 */
     const char
@@ -39,7 +40,8 @@ emp_import_params emp_import_params_default(void);
  * A step of an instance runs all its ops.
  *
  * \retval EMP_EIO      The file cannot be read.
- * \retval EMP_EINVAL   A batch hint below 1, or a target that is no op of the graph.
+ * \retval EMP_EINVAL   A batch hint below 1, a target that is no op of the graph, or a file that is to be
+ *                      TensorFlow's and is not.
  * \retval EMP_EFORMAT  Not a graph, truncated, hostile, or a Git LFS pointer; the message
  *                      names the file and what is wrong.
  */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a spec or a file made into the graphs that its front end makes, without a leak? */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -37,6 +38,65 @@ Test(load, file_is_read_when_no_family_has_its_name)
     cr_expect_eq(step->op_count, 1);
     emp_graph_destroy(step);
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static const char open_batch[] =
+    "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }\n"
+    " attr { key: 'shape' value { shape { dim { size: -1 } dim { size: 10 } } } } }\n"
+    "node { name: 'y' op: 'Relu' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }";
+
+static int64_t bytes_of_y(const char *tail, emp_import_notes *notes)
+{
+    char       source[SCRATCH_PATH_BYTES + 64];
+    emp_graph *step = NULL;
+    emp_error  err = {0};
+
+    scratch_write("open.pbtxt", open_batch, strlen(open_batch));
+    snprintf(source, sizeof source, "%s%s%s",
+             tail == NULL ? "" : "tf:path=", scratch_path("open.pbtxt"),
+             tail == NULL ? "" : tail);
+    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, notes, source, &err), EMP_OK,
+                 "%s", err.msg);
+    int64_t bytes = step->tensor[step->output_offset[emp_graph_find(step, "y")]].bytes;
+    emp_graph_destroy(step);
+    return bytes;
+}
+
+Test(load, a_batch_that_a_tensorflow_graph_leaves_open_is_given_or_told)
+{
+    emp_import_notes notes = {0};
+
+    cr_expect_eq(bytes_of_y(",batch=7", &notes), 280);
+    cr_expect_eq(notes.assumption_count, 0);
+    cr_expect_eq(bytes_of_y(NULL, &notes), 1280);
+    cr_assert_eq(notes.assumption_count, 1);
+    cr_expect_str_eq(notes.assumption[0], "a batch that the file leaves open is 32");
+    emp_import_notes_clear(&notes);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(load, wrong_specs_of_tensorflow_graphs_are_refused)
+{
+    static const struct {
+        const char *source, *wants;
+    } faults[] = {{"tf:", "needs the path"},
+                  {"tf:path=x,batch=0", "batch"},
+                  {"tf:path=x,turns=3", "turns"},
+                  {"tf:path=/nowhere/x.pb", "no file \"/nowhere/x.pb\""},
+                  {"tf:path=other.json", "for TensorFlow's graphs"}};
+
+    scratch_write("other.json", "{}", 2);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        char       source[SCRATCH_PATH_BYTES + 64];
+        emp_graph *step = NULL;
+        emp_error  err = {0};
+        snprintf(source, sizeof source, "%s", faults[i].source);
+        if (strstr(source, "other") != NULL)
+            snprintf(source, sizeof source, "tf:path=%s", scratch_path("other.json"));
+        cr_expect_neq(emp_source_load(&step, NULL, NULL, source, &err), EMP_OK);
+        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s: %s", source, err.msg);
+        cr_expect_null(step);
+    }
 }
 
 Test(load, neither_spec_nor_file_names_the_families)

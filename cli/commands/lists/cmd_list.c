@@ -14,6 +14,7 @@
 #include "cli/terminal.h"
 #include "graphs/import/instances/layers_source.h"
 #include "graphs/import/models/hf.h"
+#include "graphs/tf_spec.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
 #include "sim/machine/machine.h"
@@ -29,7 +30,7 @@ static const char workloads_doc[] =
 const struct argp cmd_workloads_argp = {
     NULL, cli_listing_parse, "[NAME]", workloads_doc, cli_listing_children, NULL, NULL};
 
-enum { FILE_FAMILIES = 2 };
+enum { FILE_FAMILIES = 3 };
 
 /* Specs that name a file are listed as families, which are built by another way. */
 static emp_workload file_family(int32_t number)
@@ -39,6 +40,11 @@ static emp_workload file_family(int32_t number)
                               .description = "a Hugging Face model or a GGUF file: "
                                              "hf:path=config.json, and ...",
                               .params = emp_hf_options()};
+    if (number == 1)
+        return (emp_workload){.name = "tf",
+                              .description =
+                                  "a TensorFlow graph: tf:path=graph.pb, and ...",
+                              .params = emp_tf_spec_options()};
     return (emp_workload){.name = "layers",
                           .description =
                               "measured layers as a pipeline: layers:path=layers.tsv, "
