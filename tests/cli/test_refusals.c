@@ -106,7 +106,6 @@ static struct error_case error_cases[] = {
     {"bench order --rows rnnlm --methods m-etf --runtime placeto",          1, "tf-r1.3"},
     {"bench fusion --rows rnnlm --methods m-etf --runtime placeto",         1, "tf-r1.3"},
     {"train --tasks small.txt --method giph --imitate anneal --weights-out w.h5", 1, "small.txt"},
-    {"train --tasks small.txt --method go --imitate aneal --weights-out w.h5", 1, "nor is it a placement file"},
     {"train rnnlm -m k40x2 --imitate anneal --record r.h5",                 2, "--imitate is for --tasks"},
     {"bench oracle --sizes 5x",                                             2, "5x"},
     {"bench oracle --sizes 1",                                              2, "\"1\""},
