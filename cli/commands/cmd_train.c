@@ -33,8 +33,8 @@ static const struct argp_option options[] = {
      "Instead of a SPEC: train on these tasks in turn (table1, fresh, all, "
      "placebench:train, or a file)",
      0},
-    {"imitate", KEY_IMITATE, "METHOD|FILE,...", 0,
-     "With --tasks: first imitate this method's placements, or those of files, one a "
+    {"imitate", KEY_IMITATE, "METHOD", 0,
+     "With --tasks: first imitate this method's placements, or those of FILE,..., one a "
      "task",
      0},
     {"imitate-budget", KEY_IMITATE_BUDGET, "N", 0,

@@ -62,10 +62,14 @@ static char letter_of(const struct argp_option *o)
     return o->key > 0 && o->key < 128 ? (char)o->key : '-';
 }
 
-/* A file or a folder is meant by either. */
+/* A file or a folder is meant by either. Where there are several methods, options name theirs first. */
 static const char *value_of(const struct argp_option *o)
 {
+    static const char of_method[] = "METHOD:";
+
     if (o->arg == NULL) return "";
+    if (strncmp(o->arg, of_method, sizeof of_method - 1) == 0)
+        return o->arg + sizeof of_method - 1;
     return strcmp(o->arg, "DIR") == 0 ? "FILE" : o->arg;
 }
 

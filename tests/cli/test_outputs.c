@@ -168,10 +168,10 @@ static const struct output_case {
 enum { OUTPUT_CASES = sizeof output_cases / sizeof *output_cases };
 
 /* What is read, and the archive of runs, which never replaces the record of another. */
-static const char *const inputs[] = {"machine",  "model",   "runtime", "placement",
-                                     "measured", "tasks",   "anchors", "runs",
-                                     "start",    "weights", "costs",   "topology",
-                                     "query",    "layers",  "network", "collectives"};
+static const char *const inputs[] = {
+    "imitate",  "machine", "model",  "runtime", "placement",  "measured",
+    "tasks",    "anchors", "runs",   "start",   "weights",    "costs",
+    "topology", "query",   "layers", "network", "collectives"};
 
 static bool is_input(const struct argp_option *o)
 {
