@@ -87,7 +87,8 @@ static emp_status load_tensorflow(emp_graph **whole, emp_import_devices *devices
     if (access(spec.path, F_OK) != 0)
         return EMP_ERROR(EMP_EIO, "there is no file \"%s\"", spec.path);
     params->is_tensorflow = true;
-    params->batch_hint = spec.batch;
+    params->has_batch = spec.batch > 0;
+    if (params->has_batch) params->batch_hint = spec.batch;
     params->loop_iterations = spec.loops;
     return emp_import_load_instance(whole, devices, spec.path, params, err);
 }

@@ -9,8 +9,9 @@
 static const char prefix[] = "tf:";
 
 static const emp_option options[] = {
-    EMP_INTEGER_OPTION("batch", emp_tf_spec, batch, 1, 1 << 20,
-                       "in place of leading sizes that the file leaves open", 32),
+    EMP_INTEGER_OPTION(
+        "batch", emp_tf_spec, batch, 0, 1 << 20,
+        "in place of leading sizes that the file leaves open; 0 = not given", 0),
     EMP_INTEGER_OPTION("loops", emp_tf_spec, loops, 1, 10000,
                        "iterations of While ops, which call functions", 1),
     EMP_NO_OPTION};

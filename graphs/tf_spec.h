@@ -11,7 +11,7 @@ enum { EMP_TF_PATH_BYTES = 1024 };
 
 typedef struct {
     char    path[EMP_TF_PATH_BYTES];
-    int32_t batch; /**< in place of unknown leading sizes */
+    int32_t batch; /**< in place of unknown leading sizes; 0 = not given */
     int32_t loops; /**< iterations of While ops, which call functions */
 } emp_tf_spec;
 

@@ -12,7 +12,7 @@ export flags cuda python
 
 # first_includes: of each source file its first line of code, if that includes a header of its folder.
 first_includes() {
-  git ls-files '*.c' | xargs awk '
+  git ls-files '*.c' ':!tests' ':!docs' | xargs awk '
     FNR == 1 { is_read = 0; folder = FILENAME; sub(/[^\/]*$/, "", folder) }
     is_read || !/^#/ { next }
     { is_read = 1 }

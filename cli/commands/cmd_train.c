@@ -23,7 +23,7 @@ enum {
     KEY_IMITATE_ROUNDS
 };
 
-enum { IMITATE_BUDGET = 1000, IMITATE_ROUNDS = 300 };
+enum { IMITATE_ROUNDS = 300 };
 
 static const struct argp_option options[] = {
     {"checkpoint-every", KEY_EVERY, "TIME", 0,
@@ -189,7 +189,6 @@ emp_status cmd_train(int argc, char **argv, emp_error *err)
 {
     cli_place_args args = {.run = cli_run_options_default(),
                            .method = "hdp",
-                           .imitate_budget = IMITATE_BUDGET,
                            .imitate_rounds = IMITATE_ROUNDS};
 
     cli_parse(&cmd_train_argp, argc, argv, &args);

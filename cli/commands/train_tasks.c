@@ -17,7 +17,7 @@
 #include "run/store/weights_file.h"
 #include "run/training.h"
 
-enum { DEFAULT_BUDGET = 10000, PATH_BYTES = 1024 };
+enum { DEFAULT_BUDGET = 10000, IMITATE_BUDGET = 1000, PATH_BYTES = 1024 };
 
 /* How a task has fared. */
 typedef struct {
@@ -107,12 +107,14 @@ static void on_imitation(void *context, const emp_training_imitation *round)
 static emp_status show_runs(trainer *t, const emp_method *method, emp_error *err)
 {
     const cli_run_options *run = &t->args->run;
+    const int64_t          budget = t->args->imitate_budget;
     const emp_run_params   params = {.method = method,
                                      .placer = {.seed = run->seed,
                                                 .threads = run->threads,
                                                 .decides = run->decides,
                                                 .options = t->args->imitate_options},
-                                     .budget_evaluations = t->args->imitate_budget,
+                                     .budget_evaluations =
+                                       budget > 0 ? budget : IMITATE_BUDGET,
                                      .stop = cli_stop_flag()};
 
     return emp_examples_make(&t->examples, t->problem, t->list.count, &params, err);
@@ -149,9 +151,10 @@ static emp_status show_files(trainer *t, emp_error *err)
     const int32_t count = count_words(list);
     char          path[PATH_BYTES];
 
-    if (t->args->imitate_options != NULL)
-        return EMP_ERROR(EMP_EINVAL,
-                         "--imitate-options are for a method, and %s is no method", list);
+    if (t->args->imitate_options != NULL || t->args->imitate_budget > 0)
+        return EMP_ERROR(EMP_EINVAL, "--imitate-%s for a method, and %s is no method",
+                         t->args->imitate_options != NULL ? "options are" : "budget is",
+                         list);
     if (count != t->list.count)
         return EMP_ERROR(EMP_EINVAL,
                          "--imitate %.128s is no method, and as placement files it is %d "

@@ -395,7 +395,7 @@ emp_status emp_graph_def_read(emp_graph_builder *builder, emp_message_file *file
     for (r.frame = 0; r.frame < r.frames.frame_count; r.frame++)
         EMP_TRY(connect_nodes(&r, graph, err));
     EMP_TRY(emp_frames_connect_merges(&r.frames, builder, err));
-    if (r.has_open_batch && !params->is_tensorflow && params->notes != NULL)
+    if (r.has_open_batch && !params->has_batch && params->notes != NULL)
         emp_import_notes_assume(params->notes,
                                 "a batch that the file leaves open is %lld",
                                 (long long)params->batch_hint);

@@ -12,7 +12,8 @@
 #include "sim/graph/graph.h"
 
 typedef struct {
-    bool        is_tensorflow; /**< other files are refused; a batch hint is given */
+    bool        is_tensorflow; /**< other files are refused */
+    bool        has_batch;     /**< the batch hint is given, not assumed */
     int64_t     batch_hint;    /**< stands in for unknown leading sizes; default 32 */
     const char *targets;       /**< comma-separated op names, or NULL to find them */
     bool        ignore_output_shapes; /**< infer all shapes, whatever the file says */

@@ -307,16 +307,15 @@ static emp_status count_lanes(const column *c, emp_error *err)
     return EMP_OK;
 }
 
-/* What the graph states in place of a model, or copies of a collective; one core does it. */
+/* What the graph states in place of a model, else copies of a collective; one core does it. */
 static void fill_simple_cpu(const column *c, emp_op_id op)
 {
     emp_cost_table *t = c->table;
     int32_t         row = c->first + op;
-    emp_time_ns     ns =
-        emp_ns_of_seconds(c->runtime->cpu_op_s) + emp_ns_of_seconds(collective_s(c, op));
+    emp_time_ns     ns = c->graph->stated != NULL ? c->graph->stated[op].cpu_ns : 0;
 
-    if (c->graph->stated != NULL) ns += c->graph->stated[op].cpu_ns;
-
+    if (ns == 0) ns = emp_ns_of_seconds(collective_s(c, op));
+    ns += emp_ns_of_seconds(c->runtime->cpu_op_s);
     t->cpu[row].compute_ns = t->task_ns[t->cpu_offset[row]] = on_device(c->device, ns);
 }
 

@@ -370,10 +370,10 @@ void emp_engine_destroy_fusion(emp_sim_fusion *fusion); /**< NULL is allowed. */
  * [op of the graph] its number here; -1 = it is folded. \retval EMP_ENOMEM */
 emp_status emp_engine_set_collectives(emp_engine *sim, const emp_graph *graph,
                                       const int32_t *live, emp_error *err);
-/** Before a run whose placement is taken: which links each set of ranks uses. */
+/** Before a run whose placement is taken: which links each set uses. O(ranks; of all-to-alls their square). */
 void emp_engine_reset_collectives(emp_engine *sim);
 /** \a op, which takes \a duration, is what a GPU does next, at \a at. If it is a rank its set keeps its
- * links. \return how much longer the op takes because it waits for them. O(sets that keep links). */
+ * links. \return how much longer the op takes because it waits for them. O(ranks that keep links + links). */
 emp_time_ns emp_engine_keep_links(emp_engine *sim, int32_t op, emp_time_ns at,
                                   emp_time_ns duration);
 /** When a copy of \a duration on these links, which could begin at \a start, begins: it overlaps with no set

@@ -50,8 +50,8 @@ typedef struct {
 /** Ranks of a collective whose number no file says: as many as the machine has GPUs. */
 enum { EMP_RANKS_ALL = -1 };
 
-/** The part that one device has in a collective. Each rank is an op of its own, which waits for
- * what the other ranks wait for, so that all start together. */
+/** The part that one device has in a collective. Each rank of a set is an op of its own, which waits for
+ * what the others wait for, so that all start together. */
 typedef struct {
     emp_collective op;
     int32_t ranks; /**< devices that take part, or EMP_RANKS_ALL; 0 = the op is none */

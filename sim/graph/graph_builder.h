@@ -78,7 +78,7 @@ emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int3
 /** Makes the op a rank of a collective, whose time is a matter of the machine
  * (sim/cost/collective_cost.h). An op of a type that emp_collective_of_type() knows is one anyway; this
  * says what its shapes do not. Copied.
- * \retval EMP_EINVAL  There is no such op, or no rank, or a number is negative. \retval EMP_ENOMEM */
+ * \retval EMP_EINVAL  No such op, no rank, negative bytes, or a set beyond the ops so far. \retval EMP_ENOMEM */
 emp_status emp_graph_builder_set_collective(emp_graph_builder *b, emp_op_id op,
                                             const emp_collective_part *part,
                                             emp_error                 *err);

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "sim/graph/graph_internal.h"
+#include "sim/graph/op_entry.h"
 
 /* ---- names of device models ---- */
 
@@ -182,6 +183,15 @@ static int32_t count_ranks(int64_t whole, int64_t part)
     return ranks >= 2 && ranks <= INT32_MAX ? (int32_t)ranks : EMP_RANKS_ALL;
 }
 
+/* Ops of these types are given what they write to, too. */
+static bool is_given_output(const char *type)
+{
+    size_t length = strlen(type);
+
+    return strncmp(type, "c10d.", 5) == 0 ||
+           (length > 4 && strcmp(type + length - 4, "_out") == 0);
+}
+
 /* What an op of such a type exchanges, by the sizes of what it reads and makes. */
 static emp_collective_part part_of(const emp_graph *g, emp_op_id op, emp_collective what)
 {
@@ -189,11 +199,10 @@ static emp_collective_part part_of(const emp_graph *g, emp_op_id op, emp_collect
     int64_t             in = 0, out = 0;
 
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
-        in += g->tensor[g->input[i]].copy_bytes;
+        in = emp_add_saturating(in, g->tensor[g->input[i]].copy_bytes);
     for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
-        out += g->tensor[t].copy_bytes;
-    if (in > out && out > 0 && strncmp(g->type_name[g->type[op]], "c10d.", 5) == 0)
-        in -= out; /* it is given what it writes to, too */
+        out = emp_add_saturating(out, g->tensor[t].copy_bytes);
+    if (in > out && out > 0 && is_given_output(g->type_name[g->type[op]])) in -= out;
     if (what == EMP_COLLECTIVE_ALL_GATHER) part.ranks = count_ranks(out, in);
     if (what == EMP_COLLECTIVE_REDUCE_SCATTER) part.ranks = count_ranks(in, out);
     part.bytes = what == EMP_COLLECTIVE_REDUCE_SCATTER || out == 0 ? in : out;

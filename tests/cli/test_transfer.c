@@ -106,6 +106,10 @@ Test(transfer, placements_of_files_are_imitated)
     cr_expect_eq(emplace_run(IMITATE "c.h5 --imitate one.json"), 1);
     cr_expect_not_null(strstr(program_err, "it is 1 for 2 tasks; give one"), "%s",
                        program_err);
+    cr_expect_eq(emplace_run(IMITATE "c.h5 --imitate one.json,two.h5 --imitate-budget 9"),
+                 1);
+    cr_expect_not_null(strstr(program_err, "--imitate-budget is for a method"), "%s",
+                       program_err);
     cr_expect_eq(emplace_run(IMITATE "c.h5 --imitate hefd"), 1);
     cr_expect_not_null(strstr(program_err, "nor is it a placement file"), "%s",
                        program_err);

@@ -69,7 +69,8 @@ Test(load, a_batch_that_a_tensorflow_graph_leaves_open_is_given_or_told)
     cr_expect_eq(bytes_of_y(",batch=7", &notes), 280);
     cr_expect_eq(notes.assumption_count, 0);
     cr_expect_eq(bytes_of_y(NULL, &notes), 1280);
-    cr_assert_eq(notes.assumption_count, 1);
+    cr_expect_eq(bytes_of_y(",loops=2", &notes), 1280);
+    cr_assert_eq(notes.assumption_count, 1, "told once");
     cr_expect_str_eq(notes.assumption[0], "a batch that the file leaves open is 32");
     emp_import_notes_clear(&notes);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -80,7 +81,7 @@ Test(load, wrong_specs_of_tensorflow_graphs_are_refused)
     static const struct {
         const char *source, *wants;
     } faults[] = {{"tf:", "needs the path"},
-                  {"tf:path=x,batch=0", "batch"},
+                  {"tf:path=x,batch=-1", "batch"},
                   {"tf:path=x,turns=3", "turns"},
                   {"tf:path=/nowhere/x.pb", "no file \"/nowhere/x.pb\""},
                   {"tf:path=other.json", "for TensorFlow's graphs"}};

@@ -199,7 +199,10 @@ static emp_status read_value(double *value, const struct reader *r, int32_t reco
     *value = field[0] == '\0' ? NAN : INFINITY;
     if (field[0] == '\0' || strcmp(field, "OOM") == 0 || strcmp(field, "inf") == 0)
         return EMP_OK;
-    return emp_csv_real(value, r->csv, record, column, err);
+    EMP_CHECK(emp_csv_real(value, r->csv, record, column, err));
+    if (fabs(*value) <= EMP_PLOT_VALUE_MAX) return EMP_OK;
+    return EMP_ERROR(EMP_EFORMAT, "%s, row %d: %s is too large to be drawn",
+                     r->choice->path, record + 1, field);
 }
 
 static emp_status read_cell(emp_plot_cell *cell, const struct reader *r, int32_t record,

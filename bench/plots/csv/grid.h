@@ -20,6 +20,9 @@ enum {
     EMP_PLOT_CONDITIONS_MAX = 8
 };
 
+/** Larger values are refused: the sum of two is a number. */
+#define EMP_PLOT_VALUE_MAX 1e300
+
 /** Lists of columns are parted by commas, and a column may have a label: "ours_s=ours,paper_s". That
  * of a column of series stands before its values: "budget 16". All is borrowed. */
 typedef struct {

@@ -33,6 +33,9 @@ static emp_status read_x(double *x, const emp_plot_grid *g, const char *path,
         if (end == g->row[row] || *end != '\0' || !isfinite(x[row]))
             return EMP_ERROR(EMP_EFORMAT, "%s: %s is \"%.40s\", not a number", path,
                              g->rows_label, g->row[row]);
+        if (fabs(x[row]) > EMP_PLOT_VALUE_MAX)
+            return EMP_ERROR(EMP_EFORMAT, "%s: %s is %.40s, too large to be drawn", path,
+                             g->rows_label, g->row[row]);
     }
     return EMP_OK;
 }

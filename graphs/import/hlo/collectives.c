@@ -46,10 +46,9 @@ static int64_t count_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i
     emp_hlo_made made = emp_hlo_made_by(m, i);
     int64_t      bytes = 0;
 
-    for (int32_t t = made.begin; t < made.end; t++) {
-        int64_t own = emp_info_bytes(&m->tensor[i->first_tensor + t]);
-        bytes = own > INT64_MAX - bytes ? INT64_MAX : bytes + own;
-    }
+    for (int32_t t = made.begin; t < made.end; t++)
+        bytes =
+            emp_add_saturating(bytes, emp_info_bytes(&m->tensor[i->first_tensor + t]));
     return bytes;
 }
 
@@ -64,9 +63,8 @@ bool emp_hlo_collective_of(emp_collective_part *part, const emp_hlo_module *m,
     part->bytes = count_bytes(m, i);
     if (part->op != EMP_COLLECTIVE_REDUCE_SCATTER) return true;
     part->bytes = 0; /* it is given the whole */
-    for (int32_t o = 0; o < i->operand_count; o++) {
-        int64_t own = emp_hlo_bytes(m, emp_hlo_operand(m, i, o));
-        part->bytes = own > INT64_MAX - part->bytes ? INT64_MAX : part->bytes + own;
-    }
+    for (int32_t o = 0; o < i->operand_count; o++)
+        part->bytes =
+            emp_add_saturating(part->bytes, emp_hlo_bytes(m, emp_hlo_operand(m, i, o)));
     return true;
 }

@@ -12,7 +12,7 @@ enum {
     OPS_MAX = 1 << 19,
     EDGES_MAX = 1 << 24,
     NAME_BYTES = 96,
-    GRADIENT_BYTES = 4,
+    EXCHANGED_BYTES = 4,
     MEASURED_BLOCKS = 3
 };
 
@@ -291,7 +291,7 @@ static emp_status add_exchange(emp_op_id *op, const maker *m, const exchange *e,
     emp_collective_part part = {
         .op = e->op,
         .ranks = m->p->replicas,
-        .bytes = (int64_t)(GRADIENT_BYTES * count_parameters(m, m->first, m->last)),
+        .bytes = (int64_t)(EXCHANGED_BYTES * count_parameters(m, m->first, m->last)),
         .set = e->set};
 
     name_stage_op(name, m, e->name);
@@ -388,7 +388,8 @@ static emp_status add_replicas(maker *m, emp_error *err)
 static emp_status check(const emp_pipeline *p, emp_error *err)
 {
     double  stages = p->layers_of_stage != NULL ? p->stage_count : p->layer_count;
-    double  ends = p->is_optimizer_sharded ? 4.0 : 3.0; /* of a stage */
+    bool    gathers = p->is_optimizer_sharded && p->replicas > 1;
+    double  ends = gathers ? 4.0 : 3.0; /* of a stage */
     double  ops = p->replicas * (2.0 * p->micro_batches * p->layer_count + ends * stages);
     double  sums = (double)p->replicas * p->replicas * stages * (ends - 2.0);
     int64_t layers = 0;

@@ -49,6 +49,7 @@ typedef struct {
     bool is_optimizer_sharded;
 } emp_pipeline;
 
+/** A parameter and its gradient in fp32. */
 enum { EMP_PIPELINE_WHOLE_BYTES = 8 };
 
 /** Adds the ops of a step. O(replicas layers micro-batches + replicas squared stages).

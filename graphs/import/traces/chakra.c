@@ -105,17 +105,20 @@ static emp_status read_attr(node *n, const emp_cursor *file, emp_slice bytes,
     emp_wire_field field;
     emp_slice      name = {"", 0};
     uint64_t       value = 0;
+    bool           is_number = false;
 
     while (c.at < c.end) {
         EMP_CHECK(emp_wire_next(&c, &field, err));
         if (field.number == ATTR_NAME && field.type == EMP_WIRE_BYTES) name = field.bytes;
-        if (field.type == EMP_WIRE_VARINT && field.number >= ATTR_INT64 - 2 &&
-            field.number <= ATTR_BOOL)
-            value = field.bits;
+        if (field.type != EMP_WIRE_VARINT || field.number < ATTR_INT64 - 2 ||
+            field.number > ATTR_BOOL)
+            continue;
+        value = field.bits;
+        is_number = true;
     }
     if (emp_slice_is(name, "is_cpu_op")) n->is_cpu = value != 0;
     if (emp_slice_is(name, "comm_size")) n->comm_bytes = (int64_t)value;
-    if (emp_slice_is(name, "comm_type")) n->comm_type = (int64_t)value;
+    if (emp_slice_is(name, "comm_type") && is_number) n->comm_type = (int64_t)value;
     return EMP_OK;
 }
 
@@ -241,7 +244,8 @@ static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err
                          .us = us == NULL ? -1.0 : emp_json_number(us),
                          .is_cpu = emp_json_is(emp_json_get(value, "is_cpu_op"), EMP_JSON_TRUE),
                          .comm_bytes = emp_json_integer(emp_json_get(value, "comm_size")),
-                         .comm_type = kind == NULL ? -1 : emp_json_integer(kind),
+                         .comm_type =
+                  emp_json_is(kind, EMP_JSON_INTEGER) ? emp_json_integer(kind) : -1,
                          .first_dep = t->dep_count};
 
     for (const emp_json *dep = emp_json_first(deps); dep != NULL;

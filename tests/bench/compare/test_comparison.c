@@ -612,7 +612,7 @@ Test(comparison, wrong_options_are_refused_before_any_run)
     p.options[0] = "go:width=wide";
     expect_refused(&p, "go: ");
     p.options[0] = "cpu:width=8";
-    expect_refused(&p, "");
+    expect_refused(&p, "cpu");
     p.options[0] = p.options[p.options_count++] = "go:width=8";
     expect_refused(&p, "go has options twice; give all of them at once");
     cr_expect_eq(counts.runs, 0);

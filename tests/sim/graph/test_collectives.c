@@ -73,6 +73,8 @@ Test(collectives, sizes_tell_ranks_where_they_can)
     /* in place: it is given what it writes to, too */
     expect_part("c10d._reduce_scatter_base", 900, 100, EMP_COLLECTIVE_REDUCE_SCATTER, 8,
                 800);
+    expect_part("_c10d_functional.all_gather_into_tensor_out", 900, 800,
+                EMP_COLLECTIVE_ALL_GATHER, 8, 800);
 }
 
 Test(collectives, other_types_are_none)

@@ -3,22 +3,29 @@
 #include "base/mem.h"
 #include "graphs/import/traces/kineto/step_internal.h"
 
-static bool is_of_step(const emp_splitter *s, int32_t activity)
+/* When the first stream is free for what a call starts, and the call is done with it. */
+static int64_t free_at(const emp_splitter *s, const int32_t *started, int32_t count,
+                       int64_t issued_ns)
 {
-    int32_t call = s->activities.call_of[activity];
+    int64_t first_ns = INT64_MAX;
 
-    return call >= 0 && emp_splitter_is_in(s, &s->trace->event[call]);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t before = s->activities.before[started[i]];
+        int64_t end_ns = before < 0 ? 0 : s->trace->event[before].end_ns;
+        if (end_ns < first_ns) first_ns = end_ns;
+    }
+    return first_ns > issued_ns ? first_ns : issued_ns;
 }
 
 void emp_splitter_find_start(emp_splitter *s)
 {
     s->start_ns = INT64_MAX;
-    for (int32_t i = 0; i < s->trace->event_count; i++) {
-        if (!is_of_step(s, i)) continue;
-        int32_t before = s->activities.before[i];
-        int64_t free_ns = emp_splitter_issue_end(s, s->activities.call_of[i]);
-        if (before >= 0 && s->trace->event[before].end_ns > free_ns)
-            free_ns = s->trace->event[before].end_ns;
+    for (int32_t call = 0; call < s->trace->event_count; call++) {
+        int32_t count;
+        if (!emp_splitter_is_in(s, &s->trace->event[call])) continue;
+        const int32_t *started = emp_activities_of(&s->activities, call, &count);
+        if (count == 0) continue;
+        int64_t free_ns = free_at(s, started, count, emp_splitter_issue_end(s, call));
         if (free_ns < s->start_ns) s->start_ns = free_ns;
     }
     if (s->start_ns == INT64_MAX) s->start_ns = s->step->begin_ns;

@@ -143,6 +143,8 @@ Test(plot, lines_need_numbers_and_one_value_each)
                    "no finite value");
     expect_refusal("n,a,b\n1,OOM,\n", EMP_PLOT_DOTS, &lines, EMP_EINVAL,
                    "no finite value");
+    expect_refusal("n,a,b\n1,1e307,2\n", EMP_PLOT_LINES, &lines, EMP_EFORMAT,
+                   "1e307 is too large");
     named.series = "n";
     expect_refusal(points, EMP_PLOT_LINES, &named, EMP_EINVAL, "one column of values");
 }

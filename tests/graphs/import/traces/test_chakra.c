@@ -126,7 +126,9 @@ Test(chakra, collectives_without_times_are_the_machines)
         "\"runtime\": 3,\n"
         "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 0},\n"
         " {\"Id\": 3, \"Name\": \"cast\", \"NodeType\": 7, \"data_deps\": [2],\n"
-        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 5}]}";
+        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 5},\n"
+        " {\"Id\": 4, \"Name\": \"text\", \"NodeType\": 7, \"data_deps\": [3],\n"
+        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": \"0\"}]}";
     proto_writer       file = {0}, w = {0};
     emp_graph         *g = NULL;
     emp_import_devices devices;
@@ -139,9 +141,10 @@ Test(chakra, collectives_without_times_are_the_machines)
     cr_expect_eq(part->bytes, 4096);
     cr_expect(!emp_graph_is_collective(g, emp_graph_find(g, "gpu/timed.2")));
     cr_expect(!emp_graph_is_collective(g, emp_graph_find(g, "gpu/cast.3")));
+    cr_expect(!emp_graph_is_collective(g, emp_graph_find(g, "gpu/text.4")));
     cr_expect_not_null(strstr(devices.note, "1 collective states no time and takes that"),
                        "%s", devices.note);
-    cr_expect_not_null(strstr(devices.note, "1 states no time and takes none"), "%s",
+    cr_expect_not_null(strstr(devices.note, "2 state no time and take none"), "%s",
                        devices.note);
     emp_graph_destroy(g);
 
