@@ -13,7 +13,7 @@ static double hdp(int32_t task) { return emp_paper_step_s(task, "hdp"); }
 
 /* Whatever learns or searches has the same budget, in evaluations, and the same seeds. A first
  * table is to take a minute on two cores. */
-enum { BUDGET = 2000, FIRST_BUDGET = 120, SEEDS = 5 };
+enum { BUDGET = 2000, FIRST_BUDGET = 80, SEEDS = 5 };
 
 static const emp_paper_column columns[] = {
     {.key = "cpu", .column = {"CPU only", "cpu", .has_paper = true}, .paper = cpu},

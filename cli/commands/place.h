@@ -16,10 +16,10 @@ typedef struct {
     const char     *weights_out; /**< file for weights, or NULL */
     const char
         *imitate, /**< of train: the method whose placements are imitated, or NULL */
-        *imitate_options; /**< of that method, or NULL */
-    int64_t imitate_budget,
-        imitate_rounds; /**< evaluations a task, 0 = not given; steps a task */
-    bool is_forced;     /**< outputs may replace any file */
+        *imitate_options;   /**< of that method, or NULL */
+    int64_t imitate_budget; /**< evaluations a task; 0 = not given */
+    int64_t imitate_rounds; /**< steps a task */
+    bool    is_forced;      /**< outputs may replace any file */
 } cli_place_args;
 
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */

@@ -205,8 +205,8 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
                  (long long)params->batch_hint);
     EMP_TRY(emp_file_load(path, &bytes, &size, err));
     if (params->is_tensorflow && !is_tensorflow(bytes, size))
-        EMP_FAIL(EMP_EINVAL, "batch and loops are for TensorFlow's graphs and, as "
-                             "--batch, for ONNX models alone");
+        EMP_FAIL(EMP_EINVAL, "batch and loops are for TensorFlow's graphs alone; --batch "
+                             "is for ONNX models, too");
     EMP_TRY(emp_models_load(out, &is_model, bytes, size, err));
     if (is_model) goto cleanup;
     if (emp_onnx_is((emp_slice){bytes, size})) {

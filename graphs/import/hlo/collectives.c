@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/hlo/collectives.h"
 
-#include "sim/graph/op_entry.h"
 #include <limits.h>
+
+#include "sim/graph/op_entry.h"
 
 /* The numbers between the first brackets that hold numbers alone: their count, and the last one. */
 static int64_t count_numbers(emp_slice text, int64_t *last)

@@ -388,10 +388,10 @@ static emp_status add_replicas(maker *m, emp_error *err)
 static emp_status check(const emp_pipeline *p, emp_error *err)
 {
     double  stages = p->layers_of_stage != NULL ? p->stage_count : p->layer_count;
-    bool    gathers = p->is_optimizer_sharded && p->replicas > 1;
-    double  ends = gathers ? 4.0 : 3.0; /* of a stage */
-    double  ops = p->replicas * (2.0 * p->micro_batches * p->layer_count + ends * stages);
-    double  sums = (double)p->replicas * p->replicas * stages * (ends - 2.0);
+    double  exchanges = p->is_optimizer_sharded && p->replicas > 1 ? 2.0 : 1.0;
+    double  ends = (2.0 + exchanges) * stages; /* a sum, an update, and these, of each */
+    double  ops = p->replicas * (2.0 * p->micro_batches * p->layer_count + ends);
+    double  sums = (double)p->replicas * p->replicas * stages * exchanges;
     int64_t layers = 0;
 
     for (int32_t i = 0; p->layers_of_stage != NULL && i < p->stage_count; i++)

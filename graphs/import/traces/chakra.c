@@ -232,11 +232,15 @@ static emp_slice text_of(const emp_json *value)
     return text == NULL ? (emp_slice){"", 0} : (emp_slice){text, strlen(text)};
 }
 
+static int64_t kind_of_collective(const emp_json *value)
+{
+    return emp_json_is(value, EMP_JSON_INTEGER) ? emp_json_integer(value) : -1;
+}
+
 static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err)
 {
     const emp_json *id = emp_json_get(value, "Id"), *us = emp_json_get(value, "runtime");
     const emp_json *deps = emp_json_get(value, "data_deps");
-    const emp_json *kind = emp_json_get(value, "comm_type");
     node            n = {.id = emp_json_integer(id),
                          .has_id = emp_json_is(id, EMP_JSON_INTEGER),
                          .name = text_of(emp_json_get(value, "Name")),
@@ -244,8 +248,7 @@ static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err
                          .us = us == NULL ? -1.0 : emp_json_number(us),
                          .is_cpu = emp_json_is(emp_json_get(value, "is_cpu_op"), EMP_JSON_TRUE),
                          .comm_bytes = emp_json_integer(emp_json_get(value, "comm_size")),
-                         .comm_type =
-                  emp_json_is(kind, EMP_JSON_INTEGER) ? emp_json_integer(kind) : -1,
+                         .comm_type = kind_of_collective(emp_json_get(value, "comm_type")),
                          .first_dep = t->dep_count};
 
     for (const emp_json *dep = emp_json_first(deps); dep != NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/support/plain/textbook.h"
+#include "tests/support/plain/textbook_internal.h"
 
 #undef NDEBUG
 #include <assert.h>
@@ -7,230 +7,11 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "sim/problem/fusion.h"
-
-typedef int64_t ns;
-
-/* ---- a binary heap of anything that has an order
- * --------------------------------------- */
-
-struct entry {
-    ns      at;
-    int64_t rank; /* among simultaneous entries */
-    int64_t seq;  /* first come first served */
-    int     kind;
-    int32_t a, b;
-};
-
-struct heap {
-    struct entry *entry;
-    int           count, capacity;
-};
-
-static int precedes(const struct entry *x, const struct entry *y)
-{
-    if (x->at != y->at) return x->at < y->at;
-    if (x->rank != y->rank) return x->rank < y->rank;
-    return x->seq < y->seq;
-}
-
-static void swap_entries(struct entry *x, struct entry *y)
-{
-    struct entry t = *x;
-    *x = *y;
-    *y = t;
-}
-
-static void push(struct heap *h, struct entry e)
-{
-    if (h->count == h->capacity) {
-        h->capacity = h->capacity * 2 + 16;
-        h->entry = emp_realloc(h->entry, (size_t)h->capacity, sizeof *h->entry);
-        assert(h->entry != NULL);
-    }
-    int i = h->count++;
-    h->entry[i] = e;
-    for (; i > 0 && precedes(&h->entry[i], &h->entry[(i - 1) / 2]); i = (i - 1) / 2) {
-        swap_entries(&h->entry[i], &h->entry[(i - 1) / 2]);
-    }
-}
-
-static struct entry pop(struct heap *h)
-{
-    struct entry top = h->entry[0];
-
-    h->entry[0] = h->entry[--h->count];
-    for (int i = 0;;) {
-        int least = i;
-        for (int c = 2 * i + 1; c <= 2 * i + 2 && c < h->count; c++) {
-            if (precedes(&h->entry[c], &h->entry[least])) least = c;
-        }
-        if (least == i) return top;
-        swap_entries(&h->entry[i], &h->entry[least]);
-        i = least;
-    }
-}
-
-enum event {
-    BATCH_END,
-    TASK_END,
-    KERNEL_END,
-    COPY_READY,
-    COPY_SEEN,
-    SENT,
-    RECEIVED,
-    MESSAGE
-};
-enum task { ISSUE, SEND, RECEIVE };
-
-struct buffer {
-    int64_t bytes;
-    int     space, sharers;
-};
-
-/* A tensor in one memory. */
-struct place {
-    int            needed;    /* edges that read it here, and at home its copies */
-    int            is_needed; /* it exists and somebody will read it */
-    int            has_edges; /* somebody reads it here */
-    struct buffer *buffer;    /* NULL = none */
-};
-
-struct reader {
-    emp_op_id op;
-    int       input;
-};
-
-struct server {
-    struct heap  ready;
-    int          is_busy;
-    struct entry task;
-    ns           began;
-};
-
-/* The cores of a CPU. */
-struct pool {
-    struct heap line; /* ops that wait */
-    int         slots, free_cores, running;
-    emp_op_id   starting; /* op of which not all tasks have started, or -1 */
-    emp_op_id   batch_op[EMP_MAX_CORES]; /* -1 = free number */
-    int         batch_tasks[EMP_MAX_CORES];
-    ns          batch_began[EMP_MAX_CORES];
-};
-
-/* What a kernel takes on the device of its op, and on how many cores each task of it. */
-struct cost {
-    ns      gpu, issue, cpu;
-    int     launches, lanes;
-    int64_t workspace;
-    ns      task[EMP_MAX_CORES]; /* [cores - 1] */
-};
-
-/* A rank keeps the links of its set. */
-struct hold {
-    ns  start, end;
-    int set;
-};
-
-struct textbook {
-    const emp_problem   *p;
-    const emp_graph     *g;
-    const emp_runtime   *rt;
-    const emp_device_id *device;
-    const uint8_t  *level; /* NULL = what waits is served in the order in which it came */
-    emp_op_id      *leader; /* [op] itself unless it is fused into another */
-    struct cost    *cost;   /* [op] of its whole set */
-    int             devices;
-    emp_sim_result *r;
-    ns              now;
-    int64_t         seq;
-    struct heap     events;
-
-    int            *missing;  /* [op] */
-    ns             *copyable; /* [op] */
-    ns             *began;    /* [op] on a CPU */
-    struct place   *place;    /* [tensor * devices + space] */
-    struct reader **reader;   /* [tensor] */
-    int            *readers;  /* [tensor] */
-    emp_op_id     **follower; /* [op] by control edges */
-    int            *followers;
-    struct buffer  *buffers; /* pool */
-    int             buffer_count;
-    struct hold    *hold; /* [op] of this step so far */
-    int             holds;
-    char           *is_used; /* [set * links + link] */
-
-    int64_t       used[EMP_MAX_DEVICES];
-    struct server server[EMP_MAX_DEVICES];
-    ns            queued[EMP_MAX_DEVICES];
-    ns            busy[EMP_MAX_DEVICES];
-    ns            stream_ready[EMP_MAX_DEVICES][3], stream_end[EMP_MAX_DEVICES][3];
-    int           stream_waiting[EMP_MAX_DEVICES][3]; /* copies that are not ready yet */
-    ns            link_free[EMP_MAX_LINKS];
-    struct pool   pool[EMP_MAX_DEVICES];
-    int          *unstarted, *unfinished, *cores; /* [op] tasks; cores they are cut for */
-};
-
-static ns to_ns(double s) { return (ns)(s * 1e9 + 0.5); }
-
-static ns later(ns x, ns y) { return x > y ? x : y; }
-
-static int64_t rounded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
-
-static int is_cpu(const struct textbook *b, int d)
-{
-    return b->p->machine->device[d].kind == EMP_DEVICE_CPU;
-}
-
-static int host_of(const struct textbook *b, int d)
-{
-    return b->p->machine->device[d].host;
-}
-
-static int home(const struct textbook *b, emp_tensor_id t)
-{
-    int d = b->device[b->g->tensor[t].producer];
-
-    return b->g->tensor[t].on_host ? host_of(b, d) : d;
-}
-
-static int reads_in(const struct textbook *b, emp_op_id op, int input)
-{
-    uint32_t mask = b->g->op[op].host_input_mask;
-    int      d = b->device[op];
-
-    return (mask >> (input < 31 ? input : 31)) & 1u ? host_of(b, d) : d;
-}
-
-static struct place *place_of(struct textbook *b, emp_tensor_id t, int space)
-{
-    return &b->place[t * b->devices + space];
-}
-
-static emp_tensor_id input_of(const struct textbook *b, emp_op_id op, int input)
-{
-    return b->g->input[b->g->input_offset[op] + input];
-}
-
-static int inputs_of(const struct textbook *b, emp_op_id op)
-{
-    return b->g->input_offset[op + 1] - b->g->input_offset[op];
-}
-
-static int is_live(const struct textbook *b, emp_op_id op)
-{
-    return !b->g->op[op].is_folded;
-}
-
-static int is_live_tensor(const struct textbook *b, emp_tensor_id t)
-{
-    return is_live(b, b->g->tensor[t].producer);
-}
 
 static void schedule(struct textbook *b, ns at, int64_t rank, enum event kind, int x,
                      int y)
 {
-    push(&b->events, (struct entry){at, rank, b->seq++, (int)kind, x, y});
+    textbook_push(&b->events, (struct entry){at, rank, b->seq++, (int)kind, x, y});
 }
 
 /* Ranks of simultaneous events, in the order of docs/simulator.md. */
@@ -261,243 +42,9 @@ static void fingerprint(struct textbook *b, int kind, int device, int id, ns sta
     b->r->fingerprint += emp_hash_u64(h, (uint64_t)end);
 }
 
-static void take_memory(struct textbook *b, int space, int64_t bytes, emp_op_id op)
-{
-    b->used[space] += bytes;
-    if (bytes > 0 && b->used[space] > b->r->peak_bytes[space]) {
-        b->r->peak_bytes[space] = b->used[space];
-    }
-    if (bytes > 0 && b->rt->check_memory && b->r->oom_device < 0 &&
-        b->used[space] > b->p->machine->device[space].memory_bytes) {
-        b->r->oom_device = space;
-        b->r->oom_op = op;
-        b->r->oom_bytes = bytes;
-        b->r->oom_at_ns = b->now;
-    }
-}
-
-static void new_buffer(struct textbook *b, emp_tensor_id t, int space, int64_t bytes)
-{
-    struct place *place = place_of(b, t, space);
-
-    place->is_needed = 1;
-    place->buffer = NULL;
-    if (bytes == 0) return;
-    place->buffer = &b->buffers[b->buffer_count++];
-    *place->buffer = (struct buffer){rounded(bytes), space, 1};
-    take_memory(b, space, rounded(bytes), b->g->tensor[t].producer);
-}
-
-static void share(struct textbook *b, emp_tensor_id t, struct buffer *buffer)
-{
-    struct place *place = place_of(b, t, home(b, t));
-
-    place->is_needed = 1;
-    place->buffer = buffer;
-    if (buffer != NULL) buffer->sharers++;
-}
-
-static void forget(struct textbook *b, struct place *place)
-{
-    assert(place->is_needed);
-    place->is_needed = 0;
-    if (place->buffer != NULL && --place->buffer->sharers == 0) {
-        b->used[place->buffer->space] -= place->buffer->bytes;
-        assert(b->used[place->buffer->space] >= 0);
-    }
-}
-
-static void no_longer_read(struct textbook *b, emp_tensor_id t, int space)
-{
-    struct place *place = place_of(b, t, space);
-
-    assert(place->needed > 0);
-    if (--place->needed == 0) forget(b, place);
-}
-
-static struct buffer *reusable(struct textbook *b, emp_op_id op, emp_tensor_id output)
-{
-    for (int i = 0; i < inputs_of(b, op); i++) {
-        emp_tensor_id t = input_of(b, op, i);
-        if (!is_live_tensor(b, t)) continue;
-        struct place *place = place_of(b, t, reads_in(b, op, i));
-        if (place->buffer != NULL && place->needed == 1 && place->buffer->sharers == 1 &&
-            place->buffer->bytes == rounded(b->g->tensor[output].bytes) &&
-            place->buffer->space == home(b, output)) {
-            return place->buffer;
-        }
-    }
-    return NULL;
-}
-
-static int64_t workspace(const struct textbook *b, emp_op_id op)
-{
-    return b->rt->events.workspace ? rounded(b->cost[op].workspace) : 0;
-}
-
-static int is_inner(const struct textbook *b, emp_op_id op)
-{
-    return b->leader[op] != op;
-}
-
-/* Made by an op that is fused into this one or with it. */
-static int is_made_inside(const struct textbook *b, emp_op_id op, emp_tensor_id t)
-{
-    emp_op_id producer = b->g->tensor[t].producer;
-
-    return is_inner(b, producer) && b->leader[producer] == b->leader[op];
-}
-
-static void create_outputs(struct textbook *b, emp_op_id op)
-{
-    const emp_op *o = &b->g->op[op];
-
-    for (emp_tensor_id t = b->g->output_offset[op]; t < b->g->output_offset[op + 1];
-         t++) {
-        int            is_first = t == b->g->output_offset[op];
-        struct buffer *old = NULL;
-        if (is_first && o->is_alias) {
-            emp_tensor_id in = input_of(b, op, 0);
-            if (!is_live_tensor(b, in)) {
-                share(b, t, NULL);
-                continue;
-            }
-            if (reads_in(b, op, 0) == home(b, t) && !is_made_inside(b, op, in)) {
-                share(b, t, place_of(b, in, home(b, t))->buffer);
-                continue;
-            }
-        }
-        if (is_first && (o->flags & EMP_OP_IN_PLACE) && b->rt->events.reuse_inputs) {
-            old = reusable(b, op, t);
-        }
-        if (old != NULL) {
-            share(b, t, old);
-        } else {
-            new_buffer(b, t, home(b, t), b->g->tensor[t].bytes);
-        }
-    }
-    take_memory(b, b->device[op], workspace(b, op), op);
-}
-
-static void release_inputs(struct textbook *b, emp_op_id op)
-{
-    take_memory(b, b->device[op], -workspace(b, op), op);
-    for (emp_tensor_id t = b->g->output_offset[op]; t < b->g->output_offset[op + 1];
-         t++) {
-        if (b->readers[t] == 0) forget(b, place_of(b, t, home(b, t)));
-    }
-    for (int i = 0; i < inputs_of(b, op); i++) {
-        emp_tensor_id t = input_of(b, op, i);
-        if (is_live_tensor(b, t)) no_longer_read(b, t, reads_in(b, op, i));
-    }
-    for (emp_op_id i = 0; !is_inner(b, op) && i < b->g->op_count; i++)
-        if (is_inner(b, i) && b->leader[i] == op) release_inputs(b, i);
-}
-
 static int has_host_thread(const struct textbook *b, int d)
 {
     return !is_cpu(b, d) && b->rt->events.serial_issue;
-}
-
-/* ---- collectives ---- */
-
-static int set_of(const struct textbook *b, emp_op_id op)
-{
-    int others = 0;
-
-    if (b->g->collective == NULL || b->g->collective[op].set == 0) return 0;
-    for (emp_op_id i = 0; i < b->g->op_count; i++)
-        others += i != op && is_live(b, i) &&
-                  b->g->collective[i].set == b->g->collective[op].set;
-    return others > 0 ? b->g->collective[op].set : 0;
-}
-
-/* The rank after \a op in the order of ids; after the last one the first. */
-static emp_op_id next_rank(const struct textbook *b, emp_op_id op)
-{
-    emp_op_id next = op;
-
-    do next = (next + 1) % b->g->op_count;
-    while (!is_live(b, next) || b->g->collective[next].set != b->g->collective[op].set);
-    return next;
-}
-
-static int is_on_route(const struct textbook *b, emp_op_id from, emp_op_id to, int link)
-{
-    const emp_route *route = &b->p->machine->route[b->device[from]][b->device[to]];
-
-    for (int i = 0; b->rt->events.shared_links && i < route->link_count; i++)
-        if (route->link[i] == link) return 1;
-    return 0;
-}
-
-static int finds_link(const struct textbook *b, int set, int link)
-{
-    for (emp_op_id a = 0; a < b->g->op_count; a++) {
-        if (!is_live(b, a) || b->g->collective[a].set != set) continue;
-        for (emp_op_id c = next_rank(b, a); c != a; c = next_rank(b, c)) {
-            if (is_on_route(b, a, c, link)) return 1;
-            if (b->g->collective[a].op != EMP_COLLECTIVE_ALL_TO_ALL) break;
-        }
-    }
-    return 0;
-}
-
-static void find_links(struct textbook *b)
-{
-    for (emp_op_id op = 0; op < b->g->op_count; op++) {
-        int set = set_of(b, op);
-        for (int link = 0; set > 0 && link < b->p->machine->link_count; link++)
-            b->is_used[set * EMP_MAX_LINKS + link] = (char)finds_link(b, set, link);
-    }
-}
-
-static int uses_link(const struct textbook *b, int set, int link)
-{
-    return b->is_used[set * EMP_MAX_LINKS + link];
-}
-
-static int share_a_link(const struct textbook *b, int set, int other)
-{
-    for (int link = 0; link < EMP_MAX_LINKS; link++)
-        if (uses_link(b, set, link) && uses_link(b, other, link)) return 1;
-    return 0;
-}
-
-/* How much longer an op takes that a GPU begins at \a at, because of the links of its set. */
-static ns wait_for_links(struct textbook *b, emp_op_id op, ns at, ns time)
-{
-    int set = is_cpu(b, b->device[op]) || time == 0 ? 0 : set_of(b, op);
-    int has_begun = 0;
-    ns  start = at;
-
-    if (set == 0) return 0;
-    for (int i = 0; i < b->holds && !has_begun; i++) {
-        has_begun = b->hold[i].set == set;
-        if (has_begun) start = later(start, b->hold[i].start);
-    }
-    for (int link = 0; !has_begun && link < EMP_MAX_LINKS; link++)
-        if (uses_link(b, set, link)) start = later(start, b->link_free[link]);
-    for (int i = 0; !has_begun && i < b->holds; i++)
-        if (share_a_link(b, set, b->hold[i].set)) start = later(start, b->hold[i].end);
-    b->hold[b->holds++] = (struct hold){start, start + time, set};
-    return start - at;
-}
-
-/* When a copy on a route that takes \a time begins, which could at \a start. */
-static ns begin_beside_sets(const struct textbook *b, const emp_route *route, ns start,
-                            ns time)
-{
-    for (int i = 0; i < b->holds; i++) {
-        const struct hold *h = &b->hold[i];
-        int                is_shared = 0;
-        for (int k = 0; k < route->link_count; k++)
-            is_shared |= uses_link(b, h->set, route->link[k]);
-        if (!is_shared || h->end <= start || h->start >= start + time) continue;
-        start = h->end;
-        i = -1; /* it may now overlap with an earlier one */
-    }
-    return start;
 }
 
 static void start_next_task(struct textbook *b, int d)
@@ -507,7 +54,7 @@ static void start_next_task(struct textbook *b, int d)
 
     if (s->is_busy || s->ready.count == 0) return;
     s->is_busy = 1;
-    s->task = pop(&s->ready);
+    s->task = textbook_pop(&s->ready);
     s->began = b->now;
     if (s->task.kind == SEND) time = to_ns(b->rt->events.send_s);
     if (s->task.kind == RECEIVE) time = to_ns(b->rt->events.receive_s);
@@ -516,12 +63,12 @@ static void start_next_task(struct textbook *b, int d)
     }
     if (s->task.kind == ISSUE && !has_host_thread(b, d)) {
         time = is_cpu(b, d) ? b->cost[s->task.a].cpu : b->cost[s->task.a].gpu;
-        ns more = wait_for_links(b, s->task.a, b->now, time);
+        ns more = textbook_wait_for_links(b, s->task.a, b->now, time);
         time += more;
         b->queued[d] += more;
         b->r->event_count++;
-        create_outputs(b, s->task.a);
-        if (b->rt->events.release_at_issue) release_inputs(b, s->task.a);
+        textbook_create_outputs(b, s->task.a);
+        if (b->rt->events.release_at_issue) textbook_release_inputs(b, s->task.a);
     }
     schedule(b, b->now + time, rank_of_server(d), TASK_END, d, 0);
 }
@@ -542,8 +89,8 @@ static ns level_of(const struct textbook *b, enum task kind, int x, int y)
 
 static void add_task(struct textbook *b, int d, enum task kind, int x, int y)
 {
-    push(&b->server[d].ready,
-         (struct entry){level_of(b, kind, x, y), 0, b->seq++, (int)kind, x, y});
+    textbook_push(&b->server[d].ready,
+                  (struct entry){level_of(b, kind, x, y), 0, b->seq++, (int)kind, x, y});
     start_next_task(b, d);
 }
 
@@ -555,7 +102,7 @@ static void op_is_passed(struct textbook *b, emp_op_id op)
 {
     const int first = b->g->output_offset[op], end = b->g->output_offset[op + 1];
 
-    for (emp_tensor_id t = first; t < end; t++) share(b, t, NULL);
+    for (emp_tensor_id t = first; t < end; t++) textbook_share(b, t, NULL);
     for (emp_tensor_id t = first; t < end; t++) tell_readers(b, t, home(b, t));
 }
 
@@ -568,8 +115,8 @@ static void op_is_ready(struct textbook *b, emp_op_id op)
         return;
     }
     if (is_cpu(b, d) && b->rt->events.cpu_pool) {
-        push(&b->pool[d].line,
-             (struct entry){level_of(b, ISSUE, op, 0), 0, b->seq++, 0, op, 0});
+        textbook_push(&b->pool[d].line,
+                      (struct entry){level_of(b, ISSUE, op, 0), 0, b->seq++, 0, op, 0});
         return;
     }
     if (!is_cpu(b, d) && !b->rt->events.serial_issue) {
@@ -653,7 +200,7 @@ static void begin_cpu_op(struct textbook *b, int d)
 {
     struct pool *pool = &b->pool[d];
     int          n = pool->line.count + pool->running;
-    emp_op_id    op = pop(&pool->line).a;
+    emp_op_id    op = textbook_pop(&pool->line).a;
     int          lanes = b->cost[op].lanes, got = b->p->machine->device[d].cores / n;
 
     if (got < (lanes + 3) / 4) got = (lanes + 3) / 4;
@@ -664,7 +211,7 @@ static void begin_cpu_op(struct textbook *b, int d)
     pool->running++;
     b->began[op] = b->now;
     b->r->event_count++;
-    create_outputs(b, op);
+    textbook_create_outputs(b, op);
 }
 
 static void start_batch(struct textbook *b, int d)
@@ -716,7 +263,7 @@ static void batch_ended(struct textbook *b, int d, int number)
     b->copyable[op] = b->now;
     b->r->event_count++;
     fingerprint(b, 0, d, op, b->began[op], b->now);
-    release_inputs(b, op);
+    textbook_release_inputs(b, op);
     tell(b, op);
 }
 
@@ -725,11 +272,11 @@ static void op_issued(struct textbook *b, int d, emp_op_id op)
     int launches = b->cost[op].launches;
     ns  start = b->now, end = b->now;
 
-    create_outputs(b, op);
+    textbook_create_outputs(b, op);
     if (launches) {
         start = later(b->now, b->queued[d]);
         end = start + b->cost[op].gpu;
-        end += wait_for_links(b, op, start, end - start);
+        end += textbook_wait_for_links(b, op, start, end - start);
         b->queued[d] = end;
         b->busy[d] += end - start;
     }
@@ -737,7 +284,7 @@ static void op_issued(struct textbook *b, int d, emp_op_id op)
     b->r->event_count += 2;
     fingerprint(b, 0, d, op, start, end);
     if (b->rt->events.release_at_issue || !launches) {
-        release_inputs(b, op);
+        textbook_release_inputs(b, op);
     } else {
         schedule(b, end, rank_of_kernel(d), KERNEL_END, op, 0);
     }
@@ -750,7 +297,7 @@ static void op_served(struct textbook *b, int d, emp_op_id op)
     b->copyable[op] = b->now;
     b->r->event_count++;
     fingerprint(b, 0, d, op, b->server[d].began, b->now);
-    if (!b->rt->events.release_at_issue) release_inputs(b, op);
+    if (!b->rt->events.release_at_issue) textbook_release_inputs(b, op);
     tell(b, op);
 }
 
@@ -787,7 +334,8 @@ static void copy_requested(struct textbook *b, emp_tensor_id t, int to)
     int streams, from = home(b, t), channel = channel_of(b, from, to, &streams);
     ns  wait = 0;
 
-    new_buffer(b, t, to, b->rt->events.copy_memory ? b->g->tensor[t].copy_bytes : 0);
+    textbook_new_buffer(b, t, to,
+                        b->rt->events.copy_memory ? b->g->tensor[t].copy_bytes : 0);
     b->r->event_count++;
     b->r->transfer_count++;
     b->r->traffic_bytes += b->g->tensor[t].copy_bytes * crossings(b, t, to);
@@ -827,7 +375,7 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
     ns crossing = to_ns(route->latency_s) +
                   (ns)((double)b->g->tensor[t].copy_bytes * ns_per_byte + 0.5);
     ns time = crossing * crossings(b, t, to);
-    start = begin_beside_sets(b, route, start, time);
+    start = textbook_begin_beside_sets(b, route, start, time);
     ns end = start + time;
     for (int i = 0; i < route->link_count; i++) b->link_free[route->link[i]] = end;
     b->stream_end[streams][channel] = end;
@@ -838,7 +386,7 @@ static void copy_ready(struct textbook *b, emp_tensor_id t, int to)
 
 static void copy_seen(struct textbook *b, emp_tensor_id t, int to)
 {
-    no_longer_read(b, t, home(b, t));
+    textbook_no_longer_read(b, t, home(b, t));
     if (has_host_thread(b, to)) {
         add_task(b, to, RECEIVE, t, to);
     } else if (to_ns(b->rt->events.receive_s) == 0) {
@@ -884,7 +432,7 @@ static void handle(struct textbook *b, const struct entry *e)
     switch ((enum event)e->kind) {
     case BATCH_END: batch_ended(b, e->a, e->b); break;
     case TASK_END: task_ended(b, e->a); break;
-    case KERNEL_END: release_inputs(b, e->a); break;
+    case KERNEL_END: textbook_release_inputs(b, e->a); break;
     case COPY_READY: copy_ready(b, e->a, e->b); break;
     case COPY_SEEN: copy_seen(b, e->a, e->b); break;
     case SENT: copy_requested(b, e->a, e->b); break;
@@ -948,74 +496,6 @@ static void count_needs(struct textbook *b)
     }
 }
 
-static struct cost plain_cost(const struct textbook *b, emp_op_id op)
-{
-    const emp_cost_table *costs = b->p->costs;
-    size_t                row = emp_cost_row(costs, b->device[op], op);
-    struct cost           cost = {.launches = b->g->op[op].cost.kernels > 0,
-                                  .workspace = b->g->op[op].cost.workspace_bytes};
-
-    if (!is_cpu(b, b->device[op])) {
-        cost.gpu = costs->gpu[row].compute_ns;
-        cost.issue = costs->gpu[row].issue_ns;
-        return cost;
-    }
-    cost.cpu = costs->cpu[row].compute_ns;
-    cost.lanes = costs->cpu[row].lanes;
-    for (int p = 0; p < cost.lanes; p++)
-        cost.task[p] = costs->task_ns[costs->cpu_offset[row] + p];
-    return cost;
-}
-
-static struct cost cost_of_set(const struct textbook *b, const emp_fusion *fusion,
-                               emp_op_id leader)
-{
-    const emp_device         *device = &b->p->machine->device[b->device[leader]];
-    const emp_runtime_events *events = &b->p->runtime.events;
-    emp_op_id                 member[EMP_FUSION_MOST];
-    int                       count = 0;
-    emp_op_cost               work;
-    struct cost               cost = {0};
-
-    for (emp_op_id op = 0; op < b->g->op_count; op++)
-        if (is_inner(b, op) && b->leader[op] == leader) member[count++] = op;
-    member[count++] = leader;
-    emp_op_id product = emp_fusion_cost(fusion, member, count, b->leader, &work);
-    cost.launches = work.kernels > 0;
-    cost.workspace = work.workspace_bytes;
-    if (device->kind == EMP_DEVICE_GPU) {
-        emp_gpu_cost taken = emp_cost_on_gpu(&work, b->g, product, device, events);
-        cost.gpu = taken.compute_ns;
-        cost.issue = taken.issue_ns;
-        return cost;
-    }
-    work = emp_fusion_cost_on_cpu(&work, device);
-    cost.lanes = emp_cost_lanes(&work, device);
-    cost.cpu = emp_cost_fill_row(cost.task, &work, cost.lanes, device, events);
-    return cost;
-}
-
-/* Leaders, and what each kernel takes. An inner op has no workspace of its own. */
-static void fuse(struct textbook *b, const emp_op_id *leader_of_op)
-{
-    emp_fusion *fusion = NULL;
-    int         is_fused = 0;
-
-    for (emp_op_id op = 0; op < b->g->op_count; op++) {
-        b->leader[op] = leader_of_op != NULL && is_live(b, op) ? leader_of_op[op] : op;
-        if (is_inner(b, op)) is_fused = 1;
-    }
-    if (is_fused) assert(emp_fusion_create(&fusion, b->p, NULL) == EMP_OK);
-    for (emp_op_id op = 0; op < b->g->op_count; op++)
-        if (is_live(b, op)) b->cost[op] = plain_cost(b, op);
-    for (emp_op_id op = 0; op < b->g->op_count; op++) {
-        if (!is_inner(b, op)) continue;
-        b->cost[op].workspace = 0;
-        b->cost[b->leader[op]] = cost_of_set(b, fusion, b->leader[op]);
-    }
-    emp_fusion_destroy(fusion);
-}
-
 static void start(struct textbook *b)
 {
     const emp_graph *g = b->g;
@@ -1023,7 +503,8 @@ static void start(struct textbook *b)
     for (int i = 0; i < g->op_count; i++) {
         emp_op_id op = g->topo[i];
         if (is_live(b, op))
-            take_memory(b, b->device[op], rounded(g->op[op].persistent_bytes), op);
+            textbook_take_memory(b, b->device[op], rounded(g->op[op].persistent_bytes),
+                                 op);
     }
     for (int d = 0; d < b->devices; d++) b->server[d].is_busy = b->level != NULL;
     for (int i = 0; i < g->op_count; i++) {
@@ -1105,7 +586,7 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
     b->began = zeroed((size_t)g->op_count, sizeof *b->began);
     b->hold = zeroed((size_t)g->op_count, sizeof *b->hold);
     b->is_used = zeroed((size_t)g->op_count + 1, EMP_MAX_LINKS);
-    find_links(b);
+    textbook_find_links(b);
     b->unstarted = zeroed((size_t)g->op_count, sizeof *b->unstarted);
     b->unfinished = zeroed((size_t)g->op_count, sizeof *b->unfinished);
     b->cores = zeroed((size_t)g->op_count, sizeof *b->cores);
@@ -1113,13 +594,13 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
     b->cost = zeroed((size_t)g->op_count, sizeof *b->cost);
     b->place = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->place);
     b->buffers = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->buffers);
-    fuse(b, decision->leader_of_op);
+    textbook_fuse(b, decision->leader_of_op);
     read_graph(b);
     count_needs(b);
 
     start(b);
     while (b->events.count > 0) {
-        struct entry e = pop(&b->events);
+        struct entry e = textbook_pop(&b->events);
         b->now = e.at;
         handle(b, &e);
         start_cpu_ops(b);

@@ -21,8 +21,8 @@ typedef struct {
 /* Who made a tensor, or the newest data of a storage. */
 typedef struct {
     int32_t node, result;
-    int32_t
-            generation; /* of a storage: how often it was allocated; of a tensor: its storage's when it was made */
+    /* Of a storage: how often it was allocated. Of a tensor: its storage's when it was made. */
+    int32_t generation;
     int32_t read_by; /* of a storage: the last call that reads it; calls count from 1 */
 } version;
 
