@@ -13,10 +13,13 @@ typedef struct {
     const emp_blocks *blocks;
     emp_ideals       *ideals;
     int32_t           words, capacity, step_capacity, step_count;
-    uint64_t         *members;   /* [ideal][word] */
-    uint64_t         *waits;     /* [block][word] */
-    int32_t          *slot;      /* [2 capacity] number of an ideal + 1, or 0 */
-    uint64_t         *candidate; /* [word] */
+    uint64_t         *members;       /* [ideal][word] */
+    int32_t          *waiter_offset; /* [block + 2] */
+    int32_t          *waiter;        /* blocks that wait for a block, ascending */
+    int32_t          *slot;          /* [2 capacity] number of an ideal + 1, or 0 */
+    uint64_t         *hash;          /* [ideal] */
+    uint64_t         *candidate;     /* [word] */
+    uint64_t          candidate_hash;
 } finder;
 
 static bool has(const uint64_t *set, int32_t i)
@@ -36,39 +39,48 @@ static uint64_t *members_of(const finder *f, int32_t ideal)
 
 /* ---- storage ---- */
 
-static emp_status allocate(finder *f, emp_error *err)
+/* Turns the lists of whom a block waits for round. */
+static void list_waiters(finder *f)
 {
-    size_t blocks = (size_t)f->blocks->count;
+    const emp_blocks *b = f->blocks;
+    int32_t          *next = &f->waiter_offset[1]; /* [block] where its list goes on */
 
-    f->words = (f->blocks->count + WORD_BITS - 1) / WORD_BITS + 1;
-    EMP_CHECK(EMP_ALLOC(f->waits, blocks * (size_t)f->words));
-    EMP_CHECK(EMP_ALLOC(f->candidate, (size_t)f->words));
-    for (int32_t b = 0; b < f->blocks->count; b++) {
-        for (int32_t i = f->blocks->wait_offset[b]; i < f->blocks->wait_offset[b + 1];
-             i++)
-            add(&f->waits[(size_t)b * (size_t)f->words], f->blocks->wait[i]);
+    for (int32_t i = 0; i < b->wait_offset[b->count]; i++) next[b->wait[i] + 1]++;
+    for (int32_t i = 0; i < b->count; i++) next[i + 1] += next[i];
+    for (int32_t block = 0; block < b->count; block++) {
+        for (int32_t i = b->wait_offset[block]; i < b->wait_offset[block + 1]; i++)
+            f->waiter[next[b->wait[i]]++] = block;
     }
-    return EMP_OK;
 }
 
-static uint32_t place_of(const finder *f, const uint64_t *set)
+static emp_status allocate(finder *f, emp_error *err)
 {
-    uint64_t hash = EMP_HASH_SEED;
-    uint32_t mask = 2 * (uint32_t)f->capacity - 1;
+    const size_t blocks = (size_t)f->blocks->count;
 
-    for (int32_t w = 0; w < f->words; w++) hash = emp_hash_u64(hash, set[w]);
-    return (uint32_t)(hash >> 32) & mask;
+    f->words = (f->blocks->count + WORD_BITS - 1) / WORD_BITS + 1;
+    EMP_CHECK(EMP_ALLOC(f->waiter_offset, blocks + 2));
+    EMP_CHECK(EMP_ALLOC(f->waiter, (size_t)f->blocks->wait_offset[blocks]));
+    return EMP_ALLOC(f->candidate, (size_t)f->words);
+}
+
+/* Sets that differ by a block have hashes that differ by it. */
+static uint64_t hash_of(int32_t block)
+{
+    return emp_hash_u64(EMP_HASH_SEED, (uint64_t)block);
 }
 
 /* The slot of the set, or the free one where it would be. */
-static int32_t *find_slot(const finder *f, const uint64_t *set)
+static int32_t *find_slot(const finder *f, const uint64_t *set, uint64_t hash)
 {
-    size_t   bytes = (size_t)f->words * sizeof *set;
-    uint32_t mask = 2 * (uint32_t)f->capacity - 1;
+    const size_t   bytes = (size_t)f->words * sizeof *set;
+    const uint32_t mask = 2 * (uint32_t)f->capacity - 1;
 
-    for (uint32_t at = place_of(f, set);; at = (at + 1) & mask) {
+    for (uint32_t at = (uint32_t)(hash >> 32) & mask;; at = (at + 1) & mask) {
         int32_t *slot = &f->slot[at];
-        if (*slot == 0 || memcmp(members_of(f, *slot - 1), set, bytes) == 0) return slot;
+        if (*slot == 0) return slot;
+        if (f->hash[*slot - 1] == hash &&
+            memcmp(members_of(f, *slot - 1), set, bytes) == 0)
+            return slot;
     }
 }
 
@@ -81,6 +93,9 @@ static emp_status grow_sets(finder *f, emp_error *err)
 
     if (members == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
     f->members = members;
+    uint64_t *hash = emp_realloc(f->hash, rows, sizeof *f->hash);
+    if (hash == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
+    f->hash = hash;
     int32_t *offset =
         emp_realloc(f->ideals->step_offset, rows + 1, sizeof *f->ideals->step_offset);
     if (offset == NULL) return EMP_ERROR(EMP_ENOMEM, "%d ideals", capacity);
@@ -93,7 +108,7 @@ static emp_status grow_sets(finder *f, emp_error *err)
     EMP_CHECK(EMP_ALLOC(f->slot, 2 * rows));
     f->capacity = capacity;
     for (int32_t i = 0; i < f->ideals->count; i++)
-        *find_slot(f, members_of(f, i)) = i + 1;
+        *find_slot(f, members_of(f, i), f->hash[i]) = i + 1;
     return EMP_OK;
 }
 
@@ -119,10 +134,11 @@ static emp_status add_step(finder *f, int32_t block, int32_t ideal, emp_error *e
 static emp_status intern(finder *f, emp_ideal_step origin, int32_t *ideal, emp_error *err)
 {
     if (f->ideals->count == f->capacity) EMP_CHECK(grow_sets(f, err));
-    int32_t *slot = find_slot(f, f->candidate);
+    int32_t *slot = find_slot(f, f->candidate, f->candidate_hash);
     if (*slot == 0) {
         memcpy(members_of(f, f->ideals->count), f->candidate,
                (size_t)f->words * sizeof *f->candidate);
+        f->hash[f->ideals->count] = f->candidate_hash;
         f->ideals->origin[f->ideals->count] = origin;
         *slot = ++f->ideals->count;
     }
@@ -132,28 +148,60 @@ static emp_status intern(finder *f, emp_ideal_step origin, int32_t *ideal, emp_e
 
 static bool can_follow(const finder *f, int32_t ideal, int32_t block)
 {
-    const uint64_t *set = members_of(f, ideal);
-    const uint64_t *waits = &f->waits[(size_t)block * (size_t)f->words];
+    const emp_blocks *b = f->blocks;
+    const uint64_t   *set = members_of(f, ideal);
 
-    if (has(set, block)) return false;
-    for (int32_t w = 0; w < f->words; w++)
-        if (waits[w] & ~set[w]) return false;
+    for (int32_t i = b->wait_offset[block]; i < b->wait_offset[block + 1]; i++)
+        if (!has(set, b->wait[i])) return false;
     return true;
+}
+
+static emp_status follow(finder *f, int32_t ideal, int32_t block, emp_error *err)
+{
+    int32_t larger;
+
+    memcpy(f->candidate, members_of(f, ideal), (size_t)f->words * sizeof(uint64_t));
+    add(f->candidate, block);
+    f->candidate_hash = f->hash[ideal] ^ hash_of(block);
+    EMP_CHECK(intern(f, (emp_ideal_step){block, ideal}, &larger, err));
+    return add_step(f, block, larger, err);
+}
+
+static emp_status expand_empty(finder *f, emp_error *err)
+{
+    for (int32_t b = 0; b < f->blocks->count; b++)
+        if (can_follow(f, 0, b)) EMP_CHECK(follow(f, 0, b, err));
+    return EMP_OK;
+}
+
+/* An ideal is followed by what followed the one that it came from, and by blocks that waited for
+ * its new block alone. Both lists ascend, and no block is in both. */
+static emp_status expand_from_origin(finder *f, int32_t ideal, emp_error *err)
+{
+    const emp_ideal_step origin = f->ideals->origin[ideal];
+    const int32_t       *step_offset = &f->ideals->step_offset[origin.ideal];
+    int32_t              old = step_offset[0], old_end = step_offset[1];
+    int32_t              waiter = f->waiter_offset[origin.block];
+    const int32_t        waiter_end = f->waiter_offset[origin.block + 1];
+
+    while (old < old_end || waiter < waiter_end) {
+        const int32_t old_block = old < old_end ? f->ideals->step[old].block : INT32_MAX;
+        const int32_t new_block = waiter < waiter_end ? f->waiter[waiter] : INT32_MAX;
+        const bool    is_old = old_block < new_block;
+        const int32_t block = is_old ? old_block : new_block;
+        old += is_old;
+        waiter += !is_old;
+        if (is_old ? block != origin.block : can_follow(f, ideal, block))
+            EMP_CHECK(follow(f, ideal, block, err));
+    }
+    return EMP_OK;
 }
 
 /* Steps from an ideal lead to those of one block more, so that numbers rise with size. */
 static emp_status expand(finder *f, int32_t ideal, emp_error *err)
 {
-    int32_t larger;
-
     f->ideals->step_offset[ideal] = f->step_count;
-    for (int32_t b = 0; b < f->blocks->count; b++) {
-        if (!can_follow(f, ideal, b)) continue;
-        memcpy(f->candidate, members_of(f, ideal), (size_t)f->words * sizeof(uint64_t));
-        add(f->candidate, b);
-        EMP_CHECK(intern(f, (emp_ideal_step){b, ideal}, &larger, err));
-        EMP_CHECK(add_step(f, b, larger, err));
-    }
+    EMP_CHECK(ideal == 0 ? expand_empty(f, err) : expand_from_origin(f, ideal, err));
     f->ideals->step_offset[ideal + 1] = f->step_count;
     return EMP_OK;
 }
@@ -167,6 +215,7 @@ emp_status emp_ideals_init(emp_ideals *ideals, bool *is_whole, const emp_blocks 
 
     *ideals = (emp_ideals){0};
     EMP_TRY(allocate(&f, err));
+    list_waiters(&f);
     EMP_TRY(intern(&f, (emp_ideal_step){-1, -1}, &empty, err));
     for (int32_t i = 0; i < ideals->count && ideals->count <= limit; i++)
         EMP_TRY(expand(&f, i, err));
@@ -174,8 +223,10 @@ emp_status emp_ideals_init(emp_ideals *ideals, bool *is_whole, const emp_blocks 
 
 cleanup:
     emp_free(f.members);
-    emp_free(f.waits);
+    emp_free(f.waiter_offset);
+    emp_free(f.waiter);
     emp_free(f.slot);
+    emp_free(f.hash);
     emp_free(f.candidate);
     return st;
 }

@@ -22,7 +22,7 @@ typedef struct {
 } emp_ideals;
 
 /** Finds all; sets \a *is_whole to whether they are no more than \a limit: else there are
- * some, of no use. O(count x blocks^2 / 64), and blocks^2 / 8 bytes. \retval EMP_ENOMEM */
+ * some, of no use. A step takes O(blocks / 64), and an ideal blocks / 8 bytes. \retval EMP_ENOMEM */
 emp_status emp_ideals_init(emp_ideals *ideals, bool *is_whole, const emp_blocks *blocks,
                            int32_t limit, emp_error *err);
 
