@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 
 /* Under a second, so that there is time to end. */
-enum { PATIENCE_MS = 700, SENTENCE_BYTES = 500 };
+enum { PATIENCE_MS = 500, SENTENCE_BYTES = 500 };
 
 enum { AT_ONCE, SOON, IN_ORDER }; /* states */
 

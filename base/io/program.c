@@ -4,32 +4,57 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { MOST_ARGUMENTS = 16 };
+
+/* A parent that has ended before the call sends no signal. */
+static void end_with(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+}
+
+pid_t emp_program_fork(void)
+{
+    const pid_t parent = getpid();
+    sigset_t    ctrl_c, before;
+
+    sigemptyset(&ctrl_c);
+    sigaddset(&ctrl_c, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &ctrl_c, &before);
+    const pid_t child = fork();
+    if (child == 0)
+        end_with(parent);
+    else
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return child;
+}
+
+static void be_program(char *const *argv)
+{
+    const int nowhere = open("/dev/null", O_RDWR);
+
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) dup2(nowhere, i);
+    execvp(argv[0], argv);
+    _exit(127);
+}
 
 bool emp_program_succeeds(const char *const *argument)
 {
-    posix_spawn_file_actions_t actions;
-    char                      *argv[MOST_ARGUMENTS] = {NULL};
-    pid_t                      child;
-    int                        status = 0;
+    char *argv[MOST_ARGUMENTS] = {NULL};
+    int   status = 0;
 
-    /* posix_spawnp() does not write to them, but its type does not say so */
+    /* execvp() does not write to them, but its type does not say so */
     for (int i = 0; i < MOST_ARGUMENTS - 1 && argument[i] != NULL; i++)
         memcpy(&argv[i], &argument[i], sizeof(char *));
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    int cause = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (cause != 0) return false;
+    const pid_t child = emp_program_fork();
+    if (child < 0) return false;
+    if (child == 0) be_program(argv);
     while (waitpid(child, &status, 0) < 0) {
         if (errno != EINTR) return false;
     }

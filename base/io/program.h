@@ -5,9 +5,14 @@
 #define EMP_BASE_IO_PROGRAM_H
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+/** fork() of a child that dies with its parent, and that does not hear Ctrl-C: this reaches the whole
+ * group, and the parent answers it. A program that the child becomes is no different. */
+pid_t emp_program_fork(void);
 
 /** Whether a program can be started and ends with status 0. It reads nothing, and what it prints is
- * dropped. Unlike system() this leaves signals as they are.
+ * dropped. Unlike system() this leaves the signals of the caller as they are.
  * \param argument  Of the program, its name first; NULL behind the last one. */
 bool emp_program_succeeds(const char *const *argument);
 

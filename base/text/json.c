@@ -71,6 +71,25 @@ static char *put_character(char *to, uint32_t code)
     return to;
 }
 
+/* How many characters need no escape. */
+static size_t plain_length(const char *text)
+{
+    size_t count = 0;
+
+    while ((unsigned char)text[count] >= 0x20 && text[count] != '"' &&
+           text[count] != '\\')
+        count++;
+    return count;
+}
+
+static void write_escape(FILE *stream, char c)
+{
+    if (c == '"' || c == '\\')
+        fprintf(stream, "\\%c", c);
+    else
+        fprintf(stream, "\\u%04X", (unsigned)(unsigned char)c);
+}
+
 bool emp_json_write_string(FILE *stream, const char *text)
 {
     size_t length = strlen(text);
@@ -80,13 +99,11 @@ bool emp_json_write_string(FILE *stream, const char *text)
         if (step == 0) return false;
     }
     fputc('"', stream);
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(stream, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            fprintf(stream, "\\u%04X", (unsigned)*c);
-        else
-            fputc(*c, stream);
+    while (*text != '\0') {
+        const size_t plain = plain_length(text);
+        fwrite(text, 1, plain, stream);
+        text += plain;
+        if (*text != '\0') write_escape(stream, *text++);
     }
     fputc('"', stream);
     return true;

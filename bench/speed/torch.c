@@ -3,7 +3,6 @@
 #include "bench/speed/torch.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,10 +12,10 @@
 #include "base/io/program.h"
 #include "base/mem.h"
 
-enum { PATH_BYTES = 1024, LINE_BYTES = 256 };
+enum { PATH_BYTES = 64, LINE_BYTES = 256 };
 
 struct emp_torch {
-    char  path[PATH_BYTES]; /* of the file with the network */
+    FILE *stand; /* the network; it has no name */
     pid_t process;
     int   requests;
     FILE *answers;
@@ -34,31 +33,27 @@ const char *emp_torch_find(void)
     return NULL;
 }
 
-static emp_status write_stand(char *path, const emp_stand *stand, emp_error *err)
+static emp_status write_stand(FILE **file, const emp_stand *stand, emp_error *err)
 {
-    const char *folder = getenv("TMPDIR");
-    FILE       *stream = NULL;
-
-    if (folder == NULL) folder = "/tmp";
-    snprintf(path, PATH_BYTES, "%s/emplace-XXXXXX", folder);
-    int fd = mkstemp(path);
-    if (fd >= 0) stream = fdopen(fd, "wb");
-    if (stream == NULL)
-        return EMP_ERROR(EMP_EIO, "no temporary file in %s: %s", folder, strerror(errno));
-    emp_stand_write(stand, stream);
-    bool is_written = ferror(stream) == 0;
-    if (fclose(stream) != 0 || !is_written)
-        return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
+    *file = tmpfile();
+    if (*file == NULL)
+        return EMP_ERROR(EMP_EIO, "no temporary file: %s", strerror(errno));
+    emp_stand_write(stand, *file);
+    if (fflush(*file) != 0 || ferror(*file) != 0)
+        return EMP_ERROR(EMP_EIO, "a temporary file cannot be written: %s",
+                         strerror(errno));
     return EMP_OK;
 }
 
 /* In the new process. OPENBLAS_CORETYPE, which makes OpenBLAS fast on CPUs that it does
  * not know, is in the environment if this program needed it. One pool of threads is
  * enough; and malloc shall keep what it has: to give 2 MB tensors back to the system and
- * clear them again takes as long as to compute them. Ctrl-C is for the parent. */
-static void become_torch(int socket, const char *python, const char *path)
+ * clear them again takes as long as to compute them. */
+static void become_torch(int socket, const char *python, FILE *stand)
 {
-    signal(SIGINT, SIG_IGN);
+    char path[PATH_BYTES];
+
+    snprintf(path, sizeof path, "/dev/fd/%d", fileno(stand));
     if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0) _exit(127);
     execlp("env", "env", "OPENBLAS_NUM_THREADS=1", "MALLOC_MMAP_THRESHOLD_=4294967296",
            "MALLOC_TRIM_THRESHOLD_=68719476736", "MALLOC_TOP_PAD_=67108864", python,
@@ -76,11 +71,11 @@ static emp_status start(emp_torch *t, const char *python, emp_error *err)
     t->requests = pair[0];
     t->answers = fdopen(pair[0], "r");
     if (t->answers == NULL) EMP_FAIL(EMP_EIO, "no stream: %s", strerror(errno));
-    t->process = fork();
+    t->process = emp_program_fork();
     if (t->process < 0) EMP_FAIL(EMP_EIO, "no process: %s", strerror(errno));
     if (t->process == 0) {
         close(pair[0]);
-        become_torch(pair[1], python, t->path);
+        become_torch(pair[1], python, t->stand);
     }
 
 cleanup:
@@ -98,7 +93,7 @@ emp_status emp_torch_create(emp_torch **out, const char *python, const emp_stand
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "a peer");
     t->requests = -1;
-    EMP_TRY(write_stand(t->path, stand, err));
+    EMP_TRY(write_stand(&t->stand, stand, err));
     EMP_TRY(start(t, python, err));
     if (fgets(line, sizeof line, t->answers) == NULL || strcmp(line, "ready\n") != 0)
         EMP_FAIL(EMP_EEXTERNAL, "%s %s did not start", python, EMP_POLICY_TORCH);
@@ -131,6 +126,6 @@ void emp_torch_destroy(emp_torch *t)
     else if (t->requests >= 0)
         close(t->requests);
     if (t->process > 0) waitpid(t->process, NULL, 0);
-    if (t->path[0] != '\0') unlink(t->path);
+    if (t->stand != NULL) fclose(t->stand);
     emp_free(t);
 }

@@ -313,6 +313,8 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
     if (args.chakra != NULL)
         EMP_TRY(emp_chakra_write(args.chakra, inputs.problem, device_of_op, err));
+    is_partial = is_partial || cli_stop_is_asked();
+    args.is_why = args.is_why && !is_partial;
     cli_stop_at_once();
     EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)

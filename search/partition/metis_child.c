@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io/program.h"
 #include "search/partition/metis_internal.h"
 
 static bool write_all(int fd, const void *data, size_t size)
@@ -39,13 +39,6 @@ static bool read_all(int fd, void *data, size_t size)
     return true;
 }
 
-/* Nobody else wants the result. A parent that ended before the call sends no signal. */
-static void end_with(pid_t parent)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
-}
-
 /* Leaves open \a fd alone, and /dev/null as the standard files. What else is open is the parent's: a
  * pipe that stays open here would keep its reader waiting. Returns the new number of \a fd. */
 static int keep_alone(int fd)
@@ -63,15 +56,13 @@ static int keep_alone(int fd)
 }
 
 /* Never returns. */
-static void be_child(const emp_metis_task *t, int fd, pid_t parent)
+static void be_child(const emp_metis_task *t, int fd)
 {
     idx_t vertices = t->vertex_count, parts = t->part_count, weight = 0;
     idx_t constraints = t->constraint_count;
     idx_t options[METIS_NOPTIONS];
 
-    end_with(parent);
     signal(SIGALRM, SIG_IGN); /* a time limit is the caller's, and ends it */
-    signal(SIGINT, SIG_IGN);  /* Ctrl-C reaches the whole group; the parent answers it */
     fd = keep_alone(fd);
     memcpy(options, t->options, sizeof options);
     int  result = t->function(&vertices, &constraints, t->row, t->neighbor, t->load, NULL,
@@ -86,11 +77,11 @@ emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
 {
     emp_status st = EMP_OK;
     int        fd[2] = {-1, -1}, result = METIS_ERROR;
-    pid_t      child = -1, parent = getpid();
+    pid_t      child = -1;
 
-    if (pipe2(fd, O_CLOEXEC) != 0 || (child = fork()) < 0)
+    if (pipe2(fd, O_CLOEXEC) != 0 || (child = emp_program_fork()) < 0)
         EMP_FAIL(EMP_EIO, "no process for METIS: %s", strerror(errno));
-    if (child == 0) be_child(t, fd[1], parent);
+    if (child == 0) be_child(t, fd[1]);
     close(fd[1]);
     fd[1] = -1;
     bool is_told = read_all(fd[0], &result, sizeof result) &&

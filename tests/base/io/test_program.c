@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is it told whether a program succeeds, fails, or is not there? Do signals stay as they are? */
+/* Is it told whether a program succeeds, fails, or is not there? Do signals stay as they are? Does a
+ * child end with its parent, and not by Ctrl-C? */
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io/program.h"
@@ -29,4 +31,44 @@ Test(program, a_signal_that_comes_meanwhile_is_seen)
     signal(SIGINT, note);
     cr_expect(emp_program_succeeds(slow));
     cr_expect_eq(is_hit, SIGINT);
+}
+
+Test(program, a_child_does_not_hear_ctrl_c)
+{
+    const pid_t child = emp_program_fork();
+    int         status = 0;
+
+    if (child == 0) {
+        raise(SIGINT);
+        _exit(3);
+    }
+    cr_assert_gt(child, 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    signal(SIGINT, note);
+    raise(SIGINT);
+    cr_expect_eq(is_hit, SIGINT, "its parent does");
+}
+
+/* The child holds the pipe that is read here until it ends. */
+Test(program, a_child_ends_with_its_parent, .timeout = 20)
+{
+    int  fd[2];
+    char byte;
+
+    cr_assert_eq(pipe(fd), 0);
+    const pid_t parent = fork();
+    if (parent == 0) {
+        if (emp_program_fork() == 0) {
+            cr_assert_eq(write(fd[1], "x", 1), 1);
+            for (;;) pause();
+        }
+        close(fd[1]);
+        _exit(read(fd[0], &byte, 1) == 1 ? 0 : 1);
+    }
+    close(fd[1]);
+    int status = 0;
+    cr_assert_eq(waitpid(parent, &status, 0), parent);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child has begun");
+    cr_expect_eq(read(fd[0], &byte, 1), 0, "and has ended");
 }
