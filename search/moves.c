@@ -81,6 +81,17 @@ static void list_all_sizes(emp_moves *m)
     }
 }
 
+/* Kinds of devices that a class which can be moved may have. CPUs are forbidden to all of
+ * these classes or to none. */
+static uint32_t kinds_of_vertices(const emp_moves *m)
+{
+    uint32_t kinds = 0;
+
+    for (int32_t v = 0; v < m->neighbors->vertex_count; v++)
+        kinds |= m->problem->kinds_of_class[m->neighbors->class_of_vertex[v]];
+    return kinds;
+}
+
 static emp_status list_vertices(emp_moves *m, emp_error *err)
 {
     return emp_members_init_ops(&m->ops_of_vertex, m->graph,
@@ -96,7 +107,6 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
     *m = (emp_moves){.options = *options,
                      .problem = problem,
                      .seed = seed,
-                     .odds = emp_device_odds_of(problem->machine),
                      .graph = problem->graph,
                      .groups_hash = EMP_HASH_SEED};
     if (options->coarsest > options->finest) {
@@ -104,6 +114,7 @@ emp_status emp_moves_init(emp_moves *m, const emp_problem *problem,
                  options->coarsest, options->finest);
     }
     EMP_TRY(emp_partition_graph_create(&m->neighbors, problem, false, err));
+    m->odds = emp_device_odds_of(problem->machine, kinds_of_vertices(m));
     EMP_TRY(list_vertices(m, err));
     list_all_sizes(m);
     while (m->grown < m->size_count &&
@@ -397,7 +408,7 @@ bool emp_moves_make(const emp_moves *m, int64_t index, emp_device_id *device_of_
         int64_t count = (int64_t)groups->group_count * m->odds.device_count;
         if (index < count)
             return send(groups, (int32_t)(index / m->odds.device_count),
-                        (int32_t)(index % m->odds.device_count), device_of_op);
+                        m->odds.device[index % m->odds.device_count], device_of_op);
         index -= count;
     }
     return false;

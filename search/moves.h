@@ -8,6 +8,9 @@
  * neighbour, to a neighbour of that one, and so on (FlexFlow's propagation; Jia et al.,
  * SysML 2019).
  *
+ * From a legal placement every move leads to a legal one: classes that only a CPU can run
+ * stay, and where CPUs are forbidden no class goes to one.
+ *
  * Groups of a large graph take long to make. So a search may begin
  * with some levels of them, and make the others one at a time, by emp_moves_grow().
  *

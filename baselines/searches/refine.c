@@ -131,12 +131,14 @@ static emp_status ask_simulator(refiner *r, emp_error *err)
     return emp_surrogate_set_order(r->surrogate, r->end_frac, err);
 }
 
-/* Has the simulator look at where the walk stands, if that is new. */
+/* Has the simulator look at where the walk stands, if that is new. A restored state may be that of
+ * a run in which CPUs were not forbidden. */
 static emp_status look(refiner *r, emp_error *err)
 {
     const emp_walk *w = &r->walk;
     uint64_t        hash = 0;
 
+    emp_problem_legalize(w->problem, w->here.device_of_op);
     for (emp_op_id op = 0; op < w->problem->graph->op_count; op++)
         hash += hash_of_op(r, op, w->here.device_of_op[op]);
     if (r->is_seen && hash == r->here_hash) return EMP_OK;
@@ -333,7 +335,6 @@ static void move_on(refiner *r)
     }
     emp_rng_init(&rng, w->seed, (uint32_t)r->at.stage, STREAM_START);
     emp_moves_scatter(&w->moves, &rng, w->here.device_of_op);
-    emp_problem_legalize(w->problem, w->here.device_of_op);
     w->at.is_new = 1;
 }
 
@@ -400,7 +401,6 @@ static emp_status init(void *state, const emp_problem *problem,
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "nothing can be moved: no op may run on a GPU");
     r->walk.make = make_move;
-    emp_problem_legalize(problem, r->walk.here.device_of_op);
     EMP_CHECK(create_simulators(r, problem, err));
     r->blame_s = EMP_NEW_ARRAY(double, ops);
     r->end_frac = EMP_NEW_ARRAY(double, ops);
@@ -421,7 +421,6 @@ void emp_refine_begin_at(void *refine, const emp_device_id *device_of_op,
 
     memcpy(w->best.device_of_op, device_of_op,
            (size_t)w->problem->graph->op_count * sizeof *device_of_op);
-    emp_problem_legalize(w->problem, w->best.device_of_op);
     w->cost.best_s = emp_penalized_s(score);
     w->at.is_new = 0;
     emp_walk_return(w);

@@ -75,7 +75,6 @@ static emp_status order_start(const emp_walk *w, emp_error *err)
     if (w->here.level_of_op == NULL) return EMP_OK;
     memset(w->here.level_of_op, EMP_LEVELS / 2, (size_t)ops_of(w));
     if (w->options.levels == EMP_LEVELS_EVEN) return EMP_OK;
-    emp_problem_legalize(w->problem, w->here.device_of_op);
     return emp_order_of_bottom_levels(w->here.level_of_op, w->problem,
                                       w->here.device_of_op, err);
 }
@@ -104,6 +103,7 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
     EMP_TRY(emp_proposal_init(&w->here, ops_of(w), params->decides, err));
     EMP_TRY(emp_proposal_init(&w->best, ops_of(w), params->decides, err));
     EMP_TRY(place_start(w, params->start, err));
+    emp_problem_legalize(problem, w->here.device_of_op);
     EMP_TRY(order_start(w, err));
     fuse_start(w);
 

@@ -222,6 +222,30 @@ Test(moves, scatter_keeps_the_coarsest_groups_together)
     emp_moves_clear(&m);
 }
 
+Test(moves, send_no_op_to_a_forbidden_cpu)
+{
+    emp_device_id device[OPS];
+    emp_rng       rng;
+
+    fixture_problem(f);
+    cr_assert_eq(emp_problem_forbid_cpus(f->problem, NULL, NULL), EMP_OK);
+    emp_moves m = create("groups=metis,coarsest=6,finest=6");
+    cr_assert_eq(emp_moves_count(&m), (OPS + CLIQUES) * 2);
+    emp_rng_init(&rng, 1, 0, 0);
+    emp_moves_scatter(&m, &rng, device);
+    for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+    for (uint32_t i = 0; i < 200; i++) {
+        draw(&m, i, device);
+        for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+    }
+    for (int64_t i = 0; i < emp_moves_count(&m); i++) {
+        for (int op = 0; op < OPS; op++) device[op] = 1;
+        emp_moves_make(&m, i, device);
+        for (int op = 0; op < OPS; op++) cr_expect_neq(device[op], 0);
+    }
+    emp_moves_clear(&m);
+}
+
 Test(moves, leave_alone_what_has_no_choice)
 {
     fixture_cpu_only(f, 3);

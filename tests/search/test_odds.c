@@ -4,8 +4,11 @@
 #include <math.h>
 
 #include "search/odds.h"
+#include "sim/graph/graph.h"
 
 enum { DRAWS = 100000 };
+
+enum { ALL = EMP_KIND_CPU | EMP_KIND_GPU };
 
 static emp_machine machine_of(int32_t count, const double *peak)
 {
@@ -19,7 +22,7 @@ Test(odds, are_running_sums_of_shares)
 {
     const double          peak[] = {1e12, 3e12, 4e12};
     const emp_machine     m = machine_of(3, peak);
-    const emp_device_odds odds = emp_device_odds_of(&m);
+    const emp_device_odds odds = emp_device_odds_of(&m, ALL);
 
     cr_expect_eq(odds.device_count, 3);
     cr_expect_eq(odds.up_to[0], 0.125);
@@ -32,7 +35,7 @@ Test(odds, draw_by_one_uniform_number)
 {
     const double          peak[] = {1e12, 0.0, 3e12, 4e12};
     const emp_machine     m = machine_of(4, peak);
-    const emp_device_odds odds = emp_device_odds_of(&m);
+    const emp_device_odds odds = emp_device_odds_of(&m, ALL);
     emp_rng               rng, same;
     int32_t               drawn[4] = {0};
 
@@ -49,11 +52,27 @@ Test(odds, draw_by_one_uniform_number)
     cr_expect_lt(fabs(drawn[3] / (double)DRAWS - 0.5), 0.01);
 }
 
+Test(odds, leave_out_devices_of_other_kinds)
+{
+    const double peak[] = {8e12, 1e12, 8e12, 3e12};
+    emp_machine  m = machine_of(4, peak);
+    m.device[1].kind = m.device[3].kind = EMP_DEVICE_GPU;
+    const emp_device_odds odds = emp_device_odds_of(&m, EMP_KIND_GPU);
+    emp_rng               rng;
+
+    cr_expect_eq(odds.device_count, 2);
+    cr_expect_eq(odds.up_to[0], 0.25);
+    cr_expect_eq(odds.up_to[1], 1.0);
+    emp_rng_init(&rng, 5, 0, 0);
+    for (int32_t i = 0; i < 100; i++)
+        cr_expect_eq(emp_device_odds_draw(&odds, &rng) % 2, 1);
+}
+
 Test(odds, of_one_device_always_draw_it)
 {
     const double          peak[] = {7.0};
     const emp_machine     m = machine_of(1, peak);
-    const emp_device_odds odds = emp_device_odds_of(&m);
+    const emp_device_odds odds = emp_device_odds_of(&m, ALL);
     emp_rng               rng;
 
     emp_rng_init(&rng, 1, 0, 0);

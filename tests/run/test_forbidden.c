@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does every method that learns nothing end with no op on a forbidden CPU, and does none stop on the
+ * way there? */
+#include <criterion/criterion.h>
+
+#include "base/mem.h"
+#include "run/loop.h"
+#include "run/methods.h"
+#include "tests/support/problems.h"
+
+/* Enough for refine to ask the surrogate, and to make several moves. */
+enum { BUDGET = 48 };
+
+static task model;
+
+static void set_up(void)
+{
+    emp_error err = {0};
+
+    task_create(&model, "rnnlm:steps=1", "k40x2", "tf-r1.3");
+    cr_assert_eq(emp_problem_forbid_cpus(model.problem, NULL, &err), EMP_OK, "%s",
+                 err.msg);
+}
+
+static void tear_down(void)
+{
+    task_destroy(&model);
+    cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
+}
+
+TestSuite(forbidden, .init = set_up, .fini = tear_down);
+
+static void expect_allowed(const emp_record *record)
+{
+    for (emp_op_id op = 0; op < record->op_count; op++)
+        cr_assert(emp_problem_allows(model.problem, op, record->device_of_op[op]),
+                  "%s: op '%s' is on %s", record->method, record->op_name[op],
+                  record->device_name[record->device_of_op[op]]);
+}
+
+/* Methods of other graphs. */
+static bool is_unsuited(emp_status st)
+{
+    return st == EMP_EUNSUPPORTED || st == EMP_EINFEASIBLE;
+}
+
+Test(forbidden, cpus_hold_no_op_of_any_method_that_a_gpu_can_run)
+{
+    const emp_method *method;
+    int32_t           run_count = 0;
+
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
+        const emp_run_params params = {.method = method,
+                                       .placer = {.seed = 1, .threads = 1},
+                                       .budget_evaluations = BUDGET};
+        emp_record           record = {0};
+        emp_error            err = {0};
+        if (method->list_weights != NULL) continue;
+        emp_status st = emp_run(&record, model.problem, &params, &err);
+        if (st == EMP_OK) expect_allowed(&record);
+        cr_expect(st == EMP_OK || is_unsuited(st), "%s: %s", method->name, err.msg);
+        run_count += st == EMP_OK;
+        emp_record_clear(&record);
+    }
+    cr_expect_gt(run_count, 20, "%d methods have run", run_count);
+}
