@@ -135,9 +135,7 @@ static const variant variants[] = {
     {&emp_sim_tf_levels_rules, emp_engine_run_tf_levels},
     {&emp_sim_ideal_levels_rules, emp_engine_run_ideal_levels},
     {&emp_sim_tf_timed_rules, emp_engine_run_tf_timed},
-    {&emp_sim_ideal_timed_rules, emp_engine_run_ideal_timed},
-    {&emp_sim_tf_models_rules, emp_engine_run_tf_models},
-    {&emp_sim_ideal_models_rules, emp_engine_run_ideal_models}};
+    {&emp_sim_ideal_timed_rules, emp_engine_run_ideal_timed}};
 
 static void play_events(emp_engine *sim)
 {
@@ -156,6 +154,7 @@ emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
     EMP_CHECK(take_placement(sim, decision->device_of_op, err));
     EMP_CHECK(take_levels(sim, decision->level_of_op, err));
     EMP_CHECK(emp_engine_take_leaders(sim, decision, err));
+    if (sim->cost_of_device[0] != NULL) emp_engine_take_costs(sim);
     reset(sim);
     if (sim->is_fused) emp_engine_fuse(sim);
     sim->rules.is_traced = watch->is_traced;

@@ -30,7 +30,6 @@ typedef struct {
     bool is_timed;     /**< start and end of each op */
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
-    bool has_models;   /**< devices of one kind are of several models */
     bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
 } emp_sim_rules;
 
@@ -88,7 +87,7 @@ typedef struct {
     uint32_t    flags;
 } emp_sim_op;
 
-/** What an op costs on one device model, if rules.has_models. */
+/** What an op costs on one device model. */
 typedef struct {
     union {
         emp_time_ns   run_ns; /**< alone; of a GPU, or of a CPU that is no pool */
@@ -234,8 +233,7 @@ typedef struct {
     int32_t        kernel_source;
     uint32_t       place; /**< emp_run_first_place() of current, if the server runs ops */
     emp_time_ns core_free_ns; /**< others have its core until then; rules.shares_cores */
-    int32_t     column;       /**< of costs, if rules.has_models */
-    int32_t     unused[7];    /**< to a power of two: to find a device is a shift */
+    int32_t     unused[8];    /**< to a power of two: to find a device is a shift */
 } emp_sim_device;
 
 _Static_assert((sizeof(emp_sim_device) & (sizeof(emp_sim_device) - 1)) == 0, "unused[]");
@@ -283,8 +281,6 @@ typedef struct {
 
     int32_t             op_count, tensor_count, copy_limit, message_limit;
     emp_sim_op         *op;   /**< [op + 1] */
-    emp_sim_cost       *cost; /**< [op][column]; NULL unless rules.has_models */
-    int32_t             column_count;
     emp_sim_op_rest    *rest; /**< [op] */
     emp_sim_payload    *payload;
     emp_sim_op_start   *start;
@@ -297,6 +293,9 @@ typedef struct {
                                     at for ops without readers */
     int32_t            *control; /**< ops that wait for an op */
     const emp_time_ns  *task_ns; /**< of the cost table */
+    /** [device][op] If devices of one kind are of several models, what ops cost on each; else NULL. */
+    const emp_sim_cost *cost_of_device[EMP_MAX_DEVICES];
+    uint8_t            *costs_of; /**< [op] then: the device whose costs the op has */
     uint8_t             kind_of_device[EMP_MAX_DEVICES];      /**< EMP_KIND_ masks */
     uint8_t             spaces_of_device[EMP_MAX_DEVICES][2]; /**< its own, its host's */
     emp_sim_route (*route)[EMP_MAX_DEVICES];                  /**< [from][to] */
@@ -407,25 +406,26 @@ _Static_assert(2 * EMP_SIM_LAST_NS - 1 <= INT64_MAX >> EMP_SIM_SOURCE_BITS,
 /** Compilers would make these part of functions that seldom call them. */
 #define EMP_SIM_CALLED __attribute__((noinline)) static
 
-/** Fills \a sim->cost if devices of one kind are of several models; ops are numbered already.
+/** Fills \a sim->cost_of_device if devices of one kind are of several models; ops are numbered already.
  * \retval EMP_ENOMEM */
 emp_status emp_engine_set_models(emp_engine *sim, const emp_problem *problem,
                                  emp_error *err);
 
+/** Gives each op what it costs on its device; needs \a sim->cost_of_device and a placement. O(ops). */
+void emp_engine_take_costs(emp_engine *sim);
+
 /** What happens in a run whose state is fresh: under the rules of `ideal`, of `tf-r1.3`, of
- * both with levels, with times and with several models, and under any. Only the last traces. */
+ * both with levels and with times, and under any. Only the last traces. */
 void emp_engine_run_ideal(emp_engine *sim);
 void emp_engine_run_tf(emp_engine *sim);
 void emp_engine_run_ideal_levels(emp_engine *sim);
 void emp_engine_run_tf_levels(emp_engine *sim);
 void emp_engine_run_ideal_timed(emp_engine *sim);
 void emp_engine_run_tf_timed(emp_engine *sim);
-void emp_engine_run_ideal_models(emp_engine *sim);
-void emp_engine_run_tf_models(emp_engine *sim);
 void emp_engine_run_any(emp_engine *sim);
 
 extern const emp_sim_rules emp_sim_ideal_rules, emp_sim_tf_rules,
     emp_sim_ideal_levels_rules, emp_sim_tf_levels_rules, emp_sim_ideal_timed_rules,
-    emp_sim_tf_timed_rules, emp_sim_ideal_models_rules, emp_sim_tf_models_rules;
+    emp_sim_tf_timed_rules;
 
 #endif /* EMP_SIM_ENGINE_ENGINE_H */

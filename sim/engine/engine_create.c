@@ -666,7 +666,6 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     set_runtime(sim, &problem->runtime.events);
     sim->rules.shares_cores = problem->costs->gpu_beside_ns != NULL &&
                               !sim->rules.serial_issue && !sim->rules.drain_copies;
-    sim->rules.has_models = emp_cost_is_unlike(problem->costs);
     EMP_TRY(set_devices(sim, problem, err));
     sim->task_ns = problem->costs->task_ns;
     compute_routes(sim, problem->machine);

@@ -3,8 +3,6 @@
  * waits for becomes something that its leader waits for, and the leader has the cost of the set.
  * The arrays are changed before the run and changed back after it, in time that grows with the
  * edges of the members alone. */
-#include <string.h>
-
 #include "base/mem.h"
 #include "sim/engine/engine.h"
 #include "sim/problem/fusion.h"
@@ -28,8 +26,7 @@ struct emp_sim_fusion {
     int32_t         *leader;  /* [op]; itself unless it is inner */
     fused           *set;     /* [set] */
     emp_time_ns     *task_ns; /* those of the cost table, then those of each set */
-    int32_t          first_row, row_length, set_length; /* a row a column of CPUs */
-    emp_sim_cost    *plain_cost; /* [set][column] of its leader; if rules.has_models */
+    int32_t          first_row, row_length; /* a set has a row */
     emp_arrays       arrays;
 };
 
@@ -68,7 +65,7 @@ static void copy_task_times(const emp_engine *sim, emp_sim_fusion *f)
     for (int32_t i = 0; i < f->first_row; i++) f->task_ns[i] = sim->task_ns[i];
 }
 
-/* A set has a row of times for each column of CPUs, as long as the largest has cores. */
+/* Rows are as long as the largest CPU has cores. */
 static int32_t longest_row(const emp_machine *m)
 {
     int32_t cores = 1;
@@ -89,8 +86,7 @@ static emp_status allocate(emp_engine *sim, emp_sim_fusion *f, emp_error *err)
     f->first_row =
         problem->costs->cpu_offset[emp_cost_row_count(problem->costs, EMP_DEVICE_CPU)];
     f->row_length = longest_row(problem->machine);
-    f->set_length = f->row_length * problem->costs->column_count[EMP_DEVICE_CPU];
-    const size_t times = (size_t)f->first_row + sets * (size_t)f->set_length;
+    const size_t times = (size_t)f->first_row + sets * (size_t)f->row_length;
     if (times > INT32_MAX)
         return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^31 CPU costs of fused ops");
     f->live = EMP_ADD_ARRAY(&f->arrays, int32_t, (size_t)problem->graph->op_count);
@@ -102,9 +98,6 @@ static emp_status allocate(emp_engine *sim, emp_sim_fusion *f, emp_error *err)
     f->set = EMP_ADD_ARRAY(&f->arrays, fused, sets);
     f->task_ns = EMP_ADD_ARRAY(&f->arrays, emp_time_ns, times);
     sim->next_member = EMP_ADD_ARRAY(&f->arrays, int32_t, ops);
-    if (sim->rules.has_models)
-        f->plain_cost =
-            EMP_ADD_ARRAY(&f->arrays, emp_sim_cost, sets * (size_t)sim->column_count);
     if (f->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "fused ops of a graph of %d", sim->op_count);
     return EMP_OK;
@@ -225,64 +218,36 @@ static emp_op_id cost_of_set(const emp_engine *sim, int32_t leader, emp_op_cost 
                            cost);
 }
 
-/* What a set costs on a CPU, whose times are to stand from \a row on. */
-static emp_sim_cost cost_on_cpu(const emp_engine *sim, const emp_op_cost *of_set,
-                                const emp_device *cpu, int32_t row)
+/* The times of its tasks are to stand from \a row on. */
+static void set_cpu_cost(emp_engine *sim, emp_sim_op *o, const emp_op_cost *of_set,
+                         const emp_device *cpu, int32_t row)
 {
     const emp_op_cost cost = emp_fusion_cost_on_cpu(of_set, cpu);
     const int32_t     lanes = emp_cost_lanes(&cost, cpu);
     const emp_time_ns alone_ns = emp_cost_fill_row(
         &sim->fusion->task_ns[row], &cost, lanes, cpu, &sim->problem->runtime.events);
 
-    if (!sim->rules.cpu_pool) return (emp_sim_cost){.run_ns = alone_ns};
-    return (emp_sim_cost){.cpu = {.row = row, .lanes = lanes}};
+    if (sim->rules.cpu_pool)
+        o->cpu = (emp_sim_lanes){.row = row, .lanes = lanes};
+    else
+        o->cpu_ns = alone_ns;
 }
 
-static emp_sim_cost cost_on_gpu(const emp_engine *sim, const emp_op_cost *cost,
-                                emp_op_id product, const emp_device *gpu)
-{
-    const emp_gpu_cost taken = emp_cost_on_gpu(cost, sim->problem->graph, product, gpu,
-                                               &sim->problem->runtime.events);
-
-    return (emp_sim_cost){.run_ns = taken.compute_ns, .issue_ns = taken.issue_ns};
-}
-
-/* On the first devices. */
-static void set_costs(emp_engine *sim, emp_sim_op *o, const emp_op_cost *cost,
+/* What the set costs on its device, of which each member has one. */
+static void set_costs(emp_engine *sim, int32_t leader, const emp_op_cost *cost,
                       emp_op_id product, int32_t row)
 {
-    const emp_machine *m = sim->problem->machine;
-    const emp_device  *gpu = emp_machine_first(m, EMP_DEVICE_GPU);
-    const emp_sim_cost on_cpu = cost_on_cpu(sim, cost, &m->device[0], row);
+    const int32_t     number = sim->space_of_place[2 * (size_t)leader];
+    const emp_device *device = &sim->problem->machine->device[number];
+    emp_sim_op       *o = &sim->op[leader];
 
-    if (sim->rules.cpu_pool)
-        o->cpu = on_cpu.cpu;
-    else
-        o->cpu_ns = on_cpu.run_ns;
-    if (gpu == NULL) return;
-    const emp_sim_cost on_gpu = cost_on_gpu(sim, cost, product, gpu);
-    o->gpu_ns = on_gpu.run_ns;
-    o->issue_ns = on_gpu.issue_ns;
-}
-
-/* On all, of which one stands for those of its column. */
-static void set_costs_of_models(emp_engine *sim, int32_t number, const emp_op_cost *cost,
-                                emp_op_id product, int32_t row)
-{
-    const emp_sim_fusion *f = sim->fusion;
-    const size_t          columns = (size_t)sim->column_count;
-    emp_sim_cost         *to = &sim->cost[(size_t)f->set[number].op * columns];
-    bool                  has_column[2 * EMP_MAX_DEVICES] = {false};
-
-    memcpy(&f->plain_cost[(size_t)number * columns], to, columns * sizeof *to);
-    for (int32_t d = 0; d < sim->device_count; d++) {
-        const emp_device *device = &sim->problem->machine->device[d];
-        const int32_t     column = sim->device[d].column;
-        if (has_column[column]) continue;
-        has_column[column] = true;
-        to[column] = device->kind == EMP_DEVICE_GPU
-                         ? cost_on_gpu(sim, cost, product, device)
-                         : cost_on_cpu(sim, cost, device, row + column * f->row_length);
+    if (device->kind == EMP_DEVICE_CPU) {
+        set_cpu_cost(sim, o, cost, device, row);
+    } else {
+        const emp_gpu_cost on_gpu = emp_cost_on_gpu(
+            cost, sim->problem->graph, product, device, &sim->problem->runtime.events);
+        o->gpu_ns = on_gpu.compute_ns;
+        o->issue_ns = on_gpu.issue_ns;
     }
 }
 
@@ -297,11 +262,7 @@ static void load_leader(emp_engine *sim, int32_t number)
     set->plain = *o;
     set->rest = sim->rest[set->op];
     const emp_op_id product = cost_of_set(sim, set->op, &cost);
-    const int32_t   row = f->first_row + number * f->set_length;
-    if (sim->rules.has_models)
-        set_costs_of_models(sim, number, &cost, product, row);
-    else
-        set_costs(sim, o, &cost, product, row);
+    set_costs(sim, set->op, &cost, product, f->first_row + number * f->row_length);
     o->flags |= EMP_SIM_LEADS;
     if (cost.kernels > 0) o->flags |= EMP_SIM_LAUNCHES;
     if ((o->flags & EMP_SIM_ALIASES) && is_made_inside(sim, o->input, set->op)) {
@@ -343,7 +304,6 @@ static void note_times(const emp_engine *sim, int32_t op, int32_t leader)
 void emp_engine_part(emp_engine *sim)
 {
     emp_sim_fusion *f = sim->fusion;
-    const size_t    columns = (size_t)sim->column_count;
 
     for (int32_t i = 0; i < f->inner_count; i++) {
         const int32_t op = f->inner[i];
@@ -359,9 +319,6 @@ void emp_engine_part(emp_engine *sim)
         sim->op[set->op] = set->plain;
         sim->rest[set->op] = set->rest;
         sim->next_member[set->op] = -1;
-        if (sim->rules.has_models)
-            memcpy(&sim->cost[(size_t)set->op * columns],
-                   &f->plain_cost[(size_t)i * columns], columns * sizeof *sim->cost);
     }
     sim->result.event_count -= 2 * (int64_t)f->inner_count;
 }

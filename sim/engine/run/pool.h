@@ -16,13 +16,6 @@ static inline void emp_run_wait_for_cores(emp_engine *sim, int32_t cpu, int32_t 
     sim->eager_pools |= UINT64_C(1) << cpu;
 }
 
-/** What the op costs on the cores of a CPU. */
-static inline emp_sim_lanes emp_run_lanes_on(const emp_engine *sim, int32_t op,
-                                             int32_t cpu)
-{
-    return EMP_RULES.has_models ? emp_run_model_cost(sim, op, cpu)->cpu : sim->op[op].cpu;
-}
-
 /** For how many cores the op at the head of the line is cut: its share of them, but
  * at least a quarter of the \a lanes that it can use. */
 static inline int32_t emp_run_count_cores(const emp_sim_pool *pool, int32_t lanes)
@@ -38,7 +31,7 @@ static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
 {
     emp_sim_pool *pool = &sim->pool[cpu];
     int32_t       op = emp_run_take_from_line(sim, cpu, emp_run_line(sim, cpu));
-    emp_sim_lanes on = emp_run_lanes_on(sim, op, cpu);
+    emp_sim_lanes on = sim->op[op].cpu;
     int32_t       cores = emp_run_count_cores(pool, on.lanes),
             tasks = cores * emp_cost_rounds(on.lanes);
 

@@ -177,9 +177,7 @@ static inline void emp_run_issue_op(emp_engine *sim, int32_t op, int32_t device,
     emp_run_trace_issue(sim, op, device, started);
     emp_run_create_outputs(sim, op, device);
     if (launches) {
-        emp_time_ns cost = EMP_RULES.has_models
-                               ? emp_run_model_cost(sim, op, device)->run_ns
-                               : sim->op[op].gpu_ns;
+        emp_time_ns cost = sim->op[op].gpu_ns;
         start = emp_time_later(d->queued_ns, sim->now);
         if (EMP_RULES.has_collectives)
             cost += emp_engine_keep_links(sim, op, start, cost);

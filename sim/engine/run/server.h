@@ -25,20 +25,11 @@ static inline int32_t emp_run_device_of(const emp_engine *sim, int32_t op)
     return sim->space_of_place[2 * (size_t)op];
 }
 
-/** What the op costs on the model of a device; rules.has_models. */
-static inline const emp_sim_cost *emp_run_model_cost(const emp_engine *sim, int32_t op,
-                                                     int32_t device)
-{
-    return &sim->cost[(size_t)op * (size_t)sim->column_count +
-                      (size_t)sim->device[device].column];
-}
-
 /** Time of an op on a device that serves nothing else meanwhile. Because of the empty asm both
  * are read at once, and not one when the kind of the device is known, which is late. */
 static inline emp_time_ns emp_run_cost_on(const emp_engine *sim, int32_t op,
                                           int32_t device)
 {
-    if (EMP_RULES.has_models) return emp_run_model_cost(sim, op, device)->run_ns;
     emp_time_ns on_cpu = sim->op[op].cpu_ns, on_gpu = sim->op[op].gpu_ns;
 
     __asm__("" : "+r"(on_cpu), "+r"(on_gpu));
@@ -64,8 +55,7 @@ static inline emp_time_ns emp_run_duration_on(const emp_engine *sim, int32_t op,
                                               int32_t device)
 {
     if (!emp_run_issues_ops(sim, device)) return emp_run_cost_on(sim, op, device);
-    return EMP_RULES.has_models ? emp_run_model_cost(sim, op, device)->issue_ns
-                                : sim->op[op].issue_ns;
+    return sim->op[op].issue_ns;
 }
 
 /** Where the first reader of the op's outputs reads; somewhere, if they have none. */
