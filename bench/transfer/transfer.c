@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/io/folder.h"
 #include "base/mem.h"
-#include "base/text/units.h"
+#include "bench/transfer/frequencies.h"
 #include "run/methods.h"
 #include "run/sheet/manifest.h"
 #include "run/store/weights_file.h"
@@ -27,7 +27,7 @@ enum { M_SCT = 0, PROPOSERS = sizeof proposers / sizeof *proposers };
 #define FROM_M_SCT    "anneal from m-sct"
 #define FROM_TRAINED  "anneal from trained"
 #define FROM_PROPOSED "anneal from the best proposed"
-#define PROPOSED_BY   "the best of the methods that propose once"
+#define FROM_TABLE    "anneal from frequencies"
 
 /* The jobs of a row: one a training or seed, or one alone. */
 typedef struct {
@@ -49,11 +49,13 @@ typedef struct {
     emp_loaded_task            training[EMP_SPLIT_TASKS], target[EMP_SPLIT_TASKS];
     const emp_method          *learner[MOST_LEARNERS];
     int32_t                    learner_count;
-    emp_examples        examples[EMP_TRANSFER_TRAININGS]; /* found when they are needed */
-    emp_weights         weights[MOST_LEARNERS][EMP_TRANSFER_TRAININGS];
-    int32_t             rows_of_target;        /* equal ones for each */
-    int32_t             laid[EMP_SPLIT_TASKS]; /* of them, so far */
-    row_jobs           *of_row;                /* [row of the table] */
+    emp_examples   examples[EMP_TRANSFER_TRAININGS]; /* found when they are needed */
+    emp_weights    weights[MOST_LEARNERS][EMP_TRANSFER_TRAININGS];
+    emp_device_id *table_start[EMP_SPLIT_TASKS]
+                              [EMP_TRANSFER_TRAININGS]; /* [op], with frequencies */
+    int32_t             rows_of_target;                 /* equal ones for each */
+    int32_t             laid[EMP_SPLIT_TASKS];          /* of them, so far */
+    row_jobs           *of_row;                         /* [row of the table] */
     phase               phase[PHASES];
     emp_transfer_table *table;
 } plan;
@@ -363,7 +365,9 @@ static emp_status allocate(plan *p, emp_error *err)
     emp_transfer_table        *t = p->table = EMP_NEW(emp_transfer_table);
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "table of transfer");
-    p->rows_of_target = PROPOSERS + params->budget_count * (4 + 3 * p->learner_count);
+    p->rows_of_target =
+        PROPOSERS + params->budget_count *
+                        (4 + 3 * p->learner_count + (params->has_frequencies ? 1 : 0));
     *t = (emp_transfer_table){.split = p->split,
                               .training_budget = params->training_budget,
                               .trainings = params->trainings,
@@ -400,9 +404,45 @@ static emp_status run_first(plan *p, emp_error *err)
     return run_phase(p, FIRST, err);
 }
 
+/* One training's table: what its learners imitate says where each op of the target belongs. */
+static emp_status place_by_table(plan *p, int32_t target, int32_t training,
+                                 emp_error *err)
+{
+    const emp_problem *problem[EMP_SPLIT_TASKS], *to = p->target[target].problem;
+    emp_device_id    **start = &p->table_start[target][training];
+
+    for (int32_t i = 0; i < p->split->training_count; i++)
+        problem[i] = p->training[i].problem;
+    EMP_CHECK(find_examples(p, training, problem, err));
+    EMP_CHECK(EMP_ALLOC(*start, (size_t)to->graph->op_count));
+    return emp_frequencies_place(*start, to, problem, p->examples[training].proposal,
+                                 p->split->training_count, err);
+}
+
+static emp_status add_table(plan *p, int32_t target, emp_error *err)
+{
+    emp_job *job;
+
+    for (int32_t i = 0; i < p->params->trainings; i++)
+        if (is_own(p, NOBODY, i)) EMP_CHECK(place_by_table(p, target, i, err));
+    for (int32_t b = 0; b < p->params->budget_count; b++) {
+        const emp_job_method method = {
+            .title = ANNEAL, .method = ANNEAL, .budget = p->params->budget[b]};
+        row_jobs *row =
+            add_row(p, target, FROM_TABLE, NOBODY, method.budget, FROM_OTHERS);
+        for (int32_t i = 0; i < p->params->trainings; i++) {
+            if (!is_own(p, NOBODY, i)) continue;
+            EMP_CHECK(add_job(p, row, &method, FROM_OTHERS, (uint64_t)i + 1, &job, err));
+            job->run.placer.start = p->table_start[target][i];
+        }
+    }
+    return EMP_OK;
+}
+
 static emp_status run_from_others(plan *p, emp_error *err)
 {
     for (int32_t target = 0; target < p->split->target_count; target++) {
+        if (p->params->has_frequencies) EMP_CHECK(add_table(p, target, err));
         EMP_CHECK(add_annealing(p, target, NOBODY, FROM_M_SCT,
                                 find_row(p, target, proposers[M_SCT], NOBODY), err));
         EMP_CHECK(add_annealing(p, target, NOBODY, FROM_PROPOSED,
@@ -505,6 +545,9 @@ static bool is_made_elsewhere(const plan *p, emp_status st)
 
 static emp_status make(plan *p, emp_error *err)
 {
+    if (p->params->has_frequencies && p->params->imitate == NULL)
+        return EMP_ERROR(EMP_EINVAL, "frequencies are those of placements that are "
+                                     "imitated; say whose, as in --imitate refine");
     EMP_CHECK(emp_split_find(&p->split, p->params->split, err));
     EMP_CHECK(choose_learners(p, err));
     EMP_CHECK(load(p, err));
@@ -528,8 +571,10 @@ static void clear(plan *p)
     emp_free(p->of_row);
     emp_tasks_clear(p->training, p->split != NULL ? p->split->training_count : 0);
     emp_tasks_clear(p->target, p->split != NULL ? p->split->target_count : 0);
-    for (int32_t t = 0; t < EMP_TRANSFER_TRAININGS; t++)
+    for (int32_t t = 0; t < EMP_TRANSFER_TRAININGS; t++) {
         emp_examples_clear(&p->examples[t]);
+        for (int32_t i = 0; i < EMP_SPLIT_TASKS; i++) emp_free(p->table_start[i][t]);
+    }
     for (int32_t l = 0; l < MOST_LEARNERS; l++) {
         for (int32_t t = 0; t < EMP_TRANSFER_TRAININGS; t++)
             emp_weights_clear(&p->weights[l][t]);
@@ -559,68 +604,4 @@ void emp_transfer_destroy(emp_transfer_table *table)
     if (table == NULL) return;
     emp_free(table->row);
     emp_free(table);
-}
-
-/* ---- the table ---- */
-
-static const emp_sheet_column columns[] = {
-    EMP_COLUMN("split", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("task", "task", EMP_SHEET_WORD),
-    EMP_COLUMN("workload", "workload", EMP_SHEET_WORD),
-    EMP_COLUMN("machine", "machine", EMP_SHEET_WORD),
-    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("arm", "arm", EMP_SHEET_WORD),
-    EMP_COLUMN("method", "learner", EMP_SHEET_WORD),
-    EMP_COLUMN("imitated", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("training", NULL, EMP_SHEET_COUNT),
-    EMP_COLUMN("trainings", NULL, EMP_SHEET_COUNT),
-    EMP_COLUMN("budget", "samples", EMP_SHEET_COUNT),
-    EMP_COLUMN("step_s", "s", EMP_SHEET_REAL, .width = 7, .precision = 9,
-               .low = "step_low_s", .high = "step_high_s", .range = EMP_SHEET_BEHIND),
-    EMP_COLUMN("ratio", "to the best proposed", EMP_SHEET_REAL, .digits = 3,
-               .low = "ratio_low", .high = "ratio_high", .range = EMP_SHEET_BEHIND),
-    EMP_COLUMN("equal", "N_eq", EMP_SHEET_REAL)};
-
-static void add_line(emp_sheet *sheet, const emp_transfer_table *t,
-                     const emp_transfer_row *r)
-{
-    const bool is_one = r->task != NULL;
-
-    EMP_SHEET_ADD(
-        sheet, EMP_V(t->split->name), EMP_V(is_one ? r->task->key : "all"),
-        emp_value_word(is_one ? r->task->spec : NULL),
-        emp_value_word(is_one ? r->task->machine : NULL), EMP_V(t->split->target_runtime),
-        EMP_V(r->arm), emp_value_word(r->method),
-        emp_value_word(t->imitated[0] != '\0' ? t->imitated : NULL),
-        EMP_V(t->training_budget), EMP_V(t->trainings), EMP_V(r->budget),
-        emp_value_if(!isnan(r->step_s.median),
-                     emp_value_range(r->step_s.median, r->step_s.min, r->step_s.max)),
-        emp_value_if(!isnan(r->ratio.mean),
-                     emp_value_range(r->ratio.mean, r->ratio.low, r->ratio.high)),
-        emp_value_if(!isnan(r->equal), EMP_V(r->equal)));
-}
-
-emp_status emp_transfer_print(FILE *out, const emp_transfer_table *t,
-                              emp_sheet_format format, emp_error *err)
-{
-    emp_sheet sheet;
-
-    EMP_SHEET_INIT(&sheet, columns);
-    emp_sheet_set_title(&sheet, "Transfer, split %s, runtime %s: %s", t->split->name,
-                        t->split->target_runtime, t->split->description);
-    for (int32_t i = 0; i < t->row_count; i++) add_line(&sheet, t, &t->row[i]);
-    emp_sheet_note(&sheet,
-                   "Learners were trained with %lld evaluation%s in all; medians of %d "
-                   "training%s, and range. Ratios are to " PROPOSED_BY
-                   ", of all: geometric mean and its 95 %% interval over tasks.",
-                   (long long)t->training_budget, emp_units_plural(t->training_budget),
-                   t->trainings, emp_units_plural(t->trainings));
-    if (t->imitated[0] != '\0')
-        emp_sheet_note(&sheet,
-                       "Before that they imitated %s (method, options, evaluations and "
-                       "steps a task).",
-                       t->imitated);
-    const emp_status st = emp_sheet_print(out, &sheet, format, err);
-    emp_sheet_clear(&sheet);
-    return st;
 }

@@ -10,6 +10,8 @@
  *     anneal from trained    annealing starts at the trained learner's placement of the least budget
  *     anneal from m-sct      annealing starts at m-SCT's
  *     anneal from the best proposed      annealing starts at the best of the following
+ *     anneal from frequencies     annealing starts where a table of what was imitated has most ops
+ *                                 of each kind (frequencies.h); one sample is the table alone
  *     m-sct, m-etf, heft, metis, scotch, mincut, acyclic, expert     one sample
  *
  * N_eq is how many samples annealing needs to be as good as the trained learner with the least
@@ -60,6 +62,7 @@ typedef struct {
     const char *imitation_options; /**< ... with these options, or NULL ... */
     int64_t imitation_budget; /**< ... the best after so many evaluations a task ... */
     int64_t imitation_rounds; /**< ... in so many steps a task */
+    bool    has_frequencies;  /**< also place by a table of what is imitated */
     int32_t trainings;        /**< of each learner, and seeds of all others */
     int64_t budget[EMP_TRANSFER_BUDGETS]; /**< ascending */
     int32_t budget_count;
@@ -67,7 +70,8 @@ typedef struct {
 } emp_transfer_params;
 
 /** Trains, places and compares. Weights of an equal training that are in the folder are read.
- * \retval EMP_EINVAL       An unknown split or method, or networks that do not fit a target.
+ * \retval EMP_EINVAL       An unknown split or method, networks that do not fit a target, or
+ *                          frequencies without imitation.
  * \retval EMP_EUNSUPPORTED A method without weights, or one that cannot imitate.
  * \retval EMP_EINTERRUPTED \a stop was set, or there are shards; there is no table. */
 emp_status emp_transfer_make(emp_transfer_table **out, const emp_transfer_params *params,

@@ -235,6 +235,12 @@ emp_status emp_transferable_init(emp_transferable *f, const emp_node_graph *node
     return add_levels(&b, err);
 }
 
+void emp_transferable_shuffle(emp_transferable *f, emp_rng *rng)
+{
+    for (int32_t i = 0; i < f->first[f->count]; i++)
+        f->neighbor[i] = (int32_t)emp_rng_below(rng, (uint32_t)f->count);
+}
+
 void emp_transferable_clear(emp_transferable *f)
 {
     emp_arrays_clear(&f->arrays);

@@ -7,11 +7,12 @@
  * numbers (transferable.c lists them): logarithms of sizes and times, shares of the graph's total
  * or largest, and four numbers of the machine. None is standardized over the graph.
  *
- * Threads. Immutable after creation.
+ * Threads. Immutable after creation and shuffling.
  */
 #ifndef EMP_POLICY_FEATURES_TRANSFERABLE_H
 #define EMP_POLICY_FEATURES_TRANSFERABLE_H
 
+#include "base/rng.h"
 #include "policy/features/node_graph.h"
 #include "policy/nn/real.h"
 
@@ -33,6 +34,9 @@ typedef struct {
  * \retval EMP_ENOMEM */
 emp_status emp_transferable_init(emp_transferable *features, const emp_node_graph *nodes,
                                  const emp_problem *problem, emp_error *err);
-void       emp_transferable_clear(emp_transferable *features);
+/** Gives each node as many neighbours as it has, drawn from all nodes: a control for what edges are
+ * worth to a network. Numbers of the node that edges decide (levels, degrees) stay. O(E). */
+void emp_transferable_shuffle(emp_transferable *features, emp_rng *rng);
+void emp_transferable_clear(emp_transferable *features);
 
 #endif /* EMP_POLICY_FEATURES_TRANSFERABLE_H */

@@ -10,8 +10,10 @@
 #include "policy/nn/flush.h"
 #include "search/groups/class_groups.h"
 
-/* Streams of random numbers: initial weights, and one per update. */
+/* Streams of random numbers: initial weights, and one per update. Shuffled edges have a substream
+ * of the former. */
 enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
+enum { SUBSTREAM_WEIGHTS = 0, SUBSTREAM_EDGES = 1 };
 
 enum { LOSS, REWARD, BASELINE, ENTROPY, GRADIENT_NORM, GREEDY_TIME };
 
@@ -42,7 +44,7 @@ static emp_status init_network(emp_go_agent *a, int32_t devices, int32_t decides
     if (decides & EMP_DECIDES_FUSION)
         shape.task_choices[shape.task_count++] = FUSION_CHOICES;
     EMP_CHECK(emp_go_net_init(&a->net, &shape, &a->features, err));
-    emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, 0);
+    emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, SUBSTREAM_WEIGHTS);
     emp_go_net_randomize(&a->net, o->head_gain, &rng);
     return EMP_OK;
 }
@@ -127,6 +129,17 @@ cleanup:
     return st;
 }
 
+static emp_status init_features(emp_go_agent *a, emp_error *err)
+{
+    emp_rng rng;
+
+    EMP_CHECK(emp_transferable_init(&a->features, a->nodes, a->problem, err));
+    if (a->options.edges == EMP_EDGES_GRAPH) return EMP_OK;
+    emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, SUBSTREAM_EDGES);
+    emp_transferable_shuffle(&a->features, &rng);
+    return EMP_OK;
+}
+
 static emp_status take_start(emp_go_agent *a, const emp_method_params *params,
                              emp_error *err)
 {
@@ -164,19 +177,23 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
     EMP_CHECK(options->nodes == EMP_NODES_GROUPS
                   ? create_groups(a, err)
                   : emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));
-    EMP_CHECK(emp_transferable_init(&a->features, a->nodes, problem, err));
+    EMP_CHECK(init_features(a, err));
     a->coupling = emp_coupling_none(a->features.count);
     if (options->draws == EMP_DRAWS_COUPLED)
         EMP_CHECK(emp_coupling_init(&a->coupling, a->nodes, &a->features, problem,
                                     params->seed, err));
     EMP_CHECK(init_network(a, problem->machine->device_count, params->decides, err));
     EMP_CHECK(allocate(a, params->decides, err));
+    if (options->fit)
+        EMP_CHECK(emp_go_fit_init(&a->fit, a->nodes, &a->features, problem,
+                                  a->net.shape.devices, err));
     return take_start(a, params, err);
 }
 
 void emp_go_agent_clear(emp_go_agent *a)
 {
     emp_go_net_clear(&a->net);
+    emp_go_fit_clear(&a->fit);
     emp_coupling_clear(&a->coupling);
     emp_transferable_clear(&a->features);
     emp_node_graph_destroy(a->nodes);
@@ -214,6 +231,8 @@ void emp_go_agent_propose(emp_go_agent *a, int32_t samples)
                (size_t)rows * (size_t)t->ppo.choices * sizeof *t->drawn_from);
         emp_coupling_argmax(t->choice, t->p, rows, t->ppo.choices);
     }
+    if (a->options.fit && a->start == NULL)
+        emp_go_fit_mend(&a->fit, a->task[0].choice, a->task[0].p);
 #pragma omp parallel for num_threads(a->threads)
     for (int32_t k = 1; k < samples; k++) draw(a, k);
     emp_flush_end(saved);

@@ -17,6 +17,7 @@
 
 #include "policy/go/climb.h"
 #include "policy/go/coupling.h"
+#include "policy/go/fit.h"
 #include "policy/go/options.h"
 
 enum { EMP_GO_METRICS = 6 };
@@ -29,6 +30,7 @@ typedef struct {
     emp_node_graph    *nodes;   /**< owned */
     emp_transferable   features;
     emp_coupling       coupling;
+    emp_go_fit         fit; /**< with that option */
     emp_go_net         net;
     int32_t            task_count;
     emp_go_task        task[EMP_GO_TASKS]; /**< the first is that of devices */

@@ -136,6 +136,16 @@ static const emp_option option_list[] = {
                     "what gets a device: each op with those that must be beside it, or a "
                     "group of a Scotch cut",
                     EMP_NODES_ROWS),
+    EMP_WORD_OPTION(
+        "edges", emp_go_options, edges, "graph|shuffled",
+        "what the network sees as a node's neighbours: those of the graph, or "
+        "as many nodes drawn at random, as a control",
+        EMP_EDGES_GRAPH),
+    EMP_BOOL_OPTION(
+        "fit", emp_go_options, fit,
+        "1: nodes of the likeliest placement move until an estimate says that "
+        "it fits in memory",
+        0),
     EMP_WORD_OPTION("names", emp_go_options, names, "used|matched",
                     "what GPUs of an example are called: in the order of their first "
                     "use, or as is likeliest by the network so far",

@@ -10,6 +10,7 @@
 typedef enum { EMP_NODES_ROWS, EMP_NODES_GROUPS } emp_go_nodes;
 typedef enum { EMP_DRAWS_INDEPENDENT, EMP_DRAWS_COUPLED } emp_go_draws;
 typedef enum { EMP_FAILURE_FIXED, EMP_FAILURE_GRADED } emp_go_failure;
+typedef enum { EMP_EDGES_GRAPH, EMP_EDGES_SHUFFLED } emp_go_edges;
 
 typedef struct {
     int32_t        samples, epochs;
@@ -20,7 +21,8 @@ typedef struct {
     emp_modulate   modulate;
     emp_go_names   names;
     emp_go_nodes   nodes;
-    bool           memory;
+    emp_go_edges   edges;
+    bool           memory, fit;
     int32_t        type_width, width, graph_layers, layers, heads, hidden, segment;
     int32_t        max_nodes, groups, max_devices, levels;
 } emp_go_options;

@@ -17,7 +17,8 @@ enum {
     KEY_IMITATE,
     KEY_IMITATE_BUDGET,
     KEY_IMITATE_OPTIONS,
-    KEY_IMITATE_ROUNDS
+    KEY_IMITATE_ROUNDS,
+    KEY_FREQUENCIES
 };
 enum { DEFAULT_TRAINING = 10000, DEFAULT_SEEDS = 5 };
 enum { IMITATE_BUDGET = 1000, IMITATE_ROUNDS = 300 };
@@ -45,6 +46,10 @@ static const struct argp_option options[] = {
     {"imitate-options", KEY_IMITATE_OPTIONS, "KEY=VALUE,...", 0, "Its options", 0},
     {"imitate-rounds", KEY_IMITATE_ROUNDS, "N", 0,
      "Steps of imitation for each task (default 300)", 0},
+    {"frequencies", KEY_FREQUENCIES, NULL, 0,
+     "Also place each op where most ops of its type and depth are in what is imitated: a "
+     "table that knows no edges",
+     0},
     {0},
 };
 
@@ -64,7 +69,8 @@ static const char doc[] =
     "most (learners + 1) x seeds of them.\n\n"
     "  emplace bench transfer --split giph --budget 2000 --seeds 1\n"
     "  emplace bench transfer --split size --methods go --format csv\n"
-    "  emplace bench transfer --split size --methods go --imitate refine --seeds 3";
+    "  emplace bench transfer --split size --methods go --imitate refine --seeds 3\n"
+    "  emplace bench transfer --split size --methods go --imitate m-sct --frequencies";
 
 static void parse_budgets(emp_transfer_params *p, const char *list)
 {
@@ -105,6 +111,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_IMITATE_ROUNDS:
         args->params.imitation_rounds = cli_integer("imitate-rounds", arg, 1, INT64_MAX);
         return 0;
+    case KEY_FREQUENCIES: args->params.has_frequencies = true; return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     case ARGP_KEY_END:
         if (args->run.rows != NULL)

@@ -124,6 +124,30 @@ Test(bench_transfer, imitation_is_a_training_of_its_own)
     emp_transfer_destroy(imitated);
 }
 
+/* With one sample annealing is where it begins, so its row is the table's own. */
+Test(bench_transfer, a_table_of_frequencies_is_one_arm_more)
+{
+    emp_transfer_params params = imitating("m-sct", 1);
+    int32_t             rows = 0;
+
+    params.has_frequencies = true;
+    emp_transfer_table *with = make_by_parts(&params);
+    params.has_frequencies = false;
+    emp_transfer_table *without = make(&params);
+    for (int32_t i = 0; i < with->row_count; i++) {
+        const emp_transfer_row *row = &with->row[i];
+        if (strcmp(row->arm, "anneal from frequencies") != 0 || row->task == NULL)
+            continue;
+        cr_expect(isfinite(row->step_s.median));
+        rows++;
+    }
+    cr_expect_eq(rows, with->split->target_count);
+    cr_expect_eq(with->row_count, without->row_count + rows + 1);
+    cr_expect_eq(sum_of(with, "trained"), sum_of(without, "trained"));
+    emp_transfer_destroy(without);
+    emp_transfer_destroy(with);
+}
+
 static emp_status status_of(const emp_transfer_params *params, emp_error *err)
 {
     emp_transfer_table *table = NULL;
@@ -146,4 +170,15 @@ Test(bench_transfer, who_cannot_imitate_or_be_imitated_is_refused)
     params.options = NULL;
     cr_expect_eq(status_of(&params, &err), EMP_EUNSUPPORTED);
     cr_expect_not_null(strstr(err.msg, "imitates nobody"), "%s", err.msg);
+}
+
+Test(bench_transfer, frequencies_need_what_is_imitated)
+{
+    emp_transfer_params params = imitating(NULL, 0);
+    emp_error           err = {0};
+
+    params.training_budget = 80;
+    params.has_frequencies = true;
+    cr_expect_eq(status_of(&params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "--imitate"), "%s", err.msg);
 }

@@ -123,6 +123,26 @@ Test(go, threads_do_not_change_imitation)
     emp_method_destroy(&emp_method_go, more);
 }
 
+/* The control sees as many neighbours, and not those of the graph. */
+Test(go, shuffled_edges_are_other_neighbours)
+{
+    void *plain = create(1, "paper", SMALL),
+         *state = create(1, "paper", SMALL "edges=shuffled");
+    const emp_transferable *f = &((emp_go_agent *)plain)->features;
+    const emp_transferable *g = &((emp_go_agent *)state)->features;
+    int32_t                 others = 0;
+
+    cr_expect_arr_eq(f->first, g->first, (size_t)(f->count + 1) * sizeof *f->first);
+    for (int32_t i = 0; i < f->first[f->count]; i++) {
+        cr_expect(g->neighbor[i] >= 0 && g->neighbor[i] < g->count);
+        others += f->neighbor[i] != g->neighbor[i];
+    }
+    cr_expect_gt(2 * others, f->first[f->count], "%d are others", others);
+    update(state);
+    emp_method_destroy(&emp_method_go, plain);
+    emp_method_destroy(&emp_method_go, state);
+}
+
 static void copy_list(int32_t (*list)(void *, emp_named_array *), void *to, void *from)
 {
     emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
