@@ -36,16 +36,16 @@ run_logged() {
 
 # install_packages NAME...: installs those that are missing; instant when none is.
 install_packages() {
-  local missing=() name status sudo=()
+  local missing=() name installed sudo=()
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     # Another system: let CMake find the libraries, or say what it lacks.
     command -v cmake >/dev/null && command -v ninja >/dev/null && return 0
     say "this is no Debian; please install the counterparts of: $*"
     return 1
   fi
+  installed=$(dpkg-query -W -f='${Package}:${db:Status-Status}\n' "$@" 2>/dev/null || :)
   for name in "$@"; do
-    status=$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null || :)
-    [[ $status == installed ]] || missing+=("$name")
+    [[ $'\n'$installed$'\n' == *$'\n'"$name:installed"$'\n'* ]] || missing+=("$name")
   done
   ((${#missing[@]} == 0)) && return 0
   if ((EUID != 0)); then
@@ -63,23 +63,40 @@ install_packages() {
 }
 
 # ninja_build PRESET [TARGET]: prints what ninja does, and shows how far it is; one line where nobody
-# watches.
+# watches. Looking for new files and for the commit is no work to speak of.
 ninja_build() {
-  local line is_said= preset=$1 what=(--preset "$1")
+  local line is_said= preset=$1 what=(--preset "$1") first=
+  [[ -f $root/build/$preset/.ninja_log ]] || first="; the first time takes minutes"
   (($# == 1)) || what=("build/$1" --target "$2")
   cmake --build "${what[@]}" 2>&1 | while IFS= read -r line; do
     printf '%s\n' "$line"
-    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] && $line != *"Re-checking globbed"* ]] || continue
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    [[ $line != *"Re-checking globbed"* && $line != *"Looking at the commit"* ]] || continue
     show "building ($preset) ${BASH_REMATCH[1]}/${BASH_REMATCH[2]}"
-    [[ -t 3 || -n $is_said ]] || say "building ($preset)"
+    [[ -t 3 || -n $is_said ]] || say "building ($preset)$first"
     is_said=yes
   done
 }
 
+# is_built PRESET: whether all of it has been built, and since then nothing has changed: no file or
+# folder of the sources, no file that is staged, and not the commit, which the program tells. A file of the
+# user beside the sources' folders does not count.
+is_built() {
+  local stamp=$root/build/$1.built folders=("$root"/*/CMakeLists.txt) index
+  [[ -f $stamp && -f $root/build/$1/build.ninja ]] || return 1
+  [[ $(<"$stamp") == $(commit_now) ]] || return 1
+  index=$(git -C "$root" rev-parse --git-path index 2>/dev/null) || index=
+  [[ -z $index || ! $(cd "$root" && realpath -m "$index") -nt $stamp ]] || return 1
+  folders=("${folders[@]%/CMakeLists.txt}" "$root/cmake" "$root/include" "$root"/CMake*)
+  [[ -z $(find "${folders[@]}" -name __pycache__ -prune -o -newer "$stamp" -print -quit) ]]
+}
+
+commit_now() { git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown; }
+
 # build_preset NAME [TARGET]: configures and builds the preset's targets or this one, one process at
 # a time in a checkout. Configures anew if $reconfigure is set.
 build_preset() {
-  local preset=$1
+  local preset=$1 stamp=$root/build/$1.built
   mkdir -p "$root/build"
   exec 9>"$root/build/$preset.lock"
   flock 9
@@ -87,7 +104,10 @@ build_preset() {
     show "configuring ($preset)"
     (cd "$root" && run_logged "build/$preset.configure.log" cmake --preset "$preset") || return 1
   fi
+  rm -f "$stamp"
+  commit_now >"$stamp.new" # what changes during the build is newer
   (cd "$root" && run_logged "build/$preset.build.log" ninja_build "$@") || return 1
+  if (($# == 1)); then mv "$stamp.new" "$stamp"; else rm "$stamp.new"; fi
   clear_line
   exec 9>&-
 }

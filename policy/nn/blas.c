@@ -3,6 +3,7 @@
 
 #include "base/blas/openblas.h"
 #include "policy/nn/flush.h"
+#include "policy/nn/team.h"
 
 void emp_blas_gemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n, int32_t k,
                    const emp_real *a, int32_t lda, const emp_real *b, int32_t ldb,
@@ -25,8 +26,9 @@ void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t
     enum { BLOCK = 256 };
     bool    by_rows = m > n;
     int32_t size = by_rows ? m : n;
+    int32_t team = size > BLOCK ? emp_team_size((int64_t)m * n * k, threads) : 1;
 
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(team)
     for (int32_t first = 0; first < size; first += BLOCK) {
         unsigned saved = emp_flush_begin();
         int32_t  count = size - first < BLOCK ? size - first : BLOCK;

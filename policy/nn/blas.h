@@ -15,7 +15,7 @@ void emp_blas_gemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n, int
                    const emp_real *a, int32_t lda, const emp_real *b, int32_t ldb,
                    emp_real beta, emp_real *c, int32_t ldc);
 
-/** The same on several threads, in tasks that do not depend on their number. */
+/** The same on several threads if it is large, in tasks that do not depend on their number. */
 void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t n,
                           int32_t k, const emp_real *a, int32_t lda, const emp_real *b,
                           int32_t ldb, emp_real beta, emp_real *c, int32_t ldc,

@@ -6,11 +6,20 @@
 
 #include "base/mem.h"
 #include "policy/nn/flush.h"
+#include "policy/nn/team.h"
 
 enum { ALIGN_REALS = 16 }; /* a slice starts on a cache line */
 
 /* Loops over a block are cut into so many parts on any number of threads. */
 enum { PARTS = 64 };
+
+/* Operations that take as long as what a loop does to one parameter. */
+enum { OPERATIONS = 16 };
+
+static int32_t team_of(const emp_params *params)
+{
+    return emp_team_size((int64_t)params->count * OPERATIONS, params->threads);
+}
 
 typedef struct {
     size_t first, count;
@@ -78,7 +87,7 @@ emp_real *emp_params_gradient(const emp_params *params, int32_t slice)
 
 void emp_params_zero_gradient(emp_params *params)
 {
-#pragma omp parallel for num_threads(params->threads)
+#pragma omp parallel for num_threads(team_of(params))
     for (size_t i = 0; i < PARTS; i++) {
         range r = part_of(params, i);
         memset(params->gradient + r.first, 0, r.count * sizeof *params->gradient);
@@ -158,7 +167,7 @@ static double gradient_norm(const emp_params *params)
 {
     double part[PARTS], sum = 0.0;
 
-#pragma omp parallel for num_threads(params->threads)
+#pragma omp parallel for num_threads(team_of(params))
     for (size_t i = 0; i < PARTS; i++) {
         range r = part_of(params, i);
         part[i] = sum_of_squares(params->gradient + r.first, r.count);
@@ -174,7 +183,7 @@ EMP_KERNEL static void scale_all(emp_real *x, size_t count, emp_real factor)
 
 void emp_params_scale_gradient(emp_params *params, double factor)
 {
-#pragma omp parallel for num_threads(params->threads)
+#pragma omp parallel for num_threads(team_of(params))
     for (size_t i = 0; i < PARTS; i++) {
         unsigned saved = emp_flush_begin();
         range    r = part_of(params, i);
@@ -216,7 +225,7 @@ void emp_params_adam(emp_params *params, const emp_adam *adam)
     double rate = adam->learning_rate * root / (1.0 - pow(adam->beta1, step));
     double epsilon = adam->epsilon_hat ? adam->epsilon : adam->epsilon * root;
 
-#pragma omp parallel for num_threads(params->threads)
+#pragma omp parallel for num_threads(team_of(params))
     for (size_t i = 0; i < PARTS; i++) {
         unsigned saved = emp_flush_begin();
         range    r = part_of(params, i);

@@ -7,6 +7,14 @@
 /* Some microseconds. */
 enum { SPINS = 2000 };
 
+/* Some tens of microseconds of a product. A thread that sleeps is awake as late as that. */
+enum { LEAST_OPERATIONS = 1 << 19 };
+
+int32_t emp_team_size(int64_t operations, int32_t threads)
+{
+    return operations < LEAST_OPERATIONS ? 1 : threads;
+}
+
 void emp_team_meet(emp_team *team, int32_t size)
 {
     int meeting = atomic_load_explicit(&team->meetings, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /** \file policy/nn/team.h
- * A meeting point for the threads of a parallel region that work in steps of some
+ * How many threads a piece of work is worth, and a meeting point for the threads of a parallel region that work in steps of some
  * microseconds. OpenMP's barrier waits actively for milliseconds, which is ruin when
  * another program has the processor that the last thread needs; this one gives way.
  */
@@ -13,6 +13,10 @@
 typedef struct {
     atomic_int arrived, meetings;
 } emp_team;
+
+/** \a threads, or 1 if the work is so small that starting threads takes as long.
+ * \param operations  Multiplications and additions, each pair one. */
+int32_t emp_team_size(int64_t operations, int32_t threads);
 
 /** Returns when all \a size threads have called it. */
 void emp_team_meet(emp_team *team, int32_t size);

@@ -1,4 +1,5 @@
-"""Does scripts/setup.sh speak of building only when something is built?"""
+"""Does scripts/setup.sh speak of building only when something is built, and does it build whenever
+something has changed?"""
 import os
 import subprocess
 import tempfile
@@ -6,6 +7,7 @@ import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 GLOBS = "[0/2] Re-checking globbed directories..."
+COMMIT = "[1/11] Looking at the commit"
 
 
 def said(*lines):
@@ -24,10 +26,93 @@ def said(*lines):
 class Building(unittest.TestCase):
     def test_a_build_with_nothing_to_do_is_silent(self):
         self.assertEqual(said(GLOBS, "ninja: no work to do."), "")
+        self.assertEqual(said(GLOBS, COMMIT), "")
 
     def test_a_build_with_work_is_announced_once(self):
         steps = "[1/2] Building C object a.o", "[2/2] Linking C executable a"
-        self.assertEqual(said(GLOBS, *steps), "emplace: building (release)\n")
+        line = said(GLOBS, COMMIT, *steps)
+        self.assertTrue(line.startswith("emplace: building (release)"), line)
+        self.assertEqual(line.count("\n"), 1)
+
+
+class Tree:
+    """A checkout in which sim/a.c, cli/CMakeLists.txt and so on have just been built."""
+
+    def __init__(self, root):
+        self.root = root
+        for path in ("sim/CMakeLists.txt", "sim/graph/a.c", "include/b.h", "cmake/c.cmake",
+                     "CMakeLists.txt", "build/release/build.ninja", "model.json"):
+            self.write(path)
+        self.git("init", "-q")
+        self.commit()
+        self.age()
+        self.run("commit_now >$root/build/release.built")
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=b",
+                        *arguments], check=True, capture_output=True)
+
+    def commit(self):
+        self.git("add", "sim", "include", "cmake", "CMakeLists.txt")
+        self.git("commit", "-qm", "a", "--allow-empty")
+
+    def write(self, path):
+        os.makedirs(os.path.dirname(os.path.join(self.root, path)), exist_ok=True)
+        with open(os.path.join(self.root, path), "a", encoding="utf-8") as file:
+            file.write("x")
+
+    def age(self):
+        """Everything but the stamp becomes an hour old."""
+        then = os.path.getmtime(self.root) - 3600
+        for folder, folders, files in os.walk(self.root):
+            for name in folders + files:
+                if name != "release.built":
+                    os.utime(os.path.join(folder, name), (then, then))
+
+    def run(self, command):
+        script = f'source "{ROOT}/scripts/setup.sh"; root="{self.root}"; {command}'
+        return subprocess.run(["bash", "-c", script], check=False).returncode
+
+    def is_built(self):
+        return self.run("is_built release") == 0
+
+
+class Changes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tree = Tree(folder.name)
+
+    def expect_change(self):
+        self.assertFalse(self.tree.is_built())
+        self.tree.age()
+
+    def test_nothing_and_files_of_the_user_are_no_change(self):
+        self.assertTrue(self.tree.is_built())
+        self.tree.write("placement.py")
+        self.assertTrue(self.tree.is_built())
+
+    def test_files_that_change_come_or_go_are_changes(self):
+        for path in ("sim/graph/a.c", "sim/new.c", "include/b.h", "cmake/c.cmake", "CMakeLists.txt"):
+            self.tree.write(path)
+            self.expect_change()
+        os.remove(os.path.join(self.tree.root, "sim/new.c"))
+        self.expect_change()
+        self.assertTrue(self.tree.is_built())
+
+    def test_a_staged_file_and_a_commit_are_changes(self):
+        self.tree.write("data.txt")
+        self.assertTrue(self.tree.is_built())
+        self.tree.git("add", "data.txt")
+        self.expect_change()
+        self.assertTrue(self.tree.is_built())
+        self.tree.commit()
+        self.tree.age()
+        self.assertFalse(self.tree.is_built())
+
+    def test_what_was_never_built_is_not_built(self):
+        os.remove(os.path.join(self.tree.root, "build/release.built"))
+        self.assertFalse(self.tree.is_built())
 
 
 if __name__ == "__main__":

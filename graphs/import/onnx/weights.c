@@ -341,6 +341,7 @@ void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value)
 void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
 {
     int32_t role = role_of(o, value->name);
+    bool    is_buffer = is_named_as_buffer(value->name) || (role & ROLE_STATISTIC) != 0;
 
     if (o->has_weights) return;
     if (!is_float(value->dtype)) {
@@ -348,11 +349,9 @@ void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
             is_named_as_buffer(value->name) && emp_shape_elements(&value->shape) >= LARGE;
         return;
     }
-    if (is_named_as_buffer(value->name) || (role & ROLE_STATISTIC) != 0)
-        mark(value, true, false);
-    else
-        mark(value,
-             (role & ROLE_WEIGHT) != 0 ||
-                 (is_named_as_parameter(value->name) && value->shape.rank >= 0),
-             true);
+    mark(value,
+         is_buffer || (role & ROLE_WEIGHT) != 0 ||
+             (is_named_as_parameter(value->name) && value->shape.rank >= 0),
+         !is_buffer);
+    value->is_buffer = is_buffer;
 }

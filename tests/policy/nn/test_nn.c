@@ -274,6 +274,15 @@ Test(team, meets_when_the_last_has_come)
     cr_expect_eq(late, 0);
 }
 
+/* Placeto's products and sums have some 10,000 operations, those of HDP millions. */
+Test(team, starts_no_threads_for_small_work)
+{
+    cr_expect_eq(emp_team_size(0, 4), 1);
+    cr_expect_eq(emp_team_size(10000, 4), 1);
+    cr_expect_eq(emp_team_size(INT64_C(10000000), 4), 4);
+    cr_expect_eq(emp_team_size(INT64_C(10000000), 1), 1);
+}
+
 static const emp_param_slice slices[] = {{"weight", 3, 5, 0}, {"bias", 1, 5, 0}};
 
 Test(params, slices_are_aligned_and_found_by_name)

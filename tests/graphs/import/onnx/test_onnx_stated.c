@@ -74,6 +74,19 @@ Test(onnx_stated, nothing_leaves_it_to_uses_and_names)
     expect(2 * PRODUCT + BIAS, 0, 0);
 }
 
+/* A model that was exported without its weights has them as inputs. */
+Test(onnx_stated, masks_among_the_inputs_are_buffers)
+{
+    memset(&w, 0, sizeof w);
+    onnx_input(&w, "x", 1, "128,128");
+    onnx_input(&w, "fc.weight", 1, "128,64");
+    onnx_input(&w, "mask", 1, "128,64");
+    onnx_node(&w, "MatMul", "x,fc.weight", "a", "");
+    onnx_node(&w, "Add", "a,mask", "y", "");
+    onnx_output(&w, "y", 1, "");
+    expect(PRODUCT, 1, 0);
+}
+
 Test(onnx_stated, what_was_computed_from_more_than_one_is_a_buffer)
 {
     write_model(signature, "['fc.bias', 'freq']");
