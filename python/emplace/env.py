@@ -7,12 +7,19 @@
 Spaces and the class Env are Gymnasium's where it is installed; else there are three small spaces of
 the same form. numpy is needed. docs/python.md has a table of the environments.
 
-Groups. An environment places groups of ops: `groups` has the number of each op's group, and without
-it each colocation class is a group.
+Groups. An environment places groups of ops: `groups` has the number of each op's group, 0 and up.
+Without it, each colocation class that has an op to place is a group. A folded op costs nothing
+anywhere; its group may be -1.
 
 Reward. A step of t seconds is worth -sqrt(t), -t or -ln(t), as `reward` says: "sqrt", "identity" or
 "log". A placement that does not fit in memory counts as a step of `failure` seconds. These are the
 rewards of the program's learners, whose default is "sqrt" and 100.
+
+Oracle. `oracle` is what scores the placements, an Oracle of the same problem. Without it, an
+environment makes one of its own.
+
+Info. info["step_time"] has the seconds of a step that was simulated, info["fits"] whether all devices
+have enough memory for it. A step that does not fit has the time that it would take with endless memory.
 
 Features of a group, float32: ln(1 + x) of the microseconds of its ops on each device, of the KiB that
 it holds for the whole step, of the KiB that it reads from other groups, and of those they read from it.
@@ -22,68 +29,131 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
+from . import _given
+from ._emplace import Error
 from .oracle import Oracle
 from .problem import Problem
 from .random import Random
-from .spaces import (NEXT_STEP, Box, Discrete, Env, MultiDiscrete, VectorEnv,
+from .spaces import (NEXT_STEP, Box, Discrete, Env, MultiDiscrete, ResetNeeded, VectorEnv,
                      batch_space)
 
-__all__ = ["Improve", "OneShot", "Order", "Sequential", "Vector", "random_actions"]
+__all__ = ["Improve", "OneShot", "Order", "ResetNeeded", "Sequential", "Vector", "random_actions"]
 
 _FORMS = {"sqrt": lambda t: -math.sqrt(t), "identity": lambda t: -t,
           "log": lambda t: -math.log(max(t, 1e-9))}
 
 
-class _Placing(Env):
-    """What the environments share: groups, features, rewards, and a step in two halves. _act() turns
-    an action into a row to be scored, or None; _settle() takes the score. Between the two, Vector
-    scores the rows of many environments at once."""
+_LEVELS = 64  # of an order
+
+
+class _Facts:
+    """What an environment places."""
+
+    _oracle: Oracle
+    _groups: np.ndarray
+    _features: np.ndarray
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that is placed."""
+        return self._oracle.problem
+
+    @property
+    def oracle(self) -> Oracle:
+        """What scores the placements."""
+        return self._oracle
+
+    @property
+    def groups(self) -> np.ndarray:
+        """The number of each op's group, int32. action[env.groups] is a device for each op, which
+        problem.save_placement() takes."""
+        return self._groups
+
+    @property
+    def group_count(self) -> int:
+        """Number of groups."""
+        return len(self._features)
+
+    @property
+    def device_count(self) -> int:
+        """Number of devices of the machine."""
+        return self.problem.machine.device_count
+
+    @property
+    def features(self) -> np.ndarray:
+        """Features of the groups, float32 [groups, devices + 3]; the module's text names the columns."""
+        return self._features
+
+
+class _Placing(_Facts, Env):
+    """What the environments share: groups, features, rewards, and a step in three parts. _read() checks
+    an action and changes nothing. _act() takes what was read, and gives a row to be scored with its
+    levels, or None. _settle() takes the score. Before that, Vector scores the rows of many at once."""
 
     metadata = {"render_modes": []}
     render_mode = None
 
     def __init__(self, problem: Problem, groups: Optional[Sequence[int]] = None,
                  reward: str = "sqrt", failure: float = 100.0, oracle: Optional[Oracle] = None):
+        """The text of the module emplace.env says what groups, reward, failure and oracle are."""
         if reward not in _FORMS:
             raise ValueError(f"reward is \"{reward}\"; it is one of {', '.join(_FORMS)}")
-        self.problem = problem
-        self.oracle = oracle or Oracle(problem)
-        classes = np.asarray(problem.class_of_op)
-        chosen = classes if groups is None else np.asarray(groups)
-        # A folded op costs nothing anywhere, so it may go with group 0.
-        self.groups = np.ascontiguousarray(np.where(chosen < 0, 0, chosen), np.int32)
-        self.group_count = problem.class_count if groups is None else int(self.groups.max()) + 1
-        self.device_count = problem.machine.device_count
+        if not failure > 0:
+            raise ValueError(f"failure is {failure}; seconds above 0 are needed")
+        if oracle is not None and oracle.problem is not problem:
+            raise ValueError("oracle: it scores placements of another problem")
         self.failure = failure
+        self._oracle = oracle or Oracle(problem)
+        self._groups, self._class_of_group = _given.groups(problem, groups)
+        self._features = _features(problem, self._groups)
         self._form = _FORMS[reward]
         self._failed = self._form(failure)
-        self.features = _features(problem, self.groups, self.group_count)
+        self._is_running = False
 
     def reward(self, time: float, fits: bool) -> float:
         """What a step is worth."""
         return self._form(time) if fits else self._failed
 
     def reset(self, *, seed: Optional[int] = None, options: Optional[dict] = None):
-        """Begins an episode; a seed is that of random starts. action_space has a seed of its own."""
+        """Begins an episode; gives its first observation and an info. A seed is that of random starts:
+        action_space has a seed of its own. There are no options."""
         super().reset(seed=seed)
-        return self._begin(), {}
+        begin = self._begin()
+        self._is_running = True
+        return begin
 
     def step(self, action):
-        row, levels = self._act(action)
-        if row is None:
-            return self._settle(None, None)
-        if levels is None:
-            times, fits = self.oracle.score(row, groups=self.groups)
-        else:
-            times, fits = self.oracle.score(row, groups=self.groups, levels=levels)
-        return self._settle(float(times[0]), bool(fits[0]))
+        """Takes an action; gives observation, reward, terminated, truncated and info. truncated is
+        always False. After an episode, and before the first one, it raises ResetNeeded. An action that
+        is refused changes nothing."""
+        row, levels = self._act(self._read_in_episode(action))
+        time, fits = None, None
+        if row is not None:
+            try:
+                times, are_fit = self._oracle.score(row, levels, self._groups)
+            except (Error, ValueError):
+                self._check(action)
+                raise
+            time, fits = float(times[0]), bool(are_fit[0])
+        settled = self._settle(time, fits)
+        self._is_running = not settled[2]
+        return settled
 
     def close(self):
-        pass
+        """Does nothing: an environment holds neither files nor processes."""
+
+    def _read_in_episode(self, action):
+        if not self._is_running:
+            raise ResetNeeded("no episode is under way: call reset() before the first step, and after "
+                              "each episode")
+        return self._read(action)
+
+    def _check(self, action):
+        """Refuses an action that _read() leaves to the oracle, since a look at each number takes time."""
 
 
-def _features(problem, groups, count):
-    graph, devices = problem.graph, problem.machine.device_count
+def _features(problem, groups):
+    graph, devices, count = problem.graph, problem.machine.device_count, int(groups.max()) + 1
     columns = np.zeros((count, devices + 3))
     np.add.at(columns[:, :devices], groups, np.asarray(problem.op_times) * 1e6)
     np.add.at(columns[:, devices], groups, np.asarray(graph.persistent_bytes) / 1024)
@@ -104,85 +174,109 @@ def _info(time, fits):
 
 
 class OneShot(_Placing):
-    """An action places everything: a device for each group. The episode is one step. The observation
-    is the features of all groups, [groups, devices + 3]."""
+    """An action places everything: a device for each group. The episode is one step, and one
+    simulation. The observation is the features of all groups, [groups, devices + 3]."""
 
     def __init__(self, problem, groups=None, reward="sqrt", failure=100.0, oracle=None):
+        """The text of the module emplace.env says what groups, reward, failure and oracle are."""
         super().__init__(problem, groups, reward, failure, oracle)
         self.action_space = MultiDiscrete(np.full(self.group_count, self.device_count))
-        self.observation_space = _box(*self.features.shape)
+        self.observation_space = _box(*self._features.shape)
 
     def _begin(self):
-        return self.features
+        return self._features, {}
+
+    def _read(self, action):
+        return _given.row("action", action, self.group_count, "a device for each group")
+
+    def _check(self, action):
+        _given.check_below("action", self._read(action), self.device_count, "device")
 
     def _act(self, action):
         return action, None
 
     def _settle(self, time, fits):
-        return self.features, self.reward(time, fits), True, False, _info(time, fits)
+        return self._features, self.reward(time, fits), True, False, _info(time, fits)
 
 
 class Order(_Placing):
     """Devices are given; an action is a level, 0 to 63, for each group. A device serves what waits at
-    the least level first. The episode is one step. The observation is that of OneShot with a column
-    more: the device of each group."""
+    the least level first. The episode is one step, and one simulation. The observation is that of
+    OneShot with a column more: the device of each group. `placement` has the device of each group."""
 
     def __init__(self, problem, placement=None, groups=None, reward="sqrt", failure=100.0,
                  oracle=None):
+        """placement has a device for each group; without it, all are on device 1, the first GPU. The
+        text of the module emplace.env says what groups, reward, failure and oracle are."""
         super().__init__(problem, groups, reward, failure, oracle)
         given = placement if placement is not None else np.ones(self.group_count, np.int32)
-        self.placement = np.ascontiguousarray(given, np.int32)
-        if self.placement.shape != (self.group_count,):
-            raise ValueError(f"placement: a device for each of {self.group_count} groups is needed")
-        self.action_space = MultiDiscrete(np.full(self.group_count, 64))
-        self._seen = np.column_stack([self.features, self.placement]).astype(np.float32)
+        self.placement = _given.devices("placement", given, self.group_count, self.device_count)
+        self.action_space = MultiDiscrete(np.full(self.group_count, _LEVELS))
+        self._seen = np.column_stack([self._features, self.placement]).astype(np.float32)
         self.observation_space = _box(*self._seen.shape)
 
     def _begin(self):
-        return self._seen
+        return self._seen, {}
+
+    def _read(self, action):
+        return _given.row("action", action, self.group_count, "a level for each group")
+
+    def _check(self, action):
+        _given.check_below("action", self._read(action), _LEVELS, "level")
 
     def _act(self, action):
-        return self.placement, np.asarray(action)[self.groups]
+        return self.placement, action[self._groups]
 
     def _settle(self, time, fits):
         return self._seen, self.reward(time, fits), True, False, _info(time, fits)
 
 
 class Improve(_Placing):
-    """Placeto's steps: groups have their turn, one after another; an action is the device that the
-    group of the turn moves to. A step's reward is what the move gains. An episode of `passes` turns
-    of all groups begins at `start`, or else at random devices.
+    """Placeto's steps: the groups take turns, and an action is the device that the group of the turn
+    moves to. A step's reward is what the move gains. In an episode each group has `passes` turns. Each
+    step is a simulation, and reset() simulates the start, whose step_time and fits are in its info.
 
     The observation has a row a group: its features, which device it is on as a column each, whether
-    it is its turn, and whether it has had it in this pass."""
+    it is its turn, and whether it has had it in this pass. `placement` has the device of each group."""
 
     def __init__(self, problem, groups=None, reward="sqrt", failure=100.0, oracle=None, passes=1,
                  start=None):
+        """start has a device for each group; without it, episodes begin at random devices. The text of
+        the module emplace.env says what groups, reward, failure and oracle are."""
         super().__init__(problem, groups, reward, failure, oracle)
+        if passes < 1:
+            raise ValueError(f"passes is {passes}; each group needs at least 1 turn")
+        if start is not None:
+            start = _given.devices("start", start, self.group_count, self.device_count)
         self.passes = passes
         self.start = start
         self.action_space = Discrete(self.device_count)
-        self.observation_space = _box(self.group_count, self.features.shape[1] + self.device_count + 2)
+        self.observation_space = _box(self.group_count, self._features.shape[1] + self.device_count + 2)
         self.placement = np.zeros(self.group_count, np.int32)
         self._turn, self._value = 0, 0.0
 
     def _begin(self):
         if self.start is not None:
-            self.placement = np.array(self.start, np.int32)
+            self.placement = self.start.copy()
         else:
             self.placement = self.np_random.integers(
                 0, self.device_count, self.group_count).astype(np.int32)
-        times, fits = self.oracle.score(self.placement, groups=self.groups)
-        self._turn, self._value = 0, self.reward(float(times[0]), bool(fits[0]))
-        return self._see()
+        times, are_fit = self._oracle.score(self.placement, groups=self._groups)
+        time, fits = float(times[0]), bool(are_fit[0])
+        self._turn, self._value = 0, self.reward(time, fits)
+        return self._see(), _info(time, fits)
 
     def _see(self):
-        seen = np.zeros((self.group_count, self.device_count + 2), np.float32)
-        seen[np.arange(self.group_count), self.placement] = 1
-        turn = self._turn % self.group_count
-        seen[turn, self.device_count] = 1
-        seen[:turn, self.device_count + 1] = 1
-        return np.concatenate([self.features, seen], axis=1)
+        count, devices = self.group_count, self.device_count
+        seen = np.zeros((count, devices + 2), np.float32)
+        seen[np.arange(count), self.placement] = 1
+        turn = self._turn % count
+        seen[turn, devices] = 1
+        seen[:turn, devices + 1] = 1
+        return np.concatenate([self._features, seen], axis=1)
+
+    def _read(self, action):
+        return _given.number(action, self.device_count, "device")
 
     def _act(self, action):
         self.placement[self._turn % self.group_count] = action
@@ -197,19 +291,21 @@ class Improve(_Placing):
 
 
 class Sequential(_Placing):
-    """An action is a group and a device: the group is placed there. A group may be selected when all
-    groups that it reads from are placed, or when no group may; info["mask"] says which may be. An
-    action that selects another group counts for the first that may be. The reward is 0 until all
-    groups are placed, then that of the step.
+    """An action is a group and a device: the group is placed there. A group may be selected once all
+    groups that it reads from are placed. Where groups wait for each other, each that is not placed may
+    be. info["mask"] says which may be selected. An action that selects another group counts for the
+    first that may be. The reward is 0 until all groups are placed, then that of the step. An episode
+    is one simulation, after its last step.
 
     The observation has a row a group: its features, its device as a column each, zeros while it has
-    none, and whether it may be selected."""
+    none, and whether it may be selected. `placement` has the device of each group, or -1."""
 
     def __init__(self, problem, groups=None, reward="sqrt", failure=100.0, oracle=None):
+        """The text of the module emplace.env says what groups, reward, failure and oracle are."""
         super().__init__(problem, groups, reward, failure, oracle)
         self.action_space = MultiDiscrete(np.array([self.group_count, self.device_count]))
-        self.observation_space = _box(self.group_count, self.features.shape[1] + self.device_count + 1)
-        edges = self.groups[np.asarray(problem.graph.edges).reshape(-1, 2)]
+        self.observation_space = _box(self.group_count, self._features.shape[1] + self.device_count + 1)
+        edges = self._groups[np.asarray(problem.graph.edges).reshape(-1, 2)]
         edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
         self._edges = edges.astype(np.int64)
         self._waits = np.bincount(edges[:, 1], minlength=self.group_count)
@@ -219,11 +315,7 @@ class Sequential(_Placing):
     def _begin(self):
         self.placement = np.full(self.group_count, -1, np.int32)
         self._left = self._waits.copy()
-        return self._see()
-
-    def reset(self, *, seed=None, options=None):
-        observation, _ = super().reset(seed=seed, options=options)
-        return observation, {"mask": self.mask()}
+        return self._see(), {"mask": self.mask()}
 
     def mask(self):
         """Which groups may be selected now."""
@@ -236,10 +328,15 @@ class Sequential(_Placing):
         placed = np.flatnonzero(self.placement >= 0)
         seen[placed, self.placement[placed]] = 1
         seen[:, self.device_count] = self.mask()
-        return np.concatenate([self.features, seen], axis=1)
+        return np.concatenate([self._features, seen], axis=1)
+
+    def _read(self, action):
+        group, device = _given.row("action", action, 2, "a group and its device").tolist()
+        return (_given.number(group, self.group_count, "group"),
+                _given.number(device, self.device_count, "device"))
 
     def _act(self, action):
-        group, device = int(action[0]), int(action[1])
+        group, device = action
         mask = self.mask()
         if not mask[group]:
             group = int(np.argmax(mask))
@@ -255,20 +352,26 @@ class Sequential(_Placing):
         return self._see(), self.reward(time, fits), True, False, info
 
 
-class Vector(VectorEnv):
+class Vector(_Facts, VectorEnv):
     """Many environments of one kind, scored in one call on threads: Vector(OneShot, problem, 64,
     threads=2, ...). An environment whose episode has ended begins a new one in its next step, which
-    ignores the action and has reward 0 (Gymnasium's next-step autoreset). info["step_time"] and
-    info["fits"] have a value for each environment that simulated a step; info["_step_time"] and
-    info["_fits"] say which ones those are."""
+    ignores the action and has reward 0 (Gymnasium's next-step autoreset). reset() begins new ones at
+    once. info["step_time"] and info["fits"] have a value for each environment that simulated a step;
+    info["_step_time"] and info["_fits"] say which ones those are. `envs` has the environments."""
 
     metadata = {"autoreset_mode": NEXT_STEP, "render_modes": []}
     render_mode = None
     spec = None
 
     def __init__(self, kind: Any, problem: Problem, num_envs: int, threads: int = 1, **keywords):
-        self.oracle = Oracle(problem, threads)
-        self.envs = [kind(problem, oracle=self.oracle, **keywords) for _ in range(num_envs)]
+        """kind is a class of this module, which the keywords go to; threads are the oracle's."""
+        if not (isinstance(kind, type) and issubclass(kind, _Placing)):
+            raise TypeError(f"kind is {kind!r}; it is one of the classes Improve, OneShot, Order and Sequential")
+        if num_envs < 1:
+            raise ValueError(f"num_envs is {num_envs}; at least 1 environment is needed")
+        self._oracle = Oracle(problem, threads)
+        self.envs = [kind(problem, oracle=self._oracle, **keywords) for _ in range(num_envs)]
+        self._groups, self._features = self.envs[0].groups, self.envs[0].features
         self.num_envs = num_envs
         self.single_action_space = self.envs[0].action_space
         self.single_observation_space = self.envs[0].observation_space
@@ -277,30 +380,50 @@ class Vector(VectorEnv):
         self._is_over = [False] * num_envs
 
     def reset(self, *, seed: Any = None, options: Optional[dict] = None):
-        """Begins an episode in each; environment i has the seed + i, or the i-th one of a list."""
+        """Begins an episode in each; environment i has the seed + i, or the i-th one of a list. There
+        are no options."""
         seeds = [None] * self.num_envs if seed is None else seed
         if isinstance(seed, (int, np.integer)):
             seeds = [seed + i for i in range(self.num_envs)]
-        seen = [env.reset(seed=own)[0] for env, own in zip(self.envs, seeds, strict=True)]
+        begun = [env.reset(seed=own) for env, own in zip(self.envs, seeds, strict=True)]
         self._is_over = [False] * self.num_envs
-        return np.stack(seen), {}
+        times, fits = np.full(self.num_envs, np.nan), np.zeros(self.num_envs, bool)
+        for i, (_, info) in enumerate(begun):
+            times[i], fits[i] = info.get("step_time", np.nan), info.get("fits", False)
+        infos = {} if np.isnan(times).all() else _infos(times, fits)
+        return np.stack([seen for seen, _ in begun]), infos
 
     def step(self, actions):
+        """Takes an action for each environment; gives arrays of observations, rewards, terminated and
+        truncated, and an info of arrays. Actions that are refused change nothing."""
+        scores = [(None, None)] * self.num_envs
+        rows, levels, asked = self._act(actions)
+        if rows:
+            order = None if levels[0] is None else np.stack(levels)
+            try:
+                times, fits = self._oracle.score(np.stack(rows), order, self._groups)
+            except (Error, ValueError):
+                for i in asked:
+                    self.envs[i]._check(actions[i])
+                raise
+            for i, time, fit in zip(asked, times.tolist(), fits.tolist()):
+                scores[i] = (time, fit)
+        return self._gather(scores)
+
+    def _act(self, actions):
+        """The rows to be scored, their levels, and which environments they are of."""
+        if len(actions) != self.num_envs:
+            raise ValueError(f"actions: {len(actions)} for {self.num_envs} environments")
+        read = [None if is_over else env._read_in_episode(action)
+                for env, is_over, action in zip(self.envs, self._is_over, actions)]
         rows, levels, asked = [], [], []
         for i, env in enumerate(self.envs):
-            row, level = (None, None) if self._is_over[i] else env._act(actions[i])
+            row, level = (None, None) if self._is_over[i] else env._act(read[i])
             if row is not None:
                 rows.append(row)
                 levels.append(level)
                 asked.append(i)
-        scores = [(None, None)] * self.num_envs
-        if rows:
-            order = None if levels[0] is None else np.stack(levels)
-            times, fits = self.oracle.score(np.stack(rows), groups=self.envs[0].groups,
-                                            levels=order)
-            for i, time, fit in zip(asked, times.tolist(), fits.tolist()):
-                scores[i] = (time, fit)
-        return self._gather(scores)
+        return rows, levels, asked
 
     def _gather(self, scores):
         seen, rewards = [], np.zeros(self.num_envs)
@@ -309,24 +432,30 @@ class Vector(VectorEnv):
         fits = np.zeros(self.num_envs, bool)
         for i, env in enumerate(self.envs):
             if self._is_over[i]:
-                seen.append(env.reset()[0])
+                observation, info = env.reset()
             else:
                 observation, rewards[i], terminated[i], _, info = env._settle(*scores[i])
-                times[i], fits[i] = info.get("step_time", np.nan), info.get("fits", False)
-                seen.append(observation)
+                env._is_running = not terminated[i]
+            times[i], fits[i] = info.get("step_time", np.nan), info.get("fits", False)
+            seen.append(observation)
         self._is_over = terminated.tolist()
-        is_scored = ~np.isnan(times)
-        return np.stack(seen), rewards, terminated, np.zeros(self.num_envs, bool), {
-            "step_time": times, "_step_time": is_scored, "fits": fits, "_fits": is_scored}
+        return np.stack(seen), rewards, terminated, np.zeros(self.num_envs, bool), _infos(times, fits)
 
-    def close(self, **keywords):
-        pass
+    def close_extras(self, **keywords):
+        """Does nothing: the environments hold neither files nor processes."""
+
+
+def _infos(times, fits):
+    is_scored = ~np.isnan(times)
+    return {"step_time": times, "_step_time": is_scored, "fits": fits, "_fits": is_scored}
 
 
 def random_actions(env: OneShot, seed: int):
     """Endless actions of OneShot: without groups, those that `emplace place --method random --seed
     SEED` scores, in its order."""
-    episode = 0
+    episode, chosen = 0, env._class_of_group  # classes without an op have a draw of their own
+    count = env.group_count if chosen is None else env.problem.class_count
     while True:
-        yield Random(seed, episode).below(env.device_count, env.group_count)
+        drawn = Random(seed, episode).below(env.device_count, count)
+        yield drawn if chosen is None else drawn[chosen]
         episode += 1

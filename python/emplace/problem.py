@@ -1,5 +1,10 @@
 """What is placed: graphs, machines, and a graph on a machine under a runtime."""
+import os
+from typing import Any, Union
+
 from . import _emplace
+
+Path = Union[str, "os.PathLike[str]"]
 
 
 class Graph(_emplace.Graph):
@@ -60,10 +65,20 @@ class Problem(_emplace.Problem):
         self.name = name or graph.spec
         return self
 
-    def save_placement(self, path, placement, step_time=-1.0):
+    def save_placement(self, path: Path, placement: Any, step_time: float = -1.0,
+                       force: bool = False) -> None:
         """Writes a placement file, whole or not at all. step_time, in seconds, is for readers;
-        a negative one says that the placement does not fit in memory."""
+        a negative one says that the placement does not fit in memory. A file that is there already
+        is a FileExistsError; force=True replaces it."""
+        path = os.fspath(path)
+        if not force and os.path.isfile(path) and os.path.getsize(path) > 0:
+            raise FileExistsError(f"{path} is there already; name another file, or give force=True to "
+                                  "replace it")
         super().save_placement(path, self.legalize(placement), step_time)
+
+    def load_placement(self, path: Path) -> Any:
+        """The placement of a file: a device for each op, int32."""
+        return super().load_placement(os.fspath(path))
 
     def __repr__(self):
         return f"<emplace.Problem {self.name!r} on {self.machine.name!r}, {self.runtime}>"

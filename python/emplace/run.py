@@ -13,11 +13,12 @@ from .problem import Problem
 
 
 def program() -> str:
-    """The path of the program: EMPLACE_PROGRAM, or `emplace` beside the installed module, or on the
-    PATH."""
+    """The path of the program: EMPLACE_PROGRAM, or the one of the same prefix or build tree as the
+    module, or `emplace` on the PATH."""
     here = os.path.dirname(os.path.abspath(__file__))
-    beside = os.path.join(here, *[os.pardir] * 4, "bin", "emplace")
-    found = os.environ.get("EMPLACE_PROGRAM") or (os.path.isfile(beside) and beside)
+    installed = os.path.join(here, *[os.pardir] * 4, "bin", "emplace")
+    built = os.path.join(here, os.pardir, os.pardir, "cli", "emplace")
+    found = os.environ.get("EMPLACE_PROGRAM") or next(filter(os.path.isfile, (installed, built)), None)
     found = found or shutil.which("emplace")
     if not found:
         raise FileNotFoundError("the program emplace is neither in EMPLACE_PROGRAM nor on the PATH")

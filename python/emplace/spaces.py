@@ -1,8 +1,10 @@
-"""Gymnasium's spaces, Env and VectorEnv where it is installed, else small ones of the same form."""
+"""Gymnasium's spaces, Env, VectorEnv and ResetNeeded where it is installed, else small ones of the
+same form."""
 NEXT_STEP = "NextStep"  # how a vector environment begins new episodes
 
 try:
     from gymnasium import Env
+    from gymnasium.error import ResetNeeded
     from gymnasium.spaces import Box, Discrete, MultiDiscrete
     from gymnasium.vector import VectorEnv
     from gymnasium.vector.utils import batch_space
@@ -15,25 +17,99 @@ try:
 except ImportError:
     import numpy as np
 
-    class Env:
-        """What reset() of an environment calls."""
+    class ResetNeeded(Exception):
+        """A step outside an episode."""
 
-        np_random = None
+    class _Seeded:
+        """What Env and VectorEnv share."""
+
+        metadata = {"render_modes": []}
+        render_mode = None
+        spec = None
+        _np_random = None
+        _np_random_seed = None
+
+        def _seed(self, seed=None):
+            sequence = np.random.SeedSequence(seed)
+            self._np_random = np.random.Generator(np.random.PCG64(sequence))
+            self._np_random_seed = sequence.entropy
+
+        @property
+        def np_random(self):
+            """The random numbers of the environment."""
+            if self._np_random is None:
+                self._seed()
+            return self._np_random
+
+        @np_random.setter
+        def np_random(self, generator):
+            self._np_random, self._np_random_seed = generator, -1
+
+        @property
+        def np_random_seed(self):
+            """The seed of np_random, or -1 where another generator was put in its place."""
+            if self._np_random is None:
+                self._seed()
+            return self._np_random_seed
+
+        @property
+        def unwrapped(self):
+            """The environment itself; a wrapper of Gymnasium gives the one inside."""
+            return self
+
+        def render(self):
+            """There is nothing to see, as metadata["render_modes"] says."""
+            raise NotImplementedError(f"{type(self).__name__} has no render modes")
+
+    class Env(_Seeded):
+        """One environment."""
 
         def reset(self, *, seed=None, options=None):
-            if seed is not None or self.np_random is None:
-                self.np_random = np.random.default_rng(seed)
+            if seed is not None:
+                self._seed(seed)
 
-        @property
-        def unwrapped(self):
+        def close(self):
+            pass
+
+        def has_wrapper_attr(self, name):
+            return hasattr(self, name)
+
+        def get_wrapper_attr(self, name):
+            return getattr(self, name)
+
+        def set_wrapper_attr(self, name, value, *, force=True):
+            if not force and not hasattr(self, name):
+                return False
+            setattr(self, name, value)
+            return True
+
+        def __str__(self):
+            return f"<{type(self).__name__} instance>"
+
+        def __enter__(self):
             return self
 
-    class VectorEnv:
+        def __exit__(self, *_):
+            self.close()
+            return False
+
+    class VectorEnv(_Seeded):
         """Many environments as one."""
 
-        @property
-        def unwrapped(self):
-            return self
+        num_envs: int
+        closed = False
+
+        def close(self, **keywords):
+            """Closes what close_extras() closes, once."""
+            if not self.closed:
+                self.close_extras(**keywords)
+                self.closed = True
+
+        def close_extras(self, **keywords):
+            pass
+
+        def __repr__(self):
+            return f"{type(self).__name__}(num_envs={self.num_envs})"
 
     class _Space:
         def __init__(self, shape, dtype, seed=None):

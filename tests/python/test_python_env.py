@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Are the environments what Gymnasium's interface asks for, and do they give the oracle's times? Is the
-random agent method `random`?"""
+random agent method `random`? Is what they are given wrong refused in a sentence that helps?"""
+import inspect
 import math
+import os
 import sys
+import tempfile
 import time
 import unittest
 
@@ -14,7 +17,9 @@ except ImportError:
 
 import emplace
 import emplace.env
-from emplace.env import Improve, OneShot, Order, Sequential, Vector
+from emplace.env import Improve, OneShot, Order, ResetNeeded, Sequential, Vector
+
+KINDS = (OneShot, Improve, Sequential, Order)
 
 try:
     import gymnasium
@@ -39,7 +44,7 @@ class Kinds(unittest.TestCase):
         cls.groups = chunks(cls.problem, 12)
 
     def envs(self):
-        for kind in (OneShot, Improve, Sequential, Order):
+        for kind in KINDS:
             yield kind(self.problem)
             yield kind(self.problem, groups=self.groups)
 
@@ -60,7 +65,7 @@ class Kinds(unittest.TestCase):
                 seen, _ = env.reset()
 
     def test_equal_seeds_give_equal_episodes(self):
-        for kind in (OneShot, Improve, Sequential, Order):
+        for kind in KINDS:
             runs = []
             for _ in range(2):
                 env = kind(self.problem, groups=self.groups)
@@ -84,6 +89,7 @@ class Kinds(unittest.TestCase):
             OneShot(self.problem, reward="zebra")
         big = emplace.Problem("nmt:layers=8", "k40x1")
         env = OneShot(big, groups=[0] * len(big.graph))
+        env.reset()
         _, reward, _, _, info = env.step([1])
         self.assertEqual((reward, info["fits"]), (-10.0, False))
 
@@ -117,10 +123,12 @@ class Kinds(unittest.TestCase):
             placed.add(group)
         self.assertTrue(is_over)
         self.assertEqual(len(placed), env.group_count)
-        self.assertEqual(info["step_time"], OneShot(self.problem).step([1] * env.group_count)[4]["step_time"])
+        whole = OneShot(self.problem)
+        whole.reset()
+        self.assertEqual(info["step_time"], whole.step([1] * env.group_count)[4]["step_time"])
 
     def test_many_at_once_are_each_alone(self):
-        for kind in (OneShot, Improve, Sequential, Order):
+        for kind in KINDS:
             many = Vector(kind, self.problem, 5, threads=2, groups=self.groups)
             alone = [kind(self.problem, groups=self.groups) for _ in range(5)]
             seen, _ = many.reset(seed=20)
@@ -149,6 +157,95 @@ class Kinds(unittest.TestCase):
         with self.assertRaises(ValueError):
             many.reset(seed=[1, 2])
 
+    def test_each_default_group_has_an_op(self):
+        env = OneShot(self.problem)
+        classes = np.asarray(self.problem.class_of_op)
+        is_placed = classes >= 0
+        self.assertEqual(np.unique(env.groups[is_placed]).tolist(), list(range(env.group_count)))
+        pairs = set(zip(classes[is_placed].tolist(), env.groups[is_placed].tolist()))
+        self.assertEqual(len(pairs), env.group_count)
+
+    def test_folded_ops_may_be_in_no_group(self):
+        groups = np.where(np.asarray(self.problem.graph.is_folded), -1, self.groups)
+        env = OneShot(self.problem, groups=groups)
+        self.assertEqual(set(env.groups[groups < 0]), {0})
+        self.assertEqual(env.group_count, 12)
+
+    def test_an_action_becomes_a_placement_file(self):
+        env = OneShot(self.problem, groups=self.groups)
+        env.reset()
+        action = np.array([1, 2, 0] * 4)
+        _, _, _, _, info = env.step(action)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "placed.json")
+            env.problem.save_placement(path, action[env.groups], info["step_time"])
+            kept = env.problem.load_placement(path)
+        self.assertEqual(float(env.oracle.score(kept)[0][0]), info["step_time"])
+
+    def test_the_start_is_told(self):
+        env = Improve(self.problem, groups=self.groups, start=[1] * 12)
+        _, info = env.reset()
+        time = float(env.oracle.score([[1] * 12], groups=env.groups)[0][0])
+        self.assertEqual(info, {"step_time": time, "fits": True})
+        many = Vector(Improve, self.problem, 2, groups=self.groups, start=[1] * 12)
+        _, info = many.reset()
+        self.assertEqual((info["step_time"].tolist(), info["_fits"].tolist()), ([time] * 2, [True] * 2))
+        for _ in range(12):
+            many.step([2, 2])
+        _, _, _, _, info = many.step([0, 0])  # begins anew
+        self.assertEqual(info["step_time"].tolist(), [time] * 2)
+        self.assertEqual(Vector(OneShot, self.problem, 2, groups=self.groups).reset()[1], {})
+
+    def test_a_start_is_not_the_placement(self):
+        start = np.ones(12, np.int32)
+        env = Improve(self.problem, groups=self.groups, start=start)
+        env.reset()
+        env.step(2)
+        self.assertEqual((start.tolist(), env.start.tolist()), ([1] * 12, [1] * 12))
+
+    def test_a_step_outside_an_episode_is_refused(self):
+        for kind in KINDS:
+            env = kind(self.problem, groups=self.groups)
+            action = env.action_space.sample()
+            with self.assertRaisesRegex(ResetNeeded, "call reset"):
+                env.step(action)
+            env.reset()
+            while not env.step(env.action_space.sample())[2]:
+                pass
+            with self.assertRaisesRegex(ResetNeeded, "after each episode"):
+                env.step(action)
+            env.reset()
+            env.step(action)
+        many = Vector(OneShot, self.problem, 2, groups=self.groups)
+        with self.assertRaisesRegex(ResetNeeded, "call reset"):
+            many.step([[1] * 12] * 2)
+
+    def test_each_public_name_is_told(self):
+        for kind in (*KINDS, Vector):
+            for name in ("step", "reset", "close", "groups", "group_count", "device_count", "oracle", "problem",
+                         "features"):
+                self.assertTrue(inspect.getdoc(getattr(kind, name)), (kind, name))
+            self.assertTrue(kind.__init__.__doc__, kind)
+
+    def test_the_interface_is_whole_with_gymnasium_and_without(self):
+        for env in (OneShot(self.problem), Vector(OneShot, self.problem, 2)):
+            self.assertIsNone(env.spec)
+            self.assertIsNone(env.render_mode)
+            self.assertEqual(env.metadata["render_modes"], [])
+            self.assertIs(env.unwrapped, env)
+            with self.assertRaises(NotImplementedError):
+                env.render()
+            env.np_random.random()
+            env.close()
+            env.close()
+        with OneShot(self.problem) as env:
+            env.reset(seed=5)
+            self.assertEqual(env.np_random_seed, 5)
+            self.assertTrue(env.has_wrapper_attr("groups"))
+            self.assertIs(env.get_wrapper_attr("groups"), env.groups)
+            self.assertEqual(str(env), "<OneShot instance>")
+        self.assertEqual(str(Vector(OneShot, self.problem, 2)), "Vector(num_envs=2)")
+
     def test_an_episode_that_has_ended_begins_anew(self):
         many = Vector(OneShot, self.problem, 2, groups=self.groups)
         many.reset(seed=1)
@@ -158,6 +255,96 @@ class Kinds(unittest.TestCase):
         self.assertEqual((rewards.tolist(), over.tolist()), ([0, 0], [False, False]))
 
 
+class Refusals(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.problem = emplace.Problem(SPEC, MACHINE)
+        cls.groups = chunks(cls.problem, 12)
+
+    def refused(self, kind, words, call, *arguments, **keywords):
+        with self.assertRaisesRegex(kind, words):
+            call(*arguments, **keywords)
+
+    def begun(self, kind, **keywords):
+        env = kind(self.problem, groups=self.groups, **keywords)
+        env.reset(seed=1)
+        return env
+
+    def test_groups(self):
+        first = int(np.flatnonzero(~np.asarray(self.problem.graph.is_folded))[0])
+        ops, below, far = len(self.groups), self.groups.copy(), self.groups.copy()
+        below[first], far[first] = -1, 10**9
+        for groups, kind, words in (
+                ([0, 1], ValueError, fr"^groups: {ops} integers .* the number of each op's group; .*shape \(2,\)"),
+                (self.groups.reshape(1, -1), ValueError, fr"shape \(1, {ops}\)"),
+                (self.groups * 1.0, TypeError, "integers .* float64"),
+                (below, ValueError, fr'op "{self.problem.graph.names[first]}" is in group -1; the first group is 0'),
+                (self.groups * 2, ValueError, "no op is in group 1, and one is in group 22"),
+                (far, ValueError, "no op is in group 12, and one is in group 1000000000")):
+            self.refused(kind, words, OneShot, self.problem, groups=groups)
+
+    def test_other_arguments(self):
+        ops = len(self.groups)
+        for kind, name in ((Improve, "start"), (Order, "placement")):
+            for given, error, words in (
+                    ([1] * 3, ValueError, fr"^{name}: 12 integers .* a device for each group; .*shape \(3,\)"),
+                    ([1] * ops, ValueError, fr"^{name}: 12 integers .*shape \({ops},\)"),
+                    ([1.0] * 12, TypeError, fr"^{name}: .*float64"),
+                    ([1] * 11 + [3], ValueError, f"^{name}: group 11 has the device 3; there are devices 0 to 2")):
+                self.refused(error, words, kind, self.problem, groups=self.groups, **{name: given})
+        self.refused(ValueError, "passes is 0", Improve, self.problem, passes=0)
+        self.refused(ValueError, "failure is -1; seconds above 0", OneShot, self.problem, failure=-1)
+        other = emplace.Oracle(emplace.Problem(SPEC, MACHINE))
+        self.refused(ValueError, "oracle: .* another problem", OneShot, self.problem, oracle=other)
+        for kind in ("OneShot", OneShot(self.problem), dict):
+            self.refused(TypeError, "kind is .* classes Improve, OneShot", Vector, kind, self.problem, 2)
+        self.refused(ValueError, "num_envs is 0", Vector, OneShot, self.problem, 0)
+
+    def test_actions_that_give_a_number_to_each_group(self):
+        for kind, what, bound in ((OneShot, "device", 3), (Order, "level", 64)):
+            env = self.begun(kind)
+            words = f"^action: 12 integers in one dimension are needed, a {what} for each group; this is "
+            self.refused(TypeError, words + "object", env.step, None)
+            self.refused(TypeError, words + "float64", env.step, [1.0] * 12)
+            self.refused(ValueError, words + r"int64 of shape \(3,\)", env.step, [1] * 3)
+            self.refused(ValueError, words + r"int64 of shape \(1, 12\)", env.step, [[1] * 12])
+            for wrong in (-1, bound, 2**40):
+                self.refused(ValueError,
+                             f"^action: group 4 has the {what} {wrong}; there are {what}s 0 to {bound - 1}",
+                             env.step, [1] * 4 + [wrong] + [1] * 7)
+            env.step([1] * 12)  # the episode has not ended
+
+    def test_actions_of_one_device(self):
+        env = self.begun(Improve, start=[1] * 12)
+        for wrong, kind, words in ((7, ValueError, "^action: there is no device 7; there are devices 0 to 2"),
+                                   (-1, ValueError, "no device -1"), (None, TypeError, "this is NoneType"),
+                                   (1.0, TypeError, "one integer is needed, a device 0 to 2; this is float")):
+            self.refused(kind, words, env.step, wrong)
+        self.assertEqual(env.placement.tolist(), [1] * 12)
+        env.step(np.int64(2))
+        self.assertEqual(env.placement.tolist(), [2] + [1] * 11)
+
+    def test_actions_of_a_group_and_a_device(self):
+        env = self.begun(Sequential)
+        for wrong, kind, words in (([0, 9], ValueError, "^action: there is no device 9; there are devices 0 to 2"),
+                                   ([99, 1], ValueError, "^action: there is no group 99; there are groups 0 to 11"),
+                                   ([-1, 1], ValueError, "no group -1"), (None, TypeError, "a group and its device"),
+                                   ([1], ValueError, "2 integers")):
+            self.refused(kind, words, env.step, wrong)
+        self.assertEqual(env.placement.tolist(), [-1] * 12)
+
+    def test_many_actions_are_taken_together_or_not_at_all(self):
+        many = Vector(Sequential, self.problem, 2, groups=self.groups)
+        many.reset()
+        self.refused(ValueError, "no device 9", many.step, [[0, 1], [0, 9]])
+        self.assertEqual(many.envs[0].placement.tolist(), [-1] * 12)
+        self.refused(ValueError, "^actions: 3 for 2 environments", many.step, [[0, 1]] * 3)
+        self.refused(TypeError, "", many.step, None)
+        many = Vector(OneShot, self.problem, 2, groups=self.groups)
+        many.reset()
+        self.refused(ValueError, "group 3 has the device 7", many.step, [[1] * 12, [1, 1, 1, 7] * 3])
+
+
 @unittest.skipIf(gymnasium is None, "gymnasium is not installed")
 class Gymnasium(unittest.TestCase):
     def setUp(self):
@@ -165,7 +352,7 @@ class Gymnasium(unittest.TestCase):
         self.groups = chunks(self.problem, 12)
 
     def test_its_own_check_finds_nothing(self):
-        for kind in (OneShot, Improve, Sequential, Order):
+        for kind in KINDS:
             check_env(kind(self.problem, groups=self.groups), skip_render_check=True)
 
     def test_its_wrappers_take_many_at_once(self):
@@ -185,9 +372,10 @@ class Random(unittest.TestCase):
     def test_the_random_agent_is_the_method_random(self):
         problem = emplace.Problem(SPEC, MACHINE)
         env = OneShot(problem)
-        env.reset()
+        self.assertLess(env.group_count, problem.class_count)
         actions, times = emplace.env.random_actions(env, 3), []
         for _ in range(150):
+            env.reset()
             times.append(env.step(next(actions))[4]["step_time"])
         record = emplace.place(problem, "random", budget=150, seed=3)
         self.assertEqual(record.step_time_s, min(times))
@@ -209,11 +397,12 @@ class Cost(unittest.TestCase):
         """The bar is wide, since the computer may be busy; what is printed is the least of many."""
         problem = emplace.Problem(SPEC, MACHINE)
         env = OneShot(problem)
-        env.reset(seed=1)
+        env.action_space.seed(1)
         action = env.action_space.sample()
         best = {"step": math.inf, "simulation": math.inf}
         row = np.asarray(action, np.int32)[env.groups]
         for _ in range(3000):
+            env.reset()
             for name, call in (("step", lambda: env.step(action)),
                                ("simulation", lambda: env.oracle.score(row))):
                 begin = time.perf_counter()
@@ -223,6 +412,7 @@ class Cost(unittest.TestCase):
         print(f"a step takes {best['step'] * 1e6:.1f} us, score() of its placement "
               f"{best['simulation'] * 1e6:.1f} us: {extra:.1f} us more")
         self.assertLess(extra, 50)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,6 +4,7 @@
 import array
 import gc
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,19 @@ class Facts(unittest.TestCase):
             self.assertEqual(p.load_placement(path).tolist(), legal.tolist())
             with self.assertRaisesRegex(emplace.Error, "none.json"):
                 p.load_placement(os.path.join(folder, "none.json"))
+
+    def test_a_file_is_replaced_by_force_alone(self):
+        p = problem()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "placed.json"
+            path.touch()  # an empty file is nothing to lose
+            p.save_placement(path, [1] * len(p.graph), 0.5)
+            kept = path.read_text(encoding="utf-8")
+            with self.assertRaisesRegex(FileExistsError, "placed.json is there already; .* force=True"):
+                p.save_placement(path, [2] * len(p.graph), 0.5)
+            self.assertEqual(path.read_text(encoding="utf-8"), kept)
+            p.save_placement(path, [2] * len(p.graph), 0.5, force=True)
+            self.assertEqual(p.load_placement(path).tolist(), p.legalize([2] * len(p.graph)).tolist())
 
 
 class Scores(unittest.TestCase):
