@@ -15,8 +15,16 @@ size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t limit);
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t limit,
                                unsigned int seed);
 
+static long    inputs[STORE_KINDS]; /* that were read */
 static uint8_t sample[STORE_KINDS][MOST_SAMPLE_BYTES];
 static size_t  sample_size[STORE_KINDS];
+
+static void tell_inputs(void)
+{
+    fprintf(stderr, "records %ld, checkpoints %ld, tables %ld, weights %ld\n",
+            inputs[STORE_RECORD], inputs[STORE_CHECKPOINT], inputs[STORE_COLUMNS],
+            inputs[STORE_WEIGHTS]);
+}
 
 static void make_samples(void)
 {
@@ -28,6 +36,7 @@ static void make_samples(void)
         sample_size[kind] = fread(sample[kind], 1, MOST_SAMPLE_BYTES, file);
         fclose(file);
     }
+    atexit(tell_inputs);
 }
 
 /* An input that is too short for a file becomes a right one: there are no seeds on the disk. */
@@ -51,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (sample_size[0] == 0) make_samples();
     if (size < 1) return 0;
     const store_kind kind = (store_kind)(bytes[0] % STORE_KINDS);
-    uint8_t         *file = malloc(STORE_SEAL_BYTES + size - 1);
+    inputs[kind]++;
+    uint8_t *file = malloc(STORE_SEAL_BYTES + size - 1);
     if (file == NULL) abort();
     memcpy(file, sample[kind], STORE_SEAL_BYTES);
     memcpy(file + STORE_SEAL_BYTES, bytes + 1, size - 1);
