@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/io/terminal.h"
@@ -16,7 +17,7 @@
 #include "run/sheet/manifest.h"
 #include "run/store/store.h"
 
-enum { NAME_BYTES = 64 };
+enum { NAME_BYTES = 64, LEAST_STACK_BYTES = 256 << 10 };
 
 /* ---- help --------------------------------------------------------------------------- */
 
@@ -156,8 +157,22 @@ static void clean_terminal(void)
     if (clean != NULL) stdout = clean;
 }
 
+/* With less a command could end by a signal in the middle of its work. */
+static void check_stack(void)
+{
+    struct rlimit stack;
+
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= LEAST_STACK_BYTES)
+        return;
+    fprintf(stderr,
+            "emplace: the stack is limited to %llu KiB; \"ulimit -s %d\" allows enough\n",
+            (unsigned long long)stack.rlim_cur >> 10, LEAST_STACK_BYTES >> 10);
+    exit(CLI_EXIT_INPUT);
+}
+
 int main(int argc, char **argv)
 {
+    check_stack();
     cli_stop_begin();
     clean_terminal();
     emp_manifest_set_command(argc, argv);

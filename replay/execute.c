@@ -160,7 +160,7 @@ static emp_status create_workers(emp_replay *r, emp_error *err)
         r->timeline.is_queue[d] = r->server[d].is_queue;
         r->worker_count += r->server[d].core_count;
     }
-    EMP_CHECK(emp_gemm_init(r->worker_count, err));
+    EMP_CHECK(emp_gemm_init(err));
     r->worker = EMP_NEW_ARRAY(emp_worker, (size_t)r->worker_count);
     r->timeline.lane = EMP_NEW_ARRAY(emp_replay_lane, (size_t)r->worker_count);
     if (!r->worker || !r->timeline.lane)

@@ -11,11 +11,14 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <threads.h>
+#include <unistd.h>
 
 static const char LIBRARY[] = "libopenblas.so.0";
 
-/* What a thread takes at its first product. */
+/* What a product takes, and leaves to the next one. */
 static const size_t BUFFER_BYTES = (size_t)128 << 20;
+
+enum { MOST_BUFFERS = 64 };
 
 static struct {
     void *handle;
@@ -28,6 +31,15 @@ static struct {
     char *(*core_name)(void);
     char core[32], mistaken[32], why[160]; /* why: it is not there */
 } library;
+
+/* Under a limit of address space products use the buffers that were there at the start, and wait for
+ * one: where none can be had, the library would look for one for ever. */
+static struct {
+    bool    is_limited;
+    int32_t count, used;
+    mtx_t   lock;
+    cnd_t   has_free;
+} buffers;
 
 /* Puts the address of a function in the pointer of \a size bytes at \a function. */
 static bool find(const char *name, void *function, size_t size)
@@ -103,37 +115,89 @@ static void load_as_it_should_be(void)
     if (!is_loaded) unload();
 }
 
-static void load_once(void)
+static bool is_limited(void)
 {
-    static once_flag once = ONCE_FLAG_INIT;
+    struct rlimit limit;
 
-    call_once(&once, load_as_it_should_be);
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 static bool has_room(size_t bytes)
 {
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
     void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
     if (room == MAP_FAILED) return false;
     munmap(room, bytes);
     return true;
 }
 
-emp_status emp_openblas_open(int32_t threads, emp_error *err)
+/* One for each core, as long as as much is left for what is multiplied. */
+static void take_buffers(void)
 {
-    const size_t bytes = (size_t)(threads < 1 ? 1 : threads) * BUFFER_BYTES;
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    void      *taken[MOST_BUFFERS];
+    void *(*take)(int) = NULL;
+    void (*give_back)(void *) = NULL;
 
+    if (!find("blas_memory_alloc", &take, sizeof take) ||
+        !find("blas_memory_free", &give_back, sizeof give_back)) {
+        buffers.is_limited = false; /* another version, which has its own ways */
+        return;
+    }
+    while (buffers.count < MOST_BUFFERS &&
+           (buffers.count == 0 ? has_room(BUFFER_BYTES)
+                               : buffers.count < cores && has_room(2 * BUFFER_BYTES)))
+        taken[buffers.count++] = take(0);
+    for (int32_t i = 0; i < buffers.count; i++) give_back(taken[i]);
+}
+
+static void open_library(void)
+{
+    load_as_it_should_be();
+    buffers.is_limited = is_limited();
+    if (library.handle == NULL || !buffers.is_limited) return;
+    if (mtx_init(&buffers.lock, mtx_plain) == thrd_success &&
+        cnd_init(&buffers.has_free) == thrd_success)
+        take_buffers();
+}
+
+static void load_once(void)
+{
+    static once_flag once = ONCE_FLAG_INIT;
+
+    call_once(&once, open_library);
+}
+
+emp_status emp_openblas_open(emp_error *err)
+{
     load_once();
     if (library.handle == NULL)
         return EMP_ERROR(EMP_EEXTERNAL, "OpenBLAS cannot be loaded: %s", library.why);
-    if (!has_room(bytes))
+    if (buffers.is_limited && buffers.count == 0)
         return EMP_ERROR(EMP_ENOMEM,
                          "matrix products need %zu MiB of address space, which \"ulimit "
                          "-v\" does not leave",
-                         bytes >> 20);
+                         BUFFER_BYTES >> 20);
     return EMP_OK;
+}
+
+static void begin_product(void)
+{
+    load_once();
+    if (!buffers.is_limited) return;
+    mtx_lock(&buffers.lock);
+    while (buffers.used == buffers.count) cnd_wait(&buffers.has_free, &buffers.lock);
+    buffers.used++;
+    mtx_unlock(&buffers.lock);
+}
+
+static void end_product(void)
+{
+    if (!buffers.is_limited) return;
+    mtx_lock(&buffers.lock);
+    buffers.used--;
+    cnd_signal(&buffers.has_free);
+    mtx_unlock(&buffers.lock);
 }
 
 static enum CBLAS_TRANSPOSE transposed(bool is_transposed)
@@ -145,18 +209,20 @@ void emp_openblas_sgemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n
                         int32_t k, float alpha, const float *a, int32_t lda,
                         const float *b, int32_t ldb, float beta, float *c, int32_t ldc)
 {
-    load_once();
+    begin_product();
     library.sgemm(CblasRowMajor, transposed(transpose_a), transposed(transpose_b), m, n,
                   k, alpha, a, lda, b, ldb, beta, c, ldc);
+    end_product();
 }
 
 void emp_openblas_dgemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n,
                         int32_t k, double alpha, const double *a, int32_t lda,
                         const double *b, int32_t ldb, double beta, double *c, int32_t ldc)
 {
-    load_once();
+    begin_product();
     library.dgemm(CblasRowMajor, transposed(transpose_a), transposed(transpose_b), m, n,
                   k, alpha, a, lda, b, ldb, beta, c, ldc);
+    end_product();
 }
 
 const char *emp_openblas_core_name(void)

@@ -18,12 +18,12 @@
 
 #include "base/error.h"
 
-/** Loads the library unless it is there, and looks whether products on so many threads at once have
- * room: each thread takes 128 MiB of addresses at its first product and spins without them.
- * The look is a few microseconds, under a limit of address space only.
+/** Loads the library unless it is there. Each product that runs beside others takes 128 MiB of
+ * addresses. Under a limit of address space the first call takes them for as many as there are cores, or
+ * for fewer; then products wait for each other.
  * \retval EMP_EEXTERNAL  The library is not there, or is not one.
- * \retval EMP_ENOMEM     A limit of address space leaves no room. */
-emp_status emp_openblas_open(int32_t threads, emp_error *err);
+ * \retval EMP_ENOMEM     A limit of address space leaves no room for one product. */
+emp_status emp_openblas_open(emp_error *err);
 
 /** c = alpha a b + beta c, row-major; a is (m, k) and b is (k, n) after the transpositions asked
  * for. The lengths of the stored rows are lda, ldb, ldc. After emp_openblas_open(). */

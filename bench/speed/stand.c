@@ -90,7 +90,7 @@ emp_status emp_stand_init(emp_stand *s, const emp_stand_params *params, emp_erro
     emp_rng    rng;
 
     *s = (emp_stand){.params = *params};
-    EMP_TRY(emp_openblas_open(1, err));
+    EMP_TRY(emp_openblas_open(err));
     emp_rng_init(&rng, params->seed, 0, 0);
     switch (params->kind) {
     case EMP_STAND_PLACER: EMP_TRY(init_placer(s, &rng, err)); break;

@@ -129,7 +129,7 @@ emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
 
     *a = (emp_colocrl_agent){.options = *options};
     a->learner = emp_learner_start(&type, &options->learner, ops, seed, threads);
-    EMP_TRY(emp_openblas_open(threads, err));
+    EMP_TRY(emp_openblas_open(err));
     a->learner.options.rules.form = EMP_REWARD_SQRT; /* no option: the paper has one */
     a->learner.options.rules.baseline_mean = false;  /* likewise */
     if (group_count > options->max_groups) {

@@ -416,7 +416,7 @@ emp_status emp_doppler_agent_init(emp_doppler_agent *a, const emp_problem *probl
     *a = (emp_doppler_agent){.options = *options, .match = {NAN, NAN}};
     a->budget = options->episodes > 0 ? options->episodes : budget;
     a->learner = emp_learner_start(&type, &options->learner, NULL, seed, threads);
-    EMP_CHECK(emp_openblas_open(threads, err));
+    EMP_CHECK(emp_openblas_open(err));
     EMP_CHECK(emp_doppler_scene_init(&a->scene, problem, options->max_nodes, err));
     EMP_CHECK(init_nets(a, seed, err));
     EMP_CHECK(EMP_ALLOC(a->run, (size_t)options->learner.samples));

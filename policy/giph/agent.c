@@ -131,7 +131,7 @@ emp_status emp_giph_agent_init(emp_giph_agent *a, const emp_problem *problem,
                           .seed = params->seed,
                           .threads =
                               threads < options->episodes ? threads : options->episodes};
-    EMP_CHECK(emp_openblas_open(a->threads, err));
+    EMP_CHECK(emp_openblas_open(err));
     for (int32_t i = 0; i < EMP_GIPH_METRICS; i++)
         a->metric[i] = (emp_method_metric){metric_names[i], NAN};
     EMP_CHECK(emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));

@@ -172,7 +172,7 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
     a->seed = params->seed;
     a->budget = params->budget_evaluations;
     a->threads = params->threads < 1 ? 1 : params->threads;
-    EMP_CHECK(emp_openblas_open(a->threads, err));
+    EMP_CHECK(emp_openblas_open(err));
     name_metrics(a);
     EMP_CHECK(options->nodes == EMP_NODES_GROUPS
                   ? create_groups(a, err)

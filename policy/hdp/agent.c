@@ -203,7 +203,7 @@ emp_status emp_hdp_agent_init(emp_hdp_agent *a, emp_op_features *ops,
 
     *a = (emp_hdp_agent){.options = *options};
     a->learner = emp_learner_start(&type, &options->learner, ops, seed, threads);
-    EMP_TRY(emp_openblas_open(threads, err));
+    EMP_TRY(emp_openblas_open(err));
     EMP_TRY(init_networks(a, device_count, err));
     emp_learner_add(&a->learner,
                     EMP_LEARNER_NET("grouper_", &a->grouper.params, GROUPER_NORM));

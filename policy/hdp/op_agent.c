@@ -109,7 +109,7 @@ emp_status emp_op_agent_init(emp_op_agent *a, emp_op_features *ops, int32_t devi
 
     *a = (emp_op_agent){0};
     a->learner = emp_learner_start(&type, &o->learner, ops, seed, threads);
-    EMP_TRY(emp_openblas_open(threads, err));
+    EMP_TRY(emp_openblas_open(err));
     EMP_TRY(emp_grouper_init(&a->net, &shape, ops, err));
     emp_learner_add(&a->learner, EMP_LEARNER_NET("", &a->net.params, GRADIENT_NORM));
     emp_rng_init(&rng, seed, STREAM_WEIGHTS, 0);

@@ -226,7 +226,7 @@ emp_status emp_hsdag_agent_init(emp_hsdag_agent *a, const emp_problem *problem,
     *a = (emp_hsdag_agent){.options = *options};
     EMP_TRY(emp_op_features_create(&ops, problem, err));
     a->learner = emp_learner_start(&type, &options->learner, ops, seed, threads);
-    EMP_TRY(emp_openblas_open(threads, err));
+    EMP_TRY(emp_openblas_open(err));
     EMP_TRY(see(a, problem, err));
     EMP_TRY(init_network(a, problem->machine->device_count, err));
     sets = (size_t)a->coarse.set_count;

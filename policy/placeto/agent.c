@@ -76,7 +76,7 @@ emp_status emp_placeto_agent_init(emp_placeto_agent *a, emp_node_graph *graph,
     memcpy(a->device, devices, (size_t)device_count * sizeof *devices);
     for (int32_t i = 0; i < EMP_PLACETO_METRICS; i++)
         a->metric[i] = (emp_method_metric){names[i], NAN};
-    EMP_TRY(emp_openblas_open(1, err));
+    EMP_TRY(emp_openblas_open(err));
     EMP_TRY(emp_placeto_net_init(
         &a->net, graph,
         &(emp_placeto_shape){.inputs = EMP_PLACETO_FEATURES + device_count,

@@ -22,9 +22,9 @@ void emp_gemm_plain(bool transpose_a, bool transpose_b, int64_t m, int64_t n, in
                     float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
                     float beta, float *c, int64_t ldc);
 
-/** Before the first product, for so many threads that multiply at once.
+/** Before the first product.
  * \retval EMP_EEXTERNAL, EMP_ENOMEM  As emp_openblas_open(). */
-emp_status emp_gemm_init(int32_t threads, emp_error *err);
+emp_status emp_gemm_init(emp_error *err);
 
 /** "OpenBLAS SkylakeX", "own kernel"; static storage. */
 const char *emp_gemm_name(void);

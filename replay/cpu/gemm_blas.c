@@ -13,10 +13,7 @@ void emp_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t 
                        alpha, a, (int32_t)lda, b, (int32_t)ldb, beta, c, (int32_t)ldc);
 }
 
-emp_status emp_gemm_init(int32_t threads, emp_error *err)
-{
-    return emp_openblas_open(threads, err);
-}
+emp_status emp_gemm_init(emp_error *err) { return emp_openblas_open(err); }
 
 const char *emp_gemm_name(void)
 {

@@ -10,9 +10,8 @@ void emp_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t 
                    ldc);
 }
 
-emp_status emp_gemm_init(int32_t threads, emp_error *err)
+emp_status emp_gemm_init(emp_error *err)
 {
-    (void)threads;
     (void)err;
     return EMP_OK;
 }

@@ -62,3 +62,9 @@ Test(limits, a_learner_without_room_says_so)
     expect_one_sentence("128 MiB of address space");
     cr_expect_eq(run_under("ulimit -v 400000 &&", place), 0);
 }
+
+Test(limits, a_stack_that_is_too_small_is_refused)
+{
+    cr_expect_eq(run_under("ulimit -s 128 &&", "machines"), 1);
+    expect_one_sentence("ulimit -s 256");
+}

@@ -18,7 +18,7 @@ static float *scratch;
 
 static void set_up(void)
 {
-    cr_assert_eq(emp_gemm_init(1, NULL), EMP_OK);
+    cr_assert_eq(emp_gemm_init(NULL), EMP_OK);
     scratch = (float *)malloc(EMP_CPU_SCRATCH_BYTES);
     cr_assert_not_null(scratch);
 }

@@ -460,7 +460,7 @@ Test(blas, names_its_core_and_multiplies)
     float       c[4] = {1, 1, 1, 1};
 
     cr_expect_gt(strlen(emp_openblas_core_name()), 0);
-    cr_assert_eq(emp_openblas_open(1, NULL), EMP_OK);
+    cr_assert_eq(emp_openblas_open(NULL), EMP_OK);
     emp_blas_gemm(false, false, 2, 2, 3, a, 3, b, 2, 1, c, 2); /* c = 1 + a b */
     cr_expect_eq((double)c[0], 1.0 + 1 + 4 + 0);
     cr_expect_eq((double)c[1], 1.0 + 0 + 2 + 9);

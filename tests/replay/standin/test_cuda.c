@@ -316,7 +316,7 @@ Test(cuda, kernels_compute_what_cores_compute)
     emp_error        err = {0};
 
     cr_assert_not_null(scratch);
-    cr_assert_eq(emp_gemm_init(1, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_gemm_init(&err), EMP_OK, "%s", err.msg);
     standin_reset(3);
     cr_assert_eq(cudaSetDevice(0), cudaSuccess);
     cr_assert_eq(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
