@@ -156,21 +156,28 @@ static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
              params->training_budget, hash);
 }
 
-/* All learners of one training imitate the same. */
+/* All learners of one training imitate the same, and all trainings do if what is imitated draws nothing.
+ * NULL where nothing is imitated. */
 static emp_status find_examples(plan *p, int32_t training,
-                                const emp_problem *const *problem, emp_error *err)
+                                const emp_problem *const *problem,
+                                const emp_proposal **example, emp_error *err)
 {
     const emp_transfer_params *params = p->params;
-    emp_run_params             run = {.placer = {.seed = (uint64_t)training + 1,
-                                                 .threads = params->jobs.threads,
-                                                 .options = params->imitation_options},
-                                      .budget_evaluations = params->imitation_budget,
-                                      .stop = params->jobs.stop};
+    emp_run_params             run = {
+                    .placer = {.threads = params->jobs.threads, .options = params->imitation_options},
+                    .budget_evaluations = params->imitation_budget,
+                    .stop = params->jobs.stop};
 
-    if (params->imitate == NULL || p->examples[training].count > 0) return EMP_OK;
+    *example = NULL;
+    if (params->imitate == NULL) return EMP_OK;
     EMP_CHECK(emp_method_find(&run.method, params->imitate, err));
-    return emp_examples_make(&p->examples[training], problem, p->split->training_count,
-                             &run, err);
+    const int32_t own = run.method->uses_seed ? training : 0;
+    run.placer.seed = (uint64_t)own + 1;
+    if (p->examples[own].count == 0)
+        EMP_CHECK(emp_examples_make(&p->examples[own], problem, p->split->training_count,
+                                    &run, err));
+    *example = p->examples[own].proposal;
+    return EMP_OK;
 }
 
 static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *err)
@@ -178,6 +185,7 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
     const emp_transfer_params *params = p->params;
     const uint64_t             seed = (uint64_t)training + 1;
     const emp_problem         *problem[EMP_SPLIT_TASKS];
+    const emp_proposal        *example;
     emp_weights               *weights = &p->weights[learner][training];
     char                       path[PATH_BYTES];
 
@@ -186,7 +194,7 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
         return emp_weights_load(weights, path, err);
     for (int32_t i = 0; i < p->split->training_count; i++)
         problem[i] = p->training[i].problem;
-    EMP_CHECK(find_examples(p, training, problem, err));
+    EMP_CHECK(find_examples(p, training, problem, &example, err));
     EMP_CHECK(emp_training_run(
         weights,
         &(emp_training_params){.method = p->learner[learner],
@@ -197,7 +205,7 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
                                .problem = problem,
                                .problem_count = p->split->training_count,
                                .budget_evaluations = params->training_budget,
-                               .example = p->examples[training].proposal,
+                               .example = example,
                                .imitation_rounds = params->imitation_rounds,
                                .stop = params->jobs.stop},
         err));
@@ -408,15 +416,16 @@ static emp_status run_first(plan *p, emp_error *err)
 static emp_status place_by_table(plan *p, int32_t target, int32_t training,
                                  emp_error *err)
 {
-    const emp_problem *problem[EMP_SPLIT_TASKS], *to = p->target[target].problem;
-    emp_device_id    **start = &p->table_start[target][training];
+    const emp_problem  *problem[EMP_SPLIT_TASKS], *to = p->target[target].problem;
+    const emp_proposal *example;
+    emp_device_id     **start = &p->table_start[target][training];
 
     for (int32_t i = 0; i < p->split->training_count; i++)
         problem[i] = p->training[i].problem;
-    EMP_CHECK(find_examples(p, training, problem, err));
+    EMP_CHECK(find_examples(p, training, problem, &example, err));
     EMP_CHECK(EMP_ALLOC(*start, (size_t)to->graph->op_count));
-    return emp_frequencies_place(*start, to, problem, p->examples[training].proposal,
-                                 p->split->training_count, err);
+    return emp_frequencies_place(*start, to, problem, example, p->split->training_count,
+                                 err);
 }
 
 static emp_status add_table(plan *p, int32_t target, emp_error *err)

@@ -31,7 +31,8 @@ struct args {
 
 static const struct argp_option options[] = {
     {"split", KEY_SPLIT, "NAME", 0,
-     "size, family, machine, runtime or giph: what differs between the tasks of training "
+     "size, short, family, machine, runtime or giph: what differs between the tasks of "
+     "training "
      "and those to place",
      0},
     {"methods", KEY_METHODS, "A,B,...", 0, "Learners with weights (default giph)", 0},

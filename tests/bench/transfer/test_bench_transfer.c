@@ -124,12 +124,14 @@ Test(bench_transfer, imitation_is_a_training_of_its_own)
     emp_transfer_destroy(imitated);
 }
 
-/* With one sample annealing is where it begins, so its row is the table's own. */
+/* With one sample annealing is where it begins, so its row is the table's own. m-SCT draws nothing, so
+ * that all trainings have one table. */
 Test(bench_transfer, a_table_of_frequencies_is_one_arm_more)
 {
     emp_transfer_params params = imitating("m-sct", 1);
     int32_t             rows = 0;
 
+    params.trainings = 2;
     params.has_frequencies = true;
     emp_transfer_table *with = make_by_parts(&params);
     params.has_frequencies = false;
@@ -139,6 +141,7 @@ Test(bench_transfer, a_table_of_frequencies_is_one_arm_more)
         if (strcmp(row->arm, "anneal from frequencies") != 0 || row->task == NULL)
             continue;
         cr_expect(isfinite(row->step_s.median));
+        cr_expect_eq(row->step_s.min, row->step_s.max);
         rows++;
     }
     cr_expect_eq(rows, with->split->target_count);
