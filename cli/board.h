@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 typedef struct {
     bool   is_terminal;

@@ -86,7 +86,7 @@ static void ask_to_stop(int signal)
     }
     if (is_scheduled && signal != SIGINT) exit_status = CLI_EXIT_AGAIN;
     if (is_asked || state == AT_ONCE) end(last_words, exit_status);
-    is_asked = 1;
+    is_asked = signal;
     if (state == SOON) wait_ms(PATIENCE_MS);
 }
 

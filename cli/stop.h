@@ -39,7 +39,7 @@ void cli_stop_for_scheduler(void);
 /** The status of a program that a signal has ended: CLI_EXIT_INTERRUPTED, or CLI_EXIT_AGAIN. */
 int cli_stop_status(void);
 
-/** The flag that the first signal sets; static storage. The state is *soon*, unless it is
+/** The flag that the first signal sets to its number; static storage. The state is *soon*, unless it is
  * *in order*. Call it before work that takes long, and again wherever the flag is needed. */
 const volatile sig_atomic_t *cli_stop_flag(void);
 

@@ -432,6 +432,12 @@ cleanup:
 
 /* ---- all of it ---- */
 
+/* It makes a part of the runs, and whoever reads all of them sums up. */
+static bool is_part(const emp_jobs_params *jobs)
+{
+    return jobs->shard_count > 0 || jobs->ranks != NULL;
+}
+
 emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params *params,
                                emp_error *err)
 {
@@ -445,9 +451,10 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
     EMP_TRY(lay_out(&plan, err));
     EMP_TRY(load_tasks(&plan, err));
     EMP_TRY(add_jobs(&plan, err));
-    EMP_TRY(find_bounds(&plan, err));
+    if (!is_part(&jobs)) EMP_TRY(find_bounds(&plan, err));
     made = emp_jobs_run(plan.job, plan.job_count, &jobs, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    if (is_part(&jobs) && made == EMP_OK) EMP_TRY(find_bounds(&plan, err));
     emp_comparison_fill(&plan);
     EMP_TRY(emp_comparison_sum_up(plan.c, err));
     EMP_TRY(emp_comparison_draw_curves(&plan, err));

@@ -41,7 +41,7 @@
 #include "bench/compare/statistics.h"
 #include "bench/compare/tasks.h"
 #include "bench/tables/table.h"
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 enum {
     EMP_COMPARISON_BUDGETS = 8, /**< at most, as for the next two */

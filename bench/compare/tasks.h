@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 #include "bench/placebench/placebench.h"
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 enum { EMP_TASK_LIST_MOST = 128, EMP_FRESH_TASKS = 21 };
 

@@ -12,7 +12,7 @@
 
 #include <signal.h>
 
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 #include "run/stats.h"
 #include "search/method.h"
 

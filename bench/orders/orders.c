@@ -120,6 +120,16 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
                           plan->params->jobs.threads, err);
 }
 
+/* ---- shards ---- */
+
+/* A part has the rows that it is dealt in turn: their placements and the annealings from these. */
+static bool is_own(const struct plan *plan, int32_t row)
+{
+    const emp_jobs_params *jobs = &plan->params->jobs;
+
+    return jobs->shard_count == 0 || row % jobs->shard_count == jobs->shard - 1;
+}
+
 /* ---- placements ---- */
 
 static emp_status place(struct plan *plan, emp_error *err)
@@ -136,9 +146,12 @@ static emp_status place(struct plan *plan, emp_error *err)
                                            type->uses_budget ? plan->params->budget : 0};
         EMP_CHECK(emp_job_init(&plan->placing[i], &plan->loaded[r], &plan->task[r],
                                &method, 1, err));
+        plan->placing[i].is_elsewhere = !is_own(plan, i);
     }
     emp_jobs_params jobs = plan->params->jobs;
     jobs.keeps_refusals = true; /* not every scheduler finds room for every model */
+    jobs.shard_count = 0;       /* the parts are dealt out here */
+    jobs.is_for_all = true;
     return emp_jobs_run(plan->placing, count, &jobs, err);
 }
 
@@ -296,7 +309,9 @@ static emp_status anneal(struct plan *plan, emp_error *err)
                 EMP_CHECK(add_annealing(plan, row, arm, seed, err));
         }
     }
-    return emp_jobs_run(plan->annealing, plan->annealing_count, &plan->params->jobs, err);
+    emp_jobs_params jobs = plan->params->jobs;
+    jobs.shard_count = 0;
+    return emp_jobs_run(plan->annealing, plan->annealing_count, &jobs, err);
 }
 
 static emp_summary summary_of(const emp_job *jobs, int32_t count)
@@ -326,15 +341,41 @@ static void fill_annealed(struct plan *plan)
 
 /* ---- the table ---- */
 
+static bool was_stopped(const emp_jobs_params *jobs)
+{
+    return jobs->stop != NULL && *jobs->stop != 0;
+}
+
+/* The placements of this part. */
+static emp_status place_own(struct plan *plan, emp_error *err)
+{
+    const emp_jobs_params *jobs = &plan->params->jobs;
+    const emp_status       st = place(plan, err);
+    const bool             is_elsewhere = st == EMP_EINTERRUPTED && jobs->shard_count > 0;
+
+    return is_elsewhere && !was_stopped(jobs) ? EMP_OK : st;
+}
+
+/* Only one program prints the table. */
+static emp_status try_rows(struct plan *plan, emp_error *err)
+{
+    const emp_jobs_params *jobs = &plan->params->jobs;
+
+    if (jobs->shard_count > 0 || (jobs->ranks != NULL && jobs->ranks->rank > 0))
+        return EMP_OK;
+    for (int32_t i = 0; i < plan->table->row_count; i++) EMP_CHECK(try_row(plan, i, err));
+    return EMP_OK;
+}
+
 /* EMP_EINTERRUPTED leaves a table with what was ready. */
 static emp_status make(struct plan *plan, emp_error *err)
 {
     EMP_CHECK(lay_out(plan, err));
-    EMP_CHECK(place(plan, err));
-    for (int32_t i = 0; i < plan->table->row_count; i++) EMP_CHECK(try_row(plan, i, err));
+    EMP_CHECK(place_own(plan, err));
+    EMP_CHECK(try_rows(plan, err));
     const emp_status st = anneal(plan, err);
     if (st == EMP_OK || st == EMP_EINTERRUPTED) fill_annealed(plan);
-    return st;
+    return st == EMP_OK && plan->params->jobs.shard_count > 0 ? EMP_EINTERRUPTED : st;
 }
 
 emp_status emp_orders_make(emp_orders_table **out, const emp_orders_params *params,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "bench/tables/table.h"
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 #include "run/stats.h"
 
 /** The decision. */

@@ -14,7 +14,7 @@
 
 #include "bench/compare/statistics.h"
 #include "bench/tables/table.h"
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 /** One choice. */
 typedef struct {

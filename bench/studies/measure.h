@@ -5,7 +5,7 @@
 #ifndef EMP_BENCH_STUDIES_MEASURE_H
 #define EMP_BENCH_STUDIES_MEASURE_H
 
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 #include "run/sheet/sheet.h"
 #include "run/stats.h"
 

@@ -10,7 +10,7 @@
 #define EMP_BENCH_TABLES_PAPER_TABLE_H
 
 #include "bench/tables/table.h"
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 /** Title, method, preset, options and budget of the runs are those of \a column; its
  * seed_count is that of the full table, 1 for methods that draw nothing. Budgets are

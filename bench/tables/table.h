@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 #include "run/sheet/sheet.h"
 #include "run/stats.h"
 #include "run/store/store.h"

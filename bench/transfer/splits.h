@@ -4,7 +4,7 @@
 #ifndef EMP_BENCH_TRANSFER_SPLITS_H
 #define EMP_BENCH_TRANSFER_SPLITS_H
 
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 enum { EMP_SPLIT_TASKS = 12 /* most of either side */ };
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "bench/transfer/frequencies.h"
 #include "run/methods.h"
+#include "run/ranks/deal.h"
 #include "run/sheet/manifest.h"
 #include "run/store/weights_file.h"
 #include "run/training.h"
@@ -53,9 +54,10 @@ typedef struct {
     emp_weights    weights[MOST_LEARNERS][EMP_TRANSFER_TRAININGS];
     emp_device_id *table_start[EMP_SPLIT_TASKS]
                               [EMP_TRANSFER_TRAININGS]; /* [op], with frequencies */
-    int32_t             rows_of_target;                 /* equal ones for each */
-    int32_t             laid[EMP_SPLIT_TASKS];          /* of them, so far */
-    row_jobs           *of_row;                         /* [row of the table] */
+    bool                is_trained;            /* no weights are left to make anew */
+    int32_t             rows_of_target;        /* equal ones for each */
+    int32_t             laid[EMP_SPLIT_TASKS]; /* of them, so far */
+    row_jobs           *of_row;                /* [row of the table] */
     phase               phase[PHASES];
     emp_transfer_table *table;
 } plan;
@@ -190,7 +192,7 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
     char                       path[PATH_BYTES];
 
     name_weights(path, p, learner, seed);
-    if (!params->jobs.is_fresh && access(path, R_OK) == 0)
+    if ((p->is_trained || !params->jobs.is_fresh) && access(path, R_OK) == 0)
         return emp_weights_load(weights, path, err);
     for (int32_t i = 0; i < p->split->training_count; i++)
         problem[i] = p->training[i].problem;
@@ -216,8 +218,37 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
     return emp_weights_save(path, weights, err);
 }
 
+static emp_status train_dealt(void *context, emp_error *err)
+{
+    plan     *p = (plan *)context;
+    emp_piece piece = {.number = -1};
+
+    for (;;) {
+        EMP_CHECK(emp_deal_take(&piece, p->params->jobs.ranks, piece.number, false, err));
+        if (piece.number < 0) return EMP_OK;
+        EMP_CHECK(train(p, (int32_t)piece.number / p->params->trainings,
+                        (int32_t)piece.number % p->params->trainings, err));
+    }
+}
+
+/* Ranks make the weights together; then each reads those that others have made. */
+static emp_status share_trainings(plan *p, emp_error *err)
+{
+    emp_piece piece[MOST_LEARNERS * EMP_TRANSFER_TRAININGS];
+    emp_deal  deal = {
+         .piece = piece, .work = train_dealt, .context = p, .stop = p->params->jobs.stop};
+
+    for (int32_t i = 0; i < p->learner_count * p->params->trainings; i++)
+        if (is_own(p, i / p->params->trainings, i % p->params->trainings))
+            piece[deal.count++] = (emp_piece){.number = i};
+    EMP_CHECK(emp_deal_share(p->params->jobs.ranks, &deal, err));
+    p->is_trained = true;
+    return EMP_OK;
+}
+
 static emp_status train_all(plan *p, emp_error *err)
 {
+    if (p->params->jobs.ranks != NULL) EMP_CHECK(share_trainings(p, err));
     for (int32_t l = 0; l < p->learner_count; l++) {
         for (int32_t t = 0; t < p->params->trainings; t++)
             if (is_own(p, l, t)) EMP_CHECK(train(p, l, t, err));
@@ -395,6 +426,7 @@ static emp_status run_phase(plan *p, int which, emp_error *err)
 
     jobs.keeps_refusals = true; /* not every scheduler finds room for every model */
     jobs.shard_count = 0;       /* the parts are dealt out here */
+    jobs.is_for_all = which == FIRST;
     return emp_jobs_run(p->phase[which].job, p->phase[which].count, &jobs, err);
 }
 

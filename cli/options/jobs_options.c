@@ -101,7 +101,19 @@ static const char *how_to_go_on(const emp_jobs_params *jobs)
     return jobs->is_fresh ? "without --fresh " : "";
 }
 
-void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs)
+static emp_status join_ranks(emp_jobs_params *jobs, emp_error *err)
+{
+    EMP_CHECK(emp_ranks_join(&jobs->ranks, jobs->stop, err));
+    if (jobs->ranks == NULL) return EMP_OK;
+    cli_stop_for_scheduler();
+    if (jobs->ranks->rank == 0) return EMP_OK;
+    jobs->on_run = NULL;
+    jobs->on_progress = NULL;
+    return EMP_OK;
+}
+
+emp_status cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs,
+                                emp_error *err)
 {
     jobs->on_run = on_run;
     jobs->on_progress = on_progress;
@@ -111,13 +123,23 @@ void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs)
     cli_stop_watch("warning: " INTERRUPTED, jobs->folder, how_to_go_on(jobs));
     cli_board_init(&report->board);
     cli_bar_init(&report->bar, NULL);
+    return join_ranks(jobs, err);
 }
 
-void cli_run_report_end(cli_run_report *report)
+static bool has_failed(emp_status made)
+{
+    return made != EMP_OK && made != EMP_EINTERRUPTED;
+}
+
+emp_status cli_run_report_end(cli_run_report *report, const emp_jobs_params *jobs,
+                              emp_status made, emp_error *err)
 {
     cli_stop_unwatch();
     cli_board_clear(&report->board);
     cli_bar_clear(&report->bar);
+    if (jobs->ranks == NULL) return made;
+    const emp_status st = jobs->ranks->agree(has_failed(made) ? made : EMP_OK, err);
+    return has_failed(st) ? st : made;
 }
 
 emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs)

@@ -10,7 +10,7 @@
 #include "bench/compare/tasks.h"
 #include "cli/board.h"
 #include "cli/progress.h"
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 typedef struct {
     const char     *rows; /**< comma-separated keys, or NULL */
@@ -46,9 +46,14 @@ typedef struct {
     char      text[32]; /**< beside the bar: "table 1" */
 } cli_run_report;
 
-/** Lets the runs report to \a report, and Ctrl-C end them. */
-void cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs);
-void cli_run_report_end(cli_run_report *report);
+/** Lets the runs report to \a report, and Ctrl-C end them. Joins the programs that mpirun started:
+ * they share the runs, rank 0 alone reports, and they are stopped as cli_stop_for_scheduler() says.
+ * \retval EMP_EUNSUPPORTED \retval EMP_EEXTERNAL  As emp_ranks_join(). */
+emp_status cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs,
+                                emp_error *err);
+/** \return \a made, or EMP_EELSEWHERE if another rank has failed. */
+emp_status cli_run_report_end(cli_run_report *report, const emp_jobs_params *jobs,
+                              emp_status made, emp_error *err);
 
 /** How the runs ended: after an interrupt it says how to go on. \return \a made */
 emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs);

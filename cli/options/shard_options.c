@@ -39,6 +39,9 @@ const struct argp cli_shard_argp = {options, parse, NULL, NULL, NULL, NULL, NULL
 
 bool cli_shard_is_done(emp_status made, const emp_jobs_params *jobs)
 {
+    const bool is_first = jobs->ranks == NULL || jobs->ranks->rank == 0;
+
+    if (!is_first) return true;
     if (jobs->shard_count == 0 || made != EMP_EINTERRUPTED || cli_stop_is_asked())
         return false;
     printf("shard %d of %d is made; its runs are in %s\n", jobs->shard, jobs->shard_count,

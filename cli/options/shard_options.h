@@ -6,22 +6,23 @@
 
 #include <argp.h>
 
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 /** The option and its parser. A command adds it as an argp child with its emp_jobs_params as input. A
  * part is stopped as cli_stop_for_scheduler() says. */
 extern const struct argp cli_shard_argp;
 
 /** For the text after the options in --help. */
-#define CLI_SHARD_DOC                                                                \
-    "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"   \
-    "no table. Once all parts are made, in one folder or joined by emplace merge,\n" \
-    "the same command without --shard reads them and prints the table.\n"            \
-    "SIGTERM and SIGUSR1 save what a part is at and end it with status 75; its\n"    \
-    "command goes on when it is given again. scripts/slurm-array submits all parts.\n\n"
+#define CLI_SHARD_DOC                                                                  \
+    "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"     \
+    "no table. Once all parts are made, in one folder or joined by emplace merge,\n"   \
+    "the same command without --shard reads them and prints the table.\n"              \
+    "SIGTERM and SIGUSR1 save what a part is at and end it with status 75; its\n"      \
+    "command goes on when it is given again. scripts/slurm-array submits all parts.\n" \
+    "Under mpirun rank 0 hands out the runs, and the others make them.\n\n"
 
 /** Whether \a made is the end of a shard, of which it then prints a line: its runs are all in the
- * folder, and others are not. */
+ * folder, and others are not. Or this is not rank 0, which has all runs. */
 bool cli_shard_is_done(emp_status made, const emp_jobs_params *jobs);
 
 #endif /* EMP_CLI_OPTIONS_SHARD_OPTIONS_H */

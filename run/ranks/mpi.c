@@ -55,7 +55,7 @@ static emp_status wait_for(MPI_Request *request, MPI_Status *status, emp_error *
             continue;
         }
         nanosleep(&pause, NULL);
-        if (*is_stopping == 0 || ranks.rank > 0) continue;
+        if (*is_stopping == 0 || *is_stopping == SIGUSR1 || ranks.rank > 0) continue;
         if (give_up_s <= 0.0) give_up_s = emp_clock_now_s() + patience_s();
         if (emp_clock_now_s() > give_up_s) {
             has_given_up = true;
@@ -126,15 +126,15 @@ static emp_status receive(int32_t *from, void *block, size_t bytes, emp_error *e
 
 static emp_status agree(emp_status mine, emp_error *err)
 {
-    emp_status st = EMP_OK;
+    emp_status st = mine;
     int32_t    failed = mine == EMP_OK ? ranks.count : ranks.rank, first = failed;
     int32_t   *all = EMP_NEW_ARRAY(int32_t, (size_t)ranks.count);
 
+    if (is_ending_together || has_given_up) goto cleanup;
     if (all == NULL) EMP_FAIL(EMP_ENOMEM, "%d ranks", ranks.count);
     EMP_TRY(gather(&failed, all, sizeof failed, err));
     for (int32_t i = 0; i < ranks.count; i++) first = all[i] < first ? all[i] : first;
     is_ending_together = first < ranks.count;
-    st = mine;
     if (first < ranks.count && first != ranks.rank) {
         st = EMP_EELSEWHERE;
         if (err != NULL) *err = (emp_error){0};
@@ -153,8 +153,8 @@ emp_status emp_ranks_join(const emp_ranks **out, const volatile sig_atomic_t *st
     *out = NULL;
     if (emp_ranks_count() == 1) return EMP_OK;
     is_stopping = stop;
-    EMP_CHECK(
-        check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided), "start", err));
+    EMP_CHECK(check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided),
+                    "start", err));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     EMP_CHECK(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "number ranks", err));
     EMP_CHECK(check(MPI_Comm_size(MPI_COMM_WORLD, &count), "count ranks", err));
@@ -171,6 +171,12 @@ emp_status emp_ranks_join(const emp_ranks **out, const volatile sig_atomic_t *st
             "mpirun started %d programs, but this MPI library sees %d: they are of "
             "different MPIs",
             emp_ranks_count(), count);
+    }
+    if (provided < MPI_THREAD_SERIALIZED) {
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "%s takes calls of one thread alone; build with Open MPI or MPICH",
+            emp_ranks_library());
     }
     *out = &ranks;
     return EMP_OK;

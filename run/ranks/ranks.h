@@ -1,6 +1,6 @@
 /** \file run/ranks/ranks.h
- * How the programs that share one run, its ranks, talk with each other: what the runner
- * needs of MPI and no more. Ranks are numbered from 0; each calls the same collective
+ * How the programs that share a run or a study, its ranks, talk with each other: what the
+ * runner needs of MPI and no more. Ranks are numbered from 0; each calls the same collective
  * functions in the same order. mpi.c is the only file that knows MPI; a build without it
  * has alone.c in its place.
  *
@@ -19,7 +19,8 @@
 
 enum { EMP_ANY_RANK = -1 };
 
-/** A const table. Every function may fail with EMP_EEXTERNAL: ranks have gone. */
+/** A const table. Every function may fail with EMP_EEXTERNAL: ranks have gone. Any thread may
+ * call them, one at a time. */
 typedef struct {
     int32_t rank, count; /**< this one; how many, at least 2 */
 
@@ -35,7 +36,8 @@ typedef struct {
 
     /** Collective, also for ranks that have failed: \a st if all is well everywhere. If not,
      * the lowest rank that failed gets its own status back and is to report it, the others
-     * EMP_EELSEWHERE and an empty \a err. After that all of them end. */
+     * EMP_EELSEWHERE and an empty \a err. After that all of them end, and it returns \a st at
+     * once. */
     emp_status (*agree)(emp_status st, emp_error *err);
 } emp_ranks;
 
@@ -45,8 +47,9 @@ int32_t emp_ranks_count(void);
 /** Joins the programs that mpirun started. At most once in a program.
  *
  * \param[out] ranks  NULL when this one is alone.
- * \param[in]  stop   Set by a signal handler. mpirun sends SIGTERM to the others when a rank
- *                    dies: who then waits for one that does not answer gives up soon.
+ * \param[in]  stop   Set by a signal handler, to the signal. mpirun sends SIGTERM to the others
+ *                    when a rank dies: who then waits for one that does not answer gives up
+ *                    soon. SIGUSR1 is a scheduler's warning, and leaves time to wait.
  * \retval EMP_EUNSUPPORTED  It is not alone, and this build is without MPI.
  * \retval EMP_EEXTERNAL     MPI does not start. */
 emp_status emp_ranks_join(const emp_ranks **ranks, const volatile sig_atomic_t *stop,

@@ -73,6 +73,19 @@ class Shards(unittest.TestCase):
             emplace(*STUDY, "--shard", f"{i}/20", "--runs", part)
         self.check_merged(parts)
 
+    def test_parts_whose_runs_begin_where_others_end(self):
+        orders = ["bench", "order", "--rows", "rnnlm", "--methods", "m-sct,expert", "--budget", "4", "--seeds", "1",
+                  "--threads", "1", "--format", "csv", "--runs"]
+        whole, shared = self.at("orders"), self.at("orders.shared")
+        table = emplace(*orders, whole).stdout.split("\n", 1)[1]  # the first line names the folder
+        for i in (2, 1):
+            said = emplace(*orders, shared, "--shard", f"{i}/2").stdout
+            self.assertEqual(said, f"shard {i} of 2 is made; its runs are in {shared}\n")
+        self.assertEqual(records(shared), records(whole))
+        again = emplace(*orders, shared)
+        self.assertEqual(again.stdout.split("\n", 1)[1], table)
+        self.assertEqual(again.stderr.count("on record"), 2 + 2 * 3)
+
     def test_parts_may_share_a_folder(self):
         shared = self.at("shared")
         for i in (2, 1):
@@ -90,8 +103,8 @@ class Shards(unittest.TestCase):
             time.sleep(draw.uniform(0.0, 1.0))
             number = ends[turn % len(ends)]
             child.send_signal(number)
-            # 75: a scheduler has ended it. It may be done, or not have begun to listen.
-            self.assertIn(child.wait(timeout=60), (0, 75, -number))
+            # 75: a scheduler has ended it. It may be done, or not have begun to listen. 130: it had not read yet that it is a part.
+            self.assertIn(child.wait(timeout=60), (0, 75, 130, -number))
         emplace(*STUDY, "--shard", "1/2", "--runs", parts[0])
         self.check_merged(parts)
 

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
+#include "cli/options/shard_options.h"
 
 enum { KEY_METHODS = 256, DEFAULT_BUDGET = 1000, DEFAULT_SEEDS = 5 };
 
@@ -27,7 +28,7 @@ static const char doc[] =
     "Simulate placements of the tasks of Table 1 by other orders than first come, first "
     "served, with the same devices: the one that a list scheduler had in mind, that of "
     "bottom levels, and the best that annealing finds. Beside it: what annealing finds "
-    "with as many evaluations that changes devices, or both.\v" CLI_JOBS_DOC
+    "with as many evaluations that changes devices, or both.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "Without --budget and --seeds there are 1,000 evaluations and 5 seeds.\n\n"
     "  emplace bench order --rows rnnlm --methods m-sct --budget 100 --seeds 1\n"
     "  emplace bench order --runtime ideal --rows nmt2\n"
@@ -41,6 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &args->run;
         state->child_inputs[1] = &args->format;
+        state->child_inputs[2] = &args->run.jobs;
         return 0;
     case KEY_METHODS: args->methods = arg; return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
@@ -53,7 +55,7 @@ static const char fusion_doc[] =
     "with "
     "nothing fused, the best of random fusions, everything fused that may, and the best "
     "that annealing finds. Beside it: what annealing finds with as many evaluations that "
-    "changes devices, or both.\v" CLI_JOBS_DOC
+    "changes devices, or both.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "Without --budget and --seeds there are 1,000 evaluations and 5 seeds. Under "
     "tf-r1.3\n"
     "most of a gain is time to issue ops; --runtime ideal has none of it.\n\n"
@@ -61,10 +63,12 @@ static const char fusion_doc[] =
     "  emplace bench fusion --runtime ideal --rows nmt2\n"
     "  emplace bench fusion --format csv > bench/results/fusion.csv";
 
-static const struct argp_child children[] = {
-    {&cli_jobs_argp, 0, NULL, 0}, {&cli_format_argp, 0, NULL, 0}, {0}};
-const struct argp cmd_bench_order_argp = {options,  parse, NULL, doc,
-                                          children, NULL,  NULL};
+static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
+                                             {&cli_format_argp, 0, NULL, 0},
+                                             {&cli_shard_argp, 0, NULL, 0},
+                                             {0}};
+const struct argp              cmd_bench_order_argp = {options,  parse, NULL, doc,
+                                                       children, NULL,  NULL};
 
 const struct argp cmd_bench_fusion_argp = {options,  parse, NULL, fusion_doc,
                                            children, NULL,  NULL};
@@ -85,10 +89,11 @@ static emp_status bench(emp_orders_part part, const struct args *args, const cha
                                       .budget = run->budget > 0 ? run->budget : DEFAULT_BUDGET,
                                       .jobs = run->jobs};
     snprintf(report.text, sizeof report.text, "%s", text);
-    cli_run_report_begin(&report, &params.jobs);
+    EMP_TRY(cli_run_report_begin(&report, &params.jobs, err));
     made = emp_orders_make(&table, &params, err);
-    cli_run_report_end(&report);
+    made = cli_run_report_end(&report, &params.jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
+    if (cli_shard_is_done(made, &params.jobs)) goto cleanup;
     EMP_TRY(emp_orders_print(stdout, table, args->format, err));
     st = cli_run_report_warn(made, &params.jobs);
 

@@ -304,9 +304,9 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
     take_run_options(&args);
     EMP_TRY(load_tasks(&args, err));
     EMP_TRY(check_files(&args, err));
-    cli_run_report_begin(&report, &args.params.jobs);
+    EMP_TRY(cli_run_report_begin(&report, &args.params.jobs, err));
     made = emp_comparison_make(&comparison, &args.params, err);
-    cli_run_report_end(&report);
+    made = cli_run_report_end(&report, &args.params.jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     if (cli_shard_is_done(made, &args.params.jobs)) goto cleanup;
     EMP_TRY(print_all(&args, comparison, made == EMP_OK, err));

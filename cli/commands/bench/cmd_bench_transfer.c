@@ -131,7 +131,7 @@ const struct argp              cmd_bench_transfer_argp = {options,  parse, NULL,
 
 emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
 {
-    emp_status          st = EMP_OK;
+    emp_status          st = EMP_OK, made = EMP_OK;
     emp_transfer_table *table = NULL;
     cli_run_report      report = {.text = "bench transfer"};
     struct args         args = {.run = cli_jobs_options_default(),
@@ -152,11 +152,12 @@ emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
     if (p->trainings > EMP_TRANSFER_TRAININGS)
         cli_usage_error("--seeds is at most %d here", EMP_TRANSFER_TRAININGS);
     p->jobs = run->jobs;
-    cli_run_report_begin(&report, &p->jobs);
-    const emp_status made = emp_transfer_make(&table, p, err);
-    cli_run_report_end(&report);
+    EMP_TRY(cli_run_report_begin(&report, &p->jobs, err));
+    made = emp_transfer_make(&table, p, err);
+    made = cli_run_report_end(&report, &p->jobs, made, err);
+    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     if (cli_shard_is_done(made, &p->jobs)) goto cleanup;
-    EMP_TRY(made == EMP_EINTERRUPTED ? cli_run_report_warn(made, &p->jobs) : made);
+    EMP_TRY(cli_run_report_warn(made, &p->jobs));
     EMP_TRY(emp_transfer_print(stdout, table, args.format, err));
 
 cleanup:

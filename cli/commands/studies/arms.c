@@ -60,9 +60,9 @@ emp_status cli_arms_run(const cli_arms *arms, const emp_ablation *definition,
                                       .jobs = run->jobs};
 
     snprintf(report.text, sizeof report.text, "%s", title);
-    cli_run_report_begin(&report, &params.jobs);
+    EMP_TRY(cli_run_report_begin(&report, &params.jobs, err));
     made = emp_ablation_make(&table, definition, &params, err);
-    cli_run_report_end(&report);
+    made = cli_run_report_end(&report, &params.jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     if (cli_shard_is_done(made, &params.jobs)) goto cleanup;
     EMP_TRY(emp_ablation_print(stdout, table, note, arms->format, err));

@@ -78,6 +78,9 @@ static void check_measure(const cli_arms *arms, const emp_study *study)
         cli_usage_error("study %s has no arms; leave --arms out", study->name);
     if (arms->run.jobs.shard_count > 0)
         cli_usage_error("study %s makes no runs; leave --shard out", study->name);
+    if (emp_ranks_count() > 1)
+        cli_usage_error("study %s makes no runs to share; start it without mpirun",
+                        study->name);
 }
 
 static emp_status measure(const cli_arms *arms, const emp_study *study, const char *title,

@@ -99,9 +99,9 @@ emp_status cmd_table(int argc, char **argv, emp_error *err)
                                      .is_full = args.is_full,
                                      .jobs = args.run.jobs};
     snprintf(report.text, sizeof report.text, "table %s", args.definition->name);
-    cli_run_report_begin(&report, &params.jobs);
+    EMP_TRY(cli_run_report_begin(&report, &params.jobs, err));
     made = emp_paper_table_make(&table, args.definition, &params, err);
-    cli_run_report_end(&report);
+    made = cli_run_report_end(&report, &params.jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     if (cli_shard_is_done(made, &params.jobs)) goto cleanup;
     EMP_TRY(emp_table_print(stdout, table, args.format, err));

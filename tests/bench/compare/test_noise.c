@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "bench/compare/noise.h"
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 #include "sim/engine/sim.h"
 #include "tests/support/survive.h"
 

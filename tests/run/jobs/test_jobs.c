@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
 

@@ -5,6 +5,9 @@
  * shared out evenly; what a run finds does not depend on that. The first seed of all comes
  * first, cheap methods before dear ones, and of a method the longest run first: so whoever
  * stops early has whole columns.
+ *
+ * Ranks may share the runs. Then all have the same jobs and the same folder; rank 0 hands the runs
+ * out, the longest first, and reads what the others have made.
  */
 #ifndef EMP_RUN_JOBS_H
 #define EMP_RUN_JOBS_H
@@ -12,6 +15,7 @@
 #include <signal.h>
 
 #include "run/loop.h"
+#include "run/ranks/ranks.h"
 #include "run/tasks/task.h"
 #include "run/timing.h"
 
@@ -50,6 +54,10 @@ typedef struct {
     /** Of how many shards, and which of them, from 1: runs of the others are neither read nor made,
      * and emp_jobs_run() then ends as if it was stopped. 0: there is one. */
     int32_t shard_count, shard;
+    /** OPTIONAL. They share the runs. Rank 0 has all of them in the end. emp_jobs_run() ends on the
+     * others as if it was stopped, or, with \a is_for_all, when they have all of them, too. */
+    const emp_ranks *ranks;
+    bool             is_for_all;
     const volatile sig_atomic_t
         *stop; /**< OPTIONAL: set to end after the current batches */
     atomic_int
@@ -80,7 +88,8 @@ typedef struct emp_job {
     double     done_frac; /**< of its work, while it is made */
     /* Private. */
     double                earlier_frac; /**< of its work, before this call */
-    uint64_t              identity;     /**< of the run; only with shards */
+    uint64_t              identity;     /**< of the run; only with shards and ranks */
+    bool                  was_there;    /**< the record was, before this call */
     emp_status            status;
     emp_error             error;
     struct emp_jobs_plan *plan;
@@ -100,9 +109,10 @@ typedef struct {
 emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_task *task,
                         const emp_job_method *method, uint64_t seed, emp_error *err);
 
-/** Makes or reads all runs, if there are any.
+/** Makes or reads all runs, if there are any. Collective, with ranks.
  * \retval EMP_EINTERRUPTED  \a stop was set before all jobs were ready, or some are another
- *                           shard's. Else as emp_run(), and those of the archive. */
+ *                           shard's or rank's.
+ * \retval EMP_EELSEWHERE    Another rank has failed. Else as emp_run(), and those of the archive. */
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
                         emp_error *err);
 

@@ -1,70 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "run/jobs.h"
+#include "run/jobs/jobs.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "run/archive.h"
-#include "run/methods.h"
-
-struct emp_jobs_plan {
-    const emp_jobs_params *params;
-    emp_job               *job;
-    int32_t                count;
-    double                 cost;      /* of all jobs */
-    int32_t                done, own; /* of own jobs: those of this shard */
-    double                 start_s;
-};
-
-/* ---- jobs ---- */
-
-enum { COMMON_OPS = 10000 };
-
-/* Learners that train a network have presets; what an update of it takes is about a
- * simulation of COMMON_OPS ops, which is the unit. */
-static double guess_cost(const emp_method *method, int64_t budget, int32_t op_count)
-{
-    double update_cost = method->presets != NULL ? 1.0 : 0.0;
-
-    return ((double)op_count / COMMON_OPS + update_cost) *
-           (double)(budget > 0 ? budget : 1);
-}
-
-emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_task *task,
-                        const emp_job_method *method, uint64_t seed, emp_error *err)
-{
-    *job = (emp_job){
-        .row = task->title, .column = method->title, .problem = loaded->problem};
-    EMP_CHECK(emp_method_find(&job->run.method, method->method, err));
-    job->run.placer.seed = seed;
-    job->run.placer.preset = method->preset;
-    job->run.placer.options = method->options;
-    job->run.budget_evaluations = method->budget;
-    job->cost = guess_cost(job->run.method, method->budget, loaded->graph->op_count);
-    job->effort = guess_cost(job->run.method, method->budget, COMMON_OPS);
-    return EMP_OK;
-}
-
-static int compare(double a, double b) { return (a > b) - (a < b); }
-
-/* Seeds, then columns by rising effort, then runs by falling cost. */
-static int by_order(const void *a, const void *b)
-{
-    const emp_job *x = *(emp_job *const *)a, *y = *(emp_job *const *)b;
-    uint64_t       seed_x = x->run.placer.seed, seed_y = y->run.placer.seed;
-
-    if (seed_x != seed_y) return seed_x < seed_y ? -1 : 1;
-    if (x->effort != y->effort) return compare(x->effort, y->effort);
-    int column = strcmp(x->column, y->column);
-    if (column != 0) return column;
-    if (x->cost != y->cost) return compare(y->cost, x->cost);
-    return x < y ? -1 : x > y;
-}
+#include "run/jobs/jobs_internal.h"
 
 static void report_progress(struct emp_jobs_plan *plan)
 {
@@ -129,12 +74,12 @@ static void on_job_done(emp_job *job, bool is_read)
     }
 }
 
-static bool was_stopped(const emp_jobs_params *params)
+bool emp_jobs_are_stopped(const emp_jobs_params *params)
 {
     return params->stop != NULL && *params->stop != 0;
 }
 
-static emp_status find_record(emp_job *job, bool *is_read, emp_error *err)
+emp_status emp_job_find(emp_job *job, bool *is_read, emp_error *err)
 {
     const emp_jobs_params *p = job->plan->params;
 
@@ -148,23 +93,6 @@ static emp_status find_record(emp_job *job, bool *is_read, emp_error *err)
     emp_archive_find_refusal(job->error.msg, &job->is_refused, p->folder, job->problem,
                              &job->run);
     *is_read = job->is_refused;
-    return EMP_OK;
-}
-
-/* What is left of a run without a placement is its description and the reason. */
-static emp_status refuse(emp_job *job, bool is_read, emp_error *err)
-{
-    emp_error reason = job->error;
-
-    job->error = (emp_error){0}; /* which is for failures, until all went well */
-    emp_record_clear(&job->record);
-    emp_run_describe(&job->record, job->problem, &job->run);
-    if (!is_read)
-        EMP_CHECK(emp_archive_put_refusal(job->plan->params->folder, job->problem,
-                                          &job->run, reason.msg, err));
-    job->error = reason;
-    job->is_refused = true;
-    on_job_done(job, is_read);
     return EMP_OK;
 }
 
@@ -220,84 +148,78 @@ static emp_status make(emp_job *job, emp_error *err)
 }
 
 /* It finds no placement, or does not take such a problem. */
-static bool is_refusal(emp_status st)
+static bool is_refusal(const emp_job *job, emp_status st)
 {
-    return st == EMP_EINFEASIBLE || st == EMP_EUNSUPPORTED;
+    return job->plan->params->keeps_refusals &&
+           (st == EMP_EINFEASIBLE || st == EMP_EUNSUPPORTED);
+}
+
+/* The reason stays in job->error, which is for failures if this is one. */
+static emp_status put_refusal(emp_job *job, emp_error *err)
+{
+    const emp_error reason = job->error;
+
+    job->error = (emp_error){0};
+    EMP_CHECK(emp_archive_put_refusal(job->plan->params->folder, job->problem, &job->run,
+                                      reason.msg, err));
+    job->error = reason;
+    job->is_refused = true;
+    return EMP_OK;
+}
+
+/* A run that has ended, or that was read. What is left of one without a placement is its
+ * description and the reason. */
+void emp_job_conclude(emp_job *job, bool is_read)
+{
+    const emp_jobs_params *p = job->plan->params;
+
+    if (job->is_refused) {
+        emp_record_clear(&job->record);
+        emp_run_describe(&job->record, job->problem, &job->run);
+    } else if (is_half(job)) {
+        return;
+    } else {
+        emp_archive_drop_checkpoint(p->folder, &job->record);
+        if (p->is_lean) thin(&job->record);
+    }
+    job->was_there = is_read;
+    on_job_done(job, is_read);
 }
 
 static emp_status run_job(emp_job *job, emp_error *err)
 {
-    const emp_jobs_params *p = job->plan->params;
-    emp_status             st = EMP_OK;
-    bool                   is_read = false;
+    bool is_read = false;
 
-    EMP_CHECK(find_record(job, &is_read, err));
+    EMP_CHECK(emp_job_find(job, &is_read, err));
     if (!is_read) {
-        st = make(job, err);
-        job->is_refused = p->keeps_refusals && is_refusal(st);
-        if (!job->is_refused) EMP_CHECK(st);
+        const emp_status st = make(job, err);
+        EMP_CHECK(is_refusal(job, st) ? put_refusal(job, err) : st);
     }
-    if (job->is_refused) return refuse(job, is_read, err);
-    if (is_half(job)) return EMP_OK;
-    emp_archive_drop_checkpoint(p->folder, &job->record);
-    if (p->is_lean) thin(&job->record);
-    on_job_done(job, is_read);
+    emp_job_conclude(job, is_read);
     return EMP_OK;
-}
-
-/* Jobs in the order in which they are made; the caller frees the array. */
-static emp_status sort_jobs(emp_job ***out, emp_job *jobs, int32_t count, emp_error *err)
-{
-    *out = EMP_NEW_ARRAY(emp_job *, (size_t)count);
-    if (*out == NULL) return EMP_ERROR(EMP_ENOMEM, "%d runs", count);
-    for (int32_t i = 0; i < count; i++) (*out)[i] = &jobs[i];
-    qsort(*out, (size_t)count, sizeof **out, by_order);
-    return EMP_OK;
-}
-
-/* The longest first, and of equals by what the run is. */
-static int by_size(const void *a, const void *b)
-{
-    const emp_job *x = *(emp_job *const *)a, *y = *(emp_job *const *)b;
-
-    if (x->cost != y->cost) return compare(y->cost, x->cost);
-    if (x->identity != y->identity) return x->identity < y->identity ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
-/* Deals the jobs out to the shards in turn, which share the work evenly. */
-static void deal(emp_job **order, int32_t count, const emp_jobs_params *params)
-{
-    emp_record run;
-
-    for (int32_t i = 0; i < count; i++) {
-        emp_run_describe(&run, order[i]->problem, &order[i]->run);
-        order[i]->identity = emp_record_identity(&run);
-    }
-    qsort(order, (size_t)count, sizeof *order, by_size);
-    for (int32_t i = 0; i < count; i++)
-        order[i]->is_elsewhere = i % params->shard_count != params->shard - 1;
-    qsort(order, (size_t)count, sizeof *order, by_order);
 }
 
 /* All at once: what is left of a fresh call that was stopped is then its own, and the next
  * call goes on from there. */
-static emp_status forget_all(const emp_job *jobs, int32_t count, const char *folder,
-                             emp_error *err)
+static emp_status forget_all(const struct emp_jobs_plan *plan, emp_error *err)
 {
-    for (int32_t i = 0; i < count; i++) {
-        if (jobs[i].is_elsewhere) continue;
-        EMP_CHECK(emp_archive_forget(folder, jobs[i].problem, &jobs[i].run, err));
+    for (int32_t i = 0; i < plan->count; i++) {
+        const emp_job *job = &plan->job[i];
+        if (job->is_elsewhere) continue;
+        EMP_CHECK(emp_archive_forget(plan->params->folder, job->problem, &job->run, err));
     }
     return EMP_OK;
 }
 
 static void prepare(struct emp_jobs_plan *plan)
 {
-    int32_t threads;
+    const emp_ranks *ranks = plan->params->ranks;
+    const int32_t    makers = ranks != NULL ? ranks->count - 1 : 1;
+    int32_t          at_once, threads;
 
     for (int32_t i = 0; i < plan->count; i++) plan->own += !plan->job[i].is_elsewhere;
-    threads = plan->params->threads / (plan->own > 0 ? plan->own : 1); /* for each run */
+    at_once = (plan->own + makers - 1) / makers;
+    threads = plan->params->threads / (at_once > 0 ? at_once : 1); /* for each run */
     for (int32_t i = 0; i < plan->count; i++) {
         emp_job *job = &plan->job[i];
         job->plan = plan;
@@ -306,8 +228,68 @@ static void prepare(struct emp_jobs_plan *plan)
         job->run.placer.threads = threads < 1 || plan->params->is_single ? 1 : threads;
         if (!job->is_elsewhere) plan->cost += job->cost;
     }
-    if (plan->params->threads > plan->own) omp_set_max_active_levels(2);
+    if (plan->params->threads > at_once) omp_set_max_active_levels(2);
     plan->start_s = emp_clock_now_s();
+}
+
+/* ---- making them ---- */
+
+/* What the first job that failed has to say. */
+static emp_status report_failure(const struct emp_jobs_plan *plan, emp_error *err)
+{
+    for (int32_t i = 0; i < plan->count; i++) {
+        const emp_job *job = &plan->job[i];
+        if (job->status != EMP_OK)
+            return EMP_ERROR(job->status, "%s by %s: %s", job->row, job->run.method->name,
+                             job->error.msg);
+    }
+    return EMP_OK;
+}
+
+static emp_job *take_in_order(struct emp_jobs_plan *plan)
+{
+    while (plan->next < plan->count) {
+        emp_job *job = plan->order[plan->next++];
+        if (!job->is_elsewhere) return job;
+    }
+    return NULL;
+}
+
+/* The next job of this program; NULL: no more. */
+static emp_job *take_job(struct emp_jobs_plan *plan, const emp_job *done)
+{
+    emp_job *job = NULL;
+
+    if (atomic_load(&plan->has_failed) || emp_jobs_are_stopped(plan->params)) return NULL;
+#pragma omp critical(emp_jobs_take)
+    {
+        if (plan->params->ranks == NULL)
+            job = take_in_order(plan);
+        else if (plan->status == EMP_OK)
+            plan->status = emp_jobs_ask(&job, plan, done, &plan->error);
+    }
+    return job;
+}
+
+emp_status emp_jobs_make(struct emp_jobs_plan *plan, emp_error *err)
+{
+    /* clang-format off */
+#pragma omp parallel num_threads(plan->params->threads)
+    /* clang-format on */
+    for (emp_job *job = take_job(plan, NULL); job != NULL; job = take_job(plan, job)) {
+        job->status = run_job(job, &job->error);
+        if (job->status != EMP_OK) atomic_store(&plan->has_failed, true);
+    }
+    return report_failure(plan, err);
+}
+
+/* ---- all of it ---- */
+
+static bool are_ready(const struct emp_jobs_plan *plan)
+{
+    for (int32_t i = 0; i < plan->count; i++)
+        if (!plan->job[i].is_ready) return false;
+    return true;
 }
 
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
@@ -315,36 +297,20 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
 {
     emp_status           st = EMP_OK;
     struct emp_jobs_plan plan = {.params = params, .job = jobs, .count = count};
-    emp_job            **order = NULL;
-    atomic_bool          has_failed = false;
+    const bool           is_first = params->ranks == NULL || params->ranks->rank == 0;
 
     if (count == 0) goto cleanup;
-    EMP_TRY(sort_jobs(&order, jobs, count, err));
-    if (params->shard_count > 0) deal(order, count, params);
-    if (params->is_fresh) EMP_TRY(forget_all(jobs, count, params->folder, err));
+    EMP_TRY(emp_jobs_sort(&plan, err));
+    if (params->shard_count > 0) emp_jobs_choose_shard(&plan);
+    if (params->is_fresh && is_first) EMP_TRY(forget_all(&plan, err));
     prepare(&plan);
     report_progress(&plan);
-    /* clang-format off */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(params->threads)
-    /* clang-format on */
-    for (int32_t i = 0; i < count; i++) {
-        emp_job *job = order[i];
-        if (job->is_elsewhere) continue;
-        if (atomic_load(&has_failed) || was_stopped(params)) continue;
-        job->status = run_job(job, &job->error);
-        if (job->status != EMP_OK) atomic_store(&has_failed, true);
-    }
-    for (int32_t i = 0; i < count; i++) {
-        const emp_job *job = &jobs[i];
-        if (job->status != EMP_OK) {
-            EMP_FAIL(job->status, "%s by %s: %s", job->row, job->run.method->name,
-                     job->error.msg);
-        }
-        if (!job->is_ready) st = EMP_EINTERRUPTED;
-    }
+    EMP_TRY(params->ranks == NULL ? emp_jobs_make(&plan, err)
+                                  : emp_jobs_share(&plan, err));
+    if (!are_ready(&plan)) st = EMP_EINTERRUPTED;
 
 cleanup:
-    emp_free(order);
+    emp_free(plan.order);
     return st;
 }
 

@@ -1,0 +1,53 @@
+/** \file run/ranks/deal.h
+ * Rank 0 hands out pieces of work, and the other ranks do them. Who is done asks for the next, so
+ * that fast ranks do more. All ranks have the same list of pieces and know them by number.
+ *
+ *     static emp_status work(void *context, emp_error *err)      on all ranks but 0
+ *     {
+ *         emp_piece piece = {.number = -1};
+ *         for (;;) {
+ *             EMP_CHECK(emp_deal_take(&piece, ranks, piece.number, false, err));
+ *             if (piece.number < 0) return EMP_OK;
+ *             ...
+ *         }
+ *     }
+ *     EMP_TRY(emp_deal_share(ranks, &deal, err));                on all ranks
+ */
+#ifndef EMP_RUN_RANKS_DEAL_H
+#define EMP_RUN_RANKS_DEAL_H
+
+#include "run/ranks/ranks.h"
+
+/** A piece of work. */
+typedef struct {
+    int64_t  number;   /**< in the list; -1: none */
+    uint64_t identity; /**< OPTIONAL hash of what it is: lists that differ are noticed */
+} emp_piece;
+
+/** Work that is shared. */
+typedef struct {
+    /** Of rank 0: [count], in the order in which they are handed out. */
+    const emp_piece *piece;
+    int32_t          count;
+    /** Of rank 0, OPTIONAL: a rank has done a piece, or found that it was done before. After a
+     * failure nothing more is handed out. */
+    emp_status (*on_done)(void *context, int64_t number, bool was_there, emp_error *err);
+    /** Of the others: takes pieces and does them, until there are none. EMP_EINTERRUPTED: it was
+     * stopped. */
+    emp_status (*work)(void *context, emp_error *err);
+    void                        *context;
+    const volatile sig_atomic_t *stop; /**< OPTIONAL: set to hand out nothing more */
+} emp_deal;
+
+/** Collective: does all pieces.
+ * \retval EMP_EINTERRUPTED  A rank was stopped before all were done.
+ * \retval EMP_EELSEWHERE    Another rank has failed. Else that of \a on_done or \a work. */
+emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_error *err);
+
+/** Another rank than 0, within \a work: asks for a piece. Several threads may do so, one at a time.
+ * \param[in] done       The number of a piece that the thread has done; -1: none.
+ * \param[in] was_there  That piece was done before. */
+emp_status emp_deal_take(emp_piece *piece, const emp_ranks *ranks, int64_t done,
+                         bool was_there, emp_error *err);
+
+#endif /* EMP_RUN_RANKS_DEAL_H */
