@@ -2,12 +2,14 @@
 /* emplace place SPEC: looks for a good placement. Read from top to bottom, this is the
  * whole program: graph, machine, problem, method, oracle, record. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/io/atomic_file.h"
 #include "base/io/file_lock.h"
 #include "base/mem.h"
+#include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
 #include "cli/options/placement_input.h"
@@ -25,6 +27,9 @@ enum {
     KEY_WEIGHTS_OUT,
     DEFAULT_BUDGET = 400
 };
+
+/* How much longer one GPU may take for a device_map to be hardly worth it. */
+static const double NEARLY = 0.05;
 
 static const struct argp_option options[] = {
     {"method", 'M', "NAME", 0,
@@ -154,6 +159,57 @@ static emp_status save_placement(const cli_place_args *args, const emp_record *r
                                       problem->machine, err);
 }
 
+/* The least time with all ops on one GPU, and which; a step that does not fit is left out. */
+static emp_status time_one_gpu(double *least_s, emp_device_id *gpu,
+                               const emp_problem *problem, emp_error *err)
+{
+    emp_status     st = EMP_OK;
+    const int32_t  ops = problem->graph->op_count;
+    emp_sim       *sim = NULL;
+    emp_device_id *device_of_op = NULL;
+    emp_sim_result result;
+
+    *least_s = INFINITY;
+    EMP_TRY(EMP_ALLOC(device_of_op, (size_t)ops));
+    EMP_TRY(emp_sim_create(&sim, problem, err));
+    for (emp_device_id d = 0; d < problem->machine->device_count; d++) {
+        if (problem->machine->device[d].kind != EMP_DEVICE_GPU) continue;
+        for (emp_op_id op = 0; op < ops; op++) device_of_op[op] = d;
+        emp_problem_legalize(problem, device_of_op);
+        EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
+        const double step_s = (double)result.step_time_ns * 1e-9;
+        if (!result.is_feasible || step_s >= *least_s) continue;
+        *least_s = step_s;
+        *gpu = d;
+    }
+
+cleanup:
+    emp_sim_destroy(sim);
+    emp_free(device_of_op);
+    return st;
+}
+
+/* Who runs a model by a device_map wants to know whether it is worth the trouble. */
+static emp_status tell_of_one_gpu(const cli_place_args *args, const emp_record *record,
+                                  const emp_problem *problem, emp_error *err)
+{
+    const double  best_s = record->best_step_time_s;
+    double        least_s;
+    emp_device_id gpu = -1;
+    char          least[32], best[32];
+
+    if (args->out == NULL || !record->is_feasible ||
+        !cli_placement_output_is_device_map(args->out, args->run.task.spec))
+        return EMP_OK;
+    EMP_CHECK(time_one_gpu(&least_s, &gpu, problem, err));
+    if (least_s > (1.0 + NEARLY) * best_s) return EMP_OK;
+    cli_warn("%s alone takes %s a step, and this placement %s: one GPU may be enough",
+             problem->machine->device[gpu].name,
+             emp_units_format_seconds(least_s, least, sizeof least),
+             emp_units_format_seconds(best_s, best, sizeof best));
+    return EMP_OK;
+}
+
 /* Each file is tried even if the others cannot be written. The record comes first: the
  * placement can be had from it again. */
 static emp_status save(const cli_place_args *args, const emp_record *record,
@@ -195,6 +251,7 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     emp_bounds      bounds;
 
     if (saved == EMP_OK && !is_half(record)) saved = drop_checkpoint(args, err);
+    if (saved == EMP_OK) saved = tell_of_one_gpu(args, record, problem, err);
     cli_stop_at_once(); /* nothing is left behind */
     run.is_unbound = run.is_unbound || record->has_fusion;
     printed = cli_bound(&bounds, &run, problem, err);

@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/options/modules/layers.h"
 #include "cli/stage_line.h"
 #include "graphs/import/run_metadata.h"
 #include "graphs/workloads/workloads.h"
@@ -17,7 +18,7 @@
 
 #define MAX_LOAD_RUNTIME "msr-load"
 
-enum { KEY_OBJECTIVE = 256, KEY_COSTS, KEY_FORBID };
+enum { KEY_OBJECTIVE = 256, KEY_COSTS, KEY_FORBID, KEY_WHOLE_LAYERS };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
@@ -42,6 +43,9 @@ static const struct argp_option options[] = {
      "Have no op on a CPU that has a kernel for a GPU; others stay there, and a warning "
      "counts them",
      0},
+    {"whole-layers", KEY_WHOLE_LAYERS, NULL, 0,
+     "Have each numbered layer of a PyTorch model, such as model.layers.0, on one device",
+     0},
     {0},
 };
 
@@ -58,8 +62,9 @@ static void check_options(cli_task_options *o, const char *command)
         if (o->spec != NULL || o->machine != NULL)
             cli_usage_error("--tasks names graphs and machines; leave %s out",
                             o->spec != NULL ? o->spec : "--machine");
-        if (o->costs != NULL || o->is_cpu_forbidden)
-            cli_usage_error("--costs and --forbid are for one SPEC, not for --tasks");
+        if (o->costs != NULL || o->is_cpu_forbidden || o->keeps_layers)
+            cli_usage_error("--costs, --forbid and --whole-layers are for one SPEC, not "
+                            "for --tasks");
         return;
     }
     if (o->spec == NULL) cli_usage_error("a SPEC is missing; see %s --help", command);
@@ -92,6 +97,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                             arg);
         o->is_cpu_forbidden = true;
         return 0;
+    case KEY_WHOLE_LAYERS: o->keeps_layers = true; return 0;
     case KEY_OBJECTIVE: o->is_max_load = asks_max_load(arg); return 0;
     case ARGP_KEY_ARG:
         if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
@@ -305,6 +311,7 @@ void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task)
 {
     inputs->costs = task->costs;
     inputs->is_cpu_forbidden = task->is_cpu_forbidden;
+    inputs->keeps_layers = task->keeps_layers;
 }
 
 /* Mistakes in the names of machine and runtime are told before a graph is built. */
@@ -326,6 +333,7 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     if (is_own) EMP_CHECK(emp_own_machine_create(&inputs->machine, &devices, spec, err));
     if (is_own && !has_runtime && devices.runtime != NULL)
         EMP_CHECK(emp_runtime_init(&profile, devices.runtime, err));
+    if (inputs->keeps_layers) EMP_CHECK(cli_layers_join(inputs->step, spec, err));
     EMP_CHECK(emp_problem_create(&inputs->problem, inputs->step, inputs->machine,
                                  &profile, spec, err));
     EMP_CHECK(forbid_cpus(inputs, err));

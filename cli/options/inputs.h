@@ -22,6 +22,7 @@ typedef struct {
     emp_import_notes notes;     /**< what the file is, what had to be assumed */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
     bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
+    bool             keeps_layers;     /**< likewise: layers are whole (layers.h) */
 } cli_inputs;
 
 /** The options that name what is to be loaded, and how results are printed. */
@@ -31,7 +32,7 @@ typedef struct {
     const char        *runtime;     /**< NULL: that of cli_inputs_load() */
     bool               is_max_load; /**< has set the runtime */
     const char        *costs;       /**< file of times that a user brings; NULL: none */
-    bool               is_cpu_forbidden;
+    bool               is_cpu_forbidden, keeps_layers;
     emp_sheet_format   format;
     cli_source_options source; /**< part of spec once they are parsed */
     const char *tasks; /**< no option here: `train` may set it, instead of a SPEC */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/options/graph_devices.h"
+#include "cli/options/modules/device_map_input.h"
 #include "graphs/import/node_devices.h"
 #include "run/methods.h"
 #include "run/store/store.h"
@@ -18,6 +19,12 @@ static bool is_record(const char *path)
     size_t length = strlen(path);
 
     return length > 3 && strcmp(path + length - 3, ".h5") == 0;
+}
+
+/* Graph files and device maps have no order and no fusion, and name no machine. */
+static bool has_devices_alone(const char *path)
+{
+    return cli_device_map_is_named(path) || emp_nodes_syntax_of(path) != EMP_NODES_NONE;
 }
 
 /* The best placement of a run, or of its checkpoint. */
@@ -124,6 +131,8 @@ emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
 
     if (is_record(path))
         EMP_CHECK(load_best(device_of_op, path, problem, err));
+    else if (cli_device_map_is_named(path))
+        EMP_CHECK(cli_device_map_load(device_of_op, path, problem, err));
     else if (emp_nodes_syntax_of(path) != EMP_NODES_NONE)
         EMP_CHECK(cli_graph_devices_load(device_of_op, path, problem, err));
     else
@@ -149,7 +158,7 @@ emp_status cli_order_load(uint8_t *level_of_op, bool *has_order, const char *pat
 {
     *has_order = false;
     if (is_record(path)) return load_levels(level_of_op, has_order, path, err);
-    if (emp_nodes_syntax_of(path) != EMP_NODES_NONE) return EMP_OK;
+    if (has_devices_alone(path)) return EMP_OK;
     return emp_placement_read_levels(level_of_op, has_order, path, problem->graph, err);
 }
 
@@ -172,7 +181,7 @@ emp_status cli_leaders_load(emp_op_id *leader_of_op, bool *has_fusion, const cha
 {
     *has_fusion = false;
     if (is_record(path)) return load_leaders(leader_of_op, has_fusion, path, err);
-    if (emp_nodes_syntax_of(path) != EMP_NODES_NONE) return EMP_OK;
+    if (has_devices_alone(path)) return EMP_OK;
     return emp_placement_read_leaders(leader_of_op, has_fusion, path, problem->graph,
                                       err);
 }
@@ -196,9 +205,8 @@ emp_status cli_placement_read_origin(emp_placement_origin *origin, const char *p
                                      emp_error *err)
 {
     if (is_record(path)) return read_record(origin, path, err);
-    if (emp_nodes_syntax_of(path) == EMP_NODES_NONE)
-        return emp_placement_read_origin(origin, path, err);
-    *origin = (emp_placement_origin){0}; /* a graph names devices, but no machine */
+    if (!has_devices_alone(path)) return emp_placement_read_origin(origin, path, err);
+    *origin = (emp_placement_origin){0};
     return EMP_OK;
 }
 

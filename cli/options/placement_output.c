@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/text.h"
-#include "cli/options/device_map.h"
 #include "cli/options/llama_options.h"
+#include "cli/options/modules/device_map.h"
 #include "graphs/import/import.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/tf_spec.h"
@@ -95,8 +95,13 @@ emp_status cli_placement_output_check_ops(const char *path, const emp_named_plac
 {
     if (path == NULL) return EMP_OK;
     if (kind_of(path) == KIND_SHELL) return cli_llama_options_check(p, err);
-    if (kind_of(path) != KIND_PYTHON || !cli_device_map_is_for(spec)) return EMP_OK;
+    if (!cli_placement_output_is_device_map(path, spec)) return EMP_OK;
     return cli_device_map_check(p, spec, err);
+}
+
+bool cli_placement_output_is_device_map(const char *path, const char *spec)
+{
+    return kind_of(path) == KIND_PYTHON && cli_device_map_is_for(spec);
 }
 
 bool cli_placement_output_names_run(const char *path)
@@ -279,7 +284,7 @@ emp_status cli_placement_output_write(const char *path, const emp_named_placemen
 
     if (kind == KIND_PLACEMENT) return emp_placement_write(path, p, err);
     if (kind == KIND_SHELL) return cli_llama_options_write(path, p, err);
-    if (kind == KIND_PYTHON && cli_device_map_is_for(spec))
+    if (cli_placement_output_is_device_map(path, spec))
         return cli_device_map_write(path, p, spec, err);
     for (emp_device_id d = 0; d < p->device_count; d++)
         name_device(tf.device[d], machine, d, p->device_name[d]);

@@ -26,6 +26,9 @@ emp_status cli_placement_output_check_ops(const char *path, const emp_named_plac
 /** Whether it needs the machine: for TensorFlow's names of the devices of several hosts. */
 bool cli_placement_output_needs_machine(const char *path, const emp_named_placement *p);
 
+/** Whether it is a device_map of a PyTorch model. */
+bool cli_placement_output_is_device_map(const char *path, const char *spec);
+
 /** Whether such a file names the run that it is of. */
 bool cli_placement_output_names_run(const char *path);
 

@@ -385,6 +385,7 @@ Test(placements, of_a_pytorch_graph_go_out_as_a_device_map)
              "place %s%s -m k40x2 --method gpu --out placement.py",
              getenv("EMP_SOURCE_DIR"), transformer);
     cr_assert_eq(emplace_run(command), 0, "%s", program_err);
+    expect_said("gpu:0 alone takes");
     map = scratch_read("placement.py", NULL);
     cr_expect_not_null(strstr(map, "\n    \"0\": \"cuda:0\",\n"), "%s", map);
     cr_expect_not_null(strstr(map, "\n    \"2\": \"cuda:0\",\n"), "%s", map);
@@ -402,6 +403,12 @@ Test(placements, a_graph_without_modules_has_no_device_map)
              getenv("EMP_SOURCE_DIR"));
     cr_expect_neq(emplace_run(command), 0);
     expect_said("no op of the graph names its module");
+    snprintf(command, sizeof command,
+             "graph %s/tests/graphs/import/pytorch/samples/linear_momentum.json",
+             getenv("EMP_SOURCE_DIR"));
+    cr_expect_eq(emplace_run(command), 0);
+    cr_expect_not_null(strstr(program_out, "there is no device_map of it"), "%s",
+                       program_out);
 }
 
 static const char config[] =
@@ -421,6 +428,8 @@ Test(placements, of_a_config_go_out_as_a_device_map_in_natural_order)
         emplace_run("place hf:path=config.json,batch=2,seq=16 -m k40x2 --method refine "
                     "--start rules.yaml --budget 1 --out placement.py"),
         0, "%s", program_err);
+    expect_said("placement.py has 1 layer on several devices: the first is "
+                "transformer.h.1.");
     map = scratch_read("placement.py", NULL);
     cr_expect_not_null(strstr(map, "    \"lm_head\": \"cuda:0\",\n"), "%s", map);
     cr_expect_not_null(strstr(map, "    \"transformer.h.1.ln_2\": \"cuda:0\",\n"
@@ -432,6 +441,84 @@ Test(placements, of_a_config_go_out_as_a_device_map_in_natural_order)
                                    "    \"transformer.h.11\": \"cuda:1\",\n"),
                        "%s", map);
     free(map);
+}
+
+#define OF_CONFIG "hf:path=config.json,batch=2,seq=16,phase=train -m k40x2 --no-bound "
+
+/* The map says where modules are, so that what is placed as they are takes as long. */
+Test(placements, a_device_map_is_read_back)
+{
+    static const char simulate[] = "simulate " OF_CONFIG "--format json --placement ";
+    char              command[256];
+    double            step_s[2];
+
+    write_text("config.json", config);
+    write_text("rules.yaml", HEAD "rules:\n"
+                                  "  - {regex: \"h[.]1[01][.]\", device: \"gpu:1\"}\n"
+                                  "default: \"gpu:0\"\n");
+    cr_assert_eq(emplace_run("place " OF_CONFIG "--method refine --start rules.yaml "
+                             "--budget 1 --out placement.py"),
+                 0, "%s", program_err);
+    cr_expect_null(strstr(program_err, "several devices"), "%s", program_err);
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command, "%s%s", simulate,
+                 i == 0 ? "rules.yaml" : "placement.py");
+        step_s[i] = step_time_of(command);
+    }
+    cr_expect_eq(step_s[0], step_s[1]);
+    expect_said("ops name no module of it");
+    write_text("map.py", "DEVICE_MAP = {\n    \"\": \"cuda:0\",\n}\n");
+    step_s[1] = step_time_of("simulate " OF_CONFIG "--format json --placement map.py");
+    cr_expect_neq(step_s[0], step_s[1]);
+    cr_expect_eq(step_time_of("simulate " OF_CONFIG "--format json --placement gpu"),
+                 step_s[1]);
+}
+
+Test(placements, a_device_map_of_another_model_or_machine_is_refused)
+{
+    static const char *const maps[][2] = {
+        {"\"model.layers.0\": \"cuda:0\"", "no module of it has an op in hf:"},
+        {"\"transformer\": \"cuda:2\"",
+         "map.py:2: machine k40x2 has no cuda:2; it has 2 "},
+        {"\"transformer\": \"disk\"", "map.py:2: a line of DEVICE_MAP is"}};
+    char text[128];
+
+    write_text("config.json", config);
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, "DEVICE_MAP = {\n    %s,\n}\n", maps[i][0]);
+        write_text("map.py", text);
+        cr_expect_eq(emplace_run("simulate " OF_CONFIG "--placement map.py"), 1);
+        expect_said(maps[i][1]);
+    }
+    write_text("map.py", "DEVICE_MAP = {\n\"transformer\": \"cpu\",\n\"a\": \"cpu\"}\n");
+    cr_expect_eq(emplace_run("simulate " OF_CONFIG "--placement map.py"), 1);
+    write_text("map.py", "OPS_OF_DEVICE = {\n}\n");
+    cr_expect_eq(emplace_run("simulate " OF_CONFIG "--placement map.py"), 1);
+    expect_said("map.py has no line \"DEVICE_MAP = {\"");
+}
+
+/* The rules part layer 1 and put layer 2 on the CPU; a whole layer goes where its first op is. */
+Test(placements, layers_are_whole_if_asked)
+{
+    char *map;
+
+    write_text("config.json", config);
+    write_text("rules.yaml", HEAD "rules:\n"
+                                  "  - {regex: \"h[.]1[.]mlp\", device: \"gpu:1\"}\n"
+                                  "  - {regex: \"h[.]2[.]\", device: \"cpu:0\"}\n"
+                                  "default: \"gpu:0\"\n");
+    cr_assert_eq(emplace_run("place " OF_CONFIG "--method refine --start rules.yaml "
+                             "--budget 1 --out placement.py --whole-layers"),
+                 0, "%s", program_err);
+    cr_expect_null(strstr(program_err, "several devices"), "%s", program_err);
+    expect_said(" modules on \"cpu\": accelerate keeps their weights there");
+    map = scratch_read("placement.py", NULL);
+    cr_expect_not_null(strstr(map, "    \"transformer.h.1\": \"cuda:0\",\n"
+                                   "    \"transformer.h.2\": \"cpu\",\n"),
+                       "%s", map);
+    free(map);
+    cr_expect_eq(emplace_run("place rnnlm:steps=2 -m k40x2 --whole-layers"), 1);
+    expect_said("no op of rnnlm:steps=2 names a numbered layer");
 }
 
 /* Sinks belong to the attention itself, and all experts of a layer are one module. */

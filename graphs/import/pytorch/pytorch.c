@@ -88,6 +88,13 @@ static void say_parameters(note *n, const emp_torch_program *p)
                : ".");
 }
 
+static void say_modules(note *n, const emp_torch_program *p)
+{
+    for (int32_t i = 0; i < p->node_count; i++)
+        if (p->node[i].module != NULL) return;
+    say(n, " It names no modules, so there is no device_map of it.");
+}
+
 /* ---- reading ---- */
 
 static emp_status read_program(emp_torch_program *program, const char *bytes, size_t size,
@@ -131,6 +138,7 @@ emp_status emp_pytorch_lower(emp_graph_builder *builder, char *text, size_t text
     say_how_much_is_known(&n, &calls);
     say_roles(&n, &roles);
     say_parameters(&n, program);
+    say_modules(&n, program);
 
 cleanup:
     emp_torch_roles_clear(&roles);

@@ -1,9 +1,9 @@
-/** \file cli/options/device_map.h
+/** \file cli/options/modules/device_map.h
  * A placement of a PyTorch graph as a device_map: a device for each module, by its path. An op has the path
  * of its module in its name, before the last "/". Parameters of a Hugging Face model have it before the last ".".
  */
-#ifndef EMP_CLI_OPTIONS_DEVICE_MAP_H
-#define EMP_CLI_OPTIONS_DEVICE_MAP_H
+#ifndef EMP_CLI_OPTIONS_MODULES_DEVICE_MAP_H
+#define EMP_CLI_OPTIONS_MODULES_DEVICE_MAP_H
 
 #include "sim/problem/placement.h"
 
@@ -16,10 +16,11 @@ emp_status cli_device_map_check(const emp_named_placement *placement, const char
                                 emp_error *err);
 
 /** Writes a module of Python with the map, whole or not at all. Parts that are all on one device are
- * written as the module that holds them. O(ops log ops).
+ * written as the module that holds them. Warns of layers that are not on one device, and of a CPU.
+ * O(ops log ops).
  * \retval EMP_EINVAL  As cli_device_map_check(), or a module is on two devices.
  * \retval EMP_EIO, EMP_ENOMEM */
 emp_status cli_device_map_write(const char *path, const emp_named_placement *placement,
                                 const char *spec, emp_error *err);
 
-#endif /* EMP_CLI_OPTIONS_DEVICE_MAP_H */
+#endif /* EMP_CLI_OPTIONS_MODULES_DEVICE_MAP_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/device_map.h"
+#include "cli/options/modules/device_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,9 @@
 
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
+#include "base/text/units.h"
+#include "cli/cli.h"
+#include "cli/options/modules/layers.h"
 #include "graphs/import/import.h"
 #include "graphs/import/models/hf.h"
 #include "run/sheet/manifest.h"
@@ -218,6 +221,59 @@ static emp_status join_ops(device_map *map, const char *spec, emp_error *err)
     return EMP_OK;
 }
 
+/* The end of the entries from i on that are of its layer, and whether they are on one device. */
+static int32_t end_of_layer(const device_map *map, int32_t i, size_t length,
+                            bool *is_whole)
+{
+    const entry *first = &map->entry[i];
+    int32_t      end = i;
+
+    *is_whole = true;
+    for (; end < map->count && has_prefix(&map->entry[end], first, length); end++)
+        *is_whole = *is_whole && map->entry[end].device == first->device;
+    return end;
+}
+
+/* A layer adds its parts' outputs to what came in. accelerate takes inputs to the device of a part, but
+ * leaves its output there. */
+static void warn_of_split_layers(const device_map *map, const char *path)
+{
+    const entry *split = NULL;
+    size_t       split_length = 0;
+    int32_t      count = 0;
+
+    for (int32_t i = 0, end; i < map->count; i = end) {
+        const entry *e = &map->entry[i];
+        size_t       length = cli_layer_length(e->name, e->length);
+        bool         is_whole = true;
+        end = length == 0 ? i + 1 : end_of_layer(map, i, length, &is_whole);
+        if (is_whole || count++ > 0) continue;
+        split = e;
+        split_length = length;
+    }
+    if (count > 0)
+        cli_warn(
+            "%s has %d layer%s on several devices: the first is %.*s. Sums in %s fail "
+            "in accelerate, which leaves the output of a part on its device; "
+            "--whole-layers keeps layers on one device",
+            path, count, emp_units_plural(count), (int)split_length, split->name,
+            count == 1 ? "it" : "them");
+}
+
+static void warn_of_cpu(const device_map *map, const char *path)
+{
+    int32_t count = 0;
+
+    for (int32_t i = 0; i < map->count; i++)
+        count += is_cpu(map->placement->device_name[map->entry[i].device]);
+    if (count > 0)
+        cli_warn(
+            "%s has %d of %d modules on \"cpu\": accelerate keeps their weights there, "
+            "but computes on a GPU, so that the simulated time does not hold; --forbid "
+            "cpu keeps modules off the CPU",
+            path, count, map->count);
+}
+
 /* The end of the entries from i on that have the first bytes of its path. 0: they are on several devices. */
 static int32_t end_of_whole(const device_map *map, int32_t i, size_t length)
 {
@@ -312,6 +368,8 @@ emp_status cli_device_map_write(const char *path, const emp_named_placement *pla
     EMP_TRY(cli_device_map_check(placement, spec, err));
     EMP_TRY(collect(&map, spec, err));
     EMP_TRY(join_ops(&map, spec, err));
+    warn_of_split_layers(&map, path);
+    warn_of_cpu(&map, path);
     join_parts(&map);
     EMP_TRY(emp_atomic_file_write(path, print, &map, err));
 
