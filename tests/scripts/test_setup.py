@@ -70,7 +70,7 @@ class Tree:
                     os.utime(os.path.join(folder, name), (then, then))
 
     def run(self, command):
-        script = f'source "{ROOT}/scripts/setup.sh"; root="{self.root}"; {command}'
+        script = f'set -o pipefail; source "{ROOT}/scripts/setup.sh"; root="{self.root}"; {command}'
         return subprocess.run(["bash", "-c", script], check=False).returncode
 
     def is_built(self):
@@ -112,6 +112,31 @@ class Changes(unittest.TestCase):
 
     def test_what_was_never_built_is_not_built(self):
         os.remove(os.path.join(self.tree.root, "build/release.built"))
+        self.assertFalse(self.tree.is_built())
+
+    def build(self, command, *what):
+        """Builds by a cmake that runs this command."""
+        path = os.path.join(self.tree.root, "bin", "cmake")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{command}\n")
+        os.chmod(path, 0o755)
+        arguments = " ".join(("release", *what))
+        return self.tree.run(f'PATH="$root/bin:$PATH"; build_preset {arguments} 3>/dev/null')
+
+    def test_a_build_is_remembered_if_it_is_whole_and_succeeds(self):
+        self.tree.write("sim/graph/a.c")
+        self.assertNotEqual(self.build("exit 1"), 0)
+        self.assertFalse(self.tree.is_built())
+        self.assertEqual(self.build("exit 0", "one_target"), 0)
+        self.assertFalse(self.tree.is_built())
+        self.tree.age()
+        self.assertEqual(self.build("exit 0"), 0)
+        self.assertTrue(self.tree.is_built())
+
+    def test_what_changes_during_a_build_is_built_by_the_next(self):
+        change = f'sleep 0.1; echo >> "{self.tree.root}/sim/graph/a.c"'
+        self.assertEqual(self.build(change), 0)
         self.assertFalse(self.tree.is_built())
 
 
