@@ -17,7 +17,7 @@ def program() -> str:
     module, or `emplace` on the PATH."""
     here = os.path.dirname(os.path.abspath(__file__))
     installed = os.path.join(here, *[os.pardir] * 4, "bin", "emplace")
-    built = os.path.join(here, os.pardir, os.pardir, "cli", "emplace")
+    built = os.path.join(os.path.dirname(os.path.dirname(here)), "cli", "emplace")
     found = os.environ.get("EMPLACE_PROGRAM") or next(filter(os.path.isfile, (installed, built)), None)
     found = found or shutil.which("emplace")
     if not found:
@@ -83,13 +83,15 @@ class Record:
 def place(problem: Problem, method: Any = "portfolio", budget: Optional[int] = None,
           seed: int = 1, callback: Optional[Callable[[list[Score]], Any]] = None, *,
           seconds: Optional[float] = None, threads: int = 1, options: Optional[str] = None,
-          preset: Optional[str] = None, record: Optional[str] = None) -> Record:
+          preset: Optional[str] = None, record: Optional[str] = None,
+          force: bool = False) -> Record:
     """Looks for a placement, as `emplace place` does, and returns the record of the run.
 
     method is a name that `emplace methods` lists, "./mine.so", "cmd:..." or a method in Python: a
     callable that takes a Task and returns an object with ask(count) and perhaps tell(scores). The
     loop, the budget and the scores are the program's. callback(scores) sees each batch of a method
-    in Python, and ends the run by returning False. record names a file that keeps the record.
+    in Python, and ends the run by returning False. record names a file that keeps the record; one of
+    another run is an Error, and is replaced with force=True.
     """
     if callback is not None and isinstance(method, str):
         raise ValueError("a callback sees the scores of methods in Python alone")
@@ -102,11 +104,22 @@ def place(problem: Problem, method: Any = "portfolio", budget: Optional[int] = N
                             ("preset", preset)):
             if value is not None:
                 command += [f"--{name}", str(value)]
+        command += ["--force"] if force else []
+        before = _stamp(path)
         code, said = _run_named(command, method) if isinstance(method, str) else \
             _run_python(command, method, callback)
-        if code != 0 and not os.path.isfile(path):
+        if code != 0 and _stamp(path) == before:
             raise _error(said)
         return Record.load(path, problem, str(_error(said)) if code != 0 else None)
+
+
+def _stamp(path):
+    """What differs between two files of a path, or None without a file."""
+    try:
+        there = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return there.st_ino, there.st_size, there.st_mtime_ns
 
 
 def _run_named(command, method):

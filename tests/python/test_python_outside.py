@@ -41,6 +41,19 @@ def found(record):
     return record.evaluations, record.step_time_s, record.feasible, record.median_s, curve
 
 
+class Records(unittest.TestCase):
+    def test_the_record_of_another_run_is_replaced_by_force_alone(self):
+        problem = emplace.Problem(SPEC, MACHINE)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.h5")
+            emplace.place(problem, "random", budget=4, record=path)
+            with self.assertRaisesRegex(emplace.Error, "run.h5 is not a record of this run"):
+                emplace.place(problem, "anneal", budget=4, record=path)
+            self.assertEqual(emplace.Record.load(path).method, "random")
+            record = emplace.place(problem, "anneal", budget=4, record=path, force=True)
+            self.assertEqual((record.method, emplace.Record.load(path).method), ("anneal", "anneal"))
+
+
 class Same(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
