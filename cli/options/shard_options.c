@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/options/jobs_options.h"
 #include "cli/stop.h"
 
 enum { KEY_SHARD = 2048, MOST_SHARDS = 100000 };
@@ -37,14 +38,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp cli_shard_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
-bool cli_shard_is_done(emp_status made, const emp_jobs_params *jobs)
+bool cli_shard_is_done(emp_status *st, emp_status made, const emp_jobs_params *jobs)
 {
     const bool is_first = jobs->ranks == NULL || jobs->ranks->rank == 0;
 
+    *st = EMP_OK;
     if (!is_first) return true;
-    if (jobs->shard_count == 0 || made != EMP_EINTERRUPTED || cli_stop_is_asked())
-        return false;
-    printf("shard %d of %d is made; its runs are in %s\n", jobs->shard, jobs->shard_count,
-           jobs->folder);
+    if (jobs->shard_count == 0 || made != EMP_EINTERRUPTED) return false;
+    if (cli_stop_is_asked())
+        *st = cli_run_report_warn(made, jobs);
+    else
+        printf("shard %d of %d is made; its runs are in %s\n", jobs->shard,
+               jobs->shard_count, jobs->folder);
     return true;
 }

@@ -21,8 +21,9 @@ extern const struct argp cli_shard_argp;
     "command goes on when it is given again. scripts/slurm-array submits all parts.\n" \
     "Under mpirun rank 0 hands out the runs, and the others make them.\n\n"
 
-/** Whether \a made is the end of a shard, of which it then prints a line: its runs are all in the
- * folder, and others are not. Or this is not rank 0, which has all runs. */
-bool cli_shard_is_done(emp_status made, const emp_jobs_params *jobs);
+/** Whether \a made is the end of a shard, or of a rank that is not 0: neither prints a table. A shard
+ * prints a line when its runs are all in the folder, or warns when it was stopped.
+ * \param[out] st  What the command returns then. */
+bool cli_shard_is_done(emp_status *st, emp_status made, const emp_jobs_params *jobs);
 
 #endif /* EMP_CLI_OPTIONS_SHARD_OPTIONS_H */

@@ -111,11 +111,13 @@ class Shards(unittest.TestCase):
     def test_a_scheduler_ends_a_part(self):
         part = self.at("warned")
         child = subprocess.Popen([EMPLACE, *STUDY, "--budget", "100000", "--shard", "1/2", "--runs", part],
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while "seed 1" not in child.stderr.readline():  # a run is made, and the next is under way
             pass
         child.send_signal(signal.SIGUSR1)
-        self.assertIn("goes on", child.communicate(timeout=60)[1])
+        said, warned = child.communicate(timeout=60)
+        self.assertEqual(said, "", "a part prints no table")
+        self.assertIn("goes on", warned)
         self.assertEqual(child.returncode, 75)
 
     def test_what_is_wrong_is_told(self):

@@ -93,7 +93,7 @@ static emp_status bench(emp_orders_part part, const struct args *args, const cha
     made = emp_orders_make(&table, &params, err);
     made = cli_run_report_end(&report, &params.jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(made, &params.jobs)) goto cleanup;
+    if (cli_shard_is_done(&st, made, &params.jobs)) goto cleanup;
     EMP_TRY(emp_orders_print(stdout, table, args->format, err));
     st = cli_run_report_warn(made, &params.jobs);
 

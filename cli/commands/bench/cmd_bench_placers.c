@@ -308,7 +308,7 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
     made = emp_comparison_make(&comparison, &args.params, err);
     made = cli_run_report_end(&report, &args.params.jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(made, &args.params.jobs)) goto cleanup;
+    if (cli_shard_is_done(&st, made, &args.params.jobs)) goto cleanup;
     EMP_TRY(print_all(&args, comparison, made == EMP_OK, err));
     st = cli_run_report_warn(made, &args.params.jobs);
 

@@ -156,7 +156,7 @@ emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
     made = emp_transfer_make(&table, p, err);
     made = cli_run_report_end(&report, &p->jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(made, &p->jobs)) goto cleanup;
+    if (cli_shard_is_done(&st, made, &p->jobs)) goto cleanup;
     EMP_TRY(cli_run_report_warn(made, &p->jobs));
     EMP_TRY(emp_transfer_print(stdout, table, args.format, err));
 

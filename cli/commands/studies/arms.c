@@ -64,7 +64,7 @@ emp_status cli_arms_run(const cli_arms *arms, const emp_ablation *definition,
     made = emp_ablation_make(&table, definition, &params, err);
     made = cli_run_report_end(&report, &params.jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(made, &params.jobs)) goto cleanup;
+    if (cli_shard_is_done(&st, made, &params.jobs)) goto cleanup;
     EMP_TRY(emp_ablation_print(stdout, table, note, arms->format, err));
     st = cli_run_report_warn(made, &params.jobs);
 

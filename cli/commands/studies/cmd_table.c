@@ -103,7 +103,7 @@ emp_status cmd_table(int argc, char **argv, emp_error *err)
     made = emp_paper_table_make(&table, args.definition, &params, err);
     made = cli_run_report_end(&report, &params.jobs, made, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(made, &params.jobs)) goto cleanup;
+    if (cli_shard_is_done(&st, made, &params.jobs)) goto cleanup;
     EMP_TRY(emp_table_print(stdout, table, args.format, err));
     st = cli_run_report_warn(made, &params.jobs);
 
