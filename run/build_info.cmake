@@ -7,7 +7,7 @@ set(dirty "0")
 if(GIT)
   execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse HEAD OUTPUT_VARIABLE commit
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  execute_process(COMMAND ${GIT} -C ${SOURCE} status --porcelain --untracked-files=no
+  execute_process(COMMAND ${GIT} --no-optional-locks -C ${SOURCE} status --porcelain --untracked-files=no
                   OUTPUT_VARIABLE changes ERROR_QUIET)
   if(changes)
     set(dirty "1")

@@ -79,19 +79,23 @@ ninja_build() {
 }
 
 # is_built PRESET: whether all of it has been built, and since then nothing has changed: no file or
-# folder of the sources, no file that is staged, and not the commit, which the program tells. A file of the
-# user beside the sources' folders does not count.
+# folder of the sources, no file that is staged, and not what tree_now says. A file of the user beside the
+# sources' folders does not count.
 is_built() {
   local stamp=$root/build/$1.built folders=("$root"/*/CMakeLists.txt) index
   [[ -f $stamp && -f $root/build/$1/build.ninja ]] || return 1
-  [[ $(<"$stamp") == $(commit_now) ]] || return 1
+  [[ $(<"$stamp") == $(tree_now) ]] || return 1
   index=$(git -C "$root" rev-parse --git-path index 2>/dev/null) || index=
   [[ -z $index || ! $(cd "$root" && realpath -m "$index") -nt $stamp ]] || return 1
   folders=("${folders[@]%/CMakeLists.txt}" "$root/cmake" "$root/include" "$root"/CMake*)
   [[ -z $(find "${folders[@]}" -name __pycache__ -prune -o -newer "$stamp" -print -quit) ]]
 }
 
-commit_now() { git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown; }
+# tree_now: the commit, and whether the tree differs from it, which the program tells.
+tree_now() {
+  git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown
+  [[ -z $(git --no-optional-locks -C "$root" status --porcelain --untracked-files=no 2>/dev/null) ]] || echo dirty
+}
 
 # build_preset NAME [TARGET]: configures and builds the preset's targets or this one, one process at
 # a time in a checkout. Configures anew if $reconfigure is set.
@@ -105,7 +109,7 @@ build_preset() {
     (cd "$root" && run_logged "build/$preset.configure.log" cmake --preset "$preset") || return 1
   fi
   rm -f "$stamp"
-  commit_now >"$stamp.new" # what changes during the build is newer
+  tree_now >"$stamp.new" # what changes during the build is newer
   (cd "$root" && run_logged "build/$preset.build.log" ninja_build "$@") || return 1
   if (($# == 1)); then mv "$stamp.new" "$stamp"; else rm "$stamp.new"; fi
   clear_line

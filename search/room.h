@@ -39,7 +39,8 @@ emp_status emp_room_init(emp_room *room, const emp_problem *problem, emp_error *
 void       emp_room_clear(emp_room *room);
 
 /** Sets peak_bytes; \return what is missing, over a device's own memory, summed over devices: 0 if
- * the placement fits. The placement is legal. O(E + tensors devices), without allocating. */
+ * the placement fits. The placement is legal. O(E + tensors devices), and inputs^2 of each op with inputs on the host;
+ * without allocating. */
 double emp_room_missing(emp_room *room, const emp_device_id *device_of_op);
 
 #endif /* EMP_SEARCH_ROOM_H */

@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/** fork() of a child that dies with its parent, and that does not hear Ctrl-C: this reaches the whole
- * group, and the parent answers it. A program that the child becomes is no different. */
+/** fork() of a child that does not hear Ctrl-C, which reaches the whole group and is for the parent to
+ * answer. The child dies with the thread that calls, so call it from one that outlives the child. A
+ * program that the child becomes is no different. */
 pid_t emp_program_fork(void);
 
 /** Whether a program can be started and ends with status 0. It reads nothing, and what it prints is

@@ -31,7 +31,8 @@ emp_status emp_go_fit_init(emp_go_fit *fit, const emp_node_graph *nodes,
                            int32_t choices, emp_error *err);
 void       emp_go_fit_clear(emp_go_fit *fit);
 
-/** Changes \a choice [position] until it fits, no move helps or 64 moves are made.
+/** Changes \a choice [position] until it fits, no move helps or 64 moves are made. A move is looked for by
+ * at most 256 calls of emp_room_missing().
  * \param p  [position][choices] how likely each device is.
  * \return what is missing then, as emp_room_missing() says it. */
 double emp_go_fit_mend(emp_go_fit *fit, uint8_t *choice, const emp_real *p);

@@ -1,6 +1,6 @@
 /** \file sim/engine/engine.h
  * The engine: steps by the rules `events`. engine_create.c fills the first half of the object
- * once, a run uses the second.
+ * once, a run uses the second. Fused ops, and costs of unlike devices, change some of the first.
  *
  * Folded ops are gone and the rest is numbered topologically, so that a run walks its
  * arrays mostly forwards. Consumers keep the order of the graph's ids, which
@@ -80,8 +80,10 @@ typedef struct {
         emp_time_ns   cpu_ns; /**< alone on a CPU */
         emp_sim_lanes cpu;    /**< instead, if rules.cpu_pool */
     };
-    emp_time_ns gpu_ns;                /**< on a GPU */
-    emp_time_ns issue_ns;              /**< on a GPU's host thread */
+    emp_time_ns gpu_ns;   /**< on a GPU; where devices of a kind are unlike, these
+                                            are rewritten for the op's device before a run, and
+                                            what is not of its kind means nothing */
+    emp_time_ns issue_ns; /**< on a GPU's host thread */
     int32_t     input, output, reader; /**< where its rows begin, and those of all readers
                                             of its outputs; they end at the next op's */
     uint32_t    flags;
@@ -295,7 +297,6 @@ typedef struct {
     const emp_time_ns  *task_ns; /**< of the cost table */
     /** [device][op] If devices of one kind are of several models, what ops cost on each; else NULL. */
     const emp_sim_cost *cost_of_device[EMP_MAX_DEVICES];
-    uint8_t            *costs_of; /**< [op] then: the device whose costs the op has */
     uint8_t             kind_of_device[EMP_MAX_DEVICES];      /**< EMP_KIND_ masks */
     uint8_t             spaces_of_device[EMP_MAX_DEVICES][2]; /**< its own, its host's */
     emp_sim_route (*route)[EMP_MAX_DEVICES];                  /**< [from][to] */
@@ -304,6 +305,8 @@ typedef struct {
     emp_sim_source *source;
 
     /* state of a run */
+    uint8_t *
+        costs_of; /**< [op] if there is cost_of_device: the device whose costs the op has */
     const emp_sim_trace *trace;
     emp_sim_times        times; /**< of a timed run; borrowed */
     emp_sim_result       result;

@@ -233,7 +233,7 @@ static void set_cpu_cost(emp_engine *sim, emp_sim_op *o, const emp_op_cost *of_s
         o->cpu_ns = alone_ns;
 }
 
-/* What the set costs on its device, of which each member has one. */
+/* All members of a set are on one device: what the set costs there. */
 static void set_costs(emp_engine *sim, int32_t leader, const emp_op_cost *cost,
                       emp_op_id product, int32_t row)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does every method that learns nothing end with no op on a forbidden CPU, and does none stop on the
- * way there? */
+/* Does a run of every method that learns nothing end with no op on a forbidden CPU, and does none fail on
+ * the way there? */
 #include <criterion/criterion.h>
 
 #include "base/mem.h"

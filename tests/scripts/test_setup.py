@@ -41,19 +41,26 @@ class Tree:
     def __init__(self, root):
         self.root = root
         for path in ("sim/CMakeLists.txt", "sim/graph/a.c", "include/b.h", "cmake/c.cmake",
-                     "CMakeLists.txt", "build/release/build.ninja", "model.json"):
+                     "CMakeLists.txt", "README.md", "build/release/build.ninja", "model.json"):
             self.write(path)
         self.git("init", "-q")
         self.commit()
         self.age()
-        self.run("commit_now >$root/build/release.built")
+        self.stamp()
+
+    def stamp(self):
+        """Says that all has been built, a little ago: clocks of files tick slowly."""
+        stamp = os.path.join(self.root, "build/release.built")
+        self.run(f'tree_now >"{stamp}"')
+        then = os.path.getmtime(stamp) - 10
+        os.utime(stamp, (then, then))
 
     def git(self, *arguments):
         subprocess.run(["git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=b",
                         *arguments], check=True, capture_output=True)
 
     def commit(self):
-        self.git("add", "sim", "include", "cmake", "CMakeLists.txt")
+        self.git("add", "sim", "include", "cmake", "CMakeLists.txt", "README.md")
         self.git("commit", "-qm", "a", "--allow-empty")
 
     def write(self, path):
@@ -86,6 +93,7 @@ class Changes(unittest.TestCase):
     def expect_change(self):
         self.assertFalse(self.tree.is_built())
         self.tree.age()
+        self.tree.stamp()
 
     def test_nothing_and_files_of_the_user_are_no_change(self):
         self.assertTrue(self.tree.is_built())
@@ -99,6 +107,13 @@ class Changes(unittest.TestCase):
         os.remove(os.path.join(self.tree.root, "sim/new.c"))
         self.expect_change()
         self.assertTrue(self.tree.is_built())
+
+    def test_the_program_tells_whether_any_file_of_the_commit_has_changed(self):
+        self.tree.write("README.md")
+        self.expect_change()
+        self.assertTrue(self.tree.is_built())
+        self.tree.git("checkout", "README.md")
+        self.expect_change()
 
     def test_a_staged_file_and_a_commit_are_changes(self):
         self.tree.write("data.txt")

@@ -84,6 +84,7 @@ Test(go_fit, the_likeliest_move_that_helps_is_made)
     allow(1, fit.room.peak_bytes[1] - 1);
     cr_expect_eq(emp_go_fit_mend(&fit, choice, p), 0.0);
     cr_expect_eq(moved(), 1);
+    cr_expect_eq(choice[4], 2);
     cr_expect_leq(fit.room.peak_bytes[1], h.machine->device[1].memory_bytes);
 }
 
@@ -99,8 +100,11 @@ Test(go_fit, nodes_move_until_it_fits)
 /* Nothing may be smaller elsewhere than here. */
 Test(go_fit, a_move_that_only_shifts_the_lack_is_none)
 {
-    for (int32_t d = 0; d < DEVICES; d++) allow(d, 1);
+    const int64_t peak_bytes = fit.room.peak_bytes[1];
+
+    for (int32_t d = 0; d < DEVICES; d++) allow(d, d == 1 ? peak_bytes - 1 : 1);
     cr_expect_gt(emp_go_fit_mend(&fit, choice, p), 0.0);
+    cr_expect_eq(moved(), 0);
 }
 
 Test(go_fit, of_the_method_is_its_first_proposal)
