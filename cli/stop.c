@@ -121,6 +121,13 @@ const volatile sig_atomic_t *cli_stop_flag(void)
     return &is_asked;
 }
 
+void cli_stop_with_others(void)
+{
+    if (is_asked) return;
+    if (is_scheduled) exit_status = CLI_EXIT_AGAIN;
+    is_asked = SIGTERM;
+}
+
 bool cli_stop_is_asked(void) { return is_asked; }
 
 atomic_int *cli_stop_kept(void) { return &kept_count; }

@@ -43,6 +43,9 @@ int cli_stop_status(void);
  * *in order*. Call it before work that takes long, and again wherever the flag is needed. */
 const volatile sig_atomic_t *cli_stop_flag(void);
 
+/** Sets that flag, as SIGTERM does, since another rank was stopped. The state is *in order*. */
+void cli_stop_with_others(void);
+
 /** Whether that flag is set. */
 bool cli_stop_is_asked(void);
 

@@ -9,7 +9,7 @@
  *     EMP_TRY(emp_comparison_print(stdout, comparison, EMP_SHEET_TEXT, err));
  *
  * Rows are workloads on machines (tasks.h), entrants are methods (with each of their presets), and
- * a cell is an entrant on a row within a budget: one run a seed (run/jobs.h), on record
+ * a cell is an entrant on a row within a budget: one run a seed (run/jobs/jobs.h), on record
  * in a folder, so that a comparison that was killed goes on.
  *
  * Rules, the same for all:

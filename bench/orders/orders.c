@@ -11,6 +11,7 @@
 #include "base/text/word_list.h"
 #include "bench/tables/paper.h"
 #include "run/methods.h"
+#include "run/ranks/stop.h"
 #include "search/order.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/fusion.h"
@@ -341,19 +342,14 @@ static void fill_annealed(struct plan *plan)
 
 /* ---- the table ---- */
 
-static bool was_stopped(const emp_jobs_params *jobs)
-{
-    return jobs->stop != NULL && *jobs->stop != 0;
-}
-
 /* The placements of this part. */
 static emp_status place_own(struct plan *plan, emp_error *err)
 {
     const emp_jobs_params *jobs = &plan->params->jobs;
     const emp_status       st = place(plan, err);
-    const bool             is_elsewhere = st == EMP_EINTERRUPTED && jobs->shard_count > 0;
 
-    return is_elsewhere && !was_stopped(jobs) ? EMP_OK : st;
+    if (st != EMP_EINTERRUPTED || jobs->shard_count == 0) return st;
+    return emp_ranks_go_on(jobs->ranks, jobs->stop, EMP_OK, err);
 }
 
 /* Only one program prints the table. */

@@ -13,6 +13,7 @@
 #include "bench/transfer/frequencies.h"
 #include "run/methods.h"
 #include "run/ranks/deal.h"
+#include "run/ranks/stop.h"
 #include "run/sheet/manifest.h"
 #include "run/store/weights_file.h"
 #include "run/training.h"
@@ -192,8 +193,10 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
     char                       path[PATH_BYTES];
 
     name_weights(path, p, learner, seed);
-    if ((p->is_trained || !params->jobs.is_fresh) && access(path, R_OK) == 0)
+    if (p->is_trained || (!params->jobs.is_fresh && access(path, R_OK) == 0)) {
+        emp_weights_clear(weights); /* this rank may have made them */
         return emp_weights_load(weights, path, err);
+    }
     for (int32_t i = 0; i < p->split->training_count; i++)
         problem[i] = p->training[i].problem;
     EMP_CHECK(find_examples(p, training, problem, &example, err));
@@ -460,12 +463,19 @@ static emp_status place_by_table(plan *p, int32_t target, int32_t training,
                                  err);
 }
 
+static emp_status place_by_tables(plan *p, emp_error *err)
+{
+    for (int32_t target = 0; target < p->split->target_count; target++) {
+        for (int32_t i = 0; i < p->params->trainings; i++)
+            if (is_own(p, NOBODY, i)) EMP_CHECK(place_by_table(p, target, i, err));
+    }
+    return EMP_OK;
+}
+
 static emp_status add_table(plan *p, int32_t target, emp_error *err)
 {
     emp_job *job;
 
-    for (int32_t i = 0; i < p->params->trainings; i++)
-        if (is_own(p, NOBODY, i)) EMP_CHECK(place_by_table(p, target, i, err));
     for (int32_t b = 0; b < p->params->budget_count; b++) {
         const emp_job_method method = {
             .title = ANNEAL, .method = ANNEAL, .budget = p->params->budget[b]};
@@ -482,6 +492,10 @@ static emp_status add_table(plan *p, int32_t target, emp_error *err)
 
 static emp_status run_from_others(plan *p, emp_error *err)
 {
+    const emp_jobs_params *jobs = &p->params->jobs;
+
+    if (p->params->has_frequencies)
+        EMP_CHECK(emp_ranks_go_on(jobs->ranks, jobs->stop, place_by_tables(p, err), err));
     for (int32_t target = 0; target < p->split->target_count; target++) {
         if (p->params->has_frequencies) EMP_CHECK(add_table(p, target, err));
         EMP_CHECK(add_annealing(p, target, NOBODY, FROM_M_SCT,
@@ -575,13 +589,14 @@ static void add_means(plan *p)
     t->row_count += p->rows_of_target;
 }
 
-/* The runs of other parts are not ready; all of this one are. */
-static bool is_made_elsewhere(const plan *p, emp_status st)
+/* The first runs of this part: those of other parts are not ready. */
+static emp_status run_own_first(plan *p, emp_error *err)
 {
     const emp_jobs_params *jobs = &p->params->jobs;
+    const emp_status       st = run_first(p, err);
 
-    return st == EMP_EINTERRUPTED && jobs->shard_count > 0 &&
-           (jobs->stop == NULL || *jobs->stop == 0);
+    if (st != EMP_EINTERRUPTED || jobs->shard_count == 0) return st;
+    return emp_ranks_go_on(jobs->ranks, jobs->stop, EMP_OK, err);
 }
 
 static emp_status make(plan *p, emp_error *err)
@@ -594,8 +609,7 @@ static emp_status make(plan *p, emp_error *err)
     EMP_CHECK(load(p, err));
     EMP_CHECK(train_all(p, err));
     EMP_CHECK(allocate(p, err));
-    const emp_status first = run_first(p, err);
-    if (first != EMP_OK && !is_made_elsewhere(p, first)) return first;
+    EMP_CHECK(run_own_first(p, err));
     EMP_CHECK(run_from_others(p, err));
     if (p->params->jobs.shard_count > 0) return EMP_EINTERRUPTED; /* no whole table */
     fill_rows(p);

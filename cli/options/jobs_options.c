@@ -9,6 +9,7 @@
 #include "bench/tables/table.h"
 #include "cli/cli.h"
 #include "cli/stop.h"
+#include "run/ranks/stop.h"
 
 enum { KEY_ROWS = 512, KEY_RUNS, KEY_FRESH, KEY_SEEDS };
 
@@ -105,6 +106,11 @@ static emp_status join_ranks(emp_jobs_params *jobs, emp_error *err)
 {
     EMP_CHECK(emp_ranks_join(&jobs->ranks, jobs->stop, err));
     if (jobs->ranks == NULL) return EMP_OK;
+    if (!jobs->ranks->takes_threads && jobs->threads > 1)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%s takes calls of one thread alone; use --threads 1, or build "
+                         "with Open MPI or MPICH",
+                         emp_ranks_library());
     cli_stop_for_scheduler();
     if (jobs->ranks->rank == 0) return EMP_OK;
     jobs->on_run = NULL;
@@ -138,8 +144,11 @@ emp_status cli_run_report_end(cli_run_report *report, const emp_jobs_params *job
     cli_board_clear(&report->board);
     cli_bar_clear(&report->bar);
     if (jobs->ranks == NULL) return made;
-    const emp_status st = jobs->ranks->agree(has_failed(made) ? made : EMP_OK, err);
-    return has_failed(st) ? st : made;
+    const emp_status st =
+        emp_ranks_go_on(jobs->ranks, jobs->stop, has_failed(made) ? made : EMP_OK, err);
+    if (has_failed(st)) return st;
+    if (st == EMP_EINTERRUPTED && made == EMP_EINTERRUPTED) cli_stop_with_others();
+    return made;
 }
 
 emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs)

@@ -215,20 +215,20 @@ static void prepare(struct emp_jobs_plan *plan)
 {
     const emp_ranks *ranks = plan->params->ranks;
     const int32_t    makers = ranks != NULL ? ranks->count - 1 : 1;
-    int32_t          at_once, threads;
+    const int32_t    threads = plan->params->threads;
 
     for (int32_t i = 0; i < plan->count; i++) plan->own += !plan->job[i].is_elsewhere;
-    at_once = (plan->own + makers - 1) / makers;
-    threads = plan->params->threads / (at_once > 0 ? at_once : 1); /* for each run */
+    const int32_t share = (plan->own + makers - 1) / makers;
+    plan->at_once = share < 1 ? 1 : share < threads ? share : threads;
     for (int32_t i = 0; i < plan->count; i++) {
         emp_job *job = &plan->job[i];
         job->plan = plan;
         job->run.stop = plan->params->stop;
         job->run.keeping = plan->params->keeping;
-        job->run.placer.threads = threads < 1 || plan->params->is_single ? 1 : threads;
+        job->run.placer.threads = plan->params->is_single ? 1 : threads / plan->at_once;
         if (!job->is_elsewhere) plan->cost += job->cost;
     }
-    if (plan->params->threads > at_once) omp_set_max_active_levels(2);
+    if (threads > plan->at_once) omp_set_max_active_levels(2);
     plan->start_s = emp_clock_now_s();
 }
 
@@ -255,18 +255,31 @@ static emp_job *take_in_order(struct emp_jobs_plan *plan)
     return NULL;
 }
 
-/* The next job of this program; NULL: no more. */
-static emp_job *take_job(struct emp_jobs_plan *plan, const emp_job *done)
+static emp_job *take_dealt(struct emp_jobs_plan *plan, const emp_job *done, bool is_over)
 {
     emp_job *job = NULL;
 
-    if (atomic_load(&plan->has_failed) || emp_jobs_are_stopped(plan->params)) return NULL;
+    if (plan->status != EMP_OK) return NULL;
+    if (!is_over)
+        plan->status = emp_jobs_ask(&job, plan, done, &plan->error);
+    else if (done != NULL && done->is_ready)
+        plan->status = emp_jobs_tell(plan, done, &plan->error);
+    return job;
+}
+
+/* The next job of this program; NULL: no more. */
+static emp_job *take_job(struct emp_jobs_plan *plan, const emp_job *done)
+{
+    const bool is_over =
+        atomic_load(&plan->has_failed) || emp_jobs_are_stopped(plan->params);
+    emp_job *job = NULL;
+
 #pragma omp critical(emp_jobs_take)
     {
-        if (plan->params->ranks == NULL)
+        if (plan->params->ranks != NULL)
+            job = take_dealt(plan, done, is_over);
+        else if (!is_over)
             job = take_in_order(plan);
-        else if (plan->status == EMP_OK)
-            plan->status = emp_jobs_ask(&job, plan, done, &plan->error);
     }
     return job;
 }
@@ -274,7 +287,7 @@ static emp_job *take_job(struct emp_jobs_plan *plan, const emp_job *done)
 emp_status emp_jobs_make(struct emp_jobs_plan *plan, emp_error *err)
 {
     /* clang-format off */
-#pragma omp parallel num_threads(plan->params->threads)
+#pragma omp parallel num_threads(plan->at_once)
     /* clang-format on */
     for (emp_job *job = take_job(plan, NULL); job != NULL; job = take_job(plan, job)) {
         job->status = run_job(job, &job->error);
@@ -307,7 +320,7 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
     report_progress(&plan);
     EMP_TRY(params->ranks == NULL ? emp_jobs_make(&plan, err)
                                   : emp_jobs_share(&plan, err));
-    if (!are_ready(&plan)) st = EMP_EINTERRUPTED;
+    if (!are_ready(&plan) || (!is_first && !params->is_for_all)) st = EMP_EINTERRUPTED;
 
 cleanup:
     emp_free(plan.order);

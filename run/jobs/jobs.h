@@ -1,16 +1,16 @@
-/** \file run/jobs.h
+/** \file run/jobs/jobs.h
  * Many runs of methods, each on one of a few tasks: what tables and studies consist of.
  *
  * Runs whose records exist are read, the others are made, in parallel, with the threads
- * shared out evenly; what a run finds does not depend on that. The first seed of all comes
- * first, cheap methods before dear ones, and of a method the longest run first: so whoever
- * stops early has whole columns.
+ * shared out evenly; what a run finds does not depend on that. Without ranks the first seed of
+ * all comes first, cheap methods before dear ones, and of a method the longest run first: so
+ * whoever stops early has whole columns.
  *
  * Ranks may share the runs. Then all have the same jobs and the same folder; rank 0 hands the runs
  * out, the longest first, and reads what the others have made.
  */
-#ifndef EMP_RUN_JOBS_H
-#define EMP_RUN_JOBS_H
+#ifndef EMP_RUN_JOBS_JOBS_H
+#define EMP_RUN_JOBS_JOBS_H
 
 #include <signal.h>
 
@@ -119,4 +119,4 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
 /** Releases what they found; the array stays the caller's. NULL is allowed. */
 void emp_jobs_clear(emp_job *jobs, int32_t count);
 
-#endif /* EMP_RUN_JOBS_H */
+#endif /* EMP_RUN_JOBS_JOBS_H */

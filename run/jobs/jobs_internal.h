@@ -13,7 +13,8 @@ struct emp_jobs_plan {
     int32_t                count;
     double                 cost;      /**< of all jobs */
     int32_t                done, own; /**< of own jobs: those of this shard */
-    double                 start_s;
+    int32_t     at_once; /**< jobs that this program makes at a time, at least 1 */
+    double      start_s;
     emp_job   **order; /**< [count] in the order in which jobs are made; owned */
     int32_t     next;  /**< of them */
     atomic_bool has_failed;
@@ -29,8 +30,6 @@ emp_status emp_jobs_sort(struct emp_jobs_plan *plan, emp_error *err);
 void emp_jobs_sort_by_size(struct emp_jobs_plan *plan);
 /** Deals the jobs out to the shards in turn, which share the work evenly. */
 void emp_jobs_choose_shard(struct emp_jobs_plan *plan);
-/** A hash of what the run is. */
-uint64_t emp_job_identity(const emp_job *job);
 
 /* ---- jobs.c ---- */
 
@@ -47,6 +46,9 @@ emp_status emp_jobs_make(struct emp_jobs_plan *plan, emp_error *err);
 /** Asks rank 0 for a job; NULL: there is none left. \param[in] done  NULL, or the job before. */
 emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan, const emp_job *done,
                         emp_error *err);
+/** Tells rank 0 of a job that is ready, of a thread that wants no more: it hands out nothing more. */
+emp_status emp_jobs_tell(const struct emp_jobs_plan *plan, const emp_job *done,
+                         emp_error *err);
 /** Makes all jobs with the other ranks. Collective. \retval EMP_EINTERRUPTED  A rank was stopped. */
 emp_status emp_jobs_share(struct emp_jobs_plan *plan, emp_error *err);
 

@@ -60,7 +60,8 @@ emp_status emp_jobs_sort(struct emp_jobs_plan *plan, emp_error *err)
     return EMP_OK;
 }
 
-uint64_t emp_job_identity(const emp_job *job)
+/* A hash of what the run is. */
+static uint64_t identity_of(const emp_job *job)
 {
     emp_record run;
 
@@ -81,7 +82,7 @@ static int by_size(const void *a, const void *b)
 void emp_jobs_sort_by_size(struct emp_jobs_plan *plan)
 {
     for (int32_t i = 0; i < plan->count; i++)
-        plan->job[i].identity = emp_job_identity(&plan->job[i]);
+        plan->job[i].identity = identity_of(&plan->job[i]);
     qsort(plan->order, (size_t)plan->count, sizeof *plan->order, by_size);
 }
 

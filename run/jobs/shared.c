@@ -16,8 +16,7 @@ emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan, const emp_job
     EMP_CHECK(emp_deal_take(&piece, ranks, done != NULL ? done - plan->job : -1,
                             done != NULL && done->was_there, err));
     if (piece.number < 0) return EMP_OK;
-    if (piece.number >= plan->count ||
-        emp_job_identity(&plan->job[piece.number]) != piece.identity)
+    if (piece.number >= plan->count || plan->job[piece.number].identity != piece.identity)
         return EMP_ERROR(EMP_EINVAL,
                          "rank %d has another run %" PRId64
                          " than rank 0: all ranks must "
@@ -25,6 +24,12 @@ emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan, const emp_job
                          ranks->rank, piece.number + 1);
     *job = &plan->job[piece.number];
     return EMP_OK;
+}
+
+emp_status emp_jobs_tell(const struct emp_jobs_plan *plan, const emp_job *done,
+                         emp_error *err)
+{
+    return emp_deal_end(plan->params->ranks, done - plan->job, done->was_there, err);
 }
 
 /* A run that another rank has made, or found. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run/ranks/deal.h"
 
+#include "run/ranks/stop.h"
+
 /** From another rank to rank 0. It has no padding, whose bytes would be sent unset. */
 typedef struct {
     int64_t done; /* -1: none */
@@ -10,20 +12,7 @@ typedef struct {
 
 static const emp_piece none = {.number = -1};
 
-static bool was_stopped(const emp_deal *deal)
-{
-    return deal->stop != NULL && *deal->stop != 0;
-}
-
-static emp_status receive(int32_t *from, request *r, const emp_ranks *ranks,
-                          const emp_deal *deal, emp_error *err)
-{
-    *from = EMP_ANY_RANK;
-    const emp_status st = ranks->receive(from, r, sizeof *r, err);
-    return st != EMP_OK && was_stopped(deal) ? EMP_EINTERRUPTED : st;
-}
-
-/* Until all others have ended. EMP_EINTERRUPTED: after a stop they have gone without a word. */
+/* Until all others have ended. */
 static emp_status hand_out(int32_t *done_count, const emp_ranks *ranks,
                            const emp_deal *deal, emp_error *err)
 {
@@ -33,8 +22,10 @@ static emp_status hand_out(int32_t *done_count, const emp_ranks *ranks,
     request    r;
 
     while (here > 0) {
-        EMP_CHECK(receive(&from, &r, ranks, deal, err));
-        is_over = is_over || r.is_over != 0 || st != EMP_OK || was_stopped(deal);
+        from = EMP_ANY_RANK;
+        EMP_CHECK(ranks->receive(&from, &r, sizeof r, err));
+        is_over =
+            is_over || r.is_over != 0 || st != EMP_OK || emp_stop_is_set(deal->stop);
         if (r.is_end != 0) {
             here--;
         } else {
@@ -50,41 +41,59 @@ static emp_status hand_out(int32_t *done_count, const emp_ranks *ranks,
     return st;
 }
 
+/* Each request has an answer, but that of a rank that ends. */
+static emp_status ask(emp_piece *piece, const emp_ranks *ranks, const request *r,
+                      emp_error *err)
+{
+    int32_t dealer = 0;
+
+    EMP_CHECK(ranks->send(dealer, r, sizeof *r, err));
+    return ranks->receive(&dealer, piece, sizeof *piece, err);
+}
+
 emp_status emp_deal_take(emp_piece *piece, const emp_ranks *ranks, int64_t done,
                          bool was_there, emp_error *err)
 {
     const request r = {.done = done, .was_there = was_there};
-    int32_t       dealer = 0;
 
-    EMP_CHECK(ranks->send(dealer, &r, sizeof r, err));
-    return ranks->receive(&dealer, piece, sizeof *piece, err);
+    return ask(piece, ranks, &r, err);
+}
+
+emp_status emp_deal_end(const emp_ranks *ranks, int64_t done, bool was_there,
+                        emp_error *err)
+{
+    const request r = {.done = done, .was_there = was_there, .is_over = true};
+    emp_piece     piece;
+
+    return ask(&piece, ranks, &r, err);
 }
 
 /* Rank 0 learns of a stop by what is not done. */
 static emp_status work(const emp_ranks *ranks, const emp_deal *deal, emp_error *err)
 {
     const emp_status st = deal->work(deal->context, err);
-    const request    r = {
-           .done = -1, .is_end = true, .is_over = st != EMP_OK || was_stopped(deal)};
+    const request    r = {.done = -1,
+                          .is_end = true,
+                          .is_over = st != EMP_OK || emp_stop_is_set(deal->stop)};
 
     EMP_CHECK(ranks->send(0, &r, sizeof r, err));
     return st == EMP_EINTERRUPTED ? EMP_OK : st;
 }
 
-emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_error *err)
+static emp_status share(const emp_ranks *ranks, const emp_deal *deal, emp_error *err)
 {
-    emp_status st;
-    int32_t    done_count = 0, is_whole;
+    int32_t done_count = 0, is_whole;
 
     EMP_CHECK(ranks->agree(EMP_OK, err));
-    if (ranks->rank == 0) {
-        st = hand_out(&done_count, ranks, deal, err);
-        if (st == EMP_EINTERRUPTED) return st;
-    } else {
-        st = work(ranks, deal, err);
-    }
+    const emp_status st = ranks->rank == 0 ? hand_out(&done_count, ranks, deal, err)
+                                           : work(ranks, deal, err);
     EMP_CHECK(ranks->agree(st, err));
     is_whole = done_count == deal->count;
     EMP_CHECK(ranks->broadcast(0, &is_whole, sizeof is_whole, err));
     return is_whole != 0 ? EMP_OK : EMP_EINTERRUPTED;
+}
+
+emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_error *err)
+{
+    return emp_ranks_excuse(share(ranks, deal, err), ranks, deal->stop, err);
 }

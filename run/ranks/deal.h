@@ -50,4 +50,8 @@ emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_erro
 emp_status emp_deal_take(emp_piece *piece, const emp_ranks *ranks, int64_t done,
                          bool was_there, emp_error *err);
 
+/** Like emp_deal_take(), of a thread that wants no more: nobody gets another piece. */
+emp_status emp_deal_end(const emp_ranks *ranks, int64_t done, bool was_there,
+                        emp_error *err);
+
 #endif /* EMP_RUN_RANKS_DEAL_H */

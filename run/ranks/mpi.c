@@ -47,9 +47,9 @@ static emp_status wait_for(MPI_Request *request, MPI_Status *status, emp_error *
     double                give_up_s = 0.0;
     int                   is_done = 0, looks = 0;
 
-    for (;;) {
+    while (!has_given_up) {
         EMP_CHECK(check(MPI_Test(request, &is_done, status), "exchange data", err));
-        if (is_done) break;
+        if (is_done) return EMP_OK;
         if (looks < EAGER_LOOKS) {
             looks++;
             continue;
@@ -57,15 +57,12 @@ static emp_status wait_for(MPI_Request *request, MPI_Status *status, emp_error *
         nanosleep(&pause, NULL);
         if (*is_stopping == 0 || *is_stopping == SIGUSR1 || ranks.rank > 0) continue;
         if (give_up_s <= 0.0) give_up_s = emp_clock_now_s() + patience_s();
-        if (emp_clock_now_s() > give_up_s) {
-            has_given_up = true;
-            return EMP_ERROR(EMP_EEXTERNAL,
-                             "other ranks have gone or are too slow to end with this "
-                             "one: the run is not finished, and --resume goes on "
-                             "from its last checkpoint");
-        }
+        has_given_up = emp_clock_now_s() > give_up_s;
     }
-    return EMP_OK;
+    return EMP_ERROR(
+        EMP_EEXTERNAL,
+        "other ranks have gone or are too slow to end with this one: the run "
+        "is not finished, and --resume goes on from its last checkpoint");
 }
 
 static emp_status check_size(size_t bytes, emp_error *err)
@@ -160,6 +157,7 @@ emp_status emp_ranks_join(const emp_ranks **out, const volatile sig_atomic_t *st
     EMP_CHECK(check(MPI_Comm_size(MPI_COMM_WORLD, &count), "count ranks", err));
     ranks = (emp_ranks){.rank = rank,
                         .count = count,
+                        .takes_threads = provided >= MPI_THREAD_SERIALIZED,
                         .gather = gather,
                         .broadcast = broadcast,
                         .send = send,
@@ -172,12 +170,10 @@ emp_status emp_ranks_join(const emp_ranks **out, const volatile sig_atomic_t *st
             "different MPIs",
             emp_ranks_count(), count);
     }
-    if (provided < MPI_THREAD_SERIALIZED) {
-        return EMP_ERROR(
-            EMP_EUNSUPPORTED,
-            "%s takes calls of one thread alone; build with Open MPI or MPICH",
-            emp_ranks_library());
-    }
+    if (provided < MPI_THREAD_FUNNELED)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "%s takes no program with threads; build with Open MPI or MPICH",
+                         emp_ranks_library());
     *out = &ranks;
     return EMP_OK;
 }

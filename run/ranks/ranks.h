@@ -19,10 +19,10 @@
 
 enum { EMP_ANY_RANK = -1 };
 
-/** A const table. Every function may fail with EMP_EEXTERNAL: ranks have gone. Any thread may
- * call them, one at a time. */
+/** A const table. Every function may fail with EMP_EEXTERNAL: ranks have gone. */
 typedef struct {
     int32_t rank, count; /**< this one; how many, at least 2 */
+    bool takes_threads;  /**< any thread may call, one at a time; else the first alone */
 
     /** Collective. Each rank's block of \a bytes, in order of ranks, to \a all of each. */
     emp_status (*gather)(const void *mine, void *all, size_t bytes, emp_error *err);

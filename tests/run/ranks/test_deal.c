@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does rank 0 hand out every piece once, in order, and nothing after a stop or a failure? Ranks are
- * threads here, with a mailbox each. */
+/* Does rank 0 hand out every piece once, in order, and nothing after a stop or a failure? Do all
+ * ranks end when one was stopped? Ranks are threads here, with a mailbox each. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "run/ranks/deal.h"
+#include "run/ranks/stop.h"
 
 enum { RANKS = 4, PIECES = 20, SLOTS = 64, BLOCK_BYTES = 32 };
 
@@ -78,6 +79,19 @@ static emp_status broadcast(int32_t owner, void *block, size_t bytes, emp_error 
     return EMP_OK;
 }
 
+static int32_t flag_of[RANKS];
+
+static emp_status gather(const void *mine, void *all, size_t bytes, emp_error *err)
+{
+    (void)err;
+    cr_assert_eq(bytes, sizeof *flag_of);
+    memcpy(&flag_of[me()], mine, bytes);
+    pthread_barrier_wait(&all_here);
+    memcpy(all, flag_of, sizeof flag_of);
+    pthread_barrier_wait(&all_here);
+    return EMP_OK;
+}
+
 /* ---- work ---- */
 
 static struct {
@@ -85,6 +99,7 @@ static struct {
     int32_t    stop_after, fail_at; /* pieces done; a piece's number; -1: never */
     emp_status end;                 /* of the piece at which it fails */
     bool       is_refused;          /* by rank 0 */
+    bool       ends_early;          /* who has done stop_after pieces says so, and ends */
     int32_t    done_of[PIECES], order[PIECES], handed;
     int32_t    heard[PIECES], heard_count;
 } world;
@@ -105,8 +120,12 @@ static emp_status work(void *context, emp_error *err)
         pthread_mutex_lock(&lock);
         world.done_of[piece.number]++;
         world.order[world.handed++] = (int32_t)piece.number;
-        if (world.handed == world.stop_after) world.stop = 1;
+        const bool is_last = world.handed == world.stop_after;
+        if (is_last && !world.ends_early) world.stop = 1;
         pthread_mutex_unlock(&lock);
+        if (is_last && world.ends_early)
+            return emp_deal_end(&table_of[me()], piece.number, piece.number % 2 == 1,
+                                err);
     }
 }
 
@@ -138,7 +157,7 @@ static void *run_rank(void *rank)
     return NULL;
 }
 
-static void share(void)
+static void run_ranks(void *(*run)(void *rank))
 {
     pthread_t thread[RANKS];
 
@@ -149,14 +168,17 @@ static void share(void)
     for (intptr_t r = 0; r < RANKS; r++) {
         table_of[r] = (emp_ranks){.rank = (int32_t)r,
                                   .count = RANKS,
+                                  .gather = gather,
                                   .broadcast = broadcast,
                                   .send = send,
                                   .receive = receive,
                                   .agree = agree};
-        cr_assert_eq(pthread_create(&thread[r], NULL, run_rank, (void *)r), 0);
+        cr_assert_eq(pthread_create(&thread[r], NULL, run, (void *)r), 0);
     }
     for (int r = 0; r < RANKS; r++) pthread_join(thread[r], NULL);
 }
+
+static void share(void) { run_ranks(run_rank); }
 
 static int32_t count_done(void)
 {
@@ -232,4 +254,97 @@ Test(deal, what_rank_0_refuses_ends_all)
     for (int r = 1; r < RANKS; r++) cr_expect_eq(ended[r], EMP_EELSEWHERE);
     cr_expect_eq(world.heard_count, 1);
     cr_expect_lt(count_done(), PIECES);
+}
+
+Test(deal, what_a_rank_did_before_it_ended_is_heard_of)
+{
+    world.stop_after = PIECES / 2;
+    world.ends_early = true;
+    share();
+    expect_all(EMP_EINTERRUPTED);
+    cr_expect_lt(count_done(), PIECES);
+    cr_expect_eq(world.heard_count, count_done());
+    for (int32_t i = 0; i < PIECES; i++) cr_expect_eq(world.heard[i], world.done_of[i]);
+}
+
+/* ---- a stop of one rank ---- */
+
+static struct {
+    volatile sig_atomic_t stop;
+    emp_status            st;
+} of_rank[RANKS];
+
+static void *go_on(void *rank)
+{
+    pthread_setspecific(own_rank, rank);
+    ended[me()] =
+        emp_ranks_go_on(&table_of[me()], &of_rank[me()].stop, of_rank[me()].st, NULL);
+    return NULL;
+}
+
+static void ask_all(emp_status want)
+{
+    run_ranks(go_on);
+    expect_all(want);
+    memset(of_rank, 0, sizeof of_rank);
+}
+
+Test(deal, all_go_on_or_none)
+{
+    ask_all(EMP_OK);
+    for (int r = 0; r < RANKS; r++) {
+        of_rank[r].stop = SIGTERM;
+        ask_all(EMP_EINTERRUPTED);
+        of_rank[r].st = EMP_EINTERRUPTED;
+        ask_all(EMP_EINTERRUPTED);
+    }
+}
+
+Test(deal, who_does_not_go_on_for_a_failure_takes_all_along)
+{
+    of_rank[2].st = EMP_EIO;
+    of_rank[3].stop = SIGTERM;
+    run_ranks(go_on);
+    for (int r = 0; r < RANKS; r++)
+        cr_expect_eq(ended[r], r == 2 ? EMP_EIO : EMP_EELSEWHERE, "rank %d", r);
+}
+
+Test(deal, who_is_alone_goes_by_its_own_flag)
+{
+    volatile sig_atomic_t stop = 0;
+
+    cr_expect_eq(emp_ranks_go_on(NULL, &stop, EMP_OK, NULL), EMP_OK);
+    cr_expect_eq(emp_ranks_go_on(NULL, NULL, EMP_EINTERRUPTED, NULL), EMP_EINTERRUPTED);
+    cr_expect_eq(emp_ranks_go_on(NULL, &stop, EMP_EIO, NULL), EMP_EIO);
+    stop = SIGINT;
+    cr_expect_eq(emp_ranks_go_on(NULL, &stop, EMP_OK, NULL), EMP_EINTERRUPTED);
+}
+
+/* ---- ranks that have gone ---- */
+
+static emp_status receive_nothing(int32_t *from, void *block, size_t bytes,
+                                  emp_error *err)
+{
+    (void)from, (void)block, (void)bytes;
+    return EMP_ERROR(EMP_EEXTERNAL, "other ranks have gone");
+}
+
+static emp_status return_own(emp_status st, emp_error *err)
+{
+    (void)err;
+    return st;
+}
+
+Test(deal, rank_0_ends_in_good_order_when_others_have_gone_after_a_stop)
+{
+    const emp_ranks ranks = {
+        .count = RANKS, .receive = receive_nothing, .agree = return_own};
+    const emp_deal deal = {.stop = &world.stop};
+    emp_error      err = {0};
+
+    cr_expect_eq(emp_deal_share(&ranks, &deal, &err), EMP_EEXTERNAL);
+    cr_expect_str_eq(err.msg, "other ranks have gone");
+    world.stop = SIGTERM;
+    cr_expect_eq(emp_deal_share(&ranks, &deal, &err), EMP_EINTERRUPTED);
+    cr_expect_str_empty(err.msg);
 }
