@@ -130,6 +130,7 @@ static emp_status agree(emp_status mine, emp_error *err)
     if (is_ending_together || has_given_up) goto cleanup;
     if (all == NULL) EMP_FAIL(EMP_ENOMEM, "%d ranks", ranks.count);
     EMP_TRY(gather(&failed, all, sizeof failed, err));
+    st = mine;
     for (int32_t i = 0; i < ranks.count; i++) first = all[i] < first ? all[i] : first;
     is_ending_together = first < ranks.count;
     if (first < ranks.count && first != ranks.rank) {
