@@ -248,6 +248,32 @@ static void exchange(server *s, client *c, short events)
         receive(s, c);
 }
 
+static void sweep(server *s)
+{
+    for (int32_t i = s->count - 1; i >= 0; i--) {
+        const client *c = &s->client[i];
+        if (c->is_ending && !has_answer(c) && !c->is_running && !has_line(c))
+            remove_client(s, i);
+    }
+}
+
+/* Clients that have closed the connection read no answer. They are forgotten at once where others wait for
+ * their places. */
+static void forget_gone(server *s)
+{
+    for (int32_t i = 0; i < s->count; i++) {
+        client       *c = &s->client[i];
+        struct pollfd gone = {.fd = c->out};
+        if (c->in != c->out || c->is_running || poll(&gone, 1, 0) != 1) continue;
+        if (!(gone.revents & POLLHUP)) continue;
+        free(c->answer);
+        c->answer = NULL;
+        c->used = c->sent = c->size = 0;
+        c->is_ending = true;
+    }
+    sweep(s);
+}
+
 /* \return  false: nobody waits. */
 static bool welcome(server *s)
 {
@@ -257,6 +283,7 @@ static bool welcome(server *s)
     int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
 
     if (fd < 0) return false;
+    if (s->count == s->params->clients) forget_gone(s);
     if (s->count < s->params->clients) {
         add_client(s, fd, fd);
         return true;
@@ -270,15 +297,6 @@ static bool welcome(server *s)
 static void welcome_all(server *s)
 {
     for (int i = 0; i < BACKLOG && welcome(s); i++) {
-    }
-}
-
-static void sweep(server *s)
-{
-    for (int32_t i = s->count - 1; i >= 0; i--) {
-        const client *c = &s->client[i];
-        if (c->is_ending && !has_answer(c) && !c->is_running && !has_line(c))
-            remove_client(s, i);
     }
 }
 

@@ -232,6 +232,19 @@ class Socket(unittest.TestCase):
         self.assertIn("problems", last.ask(do="status"))
         last.close()
 
+    def test_clients_that_leave_while_others_come_keep_no_place(self):
+        early = [Client(self.path) for _ in range(80)]
+        self.assertIn("problems", early[-1].ask(do="status"))
+        self.stop_server()
+        for client in early + [Client(self.path) for _ in range(60)]:
+            client.file.write('{"do": "sta')
+            client.file.flush()
+            client.close()
+        last = Client(self.path)
+        self.server.send_signal(signal.SIGCONT)
+        self.assertIn("problems", last.ask(do="status"))
+        last.close()
+
     def test_a_second_server_is_refused(self):
         Client(self.path).close()
         done = subprocess.run([EMPLACE, "serve", "--socket", self.path], capture_output=True, text=True,
