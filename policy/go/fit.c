@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 
+/* They bound what a proposal costs: moves that are made, and moves that are tried for each. */
 enum { MOST_MOVES = 64, MOST_TRIES = 256 };
 
 /* What is as unlikely as this is as unlikely as anything else. */

@@ -1,6 +1,6 @@
 /** \file policy/nn/team.h
- * How many threads a piece of work is worth, and a meeting point for the threads of a parallel region that work in steps of some
- * microseconds. OpenMP's barrier waits actively for milliseconds, which is ruin when
+ * How many threads a piece of work is worth, and a meeting point for the threads of a parallel
+ * region that work in steps of some microseconds. OpenMP's barrier waits actively for milliseconds, which is ruin when
  * another program has the processor that the last thread needs; this one gives way.
  */
 #ifndef EMP_POLICY_NN_TEAM_H

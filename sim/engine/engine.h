@@ -75,15 +75,15 @@ typedef struct {
     int32_t lanes;
 } emp_sim_lanes;
 
+/** An op. Where devices of one kind are unlike, its costs become those on its device before each run, and
+ * those on the other kind mean nothing. */
 typedef struct {
     union {
         emp_time_ns   cpu_ns; /**< alone on a CPU */
         emp_sim_lanes cpu;    /**< instead, if rules.cpu_pool */
     };
-    emp_time_ns gpu_ns;   /**< on a GPU; where devices of a kind are unlike, these
-                                            are rewritten for the op's device before a run, and
-                                            what is not of its kind means nothing */
-    emp_time_ns issue_ns; /**< on a GPU's host thread */
+    emp_time_ns gpu_ns;                /**< on a GPU */
+    emp_time_ns issue_ns;              /**< on a GPU's host thread */
     int32_t     input, output, reader; /**< where its rows begin, and those of all readers
                                             of its outputs; they end at the next op's */
     uint32_t    flags;
@@ -305,8 +305,7 @@ typedef struct {
     emp_sim_source *source;
 
     /* state of a run */
-    uint8_t *
-        costs_of; /**< [op] if there is cost_of_device: the device whose costs the op has */
+    uint8_t *costs_of; /**< [op] device whose costs it has; with cost_of_device */
     const emp_sim_trace *trace;
     emp_sim_times        times; /**< of a timed run; borrowed */
     emp_sim_result       result;
