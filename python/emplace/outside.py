@@ -28,11 +28,14 @@ class Task:
         self.seed: int = hello["seed"]
         self.budget: int = hello["budget"]  # evaluations; 0: not known
         self.options: str = hello["options"]
-        self.devices: list[dict] = hello["devices"]  # name, kind, memory_bytes, time_ns of each op
+        self.devices: list[dict] = hello["devices"]  # name, kind, memory_bytes,
+        # peak_flops_per_s, time_ns of each op
         self.names: list[str] = hello["ops"]["name"]
         self.types: list[str] = hello["ops"]["type"]
         self.class_of_op: list[int] = hello["ops"]["class"]
+        self.is_folded: list[bool] = hello["ops"]["is_folded"]  # op does not run; has no effect
         self.class_count: int = hello["class_count"]
+        self.class_kinds: list[str] = hello["class_kinds"]  # where it may be: "any", "cpu", "gpu"
         self.edges: list[list[int]] = hello["edges"]  # producer, reader, bytes
 
 

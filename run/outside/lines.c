@@ -74,9 +74,12 @@ static void write_devices(FILE *stream, const emp_problem *problem)
     for (emp_device_id d = 0; d < machine->device_count; d++) {
         fprintf(stream, "%s{\"name\":", comma(d));
         write_text(stream, machine->device[d].name);
-        fprintf(stream, ",\"kind\":\"%s\",\"memory_bytes\":%" PRId64 ",\"time_ns\":[",
+        fprintf(stream,
+                ",\"kind\":\"%s\",\"memory_bytes\":%" PRId64 ",\"peak_flops_per_s\":",
                 machine->device[d].kind == EMP_DEVICE_GPU ? "gpu" : "cpu",
                 machine->device[d].memory_bytes);
+        emp_number_write(stream, machine->device[d].peak_flops_per_s);
+        fputs(",\"time_ns\":[", stream);
         for (emp_op_id op = 0; op < problem->graph->op_count; op++)
             fprintf(stream, "%s%" PRId64, comma(op),
                     emp_problem_op_time_ns(problem, op, d));
@@ -85,11 +88,30 @@ static void write_devices(FILE *stream, const emp_problem *problem)
     fputs("]", stream);
 }
 
+static const char *kinds_word(const emp_problem *problem, int32_t class)
+{
+    switch (problem->kinds_of_class[class]) {
+    case EMP_KIND_CPU: return "cpu";
+    case EMP_KIND_GPU: return "gpu";
+    default: return "any";
+    }
+}
+
+static void write_classes(FILE *stream, const emp_problem *problem)
+{
+    const int32_t count = problem->graph->class_count;
+
+    fprintf(stream, ",\"class_count\":%d,\"class_kinds\":[", count);
+    for (int32_t c = 0; c < count; c++)
+        fprintf(stream, "%s\"%s\"", comma(c), kinds_word(problem, c));
+    fputs("]", stream);
+}
+
 static void write_ops(FILE *stream, const emp_problem *problem)
 {
     const emp_graph *graph = problem->graph;
 
-    fprintf(stream, ",\"class_count\":%d,\"ops\":{\"name\":[", graph->class_count);
+    fputs(",\"ops\":{\"name\":[", stream);
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         fputs(comma(op), stream);
         write_text(stream, graph->name[op]);
@@ -102,6 +124,9 @@ static void write_ops(FILE *stream, const emp_problem *problem)
     fputs("],\"class\":[", stream);
     for (emp_op_id op = 0; op < graph->op_count; op++)
         fprintf(stream, "%s%d", comma(op), graph->op[op].colocation_class);
+    fputs("],\"is_folded\":[", stream);
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        fprintf(stream, "%s%s", comma(op), graph->op[op].is_folded ? "true" : "false");
     fputs("]}", stream);
 }
 
@@ -138,6 +163,7 @@ static emp_status greet(emp_outsider *o, const emp_method_params *params, emp_er
             params->budget_evaluations);
     write_text(m.stream, params->options == NULL ? "" : params->options);
     write_devices(m.stream, problem);
+    write_classes(m.stream, problem);
     write_ops(m.stream, problem);
     write_edges(m.stream, problem->graph);
     fputs("}", m.stream);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """test_python_outside.py OWN_PLACER PLUGINS: do methods from outside, a shared library, a program and
-an object of Python, give what method `random` gives when they propose the same? Does one that hangs,
+an object of Python, give what methods `random` and `anneal` give when they propose the same? Does one that hangs,
 crashes, lies or answers nonsense end with one sentence and a whole record?"""
 import json
 import os
@@ -15,7 +15,8 @@ import emplace
 OWN_PLACER, PLUGINS = sys.argv.pop(1), sys.argv.pop(1)
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SPEC, MACHINE = "rnnlm:layers=1,steps=2,units=64,batch=8", "k40x2"
-LINES = f"cmd:{sys.executable} {os.path.join(ROOT, 'docs/examples/own_lines.py')}"
+EXAMPLES = os.path.join(ROOT, "docs/examples")
+LINES = f"cmd:{sys.executable} {os.path.join(EXAMPLES, 'own_lines.py')}"
 
 
 class RandomRows:
@@ -73,6 +74,29 @@ class Same(unittest.TestCase):
     def test_a_shared_library(self):
         record = emplace.place(self.problem, OWN_PLACER, budget=150, seed=5)
         self.assertEqual(found(record), found(self.random))
+
+    def test_annealing(self):
+        sys.path.insert(0, EXAMPLES)
+        from own_annealing import Annealing
+        problem = emplace.Problem("rnnlm:layers=2,steps=4,units=512,batch=64", "k40x4")
+        own = emplace.place(problem, "anneal", budget=600, seed=3,
+                            options="moves=ops,near=0,propagate=0")
+        self.assertLess(own.step_time_s, own.curve[0]["best_s"])
+        peaks = []
+
+        class Watched(Annealing):
+            def __init__(self, task):
+                super().__init__(task)
+                peaks.extend(map(repr, self.peaks))
+
+        for method, options in ((Watched, None),
+                                (f"cmd:{sys.executable} {EXAMPLES}/own_annealing.py", None),
+                                (os.path.join(PLUGINS, "annealing.so"), peaks)):
+            record = emplace.place(problem, method, budget=600, seed=3,
+                                   options=options and ",".join(options))
+            self.assertEqual(found(record), found(own), method)
+            self.assertTrue(all(c < 0 or here == there for c, here, there in zip(
+                problem.class_of_op, record.placement, own.placement)), method)
 
     def test_scores_come_back_in_order(self):
         seen = []
