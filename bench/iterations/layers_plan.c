@@ -7,6 +7,9 @@
 #include "base/mem.h"
 
 enum { ELEMENT_BYTES = 4, STATE_BYTES = 16, UPDATED_LAYERS = 3 };
+/* What crosses the memory a parameter: in Adam's update, when gradients are added, when they are copied into
+ * a bucket and back, and when their sum is divided by the replicas. */
+enum { ADAM_WORDS = 7, ADD_WORDS = 3, BUCKET_WORDS = 4, MEAN_WORDS = 2 };
 
 static const double BUCKET_BYTES = 4 * 5e8, MOST_BYTES = 1e15; /* more than GPUs have */
 
@@ -132,6 +135,9 @@ static void add_layers(const planner *p, emp_stage_cost *c, double *gradient_byt
     }
     *gradient_bytes = parameters * ELEMENT_BYTES;
     if (updated > 0.0) c->update_s = layer[first].update_s * parameters / updated;
+    c->accumulate_s = c->update_s * ADD_WORDS / ADAM_WORDS;
+    c->reduce_s = c->update_s * BUCKET_WORDS / ADAM_WORDS;
+    if (p->it->replicas > 1) c->reduce_s += c->update_s * MEAN_WORDS / ADAM_WORDS;
     double of_activation = (double)ELEMENT_BYTES * p->it->micro_batch;
     c->stored_bytes = (int64_t)fmin(stored * of_activation, MOST_BYTES);
     c->state_bytes =
@@ -180,17 +186,16 @@ static emp_status time_bucket(double *seconds, const planner *p, int32_t stage,
     return EMP_OK;
 }
 
-static emp_status time_reduce(double *seconds, const planner *p, int32_t stage,
-                              double bytes, emp_error *err)
+static emp_status add_messages(double *seconds, const planner *p, int32_t stage,
+                               double bytes, emp_error *err)
 {
     double full = floor(bytes / BUCKET_BYTES), rest = bytes - full * BUCKET_BYTES;
     double full_s = 0.0, rest_s = 0.0;
 
-    *seconds = 0.0;
     if (p->it->replicas == 1) return EMP_OK;
     if (full > 0.0) EMP_CHECK(time_bucket(&full_s, p, stage, BUCKET_BYTES, err));
     if (rest > 0.0) EMP_CHECK(time_bucket(&rest_s, p, stage, rest, err));
-    *seconds = full * full_s + rest_s;
+    *seconds += full * full_s + rest_s;
     return EMP_OK;
 }
 
@@ -212,7 +217,7 @@ static emp_status plan_stage(const planner *p, int32_t replica, int32_t stage,
                              (double)layer[last].output_elements * ELEMENT_BYTES *
                                  p->it->micro_batch,
                              err));
-    EMP_TRY(time_reduce(&c->reduce_s, p, stage, gradient_bytes, err));
+    EMP_TRY(add_messages(&c->reduce_s, p, stage, gradient_bytes, err));
 
 cleanup:
     emp_free(layer);

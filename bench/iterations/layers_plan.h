@@ -11,7 +11,13 @@
  *  - All GPUs of a host sum their gradients with other hosts at once, over the one network of the host, in
  *    buckets of 5e8 elements. A bucket is a ring of 2 (replicas - 1) messages; its slowest pair counts.
  *  - update_s was measured for layers 0, 1, 2 and the last together; a stage takes a part of it, by its
- *    parameters.
+ *    parameters. FusedAdam reads four words a parameter and writes three, and takes what the memory does
+ *    (csrc/adam/multi_tensor_adam.cu), so that update_s has the memory's rate, too.
+ *  - Layers are measured with one micro-batch a step (Sailor's profile_all.py), whose backward pass leaves
+ *    its gradients. Those of further ones are added: two words read, one written
+ *    (torch/csrc/autograd/functions/accumulate_grad.h).
+ *  - Gradients are copied into a bucket and back, two words each, also without replicas, and what replicas
+ *    have summed is divided, two words more (DeepSpeedEngine.allreduce_bucket).
  *  - Memory: 16 bytes a parameter (Adam, fp32), a bucket of gradients, the activations of the micro-batches
  *    under way, as much again for one layer in its backward pass, and 4.14e9 bytes for CUDA, NCCL and the
  *    allocator (3.5 GiB, and 367 MiB: what aiconfigurator reserves for them).

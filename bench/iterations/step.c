@@ -150,7 +150,8 @@ static emp_status add_pass(maker *m, emp_op_id *before, const emp_task *task,
             add_op(&op, m, "Forward", c->forward_s, c->stored_bytes, state, device, err));
         m->forward[task->micro_batch] = op;
     } else {
-        EMP_CHECK(add_op(&op, m, "Backward", c->backward_s, 0, 0, device, err));
+        double add_s = task->micro_batch == 0 ? 0.0 : c->accumulate_s;
+        EMP_CHECK(add_op(&op, m, "Backward", c->backward_s + add_s, 0, 0, device, err));
         EMP_CHECK(emp_graph_builder_connect(
             m->builder, (emp_port){m->forward[task->micro_batch], 0}, op, err));
     }

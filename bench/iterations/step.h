@@ -6,7 +6,8 @@
  * (graphs/import/instances/schedule.h). An exchange is blocking: it starts when both neighbours have
  * come to it, and keeps both for as long as it takes. A message that fits in the buffers of NCCL (4 MiB,
  * NCCL_BUFFSIZE) leaves its sender at once; it takes a wire of its own, and its receiver waits for it.
- * When all micro-batches are done a stage sums its gradients with its replicas, and updates its weights.
+ * The first backward pass leaves its gradients, and each further one adds its own to them. When all
+ * micro-batches are done a stage sums its gradients with its replicas, and updates its weights.
  *
  * Everything is ops with stated costs in a graph, on a machine whose GPUs are the stages and the wires,
  * under the runtime `ideal`.
@@ -25,8 +26,9 @@
 /** What a stage of a replica takes. A stage without a neighbour sends nothing there. */
 typedef struct {
     double  forward_s, backward_s; /**< of a micro-batch */
-    double  reduce_s, update_s;    /**< of the sum of gradients, of the weights */
-    double  output_s, gradient_s;  /**< sending to the next stage, to the one before */
+    double  accumulate_s; /**< of each backward pass but the first: gradients add up */
+    double  reduce_s, update_s;   /**< of the sum of gradients, of the weights */
+    double  output_s, gradient_s; /**< sending to the next stage, to the one before */
     bool    is_output_buffered, is_gradient_buffered;
     int64_t stored_bytes; /**< of a micro-batch, from its forward to its backward pass */
     int64_t state_bytes;  /**< all the time */

@@ -10,7 +10,8 @@
  *  - the GPUs that share a layer sum its activations twice in each pass. Within a host that takes what the
  *    table of collectives says; beyond it there is a ring of hosts on top;
  *  - a host has one network, whose rate all its GPUs share; activations between stages cross it in parts;
- *  - gradients are summed in half precision at the end.
+ *  - gradients are added up within the products (gradient_accumulation_fusion), and summed in half
+ *    precision at the end.
  */
 #ifndef EMP_BENCH_ITERATIONS_TRANSFORMER_PLAN_H
 #define EMP_BENCH_ITERATIONS_TRANSFORMER_PLAN_H

@@ -100,13 +100,13 @@ static emp_iteration_result predict_good(const char *row, bool has_gathers)
 
 /* One micro-batch: F 1, 8 MB in 8 ms, F 2 (the last layer's is that of the larger micro-batch), B 4, 8 ms,
  * B 2. The update of 0.3 s was of all three layers: the second stage would take 0.2 s, the first, which
- * is last, 0.1 s. */
+ * is last, 0.1 s, and four sevenths of it for the gradients' way into a bucket and back. */
 Test(iterations, a_pipeline_takes_what_a_hand_computes)
 {
     emp_iteration_result r = predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
 
-    cr_expect_float_eq(r.step_s, 1.0 + 0.008 + 2.0 + 4.0 + 0.008 + 2.0 + 0.1, 1e-9,
-                       "%.9f", r.step_s);
+    cr_expect_float_eq(r.step_s, 1.0 + 0.008 + 2.0 + 4.0 + 0.008 + 2.0 + 0.1 * 11 / 7,
+                       1e-9, "%.9f", r.step_s);
     /* 2 layers with 20 bytes a parameter, their activations, and one layer's again */
     cr_expect_float_eq(r.peak_bytes, 2e6 * 20 + 2 * 4e6 + 4e6 + EMP_PROCESS_BYTES, 512.0,
                        "%.0f", r.peak_bytes);
@@ -133,16 +133,18 @@ Test(iterations, parts_of_an_activation_are_gathered)
                        with.step_s - without.step_s);
 }
 
-/* Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. */
+/* Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. An update
+ * of 0.3 s is seven words a parameter: the second micro-batch adds its gradients with three of them, and their
+ * sum takes four for the bucket and two for the mean. */
 Test(iterations, replicas_share_the_network_of_their_hosts)
 {
     emp_iteration_result alike = predict_good("x,c,m,4,1,1,2,3,all A*2,9,,,\n", false);
     emp_iteration_result unlike = predict_good("x,c,m,4,1,1,2,3,A*2+B*2,9,,,\n", false);
 
-    cr_expect_float_eq(alike.step_s, 2 * (3.0 + 6.0) + 0.024 + 0.3, 1e-9, "%.9f",
+    cr_expect_float_eq(alike.step_s, 2 * (3.0 + 6.0) + 0.024 + 0.3 * 16 / 7, 1e-9, "%.9f",
                        alike.step_s);
-    cr_expect_float_eq(unlike.step_s, 2 * (6.0 + 12.0) + 0.024 + 0.3, 1e-9, "%.9f",
-                       unlike.step_s);
+    cr_expect_float_eq(unlike.step_s, 2 * (6.0 + 12.0) + 0.024 + 0.3 * 16 / 7, 1e-9,
+                       "%.9f", unlike.step_s);
 }
 
 Test(iterations, errors_and_orders_are_counted)
@@ -311,8 +313,8 @@ Test(iterations, published_steps_on_unlike_gpus_are_near)
     const emp_iteration_sources sources = {.layers = &w.layers, .network = w.network};
     emp_iteration_result       *r = EMP_NEW_ARRAY(emp_iteration_result, (size_t)it.count);
     cr_assert_eq(emp_iterations_predict(r, &it, &sources, &err), EMP_OK, "%s", err.msg);
-    cr_expect_lt(emp_iterations_error(&it, r, "gh200", true, false).mean_frac, 0.102);
-    cr_expect_lt(emp_iterations_error(&it, r, "rtx", true, false).mean_frac, 0.02);
+    cr_expect_lt(emp_iterations_error(&it, r, "gh200", true, false).mean_frac, 0.097);
+    cr_expect_lt(emp_iterations_error(&it, r, "rtx", true, false).mean_frac, 0.018);
     cr_expect_lt(emp_iterations_error(&it, r, "gh200", false, false).mean_frac, 0.06);
     cr_expect_lt(emp_iterations_error(&it, r, "rtx", false, false).mean_frac, 0.10);
     emp_iteration_pairs pairs = emp_iterations_count_pairs(&it, r, false);

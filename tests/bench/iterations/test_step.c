@@ -38,6 +38,20 @@ Test(step, stages_that_are_alike_take_their_closed_form)
             expect_s(simulate(stages, 1, n, stage), 3.0 * (n + stages - 1));
 }
 
+/* A stage alone adds gradients n - 1 times. With two stages and four micro-batches, the second adds them
+ * three times before the first one's last backward pass, which adds them once more. */
+Test(step, gradients_are_added_from_the_second_micro_batch_on)
+{
+    const emp_stage_cost cost = {
+        .forward_s = 1.0, .backward_s = 2.0, .accumulate_s = 0.25};
+    const emp_stage_cost stage[] = {cost, cost};
+
+    for (int32_t n = 1; n <= 6; n++)
+        expect_s(simulate(1, 1, n, stage), 3.0 * n + 0.25 * (n - 1));
+    expect_s(simulate(2, 1, 1, stage), 6.0);
+    expect_s(simulate(2, 1, 4, stage), 15.0 + 0.25 * 3 + 0.25);
+}
+
 /* One micro-batch goes forth and back: F0, send, F1, B1, send, B0, then sum and update. */
 Test(step, one_micro_batch_waits_for_every_exchange)
 {
