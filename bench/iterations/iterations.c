@@ -20,8 +20,8 @@ static emp_status predict(emp_iteration_result *result, const emp_iteration *it,
     emp_stage_cost *stages = NULL;
 
     if (it->group != NULL)
-        EMP_TRY(
-            emp_layers_plan(&step, &stages, it, sources->layers, sources->network, err));
+        EMP_TRY(emp_layers_plan(&step, &stages, it, sources->layers, sources->network,
+                                sources->engine, err));
     else
         EMP_TRY(emp_transformer_plan(&step, &stages, it, sources->hosts, err));
     EMP_TRY(emp_step_simulate(&simulated, &step, err));

@@ -17,6 +17,7 @@ typedef struct {
     const emp_layer_table *layers;  /**< of rows with devices */
     const emp_network     *network; /**< likewise */
     const emp_hosts       *hosts;   /**< of transformers */
+    emp_engine             engine;  /**< of rows with devices */
 } emp_iteration_sources;
 
 typedef struct {

@@ -17,6 +17,7 @@ typedef struct {
     const emp_iteration   *it;
     const emp_layer_table *table;
     const emp_network     *network;
+    emp_engine             engine;
     emp_stage_cost        *cost;     /* [replica * stages + stage] */
     int32_t                replicas; /* that are told apart */
 } planner;
@@ -162,9 +163,10 @@ static emp_status add_boundary(const planner *p, int32_t replica, int32_t stage,
     c->is_output_buffered = bytes / from->count <= EMP_BUFFERED_BYTES;
     next->is_gradient_buffered = bytes / to->count <= EMP_BUFFERED_BYTES;
     EMP_CHECK(emp_network_gather(&gather_s, p->network, to, bytes, err));
-    next->forward_s += gather_s;
+    next->forward_s += gather_s + emp_engine_fill_s(p->engine, to->gpu, bytes);
     EMP_CHECK(emp_network_gather(&gather_s, p->network, from, bytes, err));
-    c->backward_s += 2.0 * gather_s;
+    c->backward_s += emp_engine_count_gathers(p->engine) * gather_s +
+                     emp_engine_fill_s(p->engine, from->gpu, bytes);
     return EMP_OK;
 }
 
@@ -241,10 +243,10 @@ static int32_t count_replicas(const planner *p)
 
 emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
                            const emp_iteration *iteration, const emp_layer_table *layers,
-                           const emp_network *network, emp_error *err)
+                           const emp_network *network, emp_engine engine, emp_error *err)
 {
     emp_status st = EMP_OK;
-    planner    p = {.it = iteration, .table = layers, .network = network};
+    planner p = {.it = iteration, .table = layers, .network = network, .engine = engine};
 
     *stages = NULL;
     p.replicas = count_replicas(&p);

@@ -1,13 +1,13 @@
 /** \file bench/iterations/layers_plan.h
  * What the stages of a measured iteration take, from tables of its layers and of its network.
  *
- * What is known of DeepSpeed's pipelines (0.15) and of PyTorch, and counts here:
+ * What is known of DeepSpeed's pipelines and of PyTorch, and counts here:
  *
  *  - A layer takes what was measured for the micro-batch, or for a larger one if that took less: what
  *    disturbs a measurement only makes it longer. A larger one need not be measured for all layers.
  *  - The GPUs of a group each send their part of an activation (pipe_partitioned), so that it crosses the
- *    network once. The receiver gathers it before the forward pass. Before a backward pass the stage gathers
- *    its own output and the gradient.
+ *    network once. The receiver gathers it before the forward pass, and each stage but the last one or two
+ *    tensors before a backward pass. What that takes is told by the engine.
  *  - All GPUs of a host sum their gradients with other hosts at once, over the one network of the host, in
  *    buckets of 5e8 elements. A bucket is a ring of 2 (replicas - 1) messages; its slowest pair counts.
  *  - update_s was measured for layers 0, 1, 2 and the last together; a stage takes a part of it, by its
@@ -25,6 +25,7 @@
 #ifndef EMP_BENCH_ITERATIONS_LAYERS_PLAN_H
 #define EMP_BENCH_ITERATIONS_LAYERS_PLAN_H
 
+#include "bench/iterations/engine.h"
 #include "bench/iterations/network.h"
 #include "bench/iterations/step.h"
 #include "graphs/import/instances/layers.h"
@@ -38,6 +39,6 @@
  * \retval EMP_EUNSUPPORTED  The network has no such pair. \retval EMP_ENOMEM */
 emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
                            const emp_iteration *iteration, const emp_layer_table *layers,
-                           const emp_network *network, emp_error *err);
+                           const emp_network *network, emp_engine engine, emp_error *err);
 
 #endif /* EMP_BENCH_ITERATIONS_LAYERS_PLAN_H */

@@ -9,14 +9,22 @@
 #include "cli/format.h"
 #include "graphs/import/file.h"
 
-enum { KEY_LAYERS = 256, KEY_NETWORK, KEY_COLLECTIVES, KEY_HOST_RATE, KEY_HOST_GPUS };
+enum {
+    KEY_LAYERS = 256,
+    KEY_NETWORK,
+    KEY_COLLECTIVES,
+    KEY_HOST_RATE,
+    KEY_HOST_GPUS,
+    KEY_ENGINE
+};
 
 /* When they are not given. */
 #define HOST_RATE "100 GB/s"
+#define ENGINE    "sailor"
 enum { HOST_GPUS = 8 };
 
 struct args {
-    const char      *rows, *layers, *network, *collectives, *machine, *host_rate;
+    const char      *rows, *layers, *network, *collectives, *machine, *host_rate, *engine;
     int32_t          host_gpus; /* 0 = not given */
     emp_sheet_format format;
 };
@@ -29,6 +37,11 @@ static const struct argp_option options[] = {
     {"collectives", KEY_COLLECTIVES, "FILE", 0,
      "Table of collectives within a host, likewise; without it gathering parts of an "
      "activation takes no time",
+     0},
+    {"engine", KEY_ENGINE, "NAME", 0,
+     "Engine that ran the pipelines, likewise: " ENGINE
+     " (default), a changed DeepSpeed, or "
+     "deepspeed",
      0},
     {"machine", 'm', "NAME|FILE", 0,
      "Machine whose first GPU model's tables count, for rows of transformers", 0},
@@ -56,6 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_LAYERS: a->layers = arg; return 0;
     case KEY_NETWORK: a->network = arg; return 0;
     case KEY_COLLECTIVES: a->collectives = arg; return 0;
+    case KEY_ENGINE: a->engine = arg; return 0;
     case 'm': a->machine = arg; return 0;
     case KEY_HOST_RATE: a->host_rate = arg; return 0;
     case KEY_HOST_GPUS:
@@ -81,6 +95,7 @@ struct tables {
     emp_network    *network;
     emp_machine    *machine;
     emp_hosts       hosts;
+    emp_engine      engine;
 };
 
 static void clear(struct tables *t)
@@ -138,6 +153,7 @@ static emp_status refuse_unused(const struct args *a, bool are_transformers,
     } option[] = {{"layers", a->layers != NULL, false},
                   {"network", a->network != NULL, false},
                   {"collectives", a->collectives != NULL, false},
+                  {"engine", a->engine != NULL, false},
                   {"machine", a->machine != NULL, true},
                   {"host-rate", a->host_rate != NULL, true},
                   {"host-gpus", a->host_gpus > 0, true}};
@@ -161,6 +177,8 @@ static emp_status load_profiles(struct tables *t, const struct args *a, emp_erro
                          "rows of %s name devices; predictions need --layers "
                          "and --network",
                          a->rows);
+    if (!emp_engine_find(&t->engine, a->engine != NULL ? a->engine : ENGINE))
+        return EMP_ERROR(EMP_EINVAL, "--engine %s: want sailor or deepspeed", a->engine);
     EMP_CHECK(load_layers(t, a->layers, err));
     EMP_CHECK(emp_network_create(&t->network, err));
     EMP_CHECK(load_network(t, a->network, emp_network_add_fits, err));
@@ -206,7 +224,7 @@ emp_status cmd_calibrate_iterations(int argc, char **argv, emp_error *err)
     EMP_TRY(refuse_unused(&a, t.rows.are_transformers, err));
     EMP_TRY(t.rows.are_transformers ? load_hosts(&t, &a, err)
                                     : load_profiles(&t, &a, err));
-    const emp_iteration_sources sources = {&t.layers, t.network, &t.hosts};
+    const emp_iteration_sources sources = {&t.layers, t.network, &t.hosts, t.engine};
     EMP_TRY(EMP_ALLOC(result, (size_t)t.rows.count));
     EMP_TRY(emp_iterations_predict(result, &t.rows, &sources, err));
     emp_iterations_tabulate(&sheet, &t.rows, result);

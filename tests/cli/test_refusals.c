@@ -452,6 +452,8 @@ Test(refusals, options_of_the_other_form_of_iterations)
         {"devices.csv --layers l --network n -m k40x1", "devices, which --machine"},
         {"devices.csv --layers l --host-rate 5GB/s", "which --host-rate"},
         {"devices.csv --host-gpus 8", "which --host-gpus"},
+        {"devices.csv --layers l --network n --engine x", "--engine x: want sailor"},
+        {"sizes.csv -m dgx-a100 --engine sailor", "which --engine"},
         {"sizes.csv -m dgx-a100 --layers l", "transformers, which --layers"},
         {"sizes.csv -m dgx-a100 --network n", "which --network"},
         {"sizes.csv -m dgx-a100 --collectives c", "which --collectives"}};

@@ -70,8 +70,8 @@ static void clear_world(world *w)
 }
 
 /* Reads and predicts rows, which stand below the head. */
-static emp_status predict(emp_iteration_result *result, const char *rows,
-                          bool has_gathers, emp_error *err)
+static emp_status predict_by(emp_engine engine, emp_iteration_result *result,
+                             const char *rows, bool has_gathers, emp_error *err)
 {
     world          w = make_world(has_gathers);
     emp_iterations iterations = {0};
@@ -79,12 +79,19 @@ static emp_status predict(emp_iteration_result *result, const char *rows,
 
     snprintf(text, sizeof text, "%s%s", head, rows);
     emp_status st = emp_iterations_parse(&iterations, text, strlen(text), "rows", err);
-    const emp_iteration_sources sources = {.layers = &w.layers, .network = w.network};
+    const emp_iteration_sources sources = {
+        .layers = &w.layers, .network = w.network, .engine = engine};
     if (st == EMP_OK) st = emp_iterations_predict(result, &iterations, &sources, err);
     emp_iterations_clear(&iterations);
     clear_world(&w);
     cr_expect_eq(emp_mem_live_blocks(), 0);
     return st;
+}
+
+static emp_status predict(emp_iteration_result *result, const char *rows,
+                          bool has_gathers, emp_error *err)
+{
+    return predict_by(EMP_ENGINE_DEEPSPEED, result, rows, has_gathers, err);
 }
 
 static emp_iteration_result predict_good(const char *row, bool has_gathers)
@@ -131,6 +138,38 @@ Test(iterations, parts_of_an_activation_are_gathered)
 
     cr_expect_float_eq(with.step_s - without.step_s, 0.024, 1e-9, "%.9f",
                        with.step_s - without.step_s);
+}
+
+/* One of 8 MB before each pass, and 8 MB of zeros that the host writes and copies to the GPU. */
+Test(iterations, buffers_of_the_host_are_waited_for)
+{
+    emp_iteration_result without =
+        predict_good("x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", false);
+    emp_iteration_result with = {0};
+    emp_error            err = {0};
+
+    cr_assert_eq(predict_by(EMP_ENGINE_SAILOR, &with,
+                            "x,c,m,1,1,2,1,\"1,2\",all A*2,9,,,\n", true, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_float_eq(with.step_s - without.step_s,
+                       2 * (0.008 + 8e6 / 37e9 + 8e6 / 4.5e9), 1e-8, "%.9f",
+                       with.step_s - without.step_s);
+}
+
+Test(iterations, engines_have_names_and_links)
+{
+    emp_engine engine;
+
+    cr_assert(emp_engine_find(&engine, "sailor"));
+    cr_expect_eq(engine, EMP_ENGINE_SAILOR);
+    cr_expect_float_eq(emp_engine_fill_s(engine, "GH-96", 1e9), 1 / 37.0 + 1 / 346.0,
+                       1e-12);
+    cr_expect_float_eq(emp_engine_fill_s(engine, "RTX-3090", 1e9), 1 / 37.0 + 1 / 4.5,
+                       1e-12);
+    cr_assert(emp_engine_find(&engine, "deepspeed"));
+    cr_expect_eq(engine, EMP_ENGINE_DEEPSPEED);
+    cr_expect_eq(emp_engine_fill_s(engine, "GH-96", 1e9), 0.0);
+    cr_expect_not(emp_engine_find(&engine, "deepspeeds"));
 }
 
 /* Both GPUs of a host send halves of 12 MB twice: 24 MB at 1 GB/s. Unlike hosts wait for the slower. An update
@@ -310,11 +349,12 @@ Test(iterations, published_steps_on_unlike_gpus_are_near)
     cr_assert_eq(
         emp_network_add_collectives(w.network, bytes[3], size[3], names[3], &err), EMP_OK,
         "%s", err.msg);
-    const emp_iteration_sources sources = {.layers = &w.layers, .network = w.network};
-    emp_iteration_result       *r = EMP_NEW_ARRAY(emp_iteration_result, (size_t)it.count);
+    const emp_iteration_sources sources = {
+        .layers = &w.layers, .network = w.network, .engine = EMP_ENGINE_SAILOR};
+    emp_iteration_result *r = EMP_NEW_ARRAY(emp_iteration_result, (size_t)it.count);
     cr_assert_eq(emp_iterations_predict(r, &it, &sources, &err), EMP_OK, "%s", err.msg);
-    cr_expect_lt(emp_iterations_error(&it, r, "gh200", true, false).mean_frac, 0.097);
-    cr_expect_lt(emp_iterations_error(&it, r, "rtx", true, false).mean_frac, 0.018);
+    cr_expect_lt(emp_iterations_error(&it, r, "gh200", true, false).mean_frac, 0.09);
+    cr_expect_lt(emp_iterations_error(&it, r, "rtx", true, false).mean_frac, 0.021);
     cr_expect_lt(emp_iterations_error(&it, r, "gh200", false, false).mean_frac, 0.06);
     cr_expect_lt(emp_iterations_error(&it, r, "rtx", false, false).mean_frac, 0.10);
     emp_iteration_pairs pairs = emp_iterations_count_pairs(&it, r, false);
