@@ -36,10 +36,17 @@ static emp_status init_network(emp_go_agent *a, int32_t devices, int32_t decides
                                    .segment = o->segment,
                                    .modulate = o->modulate,
                                    .has_memory = o->memory,
+                                   .has_rounds = o->rounds > 1,
                                    .devices = devices > o->max_devices ? devices : o->max_devices,
                                    .threads = a->threads};
     emp_rng               rng;
 
+    if (o->rounds > 1 && (decides & (EMP_DECIDES_ORDER | EMP_DECIDES_FUSION)) != 0)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "go: rounds=%d decide devices alone; take rounds=1, or decide no "
+            "order and no fusion",
+            o->rounds);
     if (decides & EMP_DECIDES_ORDER) shape.task_choices[shape.task_count++] = o->levels;
     if (decides & EMP_DECIDES_FUSION)
         shape.task_choices[shape.task_count++] = FUSION_CHOICES;
@@ -93,6 +100,8 @@ static emp_status allocate(emp_go_agent *a, int32_t decides, emp_error *err)
     a->gumbel = EMP_ADD_ARRAY(&a->arrays, float,
                               (rows + 1) * (size_t)most_choices(a) * (size_t)a->threads);
     a->device_of_node = EMP_ADD_ARRAY(&a->arrays, emp_device_id, rows);
+    a->rounds.count = a->options.rounds;
+    emp_go_rounds_allocate(&a->rounds, &a->net, a->options.samples, &a->arrays);
     return a->arrays.is_short
                ? EMP_ERROR(EMP_ENOMEM, "samples of %d nodes", a->features.count)
                : EMP_OK;
@@ -206,16 +215,44 @@ static uint8_t *choices_of(const emp_go_agent *a, int32_t task, int32_t sample)
     return &a->task[task].choice[(int64_t)sample * a->features.count];
 }
 
-static void draw(emp_go_agent *a, int32_t sample)
+static void draw(emp_go_agent *a, int32_t round, int32_t sample)
 {
     const int64_t stride = ((int64_t)a->features.count + 1) * most_choices(a);
     float        *gumbel = a->gumbel + stride * omp_get_thread_num();
     emp_rng       rng;
 
-    emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_UPDATES + a->update), (uint32_t)sample);
+    emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_UPDATES + a->update),
+                 (uint32_t)(round * EMP_MAX_BATCH + sample));
     for (int32_t k = 0; k < a->task_count; k++)
         emp_coupling_draw(&a->coupling, choices_of(a, k, sample), a->task[k].p,
                           a->task[k].ppo.choices, gumbel, &rng);
+}
+
+/* The first sample. */
+static void take_likeliest(emp_go_agent *a)
+{
+    for (int32_t k = 0; k < a->task_count; k++)
+        emp_coupling_argmax(a->task[k].choice, a->task[k].p, a->features.count,
+                            a->task[k].ppo.choices);
+    if (a->options.fit && a->start == NULL)
+        emp_go_fit_mend(&a->fit, a->task[0].choice, a->task[0].p);
+}
+
+/* What was drawn is seen, and drawn anew. */
+static void draw_again(emp_go_agent *a, int32_t round, int32_t samples)
+{
+    const emp_go_task *t = &a->task[0];
+
+    emp_go_rounds_begin(&a->rounds, round, t->choice, samples);
+    for (int32_t k = 0; k < samples; k++) {
+        emp_go_rounds_show(&a->rounds, round, k, &a->net);
+        emp_go_net_forward(&a->net);
+        if (k == 0)
+            take_likeliest(a);
+        else
+            draw(a, round, k);
+        emp_go_rounds_note(&a->rounds, round, k, &a->net, choices_of(a, 0, k));
+    }
 }
 
 void emp_go_agent_propose(emp_go_agent *a, int32_t samples)
@@ -224,17 +261,18 @@ void emp_go_agent_propose(emp_go_agent *a, int32_t samples)
     unsigned      saved = emp_flush_begin();
 
     a->drawn = samples;
+    if (a->options.rounds > 1) emp_go_net_show(&a->net, NULL);
     a->metric[ENTROPY].value = emp_go_net_forward(&a->net);
     for (int32_t k = 0; k < a->task_count; k++) {
         const emp_go_task *t = &a->task[k];
         memcpy(t->drawn_from, t->p,
                (size_t)rows * (size_t)t->ppo.choices * sizeof *t->drawn_from);
-        emp_coupling_argmax(t->choice, t->p, rows, t->ppo.choices);
     }
-    if (a->options.fit && a->start == NULL)
-        emp_go_fit_mend(&a->fit, a->task[0].choice, a->task[0].p);
+    take_likeliest(a);
 #pragma omp parallel for num_threads(a->threads)
-    for (int32_t k = 1; k < samples; k++) draw(a, k);
+    for (int32_t k = 1; k < samples; k++) draw(a, 0, k);
+    for (int32_t round = 1; round < a->options.rounds; round++)
+        draw_again(a, round, samples);
     emp_flush_end(saved);
 }
 
@@ -318,6 +356,20 @@ static emp_go_climb climb_of(const emp_go_agent *a, int32_t samples)
                           .adam = o->adam};
 }
 
+/* \return minus the objective before the last step. */
+static double climb(emp_go_agent *a, const double *advantage, int32_t samples)
+{
+    const emp_go_climb how = climb_of(a, samples);
+    double            *norm = &a->metric[GRADIENT_NORM].value;
+
+    if (a->options.rounds > 1)
+        return emp_go_rounds_climb(&a->rounds, &how, &a->net, &a->task[0], advantage,
+                                   norm);
+    for (int32_t k = 0; k < a->task_count; k++)
+        emp_row_ppo_gather(&a->task[k].ppo, choices_of(a, k, 1), advantage, samples);
+    return emp_go_climb_run(&how, &a->net, a->task, a->task_count, norm);
+}
+
 void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
 {
     const int32_t samples = a->drawn - 1;
@@ -331,11 +383,7 @@ void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
     }
     if (samples > 0) {
         emp_rewards_judge(&a->rewards, advantage, reward, samples);
-        for (int32_t k = 0; k < a->task_count; k++)
-            emp_row_ppo_gather(&a->task[k].ppo, choices_of(a, k, 1), advantage, samples);
-        const emp_go_climb climb = climb_of(a, samples);
-        a->metric[LOSS].value = emp_go_climb_run(&climb, &a->net, a->task, a->task_count,
-                                                 &a->metric[GRADIENT_NORM].value);
+        a->metric[LOSS].value = climb(a, advantage, samples);
     }
     a->metric[REWARD].value = samples > 0 ? sum / samples : NAN;
     a->metric[BASELINE].value = a->rewards.mean;
@@ -422,16 +470,32 @@ static double follow(const emp_go_task *t)
     return sum;
 }
 
+/* The next round sees what was likeliest. */
+static void show_likeliest(emp_go_agent *a)
+{
+    uint8_t *seen = a->rounds.seen;
+
+    emp_coupling_argmax(seen, a->net.p, a->features.count, a->net.shape.devices);
+    emp_go_net_show(&a->net, seen);
+}
+
 double emp_go_agent_imitate(emp_go_agent *a, const emp_proposal *example)
 {
     unsigned saved = emp_flush_begin();
     double   sum = 0.0;
 
-    emp_go_net_forward(&a->net);
-    take_example(a, example);
-    for (int32_t k = 0; k < a->task_count; k++) sum += follow(&a->task[k]);
-    emp_go_net_backward(&a->net);
+    emp_go_rounds_zero(&a->rounds, &a->net);
+    if (a->options.rounds > 1) emp_go_net_show(&a->net, NULL);
+    for (int32_t round = 0; round < a->options.rounds; round++) {
+        if (round > 0) show_likeliest(a);
+        emp_go_net_forward(&a->net);
+        if (round == 0) take_example(a, example);
+        for (int32_t k = 0; k < a->task_count; k++) sum += follow(&a->task[k]);
+        emp_go_net_backward(&a->net);
+        emp_go_rounds_add(&a->rounds, &a->net);
+    }
+    emp_go_rounds_give(&a->rounds, &a->net);
     emp_params_ascend(&a->net.params, a->options.clip, &a->options.adam);
     emp_flush_end(saved);
-    return sum / ((double)a->features.count * a->task_count);
+    return sum / ((double)a->features.count * a->task_count * a->options.rounds);
 }

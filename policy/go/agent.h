@@ -10,7 +10,7 @@
  *
  * Where the order or the fusion is decided, too, each is a task of its own (tail.h), with the same
  * draws, advantages and objective; the objectives are added. A policy that was told where to begin
- * keeps those devices, and learns the rest.
+ * keeps those devices, and learns the rest. Several rounds (rounds.h) decide devices alone.
  */
 #ifndef EMP_POLICY_GO_AGENT_H
 #define EMP_POLICY_GO_AGENT_H
@@ -19,6 +19,7 @@
 #include "policy/go/coupling.h"
 #include "policy/go/fit.h"
 #include "policy/go/options.h"
+#include "policy/go/rounds.h"
 
 enum { EMP_GO_METRICS = 6 };
 
@@ -32,6 +33,7 @@ typedef struct {
     emp_coupling       coupling;
     emp_go_fit         fit; /**< with that option */
     emp_go_net         net;
+    emp_go_rounds      rounds;
     int32_t            task_count;
     emp_go_task        task[EMP_GO_TASKS]; /**< the first is that of devices */
     emp_device_id     *start;   /**< [op] devices that stay; NULL: they are decided */
@@ -48,8 +50,8 @@ typedef struct {
     emp_arrays         arrays;
 } emp_go_agent;
 
-/** \a agent is zeroed. \retval EMP_EINVAL  No op has a choice, or there is a start and nothing to
- * decide but devices. \retval EMP_ENOMEM */
+/** \a agent is zeroed. \retval EMP_EINVAL  No op has a choice, there is a start and nothing to
+ * decide but devices, or there are several rounds and more to decide. \retval EMP_ENOMEM */
 emp_status emp_go_agent_init(emp_go_agent *agent, const emp_problem *problem,
                              const emp_go_options    *options,
                              const emp_method_params *params, emp_error *err);

@@ -86,6 +86,10 @@ static const emp_option option_list[] = {
                        "placements of an update; the first is the likeliest", 64),
     EMP_INTEGER_OPTION("epochs", emp_go_options, epochs, 1, 64,
                        "steps of Adam of an update", 4),
+    EMP_INTEGER_OPTION("rounds", emp_go_options, rounds, 1, 8,
+                       "times that devices are drawn; each but the first sees the one "
+                       "before, and costs a pass for each placement",
+                       1),
     EMP_REAL_OPTION("clip_ratio", emp_go_options, clip_ratio, 1e-3, 10,
                     "how far PPO lets an op's probability move, as a part of it", 0.2),
     EMP_REAL_OPTION("lr", emp_go_options, adam.learning_rate, 0, 10,

@@ -12,6 +12,12 @@
 /* Slices: what is once, then of each graph layer, then gates, then attention layers. */
 enum { TYPES, TYPE_MAP, INPUT, INPUT_BIAS, HEAD, HEAD_BIAS, FIRST_GRAPH_LAYER };
 enum { POOL, POOL_BIAS, OWN, MOST, OWN_BIAS, GRAPH_SLICES };
+enum {
+    MOST_LAYER_SLICES = (1 + EMP_GO_MAX_LAYERS) * EMP_LAYER_SLICES + EMP_GO_MAX_LAYERS,
+    MOST_SLICES = FIRST_GRAPH_LAYER + EMP_GO_MAX_GRAPH_LAYERS * GRAPH_SLICES +
+                  MOST_LAYER_SLICES + EMP_TAIL_MAX_SLICES + 1
+};
+_Static_assert((int)MOST_SLICES <= (int)EMP_MAX_SLICES, "slices of the largest network");
 
 static int32_t graph_slice(const emp_go_net *n, int32_t layer, int32_t slice)
 {
@@ -33,8 +39,13 @@ static int32_t layer_slice(const emp_go_net *n, int32_t layer)
     return gate_slice(n, gates) + (layer + readers) * EMP_LAYER_SLICES;
 }
 
-/* The last of all. */
 static int32_t tail_slice(const emp_go_net *n) { return layer_slice(n, n->shape.layers); }
+
+/* The last of all, if there are rounds. */
+static int32_t before_slice(const emp_go_net *n)
+{
+    return tail_slice(n) + emp_tail_slice_count(&n->tail);
+}
 
 static emp_status init_params(emp_go_net *n, emp_error *err)
 {
@@ -61,8 +72,8 @@ static emp_status init_params(emp_go_net *n, emp_error *err)
         emp_segment_layer_slices(&slice[layer_slice(n, l)], W, s->hidden);
     n->tail.first = tail_slice(n);
     emp_tail_slices(&n->tail, &slice[n->tail.first], W, s->hidden);
-    EMP_CHECK(emp_params_init(&n->params, slice,
-                              n->tail.first + emp_tail_slice_count(&n->tail), err));
+    slice[before_slice(n)] = (emp_param_slice){"devices before", s->devices + 1, W, 0};
+    EMP_CHECK(emp_params_init(&n->params, slice, before_slice(n) + s->has_rounds, err));
     n->params.threads = s->threads;
     return EMP_OK;
 }
@@ -77,6 +88,7 @@ static void allocate(emp_go_net *n)
 
     n->p = EMP_ADD_ARRAY(a, emp_real, rows * (size_t)s->devices);
     n->d_logits = EMP_ADD_ARRAY(a, emp_real, rows * (size_t)s->devices);
+    if (s->has_rounds) n->before = EMP_ADD_ARRAY(a, int32_t, rows);
     n->image =
         EMP_ADD_ARRAY(a, emp_real, (size_t)n->features->type_count * (size_t)s->width);
     for (int32_t l = 0; l <= s->graph_layers; l++)
@@ -130,6 +142,7 @@ emp_status emp_go_net_init(emp_go_net *n, const emp_go_shape *shape,
     allocate(n);
     if (n->arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "a network over %d nodes", features->count);
+    if (shape->has_rounds) emp_go_net_show(n, NULL);
 
 cleanup:
     if (st != EMP_OK) emp_go_net_clear(n);
@@ -159,6 +172,13 @@ void emp_go_net_randomize(emp_go_net *n, double head_gain, emp_rng *rng)
         emp_segment_layer_randomize(&n->params, layer_slice(n, l), rng);
     emp_params_glorot(&n->params, HEAD, head_gain, rng);
     emp_tail_randomize(&n->tail, &n->params, head_gain, rng);
+    if (s->has_rounds) emp_params_glorot(&n->params, before_slice(n), 1.0, rng);
+}
+
+void emp_go_net_show(emp_go_net *n, const uint8_t *choice)
+{
+    for (int32_t v = 0; v < n->features->count; v++)
+        n->before[v] = choice != NULL ? choice[v] : n->shape.devices;
 }
 
 /* ---- forward ---- */
@@ -178,6 +198,8 @@ static void embed(emp_go_net *n)
     emp_linear_forward(n->h[0], f->value, value(n, INPUT), value(n, INPUT_BIAS), f->count,
                        EMP_TRANSFERABLE, W, threads);
     emp_embedding_forward(n->h[0], n->image, f->type, f->count, W);
+    if (n->before != NULL)
+        emp_embedding_forward(n->h[0], value(n, before_slice(n)), n->before, f->count, W);
     emp_activation_forward(EMP_ACTIVATION_RELU, n->h[0], (int64_t)f->count * W);
 }
 
@@ -352,6 +374,9 @@ static void embed_backward(emp_go_net *n)
     const int32_t           W = n->shape.width, threads = n->shape.threads;
 
     emp_activation_backward(EMP_ACTIVATION_RELU, n->dz, n->h[0], (int64_t)f->count * W);
+    if (n->before != NULL)
+        emp_embedding_backward(gradient(n, before_slice(n)), n->dz, n->before, f->count,
+                               W);
     emp_linear_backward(NULL, gradient(n, INPUT), gradient(n, INPUT_BIAS), n->dz,
                         f->value, NULL, f->count, EMP_TRANSFERABLE, W, threads);
     memset(n->image, 0, (size_t)f->type_count * (size_t)W * sizeof *n->image);

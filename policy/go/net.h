@@ -1,12 +1,14 @@
 /** \file policy/go/net.h
  * GO's network: from what is seen of nodes to a distribution over devices for each.
  *
- *     h   = relu(E[type] Wt + f Win + b)
+ *     h   = relu(E[type] Wt + f Win + b)        + D[device of the round before] inside, of rounds
  *     h  <- relu(h Wa + m Wb + b),   m_v = max of sigmoid(h_u Wp + b) over neighbours u of v
  *     z   = h;   z <- layer(2 sigmoid(M G) z)   for each attention layer (segment_layer.h)
  *     p   = softmax(z W + b) over the devices that the node may use
  *
- * Where order or fusion are decided, too, tail.h goes on from z and p.
+ * Where order or fusion are decided, too, tail.h goes on from z and p. With several rounds
+ * (rounds.h) a node also sees the device that it was given in the round before, and a row of D of
+ * its own in the first.
  *
  * The gate reads M, which is one more attention layer over h, or the mean of h over nodes, or there
  * is none. G is 0 at first, so that the gate is 1.
@@ -29,6 +31,7 @@ typedef struct {
     int32_t      devices;    /**< choices of a node, those it may not use included */
     int32_t      task_count; /**< of further tasks */
     int32_t      task_choices[EMP_TAIL_MAX_TASKS];
+    bool         has_rounds; /**< nodes see the devices of the round before */
     int32_t      threads;
 } emp_go_shape;
 
@@ -40,6 +43,8 @@ typedef struct {
     emp_real               *p;        /**< [position][device] the distributions */
     emp_real               *d_logits; /**< the same, gradients; for the caller to fill */
 
+    int32_t *
+        before; /* [position] device of the round before, or `devices`; NULL: one round */
     emp_real *image; /* (types,W) embeddings of types, mapped; then their gradients */
     emp_real *h[EMP_GO_MAX_GRAPH_LAYERS + 1]; /* (N,W) */
     emp_real *pooled[EMP_GO_MAX_GRAPH_LAYERS];
@@ -63,6 +68,10 @@ emp_status emp_go_net_init(emp_go_net *net, const emp_go_shape *shape,
                            const emp_transferable *features, emp_error *err);
 void       emp_go_net_clear(emp_go_net *net); /**< legal after a failed init */
 void       emp_go_net_randomize(emp_go_net *net, double head_gain, emp_rng *rng);
+
+/** What nodes see from now on: \a choice [position] of the round before, or NULL in the first, as
+ * after emp_go_net_init(). Only with rounds. */
+void emp_go_net_show(emp_go_net *net, const uint8_t *choice);
 
 /** Sets \a p, and those of the tail; returns the mean entropy of a node's distributions, added up
  * over tasks. */

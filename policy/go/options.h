@@ -13,7 +13,7 @@ typedef enum { EMP_FAILURE_FIXED, EMP_FAILURE_GRADED } emp_go_failure;
 typedef enum { EMP_EDGES_GRAPH, EMP_EDGES_SHUFFLED } emp_go_edges;
 
 typedef struct {
-    int32_t        samples, epochs;
+    int32_t        samples, epochs, rounds;
     double         clip_ratio, clip, entropy_first, entropy_last, head_gain;
     emp_adam       adam;
     emp_go_draws   draws;

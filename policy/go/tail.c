@@ -11,6 +11,9 @@
 /* Slices: what tasks share, then of each task. */
 enum { MAP, MAP_BIAS, LAYER, SHARED_SLICES = LAYER + EMP_LAYER_SLICES };
 enum { DECISION, GAIN, SHIFT, HEAD, HEAD_BIAS, TASK_SLICES };
+_Static_assert((int)EMP_TAIL_MAX_SLICES ==
+                   (int)SHARED_SLICES + (int)EMP_TAIL_MAX_TASKS * (int)TASK_SLICES,
+               "slices of the largest tail");
 
 static int32_t task_slice(const emp_tail *t, int32_t task, int32_t slice)
 {

@@ -14,7 +14,11 @@
 
 #include "policy/go/segment_layer.h"
 
-enum { EMP_TAIL_MAX_TASKS = 2 };
+enum {
+    EMP_TAIL_MAX_TASKS = 2,
+    EMP_TAIL_MAX_SLICES =
+        2 + EMP_LAYER_SLICES + EMP_TAIL_MAX_TASKS * 5 /**< of parameters */
+};
 
 typedef struct {
     int32_t           choices;

@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "policy/nn/real.h"
 
-enum { EMP_MAX_SLICES = 96 };
+enum { EMP_MAX_SLICES = 112 };
 
 /** One matrix (rows x cols, row-major) of a network. */
 typedef struct {

@@ -92,8 +92,9 @@ static void expect_same_candidates(void *a, void *b, int updates)
 Test(go, threads_do_not_change_candidates)
 {
     for (int32_t threads = 2; threads <= 4; threads += 2) {
-        void *one = create(1, "emplace", SMALL "lr=0.01");
-        void *more = create(threads, "emplace", SMALL "lr=0.01");
+        const char *options = threads == 2 ? SMALL "lr=0.01" : SMALL "lr=0.01,rounds=2";
+        void       *one = create(1, "emplace", options);
+        void       *more = create(threads, "emplace", options);
         expect_same_candidates(one, more, 5);
         const emp_params *p = &((emp_go_agent *)one)->net.params;
         cr_expect_eq(memcmp(p->value, ((emp_go_agent *)more)->net.params.value,
@@ -173,10 +174,12 @@ Test(go, listed_state_is_all_that_the_next_updates_depend_on)
 
 Test(go, learns_where_all_ops_belong)
 {
-    static const char *const presets[] = {"paper", "emplace"};
+    static const char *const presets[] = {"paper", "emplace", "paper"};
 
-    for (int i = 0; i < 2; i++) {
-        void  *state = create(1, presets[i], SMALL "lr=0.02,clip=10,entropy=0");
+    for (int i = 0; i < 3; i++) {
+        void  *state = create(1, presets[i],
+                             i < 2 ? SMALL "lr=0.02,clip=10,entropy=0"
+                                    : SMALL "lr=0.02,clip=10,entropy=0,rounds=2");
         double elsewhere = 1.0;
         for (int u = 0; u < 150; u++) elsewhere = update(state);
         cr_expect_eq(elsewhere, 0.0, "preset %s: %g are elsewhere", presets[i],
@@ -273,6 +276,31 @@ Test(go, a_start_leaves_something_to_decide)
     cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
                  EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "nothing is left to decide"), "%s", err.msg);
+}
+
+Test(go, rounds_decide_devices_alone)
+{
+    const emp_method_params params = {
+        .threads = 1, .options = SMALL "rounds=2", .decides = ALL};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
+                 EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "rounds=2 decide devices alone"), "%s", err.msg);
+}
+
+/* As many layers and tasks as options allow. */
+Test(go, the_largest_network_has_room)
+{
+    const emp_method_params params = {
+        .threads = 1, .options = SMALL "layers=4,graph_layers=4", .decides = ALL};
+    emp_error err = {0};
+    void     *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
+    emp_method_destroy(&emp_method_go, state);
 }
 
 /* Few groups, shown on one GPU or the other: what they are called is left to the network. */

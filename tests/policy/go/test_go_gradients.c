@@ -191,23 +191,115 @@ Test(go_update, gradients_of_order_and_fusion_are_those_of_the_objective)
     }
 }
 
+/* ---- rounds ---- */
+
+/* As objective_of(), of each round: the first for all samples, and the others sample by sample. */
+static double objective_of_rounds(void)
+{
+    const emp_go_rounds *r = &agent.rounds;
+    const emp_go_task   *t = &agent.task[0];
+    const int32_t        rows = agent.features.count;
+    const double         c = agent.options.clip_ratio;
+    double               sum = 0.0, entropy = 0.0;
+
+    for (int32_t round = 0; round < r->count; round++) {
+        for (int k = 1; k < SAMPLES; k++) {
+            const size_t   at = (size_t)((round - 1) * SAMPLES + k) * (size_t)rows;
+            const uint8_t *drawn = round == r->count - 1 ? t->choice + k * rows
+                                                         : r->seen + at + SAMPLES * rows;
+            emp_go_net_show(&agent.net, round == 0 ? NULL : r->seen + at);
+            emp_go_net_forward(&agent.net);
+            for (int32_t v = 0; v < rows; v++) {
+                const double *p = t->p + v * DEVICES, a = advantage[k - 1];
+                double        q = round == 0 ? t->drawn_from[v * DEVICES + drawn[v]]
+                                             : r->likelihood[at + (size_t)v];
+                sum += fmin(p[drawn[v]] / q * a,
+                            fmin(fmax(p[drawn[v]] / q, 1.0 - c), 1.0 + c) * a);
+                for (int d = 0; d < DEVICES; d++)
+                    entropy -= p[d] > 0 ? p[d] * log(p[d]) : 0.0;
+            }
+        }
+    }
+    return (sum + entropy_weight * entropy) / (DRAWN * rows);
+}
+
+/* At a rate of 0 steps leave the weights. */
+Test(go_update, gradients_of_rounds_are_those_of_the_objective)
+{
+    static double want[MAX_PARAMETERS];
+    double        largest = 0.0, norm = 0.0;
+    emp_params   *p = &agent.net.params;
+
+    advantage[0] = 1.3;
+    advantage[1] = -0.7;
+    advantage[2] = 0.4;
+    entropy_weight = 0.05;
+    create_agent(SMALL "segment=4096,layers=1,rounds=3");
+    disturb();
+    emp_go_agent_propose(&agent, SAMPLES);
+    for (size_t n = 0; n < p->count; n += 3) p->value[n] += 0.05;
+    cr_assert_leq(p->count, MAX_PARAMETERS);
+    for (size_t i = 0; i < p->count; i++) {
+        const double kept = p->value[i];
+        p->value[i] = kept + STEP;
+        const double up = objective_of_rounds();
+        p->value[i] = kept - STEP;
+        want[i] = (up - objective_of_rounds()) / (2.0 * STEP);
+        p->value[i] = kept;
+        largest = fmax(largest, fabs(want[i]));
+    }
+    const emp_go_climb climb = {
+        .samples = DRAWN, .epochs = 1, .clip = 1e9, .entropy = entropy_weight};
+    emp_go_rounds_climb(&agent.rounds, &climb, &agent.net, agent.task, advantage, &norm);
+    for (int32_t s = 0; s < p->slice_count; s++) {
+        const emp_param_slice *slice = &p->slice[s];
+        double                 most = 0.0;
+        for (size_t i = slice->offset;
+             i < slice->offset + (size_t)(slice->rows * slice->cols); i++) {
+            cr_assert_float_eq(-p->gradient[i], want[i], 1e-5 * largest,
+                               "%s: %.9g, differences say %.9g", slice->name,
+                               -p->gradient[i], want[i]); /* turned, for Adam goes down */
+            most = fmax(most, fabs(want[i]));
+        }
+        if (strcmp(slice->name, "devices before") == 0)
+            cr_expect_gt(most, 1e-4, "what was drawn before has no effect");
+    }
+}
+
+/* A round decides by what the one before has drawn. */
+Test(go_update, a_round_sees_the_one_before)
+{
+    create_agent(SMALL "segment=4,rounds=2");
+    disturb();
+    emp_go_agent_propose(&agent, SAMPLES);
+    const emp_go_rounds *r = &agent.rounds;
+    const int32_t        rows = agent.features.count;
+    for (int k = 0; k < SAMPLES; k++) {
+        emp_go_net_show(&agent.net, r->seen + k * rows);
+        emp_go_net_forward(&agent.net);
+        for (int32_t v = 0; v < rows; v++)
+            cr_assert_eq(r->likelihood[k * rows + v],
+                         agent.net.p[v * DEVICES + agent.task[0].choice[k * rows + v]]);
+    }
+    cr_expect_neq(
+        memcmp(r->likelihood, r->likelihood + rows, (size_t)rows * sizeof(double)), 0);
+}
+
 /* ---- imitation ---- */
 
 static double likelihood(const emp_proposal *example)
 {
-    return -emp_go_agent_imitate(&agent, example) * agent.task_count;
+    return -emp_go_agent_imitate(&agent, example) * agent.task_count * agent.rounds.count;
 }
 
 /* Its objective is the mean ln p of the example's decisions, added up over tasks. At a rate of 0 a
  * step leaves the weights, and its gradient can be looked at. */
-Test(go_update, gradients_of_imitation_are_those_of_the_likelihood)
+static void compare_imitation(void)
 {
     static double want[MAX_PARAMETERS];
     emp_proposal  example;
     double        largest = 0.0;
 
-    create_deciding(SMALL "segment=4096,layers=1,lr=0,clip=1e9", ALL, NULL);
-    disturb();
     cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
         example.device_of_op[op] = (emp_device_id)(1 + op % 2);
@@ -232,6 +324,16 @@ Test(go_update, gradients_of_imitation_are_those_of_the_likelihood)
                            "%zu: %.9g, not %.9g", i, -p->gradient[i], want[i]);
     emp_proposal_clear(&example);
     emp_go_agent_clear(&agent);
+}
+
+Test(go_update, gradients_of_imitation_are_those_of_the_likelihood)
+{
+    create_deciding(SMALL "segment=4096,layers=1,lr=0,clip=1e9", ALL, NULL);
+    disturb();
+    compare_imitation();
+    create_agent(SMALL "segment=4096,layers=1,lr=0,clip=1e9,rounds=3");
+    disturb();
+    compare_imitation();
 }
 
 static double largest_difference(const double *a, const double *b, int count)

@@ -1,0 +1,55 @@
+/** \file policy/go/rounds.h
+ * Rounds of GO: each but the first decides anew and sees what the one before has drawn (policies
+ * of Zhou et al. 2020 are iterative). The devices of the last round are proposed.
+ *
+ *     y_1 ~ p(. | none),   y_t ~ p(. | y_{t-1}),   t = 2 .. T
+ *
+ * Within a round nodes are drawn as with one round. An update adds up the objectives of all rounds,
+ * with one advantage: that of what was proposed. In the first round all samples share a pass. In
+ * each other one a sample has a pass of its own, forward and backward, in every epoch.
+ *
+ * With one round all functions here do nothing.
+ */
+#ifndef EMP_POLICY_GO_ROUNDS_H
+#define EMP_POLICY_GO_ROUNDS_H
+
+#include "policy/go/climb.h"
+
+typedef struct {
+    int32_t count; /**< T, at least 1 */
+    int32_t rows, samples;
+    uint8_t *
+        seen; /**< [round - 1][sample][position] of round - 1, that is, of the one before */
+    emp_real
+        *likelihood; /**< [round - 1][sample][position] of what was drawn in a round */
+    emp_real
+        *drawn_from; /**< [position][device] scratch: the likelihoods of one sample */
+    emp_real *sum;   /**< of the gradients of passes */
+} emp_go_rounds;
+
+/** Leaves memory that was out to the arrays. \a net has the rounds' input. */
+void emp_go_rounds_allocate(emp_go_rounds *rounds, const emp_go_net *net, int32_t samples,
+                            emp_arrays *arrays);
+
+/** Begins a round behind the first: that many \a choice [sample][position] become what is seen. */
+void emp_go_rounds_begin(emp_go_rounds *rounds, int32_t round, const uint8_t *choice,
+                         int32_t samples);
+/** Has the network see what it has drawn for the sample in the round before. */
+void emp_go_rounds_show(const emp_go_rounds *rounds, int32_t round, int32_t sample,
+                        emp_go_net *net);
+/** Notes how likely the \a choice [position] of the sample was. */
+void emp_go_rounds_note(emp_go_rounds *rounds, int32_t round, int32_t sample,
+                        const emp_go_net *net, const uint8_t *choice);
+
+/** Passes of one step: begins, adds the gradient of each pass, and gives their sum to the network. */
+void emp_go_rounds_zero(emp_go_rounds *rounds, const emp_go_net *net);
+void emp_go_rounds_add(emp_go_rounds *rounds, const emp_go_net *net);
+void emp_go_rounds_give(const emp_go_rounds *rounds, emp_go_net *net);
+
+/** As emp_go_climb_run(), of the only task, for several rounds. The samples 1 .. climb->samples have
+ * the advantages 0 .. climb->samples - 1. */
+double emp_go_rounds_climb(emp_go_rounds *rounds, const emp_go_climb *climb,
+                           emp_go_net *net, const emp_go_task *task,
+                           const double *advantage, double *gradient_norm);
+
+#endif /* EMP_POLICY_GO_ROUNDS_H */
