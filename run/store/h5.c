@@ -23,6 +23,9 @@ enum { IMAGE_STEP_BYTES = 1 << 20 };
 
 enum { PACKING_LEVEL = 6 };
 
+/* Of the superblock of version 0: whether the file is open. */
+enum { CONSISTENCY_AT = 20, CONSISTENCY_BYTES = 4 };
+
 /* A file that is read is in memory as a whole. */
 static const size_t MAX_FILE_BYTES = (size_t)1 << 34;
 
@@ -183,20 +186,28 @@ static hid_t create_file(void)
     return file;
 }
 
-/* The bytes of an open file, without its user block; release with emp_free(). */
-static unsigned char *take_image(hid_t file, size_t *size)
+/* The bytes of an open file behind its user block, where the library has them until the file is
+ * closed: a copy of a checkpoint takes as long as its other parts. */
+static const unsigned char *find_image(hid_t file, size_t *size)
 {
-    unsigned char *image = NULL;
+    void *memory = NULL; /* of the driver H5FD_CORE: where it keeps the address */
 
-    if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0) return NULL;
-    ssize_t bytes = H5Fget_file_image(file, NULL, 0);
-    if (bytes > 0) image = EMP_NEW_ARRAY(unsigned char, (size_t)bytes);
-    if (image != NULL && H5Fget_file_image(file, image, (size_t)bytes) != bytes) {
-        emp_free(image);
-        image = NULL;
-    }
-    *size = bytes > 0 ? (size_t)bytes : 0;
+    if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 ||
+        H5Fget_vfd_handle(file, H5P_DEFAULT, &memory) < 0)
+        return NULL;
+    const ssize_t bytes = H5Fget_file_image(file, NULL, 0);
+    if (bytes <= 0) return NULL;
+    *size = (size_t)bytes;
+    unsigned char *image = *(unsigned char *const *)memory + SEAL_BYTES;
+    memset(image + CONSISTENCY_AT, 0, CONSISTENCY_BYTES); /* as of a closed file */
     return image;
+}
+
+static void close_file(hid_t file)
+{
+    enter_library();
+    if (file >= 0) H5Fclose(file);
+    leave_library();
 }
 
 static uint64_t hash_image(const unsigned char *image, size_t size)
@@ -213,16 +224,15 @@ static uint64_t hash_image(const unsigned char *image, size_t size)
 emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *write,
                        const void *object, emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    emp_atomic_file out = {0};
-    unsigned char  *image = NULL;
-    size_t          size = 0;
-    char            seal[SEAL_BYTES] = "";
+    emp_status           st = EMP_OK;
+    emp_atomic_file      out = {0};
+    const unsigned char *image = NULL;
+    size_t               size = 0;
+    char                 seal[SEAL_BYTES] = "";
 
     enter_library();
-    hid_t file = create_file();
-    if (file >= 0 && write(file, object)) image = take_image(file, &size);
-    if (file >= 0) H5Fclose(file);
+    const hid_t file = create_file();
+    if (file >= 0 && write(file, object)) image = find_image(file, &size);
     leave_library();
     if (image == NULL) EMP_FAIL(EMP_ENOMEM, "content of %s", path);
 
@@ -235,7 +245,7 @@ emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *writ
 
 cleanup:
     emp_atomic_file_abort(&out);
-    emp_free(image);
+    close_file(file);
     return st;
 }
 
