@@ -29,11 +29,15 @@ enum { CONSISTENCY_AT = 20, CONSISTENCY_BYTES = 4 };
 /* A file that is read is in memory as a whole. */
 static const size_t MAX_FILE_BYTES = (size_t)1 << 34;
 
-/* The library would read a file of the name that it is given. None can have this one. */
-#define NO_FILE "/dev/null/image"
+/* The library would read a file of the name that it is given. None can have this one. Files that are
+ * open at a time have other numbers. */
+#define NO_FILE "/dev/null/image-%llu"
+enum { NO_FILE_BYTES = 64 };
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool            is_silent; /* under the lock */
+/* Both under the lock. */
+static bool               is_silent;
+static unsigned long long file_count;
 
 _Static_assert(sizeof(emp_h5_file) == sizeof(hid_t), "a file is an hid_t");
 
@@ -173,13 +177,15 @@ static hid_t create_file(void)
 {
     hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t file = H5I_INVALID_HID;
+    char  name[NO_FILE_BYTES];
 
+    snprintf(name, sizeof name, NO_FILE, file_count++);
     /* image.c reads the oldest format alone */
     if (H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
         H5Pset_obj_track_times(creation, false) >= 0 &&
         H5Pset_userblock(creation, SEAL_BYTES) >= 0 &&
         H5Pset_fapl_core(access, IMAGE_STEP_BYTES, false) >= 0) {
-        file = H5Fcreate(NO_FILE, H5F_ACC_TRUNC, creation, access);
+        file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
     }
     H5Pclose(access);
     H5Pclose(creation);

@@ -2,6 +2,7 @@
 /* Do checkpoints and tables come back as they were saved, and are torn files, wrong seals and
  * checkpoints of other runs refused? */
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,49 @@ static emp_checkpoint checkpoint_of(emp_record *record, state *s)
 
 static const state saved_state = {
     {1, -2, INT32_MAX}, {INT64_MIN}, {0.1F, -0.0F}, {1.0 / 3.0, INFINITY}};
+
+enum { LARGE = 1 << 18, SAVES = 4, AT_ONCE = 4 };
+
+typedef struct {
+    pthread_t thread;
+    char      path[300];
+    double   *values; /* [LARGE] borrowed */
+    int       failed;
+} saver;
+
+static void *save_some(void *data)
+{
+    saver         *s = data;
+    emp_record     record = record_so_far();
+    emp_checkpoint checkpoint = {.record = &record,
+                                 .array_count = 1,
+                                 .array = {{"v", EMP_ARRAY_DOUBLE, LARGE, s->values}}};
+    emp_error      err = {0};
+
+    for (int i = 0; i < SAVES; i++)
+        s->failed += emp_checkpoint_save(s->path, &checkpoint, &err) != EMP_OK;
+    emp_record_clear(&record);
+    return NULL;
+}
+
+/* Each is open while others are made. */
+Test(checkpoint_file, several_are_saved_at_once)
+{
+    saver   savers[AT_ONCE] = {0};
+    double *values = EMP_NEW_ARRAY(double, LARGE);
+
+    for (int i = 0; i < AT_ONCE; i++) {
+        savers[i].values = values;
+        snprintf(savers[i].path, sizeof savers[i].path, "%s%d.h5", scratch_path("many"),
+                 i);
+        cr_assert_eq(pthread_create(&savers[i].thread, NULL, save_some, &savers[i]), 0);
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        pthread_join(savers[i].thread, NULL);
+        cr_expect_eq(savers[i].failed, 0, "%d of %d failed", savers[i].failed, SAVES);
+    }
+    emp_free(values);
+}
 
 static void save_checkpoint(void)
 {
