@@ -17,11 +17,15 @@ caller to set: OPENBLAS_CORETYPE, OPENBLAS_NUM_THREADS=1, and malloc's threshold
 """
 import sys
 import time
+import warnings
 
 import torch
 import torch.nn.functional as F
 
+from doppler_torch import Doppler
+from giph_torch import Giph
 from go_torch import Go
+from hsdag_torch import Hsdag
 from placeto_torch import Placeto
 
 
@@ -122,10 +126,12 @@ class Placer(Planner):
         return (self.weight * chosen.reshape(samples, -1)).sum()
 
 
-NETWORKS = {"grouper": Grouper, "placer": Placer, "go": Go, "placeto": Placeto}
+NETWORKS = {"grouper": Grouper, "placer": Placer, "go": Go, "placeto": Placeto,
+            "doppler": Doppler, "hsdag": Hsdag, "giph": Giph}
 
 
 def main():
+    warnings.filterwarnings("ignore", message=".*beta")  # of sparse tensors and reductions
     network, constants, arrays = read(sys.argv[1])
     model = NETWORKS[network](arrays, constants)
     weights = [p for p in model.parameters() if p.requires_grad]

@@ -146,8 +146,8 @@ static bool has_network(const emp_speed_params *p, emp_stand_kind kind)
     return p->networks >> kind & 1u;
 }
 
-/* Samples of an update of GO. */
-enum { GO_SAMPLES = 64 };
+/* Samples of an update, as the presets `emplace` have them. */
+enum { GO_SAMPLES = 64, DOPPLER_SAMPLES = 8, HSDAG_SAMPLES = 20 };
 
 /* Those whose sizes are one, and then a placer for each number of cells and of samples. */
 static int32_t list_networks(emp_stand_params        network[EMP_SPEED_NETWORKS],
@@ -171,6 +171,21 @@ static int32_t list_networks(emp_stand_params        network[EMP_SPEED_NETWORKS]
                                               .hidden = EMP_STAND_PLACETO_HIDDEN,
                                               .samples = 1,
                                               .groups = p->steps};
+    if (has_network(p, EMP_STAND_DOPPLER))
+        network[count++] = (emp_stand_params){.kind = EMP_STAND_DOPPLER,
+                                              .hidden = EMP_STAND_DOPPLER_HIDDEN,
+                                              .samples = DOPPLER_SAMPLES,
+                                              .groups = p->steps};
+    if (has_network(p, EMP_STAND_HSDAG))
+        network[count++] = (emp_stand_params){.kind = EMP_STAND_HSDAG,
+                                              .hidden = EMP_STAND_HSDAG_HIDDEN,
+                                              .samples = HSDAG_SAMPLES,
+                                              .ops = p->sets};
+    if (has_network(p, EMP_STAND_GIPH))
+        network[count++] = (emp_stand_params){.kind = EMP_STAND_GIPH,
+                                              .hidden = EMP_GIPH_HIDDEN,
+                                              .samples = 1,
+                                              .groups = p->steps};
     for (int32_t i = 0;
          has_network(p, EMP_STAND_PLACER) && i < p->hidden_count * p->samples_count; i++)
         network[count++] = (emp_stand_params){.kind = EMP_STAND_PLACER,
@@ -181,14 +196,25 @@ static int32_t list_networks(emp_stand_params        network[EMP_SPEED_NETWORKS]
     return count;
 }
 
+static emp_status check_steps(const emp_speed_params *p, emp_stand_kind kind,
+                              int32_t most, emp_error *err)
+{
+    if (!has_network(p, kind) || p->steps <= most) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "%s is timed with at most %d steps, not with %d",
+                     emp_stand_name(kind), most, p->steps);
+}
+
 emp_status emp_speed_measure(emp_speed_report *report, const emp_speed_params *p,
                              emp_error *err)
 {
-    const char      *python = p->has_torch ? emp_torch_find() : NULL;
+    const char      *python;
     emp_stand_params network[EMP_SPEED_NETWORKS];
     const int32_t    count = list_networks(network, p);
     progress         work = {0, count * p->repeats};
 
+    EMP_CHECK(check_steps(p, EMP_STAND_DOPPLER, EMP_STAND_DOPPLER_NODES, err));
+    EMP_CHECK(check_steps(p, EMP_STAND_GIPH, EMP_STAND_GIPH_NODES, err));
+    python = p->has_torch ? emp_torch_find() : NULL;
     memset(report, 0, sizeof *report);
     report->params = *p;
     report->torch_is_absent = p->has_torch && python == NULL;

@@ -26,7 +26,8 @@ typedef struct {
     int32_t  threads[EMP_SPEED_MAX], threads_count;
     int32_t  groups, ops; /**< of the planner */
     int32_t  nodes;       /**< of GO */
-    int32_t  steps;       /**< of an episode of Placeto */
+    int32_t  sets;        /**< of HSDAG */
+    int32_t  steps;       /**< of an episode of Placeto, DOPPLER and GiPH */
     int32_t  repeats;     /**< rounds */
     bool     has_torch;
     uint64_t seed;
@@ -53,7 +54,8 @@ typedef struct {
     int32_t          row_count;
 } emp_speed_report;
 
-/** \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */
+/** \retval EMP_EINVAL        More steps than DOPPLER or GiPH is timed with.
+ * \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */
 emp_status emp_speed_measure(emp_speed_report *report, const emp_speed_params *params,
                              emp_error *err);
 

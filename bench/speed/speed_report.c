@@ -62,18 +62,20 @@ void emp_speed_tabulate(emp_sheet *s, const emp_speed_report *report)
     const emp_speed_params *p = &report->params;
 
     EMP_SHEET_INIT(s, columns);
-    emp_sheet_set_facts(s, json_pack("{s:i, s:i, s:i, s:i, s:s, s:b}", "groups",
-                                     p->groups, "ops", p->ops, "nodes", p->nodes, "steps",
-                                     p->steps, "openblas_core", emp_openblas_core_name(),
-                                     "torch_is_absent", report->torch_is_absent));
+    emp_sheet_set_facts(s, json_pack("{s:i, s:i, s:i, s:i, s:i, s:s, s:b}", "groups",
+                                     p->groups, "ops", p->ops, "nodes", p->nodes, "sets",
+                                     p->sets, "steps", p->steps, "openblas_core",
+                                     emp_openblas_core_name(), "torch_is_absent",
+                                     report->torch_is_absent));
     for (int32_t i = 0; i < report->row_count; i++) add_row(s, &report->row[i]);
     emp_sheet_note(
         s,
-        "One update of %d groups (placer), %d ops (grouper) or %d nodes (go), or an "
-        "episode of %d groups (placeto); median [quartiles] "
+        "One update of %d groups (placer), %d ops (grouper), %d nodes (go), %d sets "
+        "(hsdag) or about %d nodes (placeto, doppler, giph); median [quartiles] "
         "of up to %d rounds; CPU time on one thread, else wall clock. OpenBLAS "
         "core %s.",
-        p->groups, p->ops, p->nodes, p->steps, p->repeats, emp_openblas_core_name());
+        p->groups, p->ops, p->nodes, p->sets, p->steps, p->repeats,
+        emp_openblas_core_name());
     if (report->torch_is_absent)
         emp_sheet_note(s, "PyTorch is not there: install python3-torch");
     for (int32_t i = 0; i < report->row_count; i++) {

@@ -16,10 +16,11 @@ static const emp_adam ADAM = {
 
 const char *emp_stand_name(emp_stand_kind kind)
 {
-    static const char *const name[EMP_STAND_COUNT] = {[EMP_STAND_PLACER] = "placer",
-                                                      [EMP_STAND_GROUPER] = "grouper",
-                                                      [EMP_STAND_GO] = "go",
-                                                      [EMP_STAND_PLACETO] = "placeto"};
+    static const char *const name[EMP_STAND_COUNT] = {
+        [EMP_STAND_PLACER] = "placer",   [EMP_STAND_GROUPER] = "grouper",
+        [EMP_STAND_GO] = "go",           [EMP_STAND_PLACETO] = "placeto",
+        [EMP_STAND_DOPPLER] = "doppler", [EMP_STAND_HSDAG] = "hsdag",
+        [EMP_STAND_GIPH] = "giph"};
 
     return name[kind];
 }
@@ -30,6 +31,9 @@ emp_params *emp_stand_parameters(emp_stand *s)
     case EMP_STAND_PLACER: return &s->placer.params;
     case EMP_STAND_GO: return &s->go.net.params;
     case EMP_STAND_PLACETO: return &s->placeto.agent.net.params;
+    case EMP_STAND_DOPPLER: return &s->doppler.agent.net[EMP_DOPPLER_PLACER].params;
+    case EMP_STAND_HSDAG: return &s->hsdag.net.params;
+    case EMP_STAND_GIPH: return &s->giph.params;
     default: return &s->grouper.params;
     }
 }
@@ -101,6 +105,17 @@ emp_status emp_stand_init(emp_stand *s, const emp_stand_params *params, emp_erro
     case EMP_STAND_PLACETO:
         EMP_TRY(emp_stand_placeto_init(&s->placeto, params->groups, &rng, err));
         break;
+    case EMP_STAND_DOPPLER:
+        EMP_TRY(emp_stand_doppler_init(&s->doppler, params->groups, params->hidden,
+                                       params->samples, params->threads, &rng, err));
+        break;
+    case EMP_STAND_HSDAG:
+        EMP_TRY(emp_stand_hsdag_init(&s->hsdag, params->ops, params->hidden,
+                                     params->samples, params->threads, &rng, err));
+        break;
+    case EMP_STAND_GIPH:
+        EMP_TRY(emp_stand_giph_init(&s->giph, params->groups, &rng, err));
+        break;
     default: EMP_TRY(init_grouper(s, &rng, err));
     }
 
@@ -119,6 +134,9 @@ void emp_stand_clear(emp_stand *s)
     emp_free(s->weight);
     emp_stand_go_clear(&s->go);
     emp_stand_placeto_clear(&s->placeto);
+    emp_stand_doppler_clear(&s->doppler);
+    emp_stand_hsdag_clear(&s->hsdag);
+    emp_stand_giph_clear(&s->giph);
     *s = (emp_stand){0};
 }
 
@@ -155,6 +173,9 @@ double emp_stand_update(emp_stand *s, int32_t threads)
     switch (s->params.kind) {
     case EMP_STAND_GO: loss = emp_stand_go_update(&s->go, threads); break;
     case EMP_STAND_PLACETO: loss = emp_stand_placeto_update(&s->placeto, threads); break;
+    case EMP_STAND_DOPPLER: loss = emp_stand_doppler_update(&s->doppler, threads); break;
+    case EMP_STAND_HSDAG: loss = emp_stand_hsdag_update(&s->hsdag, threads); break;
+    case EMP_STAND_GIPH: loss = emp_stand_giph_update(&s->giph); break;
     default: loss = update_planner(s, threads);
     }
     emp_flush_end(saved);
@@ -194,6 +215,9 @@ void emp_stand_write(const emp_stand *s, FILE *stream)
     switch (s->params.kind) {
     case EMP_STAND_GO: emp_stand_go_write(&s->go, stream); break;
     case EMP_STAND_PLACETO: emp_stand_placeto_write(&s->placeto, stream); break;
+    case EMP_STAND_DOPPLER: emp_stand_doppler_write(&s->doppler, stream); break;
+    case EMP_STAND_HSDAG: emp_stand_hsdag_write(&s->hsdag, stream); break;
+    case EMP_STAND_GIPH: emp_stand_giph_write(&s->giph, stream); break;
     default: write_planner(s, stream);
     }
 }
@@ -231,6 +255,9 @@ emp_stand_work emp_stand_work_of(const emp_stand *s)
     case EMP_STAND_PLACER: return placer_work(s);
     case EMP_STAND_GO: return emp_stand_go_work(&s->go);
     case EMP_STAND_PLACETO: return emp_stand_placeto_work(&s->placeto);
+    case EMP_STAND_DOPPLER: return emp_stand_doppler_work(&s->doppler);
+    case EMP_STAND_HSDAG: return emp_stand_hsdag_work(&s->hsdag);
+    case EMP_STAND_GIPH: return emp_stand_giph_work(&s->giph);
     default: return grouper_work(s);
     }
 }

@@ -194,7 +194,7 @@ void emp_stand_go_write(const emp_stand_go *s, FILE *stream)
             "epochs=%d clip_ratio=%g entropy=%g\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, GRAPH_LAYERS, LAYERS, HEADS, SEGMENT,
             EPOCHS, CLIP_RATIO, ENTROPY);
-    emp_stand_write_parameters(stream, &s->net.params);
+    emp_stand_write_parameters(stream, &s->net.params, 0);
     emp_stand_write_reals(stream, "value", f->value, f->count, EMP_TRANSFERABLE);
     emp_stand_write_ints(stream, "type", f->type, 1, f->count);
     write_neighbors(s, stream);

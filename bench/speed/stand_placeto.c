@@ -163,7 +163,7 @@ void emp_stand_placeto_write(const emp_stand_placeto *s, FILE *stream)
 
     fprintf(stream, "placeto lr=%g epsilon=%g clip=%g entropy=%g passes=%d devices=%d\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, ENTROPY, PASSES, DEVICES);
-    emp_stand_write_parameters(stream, &a->net.params);
+    emp_stand_write_parameters(stream, &a->net.params, 0);
     emp_stand_write_reals(stream, "cost", a->cost, 1, groups);
     emp_stand_write_reals(stream, "bytes", a->bytes, 1, groups);
     emp_stand_write_reals(stream, "time", a->time_s, groups, groups);

@@ -25,13 +25,13 @@ void emp_stand_write_doubles(FILE *stream, const char *name, const double *value
     }
 }
 
-void emp_stand_write_parameters(FILE *stream, const emp_params *p)
+void emp_stand_write_parameters(FILE *stream, const emp_params *p, int32_t first)
 {
     enum { NAME_BYTES = 16 };
     char name[NAME_BYTES];
 
     for (int32_t i = 0; i < p->slice_count; i++) {
-        snprintf(name, sizeof name, "p%d", i);
+        snprintf(name, sizeof name, "p%d", first + i);
         emp_stand_write_reals(stream, name, emp_params_value(p, i), p->slice[i].rows,
                               p->slice[i].cols);
     }

@@ -24,7 +24,7 @@ void emp_stand_write_ints(FILE *stream, const char *name, const int32_t *value,
 /** Rounds to 32 bits. */
 void emp_stand_write_doubles(FILE *stream, const char *name, const double *value,
                              int32_t rows, int32_t cols);
-/** Slices by their numbers, "p0", "p1", ..., as names repeat. */
-void emp_stand_write_parameters(FILE *stream, const emp_params *params);
+/** Slices by their numbers from \a first on, "p0", "p1", ..., as names repeat. */
+void emp_stand_write_parameters(FILE *stream, const emp_params *params, int32_t first);
 
 #endif /* EMP_BENCH_SPEED_STAND_WORK_H */

@@ -15,6 +15,7 @@ enum {
     KEY_GROUPS,
     KEY_OPS,
     KEY_NODES,
+    KEY_SETS,
     KEY_STEPS,
     KEY_PEERS,
     KEY_REPEATS,
@@ -30,14 +31,20 @@ struct args {
 
 static const struct argp_option options[] = {
     {"networks", KEY_NETWORKS, "A,B,...", 0,
-     "Only these: placer, grouper, go, placeto (default placer,grouper)", 0},
+     "Only these: placer, grouper, go, placeto, doppler, hsdag, giph (default "
+     "placer,grouper)",
+     0},
     {"hidden", KEY_HIDDEN, "A,B,...", 0, "Cells of the placer's LSTMs (default 512,256)",
      0},
     {"batches", KEY_SAMPLES, "A,B,...", 0, "Placements per update (default 1,4,16)", 0},
     {"groups", KEY_GROUPS, "N", 0, "Groups (default 256)", 0},
     {"ops", KEY_OPS, "N", 0, "Ops that the grouper puts into groups (default 82944)", 0},
     {"nodes", KEY_NODES, "N", 0, "Nodes that GO places (default 20000)", 0},
-    {"steps", KEY_STEPS, "N", 0, "Groups of an episode of Placeto (default 64)", 0},
+    {"sets", KEY_SETS, "N", 0, "Sets of nodes that HSDAG places (default 1000)", 0},
+    {"steps", KEY_STEPS, "N", 0,
+     "Nodes that Placeto, DOPPLER and GiPH place (default 64, which is the most of GiPH; "
+     "DOPPLER has at most 128)",
+     0},
     {"thread-counts", KEY_THREADS, "A,B,...", 0, "Numbers of threads (default 1,2)", 0},
     {"peers", KEY_PEERS, "A,B,...", 0, "Beside: torch (default) or none", 0},
     {"repeats", KEY_REPEATS, "N", 0, "Rounds (default 9)", 0},
@@ -57,6 +64,7 @@ static const char doc[] =
     "  emplace bench policy --hidden 512 --batches 4\n"
     "  emplace bench policy --networks grouper --repeats 15\n"
     "  emplace bench policy --networks go,placeto --repeats 3\n"
+    "  emplace bench policy --networks doppler,hsdag,giph --thread-counts 1\n"
     "  emplace bench policy --peers none --thread-counts 1,2,4\n"
     "  emplace bench policy --out policy.csv";
 
@@ -75,10 +83,11 @@ static int32_t parse_numbers(const char *option, const char *list, int32_t *numb
     return count;
 }
 
-static const cli_choice networks[] = {{"placer", 1u << EMP_STAND_PLACER},
-                                      {"grouper", 1u << EMP_STAND_GROUPER},
-                                      {"go", 1u << EMP_STAND_GO},
-                                      {"placeto", 1u << EMP_STAND_PLACETO}};
+static const cli_choice networks[] = {
+    {"placer", 1u << EMP_STAND_PLACER},   {"grouper", 1u << EMP_STAND_GROUPER},
+    {"go", 1u << EMP_STAND_GO},           {"placeto", 1u << EMP_STAND_PLACETO},
+    {"doppler", 1u << EMP_STAND_DOPPLER}, {"hsdag", 1u << EMP_STAND_HSDAG},
+    {"giph", 1u << EMP_STAND_GIPH}};
 static const cli_choice peers[] = {{"none", 0}, {"torch", 1}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -99,6 +108,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_GROUPS: p->groups = (int32_t)cli_integer("groups", arg, 1, 4096); return 0;
     case KEY_NODES: p->nodes = (int32_t)cli_integer("nodes", arg, 1, 1000000); return 0;
+    case KEY_SETS: p->sets = (int32_t)cli_integer("sets", arg, 1, 100000); return 0;
     case KEY_STEPS: p->steps = (int32_t)cli_integer("steps", arg, 1, 1024); return 0;
     case KEY_OPS: p->ops = (int32_t)cli_integer("ops", arg, 1, 10000000); return 0;
     case KEY_PEERS: p->has_torch = cli_choices("peers", arg, peers, 2); return 0;
@@ -136,6 +146,7 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
                    .groups = 256,
                    .ops = 82944,
                    .nodes = 20000,
+                   .sets = 1000,
                    .steps = 64,
                    .repeats = 9,
                    .has_torch = true,

@@ -20,6 +20,7 @@ Test(pytorch, loses_as_much)
                                       .groups = 8,
                                       .ops = 300,
                                       .nodes = 600, /* the third segment is a part */
+                                      .sets = 60,
                                       .steps = 20,
                                       .repeats = 4,
                                       .has_torch = true,
@@ -28,7 +29,7 @@ Test(pytorch, loses_as_much)
 
     if (emp_torch_find() == NULL) cr_skip_test("python3-torch is not installed");
     cr_assert_eq(emp_speed_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
-    cr_expect_eq(report.row_count, 5);
+    cr_expect_eq(report.row_count, 8);
     for (int32_t i = 0; i < report.row_count; i++) {
         const emp_speed_row *row = &report.row[i];
         cr_expect_geq(row->ratio.count, 3, "a slow machine makes fewer rounds");

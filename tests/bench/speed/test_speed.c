@@ -11,14 +11,24 @@
 #include "bench/speed/speed.h"
 #include "tests/support/survive.h"
 
+static bool has_one_width(emp_stand_kind kind)
+{
+    return kind == EMP_STAND_DOPPLER || kind == EMP_STAND_HSDAG;
+}
+
+static bool has_few_nodes(emp_stand_kind kind)
+{
+    return kind == EMP_STAND_GO || kind == EMP_STAND_HSDAG;
+}
+
 /* Hidden units that make panels and vectors incomplete. */
 static emp_stand_params small(emp_stand_kind kind)
 {
     return (emp_stand_params){.kind = kind,
-                              .hidden = 210,
+                              .hidden = has_one_width(kind) ? 13 : 210,
                               .samples = 5,
                               .groups = 21,
-                              .ops = kind == EMP_STAND_GO ? 90 : 700,
+                              .ops = has_few_nodes(kind) ? 90 : 700,
                               .threads = 7,
                               .seed = 3};
 }
@@ -82,7 +92,9 @@ Test(stand, work_is_that_of_the_products)
 /* Every update moves the weights, towards what was drawn if that was good. */
 Test(stand, learners_descend)
 {
-    static const emp_stand_kind kinds[] = {EMP_STAND_GO, EMP_STAND_PLACETO};
+    static const emp_stand_kind kinds[] = {EMP_STAND_GO, EMP_STAND_PLACETO,
+                                           EMP_STAND_DOPPLER, EMP_STAND_HSDAG,
+                                           EMP_STAND_GIPH};
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const emp_stand_params network = small(kinds[i]);
@@ -120,6 +132,58 @@ Test(stand, work_of_learners_is_that_of_their_maps)
     emp_stand_clear(&stand);
 }
 
+Test(stand, work_of_graph_networks_is_that_of_their_maps)
+{
+    emp_stand_params network = small(EMP_STAND_HSDAG);
+    emp_stand        stand;
+
+    /* Five steps, each twice forward and with two gradients. All that are not pooled: two maps in,
+     * two convolutions and an edge's score a set, four maps out. */
+    network.ops = 1;
+    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
+    emp_stand_update(&stand, 1);
+    emp_stand_work work = emp_stand_work_of(&stand);
+    cr_expect_float_eq(emp_stand_flops(&work),
+                       2.0 * 5 * 4 * (10 * 13 + 169 + 169 + 2 * 13 * 10 + 13 * 4), 1);
+    emp_stand_clear(&stand);
+    network = small(EMP_STAND_GIPH);
+    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
+    work = emp_stand_work_of(&stand);
+    const double pairs = stand.giph.world.pair_count, links = stand.giph.world.link_count;
+    cr_expect_float_eq(emp_stand_flops(&work),
+                       2.0 * stand.giph.moves *
+                           (2 * (pairs * 25 + links * 100) +
+                            3 * (pairs * (25 + 100 + 160 + 16) + links * 100)),
+                       1);
+    emp_stand_clear(&stand);
+}
+
+/* The choices that are told to a peer are legal: each node is selected once, when it is ready, and
+ * gets a device that it may use. */
+Test(stand, episodes_of_doppler_select_every_node_once)
+{
+    const emp_stand_params network = small(EMP_STAND_DOPPLER);
+    emp_stand              stand;
+
+    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
+    const emp_stand_doppler *s = &stand.doppler;
+    const int32_t            nodes = s->agent.scene.graph->node_count;
+    for (int32_t k = 0; k < network.samples; k++) {
+        uint64_t seen = 0;
+        for (int32_t t = 0; t < nodes; t++) {
+            const int64_t at = (int64_t)k * nodes + t;
+            const int32_t node =
+                s->ready[at * s->most_ready + s->choice[EMP_DOPPLER_SELECTOR][at]];
+            const int32_t device =
+                s->candidate[at * EMP_STAND_DEVICES + s->choice[EMP_DOPPLER_PLACER][at]];
+            cr_assert(node >= 0 && node < nodes && (seen >> node & 1) == 0);
+            cr_expect(s->agent.scene.graph->devices[node] >> device & 1);
+            seen |= UINT64_C(1) << node;
+        }
+    }
+    emp_stand_clear(&stand);
+}
+
 static emp_speed_params tiny(void)
 {
     return (emp_speed_params){.networks = 3,
@@ -132,6 +196,7 @@ static emp_speed_params tiny(void)
                               .groups = 8,
                               .ops = 300,
                               .nodes = 40,
+                              .sets = 30,
                               .steps = 6,
                               .repeats = 4,
                               .seed = 1};
@@ -176,18 +241,41 @@ Test(speed, rows_are_whole_without_a_peer)
     check_prints(&report, "losses differ");
 }
 
-Test(speed, learners_have_a_row_for_each_number_of_threads)
+Test(speed, learners_have_rows_with_their_sizes)
 {
     static emp_speed_report report;
     emp_speed_params        params = tiny();
 
-    params.networks = 1u << EMP_STAND_GO | 1u << EMP_STAND_PLACETO;
+    params.networks = ((1u << EMP_STAND_COUNT) - 1) &
+                      ~(1u << EMP_STAND_PLACER | 1u << EMP_STAND_GROUPER);
+    params.threads_count = 1;
+    params.repeats = 1;
     cr_assert_eq(emp_speed_measure(&report, &params, NULL), EMP_OK);
-    cr_assert_eq(report.row_count, 4);
+    cr_assert_eq(report.row_count, 5);
     for (int32_t i = 0; i < report.row_count; i++)
         cr_expect(report.row[i].ours_s.median > 0 && report.row[i].flops > 0);
-    check_prints(&report, "go,512,64,0,40,2,4,");
-    check_prints(&report, "placeto,144,1,6,0,1,4,");
+    check_prints(&report, "go,512,64,0,40,1,1,");
+    check_prints(&report, "placeto,144,1,6,0,1,1,");
+    check_prints(&report, "doppler,128,8,6,0,1,1,");
+    check_prints(&report, "hsdag,128,20,0,30,1,1,");
+    check_prints(&report, "giph,16,1,6,0,1,1,");
+}
+
+Test(speed, more_steps_than_a_network_is_timed_with_are_refused)
+{
+    static emp_speed_report report;
+    emp_speed_params        params = tiny();
+    emp_error               err = {0};
+
+    params.steps = EMP_STAND_GIPH_NODES + 1;
+    params.networks = 1u << EMP_STAND_GIPH;
+    cr_expect_eq(emp_speed_measure(&report, &params, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "giph is timed with at most 64 steps, not with 65");
+    err = (emp_error){0};
+    params.networks = 1u << EMP_STAND_DOPPLER;
+    params.steps = EMP_STAND_DOPPLER_NODES + 1;
+    cr_expect_eq(emp_speed_measure(&report, &params, &err), EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "doppler is timed with at most 128 steps, not with 129");
 }
 
 Test(speed, ends_when_told_to)
