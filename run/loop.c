@@ -209,8 +209,10 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
                                     placer.decides, err));
     EMP_CHECK(prepare_times(run, err));
     EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
-    return emp_method_create(&run->placer, run->params->method, run->problem, &placer,
-                             err);
+    EMP_CHECK(
+        emp_method_create(&run->placer, run->params->method, run->problem, &placer, err));
+    if (run->params->weights == NULL) return EMP_OK;
+    return emp_method_check_weights(run->params->method, run->placer, err);
 }
 
 static emp_status finish_weights(const emp_run_state *run, emp_error *err)

@@ -58,9 +58,9 @@ static emp_status check_type(const emp_method *type, emp_error *err)
                      type->name);
 }
 
-static emp_status check_weights(const emp_method *type, bool are_wanted, emp_error *err)
+static emp_status check_type_weights(const emp_method *type, emp_error *err)
 {
-    if (!are_wanted || type->list_weights != NULL) return EMP_OK;
+    if (type->list_weights != NULL) return EMP_OK;
     return EMP_ERROR(EMP_EUNSUPPORTED,
                      "method %s has no weights that fit another graph; \"emplace "
                      "methods\" says which methods do",
@@ -96,7 +96,20 @@ static emp_status check_params(const emp_method *type, const emp_method_params *
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "the weights are of the method %s; %s cannot begin with them",
                          params->weights->method, type->name);
-    return check_weights(type, params->weights != NULL, err);
+    return params->weights != NULL ? check_type_weights(type, err) : EMP_OK;
+}
+
+static emp_status list_weights(const emp_method *type, void *state,
+                               emp_named_array array[EMP_MAX_NAMED_ARRAYS],
+                               int32_t *count, emp_error *err)
+{
+    EMP_CHECK(check_type_weights(type, err));
+    *count = type->list_weights(state, array);
+    if (*count > 0) return EMP_OK;
+    return EMP_ERROR(EMP_EUNSUPPORTED,
+                     "with this preset and these options %s has networks for one graph "
+                     "alone; \"emplace methods %s\" says whose weights fit others",
+                     type->name, type->name);
 }
 
 static emp_status give_weights(const emp_method *type, void *state,
@@ -104,9 +117,10 @@ static emp_status give_weights(const emp_method *type, void *state,
 {
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];
     emp_error       why = {0};
+    int32_t         count;
 
     if (weights == NULL) return EMP_OK;
-    const int32_t    count = type->list_weights(state, array);
+    EMP_CHECK(list_weights(type, state, array, &count, err));
     const emp_status st = emp_weights_give(weights, array, count, &why);
     if (st == EMP_OK) return EMP_OK;
     return EMP_ERROR(st,
@@ -144,10 +158,19 @@ emp_status emp_method_take_weights(emp_weights *weights, const emp_method *type,
                                    void *state, emp_error *err)
 {
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];
+    int32_t         count;
 
-    EMP_CHECK(check_weights(type, true, err));
+    EMP_CHECK(list_weights(type, state, array, &count, err));
     snprintf(weights->method, sizeof weights->method, "%s", type->name);
-    return emp_weights_take(weights, array, type->list_weights(state, array), err);
+    return emp_weights_take(weights, array, count, err);
+}
+
+emp_status emp_method_check_weights(const emp_method *type, void *state, emp_error *err)
+{
+    emp_named_array array[EMP_MAX_NAMED_ARRAYS];
+    int32_t         count;
+
+    return list_weights(type, state, array, &count, err);
 }
 
 emp_status emp_method_ask(const emp_method *type, void *state,

@@ -162,7 +162,8 @@ typedef struct emp_method {
 
     /** OPTIONAL. Lists, as list_state(), what of the state is worth having on another problem:
      * parameters, and the moments of their optimizer. Sizes follow from the options, and at most
-     * from the number of devices. A change in what the numbers mean takes another name. */
+     * from the number of devices. A change in what the numbers mean takes another name. There are
+     * no arrays where the options make networks that fit one graph alone. */
     int32_t (*list_weights)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
     /** OPTIONAL, of a learner. One supervised step of its weights towards an example, which has
@@ -209,8 +210,11 @@ emp_status emp_method_tell(const emp_method *type, void *state, const emp_score 
                            int32_t count, emp_error *err);
 void       emp_method_destroy(const emp_method *type, void *state);
 
+/** Whether the weights of a state fit another graph. \retval EMP_EUNSUPPORTED  They do not. */
+emp_status emp_method_check_weights(const emp_method *type, void *state, emp_error *err);
+
 /** Copies the weights of a state (emp_weights_take()), with the method's name.
- * \retval EMP_EUNSUPPORTED  The type has none. \retval EMP_EINVAL, EMP_ENOMEM */
+ * \retval EMP_EUNSUPPORTED  They fit no other graph. \retval EMP_EINVAL, EMP_ENOMEM */
 emp_status emp_method_take_weights(emp_weights *weights, const emp_method *type,
                                    void *state, emp_error *err);
 

@@ -15,6 +15,16 @@ static emp_status init(void *state, const emp_problem *problem,
                                 params->threads, err);
 }
 
+/* Features that list the types of a graph make networks for that graph. */
+static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    const emp_hsdag_agent *a = (const emp_hsdag_agent *)state;
+
+    return a->options.features == EMP_HSDAG_INPUTS_COSTS
+               ? emp_learner_list_weights(state, arrays)
+               : 0;
+}
+
 const emp_method emp_method_hsdag = {
     .name = "hsdag",
     .description = "HSDAG: REINFORCE on groups by a graph parsing network, and devices "
@@ -30,4 +40,5 @@ const emp_method emp_method_hsdag = {
     .tell = emp_learner_tell,
     .clear = clear,
     .metrics = emp_learner_metrics,
-    .list_state = emp_learner_list_state};
+    .list_state = emp_learner_list_state,
+    .list_weights = list_weights};

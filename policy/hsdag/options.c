@@ -5,7 +5,7 @@ const emp_option emp_hsdag_option_list[] = {
     EMP_WORD_OPTION(
         "features", emp_hsdag_options, features, EMP_HSDAG_INPUT_WORDS,
         "what is seen of a set of ops: what the paper lists; type and number, as "
-        "the released code; or its costs",
+        "the released code; or its costs, which alone make weights that fit other graphs",
         EMP_HSDAG_INPUTS_PAPER, EMP_HSDAG_INPUTS_COSTS),
     EMP_INTEGER_OPTION(
         "nodes", emp_hsdag_options, nodes, 0, 1000000,

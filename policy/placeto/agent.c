@@ -285,10 +285,23 @@ void emp_placeto_agent_tell(emp_placeto_agent *a, const emp_score *scores)
 
 /* ---- the state ---- */
 
+int32_t emp_placeto_agent_list_weights(emp_placeto_agent *a,
+                                       emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_params           *p = &a->net.params;
+    const emp_named_array all[] = {{"net_step", EMP_ARRAY_INT64, 1, &p->step},
+                                   {"net_value", EMP_ARRAY_REAL, p->count, p->value},
+                                   {"net_moment1", EMP_ARRAY_REAL, p->count, p->moment1},
+                                   {"net_moment2", EMP_ARRAY_REAL, p->count, p->moment2}};
+
+    memcpy(arrays, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
 int32_t emp_placeto_agent_list_state(emp_placeto_agent *a,
                                      emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
 {
-    emp_params *p = &a->net.params;
+    const int32_t count = emp_placeto_agent_list_weights(a, arrays);
     size_t nodes = (size_t)a->graph->node_count, rollouts = (size_t)a->options.rollouts;
     const emp_named_array all[] = {
         {"episode", EMP_ARRAY_INT64, 1, &a->episode},
@@ -306,12 +319,8 @@ int32_t emp_placeto_agent_list_state(emp_placeto_agent *a,
         {"action", EMP_ARRAY_INT32, rollouts * nodes, a->action},
         {"time", EMP_ARRAY_REAL, nodes * rollouts * nodes, a->time_s},
         {"value", EMP_ARRAY_DOUBLE, (nodes + 1) * rollouts, a->value},
-        {"average", EMP_ARRAY_DOUBLE, (size_t)a->options.window * nodes, a->average},
-        {"net_step", EMP_ARRAY_INT64, 1, &p->step},
-        {"net_value", EMP_ARRAY_REAL, p->count, p->value},
-        {"net_moment1", EMP_ARRAY_REAL, p->count, p->moment1},
-        {"net_moment2", EMP_ARRAY_REAL, p->count, p->moment2}};
+        {"average", EMP_ARRAY_DOUBLE, (size_t)a->options.window * nodes, a->average}};
 
-    memcpy(arrays, all, sizeof all);
-    return sizeof all / sizeof *all;
+    memcpy(&arrays[count], all, sizeof all);
+    return count + (int32_t)(sizeof all / sizeof *all);
 }

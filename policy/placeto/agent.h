@@ -90,4 +90,9 @@ void emp_placeto_agent_tell(emp_placeto_agent *agent, const emp_score *scores);
 int32_t emp_placeto_agent_list_state(emp_placeto_agent *agent,
                                      emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS]);
 
+/** The parameters and Adam's moments, which fit every graph with as many devices to choose from. Fills
+ * \a arrays and returns their number. */
+int32_t emp_placeto_agent_list_weights(emp_placeto_agent *agent,
+                                       emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS]);
+
 #endif /* EMP_POLICY_PLACETO_AGENT_H */

@@ -72,6 +72,11 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return emp_placeto_agent_list_state((emp_placeto_agent *)state, arrays);
 }
 
+static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    return emp_placeto_agent_list_weights((emp_placeto_agent *)state, arrays);
+}
+
 static const emp_option option_list[] = {
     EMP_INTEGER_OPTION("max_nodes", emp_placeto_options, max_nodes, 1, 1024,
                        "groups of ops, and steps of an episode, at most", 64),
@@ -140,4 +145,5 @@ const emp_method emp_method_placeto = {
     .tell = tell,
     .clear = clear,
     .metrics = metrics,
-    .list_state = list_state};
+    .list_state = list_state,
+    .list_weights = list_weights};

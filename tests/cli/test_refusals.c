@@ -98,6 +98,7 @@ static struct error_case error_cases[] = {
     {"train --tasks table1 --weights-out w.h5 --seconds 5",                 2, "in seconds"},
     {"train --tasks nosuch.txt --weights-out w.h5",                         1, "nosuch.txt"},
     {"place small.pbtxt -m k40x2 -M gpu --weights-out w.h5",                1, "gpu has no weights"},
+    {"place small.pbtxt -m k40x2 -M hsdag --budget 9 --weights-out w.h5",   1, "for one graph alone"},
     {"place small.pbtxt -m k40x2 -M giph --weights nosuch.h5",              1, "nosuch.h5"},
     {"place small.pbtxt -m k40x2 -M giph --weights small.pbtxt",            1, "small.pbtxt"},
     {"bench order rnnlm",                                                   2, "\"rnnlm\""},

@@ -87,6 +87,35 @@ static void propose(const char *task, const char *machine, const char *path)
     cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
 }
 
+/* What Placeto and HSDAG learn on one machine serves another graph on it. */
+Test(transfer, weights_of_graph_networks_place_another)
+{
+    static const char *const learners[] = {"placeto --options max_nodes=6,cpu=1",
+                                           "hsdag --options width=8"};
+    char                     arguments[300];
+
+    for (size_t i = 0; i < sizeof learners / sizeof *learners; i++) {
+        const char *format =
+            "place %s -m giph:devices=4,seed=1 -r edges --preset emplace "
+            "--budget 60 -M %s %s";
+        snprintf(arguments, sizeof arguments, format, LEARNT, learners[i],
+                 "--weights-out w.h5 --force");
+        cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
+        snprintf(arguments, sizeof arguments, format, NEW, learners[i],
+                 "--weights w.h5 --record with.h5 --force");
+        cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
+        snprintf(arguments, sizeof arguments, format, NEW, learners[i],
+                 "--record without.h5 --force");
+        cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
+        size_t with_size, without_size;
+        char  *with = scratch_read("with.h5", &with_size);
+        char  *without = scratch_read("without.h5", &without_size);
+        cr_expect(with_size != without_size || memcmp(with, without, with_size) != 0);
+        free(with);
+        free(without);
+    }
+}
+
 /* A method's placements teach the same from files, or from a record, as from its runs. */
 Test(transfer, placements_of_files_are_imitated)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does HSDAG keep its word: groups that are components of best edges, sets that are trees, the
- * same placements on any number of threads, a resume that goes on as if nothing had been, and
- * rewards that rise until the policy knows the best placement? */
+ * same placements on any number of threads, a resume that goes on as if nothing had been, weights
+ * that serve another graph, and rewards that rise until the policy knows the best placement? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -308,6 +308,70 @@ Test(hsdag, concentrates_on_the_best_placement)
     cr_expect_gt(first, 1.3);
     cr_expect_lt(last, 1.05, "from %g only to %g", first, last);
     emp_method_destroy(&emp_method_hsdag, state);
+}
+
+/* The mean time of a first update on a graph of half as many layers. */
+static double first_of(const emp_weights *weights)
+{
+    const emp_method_params params = {.seed = 3,
+                                      .threads = 1,
+                                      .preset = "emplace",
+                                      .options = SMALL,
+                                      .weights = weights};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
+    const double seconds = update(state, true);
+    emp_method_destroy(&emp_method_hsdag, state);
+    return seconds;
+}
+
+/* They are what the policy knows: another graph's first placements are good at once. */
+Test(hsdag, weights_serve_another_graph)
+{
+    void       *state = create(5, 1, "emplace", SMALL ",lr=0.01");
+    emp_weights weights = {0};
+    emp_error   err = {0};
+
+    for (int u = 0; u < 100; u++) update(state, true);
+    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_hsdag, state, &err),
+                 EMP_OK, "%s", err.msg);
+    emp_method_destroy(&emp_method_hsdag, state);
+    task_destroy(&h);
+    hand_graph_comb(&h, LAYERS / 2);
+    cr_expect_gt(first_of(NULL), 1.3);
+    cr_expect_lt(first_of(&weights), 1.1);
+    emp_weights_clear(&weights);
+}
+
+/* Preset `paper` sees a graph's own types: its weights neither leave it nor come to it. */
+Test(hsdag, networks_for_one_graph_have_no_weights)
+{
+    void                   *ours = create(5, 1, "emplace", SMALL);
+    void                   *paper = create(5, 1, "paper", SMALL), *state = NULL;
+    emp_weights             weights = {0};
+    const emp_method_params params = {.seed = 5,
+                                      .threads = 1,
+                                      .preset = "paper",
+                                      .options = SMALL,
+                                      .weights = &weights};
+    emp_error               err = {0};
+
+    cr_expect_eq(emp_method_take_weights(&weights, &emp_method_hsdag, paper, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "hsdag has networks for one graph alone"), "%s",
+                       err.msg);
+    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_hsdag, ours, NULL),
+                 EMP_OK);
+    err = (emp_error){0};
+    cr_expect_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
+                 EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "for one graph alone"), "%s", err.msg);
+    emp_weights_clear(&weights);
+    emp_method_destroy(&emp_method_hsdag, ours);
+    emp_method_destroy(&emp_method_hsdag, paper);
 }
 
 /* All on one device is worth as much as a failure: nothing. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does Placeto keep its word: as many parameters as published, one move a rollout and ask, a
  * start that is scored once, same candidates on any number of threads, a resume in the middle of
- * an episode that goes on as if nothing had been, and better placements than chance finds? */
+ * an episode that goes on as if nothing had been, weights that serve another graph, and better
+ * placements than chance finds? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -320,6 +321,74 @@ Test(placeto, listed_state_is_all_that_later_asks_depend_on)
             destroy(resumed);
         }
     }
+}
+
+/* ---- weights ---- */
+
+/* A greedy episode from the same start: the share of ops that end elsewhere than on device 1. */
+static double elsewhere_after_episode(const emp_weights *weights)
+{
+    const emp_method_params params = {.seed = 3,
+                                      .threads = 1,
+                                      .preset = "emplace",
+                                      .options = SMALL ",greedy_every=1",
+                                      .weights = weights};
+    emp_error               err = {0};
+    void                   *state = NULL;
+    emp_time_ns             start_ns[MAX_OPS];
+
+    cr_assert_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
+                 EMP_OK, "%s", err.msg);
+    emp_placeto_agent *a = (emp_placeto_agent *)state;
+    step(a);
+    while (a->episode == 0) step(a);
+    const double seconds = score_of(storage[0], start_ns).step_time_s;
+    destroy(a);
+    return seconds - 1.0;
+}
+
+/* A graph of other size takes them, and its greedy episode then goes to the best device. */
+Test(placeto, weights_serve_another_graph)
+{
+    emp_placeto_agent *a = create(1, "emplace", SMALL ",lr=0.01,lr_last=0.01,entropy=0");
+    emp_weights        weights = {0};
+    emp_error          err = {0};
+
+    while (a->update < 60) step(a);
+    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_placeto, a, &err), EMP_OK,
+                 "%s", err.msg);
+    destroy(a);
+    task_destroy(&h);
+    hand_graph_comb(&h, LAYERS / 2);
+    const double untrained = elsewhere_after_episode(NULL);
+    const double trained = elsewhere_after_episode(&weights);
+    cr_expect_lt(trained, 0.2);
+    cr_expect_gt(untrained, trained + 0.2);
+    emp_weights_clear(&weights);
+}
+
+/* With the CPU there are three devices to choose from, not two. */
+Test(placeto, weights_of_another_number_of_devices_are_refused)
+{
+    emp_placeto_agent      *a = create(1, "emplace", SMALL);
+    emp_weights             weights = {0};
+    const emp_method_params params = {.seed = 7,
+                                      .threads = 1,
+                                      .preset = "emplace",
+                                      .options = SMALL ",cpu=1",
+                                      .weights = &weights};
+    emp_error               err = {0};
+    void                   *state = NULL;
+
+    cr_assert_eq(emp_method_take_weights(&weights, &emp_method_placeto, a, NULL), EMP_OK);
+    cr_expect_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
+                 EMP_EINVAL);
+    cr_expect_null(state);
+    cr_expect_not_null(strstr(err.msg, "the weights are of other networks than placeto "
+                                       "has here"),
+                       "%s", err.msg);
+    emp_weights_clear(&weights);
+    destroy(a);
 }
 
 /* ---- what it finds ---- */
