@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The runner of Criterion's tests under ThreadSanitizer. Criterion's own maps memory where that
+ * sanitizer allows none, and does not start. This one runs each test in a fork, one after the other,
+ * and says what Criterion's would have said: functions that the tests call in Criterion's library are
+ * defined here instead. A parameterized test is not run, and named. Arguments are not looked at. */
+#include <criterion/criterion.h>
+#include <criterion/event.h>
+#include <criterion/stats.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FAILED = 99 /* of a fork whose assertions failed; no test expects it */ };
+
+extern struct criterion_test  *__start_cr_tst[], *__stop_cr_tst[];
+extern struct criterion_suite *__start_cr_sts[] __attribute__((weak));
+extern struct criterion_suite *__stop_cr_sts[] __attribute__((weak));
+
+/* Of the fork. */
+static const struct criterion_test_extra_data *test_data, *suite_data;
+static jmp_buf                                 end_of_test;
+static int                                     failures;
+
+/* ---- what tests call ---- */
+
+static void call(void (*function)(void))
+{
+    if (function != NULL) function();
+}
+
+void criterion_internal_test_setup(void)
+{
+    if (suite_data != NULL) call(suite_data->init);
+    call(test_data->init);
+}
+
+void criterion_internal_test_main(void (*test)(void))
+{
+    if (setjmp(end_of_test) == 0) test();
+}
+
+void criterion_internal_test_teardown(void)
+{
+    call(test_data->fini);
+    if (suite_data != NULL) call(suite_data->fini);
+}
+
+void criterion_abort_test(void) { longjmp(end_of_test, 1); }
+void criterion_continue_test(void) {}
+void cri_asserts_passed_incr(void) {}
+
+void criterion_send_assert(struct criterion_assert_stats *stats)
+{
+    if (stats->passed) return;
+    fprintf(stderr, "%s:%u: %s\n", stats->file, stats->line, stats->message);
+    failures++;
+}
+
+/* ---- running them ---- */
+
+static const struct criterion_test_extra_data *data_of_suite(const char *name)
+{
+    for (struct criterion_suite **s = __start_cr_sts; s < __stop_cr_sts; s++)
+        if (*s != NULL && strcmp((*s)->name, name) == 0) return (*s)->data;
+    return NULL;
+}
+
+static bool is_as_expected(const struct criterion_test *test, int status)
+{
+    if (WIFSIGNALED(status)) return WTERMSIG(status) == test->data->signal;
+    return test->data->signal == 0 && WEXITSTATUS(status) == test->data->exit_code;
+}
+
+static bool passes(const struct criterion_test *test)
+{
+    int status = 0;
+
+    fflush(stdout); /* or the fork would print it, too */
+    const pid_t child = fork();
+
+    if (child == 0) {
+        test_data = test->data;
+        suite_data = data_of_suite(test->category);
+        test->test();
+        exit(failures > 0 ? FAILED : 0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) return false;
+    return is_as_expected(test, status);
+}
+
+int main(void)
+{
+    int passed = 0, failed = 0;
+
+    for (struct criterion_test **t = __start_cr_tst; t < __stop_cr_tst; t++) {
+        const struct criterion_test *test = *t;
+        if (test == NULL || test->data->disabled) continue;
+        if (test->data->kind_ != CR_TEST_NORMAL) {
+            printf("not run: %s/%s, which has parameters\n", test->category, test->name);
+            continue;
+        }
+        if (passes(test)) {
+            passed++;
+            continue;
+        }
+        failed++;
+        printf("FAILED: %s/%s\n", test->category, test->name);
+    }
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}
