@@ -204,15 +204,16 @@ static double objective_of_rounds(void)
 
     for (int32_t round = 0; round < r->count; round++) {
         for (int k = 1; k < SAMPLES; k++) {
-            const size_t   at = (size_t)((round - 1) * SAMPLES + k) * (size_t)rows;
-            const uint8_t *drawn = round == r->count - 1 ? t->choice + k * rows
-                                                         : r->seen + at + SAMPLES * rows;
+            const int32_t  at = ((round - 1) * SAMPLES + k) * rows;
+            const uint8_t *drawn = round == r->count - 1
+                                       ? t->choice + k * rows
+                                       : r->seen + (at + SAMPLES * rows);
             emp_go_net_show(&agent.net, round == 0 ? NULL : r->seen + at);
             emp_go_net_forward(&agent.net);
             for (int32_t v = 0; v < rows; v++) {
                 const double *p = t->p + v * DEVICES, a = advantage[k - 1];
                 double        q = round == 0 ? t->drawn_from[v * DEVICES + drawn[v]]
-                                             : r->likelihood[at + (size_t)v];
+                                             : r->likelihood[at + v];
                 sum += fmin(p[drawn[v]] / q * a,
                             fmin(fmax(p[drawn[v]] / q, 1.0 - c), 1.0 + c) * a);
                 for (int d = 0; d < DEVICES; d++)
