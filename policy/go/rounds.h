@@ -8,23 +8,22 @@
  * with one advantage: that of what was proposed. In the first round all samples share a pass. In
  * each other one a sample has a pass of its own, forward and backward, in every epoch.
  *
- * With one round all functions here do nothing.
+ * With one round nothing is allocated, and emp_go_rounds_zero(), emp_go_rounds_add() and
+ * emp_go_rounds_give() do nothing. The other functions are for several rounds.
  */
 #ifndef EMP_POLICY_GO_ROUNDS_H
 #define EMP_POLICY_GO_ROUNDS_H
 
 #include "policy/go/climb.h"
 
+/** What the rounds behind the first have seen and drawn: arrays are [round - 1][sample][position]. */
 typedef struct {
-    int32_t count; /**< T, at least 1 */
-    int32_t rows, samples;
-    uint8_t *
-        seen; /**< [round - 1][sample][position] of round - 1, that is, of the one before */
-    emp_real
-        *likelihood; /**< [round - 1][sample][position] of what was drawn in a round */
-    emp_real
-        *drawn_from; /**< [position][device] scratch: the likelihoods of one sample */
-    emp_real *sum;   /**< of the gradients of passes */
+    int32_t   count; /**< T, at least 1 */
+    int32_t   rows, samples;
+    uint8_t  *seen;       /**< what the round before has drawn */
+    emp_real *likelihood; /**< of what the round has drawn itself */
+    emp_real *drawn_from; /**< [position][device] scratch: likelihoods of one sample */
+    emp_real *sum;        /**< of the gradients of passes */
 } emp_go_rounds;
 
 /** Leaves memory that was out to the arrays. \a net has the rounds' input. */

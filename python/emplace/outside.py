@@ -28,8 +28,8 @@ class Task:
         self.seed: int = hello["seed"]
         self.budget: int = hello["budget"]  # evaluations; 0: not known
         self.options: str = hello["options"]
-        self.devices: list[dict] = hello["devices"]  # name, kind, memory_bytes,
-        # peak_flops_per_s, time_ns of each op
+        # name, kind, memory_bytes, peak_flops_per_s, time_ns of each op
+        self.devices: list[dict] = hello["devices"]
         self.names: list[str] = hello["ops"]["name"]
         self.types: list[str] = hello["ops"]["type"]
         self.class_of_op: list[int] = hello["ops"]["class"]

@@ -192,8 +192,8 @@ static hid_t create_file(void)
     return file;
 }
 
-/* The bytes of an open file behind its user block, where the library has them until the file is
- * closed: a copy of a checkpoint takes as long as its other parts. */
+/* The bytes of an open file behind its user block, where the library keeps them until the file is
+ * closed. A copy of a large checkpoint would take long. */
 static const unsigned char *find_image(hid_t file, size_t *size)
 {
     void *memory = NULL; /* of the driver H5FD_CORE: where it keeps the address */
