@@ -19,20 +19,37 @@ static void end_with(pid_t parent)
     if (getppid() != parent) _exit(1);
 }
 
-pid_t emp_program_fork(void)
+/* What is blocked, children and their programs inherit. */
+static sigset_t block_ctrl_c(void)
 {
-    const pid_t parent = getpid();
-    sigset_t    ctrl_c, before;
+    sigset_t ctrl_c, before;
 
     sigemptyset(&ctrl_c);
     sigaddset(&ctrl_c, SIGINT);
     pthread_sigmask(SIG_BLOCK, &ctrl_c, &before);
-    const pid_t child = fork();
+    return before;
+}
+
+pid_t emp_program_fork(void)
+{
+    const pid_t    parent = getpid();
+    const sigset_t before = block_ctrl_c();
+    const pid_t    child = fork();
+
     if (child == 0)
         end_with(parent);
     else
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     return child;
+}
+
+FILE *emp_program_read(const char *command)
+{
+    const sigset_t before = block_ctrl_c();
+    FILE          *stream = popen(command, "r");
+
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return stream;
 }
 
 static void be_program(char *const *argv)

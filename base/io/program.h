@@ -5,12 +5,16 @@
 #define EMP_BASE_IO_PROGRAM_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /** fork() of a child that does not hear Ctrl-C, which reaches the whole group and is for the parent to
  * answer. The child dies with the thread that calls, so call it from one that outlives the child. A
  * program that the child becomes is no different. */
 pid_t emp_program_fork(void);
+
+/** popen() for reading, of a shell and programs that do not hear Ctrl-C. pclose() ends it. */
+FILE *emp_program_read(const char *command);
 
 /** Whether a program can be started and ends with status 0. It reads nothing, and what it prints is
  * dropped. Unlike system() this leaves the signals of the caller as they are.

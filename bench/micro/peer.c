@@ -77,10 +77,8 @@ emp_status emp_peer_measure(emp_peer_run *run, emp_peer_kind kind, const emp_pla
     int        line_count = 0;
 
     EMP_TRY(write_problem(path, plain, device_of_op, err));
-    /* Ctrl-C is for us: the peer ends its two runs. */
-    snprintf(command, sizeof command, "trap '' INT; %s '%s' %d", program[kind], path,
-             RUNS);
-    FILE *answer = popen(command, "r");
+    snprintf(command, sizeof command, "%s '%s' %d", program[kind], path, RUNS);
+    FILE *answer = emp_program_read(command); /* after Ctrl-C it ends its two runs */
     if (answer == NULL) EMP_FAIL(EMP_EIO, "%s: %s", command, strerror(errno));
     while (fgets(line, sizeof line, answer) != NULL) line_count += parse_line(run, line);
     if (pclose(answer) != 0 || line_count != RUNS)

@@ -50,6 +50,20 @@ Test(program, a_child_does_not_hear_ctrl_c)
     cr_expect_eq(is_hit, SIGINT, "its parent does");
 }
 
+Test(program, a_command_that_is_read_does_not_hear_ctrl_c)
+{
+    FILE *answer = emp_program_read("kill -INT $$; echo alive");
+    char  line[16] = "";
+
+    cr_assert_not_null(answer);
+    cr_expect_not_null(fgets(line, sizeof line, answer));
+    cr_expect_str_eq(line, "alive\n");
+    cr_expect_eq(pclose(answer), 0);
+    signal(SIGINT, note);
+    raise(SIGINT);
+    cr_expect_eq(is_hit, SIGINT, "its reader does");
+}
+
 /* The child holds the pipe that is read here until it ends. */
 Test(program, a_child_ends_with_its_parent, .timeout = 20)
 {
