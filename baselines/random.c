@@ -12,6 +12,9 @@
 
 enum { CANDIDATE_STREAM, GROUP_STREAM, FUSION_STREAM }; /* substreams */
 
+/* Of the candidates of a batch. Ctrl-C waits for a batch, and random placements are slow to simulate. */
+enum { MOST_OPS = 1 << 21 };
+
 typedef struct {
     int32_t groups; /* 0: every class on its own */
 } random_options;
@@ -85,18 +88,25 @@ static void draw_fusion(const random_placer *r, uint32_t candidate,
     emp_proposal_draw_leaders(leader_of_op, r->problem->graph->op_count, &rng);
 }
 
+static int32_t batch_size(const random_placer *r, int32_t max)
+{
+    const int32_t most = MOST_OPS / (r->problem->graph->op_count + 1) + 1;
+
+    return max < most ? max : most;
+}
+
 static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     random_placer *r = state;
 
     (void)err;
-    for (int32_t i = 0; i < max; i++) {
+    *count = batch_size(r, max);
+    for (int32_t i = 0; i < *count; i++) {
         if (candidates[i].leader_of_op != NULL)
             draw_fusion(r, r->candidate_count, candidates[i].leader_of_op);
         draw_candidate(r, candidates[i].device_of_op);
     }
-    *count = max;
     return EMP_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/blas/openblas.h"
@@ -447,7 +448,8 @@ Test(flush, makes_denormals_zero_and_restores)
 
     product = tiny * 1e-10f;
 #if defined(__x86_64__)
-    cr_expect_eq((double)product, 0.0);
+    if (getenv("EMP_LAUNCHED") == NULL) /* valgrind keeps them */
+        cr_expect_eq((double)product, 0.0);
 #endif
     emp_flush_end(saved);
     product = tiny * 1e-10f;
