@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* pipe2() */
 #include "base/io/program.h"
 
 #include <errno.h>
@@ -19,23 +19,15 @@ static void end_with(pid_t parent)
     if (getppid() != parent) _exit(1);
 }
 
-/* What is blocked, children and their programs inherit. */
-static sigset_t block_ctrl_c(void)
+pid_t emp_program_fork(void)
 {
-    sigset_t ctrl_c, before;
+    const pid_t parent = getpid();
+    sigset_t    ctrl_c, before;
 
     sigemptyset(&ctrl_c);
     sigaddset(&ctrl_c, SIGINT);
     pthread_sigmask(SIG_BLOCK, &ctrl_c, &before);
-    return before;
-}
-
-pid_t emp_program_fork(void)
-{
-    const pid_t    parent = getpid();
-    const sigset_t before = block_ctrl_c();
-    const pid_t    child = fork();
-
+    const pid_t child = fork();
     if (child == 0)
         end_with(parent);
     else
@@ -43,37 +35,58 @@ pid_t emp_program_fork(void)
     return child;
 }
 
-FILE *emp_program_read(const char *command)
-{
-    const sigset_t before = block_ctrl_c();
-    FILE          *stream = popen(command, "r");
-
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return stream;
-}
-
-static void be_program(char *const *argv)
-{
-    const int nowhere = open("/dev/null", O_RDWR);
-
-    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) dup2(nowhere, i);
-    execvp(argv[0], argv);
-    _exit(127);
-}
-
-bool emp_program_succeeds(const char *const *argument)
+static void be_program(const char *const *argument)
 {
     char *argv[MOST_ARGUMENTS] = {NULL};
-    int   status = 0;
 
     /* execvp() does not write to them, but its type does not say so */
     for (int i = 0; i < MOST_ARGUMENTS - 1 && argument[i] != NULL; i++)
         memcpy(&argv[i], &argument[i], sizeof(char *));
-    const pid_t child = emp_program_fork();
-    if (child < 0) return false;
-    if (child == 0) be_program(argv);
+    execvp(argv[0], argv);
+    _exit(127);
+}
+
+static bool has_succeeded(pid_t child)
+{
+    int status = 0;
+
     while (waitpid(child, &status, 0) < 0) {
         if (errno != EINTR) return false;
     }
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+emp_program emp_program_open(const char *const *argument)
+{
+    emp_program program = {0};
+    int         end[2];
+
+    if (pipe2(end, O_CLOEXEC) != 0) return program;
+    program.child = emp_program_fork();
+    if (program.child == 0) {
+        dup2(end[1], STDOUT_FILENO);
+        be_program(argument);
+    }
+    close(end[1]);
+    if (program.child > 0) program.output = fdopen(end[0], "r");
+    if (program.output == NULL) close(end[0]);
+    return program;
+}
+
+bool emp_program_close(emp_program *program)
+{
+    if (program->output != NULL) fclose(program->output);
+    return program->child > 0 && has_succeeded(program->child);
+}
+
+bool emp_program_succeeds(const char *const *argument)
+{
+    const pid_t child = emp_program_fork();
+
+    if (child == 0) {
+        const int nowhere = open("/dev/null", O_RDWR);
+        for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++) dup2(nowhere, i);
+        be_program(argument);
+    }
+    return child > 0 && has_succeeded(child);
 }

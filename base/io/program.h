@@ -13,8 +13,17 @@
  * program that the child becomes is no different. */
 pid_t emp_program_fork(void);
 
-/** popen() for reading, of a shell and programs that do not hear Ctrl-C. pclose() ends it. */
-FILE *emp_program_read(const char *command);
+/** A program whose standard output is read. */
+typedef struct {
+    FILE *output; /**< NULL: none could be started */
+    pid_t child;
+} emp_program;
+
+/** Starts a program, a child as above.
+ * \param argument  Of the program, its name first; NULL behind the last one. */
+emp_program emp_program_open(const char *const *argument);
+/** Waits for its end. Whether it was started and ended with status 0. */
+bool emp_program_close(emp_program *program);
 
 /** Whether a program can be started and ends with status 0. It reads nothing, and what it prints is
  * dropped. Unlike system() this leaves the signals of the caller as they are.

@@ -4,19 +4,21 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/io/program.h"
 
-/* The first of them warms caches and allocators up. */
-enum { RUNS = 2, PATH_BYTES = 1024, LINE_BYTES = 4096 };
+/* The first run warms caches and allocators up. */
+#define RUNS "2"
+enum { RUN_COUNT = 2, PATH_BYTES = 64, LINE_BYTES = 4096 };
 
-static const char *const program[] = {
-    [EMP_PEER_SIMGRID_FIFO] = "'" EMP_SIMGRID_ORACLE "' fifo",
-    [EMP_PEER_SIMGRID_DAG] = "'" EMP_SIMGRID_ORACLE "' dag",
-    [EMP_PEER_PYTHON] = "python3 '" EMP_HEAPQ_ORACLE "'",
+/* A program and its first argument; the file and the runs follow. */
+static const char *const program[][2] = {
+    [EMP_PEER_SIMGRID_FIFO] = {EMP_SIMGRID_ORACLE, "fifo"},
+    [EMP_PEER_SIMGRID_DAG] = {EMP_SIMGRID_ORACLE, "dag"},
+    [EMP_PEER_PYTHON] = {"python3", EMP_HEAPQ_ORACLE},
 };
 
 const char *emp_peer_absence(emp_peer_kind kind)
@@ -33,22 +35,17 @@ const char *emp_peer_absence(emp_peer_kind kind)
     return access(EMP_HEAPQ_ORACLE, R_OK) == 0 ? NULL : EMP_HEAPQ_ORACLE " is missing";
 }
 
-static emp_status write_problem(char *path, const emp_plain *plain,
+/* To a file without a name, of which nothing is left whatever happens. */
+static emp_status write_problem(FILE **file, const emp_plain *plain,
                                 const emp_device_id *device_of_op, emp_error *err)
 {
-    const char *folder = getenv("TMPDIR");
-    FILE       *stream = NULL;
-
-    if (folder == NULL || strchr(folder, '\'') != NULL) folder = "/tmp";
-    snprintf(path, PATH_BYTES, "%s/emplace-XXXXXX", folder);
-    int fd = mkstemp(path);
-    if (fd >= 0) stream = fdopen(fd, "w");
-    if (stream == NULL)
-        return EMP_ERROR(EMP_EIO, "no temporary file in %s: %s", folder, strerror(errno));
-    emp_plain_write(plain, device_of_op, stream);
-    bool is_written = ferror(stream) == 0;
-    if (fclose(stream) != 0 || !is_written)
-        return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", path, strerror(errno));
+    *file = tmpfile();
+    if (*file == NULL)
+        return EMP_ERROR(EMP_EIO, "no temporary file: %s", strerror(errno));
+    emp_plain_write(plain, device_of_op, *file);
+    if (fflush(*file) != 0 || ferror(*file) != 0)
+        return EMP_ERROR(EMP_EIO, "a temporary file cannot be written: %s",
+                         strerror(errno));
     return EMP_OK;
 }
 
@@ -72,19 +69,20 @@ emp_status emp_peer_measure(emp_peer_run *run, emp_peer_kind kind, const emp_pla
                             const emp_device_id *device_of_op, emp_error *err)
 {
     emp_status st = EMP_OK;
-    char       path[PATH_BYTES] = "", command[2 * PATH_BYTES + LINE_BYTES];
-    char       line[LINE_BYTES];
+    FILE      *problem = NULL;
+    char       path[PATH_BYTES], line[LINE_BYTES];
     int        line_count = 0;
 
-    EMP_TRY(write_problem(path, plain, device_of_op, err));
-    snprintf(command, sizeof command, "%s '%s' %d", program[kind], path, RUNS);
-    FILE *answer = emp_program_read(command); /* after Ctrl-C it ends its two runs */
-    if (answer == NULL) EMP_FAIL(EMP_EIO, "%s: %s", command, strerror(errno));
-    while (fgets(line, sizeof line, answer) != NULL) line_count += parse_line(run, line);
-    if (pclose(answer) != 0 || line_count != RUNS)
-        EMP_FAIL(EMP_EEXTERNAL, "this failed: %s", command);
+    EMP_TRY(write_problem(&problem, plain, device_of_op, err));
+    snprintf(path, sizeof path, "/dev/fd/%d", fileno(problem));
+    emp_program peer = emp_program_open(
+        (const char *const[]){program[kind][0], program[kind][1], path, RUNS, NULL});
+    while (peer.output != NULL && fgets(line, sizeof line, peer.output) != NULL)
+        line_count += parse_line(run, line);
+    if (!emp_program_close(&peer) || line_count != RUN_COUNT)
+        EMP_FAIL(EMP_EEXTERNAL, "this failed: %s %s", program[kind][0], program[kind][1]);
 
 cleanup:
-    if (path[0] != '\0') unlink(path);
+    if (problem != NULL) fclose(problem);
     return st;
 }

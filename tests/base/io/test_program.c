@@ -50,15 +50,31 @@ Test(program, a_child_does_not_hear_ctrl_c)
     cr_expect_eq(is_hit, SIGINT, "its parent does");
 }
 
-Test(program, a_command_that_is_read_does_not_hear_ctrl_c)
+Test(program, what_a_program_prints_can_be_read)
 {
-    FILE *answer = emp_program_read("kill -INT $$; echo alive");
-    char  line[16] = "";
+    const char *const good[] = {"echo", "a b", NULL}, *const bad[] = {"false", NULL};
+    const char *const absent[] = {"emplace-no-such-program", NULL};
+    emp_program       program = emp_program_open(good);
+    char              line[16] = "";
 
-    cr_assert_not_null(answer);
-    cr_expect_not_null(fgets(line, sizeof line, answer));
-    cr_expect_str_eq(line, "alive\n");
-    cr_expect_eq(pclose(answer), 0);
+    cr_assert_not_null(fgets(line, sizeof line, program.output));
+    cr_expect_str_eq(line, "a b\n");
+    cr_expect_null(fgets(line, sizeof line, program.output));
+    cr_expect(emp_program_close(&program));
+    program = emp_program_open(bad);
+    cr_expect_not(emp_program_close(&program));
+    program = emp_program_open(absent);
+    cr_expect_not(emp_program_close(&program));
+}
+
+/* From its first moment on: it cannot have said that it will not. */
+Test(program, one_that_is_read_does_not_hear_ctrl_c)
+{
+    const char *const argument[] = {"sleep", "0.2", NULL};
+    emp_program       program = emp_program_open(argument);
+
+    cr_assert_eq(kill(program.child, SIGINT), 0);
+    cr_expect(emp_program_close(&program));
     signal(SIGINT, note);
     raise(SIGINT);
     cr_expect_eq(is_hit, SIGINT, "its reader does");
