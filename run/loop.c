@@ -69,13 +69,22 @@ static emp_status log_batch(emp_run_state *run, emp_error *err)
     return emp_run_log(run, best >= 0 ? &candidate : NULL, value, err);
 }
 
+/* To learn from a batch may take longer than whoever stops a run wants to wait. */
+static bool drops(emp_run_state *run)
+{
+    run->is_dropped = run->params->method->asks_again && emp_run_end_now(run).is_stopped;
+    if (run->is_dropped) run->count = 0;
+    return run->is_dropped;
+}
+
 emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
 {
     const emp_method *method = run->params->method;
 
     EMP_CHECK(emp_run_ask(run, max, &run->count, err));
-    if (run->count == 0) return EMP_OK;
+    if (run->count == 0 || drops(run)) return EMP_OK;
     EMP_CHECK(emp_run_score(run, run->count, err));
+    if (drops(run)) return EMP_OK;
     EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
     return log_batch(run, err);
 }
@@ -96,6 +105,13 @@ static emp_status end_failed(emp_run_state *run, emp_status st, const emp_error 
     return st;
 }
 
+/* It has nothing more to propose, or no more time. */
+static const char *why_nothing_came(const emp_run_state *run)
+{
+    if (run->is_dropped) return "interrupt";
+    return emp_run_end_now(run).is_late ? "budget" : "method";
+}
+
 static emp_status run_loop(emp_run_state *run, emp_error *err)
 {
     int32_t room;
@@ -104,8 +120,8 @@ static emp_status run_loop(emp_run_state *run, emp_error *err)
         emp_error        why = {0};
         const emp_status st = emp_run_batch(run, room, &why);
         if (st != EMP_OK) return end_failed(run, st, &why, err);
-        if (run->count == 0) { /* it has nothing more to propose, or no more time */
-            emp_run_log_end(run, emp_run_end_now(run).is_late ? "budget" : "method");
+        if (run->count == 0) {
+            emp_run_log_end(run, why_nothing_came(run));
             break;
         }
         begin_keeping(run);

@@ -37,6 +37,7 @@ typedef struct {
         start_cpu_s; /**< likewise, by the clock of the thread; NaN: there are several */
     double next_checkpoint_s;
     bool   is_checkpoint_late; /**< it could not be written, and a warning has said so */
+    bool   is_dropped; /**< the last batch, as the run is to end and asks for it again */
     bool   is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
 } emp_run_state;
 
@@ -63,7 +64,7 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err);
 void emp_run_clear(emp_run_state *run);
 
 /** Asks, scores, tells and logs a batch of at most \a max; count 0: the method has nothing more
- * to propose. */
+ * to propose, or the batch was dropped. */
 emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err);
 
 emp_run_end emp_run_end_now(const emp_run_state *run);

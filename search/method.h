@@ -115,6 +115,9 @@ typedef struct emp_method {
     /** It is no part of the program, so that a run which it fails in the middle of keeps what was
      * found. */
     bool        is_outside;
+    /** What it asks for follows from what it was told: a run that is to end may drop a batch, and asks
+     * for the same when it is resumed. Of methods whose batches take long. */
+    bool        asks_again;
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 

@@ -148,6 +148,7 @@ const emp_method emp_method_colocrl = {
     .advice = "the learner before hdp, with groups that rules make",
     .uses_budget = true,
     .uses_seed = true,
+    .asks_again = true,
     .presets = "paper",
     .options = option_list,
     .state_bytes = sizeof(emp_colocrl_agent),

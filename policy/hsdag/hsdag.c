@@ -32,6 +32,7 @@ const emp_method emp_method_hsdag = {
     .advice = "a learner that groups by the graph's structure",
     .uses_budget = true,
     .uses_seed = true,
+    .asks_again = true,
     .presets = EMP_HSDAG_PRESETS,
     .options = emp_hsdag_option_list,
     .state_bytes = sizeof(emp_hsdag_agent),

@@ -61,6 +61,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
         }
     }
     script.asked += *count;
+    if (script.stop_after > 0 && script.asked >= script.stop_after) script.stop = 1;
     return EMP_OK;
 }
 

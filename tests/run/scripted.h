@@ -20,9 +20,12 @@ typedef struct {
     emp_device_id device[8]; /**< candidate i goes to device[i % count] as a whole; ... */
     int32_t       device_count; /**< ... 0: every op on a device drawn from the seed */
     emp_status    fail_tell;    /**< returned by tell */
-    int64_t       asked, told;
-    double        overflow_frac; /**< of the first score of the last tell */
-    bool          is_told_order; /**< as many told as asked at every tell */
+    int64_t
+        stop_after; /**< candidates; the ask that reaches them sets stop; 0: none does */
+    volatile sig_atomic_t stop;
+    int64_t               asked, told;
+    double                overflow_frac; /**< of the first score of the last tell */
+    bool                  is_told_order; /**< as many told as asked at every tell */
 } scripted_plan;
 
 extern scripted_plan    script;

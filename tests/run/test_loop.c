@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "run/methods.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
 
@@ -312,6 +313,90 @@ Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
     cr_expect(r.is_feasible);
     cr_expect_eq(script.told, 8);
     emp_record_clear(&r);
+    task_destroy(&t);
+}
+
+/* A method that would ask for it again is not told of the batch in which somebody stops the run. */
+Test(runner, interrupt_drops_a_batch_that_can_be_asked_for_again)
+{
+    task           t = task_chain(SMALL);
+    emp_method     again = scripted_method;
+    emp_run_params params = scripted_params(1000, 1);
+
+    again.asks_again = true;
+    params.method = &again;
+    params.stop = &script.stop;
+    script = (scripted_plan){.batch = 4, .stop_after = 12};
+    emp_record r = run(&t, &params);
+    cr_expect_str_eq(r.stopped_by, "interrupt");
+    cr_expect_eq(script.asked, 12);
+    cr_expect_eq(script.told, 8);
+    cr_expect_eq(r.evaluations, 8);
+    emp_record_clear(&r);
+    script = (scripted_plan){.batch = 4, .stop_after = 4};
+    r = run(&t, &params);
+    cr_expect_eq(r.evaluations, 4, "there is to be a placement");
+    emp_record_clear(&r);
+    task_destroy(&t);
+}
+
+/* The candidates of an ask, one after the other. */
+static int32_t ask(const emp_method *method, void *state, const task *t,
+                   emp_device_id *device_of_op)
+{
+    const int32_t ops = t->graph->op_count;
+    emp_proposal  candidate[EMP_MAX_BATCH] = {{0}};
+    emp_error     err = {0};
+    int32_t       count = 0;
+
+    for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
+        candidate[i].device_of_op = device_of_op + (size_t)i * (size_t)ops;
+    cr_assert_eq(emp_method_ask(method, state, candidate, EMP_MAX_BATCH, &count, &err),
+                 EMP_OK, "%s: %s", method->name, err.msg);
+    return count;
+}
+
+static void tell_rising(const emp_method *method, void *state, int32_t count)
+{
+    emp_score score[EMP_MAX_BATCH] = {{0}};
+    emp_error err = {0};
+
+    for (int32_t i = 0; i < count; i++)
+        score[i] = (emp_score){.step_time_s = 1.0 + i, .is_feasible = true};
+    cr_assert_eq(emp_method_tell(method, state, score, count, &err), EMP_OK, "%s: %s",
+                 method->name, err.msg);
+}
+
+Test(runner, methods_that_ask_again_ask_for_the_same)
+{
+    task              t;
+    const emp_method *method;
+    int32_t           tried = 0;
+
+    task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
+    const size_t bytes =
+        EMP_MAX_BATCH * (size_t)t.graph->op_count * sizeof(emp_device_id);
+    emp_device_id *first = calloc(bytes, 1), *second = calloc(bytes, 1);
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
+        const emp_method_params params = {.seed = 3, .threads = 1};
+        emp_error               err = {0};
+        void                   *state = NULL;
+        if (!method->asks_again) continue;
+        cr_assert_eq(emp_method_create(&state, method, t.problem, &params, &err), EMP_OK,
+                     "%s", err.msg);
+        for (int update = 0; update < 2; update++) {
+            const int32_t count = ask(method, state, &t, first);
+            cr_expect_eq(ask(method, state, &t, second), count);
+            cr_expect_eq(memcmp(first, second, bytes), 0, "%s, update %d", method->name,
+                         update);
+            tell_rising(method, state, count);
+        }
+        emp_method_destroy(method, state);
+        tried++;
+    }
+    cr_expect_gt(tried, 1);
+    free(first);
+    free(second);
     task_destroy(&t);
 }
 
