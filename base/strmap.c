@@ -2,9 +2,9 @@
 #define _DEFAULT_SOURCE /* getrandom() */
 #include "base/strmap.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
-#include <threads.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -22,9 +22,9 @@ static void draw_key(void)
 
 static uint64_t hash_of(const char *key, size_t length)
 {
-    static once_flag once = ONCE_FLAG_INIT;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    call_once(&once, draw_key);
+    pthread_once(&once, draw_key);
     return emp_hash_keyed(key_of_process, key, length);
 }
 

@@ -5,12 +5,12 @@
 
 #include <cblas.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <threads.h>
 #include <unistd.h>
 
 static const char LIBRARY[] = "libopenblas.so.0";
@@ -35,11 +35,11 @@ static struct {
 /* Under a limit of address space products use the buffers that were there at the start, and wait for
  * one: where none can be had, the library would look for one for ever. */
 static struct {
-    bool    is_limited;
-    int32_t count, used;
-    mtx_t   lock;
-    cnd_t   has_free;
-} buffers;
+    bool            is_limited;
+    int32_t         count, used;
+    pthread_mutex_t lock;
+    pthread_cond_t  has_free;
+} buffers = {.lock = PTHREAD_MUTEX_INITIALIZER, .has_free = PTHREAD_COND_INITIALIZER};
 
 /* Puts the address of a function in the pointer of \a size bytes at \a function. */
 static bool find(const char *name, void *function, size_t size)
@@ -155,17 +155,14 @@ static void open_library(void)
 {
     load_as_it_should_be();
     buffers.is_limited = is_limited();
-    if (library.handle == NULL || !buffers.is_limited) return;
-    if (mtx_init(&buffers.lock, mtx_plain) == thrd_success &&
-        cnd_init(&buffers.has_free) == thrd_success)
-        take_buffers();
+    if (library.handle != NULL && buffers.is_limited) take_buffers();
 }
 
 static void load_once(void)
 {
-    static once_flag once = ONCE_FLAG_INIT;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    call_once(&once, open_library);
+    pthread_once(&once, open_library);
 }
 
 emp_status emp_openblas_open(emp_error *err)
@@ -185,19 +182,20 @@ static void begin_product(void)
 {
     load_once();
     if (!buffers.is_limited) return;
-    mtx_lock(&buffers.lock);
-    while (buffers.used == buffers.count) cnd_wait(&buffers.has_free, &buffers.lock);
+    pthread_mutex_lock(&buffers.lock);
+    while (buffers.used == buffers.count)
+        pthread_cond_wait(&buffers.has_free, &buffers.lock);
     buffers.used++;
-    mtx_unlock(&buffers.lock);
+    pthread_mutex_unlock(&buffers.lock);
 }
 
 static void end_product(void)
 {
     if (!buffers.is_limited) return;
-    mtx_lock(&buffers.lock);
+    pthread_mutex_lock(&buffers.lock);
     buffers.used--;
-    cnd_signal(&buffers.has_free);
-    mtx_unlock(&buffers.lock);
+    pthread_cond_signal(&buffers.has_free);
+    pthread_mutex_unlock(&buffers.lock);
 }
 
 static enum CBLAS_TRANSPOSE transposed(bool is_transposed)
