@@ -12,8 +12,9 @@
 
 enum { CANDIDATE_STREAM, GROUP_STREAM, FUSION_STREAM }; /* substreams */
 
-/* Of the candidates of a batch. Ctrl-C waits for a batch, and random placements are slow to simulate. */
-enum { MOST_OPS = 1 << 21 };
+/* Ctrl-C waits for a batch, and random placements are slow to simulate: the candidates of a batch have
+ * so many ops at most. So many candidates are scored side by side all the same. */
+enum { MOST_OPS = 1 << 21, LEAST_CANDIDATES = 8 };
 
 typedef struct {
     int32_t groups; /* 0: every class on its own */
@@ -90,8 +91,9 @@ static void draw_fusion(const random_placer *r, uint32_t candidate,
 
 static int32_t batch_size(const random_placer *r, int32_t max)
 {
-    const int32_t most = MOST_OPS / (r->problem->graph->op_count + 1) + 1;
+    int32_t most = MOST_OPS / r->problem->graph->op_count;
 
+    if (most < LEAST_CANDIDATES) most = LEAST_CANDIDATES;
     return max < most ? max : most;
 }
 

@@ -57,24 +57,35 @@ static void end_keeping(emp_run_state *run)
 
 /* ---- the loop ---- */
 
-static emp_status log_batch(emp_run_state *run, emp_error *err)
+/* Metrics are those of a tell. */
+static emp_status log_batch(emp_run_state *run, bool is_told, emp_error *err)
 {
     const emp_method_metric *metric = NULL;
     int32_t       best = emp_run_find_best(run), count = emp_run_metrics(run, &metric);
     emp_candidate candidate = {0};
     double        value[EMP_MAX_METRICS];
 
-    for (int32_t i = 0; i < count; i++) value[i] = metric[i].value;
+    for (int32_t i = 0; i < count; i++) value[i] = is_told ? metric[i].value : NAN;
     if (best >= 0) candidate = (emp_candidate){run->candidate[best], &run->result[best]};
     return emp_run_log(run, best >= 0 ? &candidate : NULL, value, err);
 }
 
 /* To learn from a batch may take longer than whoever stops a run wants to wait. */
-static bool drops(emp_run_state *run)
+static bool is_too_late_to_learn(const emp_run_state *run)
 {
-    run->is_dropped = run->params->method->asks_again && emp_run_end_now(run).is_stopped;
-    if (run->is_dropped) run->count = 0;
-    return run->is_dropped;
+    const emp_run_end end = emp_run_end_now(run);
+
+    return run->params->method->asks_again && end.is_stopped && !end.is_late;
+}
+
+/* A run that can be resumed asks for its last batch once more. Of others the batch counts, and
+ * nothing is learned from it. */
+static emp_status end_with_batch(emp_run_state *run, emp_error *err)
+{
+    run->is_dropped = run->params->checkpoint.path != NULL;
+    if (!run->is_dropped) return log_batch(run, false, err);
+    run->count = 0;
+    return EMP_OK;
 }
 
 emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
@@ -82,11 +93,11 @@ emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
     const emp_method *method = run->params->method;
 
     EMP_CHECK(emp_run_ask(run, max, &run->count, err));
-    if (run->count == 0 || drops(run)) return EMP_OK;
+    if (run->count == 0) return EMP_OK;
     EMP_CHECK(emp_run_score(run, run->count, err));
-    if (drops(run)) return EMP_OK;
+    if (is_too_late_to_learn(run)) return end_with_batch(run, err);
     EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
-    return log_batch(run, err);
+    return log_batch(run, true, err);
 }
 
 /* What was found before a method from outside failed stays. */

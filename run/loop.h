@@ -58,7 +58,8 @@ typedef struct {
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;    /**< NULL = alone; for methods that have `sharing` */
     bool               is_async; /**< needs ranks */
-    /** OPTIONAL. Set by a signal handler: the run ends after the current batch. */
+    /** OPTIONAL. Set by a signal handler: the run ends after the current batch. A batch that it would
+     * ask for again when it is resumed (emp_method.asks_again) is no part of it. */
     const volatile sig_atomic_t *stop;
     /** OPTIONAL. How many runs have something to save. The run adds one before its first
      * checkpoint, or after its first batch if it has none. A run that succeeds has added one,

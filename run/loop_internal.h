@@ -37,8 +37,9 @@ typedef struct {
         start_cpu_s; /**< likewise, by the clock of the thread; NaN: there are several */
     double next_checkpoint_s;
     bool   is_checkpoint_late; /**< it could not be written, and a warning has said so */
-    bool   is_dropped; /**< the last batch, as the run is to end and asks for it again */
-    bool   is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
+    bool
+        is_dropped; /**< the last batch: the run, when it is resumed, asks for it again */
+    bool is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
 } emp_run_state;
 
 /** What ends a run early. */

@@ -114,9 +114,9 @@ typedef struct emp_method {
     bool    has_start;   /**< it begins where its parameters say */
     /** It is no part of the program, so that a run which it fails in the middle of keeps what was
      * found. */
-    bool        is_outside;
-    /** What it asks for follows from what it was told: a run that is to end may drop a batch, and asks
-     * for the same when it is resumed. Of methods whose batches take long. */
+    bool is_outside;
+    /** An ask changes nothing that list_state() lists, and the next one with the same \a max asks for
+     * the same. So a run that is to end need not tell its last batch. Set where a tell takes long. */
     bool        asks_again;
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
@@ -160,7 +160,7 @@ typedef struct emp_method {
      * beyond problem and params, in the method's own memory: saving reads the values,
      * resuming writes them into a state that was just created for the same problem and
      * params. Names, types and counts are the same at all times. Called between a tell
-     * and an ask. Fills \a arrays and returns their number. */
+     * and an ask; with asks_again also after an ask that is not told. Fills \a arrays and returns their number. */
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
     /** OPTIONAL. Lists, as list_state(), what of the state is worth having on another problem:

@@ -158,6 +158,7 @@ static void open_library(void)
     if (library.handle != NULL && buffers.is_limited) take_buffers();
 }
 
+/* By POSIX's means: ThreadSanitizer does not see call_once(). */
 static void load_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -56,6 +56,14 @@ static bool has_succeeded(pid_t child)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+static void close_quietly(int fd)
+{
+    const int cause = errno;
+
+    close(fd);
+    errno = cause;
+}
+
 emp_program emp_program_open(const char *const *argument)
 {
     emp_program program = {0};
@@ -64,12 +72,12 @@ emp_program emp_program_open(const char *const *argument)
     if (pipe2(end, O_CLOEXEC) != 0) return program;
     program.child = emp_program_fork();
     if (program.child == 0) {
-        dup2(end[1], STDOUT_FILENO);
+        if (dup2(end[1], STDOUT_FILENO) == end[1]) fcntl(end[1], F_SETFD, 0);
         be_program(argument);
     }
     close(end[1]);
     if (program.child > 0) program.output = fdopen(end[0], "r");
-    if (program.output == NULL) close(end[0]);
+    if (program.output == NULL) close_quietly(end[0]);
     return program;
 }
 
@@ -89,4 +97,24 @@ bool emp_program_succeeds(const char *const *argument)
         be_program(argument);
     }
     return child > 0 && has_succeeded(child);
+}
+
+/* ---- files for programs ---- */
+
+emp_status emp_program_create_input(FILE **file, emp_error *err)
+{
+    *file = tmpfile();
+    if (*file == NULL)
+        return EMP_ERROR(EMP_EIO, "no temporary file: %s", strerror(errno));
+    return EMP_OK;
+}
+
+emp_status emp_program_finish_input(FILE *file, char path[EMP_PROGRAM_PATH_BYTES],
+                                    emp_error *err)
+{
+    if (fflush(file) != 0 || ferror(file) != 0)
+        return EMP_ERROR(EMP_EIO, "a temporary file cannot be written: %s",
+                         strerror(errno));
+    snprintf(path, EMP_PROGRAM_PATH_BYTES, "/dev/fd/%d", fileno(file));
+    return EMP_OK;
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/error.h"
+
 /** fork() of a child that does not hear Ctrl-C, which reaches the whole group and is for the parent to
  * answer. The child dies with the thread that calls, so call it from one that outlives the child. A
  * program that the child becomes is no different. */
@@ -15,15 +17,26 @@ pid_t emp_program_fork(void);
 
 /** A program whose standard output is read. */
 typedef struct {
-    FILE *output; /**< NULL: none could be started */
+    FILE *output; /**< NULL: it could not be started */
     pid_t child;
 } emp_program;
 
-/** Starts a program, a child as above.
- * \param argument  Of the program, its name first; NULL behind the last one. */
+/** Starts a program by emp_program_fork(). Files that are open without O_CLOEXEC are open there, too. To
+ * be closed in any case. errno says why output is NULL.
+ * \param argument  Of the program, its name first; NULL behind the last one, of 15 at most. */
 emp_program emp_program_open(const char *const *argument);
-/** Waits for its end. Whether it was started and ended with status 0. */
+/** Waits for its end. Whether it was started and ended with status 0. A program that is not done with its
+ * output may end by SIGPIPE. */
 bool emp_program_close(emp_program *program);
+
+enum { EMP_PROGRAM_PATH_BYTES = 32 };
+
+/** A file without a name, of which nothing is left whatever happens. \retval EMP_EIO */
+emp_status emp_program_create_input(FILE **file, emp_error *err);
+/** Writes what is buffered. The path is the file's in programs that are started while it is open.
+ * \retval EMP_EIO  Something could not be written. */
+emp_status emp_program_finish_input(FILE *file, char path[EMP_PROGRAM_PATH_BYTES],
+                                    emp_error *err);
 
 /** Whether a program can be started and ends with status 0. It reads nothing, and what it prints is
  * dropped. Unlike system() this leaves the signals of the caller as they are.

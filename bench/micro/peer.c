@@ -10,12 +10,11 @@
 
 #include "base/io/program.h"
 
-/* The first run warms caches and allocators up. */
-#define RUNS "2"
-enum { RUN_COUNT = 2, PATH_BYTES = 64, LINE_BYTES = 4096 };
+/* The first of them warms caches and allocators up. */
+enum { RUNS = 2, LINE_BYTES = 4096 };
 
 /* A program and its first argument; the file and the runs follow. */
-static const char *const program[][2] = {
+static const char *const peers[][2] = {
     [EMP_PEER_SIMGRID_FIFO] = {EMP_SIMGRID_ORACLE, "fifo"},
     [EMP_PEER_SIMGRID_DAG] = {EMP_SIMGRID_ORACLE, "dag"},
     [EMP_PEER_PYTHON] = {"python3", EMP_HEAPQ_ORACLE},
@@ -35,20 +34,6 @@ const char *emp_peer_absence(emp_peer_kind kind)
     return access(EMP_HEAPQ_ORACLE, R_OK) == 0 ? NULL : EMP_HEAPQ_ORACLE " is missing";
 }
 
-/* To a file without a name, of which nothing is left whatever happens. */
-static emp_status write_problem(FILE **file, const emp_plain *plain,
-                                const emp_device_id *device_of_op, emp_error *err)
-{
-    *file = tmpfile();
-    if (*file == NULL)
-        return EMP_ERROR(EMP_EIO, "no temporary file: %s", strerror(errno));
-    emp_plain_write(plain, device_of_op, *file);
-    if (fflush(*file) != 0 || ferror(*file) != 0)
-        return EMP_ERROR(EMP_EIO, "a temporary file cannot be written: %s",
-                         strerror(errno));
-    return EMP_OK;
-}
-
 /* "0.001062912 6146581 0 150025216": seconds, step time, peaks if it knows them. */
 static bool parse_line(emp_peer_run *run, const char *line)
 {
@@ -65,22 +50,40 @@ static bool parse_line(emp_peer_run *run, const char *line)
     return true;
 }
 
+static emp_status read_runs(emp_peer_run *run, const char *const *argument,
+                            emp_error *err)
+{
+    emp_program program = emp_program_open(argument);
+    const int   cause = errno;
+    const bool  is_started = program.output != NULL;
+    char        line[LINE_BYTES];
+    int         line_count = 0;
+
+    while (is_started && fgets(line, sizeof line, program.output) != NULL)
+        line_count += parse_line(run, line);
+    const bool has_succeeded = emp_program_close(&program);
+    if (!is_started)
+        return EMP_ERROR(EMP_EIO, "%s cannot be started: %s", argument[0],
+                         strerror(cause));
+    if (!has_succeeded || line_count != RUNS)
+        return EMP_ERROR(EMP_EEXTERNAL, "this failed: %s %s", argument[0], argument[1]);
+    return EMP_OK;
+}
+
 emp_status emp_peer_measure(emp_peer_run *run, emp_peer_kind kind, const emp_plain *plain,
                             const emp_device_id *device_of_op, emp_error *err)
 {
     emp_status st = EMP_OK;
     FILE      *problem = NULL;
-    char       path[PATH_BYTES], line[LINE_BYTES];
-    int        line_count = 0;
+    char       path[EMP_PROGRAM_PATH_BYTES], runs[16];
 
-    EMP_TRY(write_problem(&problem, plain, device_of_op, err));
-    snprintf(path, sizeof path, "/dev/fd/%d", fileno(problem));
-    emp_program peer = emp_program_open(
-        (const char *const[]){program[kind][0], program[kind][1], path, RUNS, NULL});
-    while (peer.output != NULL && fgets(line, sizeof line, peer.output) != NULL)
-        line_count += parse_line(run, line);
-    if (!emp_program_close(&peer) || line_count != RUN_COUNT)
-        EMP_FAIL(EMP_EEXTERNAL, "this failed: %s %s", program[kind][0], program[kind][1]);
+    EMP_TRY(emp_program_create_input(&problem, err));
+    emp_plain_write(plain, device_of_op, problem);
+    EMP_TRY(emp_program_finish_input(problem, path, err));
+    snprintf(runs, sizeof runs, "%d", RUNS);
+    EMP_TRY(read_runs(
+        run, (const char *const[]){peers[kind][0], peers[kind][1], path, runs, NULL},
+        err));
 
 cleanup:
     if (problem != NULL) fclose(problem);

@@ -12,7 +12,7 @@
 #include "base/io/program.h"
 #include "base/mem.h"
 
-enum { PATH_BYTES = 64, LINE_BYTES = 256 };
+enum { LINE_BYTES = 256 };
 
 struct emp_torch {
     FILE *stand; /* the network; it has no name */
@@ -33,27 +33,12 @@ const char *emp_torch_find(void)
     return NULL;
 }
 
-static emp_status write_stand(FILE **file, const emp_stand *stand, emp_error *err)
-{
-    *file = tmpfile();
-    if (*file == NULL)
-        return EMP_ERROR(EMP_EIO, "no temporary file: %s", strerror(errno));
-    emp_stand_write(stand, *file);
-    if (fflush(*file) != 0 || ferror(*file) != 0)
-        return EMP_ERROR(EMP_EIO, "a temporary file cannot be written: %s",
-                         strerror(errno));
-    return EMP_OK;
-}
-
 /* In the new process. OPENBLAS_CORETYPE, which makes OpenBLAS fast on CPUs that it does
  * not know, is in the environment if this program needed it. One pool of threads is
  * enough; and malloc shall keep what it has: to give 2 MB tensors back to the system and
  * clear them again takes as long as to compute them. */
-static void become_torch(int socket, const char *python, FILE *stand)
+static void become_torch(int socket, const char *python, const char *path)
 {
-    char path[PATH_BYTES];
-
-    snprintf(path, sizeof path, "/dev/fd/%d", fileno(stand));
     if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0) _exit(127);
     execlp("env", "env", "OPENBLAS_NUM_THREADS=1", "MALLOC_MMAP_THRESHOLD_=4294967296",
            "MALLOC_TRIM_THRESHOLD_=68719476736", "MALLOC_TOP_PAD_=67108864", python,
@@ -61,7 +46,8 @@ static void become_torch(int socket, const char *python, FILE *stand)
     _exit(127);
 }
 
-static emp_status start(emp_torch *t, const char *python, emp_error *err)
+static emp_status start(emp_torch *t, const char *python, const char *path,
+                        emp_error *err)
 {
     emp_status st = EMP_OK;
     int        pair[2] = {-1, -1};
@@ -75,7 +61,7 @@ static emp_status start(emp_torch *t, const char *python, emp_error *err)
     if (t->process < 0) EMP_FAIL(EMP_EIO, "no process: %s", strerror(errno));
     if (t->process == 0) {
         close(pair[0]);
-        become_torch(pair[1], python, t->stand);
+        become_torch(pair[1], python, path);
     }
 
 cleanup:
@@ -88,13 +74,15 @@ emp_status emp_torch_create(emp_torch **out, const char *python, const emp_stand
 {
     emp_status st = EMP_OK;
     emp_torch *t = EMP_NEW(emp_torch);
-    char       line[LINE_BYTES];
+    char       path[EMP_PROGRAM_PATH_BYTES], line[LINE_BYTES];
 
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "a peer");
     t->requests = -1;
-    EMP_TRY(write_stand(&t->stand, stand, err));
-    EMP_TRY(start(t, python, err));
+    EMP_TRY(emp_program_create_input(&t->stand, err));
+    emp_stand_write(stand, t->stand);
+    EMP_TRY(emp_program_finish_input(t->stand, path, err));
+    EMP_TRY(start(t, python, path, err));
     if (fgets(line, sizeof line, t->answers) == NULL || strcmp(line, "ready\n") != 0)
         EMP_FAIL(EMP_EEXTERNAL, "%s %s did not start", python, EMP_POLICY_TORCH);
     *out = t;

@@ -400,6 +400,38 @@ Test(random, depends_on_the_seed_but_not_on_the_batch)
     fixture_destroy(f);
 }
 
+/* A batch of a large graph is smaller, and its candidates are the same. */
+Test(random, a_batch_of_a_large_graph_is_small)
+{
+    const emp_method_params params = {.seed = 5, .threads = 1};
+    emp_proposal            proposal[EMP_MAX_BATCH] = {{0}};
+    void                   *all = NULL, *one = NULL;
+    emp_device_id          *room, *alone;
+    int32_t                 count = 0;
+    task                    t;
+
+    task_create(&t, "nmt:layers=4", "k40x2", "tf-r1.3");
+    const size_t ops = (size_t)t.graph->op_count;
+    room = calloc(EMP_MAX_BATCH + 1, ops * sizeof *room);
+    alone = room + EMP_MAX_BATCH * ops;
+    for (size_t i = 0; i < EMP_MAX_BATCH; i++) proposal[i].device_of_op = room + i * ops;
+    emp_method_create(&all, &emp_method_random, t.problem, &params, NULL);
+    emp_method_create(&one, &emp_method_random, t.problem, &params, NULL);
+    emp_method_ask(&emp_method_random, all, proposal, EMP_MAX_BATCH, &count, NULL);
+    cr_expect(count >= 8 && count < EMP_MAX_BATCH, "%d candidates of %zu ops", count,
+              ops);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t single = 0;
+        emp_method_ask(&emp_method_random, one, &(emp_proposal){.device_of_op = alone}, 1,
+                       &single, NULL);
+        cr_expect_eq(memcmp(proposal[i].device_of_op, alone, ops * sizeof *alone), 0);
+    }
+    emp_method_destroy(&emp_method_random, all);
+    emp_method_destroy(&emp_method_random, one);
+    free(room);
+    task_destroy(&t);
+}
+
 Test(random, groups_move_together)
 {
     fixture *f = create_tangle(3, TANGLE);

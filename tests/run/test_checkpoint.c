@@ -12,7 +12,9 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
+#include "policy/colocrl/colocrl.h"
 #include "policy/hdp/hdp.h"
+#include "policy/hsdag/hsdag.h"
 #include "run/store/checkpoint.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
@@ -198,6 +200,59 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 
     for (size_t i = 0; i < sizeof searches / sizeof *searches; i++)
         expect_same_bytes(&searches[i]);
+}
+
+static const emp_method *in_the_middle;
+static int               asks_left;
+
+static emp_status ask_and_stop(void *state, const emp_proposal *candidates, int32_t max,
+                               int32_t *count, emp_error *err)
+{
+    if (--asks_left == 0) stop_flag = 1;
+    return in_the_middle->ask(state, candidates, max, count, err);
+}
+
+/* Stopped while a batch is out, which is not told. */
+static void expect_same_bytes_without_a_batch(const small_steps *how)
+{
+    emp_run_params plain = scripted_params(BUDGET, 1);
+    emp_method     stopping = *how->method;
+    int            rest = 0;
+    size_t         size, again;
+
+    use(&plain, how);
+    char          *undisturbed = run(&plain, &size);
+    emp_run_params params = stopped_after(&rest, false);
+    use(&params, how);
+    params.method = &stopping;
+    in_the_middle = how->method;
+    stopping.ask = ask_and_stop;
+    asks_left = 3;
+    remove(path);
+    free(run(&params, NULL));
+    cr_expect_eq(rest, -2, "%d batches were told", -rest);
+    rest = 0;
+    params = stopped_after(&rest, true);
+    use(&params, how);
+    char *resumed = run(&params, &again);
+    cr_expect_eq(rest, -(how->batches - 2));
+    cr_assert_eq(size, again);
+    cr_expect_arr_eq(undisturbed, resumed, size, "%s", how->method->name);
+    free(resumed);
+    free(undisturbed);
+    remove(path);
+}
+
+Test(checkpoint, resumed_record_is_the_same_bytes_after_a_batch_that_was_not_told)
+{
+    static const small_steps learners[] = {
+        {&emp_method_colocrl, NULL, "samples=3,hidden=8", 8},
+        {&emp_method_hsdag, NULL, "samples=3,width=8", 8}};
+
+    for (size_t i = 0; i < sizeof learners / sizeof *learners; i++) {
+        cr_assert(learners[i].method->asks_again);
+        expect_same_bytes_without_a_batch(&learners[i]);
+    }
 }
 
 Test(checkpoint, writing_them_changes_nothing)

@@ -317,7 +317,7 @@ Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
 }
 
 /* A method that would ask for it again is not told of the batch in which somebody stops the run. */
-Test(runner, interrupt_drops_a_batch_that_can_be_asked_for_again)
+Test(runner, interrupt_ends_without_telling_what_can_be_asked_for_again)
 {
     task           t = task_chain(SMALL);
     emp_method     again = scripted_method;
@@ -331,8 +331,16 @@ Test(runner, interrupt_drops_a_batch_that_can_be_asked_for_again)
     cr_expect_str_eq(r.stopped_by, "interrupt");
     cr_expect_eq(script.asked, 12);
     cr_expect_eq(script.told, 8);
-    cr_expect_eq(r.evaluations, 8);
+    cr_expect_eq(r.evaluations, 12, "what was scored counts");
     emp_record_clear(&r);
+    params.checkpoint.path = scratch_path("run.checkpoint.h5");
+    script = (scripted_plan){.batch = 4, .stop_after = 12};
+    r = run(&t, &params);
+    cr_expect_str_eq(r.stopped_by, "interrupt");
+    cr_expect_eq(script.told, 8);
+    cr_expect_eq(r.evaluations, 8, "a resumed run asks for the batch again");
+    emp_record_clear(&r);
+    params.checkpoint.path = NULL;
     script = (scripted_plan){.batch = 4, .stop_after = 4};
     r = run(&t, &params);
     cr_expect_eq(r.evaluations, 4, "there is to be a placement");

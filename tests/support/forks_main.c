@@ -7,13 +7,15 @@
 #include <criterion/event.h>
 #include <criterion/stats.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FAILED = 99 /* of a fork whose assertions failed; no test expects it */ };
+/* Of a fork whose assertions failed, or that was skipped; no test expects them. */
+enum { FAILED = 99, SKIPPED = 97 };
 
 extern struct criterion_test  *__start_cr_tst[], *__stop_cr_tst[];
 extern struct criterion_suite *__start_cr_sts[] __attribute__((weak));
@@ -49,10 +51,15 @@ void criterion_internal_test_teardown(void)
 }
 
 void criterion_abort_test(void) { longjmp(end_of_test, 1); }
+
 void criterion_skip_test(const char *format, ...)
 {
-    fprintf(stderr, "skipped: %s\n", format);
-    longjmp(end_of_test, 1);
+    va_list values;
+
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    exit(SKIPPED);
 }
 
 void criterion_continue_test(void) {}
@@ -80,7 +87,9 @@ static bool is_as_expected(const struct criterion_test *test, int status)
     return test->data->signal == 0 && WEXITSTATUS(status) == test->data->exit_code;
 }
 
-static bool passes(const struct criterion_test *test)
+typedef enum { PASSED_TEST, FAILED_TEST, SKIPPED_TEST, OUTCOMES } outcome;
+
+static outcome run_in_fork(const struct criterion_test *test)
 {
     int status = 0;
 
@@ -93,13 +102,15 @@ static bool passes(const struct criterion_test *test)
         test->test();
         exit(failures > 0 ? FAILED : 0);
     }
-    if (child < 0 || waitpid(child, &status, 0) != child) return false;
-    return is_as_expected(test, status);
+    if (child < 0 || waitpid(child, &status, 0) != child) return FAILED_TEST;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) return SKIPPED_TEST;
+    return is_as_expected(test, status) ? PASSED_TEST : FAILED_TEST;
 }
 
 int main(void)
 {
-    int passed = 0, failed = 0;
+    static const char *const said[OUTCOMES] = {NULL, "FAILED", "skipped"};
+    int                      count[OUTCOMES] = {0};
 
     for (struct criterion_test **t = __start_cr_tst; t < __stop_cr_tst; t++) {
         const struct criterion_test *test = *t;
@@ -108,13 +119,12 @@ int main(void)
             printf("not run: %s/%s, which has parameters\n", test->category, test->name);
             continue;
         }
-        if (passes(test)) {
-            passed++;
-            continue;
-        }
-        failed++;
-        printf("FAILED: %s/%s\n", test->category, test->name);
+        const outcome end = run_in_fork(test);
+        count[end]++;
+        if (said[end] != NULL)
+            printf("%s: %s/%s\n", said[end], test->category, test->name);
     }
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed > 0;
+    printf("%d passed, %d failed, %d skipped\n", count[PASSED_TEST], count[FAILED_TEST],
+           count[SKIPPED_TEST]);
+    return count[FAILED_TEST] > 0;
 }

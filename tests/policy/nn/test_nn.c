@@ -448,7 +448,7 @@ Test(flush, makes_denormals_zero_and_restores)
 
     product = tiny * 1e-10f;
 #if defined(__x86_64__)
-    if (getenv("EMP_LAUNCHED") == NULL) /* valgrind keeps them */
+    if (getenv("EMP_LAUNCHED") == NULL) /* by valgrind, which keeps them */
         cr_expect_eq((double)product, 0.0);
 #endif
     emp_flush_end(saved);
