@@ -2,7 +2,10 @@
 #define _XOPEN_SOURCE 700 /* setitimer() */
 #include "cli/stop.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +23,11 @@ enum { AT_ONCE, SOON, IN_ORDER }; /* states */
 static const char saving[] =
     "\r\033[Jemplace: ending after this batch, to save it; Ctrl-C again ends at once\n";
 
-static volatile sig_atomic_t state, is_asked, is_told, is_terminal, owner, is_scheduled;
-static volatile sig_atomic_t exit_status = CLI_EXIT_INTERRUPTED;
-static atomic_int            kept_count;
-static char                  last_words[SENTENCE_BYTES + 32];
-static char                  giving_up[SENTENCE_BYTES + 32];
+static atomic_int state, is_asked, is_told, is_terminal, owner, is_scheduled;
+static atomic_int exit_status = CLI_EXIT_INTERRUPTED;
+static atomic_int kept_count;
+static char       last_words[SENTENCE_BYTES + 32];
+static char       giving_up[SENTENCE_BYTES + 32];
 
 static void handle(int signal, void (*handler)(int signal))
 {
@@ -64,10 +67,8 @@ static void tell_once(void)
     is_told = 1;
 }
 
-/* The time that the timer was set to is over. */
-static void end_unless_kept(int signal)
+static void end_unless_kept(void)
 {
-    (void)signal;
     if (state != SOON) return;
     bool is_kept = atomic_load(&kept_count) > 0;
     if (!is_asked && !is_kept) end(giving_up, CLI_EXIT_INPUT);
@@ -75,6 +76,16 @@ static void end_unless_kept(int signal)
     if (!is_asked) return;
     tell_once();
     wait_ms(PATIENCE_MS);
+}
+
+/* The time that the timer was set to is over. */
+static void on_alarm(int signal)
+{
+    const int cause = errno;
+
+    (void)signal;
+    end_unless_kept();
+    errno = cause;
 }
 
 static void ask_to_stop(int signal)
@@ -90,6 +101,14 @@ static void ask_to_stop(int signal)
     if (state == SOON) wait_ms(PATIENCE_MS);
 }
 
+static void on_request(int signal)
+{
+    const int cause = errno;
+
+    ask_to_stop(signal);
+    errno = cause;
+}
+
 /* Words that take the place of a progress line. */
 static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
 {
@@ -99,23 +118,23 @@ static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
 
 void cli_stop_begin(void)
 {
-    owner = (sig_atomic_t)getpid();
+    owner = (int)getpid();
     is_terminal = isatty(STDERR_FILENO) == 1;
     word(last_words, "interrupted");
-    handle(SIGALRM, end_unless_kept);
-    handle(SIGINT, ask_to_stop);
-    handle(SIGTERM, ask_to_stop);
+    handle(SIGALRM, on_alarm);
+    handle(SIGINT, on_request);
+    handle(SIGTERM, on_request);
 }
 
 void cli_stop_for_scheduler(void)
 {
     is_scheduled = 1;
-    handle(SIGUSR1, ask_to_stop);
+    handle(SIGUSR1, on_request);
 }
 
 int cli_stop_status(void) { return exit_status; }
 
-const volatile sig_atomic_t *cli_stop_flag(void)
+const atomic_int *cli_stop_flag(void)
 {
     if (state == AT_ONCE) state = SOON;
     return &is_asked;

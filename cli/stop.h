@@ -22,7 +22,6 @@
 #ifndef EMP_CLI_STOP_H
 #define EMP_CLI_STOP_H
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -41,7 +40,7 @@ int cli_stop_status(void);
 
 /** The flag that the first signal sets to its number; static storage. The state is *soon*, unless it is
  * *in order*. Call it before work that takes long, and again wherever the flag is needed. */
-const volatile sig_atomic_t *cli_stop_flag(void);
+const atomic_int *cli_stop_flag(void);
 
 /** Sets that flag, as SIGTERM does, since another rank was stopped. The state is *in order*. */
 void cli_stop_with_others(void);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static const char help[] =
     "Exit status: 0 done (a step that does not fit in memory is a result), 1 failed,\n"
     "2 bad usage, 130 interrupted; a result is written only if it is whole.\n";
 
-static volatile sig_atomic_t is_asked_to_stop;
+static atomic_int is_asked_to_stop;
 
 static void ask_to_stop(int number)
 {

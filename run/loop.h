@@ -15,7 +15,6 @@
 #ifndef EMP_RUN_LOOP_H
 #define EMP_RUN_LOOP_H
 
-#include <signal.h>
 #include <stdatomic.h>
 
 #include "run/ranks/ranks.h"
@@ -60,7 +59,7 @@ typedef struct {
     bool               is_async; /**< needs ranks */
     /** OPTIONAL. Set by a signal handler: the run ends after the current batch. A batch that it would
      * ask for again when it is resumed (emp_method.asks_again) is no part of it. */
-    const volatile sig_atomic_t *stop;
+    const atomic_int *stop;
     /** OPTIONAL. How many runs have something to save. The run adds one before its first
      * checkpoint, or after its first batch if it has none. A run that succeeds has added one,
      * which the caller takes off when the record is saved; one that fails takes it off. */

@@ -11,6 +11,8 @@
 #ifndef EMP_RUN_TRAINING_H
 #define EMP_RUN_TRAINING_H
 
+#include <stdatomic.h>
+
 #include "run/loop.h"
 
 /** What a turn has given. */
@@ -42,7 +44,7 @@ typedef struct {
     const emp_proposal *example;
     int64_t             imitation_rounds;
     /** OPTIONAL. Set by a signal handler: training ends after the current batch. */
-    const volatile sig_atomic_t *stop;
+    const atomic_int *stop;
     /** OPTIONAL. Called after each turn. */
     void (*on_turn)(void *context, const emp_training_turn *turn);
     /** OPTIONAL. Called after each round of imitation. */

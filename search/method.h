@@ -22,7 +22,7 @@
 #ifndef EMP_SEARCH_METHOD_H
 #define EMP_SEARCH_METHOD_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "base/named_array.h"
 #include "base/text/options.h"
@@ -72,8 +72,8 @@ typedef struct {
                                      begins; borrowed */
     const emp_weights   *weights; /**< OPTIONAL; with which a learner begins; borrowed */
     /* For a method that waits for other programs. */
-    double deadline_s; /**< when the run ends, by emp_clock_now_s(); 0 = never */
-    const volatile sig_atomic_t *stop; /**< OPTIONAL; not 0: the run is to end */
+    double deadline_s;      /**< when the run ends, by emp_clock_now_s(); 0 = never */
+    const atomic_int *stop; /**< OPTIONAL; not 0: the run is to end */
 } emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */

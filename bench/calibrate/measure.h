@@ -14,7 +14,7 @@
 #ifndef EMP_BENCH_CALIBRATE_MEASURE_H
 #define EMP_BENCH_CALIBRATE_MEASURE_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "bench/calibrate/fit.h"
 #include "bench/calibrate/measure_constants.h"
@@ -26,10 +26,10 @@ typedef struct {
     int32_t            count;
     const emp_machine *machine; /**< where the fit starts; one host */
     const emp_runtime *runtime;
-    int64_t            cache_bytes;    /**< of a core, which is not fitted */
-    int32_t            core_count;     /**< of the computer: emp_machine.core_count */
-    int32_t            threads;        /**< results do not depend on it */
-    const volatile sig_atomic_t *stop; /**< OPTIONAL: not 0 ends the fit */
+    int64_t            cache_bytes; /**< of a core, which is not fitted */
+    int32_t            core_count;  /**< of the computer: emp_machine.core_count */
+    int32_t            threads;     /**< results do not depend on it */
+    const atomic_int  *stop;        /**< OPTIONAL: not 0 ends the fit */
     void (*on_progress)(void *context, double done_frac); /**< OPTIONAL */
     void *context;
 } emp_measure_params;

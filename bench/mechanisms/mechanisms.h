@@ -5,7 +5,7 @@
 #ifndef EMP_BENCH_MECHANISMS_MECHANISMS_H
 #define EMP_BENCH_MECHANISMS_MECHANISMS_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "bench/tables/table.h"
@@ -41,11 +41,11 @@ typedef struct {
 } emp_mechanism_table;
 
 typedef struct {
-    const char *rows;    /**< comma-separated keys of tasks, or NULL for all */
-    const char *runtime; /**< profile name or path */
-    uint64_t    seed;    /**< of the methods that draw */
-    int32_t     threads;
-    const volatile sig_atomic_t *stop; /**< OPTIONAL: set to give up */
+    const char       *rows;    /**< comma-separated keys of tasks, or NULL for all */
+    const char       *runtime; /**< profile name or path */
+    uint64_t          seed;    /**< of the methods that draw */
+    int32_t           threads;
+    const atomic_int *stop; /**< OPTIONAL: set to give up */
     /** OPTIONAL. Share of the work done, 0..1. One call at a time. */
     void (*on_progress)(void *context, double done_frac);
     void *context;

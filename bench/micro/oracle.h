@@ -8,7 +8,7 @@
 #ifndef EMP_BENCH_MICRO_ORACLE_H
 #define EMP_BENCH_MICRO_ORACLE_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "bench/micro/synthetic.h"
 #include "run/stats.h"
@@ -44,8 +44,8 @@ typedef struct {
     int32_t     threads;    /**< > 1: measure batches of placements on so many, too */
     uint64_t    seed;
     void (*on_progress)(void *context, double done_frac); /**< or NULL */
-    void                        *context;
-    const volatile sig_atomic_t *stop; /**< or NULL; non-zero ends after a round */
+    void             *context;
+    const atomic_int *stop; /**< or NULL; non-zero ends after a round */
 } emp_oracle_params;
 
 /** One size and placement. */

@@ -10,7 +10,7 @@
 #ifndef EMP_BENCH_MICRO_SEARCH_H
 #define EMP_BENCH_MICRO_SEARCH_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "run/jobs/jobs.h"
 #include "run/stats.h"
@@ -31,8 +31,8 @@ typedef struct {
     int64_t           ops;     /**< scored by a run, over all its proposals */
     uint64_t          seed;
     void (*on_progress)(void *context, double done_frac); /**< or NULL */
-    void                        *context;
-    const volatile sig_atomic_t *stop; /**< or NULL; non-zero ends after a round */
+    void             *context;
+    const atomic_int *stop; /**< or NULL; non-zero ends after a round */
 } emp_search_params;
 
 /** One method on one graph. */

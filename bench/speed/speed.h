@@ -8,7 +8,7 @@
 #ifndef EMP_BENCH_SPEED_SPEED_H
 #define EMP_BENCH_SPEED_SPEED_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "bench/speed/stand.h"
 #include "run/stats.h"
@@ -32,8 +32,8 @@ typedef struct {
     bool     has_torch;
     uint64_t seed;
     void (*on_progress)(void *context, double done_frac); /**< or NULL */
-    void                        *context;
-    const volatile sig_atomic_t *stop; /**< or NULL; non-zero ends after a round */
+    void             *context;
+    const atomic_int *stop; /**< or NULL; non-zero ends after a round */
 } emp_speed_params;
 
 /** One network on some number of threads. */

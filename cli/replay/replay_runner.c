@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +131,7 @@ static emp_status spawn(pid_t *child, const struct folder *f, const struct comma
     return EMP_OK;
 }
 
-static int wait_for(pid_t child, const volatile sig_atomic_t *stop)
+static int wait_for(pid_t child, const atomic_int *stop)
 {
     int  status = 0;
     bool is_told = false;

@@ -4,7 +4,7 @@
 #ifndef EMP_CLI_SERVE_SERVER_H
 #define EMP_CLI_SERVE_SERVER_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "cli/serve/desk.h"
 
@@ -14,7 +14,7 @@ typedef struct {
     const char *socket; /**< path of a Unix socket; NULL: standard input and output */
     int32_t     clients, runs; /**< at a time */
     size_t      line_bytes;    /**< of a request, at most */
-    const volatile sig_atomic_t *stop;
+    const atomic_int *stop;
 } cli_server_params;
 
 /** Serves until \a stop is set, or standard input ends. A client that sends too long a line is

@@ -4,7 +4,7 @@
 #ifndef EMP_REPLAY_PLAN_OPTIONS_H
 #define EMP_REPLAY_PLAN_OPTIONS_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "replay/plan/plan.h"
 
@@ -30,7 +30,7 @@ typedef struct {
      * that there are. */
     int32_t physical[EMP_REPLAY_MAX_DEVICES];
 
-    const volatile sig_atomic_t *stop; /**< nonzero: end early; NULL = never */
+    const atomic_int *stop; /**< nonzero: end early; NULL = never */
     void (*progress)(void *context, int32_t done, int32_t count); /**< or NULL */
     void            *progress_context;
     emp_replay_fault fault;

@@ -12,7 +12,7 @@
 #ifndef EMP_RUN_JOBS_JOBS_H
 #define EMP_RUN_JOBS_JOBS_H
 
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "run/loop.h"
 #include "run/ranks/ranks.h"
@@ -56,10 +56,9 @@ typedef struct {
     int32_t shard_count, shard;
     /** OPTIONAL. They share the runs. Rank 0 has all of them in the end. emp_jobs_run() ends on the
      * others as if it was stopped, or, with \a is_for_all, when they have all of them, too. */
-    const emp_ranks *ranks;
-    bool             is_for_all;
-    const volatile sig_atomic_t
-        *stop; /**< OPTIONAL: set to end after the current batches */
+    const emp_ranks  *ranks;
+    bool              is_for_all;
+    const atomic_int *stop; /**< OPTIONAL: set to end after the current batches */
     atomic_int
         *keeping; /**< OPTIONAL. How many runs have something that is not in the folder
                               yet, as emp_run_params has it */

@@ -6,7 +6,7 @@
 #ifndef EMP_RUN_OUTSIDE_CHANNEL_H
 #define EMP_RUN_OUTSIDE_CHANNEL_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,8 +26,8 @@ typedef struct {
 
 /** How long to wait for the other end. */
 typedef struct {
-    double                       until_s; /**< by emp_clock_now_s() */
-    const volatile sig_atomic_t *stop;    /**< OPTIONAL; not 0 ends the wait */
+    double            until_s; /**< by emp_clock_now_s() */
+    const atomic_int *stop;    /**< OPTIONAL; not 0 ends the wait */
 } emp_channel_wait;
 
 /** Starts a command of the shell whose standard input and output are the socket.

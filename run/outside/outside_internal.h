@@ -4,17 +4,19 @@
 #ifndef EMP_RUN_OUTSIDE_OUTSIDE_INTERNAL_H
 #define EMP_RUN_OUTSIDE_OUTSIDE_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "run/outside/channel.h"
 #include "run/outside/outside.h"
 
 /** The first part of the state of each. */
 typedef struct {
-    const emp_problem           *problem;
-    const char                  *name;
-    double                       timeout_s;  /**< of one answer */
-    double                       deadline_s; /**< of the run; 0 = none */
-    const volatile sig_atomic_t *stop;
-    emp_channel                  channel;
+    const emp_problem *problem;
+    const char        *name;
+    double             timeout_s;  /**< of one answer */
+    double             deadline_s; /**< of the run; 0 = none */
+    const atomic_int  *stop;
+    emp_channel        channel;
 } emp_outsider;
 
 /** Reads what all have in common. \retval EMP_EINVAL  The timeout is no time. */

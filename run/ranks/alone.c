@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Of builds without MPI. */
+#include <stdatomic.h>
+
 #include "run/ranks/ranks.h"
 
-emp_status emp_ranks_join(const emp_ranks **ranks, const volatile sig_atomic_t *stop,
-                          emp_error *err)
+emp_status emp_ranks_join(const emp_ranks **ranks, const atomic_int *stop, emp_error *err)
 {
     (void)stop;
     *ranks = NULL;

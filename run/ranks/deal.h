@@ -16,6 +16,8 @@
 #ifndef EMP_RUN_RANKS_DEAL_H
 #define EMP_RUN_RANKS_DEAL_H
 
+#include <stdatomic.h>
+
 #include "run/ranks/ranks.h"
 
 /** A piece of work. */
@@ -35,8 +37,8 @@ typedef struct {
     /** Of the others: takes pieces and does them, until there are none. EMP_EINTERRUPTED: it was
      * stopped. */
     emp_status (*work)(void *context, emp_error *err);
-    void                        *context;
-    const volatile sig_atomic_t *stop; /**< OPTIONAL: set to hand out nothing more */
+    void             *context;
+    const atomic_int *stop; /**< OPTIONAL: set to hand out nothing more */
 } emp_deal;
 
 /** Collective: does all pieces.

@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include <limits.h>
 #include <mpi.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,9 +19,9 @@ enum { EAGER_LOOKS = 200, PAUSE_NS = 20000 };
  * it waits for the others for this part of them. */
 static const double PATIENCE = 0.4;
 
-static emp_ranks                    ranks; /* count 0: not joined */
-static const volatile sig_atomic_t *is_stopping;
-static bool                         is_ending_together, has_given_up;
+static emp_ranks         ranks; /* count 0: not joined */
+static const atomic_int *is_stopping;
+static bool              is_ending_together, has_given_up;
 
 static double patience_s(void)
 {
@@ -143,8 +145,7 @@ cleanup:
     return st;
 }
 
-emp_status emp_ranks_join(const emp_ranks **out, const volatile sig_atomic_t *stop,
-                          emp_error *err)
+emp_status emp_ranks_join(const emp_ranks **out, const atomic_int *stop, emp_error *err)
 {
     int provided, rank, count;
 

@@ -10,7 +10,7 @@
 #ifndef EMP_RUN_RANKS_RANKS_H
 #define EMP_RUN_RANKS_RANKS_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,7 +52,7 @@ int32_t emp_ranks_count(void);
  *                    soon. SIGUSR1 is a scheduler's warning, and leaves time to wait.
  * \retval EMP_EUNSUPPORTED  It is not alone, and this build is without MPI.
  * \retval EMP_EEXTERNAL     MPI does not start. */
-emp_status emp_ranks_join(const emp_ranks **ranks, const volatile sig_atomic_t *stop,
+emp_status emp_ranks_join(const emp_ranks **ranks, const atomic_int *stop,
                           emp_error *err);
 
 /** Last of all calls: leaves in good order, or, if this rank alone has failed, ends the

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdatomic.h>
+
 #include "run/ranks/stop.h"
 
 #include "base/mem.h"
 
-bool emp_stop_is_set(const volatile sig_atomic_t *stop)
-{
-    return stop != NULL && *stop != 0;
-}
+bool emp_stop_is_set(const atomic_int *stop) { return stop != NULL && *stop != 0; }
 
-emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
-                            const volatile sig_atomic_t *stop, emp_error *err)
+emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks, const atomic_int *stop,
+                            emp_error *err)
 {
     if (st != EMP_EEXTERNAL || ranks->rank > 0 || !emp_stop_is_set(stop)) return st;
     if (err != NULL) *err = (emp_error){0};
@@ -27,8 +26,8 @@ static emp_status ask(int32_t *all, const emp_ranks *ranks, int32_t is_stopped,
     return EMP_OK;
 }
 
-emp_status emp_ranks_go_on(const emp_ranks *ranks, const volatile sig_atomic_t *stop,
-                           emp_status st, emp_error *err)
+emp_status emp_ranks_go_on(const emp_ranks *ranks, const atomic_int *stop, emp_status st,
+                           emp_error *err)
 {
     const bool has_failed = st != EMP_OK && st != EMP_EINTERRUPTED;
     const bool is_stopped = st == EMP_EINTERRUPTED || emp_stop_is_set(stop);

@@ -6,10 +6,12 @@
 #ifndef EMP_RUN_RANKS_STOP_H
 #define EMP_RUN_RANKS_STOP_H
 
+#include <stdatomic.h>
+
 #include "run/ranks/ranks.h"
 
 /** \param[in] stop  OPTIONAL */
-bool emp_stop_is_set(const volatile sig_atomic_t *stop);
+bool emp_stop_is_set(const atomic_int *stop);
 
 /** Collective, with ranks: all go on with what comes next, or none does.
  * \param[in] ranks  NULL: there are no others.
@@ -17,13 +19,13 @@ bool emp_stop_is_set(const volatile sig_atomic_t *stop);
  * \retval EMP_OK            No rank has failed, and none was stopped.
  * \retval EMP_EINTERRUPTED  A rank was stopped: by \a st or by its flag.
  * \retval EMP_EELSEWHERE    Another rank has failed. Else \a st. */
-emp_status emp_ranks_go_on(const emp_ranks *ranks, const volatile sig_atomic_t *stop,
-                           emp_status st, emp_error *err);
+emp_status emp_ranks_go_on(const emp_ranks *ranks, const atomic_int *stop, emp_status st,
+                           emp_error *err);
 
 /** Of what an exchange with others has given: after a stop rank 0 does not wait for ranks that have
  * gone, and that is no failure.
  * \return EMP_EINTERRUPTED and an empty \a err then; else \a st. */
-emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
-                            const volatile sig_atomic_t *stop, emp_error *err);
+emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks, const atomic_int *stop,
+                            emp_error *err);
 
 #endif /* EMP_RUN_RANKS_STOP_H */

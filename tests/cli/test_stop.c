@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -77,7 +78,7 @@ Test(stop, a_part_of_a_study_can_be_given_again)
 
 static void is_hit_twice(int signal)
 {
-    const volatile sig_atomic_t *stop = cli_stop_flag();
+    const atomic_int *stop = cli_stop_flag();
 
     cli_stop_unwatch();
     raise(signal);

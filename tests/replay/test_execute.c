@@ -575,7 +575,7 @@ Test(execute, maps_of_cores_and_gpus_that_make_no_sense_are_refused)
 
 /* ---- the end before the end ---- */
 
-static volatile sig_atomic_t stop;
+static atomic_int stop;
 
 static void stop_in_step(void *context, int32_t done, int32_t count)
 {

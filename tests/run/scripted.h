@@ -4,6 +4,8 @@
 #ifndef EMP_TESTS_RUN_SCRIPTED_H
 #define EMP_TESTS_RUN_SCRIPTED_H
 
+#include <stdatomic.h>
+
 #include "run/loop.h"
 #include "tests/support/problems.h"
 
@@ -22,10 +24,10 @@ typedef struct {
     emp_status    fail_tell;    /**< returned by tell */
     int64_t
         stop_after; /**< candidates; the ask that reaches them sets stop; 0: none does */
-    volatile sig_atomic_t stop;
-    int64_t               asked, told;
-    double                overflow_frac; /**< of the first score of the last tell */
-    bool                  is_told_order; /**< as many told as asked at every tell */
+    atomic_int stop;
+    int64_t    asked, told;
+    double     overflow_frac; /**< of the first score of the last tell */
+    bool       is_told_order; /**< as many told as asked at every tell */
 } scripted_plan;
 
 extern scripted_plan    script;

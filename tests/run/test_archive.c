@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Records are found again for the same run, and only for it. */
 #include <criterion/criterion.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +138,7 @@ Test(archive, record_of_a_changed_tree_is_not_found)
     task_destroy(&t);
 }
 
-static volatile sig_atomic_t stop_flag;
+static atomic_int stop_flag;
 
 /* A run with a checkpoint; returns its evaluations. */
 static int64_t run_in_folder(const task *t, const emp_run_params *params)

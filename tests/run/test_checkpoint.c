@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,9 @@
 
 enum { SMALL = 1000, BATCH = 3, BATCHES = 6, BUDGET = BATCH * BATCHES - 1 };
 
-static task                  problem;
-static char                  path[SCRATCH_PATH_BYTES];
-static volatile sig_atomic_t stop_flag;
+static task       problem;
+static char       path[SCRATCH_PATH_BYTES];
+static atomic_int stop_flag;
 
 static void set_up(void)
 {

@@ -2,6 +2,7 @@
 /* The loop that all methods share: what a budget, a best and a seed mean. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,7 +287,7 @@ Test(runner, other_seed_gives_another_run)
     task_destroy(&t);
 }
 
-static volatile sig_atomic_t stop_flag;
+static atomic_int stop_flag;
 
 static void stop_after_two_batches(void *context, const emp_progress *progress)
 {
@@ -317,7 +318,8 @@ Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
 }
 
 /* A method that would ask for it again is not told of the batch in which somebody stops the run. */
-Test(runner, interrupt_ends_without_telling_what_can_be_asked_for_again)
+Test(runner, interrupt_ends_without_telling_what_can_be_asked_for_again,
+     .init = scratch_create, .fini = scratch_remove)
 {
     task           t = task_chain(SMALL);
     emp_method     again = scripted_method;

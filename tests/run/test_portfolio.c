@@ -3,7 +3,7 @@
  * at once, and pass over members that cannot place the problem? */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ enum { BUDGET = 40, OPS = 24 };
 
 #define SPEC "rnnlm:steps=2"
 
-static task                  model;
-static volatile sig_atomic_t stop_flag;
+static task       model;
+static atomic_int stop_flag;
 
 static void set_up(void)
 {

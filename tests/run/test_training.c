@@ -4,6 +4,7 @@
 #include "run/training.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "tests/support/problems.h"
@@ -257,9 +258,9 @@ Test(training, refuses_what_cannot_share)
 
 Test(training, stops_when_asked)
 {
-    const volatile sig_atomic_t stop = 1;
-    emp_training_params         params = params_for(12);
-    emp_weights                 w = {0};
+    const atomic_int    stop = 1;
+    emp_training_params params = params_for(12);
+    emp_weights         w = {0};
 
     params.stop = &stop;
     cr_assert_eq(emp_training_run(&w, &params, NULL), EMP_OK);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <gsl/gsl_errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -215,10 +216,10 @@ Test(measure, says_what_cannot_be_fitted)
 
 Test(measure, a_fit_that_is_interrupted_ends)
 {
-    const volatile sig_atomic_t stop = 1;
-    emp_error                   err = {0};
-    emp_measurement            *m = NULL;
-    emp_measure_params          params = make_params();
+    const atomic_int   stop = 1;
+    emp_error          err = {0};
+    emp_measurement   *m = NULL;
+    emp_measure_params params = make_params();
 
     params.stop = &stop;
     cr_expect_eq(emp_measurement_create(&m, &params, &err), EMP_EINTERRUPTED);

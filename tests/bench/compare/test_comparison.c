@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -618,7 +619,7 @@ Test(comparison, wrong_options_are_refused_before_any_run)
     cr_expect_eq(counts.runs, 0);
 }
 
-static volatile sig_atomic_t stop_flag;
+static atomic_int stop_flag;
 
 Test(comparison, stop_leaves_the_rest_blank)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -136,9 +136,9 @@ Test(mechanisms, do_not_depend_on_threads)
 
 Test(mechanisms, unknown_rows_and_interrupts_end_it)
 {
-    volatile sig_atomic_t stop = 1;
-    emp_mechanism_params  params = {
-         .rows = "rnnlm,vgg", .runtime = "tf-r1.3", .seed = 1, .threads = 1};
+    atomic_int           stop = 1;
+    emp_mechanism_params params = {
+        .rows = "rnnlm,vgg", .runtime = "tf-r1.3", .seed = 1, .threads = 1};
     emp_mechanism_table *t = NULL;
     emp_error            err = {0};
 

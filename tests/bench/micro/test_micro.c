@@ -2,6 +2,7 @@
 /* Are the oracle's peers right, and the graphs of the benchmark what they claim? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -411,7 +412,7 @@ Test(bench, compares_step_times_without_ideal)
 Test(bench, ends_after_a_round_when_interrupted)
 {
     static emp_oracle_report report;
-    volatile sig_atomic_t    stop = 1;
+    atomic_int               stop = 1;
     emp_oracle_params        params = small_bench();
 
     params.stop = &stop;

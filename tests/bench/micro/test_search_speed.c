@@ -3,6 +3,7 @@
  * nobody's promise. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -103,11 +104,11 @@ Test(search_speed, a_method_that_proposes_once_has_nothing_to_time)
 
 Test(search_speed, a_stop_keeps_whole_rows_only)
 {
-    const char *const     methods[] = {"anneal"};
-    emp_search_params     p = make_params(methods, 1);
-    volatile sig_atomic_t stop = 1;
-    emp_search_report     report;
-    emp_error             err = {0};
+    const char *const methods[] = {"anneal"};
+    emp_search_params p = make_params(methods, 1);
+    atomic_int        stop = 1;
+    emp_search_report report;
+    emp_error         err = {0};
 
     p.stop = &stop;
     cr_expect_neq(emp_search_measure(&report, &p, &err), EMP_OK);

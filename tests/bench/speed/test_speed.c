@@ -3,6 +3,7 @@
  * number of threads, and are its figures whole? */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,9 +281,9 @@ Test(speed, more_steps_than_a_network_is_timed_with_are_refused)
 
 Test(speed, ends_when_told_to)
 {
-    static emp_speed_report     report;
-    emp_speed_params            params = tiny();
-    const volatile sig_atomic_t stop = 1;
+    static emp_speed_report report;
+    emp_speed_params        params = tiny();
+    const atomic_int        stop = 1;
 
     params.stop = &stop;
     cr_expect_eq(emp_speed_measure(&report, &params, NULL), EMP_EINTERRUPTED);

@@ -3,6 +3,7 @@
  * default, records are read again, wrong names are refused, and both forms are printed. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -298,7 +299,7 @@ Test(ablation, definitions_name_what_there_is)
     expect_definition(&emp_ablation_refine);
 }
 
-static volatile sig_atomic_t stop_flag;
+static atomic_int stop_flag;
 
 Test(ablation, stop_leaves_the_rest_blank)
 {

@@ -5,6 +5,7 @@
  * definitions, those of studies too: whatever they name exists. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +151,7 @@ Test(paper_table, checkpoint_beside_a_record_is_removed)
     cr_expect_null(scratch_find("*.checkpoint.h5"));
 }
 
-static volatile sig_atomic_t stop_flag;
+static atomic_int stop_flag;
 
 Test(paper_table, stop_leaves_the_rest_blank)
 {

@@ -3,7 +3,7 @@
  * leaves is gone on from. */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 
 enum { SMALL = 1000, BATCH = 4, BUDGET = 3 * BATCH, JOBS = 2 };
 
-static char                  folder[SCRATCH_PATH_BYTES];
-static task                  problem;
-static volatile sig_atomic_t stop_flag;
-static atomic_int            kept_count;
+static char       folder[SCRATCH_PATH_BYTES];
+static task       problem;
+static atomic_int stop_flag;
+static atomic_int kept_count;
 
 /** What a call of emp_jobs_run() told, and when it is to be stopped. Progress is reported at the
  * start, after each of the three batches of a run, and once more at its end. */

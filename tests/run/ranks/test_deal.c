@@ -3,6 +3,8 @@
  * ranks end when one was stopped? Ranks are threads here, with a mailbox each. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "run/ranks/deal.h"
@@ -95,7 +97,7 @@ static emp_status gather(const void *mine, void *all, size_t bytes, emp_error *e
 /* ---- work ---- */
 
 static struct {
-    volatile sig_atomic_t stop;
+    atomic_int stop;
     int32_t    stop_after, fail_at; /* pieces done; a piece's number; -1: never */
     emp_status end;                 /* of the piece at which it fails */
     bool       is_refused;          /* by rank 0 */
@@ -270,8 +272,8 @@ Test(deal, what_a_rank_did_before_it_ended_is_heard_of)
 /* ---- a stop of one rank ---- */
 
 static struct {
-    volatile sig_atomic_t stop;
-    emp_status            st;
+    atomic_int stop;
+    emp_status st;
 } of_rank[RANKS];
 
 static void *go_on(void *rank)
@@ -311,7 +313,7 @@ Test(deal, who_does_not_go_on_for_a_failure_takes_all_along)
 
 Test(deal, who_is_alone_goes_by_its_own_flag)
 {
-    volatile sig_atomic_t stop = 0;
+    atomic_int stop = 0;
 
     cr_expect_eq(emp_ranks_go_on(NULL, &stop, EMP_OK, NULL), EMP_OK);
     cr_expect_eq(emp_ranks_go_on(NULL, NULL, EMP_EINTERRUPTED, NULL), EMP_EINTERRUPTED);
