@@ -16,7 +16,10 @@
 #define EMP_CLONES __attribute__((target_clones("avx512f", "arch=haswell", "default")))
 #endif
 #endif
-#ifndef EMP_CLONES
+#ifdef EMP_CLONES
+#define EMP_HAS_CLONES 1
+#else
+#define EMP_HAS_CLONES 0 /**< only the portable code is there */
 #define EMP_CLONES
 #endif
 

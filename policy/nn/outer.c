@@ -15,8 +15,26 @@ typedef struct {
     int64_t         dw_stride, x_stride, dy_stride, rows;
 } task;
 
-/* `tall` rows and `vecs` registers of dw (constants after inlining), of which `width`
- * columns exist. */
+/* Adds the sums of a tile; `tall` and `vecs` are constants after inlining, here and below. */
+__attribute__((always_inline)) static inline void add_sums(emp_real *dw, int64_t stride,
+                                                           vec     acc[TALL][VECS],
+                                                           int64_t width, const int tall,
+                                                           const int vecs)
+{
+    if (width == vecs * LANES) {
+        EMP_UNROLL
+        for (int i = 0; i < tall; i++) {
+            EMP_UNROLL
+            for (int v = 0; v < vecs; v++) ((vec *)(dw + i * stride))[v] += acc[i][v];
+        }
+    } else {
+        for (int i = 0; i < tall; i++)
+            for (int64_t c = 0; c < width; c++)
+                dw[i * stride + c] += acc[i][c / LANES][c % LANES];
+    }
+}
+
+/* `tall` rows and `vecs` registers of dw, of which `width` columns exist. */
 __attribute__((always_inline)) static inline void add_tile(const task *t, int64_t row,
                                                            int64_t col, int64_t width,
                                                            const int tall, const int vecs)
@@ -25,23 +43,20 @@ __attribute__((always_inline)) static inline void add_tile(const task *t, int64_
     const emp_real *x = t->x + row, *dy = t->dy + col;
 
     /* One by one: an initializer would first clear the array in memory. */
+    EMP_UNROLL
     for (int i = 0; i < tall; i++) {
+        EMP_UNROLL
         for (int v = 0; v < vecs; v++) acc[i][v] = (vec){0};
     }
     for (int64_t r = 0; r < t->rows; r++, x += t->x_stride, dy += t->dy_stride) {
         const vec *d = (const vec *)dy;
+        EMP_UNROLL
         for (int i = 0; i < tall; i++) {
+            EMP_UNROLL
             for (int v = 0; v < vecs; v++) acc[i][v] += x[i] * d[v];
         }
     }
-    for (int i = 0; i < tall; i++) {
-        emp_real *dw = t->dw + (row + i) * t->dw_stride + col;
-        if (width == vecs * LANES) {
-            for (int v = 0; v < vecs; v++) ((vec *)dw)[v] += acc[i][v];
-        } else {
-            for (int64_t c = 0; c < width; c++) dw[c] += acc[i][c / LANES][c % LANES];
-        }
-    }
+    add_sums(t->dw + row * t->dw_stride + col, t->dw_stride, acc, width, tall, vecs);
 }
 
 __attribute__((always_inline)) static inline void
@@ -67,13 +82,14 @@ EMP_KERNEL static void add_narrow(const task *t, int64_t m, int64_t col, int64_t
     add_columns(t, m, col, width, 1);
 }
 
-void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
-                   const emp_real *dy, int64_t dy_stride, int32_t n, int32_t rows)
+void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
+                        int64_t x_stride, int32_t m, const emp_real *dy,
+                        int64_t dy_stride, int32_t n, int32_t rows)
 {
     const task t = {.dw = dw,
                     .x = x,
                     .dy = dy,
-                    .dw_stride = n,
+                    .dw_stride = dw_stride,
                     .x_stride = x_stride,
                     .dy_stride = dy_stride,
                     .rows = rows};
@@ -82,6 +98,12 @@ void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
     for (; col + VECS * LANES <= n; col += VECS * LANES) add_wide(&t, m, col);
     for (; col < n; col += LANES)
         add_narrow(&t, m, col, n - col < LANES ? n - col : LANES);
+}
+
+void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
+                   const emp_real *dy, int64_t dy_stride, int32_t n, int32_t rows)
+{
+    emp_outer_add_part(dw, n, x, x_stride, m, dy, dy_stride, n, rows);
 }
 
 EMP_KERNEL static void add_rows(emp_real *restrict db, const emp_real *dy, int64_t stride,

@@ -20,6 +20,11 @@ enum { EMP_OUTER_ALIGN = 16 };
 void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
                    const emp_real *dy, int64_t dy_stride, int32_t n, int32_t rows);
 
+/** The same where dw is part of a wider matrix, whose rows are \a dw_stride apart. */
+void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
+                        int64_t x_stride, int32_t m, const emp_real *dy,
+                        int64_t dy_stride, int32_t n, int32_t rows);
+
 /** db += the rows of dy, one after another. */
 void emp_outer_add_rows(emp_real *db, const emp_real *dy, int64_t dy_stride, int32_t n,
                         int32_t rows);

@@ -10,7 +10,16 @@ typedef emp_real vec
     __attribute__((vector_size(64), aligned(sizeof(emp_real)), may_alias));
 
 /* A narrow matrix has panels of one register. Packing reads lines of LANES numbers. */
-enum { LANES = 64 / (int)sizeof(emp_real), VECS = 4, WIDTH = VECS * LANES, ROWS = 6 };
+enum { LANES = EMP_PANEL_LANES, WIDTH = EMP_PANEL_COLS, VECS = WIDTH / LANES, ROWS = 6 };
+
+bool emp_panels_has_registers(void)
+{
+#if EMP_HAS_CLONES
+    return __builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
 
 static int32_t panel_count(const emp_panels *p)
 {
@@ -68,58 +77,90 @@ void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
 /* Operands of some rows: y = start + x W. */
 typedef struct {
     emp_real       *y;
-    const emp_real *x, *start; /* y itself, or a bias with stride 0 */
-    int64_t         y_stride, x_stride, start_stride, depth;
+    const emp_real *x, *start; /* y itself, a bias with stride 0, or NULL for zeros */
+    int64_t         y_stride, x_stride, start_stride;
+    int64_t         first, depth; /* rows of W */
 } task;
 
-/* `count` rows (a constant after inlining, as is `vecs`) of one panel, accumulated in
- * registers; columns beyond the matrix are dropped. */
+/* Stores sums of whole panels; `count`, `vecs` and `has_start` are constants after inlining, here and
+ * below. */
+__attribute__((always_inline)) static inline void
+store_whole(const task *t, int64_t row, vec acc[ROWS][VECS], const int count,
+            const int vecs, const bool has_start)
+{
+    EMP_UNROLL
+    for (int r = 0; r < count; r++) {
+        vec       *y = (vec *)(t->y + (row + r) * t->y_stride);
+        const vec *start =
+            has_start ? (const vec *)(t->start + (row + r) * t->start_stride) : NULL;
+        EMP_UNROLL
+        for (int v = 0; v < vecs; v++) {
+            if (has_start)
+                y[v] = start[v] + acc[r][v];
+            else
+                y[v] = acc[r][v];
+        }
+    }
+}
+
+/* The first `width` columns. */
+__attribute__((always_inline)) static inline void
+store_part(const task *t, int64_t row, vec acc[ROWS][VECS], int64_t width,
+           const int count, const int vecs, const bool has_start)
+{
+    EMP_UNROLL
+    for (int r = 0; r < count; r++) {
+        emp_real        sum[WIDTH] = {0}, *y = t->y + (row + r) * t->y_stride;
+        const emp_real *start = has_start ? t->start + (row + r) * t->start_stride : NULL;
+        EMP_UNROLL
+        for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
+        for (int64_t c = 0; c < width; c++) y[c] = has_start ? start[c] + sum[c] : sum[c];
+    }
+}
+
+/* Rows of one panel, accumulated in registers; columns beyond the matrix are dropped. */
 __attribute__((always_inline)) static inline void
 multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
-               const int count, const int vecs)
+               const int count, const int vecs, const bool has_start)
 {
     vec             acc[ROWS][VECS];
     int64_t         x_stride = t->x_stride, depth = t->depth;
     const emp_real *x = t->x + row * x_stride;
 
     /* One by one: an initializer would first clear the array in memory. */
+    EMP_UNROLL
     for (int r = 0; r < count; r++) {
+        EMP_UNROLL
         for (int v = 0; v < vecs; v++) acc[r][v] = (vec){0};
     }
     for (int64_t k = 0; k < depth; k++, panel += vecs * LANES) {
         const vec *w = (const vec *)panel;
+        EMP_UNROLL
         for (int r = 0; r < count; r++) {
+            EMP_UNROLL
             for (int v = 0; v < vecs; v++) acc[r][v] += x[r * x_stride + k] * w[v];
         }
     }
-    for (int r = 0; r < count; r++) {
-        emp_real       *y = t->y + (row + r) * t->y_stride;
-        const emp_real *start = t->start + (row + r) * t->start_stride;
-        if (width == vecs * LANES) {
-            for (int v = 0; v < vecs; v++)
-                ((vec *)y)[v] = ((const vec *)start)[v] + acc[r][v];
-        } else {
-            emp_real sum[WIDTH] = {0};
-            for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
-            for (int64_t c = 0; c < width; c++) y[c] = start[c] + sum[c];
-        }
-    }
+    if (width == vecs * LANES)
+        store_whole(t, row, acc, count, vecs, has_start);
+    else
+        store_part(t, row, acc, width, count, vecs, has_start);
 }
 
 __attribute__((always_inline)) static inline void
 multiply_rows(const task *t, int64_t count, const emp_real *panel, int64_t width,
-              const int vecs)
+              const int vecs, const bool has_start)
 {
     int64_t row = 0;
 
     for (; row + ROWS <= count; row += ROWS)
-        multiply_panel(t, row, panel, width, ROWS, vecs);
+        multiply_panel(t, row, panel, width, ROWS, vecs, has_start);
     switch (count - row) {
-    case 1: multiply_panel(t, row, panel, width, 1, vecs); break;
-    case 2: multiply_panel(t, row, panel, width, 2, vecs); break;
-    case 3: multiply_panel(t, row, panel, width, 3, vecs); break;
-    case 4: multiply_panel(t, row, panel, width, 4, vecs); break;
-    case 5: multiply_panel(t, row, panel, width, 5, vecs); break;
+    case 1: multiply_panel(t, row, panel, width, 1, vecs, has_start); break;
+    case 2: multiply_panel(t, row, panel, width, 2, vecs, has_start); break;
+    case 3: multiply_panel(t, row, panel, width, 3, vecs, has_start); break;
+    case 4: multiply_panel(t, row, panel, width, 4, vecs, has_start); break;
+    case 5: multiply_panel(t, row, panel, width, 5, vecs, has_start); break;
     default: break;
     }
 }
@@ -127,13 +168,19 @@ multiply_rows(const task *t, int64_t count, const emp_real *panel, int64_t width
 EMP_KERNEL static void multiply_wide(const task *t, int64_t count, const emp_real *panel,
                                      int64_t width)
 {
-    multiply_rows(t, count, panel, width, VECS);
+    if (t->start == NULL)
+        multiply_rows(t, count, panel, width, VECS, false);
+    else
+        multiply_rows(t, count, panel, width, VECS, true);
 }
 
 EMP_KERNEL static void multiply_narrow(const task *t, int64_t count,
                                        const emp_real *panel, int64_t width)
 {
-    multiply_rows(t, count, panel, width, 1);
+    if (t->start == NULL)
+        multiply_rows(t, count, panel, width, 1, false);
+    else
+        multiply_rows(t, count, panel, width, 1, true);
 }
 
 static void multiply(const emp_panels *panels, const task *whole, int32_t count,
@@ -145,16 +192,32 @@ static void multiply(const emp_panels *panels, const task *whole, int32_t count,
     for (int64_t i = low; i < high; i++) {
         int64_t p = pass.descends ? low + high - 1 - i : i, first = p * width;
         int64_t cols = panels->cols - first < width ? panels->cols - first : width;
-        const emp_real *panel = panels->data + first * panels->rows;
-        task            t = *whole;
-        t.depth = panels->rows;
+        const emp_real *panel =
+            panels->data + first * panels->rows + whole->first * width;
+        task t = *whole;
         t.y += first;
-        t.start += first;
+        if (t.start != NULL) t.start += first;
         if (width == WIDTH)
             multiply_wide(&t, count, panel, cols);
         else
             multiply_narrow(&t, count, panel, cols);
     }
+}
+
+void emp_panels_part(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                     const emp_real *start, int64_t start_stride, const emp_real *x,
+                     int64_t x_stride, int32_t count, int32_t first, int32_t depth)
+{
+    const task t = {.y = y,
+                    .x = x + first,
+                    .start = start,
+                    .y_stride = y_stride,
+                    .x_stride = x_stride,
+                    .start_stride = start_stride,
+                    .first = first,
+                    .depth = depth};
+
+    multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
 }
 
 void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride,
@@ -166,7 +229,8 @@ void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride
                     .start = y,
                     .y_stride = y_stride,
                     .x_stride = x_stride,
-                    .start_stride = y_stride};
+                    .start_stride = y_stride,
+                    .depth = panels->rows};
 
     multiply(panels, &t, count, pass);
 }
@@ -175,8 +239,12 @@ void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
                        const emp_real *bias, const emp_real *x, int64_t x_stride,
                        int32_t count)
 {
-    const task t = {
-        .y = y, .x = x, .start = bias, .y_stride = y_stride, .x_stride = x_stride};
+    const task t = {.y = y,
+                    .x = x,
+                    .start = bias,
+                    .y_stride = y_stride,
+                    .x_stride = x_stride,
+                    .depth = panels->rows};
 
     multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
 }

@@ -16,6 +16,16 @@
 #include "base/error.h"
 #include "policy/nn/real.h"
 
+/** Columns of a panel; of one in a narrow matrix. */
+enum {
+    EMP_PANEL_LANES = 64 / (int)sizeof(emp_real),
+    EMP_PANEL_COLS = 4 * EMP_PANEL_LANES
+};
+
+/** Whether this machine has the registers that these products need, those of AVX-512. Without them
+ * BLAS is several times as fast. */
+bool emp_panels_has_registers(void);
+
 /** A (rows x cols) matrix, packed. */
 typedef struct {
     emp_real *data; /**< [panel][row][column in panel], padded with zeros */
@@ -47,5 +57,11 @@ void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride
 void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
                        const emp_real *bias, const emp_real *x, int64_t x_stride,
                        int32_t count);
+
+/** y[r] = start[r] + the part of x[r] W of \a depth rows of W from \a first on. The start may be y, and is
+ * zeros if NULL. */
+void emp_panels_part(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                     const emp_real *start, int64_t start_stride, const emp_real *x,
+                     int64_t x_stride, int32_t count, int32_t first, int32_t depth);
 
 #endif /* EMP_POLICY_NN_PANELS_H */
