@@ -3,6 +3,7 @@
 
 #include "base/blas/openblas.h"
 #include "policy/nn/flush.h"
+#include "policy/nn/tall.h"
 #include "policy/nn/team.h"
 
 void emp_blas_gemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n, int32_t k,
@@ -24,6 +25,19 @@ void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t
                           int32_t threads)
 {
     enum { BLOCK = 256 };
+    bool is_whole =
+        ldc == n && lda == (transpose_a ? m : k) && ldb == (transpose_b ? k : n);
+
+    if (is_whole && !transpose_a && (beta == 0 || beta == 1) && emp_tall_suits(m, k, n)) {
+        emp_tall_multiply(c, beta == 0 ? NULL : c, n, a, b, transpose_b, m, k, n,
+                          threads);
+        return;
+    }
+    if (is_whole && transpose_a && !transpose_b && beta == 1 &&
+        emp_tall_suits_outer(k, m, n)) {
+        emp_tall_add_outer(c, a, b, k, m, n, threads);
+        return;
+    }
     bool    by_rows = m > n;
     int32_t size = by_rows ? m : n;
     int32_t team = size > BLOCK ? emp_team_size((int64_t)m * n * k, threads) : 1;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "policy/nn/blas.h"
+#include "policy/nn/outer.h"
+#include "policy/nn/tall.h"
 #include "policy/nn/vmath.h"
 
 EMP_KERNEL static void add_row(emp_real *y, const emp_real *x, int64_t count)
@@ -20,6 +22,10 @@ void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
                         const emp_real *b, int32_t B, int32_t C, int32_t K,
                         int32_t threads)
 {
+    if (emp_tall_suits(B, C, K)) {
+        emp_tall_multiply(y, b, 0, x, w, false, B, C, K, threads);
+        return;
+    }
     if (b != NULL) {
         for (int64_t n = 0; n < B; n++) memcpy(&y[n * K], b, (size_t)K * sizeof *y);
     }
@@ -33,8 +39,7 @@ void emp_linear_backward(emp_real *dx, emp_real *dw, emp_real *db, const emp_rea
     if (dx != NULL)
         emp_blas_gemm_shared(false, true, B, C, K, dy, K, w, K, 0, dx, C, threads);
     emp_blas_gemm_shared(true, false, C, K, B, x, C, dy, K, 1, dw, K, threads);
-    if (db == NULL) return;
-    for (int64_t n = 0; n < B; n++) add_row(db, &dy[n * K], K);
+    if (db != NULL) emp_outer_add_rows(db, dy, K, K, B);
 }
 
 void emp_embedding_forward(emp_real *y, const emp_real *e, const int32_t *index,

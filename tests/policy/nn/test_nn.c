@@ -18,6 +18,7 @@
 #include "policy/nn/panels.h"
 #include "policy/nn/params.h"
 #include "policy/nn/recurrent/lstm.h"
+#include "policy/nn/tall.h"
 #include "policy/nn/team.h"
 
 Test(activation, tanh_is_accurate_and_saturates)
@@ -255,6 +256,57 @@ Test(outer, adds_rows_up)
     }
 }
 
+/* A depth that is two sums, columns that are two panels, a strip with a rest. */
+enum { TALL_ROWS = 517, TALL_DEPTH = 336, TALL_COLS = 128 };
+
+static float tall_x[TALL_ROWS * TALL_DEPTH], tall_w[TALL_DEPTH * TALL_COLS],
+    tall_y[TALL_ROWS * TALL_COLS], tall_again[TALL_ROWS * TALL_COLS];
+
+Test(tall, multiply_equals_the_plain_product)
+{
+    static float bias[TALL_COLS];
+
+    fill(tall_x, TALL_ROWS * TALL_DEPTH, 1);
+    fill(tall_w, TALL_DEPTH * TALL_COLS, 2);
+    fill(bias, TALL_COLS, 3);
+    for (int transpose = 0; transpose < 2; transpose++) {
+        emp_tall_multiply(tall_y, bias, 0, tall_x, tall_w, transpose, TALL_ROWS,
+                          TALL_DEPTH, TALL_COLS, 1);
+        emp_tall_multiply(tall_again, bias, 0, tall_x, tall_w, transpose, TALL_ROWS,
+                          TALL_DEPTH, TALL_COLS, 3);
+        cr_expect_arr_eq(tall_y, tall_again, sizeof tall_y, "on three threads");
+        for (int i = 0; i < TALL_ROWS * TALL_COLS; i += 7) {
+            const int r = i / TALL_COLS, c = i % TALL_COLS;
+            double    want = (double)bias[c];
+            for (int k = 0; k < TALL_DEPTH; k++)
+                want +=
+                    (double)tall_x[r * TALL_DEPTH + k] *
+                    (double)tall_w[transpose ? c * TALL_DEPTH + k : k * TALL_COLS + c];
+            cr_assert_float_eq((double)tall_y[i], want, 2e-4, "[%d][%d]", r, c);
+        }
+    }
+}
+
+Test(tall, adds_outer_products)
+{
+    static float dw[2][TALL_DEPTH * TALL_COLS];
+
+    fill(tall_x, TALL_ROWS * TALL_DEPTH, 1);
+    fill(tall_y, TALL_ROWS * TALL_COLS, 2);
+    for (int i = 0; i < TALL_DEPTH * TALL_COLS; i++) dw[0][i] = dw[1][i] = 2.0f;
+    for (int k = 0; k < 2; k++)
+        emp_tall_add_outer(dw[k], tall_x, tall_y, TALL_ROWS, TALL_DEPTH, TALL_COLS,
+                           1 + 2 * k);
+    cr_expect_arr_eq(dw[0], dw[1], sizeof dw[0], "on three threads");
+    for (int i = 0; i < TALL_DEPTH * TALL_COLS; i += 7) {
+        double want = 2.0;
+        for (int r = 0; r < TALL_ROWS; r++)
+            want += (double)tall_x[r * TALL_DEPTH + i / TALL_COLS] *
+                    (double)tall_y[r * TALL_COLS + i % TALL_COLS];
+        cr_assert_float_eq((double)dw[0][i], want, 2e-4, "at %d", i);
+    }
+}
+
 /* Each reads what all wrote before they met. */
 Test(team, meets_when_the_last_has_come)
 {
@@ -448,7 +500,7 @@ Test(flush, makes_denormals_zero_and_restores)
 
     product = tiny * 1e-10f;
 #if defined(__x86_64__)
-    if (getenv("EMP_LAUNCHED") == NULL) /* by valgrind, which keeps them */
+    if (getenv("EMP_LAUNCHED") == NULL) /* valgrind keeps them */
         cr_expect_eq((double)product, 0.0);
 #endif
     emp_flush_end(saved);
