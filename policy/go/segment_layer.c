@@ -49,6 +49,8 @@ void emp_segment_layer_allocate(emp_segment_layer *l, const emp_segment_work *wo
 
     l->qkv = EMP_ADD_ARRAY(arrays, emp_real, 3 * all);
     l->mix = EMP_ADD_ARRAY(arrays, emp_real, all);
+    l->normalizers =
+        EMP_ADD_ARRAY(arrays, emp_real, emp_dot_attention_normalizers(&work->attention));
     l->unit1 = EMP_ADD_ARRAY(arrays, emp_real, all);
     l->unit2 = EMP_ADD_ARRAY(arrays, emp_real, all);
     l->inverse1 = EMP_ADD_ARRAY(arrays, emp_real, rows);
@@ -92,7 +94,7 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
 
     emp_linear_forward(l->qkv, x, value(p, first, EMP_LAYER_QKV), NULL, N, W, 3 * W,
                        threads);
-    emp_dot_attention_forward(&work->attention, l->mix, l->qkv);
+    emp_dot_attention_forward(&work->attention, l->mix, l->normalizers, l->qkv);
     emp_linear_forward(sum, l->mix, value(p, first, EMP_LAYER_MIX),
                        value(p, first, EMP_LAYER_MIX_BIAS), N, W, W, threads);
     emp_vector_add(sum, x, all);
@@ -132,7 +134,8 @@ static void attention_backward(const emp_segment_layer *l, const emp_segment_wor
     emp_linear_backward(dmix, gradient(p, first, EMP_LAYER_MIX),
                         gradient(p, first, EMP_LAYER_MIX_BIAS), dsum, l->mix,
                         value(p, first, EMP_LAYER_MIX), N, W, W, threads);
-    emp_dot_attention_backward(&work->attention, dqkv, work->dmemory, dmix, l->qkv);
+    emp_dot_attention_backward(&work->attention, dqkv, work->dmemory, dmix, l->mix,
+                               l->normalizers, l->qkv);
     emp_blas_gemm_shared(false, true, N, W, 3 * W, dqkv, 3 * W,
                          value(p, first, EMP_LAYER_QKV), 3 * W, 0, dx, W, threads);
     emp_vector_add(dx, dsum, (int64_t)N * W);

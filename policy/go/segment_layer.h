@@ -32,6 +32,7 @@ enum {
 typedef struct {
     emp_real *qkv;                 /**< (N,3W) */
     emp_real *mix;                 /**< (N,W) what attention gave */
+    emp_real *normalizers;         /**< of attention */
     emp_real *unit1, *unit2;       /**< (N,W) of layer norms */
     emp_real *inverse1, *inverse2; /**< (N) likewise */
     emp_real *middle;              /**< (N,W) a */

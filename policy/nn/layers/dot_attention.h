@@ -5,8 +5,10 @@
  *     P = softmax(Q K' / sqrt(width / heads)),   out = P V
  *
  * for each head, where Q are the rows of a segment, and K and V those of it and of the one
- * before. Nothing is masked. P is computed again in the backward pass, not stored. nn/attention.h
- * is another attention, which adds. Results do not depend on the number of threads.
+ * before. Nothing is masked. Of P only what normalizes its rows is kept, two numbers a row and head;
+ * P itself is computed again in the backward pass, which takes about as long as to write and read
+ * it where it has some hundreds of columns, and no memory. nn/attention.h is another attention, which
+ * adds. Results do not depend on the number of threads.
  */
 #ifndef EMP_POLICY_NN_LAYERS_DOT_ATTENTION_H
 #define EMP_POLICY_NN_LAYERS_DOT_ATTENTION_H
@@ -26,14 +28,20 @@ typedef struct {
 
 size_t emp_dot_attention_scratch(const emp_dot_attention *attention);
 
+/** Numbers that the forward pass leaves to the backward pass: of each row of weights of each
+ * head the shift and the inverse of the sum. */
+size_t emp_dot_attention_normalizers(const emp_dot_attention *attention);
+
 /** \a out is (rows,width); \a qkv is (rows, 3 width), a row's query, key and value. */
 void emp_dot_attention_forward(const emp_dot_attention *attention, emp_real *out,
-                               const emp_real *qkv);
+                               emp_real *normalizers, const emp_real *qkv);
 
 /** Sets \a dqkv (rows, 3 width) to the gradient through each row's own segment, and \a dmemory
- * (rows, 2 width) to that of its key and value as memory of the next segment. */
+ * (rows, 2 width) to that of its key and value as memory of the next segment, from the gradient of
+ * \a out and what the forward pass set. */
 void emp_dot_attention_backward(const emp_dot_attention *attention, emp_real *dqkv,
                                 emp_real *dmemory, const emp_real *dout,
+                                const emp_real *out, const emp_real *normalizers,
                                 const emp_real *qkv);
 
 #endif /* EMP_POLICY_NN_LAYERS_DOT_ATTENTION_H */

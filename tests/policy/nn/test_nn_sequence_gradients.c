@@ -75,7 +75,7 @@ Test(layer_norm, gradients)
 
 /* ---- attention ---- */
 
-static double            scratch[MAX];
+static double            scratch[1 << 16], normalizers[2 * ROWS * HEADS];
 static emp_dot_attention attention = {.rows = ROWS,
                                       .width = WIDTH,
                                       .heads = HEADS,
@@ -86,7 +86,7 @@ static emp_dot_attention attention = {.rows = ROWS,
 
 static double attention_loss(void)
 {
-    emp_dot_attention_forward(&attention, y, x);
+    emp_dot_attention_forward(&attention, y, normalizers, x);
     return measured();
 }
 
@@ -119,10 +119,13 @@ Test(dot_attention, is_what_the_formula_says)
     double want[WIDTH];
 
     fill(x, 3 * MEASURED, 5);
-    cr_assert_leq(emp_dot_attention_scratch(&attention), MAX);
+    cr_assert_leq(emp_dot_attention_scratch(&attention),
+                  sizeof scratch / sizeof *scratch);
+    cr_assert_eq(emp_dot_attention_normalizers(&attention),
+                 sizeof normalizers / sizeof *normalizers);
     for (int memory = 0; memory < 2; memory++) {
         attention.has_memory = memory == 1;
-        emp_dot_attention_forward(&attention, y, x);
+        emp_dot_attention_forward(&attention, y, normalizers, x);
         for (int row = 0; row < ROWS; row++) {
             attend_plainly(want, row, memory == 1);
             for (int i = 0; i < WIDTH; i++)
@@ -138,7 +141,8 @@ Test(dot_attention, gradients)
 
     fill(x, 3 * MEASURED, 5);
     fill(r, MEASURED, 6);
-    emp_dot_attention_backward(&attention, own, memory, r, x);
+    attention_loss();
+    emp_dot_attention_backward(&attention, own, memory, r, y, normalizers, x);
     for (int row = 0; row < ROWS; row++)
         for (int i = 0; i < 2 * WIDTH; i++)
             own[row * 3 * WIDTH + WIDTH + i] += memory[row * 2 * WIDTH + i];
