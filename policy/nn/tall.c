@@ -6,7 +6,7 @@
 #include "policy/nn/panels.h"
 #include "policy/nn/team.h"
 
-/* A packed matrix has at most so many numbers, which lie on the stack. */
+/* A packed matrix has at most so many numbers. */
 enum { MOST_PACKED = 1 << 16, MOST_COLS = 512, PANEL = EMP_PANEL_COLS };
 
 /* Rows for which packing a matrix is little beside the product; and products for which adding
@@ -61,18 +61,19 @@ static void multiply_strip(const task *t, int64_t row, int32_t count)
     }
 }
 
-void emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
+bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
                        const emp_real *x, const emp_real *w, bool transpose, int32_t rows,
                        int32_t depth, int32_t cols, int32_t threads)
 {
-    _Alignas(64) emp_real packed[MOST_PACKED];
-    task          t = {.w = {.data = packed, .rows = depth, .cols = cols, .width = PANEL},
+    task          t = {.w = {.rows = depth, .cols = cols, .width = PANEL},
                        .y = y,
                        .x = x,
                        .start = start,
                        .start_stride = start_stride};
     const int32_t team = emp_team_size((int64_t)rows * depth * cols, threads);
 
+    t.w.data = EMP_NEW_ARRAY(emp_real, (size_t)depth * (size_t)cols);
+    if (t.w.data == NULL) return false;
     emp_panels_pack(&t.w, w, transpose);
 #pragma omp parallel for num_threads(team)
     for (int32_t row = 0; row < rows; row += STRIP) {
@@ -80,6 +81,8 @@ void emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
         multiply_strip(&t, row, rows - row < STRIP ? rows - row : STRIP);
         emp_flush_end(saved);
     }
+    emp_free(t.w.data);
+    return true;
 }
 
 bool emp_tall_suits_outer(int32_t rows, int32_t m, int32_t n)

@@ -27,22 +27,29 @@ void emp_neighbor_max_forward(emp_real *m, int32_t *chosen, const emp_real *x,
     }
 }
 
-/* Columns that a thread works on: a cache line of them. */
+/* Columns that threads share out: a cache line of them. */
 enum { COLUMNS = 16 };
 
+/* Row by row through the columns from `low` to `high`. */
 static void scatter(emp_real *dx, const emp_real *dm, const int32_t *chosen, int64_t N,
-                    int64_t C, int64_t column, int64_t width)
+                    int64_t C, int64_t low, int64_t high)
 {
-    for (int64_t i = column; i < N * C; i += C)
-        for (int64_t j = i; j < i + width; j++)
-            if (chosen[j] >= 0) dx[chosen[j] * C + (column + j - i)] += dm[j];
+    for (int64_t i = 0; i < N * C; i += C)
+        for (int64_t c = low; c < high; c++)
+            if (chosen[i + c] >= 0) dx[chosen[i + c] * C + c] += dm[i + c];
 }
 
 void emp_neighbor_max_backward(emp_real *dx, const emp_real *dm, const int32_t *chosen,
                                int32_t N, int32_t C, int32_t threads)
 {
+    const int64_t lines = ((int64_t)C + COLUMNS - 1) / COLUMNS;
+    const int64_t parts = threads < lines ? threads : lines;
+
     memset(dx, 0, (size_t)N * (size_t)C * sizeof *dx);
-#pragma omp parallel for num_threads(threads)
-    for (int32_t c = 0; c < C; c += COLUMNS)
-        scatter(dx, dm, chosen, N, C, c, C - c < COLUMNS ? C - c : COLUMNS);
+#pragma omp parallel for num_threads((int)parts)
+    for (int64_t part = 0; part < parts; part++) {
+        const int64_t low = lines * part / parts * COLUMNS;
+        const int64_t high = lines * (part + 1) / parts * COLUMNS;
+        scatter(dx, dm, chosen, N, C, low, high < C ? high : C);
+    }
 }
