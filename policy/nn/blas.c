@@ -28,11 +28,10 @@ void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t
     bool is_whole =
         ldc == n && lda == (transpose_a ? m : k) && ldb == (transpose_b ? k : n);
 
-    if (is_whole && !transpose_a && (beta == 0 || beta == 1) && emp_tall_suits(m, k, n)) {
+    if (is_whole && !transpose_a && (beta == 0 || beta == 1) && emp_tall_suits(m, k, n) &&
         emp_tall_multiply(c, beta == 0 ? NULL : c, n, a, b, transpose_b, m, k, n,
-                          threads);
+                          threads))
         return;
-    }
     if (is_whole && transpose_a && !transpose_b && beta == 1 &&
         emp_tall_suits_outer(k, m, n)) {
         emp_tall_add_outer(c, a, b, k, m, n, threads);

@@ -22,10 +22,9 @@ void emp_linear_forward(emp_real *y, const emp_real *x, const emp_real *w,
                         const emp_real *b, int32_t B, int32_t C, int32_t K,
                         int32_t threads)
 {
-    if (emp_tall_suits(B, C, K)) {
-        emp_tall_multiply(y, b, 0, x, w, false, B, C, K, threads);
+    if (emp_tall_suits(B, C, K) &&
+        emp_tall_multiply(y, b, 0, x, w, false, B, C, K, threads))
         return;
-    }
     if (b != NULL) {
         for (int64_t n = 0; n < B; n++) memcpy(&y[n * K], b, (size_t)K * sizeof *y);
     }

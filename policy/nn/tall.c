@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/nn/tall.h"
 
+#include "base/mem.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/outer.h"
 #include "policy/nn/panels.h"

@@ -5,6 +5,13 @@
 #include "bench/speed/speed.h"
 #include "bench/speed/torch.h"
 
+/* Of the losses. DOPPLER scales columns of nodes that are nearly alike, which leaves much of what was
+ * rounded, and that differs from CPU to CPU. */
+static double tolerance(emp_stand_kind kind)
+{
+    return kind == EMP_STAND_DOPPLER ? 5e-5 : 1e-5;
+}
+
 /* On one thread: PyTorch's wait for each other actively, which takes minutes where other
  * programs run. */
 Test(pytorch, loses_as_much)
@@ -33,7 +40,7 @@ Test(pytorch, loses_as_much)
     for (int32_t i = 0; i < report.row_count; i++) {
         const emp_speed_row *row = &report.row[i];
         cr_expect_geq(row->ratio.count, 3, "a slow machine makes fewer rounds");
-        cr_expect_lt(row->disagreement, 1e-5, "%s: %g", emp_stand_name(row->network.kind),
-                     row->disagreement);
+        cr_expect_lt(row->disagreement, tolerance(row->network.kind), "%s: %g",
+                     emp_stand_name(row->network.kind), row->disagreement);
     }
 }
