@@ -12,8 +12,8 @@
 
 enum { CANDIDATE_STREAM, GROUP_STREAM, FUSION_STREAM }; /* substreams */
 
-/* Ctrl-C waits for a batch, and random placements are slow to simulate: the candidates of a batch have
- * so many ops at most. So many candidates are scored side by side all the same. */
+/* Ctrl-C waits for a batch, and random placements are slow to simulate. So the candidates of a batch have
+ * at most MOST_OPS ops together. There are LEAST_CANDIDATES in any case, for threads to share. */
 enum { MOST_OPS = 1 << 21, LEAST_CANDIDATES = 8 };
 
 typedef struct {

@@ -160,7 +160,8 @@ typedef struct emp_method {
      * beyond problem and params, in the method's own memory: saving reads the values,
      * resuming writes them into a state that was just created for the same problem and
      * params. Names, types and counts are the same at all times. Called between a tell
-     * and an ask; with asks_again also after an ask that is not told. Fills \a arrays and returns their number. */
+     * and an ask; with asks_again also after an ask that is not told. Fills \a arrays and
+     * returns their number. */
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
     /** OPTIONAL. Lists, as list_state(), what of the state is worth having on another problem:

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <stdatomic.h>
-
 #include "run/ranks/stop.h"
 
 #include "base/mem.h"

@@ -5,10 +5,9 @@
  *     P = softmax(Q K' / sqrt(width / heads)),   out = P V
  *
  * for each head, where Q are the rows of a segment, and K and V those of it and of the one
- * before. Nothing is masked. Of P only what normalizes its rows is kept, two numbers a row and head;
- * P itself is computed again in the backward pass, which takes about as long as to write and read
- * it where it has some hundreds of columns, and no memory. nn/attention.h is another attention, which
- * adds. Results do not depend on the number of threads.
+ * before. Nothing is masked. The forward pass keeps only what normalizes the rows of P, two numbers a
+ * row and head. The backward pass computes P again, so that P takes no memory.
+ * nn/attention.h is another attention, which adds. Results do not depend on the number of threads.
  */
 #ifndef EMP_POLICY_NN_LAYERS_DOT_ATTENTION_H
 #define EMP_POLICY_NN_LAYERS_DOT_ATTENTION_H
