@@ -11,6 +11,7 @@
 #include "base/io/terminal.h"
 #include "bench/tables/table.h"
 #include "cli/progress.h"
+#include "cli/stop.h"
 #include "run/sheet/sheet.h"
 #include "run/stats.h"
 
@@ -85,10 +86,10 @@ static char *format_cells(const emp_jobs_progress *progress, int line_width)
 
 /* ---- the terminal ---- */
 
-static void go_to_start(const cli_board *board)
+static void go_up(int lines)
 {
     fputc('\r', stderr);
-    if (board->line_count > 0) fprintf(stderr, "\033[%dA", board->line_count);
+    if (lines > 0) fprintf(stderr, "\033[%dA", lines);
 }
 
 /* Writes lines over those that stand there; returns their number. */
@@ -134,12 +135,13 @@ void cli_board_draw(cli_board *board, const emp_jobs_progress *progress, const c
     int    known_count = count_known(progress);
     char   bar[CLI_BAR_BYTES];
 
-    if (!board->is_terminal || !is_due(board, known_count, now_s)) return;
+    if (!board->is_terminal || cli_stop_is_told()) return;
+    if (!is_due(board, known_count, now_s)) return;
     emp_terminal_size size = emp_terminal_size_of(stderr);
     char             *cells = format_cells(progress, size.columns);
     bool              fits = cells != NULL && count_lines(cells) < size.lines;
     cli_bar_format(bar, progress->done_frac, progress->remaining_s, text, size.columns);
-    go_to_start(board);
+    go_up(board->line_count);
     board->line_count = fits ? write_lines(cells) : 0;
     fprintf(stderr, "%s\033[J", bar);
     fflush(stderr);
@@ -152,7 +154,7 @@ void cli_board_draw(cli_board *board, const emp_jobs_progress *progress, const c
 void cli_board_clear(cli_board *board)
 {
     if (!board->is_drawn) return;
-    go_to_start(board);
+    go_up(board->line_count + cli_stop_is_told()); /* a line has taken the bar's place */
     fputs("\033[J", stderr);
     fflush(stderr);
     board->is_drawn = false;

@@ -21,7 +21,7 @@ void cli_board_init(cli_board *board);
 
 /** Draws rows and columns of the runs: at once when another run is ready, else at most ten
  * times a second. A cell shows the median of the seeds that are ready, else how far its first run
- * is. \a text stands beside the bar. */
+ * is. \a text stands beside the bar. Nothing is drawn once cli_stop_is_told(). */
 void cli_board_draw(cli_board *board, const emp_jobs_progress *progress,
                     const char *text);
 

@@ -149,6 +149,8 @@ void cli_stop_with_others(void)
 
 bool cli_stop_is_asked(void) { return is_asked; }
 
+bool cli_stop_is_told(void) { return is_told; }
+
 atomic_int *cli_stop_kept(void) { return &kept_count; }
 
 void cli_stop_watch(const char *format, ...)

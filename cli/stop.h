@@ -48,6 +48,9 @@ void cli_stop_with_others(void);
 /** Whether that flag is set. */
 bool cli_stop_is_asked(void);
 
+/** Whether a line on the terminal has said that the program ends after the batch. */
+bool cli_stop_is_told(void);
+
 /** The number of runs that have something to save; static storage. Runs change it. */
 atomic_int *cli_stop_kept(void);
 
