@@ -2,9 +2,10 @@
 /* The runner of Criterion's tests under ThreadSanitizer and valgrind. Criterion's own maps memory where
  * they allow none, and does not start. This one runs each test in a fork, one after the other,
  * and says what Criterion's would have said: functions that the tests call in Criterion's library are
- * defined here instead. A parameterized test is not run, and named. Arguments are not looked at. */
+ * defined here instead. A parameterized test is one for each parameter. Arguments are not looked at. */
 #include <criterion/criterion.h>
 #include <criterion/event.h>
+#include <criterion/parameterized.h>
 #include <criterion/stats.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@ extern struct criterion_suite *__stop_cr_sts[] __attribute__((weak));
 
 /* Of the fork. */
 static const struct criterion_test_extra_data *test_data, *suite_data;
+static void                                   *parameter; /* NULL: the test has none */
 static jmp_buf                                 end_of_test;
 static int                                     failures;
 
@@ -41,7 +43,11 @@ void criterion_internal_test_setup(void)
 
 void criterion_internal_test_main(void (*test)(void))
 {
-    if (setjmp(end_of_test) == 0) test();
+    if (setjmp(end_of_test) != 0) return;
+    if (parameter == NULL)
+        test();
+    else
+        ((void (*)(void *))test)(parameter);
 }
 
 void criterion_internal_test_teardown(void)
@@ -60,6 +66,17 @@ void criterion_skip_test(const char *format, ...)
     vfprintf(stderr, format, values);
     va_end(values);
     exit(SKIPPED);
+}
+
+void cr_log(enum criterion_severity severity, const char *format, ...)
+{
+    va_list values;
+
+    (void)severity;
+    va_start(values, format);
+    vprintf(format, values);
+    va_end(values);
+    putchar('\n');
 }
 
 void criterion_continue_test(void) {}
@@ -89,7 +106,7 @@ static bool is_as_expected(const struct criterion_test *test, int status)
 
 typedef enum { PASSED_TEST, FAILED_TEST, SKIPPED_TEST, OUTCOMES } outcome;
 
-static outcome run_in_fork(const struct criterion_test *test)
+static outcome run_in_fork(const struct criterion_test *test, void *with)
 {
     int status = 0;
 
@@ -99,6 +116,7 @@ static outcome run_in_fork(const struct criterion_test *test)
     if (child == 0) {
         test_data = test->data;
         suite_data = data_of_suite(test->category);
+        parameter = with;
         test->test();
         exit(failures > 0 ? FAILED : 0);
     }
@@ -107,22 +125,35 @@ static outcome run_in_fork(const struct criterion_test *test)
     return is_as_expected(test, status) ? PASSED_TEST : FAILED_TEST;
 }
 
-int main(void)
+static void run(const struct criterion_test *test, void *with, int count[OUTCOMES])
 {
     static const char *const said[OUTCOMES] = {NULL, "FAILED", "skipped"};
-    int                      count[OUTCOMES] = {0};
+    const outcome            end = run_in_fork(test, with);
+
+    count[end]++;
+    if (said[end] != NULL) printf("%s: %s/%s\n", said[end], test->category, test->name);
+}
+
+static void run_with_each(const struct criterion_test *test, int count[OUTCOMES])
+{
+    struct criterion_test_params with = test->data->param_();
+
+    for (size_t i = 0; i < with.length; i++)
+        run(test, (char *)with.params + i * with.size, count);
+    if (with.cleanup != NULL) with.cleanup(&with);
+}
+
+int main(void)
+{
+    int count[OUTCOMES] = {0};
 
     for (struct criterion_test **t = __start_cr_tst; t < __stop_cr_tst; t++) {
         const struct criterion_test *test = *t;
         if (test == NULL || test->data->disabled) continue;
-        if (test->data->kind_ != CR_TEST_NORMAL) {
-            printf("not run: %s/%s, which has parameters\n", test->category, test->name);
-            continue;
-        }
-        const outcome end = run_in_fork(test);
-        count[end]++;
-        if (said[end] != NULL)
-            printf("%s: %s/%s\n", said[end], test->category, test->name);
+        if (test->data->kind_ == CR_TEST_PARAMETERIZED)
+            run_with_each(test, count);
+        else
+            run(test, NULL, count);
     }
     printf("%d passed, %d failed, %d skipped\n", count[PASSED_TEST], count[FAILED_TEST],
            count[SKIPPED_TEST]);
