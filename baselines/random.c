@@ -13,7 +13,8 @@
 enum { CANDIDATE_STREAM, GROUP_STREAM, FUSION_STREAM }; /* substreams */
 
 /* Ctrl-C waits for a batch, and random placements are slow to simulate. So the candidates of a batch have
- * at most MOST_OPS ops together. There are LEAST_CANDIDATES in any case, for threads to share. */
+ * at most MOST_OPS ops together. There are LEAST_CANDIDATES in any case, for as many threads to share; more
+ * threads would wait. Rows of the curve are batches, which must not depend on threads. */
 enum { MOST_OPS = 1 << 21, LEAST_CANDIDATES = 8 };
 
 typedef struct {

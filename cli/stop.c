@@ -20,8 +20,9 @@ enum { PATIENCE_MS = 500, SENTENCE_BYTES = 500 };
 
 enum { AT_ONCE, SOON, IN_ORDER }; /* states */
 
+/* One row of a terminal of 60 columns. */
 static const char saving[] =
-    "\r\033[Jemplace: ending after this batch, to save it; Ctrl-C again ends at once\n";
+    "\r\033[Jemplace: ending after this batch; Ctrl-C again ends at once\n";
 
 static atomic_int state, is_asked, is_told, is_terminal, owner, is_scheduled;
 static atomic_int exit_status = CLI_EXIT_INTERRUPTED;

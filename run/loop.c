@@ -28,7 +28,8 @@ emp_run_end emp_run_end_now(const emp_run_state *run)
     return end;
 }
 
-/* A run whose budget is used up is whole, whoever wanted it to stop. */
+/* A run whose budget is used up is whole, whoever wanted it to stop, if its method has learned from
+ * all of it. */
 int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
 {
     emp_record *record = run->record;
@@ -38,7 +39,7 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway)
     if (record->budget_evaluations > 0 && left < room) room = left;
     if (end.is_late) room = 0;
     if (room > 0 && !end.is_stopped) return (int32_t)room;
-    emp_run_log_end(run, room == 0 ? "budget" : "interrupt");
+    emp_run_log_end(run, room == 0 && !run->is_untold ? "budget" : "interrupt");
     return 0;
 }
 
@@ -82,8 +83,8 @@ static bool is_too_late_to_learn(const emp_run_state *run)
  * nothing is learned from it. */
 static emp_status end_with_batch(emp_run_state *run, emp_error *err)
 {
-    run->is_dropped = run->params->checkpoint.path != NULL;
-    if (!run->is_dropped) return log_batch(run, false, err);
+    run->is_untold = true;
+    if (run->params->checkpoint.path == NULL) return log_batch(run, false, err);
     run->count = 0;
     return EMP_OK;
 }
@@ -119,7 +120,7 @@ static emp_status end_failed(emp_run_state *run, emp_status st, const emp_error 
 /* It has nothing more to propose, or no more time. */
 static const char *why_nothing_came(const emp_run_state *run)
 {
-    if (run->is_dropped) return "interrupt";
+    if (run->is_untold) return "interrupt";
     return emp_run_end_now(run).is_late ? "budget" : "method";
 }
 

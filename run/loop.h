@@ -57,8 +57,9 @@ typedef struct {
     emp_run_checkpoint checkpoint;
     const emp_ranks   *ranks;    /**< NULL = alone; for methods that have `sharing` */
     bool               is_async; /**< needs ranks */
-    /** OPTIONAL. Set by a signal handler: the run ends after the current batch. A batch that it would
-     * ask for again when it is resumed (emp_method.asks_again) is no part of it. */
+    /** OPTIONAL. Set by a signal handler: the run ends after the current batch. A method with
+     * `asks_again` is not told of that batch. With a checkpoint the batch is no part of the run, which asks
+     * for it again when it is resumed; without one it counts. */
     const atomic_int *stop;
     /** OPTIONAL. How many runs have something to save. The run adds one before its first
      * checkpoint, or after its first batch if it has none. A run that succeeds has added one,

@@ -37,9 +37,8 @@ typedef struct {
         start_cpu_s; /**< likewise, by the clock of the thread; NaN: there are several */
     double next_checkpoint_s;
     bool   is_checkpoint_late; /**< it could not be written, and a warning has said so */
-    bool
-        is_dropped; /**< the last batch: the run, when it is resumed, asks for it again */
-    bool is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
+    bool   is_untold; /**< the method does not know the last batch, and the run ends */
+    bool   is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
 } emp_run_state;
 
 /** What ends a run early. */
@@ -65,7 +64,7 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err);
 void emp_run_clear(emp_run_state *run);
 
 /** Asks, scores, tells and logs a batch of at most \a max; count 0: the method has nothing more
- * to propose, or the batch was dropped. */
+ * to propose, or the run asks for the batch again when it is resumed. */
 emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err);
 
 emp_run_end emp_run_end_now(const emp_run_state *run);

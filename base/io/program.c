@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -103,10 +105,17 @@ bool emp_program_succeeds(const char *const *argument)
 
 emp_status emp_program_create_input(FILE **file, emp_error *err)
 {
-    *file = tmpfile();
-    if (*file == NULL)
-        return EMP_ERROR(EMP_EIO, "no temporary file: %s", strerror(errno));
-    return EMP_OK;
+    const char *folder = getenv("TMPDIR");
+    char        path[PATH_MAX];
+
+    if (folder == NULL || *folder == '\0') folder = "/tmp";
+    snprintf(path, sizeof path, "%s/emplace-XXXXXX", folder);
+    const int fd = mkstemp(path);
+    if (fd >= 0) unlink(path);
+    *file = fd < 0 ? NULL : fdopen(fd, "w+");
+    if (*file != NULL) return EMP_OK;
+    if (fd >= 0) close(fd);
+    return EMP_ERROR(EMP_EIO, "no temporary file in %s: %s", folder, strerror(errno));
 }
 
 emp_status emp_program_finish_input(FILE *file, char path[EMP_PROGRAM_PATH_BYTES],

@@ -31,7 +31,7 @@ bool emp_program_close(emp_program *program);
 
 enum { EMP_PROGRAM_PATH_BYTES = 32 };
 
-/** A file without a name, of which nothing is left whatever happens. \retval EMP_EIO */
+/** A file in $TMPDIR, else /tmp, whose name is gone at once, so that nothing of it is left. \retval EMP_EIO */
 emp_status emp_program_create_input(FILE **file, emp_error *err);
 /** Writes what is buffered. The path is the file's in programs that are started while it is open.
  * \retval EMP_EIO  Something could not be written. */

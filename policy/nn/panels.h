@@ -16,10 +16,10 @@
 #include "base/error.h"
 #include "policy/nn/real.h"
 
-/** Columns of a panel; of one in a narrow matrix. */
 enum {
-    EMP_PANEL_LANES = 64 / (int)sizeof(emp_real),
-    EMP_PANEL_COLS = 4 * EMP_PANEL_LANES
+    EMP_PANEL_LANES =
+        64 / (int)sizeof(emp_real),      /**< columns of the panel of a narrow matrix */
+    EMP_PANEL_COLS = 4 * EMP_PANEL_LANES /**< columns of any other panel */
 };
 
 /** Whether this machine has the registers that these products need, those of AVX-512. Without them

@@ -7,11 +7,11 @@
 #include "policy/nn/panels.h"
 #include "policy/nn/team.h"
 
-/* A packed matrix has at most so many numbers. */
+/* Numbers and columns of a matrix that is packed; columns of a panel. */
 enum { MOST_PACKED = 1 << 16, MOST_COLS = 512, PANEL = EMP_PANEL_COLS };
 
-/* Rows for which packing a matrix is little beside the product; and products for which adding
- * to the result is. */
+/* Rows from which packing the matrix takes little time beside the product; rows of the matrix from which
+ * adding to the result does. */
 enum { LEAST_ROWS = 512, LEAST_DEPTH = 64 };
 
 /* Columns of x beyond which its rows drive each other out of the nearest cache. */

@@ -2,9 +2,9 @@
  * Products of many rows with one small matrix, and the sums of outer products that are the
  * gradients of such a matrix.
  *
- * BLAS packs both operands, and of these one is as large as the result. Here the small one is
- * packed, once, or none. Sums are taken in the order of OpenBLAS, so that every bit is the same.
- * Results do not depend on the number of threads.
+ * BLAS packs both operands, and of these one is as large as the result. A product packs the small one
+ * alone, and a sum of outer products packs neither. Long sums are cut where OpenBLAS cuts them, so results
+ * are as close to its own as can be. They do not depend on the number of threads.
  */
 #ifndef EMP_POLICY_NN_TALL_H
 #define EMP_POLICY_NN_TALL_H

@@ -103,7 +103,8 @@ Test(screen, an_interrupt_leaves_the_table_and_says_how_to_go_on)
 
     cr_expect_eq(run(arguments, 80, 24, "]   1 %"), 130);
     const int first = screen_line_with(&end, "Table 1. Seconds");
-    cr_expect(first == 0 || (first == 1 && screen_line_with(&end, "to save it") == 0),
+    cr_expect(first == 0 ||
+                  (first == 1 && screen_line_with(&end, "ending after this batch") == 0),
               "it is in line %d, after '%s'", first, end.text[0]);
     cr_expect_eq(screen_line_with(&end, "^C"), -1, "what was typed is gone");
     cr_expect_geq(screen_line_with(&end, "OOM"), 0);

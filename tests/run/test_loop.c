@@ -335,6 +335,13 @@ Test(runner, interrupt_ends_without_telling_what_can_be_asked_for_again,
     cr_expect_eq(script.told, 8);
     cr_expect_eq(r.evaluations, 12, "what was scored counts");
     emp_record_clear(&r);
+    params.budget_evaluations = 12;
+    script = (scripted_plan){.batch = 4, .stop_after = 12};
+    r = run(&t, &params);
+    cr_expect_str_eq(r.stopped_by, "interrupt",
+                     "nothing was learned from the last batch");
+    emp_record_clear(&r);
+    params.budget_evaluations = 1000;
     params.checkpoint.path = scratch_path("run.checkpoint.h5");
     script = (scripted_plan){.batch = 4, .stop_after = 12};
     r = run(&t, &params);

@@ -17,6 +17,7 @@
 
 /* Of a fork whose assertions failed, or that was skipped; no test expects them. */
 enum { FAILED = 99, SKIPPED = 97 };
+enum { ALL_SKIPPED = 77 }; /* of the program, as CTest knows it */
 
 extern struct criterion_test  *__start_cr_tst[], *__stop_cr_tst[];
 extern struct criterion_suite *__start_cr_sts[] __attribute__((weak));
@@ -65,7 +66,8 @@ void criterion_skip_test(const char *format, ...)
     va_start(values, format);
     vfprintf(stderr, format, values);
     va_end(values);
-    exit(SKIPPED);
+    fputc('\n', stderr);
+    exit(failures > 0 ? FAILED : SKIPPED);
 }
 
 void cr_log(enum criterion_severity severity, const char *format, ...)
@@ -157,5 +159,6 @@ int main(void)
     }
     printf("%d passed, %d failed, %d skipped\n", count[PASSED_TEST], count[FAILED_TEST],
            count[SKIPPED_TEST]);
+    if (count[FAILED_TEST] + count[PASSED_TEST] == 0) return ALL_SKIPPED;
     return count[FAILED_TEST] > 0;
 }

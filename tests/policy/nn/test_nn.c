@@ -307,6 +307,43 @@ Test(tall, adds_outer_products)
     }
 }
 
+/* The same products where layers ask for them. */
+Test(tall, is_what_linear_layers_and_gradients_use)
+{
+    static float bias[TALL_COLS], dw[TALL_DEPTH * TALL_COLS], db[TALL_COLS];
+    static float wt[TALL_DEPTH * TALL_COLS];
+
+    fill(tall_x, TALL_ROWS * TALL_DEPTH, 1);
+    fill(tall_w, TALL_DEPTH * TALL_COLS, 2);
+    fill(bias, TALL_COLS, 3);
+    emp_linear_forward(tall_y, tall_x, tall_w, bias, TALL_ROWS, TALL_DEPTH, TALL_COLS, 2);
+    for (int i = 0; i < TALL_DEPTH * TALL_COLS; i++)
+        wt[i % TALL_COLS * TALL_DEPTH + i / TALL_COLS] = tall_w[i];
+    for (int transpose = 0; transpose < 2; transpose++) {
+        for (int r = 0; r < TALL_ROWS; r++)
+            memcpy(&tall_again[r * TALL_COLS], bias, sizeof bias);
+        for (int i = 0; i < 2; i++) /* once into it, once onto it */
+            emp_blas_gemm_shared(false, transpose, TALL_ROWS, TALL_COLS, TALL_DEPTH,
+                                 tall_x, TALL_DEPTH, transpose ? wt : tall_w,
+                                 transpose ? TALL_DEPTH : TALL_COLS, (float)i, tall_again,
+                                 TALL_COLS, 2);
+        for (int i = 0; i < TALL_ROWS * TALL_COLS; i++)
+            cr_assert_float_eq((double)tall_again[i],
+                               2 * (double)(tall_y[i] - bias[i % TALL_COLS]), 1e-3,
+                               "at %d", i);
+    }
+    for (int i = 0; i < TALL_DEPTH * TALL_COLS; i++) dw[i] = 2.0f;
+    emp_linear_backward(NULL, dw, db, tall_y, tall_x, tall_w, TALL_ROWS, TALL_DEPTH,
+                        TALL_COLS, 2);
+    for (int i = 0; i < TALL_DEPTH * TALL_COLS; i += 7) {
+        double want = 2.0;
+        for (int r = 0; r < TALL_ROWS; r++)
+            want += (double)tall_x[r * TALL_DEPTH + i / TALL_COLS] *
+                    (double)tall_y[r * TALL_COLS + i % TALL_COLS];
+        cr_assert_float_eq((double)dw[i], want, 1e-2, "at %d", i);
+    }
+}
+
 /* Each reads what all wrote before they met. */
 Test(team, meets_when_the_last_has_come)
 {

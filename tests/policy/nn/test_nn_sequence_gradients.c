@@ -3,6 +3,7 @@
  * forward pass? Central differences in the double build, as test_nn_gradients.c has them. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -11,7 +12,14 @@
 #include "policy/nn/layers/layer_norm.h"
 #include "policy/nn/layers/neighbors.h"
 
-enum { MAX = 4096, ROWS = 7, WIDTH = 6, HEADS = 2, SEGMENT = 3, MEASURED = ROWS * WIDTH };
+enum {
+    MAX = 1 << 14,
+    ROWS = 7,
+    WIDTH = 6,
+    HEADS = 2,
+    SEGMENT = 3,
+    MEASURED = ROWS * WIDTH
+};
 
 static const double STEP = 1e-5, TOLERANCE = 1e-6;
 
@@ -26,22 +34,25 @@ static void fill(double *values, int count, uint32_t stream)
     for (int i = 0; i < count; i++) values[i] = emp_rng_normal(&rng);
 }
 
-static double measured(void)
+static double product(const double *of, const double *with, int count)
 {
     double sum = 0.0;
 
-    for (int i = 0; i < MEASURED; i++) sum += y[i] * r[i];
+    for (int i = 0; i < count; i++) sum += of[i] * with[i];
     return sum;
 }
 
-static void check(const char *what, double (*loss)(void), double *at,
-                  const double *gradient, int count)
+static double measured(void) { return product(y, r, MEASURED); }
+
+/* Of every so many numbers one. */
+static void check_some(const char *what, double (*loss)(void), double *at,
+                       const double *gradient, int count, int every)
 {
     double largest = 0.0;
 
     for (int i = 0; i < count; i++) largest = fmax(largest, fabs(gradient[i]));
     cr_assert_gt(largest, 1e-3, "%s: the gradient is all but zero", what);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i += every) {
         double kept = at[i], up, down;
         at[i] = kept + STEP;
         up = loss();
@@ -52,6 +63,12 @@ static void check(const char *what, double (*loss)(void), double *at,
                            "%s[%d]: %.12g, differences say %.12g", what, i, gradient[i],
                            (up - down) / (2.0 * STEP));
     }
+}
+
+static void check(const char *what, double (*loss)(void), double *at,
+                  const double *gradient, int count)
+{
+    check_some(what, loss, at, gradient, count, 1);
 }
 
 static double norm_loss(void)
@@ -91,33 +108,44 @@ static double attention_loss(void)
 }
 
 /* One row, head by head, from the formula. */
-static void attend_plainly(double *out, int row, bool has_memory)
+static void attend_plainly(const emp_dot_attention *a, double *out, int row)
 {
-    const int size = WIDTH / HEADS, first = row / SEGMENT * SEGMENT;
-    const int begin = has_memory && first > 0 ? first - SEGMENT : first;
-    const int end = first + SEGMENT < ROWS ? first + SEGMENT : ROWS;
+    const int size = a->width / a->heads, first = row / a->segment * a->segment;
+    const int begin = a->has_memory && first > 0 ? first - a->segment : first;
+    const int end = first + a->segment < a->rows ? first + a->segment : a->rows;
+    double    weight[MAX];
 
-    for (int h = 0; h < HEADS; h++) {
-        double weight[ROWS], sum = 0.0;
+    for (int h = 0; h < a->heads; h++) {
+        double sum = 0.0;
         for (int k = begin; k < end; k++) {
             double dot = 0.0;
             for (int i = h * size; i < (h + 1) * size; i++)
-                dot += x[row * 3 * WIDTH + i] * x[k * 3 * WIDTH + WIDTH + i];
+                dot += x[row * 3 * a->width + i] * x[k * 3 * a->width + a->width + i];
             weight[k] = exp(dot / sqrt(size));
             sum += weight[k];
         }
         for (int i = h * size; i < (h + 1) * size; i++) {
             out[i] = 0.0;
             for (int k = begin; k < end; k++)
-                out[i] += weight[k] / sum * x[k * 3 * WIDTH + 2 * WIDTH + i];
+                out[i] += weight[k] / sum * x[k * 3 * a->width + 2 * a->width + i];
         }
+    }
+}
+
+static void expect_formula(const emp_dot_attention *a)
+{
+    double want[WIDTH];
+
+    cr_assert_leq(a->width, WIDTH);
+    for (int row = 0; row < a->rows; row++) {
+        attend_plainly(a, want, row);
+        for (int i = 0; i < a->width; i++)
+            cr_assert_float_eq(y[row * a->width + i], want[i], 1e-12, "row %d", row);
     }
 }
 
 Test(dot_attention, is_what_the_formula_says)
 {
-    double want[WIDTH];
-
     fill(x, 3 * MEASURED, 5);
     cr_assert_leq(emp_dot_attention_scratch(&attention),
                   sizeof scratch / sizeof *scratch);
@@ -126,11 +154,7 @@ Test(dot_attention, is_what_the_formula_says)
     for (int memory = 0; memory < 2; memory++) {
         attention.has_memory = memory == 1;
         emp_dot_attention_forward(&attention, y, normalizers, x);
-        for (int row = 0; row < ROWS; row++) {
-            attend_plainly(want, row, memory == 1);
-            for (int i = 0; i < WIDTH; i++)
-                cr_assert_float_eq(y[row * WIDTH + i], want[i], 1e-12, "row %d", row);
-        }
+        expect_formula(&attention);
     }
 }
 
@@ -147,6 +171,42 @@ Test(dot_attention, gradients)
         for (int i = 0; i < 2 * WIDTH; i++)
             own[row * 3 * WIDTH + WIDTH + i] += memory[row * 2 * WIDTH + i];
     check("query, key, value", attention_loss, x, own, 3 * MEASURED);
+}
+
+/* Segments go in blocks of rows, of 192 at most, and the last has less. */
+enum { LONG_ROWS = 450, LONG_SEGMENT = 200, LONG_COUNT = LONG_ROWS * WIDTH };
+
+static double            long_normalizers[2 * LONG_ROWS * HEADS];
+static emp_dot_attention long_attention = {.rows = LONG_ROWS,
+                                           .width = WIDTH,
+                                           .heads = HEADS,
+                                           .segment = LONG_SEGMENT,
+                                           .has_memory = true,
+                                           .threads = 2};
+
+static double long_loss(void)
+{
+    emp_dot_attention_forward(&long_attention, y, long_normalizers, x);
+    return product(y, r, LONG_COUNT);
+}
+
+Test(dot_attention, goes_in_blocks)
+{
+    static double own[3 * LONG_COUNT], memory[2 * LONG_COUNT];
+    double *space = calloc(emp_dot_attention_scratch(&long_attention), sizeof *space);
+
+    cr_assert_not_null(space);
+    long_attention.scratch = space;
+    fill(x, 3 * LONG_COUNT, 5);
+    fill(r, LONG_COUNT, 6);
+    long_loss();
+    expect_formula(&long_attention);
+    emp_dot_attention_backward(&long_attention, own, memory, r, y, long_normalizers, x);
+    for (int row = 0; row < LONG_ROWS; row++)
+        for (int i = 0; i < 2 * WIDTH; i++)
+            own[row * 3 * WIDTH + WIDTH + i] += memory[row * 2 * WIDTH + i];
+    check_some("query, key, value", long_loss, x, own, 3 * LONG_COUNT, 53);
+    free(space);
 }
 
 /* ---- neighbours and gates ---- */
