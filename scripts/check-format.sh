@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-git ls-files -z '*.c' '*.h' '*.cu' | xargs -0 clang-format --dry-run --Werror
+git ls-files -z '*.c' '*.h' '*.inc' '*.cu' | xargs -0 clang-format --dry-run --Werror

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/nn/outer.h"
 
-/* One register of AVX-512; narrower machines split it. */
-typedef emp_real vec
-    __attribute__((vector_size(64), aligned(sizeof(emp_real)), may_alias));
+#include "policy/nn/panels.h"
 
-/* A tile of dw has so many rows and registers a row. */
+/* A tile of dw has so many rows and registers a row. Registers have LANES numbers, those of AVX-512, or
+ * are shorter: as many as have LANES together make a row then. */
 enum { LANES = 64 / (int)sizeof(emp_real), TALL = 6, VECS = 4 };
+#if defined(__x86_64__)
+enum { LONG_BYTES = 64, SHORT_BYTES = 32, SHORT_VECS = LONG_BYTES / SHORT_BYTES };
+#else
+enum { LONG_BYTES = 64, SHORT_BYTES = 16, SHORT_VECS = LONG_BYTES / SHORT_BYTES };
+#endif
 
 /* Operands of a tile. */
 typedef struct {
@@ -15,71 +19,27 @@ typedef struct {
     int64_t         dw_stride, x_stride, dy_stride, rows;
 } task;
 
-/* Adds the sums of a tile; `tall` and `vecs` are constants after inlining, here and below. */
-__attribute__((always_inline)) static inline void add_sums(emp_real *dw, int64_t stride,
-                                                           vec     acc[TALL][VECS],
-                                                           int64_t width, const int tall,
-                                                           const int vecs)
-{
-    if (width == vecs * LANES) {
-        EMP_UNROLL
-        for (int i = 0; i < tall; i++) {
-            EMP_UNROLL
-            for (int v = 0; v < vecs; v++) ((vec *)(dw + i * stride))[v] += acc[i][v];
-        }
-    } else {
-        for (int i = 0; i < tall; i++)
-            for (int64_t c = 0; c < width; c++)
-                dw[i * stride + c] += acc[i][c / LANES][c % LANES];
-    }
-}
+#define VEC_BYTES   LONG_BYTES
+#define NAMED(name) name##_long
+#include "policy/nn/outer_tile.inc"
 
-/* `tall` rows and `vecs` registers of dw, of which `width` columns exist. */
-__attribute__((always_inline)) static inline void add_tile(const task *t, int64_t row,
-                                                           int64_t col, int64_t width,
-                                                           const int tall, const int vecs)
-{
-    vec             acc[TALL][VECS];
-    const emp_real *x = t->x + row, *dy = t->dy + col;
-
-    /* One by one: an initializer would first clear the array in memory. */
-    EMP_UNROLL
-    for (int i = 0; i < tall; i++) {
-        EMP_UNROLL
-        for (int v = 0; v < vecs; v++) acc[i][v] = (vec){0};
-    }
-    for (int64_t r = 0; r < t->rows; r++, x += t->x_stride, dy += t->dy_stride) {
-        const vec *d = (const vec *)dy;
-        EMP_UNROLL
-        for (int i = 0; i < tall; i++) {
-            EMP_UNROLL
-            for (int v = 0; v < vecs; v++) acc[i][v] += x[i] * d[v];
-        }
-    }
-    add_sums(t->dw + row * t->dw_stride + col, t->dw_stride, acc, width, tall, vecs);
-}
-
-__attribute__((always_inline)) static inline void
-add_columns(const task *t, int64_t m, int64_t col, int64_t width, const int vecs)
-{
-    int64_t row = 0;
-
-    for (; row + TALL <= m; row += TALL) add_tile(t, row, col, width, TALL, vecs);
-    if (row + 4 <= m) {
-        add_tile(t, row, col, width, 4, vecs);
-        row += 4;
-    }
-    for (; row < m; row++) add_tile(t, row, col, width, 1, vecs);
-}
+#define VEC_BYTES   SHORT_BYTES
+#define NAMED(name) name##_short
+#include "policy/nn/outer_tile.inc"
 
 EMP_KERNEL static void add_wide(const task *t, int64_t m, int64_t col)
 {
-    add_columns(t, m, col, VECS * LANES, VECS);
+    add_columns_long(t, m, col, VECS * LANES, VECS);
 }
 
 EMP_KERNEL static void add_narrow(const task *t, int64_t m, int64_t col, int64_t width)
 {
-    add_columns(t, m, col, width, 1);
+    add_columns_long(t, m, col, width, 1);
+}
+
+EMP_KERNEL static void add_short(const task *t, int64_t m, int64_t col, int64_t width)
+{
+    add_columns_short(t, m, col, width, SHORT_VECS);
 }
 
 void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
@@ -95,9 +55,12 @@ void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
                     .rows = rows};
     int32_t    col = 0;
 
-    for (; col + VECS * LANES <= n; col += VECS * LANES) add_wide(&t, m, col);
-    for (; col < n; col += LANES)
-        add_narrow(&t, m, col, n - col < LANES ? n - col : LANES);
+    void (*add)(const task *, int64_t, int64_t, int64_t) =
+        emp_panels_has_registers() ? add_narrow : add_short;
+
+    if (emp_panels_has_registers())
+        for (; col + VECS * LANES <= n; col += VECS * LANES) add_wide(&t, m, col);
+    for (; col < n; col += LANES) add(&t, m, col, n - col < LANES ? n - col : LANES);
 }
 
 void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,

@@ -5,12 +5,18 @@
 
 #include "base/mem.h"
 
-/* One register of AVX-512; narrower machines split it. */
-typedef emp_real vec
-    __attribute__((vector_size(64), aligned(sizeof(emp_real)), may_alias));
+/* Bytes of a register of AVX-512, and of one of any other machine. A vector that is longer than registers
+ * stays in memory. */
+#if defined(__x86_64__)
+enum { LONG_BYTES = 64, SHORT_BYTES = 32 };
+#else
+enum { LONG_BYTES = 64, SHORT_BYTES = 16 };
+#endif
 
-/* A narrow matrix has panels of one register. Packing reads lines of LANES numbers. */
+/* A narrow matrix has panels of one long register. Packing reads lines of LANES numbers. Six rows of sums
+ * in VECS long registers each, or in SHORT_VECS short ones, leave registers for the operands. */
 enum { LANES = EMP_PANEL_LANES, WIDTH = EMP_PANEL_COLS, VECS = WIDTH / LANES, ROWS = 6 };
+enum { SHORT_VECS = LONG_BYTES / SHORT_BYTES };
 
 bool emp_panels_has_registers(void)
 {
@@ -82,105 +88,66 @@ typedef struct {
     int64_t         first, depth; /* rows of W */
 } task;
 
-/* Stores sums of whole panels; `count`, `vecs` and `has_start` are constants after inlining, here and
- * below. */
-__attribute__((always_inline)) static inline void
-store_whole(const task *t, int64_t row, vec acc[ROWS][VECS], const int count,
-            const int vecs, const bool has_start)
-{
-    EMP_UNROLL
-    for (int r = 0; r < count; r++) {
-        vec       *y = (vec *)(t->y + (row + r) * t->y_stride);
-        const vec *start =
-            has_start ? (const vec *)(t->start + (row + r) * t->start_stride) : NULL;
-        EMP_UNROLL
-        for (int v = 0; v < vecs; v++) {
-            if (has_start)
-                y[v] = start[v] + acc[r][v];
-            else
-                y[v] = acc[r][v];
-        }
-    }
-}
+#define VEC_BYTES   LONG_BYTES
+#define NAMED(name) name##_long
+#include "policy/nn/panels_rows.inc"
 
-/* The first `width` columns. */
-__attribute__((always_inline)) static inline void
-store_part(const task *t, int64_t row, vec acc[ROWS][VECS], int64_t width,
-           const int count, const int vecs, const bool has_start)
-{
-    EMP_UNROLL
-    for (int r = 0; r < count; r++) {
-        emp_real        sum[WIDTH] = {0}, *y = t->y + (row + r) * t->y_stride;
-        const emp_real *start = has_start ? t->start + (row + r) * t->start_stride : NULL;
-        EMP_UNROLL
-        for (int v = 0; v < vecs; v++) *(vec *)&sum[v * LANES] = acc[r][v];
-        for (int64_t c = 0; c < width; c++) y[c] = has_start ? start[c] + sum[c] : sum[c];
-    }
-}
-
-/* Rows of one panel, accumulated in registers; columns beyond the matrix are dropped. */
-__attribute__((always_inline)) static inline void
-multiply_panel(const task *t, int64_t row, const emp_real *panel, int64_t width,
-               const int count, const int vecs, const bool has_start)
-{
-    vec             acc[ROWS][VECS];
-    int64_t         x_stride = t->x_stride, depth = t->depth;
-    const emp_real *x = t->x + row * x_stride;
-
-    /* One by one: an initializer would first clear the array in memory. */
-    EMP_UNROLL
-    for (int r = 0; r < count; r++) {
-        EMP_UNROLL
-        for (int v = 0; v < vecs; v++) acc[r][v] = (vec){0};
-    }
-    for (int64_t k = 0; k < depth; k++, panel += vecs * LANES) {
-        const vec *w = (const vec *)panel;
-        EMP_UNROLL
-        for (int r = 0; r < count; r++) {
-            EMP_UNROLL
-            for (int v = 0; v < vecs; v++) acc[r][v] += x[r * x_stride + k] * w[v];
-        }
-    }
-    if (width == vecs * LANES)
-        store_whole(t, row, acc, count, vecs, has_start);
-    else
-        store_part(t, row, acc, width, count, vecs, has_start);
-}
-
-__attribute__((always_inline)) static inline void
-multiply_rows(const task *t, int64_t count, const emp_real *panel, int64_t width,
-              const int vecs, const bool has_start)
-{
-    int64_t row = 0;
-
-    for (; row + ROWS <= count; row += ROWS)
-        multiply_panel(t, row, panel, width, ROWS, vecs, has_start);
-    switch (count - row) {
-    case 1: multiply_panel(t, row, panel, width, 1, vecs, has_start); break;
-    case 2: multiply_panel(t, row, panel, width, 2, vecs, has_start); break;
-    case 3: multiply_panel(t, row, panel, width, 3, vecs, has_start); break;
-    case 4: multiply_panel(t, row, panel, width, 4, vecs, has_start); break;
-    case 5: multiply_panel(t, row, panel, width, 5, vecs, has_start); break;
-    default: break;
-    }
-}
+#define VEC_BYTES   SHORT_BYTES
+#define NAMED(name) name##_short
+#include "policy/nn/panels_rows.inc"
 
 EMP_KERNEL static void multiply_wide(const task *t, int64_t count, const emp_real *panel,
                                      int64_t width)
 {
     if (t->start == NULL)
-        multiply_rows(t, count, panel, width, VECS, false);
+        multiply_rows_long(t, count, panel, WIDTH, width, VECS, false);
     else
-        multiply_rows(t, count, panel, width, VECS, true);
+        multiply_rows_long(t, count, panel, WIDTH, width, VECS, true);
 }
 
 EMP_KERNEL static void multiply_narrow(const task *t, int64_t count,
                                        const emp_real *panel, int64_t width)
 {
     if (t->start == NULL)
-        multiply_rows(t, count, panel, width, 1, false);
+        multiply_rows_long(t, count, panel, LANES, width, 1, false);
     else
-        multiply_rows(t, count, panel, width, 1, true);
+        multiply_rows_long(t, count, panel, LANES, width, 1, true);
+}
+
+/* At most LANES columns of a panel whose rows have `stride`. */
+EMP_KERNEL static void multiply_short(const task *t, int64_t count, const emp_real *panel,
+                                      int64_t stride, int64_t width)
+{
+    if (t->start == NULL)
+        multiply_rows_short(t, count, panel, stride, width, SHORT_VECS, false);
+    else
+        multiply_rows_short(t, count, panel, stride, width, SHORT_VECS, true);
+}
+
+static task from_column(const task *whole, int64_t first)
+{
+    task t = *whole;
+
+    t.y += first;
+    if (t.start != NULL) t.start += first;
+    return t;
+}
+
+static void multiply_columns(const task *t, int64_t count, const emp_real *panel,
+                             int64_t stride, int64_t cols)
+{
+    if (emp_panels_has_registers()) {
+        if (stride == WIDTH)
+            multiply_wide(t, count, panel, cols);
+        else
+            multiply_narrow(t, count, panel, cols);
+        return;
+    }
+    for (int64_t first = 0; first < cols; first += LANES) {
+        const task of = from_column(t, first);
+        multiply_short(&of, count, panel + first, stride,
+                       cols - first < LANES ? cols - first : LANES);
+    }
 }
 
 static void multiply(const emp_panels *panels, const task *whole, int32_t count,
@@ -194,13 +161,8 @@ static void multiply(const emp_panels *panels, const task *whole, int32_t count,
         int64_t cols = panels->cols - first < width ? panels->cols - first : width;
         const emp_real *panel =
             panels->data + first * panels->rows + whole->first * width;
-        task t = *whole;
-        t.y += first;
-        if (t.start != NULL) t.start += first;
-        if (width == WIDTH)
-            multiply_wide(&t, count, panel, cols);
-        else
-            multiply_narrow(&t, count, panel, cols);
+        const task t = from_column(whole, first);
+        multiply_columns(&t, count, panel, width, cols);
     }
 }
 

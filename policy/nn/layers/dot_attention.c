@@ -5,7 +5,6 @@
 #include <omp.h>
 #include <string.h>
 
-#include "policy/nn/blas.h"
 #include "policy/nn/flush.h"
 #include "policy/nn/outer.h"
 #include "policy/nn/panels.h"
@@ -14,9 +13,6 @@
 /* Rows that go through all products before the next ones do, so that their weights stay in a
  * near cache; and those whose exponentials are taken together. */
 enum { BLOCK = 48, ROWS = 4, LANES = EMP_PANEL_LANES };
-
-/* The same where BLAS makes the products, which takes more rows to be fast. */
-enum { BLAS_BLOCK = 192 };
 
 /* What one head of one segment works on. */
 typedef struct {
@@ -96,8 +92,8 @@ static void lay_out(space *s, const emp_dot_attention *a, heap *from)
     s->out = take(from, a->segment, size);
     s->dkt = take(from, size, keys);
     s->dvt = take(from, size, keys);
-    s->weight = take(from, BLAS_BLOCK, keys);
-    s->change = take(from, BLAS_BLOCK, keys);
+    s->weight = take(from, BLOCK, keys);
+    s->change = take(from, BLOCK, keys);
 }
 
 static size_t space_of_thread(const emp_dot_attention *a)
@@ -123,8 +119,8 @@ static space space_here(const emp_dot_attention *a, const head *h)
     lay_out(&s, a, &mine);
     s.kt.rows = s.vt.rows = s.k.cols = s.v.cols = h->size;
     s.kt.cols = s.vt.cols = s.k.rows = s.v.rows = keys;
-    s.kt.width = s.vt.width = emp_panels_has_registers() ? EMP_PANEL_COLS : keys;
-    s.k.width = s.v.width = emp_panels_has_registers() ? LANES : h->size;
+    s.kt.width = s.vt.width = EMP_PANEL_COLS;
+    s.k.width = s.v.width = LANES;
     return s;
 }
 
@@ -218,32 +214,16 @@ EMP_KERNEL static void exp_rows(emp_real *x, int64_t stride, int64_t n, emp_real
 
 /* ---- products ---- */
 
-/* y = x W for some rows; W has `depth` rows, or more that are not meant. For BLAS it is one panel. */
+/* y = x W for some rows; W has `depth` rows, or more that are not meant. */
 static void multiply(const emp_panels *w, emp_real *y, const emp_real *x,
                      int32_t x_stride, int32_t count, int32_t depth)
 {
-    if (emp_panels_has_registers())
-        emp_panels_part(w, y, w->cols, NULL, 0, x, x_stride, count, 0, depth);
-    else
-        emp_blas_gemm(false, false, count, w->cols, depth, x, x_stride, w->data, w->cols,
-                      0, y, w->cols);
-}
-
-/* dt += x' w for some rows, x of `size` columns and w of `keys`. */
-static void add_outer(emp_real *dt, const emp_real *x, int32_t size, const emp_real *w,
-                      int32_t keys, int32_t count)
-{
-    if (emp_panels_has_registers())
-        emp_outer_add(dt, x, size, size, w, keys, keys, count);
-    else
-        emp_blas_gemm(true, false, size, keys, count, x, size, w, keys, 1, dt, keys);
+    emp_panels_part(w, y, w->cols, NULL, 0, x, x_stride, count, 0, depth);
 }
 
 static int32_t rows_of_block(const head *h, int32_t row)
 {
-    const int32_t most = emp_panels_has_registers() ? BLOCK : BLAS_BLOCK;
-
-    return h->count - row < most ? h->count - row : most;
+    return h->count - row < BLOCK ? h->count - row : BLOCK;
 }
 
 /* Products of queries and keys. */
@@ -258,7 +238,7 @@ static void block_forward(const space *s, const head *h, int32_t row, int32_t co
                           emp_real *shift, emp_real *inverse)
 {
     const int32_t keys = keys_of(h), stride = s->kt.cols;
-    emp_real      sum[BLAS_BLOCK], *out = &s->out[(int64_t)row * h->size];
+    emp_real      sum[BLOCK], *out = &s->out[(int64_t)row * h->size];
 
     score(s, h, row, count);
     for (int32_t r = 0; r < count; r++)
@@ -351,14 +331,14 @@ static void block_backward(const space *s, const head *h, int32_t row, int32_t c
 {
     const int32_t   keys = s->kt.cols, size = h->size;
     const emp_real *q = &s->q[(int64_t)row * size], *d = &s->d[(int64_t)row * size];
-    emp_real        sum[BLAS_BLOCK];
+    emp_real        sum[BLOCK];
 
     score(s, h, row, count);
     exp_rows(s->weight, keys, keys, h->scale, shift, sum, count);
     multiply(&s->vt, s->change, d, size, count, size);
-    add_outer(s->dvt, d, size, s->weight, keys, count);
+    emp_outer_add(s->dvt, d, size, size, s->weight, keys, keys, count);
     weigh_changes(s->change, s->weight, keys, keys, mean, count);
-    add_outer(s->dkt, q, size, s->change, keys, count);
+    emp_outer_add(s->dkt, q, size, size, s->change, keys, keys, count);
     multiply(&s->k, &s->out[(int64_t)row * size], s->change, keys, count, keys_of(h));
 }
 
@@ -415,7 +395,7 @@ static void run_backward(const emp_dot_attention *a, const head *h, const task *
     const emp_real *shift = &t->normalizers[normalizer(a, h)];
     const emp_real *inverse = shift + (int64_t)a->rows * a->heads;
     const space     s = space_here(a, h);
-    emp_real        mean[BLAS_BLOCK];
+    emp_real        mean[BLOCK];
 
     load_backward(&s, a, h, t);
     for (int32_t row = 0; row < h->count; row += rows_of_block(h, row)) {

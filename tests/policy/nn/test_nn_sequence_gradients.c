@@ -173,7 +173,7 @@ Test(dot_attention, gradients)
     check("query, key, value", attention_loss, x, own, 3 * MEASURED);
 }
 
-/* Segments go in blocks of rows, of 192 at most, and the last has less. */
+/* Segments go in blocks of rows, and the last has less. */
 enum { LONG_ROWS = 450, LONG_SEGMENT = 200, LONG_COUNT = LONG_ROWS * WIDTH };
 
 static double            long_normalizers[2 * LONG_ROWS * HEADS];
