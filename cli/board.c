@@ -22,7 +22,7 @@ static const emp_sheet_column columns[] = {
 
 void cli_board_init(cli_board *board)
 {
-    *board = (cli_board){.is_terminal = isatty(STDERR_FILENO) == 1};
+    *board = (cli_board){.is_terminal = emp_terminal_is_drawn_on(STDERR_FILENO)};
 }
 
 /* ---- cells ---- */

@@ -142,6 +142,13 @@ static void copy_folder(char folder[FOLDER_BYTES], const char *path)
     if (length == 0) snprintf(folder, FOLDER_BYTES, ".");
 }
 
+static bool has_ending(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), tail = strlen(ending);
+
+    return length >= tail && strcmp(path + length - tail, ending) == 0;
+}
+
 /* Makes the temporary file of the output, and removes it: a disk that cannot be written to, a name that
  * is too long, or a link into a folder of somebody else is told before the work. */
 static emp_status try_to_open(const char *path, emp_error *err)
@@ -170,6 +177,10 @@ emp_status cli_check_output(const char *path, emp_error *err)
         return EMP_ERROR(
             EMP_EINVAL,
             "\"-\" names no file to write; for one of this name give \"./-\"");
+    if (has_ending(path, ".lock"))
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s has the name of a lock; name another file for the output",
+                         path);
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         return EMP_ERROR(
             EMP_EIO, "%s cannot be written: it is a directory; name a file in it", path);

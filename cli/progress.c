@@ -16,7 +16,7 @@ enum { LEAST_WIDTH = 4, WIDTH = 28 };
 void cli_bar_init(cli_bar *bar, const char *text)
 {
     *bar = (cli_bar){.text = text,
-                     .is_terminal = isatty(STDERR_FILENO) == 1,
+                     .is_terminal = emp_terminal_is_drawn_on(STDERR_FILENO),
                      .start_s = emp_clock_now_s()};
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/terminal.h"
 #include "cli/cli.h"
 
 /* Under a second, so that there is time to end. */
@@ -119,12 +120,16 @@ static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
 
 void cli_stop_begin(void)
 {
+    struct sigaction hangup;
+
     owner = (int)getpid();
-    is_terminal = isatty(STDERR_FILENO) == 1;
+    is_terminal = emp_terminal_is_drawn_on(STDERR_FILENO);
     word(last_words, "interrupted");
     handle(SIGALRM, on_alarm);
     handle(SIGINT, on_request);
     handle(SIGTERM, on_request);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        handle(SIGHUP, on_request); /* nohup has it ignored */
 }
 
 void cli_stop_for_scheduler(void)

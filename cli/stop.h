@@ -1,5 +1,6 @@
 /** \file cli/stop.h
- * Ctrl-C and SIGTERM are answered within a second, whatever the program is doing.
+ * Ctrl-C, SIGTERM and SIGHUP are answered within a second, whatever the program is doing. Under nohup
+ * SIGHUP is ignored.
  *
  * A program that has called cli_stop_begin() is in one of three states:
  *

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -92,20 +93,61 @@ static bool is_special(const char *path)
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
+static bool is_lost_link(const char *path)
+{
+    struct stat info;
+
+    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && stat(path, &info) != 0;
+}
+
+/* A pipe without a reader would be waited for, whatever signals come. A reader that is about to open
+ * it has a second. */
+static FILE *open_special(const char *path)
+{
+    enum { TRIES = 100 };
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int                   descriptor = -1;
+
+    for (int i = 0; i < TRIES && descriptor < 0; i++) {
+        if (i > 0) nanosleep(&pause, NULL);
+        descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if (descriptor < 0 && errno != ENXIO) return NULL;
+    }
+    if (descriptor < 0) return NULL;
+    fcntl(descriptor, F_SETFL, 0); /* writing waits as ever */
+    return fdopen(descriptor, "w");
+}
+
+/* The file that is replaced may be private. */
+static void keep_mode(FILE *stream, const char *path)
+{
+    struct stat info;
+
+    if (stat(path, &info) == 0) (void)!fchmod(fileno(stream), info.st_mode & 0777);
+}
+
 emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err)
 {
     emp_status st = EMP_OK;
 
     *file = (emp_atomic_file){.path = follow_links(path)};
     if (file->path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
+    if (is_lost_link(path))
+        EMP_FAIL(EMP_EIO, "%s cannot be written: it is a link that leads to nothing",
+                 path);
     if (is_special(path))
-        file->stream = fopen(path, "w");
+        file->stream = open_special(path);
     else
         file->temporary = create_beside(file->path, &file->stream);
+    if (file->stream == NULL && errno == ENXIO)
+        EMP_FAIL(EMP_EIO, "%s cannot be written: nobody reads this pipe", path);
     if (file->stream == NULL)
         EMP_FAIL(errno == ENOMEM ? EMP_ENOMEM : EMP_EIO, "%s cannot be written: %s", path,
                  strerror(errno));
-    if (file->temporary != NULL) emp_atomic_file_list(file->temporary);
+    if (file->temporary != NULL) {
+        emp_atomic_file_list(file->temporary);
+        keep_mode(file->stream, file->path);
+    }
 
 cleanup:
     if (st != EMP_OK) emp_atomic_file_abort(file);

@@ -1,8 +1,8 @@
 /** \file base/io/atomic_file.h
  * A file that appears whole or not at all: it is written under another name beside its
  * place and renamed when it is complete and on the disk. A file that was there stays
- * until then. Links are followed; what is no file, as a pipe or /dev/null, is written to
- * directly.
+ * until then, and the new one has its permissions. Links are followed, and refused if they lead to
+ * nothing. What is no file, as a pipe or /dev/null, is written to directly.
  *
  *     emp_atomic_file f = {0};
  *

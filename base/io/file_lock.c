@@ -58,6 +58,20 @@ static emp_status say_who(int descriptor, const char *path, emp_error *err)
                      path, number);
 }
 
+/* A lock is empty or holds a number. A file of somebody's that has its name is left as it is. */
+static bool is_lock(int descriptor)
+{
+    struct stat info;
+    char        text[24];
+
+    if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) return false;
+    const ssize_t length = pread(descriptor, text, sizeof text, 0);
+    if (info.st_nlink > 1 || length < 0 || length == sizeof text) return false;
+    for (ssize_t i = 0; i < length; i++)
+        if (text[i] != '\n' && (text[i] < '0' || text[i] > '9')) return false;
+    return true;
+}
+
 static void write_number(int descriptor)
 {
     char number[24];
@@ -80,7 +94,8 @@ emp_status emp_file_lock_take(emp_file_lock *lock, const char *path, emp_error *
     if (name == NULL) EMP_FAIL(EMP_ENOMEM, "name of the lock of %s", path);
     do {
         if (descriptor >= 0) close(descriptor);
-        descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        descriptor =
+            open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
         if (descriptor < 0)
             EMP_FAIL(EMP_EIO, "%s cannot be written: %s: %s", path, name,
                      strerror(errno));
@@ -88,6 +103,12 @@ emp_status emp_file_lock_take(emp_file_lock *lock, const char *path, emp_error *
         if (errno == EWOULDBLOCK) EMP_TRY(say_who(descriptor, path, err));
         break; /* there are no locks here */
     } while (!is_still_there(descriptor, name));
+    if (!is_lock(descriptor))
+        EMP_FAIL(
+            EMP_EINVAL,
+            "%s cannot be written: its lock would be %s, which is another file; move "
+            "that one",
+            path, name);
     write_number(descriptor);
     *lock = (emp_file_lock){name, descriptor};
     emp_atomic_file_list(name);

@@ -3,7 +3,8 @@
 #include "base/io/terminal.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -52,6 +53,13 @@ FILE *emp_terminal_open(int file)
     cleaned.before = 0;
     if (cleaned.stream != NULL) setvbuf(cleaned.stream, NULL, _IOLBF, BUFSIZ);
     return cleaned.stream;
+}
+
+bool emp_terminal_is_drawn_on(int file)
+{
+    const char *kind = getenv("TERM");
+
+    return isatty(file) == 1 && (kind == NULL || strcmp(kind, "dumb") != 0);
 }
 
 emp_terminal_size emp_terminal_size_of(FILE *stream)

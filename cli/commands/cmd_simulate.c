@@ -224,6 +224,8 @@ static emp_status check_chakra(const struct args *args, const emp_machine *machi
                                         args->placement, task->costs};
     char                    path[EMP_CHAKRA_PATH_BYTES];
 
+    if (args->chakra != NULL && *args->chakra == '\0')
+        return EMP_ERROR(EMP_EINVAL, "--chakra needs the beginning of the files' names");
     for (emp_device_id d = 0; args->chakra != NULL && d < machine->device_count; d++) {
         const char *const outputs[] = {path, args->trace, args->dot};
         EMP_CHECK(emp_chakra_path(path, args->chakra, d, err));

@@ -34,6 +34,7 @@ typedef struct {
     int                      listener; /* -1: there is none */
     client                   client[CLI_SERVE_CLIENTS_MAX];
     int32_t                  count, next; /* whose turn it is */
+    bool                     is_deaf;     /* standard output took no answer */
     struct pollfd            watched[CLI_SERVE_CLIENTS_MAX + 1];
 } server;
 
@@ -181,7 +182,7 @@ static void receive(const server *s, client *c)
     }
 }
 
-static void transmit(client *c)
+static void transmit(server *s, client *c)
 {
     const size_t left = c->size - c->sent;
     ssize_t      sent = c->in == c->out ? send(c->out, c->answer + c->sent, left,
@@ -190,6 +191,7 @@ static void transmit(client *c)
 
     if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (sent < 0) {
+        s->is_deaf = c->in != c->out;
         c->is_ending = true;
         c->used = 0;
         sent = (ssize_t)left;
@@ -243,7 +245,7 @@ static void exchange(server *s, client *c, short events)
     if (c->is_running)
         collect(s, c);
     else if (has_answer(c))
-        transmit(c);
+        transmit(s, c);
     else
         receive(s, c);
 }
@@ -346,6 +348,8 @@ static emp_status listen_at(int *listener, const char *path, emp_error *err)
         (int)sizeof address.sun_path)
         return EMP_ERROR(EMP_EIO, "the path of a socket has %zu characters at most",
                          sizeof address.sun_path - 1);
+    if (*path == '\0') /* would be a socket without a file, open to everybody */
+        return EMP_ERROR(EMP_EINVAL, "a socket needs a path");
     EMP_CHECK(clear_place(&address, err));
     *listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const mode_t before = umask(0177); /* for its owner alone */
@@ -373,6 +377,7 @@ emp_status cli_server_run(cli_desk *desk, const cli_server_params *params, emp_e
         add_client(s, STDIN_FILENO, STDOUT_FILENO);
     serve(s);
     if (params->socket != NULL) unlink(params->socket);
+    if (s->is_deaf) EMP_FAIL(EMP_EIO, "cannot write to standard output");
 
 cleanup:
     if (s != NULL && s->listener >= 0) close(s->listener);

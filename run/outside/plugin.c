@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <emplace/placer.h>
 
@@ -44,9 +45,13 @@ static const emp_channel_wait forever = {.until_s = 1e300};
 
 static emp_status load_type(worker *w, emp_error *err)
 {
-    char  whole[PATH_MAX];
-    void *library = NULL;
+    char        whole[PATH_MAX];
+    void       *library = NULL;
+    struct stat info;
 
+    if (stat(w->path, &info) == 0 &&
+        !S_ISREG(info.st_mode)) /* a pipe would be waited for */
+        return EMP_ERROR(EMP_EFORMAT, "it cannot be loaded: it is not a regular file");
     if (realpath(w->path, whole) != NULL) library = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return EMP_ERROR(EMP_EFORMAT, "it cannot be loaded: %s", dlerror());

@@ -86,6 +86,15 @@ Test(screen, lines_are_as_wide_as_the_terminal)
                  screen_line_with(&end, "CPU only"));
 }
 
+Test(screen, a_terminal_that_draws_nothing_gets_the_table_alone)
+{
+    setenv("TERM", "dumb", 1);
+    cr_expect_eq(run("table 1 --rows rnnlm --methods cpu,gpu", 80, 24, NULL), 0);
+    cr_expect_null(strchr(program_out, '\033'), "%s", program_out);
+    cr_expect_geq(screen_line_with(&end, "Table 1. Seconds"), 0);
+    unsetenv("TERM");
+}
+
 Test(screen, a_low_terminal_has_the_bar_alone)
 {
     screen frame;

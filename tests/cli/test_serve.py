@@ -262,6 +262,18 @@ class Places(unittest.TestCase):
             self.assertIn("is no socket", done.stderr)
             self.assertTrue(os.path.exists(file.name))
 
+    def test_a_socket_without_a_name_is_refused(self):
+        done = subprocess.run([EMPLACE, "serve", "--socket", ""], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a socket needs a path", done.stderr)
+
+    def test_answers_that_cannot_be_written_are_told(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([EMPLACE, "serve"], input='{"do": "status"}\n', stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot write to standard output", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -39,6 +39,7 @@ static void expect_status(void (*live)(int signal), int expected)
 {
     cr_expect_eq(status_of(live, SIGINT), expected);
     cr_expect_eq(status_of(live, SIGTERM), expected);
+    cr_expect_eq(status_of(live, SIGHUP), expected);
 }
 
 static void sleep_ms(long ms)

@@ -140,6 +140,46 @@ Test(atomic_file, what_is_no_file_is_written_to)
     cr_expect(S_ISFIFO(info.st_mode), "the pipe is gone");
 }
 
+static void expect_refused(const char *name, const char *why)
+{
+    emp_atomic_file f = {0};
+    emp_error       err = {0};
+
+    cr_expect_eq(emp_atomic_file_open(&f, name, &err), EMP_EIO, "%s", name);
+    cr_expect_not_null(strstr(err.msg, why), "%s", err.msg);
+}
+
+Test(atomic_file, a_pipe_that_nobody_reads_is_not_waited_for)
+{
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    expect_refused(path, "nobody reads this pipe");
+}
+
+Test(atomic_file, a_link_that_leads_to_nothing_stays)
+{
+    struct stat info;
+
+    cr_assert_eq(symlink(path, beside), 0);
+    expect_refused(beside, "a link that leads to nothing");
+    cr_expect_eq(lstat(beside, &info), 0);
+    cr_assert_eq(symlink(path, path), 0);
+    expect_refused(path, "a link that leads to nothing");
+}
+
+Test(atomic_file, a_private_file_stays_private)
+{
+    emp_atomic_file f = {0};
+    struct stat     info;
+
+    put(path, "old");
+    cr_assert_eq(chmod(path, 0600), 0);
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    cr_assert_eq(emp_atomic_file_commit(&f, NULL), EMP_OK);
+    emp_atomic_file_abort(&f);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_expect_eq(info.st_mode & 0777, 0600);
+}
+
 Test(atomic_file, files_of_others_are_left_alone)
 {
     emp_atomic_file f = {0}, g = {0};

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +77,33 @@ Test(file_lock, of_a_program_that_was_killed_is_taken)
     cr_expect_eq(emp_file_lock_take(&lock, path, NULL), EMP_OK);
     emp_file_lock_release(&lock);
     cr_expect_not(has_lock_file());
+}
+
+static void expect_in_the_way(const char *what)
+{
+    emp_file_lock lock = {0};
+    emp_error     err = {0};
+
+    cr_expect_eq(emp_file_lock_take(&lock, path, &err), EMP_EINVAL, "%s", what);
+    cr_expect_not_null(strstr(err.msg, "run.h5.lock, which is another file"), "%s",
+                       err.msg);
+    cr_expect(has_lock_file(), "%s", what);
+    remove(scratch_path("run.h5.lock"));
+}
+
+Test(file_lock, a_file_of_its_name_that_is_no_lock_stays)
+{
+    scratch_write("run.h5.lock", "precious", strlen("precious"));
+    expect_in_the_way("words");
+    scratch_write("run.h5.lock", "1234567890123456789012345678901", 31);
+    expect_in_the_way("a long number");
+    scratch_write("mine", "12\n", 3);
+    char mine[SCRATCH_PATH_BYTES];
+    snprintf(mine, sizeof mine, "%s", scratch_path("mine"));
+    cr_assert_eq(link(mine, scratch_path("run.h5.lock")), 0);
+    expect_in_the_way("a file with another name");
+    cr_assert_eq(mkfifo(scratch_path("run.h5.lock"), 0600), 0);
+    expect_in_the_way("a pipe");
 }
 
 Test(file_lock, what_is_no_file_has_none)
