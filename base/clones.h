@@ -7,6 +7,7 @@
 #ifndef EMP_BASE_CLONES_H
 #define EMP_BASE_CLONES_H
 
+#include <stdbool.h>
 #include <stddef.h> /* tells which C library there is; dispatch at load time needs it */
 
 /* The second of the three: AVX2 with FMA on CPUs of any maker. Not arch=haswell, which means that one
@@ -29,6 +30,31 @@
 #else
 #define EMP_HAS_CLONES 0 /**< only the portable code is there */
 #define EMP_CLONES
+#endif
+
+/** Whether clones for AVX-512 are chosen. */
+static inline bool emp_has_avx512(void)
+{
+#if EMP_HAS_CLONES
+    return __builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
+
+/** Bytes of the vectors for loops that keep sums in registers: LONG where emp_has_avx512(), else SHORT. The
+ * compiler keeps a vector that is longer than a register in memory. */
+#if defined(__x86_64__)
+enum { EMP_LONG_VECTOR = 64, EMP_SHORT_VECTOR = 32 };
+#else
+enum { EMP_LONG_VECTOR = 64, EMP_SHORT_VECTOR = 16 };
+#endif
+
+/** Before a loop over an array that is to stay in registers. */
+#if defined(__clang__)
+#define EMP_UNROLL _Pragma("unroll")
+#else
+#define EMP_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 #endif /* EMP_BASE_CLONES_H */

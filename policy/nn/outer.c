@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/nn/outer.h"
 
-#include "policy/nn/panels.h"
-
 /* A tile of dw has so many rows and registers a row. Registers have LANES numbers, those of AVX-512, or
  * are shorter: as many as have LANES together make a row then. */
 enum { LANES = 64 / (int)sizeof(emp_real), TALL = 6, VECS = 4 };
-#if defined(__x86_64__)
-enum { LONG_BYTES = 64, SHORT_BYTES = 32, SHORT_VECS = LONG_BYTES / SHORT_BYTES };
-#else
-enum { LONG_BYTES = 64, SHORT_BYTES = 16, SHORT_VECS = LONG_BYTES / SHORT_BYTES };
-#endif
+enum { SHORT_VECS = EMP_LONG_VECTOR / EMP_SHORT_VECTOR };
 
 /* Operands of a tile. */
 typedef struct {
@@ -19,11 +13,11 @@ typedef struct {
     int64_t         dw_stride, x_stride, dy_stride, rows;
 } task;
 
-#define VEC_BYTES   LONG_BYTES
+#define VEC_BYTES   EMP_LONG_VECTOR
 #define NAMED(name) name##_long
 #include "policy/nn/outer_tile.inc"
 
-#define VEC_BYTES   SHORT_BYTES
+#define VEC_BYTES   EMP_SHORT_VECTOR
 #define NAMED(name) name##_short
 #include "policy/nn/outer_tile.inc"
 
@@ -56,9 +50,9 @@ void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
     int32_t    col = 0;
 
     void (*add)(const task *, int64_t, int64_t, int64_t) =
-        emp_panels_has_registers() ? add_narrow : add_short;
+        emp_has_avx512() ? add_narrow : add_short;
 
-    if (emp_panels_has_registers())
+    if (emp_has_avx512())
         for (; col + VECS * LANES <= n; col += VECS * LANES) add_wide(&t, m, col);
     for (; col < n; col += LANES) add(&t, m, col, n - col < LANES ? n - col : LANES);
 }

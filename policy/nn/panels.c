@@ -5,27 +5,10 @@
 
 #include "base/mem.h"
 
-/* Bytes of a register of AVX-512, and of one of any other machine. A vector that is longer than registers
- * stays in memory. */
-#if defined(__x86_64__)
-enum { LONG_BYTES = 64, SHORT_BYTES = 32 };
-#else
-enum { LONG_BYTES = 64, SHORT_BYTES = 16 };
-#endif
-
 /* A narrow matrix has panels of one long register. Packing reads lines of LANES numbers. Six rows of sums
  * in VECS long registers each, or in SHORT_VECS short ones, leave registers for the operands. */
 enum { LANES = EMP_PANEL_LANES, WIDTH = EMP_PANEL_COLS, VECS = WIDTH / LANES, ROWS = 6 };
-enum { SHORT_VECS = LONG_BYTES / SHORT_BYTES };
-
-bool emp_panels_has_registers(void)
-{
-#if EMP_HAS_CLONES
-    return __builtin_cpu_supports("avx512f");
-#else
-    return false;
-#endif
-}
+enum { SHORT_VECS = EMP_LONG_VECTOR / EMP_SHORT_VECTOR };
 
 static int32_t panel_count(const emp_panels *p)
 {
@@ -88,11 +71,11 @@ typedef struct {
     int64_t         first, depth; /* rows of W */
 } task;
 
-#define VEC_BYTES   LONG_BYTES
+#define VEC_BYTES   EMP_LONG_VECTOR
 #define NAMED(name) name##_long
 #include "policy/nn/panels_rows.inc"
 
-#define VEC_BYTES   SHORT_BYTES
+#define VEC_BYTES   EMP_SHORT_VECTOR
 #define NAMED(name) name##_short
 #include "policy/nn/panels_rows.inc"
 
@@ -136,7 +119,7 @@ static task from_column(const task *whole, int64_t first)
 static void multiply_columns(const task *t, int64_t count, const emp_real *panel,
                              int64_t stride, int64_t cols)
 {
-    if (emp_panels_has_registers()) {
+    if (emp_has_avx512()) {
         if (stride == WIDTH)
             multiply_wide(t, count, panel, cols);
         else

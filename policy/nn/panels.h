@@ -22,10 +22,6 @@ enum {
     EMP_PANEL_COLS = 4 * EMP_PANEL_LANES /**< columns of any other panel */
 };
 
-/** Whether this machine has the registers of AVX-512. On others BLAS is as fast as these products where rows
- * are many. */
-bool emp_panels_has_registers(void);
-
 /** A (rows x cols) matrix, packed. */
 typedef struct {
     emp_real *data; /**< [panel][row][column in panel], padded with zeros */

@@ -22,11 +22,4 @@ typedef float emp_real;
 
 #define EMP_KERNEL EMP_CLONES /**< of hot loops */
 
-/** Before a loop over an array that is to stay in registers. */
-#if defined(__clang__)
-#define EMP_UNROLL _Pragma("unroll")
-#else
-#define EMP_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 #endif /* EMP_POLICY_NN_REAL_H */

@@ -10,7 +10,7 @@
 /* Numbers and columns of a matrix that is packed; columns of a panel. */
 enum { MOST_PACKED = 1 << 16, MOST_COLS = 512, PANEL = EMP_PANEL_COLS };
 
-/* Rows from which packing the matrix takes little time beside the product; rows of the matrix from which
+/* Without AVX-512 BLAS is as fast. Rows from which packing the matrix takes little time beside the product; rows of the matrix from which
  * adding to the result does. */
 enum { LEAST_ROWS = 512, LEAST_DEPTH = 64 };
 
@@ -34,7 +34,7 @@ static int32_t next_sum(int32_t left)
 
 bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols)
 {
-    return emp_panels_has_registers() && rows >= LEAST_ROWS && depth >= LEAST_DEPTH &&
+    return emp_has_avx512() && rows >= LEAST_ROWS && depth >= LEAST_DEPTH &&
            cols % PANEL == 0 && cols <= MOST_COLS && (int64_t)depth * cols <= MOST_PACKED;
 }
 
@@ -88,7 +88,7 @@ bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
 
 bool emp_tall_suits_outer(int32_t rows, int32_t m, int32_t n)
 {
-    return emp_panels_has_registers() && rows >= LEAST_ROWS && m <= MOST_OUTER_ROWS &&
+    return emp_has_avx512() && rows >= LEAST_ROWS && m <= MOST_OUTER_ROWS &&
            n % PANEL == 0 && n <= MOST_COLS;
 }
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
+#include "policy/nn/layers/attention.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/recurrent/lstm.h"
 #include "policy/nn/team.h"

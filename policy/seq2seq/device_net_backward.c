@@ -3,10 +3,10 @@
  * the gates' sums; all gradients of weights follow from those in large products. */
 #include <string.h>
 
-#include "policy/nn/attention.h"
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
+#include "policy/nn/layers/attention.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/recurrent/lstm.h"
 #include "policy/seq2seq/device_net.h"

@@ -9,10 +9,10 @@
 
 #include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/nn/attention.h"
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
+#include "policy/nn/layers/attention.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/outer.h"
 #include "policy/nn/panels.h"

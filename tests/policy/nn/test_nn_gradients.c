@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
+#include "policy/nn/layers/attention.h"
 #include "policy/nn/layers/dropout.h"
 #include "policy/nn/layers/graph_conv.h"
 #include "policy/nn/layers/layer_norm.h"

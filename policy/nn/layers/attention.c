@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/nn/attention.h"
+#include "policy/nn/layers/attention.h"
 
 #include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"

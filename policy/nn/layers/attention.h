@@ -1,4 +1,4 @@
-/** \file policy/nn/attention.h
+/** \file policy/nn/layers/attention.h
  * Additive attention (Bahdanau et al., 2015) of queries over S memory rows of A numbers:
  *
  *     e_s = v' tanh(q + m_s),   a = softmax(e),   context = sum of a_s m_s
@@ -9,8 +9,8 @@
  *
  *     tanh(q + m) = 1 - 2 / (1 + e^{2q} e^{2m}),   |q|, |m| limited to 43
  */
-#ifndef EMP_POLICY_NN_ATTENTION_H
-#define EMP_POLICY_NN_ATTENTION_H
+#ifndef EMP_POLICY_NN_LAYERS_ATTENTION_H
+#define EMP_POLICY_NN_LAYERS_ATTENTION_H
 
 #include "policy/nn/real.h"
 
@@ -43,4 +43,4 @@ void emp_attention_backward(emp_real *query, emp_real *dmemory, emp_real *dv,
                             const emp_attention_past *past, emp_real *scratch,
                             int32_t threads);
 
-#endif /* EMP_POLICY_NN_ATTENTION_H */
+#endif /* EMP_POLICY_NN_LAYERS_ATTENTION_H */
