@@ -23,12 +23,14 @@ static void end_with(pid_t parent)
 
 pid_t emp_program_fork(void)
 {
-    const pid_t parent = getpid();
-    sigset_t    ctrl_c, before;
+    static const int of_groups[] = {SIGINT, SIGTERM, SIGUSR1};
+    const pid_t      parent = getpid();
+    sigset_t         deaf, before;
 
-    sigemptyset(&ctrl_c);
-    sigaddset(&ctrl_c, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &ctrl_c, &before);
+    sigemptyset(&deaf);
+    for (size_t i = 0; i < sizeof of_groups / sizeof *of_groups; i++)
+        sigaddset(&deaf, of_groups[i]);
+    pthread_sigmask(SIG_BLOCK, &deaf, &before);
     const pid_t child = fork();
     if (child == 0)
         end_with(parent);

@@ -55,6 +55,19 @@ static int keep_alone(int fd)
     return RESULT_FILENO;
 }
 
+/* METIS raises SIGTERM where it fails, so the child has to hear it. One for the parent's group does not
+ * come here: the child has a group of its own, and drops one that came before. */
+static void hear_sigterm_of_metis(void)
+{
+    sigset_t of_metis;
+
+    setpgid(0, 0);
+    signal(SIGTERM, SIG_IGN);
+    sigemptyset(&of_metis);
+    sigaddset(&of_metis, SIGTERM);
+    pthread_sigmask(SIG_UNBLOCK, &of_metis, NULL);
+}
+
 /* Never returns. */
 static void be_child(const emp_metis_task *t, int fd)
 {
@@ -62,6 +75,7 @@ static void be_child(const emp_metis_task *t, int fd)
     idx_t constraints = t->constraint_count;
     idx_t options[METIS_NOPTIONS];
 
+    hear_sigterm_of_metis();
     signal(SIGALRM, SIG_IGN); /* a time limit is the caller's, and ends it */
     fd = keep_alone(fd);
     memcpy(options, t->options, sizeof options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is it told whether a program succeeds, fails, or is not there? Do signals stay as they are? Does a
- * child end with its parent, and not by Ctrl-C? */
+ * child end with its parent, and not by signals that are for its parent? */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -33,21 +33,28 @@ Test(program, a_signal_that_comes_meanwhile_is_seen)
     cr_expect_eq(is_hit, SIGINT);
 }
 
-Test(program, a_child_does_not_hear_ctrl_c)
+static void expect_parent_alone_hears(int number)
 {
     const pid_t child = emp_program_fork();
     int         status = 0;
 
     if (child == 0) {
-        raise(SIGINT);
+        raise(number);
         _exit(3);
     }
     cr_assert_gt(child, 0);
     cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 3);
-    signal(SIGINT, note);
-    raise(SIGINT);
-    cr_expect_eq(is_hit, SIGINT, "its parent does");
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 3, "signal %d", number);
+    signal(number, note);
+    raise(number);
+    cr_expect_eq(is_hit, number, "its parent does");
+}
+
+Test(program, a_child_does_not_hear_signals_of_its_group)
+{
+    expect_parent_alone_hears(SIGINT);
+    expect_parent_alone_hears(SIGTERM);
+    expect_parent_alone_hears(SIGUSR1);
 }
 
 Test(program, what_a_program_prints_can_be_read)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does METIS's process keep nothing of its parent's open, end with it, and outlive Ctrl-C? */
+/* Does METIS's process keep nothing of its parent's open, end with it, and outlive signals that are for
+ * its parent? */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -142,6 +143,34 @@ Test(metis_child, leaves_ctrl_c_to_its_parent)
     pthread_join(thread, NULL);
     cr_expect_eq(st, EMP_OK);
     cr_expect_gt(sent, 0);
+}
+
+static void let_pass(int signal_number) { (void)signal_number; }
+
+/* A signal for all of the group, from the child's first moment to its last. */
+static void expect_left_to_parent(int signal_number)
+{
+    struct sigaction is_answered = {.sa_handler = let_pass, .sa_flags = SA_RESTART};
+    pthread_t        thread;
+    emp_status       st = EMP_EEXTERNAL;
+
+    is_over = false;
+    sigaction(signal_number, &is_answered, NULL);
+    cr_assert_eq(pthread_create(&thread, NULL, cut_once, &st), 0);
+    while (!is_over) {
+        kill(0, signal_number);
+        usleep(100);
+    }
+    pthread_join(thread, NULL);
+    cr_expect_eq(st, EMP_OK, "signal %d", signal_number);
+}
+
+Test(metis_child, leaves_signals_of_the_group_to_its_parent)
+{
+    cr_assert(getpgrp() == getpid() || setpgid(0, 0) == 0);
+    expect_left_to_parent(SIGINT);
+    expect_left_to_parent(SIGTERM);
+    expect_left_to_parent(SIGUSR1);
 }
 
 /* Nobody waits for the orphan: it is gone when /proc does not know it, or only as a zombie. */
