@@ -16,6 +16,7 @@
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/replay/replay_runner.h"
+#include "cli/stop.h"
 #include "replay/planner/plan_from_problem.h"
 
 enum {
@@ -284,11 +285,14 @@ static void look_up(const cli_validation *v, cli_validate_part *part,
     to->roofline_s = emp_guess_roofline_s(c->problem, c->device_of_op);
 }
 
-/* Predicts one placement, and measures it or finds what was measured. */
+/* Predicts one placement, and measures it or finds what was measured. A plan is whole or not there, so
+ * nothing of an export is waited for. */
 static emp_status run_placement(cli_validation *v, cli_validate_part *part,
                                 struct candidate *c, int32_t index, emp_sim *sim,
                                 emp_error *err)
 {
+    if (cli_stop_is_asked()) return EMP_EINTERRUPTED;
+    if (v->args->export_to != NULL) cli_stop_at_once();
     tell(v, part->spec, c->name);
     EMP_CHECK(emp_sim_run(sim, c->device_of_op, &c->predicted, err));
     if (v->args->measured == NULL) return execute(v, part, c, index, err);

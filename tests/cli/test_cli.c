@@ -3,6 +3,7 @@
  * the next. */
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -715,6 +716,24 @@ Test(cli, interrupt_saves_what_was_found)
     cr_expect_eq(
         emplace_run("simulate small.pbtxt --machine k40x2 --placement best.json"), 0,
         "%s", program_err);
+}
+
+Test(cli, an_interrupted_export_leaves_whole_plans)
+{
+    int            count = 0;
+    struct dirent *file;
+
+    cr_expect_eq(emplace_interrupt("validate --placements 100 --export plans"), 130);
+    DIR *folder = opendir(scratch_path("plans"));
+    cr_assert_not_null(folder);
+    while ((file = readdir(folder)) != NULL) {
+        const char *ending = strrchr(file->d_name, '.');
+        if (file->d_name[0] == '.') continue;
+        cr_expect_str_eq(ending, ".txt", "%s", file->d_name);
+        count++;
+    }
+    closedir(folder);
+    cr_expect_lt(count, 6 * 100, "the export was done before");
 }
 
 Test(cli, interrupted_search_says_so_in_json)
