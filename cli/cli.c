@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <omp.h>
 #include <stdarg.h>
@@ -235,6 +236,29 @@ emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
         if (input != NULL && output != NULL && is_same_file(output, input))
             return EMP_ERROR(EMP_EINVAL,
                              "%s is an input; name another file for the output", input);
+    }
+    return EMP_OK;
+}
+
+static bool is_in(const char *path, const char *folder)
+{
+    char        target[PATH_MAX], own[FOLDER_BYTES];
+    struct stat here, there;
+
+    copy_folder(own, realpath(path, target) != NULL ? target : path);
+    return stat(own, &here) == 0 && stat(folder, &there) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+emp_status cli_check_outside(const char *folder, const char *const *outputs,
+                             int32_t count, emp_error *err)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (outputs[i] != NULL && is_in(outputs[i], folder))
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s is among the run records of %s; name a file in another "
+                             "folder",
+                             outputs[i], folder);
     }
     return EMP_OK;
 }

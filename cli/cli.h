@@ -126,6 +126,10 @@ emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
                             const char *const *outputs, int32_t output_count,
                             emp_error *err);
 
+/** That none of the outputs, each of which may be NULL, lies in \a folder or is a link to a file there. */
+emp_status cli_check_outside(const char *folder, const char *const *outputs,
+                             int32_t count, emp_error *err);
+
 /** The row of --force in a command's table of options; its parser sees CLI_KEY_FORCE. */
 #define CLI_FORCE_OPTION                                                                \
     {                                                                                   \

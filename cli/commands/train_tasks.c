@@ -44,7 +44,7 @@ static emp_status load(trainer *t, emp_error *err)
 {
     const cli_place_args *args = t->args;
     const char           *runtime = args->run.task.runtime;
-    const char *const     inputs[] = {args->run.task.tasks, args->weights};
+    const char *const     inputs[] = {runtime, args->weights};
     const char *const     outputs[] = {args->weights_out};
     emp_task              task[EMP_TASK_LIST_MOST];
 
@@ -52,6 +52,8 @@ static emp_status load(trainer *t, emp_error *err)
     EMP_CHECK(cli_check_inputs(inputs, 2, outputs, 1, err));
     EMP_CHECK(cli_check_replaced(outputs, 1, args->is_forced, err));
     EMP_CHECK(cli_task_list_add(&t->list, args->run.task.tasks, err));
+    EMP_CHECK(
+        cli_task_list_check_inputs(&t->list, args->run.task.tasks, outputs, 1, err));
     EMP_CHECK(emp_runtime_init(&t->runtime, runtime != NULL ? runtime : "tf-r1.3", err));
     if (args->weights != NULL)
         EMP_CHECK(emp_weights_load(&t->before, args->weights, err));

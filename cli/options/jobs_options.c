@@ -2,6 +2,7 @@
 #include "cli/options/jobs_options.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -65,6 +66,22 @@ emp_status cli_task_list_add(emp_task_list *list, const char *words, emp_error *
             "is %s, and emplace instances %s says where to get it",
             list->absent_count, list->absent_count == 1 ? " is" : "s are", list->absent,
             list->absent);
+    return EMP_OK;
+}
+
+emp_status cli_task_list_check_inputs(const emp_task_list *list, const char *words,
+                                      const char *const *outputs, int32_t count,
+                                      emp_error *err)
+{
+    char word[PATH_MAX];
+
+    while (cli_next_word(&words, word, sizeof word))
+        EMP_CHECK(cli_check_inputs((const char *const[]){word}, 1, outputs, count, err));
+    for (int32_t i = 0; i < list->count; i++) {
+        const emp_task   *task = &list->task[i].task;
+        const char *const inputs[] = {task->spec, task->machine};
+        EMP_CHECK(cli_check_inputs(inputs, 2, outputs, count, err));
+    }
     return EMP_OK;
 }
 

@@ -38,6 +38,12 @@ cli_jobs_options cli_jobs_options_default(void);
  * out. */
 emp_status cli_task_list_add(emp_task_list *list, const char *words, emp_error *err);
 
+/** That none of the outputs, each of which may be NULL, leads to a file that the list comes from: one of
+ * \a words, or the graph or machine file of a task. */
+emp_status cli_task_list_check_inputs(const emp_task_list *list, const char *words,
+                                      const char *const *outputs, int32_t count,
+                                      emp_error *err);
+
 /** What such a command says on standard error meanwhile: the cells as they become known on a
  * terminal, else a line a run. */
 typedef struct {

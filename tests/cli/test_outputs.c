@@ -318,6 +318,53 @@ Test(outputs, that_lead_to_an_input_are_refused)
     free(after);
 }
 
+#define COMPARE "bench placers --rows a --methods gpu --budgets 1 --draws 0 --force "
+
+Test(outputs, that_lead_to_what_tasks_come_from_are_refused)
+{
+    static const char *const options[] = {"curves", "rankings",    "times",
+                                          "page",   "sensitivity", "plot"};
+    static const char        task[] = "a small.pbtxt box.yaml\n";
+    char                     arguments[256], *machine = scratch_read("bad.yaml", NULL);
+
+    scratch_write("tasks.txt", task, sizeof task - 1);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        snprintf(arguments, sizeof arguments,
+                 COMPARE "--tasks fresh,tasks.txt --%s tasks.txt", options[i]);
+        expect_failure(arguments, "tasks.txt is an input");
+    }
+    expect_text("tasks.txt", task);
+    expect_failure(COMPARE "--tasks tasks.txt --times small.pbtxt",
+                   "small.pbtxt is an input");
+    expect_failure(COMPARE "--tasks tasks.txt --times box.yaml", "box.yaml is an input");
+    expect_failure(COMPARE "--tasks tasks.txt --runtime bad.yaml --times bad.yaml",
+                   "bad.yaml is an input");
+    expect_text("bad.yaml", machine);
+    free(machine);
+    expect_failure("train --tasks fresh,tasks.txt --weights-out tasks.txt --force",
+                   "tasks.txt is an input");
+    expect_failure("train --tasks tasks.txt --weights-out small.pbtxt --force",
+                   "small.pbtxt is an input");
+}
+
+/* The records that a comparison makes do not have a name before it. */
+Test(outputs, among_run_records_are_refused)
+{
+    static const char task[] = "a small.pbtxt k40x2\n";
+
+    scratch_write("tasks.txt", task, sizeof task - 1);
+    cr_assert_eq(mkdir(scratch_path("runs"), 0700), 0);
+    expect_failure(COMPARE "--tasks tasks.txt --times runs/new.h5",
+                   "runs/new.h5 is among the run records of runs");
+    scratch_write("runs/old.h5", "old", 3);
+    cr_assert_eq(symlink("runs/old.h5", scratch_path("times.csv")), 0);
+    expect_failure(COMPARE "--tasks tasks.txt --times times.csv",
+                   "times.csv is among the run records of runs");
+    expect_text("runs/old.h5", "old");
+    cr_expect_eq(emplace_run(COMPARE "--tasks tasks.txt --times other.csv"), 0, "%s",
+                 program_err);
+}
+
 Test(outputs, that_lead_to_each_other_are_refused)
 {
     scratch_write("a", "", 0);
