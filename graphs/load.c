@@ -61,7 +61,7 @@ static emp_status load_layers(emp_graph **whole, const char *source, emp_error *
     size_t             size = 0;
 
     EMP_TRY(emp_layers_spec_path(path, sizeof path, source, err));
-    EMP_TRY(emp_file_load(path, &bytes, &size, err));
+    EMP_TRY(emp_file_load_named(path, &bytes, &size, err));
     EMP_TRY(emp_graph_builder_create(&builder, err));
     EMP_TRY(emp_layers_read_spec(builder, source, (emp_slice){bytes, size}, err));
     EMP_TRY(emp_graph_builder_finish(builder, &graph, err));

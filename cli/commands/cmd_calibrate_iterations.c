@@ -110,7 +110,7 @@ static emp_status load_rows(struct tables *t, const char *path, emp_error *err)
 {
     char      *bytes = NULL;
     size_t     size = 0;
-    emp_status st = emp_file_load(path, &bytes, &size, err);
+    emp_status st = emp_file_load_named(path, &bytes, &size, err);
 
     if (st == EMP_OK) st = emp_iterations_parse(&t->rows, bytes, size, path, err);
     emp_free(bytes);
@@ -121,7 +121,7 @@ static emp_status load_layers(struct tables *t, const char *path, emp_error *err
 {
     char      *bytes = NULL;
     size_t     size = 0;
-    emp_status st = emp_file_load(path, &bytes, &size, err);
+    emp_status st = emp_file_load_named(path, &bytes, &size, err);
 
     if (st == EMP_OK)
         st = emp_layer_table_parse(&t->layers, (emp_slice){bytes, size}, path, err);
@@ -136,7 +136,7 @@ static emp_status load_network(struct tables *t, const char *path,
 {
     char      *bytes = NULL;
     size_t     size = 0;
-    emp_status st = emp_file_load(path, &bytes, &size, err);
+    emp_status st = emp_file_load_named(path, &bytes, &size, err);
 
     if (st == EMP_OK) st = add(t->network, bytes, size, path, err);
     emp_free(bytes);

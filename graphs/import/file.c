@@ -41,12 +41,10 @@ static emp_status read_all(gzFile file, size_t packed_size, char **bytes, size_t
                      (unsigned)(room < CHUNK_BYTES_MAX ? room : CHUNK_BYTES_MAX));
         if (got > 0) used += (size_t)got;
         if (used > EMP_FILE_BYTES_MAX)
-            return EMP_ERROR(EMP_EFORMAT, "more than %zu bytes, which no graph has",
-                             EMP_FILE_BYTES_MAX);
+            return EMP_ERROR(EMP_EFORMAT, "more than %zu bytes", EMP_FILE_BYTES_MAX);
         if (used > most)
             return EMP_ERROR(EMP_EFORMAT,
-                             "a gzip file that unpacks to more than %zu times its size, "
-                             "which no graph does",
+                             "a gzip file that unpacks to more than %zu times its size",
                              MAX_UNPACKING);
     }
     (void)gzerror(file, &code);
@@ -67,13 +65,10 @@ emp_status emp_file_load(const char *path, char **bytes, size_t *size, emp_error
     *bytes = NULL;
     *size = 0;
     if (stat(path, &info) != 0) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
-    if (S_ISDIR(info.st_mode))
-        EMP_FAIL(EMP_EIO, "a directory, not a graph file; of a SavedModel name "
-                          "saved_model.pb");
+    if (S_ISDIR(info.st_mode)) EMP_FAIL(EMP_EIO, "a directory, not a file");
     if (!S_ISREG(info.st_mode)) EMP_FAIL(EMP_EIO, "not a regular file");
     if ((uint64_t)info.st_size > EMP_FILE_BYTES_MAX)
-        EMP_FAIL(EMP_EFORMAT, "more than %zu bytes, which no graph has",
-                 EMP_FILE_BYTES_MAX);
+        EMP_FAIL(EMP_EFORMAT, "more than %zu bytes", EMP_FILE_BYTES_MAX);
 
     file = gzopen(path, "rb");
     if (file == NULL) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
@@ -92,4 +87,14 @@ cleanup:
         *bytes = NULL;
     }
     return st;
+}
+
+emp_status emp_file_load_named(const char *path, char **bytes, size_t *size,
+                               emp_error *err)
+{
+    emp_error        reason = {0};
+    const emp_status st = emp_file_load(path, bytes, size, &reason);
+
+    if (st == EMP_OK) return st;
+    return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/import.h"
 
+#include <sys/stat.h>
+
 #include "base/mem.h"
 #include "base/text/json.h"
 #include "graphs/import/container.h"
@@ -189,6 +191,15 @@ static emp_status load_onnx(emp_graph **out, emp_slice bytes,
     return st;
 }
 
+static emp_status refuse_folder(const char *path, emp_error *err)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return EMP_OK;
+    return EMP_ERROR(
+        EMP_EIO, "a directory, not a graph file; of a SavedModel name saved_model.pb");
+}
+
 static emp_status load(emp_graph **out, emp_import_devices *devices, const char *path,
                        const emp_import_params *params, emp_error *err)
 {
@@ -203,6 +214,7 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
     if (params->batch_hint < 1)
         EMP_FAIL(EMP_EINVAL, "a batch hint of %lld, need at least 1",
                  (long long)params->batch_hint);
+    EMP_TRY(refuse_folder(path, err));
     EMP_TRY(emp_file_load(path, &bytes, &size, err));
     if (params->is_tensorflow && !is_tensorflow(bytes, size))
         EMP_FAIL(EMP_EINVAL, "batch and loops are for TensorFlow's graphs alone; --batch "
