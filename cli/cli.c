@@ -16,7 +16,6 @@
 
 #include "base/io/atomic_file.h"
 #include "base/io/clean.h"
-#include "base/text/number.h"
 #include "base/text/units.h"
 
 enum { FOLDER_BYTES = 4096, NAMES_BYTES = 64, SENTENCE_BYTES = 2048 };
@@ -103,12 +102,12 @@ double cli_seconds(const char *option, const char *text)
 int64_t cli_mebibytes(const char *option, const char *text)
 {
     const double most = 0x1p50;
-    char        *end = NULL;
-    double       value = emp_number_parse(text, &end);
-    bool         is_plain = end != text && *end == '\0';
+    char         with_unit[64];
+    double       value = 0;
 
-    value *= 0x1p20;
-    if (!is_plain && emp_units_parse(text, EMP_UNIT_BYTES, &value, NULL) != EMP_OK)
+    snprintf(with_unit, sizeof with_unit, "%sMiB", text);
+    if (emp_units_parse(text, EMP_UNIT_BYTES, &value, NULL) != EMP_OK &&
+        emp_units_parse(with_unit, EMP_UNIT_BYTES, &value, NULL) != EMP_OK)
         value = 0;
     if (!(value >= 1 && value <= most))
         cli_usage_error("--%s takes a size above 0, as 500 (MiB), 500 MB or 2 GiB, not "

@@ -80,12 +80,18 @@ static const char *list_symbols(emp_unit unit, char list[LIST_BYTES])
     return list;
 }
 
+static bool is_plain_number(const char *text)
+{
+    if (strpbrk(text, "xX") != NULL) return false; /* no hexadecimal ones */
+    return (*text >= '0' && *text <= '9') || *text == '-' || *text == '+' || *text == '.';
+}
+
 emp_status emp_units_parse(const char *text, emp_unit unit, double *value, emp_error *err)
 {
     char  *end = NULL, list[LIST_BYTES];
     double number = emp_number_parse(text, &end);
 
-    if (end == text || !isfinite(number)) {
+    if (end == text || !is_plain_number(text) || !isfinite(number)) {
         return EMP_ERROR(EMP_EFORMAT, "\"%s\" is not a quantity; write e.g. \"%s\"", text,
                          example_of(unit));
     }
@@ -108,12 +114,6 @@ static double find_scale(const struct symbol *table, size_t count, const char *t
     for (size_t i = 0; i < count; i++)
         if (strcmp(table[i].text, text) == 0) return table[i].scale;
     return 0.0;
-}
-
-static bool is_plain_number(const char *text)
-{
-    if (strpbrk(text, "xX") != NULL) return false; /* no hexadecimal ones */
-    return (*text >= '0' && *text <= '9') || *text == '-' || *text == '+' || *text == '.';
 }
 
 bool emp_units_parse_count(const char *text, int64_t *value)

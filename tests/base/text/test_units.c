@@ -35,6 +35,8 @@ static struct quantity_case quantity_cases[] = {
     {"5 GB", EMP_UNIT_SECONDS, -1.0},
     {"5 us later", EMP_UNIT_SECONDS, -1.0},
     {"5 US", EMP_UNIT_SECONDS, -1.0},
+    {"0x10 MiB", EMP_UNIT_BYTES, -1.0},
+    {" 1 MB", EMP_UNIT_BYTES, -1.0},
     {"inf s", EMP_UNIT_SECONDS, -1.0},
     {"nan s", EMP_UNIT_SECONDS, -1.0},
     {"1e999 s", EMP_UNIT_SECONDS, -1.0},
