@@ -158,6 +158,18 @@ cleanup:
     return st;
 }
 
+/* --cores and --gpus have to name devices also where this program executes nothing. */
+static emp_status check_maps(const struct bench *b, emp_error *err)
+{
+    emp_replay_plan   *plan = NULL;
+    emp_replay_options mapped;
+
+    EMP_CHECK(plan_one(&plan, b, 0, err));
+    emp_status st = cli_replay_options_map(&mapped, &b->args->replay, plan, err);
+    emp_replay_plan_destroy(plan);
+    return st;
+}
+
 static emp_status export_one(const struct bench *b, int32_t i, emp_error *err)
 {
     emp_replay_plan *plan = NULL;
@@ -444,6 +456,7 @@ static emp_status run(struct bench *b, emp_measurement **m, emp_error *err)
     EMP_TRY(emp_runtime_init(&b->runtime, a->runtime, err));
     EMP_TRY(
         emp_micros_build(b->micro, &b->count, set_of(a), b->machine, &b->runtime, err));
+    EMP_TRY(check_maps(b, err));
     EMP_TRY(a->export_to != NULL ? export_all(b, err) : measure_all(b, err));
     if (a->export_to != NULL) goto cleanup;
     b->is_measured = true;

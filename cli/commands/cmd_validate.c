@@ -300,6 +300,19 @@ static emp_status run_placement(cli_validation *v, cli_validate_part *part,
     return EMP_OK;
 }
 
+/* --cores and --gpus have to name devices also where this program executes nothing. */
+static emp_status check_maps(const cli_validation *v, const emp_problem *problem,
+                             const emp_device_id *device_of_op, emp_error *err)
+{
+    emp_replay_plan   *plan = NULL;
+    emp_replay_options mapped;
+
+    EMP_CHECK(emp_replay_plan_from_problem(&plan, problem, device_of_op, err));
+    emp_status st = cli_replay_options_map(&mapped, &v->args->replay, plan, err);
+    emp_replay_plan_destroy(plan);
+    return st;
+}
+
 /* \a dealt: the problem on a plain machine. */
 static emp_status run_placements(cli_validation *v, cli_validate_part *part, emp_sim *sim,
                                  const emp_problem *problem, const emp_problem *dealt,
@@ -311,6 +324,8 @@ static emp_status run_placements(cli_validation *v, cli_validate_part *part, emp
 
     EMP_CHECK(
         cli_placement_by_method(base, NULL, methods[BASE_METHOD], NULL, dealt, err));
+    EMP_CHECK(check_maps(v, problem, base, err));
+    if (v->args->export_to != NULL) EMP_CHECK(emp_folder_make(v->args->export_to, err));
     for (int32_t i = 0; i < v->args->placements; i++) {
         if (i < METHODS) {
             snprintf(name, sizeof name, "%s", methods[i]);
@@ -431,7 +446,6 @@ static emp_status run(cli_validation *v, emp_error *err)
     EMP_TRY(cli_replay_results_load(&v->imported, a->import, a->import_count, err));
     if (a->measured != NULL)
         EMP_TRY(emp_validation_record_load(&v->record, a->measured, err));
-    if (a->export_to != NULL) EMP_TRY(emp_folder_make(a->export_to, err));
     for (int32_t i = 0; i < a->workload_count && st == EMP_OK; i++)
         st = run_part(v, &v->part[i], err);
     cli_bar_clear(&v->bar);
