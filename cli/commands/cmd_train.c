@@ -84,6 +84,18 @@ static const char doc[] =
     "      --weights-out go.h5\n"
     "  emplace record run.checkpoint.h5";
 
+/* An option that says how to imitate would seem to have been heeded. */
+static void refuse_unused(const cli_place_args *args)
+{
+    const char *unused = args->imitate_budget > 0        ? "budget"
+                         : args->imitate_options != NULL ? "options"
+                         : args->imitate_rounds > 0      ? "rounds"
+                                                         : NULL;
+
+    if (unused != NULL)
+        cli_usage_error("--imitate-%s is for --imitate, which is missing", unused);
+}
+
 /* On tasks there is no run to record: many states share what is learned. */
 static void check_outputs(const cli_place_args *args)
 {
@@ -92,6 +104,7 @@ static void check_outputs(const cli_place_args *args)
     if (!has_tasks && args->record == NULL)
         cli_usage_error("--record is missing; the checkpoint lies beside it");
     if (!has_tasks && args->imitate != NULL) cli_usage_error("--imitate is for --tasks");
+    if (args->imitate == NULL) refuse_unused(args);
     if (!has_tasks) return;
     if (args->weights_out == NULL)
         cli_usage_error("--weights-out is missing; it is what --tasks trains");
@@ -124,7 +137,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_IMITATE_ROUNDS:
         args->imitate_rounds = cli_integer("imitate-rounds", arg, 1, INT64_MAX);
         return 0;
-    case ARGP_KEY_END: check_outputs(args); return 0;
+    case ARGP_KEY_END:
+        check_outputs(args);
+        if (args->imitate_rounds == 0) args->imitate_rounds = IMITATE_ROUNDS;
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -187,9 +203,7 @@ const struct argp cmd_train_argp = {options, parse, "SPEC", doc, children, NULL,
 
 emp_status cmd_train(int argc, char **argv, emp_error *err)
 {
-    cli_place_args args = {.run = cli_run_options_default(),
-                           .method = "hdp",
-                           .imitate_rounds = IMITATE_ROUNDS};
+    cli_place_args args = {.run = cli_run_options_default(), .method = "hdp"};
 
     cli_parse(&cmd_train_argp, argc, argv, &args);
     return args.run.task.tasks != NULL ? cli_train_on_tasks(&args, err)
