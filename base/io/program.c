@@ -23,7 +23,7 @@ static void end_with(pid_t parent)
 
 pid_t emp_program_fork(void)
 {
-    static const int of_groups[] = {SIGINT, SIGTERM, SIGUSR1};
+    static const int of_groups[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     const pid_t      parent = getpid();
     sigset_t         deaf, before;
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/** fork() of a child that does not hear Ctrl-C, SIGTERM and SIGUSR1. They reach the whole group and are
+/** fork() of a child that does not hear Ctrl-C, SIGTERM, SIGHUP and SIGUSR1. They reach the whole group and are
  * for the parent to answer. The child dies with the thread that calls, so call it from one that outlives
  * the child. A program that the child becomes is no different. */
 pid_t emp_program_fork(void);
