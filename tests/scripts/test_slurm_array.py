@@ -2,6 +2,7 @@
 """Does scripts/slurm-array submit a task a part, hand on the scheduler's signals, and queue again what they end?
 
 An sbatch of our own keeps what it gets. The job's script is run as Slurm would, with a program that waits for a signal."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -48,7 +49,17 @@ class SlurmArray(unittest.TestCase):
     def start(self, task):
         environment = {**self.environment, "SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_JOB_ID": "17",
                        "SLURM_CPUS_PER_TASK": "4"}
-        return subprocess.Popen(["bash", "job"], cwd=self.folder, env=environment, stderr=subprocess.DEVNULL)
+        task = subprocess.Popen(["bash", "job"], cwd=self.folder, env=environment, stderr=subprocess.DEVNULL,
+                                start_new_session=True)
+        self.addCleanup(self.end, task)
+        return task
+
+    @staticmethod
+    def end(task):
+        """Whatever a failure has left, which would wait for ever."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(task.pid, signal.SIGKILL)
+        task.wait()
 
     def test_a_task_is_a_part(self):
         self.submit("8", "--time=1:00:00", "--", "table", "1", "--rows", "it ends")
