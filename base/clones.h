@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h> /* tells which C library there is; dispatch at load time needs it */
 
-/* The second of the three: AVX2 with FMA on CPUs of any maker. Not arch=haswell, which means that one
- * model. clang 14 takes the level 3 of x86-64 and never chooses it. */
+/* The second of the three, for CPUs of any maker with AVX2. Not arch=haswell, which means that one model.
+ * clang 14 takes the level 3 of x86-64 and never chooses it: there it is AVX with FMA. */
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ < 12)
 #define EMP_CLONE_AVX2 "fma"
 #else
@@ -42,13 +42,19 @@ static inline bool emp_has_avx512(void)
 #endif
 }
 
-/** Bytes of the vectors for loops that keep sums in registers: LONG where emp_has_avx512(), else SHORT. The
- * compiler keeps a vector that is longer than a register in memory. */
-#if defined(__x86_64__)
-enum { EMP_LONG_VECTOR = 64, EMP_SHORT_VECTOR = 32 };
+/** Whether those for AVX2 are, if not: for vectors of 32 bytes, sums and products alike. */
+static inline bool emp_has_avx2(void)
+{
+#if EMP_HAS_CLONES
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
-enum { EMP_LONG_VECTOR = 64, EMP_SHORT_VECTOR = 16 };
+    return false;
 #endif
+}
+
+/** Bytes of the vectors for loops that keep sums in registers: LONG where emp_has_avx512(), MIDDLE where
+ * emp_has_avx2(), else SHORT. The compiler keeps a vector that is longer than a register in memory. */
+enum { EMP_LONG_VECTOR = 64, EMP_MIDDLE_VECTOR = 32, EMP_SHORT_VECTOR = 16 };
 
 /** Before a loop over an array that is to stay in registers. */
 #if defined(__clang__)

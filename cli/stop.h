@@ -33,7 +33,7 @@
 void cli_stop_begin(void);
 
 /** For parts of studies, which a cluster's scheduler warns before their time is up: from now on SIGUSR1
- * is answered as SIGTERM is, and whatever these two end has the status CLI_EXIT_AGAIN. */
+ * is answered as SIGTERM is, and whatever these two or SIGHUP end has the status CLI_EXIT_AGAIN. */
 void cli_stop_for_scheduler(void);
 
 /** The status of a program that a signal has ended: CLI_EXIT_INTERRUPTED, or CLI_EXIT_AGAIN. */

@@ -50,7 +50,7 @@ static void ask_to_stop(int number)
 
 static void catch_signals(void)
 {
-    struct sigaction action;
+    struct sigaction action, hangup;
 
     memset(&action, 0, sizeof action);
     action.sa_handler = ask_to_stop;
@@ -58,6 +58,8 @@ static void catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL); /* nohup has it ignored */
 }
 
 static _Noreturn void complain(const char *what, const char *text)

@@ -51,8 +51,26 @@ static void name_temporary(char *name, size_t size, const char *path, int number
     snprintf(name, size, "%s.tmp%d", path, number);
 }
 
-/* Creates a file that was not there, so that nobody else's is written to or removed.
- * Returns its name, or NULL with errno set. */
+/* A file that was not there, so that nobody else's is written to. It may be read by those who may read the
+ * one that it replaces, from its beginning on. */
+static FILE *create(const char *name, const char *replaced)
+{
+    struct stat  info;
+    const bool   has_mode = stat(replaced, &info) == 0 && S_ISREG(info.st_mode);
+    const mode_t mode = has_mode ? info.st_mode & 0777 : 0666;
+    const int    descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+    if (descriptor < 0) return NULL;
+    if (has_mode) (void)!fchmod(descriptor, mode); /* what umask has taken away */
+    FILE *stream = fdopen(descriptor, "w");
+    if (stream == NULL) {
+        close(descriptor);
+        unlink(name);
+    }
+    return stream;
+}
+
+/* Returns the name of a file beside the path, or NULL with errno set. */
 static char *create_beside(const char *path, FILE **stream)
 {
     size_t size = strlen(path) + SUFFIX_BYTES;
@@ -65,7 +83,7 @@ static char *create_beside(const char *path, FILE **stream)
     }
     for (int i = 0; i < MAX_ATTEMPTS; i++) {
         name_temporary(name, size, path, i);
-        *stream = fopen(name, "wx");
+        *stream = create(name, path);
         if (*stream != NULL) return name;
         if (errno != EEXIST) break;
     }
@@ -93,11 +111,19 @@ static bool is_special(const char *path)
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
+static bool is_pipe(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
 static bool is_lost_link(const char *path)
 {
     struct stat info;
 
-    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && stat(path, &info) != 0;
+    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && stat(path, &info) != 0 &&
+           (errno == ENOENT || errno == ELOOP);
 }
 
 /* A pipe without a reader would be waited for, whatever signals come. A reader that is about to open
@@ -111,19 +137,16 @@ static FILE *open_special(const char *path)
     for (int i = 0; i < TRIES && descriptor < 0; i++) {
         if (i > 0) nanosleep(&pause, NULL);
         descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-        if (descriptor < 0 && errno != ENXIO) return NULL;
+        if (descriptor < 0 && (errno != ENXIO || !is_pipe(path))) return NULL;
     }
-    if (descriptor < 0) return NULL;
+    if (descriptor < 0) {
+        errno = EPIPE;
+        return NULL;
+    }
     fcntl(descriptor, F_SETFL, 0); /* writing waits as ever */
-    return fdopen(descriptor, "w");
-}
-
-/* The file that is replaced may be private. */
-static void keep_mode(FILE *stream, const char *path)
-{
-    struct stat info;
-
-    if (stat(path, &info) == 0) (void)!fchmod(fileno(stream), info.st_mode & 0777);
+    FILE *stream = fdopen(descriptor, "w");
+    if (stream == NULL) close(descriptor);
+    return stream;
 }
 
 emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err)
@@ -139,15 +162,12 @@ emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_err
         file->stream = open_special(path);
     else
         file->temporary = create_beside(file->path, &file->stream);
-    if (file->stream == NULL && errno == ENXIO)
+    if (file->stream == NULL && errno == EPIPE)
         EMP_FAIL(EMP_EIO, "%s cannot be written: nobody reads this pipe", path);
     if (file->stream == NULL)
         EMP_FAIL(errno == ENOMEM ? EMP_ENOMEM : EMP_EIO, "%s cannot be written: %s", path,
                  strerror(errno));
-    if (file->temporary != NULL) {
-        emp_atomic_file_list(file->temporary);
-        keep_mode(file->stream, file->path);
-    }
+    if (file->temporary != NULL) emp_atomic_file_list(file->temporary);
 
 cleanup:
     if (st != EMP_OK) emp_atomic_file_abort(file);

@@ -52,8 +52,9 @@ static emp_status say_who(int descriptor, const char *path, emp_error *err)
     char    number[24] = "";
     ssize_t length = pread(descriptor, number, sizeof number - 1, 0);
 
-    if (length <= 0) snprintf(number, sizeof number, "unknown");
-    number[strcspn(number, "\n")] = '\0';
+    if (length < 0) number[0] = '\0';
+    number[strspn(number, "0123456789")] = '\0';
+    if (number[0] == '\0') snprintf(number, sizeof number, "unknown");
     return EMP_ERROR(EMP_EINVAL, "%s is being written by another program (process %s)",
                      path, number);
 }

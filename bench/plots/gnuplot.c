@@ -145,6 +145,12 @@ static bool ends_with(const struct output *output, const char *mark)
     return output->text != NULL && strstr(output->text + from, mark) != NULL;
 }
 
+/* Of the whole group, to end what it does. */
+static bool is_request(int signal)
+{
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
+}
+
 /* All that gnuplot draws of the script, which has the mark at its end. */
 static emp_status draw(struct output *figure, FILE *script, const char *mark,
                        emp_error *err)
@@ -163,7 +169,7 @@ static emp_status draw(struct output *figure, FILE *script, const char *mark,
     EMP_TRY(read_all(figure, ends[0], err));
     while (waitpid(child, &state, 0) < 0 && errno == EINTR) continue;
     child = -1;
-    if (WIFSIGNALED(state) && (WTERMSIG(state) == SIGINT || WTERMSIG(state) == SIGTERM))
+    if (WIFSIGNALED(state) && is_request(WTERMSIG(state)))
         EMP_FAIL(EMP_EINTERRUPTED, "gnuplot was interrupted");
     if (!WIFEXITED(state) || WEXITSTATUS(state) != 0 || !ends_with(figure, mark))
         EMP_TRY(blame(said, err));

@@ -62,7 +62,7 @@ static const char doc[] =
     "refine from the best of their placements. It says which of them has won.\n"
     "Ctrl-C ends the search after the current batch and saves what was found. While\n"
     "nothing has been found, it ends the program after about a second. A second\n"
-    "Ctrl-C ends it at once and saves nothing. SIGTERM does what Ctrl-C does.\n"
+    "Ctrl-C ends it at once and saves nothing. SIGTERM and SIGHUP do the same.\n"
     "Without --budget or --seconds a method that searches gets 400 evaluations.\n"
     "If nothing found fits in memory, it exits 0 and says so, in JSON with feasible.\n"
     "A method of your own is a shared library, or a program that speaks lines of\n"

@@ -4,7 +4,6 @@
 /* A tile of dw has so many rows and registers a row. Registers have LANES numbers, those of AVX-512, or
  * are shorter: as many as have LANES together make a row then. */
 enum { LANES = 64 / (int)sizeof(emp_real), TALL = 6, VECS = 4 };
-enum { SHORT_VECS = EMP_LONG_VECTOR / EMP_SHORT_VECTOR };
 
 /* Operands of a tile. */
 typedef struct {
@@ -15,6 +14,10 @@ typedef struct {
 
 #define VEC_BYTES   EMP_LONG_VECTOR
 #define NAMED(name) name##_long
+#include "policy/nn/outer_tile.inc"
+
+#define VEC_BYTES   EMP_MIDDLE_VECTOR
+#define NAMED(name) name##_middle
 #include "policy/nn/outer_tile.inc"
 
 #define VEC_BYTES   EMP_SHORT_VECTOR
@@ -31,9 +34,14 @@ EMP_KERNEL static void add_narrow(const task *t, int64_t m, int64_t col, int64_t
     add_columns_long(t, m, col, width, 1);
 }
 
+EMP_KERNEL static void add_middle(const task *t, int64_t m, int64_t col, int64_t width)
+{
+    add_columns_middle(t, m, col, width, EMP_LONG_VECTOR / EMP_MIDDLE_VECTOR);
+}
+
 EMP_KERNEL static void add_short(const task *t, int64_t m, int64_t col, int64_t width)
 {
-    add_columns_short(t, m, col, width, SHORT_VECS);
+    add_columns_short(t, m, col, width, EMP_LONG_VECTOR / EMP_SHORT_VECTOR);
 }
 
 void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
@@ -49,8 +57,9 @@ void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
                     .rows = rows};
     int32_t    col = 0;
 
-    void (*add)(const task *, int64_t, int64_t, int64_t) =
-        emp_has_avx512() ? add_narrow : add_short;
+    void (*add)(const task *, int64_t, int64_t, int64_t) = emp_has_avx512() ? add_narrow
+                                                           : emp_has_avx2() ? add_middle
+                                                                            : add_short;
 
     if (emp_has_avx512())
         for (; col + VECS * LANES <= n; col += VECS * LANES) add_wide(&t, m, col);

@@ -6,9 +6,8 @@
 #include "base/mem.h"
 
 /* A narrow matrix has panels of one long register. Packing reads lines of LANES numbers. Six rows of sums
- * in VECS long registers each, or in SHORT_VECS short ones, leave registers for the operands. */
+ * in VECS long registers each, or in those of LANES numbers, leave registers for the operands. */
 enum { LANES = EMP_PANEL_LANES, WIDTH = EMP_PANEL_COLS, VECS = WIDTH / LANES, ROWS = 6 };
-enum { SHORT_VECS = EMP_LONG_VECTOR / EMP_SHORT_VECTOR };
 
 static int32_t panel_count(const emp_panels *p)
 {
@@ -75,6 +74,10 @@ typedef struct {
 #define NAMED(name) name##_long
 #include "policy/nn/panels_rows.inc"
 
+#define VEC_BYTES   EMP_MIDDLE_VECTOR
+#define NAMED(name) name##_middle
+#include "policy/nn/panels_rows.inc"
+
 #define VEC_BYTES   EMP_SHORT_VECTOR
 #define NAMED(name) name##_short
 #include "policy/nn/panels_rows.inc"
@@ -98,13 +101,27 @@ EMP_KERNEL static void multiply_narrow(const task *t, int64_t count,
 }
 
 /* At most LANES columns of a panel whose rows have `stride`. */
+EMP_KERNEL static void multiply_middle(const task *t, int64_t count,
+                                       const emp_real *panel, int64_t stride,
+                                       int64_t width)
+{
+    enum { ALL = EMP_LONG_VECTOR / EMP_MIDDLE_VECTOR };
+
+    if (t->start == NULL)
+        multiply_rows_middle(t, count, panel, stride, width, ALL, false);
+    else
+        multiply_rows_middle(t, count, panel, stride, width, ALL, true);
+}
+
 EMP_KERNEL static void multiply_short(const task *t, int64_t count, const emp_real *panel,
                                       int64_t stride, int64_t width)
 {
+    enum { ALL = EMP_LONG_VECTOR / EMP_SHORT_VECTOR };
+
     if (t->start == NULL)
-        multiply_rows_short(t, count, panel, stride, width, SHORT_VECS, false);
+        multiply_rows_short(t, count, panel, stride, width, ALL, false);
     else
-        multiply_rows_short(t, count, panel, stride, width, SHORT_VECS, true);
+        multiply_rows_short(t, count, panel, stride, width, ALL, true);
 }
 
 static task from_column(const task *whole, int64_t first)
@@ -127,9 +144,12 @@ static void multiply_columns(const task *t, int64_t count, const emp_real *panel
         return;
     }
     for (int64_t first = 0; first < cols; first += LANES) {
-        const task of = from_column(t, first);
-        multiply_short(&of, count, panel + first, stride,
-                       cols - first < LANES ? cols - first : LANES);
+        const task    of = from_column(t, first);
+        const int64_t width = cols - first < LANES ? cols - first : LANES;
+        if (emp_has_avx2())
+            multiply_middle(&of, count, panel + first, stride, width);
+        else
+            multiply_short(&of, count, panel + first, stride, width);
     }
 }
 

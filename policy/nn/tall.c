@@ -10,7 +10,7 @@
 /* Numbers and columns of a matrix that is packed; columns of a panel. */
 enum { MOST_PACKED = 1 << 16, MOST_COLS = 512, PANEL = EMP_PANEL_COLS };
 
-/* Without AVX-512 BLAS is as fast. Rows from which packing the matrix takes little time beside the product; rows of the matrix from which
+/* Rows from which packing the matrix takes little time beside the product; rows of the matrix from which
  * adding to the result does. */
 enum { LEAST_ROWS = 512, LEAST_DEPTH = 64 };
 
@@ -32,6 +32,7 @@ static int32_t next_sum(int32_t left)
     return left > MOST_SUMMED ? half * SUMMED_MULTIPLE : left;
 }
 
+/* Without AVX-512 BLAS is as fast. */
 bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols)
 {
     return emp_has_avx512() && rows >= LEAST_ROWS && depth >= LEAST_DEPTH &&

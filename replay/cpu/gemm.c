@@ -46,27 +46,33 @@ static void pack(float *to, const struct matrix *m, int64_t first, int64_t count
 typedef void multiply(const float *a, const float *b, int64_t depth, float tile[MR][NR]);
 
 /* The sums of a tile, in vectors of so many bytes. */
-#define MULTIPLY_TILE(name, bytes)                                                   \
-    EMP_CLONES static void name(const float *a, const float *b, int64_t depth,       \
-                                float tile[MR][NR])                                  \
-    {                                                                                \
-        typedef float vec                                                            \
-            __attribute__((vector_size(bytes), aligned(sizeof(float)), may_alias));  \
-        enum { VECS = NR * (int)sizeof(float) / bytes };                             \
-        vec sum[MR][VECS];                                                           \
-                                                                                     \
-        EMP_UNROLL                                                                   \
-        for (int i = 0; i < MR * VECS; i++) sum[i / VECS][i % VECS] = (vec){0};      \
-        for (int64_t p = 0; p < depth; p++, a += MR, b += NR) {                      \
-            EMP_UNROLL                                                               \
-            for (int i = 0; i < MR * VECS; i++)                                      \
-                sum[i / VECS][i % VECS] += a[i / VECS] * ((const vec *)b)[i % VECS]; \
-        }                                                                            \
-        memcpy(tile, sum, sizeof sum);                                               \
+#define MULTIPLY_TILE(name, bytes)                                                      \
+    EMP_CLONES static void name(const float *a, const float *b, int64_t depth,          \
+                                float tile[MR][NR])                                     \
+    {                                                                                   \
+        typedef float vec                                                               \
+            __attribute__((vector_size(bytes), aligned(sizeof(float)), may_alias));     \
+        enum { VECS = NR * (int)sizeof(float) / bytes };                                \
+        vec sum[MR][VECS];                                                              \
+                                                                                        \
+        EMP_UNROLL                                                                      \
+        for (int i = 0; i < MR; i++) {                                                  \
+            EMP_UNROLL                                                                  \
+            for (int v = 0; v < VECS; v++) sum[i][v] = (vec){0};                        \
+        }                                                                               \
+        for (int64_t p = 0; p < depth; p++, a += MR, b += NR) {                         \
+            EMP_UNROLL                                                                  \
+            for (int i = 0; i < MR; i++) {                                              \
+                EMP_UNROLL                                                              \
+                for (int v = 0; v < VECS; v++) sum[i][v] += a[i] * ((const vec *)b)[v]; \
+            }                                                                           \
+        }                                                                               \
+        memcpy(tile, sum, sizeof sum);                                                  \
     }
 
-MULTIPLY_TILE(multiply_long, EMP_LONG_VECTOR)
-MULTIPLY_TILE(multiply_short, EMP_SHORT_VECTOR)
+MULTIPLY_TILE(tile_long, EMP_LONG_VECTOR)
+MULTIPLY_TILE(tile_middle, EMP_MIDDLE_VECTOR)
+MULTIPLY_TILE(tile_short, EMP_SHORT_VECTOR)
 
 static void add_tile(float *c, int64_t ldc, int64_t rows, int64_t columns, float alpha,
                      float tile[MR][NR])
@@ -91,8 +97,10 @@ void emp_gemm_plain(bool transpose_a, bool transpose_b, int64_t m, int64_t n, in
     static _Thread_local float packed_a[(MC + MR) * KC], packed_b[(NC + NR) * KC];
     struct matrix              left = {a, transpose_a ? 1 : lda, transpose_a ? lda : 1};
     struct matrix              right = {b, transpose_b ? ldb : 1, transpose_b ? 1 : ldb};
-    multiply *multiply_tile = emp_has_avx512() ? multiply_long : multiply_short;
-    float     tile[MR][NR];
+    multiply                  *multiply_tile = emp_has_avx512() ? tile_long
+                                               : emp_has_avx2() ? tile_middle
+                                                                : tile_short;
+    float                      tile[MR][NR];
 
     scale(c, ldc, m, n, beta);
     for (int64_t j = 0; j < n; j += NC) {

@@ -54,6 +54,12 @@ static void is_hit(int signal) { raise(signal); }
 
 Test(stop, a_program_that_saves_nothing_ends_at_once) { expect_status(is_hit, 130); }
 
+Test(stop, nohup_keeps_the_end_of_a_terminal_away)
+{
+    signal(SIGHUP, SIG_IGN);
+    cr_expect_eq(status_of(is_hit, SIGHUP), 0);
+}
+
 static void is_hit_in_a_part(int signal)
 {
     cli_stop_for_scheduler();
@@ -73,6 +79,7 @@ Test(stop, a_part_of_a_study_can_be_given_again)
     cr_expect_eq(status_of(is_hit_in_a_part, SIGINT), 130);
     cr_expect_eq(status_of(is_hit_in_a_part, SIGTERM), 75);
     cr_expect_eq(status_of(is_hit_in_a_part, SIGUSR1), 75);
+    cr_expect_eq(status_of(is_hit_in_a_part, SIGHUP), 75);
     cr_expect_eq(status_of(is_hit_in_a_busy_part, SIGINT), 130);
     cr_expect_eq(status_of(is_hit_in_a_busy_part, SIGUSR1), 75);
 }

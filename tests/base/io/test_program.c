@@ -54,6 +54,7 @@ Test(program, a_child_does_not_hear_signals_of_its_group)
 {
     expect_parent_alone_hears(SIGINT);
     expect_parent_alone_hears(SIGTERM);
+    expect_parent_alone_hears(SIGHUP);
     expect_parent_alone_hears(SIGUSR1);
 }
 

@@ -170,6 +170,7 @@ Test(metis_child, leaves_signals_of_the_group_to_its_parent)
     cr_assert(getpgrp() == getpid() || setpgid(0, 0) == 0);
     expect_left_to_parent(SIGINT);
     expect_left_to_parent(SIGTERM);
+    expect_left_to_parent(SIGHUP);
     expect_left_to_parent(SIGUSR1);
 }
 
