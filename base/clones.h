@@ -32,7 +32,7 @@
 #define EMP_CLONES
 #endif
 
-/** Whether clones for AVX-512 are chosen. */
+/** Whether the CPU has AVX-512, and so the first clones. */
 static inline bool emp_has_avx512(void)
 {
 #if EMP_HAS_CLONES
@@ -42,7 +42,7 @@ static inline bool emp_has_avx512(void)
 #endif
 }
 
-/** Whether those for AVX2 are, if not: for vectors of 32 bytes, sums and products alike. */
+/** Whether it has AVX2 and FMA. Without AVX-512 the second clones are chosen then. */
 static inline bool emp_has_avx2(void)
 {
 #if EMP_HAS_CLONES
@@ -52,8 +52,9 @@ static inline bool emp_has_avx2(void)
 #endif
 }
 
-/** Bytes of the vectors for loops that keep sums in registers: LONG where emp_has_avx512(), MIDDLE where
- * emp_has_avx2(), else SHORT. The compiler keeps a vector that is longer than a register in memory. */
+/** Bytes of the vectors of loops that keep sums in registers. LONG is for emp_has_avx512(), MIDDLE for
+ * emp_has_avx2(), and SHORT for other CPUs. The compiler keeps a vector that is longer than a register in
+ * memory. */
 enum { EMP_LONG_VECTOR = 64, EMP_MIDDLE_VECTOR = 32, EMP_SHORT_VECTOR = 16 };
 
 /** Before a loop over an array that is to stay in registers. */

@@ -13,12 +13,12 @@
 extern const struct argp cli_shard_argp;
 
 /** For the text after the options in --help. */
-#define CLI_SHARD_DOC                                                                  \
-    "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"     \
-    "no table. Once all parts are made, in one folder or joined by emplace merge,\n"   \
-    "the same command without --shard reads them and prints the table.\n"              \
-    "SIGTERM and SIGUSR1 save what a part is at and end it with status 75; its\n"      \
-    "command goes on when it is given again. scripts/slurm-array submits all parts.\n" \
+#define CLI_SHARD_DOC                                                                 \
+    "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"    \
+    "no table. Once all parts are made, in one folder or joined by emplace merge,\n"  \
+    "the same command without --shard reads them and prints the table.\n"             \
+    "SIGTERM, SIGHUP and SIGUSR1 save what a part is at and end it with status 75.\n" \
+    "Given again, its command goes on. scripts/slurm-array submits all parts.\n"      \
     "Under mpirun rank 0 hands out the runs, and the others make them.\n\n"
 
 /** Whether \a made is the end of a shard, or of a rank that is not 0: neither prints a table. A shard

@@ -33,8 +33,8 @@ typedef struct {
     const cli_server_params *params;
     int                      listener; /* -1: there is none */
     client                   client[CLI_SERVE_CLIENTS_MAX];
-    int32_t                  count, next; /* whose turn it is */
-    bool                     is_deaf;     /* standard output took no answer */
+    int32_t                  count, next;        /* whose turn it is */
+    bool                     has_lost_an_answer; /* standard output did not take it */
     struct pollfd            watched[CLI_SERVE_CLIENTS_MAX + 1];
 } server;
 
@@ -191,7 +191,7 @@ static void transmit(server *s, client *c)
 
     if (sent < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (sent < 0) {
-        s->is_deaf = c->in != c->out;
+        s->has_lost_an_answer = c->in != c->out;
         c->is_ending = true;
         c->used = 0;
         sent = (ssize_t)left;
@@ -377,7 +377,7 @@ emp_status cli_server_run(cli_desk *desk, const cli_server_params *params, emp_e
         add_client(s, STDIN_FILENO, STDOUT_FILENO);
     serve(s);
     if (params->socket != NULL) unlink(params->socket);
-    if (s->is_deaf) EMP_FAIL(EMP_EIO, "cannot write to standard output");
+    if (s->has_lost_an_answer) EMP_FAIL(EMP_EIO, "cannot write to standard output");
 
 cleanup:
     if (s != NULL && s->listener >= 0) close(s->listener);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/nn/outer.h"
 
-/* A tile of dw has so many rows and registers a row. Registers have LANES numbers, those of AVX-512, or
- * are shorter: as many as have LANES together make a row then. */
+/* A tile of dw has TALL rows. With AVX-512 a register has LANES numbers, and a row VECS registers. Shorter
+ * registers make rows of LANES numbers. */
 enum { LANES = 64 / (int)sizeof(emp_real), TALL = 6, VECS = 4 };
 
 /* Operands of a tile. */

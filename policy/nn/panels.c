@@ -5,8 +5,8 @@
 
 #include "base/mem.h"
 
-/* A narrow matrix has panels of one long register. Packing reads lines of LANES numbers. Six rows of sums
- * in VECS long registers each, or in those of LANES numbers, leave registers for the operands. */
+/* A narrow matrix has panels of one long register. Packing reads lines of LANES numbers. The sums of
+ * ROWS rows stay in registers: VECS long ones a row, or shorter ones that have LANES numbers together. */
 enum { LANES = EMP_PANEL_LANES, WIDTH = EMP_PANEL_COLS, VECS = WIDTH / LANES, ROWS = 6 };
 
 static int32_t panel_count(const emp_panels *p)

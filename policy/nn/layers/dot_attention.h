@@ -7,7 +7,7 @@
  * for each head, where Q are the rows of a segment, and K and V those of it and of the one
  * before. Nothing is masked. The forward pass keeps only what normalizes the rows of P, two numbers a
  * row and head. The backward pass computes P again, so that P takes no memory.
- * nn/attention.h is another attention, which adds. Results do not depend on the number of threads.
+ * layers/attention.h is another attention, which adds. Results do not depend on the number of threads.
  */
 #ifndef EMP_POLICY_NN_LAYERS_DOT_ATTENTION_H
 #define EMP_POLICY_NN_LAYERS_DOT_ATTENTION_H
