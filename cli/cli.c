@@ -22,8 +22,8 @@ enum { FOLDER_BYTES = 4096, NAMES_BYTES = 64, SENTENCE_BYTES = 2048 };
 
 void cli_say(const char *prefix, const char *sentence)
 {
-    char          piece[SENTENCE_BYTES], clean[EMP_CLEAN_GROWTH * SENTENCE_BYTES + 1];
-    unsigned char before = 0;
+    char     piece[SENTENCE_BYTES], clean[EMP_CLEAN_GROWTH * SENTENCE_BYTES + 1];
+    uint16_t before = 0;
 
     snprintf(piece, sizeof piece, "%s%s", prefix, sentence);
     emp_text_clean(clean, piece, strlen(piece), false, &before);
@@ -226,15 +226,33 @@ emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error 
     return EMP_OK;
 }
 
+/* Whether the output is the file of that input, or one that a spec names: layers:path=FILE,model=NAME.
+ * Then \a path is its name. */
+static bool is_read(char path[PATH_MAX], const char *output, const char *input)
+{
+    const char *value = input;
+
+    snprintf(path, PATH_MAX, "%s", input);
+    if (is_same_file(output, path)) return true;
+    while ((value = strchr(value, '=')) != NULL) {
+        value++;
+        snprintf(path, PATH_MAX, "%.*s", (int)strcspn(value, ","), value);
+        if (access(path, F_OK) == 0 && is_same_file(output, path)) return true;
+    }
+    return false;
+}
+
 emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
                             const char *const *outputs, int32_t output_count,
                             emp_error *err)
 {
+    char path[PATH_MAX];
+
     for (int32_t k = 0; k < input_count * output_count; k++) {
         const char *input = inputs[k / output_count], *output = outputs[k % output_count];
-        if (input != NULL && output != NULL && is_same_file(output, input))
+        if (input != NULL && output != NULL && is_read(path, output, input))
             return EMP_ERROR(EMP_EINVAL,
-                             "%s is an input; name another file for the output", input);
+                             "%s is an input; name another file for the output", path);
     }
     return EMP_OK;
 }

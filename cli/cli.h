@@ -121,7 +121,8 @@ emp_status cli_check_output(const char *path, emp_error *err);
 /** All, each of which may be NULL, and that no two lead to the same file. */
 emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err);
 
-/** That none of the outputs leads to a file that one of \a inputs reads. Each of both may be NULL. */
+/** That none of the outputs leads to a file that one of \a inputs reads: a file, or a spec that names
+ * one (layers:path=FILE). Each of both may be NULL. */
 emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
                             const char *const *outputs, int32_t output_count,
                             emp_error *err);

@@ -237,8 +237,9 @@ emp_status emp_atomic_file_write(const char *path,
     emp_atomic_file file = {0};
 
     EMP_TRY(emp_atomic_file_open(&file, path, err));
-    EMP_TRY(print(file.stream, what, err));
-    EMP_TRY(emp_atomic_file_commit(&file, err));
+    st = print(file.stream, what, err);
+    if (ferror(file.stream) && err != NULL) *err = (emp_error){0}; /* it has no path */
+    if (st == EMP_OK || ferror(file.stream)) st = emp_atomic_file_commit(&file, err);
 
 cleanup:
     emp_atomic_file_abort(&file);

@@ -7,15 +7,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { EMP_CLEAN_GROWTH = 4 }; /**< a byte becomes at most so many */
 
 /** Copies \a length bytes of UTF-8 to \a clean, which has room for EMP_CLEAN_GROWTH times as many
  * and a zero. Control characters are spelt out: an escape as "\x1b", the end of a line as "\n".
+ * So are the bytes that make a mark turn the direction of text.
  * \param is_page  Ends of lines and tabs stay.
- * \param before   The byte before the text, for text in pieces; becomes its last one. Begin with 0.
+ * \param before   The two bytes before the text, for text in pieces; becomes its last two. Begin with 0.
  * \return the length of the copy. O(length). */
 size_t emp_text_clean(char *clean, const char *text, size_t length, bool is_page,
-                      unsigned char *before);
+                      uint16_t *before);
 
 #endif /* EMP_BASE_IO_CLEAN_H */

@@ -12,9 +12,9 @@
 
 /* The one stream that is cleaned. It has no descriptor of its own. */
 static struct {
-    FILE         *stream;
-    int           file;
-    unsigned char before;
+    FILE    *stream;
+    int      file;
+    uint16_t before;
 } cleaned;
 
 static bool write_all(int file, const char *text, size_t length)

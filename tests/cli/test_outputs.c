@@ -312,6 +312,11 @@ Test(outputs, that_lead_to_an_input_are_refused)
     expect_failure(PLACE "--force --out link", "small.pbtxt is an input");
     expect_failure(PLACE "--force --out hard", "small.pbtxt is an input");
     expect_failure(PLACE "--force --out here/small.pbtxt", "small.pbtxt is an input");
+    expect_failure("place tf:path=small.pbtxt,batch=2 --machine k40x2 --force --out link",
+                   "small.pbtxt is an input");
+    expect_failure("simulate tf:batch=2,path=small.pbtxt --machine k40x2 --placement gpu "
+                   "--trace small.pbtxt",
+                   "small.pbtxt is an input");
     expect_failure(PLACE "--record run.h5 --out run.h5.lock", "has the name of a lock");
     char *after = scratch_read("small.pbtxt", &again);
     cr_expect(size == again && memcmp(before, after, size) == 0);

@@ -240,6 +240,21 @@ Test(atomic_file, a_write_that_failed_is_reported_by_commit)
     cr_expect_eq(files_in_folder(), 0);
 }
 
+static emp_status print_and_fail(FILE *stream, const void *what, emp_error *err)
+{
+    for (int i = 0; i < 100000; i++) fputc('x', stream);
+    (void)what;
+    return EMP_ERROR(EMP_EIO, "cannot write the table");
+}
+
+Test(atomic_file, a_printer_that_cannot_write_gets_the_path_named)
+{
+    emp_error err = {0};
+
+    cr_expect_eq(emp_atomic_file_write("/dev/full", print_and_fail, NULL, &err), EMP_EIO);
+    cr_expect_str_eq(err.msg, "/dev/full cannot be written: No space left on device");
+}
+
 Test(atomic_file, file_systems_without_sync_will_do)
 {
     static const int causes[] = {0, EINVAL, ENOSYS, EIO};

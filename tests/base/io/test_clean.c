@@ -10,8 +10,8 @@
 
 static const char *clean_of(const char *text, bool is_page)
 {
-    static char   clean[256];
-    unsigned char before = 0;
+    static char clean[256];
+    uint16_t    before = 0;
 
     emp_text_clean(clean, text, strlen(text), is_page, &before);
     return clean;
@@ -29,6 +29,19 @@ Test(clean, control_characters_are_spelt_out)
                      "31m");
 }
 
+/* "gnp.exe" behind such a mark is read as "exe.png". */
+Test(clean, marks_that_turn_the_direction_are_spelt_out)
+{
+    cr_expect_str_eq(clean_of("a\xe2\x80\xae"
+                              "b",
+                              true),
+                     "a\xe2\x80\\xaeb");
+    cr_expect_str_eq(clean_of("\xe2\x80\xa8 \xe2\x81\xa6 \xe2\x81\xa9", false),
+                     "\xe2\x80\\xa8 \xe2\x81\\xa6 \xe2\x81\\xa9");
+    cr_expect_str_eq(clean_of("\xe2\x80\xa7 \xe2\x81\xaa \xe2\x82\xa9", false),
+                     "\xe2\x80\xa7 \xe2\x81\xaa \xe2\x82\xa9");
+}
+
 Test(clean, other_text_stays)
 {
     static const char text[] = "layer/\xce\xb1 \xc3\x9b \xe2\x82\xac";
@@ -38,8 +51,8 @@ Test(clean, other_text_stays)
 
 Test(clean, pieces_are_one_text)
 {
-    char          clean[32];
-    unsigned char before = 0;
+    char     clean[32];
+    uint16_t before = 0;
 
     emp_text_clean(clean, "\xc2", 1, true, &before);
     emp_text_clean(clean, "\x9b", 1, true, &before);
