@@ -65,31 +65,33 @@ static void find_place(const emp_grid *g, const emp_grid_sample *sample, int32_t
     }
 }
 
+enum { PLACE_BYTES = 128 };
+
 /* "m 128, n 64" */
-static void describe(char *text, size_t size, const emp_grid *g, const int32_t *place,
-                     const char *const *names)
+static const char *describe(char text[PLACE_BYTES], const emp_grid *g,
+                            const int32_t *place, const char *const *names)
 {
     text[0] = '\0';
     for (int32_t a = 0; a < g->axes; a++) {
         size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s %.10g", a == 0 ? "" : ", ", names[a],
-                 exp(g->knot[a][place[a]]));
+        snprintf(text + used, PLACE_BYTES - used, "%s%s %.10g", a == 0 ? "" : ", ",
+                 names[a], exp(g->knot[a][place[a]]));
     }
+    return text;
 }
 
 static emp_status fill(emp_grid *g, const emp_grid_sample *sample, int32_t count,
                        const char *path, const char *const *names, emp_error *err)
 {
     int32_t place[EMP_GRID_AXES] = {0};
-    char    text[128];
+    char    text[PLACE_BYTES];
 
     for (int32_t i = 0; i < count; i++) {
         find_place(g, &sample[i], place);
         double *log_s = &g->log_s[index_of(g, place)];
-        describe(text, sizeof text, g, place, names);
         if (!isnan(*log_s))
             return EMP_ERROR(EMP_EFORMAT, "%s, row %d: %s is there twice", path,
-                             sample[i].row, text);
+                             sample[i].row, describe(text, g, place, names));
         *log_s = log(sample[i].us * 1e-6);
     }
     return EMP_OK;
@@ -110,16 +112,15 @@ static emp_status check(const emp_grid *g, int32_t first, const char *path,
                         const char *const *names, emp_error *err)
 {
     int32_t place[EMP_GRID_AXES] = {0};
-    char    text[128];
+    char    text[PLACE_BYTES];
 
     do {
         double here = g->log_s[index_of(g, place)];
-        describe(text, sizeof text, g, place, names);
         if (isnan(here))
             return EMP_ERROR(EMP_EFORMAT,
                              "%s: no time for %s; every size of a column needs one with "
                              "every size of the others",
-                             path, text);
+                             path, describe(text, g, place, names));
         for (int32_t a = first; a < g->axes; a++) {
             if (place[a] == 0) continue;
             place[a]--;
@@ -129,7 +130,7 @@ static emp_status check(const emp_grid *g, int32_t first, const char *path,
                 return EMP_ERROR(EMP_EFORMAT,
                                  "%s: %s takes less than the smaller %s before it; times "
                                  "must not fall",
-                                 path, text, names[a]);
+                                 path, describe(text, g, place, names), names[a]);
         }
     } while (advance(g, place));
     return EMP_OK;
