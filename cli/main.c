@@ -195,7 +195,7 @@ int main(int argc, char **argv)
         return 0;
     }
     int code = run_command(&f, argc - f.words, argv + f.words);
-    cli_stop_unwatch(); /* mpirun may end this rank because another has failed */
+    cli_stop_unwatch(); /* a rank that mpirun ends, because another has failed, is silent */
     emp_ranks_leave(code != 0 && code != cli_stop_status());
     return code;
 }

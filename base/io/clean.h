@@ -13,7 +13,7 @@ enum { EMP_CLEAN_GROWTH = 4 }; /**< a byte becomes at most so many */
 
 /** Copies \a length bytes of UTF-8 to \a clean, which has room for EMP_CLEAN_GROWTH times as many
  * and a zero. Control characters are spelt out: an escape as "\x1b", the end of a line as "\n".
- * So are the bytes that make a mark turn the direction of text.
+ * So is the last byte of a mark that turns the direction of text or ends a line.
  * \param is_page  Ends of lines and tabs stay.
  * \param before   The two bytes before the text, for text in pieces; becomes its last two. Begin with 0.
  * \return the length of the copy. O(length). */
