@@ -18,7 +18,7 @@
 #ifndef EMP_SIM_BOUNDS_AREA_H
 #define EMP_SIM_BOUNDS_AREA_H
 
-#include "sim/bounds/model.h"
+#include "sim/bounds/paths/model.h"
 
 /** Prices of resources, then rents of memories. */
 enum { EMP_AREA_PRICES = EMP_BOUND_RESOURCES + EMP_DEVICE_KINDS };

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/bounds/join.h"
 #include "sim/bounds/loads.h"
+#include "sim/bounds/paths/join.h"
 #include "sim/bounds/window.h"
 
 enum { ROUNDS = 4 };

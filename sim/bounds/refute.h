@@ -4,7 +4,7 @@
 #ifndef EMP_SIM_BOUNDS_REFUTE_H
 #define EMP_SIM_BOUNDS_REFUTE_H
 
-#include "sim/bounds/model.h"
+#include "sim/bounds/paths/model.h"
 
 /** What holds for every placement that takes at most a given time. Fixed cost of the step
  * excluded. */

@@ -6,7 +6,7 @@
 #define EMP_SIM_BOUNDS_WINDOW_H
 
 #include "sim/bounds/area.h"
-#include "sim/bounds/path.h"
+#include "sim/bounds/paths/path.h"
 
 /** The highest bound over sampled windows.
  * \param item  [op], room for the work inside a window.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/join.h"
+#include "sim/bounds/paths/join.h"
 
 #include "base/arrays.h"
-#include "sim/bounds/crowd.h"
+#include "sim/bounds/paths/crowd.h"
 
 /* Where an op is, seen from the GPU of the op that waits. */
 enum { HERE, OTHER_GPU, ON_CPU, PLACES };
@@ -103,14 +103,14 @@ static near_op goal_itself(const joiner *j)
     return self;
 }
 
-static emp_bound_delay delay_between(const joiner *j, const emp_bound_edge *edge,
-                                     int32_t from, int32_t to)
+static const emp_bound_delay *delay_between(const emp_bound_edge *edge, int32_t from,
+                                            int32_t to)
 {
     emp_bound_pair pair = EMP_BOUND_ANY_TWO;
 
     if (from == HERE && to == HERE) pair = EMP_BOUND_SAME;
     if ((from == HERE) != (to == HERE)) pair = EMP_BOUND_APART;
-    return emp_bound_delay_of(j->model, edge, kind_of(from), kind_of(to), pair);
+    return emp_bound_delay_of(edge, kind_of(from), kind_of(to), pair);
 }
 
 /* What the edge says of its maker in one place: the least over all places of its reader. */
@@ -122,15 +122,15 @@ static void lengthen(const joiner *j, const emp_bound_edge *edge, const near_op 
 
     for (int32_t to = 0; to < PLACES; to++) {
         if (!(reader->places >> to & 1u) || (edge->is_bound && from != to)) continue;
-        emp_bound_delay d = delay_between(j, edge, from, to);
-        bool is_queued = d.is_in_order && has_stream(j, from) && has_stream(j, to);
+        const emp_bound_delay *d = delay_between(edge, from, to);
+        bool is_queued = d->is_in_order && has_stream(j, from) && has_stream(j, to);
         for (int32_t goal = 0; goal < GOALS; goal++) {
             emp_time_ns ready_ns = reader->ready_ns[goal][to];
             emp_time_ns done_ns = is_queued ? reader->start_ns[goal][to] : -1;
-            if (d.after_done_ns >= 0)
-                done_ns = emp_time_later(done_ns, plus(ready_ns, d.after_done_ns));
+            if (d->after_done_ns >= 0)
+                done_ns = emp_time_later(done_ns, plus(ready_ns, d->after_done_ns));
             least[goal].told_ns =
-                emp_time_sooner(least[goal].told_ns, plus(ready_ns, d.after_told_ns));
+                emp_time_sooner(least[goal].told_ns, plus(ready_ns, d->after_told_ns));
             least[goal].done_ns = emp_time_sooner(least[goal].done_ns, done_ns);
         }
     }
@@ -164,13 +164,13 @@ static near_op *come_near(joiner *j, emp_op_id op)
 
 static void spread(joiner *j, const near_op *reader)
 {
-    emp_bound_edge edge;
+    const emp_bound_edge *end = emp_bound_edges(j->model, reader->op + 1);
 
-    for (int32_t i = 0; i < emp_bound_edge_count(j->model, reader->op); i++) {
-        if (!emp_bound_edge_get(j->model, reader->op, i, &edge)) continue;
-        near_op *maker = come_near(j, edge.from);
+    for (const emp_bound_edge *edge = emp_bound_edges(j->model, reader->op); edge < end;
+         edge++) {
+        near_op *maker = come_near(j, edge->from);
         for (int32_t place = 0; maker != NULL && place < PLACES; place++)
-            if (maker->places >> place & 1u) lengthen(j, &edge, reader, maker, place);
+            if (maker->places >> place & 1u) lengthen(j, edge, reader, maker, place);
     }
 }
 

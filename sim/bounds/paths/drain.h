@@ -1,4 +1,4 @@
-/** \file sim/bounds/drain.h
+/** \file sim/bounds/paths/drain.h
  * What it costs to compute two things of one tensor that both must be told before the next
  * op: on one GPU they take turns; on two the tensor's copy waits for what is queued on the
  * first, where the other comes first. docs/bounds.md, lemma 7.
@@ -6,11 +6,11 @@
  * Such pairs are the gradients of a product by its two factors, whose control inputs join
  * in a `tuple/group_deps`.
  */
-#ifndef EMP_SIM_BOUNDS_DRAIN_H
-#define EMP_SIM_BOUNDS_DRAIN_H
+#ifndef EMP_SIM_BOUNDS_PATHS_DRAIN_H
+#define EMP_SIM_BOUNDS_PATHS_DRAIN_H
 
 #include "base/arrays.h"
-#include "sim/bounds/path.h"
+#include "sim/bounds/paths/path.h"
 
 /** An op waits at least so long for another, with exceptions: of all drains of one group
  * on one chain at most one for every GPU, which gains nothing. */
@@ -45,4 +45,4 @@ emp_time_ns emp_bound_drains_start(const emp_bound_drains *drains,
                                    const emp_bound_model  *model,
                                    const emp_bound_paths *paths, emp_op_id op);
 
-#endif /* EMP_SIM_BOUNDS_DRAIN_H */
+#endif /* EMP_SIM_BOUNDS_PATHS_DRAIN_H */

@@ -1,4 +1,4 @@
-/** \file sim/bounds/model.h
+/** \file sim/bounds/paths/model.h
  * What the bounds see of a problem: each op on each kind of device, and what an edge
  * between two kinds delays at least. Nothing here depends on a placement.
  *
@@ -6,8 +6,8 @@
  * for it go on) and *done* when all that is queued on its stream by then is. Everywhere
  * else both are the op's end.
  */
-#ifndef EMP_SIM_BOUNDS_MODEL_H
-#define EMP_SIM_BOUNDS_MODEL_H
+#ifndef EMP_SIM_BOUNDS_PATHS_MODEL_H
+#define EMP_SIM_BOUNDS_PATHS_MODEL_H
 
 #include "sim/problem/problem.h"
 
@@ -34,6 +34,27 @@ typedef struct {
     double      ns_per_byte;
 } emp_bound_copy;
 
+/** What is known of an edge between an op on one kind of device and one on another. */
+typedef struct {
+    emp_time_ns after_told_ns; /**< the reader is ready no sooner than this after told */
+    emp_time_ns after_done_ns; /**< likewise after done; -1 = that may come later */
+    bool        is_in_order;   /**< the reader's kernels come after all done */
+} emp_bound_delay;
+
+/** What is known of two GPUs besides their kind. CPUs and devices of two kinds are any two. */
+typedef enum { EMP_BOUND_ANY_TWO, EMP_BOUND_SAME, EMP_BOUND_APART } emp_bound_pair;
+/** Kinds of both ends; of two GPUs also what is known besides. */
+enum { EMP_BOUND_WAYS = 6 };
+
+/** An op waits for another. */
+typedef struct {
+    emp_op_id       from, to;
+    emp_tensor_id   tensor;                      /**< that is read; -1 = a control edge */
+    bool            is_on_host, is_read_on_host; /**< if the op is on a GPU */
+    bool            is_bound;                    /**< both are of one class */
+    emp_bound_delay delay[EMP_BOUND_WAYS];       /**< see emp_bound_delay_of() */
+} emp_bound_edge;
+
 typedef struct {
     const emp_problem *problem;    /**< borrowed */
     bool               has_paths;  /**< a step follows edges at all (not msr-load) */
@@ -47,8 +68,10 @@ typedef struct {
     int64_t            most_bytes[EMP_DEVICE_KINDS];   /**< of the largest; likewise */
     emp_bound_copy copy[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS]; /**< fastest, by memories */
     emp_time_ns    message_ns[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS];
-    emp_bound_op  *op;      /**< [op] */
-    emp_bound_floor *floor; /**< [op] */
+    emp_bound_op  *op;            /**< [op] */
+    emp_bound_floor *floor;       /**< [op] */
+    int64_t         *edge_offset; /**< [op + 1] of the edges to an op, in \a edge */
+    emp_bound_edge  *edge; /**< inputs, then control inputs, but those from folded ops */
 } emp_bound_model;
 
 /** \retval EMP_ENOMEM */
@@ -56,35 +79,21 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
                                 emp_error *err);
 void       emp_bound_model_clear(emp_bound_model *model);
 
-/** An op waits for another. */
-typedef struct {
-    emp_op_id from, to;
-    int64_t   bytes; /**< that cross to another device */
-    bool      is_control;
-    bool      is_on_host, is_read_on_host; /**< if the op is on a GPU */
-    bool      is_bound;                    /**< both are of one class */
-} emp_bound_edge;
+/** The first edge to an op; that of the next op ends them. */
+static inline const emp_bound_edge *emp_bound_edges(const emp_bound_model *model,
+                                                    emp_op_id              op)
+{
+    return model->edge + model->edge_offset[op];
+}
 
-/** Inputs and control inputs of an op. */
-int32_t emp_bound_edge_count(const emp_bound_model *model, emp_op_id op);
-/** \return whether the edge is one: nobody waits for folded ops. */
-bool emp_bound_edge_get(const emp_bound_model *model, emp_op_id op, int32_t number,
-                        emp_bound_edge *edge);
+static inline const emp_bound_delay *emp_bound_delay_of(const emp_bound_edge *edge,
+                                                        int32_t from, int32_t to,
+                                                        emp_bound_pair pair)
+{
+    const bool are_gpus = from == EMP_DEVICE_GPU && to == EMP_DEVICE_GPU;
 
-/** What is known of an edge between an op on one kind of device and one on another. */
-typedef struct {
-    emp_time_ns after_told_ns; /**< the reader is ready no sooner than this after told */
-    emp_time_ns after_done_ns; /**< likewise after done; -1 = that may come later */
-    bool        is_in_order;   /**< the reader's kernels come after all done */
-} emp_bound_delay;
-
-/** What is known of two devices of one kind besides. */
-typedef enum { EMP_BOUND_ANY_TWO, EMP_BOUND_SAME, EMP_BOUND_APART } emp_bound_pair;
-
-/** \param pair  Of GPUs; CPUs and devices of two kinds are any two. */
-emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
-                                   const emp_bound_edge *edge, emp_device_kind from,
-                                   emp_device_kind to, emp_bound_pair pair);
+    return &edge->delay[EMP_DEVICE_KINDS * from + to + (are_gpus ? (int32_t)pair : 0)];
+}
 
 /** Whether the op may be on that kind. */
 static inline bool emp_bound_may(const emp_bound_op *op, int32_t kind)
@@ -99,4 +108,4 @@ static inline emp_time_ns emp_bound_add(emp_time_ns a, emp_time_ns b)
     return a + b < EMP_COST_LIMIT_NS ? a + b : EMP_COST_LIMIT_NS;
 }
 
-#endif /* EMP_SIM_BOUNDS_MODEL_H */
+#endif /* EMP_SIM_BOUNDS_PATHS_MODEL_H */

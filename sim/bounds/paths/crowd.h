@@ -1,11 +1,11 @@
-/** \file sim/bounds/crowd.h
+/** \file sim/bounds/paths/crowd.h
  * Ops that are all on one GPU, where they take turns, or of which one is elsewhere, which
  * takes its time to get there: the sooner of the two. docs/bounds.md, lemma 6.
  */
-#ifndef EMP_SIM_BOUNDS_CROWD_H
-#define EMP_SIM_BOUNDS_CROWD_H
+#ifndef EMP_SIM_BOUNDS_PATHS_CROWD_H
+#define EMP_SIM_BOUNDS_PATHS_CROWD_H
 
-#include "sim/bounds/model.h"
+#include "sim/bounds/paths/model.h"
 
 /** What takes turns: a host thread and a stream; without host threads only the first. */
 enum { EMP_CROWD_THREAD, EMP_CROWD_STREAM, EMP_CROWD_SERVERS };
@@ -34,4 +34,4 @@ void emp_crowd_add(emp_crowd *crowd, emp_crowd_member member);
  * for an empty crowd. O(limit^2 log limit). */
 emp_time_ns emp_crowd_least(const emp_crowd *crowd);
 
-#endif /* EMP_SIM_BOUNDS_CROWD_H */
+#endif /* EMP_SIM_BOUNDS_PATHS_CROWD_H */

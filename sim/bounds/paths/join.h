@@ -1,12 +1,12 @@
-/** \file sim/bounds/join.h
+/** \file sim/bounds/paths/join.h
  * Longer heads on GPUs: of the ops that an op waits for some are too late to be elsewhere,
  * so they are on its GPU and take turns there. docs/bounds.md, lemma 6 (the idea:
  * Papadimitriou and Yannakakis, SIAM J. Comput. 19, 1990).
  */
-#ifndef EMP_SIM_BOUNDS_JOIN_H
-#define EMP_SIM_BOUNDS_JOIN_H
+#ifndef EMP_SIM_BOUNDS_PATHS_JOIN_H
+#define EMP_SIM_BOUNDS_PATHS_JOIN_H
 
-#include "sim/bounds/drain.h"
+#include "sim/bounds/paths/drain.h"
 
 /** Sets the floors of the model, and all heads. Does nothing but find heads where rules are
  * not `events`.
@@ -16,4 +16,4 @@
 emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths,
                           const emp_bound_drains *drains, int32_t near, emp_error *err);
 
-#endif /* EMP_SIM_BOUNDS_JOIN_H */
+#endif /* EMP_SIM_BOUNDS_PATHS_JOIN_H */

@@ -1,11 +1,11 @@
-/** \file sim/bounds/path.h
+/** \file sim/bounds/paths/path.h
  * Heads and tails: how long an op waits at least for those before it, and what comes at
  * least after it, by the kind of device that it is on. docs/bounds.md, lemma 1.
  */
-#ifndef EMP_SIM_BOUNDS_PATH_H
-#define EMP_SIM_BOUNDS_PATH_H
+#ifndef EMP_SIM_BOUNDS_PATHS_PATH_H
+#define EMP_SIM_BOUNDS_PATHS_PATH_H
 
-#include "sim/bounds/model.h"
+#include "sim/bounds/paths/model.h"
 
 /** Earliest times, from the start of the step. */
 typedef struct {
@@ -46,4 +46,4 @@ emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
 emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
                                     const emp_bound_model *model);
 
-#endif /* EMP_SIM_BOUNDS_PATH_H */
+#endif /* EMP_SIM_BOUNDS_PATHS_PATH_H */

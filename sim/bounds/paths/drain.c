@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/drain.h"
+#include "sim/bounds/paths/drain.h"
 
 #include "base/arrays.h"
 
@@ -11,15 +11,15 @@ static const emp_device_kind cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
 /* `from` makes a tensor that `first` and `second` read; `to` reads what `first` makes, and
  * waits for `second`. */
 typedef struct {
-    emp_bound_edge to_first, to_second, onward;
-    emp_tensor_id  other; /**< what `first` reads besides; -1 = nothing */
+    const emp_bound_edge *to_first, *to_second, *onward;
+    emp_tensor_id         other; /**< what `first` reads besides; -1 = nothing */
 } fork;
 
 /* ---- what is one ---- */
 
 static bool is_in_gpu_memory(const emp_bound_edge *edge)
 {
-    return !edge->is_control && !edge->is_on_host && !edge->is_read_on_host;
+    return edge->tensor >= 0 && !edge->is_on_host && !edge->is_read_on_host;
 }
 
 /* What an op reads, if that is the tensor, in GPU memory alone, and at most one more. */
@@ -45,16 +45,15 @@ static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
     return true;
 }
 
-/* The edge by which an op reads a tensor. */
-static bool find_reading(const emp_bound_model *model, emp_op_id op, emp_tensor_id tensor,
-                         emp_bound_edge *edge)
+/* The edge by which an op reads a tensor in GPU memory, or NULL. */
+static const emp_bound_edge *find_reading(const emp_bound_model *model, emp_op_id op,
+                                          emp_tensor_id tensor)
 {
-    const emp_graph *g = model->problem->graph;
+    const emp_bound_edge *end = emp_bound_edges(model, op + 1);
 
-    for (int32_t i = 0; i < g->input_offset[op + 1] - g->input_offset[op]; i++)
-        if (g->input[g->input_offset[op] + i] == tensor)
-            return emp_bound_edge_get(model, op, i, edge) && is_in_gpu_memory(edge);
-    return false;
+    for (const emp_bound_edge *edge = emp_bound_edges(model, op); edge < end; edge++)
+        if (edge->tensor == tensor) return is_in_gpu_memory(edge) ? edge : NULL;
+    return NULL;
 }
 
 static bool find_fork(const emp_bound_model *model, const emp_bound_edge *onward,
@@ -65,9 +64,10 @@ static bool find_fork(const emp_bound_model *model, const emp_bound_edge *onward
 
     if (second == first || g->op[second].is_folded) return false;
     for (int32_t i = g->input_offset[first]; i < g->input_offset[first + 1]; i++) {
-        *f = (fork){.onward = *onward};
-        if (find_reading(model, first, g->input[i], &f->to_first) &&
-            find_reading(model, second, g->input[i], &f->to_second) &&
+        *f = (fork){.onward = onward,
+                    .to_first = find_reading(model, first, g->input[i]),
+                    .to_second = find_reading(model, second, g->input[i])};
+        if (f->to_first != NULL && f->to_second != NULL &&
             reads_one_more(model, first, g->input[i], &f->other))
             return true;
     }
@@ -77,12 +77,12 @@ static bool find_fork(const emp_bound_model *model, const emp_bound_edge *onward
 /* ---- how long it takes ---- */
 
 /* From when the tensor is done, or in host memory told, until it is where it is read. */
-static emp_time_ns cross(const emp_bound_model *model, const emp_bound_edge *edge,
-                         emp_device_kind from, emp_device_kind to)
+static emp_time_ns cross(const emp_bound_edge *edge, emp_device_kind from,
+                         emp_device_kind to)
 {
-    emp_bound_delay d = emp_bound_delay_of(model, edge, from, to, EMP_BOUND_APART);
+    const emp_bound_delay *d = emp_bound_delay_of(edge, from, to, EMP_BOUND_APART);
 
-    return from == gpu ? emp_time_later(d.after_done_ns, 0) : d.after_told_ns;
+    return from == gpu ? emp_time_later(d->after_done_ns, 0) : d->after_told_ns;
 }
 
 static emp_time_ns message(const emp_bound_model *model)
@@ -98,19 +98,19 @@ static emp_time_ns message(const emp_bound_model *model)
 /* All of first and last on the GPU of `from`; by where the second is. */
 static emp_time_ns with_second(const emp_bound_model *model, const fork *f)
 {
-    const emp_bound_op *first = &model->op[f->to_first.to];
-    const emp_bound_op *second = &model->op[f->to_second.to];
-    const emp_time_ns   back_ns = message(model) + model->op[f->onward.to].issue_ns;
+    const emp_bound_op *first = &model->op[f->to_first->to];
+    const emp_bound_op *second = &model->op[f->to_second->to];
+    const emp_time_ns   back_ns = message(model) + model->op[f->onward->to].issue_ns;
     emp_time_ns         least_ns = EMP_COST_LIMIT_NS;
 
     if (emp_bound_may(second, gpu)) {
         least_ns = second->run_ns[gpu];
         if (model->count[gpu] > 1)
-            least_ns = emp_time_sooner(least_ns, cross(model, &f->to_second, gpu, gpu) +
+            least_ns = emp_time_sooner(least_ns, cross(f->to_second, gpu, gpu) +
                                                      second->issue_ns + back_ns);
     }
     if (emp_bound_may(second, cpu))
-        least_ns = emp_time_sooner(least_ns, cross(model, &f->to_second, gpu, cpu) +
+        least_ns = emp_time_sooner(least_ns, cross(f->to_second, gpu, cpu) +
                                                  second->run_ns[cpu] + back_ns);
     return emp_bound_add(first->run_ns[gpu], least_ns);
 }
@@ -118,36 +118,35 @@ static emp_time_ns with_second(const emp_bound_model *model, const fork *f)
 /* First on the CPU, the last on a GPU. */
 static emp_time_ns by_cpu(const emp_bound_model *model, const fork *f)
 {
-    const emp_bound_op *first = &model->op[f->to_first.to];
+    const emp_bound_op *first = &model->op[f->to_first->to];
 
     if (!emp_bound_may(first, cpu)) return EMP_COST_LIMIT_NS;
-    return emp_bound_add(first->run_ns[cpu], cross(model, &f->onward, cpu, gpu) +
-                                                 model->op[f->onward.to].issue_ns);
+    return emp_bound_add(first->run_ns[cpu],
+                         cross(f->onward, cpu, gpu) + model->op[f->onward->to].issue_ns);
 }
 
 static emp_bound_drain measure(const emp_bound_model *model, const fork *f)
 {
-    const emp_bound_op *first = &model->op[f->to_first.to];
+    const emp_bound_op *first = &model->op[f->to_first->to];
     const emp_time_ns   run_ns = first->run_ns[gpu];
-    emp_bound_drain     d = {.from = f->to_first.from, .to = f->onward.to};
+    emp_bound_drain     d = {.from = f->to_first->from, .to = f->onward->to};
     emp_time_ns         apart_ns = EMP_COST_LIMIT_NS, together_ns = EMP_COST_LIMIT_NS;
 
     if (emp_bound_may(first, gpu)) {
         together_ns = with_second(model, f);
         if (model->count[gpu] > 1) {
-            emp_time_ns sooner_ns = emp_time_sooner(
-                cross(model, &f->onward, gpu, gpu) + model->op[d.to].issue_ns,
-                cross(model, &f->to_first, gpu, gpu) + first->issue_ns);
+            emp_time_ns sooner_ns =
+                emp_time_sooner(cross(f->onward, gpu, gpu) + model->op[d.to].issue_ns,
+                                cross(f->to_first, gpu, gpu) + first->issue_ns);
             apart_ns = emp_bound_add(run_ns, sooner_ns);
         }
-        d.after_ns[cpu] = cross(model, &f->to_first, cpu, gpu) + first->issue_ns + run_ns;
+        d.after_ns[cpu] = cross(f->to_first, cpu, gpu) + first->issue_ns + run_ns;
     } else {
         d.after_ns[cpu] = EMP_COST_LIMIT_NS;
     }
     d.after_ns[cpu] = emp_time_sooner(d.after_ns[cpu], by_cpu(model, f));
-    d.after_ns[gpu] =
-        emp_time_sooner(emp_time_sooner(together_ns, apart_ns),
-                        cross(model, &f->to_first, gpu, cpu) + by_cpu(model, f));
+    d.after_ns[gpu] = emp_time_sooner(emp_time_sooner(together_ns, apart_ns),
+                                      cross(f->to_first, gpu, cpu) + by_cpu(model, f));
     d.gain_ns = d.after_ns[gpu] - run_ns;
     return d;
 }
@@ -177,19 +176,19 @@ static void add_drain(emp_bound_drains *s, const emp_bound_model *model, const f
 static void find_drains_to(emp_bound_drains *s, const emp_bound_model *model,
                            emp_op_id op, int32_t *group_of)
 {
-    const emp_graph *g = model->problem->graph;
-    emp_bound_edge   onward;
-    fork             f;
+    const emp_graph      *g = model->problem->graph;
+    const emp_bound_edge *end = emp_bound_edges(model, op + 1);
+    fork                  f;
 
-    for (int32_t i = 0; i < g->input_offset[op + 1] - g->input_offset[op]; i++) {
-        if (!emp_bound_edge_get(model, op, i, &onward) || !is_in_gpu_memory(&onward))
-            continue;
+    for (const emp_bound_edge *onward = emp_bound_edges(model, op); onward < end;
+         onward++) {
+        if (!is_in_gpu_memory(onward)) continue;
         for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++) {
             const emp_op_id n = g->control[k];
             if (g->op[n].is_folded) continue;
-            if (find_fork(model, &onward, n, &f)) add_drain(s, model, &f, group_of);
+            if (find_fork(model, onward, n, &f)) add_drain(s, model, &f, group_of);
             for (int32_t j = g->control_offset[n]; j < g->control_offset[n + 1]; j++)
-                if (find_fork(model, &onward, g->control[j], &f))
+                if (find_fork(model, onward, g->control[j], &f))
                     add_drain(s, model, &f, group_of);
         }
     }

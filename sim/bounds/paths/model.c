@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/model.h"
+#include "sim/bounds/paths/model.h"
 
 #include <math.h>
 #include <string.h>
@@ -219,45 +219,7 @@ static void describe_ops(emp_bound_model *model)
     }
 }
 
-emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *problem,
-                                emp_error *err)
-{
-    const emp_runtime *rt = &problem->runtime;
-
-    *model = (emp_bound_model){.problem = problem};
-    EMP_CHECK(EMP_ALLOC(model->op, (size_t)problem->graph->op_count));
-    EMP_CHECK(EMP_ALLOC(model->floor, (size_t)problem->graph->op_count));
-    model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
-    model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->events.serial_issue;
-    count_devices(model);
-    limit_memory(model);
-    if (rt->rules == EMP_RULES_EVENTS)
-        model->step_ns = emp_ns_of_seconds(rt->events.step_s);
-    if (rt->rules == EMP_RULES_EVENTS || rt->rules == EMP_RULES_EDGES) {
-        find_routes(model);
-    } else {
-        set_profile_copies(model);
-    }
-    describe_ops(model);
-    return EMP_OK;
-}
-
-void emp_bound_model_clear(emp_bound_model *model)
-{
-    emp_free(model->op);
-    emp_free(model->floor);
-    memset(model, 0, sizeof *model);
-}
-
 /* ---- edges ---- */
-
-int32_t emp_bound_edge_count(const emp_bound_model *model, emp_op_id op)
-{
-    const emp_graph *g = model->problem->graph;
-
-    return g->input_offset[op + 1] - g->input_offset[op] + g->control_offset[op + 1] -
-           g->control_offset[op];
-}
 
 /* What stands for a control edge under the rules of other simulators. */
 static int64_t control_bytes(const emp_bound_model *model, emp_op_id from)
@@ -271,80 +233,153 @@ static int64_t control_bytes(const emp_bound_model *model, emp_op_id from)
     return has_output ? g->tensor[g->output_offset[from]].copy_bytes : 0;
 }
 
-bool emp_bound_edge_get(const emp_bound_model *model, emp_op_id op, int32_t number,
-                        emp_bound_edge *edge)
-{
-    const emp_graph *g = model->problem->graph;
-    const int32_t    inputs = g->input_offset[op + 1] - g->input_offset[op];
+static bool is_control(const emp_bound_edge *edge) { return edge->tensor < 0; }
 
-    *edge = (emp_bound_edge){.to = op, .is_control = number >= inputs};
-    if (edge->is_control) {
-        edge->from = g->control[g->control_offset[op] + number - inputs];
-        edge->bytes = control_bytes(model, edge->from);
-    } else {
-        const emp_tensor *t = &g->tensor[g->input[g->input_offset[op] + number]];
-        edge->from = t->producer;
-        edge->bytes = t->copy_bytes;
-        edge->is_on_host = t->on_host;
-        edge->is_read_on_host = emp_op_reads_on_host(&g->op[op], number);
-    }
-    edge->is_bound = g->op[edge->from].colocation_class == g->op[op].colocation_class;
-    return !g->op[edge->from].is_folded;
+/* That cross to another device. */
+static int64_t bytes_of(const emp_bound_model *model, const emp_bound_edge *edge)
+{
+    return is_control(edge) ? control_bytes(model, edge->from)
+                            : model->problem->graph->tensor[edge->tensor].copy_bytes;
 }
 
 /* A message of the rules `edges`. */
 static emp_time_ns message_ns(const emp_bound_model *model, const emp_bound_edge *edge,
-                              emp_device_kind from, emp_device_kind to)
+                              int32_t from, int32_t to)
 {
     emp_time_ns stated_ns = emp_graph_stated_copy_ns(model->problem->graph, edge->from);
 
-    if (stated_ns < 0) return copy_ns(model->copy[from][to], edge->bytes);
-    return edge->is_control ? 0 : stated_ns;
+    if (stated_ns < 0) return copy_ns(model->copy[from][to], bytes_of(model, edge));
+    return is_control(edge) ? 0 : stated_ns;
 }
 
 static emp_bound_delay profile_delay(const emp_bound_model *model,
-                                     const emp_bound_edge *edge, emp_device_kind from,
-                                     emp_device_kind to, bool is_across)
+                                     const emp_bound_edge *edge, int32_t from, int32_t to,
+                                     bool is_across)
 {
     emp_rules       rules = model->problem->runtime.rules;
     emp_bound_delay delay = {0, -1, false};
 
     if (!is_across) return delay;
     if (rules == EMP_RULES_MSR_LATENCY) {
-        delay.after_told_ns = edge->is_control ? 0 : model->op[edge->from].result_ns;
+        delay.after_told_ns = is_control(edge) ? 0 : model->op[edge->from].result_ns;
     } else if (rules == EMP_RULES_EDGES) {
         delay.after_told_ns = message_ns(model, edge, from, to);
     } else {
-        delay.after_told_ns = profile_copy_ns(model->copy[0][0], edge->bytes);
+        delay.after_told_ns = profile_copy_ns(model->copy[0][0], bytes_of(model, edge));
     }
     return delay;
 }
 
-emp_bound_delay emp_bound_delay_of(const emp_bound_model *model,
-                                   const emp_bound_edge *edge, emp_device_kind from,
-                                   emp_device_kind to, emp_bound_pair pair)
+static emp_bound_delay find_delay(const emp_bound_model *model,
+                                  const emp_bound_edge *edge, int32_t from, int32_t to,
+                                  emp_bound_pair pair)
 {
-    const emp_device_kind cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
-    const bool            are_gpus = from == gpu && to == gpu;
-    const bool            are_apart = are_gpus && pair == EMP_BOUND_APART;
-    const bool            is_one_gpu =
+    const int32_t cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
+    const bool    are_gpus = from == gpu && to == gpu;
+    const bool    are_apart = are_gpus && pair == EMP_BOUND_APART;
+    const bool    is_one_gpu =
         are_gpus && !are_apart &&
         (pair == EMP_BOUND_SAME || edge->is_bound || model->count[gpu] == 1);
 
     if (model->problem->runtime.rules != EMP_RULES_EVENTS)
         return profile_delay(model, edge, from, to, from != to || are_apart);
-    if (edge->is_control) {
+    if (is_control(edge)) {
         emp_time_ns latency_ns =
             (from != to || are_apart) && model->problem->runtime.events.control_latency
                 ? model->message_ns[from][to]
                 : 0;
         return (emp_bound_delay){latency_ns, -1, is_one_gpu};
     }
-    emp_device_kind home = edge->is_on_host ? cpu : from;
-    emp_device_kind reads_in = edge->is_read_on_host ? cpu : to;
-    bool            is_copied = home != reads_in || (are_apart && home == gpu);
+    int32_t home = edge->is_on_host ? cpu : from;
+    int32_t reads_in = edge->is_read_on_host ? cpu : to;
+    bool    is_copied = home != reads_in || (are_apart && home == gpu);
     if (!is_copied) return (emp_bound_delay){0, -1, home == gpu || is_one_gpu};
-    emp_time_ns copying_ns = copy_ns(model->copy[home][reads_in], edge->bytes);
+    emp_time_ns copying_ns = copy_ns(model->copy[home][reads_in], bytes_of(model, edge));
     return (emp_bound_delay){emp_bound_add(model->send_ns, copying_ns),
                              home == gpu ? copying_ns : -1, home == gpu || is_one_gpu};
+}
+
+/* In the order that emp_bound_delay_of() knows. */
+static void find_delays(const emp_bound_model *model, emp_bound_edge *edge)
+{
+    const int32_t    gpu = EMP_DEVICE_GPU;
+    emp_bound_delay *delay = edge->delay;
+
+    for (int32_t i = 0; i < EMP_DEVICE_KINDS * EMP_DEVICE_KINDS; i++)
+        *delay++ = find_delay(model, edge, i / EMP_DEVICE_KINDS, i % EMP_DEVICE_KINDS,
+                              EMP_BOUND_ANY_TWO);
+    *delay++ = find_delay(model, edge, gpu, gpu, EMP_BOUND_SAME);
+    *delay++ = find_delay(model, edge, gpu, gpu, EMP_BOUND_APART);
+}
+
+static void add_edge(emp_bound_model *model, emp_bound_edge edge)
+{
+    const emp_op *op = model->problem->graph->op;
+
+    if (op[edge.from].is_folded) return; /* nobody waits for it */
+    edge.is_bound = op[edge.from].colocation_class == op[edge.to].colocation_class;
+    find_delays(model, &edge);
+    model->edge[model->edge_offset[edge.to + 1]++] = edge;
+}
+
+/* Sets the end of each op's edges, which is where those of the next begin. */
+static void list_edges(emp_bound_model *model)
+{
+    const emp_graph *g = model->problem->graph;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        model->edge_offset[op + 1] = model->edge_offset[op];
+        for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+            const emp_tensor *t = &g->tensor[g->input[i]];
+            add_edge(model, (emp_bound_edge){.from = t->producer,
+                                             .to = op,
+                                             .tensor = g->input[i],
+                                             .is_on_host = t->on_host,
+                                             .is_read_on_host = emp_op_reads_on_host(
+                                                 &g->op[op], i - g->input_offset[op])});
+        }
+        for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
+            add_edge(model,
+                     (emp_bound_edge){.from = g->control[i], .to = op, .tensor = -1});
+    }
+}
+
+/* ---- all ---- */
+
+emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *problem,
+                                emp_error *err)
+{
+    const emp_runtime *rt = &problem->runtime;
+    const emp_graph   *g = problem->graph;
+    const size_t       ops = (size_t)g->op_count;
+
+    *model = (emp_bound_model){.problem = problem};
+    EMP_CHECK(EMP_ALLOC(model->op, ops));
+    EMP_CHECK(EMP_ALLOC(model->floor, ops));
+    EMP_CHECK(EMP_ALLOC(model->edge_offset, ops + 1));
+    EMP_CHECK(EMP_ALLOC(model->edge,
+                        (size_t)g->input_offset[ops] + (size_t)g->control_offset[ops]));
+    model->has_paths = rt->rules != EMP_RULES_MSR_LOAD;
+    model->has_thread = rt->rules == EMP_RULES_EVENTS && rt->events.serial_issue;
+    count_devices(model);
+    limit_memory(model);
+    if (rt->rules == EMP_RULES_EVENTS)
+        model->step_ns = emp_ns_of_seconds(rt->events.step_s);
+    if (rt->rules == EMP_RULES_EVENTS || rt->rules == EMP_RULES_EDGES) {
+        find_routes(model);
+    } else {
+        set_profile_copies(model);
+    }
+    describe_ops(model);
+    list_edges(model);
+    return EMP_OK;
+}
+
+void emp_bound_model_clear(emp_bound_model *model)
+{
+    emp_free(model->op);
+    emp_free(model->floor);
+    emp_free(model->edge_offset);
+    emp_free(model->edge);
+    memset(model, 0, sizeof *model);
 }
