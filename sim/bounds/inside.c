@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/inside.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/clones.h"
 
-/* Sums that go side by side, and ops that stay in the nearest cache while windows go over them. */
+/* LANES sums are kept side by side. BLOCK ops stay in the nearest cache while all windows go over
+ * them. */
 enum { LANES = 8, BLOCK = 32 * LANES };
 
 /* ---- ops ---- */
@@ -20,7 +22,7 @@ static int32_t count_placeable(const emp_bound_model *model)
     return count;
 }
 
-/* Room for whole vectors; what fills the last is no work. */
+/* The arrays are filled up to whole vectors with ops without work. */
 static emp_status allocate(emp_inside *s, emp_error *err)
 {
     const size_t room = ((size_t)s->count + LANES - 1) / LANES * LANES;
@@ -31,7 +33,7 @@ static emp_status allocate(emp_inside *s, emp_error *err)
         s->of[r].tail = EMP_ADD_ARRAY(&s->arrays, double, room);
     }
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-        s->bar[k] = EMP_ADD_ARRAY(&s->arrays, double, room);
+        s->barred[k] = EMP_ADD_ARRAY(&s->arrays, double, room);
     if (s->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "windows of %d ops", s->count);
     return EMP_OK;
 }
@@ -44,7 +46,7 @@ static void set_work(const emp_inside_work *of, int32_t i, emp_time_ns work_ns,
     of->tail[i] = (double)tail_ns;
 }
 
-/* Heads and tails of a kind where the op may not be are not known, and its work there is none. */
+/* If the op may not be on a kind, its head and tail there are unset. Its work there stays 0. */
 static void describe(const emp_inside *s, int32_t i, const emp_bound_model *model,
                      const emp_bound_paths *paths, emp_op_id op)
 {
@@ -54,7 +56,7 @@ static void describe(const emp_inside *s, int32_t i, const emp_bound_model *mode
     const int32_t         cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
 
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-        s->bar[k][i] = emp_bound_may(o, k) ? 0.0 : INFINITY;
+        s->barred[k][i] = emp_bound_may(o, k) ? 0.0 : INFINITY;
     if (emp_bound_may(o, cpu))
         set_work(&s->of[EMP_BOUND_CORES], i, o->core_ns, head[cpu].ready_ns,
                  tail[cpu].told_ns);
@@ -90,8 +92,9 @@ void emp_inside_clear(emp_inside *s)
 
 static inline double inside(const emp_inside_work *of, int64_t i, emp_window w)
 {
-    double late = w.before - of->head[i], early = w.after - of->tail[i];
-    double left = of->work[i] - (late > 0.0 ? late : 0.0) - (early > 0.0 ? early : 0.0);
+    double before = w.before - of->head[i], after = w.after - of->tail[i];
+    double left =
+        of->work[i] - (before > 0.0 ? before : 0.0) - (after > 0.0 ? after : 0.0);
 
     return left > 0.0 ? left : 0.0;
 }
@@ -108,7 +111,7 @@ void emp_inside_items(const emp_inside *s, emp_window w, emp_area_item *item)
     for (int32_t i = 0; i < s->count; i++) {
         item[i] = (emp_area_item){0};
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
-            if (s->bar[k][i] == 0.0) item[i].kinds |= 1u << k;
+            if (s->barred[k][i] == 0.0) item[i].kinds |= 1u << k;
         item[i].load[EMP_DEVICE_CPU][EMP_BOUND_CORES] =
             inside_cores(&s->of[EMP_BOUND_CORES], i, w);
         for (int32_t r = EMP_BOUND_THREAD; r <= EMP_BOUND_STREAM; r++)
@@ -124,8 +127,8 @@ static inline double cost_of(const emp_inside *s, int64_t i, const double *price
     double gpu = price[EMP_BOUND_THREAD] * inside(&of[EMP_BOUND_THREAD], i, w) +
                  price[EMP_BOUND_STREAM] * inside(&of[EMP_BOUND_STREAM], i, w);
 
-    cpu += s->bar[EMP_DEVICE_CPU][i];
-    gpu += s->bar[EMP_DEVICE_GPU][i];
+    cpu += s->barred[EMP_DEVICE_CPU][i];
+    gpu += s->barred[EMP_DEVICE_GPU][i];
     return cpu < gpu ? cpu : gpu;
 }
 
@@ -133,13 +136,14 @@ static inline double cost_of(const emp_inside *s, int64_t i, const double *price
 EMP_CLONES static void add_costs_inside(const emp_inside *s, int64_t first, int64_t end,
                                         const double *price, emp_window w, double *sum)
 {
-    const emp_inside here = *s;
-    const double     at[EMP_BOUND_RESOURCES] = {price[0], price[1], price[2]};
+    /* Copies, so that the compiler knows that no store changes them. */
+    const emp_inside local = *s;
+    const double     p[EMP_BOUND_RESOURCES] = {price[0], price[1], price[2]};
     double           lane[LANES] = {0};
 
     for (int64_t i = first; i < end; i += LANES) {
 #pragma omp simd
-        for (int l = 0; l < LANES; l++) lane[l] += cost_of(&here, i + l, at, w);
+        for (int l = 0; l < LANES; l++) lane[l] += cost_of(&local, i + l, p, w);
     }
     for (int l = 0; l < LANES; l++) sum[l] += lane[l];
 }
@@ -149,6 +153,7 @@ void emp_inside_costs(const emp_inside *s, const double *price, const emp_window
 {
     double sum[EMP_INSIDE_WINDOWS][LANES];
 
+    assert(count <= EMP_INSIDE_WINDOWS);
     memset(sum, 0, (size_t)count * sizeof *sum);
     for (int64_t first = 0; first < s->count; first += BLOCK) {
         const int64_t end = first + BLOCK < s->count ? first + BLOCK : s->count;

@@ -1,13 +1,13 @@
 /** \file sim/bounds/inside.h
- * What lies inside a window of each op's work at least, for many windows at once.
+ * How much of each op's work lies inside a window at least, for many windows at once.
  *
- * A window goes from `before` after the start of a step to `after` before its end. Work that starts no
- * sooner than its head after the start, and ends no later than its tail before the end, sticks out by
- * as much as it may start sooner or end later:
+ * A window goes from `before` after the start of a step to `after` before its end. The work of an op
+ * begins at least `head` after the start, and ends at least `tail` before the end. So at most
+ * before - head of it comes before the window, and at most after - tail after it:
  *
  *     inside = max(0, work - max(0, before - head) - max(0, after - tail))
  *
- * Cores may do an op's work faster than one after the other: all of it is inside, or nothing.
+ * Several cores may share an op's work. So it counts wholly on them, or not at all.
  */
 #ifndef EMP_SIM_BOUNDS_INSIDE_H
 #define EMP_SIM_BOUNDS_INSIDE_H
@@ -20,7 +20,7 @@ typedef struct {
     double before, after; /**< ns */
 } emp_window;
 
-/** Of each op that may be somewhere, on one resource; in ns. */
+/** [op] the work of all ops that may be somewhere, on one resource; in ns. */
 typedef struct {
     double *work, *head, *tail;
 } emp_inside_work;
@@ -28,8 +28,8 @@ typedef struct {
 typedef struct {
     int32_t         count; /**< ops */
     emp_inside_work of[EMP_BOUND_RESOURCES];
-    double         *bar[EMP_DEVICE_KINDS]; /**< 0, or INFINITY: the op may not be there */
-    emp_arrays      arrays;
+    double    *barred[EMP_DEVICE_KINDS]; /**< 0, or INFINITY: the op may not be there */
+    emp_arrays arrays;
 } emp_inside;
 
 /** O(V). \retval EMP_ENOMEM */
@@ -41,10 +41,11 @@ void       emp_inside_clear(emp_inside *inside); /**< legal after a failed init 
  * \param item  [count] */
 void emp_inside_items(const emp_inside *inside, emp_window window, emp_area_item *item);
 
-enum { EMP_INSIDE_WINDOWS = 144 }; /**< at most, at once */
+/** The most windows of one call. */
+enum { EMP_INSIDE_WINDOWS = 144 };
 
-/** What the work inside each window costs at these prices, every op where it is cheapest. The same
- * bits on every CPU.
+/** What the work inside each window costs at these prices, every op where it is cheapest. The result
+ * has the same bits on every CPU.
  * \param price  [EMP_BOUND_RESOURCES]
  * \param cost   [count] is set.
  * O(V windows). */

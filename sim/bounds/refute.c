@@ -69,7 +69,7 @@ static emp_status drain(emp_bound_model *model, emp_bound_paths *paths, int32_t 
     EMP_TRY(EMP_ALLOC(model->floor, ops));
     EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
     if (drains.in_use == 0) goto cleanup;
-    EMP_TRY(emp_bound_join(model, paths, &drains, near, err));
+    EMP_TRY(emp_bound_join(model, paths, &drains, joined, near, err));
     *drained_ns =
         emp_time_later(0, emp_bound_paths_longest(paths, model) - drains.loss_ns);
     for (size_t v = 0; v < ops; v++) {
@@ -152,7 +152,7 @@ emp_status emp_bound_facts_find(emp_bound_facts *facts, emp_bound_model *model,
     if (model->has_paths) {
         emp_bound_paths_find(&s.paths, model);
         path_ns = emp_bound_paths_longest(&s.paths, model);
-        EMP_TRY(emp_bound_join(model, &s.paths, NULL, near, err));
+        EMP_TRY(emp_bound_join(model, &s.paths, NULL, NULL, near, err));
         joined_ns = emp_bound_paths_longest(&s.paths, model);
         EMP_TRY(drain(model, &s.paths, near, &drained_ns, err));
         emp_bound_paths_find(&s.paths, model);

@@ -14,8 +14,8 @@ static double value_of(emp_window w, double work)
     return work > 0.0 ? w.before + w.after + work * (1.0 - 1e-9) : 0.0;
 }
 
-/* The best of a grid of windows. None that leaves no room on the longest path holds work:
- * what is inside is on a path that sticks out at both ends. */
+/* The best of a grid of windows. Work inside a window is on a path that sticks out at both ends. So
+ * windows that leave no room on the longest path hold none, and are left out. */
 static emp_window look_around(const emp_inside *inside, const double *price,
                               double longest, emp_window centre, double width,
                               int32_t samples, double *best)

@@ -19,7 +19,7 @@ typedef struct {
 
 static bool is_in_gpu_memory(const emp_bound_edge *edge)
 {
-    return edge->tensor >= 0 && !edge->is_on_host && !edge->is_read_on_host;
+    return !emp_bound_is_control(edge) && !edge->is_on_host && !edge->is_read_on_host;
 }
 
 /* What an op reads, if that is the tensor, in GPU memory alone, and at most one more. */
@@ -49,9 +49,9 @@ static bool reads_one_more(const emp_bound_model *model, emp_op_id op,
 static const emp_bound_edge *find_reading(const emp_bound_model *model, emp_op_id op,
                                           emp_tensor_id tensor)
 {
-    const emp_bound_edge *end = emp_bound_edges(model, op + 1);
+    const emp_bound_edge *end = emp_bound_first_edge(model, op + 1);
 
-    for (const emp_bound_edge *edge = emp_bound_edges(model, op); edge < end; edge++)
+    for (const emp_bound_edge *edge = emp_bound_first_edge(model, op); edge < end; edge++)
         if (edge->tensor == tensor) return is_in_gpu_memory(edge) ? edge : NULL;
     return NULL;
 }
@@ -80,9 +80,9 @@ static bool find_fork(const emp_bound_model *model, const emp_bound_edge *onward
 static emp_time_ns cross(const emp_bound_edge *edge, emp_device_kind from,
                          emp_device_kind to)
 {
-    const emp_bound_delay *d = emp_bound_delay_of(edge, from, to, EMP_BOUND_APART);
+    const emp_bound_delay d = emp_bound_delay_of(edge, from, to, EMP_BOUND_APART);
 
-    return from == gpu ? emp_time_later(d->after_done_ns, 0) : d->after_told_ns;
+    return from == gpu ? emp_time_later(d.after_done_ns, 0) : d.after_told_ns;
 }
 
 static emp_time_ns message(const emp_bound_model *model)
@@ -177,10 +177,10 @@ static void find_drains_to(emp_bound_drains *s, const emp_bound_model *model,
                            emp_op_id op, int32_t *group_of)
 {
     const emp_graph      *g = model->problem->graph;
-    const emp_bound_edge *end = emp_bound_edges(model, op + 1);
+    const emp_bound_edge *end = emp_bound_first_edge(model, op + 1);
     fork                  f;
 
-    for (const emp_bound_edge *onward = emp_bound_edges(model, op); onward < end;
+    for (const emp_bound_edge *onward = emp_bound_first_edge(model, op); onward < end;
          onward++) {
         if (!is_in_gpu_memory(onward)) continue;
         for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++) {

@@ -32,11 +32,12 @@ typedef struct {
     int32_t               *slot_of; /**< [op] in near; -1 = not near */
     near_op               *near;
     int32_t                near_count, near_limit;
-    int32_t               *open; /**< slots not visited, the last in order last */
-    int32_t                open_count;
-    emp_crowd              crowd[GOALS];
-    emp_op_id              to; /**< the op that waits */
-    emp_arrays             arrays;
+    int32_t   *open; /**< ranks of those not visited, the last in order last */
+    int32_t    open_count;
+    emp_crowd  crowd[GOALS];
+    emp_op_id  to;           /**< the op that waits */
+    bool      *is_as_joined; /**< [op] no drain is at it or before it */
+    emp_arrays arrays;
 } joiner;
 
 static emp_device_kind kind_of(int32_t place)
@@ -79,6 +80,7 @@ static void go_through(const joiner *j, near_op *n)
         const int32_t     goal = i / PLACES, place = i % PLACES;
         const lag        *l = &n->lag[goal][place];
         const emp_time_ns run_ns = o->run_ns[kind_of(place)];
+        if (!(n->places >> place & 1u)) continue;
         if (has_stream(j, place)) {
             n->start_ns[goal][place] = plus(l->done_ns, run_ns);
             n->ready_ns[goal][place] =
@@ -103,8 +105,7 @@ static near_op goal_itself(const joiner *j)
     return self;
 }
 
-static const emp_bound_delay *delay_between(const emp_bound_edge *edge, int32_t from,
-                                            int32_t to)
+static emp_bound_delay delay_between(const emp_bound_edge *edge, int32_t from, int32_t to)
 {
     emp_bound_pair pair = EMP_BOUND_ANY_TWO;
 
@@ -114,23 +115,22 @@ static const emp_bound_delay *delay_between(const emp_bound_edge *edge, int32_t 
 }
 
 /* What the edge says of its maker in one place: the least over all places of its reader. */
-static void lengthen(const joiner *j, const emp_bound_edge *edge, const near_op *reader,
-                     near_op *maker, int32_t from)
+static void lengthen(const emp_bound_edge *edge, const near_op *reader, near_op *maker,
+                     int32_t from)
 {
     lag least[GOALS] = {{EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS},
                         {EMP_COST_LIMIT_NS, EMP_COST_LIMIT_NS}};
 
     for (int32_t to = 0; to < PLACES; to++) {
         if (!(reader->places >> to & 1u) || (edge->is_bound && from != to)) continue;
-        const emp_bound_delay *d = delay_between(edge, from, to);
-        bool is_queued = d->is_in_order && has_stream(j, from) && has_stream(j, to);
+        emp_bound_delay d = delay_between(edge, from, to);
         for (int32_t goal = 0; goal < GOALS; goal++) {
             emp_time_ns ready_ns = reader->ready_ns[goal][to];
-            emp_time_ns done_ns = is_queued ? reader->start_ns[goal][to] : -1;
-            if (d->after_done_ns >= 0)
-                done_ns = emp_time_later(done_ns, plus(ready_ns, d->after_done_ns));
+            emp_time_ns done_ns = d.is_in_order ? reader->start_ns[goal][to] : -1;
+            if (d.after_done_ns >= 0)
+                done_ns = emp_time_later(done_ns, plus(ready_ns, d.after_done_ns));
             least[goal].told_ns =
-                emp_time_sooner(least[goal].told_ns, plus(ready_ns, d->after_told_ns));
+                emp_time_sooner(least[goal].told_ns, plus(ready_ns, d.after_told_ns));
             least[goal].done_ns = emp_time_sooner(least[goal].done_ns, done_ns);
         }
     }
@@ -147,15 +147,15 @@ static void lengthen(const joiner *j, const emp_bound_edge *edge, const near_op 
 static near_op *come_near(joiner *j, emp_op_id op)
 {
     if (j->slot_of[op] < 0) {
-        int32_t at = j->open_count;
+        const int32_t rank = j->rank[op];
+        int32_t       at = j->open_count;
         if (j->near_count == j->near_limit) return NULL;
         near_op *n = &j->near[j->near_count];
         *n = (near_op){.op = op, .places = find_places(j, op)};
         for (int32_t i = 0; i < GOALS * PLACES; i++)
             n->lag[i / PLACES][i % PLACES] = (lag){0, -1};
-        for (; at > 0 && j->rank[j->near[j->open[at - 1]].op] > j->rank[op]; at--)
-            j->open[at] = j->open[at - 1];
-        j->open[at] = j->near_count;
+        for (; at > 0 && j->open[at - 1] > rank; at--) j->open[at] = j->open[at - 1];
+        j->open[at] = rank;
         j->open_count++;
         j->slot_of[op] = j->near_count++;
     }
@@ -164,13 +164,14 @@ static near_op *come_near(joiner *j, emp_op_id op)
 
 static void spread(joiner *j, const near_op *reader)
 {
-    const emp_bound_edge *end = emp_bound_edges(j->model, reader->op + 1);
+    const emp_bound_edge *end = emp_bound_first_edge(j->model, reader->op + 1);
 
-    for (const emp_bound_edge *edge = emp_bound_edges(j->model, reader->op); edge < end;
-         edge++) {
+    for (const emp_bound_edge *edge = emp_bound_first_edge(j->model, reader->op);
+         edge < end; edge++) {
         near_op *maker = come_near(j, edge->from);
-        for (int32_t place = 0; maker != NULL && place < PLACES; place++)
-            if (maker->places >> place & 1u) lengthen(j, edge, reader, maker, place);
+        if (maker == NULL) continue;
+        for (int32_t place = 0; place < PLACES; place++)
+            if (maker->places >> place & 1u) lengthen(edge, reader, maker, place);
     }
 }
 
@@ -236,7 +237,8 @@ static void look_around(joiner *j, emp_time_ns least_ns[GOALS])
     j->crowd[READY].count = j->crowd[START].count = 0;
     spread(j, &self);
     while (j->open_count > 0) {
-        near_op *n = &j->near[j->open[--j->open_count]];
+        const int32_t rank = j->open[--j->open_count];
+        near_op      *n = &j->near[j->slot_of[j->model->problem->graph->topo[rank]]];
         if (!join_crowds(j, n, least_ns)) continue;
         go_through(j, n);
         spread(j, n);
@@ -270,6 +272,7 @@ static emp_status joiner_init(joiner *j, const emp_bound_model *model,
     j->slot_of = EMP_ADD_ARRAY(&j->arrays, int32_t, (size_t)g->op_count);
     j->near = EMP_ADD_ARRAY(&j->arrays, near_op, (size_t)near);
     j->open = EMP_ADD_ARRAY(&j->arrays, int32_t, (size_t)near);
+    j->is_as_joined = EMP_ADD_ARRAY(&j->arrays, bool, (size_t)g->op_count);
     if (j->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "joins of %d ops", g->op_count);
     for (int32_t goal = 0; goal < GOALS; goal++)
         EMP_CHECK(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
@@ -286,27 +289,49 @@ static void joiner_clear(joiner *j)
     for (int32_t goal = 0; goal < GOALS; goal++) emp_crowd_clear(&j->crowd[goal]);
 }
 
+/* Whether what holds up an op is as it would be without drains. */
+static bool is_as_joined(const joiner *j, const emp_bound_drains *drains, emp_op_id op)
+{
+    const emp_bound_edge *end = emp_bound_first_edge(j->model, op + 1);
+
+    if (drains == NULL) return false;
+    if (j->model->floor[op].queued_ns > 0) return false;
+    for (const emp_bound_edge *edge = emp_bound_first_edge(j->model, op); edge < end;
+         edge++)
+        if (!j->is_as_joined[edge->from]) return false;
+    return true;
+}
+
+static void join_on_gpu(joiner *j, emp_bound_model *model, emp_op_id op,
+                        const emp_bound_floor *joined)
+{
+    if (j->is_as_joined[op])
+        model->floor[op] = joined[op];
+    else
+        join_op(j, op, &model->floor[op]);
+    emp_bound_paths_raise_head(j->paths, model, op);
+}
+
 emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths,
-                          const emp_bound_drains *drains, int32_t near, emp_error *err)
+                          const emp_bound_drains *drains, const emp_bound_floor *joined,
+                          int32_t near, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = model->problem->graph;
     const bool       has_joins = model->problem->runtime.rules == EMP_RULES_EVENTS;
+    const int32_t    gpu = EMP_DEVICE_GPU;
     joiner           j;
 
     EMP_TRY(joiner_init(&j, model, paths, near, err));
     for (int32_t i = 0; i < g->op_count; i++) {
-        const emp_op_id op = g->topo[i];
-        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
-            if (!emp_bound_may(&model->op[op], k)) continue;
-            if (k == EMP_DEVICE_GPU && drains != NULL)
-                model->floor[op].queued_ns =
-                    emp_bound_drains_start(drains, model, paths, op);
-            emp_bound_paths_find_head(paths, model, op, k);
-            if (k != EMP_DEVICE_GPU || !has_joins) continue;
-            join_op(&j, op, &model->floor[op]);
-            emp_bound_paths_find_head(paths, model, op, k);
-        }
+        const emp_op_id     op = g->topo[i];
+        const emp_bound_op *o = &model->op[op];
+        if (drains != NULL && emp_bound_may(o, gpu))
+            model->floor[op].queued_ns = emp_bound_drains_start(drains, model, paths, op);
+        j.is_as_joined[op] = is_as_joined(&j, drains, op);
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
+            if (emp_bound_may(o, k)) emp_bound_paths_find_head(paths, model, op, k);
+        if (has_joins && emp_bound_may(o, gpu)) join_on_gpu(&j, model, op, joined);
     }
 
 cleanup:

@@ -11,9 +11,11 @@
 /** Sets the floors of the model, and all heads. Does nothing but find heads where rules are
  * not `events`.
  * \param drains  Held for sure, as if there were no exceptions; or NULL.
+ * \param joined  [op] floors without drains, which stay where no drain is before; NULL without drains.
  * \param near  How many of those that an op waits for are looked at.
  * O(V near log near + V near^2). \retval EMP_ENOMEM */
 emp_status emp_bound_join(emp_bound_model *model, emp_bound_paths *paths,
-                          const emp_bound_drains *drains, int32_t near, emp_error *err);
+                          const emp_bound_drains *drains, const emp_bound_floor *joined,
+                          int32_t near, emp_error *err);
 
 #endif /* EMP_SIM_BOUNDS_PATHS_JOIN_H */

@@ -8,6 +8,9 @@
 
 _Static_assert(EMP_KIND_CPU == 1 << EMP_DEVICE_CPU && EMP_KIND_GPU == 1 << EMP_DEVICE_GPU,
                "masks of kinds");
+_Static_assert(
+    EMP_DEVICE_GPU == EMP_DEVICE_KINDS - 1 && EMP_BOUND_ANY_TWO == 0,
+    "two GPUs are the last pair of kinds, which goes on by what else is known");
 
 enum { GRANULE = 256 };
 
@@ -233,13 +236,12 @@ static int64_t control_bytes(const emp_bound_model *model, emp_op_id from)
     return has_output ? g->tensor[g->output_offset[from]].copy_bytes : 0;
 }
 
-static bool is_control(const emp_bound_edge *edge) { return edge->tensor < 0; }
-
-/* That cross to another device. */
+/* What the edge moves if its ends are on two devices. */
 static int64_t bytes_of(const emp_bound_model *model, const emp_bound_edge *edge)
 {
-    return is_control(edge) ? control_bytes(model, edge->from)
-                            : model->problem->graph->tensor[edge->tensor].copy_bytes;
+    return emp_bound_is_control(edge)
+               ? control_bytes(model, edge->from)
+               : model->problem->graph->tensor[edge->tensor].copy_bytes;
 }
 
 /* A message of the rules `edges`. */
@@ -249,7 +251,7 @@ static emp_time_ns message_ns(const emp_bound_model *model, const emp_bound_edge
     emp_time_ns stated_ns = emp_graph_stated_copy_ns(model->problem->graph, edge->from);
 
     if (stated_ns < 0) return copy_ns(model->copy[from][to], bytes_of(model, edge));
-    return is_control(edge) ? 0 : stated_ns;
+    return emp_bound_is_control(edge) ? 0 : stated_ns;
 }
 
 static emp_bound_delay profile_delay(const emp_bound_model *model,
@@ -261,7 +263,8 @@ static emp_bound_delay profile_delay(const emp_bound_model *model,
 
     if (!is_across) return delay;
     if (rules == EMP_RULES_MSR_LATENCY) {
-        delay.after_told_ns = is_control(edge) ? 0 : model->op[edge->from].result_ns;
+        delay.after_told_ns =
+            emp_bound_is_control(edge) ? 0 : model->op[edge->from].result_ns;
     } else if (rules == EMP_RULES_EDGES) {
         delay.after_told_ns = message_ns(model, edge, from, to);
     } else {
@@ -280,68 +283,84 @@ static emp_bound_delay find_delay(const emp_bound_model *model,
     const bool    is_one_gpu =
         are_gpus && !are_apart &&
         (pair == EMP_BOUND_SAME || edge->is_bound || model->count[gpu] == 1);
+    const bool have_streams = model->has_thread && are_gpus;
 
     if (model->problem->runtime.rules != EMP_RULES_EVENTS)
         return profile_delay(model, edge, from, to, from != to || are_apart);
-    if (is_control(edge)) {
+    if (emp_bound_is_control(edge)) {
         emp_time_ns latency_ns =
             (from != to || are_apart) && model->problem->runtime.events.control_latency
                 ? model->message_ns[from][to]
                 : 0;
-        return (emp_bound_delay){latency_ns, -1, is_one_gpu};
+        return (emp_bound_delay){latency_ns, -1, have_streams && is_one_gpu};
     }
     int32_t home = edge->is_on_host ? cpu : from;
     int32_t reads_in = edge->is_read_on_host ? cpu : to;
     bool    is_copied = home != reads_in || (are_apart && home == gpu);
-    if (!is_copied) return (emp_bound_delay){0, -1, home == gpu || is_one_gpu};
+    bool    is_in_order = have_streams && (home == gpu || is_one_gpu);
+    if (!is_copied) return (emp_bound_delay){0, -1, is_in_order};
     emp_time_ns copying_ns = copy_ns(model->copy[home][reads_in], bytes_of(model, edge));
     return (emp_bound_delay){emp_bound_add(model->send_ns, copying_ns),
-                             home == gpu ? copying_ns : -1, home == gpu || is_one_gpu};
+                             home == gpu ? copying_ns : -1, is_in_order};
 }
 
-/* In the order that emp_bound_delay_of() knows. */
-static void find_delays(const emp_bound_model *model, emp_bound_edge *edge)
+static void set_delay(const emp_bound_model *model, emp_bound_edge *edge, int32_t from,
+                      int32_t to, emp_bound_pair pair)
 {
-    const int32_t    gpu = EMP_DEVICE_GPU;
-    emp_bound_delay *delay = edge->delay;
+    const emp_bound_delay d = find_delay(model, edge, from, to, pair);
+    const int32_t         way = emp_bound_way(from, to, pair);
 
-    for (int32_t i = 0; i < EMP_DEVICE_KINDS * EMP_DEVICE_KINDS; i++)
-        *delay++ = find_delay(model, edge, i / EMP_DEVICE_KINDS, i % EMP_DEVICE_KINDS,
-                              EMP_BOUND_ANY_TWO);
-    *delay++ = find_delay(model, edge, gpu, gpu, EMP_BOUND_SAME);
-    *delay++ = find_delay(model, edge, gpu, gpu, EMP_BOUND_APART);
+    edge->after_told_ns[way] = d.after_told_ns;
+    edge->after_done_ns[way] = d.after_done_ns;
+    edge->is_in_order[way] = d.is_in_order;
 }
 
-static void add_edge(emp_bound_model *model, emp_bound_edge edge)
+/* Completes the next edge, of which the ends and what is read are given, unless nobody waits for it. */
+static void add_edge(emp_bound_model *model, emp_bound_edge edge, int64_t *count)
 {
     const emp_op *op = model->problem->graph->op;
+    const int32_t gpu = EMP_DEVICE_GPU;
 
-    if (op[edge.from].is_folded) return; /* nobody waits for it */
+    if (op[edge.from].is_folded) return;
     edge.is_bound = op[edge.from].colocation_class == op[edge.to].colocation_class;
-    find_delays(model, &edge);
-    model->edge[model->edge_offset[edge.to + 1]++] = edge;
+    for (int32_t from = 0; from < EMP_DEVICE_KINDS; from++)
+        for (int32_t to = 0; to < EMP_DEVICE_KINDS; to++)
+            set_delay(model, &edge, from, to, EMP_BOUND_ANY_TWO);
+    set_delay(model, &edge, gpu, gpu, EMP_BOUND_SAME);
+    set_delay(model, &edge, gpu, gpu, EMP_BOUND_APART);
+    model->edge[(*count)++] = edge;
 }
 
-/* Sets the end of each op's edges, which is where those of the next begin. */
-static void list_edges(emp_bound_model *model)
+static void add_edges_to(emp_bound_model *model, emp_op_id op, int64_t *count)
 {
     const emp_graph *g = model->problem->graph;
 
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        model->edge_offset[op + 1] = model->edge_offset[op];
-        for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
-            const emp_tensor *t = &g->tensor[g->input[i]];
-            add_edge(model, (emp_bound_edge){.from = t->producer,
-                                             .to = op,
-                                             .tensor = g->input[i],
-                                             .is_on_host = t->on_host,
-                                             .is_read_on_host = emp_op_reads_on_host(
-                                                 &g->op[op], i - g->input_offset[op])});
-        }
-        for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
-            add_edge(model,
-                     (emp_bound_edge){.from = g->control[i], .to = op, .tensor = -1});
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        const emp_tensor *t = &g->tensor[g->input[i]];
+        const int32_t     number = i - g->input_offset[op];
+        emp_bound_edge    edge = {.from = t->producer,
+                                  .to = op,
+                                  .tensor = g->input[i],
+                                  .is_on_host = t->on_host,
+                                  .is_read_on_host =
+                                      emp_op_reads_on_host(&g->op[op], number)};
+        add_edge(model, edge, count);
     }
+    for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
+        add_edge(model, (emp_bound_edge){.from = g->control[i], .to = op, .tensor = -1},
+                 count);
+}
+
+static void list_edges(emp_bound_model *model)
+{
+    const emp_graph *g = model->problem->graph;
+    int64_t          count = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        model->edge_offset[op] = count;
+        if (model->has_paths && !g->op[op].is_folded) add_edges_to(model, op, &count);
+    }
+    model->edge_offset[g->op_count] = count;
 }
 
 /* ---- all ---- */

@@ -38,21 +38,23 @@ typedef struct {
 typedef struct {
     emp_time_ns after_told_ns; /**< the reader is ready no sooner than this after told */
     emp_time_ns after_done_ns; /**< likewise after done; -1 = that may come later */
-    bool        is_in_order;   /**< the reader's kernels come after all done */
+    bool        is_in_order; /**< one stream: the reader's kernels come after all done */
 } emp_bound_delay;
 
-/** What is known of two GPUs besides their kind. CPUs and devices of two kinds are any two. */
+/** What is known of both ends besides their kinds. It is read only if both are GPUs. */
 typedef enum { EMP_BOUND_ANY_TWO, EMP_BOUND_SAME, EMP_BOUND_APART } emp_bound_pair;
-/** Kinds of both ends; of two GPUs also what is known besides. */
-enum { EMP_BOUND_WAYS = 6 };
 
-/** An op waits for another. */
+/** One for each pair of kinds, and two more for two GPUs. */
+enum { EMP_BOUND_WAYS = EMP_DEVICE_KINDS * EMP_DEVICE_KINDS + 2 };
+
+/** An op waits for another. Its delays are of each way: see emp_bound_delay_of(). */
 typedef struct {
-    emp_op_id       from, to;
-    emp_tensor_id   tensor;                      /**< that is read; -1 = a control edge */
-    bool            is_on_host, is_read_on_host; /**< if the op is on a GPU */
-    bool            is_bound;                    /**< both are of one class */
-    emp_bound_delay delay[EMP_BOUND_WAYS];       /**< see emp_bound_delay_of() */
+    emp_op_id     from, to;
+    emp_tensor_id tensor;                      /**< that is read; -1 = a control edge */
+    bool          is_on_host, is_read_on_host; /**< if the op is on a GPU */
+    bool          is_bound;                    /**< both are of one class */
+    bool          is_in_order[EMP_BOUND_WAYS];
+    emp_time_ns   after_told_ns[EMP_BOUND_WAYS], after_done_ns[EMP_BOUND_WAYS];
 } emp_bound_edge;
 
 typedef struct {
@@ -70,8 +72,10 @@ typedef struct {
     emp_time_ns    message_ns[EMP_DEVICE_KINDS][EMP_DEVICE_KINDS];
     emp_bound_op  *op;            /**< [op] */
     emp_bound_floor *floor;       /**< [op] */
-    int64_t         *edge_offset; /**< [op + 1] of the edges to an op, in \a edge */
-    emp_bound_edge  *edge; /**< inputs, then control inputs, but those from folded ops */
+    int64_t         *edge_offset; /**< [op + 1] */
+    /** Of op v from edge_offset[v] to before edge_offset[v + 1]: inputs, then control inputs. Those
+     * from folded ops are left out, and all if there are no paths. */
+    emp_bound_edge *edge;
 } emp_bound_model;
 
 /** \retval EMP_ENOMEM */
@@ -79,20 +83,33 @@ emp_status emp_bound_model_init(emp_bound_model *model, const emp_problem *probl
                                 emp_error *err);
 void       emp_bound_model_clear(emp_bound_model *model);
 
-/** The first edge to an op; that of the next op ends them. */
-static inline const emp_bound_edge *emp_bound_edges(const emp_bound_model *model,
-                                                    emp_op_id              op)
+/** Edges to an op are those from here to before emp_bound_first_edge(model, op + 1). */
+static inline const emp_bound_edge *emp_bound_first_edge(const emp_bound_model *model,
+                                                         emp_op_id              op)
 {
     return model->edge + model->edge_offset[op];
 }
 
-static inline const emp_bound_delay *emp_bound_delay_of(const emp_bound_edge *edge,
-                                                        int32_t from, int32_t to,
-                                                        emp_bound_pair pair)
+static inline bool emp_bound_is_control(const emp_bound_edge *edge)
+{
+    return edge->tensor < 0;
+}
+
+static inline int32_t emp_bound_way(int32_t from, int32_t to, emp_bound_pair pair)
 {
     const bool are_gpus = from == EMP_DEVICE_GPU && to == EMP_DEVICE_GPU;
 
-    return &edge->delay[EMP_DEVICE_KINDS * from + to + (are_gpus ? (int32_t)pair : 0)];
+    return EMP_DEVICE_KINDS * from + to + (are_gpus ? (int32_t)pair : 0);
+}
+
+/** \param from, to  Kinds of device. */
+static inline emp_bound_delay emp_bound_delay_of(const emp_bound_edge *edge, int32_t from,
+                                                 int32_t to, emp_bound_pair pair)
+{
+    const int32_t way = emp_bound_way(from, to, pair);
+
+    return (emp_bound_delay){edge->after_told_ns[way], edge->after_done_ns[way],
+                             edge->is_in_order[way]};
 }
 
 /** Whether the op may be on that kind. */

@@ -29,13 +29,12 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_head *from = &paths->head[edge->from][k];
         if (!may_pair(&model->op[edge->from], edge, kind, k)) continue;
-        const emp_bound_delay *d = emp_bound_delay_of(edge, k, kind, EMP_BOUND_ANY_TWO);
-        emp_time_ns            ready = emp_bound_add(from->told_ns, d->after_told_ns);
-        if (d->after_done_ns >= 0)
-            ready = emp_time_later(ready, emp_bound_add(from->done_ns, d->after_done_ns));
+        const emp_bound_delay d = emp_bound_delay_of(edge, k, kind, EMP_BOUND_ANY_TWO);
+        emp_time_ns           ready = emp_bound_add(from->told_ns, d.after_told_ns);
+        if (d.after_done_ns >= 0)
+            ready = emp_time_later(ready, emp_bound_add(from->done_ns, d.after_done_ns));
         emp_time_ns start = emp_bound_add(ready, issue_ns);
-        if (d->is_in_order && has_stream(model, k) && has_stream(model, kind))
-            start = emp_time_later(start, from->done_ns);
+        if (d.is_in_order) start = emp_time_later(start, from->done_ns);
         ready_ns = emp_time_sooner(ready_ns, ready);
         start_ns = emp_time_sooner(start_ns, start);
     }
@@ -44,28 +43,42 @@ static void wait_for(const emp_bound_paths *paths, const emp_bound_model *model,
         head->queued_ns = emp_time_later(head->queued_ns, start_ns);
 }
 
-void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
-                               emp_op_id op, int32_t kind)
+/* From the edges' ready and queued times, with the floor, to all four. */
+static void finish_head(const emp_bound_model *model, emp_op_id op, int32_t kind,
+                        emp_bound_head *head)
 {
     const emp_bound_op    *o = &model->op[op];
     const emp_bound_floor *floor = &model->floor[op];
-    const emp_bound_edge  *end = emp_bound_edges(model, op + 1);
-    emp_bound_head         head = {0};
 
-    for (const emp_bound_edge *edge = emp_bound_edges(model, op); edge < end; edge++)
-        wait_for(paths, model, edge, kind, &head);
     if (kind == EMP_DEVICE_GPU) {
-        head.ready_ns = emp_time_later(head.ready_ns, floor->ready_ns);
-        head.queued_ns = emp_time_later(head.queued_ns, floor->queued_ns);
+        head->ready_ns = emp_time_later(head->ready_ns, floor->ready_ns);
+        head->queued_ns = emp_time_later(head->queued_ns, floor->queued_ns);
     }
     if (has_stream(model, kind)) {
-        head.told_ns = emp_bound_add(head.ready_ns, o->issue_ns);
-        head.done_ns =
-            emp_bound_add(emp_time_later(head.told_ns, head.queued_ns), o->run_ns[kind]);
+        head->told_ns = emp_bound_add(head->ready_ns, o->issue_ns);
+        head->done_ns = emp_bound_add(emp_time_later(head->told_ns, head->queued_ns),
+                                      o->run_ns[kind]);
     } else {
-        head.told_ns = head.done_ns = emp_bound_add(head.ready_ns, o->run_ns[kind]);
+        head->told_ns = head->done_ns = emp_bound_add(head->ready_ns, o->run_ns[kind]);
     }
+}
+
+void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
+                               emp_op_id op, int32_t kind)
+{
+    const emp_bound_edge *end = emp_bound_first_edge(model, op + 1);
+    emp_bound_head        head = {0};
+
+    for (const emp_bound_edge *edge = emp_bound_first_edge(model, op); edge < end; edge++)
+        wait_for(paths, model, edge, kind, &head);
+    finish_head(model, op, kind, &head);
     paths->head[op][kind] = head;
+}
+
+void emp_bound_paths_raise_head(emp_bound_paths *paths, const emp_bound_model *model,
+                                emp_op_id op)
+{
+    finish_head(model, op, EMP_DEVICE_GPU, &paths->head[op][EMP_DEVICE_GPU]);
 }
 
 /* ---- tails ---- */
@@ -79,13 +92,12 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
     for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
         const emp_bound_tail *to = &paths->tail[edge->to][k];
         if (!may_pair(&model->op[edge->to], edge, kind, k)) continue;
-        const emp_bound_delay *d = emp_bound_delay_of(edge, kind, k, EMP_BOUND_ANY_TWO);
-        bool                   is_queued =
-            d->is_in_order && has_stream(model, k) && has_stream(model, kind);
+        const emp_bound_delay d = emp_bound_delay_of(edge, kind, k, EMP_BOUND_ANY_TWO);
+        bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
         emp_time_ns done = is_queued ? to->queued_ns : 0;
-        if (d->after_done_ns >= 0)
-            done = emp_time_later(done, emp_bound_add(d->after_done_ns, to->ready_ns));
-        told_ns = emp_time_sooner(told_ns, emp_bound_add(d->after_told_ns, to->ready_ns));
+        if (d.after_done_ns >= 0)
+            done = emp_time_later(done, emp_bound_add(d.after_done_ns, to->ready_ns));
+        told_ns = emp_time_sooner(told_ns, emp_bound_add(d.after_told_ns, to->ready_ns));
         done_ns = emp_time_sooner(done_ns, done);
     }
     tail->told_ns = emp_time_later(tail->told_ns, told_ns);
@@ -113,9 +125,9 @@ static void find_tail(const emp_bound_paths *paths, const emp_bound_model *model
 static void tell_back(const emp_bound_paths *paths, const emp_bound_model *model,
                       emp_op_id op)
 {
-    const emp_bound_edge *end = emp_bound_edges(model, op + 1);
+    const emp_bound_edge *end = emp_bound_first_edge(model, op + 1);
 
-    for (const emp_bound_edge *edge = emp_bound_edges(model, op); edge < end; edge++)
+    for (const emp_bound_edge *edge = emp_bound_first_edge(model, op); edge < end; edge++)
         for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++)
             if (emp_bound_may(&model->op[edge->from], k))
                 go_on(paths, model, edge, k, &paths->tail[edge->from][k]);

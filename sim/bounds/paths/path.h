@@ -39,6 +39,10 @@ void emp_bound_paths_find(emp_bound_paths *paths, const emp_bound_model *model);
 void emp_bound_paths_find_head(emp_bound_paths *paths, const emp_bound_model *model,
                                emp_op_id op, int32_t kind);
 
+/** Once the floor of an op has risen: its head on a GPU, from what was found of its edges. */
+void emp_bound_paths_raise_head(emp_bound_paths *paths, const emp_bound_model *model,
+                                emp_op_id op);
+
 /** The longest path through an op on a kind of device. */
 emp_time_ns emp_bound_paths_through(const emp_bound_paths *paths, emp_op_id op,
                                     int32_t kind);
