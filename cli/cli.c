@@ -296,6 +296,8 @@ emp_status cli_check_replaced(const char *const *paths, int32_t count, bool is_f
                              "%s is there already; name another file, or give --force "
                              "to replace it",
                              paths[i]);
+        if (paths[i] != NULL && access(paths[i], F_OK) != 0)
+            emp_atomic_file_expect_none(paths[i]);
     }
     return EMP_OK;
 }

@@ -139,7 +139,8 @@ emp_status cli_check_outside(const char *folder, const char *const *outputs,
     }
 enum { CLI_KEY_FORCE = 1024 };
 
-/** Fails now, before the work, if one of the outputs would replace a file with something in it.
+/** Fails now, before the work, if one of the outputs would replace a file with something in it. If
+ * another program puts one there during the work, writing the output fails.
  * Nothing is lost of an empty file, a pipe or /dev/null. Each of \a paths may be NULL.
  * \param is_forced  --force is given: every file may be replaced.
  * \retval EMP_EINVAL  The message names the file. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io/terminal.h"
+#include "base/text/json.h"
 #include "base/text/nearest.h"
 #include "cli/cli.h"
 #include "cli/stop.h"
@@ -170,6 +171,14 @@ static void check_stack(void)
     exit(CLI_EXIT_INPUT);
 }
 
+/* Names stand in JSON, in records and on terminals. */
+static void check_arguments(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!emp_json_is_text(argv[i]))
+            cli_usage_error("argument %d is not valid UTF-8: %s", i, argv[i]);
+}
+
 int main(int argc, char **argv)
 {
     check_stack();
@@ -180,6 +189,7 @@ int main(int argc, char **argv)
     gsl_set_error_handler_off();
     atexit(check_help);
 
+    check_arguments(argc, argv);
     if (argc < 2) cli_usage_error("no command; emplace --help lists them");
     if (is_word(argv[1], "-h", "--help") || strcmp(argv[1], "help") == 0) {
         help(argc - 2, argv + 2);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/program.h"
 #include "base/io/terminal.h"
 #include "cli/cli.h"
 
@@ -49,6 +50,7 @@ _Noreturn static void end(const char *words, int status)
     ssize_t written = write(STDERR_FILENO, words, strlen(words));
     (void)written;
     emp_atomic_file_drop_all();
+    emp_program_kill_groups();
     _exit(status);
 }
 
@@ -98,6 +100,7 @@ static void ask_to_stop(int signal)
         return;
     }
     if (is_scheduled && signal != SIGINT) exit_status = CLI_EXIT_AGAIN;
+    if (signal == SIGXCPU && is_asked == SIGXCPU) return; /* it comes every second */
     if (is_asked || state == AT_ONCE) end(last_words, exit_status);
     is_asked = signal;
     if (state == SOON) wait_ms(PATIENCE_MS);
@@ -111,6 +114,14 @@ static void on_request(int signal)
     errno = cause;
 }
 
+static void handle_unless_ignored(int signal)
+{
+    struct sigaction before;
+
+    if (sigaction(signal, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        handle(signal, on_request);
+}
+
 /* Words that take the place of a progress line. */
 static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
 {
@@ -120,16 +131,15 @@ static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
 
 void cli_stop_begin(void)
 {
-    struct sigaction hangup;
-
     owner = (int)getpid();
     is_terminal = emp_terminal_is_drawn_on(STDERR_FILENO);
     word(last_words, "interrupted");
     handle(SIGALRM, on_alarm);
     handle(SIGINT, on_request);
     handle(SIGTERM, on_request);
-    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
-        handle(SIGHUP, on_request); /* nohup has it ignored */
+    handle_unless_ignored(SIGHUP); /* nohup has it ignored */
+    handle_unless_ignored(SIGXCPU);
+    handle(SIGXFSZ, SIG_IGN); /* writing fails, and says so */
 }
 
 void cli_stop_for_scheduler(void)

@@ -1,6 +1,7 @@
 /** \file cli/stop.h
- * Ctrl-C, SIGTERM and SIGHUP are answered within a second, whatever the program is doing. Under nohup
- * SIGHUP is ignored.
+ * Ctrl-C, SIGTERM, SIGHUP and SIGXCPU (a limit of CPU time is reached) are answered within a second,
+ * whatever the program is doing. Under nohup SIGHUP is ignored. A file that grows beyond a limit
+ * (SIGXFSZ) ends nothing: writing it fails.
  *
  * A program that has called cli_stop_begin() is in one of three states:
  *
@@ -10,8 +11,8 @@
  *   save: then it says on a terminal that it ends after the batch.
  * - *In order*, after cli_stop_unwatch(): the first signal sets the flag, and that is all.
  *
- * In every state the second signal ends the program. Whatever way a signal ends it, it says so in a
- * sentence, its status is 130, and files that were not written whole are gone. A part of a study has
+ * In every state the second signal ends the program, unless both are SIGXCPU. Whatever way a signal ends it, it says so in a
+ * sentence, its status is 130, and files that were not written whole are gone, as are programs that work for it. A part of a study has
  * another status (cli_stop_for_scheduler()):
  *
  *     params.stop = cli_stop_flag();

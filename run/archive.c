@@ -98,12 +98,16 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
 {
     char       path[EMP_ARCHIVE_PATH_BYTES];
     emp_record wanted;
+    emp_error  why = {0};
 
     *is_found = false;
     memset(record, 0, sizeof *record);
     emp_run_describe(&wanted, problem, params);
     name_file(path, folder, &wanted, RECORD);
-    if (emp_record_load(record, path, NULL) != EMP_OK) return EMP_OK;
+    if (access(path, F_OK) != 0) return EMP_OK;
+    const emp_status st = emp_record_load(record, path, &why);
+    if (st != EMP_OK)
+        return EMP_ERROR(st, "%s; remove the file, or name another folder", why.msg);
     if (identity_of(record) != identity_of(&wanted)) return EMP_OK;
     if (strcmp(record->stopped_by, "interrupt") == 0) return EMP_OK;
     return check_score(record, is_found, problem, err);

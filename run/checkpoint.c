@@ -42,32 +42,44 @@ emp_status emp_run_checkpoint_save(emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
-static void warn_once(emp_run_state *run, const char *why)
+static void warn(const emp_run_state *run, const char *why, const char *next)
 {
     char sentence[EMP_ERROR_MSG_BYTES + 80];
 
-    snprintf(sentence, sizeof sentence,
-             "%s; the checkpoint before it stays, and the run tries again", why);
+    snprintf(sentence, sizeof sentence, "%s; the checkpoint before it stays%s", why,
+             next);
     run->params->warn(run->params->context, sentence);
-    run->is_checkpoint_late = true;
+}
+
+/* Whether a run is worth more than the checkpoint that could not be written. */
+static bool may_go_on(const emp_run_state *run, emp_status st)
+{
+    return run->params->warn != NULL && (st == EMP_EIO || st == EMP_ENOMEM);
 }
 
 emp_status emp_run_checkpoint_save_if_due(emp_run_state *run, emp_error *err)
 {
-    const emp_run_params *params = run->params;
-    emp_error             why = {0};
+    emp_error why = {0};
 
     if (emp_clock_now_s() < run->next_checkpoint_s) return EMP_OK;
     const emp_status st = emp_run_checkpoint_save(run, &why);
-    if (st == EMP_OK) {
-        run->is_checkpoint_late = false;
-        return EMP_OK;
+    if (st != EMP_OK && !may_go_on(run, st)) return EMP_ERROR(st, "%s", why.msg);
+    if (st != EMP_OK) {
+        if (!run->is_checkpoint_late) warn(run, why.msg, ", and the run tries again");
+        run->next_checkpoint_s =
+            emp_clock_now_s() + fmax(run->params->checkpoint.every_s, RETRY_PAUSE_S);
     }
-    if (params->warn == NULL || (st != EMP_EIO && st != EMP_ENOMEM))
-        return EMP_ERROR(st, "%s", why.msg);
-    if (!run->is_checkpoint_late) warn_once(run, why.msg);
-    run->next_checkpoint_s =
-        emp_clock_now_s() + fmax(params->checkpoint.every_s, RETRY_PAUSE_S);
+    run->is_checkpoint_late = st != EMP_OK;
+    return EMP_OK;
+}
+
+emp_status emp_run_checkpoint_save_last(emp_run_state *run, emp_error *err)
+{
+    emp_error        why = {0};
+    const emp_status st = emp_run_checkpoint_save(run, &why);
+
+    if (st != EMP_OK && !may_go_on(run, st)) return EMP_ERROR(st, "%s", why.msg);
+    if (st != EMP_OK) warn(run, why.msg, "");
     return EMP_OK;
 }
 

@@ -322,7 +322,7 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
         (void)finish(run, NULL);
     EMP_TRY(st);
     if (strcmp(record->stopped_by, "interrupt") == 0)
-        EMP_TRY(emp_run_checkpoint_save(run, err));
+        EMP_TRY(emp_run_checkpoint_save_last(run, err));
     if (run->is_first || !params->is_async) EMP_TRY(finish(run, err));
     begin_keeping(run);
 

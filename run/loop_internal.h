@@ -101,6 +101,8 @@ void emp_run_report(const emp_run_state *run);
 emp_status emp_run_checkpoint_begin(emp_run_state *run, emp_error *err);
 emp_status emp_run_checkpoint_save(emp_run_state *run, emp_error *err);
 emp_status emp_run_checkpoint_save_if_due(emp_run_state *run, emp_error *err);
+/** Likewise when a run is interrupted: it ends with what it has. */
+emp_status emp_run_checkpoint_save_last(emp_run_state *run, emp_error *err);
 
 /* ---- shared.c ---- */
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000, MOST_LISTED = 64 };
@@ -33,6 +34,38 @@ void emp_atomic_file_unlist(char *temporary)
         char *same = temporary;
         if (atomic_compare_exchange_strong(&listed[i], &same, NULL)) return;
     }
+}
+
+/* Hashes of the paths where no file is yet. */
+static _Atomic uint64_t absent[MOST_LISTED];
+
+static uint64_t name_path(const char *path)
+{
+    return emp_hash_bytes(EMP_HASH_SEED, path, strlen(path));
+}
+
+void emp_atomic_file_expect_none(const char *path)
+{
+    for (int i = 0; i < MOST_LISTED; i++) {
+        uint64_t nothing = 0;
+        if (atomic_compare_exchange_strong(&absent[i], &nothing, name_path(path))) return;
+    }
+}
+
+/* \return 0: a file may be there. */
+static uint64_t find_absent(const char *path)
+{
+    const uint64_t name = name_path(path);
+
+    for (int i = 0; i < MOST_LISTED; i++)
+        if (atomic_load(&absent[i]) == name) return name;
+    return 0;
+}
+
+static void expect_none_no_more(uint64_t name)
+{
+    for (int i = 0; name != 0 && i < MOST_LISTED; i++)
+        if (atomic_load(&absent[i]) == name) atomic_store(&absent[i], 0);
 }
 
 void emp_atomic_file_drop_all(void)
@@ -153,7 +186,7 @@ emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_err
 {
     emp_status st = EMP_OK;
 
-    *file = (emp_atomic_file){.path = follow_links(path)};
+    *file = (emp_atomic_file){.path = follow_links(path), .absent = find_absent(path)};
     if (file->path == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
     if (is_lost_link(path))
         EMP_FAIL(EMP_EIO, "%s cannot be written: it is a link that leads to nothing",
@@ -197,6 +230,41 @@ static void release_temporary(emp_atomic_file *file)
     file->temporary = NULL;
 }
 
+/* Files without content are replaced, as tools make them to reserve a name. */
+static bool has_content(const char *path)
+{
+    struct stat info;
+
+    return lstat(path, &info) == 0 && (!S_ISREG(info.st_mode) || info.st_size > 0);
+}
+
+/* Gives the temporary file its name, which no file with content may have meanwhile. File systems
+ * that have no second names get what comes close. */
+static int put_where_none_is(const char *temporary, const char *path)
+{
+    if (link(temporary, path) == 0) return unlink(temporary);
+    if (!has_content(path)) return rename(temporary, path);
+    errno = EEXIST;
+    return -1;
+}
+
+static int put_in_place(const emp_atomic_file *file)
+{
+    if (file->absent != 0) return put_where_none_is(file->temporary, file->path);
+    return rename(file->temporary, file->path);
+}
+
+/* The file stays for the user. */
+static emp_status keep_temporary(emp_atomic_file *file, emp_error *err)
+{
+    EMP_ERROR(EMP_EIO,
+              "%s was made by another program meanwhile and stays; what this one has "
+              "written is %s",
+              file->path, file->temporary);
+    release_temporary(file);
+    return EMP_EIO;
+}
+
 emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
 {
     FILE *stream = file->stream;
@@ -209,12 +277,13 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
     if (cause == 0 && fsync(fileno(stream)) != 0 && !lacks_sync(errno)) cause = errno;
     file->stream = NULL;
     if (fclose(stream) != 0 && cause == 0) cause = errno;
-    if (cause == 0 && file->temporary != NULL && rename(file->temporary, file->path) != 0)
-        cause = errno;
+    if (cause == 0 && file->temporary != NULL && put_in_place(file) != 0) cause = errno;
+    if (cause == EEXIST && file->absent != 0) return keep_temporary(file, err);
     if (cause != 0)
         return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", file->path,
                          strerror(cause));
     if (file->temporary != NULL) sync_folder(file->path);
+    expect_none_no_more(file->absent);
     release_temporary(file);
     return EMP_OK;
 }

@@ -18,15 +18,17 @@
 #ifndef EMP_BASE_IO_ATOMIC_FILE_H
 #define EMP_BASE_IO_ATOMIC_FILE_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/error.h"
 
 /** Zero-initialise before use. */
 typedef struct {
-    FILE *stream;    /**< to write to; NULL = closed */
-    char *path;      /**< private */
-    char *temporary; /**< private; NULL = there is none, or none any more */
+    FILE    *stream;    /**< to write to; NULL = closed */
+    char    *path;      /**< private */
+    char    *temporary; /**< private; NULL = there is none, or none any more */
+    uint64_t absent; /**< private; names the path if no file may be there; 0 = one may */
 } emp_atomic_file;
 
 /** Opens \a file for writing; \a path is copied. \retval EMP_ENOMEM \retval EMP_EIO */
@@ -46,6 +48,11 @@ emp_status emp_atomic_file_write(const char *path,
                                  emp_status (*print)(FILE *stream, const void *what,
                                                      emp_error *err),
                                  const void *what, emp_error *err);
+
+/** No file is at \a path: the next commit there fails if another program has put one with content
+ * there meanwhile. What was written stays under the name that the message has.
+ * For at most 64 paths; beyond them a file is replaced as ever. */
+void emp_atomic_file_expect_none(const char *path);
 
 /** Has emp_atomic_file_drop_all() remove a file of that name, too, which is borrowed until it is taken off the
  * list. For files that belong to a writer, as its lock does. */

@@ -6,13 +6,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 16 };
+enum { MOST_ARGUMENTS = 16, MOST_GROUPS = 64 };
 
 /* A parent that has ended before the call sends no signal. */
 static void end_with(pid_t parent)
@@ -38,6 +39,36 @@ pid_t emp_program_fork(void)
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     return child;
 }
+
+/* ---- groups ---- */
+
+static _Atomic pid_t listed_group[MOST_GROUPS];
+
+void emp_program_list_group(pid_t group)
+{
+    for (int i = 0; i < MOST_GROUPS; i++) {
+        pid_t nobody = 0;
+        if (atomic_compare_exchange_strong(&listed_group[i], &nobody, group)) return;
+    }
+}
+
+void emp_program_unlist_group(pid_t group)
+{
+    for (int i = 0; i < MOST_GROUPS; i++) {
+        pid_t same = group;
+        if (atomic_compare_exchange_strong(&listed_group[i], &same, 0)) return;
+    }
+}
+
+void emp_program_kill_groups(void)
+{
+    for (int i = 0; i < MOST_GROUPS; i++) {
+        const pid_t group = atomic_load(&listed_group[i]);
+        if (group > 0) kill(-group, SIGKILL);
+    }
+}
+
+/* ---- programs ---- */
 
 static void be_program(const char *const *argument)
 {

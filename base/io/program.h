@@ -15,6 +15,14 @@
  * the child. A program that the child becomes is no different. */
 pid_t emp_program_fork(void);
 
+/** A child and what it has started, as a group of processes, for emp_program_kill_groups(). At most 64 are
+ * listed at a time. */
+void emp_program_list_group(pid_t group);
+void emp_program_unlist_group(pid_t group);
+
+/** Kills all groups that are listed: for a signal handler that ends the program. Safe in handlers. */
+void emp_program_kill_groups(void);
+
 /** A program whose standard output is read. */
 typedef struct {
     FILE *output; /**< NULL: it could not be started */

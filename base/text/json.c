@@ -90,7 +90,7 @@ static void write_escape(FILE *stream, char c)
         fprintf(stream, "\\u%04X", (unsigned)(unsigned char)c);
 }
 
-bool emp_json_write_string(FILE *stream, const char *text)
+bool emp_json_is_text(const char *text)
 {
     size_t length = strlen(text);
 
@@ -98,6 +98,12 @@ bool emp_json_write_string(FILE *stream, const char *text)
         step = character_length((const unsigned char *)text + i, length - i);
         if (step == 0) return false;
     }
+    return true;
+}
+
+bool emp_json_write_string(FILE *stream, const char *text)
+{
+    if (!emp_json_is_text(text)) return false;
     fputc('"', stream);
     while (*text != '\0') {
         const size_t plain = plain_length(text);

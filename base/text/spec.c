@@ -7,18 +7,14 @@
 
 #include "base/text/text.h"
 
-/* Copies an item "key=text" of one of the keys. */
-static bool take_text(emp_spec_parts *parts, const char *const *keys, const char *item,
-                      size_t length)
+/* Which key an item "key=text" has; -1: none of them. */
+static int find_key(const char *const *keys, const char *item, size_t length)
 {
     for (int i = 0; keys[i] != NULL; i++) {
-        size_t skip = strlen(keys[i]);
-        if (length < skip || memcmp(item, keys[i], skip) != 0) continue;
-        snprintf(parts->text[i], EMP_SPEC_BYTES, "%.*s", (int)(length - skip),
-                 item + skip);
-        return true;
+        size_t size = strlen(keys[i]);
+        if (length >= size && memcmp(item, keys[i], size) == 0) return i;
     }
-    return false;
+    return -1;
 }
 
 emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *const *keys,
@@ -34,7 +30,14 @@ emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *con
     if (*item == ':') item++;
     while (*item != '\0') {
         size_t length = strcspn(item, ",");
-        if (!take_text(parts, keys, item, length))
+        int    key = find_key(keys, item, length);
+        int    skip = key >= 0 ? (int)strlen(keys[key]) : 0;
+        if (key >= 0 && parts->text[key][0] != '\0')
+            return EMP_ERROR(EMP_EINVAL, "%.*s is given twice", skip - 1, keys[key]);
+        if (key >= 0)
+            snprintf(parts->text[key], EMP_SPEC_BYTES, "%.*s", (int)length - skip,
+                     item + skip);
+        else
             emp_text_add(&rest, "%s%.*s", rest.used > 0 ? "," : "", (int)length, item);
         item += length;
         if (*item == ',') item++;

@@ -16,7 +16,7 @@ typedef struct {
 } emp_spec_parts;
 
 /** Cuts \a spec. \a keys are those of texts, each with its equals sign, and end with NULL: "path=".
- * \retval EMP_EINVAL  The spec is too long. */
+ * \retval EMP_EINVAL  The spec is too long, or has one of them twice. */
 emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *const *keys,
                         emp_error *err);
 

@@ -104,9 +104,9 @@ static int is_of_interest(const struct dirent *entry)
            !is_companion(entry->d_name);
 }
 
-/* What in a folder is no record. */
+/* What in a folder is no record, and how many of them have the name of one. */
 struct skipped {
-    int32_t   count;
+    int32_t   count, damaged;
     emp_error first;
 };
 
@@ -127,8 +127,12 @@ static emp_status add_entry(emp_report_runs *runs, const char *folder, const cha
         st = emp_error_set(&why, EMP_EFORMAT, __FILE__, __LINE__, "%s is no run record",
                            path);
     if (st == EMP_ENOMEM) EMP_FAIL(st, "%s", why.msg);
-    if (st != EMP_OK && skipped->count++ == 0) skipped->first = why;
+    if (st == EMP_OK) goto cleanup;
     st = EMP_OK;
+    if (skipped->count++ == 0) skipped->first = why;
+    if (!emp_text_ends_in(name, RECORD)) goto cleanup;
+    skipped->damaged++;
+    if (runs->warn != NULL) runs->warn("%s; it is skipped", why.msg);
 
 cleanup:
     emp_free(path);
@@ -138,12 +142,12 @@ cleanup:
 static void tell_skipped(const emp_report_runs *runs, const char *folder,
                          const struct skipped *skipped)
 {
-    if (runs->warn == NULL || skipped->count == 0) return;
-    if (skipped->count == 1)
-        runs->warn("1 file of %s is skipped: %s", folder, skipped->first.msg);
-    else
-        runs->warn("%d files of %s are skipped; of the first, %s", skipped->count, folder,
-                   skipped->first.msg);
+    const int32_t others = skipped->count - skipped->damaged;
+
+    if (runs->warn == NULL || others == 0) return;
+    runs->warn("%d %s of %s without the ending %s %s skipped", others,
+               others == 1 ? "file" : "files", folder, RECORD,
+               others == 1 ? "is" : "are");
 }
 
 static emp_status add_folder(emp_report_runs *runs, const char *folder, emp_error *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
 #include "cli/commands/train_tasks.h"
@@ -103,6 +104,9 @@ static void check_outputs(const cli_place_args *args)
 
     if (!has_tasks && args->record == NULL)
         cli_usage_error("--record is missing; the checkpoint lies beside it");
+    if (args->record != NULL && emp_text_ends_in(args->record, ".checkpoint.h5"))
+        cli_usage_error("--record %s: FILE.checkpoint.h5 is the checkpoint of FILE.h5",
+                        args->record);
     if (!has_tasks && args->imitate != NULL) cli_usage_error("--imitate is for --tasks");
     if (args->imitate == NULL) refuse_unused(args);
     if (!has_tasks) return;
@@ -153,8 +157,7 @@ static char *name_checkpoint(const char *record)
     char             *path = EMP_NEW_ARRAY(char, size);
 
     if (path == NULL) return NULL;
-    if (length >= strlen(ending) && strcmp(record + length - strlen(ending), ending) == 0)
-        length -= strlen(ending);
+    if (emp_text_ends_in(record, ending)) length -= strlen(ending);
     snprintf(path, size, "%.*s.checkpoint.h5", (int)length, record);
     return path;
 }

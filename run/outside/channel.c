@@ -15,11 +15,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io/program.h"
 #include "base/mem.h"
 
 enum {
-    LOOK_MS = 200,  /* between two looks at `stop` */
-    LINGER_MS = 500 /* that a child gets to end by itself */
+    LOOK_MS = 200,        /* between two looks at `stop` */
+    LINGER_MS = 500,      /* that a child gets to end by itself */
+    STOPPED_MS = 100,     /* likewise, if somebody waits for the end */
+    EARLY_BYTES = 1 << 24 /* that a program may send before it has read everything */
 };
 
 extern char **environ;
@@ -73,7 +76,10 @@ emp_status emp_channel_start(emp_channel *channel, const char *command, emp_erro
     close(pair[1]);
     channel->socket = pair[0];
     channel->is_open = true;
-    if (code == 0) return EMP_OK;
+    if (code == 0) {
+        emp_program_list_group(channel->child);
+        return EMP_OK;
+    }
     channel->child = 0;
     return EMP_ERROR(EMP_EEXTERNAL, "cannot start \"%s\": %s", command, strerror(code));
 }
@@ -108,6 +114,7 @@ emp_status emp_channel_fork(emp_channel *channel,
     if (child < 0) return EMP_ERROR(EMP_EEXTERNAL, "cannot fork: %s", strerror(errno));
     setpgid(child, child);
     channel->child = child;
+    emp_program_list_group(child);
     return EMP_OK;
 }
 
@@ -135,11 +142,20 @@ static void sleep_ms(long ms)
 /* Waits for the child's end for a while. */
 static bool reap(emp_channel *channel, int *how)
 {
-    for (long waited_ms = 0; waited_ms <= LINGER_MS; waited_ms += 5) {
+    const long most_ms = channel->is_stopped ? STOPPED_MS : LINGER_MS;
+
+    for (long waited_ms = 0; waited_ms <= most_ms; waited_ms += 5) {
         if (waitpid(channel->child, how, WNOHANG) == channel->child) return true;
         sleep_ms(5);
     }
     return false;
+}
+
+static void end_group(emp_channel *channel)
+{
+    kill(-channel->child, SIGKILL);
+    emp_program_unlist_group(channel->child);
+    channel->child = 0;
 }
 
 static emp_status say_end(emp_channel *channel, emp_error *err)
@@ -148,8 +164,7 @@ static emp_status say_end(emp_channel *channel, emp_error *err)
 
     if (channel->child == 0 || !reap(channel, &how))
         return EMP_ERROR(EMP_EEXTERNAL, "its program has closed the connection");
-    kill(-channel->child, SIGKILL); /* what it has started */
-    channel->child = 0;
+    end_group(channel); /* what it has started */
     if (WIFSIGNALED(how))
         return EMP_ERROR(EMP_EEXTERNAL, "its program has ended by signal %d (%s)",
                          WTERMSIG(how), strsignal(WTERMSIG(how)));
@@ -166,9 +181,8 @@ void emp_channel_close(emp_channel *channel)
         kill(-channel->child, SIGKILL);
         kill(channel->child, SIGKILL);
         waitpid(channel->child, &how, 0);
-    } else if (channel->child > 0) {
-        kill(-channel->child, SIGKILL);
     }
+    if (channel->child > 0) end_group(channel);
     emp_free(channel->bytes);
     *channel = (emp_channel){0};
 }
@@ -176,41 +190,22 @@ void emp_channel_close(emp_channel *channel)
 /* ---- bytes ---- */
 
 /* Until the socket is ready. */
-static emp_status await(const emp_channel *channel, short events,
-                        const emp_channel_wait *wait, emp_error *err)
+static emp_status await(emp_channel *channel, short events, const emp_channel_wait *wait,
+                        emp_error *err)
 {
     const double begin_s = emp_clock_now_s();
 
     for (;;) {
         struct pollfd watched = {.fd = channel->socket, .events = events};
         const double  left_s = wait->until_s - emp_clock_now_s();
-        if (wait->stop != NULL && *wait->stop != 0)
-            return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+        channel->is_stopped = wait->stop != NULL && *wait->stop != 0;
+        if (channel->is_stopped) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
         if (left_s <= 0)
             return EMP_ERROR(EMP_EEXTERNAL, "its program has not answered for %.3g s",
                              emp_clock_now_s() - begin_s);
         int ms = left_s * 1e3 < LOOK_MS ? (int)(left_s * 1e3) + 1 : LOOK_MS;
         if (poll(&watched, 1, ms) > 0) return EMP_OK;
     }
-}
-
-emp_status emp_channel_send(emp_channel *channel, const void *bytes, size_t size,
-                            const emp_channel_wait *wait, emp_error *err)
-{
-    const char *from = bytes;
-
-    while (size > 0) {
-        ssize_t sent = send(channel->socket, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (sent > 0) {
-            from += sent;
-            size -= (size_t)sent;
-        } else if (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
-            EMP_CHECK(await(channel, POLLOUT, wait, err));
-        } else {
-            return say_end(channel, err);
-        }
-    }
-    return EMP_OK;
 }
 
 /* At least one byte more, to the end of what has come. */
@@ -245,6 +240,43 @@ static emp_status make_room(emp_channel *channel, emp_error *err)
     if (moved == NULL) return EMP_ERROR(EMP_ENOMEM, "an answer of %zu bytes", capacity);
     channel->bytes = moved;
     channel->capacity = capacity;
+    return EMP_OK;
+}
+
+/* What a program sends before it has read everything, without waiting: it may read no more until that is
+ * taken. */
+static emp_status take_early(emp_channel *channel, emp_error *err)
+{
+    if (channel->end - channel->first > EARLY_BYTES)
+        return EMP_ERROR(
+            EMP_EFORMAT,
+            "its program sends over %d bytes before it reads what it is told",
+            EARLY_BYTES);
+    EMP_CHECK(make_room(channel, err));
+    ssize_t came = recv(channel->socket, channel->bytes + channel->end,
+                        channel->capacity - channel->end, MSG_DONTWAIT);
+    if (came == 0) return say_end(channel, err);
+    if (came > 0) channel->end += (size_t)came;
+    return EMP_OK;
+}
+
+emp_status emp_channel_send(emp_channel *channel, const void *bytes, size_t size,
+                            const emp_channel_wait *wait, emp_error *err)
+{
+    const char *from = bytes;
+
+    while (size > 0) {
+        ssize_t sent = send(channel->socket, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent > 0) {
+            from += sent;
+            size -= (size_t)sent;
+        } else if (sent < 0 && (errno == EAGAIN || errno == EINTR)) {
+            EMP_CHECK(take_early(channel, err));
+            EMP_CHECK(await(channel, POLLIN | POLLOUT, wait, err));
+        } else {
+            return say_end(channel, err);
+        }
+    }
     return EMP_OK;
 }
 

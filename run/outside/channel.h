@@ -19,7 +19,8 @@ typedef struct {
     int   socket;
     pid_t child; /**< 0: it is no child of ours */
 
-    /* private: what has come and is not yet read */
+    /* private: whether a wait was interrupted; what has come and is not yet read */
+    bool   is_stopped;
     char  *bytes;
     size_t capacity, first, end;
 } emp_channel;
@@ -43,7 +44,9 @@ emp_status emp_channel_fork(emp_channel *channel,
 /** Takes a socket that is open. \retval EMP_EINVAL  It is none. */
 emp_status emp_channel_adopt(emp_channel *channel, int socket, emp_error *err);
 
-/** \retval EMP_EEXTERNAL     The other end has gone, or takes nothing for too long.
+/** Takes what the other end sends meanwhile, for later.
+ * \retval EMP_EEXTERNAL     The other end has gone, or takes nothing for too long.
+ * \retval EMP_EFORMAT       It sends very much before it has read everything. \retval EMP_ENOMEM
  * \retval EMP_EINTERRUPTED  \a stop is set. */
 emp_status emp_channel_send(emp_channel *channel, const void *bytes, size_t size,
                             const emp_channel_wait *wait, emp_error *err);

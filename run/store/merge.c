@@ -13,6 +13,7 @@
 #include "base/io/atomic_file.h"
 #include "base/io/folder.h"
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "base/text/whole_file.h"
 #include "run/store/store.h"
 #include "run/store/weights_file.h"
@@ -27,13 +28,6 @@ enum {
     PATH_BYTES = 1024,
     BYTES_MAX = 1 << 30 /* of a file; a record of a million ops has some ten MiB */
 };
-
-static bool ends_with(const char *name, const char *ending)
-{
-    const size_t length = strlen(name), cut = strlen(ending);
-
-    return length > cut && strcmp(name + length - cut, ending) == 0;
-}
 
 /* The name without its ending, with another. */
 static emp_status join(char path[PATH_BYTES], const char *folder, const char *name,
@@ -163,17 +157,20 @@ static emp_status merge_weights(const char *into, const char *folder, const char
 
 static bool is_of_weights(const char *name)
 {
-    return strncmp(name, WEIGHTS, strlen(WEIGHTS)) == 0 && ends_with(name, RECORD);
+    return strncmp(name, WEIGHTS, strlen(WEIGHTS)) == 0 && emp_text_ends_in(name, RECORD);
 }
 
 static emp_status merge_file(const char *into, const char *folder, const char *name,
                              emp_merge_counts *counts, emp_error *err)
 {
     if (name[0] == '.') return EMP_OK;
-    if (ends_with(name, CHECKPOINT)) return count_checkpoint(folder, name, counts, err);
+    if (emp_text_ends_in(name, CHECKPOINT))
+        return count_checkpoint(folder, name, counts, err);
     if (is_of_weights(name)) return merge_weights(into, folder, name, err);
-    if (ends_with(name, RECORD)) return merge_record(into, folder, name, counts, err);
-    if (ends_with(name, REFUSED)) return merge_refusal(into, folder, name, counts, err);
+    if (emp_text_ends_in(name, RECORD))
+        return merge_record(into, folder, name, counts, err);
+    if (emp_text_ends_in(name, REFUSED))
+        return merge_refusal(into, folder, name, counts, err);
     return EMP_OK;
 }
 

@@ -55,6 +55,20 @@ Test(error, cuts_long_messages)
     cr_expect_eq(strlen(err.msg), (size_t)EMP_ERROR_MSG_BYTES - 1);
 }
 
+Test(error, of_a_long_message_both_ends_stay)
+{
+    emp_error err = {0};
+    char      path[4000];
+
+    for (size_t i = 0; i + 1 < sizeof path; i++) path[i] = "\xc3\xa9"[i % 2];
+    path[sizeof path - 2] = path[sizeof path - 1] = '\0';
+    emp_error_set(&err, EMP_EIO, "file.c", 1, "%s cannot be written: a reason", path);
+    cr_expect_eq(strncmp(err.msg, "\xc3\xa9\xc3", 3), 0);
+    cr_expect_not_null(strstr(err.msg, "\xa9...\xc3"), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, " cannot be written: a reason"), "%s", err.msg);
+    cr_expect_lt(strlen(err.msg), (size_t)EMP_ERROR_MSG_BYTES);
+}
+
 Test(error, every_status_has_its_own_text)
 {
     static const emp_status all[] = {

@@ -68,3 +68,13 @@ Test(limits, a_stack_that_is_too_small_is_refused)
     cr_expect_eq(run_under("ulimit -s 128 &&", "machines"), 1);
     expect_one_sentence("ulimit -s 256");
 }
+
+Test(limits, a_file_that_may_not_grow_is_none)
+{
+    cr_expect_eq(
+        run_under("ulimit -f 1 &&",
+                  "simulate rnnlm:layers=1,steps=2 -m k40x2 -p gpu --trace t.json"),
+        1);
+    expect_one_sentence("t.json cannot be written: File too large");
+    cr_expect_null(scratch_find("t.json*"));
+}

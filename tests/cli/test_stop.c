@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/program.h"
 #include "cli/options/run_options.h"
 #include "cli/stop.h"
 #include "run/methods.h"
@@ -58,6 +59,51 @@ Test(stop, nohup_keeps_the_end_of_a_terminal_away)
 {
     signal(SIGHUP, SIG_IGN);
     cr_expect_eq(status_of(is_hit, SIGHUP), 0);
+}
+
+static void is_hit_by_the_limit_every_second(int signal)
+{
+    const atomic_int *stop = cli_stop_flag();
+
+    cli_stop_unwatch();
+    raise(signal);
+    raise(signal);
+    _exit(*stop == SIGXCPU ? 0 : 1);
+}
+
+Test(stop, a_limit_of_time_ends_it_once_and_one_of_files_never)
+{
+    cr_expect_eq(status_of(is_hit, SIGXCPU), 130);
+    cr_expect_eq(status_of(is_hit_by_the_limit_every_second, SIGXCPU), 0);
+    cr_expect_eq(status_of(is_hit, SIGXFSZ), 0);
+}
+
+static int life[2]; /* a pipe that a program holds open */
+
+static void has_a_program(int signal)
+{
+    const pid_t program = fork();
+
+    if (program == 0) {
+        setpgid(0, 0);
+        if (write(life[1], "!", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    close(life[1]);
+    setpgid(program, program);
+    emp_program_list_group(program);
+    raise(signal);
+}
+
+Test(stop, programs_that_work_for_it_end_with_it)
+{
+    char byte;
+
+    cr_assert_eq(pipe(life), 0);
+    cr_expect_eq(status_of(has_a_program, SIGTERM), 130);
+    close(life[1]);
+    while (read(life[0], &byte, 1) == 1) { /* until nobody holds the other end */
+    }
 }
 
 static void is_hit_in_a_part(int signal)

@@ -203,6 +203,13 @@ class Faulty(unittest.TestCase):
             done, record = self.run_faulty(f"cmd:{sys.executable} {program.name}", "--seconds", "6")
         self.assertEqual((done.returncode, record.stopped_by), (0, "budget"), done.stderr)
 
+    def test_a_program_that_answers_before_it_has_read_everything(self):
+        done = subprocess.run(
+            [emplace.run.program(), "place", "nmt:layers=2", "--machine", MACHINE, "--method", "cmd:cat", "--no-bound"],
+            capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('its program answers with "hello"', done.stderr)
+
     def test_what_is_wrong_from_the_start_leaves_no_record(self):
         for method, words in (("cmd:false", "ended with status 1"),
                               ("./none.so", "No such file"),

@@ -114,6 +114,28 @@ Test(archive, interrupted_run_is_not_found)
     task_destroy(&t);
 }
 
+Test(archive, what_is_no_record_stays)
+{
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
+    emp_record     record = run_and_put(&t, &params), found;
+    emp_error      err = {0};
+    bool           is_found = true;
+    char          *name = scratch_find("*.h5");
+
+    scratch_write(name, "precious", 8);
+    cr_expect_eq(emp_archive_find(&found, &is_found, folder, t.problem, &params, &err),
+                 EMP_EFORMAT);
+    cr_expect_not(is_found);
+    cr_expect_not_null(strstr(err.msg, name), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "remove the file"), "%s", err.msg);
+    emp_record_clear(&found);
+    emp_record_clear(&record);
+    free(name);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(archive, folder_that_cannot_be_made_is_named)
 {
     emp_record record = {0};

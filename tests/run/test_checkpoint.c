@@ -605,6 +605,36 @@ Test(checkpoint, full_disk_warns_who_listens_and_is_tried_again)
     free(warned);
 }
 
+static atomic_int stop_of_the_full;
+
+static void fill_the_disk_and_stop(void *context, const emp_progress *progress)
+{
+    (void)context;
+    if (progress->evaluations != 2 * BATCH) return;
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &disk.full), 0);
+    stop_of_the_full = SIGINT;
+}
+
+Test(checkpoint, who_is_interrupted_on_a_full_disk_keeps_the_result)
+{
+    emp_run_params params = scripted_params(BUDGET, 1);
+    emp_error      err = {0};
+    emp_record     record;
+
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &disk.empty), 0);
+    disk.full = (struct rlimit){1024, disk.empty.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    params.checkpoint = (emp_run_checkpoint){.path = path, .every_s = 1000};
+    params.progress = fill_the_disk_and_stop;
+    params.warn = empty_the_disk;
+    params.stop = &stop_of_the_full;
+    cr_expect_eq(emp_run(&record, problem.problem, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(disk.warnings, 1);
+    cr_expect_str_eq(record.stopped_by, "interrupt");
+    cr_expect_eq(record.evaluations, 2 * BATCH);
+    emp_record_clear(&record);
+}
+
 /* ---- other ranks that go ---- */
 
 static emp_status agree(emp_status st, emp_error *err)

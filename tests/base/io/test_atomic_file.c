@@ -197,6 +197,33 @@ Test(atomic_file, files_of_others_are_left_alone)
     cr_expect_eq(files_in_folder(), 2);
 }
 
+static void write_text(const char *text, emp_status want, emp_error *err)
+{
+    emp_atomic_file file = {0};
+
+    cr_assert_eq(emp_atomic_file_open(&file, path, err), EMP_OK, "%s", err->msg);
+    fputs(text, file.stream);
+    cr_expect_eq(emp_atomic_file_commit(&file, err), want, "%s", err->msg);
+    emp_atomic_file_abort(&file);
+}
+
+Test(atomic_file, a_file_that_comes_between_is_not_replaced)
+{
+    emp_error err = {0};
+
+    emp_atomic_file_expect_none(path);
+    put(path, "theirs");
+    write_text("ours", EMP_EIO, &err);
+    expect_text(path, "theirs");
+    expect_text(beside, "ours");
+    cr_expect_not_null(strstr(err.msg, beside), "%s", err.msg);
+    cr_assert_eq(remove(path), 0);
+    put(path, ""); /* a name that is reserved */
+    write_text("ours", EMP_OK, &err);
+    write_text("ours again", EMP_OK, &err);
+    expect_text(path, "ours again");
+}
+
 Test(atomic_file, messages_name_the_path_and_the_reason)
 {
     emp_atomic_file f = {0};
