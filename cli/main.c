@@ -196,7 +196,11 @@ int main(int argc, char **argv)
         return 0;
     }
     if (is_word(argv[1], "-V", "--version")) {
-        cli_print_version(argc > 2 && strcmp(argv[2], "--verbose") == 0);
+        const bool is_verbose = argc == 3 && strcmp(argv[2], "--verbose") == 0;
+        if (argc > 2 && !is_verbose)
+            cli_usage_error("after --version there is --verbose or nothing, not \"%s\"",
+                            argv[argc - 1]);
+        cli_print_version(is_verbose);
         return 0;
     }
     struct found f = find_command(argc - 1, argv + 1);

@@ -9,6 +9,7 @@ emp_status emp_folder_make(const char *path, emp_error *err)
 {
     struct stat there;
 
+    if (path[0] == '\0') return EMP_ERROR(EMP_EINVAL, "a folder needs a name");
     if (mkdir(path, 0777) == 0) return EMP_OK;
     if (errno != EEXIST)
         return EMP_ERROR(EMP_EIO, "cannot make the folder %s: %s", path, strerror(errno));

@@ -104,11 +104,18 @@ static int is_of_interest(const struct dirent *entry)
            !is_companion(entry->d_name);
 }
 
-/* What in a folder is no record, and how many of them have the name of one. */
+/* What in a folder is no record. The one that is told of has the name of a record, if there is one. */
 struct skipped {
-    int32_t   count, damaged;
-    emp_error first;
+    int32_t   count;
+    bool      has_name;
+    emp_error told;
 };
+
+static void skip(struct skipped *skipped, const emp_error *why, bool has_name)
+{
+    if (skipped->count++ == 0 || (has_name && !skipped->has_name)) skipped->told = *why;
+    skipped->has_name |= has_name;
+}
 
 /* Adds a record; what is none is counted. */
 static emp_status add_entry(emp_report_runs *runs, const char *folder, const char *name,
@@ -127,12 +134,8 @@ static emp_status add_entry(emp_report_runs *runs, const char *folder, const cha
         st = emp_error_set(&why, EMP_EFORMAT, __FILE__, __LINE__, "%s is no run record",
                            path);
     if (st == EMP_ENOMEM) EMP_FAIL(st, "%s", why.msg);
-    if (st == EMP_OK) goto cleanup;
+    if (st != EMP_OK) skip(skipped, &why, emp_text_ends_in(name, RECORD));
     st = EMP_OK;
-    if (skipped->count++ == 0) skipped->first = why;
-    if (!emp_text_ends_in(name, RECORD)) goto cleanup;
-    skipped->damaged++;
-    if (runs->warn != NULL) runs->warn("%s; it is skipped", why.msg);
 
 cleanup:
     emp_free(path);
@@ -142,12 +145,12 @@ cleanup:
 static void tell_skipped(const emp_report_runs *runs, const char *folder,
                          const struct skipped *skipped)
 {
-    const int32_t others = skipped->count - skipped->damaged;
-
-    if (runs->warn == NULL || others == 0) return;
-    runs->warn("%d %s of %s without the ending %s %s skipped", others,
-               others == 1 ? "file" : "files", folder, RECORD,
-               others == 1 ? "is" : "are");
+    if (runs->warn == NULL || skipped->count == 0) return;
+    if (skipped->count == 1)
+        runs->warn("1 file of %s is skipped: %s", folder, skipped->told.msg);
+    else
+        runs->warn("%d files of %s are skipped: %s; and %d more", skipped->count, folder,
+                   skipped->told.msg, skipped->count - 1);
 }
 
 static emp_status add_folder(emp_report_runs *runs, const char *folder, emp_error *err)
@@ -163,7 +166,7 @@ static emp_status add_folder(emp_report_runs *runs, const char *folder, emp_erro
         EMP_TRY(add_entry(runs, folder, entry[i]->d_name, &skipped, err));
     if (runs->run_count == before && skipped.count > 0)
         EMP_FAIL(EMP_EIO, "the folder %s has no run record (*.h5) in it: %s", folder,
-                 skipped.first.msg);
+                 skipped.told.msg);
     if (runs->run_count == before)
         EMP_FAIL(EMP_EIO, "the folder %s has no run record (*.h5) in it", folder);
     tell_skipped(runs, folder, &skipped);

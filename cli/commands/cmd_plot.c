@@ -48,7 +48,7 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Draw a table in CSV, as --format csv prints tables, as a figure: dots for named\n"
+    "Draw a table in CSV, as --format csv prints tables, as a figure: dots for named "
     "rows, or lines over numbers.\v"
     "The axis of values is logarithmic where they lie far apart. What does not fit in "
     "memory (OOM) stands beside the axis of dots and has no place among lines. With "

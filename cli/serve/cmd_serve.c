@@ -22,10 +22,10 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Answer requests, lines of JSON, with the oracle: load a problem, score placements,\n"
+    "Answer requests, lines of JSON, with the oracle: load a problem, score placements, "
     "explain one, place by a method. docs/serve.md lists requests and answers.\v"
-    "Clients have their turn one after another. Of the problems kept, the one not used\n"
-    "for longest makes room for a new one. Nothing is reachable from the network. The\n"
+    "Clients have their turn one after another. Of the problems kept, the one not used "
+    "for longest makes room for a new one. Nothing is reachable from the network. The "
     "socket is its owner's.\n\n"
     "  emplace serve < requests.jsonl > answers.jsonl\n"
     "  emplace serve --socket /run/user/1000/emplace";

@@ -24,6 +24,8 @@ static struct error_case error_cases[] = {
     /* bad usage */
     {"",                                                                    2, "--help"},
     {"frobnicate",                                                          2, "frobnicate"},
+    {"--version extra",                                                     2, "\"extra\""},
+    {"table 1 --rows rnnlm --methods gpu --runs ''",                        1, "a folder needs a name"},
     {"graph",                                                               2, "SPEC"},
     {"graph small.pbtxt second.pbtxt",                                      2, "second.pbtxt"},
     {"graph small.pbtxt --colour",                                          2, "colour"},

@@ -23,7 +23,7 @@ static const char doc[] =
     "Join folders of run records that emplace table, ablate, study, bench placers and "
     "bench transfer have made with --shard.\v"
     "The same command without --shard and with --runs DIR then reads all of them.\n"
-    "Two records of one run must be equal byte for byte. Runs that are under way are\n"
+    "Two records of one run must be equal byte for byte. Runs that are under way are "
     "left out.\n\n"
     "  emplace table 1 --shard 1/2 --runs part1      # here\n"
     "  emplace table 1 --shard 2/2 --runs part2      # there\n"

@@ -219,7 +219,7 @@ Test(page, a_folder_may_hold_other_files, .init = set_up, .fini = scratch_remove
     must_run("mkdir runs; mv *.h5 runs; cp runs/expert.h5 runs/older.h5; "
              "touch -d '2001-01-01' runs/older.h5; echo x >runs/notes.txt; "
              "echo x >runs/bad.h5; $E report runs --out page.html");
-    expect_part("err.txt", "2 files of runs are skipped; of the first, runs/bad.h5 ");
+    expect_part("err.txt", "2 files of runs are skipped: runs/bad.h5 ");
     expect_part("err.txt", "runs/expert.h5 and runs/older.h5 are of the same run");
     expect_part("page.html", "3 runs of 2 method settings");
 }
