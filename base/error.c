@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The longest path and a sentence. */
+/* There is room for the longest path and a sentence. */
 enum { WHOLE_BYTES = 5000 };
 
 const char *emp_status_str(emp_status status)
@@ -43,10 +43,11 @@ emp_status emp_error_set(emp_error *err, emp_status status, const char *file, in
         va_start(args, fmt);
         vsnprintf(whole, sizeof whole, fmt, args);
         va_end(args);
-        if (strlen(whole) < sizeof err->msg)
-            memcpy(err->msg, whole, strlen(whole) + 1);
+        const size_t length = strlen(whole);
+        if (length < sizeof err->msg)
+            memcpy(err->msg, whole, length + 1);
         else
-            shorten(err->msg, whole, strlen(whole));
+            shorten(err->msg, whole, length);
     }
     return status;
 }

@@ -291,13 +291,14 @@ emp_status cli_check_replaced(const char *const *paths, int32_t count, bool is_f
                               emp_error *err)
 {
     for (int32_t i = 0; i < count && !is_forced; i++) {
-        if (paths[i] != NULL && holds_something(paths[i]))
+        if (paths[i] == NULL) continue;
+        if (access(paths[i], F_OK) != 0)
+            emp_atomic_file_expect_none(paths[i]);
+        else if (holds_something(paths[i]))
             return EMP_ERROR(EMP_EINVAL,
                              "%s is there already; name another file, or give --force "
                              "to replace it",
                              paths[i]);
-        if (paths[i] != NULL && access(paths[i], F_OK) != 0)
-            emp_atomic_file_expect_none(paths[i]);
     }
     return EMP_OK;
 }

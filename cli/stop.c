@@ -73,7 +73,7 @@ static void tell_once(void)
 
 static void end_unless_kept(void)
 {
-    if (state != SOON) return;
+    if (state != SOON || getpid() != (pid_t)owner) return;
     bool is_kept = atomic_load(&kept_count) > 0;
     if (!is_asked && !is_kept) end(giving_up, CLI_EXIT_INPUT);
     if (!is_kept) end(last_words, exit_status);
@@ -99,8 +99,8 @@ static void ask_to_stop(int signal)
         raise(signal);
         return;
     }
+    if (signal == SIGXCPU && is_asked) return; /* it comes every second */
     if (is_scheduled && signal != SIGINT) exit_status = CLI_EXIT_AGAIN;
-    if (signal == SIGXCPU && is_asked == SIGXCPU) return; /* it comes every second */
     if (is_asked || state == AT_ONCE) end(last_words, exit_status);
     is_asked = signal;
     if (state == SOON) wait_ms(PATIENCE_MS);
@@ -113,6 +113,9 @@ static void on_request(int signal)
     ask_to_stop(signal);
     errno = cause;
 }
+
+/* Writing fails, and says so. To ignore the signal would hand that on to programs that are started. */
+static void on_file_limit(int signal) { (void)signal; }
 
 static void handle_unless_ignored(int signal)
 {
@@ -139,7 +142,7 @@ void cli_stop_begin(void)
     handle(SIGTERM, on_request);
     handle_unless_ignored(SIGHUP); /* nohup has it ignored */
     handle_unless_ignored(SIGXCPU);
-    handle(SIGXFSZ, SIG_IGN); /* writing fails, and says so */
+    handle(SIGXFSZ, on_file_limit);
 }
 
 void cli_stop_for_scheduler(void)

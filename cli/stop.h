@@ -11,9 +11,10 @@
  *   save: then it says on a terminal that it ends after the batch.
  * - *In order*, after cli_stop_unwatch(): the first signal sets the flag, and that is all.
  *
- * In every state the second signal ends the program, unless both are SIGXCPU. Whatever way a signal ends it, it says so in a
- * sentence, its status is 130, and files that were not written whole are gone, as are programs that work for it. A part of a study has
- * another status (cli_stop_for_scheduler()):
+ * In every state the second signal ends the program, unless it is SIGXCPU, which comes every second.
+ * A signal that ends the program has it say so in a sentence, with status 130. Files that were not
+ * written whole are gone then, and so are programs that worked for it. A part of a study has another
+ * status (cli_stop_for_scheduler()):
  *
  *     params.stop = cli_stop_flag();
  *     params.keeping = cli_stop_kept();
@@ -34,7 +35,7 @@
 void cli_stop_begin(void);
 
 /** For parts of studies, which a cluster's scheduler warns before their time is up: from now on SIGUSR1
- * is answered as SIGTERM is, and whatever these two or SIGHUP end has the status CLI_EXIT_AGAIN. */
+ * is answered as SIGTERM is, and whatever these two, SIGHUP or SIGXCPU end has the status CLI_EXIT_AGAIN. */
 void cli_stop_for_scheduler(void);
 
 /** The status of a program that a signal has ended: CLI_EXIT_INTERRUPTED, or CLI_EXIT_AGAIN. */

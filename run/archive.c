@@ -104,10 +104,11 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
     memset(record, 0, sizeof *record);
     emp_run_describe(&wanted, problem, params);
     name_file(path, folder, &wanted, RECORD);
-    if (access(path, F_OK) != 0) return EMP_OK;
     const emp_status st = emp_record_load(record, path, &why);
-    if (st != EMP_OK)
+    if (st == EMP_EFORMAT)
         return EMP_ERROR(st, "%s; remove the file, or name another folder", why.msg);
+    if (st != EMP_OK && access(path, F_OK) != 0) return EMP_OK;
+    if (st != EMP_OK) return EMP_ERROR(st, "%s", why.msg);
     if (identity_of(record) != identity_of(&wanted)) return EMP_OK;
     if (strcmp(record->stopped_by, "interrupt") == 0) return EMP_OK;
     return check_score(record, is_found, problem, err);

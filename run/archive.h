@@ -20,10 +20,11 @@ enum { EMP_ARCHIVE_PATH_BYTES = 1024 };
 
 /** Looks for the record of exactly this run: same sources, method, options, inputs, seed
  * and budget, not interrupted, and its placement still gets its step time and fingerprint
- * from the oracle. A file that cannot be read counts as absent.
+ * from the oracle.
  *
  * \param[out] record  Filled if found; clear it afterwards in any case.
- * \retval EMP_ENOMEM */
+ * \retval EMP_EFORMAT  A file of its name is no record, or a damaged one: it stays.
+ * \retval EMP_EIO      It cannot be read. \retval EMP_ENOMEM */
 emp_status emp_archive_find(emp_record *record, bool *is_found, const char *folder,
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err);

@@ -230,20 +230,25 @@ static void release_temporary(emp_atomic_file *file)
     file->temporary = NULL;
 }
 
-/* Files without content are replaced, as tools make them to reserve a name. */
-static bool has_content(const char *path)
+static bool are_one_file(const char *one, const char *other)
 {
-    struct stat info;
+    struct stat a, b;
 
-    return lstat(path, &info) == 0 && (!S_ISREG(info.st_mode) || info.st_size > 0);
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
 }
 
-/* Gives the temporary file its name, which no file with content may have meanwhile. File systems
- * that have no second names get what comes close. */
+/* Gives the temporary file a second name, which no file may have, and takes the first. Over a network the
+ * word that it has succeeded may be lost. File systems that have no second names get what comes
+ * close. */
 static int put_where_none_is(const char *temporary, const char *path)
 {
-    if (link(temporary, path) == 0) return unlink(temporary);
-    if (!has_content(path)) return rename(temporary, path);
+    if (link(temporary, path) == 0 ||
+        (errno == EEXIST && are_one_file(temporary, path))) {
+        unlink(temporary);
+        return 0;
+    }
+    if (errno != EEXIST && access(path, F_OK) != 0) return rename(temporary, path);
     errno = EEXIST;
     return -1;
 }
@@ -254,13 +259,39 @@ static int put_in_place(const emp_atomic_file *file)
     return rename(file->temporary, file->path);
 }
 
-/* The file stays for the user. */
-static emp_status keep_temporary(emp_atomic_file *file, emp_error *err)
+/* Gives the temporary file a name like the path's that nothing sweeps: r.kept.h5. Returns it, or NULL. */
+static char *put_aside(const char *temporary, const char *path)
 {
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const char *ending = dot != NULL && dot > name ? dot : path + strlen(path);
+    const int   stem = (int)(ending - path);
+    size_t      size = strlen(path) + SUFFIX_BYTES;
+    char       *kept = (char *)emp_calloc(size, 1), number[8] = "";
+
+    for (int i = 2; kept != NULL && i < MAX_ATTEMPTS; i++) {
+        snprintf(kept, size, "%.*s.kept%s%s", stem, path, number, ending);
+        if (put_where_none_is(temporary, kept) == 0) return kept;
+        if (errno != EEXIST) break;
+        snprintf(number, sizeof number, "%d", i);
+    }
+    emp_free(kept);
+    return NULL;
+}
+
+/* What was written stays for the user; no handler removes it from now on. */
+static emp_status keep(emp_atomic_file *file, emp_error *err)
+{
+    emp_atomic_file_unlist(file->temporary);
+    char       *kept = put_aside(file->temporary, file->path);
+    const char *whole = kept != NULL ? kept : file->temporary;
+    const char *slash = strrchr(whole, '/');
+
     EMP_ERROR(EMP_EIO,
               "%s was made by another program meanwhile and stays; what this one has "
-              "written is %s",
-              file->path, file->temporary);
+              "written is beside it: %s",
+              file->path, slash != NULL ? slash + 1 : whole);
+    emp_free(kept);
     release_temporary(file);
     return EMP_EIO;
 }
@@ -278,7 +309,7 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
     file->stream = NULL;
     if (fclose(stream) != 0 && cause == 0) cause = errno;
     if (cause == 0 && file->temporary != NULL && put_in_place(file) != 0) cause = errno;
-    if (cause == EEXIST && file->absent != 0) return keep_temporary(file, err);
+    if (cause == EEXIST && file->absent != 0) return keep(file, err);
     if (cause != 0)
         return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", file->path,
                          strerror(cause));

@@ -34,7 +34,8 @@ typedef struct {
 /** Opens \a file for writing; \a path is copied. \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err);
 
-/** Closes what was written and puts it in its place.
+/** Closes what was written and puts it in its place. See emp_atomic_file_expect_none() for what else may
+ * become of it.
  * \retval EMP_EIO  This, or a write before it, failed; nothing has changed at the path.
  */
 emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err);
@@ -49,8 +50,8 @@ emp_status emp_atomic_file_write(const char *path,
                                                      emp_error *err),
                                  const void *what, emp_error *err);
 
-/** No file is at \a path: the next commit there fails if another program has put one with content
- * there meanwhile. What was written stays under the name that the message has.
+/** No file is at \a path: the next commit there fails if another program has put one there meanwhile.
+ * What was written stays beside it, under a name that the message has: r.kept.h5 for r.h5.
  * For at most 64 paths; beyond them a file is replaced as ever. */
 void emp_atomic_file_expect_none(const char *path);
 

@@ -15,8 +15,8 @@
  * the child. A program that the child becomes is no different. */
 pid_t emp_program_fork(void);
 
-/** A child and what it has started, as a group of processes, for emp_program_kill_groups(). At most 64 are
- * listed at a time. */
+/** A group is a child and what it has started. Those that are listed are killed by
+ * emp_program_kill_groups(). At most 64 are listed at a time; others are left alone. */
 void emp_program_list_group(pid_t group);
 void emp_program_unlist_group(pid_t group);
 

@@ -22,6 +22,7 @@ emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *con
 {
     const char *item = spec + strcspn(spec, ":");
     emp_text    rest = {parts->rest, EMP_SPEC_BYTES, 0};
+    bool        is_given[EMP_SPEC_TEXTS_MAX] = {false};
 
     *parts = (emp_spec_parts){0};
     if (strlen(spec) >= EMP_SPEC_BYTES)
@@ -32,8 +33,10 @@ emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *con
         size_t length = strcspn(item, ",");
         int    key = find_key(keys, item, length);
         int    skip = key >= 0 ? (int)strlen(keys[key]) : 0;
-        if (key >= 0 && parts->text[key][0] != '\0')
-            return EMP_ERROR(EMP_EINVAL, "%.*s is given twice", skip - 1, keys[key]);
+        if (key >= 0 && is_given[key])
+            return EMP_ERROR(EMP_EINVAL, "%s: %.*s is given twice", spec, skip - 1,
+                             keys[key]);
+        if (key >= 0) is_given[key] = true;
         if (key >= 0)
             snprintf(parts->text[key], EMP_SPEC_BYTES, "%.*s", (int)length - skip,
                      item + skip);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io/atomic_file.h"
 #include "base/io/file_lock.h"
@@ -124,6 +125,8 @@ static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
 const struct argp              cli_place_argp = {
                  .options = options, .parser = parse, .children = children};
 
+static bool is_there(const char *path) { return path != NULL && access(path, F_OK) == 0; }
+
 static emp_status load(const cli_place_args *args, const emp_method **method,
                        cli_inputs *inputs, emp_error *err)
 {
@@ -132,7 +135,8 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
                                    args->weights_out};
     const char *const files[] = {task->spec,  task->machine, task->runtime,
                                  args->start, args->weights, task->costs};
-    const bool        is_own = args->is_forced || args->run.checkpoint.is_resumed;
+    const bool        is_own = args->is_forced ||
+                        (args->run.checkpoint.is_resumed && is_there(args->weights_out));
 
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(cli_check_outputs(outputs, 4, err));
@@ -266,7 +270,7 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
 /* A run that goes on may have written the file itself, when it was interrupted. */
 static bool is_own_output(const cli_place_args *args)
 {
-    return args->out != NULL && args->run.checkpoint.is_resumed &&
+    return args->run.checkpoint.is_resumed && is_there(args->out) &&
            !cli_placement_output_names_run(args->out);
 }
 

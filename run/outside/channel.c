@@ -86,7 +86,8 @@ emp_status emp_channel_start(emp_channel *channel, const char *command, emp_erro
 
 static void become_worker(void)
 {
-    static const int own[] = {SIGINT, SIGTERM, SIGPIPE, SIGHUP};
+    static const int own[] = {SIGINT,  SIGTERM, SIGPIPE, SIGHUP,
+                              SIGUSR1, SIGALRM, SIGXCPU, SIGXFSZ};
 
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -139,32 +140,40 @@ static void sleep_ms(long ms)
               NULL);
 }
 
-/* Waits for the child's end for a while. */
-static bool reap(emp_channel *channel, int *how)
+/* Waits for the child's end for a while, and leaves its number in use. */
+static bool has_ended(const emp_channel *channel)
 {
     const long most_ms = channel->is_stopped ? STOPPED_MS : LINGER_MS;
 
     for (long waited_ms = 0; waited_ms <= most_ms; waited_ms += 5) {
-        if (waitpid(channel->child, how, WNOHANG) == channel->child) return true;
+        siginfo_t end = {0};
+        if (waitid(P_PID, (id_t)channel->child, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            end.si_pid == channel->child)
+            return true;
         sleep_ms(5);
     }
     return false;
 }
 
-static void end_group(emp_channel *channel)
+/* Ends the child and what it has started. Its number is free last, so that no stranger is killed.
+ * \return how it has ended. */
+static int end_child(emp_channel *channel)
 {
+    int how = 0;
+
     kill(-channel->child, SIGKILL);
+    kill(channel->child, SIGKILL); /* if it has no group yet */
     emp_program_unlist_group(channel->child);
+    waitpid(channel->child, &how, 0);
     channel->child = 0;
+    return how;
 }
 
 static emp_status say_end(emp_channel *channel, emp_error *err)
 {
-    int how;
-
-    if (channel->child == 0 || !reap(channel, &how))
+    if (channel->child == 0 || !has_ended(channel))
         return EMP_ERROR(EMP_EEXTERNAL, "its program has closed the connection");
-    end_group(channel); /* what it has started */
+    const int how = end_child(channel);
     if (WIFSIGNALED(how))
         return EMP_ERROR(EMP_EEXTERNAL, "its program has ended by signal %d (%s)",
                          WTERMSIG(how), strsignal(WTERMSIG(how)));
@@ -174,15 +183,11 @@ static emp_status say_end(emp_channel *channel, emp_error *err)
 
 void emp_channel_close(emp_channel *channel)
 {
-    int how;
-
     if (channel->is_open) close(channel->socket);
-    if (channel->child > 0 && !reap(channel, &how)) {
-        kill(-channel->child, SIGKILL);
-        kill(channel->child, SIGKILL);
-        waitpid(channel->child, &how, 0);
+    if (channel->child > 0) {
+        (void)has_ended(channel); /* by itself, as its input has */
+        (void)end_child(channel);
     }
-    if (channel->child > 0) end_group(channel);
     emp_free(channel->bytes);
     *channel = (emp_channel){0};
 }

@@ -339,10 +339,10 @@ emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here
     char text[DIFFERENCE_BYTES];
 
     if (!differ(text, there, here)) return EMP_OK;
-    return EMP_ERROR(
-        EMP_EINVAL,
-        "%s is of another run: %s; give that, or remove the file to start anew", path,
-        text);
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s is of another run: %s; give that run's options, or remove %s to "
+                     "start anew",
+                     path, text, path);
 }
 
 emp_status emp_record_check_replaced(const char *path, const emp_record *run,

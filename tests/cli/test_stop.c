@@ -4,6 +4,7 @@
  * leave the next one free to end in its set-up? */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -67,14 +68,15 @@ static void is_hit_by_the_limit_every_second(int signal)
 
     cli_stop_unwatch();
     raise(signal);
-    raise(signal);
-    _exit(*stop == SIGXCPU ? 0 : 1);
+    raise(SIGXCPU);
+    _exit(*stop == signal ? 0 : 1);
 }
 
 Test(stop, a_limit_of_time_ends_it_once_and_one_of_files_never)
 {
     cr_expect_eq(status_of(is_hit, SIGXCPU), 130);
     cr_expect_eq(status_of(is_hit_by_the_limit_every_second, SIGXCPU), 0);
+    cr_expect_eq(status_of(is_hit_by_the_limit_every_second, SIGTERM), 0);
     cr_expect_eq(status_of(is_hit, SIGXFSZ), 0);
 }
 
@@ -102,8 +104,10 @@ Test(stop, programs_that_work_for_it_end_with_it)
     cr_assert_eq(pipe(life), 0);
     cr_expect_eq(status_of(has_a_program, SIGTERM), 130);
     close(life[1]);
-    while (read(life[0], &byte, 1) == 1) { /* until nobody holds the other end */
-    }
+    do { /* until nobody holds the other end */
+        cr_assert_eq(poll(&(struct pollfd){life[0], POLLIN, 0}, 1, 60000), 1,
+                     "the program is still there");
+    } while (read(life[0], &byte, 1) == 1);
 }
 
 static void is_hit_in_a_part(int signal)

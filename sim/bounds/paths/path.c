@@ -93,8 +93,7 @@ static void go_on(const emp_bound_paths *paths, const emp_bound_model *model,
         const emp_bound_tail *to = &paths->tail[edge->to][k];
         if (!may_pair(&model->op[edge->to], edge, kind, k)) continue;
         const emp_bound_delay d = emp_bound_delay_of(edge, kind, k, EMP_BOUND_ANY_TWO);
-        bool is_queued = d.is_in_order && has_stream(model, k) && has_stream(model, kind);
-        emp_time_ns done = is_queued ? to->queued_ns : 0;
+        emp_time_ns           done = d.is_in_order ? to->queued_ns : 0;
         if (d.after_done_ns >= 0)
             done = emp_time_later(done, emp_bound_add(d.after_done_ns, to->ready_ns));
         told_ns = emp_time_sooner(told_ns, emp_bound_add(d.after_told_ns, to->ready_ns));

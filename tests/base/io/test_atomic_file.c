@@ -210,18 +210,23 @@ static void write_text(const char *text, emp_status want, emp_error *err)
 Test(atomic_file, a_file_that_comes_between_is_not_replaced)
 {
     emp_error err = {0};
+    char      kept[112];
 
     emp_atomic_file_expect_none(path);
     put(path, "theirs");
     write_text("ours", EMP_EIO, &err);
     expect_text(path, "theirs");
-    expect_text(beside, "ours");
-    cr_expect_not_null(strstr(err.msg, beside), "%s", err.msg);
+    snprintf(kept, sizeof kept, "%s.kept", path);
+    expect_text(kept, "ours");
+    cr_expect_not_null(strstr(err.msg, "file.kept"), "%s", err.msg);
+    write_text("once more", EMP_EIO, &err);
+    snprintf(kept, sizeof kept, "%s.kept2", path);
+    expect_text(kept, "once more");
     cr_assert_eq(remove(path), 0);
-    put(path, ""); /* a name that is reserved */
     write_text("ours", EMP_OK, &err);
     write_text("ours again", EMP_OK, &err);
     expect_text(path, "ours again");
+    cr_expect_neq(access(beside, F_OK), 0, "a temporary file is left");
 }
 
 Test(atomic_file, messages_name_the_path_and_the_reason)
