@@ -6,7 +6,7 @@
 /* A group that is on the longest path so often pays in any case. */
 enum { LEAST_DRAINS = 2 };
 
-static const emp_device_kind cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
+static const int32_t cpu = EMP_DEVICE_CPU, gpu = EMP_DEVICE_GPU;
 
 /* `from` makes a tensor that `first` and `second` read; `to` reads what `first` makes, and
  * waits for `second`. */
@@ -77,8 +77,7 @@ static bool find_fork(const emp_bound_model *model, const emp_bound_edge *onward
 /* ---- how long it takes ---- */
 
 /* From when the tensor is done, or in host memory told, until it is where it is read. */
-static emp_time_ns cross(const emp_bound_edge *edge, emp_device_kind from,
-                         emp_device_kind to)
+static emp_time_ns cross(const emp_bound_edge *edge, int32_t from, int32_t to)
 {
     const emp_bound_delay d = emp_bound_delay_of(edge, from, to, EMP_BOUND_APART);
 

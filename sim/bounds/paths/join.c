@@ -40,7 +40,7 @@ typedef struct {
     emp_arrays arrays;
 } joiner;
 
-static emp_device_kind kind_of(int32_t place)
+static int32_t kind_of(int32_t place)
 {
     return place == ON_CPU ? EMP_DEVICE_CPU : EMP_DEVICE_GPU;
 }
