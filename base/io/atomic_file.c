@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -126,6 +127,20 @@ static char *create_beside(const char *path, FILE **stream)
     return NULL;
 }
 
+/* Creates the temporary file and has handlers know of it; none of this thread comes between. */
+static void begin_beside(emp_atomic_file *file)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    file->temporary = create_beside(file->path, &file->stream);
+    const int cause = errno;
+    if (file->temporary != NULL) emp_atomic_file_list(file->temporary);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = cause;
+}
+
 /* The path with its links followed, if it leads to something; the caller frees it. */
 static char *follow_links(const char *path)
 {
@@ -194,13 +209,12 @@ emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_err
     if (is_special(path))
         file->stream = open_special(path);
     else
-        file->temporary = create_beside(file->path, &file->stream);
+        begin_beside(file);
     if (file->stream == NULL && errno == EPIPE)
         EMP_FAIL(EMP_EIO, "%s cannot be written: nobody reads this pipe", path);
     if (file->stream == NULL)
         EMP_FAIL(errno == ENOMEM ? EMP_ENOMEM : EMP_EIO, "%s cannot be written: %s", path,
                  strerror(errno));
-    if (file->temporary != NULL) emp_atomic_file_list(file->temporary);
 
 cleanup:
     if (st != EMP_OK) emp_atomic_file_abort(file);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
@@ -25,6 +26,15 @@ int fsync(int file)
     (void)file;
     errno = sync_cause;
     return sync_cause == 0 ? 0 : -1;
+}
+
+static int
+    signal_within; /* that comes while a file is made in place of another; 0 = none */
+
+int fchmod(int file, mode_t mode)
+{
+    if (signal_within != 0) raise(signal_within);
+    return (int)syscall(SYS_fchmod, file, mode);
 }
 
 static void make_folder(void)
@@ -178,6 +188,25 @@ Test(atomic_file, a_private_file_stays_private)
     emp_atomic_file_abort(&f);
     cr_assert_eq(stat(path, &info), 0);
     cr_expect_eq(info.st_mode & 0777, 0600);
+}
+
+static void drop_all(int number)
+{
+    (void)number;
+    emp_atomic_file_drop_all();
+}
+
+Test(atomic_file, a_handler_knows_of_every_temporary_file)
+{
+    emp_atomic_file file = {0};
+    emp_error       err = {0};
+
+    put(path, "old");
+    signal(SIGUSR2, drop_all);
+    signal_within = SIGUSR2;
+    cr_assert_eq(emp_atomic_file_open(&file, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_neq(access(beside, F_OK), 0, "a file is left that the handler missed");
+    emp_atomic_file_abort(&file);
 }
 
 Test(atomic_file, files_of_others_are_left_alone)
