@@ -117,9 +117,9 @@ static void on_warning(void *context, const char *sentence)
 emp_status cli_check_placement_kept(const char *path, const emp_record *run,
                                     emp_error *err)
 {
-    if (path == NULL) return EMP_OK;
-    if (access(path, F_OK) != 0) return cli_check_replaced(&path, 1, false, err);
-    if (emp_placement_run(path) == emp_record_identity(run)) return EMP_OK;
+    const bool is_there = path != NULL && access(path, F_OK) == 0;
+
+    if (is_there && emp_placement_run(path) == emp_record_identity(run)) return EMP_OK;
     return cli_check_replaced(&path, 1, false, err);
 }
 
@@ -128,8 +128,8 @@ static emp_status check_files(const cli_run_options *o, const emp_record *run,
 {
     const bool is_there = o->kept != NULL && access(o->kept, F_OK) == 0;
 
-    if (is_there) EMP_CHECK(emp_record_check_replaced(o->kept, run, err));
-    if (!is_there) EMP_CHECK(cli_check_replaced(&o->kept, 1, false, err));
+    EMP_CHECK(is_there ? emp_record_check_replaced(o->kept, run, err)
+                       : cli_check_replaced(&o->kept, 1, false, err));
     return cli_check_placement_kept(o->kept_placement, run, err);
 }
 

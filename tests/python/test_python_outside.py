@@ -250,6 +250,24 @@ class Faulty(unittest.TestCase):
             self.assertEqual(child.wait(timeout=30), 130)
             self.assertEqual(emplace.Record.load(path).stopped_by, "interrupt")
 
+    def test_files_that_appear_during_a_run_stay(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as program, \
+                tempfile.TemporaryDirectory() as folder:
+            program.write(ANSWER.format(fault="print('theirs', file=open(hello['options'], 'w'))"))
+            program.flush()
+            for option, name, kept in (("--record", "run.h5", "run.kept.h5"), ("--out", "best.json", "best.kept.json")):
+                path = os.path.join(folder, name)
+                done = subprocess.run(
+                    [emplace.run.program(), "place", SPEC, "--machine", MACHINE, "--method",
+                     f"cmd:{sys.executable} {program.name}", "--budget", "200", option, path,
+                     "--options", path, "--no-bound"], capture_output=True, text=True, check=False, timeout=60)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(f"{name} was made by another program meanwhile", done.stderr)
+                self.assertIn(kept, done.stderr)
+                with open(path) as file:
+                    self.assertEqual(file.read(), "theirs\n")
+                self.assertGreater(os.path.getsize(os.path.join(folder, kept)), 0)
+
 
 if __name__ == "__main__":
     unittest.main()
