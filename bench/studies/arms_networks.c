@@ -43,6 +43,7 @@ const emp_ablation emp_arms_modulation =
 
 static const emp_arm joint[] = {
     EMP_ARM("default", "GO, devices", SMALL),
+    EMP_ARM("GO", "GO, in 3 rounds", SMALL ",rounds=3"),
     EMP_ARM("GO", "GO, and order", SMALL,
             .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER),
     EMP_ARM("GO", "GO, order and fusion", SMALL,

@@ -44,6 +44,8 @@ extern const emp_measure emp_measure_load;
 extern const emp_measure emp_measure_objective;
 /** What searches find that see noisy step times. */
 extern const emp_measure emp_measure_noise;
+/** Which features the choices of a learned policy hang on. */
+extern const emp_measure emp_measure_explaining;
 
 typedef struct {
     const char *rows; /**< comma-separated keys, or NULL: those of the measure */

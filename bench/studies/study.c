@@ -73,9 +73,9 @@ static const emp_study studies[] = {
      .number = 11,
      .question = "What makes a learned policy choose as it does?",
      .paper = "ColocRL, GO",
+     .measure = &emp_measure_explaining,
      .command = "emplace simulate SPEC --machine NAME --placement FILE --why",
-     .missing = "A step is explained, but not the policy: no gradient of a choice by its "
-                "features is printed."},
+     .missing = "Of the learners GO alone is looked at."},
     {.name = "energy",
      .number = 12,
      .question = "After how many training steps has a search won back its own time?",
@@ -103,8 +103,9 @@ static const emp_study studies[] = {
      .number = 16,
      .question = "What is it worth to tell a policy what devices can do?",
      .paper = "HDP",
-     .command = "emplace bench transfer --split machine --methods giph",
-     .missing = "No learner has features of devices that can be switched off."},
+     .command = "emplace bench transfer --split devices --methods go --imitate refine",
+     .missing = "With machine=0 GO does not see numbers of the machine; times of ops on "
+                "its devices stay in view."},
     {.name = "symmetry",
      .number = 17,
      .question = "What is it worth to treat like layers alike?",

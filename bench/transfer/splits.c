@@ -11,6 +11,10 @@
 #define ON_4(key, spec) TASK(key, spec, "k40x4", 4)
 #define NMT(key, layers, steps, batch) \
     TASK(key, "nmt:layers=" #layers ",steps=" #steps ",batch=" #batch, "k40x8", 8)
+#define NMT_ON(machine, gpus) \
+    TASK("nmt2-" machine, "nmt:layers=2,steps=10,batch=64", machine, gpus)
+#define RNNLM_ON(machine, gpus) \
+    TASK("rnnlm-" machine, "rnnlm:layers=2,steps=10,batch=64", machine, gpus)
 #define GIPH(n) \
     TASK("giph" #n, "giph:v=15,alpha=0.2,seed=" #n, "giph:devices=8,seed=" #n, 8)
 
@@ -58,6 +62,17 @@ const emp_split emp_split_list[EMP_SPLITS] = {
      .target_count = 2,
      .target = {TASK("nmt2x4", "nmt:layers=2", "k40x4", 4),
                 TASK("nmt2x8", "nmt:layers=2", "k40x8", 8)}},
+    {.name = "devices",
+     .description =
+         "trained on 2 and 8 K40 and 4 P100, placed on 4 K40 and on 4 K80 dies",
+     .training_runtime = "tf-r1.3",
+     .target_runtime = "tf-r1.3",
+     .training_count = 6,
+     .training = {NMT_ON("k40x2", 2), RNNLM_ON("k40x2", 2), NMT_ON("k40x8", 8),
+                  RNNLM_ON("k40x8", 8), NMT_ON("p100x4", 4), RNNLM_ON("p100x4", 4)},
+     .target_count = 4,
+     .target = {NMT_ON("k40x4", 4), RNNLM_ON("k40x4", 4), NMT_ON("k80x4", 4),
+                RNNLM_ON("k80x4", 4)}},
     {.name = "runtime",
      .description = "trained under ideal, placed under tf-r1.3",
      .training_runtime = "ideal",

@@ -15,7 +15,7 @@ typedef struct {
     emp_task    training[EMP_SPLIT_TASKS], target[EMP_SPLIT_TASKS];
 } emp_split;
 
-enum { EMP_SPLITS = 6 };
+enum { EMP_SPLITS = 7 };
 extern const emp_split emp_split_list[EMP_SPLITS];
 
 /** \retval EMP_EINVAL  There is no such split; the message lists what there is. */

@@ -23,7 +23,7 @@ static const emp_sheet_column columns[] = {
                .low = "step_low_s", .high = "step_high_s", .range = EMP_SHEET_BEHIND),
     EMP_COLUMN("ratio", "to the best proposed", EMP_SHEET_REAL, .digits = 3,
                .low = "ratio_low", .high = "ratio_high", .range = EMP_SHEET_BEHIND),
-    EMP_COLUMN("equal", "N_eq", EMP_SHEET_REAL)};
+    EMP_COLUMN("equal", "N_eq", EMP_SHEET_REAL, .infinite = "never")};
 
 static void add_line(emp_sheet *sheet, const emp_transfer_table *t,
                      const emp_transfer_row *r)

@@ -2,6 +2,7 @@
 #include "policy/features/transferable.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The numbers of a node, in this order. */
 enum {
@@ -239,6 +240,73 @@ void emp_transferable_shuffle(emp_transferable *f, emp_rng *rng)
 {
     for (int32_t i = 0; i < f->first[f->count]; i++)
         f->neighbor[i] = (int32_t)emp_rng_below(rng, (uint32_t)f->count);
+}
+
+void emp_transferable_hide_machine(emp_transferable *f)
+{
+    for (int64_t i = 0; i < f->count; i++)
+        for (int64_t c = GPUS; c < COUNT; c++) f->value[i * COUNT + c] = 0;
+}
+
+/* ---- parts ---- */
+
+/* Its columns: from `first` on. */
+static const struct {
+    const char *name;
+    int32_t     first, count;
+} parts[EMP_TRANSFERABLE_PARTS] = {
+    [EMP_PART_TYPE] = {"op types", HAS_GPU_KERNEL, 1 + EMP_TRANSFERABLE_CLASSES},
+    [EMP_PART_SHAPE] = {"shapes", OUTPUT_BYTES, TIME_FIRST - OUTPUT_BYTES},
+    [EMP_PART_TIME] = {"times", TIME_FIRST, IN_DEGREE - TIME_FIRST},
+    [EMP_PART_MEMORY] = {"memory", PERSISTENT_BYTES, OPS - PERSISTENT_BYTES},
+    [EMP_PART_DEGREE] = {"degrees", IN_DEGREE, TOP_LEVEL - IN_DEGREE},
+    [EMP_PART_LEVEL] = {"levels", TOP_LEVEL, PERSISTENT_BYTES - TOP_LEVEL},
+    [EMP_PART_NEIGHBOR] = {"neighbours", 0, 0}};
+
+const char *emp_transferable_part_name(emp_transferable_part part)
+{
+    return parts[part].name;
+}
+
+static void swap_numbers(emp_transferable *f, int32_t i, int32_t j, int32_t column)
+{
+    emp_real      *x = &f->value[(int64_t)i * COUNT + column];
+    emp_real      *y = &f->value[(int64_t)j * COUNT + column];
+    const emp_real kept = *x;
+
+    *x = *y;
+    *y = kept;
+}
+
+static void swap_parts(emp_transferable *f, int32_t i, int32_t j,
+                       emp_transferable_part part)
+{
+    const int32_t kept = f->type[i];
+
+    for (int32_t c = 0; c < parts[part].count; c++)
+        swap_numbers(f, i, j, parts[part].first + c);
+    if (part == EMP_PART_DEGREE) swap_numbers(f, i, j, OPS);
+    if (part != EMP_PART_TYPE) return;
+    f->type[i] = f->type[j];
+    f->type[j] = kept;
+}
+
+void emp_transferable_mix(emp_transferable *to, const emp_transferable *from,
+                          emp_transferable_part part, emp_rng *rng)
+{
+    const size_t count = (size_t)from->count;
+
+    memcpy(to->type, from->type, count * sizeof *to->type);
+    memcpy(to->value, from->value, count * COUNT * sizeof *to->value);
+    memcpy(to->neighbor, from->neighbor,
+           (size_t)from->first[count] * sizeof *to->neighbor);
+    if (part == EMP_TRANSFERABLE_PARTS) return;
+    if (part == EMP_PART_NEIGHBOR) {
+        emp_transferable_shuffle(to, rng);
+        return;
+    }
+    for (int32_t i = to->count - 1; i > 0; i--) /* Fisher and Yates */
+        swap_parts(to, i, (int32_t)emp_rng_below(rng, (uint32_t)i + 1), part);
 }
 
 void emp_transferable_clear(emp_transferable *f)

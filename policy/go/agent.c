@@ -143,6 +143,7 @@ static emp_status init_features(emp_go_agent *a, emp_error *err)
     emp_rng rng;
 
     EMP_CHECK(emp_transferable_init(&a->features, a->nodes, a->problem, err));
+    if (!a->options.machine) emp_transferable_hide_machine(&a->features);
     if (a->options.edges == EMP_EDGES_GRAPH) return EMP_OK;
     emp_rng_init(&rng, a->seed, STREAM_WEIGHTS, SUBSTREAM_EDGES);
     emp_transferable_shuffle(&a->features, &rng);

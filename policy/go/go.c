@@ -145,6 +145,10 @@ static const emp_option option_list[] = {
         "what the network sees as a node's neighbours: those of the graph, or "
         "as many nodes drawn at random, as a control",
         EMP_EDGES_GRAPH),
+    EMP_BOOL_OPTION("machine", emp_go_options, machine,
+                    "1: the network sees how many GPUs there are, their memory and how "
+                    "fast copies are; 0: it does not, as a control",
+                    1),
     EMP_BOOL_OPTION(
         "fit", emp_go_options, fit,
         "1: nodes of the likeliest placement move until an estimate says that "

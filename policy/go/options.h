@@ -22,7 +22,7 @@ typedef struct {
     emp_go_names   names;
     emp_go_nodes   nodes;
     emp_go_edges   edges;
-    bool           memory, fit;
+    bool           memory, fit, machine;
     int32_t        type_width, width, graph_layers, layers, heads, hidden, segment;
     int32_t        max_nodes, groups, max_devices, levels;
 } emp_go_options;

@@ -28,12 +28,17 @@ static void print_word(FILE *out, const char *word)
     fputc('"', out);
 }
 
-static void print_real(FILE *out, double value, int precision)
+static const char *infinity_of(const emp_sheet_column *column)
+{
+    return column->infinite != NULL ? "inf" : "OOM";
+}
+
+static void print_real(FILE *out, const emp_sheet_column *column, double value)
 {
     if (isinf(value))
-        fputs("OOM", out);
+        fputs(infinity_of(column), out);
     else if (!isnan(value))
-        fprintf(out, "%.*g", precision > 0 ? precision : 6, value);
+        fprintf(out, "%.*g", column->precision > 0 ? column->precision : 6, value);
 }
 
 static void print_value(FILE *out, const emp_sheet_column *column, const emp_value *v)
@@ -47,13 +52,13 @@ static void print_value(FILE *out, const emp_sheet_column *column, const emp_val
         else
             fprintf(out, "%" PRId64, v->count);
         break;
-    case EMP_VALUE_REAL: print_real(out, v->real, column->precision); break;
+    case EMP_VALUE_REAL: print_real(out, column, v->real); break;
     }
     if (column->low == NULL) return;
     fputc(',', out);
-    if (v->has_range) print_real(out, v->low, column->precision);
+    if (v->has_range) print_real(out, column, v->low);
     fputc(',', out);
-    if (v->has_range) print_real(out, v->high, column->precision);
+    if (v->has_range) print_real(out, column, v->high);
 }
 
 /* The columns are those of the first sheet, and all have its columns. */
@@ -100,10 +105,10 @@ static json_t *whole(json_t *object, bool is_whole)
 }
 
 /* JSON has neither infinity nor NaN. */
-static json_t *json_number(double value)
+static json_t *json_number(const emp_sheet_column *column, double value)
 {
     return isnan(value)   ? json_null()
-           : isinf(value) ? json_string("OOM")
+           : isinf(value) ? json_string(infinity_of(column))
                           : json_real(value);
 }
 
@@ -119,7 +124,7 @@ static json_t *json_value(const emp_sheet_column *column, const emp_value *v)
         if (column->kind != EMP_SHEET_HASH) return json_integer(v->count);
         snprintf(hash, sizeof hash, "%016" PRIx64, (uint64_t)v->count);
         return json_string(hash);
-    case EMP_VALUE_REAL: return json_number(v->real);
+    case EMP_VALUE_REAL: return json_number(column, v->real);
     }
     return json_null();
 }
@@ -146,8 +151,9 @@ static json_t *json_line(const emp_sheet *s, int32_t line, part wanted)
         if (column->is_optional && v->tag == EMP_VALUE_NONE) continue;
         is_whole = put(object, column->key, json_value(column, v));
         if (!is_whole || column->low == NULL) continue;
-        is_whole = put(object, column->low, json_number(v->has_range ? v->low : NAN)) &&
-                   put(object, column->high, json_number(v->has_range ? v->high : NAN));
+        is_whole =
+            put(object, column->low, json_number(column, v->has_range ? v->low : NAN)) &&
+            put(object, column->high, json_number(column, v->has_range ? v->high : NAN));
     }
     return whole(object, is_whole);
 }

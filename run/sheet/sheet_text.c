@@ -31,7 +31,8 @@ static void add_real(emp_text *out, const emp_sheet *s, const emp_sheet_column *
     if (isnan(value))
         emp_text_add(out, "-");
     else if (isinf(value))
-        emp_text_add(out, "%s", s->infinite);
+        emp_text_add(out, "%s",
+                     column->infinite != NULL ? column->infinite : s->infinite);
     else if (column->form != NULL) {
         snprintf(text, sizeof text, column->form, shown);
         emp_text_add(out, "%s", text);

@@ -89,7 +89,7 @@ static struct error_case error_cases[] = {
     {"machines import --topology empty.pb --out no/box.yaml",               1, "no/box.yaml"},
     {"machines k40x2 --host xeon-112",                                      2, "machines import"},
     {"bench transfer rnnlm",                                                2, "\"rnnlm\""},
-    {"bench transfer --split nosuch",                                       1, "size, short, family, machine, runtime, giph"},
+    {"bench transfer --split nosuch",                                       1, "size, short, family, machine, devices, runtime, giph"},
     {"bench transfer --methods nosuch",                                     1, "nosuch"},
     {"bench transfer --methods anneal --split giph",                        1, "anneal has no weights"},
     {"bench transfer --budgets 64,1",                                       2, "ascend"},

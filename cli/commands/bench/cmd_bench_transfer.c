@@ -31,9 +31,8 @@ struct args {
 
 static const struct argp_option options[] = {
     {"split", KEY_SPLIT, "NAME", 0,
-     "size, short, family, machine, runtime or giph: what differs between the tasks of "
-     "training "
-     "and those to place",
+     "size, short, family, machine, devices, runtime or giph: what differs between the "
+     "tasks of training and those to place",
      0},
     {"methods", KEY_METHODS, "A,B,...", 0, "Learners with weights (default giph)", 0},
     {"budgets", KEY_BUDGETS, "A,B,...", 0,

@@ -35,6 +35,8 @@ static emp_measure small(const emp_measure *measure)
 
 static const emp_measure_params few = {
     .runtime = "tf-r1.3", .seed_count = SEEDS, .budget = BUDGET, .threads = 1};
+static const emp_measure_params taught = {
+    .runtime = "tf-r1.3", .seed_count = 2, .budget = 96, .threads = 1};
 static const emp_measure_params fewest = {
     .runtime = "tf-r1.3", .seed_count = 1, .budget = 8, .threads = 1};
 
@@ -77,7 +79,8 @@ static char *csv_of(const emp_measure *measure)
 }
 
 /* Noise makes searches, which have their own tests. */
-static const emp_measure *const all[] = {&emp_measure_load, &emp_measure_objective};
+static const emp_measure *const all[] = {&emp_measure_load, &emp_measure_objective,
+                                         &emp_measure_explaining};
 enum { ALL = sizeof all / sizeof *all };
 
 Test(measures, equal_parameters_give_equal_lines)
@@ -145,6 +148,25 @@ Test(measures, noise_hides_what_is_best)
         cr_expect(seen_s == found->real && found->real == best_s);
         cr_expect_eq(at(&sheet, i, "ratio")->real, 1.0);
     }
+    emp_sheet_clear(&sheet);
+}
+
+Test(measures, a_taught_policy_hangs_on_what_it_sees)
+{
+    emp_sheet sheet = make(&emp_measure_explaining, &taught);
+    double    most = 0;
+
+    cr_assert_eq(sheet.line_count, 7, "the parts of what a node is seen by");
+    for (int32_t i = 0; i < sheet.line_count; i++) {
+        const emp_value *changed = at(&sheet, i, "changed_frac");
+        cr_expect(0 <= changed->low && changed->low <= changed->real);
+        cr_expect(changed->real <= changed->high && changed->high <= 1);
+        cr_expect_eq(at(&sheet, i, "loss_nats")->real, at(&sheet, 0, "loss_nats")->real);
+        if (changed->high == 0) cr_expect_eq(at(&sheet, i, "ratio")->real, 1);
+        most = fmax(most, changed->real);
+    }
+    cr_expect_gt(most, 0);
+    cr_expect_lt(at(&sheet, 0, "loss_nats")->real, log(3), "less than chance of three");
     emp_sheet_clear(&sheet);
 }
 

@@ -3,6 +3,7 @@
  * marked or a range; that what went wrong while it was built is told when it is printed. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,24 @@ Test(sheet, people_see_units_and_no_exponents)
                    "# made by: made here\n"
                    "step_s,peak_bytes,off,rate,p,commit,dirty\n"
                    "0.9996,134217728,-0.125,123456,1.25e-05,c0ffee,0\n");
+    emp_sheet_clear(&s);
+}
+
+Test(sheet, what_never_comes_is_not_out_of_memory)
+{
+    static const emp_sheet_column columns[] = {
+        EMP_COLUMN("equal", "N_eq", EMP_SHEET_REAL, .infinite = "never")};
+    emp_sheet s;
+
+    emp_sheet_init(&s, columns, 1);
+    s.command = "made here";
+    s.commit = "c0ffee";
+    s.is_dirty = false;
+    s.is_bare = true;
+    EMP_SHEET_ADD(&s, EMP_V(INFINITY));
+    expect_printed(&s, EMP_SHEET_TEXT, " N_eq\nnever\n\n");
+    expect_printed(&s, EMP_SHEET_CSV,
+                   "# made by: made here\nequal,commit,dirty\ninf,c0ffee,0\n");
     emp_sheet_clear(&s);
 }
 

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What do the choices of a learned policy hang on? GO imitates what a search finds. Then one part of what it
+ * sees is mixed: each node gets that part of another node. The more choices change, the more they
+ * hang on the part. This is permutation importance (Breiman, Random Forests, 2001, section 10). */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/studies/definitions.h"
+#include "bench/studies/measure.h"
+#include "policy/go/agent.h"
+#include "policy/go/go.h"
+#include "run/methods.h"
+#include "run/training.h"
+#include "sim/engine/sim.h"
+
+enum { STREAM = 0x6d697865, PARTS = EMP_TRANSFERABLE_PARTS };
+
+/* Who is imitated, by whom, and in how many steps at most. */
+static const char TEACHER[] = "refine";
+static const char OPTIONS[] = "width=64,hidden=128,heads=4,max_nodes=512,lr=1e-3";
+enum { MOST_STEPS = 300 };
+
+typedef struct {
+    const emp_measured *task;
+    emp_examples        example; /* one */
+    emp_go_agent        agent;
+    emp_transferable    seen; /* by the agent, with nothing mixed */
+    emp_proposal        placement;
+    emp_sim            *sim;
+    uint8_t            *choice; /* [position] with nothing mixed */
+    double              loss_nats[EMP_MEASURE_SEEDS];
+    double              changed_frac[PARTS][EMP_MEASURE_SEEDS];
+    double              ratio[PARTS][EMP_MEASURE_SEEDS]; /* of step times */
+} stand;
+
+/* ---- one policy ---- */
+
+static emp_status find_example(stand *s, uint64_t seed, emp_error *err)
+{
+    emp_run_params params = {.budget_evaluations = s->task->budget,
+                             .placer = {.seed = seed, .threads = 1}};
+
+    EMP_CHECK(emp_method_find(&params.method, TEACHER, err));
+    return emp_examples_make(&s->example, &s->task->problem, 1, &params, err);
+}
+
+static emp_status create_agent(stand *s, uint64_t seed, emp_error *err)
+{
+    const emp_problem      *problem = s->task->problem;
+    const emp_method_params params = {.seed = seed, .threads = 1, .options = OPTIONS};
+    emp_go_options          options;
+
+    EMP_CHECK(emp_method_options_parse(&options, &emp_method_go, &params, err));
+    EMP_CHECK(emp_go_agent_init(&s->agent, problem, &options, &params, err));
+    EMP_CHECK(emp_transferable_init(&s->seen, s->agent.nodes, problem, err));
+    return EMP_ALLOC(s->choice, (size_t)s->seen.count);
+}
+
+static void teach(stand *s, int32_t seed)
+{
+    const int64_t budget = s->task->budget;
+    const int32_t steps = budget < MOST_STEPS ? (int32_t)budget : MOST_STEPS;
+
+    for (int32_t i = 0; i < steps; i++) {
+        s->loss_nats[seed] = emp_go_agent_imitate(&s->agent, s->example.proposal);
+        emp_measured_report(s->task, (seed + (i + 1.0) / steps) / s->task->seed_count);
+    }
+}
+
+/* The likeliest placement by what the agent sees. */
+static emp_status place(stand *s, double *step_s, emp_error *err)
+{
+    emp_sim_result result;
+
+    emp_go_agent_propose(&s->agent, 1);
+    emp_go_agent_write(&s->agent, 0, &s->placement);
+    emp_problem_legalize(s->task->problem, s->placement.device_of_op);
+    EMP_CHECK(emp_sim_run(s->sim, s->placement.device_of_op, &result, err));
+    *step_s = (double)result.step_time_ns * 1e-9;
+    return EMP_OK;
+}
+
+static bool has_choice(uint64_t devices) { return (devices & (devices - 1)) != 0; }
+
+/* Of the nodes that have a choice, the share that chooses otherwise than before. */
+static double share_changed(const stand *s)
+{
+    const uint8_t *now = s->agent.task[0].choice;
+    int32_t        count = 0, changed = 0;
+
+    for (int32_t i = 0; i < s->seen.count; i++) {
+        if (!has_choice(s->seen.devices[i])) continue;
+        count++;
+        changed += now[i] != s->choice[i];
+    }
+    return (double)changed / count;
+}
+
+static emp_status mix_parts(stand *s, int32_t seed, emp_error *err)
+{
+    double  whole_s, mixed_s;
+    emp_rng rng;
+
+    EMP_CHECK(place(s, &whole_s, err));
+    memcpy(s->choice, s->agent.task[0].choice, (size_t)s->seen.count);
+    for (int32_t part = 0; part < PARTS; part++) {
+        emp_rng_init(&rng, (uint64_t)seed + 1, STREAM, (uint32_t)part);
+        emp_transferable_mix(&s->agent.features, &s->seen, (emp_transferable_part)part,
+                             &rng);
+        EMP_CHECK(place(s, &mixed_s, err));
+        s->changed_frac[part][seed] = share_changed(s);
+        s->ratio[part][seed] = mixed_s / whole_s;
+    }
+    return EMP_OK;
+}
+
+static void clear_policy(stand *s)
+{
+    emp_examples_clear(&s->example);
+    emp_go_agent_clear(&s->agent);
+    emp_transferable_clear(&s->seen);
+    emp_free(s->choice);
+    s->choice = NULL;
+}
+
+static emp_status examine(stand *s, int32_t seed, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    EMP_TRY(find_example(s, (uint64_t)seed + 1, err));
+    EMP_TRY(create_agent(s, (uint64_t)seed + 1, err));
+    teach(s, seed);
+    EMP_TRY(mix_parts(s, seed, err));
+
+cleanup:
+    clear_policy(s);
+    return st;
+}
+
+/* ---- the sheet ---- */
+
+static const emp_sheet_column columns[] = {
+    EMP_COLUMN("task", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
+    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("mixed", "", EMP_SHEET_WORD, EMP_SHEET_ROW),
+    EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("seeds", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("loss_nats", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("changed_frac", "changed", EMP_SHEET_SHARE, .low = "changed_low",
+               .high = "changed_high", .width = 7),
+    EMP_COLUMN("ratio", "ratio", EMP_SHEET_REAL, .form = "%.2f", .low = "ratio_low",
+               .high = "ratio_high", .width = 6)};
+
+static emp_value value_of(double *values, int32_t count)
+{
+    const emp_summary s = emp_summary_of(values, (size_t)count);
+
+    return emp_value_range(s.median, s.min, s.max);
+}
+
+static void add_lines(emp_sheet *sheet, stand *s)
+{
+    const emp_measured *t = s->task;
+    const int32_t       seeds = t->seed_count;
+
+    for (int32_t part = 0; part < PARTS; part++)
+        EMP_SHEET_ADD(sheet, EMP_V(t->task->title), EMP_V(t->task->spec),
+                      EMP_V(t->task->machine), EMP_V(t->runtime),
+                      EMP_V(emp_transferable_part_name((emp_transferable_part)part)),
+                      EMP_V(t->budget), EMP_V(seeds),
+                      EMP_V(emp_summary_of(s->loss_nats, (size_t)seeds).median),
+                      value_of(s->changed_frac[part], seeds),
+                      value_of(s->ratio[part], seeds));
+}
+
+static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    stand     *s = EMP_NEW(stand);
+
+    if (s == NULL) EMP_FAIL(EMP_ENOMEM, "a measure");
+    s->task = task;
+    EMP_TRY(emp_proposal_init(&s->placement, task->problem->graph->op_count, 0, err));
+    EMP_TRY(emp_sim_create(&s->sim, task->problem, err));
+    for (int32_t seed = 0; seed < task->seed_count; seed++)
+        EMP_TRY(examine(s, seed, err));
+    add_lines(sheet, s);
+
+cleanup:
+    if (s != NULL) emp_proposal_clear(&s->placement);
+    if (s != NULL) emp_sim_destroy(s->sim);
+    emp_free(s);
+    return st;
+}
+
+static const char *const notes[] = {
+    "GO imitates the best that Refine finds, in as many steps as that scored placements "
+    "and at most 300, on at most 512 nodes. Then each node sees one kind of thing as it "
+    "is "
+    "of another node. Neighbours are drawn from all nodes.",
+    "Changed: nodes whose likeliest device is another one then. Ratio: of the step time "
+    "then to that before. Medians over seeds, with their range.",
+    NULL};
+
+const emp_measure emp_measure_explaining = {.name = "explaining",
+                                            .row = emp_study_task,
+                                            .row_count = EMP_STUDY_TASKS,
+                                            .rows = "rnnlm10,nmt2w8,resnet50",
+                                            .seed_count = 5,
+                                            .first_seed_count = 1,
+                                            .budget = 1000,
+                                            .first_budget = 200,
+                                            .column = columns,
+                                            .column_count =
+                                                sizeof columns / sizeof *columns,
+                                            .note = notes,
+                                            .measure = measure};
