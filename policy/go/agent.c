@@ -216,10 +216,11 @@ static uint8_t *choices_of(const emp_go_agent *a, int32_t task, int32_t sample)
     return &a->task[task].choice[(int64_t)sample * a->features.count];
 }
 
-static void draw(emp_go_agent *a, int32_t round, int32_t sample)
+/* `thread` is that of the agent's own team. */
+static void draw(emp_go_agent *a, int32_t round, int32_t sample, int thread)
 {
     const int64_t stride = ((int64_t)a->features.count + 1) * most_choices(a);
-    float        *gumbel = a->gumbel + stride * omp_get_thread_num();
+    float        *gumbel = a->gumbel + stride * thread;
     emp_rng       rng;
 
     emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_UPDATES + a->update),
@@ -251,7 +252,7 @@ static void draw_again(emp_go_agent *a, int32_t round, int32_t samples)
         if (k == 0)
             take_likeliest(a);
         else
-            draw(a, round, k);
+            draw(a, round, k, 0);
         emp_go_rounds_note(&a->rounds, round, k, &a->net, choices_of(a, 0, k));
     }
 }
@@ -271,7 +272,7 @@ void emp_go_agent_propose(emp_go_agent *a, int32_t samples)
     }
     take_likeliest(a);
 #pragma omp parallel for num_threads(a->threads)
-    for (int32_t k = 1; k < samples; k++) draw(a, 0, k);
+    for (int32_t k = 1; k < samples; k++) draw(a, 0, k, omp_get_thread_num());
     for (int32_t round = 1; round < a->options.rounds; round++)
         draw_again(a, round, samples);
     emp_flush_end(saved);

@@ -105,6 +105,24 @@ Test(go, threads_do_not_change_candidates)
     }
 }
 
+/* Studies make several runs at once. A number in such a team is no number in an agent's own; only sanitizers
+ * see what is written beyond its scratch. */
+Test(go, agents_beside_each_other_do_not_meet)
+{
+    void    *state[2] = {create(1, "emplace", SMALL "rounds=3"),
+                         create(1, "emplace", SMALL "rounds=3")};
+    uint8_t *choice[2];
+
+#pragma omp parallel for num_threads(2) schedule(static, 1)
+    for (int i = 0; i < 2; i++) {
+        emp_go_agent_propose((emp_go_agent *)state[i], SAMPLES);
+        choice[i] = ((emp_go_agent *)state[i])->task[0].choice;
+    }
+    cr_expect_arr_eq(choice[0], choice[1],
+                     SAMPLES * (size_t)((emp_go_agent *)state[0])->features.count);
+    for (int i = 0; i < 2; i++) emp_method_destroy(&emp_method_go, state[i]);
+}
+
 Test(go, threads_do_not_change_imitation)
 {
     emp_proposal example;
