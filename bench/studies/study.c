@@ -61,8 +61,8 @@ static const emp_study studies[] = {
      .question = "What does modulation add to an embedding of the graph?",
      .paper = "GO",
      .arms = &emp_arms_modulation,
-     .missing =
-         "One graph is learned at a time; a batch of several families is not tried."},
+     .command = "emplace bench transfer --split family --methods go --imitate refine "
+                "--options modulate=none"},
     {.name = "joint",
      .number = 10,
      .question = "Is it better to decide devices, order and fusion together?",
