@@ -14,7 +14,7 @@
 #include "run/training.h"
 #include "sim/engine/sim.h"
 
-enum { STREAM = 0x6d697865, PARTS = EMP_TRANSFERABLE_PARTS };
+enum { STREAM = 0x6d697865, NOTHING = EMP_TRANSFERABLE_PARTS, LINES = NOTHING + 1 };
 
 /* Who is imitated, by whom, and in how many steps at most. */
 static const char TEACHER[] = "refine";
@@ -30,8 +30,9 @@ typedef struct {
     emp_sim            *sim;
     uint8_t            *choice; /* [position] with nothing mixed */
     double              loss_nats[EMP_MEASURE_SEEDS];
-    double              changed_frac[PARTS][EMP_MEASURE_SEEDS];
-    double              ratio[PARTS][EMP_MEASURE_SEEDS]; /* of step times */
+    /* Of a part, or of nothing that is mixed. */
+    double changed_frac[LINES][EMP_MEASURE_SEEDS];
+    double ratio[LINES][EMP_MEASURE_SEEDS]; /* to the example's step time */
 } stand;
 
 /* ---- one policy ---- */
@@ -68,7 +69,7 @@ static void teach(stand *s, int32_t seed)
     }
 }
 
-/* The likeliest placement by what the agent sees. */
+/* The likeliest placement by what the agent sees; infinite: it does not fit. */
 static emp_status place(stand *s, double *step_s, emp_error *err)
 {
     emp_sim_result result;
@@ -77,7 +78,7 @@ static emp_status place(stand *s, double *step_s, emp_error *err)
     emp_go_agent_write(&s->agent, 0, &s->placement);
     emp_problem_legalize(s->task->problem, s->placement.device_of_op);
     EMP_CHECK(emp_sim_run(s->sim, s->placement.device_of_op, &result, err));
-    *step_s = (double)result.step_time_ns * 1e-9;
+    *step_s = result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
     return EMP_OK;
 }
 
@@ -97,21 +98,26 @@ static double share_changed(const stand *s)
     return (double)changed / count;
 }
 
-static emp_status mix_parts(stand *s, int32_t seed, emp_error *err)
+static emp_status mix_part(stand *s, int32_t part, int32_t seed, emp_error *err)
 {
-    double  whole_s, mixed_s;
+    double  step_s;
     emp_rng rng;
 
-    EMP_CHECK(place(s, &whole_s, err));
-    memcpy(s->choice, s->agent.task[0].choice, (size_t)s->seen.count);
-    for (int32_t part = 0; part < PARTS; part++) {
-        emp_rng_init(&rng, (uint64_t)seed + 1, STREAM, (uint32_t)part);
-        emp_transferable_mix(&s->agent.features, &s->seen, (emp_transferable_part)part,
-                             &rng);
-        EMP_CHECK(place(s, &mixed_s, err));
-        s->changed_frac[part][seed] = share_changed(s);
-        s->ratio[part][seed] = mixed_s / whole_s;
-    }
+    emp_rng_init(&rng, (uint64_t)seed + 1, STREAM, (uint32_t)part);
+    emp_transferable_mix(&s->agent.features, &s->seen, (emp_transferable_part)part, &rng);
+    EMP_CHECK(place(s, &step_s, err));
+    if (part == NOTHING)
+        memcpy(s->choice, s->agent.task[0].choice, (size_t)s->seen.count);
+    s->changed_frac[part][seed] = share_changed(s);
+    s->ratio[part][seed] = step_s / s->example.step_time_s[0];
+    return EMP_OK;
+}
+
+static emp_status mix_parts(stand *s, int32_t seed, emp_error *err)
+{
+    EMP_CHECK(mix_part(s, NOTHING, seed, err));
+    for (int32_t part = 0; part < NOTHING; part++)
+        EMP_CHECK(mix_part(s, part, seed, err));
     return EMP_OK;
 }
 
@@ -161,19 +167,17 @@ static emp_value value_of(double *values, int32_t count)
     return emp_value_range(s.median, s.min, s.max);
 }
 
-static void add_lines(emp_sheet *sheet, stand *s)
+static void add_line(emp_sheet *sheet, stand *s, int32_t part)
 {
     const emp_measured *t = s->task;
     const int32_t       seeds = t->seed_count;
 
-    for (int32_t part = 0; part < PARTS; part++)
-        EMP_SHEET_ADD(sheet, EMP_V(t->task->title), EMP_V(t->task->spec),
-                      EMP_V(t->task->machine), EMP_V(t->runtime),
-                      EMP_V(emp_transferable_part_name((emp_transferable_part)part)),
-                      EMP_V(t->budget), EMP_V(seeds),
-                      EMP_V(emp_summary_of(s->loss_nats, (size_t)seeds).median),
-                      value_of(s->changed_frac[part], seeds),
-                      value_of(s->ratio[part], seeds));
+    EMP_SHEET_ADD(
+        sheet, EMP_V(t->task->title), EMP_V(t->task->spec), EMP_V(t->task->machine),
+        EMP_V(t->runtime), EMP_V(emp_transferable_part_name((emp_transferable_part)part)),
+        EMP_V(t->budget), EMP_V(seeds),
+        EMP_V(emp_summary_of(s->loss_nats, (size_t)seeds).median),
+        value_of(s->changed_frac[part], seeds), value_of(s->ratio[part], seeds));
 }
 
 static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error *err)
@@ -187,7 +191,8 @@ static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error 
     EMP_TRY(emp_sim_create(&s->sim, task->problem, err));
     for (int32_t seed = 0; seed < task->seed_count; seed++)
         EMP_TRY(examine(s, seed, err));
-    add_lines(sheet, s);
+    add_line(sheet, s, NOTHING);
+    for (int32_t part = 0; part < NOTHING; part++) add_line(sheet, s, part);
 
 cleanup:
     if (s != NULL) emp_proposal_clear(&s->placement);
@@ -197,12 +202,15 @@ cleanup:
 }
 
 static const char *const notes[] = {
-    "GO imitates the best that Refine finds, in as many steps as that scored placements "
-    "and at most 300, on at most 512 nodes. Then each node sees one kind of thing as it "
+    "GO imitates the best that Refine finds, on at most 512 nodes. It takes one step for "
+    "each placement that Refine scored, and at most 300. Then one part of what it sees "
     "is "
-    "of another node. Neighbours are drawn from all nodes.",
-    "Changed: nodes whose likeliest device is another one then. Ratio: of the step time "
-    "then to that before. Medians over seeds, with their range.",
+    "mixed: each node gets that of another node. Neighbours are drawn from all nodes.",
+    "Changed: nodes whose likeliest device is another one then, also where equal GPUs "
+    "have "
+    "changed places. Ratio: of the step time then to that of the placement imitated; "
+    "OOM: "
+    "it does not fit. Medians over seeds, with their range.",
     NULL};
 
 const emp_measure emp_measure_explaining = {.name = "explaining",

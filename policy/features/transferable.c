@@ -254,14 +254,15 @@ void emp_transferable_hide_machine(emp_transferable *f)
 static const struct {
     const char *name;
     int32_t     first, count;
-} parts[EMP_TRANSFERABLE_PARTS] = {
+} parts[EMP_TRANSFERABLE_PARTS + 1] = {
     [EMP_PART_TYPE] = {"op types", HAS_GPU_KERNEL, 1 + EMP_TRANSFERABLE_CLASSES},
     [EMP_PART_SHAPE] = {"shapes", OUTPUT_BYTES, TIME_FIRST - OUTPUT_BYTES},
     [EMP_PART_TIME] = {"times", TIME_FIRST, IN_DEGREE - TIME_FIRST},
     [EMP_PART_MEMORY] = {"memory", PERSISTENT_BYTES, OPS - PERSISTENT_BYTES},
     [EMP_PART_DEGREE] = {"degrees", IN_DEGREE, TOP_LEVEL - IN_DEGREE},
     [EMP_PART_LEVEL] = {"levels", TOP_LEVEL, PERSISTENT_BYTES - TOP_LEVEL},
-    [EMP_PART_NEIGHBOR] = {"neighbours", 0, 0}};
+    [EMP_PART_NEIGHBOR] = {"neighbours", 0, 0},
+    [EMP_TRANSFERABLE_PARTS] = {"nothing", 0, 0}};
 
 const char *emp_transferable_part_name(emp_transferable_part part)
 {

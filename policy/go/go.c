@@ -146,8 +146,9 @@ static const emp_option option_list[] = {
         "as many nodes drawn at random, as a control",
         EMP_EDGES_GRAPH),
     EMP_BOOL_OPTION("machine", emp_go_options, machine,
-                    "1: the network sees how many GPUs there are, their memory and how "
-                    "fast copies are; 0: it does not, as a control",
+                    "1: the network sees four numbers of the machine: how many GPUs "
+                    "there are, their memory, and how fast copies are; 0: these are 0, "
+                    "as a control",
                     1),
     EMP_BOOL_OPTION(
         "fit", emp_go_options, fit,

@@ -67,6 +67,12 @@ static void run(outcome *found, const emp_method *method, const char *options,
     emp_record_clear(&record);
 }
 
+/* The graph has too many splits for it in any order of the ops. */
+static bool is_refused(const emp_method *method)
+{
+    return strcmp(method->name, "dp-contiguous") == 0;
+}
+
 static void check(const emp_method *method, const char *options)
 {
     static outcome alone, beside[THREADS];
@@ -75,6 +81,9 @@ static void check(const emp_method *method, const char *options)
     for (int i = 0; i < THREADS; i++) run(&beside[i], method, options, (uint64_t)i + 1);
     for (int i = 0; i < THREADS; i++) {
         run(&alone, method, options, (uint64_t)i + 1);
+        cr_expect_eq(alone.status == EMP_OK, !is_refused(method), "%s with %s: %d",
+                     method->name, options != NULL ? options : "no options",
+                     (int)alone.status);
         cr_expect_eq(memcmp(&alone, &beside[i], sizeof alone), 0, "%s with %s, seed %d",
                      method->name, options != NULL ? options : "no options", i + 1);
     }

@@ -156,13 +156,16 @@ Test(measures, a_taught_policy_hangs_on_what_it_sees)
     emp_sheet sheet = make(&emp_measure_explaining, &taught);
     double    most = 0;
 
-    cr_assert_eq(sheet.line_count, 7, "the parts of what a node is seen by");
+    cr_assert_eq(sheet.line_count, 8, "nothing, and the parts of what is seen");
+    cr_expect_str_eq(at(&sheet, 0, "mixed")->word, "nothing");
+    cr_expect_eq(at(&sheet, 0, "changed_frac")->high, 0);
     for (int32_t i = 0; i < sheet.line_count; i++) {
         const emp_value *changed = at(&sheet, i, "changed_frac");
         cr_expect(0 <= changed->low && changed->low <= changed->real);
         cr_expect(changed->real <= changed->high && changed->high <= 1);
         cr_expect_eq(at(&sheet, i, "loss_nats")->real, at(&sheet, 0, "loss_nats")->real);
-        if (changed->high == 0) cr_expect_eq(at(&sheet, i, "ratio")->real, 1);
+        if (changed->high == 0)
+            cr_expect_eq(at(&sheet, i, "ratio")->real, at(&sheet, 0, "ratio")->real);
         most = fmax(most, changed->real);
     }
     cr_expect_gt(most, 0);

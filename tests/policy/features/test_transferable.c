@@ -10,6 +10,8 @@
 #include "tests/support/problems.h"
 
 enum { LAYERS = 8, COLUMNS = EMP_TRANSFERABLE, NOBODY = -1 };
+/* Some of the columns. */
+enum { IN_DEGREE = 8, DEPTH = 12, PERSISTENT = 15 };
 
 static task             h;
 static emp_node_graph  *nodes;
@@ -114,6 +116,42 @@ Test(transferable, parts_and_the_machine_share_out_all_numbers)
         for (int32_t i = 1; i < to.count; i++)
             cr_expect_eq(to.value[i * COLUMNS + c] == 0, is_hidden);
     }
+}
+
+static void expect_moved(int32_t column, bool wanted)
+{
+    bool is_moved = false;
+
+    for (int32_t i = 0; i < to.count; i++)
+        is_moved = is_moved ||
+                   to.value[i * COLUMNS + column] != from.value[i * COLUMNS + column];
+    cr_expect_eq(is_moved, wanted, "column %d", column);
+}
+
+/* Columns that the graph tells apart move with the part that is named after them. */
+Test(transferable, parts_are_what_they_are_called)
+{
+    emp_error err = {0};
+
+    emp_transferable_clear(&from);
+    cr_assert_eq(emp_transferable_init(&from, nodes, h.problem, &err), EMP_OK);
+    mix(EMP_TRANSFERABLE_PARTS);
+    for (int32_t v = 0; v < nodes->node_count; v++) {
+        emp_real *x = &to.value[from.position[v] * COLUMNS];
+        cr_expect_eq(x[PERSISTENT] > 0, nodes->persistent_bytes[v] > 0);
+        cr_expect_eq(x[DEPTH] > 0, true, "a level counts the node itself");
+        cr_expect_eq(x[IN_DEGREE] > 0,
+                     nodes->predecessors.first[v + 1] > nodes->predecessors.first[v]);
+    }
+    mix(EMP_PART_MEMORY);
+    expect_moved(PERSISTENT, true);
+    expect_moved(DEPTH, false);
+    mix(EMP_PART_LEVEL);
+    expect_moved(PERSISTENT, false);
+    expect_moved(DEPTH, true);
+    mix(EMP_PART_DEGREE);
+    expect_moved(DEPTH, false);
+    expect_moved(IN_DEGREE, true);
 }
 
 Test(transferable, neighbours_are_drawn_from_all_nodes)

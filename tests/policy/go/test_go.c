@@ -142,6 +142,25 @@ Test(go, threads_do_not_change_imitation)
     emp_method_destroy(&emp_method_go, more);
 }
 
+/* The control sees zeros where the four numbers of the machine stand, and nothing else changes. */
+Test(go, without_the_machine_its_numbers_are_0)
+{
+    enum { MACHINE = 4 };
+    void                   *plain = create(1, "emplace", SMALL);
+    void                   *blind = create(1, "emplace", SMALL "machine=0");
+    const emp_transferable *f = &((emp_go_agent *)plain)->features;
+    const emp_transferable *g = &((emp_go_agent *)blind)->features;
+
+    cr_assert_eq(f->count, g->count);
+    for (int32_t i = 0; i < f->count * EMP_TRANSFERABLE; i++) {
+        const bool is_hidden = i % EMP_TRANSFERABLE >= EMP_TRANSFERABLE - MACHINE;
+        cr_expect_eq(g->value[i], is_hidden ? 0 : f->value[i]);
+        if (is_hidden) cr_expect_neq(f->value[i], 0);
+    }
+    emp_method_destroy(&emp_method_go, plain);
+    emp_method_destroy(&emp_method_go, blind);
+}
+
 /* The control sees as many neighbours, and not those of the graph. */
 Test(go, shuffled_edges_are_other_neighbours)
 {
