@@ -2,6 +2,7 @@
 #include "bench/studies/measure.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/mem.h"
 #include "base/text/word_list.h"
@@ -89,6 +90,16 @@ cleanup:
     emp_free(loaded);
     emp_free(task);
     return st;
+}
+
+emp_value emp_measured_range(double *values, int32_t count)
+{
+    int32_t known = 0;
+
+    for (int32_t i = 0; i < count; i++)
+        if (!isnan(values[i])) values[known++] = values[i];
+    const emp_summary s = emp_summary_of(values, (size_t)known);
+    return emp_value_range(s.median, s.min, s.max);
 }
 
 void emp_measured_report(const emp_measured *task, double done_frac)

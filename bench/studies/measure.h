@@ -44,7 +44,7 @@ extern const emp_measure emp_measure_load;
 extern const emp_measure emp_measure_objective;
 /** What searches find that see noisy step times. */
 extern const emp_measure emp_measure_noise;
-/** Which features the choices of a learned policy hang on. */
+/** Which features the choices of a learned policy depend on. */
 extern const emp_measure emp_measure_explaining;
 
 typedef struct {
@@ -65,6 +65,10 @@ typedef struct {
 emp_status emp_measure_make(emp_sheet *sheet, const emp_measure *measure,
                             const emp_measure_params *params, const char *title,
                             emp_error *err);
+
+/** For measures: the median of one value a seed, with its range. A NaN is left out; of none but NaN there is no
+ * value. Sorts \a values. */
+emp_value emp_measured_range(double *values, int32_t count);
 
 /** For measures: says how much of a task is done. */
 void emp_measured_report(const emp_measured *task, double done_frac);

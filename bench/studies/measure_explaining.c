@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What do the choices of a learned policy hang on? GO imitates what a search finds. Then one part of what it
- * sees is mixed: each node gets that part of another node. The more choices change, the more they
- * hang on the part. This is permutation importance (Breiman, Random Forests, 2001, section 10). */
+/* What do the choices of a learned policy depend on? GO imitates what a search finds. Then one part of what it
+ * sees is mixed: each node gets that part of another node. The longer the step gets, the more the
+ * choices depend on the part. This is permutation importance (Breiman, Random Forests, 2001, section 10). */
 #include <math.h>
 #include <string.h>
 
@@ -160,24 +160,18 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("ratio", "ratio", EMP_SHEET_REAL, .form = "%.2f", .low = "ratio_low",
                .high = "ratio_high", .width = 6)};
 
-static emp_value value_of(double *values, int32_t count)
-{
-    const emp_summary s = emp_summary_of(values, (size_t)count);
-
-    return emp_value_range(s.median, s.min, s.max);
-}
-
 static void add_line(emp_sheet *sheet, stand *s, int32_t part)
 {
     const emp_measured *t = s->task;
     const int32_t       seeds = t->seed_count;
 
-    EMP_SHEET_ADD(
-        sheet, EMP_V(t->task->title), EMP_V(t->task->spec), EMP_V(t->task->machine),
-        EMP_V(t->runtime), EMP_V(emp_transferable_part_name((emp_transferable_part)part)),
-        EMP_V(t->budget), EMP_V(seeds),
-        EMP_V(emp_summary_of(s->loss_nats, (size_t)seeds).median),
-        value_of(s->changed_frac[part], seeds), value_of(s->ratio[part], seeds));
+    EMP_SHEET_ADD(sheet, EMP_V(t->task->title), EMP_V(t->task->spec),
+                  EMP_V(t->task->machine), EMP_V(t->runtime),
+                  EMP_V(emp_transferable_part_name((emp_transferable_part)part)),
+                  EMP_V(t->budget), EMP_V(seeds),
+                  EMP_V(emp_summary_of(s->loss_nats, (size_t)seeds).median),
+                  emp_measured_range(s->changed_frac[part], seeds),
+                  emp_measured_range(s->ratio[part], seeds));
 }
 
 static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error *err)
@@ -203,14 +197,13 @@ cleanup:
 
 static const char *const notes[] = {
     "GO imitates the best that Refine finds, on at most 512 nodes. It takes one step for "
-    "each placement that Refine scored, and at most 300. Then one part of what it sees "
-    "is "
-    "mixed: each node gets that of another node. Neighbours are drawn from all nodes.",
-    "Changed: nodes whose likeliest device is another one then, also where equal GPUs "
-    "have "
-    "changed places. Ratio: of the step time then to that of the placement imitated; "
-    "OOM: "
-    "it does not fit. Medians over seeds, with their range.",
+    "each placement that Refine scored, and at most 300.",
+    "Then one part of what GO sees is mixed: each node gets that of another node. "
+    "Neighbours are drawn from all nodes.",
+    "Changed: nodes whose likeliest device is another one then. Equal GPUs that change "
+    "places count, too.",
+    "Ratio: of the step time then to that of the placement imitated. OOM: it does not "
+    "fit. Medians over seeds, with their range.",
     NULL};
 
 const emp_measure emp_measure_explaining = {.name = "explaining",

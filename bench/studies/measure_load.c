@@ -192,18 +192,6 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("fastest", "fast", EMP_SHEET_REAL, .form = "%.2f", .low = "fastest_low",
                .high = "fastest_high", .width = 6)};
 
-/* Of a figure that is the same for all placements there is no correlation. */
-static emp_value value_of(const double *values, int32_t count)
-{
-    double  known[EMP_MEASURE_SEEDS];
-    int32_t known_count = 0;
-
-    for (int32_t i = 0; i < count; i++)
-        if (!isnan(values[i])) known[known_count++] = values[i];
-    const emp_summary s = emp_summary_of(known, (size_t)known_count);
-    return emp_value_range(s.median, s.min, s.max);
-}
-
 static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error *err)
 {
     emp_status     st = EMP_OK;
@@ -228,8 +216,8 @@ static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error 
         EMP_SHEET_ADD(sheet, EMP_V(task->task->title), EMP_V(task->task->spec),
                       EMP_V(task->task->machine), EMP_V(task->runtime), EMP_V(words[f]),
                       EMP_V(task->budget), EMP_V(task->seed_count),
-                      value_of(s->all[f], task->seed_count),
-                      value_of(s->fastest[f], task->seed_count));
+                      emp_measured_range(s->all[f], task->seed_count),
+                      emp_measured_range(s->fastest[f], task->seed_count));
 
 cleanup:
     if (s != NULL) clear(s);

@@ -62,7 +62,7 @@ static const emp_study studies[] = {
      .paper = "GO",
      .arms = &emp_arms_modulation,
      .command = "emplace bench transfer --split family --methods go --imitate refine "
-                "--options modulate=none, and again with graph and node"},
+                "--options modulate=none"},
     {.name = "joint",
      .number = 10,
      .question = "Is it better to decide devices, order and fusion together?",
@@ -103,10 +103,10 @@ static const emp_study studies[] = {
      .number = 16,
      .question = "What is it worth to tell a policy what devices can do?",
      .paper = "HDP",
-     .command = "emplace bench transfer --split devices --methods go --imitate refine, "
-                "and again with --options machine=0",
-     .missing = "With machine=0 GO does not see four numbers of the machine; times of "
-                "ops, levels and shares of memory stay in view."},
+     .command = "emplace bench transfer --split devices --methods go --imitate refine "
+                "--options machine=0",
+     .missing = "With machine=1, the default, GO sees four numbers of the machine; times "
+                "of ops, levels and shares of memory are seen in both."},
     {.name = "symmetry",
      .number = 17,
      .question = "What is it worth to treat like layers alike?",

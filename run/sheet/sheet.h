@@ -75,8 +75,8 @@ typedef struct {
     int  precision;             /**< significant digits of CSV; 0 = 6 */
     const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
     emp_sheet_range range;
-    const char
-        *infinite; /**< OPTIONAL. What infinity is that is not out of memory: "never" */
+    const char *
+        infinite; /**< OPTIONAL. What people see of infinity, as "never"; files then have "inf" */
     bool is_optional; /**< left out where no line has a value */
     bool is_csv_only; /**< JSON says it elsewhere, as in the facts of the sheet */
 } emp_sheet_column;
@@ -156,7 +156,8 @@ typedef struct emp_sheet {
     const char *command; /**< that makes it; that of the program unless set */
     const char *version, *commit;
     bool        is_dirty;
-    const char *infinite; /**< what people see of it in other columns; "OOM" unless set */
+    const char         *
+        infinite; /**< what people see of it in other columns; "OOM" unless set; in files always "OOM" */
     int         group_width; /**< of a group, at least */
     int         line_width; /**< of text, at most; 0: the terminal's, and 110 elsewhere */
     bool        is_bare;    /**< people are not told who made it */

@@ -151,7 +151,7 @@ Test(measures, noise_hides_what_is_best)
     emp_sheet_clear(&sheet);
 }
 
-Test(measures, a_taught_policy_hangs_on_what_it_sees)
+Test(measures, a_taught_policy_depends_on_what_it_sees)
 {
     emp_sheet sheet = make(&emp_measure_explaining, &taught);
     double    most = 0;

@@ -10,7 +10,7 @@
 #include "tests/support/problems.h"
 
 enum { LAYERS = 8, COLUMNS = EMP_TRANSFERABLE, NOBODY = -1 };
-/* Some of the columns. */
+/* Some of the columns, as transferable.c lists them. */
 enum { IN_DEGREE = 8, DEPTH = 12, PERSISTENT = 15 };
 
 static task             h;

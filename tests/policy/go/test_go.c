@@ -105,8 +105,8 @@ Test(go, threads_do_not_change_candidates)
     }
 }
 
-/* Studies make several runs at once. A number in such a team is no number in an agent's own; only sanitizers
- * see what is written beyond its scratch. */
+/* Studies make several runs at once, each on a thread of theirs. That thread's number means nothing to the agent.
+ * Only sanitizers see what is written beyond its scratch. */
 Test(go, agents_beside_each_other_do_not_meet)
 {
     void    *state[2] = {create(1, "emplace", SMALL "rounds=3"),
