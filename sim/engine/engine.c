@@ -29,25 +29,36 @@ static emp_status take_placement(emp_engine *sim, const emp_device_id *device_of
     return EMP_OK;
 }
 
+static emp_status refuse_level(const emp_engine *sim, emp_error *err)
+{
+    int32_t op = 0;
+
+    while (sim->level[op] < EMP_LEVELS) op++;
+    return EMP_ERROR(EMP_EINVAL, "op %d has the level %d; the last is %d",
+                     sim->start[op].id, sim->level[op], EMP_LEVELS - 1);
+}
+
 /* Levels that are all equal order nothing: then the run is one without. */
 static emp_status take_levels(emp_engine *sim, const uint8_t *level_of_op, emp_error *err)
 {
-    uint8_t differs = 0;
+    const int32_t           op_count = sim->op_count;
+    const emp_sim_op_start *start = sim->start;
+    uint8_t                *level = sim->level, all = 0, common = UINT8_MAX;
 
     sim->rules.has_levels = false;
     if (level_of_op == NULL) return EMP_OK;
-    for (int32_t op = 0; op < sim->op_count; op++) {
-        sim->level[op] = level_of_op[sim->start[op].id];
-        if (sim->level[op] >= EMP_LEVELS)
-            return EMP_ERROR(EMP_EINVAL, "op %d has the level %d; the last is %d",
-                             sim->start[op].id, sim->level[op], EMP_LEVELS - 1);
-        differs |= sim->level[op] ^ sim->level[0];
+    for (int32_t op = 0; op < op_count; op++) level[op] = level_of_op[start[op].id];
+    for (int32_t op = 0; op < op_count; op++) {
+        all |= level[op];
+        common &= level[op];
     }
-    if (differs != 0 && sim->rules.shares_cores)
+    if (all >= EMP_LEVELS) return refuse_level(sim, err);
+    const bool differs = all != common;
+    if (differs && sim->rules.shares_cores)
         return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "devices that share cores serve ops as they come, in no other order");
-    sim->rules.has_levels = differs != 0;
+    sim->rules.has_levels = differs;
     return EMP_OK;
 }
 

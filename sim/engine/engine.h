@@ -235,18 +235,14 @@ typedef struct {
     int32_t        kernel_source;
     uint32_t       place; /**< emp_run_first_place() of current, if the server runs ops */
     emp_time_ns core_free_ns; /**< others have its core until then; rules.shares_cores */
-    int32_t     unused[8];    /**< to a power of two: to find a device is a shift */
+    emp_sim_link *line_of_level; /**< [EMP_LEVELS] instead of line if rules.has_levels */
+    uint64_t      waiting;       /**< a bit for each of them that is not empty */
+    int32_t       unused[4];     /**< to a power of two: to find a device is a shift */
 } emp_sim_device;
 
 _Static_assert((sizeof(emp_sim_device) & (sizeof(emp_sim_device) - 1)) == 0, "unused[]");
 
-/** What waits for a device, by level. */
-typedef struct {
-    uint64_t     waiting; /**< a bit for each level at which something waits */
-    emp_sim_link line[EMP_LEVELS];
-} emp_sim_lines;
-
-_Static_assert(EMP_LEVELS == 64, "waiting is one word");
+_Static_assert(EMP_LEVELS == 64, "emp_sim_device.waiting is one word");
 
 /** What runs with collectives need besides (engine_collectives.c). */
 typedef struct emp_sim_collectives emp_sim_collectives;
@@ -340,13 +336,12 @@ typedef struct {
     emp_bfc      *bfc;                      /**< or NULL; with it, chunks: -1 = none */
     int32_t      *chunk_of_instance;        /**< of a root */
     int32_t      *chunk_of_op;              /**< its workspace */
-    uint64_t      eager_pools; /**< CPUs that may be able to start something */
-    emp_sim_pool *pool;        /**< [device], CPUs only */
-    emp_arrays    arrays;      /**< all of these */
-    emp_sim_sharing *sharing;  /**< NULL unless rules.shares_cores */
-    uint8_t         *level;    /**< [op] if rules.has_levels */
-    emp_sim_lines   *lines;  /**< [device] instead of their lines, if rules.has_levels */
-    emp_sim_fusion  *fusion; /**< NULL until a decision fuses ops */
+    uint64_t      eager_pools;    /**< CPUs that may be able to start something */
+    emp_sim_pool *pool;           /**< [device], CPUs only */
+    emp_arrays    arrays;         /**< all of these */
+    emp_sim_sharing *sharing;     /**< NULL unless rules.shares_cores */
+    uint8_t         *level;       /**< [op] if rules.has_levels */
+    emp_sim_fusion  *fusion;      /**< NULL until a decision fuses ops */
     int32_t         *next_member; /**< [op] the next op whose inputs the leader of a set
                                        holds, or -1; of fusion */
     bool             is_fused;    /**< this run */

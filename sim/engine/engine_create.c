@@ -80,7 +80,8 @@ static emp_status allocate_state(emp_engine *sim, emp_error *err)
     sim->missing = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
     sim->space_of_place = EMP_ADD_ARRAY(&sim->arrays, uint8_t, 2 * ops);
     sim->level = EMP_ADD_ARRAY(&sim->arrays, uint8_t, ops);
-    sim->lines = EMP_ADD_ARRAY(&sim->arrays, emp_sim_lines, (size_t)sim->device_count);
+    emp_sim_link *line =
+        EMP_ADD_ARRAY(&sim->arrays, emp_sim_link, (size_t)sim->device_count * EMP_LEVELS);
     sim->open_tasks = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
     sim->message = EMP_ADD_ARRAY(&sim->arrays, emp_sim_message, messages);
     sim->until = EMP_ADD_ARRAY(&sim->arrays, emp_time_ns, ops);
@@ -93,6 +94,8 @@ static emp_status allocate_state(emp_engine *sim, emp_error *err)
         return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
     sim->first_head = (int32_t)items;
     sim->head = sim->link + items;
+    for (int32_t d = 0; d < sim->device_count; d++)
+        sim->device[d].line_of_level = line + (size_t)d * EMP_LEVELS;
     return EMP_OK;
 }
 

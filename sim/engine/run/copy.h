@@ -173,7 +173,8 @@ static inline void emp_run_send_copy(emp_engine *sim, int32_t copy, int32_t devi
 
     emp_run_trace_copy(sim, copy, EMP_SIM_COPY_TOLD);
     if (emp_run_has_host_thread(sim, device)) {
-        emp_run_serve(sim, device, item, sim->send_ns);
+        emp_run_serve(sim, device, item, emp_run_level_of_op(sim, p->producer),
+                      sim->send_ns);
     } else if (!EMP_RULES.copy_delays || sim->send_ns == 0) {
         emp_run_request(sim, copy, p, from, emp_run_target_of_copy(sim, copy));
     } else {

@@ -126,9 +126,9 @@ static inline void emp_run_clear_events(emp_engine *sim)
     for (int32_t i = 0; i < sim->device_count; i++)
         emp_run_end_list(&sim->device[i].line);
     for (int32_t i = 0; EMP_RULES.has_levels && i < sim->device_count; i++) {
-        sim->lines[i].waiting = 0;
+        sim->device[i].waiting = 0;
         for (int32_t level = 0; level < EMP_LEVELS; level++)
-            emp_run_end_list(&sim->lines[i].line[level]);
+            emp_run_end_list(&sim->device[i].line_of_level[level]);
     }
 }
 

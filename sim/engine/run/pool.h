@@ -11,7 +11,7 @@ static inline void emp_run_wait_for_cores(emp_engine *sim, int32_t cpu, int32_t 
 {
     emp_sim_pool *pool = &sim->pool[cpu];
 
-    emp_run_wait(sim, cpu, &sim->device[cpu], op, 0);
+    emp_run_wait(sim, &sim->device[cpu], op, emp_run_level_of_op(sim, op), 0);
     pool->waiting_count++;
     sim->eager_pools |= UINT64_C(1) << cpu;
 }
@@ -29,10 +29,11 @@ static inline int32_t emp_run_count_cores(const emp_sim_pool *pool, int32_t lane
 
 static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
 {
-    emp_sim_pool *pool = &sim->pool[cpu];
-    int32_t       op = emp_run_take_from_line(sim, cpu, emp_run_line(sim, cpu));
-    emp_sim_lanes on = sim->op[op].cpu;
-    int32_t       cores = emp_run_count_cores(pool, on.lanes),
+    emp_sim_pool   *pool = &sim->pool[cpu];
+    emp_sim_device *d = &sim->device[cpu];
+    int32_t         op = emp_run_take_from_line(sim, d, emp_run_line(sim, d));
+    emp_sim_lanes   on = sim->op[op].cpu;
+    int32_t         cores = emp_run_count_cores(pool, on.lanes),
             tasks = cores * emp_cost_rounds(on.lanes);
 
     pool->waiting_count--;

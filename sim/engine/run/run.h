@@ -21,7 +21,8 @@ static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t dev
         d->queued_ns =
             emp_time_later(d->queued_ns, sim->now) + emp_run_cost_on(sim, op, device);
     }
-    emp_run_serve(sim, device, op, emp_run_duration_on(sim, op, device));
+    emp_run_serve(sim, device, op, emp_run_level_of_op(sim, op),
+                  emp_run_duration_on(sim, op, device));
 }
 
 /** One of the things that \a op waits for is there. */
@@ -240,7 +241,9 @@ static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thre
 
     emp_run_release(sim, sim->instance[copy].root);
     if (has_thread) {
-        emp_run_serve(sim, to, emp_run_item_of_received(sim, copy), sim->receive_ns);
+        emp_run_serve(sim, to, emp_run_item_of_received(sim, copy),
+                      emp_run_level_of_op(sim, sim->instance[copy].first_op),
+                      sim->receive_ns);
     } else if (!EMP_RULES.copy_delays || sim->receive_ns == 0) {
         emp_run_deliver_copy(sim, copy);
     } else {
@@ -261,12 +264,12 @@ EMP_SIM_INLINE void emp_run_replace_end(emp_engine *sim, int32_t device,
 /** The server has told all of what it has done, and goes on with the least level that waits. */
 EMP_SIM_INLINE void emp_run_choose(emp_engine *sim, int32_t device, emp_sim_device *d)
 {
-    emp_sim_link *line = emp_run_line(sim, device);
+    emp_sim_link *line = emp_run_line(sim, d);
 
     emp_run_replace_end(sim, device, line);
     d->current = EMP_SIM_NO_ITEM;
     if (emp_run_is_empty(line)) return;
-    d->current = emp_run_take_from_line(sim, device, line);
+    d->current = emp_run_take_from_line(sim, d, line);
     if (!emp_run_issues_ops(sim, device)) {
         emp_run_start_op(sim, d->current, device, d);
     } else if (emp_run_keeps_starts(sim)) {

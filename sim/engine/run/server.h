@@ -110,9 +110,9 @@ static inline void emp_run_wake_thread(emp_engine *sim, int32_t device, emp_sim_
 }
 
 /** Gives \a item to the server; it starts when those before it are done. That the device
- * will be busy with it is noted now. */
+ * will be busy with it is noted now. \a level: as in emp_run_wait(). */
 static inline void emp_run_serve(emp_engine *sim, int32_t device, int32_t item,
-                                 emp_time_ns duration)
+                                 int32_t level, emp_time_ns duration)
 {
     emp_sim_device *d = emp_run_device_at(sim, device);
 
@@ -120,7 +120,7 @@ static inline void emp_run_serve(emp_engine *sim, int32_t device, int32_t item,
         duration += emp_run_more_for(sim, item, device);
     if (!emp_run_issues_ops(sim, device)) d->busy_ns += duration;
     if (d->current >= 0) {
-        emp_run_wait(sim, device, d, item, duration);
+        emp_run_wait(sim, d, item, level, duration);
     } else if (emp_run_issues_ops(sim, device)) {
         emp_run_wake_thread(sim, device, d, item, duration);
     } else {
