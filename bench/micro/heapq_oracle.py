@@ -133,7 +133,7 @@ class Run:
             if tensor != p.outputs[op][0] or not self.share_input(op, tensor):
                 self.create(tensor, p.home[tensor], p.bytes[tensor])
         self.take(device, p.workspace[op])
-        self.schedule(self.now + p.duration[op], device * 4, op, -1)
+        self.schedule(self.now + p.duration[op], device, op, -1)
 
     def schedule(self, at, rank, number, memory):
         self.sequence += 1
@@ -169,7 +169,7 @@ class Run:
         self.stream_free[device][channel] = end
         for link in links:
             self.link_free[link] = end
-        self.schedule(end, device * 4 + 1 + channel, tensor, to)
+        self.schedule(end, p.devices + 3 * device + channel, tensor, to)
 
     def end_op(self, op):
         p, device = self.p, self.p.device[op]

@@ -1,6 +1,8 @@
 /** \file bench/micro/oracle.h
  * How fast the oracle is, and how its peers are: `emplace bench oracle`.
  *
+ * The graphs are synthetic, of given sizes, or sources of the caller's.
+ *
  * In each round every series runs the same placements, so that what else the machine does
  * hits all alike. Times are CPU times of the thread (peers: of their process). A ratio is
  * that of a series to the oracle under `ideal` in the same round.
@@ -16,7 +18,7 @@
 typedef enum {
     EMP_SERIES_IDEAL,        /**< the oracle */
     EMP_SERIES_TF,           /**< the oracle under tf-r1.3 */
-    EMP_SERIES_IDEAL_LEVELS, /**< both again, with an order of ops by levels that are drawn */
+    EMP_SERIES_IDEAL_LEVELS, /**< both again, with an order of ops by levels */
     EMP_SERIES_TF_LEVELS,
     EMP_SERIES_IDEAL_MODELS, /**< both again, as if each device were of a model of its own */
     EMP_SERIES_TF_MODELS,
@@ -32,24 +34,29 @@ const char *emp_series_name(emp_series series);
 
 #define EMP_ORACLE_MACHINE "k40x4"
 
-enum { EMP_ORACLE_MAX_SIZES = 8, EMP_ORACLE_MAX_THREADS = 256 };
+enum { EMP_ORACLE_MAX_GRAPHS = 12, EMP_ORACLE_MAX_THREADS = 256 };
 
 typedef struct {
-    const char *machine;                    /**< with a GPU; NULL = EMP_ORACLE_MACHINE */
-    int32_t     size[EMP_ORACLE_MAX_SIZES]; /**< ops */
-    int32_t     size_count;
-    uint32_t    placements; /**< bits, by emp_synthetic_kind */
-    uint32_t    series;     /**< bits, by emp_series */
-    int32_t     repeats;    /**< rounds */
-    int32_t     threads;    /**< > 1: measure batches of placements on so many, too */
-    uint64_t    seed;
+    const char        *machine; /**< with a GPU; NULL = EMP_ORACLE_MACHINE */
+    int32_t            size[EMP_ORACLE_MAX_GRAPHS]; /**< ops of synthetic graphs */
+    int32_t            size_count;
+    const char *const *source; /**< [source_count] of emp_graph_load(); borrowed, also by
+                                    the report */
+    int32_t            source_count; /**< with size_count at most EMP_ORACLE_MAX_GRAPHS */
+    bool               bottom_levels; /**< are the order of ops; else levels are drawn */
+    uint32_t           placements;    /**< bits, by emp_synthetic_kind */
+    uint32_t           series;        /**< bits, by emp_series */
+    int32_t            repeats;       /**< rounds */
+    int32_t            threads; /**< > 1: measure batches of placements on so many, too */
+    uint64_t           seed;
     void (*on_progress)(void *context, double done_frac); /**< or NULL */
     void             *context;
     const atomic_int *stop; /**< or NULL; non-zero ends after a round */
 } emp_oracle_params;
 
-/** One size and placement. */
+/** One graph and placement. */
 typedef struct {
+    const char        *source; /**< NULL: synthetic */
     int32_t            op_count;
     emp_synthetic_kind placement;
     double             events_per_op; /**< of emp_oracle_leading(): starts and ends */
@@ -63,7 +70,7 @@ typedef struct {
 
 typedef struct {
     emp_oracle_params params;
-    emp_oracle_row    row[EMP_ORACLE_MAX_SIZES * EMP_PLACE_COUNT];
+    emp_oracle_row    row[EMP_ORACLE_MAX_GRAPHS * EMP_PLACE_COUNT];
     int32_t           row_count;
 } emp_oracle_report;
 
@@ -71,6 +78,14 @@ typedef struct {
 static inline bool emp_oracle_has_ideal(const emp_oracle_params *params)
 {
     return params->series >> EMP_SERIES_IDEAL & 1u;
+}
+
+/** Whether ops have an order in one of the series. */
+static inline bool emp_oracle_has_levels(const emp_oracle_params *params)
+{
+    return (params->series >> EMP_SERIES_IDEAL_LEVELS |
+            params->series >> EMP_SERIES_TF_LEVELS) &
+           1u;
 }
 
 /** What steps per second and events are of: the oracle under `ideal`, or under tf-r1.3 where
@@ -83,12 +98,12 @@ static inline emp_series emp_oracle_leading(const emp_oracle_params *params)
 /** The largest graphs that a series is measured on: beyond, a run takes minutes. */
 int32_t emp_oracle_most_ops(emp_series series);
 
-/** \retval EMP_EUNSUPPORTED  The machine has no GPU.
+/** \retval EMP_EUNSUPPORTED  The machine has no GPU. Else as emp_graph_load(), of a source.
  * \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */
 emp_status emp_oracle_measure(emp_oracle_report *report, const emp_oracle_params *params,
                               emp_error *err);
 
-/** A sheet with a line per size, placement and series; to be cleared. */
+/** A sheet with a line per graph, placement and series; to be cleared. */
 void emp_oracle_tabulate(emp_sheet *sheet, const emp_oracle_report *report);
 
 #endif /* EMP_BENCH_MICRO_ORACLE_H */

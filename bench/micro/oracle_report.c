@@ -9,6 +9,7 @@
 #endif
 
 static const emp_sheet_column columns[] = {
+    EMP_COLUMN("graph", "graph", EMP_SHEET_WORD, EMP_SHEET_ROW),
     EMP_COLUMN("ops", "ops", EMP_SHEET_COUNT, EMP_SHEET_ROW),
     EMP_COLUMN("placement", "placement", EMP_SHEET_WORD, EMP_SHEET_ROW),
     EMP_COLUMN(NULL, "steps/s", EMP_SHEET_REAL, EMP_SHEET_ROW, .digits = 4),
@@ -27,6 +28,11 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("threads_cpu_ratio", "CPU time a run x", EMP_SHEET_REAL, EMP_SHEET_END,
                .range = EMP_SHEET_BEHIND, .is_optional = true)};
 
+static const char *name_of(const emp_oracle_row *row)
+{
+    return row->source != NULL ? row->source : "synthetic";
+}
+
 static void add_line(emp_sheet *s, const emp_oracle_report *report,
                      const emp_oracle_row *row, emp_series series)
 {
@@ -39,7 +45,8 @@ static void add_line(emp_sheet *s, const emp_oracle_report *report,
                  series == EMP_SERIES_TF_MODELS;
     bool has_events = is_tf == (leading == EMP_SERIES_TF);
 
-    EMP_SHEET_ADD(s, EMP_V(row->op_count), EMP_V(emp_synthetic_kind_name(row->placement)),
+    EMP_SHEET_ADD(s, EMP_V(name_of(row)), EMP_V(row->op_count),
+                  EMP_V(emp_synthetic_kind_name(row->placement)),
                   EMP_V(1e9 / row->ns_per_op[leading].median / row->op_count),
                   EMP_V(row->events_per_op), EMP_V(emp_series_name(series)),
                   EMP_V((int64_t)row->ns_per_op[series].count),
@@ -52,8 +59,8 @@ static void add_line(emp_sheet *s, const emp_oracle_report *report,
 /* Why a series has no figure for some of the sizes. */
 static void note_limit(emp_sheet *s, const emp_oracle_report *report, emp_series series)
 {
-    for (int32_t i = 0; i < report->params.size_count; i++) {
-        if (report->params.size[i] <= emp_oracle_most_ops(series)) continue;
+    for (int32_t i = 0; i < report->row_count; i++) {
+        if (report->row[i].op_count <= emp_oracle_most_ops(series)) continue;
         emp_sheet_note(s, "%s: up to %d ops, beyond it takes minutes.",
                        emp_series_name(series), emp_oracle_most_ops(series));
         return;
@@ -72,6 +79,11 @@ static void add_notes(emp_sheet *s, const emp_oracle_report *report)
                        ? "; x: times the oracle's under ideal in the same round"
                        : "",
                    emp_series_name(emp_oracle_leading(&report->params)), COMPILER);
+    if (emp_oracle_has_levels(&report->params))
+        emp_sheet_note(s, "Levels: %s.",
+                       report->params.bottom_levels
+                           ? "those of the longest way to the end"
+                           : "drawn at random");
     for (int32_t i = EMP_SERIES_SIMGRID_FIFO; i < EMP_SERIES_COUNT; i++) {
         if (!(report->params.series >> i & 1u)) continue;
         const char *why = emp_peer_absence((emp_peer_kind)(i - EMP_SERIES_SIMGRID_FIFO));
@@ -82,9 +94,9 @@ static void add_notes(emp_sheet *s, const emp_oracle_report *report)
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_oracle_row *row = &report->row[i];
         if (row->disagreements > 0)
-            emp_sheet_note(s, "%d ops, %s: %d step times were not the oracle's.",
-                           row->op_count, emp_synthetic_kind_name(row->placement),
-                           row->disagreements);
+            emp_sheet_note(s, "%s, %d ops, %s: %d step times were not the oracle's.",
+                           name_of(row), row->op_count,
+                           emp_synthetic_kind_name(row->placement), row->disagreements);
     }
 }
 
@@ -96,10 +108,11 @@ void emp_oracle_tabulate(emp_sheet *s, const emp_oracle_report *report)
     emp_sheet_set_title(s, "The oracle's speed on %s", p->machine);
     s->cells = "series";
     s->is_keyed = true;
-    emp_sheet_set_facts(s, json_pack("{s:s, s:s, s:s, s:i, s:i}", "machine", p->machine,
-                                     "events_of", emp_series_name(emp_oracle_leading(p)),
-                                     "compiler", COMPILER, "repeats", p->repeats,
-                                     "threads", p->threads));
+    emp_sheet_set_facts(
+        s, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i}", "machine", p->machine, "levels",
+                     p->bottom_levels ? "bottom" : "random", "events_of",
+                     emp_series_name(emp_oracle_leading(p)), "compiler", COMPILER,
+                     "repeats", p->repeats, "threads", p->threads));
     for (int32_t r = 0; r < report->row_count; r++) {
         for (int32_t i = 0; i < EMP_SERIES_COUNT; i++)
             if (report->row[r].ns_per_op[i].count > 0)

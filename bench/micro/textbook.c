@@ -85,13 +85,13 @@ static item pop(heap *h)
     return top;
 }
 
-/* Simultaneous events: device by device, ends of ops before arrivals by copy stream. */
-static void schedule(emp_textbook *b, emp_time_ns at, int32_t device, int32_t kind,
-                     int32_t id, int32_t memory)
+/* \a rank: among simultaneous events. Ends of ops go by device, before arrivals by device and
+ * copy stream. */
+static void schedule(emp_textbook *b, emp_time_ns at, int32_t rank, int32_t id,
+                     int32_t memory)
 {
-    uint64_t rank = (uint64_t)(device * (1 + CHANNELS) + kind);
-
-    push(&b->events, (item){at, rank << SEQUENCE_BITS | b->sequence++, id, memory});
+    push(&b->events,
+         (item){at, (uint64_t)rank << SEQUENCE_BITS | b->sequence++, id, memory});
 }
 
 /* ---- memory ---- */
@@ -192,7 +192,7 @@ static void start_next(emp_textbook *b, int32_t device)
     b->is_busy[device] = true;
     create_outputs(b, op);
     emp_time_ns time = emp_plain_is_cpu(b->plain, device) ? o->cpu_ns : o->gpu_ns;
-    schedule(b, b->now + time, device, 0, op, NO_COPY);
+    schedule(b, b->now + time, device, op, NO_COPY);
 }
 
 static void be_ready(emp_textbook *b, int32_t op)
@@ -239,7 +239,7 @@ static void request_copy(emp_textbook *b, int32_t tensor, int32_t from, int32_t 
                       (emp_time_ns)((double)t->copy_bytes * route->ns_per_byte + 0.5);
     *stream_ns = end;
     for (int32_t i = 0; i < route->link_count; i++) b->link_free_ns[route->link[i]] = end;
-    schedule(b, end, device, 1 + channel, tensor, to);
+    schedule(b, end, b->plain->device_count + device * CHANNELS + channel, tensor, to);
 }
 
 static void request_copies(emp_textbook *b, int32_t tensor, int32_t home)

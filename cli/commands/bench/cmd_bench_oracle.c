@@ -9,7 +9,14 @@
 #include "cli/progress.h"
 #include "cli/stop.h"
 
-enum { KEY_SIZES = 256, KEY_PLACEMENTS, KEY_PROFILES, KEY_PEERS, KEY_REPEATS };
+enum {
+    KEY_SIZES = 256,
+    KEY_PLACEMENTS,
+    KEY_PROFILES,
+    KEY_PEERS,
+    KEY_LEVELS,
+    KEY_REPEATS
+};
 
 enum { BIT_IDEAL = 1u << EMP_SERIES_IDEAL, BIT_TEXTBOOK = 1u << EMP_SERIES_TEXTBOOK };
 
@@ -29,20 +36,25 @@ static const cli_choice peers[] = {
     {"simgrid", 1u << EMP_SERIES_SIMGRID_FIFO | 1u << EMP_SERIES_SIMGRID_DAG},
     {"python", 1u << EMP_SERIES_PYTHON}};
 
-enum { CHOICES = 4, PROFILES = 6 };
+static const cli_choice levels[] = {{"random", 0}, {"bottom", 1}};
+
+enum { CHOICES = 4, PROFILES = 6, LEVELS = 2 };
 
 struct args {
-    const char      *out;
-    const char      *sizes, *machine, *placements, *profiles, *peers; /* NULL = default */
-    int32_t          repeats, threads;
-    uint64_t         seed;
-    bool             is_quick, is_forced;
-    emp_sheet_format format;
+    const char *out;
+    const char *sizes, *machine, *placements, *profiles, *peers; /* NULL = default */
+    const char *const *source;
+    int32_t            source_count;
+    bool               bottom_levels;
+    int32_t            repeats, threads;
+    uint64_t           seed;
+    bool               is_quick, is_forced;
+    emp_sheet_format   format;
 };
 
 static const struct argp_option options[] = {
     {"sizes", KEY_SIZES, "A,B,...", 0,
-     "Ops of the graphs: 1k, 10k, 83k (82944), 1M, or numbers", 0},
+     "Ops of synthetic graphs: 1k, 10k, 83k (82944), 1M, or numbers", 0},
     {"machine", 'm', "NAME|FILE", 0, "Machine (default " EMP_ORACLE_MACHINE ")", 0},
     {"patterns", KEY_PLACEMENTS, "A,B,...", 0,
      "Only these placements: gpu, pipeline, groups (256 on random devices), random "
@@ -52,6 +64,11 @@ static const struct argp_option options[] = {
      "Only these runtime profiles (default ideal, tf-r1.3); with an order of ops: "
      "ideal-levels, tf-r1.3-levels; with a model for each device: ideal-models, "
      "tf-r1.3-models",
+     0},
+    {"levels", KEY_LEVELS, "random|bottom", 0,
+     "Order of ops in the profiles with one: drawn at random (default), or by the "
+     "longest "
+     "way from an op to the end of the step",
      0},
     {"peers", KEY_PEERS, "A,B,...", 0, "Beside these: textbook, simgrid, python; or none",
      0},
@@ -65,9 +82,11 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Time the oracle on synthetic training graphs, beside a textbook simulator, SimGrid "
-    "and Python.\v"
-    "Each round runs the same placements on all of them; a ratio compares within a "
+    "Time the oracle on the step graphs of workloads and graph files, or on synthetic "
+    "ones, "
+    "beside a textbook simulator, SimGrid and Python.\v"
+    "Without a SOURCE graphs are synthetic. Each round runs the same placements on all "
+    "of them; a ratio compares within a "
     "round. "
     "SimGrid takes part if it was there when this program was built; it and Python only "
     "on graphs that they finish in seconds.\n\n"
@@ -75,6 +94,7 @@ static const char doc[] =
     "  emplace bench oracle --sizes 10k --patterns groups --repeats 31\n"
     "  emplace bench oracle --sizes 10k,83k --peers none --threads 2\n"
     "  emplace bench oracle --profiles tf-r1.3,tf-r1.3-levels --peers none\n"
+    "  emplace bench oracle rnnlm bert --profiles ideal,ideal-levels --levels bottom\n"
     "  emplace bench oracle --sizes 1M --machine k40x4x2 --peers none\n"
     "  emplace bench oracle --out oracle.csv";
 
@@ -99,8 +119,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 't':
         args->threads = (int32_t)cli_integer("threads", arg, 1, EMP_ORACLE_MAX_THREADS);
         return 0;
-    case ARGP_KEY_ARG:
-        cli_usage_error("there is nothing to give without an option, but \"%s\"", arg);
+    case KEY_LEVELS:
+        args->bottom_levels = cli_choices("levels", arg, levels, LEVELS) != 0;
+        return 0;
+    case ARGP_KEY_ARGS:
+        args->source = (const char *const *)(state->argv + state->next);
+        args->source_count = state->argc - state->next;
+        return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -113,11 +138,21 @@ static const char *or_default(const char *text, const char *otherwise)
 static emp_oracle_params make_params(const struct args *a)
 {
     bool              quick = a->is_quick;
-    emp_oracle_params p = {.machine = a->machine, .threads = a->threads, .seed = a->seed};
+    bool              has_sizes = a->sizes != NULL || a->source_count == 0;
+    emp_oracle_params p = {.machine = a->machine,
+                           .source = a->source,
+                           .source_count = a->source_count,
+                           .bottom_levels = a->bottom_levels,
+                           .threads = a->threads,
+                           .seed = a->seed};
 
     p.repeats = a->repeats > 0 ? a->repeats : quick ? 5 : 15;
-    p.size_count = cli_sizes(or_default(a->sizes, quick ? "1k,10k" : "1k,10k,83k,1M"),
-                             p.size, EMP_ORACLE_MAX_SIZES);
+    if (has_sizes)
+        p.size_count = cli_sizes(or_default(a->sizes, quick ? "1k,10k" : "1k,10k,83k,1M"),
+                                 p.size, EMP_ORACLE_MAX_GRAPHS);
+    if (p.size_count + p.source_count > EMP_ORACLE_MAX_GRAPHS)
+        cli_usage_error("give at most %d graphs, not %d", EMP_ORACLE_MAX_GRAPHS,
+                        p.size_count + p.source_count);
     p.placements =
         cli_choices("patterns", or_default(a->placements, "gpu,pipeline,groups,random"),
                     placements, CHOICES);
@@ -130,8 +165,8 @@ static emp_oracle_params make_params(const struct args *a)
 }
 
 static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
-const struct argp              cmd_bench_oracle_argp = {options,  parse, NULL, doc,
-                                                        children, NULL,  NULL};
+const struct argp cmd_bench_oracle_argp = {options,  parse, "[SOURCE...]", doc,
+                                           children, NULL,  NULL};
 
 emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
 {

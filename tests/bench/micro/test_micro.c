@@ -87,25 +87,7 @@ Test(textbook, equals_the_oracle_on_synthetic_graphs)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* Random times up to a millisecond: no two events meet by chance. */
-static void spread_times(task *r, emp_rng *rng)
-{
-    const uint32_t  most = 1000000;
-    emp_cost_table *c = r->problem->costs;
-    emp_machine    *m = r->machine;
-
-    for (emp_op_id op = 0; op < c->op_count; op++) {
-        c->gpu[op].compute_ns = 1 + emp_rng_below(rng, most);
-        c->cpu[op].compute_ns = 1 + emp_rng_below(rng, most);
-    }
-    for (int32_t i = 0; i < m->device_count; i++) {
-        for (int32_t j = 0; j < m->device_count; j++) {
-            m->route[i][j].latency_s = (1 + emp_rng_below(rng, most)) * 1e-9;
-            m->route[i][j].bytes_per_s = 1e6 + emp_rng_below(rng, most);
-        }
-    }
-}
-
+/* Whole numbers throughout: simultaneous events are common. */
 static void compare_random(void (*create)(task *, uint64_t))
 {
     emp_runtime ideal;
@@ -118,7 +100,6 @@ static void compare_random(void (*create)(task *, uint64_t))
         emp_textbook *book = NULL;
         create(&r, seed);
         emp_rng_init(&rng, seed, 1, 0);
-        spread_times(&r, &rng);
         r.problem->runtime = ideal;
         cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
         cr_assert_eq(emp_textbook_create(&book, r.problem, NULL), EMP_OK);
@@ -366,6 +347,7 @@ Test(bench, measures_what_was_asked_for)
         const emp_oracle_row *row = &report.row[i];
         cr_expect_eq(row->op_count, params.size[i]);
         cr_expect_eq(row->disagreements, 0);
+        cr_expect_null(row->source);
         cr_expect(row->events_per_op >= 2.0);
         cr_expect_gt(row->speedup.count, 0);
         for (int32_t s = 0; s < EMP_SERIES_COUNT; s++) {
@@ -373,6 +355,32 @@ Test(bench, measures_what_was_asked_for)
             cr_expect_eq(row->ns_per_op[s].count, is_asked ? 2 : 0);
             cr_expect_eq(row->ratio[s].count, is_asked ? 2 : 0);
         }
+    }
+}
+
+/* Their ops have equal times, so that many events are simultaneous. */
+Test(bench, measures_the_graphs_that_are_named)
+{
+    static emp_oracle_report report;
+    static const char *const sources[] = {"rnnlm:steps=3", "inception_v3"};
+    emp_oracle_params        params = small_bench();
+    emp_error                err = {0};
+
+    params.size_count = 0;
+    params.source = sources;
+    params.source_count = 2;
+    params.placements = (1u << EMP_PLACE_COUNT) - 1;
+    params.series |= 1u << EMP_SERIES_IDEAL_LEVELS;
+    params.bottom_levels = true;
+    cr_assert_eq(emp_oracle_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(report.row_count, 2 * EMP_PLACE_COUNT);
+    for (int32_t i = 0; i < report.row_count; i++) {
+        const emp_oracle_row *row = &report.row[i];
+        cr_expect_str_eq(row->source, sources[i / EMP_PLACE_COUNT]);
+        cr_expect_gt(row->op_count, 100);
+        cr_expect_eq(row->disagreements, 0, "%s, placement %d: %d", row->source,
+                     row->placement, row->disagreements);
+        cr_expect_eq(row->ratio[EMP_SERIES_IDEAL_LEVELS].count, 2);
     }
 }
 
