@@ -3,9 +3,9 @@
 #include "run/outside/channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -25,8 +25,6 @@ enum {
     EARLY_BYTES = 1 << 24 /* that a program may send before it has read everything */
 };
 
-extern char **environ;
-
 /* ---- beginning ---- */
 
 static emp_status open_pair(int pair[2], emp_error *err)
@@ -35,36 +33,44 @@ static emp_status open_pair(int pair[2], emp_error *err)
     return EMP_ERROR(EMP_EEXTERNAL, "no socket for another program: %s", strerror(errno));
 }
 
-/* A group of its own, so that Ctrl-C is answered here alone, and all of it can be ended. */
-static int spawn_shell(pid_t *child, char *command, int end)
+/* A descriptor of the shell's, which stays open in it. */
+static void move_descriptor(int from, int to)
 {
-    char                       shell[] = "sh", option[] = "-c";
-    char *const                argument[] = {shell, option, command, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t          attributes;
+    if (from != to)
+        dup2(from, to);
+    else
+        fcntl(to, F_SETFD, 0);
+}
 
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, end, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, end, STDOUT_FILENO);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    int code = posix_spawn(child, "/bin/sh", &actions, &attributes, argument, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return code;
+/* A group of its own, so that Ctrl-C is answered here alone, and all of it can be ended. It dies with
+ * the thread that has started it, by whatever that ends. */
+static void be_shell(const char *command, int end, pid_t parent)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    move_descriptor(end, STDIN_FILENO);
+    move_descriptor(end, STDOUT_FILENO);
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    _exit(127);
 }
 
 /* The shell gives way to a command that is a single one, so that its end is the child's. */
-static int spawn(pid_t *child, const char *command, int end)
+static emp_status spawn(pid_t *child, const char *command, int end, emp_error *err)
 {
-    const bool is_single = strpbrk(command, ";&|<>()`\n") == NULL;
-    char      *whole = emp_calloc(strlen(command) + sizeof "exec ", 1);
+    const bool  is_single = strpbrk(command, ";&|<>()`\n") == NULL;
+    const pid_t parent = getpid();
+    char       *whole = emp_calloc(strlen(command) + sizeof "exec ", 1);
 
-    if (whole == NULL) return ENOMEM;
+    if (whole == NULL) return EMP_ERROR(EMP_ENOMEM, "a command");
     sprintf(whole, "%s%s", is_single ? "exec " : "", command);
-    int code = spawn_shell(child, whole, end);
+    *child = fork();
+    if (*child == 0) be_shell(whole, end, parent);
+    const int cause = errno;
     emp_free(whole);
-    return code;
+    if (*child > 0) return EMP_OK;
+    *child = 0;
+    return EMP_ERROR(EMP_EEXTERNAL, "cannot start \"%s\": %s", command, strerror(cause));
 }
 
 emp_status emp_channel_start(emp_channel *channel, const char *command, emp_error *err)
@@ -72,16 +78,14 @@ emp_status emp_channel_start(emp_channel *channel, const char *command, emp_erro
     int pair[2];
 
     EMP_CHECK(open_pair(pair, err));
-    int code = spawn(&channel->child, command, pair[1]);
+    const emp_status st = spawn(&channel->child, command, pair[1], err);
     close(pair[1]);
     channel->socket = pair[0];
     channel->is_open = true;
-    if (code == 0) {
-        emp_program_list_group(channel->child);
-        return EMP_OK;
-    }
-    channel->child = 0;
-    return EMP_ERROR(EMP_EEXTERNAL, "cannot start \"%s\": %s", command, strerror(code));
+    if (st != EMP_OK) return st;
+    setpgid(channel->child, channel->child);
+    emp_program_list_group(channel->child);
+    return EMP_OK;
 }
 
 static void become_worker(void)

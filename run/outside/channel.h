@@ -31,7 +31,8 @@ typedef struct {
     const atomic_int *stop;    /**< OPTIONAL; not 0 ends the wait */
 } emp_channel_wait;
 
-/** Starts a command of the shell whose standard input and output are the socket.
+/** Starts a command of the shell whose standard input and output are the socket. It dies with the
+ * thread that calls, so call it from one that outlives the channel.
  * \retval EMP_EEXTERNAL  It cannot be started. */
 emp_status emp_channel_start(emp_channel *channel, const char *command, emp_error *err);
 

@@ -121,6 +121,8 @@ static struct error_case error_cases[] = {
     {"bench oracle --patterns cpu",                                       2, "cpu"},
     {"bench oracle --profiles tf9",                                         2, "tf9"},
     {"bench oracle --sizes 2x",                                             2, "83k"},
+    {"bench oracle --levels up",                                            2, "random, bottom"},
+    {"bench oracle nonsense",                                               1, "\"nonsense\""},
     {"bench oracle --peers matlab",                                         2, "simgrid, python"},
     {"bench oracle --peers none,python",                                    2, "\"none\""},
     {"bench search --sizes 2x",                                             2, "83k"},

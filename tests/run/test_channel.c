@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does a program at the other end of a channel end with who has started it? */
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/outside/channel.h"
+
+static void expect_byte(int pipe_end)
+{
+    char byte = 0;
+
+    cr_assert_eq(read(pipe_end, &byte, 1), 1);
+    cr_assert_eq(byte, '!');
+}
+
+enum { HELD = 9 }; /* a shell knows no descriptor of two digits */
+
+/* Starts a program that reads nothing and holds the pipe \a life open, and is killed. */
+static void start_and_die(int life, const int go_on[2])
+{
+    emp_channel channel = {0};
+    char        byte;
+
+    dup2(life, HELD);
+    close(go_on[1]);
+    if (emp_channel_start(&channel, "printf ! >&9; exec sleep 600", NULL) != EMP_OK)
+        _exit(1);
+    if (read(go_on[0], &byte, 1) == 1) raise(SIGKILL);
+    _exit(2);
+}
+
+Test(channel, a_program_that_reads_nothing_dies_with_its_parent)
+{
+    int  life[2], go_on[2], status = 0;
+    char byte;
+
+    cr_assert_eq(pipe(life), 0);
+    cr_assert_eq(pipe(go_on), 0);
+    const pid_t parent = fork();
+    if (parent == 0) start_and_die(life[1], go_on);
+    close(life[1]);
+    expect_byte(life[0]); /* the program works */
+    cr_assert_eq(write(go_on[1], "!", 1), 1);
+    cr_assert_eq(waitpid(parent, &status, 0), parent);
+    cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    cr_assert_eq(poll(&(struct pollfd){life[0], POLLIN, 0}, 1, 60000), 1,
+                 "the program is still there");
+    cr_expect_eq(read(life[0], &byte, 1), 0);
+}
+
+Test(channel, a_command_that_is_not_there_ends_with_127)
+{
+    emp_channel      channel = {0};
+    emp_channel_wait wait = {.until_s = 1e18};
+    emp_error        err = {0};
+    char             byte;
+
+    cr_assert_eq(emp_channel_start(&channel, "no-such-program 2>/dev/null", &err),
+                 EMP_OK);
+    cr_expect_eq(emp_channel_receive(&channel, &byte, 1, &wait, &err), EMP_EEXTERNAL);
+    cr_expect_not_null(strstr(err.msg, "status 127"), "%s", err.msg);
+    emp_channel_close(&channel);
+}
