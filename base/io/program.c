@@ -15,11 +15,10 @@
 
 enum { MOST_ARGUMENTS = 16, MOST_GROUPS = 64 };
 
-/* A parent that has ended before the call sends no signal. */
-static void end_with(pid_t parent)
+void emp_program_end_with(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
+    if (getppid() != parent) _exit(1); /* it has ended before, and sends no signal */
 }
 
 pid_t emp_program_fork(void)
@@ -34,7 +33,7 @@ pid_t emp_program_fork(void)
     pthread_sigmask(SIG_BLOCK, &deaf, &before);
     const pid_t child = fork();
     if (child == 0)
-        end_with(parent);
+        emp_program_end_with(parent);
     else
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     return child;

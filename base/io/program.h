@@ -15,6 +15,10 @@
  * the child. A program that the child becomes is no different. */
 pid_t emp_program_fork(void);
 
+/** In a child that was forked: it dies with the thread that has forked it, by whatever that ends. \a parent: the
+ * process of that thread. */
+void emp_program_end_with(pid_t parent);
+
 /** A group is a child and what it has started. Those that are listed are killed by
  * emp_program_kill_groups(). At most 64 are listed at a time; others are left alone. */
 void emp_program_list_group(pid_t group);

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -33,7 +32,45 @@ static emp_status open_pair(int pair[2], emp_error *err)
     return EMP_ERROR(EMP_EEXTERNAL, "no socket for another program: %s", strerror(errno));
 }
 
-/* A descriptor of the shell's, which stays open in it. */
+/* What has come for the group of the parent, too, is the parent's to answer. To ignore a signal drops
+ * one that waits. */
+static void drop_signals(const int *signals, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct sigaction before;
+        sigaction(signals[i], NULL, &before);
+        signal(signals[i], SIG_IGN);
+        sigaction(signals[i], &before, NULL);
+    }
+}
+
+/* fork() of a child with a group of its own, so that Ctrl-C is answered here alone, and all of it can be
+ * ended. It dies with the thread that calls. */
+static pid_t fork_group(void)
+{
+    static const int of_groups[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    const size_t     count = sizeof of_groups / sizeof *of_groups;
+    const pid_t      parent = getpid();
+    sigset_t         deaf, before;
+
+    sigemptyset(&deaf);
+    for (size_t i = 0; i < count; i++) sigaddset(&deaf, of_groups[i]);
+    pthread_sigmask(SIG_BLOCK, &deaf, &before);
+    const pid_t child = fork();
+    if (child == 0) {
+        setpgid(0, 0);
+        emp_program_end_with(parent);
+        drop_signals(of_groups, count);
+    } else if (child > 0) {
+        setpgid(child, child);
+    }
+    const int cause = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = cause;
+    return child;
+}
+
+/* Makes \a to the descriptor \a from, and keeps it open in a program. */
 static void move_descriptor(int from, int to)
 {
     if (from != to)
@@ -42,13 +79,8 @@ static void move_descriptor(int from, int to)
         fcntl(to, F_SETFD, 0);
 }
 
-/* A group of its own, so that Ctrl-C is answered here alone, and all of it can be ended. It dies with
- * the thread that has started it, by whatever that ends. */
-static void be_shell(const char *command, int end, pid_t parent)
+static void be_shell(const char *command, int end)
 {
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
     move_descriptor(end, STDIN_FILENO);
     move_descriptor(end, STDOUT_FILENO);
     execl("/bin/sh", "sh", "-c", command, (char *)NULL);
@@ -58,14 +90,13 @@ static void be_shell(const char *command, int end, pid_t parent)
 /* The shell gives way to a command that is a single one, so that its end is the child's. */
 static emp_status spawn(pid_t *child, const char *command, int end, emp_error *err)
 {
-    const bool  is_single = strpbrk(command, ";&|<>()`\n") == NULL;
-    const pid_t parent = getpid();
-    char       *whole = emp_calloc(strlen(command) + sizeof "exec ", 1);
+    const bool is_single = strpbrk(command, ";&|<>()`\n") == NULL;
+    char      *whole = emp_calloc(strlen(command) + sizeof "exec ", 1);
 
     if (whole == NULL) return EMP_ERROR(EMP_ENOMEM, "a command");
     sprintf(whole, "%s%s", is_single ? "exec " : "", command);
-    *child = fork();
-    if (*child == 0) be_shell(whole, end, parent);
+    *child = fork_group();
+    if (*child == 0) be_shell(whole, end);
     const int cause = errno;
     emp_free(whole);
     if (*child > 0) return EMP_OK;
@@ -83,7 +114,6 @@ emp_status emp_channel_start(emp_channel *channel, const char *command, emp_erro
     channel->socket = pair[0];
     channel->is_open = true;
     if (st != EMP_OK) return st;
-    setpgid(channel->child, channel->child);
     emp_program_list_group(channel->child);
     return EMP_OK;
 }
@@ -93,8 +123,6 @@ static void become_worker(void)
     static const int own[] = {SIGINT,  SIGTERM, SIGPIPE, SIGHUP,
                               SIGUSR1, SIGALRM, SIGXCPU, SIGXFSZ};
 
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) signal(own[i], SIG_DFL);
 }
 
@@ -105,7 +133,7 @@ emp_status emp_channel_fork(emp_channel *channel,
     int pair[2];
 
     EMP_CHECK(open_pair(pair, err));
-    const pid_t child = fork();
+    const pid_t child = fork_group();
     if (child == 0) {
         emp_channel own = {.is_open = true, .socket = pair[1]};
         close(pair[0]);
@@ -117,7 +145,6 @@ emp_status emp_channel_fork(emp_channel *channel,
     channel->socket = pair[0];
     channel->is_open = true;
     if (child < 0) return EMP_ERROR(EMP_EEXTERNAL, "cannot fork: %s", strerror(errno));
-    setpgid(child, child);
     channel->child = child;
     emp_program_list_group(child);
     return EMP_OK;

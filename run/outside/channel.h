@@ -31,9 +31,10 @@ typedef struct {
     const atomic_int *stop;    /**< OPTIONAL; not 0 ends the wait */
 } emp_channel_wait;
 
-/** Starts a command of the shell whose standard input and output are the socket. It dies with the
- * thread that calls, so call it from one that outlives the channel.
- * \retval EMP_EEXTERNAL  It cannot be started. */
+/** Starts a command of the shell whose standard input and output are the socket. The program
+ * dies with the thread that calls, so call it from one that outlives the channel. A shell that is not
+ * there ends with status 127, which the first call to receive tells.
+ * \retval EMP_EEXTERNAL  It cannot be started. \retval EMP_ENOMEM */
 emp_status emp_channel_start(emp_channel *channel, const char *command, emp_error *err);
 
 /** Forks; the child calls \a work and ends. The child has the memory of this process as it is

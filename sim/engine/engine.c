@@ -47,13 +47,14 @@ static emp_status take_levels(emp_engine *sim, const uint8_t *level_of_op, emp_e
 
     sim->rules.has_levels = false;
     if (level_of_op == NULL) return EMP_OK;
+    /* Two loops: the second alone becomes vector instructions. */
     for (int32_t op = 0; op < op_count; op++) level[op] = level_of_op[start[op].id];
     for (int32_t op = 0; op < op_count; op++) {
         all |= level[op];
         common &= level[op];
     }
     if (all >= EMP_LEVELS) return refuse_level(sim, err);
-    const bool differs = all != common;
+    const bool differs = op_count > 0 && all != common;
     if (differs && sim->rules.shares_cores)
         return EMP_ERROR(
             EMP_EUNSUPPORTED,

@@ -187,13 +187,14 @@ Test(bench, prints_text_csv_and_json)
     cr_expect_not_null(strstr(program_out, "textbook"), "%s", program_out);
     cr_expect_null(strstr(program_out, "not the oracle's"), "%s", program_out);
     char *csv = scratch_read("oracle.csv", NULL);
-    cr_expect_not_null(strstr(csv, "\n50,groups,textbook,2,"), "%s", csv);
+    cr_expect_not_null(strstr(csv, "\nsynthetic,50,groups,textbook,2,"), "%s", csv);
     free(csv);
     snprintf(with_json, sizeof with_json, "%s --force --format json", arguments);
     cr_expect_eq(emplace_run(with_json), 0, "%s", program_err);
     json_t *root = json_loads(program_out, 0, NULL);
     json_t *row = json_array_get(json_object_get(root, "rows"), 0);
     json_t *series = json_object_get(row, "series");
+    cr_expect_str_eq(json_string_value(json_object_get(row, "graph")), "synthetic");
     cr_expect_eq(json_integer_value(json_object_get(row, "ops")), 50);
     cr_expect_not_null(json_object_get(json_object_get(series, "tf-r1.3"), "ratio"));
     json_decref(root);

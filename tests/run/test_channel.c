@@ -26,21 +26,22 @@ static void start_and_die(int life, const int go_on[2])
     emp_channel channel = {0};
     char        byte;
 
-    dup2(life, HELD);
     close(go_on[1]);
+    dup2(life, HELD);
     if (emp_channel_start(&channel, "printf ! >&9; exec sleep 600", NULL) != EMP_OK)
         _exit(1);
     if (read(go_on[0], &byte, 1) == 1) raise(SIGKILL);
     _exit(2);
 }
 
-Test(channel, a_program_that_reads_nothing_dies_with_its_parent)
+Test(channel, a_program_that_reads_nothing_dies_with_its_parent, .timeout = 100)
 {
     int  life[2], go_on[2], status = 0;
     char byte;
 
     cr_assert_eq(pipe(life), 0);
     cr_assert_eq(pipe(go_on), 0);
+    cr_assert_neq(go_on[0], HELD);
     const pid_t parent = fork();
     if (parent == 0) start_and_die(life[1], go_on);
     close(life[1]);
@@ -60,8 +61,7 @@ Test(channel, a_command_that_is_not_there_ends_with_127)
     emp_error        err = {0};
     char             byte;
 
-    cr_assert_eq(emp_channel_start(&channel, "no-such-program 2>/dev/null", &err),
-                 EMP_OK);
+    cr_assert_eq(emp_channel_start(&channel, "no-such-program", &err), EMP_OK);
     cr_expect_eq(emp_channel_receive(&channel, &byte, 1, &wait, &err), EMP_EEXTERNAL);
     cr_expect_not_null(strstr(err.msg, "status 127"), "%s", err.msg);
     emp_channel_close(&channel);

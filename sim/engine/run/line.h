@@ -1,7 +1,7 @@
 /** \file sim/engine/run/line.h
  * What waits for a device: a list, or one for each level, of which the least that is not empty
  * is served. An op waits at its level, a copy to send at its producer's, one to receive at that
- * of its first reader: whoever hands over an item says which.
+ * of its first reader: the caller of emp_run_serve() passes it.
  */
 #ifndef EMP_SIM_ENGINE_RUN_LINE_H
 #define EMP_SIM_ENGINE_RUN_LINE_H
@@ -15,8 +15,8 @@ static inline int32_t emp_run_level_of_op(const emp_engine *sim, int32_t op)
     return EMP_RULES.has_levels ? sim->level[op] : 0;
 }
 
-/** The list whose first item the device serves next; it is empty if nothing waits, as that of
- * the last level is then. */
+/** The list whose first item the device serves next. If nothing waits, it is the list of the last
+ * level, which is then empty. */
 EMP_SIM_INLINE emp_sim_link *emp_run_line(const emp_engine *sim, emp_sim_device *d)
 {
     (void)sim; /* where rules are constants */
@@ -44,6 +44,7 @@ EMP_SIM_INLINE int32_t emp_run_take_from_line(emp_engine *sim, emp_sim_device *d
 {
     int32_t item = emp_run_take(sim, line);
 
+    /* The lowest bit is that of `line`. */
     if (EMP_RULES.has_levels) d->waiting &= d->waiting - (uint64_t)emp_run_is_empty(line);
     return item;
 }

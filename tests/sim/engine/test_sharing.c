@@ -195,6 +195,24 @@ Test(sharing, runtimes_with_host_threads_have_none_of_it)
     cr_expect_eq(result.step_time_ns, shared_ns);
 }
 
+/* Devices that share cores refuse an order of ops, but here nothing is ordered. */
+Test(sharing, a_step_without_ops_has_no_order)
+{
+    const tiny_op ops[] = {{.device = FIRST, .is_folded = true}};
+    const uint8_t level = 3;
+    emp_runtime   runtime = tiny_list_scheduling();
+    emp_error     err = {0};
+    emp_sim      *sim = NULL;
+
+    create(ops, 1, &runtime, 2, 3);
+    const emp_decision decision = {.device_of_op = t.device_of_op, .level_of_op = &level};
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(emp_sim_run_decision(sim, &decision, &result, &err), EMP_OK, "%s",
+                 err.msg);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+}
+
 Test(sharing, every_allocation_may_fail)
 {
     const tiny_op ops[] = {{.device = FIRST},
