@@ -88,7 +88,8 @@ typedef struct {
     const char              *source;  /* NULL: synthetic */
     uint32_t                 present; /* series, as bits */
     emp_graph               *graph;
-    emp_machine             *unlike; /* as the machine, a model for each device */
+    int32_t                  op_count; /* that are not folded */
+    emp_machine             *unlike;   /* as the machine, a model for each device */
     emp_problem             *problem[ORACLES]; /* oracle_of() */
     emp_sim                 *sim[ORACLES];
     emp_textbook            *book;
@@ -146,13 +147,15 @@ static emp_status create_unlike(stand *s, emp_error *err)
 }
 
 /* The series that were asked for and can run, as bits. */
-static uint32_t find_present(const emp_oracle_params *params, int32_t op_count)
+static uint32_t find_present(const emp_oracle_params *params, const emp_graph *graph)
 {
-    uint32_t present = 0;
+    const bool is_alone = graph->collective != NULL;
+    uint32_t   present = 0;
 
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         bool is_asked = params->series >> i & 1u;
-        if (!is_asked || op_count > emp_oracle_most_ops((emp_series)i)) continue;
+        if (!is_asked || graph->op_count > emp_oracle_most_ops((emp_series)i)) continue;
+        if (is_alone && i >= EMP_SERIES_TEXTBOOK) continue;
         if (is_peer(i) && emp_peer_absence(peer_of(i)) != NULL) continue;
         present |= 1u << i;
     }
@@ -184,7 +187,9 @@ static emp_status set_up(stand *s, emp_error *err)
     const int32_t op_count = s->graph->op_count;
     size_t        rounds = (size_t)s->params->repeats;
 
-    s->present = find_present(s->params, op_count);
+    s->present = find_present(s->params, s->graph);
+    for (emp_op_id op = 0; op < op_count; op++)
+        s->op_count += !s->graph->op[op].is_folded;
     EMP_CHECK(create_oracle(s, EMP_SERIES_IDEAL, err));
     EMP_CHECK(create_oracle(s, EMP_SERIES_TF, err));
     EMP_CHECK(create_unlike(s, err));
@@ -192,7 +197,8 @@ static emp_status set_up(stand *s, emp_error *err)
         if (s->present >> i & 1u) EMP_CHECK(create_oracle(s, i, err));
     if (s->present >> EMP_SERIES_TEXTBOOK & 1u)
         EMP_CHECK(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
-    EMP_CHECK(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
+    if (s->present >> EMP_SERIES_SIMGRID_FIFO != 0)
+        EMP_CHECK(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
     s->pool_count = count_placements(op_count);
     s->pool = EMP_NEW_ARRAY(emp_device_id, (size_t)s->pool_count * (size_t)op_count);
     if (s->pool == NULL) return EMP_ERROR(EMP_ENOMEM, "placements of %d ops", op_count);
@@ -242,14 +248,14 @@ static emp_status take_sample(stand *s, int32_t series, int32_t first, int32_t c
         emp_peer_run run;
         EMP_CHECK(emp_peer_measure(&run, peer_of(series), s->plain,
                                    placement(s, first + count - 1), err));
-        *s_per_op = run.cpu_s / s->graph->op_count;
+        *s_per_op = run.cpu_s / s->op_count;
         *last_ns = run.step_time_ns;
         s->spent_s[series] += run.cpu_s;
     } else {
         EMP_CHECK(run_here(s, series, first + count, 1, last_ns, err));
         double start_s = emp_clock_thread_s();
         EMP_CHECK(run_here(s, series, first, count, last_ns, err));
-        *s_per_op = (emp_clock_thread_s() - start_s) / count / s->graph->op_count;
+        *s_per_op = (emp_clock_thread_s() - start_s) / count / s->op_count;
     }
     return EMP_OK;
 }
@@ -261,8 +267,8 @@ static bool takes_part(const stand *s, int32_t series)
 }
 
 /* Under other rules and in another order step times differ by right. SimGrid computes in floating
- * point, and has an order of its own for events that are simultaneous, which they seldom are on
- * synthetic graphs alone. */
+ * point. It orders simultaneous events in its own way, so its step times are compared on synthetic
+ * graphs only, where such events are rare. */
 static bool agrees(const stand *s, int32_t series, emp_time_ns got, emp_time_ns want)
 {
     if (series == EMP_SERIES_TF || has_levels(series) || series == EMP_SERIES_TF_MODELS ||
@@ -325,7 +331,8 @@ static void draw_placements(stand *s, emp_synthetic_kind kind)
         emp_device_id *device_of_op = s->pool + (size_t)i * (size_t)n;
         emp_synthetic_place(device_of_op, n, s->machine, kind, s->params->seed,
                             (uint32_t)i);
-        emp_problem_legalize(s->problem[EMP_SERIES_IDEAL], device_of_op);
+        if (s->source != NULL)
+            emp_problem_legalize(s->problem[EMP_SERIES_IDEAL], device_of_op);
     }
 }
 
@@ -334,7 +341,8 @@ static emp_status order_ops(stand *s, emp_error *err)
 {
     emp_rng rng;
 
-    if (s->params->bottom_levels)
+    if (!emp_oracle_has_levels(s->params)) return EMP_OK;
+    if (s->params->has_bottom_levels)
         return emp_order_of_bottom_levels(s->level, s->problem[EMP_SERIES_IDEAL],
                                           placement(s, 0), err);
     emp_rng_init(&rng, s->params->seed, STREAM_LEVELS, 0);
@@ -346,7 +354,6 @@ static emp_status order_ops(stand *s, emp_error *err)
 static emp_status measure_row(stand *s, emp_oracle_row *row, progress *work,
                               emp_error *err)
 {
-    int32_t        n = s->graph->op_count;
     emp_sim_result result;
 
     draw_placements(s, row->placement);
@@ -355,7 +362,7 @@ static emp_status measure_row(stand *s, emp_oracle_row *row, progress *work,
     memset(s->spent_s, 0, sizeof s->spent_s);
     EMP_CHECK(emp_sim_run(s->sim[emp_oracle_leading(s->params)], placement(s, 0), &result,
                           err));
-    row->events_per_op = (double)result.event_count / n;
+    row->events_per_op = (double)result.event_count / s->op_count;
     for (int32_t round = 0; round < s->params->repeats; round++) {
         EMP_CHECK(run_round(s, round, row, err));
         EMP_CHECK(go_on(s->params, work, 1, err));
@@ -433,7 +440,8 @@ static emp_status measure_graph(emp_oracle_report *report, const emp_machine *ma
     EMP_TRY(set_up(&s, err));
     for (int32_t kind = 0; kind < EMP_PLACE_COUNT; kind++) {
         emp_oracle_row row = {.source = source,
-                              .op_count = s.graph->op_count,
+                              .op_count = s.op_count,
+                              .is_alone = s.graph->collective != NULL,
                               .placement = (emp_synthetic_kind)kind,
                               .speedup = emp_quartiles_of(NULL, 0),
                               .cpu_ratio = emp_quartiles_of(NULL, 0)};

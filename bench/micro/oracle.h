@@ -1,7 +1,8 @@
 /** \file bench/micro/oracle.h
  * How fast the oracle is, and how its peers are: `emplace bench oracle`.
  *
- * The graphs are synthetic, of given sizes, or sources of the caller's.
+ * The graphs are synthetic, of given sizes, or sources of the caller's. On a source, blocks of a
+ * placement are cut by the numbers of ops, and the placement is made legal.
  *
  * In each round every series runs the same placements, so that what else the machine does
  * hits all alike. Times are CPU times of the thread (peers: of their process). A ratio is
@@ -18,7 +19,8 @@
 typedef enum {
     EMP_SERIES_IDEAL,        /**< the oracle */
     EMP_SERIES_TF,           /**< the oracle under tf-r1.3 */
-    EMP_SERIES_IDEAL_LEVELS, /**< both again, with an order of ops by levels */
+    EMP_SERIES_IDEAL_LEVELS, /**< both again, with an order of ops by levels: random ones, or the
+                                  bottom levels of the first placement under `ideal` */
     EMP_SERIES_TF_LEVELS,
     EMP_SERIES_IDEAL_MODELS, /**< both again, as if each device were of a model of its own */
     EMP_SERIES_TF_MODELS,
@@ -43,12 +45,12 @@ typedef struct {
     const char *const *source; /**< [source_count] of emp_graph_load(); borrowed, also by
                                     the report */
     int32_t            source_count; /**< with size_count at most EMP_ORACLE_MAX_GRAPHS */
-    bool               bottom_levels; /**< are the order of ops; else levels are drawn */
-    uint32_t           placements;    /**< bits, by emp_synthetic_kind */
-    uint32_t           series;        /**< bits, by emp_series */
-    int32_t            repeats;       /**< rounds */
-    int32_t            threads; /**< > 1: measure batches of placements on so many, too */
-    uint64_t           seed;
+    bool     has_bottom_levels; /**< levels are bottom levels; else they are random */
+    uint32_t placements;        /**< bits, by emp_synthetic_kind */
+    uint32_t series;            /**< bits, by emp_series */
+    int32_t  repeats;           /**< rounds */
+    int32_t  threads;           /**< > 1: measure batches of placements on so many, too */
+    uint64_t seed;
     void (*on_progress)(void *context, double done_frac); /**< or NULL */
     void             *context;
     const atomic_int *stop; /**< or NULL; non-zero ends after a round */
@@ -56,8 +58,9 @@ typedef struct {
 
 /** One graph and placement. */
 typedef struct {
-    const char        *source; /**< NULL: synthetic */
-    int32_t            op_count;
+    const char *source;   /**< NULL: synthetic */
+    int32_t     op_count; /**< that are not folded */
+    bool is_alone; /**< the graph has collectives, which other simulators do not know */
     emp_synthetic_kind placement;
     double             events_per_op; /**< of emp_oracle_leading(): starts and ends */
     emp_quartiles      ns_per_op[EMP_SERIES_COUNT]; /**< NaN = not measured */
@@ -83,9 +86,8 @@ static inline bool emp_oracle_has_ideal(const emp_oracle_params *params)
 /** Whether ops have an order in one of the series. */
 static inline bool emp_oracle_has_levels(const emp_oracle_params *params)
 {
-    return (params->series >> EMP_SERIES_IDEAL_LEVELS |
-            params->series >> EMP_SERIES_TF_LEVELS) &
-           1u;
+    return (params->series &
+            (1u << EMP_SERIES_IDEAL_LEVELS | 1u << EMP_SERIES_TF_LEVELS)) != 0;
 }
 
 /** What steps per second and events are of: the oracle under `ideal`, or under tf-r1.3 where
@@ -98,7 +100,8 @@ static inline emp_series emp_oracle_leading(const emp_oracle_params *params)
 /** The largest graphs that a series is measured on: beyond, a run takes minutes. */
 int32_t emp_oracle_most_ops(emp_series series);
 
-/** \retval EMP_EUNSUPPORTED  The machine has no GPU. Else as emp_graph_load(), of a source.
+/** \retval EMP_EUNSUPPORTED  The machine has no GPU. \retval EMP_ENOMEM
+ * Else as emp_graph_load() and emp_machine_load().
  * \retval EMP_EINTERRUPTED  \a report holds the rows that are complete. */
 emp_status emp_oracle_measure(emp_oracle_report *report, const emp_oracle_params *params,
                               emp_error *err);

@@ -33,6 +33,12 @@ static const char *name_of(const emp_oracle_row *row)
     return row->source != NULL ? row->source : "synthetic";
 }
 
+static const char *order_of(const emp_oracle_params *params)
+{
+    if (!emp_oracle_has_levels(params)) return "none";
+    return params->has_bottom_levels ? "bottom" : "random";
+}
+
 static void add_line(emp_sheet *s, const emp_oracle_report *report,
                      const emp_oracle_row *row, emp_series series)
 {
@@ -56,14 +62,32 @@ static void add_line(emp_sheet *s, const emp_oracle_report *report,
                   emp_quartiles_value(&row->cpu_ratio));
 }
 
-/* Why a series has no figure for some of the sizes. */
+/* Why a series has no figure for some of the graphs. */
 static void note_limit(emp_sheet *s, const emp_oracle_report *report, emp_series series)
 {
     for (int32_t i = 0; i < report->row_count; i++) {
+        if (report->row[i].is_alone) continue;
         if (report->row[i].op_count <= emp_oracle_most_ops(series)) continue;
         emp_sheet_note(s, "%s: up to %d ops, beyond it takes minutes.",
                        emp_series_name(series), emp_oracle_most_ops(series));
         return;
+    }
+}
+
+static void note_graphs(emp_sheet *s, const emp_oracle_report *report)
+{
+    const uint32_t others = report->params.series >> EMP_SERIES_TEXTBOOK;
+
+    for (int32_t i = 0; i < report->row_count; i++) {
+        const emp_oracle_row *row = &report->row[i];
+        bool                  is_first = i == 0 || row[-1].source != row->source;
+        if (row->is_alone && is_first && others != 0)
+            emp_sheet_note(s, "%s: has collectives, which other simulators do not know.",
+                           name_of(row));
+        if (row->disagreements > 0)
+            emp_sheet_note(s, "%s, %d ops, %s: %d step times were not the oracle's.",
+                           name_of(row), row->op_count,
+                           emp_synthetic_kind_name(row->placement), row->disagreements);
     }
 }
 
@@ -80,10 +104,7 @@ static void add_notes(emp_sheet *s, const emp_oracle_report *report)
                        : "",
                    emp_series_name(emp_oracle_leading(&report->params)), COMPILER);
     if (emp_oracle_has_levels(&report->params))
-        emp_sheet_note(s, "Levels: %s.",
-                       report->params.bottom_levels
-                           ? "those of the longest way to the end"
-                           : "drawn at random");
+        emp_sheet_note(s, "Order of ops: %s levels.", order_of(&report->params));
     for (int32_t i = EMP_SERIES_SIMGRID_FIFO; i < EMP_SERIES_COUNT; i++) {
         if (!(report->params.series >> i & 1u)) continue;
         const char *why = emp_peer_absence((emp_peer_kind)(i - EMP_SERIES_SIMGRID_FIFO));
@@ -91,13 +112,7 @@ static void add_notes(emp_sheet *s, const emp_oracle_report *report)
         if (why == NULL) note_limit(s, report, (emp_series)i);
         last = why;
     }
-    for (int32_t i = 0; i < report->row_count; i++) {
-        const emp_oracle_row *row = &report->row[i];
-        if (row->disagreements > 0)
-            emp_sheet_note(s, "%s, %d ops, %s: %d step times were not the oracle's.",
-                           name_of(row), row->op_count,
-                           emp_synthetic_kind_name(row->placement), row->disagreements);
-    }
+    note_graphs(s, report);
 }
 
 void emp_oracle_tabulate(emp_sheet *s, const emp_oracle_report *report)
@@ -110,9 +125,8 @@ void emp_oracle_tabulate(emp_sheet *s, const emp_oracle_report *report)
     s->is_keyed = true;
     emp_sheet_set_facts(
         s, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i}", "machine", p->machine, "levels",
-                     p->bottom_levels ? "bottom" : "random", "events_of",
-                     emp_series_name(emp_oracle_leading(p)), "compiler", COMPILER,
-                     "repeats", p->repeats, "threads", p->threads));
+                     order_of(p), "events_of", emp_series_name(emp_oracle_leading(p)),
+                     "compiler", COMPILER, "repeats", p->repeats, "threads", p->threads));
     for (int32_t r = 0; r < report->row_count; r++) {
         for (int32_t i = 0; i < EMP_SERIES_COUNT; i++)
             if (report->row[r].ns_per_op[i].count > 0)

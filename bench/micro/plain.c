@@ -167,6 +167,8 @@ emp_status emp_plain_create(emp_plain **out, const emp_problem *problem, emp_err
                  "only the rules of the runtime \"ideal\", not of \"%s\"",
                  problem->runtime.name);
     }
+    if (g->collective != NULL)
+        EMP_FAIL(EMP_EUNSUPPORTED, "only graphs without collectives");
     EMP_TRY(allocate(p, g, err));
     number(p, problem, new_op, new_tensor);
     connect_inputs(p, g, new_op, new_tensor);

@@ -85,8 +85,8 @@ static item pop(heap *h)
     return top;
 }
 
-/* \a rank: among simultaneous events. Ends of ops go by device, before arrivals by device and
- * copy stream. */
+/* \a rank orders simultaneous events, as docs/simulator.md says: ends of ops by device, then arrivals
+ * by device and copy stream. */
 static void schedule(emp_textbook *b, emp_time_ns at, int32_t rank, int32_t id,
                      int32_t memory)
 {

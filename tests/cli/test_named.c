@@ -41,6 +41,8 @@ static const struct named_case {
     {"bench mechanisms", "--rows rnnlm", "rnnlm", "k40x2", "tf-r1.3", "scotch"},
     {"bench oracle", "--sizes 50 --peers none --repeats 1", NULL, "k40x4", "tf-r1.3",
      NULL},
+    {"bench oracle", "small.pbtxt --peers none --repeats 1", "small.pbtxt", "k40x4",
+     "tf-r1.3", NULL},
     {"bench order", "--rows rnnlm --methods gpu --budget 2 --seeds 1 --threads 1",
      "rnnlm", "k40x2", "tf-r1.3", "gpu"},
     {"bench fusion", "--rows rnnlm --methods gpu --budget 2 --seeds 1 --threads 1",

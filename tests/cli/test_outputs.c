@@ -317,6 +317,8 @@ Test(outputs, that_lead_to_an_input_are_refused)
     expect_failure("simulate tf:batch=2,path=small.pbtxt --machine k40x2 --placement gpu "
                    "--trace small.pbtxt",
                    "small.pbtxt is an input");
+    expect_failure("bench oracle small.pbtxt --force --out link",
+                   "small.pbtxt is an input");
     expect_failure(PLACE "--record run.h5 --out run.h5.lock", "has the name of a lock");
     char *after = scratch_read("small.pbtxt", &again);
     cr_expect(size == again && memcmp(before, after, size) == 0);

@@ -36,16 +36,14 @@ static const cli_choice peers[] = {
     {"simgrid", 1u << EMP_SERIES_SIMGRID_FIFO | 1u << EMP_SERIES_SIMGRID_DAG},
     {"python", 1u << EMP_SERIES_PYTHON}};
 
-static const cli_choice levels[] = {{"random", 0}, {"bottom", 1}};
-
-enum { CHOICES = 4, PROFILES = 6, LEVELS = 2 };
+enum { CHOICES = 4, PROFILES = 6 };
 
 struct args {
     const char *out;
     const char *sizes, *machine, *placements, *profiles, *peers; /* NULL = default */
     const char *const *source;
     int32_t            source_count;
-    bool               bottom_levels;
+    const char        *levels; /* NULL = random */
     int32_t            repeats, threads;
     uint64_t           seed;
     bool               is_quick, is_forced;
@@ -66,14 +64,15 @@ static const struct argp_option options[] = {
      "tf-r1.3-models",
      0},
     {"levels", KEY_LEVELS, "random|bottom", 0,
-     "Order of ops in the profiles with one: drawn at random (default), or by the "
-     "longest "
-     "way from an op to the end of the step",
+     "Order of ops in the profiles with one: random (default), or by the longest way "
+     "from "
+     "an op to the end of the step",
      0},
     {"peers", KEY_PEERS, "A,B,...", 0, "Beside these: textbook, simgrid, python; or none",
      0},
     {"repeats", KEY_REPEATS, "N", 0, "Rounds (default 15; 5 when quick)", 0},
-    {"quick", 'q', NULL, 0, "1k and 10k ops beside the textbook simulator: seconds", 0},
+    {"quick", 'q', NULL, 0,
+     "1k and 10k ops, or each SPEC, beside the textbook simulator: seconds", 0},
     {"seed", 'k', "N", 0, "Seed of graphs and placements (default 1)", 0},
     {"threads", 't', "N", 0, "Also measure batches of placements on N threads", 0},
     {"out", 'o', "FILE", 0, "Write every series as CSV", 0},
@@ -82,11 +81,11 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Time the oracle on the step graphs of workloads and graph files, or on synthetic "
-    "ones, "
+    "Time the oracle on synthetic training graphs, or on those of workloads and files, "
     "beside a textbook simulator, SimGrid and Python.\v"
-    "Without a SOURCE graphs are synthetic. Each round runs the same placements on all "
-    "of them; a ratio compares within a "
+    "SPEC is a workload spec or a graph file, and there are at most 12. Without one, and "
+    "for --sizes, graphs are synthetic. "
+    "Each round runs the same placements on all simulators; a ratio compares within a "
     "round. "
     "SimGrid takes part if it was there when this program was built; it and Python only "
     "on graphs that they finish in seconds.\n\n"
@@ -94,7 +93,7 @@ static const char doc[] =
     "  emplace bench oracle --sizes 10k --patterns groups --repeats 31\n"
     "  emplace bench oracle --sizes 10k,83k --peers none --threads 2\n"
     "  emplace bench oracle --profiles tf-r1.3,tf-r1.3-levels --peers none\n"
-    "  emplace bench oracle rnnlm bert --profiles ideal,ideal-levels --levels bottom\n"
+    "  emplace bench oracle bert --profiles ideal,ideal-levels --levels bottom\n"
     "  emplace bench oracle --sizes 1M --machine k40x4x2 --peers none\n"
     "  emplace bench oracle --out oracle.csv";
 
@@ -120,7 +119,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->threads = (int32_t)cli_integer("threads", arg, 1, EMP_ORACLE_MAX_THREADS);
         return 0;
     case KEY_LEVELS:
-        args->bottom_levels = cli_choices("levels", arg, levels, LEVELS) != 0;
+        if (strcmp(arg, "random") != 0 && strcmp(arg, "bottom") != 0)
+            cli_usage_error("--levels is random or bottom, not \"%s\"", arg);
+        args->levels = arg;
         return 0;
     case ARGP_KEY_ARGS:
         args->source = (const char *const *)(state->argv + state->next);
@@ -142,7 +143,8 @@ static emp_oracle_params make_params(const struct args *a)
     emp_oracle_params p = {.machine = a->machine,
                            .source = a->source,
                            .source_count = a->source_count,
-                           .bottom_levels = a->bottom_levels,
+                           .has_bottom_levels =
+                               a->levels != NULL && strcmp(a->levels, "bottom") == 0,
                            .threads = a->threads,
                            .seed = a->seed};
 
@@ -158,6 +160,9 @@ static emp_oracle_params make_params(const struct args *a)
                     placements, CHOICES);
     p.series = cli_choices("profiles", or_default(a->profiles, "ideal,tf-r1.3"), profiles,
                            PROFILES);
+    if (a->levels != NULL && !emp_oracle_has_levels(&p))
+        cli_usage_error("--levels is for the profiles ideal-levels and tf-r1.3-levels; "
+                        "add one to --profiles");
     p.series |= cli_choices(
         "peers", or_default(a->peers, quick ? "textbook" : "textbook,simgrid,python"),
         peers, CHOICES);
@@ -165,8 +170,8 @@ static emp_oracle_params make_params(const struct args *a)
 }
 
 static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
-const struct argp cmd_bench_oracle_argp = {options,  parse, "[SOURCE...]", doc,
-                                           children, NULL,  NULL};
+const struct argp              cmd_bench_oracle_argp = {options,  parse, "[SPEC...]", doc,
+                                                        children, NULL,  NULL};
 
 emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
 {
@@ -179,6 +184,8 @@ emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
     cli_parse(&cmd_bench_oracle_argp, argc, argv, &args);
     emp_oracle_params params = make_params(&args);
     EMP_CHECK(cli_check_output(args.out, err));
+    EMP_CHECK(cli_check_inputs(args.source, args.source_count, &args.out, 1, err));
+    EMP_CHECK(cli_check_inputs(&args.machine, 1, &args.out, 1, err));
     EMP_CHECK(cli_check_replaced(&args.out, 1, args.is_forced, err));
     params.stop = cli_stop_flag();
     params.on_progress = cli_bar_on_progress;

@@ -87,7 +87,7 @@ Test(textbook, equals_the_oracle_on_synthetic_graphs)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* Whole numbers throughout: simultaneous events are common. */
+/* Times are small whole numbers, so that many events are simultaneous. */
 static void compare_random(void (*create)(task *, uint64_t))
 {
     emp_runtime ideal;
@@ -137,6 +137,20 @@ Test(textbook, refuses_other_rules)
     cr_expect_null(book);
     cr_expect_not_null(strstr(err.msg, "ideal"), "%s", err.msg);
     teardown(&c);
+}
+
+Test(textbook, refuses_collectives)
+{
+    task          r;
+    emp_textbook *book = NULL;
+    emp_error     err = {0};
+
+    random_problem_create_collectives(&r, 1);
+    cr_assert_eq(emp_runtime_init(&r.problem->runtime, "ideal", NULL), EMP_OK);
+    cr_expect_eq(emp_textbook_create(&book, r.problem, &err), EMP_EUNSUPPORTED);
+    cr_expect_null(book);
+    cr_expect_not_null(strstr(err.msg, "collectives"), "%s", err.msg);
+    task_destroy(&r);
 }
 
 /* ---- graphs and placements ---- */
@@ -316,10 +330,9 @@ static emp_oracle_params small_bench(void)
 }
 
 /* Every seventh, because each try loads a machine file. */
-Test(bench, survives_allocation_failures)
+static void survive_failures(emp_oracle_params params)
 {
     static emp_oracle_report report;
-    emp_oracle_params        params = small_bench();
     long                     allowed = 0;
 
     for (emp_status st = EMP_ENOMEM; st != EMP_OK; allowed += 7) {
@@ -329,6 +342,20 @@ Test(bench, survives_allocation_failures)
         cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
     }
     cr_expect_eq(report.row_count, 2);
+}
+
+Test(bench, survives_allocation_failures)
+{
+    static const char *const source = "giph:v=15,alpha=0.2,seed=7";
+    emp_oracle_params        params = small_bench();
+
+    survive_failures(params);
+    params.size_count = 1;
+    params.source = &source;
+    params.source_count = 1;
+    params.series |= 1u << EMP_SERIES_IDEAL_LEVELS;
+    params.has_bottom_levels = true;
+    survive_failures(params);
 }
 
 /* ---- the benchmark ---- */
@@ -366,17 +393,18 @@ Test(bench, measures_the_graphs_that_are_named)
     emp_oracle_params        params = small_bench();
     emp_error                err = {0};
 
-    params.size_count = 0;
+    params.size_count = 1;
     params.source = sources;
     params.source_count = 2;
     params.placements = (1u << EMP_PLACE_COUNT) - 1;
-    params.series |= 1u << EMP_SERIES_IDEAL_LEVELS;
-    params.bottom_levels = true;
+    params.series |= 1u << EMP_SERIES_IDEAL_LEVELS | 1u << EMP_SERIES_TF_LEVELS;
+    params.has_bottom_levels = true;
     cr_assert_eq(emp_oracle_measure(&report, &params, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(report.row_count, 2 * EMP_PLACE_COUNT);
-    for (int32_t i = 0; i < report.row_count; i++) {
+    cr_assert_eq(report.row_count, 3 * EMP_PLACE_COUNT);
+    cr_expect_null(report.row[EMP_PLACE_COUNT - 1].source);
+    for (int32_t i = EMP_PLACE_COUNT; i < report.row_count; i++) {
         const emp_oracle_row *row = &report.row[i];
-        cr_expect_str_eq(row->source, sources[i / EMP_PLACE_COUNT]);
+        cr_expect_str_eq(row->source, sources[i / EMP_PLACE_COUNT - 1]);
         cr_expect_gt(row->op_count, 100);
         cr_expect_eq(row->disagreements, 0, "%s, placement %d: %d", row->source,
                      row->placement, row->disagreements);
