@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -69,8 +70,26 @@ static void expect_none_no_more(uint64_t name)
         if (atomic_load(&absent[i]) == name) atomic_store(&absent[i], 0);
 }
 
+/* Writers that create a file just now, which may not be listed yet; and that none may begin any more. */
+static atomic_int creating, is_over;
+
+/* None of the caller's signals may come before end_creating(). */
+static void begin_creating(void)
+{
+    creating++;
+    if (!is_over) return;
+    creating--;
+    for (;;) pause(); /* the program ends in another thread */
+}
+
+static void end_creating(void) { creating--; }
+
 void emp_atomic_file_drop_all(void)
 {
+    enum { MOST_MS = 300 };
+
+    is_over = 1;
+    for (int ms = 0; ms < MOST_MS && creating > 0; ms++) poll(NULL, 0, 1);
     for (int i = 0; i < MOST_LISTED; i++) {
         const char *temporary = atomic_load(&listed[i]);
         if (temporary != NULL) unlink(temporary);
@@ -127,16 +146,18 @@ static char *create_beside(const char *path, FILE **stream)
     return NULL;
 }
 
-/* Creates the temporary file and has handlers know of it; none of this thread comes between. */
+/* Creates the temporary file and has handlers know of it; none comes between, in any thread. */
 static void begin_beside(emp_atomic_file *file)
 {
     sigset_t all, before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
+    begin_creating();
     file->temporary = create_beside(file->path, &file->stream);
     const int cause = errno;
     if (file->temporary != NULL) emp_atomic_file_list(file->temporary);
+    end_creating();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = cause;
 }

@@ -61,7 +61,8 @@ void emp_atomic_file_list(char *name);
 void emp_atomic_file_unlist(char *name);
 
 /** Removes the temporary files of all writers of this program, of which there are at most 64 at a
- * time: for a signal handler that ends the program. Safe in handlers. */
+ * time: for a signal handler that ends the program. Safe in handlers. Whoever opens a file afterwards waits
+ * for that end. */
 void emp_atomic_file_drop_all(void);
 
 /** Removes what writers that were killed left beside \a path. Only for the one who knows

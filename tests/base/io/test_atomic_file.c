@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
@@ -207,6 +209,41 @@ Test(atomic_file, a_handler_knows_of_every_temporary_file)
     cr_assert_eq(emp_atomic_file_open(&file, path, &err), EMP_OK, "%s", err.msg);
     cr_expect_neq(access(beside, F_OK), 0, "a file is left that the handler missed");
     emp_atomic_file_abort(&file);
+}
+
+static void *write_for_ever(void *nothing)
+{
+    for (;;) {
+        emp_atomic_file file = {0};
+        if (emp_atomic_file_open(&file, path, NULL) == EMP_OK)
+            emp_atomic_file_commit(&file, NULL);
+        emp_atomic_file_abort(&file);
+    }
+    return nothing;
+}
+
+/* A writer goes on while another thread ends the program. */
+static void end_beside_a_writer(unsigned delay_us)
+{
+    pthread_t writer;
+
+    if (pthread_create(&writer, NULL, write_for_ever, NULL) != 0) _exit(1);
+    usleep(delay_us);
+    emp_atomic_file_drop_all();
+    usleep(2000);
+    _exit(0);
+}
+
+Test(atomic_file, a_handler_in_another_thread_leaves_none)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        int         status = 0;
+        const pid_t child = fork();
+        if (child == 0) end_beside_a_writer(1000 + 37 * i);
+        cr_assert_eq(waitpid(child, &status, 0), child);
+        cr_assert_eq(status, 0);
+        cr_assert_neq(access(beside, F_OK), 0, "a temporary file is left, try %u", i);
+    }
 }
 
 Test(atomic_file, files_of_others_are_left_alone)
