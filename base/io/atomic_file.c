@@ -22,20 +22,61 @@ enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000, MOST_LISTED = 64 };
 /* The temporary files that are open, for a handler that has to remove them. */
 static _Atomic(char *) listed[MOST_LISTED];
 
-void emp_atomic_file_list(char *temporary)
+/* Threads that change the list, or make a file that is about to be on it. */
+static atomic_int changing;
+/* Set by emp_atomic_file_drop_all(): nothing may change any more. */
+static atomic_int is_ending;
+
+/* No signal comes to this thread until end_change(), and a handler in another one waits for that. So what
+ * stands between takes no lock. */
+static void begin_change(sigset_t *before)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+    changing++;
+    if (!is_ending) return;
+    changing--;
+    for (;;) pause(); /* another thread ends the program */
+}
+
+static void end_change(const sigset_t *before)
+{
+    const int cause = errno;
+
+    changing--;
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+    errno = cause;
+}
+
+static void add_to_list(char *name)
 {
     for (int i = 0; i < MOST_LISTED; i++) {
         char *nothing = NULL;
-        if (atomic_compare_exchange_strong(&listed[i], &nothing, temporary)) return;
+        if (atomic_compare_exchange_strong(&listed[i], &nothing, name)) return;
     }
 }
 
-void emp_atomic_file_unlist(char *temporary)
+void emp_atomic_file_list(char *name)
 {
+    sigset_t before;
+
+    begin_change(&before);
+    add_to_list(name);
+    end_change(&before);
+}
+
+void emp_atomic_file_unlist(char *name)
+{
+    sigset_t before;
+
+    begin_change(&before);
     for (int i = 0; i < MOST_LISTED; i++) {
-        char *same = temporary;
-        if (atomic_compare_exchange_strong(&listed[i], &same, NULL)) return;
+        char *same = name;
+        if (atomic_compare_exchange_strong(&listed[i], &same, NULL)) break;
     }
+    end_change(&before);
 }
 
 /* Hashes of the paths where no file is yet. */
@@ -70,26 +111,12 @@ static void expect_none_no_more(uint64_t name)
         if (atomic_load(&absent[i]) == name) atomic_store(&absent[i], 0);
 }
 
-/* Writers that create a file just now, which may not be listed yet; and that none may begin any more. */
-static atomic_int creating, is_over;
-
-/* None of the caller's signals may come before end_creating(). */
-static void begin_creating(void)
-{
-    creating++;
-    if (!is_over) return;
-    creating--;
-    for (;;) pause(); /* the program ends in another thread */
-}
-
-static void end_creating(void) { creating--; }
-
 void emp_atomic_file_drop_all(void)
 {
     enum { MOST_MS = 300 };
 
-    is_over = 1;
-    for (int ms = 0; ms < MOST_MS && creating > 0; ms++) poll(NULL, 0, 1);
+    is_ending = 1;
+    for (int ms = 0; ms < MOST_MS && changing > 0; ms++) poll(NULL, 0, 1);
     for (int i = 0; i < MOST_LISTED; i++) {
         const char *temporary = atomic_load(&listed[i]);
         if (temporary != NULL) unlink(temporary);
@@ -104,61 +131,61 @@ static void name_temporary(char *name, size_t size, const char *path, int number
     snprintf(name, size, "%s.tmp%d", path, number);
 }
 
-/* A file that was not there, so that nobody else's is written to. It may be read by those who may read the
- * one that it replaces, from its beginning on. */
-static FILE *create(const char *name, const char *replaced)
+/* A file that was not there, so that nobody else's is written to, on the list. \a mode: what umask
+ * must not take away, or 0. \return its descriptor, or -1. */
+static int create_listed(char *name, mode_t mode)
 {
-    struct stat  info;
-    const bool   has_mode = stat(replaced, &info) == 0 && S_ISREG(info.st_mode);
-    const mode_t mode = has_mode ? info.st_mode & 0777 : 0666;
-    const int    descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    sigset_t before;
 
-    if (descriptor < 0) return NULL;
-    if (has_mode) (void)!fchmod(descriptor, mode); /* what umask has taken away */
-    FILE *stream = fdopen(descriptor, "w");
-    if (stream == NULL) {
-        close(descriptor);
-        unlink(name);
+    begin_change(&before);
+    const int descriptor =
+        open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode != 0 ? mode : 0666);
+    if (descriptor >= 0) {
+        if (mode != 0) (void)!fchmod(descriptor, mode);
+        add_to_list(name);
     }
-    return stream;
+    end_change(&before);
+    return descriptor;
 }
 
-/* Returns the name of a file beside the path, or NULL with errno set. */
-static char *create_beside(const char *path, FILE **stream)
+/* The permissions of a file, or 0 if there is none: who may read it may read the one that replaces it, from its
+ * beginning on. */
+static mode_t mode_of(const char *path)
 {
-    size_t size = strlen(path) + SUFFIX_BYTES;
-    char  *name = (char *)emp_calloc(size, 1);
+    struct stat info;
 
-    *stream = NULL;
-    if (name == NULL) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    for (int i = 0; i < MAX_ATTEMPTS; i++) {
-        name_temporary(name, size, path, i);
-        *stream = create(name, path);
-        if (*stream != NULL) return name;
-        if (errno != EEXIST) break;
-    }
-    int cause = errno;
-    emp_free(name);
-    errno = cause;
-    return NULL;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? info.st_mode & 0777 : 0;
 }
 
-/* Creates the temporary file and has handlers know of it; none comes between, in any thread. */
+/* Creates the temporary file, beside its place. It has none if that fails, which errno tells. */
 static void begin_beside(emp_atomic_file *file)
 {
-    sigset_t all, before;
+    const mode_t mode = mode_of(file->path);
+    const size_t size = strlen(file->path) + SUFFIX_BYTES;
+    char        *name = (char *)emp_calloc(size, 1);
+    int          descriptor = -1;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    begin_creating();
-    file->temporary = create_beside(file->path, &file->stream);
+    if (name == NULL) {
+        errno = ENOMEM;
+        return;
+    }
+    for (int i = 0; i < MAX_ATTEMPTS && descriptor < 0; i++) {
+        name_temporary(name, size, file->path, i);
+        descriptor = create_listed(name, mode);
+        if (descriptor < 0 && errno != EEXIST) break;
+    }
+    if (descriptor >= 0) file->stream = fdopen(descriptor, "w");
+    if (file->stream != NULL) {
+        file->temporary = name;
+        return;
+    }
     const int cause = errno;
-    if (file->temporary != NULL) emp_atomic_file_list(file->temporary);
-    end_creating();
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (descriptor >= 0) {
+        close(descriptor);
+        unlink(name);
+        emp_atomic_file_unlist(name);
+    }
+    emp_free(name);
     errno = cause;
 }
 

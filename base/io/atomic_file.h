@@ -31,7 +31,7 @@ typedef struct {
     uint64_t absent; /**< private; names the path if no file may be there; 0 = one may */
 } emp_atomic_file;
 
-/** Opens \a file for writing; \a path is copied. \retval EMP_ENOMEM \retval EMP_EIO */
+/** Opens \a file for writing; \a path is copied. After emp_atomic_file_drop_all() it never returns. \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err);
 
 /** Closes what was written and puts it in its place. See emp_atomic_file_expect_none() for what else may
@@ -56,13 +56,14 @@ emp_status emp_atomic_file_write(const char *path,
 void emp_atomic_file_expect_none(const char *path);
 
 /** Has emp_atomic_file_drop_all() remove a file of that name, too, which is borrowed until it is taken off the
- * list. For files that belong to a writer, as its lock does. */
+ * list. For files that belong to a writer, as its lock does. A lock that is made or removed at that moment may stay;
+ * the next program takes it over. */
 void emp_atomic_file_list(char *name);
 void emp_atomic_file_unlist(char *name);
 
 /** Removes the temporary files of all writers of this program, of which there are at most 64 at a
- * time: for a signal handler that ends the program. Safe in handlers. Whoever opens a file afterwards waits
- * for that end. */
+ * time: for a signal handler that ends the program. Safe in handlers. It waits up to 300 ms for those that are
+ * being made. The caller must end the process: no other thread opens or releases a file from now on. */
 void emp_atomic_file_drop_all(void);
 
 /** Removes what writers that were killed left beside \a path. Only for the one who knows

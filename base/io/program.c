@@ -15,27 +15,46 @@
 
 enum { MOST_ARGUMENTS = 16, MOST_GROUPS = 64 };
 
-void emp_program_end_with(pid_t parent)
+/* They reach a whole group, and are for the first of it to answer. */
+static const int of_groups[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+enum { OF_GROUPS = sizeof of_groups / sizeof *of_groups };
+
+static void block_signals(sigset_t *before)
+{
+    sigset_t deaf;
+
+    sigemptyset(&deaf);
+    for (int i = 0; i < OF_GROUPS; i++) sigaddset(&deaf, of_groups[i]);
+    pthread_sigmask(SIG_BLOCK, &deaf, before);
+}
+
+static void restore_signals(const sigset_t *before)
+{
+    const int cause = errno;
+
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+    errno = cause;
+}
+
+/* A parent that has ended before the call sends no signal. */
+static void end_with(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1); /* it has ended before, and sends no signal */
+    if (getppid() != parent) _exit(1);
 }
 
 pid_t emp_program_fork(void)
 {
-    static const int of_groups[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-    const pid_t      parent = getpid();
-    sigset_t         deaf, before;
+    const pid_t parent = getpid();
+    sigset_t    before;
 
-    sigemptyset(&deaf);
-    for (size_t i = 0; i < sizeof of_groups / sizeof *of_groups; i++)
-        sigaddset(&deaf, of_groups[i]);
-    pthread_sigmask(SIG_BLOCK, &deaf, &before);
+    block_signals(&before);
     const pid_t child = fork();
     if (child == 0)
-        emp_program_end_with(parent);
+        end_with(parent);
     else
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        restore_signals(&before);
     return child;
 }
 
@@ -65,6 +84,36 @@ void emp_program_kill_groups(void)
         const pid_t group = atomic_load(&listed_group[i]);
         if (group > 0) kill(-group, SIGKILL);
     }
+}
+
+/* To ignore a signal drops one that waits. */
+static void drop_signals(void)
+{
+    for (int i = 0; i < OF_GROUPS; i++) {
+        struct sigaction before;
+        sigaction(of_groups[i], NULL, &before);
+        signal(of_groups[i], SIG_IGN);
+        sigaction(of_groups[i], &before, NULL);
+    }
+}
+
+pid_t emp_program_fork_group(void)
+{
+    const pid_t parent = getpid();
+    sigset_t    before;
+
+    block_signals(&before);
+    const pid_t child = fork();
+    if (child == 0) {
+        setpgid(0, 0);
+        end_with(parent);
+        drop_signals();
+    } else if (child > 0) {
+        setpgid(child, child);
+        emp_program_list_group(child);
+    }
+    restore_signals(&before);
+    return child;
 }
 
 /* ---- programs ---- */

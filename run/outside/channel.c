@@ -32,44 +32,6 @@ static emp_status open_pair(int pair[2], emp_error *err)
     return EMP_ERROR(EMP_EEXTERNAL, "no socket for another program: %s", strerror(errno));
 }
 
-/* What has come for the group of the parent, too, is the parent's to answer. To ignore a signal drops
- * one that waits. */
-static void drop_signals(const int *signals, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct sigaction before;
-        sigaction(signals[i], NULL, &before);
-        signal(signals[i], SIG_IGN);
-        sigaction(signals[i], &before, NULL);
-    }
-}
-
-/* fork() of a child with a group of its own, so that Ctrl-C is answered here alone, and all of it can be
- * ended. It dies with the thread that calls. */
-static pid_t fork_group(void)
-{
-    static const int of_groups[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-    const size_t     count = sizeof of_groups / sizeof *of_groups;
-    const pid_t      parent = getpid();
-    sigset_t         deaf, before;
-
-    sigemptyset(&deaf);
-    for (size_t i = 0; i < count; i++) sigaddset(&deaf, of_groups[i]);
-    pthread_sigmask(SIG_BLOCK, &deaf, &before);
-    const pid_t child = fork();
-    if (child == 0) {
-        setpgid(0, 0);
-        emp_program_end_with(parent);
-        drop_signals(of_groups, count);
-    } else if (child > 0) {
-        setpgid(child, child);
-    }
-    const int cause = errno;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = cause;
-    return child;
-}
-
 /* Makes \a to the descriptor \a from, and keeps it open in a program. */
 static void move_descriptor(int from, int to)
 {
@@ -87,15 +49,23 @@ static void be_shell(const char *command, int end)
     _exit(127);
 }
 
-/* The shell gives way to a command that is a single one, so that its end is the child's. */
+/* The shell gives way to a command that is a single one, so that its end is the child's. One that
+ * begins with A=1 needs env for that. */
+static const char *prefix_of(const char *command)
+{
+    const char *word = command + strspn(command, " \t");
+
+    if (strpbrk(command, ";&|<>()`\n") != NULL) return "";
+    return memchr(word, '=', strcspn(word, " \t")) != NULL ? "exec env " : "exec ";
+}
+
 static emp_status spawn(pid_t *child, const char *command, int end, emp_error *err)
 {
-    const bool is_single = strpbrk(command, ";&|<>()`\n") == NULL;
-    char      *whole = emp_calloc(strlen(command) + sizeof "exec ", 1);
+    char *whole = emp_calloc(strlen(command) + sizeof "exec env ", 1);
 
     if (whole == NULL) return EMP_ERROR(EMP_ENOMEM, "a command");
-    sprintf(whole, "%s%s", is_single ? "exec " : "", command);
-    *child = fork_group();
+    sprintf(whole, "%s%s", prefix_of(command), command);
+    *child = emp_program_fork_group();
     if (*child == 0) be_shell(whole, end);
     const int cause = errno;
     emp_free(whole);
@@ -113,9 +83,7 @@ emp_status emp_channel_start(emp_channel *channel, const char *command, emp_erro
     close(pair[1]);
     channel->socket = pair[0];
     channel->is_open = true;
-    if (st != EMP_OK) return st;
-    emp_program_list_group(channel->child);
-    return EMP_OK;
+    return st;
 }
 
 static void become_worker(void)
@@ -133,7 +101,7 @@ emp_status emp_channel_fork(emp_channel *channel,
     int pair[2];
 
     EMP_CHECK(open_pair(pair, err));
-    const pid_t child = fork_group();
+    const pid_t child = emp_program_fork_group();
     if (child == 0) {
         emp_channel own = {.is_open = true, .socket = pair[1]};
         close(pair[0]);
@@ -146,7 +114,6 @@ emp_status emp_channel_fork(emp_channel *channel,
     channel->is_open = true;
     if (child < 0) return EMP_ERROR(EMP_EEXTERNAL, "cannot fork: %s", strerror(errno));
     channel->child = child;
-    emp_program_list_group(child);
     return EMP_OK;
 }
 

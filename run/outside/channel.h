@@ -32,12 +32,12 @@ typedef struct {
 } emp_channel_wait;
 
 /** Starts a command of the shell whose standard input and output are the socket. The program
- * dies with the thread that calls, so call it from one that outlives the channel. A shell that is not
- * there ends with status 127, which the first call to receive tells.
+ * dies with the thread that calls, so call it from one that outlives the channel. A shell or a command that is
+ * not there ends with status 127, which the first call to send or receive tells.
  * \retval EMP_EEXTERNAL  It cannot be started. \retval EMP_ENOMEM */
 emp_status emp_channel_start(emp_channel *channel, const char *command, emp_error *err);
 
-/** Forks; the child calls \a work and ends. The child has the memory of this process as it is
+/** Forks; the child calls \a work and ends, at the latest with the thread that calls. The child has the memory of this process as it is
  * now, and one thread. \retval EMP_EEXTERNAL */
 emp_status emp_channel_fork(emp_channel *channel,
                             void (*work)(emp_channel *channel, void *context),

@@ -54,6 +54,53 @@ Test(channel, a_program_that_reads_nothing_dies_with_its_parent, .timeout = 100)
     cr_expect_eq(read(life[0], &byte, 1), 0);
 }
 
+static void expect_line(const char *command, const char *want)
+{
+    emp_channel      channel = {0};
+    emp_channel_wait wait = {.until_s = 1e18};
+    emp_error        err = {0};
+    char            *line = NULL;
+    size_t           length = 0;
+
+    cr_assert_eq(emp_channel_start(&channel, command, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_channel_receive_line(&channel, &line, &length, 100, &wait, &err),
+                 EMP_OK, "%s: %s", command, err.msg);
+    cr_expect_str_eq(line, want);
+    emp_channel_close(&channel);
+}
+
+Test(channel, runs_commands_of_the_shell)
+{
+    expect_line("echo one", "one");
+    expect_line("A=2 printenv A", "2");
+    expect_line("printf 3; echo 4", "34");
+}
+
+/* Ctrl-C reaches the whole group, but not the program, which hears what is sent to it alone. */
+Test(channel, signals_of_the_group_are_kept_away, .timeout = 100)
+{
+    int         status = 0;
+    const pid_t parent = fork();
+
+    if (parent == 0) {
+        emp_channel channel = {0};
+        setpgid(0, 0);
+        signal(SIGINT, SIG_IGN);
+        kill(0, SIGINT);
+        signal(SIGTERM, SIG_DFL);
+        if (emp_channel_start(&channel, "sleep 600", NULL) != EMP_OK) _exit(1);
+        signal(SIGTERM, SIG_IGN);
+        kill(0, SIGTERM);
+        usleep(50000);
+        if (waitpid(channel.child, &status, WNOHANG) != 0) _exit(2);
+        kill(channel.child, SIGTERM);
+        waitpid(channel.child, &status, 0);
+        _exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? 0 : 3);
+    }
+    cr_assert_eq(waitpid(parent, &status, 0), parent);
+    cr_expect_eq(status, 0, "%d", WEXITSTATUS(status));
+}
+
 Test(channel, a_command_that_is_not_there_ends_with_127)
 {
     emp_channel      channel = {0};
