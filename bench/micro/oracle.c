@@ -147,15 +147,15 @@ static emp_status create_unlike(stand *s, emp_error *err)
 }
 
 /* The series that were asked for and can run, as bits. */
-static uint32_t find_present(const emp_oracle_params *params, const emp_graph *graph)
+static uint32_t find_present(const stand *s)
 {
-    const bool is_alone = graph->collective != NULL;
-    uint32_t   present = 0;
+    const emp_oracle_params *params = s->params;
+    uint32_t                 present = 0;
 
     for (int32_t i = 0; i < EMP_SERIES_COUNT; i++) {
         bool is_asked = params->series >> i & 1u;
-        if (!is_asked || graph->op_count > emp_oracle_most_ops((emp_series)i)) continue;
-        if (is_alone && i >= EMP_SERIES_TEXTBOOK) continue;
+        if (!is_asked || s->op_count > emp_oracle_most_ops((emp_series)i)) continue;
+        if (s->graph->collective != NULL && i >= EMP_SERIES_TEXTBOOK) continue;
         if (is_peer(i) && emp_peer_absence(peer_of(i)) != NULL) continue;
         present |= 1u << i;
     }
@@ -187,9 +187,11 @@ static emp_status set_up(stand *s, emp_error *err)
     const int32_t op_count = s->graph->op_count;
     size_t        rounds = (size_t)s->params->repeats;
 
-    s->present = find_present(s->params, s->graph);
     for (emp_op_id op = 0; op < op_count; op++)
         s->op_count += !s->graph->op[op].is_folded;
+    if (s->op_count == 0)
+        return EMP_ERROR(EMP_EINVAL, "%s has no op that a step runs", s->source);
+    s->present = find_present(s);
     EMP_CHECK(create_oracle(s, EMP_SERIES_IDEAL, err));
     EMP_CHECK(create_oracle(s, EMP_SERIES_TF, err));
     EMP_CHECK(create_unlike(s, err));
@@ -199,7 +201,7 @@ static emp_status set_up(stand *s, emp_error *err)
         EMP_CHECK(emp_textbook_create(&s->book, s->problem[EMP_SERIES_IDEAL], err));
     if (s->present >> EMP_SERIES_SIMGRID_FIFO != 0)
         EMP_CHECK(emp_plain_create(&s->plain, s->problem[EMP_SERIES_IDEAL], err));
-    s->pool_count = count_placements(op_count);
+    s->pool_count = count_placements(s->op_count);
     s->pool = EMP_NEW_ARRAY(emp_device_id, (size_t)s->pool_count * (size_t)op_count);
     if (s->pool == NULL) return EMP_ERROR(EMP_ENOMEM, "placements of %d ops", op_count);
     EMP_CHECK(EMP_ALLOC(s->level, (size_t)op_count));
@@ -281,7 +283,7 @@ static bool agrees(const stand *s, int32_t series, emp_time_ns got, emp_time_ns 
 
 static emp_status run_round(stand *s, int32_t round, emp_oracle_row *row, emp_error *err)
 {
-    int32_t     count = count_runs(s->graph->op_count);
+    int32_t     count = count_runs(s->op_count);
     int32_t     first = (int32_t)((int64_t)round * count % s->pool_count);
     double      ideal_s = NAN;
     emp_time_ns ideal_ns = 0;
@@ -403,7 +405,7 @@ static emp_status measure_scaling(stand *s, emp_oracle_row *row, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t    threads = s->params->threads, n = s->params->repeats;
-    int32_t    runs = threads * (1 + SCALING_OPS / s->graph->op_count);
+    int32_t    runs = threads * (1 + SCALING_OPS / s->op_count);
     emp_sim   *sims[EMP_ORACLE_MAX_THREADS] = {0};
     double    *speedup = EMP_NEW_ARRAY(double, (size_t)n);
     double    *cpu_ratio = EMP_NEW_ARRAY(double, (size_t)n);
@@ -441,7 +443,7 @@ static emp_status measure_graph(emp_oracle_report *report, const emp_machine *ma
     for (int32_t kind = 0; kind < EMP_PLACE_COUNT; kind++) {
         emp_oracle_row row = {.source = source,
                               .op_count = s.op_count,
-                              .is_alone = s.graph->collective != NULL,
+                              .has_collectives = s.graph->collective != NULL,
                               .placement = (emp_synthetic_kind)kind,
                               .speedup = emp_quartiles_of(NULL, 0),
                               .cpu_ratio = emp_quartiles_of(NULL, 0)};

@@ -1,8 +1,8 @@
 /** \file bench/micro/oracle.h
  * How fast the oracle is, and how its peers are: `emplace bench oracle`.
  *
- * The graphs are synthetic, of given sizes, or sources of the caller's. On a source, blocks of a
- * placement are cut by the numbers of ops, and the placement is made legal.
+ * The graphs are synthetic, of given sizes, or sources of the caller's. Blocks of a
+ * placement are ranges of op numbers. On a source it is made legal.
  *
  * In each round every series runs the same placements, so that what else the machine does
  * hits all alike. Times are CPU times of the thread (peers: of their process). A ratio is
@@ -60,7 +60,8 @@ typedef struct {
 typedef struct {
     const char *source;   /**< NULL: synthetic */
     int32_t     op_count; /**< that are not folded */
-    bool is_alone; /**< the graph has collectives, which other simulators do not know */
+    bool
+        has_collectives; /**< the graph has collectives, which other simulators do not know */
     emp_synthetic_kind placement;
     double             events_per_op; /**< of emp_oracle_leading(): starts and ends */
     emp_quartiles      ns_per_op[EMP_SERIES_COUNT]; /**< NaN = not measured */

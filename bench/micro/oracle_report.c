@@ -66,7 +66,7 @@ static void add_line(emp_sheet *s, const emp_oracle_report *report,
 static void note_limit(emp_sheet *s, const emp_oracle_report *report, emp_series series)
 {
     for (int32_t i = 0; i < report->row_count; i++) {
-        if (report->row[i].is_alone) continue;
+        if (report->row[i].has_collectives) continue;
         if (report->row[i].op_count <= emp_oracle_most_ops(series)) continue;
         emp_sheet_note(s, "%s: up to %d ops, beyond it takes minutes.",
                        emp_series_name(series), emp_oracle_most_ops(series));
@@ -81,7 +81,7 @@ static void note_graphs(emp_sheet *s, const emp_oracle_report *report)
     for (int32_t i = 0; i < report->row_count; i++) {
         const emp_oracle_row *row = &report->row[i];
         bool                  is_first = i == 0 || row[-1].source != row->source;
-        if (row->is_alone && is_first && others != 0)
+        if (row->has_collectives && is_first && others != 0)
             emp_sheet_note(s, "%s: has collectives, which other simulators do not know.",
                            name_of(row));
         if (row->disagreements > 0)

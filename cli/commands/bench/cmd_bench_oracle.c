@@ -83,8 +83,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Time the oracle on synthetic training graphs, or on those of workloads and files, "
     "beside a textbook simulator, SimGrid and Python.\v"
-    "SPEC is a workload spec or a graph file, and there are at most 12. Without one, and "
-    "for --sizes, graphs are synthetic. "
+    "SPEC is a workload spec or a graph file. Without one, and for --sizes, graphs are "
+    "synthetic. There are at most 12 graphs in all. "
     "Each round runs the same placements on all simulators; a ratio compares within a "
     "round. "
     "SimGrid takes part if it was there when this program was built; it and Python only "
