@@ -199,6 +199,25 @@ Test(bench, prints_text_csv_and_json)
     cr_expect_not_null(json_object_get(json_object_get(series, "tf-r1.3"), "ratio"));
     json_decref(root);
 }
+
+Test(bench, leaves_collectives_to_the_oracle)
+{
+    static const char step[] = "HloModule step, num_partitions=2\n"
+                               "sum { a = f32[] parameter(0) b = f32[] parameter(1)\n"
+                               "ROOT c = f32[] add(a, b) }\n"
+                               "ENTRY main { x = f32[64]{0} parameter(0)\n"
+                               "ROOT r = f32[64]{0} all-reduce(x), to_apply=sum }\n";
+
+    scratch_write("step.hlo.txt", step, sizeof step - 1);
+    cr_expect_eq(emplace_run("bench oracle step.hlo.txt --repeats 1 --profiles ideal "
+                             "--peers textbook,python"),
+                 0, "%s", program_err);
+    const char *note = strstr(program_out, "has collectives");
+    cr_assert_not_null(note, "%s", program_out);
+    cr_expect_null(strstr(note + 1, "has collectives"), "once a graph: %s", program_out);
+    cr_expect_null(strstr(program_out, "x ideal"), "only the oracle: %s", program_out);
+}
+
 /* ---- calibrate ---- */
 
 Test(bench, calibrate_writes_what_the_cells_determine)
