@@ -311,8 +311,8 @@ emp_status emp_channel_receive_line(emp_channel *channel, char **line, size_t *l
     size_t seen = 0;
 
     for (;;) {
-        char  *begin = channel->bytes + channel->first;
         size_t there = channel->end - channel->first;
+        char  *begin = there > 0 ? channel->bytes + channel->first : NULL;
         char  *newline = there > seen ? memchr(begin + seen, '\n', there - seen) : NULL;
         if (newline != NULL) {
             *newline = '\0';
