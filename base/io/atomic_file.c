@@ -131,36 +131,36 @@ static void name_temporary(char *name, size_t size, const char *path, int number
     snprintf(name, size, "%s.tmp%d", path, number);
 }
 
-/* A file that was not there, so that nobody else's is written to, on the list. \a mode: what umask
- * must not take away, or 0. \return its descriptor, or -1. */
-static int create_listed(char *name, mode_t mode)
+/* A file that was not there, so that nobody else's is written to, on the list. \a mode: mode_of().
+ * \return its descriptor, or -1. */
+static int create_listed(char *name, int mode)
 {
     sigset_t before;
 
     begin_change(&before);
     const int descriptor =
-        open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode != 0 ? mode : 0666);
+        open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode >= 0 ? mode : 0666);
     if (descriptor >= 0) {
-        if (mode != 0) (void)!fchmod(descriptor, mode);
+        if (mode >= 0) (void)!fchmod(descriptor, (mode_t)mode); /* what umask took */
         add_to_list(name);
     }
     end_change(&before);
     return descriptor;
 }
 
-/* The permissions of a file, or 0 if there is none: who may read it may read the one that replaces it, from its
- * beginning on. */
-static mode_t mode_of(const char *path)
+/* The permissions of a file, or -1 if there is none. The one that replaces it has them from its beginning on. */
+static int mode_of(const char *path)
 {
     struct stat info;
 
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? info.st_mode & 0777 : 0;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (int)(info.st_mode & 0777)
+                                                           : -1;
 }
 
 /* Creates the temporary file, beside its place. It has none if that fails, which errno tells. */
 static void begin_beside(emp_atomic_file *file)
 {
-    const mode_t mode = mode_of(file->path);
+    const int    mode = mode_of(file->path);
     const size_t size = strlen(file->path) + SUFFIX_BYTES;
     char        *name = (char *)emp_calloc(size, 1);
     int          descriptor = -1;

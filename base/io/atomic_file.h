@@ -31,7 +31,8 @@ typedef struct {
     uint64_t absent; /**< private; names the path if no file may be there; 0 = one may */
 } emp_atomic_file;
 
-/** Opens \a file for writing; \a path is copied. After emp_atomic_file_drop_all() it never returns. \retval EMP_ENOMEM \retval EMP_EIO */
+/** Opens \a file for writing; \a path is copied. After emp_atomic_file_drop_all() it never returns.
+ * \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_error *err);
 
 /** Closes what was written and puts it in its place. See emp_atomic_file_expect_none() for what else may

@@ -15,7 +15,7 @@
 
 enum { MOST_ARGUMENTS = 16, MOST_GROUPS = 64 };
 
-/* They reach a whole group, and are for the first of it to answer. */
+/* Terminals and schedulers send them to a whole group. Its first process answers them. */
 static const int of_groups[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
 enum { OF_GROUPS = sizeof of_groups / sizeof *of_groups };

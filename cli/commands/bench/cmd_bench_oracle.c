@@ -64,9 +64,8 @@ static const struct argp_option options[] = {
      "tf-r1.3-models",
      0},
     {"levels", KEY_LEVELS, "random|bottom", 0,
-     "Order of ops in the profiles with one: random (default), or by the longest way "
-     "from "
-     "an op to the end of the step",
+     "Order of ops in the profiles with one: random (default), or by the longest way to "
+     "the end of the step",
      0},
     {"peers", KEY_PEERS, "A,B,...", 0, "Beside these: textbook, simgrid, python; or none",
      0},

@@ -196,6 +196,19 @@ Test(atomic_file, a_private_file_stays_private)
     cr_expect_eq(info.st_mode & 0777, 0600);
 }
 
+Test(atomic_file, what_nobody_may_read_stays_so)
+{
+    emp_atomic_file f = {0};
+    struct stat     info;
+
+    put(path, "old");
+    cr_assert_eq(chmod(path, 0), 0);
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    cr_assert_eq(stat(beside, &info), 0);
+    cr_expect_eq(info.st_mode & 0777, 0);
+    emp_atomic_file_abort(&f);
+}
+
 static void drop_all(int number)
 {
     (void)number;
