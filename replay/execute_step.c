@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/stop.h"
 #include "replay/cpu/cores.h"
 #include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"
@@ -377,10 +378,7 @@ static void begin_first(emp_replay *r)
     }
 }
 
-static bool is_stopped(const emp_replay *r)
-{
-    return r->options->stop != NULL && *r->options->stop != 0;
-}
+static bool is_stopped(const emp_replay *r) { return emp_stop_is_set(r->options->stop); }
 
 /* Until all is done, or something fails, or the user stops it. */
 static void wait_for_end(emp_replay *r)

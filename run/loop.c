@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "run/loop_internal.h"
 #include "run/stats.h"
 
@@ -19,7 +20,7 @@ emp_run_end emp_run_end_now(const emp_run_state *run)
     emp_run_end           end = {0};
 
     if (run->record->evaluations == 0) return end; /* there is to be a placement */
-    end.is_stopped = params->stop != NULL && *params->stop != 0;
+    end.is_stopped = emp_stop_is_set(params->stop);
     end.is_late =
         params->budget_s > 0 && emp_clock_now_s() - run->start_s >= params->budget_s;
     if (params->budget_cpu_s > 0 &&
@@ -79,49 +80,63 @@ static bool is_too_late_to_learn(const emp_run_state *run)
     return run->params->method->asks_again && end.is_stopped && !end.is_late;
 }
 
-/* A run that can be resumed asks for its last batch once more. Of others the batch counts, and
- * nothing is learned from it. */
-static emp_status end_with_batch(emp_run_state *run, emp_error *err)
+static emp_status end_without_batch(emp_run_state *run)
 {
     run->is_untold = true;
-    if (run->params->checkpoint.path == NULL) return log_batch(run, false, err);
     run->count = 0;
     return EMP_OK;
 }
 
-emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
+/* A run that can be resumed asks for its last batch once more. Of others the batch counts, and
+ * nothing is learned from it. */
+static emp_status end_with_batch(emp_run_state *run, emp_error *err)
 {
-    const emp_method *method = run->params->method;
-
-    EMP_CHECK(emp_run_ask(run, max, &run->count, err));
-    if (run->count == 0) return EMP_OK;
-    EMP_CHECK(emp_run_score(run, run->count, err));
-    if (is_too_late_to_learn(run)) return end_with_batch(run, err);
-    EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
-    return log_batch(run, true, err);
+    if (run->params->checkpoint.path != NULL) return end_without_batch(run);
+    run->is_untold = true;
+    return log_batch(run, false, err);
 }
 
-/* What was found before a method from outside failed stays. */
-static emp_status end_failed(emp_run_state *run, emp_status st, const emp_error *why,
-                             emp_error *err)
+static emp_status hand_on(emp_status st, const emp_error *why, emp_error *err)
 {
-    const bool has_found =
-        run->params->method->is_outside && run->record->evaluations > 0;
-
-    if (has_found && st == EMP_EINTERRUPTED) {
-        emp_run_log_end(run, "interrupt");
-        return EMP_OK;
-    }
-    if (has_found) emp_run_log_end(run, "failure");
     if (err != NULL && err->status == EMP_OK) *err = *why;
     return st;
 }
 
-/* It has nothing more to propose, or no more time. */
-static const char *why_nothing_came(const emp_run_state *run)
+emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
 {
-    if (run->is_untold) return "interrupt";
-    return emp_run_end_now(run).is_late ? "budget" : "method";
+    emp_error  why = {0};
+    emp_status st = emp_run_ask(run, max, &run->count, &why);
+
+    if (st == EMP_EINTERRUPTED) return end_without_batch(run);
+    if (st != EMP_OK) return hand_on(st, &why, err);
+    if (run->count == 0) return EMP_OK;
+    st = emp_run_score(run, run->count, &why);
+    if (st == EMP_EINTERRUPTED) return end_without_batch(run);
+    if (st != EMP_OK) return hand_on(st, &why, err);
+    if (is_too_late_to_learn(run)) return end_with_batch(run, err);
+    st = emp_method_tell(run->params->method, run->placer, run->score, run->count, &why);
+    if (st == EMP_EINTERRUPTED) return end_with_batch(run, err);
+    if (st != EMP_OK) return hand_on(st, &why, err);
+    return log_batch(run, true, err);
+}
+
+/* What was found before a method from outside failed stays. */
+static emp_status end_failed(emp_run_state *run, emp_status st)
+{
+    if (run->params->method->is_outside && run->record->evaluations > 0)
+        emp_run_log_end(run, "failure");
+    return st;
+}
+
+/* It has nothing more to propose, or no more time. */
+static emp_status end_without_candidates(emp_run_state *run, emp_error *err)
+{
+    if (run->is_untold && run->record->evaluations == 0)
+        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted before a placement was found");
+    emp_run_log_end(run, run->is_untold                 ? "interrupt"
+                         : emp_run_end_now(run).is_late ? "budget"
+                                                        : "method");
+    return EMP_OK;
 }
 
 static emp_status run_loop(emp_run_state *run, emp_error *err)
@@ -129,13 +144,9 @@ static emp_status run_loop(emp_run_state *run, emp_error *err)
     int32_t room;
 
     while ((room = emp_run_room(run, emp_run_end_now(run), 0)) > 0) {
-        emp_error        why = {0};
-        const emp_status st = emp_run_batch(run, room, &why);
-        if (st != EMP_OK) return end_failed(run, st, &why, err);
-        if (run->count == 0) {
-            emp_run_log_end(run, why_nothing_came(run));
-            break;
-        }
+        const emp_status st = emp_run_batch(run, room, err);
+        if (st != EMP_OK) return end_failed(run, st);
+        if (run->count == 0) return end_without_candidates(run, err);
         begin_keeping(run);
         EMP_CHECK(emp_run_checkpoint_save_if_due(run, err));
         emp_run_report(run);
@@ -223,7 +234,7 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     placer.budget_evaluations = run->params->budget_evaluations;
     placer.ranks = run->ranks != NULL ? run->ranks->count : 1;
     placer.rank = run->ranks != NULL ? run->ranks->rank : 0;
-    placer.stop = run->params->stop;
+    if (run->ranks == NULL) placer.stop = run->params->stop; /* else all end together */
     if (run->params->budget_s > 0)
         placer.deadline_s = run->start_s + run->params->budget_s;
     run->batch_limit = EMP_MAX_BATCH;

@@ -58,8 +58,8 @@ typedef struct {
     const emp_ranks   *ranks;    /**< NULL = alone; for methods that have `sharing` */
     bool               is_async; /**< needs ranks */
     /** OPTIONAL. Set by a signal handler: the run ends after the current batch. A method with
-     * `asks_again` is not told of that batch. With a checkpoint the batch is no part of the run, which asks
-     * for it again when it is resumed; without one it counts. */
+     * `asks_again` does not learn from that batch. With a checkpoint the batch is no part of the run,
+     * which asks for it again when it is resumed; without one it counts, if all of it was scored. */
     const atomic_int *stop;
     /** OPTIONAL. How many runs have something to save. The run adds one before its first
      * checkpoint, or after its first batch if it has none. A run that succeeds has added one,
@@ -87,7 +87,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
 
 /** Runs a method until its budget is spent, it has nothing more to propose, or \a stop is
  * set; one that is set when the budget is spent comes too late to matter. Scores at least one
- * batch. The best is the fastest placement that fits in memory,
+ * batch, unless the method gives up its first one. The best is the fastest placement that fits in memory,
  * the first of equals; when none fits, the fastest of those that do not, marked
  * infeasible.
  *
@@ -109,6 +109,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * \retval EMP_EIO     The first checkpoint, or the last one of a run that is interrupted or that other
  *                     ranks have left, cannot be written, or there is none to resume.
  * \retval EMP_EFORMAT What should be a checkpoint is none, or is torn.
+ * \retval EMP_EINTERRUPTED  \a stop was set before a placement was found.
  * \retval EMP_EUNSUPPORTED  A method that cannot share a run, with ranks.
  * \retval EMP_EEXTERNAL     Other ranks have gone; rank 0 has then saved a checkpoint, unless
  *                           it stood in the middle of an update: the one before remains.

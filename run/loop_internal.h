@@ -37,8 +37,8 @@ typedef struct {
         start_cpu_s; /**< likewise, by the clock of the thread; NaN: there are several */
     double next_checkpoint_s;
     bool   is_checkpoint_late; /**< it could not be written, and a warning has said so */
-    bool   is_untold; /**< the method does not know the last batch, and the run ends */
-    bool   is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
+    bool is_untold; /**< the method was stopped, or not told of the last batch: the end */
+    bool is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
 } emp_run_state;
 
 /** What ends a run early. */
@@ -64,7 +64,7 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err);
 void emp_run_clear(emp_run_state *run);
 
 /** Asks, scores, tells and logs a batch of at most \a max; count 0: the method has nothing more
- * to propose, or the run asks for the batch again when it is resumed. */
+ * to propose, or was stopped, or the run asks for the batch again when it is resumed. */
 emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err);
 
 emp_run_end emp_run_end_now(const emp_run_state *run);
@@ -76,7 +76,8 @@ int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway);
 
 /** Has the method propose at most \a max candidates. */
 emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err);
-/** Legalizes and scores the first \a count candidates: results, and score[0] on. */
+/** Legalizes and scores the first \a count candidates: results, and score[0] on.
+ * \retval EMP_EINTERRUPTED  The run is to end, and some are not scored. */
 emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err);
 /** Takes from scores what only their own rank knows, by pointers. */
 void emp_run_forget(emp_score *scores, int32_t count);

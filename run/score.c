@@ -28,6 +28,15 @@ emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_erro
                           err);
 }
 
+/* A batch that is not told may end in its middle, if something was found before. */
+static const atomic_int *stop_of(const emp_run_state *run)
+{
+    const bool has_found = run->record->evaluations > 0;
+
+    if (run->ranks != NULL || !has_found || !run->params->method->asks_again) return NULL;
+    return run->params->stop;
+}
+
 static emp_status simulate(emp_run_state *run, int32_t count, emp_error *err)
 {
     const bool      is_timed = run->params->method->needs_times;
@@ -49,7 +58,8 @@ static emp_status simulate(emp_run_state *run, int32_t count, emp_error *err)
         &(emp_sim_team_batch){.device_of_op = device_of_op,
                               .level_of_op = has_order ? level_of_op : NULL,
                               .leader_of_op = has_fusion ? leader_of_op : NULL,
-                              .times = is_timed ? run->times : NULL},
+                              .times = is_timed ? run->times : NULL,
+                              .stop = stop_of(run)},
         count, results, err);
 }
 
@@ -58,6 +68,7 @@ emp_status emp_run_score(emp_run_state *run, int32_t count, emp_error *err)
     emp_error  why = {0};
     emp_status st = simulate(run, count, &why);
 
+    if (st == EMP_EINTERRUPTED) return st;
     if (st != EMP_OK)
         return EMP_ERROR(st, "method %s: %s", run->params->method->name, why.msg);
     for (int32_t i = 0; i < count; i++) {

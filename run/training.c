@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "run/loop_internal.h"
 
 typedef struct {
@@ -26,7 +27,7 @@ static bool has_room(const training *t)
 {
     const emp_training_params *p = t->params;
 
-    return t->evaluations < p->budget_evaluations && (p->stop == NULL || *p->stop == 0);
+    return t->evaluations < p->budget_evaluations && !emp_stop_is_set(p->stop);
 }
 
 static emp_status check_params(const emp_training_params *p, emp_error *err)
@@ -62,7 +63,8 @@ static emp_status prepare(training *t, const emp_training_params *p, emp_error *
                                      .placer = p->placer,
                                      .budget_evaluations =
                                          (p->budget_evaluations + p->problem_count - 1) /
-                                         p->problem_count}; /* for schedules */
+                                         p->problem_count, /* for schedules */
+                                     .stop = p->stop};
     emp_rng_init(&t->rng, p->placer.seed, 1, 0);
     EMP_CHECK(EMP_ALLOC(t->record, count));
     EMP_CHECK(EMP_ALLOC(t->run, count));
@@ -116,7 +118,9 @@ static emp_status run_batch(training *t, int32_t problem, emp_error *err)
 
     EMP_CHECK(emp_run_batch(
         run, left < run->batch_limit ? (int32_t)left : run->batch_limit, err));
-    if (run->count == 0)
+    if (run->is_untold)
+        run->count = 0; /* nothing was learned from it */
+    else if (run->count == 0)
         return EMP_ERROR(EMP_EINVAL, "method %s proposes nothing more on %s",
                          t->params->method->name, name_of(t, problem));
     t->evaluations += run->count;
@@ -139,6 +143,7 @@ static emp_status take_turn(training *t, int32_t problem, emp_weights *weights,
         EMP_CHECK(run_batch(t, problem, err));
         for (int32_t i = 0; i < run->count; i++) sum_s += run->score[i].step_time_s;
     } while (has_room(t) && emp_weights_equal(weights, array));
+    if (t->evaluations == before) return EMP_OK; /* it was stopped */
     t->turn++;
     tell_of(t, problem, sum_s, t->evaluations - before);
     return emp_weights_take(weights, array, arrays, err);
@@ -166,11 +171,14 @@ static emp_status imitate(training *t, emp_weights *weights, emp_error *err)
     emp_training_imitation     round = {0};
 
     while (p->example != NULL && round.round < p->imitation_rounds &&
-           (p->stop == NULL || *p->stop == 0)) {
+           !emp_stop_is_set(p->stop)) {
         shuffle(t);
         round.loss = 0.0;
-        for (int32_t i = 0; i < p->problem_count; i++)
-            EMP_CHECK(imitate_one(t, t->order[i], weights, &round.loss, err));
+        for (int32_t i = 0; i < p->problem_count; i++) {
+            const emp_status st = imitate_one(t, t->order[i], weights, &round.loss, err);
+            if (st == EMP_EINTERRUPTED) return EMP_OK;
+            EMP_CHECK(st);
+        }
         if (round.round++ == 0) round.first_loss = round.loss;
         if (p->on_imitation != NULL) p->on_imitation(p->context, &round);
     }
@@ -260,7 +268,7 @@ static emp_status take_best(emp_examples *e, int32_t i, const emp_record *record
     const emp_proposal best = {record->device_of_op, record->level_of_op,
                                record->leader_of_op};
 
-    if (params->stop != NULL && *params->stop != 0)
+    if (emp_stop_is_set(params->stop))
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted while %s looked for examples",
                          params->method->name);
     if (!record->is_feasible)

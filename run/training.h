@@ -43,7 +43,8 @@ typedef struct {
      * many rounds, each a step a problem. They are legal, and have what is decided; borrowed. */
     const emp_proposal *example;
     int64_t             imitation_rounds;
-    /** OPTIONAL. Set by a signal handler: training ends after the current batch. */
+    /** OPTIONAL. Set by a signal handler: training ends after the current batch or example, or
+     * without it where the method gives it up (emp_method_params). */
     const atomic_int *stop;
     /** OPTIONAL. Called after each turn. */
     void (*on_turn)(void *context, const emp_training_turn *turn);

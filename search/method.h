@@ -71,9 +71,10 @@ typedef struct {
     const emp_device_id *start; /**< [op] OPTIONAL, legal; where a method with `has_start`
                                      begins; borrowed */
     const emp_weights   *weights; /**< OPTIONAL; with which a learner begins; borrowed */
-    /* For a method that waits for other programs. */
-    double deadline_s;      /**< when the run ends, by emp_clock_now_s(); 0 = never */
-    const atomic_int *stop; /**< OPTIONAL; not 0: the run is to end */
+    double deadline_s;      /**< when the run ends, by emp_clock_now_s(); 0 = never. For a
+                            method that waits for other programs */
+    const atomic_int *stop; /**< OPTIONAL (base/stop.h): the run is to end. A method whose
+                                 ask or tell takes long then returns EMP_EINTERRUPTED */
 } emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */
@@ -115,8 +116,9 @@ typedef struct emp_method {
     /** It is no part of the program, so that a run which it fails in the middle of keeps what was
      * found. */
     bool is_outside;
-    /** An ask changes nothing that list_state() lists, and the next one with the same \a max asks for
-     * the same. So a run that is to end need not tell its last batch. Set where a tell takes long. */
+    /** After the first batch an ask changes nothing that list_state() lists, and the next one with the
+     * same \a max asks for the same. So a run that is to end need not tell its last batch. Nor does an
+     * ask or a tell that returns EMP_EINTERRUPTED change any of that. Set where a tell takes long. */
     bool        asks_again;
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
@@ -172,7 +174,8 @@ typedef struct emp_method {
 
     /** OPTIONAL, of a learner. One supervised step of its weights towards an example, which has
      * all that is decided and is legal; no score is needed. \return through \a loss how unlike it
-     * the policy was before. Called between a tell and an ask, and before the first ask. */
+     * the policy was before. Called between a tell and an ask, and before the first ask.
+     * EMP_EINTERRUPTED needs no sentence: the weights are as before. */
     emp_status (*imitate)(void *state, const emp_proposal *example, double *loss,
                           emp_error *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stop.h"
 
 /* ---- the fit ----------------------------------------------------------------------- */
 
@@ -37,8 +38,7 @@ static emp_status run_model(void *context, const double *parameter, double *valu
     emp_status                status[EMP_MICRO_MOST];
     emp_error                 error[EMP_MICRO_MOST] = {0};
 
-    if (p->stop != NULL && *p->stop != 0)
-        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+    if (emp_stop_is_set(p->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     memcpy(s->constant + s->first, parameter, (size_t)s->count * sizeof *parameter);
     set_constants(s->machine, &s->runtime, p->set, s->constant);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(p->threads)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stop.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/noise.h"
 #include "sim/engine/sim.h"
@@ -112,8 +113,7 @@ static emp_status score(struct stand *s, int32_t condition, int32_t row, int32_t
     const emp_comparison_params *p = s->plan->params;
     const emp_jobs_params       *jobs = &p->jobs;
 
-    if (jobs->stop != NULL && *jobs->stop != 0)
-        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+    if (emp_stop_is_set(jobs->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     const emp_scored kind = kind_of(s, condition);
     if (is_scored(s, row, kind))
         EMP_CHECK(kind == EMP_SCORED_NOISE ? score_noise(s, condition, row, err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stop.h"
 #include "base/text/text.h"
 #include "base/text/word_list.h"
 #include "bench/tables/paper.h"
@@ -216,7 +217,7 @@ static emp_status count_done(struct progress *p, emp_error *err)
                                    (double)p->done / (double)p->total);
         }
     }
-    if (p->params->stop != NULL && *p->params->stop != 0) {
+    if (emp_stop_is_set(p->params->stop)) {
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     }
     return EMP_OK;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "bench/micro/peer.h"
 #include "bench/micro/textbook.h"
 #include "search/order.h"
@@ -320,8 +321,7 @@ static emp_status go_on(const emp_oracle_params *params, progress *work, double 
     work->done += more;
     if (params->on_progress != NULL)
         params->on_progress(params->context, work->done / work->all);
-    if (params->stop != NULL && *params->stop)
-        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+    if (emp_stop_is_set(params->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     return EMP_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "bench/micro/synthetic.h"
 #include "run/loop.h"
 #include "sim/engine/sim.h"
@@ -99,7 +100,7 @@ static emp_status time_search(emp_record *record, watch *w, const stand *s,
 
     *w = (watch){0};
     EMP_CHECK(emp_run(record, s->problem, &run, err));
-    if (s->params->stop != NULL && *s->params->stop != 0)
+    if (emp_stop_is_set(s->params->stop))
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     if (w->last == w->first)
         return EMP_ERROR(EMP_EINVAL,

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "bench/speed/limit.h"
 #include "bench/speed/torch.h"
 
@@ -68,8 +69,7 @@ static emp_status go_on(const emp_speed_params *params, progress *work, double m
     work->done += more;
     if (params->on_progress != NULL)
         params->on_progress(params->context, work->done / work->all);
-    if (params->stop != NULL && *params->stop)
-        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+    if (emp_stop_is_set(params->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     return EMP_OK;
 }
 

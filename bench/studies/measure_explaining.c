@@ -64,7 +64,7 @@ static void teach(stand *s, int32_t seed)
     const int32_t steps = budget < MOST_STEPS ? (int32_t)budget : MOST_STEPS;
 
     for (int32_t i = 0; i < steps; i++) {
-        s->loss_nats[seed] = emp_go_agent_imitate(&s->agent, s->example.proposal);
+        (void)emp_go_agent_imitate(&s->agent, s->example.proposal, &s->loss_nats[seed]);
         emp_measured_report(s->task, (seed + (i + 1.0) / steps) / s->task->seed_count);
     }
 }

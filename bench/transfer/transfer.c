@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/io/folder.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "bench/transfer/frequencies.h"
 #include "run/methods.h"
 #include "run/ranks/deal.h"
@@ -214,7 +215,7 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
                                .imitation_rounds = params->imitation_rounds,
                                .stop = params->jobs.stop},
         err));
-    if (params->jobs.stop != NULL && *params->jobs.stop != 0)
+    if (emp_stop_is_set(params->jobs.stop))
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted while %s was trained",
                          p->learner[learner]->name);
     EMP_CHECK(emp_folder_make(params->jobs.folder, err));

@@ -37,6 +37,7 @@ typedef struct {
     emp_training_imitation imitation;
     emp_weights            before, weights;
     int64_t                budget, evaluations;
+    bool                   is_keeping;
     cli_bar                bar;
 } trainer;
 
@@ -81,12 +82,19 @@ static void clear(trainer *t)
     emp_free(t);
 }
 
+/* From now on there are weights to save. */
+static void begin_keeping(trainer *t)
+{
+    if (!t->is_keeping) atomic_fetch_add(cli_stop_kept(), 1);
+    t->is_keeping = true;
+}
+
 static void on_turn(void *context, const emp_training_turn *turn)
 {
     trainer          *t = (trainer *)context;
     progress_of_task *p = &t->of_task[turn->problem];
 
-    if (t->evaluations == 0) atomic_fetch_add(cli_stop_kept(), 1); /* its weights */
+    begin_keeping(t);
     if (p->turns++ == 0) p->first_mean_s = turn->mean_s;
     p->last_mean_s = turn->mean_s;
     p->best_s = turn->best_s;
@@ -99,6 +107,7 @@ static void on_imitation(void *context, const emp_training_imitation *round)
 {
     trainer *t = (trainer *)context;
 
+    begin_keeping(t);
     t->imitation = *round;
     cli_bar_draw_share(&t->bar, (double)round->round / (double)t->args->imitate_rounds,
                        "imitation");
@@ -252,6 +261,12 @@ static emp_status train(trainer *t, const emp_method *method, emp_error *err)
     return st;
 }
 
+static bool is_half(const trainer *t)
+{
+    return t->evaluations < t->budget ||
+           (t->examples.count > 0 && t->imitation.round < t->args->imitate_rounds);
+}
+
 emp_status cli_train_on_tasks(const cli_place_args *args, emp_error *err)
 {
     emp_status        st = EMP_OK;
@@ -269,7 +284,7 @@ emp_status cli_train_on_tasks(const cli_place_args *args, emp_error *err)
     EMP_TRY(train(t, method, err));
     EMP_TRY(emp_weights_save(args->weights_out, &t->weights, err));
     EMP_TRY(print(t, method, err));
-    if (t->evaluations < t->budget) {
+    if (is_half(t)) {
         cli_warn("interrupted; --weights %s goes on from the weights so far",
                  args->weights_out);
         st = EMP_EINTERRUPTED;

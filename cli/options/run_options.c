@@ -190,5 +190,7 @@ emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_optio
     if (st == EMP_OK) atomic_fetch_sub(params.keeping, 1); /* the next run is another */
     cli_stage_line_end(&display.line);
     cli_bar_clear(&display.bar);
+    if (st == EMP_EINTERRUPTED && o->checkpoint.path == NULL)
+        cli_say("emplace: ", CLI_NOTHING_FOUND);
     return st;
 }

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/stop.h"
 #include "cli/cli.h"
 #include "cli/stop.h"
 #include "replay/execute.h"
@@ -137,7 +138,7 @@ static int wait_for(pid_t child, const atomic_int *stop)
     bool is_told = false;
 
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (stop != NULL && *stop != 0 && !is_told) {
+        if (emp_stop_is_set(stop) && !is_told) {
             kill(child, SIGTERM);
             is_told = true;
         }

@@ -87,6 +87,7 @@ static emp_status init(void *state, const emp_problem *problem,
     EMP_TRY(emp_colocrl_agent_init(agent, agent->learner.ops, group_of_row, group_count,
                                    problem->machine->device_count, &options, params->seed,
                                    params->threads, err));
+    agent->learner.stop = agent->net.stop = params->stop;
     agent->learner.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
 
 cleanup:

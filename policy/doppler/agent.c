@@ -98,6 +98,12 @@ void emp_doppler_agent_clear(emp_doppler_agent *a)
     *a = (emp_doppler_agent){0};
 }
 
+/* Episodes that are under way then end where they are, and nothing is made of them. */
+static bool is_stopped(const emp_doppler_agent *a)
+{
+    return emp_stop_is_set(a->learner.stop);
+}
+
 /* ---- one episode ---- */
 
 typedef struct {
@@ -152,7 +158,7 @@ static void play(const emp_doppler_agent *a, emp_doppler_run *r, exploration x,
     emp_doppler_choices *c = &r->choices;
 
     begin(a, r);
-    for (int32_t t = 0; t < node_count(a); t++) {
+    for (int32_t t = 0; t < node_count(a) && !is_stopped(a); t++) {
         r->entropy[SELECTOR] += emp_doppler_select(&a->net[SELECTOR], c, e);
         int32_t ready = choose(c, x, &rng), v = e->ready[ready];
         r->log_prob += log_of(c->p[ready]);
@@ -265,7 +271,7 @@ static double learn(const emp_doppler_agent *a, emp_doppler_run *r, const lesson
 
     begin(a, r);
     for (int i = 0; i < NETS; i++) emp_doppler_gradient_zero(&r->gradient[i], &a->net[i]);
-    for (int32_t t = 0; t < steps; t++) {
+    for (int32_t t = 0; t < steps && !is_stopped(a); t++) {
         const double        factor = pow(gamma, steps - 1 - t);
         const int32_t       v = r->node_of_step[t], ready = find(e->ready, v);
         const emp_device_id device = r->device_of_step[t];
@@ -336,7 +342,7 @@ static void imitate_once(emp_doppler_agent *a, int32_t first, int32_t samples)
     play_all(a, samples, (exploration){o->explore, o->imitation_epsilon * left},
              a->learner.seed, STREAM_IMITATION, (uint32_t)first);
     emp_doppler_agent_imitation(a, samples, o->imitation_entropy);
-    for (int i = 0; i < NETS; i++)
+    for (int i = 0; i < NETS && !is_stopped(a); i++)
         emp_params_ascend(&a->net[i].params, o->learner.clip, &adam);
 }
 
@@ -346,9 +352,10 @@ void emp_doppler_agent_imitate(emp_doppler_agent *a)
 
     if (a->is_taught || a->learner.update > 0) return;
     const char *before = emp_stage_set("doppler: learning from the teacher");
-    for (int32_t first = 0; first < episodes; first += batch)
+    for (int32_t first = 0; first < episodes && !is_stopped(a); first += batch)
         imitate_once(a, first, batch < episodes - first ? batch : episodes - first);
     (void)emp_stage_set(before);
+    if (is_stopped(a)) return;
     for (int i = 0; i < NETS && episodes > 0; i++) emp_params_forget(&a->net[i].params);
     a->is_taught = true;
 }

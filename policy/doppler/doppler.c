@@ -16,6 +16,7 @@ static emp_status init(void *state, const emp_problem *problem,
     EMP_CHECK(emp_method_options_parse(&options, &emp_method_doppler, params, err));
     EMP_CHECK(emp_doppler_agent_init(agent, problem, &options, params->seed,
                                      params->budget_evaluations, params->threads, err));
+    agent->learner.stop = params->stop;
     agent->learner.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
     agent->is_taught = params->weights != NULL;
     return EMP_OK;
@@ -53,6 +54,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
     *count = samples < max ? samples : max;
     emp_doppler_agent_imitate(a);
     emp_doppler_agent_propose(a, *count);
+    if (emp_stop_is_set(a->learner.stop)) return EMP_EINTERRUPTED;
     for (int32_t k = 0; k < *count; k++) {
         const emp_doppler_run *run = &a->run[k];
         for (emp_op_id op = 0; op < a->scene.graph->op_count; op++)
@@ -151,6 +153,7 @@ const emp_method emp_method_doppler = {
     .advice = "a learner that begins as a list scheduler",
     .uses_budget = true,
     .uses_seed = true,
+    .asks_again = true,
     .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER,
     .presets = "paper|emplace",
     .options = option_list,

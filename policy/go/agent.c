@@ -23,23 +23,25 @@ static const double GROUP_IMBALANCE = 3.0;
 /* An op joins its readers, or stays alone. */
 enum { FUSION_CHOICES = 2, JOINS = 1 };
 
-static emp_status init_network(emp_go_agent *a, int32_t devices, int32_t decides,
+static emp_status init_network(emp_go_agent *a, const emp_method_params *params,
                                emp_error *err)
 {
     const emp_go_options *o = &a->options;
-    emp_go_shape          shape = {.type_width = o->type_width,
-                                   .width = o->width,
-                                   .graph_layers = o->graph_layers,
-                                   .layers = o->layers,
-                                   .heads = o->heads,
-                                   .hidden = o->hidden,
-                                   .segment = o->segment,
-                                   .modulate = o->modulate,
-                                   .has_memory = o->memory,
-                                   .has_rounds = o->rounds > 1,
-                                   .devices = devices > o->max_devices ? devices : o->max_devices,
-                                   .threads = a->threads};
-    emp_rng               rng;
+    const int32_t devices = a->problem->machine->device_count, decides = params->decides;
+    emp_go_shape  shape = {.type_width = o->type_width,
+                           .width = o->width,
+                           .graph_layers = o->graph_layers,
+                           .layers = o->layers,
+                           .heads = o->heads,
+                           .hidden = o->hidden,
+                           .segment = o->segment,
+                           .modulate = o->modulate,
+                           .has_memory = o->memory,
+                           .has_rounds = o->rounds > 1,
+                           .devices = devices > o->max_devices ? devices : o->max_devices,
+                           .threads = a->threads,
+                           .stop = params->stop};
+    emp_rng       rng;
 
     if (o->rounds > 1 && (decides & (EMP_DECIDES_ORDER | EMP_DECIDES_FUSION)) != 0)
         return EMP_ERROR(
@@ -102,6 +104,7 @@ static emp_status allocate(emp_go_agent *a, int32_t decides, emp_error *err)
     a->device_of_node = EMP_ADD_ARRAY(&a->arrays, emp_device_id, rows);
     a->rounds.count = a->options.rounds;
     emp_go_rounds_allocate(&a->rounds, &a->net, a->options.samples, &a->arrays);
+    emp_params_allocate_copy(&a->before, &a->net.params, &a->arrays);
     return a->arrays.is_short
                ? EMP_ERROR(EMP_ENOMEM, "samples of %d nodes", a->features.count)
                : EMP_OK;
@@ -192,11 +195,12 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
     if (options->draws == EMP_DRAWS_COUPLED)
         EMP_CHECK(emp_coupling_init(&a->coupling, a->nodes, &a->features, problem,
                                     params->seed, err));
-    EMP_CHECK(init_network(a, problem->machine->device_count, params->decides, err));
+    EMP_CHECK(init_network(a, params, err));
     EMP_CHECK(allocate(a, params->decides, err));
     if (options->fit)
         EMP_CHECK(emp_go_fit_init(&a->fit, a->nodes, &a->features, problem,
                                   a->net.shape.devices, err));
+    a->fit.stop = params->stop;
     return take_start(a, params, err);
 }
 
@@ -216,6 +220,11 @@ static uint8_t *choices_of(const emp_go_agent *a, int32_t task, int32_t sample)
     return &a->task[task].choice[(int64_t)sample * a->features.count];
 }
 
+static bool is_stopped(const emp_go_agent *a)
+{
+    return emp_stop_is_set(a->net.shape.stop);
+}
+
 /* `thread` is that of the agent's own team. */
 static void draw(emp_go_agent *a, int32_t round, int32_t sample, int thread)
 {
@@ -223,6 +232,7 @@ static void draw(emp_go_agent *a, int32_t round, int32_t sample, int thread)
     float        *gumbel = a->gumbel + stride * thread;
     emp_rng       rng;
 
+    if (is_stopped(a)) return;
     emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_UPDATES + a->update),
                  (uint32_t)(round * EMP_MAX_BATCH + sample));
     for (int32_t k = 0; k < a->task_count; k++)
@@ -246,7 +256,7 @@ static void draw_again(emp_go_agent *a, int32_t round, int32_t samples)
     const emp_go_task *t = &a->task[0];
 
     emp_go_rounds_begin(&a->rounds, round, t->choice, samples);
-    for (int32_t k = 0; k < samples; k++) {
+    for (int32_t k = 0; k < samples && !is_stopped(a); k++) {
         emp_go_rounds_show(&a->rounds, round, k, &a->net);
         emp_go_net_forward(&a->net);
         if (k == 0)
@@ -257,7 +267,7 @@ static void draw_again(emp_go_agent *a, int32_t round, int32_t samples)
     }
 }
 
-void emp_go_agent_propose(emp_go_agent *a, int32_t samples)
+emp_status emp_go_agent_propose(emp_go_agent *a, int32_t samples)
 {
     const int32_t rows = a->features.count;
     unsigned      saved = emp_flush_begin();
@@ -276,6 +286,7 @@ void emp_go_agent_propose(emp_go_agent *a, int32_t samples)
     for (int32_t round = 1; round < a->options.rounds; round++)
         draw_again(a, round, samples);
     emp_flush_end(saved);
+    return is_stopped(a) ? EMP_EINTERRUPTED : EMP_OK;
 }
 
 /* Ops of no node have no choice or no effect: device 0, from which legalization sends them where
@@ -372,11 +383,10 @@ static double climb(emp_go_agent *a, const double *advantage, int32_t samples)
     return emp_go_climb_run(&how, &a->net, a->task, a->task_count, norm);
 }
 
-void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
+static void learn(emp_go_agent *a, const emp_score *scores)
 {
     const int32_t samples = a->drawn - 1;
     double        reward[EMP_MAX_BATCH], advantage[EMP_MAX_BATCH], sum = 0.0;
-    unsigned      saved = emp_flush_begin();
 
     if (!(a->reference_s > 0.0)) a->reference_s = fmax(scores[0].step_time_s, 1e-9);
     for (int32_t k = 0; k < samples; k++) {
@@ -390,9 +400,26 @@ void emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
     a->metric[REWARD].value = samples > 0 ? sum / samples : NAN;
     a->metric[BASELINE].value = a->rewards.mean;
     a->metric[GREEDY_TIME].value = scores[0].step_time_s;
+}
+
+emp_status emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
+{
+    const double      reference_s = a->reference_s;
+    const emp_rewards rewards = a->rewards;
+    unsigned          saved = emp_flush_begin();
+
+    emp_params_take_copy(&a->before, &a->net.params);
+    learn(a, scores);
+    emp_flush_end(saved);
+    if (is_stopped(a)) {
+        a->reference_s = reference_s;
+        a->rewards = rewards;
+        emp_params_give_copy(&a->net.params, &a->before);
+        return EMP_EINTERRUPTED;
+    }
     a->told += a->drawn;
     a->update++;
-    emp_flush_end(saved);
+    return EMP_OK;
 }
 
 /* ---- imitation ---- */
@@ -481,7 +508,8 @@ static void show_likeliest(emp_go_agent *a)
     emp_go_net_show(&a->net, seen);
 }
 
-double emp_go_agent_imitate(emp_go_agent *a, const emp_proposal *example)
+emp_status emp_go_agent_imitate(emp_go_agent *a, const emp_proposal *example,
+                                double *loss)
 {
     unsigned saved = emp_flush_begin();
     double   sum = 0.0;
@@ -497,7 +525,9 @@ double emp_go_agent_imitate(emp_go_agent *a, const emp_proposal *example)
         emp_go_rounds_add(&a->rounds, &a->net);
     }
     emp_go_rounds_give(&a->rounds, &a->net);
-    emp_params_ascend(&a->net.params, a->options.clip, &a->options.adam);
+    const bool is_whole = !is_stopped(a);
+    if (is_whole) emp_params_ascend(&a->net.params, a->options.clip, &a->options.adam);
     emp_flush_end(saved);
-    return sum / ((double)a->features.count * a->task_count * a->options.rounds);
+    *loss = sum / ((double)a->features.count * a->task_count * a->options.rounds);
+    return is_whole ? EMP_OK : EMP_EINTERRUPTED;
 }

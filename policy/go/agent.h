@@ -46,6 +46,7 @@ typedef struct {
     int64_t            update, told;
     double             reference_s; /**< t0; 0: none yet */
     emp_rewards        rewards;
+    emp_params_copy    before; /**< the parameters before the update that is being made */
     emp_method_metric  metric[EMP_GO_METRICS];
     emp_arrays         arrays;
 } emp_go_agent;
@@ -57,17 +58,19 @@ emp_status emp_go_agent_init(emp_go_agent *agent, const emp_problem *problem,
                              const emp_method_params *params, emp_error *err);
 void       emp_go_agent_clear(emp_go_agent *agent);
 
-/** Draws that many decisions into the choices of all tasks. */
-void emp_go_agent_propose(emp_go_agent *agent, int32_t samples);
+/** Draws that many decisions into the choices of all tasks. \retval EMP_EINTERRUPTED */
+emp_status emp_go_agent_propose(emp_go_agent *agent, int32_t samples);
 /** Writes a drawn one. */
 void emp_go_agent_write(emp_go_agent *agent, int32_t sample, const emp_proposal *to);
 /** One step of Adam up the mean log-likelihood of an example's decisions. GPUs of an example are
  * named anew (naming.h), and a node's is that of most of its ops. The level of an
  * op becomes the nearest choice, and a leader that is not the op itself "joins".
- * \return the mean negative log-likelihood of a decision before, in nats. */
-double emp_go_agent_imitate(emp_go_agent *agent, const emp_proposal *example);
+ * \param[out] loss  The mean negative log-likelihood of a decision before, in nats.
+ * \retval EMP_EINTERRUPTED  No step was made. */
+emp_status emp_go_agent_imitate(emp_go_agent *agent, const emp_proposal *example,
+                                double *loss);
 
-/** One update from their scores. */
-void emp_go_agent_learn(emp_go_agent *agent, const emp_score *scores);
+/** One update from their scores. \retval EMP_EINTERRUPTED  There was none. */
+emp_status emp_go_agent_learn(emp_go_agent *agent, const emp_score *scores);
 
 #endif /* EMP_POLICY_GO_AGENT_H */

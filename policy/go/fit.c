@@ -90,7 +90,7 @@ static double make_move(emp_go_fit *f, uint8_t *choice, int32_t count, double mi
 {
     const move *best = NULL;
 
-    for (int32_t i = 0; i < count && missing > 0.0; i++) {
+    for (int32_t i = 0; i < count && missing > 0.0 && !emp_stop_is_set(f->stop); i++) {
         const move   *m = &f->move[i];
         const uint8_t from = choice[m->position];
         choice[m->position] = m->to;

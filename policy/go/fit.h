@@ -11,6 +11,7 @@
 #ifndef EMP_POLICY_GO_FIT_H
 #define EMP_POLICY_GO_FIT_H
 
+#include "base/stop.h"
 #include "policy/features/transferable.h"
 #include "search/room.h"
 
@@ -19,6 +20,7 @@ typedef struct {
     const emp_transferable *features;
     const emp_problem      *problem;
     int32_t                 choices; /**< columns of p */
+    const atomic_int       *stop;    /**< OPTIONAL: no more moves, once it is set */
     emp_room                room;
     emp_device_id          *device_of_node, *device_of_op; /* scratch */
     struct emp_go_move     *move;                          /* [position][choice] */

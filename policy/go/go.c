@@ -25,7 +25,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     *count = samples < max ? samples : max;
-    emp_go_agent_propose(a, *count);
+    EMP_CHECK(emp_go_agent_propose(a, *count));
     for (int32_t k = 0; k < *count; k++) emp_go_agent_write(a, k, &candidates[k]);
     return EMP_OK;
 }
@@ -37,8 +37,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
 
     if (count != a->drawn)
         return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count, a->drawn);
-    emp_go_agent_learn(a, scores);
-    return EMP_OK;
+    return emp_go_agent_learn(a, scores);
 }
 
 static const emp_method_metric *metrics(const void *state, int32_t *count)
@@ -77,8 +76,7 @@ static emp_status imitate(void *state, const emp_proposal *example, double *loss
                           emp_error *err)
 {
     (void)err;
-    *loss = emp_go_agent_imitate((emp_go_agent *)state, example);
-    return EMP_OK;
+    return emp_go_agent_imitate((emp_go_agent *)state, example, loss);
 }
 
 static const emp_option option_list[] = {
@@ -180,6 +178,7 @@ const emp_method emp_method_go = {
     .advice = "a learner whose weights serve other graphs, too",
     .uses_budget = true,
     .uses_seed = true,
+    .asks_again = true,
     .presets = "paper|emplace",
     .options = option_list,
     .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION,

@@ -94,7 +94,9 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
 
     emp_linear_forward(l->qkv, x, value(p, first, EMP_LAYER_QKV), NULL, N, W, 3 * W,
                        threads);
+    if (emp_stop_is_set(work->stop)) return;
     emp_dot_attention_forward(&work->attention, l->mix, l->normalizers, l->qkv);
+    if (emp_stop_is_set(work->stop)) return;
     emp_linear_forward(sum, l->mix, value(p, first, EMP_LAYER_MIX),
                        value(p, first, EMP_LAYER_MIX_BIAS), N, W, W, threads);
     emp_vector_add(sum, x, all);
@@ -104,6 +106,7 @@ void emp_segment_layer_forward(const emp_segment_layer *l, const emp_segment_wor
     emp_linear_forward(l->hidden, l->middle, value(p, first, EMP_LAYER_WIDEN),
                        value(p, first, EMP_LAYER_WIDEN_BIAS), N, W, F, threads);
     emp_activation_forward(EMP_ACTIVATION_RELU, l->hidden, (int64_t)N * F);
+    if (emp_stop_is_set(work->stop)) return;
     emp_linear_forward(sum, l->hidden, value(p, first, EMP_LAYER_NARROW),
                        value(p, first, EMP_LAYER_NARROW_BIAS), N, F, W, threads);
     emp_vector_add(sum, l->middle, all);
@@ -134,8 +137,10 @@ static void attention_backward(const emp_segment_layer *l, const emp_segment_wor
     emp_linear_backward(dmix, gradient(p, first, EMP_LAYER_MIX),
                         gradient(p, first, EMP_LAYER_MIX_BIAS), dsum, l->mix,
                         value(p, first, EMP_LAYER_MIX), N, W, W, threads);
+    if (emp_stop_is_set(work->stop)) return;
     emp_dot_attention_backward(&work->attention, dqkv, work->dmemory, dmix, l->mix,
                                l->normalizers, l->qkv);
+    if (emp_stop_is_set(work->stop)) return;
     emp_blas_gemm_shared(false, true, N, W, 3 * W, dqkv, 3 * W,
                          value(p, first, EMP_LAYER_QKV), 3 * W, 0, dx, W, threads);
     emp_vector_add(dx, dsum, (int64_t)N * W);
@@ -158,10 +163,12 @@ void emp_segment_layer_backward(const emp_segment_layer *l, const emp_segment_wo
     emp_linear_backward(work->wide, gradient(p, first, EMP_LAYER_NARROW),
                         gradient(p, first, EMP_LAYER_NARROW_BIAS), dx, l->hidden,
                         value(p, first, EMP_LAYER_NARROW), N, F, W, threads);
+    if (emp_stop_is_set(work->stop)) return;
     emp_activation_backward(EMP_ACTIVATION_RELU, work->wide, l->hidden, (int64_t)N * F);
     emp_linear_backward(dsum, gradient(p, first, EMP_LAYER_WIDEN),
                         gradient(p, first, EMP_LAYER_WIDEN_BIAS), work->wide, l->middle,
                         value(p, first, EMP_LAYER_WIDEN), N, W, F, threads);
+    if (emp_stop_is_set(work->stop)) return;
     emp_vector_add(dsum, dx, (int64_t)N * W);
     attention_backward(l, work, p, first, dx, x);
 }

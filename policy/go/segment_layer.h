@@ -9,6 +9,7 @@
 #define EMP_POLICY_GO_SEGMENT_LAYER_H
 
 #include "base/arrays.h"
+#include "base/stop.h"
 #include "policy/nn/layers/dot_attention.h"
 #include "policy/nn/params.h"
 
@@ -40,14 +41,17 @@ typedef struct {
     emp_real *out;                 /**< (N,W) */
 } emp_segment_layer;
 
-/** What layers of one network share. Its fields after the shape are scratch. */
+/** What layers of one network share. Its fields after `stop` are scratch. */
 typedef struct {
     emp_dot_attention attention; /**< rows, width and so on */
     int32_t           hidden;
-    emp_real         *wide;    /**< (N,F) */
-    emp_real         *dqkv;    /**< (N,3W) */
-    emp_real         *dmemory; /**< (N,2W) */
-    emp_real         *dsum;    /**< (N,W) */
+    const atomic_int
+             *stop; /**< OPTIONAL: once set, passes end early, and what they leave behind
+                                    is worth nothing */
+    emp_real *wide; /**< (N,F) */
+    emp_real *dqkv; /**< (N,3W) */
+    emp_real *dmemory; /**< (N,2W) */
+    emp_real *dsum;    /**< (N,W) */
 } emp_segment_work;
 
 /** Names and sizes of EMP_LAYER_SLICES slices. */

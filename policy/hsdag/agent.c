@@ -55,7 +55,7 @@ static void propose(emp_learner *learner, int32_t samples)
 
     learner->drawn = samples;
     begin_episode(a);
-    for (int32_t k = 0; k < samples; k++) {
+    for (int32_t k = 0; k < samples && !emp_stop_is_set(learner->stop); k++) {
         emp_rng rng = run_step(a, k);
         emp_hsdag_net_draw(&a->net, a->device_of_group, &rng);
         for (int32_t v = 0; v < sets; v++)
@@ -87,7 +87,7 @@ static double take_gradients(emp_learner *learner, const double *weight, int32_t
 
     emp_params_zero_gradient(&a->net.params);
     begin_episode(a);
-    for (int32_t k = 0; k < own; k++) {
+    for (int32_t k = 0; k < own && !emp_stop_is_set(learner->stop); k++) {
         run_step(a, k);
         for (int32_t v = 0; v < sets; v++)
             a->device_of_group[a->net.group_of_node[v]] =

@@ -8,11 +8,14 @@ static void clear(void *state) { emp_hsdag_agent_clear((emp_hsdag_agent *)state)
 static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
 {
+    emp_hsdag_agent  *agent = (emp_hsdag_agent *)state;
     emp_hsdag_options options;
 
     EMP_CHECK(emp_hsdag_options_parse(&options, params->preset, params->options, err));
-    return emp_hsdag_agent_init((emp_hsdag_agent *)state, problem, &options, params->seed,
-                                params->threads, err);
+    EMP_CHECK(emp_hsdag_agent_init(agent, problem, &options, params->seed,
+                                   params->threads, err));
+    agent->learner.stop = agent->net.stop = params->stop;
+    return EMP_OK;
 }
 
 /* Features that list the types of a graph make networks for that graph. */

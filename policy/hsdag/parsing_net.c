@@ -397,6 +397,7 @@ static void pool_levels(emp_hsdag_net *n, emp_rng *rng)
     for (n->depth = 0; n->depth < n->max_levels; n->depth++) {
         emp_hsdag_level *v = &n->level[n->depth];
         score_edges(n, v, rng);
+        if (emp_stop_is_set(n->stop)) break;
         v->groups = emp_hsdag_join(v->group_of_node, n->allowed, &v->graph, v->score);
         if (!is_pooling(n, v)) break;
         pool(n, v, rng);

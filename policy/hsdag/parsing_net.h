@@ -23,6 +23,7 @@
 #define EMP_POLICY_HSDAG_PARSING_NET_H
 
 #include "base/arrays.h"
+#include "base/stop.h"
 #include "policy/hsdag/pooling.h"
 #include "policy/nn/params.h"
 
@@ -64,6 +65,9 @@ typedef struct {
     emp_hsdag_shape shape;
     emp_params      params;
     int32_t         node_count, threads;
+    const atomic_int
+        *stop; /**< OPTIONAL; borrowed. Once it is set, passes leave out levels, and what
+                                 they leave behind is worth nothing */
     int32_t         max_levels; /**< pooled and not */
     int32_t         depth;      /**< levels that were pooled in the last pass */
     emp_hsdag_level level[EMP_HSDAG_MAX_LEVELS + 1];

@@ -178,7 +178,8 @@ void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,
                             const int32_t *device_of_group, double weight, double entropy)
 {
     from_devices(n, device_of_group, weight, entropy);
-    for (int32_t l = n->depth - 1; l >= 0; l--) level_backward(n, &n->level[l]);
+    for (int32_t l = n->depth - 1; l >= 0 && !emp_stop_is_set(n->stop); l--)
+        level_backward(n, &n->level[l]);
     normal_layer(n, n->dx, n->dh, n->input[1], &n->input_norm[1], n->input[0], INPUT_2,
                  INPUT_2_NORM, n->node_count);
     normal_layer(n, NULL, n->dx, n->input[0], &n->input_norm[0], x, INPUT_1, INPUT_1_NORM,

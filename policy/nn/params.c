@@ -75,6 +75,34 @@ void emp_params_clear(emp_params *params)
     *params = (emp_params){0};
 }
 
+void emp_params_allocate_copy(emp_params_copy *copy, const emp_params *params,
+                              emp_arrays *arrays)
+{
+    copy->value = EMP_ADD_ARRAY(arrays, emp_real, params->count);
+    copy->moment1 = EMP_ADD_ARRAY(arrays, emp_real, params->count);
+    copy->moment2 = EMP_ADD_ARRAY(arrays, emp_real, params->count);
+}
+
+void emp_params_take_copy(emp_params_copy *copy, const emp_params *params)
+{
+    const size_t bytes = params->count * sizeof *params->value;
+
+    memcpy(copy->value, params->value, bytes);
+    memcpy(copy->moment1, params->moment1, bytes);
+    memcpy(copy->moment2, params->moment2, bytes);
+    copy->step = params->step;
+}
+
+void emp_params_give_copy(emp_params *params, const emp_params_copy *copy)
+{
+    const size_t bytes = params->count * sizeof *params->value;
+
+    memcpy(params->value, copy->value, bytes);
+    memcpy(params->moment1, copy->moment1, bytes);
+    memcpy(params->moment2, copy->moment2, bytes);
+    params->step = copy->step;
+}
+
 emp_real *emp_params_value(const emp_params *params, int32_t slice)
 {
     return params->value + params->slice[slice].offset;

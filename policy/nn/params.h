@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arrays.h"
 #include "base/error.h"
 #include "base/rng.h"
 #include "policy/nn/real.h"
@@ -52,6 +53,19 @@ void emp_params_uniform(emp_params *params, int32_t slice, double limit, emp_rng
 /** A matrix of which the shorter side's vectors are orthonormal, all such alike (Saxe et al.,
  * 2014): normal numbers, then Gram-Schmidt. O(short^2 long). */
 void emp_params_orthogonal(emp_params *params, int32_t slice, emp_rng *rng);
+
+/** Values, moments and the number of steps, for an update that may be taken back. */
+typedef struct {
+    emp_real *value, *moment1, *moment2;
+    int64_t   step;
+} emp_params_copy;
+
+/** Room for a copy, owned by \a arrays. */
+void emp_params_allocate_copy(emp_params_copy *copy, const emp_params *params,
+                              emp_arrays *arrays);
+void emp_params_take_copy(emp_params_copy *copy, const emp_params *params);
+/** The parameters are again as when the copy was taken. */
+void emp_params_give_copy(emp_params *params, const emp_params_copy *copy);
 
 /** Multiplies all gradients by \a factor. */
 void emp_params_scale_gradient(emp_params *params, double factor);

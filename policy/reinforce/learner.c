@@ -41,6 +41,7 @@ emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t 
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     *count = samples < max ? samples : max;
     l->type->propose(l, *count);
+    if (emp_stop_is_set(l->stop)) return EMP_EINTERRUPTED;
     for (int32_t k = 0; k < *count; k++) {
         for (emp_op_id op = 0; op < l->ops->op_count; op++)
             candidates[k].device_of_op[op] =
@@ -52,11 +53,16 @@ emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t 
 emp_status emp_learner_tell(void *state, const emp_score *scores, int32_t count,
                             emp_error *err)
 {
-    const emp_learner *l = (const emp_learner *)state;
+    emp_learner       *l = (emp_learner *)state;
+    const emp_baseline before = l->baseline;
 
     if (count != l->drawn)
         return EMP_ERROR(EMP_EINVAL, "told %d scores of %d candidates", count, l->drawn);
     EMP_CHECK(emp_learner_backward(state, scores, count, 0, count, err));
+    if (emp_stop_is_set(l->stop)) {
+        l->baseline = before;
+        return EMP_EINTERRUPTED;
+    }
     emp_learner_step(state);
     return EMP_OK;
 }

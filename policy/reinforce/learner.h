@@ -13,6 +13,7 @@
 #ifndef EMP_POLICY_REINFORCE_LEARNER_H
 #define EMP_POLICY_REINFORCE_LEARNER_H
 
+#include "base/stop.h"
 #include "policy/features/op_features.h"
 #include "policy/nn/params.h"
 #include "policy/reinforce/reinforce.h"
@@ -108,9 +109,11 @@ struct emp_learner {
     uint64_t                seed;      /**< of the first weights */
     uint64_t                draw_seed; /**< of placements; the same unless set */
     int32_t                 threads;   /**< at least 1 */
-    int32_t                 net_count; /**< set by the policy, as what follows */
-    emp_learner_net         net[EMP_LEARNER_MAX_NETS];
-    int32_t                 drawn; /**< placements drawn last */
+    const atomic_int *stop; /**< OPTIONAL; set by a policy whose draws and gradients end
+                                       early, worth nothing, when it is */
+    int32_t           net_count; /**< set by the policy, as what follows */
+    emp_learner_net   net[EMP_LEARNER_MAX_NETS];
+    int32_t           drawn; /**< placements drawn last */
 
     int64_t           update; /**< updates made */
     emp_baseline      baseline;
@@ -127,11 +130,12 @@ emp_learner emp_learner_start(const emp_learner_type    *type,
 void emp_learner_add(emp_learner *learner, emp_learner_net net);
 
 /** Draws a batch. Ops without a row have no choice or no effect: device 0, from which
- * legalization sends them where they belong. */
+ * legalization sends them where they belong. \retval EMP_EINTERRUPTED  `stop` is set. */
 emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
                            int32_t *count, emp_error *err);
 
-/** Both halves of an update. \retval EMP_EINVAL  Not as many scores as were drawn. */
+/** Both halves of an update. \retval EMP_EINVAL  Not as many scores as were drawn.
+ * \retval EMP_EINTERRUPTED  `stop` is set: there was no update. */
 emp_status emp_learner_tell(void *state, const emp_score *scores, int32_t count,
                             emp_error *err);
 

@@ -360,8 +360,10 @@ static void decode(emp_device_net *net, share *m)
     multiply_state(net, m, -1);
     emp_team_meet(m->team, m->pass.parts);
     for (int64_t t = 0; t < S; t++) {
+        if (m->pass.part == 0) net->is_stopped = emp_stop_is_set(net->stop);
         run_cells(net, m, t);
         emp_team_meet(m->team, m->pass.parts);
+        if (net->is_stopped) return; /* all of the team see the same */
         m->pass.descends = !m->pass.descends;
         multiply_state(net, m, t);
         emp_team_meet(m->team, m->pass.parts);
@@ -387,6 +389,7 @@ void emp_device_net_run(emp_device_net *net, const emp_real *x, int32_t steps,
     net->samples = samples;
     pack_panels(net, draw->threads);
     encode(net, draw->threads);
+    if (emp_stop_is_set(net->stop)) return;
     emp_linear_forward(net->image, emp_params_value(p, EMP_NET_DEVICE_EMBEDDING),
                        emp_params_value(p, EMP_NET_DECODER_INPUT),
                        emp_params_value(p, EMP_NET_DECODER_BIAS), D + 1, H, 4 * H,

@@ -27,6 +27,7 @@
 #ifndef EMP_POLICY_SEQ2SEQ_DEVICE_NET_H
 #define EMP_POLICY_SEQ2SEQ_DEVICE_NET_H
 
+#include "base/stop.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/panels.h"
 #include "policy/nn/params.h"
@@ -81,9 +82,13 @@ typedef struct {
     double              *log_prob;       /**< [sample] summed over steps */
     double              *entropy;        /**< [sample] mean over steps, nats */
     emp_real            *d_x; /**< (steps, learned_inputs) set by the backward pass */
+    const atomic_int
+        *stop; /**< OPTIONAL; borrowed. Once it is set, passes end early, and what they
+                                    leave behind is worth nothing */
 
     /* Private. S steps, K samples, H hidden, D devices. */
-    const emp_real *x; /**< borrowed from the last run: (S, inputs) */
+    bool            is_stopped; /* as the first thread has seen it */
+    const emp_real *x;          /**< borrowed from the last run: (S, inputs) */
     emp_net_panels  panels;
     emp_real       *work; /**< owns all that follows */
     /* Encoder: activations, then gradients of the gates' sums. */

@@ -67,8 +67,10 @@ static void decode_backward(emp_device_net *net, int32_t threads)
                               .dcontext_stride = 2 * H,
                               .memory = net->memory,
                               .memory_exp = net->memory_exp,
-                              .v = emp_params_value(p, EMP_NET_ATTENTION_V)},
+                              .v = emp_params_value(p, EMP_NET_ATTENTION_V),
+                              .stop = net->stop},
         net->d_weights, threads);
+    if (emp_stop_is_set(net->stop)) return;
     emp_blas_gemm_shared(false, true, rows, H, H, net->query, H,
                          emp_params_value(p, EMP_NET_ATTENTION_QUERY), H, 1,
                          net->d_output, 2 * H, threads);
@@ -171,7 +173,9 @@ void emp_device_net_backward(emp_device_net *net, const double *weight,
     emp_params_zero_gradient(&net->params);
     score_steps(net, weight, entropy_weight, threads);
     decode_backward(net, threads);
+    if (emp_stop_is_set(net->stop)) return;
     decoder_gradients(net, threads);
+    if (emp_stop_is_set(net->stop)) return;
     encoder_backward(net, threads);
     input_gradients(net, threads);
 }

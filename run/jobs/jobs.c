@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "run/archive.h"
 #include "run/jobs/jobs_internal.h"
 
@@ -76,7 +77,7 @@ static void on_job_done(emp_job *job, bool is_read)
 
 bool emp_jobs_are_stopped(const emp_jobs_params *params)
 {
-    return params->stop != NULL && *params->stop != 0;
+    return emp_stop_is_set(params->stop);
 }
 
 emp_status emp_job_find(emp_job *job, bool *is_read, emp_error *err)

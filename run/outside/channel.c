@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/io/program.h"
 #include "base/mem.h"
+#include "base/stop.h"
 
 enum {
     LOOK_MS = 200,        /* between two looks at `stop` */
@@ -201,7 +202,7 @@ static emp_status await(emp_channel *channel, short events, const emp_channel_wa
     for (;;) {
         struct pollfd watched = {.fd = channel->socket, .events = events};
         const double  left_s = wait->until_s - emp_clock_now_s();
-        channel->is_stopped = wait->stop != NULL && *wait->stop != 0;
+        channel->is_stopped = emp_stop_is_set(wait->stop);
         if (channel->is_stopped) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
         if (left_s <= 0)
             return EMP_ERROR(EMP_EEXTERNAL, "its program has not answered for %.3g s",

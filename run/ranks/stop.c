@@ -3,8 +3,6 @@
 
 #include "base/mem.h"
 
-bool emp_stop_is_set(const atomic_int *stop) { return stop != NULL && *stop != 0; }
-
 emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks, const atomic_int *stop,
                             emp_error *err)
 {

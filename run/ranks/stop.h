@@ -6,12 +6,8 @@
 #ifndef EMP_RUN_RANKS_STOP_H
 #define EMP_RUN_RANKS_STOP_H
 
-#include <stdatomic.h>
-
+#include "base/stop.h"
 #include "run/ranks/ranks.h"
-
-/** \param[in] stop  OPTIONAL */
-bool emp_stop_is_set(const atomic_int *stop);
 
 /** Collective, with ranks: all go on with what comes next, or none does.
  * \param[in] ranks  NULL: there are no others.

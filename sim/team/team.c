@@ -84,18 +84,23 @@ emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *
                                   emp_error *err)
 {
     _Atomic int32_t failed = count; /* the first placement that did */
+    atomic_bool     is_cut = false;
 
     if (count < 0) return EMP_ERROR(EMP_EINVAL, "%d placements", count);
     if (batch->leader_of_op != NULL) EMP_CHECK(learn_to_fuse(team, err));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team->threads)
     for (int32_t i = 0; i < count; i++) {
         const int32_t thread = omp_get_thread_num();
+        if (emp_stop_is_set(batch->stop)) {
+            atomic_store(&is_cut, true);
+            continue;
+        }
         legalize(team, batch, i, thread);
         if (run_one(team->sim[thread], batch, i, results[i], NULL) != EMP_OK)
             keep_least(&failed, i);
     }
     const int32_t first = atomic_load(&failed);
-    if (first == count) return EMP_OK;
+    if (first == count) return atomic_load(&is_cut) ? EMP_EINTERRUPTED : EMP_OK;
     return run_one(team->sim[0], batch, first, results[first], err); /* says why */
 }
 

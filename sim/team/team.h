@@ -4,6 +4,7 @@
 #ifndef EMP_SIM_TEAM_TEAM_H
 #define EMP_SIM_TEAM_TEAM_H
 
+#include "base/stop.h"
 #include "sim/engine/sim.h"
 
 enum { EMP_SIM_TEAM_THREADS_MAX = 1024 };
@@ -15,11 +16,13 @@ typedef struct {
     emp_op_id *const     *leader_of_op; /**< [count][op] OPTIONAL: nothing is fused; made
                                              legal, in place */
     const emp_sim_times  *times;        /**< [count] OPTIONAL, filled */
+    const atomic_int     *stop; /**< OPTIONAL: once set, no more of them are run */
 } emp_sim_team_batch;
 
 /** As emp_sim_team_run(), with all that a batch has. The first batch with leaders allocates what
  * they take.
  * \retval EMP_EINVAL, EMP_EUNSUPPORTED  As emp_sim_run_decision().
+ * \retval EMP_EINTERRUPTED  `stop` has left some out; there is no sentence.
  * \retval EMP_ENOMEM */
 emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *batch,
                                   int32_t count, emp_sim_result *const *results,

@@ -62,7 +62,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
     }
     script.asked += *count;
     if (script.stop_after > 0 && script.asked >= script.stop_after) script.stop = 1;
-    return EMP_OK;
+    return script.is_given_up && script.stop != 0 ? EMP_EINTERRUPTED : EMP_OK;
 }
 
 static emp_status tell(void *state, const emp_score *scores, int32_t count,
@@ -70,6 +70,10 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
 {
     struct state *s = (struct state *)state;
 
+    if (script.give_up_after > 0 && script.told + count >= script.give_up_after) {
+        script.stop = 1;
+        return EMP_EINTERRUPTED;
+    }
     script.told += count;
     if (script.told != script.asked) {
         script.is_told_order = false;

@@ -23,7 +23,11 @@ typedef struct {
     int32_t       device_count; /**< ... 0: every op on a device drawn from the seed */
     emp_status    fail_tell;    /**< returned by tell */
     int64_t
-        stop_after; /**< candidates; the ask that reaches them sets stop; 0: none does */
+         stop_after; /**< candidates; the ask that reaches them sets stop; 0: none does */
+    bool is_given_up; /**< that ask then returns EMP_EINTERRUPTED */
+    int64_t
+        give_up_after; /**< candidates; the tell that reaches them sets stop and does so;
+                                0: none does */
     atomic_int stop;
     int64_t    asked, told;
     double     overflow_frac; /**< of the first score of the last tell */

@@ -317,103 +317,95 @@ Test(runner, interrupt_ends_after_the_batch_and_keeps_the_best)
     task_destroy(&t);
 }
 
-/* A method that would ask for it again is not told of the batch in which somebody stops the run. */
-Test(runner, interrupt_ends_without_telling_what_can_be_asked_for_again,
-     .init = scratch_create, .fini = scratch_remove)
+/* A run of a method that would ask for its last batch again. */
+static emp_run_params params_of_one_that_asks_again(const char *checkpoint)
 {
-    task           t = task_chain(SMALL);
-    emp_method     again = scripted_method;
-    emp_run_params params = scripted_params(1000, 1);
+    static emp_method again;
+    emp_run_params    params = scripted_params(1000, 1);
 
+    again = scripted_method;
     again.asks_again = true;
     params.method = &again;
     params.stop = &script.stop;
-    script = (scripted_plan){.batch = 4, .stop_after = 12};
-    emp_record r = run(&t, &params);
+    params.checkpoint.path = checkpoint;
+    return params;
+}
+
+/* It ends with so many evaluations, of which the method has learned from \a told. */
+static void expect_interrupted(const emp_run_params *params, int64_t evaluations,
+                               int64_t told)
+{
+    task       t = task_chain(SMALL);
+    emp_record r = run(&t, params);
+
     cr_expect_str_eq(r.stopped_by, "interrupt");
-    cr_expect_eq(script.asked, 12);
-    cr_expect_eq(script.told, 8);
-    cr_expect_eq(r.evaluations, 12, "what was scored counts");
-    emp_record_clear(&r);
-    params.budget_evaluations = 12;
-    script = (scripted_plan){.batch = 4, .stop_after = 12};
-    r = run(&t, &params);
-    cr_expect_str_eq(r.stopped_by, "interrupt",
-                     "nothing was learned from the last batch");
-    emp_record_clear(&r);
-    params.budget_evaluations = 1000;
-    params.checkpoint.path = scratch_path("run.checkpoint.h5");
-    script = (scripted_plan){.batch = 4, .stop_after = 12};
-    r = run(&t, &params);
-    cr_expect_str_eq(r.stopped_by, "interrupt");
-    cr_expect_eq(script.told, 8);
-    cr_expect_eq(r.evaluations, 8, "a resumed run asks for the batch again");
-    emp_record_clear(&r);
-    params.checkpoint.path = NULL;
-    script = (scripted_plan){.batch = 4, .stop_after = 4};
-    r = run(&t, &params);
-    cr_expect_eq(r.evaluations, 4, "there is to be a placement");
+    cr_expect_eq(r.evaluations, evaluations, "%lld evaluations",
+                 (long long)r.evaluations);
+    cr_expect_eq(script.told, told, "%lld told", (long long)script.told);
     emp_record_clear(&r);
     task_destroy(&t);
+    if (params->checkpoint.path != NULL) remove(params->checkpoint.path);
 }
 
-/* The candidates of an ask, one after the other. */
-static int32_t ask(const emp_method *method, void *state, const task *t,
-                   emp_device_id *device_of_op)
+/* The batch in which somebody stops the run is not even scored. */
+Test(runner, interrupt_ends_without_a_batch_that_can_be_asked_for_again)
 {
-    const int32_t ops = t->graph->op_count;
-    emp_proposal  candidate[EMP_MAX_BATCH] = {{0}};
-    emp_error     err = {0};
-    int32_t       count = 0;
+    emp_run_params params = params_of_one_that_asks_again(NULL);
 
-    for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
-        candidate[i].device_of_op = device_of_op + (size_t)i * (size_t)ops;
-    cr_assert_eq(emp_method_ask(method, state, candidate, EMP_MAX_BATCH, &count, &err),
-                 EMP_OK, "%s: %s", method->name, err.msg);
-    return count;
+    script = (scripted_plan){.batch = 4, .stop_after = 12};
+    expect_interrupted(&params, 8, 8);
+    params.budget_evaluations = 12;
+    script = (scripted_plan){.batch = 4, .stop_after = 12};
+    expect_interrupted(&params, 8, 8);
+    script = (scripted_plan){.batch = 4, .stop_after = 4};
+    expect_interrupted(&params, 4, 4); /* there is to be a placement */
 }
 
-static void tell_rising(const emp_method *method, void *state, int32_t count)
+Test(runner, method_that_gives_up_a_batch_ends_the_run, .init = scratch_create,
+     .fini = scratch_remove)
 {
-    emp_score score[EMP_MAX_BATCH] = {{0}};
-    emp_error err = {0};
+    const emp_run_params plain = params_of_one_that_asks_again(NULL);
+    const emp_run_params saved =
+        params_of_one_that_asks_again(scratch_path("run.checkpoint.h5"));
 
-    for (int32_t i = 0; i < count; i++)
-        score[i] = (emp_score){.step_time_s = 1.0 + i, .is_feasible = true};
-    cr_assert_eq(emp_method_tell(method, state, score, count, &err), EMP_OK, "%s: %s",
-                 method->name, err.msg);
+    script = (scripted_plan){.batch = 4, .stop_after = 12, .is_given_up = true};
+    expect_interrupted(&plain, 8, 8);
+    script = (scripted_plan){.batch = 4, .give_up_after = 12};
+    expect_interrupted(&plain, 12, 8); /* what was scored counts */
+    script = (scripted_plan){.batch = 4, .give_up_after = 12};
+    expect_interrupted(&saved, 8, 8); /* a resumed run asks for it again */
+    script = (scripted_plan){.batch = 4, .give_up_after = 4};
+    expect_interrupted(&plain, 4, 0);
 }
 
-Test(runner, methods_that_ask_again_ask_for_the_same)
+/* Its checkpoint stays the one it began with, from which a run goes on as if there had been none. */
+Test(runner, method_that_gives_up_its_first_batch_has_no_placement,
+     .init = scratch_create, .fini = scratch_remove)
 {
-    task              t;
-    const emp_method *method;
-    int32_t           tried = 0;
+    task           t = task_chain(SMALL);
+    emp_run_params params =
+        params_of_one_that_asks_again(scratch_path("run.checkpoint.h5"));
+    emp_record record;
+    emp_error  err = {0};
 
-    task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
-    const size_t bytes =
-        EMP_MAX_BATCH * (size_t)t.graph->op_count * sizeof(emp_device_id);
-    emp_device_id *first = calloc(bytes, 1), *second = calloc(bytes, 1);
-    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
-        const emp_method_params params = {.seed = 3, .threads = 1};
-        emp_error               err = {0};
-        void                   *state = NULL;
-        if (!method->asks_again) continue;
-        cr_assert_eq(emp_method_create(&state, method, t.problem, &params, &err), EMP_OK,
-                     "%s", err.msg);
-        for (int update = 0; update < 2; update++) {
-            const int32_t count = ask(method, state, &t, first);
-            cr_expect_eq(ask(method, state, &t, second), count);
-            cr_expect_eq(memcmp(first, second, bytes), 0, "%s, update %d", method->name,
-                         update);
-            tell_rising(method, state, count);
-        }
-        emp_method_destroy(method, state);
-        tried++;
+    params.budget_evaluations = 8;
+    for (int in_tell = 0; in_tell < 2; in_tell++) {
+        script = (scripted_plan){.batch = 4,
+                                 .stop_after = in_tell ? 0 : 4,
+                                 .is_given_up = !in_tell,
+                                 .give_up_after = in_tell ? 4 : 0};
+        cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINTERRUPTED);
+        cr_expect_str_eq(err.msg, "interrupted before a placement was found");
+        emp_record_clear(&record);
+        err = (emp_error){0};
+        params.checkpoint.is_resumed = true;
+        script = (scripted_plan){.batch = 4};
+        record = run(&t, &params);
+        cr_expect_eq(script.told, 8);
+        emp_record_clear(&record);
+        params.checkpoint.is_resumed = false;
+        remove(params.checkpoint.path);
     }
-    cr_expect_gt(tried, 1);
-    free(first);
-    free(second);
     task_destroy(&t);
 }
 

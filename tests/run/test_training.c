@@ -19,6 +19,17 @@ typedef struct {
 static int32_t batch_size = 3;
 static int64_t asks_allowed = 1000;
 
+/* The call of that kind, counted from 1, in which somebody stops the training; 0: none. It is given up. */
+static int32_t    stop_in_ask, stop_in_tell, stop_in_imitation;
+static atomic_int stop;
+
+static bool is_given_up(int32_t *calls_left)
+{
+    if (*calls_left == 0 || --*calls_left > 0) return false;
+    stop = 1;
+    return true;
+}
+
 static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
 {
@@ -34,6 +45,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
     learner *l = (learner *)state;
 
     (void)err;
+    if (is_given_up(&stop_in_ask)) return EMP_EINTERRUPTED;
     *count = l->asked == asks_allowed ? 0 : batch_size < max ? batch_size : max;
     l->asked++;
     for (int32_t i = 0; i < *count; i++) {
@@ -51,6 +63,7 @@ static emp_status tell(void *state, const emp_score *scores, int32_t count,
     (void)scores;
     (void)count;
     (void)err;
+    if (is_given_up(&stop_in_tell)) return EMP_EINTERRUPTED;
     if (++l->batches % 2 == 0) l->weight[0] += 0.25;
     return EMP_OK;
 }
@@ -121,6 +134,7 @@ static emp_status imitate(void *state, const emp_proposal *example, double *loss
     learner *l = (learner *)state;
 
     (void)err;
+    if (is_given_up(&stop_in_imitation)) return EMP_EINTERRUPTED;
     *loss = fabs(example->device_of_op[0] - l->weight[0]);
     l->weight[0] += 0.5 * (example->device_of_op[0] - l->weight[0]);
     return EMP_OK;
@@ -162,6 +176,13 @@ Test(training, imitates_before_it_learns)
     cr_expect_float_eq(last_round.loss, last_round.first_loss / 8, 1e-12);
     cr_expect_float_eq(((double *)w.array[0].values)[0], 1.0 - 1.0 / 64, 1e-12);
     cr_expect_eq(w.evaluations, 0);
+    emp_weights_clear(&w);
+    params.stop = &stop;
+    stop = 0;
+    stop_in_imitation = 5; /* the second of the second round */
+    cr_assert_eq(emp_training_run(&w, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(last_round.round, 1);
+    cr_expect_float_eq(((double *)w.array[0].values)[0], 1.0 - 1.0 / 16, 1e-12);
     emp_weights_clear(&w);
     emp_free(device);
 }
@@ -258,15 +279,48 @@ Test(training, refuses_what_cannot_share)
 
 Test(training, stops_when_asked)
 {
-    const atomic_int    stop = 1;
     emp_training_params params = params_for(12);
     emp_weights         w = {0};
 
+    stop = 1;
     params.stop = &stop;
     cr_assert_eq(emp_training_run(&w, &params, NULL), EMP_OK);
     cr_expect_eq(w.evaluations, 0);
     cr_expect_eq(*(double *)w.array[0].values, 0.0);
     emp_weights_clear(&w);
+}
+
+static void expect_given_up(int64_t evaluations, double weight, int32_t finished_turns)
+{
+    emp_training_params params = params_for(36);
+    emp_weights         w = {0};
+    emp_error           err = {0};
+
+    params.stop = &stop;
+    stop = 0;
+    cr_assert_eq(emp_training_run(&w, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(w.evaluations, evaluations);
+    cr_expect_eq(*(double *)w.array[0].values, weight);
+    cr_assert_eq(turn_count, finished_turns);
+    if (finished_turns > 0)
+        cr_expect_float_eq(turns[finished_turns - 1].mean_s,
+                           turns[finished_turns - 1].best_s, 1e-15);
+    emp_weights_clear(&w);
+}
+
+/* What was learned before stays: two batches are a turn, and a quarter. */
+Test(training, a_batch_that_is_given_up_teaches_nothing)
+{
+    stop_in_ask = 1;
+    expect_given_up(0, 0.0, 0);
+    stop_in_tell = 1;
+    expect_given_up(0, 0.0, 0);
+    stop_in_ask = 6;
+    expect_given_up(15, 0.5, 3); /* in the middle of the third turn */
+    stop_in_tell = 6;
+    expect_given_up(15, 0.5, 3);
+    stop_in_tell = 7;
+    expect_given_up(18, 0.75, 3);
 }
 
 Test(training, survives_every_allocation_failure)

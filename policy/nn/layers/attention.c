@@ -192,6 +192,7 @@ void emp_attention_backward(emp_real *query, emp_real *dmemory, emp_real *dv,
 #pragma omp for
         for (int64_t j = 0; j < A; j += COLUMNS) {
             int64_t width = A - j < COLUMNS ? A - j : COLUMNS;
+            if (emp_stop_is_set(past->stop)) continue;
             spread_all(query + j, dmemory + j, dv + j, de, past->memory_exp + j,
                        past->v + j, count, S, A, width);
         }

@@ -12,6 +12,7 @@
 #ifndef EMP_POLICY_NN_LAYERS_ATTENTION_H
 #define EMP_POLICY_NN_LAYERS_ATTENTION_H
 
+#include "base/stop.h"
 #include "policy/nn/real.h"
 
 /** Writes e^{2x} for \a count numbers x, of a memory or a query. */
@@ -35,6 +36,8 @@ typedef struct {
     int32_t         dcontext_stride;
     const emp_real *memory, *memory_exp; /**< (S,A) */
     const emp_real *v;                   /**< (A) */
+    const atomic_int
+        *stop; /**< OPTIONAL: once set, some of the results are worth nothing */
 } emp_attention_past;
 
 /** Turns \a query (count,A) into its gradient; adds to \a dmemory (S,A) and \a dv (A).

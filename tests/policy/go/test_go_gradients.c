@@ -290,7 +290,10 @@ Test(go_update, a_round_sees_the_one_before)
 
 static double likelihood(const emp_proposal *example)
 {
-    return -emp_go_agent_imitate(&agent, example) * agent.task_count * agent.rounds.count;
+    double loss = 0.0;
+
+    cr_expect_eq(emp_go_agent_imitate(&agent, example, &loss), EMP_OK);
+    return -loss * agent.task_count * agent.rounds.count;
 }
 
 /* Its objective is the mean ln p of the example's decisions, added up over tasks. At a rate of 0 a

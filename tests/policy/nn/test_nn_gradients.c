@@ -271,7 +271,15 @@ static double attention_loss(void)
 Test(attention, gradients)
 {
     double                   scratch[QUERIES * S];
-    const emp_attention_past past = {QUERIES, S, A, weights, r, A, w, memory_exp, b};
+    const emp_attention_past past = {.count = QUERIES,
+                                     .S = S,
+                                     .A = A,
+                                     .weights = weights,
+                                     .dcontext = r,
+                                     .dcontext_stride = A,
+                                     .memory = w,
+                                     .memory_exp = memory_exp,
+                                     .v = b};
 
     fill(x, QUERIES * A, 15);
     fill(w, S * A, 16);

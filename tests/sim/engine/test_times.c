@@ -158,3 +158,30 @@ Test(times, of_a_team_are_those_of_one)
     emp_sim_team_destroy(team);
     task_destroy(&t);
 }
+
+static emp_status run_stopped(emp_sim_team *team, emp_device_id *const *device,
+                              emp_sim_result *const *results, int stopped)
+{
+    const atomic_int stop = stopped;
+
+    return emp_sim_team_run_batch(
+        team, &(emp_sim_team_batch){.device_of_op = device, .stop = &stop}, 1, results,
+        NULL);
+}
+
+Test(times, a_team_that_is_stopped_runs_nothing)
+{
+    task           t;
+    emp_sim_team  *team = NULL;
+    emp_sim_result result = {.step_time_ns = -1}, *results[1] = {&result};
+
+    task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
+    cr_assert_eq(emp_sim_team_create(&team, t.problem, 2, NULL), EMP_OK);
+    emp_device_id *device[1] = {t.device_of_op};
+    cr_expect_eq(run_stopped(team, device, results, 1), EMP_EINTERRUPTED);
+    cr_expect_eq(result.step_time_ns, -1);
+    cr_expect_eq(run_stopped(team, device, results, 0), EMP_OK);
+    cr_expect_gt(result.step_time_ns, 0);
+    emp_sim_team_destroy(team);
+    task_destroy(&t);
+}
