@@ -96,28 +96,31 @@ static emp_status end_with_batch(emp_run_state *run, emp_error *err)
     return log_batch(run, false, err);
 }
 
-static emp_status hand_on(emp_status st, const emp_error *why, emp_error *err)
+/* EMP_EINTERRUPTED: in the middle of it; nothing is logged. */
+static emp_status make_batch(emp_run_state *run, int32_t max, bool *is_scored,
+                             emp_error *err)
 {
-    if (err != NULL && err->status == EMP_OK) *err = *why;
-    return st;
+    const emp_method *method = run->params->method;
+
+    EMP_CHECK(emp_run_ask(run, max, &run->count, err));
+    if (run->count == 0) return EMP_OK;
+    EMP_CHECK(emp_run_score(run, run->count, err));
+    *is_scored = true;
+    if (is_too_late_to_learn(run)) return EMP_EINTERRUPTED;
+    EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
+    return log_batch(run, true, err);
 }
 
 emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
 {
-    emp_error  why = {0};
-    emp_status st = emp_run_ask(run, max, &run->count, &why);
+    emp_error        why = {0};
+    bool             is_scored = false;
+    const emp_status st = make_batch(run, max, &is_scored, &why);
 
-    if (st == EMP_EINTERRUPTED) return end_without_batch(run);
-    if (st != EMP_OK) return hand_on(st, &why, err);
-    if (run->count == 0) return EMP_OK;
-    st = emp_run_score(run, run->count, &why);
-    if (st == EMP_EINTERRUPTED) return end_without_batch(run);
-    if (st != EMP_OK) return hand_on(st, &why, err);
-    if (is_too_late_to_learn(run)) return end_with_batch(run, err);
-    st = emp_method_tell(run->params->method, run->placer, run->score, run->count, &why);
-    if (st == EMP_EINTERRUPTED) return end_with_batch(run, err);
-    if (st != EMP_OK) return hand_on(st, &why, err);
-    return log_batch(run, true, err);
+    if (st == EMP_EINTERRUPTED)
+        return is_scored ? end_with_batch(run, err) : end_without_batch(run);
+    if (st != EMP_OK && err != NULL && err->status == EMP_OK) *err = why;
+    return st;
 }
 
 /* What was found before a method from outside failed stays. */

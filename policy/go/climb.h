@@ -28,9 +28,9 @@ typedef struct {
     emp_adam adam;
 } emp_go_climb;
 
-/** Makes the steps, unless the `stop` of the network's shape is set: then it ends soon, with parameters that are
- * worth nothing. The network's last forward pass is that of drawing. Sets \a gradient_norm to that of
- * the last step, before clipping.
+/** Makes the steps. The network's last forward pass is that of drawing. Sets \a gradient_norm to that of
+ * the last step, before clipping. Once the network's `stop` is set, it ends early, and the parameters
+ * are worth nothing.
  * \return minus the objective before the last step, without entropy. */
 double emp_go_climb_run(const emp_go_climb *climb, emp_go_net *net,
                         const emp_go_task *task, int32_t task_count,

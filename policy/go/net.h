@@ -75,8 +75,8 @@ void       emp_go_net_randomize(emp_go_net *net, double head_gain, emp_rng *rng)
 void emp_go_net_show(emp_go_net *net, const uint8_t *choice);
 
 /** Sets \a p, and those of the tail; returns the mean entropy of a node's distributions, added up
- * over tasks. Once the shape's `stop` is set, passes leave out layers, and what they leave behind is worth nothing.
- */
+ * over tasks. Once the shape's `stop` is set, passes end early, and what they leave is worth
+ * nothing. */
 double emp_go_net_forward(emp_go_net *net);
 /** After a forward pass: sets the gradients of the parameters from d_logits, also of the tail, which
  * changes them. */

@@ -45,13 +45,12 @@ typedef struct {
 typedef struct {
     emp_dot_attention attention; /**< rows, width and so on */
     int32_t           hidden;
-    const atomic_int
-             *stop; /**< OPTIONAL: once set, passes end early, and what they leave behind
-                                    is worth nothing */
-    emp_real *wide; /**< (N,F) */
-    emp_real *dqkv; /**< (N,3W) */
-    emp_real *dmemory; /**< (N,2W) */
-    emp_real *dsum;    /**< (N,W) */
+    /** OPTIONAL; borrowed. Once set, passes end early, and what they leave is worth nothing. */
+    const atomic_int *stop;
+    emp_real         *wide;    /**< (N,F) */
+    emp_real         *dqkv;    /**< (N,3W) */
+    emp_real         *dmemory; /**< (N,2W) */
+    emp_real         *dsum;    /**< (N,W) */
 } emp_segment_work;
 
 /** Names and sizes of EMP_LAYER_SLICES slices. */

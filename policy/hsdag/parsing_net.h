@@ -65,12 +65,11 @@ typedef struct {
     emp_hsdag_shape shape;
     emp_params      params;
     int32_t         node_count, threads;
-    const atomic_int
-        *stop; /**< OPTIONAL; borrowed. Once it is set, passes leave out levels, and what
-                                 they leave behind is worth nothing */
-    int32_t         max_levels; /**< pooled and not */
-    int32_t         depth;      /**< levels that were pooled in the last pass */
-    emp_hsdag_level level[EMP_HSDAG_MAX_LEVELS + 1];
+    /** OPTIONAL; borrowed. Once set, passes end early, and what they leave is worth nothing. */
+    const atomic_int *stop;
+    int32_t           max_levels; /**< pooled and not */
+    int32_t           depth;      /**< levels that were pooled in the last pass */
+    emp_hsdag_level   level[EMP_HSDAG_MAX_LEVELS + 1];
 
     emp_real      *input[2]; /**< [node][W] D(...) of the two first layers */
     emp_hsdag_norm input_norm[2];

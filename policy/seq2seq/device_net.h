@@ -82,9 +82,8 @@ typedef struct {
     double              *log_prob;       /**< [sample] summed over steps */
     double              *entropy;        /**< [sample] mean over steps, nats */
     emp_real            *d_x; /**< (steps, learned_inputs) set by the backward pass */
-    const atomic_int
-        *stop; /**< OPTIONAL; borrowed. Once it is set, passes end early, and what they
-                                    leave behind is worth nothing */
+    /** OPTIONAL; borrowed. Once set, passes end early, and what they leave is worth nothing. */
+    const atomic_int *stop;
 
     /* Private. S steps, K samples, H hidden, D devices. */
     bool            is_stopped; /* as the first thread has seen it */
