@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/stage.h"
 #include "base/text/units.h"
+#include "base/work/stage.h"
 #include "cli/stop.h"
 
 static void draw(cli_stage_line *line)

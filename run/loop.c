@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "run/loop_internal.h"
 #include "run/stats.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "run/loop_internal.h"
 
 typedef struct {

@@ -71,9 +71,10 @@ typedef struct {
     const emp_device_id *start; /**< [op] OPTIONAL, legal; where a method with `has_start`
                                      begins; borrowed */
     const emp_weights   *weights; /**< OPTIONAL; with which a learner begins; borrowed */
-    double deadline_s;      /**< when the run ends, by emp_clock_now_s(); 0 = never. For a
+    double deadline_s; /**< when the run ends, by emp_clock_now_s(); 0 = never. For a
                             method that waits for other programs */
-    const atomic_int *stop; /**< OPTIONAL (base/stop.h): the run is to end. A method whose
+    const atomic_int
+        *stop; /**< OPTIONAL (base/work/stop.h): the run is to end. A method whose
                                  ask or tell takes long then returns EMP_EINTERRUPTED */
 } emp_method_params;
 

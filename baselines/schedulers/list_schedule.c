@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/stage.h"
 #include "base/text/units.h"
+#include "base/work/stage.h"
 #include "search/order.h"
 
 static void make_ready(emp_list_schedule *s, int32_t task)

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "bench/micro/peer.h"
 #include "bench/micro/textbook.h"
 #include "search/order.h"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "bench/micro/synthetic.h"
 #include "run/loop.h"
 #include "sim/engine/sim.h"

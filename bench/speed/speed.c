@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "bench/speed/limit.h"
 #include "bench/speed/torch.h"
 

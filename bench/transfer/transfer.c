@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/io/folder.h"
 #include "base/mem.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "bench/transfer/frequencies.h"
 #include "run/methods.h"
 #include "run/ranks/deal.h"

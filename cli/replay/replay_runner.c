@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "cli/cli.h"
 #include "cli/stop.h"
 #include "replay/execute.h"

@@ -5,7 +5,7 @@
 
 #include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "base/stage.h"
+#include "base/work/stage.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 

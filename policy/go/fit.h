@@ -11,7 +11,7 @@
 #ifndef EMP_POLICY_GO_FIT_H
 #define EMP_POLICY_GO_FIT_H
 
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "policy/features/transferable.h"
 #include "search/room.h"
 

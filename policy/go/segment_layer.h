@@ -9,7 +9,7 @@
 #define EMP_POLICY_GO_SEGMENT_LAYER_H
 
 #include "base/arrays.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "policy/nn/layers/dot_attention.h"
 #include "policy/nn/params.h"
 

@@ -23,7 +23,7 @@
 #define EMP_POLICY_HSDAG_PARSING_NET_H
 
 #include "base/arrays.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "policy/hsdag/pooling.h"
 #include "policy/nn/params.h"
 

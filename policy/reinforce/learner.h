@@ -13,7 +13,7 @@
 #ifndef EMP_POLICY_REINFORCE_LEARNER_H
 #define EMP_POLICY_REINFORCE_LEARNER_H
 
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "policy/features/op_features.h"
 #include "policy/nn/params.h"
 #include "policy/reinforce/reinforce.h"

@@ -27,7 +27,7 @@
 #ifndef EMP_POLICY_SEQ2SEQ_DEVICE_NET_H
 #define EMP_POLICY_SEQ2SEQ_DEVICE_NET_H
 
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/panels.h"
 #include "policy/nn/params.h"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "run/archive.h"
 #include "run/jobs/jobs_internal.h"
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/io/program.h"
 #include "base/mem.h"
-#include "base/stop.h"
+#include "base/work/stop.h"
 
 enum {
     LOOK_MS = 200,        /* between two looks at `stop` */

@@ -6,7 +6,7 @@
 #ifndef EMP_RUN_RANKS_STOP_H
 #define EMP_RUN_RANKS_STOP_H
 
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "run/ranks/ranks.h"
 
 /** Collective, with ranks: all go on with what comes next, or none does.

@@ -13,7 +13,7 @@
 #include <scotch.h> /* uses stdint.h without including it */
 
 #include "base/arrays.h"
-#include "base/stage.h"
+#include "base/work/stage.h"
 #include "search/partition/scotch_arch.h"
 
 _Static_assert(sizeof(SCOTCH_Num) >= sizeof(int32_t),

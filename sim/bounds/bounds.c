@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/bounds.h"
 
-#include "base/stage.h"
+#include "base/work/stage.h"
 #include "sim/bounds/refute.h"
 
 /* Of the refuted time. */

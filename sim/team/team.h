@@ -4,7 +4,7 @@
 #ifndef EMP_SIM_TEAM_TEAM_H
 #define EMP_SIM_TEAM_TEAM_H
 
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "sim/engine/sim.h"
 
 enum { EMP_SIM_TEAM_THREADS_MAX = 1024 };

@@ -12,7 +12,7 @@
 #ifndef EMP_POLICY_NN_LAYERS_ATTENTION_H
 #define EMP_POLICY_NN_LAYERS_ATTENTION_H
 
-#include "base/stop.h"
+#include "base/work/stop.h"
 #include "policy/nn/real.h"
 
 /** Writes e^{2x} for \a count numbers x, of a memory or a query. */

@@ -1,9 +1,9 @@
-/** \file base/stop.h
+/** \file base/work/stop.h
  * A flag by which somebody asks long work to end early: a signal handler, or another thread. Work looks
  * at it between its steps. Once set it stays set, so that who has skipped a step sees it afterwards, too.
  */
-#ifndef EMP_BASE_STOP_H
-#define EMP_BASE_STOP_H
+#ifndef EMP_BASE_WORK_STOP_H
+#define EMP_BASE_WORK_STOP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,4 +15,4 @@ static inline bool emp_stop_is_set(const atomic_int *stop)
     return stop != NULL && *stop != 0;
 }
 
-#endif /* EMP_BASE_STOP_H */
+#endif /* EMP_BASE_WORK_STOP_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/stage.h"
+#include "base/work/stage.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/** \file base/stage.h
+/** \file base/work/stage.h
  * What a long piece of work is doing now, as a few words: the work sets them, a display reads
  * them. There is one such text in the process, as on one line of a terminal.
  *
@@ -8,8 +8,8 @@
  *
  * Threads. Any thread may set and get it; of several that set it, the last one is shown.
  */
-#ifndef EMP_BASE_STAGE_H
-#define EMP_BASE_STAGE_H
+#ifndef EMP_BASE_WORK_STAGE_H
+#define EMP_BASE_WORK_STAGE_H
 
 /** Sets the text, which is in static storage; NULL: nothing worth a name.
  * \return the text before. */
@@ -18,4 +18,4 @@ const char *emp_stage_set(const char *text);
 /** The text; NULL if none is set. */
 const char *emp_stage_get(void);
 
-#endif /* EMP_BASE_STAGE_H */
+#endif /* EMP_BASE_WORK_STAGE_H */
