@@ -72,14 +72,6 @@ static emp_status log_batch(emp_run_state *run, bool is_told, emp_error *err)
     return emp_run_log(run, best >= 0 ? &candidate : NULL, value, err);
 }
 
-/* To learn from a batch may take longer than whoever stops a run wants to wait. */
-static bool is_too_late_to_learn(const emp_run_state *run)
-{
-    const emp_run_end end = emp_run_end_now(run);
-
-    return run->params->method->asks_again && end.is_stopped && !end.is_late;
-}
-
 static emp_status end_without_batch(emp_run_state *run)
 {
     run->is_untold = true;
@@ -106,7 +98,6 @@ static emp_status make_batch(emp_run_state *run, int32_t max, bool *is_scored,
     if (run->count == 0) return EMP_OK;
     EMP_CHECK(emp_run_score(run, run->count, err));
     *is_scored = true;
-    if (is_too_late_to_learn(run)) return EMP_EINTERRUPTED;
     EMP_CHECK(emp_method_tell(method, run->placer, run->score, run->count, err));
     return log_batch(run, true, err);
 }
@@ -117,7 +108,7 @@ emp_status emp_run_batch(emp_run_state *run, int32_t max, emp_error *err)
     bool             is_scored = false;
     const emp_status st = make_batch(run, max, &is_scored, &why);
 
-    if (st == EMP_EINTERRUPTED)
+    if (st == EMP_EINTERRUPTED && emp_stop_is_set(run->params->stop))
         return is_scored ? end_with_batch(run, err) : end_without_batch(run);
     if (st != EMP_OK && err != NULL && err->status == EMP_OK) *err = why;
     return st;
@@ -132,14 +123,10 @@ static emp_status end_failed(emp_run_state *run, emp_status st)
 }
 
 /* It has nothing more to propose, or no more time. */
-static emp_status end_without_candidates(emp_run_state *run, emp_error *err)
+static const char *why_nothing_came(const emp_run_state *run)
 {
-    if (run->is_untold && run->record->evaluations == 0)
-        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted before a placement was found");
-    emp_run_log_end(run, run->is_untold                 ? "interrupt"
-                         : emp_run_end_now(run).is_late ? "budget"
-                                                        : "method");
-    return EMP_OK;
+    if (run->is_untold) return "interrupt";
+    return emp_run_end_now(run).is_late ? "budget" : "method";
 }
 
 static emp_status run_loop(emp_run_state *run, emp_error *err)
@@ -149,7 +136,10 @@ static emp_status run_loop(emp_run_state *run, emp_error *err)
     while ((room = emp_run_room(run, emp_run_end_now(run), 0)) > 0) {
         const emp_status st = emp_run_batch(run, room, err);
         if (st != EMP_OK) return end_failed(run, st);
-        if (run->count == 0) return end_without_candidates(run, err);
+        if (run->count == 0) {
+            emp_run_log_end(run, why_nothing_came(run));
+            break;
+        }
         begin_keeping(run);
         EMP_CHECK(emp_run_checkpoint_save_if_due(run, err));
         emp_run_report(run);
@@ -278,6 +268,8 @@ static emp_status finish(emp_run_state *run, emp_error *err)
     const emp_decision found = emp_record_decision(record);
     emp_sim_result     best;
 
+    if (record->evaluations == 0 && run->is_untold)
+        return EMP_ERROR(EMP_EINTERRUPTED, "interrupted in the first batch");
     if (record->evaluations == 0) {
         return EMP_ERROR(EMP_EINFEASIBLE, "method %s proposed no placement",
                          run->params->method->name);
@@ -341,8 +333,8 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
     begin_keeping(run);
 
 cleanup:
+    emp_run_clear(run); /* which takes its time */
     if (st != EMP_OK) end_keeping(run);
-    emp_run_clear(run);
     emp_free(run);
     return st;
 }

@@ -86,8 +86,8 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
                       const emp_run_params *params);
 
 /** Runs a method until its budget is spent, it has nothing more to propose, or \a stop is
- * set; one that is set when the budget is spent comes too late to matter. Scores at least one
- * batch, unless the method gives up its first one. The best is the fastest placement that fits in memory,
+ * set; one that is set when the budget is spent comes too late to matter, unless the method gives up
+ * its last batch. Scores at least one batch, unless the method gives that up. The best is the fastest placement that fits in memory,
  * the first of equals; when none fits, the fastest of those that do not, marked
  * infeasible.
  *
@@ -109,7 +109,8 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * \retval EMP_EIO     The first checkpoint, or the last one of a run that is interrupted or that other
  *                     ranks have left, cannot be written, or there is none to resume.
  * \retval EMP_EFORMAT What should be a checkpoint is none, or is torn.
- * \retval EMP_EINTERRUPTED  \a stop was set before a placement was found.
+ * \retval EMP_EINTERRUPTED  The method has given up the first batch, since \a stop was set. A
+ *                     checkpoint is left to go on from.
  * \retval EMP_EUNSUPPORTED  A method that cannot share a run, with ranks.
  * \retval EMP_EEXTERNAL     Other ranks have gone; rank 0 has then saved a checkpoint, unless
  *                           it stood in the middle of an update: the one before remains.

@@ -73,9 +73,9 @@ typedef struct {
     const emp_weights   *weights; /**< OPTIONAL; with which a learner begins; borrowed */
     double deadline_s; /**< when the run ends, by emp_clock_now_s(); 0 = never. For a
                             method that waits for other programs */
-    const atomic_int
-        *stop; /**< OPTIONAL (base/work/stop.h): the run is to end. A method whose
-                                 ask or tell takes long then returns EMP_EINTERRUPTED */
+    /** OPTIONAL; borrowed. Once set, the run is to end: a method whose ask, tell or imitation takes long
+     * then returns EMP_EINTERRUPTED. NULL where ranks share a run, which end together. */
+    const atomic_int *stop;
 } emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */
@@ -117,9 +117,10 @@ typedef struct emp_method {
     /** It is no part of the program, so that a run which it fails in the middle of keeps what was
      * found. */
     bool is_outside;
-    /** After the first batch an ask changes nothing that list_state() lists, and the next one with the
-     * same \a max asks for the same. So a run that is to end need not tell its last batch. Nor does an
-     * ask or a tell that returns EMP_EINTERRUPTED change any of that. Set where a tell takes long. */
+    /** Once an ask has returned, another one with the same \a max changes nothing that list_state()
+     * lists, and asks for the same. So a run that is to end need not tell its last batch. An ask that was
+     * stopped is gone on with by the next one; a tell that was stopped changes nothing of that list.
+     * Set where a tell takes long. */
     bool        asks_again;
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
@@ -163,7 +164,7 @@ typedef struct emp_method {
      * beyond problem and params, in the method's own memory: saving reads the values,
      * resuming writes them into a state that was just created for the same problem and
      * params. Names, types and counts are the same at all times. Called between a tell
-     * and an ask; with asks_again also after an ask that is not told. Fills \a arrays and
+     * and an ask; with asks_again also after an ask that is not told, and after one or a tell that was stopped. Fills \a arrays and
      * returns their number. */
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 

@@ -1,6 +1,7 @@
 /** \file base/work/stop.h
  * A flag by which somebody asks long work to end early: a signal handler, or another thread. Work looks
- * at it between its steps. Once set it stays set, so that who has skipped a step sees it afterwards, too.
+ * at it between its steps. It is never taken back: work that has left out a step still finds it set at
+ * the end.
  */
 #ifndef EMP_BASE_WORK_STOP_H
 #define EMP_BASE_WORK_STOP_H

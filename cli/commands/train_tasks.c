@@ -282,15 +282,18 @@ emp_status cli_train_on_tasks(const cli_place_args *args, emp_error *err)
     EMP_TRY(load(t, err));
     EMP_TRY(show_all(t, err));
     EMP_TRY(train(t, method, err));
+    if (is_half(t) && !t->is_keeping) EMP_TRY(EMP_EINTERRUPTED);
     EMP_TRY(emp_weights_save(args->weights_out, &t->weights, err));
     EMP_TRY(print(t, method, err));
-    if (is_half(t)) {
-        cli_warn("interrupted; --weights %s goes on from the weights so far",
-                 args->weights_out);
-        st = EMP_EINTERRUPTED;
-    }
+    if (is_half(t)) st = EMP_EINTERRUPTED;
 
 cleanup:
+    if (st == EMP_EINTERRUPTED && t->is_keeping)
+        cli_warn("interrupted; --weights %s goes on from the weights so far",
+                 args->weights_out);
+    else if (st == EMP_EINTERRUPTED)
+        cli_say("emplace: ",
+                "interrupted before anything was learned; no file was written");
     clear(t);
     return st;
 }

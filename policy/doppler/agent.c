@@ -179,7 +179,8 @@ static void play_all(emp_doppler_agent *a, int32_t samples, exploration x, uint6
     unsigned saved = emp_flush_begin();
 
     a->learner.drawn = samples;
-    for (int i = 0; i < NETS; i++) emp_doppler_net_embed(&a->net[i], a->learner.threads);
+    for (int i = 0; i < NETS && !is_stopped(a); i++)
+        emp_doppler_net_embed(&a->net[i], a->learner.threads);
 #pragma omp parallel for num_threads(a->learner.threads) schedule(dynamic)
     for (int32_t k = 0; k < samples; k++) {
         unsigned own = emp_flush_begin();
@@ -288,6 +289,7 @@ static double learn(const emp_doppler_agent *a, emp_doppler_run *r, const lesson
                                &r->gradient[PLACER]);
         book(a, r, ready, device);
     }
+    if (is_stopped(a)) return objective; /* nodes are without devices */
     emp_doppler_loads_learn(&r->loads, &a->net[PLACER], e, &r->gradient[PLACER]);
     return objective;
 }
@@ -309,7 +311,7 @@ static double learn_all(emp_doppler_agent *a, int32_t samples, const double *wei
         emp_flush_end(own);
     }
     for (int32_t k = 0; k < samples; k++) sum += objective[k];
-    for (int i = 0; i < NETS; i++) {
+    for (int i = 0; i < NETS && !is_stopped(a); i++) {
         for (int32_t k = 0; k < samples; k++) gradient[k] = &a->run[k].gradient[i];
         emp_doppler_net_learn(&a->net[i], gradient, samples, a->learner.threads);
     }
@@ -332,32 +334,39 @@ double emp_doppler_agent_imitation(emp_doppler_agent *a, int32_t samples, double
     return objective;
 }
 
-static void imitate_once(emp_doppler_agent *a, int32_t first, int32_t samples)
+/* \return whether there was an update. */
+static bool imitate_once(emp_doppler_agent *a)
 {
     const emp_doppler_options *o = &a->options;
-    const double               left = 1.0 - (double)first / o->imitation;
-    emp_adam                   adam = o->learner.adam;
+    const int64_t              episodes = o->imitation - a->imitated;
+    const int32_t samples = (int32_t)fmin((double)o->learner.samples, (double)episodes);
+    const double  left = 1.0 - (double)a->imitated / o->imitation;
+    emp_adam      adam = o->learner.adam;
 
     adam.learning_rate = o->imitation_rate;
     play_all(a, samples, (exploration){o->explore, o->imitation_epsilon * left},
-             a->learner.seed, STREAM_IMITATION, (uint32_t)first);
+             a->learner.seed, STREAM_IMITATION, (uint32_t)a->imitated);
     emp_doppler_agent_imitation(a, samples, o->imitation_entropy);
-    for (int i = 0; i < NETS && !is_stopped(a); i++)
+    if (is_stopped(a)) return false;
+    for (int i = 0; i < NETS; i++)
         emp_params_ascend(&a->net[i].params, o->learner.clip, &adam);
+    a->imitated += samples;
+    return true;
+}
+
+static bool is_taught(const emp_doppler_agent *a)
+{
+    return a->has_weights || a->learner.update > 0 || a->imitated >= a->options.imitation;
 }
 
 void emp_doppler_agent_imitate(emp_doppler_agent *a)
 {
-    const int32_t episodes = a->options.imitation, batch = a->options.learner.samples;
-
-    if (a->is_taught || a->learner.update > 0) return;
+    if (is_taught(a)) return;
     const char *before = emp_stage_set("doppler: learning from the teacher");
-    for (int32_t first = 0; first < episodes && !is_stopped(a); first += batch)
-        imitate_once(a, first, batch < episodes - first ? batch : episodes - first);
+    while (!is_taught(a) && imitate_once(a)) {
+    }
     (void)emp_stage_set(before);
-    if (is_stopped(a)) return;
-    for (int i = 0; i < NETS && episodes > 0; i++) emp_params_forget(&a->net[i].params);
-    a->is_taught = true;
+    for (int i = 0; i < NETS && is_taught(a); i++) emp_params_forget(&a->net[i].params);
 }
 
 /* ---- the learner's type ---- */

@@ -34,10 +34,11 @@ typedef struct {
     emp_learner         learner; /**< first; its ops are NULL */
     emp_doppler_options options;
     emp_doppler_scene   scene;
-    emp_doppler_net     net[2]; /**< [emp_doppler_kind] */
-    emp_doppler_run    *run;    /**< [options.learner.samples] */
-    int64_t             budget; /**< episodes over which epsilon falls */
-    bool                is_taught;
+    emp_doppler_net     net[2];      /**< [emp_doppler_kind] */
+    emp_doppler_run    *run;         /**< [options.learner.samples] */
+    int64_t             budget;      /**< episodes over which epsilon falls */
+    bool                has_weights; /**< those of one that was taught */
+    int64_t             imitated;    /**< episodes so far */
     double match[2]; /**< share of the last imitated choices that are the teacher's */
 } emp_doppler_agent;
 
@@ -49,8 +50,8 @@ emp_status emp_doppler_agent_init(emp_doppler_agent *agent, const emp_problem *p
                                   int64_t budget, int32_t threads, emp_error *err);
 void       emp_doppler_agent_clear(emp_doppler_agent *agent);
 
-/** The stage of imitation, unless it has been: an agent that has learned from scores, or begins
- * with the weights of one, has it behind it. */
+/** What is left of the stage of imitation: nothing for an agent that has learned from scores, or
+ * begins with the weights of one. When it is stopped, the next call goes on with the episode. */
 void emp_doppler_agent_imitate(emp_doppler_agent *agent);
 
 /** Draws \a samples episodes. */

@@ -18,7 +18,7 @@ static emp_status init(void *state, const emp_problem *problem,
                                      params->budget_evaluations, params->threads, err));
     agent->learner.stop = params->stop;
     agent->learner.draw_seed = emp_rng_seed_of_rank(params->seed, params->rank);
-    agent->is_taught = params->weights != NULL;
+    agent->has_weights = params->weights != NULL;
     return EMP_OK;
 }
 
@@ -53,7 +53,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     *count = samples < max ? samples : max;
     emp_doppler_agent_imitate(a);
-    emp_doppler_agent_propose(a, *count);
+    if (!emp_stop_is_set(a->learner.stop)) emp_doppler_agent_propose(a, *count);
     if (emp_stop_is_set(a->learner.stop)) return EMP_EINTERRUPTED;
     for (int32_t k = 0; k < *count; k++) {
         const emp_doppler_run *run = &a->run[k];
@@ -74,6 +74,7 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     int32_t            count = emp_learner_list_state(state, arrays);
 
     arrays[count++] = (emp_named_array){"imitated", EMP_ARRAY_DOUBLE, 2, a->match};
+    arrays[count++] = (emp_named_array){"imitations", EMP_ARRAY_INT64, 1, &a->imitated};
     return count;
 }
 

@@ -39,8 +39,7 @@ static emp_status init_network(emp_go_agent *a, const emp_method_params *params,
                            .has_memory = o->memory,
                            .has_rounds = o->rounds > 1,
                            .devices = devices > o->max_devices ? devices : o->max_devices,
-                           .threads = a->threads,
-                           .stop = params->stop};
+                           .threads = a->threads};
     emp_rng       rng;
 
     if (o->rounds > 1 && (decides & (EMP_DECIDES_ORDER | EMP_DECIDES_FUSION)) != 0)
@@ -104,7 +103,7 @@ static emp_status allocate(emp_go_agent *a, int32_t decides, emp_error *err)
     a->device_of_node = EMP_ADD_ARRAY(&a->arrays, emp_device_id, rows);
     a->rounds.count = a->options.rounds;
     emp_go_rounds_allocate(&a->rounds, &a->net, a->options.samples, &a->arrays);
-    emp_params_allocate_copy(&a->before, &a->net.params, &a->arrays);
+    emp_params_copy_allocate(&a->before, &a->net.params, &a->arrays);
     return a->arrays.is_short
                ? EMP_ERROR(EMP_ENOMEM, "samples of %d nodes", a->features.count)
                : EMP_OK;
@@ -200,7 +199,7 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
     if (options->fit)
         EMP_CHECK(emp_go_fit_init(&a->fit, a->nodes, &a->features, problem,
                                   a->net.shape.devices, err));
-    a->fit.stop = params->stop;
+    a->net.stop = a->net.work.stop = a->fit.stop = params->stop;
     return take_start(a, params, err);
 }
 
@@ -220,10 +219,7 @@ static uint8_t *choices_of(const emp_go_agent *a, int32_t task, int32_t sample)
     return &a->task[task].choice[(int64_t)sample * a->features.count];
 }
 
-static bool is_stopped(const emp_go_agent *a)
-{
-    return emp_stop_is_set(a->net.shape.stop);
-}
+static bool is_stopped(const emp_go_agent *a) { return emp_stop_is_set(a->net.stop); }
 
 /* `thread` is that of the agent's own team. */
 static void draw(emp_go_agent *a, int32_t round, int32_t sample, int thread)
@@ -408,13 +404,13 @@ emp_status emp_go_agent_learn(emp_go_agent *a, const emp_score *scores)
     const emp_rewards rewards = a->rewards;
     unsigned          saved = emp_flush_begin();
 
-    emp_params_take_copy(&a->before, &a->net.params);
+    emp_params_copy_take(&a->before, &a->net.params);
     learn(a, scores);
     emp_flush_end(saved);
     if (is_stopped(a)) {
         a->reference_s = reference_s;
         a->rewards = rewards;
-        emp_params_give_copy(&a->net.params, &a->before);
+        emp_params_copy_give_back(&a->net.params, &a->before);
         return EMP_EINTERRUPTED;
     }
     a->told += a->drawn;

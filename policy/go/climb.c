@@ -25,7 +25,7 @@ double emp_go_climb_run(const emp_go_climb *climb, emp_go_net *net,
 {
     double objective = 0.0;
 
-    for (int32_t epoch = 0; epoch < climb->epochs && !emp_stop_is_set(net->shape.stop);
+    for (int32_t epoch = 0; epoch < climb->epochs && !emp_stop_is_set(net->stop);
          epoch++) {
         if (epoch > 0) emp_go_net_forward(net);
         for (int32_t k = 0; k < task_count; k++) set_gradient(climb, &task[k]);

@@ -134,8 +134,7 @@ emp_status emp_go_net_init(emp_go_net *n, const emp_go_shape *shape,
                                                               : features->count,
                                                .has_memory = shape->has_memory,
                                                .threads = shape->threads},
-                                 .hidden = shape->hidden,
-                                 .stop = shape->stop};
+                                 .hidden = shape->hidden};
     n->tail = (emp_tail){.count = shape->task_count, .first_choices = shape->devices};
     for (int32_t k = 0; k < shape->task_count; k++)
         n->tail.task[k].choices = shape->task_choices[k];
@@ -182,7 +181,7 @@ void emp_go_net_show(emp_go_net *n, const uint8_t *choice)
         n->before[v] = choice != NULL ? choice[v] : n->shape.devices;
 }
 
-static bool is_going_on(const emp_go_net *n) { return !emp_stop_is_set(n->shape.stop); }
+static bool is_stopped(const emp_go_net *n) { return emp_stop_is_set(n->stop); }
 
 /* ---- forward ---- */
 
@@ -294,17 +293,17 @@ double emp_go_net_forward(emp_go_net *n)
     const emp_real *z;
 
     embed(n);
-    for (int32_t l = 0; l < n->shape.graph_layers && is_going_on(n); l++)
+    for (int32_t l = 0; l < n->shape.graph_layers && !is_stopped(n); l++)
         pass_messages(n, l);
-    if (is_going_on(n)) read_graph(n);
+    if (!is_stopped(n)) read_graph(n);
     z = last_h(n);
-    for (int32_t l = 0; l < n->shape.layers && is_going_on(n); l++) {
+    for (int32_t l = 0; l < n->shape.layers && !is_stopped(n); l++) {
         emp_segment_layer_forward(&n->layer[l], &n->work, &n->params, layer_slice(n, l),
                                   gate_input(n, l, z));
         z = n->layer[l].out;
     }
     const double entropy = choose(n, z);
-    if (!is_going_on(n)) return entropy;
+    if (is_stopped(n)) return entropy;
     return entropy + emp_tail_forward(&n->tail, &n->work, &n->params, z, n->p);
 }
 
@@ -403,14 +402,14 @@ void emp_go_net_backward(emp_go_net *n)
     emp_linear_backward(n->dz, gradient(n, HEAD), gradient(n, HEAD_BIAS), n->d_logits, z,
                         value(n, HEAD), rows, W, n->shape.devices, n->shape.threads);
     if (n->tail.count > 0) emp_vector_add(n->dz, n->dh, (int64_t)rows * W);
-    for (int32_t l = n->shape.layers - 1; l >= 0 && is_going_on(n); l--) {
+    for (int32_t l = n->shape.layers - 1; l >= 0 && !is_stopped(n); l--) {
         const emp_real *x = n->gate_rows > 0 ? n->x[l] : layer_input(n, l);
         emp_segment_layer_backward(&n->layer[l], &n->work, &n->params, layer_slice(n, l),
                                    n->dz, n->dz, x);
         if (n->gate_rows > 0) gate_backward(n, l);
     }
-    if (is_going_on(n)) read_backward(n);
-    for (int32_t l = n->shape.graph_layers - 1; l >= 0 && is_going_on(n); l--)
+    if (!is_stopped(n)) read_backward(n);
+    for (int32_t l = n->shape.graph_layers - 1; l >= 0 && !is_stopped(n); l--)
         messages_backward(n, l);
-    if (is_going_on(n)) embed_backward(n);
+    if (!is_stopped(n)) embed_backward(n);
 }

@@ -25,21 +25,21 @@ typedef enum { EMP_MODULATE_NODE, EMP_MODULATE_GRAPH, EMP_MODULATE_NONE } emp_mo
 #define EMP_MODULATE_WORDS "node|graph|none"
 
 typedef struct {
-    int32_t           type_width, width, graph_layers, layers, heads, hidden, segment;
-    emp_modulate      modulate;
-    bool              has_memory; /**< segments see the one before */
-    int32_t           devices;    /**< choices of a node, those it may not use included */
-    int32_t           task_count; /**< of further tasks */
-    int32_t           task_choices[EMP_TAIL_MAX_TASKS];
-    bool              has_rounds; /**< nodes see the devices of the round before */
-    int32_t           threads;
-    const atomic_int *stop; /**< OPTIONAL; borrowed */
+    int32_t      type_width, width, graph_layers, layers, heads, hidden, segment;
+    emp_modulate modulate;
+    bool         has_memory; /**< segments see the one before */
+    int32_t      devices;    /**< choices of a node, those it may not use included */
+    int32_t      task_count; /**< of further tasks */
+    int32_t      task_choices[EMP_TAIL_MAX_TASKS];
+    bool         has_rounds; /**< nodes see the devices of the round before */
+    int32_t      threads;
 } emp_go_shape;
 
 typedef struct {
     emp_go_shape            shape;
     const emp_transferable *features; /**< borrowed */
     const uint8_t          *decided;  /**< [position] devices that stay; NULL: none do */
+    const atomic_int       *stop;     /**< OPTIONAL; borrowed; also of `work` */
     emp_params              params;
     emp_real               *p;        /**< [position][device] the distributions */
     emp_real               *d_logits; /**< the same, gradients; for the caller to fill */
@@ -75,7 +75,7 @@ void       emp_go_net_randomize(emp_go_net *net, double head_gain, emp_rng *rng)
 void emp_go_net_show(emp_go_net *net, const uint8_t *choice);
 
 /** Sets \a p, and those of the tail; returns the mean entropy of a node's distributions, added up
- * over tasks. Once the shape's `stop` is set, passes end early, and what they leave is worth
+ * over tasks. Once `stop` is set, passes end early, and what they leave is worth
  * nothing. */
 double emp_go_net_forward(emp_go_net *net);
 /** After a forward pass: sets the gradients of the parameters from d_logits, also of the tail, which

@@ -117,13 +117,12 @@ double emp_go_rounds_climb(emp_go_rounds *r, const emp_go_climb *climb, emp_go_n
 {
     double objective = 0.0;
 
-    for (int32_t epoch = 0; epoch < climb->epochs && !emp_stop_is_set(net->shape.stop);
+    for (int32_t epoch = 0; epoch < climb->epochs && !emp_stop_is_set(net->stop);
          epoch++) {
         emp_go_rounds_zero(r, net);
         objective = pass_first(r, climb, net, task, advantage);
         for (int32_t round = 1; round < r->count; round++)
-            for (int32_t k = 1; k <= climb->samples && !emp_stop_is_set(net->shape.stop);
-                 k++)
+            for (int32_t k = 1; k <= climb->samples && !emp_stop_is_set(net->stop); k++)
                 objective += pass_later(r, climb, net, task, round, k, advantage[k - 1]);
         emp_go_rounds_give(r, net);
         *gradient_norm = emp_params_ascend(&net->params, climb->clip, &climb->adam);

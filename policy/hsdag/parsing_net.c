@@ -342,8 +342,10 @@ static void score_edges(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
     convolve(n, v->mixed, v->h, g);
     layer(n, v->hidden, v->mixed, CONVOLVE_1, nodes, rng);
     convolve(n, v->hidden_mixed, v->hidden, g);
+    if (emp_stop_is_set(n->stop)) return;
     layer(n, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes, rng);
     normalize_sum(n, v->g, &v->g_norm, v->h, v->convolved, G_NORM, nodes);
+    if (emp_stop_is_set(n->stop)) return;
     emp_hsdag_multiply_ends(n->product, v->g, g, n->shape.width);
     normal_layer(n, v->edge, &v->edge_norm, n->product, EDGE, EDGE_NORM, edges, rng);
     affine(n, v->score, v->edge, SCORE, edges);

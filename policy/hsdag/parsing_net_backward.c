@@ -159,11 +159,13 @@ static void level_backward(emp_hsdag_net *n, emp_hsdag_level *v)
     size_t                 bytes = (size_t)count * sizeof *n->dh;
 
     from_groups(n, v);
+    if (emp_stop_is_set(n->stop)) return;
     normalize(n, n->dh, &v->q_norm, Q_NORM, nodes);
     memcpy(n->dy, n->dh, bytes);
     layer(n, v->q, n->dy, v->single, v->mixed, SINGLE, nodes); /* q: gradient of mixed */
 
     from_scores(n, v);
+    if (emp_stop_is_set(n->stop)) return;
     normalize(n, n->dg, &v->g_norm, G_NORM, nodes);
     emp_hsdag_add(n->dh, n->dg, count);
     layer(n, n->dx, n->dg, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes);

@@ -75,7 +75,7 @@ void emp_params_clear(emp_params *params)
     *params = (emp_params){0};
 }
 
-void emp_params_allocate_copy(emp_params_copy *copy, const emp_params *params,
+void emp_params_copy_allocate(emp_params_copy *copy, const emp_params *params,
                               emp_arrays *arrays)
 {
     copy->value = EMP_ADD_ARRAY(arrays, emp_real, params->count);
@@ -83,7 +83,7 @@ void emp_params_allocate_copy(emp_params_copy *copy, const emp_params *params,
     copy->moment2 = EMP_ADD_ARRAY(arrays, emp_real, params->count);
 }
 
-void emp_params_take_copy(emp_params_copy *copy, const emp_params *params)
+void emp_params_copy_take(emp_params_copy *copy, const emp_params *params)
 {
     const size_t bytes = params->count * sizeof *params->value;
 
@@ -93,7 +93,7 @@ void emp_params_take_copy(emp_params_copy *copy, const emp_params *params)
     copy->step = params->step;
 }
 
-void emp_params_give_copy(emp_params *params, const emp_params_copy *copy)
+void emp_params_copy_give_back(emp_params *params, const emp_params_copy *copy)
 {
     const size_t bytes = params->count * sizeof *params->value;
 

@@ -61,11 +61,11 @@ typedef struct {
 } emp_params_copy;
 
 /** Room for a copy, owned by \a arrays. */
-void emp_params_allocate_copy(emp_params_copy *copy, const emp_params *params,
+void emp_params_copy_allocate(emp_params_copy *copy, const emp_params *params,
                               emp_arrays *arrays);
-void emp_params_take_copy(emp_params_copy *copy, const emp_params *params);
+void emp_params_copy_take(emp_params_copy *copy, const emp_params *params);
 /** The parameters are again as when the copy was taken. */
-void emp_params_give_copy(emp_params *params, const emp_params_copy *copy);
+void emp_params_copy_give_back(emp_params *params, const emp_params_copy *copy);
 
 /** Multiplies all gradients by \a factor. */
 void emp_params_scale_gradient(emp_params *params, double factor);

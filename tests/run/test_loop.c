@@ -395,7 +395,7 @@ Test(runner, method_that_gives_up_its_first_batch_has_no_placement,
                                  .is_given_up = !in_tell,
                                  .give_up_after = in_tell ? 4 : 0};
         cr_expect_eq(emp_run(&record, t.problem, &params, &err), EMP_EINTERRUPTED);
-        cr_expect_str_eq(err.msg, "interrupted before a placement was found");
+        cr_expect_str_eq(err.msg, "interrupted in the first batch");
         emp_record_clear(&record);
         err = (emp_error){0};
         params.checkpoint.is_resumed = true;

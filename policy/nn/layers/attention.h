@@ -30,14 +30,13 @@ void emp_attention_mix(emp_real *e, emp_real *context, const emp_real *memory, i
 
 /** What \a count queries did, row by row, and the gradient of what became of it. */
 typedef struct {
-    int32_t         count, S, A;
-    const emp_real *weights;  /**< (count,S) */
-    const emp_real *dcontext; /**< (count,A) */
-    int32_t         dcontext_stride;
-    const emp_real *memory, *memory_exp; /**< (S,A) */
-    const emp_real *v;                   /**< (A) */
-    const atomic_int
-        *stop; /**< OPTIONAL: once set, some of the results are worth nothing */
+    int32_t           count, S, A;
+    const emp_real   *weights;  /**< (count,S) */
+    const emp_real   *dcontext; /**< (count,A) */
+    int32_t           dcontext_stride;
+    const emp_real   *memory, *memory_exp; /**< (S,A) */
+    const emp_real   *v;                   /**< (A) */
+    const atomic_int *stop; /**< OPTIONAL: once set, the results are worth nothing */
 } emp_attention_past;
 
 /** Turns \a query (count,A) into its gradient; adds to \a dmemory (S,A) and \a dv (A).
