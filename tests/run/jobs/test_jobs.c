@@ -195,6 +195,41 @@ Test(jobs, stop_between_two_runs_leaves_the_second)
     cr_expect_eq(first.ready, 1, "its budget was used up");
 }
 
+static void run_job_that_asks_again(emp_status want, bool is_ready)
+{
+    const emp_jobs_params params = {
+        .folder = folder, .threads = 1, .stop = &script.stop, .keeping = &kept_count};
+    emp_method again = scripted_method;
+    emp_error  err = {0};
+    emp_job    job = {.row = "tiny",
+                      .column = "scripted",
+                      .problem = problem.problem,
+                      .run = scripted_params(BUDGET, 1),
+                      .cost = 1};
+
+    again.asks_again = true;
+    job.run.method = &again;
+    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), want, "%s", err.msg);
+    cr_expect_eq(err.status, EMP_OK, "a job that was stopped has not failed: %s",
+                 err.msg);
+    cr_expect_eq(job.is_ready, is_ready);
+    cr_expect_eq(atomic_load(&kept_count), 0);
+    emp_jobs_clear(&job, 1);
+}
+
+Test(jobs, one_that_gives_up_its_first_batch_is_gone_on_with)
+{
+    script = (scripted_plan){.batch = BATCH, .give_up_after = BATCH};
+    run_job_that_asks_again(EMP_EINTERRUPTED, false);
+    char *checkpoint = scratch_find("*.checkpoint.h5");
+    cr_expect_not_null(checkpoint);
+    free(checkpoint);
+    script = (scripted_plan){.batch = BATCH};
+    run_job_that_asks_again(EMP_OK, true);
+    cr_expect_eq(script.told, BUDGET);
+    cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
+}
+
 /* ---- order ---- */
 
 enum { ORDERED = 8 };
