@@ -321,8 +321,8 @@ emp_status emp_run(emp_record *record, const emp_problem *problem,
     emp_run_init(run, record, problem, params);
     EMP_TRY(emp_run_agree(run, check_params(params, err), err));
     EMP_TRY(emp_run_agree(run, emp_run_prepare(run, err), err));
-    if (params->checkpoint.path != NULL) begin_keeping(run);
     EMP_TRY(emp_run_checkpoint_begin(run, err));
+    if (params->checkpoint.path != NULL) begin_keeping(run);
     st = run->ranks == NULL ? run_loop(run, err) : emp_run_shared(run, err);
     if (st != EMP_OK && strcmp(record->stopped_by, "failure") == 0)
         (void)finish(run, NULL);

@@ -61,7 +61,7 @@ typedef struct {
      * `asks_again` does not learn from that batch. With a checkpoint the batch is no part of the run,
      * which asks for it again when it is resumed; without one it counts, if all of it was scored. */
     const atomic_int *stop;
-    /** OPTIONAL. How many runs have something to save. The run adds one before its first
+    /** OPTIONAL. How many runs have something to save. The run adds one after its first
      * checkpoint, or after its first batch if it has none. A run that succeeds has added one,
      * which the caller takes off when the record is saved; one that fails takes it off. */
     atomic_int *keeping;
