@@ -87,9 +87,9 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
 
 /** Runs a method until its budget is spent, it has nothing more to propose, or \a stop is
  * set; one that is set when the budget is spent comes too late to matter, unless the method gives up
- * its last batch. Scores at least one batch, unless the method gives that up. The best is the fastest placement that fits in memory,
- * the first of equals; when none fits, the fastest of those that do not, marked
- * infeasible.
+ * its last batch. Scores at least one batch, unless the method gives that up. The best is the fastest
+ * placement that fits in memory, the first of equals; when none fits, the fastest of those that do not,
+ * marked infeasible.
  *
  * A checkpoint stays where it is: who has saved the record removes it. One that is there
  * and not to be resumed is never written over.

@@ -118,9 +118,9 @@ typedef struct emp_method {
      * found. */
     bool is_outside;
     /** Once an ask has returned, another one with the same \a max changes nothing that list_state()
-     * lists, and asks for the same. So a run that is to end need not tell its last batch. An ask that was
-     * stopped is gone on with by the next one; a tell that was stopped changes nothing of that list.
-     * Set where a tell takes long. */
+     * lists, and asks for the same. So a run that is to end need not tell its last batch. A tell that was
+     * stopped has changed nothing of that list, and an ask that was stopped only what the next one goes
+     * on from. Set where a tell takes long. */
     bool        asks_again;
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
@@ -164,8 +164,8 @@ typedef struct emp_method {
      * beyond problem and params, in the method's own memory: saving reads the values,
      * resuming writes them into a state that was just created for the same problem and
      * params. Names, types and counts are the same at all times. Called between a tell
-     * and an ask; with asks_again also after an ask that is not told, and after one or a tell that was stopped. Fills \a arrays and
-     * returns their number. */
+     * and an ask; with asks_again also after an ask that is not told, and after an ask or a tell that was
+     * stopped. Fills \a arrays and returns their number. */
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
     /** OPTIONAL. Lists, as list_state(), what of the state is worth having on another problem:

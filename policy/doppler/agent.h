@@ -51,7 +51,7 @@ emp_status emp_doppler_agent_init(emp_doppler_agent *agent, const emp_problem *p
 void       emp_doppler_agent_clear(emp_doppler_agent *agent);
 
 /** What is left of the stage of imitation: nothing for an agent that has learned from scores, or
- * begins with the weights of one. When it is stopped, the next call goes on with the episode. */
+ * begins with the weights of one. After a stop the next call goes on with the episodes that are left. */
 void emp_doppler_agent_imitate(emp_doppler_agent *agent);
 
 /** Draws \a samples episodes. */

@@ -109,8 +109,8 @@ struct emp_learner {
     uint64_t                seed;      /**< of the first weights */
     uint64_t                draw_seed; /**< of placements; the same unless set */
     int32_t                 threads;   /**< at least 1 */
-    /** OPTIONAL; borrowed. Once set, draws and gradients may end early, and what they leave is worth
-     * nothing. Of policies that look at it. */
+    /** OPTIONAL; borrowed. Only policies whose draws and gradients look at it set it. Once its value is
+     * not 0, what those leave is worth nothing. */
     const atomic_int *stop;
     int32_t           net_count; /**< set by the policy, as what follows */
     emp_learner_net   net[EMP_LEARNER_MAX_NETS];
