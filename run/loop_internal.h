@@ -37,8 +37,8 @@ typedef struct {
         start_cpu_s; /**< likewise, by the clock of the thread; NaN: there are several */
     double next_checkpoint_s;
     bool   is_checkpoint_late; /**< it could not be written, and a warning has said so */
-    bool is_untold; /**< the method was stopped, or not told of the last batch: the end */
-    bool is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
+    bool   is_untold; /**< the last batch was given up or taught nothing; the run ends */
+    bool   is_between_updates; /**< of ranks: what a checkpoint would hold is whole */
 } emp_run_state;
 
 /** What ends a run early. */

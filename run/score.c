@@ -28,7 +28,7 @@ emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_erro
                           err);
 }
 
-/* A batch that is not told may end in its middle, if something was found before. */
+/* A batch that can be asked for again need not be scored whole, if something was found before. */
 static const atomic_int *stop_of(const emp_run_state *run)
 {
     const bool has_found = run->record->evaluations > 0;

@@ -119,8 +119,8 @@ typedef struct emp_method {
     bool is_outside;
     /** Once an ask has returned, another one with the same \a max changes nothing that list_state()
      * lists, and asks for the same. So a run that is to end need not tell its last batch. A tell that was
-     * stopped has changed nothing of that list, and an ask that was stopped only what the next one goes
-     * on from. Set where a tell takes long. */
+     * stopped has changed nothing of that list. An ask that was stopped may have: the next one goes on
+     * from there. Set where a tell takes long. */
     bool        asks_again;
     const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
     const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */

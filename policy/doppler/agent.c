@@ -338,8 +338,9 @@ double emp_doppler_agent_imitation(emp_doppler_agent *a, int32_t samples, double
 static bool imitate_once(emp_doppler_agent *a)
 {
     const emp_doppler_options *o = &a->options;
-    const int64_t              episodes = o->imitation - a->imitated;
-    const int32_t samples = (int32_t)fmin((double)o->learner.samples, (double)episodes);
+    const int32_t              most = o->learner.samples,
+                  episodes = o->imitation - (int32_t)a->imitated;
+    const int32_t samples = most < episodes ? most : episodes;
     const double  left = 1.0 - (double)a->imitated / o->imitation;
     emp_adam      adam = o->learner.adam;
 

@@ -19,7 +19,8 @@
 
 enum { UPDATES = 3, MOMENTS = 10 };
 
-/** A method with networks that are small enough for a test, and wider than what lies before an array in memory. */
+/** A method with small networks. They are wider than the 64 bytes before an array (base/arrays.c), so that
+ * sanitizers see a row that is read before the first. */
 typedef struct {
     const emp_method *method;
     const char       *options;
