@@ -338,11 +338,11 @@ double emp_doppler_agent_imitation(emp_doppler_agent *a, int32_t samples, double
 static bool imitate_once(emp_doppler_agent *a)
 {
     const emp_doppler_options *o = &a->options;
-    const int32_t              most = o->learner.samples,
-                  episodes = o->imitation - (int32_t)a->imitated;
-    const int32_t samples = most < episodes ? most : episodes;
-    const double  left = 1.0 - (double)a->imitated / o->imitation;
-    emp_adam      adam = o->learner.adam;
+    const int32_t              most = o->learner.samples;
+    const int32_t              episodes = o->imitation - (int32_t)a->imitated;
+    const int32_t              samples = most < episodes ? most : episodes;
+    const double               left = 1.0 - (double)a->imitated / o->imitation;
+    emp_adam                   adam = o->learner.adam;
 
     adam.learning_rate = o->imitation_rate;
     play_all(a, samples, (exploration){o->explore, o->imitation_epsilon * left},
