@@ -20,7 +20,7 @@
     X(m_etf, NULL)                  \
     X(metis, "repair=1")            \
     X(mincut, "repair=1")           \
-    X(gpu, NULL)                    \
+    X(gpu, "on=fastest")            \
     X(cpu, NULL)                    \
     X(acyclic, "repair=1")          \
     X(scotch, "repair=1")           \

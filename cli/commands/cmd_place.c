@@ -2,7 +2,6 @@
 /* emplace place SPEC: looks for a good placement. Read from top to bottom, this is the
  * whole program: graph, machine, problem, method, oracle, record. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/io/file_lock.h"
 #include "base/mem.h"
 #include "base/text/units.h"
+#include "baselines/single.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
 #include "cli/options/placement_input.h"
@@ -163,49 +163,19 @@ static emp_status save_placement(const cli_place_args *args, const emp_record *r
                                       problem->machine, err);
 }
 
-/* The least time with all ops on one GPU, and which; a step that does not fit is left out. */
-static emp_status time_one_gpu(double *least_s, emp_device_id *gpu,
-                               const emp_problem *problem, emp_error *err)
-{
-    emp_status     st = EMP_OK;
-    const int32_t  ops = problem->graph->op_count;
-    emp_sim       *sim = NULL;
-    emp_device_id *device_of_op = NULL;
-    emp_sim_result result;
-
-    *least_s = INFINITY;
-    EMP_TRY(EMP_ALLOC(device_of_op, (size_t)ops));
-    EMP_TRY(emp_sim_create(&sim, problem, err));
-    for (emp_device_id d = 0; d < problem->machine->device_count; d++) {
-        if (problem->machine->device[d].kind != EMP_DEVICE_GPU) continue;
-        for (emp_op_id op = 0; op < ops; op++) device_of_op[op] = d;
-        emp_problem_legalize(problem, device_of_op);
-        EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
-        const double step_s = (double)result.step_time_ns * 1e-9;
-        if (!result.is_feasible || step_s >= *least_s) continue;
-        *least_s = step_s;
-        *gpu = d;
-    }
-
-cleanup:
-    emp_sim_destroy(sim);
-    emp_free(device_of_op);
-    return st;
-}
-
 /* Who runs a model by a device_map wants to know whether it is worth the trouble. */
 static emp_status tell_of_one_gpu(const cli_place_args *args, const emp_record *record,
                                   const emp_problem *problem, emp_error *err)
 {
     const double  best_s = record->best_step_time_s;
     double        least_s;
-    emp_device_id gpu = -1;
+    emp_device_id gpu;
     char          least[32], best[32];
 
     if (args->out == NULL || !record->is_feasible ||
         !cli_placement_output_is_device_map(args->out, args->run.task.spec))
         return EMP_OK;
-    EMP_CHECK(time_one_gpu(&least_s, &gpu, problem, err));
+    EMP_CHECK(emp_fastest_gpu(&gpu, &least_s, problem, err));
     if (least_s > (1.0 + NEARLY) * best_s) return EMP_OK;
     cli_warn("%s alone takes %s a step, and this placement %s: one GPU may be enough",
              problem->machine->device[gpu].name,

@@ -12,6 +12,7 @@
 #include "baselines/baselines.h"
 #include "run/loop.h"
 #include "run/methods.h"
+#include "sim/engine/sim.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
@@ -115,6 +116,61 @@ Test(portfolio, never_ends_worse_than_a_member_that_proposes_at_once)
         emp_record_clear(&record);
         task_destroy(&t);
     }
+}
+
+/* A slow GPU, then two fast ones, of which the second has the better link. */
+#define UNLIKE                                                                           \
+    "description: a test\n"                                                              \
+    "nodes:\n"                                                                           \
+    "  - {name: \"socket:0\"}\n"                                                         \
+    "devices:\n"                                                                         \
+    "  - {model: \"ryzen-16\", at: \"socket:0\"}\n"                                      \
+    "  - {model: \"rtx3060\", at: \"socket:0\", bandwidth: \"12.6 GB/s\", latency: "     \
+    "\"10 us\"}\n"                                                                       \
+    "  - {model: \"rtx4090\", at: \"socket:0\", bandwidth: \"6.3 GB/s\", latency: \"10 " \
+    "us\"}\n"                                                                            \
+    "  - {model: \"rtx4090\", at: \"socket:0\", bandwidth: \"25.2 GB/s\", latency: "     \
+    "\"10 us\"}\n"
+
+/* Infinite where the model does not fit. */
+static double step_on(const emp_problem *problem, emp_device_id gpu)
+{
+    emp_sim       *sim = NULL;
+    emp_device_id *device_of_op =
+        malloc((size_t)problem->graph->op_count * sizeof *device_of_op);
+    emp_sim_result result;
+
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) device_of_op[op] = gpu;
+    emp_problem_legalize(problem, device_of_op);
+    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run(sim, device_of_op, &result, NULL), EMP_OK);
+    emp_sim_destroy(sim);
+    free(device_of_op);
+    return result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
+}
+
+Test(portfolio, tries_the_fastest_of_unlike_gpus_alone)
+{
+    char                 machine[512];
+    task                 t;
+    emp_record           portfolio = {0}, alone = {0};
+    const emp_run_params params = params_of(count_members() - 1, 1);
+    const emp_run_params fastest = {
+        .method = &emp_method_gpu,
+        .placer = {.seed = 3, .threads = 1, .options = "on=fastest"}};
+
+    scratch_write_text(machine, sizeof machine, "unlike.yaml", UNLIKE);
+    task_create(&t, SPEC, machine, "tf-r1.3");
+    const double slow_s = step_on(t.problem, 1), near_s = step_on(t.problem, 3);
+    const double far_s = step_on(t.problem, 2);
+    cr_assert(near_s < far_s && far_s < slow_s, "%g %g %g", near_s, far_s, slow_s);
+    run(&alone, t.problem, &fastest);
+    cr_expect_eq(alone.best_step_time_s, near_s);
+    run(&portfolio, t.problem, &params);
+    cr_expect_leq(portfolio.best_step_time_s, near_s);
+    emp_record_clear(&portfolio);
+    emp_record_clear(&alone);
+    task_destroy(&t);
 }
 
 Test(portfolio, winner_has_made_the_best_placement)
