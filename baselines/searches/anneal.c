@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
+#include "search/elites.h"
 
 typedef struct {
     emp_walk_options walk;
@@ -59,8 +60,11 @@ static emp_status init(void *state, const emp_problem *problem,
 static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    return emp_walk_ask(&((annealer *)state)->walk, "anneal", candidates, max, count,
-                        err);
+    annealer *a = state;
+
+    if (!emp_count_is_valid(a->told))
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of anneal is damaged");
+    return emp_walk_ask(&a->walk, "anneal", candidates, max, count, err);
 }
 
 /* Of the next samples; 0 while the first moves are made. */

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/grouped.h"
+#include "search/elites.h"
 
 /* Of a share, as a person writes it, of a count. */
 static const double ROUNDING = 1e-6;
@@ -131,7 +132,8 @@ static emp_status init(void *state, const emp_problem *problem,
 static emp_status check_state(const brkga *b, emp_error *err)
 {
     EMP_CHECK(emp_grouped_check(&b->groups, "brkga", err));
-    if (b->at.generation < 0 || b->at.next < 0 || b->at.next >= b->options.population)
+    if (!emp_count_is_valid(b->at.generation) || b->at.next < 0 ||
+        b->at.next >= b->options.population)
         return EMP_ERROR(EMP_EFORMAT, "the saved state of brkga is damaged");
     return EMP_OK;
 }

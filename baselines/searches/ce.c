@@ -214,8 +214,9 @@ static emp_status check_state(const ce *c, emp_error *err)
         return EMP_ERROR(EMP_EFORMAT,
                          "METIS makes other groups here than where the saved state of "
                          "ce comes from; begin anew");
-    if (at->asked < 0 || at->begun_at < 0 || at->stage < 0 || at->stage > o->starts ||
-        at->best_start < -1 || at->best_start >= o->starts ||
+    if (!emp_count_is_valid(at->asked) || !emp_count_is_valid(at->begun_at) ||
+        at->stage < 0 || at->stage > o->starts || at->best_start < -1 ||
+        at->best_start >= o->starts ||
         !emp_elites_are_valid(&c->elites, c->device_count) ||
         !emp_choices_are_valid(c->best, c->most_groups, c->device_count)) {
         return EMP_ERROR(EMP_EFORMAT, "the saved state of ce is damaged");

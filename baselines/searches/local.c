@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
+#include "search/elites.h"
 
 typedef enum { PICK_FIRST, PICK_BEST } local_pick;
 
@@ -99,7 +100,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
     local_search *s = state;
 
     /* A restored state may come from anywhere. */
-    if (s->at.restarts < 0 || s->at.best < -1)
+    if (!emp_count_is_valid(s->at.restarts) || s->at.best < -1)
         return EMP_ERROR(EMP_EFORMAT, "the saved state of local is damaged");
     draw_order(s);
     return emp_walk_ask(&s->walk, "local", candidates, max, count, err);

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
+#include "search/elites.h"
 
 typedef struct {
     emp_walk_options walk;
@@ -57,7 +58,11 @@ static emp_status init(void *state, const emp_problem *problem,
 static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
-    return emp_walk_ask(&((sampler *)state)->walk, "mcmc", candidates, max, count, err);
+    sampler *s = state;
+
+    if (!emp_count_is_valid(s->since_reset))
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of mcmc is damaged");
+    return emp_walk_ask(&s->walk, "mcmc", candidates, max, count, err);
 }
 
 static emp_status tell(void *state, const emp_score *scores, int32_t count,

@@ -97,7 +97,8 @@ static int32_t *sample_at(const post *p, int64_t index)
 static emp_status check_state(const post *p, emp_error *err)
 {
     EMP_CHECK(emp_grouped_check(&p->groups, "post", err));
-    if (p->at.asked < 0 || p->at.collected < 0 || p->at.collected >= window_of(p) ||
+    if (!emp_count_is_valid(p->at.asked) || p->at.collected < 0 ||
+        p->at.collected >= window_of(p) ||
         !emp_choices_are_valid(p->sample, p->at.collected * p->groups.ops.group_count,
                                p->groups.device_count))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of post is damaged");

@@ -20,6 +20,7 @@
 #include "baselines/baselines.h"
 #include "baselines/searches/refine.h"
 #include "baselines/searches/walk.h"
+#include "search/elites.h"
 #include "sim/explain/blame.h"
 #include "sim/surrogate/agreement.h"
 
@@ -293,8 +294,9 @@ static bool is_damaged(const refiner *r)
 {
     const refine_progress *at = &r->at;
 
-    return at->stage < 0 || at->stage > r->options.starts || at->told < 0 ||
-           at->asked < 0 || at->grown < 0 || at->grown > r->walk.moves.size_count;
+    return at->stage < 0 || at->stage > r->options.starts ||
+           !emp_count_is_valid(at->told) || !emp_count_is_valid(at->asked) ||
+           at->grown < 0 || at->grown > r->walk.moves.size_count;
 }
 
 static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,

@@ -146,7 +146,8 @@ emp_status emp_walk_check(const emp_walk *w, const char *method, emp_error *err)
             "from; begin anew",
             method);
     }
-    if (w->at.drafted < 0 || !emp_proposal_is_valid(&w->here, ops, devices) ||
+    if (!emp_count_is_valid(w->at.drafted) ||
+        !emp_proposal_is_valid(&w->here, ops, devices) ||
         !emp_proposal_is_valid(&w->best, ops, devices))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of %s is damaged", method);
     return EMP_OK;

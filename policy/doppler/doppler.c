@@ -51,6 +51,9 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    EMP_CHECK(emp_learner_check(&a->learner, err));
+    if (a->imitated < 0 || a->imitated > INT32_MAX)
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of doppler is damaged");
     *count = samples < max ? samples : max;
     emp_doppler_agent_imitate(a);
     if (!emp_stop_is_set(a->learner.stop)) emp_doppler_agent_propose(a, *count);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
+#include "search/elites.h"
 
 /* Streams of random numbers: initial weights, and one per update. Substreams of it are moves. */
 enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
@@ -234,13 +235,26 @@ static void draw_moves(emp_giph_agent *a, int32_t first, int32_t count)
 
 /* ---- ask and tell ------------------------------------------------------------------ */
 
+static bool are_times(const emp_time_ns *time, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (time[i] < 0 || time[i] > EMP_COST_LIMIT_NS) return false;
+    return true;
+}
+
 /* A restored state may come from anywhere. */
 static bool is_sound(const emp_giph_agent *a)
 {
     const emp_giph_world *w = &a->world;
 
-    if (a->update < 0 || a->round < 0 || a->round > a->length || a->told < 0 ||
+    if (!emp_count_is_valid(a->update) || !emp_count_is_valid(a->params.step) ||
+        a->round < 0 || a->round > a->length || a->told < 0 ||
         a->told >= a->options.episodes)
+        return false;
+    const int64_t nodes = (int64_t)a->options.episodes * w->node_count;
+    const int64_t edges = (int64_t)a->options.episodes * w->edge_count;
+    if (!are_times(a->at.start_ns, nodes) || !are_times(a->at.end_ns, nodes) ||
+        !are_times(a->at.sent_ns, edges))
         return false;
     for (int32_t k = 0; k < a->options.episodes; k++) {
         const int32_t *pivot = placement_of(a, k).pivot;
@@ -256,11 +270,11 @@ emp_status emp_giph_agent_ask(void *state, const emp_proposal *candidates, int32
                               int32_t *count, emp_error *err)
 {
     emp_giph_agent *a = (emp_giph_agent *)state;
-    int32_t         left = a->options.episodes - a->told;
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
     if (!is_sound(a)) return EMP_ERROR(EMP_EFORMAT, "the saved state of giph is damaged");
+    const int32_t left = a->options.episodes - a->told;
     *count = a->asked = left < max ? left : max;
     if (a->round > 0) draw_moves(a, a->told, *count);
     for (int32_t i = 0; i < *count; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "policy/go/agent.h"
+#include "search/elites.h"
 
 static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }
 
@@ -16,6 +17,13 @@ static emp_status init(void *state, const emp_problem *problem,
     return emp_go_agent_init((emp_go_agent *)state, problem, &options, params, err);
 }
 
+/* A restored state may come from anywhere. */
+static bool is_sound(const emp_go_agent *a)
+{
+    return emp_count_is_valid(a->update) && emp_count_is_valid(a->told) &&
+           emp_count_is_valid(a->rewards.count) && emp_count_is_valid(a->net.params.step);
+}
+
 static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
@@ -24,6 +32,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    if (!is_sound(a)) return EMP_ERROR(EMP_EFORMAT, "the saved state of go is damaged");
     *count = samples < max ? samples : max;
     EMP_CHECK(emp_go_agent_propose(a, *count));
     for (int32_t k = 0; k < *count; k++) emp_go_agent_write(a, k, &candidates[k]);

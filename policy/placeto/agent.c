@@ -8,6 +8,7 @@
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/placeto/learn.h"
+#include "search/elites.h"
 
 /* Streams of random numbers: weights, starts by episode, and draws of each episode. */
 enum { STREAM_WEIGHTS = 0, STREAM_STARTS, STREAM_EPISODES };
@@ -168,9 +169,26 @@ static void propose(emp_placeto_agent *a, const int32_t *device_of_node,
     emp_node_graph_spread(a->graph, a->spread, device_of_op);
 }
 
-void emp_placeto_agent_ask(emp_placeto_agent *a, const emp_proposal *candidates,
-                           int32_t max, int32_t *count)
+/* A restored state may come from anywhere. */
+static bool is_sound(const emp_placeto_agent *a)
 {
+    const int32_t nodes = a->graph->node_count, devices = a->device_count;
+    const int64_t drawn = (int64_t)a->options.rollouts * nodes;
+
+    return emp_count_is_valid(a->episode) && emp_count_is_valid(a->update) &&
+           a->step >= -1 && a->step < nodes && a->rollouts >= (a->step > 0) &&
+           a->rollouts <= a->options.rollouts &&
+           emp_choices_are_valid(a->start.device, nodes, devices) &&
+           emp_choices_are_valid(a->best.device, nodes, devices) &&
+           emp_choices_are_valid(a->now, drawn, devices) &&
+           emp_choices_are_valid(a->action, drawn, devices);
+}
+
+emp_status emp_placeto_agent_ask(emp_placeto_agent *a, const emp_proposal *candidates,
+                                 int32_t max, int32_t *count, emp_error *err)
+{
+    if (!is_sound(a))
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of placeto is damaged");
     unsigned saved = emp_flush_begin();
 
     if (a->step < 0) {
@@ -186,6 +204,7 @@ void emp_placeto_agent_ask(emp_placeto_agent *a, const emp_proposal *candidates,
     }
     *count = a->drawn;
     emp_flush_end(saved);
+    return EMP_OK;
 }
 
 /* ---- being told ---- */

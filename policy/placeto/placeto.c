@@ -43,8 +43,7 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
 {
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
-    emp_placeto_agent_ask((emp_placeto_agent *)state, candidates, max, count);
-    return EMP_OK;
+    return emp_placeto_agent_ask((emp_placeto_agent *)state, candidates, max, count, err);
 }
 
 static emp_status tell(void *state, const emp_score *scores, int32_t count,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "policy/nn/flush.h"
+#include "search/elites.h"
 
 /* Metrics that every policy has. */
 enum { LOSS, REWARD, BASELINE };
@@ -30,6 +31,16 @@ void emp_learner_add(emp_learner *l, emp_learner_net net)
     l->net[l->net_count++] = net;
 }
 
+emp_status emp_learner_check(const emp_learner *l, emp_error *err)
+{
+    bool is_sound = emp_count_is_valid(l->update) && l->baseline.ran >= 0;
+
+    for (int32_t i = 0; i < l->net_count; i++)
+        is_sound = is_sound && emp_count_is_valid(l->net[i].params->step);
+    return is_sound ? EMP_OK
+                    : EMP_ERROR(EMP_EFORMAT, "the saved state of a learner is damaged");
+}
+
 emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
                            int32_t *count, emp_error *err)
 {
@@ -39,6 +50,7 @@ emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t 
 
     if (max < 1)
         return EMP_ERROR(EMP_EINVAL, "asked for %d candidates, want at least 1", max);
+    EMP_CHECK(emp_learner_check(l, err));
     *count = samples < max ? samples : max;
     l->type->propose(l, *count);
     if (emp_stop_is_set(l->stop)) return EMP_EINTERRUPTED;

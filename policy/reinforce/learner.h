@@ -130,8 +130,12 @@ emp_learner emp_learner_start(const emp_learner_type    *type,
 /** Adds a network, whose loops then take the learner's threads. */
 void emp_learner_add(emp_learner *learner, emp_learner_net net);
 
+/** Whether the counts are those of a run: a restored state may come from anywhere. Asks begin with it.
+ * \retval EMP_EFORMAT */
+emp_status emp_learner_check(const emp_learner *learner, emp_error *err);
+
 /** Draws a batch. Ops without a row have no choice or no effect: device 0, from which
- * legalization sends them where they belong. \retval EMP_EINTERRUPTED  `stop` is set. */
+ * legalization sends them where they belong. \retval EMP_EINTERRUPTED  `stop` is set. \retval EMP_EFORMAT */
 emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
                            int32_t *count, emp_error *err);
 

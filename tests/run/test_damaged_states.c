@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A checkpoint can be forged. Does each method, whatever its state then holds, refuse to go on or propose devices that
+ * exist? Sanitizers see what it reads. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "run/methods.h"
+#include "tests/support/problems.h"
+
+enum { TRIALS = 2, KINDS = 6, BATCHES_BEFORE = 4, BATCHES_AFTER = 3, BATCH = 8 };
+
+/** Small networks and few groups: of a method without an entry the defaults. */
+static const struct {
+    const char *method, *options;
+} small[] = {
+    {"hdp", "groups=6,hidden=16,grouper_hidden=16"},
+    {"hsdag", "width=32"},
+    {"colocrl", "hidden=32"},
+    {"placeto", "max_nodes=8"},
+    {"giph", "max_nodes=12"},
+    {"doppler", "width=32,imitation=4,max_nodes=12,steps=2"},
+    {"go", "width=32,heads=2,hidden=32,max_nodes=30,samples=4"},
+};
+
+static task t;
+
+/** A method at work, and what it proposed last. */
+typedef struct {
+    const emp_method *method;
+    void             *state;
+    emp_proposal      candidate[BATCH];
+} subject;
+
+/** [op] When ops ran, as told to all. */
+static emp_time_ns *start_ns, *end_ns;
+
+static void set_up(void)
+{
+    task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
+    start_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)t.graph->op_count);
+    end_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)t.graph->op_count);
+    for (int32_t i = 0; i < t.graph->op_count; i++) {
+        start_ns[t.graph->topo[i]] = i;
+        end_ns[t.graph->topo[i]] = i + 1;
+    }
+}
+
+static void tear_down(void)
+{
+    emp_free(start_ns);
+    emp_free(end_ns);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(damaged_states, .init = set_up, .fini = tear_down);
+
+static const char *options_of(const emp_method *method)
+{
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        if (strcmp(small[i].method, method->name) == 0) return small[i].options;
+    return NULL;
+}
+
+static void begin(subject *s, const emp_method *method)
+{
+    const emp_method_params params = {.seed = 3,
+                                      .threads = 1,
+                                      .options = options_of(method),
+                                      .budget_evaluations = 200};
+    emp_error               err = {0};
+
+    *s = (subject){.method = method};
+    cr_assert_eq(emp_method_create(&s->state, method, t.problem, &params, &err), EMP_OK,
+                 "%s: %s", method->name, err.msg);
+    if (method->complete != NULL)
+        cr_assert_eq(method->complete(s->state, &err), EMP_OK, "%s", err.msg);
+    for (int32_t i = 0; i < BATCH; i++)
+        cr_assert_eq(emp_proposal_init(&s->candidate[i], t.graph->op_count, 0, NULL),
+                     EMP_OK);
+}
+
+static void end(subject *s)
+{
+    emp_method_destroy(s->method, s->state);
+    for (int32_t i = 0; i < BATCH; i++) emp_proposal_clear(&s->candidate[i]);
+}
+
+static void expect_devices_that_exist(const subject *s, int32_t count, const char *what)
+{
+    for (int32_t i = 0; i < count; i++)
+        for (emp_op_id op = 0; op < t.graph->op_count; op++) {
+            const emp_device_id device = s->candidate[i].device_of_op[op];
+            cr_assert(device >= 0 && device < t.machine->device_count,
+                      "%s with damaged \"%s\": op %d on device %d", s->method->name, what,
+                      op, device);
+        }
+}
+
+static emp_status take_a_batch(subject *s, const char *what, emp_error *err)
+{
+    emp_score score[BATCH] = {{0}};
+    int32_t   count = 0;
+
+    EMP_CHECK(emp_method_ask(s->method, s->state, s->candidate, BATCH, &count, err));
+    expect_devices_that_exist(s, count, what);
+    for (int32_t i = 0; i < count; i++)
+        score[i] = (emp_score){.step_time_s = 1.0 + i,
+                               .is_feasible = true,
+                               .start_ns = start_ns,
+                               .end_ns = end_ns};
+    return count > 0 ? emp_method_tell(s->method, s->state, score, count, err) : EMP_OK;
+}
+
+/* ---- damage ---- */
+
+static void damage_value(const emp_named_array *array, size_t at, uint32_t kind)
+{
+    static const int64_t integers[KINDS] = {-1, INT32_MIN, INT32_MAX, 0x40000000, 3, -5};
+    static const double  reals[KINDS] = {NAN, INFINITY, -INFINITY, -1.0, 1e30, 0.0};
+    char *value = (char *)array->values + at * emp_array_type_bytes(array->type);
+
+    switch (array->type) {
+    case EMP_ARRAY_INT32: *(int32_t *)(void *)value = (int32_t)integers[kind]; break;
+    case EMP_ARRAY_INT64:
+        *(int64_t *)(void *)value = kind == 2 ? INT64_MAX : integers[kind];
+        break;
+    case EMP_ARRAY_DOUBLE: *(double *)(void *)value = reals[kind]; break;
+    case EMP_ARRAY_FLOAT: *(float *)(void *)value = (float)reals[kind]; break;
+    default: *value = (char)integers[kind]; break;
+    }
+}
+
+/* Some values of array number \a at of the state, in one way; returns its name, or NULL if there is none. */
+static const char *damage(subject *s, int32_t at, emp_rng *rng)
+{
+    emp_named_array array[EMP_MAX_NAMED_ARRAYS];
+    const int32_t   count = s->method->list_state(s->state, array);
+    const uint32_t  kind = emp_rng_below(rng, KINDS), values = 1 + emp_rng_below(rng, 4);
+
+    if (at >= count) return NULL;
+    for (uint32_t i = 0; i < values && array[at].count > 0; i++)
+        damage_value(&array[at], emp_rng_below(rng, (uint32_t)array[at].count), kind);
+    return array[at].name;
+}
+
+/* Returns whether there was such an array. */
+static bool go_on_damaged(const emp_method *method, int32_t array, uint64_t seed)
+{
+    subject    s;
+    emp_rng    rng;
+    emp_status st = EMP_OK;
+    emp_error  err = {0};
+
+    emp_rng_init(&rng, seed, (uint32_t)array, 0);
+    begin(&s, method);
+    for (uint32_t i = emp_rng_below(&rng, BATCHES_BEFORE); i > 0; i--)
+        cr_assert_eq(take_a_batch(&s, "nothing", &err), EMP_OK, "%s: %s", method->name,
+                     err.msg);
+    const char *what = damage(&s, array, &rng);
+    for (int32_t i = 0; i < BATCHES_AFTER && what != NULL && st == EMP_OK; i++)
+        st = take_a_batch(&s, what, &err);
+    end(&s);
+    return what != NULL;
+}
+
+Test(damaged_states, are_refused_or_propose_devices_that_exist)
+{
+    const emp_method *method;
+
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
+        for (uint64_t seed = 1; method->list_state != NULL && seed <= TRIALS; seed++)
+            for (int32_t array = 0; go_on_damaged(method, array, seed);) array++;
+}
