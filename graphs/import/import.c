@@ -16,6 +16,7 @@
 #include "graphs/import/instances/pipedream.h"
 #include "graphs/import/models/gguf.h"
 #include "graphs/import/models/models.h"
+#include "graphs/import/notes/other_files.h"
 #include "graphs/import/pytorch/execution/execution.h"
 #include "graphs/import/pytorch/pytorch.h"
 #include "graphs/import/targets.h"
@@ -107,9 +108,11 @@ static emp_status read_json(emp_graph_builder *builder, emp_import_devices *devi
     } else if (emp_execution_is(d.root, &schema)) {
         EMP_TRY(emp_torch_execution_read(builder, devices->note, sizeof devices->note,
                                          d.root, err));
-    } else {
+    } else if (emp_dnn_partitioning_is(d.root)) {
         emp_json_clear(&d);
         EMP_TRY(emp_dnn_partitioning_read(builder, devices, bytes.data, bytes.size, err));
+    } else {
+        EMP_TRY(emp_other_json_refuse(d.root, err));
     }
 
 cleanup:
