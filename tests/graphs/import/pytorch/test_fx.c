@@ -295,6 +295,28 @@ Test(fx, a_product_may_have_its_results_elsewhere)
     }
 }
 
+Test(fx, options_of_onnx_models_are_refused_by_name)
+{
+    emp_import_params     params = emp_import_params_default();
+    const emp_onnx_params adam = {.train = "adam"}, sizes = {.batch = 4, .dims = "n=3"};
+    emp_graph            *g = NULL;
+    emp_error             err = {0}, second = {0};
+    char                  path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "graph.json", HEAD);
+    params.onnx = &adam;
+    cr_expect_eq(emp_import_load(&g, path, &params, &err), EMP_EINVAL);
+    cr_expect(strstr(err.msg, ": --train is for ONNX models alone; "
+                              "scripts/export/export_torch.py exports the training step "
+                              "of a PyTorch model") != NULL,
+              "%s", err.msg);
+    params.onnx = &sizes;
+    cr_expect_eq(emp_import_load(&g, path, &params, &second), EMP_EINVAL);
+    cr_expect(strstr(second.msg, ": --batch, --dim are for ONNX models alone") != NULL,
+              "%s", second.msg);
+    cr_expect_null(g);
+}
+
 /* A list of two tensors whose sixth result is the new value of a placeholder. */
 Test(fx, a_result_beyond_a_list_is_no_tensor_of_it)
 {
