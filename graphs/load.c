@@ -115,6 +115,11 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
     }
     if (access(source, F_OK) != 0) return refuse_source(source, err);
     EMP_CHECK(emp_models_load_weights(whole, &is_weights, source, err));
+    if (is_weights && params.onnx != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s: a file of weights; --batch, --dim, --train and --lenient "
+                         "are for ONNX models",
+                         source);
     if (is_weights) return EMP_OK;
     return emp_import_load_instance(whole, devices, source, &params, err);
 }

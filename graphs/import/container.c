@@ -2,6 +2,8 @@
 // Field numbers: TensorFlow's graph.proto, meta_graph.proto, saved_model.proto.
 #include "graphs/import/container.h"
 
+#include "graphs/import/notes/other_files.h"
+
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2 };
 enum { META_GRAPH = 2, META_COLLECTION = 4, SAVED_META = 2 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, COLLECTION_NODES = 1, NODES_VALUE = 1 };
@@ -121,7 +123,9 @@ static emp_status explain(emp_message_file *file, emp_error *err)
     emp_field   field;
     emp_error   reason = {0};
     bool        found = true;
+    const char *other = emp_other_file(file->bytes.data, file->bytes.size, file->is_text);
 
+    if (other != NULL) return EMP_ERROR(EMP_EFORMAT, "%s", other);
     if (is_onnx(file))
         return EMP_ERROR(EMP_EFORMAT, "an ONNX model, not a TensorFlow graph (%s)",
                          READABLE);
@@ -130,9 +134,10 @@ static emp_status explain(emp_message_file *file, emp_error *err)
                          "a RunMetadata profile, which holds times but no graph");
     while (found && st == EMP_OK)
         st = emp_message_next(&message, &field, &found, &reason);
-    if (st != EMP_OK) return EMP_ERROR(st, "not a TensorFlow graph: %s", reason.msg);
-    return EMP_ERROR(EMP_EFORMAT,
-                     "not a TensorFlow graph: no node with a name and an op in it");
+    return EMP_ERROR(st == EMP_OK ? EMP_EFORMAT : st,
+                     "no graph of a known kind (docs/formats.md lists them); read as "
+                     "TensorFlow's: %s",
+                     st == EMP_OK ? "no node with a name and an op in it" : reason.msg);
 }
 
 emp_status emp_container_find(emp_message_file *file, emp_container *out, emp_error *err)

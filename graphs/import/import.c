@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/import.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/mem.h"
@@ -16,6 +17,7 @@
 #include "graphs/import/instances/pipedream.h"
 #include "graphs/import/models/gguf.h"
 #include "graphs/import/models/models.h"
+#include "graphs/import/notes/other_files.h"
 #include "graphs/import/pytorch/execution/execution.h"
 #include "graphs/import/pytorch/pytorch.h"
 #include "graphs/import/targets.h"
@@ -54,11 +56,16 @@ static file_kind kind_of(const emp_message_file *file)
     return emp_doppler_is(file->bytes) ? KIND_DOPPLER : KIND_TENSORFLOW;
 }
 
+static bool is_onnx(const char *bytes, size_t size)
+{
+    return emp_onnx_is((emp_slice){bytes, size});
+}
+
 static bool is_tensorflow(const char *bytes, size_t size)
 {
     emp_message_file file = {0};
 
-    if (emp_gguf_is(bytes, size) || emp_onnx_is((emp_slice){bytes, size})) return false;
+    if (emp_gguf_is(bytes, size) || is_onnx(bytes, size)) return false;
     emp_message_file_init(&file, bytes, size);
     bool is = kind_of(&file) == KIND_TENSORFLOW;
     emp_message_file_clear(&file);
@@ -107,9 +114,11 @@ static emp_status read_json(emp_graph_builder *builder, emp_import_devices *devi
     } else if (emp_execution_is(d.root, &schema)) {
         EMP_TRY(emp_torch_execution_read(builder, devices->note, sizeof devices->note,
                                          d.root, err));
-    } else {
+    } else if (emp_dnn_partitioning_is(d.root)) {
         emp_json_clear(&d);
         EMP_TRY(emp_dnn_partitioning_read(builder, devices, bytes.data, bytes.size, err));
+    } else {
+        EMP_TRY(emp_other_json_refuse(d.root, err));
     }
 
 cleanup:
@@ -191,6 +200,33 @@ static emp_status load_onnx(emp_graph **out, emp_slice bytes,
     return st;
 }
 
+/* Names the options that another file cannot have. */
+static emp_status refuse_options(const emp_onnx_params *onnx, const char *bytes,
+                                 size_t size, emp_error *err)
+{
+    const struct {
+        const char *name;
+        bool        is_given;
+    } options[] = {{"--batch", onnx->batch > 0},
+                   {"--dim", onnx->dims[0] != '\0'},
+                   {"--train", onnx->train[0] != '\0'},
+                   {"--lenient", onnx->is_lenient}};
+    char    given[64] = "onnx:";
+    int     used = 0;
+    int32_t count = 0;
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (options[i].is_given)
+            used += snprintf(given + used, sizeof given - (size_t)used, "%s%s",
+                             count++ > 0 ? ", " : "", options[i].name);
+    return EMP_ERROR(
+        EMP_EINVAL, "%s %s for ONNX models alone%s", given, count > 1 ? "are" : "is",
+        emp_pytorch_is(bytes, size)
+            ? "; scripts/export/export_torch.py exports the training step of "
+              "a PyTorch model, with the sizes of its inputs"
+            : "");
+}
+
 static emp_status refuse_folder(const char *path, emp_error *err)
 {
     struct stat info;
@@ -219,14 +255,14 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
     if (params->is_tensorflow && !is_tensorflow(bytes, size))
         EMP_FAIL(EMP_EINVAL, "batch and loops are for TensorFlow's graphs alone; --batch "
                              "is for ONNX models, too");
+    if (params->onnx != NULL && !is_onnx(bytes, size))
+        EMP_TRY(refuse_options(params->onnx, bytes, size, err));
     EMP_TRY(emp_models_load(out, &is_model, bytes, size, err));
     if (is_model) goto cleanup;
-    if (emp_onnx_is((emp_slice){bytes, size})) {
+    if (is_onnx(bytes, size)) {
         st = load_onnx(out, (emp_slice){bytes, size}, params, err);
         goto cleanup;
     }
-    if (params->onnx != NULL)
-        EMP_FAIL(EMP_EINVAL, "batch, sizes, train and lenient are for ONNX models alone");
     emp_message_file_init(&file, bytes, size);
     file_kind kind = kind_of(&file);
     if (kind == KIND_TENSORFLOW) EMP_TRY(emp_container_find(&file, &container, err));
@@ -280,11 +316,6 @@ static bool has_form(const char *path, bool (*is)(const char *bytes, size_t size
 
     emp_free(bytes);
     return has;
-}
-
-static bool is_onnx(const char *bytes, size_t size)
-{
-    return emp_onnx_is((emp_slice){bytes, size});
 }
 
 bool emp_import_is_pytorch(const char *path) { return has_form(path, emp_pytorch_is); }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/json.h"
 #include "graphs/import/instances/instance.h"
 
 enum { PLACE_BYTES = 40, MAX_NODES = 1 << 19 };
@@ -255,6 +254,14 @@ static emp_status connect(emp_graph_builder *builder, const reader *r, emp_error
             emp_graph_builder_connect(builder, (emp_port){from->op, 0}, to->op, err));
     }
     return EMP_OK;
+}
+
+bool emp_dnn_partitioning_is(const emp_json *root)
+{
+    int lists = emp_json_is(emp_json_get(root, "nodes"), EMP_JSON_ARRAY) +
+                emp_json_is(emp_json_get(root, "edges"), EMP_JSON_ARRAY);
+
+    return lists == 2 || (lists == 1 && emp_json_get(root, "format") == NULL);
 }
 
 emp_status emp_dnn_partitioning_read(emp_graph_builder  *builder,

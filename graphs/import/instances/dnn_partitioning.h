@@ -15,8 +15,12 @@
 #ifndef EMP_GRAPHS_IMPORT_INSTANCES_DNN_PARTITIONING_H
 #define EMP_GRAPHS_IMPORT_INSTANCES_DNN_PARTITIONING_H
 
+#include "base/text/json.h"
 #include "graphs/import/instances/instance.h"
 #include "sim/graph/graph_builder.h"
+
+/** Whether a JSON file has both lists, or one of them and no key "format", which other kinds have. */
+bool emp_dnn_partitioning_is(const emp_json *root);
 
 /** Reads a file in memory into \a builder and \a devices. O((V + E) log V).
  * \retval EMP_EFORMAT  The message names the line, or the node or edge and its key. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/import/pytorch/problems.h"
 
 /* Results of a tuple that may be there without anybody who takes them. */
 enum { UNTAKEN_MAX = 64 };
@@ -198,6 +199,80 @@ cleanup:
     return st;
 }
 
+/* ---- products ---- */
+
+/* What multiplies as often as its result says; all else is charged by what it reads. */
+static bool needs_results(const emp_aten_op *op)
+{
+    if (op == NULL || op->type == NULL || op->is_in_place || op->is_out) return false;
+    switch (op->type->work) {
+    case EMP_WORK_PRODUCT:
+    case EMP_WORK_BIASED_PRODUCT:
+    case EMP_WORK_CONVOLUTION: return true;
+    default: return false;
+    }
+}
+
+/* The first of the two matrices among the tensors of a product that has no other form; -1: of all else. */
+static int32_t first_matrix(const emp_aten_op *op)
+{
+    static const struct {
+        const char *name;
+        int32_t     first;
+    } products[] = {
+        {"aten.mm", 0}, {"aten.bmm", 0}, {"aten.addmm", 1}, {"aten.baddbmm", 1}};
+
+    for (size_t i = 0; op != NULL && i < sizeof products / sizeof products[0]; i++)
+        if (strcmp(op->name, products[i].name) == 0) return products[i].first;
+    return -1;
+}
+
+static emp_status check_matrices(const emp_torch_calls *c, int32_t node, emp_error *err)
+{
+    const emp_torch_node  *n = &c->program->node[node];
+    const emp_tensor_info *operand[3] = {NULL};
+    char                   text[2][EMP_SHAPE_TEXT_BYTES];
+    int32_t                first = first_matrix(c->op_of[node]);
+    emp_torch_walk         at = {0};
+
+    if (first < 0) return EMP_OK;
+    for (int32_t i = 0; i < first + 2; i++) {
+        const emp_torch_value *v = emp_torch_next_tensor(c->program, n, &at);
+        operand[i] = v == NULL ? NULL : emp_torch_tensor(c, v);
+        if (operand[i] == NULL) return EMP_OK; /* the builder counts operands */
+    }
+    const emp_shape *a = &operand[first]->shape, *b = &operand[first + 1]->shape;
+    if (a->rank < 2 || b->rank < 2 || a->dim[a->rank - 1] == b->dim[b->rank - 2])
+        return EMP_OK;
+    return EMP_ERROR(
+        EMP_EFORMAT, "\"%.80s\": %.40s multiplies %s by %s, whose inner sizes differ",
+        n->name, n->target, emp_shape_format(a, text[0]), emp_shape_format(b, text[1]));
+}
+
+static emp_status check_product(const emp_torch_calls *c, int32_t node, emp_error *err)
+{
+    const emp_torch_node *n = &c->program->node[node];
+
+    if (n->result_count == 0 && needs_results(c->op_of[node]))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "\"%.80s\": %.40s has no \"outputs\", which its FLOPs need; "
+                         "state each, as {\"shape\": [32, 10], \"dtype\": \"float32\"}",
+                         n->name, n->target);
+    return check_matrices(c, node, err);
+}
+
+static emp_status check_products(const emp_torch_calls *c, emp_error *err)
+{
+    emp_problems problems = {0};
+
+    for (int32_t i = 0; i < c->program->node_count; i++) {
+        emp_error reason = {0};
+        EMP_CHECK(
+            emp_problems_add(&problems, check_product(c, i, &reason), &reason, err));
+    }
+    return emp_problems_report(&problems, err);
+}
+
 /* ---- memory ---- */
 
 /* What is taken out of a tuple of views is a view of what the call reads. */
@@ -275,6 +350,7 @@ emp_status emp_torch_calls_init(emp_torch_calls *calls, emp_torch_program *progr
     EMP_CHECK(parse_names(calls, err));
     for (int32_t i = 0; i < program->node_count; i++) find_getitem(calls, i);
     EMP_CHECK(collect_results(calls, err));
+    if (program->states_results) EMP_CHECK(check_products(calls, err));
     find_owners(calls);
     return find_readers(calls, err);
 }

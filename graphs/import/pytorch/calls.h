@@ -26,7 +26,8 @@ typedef struct {
 } emp_torch_calls;
 
 /** O(nodes + arguments). The caller clears \a calls, also after a failure.
- * \retval EMP_EFORMAT  A result is taken that no tuple has. \retval EMP_ENOMEM */
+ * \retval EMP_EFORMAT  A result is taken that no tuple has; of a file that states results, a product has
+ * none, or its matrices do not fit. \retval EMP_ENOMEM */
 emp_status emp_torch_calls_init(emp_torch_calls *calls, emp_torch_program *program,
                                 emp_error *err);
 void       emp_torch_calls_clear(emp_torch_calls *calls);

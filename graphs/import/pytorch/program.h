@@ -58,6 +58,7 @@ typedef struct {
     const char *kind; /**< what the file is, for people */
     int64_t
          stated_parameters; /**< elements of all parameters; -1: the file does not say */
+    bool states_results;    /**< of each call: a product without results is an error */
     bool hides_ties; /**< parameters may share a tensor, and the file does not say it */
 
     emp_torch_node  *node;

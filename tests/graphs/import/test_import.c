@@ -374,26 +374,50 @@ Test(import, names_an_op_on_a_cycle)
     proto_clear(&w);
 }
 
-#define JSON_REFUSAL \
-    "JSON, but no dnn-partitioning instance: the list \"nodes\" is missing"
+#define JSON_REFUSAL                                                                  \
+    "; the first key of PyTorch's graphs is \"format\", a text that begins with "     \
+    "torch.fx; traces have the list \"traceEvents\" or \"workload_graph\", or the "   \
+    "text \"schema\"; configs have \"model_type\", and dnn-partitioning's instances " \
+    "the lists \"nodes\" and \"edges\""
+#define AS_TENSORFLOW \
+    "no graph of a known kind (docs/formats.md lists them); read as TensorFlow's: "
+#define YAML_REFUSAL                                                               \
+    "YAML, and no graph; --machine takes a machine, --runtime a runtime profile, " \
+    "--placement a placement"
 
 Test(import, says_what_a_file_without_a_graph_is)
 {
     const struct {
         const char *text, *message;
     } cases[] = {
-        {" {\"node\": 1}", JSON_REFUSAL},
-        {"[1]", JSON_REFUSAL},
-        {"ir_version: 3", "not a TensorFlow graph: no node with a name and an op in it"},
+        {" {\"node\": 1}", "JSON of no known kind" JSON_REFUSAL},
+        {"[1]", "JSON of no known kind" JSON_REFUSAL},
+        {"{\"format\": \"pytorch fx\", \"nodes\": []}",
+         "JSON of no known kind, as its format is \"pytorch fx\"" JSON_REFUSAL},
+        {"{\"nodes\": [], \"format\": \"torch.fx graph\"}",
+         "a graph of PyTorch whose key \"format\" is not the first; put it first"},
+        {"{\"workload\": \"nmt\", \"format\": \"emplace-placement-1\"}",
+         "a placement, and no graph; --placement takes it"},
+        {"{\"format\": \"emplace-graph-1\", \"ops\": [], \"edges\": []}",
+         "a graph that emplace graph --out has written for other programs, which is not "
+         "read back; name the SPEC that it was made of"},
+        {"emplace-replay-plan-1\nworkload nmt\n",
+         "a plan, and no graph; emplace-replay executes it"},
+        {"emplace-replay-result-1\nplan 7\n",
+         "the result of a plan, and no graph; emplace validate --import takes it"},
+        {"\x89HDF\r\n\x1a\n\x08\x08",
+         "HDF5, and no graph; emplace record shows a run record or a checkpoint, and "
+         "--placement takes its placement"},
+        {"# a box\nname: box\ndevices:\n  - {name: gpu}\n", YAML_REFUSAL},
+        {"format: \"emplace-placement-1\"\r\nrules:\r\n", YAML_REFUSAL},
+        {"ir_version: 3", AS_TENSORFLOW "no node with a name and an op in it"},
         {"versions { producer: 21 }",
-         "not a TensorFlow graph: no node with a name and an op in it"},
-        {"hello world",
-         "not a TensorFlow graph: line 1: 'world' after \"hello\", where ':' "
-         "or '{' is due"},
-        {"\x08\x01", "not a TensorFlow graph: no node with a name and an op in it"},
+         AS_TENSORFLOW "no node with a name and an op in it"},
+        {"hello world", AS_TENSORFLOW "line 1: 'world' after \"hello\", where ':' "
+                                      "or '{' is due"},
+        {"\x08\x01", AS_TENSORFLOW "no node with a name and an op in it"},
         {"\x0a\x7f\x01",
-         "not a TensorFlow graph: byte 0: field 1 claims 127 bytes where 1 are left "
-         "(truncated?)"},
+         AS_TENSORFLOW "byte 0: field 1 claims 127 bytes where 1 are left (truncated?)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         proto_writer w = {0};

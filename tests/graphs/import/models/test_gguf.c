@@ -350,6 +350,21 @@ Test(gguf, refuses_in_one_sentence)
     expect_refused("", EMP_EUNSUPPORTED, "ggml's type 77");
 }
 
+Test(gguf, has_no_training_step_of_an_onnx_model)
+{
+    emp_graph *step = NULL;
+    emp_error  err = {0};
+    char       spec[512];
+
+    write_model(&writer, &shapes[0]);
+    scratch_write("m.gguf", writer.bytes, writer.size);
+    snprintf(spec, sizeof spec, "onnx:path=%s,train=adam", scratch_path("m.gguf"));
+    cr_expect_eq(emp_source_load(&step, NULL, NULL, spec, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "--lenient are for ONNX models"), "%s", err.msg);
+    cr_expect_null(step);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(gguf, refuses_safetensors_without_a_config)
 {
     static const char bytes[] = "\2\0\0\0\0\0\0\0{}";

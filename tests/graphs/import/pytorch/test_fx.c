@@ -201,6 +201,17 @@ Test(fx, an_unknown_op_is_counted_and_named)
     "{\"name\":\"x\",\"op\":\"placeholder\",\"target\":\"x\",\"outputs\":[{\"shape\":[" \
     "2],\"dtype\":\"float32\"}]},"
 
+#define MATRIX(name, shape)                                                        \
+    "{\"name\":\"" name "\",\"op\":\"placeholder\",\"outputs\":[{\"shape\":" shape \
+    ",\"dtype\":\"float32\"}]},"
+#define A  MATRIX("a", "[2,3]")
+#define A2 MATRIX("b", "[2,3]")
+#define B  MATRIX("b", "[3,4]")
+#define MM(target, outputs)                                         \
+    "{\"name\":\"m\",\"op\":\"call_function\",\"target\":\"" target \
+    "\",\"args\":[{\"node\":\"a\"},{\"node\":\"b\"}],\"outputs\":" outputs "},"
+#define END "{\"name\":\"o\",\"op\":\"output\",\"args\":[{\"node\":\"m\"}]}]}"
+
 static const struct {
     const char *text, *message;
 } wrong[] = {
@@ -238,6 +249,14 @@ static const struct {
             "getitem>\","
             "\"args\":[{\"node\":\"g\"},4000]}]}",
      "result 4000 is taken"},
+    {HEAD A B MM("aten.mm.default", "null") END,
+     "\"m\": aten.mm.default has no \"outputs\", which its FLOPs need; state each, as "
+     "{\"shape\": [32, 10], \"dtype\": \"float32\"}"},
+    {HEAD A B MM("aten.matmul", "[]") END, "\"m\": aten.matmul has no \"outputs\""},
+    {HEAD A B MM("aten.convolution.default", "[]") END,
+     "\"m\": aten.convolution.default has no"},
+    {HEAD A A2 MM("aten.mm.default", "[{\"shape\":[2,3],\"dtype\":\"float32\"}]") END,
+     "\"m\": aten.mm.default multiplies [2,3] by [2,3], whose inner sizes differ"},
     {HEAD "{\"name\":\"o\",\"op\":\"output\"}]}", "the graph has no op"},
     {"{\"format\":\"torch.fx\",", "line 1: "},
 };
@@ -254,6 +273,48 @@ Test(fx, what_is_wrong_with_a_file_is_said)
         cr_expect_null(g);
         cr_expect_eq(emp_mem_live_blocks(), 0);
     }
+}
+
+/* Of a tuple, getitem states the results; what writes an operand has them there. */
+Test(fx, a_product_may_have_its_results_elsewhere)
+{
+    static const char *const right[] = {
+        HEAD A B MM("aten.linear", "[]") "{\"name\":\"i\",\"op\":\"call_function\","
+                                         "\"target\":\"_operator.getitem\",\"args\":[{"
+                                         "\"node\":\"m\"},0],\"outputs\":[{\"shape\":["
+                                         "2,4],\"dtype\":\"float32\"}]}," END,
+        HEAD A B MM("aten.mm.out", "[]") END,
+        HEAD A B MM("aten.mm_", "null") END,
+    };
+
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        emp_graph *g = NULL;
+        emp_error  err = {0};
+        cr_expect_eq(load_text(&g, right[i], &err), EMP_OK, "%s", err.msg);
+        emp_graph_destroy(g);
+    }
+}
+
+Test(fx, options_of_onnx_models_are_refused_by_name)
+{
+    emp_import_params     params = emp_import_params_default();
+    const emp_onnx_params adam = {.train = "adam"}, sizes = {.batch = 4, .dims = "n=3"};
+    emp_graph            *g = NULL;
+    emp_error             err = {0}, second = {0};
+    char                  path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "graph.json", HEAD);
+    params.onnx = &adam;
+    cr_expect_eq(emp_import_load(&g, path, &params, &err), EMP_EINVAL);
+    cr_expect(strstr(err.msg, ": --train is for ONNX models alone; "
+                              "scripts/export/export_torch.py exports the training step "
+                              "of a PyTorch model") != NULL,
+              "%s", err.msg);
+    params.onnx = &sizes;
+    cr_expect_eq(emp_import_load(&g, path, &params, &second), EMP_EINVAL);
+    cr_expect(strstr(second.msg, ": --batch, --dim are for ONNX models alone") != NULL,
+              "%s", second.msg);
+    cr_expect_null(g);
 }
 
 /* A list of two tensors whose sixth result is the new value of a placeholder. */
