@@ -149,22 +149,83 @@ static void print_without_blanks(const char *text)
     }
 }
 
+/* The blank at which a command is broken to fit in a line: before an option, or else between words; 0: it has
+ * none. Quotes and comments stay whole. */
+static size_t find_break(const char *command, size_t room)
+{
+    size_t before_word = 0, before_option = 0;
+    char   quote = '\0';
+
+    for (size_t i = strspn(command, " "); i <= room && command[i] != '#'; i++) {
+        if (quote != '\0')
+            quote = command[i] == quote ? '\0' : quote;
+        else if (command[i] == '"' || command[i] == '\'')
+            quote = command[i];
+        else if (command[i] == ' ')
+            *(command[i + 1] == '-' ? &before_option : &before_word) = i;
+    }
+    return before_option > 0 ? before_option : before_word;
+}
+
+static void write_example(FILE *out, const char *line, size_t length, size_t width)
+{
+    static const char next[] = " \\\n      ";
+    const size_t      backslash = 2, indent = sizeof next - 1 - 3;
+    size_t            used = 0, at;
+
+    while (used + length > width &&
+           (at = find_break(line, width - used - backslash)) > 0) {
+        fprintf(out, "%.*s%s", (int)at, line, next);
+        line += at + 1;
+        length -= at + 1;
+        used = indent;
+    }
+    fprintf(out, "%.*s", (int)length, line);
+}
+
+/* The text of help with its long examples on several lines, as a shell takes them: argp would break them
+ * anywhere. The caller frees it; NULL: memory is out. */
+static char *break_examples(const char *doc, size_t width)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+
+    if (out == NULL) return NULL;
+    while (*doc != '\0') {
+        const size_t length = strcspn(doc, "\n\v");
+        if (strncmp(doc, "  emplace ", 10) == 0 || strncmp(doc, "  mpirun ", 9) == 0)
+            write_example(out, doc, length, width);
+        else
+            fprintf(out, "%.*s", (int)length, doc);
+        doc += length;
+        if (*doc != '\0') fputc(*doc++, out);
+    }
+    fclose(out);
+    return text;
+}
+
 static void print_help(const struct argp *whole, const char *name)
 {
-    char   layout[64], program[64], *text = NULL;
-    size_t size = 0;
-    FILE  *stream = open_memstream(&text, &size);
+    const int   margin = cli_terminal_width(stdout) - 1;  /* lines are shorter */
+    const bool  is_set = getenv("ARGP_HELP_FMT") != NULL; /* and meant: for manuals */
+    char        layout[64], program[64], *text = NULL;
+    struct argp shown = *whole;
+    size_t      size = 0;
+    FILE       *stream = open_memstream(&text, &size);
 
     if (stream == NULL) return;
     snprintf(program, sizeof program, "%s", name);
-    snprintf(layout, sizeof layout, "no-dup-args-note,rmargin=%d",
-             cli_terminal_width(stdout) - 1);
-    setenv("ARGP_HELP_FMT", layout, 0); /* one that is set is meant: for manuals */
-    argp_help(whole, stream, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
+    snprintf(layout, sizeof layout, "no-dup-args-note,rmargin=%d", margin);
+    setenv("ARGP_HELP_FMT", layout, 0);
+    char *doc = is_set ? NULL : break_examples(whole->doc, (size_t)margin - 1);
+    if (doc != NULL) shown.doc = doc;
+    argp_help(&shown, stream, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
               program);
     fclose(stream);
     print_without_blanks(text);
     free(text);
+    free(doc);
 }
 
 /* ---- parsing ------------------------------------------------------------------------ */

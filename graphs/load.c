@@ -30,12 +30,20 @@ static const char *list_families(char *list, size_t size)
 
 static emp_status refuse_source(const char *source, emp_error *err)
 {
-    emp_nearest near = emp_nearest_begin(source, strcspn(source, ":"), "");
-    char        families[256], hint[EMP_NEAREST_BYTES];
+    static const char of_files[] = "hf, tf, onnx, layers, trace";
+    emp_nearest       near = emp_nearest_begin(source, strcspn(source, ":"), "");
+    char              families[256], hint[EMP_NEAREST_BYTES];
 
     emp_nearest_offer_list(&near, list_families(families, sizeof families));
-    return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a workload family%s (%s)",
-                     source, emp_nearest_hint(&near, hint), families);
+    emp_nearest_offer_list(&near, of_files);
+    if (near.name != NULL)
+        emp_nearest_hint(&near, hint);
+    else
+        emp_nearest_file(source, hint);
+    return EMP_ERROR(EMP_EIO,
+                     "\"%s\" is neither a file nor a workload family%s (%s; of a file: "
+                     "%s)",
+                     source, hint, families, of_files);
 }
 
 /* "trace:kineto=FILE,step=3" */
@@ -81,11 +89,13 @@ static emp_status load_tensorflow(emp_graph **whole, emp_import_devices *devices
                                   emp_import_params *params, const char *source,
                                   emp_error *err)
 {
+    char        hint[EMP_NEAREST_BYTES];
     emp_tf_spec spec;
 
     EMP_CHECK(emp_tf_spec_read(&spec, source, err));
     if (access(spec.path, F_OK) != 0)
-        return EMP_ERROR(EMP_EIO, "there is no file \"%s\"", spec.path);
+        return EMP_ERROR(EMP_EIO, "there is no file \"%s\"%s", spec.path,
+                         emp_nearest_file(spec.path, hint));
     params->is_tensorflow = true;
     params->has_batch = spec.batch > 0;
     if (params->has_batch) params->batch_hint = spec.batch;

@@ -5,8 +5,10 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/text/text.h"
 #include "base/work/stop.h"
 #include "run/loop_internal.h"
+#include "run/methods.h"
 
 typedef struct {
     const emp_training_params *params;
@@ -30,13 +32,25 @@ static bool has_room(const training *t)
     return t->evaluations < p->budget_evaluations && !emp_stop_is_set(p->stop);
 }
 
+static emp_status refuse_method(const char *name, emp_error *err)
+{
+    char              array[256] = "";
+    emp_text          names = {array, sizeof array, 0};
+    const emp_method *method;
+
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
+        if (method->list_weights != NULL)
+            emp_text_add(&names, "%s%s", names.used > 0 ? ", " : "", method->name);
+    return EMP_ERROR(
+        EMP_EUNSUPPORTED,
+        "method %s has no weights that fit another graph; --method names one "
+        "that has: %s",
+        name, array);
+}
+
 static emp_status check_params(const emp_training_params *p, emp_error *err)
 {
-    if (p->method->list_weights == NULL)
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "method %s has no weights that fit another graph; \"emplace "
-                         "methods\" says which methods do",
-                         p->method->name);
+    if (p->method->list_weights == NULL) return refuse_method(p->method->name, err);
     if (p->example != NULL && p->method->imitate == NULL)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "method %s learns from scores alone and imitates nobody; the "

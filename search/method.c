@@ -103,13 +103,17 @@ static emp_status list_weights(const emp_method *type, void *state,
                                emp_named_array array[EMP_MAX_NAMED_ARRAYS],
                                int32_t *count, emp_error *err)
 {
+    const char *options = type->weights_options;
+
     EMP_CHECK(check_type_weights(type, err));
     *count = type->list_weights(state, array);
     if (*count > 0) return EMP_OK;
     return EMP_ERROR(EMP_EUNSUPPORTED,
                      "with this preset and these options %s has networks for one graph "
-                     "alone; \"emplace methods %s\" says whose weights fit others",
-                     type->name, type->name);
+                     "alone%s%s",
+                     type->name,
+                     options != NULL ? "; they fit others with --options " : "",
+                     options != NULL ? options : "");
 }
 
 static emp_status give_weights(const emp_method *type, void *state,

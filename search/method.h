@@ -173,6 +173,9 @@ typedef struct emp_method {
      * from the number of devices. A change in what the numbers mean takes another name. There are
      * no arrays where the options make networks that fit one graph alone. */
     int32_t (*list_weights)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+    /** The options with which alone list_weights() has arrays, "features=costs"; NULL: it has some with
+     * any. */
+    const char *weights_options;
 
     /** OPTIONAL, of a learner. One supervised step of its weights towards an example, which has
      * all that is decided and is legal; no score is needed. \return through \a loss how unlike it

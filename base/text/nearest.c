@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L /* PATH_MAX, NAME_MAX */
 #include "base/text/nearest.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/text/text.h"
 
 enum { MOST_LETTERS = 63 };
 
@@ -79,5 +84,53 @@ const char *emp_nearest_hint(const emp_nearest *near, char text[EMP_NEAREST_BYTE
     if (near->name != NULL)
         snprintf(text, EMP_NEAREST_BYTES, " (did you mean \"%s%.*s\"?)", near->prefix,
                  (int)near->name_length, near->name);
+    return text;
+}
+
+/* How far a file is from what was meant. Where the endings are equal the rest decides: a.yaml is not near
+ * b.yaml. */
+static int32_t distance_of_file(const char *meant, const char *file)
+{
+    const char *ending = strrchr(meant, '.'), *other = strrchr(file, '.');
+    size_t      meant_length = strlen(meant), length = strlen(file);
+
+    if (ending != NULL && other != NULL && strcmp(ending, other) == 0) {
+        meant_length -= strlen(ending);
+        length -= strlen(ending);
+    }
+    emp_nearest near = emp_nearest_begin(meant, meant_length, "");
+    emp_nearest_offer(&near, file, length);
+    return near.distance;
+}
+
+const char *emp_nearest_file(const char *path, char text[EMP_NEAREST_BYTES])
+{
+    enum { SENTENCE = sizeof " (did you mean \"\"?)" };
+    const char          *slash = strrchr(path, '/');
+    const char          *meant = slash == NULL ? path : slash + 1;
+    const size_t         length = (size_t)(meant - path);
+    char                 folder[PATH_MAX] = ".", best[NAME_MAX + 1] = "";
+    int32_t              least_distance = INT32_MAX;
+    emp_text             hint = {text, EMP_NEAREST_BYTES, 0};
+    const struct dirent *file;
+
+    text[0] = '\0';
+    if (access(path, F_OK) == 0) return text; /* it is there, and cannot be read */
+    if (length > 0) snprintf(folder, sizeof folder, "%.*s", (int)length, path);
+    DIR *files = length < sizeof folder ? opendir(folder) : NULL;
+    while (files != NULL && (file = readdir(files)) != NULL) {
+        const int32_t distance = distance_of_file(meant, file->d_name);
+        const bool    is_before = strcmp(file->d_name, best) < 0; /* of equals */
+        if (file->d_name[0] == '.' || distance > least_distance) continue;
+        if (distance == least_distance && !is_before) continue;
+        snprintf(best, sizeof best, "%s", file->d_name);
+        least_distance = distance;
+    }
+    if (files != NULL) closedir(files);
+    /* far ones are equals of the empty name, which is before all */
+    if (least_distance == INT32_MAX) return text;
+    const bool has_room = SENTENCE + length + strlen(best) <= EMP_NEAREST_BYTES;
+    emp_text_add(&hint, " (did you mean \"%.*s%s\"?)", has_room ? (int)length : 0, path,
+                 best);
     return text;
 }

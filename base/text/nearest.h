@@ -6,7 +6,8 @@
  *     for (each name) emp_nearest_offer(&near, name, strlen(name));
  *     "there is no method \"%s\"%s", word, emp_nearest_hint(&near, hint)
  *
- * says: there is no method "hpd" (did you mean "hdp"?). Threads. No state.
+ * says: there is no method "hpd" (did you mean "hdp"?). Of files, emp_nearest_file() does all of it.
+ * Threads. No state.
  */
 #ifndef EMP_BASE_TEXT_NEAREST_H
 #define EMP_BASE_TEXT_NEAREST_H
@@ -42,5 +43,9 @@ void emp_nearest_offer_list(emp_nearest *near, const char *list);
 
 /** " (did you mean \"hdp\"?)", or "" where nothing is near. \return \a text. */
 const char *emp_nearest_hint(const emp_nearest *near, char text[EMP_NEAREST_BYTES]);
+
+/** As emp_nearest_hint(), of a path where no file is: what in the same folder is named most like it,
+ * as " (did you mean \"data/box.yaml\"?)". Hidden files do not count. \return \a text. */
+const char *emp_nearest_file(const char *path, char text[EMP_NEAREST_BYTES]);
 
 #endif /* EMP_BASE_TEXT_NEAREST_H */

@@ -50,7 +50,7 @@ int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
 
 const char *emp_comparison_number(double value, char text[EMP_SHEET_CELL_BYTES])
 {
-    return isinf(value) ? "none" : emp_sheet_number(value, text);
+    return isinf(value) ? "none" : emp_sheet_number_fine(value, text);
 }
 
 int32_t emp_comparison_overall_index(const emp_comparison *c, int32_t budget,

@@ -35,8 +35,8 @@ static const emp_sheet_column cell_columns[] = {
     EMP_COLUMN("runs", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("failed_runs", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("late_runs", NULL, EMP_SHEET_COUNT),
-    EMP_COLUMN("median_s", "", EMP_SHEET_REAL, .width = 11, .mark = 1, .low = "low_s",
-               .high = "high_s"),
+    EMP_COLUMN("median_s", "", EMP_SHEET_REAL, .is_fine = true, .width = 11, .mark = 1,
+               .low = "low_s", .high = "high_s"),
     EMP_COLUMN("best_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("worst_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("evaluations", NULL, EMP_SHEET_REAL),
@@ -297,8 +297,9 @@ static bool has_frozen(const emp_comparison *c)
 void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
 {
     emp_sheet_note(s,
-                   "*: the task's lowest median. none: no placement that fits in memory, "
-                   "counted as infinitely slow. !: so in some seeds.");
+                   "*: the task's lowest median, at one method where several have it. "
+                   "none: no placement that fits in memory, counted as infinitely slow. "
+                   "!: so in some seeds.");
     emp_sheet_note(s,
                    "Methods that stop by themselves propose once, whatever the budget. "
                    "Runtime %s%s.",

@@ -44,9 +44,10 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Show the whole graph of SPEC and the part of it that one training step runs.\v"
     "SPEC is a workload spec or the path of a graph file (.pb, .pb.gz, .pbtxt,\n"
-    ".meta, saved_model.pb), of PyTorch (.json, .pt2), a program that JAX has\n"
-    "compiled (.hlo.txt), a file of weights (.gguf), or a benchmark instance\n"
-    "(.json, graph.txt):\n"
+    ".meta, saved_model.pb), of an ONNX model (.onnx), of PyTorch (.json, .pt2), a\n"
+    "program that JAX has compiled (.hlo.txt), a measured trace (.json, .et), a\n"
+    "file of weights (.gguf), or a benchmark instance (.json, graph.txt). Specs of\n"
+    "a file begin with hf:, tf:, onnx:, layers: or trace:.\n\n"
     "  emplace graph nmt:layers=4\n"
     "  emplace graph model.pb.gz --format json\n"
     "  emplace graph model.onnx --batch 8 --train adam\n"

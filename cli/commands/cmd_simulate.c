@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text/nearest.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/placement_input.h"
@@ -125,6 +126,7 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
                                 emp_error *err)
 {
     const cli_run_options *run = &args->run;
+    char                   hint[EMP_NEAREST_BYTES];
 
     if (strcmp(args->placement, OWN_DEVICES) == 0)
         return load_own(device_of_op, args->run.task.spec, problem, err);
@@ -135,11 +137,11 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
         return EMP_ERROR(
             EMP_EIO,
             strpbrk(args->placement, "./") != NULL
-                ? "there is no file \"%s\""
-                : "\"%s\" is neither a method nor a file; emplace methods lists "
+                ? "there is no file \"%s\"%s"
+                : "\"%s\" is neither a method nor a file%s; emplace methods lists "
                   "the methods, and a file may place all ops by one rule "
                   "(docs/formats.md, Placements)",
-            args->placement);
+            args->placement, emp_nearest_file(args->placement, hint));
     if (run->preset != NULL || run->options != NULL || run->budget > 0 ||
         run->seconds > 0)
         return EMP_ERROR(EMP_EINVAL,

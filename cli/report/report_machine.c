@@ -64,20 +64,44 @@ emp_status cli_machine_show(const emp_machine *machine, emp_sheet_format format,
     return st;
 }
 
-static void print_complaint(void *context, const char *sentence)
+static const emp_sheet_column complaint_columns[] = {
+    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD, .is_csv_only = true),
+    EMP_COLUMN("what", "implausible", EMP_SHEET_WORD)};
+
+typedef struct {
+    emp_sheet        sheet;
+    const char      *machine;
+    emp_sheet_format format;
+} complaints;
+
+static void add_complaint(void *context, const char *sentence)
 {
-    (void)context;
-    printf("%s\n", sentence);
+    complaints *c = (complaints *)context;
+
+    if (c->format == EMP_SHEET_TEXT) printf("%s\n", sentence);
+    EMP_SHEET_ADD(&c->sheet, EMP_V(c->machine), EMP_V(sentence));
 }
 
-emp_status cli_machine_check(const emp_machine *machine, emp_error *err)
+emp_status cli_machine_check(const emp_machine *machine, emp_sheet_format format,
+                             emp_error *err)
 {
-    int32_t count = emp_machine_check(machine, print_complaint, NULL);
+    emp_status st = EMP_OK;
+    complaints c = {.machine = machine->name, .format = format};
 
-    if (count == 0) {
+    EMP_SHEET_INIT(&c.sheet, complaint_columns);
+    c.sheet.is_bare = true;
+    c.sheet.rows = "implausible";
+    emp_sheet_set_facts(&c.sheet, json_pack("{s:s}", "machine", machine->name));
+    const int32_t count = emp_machine_check(machine, add_complaint, &c);
+    if (format != EMP_SHEET_TEXT)
+        EMP_TRY(emp_sheet_print(stdout, &c.sheet, format, err));
+    else if (count == 0)
         printf("machine %s: nothing is implausible\n", machine->name);
-        return EMP_OK;
-    }
-    return EMP_ERROR(EMP_EINVAL, "%d values of machine %s are implausible", count,
-                     machine->name);
+    if (count > 0)
+        EMP_FAIL(EMP_EINVAL, "%d value%s of machine %s %s implausible", count,
+                 emp_units_plural(count), machine->name, count == 1 ? "is" : "are");
+
+cleanup:
+    emp_sheet_clear(&c.sheet);
+    return st;
 }

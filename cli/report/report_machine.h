@@ -11,7 +11,9 @@
 emp_status cli_machine_show(const emp_machine *machine, emp_sheet_format format,
                             emp_error *err);
 
-/** Prints a line for all that is implausible. \retval EMP_EINVAL  Something is. */
-emp_status cli_machine_check(const emp_machine *machine, emp_error *err);
+/** Prints all that is implausible: as text a line for each, or that nothing is.
+ * \retval EMP_EINVAL  Something is. */
+emp_status cli_machine_check(const emp_machine *machine, emp_sheet_format format,
+                             emp_error *err);
 
 #endif /* EMP_CLI_REPORT_REPORT_MACHINE_H */

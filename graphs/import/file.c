@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "base/text/nearest.h"
 
 enum { CHUNK_BYTES_MAX = 1 << 26, SPARE_BYTES = 1 << 12 };
 
@@ -61,10 +62,15 @@ emp_status emp_file_load(const char *path, char **bytes, size_t *size, emp_error
     emp_status  st = EMP_OK;
     struct stat info;
     gzFile      file = NULL;
+    char        hint[EMP_NEAREST_BYTES];
 
     *bytes = NULL;
     *size = 0;
-    if (stat(path, &info) != 0) EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
+    if (stat(path, &info) != 0) {
+        const int cause = errno;
+        emp_nearest_file(path, hint);
+        EMP_FAIL(EMP_EIO, "cannot be read: %s%s", strerror(cause), hint);
+    }
     if (S_ISDIR(info.st_mode)) EMP_FAIL(EMP_EIO, "a directory, not a file");
     if (!S_ISREG(info.st_mode)) EMP_FAIL(EMP_EIO, "not a regular file");
     if ((uint64_t)info.st_size > EMP_FILE_BYTES_MAX)

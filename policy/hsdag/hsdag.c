@@ -45,4 +45,5 @@ const emp_method emp_method_hsdag = {
     .clear = clear,
     .metrics = emp_learner_metrics,
     .list_state = emp_learner_list_state,
-    .list_weights = list_weights};
+    .list_weights = list_weights,
+    .weights_options = "features=costs"};

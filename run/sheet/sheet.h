@@ -70,9 +70,11 @@ typedef struct {
     const char
         *form;   /**< OPTIONAL. Of printf and a double, percent of a share, for people */
     int  digits; /**< of a real number without a form, for people; 0: three or more */
-    int  width;  /**< of text, at least */
-    int  mark;   /**< room for marks behind the value, at least */
-    int  precision;             /**< significant digits of CSV; 0 = 6 */
+    bool
+        is_fine; /**< a real number below 1 has four significant digits, for people: 0.02461 */
+    int             width;      /**< of text, at least */
+    int             mark;       /**< room for marks behind the value, at least */
+    int             precision;  /**< significant digits of CSV; 0 = 6 */
     const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
     emp_sheet_range range;
     const char *
@@ -252,5 +254,7 @@ json_t *emp_sheet_rows(const emp_sheet *sheet);
 /** Three significant digits, as the papers' tables have; - for NaN, OOM for infinity. Returns
  * \a text. */
 const char *emp_sheet_number(double value, char text[EMP_SHEET_CELL_BYTES]);
+/** The same, but four digits of a value below 1, however small it is: 0.02461. */
+const char *emp_sheet_number_fine(double value, char text[EMP_SHEET_CELL_BYTES]);
 
 #endif /* EMP_RUN_SHEET_SHEET_H */

@@ -21,6 +21,16 @@ const char *emp_sheet_number(double value, char text[EMP_SHEET_CELL_BYTES])
     return text;
 }
 
+const char *emp_sheet_number_fine(double value, char text[EMP_SHEET_CELL_BYTES])
+{
+    enum { DIGITS = 4 };
+
+    if (!(value > 0 && value < 1)) return emp_sheet_number(value, text);
+    snprintf(text, EMP_SHEET_CELL_BYTES, "%.*f", DIGITS - 1 - (int)floor(log10(value)),
+             value);
+    return text;
+}
+
 static void add_real(emp_text *out, const emp_sheet *s, const emp_sheet_column *column,
                      double value)
 {
@@ -49,7 +59,9 @@ static void add_real(emp_text *out, const emp_sheet *s, const emp_sheet_column *
         emp_text_add(out, "%s",
                      emp_units_format_number(value, column->digits, text, sizeof text));
     else
-        emp_text_add(out, "%s", emp_sheet_number(value, text));
+        emp_text_add(out, "%s",
+                     column->is_fine ? emp_sheet_number_fine(value, text)
+                                     : emp_sheet_number(value, text));
 }
 
 static void add_range(emp_text *out, const emp_sheet *s, const emp_sheet_column *column,

@@ -17,11 +17,50 @@
 
 enum { MAX_FILE_BYTES = 1 << 20 };
 
+/* Its words for kinds of values, and for what is wrong, as people know them. */
+struct words {
+    const char *theirs, *ours;
+};
+static const struct words kinds[] = {{"MAPPING", "keys with values (key: value)"},
+                                     {"SEQUENCE", "a list (- before each entry)"},
+                                     {"SCALAR", "a single value or none"},
+                                     {"", "a single value"}};
+static const struct words faults[] = {{"Missing required mapping field", "Missing key"},
+                                      {"Mapping field already seen", "Key given twice"},
+                                      {"Insufficient entries", "Too few entries"},
+                                      {"Excessive entries", "Too many entries"},
+                                      {"libyaml", "Not YAML"},
+                                      {"", ""}};
+
+/* The words that the text begins with; the last ones begin all. */
+static const struct words *find_words(const struct words *list, const char *text)
+{
+    while (strncmp(list->theirs, text, strlen(list->theirs)) != 0) list++;
+    return list;
+}
+
 /* What libcyaml says: the first message is the cause, the first line number its place. */
 struct complaint {
     char message[256];
     int  line;
 };
+
+/* "Expecting SEQUENCE, got event: MAPPING_START", "Missing required mapping field: nodes" */
+static void keep_message(struct complaint *c, const char *text)
+{
+    static const char   prefix[] = "Load: ";
+    char                wanted[32], got[32];
+    const struct words *fault;
+
+    if (strncmp(text, prefix, sizeof prefix - 1) == 0) text += sizeof prefix - 1;
+    fault = find_words(faults, text);
+    if (sscanf(text, "Expecting %31[A-Z0-9], got event: %31s", wanted, got) == 2)
+        snprintf(c->message, sizeof c->message, "Expected %s, not %s",
+                 find_words(kinds, wanted)->ours, find_words(kinds, got)->ours);
+    else
+        snprintf(c->message, sizeof c->message, "%s%s", fault->ours,
+                 text + strlen(fault->theirs));
+}
 
 static void keep_first_complaint(cyaml_log_t level, void *context, const char *format,
                                  va_list arguments)
@@ -34,12 +73,7 @@ static void keep_first_complaint(cyaml_log_t level, void *context, const char *f
     text[strcspn(text, "\n")] = '\0';
     const char *place = strstr(text, "(line: ");
     if (place != NULL && c->line == 0) c->line = atoi(place + strlen("(line: "));
-    if (c->message[0] == '\0') {
-        const char *prefix = "Load: ";
-        bool        has_prefix = strncmp(text, prefix, strlen(prefix)) == 0;
-        snprintf(c->message, sizeof c->message, "%s",
-                 has_prefix ? text + strlen(prefix) : text);
-    }
+    if (c->message[0] == '\0') keep_message(c, text);
 }
 
 static void *allocate(void *context, void *block, size_t bytes)
@@ -259,13 +293,18 @@ emp_status emp_config_convert(const emp_config *config, const emp_config_field *
     return EMP_OK;
 }
 
+static bool is_path(const char *name_or_path)
+{
+    size_t length = strlen(name_or_path);
+
+    return strchr(name_or_path, '/') != NULL ||
+           (length > 5 && strcmp(name_or_path + length - 5, ".yaml") == 0);
+}
+
 void emp_config_path(char *path, size_t size, const char *folder,
                      const char *name_or_path)
 {
-    size_t length = strlen(name_or_path);
-    bool   is_yaml = length > 5 && strcmp(name_or_path + length - 5, ".yaml") == 0;
-
-    if (strchr(name_or_path, '/') != NULL || is_yaml) {
+    if (is_path(name_or_path)) {
         snprintf(path, size, "%s", name_or_path);
     } else {
         emp_data_folder(path, size, folder);
@@ -279,6 +318,7 @@ const char *emp_config_hint(const emp_nearest *near, char hint[EMP_NEAREST_BYTES
     enum { MOST = 64 }; /* characters of a name that a hint holds */
     char path[MOST + sizeof "./.yaml"];
 
+    if (is_path(near->word)) return emp_nearest_file(near->word, hint);
     if (near->length > MOST) return emp_nearest_hint(near, hint);
     snprintf(path, sizeof path, "./%.*s.yaml", (int)near->length, near->word);
     if (access(path, R_OK) != 0) return emp_nearest_hint(near, hint);

@@ -84,20 +84,25 @@ static bool cut_name(char name[NAME_BYTES], const char *file)
     return true;
 }
 
-void emp_data_find(emp_data_names *names, const char *folder)
+void emp_names_find(emp_data_names *names, const char *path)
 {
-    char                 path[PATH_MAX];
-    DIR                 *files;
+    DIR                 *files = opendir(path);
     const struct dirent *file;
 
     names->count = 0;
-    emp_data_folder(path, sizeof path, folder);
-    files = opendir(path);
     if (files == NULL) return;
     while (names->count < MOST_NAMES && (file = readdir(files)) != NULL)
         names->count += cut_name(names->name[names->count], file->d_name);
     closedir(files);
     qsort(names->name, (size_t)names->count, sizeof names->name[0], compare_names);
+}
+
+void emp_data_find(emp_data_names *names, const char *folder)
+{
+    char path[PATH_MAX];
+
+    emp_data_folder(path, sizeof path, folder);
+    emp_names_find(names, path);
 }
 
 void emp_data_list(char *text, size_t size, const char *folder)

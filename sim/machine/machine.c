@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
+#include "base/text/text.h"
 #include "sim/machine/bundle.h"
 #include "sim/machine/config.h"
 #include "sim/machine/fabric.h"
@@ -147,7 +148,7 @@ static emp_status load_model(struct loader *l, const char *name, emp_device_mode
     bool is_there = emp_device_model_find(path, sizeof path, l->config.path, name);
 
     if (l->source.bundle == NULL && !is_there) {
-        emp_device_model_refuse(why, sizeof why, name);
+        emp_device_model_refuse(why, sizeof why, l->config.path, name);
         return fail_at(l, "model", name, why, err);
     }
     EMP_CHECK(emp_device_model_read(model, &l->source, path, name, &m->hash, err));
@@ -160,6 +161,26 @@ static int32_t find_node(const struct loader *l, const char *name)
         if (strcmp(l->topology.node[i].name, name) == 0) return i;
     }
     return -1;
+}
+
+/* Of a name that no node has: the nodes listed so far, without the devices. */
+static emp_status fail_node(const struct loader *l, const char *key, const char *name,
+                            const char *what, emp_error *err)
+{
+    const struct raw_machine *raw = l->config.data;
+    char                      array[256] = "", hint[EMP_NEAREST_BYTES], why[400];
+    emp_text                  nodes = {array, sizeof array, 0};
+    emp_nearest               near = emp_nearest_begin(name, strlen(name), "");
+
+    for (int32_t i = 0; i < l->topology.node_count && i < (int32_t)raw->nodes_count;
+         i++) {
+        const char *known = l->topology.node[i].name;
+        emp_nearest_offer(&near, known, strlen(known));
+        if (nodes.used + strlen(known) + sizeof "; known: " > sizeof array) continue;
+        emp_text_add(&nodes, "%s%s", nodes.used == 0 ? "; known: " : ", ", known);
+    }
+    snprintf(why, sizeof why, "%s%s%s", what, emp_nearest_hint(&near, hint), array);
+    return fail_at(l, key, name, why, err);
 }
 
 /* A vertex may hang on its parent free of charge, or by a link of both. */
@@ -200,7 +221,7 @@ static emp_status add_inner_nodes(struct loader *l, emp_error *err)
             return fail_at(l, "name", n->name, "is there twice", err);
         }
         if (n->parent != NULL && parent < 0) {
-            return fail_at(l, "parent", n->parent, "is no node listed above", err);
+            return fail_node(l, "parent", n->parent, "is no node listed above", err);
         }
         struct raw_link link = {n->bandwidth, n->latency};
         EMP_CHECK(check_link(l, "name", n->name, &link, err));
@@ -264,7 +285,7 @@ static emp_status add_entry(struct loader *l, const struct raw_device *d, emp_er
     const emp_config_field count_field = {"count", EMP_CONFIG_COUNT,
                                           offsetof(struct raw_device, count), 0};
 
-    if (parent < 0) return fail_at(l, "at", d->at, "is no node", err);
+    if (parent < 0) return fail_node(l, "at", d->at, "is no node", err);
     if (d->count != NULL) {
         EMP_CHECK(emp_config_convert(&l->config, &count_field, 1, d, &count,
                                      &l->machine->hash, err));

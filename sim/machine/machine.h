@@ -217,6 +217,9 @@ typedef struct {
  * without such a folder. */
 void emp_data_find(emp_data_names *names, const char *folder);
 
+/** The same of any folder. */
+void emp_names_find(emp_data_names *names, const char *path);
+
 /** Writes these names: "cpu-host, k40". Those that do not fit in the text are left out. */
 void emp_data_list(char *text, size_t size, const char *folder);
 

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
+#include "base/text/text.h"
 #include "sim/machine/bundle.h"
 #include "sim/machine/config.h"
 #include "sim/machine/fit.h"
@@ -174,27 +175,56 @@ struct reader {
     uint64_t         *hash;
 };
 
-bool emp_device_model_find(char *path, size_t size, const char *machine_path,
-                           const char *name)
+/* The folder models beside a machine file. */
+static void find_beside(char *path, size_t size, const char *machine_path)
 {
     const char *slash = strrchr(machine_path, '/');
     int         folder = slash == NULL ? 0 : (int)(slash - machine_path) + 1;
 
-    snprintf(path, size, "%.*smodels/%s.yaml", folder, machine_path, name);
+    snprintf(path, size, "%.*smodels", folder, machine_path);
+}
+
+bool emp_device_model_find(char *path, size_t size, const char *machine_path,
+                           const char *name)
+{
+    find_beside(path, size, machine_path);
+    const size_t used = strlen(path);
+    snprintf(path + used, size - used, "/%s.yaml", name);
     if (access(path, R_OK) == 0) return true;
     emp_config_path(path, size, "machines/models", name);
     return access(path, R_OK) == 0;
 }
 
-void emp_device_model_refuse(char *text, size_t size, const char *name)
+static bool has_name(const emp_data_names *names, const char *name)
 {
-    char        known[320], hint[EMP_NEAREST_BYTES];
-    emp_nearest near = emp_nearest_begin(name, strlen(name), "");
+    for (int32_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], name) == 0) return true;
+    return false;
+}
 
-    emp_data_list(known, sizeof known, "machines/models");
-    emp_nearest_offer_list(&near, known);
+void emp_device_model_refuse(char *text, size_t size, const char *machine_path,
+                             const char *name)
+{
+    char           path[512], array[320] = "", hint[EMP_NEAREST_BYTES];
+    emp_text       known = {array, sizeof array, 0};
+    emp_nearest    near = emp_nearest_begin(name, strlen(name), "");
+    emp_data_names shipped, beside = {0};
+
+    emp_data_find(&shipped, "machines/models");
+    if (machine_path != NULL) {
+        find_beside(path, sizeof path, machine_path);
+        emp_names_find(&beside, path);
+    }
+    for (int32_t i = 0; i < beside.count + shipped.count; i++) {
+        const char *at =
+            i < beside.count ? beside.name[i] : shipped.name[i - beside.count];
+        emp_nearest_offer(&near, at, strlen(at));
+        if (i < beside.count && has_name(&shipped, at)) continue;
+        if (known.used + strlen(at) + sizeof ", " > sizeof array) continue;
+        emp_text_add(&known, "%s%s", known.used > 0 ? ", " : "", at);
+    }
     snprintf(text, size, "is no file in the folder models%s; known: %s",
-             emp_nearest_hint(&near, hint), known);
+             emp_nearest_hint(&near, hint), array);
 }
 
 static emp_status fail(const struct reader *r, const char *key, const char *what,
@@ -382,7 +412,7 @@ emp_status emp_device_model_load(emp_device_model *model, const char *name_or_pa
 
     emp_config_path(path, sizeof path, "machines/models", name_or_path);
     if (access(path, R_OK) != 0) {
-        emp_device_model_refuse(why, sizeof why, name_or_path);
+        emp_device_model_refuse(why, sizeof why, NULL, name_or_path);
         return EMP_ERROR(EMP_EIO, "device model '%.100s' %s", name_or_path, why);
     }
     emp_status st = emp_device_model_read(model, &source, path, "model", &hash, err);

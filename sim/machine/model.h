@@ -24,8 +24,11 @@ typedef struct {
 bool emp_device_model_find(char *path, size_t size, const char *machine_path,
                            const char *name);
 
-/** Writes why there is no model of that name: "is no file in the folder models; known: ...". */
-void emp_device_model_refuse(char *text, size_t size, const char *name);
+/** Writes why there is no model of that name: "is no file in the folder models; known: ...".
+ * The models are those beside the machine file \a machine_path, or NULL, and those that come with the
+ * program. */
+void emp_device_model_refuse(char *text, size_t size, const char *machine_path,
+                             const char *name);
 
 /** Reads a model, and its tables from the folder tables/ beside the folder of the file.
  * \param path    Of the file, where \a source is the disk.

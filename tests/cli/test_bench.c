@@ -125,6 +125,23 @@ Test(bench, placers_compares_and_writes_its_files)
     free(changes);
 }
 
+/* Steps below a second have four digits, as those of methods may differ in the last one. */
+Test(bench, placers_prints_short_steps_finely)
+{
+    static const char tasks[] = "short rnnlm:steps=2 k40x2\n";
+    double step_s = step_time_of("place rnnlm:steps=2 -m k40x2 -M gpu --format json");
+    char   want[64];
+
+    scratch_write("tasks.txt", tasks, sizeof tasks - 1);
+    cr_assert_eq(
+        emplace_run("bench placers --tasks tasks.txt --methods cpu,gpu --budgets "
+                    "5 --seeds 1 --draws 0"),
+        0, "%s", program_err);
+    cr_assert(step_s > 0.01 && step_s < 0.1, "%g", step_s);
+    snprintf(want, sizeof want, " %.5f*\n", step_s);
+    cr_expect_not_null(strstr(program_out, want), "not \"%s\": %s", want, program_out);
+}
+
 Test(bench, anomalies_has_the_promised_keys)
 {
     static const char *const keys[] = {"workload", "machine", "runtime",

@@ -211,6 +211,36 @@ Test(grammar, help_fits_and_is_the_same_by_every_way)
     walk(cli_commands, "", expect_help);
 }
 
+/* Copies the text with what stands on lines that end with a backslash on one. */
+static void join_lines(char *joined, size_t size, const char *text)
+{
+    size_t used = 0;
+
+    while (*text != '\0' && used + 1 < size) {
+        if (text[0] == '\\' && text[1] == '\n')
+            text += 2 + strspn(text + 2, " ");
+        else
+            joined[used++] = *text++;
+    }
+    joined[used] = '\0';
+}
+
+/* An example that is broken without a backslash cannot be pasted. */
+static void expect_whole_examples(const char *name, const struct argp *argp)
+{
+    char arguments[96], printed[32768], doc[8192];
+
+    snprintf(arguments, sizeof arguments, "%s --help", name);
+    cr_expect_eq(emplace_run(arguments), 0, "%s: %s", name, program_err);
+    join_lines(printed, sizeof printed, program_out);
+    join_lines(doc, sizeof doc, argp->doc);
+    for (char *rest = doc, *line; (line = strsep(&rest, "\n\v")) != NULL;)
+        if (strncmp(line, "  emplace ", 10) == 0 || strncmp(line, "  mpirun ", 9) == 0)
+            cr_expect_not_null(strstr(printed, line), "%s: %s", name, line);
+}
+
+Test(grammar, examples_can_be_pasted) { walk(cli_commands, "", expect_whole_examples); }
+
 static void expect_version(const char *name, const struct argp *argp)
 {
     char arguments[96];

@@ -3,6 +3,7 @@
  * places on them. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "run/methods.h"
@@ -100,6 +101,42 @@ Test(machines, import_warns_of_other_memory)
         0, "%s", program_err);
     cr_expect_not_null(strstr(program_err, "warning: Tesla V100-SXM2-32GB has 32510 MiB"),
                        "%s", program_err);
+}
+
+/* A machine without a complaint has an empty list. */
+Test(machines, check_has_every_format)
+{
+    char              path[SCRATCH_PATH_BYTES], command[2 * SCRATCH_PATH_BYTES];
+    static const char text[] = "description: \"mine\"\nnodes:\n  - {name: \"host\"}\n"
+                               "devices:\n  - {model: \"slow\", at: \"host\"}\n";
+
+    json_t *checked = emplace_json("machines check k40x8 --format json");
+
+    cr_expect_str_eq(json_string_value(json_object_get(checked, "machine")), "k40x8");
+    cr_expect(json_is_array(json_object_get(checked, "implausible")));
+    cr_expect_eq(json_array_size(json_object_get(checked, "implausible")), 0);
+    json_decref(checked);
+    cr_assert_eq(emplace_run("machines check k40x8 --format csv"), 0);
+    cr_expect_not_null(strstr(program_out, "\nmachine,what,commit,dirty\n"), "%s",
+                       program_out);
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && mkdir models && sed 's/bandwidth_cores: .*/bandwidth_cores: 60/' "
+        "\"$EMP_SOURCE_DIR\"/data/machines/models/haswell-18.yaml > models/slow.yaml",
+        scratch_path(""));
+    cr_assert_eq(system(command), 0);
+    scratch_write_text(path, sizeof path, "mine.yaml", text);
+    cr_expect_eq(emplace_run("machines check mine.yaml --format csv"), 1);
+    cr_expect_not_null(strstr(program_out, "\nmachine,what,commit,dirty\nmine,"), "%s",
+                       program_out);
+    cr_expect_eq(emplace_run("machines check mine.yaml --format json"), 1);
+    cr_expect_not_null(strstr(program_err, "1 value of machine mine is implausible"),
+                       "%s", program_err);
+    checked = json_loads(program_out, 0, NULL);
+    const json_t *list = json_object_get(checked, "implausible");
+    cr_assert_eq(json_array_size(list), 1, "%s", program_out);
+    cr_expect_not_null(json_object_get(json_array_get(list, 0), "what"));
+    json_decref(checked);
 }
 
 Test(machines, check_fails_on_what_is_implausible)

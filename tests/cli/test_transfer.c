@@ -2,6 +2,7 @@
 /* From training on tasks to placing what was not seen, through the program. */
 #include <criterion/criterion.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,35 @@ Test(transfer, training_goes_on_from_weights)
     cr_expect_not_null(
         strstr(program_out, "two.h5 has the weights after 119 evaluations in all"), "%s",
         program_out);
+}
+
+static bool has_weights(const json_t *methods, const char *name)
+{
+    return json_is_true(json_object_get(json_object_get(methods, name), "has_weights"));
+}
+
+/* emplace methods says whose weights fit other graphs, and a method without any is told which have. */
+Test(transfer, methods_with_weights_are_named)
+{
+    json_t *methods = emplace_json("methods --format json");
+
+    cr_expect(has_weights(methods, "giph") && has_weights(methods, "hsdag"));
+    cr_expect(!has_weights(methods, "hdp") && !has_weights(methods, "anneal"));
+    json_decref(methods);
+    cr_assert_eq(emplace_run("methods"), 0);
+    cr_expect_not_null(strstr(program_out, "have weights that fit other graphs: hsdag, "
+                                           "placeto, giph, doppler, go\n"),
+                       "%s", program_out);
+    cr_assert_eq(emplace_run("methods hsdag"), 0);
+    cr_expect_not_null(strstr(program_out, "weights: fit other graphs (train --tasks, "
+                                           "--weights), with features=costs\n"),
+                       "%s", program_out);
+    cr_assert_eq(emplace_run("methods hdp"), 0);
+    cr_expect_null(strstr(program_out, "weights: "), "%s", program_out);
+    cr_expect_eq(emplace_run("train --tasks tasks.txt -r edges --weights-out w.h5"), 1);
+    cr_expect_not_null(strstr(program_err, "--method names one that has: hsdag, placeto, "
+                                           "giph, doppler, go"),
+                       "%s", program_err);
 }
 
 #define IMITATE                                         \

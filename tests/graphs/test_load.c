@@ -109,7 +109,26 @@ Test(load, neither_spec_nor_file_names_the_families)
     cr_expect_str_eq(err.msg,
                      "\"nmtt\" is neither a file nor a workload family "
                      "(did you mean \"nmt\"?) (nmt, rnnlm, inception_v3, resnet, "
-                     "transformer, bert, transformer_xl, wavenet, cells, enas, giph)");
+                     "transformer, bert, transformer_xl, wavenet, cells, enas, giph; "
+                     "of a file: hf, tf, onnx, layers, trace)");
+    err = (emp_error){0};
+    cr_expect_eq(emp_source_load(&step, NULL, NULL, "onx:path=m.onnx", &err), EMP_EIO);
+    cr_expect_not_null(strstr(err.msg, "family (did you mean \"onnx\"?)"), "%s", err.msg);
+}
+
+Test(load, a_file_of_nearly_that_name_is_meant)
+{
+    static const char *const heads[] = {"", "tf:path=", "layers:path="};
+    emp_graph               *step = NULL;
+
+    scratch_write("mlp.json", "{}", 2);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        char      source[SCRATCH_PATH_BYTES + 16];
+        emp_error err = {0};
+        snprintf(source, sizeof source, "%s%s", heads[i], scratch_path("mpl.json"));
+        cr_expect_eq(emp_source_load(&step, NULL, NULL, source, &err), EMP_EIO);
+        cr_expect_not_null(strstr(err.msg, "mlp.json\"?)"), "%s", err.msg);
+    }
 }
 
 Test(load, survives_every_allocation_failure)

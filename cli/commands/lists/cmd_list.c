@@ -270,13 +270,17 @@ static bool decides_fusion(const emp_method *method)
 
 static bool has_start(const emp_method *method) { return method->has_start; }
 
+static bool has_weights(const emp_method *method) { return method->list_weights != NULL; }
+
 static json_t *json_method(const emp_method *method)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:o, s:o, s:o}", "description",
-                     method->description, "kind", kind_words[emp_method_kind_of(method)],
-                     "advice", method->advice, "uses_budget", method->uses_budget,
-                     "decides_order", decides_order(method), "decides_fusion",
-                     decides_fusion(method), "has_start", method->has_start, "members",
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:s?, s:o, s:o, s:o}",
+                     "description", method->description, "kind",
+                     kind_words[emp_method_kind_of(method)], "advice", method->advice,
+                     "uses_budget", method->uses_budget, "decides_order",
+                     decides_order(method), "decides_fusion", decides_fusion(method),
+                     "has_start", method->has_start, "has_weights", has_weights(method),
+                     "weights_options", method->weights_options, "members",
                      json_members(method), "presets", cli_json_words(method->presets),
                      "options", cli_json_option_table(method->options, method->presets));
 }
@@ -294,6 +298,10 @@ static emp_status print_method(const cli_listing_args *args, emp_error *err)
     printf("decides: devices%s%s%s\n", decides_order(method) ? ", order" : "",
            decides_fusion(method) ? ", fusion" : "",
            method->has_start ? "; can begin at a placement (--start)" : "");
+    if (has_weights(method))
+        printf("weights: fit other graphs (train --tasks, --weights)%s%s\n",
+               method->weights_options != NULL ? ", with " : "",
+               method->weights_options != NULL ? method->weights_options : "");
     cli_print_option_table(method->options, method->presets);
     return EMP_OK;
 }
@@ -343,6 +351,7 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
         print_names("decide the order, too", decides_order);
         print_names("decide the fusion, too", decides_fusion);
         print_names("can begin at a placement", has_start);
+        print_names("have weights that fit other graphs", has_weights);
         cli_listing_more(args.format, "methods");
         return EMP_OK;
     }

@@ -212,7 +212,7 @@ static emp_status answer_of_one(const struct args *args, emp_error *err)
     else if (strcmp(args->verb, "show") == 0)
         EMP_TRY(cli_machine_show(m, args->format, err));
     else
-        EMP_TRY(cli_machine_check(m, err));
+        EMP_TRY(cli_machine_check(m, args->format, err));
 
 cleanup:
     emp_machine_destroy(m);
@@ -269,7 +269,7 @@ static emp_status import_machine(struct args *args, emp_error *err)
     }
     print_head(import->yaml);
     printf("\n%s is written: %s\n", import->out, m->description);
-    EMP_TRY(cli_machine_check(m, err));
+    EMP_TRY(cli_machine_check(m, args->format, err));
     printf("emplace machines show %s prints the ways between its devices.\n",
            import->out);
 

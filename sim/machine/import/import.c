@@ -73,7 +73,7 @@ static emp_status check_model(const emp_import_plan *plan, const char *option,
     emp_device_model  model = {0};
     uint64_t          hash = EMP_HASH_SEED;
 
-    emp_device_model_refuse(why, sizeof why, name);
+    emp_device_model_refuse(why, sizeof why, plan->request->out, name);
     if (name[0] == '\0' || strspn(name, allowed) != strlen(name) ||
         strlen(name) >= EMP_IMPORT_MODEL_BYTES ||
         !emp_device_model_find(path, sizeof path, plan->request->out, name))

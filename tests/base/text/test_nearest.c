@@ -2,9 +2,11 @@
 /* Is the distance of words that of its definition, and is only what is near offered? */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "base/text/nearest.h"
+#include "tests/support/scratch.h"
 
 static int32_t distance(const char *a, const char *b)
 {
@@ -80,4 +82,28 @@ Test(nearest, long_words_are_far_from_all)
     word[sizeof word - 1] = '\0';
     cr_expect_eq(distance(word, word), INT32_MAX);
     cr_expect_str_eq(nearest_of(word, "aaa"), "");
+}
+
+Test(nearest, a_file_of_the_same_folder_is_offered, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    char text[EMP_NEAREST_BYTES];
+
+    scratch_write("box.yaml", "", 0);
+    scratch_write("bix.yaml", "", 0);
+    scratch_write(".bx.yaml", "", 0);
+    scratch_write("mlp.json", "", 0);
+    scratch_write("a.txt", "", 0);
+    cr_assert_eq(chdir(scratch_path("")), 0);
+    cr_expect_str_eq(emp_nearest_file("boxx.yaml", text),
+                     " (did you mean \"box.yaml\"?)");
+    cr_expect_str_eq(emp_nearest_file("bx.yaml", text), " (did you mean \"bix.yaml\"?)",
+                     "of equals the first by name");
+    cr_expect_str_eq(emp_nearest_file("./mpl.json", text),
+                     " (did you mean \"./mlp.json\"?)");
+    cr_expect_str_eq(emp_nearest_file("mlp", text), " (did you mean \"mlp.json\"?)");
+    cr_expect_str_eq(emp_nearest_file("b.txt", text), "", "endings alone are alike");
+    cr_expect_str_eq(emp_nearest_file("nowhere/mlp.jsn", text), "");
+    cr_expect_str_eq(emp_nearest_file("", text), "");
+    cr_expect_str_eq(emp_nearest_file("box.yaml", text), "", "it is there");
 }

@@ -104,6 +104,29 @@ Test(sheet, plain_has_a_line_a_line)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* Steps of milliseconds differ in the digits that three places would cut; longer ones look as ever. */
+Test(sheet, fine_numbers_have_four_digits_below_1)
+{
+    static const emp_sheet_column columns[] = {
+        EMP_COLUMN("s", "s", EMP_SHEET_REAL, .is_fine = true, .low = "low",
+                   .high = "high", .range = EMP_SHEET_BEHIND)};
+    static const double values[] = {0.0246149, 0.0000123456, 0.999951, 1.234567, 123.456};
+    emp_sheet           s;
+
+    EMP_SHEET_INIT(&s, columns);
+    s.command = "made here";
+    s.commit = "c0ffee";
+    s.is_dirty = false;
+    s.is_bare = true;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        EMP_SHEET_ADD(&s, EMP_V(values[i]));
+    EMP_SHEET_ADD(&s, emp_value_range(0.00712, 0.0064, 0.0072));
+    expect_printed(&s, EMP_SHEET_MD,
+                   "| s |\n| --- |\n| 0.02461 |\n| 0.00001235 |\n| 1.0000 |\n| 1.23 |\n"
+                   "| 123.5 |\n| 0.007120 [0.006400-0.007200] |\n\n");
+    emp_sheet_clear(&s);
+}
+
 /* Programs get what people see rounded. */
 Test(sheet, people_see_units_and_no_exponents)
 {

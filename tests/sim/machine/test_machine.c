@@ -190,18 +190,31 @@ static const struct bad_file bad_files[] = {
     {"nodes:", "knots:", ":2: Unexpected key: knots"},
     {"latency: \"2", "latncy: \"2",
      ":4: Unexpected key: latncy (did you mean \"latency\"?)"},
-    {"description: \"two GPUs on a tree\"\n", "",
-     ":6: Missing required mapping field: description"},
+    {"description: \"two GPUs on a tree\"\n", "", ":6: Missing key: description"},
     {"4 GB/s", "4 GiB", ":4: bandwidth: "},
     {"2 us", "2 GB/s", ":4: latency: "},
     {"4 GB/s", "0 GB/s", ":4: bandwidth: '0 GB/s' must be above zero"},
     {"parent: \"root\", bandwidth: \"4", "parent: \"oak\", bandwidth: \"4",
-     ":4: parent: 'oak' is no node listed above"},
+     ":4: parent: 'oak' is no node listed above; known: root"},
     {"name: \"b\"", "name: \"a\"", ":4: name: 'a' is there twice"},
-    {"at: \"b\"", "at: \"c\"", ":9: at: 'c' is no node"},
+    {"at: \"b\"", "at: \"c\"", ":9: at: 'c' is no node; known: root, a, b"},
+    {"at: \"root\"", "at: \"rot\"",
+     ":7: at: 'rot' is no node (did you mean \"root\"?); known: root, a, b"},
+    {"{name: \"root\"}", "\"root\"",
+     ":3: Expected keys with values (key: value), not a single value or none"},
+    {"description: \"two GPUs on a tree\"", "description: [two, GPUs]",
+     ":1: Expected a single value, not a list (- before each entry)"},
+    {"nodes:\n", "nodes: {}\n#",
+     ":2: Expected a list (- before each entry), not keys with values (key: value)"},
+    {"name: \"a\"", "name: \"a\", name: \"a\"", ":4: Key given twice: name"},
+    {"nodes:\n", "nodes: }\n", ":2: Not YAML: "},
     {"\"k40\", at: \"a\"", "\"k99\", at: \"a\"",
-     ":8: model: 'k99' is no file in the folder models; known: a100-sxm, b200-sxm, "
+     ":8: model: 'k99' is no file in the folder models; known: k40b, a100-sxm, b200-sxm, "
      "cloud-24, cpu-group, "},
+    {"\"k40\", at: \"a\"", "\"k40bb\", at: \"a\"",
+     ":8: model: 'k40bb' is no file in the folder models (did you mean \"k40b\"?); "
+     "known: "
+     "k40b, a100-sxm, "},
     {"\"k40\", at: \"a\"", "\"haswel-18\", at: \"a\"",
      ":8: model: 'haswel-18' is no file in the folder models (did you mean "
      "\"haswell-18\"?); known: "},
@@ -409,6 +422,11 @@ Test(machine, a_file_of_that_name_here_is_meant, .init = make_folder,
     cr_expect_eq(emp_machine_load(&m, "mine", &err), EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "no machine 'mine' (did you mean ./mine.yaml?)"),
                        "%s", err.msg);
+    err = (emp_error){0};
+    cr_expect_eq(emp_machine_load(&m, "mien.yaml", &err), EMP_EIO);
+    cr_expect_not_null(
+        strstr(err.msg, "no machine 'mien.yaml' (did you mean \"mine.yaml\"?)"), "%s",
+        err.msg);
 }
 
 Test(machine, the_data_folder_can_be_elsewhere)

@@ -98,7 +98,7 @@ static const struct bad_file bad_runtimes[] = {
     {"1 ns", "1 ns/B", ":4: per_byte: "},
     {"per_byte", "per_bit", ":4: Unexpected key: per_bit"},
     {"per_byte", "per_bite", ":4: Unexpected key: per_bite (did you mean \"per_byte\"?)"},
-    {"description: \"x\"\n", "", ":5: Missing required mapping field: description"},
+    {"description: \"x\"\n", "", ":5: Missing key: description"},
 };
 
 Test(runtime, a_file_has_the_keys_of_its_rules, .init = scratch_create,
