@@ -55,11 +55,13 @@ void cli_warn(const char *format, ...)
 long long cli_integer(const char *option, const char *text, long long minimum,
                       long long maximum)
 {
-    int64_t value;
+    const long long exact = 1LL << 53; /* of emp_units_parse_count() */
+    int64_t         value;
 
     if (!emp_units_parse_count(text, &value) || value < minimum || value > maximum) {
-        cli_usage_error("--%s takes a whole number from %lld to %lld, not \"%s\"", option,
-                        minimum, maximum, text);
+        cli_usage_error(
+            "--%s takes a whole number from %lld to %lld%s, not \"%s\"", option, minimum,
+            maximum, maximum > exact ? ", in digits above 9007199254740992" : "", text);
     }
     return value;
 }
