@@ -90,8 +90,8 @@ EMP_PRINTF_LIKE(1, 2) _Noreturn void cli_usage_error(const char *format, ...);
 /** Prints "emplace: warning: <message>" to standard error. */
 EMP_PRINTF_LIKE(1, 2) void cli_warn(const char *format, ...);
 
-/** The value of an option: a whole number in minimum..maximum, as 400, 10k, 2M or 1e6; exits 2
- * otherwise. */
+/** The value of an option: a whole number in minimum..maximum, as 400, 10k, 2M or, to 2^53, 1e6;
+ * exits 2 otherwise. */
 long long cli_integer(const char *option, const char *text, long long minimum,
                       long long maximum);
 
@@ -114,23 +114,6 @@ const char *cli_machine_of(const char *name, char *buffer, size_t size);
 /** The value of --format: text, md, csv or json; exits 2 otherwise. */
 emp_sheet_format cli_format(const char *text);
 
-/** Fails now, before the work, if a file cannot be made at \a path (NULL is fine), or if it is ""
- * or "-", which does not mean standard output here. */
-emp_status cli_check_output(const char *path, emp_error *err);
-
-/** All, each of which may be NULL, and that no two lead to the same file. */
-emp_status cli_check_outputs(const char *const *paths, int32_t count, emp_error *err);
-
-/** That none of the outputs leads to a file that one of \a inputs reads: a file, or a spec that names
- * one (layers:path=FILE). Each of both may be NULL. */
-emp_status cli_check_inputs(const char *const *inputs, int32_t input_count,
-                            const char *const *outputs, int32_t output_count,
-                            emp_error *err);
-
-/** That none of the outputs, each of which may be NULL, lies in \a folder or is a link to a file there. */
-emp_status cli_check_outside(const char *folder, const char *const *outputs,
-                             int32_t count, emp_error *err);
-
 /** The row of --force in a command's table of options; its parser sees CLI_KEY_FORCE. */
 #define CLI_FORCE_OPTION                                                                \
     {                                                                                   \
@@ -138,17 +121,6 @@ emp_status cli_check_outside(const char *folder, const char *const *outputs,
             0                                                                           \
     }
 enum { CLI_KEY_FORCE = 1024 };
-
-/** Fails now, before the work, if one of the outputs would replace a file with something in it. If
- * another program puts one there during the work, writing the output fails.
- * Nothing is lost of an empty file, a pipe or /dev/null. Each of \a paths may be NULL.
- * \param is_forced  --force is given: every file may be replaced.
- * \retval EMP_EINVAL  The message names the file. */
-emp_status cli_check_replaced(const char *const *paths, int32_t count, bool is_forced,
-                              emp_error *err);
-
-/** The same of a folder of outputs: fails if it has files. \a path may be NULL. */
-emp_status cli_check_folder_replaced(const char *path, bool is_forced, emp_error *err);
 
 /** The next word of the value of an option that is a list, copied to \a word; false at the
  * end. Exits 2 if it is longer than \a size - 1. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/output.h"
 #include "replay/execute.h"
 #include "replay/trace.h"
 
@@ -20,6 +21,7 @@ enum { EXIT_INPUT = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130, MOST_STEPS = 1000
 struct args {
     const char        *plan, *backend, *cores, *gpus, *trace, *out;
     emp_replay_options options;
+    bool               is_forced;
 };
 
 static const char help[] =
@@ -32,6 +34,7 @@ static const char help[] =
     "  --warmup N           steps before those (default 2)\n"
     "  --out FILE           write the result as plain text\n"
     "  --trace FILE         write a measured step as JSON for Perfetto\n"
+    "  --force              replace output files that are there already\n"
     "  --check              check what every op reads, and results of products\n"
     "  --cores MAP          cores of devices, as in \"cpu:0=0-15\"\n"
     "  --gpus MAP           which GPU is which, as in \"gpu:0=0 gpu:1=0\"\n"
@@ -85,6 +88,7 @@ static struct args parse(int argc, char **argv)
                                           {"warmup", required_argument, NULL, 'w'},
                                           {"out", required_argument, NULL, 'o'},
                                           {"trace", required_argument, NULL, 'T'},
+                                          {"force", no_argument, NULL, 'f'},
                                           {"check", no_argument, NULL, 'c'},
                                           {"cores", required_argument, NULL, 'C'},
                                           {"gpus", required_argument, NULL, 'G'},
@@ -104,6 +108,7 @@ static struct args parse(int argc, char **argv)
         case 'w': a.options.warmup = (int32_t)parse_count(optarg, 0, MOST_STEPS); break;
         case 'o': a.out = optarg; break;
         case 'T': a.trace = optarg; break;
+        case 'f': a.is_forced = true; break;
         case 'c': a.options.is_checked = true; break;
         case 'C': a.cores = optarg; break;
         case 'G': a.gpus = optarg; break;
@@ -131,6 +136,16 @@ static emp_status find_backend(const emp_replay_backend **backend, const char *n
     return EMP_OK;
 }
 
+static emp_status check_outputs(const struct args *a, emp_error *err)
+{
+    enum { COUNT = 2 };
+    const char *const outputs[COUNT] = {a->out, a->trace};
+
+    EMP_CHECK(emp_output_check_all(outputs, COUNT, err));
+    EMP_CHECK(emp_output_check_inputs(&a->plan, 1, outputs, COUNT, err));
+    return emp_output_check_replaced(outputs, COUNT, a->is_forced, err);
+}
+
 static void show_progress(void *context, int32_t done, int32_t count)
 {
     (void)context;
@@ -152,6 +167,7 @@ static emp_status run(struct args *a, emp_error *err)
     emp_replay_result         result = {0};
 
     EMP_TRY(find_backend(&backend, a->backend, err));
+    EMP_TRY(check_outputs(a, err));
     EMP_TRY(emp_replay_plan_load(&plan, a->plan, err));
     if (a->cores != NULL)
         EMP_TRY(emp_replay_options_cores(&a->options, plan, a->cores, err));

@@ -358,15 +358,20 @@ static emp_status keep(emp_atomic_file *file, emp_error *err)
     return EMP_EIO;
 }
 
+/* Flushes what is left. \return 0, or why this or a write before it failed. A stream keeps no cause of a write
+ * that failed with nothing left to flush: another byte meets the same one, in a file that is then dropped. */
+static int flush_all(FILE *stream)
+{
+    if (fflush(stream) != 0) return errno;
+    if (!ferror(stream)) return 0;
+    return write(fileno(stream), "", 1) < 0 ? errno : EIO;
+}
+
 emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
 {
     FILE *stream = file->stream;
-    int   cause = 0;
+    int   cause = flush_all(stream);
 
-    /* fflush() repeats the failure of an earlier write, where there is something left to
-     * write; where there is not, its cause is gone */
-    errno = 0;
-    if (fflush(stream) != 0 || ferror(stream)) cause = errno != 0 ? errno : EIO;
     if (cause == 0 && fsync(fileno(stream)) != 0 && !lacks_sync(errno)) cause = errno;
     file->stream = NULL;
     if (fclose(stream) != 0 && cause == 0) cause = errno;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/strmap.h"
 #include "base/text/number.h"
 #include "base/text/whole_file.h"
 
@@ -83,6 +84,26 @@ static char separator_of(const struct reader *r)
     return memchr(r->at, '\t', length) != NULL ? '\t' : ',';
 }
 
+/* Columns without a name are not told apart: nobody asks for them. */
+static emp_status check_names(const emp_csv *csv, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap column_of = {0};
+
+    for (int32_t c = 0; c < csv->column_count; c++) {
+        const char  *name = csv->text + csv->cell[c];
+        const size_t length = strlen(name);
+        if (length == 0) continue;
+        if (emp_strmap_get(&column_of, name, length) >= 0)
+            EMP_FAIL(EMP_EFORMAT, "%s has the column %.40s twice", csv->path, name);
+        EMP_TRY(emp_strmap_set(&column_of, name, length, c, err));
+    }
+
+cleanup:
+    emp_strmap_clear(&column_of);
+    return st;
+}
+
 static emp_status read_record(struct reader *r, emp_error *err)
 {
     emp_csv *csv = r->csv;
@@ -94,7 +115,7 @@ static emp_status read_record(struct reader *r, emp_error *err)
     size_t count = r->cells - first;
     if (first == 0) {
         csv->column_count = (int32_t)count;
-        return EMP_OK;
+        return check_names(csv, err);
     }
     if (count != (size_t)csv->column_count)
         return EMP_ERROR(EMP_EFORMAT, "%s:%d: %zu fields; the first line has %d",
@@ -207,6 +228,8 @@ emp_status emp_csv_real(double *value, const emp_csv *csv, int32_t row, int32_t 
     *value = emp_number_parse(text, &end);
     if (end == text || *end != '\0' || !isfinite(*value))
         return refuse(csv, row, column, "a number", err);
+    if (strpbrk(text, "xX") != NULL)
+        return refuse(csv, row, column, "a decimal number", err);
     return EMP_OK;
 }
 

@@ -8,7 +8,7 @@
  *     emp_csv_clear(&csv);
  *
  * Fields are parted by tabs if the first record has one, else by commas.
- * The first record names the columns. Lines that begin with # and empty lines are skipped. Every
+ * The first record names the columns, each once. Lines that begin with # and empty lines are skipped. Every
  * record has as many fields as the first. A field may stand in quotes, which double within it.
  */
 #ifndef EMP_BASE_TEXT_CSV_H
@@ -53,7 +53,7 @@ emp_status emp_csv_find(int32_t *column, const emp_csv *csv, const char *name,
 /** A field; valid until the table is cleared. Rows count from 0. */
 const char *emp_csv_text(const emp_csv *csv, int32_t row, int32_t column);
 
-/** A field as a finite number. \retval EMP_EFORMAT  It is none; the message says where. */
+/** A field as a finite decimal number. \retval EMP_EFORMAT  It is none; the message says where. */
 emp_status emp_csv_real(double *value, const emp_csv *csv, int32_t row, int32_t column,
                         emp_error *err);
 

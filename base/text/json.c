@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/number.h"
+#include "base/text/whole_file.h"
 
 /* Members of one list follow one another, each with what is in it. */
 struct emp_json {
@@ -434,36 +434,18 @@ emp_status emp_json_parse(emp_json_document *document, const char *bytes, size_t
 
 /* ---- files ---- */
 
-static emp_status read_file(char **bytes, size_t *size, FILE *file, emp_error *err)
-{
-    size_t capacity = 1 << 16;
-
-    EMP_CHECK(EMP_ALLOC(*bytes, capacity));
-    while ((*size += fread(*bytes + *size, 1, capacity - *size, file)) == capacity) {
-        if (capacity > EMP_JSON_BYTES_MAX) return EMP_OK; /* parsing refuses it */
-        capacity *= 2;
-        char *grown = emp_realloc(*bytes, capacity, 1);
-        if (grown == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu bytes of JSON", capacity);
-        *bytes = grown;
-    }
-    return ferror(file) ? EMP_ERROR(EMP_EIO, "%s", strerror(errno)) : EMP_OK;
-}
-
 emp_status emp_json_load(emp_json_document *document, const char *path, emp_error *err)
 {
     emp_status st = EMP_OK;
     emp_error  why = {0};
     char      *bytes = NULL;
     size_t     size = 0;
-    FILE      *file = NULL;
 
-    EMP_TRY(emp_input_open(&file, path, err));
-    st = read_file(&bytes, &size, file, &why);
-    if (st == EMP_OK) st = emp_json_parse(document, bytes, size, &why);
+    EMP_TRY(emp_whole_file_load(&bytes, &size, path, EMP_JSON_BYTES_MAX, err));
+    st = emp_json_parse(document, bytes, size, &why);
     if (st != EMP_OK) EMP_FAIL(st, "%s: %s", path, why.msg);
 
 cleanup:
-    if (file != NULL) fclose(file);
     emp_free(bytes);
     return st;
 }

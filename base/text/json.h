@@ -57,7 +57,8 @@ emp_status emp_json_parse(emp_json_document *document, const char *bytes, size_t
                           emp_error *err);
 
 /** The same from a file; messages begin with its path, and with its line if it has one.
- * \retval EMP_EIO  It cannot be read. */
+ * \retval EMP_EIO      It cannot be read.
+ * \retval EMP_EFORMAT  Also if it is longer than EMP_JSON_BYTES_MAX. */
 emp_status emp_json_load(emp_json_document *document, const char *path, emp_error *err);
 
 void emp_json_clear(emp_json_document *document);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 
 /** Reads all that is left of \a file; \a path is for messages. It need not be seekable. O(bytes).
+ * Of a regular file the size is looked at before memory is taken.
  * \param text  The bytes and a zero behind them; the caller releases it by emp_free().
  * \param most  More bytes than that are refused.
  * \retval EMP_EIO      It cannot be read.

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/output.h"
 #include "base/text/text.h"
 #include "bench/calibrate/calibrate.h"
 #include "bench/tables/paper.h"
@@ -216,12 +217,12 @@ static emp_status check_out(const char *folder, emp_error *err)
     static const char *const inner[] = {"", "/machines", "/machines/models", "/runtimes"};
 
     if (folder == NULL) return EMP_OK;
-    if (access(folder, F_OK) != 0) EMP_CHECK(cli_check_output(folder, err));
+    if (access(folder, F_OK) != 0) EMP_CHECK(emp_output_check(folder, err));
     for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
         char path[1024], file[sizeof path + 8];
         snprintf(path, sizeof path, "%s%s", folder, inner[i]);
         snprintf(file, sizeof file, "%s/a.yaml", path);
-        if (access(path, F_OK) == 0) EMP_CHECK(cli_check_output(file, err));
+        if (access(path, F_OK) == 0) EMP_CHECK(emp_output_check(file, err));
     }
     return EMP_OK;
 }
@@ -235,7 +236,7 @@ static emp_status check_kept(const emp_calibration *c, const struct args *args,
     for (emp_calibrate_file file = 0; file < EMP_CALIBRATE_FILES; file++) {
         const char *output = path;
         if (emp_calibration_path(path, c, file, args->out))
-            EMP_CHECK(cli_check_replaced(&output, 1, args->is_forced, err));
+            EMP_CHECK(emp_output_check_replaced(&output, 1, args->is_forced, err));
     }
     return EMP_OK;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/io/folder.h"
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/csv.h"
 #include "bench/calibrate/measure.h"
@@ -426,16 +427,16 @@ static emp_status check(const struct args *a, emp_error *err)
     char runtime[EMP_MEASURE_PATH_BYTES];
 
     EMP_CHECK(cli_replay_check_backend(&a->replay, err));
-    EMP_CHECK(cli_check_folder_replaced(a->export_to, a->is_forced, err));
+    EMP_CHECK(emp_output_check_folder(a->export_to, a->is_forced, err));
     if (a->out == NULL) return EMP_OK;
     if (strlen(a->out) < 6 || strcmp(a->out + strlen(a->out) - 5, ".yaml") != 0)
         return EMP_ERROR(EMP_EINVAL, "--out is \"%s\"; it must end in .yaml", a->out);
     emp_measurement_runtime_path(runtime, a->out);
-    EMP_CHECK(cli_check_output(a->out, err));
-    EMP_CHECK(cli_check_output(runtime, err));
-    EMP_CHECK(cli_check_inputs(&a->machine, 1, &a->out, 1, err));
-    return cli_check_replaced((const char *const[]){a->out, runtime}, 2, a->is_forced,
-                              err);
+    EMP_CHECK(emp_output_check(a->out, err));
+    EMP_CHECK(emp_output_check(runtime, err));
+    EMP_CHECK(emp_output_check_inputs(&a->machine, 1, &a->out, 1, err));
+    return emp_output_check_replaced((const char *const[]){a->out, runtime}, 2,
+                                     a->is_forced, err);
 }
 
 static void describe_cores(struct bench *b)

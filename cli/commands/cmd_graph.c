@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
@@ -191,9 +192,9 @@ static emp_status check_files(const struct args *args, emp_error *err)
     const char *outputs[] = {args->out, has_edges ? edges : NULL};
     const char *inputs[] = {args->spec, args->machine, args->runtime};
 
-    EMP_CHECK(cli_check_outputs(outputs, 2, err));
-    EMP_CHECK(cli_check_inputs(inputs, 3, outputs, 2, err));
-    return cli_check_replaced(outputs, 2, args->is_forced, err);
+    EMP_CHECK(emp_output_check_all(outputs, 2, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 3, outputs, 2, err));
+    return emp_output_check_replaced(outputs, 2, args->is_forced, err);
 }
 
 static emp_status load(cli_inputs *inputs, const struct args *args, emp_error *err)

@@ -8,6 +8,7 @@
 
 #include "base/io/atomic_file.h"
 #include "base/io/file_lock.h"
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "baselines/single.h"
@@ -139,9 +140,9 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
                         (args->run.checkpoint.is_resumed && is_there(args->weights_out));
 
     EMP_CHECK(emp_method_find(method, args->method, err));
-    EMP_CHECK(cli_check_outputs(outputs, 4, err));
-    EMP_CHECK(cli_check_inputs(files, 6, outputs, 4, err));
-    EMP_CHECK(cli_check_replaced(&args->weights_out, 1, is_own, err));
+    EMP_CHECK(emp_output_check_all(outputs, 4, err));
+    EMP_CHECK(emp_output_check_inputs(files, 6, outputs, 4, err));
+    EMP_CHECK(emp_output_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     cli_inputs_take_options(inputs, task);
     EMP_CHECK(cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/output.h"
 #include "base/text/text.h"
 #include "bench/plots/csv/plot.h"
 #include "cli/cli.h"
@@ -129,9 +130,9 @@ emp_status cmd_plot(int argc, char **argv, emp_error *err)
     emp_drawing drawing = {0};
 
     cli_parse(&cmd_plot_argp, argc, argv, &args);
-    EMP_TRY(cli_check_output(args.out, err));
-    EMP_TRY(cli_check_inputs(&args.choice.path, 1, &args.out, 1, err));
-    EMP_TRY(cli_check_replaced(&args.out, 1, args.is_forced, err));
+    EMP_TRY(emp_output_check(args.out, err));
+    EMP_TRY(emp_output_check_inputs(&args.choice.path, 1, &args.out, 1, err));
+    EMP_TRY(emp_output_check_replaced(&args.out, 1, args.is_forced, err));
     EMP_TRY(emp_csv_load(&csv, args.choice.path, err));
     EMP_TRY(emp_plot_draw(&drawing, &csv, args.form, &args.choice, args.label, err));
     EMP_TRY(emp_atomic_file_write(

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/output.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/format.h"
@@ -278,7 +279,7 @@ static emp_status write_placement(const struct args *args, const emp_record *r,
                          path);
     if (!args->is_forced) EMP_CHECK(cli_check_placement_kept(args->out, r, err));
     EMP_TRY(cli_placement_output_check(args->out, r->workload, err));
-    EMP_TRY(cli_check_inputs(&graph, 1, &args->out, 1, err));
+    EMP_TRY(emp_output_check_inputs(&graph, 1, &args->out, 1, err));
     EMP_TRY(emp_record_load_names(&names, path, err));
     const emp_named_placement placement = name_placement(r, &names);
     if (cli_placement_output_needs_machine(args->out, &placement))
@@ -309,8 +310,8 @@ emp_status cmd_record(int argc, char **argv, emp_error *err)
     const char *path = NULL;
 
     cli_parse(&cmd_record_argp, argc, argv, &args);
-    EMP_TRY(cli_check_output(args.out, err));
-    EMP_TRY(cli_check_inputs(args.path, args.path_count, &args.out, 1, err));
+    EMP_TRY(emp_output_check(args.out, err));
+    EMP_TRY(emp_output_check_inputs(args.path, args.path_count, &args.out, 1, err));
     EMP_TRY(load_best(&record, &path, &args, err));
     EMP_TRY(write_placement(&args, &record, path, err));
     tell_best(&args, path);

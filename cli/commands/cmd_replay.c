@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
@@ -261,6 +262,7 @@ static emp_status measure(struct candidate *c, const struct args *a,
     cli_bar_init(&progress.bar, NULL);
     o.options.progress = on_progress;
     o.options.progress_context = &progress;
+    o.is_forced = a->is_forced;
     EMP_TRY(emp_replay_plan_from_problem(&plan, problem, c->device_of_op, err));
     snprintf(plan->origin.placement, sizeof plan->origin.placement, "%s", c->name);
     if (c->predicted.is_feasible) plan->origin.predicted_s = predicted_s(c);
@@ -404,10 +406,10 @@ static emp_status check_files(const struct args *a, emp_error *err)
     const char *const outputs[] = {a->trace, a->out, a->plan};
     const char *const inputs[] = {a->workload, a->machine, a->runtime};
 
-    EMP_CHECK(cli_check_outputs(outputs, 3, err));
-    EMP_CHECK(cli_check_inputs(inputs, 3, outputs, 3, err));
-    EMP_CHECK(cli_check_inputs(a->placement, a->placement_count, outputs, 3, err));
-    EMP_CHECK(cli_check_replaced(outputs, 3, a->is_forced, err));
+    EMP_CHECK(emp_output_check_all(outputs, 3, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 3, outputs, 3, err));
+    EMP_CHECK(emp_output_check_inputs(a->placement, a->placement_count, outputs, 3, err));
+    EMP_CHECK(emp_output_check_replaced(outputs, 3, a->is_forced, err));
     if ((a->trace || a->out || a->plan) && a->placement_count > 1 && a->top != 1)
         return EMP_ERROR(EMP_EINVAL,
                          "--trace, --out and --export are of one placement; give one, "

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "bench/report/page.h"
 #include "cli/cli.h"
@@ -212,13 +213,13 @@ emp_status cmd_report(int argc, char **argv, emp_error *err)
         emp_report_list_figures(stdout, &args.runs);
         goto cleanup;
     }
-    EMP_TRY(cli_check_output(args.out, err));
-    EMP_TRY(cli_check_inputs(&args.machine, 1, &args.out, 1, err));
+    EMP_TRY(emp_output_check(args.out, err));
+    EMP_TRY(emp_output_check_inputs(&args.machine, 1, &args.out, 1, err));
     for (int32_t i = 0; i < args.runs.run_count; i++) {
         const char *path = args.runs.run[i].path;
-        EMP_TRY(cli_check_inputs(&path, 1, &args.out, 1, err));
+        EMP_TRY(emp_output_check_inputs(&path, 1, &args.out, 1, err));
     }
-    EMP_TRY(cli_check_replaced(&args.out, 1, args.is_forced, err));
+    EMP_TRY(emp_output_check_replaced(&args.out, 1, args.is_forced, err));
     EMP_TRY(write_report(&args, err));
 
 cleanup:

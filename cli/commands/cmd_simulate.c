@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "cli/cli.h"
@@ -231,9 +232,9 @@ static emp_status check_chakra(const struct args *args, const emp_machine *machi
     for (emp_device_id d = 0; args->chakra != NULL && d < machine->device_count; d++) {
         const char *const outputs[] = {path, args->trace, args->dot};
         EMP_CHECK(emp_chakra_path(path, args->chakra, d, err));
-        EMP_CHECK(cli_check_outputs(outputs, 3, err));
-        EMP_CHECK(cli_check_inputs(inputs, 5, outputs, 1, err));
-        EMP_CHECK(cli_check_replaced(outputs, 1, args->is_forced, err));
+        EMP_CHECK(emp_output_check_all(outputs, 3, err));
+        EMP_CHECK(emp_output_check_inputs(inputs, 5, outputs, 1, err));
+        EMP_CHECK(emp_output_check_replaced(outputs, 1, args->is_forced, err));
     }
     return EMP_OK;
 }
@@ -301,9 +302,9 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     const char *const       outputs[] = {args.trace, args.dot};
     const char *const files[] = {task->spec, task->machine, task->runtime, args.placement,
                                  task->costs};
-    EMP_TRY(cli_check_outputs(outputs, 2, err));
-    EMP_TRY(cli_check_inputs(files, 5, outputs, 2, err));
-    EMP_TRY(cli_check_replaced(outputs, 2, args.is_forced, err));
+    EMP_TRY(emp_output_check_all(outputs, 2, err));
+    EMP_TRY(emp_output_check_inputs(files, 5, outputs, 2, err));
+    EMP_TRY(emp_output_check_replaced(outputs, 2, args.is_forced, err));
     cli_inputs_take_options(&inputs, task);
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
     EMP_TRY(check_chakra(&args, inputs.machine, err));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/io/folder.h"
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/validate/diverse.h"
@@ -391,10 +392,10 @@ static emp_status check(const cli_validate_args *a, emp_error *err)
     EMP_CHECK(cli_replay_check_backend(&a->replay, err));
     if (a->plot != NULL && !emp_gnuplot_exists())
         return EMP_ERROR(EMP_EUNSUPPORTED, "--plot: %s", EMP_GNUPLOT_ABSENCE);
-    EMP_CHECK(cli_check_outputs(outputs, 2, err));
-    EMP_CHECK(cli_check_inputs(inputs, 3, outputs, 2, err));
-    EMP_CHECK(cli_check_replaced(outputs, 2, a->is_forced, err));
-    return cli_check_folder_replaced(a->export_to, a->is_forced, err);
+    EMP_CHECK(emp_output_check_all(outputs, 2, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 3, outputs, 2, err));
+    EMP_CHECK(emp_output_check_replaced(outputs, 2, a->is_forced, err));
+    return emp_output_check_folder(a->export_to, a->is_forced, err);
 }
 
 static emp_status summarize(cli_validation *v, emp_error *err)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "bench/compare/tasks.h"
 #include "cli/cli.h"
@@ -49,9 +50,9 @@ static emp_status load(trainer *t, emp_error *err)
     const char *const     outputs[] = {args->weights_out};
     emp_task              task[EMP_TASK_LIST_MOST];
 
-    EMP_CHECK(cli_check_outputs(outputs, 1, err));
-    EMP_CHECK(cli_check_inputs(inputs, 2, outputs, 1, err));
-    EMP_CHECK(cli_check_replaced(outputs, 1, args->is_forced, err));
+    EMP_CHECK(emp_output_check_all(outputs, 1, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 2, outputs, 1, err));
+    EMP_CHECK(emp_output_check_replaced(outputs, 1, args->is_forced, err));
     EMP_CHECK(cli_task_list_add(&t->list, args->run.task.tasks, err));
     EMP_CHECK(
         cli_task_list_check_inputs(&t->list, args->run.task.tasks, outputs, 1, err));

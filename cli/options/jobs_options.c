@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/io/output.h"
 #include "base/text/units.h"
 #include "bench/tables/table.h"
 #include "cli/cli.h"
@@ -76,11 +77,12 @@ emp_status cli_task_list_check_inputs(const emp_task_list *list, const char *wor
     char word[PATH_MAX];
 
     while (cli_next_word(&words, word, sizeof word))
-        EMP_CHECK(cli_check_inputs((const char *const[]){word}, 1, outputs, count, err));
+        EMP_CHECK(
+            emp_output_check_inputs((const char *const[]){word}, 1, outputs, count, err));
     for (int32_t i = 0; i < list->count; i++) {
         const emp_task   *task = &list->task[i].task;
         const char *const inputs[] = {task->spec, task->machine};
-        EMP_CHECK(cli_check_inputs(inputs, 2, outputs, count, err));
+        EMP_CHECK(emp_output_check_inputs(inputs, 2, outputs, count, err));
     }
     return EMP_OK;
 }

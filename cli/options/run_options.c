@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/output.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -120,7 +121,7 @@ emp_status cli_check_placement_kept(const char *path, const emp_record *run,
     const bool is_there = path != NULL && access(path, F_OK) == 0;
 
     if (is_there && emp_placement_run(path) == emp_record_identity(run)) return EMP_OK;
-    return cli_check_replaced(&path, 1, false, err);
+    return emp_output_check_replaced(&path, 1, false, err);
 }
 
 static emp_status check_files(const cli_run_options *o, const emp_record *run,
@@ -129,7 +130,7 @@ static emp_status check_files(const cli_run_options *o, const emp_record *run,
     const bool is_there = o->kept != NULL && access(o->kept, F_OK) == 0;
 
     EMP_CHECK(is_there ? emp_record_check_replaced(o->kept, run, err)
-                       : cli_check_replaced(&o->kept, 1, false, err));
+                       : emp_output_check_replaced(&o->kept, 1, false, err));
     return cli_check_placement_kept(o->kept_placement, run, err);
 }
 

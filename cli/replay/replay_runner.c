@@ -103,6 +103,7 @@ static void write_command(struct command *c, const struct folder *f,
     add(c, "--gpus", r->gpus);
     add(c, "--trace", trace);
     if (o->is_checked) c->argument[c->count++] = "--check";
+    if (r->is_forced) c->argument[c->count++] = "--force";
     if (o->keeps_rates) c->argument[c->count++] = "--keep-rates";
     c->argument[c->count] = NULL;
 }

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/io/atomic_file.h"
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/whole_file.h"
 
@@ -267,24 +268,21 @@ static const char *find_relative(const char *format, const char *const *formats)
     return NULL;
 }
 
-static emp_status check_seal(const unsigned char *bytes, size_t size, const char *path,
-                             const char *const *formats, const char *noun, emp_error *err)
+/* Looks at what a seal says of its file. \a sealed: the checksum of what follows. */
+static emp_status check_seal(const char seal[SEAL_BYTES], uint64_t *sealed,
+                             const char *path, const char *const *formats,
+                             const char *noun, emp_error *err)
 {
-    char        seal[SEAL_BYTES] = "", format[32] = "";
-    uint64_t    sealed = 0;
+    char        format[32] = "";
     const char *relative = NULL;
 
-    memcpy(seal, bytes, size < sizeof seal ? size : sizeof seal);
-    if (size < sizeof seal || seal[sizeof seal - 1] != '\0' ||
-        sscanf(seal, "%31s %16" SCNx64, format, &sealed) != 2 ||
+    if (seal[SEAL_BYTES - 1] != '\0' ||
+        sscanf(seal, "%31s %16" SCNx64, format, sealed) != 2 ||
         (relative = find_relative(format, formats)) == NULL)
         return EMP_ERROR(EMP_EFORMAT, "%s is no %s", path, noun);
     if (strcmp(format, relative) != 0)
         return EMP_ERROR(EMP_EFORMAT, "%s is of format \"%s\"; this program reads \"%s\"",
                          path, format, relative);
-    if (hash_image(bytes + SEAL_BYTES, size - SEAL_BYTES) != sealed)
-        return EMP_ERROR(EMP_EFORMAT, "%s is torn or damaged: its checksum differs",
-                         path);
     return EMP_OK;
 }
 
@@ -292,18 +290,29 @@ emp_status emp_h5_load(const char *path, const char *const *formats, const char 
                        emp_h5_reader *read, void *object, emp_error *err)
 {
     emp_status   st = EMP_OK;
-    char        *bytes = NULL;
+    FILE        *file = NULL;
+    char         seal[SEAL_BYTES] = "", *bytes = NULL;
+    uint64_t     sealed = 0;
     size_t       size = 0;
     emp_h5_image image;
 
-    EMP_TRY(emp_whole_file_load(&bytes, &size, path, MAX_FILE_BYTES, err));
+    EMP_TRY(emp_input_open(&file, path, err));
+    if (fread(seal, 1, sizeof seal, file) != sizeof seal) {
+        if (ferror(file))
+            EMP_FAIL(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
+        EMP_FAIL(EMP_EFORMAT, "%s is no %s", path, noun);
+    }
+    EMP_TRY(check_seal(seal, &sealed, path, formats, noun, err));
+    EMP_TRY(emp_whole_file_read(&bytes, &size, file, path, MAX_FILE_BYTES, err));
     const unsigned char *content = (const unsigned char *)bytes;
-    EMP_TRY(check_seal(content, size, path, formats, noun, err));
-    if (!emp_h5_image_open(&image, content + SEAL_BYTES, size - SEAL_BYTES, SEAL_BYTES))
+    if (hash_image(content, size) != sealed)
+        EMP_FAIL(EMP_EFORMAT, "%s is torn or damaged: its checksum differs", path);
+    if (!emp_h5_image_open(&image, content, size, SEAL_BYTES))
         EMP_FAIL(EMP_EFORMAT, "%s holds no HDF5 file of ours after its seal", path);
     EMP_TRY(read(&image, object, path, err));
 
 cleanup:
+    if (file != NULL) fclose(file);
     emp_free(bytes);
     return st;
 }

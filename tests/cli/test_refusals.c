@@ -289,6 +289,7 @@ static struct error_case error_cases[] = {
     {"bench placers --clock 5y",                                            2, "\"5y\""},
     {"bench placers --draws -1",                                            2, "\"-1\""},
     {"bench search --moves 1",                                              2, "\"1\""},
+    {"place small.pbtxt -m k40x2 -M gpu --seed 1e18",                       2, "in digits above 9007199254740992, not \"1e18\""},
     {"bench mechanisms --seed x",                                           2, "\"x\""},
     /* what a command needs, and what is too much */
     {"simulate",                                                            2, "SPEC"},

@@ -110,6 +110,44 @@ Test(emplace_replay, a_plan_goes_to_the_runner_and_its_result_comes_back)
     emp_replay_result_clear(&r);
 }
 
+static void expect_kept(const char *arguments, const char *why)
+{
+    cr_expect_eq(run(arguments), 1, "%s", arguments);
+    cr_expect(program_is_one_sentence(err, "emplace-replay: "), "%s: %s", arguments, err);
+    cr_expect_not_null(strstr(err, why), "%s: %s", arguments, err);
+    cr_expect_str_empty(out, "%s is told before the work", arguments);
+}
+
+Test(emplace_replay, the_runner_keeps_the_files_of_others)
+{
+#define PLAN RUNNER "plan.txt --backend cpu --memory 1024 --steps 1 --warmup 0 "
+    cr_assert_eq(run("replay random " SMALL "--export plan.txt"), 0, "%s", err);
+    cr_assert_eq(symlink("plan.txt", scratch_path("link")), 0);
+    char *before = scratch_read("plan.txt", NULL);
+    scratch_write("notes", "mine", 4);
+
+    expect_kept(PLAN "--force --out plan.txt", "plan.txt is an input");
+    expect_kept(PLAN "--force --trace link", "plan.txt is an input");
+    expect_kept(PLAN "--out notes", "notes is there already");
+    expect_kept(PLAN "--trace notes", "give --force to replace it");
+    expect_kept(PLAN "--out q --trace ./q", "two outputs are to be written to ./q");
+    expect_kept(PLAN "--out ./x.lock", "has the name of a lock");
+    expect_kept(PLAN "--out ''", "an output needs the name of a file");
+    expect_kept(PLAN "--out nowhere/q", "nowhere/q cannot be written");
+
+    char *after = scratch_read("plan.txt", NULL), *notes = scratch_read("notes", NULL);
+    cr_expect_str_eq(after, before);
+    cr_expect_str_eq(notes, "mine");
+    free(before);
+    free(after);
+    free(notes);
+    cr_assert_eq(run(PLAN "--force --out notes"), 0, "%s", err);
+    notes = scratch_read("notes", NULL);
+    cr_expect_not_null(strstr(notes, "emplace-replay-result-1"), "%s", notes);
+    free(notes);
+#undef PLAN
+}
+
 struct error_case {
     char arguments[160];
     int  status;
@@ -176,17 +214,20 @@ Test(emplace_replay, cuda_runs_or_says_why_not)
 Test(emplace_replay, how_the_runner_ended_is_told)
 {
     static const struct {
-        char ending[24], says[48];
-    } cases[] = {{"exit 3", "emplace-replay ended with status 3"},
-                 {"kill -KILL $$", "emplace-replay was killed by signal 9"}};
+        char ending[48], options[32], says[48];
+    } cases[] = {{"exit 3", "", "emplace-replay ended with status 3"},
+                 {"kill -KILL $$", "", "emplace-replay was killed by signal 9"},
+                 {"echo \"emplace-replay: $*\" >&2; exit 1", "--trace gpu.txt --force",
+                  "--force"}};
     char command[4 * SCRATCH_PATH_BYTES];
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(command, sizeof command,
                  "cd '%s' && cp '%s/cli/emplace' copy && printf '#!/bin/sh\\n%s\\n' "
                  ">emplace-replay && chmod 700 emplace-replay && "
-                 "./copy replay gpu.json --backend cuda 2>complaint",
-                 scratch_path(""), getenv("EMP_BINARY_DIR"), cases[i].ending);
+                 "./copy replay gpu.json --backend cuda %s 2>complaint",
+                 scratch_path(""), getenv("EMP_BINARY_DIR"), cases[i].ending,
+                 cases[i].options);
         int status = system(command);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "status %d", status);
         char *complaint = scratch_read("complaint", NULL);

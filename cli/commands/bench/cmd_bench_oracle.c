@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/output.h"
 #include "bench/micro/oracle.h"
 #include "cli/cli.h"
 #include "cli/format.h"
@@ -182,10 +183,10 @@ emp_status cmd_bench_oracle(int argc, char **argv, emp_error *err)
 
     cli_parse(&cmd_bench_oracle_argp, argc, argv, &args);
     emp_oracle_params params = make_params(&args);
-    EMP_CHECK(cli_check_output(args.out, err));
-    EMP_CHECK(cli_check_inputs(args.source, args.source_count, &args.out, 1, err));
-    EMP_CHECK(cli_check_inputs(&args.machine, 1, &args.out, 1, err));
-    EMP_CHECK(cli_check_replaced(&args.out, 1, args.is_forced, err));
+    EMP_CHECK(emp_output_check(args.out, err));
+    EMP_CHECK(emp_output_check_inputs(args.source, args.source_count, &args.out, 1, err));
+    EMP_CHECK(emp_output_check_inputs(&args.machine, 1, &args.out, 1, err));
+    EMP_CHECK(emp_output_check_replaced(&args.out, 1, args.is_forced, err));
     params.stop = cli_stop_flag();
     params.on_progress = cli_bar_on_progress;
     params.context = &bar;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/word_list.h"
 #include "bench/compare/comparison.h"
@@ -251,12 +252,12 @@ static emp_status check_files(struct args *args, emp_error *err)
                                  args->changes,  args->figure, args->page};
     const int32_t     count = (int32_t)(sizeof paths / sizeof *paths);
 
-    EMP_CHECK(cli_check_outputs(paths, count, err));
-    EMP_CHECK(cli_check_inputs(&args->run.runtime, 1, paths, count, err));
+    EMP_CHECK(emp_output_check_all(paths, count, err));
+    EMP_CHECK(emp_output_check_inputs(&args->run.runtime, 1, paths, count, err));
     EMP_CHECK(
         cli_task_list_check_inputs(args->tasks, args->params.tasks, paths, count, err));
-    EMP_CHECK(cli_check_outside(args->run.jobs.folder, paths, count, err));
-    EMP_CHECK(cli_check_replaced(paths, count, args->is_forced, err));
+    EMP_CHECK(emp_output_check_outside(args->run.jobs.folder, paths, count, err));
+    EMP_CHECK(emp_output_check_replaced(paths, count, args->is_forced, err));
     if (args->figure == NULL) return EMP_OK;
     if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
     if (!is_compared(&args->params, args->figure_row))

@@ -2,6 +2,7 @@
 /* emplace bench policy: how fast the networks learn, beside PyTorch. */
 #include <string.h>
 
+#include "base/io/output.h"
 #include "bench/speed/speed.h"
 #include "cli/cli.h"
 #include "cli/format.h"
@@ -156,8 +157,8 @@ emp_status cmd_bench_policy(int argc, char **argv, emp_error *err)
     emp_sheet               sheet;
 
     cli_parse(&cmd_bench_policy_argp, argc, argv, &args);
-    EMP_CHECK(cli_check_output(args.out, err));
-    EMP_CHECK(cli_check_replaced(&args.out, 1, args.is_forced, err));
+    EMP_CHECK(emp_output_check(args.out, err));
+    EMP_CHECK(emp_output_check_replaced(&args.out, 1, args.is_forced, err));
     args.params.stop = cli_stop_flag();
     args.params.on_progress = cli_bar_on_progress;
     args.params.context = &bar;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/output.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
@@ -246,9 +247,9 @@ static emp_status check_files(const struct args *a, emp_error *err)
     if (!emp_text_ends_in(i->out, ".yaml"))
         return EMP_ERROR(EMP_EINVAL, "%s is no machine file; name one that ends in .yaml",
                          i->out);
-    EMP_CHECK(cli_check_output(i->out, err));
-    EMP_CHECK(cli_check_inputs(inputs, 2, outputs, 1, err));
-    return cli_check_replaced(outputs, 1, a->is_forced, err);
+    EMP_CHECK(emp_output_check(i->out, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 2, outputs, 1, err));
+    return emp_output_check_replaced(outputs, 1, a->is_forced, err);
 }
 
 static emp_status import_machine(struct args *args, emp_error *err)

@@ -54,9 +54,29 @@ Test(csv, fields_are_texts_numbers_and_hashes)
     emp_csv_clear(&csv);
 }
 
+Test(csv, numbers_are_decimal_and_columns_without_a_name_are_many)
+{
+    static const char *const others[] = {"0x10", "-0X1p4", "nan", "inf", ""};
+    emp_csv                  csv = {0};
+    double                   real;
+
+    cr_assert_eq(
+        parse(&csv, "us,,\n0x10,,\n-0X1p4,,\nnan,,\ninf,,\n\"\",,\n1e1,,\n", NULL),
+        EMP_OK);
+    for (int32_t row = 0; row < 5; row++) {
+        emp_error err = {0};
+        cr_expect_eq(emp_csv_real(&real, &csv, row, 0, &err), EMP_EFORMAT, "%s",
+                     others[row]);
+        cr_expect_not_null(strstr(err.msg, others[row]), "%s", err.msg);
+    }
+    cr_expect_eq(emp_csv_real(&real, &csv, 5, 0, NULL), EMP_OK);
+    cr_expect_eq(real, 10.0);
+    emp_csv_clear(&csv);
+}
+
 struct refusal {
     char text[48];
-    char mentions[24];
+    char mentions[32];
 };
 
 /* clang-format off */
@@ -67,6 +87,8 @@ static struct refusal refusals[] = {
     {"a,b\n1,2\n1,2,3\n",      "t.csv:3: 3 fields"},
     {"a,b\n\"1,2\n",           "t.csv:2: a quote"},
     {"a,b\n\"1\"x,2\n",        "t.csv:2: a quote"},
+    {"op,us,us\n1,2,3\n",      "t.csv has the column us twice"},
+    {"a\tb\ta\n1\t2\t3\n",     "t.csv has the column a twice"},
 };
 /* clang-format on */
 

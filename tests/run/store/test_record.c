@@ -241,6 +241,26 @@ Test(record, text_file_is_refused)
     expect_refused("is no run record");
 }
 
+/* Of a file with another head no more than that is read. */
+Test(record, long_file_takes_no_memory)
+{
+    const off_t size = (off_t)20 << 30;
+    emp_record  r = make_record();
+
+    scratch_write("record.h5", "", 0);
+    cr_assert_eq(truncate(path, size), 0);
+    emp_mem_fail_after(0);
+    expect_refused("is no run record");
+    emp_mem_fail_after(-1);
+
+    save(&r);
+    cr_assert_eq(truncate(path, size), 0);
+    emp_mem_fail_after(0);
+    expect_refused("longer than 17179869184 bytes");
+    emp_mem_fail_after(-1);
+    emp_record_clear(&r);
+}
+
 Test(record, other_version_is_refused)
 {
     emp_record r = make_record();

@@ -1,0 +1,42 @@
+/** \file base/io/output.h
+ * Files that are to be written, looked at before the work: whether they can be, and whether they take the place
+ * of something that is to stay. What a program reads stays whatever it is told; other files stay unless --force
+ * is given. Each function returns one sentence that names the file.
+ */
+#ifndef EMP_BASE_IO_OUTPUT_H
+#define EMP_BASE_IO_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** Fails now, before the work, if a file cannot be made at \a path (NULL is fine), or if it is ""
+ * or "-", which does not mean standard output here. */
+emp_status emp_output_check(const char *path, emp_error *err);
+
+/** All, each of which may be NULL, and that no two lead to the same file. */
+emp_status emp_output_check_all(const char *const *paths, int32_t count, emp_error *err);
+
+/** That none of the outputs leads to a file that one of \a inputs reads: a file, or a spec that names
+ * one (layers:path=FILE). Each of both may be NULL. */
+emp_status emp_output_check_inputs(const char *const *inputs, int32_t input_count,
+                                   const char *const *outputs, int32_t output_count,
+                                   emp_error *err);
+
+/** That none of the outputs, each of which may be NULL, lies in \a folder or is a link to a file there. */
+emp_status emp_output_check_outside(const char *folder, const char *const *outputs,
+                                    int32_t count, emp_error *err);
+
+/** Fails now, before the work, if one of the outputs would replace a file with something in it. If
+ * another program puts one there during the work, writing the output fails.
+ * Nothing is lost of an empty file, a pipe or /dev/null. Each of \a paths may be NULL.
+ * \param is_forced  --force is given: every file may be replaced.
+ * \retval EMP_EINVAL  The message names the file. */
+emp_status emp_output_check_replaced(const char *const *paths, int32_t count,
+                                     bool is_forced, emp_error *err);
+
+/** The same of a folder of outputs: fails if it has files. \a path may be NULL. */
+emp_status emp_output_check_folder(const char *path, bool is_forced, emp_error *err);
+
+#endif /* EMP_BASE_IO_OUTPUT_H */
