@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/io/input.h"
 #include "base/mem.h"
 
 enum { SUFFIX_BYTES = 16, MAX_ATTEMPTS = 1000, MOST_LISTED = 64 };
@@ -342,17 +343,15 @@ static char *put_aside(const char *temporary, const char *path)
 }
 
 /* What was written stays for the user; no handler removes it from now on. */
-static emp_status keep(emp_atomic_file *file, emp_error *err)
+static emp_status keep(emp_atomic_file *file, const char *why, emp_error *err)
 {
     emp_atomic_file_unlist(file->temporary);
     char       *kept = put_aside(file->temporary, file->path);
     const char *whole = kept != NULL ? kept : file->temporary;
     const char *slash = strrchr(whole, '/');
 
-    EMP_ERROR(EMP_EIO,
-              "%s was made by another program meanwhile and stays; what this one has "
-              "written is beside it: %s",
-              file->path, slash != NULL ? slash + 1 : whole);
+    EMP_ERROR(EMP_EIO, "%s %s and stays; what was to be written there is beside it: %s",
+              file->path, why, slash != NULL ? slash + 1 : whole);
     emp_free(kept);
     release_temporary(file);
     return EMP_EIO;
@@ -375,8 +374,11 @@ emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
     if (cause == 0 && fsync(fileno(stream)) != 0 && !lacks_sync(errno)) cause = errno;
     file->stream = NULL;
     if (fclose(stream) != 0 && cause == 0) cause = errno;
+    if (cause == 0 && file->temporary != NULL && emp_input_is_kept(file->path))
+        return keep(file, "is a file that this run has read", err);
     if (cause == 0 && file->temporary != NULL && put_in_place(file) != 0) cause = errno;
-    if (cause == EEXIST && file->absent != 0) return keep(file, err);
+    if (cause == EEXIST && file->absent != 0)
+        return keep(file, "was made by another program meanwhile", err);
     if (cause != 0)
         return EMP_ERROR(EMP_EIO, "%s cannot be written: %s", file->path,
                          strerror(cause));

@@ -4,9 +4,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/hash.h"
+
+enum { MOST_KEPT = 1024, GIVEN_UP = 1 };
+
+/* Names of the files that stay; 0: none yet. */
+static _Atomic uint64_t kept[MOST_KEPT];
 
 static const char *kind_of(mode_t mode)
 {
@@ -35,4 +44,49 @@ emp_status emp_input_open(FILE **file, const char *path, emp_error *err)
 cleanup:
     if (descriptor >= 0) close(descriptor);
     return st;
+}
+
+/* A file that has been written since has another name; 0: there is none. */
+static uint64_t name_file(const char *path)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0) return 0;
+    const uint64_t is[] = {(uint64_t)info.st_dev, (uint64_t)info.st_ino,
+                           (uint64_t)info.st_size, (uint64_t)info.st_mtim.tv_sec,
+                           (uint64_t)info.st_mtim.tv_nsec};
+    return emp_hash_bytes(EMP_HASH_SEED, is, sizeof is);
+}
+
+void emp_input_keep(const char *path)
+{
+    const uint64_t name = name_file(path);
+
+    for (int32_t i = 0; name != 0 && i < MOST_KEPT; i++) {
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&kept[i], &there, name) || there == name)
+            return;
+    }
+}
+
+void emp_input_give_up(const char *path)
+{
+    const uint64_t name = name_file(path);
+
+    for (int32_t i = 0; name != 0 && i < MOST_KEPT; i++) {
+        uint64_t there = name;
+        if (atomic_compare_exchange_strong(&kept[i], &there, GIVEN_UP)) return;
+    }
+}
+
+bool emp_input_is_kept(const char *path)
+{
+    const uint64_t name = name_file(path);
+    uint64_t       there;
+
+    for (int32_t i = 0; name != 0 && i < MOST_KEPT; i++) {
+        there = atomic_load(&kept[i]);
+        if (there == name || there == 0) return there == name;
+    }
+    return false;
 }

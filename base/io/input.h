@@ -5,6 +5,7 @@
 #ifndef EMP_BASE_IO_INPUT_H
 #define EMP_BASE_IO_INPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -13,5 +14,16 @@
  * \retval EMP_EIO  It cannot be read, or is no file: "PATH cannot be read: it is a pipe, not a
  *                  file". */
 emp_status emp_input_open(FILE **file, const char *path, emp_error *err);
+
+/** Has the file stay while this process runs: no emp_atomic_file takes its place. For what is read as a
+ * graph, a machine, a table, ..., also by another file's word, and never made anew. For at most 1024
+ * files; beyond them this does nothing. */
+void emp_input_keep(const char *path);
+
+/** Has it be replaced after all: by what makes it anew from itself, as a fit does a model's constants. */
+void emp_input_give_up(const char *path);
+
+/** Whether \a path leads to such a file, as it was when it was read. */
+bool emp_input_is_kept(const char *path);
 
 #endif /* EMP_BASE_IO_INPUT_H */

@@ -38,6 +38,28 @@ static bool has_ending(const char *path, const char *ending)
     return length >= tail && strcmp(path + length - tail, ending) == 0;
 }
 
+/* As emp_atomic_file_sweep() removes them: r.h5.tmp0. */
+static bool is_temporary(const char *path)
+{
+    const char *dot = strrchr(base_name(path), '.');
+
+    return dot != NULL && strncmp(dot, ".tmp", 4) == 0 && dot[4] != '\0' &&
+           strspn(dot + 4, "0123456789") == strlen(dot + 4);
+}
+
+/* Whether what is printed goes to that file: a new one in its place would lose it. */
+static bool is_printed_to(const char *path)
+{
+    struct stat there, stream;
+
+    if (stat(path, &there) != 0 || !S_ISREG(there.st_mode)) return false;
+    for (int descriptor = STDOUT_FILENO; descriptor <= STDERR_FILENO; descriptor++)
+        if (fstat(descriptor, &stream) == 0 && stream.st_dev == there.st_dev &&
+            stream.st_ino == there.st_ino)
+            return true;
+    return false;
+}
+
 /* Makes the temporary file of the output, and removes it: a disk that cannot be written to, a name that
  * is too long, or a link into a folder of somebody else is told before the work. */
 static emp_status try_to_open(const char *path, emp_error *err)
@@ -69,6 +91,17 @@ emp_status emp_output_check(const char *path, emp_error *err)
     if (has_ending(path, ".lock"))
         return EMP_ERROR(EMP_EINVAL,
                          "%s has the name of a lock; name another file for the output",
+                         path);
+    if (is_temporary(path))
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "%s has the name of a temporary file, and such are removed; name "
+            "another file for the output",
+            path);
+    if (is_printed_to(path))
+        return EMP_ERROR(EMP_EINVAL,
+                         "what is printed goes to %s, too; name another file for the "
+                         "output",
                          path);
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         return EMP_ERROR(
@@ -139,6 +172,11 @@ emp_status emp_output_check_inputs(const char *const *inputs, int32_t input_coun
 
     for (int32_t k = 0; k < input_count * output_count; k++) {
         const char *input = inputs[k / output_count], *output = outputs[k % output_count];
+        if (input != NULL && is_temporary(input) && access(input, F_OK) == 0)
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s has the name of a temporary file, and such are removed; "
+                             "rename it first",
+                             input);
         if (input != NULL && output != NULL && is_read(path, output, input))
             return EMP_ERROR(EMP_EINVAL,
                              "%s is an input; name another file for the output", path);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/number.h"
@@ -173,6 +174,7 @@ emp_status emp_csv_load(emp_csv *csv, const char *path, emp_error *err)
     size_t size;
 
     EMP_CHECK(emp_whole_file_load(&text, &size, path, EMP_CSV_BYTES_MAX, err));
+    emp_input_keep(path);
     return take(csv, text, size, path, err);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/options/graph_devices.h"
@@ -137,6 +138,7 @@ emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
         EMP_CHECK(cli_graph_devices_load(device_of_op, path, problem, err));
     else
         EMP_CHECK(emp_placement_read(device_of_op, path, problem, &report, err));
+    emp_input_keep(path);
     warn_of_rules(path, &report);
     return legalize(device_of_op, path, problem, err);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
 
@@ -85,6 +86,7 @@ emp_status emp_file_load(const char *path, char **bytes, size_t *size, emp_error
         memcmp(*bytes, lfs_pointer, sizeof lfs_pointer - 1) == 0)
         EMP_FAIL(EMP_EFORMAT,
                  "a Git LFS pointer in place of the file: run \"git lfs pull\" first");
+    emp_input_keep(path);
 
 cleanup:
     if (file != NULL) (void)gzclose(file);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "base/text/units.h"
@@ -168,6 +169,7 @@ emp_status emp_config_open(emp_config *config, const char *path,
 
     snprintf(config->path, sizeof config->path, "%s", path);
     EMP_CHECK(emp_whole_file_load(&config->text, &length, path, MAX_FILE_BYTES, err));
+    emp_input_keep(path);
     return parse_text(config, length, schema, err);
 }
 

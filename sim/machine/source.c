@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/whole_file.h"
 #include "sim/machine/bundle.h"
@@ -61,6 +62,7 @@ emp_status emp_source_open_csv(emp_source *source, emp_csv *csv, const char *pat
         return emp_csv_parse(csv, file.text, file.size, name, err);
     }
     EMP_CHECK(emp_whole_file_load(&text, &size, path, MAX_TABLE_BYTES, err));
+    emp_input_keep(path);
     EMP_TRY(emp_csv_parse(csv, text, size, path, err));
     EMP_TRY(keep(source, name, text, size, err));
 

@@ -326,6 +326,69 @@ Test(outputs, that_lead_to_an_input_are_refused)
     free(after);
 }
 
+static void expect_kept(const char *arguments, const char *name, const char *beside)
+{
+    char *before = scratch_read(name, NULL);
+
+    expect_failure(arguments, "is a file that this run has read and stays");
+    cr_expect_not_null(strstr(program_err, beside), "%s", program_err);
+    expect_text(name, before);
+    free(before);
+    cr_expect_eq(access(scratch_path(beside), F_OK), 0, "nothing is lost");
+}
+
+/* The command line does not name them: another file does. */
+Test(outputs, that_lead_to_a_file_that_was_read_are_put_beside_it)
+{
+    static const char base[] = "description: \"a\"\nbase: \"torch-eager\"\n";
+    static const char own[] = "description: \"b\"\nbase: \"./base.yaml\"\n";
+    static const char tasks[] = "a small.pbtxt k40x2\n";
+
+    scratch_write("base.yaml", base, sizeof base - 1);
+    scratch_write("own.yaml", own, sizeof own - 1);
+    scratch_write("tasks.txt", tasks, sizeof tasks - 1);
+    expect_kept(
+        "simulate small.pbtxt -m k40x2 -p gpu -r ./own.yaml --trace base.yaml --force",
+        "base.yaml", "base.kept.yaml");
+    cr_assert_eq(emplace_run(PLACE "--out p.json --record r.h5"), 0, "%s", program_err);
+    expect_kept("replay p.json --export small.pbtxt --force", "small.pbtxt",
+                "small.kept.pbtxt");
+    expect_kept("report r.h5 --out small.pbtxt --force", "small.pbtxt",
+                "small.kept2.pbtxt");
+    expect_kept(
+        "train --tasks tasks.txt -M go --options width=16,heads=2,hidden=16 -b 64 "
+        "--imitate p.json --imitate-rounds 1 --weights-out p.json --force",
+        "p.json", "p.kept.json");
+}
+
+Test(outputs, that_take_what_is_printed_are_refused)
+{
+    char command[2 * SCRATCH_PATH_BYTES];
+
+    snprintf(command, sizeof command,
+             "cd '%s' && ! \"$EMP_BINARY_DIR/cli/emplace\" " PLACE
+             "--out printed >> printed 2> why",
+             scratch_path(""));
+    cr_expect_eq(system(command), 0);
+    char *why = scratch_read("why", NULL);
+    cr_expect_not_null(strstr(why, "what is printed goes to printed, too"), "%s", why);
+    free(why);
+}
+
+Test(outputs, that_have_the_name_of_a_temporary_file_are_refused)
+{
+    expect_failure(PLACE "--record r.h5 --out r.h5.tmp0",
+                   "has the name of a temporary file");
+    cr_assert_eq(emplace_run(PLACE "--out p.json"), 0, "%s", program_err);
+    char from[SCRATCH_PATH_BYTES];
+    snprintf(from, sizeof from, "%s", scratch_path("p.json"));
+    cr_assert_eq(rename(from, scratch_path("r.h5.tmp3")), 0);
+    expect_failure(
+        "place small.pbtxt -m k40x2 -M anneal -b 20 --record r.h5 --start r.h5.tmp3",
+        "rename it first");
+    cr_expect_eq(access(scratch_path("r.h5.tmp3"), F_OK), 0);
+}
+
 #define COMPARE "bench placers --rows a --methods gpu --budgets 1 --draws 0 --force "
 
 Test(outputs, that_lead_to_what_tasks_come_from_are_refused)

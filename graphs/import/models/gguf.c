@@ -292,6 +292,7 @@ emp_status emp_gguf_load(emp_gguf *h, const char *path, emp_error *err)
 
     *h = (emp_gguf){0};
     EMP_CHECK(emp_input_open(&file, path, err));
+    emp_input_keep(path);
     emp_status st = load(h, file, &reason);
     (void)fclose(file);
     if (st == EMP_OK) return st;

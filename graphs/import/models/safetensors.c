@@ -204,6 +204,7 @@ emp_status emp_safetensors_load(emp_safetensors *h, const char *path, emp_error 
 
     *h = (emp_safetensors){0};
     EMP_CHECK(emp_input_open(&file, path, err));
+    emp_input_keep(path);
     if (fstat(fileno(file), &info) != 0) {
         (void)fclose(file);
         return EMP_ERROR(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
+#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
@@ -20,6 +21,7 @@
 static emp_status load_text(char **text, size_t *size, const char *path, emp_error *err)
 {
     EMP_CHECK(emp_whole_file_load(text, size, path, EMP_SMI_MOST_BYTES, err));
+    emp_input_keep(path);
     return emp_smi_text_clean(*text, size, path, err);
 }
 

@@ -197,7 +197,7 @@ Test(ce, refuses_a_state_that_is_not_its_own)
             emp_method_ce.ask(s.state, candidates, BATCH, &s.count, NULL) == EMP_EFORMAT;
         memcpy(number, &was, is_device ? 4 : 8);
     }
-    cr_expect_eq(refused, 3, "elite_count, best, groups_hash");
+    cr_expect_eq(refused, 4, "progress, elite_count, best, groups_hash");
     emp_method_destroy(&emp_method_ce, s.state);
     fixture_destroy(f);
 }
