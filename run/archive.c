@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/io/atomic_file.h"
 #include "base/io/folder.h"
+#include "base/io/output.h"
 #include "sim/engine/sim.h"
 
 static const char RECORD[] = ".h5", TIMING[] = ".timing.json",
@@ -112,6 +113,30 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
     if (identity_of(record) != identity_of(&wanted)) return EMP_OK;
     if (strcmp(record->stopped_by, "interrupt") == 0) return EMP_OK;
     return check_score(record, is_found, problem, err);
+}
+
+bool emp_archive_has(const char *folder, const emp_problem *problem,
+                     const emp_run_params *params)
+{
+    char       record[EMP_ARCHIVE_PATH_BYTES], reason[EMP_ARCHIVE_PATH_BYTES];
+    emp_record run;
+
+    emp_run_describe(&run, problem, params);
+    name_file(record, folder, &run, RECORD);
+    name_file(reason, folder, &run, REFUSED);
+    return access(record, F_OK) == 0 || access(reason, F_OK) == 0;
+}
+
+emp_status emp_archive_check(const char *folder, const emp_problem *problem,
+                             const emp_run_params *params, emp_error *err)
+{
+    char       path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record run;
+
+    emp_run_describe(&run, problem, params);
+    name_file(path, folder, &run, RECORD);
+    EMP_CHECK(emp_folder_make(folder, err));
+    return emp_output_check(path, err);
 }
 
 /* Only for a run that owns a checkpoint, of which there is one at a time. */

@@ -29,6 +29,16 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err);
 
+/** Whether the folder has a file for the record of exactly this run, or for the reason why it has none. Nobody
+ * has read it. */
+bool emp_archive_has(const char *folder, const emp_problem *problem,
+                     const emp_run_params *params);
+
+/** Fails now, before the run, if its record cannot be put into the folder, which is made if it is not there.
+ * \retval EMP_ENOMEM \retval EMP_EIO  The message names the record. */
+emp_status emp_archive_check(const char *folder, const emp_problem *problem,
+                             const emp_run_params *params, emp_error *err);
+
 /** emp_run(), where a method that has state to save gets a checkpoint in the folder, which
  * is made if it is not there, and goes on from one that is. A checkpoint that cannot be
  * read or is of another run counts as absent. A run with a budget in CPU seconds has none: it

@@ -451,7 +451,10 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
     EMP_TRY(lay_out(&plan, err));
     EMP_TRY(load_tasks(&plan, err));
     EMP_TRY(add_jobs(&plan, err));
-    if (!is_part(&jobs)) EMP_TRY(find_bounds(&plan, err));
+    if (!is_part(&jobs)) {
+        EMP_TRY(emp_jobs_check(plan.job, plan.job_count, &jobs, err));
+        EMP_TRY(find_bounds(&plan, err));
+    }
     made = emp_jobs_run(plan.job, plan.job_count, &jobs, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     if (is_part(&jobs) && made == EMP_OK) EMP_TRY(find_bounds(&plan, err));

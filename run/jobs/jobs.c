@@ -309,6 +309,19 @@ static bool are_ready(const struct emp_jobs_plan *plan)
     return true;
 }
 
+emp_status emp_jobs_check(const emp_job *jobs, int32_t count,
+                          const emp_jobs_params *params, emp_error *err)
+{
+    const emp_job *made = jobs, *end = jobs + count;
+
+    while (made < end && (made->is_elsewhere ||
+                          (!params->is_fresh &&
+                           emp_archive_has(params->folder, made->problem, &made->run))))
+        made++;
+    if (made == end) return EMP_OK;
+    return emp_archive_check(params->folder, made->problem, &made->run, err);
+}
+
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
                         emp_error *err)
 {
@@ -319,6 +332,7 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
     if (count == 0) goto cleanup;
     EMP_TRY(emp_jobs_sort(&plan, err));
     if (params->shard_count > 0) emp_jobs_choose_shard(&plan);
+    if (is_first) EMP_TRY(emp_jobs_check(jobs, count, params, err));
     if (params->is_fresh && is_first) EMP_TRY(forget_all(&plan, err));
     prepare(&plan);
     report_progress(&plan);

@@ -108,6 +108,12 @@ typedef struct {
 emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_task *task,
                         const emp_job_method *method, uint64_t seed, emp_error *err);
 
+/** Fails if a run is to be made and the folder cannot be written to. emp_jobs_run() begins with it;
+ * for those who have other work before. Runs that are all on record may stand in a folder that is only read.
+ * \retval EMP_EIO  The message names the record of the first such run. */
+emp_status emp_jobs_check(const emp_job *jobs, int32_t count,
+                          const emp_jobs_params *params, emp_error *err);
+
 /** Makes or reads all runs, if there are any. Collective, with ranks.
  * \retval EMP_EINTERRUPTED  \a stop was set before all jobs were ready, or some are another
  *                           shard's or rank's.

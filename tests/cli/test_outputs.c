@@ -458,6 +458,17 @@ Test(outputs, that_cannot_be_written_are_told_before_the_work)
     cr_expect_str_empty(program_out);
 }
 
+/* Nobody can make a file there, not even root. The record is what is looked at before a run. */
+Test(outputs, of_studies_are_told_before_the_runs)
+{
+    static const char task[] = "a small.pbtxt k40x2\n";
+
+    scratch_write("tasks.txt", task, sizeof task - 1);
+    expect_failure(COMPARE "--tasks tasks.txt --runs /proc", ".h5 cannot be written");
+    expect_failure("table 1 --rows rnnlm --methods gpu --runs /proc",
+                   ".h5 cannot be written");
+}
+
 /* Nobody writes to the pipe: to read it would be to wait for ever. */
 Test(outputs, pipes_and_devices_are_no_inputs, .timeout = 120)
 {

@@ -176,6 +176,17 @@ Test(jobs, plain_call_reads_what_a_fresh_one_has_made)
     cr_expect_eq(script.asked, BUDGET - BATCH, "the second goes on");
 }
 
+/* Nobody can make a file there, not even root. */
+Test(jobs, that_cannot_be_recorded_are_told_before_the_first)
+{
+    watch none = {0};
+
+    snprintf(folder, sizeof folder, "/proc");
+    run_all(&none, false, EMP_EIO);
+    run_all(&none, true, EMP_EIO);
+    cr_expect_eq(script.asked, 0);
+}
+
 Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)
 {
     watch last = {.reports_left = 8}, plain = {.reports_left = 0};
