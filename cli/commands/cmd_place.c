@@ -50,8 +50,8 @@ static const struct argp_option options[] = {
      0},
     {"start", KEY_START, "FILE", 0,
      "Have a search begin at the placement of a file or a record", 0},
-    {"weights", KEY_WEIGHTS, "FILE", 0, "Have a learner begin with the weights of a file",
-     0},
+    {"weights", KEY_WEIGHTS, "FILE", 0,
+     "Have a learner begin with the weights of a file, and with their options", 0},
     {"weights-out", KEY_WEIGHTS_OUT, "FILE", 0,
      "Write a learner's weights, for --weights on any graph", 0},
     CLI_FORCE_OPTION,
@@ -293,7 +293,7 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
         st = emp_weights_load(&weights, args->weights, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
     own.run.start = start;
-    if (args->weights != NULL) own.run.weights = &weights;
+    if (args->weights != NULL) cli_run_begin_with(&own.run, &weights);
     if (args->weights_out != NULL) own.run.weights_out = &weights_out;
     made = cli_run(&record, &best, &own.run, inputs.problem, method, DEFAULT_BUDGET, err);
     if (made != EMP_OK && strcmp(record.stopped_by, "failure") != 0) EMP_TRY(made);

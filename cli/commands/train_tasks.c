@@ -236,24 +236,24 @@ static emp_status print(const trainer *t, const emp_method *method, emp_error *e
 
 static emp_status train(trainer *t, const emp_method *method, emp_error *err)
 {
-    const cli_run_options    *run = &t->args->run;
-    const emp_training_params params = {
-        .method = method,
-        .placer = {.seed = run->seed,
-                   .threads = run->threads,
-                   .preset = run->preset,
-                   .options = run->options,
-                   .decides = run->decides,
-                   .weights = t->args->weights != NULL ? &t->before : NULL},
-        .problem = t->problem,
-        .problem_count = t->list.count,
-        .budget_evaluations = t->budget,
-        .example = t->examples.proposal,
-        .imitation_rounds = t->args->imitate_rounds,
-        .stop = cli_stop_flag(),
-        .on_turn = on_turn,
-        .on_imitation = on_imitation,
-        .context = t};
+    cli_run_options run = t->args->run;
+    if (t->args->weights != NULL) cli_run_begin_with(&run, &t->before);
+    const emp_training_params params = {.method = method,
+                                        .placer = {.seed = run.seed,
+                                                   .threads = run.threads,
+                                                   .preset = run.preset,
+                                                   .options = run.options,
+                                                   .decides = run.decides,
+                                                   .weights = run.weights},
+                                        .problem = t->problem,
+                                        .problem_count = t->list.count,
+                                        .budget_evaluations = t->budget,
+                                        .example = t->examples.proposal,
+                                        .imitation_rounds = t->args->imitate_rounds,
+                                        .stop = cli_stop_flag(),
+                                        .on_turn = on_turn,
+                                        .on_imitation = on_imitation,
+                                        .context = t};
 
     cli_bar_init(&t->bar, NULL);
     const emp_status st = emp_training_run(&t->weights, &params, err);

@@ -59,6 +59,29 @@ cli_run_options cli_run_options_default(void)
     return (cli_run_options){.seed = 1, .threads = cli_default_threads()};
 }
 
+/* Whether the run has what the weights were trained with, and perhaps more. */
+static bool has_options_of(const cli_run_options *o, const emp_weights *weights)
+{
+    return strcmp(o->preset != NULL ? o->preset : "", weights->preset) == 0 &&
+           strstr(o->options != NULL ? o->options : "", weights->options) != NULL;
+}
+
+void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
+{
+    const bool is_whole = strlen(weights->options) + 1 < sizeof weights->options;
+
+    o->weights = weights;
+    if (o->preset == NULL && o->options == NULL && is_whole) {
+        if (weights->preset[0] != '\0') o->preset = weights->preset;
+        if (weights->options[0] != '\0') o->options = weights->options;
+    }
+    if (!has_options_of(o, weights))
+        cli_warn(
+            "the weights were trained with the preset \"%s\" and the options \"%s\", "
+            "and this run has others",
+            weights->preset, weights->options);
+}
+
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
                      const emp_problem *problem, emp_error *err)
 {

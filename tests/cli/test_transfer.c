@@ -117,6 +117,37 @@ static void propose(const char *task, const char *machine, const char *path)
     cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
 }
 
+/* Of Placeto no array tells the options: a run without them would be silently another. */
+Test(transfer, options_come_with_the_weights)
+{
+    static const char plain[] =
+        "place " NEW " -m giph:devices=4,seed=1 -r edges -M placeto -b 40 ";
+    static const char own[] = "--preset emplace --options max_nodes=6 ";
+    char              arguments[300];
+
+    snprintf(arguments, sizeof arguments, "%s%s--weights-out w.h5", plain, own);
+    cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
+    snprintf(arguments, sizeof arguments, "%s%s--weights w.h5 --record given.h5", plain,
+             own);
+    cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
+    cr_expect_null(strstr(program_err, "trained with"), "%s", program_err);
+    snprintf(arguments, sizeof arguments, "%s--weights w.h5 --record taken.h5", plain);
+    cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
+    size_t given_size, taken_size;
+    char  *given = scratch_read("given.h5", &given_size);
+    char  *taken = scratch_read("taken.h5", &taken_size);
+    cr_expect(given_size == taken_size && memcmp(given, taken, given_size) == 0);
+    free(given);
+    free(taken);
+    snprintf(arguments, sizeof arguments, "%s--options max_nodes=5 --weights w.h5",
+             plain);
+    cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
+    cr_expect_not_null(
+        strstr(program_err,
+               "trained with the preset \"emplace\" and the options \"max_nodes=6\""),
+        "%s", program_err);
+}
+
 /* What Placeto and HSDAG learn on one machine serves another graph on it. */
 Test(transfer, weights_of_graph_networks_place_another)
 {
