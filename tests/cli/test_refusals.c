@@ -340,7 +340,7 @@ static struct error_case error_cases[] = {
     {"place small.pbtxt -m k40x2 -M metis --options imbalance",             1, "no value"},
     {"place small.pbtxt -m k40x2 -M metis --options imbalance=many",        1, "many"},
     {"place small.pbtxt -m k40x2 -M metis --options =1",                    1, "option"},
-    {"place small.pbtxt -m k40x2 -M gpu --options x=1",                     1, "no options"},
+    {"place small.pbtxt -m k40x2 -M cpu --options x=1",                     1, "no options"},
     {"bench placers --rows rnnml",                                          1, "did you mean"},
     {"bench placers --rows ''",                                             1, "rnnlm"},
     {"bench mechanisms --rows nmt3",                                        1, "nmt2"},
