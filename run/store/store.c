@@ -345,6 +345,17 @@ emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here
                      path, text, path);
 }
 
+static bool is_checkpoint(const char *path)
+{
+    static const char *const formats[] = {EMP_H5_CHECKPOINT_FORMAT, NULL};
+    emp_record               there = {0};
+    const emp_status         st =
+        emp_h5_load(path, formats, "checkpoint", emp_h5_read_record, &there, NULL);
+
+    emp_record_clear(&there);
+    return st == EMP_OK;
+}
+
 emp_status emp_record_check_replaced(const char *path, const emp_record *run,
                                      emp_error *err)
 {
@@ -355,6 +366,10 @@ emp_status emp_record_check_replaced(const char *path, const emp_record *run,
     if (access(path, F_OK) != 0) return EMP_OK;
     emp_status st = emp_record_load(&there, path, &unread);
     bool       is_other = st != EMP_OK || differ(text, &there, run);
+    if (!is_other && is_checkpoint(path)) {
+        is_other = true;
+        snprintf(text, sizeof text, "it is the checkpoint of a run");
+    }
     emp_record_clear(&there);
     if (st == EMP_ENOMEM) return EMP_ERROR(st, "%s", unread.msg);
     if (!is_other) return EMP_OK;

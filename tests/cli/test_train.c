@@ -227,6 +227,19 @@ static void expect_to_save_and_go_on(int signal)
     expect_undisturbed_record();
 }
 
+Test(train, a_checkpoint_is_no_record_of_its_run)
+{
+    char from[PATH];
+
+    interrupt(SIGTERM);
+    snprintf(from, sizeof from, "%s", scratch_path("run.checkpoint.h5"));
+    cr_assert_eq(rename(from, scratch_path("other.h5")), 0);
+    cr_expect_eq(run("", TRAIN "--record other.h5"), 1);
+    expect_sentence("other.h5 is not a record of this run",
+                    "it is the checkpoint of a run");
+    cr_expect_gt(evaluations_in("other.h5"), 0);
+}
+
 Test(train, the_record_of_another_run_is_kept)
 {
     static const struct {
