@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/io/input.h"
 #include "base/io/terminal.h"
 #include "base/text/json.h"
 #include "base/text/nearest.h"
@@ -186,6 +187,7 @@ int main(int argc, char **argv)
     clean_terminal();
     emp_manifest_set_command(argc, argv);
     emp_store_silence();
+    emp_input_keep_all();
     gsl_set_error_handler_off();
     atexit(check_help);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/elites.h"
+#include "search/restored.h"
 
 #include <string.h>
 
@@ -54,13 +55,6 @@ bool emp_elites_keep(emp_elites *e, const int32_t *choice, double step_time_s)
 const int32_t *emp_elites_at(const emp_elites *e, int64_t index)
 {
     return e->choice + (size_t)index * (size_t)e->width;
-}
-
-bool emp_choices_are_valid(const int32_t *choice, int64_t count, int32_t choices)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (choice[i] < 0 || choice[i] >= choices) return false;
-    return true;
 }
 
 bool emp_elites_are_valid(const emp_elites *e, int32_t choices)

@@ -37,15 +37,6 @@ bool emp_elites_keep(emp_elites *elites, const int32_t *choice, double step_time
 /** The choices of an elite, of which 0 is the best; valid until another is kept. */
 const int32_t *emp_elites_at(const emp_elites *elites, int64_t index);
 
-/** Whether a restored count is one that a run can have come to: more can be added without overflow. */
-static inline bool emp_count_is_valid(int64_t count)
-{
-    return count >= 0 && count <= INT64_C(1) << 53;
-}
-
-/** Whether all of \a count choices are in 0 .. \a choices - 1. */
-bool emp_choices_are_valid(const int32_t *choice, int64_t count, int32_t choices);
-
 /** Whether count and width are in range and all choices are in 0 .. \a choices - 1: a
  * restored state may come from anywhere. */
 bool emp_elites_are_valid(const emp_elites *elites, int32_t choices);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "search/restored.h"
 
 /* State of a method with place(). */
 typedef struct {
@@ -116,6 +117,16 @@ static emp_status list_weights(const emp_method *type, void *state,
                      options != NULL ? options : "");
 }
 
+/* Integers of weights count steps. */
+static bool has_no_count(const emp_named_array *array)
+{
+    const int64_t *count = (const int64_t *)array->values;
+
+    for (size_t i = 0; array->type == EMP_ARRAY_INT64 && i < array->count; i++)
+        if (!emp_count_is_valid(count[i])) return true;
+    return false;
+}
+
 static emp_status give_weights(const emp_method *type, void *state,
                                const emp_weights *weights, emp_error *err)
 {
@@ -125,6 +136,10 @@ static emp_status give_weights(const emp_method *type, void *state,
 
     if (weights == NULL) return EMP_OK;
     EMP_CHECK(list_weights(type, state, array, &count, err));
+    for (int32_t i = 0; i < weights->array_count; i++)
+        if (has_no_count(&weights->array[i]))
+            return EMP_ERROR(EMP_EFORMAT, "the weights are damaged: their \"%s\"",
+                             weights->array[i].name);
     const emp_status st = emp_weights_give(weights, array, count, &why);
     if (st == EMP_OK) return EMP_OK;
     return EMP_ERROR(st,

@@ -348,6 +348,7 @@ static emp_status keep(emp_atomic_file *file, const char *why, emp_error *err)
     emp_atomic_file_unlist(file->temporary);
     char       *kept = put_aside(file->temporary, file->path);
     const char *whole = kept != NULL ? kept : file->temporary;
+    sync_folder(file->path);
     const char *slash = strrchr(whole, '/');
 
     EMP_ERROR(EMP_EIO, "%s %s and stays; what was to be written there is beside it: %s",
@@ -358,18 +359,20 @@ static emp_status keep(emp_atomic_file *file, const char *why, emp_error *err)
 }
 
 /* Flushes what is left. \return 0, or why this or a write before it failed. A stream keeps no cause of a write
- * that failed with nothing left to flush: another byte meets the same one, in a file that is then dropped. */
-static int flush_all(FILE *stream)
+ * that failed with nothing left to flush: another byte meets the same one. Who reads a pipe or a terminal would
+ * see it. */
+static int flush_all(FILE *stream, bool is_read)
 {
     if (fflush(stream) != 0) return errno;
     if (!ferror(stream)) return 0;
+    if (is_read) return EIO;
     return write(fileno(stream), "", 1) < 0 ? errno : EIO;
 }
 
 emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err)
 {
     FILE *stream = file->stream;
-    int   cause = flush_all(stream);
+    int   cause = flush_all(stream, is_pipe(file->path) || isatty(fileno(stream)));
 
     if (cause == 0 && fsync(fileno(stream)) != 0 && !lacks_sync(errno)) cause = errno;
     file->stream = NULL;

@@ -14,6 +14,8 @@
 
 enum { MOST_KEPT = 1024, GIVEN_UP = 1 };
 
+static atomic_bool is_keeping;
+
 /* Names of the files that stay; 0: none yet. */
 static _Atomic uint64_t kept[MOST_KEPT];
 
@@ -58,9 +60,11 @@ static uint64_t name_file(const char *path)
     return emp_hash_bytes(EMP_HASH_SEED, is, sizeof is);
 }
 
+void emp_input_keep_all(void) { is_keeping = true; }
+
 void emp_input_keep(const char *path)
 {
-    const uint64_t name = name_file(path);
+    const uint64_t name = is_keeping ? name_file(path) : 0;
 
     for (int32_t i = 0; name != 0 && i < MOST_KEPT; i++) {
         uint64_t there = 0;
@@ -69,11 +73,12 @@ void emp_input_keep(const char *path)
     }
 }
 
-void emp_input_give_up(const char *path)
+void emp_input_give_up(const char *path, const char *source)
 {
     const uint64_t name = name_file(path);
+    const bool     is_source = name == name_file(source);
 
-    for (int32_t i = 0; name != 0 && i < MOST_KEPT; i++) {
+    for (int32_t i = 0; is_source && name != 0 && i < MOST_KEPT; i++) {
         uint64_t there = name;
         if (atomic_compare_exchange_strong(&kept[i], &there, GIVEN_UP)) return;
     }

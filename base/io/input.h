@@ -15,13 +15,18 @@
  *                  file". */
 emp_status emp_input_open(FILE **file, const char *path, emp_error *err);
 
+/** From now on emp_input_keep() has files stay. For a program that runs one command; in a library
+ * who calls decides what is replaced. */
+void emp_input_keep_all(void);
+
 /** Has the file stay while this process runs: no emp_atomic_file takes its place. For what is read as a
  * graph, a machine, a table, ..., also by another file's word, and never made anew. For at most 1024
- * files; beyond them this does nothing. */
+ * files, and after emp_input_keep_all(); else this does nothing. */
 void emp_input_keep(const char *path);
 
-/** Has it be replaced after all: by what makes it anew from itself, as a fit does a model's constants. */
-void emp_input_give_up(const char *path);
+/** Has the file at \a path be replaced after all if it is that at \a source: by what makes it anew from
+ * itself, as a fit does a model's constants. */
+void emp_input_give_up(const char *path, const char *source);
 
 /** Whether \a path leads to such a file, as it was when it was read. */
 bool emp_input_is_kept(const char *path);

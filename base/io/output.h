@@ -12,14 +12,16 @@
 #include "base/error.h"
 
 /** Fails now, before the work, if a file cannot be made at \a path (NULL is fine), or if it is ""
- * or "-", which does not mean standard output here. */
+ * or "-", which does not mean standard output here. Names of locks and of temporary files are refused
+ * (NAME.lock, NAME.tmp0), and a file that takes what is printed. */
 emp_status emp_output_check(const char *path, emp_error *err);
 
 /** All, each of which may be NULL, and that no two lead to the same file. */
 emp_status emp_output_check_all(const char *const *paths, int32_t count, emp_error *err);
 
 /** That none of the outputs leads to a file that one of \a inputs reads: a file, or a spec that names
- * one (layers:path=FILE). Each of both may be NULL. */
+ * one (layers:path=FILE), and that no input has the name of a temporary file: such are removed. Each of
+ * both may be NULL. */
 emp_status emp_output_check_inputs(const char *const *inputs, int32_t input_count,
                                    const char *const *outputs, int32_t output_count,
                                    emp_error *err);

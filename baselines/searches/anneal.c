@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
-#include "search/elites.h"
+#include "search/restored.h"
 
 typedef struct {
     emp_walk_options walk;

@@ -15,7 +15,7 @@
 #include "base/rng.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/grouped.h"
-#include "search/elites.h"
+#include "search/restored.h"
 
 /* Of a share, as a person writes it, of a count. */
 static const double ROUNDING = 1e-6;
@@ -128,12 +128,20 @@ static emp_status init(void *state, const emp_problem *problem,
 
 /* ---- ask --------------------------------------------------------------------------- */
 
+static bool are_numbers(const double *value, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (isnan(value[i])) return false;
+    return true;
+}
+
 /* A restored state may come from anywhere; any keys are good. */
 static emp_status check_state(const brkga *b, emp_error *err)
 {
     EMP_CHECK(emp_grouped_check(&b->groups, "brkga", err));
     if (!emp_count_is_valid(b->at.generation) || b->at.next < 0 ||
-        b->at.next >= b->options.population)
+        b->at.next >= b->options.population ||
+        !are_numbers(b->cost_s, b->options.population))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of brkga is damaged");
     return EMP_OK;
 }

@@ -22,6 +22,7 @@
 #include "baselines/baselines.h"
 #include "search/elites.h"
 #include "search/groups/clusters.h"
+#include "search/restored.h"
 
 enum { MOST_STARTS = 8, METRICS = 4 };
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
-#include "search/elites.h"
+#include "search/restored.h"
 
 typedef enum { PICK_FIRST, PICK_BEST } local_pick;
 
@@ -100,7 +100,8 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
     local_search *s = state;
 
     /* A restored state may come from anywhere. */
-    if (!emp_count_is_valid(s->at.restarts) || s->at.best < -1)
+    if (!emp_count_is_valid(s->at.restarts) || !emp_count_is_valid(s->at.step_at) ||
+        s->at.best < -1)
         return EMP_ERROR(EMP_EFORMAT, "the saved state of local is damaged");
     draw_order(s);
     return emp_walk_ask(&s->walk, "local", candidates, max, count, err);

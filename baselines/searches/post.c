@@ -15,7 +15,7 @@
 #include "baselines/baselines.h"
 #include "baselines/searches/grouped.h"
 #include "baselines/searches/ppo.h"
-#include "search/elites.h"
+#include "search/restored.h"
 
 /* Of a share, as a person writes it, of a count. */
 static const double ROUNDING = 1e-6;

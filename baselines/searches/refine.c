@@ -20,7 +20,7 @@
 #include "baselines/baselines.h"
 #include "baselines/searches/refine.h"
 #include "baselines/searches/walk.h"
-#include "search/elites.h"
+#include "search/restored.h"
 #include "sim/explain/blame.h"
 #include "sim/surrogate/agreement.h"
 

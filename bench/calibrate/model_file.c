@@ -66,7 +66,7 @@ emp_status emp_model_file_open(emp_atomic_file *file, const char *path,
     FILE      *in = fopen(source, "r");
 
     if (in == NULL) EMP_FAIL(EMP_EIO, "%s cannot be read: %s", source, strerror(errno));
-    emp_input_give_up(path);
+    emp_input_give_up(path, source);
     EMP_TRY(emp_atomic_file_open(file, path, err));
     while (fgets(line, sizeof line, in) != NULL && strncmp(line, "fit:", 4) != 0) {
         write_line(file->stream, line, changes, change_count, seen);

@@ -59,11 +59,24 @@ cli_run_options cli_run_options_default(void)
     return (cli_run_options){.seed = 1, .threads = cli_default_threads()};
 }
 
-/* Whether the run has what the weights were trained with, and perhaps more. */
+/* Whether "a=1" is one of "b=2,a=1". */
+static bool has_option(const char *list, const char *option, size_t length)
+{
+    for (size_t own; (own = strcspn(list, ",")) > 0; list += own + (list[own] == ','))
+        if (own == length && strncmp(list, option, length) == 0) return true;
+    return false;
+}
+
+/* Whether the run has all that the weights were trained with. */
 static bool has_options_of(const cli_run_options *o, const emp_weights *weights)
 {
-    return strcmp(o->preset != NULL ? o->preset : "", weights->preset) == 0 &&
-           strstr(o->options != NULL ? o->options : "", weights->options) != NULL;
+    const char *own = o->options != NULL ? o->options : "", *at = weights->options;
+
+    if (strcmp(o->preset != NULL ? o->preset : "", weights->preset) != 0) return false;
+    for (size_t length; (length = strcspn(at, ",")) > 0;
+         at += length + (at[length] == ','))
+        if (!has_option(own, at, length)) return false;
+    return true;
 }
 
 void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
@@ -75,10 +88,11 @@ void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
         if (weights->preset[0] != '\0') o->preset = weights->preset;
         if (weights->options[0] != '\0') o->options = weights->options;
     }
-    if (!has_options_of(o, weights))
+    const bool is_first = o->ranks == NULL || o->ranks->rank == 0;
+    if (is_first && !has_options_of(o, weights))
         cli_warn(
             "the weights were trained with the preset \"%s\" and the options \"%s\", "
-            "and this run has others",
+            "and this run lacks some of them",
             weights->preset, weights->options);
 }
 

@@ -40,7 +40,7 @@ extern const struct argp cli_run_argp;
 cli_run_options cli_run_options_default(void);
 
 /** Begins with \a weights, which are borrowed. Without --preset and --options the run has those that the
- * weights were trained with; a warning says if it has others. */
+ * weights were trained with; a warning says if it lacks one of these. */
 void cli_run_begin_with(cli_run_options *options, const emp_weights *weights);
 
 /** The lower bound on the step time, or none if the options say so or Ctrl-C has ended what

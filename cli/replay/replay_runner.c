@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io/input.h"
 #include "base/work/stop.h"
 #include "cli/cli.h"
 #include "cli/stop.h"
@@ -181,6 +182,8 @@ static emp_status run_elsewhere(emp_replay_result *result, const emp_replay_plan
     struct command command = {0};
     pid_t          child;
 
+    if (trace != NULL && emp_input_is_kept(trace))
+        EMP_FAIL(EMP_EINVAL, "%s is an input; name another file for the output", trace);
     EMP_TRY(create_folder(&folder, err));
     EMP_TRY(emp_replay_plan_save(folder.plan, plan, err));
     write_command(&command, &folder, o, trace);

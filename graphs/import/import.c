@@ -211,7 +211,7 @@ static emp_status refuse_options(const emp_onnx_params *onnx, const char *bytes,
                    {"--dim", onnx->dims[0] != '\0'},
                    {"--train", onnx->train[0] != '\0'},
                    {"--lenient", onnx->is_lenient}};
-    char    given[64] = "onnx:";
+    char    given[64] = "";
     int     used = 0;
     int32_t count = 0;
 
@@ -219,6 +219,7 @@ static emp_status refuse_options(const emp_onnx_params *onnx, const char *bytes,
         if (options[i].is_given)
             used += snprintf(given + used, sizeof given - (size_t)used, "%s%s",
                              count++ > 0 ? ", " : "", options[i].name);
+    if (count == 0) snprintf(given, sizeof given, "onnx:");
     return EMP_ERROR(
         EMP_EINVAL, "%s %s for ONNX models alone%s", given, count > 1 ? "are" : "is",
         emp_pytorch_is(bytes, size)

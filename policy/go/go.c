@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "policy/go/agent.h"
-#include "search/elites.h"
+#include "search/restored.h"
 
 static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }
 

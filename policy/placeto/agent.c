@@ -8,7 +8,7 @@
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/placeto/learn.h"
-#include "search/elites.h"
+#include "search/restored.h"
 
 /* Streams of random numbers: weights, starts by episode, and draws of each episode. */
 enum { STREAM_WEIGHTS = 0, STREAM_STARTS, STREAM_EPISODES };
@@ -176,8 +176,8 @@ static bool is_sound(const emp_placeto_agent *a)
     const int64_t drawn = (int64_t)a->options.rollouts * nodes;
 
     return emp_count_is_valid(a->episode) && emp_count_is_valid(a->update) &&
-           a->step >= -1 && a->step < nodes && a->rollouts >= (a->step > 0) &&
-           a->rollouts <= a->options.rollouts &&
+           emp_count_is_valid(a->net.params.step) && a->step >= -1 && a->step < nodes &&
+           a->rollouts >= (a->step > 0) && a->rollouts <= a->options.rollouts &&
            emp_choices_are_valid(a->start.device, nodes, devices) &&
            emp_choices_are_valid(a->best.device, nodes, devices) &&
            emp_choices_are_valid(a->now, drawn, devices) &&

@@ -286,22 +286,44 @@ static emp_status check_seal(const char seal[SEAL_BYTES], uint64_t *sealed,
     return EMP_OK;
 }
 
+/* Leaves the file behind its seal. */
+static emp_status read_seal(char seal[SEAL_BYTES], FILE *file, const char *path,
+                            const char *noun, emp_error *err)
+{
+    memset(seal, 0, SEAL_BYTES);
+    if (fread(seal, 1, SEAL_BYTES, file) == SEAL_BYTES) return EMP_OK;
+    if (ferror(file))
+        return EMP_ERROR(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
+    return EMP_ERROR(EMP_EFORMAT, "%s is no %s", path, noun);
+}
+
+emp_status emp_h5_check_format(const char *path, const char *format, const char *noun,
+                               emp_error *err)
+{
+    const char *const formats[] = {format, NULL};
+    FILE             *file;
+    char              seal[SEAL_BYTES];
+    uint64_t          sealed;
+
+    EMP_CHECK(emp_input_open(&file, path, err));
+    emp_status st = read_seal(seal, file, path, noun, err);
+    if (st == EMP_OK) st = check_seal(seal, &sealed, path, formats, noun, err);
+    fclose(file);
+    return st;
+}
+
 emp_status emp_h5_load(const char *path, const char *const *formats, const char *noun,
                        emp_h5_reader *read, void *object, emp_error *err)
 {
     emp_status   st = EMP_OK;
     FILE        *file = NULL;
-    char         seal[SEAL_BYTES] = "", *bytes = NULL;
+    char         seal[SEAL_BYTES], *bytes = NULL;
     uint64_t     sealed = 0;
     size_t       size = 0;
     emp_h5_image image;
 
     EMP_TRY(emp_input_open(&file, path, err));
-    if (fread(seal, 1, sizeof seal, file) != sizeof seal) {
-        if (ferror(file))
-            EMP_FAIL(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
-        EMP_FAIL(EMP_EFORMAT, "%s is no %s", path, noun);
-    }
+    EMP_TRY(read_seal(seal, file, path, noun, err));
     EMP_TRY(check_seal(seal, &sealed, path, formats, noun, err));
     EMP_TRY(emp_whole_file_read(&bytes, &size, file, path, MAX_FILE_BYTES, err));
     const unsigned char *content = (const unsigned char *)bytes;

@@ -84,6 +84,10 @@ typedef emp_status emp_h5_reader(const emp_h5_image *image, void *object,
 emp_status emp_h5_save(const char *path, const char *format, emp_h5_writer *write,
                        const void *object, emp_error *err);
 
+/** Whether the seal of a file is of that format. \retval EMP_EIO \retval EMP_EFORMAT  It is of another one. */
+emp_status emp_h5_check_format(const char *path, const char *format, const char *noun,
+                               emp_error *err);
+
 /** Reads a file of one of the \a formats (NULL ends the list) into memory, once, and then looks at
  * its seal and its structures. The seal tells damage; who forges a file makes it anew.
  *

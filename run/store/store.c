@@ -345,17 +345,6 @@ emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here
                      path, text, path);
 }
 
-static bool is_checkpoint(const char *path)
-{
-    static const char *const formats[] = {EMP_H5_CHECKPOINT_FORMAT, NULL};
-    emp_record               there = {0};
-    const emp_status         st =
-        emp_h5_load(path, formats, "checkpoint", emp_h5_read_record, &there, NULL);
-
-    emp_record_clear(&there);
-    return st == EMP_OK;
-}
-
 emp_status emp_record_check_replaced(const char *path, const emp_record *run,
                                      emp_error *err)
 {
@@ -366,7 +355,8 @@ emp_status emp_record_check_replaced(const char *path, const emp_record *run,
     if (access(path, F_OK) != 0) return EMP_OK;
     emp_status st = emp_record_load(&there, path, &unread);
     bool       is_other = st != EMP_OK || differ(text, &there, run);
-    if (!is_other && is_checkpoint(path)) {
+    if (!is_other &&
+        emp_h5_check_format(path, EMP_H5_RECORD_FORMAT, "run record", NULL) != EMP_OK) {
         is_other = true;
         snprintf(text, sizeof text, "it is the checkpoint of a run");
     }

@@ -139,8 +139,8 @@ Test(transfer, options_come_with_the_weights)
     cr_expect(given_size == taken_size && memcmp(given, taken, given_size) == 0);
     free(given);
     free(taken);
-    snprintf(arguments, sizeof arguments, "%s--options max_nodes=5 --weights w.h5",
-             plain);
+    snprintf(arguments, sizeof arguments,
+             "%s--preset emplace --options max_nodes=60 --weights w.h5", plain);
     cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
     cr_expect_not_null(
         strstr(program_err,

@@ -7,10 +7,23 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "baselines/baselines.h"
+#include "policy/doppler/doppler.h"
+#include "policy/giph/giph.h"
+#include "policy/go/go.h"
+#include "policy/hdp/hdp.h"
+#include "policy/placeto/placeto.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
 
-enum { TRIALS = 2, KINDS = 6, BATCHES_BEFORE = 4, BATCHES_AFTER = 3, BATCH = 8 };
+enum {
+    TRIALS = 2,
+    KINDS = 6,
+    LOWEST = 1,
+    BATCHES_BEFORE = 4,
+    BATCHES_AFTER = 3,
+    BATCH = 8
+};
 
 /** Small networks and few groups: of a method without an entry the defaults. */
 static const struct {
@@ -19,7 +32,7 @@ static const struct {
     {"hdp", "groups=6,hidden=16,grouper_hidden=16"},
     {"hsdag", "width=32"},
     {"colocrl", "hidden=32"},
-    {"placeto", "max_nodes=8"},
+    {"placeto", "max_nodes=3"},
     {"giph", "max_nodes=12"},
     {"doppler", "width=32,imitation=4,max_nodes=12,steps=2"},
     {"go", "width=32,heads=2,hidden=32,max_nodes=30,samples=4"},
@@ -120,13 +133,15 @@ static emp_status take_a_batch(subject *s, const char *what, emp_error *err)
 static void damage_value(const emp_named_array *array, size_t at, uint32_t kind)
 {
     static const int64_t integers[KINDS] = {-1, INT32_MIN, INT32_MAX, 0x40000000, 3, -5};
-    static const double  reals[KINDS] = {NAN, INFINITY, -INFINITY, -1.0, 1e30, 0.0};
+    static const double  reals[KINDS] = {INFINITY, NAN, -INFINITY, -1.0, 1e30, 0.0};
     char *value = (char *)array->values + at * emp_array_type_bytes(array->type);
 
     switch (array->type) {
     case EMP_ARRAY_INT32: *(int32_t *)(void *)value = (int32_t)integers[kind]; break;
     case EMP_ARRAY_INT64:
-        *(int64_t *)(void *)value = kind == 2 ? INT64_MAX : integers[kind];
+        *(int64_t *)(void *)value = kind == 2        ? INT64_MAX
+                                    : kind == LOWEST ? INT64_MIN
+                                                     : integers[kind];
         break;
     case EMP_ARRAY_DOUBLE: *(double *)(void *)value = reals[kind]; break;
     case EMP_ARRAY_FLOAT: *(float *)(void *)value = (float)reals[kind]; break;
@@ -165,6 +180,51 @@ static bool go_on_damaged(const emp_method *method, int32_t array, uint64_t seed
         st = take_a_batch(&s, what, &err);
     end(&s);
     return what != NULL;
+}
+
+/* What reads a value without a check would read or write anywhere. */
+Test(damaged_states, whose_indices_are_wrong_are_refused)
+{
+    static const struct {
+        const emp_method *method;
+        const char       *array;
+    } cases[] = {{&emp_method_placeto, "step"},
+                 {&emp_method_placeto, "rollouts"},
+                 {&emp_method_placeto, "start_device"},
+                 {&emp_method_placeto, "best_device"},
+                 {&emp_method_placeto, "device"},
+                 {&emp_method_placeto, "action"},
+                 {&emp_method_placeto, "net_step"},
+                 {&emp_method_giph, "pivot"},
+                 {&emp_method_giph, "moved"},
+                 {&emp_method_giph, "round"},
+                 {&emp_method_giph, "start"},
+                 {&emp_method_go, "told"},
+                 {&emp_method_go, "step"},
+                 {&emp_method_hdp, "update"},
+                 {&emp_method_doppler, "imitations"},
+                 {&emp_method_anneal, "here"},
+                 {&emp_method_anneal, "told"},
+                 {&emp_method_local, "search"},
+                 {&emp_method_mcmc, "since_reset"},
+                 {&emp_method_brkga, "cost_s"},
+                 {&emp_method_portfolio, "best_proposal"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        subject         s;
+        emp_named_array array[EMP_MAX_NAMED_ARRAYS];
+        int32_t         at = 0;
+        emp_error       err = {0};
+        begin(&s, cases[i].method);
+        cr_assert_eq(take_a_batch(&s, "nothing", &err), EMP_OK, "%s", err.msg);
+        const int32_t count = cases[i].method->list_state(s.state, array);
+        while (at < count && strcmp(array[at].name, cases[i].array) != 0) at++;
+        cr_assert_lt(at, count, "%s has no %s", cases[i].method->name, cases[i].array);
+        damage_value(&array[at], 0, LOWEST);
+        cr_expect_eq(take_a_batch(&s, cases[i].array, &err), EMP_EFORMAT,
+                     "%s of %s is not looked at", cases[i].array, cases[i].method->name);
+        end(&s);
+    }
 }
 
 Test(damaged_states, are_refused_or_propose_devices_that_exist)

@@ -80,13 +80,18 @@ Test(input, a_file_that_is_kept_is_not_replaced)
     snprintf(link, sizeof link, "%s", scratch_path("link"));
     cr_assert_eq(symlink("a.csv", link), 0);
     emp_input_keep(link);
+    cr_expect_not(emp_input_is_kept(path), "nobody has asked for it");
+    emp_input_keep_all();
+    emp_input_keep(link);
     cr_expect(emp_input_is_kept(path) && emp_input_is_kept(link));
     cr_expect_eq(replace(link, &err), EMP_EIO);
     cr_expect_not_null(strstr(err.msg, "is a file that this run has read and stays"),
                        "%s", err.msg);
     expect_text("a.csv", "text");
     expect_text("a.kept.csv", "new");
-    emp_input_give_up(path);
+    emp_input_give_up(path, scratch_path("a.kept.csv"));
+    cr_expect(emp_input_is_kept(path), "it is not made of that");
+    emp_input_give_up(path, link);
     cr_expect_not(emp_input_is_kept(path));
     cr_expect_eq(replace(link, NULL), EMP_OK);
     expect_text("a.csv", "new");
@@ -98,6 +103,7 @@ Test(input, others_are_replaced)
 
     scratch_write("a", "text", 4);
     snprintf(path, sizeof path, "%s", scratch_path("a"));
+    emp_input_keep_all();
     emp_input_keep(scratch_path("missing"));
     cr_expect_not(emp_input_is_kept(scratch_path("missing")));
     cr_expect_not(emp_input_is_kept(path));

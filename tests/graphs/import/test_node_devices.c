@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/input.h"
 #include "base/mem.h"
 #include "graphs/import/import.h"
 #include "graphs/import/node_devices.h"
@@ -99,7 +98,6 @@ static void write_again(const char *from, const char *to, emp_nodes_device_of *d
 {
     emp_error err = {0};
 
-    emp_input_give_up(to); /* it was read back, and is written anew */
     cr_assert_eq(emp_nodes_write(from, to, device_of, NULL, &err), EMP_OK, "%s", err.msg);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
