@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "base/mem.h"
-#include "base/work/stop.h"
 #include "baselines/baselines.h"
 #include "sim/engine/sim.h"
 
@@ -24,7 +23,7 @@ static void place_all(const emp_problem *problem, emp_device_id device,
 }
 
 emp_status emp_fastest_gpu(emp_device_id *gpu, double *step_s, const emp_problem *problem,
-                           const atomic_int *stop, emp_error *err)
+                           emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_sim       *sim = NULL;
@@ -37,7 +36,7 @@ emp_status emp_fastest_gpu(emp_device_id *gpu, double *step_s, const emp_problem
     *step_s = INFINITY;
     EMP_TRY(EMP_ALLOC(device_of_op, (size_t)problem->graph->op_count));
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    for (int32_t i = 0; i < count && !emp_stop_is_set(stop); i++) {
+    for (int32_t i = 0; i < count; i++) {
         place_all(problem, all[i], device_of_op);
         emp_problem_legalize(problem, device_of_op);
         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
@@ -67,8 +66,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
         return EMP_ERROR(EMP_EUNSUPPORTED, "method %s: machine %s has no %s", type->name,
                          problem->machine->name, kind == EMP_DEVICE_GPU ? "GPU" : "CPU");
     }
-    if (o.on == ON_FASTEST)
-        EMP_CHECK(emp_fastest_gpu(&device[0], &step_s, problem, params->stop, err));
+    if (o.on == ON_FASTEST) EMP_CHECK(emp_fastest_gpu(&device[0], &step_s, problem, err));
     place_all(problem, device[0], proposal->device_of_op);
     return EMP_OK;
 }

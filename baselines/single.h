@@ -3,17 +3,14 @@
 #ifndef EMP_BASELINES_SINGLE_H
 #define EMP_BASELINES_SINGLE_H
 
-#include <stdatomic.h>
-
 #include "sim/problem/problem.h"
 
 /** The GPU whose step is the shortest with all ops on it, but for those that must be elsewhere: of equals
  * the first, and the first of all where the model fits on none. O(GPUs) steps of the oracle.
- * \param stop        OPTIONAL; once set, the GPUs so far are all that count
- * \param[out] gpu      -1: the machine has none
- * \param[out] step_s   of that GPU; INFINITY where the model fits on none
+ * \param[out] gpu     -1: the machine has none
+ * \param[out] step_s  of that GPU; INFINITY where the model fits on none
  * \retval EMP_ENOMEM */
 emp_status emp_fastest_gpu(emp_device_id *gpu, double *step_s, const emp_problem *problem,
-                           const atomic_int *stop, emp_error *err);
+                           emp_error *err);
 
 #endif /* EMP_BASELINES_SINGLE_H */

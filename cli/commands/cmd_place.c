@@ -176,7 +176,7 @@ static emp_status tell_of_one_gpu(const cli_place_args *args, const emp_record *
     if (args->out == NULL || !record->is_feasible ||
         !cli_placement_output_is_device_map(args->out, args->run.task.spec))
         return EMP_OK;
-    EMP_CHECK(emp_fastest_gpu(&gpu, &least_s, problem, NULL, err));
+    EMP_CHECK(emp_fastest_gpu(&gpu, &least_s, problem, err));
     if (least_s > (1.0 + NEARLY) * best_s) return EMP_OK;
     cli_warn("%s alone takes %s a step, and this placement %s: one GPU may be enough",
              problem->machine->device[gpu].name,
