@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/elites.h"
-#include "search/restored.h"
 
 #include <string.h>
 
 #include "base/mem.h"
+#include "search/restored.h"
 
 emp_status emp_elites_init(emp_elites *e, int32_t capacity, int32_t max_width,
                            emp_error *err)

@@ -14,9 +14,8 @@ typedef struct {
     const char *backend; /**< cpu or cuda; commands have it as an option of theirs */
     const char *cores;   /**< of devices, as a map that a plan can read; or NULL */
     const char *gpus;    /**< likewise */
-    emp_replay_options options; /**< steps, warm-up, memory, rates */
-    bool
-        is_forced; /**< a trace that is there may be replaced; commands have it as --force */
+    emp_replay_options options;   /**< steps, warm-up, memory, rates */
+    bool               is_forced; /**< --force: a trace that is there may be replaced */
 } cli_replay_options;
 
 /** Options and their parser. A command adds it as an argp child with its cli_replay_options

@@ -68,13 +68,12 @@ typedef struct {
     emp_sheet_kind  kind;
     emp_sheet_place place;
     const char
-        *form;   /**< OPTIONAL. Of printf and a double, percent of a share, for people */
-    int  digits; /**< of a real number without a form, for people; 0: three or more */
-    bool
-        is_fine; /**< a real number below 1 has four significant digits, for people: 0.02461 */
-    int             width;      /**< of text, at least */
-    int             mark;       /**< room for marks behind the value, at least */
-    int             precision;  /**< significant digits of CSV; 0 = 6 */
+        *form;    /**< OPTIONAL. Of printf and a double, percent of a share, for people */
+    int  digits;  /**< of a real number without a form, for people; 0: three or more */
+    bool is_fine; /**< emp_sheet_number_fine(), for people */
+    int  width;   /**< of text, at least */
+    int  mark;    /**< room for marks behind the value, at least */
+    int  precision;             /**< significant digits of CSV; 0 = 6 */
     const char     *low, *high; /**< OPTIONAL. Keys of the ends of the range */
     emp_sheet_range range;
     const char *
