@@ -18,14 +18,20 @@ static double overflow_of(const emp_machine *machine, const emp_sim_result *resu
 
 emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err)
 {
-    const size_t ops = (size_t)run->problem->graph->op_count;
+    const emp_run_checkpoint *from = &run->params->checkpoint;
+    const size_t              ops = (size_t)run->problem->graph->op_count;
+    emp_error                 why = {0};
 
     for (int32_t i = 0; i < max && run->candidate[i].level_of_op != NULL; i++)
         memset(run->candidate[i].level_of_op, 0, ops);
     for (int32_t i = 0; i < max; i++)
         emp_proposal_part(&run->candidate[i], run->problem->graph->op_count);
-    return emp_method_ask(run->params->method, run->placer, run->candidate, max, count,
-                          err);
+    const emp_status st = emp_method_ask(run->params->method, run->placer, run->candidate,
+                                         max, count, &why);
+    if (st == EMP_OK || st == EMP_EINTERRUPTED) return st;
+    if (st == EMP_EFORMAT && from->is_resumed)
+        return EMP_ERROR(st, "%s: %s", from->path, why.msg);
+    return EMP_ERROR(st, "%s", why.msg);
 }
 
 /* A batch that can be asked for again need not be scored whole, if something was found before. */

@@ -30,10 +30,11 @@ emp_status emp_input_open(FILE **file, const char *path, emp_error *err)
 {
     emp_status  st = EMP_OK;
     struct stat info;
-    /* A pipe would be waited for, and a terminal would become this process's. */
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
     *file = NULL;
+    if (path[0] == '\0') return EMP_ERROR(EMP_EIO, "\"\" names no file");
+    /* A pipe would be waited for, and a terminal would become this process's. */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (descriptor < 0 || fstat(descriptor, &info) != 0)
         EMP_FAIL(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))

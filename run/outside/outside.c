@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io/input.h"
 #include "base/text/number.h"
 #include "run/outside/outside_internal.h"
 
@@ -52,6 +53,22 @@ static emp_status check_name(const char *name, emp_error *err)
     return EMP_OK;
 }
 
+/* The library, or the files that a command names, stay what they are. */
+static void keep_files(const char *name)
+{
+    static const char blanks[] = " \t\n";
+    char              word[NAME_BYTES];
+
+    if (is_library(name)) emp_input_keep(name);
+    if (!begins_with(name, "cmd:")) return;
+    for (const char *at = name + strlen("cmd:"); *(at += strspn(at, blanks)) != '\0';) {
+        const size_t length = strcspn(at, blanks);
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        emp_input_keep(word);
+        at += length;
+    }
+}
+
 emp_status emp_outside_find(const emp_method **method, const char *name, emp_error *err)
 {
     static emp_method found[MOST_METHODS];
@@ -73,6 +90,7 @@ emp_status emp_outside_find(const emp_method **method, const char *name, emp_err
                                                                   : emp_outside_lines;
     found[count].name = name_of[count];
     *method = &found[count++];
+    keep_files(name);
     return EMP_OK;
 }
 

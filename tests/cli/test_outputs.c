@@ -343,6 +343,8 @@ Test(outputs, that_lead_to_a_file_that_was_read_are_put_beside_it)
     static const char base[] = "description: \"a\"\nbase: \"torch-eager\"\n";
     static const char own[] = "description: \"b\"\nbase: \"./base.yaml\"\n";
     static const char tasks[] = "a small.pbtxt k40x2\n";
+    static const char program[] =
+        "read hello\nread ask\necho '{\"placements\": [[0, 0, 0, 0]]}'\ncat\n";
 
     scratch_write("base.yaml", base, sizeof base - 1);
     scratch_write("own.yaml", own, sizeof own - 1);
@@ -359,6 +361,10 @@ Test(outputs, that_lead_to_a_file_that_was_read_are_put_beside_it)
         "train --tasks tasks.txt -M go --options width=16,heads=2,hidden=16 -b 64 "
         "--imitate p.json --imitate-rounds 1 --weights-out p.json --force",
         "p.json", "p.kept.json");
+    scratch_write("mine.sh", program, sizeof program - 1);
+    expect_kept("place small.pbtxt -m k40x2 -M 'cmd:sh mine.sh' -b 1 --no-bound "
+                "--record mine.sh --force",
+                "mine.sh", "mine.kept.sh");
 }
 
 Test(outputs, that_take_what_is_printed_are_refused)

@@ -49,7 +49,8 @@ static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
 {
     struct state *s = (struct state *)state;
 
-    (void)err;
+    if (s->proposed < 0)
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of scripted is damaged");
     for (*count = 0; *count < max && *count < script.batch; ++*count, s->proposed++) {
         emp_rng rng;
         if (script.end_after > 0 && s->proposed == script.end_after) break;

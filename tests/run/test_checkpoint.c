@@ -788,3 +788,28 @@ Test(checkpoint, starting_and_resuming_survive_every_allocation_failure)
         }
     }
 }
+
+/* The method, which knows no file, finds what makes no sense. */
+Test(checkpoint, whose_state_makes_no_sense_is_named)
+{
+    emp_run_params params = scripted_params(BUDGET, 1);
+    emp_record     record;
+    emp_error      err = {0};
+    int64_t        proposed = 0;
+    emp_checkpoint checkpoint = {.record = &record,
+                                 .array_count = 1,
+                                 .array = {{"proposed", EMP_ARRAY_INT64, 1, &proposed}}};
+
+    params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
+    leave_checkpoint(2);
+    emp_run_describe(&record, problem.problem, &params);
+    record.op_count = problem.graph->op_count;
+    record.device_count = problem.machine->device_count;
+    cr_assert_eq(emp_checkpoint_load(&checkpoint, path, NULL), EMP_OK);
+    proposed = -1;
+    cr_assert_eq(emp_checkpoint_save(path, &checkpoint, NULL), EMP_OK);
+    emp_record_clear(&record);
+    cr_expect_eq(try_run(&params, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, path), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "state of scripted is damaged"), "%s", err.msg);
+}

@@ -44,6 +44,7 @@ Test(input, what_is_no_file_is_refused)
     expect_refused("/dev/zero", "cannot be read: it is a device, not a file");
     expect_refused("/", "cannot be read: it is a folder, not a file");
     expect_refused("/nowhere/a", "cannot be read: No such file or directory");
+    expect_refused("", "\"\" names no file");
 }
 
 /* ---- files that stay ---- */
