@@ -82,6 +82,14 @@ static char *run(const emp_run_params *params, size_t *size)
     return scratch_read("run.h5", size);
 }
 
+/* As a record that a checkpoint is read into. */
+static void describe(emp_record *record, const emp_run_params *params)
+{
+    emp_run_describe(record, problem.problem, params);
+    record->op_count = problem.graph->op_count;
+    record->device_count = problem.machine->device_count;
+}
+
 /* Leaves the checkpoint of a run after so many batches. */
 static void leave_checkpoint(int batches)
 {
@@ -329,9 +337,7 @@ Test(checkpoint, seconds_already_spent_count)
     stop_flag = 0;
     free(run(&params, NULL));
 
-    emp_run_describe(&record, problem.problem, &params);
-    record.op_count = problem.graph->op_count;
-    record.device_count = problem.machine->device_count;
+    describe(&record, &params);
     cr_assert_eq(emp_checkpoint_load(&checkpoint, path, NULL), EMP_OK);
     cr_expect(checkpoint.elapsed_s > 0 && checkpoint.elapsed_s < 1000);
     cr_expect_eq(proposed, 2 * BATCH);
@@ -496,9 +502,7 @@ Test(checkpoint, of_other_sources_or_state_is_refused)
                                  .array = {{"proposed", EMP_ARRAY_INT64, 2, proposed}}};
 
     leave_checkpoint(2);
-    emp_run_describe(&record, problem.problem, &params);
-    record.op_count = problem.graph->op_count;
-    record.device_count = problem.machine->device_count;
+    describe(&record, &params);
     cr_expect_eq(emp_checkpoint_load(&checkpoint, path, &err), EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "method_state/proposed"), "%s", err.msg);
 
@@ -802,9 +806,7 @@ Test(checkpoint, whose_state_makes_no_sense_is_named)
 
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
     leave_checkpoint(2);
-    emp_run_describe(&record, problem.problem, &params);
-    record.op_count = problem.graph->op_count;
-    record.device_count = problem.machine->device_count;
+    describe(&record, &params);
     cr_assert_eq(emp_checkpoint_load(&checkpoint, path, NULL), EMP_OK);
     proposed = -1;
     cr_assert_eq(emp_checkpoint_save(path, &checkpoint, NULL), EMP_OK);
