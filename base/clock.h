@@ -8,7 +8,10 @@
 /** Seconds since an arbitrary fixed moment; never goes back. */
 double emp_clock_now_s(void);
 
-/** Seconds that a processor has spent on this thread. */
+/** Seconds that processors have spent on this thread, and for it elsewhere. */
 double emp_clock_thread_s(void);
+
+/** Counts \a seconds that another thread or process has spent for this thread. */
+void emp_clock_count_s(double seconds);
 
 #endif /* EMP_BASE_CLOCK_H */

@@ -25,8 +25,11 @@ static emp_status add_level(emp_moves *m, const emp_moves_size *size, emp_error 
 {
     const double                  imbalance = m->options.imbalance;
     const emp_class_groups_params params = {
-        size->kind, size->count, imbalance > 0.0 ? imbalance : IMBALANCE,
-        m->seed + (uint64_t)(size->count + 10007 * size->cut)};
+        .kind = size->kind,
+        .count = size->count,
+        .imbalance = imbalance > 0.0 ? imbalance : IMBALANCE,
+        .seed = m->seed + (uint64_t)(size->count + 10007 * size->cut),
+        .stop = m->options.stop};
 
     EMP_CHECK(emp_class_groups_ops(&m->level[m->level_count], &m->groups_hash, m->problem,
                                    &params, err));
@@ -54,7 +57,9 @@ emp_status emp_moves_grow(emp_moves *m, emp_error *err)
     if (m->grown == m->size_count) return EMP_OK;
     emp_moves_size *size = &m->size[m->grown++];
     if (m->size[(m->grown - 1) % sizes_a_cut(m)].is_spare) return EMP_OK;
-    EMP_CHECK(add_level(m, size, err));
+    const emp_status st = add_level(m, size, err);
+    if (st != EMP_OK) m->grown--;
+    EMP_CHECK(st);
     if (size->cut > 0 || !is_no_finer(m)) return EMP_OK;
     size->is_spare = true;
     emp_members_clear(&m->level[--m->level_count]);

@@ -23,6 +23,8 @@
 #ifndef EMP_SEARCH_MOVES_H
 #define EMP_SEARCH_MOVES_H
 
+#include <stdatomic.h>
+
 #include "base/rng.h"
 #include "base/text/options.h"
 #include "search/groups/class_groups.h"
@@ -51,6 +53,7 @@ typedef struct {
     int32_t cuts;      /**< groupings of each size, by other seeds; 0 = one */
     double  imbalance; /**< METIS, Scotch: largest group over the mean; 0 = 2 */
     int32_t at_once;   /**< levels that are made at creation; 0 = all */
+    const atomic_int *stop; /**< ends a cut when it is set; NULL: nothing does */
 } emp_move_options;
 
 enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */ };

@@ -15,6 +15,7 @@ typedef struct {
     bool                   with_cpu, has_memory;
     metis_strategy         strategy;
     double                 imbalance, memory_imbalance; /* 0 = METIS's own */
+    const atomic_int      *stop;
     emp_partition_settings settings;
 } metis_options;
 
@@ -41,7 +42,8 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
     emp_metis_cut        c = {.share = target->power,
                               .is_kway = o->strategy == STRATEGY_KWAY,
                               .imbalance = o->imbalance,
-                              .memory_imbalance = o->memory_imbalance};
+                              .memory_imbalance = o->memory_imbalance,
+                              .stop = o->stop};
 
     if (o->has_memory) {
         EMP_TRY(EMP_ALLOC(memory, (size_t)g->vertex_count));
@@ -64,6 +66,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     metis_options own = {.problem = problem};
 
     EMP_CHECK(emp_method_options_parse(&own, type, params, err));
+    own.stop = params->stop;
     if (own.memory_imbalance > 0 && !own.has_memory)
         return EMP_ERROR(EMP_EINVAL, "metis: option memory_imbalance needs memory=1");
     const emp_partition_request request = {.method = type->name,

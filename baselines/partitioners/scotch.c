@@ -28,6 +28,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     mapping_options own;
 
     EMP_CHECK(emp_method_options_parse(&own, type, params, err));
+    own.scotch.stop = params->stop;
     const emp_partition_request request = {
         .method = type->name,
         .params = {.with_cpu = type == &emp_method_scotch},

@@ -118,8 +118,7 @@ static emp_status init(void *state, const emp_problem *problem,
     EMP_CHECK(emp_method_options_parse(&b->options, &emp_method_brkga, params, err));
     EMP_CHECK(divide_population(b, err));
     b->seed = params->seed;
-    EMP_CHECK(
-        emp_grouped_init(&b->groups, problem, &b->options.groups, params->seed, err));
+    EMP_CHECK(emp_grouped_init(&b->groups, problem, &b->options.groups, params, err));
     b->key_count = b->groups.ops.group_count * b->groups.device_count;
     EMP_CHECK(allocate(b, err));
     draw_population(b);

@@ -10,11 +10,14 @@
 static const double IMBALANCE = 2.0;
 
 emp_status emp_grouped_init(emp_grouped *g, const emp_problem *problem,
-                            const emp_grouped_options *options, uint64_t seed,
-                            emp_error *err)
+                            const emp_grouped_options *options,
+                            const emp_method_params *params, emp_error *err)
 {
-    const emp_class_groups_params groups = {options->kind, options->count, IMBALANCE,
-                                            seed};
+    const emp_class_groups_params groups = {.kind = options->kind,
+                                            .count = options->count,
+                                            .imbalance = IMBALANCE,
+                                            .seed = params->seed,
+                                            .stop = params->stop};
 
     *g = (emp_grouped){.problem = problem,
                        .device_count = problem->machine->device_count,

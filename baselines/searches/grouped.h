@@ -36,8 +36,8 @@ typedef struct {
 
 /** \a problem is borrowed. \retval EMP_ENOMEM, and those of class_groups.h */
 emp_status emp_grouped_init(emp_grouped *grouped, const emp_problem *problem,
-                            const emp_grouped_options *options, uint64_t seed,
-                            emp_error *err);
+                            const emp_grouped_options *options,
+                            const emp_method_params *params, emp_error *err);
 void       emp_grouped_clear(emp_grouped *grouped); /**< legal after a failed init */
 
 /** \retval EMP_EFORMAT  The restored state of \a method is of other groups. */

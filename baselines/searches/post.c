@@ -74,8 +74,7 @@ static emp_status init(void *state, const emp_problem *problem,
 
     EMP_CHECK(emp_method_options_parse(&p->options, &emp_method_post, params, err));
     p->seed = params->seed;
-    EMP_CHECK(
-        emp_grouped_init(&p->groups, problem, &p->options.groups, params->seed, err));
+    EMP_CHECK(emp_grouped_init(&p->groups, problem, &p->options.groups, params, err));
     size_t groups = (size_t)p->groups.ops.group_count;
     size_t entries = groups * (size_t)p->groups.device_count;
     size_t window = (size_t)window_of(p);

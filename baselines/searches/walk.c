@@ -98,7 +98,8 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
                     .make = draw_move,
                     .at.is_new = 1,
                     .cost.best_s = INFINITY};
-    EMP_TRY(emp_moves_init(&w->moves, problem, &options->moves, params->seed, err));
+    w->options.moves.stop = params->stop;
+    EMP_TRY(emp_moves_init(&w->moves, problem, &w->options.moves, params->seed, err));
     w->groups_hash = (int64_t)w->moves.groups_hash;
     EMP_TRY(emp_proposal_init(&w->here, ops_of(w), params->decides, err));
     EMP_TRY(emp_proposal_init(&w->best, ops_of(w), params->decides, err));

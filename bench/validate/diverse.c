@@ -99,7 +99,10 @@ static emp_status deal_parts(struct deal *d, int32_t count, uint64_t seed,
     int32_t                 part_count = 0;
     emp_device_id           gpu_of_part[MOST_PARTS];
     int32_t                *part_of_class = NULL;
-    emp_class_groups_params how = {EMP_CLASS_GROUPS_METIS, count, parts_imbalance, seed};
+    emp_class_groups_params how = {.kind = EMP_CLASS_GROUPS_METIS,
+                                   .count = count,
+                                   .imbalance = parts_imbalance,
+                                   .seed = seed};
 
     EMP_TRY(EMP_ALLOC(part_of_class, (size_t)g->class_count));
     EMP_TRY(emp_class_groups(part_of_class, &part_count, d->problem, &how, err));

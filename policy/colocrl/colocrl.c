@@ -13,10 +13,13 @@ static void clear(void *state) { emp_colocrl_agent_clear((emp_colocrl_agent *)st
 
 static emp_status group_classes(int32_t *group_of_class, int32_t *group_count,
                                 const emp_problem *problem, const emp_colocrl_options *o,
-                                uint64_t seed, emp_error *err)
+                                const emp_method_params *params, emp_error *err)
 {
-    const emp_class_groups_params cut = {
-        .kind = o->groups, .count = o->count, .imbalance = IMBALANCE, .seed = seed};
+    const emp_class_groups_params cut = {.kind = o->groups,
+                                         .count = o->count,
+                                         .imbalance = IMBALANCE,
+                                         .seed = params->seed,
+                                         .stop = params->stop};
     const uint32_t rules = (o->gradients ? (uint32_t)EMP_COLOCATION_GRADIENTS : 0) |
                            (o->readers ? (uint32_t)EMP_COLOCATION_READERS : 0) |
                            (o->layers ? (uint32_t)EMP_COLOCATION_LAYERS : 0);
@@ -50,8 +53,8 @@ static emp_status number_groups(int32_t *group_of_row, int32_t row_count,
  * more group. */
 static emp_status group_rows(int32_t **out, int32_t *group_count,
                              const emp_problem *problem, const emp_op_features *ops,
-                             const emp_colocrl_options *options, uint64_t seed,
-                             emp_error *err)
+                             const emp_colocrl_options *options,
+                             const emp_method_params *params, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t *group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)problem->graph->class_count);
@@ -59,7 +62,7 @@ static emp_status group_rows(int32_t **out, int32_t *group_count,
 
     if (group == NULL || group_of_class == NULL)
         EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
-    EMP_TRY(group_classes(group_of_class, group_count, problem, options, seed, err));
+    EMP_TRY(group_classes(group_of_class, group_count, problem, options, params, err));
     for (int32_t r = 0; r < ops->row_count; r++)
         group[r] = group_of_class[problem->graph->op[ops->op_of_row[r]].colocation_class];
     EMP_TRY(number_groups(group, ops->row_count, group_count, err));
@@ -83,7 +86,7 @@ static emp_status init(void *state, const emp_problem *problem,
     EMP_TRY(emp_method_options_parse(&options, &emp_method_colocrl, params, err));
     EMP_TRY(emp_op_features_create(&agent->learner.ops, problem, err));
     EMP_TRY(group_rows(&group_of_row, &group_count, problem, agent->learner.ops, &options,
-                       params->seed, err));
+                       params, err));
     EMP_TRY(emp_colocrl_agent_init(agent, agent->learner.ops, group_of_row, group_count,
                                    problem->machine->device_count, &options, params->seed,
                                    params->threads, err));

@@ -120,12 +120,14 @@ static void name_metrics(emp_go_agent *a)
 
 /* The cut is the one that refine makes with the same seed and coarsest=groups, so that what
  * refine finds with that alone can be imitated to the last op. */
-static emp_status create_groups(emp_go_agent *a, emp_error *err)
+static emp_status create_groups(emp_go_agent *a, const emp_method_params *params,
+                                emp_error *err)
 {
     const emp_class_groups_params how = {.kind = EMP_CLASS_GROUPS_SCOTCH,
                                          .count = a->options.groups,
                                          .imbalance = GROUP_IMBALANCE,
-                                         .seed = a->seed + (uint64_t)a->options.groups};
+                                         .seed = a->seed + (uint64_t)a->options.groups,
+                                         .stop = params->stop};
     emp_status                    st = EMP_OK;
     int32_t                       found = 0;
     int32_t                      *group_of_class =
@@ -187,13 +189,13 @@ emp_status emp_go_agent_init(emp_go_agent *a, const emp_problem *problem,
     EMP_CHECK(emp_openblas_open(err));
     name_metrics(a);
     EMP_CHECK(options->nodes == EMP_NODES_GROUPS
-                  ? create_groups(a, err)
+                  ? create_groups(a, params, err)
                   : emp_node_graph_create(&a->nodes, problem, options->max_nodes, err));
     EMP_CHECK(init_features(a, err));
     a->coupling = emp_coupling_none(a->features.count);
     if (options->draws == EMP_DRAWS_COUPLED)
-        EMP_CHECK(emp_coupling_init(&a->coupling, a->nodes, &a->features, problem,
-                                    params->seed, err));
+        EMP_CHECK(emp_coupling_init(&a->coupling, a->nodes, &a->features, problem, params,
+                                    err));
     EMP_CHECK(init_network(a, params, err));
     EMP_CHECK(allocate(a, params->decides, err));
     if (options->fit)

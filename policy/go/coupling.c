@@ -22,12 +22,14 @@ static void spread(int32_t *group, const int32_t *group_of_class, int32_t rest,
 
 emp_status emp_coupling_init(emp_coupling *c, const emp_node_graph *nodes,
                              const emp_transferable *features, const emp_problem *problem,
-                             uint64_t seed, emp_error *err)
+                             const emp_method_params *params, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t *group_of_class = EMP_NEW_ARRAY(int32_t, (size_t)problem->graph->class_count);
-    emp_class_groups_params how = {
-        .kind = EMP_CLASS_GROUPS_METIS, .imbalance = 1.3, .seed = seed};
+    emp_class_groups_params how = {.kind = EMP_CLASS_GROUPS_METIS,
+                                   .imbalance = 1.3,
+                                   .seed = params->seed,
+                                   .stop = params->stop};
 
     *c = emp_coupling_none(nodes->node_count);
     if (group_of_class == NULL)

@@ -11,6 +11,7 @@
 #include "base/arrays.h"
 #include "base/rng.h"
 #include "policy/features/transferable.h"
+#include "search/method.h"
 
 enum { EMP_GO_MAX_CUTS = 20 };
 
@@ -25,10 +26,11 @@ typedef struct {
 /** Independent draws. */
 emp_coupling emp_coupling_none(int32_t count);
 /** Cuts of the nodes, fewer than half as many groups as there are nodes.
+ * \param params  Of these the seed, and what stops a cut.
  * \retval EMP_ENOMEM, and those of METIS */
 emp_status emp_coupling_init(emp_coupling *coupling, const emp_node_graph *nodes,
                              const emp_transferable *features, const emp_problem *problem,
-                             uint64_t seed, emp_error *err);
+                             const emp_method_params *params, emp_error *err);
 void       emp_coupling_clear(emp_coupling *coupling);
 
 /** Draws \a choice [position] from \a p [position][device]; \a gumbel is scratch of as many

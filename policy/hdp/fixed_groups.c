@@ -105,22 +105,23 @@ cleanup:
 
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
-                                   int32_t group_count, double imbalance, uint64_t seed,
-                                   emp_error *err)
+                                   int32_t group_count, double imbalance,
+                                   const emp_method_params *params, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t   *group = EMP_NEW_ARRAY(int32_t, (size_t)ops->row_count);
 
     emp_class_groups_params how = {.count = count_cut_groups(problem, ops, group_count),
                                    .imbalance = imbalance,
-                                   .seed = seed};
+                                   .seed = params->seed,
+                                   .stop = params->stop};
 
     *out = NULL;
     if (group == NULL) EMP_FAIL(EMP_ENOMEM, "groups of %d ops", ops->row_count);
     switch (grouping) {
     case EMP_GROUPING_CHUNKS: EMP_TRY(cut_chunks(group, ops, group_count, err)); break;
     case EMP_GROUPING_RANDOM:
-        draw_groups(group, ops->row_count, group_count, seed);
+        draw_groups(group, ops->row_count, group_count, params->seed);
         break;
     case EMP_GROUPING_METIS: how.kind = EMP_CLASS_GROUPS_METIS; break;
     case EMP_GROUPING_SCOTCH: how.kind = EMP_CLASS_GROUPS_SCOTCH; break;

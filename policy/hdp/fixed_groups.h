@@ -5,6 +5,7 @@
 #define EMP_POLICY_HDP_FIXED_GROUPS_H
 
 #include "policy/features/op_features.h"
+#include "search/method.h"
 
 /** In the order of the option `grouping`; only those that are fixed can be created. */
 typedef enum {
@@ -23,10 +24,11 @@ typedef enum {
  * of METIS or Scotch has about \a imbalance times the mean load. On a machine of several
  * CPUs, rows that only a CPU can run are no part of the graph that METIS, Scotch and the
  * rules cut: they share group_count-1. Equal seeds give equal groups. \a problem is that of \a ops.
+ * \param params  Of these the seed, and what stops a cut.
  * \retval EMP_ENOMEM, and those of metis_cut.h and scotch_cut.h */
 emp_status emp_fixed_groups_create(int32_t **out, emp_grouping grouping,
                                    const emp_problem *problem, const emp_op_features *ops,
-                                   int32_t group_count, double imbalance, uint64_t seed,
-                                   emp_error *err);
+                                   int32_t group_count, double imbalance,
+                                   const emp_method_params *params, emp_error *err);
 
 #endif /* EMP_POLICY_HDP_FIXED_GROUPS_H */

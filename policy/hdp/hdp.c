@@ -47,7 +47,7 @@ static emp_status fix_groups(planner *p, const emp_method_params *params, emp_er
     const emp_op_features *ops = p->learner->ops;
 
     EMP_CHECK(emp_fixed_groups_create(&p->groups, o->grouping, p->problem, ops, o->groups,
-                                      o->imbalance, params->seed, err));
+                                      o->imbalance, params, err));
     emp_hdp_agent_fix_groups(&p->agent, p->groups);
     p->groups_hash = emp_hash_bytes(EMP_HASH_SEED, p->groups,
                                     (size_t)ops->row_count * sizeof *p->groups);

@@ -18,8 +18,8 @@ static emp_status cut_vertices(int32_t *part, const emp_partition_graph *g,
     for (int32_t v = 0; v < g->vertex_count; v++) part[v] = p->count == 1 ? 0 : v;
     if (is_trivial) return EMP_OK;
     if (p->kind == EMP_CLASS_GROUPS_METIS)
-        return emp_metis_kway(g, p->count, p->imbalance, p->seed, part, err);
-    return emp_scotch_parts(g, p->count, p->imbalance - 1.0, p->seed, part, err);
+        return emp_metis_kway(g, p->count, p->imbalance, p->seed, p->stop, part, err);
+    return emp_scotch_parts(g, p->count, p->imbalance - 1.0, p->seed, p->stop, part, err);
 }
 
 static emp_status cut(int32_t *group_of_class, const emp_problem *problem,

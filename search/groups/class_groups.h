@@ -4,6 +4,8 @@
 #ifndef EMP_SEARCH_GROUPS_CLASS_GROUPS_H
 #define EMP_SEARCH_GROUPS_CLASS_GROUPS_H
 
+#include <stdatomic.h>
+
 #include "search/groups/members.h"
 
 typedef enum {
@@ -19,6 +21,7 @@ typedef struct {
     int32_t            count; /**< groups at most, at least 1; of no effect on COLOCRL */
     double   imbalance;       /**< METIS, Scotch: largest group over the mean, above 1 */
     uint64_t seed;            /**< METIS, Scotch */
+    const atomic_int *stop;   /**< METIS, Scotch: ends the cut; NULL: nothing does */
 } emp_class_groups_params;
 
 /** Groups the classes of \a problem; groups may be empty.

@@ -34,7 +34,7 @@ static emp_status group(const emp_partition_graph *g, int32_t count, double imba
     } else if (count == 1) {
         for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = 0;
     } else {
-        EMP_CHECK(emp_metis_kway(g, count, imbalance, seed, group_of_vertex, err));
+        EMP_CHECK(emp_metis_kway(g, count, imbalance, seed, NULL, group_of_vertex, err));
     }
     return number_parts(group_of_vertex, g->vertex_count, count, used, err);
 }

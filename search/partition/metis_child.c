@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _GNU_SOURCE /* pipe2(), close_range() */
+#define _GNU_SOURCE /* pipe2(), close_range(), wait4() */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io/program.h"
+#include "base/work/stop.h"
 #include "search/partition/metis_internal.h"
+
+enum { LOOK_MS = 20 }; /* from one look at the flag to the next */
 
 static bool write_all(int fd, const void *data, size_t size)
 {
@@ -87,6 +93,29 @@ static void be_child(const emp_metis_task *t, int fd)
     _exit(is_told ? 0 : 1);
 }
 
+/* Until the child answers or ends. Whether it is to be waited for no longer. */
+static bool is_stopped(const atomic_int *stop, int fd)
+{
+    struct pollfd answer = {.fd = fd, .events = POLLIN};
+
+    while (!emp_stop_is_set(stop))
+        if (poll(&answer, 1, stop != NULL ? LOOK_MS : -1) > 0) return false;
+    return true;
+}
+
+static double seconds_of(struct timeval t)
+{
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
+
+static void await_end(pid_t child)
+{
+    struct rusage used = {0};
+
+    while (wait4(child, NULL, 0, &used) < 0 && errno == EINTR) continue;
+    emp_clock_count_s(seconds_of(used.ru_utime) + seconds_of(used.ru_stime));
+}
+
 emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -98,9 +127,12 @@ emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
     if (child == 0) be_child(t, fd[1]);
     close(fd[1]);
     fd[1] = -1;
-    bool is_told = read_all(fd[0], &result, sizeof result) &&
+    const bool is_over = is_stopped(t->stop, fd[0]);
+    if (is_over) kill(child, SIGKILL);
+    bool is_told = !is_over && read_all(fd[0], &result, sizeof result) &&
                    read_all(fd[0], t->part, (size_t)t->vertex_count * sizeof *t->part);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+    await_end(child);
+    if (is_over) EMP_FAIL(EMP_EINTERRUPTED, "interrupted");
     if (!is_told) EMP_FAIL(EMP_EEXTERNAL, "METIS ended without a result");
     EMP_TRY(emp_metis_result(t, result, err));
 

@@ -107,6 +107,7 @@ emp_status emp_metis_parts(const emp_partition_graph *graph, int32_t part_count,
         if (cut->memory != NULL) share[2 * p + 1] = (real_t)cut->memory_share[p];
     }
     t.share = share;
+    t.stop = cut->stop;
     set_tolerance(&t, cut, tolerance);
     EMP_TRY(run_task(&t, part_of_vertex, err));
 
@@ -116,13 +117,14 @@ cleanup:
 }
 
 emp_status emp_metis_kway(const emp_partition_graph *graph, int32_t part_count,
-                          double imbalance, uint64_t seed, int32_t *part_of_vertex,
-                          emp_error *err)
+                          double imbalance, uint64_t seed, const atomic_int *stop,
+                          int32_t *part_of_vertex, emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_metis_task t;
 
     EMP_TRY(init_task(&t, METIS_PartGraphKway, graph, part_count, seed, err));
+    t.stop = stop;
     t.options[METIS_OPTION_UFACTOR] = (idx_t)(1000 * (imbalance - 1));
     EMP_TRY(run_task(&t, part_of_vertex, err));
 

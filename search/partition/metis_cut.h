@@ -6,10 +6,12 @@
  * runs in a child process, and any number may run at once.
  *
  * Errors of both functions: EMP_ENOMEM; EMP_EIO if there can be no child; EMP_EEXTERNAL if
- * METIS fails.
+ * METIS fails; EMP_EINTERRUPTED.
  */
 #ifndef EMP_SEARCH_PARTITION_METIS_CUT_H
 #define EMP_SEARCH_PARTITION_METIS_CUT_H
+
+#include <stdatomic.h>
 
 #include "search/partition/partition_graph.h"
 
@@ -23,6 +25,7 @@ typedef struct {
     double imbalance; /**< of a part's load over its share; METIS's own: 0.03 k-way, else
                            0.001, with memory 0.01 */
     double memory_imbalance; /**< likewise of its memory; as imbalance */
+    const atomic_int *stop;  /**< ends the cut when it is set; NULL: nothing does */
 } emp_metis_cut;
 
 /** Fills part_of_vertex with 0 .. part_count-1. */
@@ -31,9 +34,10 @@ emp_status emp_metis_parts(const emp_partition_graph *graph, int32_t part_count,
                            int32_t *part_of_vertex, emp_error *err);
 
 /** K-way, for many parts; the largest has at most about \a imbalance times the mean load.
- * Parts may be empty. */
+ * Parts may be empty.
+ * \param stop  As in emp_metis_cut. */
 emp_status emp_metis_kway(const emp_partition_graph *graph, int32_t part_count,
-                          double imbalance, uint64_t seed, int32_t *part_of_vertex,
-                          emp_error *err);
+                          double imbalance, uint64_t seed, const atomic_int *stop,
+                          int32_t *part_of_vertex, emp_error *err);
 
 #endif /* EMP_SEARCH_PARTITION_METIS_CUT_H */

@@ -6,6 +6,7 @@
 #define EMP_SEARCH_PARTITION_METIS_INTERNAL_H
 
 #include <metis.h>
+#include <stdatomic.h>
 
 #include "base/arrays.h"
 #include "base/error.h"
@@ -22,21 +23,23 @@ typedef struct {
     idx_t              *row, *neighbor, *traffic;
     idx_t              *load;  /**< [vertex][constraint] */
     real_t             *share; /**< [part][constraint]; borrowed; NULL = equal */
-    real_t    *tolerance; /**< [constraint] 1 + imbalance; borrowed; NULL = METIS's */
-    idx_t      options[METIS_NOPTIONS];
-    idx_t     *part; /**< [vertex] the result */
-    emp_arrays arrays;
+    real_t *tolerance; /**< [constraint] 1 + imbalance; borrowed; NULL = METIS's */
+    idx_t   options[METIS_NOPTIONS];
+    idx_t  *part;           /**< [vertex] the result */
+    const atomic_int *stop; /**< NULL: nothing stops it */
+    emp_arrays        arrays;
 } emp_metis_task;
 
 /** Calls METIS and fills the part of each vertex.
  *
  * METIS traps signals process-wide, and draws from rand(): two threads cannot call it. So it runs in a
- * child process (metis_child.c). A child that was forked while another thread had a lock of the
- * sanitizers' allocator would wait for it for ever; builds with sanitizers call METIS here, one
- * thread after another (metis_here.c).
- * \retval EMP_EIO        There is no process for it.
- * \retval EMP_ENOMEM     METIS had too little memory.
- * \retval EMP_EEXTERNAL  METIS failed, or ended without a result. */
+ * child process (metis_child.c), which is killed when the task is to stop. A child that was forked while
+ * another thread had a lock of the sanitizers' allocator would wait for it for ever. Builds with
+ * sanitizers call METIS here, one thread after another, and nothing stops it (metis_here.c).
+ * \retval EMP_EIO           There is no process for it.
+ * \retval EMP_ENOMEM        METIS had too little memory.
+ * \retval EMP_EEXTERNAL     METIS failed, or ended without a result.
+ * \retval EMP_EINTERRUPTED  The task's \a stop was set. */
 emp_status emp_metis_run(const emp_metis_task *task, emp_error *err);
 
 /** What METIS's code says of a task, as a status. */

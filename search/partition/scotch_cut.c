@@ -9,10 +9,13 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <scotch.h> /* uses stdint.h without including it */
 
 #include "base/arrays.h"
+#include "base/mem.h"
+#include "base/work/apart.h"
 #include "base/work/stage.h"
 #include "search/partition/scotch_arch.h"
 
@@ -36,16 +39,39 @@ void SCOTCH_errorPrint(const char *const format, ...)
 
 void SCOTCH_errorPrintW(const char *const format, ...) { (void)format; }
 
-static emp_status tell_result(int result, const emp_partition_graph *g,
-                              int32_t part_count, emp_error *err)
+/* What is asked of Scotch: the parts of a target, or as many equal ones. */
+typedef struct {
+    const emp_partition_target *target; /* NULL = equal parts */
+    int32_t                     part_count;
+    emp_scotch_options          options;
+    uint64_t                    seed;
+} request;
+
+/* A cut that is ready to be made. It has copies of all that it is made from. */
+typedef struct {
+    int32_t        vertex_count, part_count;
+    SCOTCH_Num    *part; /* [vertex] the result; what is fixed before, else -1 */
+    SCOTCH_Context context;
+    SCOTCH_Graph   graph, bound; /* bound: the graph in that context */
+    SCOTCH_Arch    arch;
+    SCOTCH_Strat   strategy;
+    emp_arrays     arrays;
+    int            result;
+    char           said[sizeof scotch_message];
+} mapping;
+
+static emp_status tell_result(int result, const mapping *m, const char *said,
+                              emp_error *err)
 {
     if (result == 0) return EMP_OK;
     return EMP_ERROR(EMP_EEXTERNAL, "Scotch, %d vertices into %d parts: %s",
-                     g->vertex_count, part_count, scotch_message);
+                     m->vertex_count, m->part_count, said);
 }
 
 /* The status of a call of Scotch. */
-#define STATUS(call) tell_result((call), g, part_count, err)
+#define STATUS(call) tell_result((call), m, scotch_message, err)
+
+/* ---- what is cut ---- */
 
 /* A copy in Scotch's integers. */
 static SCOTCH_Num *copy_to_num(emp_arrays *arrays, const int32_t *value, int32_t count)
@@ -56,52 +82,60 @@ static SCOTCH_Num *copy_to_num(emp_arrays *arrays, const int32_t *value, int32_t
     return copy;
 }
 
-static emp_status load_architecture(SCOTCH_Arch *arch, const emp_partition_graph *g,
-                                    const emp_partition_target *target, emp_error *err)
+static emp_status build_graph(mapping *m, const emp_partition_graph *g, emp_error *err)
 {
-    const int32_t part_count = target->count;
-    FILE         *file = fmemopen(NULL, EMP_SCOTCH_ARCH_BYTES, "w+");
+    const int32_t arc_count = g->row[g->vertex_count];
+    SCOTCH_Num   *row = copy_to_num(&m->arrays, g->row, g->vertex_count + 1);
+    SCOTCH_Num   *neighbor = copy_to_num(&m->arrays, g->neighbor, arc_count);
+    SCOTCH_Num   *load = copy_to_num(&m->arrays, g->load, g->vertex_count);
+    SCOTCH_Num   *traffic = copy_to_num(&m->arrays, g->traffic, arc_count);
+
+    m->part = EMP_ADD_ARRAY(&m->arrays, SCOTCH_Num, (size_t)g->vertex_count);
+    if (m->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "Scotch graph of %d vertices", g->vertex_count);
+    /* Part 0 is the CPU: without it in the target, no vertex is bound to it. */
+    for (int32_t v = 0; v < g->vertex_count; v++) m->part[v] = g->is_cpu_only[v] ? 0 : -1;
+    return STATUS(SCOTCH_graphBuild(&m->graph, 0, g->vertex_count, row, NULL, load, NULL,
+                                    arc_count, neighbor, traffic));
+}
+
+/* ---- what it is cut for ---- */
+
+static emp_status load_architecture(mapping *m, const emp_partition_target *target,
+                                    emp_error *err)
+{
+    FILE *file = fmemopen(NULL, EMP_SCOTCH_ARCH_BYTES, "w+");
 
     if (file == NULL)
         return EMP_ERROR(EMP_ENOMEM, "description of %d devices", target->count);
     emp_scotch_arch_write(target, file);
     rewind(file);
-    emp_status st = STATUS(SCOTCH_archLoad(arch, file));
+    emp_status st = STATUS(SCOTCH_archLoad(&m->arch, file));
     fclose(file);
     return st;
 }
 
-/* What is asked of Scotch: the parts of a target, or as many equal ones. */
-typedef struct {
-    const emp_partition_target *target; /* NULL = equal parts */
-    int32_t                     part_count;
-    emp_scotch_options          options;
-    uint64_t                    seed;
-} request;
-
 /* All parts at the same distance, as strong as those of the target. */
-static emp_status make_complete(SCOTCH_Arch *arch, const emp_partition_graph *g,
-                                const emp_partition_target *target, emp_error *err)
+static emp_status make_complete(mapping *m, const emp_partition_target *target,
+                                emp_error *err)
 {
-    const int32_t part_count = target->count;
-    int32_t       power[EMP_MAX_DEVICES];
-    SCOTCH_Num    weight[EMP_MAX_DEVICES];
+    int32_t    power[EMP_MAX_DEVICES];
+    SCOTCH_Num weight[EMP_MAX_DEVICES];
 
     emp_scotch_arch_powers(target, power);
-    for (int32_t p = 0; p < part_count; p++) weight[p] = power[p];
-    return STATUS(SCOTCH_archCmpltw(arch, part_count, weight));
+    for (int32_t p = 0; p < target->count; p++) weight[p] = power[p];
+    return STATUS(SCOTCH_archCmpltw(&m->arch, target->count, weight));
 }
 
-static emp_status make_architecture(SCOTCH_Arch *arch, const emp_partition_graph *g,
-                                    const request *r, emp_error *err)
+static emp_status make_architecture(mapping *m, const request *r, emp_error *err)
 {
-    const int32_t part_count = r->part_count;
-
-    if (r->target == NULL) return STATUS(SCOTCH_archCmplt(arch, part_count));
+    if (r->target == NULL) return STATUS(SCOTCH_archCmplt(&m->arch, r->part_count));
     return r->options.architecture == EMP_SCOTCH_COMPLETE
-               ? make_complete(arch, g, r->target, err)
-               : load_architecture(arch, g, r->target, err);
+               ? make_complete(m, r->target, err)
+               : load_architecture(m, r->target, err);
 }
+
+/* ---- how ---- */
 
 static SCOTCH_Num flags_of(emp_scotch_strategy strategy)
 {
@@ -113,71 +147,79 @@ static SCOTCH_Num flags_of(emp_scotch_strategy strategy)
     return flags[strategy];
 }
 
-/* Maps under a context of its own; part holds the fixed parts, -1 elsewhere. */
-static emp_status map_in_context(SCOTCH_Graph *graph, const emp_partition_graph *g,
-                                 const request *r, SCOTCH_Num *part, emp_error *err)
+static emp_status make_context(mapping *m, uint64_t seed, emp_error *err)
 {
-    emp_status     st = EMP_OK;
-    const int32_t  part_count = r->part_count;
-    SCOTCH_Context context;
-    SCOTCH_Graph   bound;
-    SCOTCH_Arch    arch;
-    SCOTCH_Strat   strategy;
+    EMP_CHECK(STATUS(
+        SCOTCH_contextOptionSetNum(&m->context, SCOTCH_OPTIONNUMDETERMINISTIC, 1)));
+    EMP_CHECK(STATUS(SCOTCH_contextRandomClone(&m->context)));
+    SCOTCH_contextRandomSeed(&m->context, (SCOTCH_Num)(seed % INT_MAX));
+    SCOTCH_contextRandomReset(&m->context);
+    EMP_CHECK(STATUS(SCOTCH_contextThreadSpawn(&m->context, 1, NULL)));
+    return STATUS(SCOTCH_contextBindGraph(&m->context, &m->graph, &m->bound));
+}
 
-    SCOTCH_contextInit(&context);
-    SCOTCH_graphInit(&bound);
-    SCOTCH_archInit(&arch);
-    SCOTCH_stratInit(&strategy);
+/* ---- the cut ---- */
 
-    EMP_TRY(
-        STATUS(SCOTCH_contextOptionSetNum(&context, SCOTCH_OPTIONNUMDETERMINISTIC, 1)));
-    EMP_TRY(STATUS(SCOTCH_contextRandomClone(&context)));
-    SCOTCH_contextRandomSeed(&context, (SCOTCH_Num)(r->seed % INT_MAX));
-    SCOTCH_contextRandomReset(&context);
-    EMP_TRY(STATUS(SCOTCH_contextThreadSpawn(&context, 1, NULL)));
-    EMP_TRY(STATUS(SCOTCH_contextBindGraph(&context, graph, &bound)));
-    EMP_TRY(make_architecture(&arch, g, r, err));
-    EMP_TRY(STATUS(SCOTCH_stratGraphMapBuild(&strategy, flags_of(r->options.strategy),
-                                             part_count, r->options.imbalance)));
-    EMP_TRY(STATUS(SCOTCH_graphMapFixed(&bound, &arch, &strategy, part)));
+static void destroy(void *task)
+{
+    mapping *m = task;
+
+    SCOTCH_stratExit(&m->strategy);
+    SCOTCH_archExit(&m->arch);
+    SCOTCH_graphExit(&m->bound);
+    SCOTCH_contextExit(&m->context);
+    SCOTCH_graphExit(&m->graph);
+    emp_arrays_clear(&m->arrays);
+    emp_free(m);
+}
+
+static emp_status create(mapping **out, const emp_partition_graph *g, const request *r,
+                         emp_error *err)
+{
+    emp_status st = EMP_OK;
+    mapping   *m = *out = EMP_NEW(mapping);
+
+    if (m == NULL) return EMP_ERROR(EMP_ENOMEM, "cut by Scotch");
+    m->vertex_count = g->vertex_count;
+    m->part_count = r->part_count;
+    SCOTCH_contextInit(&m->context);
+    SCOTCH_graphInit(&m->graph);
+    SCOTCH_graphInit(&m->bound);
+    SCOTCH_archInit(&m->arch);
+    SCOTCH_stratInit(&m->strategy);
+    EMP_TRY(build_graph(m, g, err));
+    EMP_TRY(make_context(m, r->seed, err));
+    EMP_TRY(make_architecture(m, r, err));
+    EMP_TRY(STATUS(SCOTCH_stratGraphMapBuild(&m->strategy, flags_of(r->options.strategy),
+                                             r->part_count, r->options.imbalance)));
 
 cleanup:
-    SCOTCH_stratExit(&strategy);
-    SCOTCH_archExit(&arch);
-    SCOTCH_graphExit(&bound);
-    SCOTCH_contextExit(&context);
+    if (st != EMP_OK) destroy(m);
     return st;
+}
+
+static void map(void *task)
+{
+    mapping *m = task;
+
+    m->result = SCOTCH_graphMapFixed(&m->bound, &m->arch, &m->strategy, m->part);
+    if (m->result != 0) memcpy(m->said, scotch_message, sizeof m->said);
 }
 
 static emp_status cut(const emp_partition_graph *g, const request *r,
                       int32_t *part_of_vertex, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    const int32_t part_count = r->part_count, arc_count = g->row[g->vertex_count];
-    SCOTCH_Graph  graph;
-    emp_arrays    arrays = {0};
-    SCOTCH_Num   *row = copy_to_num(&arrays, g->row, g->vertex_count + 1);
-    SCOTCH_Num   *neighbor = copy_to_num(&arrays, g->neighbor, arc_count);
-    SCOTCH_Num   *load = copy_to_num(&arrays, g->load, g->vertex_count);
-    SCOTCH_Num   *traffic = copy_to_num(&arrays, g->traffic, arc_count);
-    SCOTCH_Num   *part = EMP_ADD_ARRAY(&arrays, SCOTCH_Num, (size_t)g->vertex_count);
+    mapping *m;
 
-    SCOTCH_graphInit(&graph);
-    if (arrays.is_short)
-        EMP_FAIL(EMP_ENOMEM, "Scotch graph of %d vertices", g->vertex_count);
-    EMP_TRY(STATUS(SCOTCH_graphBuild(&graph, 0, g->vertex_count, row, NULL, load, NULL,
-                                     arc_count, neighbor, traffic)));
-    /* Part 0 is the CPU: without it in the target, no vertex is bound to it. */
-    for (int32_t v = 0; v < g->vertex_count; v++) part[v] = g->is_cpu_only[v] ? 0 : -1;
+    EMP_CHECK(create(&m, g, r, err));
     const char *before = emp_stage_set("partitioning by Scotch");
-    st = map_in_context(&graph, g, r, part, err);
+    const bool  is_done = emp_apart_run(&(emp_apart){m, map, destroy}, r->options.stop);
     (void)emp_stage_set(before);
-    EMP_TRY(st);
-    for (int32_t v = 0; v < g->vertex_count; v++) part_of_vertex[v] = (int32_t)part[v];
-
-cleanup:
-    SCOTCH_graphExit(&graph);
-    emp_arrays_clear(&arrays);
+    if (!is_done) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+    const emp_status st = tell_result(m->result, m, m->said, err);
+    for (int32_t v = 0; st == EMP_OK && v < g->vertex_count; v++)
+        part_of_vertex[v] = (int32_t)m->part[v];
+    destroy(m);
     return st;
 }
 
@@ -191,10 +233,10 @@ emp_status emp_scotch_map(const emp_partition_graph  *graph,
 }
 
 emp_status emp_scotch_parts(const emp_partition_graph *graph, int32_t part_count,
-                            double imbalance, uint64_t seed, int32_t *part_of_vertex,
-                            emp_error *err)
+                            double imbalance, uint64_t seed, const atomic_int *stop,
+                            int32_t *part_of_vertex, emp_error *err)
 {
-    const request r = {NULL, part_count, {.imbalance = imbalance}, seed};
+    const request r = {NULL, part_count, {.imbalance = imbalance, .stop = stop}, seed};
 
     return cut(graph, &r, part_of_vertex, err);
 }

@@ -6,12 +6,15 @@
  * distance of two of them the time that a transfer between them takes (scotch_arch.h), or 1
  * for any two. Classes that can only run on the CPU are fixed to part 0.
  *
- * Threads. Any number may call; equal seeds give equal parts.
+ * Threads. Any number may call; equal seeds give equal parts. A cut into many parts takes
+ * seconds. One that is stopped goes on aside for nobody (base/work/apart.h).
  *
- * Errors of both functions: EMP_ENOMEM; EMP_EEXTERNAL if Scotch fails.
+ * Errors of both functions: EMP_ENOMEM; EMP_EEXTERNAL if Scotch fails; EMP_EINTERRUPTED.
  */
 #ifndef EMP_SEARCH_PARTITION_SCOTCH_CUT_H
 #define EMP_SEARCH_PARTITION_SCOTCH_CUT_H
+
+#include <stdatomic.h>
 
 #include "search/partition/partition_graph.h"
 
@@ -30,7 +33,8 @@ typedef enum {
 typedef struct {
     emp_scotch_architecture architecture;
     emp_scotch_strategy     strategy;
-    double imbalance; /**< of a part's load over its share; customary is 0.05 */
+    double imbalance;       /**< of a part's load over its share; customary is 0.05 */
+    const atomic_int *stop; /**< ends the cut when it is set; NULL: nothing does */
 } emp_scotch_options;
 
 /** Maps onto the devices of \a target. An emp_partitioner; \a options are
@@ -41,9 +45,10 @@ emp_status emp_scotch_map(const emp_partition_graph  *graph,
 
 /** Cuts into equal parts, all at the same distance; the largest has at most about
  * 1 + \a imbalance times the mean load. The graph must be without the CPU. Fills
- * part_of_vertex with 0 .. part_count-1; parts may be empty. */
+ * part_of_vertex with 0 .. part_count-1; parts may be empty.
+ * \param stop  As in emp_scotch_options. */
 emp_status emp_scotch_parts(const emp_partition_graph *graph, int32_t part_count,
-                            double imbalance, uint64_t seed, int32_t *part_of_vertex,
-                            emp_error *err);
+                            double imbalance, uint64_t seed, const atomic_int *stop,
+                            int32_t *part_of_vertex, emp_error *err);
 
 #endif /* EMP_SEARCH_PARTITION_SCOTCH_CUT_H */

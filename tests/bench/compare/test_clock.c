@@ -17,7 +17,7 @@ enum { SEEDS = 2 };
 #ifndef SLOWNESS
 #define SLOWNESS 1
 #endif
-static const double clocks_s[] = {0.05 * SLOWNESS, 0.2 * SLOWNESS, 0.1 * SLOWNESS};
+static const double clocks_s[] = {0.2 * SLOWNESS, 0.8 * SLOWNESS, 0.4 * SLOWNESS};
 
 static char folder[SCRATCH_PATH_BYTES];
 

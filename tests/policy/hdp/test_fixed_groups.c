@@ -54,7 +54,7 @@ static void check_groups(emp_grouping grouping, int32_t group_count)
     int32_t  *group = NULL, cpu_rows = 0, largest = 0;
 
     cr_assert_eq(emp_fixed_groups_create(&group, grouping, problem, ops, group_count, 2.0,
-                                         1, &err),
+                                         &(emp_method_params){.seed = 1}, &err),
                  EMP_OK, "%s", err.msg);
     for (int32_t r = 0; r < ops->row_count; r++) {
         cr_assert(group[r] >= 0 && group[r] < group_count, "grouping %d: row %d in %d",

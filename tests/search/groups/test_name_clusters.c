@@ -152,7 +152,8 @@ ParameterizedTest(struct graph_case *c, name_clusters, are_some_dozens_on_every_
 
     task_create(&w, c->spec, "k40x2", "ideal");
     int32_t *of = EMP_NEW_ARRAY(int32_t, (size_t)w.graph->class_count);
-    const emp_class_groups_params params = {EMP_CLASS_GROUPS_NAMES, c->most, 2.0, 1};
+    const emp_class_groups_params params = {
+        .kind = EMP_CLASS_GROUPS_NAMES, .count = c->most, .imbalance = 2.0, .seed = 1};
     cr_assert_eq(emp_class_groups(of, &count, w.problem, &params, &err), EMP_OK, "%s",
                  err.msg);
     cr_expect(count >= c->low && count <= c->high, "%s: %d clusters", c->spec, count);

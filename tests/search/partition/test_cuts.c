@@ -129,7 +129,7 @@ Test(metis, k_way_keeps_to_its_imbalance)
 
     set_up(&c);
     for (uint64_t seed = 0; seed < 5; seed++) {
-        cr_assert_eq(emp_metis_kway(c.graph, 3, 1.1, seed, part, NULL), EMP_OK);
+        cr_assert_eq(emp_metis_kway(c.graph, 3, 1.1, seed, NULL, part, NULL), EMP_OK);
         for (int32_t p = 0; p < 3; p++) {
             cr_expect_leq(load_of(c.graph, part, p) * VERTICES,
                           (VERTICES / 3 + 1) *
@@ -145,9 +145,9 @@ Test(metis, depends_on_its_seed_alone_and_leaves_signals_alone)
     int32_t  once[VERTICES], again[VERTICES];
 
     set_up(&c);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, once, NULL), EMP_OK);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 8, again, NULL), EMP_OK);
-    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, again, NULL), EMP_OK);
+    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, NULL, once, NULL), EMP_OK);
+    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 8, NULL, again, NULL), EMP_OK);
+    cr_assert_eq(emp_metis_kway(c.graph, 4, 1.3, 7, NULL, again, NULL), EMP_OK);
     cr_expect_arr_eq(once, again, sizeof once);
     tear_down(&c);
 }
@@ -161,7 +161,8 @@ Test(metis, survives_every_allocation_failure)
 
     set_up(&c);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_metis_parts(c.graph, 2, &cut, 1, part, NULL), );
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_metis_kway(c.graph, 2, 1.1, 1, part, NULL), );
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_metis_kway(c.graph, 2, 1.1, 1, NULL, part, NULL), );
     tear_down(&c);
 }
 
@@ -177,7 +178,7 @@ Test(scotch, maps_where_brute_force_does)
         cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, part, NULL), EMP_OK);
         cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
     }
-    cr_assert_eq(emp_scotch_parts(c.graph, 2, 0.05, 1, part, NULL), EMP_OK);
+    cr_assert_eq(emp_scotch_parts(c.graph, 2, 0.05, 1, NULL, part, NULL), EMP_OK);
     cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
     tear_down(&c);
 }
@@ -225,9 +226,9 @@ Test(scotch, depends_on_its_seed_alone)
     int32_t  once[VERTICES], again[VERTICES];
 
     set_up(&c);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, once, NULL), EMP_OK);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 8, again, NULL), EMP_OK);
-    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, again, NULL), EMP_OK);
+    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, NULL, once, NULL), EMP_OK);
+    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 8, NULL, again, NULL), EMP_OK);
+    cr_assert_eq(emp_scotch_parts(c.graph, 4, 0.1, 7, NULL, again, NULL), EMP_OK);
     cr_expect_arr_eq(once, again, sizeof once);
     tear_down(&c);
 }

@@ -15,47 +15,24 @@
 
 #include "base/clock.h"
 #include "search/partition/metis_cut.h"
+#include "tests/search/partition/ring_graph.h"
 
-/* A ring with chords: a cut into PARTS parts takes tenths of a second. */
-enum { VERTICES = 200000, CHORD = 5000, PARTS = 64, OWN_FILES = 4 };
+enum { OWN_FILES = 4 };
 static const double PATIENCE_S = 60, AFTER_KILL_S = 2;
 
 static emp_partition_graph graph;
-static int32_t             part[VERTICES];
+static int32_t             part[RING_VERTICES];
 static atomic_bool         is_over;
 
-static void make_graph(void)
-{
-    static const int32_t step[] = {1, VERTICES - 1, CHORD, VERTICES - CHORD};
+static void make_graph(void) { graph = ring_graph_make(); }
 
-    graph = (emp_partition_graph){.vertex_count = VERTICES,
-                                  .row = malloc((VERTICES + 1) * sizeof(int32_t)),
-                                  .load = malloc(VERTICES * sizeof(int32_t)),
-                                  .neighbor = malloc(4 * VERTICES * sizeof(int32_t)),
-                                  .traffic = malloc(4 * VERTICES * sizeof(int32_t))};
-    for (int32_t v = 0; v <= VERTICES; v++) graph.row[v] = 4 * v;
-    for (int32_t v = 0; v < VERTICES; v++) {
-        graph.load[v] = 1;
-        for (int32_t i = 0; i < 4; i++) {
-            graph.neighbor[4 * v + i] = (v + step[i]) % VERTICES;
-            graph.traffic[4 * v + i] = 1;
-        }
-    }
-}
-
-static void free_graph(void)
-{
-    free(graph.row);
-    free(graph.load);
-    free(graph.neighbor);
-    free(graph.traffic);
-}
+static void free_graph(void) { ring_graph_free(&graph); }
 
 TestSuite(metis_child, .init = make_graph, .fini = free_graph);
 
 static void *cut_again_and_again(void *unused)
 {
-    while (!is_over) (void)emp_metis_kway(&graph, PARTS, 1.03, 1, part, NULL);
+    while (!is_over) (void)emp_metis_kway(&graph, RING_PARTS, 1.03, 1, NULL, part, NULL);
     return unused;
 }
 
@@ -120,7 +97,7 @@ static void end(int signal_number) { _exit(signal_number); }
 
 static void *cut_once(void *status)
 {
-    *(emp_status *)status = emp_metis_kway(&graph, PARTS, 1.03, 1, part, NULL);
+    *(emp_status *)status = emp_metis_kway(&graph, RING_PARTS, 1.03, 1, NULL, part, NULL);
     is_over = true;
     return NULL;
 }
