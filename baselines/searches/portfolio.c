@@ -120,7 +120,6 @@ static emp_status complete(void *state, emp_error *err)
     emp_error         said = {0};
 
     if (p->is_complete) return EMP_OK;
-    p->is_complete = true;
     if (p->problem->machine->device_count < 2) return EMP_OK; /* there is one placement */
     params.options = options_of_member[SEARCH];
     if (params.budget_evaluations > 0) {
@@ -129,7 +128,9 @@ static emp_status complete(void *state, emp_error *err)
     }
     emp_status st =
         emp_method_create(&p->search, &emp_method_refine, p->problem, &params, &said);
-    return pass_over(st, &said, err);
+    EMP_CHECK(pass_over(st, &said, err));
+    p->is_complete = true;
+    return EMP_OK;
 }
 
 static emp_status init(void *state, const emp_problem *problem,
@@ -160,21 +161,25 @@ static bool is_damaged(const portfolio *p)
            !emp_choices_are_valid(p->best, ops, p->problem->machine->device_count);
 }
 
-/* Has the next proposer propose; the count stays 0 if it is unsuited. */
+/* Has the next proposer propose; the count stays 0 if it is unsuited. One that was stopped is the next
+ * again. */
 static emp_status propose(portfolio *p, emp_device_id *device_of_op, int32_t *count,
                           emp_error *err)
 {
     const size_t      ops = (size_t)p->problem->graph->op_count;
-    const emp_method *member = members[p->at.next];
+    const int64_t     next = p->at.next;
+    const emp_method *member = members[next];
     emp_method_params params = p->params;
     emp_error         said = {0};
+    emp_status        st = EMP_EUNSUPPORTED;
 
-    params.options = options_of_member[p->at.next];
-    p->at.asked = p->at.next++;
-    if (!is_wanted(p->problem, member)) return EMP_OK;
-    emp_status st = member->place(member, p->problem, &params,
-                                  &(emp_proposal){.device_of_op = p->proposed}, &said);
+    params.options = options_of_member[next];
+    if (is_wanted(p->problem, member))
+        st = member->place(member, p->problem, &params,
+                           &(emp_proposal){.device_of_op = p->proposed}, &said);
     EMP_CHECK(pass_over(st, &said, err));
+    p->at.asked = next;
+    p->at.next = next + 1;
     if (st != EMP_OK) return EMP_OK;
     memcpy(device_of_op, p->proposed, ops * sizeof *device_of_op);
     *count = 1;
