@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace train SPEC: place for long runs of learners and searches, with a checkpoint
  * beside the record, alone or on several ranks. */
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text/text.h"
@@ -177,6 +179,16 @@ static emp_status check_resumable(const char *name, emp_error *err)
     return EMP_OK;
 }
 
+/* A run that is interrupted while its method is made has no checkpoint yet. */
+static void tell_interrupted(const char *checkpoint)
+{
+    if (access(checkpoint, F_OK) == 0)
+        cli_warn("interrupted; the same command with --resume goes on from %s",
+                 checkpoint);
+    else
+        cli_warn("%s", CLI_NOTHING_FOUND);
+}
+
 static emp_status train(cli_place_args *args, emp_error *err)
 {
     emp_status       st = EMP_OK;
@@ -196,8 +208,7 @@ static emp_status train(cli_place_args *args, emp_error *err)
     EMP_TRY(cli_place(args, err));
 
 cleanup:
-    if (st == EMP_EINTERRUPTED && is_first)
-        cli_warn("interrupted; the same command with --resume goes on from %s", path);
+    if (st == EMP_EINTERRUPTED && is_first) tell_interrupted(path);
     emp_free(path);
     return st;
 }

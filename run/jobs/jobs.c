@@ -194,10 +194,13 @@ static emp_status run_job(emp_job *job, emp_error *err)
     EMP_CHECK(emp_job_find(job, &is_read, err));
     if (!is_read) {
         const emp_status st = make(job, err);
-        if (st == EMP_EINTERRUPTED && is_half(job))
-            *err = (emp_error){0}; /* the next call goes on with it */
-        else
+        if (st == EMP_EINTERRUPTED && emp_jobs_are_stopped(job->plan->params)) {
+            /* The next call goes on with it, or begins it. */
+            *err = (emp_error){0};
+            if (!is_half(job)) return EMP_OK;
+        } else {
             EMP_CHECK(is_refusal(job, st) ? put_refusal(job, err) : st);
+        }
     }
     emp_job_conclude(job, is_read);
     return EMP_OK;

@@ -93,7 +93,7 @@ static void be_child(const emp_metis_task *t, int fd)
     _exit(is_told ? 0 : 1);
 }
 
-/* Until the child answers or ends. Whether it is to be waited for no longer. */
+/* Waits until the child answers or ends. true: the flag was set before. */
 static bool is_stopped(const atomic_int *stop, int fd)
 {
     struct pollfd answer = {.fd = fd, .events = POLLIN};

@@ -198,6 +198,38 @@ Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)
     cr_expect_eq(plain.read, JOBS);
 }
 
+static emp_status stop_while_it_is_made(void *state, const emp_problem *of,
+                                        const emp_method_params *params, emp_error *err)
+{
+    (void)state;
+    (void)of;
+    (void)params;
+    stop_flag = 1;
+    return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
+}
+
+Test(jobs, stop_while_a_method_is_made_is_no_failure)
+{
+    const emp_jobs_params params = {
+        .folder = folder, .threads = 1, .stop = &stop_flag, .keeping = &kept_count};
+    emp_job    job = {.row = "tiny",
+                      .column = "scripted",
+                      .problem = problem.problem,
+                      .run = scripted_params(BUDGET, 1),
+                      .cost = 1};
+    emp_method method = *job.run.method;
+    emp_error  err = {0};
+
+    method.init = stop_while_it_is_made;
+    method.clear = NULL;
+    job.run.method = &method;
+    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), EMP_EINTERRUPTED);
+    cr_expect_eq(err.status, EMP_OK, "%s", err.msg);
+    cr_expect_eq(job.status, EMP_OK);
+    cr_expect_not(job.is_ready);
+    emp_jobs_clear(&job, 1);
+}
+
 Test(jobs, stop_between_two_runs_leaves_the_second)
 {
     watch first = {.reports_left = 4};
