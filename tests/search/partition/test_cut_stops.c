@@ -111,7 +111,7 @@ Test(cut_stops, scotch_is_counted)
 
 #ifdef METIS_HAS_A_PROCESS
 
-/* The process is there already. */
+/* The flag is looked at once the process is there. */
 Test(cut_stops, metis)
 {
     emp_error err = {0};
