@@ -73,8 +73,8 @@ static emp_status make_flows(emp_flow_graph **flows, int32_t *group_of_vertex,
 }
 
 static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,
-                      const void *options, uint64_t seed, int32_t *part_of_vertex,
-                      emp_error *err)
+                      const void *options, uint64_t seed, const atomic_int *stop,
+                      int32_t *part_of_vertex, emp_error *err)
 {
     emp_status             st = EMP_OK;
     const acyclic_options *o = options;
@@ -86,7 +86,7 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
     if (group_of_vertex == NULL || part_of_group == NULL)
         EMP_FAIL(EMP_ENOMEM, "parts of %d vertices", g->vertex_count);
     EMP_TRY(make_flows(&flows, group_of_vertex, g, target, o, err));
-    EMP_TRY(emp_acyclic_cut(flows, target->count, target->power, o->imbalance, seed,
+    EMP_TRY(emp_acyclic_cut(flows, target->count, target->power, o->imbalance, seed, stop,
                             part_of_group, err));
     for (int32_t v = 0; v < g->vertex_count; v++)
         part_of_vertex[v] = part_of_group[group_of_vertex[v]];
@@ -105,8 +105,11 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     acyclic_options own = {.problem = problem};
 
     EMP_CHECK(emp_method_options_parse(&own, type, params, err));
-    const emp_partition_request request = {
-        .method = type->name, .partitioner = cut, .options = &own, .seed = params->seed};
+    const emp_partition_request request = {.method = type->name,
+                                           .partitioner = cut,
+                                           .options = &own,
+                                           .seed = params->seed,
+                                           .stop = params->stop};
     return emp_partition_method_place(problem, request, &own.settings,
                                       proposal->device_of_op, err);
 }

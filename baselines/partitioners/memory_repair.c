@@ -6,6 +6,7 @@
 
 #include "base/arrays.h"
 #include "base/text/units.h"
+#include "base/work/stop.h"
 #include "search/groups/class_groups.h"
 #include "sim/engine/sim_live.h"
 
@@ -15,6 +16,7 @@ static const double group_imbalance = 2.0;
 typedef struct {
     const emp_problem *problem;
     const emp_graph   *graph;
+    const atomic_int  *stop;
     emp_sim           *sim;
     emp_members        groups;       /* of ops */
     int32_t           *group_of_op;  /* [op]; -1 = must stay */
@@ -275,6 +277,7 @@ static emp_status repair_in_rounds(repair *r, const char *method, emp_error *err
     while (!r->result.is_feasible) {
         emp_device_id from = fullest_device(r);
         int64_t       missing = missing_bytes(r);
+        if (emp_stop_is_set(r->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
         copy_placement(r, r->before, r->device_of_op);
         EMP_CHECK(look_at_peak(r, from, err));
         int32_t count = relieve(r, from, limit, &last);
@@ -295,7 +298,8 @@ static emp_status make_groups(repair *r, uint64_t seed, emp_error *err)
     const emp_class_groups_params params = {.kind = EMP_CLASS_GROUPS_METIS,
                                             .count = GROUPS,
                                             .imbalance = group_imbalance,
-                                            .seed = seed};
+                                            .seed = seed,
+                                            .stop = r->stop};
     uint64_t                      hash = 0;
 
     EMP_CHECK(emp_class_groups_ops(&r->groups, &hash, r->problem, &params, err));
@@ -314,10 +318,11 @@ static emp_status make_groups(repair *r, uint64_t seed, emp_error *err)
 }
 
 emp_status emp_memory_repair(const emp_problem *problem, const char *method,
-                             uint64_t seed, emp_device_id *device_of_op, emp_error *err)
+                             uint64_t seed, const atomic_int *stop,
+                             emp_device_id *device_of_op, emp_error *err)
 {
     emp_status st = EMP_OK;
-    repair     r = {.problem = problem, .graph = problem->graph};
+    repair     r = {.problem = problem, .graph = problem->graph, .stop = stop};
 
     r.device_of_op =
         EMP_ADD_ARRAY(&r.arrays, emp_device_id, (size_t)problem->graph->op_count);

@@ -12,14 +12,18 @@
 #ifndef EMP_BASELINES_PARTITIONERS_MEMORY_REPAIR_H
 #define EMP_BASELINES_PARTITIONERS_MEMORY_REPAIR_H
 
+#include <stdatomic.h>
+
 #include "sim/problem/problem.h"
 
 /** Changes device_of_op [op], which becomes legal; one that fits when made legal stays as it
- * was. Deterministic. A run of the oracle a round, and O((V + E) devices) for each move.
+ * was. The repair ends when \a stop is set; NULL: nothing ends it. Deterministic. A run of
+ * the oracle a round, and O((V + E) devices) for each move.
  * \retval EMP_ENOMEM, and those of search/partition/metis_cut.h
  * \retval EMP_EINFEASIBLE  Memory is still missing and no move helps; \a device_of_op is
  * as it was, and the message names \a method, the device and how much. */
 emp_status emp_memory_repair(const emp_problem *problem, const char *method,
-                             uint64_t seed, emp_device_id *device_of_op, emp_error *err);
+                             uint64_t seed, const atomic_int *stop,
+                             emp_device_id *device_of_op, emp_error *err);
 
 #endif /* EMP_BASELINES_PARTITIONERS_MEMORY_REPAIR_H */

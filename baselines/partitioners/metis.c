@@ -15,7 +15,6 @@ typedef struct {
     bool                   with_cpu, has_memory;
     metis_strategy         strategy;
     double                 imbalance, memory_imbalance; /* 0 = METIS's own */
-    const atomic_int      *stop;
     emp_partition_settings settings;
 } metis_options;
 
@@ -32,8 +31,8 @@ static void share_memory(const emp_partition_target *target, double *share)
 }
 
 static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,
-                      const void *options, uint64_t seed, int32_t *part_of_vertex,
-                      emp_error *err)
+                      const void *options, uint64_t seed, const atomic_int *stop,
+                      int32_t *part_of_vertex, emp_error *err)
 {
     emp_status           st = EMP_OK;
     const metis_options *o = options;
@@ -43,7 +42,7 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
                               .is_kway = o->strategy == STRATEGY_KWAY,
                               .imbalance = o->imbalance,
                               .memory_imbalance = o->memory_imbalance,
-                              .stop = o->stop};
+                              .stop = stop};
 
     if (o->has_memory) {
         EMP_TRY(EMP_ALLOC(memory, (size_t)g->vertex_count));
@@ -66,14 +65,14 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     metis_options own = {.problem = problem};
 
     EMP_CHECK(emp_method_options_parse(&own, type, params, err));
-    own.stop = params->stop;
     if (own.memory_imbalance > 0 && !own.has_memory)
         return EMP_ERROR(EMP_EINVAL, "metis: option memory_imbalance needs memory=1");
     const emp_partition_request request = {.method = type->name,
                                            .params = {.with_cpu = own.with_cpu},
                                            .partitioner = cut,
                                            .options = &own,
-                                           .seed = params->seed};
+                                           .seed = params->seed,
+                                           .stop = params->stop};
     return emp_partition_method_place(problem, request, &own.settings,
                                       proposal->device_of_op, err);
 }

@@ -17,7 +17,7 @@ emp_status emp_partition_method_place(const emp_problem            *problem,
     request.params.power = settings->power;
     EMP_CHECK(emp_partition_place(problem, &request, device_of_op, err));
     if (settings->repair)
-        EMP_CHECK(
-            emp_memory_repair(problem, request.method, request.seed, device_of_op, err));
+        EMP_CHECK(emp_memory_repair(problem, request.method, request.seed, request.stop,
+                                    device_of_op, err));
     return EMP_OK;
 }

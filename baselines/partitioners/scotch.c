@@ -28,13 +28,13 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     mapping_options own;
 
     EMP_CHECK(emp_method_options_parse(&own, type, params, err));
-    own.scotch.stop = params->stop;
     const emp_partition_request request = {
         .method = type->name,
         .params = {.with_cpu = type == &emp_method_scotch},
         .partitioner = emp_scotch_map,
         .options = &own.scotch,
-        .seed = params->seed};
+        .seed = params->seed,
+        .stop = params->stop};
     return emp_partition_method_place(problem, request, &own.settings,
                                       proposal->device_of_op, err);
 }

@@ -129,13 +129,13 @@ static void begin_stage(ce *c)
     if (is_fine(c)) begin_fine(c);
 }
 
-static emp_status create_clusters(ce *c, emp_error *err)
+static emp_status create_clusters(ce *c, const atomic_int *stop, emp_error *err)
 {
     for (int32_t i = 0; i < c->options.starts; i++) {
         EMP_CHECK(emp_clusters_create(
             &c->clusters[i], c->problem, c->options.fine, c->options.coarse << i,
             IMBALANCE[(size_t)i % (sizeof IMBALANCE / sizeof *IMBALANCE)],
-            c->seed * MOST_STARTS + (uint64_t)i, err));
+            c->seed * MOST_STARTS + (uint64_t)i, stop, err));
         if (c->clusters[i]->fine_count > c->most_groups)
             c->most_groups = c->clusters[i]->fine_count;
     }
@@ -165,7 +165,7 @@ static emp_status init(void *state, const emp_problem *problem,
     c->seed = params->seed;
     c->device_count = problem->machine->device_count;
     EMP_CHECK(emp_method_options_parse(&c->options, &emp_method_ce, params, err));
-    EMP_CHECK(create_clusters(c, err));
+    EMP_CHECK(create_clusters(c, params->stop, err));
     size_t groups = (size_t)c->most_groups;
     EMP_CHECK(EMP_ALLOC(c->p, groups * (size_t)c->device_count));
     EMP_CHECK(EMP_ALLOC(c->sample, (size_t)c->options.samples * groups));

@@ -6,6 +6,7 @@
 
 #include "base/arrays.h"
 #include "base/mem.h"
+#include "base/work/stop.h"
 #include "search/acyclic/acyclic_refine.h"
 #include "search/acyclic/acyclic_start.h"
 #include "search/acyclic/flow_clusters.h"
@@ -19,9 +20,10 @@ enum {
 
 /* What a bisection is asked for. */
 typedef struct {
-    int64_t   limit[2]; /* load of each side */
-    uint64_t  seed;
-    uint32_t *draws; /* clusterings drawn so far, by all bisections */
+    int64_t           limit[2]; /* load of each side */
+    uint64_t          seed;
+    uint32_t         *draws; /* clusterings drawn so far, by all bisections */
+    const atomic_int *stop;
 } request;
 
 /* ---- one bisection ----------------------------------------------------------------- */
@@ -42,6 +44,7 @@ static emp_status try_out(division *d, const emp_flow_graph *g, const request *r
 {
     emp_acyclic_score score;
 
+    if (emp_stop_is_set(r->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     EMP_CHECK(emp_acyclic_refine(g, r->limit, d->trial, &score, err));
     if (d->is_made && !emp_acyclic_is_better(score, d->score)) return EMP_OK;
     memcpy(d->side, d->trial, (size_t)g->vertex_count);
@@ -123,7 +126,7 @@ static emp_status divide_all(division *d, const emp_flow_graph *g, const request
     emp_acyclic_start_order(g, d->order, share_of_first(r), d->trial);
     EMP_CHECK(try_out(d, g, r, err));
     if (g->vertex_count < 2) return EMP_OK;
-    EMP_CHECK(emp_acyclic_start_metis(g, share_of_first(r), r->seed, side, err));
+    EMP_CHECK(emp_acyclic_start_metis(g, share_of_first(r), r->seed, r->stop, side, err));
     for (int32_t way = 0; way < 4; way++) {
         int8_t first = (int8_t)(way / 2);
         for (int32_t v = 0; v < g->vertex_count; v++) d->trial[v] = side[v] ^ first;
@@ -239,10 +242,11 @@ cleanup:
 
 emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
                            const double *share, double imbalance, uint64_t seed,
-                           int32_t *part_of_vertex, emp_error *err)
+                           const atomic_int *stop, int32_t *part_of_vertex,
+                           emp_error *err)
 {
     uint32_t    draws = 0;
-    request     r = {.seed = seed, .draws = &draws};
+    request     r = {.seed = seed, .draws = &draws, .stop = stop};
     const parts all = {share, (1.0 + imbalance) * (double)emp_flow_graph_load(graph), 0,
                        part_count};
 

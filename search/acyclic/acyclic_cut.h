@@ -13,16 +13,20 @@
 #ifndef EMP_SEARCH_ACYCLIC_ACYCLIC_CUT_H
 #define EMP_SEARCH_ACYCLIC_ACYCLIC_CUT_H
 
+#include <stdatomic.h>
+
 #include "search/acyclic/flow_graph.h"
 
 /** Fills part_of_vertex with 0 .. part_count-1; parts may be empty. No part is meant to have
  * more load than (1 + \a imbalance) times its \a share of all (shares add up to 1): moves
  * that lessen an excess come first. Equal seeds give equal parts.
+ * The cut ends when \a stop is set; NULL: nothing ends it.
  * O((V + E) log V) per bisection, of which there are log(parts) one below the other.
  * \retval EMP_ENOMEM, and those of search/partition/metis_cut.h
  * \retval EMP_ECYCLE  Flows form a cycle; not those of emp_flow_graph_create(). */
 emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
                            const double *share, double imbalance, uint64_t seed,
-                           int32_t *part_of_vertex, emp_error *err);
+                           const atomic_int *stop, int32_t *part_of_vertex,
+                           emp_error *err);
 
 #endif /* EMP_SEARCH_ACYCLIC_ACYCLIC_CUT_H */

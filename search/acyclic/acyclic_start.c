@@ -32,13 +32,13 @@ static void scale(const int64_t *from, int32_t count, int64_t limit, int32_t *to
 }
 
 emp_status emp_acyclic_start_metis(const emp_flow_graph *g, double share, uint64_t seed,
-                                   int8_t *side, emp_error *err)
+                                   const atomic_int *stop, int8_t *side, emp_error *err)
 {
     emp_status          st = EMP_OK;
     int32_t             arc_count = g->row[g->vertex_count];
     double              first = fmin(fmax(share, least_share), 1.0 - least_share);
     double              shares[2] = {first, 1.0 - first};
-    const emp_metis_cut halves = {.share = shares};
+    const emp_metis_cut halves = {.share = shares, .stop = stop};
     int32_t            *part = EMP_NEW_ARRAY(int32_t, (size_t)g->vertex_count);
     emp_partition_graph undirected = {
         .vertex_count = g->vertex_count,

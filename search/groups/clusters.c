@@ -26,15 +26,15 @@ cleanup:
 
 /* Groups of vertices; each vertex is one if there are no more than groups. */
 static emp_status group(const emp_partition_graph *g, int32_t count, double imbalance,
-                        uint64_t seed, int32_t *group_of_vertex, int32_t *used,
-                        emp_error *err)
+                        uint64_t seed, const atomic_int *stop, int32_t *group_of_vertex,
+                        int32_t *used, emp_error *err)
 {
     if (g->vertex_count <= count) {
         for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = v;
     } else if (count == 1) {
         for (int32_t v = 0; v < g->vertex_count; v++) group_of_vertex[v] = 0;
     } else {
-        EMP_CHECK(emp_metis_kway(g, count, imbalance, seed, NULL, group_of_vertex, err));
+        EMP_CHECK(emp_metis_kway(g, count, imbalance, seed, stop, group_of_vertex, err));
     }
     return number_parts(group_of_vertex, g->vertex_count, count, used, err);
 }
@@ -76,7 +76,7 @@ static emp_status allocate(emp_clusters *c, int32_t class_count, int32_t vertex_
 
 emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
                                int32_t fine, int32_t coarse, double imbalance,
-                               uint64_t seed, emp_error *err)
+                               uint64_t seed, const atomic_int *stop, emp_error *err)
 {
     emp_status           st = EMP_OK;
     emp_partition_graph *g = NULL;
@@ -90,8 +90,9 @@ emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
     EMP_TRY(EMP_ALLOC(fine_of_vertex, (size_t)g->vertex_count));
     EMP_TRY(EMP_ALLOC(coarse_of_vertex, (size_t)g->vertex_count));
 
-    EMP_TRY(group(g, fine, imbalance, seed, fine_of_vertex, &c->fine_count, err));
-    EMP_TRY(group(g, coarse, imbalance, seed, coarse_of_vertex, &c->coarse_count, err));
+    EMP_TRY(group(g, fine, imbalance, seed, stop, fine_of_vertex, &c->fine_count, err));
+    EMP_TRY(
+        group(g, coarse, imbalance, seed, stop, coarse_of_vertex, &c->coarse_count, err));
     EMP_TRY(cut_at_borders(c, fine_of_vertex, coarse_of_vertex, g->vertex_count, err));
     for (int32_t i = 0; i < c->class_count; i++) {
         int32_t v = g->vertex_of_class[i];

@@ -6,6 +6,8 @@
 #ifndef EMP_SEARCH_GROUPS_CLUSTERS_H
 #define EMP_SEARCH_GROUPS_CLUSTERS_H
 
+#include <stdatomic.h>
+
 #include "sim/problem/problem.h"
 
 typedef struct {
@@ -16,11 +18,11 @@ typedef struct {
 } emp_clusters;
 
 /** At most \a coarse groups, and about \a fine; the largest has about \a imbalance times
- * the mean load. The caller destroys \a *out. O(V log V + E).
+ * the mean load. \a stop is as in metis_cut.h. The caller destroys \a *out. O(V log V + E).
  * \retval EMP_ENOMEM, and those of metis_cut.h */
 emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
                                int32_t fine, int32_t coarse, double imbalance,
-                               uint64_t seed, emp_error *err);
+                               uint64_t seed, const atomic_int *stop, emp_error *err);
 void       emp_clusters_destroy(emp_clusters *clusters);
 
 #endif /* EMP_SEARCH_GROUPS_CLUSTERS_H */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/work/stop.h"
 #include "search/partition/metis_internal.h"
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,6 +53,7 @@ emp_status emp_metis_run(const emp_metis_task *t, emp_error *err)
     idx_t        options[METIS_NOPTIONS];
     surroundings kept;
 
+    if (emp_stop_is_set(t->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     memcpy(options, t->options, sizeof options);
     keep(&kept);
     const int code = t->function(&vertices, &constraints, t->row, t->neighbor, t->load,

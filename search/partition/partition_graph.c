@@ -363,7 +363,8 @@ emp_status emp_partition_place(const emp_problem *problem, const emp_partition_r
     EMP_TRY(emp_partition_graph_create_with(&g, problem, &r->params, err));
     EMP_TRY(EMP_ALLOC(part_of_vertex, (size_t)g->vertex_count));
     if (g->vertex_count > 0 && target.count > 1)
-        EMP_TRY(r->partitioner(g, &target, r->options, r->seed, part_of_vertex, err));
+        EMP_TRY(r->partitioner(g, &target, r->options, r->seed, r->stop, part_of_vertex,
+                               err));
     EMP_TRY(spread_parts(g, problem, &target, part_of_vertex, device_of_op, err));
 
 cleanup:

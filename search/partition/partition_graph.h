@@ -17,6 +17,8 @@
 #ifndef EMP_SEARCH_PARTITION_PARTITION_GRAPH_H
 #define EMP_SEARCH_PARTITION_PARTITION_GRAPH_H
 
+#include <stdatomic.h>
+
 #include "base/arrays.h"
 #include "search/partition/op_costs.h"
 
@@ -62,11 +64,13 @@ typedef struct {
 } emp_partition_graph;
 
 /** Cuts \a graph into the parts of \a target, at least 2: fills part_of_vertex with
- * 0 .. target->count-1. Equal seeds give equal parts. \a options are the partitioner's own. */
+ * 0 .. target->count-1. Equal seeds give equal parts. \a options are the partitioner's own.
+ * The cut ends when \a stop is set; NULL: nothing ends it. */
 typedef emp_status emp_partitioner(const emp_partition_graph  *graph,
                                    const emp_partition_target *target,
                                    const void *options, uint64_t seed,
-                                   int32_t *part_of_vertex, emp_error *err);
+                                   const atomic_int *stop, int32_t *part_of_vertex,
+                                   emp_error *err);
 
 /** A placement to be made by a partitioner. */
 typedef struct {
@@ -75,6 +79,7 @@ typedef struct {
     emp_partitioner     *partitioner;
     const void          *options; /**< passed on to it */
     uint64_t             seed;
+    const atomic_int    *stop; /**< as an emp_partitioner's */
 } emp_partition_request;
 
 /** Places a problem with a partitioner: target and graph, cut, then every op where its

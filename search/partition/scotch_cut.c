@@ -45,6 +45,7 @@ typedef struct {
     int32_t                     part_count;
     emp_scotch_options          options;
     uint64_t                    seed;
+    const atomic_int           *stop;
 } request;
 
 /* A cut that is ready to be made. It has copies of all that it is made from. */
@@ -213,7 +214,7 @@ static emp_status cut(const emp_partition_graph *g, const request *r,
 
     EMP_CHECK(create(&m, g, r, err));
     const char *before = emp_stage_set("partitioning by Scotch");
-    const bool  is_done = emp_apart_run(&(emp_apart){m, map, destroy}, r->options.stop);
+    const bool  is_done = emp_apart_run(&(emp_apart){m, map, destroy}, r->stop);
     (void)emp_stage_set(before);
     if (!is_done) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     const emp_status st = tell_result(m->result, m, m->said, err);
@@ -225,9 +226,11 @@ static emp_status cut(const emp_partition_graph *g, const request *r,
 
 emp_status emp_scotch_map(const emp_partition_graph  *graph,
                           const emp_partition_target *target, const void *options,
-                          uint64_t seed, int32_t *part_of_vertex, emp_error *err)
+                          uint64_t seed, const atomic_int *stop, int32_t *part_of_vertex,
+                          emp_error *err)
 {
-    const request r = {target, target->count, *(const emp_scotch_options *)options, seed};
+    const request r = {target, target->count, *(const emp_scotch_options *)options, seed,
+                       stop};
 
     return cut(graph, &r, part_of_vertex, err);
 }
@@ -236,7 +239,7 @@ emp_status emp_scotch_parts(const emp_partition_graph *graph, int32_t part_count
                             double imbalance, uint64_t seed, const atomic_int *stop,
                             int32_t *part_of_vertex, emp_error *err)
 {
-    const request r = {NULL, part_count, {.imbalance = imbalance, .stop = stop}, seed};
+    const request r = {NULL, part_count, {.imbalance = imbalance}, seed, stop};
 
     return cut(graph, &r, part_of_vertex, err);
 }

@@ -33,20 +33,20 @@ typedef enum {
 typedef struct {
     emp_scotch_architecture architecture;
     emp_scotch_strategy     strategy;
-    double imbalance;       /**< of a part's load over its share; customary is 0.05 */
-    const atomic_int *stop; /**< ends the cut when it is set; NULL: nothing does */
+    double imbalance; /**< of a part's load over its share; customary is 0.05 */
 } emp_scotch_options;
 
 /** Maps onto the devices of \a target. An emp_partitioner; \a options are
  * emp_scotch_options. */
 emp_status emp_scotch_map(const emp_partition_graph  *graph,
                           const emp_partition_target *target, const void *options,
-                          uint64_t seed, int32_t *part_of_vertex, emp_error *err);
+                          uint64_t seed, const atomic_int *stop, int32_t *part_of_vertex,
+                          emp_error *err);
 
 /** Cuts into equal parts, all at the same distance; the largest has at most about
  * 1 + \a imbalance times the mean load. The graph must be without the CPU. Fills
  * part_of_vertex with 0 .. part_count-1; parts may be empty.
- * \param stop  As in emp_scotch_options. */
+ * \param stop  As of an emp_partitioner. */
 emp_status emp_scotch_parts(const emp_partition_graph *graph, int32_t part_count,
                             double imbalance, uint64_t seed, const atomic_int *stop,
                             int32_t *part_of_vertex, emp_error *err);

@@ -33,7 +33,7 @@ static void limit_gpus(task *t, int first, int second)
 
 static emp_status repair(task *t, emp_error *err)
 {
-    return emp_memory_repair(t->problem, "metis", 1, t->device_of_op, err);
+    return emp_memory_repair(t->problem, "metis", 1, NULL, t->device_of_op, err);
 }
 
 /* A variable each, all on the first GPU. */
@@ -58,6 +58,21 @@ Test(memory_repair, moves_what_is_too_much_to_where_there_is_room)
         for (int op = 0; op < 4; op++) moved += t.device_of_op[op] != 1;
         cr_expect_eq(moved, 4 - first, "no more than needed");
     }
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(memory_repair, ends_when_its_caller_is_to_stop)
+{
+    emp_runtime      runtime = tiny_serial();
+    const atomic_int stop = 1;
+    task             t;
+
+    task_create_tiny(&t, variables, 4, &runtime);
+    limit_gpus(&t, 2, 4);
+    cr_expect_eq(emp_memory_repair(t.problem, "metis", 1, &stop, t.device_of_op, NULL),
+                 EMP_EINTERRUPTED);
+    for (int op = 0; op < 4; op++) cr_expect_eq(t.device_of_op[op], 1);
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

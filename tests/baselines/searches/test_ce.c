@@ -26,8 +26,8 @@ static emp_clusters *create(const emp_problem *problem, int32_t fine, int32_t co
     emp_clusters *c = NULL;
     emp_error     err = {0};
 
-    cr_assert_eq(emp_clusters_create(&c, problem, fine, coarse, 2.0, 1, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_clusters_create(&c, problem, fine, coarse, 2.0, 1, NULL, &err),
+                 EMP_OK, "%s", err.msg);
     return c;
 }
 

@@ -180,8 +180,9 @@ Test(flow_graph, sort_finds_cycles)
     m.traffic[0][1] = m.traffic[1][2] = m.traffic[2][0] = 5;
     emp_flow_graph *g = flow_graph_of(&m);
     cr_expect_not(emp_flow_graph_sort(g, order, level));
-    cr_expect_eq(emp_acyclic_cut(g, 2, (const double[]){0.5, 0.5}, 0.1, 1, part, &err),
-                 EMP_ECYCLE);
+    cr_expect_eq(
+        emp_acyclic_cut(g, 2, (const double[]){0.5, 0.5}, 0.1, 1, NULL, part, &err),
+        EMP_ECYCLE);
     cr_expect_str_eq(err.msg, "flows of 3 vertices form a cycle");
     emp_flow_graph_destroy(g);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -272,7 +273,8 @@ Test(acyclic_refine, keeps_the_direction_and_counts_what_it_says)
             emp_acyclic_score score;
             memset(side, start, (size_t)m.count);
             if (start >= 2) {
-                cr_assert_eq(emp_acyclic_start_metis(g, 0.5, seed, side, NULL), EMP_OK);
+                cr_assert_eq(emp_acyclic_start_metis(g, 0.5, seed, NULL, side, NULL),
+                             EMP_OK);
                 emp_acyclic_start_mend(g, order, start == 2, side);
             }
             for (int32_t v = 0; v < m.count; v++) part[v] = side[v];
@@ -322,7 +324,7 @@ Test(acyclic_cut, of_random_graphs_is_acyclic_balanced_and_no_worse_than_chunks)
         draw_matrix(&m, seed, 1); /* unit loads: any order can be cut anywhere */
         emp_flow_graph *g = flow_graph_of(&m);
         double          limit = 1.1 * m.count / part_count;
-        cr_assert_eq(emp_acyclic_cut(g, part_count, share, 0.1, seed, part, NULL),
+        cr_assert_eq(emp_acyclic_cut(g, part_count, share, 0.1, seed, NULL, part, NULL),
                      EMP_OK);
         cr_expect(is_in_order(&m, part), "graph %d", (int)seed);
         for (int32_t p = 0; p < part_count; p++)
@@ -350,7 +352,7 @@ Test(acyclic_cut, follows_shares_as_far_as_vertices_allow)
         draw_matrix(&m, seed, 12);
         emp_flow_graph *g = flow_graph_of(&m);
         double          total = (double)load_of(&m, NULL, -1);
-        cr_assert_eq(emp_acyclic_cut(g, 3, share, 0.05, seed, part, NULL), EMP_OK);
+        cr_assert_eq(emp_acyclic_cut(g, 3, share, 0.05, seed, NULL, part, NULL), EMP_OK);
         cr_expect(is_in_order(&m, part));
         for (int32_t p = 0; p < 3; p++)
             cr_expect_leq((double)load_of(&m, part, p), 1.05 * share[p] * total + 12.0);
@@ -373,7 +375,7 @@ Test(acyclic_cut, finds_rows_of_a_grid)
         if (v >= 3) m.traffic[v - 3][v] = 50;
     }
     emp_flow_graph *g = flow_graph_of(&m);
-    cr_assert_eq(emp_acyclic_cut(g, 3, third, 0.02, 1, part, NULL), EMP_OK);
+    cr_assert_eq(emp_acyclic_cut(g, 3, third, 0.02, 1, NULL, part, NULL), EMP_OK);
     for (int32_t v = 0; v < m.count; v++) cr_expect_eq(part[v], v % 3, "vertex %d", v);
     emp_flow_graph_destroy(g);
 }
@@ -388,14 +390,29 @@ Test(acyclic_cut, depends_on_its_seed_alone)
         draw_matrix(&m, graph, 5);
         emp_flow_graph *g = flow_graph_of(&m);
         size_t          bytes = (size_t)m.count * sizeof *part;
-        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 1, part, NULL), EMP_OK);
-        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 1, again, NULL), EMP_OK);
+        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, part, NULL), EMP_OK);
+        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 1, NULL, again, NULL), EMP_OK);
         cr_expect_eq(memcmp(part, again, bytes), 0);
-        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 2, again, NULL), EMP_OK);
+        cr_assert_eq(emp_acyclic_cut(g, 2, half, 0.1, 2, NULL, again, NULL), EMP_OK);
         differing += memcmp(part, again, bytes) != 0;
         emp_flow_graph_destroy(g);
     }
     cr_expect_gt(differing, 0, "the seed is ignored");
+}
+
+Test(acyclic_cut, ends_when_its_caller_is_to_stop)
+{
+    static matrix    m;
+    const double     half[] = {0.5, 0.5};
+    const atomic_int stop = 1;
+    int32_t          part[MOST];
+
+    draw_matrix(&m, 1, 5);
+    emp_flow_graph *g = flow_graph_of(&m);
+    cr_expect_eq(emp_acyclic_cut(g, 2, half, 0.1, 1, &stop, part, NULL),
+                 EMP_EINTERRUPTED);
+    emp_flow_graph_destroy(g);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(acyclic_cut, survives_every_allocation_failure)
@@ -407,7 +424,7 @@ Test(acyclic_cut, survives_every_allocation_failure)
     draw_matrix(&m, 1, 5);
     emp_flow_graph *g = flow_graph_of(&m);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_acyclic_cut(g, 4, quarter, 0.1, 1, part, NULL), );
+        emp_acyclic_cut(g, 4, quarter, 0.1, 1, NULL, part, NULL), );
     emp_flow_graph_destroy(g);
 }
 

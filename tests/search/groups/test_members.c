@@ -109,7 +109,7 @@ Test(clusters, are_the_cliques_and_pairs_of_them)
     const emp_problem *p = fixture_problem(f);
     emp_clusters      *c = NULL;
 
-    cr_assert_eq(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL), EMP_OK);
+    cr_assert_eq(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL), EMP_OK);
     cr_expect_eq(c->fine_count, 4);
     cr_expect_eq(c->coarse_count, 2);
     cr_assert_eq(c->class_count, 21);
@@ -130,7 +130,7 @@ Test(clusters, with_room_for_all_are_single_classes)
     const emp_problem *p = fixture_problem(f);
     emp_clusters      *c = NULL;
 
-    cr_assert_eq(emp_clusters_create(&c, p, 100, 1, 1.1, 3, NULL), EMP_OK);
+    cr_assert_eq(emp_clusters_create(&c, p, 100, 1, 1.1, 3, NULL, NULL), EMP_OK);
     cr_expect_eq(c->fine_count, 20);
     cr_expect_eq(c->coarse_count, 1);
     for (int32_t i = 0; i < 20; i++) cr_expect_eq(c->fine_of_class[i], i);
@@ -139,14 +139,27 @@ Test(clusters, with_room_for_all_are_single_classes)
     fixture_destroy(f);
 }
 
+Test(clusters, are_not_made_when_the_caller_is_to_stop)
+{
+    fixture           *f = cliques();
+    const emp_problem *p = fixture_problem(f);
+    const atomic_int   stop = 1;
+    emp_clusters      *c = NULL;
+
+    cr_expect_eq(emp_clusters_create(&c, p, 4, 2, 1.1, 3, &stop, NULL), EMP_EINTERRUPTED);
+    cr_expect_null(c);
+    fixture_destroy(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(clusters, survive_every_allocation_failure)
 {
     fixture           *f = cliques();
     const emp_problem *p = fixture_problem(f);
     emp_clusters      *c = NULL;
 
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL),
-                                      cr_assert_null(c));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_clusters_create(&c, p, 4, 2, 1.1, 3, NULL, NULL), cr_assert_null(c));
     emp_clusters_destroy(c);
     fixture_destroy(f);
 }

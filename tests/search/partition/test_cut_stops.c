@@ -44,12 +44,12 @@ static double process_s(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-#ifdef METIS_HAS_A_PROCESS
-
 static emp_status cut_by_metis(emp_error *err)
 {
     return emp_metis_kway(&graph, RING_PARTS, 1.05, 1, &stop, part, err);
 }
+
+#ifdef METIS_HAS_A_PROCESS
 
 static double children_s(void)
 {
@@ -109,9 +109,6 @@ Test(cut_stops, scotch_is_counted)
     cr_expect_geq(emp_clock_thread_s() - before_s, 0.9 * (process_s() - all_before_s));
 }
 
-#ifdef METIS_HAS_A_PROCESS
-
-/* The flag is looked at once the process is there. */
 Test(cut_stops, metis)
 {
     emp_error err = {0};
@@ -121,6 +118,8 @@ Test(cut_stops, metis)
     cr_expect_str_eq(err.msg, "interrupted");
     cr_expect_eq(part[0], UNTOUCHED);
 }
+
+#ifdef METIS_HAS_A_PROCESS
 
 Test(cut_stops, metis_is_counted)
 {

@@ -175,7 +175,8 @@ Test(scotch, maps_where_brute_force_does)
     for (int architecture = 0; architecture < 2; architecture++) {
         const emp_scotch_options options = {
             .architecture = (emp_scotch_architecture)architecture, .imbalance = 0.05};
-        cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, part, NULL), EMP_OK);
+        cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL),
+                     EMP_OK);
         cr_expect_eq(cut_of(c.graph, part), least_cut(c.graph, SIDE));
     }
     cr_assert_eq(emp_scotch_parts(c.graph, 2, 0.05, 1, NULL, part, NULL), EMP_OK);
@@ -192,7 +193,8 @@ Test(scotch, follows_powers)
     set_up(&c);
     c.target.power[0] = 0.25;
     c.target.power[1] = 0.75;
-    cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, part, NULL), EMP_OK);
+    cr_assert_eq(emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL),
+                 EMP_OK);
     int64_t first = load_of(c.graph, part, 0), second = load_of(c.graph, part, 1);
     cr_expect(2 * first < second && 4 * first > second, "%lld and %lld", (long long)first,
               (long long)second);
@@ -214,7 +216,7 @@ Test(scotch, fixes_what_only_runs_on_the_cpu)
                  EMP_OK);
     cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "test", NULL),
                  EMP_OK);
-    cr_assert_eq(emp_scotch_map(graph, &target, &options, 1, part, NULL), EMP_OK);
+    cr_assert_eq(emp_scotch_map(graph, &target, &options, 1, NULL, part, NULL), EMP_OK);
     cr_expect(part[3] == 0 && part[8] == 0);
     emp_partition_graph_destroy(graph);
     fixture_destroy(f);
@@ -241,7 +243,7 @@ Test(scotch, survives_every_allocation_failure)
 
     set_up(&c);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_scotch_map(c.graph, &c.target, &options, 1, part, NULL), );
+        emp_scotch_map(c.graph, &c.target, &options, 1, NULL, part, NULL), );
     tear_down(&c);
 }
 
