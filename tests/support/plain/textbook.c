@@ -591,6 +591,7 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
     b->unfinished = zeroed((size_t)g->op_count, sizeof *b->unfinished);
     b->cores = zeroed((size_t)g->op_count, sizeof *b->cores);
     b->leader = zeroed((size_t)g->op_count, sizeof *b->leader);
+    b->led = zeroed((size_t)g->op_count, sizeof *b->led);
     b->cost = zeroed((size_t)g->op_count, sizeof *b->cost);
     b->place = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->place);
     b->buffers = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->buffers);
@@ -623,6 +624,7 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
     emp_free(b->unfinished);
     emp_free(b->cores);
     emp_free(b->leader);
+    emp_free(b->led);
     emp_free(b->cost);
     emp_free(b->place);
     emp_free(b->reader);

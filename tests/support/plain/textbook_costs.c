@@ -67,6 +67,7 @@ void textbook_fuse(struct textbook *b, const emp_op_id *leader_of_op)
         if (is_live(b, op)) b->cost[op] = plain_cost(b, op);
     for (emp_op_id op = 0; op < b->g->op_count; op++) {
         if (!is_inner(b, op)) continue;
+        b->led[b->leader[op]]++;
         b->cost[op].workspace = 0;
         b->cost[b->leader[op]] = cost_of_set(b, fusion, b->leader[op]);
     }

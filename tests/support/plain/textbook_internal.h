@@ -89,6 +89,7 @@ struct textbook {
     const emp_device_id *device;
     const uint8_t  *level; /* NULL = what waits is served in the order in which it came */
     emp_op_id      *leader; /* [op] itself unless it is fused into another */
+    int            *led;    /* [op] how many are fused into it */
     struct cost    *cost;   /* [op] of its whole set */
     int             devices;
     emp_sim_result *r;

@@ -128,6 +128,6 @@ void textbook_release_inputs(struct textbook *b, emp_op_id op)
         emp_tensor_id t = input_of(b, op, i);
         if (is_live_tensor(b, t)) textbook_no_longer_read(b, t, reads_in(b, op, i));
     }
-    for (emp_op_id i = 0; !is_inner(b, op) && i < b->g->op_count; i++)
+    for (emp_op_id i = 0; b->led[op] > 0 && i < b->g->op_count; i++)
         if (is_inner(b, i) && b->leader[i] == op) textbook_release_inputs(b, i);
 }
