@@ -349,6 +349,7 @@ Test(bench, survives_allocation_failures)
     static const char *const source = "giph:v=15,alpha=0.2,seed=7";
     emp_oracle_params        params = small_bench();
 
+    params.repeats = 1;
     survive_failures(params);
     params.size_count = 1;
     params.source = &source;
