@@ -35,7 +35,7 @@ typedef struct {
  * METIS traps signals process-wide, and draws from rand(): two threads cannot call it. So it runs in a
  * child process (metis_child.c), which is killed when the task is to stop. A child that was forked while
  * another thread had a lock of the sanitizers' allocator would wait for it for ever. Builds with
- * sanitizers call METIS here, one thread after another (metis_here.c). Once begun, it is not stopped.
+ * sanitizers call METIS here, one thread after another (metis_here.c). A call that has begun is not stopped.
  * \retval EMP_EIO           There is no process for it.
  * \retval EMP_ENOMEM        METIS had too little memory.
  * \retval EMP_EEXTERNAL     METIS failed, or ended without a result.

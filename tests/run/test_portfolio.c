@@ -161,7 +161,7 @@ static void destroy_proposer(proposer *a)
     free(a);
 }
 
-/* One that cuts the graph can be stopped. With sanitizers METIS cannot. */
+/* One that cuts the graph can be stopped. */
 Test(portfolio, asks_a_member_again_that_was_stopped)
 {
     const size_t bytes = (size_t)model.problem->graph->op_count * sizeof(emp_device_id);
