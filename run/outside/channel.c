@@ -22,6 +22,8 @@ enum {
     LOOK_MS = 200,        /* between two looks at `stop` */
     LINGER_MS = 500,      /* that a child gets to end by itself */
     STOPPED_MS = 100,     /* likewise, if somebody waits for the end */
+    DROPPED_BYTES = 4096, /* at once, of what comes in meanwhile */
+    DROPS_A_LOOK = 16,
     EARLY_BYTES = 1 << 24 /* that a program may send before it has read everything */
 };
 
@@ -139,6 +141,15 @@ static void sleep_ms(long ms)
               NULL);
 }
 
+/* To close a socket with bytes that nobody has read would be an error at its other end. */
+static void drop_unread(const emp_channel *channel)
+{
+    char dropped[DROPPED_BYTES];
+
+    for (int i = 0; i < DROPS_A_LOOK; i++)
+        if (recv(channel->socket, dropped, sizeof dropped, MSG_DONTWAIT) <= 0) return;
+}
+
 /* Waits for the child's end for a while, and leaves its number in use. */
 static bool has_ended(const emp_channel *channel)
 {
@@ -146,6 +157,7 @@ static bool has_ended(const emp_channel *channel)
 
     for (long waited_ms = 0; waited_ms <= most_ms; waited_ms += 5) {
         siginfo_t end = {0};
+        drop_unread(channel);
         if (waitid(P_PID, (id_t)channel->child, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
             end.si_pid == channel->child)
             return true;
@@ -182,10 +194,14 @@ static emp_status say_end(emp_channel *channel, emp_error *err)
 
 void emp_channel_close(emp_channel *channel)
 {
-    if (channel->is_open) close(channel->socket);
     if (channel->child > 0) {
+        shutdown(channel->socket, SHUT_WR);
         (void)has_ended(channel); /* by itself, as its input has */
         (void)end_child(channel);
+    }
+    if (channel->is_open) {
+        drop_unread(channel);
+        close(channel->socket);
     }
     emp_free(channel->bytes);
     *channel = (emp_channel){0};

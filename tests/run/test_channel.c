@@ -4,11 +4,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "run/outside/channel.h"
+#include "tests/support/scratch.h"
 
 static void expect_byte(int pipe_end)
 {
@@ -74,6 +76,42 @@ Test(channel, runs_commands_of_the_shell)
     expect_line("echo one", "one");
     expect_line("A=2 printenv A", "2");
     expect_line("printf 3; echo 4", "34");
+}
+
+/* The program says more than is read. */
+static void start_and_close(const char *command)
+{
+    emp_channel channel = {0};
+    emp_error   err = {0};
+
+    cr_assert_eq(emp_channel_start(&channel, command, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(poll(&(struct pollfd){channel.socket, POLLIN, 0}, 1, 60000), 1);
+    emp_channel_close(&channel);
+}
+
+enum { TRIES = 20 };
+
+/* The program says in a file how its input has ended. On a busy computer it may be killed before that. */
+static void expect_end_of_input(const char *program)
+{
+    char path[SCRATCH_PATH_BYTES], command[4 * SCRATCH_PATH_BYTES];
+
+    scratch_create();
+    snprintf(path, sizeof path, "%s", scratch_path("status"));
+    snprintf(command, sizeof command, "%s; echo $? >'%s.new'; mv '%s.new' '%s'", program,
+             path, path, path);
+    for (int i = 0; i < TRIES && access(path, F_OK) != 0; i++) start_and_close(command);
+    char *status = scratch_read("status", NULL);
+    cr_expect_str_eq(status, "0\n", "%s", program);
+    free(status);
+    scratch_remove();
+}
+
+Test(channel, the_input_of_a_program_ends_though_it_says_more, .timeout = 100)
+{
+    expect_end_of_input("echo more; cat >&2");
+    expect_end_of_input("echo more; cat >&2; echo more");
+    expect_end_of_input("head -c 100000 /dev/zero; cat >&2");
 }
 
 /* Ctrl-C reaches the whole group, but not the program, which hears what is sent to it alone. */
