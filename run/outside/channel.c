@@ -22,8 +22,8 @@ enum {
     LOOK_MS = 200,        /* between two looks at `stop` */
     LINGER_MS = 500,      /* that a child gets to end by itself */
     STOPPED_MS = 100,     /* likewise, if somebody waits for the end */
-    DROPPED_BYTES = 4096, /* at once, of what comes in meanwhile */
-    DROPS_A_LOOK = 16,
+    DROPPED_BYTES = 4096, /* by a call, of what a child says meanwhile */
+    MOST_DROPS = 16,      /* at once: who floods does not keep us */
     EARLY_BYTES = 1 << 24 /* that a program may send before it has read everything */
 };
 
@@ -141,12 +141,12 @@ static void sleep_ms(long ms)
               NULL);
 }
 
-/* To close a socket with bytes that nobody has read would be an error at its other end. */
+/* Where a socket is closed with unread bytes, its other end reads an error instead of the end. */
 static void drop_unread(const emp_channel *channel)
 {
     char dropped[DROPPED_BYTES];
 
-    for (int i = 0; i < DROPS_A_LOOK; i++)
+    for (int i = 0; i < MOST_DROPS; i++)
         if (recv(channel->socket, dropped, sizeof dropped, MSG_DONTWAIT) <= 0) return;
 }
 

@@ -64,8 +64,8 @@ emp_status emp_channel_receive_line(emp_channel *channel, char **line, size_t *l
                                     size_t most, const emp_channel_wait *wait,
                                     emp_error *err);
 
-/** Ends the input of a child, which then has half a second to end by itself, and ends it and what it has
- * started. What it still says meanwhile is dropped. Closes the socket. */
+/** Ends the input of a child, which then has half a second to end by itself, or a tenth if `stop` was set.
+ * What it still says meanwhile is dropped. Then ends it and what it has started, and closes the socket. */
 void emp_channel_close(emp_channel *channel);
 
 #endif /* EMP_RUN_OUTSIDE_CHANNEL_H */

@@ -110,7 +110,7 @@ static void expect_end_of_input(const char *program)
 Test(channel, the_input_of_a_program_ends_though_it_says_more, .timeout = 100)
 {
     expect_end_of_input("echo more; cat >&2");
-    expect_end_of_input("echo more; cat >&2; echo more");
+    expect_end_of_input("echo more; cat >&2 && echo more");
     expect_end_of_input("head -c 100000 /dev/zero; cat >&2");
 }
 
