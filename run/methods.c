@@ -19,6 +19,7 @@ static const emp_method *const policies[] = {
     &emp_method_hdp,  &emp_method_hsdag,   &emp_method_colocrl, &emp_method_placeto,
     &emp_method_giph, &emp_method_doppler, &emp_method_go};
 enum { POLICY_COUNT = sizeof policies / sizeof *policies };
+enum { NAME_BYTES = 256 };
 
 const emp_method *emp_method_at(int32_t index)
 {
@@ -62,6 +63,28 @@ emp_status emp_method_find(const emp_method **method, const char *name, emp_erro
                          "there is no method \"%s\" any more; it is method refine", name);
     return EMP_ERROR(EMP_EINVAL, "there is no method \"%s\"%s; there are %s", name,
                      emp_nearest_hint(&near, hint), names);
+}
+
+emp_status emp_methods_find(const emp_method **method, int32_t *count, int32_t most,
+                            const char *list, emp_error *err)
+{
+    char name[NAME_BYTES];
+
+    *count = 0;
+    do {
+        const size_t length = strcspn(list, ",");
+        if (*count == most)
+            return EMP_ERROR(EMP_EINVAL, "the list of methods has more than %d", most);
+        snprintf(name, sizeof name, "%.*s", (int)length, list);
+        if (emp_outside_is_name(name))
+            return EMP_ERROR(EMP_EINVAL,
+                             "method %.*s is one from outside; only the program's own "
+                             "methods can be compared here",
+                             (int)length, list);
+        EMP_CHECK(emp_method_find(&method[(*count)++], name, err));
+        list += length + (list[length] == ',');
+    } while (*list != '\0');
+    return EMP_OK;
 }
 
 /* The members of the portfolio in the order of its metric "winner", by which the first records

@@ -16,7 +16,7 @@
 #include "sim/engine/sim.h"
 #include "sim/problem/fusion.h"
 
-enum { MOST_PLACEMENTS = 8, METHOD_BYTES = 32 };
+enum { MOST_PLACEMENTS = 8 };
 
 /* Titles of annealings, and their options: the share of moves that change the decision. */
 static const struct {
@@ -61,23 +61,6 @@ static emp_status choose_tasks(struct plan *plan, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status choose_methods(struct plan *plan, emp_error *err)
-{
-    const char *list = plan->params->methods;
-    char        name[METHOD_BYTES];
-
-    do {
-        const size_t length = strcspn(list, ",");
-        if (plan->method_count == MOST_PLACEMENTS)
-            return EMP_ERROR(EMP_EINVAL, "at most %d placements of a task",
-                             MOST_PLACEMENTS);
-        snprintf(name, sizeof name, "%.*s", (int)length, list);
-        EMP_CHECK(emp_method_find(&plan->method[plan->method_count++], name, err));
-        list += length + (list[length] == ',');
-    } while (*list != '\0');
-    return EMP_OK;
-}
-
 static emp_status create_table(struct plan *plan, const emp_runtime *runtime,
                                emp_error *err)
 {
@@ -108,7 +91,8 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
     emp_runtime runtime;
 
     EMP_CHECK(choose_tasks(plan, err));
-    EMP_CHECK(choose_methods(plan, err));
+    EMP_CHECK(emp_methods_find(plan->method, &plan->method_count, MOST_PLACEMENTS,
+                               plan->params->methods, err));
     EMP_CHECK(emp_runtime_init(&runtime, plan->params->runtime, err));
     if (runtime.rules != EMP_RULES_EVENTS)
         return EMP_ERROR(
@@ -154,11 +138,6 @@ static emp_status place(struct plan *plan, emp_error *err)
     jobs.shard_count = 0;       /* the parts are dealt out here */
     jobs.is_for_all = true;
     return emp_jobs_run(plan->placing, count, &jobs, err);
-}
-
-static bool has_placement(const emp_job *job)
-{
-    return job->is_ready && !job->is_refused;
 }
 
 static emp_status simulate(double *step_s, emp_sim *sim, const emp_decision *decision,
@@ -269,7 +248,7 @@ static emp_status try_row(const struct plan *plan, int32_t row, emp_error *err)
     emp_orders_row *r = &plan->table->row[row];
     const emp_job  *job = &plan->placing[row];
 
-    if (!has_placement(job)) return EMP_OK;
+    if (!emp_job_has_placement(job)) return EMP_OK;
     return plan->params->part == EMP_ORDERS_ORDER
                ? try_orders(r, job, err)
                : try_fusions(r, job, plan->params->budget, err);
@@ -304,7 +283,7 @@ static emp_status anneal(struct plan *plan, emp_error *err)
     EMP_CHECK(EMP_ALLOC(plan->first, (size_t)rows));
     for (int32_t row = 0; row < rows; row++) {
         plan->first[row] =
-            has_placement(&plan->placing[row]) ? plan->annealing_count : -1;
+            emp_job_has_placement(&plan->placing[row]) ? plan->annealing_count : -1;
         for (int32_t arm = 0; arm < EMP_ORDERS_ARMS && plan->first[row] >= 0; arm++) {
             for (int32_t seed = 0; seed < seeds; seed++)
                 EMP_CHECK(add_annealing(plan, row, arm, seed, err));

@@ -19,7 +19,7 @@
 #include "run/store/weights_file.h"
 #include "run/training.h"
 
-enum { MOST_LEARNERS = 8, METHOD_BYTES = 32, PATH_BYTES = 1024, NOBODY = -1 };
+enum { MOST_LEARNERS = 8, PATH_BYTES = 1024, NOBODY = -1 };
 
 static const char *const proposers[] = {"m-sct",  "m-etf",  "heft",    "metis",
                                         "scotch", "mincut", "acyclic", "expert"};
@@ -78,22 +78,6 @@ static bool is_own(const plan *p, int32_t learner, int32_t training)
 }
 
 /* ---- what is asked for ---- */
-
-static emp_status choose_learners(plan *p, emp_error *err)
-{
-    const char *list = p->params->methods;
-    char        name[METHOD_BYTES];
-
-    do {
-        const size_t length = strcspn(list, ",");
-        if (p->learner_count == MOST_LEARNERS)
-            return EMP_ERROR(EMP_EINVAL, "at most %d learners", MOST_LEARNERS);
-        snprintf(name, sizeof name, "%.*s", (int)length, list);
-        EMP_CHECK(emp_method_find(&p->learner[p->learner_count++], name, err));
-        list += length + (list[length] == ',');
-    } while (*list != '\0');
-    return EMP_OK;
-}
 
 static emp_status load_side(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
                             const char *runtime, int32_t threads, emp_error *err)
@@ -342,14 +326,9 @@ static emp_status add_learner(plan *p, int32_t target, int32_t learner, bool is_
     return EMP_OK;
 }
 
-static bool has_placement(const emp_job *job)
-{
-    return job->is_ready && !job->is_refused;
-}
-
 static double time_of(const emp_job *job)
 {
-    if (!has_placement(job) || !job->record.is_feasible) return INFINITY;
+    if (!emp_job_has_placement(job) || !job->record.is_feasible) return INFINITY;
     return job->record.best_step_time_s;
 }
 
@@ -393,7 +372,7 @@ static emp_status add_annealing(plan *p, int32_t target, int32_t learner, const 
         row_jobs *row = add_row(p, target, arm, learner, method.budget, FROM_OTHERS);
         for (int32_t i = 0; from != NULL && i < p->params->trainings; i++) {
             const emp_job *start = &from->job[from->count > i ? i : 0];
-            if (!is_own(p, learner, i) || !has_placement(start)) continue;
+            if (!is_own(p, learner, i) || !emp_job_has_placement(start)) continue;
             EMP_CHECK(add_job(p, row, &method, FROM_OTHERS, (uint64_t)i + 1, &job, err));
             job->run.placer.start = start->record.device_of_op;
         }
@@ -546,7 +525,7 @@ static double equal_samples(const plan *p, const row_jobs *trained)
     double          samples[EMP_TRANSFER_TRAININGS];
 
     for (int32_t i = 0; i < most->count; i++)
-        samples[i] = has_placement(&most->job[i])
+        samples[i] = emp_job_has_placement(&most->job[i])
                          ? samples_until(&most->job[i].record, time_of(&trained->job[i]))
                          : INFINITY;
     return emp_summary_of(samples, (size_t)most->count).median;
@@ -606,7 +585,8 @@ static emp_status make(plan *p, emp_error *err)
         return EMP_ERROR(EMP_EINVAL, "frequencies are those of placements that are "
                                      "imitated; say whose, as in --imitate refine");
     EMP_CHECK(emp_split_find(&p->split, p->params->split, err));
-    EMP_CHECK(choose_learners(p, err));
+    EMP_CHECK(emp_methods_find(p->learner, &p->learner_count, MOST_LEARNERS,
+                               p->params->methods, err));
     EMP_CHECK(load(p, err));
     EMP_CHECK(train_all(p, err));
     EMP_CHECK(allocate(p, err));

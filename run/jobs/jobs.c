@@ -348,6 +348,11 @@ cleanup:
     return st;
 }
 
+bool emp_job_has_placement(const emp_job *job)
+{
+    return job->is_ready && !job->is_refused;
+}
+
 void emp_jobs_clear(emp_job *jobs, int32_t count)
 {
     for (int32_t i = 0; i < count && jobs != NULL; i++) {

@@ -121,6 +121,9 @@ emp_status emp_jobs_check(const emp_job *jobs, int32_t count,
 emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *params,
                         emp_error *err);
 
+/** True when the job is ready and found a placement. */
+bool emp_job_has_placement(const emp_job *job);
+
 /** Releases what they found; the array stays the caller's. NULL is allowed. */
 void emp_jobs_clear(emp_job *jobs, int32_t count);
 
