@@ -220,6 +220,18 @@ static emp_status prepare_times(emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
+/* A record that lacked some of them would be that of another run. */
+static emp_status check_options(const char *options, emp_error *err)
+{
+    const size_t length = options == NULL ? 0 : strlen(options);
+
+    if (length < EMP_RECORD_TEXT_BYTES) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "the options have %zu characters, and a record has room for %d; "
+                     "leave out options that have their defaults",
+                     length, EMP_RECORD_TEXT_BYTES - 1);
+}
+
 emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
 {
     emp_method_params placer = run->params->placer;
@@ -235,6 +247,7 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
         run->batch_limit = emp_run_together_limit(run->ranks);
     run->threads = placer.threads < 1 ? 1 : placer.threads;
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
+    EMP_CHECK(check_options(placer.options, err));
     EMP_CHECK(prepare_record(run->record, run->problem, err));
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
         EMP_CHECK(emp_proposal_init(&run->candidate[i], run->problem->graph->op_count,

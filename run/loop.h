@@ -102,10 +102,10 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  *
  * \param[out] record  Clear it afterwards, also after a failure. With is_async only rank 0 has
  *                     it whole.
- * \retval EMP_EINVAL  A budget in CPU seconds and several threads or ranks, or a checkpoint
- *                     with it; no limit at all for a method that never ends by itself; a checkpoint
- *                     of another run, one in the way, or for a method that has no state
- *                     to save.
+ * \retval EMP_EINVAL  Options of more characters than a record holds; a budget in CPU seconds and
+ *                     several threads or ranks, or a checkpoint with it; no limit at all for a
+ *                     method that never ends by itself; a checkpoint of another run, one in the
+ *                     way, or for a method that has no state to save.
  * \retval EMP_EIO     The first checkpoint, or the last one of a run that is interrupted or that other
  *                     ranks have left, cannot be written, or there is none to resume.
  * \retval EMP_EFORMAT What should be a checkpoint is none, or is torn.

@@ -218,6 +218,31 @@ Test(runner, nothing_that_fits_is_said_so)
     task_destroy(&t);
 }
 
+/* What a record cut off would be missing where another run is told from this one. */
+Test(runner, options_that_a_record_cannot_hold_are_refused)
+{
+    char           options[EMP_RECORD_TEXT_BYTES + 1];
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(4, 1);
+    emp_record     refused;
+    emp_error      err = {0};
+
+    script = (scripted_plan){.batch = 4};
+    memset(options, 'x', sizeof options);
+    options[EMP_RECORD_TEXT_BYTES - 1] = '\0';
+    params.placer.options = options;
+    emp_record r = run(&t, &params);
+    cr_expect_str_eq(r.options, options);
+    emp_record_clear(&r);
+    options[EMP_RECORD_TEXT_BYTES - 1] = 'x';
+    options[EMP_RECORD_TEXT_BYTES] = '\0';
+    cr_expect_eq(emp_run(&refused, t.problem, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "256 characters"), "%s", err.msg);
+    emp_record_clear(&refused);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(runner, record_says_what_was_run)
 {
     task           t = task_chain(SMALL);
