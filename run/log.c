@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What a run writes into its record: what it is, and what came of each batch. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,12 +8,26 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "run/loop_internal.h"
 #include "run/sheet/manifest.h"
 
 static void copy_text(char *to, size_t size, const char *from)
 {
-    snprintf(to, size, "%s", from == NULL ? "" : from);
+    if (from == NULL) from = "";
+    emp_text_copy(to, size, from, strlen(from));
+}
+
+/* A name from outside that does not fit ends with a hash of all of it: no two are the same. */
+static void copy_method(char method[EMP_RECORD_NAME_BYTES], const char *name)
+{
+    enum { MARK_BYTES = sizeof "~01234567" };
+    const size_t   length = strlen(name);
+    const uint64_t hash = emp_hash_bytes(EMP_HASH_SEED, name, length);
+
+    if (emp_text_copy(method, EMP_RECORD_NAME_BYTES, name, length)) return;
+    emp_text_copy(method, EMP_RECORD_NAME_BYTES - MARK_BYTES + 1, name, length);
+    snprintf(method + strlen(method), MARK_BYTES, "~%08" PRIx32, (uint32_t)hash);
 }
 
 /* Never 0. */
@@ -30,7 +45,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
     emp_manifest manifest = emp_manifest_get();
 
     memset(record, 0, sizeof *record);
-    copy_text(record->method, sizeof record->method, params->method->name);
+    copy_method(record->method, params->method->name);
     copy_text(record->preset, sizeof record->preset, params->placer.preset);
     copy_text(record->options, sizeof record->options, params->placer.options);
     copy_text(record->workload, sizeof record->workload, problem->workload);

@@ -32,6 +32,19 @@ const char *emp_text_shorten(const char *name, size_t length, size_t width, char
     return buffer;
 }
 
+bool emp_text_copy(char *to, size_t size, const char *from, size_t length)
+{
+    size_t kept = length;
+
+    if (kept >= size) {
+        kept = size - 1;
+        while (kept > 0 && (from[kept] & 0xC0) == 0x80) kept--;
+    }
+    memcpy(to, from, kept);
+    to[kept] = '\0';
+    return kept == length;
+}
+
 bool emp_text_ends_in(const char *name, const char *ending)
 {
     const size_t length = strlen(name), tail = strlen(ending);

@@ -27,6 +27,10 @@ EMP_PRINTF_LIKE(2, 3) void emp_text_add(emp_text *text, const char *format, ...)
  * bytes, and returns it. */
 const char *emp_text_shorten(const char *name, size_t length, size_t width, char *buffer);
 
+/** Copies the first \a length bytes of \a from into \a to, which has \a size bytes; if they do not
+ * fit, as many whole characters as do. \return Whether all fit. */
+bool emp_text_copy(char *to, size_t size, const char *from, size_t length);
+
 /** Whether a name has this ending, and something before it. */
 bool emp_text_ends_in(const char *name, const char *ending);
 

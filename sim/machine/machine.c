@@ -400,8 +400,7 @@ static void name_after_file(char *name, size_t size, const char *path)
     const char *base = slash == NULL ? path : slash + 1;
     const char *dot = strrchr(base, '.');
 
-    snprintf(name, size, "%.*s", (int)(dot == NULL ? strlen(base) : (size_t)(dot - base)),
-             base);
+    emp_text_copy(name, size, base, dot == NULL ? strlen(base) : (size_t)(dot - base));
 }
 
 /* All of a machine, after its name is known. */

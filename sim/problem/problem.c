@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/problem/problem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/text.h"
 
 /* Folded ops run nowhere, so they bind nobody. The CPU, the last resort of soft
  * placement, runs every op. */
@@ -43,7 +43,7 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
     p->graph = graph;
     p->machine = machine;
     p->runtime = *runtime;
-    snprintf(p->workload, sizeof p->workload, "%s", workload);
+    emp_text_copy(p->workload, sizeof p->workload, workload, strlen(workload));
     EMP_TRY(EMP_ALLOC(p->kinds_of_class, (size_t)graph->class_count));
     EMP_TRY(EMP_ALLOC(p->leader_of_class, (size_t)graph->class_count));
     EMP_TRY(EMP_ALLOC(p->class_of_op, (size_t)graph->op_count));

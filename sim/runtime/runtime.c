@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
+#include "base/text/text.h"
 #include "sim/machine/config.h"
 #include "sim/machine/fit.h"
 #include "sim/machine/machine.h"
@@ -341,16 +342,15 @@ static emp_status init(emp_runtime *runtime, const char *name_or_path, int32_t d
         EMP_FAIL(EMP_EFORMAT, "%s:%d: cpu_slots is %d, at most %d", path,
                  emp_config_line(&config, "cpu_slots", ""), cpu_slots, EMP_MAX_CORES);
     }
-    const char *base = strrchr(path, '/');
-    snprintf(loaded.name, sizeof loaded.name, "%.*s", (int)sizeof loaded.name - 1,
-             base == NULL ? path : base + 1);
+    const char *slash = strrchr(path, '/'), *base = slash == NULL ? path : slash + 1;
+    const char *suffix = strstr(base, ".yaml");
+    emp_text_copy(loaded.name, sizeof loaded.name, base,
+                  suffix == NULL ? strlen(base) : (size_t)(suffix - base));
     snprintf(loaded.path, sizeof loaded.path, "%s", path);
     snprintf(loaded.description, sizeof loaded.description, "%s",
              ((const struct raw_runtime *)config.data)->description);
     const struct emp_raw_fit *fit = ((const struct raw_runtime *)config.data)->fit;
     if (fit != NULL) loaded.fitted_constants = (int32_t)fit->constants_count;
-    char *suffix = strstr(loaded.name, ".yaml");
-    if (suffix != NULL) *suffix = '\0';
     *runtime = loaded;
 
 cleanup:

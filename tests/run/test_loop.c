@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text/json.h"
 #include "run/methods.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
@@ -216,6 +217,63 @@ Test(runner, nothing_that_fits_is_said_so)
         1e-12, "the method hears how much was missing");
     emp_record_clear(&r);
     task_destroy(&t);
+}
+
+/* The method of a run whose command line is of that many characters and then \a end. */
+static void describe(char method[EMP_RECORD_NAME_BYTES], task *t, int length,
+                     const char *end)
+{
+    char           name[128] = "cmd:";
+    emp_run_params params = scripted_params(4, 1);
+    emp_method     outside = *params.method;
+    emp_record     record;
+
+    memset(name + 4, 'x', (size_t)length - 4);
+    strcpy(name + length, end);
+    outside.name = name;
+    params.method = &outside;
+    emp_run_describe(&record, t->problem, &params);
+    memcpy(method, record.method, sizeof record.method);
+}
+
+Test(runner, methods_with_long_names_are_not_taken_for_each_other)
+{
+    char a[EMP_RECORD_NAME_BYTES], b[EMP_RECORD_NAME_BYTES];
+    task t = task_chain(SMALL);
+
+    describe(a, &t, EMP_RECORD_NAME_BYTES - 2, "1");
+    cr_expect_eq(a[EMP_RECORD_NAME_BYTES - 2], '1', "it fits: %s", a);
+    describe(a, &t, 100, "1");
+    describe(b, &t, 100, "2");
+    cr_expect_str_neq(a, b);
+    cr_expect_eq(strncmp(a, b, EMP_RECORD_NAME_BYTES - 10), 0);
+    task_destroy(&t);
+}
+
+/* Else it could not be printed as JSON. */
+Test(runner, a_long_path_is_cut_between_characters)
+{
+    static const char e_acute[] = "\xc3\xa9";
+    char              path[401];
+
+    for (int first = 0; first < 2; first++) {
+        task           t = task_chain(SMALL);
+        emp_run_params params = scripted_params(4, 1);
+        emp_problem   *problem = NULL;
+        emp_record     record;
+        memset(path, 'a', sizeof path);
+        for (int i = first; i + 2 < (int)sizeof path; i += 2)
+            memcpy(path + i, e_acute, 2);
+        path[sizeof path - 1] = '\0';
+        cr_assert_eq(emp_problem_create(&problem, t.graph, t.machine, &t.problem->runtime,
+                                        path, NULL),
+                     EMP_OK);
+        emp_run_describe(&record, problem, &params);
+        cr_expect(emp_json_is_text(record.workload), "%s", record.workload);
+        cr_expect_geq(strlen(record.workload), EMP_RECORD_TEXT_BYTES - 2);
+        emp_problem_destroy(problem);
+        task_destroy(&t);
+    }
 }
 
 /* What a record cut off would be missing where another run is told from this one. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do names that are too long keep both ends, in exactly the width they are given? What is an
- * ending? How is a spec cut? */
+ * ending? Does a copy end with a whole character? How is a spec cut? */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -31,6 +31,22 @@ Test(text, only_the_length_that_is_given_counts)
     char buffer[16];
 
     cr_expect_str_eq(emp_text_shorten("scope/op", 5, 8, buffer), "scope");
+}
+
+Test(text, a_copy_has_what_fits_in_whole_characters)
+{
+    char copy[4];
+
+    cr_expect(emp_text_copy(copy, sizeof copy, "abc", 3));
+    cr_expect_str_eq(copy, "abc");
+    cr_expect(emp_text_copy(copy, sizeof copy, "abcd", 2));
+    cr_expect_str_eq(copy, "ab");
+    cr_expect_not(emp_text_copy(copy, sizeof copy, "abcd", 4));
+    cr_expect_str_eq(copy, "abc");
+    cr_expect_not(emp_text_copy(copy, sizeof copy, "ab\xc3\xa9", 4));
+    cr_expect_str_eq(copy, "ab");
+    cr_expect_not(emp_text_copy(copy, sizeof copy, "\xf0\x9f\x92\xa1", 4));
+    cr_expect_str_eq(copy, "");
 }
 
 Test(text, an_ending_has_something_before_it)
