@@ -18,7 +18,7 @@ static void copy_text(char *to, size_t size, const char *from)
     emp_text_copy(to, size, from, strlen(from));
 }
 
-/* A name from outside that does not fit ends with a hash of all of it: no two are the same. */
+/* A name that does not fit ends with a hash of the whole name, which tells it from others. */
 static void copy_method(char method[EMP_RECORD_NAME_BYTES], const char *name)
 {
     enum { MARK_BYTES = sizeof "~01234567" };

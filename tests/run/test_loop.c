@@ -219,7 +219,7 @@ Test(runner, nothing_that_fits_is_said_so)
     task_destroy(&t);
 }
 
-/* The method of a run whose command line is of that many characters and then \a end. */
+/* What a record says of a method whose name has \a length characters and then \a end. */
 static void describe(char method[EMP_RECORD_NAME_BYTES], task *t, int length,
                      const char *end)
 {
@@ -250,7 +250,7 @@ Test(runner, methods_with_long_names_are_not_taken_for_each_other)
     task_destroy(&t);
 }
 
-/* Else it could not be printed as JSON. */
+/* Half a character is no text, so JSON could not have it. */
 Test(runner, a_long_path_is_cut_between_characters)
 {
     static const char e_acute[] = "\xc3\xa9";
@@ -276,7 +276,7 @@ Test(runner, a_long_path_is_cut_between_characters)
     }
 }
 
-/* What a record cut off would be missing where another run is told from this one. */
+/* Two runs that differ in what a record cuts off would be taken for one. */
 Test(runner, options_that_a_record_cannot_hold_are_refused)
 {
     char           options[EMP_RECORD_TEXT_BYTES + 1];
