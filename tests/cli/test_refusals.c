@@ -16,7 +16,7 @@ TestSuite(refusals, .init = emplace_set_up, .fini = emplace_tear_down);
 struct error_case {
     char arguments[160];
     int  status;
-    char mentions[64];
+    char mentions[80];
 };
 
 /* clang-format off */
@@ -429,6 +429,7 @@ ParameterizedTest(struct error_case *c, refusals, error)
 {
     uint64_t before = hash_of_folder();
 
+    cr_assert_not_null(memchr(c->mentions, '\0', sizeof c->mentions), "%s", c->arguments);
     cr_expect_eq(emplace_run(c->arguments), c->status, "emplace %s: %s", c->arguments,
                  program_err);
     cr_expect(program_is_one_sentence(program_err, "emplace"), "emplace %s: %s",
