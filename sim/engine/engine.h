@@ -31,6 +31,7 @@ typedef struct {
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
     bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
+    bool has_long_times;  /**< times do not fit above EMP_SIM_SOURCE_BITS: source_bits */
 } emp_sim_rules;
 
 /** What devices that are groups of one computer's cores take from each other. */
@@ -171,7 +172,7 @@ typedef struct {
 typedef struct {
     emp_time_ns
             time_ns; /**< in the list of a server: how long it takes; of other sources:
-                            when its delay ends; EMP_SIM_LAST_NS if there is no item */
+                            when its delay ends; emp_run_last_ns() if there is no item */
     int32_t item;    /**< or EMP_SIM_NO_ITEM */
     int32_t last;    /**< of a head: the list's last item, if it has items */
 } emp_sim_link;
@@ -291,6 +292,7 @@ typedef struct {
                                     at for ops without readers */
     int32_t            *control; /**< ops that wait for an op */
     const emp_time_ns  *task_ns; /**< of the cost table */
+    int32_t             least_cores; /**< of a pool; 0 = there is none */
     /** [device][op] If devices of one kind are of several models, what ops cost on each; else NULL. */
     const emp_sim_cost *cost_of_device[EMP_MAX_DEVICES];
     uint8_t             kind_of_device[EMP_MAX_DEVICES];      /**< EMP_KIND_ masks */
@@ -298,6 +300,7 @@ typedef struct {
     emp_sim_route (*route)[EMP_MAX_DEVICES];                  /**< [from][to] */
 
     int32_t         source_count, send_source, receive_source;
+    int32_t         source_bits; /**< that number the sources; at most EMP_SIM_SOURCE_BITS */
     emp_sim_source *source;
 
     /* state of a run */
@@ -349,6 +352,9 @@ typedef struct {
     emp_caching *caching; /**< as bfc; NULL unless the runtime has caching_allocator */
 } emp_engine;
 
+/** The cores for which a pool cuts an op at least that can use so many \a lanes. */
+static inline int32_t emp_sim_least_share(int32_t lanes) { return (lanes + 3) / 4; }
+
 /** Fills \a sim->sharing if the rules ask for it; ops are numbered already. \retval EMP_ENOMEM */
 emp_status emp_engine_set_sharing(emp_engine *sim, const emp_problem *problem,
                                   emp_error *err);
@@ -386,13 +392,11 @@ emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
                           emp_error *err);
 void       emp_engine_destroy(emp_engine *sim);
 
+/** An upper bound of all step times of \a sim in nanoseconds. O((ops + tensors) device models). */
+double emp_engine_longest_run_ns(const emp_engine *sim);
+
 _Static_assert(EMP_MAX_CORES == 2 * 64, "free_batches has two words");
 _Static_assert(EMP_MAX_DEVICES <= 64, "eager_pools is one word");
-
-#define EMP_SIM_SOURCE_MASK ((INT64_C(1) << EMP_SIM_SOURCE_BITS) - 1)
-
-_Static_assert(2 * EMP_SIM_LAST_NS - 1 <= INT64_MAX >> EMP_SIM_SOURCE_BITS,
-               "an event at now + EMP_SIM_LAST_NS fits");
 
 /** What is seldom so is laid out of the way of what mostly happens. */
 #define EMP_SIM_SELDOM(x) __builtin_expect(!!(x), 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Compacts a step graph into the arrays that a run walks. */
+#include <math.h>
 #include <string.h>
 
 #include "base/arrays.h"
@@ -434,7 +435,8 @@ static void add_sources(emp_engine *sim)
 static emp_status create_sources(emp_engine *sim, emp_error *err)
 {
     add_sources(sim);
-    if (sim->source_count > 1 << EMP_SIM_SOURCE_BITS) {
+    while (sim->source_count > 1 << sim->source_bits) sim->source_bits++;
+    if (sim->source_bits > EMP_SIM_SOURCE_BITS) {
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "%d cores, copy streams and latencies; at most %d",
                          sim->source_count, 1 << EMP_SIM_SOURCE_BITS);
@@ -526,19 +528,26 @@ static emp_status check_bytes(const emp_engine *sim, emp_error *err)
     return emp_sim_limit_bytes(total, err);
 }
 
-/* What an op takes on any CPU at most, on one core after the other. */
+/* How much longer a run can take because of one op on a CPU. On a pool the op is cut into \a tasks for p
+ * cores. While all cores of the pool work, they work off tasks; while a core is idle, all tasks of
+ * each op that runs have begun (run/pool.h), so that the op ends within one task's time. */
 static double most_on_cpu(const emp_engine *sim, int32_t op)
 {
     const emp_cost_table *costs = sim->problem->costs;
     double                most = 0.0;
 
     for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_CPU]; c++) {
-        int32_t row = c * costs->op_count + sim->start[op].id;
-        double  one = (double)costs->cpu[row].compute_ns;
-        if (sim->rules.cpu_pool)
-            one = (double)sim->task_ns[costs->cpu_offset[row]] * EMP_TASKS_PER_CORE *
-                  costs->cpu[row].lanes;
-        if (one > most) most = one;
+        int32_t            row = c * costs->op_count + sim->start[op].id;
+        const emp_cpu_cost cost = costs->cpu[row];
+        if (!sim->rules.cpu_pool) {
+            most = fmax(most, (double)cost.compute_ns);
+            continue;
+        }
+        const emp_time_ns *task_ns = &sim->task_ns[costs->cpu_offset[row]];
+        for (int32_t p = emp_sim_least_share(cost.lanes); p <= cost.lanes; p++) {
+            double tasks = p * emp_cost_rounds(cost.lanes);
+            most = fmax(most, (double)task_ns[p - 1] * (1.0 + tasks / sim->least_cores));
+        }
     }
     return most;
 }
@@ -551,14 +560,11 @@ static double most_on_gpu(const emp_engine *sim, int32_t op)
 
     for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_GPU]; c++) {
         const emp_gpu_cost *gpu = &costs->gpu[c * costs->op_count + sim->start[op].id];
-        double              one = (double)gpu->issue_ns + (double)gpu->compute_ns;
-        if (one > most) most = one;
+        most = fmax(most, (double)gpu->issue_ns + (double)gpu->compute_ns);
     }
     return most;
 }
 
-/* An event has 63 bits for its time and its source, and twice the time must fit:
- * EMP_SIM_LAST_NS. Rounding adds half a nanosecond to a copy at most. */
 /* What an op is held up for by other cores and by tasks on CPUs at most. */
 static double most_held_up(const emp_engine *sim, int32_t op)
 {
@@ -577,30 +583,40 @@ static double most_of_cores(const emp_engine *sim, int32_t tensor)
            s->ns_per_byte * (double)sim->payload[tensor].bytes;
 }
 
-static emp_status check_times(const emp_engine *sim, emp_error *err)
+/* All ops, copies and messages, each on its slowest device or route, one after the other: something
+ * of it is under way at any time of a run. Rounding adds half a nanosecond to a copy at most. */
+double emp_engine_longest_run_ns(const emp_engine *sim)
 {
     double total = (double)sim->step_ns, slowest = 0.0, longest = 0.0;
 
     for (int32_t from = 0; from < sim->device_count; from++) {
         for (int32_t to = 0; to < sim->device_count; to++) {
             const emp_sim_route *r = &sim->route[from][to];
-            if (r->ns_per_byte > slowest) slowest = r->ns_per_byte;
-            if ((double)r->latency_ns > longest) longest = (double)r->latency_ns;
+            slowest = fmax(slowest, r->ns_per_byte);
+            longest = fmax(longest, (double)r->latency_ns);
         }
     }
     longest += (double)(sim->send_ns + sim->receive_ns + sim->poll_ns);
     for (int32_t op = 0; op < sim->op_count; op++) {
-        total += most_on_gpu(sim, op) + most_on_cpu(sim, op) + most_held_up(sim, op);
+        total += fmax(most_on_gpu(sim, op), most_on_cpu(sim, op)) + most_held_up(sim, op);
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         const emp_sim_payload *p = &sim->payload[t];
-        double ns_per_byte = p->ns_per_byte > slowest ? p->ns_per_byte : slowest;
-        total +=
-            (longest + ns_per_byte * (double)p->bytes + 0.5 + most_of_cores(sim, t)) *
-            most_copies(sim, t);
+        total += (longest + fmax(p->ns_per_byte, slowest) * (double)p->bytes + 0.5 +
+                  most_of_cores(sim, t)) *
+                 most_copies(sim, t);
     }
-    total += longest * sim->message_limit;
-    return emp_sim_limit_time(total, err);
+    return total + longest * sim->message_limit;
+}
+
+/* Runs of days leave fewer bits of an event to its source, as few as number all sources. */
+static emp_status check_times(emp_engine *sim, emp_error *err)
+{
+    double total_ns = emp_engine_longest_run_ns(sim);
+
+    sim->rules.has_long_times =
+        !(total_ns < (double)emp_sim_last_ns(EMP_SIM_SOURCE_BITS));
+    return emp_sim_limit_time(total_ns, emp_sim_last_ns(sim->source_bits), err);
 }
 
 static void set_runtime(emp_engine *sim, const emp_runtime_events *r)
@@ -646,6 +662,8 @@ static emp_status set_devices(emp_engine *sim, const emp_problem *problem, emp_e
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;
             sim->pool[d].slot_count = r->cpu_slots > 0 ? r->cpu_slots : device->cores;
+            if (sim->least_cores == 0 || device->cores < sim->least_cores)
+                sim->least_cores = device->cores;
         }
     }
     return EMP_OK;

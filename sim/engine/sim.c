@@ -11,7 +11,7 @@ static emp_status check_counts(const emp_graph *g, emp_error *err)
     const int64_t inputs = g->input_offset[g->op_count];
     const int64_t controls = g->control_offset[g->op_count];
     const int64_t most = 4 * (int64_t)g->op_count + 2 * (int64_t)g->tensor_count +
-                         2 * inputs + controls + EMP_SIM_SOURCE_MASK;
+                         2 * inputs + controls + ((1 << EMP_SIM_SOURCE_BITS) - 1);
 
     if (most > INT32_MAX) {
         return EMP_ERROR(

@@ -12,12 +12,12 @@ emp_status emp_sim_limit_bytes(double total, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_sim_limit_time(double total_ns, emp_error *err)
+emp_status emp_sim_limit_time(double total_ns, emp_time_ns last_ns, emp_error *err)
 {
-    if (!(total_ns < (double)EMP_SIM_LAST_NS)) {
+    if (!(total_ns < (double)last_ns)) {
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "ops and transfers of %.3g s in all; at most %.3g s",
-                         total_ns * 1e-9, (double)EMP_SIM_LAST_NS * 1e-9);
+                         total_ns * 1e-9, (double)last_ns * 1e-9);
     }
     return EMP_OK;
 }

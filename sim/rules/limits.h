@@ -8,10 +8,12 @@
 
 enum { EMP_SIM_SOURCE_BITS = 13, EMP_SIM_GRANULE = 256 };
 
-/** Times are less: the engine keeps an event in one word, time above source. At this time
- * nothing happens any more, nor later: the event of a server for which nothing waits is at
- * now + this. */
-#define EMP_SIM_LAST_NS (INT64_C(1) << (62 - EMP_SIM_SOURCE_BITS))
+/** All times of a run are less. The engine keeps an event in one word, its time above the bits of
+ * its source; a server for which nothing waits has an event at now + this time. */
+static inline emp_time_ns emp_sim_last_ns(int32_t source_bits)
+{
+    return INT64_C(1) << (62 - source_bits);
+}
 
 /** More bytes than a step can hold or move. */
 #define EMP_SIM_ENDLESS (INT64_C(1) << 62)
@@ -26,9 +28,10 @@ static inline int64_t emp_sim_round_up(int64_t bytes)
 }
 
 /** Refuse a step whose sums could overflow: \a total bytes that it holds and moves, or the
- * time of everything one after the other. \retval EMP_EUNSUPPORTED */
+ * time of everything one after the other, where \a last_ns and later do not fit.
+ * \retval EMP_EUNSUPPORTED */
 emp_status emp_sim_limit_bytes(double total, emp_error *err);
-emp_status emp_sim_limit_time(double total_ns, emp_error *err);
+emp_status emp_sim_limit_time(double total_ns, emp_time_ns last_ns, emp_error *err);
 
 /** Says why an op cannot be on \a device. \retval EMP_EINVAL */
 emp_status emp_sim_refuse_device(const emp_problem *problem, emp_op_id op,

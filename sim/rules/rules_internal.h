@@ -106,7 +106,7 @@ emp_status emp_rules_rate_of(emp_rules_rate *rate, double bytes_per_s, const cha
 /** round(bytes x rate), halves up, exact; at most EMP_COST_LIMIT_NS. */
 emp_time_ns emp_rules_duration(emp_rules_rate rate, int64_t bytes);
 
-/** Refuses what could reach EMP_SIM_LAST_NS: all costs of ops and \a others. */
+/** Refuses a step whose times could overflow: all costs of ops and \a others. */
 emp_status emp_rules_check_times(const emp_rules_sim *p, double others, emp_error *err);
 
 /** Whether the port stands for control edges. */

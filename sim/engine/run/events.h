@@ -7,26 +7,39 @@
 
 #include "sim/engine/run/rules.h"
 
-/** An event: time above source. Signed, for the minimum of two takes a step less then. */
-static inline int64_t emp_run_event_at(int32_t source, emp_time_ns at)
+/** Bits of an event that hold its source: a constant, except in runs of days. */
+static inline int32_t emp_run_source_bits(const emp_engine *sim)
 {
-    return at << EMP_SIM_SOURCE_BITS | source;
+    return EMP_RULES.has_long_times ? sim->source_bits : EMP_SIM_SOURCE_BITS;
 }
 
-static inline emp_time_ns emp_run_time_of_event(int64_t event)
+/** No event happens at this time or later. */
+static inline emp_time_ns emp_run_last_ns(const emp_engine *sim)
 {
-    return event >> EMP_SIM_SOURCE_BITS;
+    return emp_sim_last_ns(emp_run_source_bits(sim));
 }
 
-static inline int32_t emp_run_source_of_event(int64_t event)
+/** An event: time above source. Signed, because the minimum of two then takes an instruction less. */
+static inline int64_t emp_run_event_at(const emp_engine *sim, int32_t source,
+                                       emp_time_ns at)
 {
-    return (int32_t)(event & EMP_SIM_SOURCE_MASK);
+    return at << emp_run_source_bits(sim) | source;
 }
 
-/** Later than any event, as is all that is at this time. */
-static inline int64_t emp_run_no_event(void)
+static inline emp_time_ns emp_run_time_of_event(const emp_engine *sim, int64_t event)
 {
-    return emp_run_event_at(0, EMP_SIM_LAST_NS);
+    return event >> emp_run_source_bits(sim);
+}
+
+static inline int32_t emp_run_source_of_event(const emp_engine *sim, int64_t event)
+{
+    return (int32_t)(event & ((INT64_C(1) << emp_run_source_bits(sim)) - 1));
+}
+
+/** Later than any event. */
+static inline int64_t emp_run_no_event(const emp_engine *sim)
+{
+    return emp_run_event_at(sim, 0, emp_run_last_ns(sim));
 }
 
 static inline int64_t emp_run_earlier_of(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -61,9 +74,9 @@ EMP_SIM_INLINE void emp_run_replace_event(emp_sim_tree *tree, uint64_t top,
  * not the first of its source changes nothing. Whether it is the first of all is asked by a
  * branch: a processor foresees that it seldom is, and goes on before it knows the time. */
 EMP_SIM_INLINE void emp_run_add_event(emp_sim_tree *tree, uint64_t top, int32_t source,
-                                      emp_time_ns at)
+                                      int64_t event)
 {
-    int64_t *node = tree->node, event = emp_run_event_at(source, at);
+    int64_t *node = tree->node;
     uint64_t i = (uint32_t)(tree->first_leaf + source);
 
     if (event < tree->first) {
@@ -90,7 +103,8 @@ static inline void emp_run_replace_server_event(emp_engine *sim, int32_t device,
 static inline void emp_run_add_server_event(emp_engine *sim, int32_t device,
                                             emp_time_ns at)
 {
-    emp_run_add_event(&sim->servers, EMP_SIM_SERVERS_TOP, device, at);
+    emp_run_add_event(&sim->servers, EMP_SIM_SERVERS_TOP, device,
+                      emp_run_event_at(sim, device, at));
 }
 
 static inline void emp_run_replace_other_event(emp_engine *sim, int32_t source,
@@ -102,33 +116,35 @@ static inline void emp_run_replace_other_event(emp_engine *sim, int32_t source,
 static inline void emp_run_add_other_event(emp_engine *sim, int32_t source,
                                            emp_time_ns at)
 {
-    emp_run_add_event(&sim->others, EMP_SIM_OTHERS_TOP, source, at);
+    emp_run_add_event(&sim->others, EMP_SIM_OTHERS_TOP, source,
+                      emp_run_event_at(sim, source, at));
 }
 
-static inline void emp_run_clear_tree(emp_sim_tree *tree)
+static inline void emp_run_clear_tree(const emp_engine *sim, emp_sim_tree *tree)
 {
-    for (int32_t i = 0; i < 2 * tree->leaf_count; i++) tree->node[i] = emp_run_no_event();
-    tree->first = emp_run_no_event();
+    for (int32_t i = 0; i < 2 * tree->leaf_count; i++)
+        tree->node[i] = emp_run_no_event(sim);
+    tree->first = emp_run_no_event(sim);
 }
 
 /** Nothing follows. */
-static inline void emp_run_end_list(emp_sim_link *link)
+static inline void emp_run_end_list(const emp_engine *sim, emp_sim_link *link)
 {
-    link->time_ns = EMP_SIM_LAST_NS;
+    link->time_ns = emp_run_last_ns(sim);
     link->item = EMP_SIM_NO_ITEM;
 }
 
 static inline void emp_run_clear_events(emp_engine *sim)
 {
-    emp_run_clear_tree(&sim->servers);
-    emp_run_clear_tree(&sim->others);
-    for (int32_t i = 0; i < sim->source_count; i++) emp_run_end_list(&sim->head[i]);
+    emp_run_clear_tree(sim, &sim->servers);
+    emp_run_clear_tree(sim, &sim->others);
+    for (int32_t i = 0; i < sim->source_count; i++) emp_run_end_list(sim, &sim->head[i]);
     for (int32_t i = 0; i < sim->device_count; i++)
-        emp_run_end_list(&sim->device[i].line);
+        emp_run_end_list(sim, &sim->device[i].line);
     for (int32_t i = 0; EMP_RULES.has_levels && i < sim->device_count; i++) {
         sim->device[i].waiting = 0;
         for (int32_t level = 0; level < EMP_LEVELS; level++)
-            emp_run_end_list(&sim->device[i].line_of_level[level]);
+            emp_run_end_list(sim, &sim->device[i].line_of_level[level]);
     }
 }
 
@@ -139,7 +155,7 @@ static inline void emp_run_append_behind(emp_engine *sim, emp_sim_link *head,
                                          emp_sim_link *last, int32_t item,
                                          emp_time_ns time_ns)
 {
-    emp_run_end_list(&sim->link[item]);
+    emp_run_end_list(sim, &sim->link[item]);
     last->time_ns = time_ns;
     last->item = item;
     head->last = item;

@@ -17,10 +17,10 @@ static inline void emp_run_wait_for_cores(emp_engine *sim, int32_t cpu, int32_t 
 }
 
 /** For how many cores the op at the head of the line is cut: its share of them, but
- * at least a quarter of the \a lanes that it can use. */
+ * at least emp_sim_least_share(). */
 static inline int32_t emp_run_count_cores(const emp_sim_pool *pool, int32_t lanes)
 {
-    int32_t least = (lanes + 3) / 4;
+    int32_t least = emp_sim_least_share(lanes);
     int32_t share = pool->core_count / (pool->running_count + pool->waiting_count);
 
     if (share > lanes) return lanes;

@@ -210,7 +210,7 @@ static inline void emp_run_end_tasks(emp_engine *sim, int32_t source)
     int32_t cpu = sim->source[source].cpu;
     int32_t op = emp_run_end_batch(sim, cpu, source - sim->pool[cpu].first_source);
 
-    emp_run_replace_other_event(sim, source, emp_run_no_event());
+    emp_run_replace_other_event(sim, source, emp_run_no_event(sim));
     if (op < 0) return;
     emp_run_record_op(sim, op, cpu, sim->until[op], sim->now);
     emp_run_complete(sim, op, cpu, &sim->device[cpu], emp_run_first_place(sim, op), true);
@@ -258,7 +258,7 @@ EMP_SIM_INLINE void emp_run_replace_end(emp_engine *sim, int32_t device,
                                         const emp_sim_link *line)
 {
     emp_run_replace_server_event(sim, device,
-                                 emp_run_event_at(device, sim->now + line->time_ns));
+                                 emp_run_event_at(sim, device, sim->now + line->time_ns));
 }
 
 /** The server has told all of what it has done, and goes on with the least level that waits. */
@@ -342,7 +342,7 @@ static inline void emp_run_end_delay(emp_engine *sim, int32_t source)
             copy = emp_run_copy_of_item(sim, item);
 
     emp_run_replace_other_event(sim, source,
-                                emp_run_event_at(source, sim->head[source].time_ns));
+                                emp_run_event_at(sim, source, sim->head[source].time_ns));
     switch (emp_run_kind_of(sim, source)) {
     case EMP_SIM_KERNEL: emp_run_release_all(sim, item); break;
     case EMP_SIM_READY:
@@ -387,12 +387,12 @@ static inline bool emp_run_play_event(emp_engine *sim)
     const int64_t server = sim->servers.first, other = sim->others.first;
 
     if (server < other) {
-        sim->now = emp_run_time_of_event(server);
-        emp_run_handle_server(sim, emp_run_source_of_event(server));
+        sim->now = emp_run_time_of_event(sim, server);
+        emp_run_handle_server(sim, emp_run_source_of_event(sim, server));
     } else {
-        if (EMP_SIM_SELDOM(other >= emp_run_no_event())) return false;
-        sim->now = emp_run_time_of_event(other);
-        emp_run_handle_other(sim, emp_run_source_of_event(other));
+        if (EMP_SIM_SELDOM(other >= emp_run_no_event(sim))) return false;
+        sim->now = emp_run_time_of_event(sim, other);
+        emp_run_handle_other(sim, emp_run_source_of_event(sim, other));
     }
     if (EMP_RULES.cpu_pool) emp_run_start_all_pool_ops(sim);
     return true;

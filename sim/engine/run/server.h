@@ -69,13 +69,13 @@ static inline void emp_run_wait_for_links(emp_engine *sim, int32_t op, int32_t d
                                           emp_sim_device *d)
 {
     const emp_sim_tree *servers = &sim->servers;
-    emp_time_ns end = emp_run_time_of_event(servers->node[servers->first_leaf + device]);
+    emp_time_ns end = emp_run_time_of_event(sim, servers->node[servers->first_leaf + device]);
     emp_time_ns more = emp_engine_keep_links(sim, op, sim->now, end - sim->now);
 
     if (more == 0) return;
     d->busy_ns += more;
     if (EMP_RULES.drain_copies) d->queued_ns += more;
-    emp_run_replace_server_event(sim, device, emp_run_event_at(device, end + more));
+    emp_run_replace_server_event(sim, device, emp_run_event_at(sim, device, end + more));
 }
 
 /** A server that runs ops begins with \a op, its current item. */

@@ -326,8 +326,9 @@ void random_problem_create_collectives(task *r, uint64_t seed)
     }
 }
 
-void random_problem_scale(task *r, int32_t factor)
+void random_problem_scale(task *r, int64_t factor)
 {
+    const double    times = (double)factor;
     emp_cost_table *c = r->problem->costs;
     emp_runtime    *rt = &r->problem->runtime;
 
@@ -340,15 +341,15 @@ void random_problem_scale(task *r, int32_t factor)
         for (int32_t k = 0; k < c->cpu[row].lanes; k++)
             c->task_ns[c->cpu_offset[row] + k] *= factor;
     }
-    rt->events.send_s *= factor;
-    rt->events.receive_s *= factor;
-    rt->events.poll_s *= factor;
-    rt->events.step_s *= factor;
-    rt->events.pageable_s_per_byte *= factor;
+    rt->events.send_s *= times;
+    rt->events.receive_s *= times;
+    rt->events.poll_s *= times;
+    rt->events.step_s *= times;
+    rt->events.pageable_s_per_byte *= times;
     for (int32_t i = 0; i < r->machine->device_count; i++) {
         for (int32_t j = 0; j < r->machine->device_count; j++) {
-            r->machine->route[i][j].latency_s *= factor;
-            r->machine->route[i][j].bytes_per_s /= factor;
+            r->machine->route[i][j].latency_s *= times;
+            r->machine->route[i][j].bytes_per_s /= times;
         }
     }
 }

@@ -26,7 +26,7 @@ void random_problem_create_collectives(task *r, uint64_t seed);
 void random_problem_place(task *r, emp_rng *rng);
 
 /** Multiplies every cost, latency and transfer time by \a factor; exact. */
-void random_problem_scale(task *r, int32_t factor);
+void random_problem_scale(task *r, int64_t factor);
 
 /** The same problem and placement, its ops declared in another order: op v of \a r is
  * op new_id_of_op[v]. Aborts by assert() when memory is out. */

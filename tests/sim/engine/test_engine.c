@@ -343,7 +343,7 @@ Test(engine, refuses_devices_that_do_not_exist_or_fit)
     task_destroy(&t);
 }
 
-Test(engine, refuses_steps_of_many_days)
+Test(engine, refuses_steps_of_many_years)
 {
     const tiny_op ops[] = {{ON(1)}};
     emp_runtime   runtime = tiny_serial();
@@ -351,7 +351,7 @@ Test(engine, refuses_steps_of_many_days)
     emp_sim      *sim = NULL;
 
     task_create_tiny(&t, ops, 1, &runtime);
-    t.problem->costs->gpu[0].compute_ns = INT64_C(1) << 50;
+    t.problem->costs->gpu[0].compute_ns = INT64_C(1) << 59;
     cr_expect_eq(emp_sim_create(&sim, t.problem, NULL), EMP_EUNSUPPORTED);
     cr_expect_null(sim);
     task_destroy(&t);
@@ -460,22 +460,29 @@ Test(engine, refuses_more_than_it_can_number)
                  EMP_EUNSUPPORTED);
 }
 
+static void expect_step_of(const task *t, emp_time_ns others, emp_time_ns step_ns)
+{
+    t->problem->costs->gpu[0].compute_ns = step_ns - others;
+    cr_expect_eq(simulate(t->problem, t->device_of_op).step_time_ns, step_ns);
+}
+
 static void expect_longest(const task *t, emp_time_ns others)
 {
-    const emp_time_ns limit = INT64_C(1) << 49;
-    emp_time_ns      *first = &t->problem->costs->gpu[0].compute_ns;
+    const emp_time_ns short_times = INT64_C(1) << 49, limit = INT64_C(1) << 58;
     emp_sim          *sim = NULL;
     emp_error         err = {0};
 
-    *first = limit - 1 - others;
-    cr_expect_eq(simulate(t->problem, t->device_of_op).step_time_ns, limit - 1);
-    *first = limit - others;
+    expect_step_of(t, others, short_times - 1);
+    expect_step_of(t, others, short_times);
+    expect_step_of(t, others, limit - 64); /* sums of times are doubles */
+    t->problem->costs->gpu[0].compute_ns = limit - others;
     cr_expect_eq(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED);
     cr_expect_not_null(strstr(err.msg, "s in all"), "%s", err.msg);
     cr_expect_null(sim);
 }
 
-/* A step of just less than 2^49 ns: its server's last event is nearly twice as late. */
+/* Events have 13 bits for their source in steps below 2^49 ns, and in longer ones the 4 bits that the
+ * sources of this machine need. The last event of a server is nearly twice as late as the step. */
 Test(engine, runs_up_to_the_longest_time)
 {
     const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};

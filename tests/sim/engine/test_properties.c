@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "sim/engine/engine.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
@@ -289,9 +290,10 @@ Test(properties, no_placement_beats_the_critical_path)
 
 /* ---- scale, and what is not used ---- */
 
+/* The last factor makes steps of days, whose events leave fewer bits to their source. */
 Test(properties, scaling_every_cost_scales_the_step)
 {
-    static const int32_t factors[] = {2, 3, 7, 1000};
+    static const int64_t factors[] = {2, 3, 7, 1000, INT64_C(1) << 38};
 
     for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
         for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
@@ -303,6 +305,38 @@ Test(properties, scaling_every_cost_scales_the_step)
             cr_expect_eq(scaled, factors[i] * once,
                          "seed %" PRIu64 ": %" PRId64 " and %" PRId64, seed, once,
                          scaled);
+            task_destroy(&r);
+        }
+    }
+}
+
+static void expect_bounded(const task *r, uint64_t seed)
+{
+    emp_engine *engine = NULL;
+
+    cr_assert_eq(emp_engine_create(&engine, r->problem, NULL), EMP_OK);
+    double         longest = emp_engine_longest_run_ns(engine);
+    emp_sim_result result = simulate(r);
+    cr_expect_leq((double)result.step_time_ns, longest, "seed %" PRIu64, seed);
+    emp_engine_destroy(engine);
+}
+
+Test(properties, no_step_takes_longer_than_the_guard_says)
+{
+    static void (*const create[])(task *, uint64_t) = {
+        random_problem_create, random_problem_create_hosts, random_problem_create_unlike,
+        random_problem_create_collectives};
+
+    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
+        for (size_t i = 0; i < sizeof create / sizeof *create; i++) {
+            task    r;
+            emp_rng rng;
+            create[i](&r, seed);
+            emp_rng_init(&rng, seed, 0, 0);
+            for (int32_t draw = 0; draw < 4; draw++) {
+                expect_bounded(&r, seed);
+                random_problem_place(&r, &rng);
+            }
             task_destroy(&r);
         }
     }
