@@ -6,13 +6,8 @@
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 
-bool emp_has_formats(const emp_device *gpu)
-{
-    if (gpu->tables != NULL) return true;
-    for (int32_t f = 0; f < EMP_FORMATS; f++)
-        if (gpu->format_flops_per_s[f] > 0.0) return true;
-    return false;
-}
+/* Rows at which products of a table are bound by arithmetic. */
+static const double MANY_ROWS = 1024.0;
 
 static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
 {
@@ -76,20 +71,36 @@ static double attention_s(const emp_graph *g, emp_op_id op, const emp_device *gp
     return seconds * c->flops / emp_attention_flops(&a);
 }
 
+/* A table holds products whose matrices are stored in the format they are computed in. With few rows
+ * they take as long as their bytes need, so quantised weights make them shorter; with many rows
+ * they take as long as their arithmetic does, of which the rate at MANY_ROWS is a measure. */
+static double table_s(const emp_grid *grid, const emp_op_cost *c, const emp_device *gpu,
+                      emp_format format)
+{
+    double m = fmax(1.0, (double)c->m * (double)c->batch), n = fmax(1.0, (double)c->n),
+           k = fmax(1.0, (double)c->k);
+    double measured = emp_grid_at(grid, (double[]){m, n, k});
+    double share = ((double)c->bytes_read + (double)c->bytes_written) /
+                   ((m * k + k * n + m * n) * emp_format_bytes(format));
+
+    if (share >= 1.0 || m >= MANY_ROWS) return measured;
+    double fixed = gpu->kernel_minimum_s;
+    double one_row = emp_grid_at(grid, (double[]){1.0, n, k});
+    double bytes_s = fixed + fmax(0.0, one_row - fixed) * share;
+    double many_s = emp_grid_at(grid, (double[]){MANY_ROWS, n, k});
+    return fmin(measured, fmax(bytes_s, many_s * m / MANY_ROWS));
+}
+
 double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_device *gpu,
                             emp_format fp32_as)
 {
     const emp_op_cost *c = &graph->op[op].cost;
     emp_format         format = format_of(graph, op, gpu, fp32_as);
     double             seconds = attention_s(graph, op, gpu, format);
+    const emp_grid    *grid = emp_product_grid(gpu, format);
 
     if (seconds >= 0.0) return seconds;
-    const emp_grid *grid = emp_product_grid(gpu, format);
-    double size[] = {fmax(1.0, (double)c->m * (double)c->batch), fmax(1.0, (double)c->n),
-                     fmax(1.0, (double)c->k)};
-    if (grid != NULL) return emp_grid_at(grid, size);
-    emp_device scaled = *gpu;
-    scaled.gemm_per_wave_s *= gpu->peak_flops_per_s / emp_product_peak(gpu, format);
-    return emp_cost_gemm_s(&scaled, c->m, c->n, c->k, c->batch,
-                           c->op_class == EMP_OP_CONV);
+    if (grid != NULL) return table_s(grid, c, gpu, format);
+    return emp_product_formula_s(gpu, format, c->m, c->n, c->k, c->batch,
+                                 c->op_class == EMP_OP_CONV);
 }

@@ -5,6 +5,8 @@
  * The format is that of the op's first output; fp32 counts as what the runtime computes it in
  * (emp_runtime_events), if the model knows it. fp64 counts as fp32. Of a batch of products the table
  * says what one with so many times the rows takes. A convolution is the product that it comes to.
+ * Tables measure products whose matrices have the format they are computed in. Quantised weights have
+ * fewer bytes: with few rows the time falls in proportion to them, down to the time of the arithmetic.
  * Attention takes what the table says of its lengths and heads, times its arithmetic over that
  * of the measured kernel: so the backward pass takes 2.5 times as long, and one without a causal mask
  * twice.
@@ -14,9 +16,6 @@
 
 #include "sim/graph/graph.h"
 #include "sim/machine/machine.h"
-
-/** Whether the model says anything of formats; the K40's and others of its age do not. */
-bool emp_has_formats(const emp_device *gpu);
 
 /** Seconds of a product, convolution or attention, without its algorithm's factor and without the
  * bound by bytes. \param fp32_as  What products of fp32 are computed in. O(log points). */

@@ -8,6 +8,10 @@
 /* Of the peak that a kernel without a table reaches: assumed, as in the files of the models. */
 static const double REACHED = 0.8;
 
+/* Rows of the smallest tile that tensor cores multiply: mma.m16n8k16 with the operands swapped
+ * (PTX ISA 8.5, section 9.7.14). */
+enum { LEAST_ROWS = 8 };
+
 const char *emp_form_name(emp_form form)
 {
     static const char *const names[] = {"table", "beyond", "formula", "bound", "like"};
@@ -48,6 +52,25 @@ double emp_product_peak(const emp_device *gpu, emp_format format)
     return format == EMP_FORMAT_FP32 ? gpu->peak_flops_per_s : 0.0;
 }
 
+bool emp_has_formats(const emp_device *gpu)
+{
+    if (gpu->tables != NULL) return true;
+    for (int32_t f = 0; f < EMP_FORMATS; f++)
+        if (gpu->format_flops_per_s[f] > 0.0) return true;
+    return false;
+}
+
+double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m, int64_t n,
+                             int64_t k, int64_t batch, bool is_conv)
+{
+    emp_device scaled = *gpu;
+
+    scaled.gemm_per_wave_s *= gpu->peak_flops_per_s / emp_product_peak(gpu, format);
+    while (emp_has_formats(gpu) && scaled.gemm_tile_rows > LEAST_ROWS && scaled.gemm_tile_rows / 2 >= m)
+        scaled.gemm_tile_rows /= 2;
+    return emp_cost_gemm_s(&scaled, m, n, k, batch, is_conv);
+}
+
 static emp_status refuse_format(emp_format format, emp_error *err)
 {
     return EMP_ERROR(EMP_EUNSUPPORTED, "the device model says nothing of the format %s",
@@ -69,18 +92,15 @@ emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *g
 {
     const emp_product *p = product;
     const emp_grid    *grid = emp_product_grid(gpu, p->format);
-    double             peak = emp_product_peak(gpu, p->format);
     double             size[] = {p->m, p->n, p->k};
 
     if (grid != NULL) {
         *seconds = read_grid(grid, size, form);
         return EMP_OK;
     }
-    if (peak <= 0.0) return refuse_format(p->format, err);
-    emp_device scaled = *gpu;
-    scaled.gemm_per_wave_s *= gpu->peak_flops_per_s / peak;
-    double formula_s =
-        emp_cost_gemm_s(&scaled, (int64_t)p->m, (int64_t)p->n, (int64_t)p->k, 1, false);
+    if (emp_product_peak(gpu, p->format) <= 0.0) return refuse_format(p->format, err);
+    double formula_s = emp_product_formula_s(gpu, p->format, (int64_t)p->m, (int64_t)p->n,
+                                             (int64_t)p->k, 1, false);
     double elements = p->m * p->k + p->k * p->n + p->m * p->n;
     *seconds = bound_by(formula_s, elements * emp_format_bytes(p->format), gpu, form);
     return EMP_OK;

@@ -3,7 +3,7 @@
  * has one (sim/machine/tables/tables.h), else by formula. No time has the host's launch in it.
  *
  * Formula of a product: that of sim/cost/cost.h, with per_wave times the peak of fp32 over the peak
- * of the format. Of attention: kernel_minimum, and the longer of flops / (0.8 peak) and bytes /
+ * of the format, and tiles with no more rows than the product needs (at least 8) if the model knows formats. Of attention: kernel_minimum, and the longer of flops / (0.8 peak) and bytes /
  * stream; flops are 4 length^2 / 2 a head of a context, 4 length a head of a decoded token, times
  * the size of heads. Beyond a table's greatest size the time goes on as in its last cell.
  */
@@ -49,6 +49,14 @@ const emp_grid *emp_product_grid(const emp_device *gpu, emp_format format);
 
 /** FLOP/s of dense products of a format; 0 = the model does not say. */
 double emp_product_peak(const emp_device *gpu, emp_format format);
+
+/** Whether the model says anything of formats; the K40's and others of its age do not. */
+bool emp_has_formats(const emp_device *gpu);
+
+/** Seconds of \a batch products by the formula, without the bound by bytes; the peak of the format is
+ * known. */
+double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m, int64_t n,
+                             int64_t k, int64_t batch, bool is_conv);
 
 /** Seconds of a product C[m,n] = A[m,k] B[k,n] on a GPU.
  * \retval EMP_EUNSUPPORTED  The model has neither table nor peak of the format. */

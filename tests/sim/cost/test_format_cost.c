@@ -106,6 +106,66 @@ Test(format_cost, attention_takes_what_its_table_says)
                        1e-12);
 }
 
+/* Seconds of one row times 4096 x 4096 weights, of which a share of two bytes each is stored. */
+static double row_s(const emp_device *gpu, int64_t rows, double share)
+{
+    const int64_t size = 4096;
+    emp_op_id     op = kit_find(graph, "product");
+    emp_op_cost  *c = &graph->op[op].cost;
+
+    c->m = rows, c->n = c->k = size;
+    c->flops = 2.0 * (double)(rows * size * size);
+    c->bytes_written = 2 * rows * size;
+    c->bytes_read = c->bytes_written + (int64_t)(2.0 * share * (double)(size * size));
+    graph->tensor[graph->output_offset[op]].dtype = EMP_DTYPE_HALF;
+    emp_runtime runtime;
+    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", NULL), EMP_OK);
+    return 1e-9 * (double)emp_cost_on_gpu(c, graph, op, gpu, &runtime.events).compute_ns;
+}
+
+static const char *const known[] = {"a100-sxm", "b200-sxm",   "h100-sxm", "h200-sxm",
+                                    "l40s",     "rtxpro6000", "m3-ultra", "rtx3060",
+                                    "rtx3090",  "rtx4090",    "v100"};
+
+enum { MODELS = sizeof known / sizeof *known };
+
+/* A roofline: at least the stored bytes over the rate of the memory. A GEMV of this size is measured at 0.6
+ * to 0.95 of it. */
+Test(format_cost, few_rows_take_the_bytes_of_the_stored_weights)
+{
+    for (int32_t i = 0; i < MODELS; i++) {
+        emp_device_model model = {0};
+        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s", known[i]);
+        const emp_device *gpu = &model.device;
+        for (int64_t rows = 1; rows <= 8; rows *= 2) {
+            for (double share = 1.0; share > 0.2; share /= 2.0) {
+                double bytes_s = share * 2.0 * 4096 * 4096 / gpu->memory_bytes_per_s;
+                double taken_s = row_s(gpu, rows, share) - gpu->kernel_minimum_s;
+                cr_expect_geq(taken_s + gpu->kernel_minimum_s, bytes_s, "%s", known[i]);
+                cr_expect_leq(taken_s, 1.7 * bytes_s, "%s, %d rows, share %g: %g, %g s",
+                              known[i], (int)rows, share, taken_s, bytes_s);
+            }
+        }
+        emp_device_model_clear(&model);
+    }
+}
+
+Test(format_cost, many_rows_take_their_arithmetic_whatever_is_stored)
+{
+    for (int32_t i = 0; i < MODELS; i++) {
+        emp_device_model model = {0};
+        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s", known[i]);
+        double whole_s = row_s(&model.device, 4096, 1.0);
+        cr_expect_eq(row_s(&model.device, 4096, 0.25), whole_s, "%s", known[i]);
+        for (int64_t rows = 1; rows < 4096; rows *= 2) {
+            double quantised_s = row_s(&model.device, rows, 0.25);
+            cr_expect_leq(quantised_s, row_s(&model.device, rows, 1.0), "%s", known[i]);
+            cr_expect_geq(quantised_s, whole_s * (double)rows / 4096 * 0.6, "%s", known[i]);
+        }
+        emp_device_model_clear(&model);
+    }
+}
+
 Test(format_cost, old_models_know_no_formats)
 {
     emp_device_model k40 = {0};
