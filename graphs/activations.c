@@ -3,18 +3,12 @@
 
 #include "base/mem.h"
 
-static bool is_float(emp_dtype dtype)
-{
-    return dtype == EMP_DTYPE_FLOAT || dtype == EMP_DTYPE_DOUBLE ||
-           dtype == EMP_DTYPE_HALF || dtype == EMP_DTYPE_BFLOAT16;
-}
-
 static bool is_loss(const emp_graph *g, emp_op_id op)
 {
     int32_t first = g->output_offset[op];
 
     return g->is_target[op] && first < g->output_offset[op + 1] &&
-           is_float(g->tensor[first].dtype) && !g->tensor[first].is_ref &&
+           emp_dtype_is_float(g->tensor[first].dtype) && !g->tensor[first].is_ref &&
            emp_shape_is_known(&g->tensor[first].shape) &&
            emp_shape_elements(&g->tensor[first].shape) == 1;
 }

@@ -384,18 +384,12 @@ static void gate(emp_tf *tf, walk *w, int32_t input_count)
     emp_tf_leave(tf, outer);
 }
 
-static bool is_float(emp_dtype dtype)
-{
-    return dtype == EMP_DTYPE_FLOAT || dtype == EMP_DTYPE_HALF ||
-           dtype == EMP_DTYPE_BFLOAT16 || dtype == EMP_DTYPE_DOUBLE;
-}
-
 /* Gradients of outputs that the loss does not see are zeros where a type can train. */
 static void fill_missing(emp_tf *tf, walk *w, emp_op_id op)
 {
     for (int32_t o = 0; o < emp_graph_builder_output_count(tf->builder, op); o++) {
         emp_port output = {op, o};
-        if (exists(w->out[o]) || !is_float(emp_tf_dtype(tf, output))) continue;
+        if (exists(w->out[o]) || !emp_dtype_is_float(emp_tf_dtype(tf, output))) continue;
         w->out[o] = emp_tf_dense(emp_tf_op1(tf, "ZerosLike", "zeros_like", output));
     }
 }

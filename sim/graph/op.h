@@ -51,6 +51,13 @@ enum { EMP_GGML_TYPES = 42 };
 int32_t emp_dtype_bytes(emp_dtype dtype);
 /** Elements of a block of one of ggml's types; 1 of all else. */
 int32_t emp_dtype_block(emp_dtype dtype);
+
+/** fp16, bfloat16, fp32 or fp64: weights of these can be trained. */
+static inline bool emp_dtype_is_float(emp_dtype dtype)
+{
+    return dtype == EMP_DTYPE_FLOAT || dtype == EMP_DTYPE_DOUBLE ||
+           dtype == EMP_DTYPE_HALF || dtype == EMP_DTYPE_BFLOAT16;
+}
 /** Bytes of so many elements, in whole blocks; 0 for types without a fixed size. Saturates. */
 int64_t emp_dtype_size_bytes(emp_dtype dtype, int64_t elements);
 /** The element type of ggml's number, which it gives plain types, too; EMP_DTYPE_NONE: there is none. */

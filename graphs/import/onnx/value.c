@@ -108,18 +108,12 @@ static emp_port constant(emp_onnx *o, const emp_onnx_value *value)
                         element, count);
 }
 
-static bool has_gpu_variable(emp_dtype dtype)
-{
-    return dtype == EMP_DTYPE_FLOAT || dtype == EMP_DTYPE_HALF ||
-           dtype == EMP_DTYPE_BFLOAT16 || dtype == EMP_DTYPE_DOUBLE;
-}
-
 /* A variable and the op that reads it; quantised weights and buffers have no initialiser. */
 static emp_port weight(emp_onnx *o, const emp_onnx_value *value)
 {
     const char *name = name_of(o, value->name);
 
-    if (has_gpu_variable(value->dtype) && !value->is_buffer)
+    if (emp_dtype_is_float(value->dtype) && !value->is_buffer)
         return emp_tf_get_variable(o->tf, name, value->dtype, value->shape,
                                    EMP_TF_INIT_VALUE,
                                    o->is_training && value->is_trainable)

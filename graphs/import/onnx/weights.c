@@ -259,12 +259,6 @@ static bool contains(emp_slice name, const char *const *words)
     return false;
 }
 
-static bool is_float(emp_dtype dtype)
-{
-    return dtype == EMP_DTYPE_FLOAT || dtype == EMP_DTYPE_HALF ||
-           dtype == EMP_DTYPE_BFLOAT16 || dtype == EMP_DTYPE_DOUBLE;
-}
-
 /* A path of modules: "encoder.layer.0.scale", but not "input.1". */
 static bool is_path(emp_slice name)
 {
@@ -300,7 +294,7 @@ static bool is_named_as_buffer(emp_slice name)
 static void mark(emp_onnx_value *value, bool is_weight, bool is_trainable)
 {
     value->is_weight = is_weight;
-    value->is_trainable = is_weight && is_trainable && is_float(value->dtype);
+    value->is_trainable = is_weight && is_trainable && emp_dtype_is_float(value->dtype);
 }
 
 static void guess_weight(const emp_onnx *o, emp_onnx_value *value)
@@ -314,9 +308,9 @@ static void guess_weight(const emp_onnx *o, emp_onnx_value *value)
                       ((role & ROLE_AFFINE) != 0 && value->shape.rank == 1);
 
     if (elements < 2 && !((role & ROLE_WEIGHT) != 0 && value->shape.rank > 0)) return;
-    if ((role & ROLE_SETTING) != 0 && !is_float(value->dtype)) return;
+    if ((role & ROLE_SETTING) != 0 && !emp_dtype_is_float(value->dtype)) return;
     if ((role & ROLE_SETTING) != 0 && elements < LARGE && !(role & ROLE_WEIGHT)) return;
-    if (!is_float(value->dtype)) /* quantised weights, and long lists of numbers */
+    if (!emp_dtype_is_float(value->dtype)) /* quantised weights, and long lists of numbers */
         mark(value, elements >= LARGE || (role & ROLE_WEIGHT) != 0, false);
     else
         mark(value, is_trained || is_buffer || elements >= LARGE,
@@ -344,7 +338,7 @@ void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
     bool    is_buffer = is_named_as_buffer(value->name) || (role & ROLE_STATISTIC) != 0;
 
     if (o->has_weights) return;
-    if (!is_float(value->dtype)) {
+    if (!emp_dtype_is_float(value->dtype)) {
         value->is_weight =
             is_named_as_buffer(value->name) && emp_shape_elements(&value->shape) >= LARGE;
         return;

@@ -218,6 +218,14 @@ Test(config, caches_of_latent_attention_hold_the_vector)
     emp_graph_destroy(g);
 }
 
+/* Quantised or not: what holds or multiplies weights can be on a GPU. */
+static void expect_gpu_kernels(const emp_graph *g)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].persistent_bytes > 0 || g->op[op].cost.flops > 0.0)
+            cr_expect(g->op[op].kinds & EMP_KIND_GPU, "%s", g->name[op]);
+}
+
 /* gpt-oss-20b as it is published: experts in MXFP4, all else in bfloat16, 13.76 GB. */
 Test(config, holds_weights_as_they_are_quantised)
 {
@@ -233,6 +241,7 @@ Test(config, holds_weights_as_they_are_quantised)
         const int64_t experts = 24LL * 32 * 3 * 2880 * 2880;
         cr_expect_eq(g->parameter_bytes,
                      2 * (k->parameters - experts) + experts / 32 * 17);
+        expect_gpu_kernels(g);
         emp_graph_destroy(g);
         g = load_whole(config, ",phase=decode,batch=1,seq=16,dtype=bf16");
         cr_expect_eq(g->parameter_bytes, 2 * k->parameters);
@@ -246,6 +255,7 @@ Test(config, holds_weights_as_they_are_quantised)
     snprintf(config, sizeof config, "%s%s", TINY, fp8);
     emp_graph *g = load_whole(config, ",phase=prefill,batch=1,seq=16");
     cr_expect_eq(g->parameter_bytes, 2 * g->parameter_count - matrices);
+    expect_gpu_kernels(g);
     emp_graph_destroy(g);
 }
 
