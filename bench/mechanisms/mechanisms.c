@@ -37,6 +37,7 @@ static void no_reuse(emp_runtime_events *r) { r->reuse_inputs = false; }
 static void no_copy_memory(emp_runtime_events *r) { r->copy_memory = false; }
 static void no_workspace(emp_runtime_events *r) { r->workspace = false; }
 static void no_waiting_addn(emp_runtime_events *r) { r->addn_waits = false; }
+static void share_memory(emp_runtime_events *r) { r->shared_memory = true; }
 static void bfc(emp_runtime_events *r) { r->bfc_allocator = true; }
 
 struct mechanism {
@@ -66,6 +67,7 @@ static const struct mechanism mechanisms[] = {
     {{"copy_memory", "off: copies take no memory"}, no_copy_memory},
     {{"workspace", "off: convolutions take none"}, no_workspace},
     {{"addn_waits", "off: AddN adds its inputs as they come"}, no_waiting_addn},
+    {{"shared_memory", "on: CPU ops share the rate of the memory"}, share_memory},
     {{"bfc_allocator", "on: chunks of one region instead of a sum"}, bfc},
 };
 

@@ -70,6 +70,7 @@ static void reset_pools(emp_engine *sim)
         if (pool->core_count == 0) continue;
         pool->waiting_count = pool->running_count = pool->starting_tasks = 0;
         pool->free_cores = pool->core_count;
+        pool->memory_free_ns = 0;
         memset(pool->free_batches, -1, sizeof pool->free_batches);
     }
     sim->eager_pools = 0;

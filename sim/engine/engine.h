@@ -31,6 +31,7 @@ typedef struct {
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
     bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
+    bool shared_memory;   /**< tasks of a pool have the rate of its memory once: run/pool.h */
     bool has_long_times;  /**< times do not fit above EMP_SIM_SOURCE_BITS: source_bits */
 } emp_sim_rules;
 
@@ -102,6 +103,7 @@ typedef struct {
 /** What only some runs ask of an op. */
 typedef struct {
     int64_t workspace_bytes;
+    int64_t moved_bytes; /**< that a CPU reads and writes for it */
     int32_t control; /**< where its row of ops that wait for it begins */
 } emp_sim_op_rest;
 
@@ -267,6 +269,9 @@ typedef struct {
     int32_t       starting_op; /**< the one op of which some tasks have not started ... */
     int32_t       starting_tasks;   /**< ... that many; 0 = there is none */
     emp_time_ns   starting_task_ns; /**< ... each this long */
+    double        starting_moved_ns; /**< ... and its memory that long; with shared_memory */
+    double        ns_per_byte;       /**< of the CPU's memory */
+    emp_time_ns   memory_free_ns;    /**< when it has moved the bytes of all tasks so far */
     int32_t       first_source;     /**< of its batches */
     uint64_t      free_batches[EMP_MAX_CORES / 64];
     emp_sim_batch batch[EMP_MAX_CORES];

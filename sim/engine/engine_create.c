@@ -184,7 +184,8 @@ static void number_ops(emp_engine *sim, const emp_problem *problem, int32_t *liv
                               &problem->runtime.events),
         };
         sim->rest[op] = (emp_sim_op_rest){
-            .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes)};
+            .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
+            .moved_bytes = from->cost.bytes_read + from->cost.bytes_written};
         if (sim->rules.cpu_pool)
             sim->op[op].cpu = (emp_sim_lanes){.row = costs->cpu_offset[id],
                                               .lanes = costs->cpu[id].lanes};
@@ -530,12 +531,16 @@ static emp_status check_bytes(const emp_engine *sim, emp_error *err)
 
 /* How much longer a run can take because of one op on a CPU. On a pool the op is cut into \a tasks for p
  * cores. While all cores of the pool work, they work off tasks; while a core is idle, all tasks of
- * each op that runs have begun (run/pool.h), so that the op ends within one task's time. */
+ * each op that runs have begun (run/pool.h), so that the op ends within one task's time. Whatever waits
+ * for the memory does so while other bytes are moved. */
 static double most_on_cpu(const emp_engine *sim, int32_t op)
 {
     const emp_cost_table *costs = sim->problem->costs;
-    double                most = 0.0;
+    double                most = 0.0, moved_ns = 0.0;
 
+    for (int32_t d = 0; sim->rules.shared_memory && d < sim->device_count; d++)
+        moved_ns = fmax(moved_ns, sim->pool[d].ns_per_byte *
+                                      (double)sim->rest[op].moved_bytes);
     for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_CPU]; c++) {
         int32_t            row = c * costs->op_count + sim->start[op].id;
         const emp_cpu_cost cost = costs->cpu[row];
@@ -549,7 +554,7 @@ static double most_on_cpu(const emp_engine *sim, int32_t op)
             most = fmax(most, (double)task_ns[p - 1] * (1.0 + tasks / sim->least_cores));
         }
     }
-    return most;
+    return most + moved_ns;
 }
 
 /* What it takes on any GPU at most, with its issue. */
@@ -632,7 +637,8 @@ static void set_runtime(emp_engine *sim, const emp_runtime_events *r)
                                  .shared_links = r->shared_links,
                                  .has_chunks = r->bfc_allocator || r->caching_allocator,
                                  .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0,
-                                 .pageable = r->pageable_s_per_byte > 0.0};
+                                 .pageable = r->pageable_s_per_byte > 0.0,
+                                 .shared_memory = r->cpu_pool && r->shared_memory};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
     sim->receive_ns = emp_ns_of_seconds(r->receive_s);
     sim->poll_ns = emp_ns_of_seconds(r->poll_s);
@@ -662,6 +668,10 @@ static emp_status set_devices(emp_engine *sim, const emp_problem *problem, emp_e
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;
             sim->pool[d].slot_count = r->cpu_slots > 0 ? r->cpu_slots : device->cores;
+            /* the cores of a section `core` have rates of their own, by caches */
+            if (!device->has_core)
+                sim->pool[d].ns_per_byte =
+                    1e9 / (device->core_bytes_per_s * device->bandwidth_cores);
             if (sim->least_cores == 0 || device->cores < sim->least_cores)
                 sim->least_cores = device->cores;
         }

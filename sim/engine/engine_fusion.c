@@ -263,6 +263,7 @@ static void load_leader(emp_engine *sim, int32_t number)
     set->rest = sim->rest[set->op];
     const emp_op_id product = cost_of_set(sim, set->op, &cost);
     set_costs(sim, set->op, &cost, product, f->first_row + number * f->row_length);
+    sim->rest[set->op].moved_bytes = cost.bytes_read + cost.bytes_written;
     o->flags |= EMP_SIM_LEADS;
     if (cost.kernels > 0) o->flags |= EMP_SIM_LAUNCHES;
     if ((o->flags & EMP_SIM_ALIASES) && is_made_inside(sim, o->input, set->op)) {

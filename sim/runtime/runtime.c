@@ -66,7 +66,7 @@ struct raw_runtime {
     char *base;
     char *rules;
     char *fp32_products;
-    char *caching_allocator;
+    char *caching_allocator, *shared_memory;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
@@ -84,6 +84,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, fp32_products, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("caching_allocator", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, caching_allocator, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("shared_memory", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, shared_memory, 0, CYAML_UNLIMITED),
 #define X(key, kind, member, rules)                                        \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
                            struct raw_runtime, key, 0, CYAML_UNLIMITED),
@@ -111,11 +113,17 @@ static const uint32_t rules_of_field[] = {
 
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0], MOST_BASES = 4 };
 
-/* A profile need not have this one, so that those of before it are what they were. */
-#define CACHING "caching_allocator"
-static const emp_config_field caching_field = {
-    CACHING, EMP_CONFIG_SWITCH, offsetof(struct raw_runtime, caching_allocator),
-    offsetof(emp_runtime, events.caching_allocator)};
+/* Switches of the rules `events` that a profile need not have. Only those that are on count in the hash,
+ * so that older profiles keep theirs. */
+#define SWITCH_FIELD(key)                                            \
+    {                                                                \
+        #key, EMP_CONFIG_SWITCH, offsetof(struct raw_runtime, key),  \
+            offsetof(emp_runtime, events.key)                        \
+    }
+static const emp_config_field optional[] = {SWITCH_FIELD(caching_allocator),
+                                            SWITCH_FIELD(shared_memory)};
+
+enum { OPTIONAL_COUNT = sizeof optional / sizeof optional[0] };
 
 static const char *const rules_names[] = {
 #define X(name, text) text,
@@ -174,8 +182,11 @@ uint64_t emp_runtime_hash(const emp_runtime *runtime)
     }
     if (emp_runtime_events_of(runtime)->fp32_products != EMP_FORMAT_FP32)
         hash = emp_hash_u64(hash, runtime->events.fp32_products);
-    if (emp_runtime_events_of(runtime)->caching_allocator)
-        hash = emp_hash_bytes(hash, CACHING, strlen(CACHING));
+    for (size_t i = 0; i < OPTIONAL_COUNT; i++) {
+        const char *key = optional[i].key;
+        if (runtime->rules == EMP_RULES_EVENTS && number_in(runtime, &optional[i]) != 0.0)
+            hash = emp_hash_bytes(hash, key, strlen(key));
+    }
     return hash;
 }
 
@@ -264,27 +275,34 @@ static emp_status read_products(emp_runtime *runtime, const emp_config *config,
                      emp_config_line(config, "fp32_products", text), why.msg);
 }
 
-static emp_status read_allocator(emp_runtime *runtime, const emp_config *config,
+static emp_status read_optional(emp_runtime *runtime, const emp_config *config,
+                                const emp_config_field *field, emp_error *err)
+{
+    uint64_t unused = EMP_HASH_SEED;
+
+    if (text_of(config, field) == NULL) return EMP_OK;
+    if (runtime->rules != EMP_RULES_EVENTS)
+        return EMP_ERROR(EMP_EFORMAT, "%s:%d: %s: the rules '%s' have no such key",
+                         config->path, emp_config_line(config, field->key, ""),
+                         field->key, emp_rules_str(runtime->rules));
+    return emp_config_convert(config, field, 1, config->data, runtime, &unused, err);
+}
+
+static emp_status read_optionals(emp_runtime *runtime, const emp_config *config,
                                  emp_error *err)
 {
-    const char *text = ((const struct raw_runtime *)config->data)->caching_allocator;
-    uint64_t    hash = EMP_HASH_SEED;
-    int32_t line = emp_config_line(config, text != NULL ? CACHING : "bfc_allocator", "");
-
-    if (runtime->rules != EMP_RULES_EVENTS && text == NULL) return EMP_OK;
-    if (runtime->rules != EMP_RULES_EVENTS)
-        return EMP_ERROR(EMP_EFORMAT,
-                         "%s:%d: " CACHING ": the rules '%s' have no such key",
-                         config->path, line, emp_rules_str(runtime->rules));
-    if (text != NULL)
-        EMP_CHECK(emp_config_convert(config, &caching_field, 1, config->data, runtime,
-                                     &hash, err));
-    if (!runtime->events.caching_allocator || !runtime->events.bfc_allocator)
+    for (size_t i = 0; i < OPTIONAL_COUNT; i++)
+        EMP_CHECK(read_optional(runtime, config, &optional[i], err));
+    const emp_runtime_events *events = &runtime->events;
+    if (runtime->rules != EMP_RULES_EVENTS || !events->caching_allocator ||
+        !events->bfc_allocator)
         return EMP_OK;
-    return EMP_ERROR(EMP_EFORMAT,
-                     "%s:%d: " CACHING " and bfc_allocator are both on; memory has one "
-                     "allocator",
-                     config->path, line);
+    bool is_here = text_of(config, &optional[0]) != NULL;
+    return EMP_ERROR(
+        EMP_EFORMAT,
+        "%s:%d: caching_allocator and bfc_allocator are both on; memory has one allocator",
+        config->path,
+        emp_config_line(config, is_here ? "caching_allocator" : "bfc_allocator", ""));
 }
 
 static emp_status refuse_unknown(const char *name, const char *path, emp_error *err)
@@ -336,7 +354,7 @@ static emp_status init(emp_runtime *runtime, const char *name_or_path, int32_t d
     EMP_TRY(read_rules(&loaded.rules, &config, err));
     EMP_TRY(read_fields(&loaded, &config, err));
     EMP_TRY(read_products(&loaded, &config, err));
-    EMP_TRY(read_allocator(&loaded, &config, err));
+    EMP_TRY(read_optionals(&loaded, &config, err));
     const int32_t cpu_slots = emp_runtime_events_of(&loaded)->cpu_slots;
     if (cpu_slots > EMP_MAX_CORES) {
         EMP_FAIL(EMP_EFORMAT, "%s:%d: cpu_slots is %d, at most %d", path,

@@ -145,6 +145,7 @@ static const struct {
     {"addn_waits", offsetof(emp_runtime_events, addn_waits)},
     {"bfc_allocator", offsetof(emp_runtime_events, bfc_allocator)},
     {"caching_allocator", offsetof(emp_runtime_events, caching_allocator)},
+    {"shared_memory", offsetof(emp_runtime_events, shared_memory)},
 };
 enum { MECHANISMS = sizeof mechanisms / sizeof *mechanisms };
 

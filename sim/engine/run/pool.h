@@ -27,6 +27,17 @@ static inline int32_t emp_run_count_cores(const emp_sim_pool *pool, int32_t lane
     return share < least ? least : share;
 }
 
+/** How long the CPU's memory takes for one of an op's \a tasks. On so many \a cores a lone op has waited for
+ * its bytes already, so that its tasks take no longer than they say. */
+static inline double emp_run_moved_ns(const emp_engine *sim, const emp_sim_pool *pool,
+                                      int32_t op, int32_t cores, int32_t tasks)
+{
+    double moved_ns = (double)sim->rest[op].moved_bytes / tasks * pool->ns_per_byte;
+    double alone_ns = (double)pool->starting_task_ns / cores;
+
+    return moved_ns < alone_ns ? moved_ns : alone_ns;
+}
+
 static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
 {
     emp_sim_pool   *pool = &sim->pool[cpu];
@@ -41,9 +52,23 @@ static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
     pool->starting_op = op;
     pool->starting_tasks = tasks;
     pool->starting_task_ns = sim->task_ns[on.row + cores - 1];
+    if (EMP_RULES.shared_memory)
+        pool->starting_moved_ns = emp_run_moved_ns(sim, pool, op, cores, tasks);
     sim->open_tasks[op] = tasks;
     if (emp_run_keeps_starts(sim)) sim->until[op] = sim->now;
     emp_run_create_outputs(sim, op, cpu);
+}
+
+/** When a batch ends that starts now: its bytes are moved after those of the batches before it. */
+static inline emp_time_ns emp_run_end_of_batch(emp_engine *sim, emp_sim_pool *pool,
+                                               int32_t tasks)
+{
+    emp_time_ns end = sim->now + pool->starting_task_ns;
+
+    if (!EMP_RULES.shared_memory) return end;
+    pool->memory_free_ns = emp_time_later(pool->memory_free_ns, sim->now) +
+                           (emp_time_ns)(pool->starting_moved_ns * tasks);
+    return emp_time_later(end, pool->memory_free_ns);
 }
 
 /** Tasks of one op that start together end together: a batch. */
@@ -59,7 +84,7 @@ static inline void emp_run_start_batch(emp_engine *sim, int32_t cpu, emp_sim_poo
     pool->free_cores -= tasks;
     pool->starting_tasks -= tasks;
     pool->batch[batch] = (emp_sim_batch){sim->now, pool->starting_op, tasks};
-    emp_run_add_other_event(sim, source, sim->now + pool->starting_task_ns);
+    emp_run_add_other_event(sim, source, emp_run_end_of_batch(sim, pool, tasks));
     if (EMP_RULES.shares_cores)
         emp_run_take_cores_for_tasks(sim, cpu, tasks, pool->starting_task_ns);
 }

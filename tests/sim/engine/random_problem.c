@@ -263,6 +263,17 @@ void random_problem_place(task *r, emp_rng *rng)
     emp_problem_legalize(r->problem, r->device_of_op);
 }
 
+/* CPUs move up to 40 bytes a nanosecond: about what tasks take. */
+static void draw_memory(task *t, uint64_t seed)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, seed, 5, 0);
+    t->problem->runtime.events.shared_memory = chance(&rng, 40);
+    for (emp_op_id op = 0; op < t->graph->op_count; op++)
+        t->graph->op[op].cost.bytes_read = below(&rng, 1000);
+}
+
 static void create(task *t, uint64_t seed, emp_machine *(*draw)(emp_rng *))
 {
     emp_rng rng;
@@ -275,6 +286,7 @@ static void create(task *t, uint64_t seed, emp_machine *(*draw)(emp_rng *))
     task_pose(t, &runtime, "random");
     task_make_room(t);
     shake_column(t->problem, 0, &rng);
+    draw_memory(t, seed);
     random_problem_place(t, &rng);
 }
 
@@ -341,6 +353,7 @@ void random_problem_scale(task *r, int64_t factor)
         for (int32_t k = 0; k < c->cpu[row].lanes; k++)
             c->task_ns[c->cpu_offset[row] + k] *= factor;
     }
+    rt->events.shared_memory = false; /* rounds its times */
     rt->events.send_s *= times;
     rt->events.receive_s *= times;
     rt->events.poll_s *= times;

@@ -25,7 +25,8 @@ void random_problem_create_collectives(task *r, uint64_t seed);
 /** Draws another legal placement. */
 void random_problem_place(task *r, emp_rng *rng);
 
-/** Multiplies every cost, latency and transfer time by \a factor; exact. */
+/** Multiplies every cost, latency and transfer time by \a factor; exact. The memory of CPUs is shared no
+ * more: its times are rounded. */
 void random_problem_scale(task *r, int64_t factor);
 
 /** The same problem and placement, its ops declared in another order: op v of \a r is

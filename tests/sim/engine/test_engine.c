@@ -151,6 +151,37 @@ Test(engine, each_switch_changes_what_it_says)
     EXPECT_TIME("cpu_slots", &r, 2 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
 }
 
+/* The memory of the CPU moves a byte a nanosecond. */
+static emp_time_ns time_of_movers(int ops, int64_t bytes, bool shared_memory)
+{
+    const tiny_op  op[] = {{ON(0)}, {ON(0)}, {ON(0)}, {ON(0)}};
+    emp_runtime    runtime = tiny_serial();
+    task           t;
+    emp_sim_result result;
+
+    runtime.events.shared_memory = shared_memory;
+    task_create_tiny(&t, op, ops, &runtime);
+    t.machine->device[0].core_bytes_per_s = 1e9;
+    t.machine->device[0].bandwidth_cores = 1;
+    for (int i = 0; i < ops; i++) {
+        t.graph->op[i].cost.bytes_read = bytes;
+        t.graph->op[i].cost.bytes_written = 0;
+    }
+    result = simulate(t.problem, t.device_of_op);
+    task_destroy(&t);
+    return result.step_time_ns;
+}
+
+Test(engine, cpu_ops_share_the_rate_of_the_memory)
+{
+    cr_expect_eq(time_of_movers(4, CPU, false), CPU + STEP, "each has all of it");
+    cr_expect_eq(time_of_movers(4, CPU, true), 4 * CPU + STEP);
+    cr_expect_eq(time_of_movers(4, CPU / 2, true), 2 * CPU + STEP);
+    cr_expect_eq(time_of_movers(4, CPU / 4, true), CPU + STEP, "the cores take longer");
+    cr_expect_eq(time_of_movers(2, CPU, true), 2 * CPU + STEP);
+    cr_expect_eq(time_of_movers(1, 9 * CPU, true), CPU + STEP, "a measured time counts");
+}
+
 Test(engine, cpu_ops_share_the_cores)
 {
     emp_runtime serial = tiny_serial();

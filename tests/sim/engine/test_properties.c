@@ -299,6 +299,7 @@ Test(properties, scaling_every_cost_scales_the_step)
         for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
             task r;
             random_problem_create(&r, seed);
+            random_problem_scale(&r, 1);
             emp_time_ns once = simulate(&r).step_time_ns;
             random_problem_scale(&r, factors[i]);
             emp_time_ns scaled = simulate(&r).step_time_ns;

@@ -214,6 +214,22 @@ static void begin_cpu_op(struct textbook *b, int d)
     textbook_create_outputs(b, op);
 }
 
+/* When the memory of a CPU has moved what so many tasks of the op read and write, at its own rate, after
+ * all that it has to move so far; 0 if it is nobody's. The tasks of one round on the op's own cores never
+ * wait for it. */
+static ns moved(struct textbook *b, int d, emp_op_id op, int tasks, ns task_ns)
+{
+    const emp_device *cpu = &b->p->machine->device[d];
+    int               all = b->cost[op].lanes == 1 ? 1 : 4 * b->cores[op];
+    double            rate = cpu->core_bytes_per_s * cpu->bandwidth_cores;
+    double            one = b->cost[op].bytes / all * (1e9 / rate);
+
+    if (!b->rt->events.shared_memory) return 0;
+    if (one > (double)task_ns / b->cores[op]) one = (double)task_ns / b->cores[op];
+    b->pool[d].moved = later(b->pool[d].moved, b->now) + (ns)(one * tasks);
+    return b->pool[d].moved;
+}
+
 static void start_batch(struct textbook *b, int d)
 {
     struct pool *pool = &b->pool[d];
@@ -229,7 +245,8 @@ static void start_batch(struct textbook *b, int d)
     pool->batch_began[number] = b->now;
     if (b->unstarted[op] == 0) pool->starting = -1;
     ns time = b->cost[op].task[b->cores[op] - 1];
-    schedule(b, b->now + time, rank_of_batch(d, number), BATCH_END, d, number);
+    ns end = later(b->now + time, moved(b, d, op, tasks, time));
+    schedule(b, end, rank_of_batch(d, number), BATCH_END, d, number);
 }
 
 static void start_pool_ops(struct textbook *b, int d)

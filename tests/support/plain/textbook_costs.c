@@ -6,12 +6,18 @@
 
 #include "sim/problem/fusion.h"
 
+static double bytes_of(const emp_op_cost *cost)
+{
+    return (double)(cost->bytes_read + cost->bytes_written);
+}
+
 static struct cost plain_cost(const struct textbook *b, emp_op_id op)
 {
     const emp_cost_table *costs = b->p->costs;
     size_t                row = emp_cost_row(costs, b->device[op], op);
     struct cost           cost = {.launches = b->g->op[op].cost.kernels > 0,
-                                  .workspace = b->g->op[op].cost.workspace_bytes};
+                                  .workspace = b->g->op[op].cost.workspace_bytes,
+                                  .bytes = bytes_of(&b->g->op[op].cost)};
 
     if (!is_cpu(b, b->device[op])) {
         cost.gpu = costs->gpu[row].compute_ns;
@@ -41,6 +47,7 @@ static struct cost cost_of_set(const struct textbook *b, const emp_fusion *fusio
     emp_op_id product = emp_fusion_cost(fusion, member, count, b->leader, &work);
     cost.launches = work.kernels > 0;
     cost.workspace = work.workspace_bytes;
+    cost.bytes = bytes_of(&work);
     if (device->kind == EMP_DEVICE_GPU) {
         emp_gpu_cost taken = emp_cost_on_gpu(&work, b->g, product, device, events);
         cost.gpu = taken.compute_ns;
