@@ -21,8 +21,9 @@
 #include "sim/rules/step.h"
 
 /* <emplace/sim.h> has emp_sim_create(), emp_sim_run() and emp_sim_destroy(). The limits of a step:
- * the costs of all ops and transfers add up to less than 2^49 ns (6.5 days), and all bytes that it
- * could hold or move to less than 2^62; four times the ops, twice the tensors and inputs, once the
+ * all ops and transfers, one after the other on their slowest devices, take less than 2^62 ns over the
+ * number of event sources rounded up to a power of two (half a year on a computer with 150 cores, copy
+ * streams and devices), and all bytes that it could hold or move add up to less than 2^62; four times the ops, twice the tensors and inputs, once the
  * control inputs, and 2^13, to less than 2^31.
  *
  * Events are taken from a queue in a time that grows as the logarithm of its sources (devices and
