@@ -112,6 +112,16 @@ static int32_t add_run(struct recorder *r, const emp_explain_run *run)
     return s->run_count++;
 }
 
+/* Batches of an op that started earlier end no later, but of those that end together the first one told of
+ * may have started last. */
+static void extend_run(emp_explain_schedule *s, emp_explain_run *run, emp_time_ns start,
+                       emp_time_ns end)
+{
+    if (run->previous >= 0) start = emp_time_later(start, s->run[run->previous].end_ns);
+    if (start < run->start_ns) run->start_ns = start;
+    if (end > run->end_ns) run->end_ns = end;
+}
+
 static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
                   emp_time_ns start, emp_time_ns end)
 {
@@ -131,7 +141,7 @@ static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lan
         find_data(r, op, end);
     }
     if (last != NULL && start <= last->end_ns) { /* tasks that overlap or follow */
-        if (end > last->end_ns) last->end_ns = end;
+        extend_run(r->s, last, start, end);
         return;
     }
     o->last_run = add_run(r, &(emp_explain_run){op, device, start, end, o->last_run});

@@ -86,7 +86,7 @@ emp_status emp_rules_check_times(const emp_rules_sim *profile, double others,
             most_ns = emp_time_later(most_ns, *time_ns++);
         total += (double)most_ns;
     }
-    return emp_sim_limit_time(total, EMP_SIM_ENDLESS, err);
+    return emp_sim_limit_time(total, EMP_COST_LIMIT_NS, err);
 }
 
 /* ---- memory ---- */
