@@ -524,7 +524,7 @@ Test(profiles, refuse_constants_that_cannot_be)
         expect_unsupported(&t, is_baechi ? "per_byte is 1e+17 s" : "_rate is 0.5 B/s");
         t.problem->runtime = load(profiles[i]);
         set_rate(&t.problem->runtime, 1.0, 1.0, 1e7);
-        t.graph->tensor[0].copy_bytes = 10 * 1000 * 1000;
+        t.graph->tensor[0].copy_bytes = INT64_C(2000) * 1000 * 1000;
         expect_unsupported(&t, "ops and transfers of ");
         task_destroy(&t);
     }
