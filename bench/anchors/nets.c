@@ -437,8 +437,7 @@ void emp_net_set_nchw(emp_graph *graph)
 {
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         emp_op_cost *c = &graph->op[op].cost;
-        if (c->op_class == EMP_OP_GEMM && c->work != EMP_WORK_MAT_MUL &&
-            c->work != EMP_WORK_BATCH_MAT_MUL)
+        if (c->op_class == EMP_OP_GEMM && c->work != EMP_WORK_PRODUCT)
             c->op_class = EMP_OP_CONV; /* 1x1, which NHWC gives to cuBLAS */
         if (c->layout_bytes == 0) continue;
         c->bytes_read -= c->layout_bytes;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <string.h>
+
 #include "replay/planner/kernel_of_op.h"
 
 enum { FLOAT_BYTES = 4 };
@@ -9,6 +11,7 @@ struct view {
     emp_op_id        op;
     const emp_op    *o;
     emp_op_work      work;
+    emp_op_part      part;
     int32_t          input_count, output_count;
 };
 
@@ -95,13 +98,14 @@ static struct conv_tensors conv_tensors_of(const struct view *v)
 {
     struct conv_tensors t = {.direction = -1};
 
-    if (v->work == EMP_WORK_CONV) {
+    if (v->work != EMP_WORK_CONVOLUTION || (v->o->flags & EMP_OP_ANY_RANK)) return t;
+    if (v->part == EMP_PART_FORWARD) {
         t = (struct conv_tensors){input_of(v, 0), input_of(v, 1), output_of(v, 0),
                                   EMP_CONV_FORWARD};
-    } else if (v->work == EMP_WORK_CONV_INPUT) {
+    } else if (v->part == EMP_PART_INPUT) {
         t = (struct conv_tensors){output_of(v, 0), input_of(v, 1), input_of(v, 2),
                                   EMP_CONV_INPUT};
-    } else if (v->work == EMP_WORK_CONV_FILTER) {
+    } else if (v->part == EMP_PART_FILTER) {
         t = (struct conv_tensors){input_of(v, 0), output_of(v, 0), input_of(v, 2),
                                   EMP_CONV_FILTER};
     }
@@ -231,7 +235,7 @@ static bool is_lookup(const struct view *v)
 /* Sums of rows by number: UnsortedSegmentSum(values, numbers, count) and kin. */
 static bool is_segment_sum(const struct view *v)
 {
-    return v->work == EMP_WORK_SEGMENT && v->input_count >= 2 &&
+    return v->work == EMP_WORK_SCATTER && v->input_count >= 2 &&
            floats(output_of(v, 0)) >= last_dim(output_of(v, 0)) &&
            floats(input_of(v, 0)) >= last_dim(output_of(v, 0)) &&
            floats(input_of(v, 1)) > 0 && is_float(output_of(v, 0));
@@ -288,8 +292,7 @@ static emp_kernel update(const struct view *v)
 
     if (tables < 1) tables = 1;
     if (tables > v->input_count) return (emp_kernel){.kind = EMP_KERNEL_NOTHING};
-    if (v->work == EMP_WORK_SCATTER || v->work == EMP_WORK_SPARSE_UPDATE)
-        return sparse_update(v, tables);
+    if (v->work == EMP_WORK_SCATTER) return sparse_update(v, tables);
     for (int32_t i = tables; i < v->input_count; i++) {
         if (floats(input_of(v, i)) < 1) continue;
         if (value < 0 || floats(input_of(v, i)) > floats(input_of(v, value))) value = i;
@@ -302,7 +305,7 @@ static emp_kernel update(const struct view *v)
 static emp_kernel softmax(const struct view *v)
 {
     const emp_tensor *in = input_of(v, 0);
-    bool              is_loss = v->work == EMP_WORK_CROSS_ENTROPY;
+    bool              is_loss = v->work == EMP_WORK_LOSS;
     int64_t           columns = last_dim(in), n = floats(in);
 
     if (columns < 1 || n < columns || (is_loss && v->output_count < 2)) return map(v);
@@ -314,7 +317,7 @@ static emp_kernel softmax(const struct view *v)
 /* FusedBatchNorm(x, ...) and FusedBatchNormGrad(dy, x, ...). */
 static emp_kernel norm(const struct view *v)
 {
-    bool             is_grad = v->work == EMP_WORK_BATCH_NORM_GRAD;
+    bool             is_grad = v->part != EMP_PART_FORWARD;
     const emp_shape *x = &input_of(v, 0)->shape;
     int64_t          channels = elements(input_of(v, is_grad ? 2 : 1));
     int64_t          n = floats(input_of(v, 0));
@@ -348,10 +351,9 @@ static int64_t find_window(double flops, double inputs, double results, bool is_
 
 static emp_kernel pool(const struct view *v)
 {
-    bool is_max = v->work == EMP_WORK_MAX_POOL || v->work == EMP_WORK_MAX_POOL_GRAD;
-    bool is_avg = v->work == EMP_WORK_AVG_POOL || v->work == EMP_WORK_AVG_POOL_GRAD;
-    bool is_grad = v->work == EMP_WORK_MAX_POOL_GRAD || v->work == EMP_WORK_AVG_POOL_GRAD;
-    int32_t           dy = is_avg ? 1 : 2;
+    bool    is_max = v->work == EMP_WORK_MAX_POOL, is_avg = v->work == EMP_WORK_AVG_POOL;
+    bool    is_grad = v->part != EMP_PART_FORWARD;
+    int32_t dy = is_avg ? 1 : 2;
     const emp_tensor *image = is_grad ? output_of(v, 0) : input_of(v, 0);
     const emp_tensor *out = !is_grad              ? output_of(v, 0)
                             : v->input_count > dy ? input_of(v, dy)
@@ -406,27 +408,31 @@ static emp_kernel find_kernel(const struct view *v)
     case EMP_OP_REDUCTION: return reduce(v);
     case EMP_OP_MOVEMENT: return move(v);
     case EMP_OP_POOL: return pool(v);
-    case EMP_OP_NORM:
-        return v->work == EMP_WORK_BATCH_NORM || v->work == EMP_WORK_BATCH_NORM_GRAD
-                   ? norm(v)
-                   : softmax(v);
+    case EMP_OP_NORM: return v->work == EMP_WORK_BATCH_NORM ? norm(v) : softmax(v);
     case EMP_OP_OPTIMIZER: return update(v);
     case EMP_OP_HOST: return host(v);
     default: return (emp_kernel){.kind = EMP_KERNEL_NOTHING};
     }
 }
 
-/* Work whose operands lie otherwise than those of TensorFlow's ops, or that is no kernel here. */
-static bool is_foreign(emp_op_work work)
+/* Work that is no kernel here, or of PyTorch, whose operands lie otherwise than those of TensorFlow's ops. */
+static bool is_foreign(const emp_graph *g, emp_op_id op)
 {
-    switch (work) {
+    bool is_torch = strchr(g->type_name[g->type[op]], '.') != NULL;
+
+    switch (g->op[op].cost.work) {
     case EMP_WORK_ATTENTION:
-    case EMP_WORK_ATTENTION_GRAD:
     case EMP_WORK_ROUTE:
-    case EMP_WORK_EXPERTS:
-    case EMP_WORK_EXPERTS_GRAD:
-    case EMP_WORK_COMBINE: return true;
-    default: return work >= EMP_WORK_PRODUCT; /* PyTorch's are the last */
+    case EMP_WORK_GROUPED_PRODUCT: return true;
+    case EMP_WORK_NOTHING:
+    case EMP_WORK_HOST:
+    case EMP_WORK_CAST:
+    case EMP_WORK_FILL:
+    case EMP_WORK_RANDOM:
+    case EMP_WORK_REDUCE:
+    case EMP_WORK_MOVE: return false;
+    case EMP_WORK_ELEMENTWISE: return (g->op[op].flags & EMP_OP_TAKES_LISTS) != 0;
+    default: return is_torch;
     }
 }
 
@@ -435,7 +441,7 @@ emp_status emp_kernel_check_op(const emp_graph *graph, emp_op_id op, emp_error *
     const emp_op *o = &graph->op[op];
     bool is_product = o->cost.op_class == EMP_OP_GEMM || o->cost.op_class == EMP_OP_CONV;
 
-    if (o->cost.kernels > 0 && is_foreign(o->cost.work))
+    if (o->cost.kernels > 0 && is_foreign(graph, op))
         return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "op %s is of type %s, which replay has no kernel for: it executes the "
@@ -456,6 +462,7 @@ emp_kernel emp_kernel_of_op(const emp_graph *graph, emp_op_id op)
         .op = op,
         .o = &graph->op[op],
         .work = graph->op[op].cost.work,
+        .part = graph->op[op].cost.part,
         .input_count = graph->input_offset[op + 1] - graph->input_offset[op],
         .output_count = graph->output_offset[op + 1] - graph->output_offset[op]};
 

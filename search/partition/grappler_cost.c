@@ -5,15 +5,6 @@
 
 static const double cpu_bytes_per_s = 32e9;
 
-static bool is_product(emp_op_work work)
-{
-    return work == EMP_WORK_MAT_MUL || work == EMP_WORK_BATCH_MAT_MUL ||
-           work == EMP_WORK_CONV || work == EMP_WORK_CONV_INPUT ||
-           work == EMP_WORK_CONV_FILTER || work == EMP_WORK_CONV_ND ||
-           work == EMP_WORK_CONV_ND_INPUT || work == EMP_WORK_CONV_ND_FILTER ||
-           work == EMP_WORK_CONV_ND_TRANSPOSED;
-}
-
 static double bytes_of(const emp_tensor *tensor)
 {
     return (double)emp_shape_elements(&tensor->shape) *
@@ -49,7 +40,7 @@ static double operations_of(const emp_graph *graph, emp_op_id op, const operands
     int32_t            output = graph->output_offset[op];
     double             elements = all->most_elements;
 
-    if (is_product(cost->work)) return cost->flops;
+    if (type->grappler == EMP_GRAPPLER_FLOPS) return cost->flops;
     if (output < graph->output_offset[op + 1] && cost->op_class == EMP_OP_ELEMENTWISE)
         elements =
             fmax(elements, (double)emp_shape_elements(&graph->tensor[output].shape));

@@ -70,10 +70,9 @@ static double bytes_of(const emp_op_cost *c)
 /* Of a convolution's algorithm; conv_factor is in emp_cost_gemm_s() already. */
 static double algorithm_factor(const emp_op_cost *c, const emp_device *gpu)
 {
-    const double *factor =
-        c->work == EMP_WORK_CONV_FILTER || c->work == EMP_WORK_CONV_ND_FILTER
-            ? gpu->conv_filter_factor
-            : gpu->conv_window_factor;
+    const double *factor = c->work == EMP_WORK_CONVOLUTION && c->part == EMP_PART_FILTER
+                               ? gpu->conv_filter_factor
+                               : gpu->conv_window_factor;
 
     return factor[c->window] > 0.0 ? factor[c->window] : 1.0;
 }
@@ -122,9 +121,11 @@ static double clock_of(const emp_op_cost *c, const emp_device *device)
     case EMP_OP_MOVEMENT:
         return c->work == EMP_WORK_TRANSPOSE ? core->transpose_hz : core->move_hz;
     case EMP_OP_POOL:
-        return c->work == EMP_WORK_MAX_POOL_GRAD ? core->pool_grad_hz : core->pool_hz;
+        return c->work == EMP_WORK_MAX_POOL && c->part != EMP_PART_FORWARD
+                   ? core->pool_grad_hz
+                   : core->pool_hz;
     case EMP_OP_NORM:
-        if (c->work == EMP_WORK_CROSS_ENTROPY) return core->loss_hz;
+        if (c->work == EMP_WORK_LOSS) return core->loss_hz;
         return c->work == EMP_WORK_SOFTMAX ? core->softmax_hz : core->norm_hz;
     case EMP_OP_OPTIMIZER: return core->update_hz;
     case EMP_OP_HOST: return device->clock_hz;
@@ -143,12 +144,17 @@ static double rate_of(const emp_op_cost *c, const emp_core *core, double rate)
     return is_in_cache(c, core) ? rate * core->cache_factor : rate;
 }
 
+static bool is_input_gradient(const emp_op_cost *c)
+{
+    return c->work == EMP_WORK_CONVOLUTION && c->part == EMP_PART_INPUT;
+}
+
 /* The column matrix of a convolution. */
 static double columns_s(const emp_op_cost *c, const emp_core *core)
 {
     if (c->op_class != EMP_OP_CONV || c->n < 1) return 0.0;
     return c->flops / (2.0 * (double)c->n) /
-           (c->work == EMP_WORK_CONV_INPUT ? core->columns_input_hz : core->columns_hz);
+           (is_input_gradient(c) ? core->columns_input_hz : core->columns_hz);
 }
 
 /* What a product takes on a core beside its arithmetic. */

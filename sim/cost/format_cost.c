@@ -32,41 +32,20 @@ static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *
     return emp_product_peak(gpu, format) > 0.0 ? format : EMP_FORMAT_FP32;
 }
 
-static const emp_shape *shape_of_input(const emp_graph *g, emp_op_id op, int32_t input)
+/* Attention by the table, if its sizes are known; else < 0. */
+static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_format format)
 {
-    return &g->tensor[g->input[g->input_offset[op] + input]].shape;
-}
+    bool          is_decode = c->queries == 1;
+    emp_attention a = {.phase = is_decode ? EMP_PHASE_DECODE : EMP_PHASE_CONTEXT,
+                       .format = format,
+                       .length = (double)(is_decode ? c->keys : c->queries),
+                       .kv_heads = (double)c->batch,
+                       .head_size = (double)c->head_size};
+    emp_form      form;
+    double        seconds = -1.0;
 
-/* Sizes of attention from its queries [batch, queries, heads, size] and keys; false: one is not
- * known. */
-static bool describe_attention(emp_attention *a, const emp_shape *q, const emp_shape *k)
-{
-    if (q->rank != 4 || k->rank != 4 || !emp_shape_is_known(q) || !emp_shape_is_known(k))
-        return false;
-    for (int32_t d = 0; d < 4; d++)
-        if (q->dim[d] < 1 || k->dim[d] < 1) return false;
-    a->phase = q->dim[1] == 1 ? EMP_PHASE_DECODE : EMP_PHASE_CONTEXT;
-    a->length = (double)(a->phase == EMP_PHASE_DECODE ? k->dim[1] : q->dim[1]);
-    a->kv_heads = (double)q->dim[0] * (double)k->dim[2];
-    a->group = fmax(1.0, (double)q->dim[2] / (double)k->dim[2]);
-    a->head_size = (double)q->dim[3];
-    return true;
-}
-
-/* Attention by the table, if there is one of it; else < 0. */
-static double attention_s(const emp_graph *g, emp_op_id op, const emp_device *gpu,
-                          emp_format format)
-{
-    const emp_op_cost *c = &g->op[op].cost;
-    int32_t            first = c->work == EMP_WORK_ATTENTION_GRAD ? 1 : 0;
-    emp_attention      a = {.format = format};
-    emp_form           form;
-    double             seconds = -1.0;
-
-    if (c->work != EMP_WORK_ATTENTION && c->work != EMP_WORK_ATTENTION_GRAD) return -1.0;
-    if (!describe_attention(&a, shape_of_input(g, op, first),
-                            shape_of_input(g, op, first + 1)))
-        return -1.0;
+    if (c->queries < 1 || c->keys < 1 || c->batch < 1 || c->head_size < 1) return -1.0;
+    a.group = fmax(1.0, (double)c->m / (double)c->queries);
     if (emp_attention_time(&seconds, &form, gpu, &a, NULL) != EMP_OK) return -1.0;
     return seconds * c->flops / emp_attention_flops(&a);
 }
@@ -96,7 +75,7 @@ double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_devi
 {
     const emp_op_cost *c = &graph->op[op].cost;
     emp_format         format = format_of(graph, op, gpu, fp32_as);
-    double             seconds = attention_s(graph, op, gpu, format);
+    double             seconds = attention_s(c, gpu, format);
     const emp_grid    *grid = emp_product_grid(gpu, format);
 
     if (seconds >= 0.0) return seconds;

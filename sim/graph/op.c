@@ -294,22 +294,19 @@ const emp_op_type *emp_op_type_unknown(void)
                                         .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
                                         .rates = {.flops = 1.0, .cycles = 1.0},
                                         .work = EMP_WORK_ELEMENTWISE,
+                                        .cost = emp_op_cost_elementwise,
                                         .infer = emp_op_infer_same};
     return &unknown;
 }
 
 void emp_op_cost_of(const emp_op_view *op, emp_op_cost *cost)
 {
-    static void (*const functions[EMP_WORK_KINDS])(const emp_op_view *, emp_op_cost *) = {
-#define X(kind, cost) emp_op_cost_##cost,
-        EMP_WORK_LIST(X)
-#undef X
-    };
     if (op->attrs->cost != NULL)
         *cost = *op->attrs->cost;
     else
-        functions[op->type->work](op, cost);
+        op->type->cost(op, cost);
     cost->work = op->type->work;
+    cost->part = op->type->part;
 }
 
 emp_arithmetic emp_arithmetic_of(double cycles, double elements)

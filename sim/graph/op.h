@@ -159,89 +159,47 @@ typedef enum {
     EMP_OP_HOST       /**< runs on the host only: input, strings, sampling, unique */
 } emp_op_class;
 
-/* What an op type does, and the function that charges it (sim/graph/op_entry.h). */
-#define EMP_WORK_LIST(X)                                 \
-    X(NOTHING, free_) /* no kernel */                    \
-    X(HOST, host)                                        \
-    X(ELEMENTWISE, elementwise)                          \
-    X(CAST, cast)                                        \
-    X(ADD_N, add_n)                                      \
-    X(FILL, fill)   /* writes without reading */         \
-    X(RANDOM, fill) /* likewise, numbers drawn */        \
-    X(REDUCE, reduce)                                    \
-    X(FULL_REDUCE, full_reduce) /* over whatever axes */ \
-    X(MAT_MUL, mat_mul)                                  \
-    X(BATCH_MAT_MUL, batch_mat_mul)                      \
-    X(CONV, conv2d)                                      \
-    X(CONV_INPUT, conv2d_input)                          \
-    X(CONV_FILTER, conv2d_filter)                        \
-    X(DEPTHWISE, depthwise)                              \
-    X(DEPTHWISE_INPUT, depthwise_input)                  \
-    X(DEPTHWISE_FILTER, depthwise_filter)                \
-    X(MAX_POOL, max_pool)                                \
-    X(MAX_POOL_GRAD, max_pool_grad)                      \
-    X(AVG_POOL, avg_pool)                                \
-    X(AVG_POOL_GRAD, avg_pool_grad)                      \
-    X(CONV_ND, conv_nd) /* any rank, groups */           \
-    X(CONV_ND_INPUT, conv_nd_input)                      \
-    X(CONV_ND_FILTER, conv_nd_filter)                    \
-    X(CONV_ND_TRANSPOSED, conv_nd_transposed)            \
-    X(POOL_ND, pool_nd)                                  \
-    X(POOL_ND_GRAD, pool_nd_grad)                        \
-    X(RECURRENT, recurrent) /* all steps of a layer */   \
-    X(RECURRENT_GRAD, recurrent_grad)                    \
-    X(BATCH_NORM, batch_norm)                            \
-    X(BATCH_NORM_GRAD, batch_norm_grad)                  \
-    X(SOFTMAX, softmax)                                  \
-    X(CROSS_ENTROPY, cross_entropy)                      \
-    X(MOVE, movement)                                    \
-    X(PAD, pad)                                          \
-    X(CONCAT, concat)                                    \
-    X(SPLIT, split)                                      \
-    X(UNPACK, unpack)                                    \
-    X(SLICE, slice)                                      \
-    X(STRIDED_SLICE, strided_slice)                      \
-    X(TRANSPOSE, transpose)                              \
-    X(LOOKUP, gather)                                    \
-    X(SEGMENT, segment) /* sums rows by number */        \
-    X(UPDATE, optimizer)                                 \
-    X(SPARSE_UPDATE, sparse_optimizer)                   \
-    X(SCATTER, scatter)                                  \
-    X(LINEAR, linear) /* by the weights of a layer */    \
-    X(ATTENTION, attention)                              \
-    X(ATTENTION_GRAD, attention_grad)                    \
-    X(NORM, norm)                                        \
-    X(ROUTE, route)     /* chooses experts of tokens */  \
-    X(EXPERTS, experts) /* a product for each expert */  \
-    X(EXPERTS_GRAD, experts_grad)                        \
-    X(COMBINE, combine) /* sums what experts made */     \
-    X(MIXED_UPDATE, mixed_optimizer)                     \
-    EMP_TORCH_WORK_LIST(X)
-
-/* Of PyTorch's ops, which take their operands in another order than TensorFlow's. */
-#define EMP_TORCH_WORK_LIST(X)                                                \
-    X(PRODUCT, product)                   /* of vectors, matrices, batches */ \
-    X(BIASED_PRODUCT, biased_product)     /* of inputs 1 and 2 */             \
-    X(CONVOLUTION, convolution)           /* any rank, groups */              \
-    X(CONVOLUTION_GRAD, convolution_grad) /* of input and filter at once */   \
-    X(WINDOW, window)                     /* pools */                         \
-    X(SDPA, sdpa)                         /* attention, fused */              \
-    X(SDPA_GRAD, sdpa_grad)                                                   \
-    X(RNN, rnn)             /* all steps and layers */                        \
-    X(NORMALIZE, normalize) /* passes over the largest input */               \
-    X(GATHERED, gathered)   /* elements by number */                          \
-    X(BAG, bag)             /* sums of rows by number */                      \
-    X(WRITE_ROWS, write_rows)                                                 \
-    X(LIST, list) /* one op for lists of tensors */
-
-/** The kind of work of an op type. The class of one op may differ: a convolution of one
- * pixel is charged as a matrix product, a sum over no axes as nothing. */
+/** The kind of work that an op does, whichever framework names it. The class of one op may differ: a
+ * convolution of one pixel is charged as a matrix product, a sum over no axes as nothing. */
 typedef enum {
-#define X(kind, cost) EMP_WORK_##kind,
-    EMP_WORK_LIST(X)
-#undef X
-        EMP_WORK_KINDS
+    EMP_WORK_NOTHING, /**< no kernel */
+    EMP_WORK_HOST,
+    EMP_WORK_ELEMENTWISE,
+    EMP_WORK_CAST,
+    EMP_WORK_FILL,   /**< writes without reading */
+    EMP_WORK_RANDOM, /**< likewise, numbers drawn */
+    EMP_WORK_REDUCE,
+    EMP_WORK_PRODUCT,
+    EMP_WORK_GROUPED_PRODUCT, /**< a product for each expert */
+    EMP_WORK_CONVOLUTION,     /**< of any rank, in groups */
+    EMP_WORK_DEPTHWISE,
+    EMP_WORK_MAX_POOL,
+    EMP_WORK_AVG_POOL,
+    EMP_WORK_POOL,      /**< of any rank, of either sort */
+    EMP_WORK_RECURRENT, /**< all steps of a layer, or of several */
+    EMP_WORK_ATTENTION,
+    EMP_WORK_BATCH_NORM,
+    EMP_WORK_NORM, /**< other norms, by passes over the largest input */
+    EMP_WORK_SOFTMAX,
+    EMP_WORK_LOSS, /**< cross entropy */
+    EMP_WORK_MOVE, /**< slices, pads, splits, tiles */
+    EMP_WORK_CONCAT,
+    EMP_WORK_TRANSPOSE,
+    EMP_WORK_LOOKUP,  /**< rows by number: embeddings, bags of them */
+    EMP_WORK_GATHER,  /**< elements by number */
+    EMP_WORK_SCATTER, /**< writes or sums rows by number; sparse updates */
+    EMP_WORK_UPDATE,  /**< optimizers and assignments */
+    EMP_WORK_ROUTE,   /**< chooses experts of tokens, sums what experts made */
+    EMP_WORK_KINDS
 } emp_op_work;
+
+/** Which part of training an op of its kind does. */
+typedef enum {
+    EMP_PART_FORWARD,
+    EMP_PART_INPUT,  /**< the gradient of the input alone */
+    EMP_PART_FILTER, /**< the gradient of the weights alone */
+    EMP_PART_BOTH    /**< the whole gradient */
+} emp_op_part;
 
 /** What a loop over elements does most. */
 typedef enum {
@@ -264,6 +222,7 @@ typedef enum {
 typedef struct emp_op_cost {
     emp_op_class op_class;
     emp_op_work  work; /**< of the op's type */
+    emp_op_part  part; /**< likewise */
     double       flops;
     int64_t      bytes_read, bytes_written;
     int64_t      m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
@@ -275,6 +234,9 @@ typedef struct emp_op_cost {
     int64_t         layout_bytes;
     int32_t         layout_kernels;
     emp_conv_window window; /**< of EMP_OP_CONV, and of a 1x1 convolution as a product */
+    /** Of attention whose measured times count: then batch is that of its key heads, and m counts the queries of
+     * all heads that share one; 0 = not known. */
+    int64_t queries, keys, head_size;
 } emp_op_cost;
 
 enum {
@@ -303,13 +265,15 @@ enum {
     EMP_OP_ASSIGNS = 1 << 19, /**< initialises and restores variables: Assign */
     EMP_OP_CHOOSES = 1 << 20, /**< sends its input one of two ways: Switch */
     EMP_OP_LOOP_CONDITION = 1 << 21, /**< says whether a loop goes on: LoopCond */
-    EMP_OP_IS_STATE = 1 << 22, /**< a variable that nothing trains: a cache of keys */
+    EMP_OP_IS_STATE = 1 << 22,    /**< a variable that nothing trains: a cache of keys */
+    EMP_OP_TAKES_LISTS = 1 << 23, /**< does its work for each tensor of a list */
+    EMP_OP_ANY_RANK = 1 << 24,    /**< a convolution of any rank, channels first */
 };
 
-/** How TensorFlow's own estimate, Grappler's, counts a type. Products count their FLOPs.
- */
+/** How TensorFlow's own estimate, Grappler's, counts a type. */
 typedef enum {
     EMP_GRAPPLER_OPERANDS, /**< a cycle an element, and the bytes of all operands */
+    EMP_GRAPPLER_FLOPS,    /**< likewise, but its FLOPs: products and convolutions */
     EMP_GRAPPLER_CYCLES,   /**< likewise, but the cycles of the type's rates */
     EMP_GRAPPLER_SHAPE,    /**< one nanosecond */
     EMP_GRAPPLER_FREE
@@ -354,7 +318,11 @@ typedef struct emp_op_type {
     int32_t      ref_inputs;       /**< that many leading inputs are taken by reference */
     emp_op_rates rates;
     emp_op_work  work;
+    emp_op_part  part;
     emp_op_grappler grappler;
+
+    /** Charges an op of the type: fills all of \a cost but `work` and `part`. */
+    void (*cost)(const emp_op_view *op, emp_op_cost *cost);
 
     /** Fills shape, dtype, is_ref (and value where it folds to a small constant) of every
      * output; sets \a *output_count <= EMP_MAX_OUTPUTS unless it stays 1. Inputs of unknown shape are

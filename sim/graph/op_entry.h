@@ -74,10 +74,31 @@ emp_op_infer emp_op_infer_conv_nd, emp_op_infer_pool_nd, emp_op_infer_like_opera
     emp_op_infer_partial_sort, emp_op_infer_quantize, emp_op_infer_dynamic_quantize,
     emp_op_infer_like_second, emp_op_infer_batch_product;
 
-/* The cost of each kind of work, in the file that infers its types. */
-#define X(kind, cost) EMP_COST(cost);
-EMP_WORK_LIST(X)
-#undef X
+/* What ops cost, in the file that infers their types. */
+typedef void  emp_op_charge(const emp_op_view *op, emp_op_cost *cost);
+emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
+    emp_op_cost_cast, emp_op_cost_add_n, emp_op_cost_fill, emp_op_cost_reduce,
+    emp_op_cost_full_reduce, emp_op_cost_mat_mul, emp_op_cost_batch_mat_mul,
+    emp_op_cost_conv2d, emp_op_cost_conv2d_input, emp_op_cost_conv2d_filter,
+    emp_op_cost_depthwise, emp_op_cost_depthwise_input, emp_op_cost_depthwise_filter,
+    emp_op_cost_max_pool, emp_op_cost_max_pool_grad, emp_op_cost_avg_pool,
+    emp_op_cost_avg_pool_grad, emp_op_cost_conv_nd, emp_op_cost_conv_nd_input,
+    emp_op_cost_conv_nd_filter, emp_op_cost_conv_nd_transposed, emp_op_cost_pool_nd,
+    emp_op_cost_pool_nd_grad, emp_op_cost_recurrent, emp_op_cost_recurrent_grad,
+    emp_op_cost_batch_norm, emp_op_cost_batch_norm_grad, emp_op_cost_softmax,
+    emp_op_cost_cross_entropy, emp_op_cost_movement, emp_op_cost_pad, emp_op_cost_concat,
+    emp_op_cost_split, emp_op_cost_unpack, emp_op_cost_slice, emp_op_cost_strided_slice,
+    emp_op_cost_transpose, emp_op_cost_gather, emp_op_cost_segment, emp_op_cost_optimizer,
+    emp_op_cost_sparse_optimizer, emp_op_cost_scatter, emp_op_cost_linear,
+    emp_op_cost_attention, emp_op_cost_attention_grad, emp_op_cost_norm,
+    emp_op_cost_route, emp_op_cost_experts, emp_op_cost_experts_grad, emp_op_cost_combine,
+    emp_op_cost_mixed_optimizer;
+
+/* Of PyTorch's ops, which take their operands in another order than TensorFlow's. */
+emp_op_charge emp_op_cost_product, emp_op_cost_biased_product, emp_op_cost_convolution,
+    emp_op_cost_convolution_grad, emp_op_cost_window, emp_op_cost_sdpa,
+    emp_op_cost_sdpa_grad, emp_op_cost_rnn, emp_op_cost_normalize, emp_op_cost_gathered,
+    emp_op_cost_bag, emp_op_cost_write_rows, emp_op_cost_list;
 
 /** Eigen's cost of moving one byte to or from memory, in CPU cycles (TensorCostModel). */
 #define EMP_CYCLES_PER_BYTE (11.0 / 64.0)

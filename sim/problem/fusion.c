@@ -360,5 +360,6 @@ emp_op_id emp_fusion_cost(const emp_fusion *fusion, const emp_op_id *member,
     if (is_product(cost)) return product;
     cost->op_class = last->kernels > 0 ? last->op_class : EMP_OP_ELEMENTWISE;
     cost->work = last->work;
+    cost->part = last->part;
     return leader;
 }

@@ -90,20 +90,18 @@ static void count_by_type(const emp_hlo_module *m, const emp_hlo_instruction *i,
 
     switch (type != NULL ? type->work : EMP_WORK_ELEMENTWISE) {
     case EMP_WORK_NOTHING: break;
-    case EMP_WORK_FULL_REDUCE:
-        count(cost, EMP_OP_REDUCTION, rates, reduced_by(m, i));
-        break;
-    case EMP_WORK_WINDOW:
+    case EMP_WORK_REDUCE: count(cost, EMP_OP_REDUCTION, rates, reduced_by(m, i)); break;
+    case EMP_WORK_POOL:
         count(cost, EMP_OP_POOL, &(emp_op_rates){.flops = 1.0, .cycles = 1.0},
               made_by(m, i) * emp_hlo_window_product(window, "size"));
         break;
-    case EMP_WORK_NORMALIZE: count_passes(m, i, rates, cost); break;
-    case EMP_WORK_WRITE_ROWS:
+    case EMP_WORK_NORM: count_passes(m, i, rates, cost); break;
+    case EMP_WORK_SCATTER:
         count(cost, EMP_OP_MOVEMENT, &(emp_op_rates){.flops = 1.0, .cycles = 1.0},
               emp_hlo_op(m, i)->what == EMP_HLO_SCATTER ? updates_of(m, i) : 0.0);
         break;
     case EMP_WORK_MOVE:
-    case EMP_WORK_GATHERED:
+    case EMP_WORK_GATHER:
     case EMP_WORK_FILL: raise_class(cost, EMP_OP_MOVEMENT); break;
     default: count(cost, EMP_OP_ELEMENTWISE, rates, made_by(m, i)); break;
     }

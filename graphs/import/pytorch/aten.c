@@ -62,7 +62,7 @@ static void describe(emp_aten_op *op, text base)
     bool               is_free = type != NULL && type->work == EMP_WORK_NOTHING;
 
     op->is_view = is_free && (type->flags & EMP_OP_ALIASES_INPUT) != 0;
-    op->is_list = type != NULL && type->work == EMP_WORK_LIST;
+    op->is_list = type != NULL && (type->flags & EMP_OP_TAKES_LISTS) != 0;
     op->is_in_place =
         !is_free && base.end - base.at > 1 && base.end[-1] == '_' && base.end[-2] != '_';
     op->is_out = strcmp(op->overload, "out") == 0 || ends_with(op->overload, "_out");

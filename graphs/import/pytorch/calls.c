@@ -205,12 +205,8 @@ cleanup:
 static bool needs_results(const emp_aten_op *op)
 {
     if (op == NULL || op->type == NULL || op->is_in_place || op->is_out) return false;
-    switch (op->type->work) {
-    case EMP_WORK_PRODUCT:
-    case EMP_WORK_BIASED_PRODUCT:
-    case EMP_WORK_CONVOLUTION: return true;
-    default: return false;
-    }
+    return op->type->part == EMP_PART_FORWARD &&
+           (op->type->work == EMP_WORK_PRODUCT || op->type->work == EMP_WORK_CONVOLUTION);
 }
 
 /* The first of the two matrices among the tensors of a product that has no other form; -1: of all else. */

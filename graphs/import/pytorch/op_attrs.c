@@ -203,17 +203,13 @@ emp_op_attrs emp_torch_op_attrs(const emp_torch_calls *calls, int32_t node)
 
     if (op->type == NULL) return a;
     switch (op->type->work) {
-    case EMP_WORK_CONVOLUTION_GRAD:
-        a.gradients = count_gradients(calls, node);
-        a.is_transposed = is_transposed(calls, node, op->name);
-        break;
     case EMP_WORK_CONVOLUTION:
+        if (op->type->part == EMP_PART_BOTH) a.gradients = count_gradients(calls, node);
         a.is_transposed = is_transposed(calls, node, op->name);
         break;
-    case EMP_WORK_WINDOW: a.pool_window = pool_window(calls, node, op->name); break;
+    case EMP_WORK_POOL: a.pool_window = pool_window(calls, node, op->name); break;
     case EMP_WORK_PRODUCT: a.product = stated_product(calls, node, op->name); break;
-    case EMP_WORK_SDPA:
-    case EMP_WORK_SDPA_GRAD:
+    case EMP_WORK_ATTENTION:
         a.sequence_axis = has_sequence_outside(op->name) ? -3 : -2;
         a.is_causal = is_causal(calls, node, op->name);
         break;

@@ -150,6 +150,10 @@ static void cost_attention(const emp_op_view *op, int32_t first, double factor,
     cost->m = emp_mul_saturating(queries, heads / groups);
     cost->n = (int64_t)fmin(fmax(ceil(pairs / (double)queries), 1), 0x1p62);
     cost->k = (int64_t)fmin(factor * sizes, 0x1p62);
+    if (!emp_shape_is_known(q) || !emp_shape_is_known(k)) return;
+    cost->queries = queries;
+    cost->keys = size_of(k, 1);
+    cost->head_size = size_of(q, 3);
 }
 
 EMP_COST(attention) { cost_attention(op, 0, 1.0, cost); }

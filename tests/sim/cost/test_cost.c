@@ -181,10 +181,11 @@ static emp_time_ns gpu_ns(const emp_op_cost *cost, const emp_device *on)
     return ns;
 }
 
-static emp_op_cost convolution(emp_op_work work, emp_conv_window window)
+static emp_op_cost convolution(emp_op_part part, emp_conv_window window)
 {
     return (emp_op_cost){.op_class = EMP_OP_CONV,
-                         .work = work,
+                         .work = EMP_WORK_CONVOLUTION,
+                         .part = part,
                          .window = window,
                          .kernels = 1,
                          .m = 4096,
@@ -196,7 +197,7 @@ static emp_op_cost convolution(emp_op_work work, emp_conv_window window)
 Test(cost, a_convolution_has_the_factor_of_its_window)
 {
     emp_device  windows = gpu;
-    emp_op_cost plain = convolution(EMP_WORK_CONV, EMP_CONV_WIDE);
+    emp_op_cost plain = convolution(EMP_PART_FORWARD, EMP_CONV_WIDE);
     double      whole = (double)gpu_ns(&plain, &gpu);
 
     for (int w = 0; w < 3; w++) {
@@ -204,9 +205,9 @@ Test(cost, a_convolution_has_the_factor_of_its_window)
         windows.conv_filter_factor[w] = 6 + w;
     }
     for (int w = 0; w < 3; w++) {
-        emp_op_cost ahead = convolution(EMP_WORK_CONV, (emp_conv_window)w);
-        emp_op_cost input = convolution(EMP_WORK_CONV_INPUT, (emp_conv_window)w);
-        emp_op_cost filter = convolution(EMP_WORK_CONV_FILTER, (emp_conv_window)w);
+        emp_op_cost ahead = convolution(EMP_PART_FORWARD, (emp_conv_window)w);
+        emp_op_cost input = convolution(EMP_PART_INPUT, (emp_conv_window)w);
+        emp_op_cost filter = convolution(EMP_PART_FILTER, (emp_conv_window)w);
         cr_expect_float_eq((double)gpu_ns(&ahead, &windows), (2 + w) * whole, 8.0);
         cr_expect_float_eq((double)gpu_ns(&input, &windows), (2 + w) * whole, 8.0);
         cr_expect_float_eq((double)gpu_ns(&filter, &windows), (6 + w) * whole, 8.0);
@@ -228,7 +229,7 @@ Test(cost, few_channels_take_narrow_tiles)
 
 Test(cost, transposes_come_on_top_of_a_convolution)
 {
-    emp_op_cost c = convolution(EMP_WORK_CONV, EMP_CONV_WIDE);
+    emp_op_cost c = convolution(EMP_PART_FORWARD, EMP_CONV_WIDE);
     emp_time_ns alone = gpu_ns(&c, &gpu);
 
     c.layout_bytes = c.bytes_read = c.bytes_written = 5000000;

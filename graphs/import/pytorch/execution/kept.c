@@ -10,13 +10,11 @@
 static bool reads_weights(const emp_aten_op *op)
 {
     switch (op->type->work) {
+    case EMP_WORK_CONVOLUTION: return op->type->part == EMP_PART_FORWARD;
     case EMP_WORK_PRODUCT:
-    case EMP_WORK_BIASED_PRODUCT:
-    case EMP_WORK_CONVOLUTION:
     case EMP_WORK_LOOKUP:
-    case EMP_WORK_BAG:
-    case EMP_WORK_RNN:
-    case EMP_WORK_NORMALIZE: return true;
+    case EMP_WORK_RECURRENT:
+    case EMP_WORK_NORM: return true;
     default: return false;
     }
 }

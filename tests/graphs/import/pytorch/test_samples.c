@@ -95,8 +95,7 @@ Test(samples, a_depthwise_convolution_is_no_product)
 
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (g->op[op].cost.op_class == EMP_OP_POOL &&
-            (g->op[op].cost.work == EMP_WORK_CONVOLUTION ||
-             g->op[op].cost.work == EMP_WORK_CONVOLUTION_GRAD))
+            g->op[op].cost.work == EMP_WORK_CONVOLUTION)
             flops += g->op[op].cost.flops;
     cr_expect_eq(flops, 3 * 2.0 * 8 * 256 * 16 * 9, "%g", flops);
     emp_graph_destroy(g);
