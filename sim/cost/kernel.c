@@ -60,13 +60,14 @@ bool emp_has_formats(const emp_device *gpu)
     return false;
 }
 
-double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m, int64_t n,
-                             int64_t k, int64_t batch, bool is_conv)
+double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m,
+                             int64_t n, int64_t k, int64_t batch, bool is_conv)
 {
     emp_device scaled = *gpu;
 
     scaled.gemm_per_wave_s *= gpu->peak_flops_per_s / emp_product_peak(gpu, format);
-    while (emp_has_formats(gpu) && scaled.gemm_tile_rows > LEAST_ROWS && scaled.gemm_tile_rows / 2 >= m)
+    while (emp_has_formats(gpu) && scaled.gemm_tile_rows > LEAST_ROWS &&
+           scaled.gemm_tile_rows / 2 >= m)
         scaled.gemm_tile_rows /= 2;
     return emp_cost_gemm_s(&scaled, m, n, k, batch, is_conv);
 }

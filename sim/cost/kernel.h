@@ -55,8 +55,8 @@ bool emp_has_formats(const emp_device *gpu);
 
 /** Seconds of \a batch products by the formula, without the bound by bytes; the peak of the format is
  * known. */
-double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m, int64_t n,
-                             int64_t k, int64_t batch, bool is_conv);
+double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m,
+                             int64_t n, int64_t k, int64_t batch, bool is_conv);
 
 /** Seconds of a product C[m,n] = A[m,k] B[k,n] on a GPU.
  * \retval EMP_EUNSUPPORTED  The model has neither table nor peak of the format. */

@@ -31,8 +31,9 @@ typedef struct {
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
     bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
-    bool shared_memory;   /**< tasks of a pool have the rate of its memory once: run/pool.h */
-    bool has_long_times;  /**< times do not fit above EMP_SIM_SOURCE_BITS: source_bits */
+    bool
+        shared_memory; /**< tasks of a pool have the rate of its memory once: run/pool.h */
+    bool has_long_times; /**< times do not fit above EMP_SIM_SOURCE_BITS: source_bits */
 } emp_sim_rules;
 
 /** What devices that are groups of one computer's cores take from each other. */
@@ -104,7 +105,7 @@ typedef struct {
 typedef struct {
     int64_t workspace_bytes;
     int64_t moved_bytes; /**< that a CPU reads and writes for it */
-    int32_t control; /**< where its row of ops that wait for it begins */
+    int32_t control;     /**< where its row of ops that wait for it begins */
 } emp_sim_op_rest;
 
 /** What matters of a tensor when it is copied. */
@@ -264,15 +265,15 @@ enum {
 
 /** The cores of a CPU and the ops that want them. */
 typedef struct {
-    int32_t       waiting_count, running_count, free_cores;
-    int32_t       core_count, slot_count;
-    int32_t       starting_op; /**< the one op of which some tasks have not started ... */
-    int32_t       starting_tasks;   /**< ... that many; 0 = there is none */
-    emp_time_ns   starting_task_ns; /**< ... each this long */
-    double        starting_moved_ns; /**< ... and its memory that long; with shared_memory */
-    double        ns_per_byte;       /**< of the CPU's memory */
-    emp_time_ns   memory_free_ns;    /**< when it has moved the bytes of all tasks so far */
-    int32_t       first_source;     /**< of its batches */
+    int32_t     waiting_count, running_count, free_cores;
+    int32_t     core_count, slot_count;
+    int32_t     starting_op; /**< the one op of which some tasks have not started ... */
+    int32_t     starting_tasks;   /**< ... that many; 0 = there is none */
+    emp_time_ns starting_task_ns; /**< ... each this long */
+    double starting_moved_ns;     /**< ... and its memory that long; with shared_memory */
+    double ns_per_byte;           /**< of the CPU's memory */
+    emp_time_ns   memory_free_ns; /**< when it has moved the bytes of all tasks so far */
+    int32_t       first_source;   /**< of its batches */
     uint64_t      free_batches[EMP_MAX_CORES / 64];
     emp_sim_batch batch[EMP_MAX_CORES];
 } emp_sim_pool;
@@ -304,8 +305,8 @@ typedef struct {
     uint8_t             spaces_of_device[EMP_MAX_DEVICES][2]; /**< its own, its host's */
     emp_sim_route (*route)[EMP_MAX_DEVICES];                  /**< [from][to] */
 
-    int32_t         source_count, send_source, receive_source;
-    int32_t         source_bits; /**< that number the sources; at most EMP_SIM_SOURCE_BITS */
+    int32_t source_count, send_source, receive_source;
+    int32_t source_bits; /**< that number the sources; at most EMP_SIM_SOURCE_BITS */
     emp_sim_source *source;
 
     /* state of a run */

@@ -539,8 +539,8 @@ static double most_on_cpu(const emp_engine *sim, int32_t op)
     double                most = 0.0, moved_ns = 0.0;
 
     for (int32_t d = 0; sim->rules.shared_memory && d < sim->device_count; d++)
-        moved_ns = fmax(moved_ns, sim->pool[d].ns_per_byte *
-                                      (double)sim->rest[op].moved_bytes);
+        moved_ns =
+            fmax(moved_ns, sim->pool[d].ns_per_byte * (double)sim->rest[op].moved_bytes);
     for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_CPU]; c++) {
         int32_t            row = c * costs->op_count + sim->start[op].id;
         const emp_cpu_cost cost = costs->cpu[row];

@@ -115,10 +115,10 @@ enum { FIELD_COUNT = sizeof fields / sizeof fields[0], MOST_BASES = 4 };
 
 /* Switches of the rules `events` that a profile need not have. Only those that are on count in the hash,
  * so that older profiles keep theirs. */
-#define SWITCH_FIELD(key)                                            \
-    {                                                                \
-        #key, EMP_CONFIG_SWITCH, offsetof(struct raw_runtime, key),  \
-            offsetof(emp_runtime, events.key)                        \
+#define SWITCH_FIELD(key)                                           \
+    {                                                               \
+#key, EMP_CONFIG_SWITCH, offsetof(struct raw_runtime, key), \
+            offsetof(emp_runtime, events.key)                       \
     }
 static const emp_config_field optional[] = {SWITCH_FIELD(caching_allocator),
                                             SWITCH_FIELD(shared_memory)};
@@ -300,7 +300,8 @@ static emp_status read_optionals(emp_runtime *runtime, const emp_config *config,
     bool is_here = text_of(config, &optional[0]) != NULL;
     return EMP_ERROR(
         EMP_EFORMAT,
-        "%s:%d: caching_allocator and bfc_allocator are both on; memory has one allocator",
+        "%s:%d: caching_allocator and bfc_allocator are both on; memory has one "
+        "allocator",
         config->path,
         emp_config_line(config, is_here ? "caching_allocator" : "bfc_allocator", ""));
 }

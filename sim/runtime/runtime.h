@@ -57,12 +57,12 @@ typedef struct {
                               adds them as they come, and only the first takes memory */
     bool bfc_allocator; /**< GPU memory is handed out as chunks of one region, as
                               TensorFlow's allocator does; else it is a sum of bytes */
-    bool caching_allocator;      /**< GPU memory is handed out as blocks of segments, as
+    bool caching_allocator; /**< GPU memory is handed out as blocks of segments, as
                                  PyTorch's allocator does; never with the other one */
-    bool shared_memory;          /**< tasks that run on the cores of a pool together have the
+    bool shared_memory;     /**< tasks that run on the cores of a pool together have the
                                     rate of the CPU's memory once, not each for itself */
-    double  issue_s;             /**< host time per launching op */
-    double  issue_kernel_s;      /**< per kernel after the first */
+    double  issue_s;        /**< host time per launching op */
+    double  issue_kernel_s; /**< per kernel after the first */
     double  issue_kernelless_s;  /**< per kernel-less op, on GPU and CPU */
     double  cpu_op_s;            /**< scheduling cost of any other op on the CPU */
     double  send_s, receive_s;   /**< host time at the two ends of a transfer */

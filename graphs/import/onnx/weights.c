@@ -310,7 +310,8 @@ static void guess_weight(const emp_onnx *o, emp_onnx_value *value)
     if (elements < 2 && !((role & ROLE_WEIGHT) != 0 && value->shape.rank > 0)) return;
     if ((role & ROLE_SETTING) != 0 && !emp_dtype_is_float(value->dtype)) return;
     if ((role & ROLE_SETTING) != 0 && elements < LARGE && !(role & ROLE_WEIGHT)) return;
-    if (!emp_dtype_is_float(value->dtype)) /* quantised weights, and long lists of numbers */
+    if (!emp_dtype_is_float(
+            value->dtype)) /* quantised weights, and long lists of numbers */
         mark(value, elements >= LARGE || (role & ROLE_WEIGHT) != 0, false);
     else
         mark(value, is_trained || is_buffer || elements >= LARGE,

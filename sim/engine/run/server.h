@@ -69,7 +69,8 @@ static inline void emp_run_wait_for_links(emp_engine *sim, int32_t op, int32_t d
                                           emp_sim_device *d)
 {
     const emp_sim_tree *servers = &sim->servers;
-    emp_time_ns end = emp_run_time_of_event(sim, servers->node[servers->first_leaf + device]);
+    emp_time_ns         end =
+        emp_run_time_of_event(sim, servers->node[servers->first_leaf + device]);
     emp_time_ns more = emp_engine_keep_links(sim, op, sim->now, end - sim->now);
 
     if (more == 0) return;

@@ -60,9 +60,11 @@ static inline void emp_run_hold_up(emp_engine *sim, int32_t device, emp_time_ns 
     if (d->kind != EMP_DEVICE_GPU) return;
     d->core_free_ns = emp_time_later(d->core_free_ns, sim->now) + duration;
     if (d->current < 0) return;
-    emp_time_ns end = emp_run_time_of_event(sim, servers->node[servers->first_leaf + device]);
+    emp_time_ns end =
+        emp_run_time_of_event(sim, servers->node[servers->first_leaf + device]);
     d->busy_ns += duration;
-    emp_run_replace_server_event(sim, device, emp_run_event_at(sim, device, end + duration));
+    emp_run_replace_server_event(sim, device,
+                                 emp_run_event_at(sim, device, end + duration));
 }
 
 /** A copy of \a bytes begins, which a core of either end makes: one that is idle, the receiver's
@@ -94,9 +96,8 @@ static inline void emp_run_take_cores_for_tasks(emp_engine *sim, int32_t cpu,
     for (int32_t d = 0; d < sim->device_count; d++) {
         if (d == cpu || s->shared[cpu][d] == 0) continue;
         emp_run_wide share = (emp_run_wide)duration * tasks * s->shared[cpu][d];
-        emp_run_hold_up(
-            sim, d,
-            (emp_time_ns)(share / (s->core_count[cpu] * s->core_count[d])));
+        emp_run_hold_up(sim, d,
+                        (emp_time_ns)(share / (s->core_count[cpu] * s->core_count[d])));
     }
 }
 

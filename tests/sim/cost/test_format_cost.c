@@ -135,7 +135,8 @@ Test(format_cost, few_rows_take_the_bytes_of_the_stored_weights)
 {
     for (int32_t i = 0; i < MODELS; i++) {
         emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s", known[i]);
+        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
+                     known[i]);
         const emp_device *gpu = &model.device;
         for (int64_t rows = 1; rows <= 8; rows *= 2) {
             for (double share = 1.0; share > 0.2; share /= 2.0) {
@@ -154,13 +155,15 @@ Test(format_cost, many_rows_take_their_arithmetic_whatever_is_stored)
 {
     for (int32_t i = 0; i < MODELS; i++) {
         emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s", known[i]);
+        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
+                     known[i]);
         double whole_s = row_s(&model.device, 4096, 1.0);
         cr_expect_eq(row_s(&model.device, 4096, 0.25), whole_s, "%s", known[i]);
         for (int64_t rows = 1; rows < 4096; rows *= 2) {
             double quantised_s = row_s(&model.device, rows, 0.25);
             cr_expect_leq(quantised_s, row_s(&model.device, rows, 1.0), "%s", known[i]);
-            cr_expect_geq(quantised_s, whole_s * (double)rows / 4096 * 0.6, "%s", known[i]);
+            cr_expect_geq(quantised_s, whole_s * (double)rows / 4096 * 0.6, "%s",
+                          known[i]);
         }
         emp_device_model_clear(&model);
     }

@@ -62,7 +62,7 @@ struct server {
 struct pool {
     struct heap line; /* ops that wait */
     int         slots, free_cores, running;
-    ns          moved; /* its memory has moved everything so far */
+    ns          moved;    /* its memory has moved everything so far */
     emp_op_id   starting; /* op of which not all tasks have started, or -1 */
     emp_op_id   batch_op[EMP_MAX_CORES]; /* -1 = free number */
     int         batch_tasks[EMP_MAX_CORES];
@@ -74,7 +74,7 @@ struct cost {
     ns      gpu, issue, cpu;
     int     launches, lanes;
     int64_t workspace;
-    double  bytes; /* that a CPU reads and writes */
+    double  bytes;               /* that a CPU reads and writes */
     ns      task[EMP_MAX_CORES]; /* [cores - 1] */
 };
 

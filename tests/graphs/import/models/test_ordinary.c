@@ -111,8 +111,7 @@ static void expect_on_every_machine(const char *model, const char *phase)
     for (int32_t i = 0; i < machines.count; i++) {
         emp_machine *m = NULL;
         cr_assert_eq(emp_machine_load(&m, machines.name[i], NULL), EMP_OK);
-        for (int32_t r = 0; r < runtimes.count; r++)
-            expect_steps(g, m, runtimes.name[r]);
+        for (int32_t r = 0; r < runtimes.count; r++) expect_steps(g, m, runtimes.name[r]);
         emp_machine_destroy(m);
     }
     emp_graph_destroy(g);
