@@ -146,11 +146,10 @@ static emp_dtype type_of_weight(emp_tape *t, const char *name, const emp_shape *
     return dtype;
 }
 
-/* Quantised weights have kernels on GPUs, unlike the variables of TensorFlow r1.3. */
-static const char *weight_type(emp_weight_kind kind, emp_dtype dtype)
+static const char *weight_type(const emp_tape *t, emp_weight_kind kind)
 {
     if (kind == EMP_WEIGHT_FIXED) return "Buffer";
-    return emp_dtype_is_float(dtype) ? "VariableV2" : "Weights";
+    return emp_tape_is_training(t) ? "VariableV2" : "Weights";
 }
 
 emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int32_t unit,
@@ -165,8 +164,7 @@ emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int3
         return EMP_TAPE_NONE;
     emp_op_attrs attrs = {
         .dtype = type_of_weight(t, name, &shape), .has_shape = true, .shape = shape};
-    emp_port port =
-        emp_tape_op(t, weight_type(kind, attrs.dtype), name, unit, &attrs, NULL, 0);
+    emp_port port = emp_tape_op(t, weight_type(t, kind), name, unit, &attrs, NULL, 0);
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     const char *kept = emp_graph_builder_name(t->builder, port.op);
     emp_tape_fail(t, emp_strmap_set(&t->weight_of_name, kept, strlen(kept),

@@ -447,6 +447,12 @@ emp_status emp_kernel_check_op(const emp_graph *graph, emp_op_id op, emp_error *
             "op %s is of type %s, which replay has no kernel for: it executes the "
             "ops of TensorFlow",
             graph->name[op], graph->type_name[graph->type[op]]);
+    if (o->persistent_bytes > 0 && !(o->flags & EMP_OP_IS_VARIABLE))
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "op %s holds its weights itself; replay executes graphs whose "
+                         "weights are variables, such as those of TensorFlow and of "
+                         "training steps",
+                         graph->name[op]);
     emp_dtype dtype = graph->tensor[graph->output_offset[op]].dtype;
     if (is_product && dtype != EMP_DTYPE_FLOAT)
         return EMP_ERROR(EMP_EUNSUPPORTED,

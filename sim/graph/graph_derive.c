@@ -75,8 +75,10 @@ static bool is_bound_to_input(const emp_graph *g, emp_op_id op, int32_t i)
 
     if (i < type->ref_inputs && (input->is_ref || input->dtype == EMP_DTYPE_RESOURCE))
         return true;
-    return i == 0 && (is_snapshot(g, op) || ((g->op[op].flags & EMP_OP_LOOKUP) &&
-                                             is_snapshot(g, input->producer)));
+    if (i != 0) return false;
+    bool is_table = is_snapshot(g, input->producer) ||
+                    (g->op[input->producer].flags & EMP_OP_IS_WEIGHTS);
+    return is_snapshot(g, op) || ((g->op[op].flags & EMP_OP_LOOKUP) && is_table);
 }
 
 static void join_by_references(const emp_graph *g, emp_op_id *parent)
@@ -242,7 +244,8 @@ static void sum_parameters(emp_graph *g, const bool *is_parameter, bool all)
     }
 }
 
-static emp_status derive_parameters(emp_graph *g, emp_error *err)
+static emp_status derive_parameters(emp_graph *g, const emp_held_weights *held,
+                                    emp_error *err)
 {
     emp_status st = EMP_OK;
     bool      *is_parameter = EMP_NEW_ARRAY(bool, (size_t)g->op_count);
@@ -251,7 +254,11 @@ static emp_status derive_parameters(emp_graph *g, emp_error *err)
     EMP_TRY(mark_optimized(g, is_parameter, err));
     EMP_TRY(mark_slot_owners(g, is_parameter, err));
     sum_parameters(g, is_parameter, false);
-    if (g->parameter_count == 0) sum_parameters(g, is_parameter, true);
+    if (g->parameter_count == 0) {
+        sum_parameters(g, is_parameter, true);
+        g->parameter_count = emp_add_saturating(g->parameter_count, held->elements);
+        g->parameter_bytes = emp_add_saturating(g->parameter_bytes, held->bytes);
+    }
 
 cleanup:
     emp_free(is_parameter);
@@ -299,6 +306,8 @@ static void derive_hash(emp_graph *g)
             hash = emp_hash_u64(hash, (uint64_t)g->control[i]);
         hash = emp_hash_u64(hash, g->is_target[op]);
         if (g->stated != NULL) hash = hash_stated(hash, g, op);
+        if (!(g->op[op].flags & EMP_OP_IS_VARIABLE) && g->op[op].persistent_bytes > 0)
+            hash = emp_hash_u64(hash, (uint64_t)g->op[op].persistent_bytes);
         if (g->op[op].colocation > 0)
             hash = emp_hash_u64(hash, (uint64_t)g->op[op].colocation_class);
         for (int32_t i = g->output_offset[op]; i < g->output_offset[op + 1]; i++) {
@@ -318,10 +327,10 @@ void emp_graph_set_targets(emp_graph *graph, const bool *is_target)
     derive_hash(graph);
 }
 
-emp_status emp_graph_derive(emp_graph *g, emp_error *err)
+emp_status emp_graph_derive(emp_graph *g, const emp_held_weights *held, emp_error *err)
 {
     EMP_CHECK(derive_classes(g, err));
-    EMP_CHECK(derive_parameters(g, err));
+    EMP_CHECK(derive_parameters(g, held, err));
     derive_totals(g);
     derive_hash(g);
     return EMP_OK;

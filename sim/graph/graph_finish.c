@@ -252,7 +252,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     EMP_TRY(emp_collectives_finish(b, g, err));
     emp_graph_fill_consumers(g);
     emp_graph_fold(g);
-    EMP_TRY(emp_graph_derive(g, err));
+    EMP_TRY(emp_graph_derive(g, &(emp_held_weights){0}, err));
     EMP_TRY(move_names(b, g, err));
 
     *out = g;

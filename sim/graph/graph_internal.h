@@ -99,8 +99,13 @@ void emp_graph_fill_consumers(emp_graph *g);
  * E). */
 void emp_graph_fold(emp_graph *g);
 
+/** Weights that are no ops of a graph. */
+typedef struct {
+    int64_t elements, bytes;
+} emp_held_weights;
+
 /** Computes everything that depends on which ops are there: colocation classes,
- * parameters, totals, hash. O(V + E). */
-emp_status emp_graph_derive(emp_graph *g, emp_error *err);
+ * parameters, totals, hash. \a held: by readers; they count where nothing is trained. O(V + E). */
+emp_status emp_graph_derive(emp_graph *g, const emp_held_weights *held, emp_error *err);
 
 #endif /* EMP_SIM_GRAPH_GRAPH_INTERNAL_H */

@@ -4,6 +4,7 @@
 #include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
+#include "sim/graph/op_entry.h"
 
 /* The ops to visit: every op enters once. */
 typedef struct {
@@ -50,6 +51,54 @@ static void mark_ancestors(const emp_graph *g, worklist *work)
     }
 }
 
+/* The only kept op that reads the weights, if it reads them once and stays; else -1. */
+static emp_op_id only_reader(const emp_graph *g, const bool *is_kept, emp_op_id weights)
+{
+    const emp_tensor_id t = g->output_offset[weights];
+    emp_op_id           reader = -1;
+
+    if (g->is_target[weights] ||
+        g->control_out_offset[weights] < g->control_out_offset[weights + 1])
+        return -1;
+    for (int32_t i = g->consumer_offset[t]; i < g->consumer_offset[t + 1]; i++) {
+        if (!is_kept[g->consumer[i]]) continue;
+        if (reader >= 0) return -1;
+        reader = g->consumer[i];
+    }
+    return reader;
+}
+
+/* Weights that nothing updates are no op of a step but bytes that their reader holds. Sets holder_of_op
+ * (-1 = it stays an op), and drops what is held. */
+static emp_held_weights hold_weights(const emp_graph *g, bool *is_kept,
+                                     emp_op_id *holder_of_op)
+{
+    emp_held_weights held = {0};
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        bool is_weights = is_kept[op] && (g->op[op].flags & EMP_OP_IS_WEIGHTS);
+        holder_of_op[op] = is_weights ? only_reader(g, is_kept, op) : -1;
+    }
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (holder_of_op[op] < 0) continue;
+        const emp_shape *shape = &g->tensor[g->output_offset[op]].shape;
+        is_kept[op] = false;
+        held.elements = emp_add_saturating(held.elements, emp_shape_elements(shape));
+        held.bytes = emp_add_saturating(held.bytes, g->op[op].persistent_bytes);
+    }
+    return held;
+}
+
+/* Bit i of a mask of inputs says of input i, bit 31 of all further ones: without input \a i. */
+static uint32_t without_input(uint32_t mask, int32_t i)
+{
+    if (i >= 31) return mask;
+    uint32_t below = mask & ((1u << i) - 1),
+             above = (uint32_t)((uint64_t)mask >> (i + 1));
+
+    return below | above << i | (mask & 1u << 31);
+}
+
 /* Sets new_of_op and new_of_type (-1 = dropped) and all counts of \a g but the classes.
  */
 static void number_kept(emp_graph *g, const emp_graph *whole, const bool *is_kept,
@@ -62,7 +111,8 @@ static void number_kept(emp_graph *g, const emp_graph *whole, const bool *is_kep
         new_of_op[op] = g->op_count++;
         if (new_of_type[whole->type[op]] < 0)
             new_of_type[whole->type[op]] = g->type_count++;
-        g->edge_count += whole->input_offset[op + 1] - whole->input_offset[op];
+        for (int32_t i = whole->input_offset[op]; i < whole->input_offset[op + 1]; i++)
+            g->edge_count += is_kept[whole->tensor[whole->input[i]].producer];
         g->control_edge_count +=
             whole->control_offset[op + 1] - whole->control_offset[op];
         g->tensor_count += whole->output_offset[op + 1] - whole->output_offset[op];
@@ -93,7 +143,28 @@ static emp_status copy_names(emp_graph *g, const emp_graph *whole,
     return EMP_OK;
 }
 
-/* Copies the kept ops with their rows; a kept op's producers are all kept. */
+/* The inputs of an op that are no weights; the bytes of those it holds. \return where its row ends. */
+static int32_t copy_inputs(emp_graph *g, const emp_graph *whole, const int32_t *new_of_op,
+                           emp_op_id old, int32_t edge)
+{
+    emp_op *op = &g->op[new_of_op[old]];
+    int32_t first = edge;
+
+    for (int32_t i = whole->input_offset[old]; i < whole->input_offset[old + 1]; i++) {
+        emp_op_id producer = whole->tensor[whole->input[i]].producer;
+        if (new_of_op[producer] < 0) {
+            op->persistent_bytes = emp_add_saturating(
+                op->persistent_bytes, whole->op[producer].persistent_bytes);
+            op->host_input_mask = without_input(op->host_input_mask, edge - first);
+            continue;
+        }
+        g->input[edge++] = g->output_offset[new_of_op[producer]] + whole->input[i] -
+                           whole->output_offset[producer];
+    }
+    return edge;
+}
+
+/* Copies the kept ops with their rows; a kept op's producers are all kept, or weights that it holds. */
 static void copy_rows(emp_graph *g, const emp_graph *whole, const int32_t *new_of_op,
                       const int32_t *new_of_type)
 {
@@ -118,12 +189,7 @@ static void copy_rows(emp_graph *g, const emp_graph *whole, const int32_t *new_o
         emp_op_id op = new_of_op[old];
         if (op < 0) continue;
         g->input_offset[op] = edge;
-        for (int32_t i = whole->input_offset[old]; i < whole->input_offset[old + 1];
-             i++) {
-            emp_op_id producer = whole->tensor[whole->input[i]].producer;
-            g->input[edge++] = g->output_offset[new_of_op[producer]] + whole->input[i] -
-                               whole->output_offset[producer];
-        }
+        edge = copy_inputs(g, whole, new_of_op, old, edge);
         g->control_offset[op] = control;
         for (int32_t i = whole->control_offset[old]; i < whole->control_offset[old + 1];
              i++)
@@ -160,14 +226,17 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
     emp_arrays scratch = {0};
     worklist   work = {EMP_ADD_ARRAY(&scratch, bool, ops),
                        EMP_ADD_ARRAY(&scratch, emp_op_id, ops), 0};
+    emp_op_id *holder_of_op = EMP_ADD_ARRAY(&scratch, emp_op_id, ops);
     int32_t   *new_of_op = EMP_ADD_ARRAY(&scratch, int32_t, ops);
     int32_t   *new_of_type = EMP_ADD_ARRAY(&scratch, int32_t, (size_t)whole->type_count);
     emp_graph *g = EMP_NEW(emp_graph);
+    emp_held_weights held;
 
     *out = NULL;
     if (scratch.is_short || g == NULL)
         EMP_FAIL(EMP_ENOMEM, "step graph of %d ops", whole->op_count);
     mark_ancestors(whole, &work);
+    held = hold_weights(whole, work.is_kept, holder_of_op);
     number_kept(g, whole, work.is_kept, new_of_op, new_of_type);
     if (g->op_count == 0)
         EMP_FAIL(EMP_EINVAL, "none of the %d ops is a target; name what a step runs",
@@ -180,7 +249,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
     EMP_TRY(emp_collectives_prune(g, whole, new_of_op, err));
     EMP_TRY(copy_back_edges(g, whole, new_of_op, err));
     emp_graph_fill_consumers(g);
-    EMP_TRY(emp_graph_derive(g, err));
+    EMP_TRY(emp_graph_derive(g, &held, err));
 
     *out = g;
     g = NULL;

@@ -268,6 +268,8 @@ enum {
     EMP_OP_IS_STATE = 1 << 22,    /**< a variable that nothing trains: a cache of keys */
     EMP_OP_TAKES_LISTS = 1 << 23, /**< does its work for each tensor of a list */
     EMP_OP_ANY_RANK = 1 << 24,    /**< a convolution of any rank, channels first */
+    EMP_OP_IS_WEIGHTS =
+        1 << 25, /**< a variable that nothing updates: pruning gives it to its only reader */
 };
 
 /** How TensorFlow's own estimate, Grappler's, counts a type. */

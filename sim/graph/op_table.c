@@ -476,7 +476,7 @@ static const emp_op_type table[] = {
     {"Variable", FLAGS(STATEFUL | EMP_OP_IS_VARIABLE), GPU(FLOATS), GRAPPLER(FREE), RUN(variable), WORK(NOTHING, free_)},
     {"VariableV2", FLAGS(STATEFUL | EMP_OP_IS_VARIABLE), GPU(FLOATS), GRAPPLER(FREE), RUN(variable), WORK(NOTHING, free_)},
     {"View", FLAGS(ALIAS), ANY, TAKES(1), GRAPPLER(FREE), RUN(placeholder), WORK(NOTHING, free_)},
-    {"Weights", FLAGS(STATEFUL | EMP_OP_IS_VARIABLE), ANY, GRAPPLER(FREE), RUN(variable), WORK(NOTHING, free_)},
+    {"Weights", FLAGS(STATEFUL | EMP_OP_IS_VARIABLE | EMP_OP_IS_WEIGHTS), ANY, GRAPPLER(FREE), RUN(variable), WORK(NOTHING, free_)},
     {"Where", FLAGS(EMP_OP_DYNAMIC_SHAPE), CPU_ONLY, TAKES(1), RUN(where), WORK(HOST, host)},
     {"WholeFileReader", FLAGS(STATEFUL), CPU_ONLY, RUN(resource), WORK(HOST, host)},
     {"WholeFileReaderV2", FLAGS(STATEFUL), CPU_ONLY, RUN(resource), WORK(HOST, host)},

@@ -71,7 +71,7 @@ static bool is_pure(const emp_graph *g, emp_op_id op)
                             EMP_OP_ASSIGNS | EMP_OP_CHOOSES | EMP_OP_LOOP_CONDITION;
     const emp_op *o = &g->op[op];
 
-    return !o->is_folded && (o->flags & impure) == 0 && o->persistent_bytes == 0 &&
+    return !o->is_folded && (o->flags & impure) == 0 &&
            !is_read_by_reference(g, op) && !uses_host_memory(g, op);
 }
 

@@ -108,24 +108,19 @@ static emp_port constant(emp_onnx *o, const emp_onnx_value *value)
                         element, count);
 }
 
-/* A variable and the op that reads it; quantised weights and buffers have no initialiser. */
+/* Weights that are trained are a variable that an op reads; all others are read as they are. */
 static emp_port weight(emp_onnx *o, const emp_onnx_value *value)
 {
     const char *name = name_of(o, value->name);
 
-    if (emp_dtype_is_float(value->dtype) && !value->is_buffer)
+    if (o->is_training && emp_dtype_is_float(value->dtype) && !value->is_buffer)
         return emp_tf_get_variable(o->tf, name, value->dtype, value->shape,
-                                   EMP_TF_INIT_VALUE,
-                                   o->is_training && value->is_trainable)
+                                   EMP_TF_INIT_VALUE, value->is_trainable)
             .read;
-    const char  *full = emp_tf_unique_in(o->tf, "", name);
-    const char  *scope = emp_tf_join(o->tf, full, "/", "");
     emp_op_attrs attrs = {
         .dtype = value->dtype, .shape = value->shape, .has_shape = true};
-    emp_port held = emp_tf_emit(o->tf, full, value->is_buffer ? "Buffer" : "Weights",
-                                &attrs, NULL, 0);
-    return emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, scope, "read"), "Identity", NULL,
-                       &held, 1);
+    return emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, "", name),
+                       value->is_buffer ? "Buffer" : "Weights", &attrs, NULL, 0);
 }
 
 /* The last two dims change places. */
