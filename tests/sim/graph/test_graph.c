@@ -402,3 +402,79 @@ Test(graph, prune_needs_a_target)
     emp_graph_destroy(g);
     emp_graph_destroy(NULL);
 }
+
+/* ---- weights that their readers hold ---- */
+
+static emp_port weights(emp_graph_builder *b, const char *name, emp_shape shape)
+{
+    emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT, .shape = shape, .has_shape = true};
+
+    return kit_op(b, name, "Weights", &attrs, 0);
+}
+
+/* y = x w, z = (y u) u: w has one reader, u has two. Shape's input stays on the host where it was. */
+static void create_held(emp_graph **whole, emp_graph **step)
+{
+    emp_graph_builder *b = NULL;
+
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    emp_port x = kit_tensor(b, "x", "f[2,4]");
+    emp_port w = weights(b, "w", EMP_SHAPE(4, 8)), u = weights(b, "u", EMP_SHAPE(8, 8));
+    emp_port y = kit_op(b, "y", "MatMul", NULL, 2, x, w);
+    emp_port v = kit_op(b, "v", "MatMul", NULL, 2, y, u);
+    emp_port z = kit_op(b, "z", "MatMul", NULL, 2, v, u);
+    emp_port t = weights(b, "t", EMP_SHAPE(3, 2, 8));
+    emp_port a = kit_op(b, "axis", "Cast", &(emp_op_attrs){.dtype = EMP_DTYPE_INT32}, 1,
+                        kit_tensor(b, "raw", "f[]"));
+    emp_port g = kit_op(b, "g", "Sum", NULL, 2, t, a);
+    emp_graph_builder_set_target(b, z.op);
+    emp_graph_builder_set_target(b, g.op);
+    *whole = kit_finish(b);
+    cr_assert_eq(emp_graph_prune(step, *whole, NULL), EMP_OK);
+}
+
+Test(graph, the_only_reader_of_weights_holds_them)
+{
+    emp_graph *whole, *step;
+
+    create_held(&whole, &step);
+    const emp_op *y = &step->op[kit_find(step, "y")];
+    cr_expect_eq(step->op_count, whole->op_count - 2);
+    cr_expect_eq(emp_graph_find(step, "w"), -1);
+    cr_expect_eq(y->persistent_bytes, 4 * 4 * 8);
+    cr_expect_eq(y->cost.k, 4, "the cost is that of the whole graph");
+    cr_expect_eq(step->op[kit_find(step, "u")].persistent_bytes, 4 * 8 * 8,
+                 "two ops read it");
+    cr_expect_eq(step->parameter_count, 32 + 64 + 48);
+    cr_expect_eq(step->parameter_bytes, 4 * (32 + 64 + 48));
+    cr_expect(whole->op[kit_find(whole, "g")].host_input_mask == 2);
+    cr_expect_eq(step->op[kit_find(step, "g")].host_input_mask, 1,
+                 "its axis, now the first input, is on the host as before");
+    emp_graph_destroy(whole);
+    emp_graph_destroy(step);
+}
+
+Test(graph, the_hash_counts_weights_that_are_held)
+{
+    uint64_t hash[2];
+
+    for (int64_t i = 0; i < 2; i++) {
+        emp_graph_builder *b = NULL;
+        emp_graph         *whole, *step;
+        cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+        emp_port     x = kit_tensor(b, "x", "f[2,4]");
+        emp_op_attrs half = {.dtype = i == 0 ? EMP_DTYPE_FLOAT : EMP_DTYPE_DOUBLE,
+                             .shape = EMP_SHAPE(4, 8),
+                             .has_shape = true};
+        emp_port     w = kit_op(b, "w", "Weights", &half, 0);
+        emp_port     y =
+            kit_op(b, "y", "MatMul", &(emp_op_attrs){.dtype = EMP_DTYPE_FLOAT}, 2, x, w);
+        emp_graph_builder_set_target(b, y.op);
+        whole = kit_finish(b);
+        cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
+        hash[i] = step->hash;
+        emp_graph_destroy(whole);
+        emp_graph_destroy(step);
+    }
+    cr_expect_neq(hash[0], hash[1]);
+}
