@@ -49,7 +49,7 @@ static traits find_traits(const emp_graph *graph)
             if (cell >= found.layer_count) found.layer_count = cell + 1;
             found.has_decoder = found.has_decoder || emp_name_is_in_decoder(name);
         }
-        if (graph->op[op].cost.op_class == EMP_OP_CONV) found.has_convolution = true;
+        if (graph->op[op].cost->op_class == EMP_OP_CONV) found.has_convolution = true;
         found.persistent_bytes += (double)graph->op[op].persistent_bytes;
     }
     return found;

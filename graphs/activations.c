@@ -9,8 +9,8 @@ static bool is_loss(const emp_graph *g, emp_op_id op)
 
     return g->is_target[op] && first < g->output_offset[op + 1] &&
            emp_dtype_is_float(g->tensor[first].dtype) && !g->tensor[first].is_ref &&
-           emp_shape_is_known(&g->tensor[first].shape) &&
-           emp_shape_elements(&g->tensor[first].shape) == 1;
+           emp_shape_is_known(g->tensor[first].shape) &&
+           emp_shape_elements(g->tensor[first].shape) == 1;
 }
 
 /* Marks the ops that the losses need. */
@@ -53,7 +53,7 @@ emp_status emp_graph_activation_bytes(int64_t *bytes, const emp_graph *step,
     if (step->stated != NULL) goto cleanup;
     mark_forward(step, is_forward);
     for (emp_op_id op = 0; op < step->op_count; op++) {
-        if (is_forward[op] || step->op[op].cost.kernels == 0) continue;
+        if (is_forward[op] || step->op[op].cost->kernels == 0) continue;
         for (int32_t k = step->input_offset[op]; k < step->input_offset[op + 1]; k++) {
             emp_tensor_id tensor = buffer_of(step, step->input[k]);
             emp_op_id     maker = step->tensor[tensor].producer;

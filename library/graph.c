@@ -29,7 +29,7 @@ const char *emp_graph_op_type(const emp_graph *graph, emp_op_id op)
 
 double emp_graph_op_flops(const emp_graph *graph, emp_op_id op)
 {
-    return has_op(graph, op) ? graph->op[op].cost.flops : 0.0;
+    return has_op(graph, op) ? graph->op[op].cost->flops : 0.0;
 }
 
 int64_t emp_graph_op_persistent_bytes(const emp_graph *graph, emp_op_id op)

@@ -254,7 +254,7 @@ static void add_outputs(builder *b, int32_t task)
     t->output_offset[task] = t->tensor_count;
     for (emp_op_id op = b->fusion.root_of_set[task]; op >= 0; op = b->fusion.next[op]) {
         int64_t bytes = add_tensors(b, task, op) +
-                        at_most(g->op[op].cost.workspace_bytes, g->op_count);
+                        at_most(g->op[op].cost->workspace_bytes, g->op_count);
         for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
             if (is_inside(b, task, g->input[i]))
                 bytes += at_most(g->tensor[g->input[i]].bytes,

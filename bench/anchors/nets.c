@@ -425,18 +425,23 @@ emp_status emp_net_build_convolution(emp_graph **step, const emp_net_convolution
     EMP_TRY(emit_convolution(&n, of, err));
     EMP_TRY(emp_tf_finish(&tf, &whole));
     EMP_TRY(emp_graph_prune(step, whole, err));
-    emp_net_set_nchw(*step);
+    EMP_TRY(emp_net_set_nchw(*step, err));
 
 cleanup:
+    if (st != EMP_OK) {
+        emp_graph_destroy(*step);
+        *step = NULL;
+    }
     emp_graph_destroy(whole);
     emp_tf_clear(&tf);
     return st;
 }
 
-void emp_net_set_nchw(emp_graph *graph)
+emp_status emp_net_set_nchw(emp_graph *graph, emp_error *err)
 {
     for (emp_op_id op = 0; op < graph->op_count; op++) {
-        emp_op_cost *c = &graph->op[op].cost;
+        emp_op_cost *c = emp_graph_own_cost(graph, op);
+        if (c == NULL) return EMP_ERROR(EMP_ENOMEM, "costs of %d ops", graph->op_count);
         if (c->op_class == EMP_OP_GEMM && c->work != EMP_WORK_PRODUCT)
             c->op_class = EMP_OP_CONV; /* 1x1, which NHWC gives to cuBLAS */
         if (c->layout_bytes == 0) continue;
@@ -445,4 +450,5 @@ void emp_net_set_nchw(emp_graph *graph)
         c->kernels -= c->layout_kernels;
         c->layout_bytes = c->layout_kernels = 0;
     }
+    return EMP_OK;
 }

@@ -40,7 +40,7 @@ typedef struct {
 emp_status emp_net_build_convolution(emp_graph **step, const emp_net_convolution *of,
                                      emp_error *err);
 
-/** Takes back what cuDNN's ops do to work on NHWC activations, as if they were NCHW. */
-void emp_net_set_nchw(emp_graph *graph);
+/** Takes back what cuDNN's ops do to work on NHWC activations, as if they were NCHW. \retval EMP_ENOMEM */
+emp_status emp_net_set_nchw(emp_graph *graph, emp_error *err);
 
 #endif /* EMP_BENCH_ANCHORS_NETS_H */

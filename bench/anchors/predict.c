@@ -299,7 +299,7 @@ static emp_status predict_conv(prediction *out, const words *w, const place *p,
     EMP_CHECK(read_convolution(&layer, &type, w, err));
     EMP_CHECK(emp_net_build_convolution(&graph, &layer, err));
     emp_op_id op = find_type(graph, type);
-    out->amount = graph->op[op].cost.flops;
+    out->amount = graph->op[op].cost->flops;
     emp_status st = time_op(&out->model_s, graph, op, p, err);
     emp_graph_destroy(graph);
     return st;
@@ -342,8 +342,7 @@ static emp_status load_graph(emp_graph **graph, const words *w, emp_error *err)
     EMP_CHECK(emp_net_is_spec(w->word[1])
                   ? emp_net_build(graph, w->word[1], err)
                   : emp_source_load(graph, NULL, NULL, w->word[1], err));
-    if (is_nchw) emp_net_set_nchw(*graph);
-    return EMP_OK;
+    return is_nchw ? emp_net_set_nchw(*graph, err) : EMP_OK;
 }
 
 static emp_status predict_host(prediction *out, const words *w, const place *p,

@@ -88,7 +88,7 @@ static void shorten_gpu(emp_problem_variant *v, const emp_device_id *device_of_o
 static void drop_issue(emp_problem_variant *v)
 {
     for (emp_op_id op = 0; op < v->costs.op_count; op++) {
-        if (v->problem.graph->op[op].cost.kernels > 0) continue;
+        if (v->problem.graph->op[op].cost->kernels > 0) continue;
         for (int32_t i = 0; i < v->costs.column_count[EMP_DEVICE_GPU]; i++)
             v->costs.gpu[i * v->costs.op_count + op].issue_ns = 0;
     }
@@ -124,7 +124,7 @@ static bool has_issue(const emp_problem *p)
         return false;
     for (emp_op_id op = 0; op < p->graph->op_count; op++) {
         const emp_op *o = &p->graph->op[op];
-        if (!o->is_folded && o->cost.kernels == 0 && p->costs->gpu[op].issue_ns > 0)
+        if (!o->is_folded && o->cost->kernels == 0 && p->costs->gpu[op].issue_ns > 0)
             return true;
     }
     return false;

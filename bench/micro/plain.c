@@ -57,7 +57,7 @@ static void number(emp_plain *p, const emp_problem *problem, int32_t *new_op,
         p->op[p->op_count] =
             (emp_plain_op){.gpu_ns = costs->gpu[id].compute_ns,
                            .cpu_ns = costs->cpu[id].compute_ns,
-                           .workspace_bytes = whole_granules(op->cost.workspace_bytes),
+                           .workspace_bytes = whole_granules(op->cost->workspace_bytes),
                            .persistent_bytes = whole_granules(op->persistent_bytes),
                            .output = p->tensor_count};
         for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {

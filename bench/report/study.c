@@ -209,8 +209,8 @@ static void add_shares(emp_sheet *sheet, const emp_problem *problem,
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (g->op[op].is_folded) continue;
-        flops[shown->device_of_op[op]] += g->op[op].cost.flops;
-        total += g->op[op].cost.flops;
+        flops[shown->device_of_op[op]] += g->op[op].cost->flops;
+        total += g->op[op].cost->flops;
     }
     if (devices > MOST_SHARES) devices = MOST_SHARES;
     value[0] = EMP_V(shown->label);

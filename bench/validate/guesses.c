@@ -28,7 +28,7 @@ double emp_guess_roofline_s(const emp_problem *problem, const emp_device_id *dev
     double             busy_s[EMP_MAX_DEVICES] = {0}, longest_s = 0.0;
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        const emp_op_cost *c = &g->op[op].cost;
+        const emp_op_cost *c = g->op[op].cost;
         const emp_device  *d = &m->device[device_of_op[op]];
         if (g->op[op].is_folded || c->op_class == EMP_OP_KERNELLESS) continue;
         busy_s[device_of_op[op]] +=

@@ -86,17 +86,17 @@ static void each_edge(const emp_graph *g, void (*visit)(void *context, const edg
 static void add_shape(emp_text *text, const emp_tensor *t)
 {
     emp_text_add(text, "%s", emp_dtype_name(t->dtype));
-    if (t->shape.rank < 0) {
+    if (t->shape->rank < 0) {
         emp_text_add(text, "?");
         return;
     }
     emp_text_add(text, "[");
-    for (int32_t d = 0; d < t->shape.rank; d++) {
+    for (int32_t d = 0; d < t->shape->rank; d++) {
         if (d > 0) emp_text_add(text, ",");
-        if (t->shape.dim[d] < 0)
+        if (t->shape->dim[d] < 0)
             emp_text_add(text, "?");
         else
-            emp_text_add(text, "%" PRId64, t->shape.dim[d]);
+            emp_text_add(text, "%" PRId64, t->shape->dim[d]);
     }
     emp_text_add(text, "]");
 }
@@ -174,9 +174,9 @@ static void tabulate_op(emp_sheet *s, const cli_graph_output *o, emp_op_id id,
                  EMP_V(g->name[id]),
                  EMP_V(g->type_name[g->type[id]]),
                  EMP_V(shapes_of(g, id, buffer, size)),
-                 EMP_V(op->cost.flops),
-                 EMP_V(op->cost.bytes_read),
-                 EMP_V(op->cost.bytes_written),
+                 EMP_V(op->cost->flops),
+                 EMP_V(op->cost->bytes_read),
+                 EMP_V(op->cost->bytes_written),
                  EMP_V(op->persistent_bytes),
                  EMP_V(op->colocation_class),
                  EMP_V(op->is_folded),
@@ -291,7 +291,7 @@ static json_t *json_outputs(const emp_graph *g, emp_op_id op)
         const emp_tensor *t = &g->tensor[i];
         json_array_append_new(outputs, json_pack("{s:s, s:o, s:I}", "dtype",
                                                  emp_dtype_name(t->dtype), "shape",
-                                                 json_shape(&t->shape), "bytes",
+                                                 json_shape(t->shape), "bytes",
                                                  (json_int_t)t->copy_bytes));
     }
     return outputs;
@@ -338,8 +338,8 @@ static json_t *json_op(const cli_graph_output *o, emp_op_id id)
     json_t          *object = json_pack(
                  "{s:i, s:s, s:s, s:o, s:f, s:I, s:I, s:I, s:i, s:b, s:o}", "id", id, "name",
                  g->name[id], "type", g->type_name[g->type[id]], "outputs", json_outputs(g, id),
-                 "flops", op->cost.flops, "bytes_read", (json_int_t)op->cost.bytes_read,
-                 "bytes_written", (json_int_t)op->cost.bytes_written, "persistent_bytes",
+                 "flops", op->cost->flops, "bytes_read", (json_int_t)op->cost->bytes_read,
+                 "bytes_written", (json_int_t)op->cost->bytes_written, "persistent_bytes",
                  (json_int_t)op->persistent_bytes, "colocation_class", op->colocation_class,
                  "folded", op->is_folded, "kinds", json_kinds(op->kinds));
 

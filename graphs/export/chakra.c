@@ -315,7 +315,7 @@ static void put_op(emp_wire_sink *s, plan *p, emp_op_id op)
     find_deps(p, &n, op);
     add_attr(&n, "is_cpu_op", VALUE_BOOL, device->kind == EMP_DEVICE_CPU);
     if (g->stated == NULL) {
-        const emp_op_cost *cost = &g->op[op].cost;
+        const emp_op_cost *cost = g->op[op].cost;
         add_attr(&n, "num_ops", VALUE_INT64, (uint64_t)cost->flops);
         add_attr(&n, "tensor_size", VALUE_UINT64,
                  (uint64_t)(cost->bytes_read + cost->bytes_written));

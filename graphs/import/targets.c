@@ -135,7 +135,7 @@ static bool is_loss(const emp_graph *g, emp_op_id op)
         g->output_offset[op] == g->output_offset[op + 1] || is_in_gradients(g->name[op]))
         return false;
     const emp_tensor *out = &g->tensor[g->output_offset[op]];
-    return out->dtype == EMP_DTYPE_FLOAT && out->shape.rank == 0 && !out->is_ref &&
+    return out->dtype == EMP_DTYPE_FLOAT && out->shape->rank == 0 && !out->is_ref &&
            !g->tensor[g->input[g->input_offset[op]]].is_ref;
 }
 

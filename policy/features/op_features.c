@@ -169,7 +169,7 @@ static void fill_sizes(const emp_graph *g, emp_op_features *f, int32_t row)
     float    *sizes = &f->sizes[(int64_t)row * EMP_ROW_SIZES];
 
     for (int32_t i = 0; i < EMP_FEATURE_OUTPUTS; i++) {
-        const emp_shape *shape = i < count ? &g->tensor[first + i].shape : NULL;
+        const emp_shape *shape = i < count ? g->tensor[first + i].shape : NULL;
         for (int32_t d = 0; d < EMP_FEATURE_DIMS; d++, value++) {
             bool is_known = shape != NULL && d < shape->rank && shape->dim[d] >= 0;
             *value = (emp_real)(is_known ? log1p((double)shape->dim[d]) / 10 : NOTHING);

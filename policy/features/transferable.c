@@ -126,7 +126,7 @@ static void write_dims(const builder *b, emp_op_id op, emp_real *x)
     const emp_graph *g = b->problem->graph;
 
     if (g->output_offset[op] == g->output_offset[op + 1]) return;
-    const emp_shape *s = &g->tensor[g->output_offset[op]].shape;
+    const emp_shape *s = g->tensor[g->output_offset[op]].shape;
     for (int32_t i = 0; i < 4 && i < s->rank; i++)
         x[DIMS + i] = (emp_real)(logarithm((double)s->dim[i]) / 10);
 }
@@ -151,7 +151,7 @@ static void write_node(const builder *b, int32_t node, double total_s, emp_real 
     x[PERSISTENT_SHARE] = (emp_real)(kept / fmax(memory, 1.0));
     x[OPS] = (emp_real)(logarithm(n->ops.first[node + 1] - n->ops.first[node]) / 5);
     x[HAS_GPU_KERNEL] = (g->op[op].kinds & EMP_KIND_GPU) != 0;
-    x[CLASS + g->op[op].cost.op_class] = 1;
+    x[CLASS + g->op[op].cost->op_class] = 1;
 }
 
 static void write_machine(const builder *b, emp_real *x)

@@ -25,7 +25,7 @@ static const emp_tensor *output_of(const struct view *v, int32_t i)
     return &v->g->tensor[v->g->output_offset[v->op] + i];
 }
 
-static int64_t elements(const emp_tensor *t) { return emp_shape_elements(&t->shape); }
+static int64_t elements(const emp_tensor *t) { return emp_shape_elements(t->shape); }
 
 /* Elements of four bytes. */
 static int64_t floats(const emp_tensor *t) { return t->copy_bytes / FLOAT_BYTES; }
@@ -37,7 +37,7 @@ static int64_t dim_of(const emp_shape *shape, int32_t d)
 
 static int64_t last_dim(const emp_tensor *t)
 {
-    return t->shape.rank > 0 ? dim_of(&t->shape, t->shape.rank - 1) : 1;
+    return t->shape->rank > 0 ? dim_of(t->shape, t->shape->rank - 1) : 1;
 }
 
 enum { LEAST_RUN = 64 /* bytes */ };
@@ -56,8 +56,8 @@ static bool is_float(const emp_tensor *t)
 /* A (m, k) B (k, n), each perhaps transposed; which is seen from the outer sizes. */
 static emp_kernel product(const struct view *v)
 {
-    const emp_op_cost *c = &v->o->cost;
-    const emp_shape   *a = &input_of(v, 0)->shape, *b = &input_of(v, 1)->shape;
+    const emp_op_cost *c = v->o->cost;
+    const emp_shape   *a = input_of(v, 0)->shape, *b = input_of(v, 1)->shape;
     int64_t            k = c->k;
     emp_kernel         kernel = {EMP_KERNEL_PRODUCT, 0, {c->m, c->n, k, c->batch, 0, 1}};
 
@@ -118,8 +118,8 @@ static emp_kernel conv(const struct view *v)
     emp_kernel          kernel = {.kind = EMP_KERNEL_CONV, .variant = t.direction};
     int64_t            *size = kernel.size;
 
-    const emp_shape *image = &t.image->shape, *filter = &t.filter->shape;
-    const emp_shape *out = &t.out->shape;
+    const emp_shape *image = t.image->shape, *filter = t.filter->shape;
+    const emp_shape *out = t.out->shape;
     int64_t          c = dim_of(filter, 2), f = dim_of(filter, 3);
     bool             is_nchw = dim_of(image, 3) != c || dim_of(out, 3) != f;
     int32_t          height = is_nchw ? 2 : 1;
@@ -144,7 +144,7 @@ static emp_kernel conv(const struct view *v)
 static emp_kernel conv_as_product(const struct view *v)
 {
     struct conv_tensors t = conv_tensors_of(v);
-    int64_t             c = dim_of(&t.filter->shape, 2), f = dim_of(&t.filter->shape, 3);
+    int64_t             c = dim_of(t.filter->shape, 2), f = dim_of(t.filter->shape, 3);
     int64_t             pixels = elements(t.image) / c;
 
     if (t.direction == EMP_CONV_FORWARD)
@@ -182,7 +182,7 @@ static emp_kernel reduce(const struct view *v)
     int64_t           n = floats(in), m = floats(out);
 
     if (n < 1 || m < 1 || m > n) return map(v);
-    bool is_outer = m > 1 && (last_dim(out) == last_dim(in) || out->shape.rank == 1);
+    bool is_outer = m > 1 && (last_dim(out) == last_dim(in) || out->shape->rank == 1);
     return (emp_kernel){
         EMP_KERNEL_REDUCE, is_outer ? EMP_REDUCE_OUTER : EMP_REDUCE_INNER, {n, m}};
 }
@@ -190,7 +190,7 @@ static emp_kernel reduce(const struct view *v)
 /* Bytes of neighbours in \a part that are neighbours in \a whole. */
 static int64_t run_of(const emp_tensor *part, const emp_tensor *whole)
 {
-    const emp_shape *a = &part->shape, *b = &whole->shape;
+    const emp_shape *a = part->shape, *b = whole->shape;
     int64_t          run = emp_dtype_bytes(part->dtype);
 
     if (run < 1) run = 1;
@@ -318,7 +318,7 @@ static emp_kernel softmax(const struct view *v)
 static emp_kernel norm(const struct view *v)
 {
     bool             is_grad = v->part != EMP_PART_FORWARD;
-    const emp_shape *x = &input_of(v, 0)->shape;
+    const emp_shape *x = input_of(v, 0)->shape;
     int64_t          channels = elements(input_of(v, is_grad ? 2 : 1));
     int64_t          n = floats(input_of(v, 0));
     bool             is_nchw = dim_of(x, 3) != channels;
@@ -358,7 +358,7 @@ static emp_kernel pool(const struct view *v)
     const emp_tensor *out = !is_grad              ? output_of(v, 0)
                             : v->input_count > dy ? input_of(v, dy)
                                                   : output_of(v, 0);
-    const emp_shape  *x = &image->shape, *y = &out->shape;
+    const emp_shape  *x = image->shape, *y = out->shape;
     emp_kernel        kernel = {.kind = EMP_KERNEL_POOL};
     int64_t          *size = kernel.size;
 
@@ -375,7 +375,7 @@ static emp_kernel pool(const struct view *v)
     size[EMP_POOL_OH] = dim_of(y, height);
     size[EMP_POOL_OW] = dim_of(y, height + 1);
     int64_t h = size[EMP_POOL_H], w = size[EMP_POOL_W];
-    int64_t side = find_window(v->o->cost.flops, (double)elements(image),
+    int64_t side = find_window(v->o->cost->flops, (double)elements(image),
                                (double)elements(out), is_avg, is_grad, h < w ? h : w);
     bool    is_whole = size[EMP_POOL_OH] == 1 && size[EMP_POOL_OW] == 1;
     if (side == 0) side = (h + size[EMP_POOL_OH] - 1) / size[EMP_POOL_OH];
@@ -392,7 +392,7 @@ static emp_kernel pool(const struct view *v)
 /* Rounds of four cycles or so. */
 static emp_kernel host(const struct view *v)
 {
-    double rounds = v->o->cost.cpu_cycles / 4.0;
+    double rounds = v->o->cost->cpu_cycles / 4.0;
 
     return (emp_kernel){
         EMP_KERNEL_HOST, 0, {rounds < 0x1p40 ? (int64_t)rounds : INT64_C(1) << 40}};
@@ -400,11 +400,11 @@ static emp_kernel host(const struct view *v)
 
 static emp_kernel find_kernel(const struct view *v)
 {
-    switch (v->o->cost.op_class) {
+    switch (v->o->cost->op_class) {
     case EMP_OP_GEMM:
         return conv_tensors_of(v).direction < 0 ? product(v) : conv_as_product(v);
     case EMP_OP_CONV: return conv_tensors_of(v).direction < 0 ? map(v) : conv(v);
-    case EMP_OP_ELEMENTWISE: return v->o->cost.bytes_read == 0 ? fill(v) : map(v);
+    case EMP_OP_ELEMENTWISE: return v->o->cost->bytes_read == 0 ? fill(v) : map(v);
     case EMP_OP_REDUCTION: return reduce(v);
     case EMP_OP_MOVEMENT: return move(v);
     case EMP_OP_POOL: return pool(v);
@@ -420,7 +420,7 @@ static bool is_foreign(const emp_graph *g, emp_op_id op)
 {
     bool is_torch = strchr(g->type_name[g->type[op]], '.') != NULL;
 
-    switch (g->op[op].cost.work) {
+    switch (g->op[op].cost->work) {
     case EMP_WORK_ATTENTION:
     case EMP_WORK_ROUTE:
     case EMP_WORK_GROUPED_PRODUCT: return true;
@@ -439,9 +439,10 @@ static bool is_foreign(const emp_graph *g, emp_op_id op)
 emp_status emp_kernel_check_op(const emp_graph *graph, emp_op_id op, emp_error *err)
 {
     const emp_op *o = &graph->op[op];
-    bool is_product = o->cost.op_class == EMP_OP_GEMM || o->cost.op_class == EMP_OP_CONV;
+    bool          is_product =
+        o->cost->op_class == EMP_OP_GEMM || o->cost->op_class == EMP_OP_CONV;
 
-    if (o->cost.kernels > 0 && is_foreign(graph, op))
+    if (o->cost->kernels > 0 && is_foreign(graph, op))
         return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "op %s is of type %s, which replay has no kernel for: it executes the "
@@ -467,8 +468,8 @@ emp_kernel emp_kernel_of_op(const emp_graph *graph, emp_op_id op)
         .g = graph,
         .op = op,
         .o = &graph->op[op],
-        .work = graph->op[op].cost.work,
-        .part = graph->op[op].cost.part,
+        .work = graph->op[op].cost->work,
+        .part = graph->op[op].cost->part,
         .input_count = graph->input_offset[op + 1] - graph->input_offset[op],
         .output_count = graph->output_offset[op + 1] - graph->output_offset[op]};
 

@@ -216,7 +216,7 @@ static void set_op(struct draft *d, int32_t op, char **names)
         .is_in_place = (from->flags & EMP_OP_IN_PLACE) && !from->is_alias,
         .persistent_bytes = from->persistent_bytes,
         .workspace_bytes = emp_runtime_events_of(&d->problem->runtime)->workspace
-                               ? from->cost.workspace_bytes
+                               ? from->cost->workspace_bytes
                                : 0,
         .name = add_name(names, g->name[id]),
         .type = add_name(names, g->type_name[g->type[id]])};

@@ -270,7 +270,7 @@ static void number_steps(const emp_graph *g, const int32_t *cell, int32_t *step)
             if (cell[op] >= 0 && cell[from] == cell[op] && step[from] > step[op])
                 step[op] = step[from];
         }
-        if (cell[op] >= 0 && g->op[op].cost.work == EMP_WORK_CONCAT) step[op]++;
+        if (cell[op] >= 0 && g->op[op].cost->work == EMP_WORK_CONCAT) step[op]++;
     }
     for (int32_t i = g->op_count - 1; i >= 0; i--) {
         emp_op_id op = g->topo[i];

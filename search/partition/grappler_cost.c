@@ -7,7 +7,7 @@ static const double cpu_bytes_per_s = 32e9;
 
 static double bytes_of(const emp_tensor *tensor)
 {
-    return (double)emp_shape_elements(&tensor->shape) *
+    return (double)emp_shape_elements(tensor->shape) *
            (double)emp_dtype_bytes(tensor->dtype);
 }
 
@@ -26,7 +26,7 @@ static operands operands_of(const emp_graph *graph, emp_op_id op)
         const emp_tensor *input = &graph->tensor[graph->input[i]];
         all.bytes += bytes_of(input);
         all.most_elements =
-            fmax(all.most_elements, (double)emp_shape_elements(&input->shape));
+            fmax(all.most_elements, (double)emp_shape_elements(input->shape));
     }
     for (int32_t t = first_output; t < graph->output_offset[op + 1]; t++)
         all.bytes += bytes_of(&graph->tensor[t]);
@@ -36,14 +36,14 @@ static operands operands_of(const emp_graph *graph, emp_op_id op)
 static double operations_of(const emp_graph *graph, emp_op_id op, const operands *all)
 {
     const emp_op_type *type = emp_graph_type(graph, op);
-    const emp_op_cost *cost = &graph->op[op].cost;
+    const emp_op_cost *cost = graph->op[op].cost;
     int32_t            output = graph->output_offset[op];
     double             elements = all->most_elements;
 
     if (type->grappler == EMP_GRAPPLER_FLOPS) return cost->flops;
     if (output < graph->output_offset[op + 1] && cost->op_class == EMP_OP_ELEMENTWISE)
         elements =
-            fmax(elements, (double)emp_shape_elements(&graph->tensor[output].shape));
+            fmax(elements, (double)emp_shape_elements(graph->tensor[output].shape));
     return type->grappler == EMP_GRAPPLER_CYCLES ? elements * type->rates.cycles
                                                  : elements;
 }

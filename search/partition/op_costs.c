@@ -44,7 +44,7 @@ double emp_op_costs_of(const emp_problem *problem, emp_op_id op, emp_op_costs co
                        emp_device_kind kind)
 {
     switch (costs) {
-    case EMP_OP_COSTS_FLOPS: return problem->graph->op[op].cost.flops;
+    case EMP_OP_COSTS_FLOPS: return problem->graph->op[op].cost->flops;
     case EMP_OP_COSTS_GRAPPLER:
         return emp_grappler_cost_ns(problem->graph, op,
                                     emp_machine_first(problem->machine, kind));

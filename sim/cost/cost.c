@@ -90,7 +90,7 @@ typedef struct {
 
 static double product_s(const column *of, emp_op_id op)
 {
-    const emp_op_cost *c = &of->graph->op[op].cost;
+    const emp_op_cost *c = of->graph->op[op].cost;
     const emp_device  *gpu = of->device;
     bool               is_conv = c->op_class == EMP_OP_CONV;
     double             t = emp_has_formats(gpu)
@@ -304,7 +304,7 @@ static emp_status count_lanes(const column *c, emp_error *err)
     emp_cost_table *t = c->table;
 
     for (emp_op_id op = 0; op < c->graph->op_count; op++) {
-        const emp_op_cost *cost = &c->graph->op[op].cost;
+        const emp_op_cost *cost = c->graph->op[op].cost;
         int32_t            row = c->first + op, *lanes = &t->cpu[row].lanes;
         *lanes = is_simple(c, op) ? 1 : emp_cost_lanes(cost, c->device);
         if (t->cpu_offset[row] > INT32_MAX - *lanes)
@@ -349,7 +349,7 @@ static void fill_cpu(const column *c, emp_op_id op)
 
     to->compute_ns =
         emp_cost_fill_row(&t->task_ns[t->cpu_offset[c->first + op]],
-                          &c->graph->op[op].cost, to->lanes, c->device, c->runtime);
+                          c->graph->op[op].cost, to->lanes, c->device, c->runtime);
 }
 
 emp_gpu_cost emp_cost_on_gpu(const emp_op_cost *c, const emp_graph *graph,
@@ -375,12 +375,12 @@ static emp_time_ns stated_gpu_ns(const column *c, emp_op_id op)
 /* A collective is no faster than copies within a GPU, which it is with one rank. */
 static double unstated_gpu_s(const column *c, emp_op_id op)
 {
-    return fmax(gpu_compute_s(c, op, &c->graph->op[op].cost), collective_s(c, op));
+    return fmax(gpu_compute_s(c, op, c->graph->op[op].cost), collective_s(c, op));
 }
 
 static void fill_gpu(const column *c, emp_op_id op)
 {
-    const emp_op_cost *cost = &c->graph->op[op].cost;
+    const emp_op_cost *cost = c->graph->op[op].cost;
     emp_gpu_cost      *to = &c->table->gpu[c->first + op];
     emp_time_ns        ns = 0;
 

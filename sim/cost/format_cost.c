@@ -73,7 +73,7 @@ static double table_s(const emp_grid *grid, const emp_op_cost *c, const emp_devi
 double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_device *gpu,
                             emp_format fp32_as)
 {
-    const emp_op_cost *c = &graph->op[op].cost;
+    const emp_op_cost *c = graph->op[op].cost;
     emp_format         format = format_of(graph, op, gpu, fp32_as);
     double             seconds = attention_s(c, gpu, format);
     const emp_grid    *grid = emp_product_grid(gpu, format);

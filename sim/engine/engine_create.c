@@ -121,9 +121,9 @@ static emp_status allocate_chunks(emp_engine *sim, emp_error *err)
 static uint32_t flags_of(const emp_op *op, bool has_outputs,
                          const emp_runtime_events *runtime)
 {
-    bool has_workspace = runtime->workspace && op->cost.workspace_bytes > 0;
+    bool has_workspace = runtime->workspace && op->cost->workspace_bytes > 0;
 
-    return (op->cost.kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
+    return (op->cost->kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
            (has_outputs && (op->flags & EMP_OP_IN_PLACE) ? EMP_SIM_IN_PLACE : 0u) |
            (has_workspace ? EMP_SIM_HAS_WORKSPACE : 0u);
 }
@@ -184,8 +184,8 @@ static void number_ops(emp_engine *sim, const emp_problem *problem, int32_t *liv
                               &problem->runtime.events),
         };
         sim->rest[op] = (emp_sim_op_rest){
-            .workspace_bytes = emp_sim_round_up(from->cost.workspace_bytes),
-            .moved_bytes = from->cost.bytes_read + from->cost.bytes_written};
+            .workspace_bytes = emp_sim_round_up(from->cost->workspace_bytes),
+            .moved_bytes = from->cost->bytes_read + from->cost->bytes_written};
         if (sim->rules.cpu_pool)
             sim->op[op].cpu = (emp_sim_lanes){.row = costs->cpu_offset[id],
                                               .lanes = costs->cpu[id].lanes};

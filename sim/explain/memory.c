@@ -78,9 +78,9 @@ static void add_workspaces(struct observer *o, emp_explain_memory *m, int64_t by
          op = o->next[op]) {
         if (o->parts[op] == 0 || o->s->op[op].workspace_change > o->change_count)
             continue;
-        add_buffer(m,
-                   &(emp_explain_buffer){emp_sim_round_up(g->op[op].cost.workspace_bytes),
-                                         op, -1, EMP_HELD_WORKSPACE});
+        add_buffer(
+            m, &(emp_explain_buffer){emp_sim_round_up(g->op[op].cost->workspace_bytes),
+                                     op, -1, EMP_HELD_WORKSPACE});
     }
 }
 
@@ -115,7 +115,7 @@ static void expect_workspace(struct observer *o, emp_op_id op, emp_device_id dev
 {
     const emp_problem *p = o->s->problem;
 
-    if (!p->runtime.events.workspace || p->graph->op[op].cost.workspace_bytes == 0)
+    if (!p->runtime.events.workspace || p->graph->op[op].cost->workspace_bytes == 0)
         return;
     if (emp_explain_has_host_thread(p, device)) {
         o->next[op] = o->first[device];
@@ -157,7 +157,7 @@ static void on_op(void *context, emp_op_id op, emp_device_id device, int32_t lan
     const emp_problem *p = o->s->problem;
     bool               is_queued = emp_explain_has_host_thread(p, device) &&
                      !p->runtime.events.release_at_issue &&
-                     p->graph->op[op].cost.kernels > 0;
+                     p->graph->op[op].cost->kernels > 0;
 
     (void)lane;
     (void)start;

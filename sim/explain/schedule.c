@@ -82,7 +82,7 @@ static void find_data(struct recorder *r, emp_op_id op, emp_time_ns end)
 
     o->data_ns = end;
     o->data_op = op;
-    if (g->op[op].cost.kernels > 0) return;
+    if (g->op[op].cost->kernels > 0) return;
     o->data_op = -1;
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         const emp_tensor     *t = &g->tensor[g->input[i]];

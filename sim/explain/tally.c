@@ -49,7 +49,7 @@ static void share_out(struct tally *t)
         t->of_op[run->op].time_ns += run->end_ns - run->start_ns;
     }
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        const emp_op_cost *cost = &g->op[op].cost;
+        const emp_op_cost *cost = g->op[op].cost;
         t->of_op[op].id = op;
         t->of_op[op].op_count = 1;
         t->of_op[op].flops = cost->flops;

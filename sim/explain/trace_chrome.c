@@ -127,13 +127,12 @@ static void tell_facts(struct writer *w, emp_trace_slice slice, emp_op_id op)
     if (slice < 0) return;
     emp_trace_arg_text(&w->events, slice, "type", type, strlen(type));
     if (g->output_offset[op] < g->output_offset[op + 1]) {
-        const char *shape =
-            emp_shape_format(&g->tensor[g->output_offset[op]].shape, text);
+        const char *shape = emp_shape_format(g->tensor[g->output_offset[op]].shape, text);
         emp_trace_arg_text(&w->events, slice, "shape", shape, strlen(shape));
     }
-    emp_trace_arg_number(&w->events, slice, "flops", (int64_t)o->cost.flops);
+    emp_trace_arg_number(&w->events, slice, "flops", (int64_t)o->cost->flops);
     emp_trace_arg_number(&w->events, slice, "bytes",
-                         o->cost.bytes_read + o->cost.bytes_written);
+                         o->cost->bytes_read + o->cost->bytes_written);
     emp_trace_arg_text(&w->events, slice, "scope", scope->name, (size_t)scope->length);
 }
 

@@ -6,6 +6,7 @@
 #include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
+#include "sim/graph/store.h"
 
 emp_status emp_graph_allocate(emp_graph *g, emp_error *err)
 {
@@ -47,8 +48,7 @@ void emp_graph_destroy(emp_graph *g)
 {
     if (g == NULL) return;
     emp_arrays_clear(&g->arrays);
-    if (g->storage != NULL) emp_arena_clear(g->storage);
-    emp_free(g->storage);
+    emp_graph_store_release(g->store);
     emp_free(g);
 }
 
@@ -93,4 +93,12 @@ emp_op_id emp_graph_find(const emp_graph *graph, const char *name)
     for (emp_op_id op = 0; op < graph->op_count; op++)
         if (strcmp(graph->name[op], name) == 0) return op;
     return -1;
+}
+
+emp_op_cost *emp_graph_own_cost(emp_graph *graph, emp_op_id op)
+{
+    emp_op_cost *own = emp_graph_store_own(graph->store, graph->op[op].cost);
+
+    if (own != NULL) graph->op[op].cost = own;
+    return own;
 }

@@ -23,29 +23,35 @@
 
 /** One output of an op. */
 typedef struct {
+    const emp_shape *shape; /**< shared by all tensors of this shape */
+    int64_t          bytes; /**< 0 for references and for elements without a fixed size */
+    int64_t   copy_bytes; /**< what a copy to another device carries; of references too */
     emp_op_id producer;
-    emp_shape shape;
     emp_dtype dtype;
     bool      is_ref;
-    bool      on_host;    /**< in host memory even when the op runs on a GPU */
-    int64_t   bytes;      /**< 0 for references and for elements without a fixed size */
-    int64_t   copy_bytes; /**< what a copy to another device carries; of references too */
+    bool      on_host; /**< in host memory even when the op runs on a GPU */
 } emp_tensor;
 
 /** What is known of an op besides its edges. */
 typedef struct {
-    emp_op_cost cost;
-    int64_t     persistent_bytes; /**< variables and slots: held for the whole step */
-    uint32_t    flags;            /**< EMP_OP_ flags of its type */
-    uint32_t    kinds;           /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
-    uint32_t    host_input_mask; /**< bit i: on a GPU it reads input i in host memory;
-                                      bit 31 stands for input 31 and all further ones */
-    int32_t     colocation;   /**< ops of one number share a device; 0 = none binds it */
+    const emp_op_cost *cost; /**< shared by all ops that cost the same */
+    int64_t
+        persistent_bytes; /**< variables, slots and weights: held for the whole step */
+    uint32_t flags;       /**< EMP_OP_ flags of its type */
+    uint32_t host_input_mask; /**< bit i: on a GPU it reads input i in host memory;
+                                       bit 31 stands for input 31 and all further ones */
+    int32_t  colocation;      /**< ops of one number share a device; 0 = none binds it */
     int32_t colocation_class; /**< dense; shared by ops that references bind, "x/read" and
-                               * embedding look-ups included, and those of one number */
+                                   * embedding look-ups included, and those of one number */
+    uint8_t kinds;            /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
     bool    is_folded;        /**< constant: computed before the step, costs nothing */
     bool    is_alias;         /**< output 0 is input 0's buffer */
 } emp_op;
+
+_Static_assert(sizeof(emp_op) == 40 && sizeof(emp_tensor) == 40, "graphs have millions");
+
+/** Names, shapes and costs that a graph shares with graphs that were pruned from it. */
+typedef struct emp_graph_store emp_graph_store;
 
 /** Ranks of a collective whose number no file says: as many as the machine has GPUs. */
 enum { EMP_RANKS_ALL = -1 };
@@ -110,10 +116,10 @@ struct emp_graph {
     double   flops;               /**< of all ops that are not folded */
     int64_t  parameter_count; /**< elements of the variables that an optimizer updates */
     int64_t  parameter_bytes;
-    uint64_t hash;     /**< of structure, types, shapes, names and stated costs;
+    uint64_t hash;           /**< of structure, types, shapes, names and stated costs;
                            machine-independent */
-    void    *storage;  /**< owns the names; private */
-    emp_arrays arrays; /**< all of these; private */
+    emp_graph_store *store;  /**< owns what the graph shares; private */
+    emp_arrays       arrays; /**< all of these; private */
 };
 
 /** The subgraph of all ancestors (by data and control edges) of the targets.
@@ -124,6 +130,10 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
  * to date. For front ends that find the targets on the finished graph; nobody else may
  * hold the graph yet. O(V + E). */
 void emp_graph_set_targets(emp_graph *graph, const bool *is_target);
+
+/** A cost that is the op's own from now on, to be changed before anybody else holds the graph. NULL: out of
+ * memory. */
+emp_op_cost *emp_graph_own_cost(emp_graph *graph, emp_op_id op);
 
 /** The table's entry of the op's type; emp_op_type_unknown()'s where it has none. */
 const emp_op_type *emp_graph_type(const emp_graph *graph, emp_op_id op);

@@ -27,7 +27,7 @@ static bool has_constant_inputs(const emp_graph *g, emp_op_id op)
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         const emp_tensor *input = &g->tensor[g->input[i]];
         if (g->op[input->producer].is_folded) continue;
-        if (!shapes_suffice || !emp_shape_is_known(&input->shape) ||
+        if (!shapes_suffice || !emp_shape_is_known(input->shape) ||
             (g->op[input->producer].flags & EMP_OP_DYNAMIC_SHAPE))
             return false;
     }
@@ -236,9 +236,9 @@ static void sum_parameters(emp_graph *g, const bool *is_parameter, bool all)
         if (!(g->op[op].flags & EMP_OP_IS_VARIABLE) || !(all || is_parameter[op]) ||
             (g->op[op].flags & EMP_OP_IS_STATE))
             continue;
-        g->parameter_count = emp_add_saturating(
-            g->parameter_count,
-            emp_shape_elements(&g->tensor[g->output_offset[op]].shape));
+        g->parameter_count =
+            emp_add_saturating(g->parameter_count,
+                               emp_shape_elements(g->tensor[g->output_offset[op]].shape));
         g->parameter_bytes =
             emp_add_saturating(g->parameter_bytes, g->op[op].persistent_bytes);
     }
@@ -271,10 +271,10 @@ static void derive_totals(emp_graph *g)
     g->flops = 0.0;
     for (emp_op_id op = 0; op < g->op_count; op++) {
         g->unknown_op_count += g->stated == NULL && g->type_entry[g->type[op]] == NULL;
-        if (!g->op[op].is_folded) g->flops += g->op[op].cost.flops;
+        if (!g->op[op].is_folded) g->flops += g->op[op].cost->flops;
     }
     for (int32_t t = 0; t < g->tensor_count; t++)
-        g->unknown_shape_count += !emp_shape_is_known(&g->tensor[t].shape);
+        g->unknown_shape_count += !emp_shape_is_known(g->tensor[t].shape);
 }
 
 /* Times, bindings and bytes, which elsewhere follow from what is hashed anyway. */
@@ -313,9 +313,9 @@ static void derive_hash(emp_graph *g)
         for (int32_t i = g->output_offset[op]; i < g->output_offset[op + 1]; i++) {
             const emp_tensor *tensor = &g->tensor[i];
             hash = emp_hash_u64(hash, (uint64_t)tensor->dtype);
-            hash = emp_hash_u64(hash, (uint64_t)(int64_t)tensor->shape.rank);
-            for (int32_t d = 0; d < tensor->shape.rank; d++)
-                hash = emp_hash_u64(hash, (uint64_t)tensor->shape.dim[d]);
+            hash = emp_hash_u64(hash, (uint64_t)(int64_t)tensor->shape->rank);
+            for (int32_t d = 0; d < tensor->shape->rank; d++)
+                hash = emp_hash_u64(hash, (uint64_t)tensor->shape->dim[d]);
         }
     }
     g->hash = emp_collectives_hash(emp_stated_hash(hash, g), g);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_entry.h"
+#include "sim/graph/store.h"
 
 /* Edges as the builder holds them; EMP_EUNSUPPORTED when they do not fit 32-bit ids. */
 static emp_status count_edges(const emp_graph_builder *b, emp_graph *g, emp_error *err)
@@ -102,21 +103,24 @@ static void fill_rows(const emp_graph_builder *b, emp_graph *g)
     }
 }
 
-static void fill_tensors(const emp_graph_builder *b, emp_graph *g, emp_op_id op,
-                         uint32_t host_output_mask)
+static emp_status fill_tensors(const emp_graph_builder *b, emp_graph *g, emp_op_id op,
+                               uint32_t host_output_mask, emp_error *err)
 {
     for (int32_t i = 0; i < b->node[op].output_count; i++) {
         const emp_tensor_info *info = &b->node[op].output[i];
+        const emp_shape       *shape = emp_graph_store_shape(g->store, &info->shape);
         int64_t                bytes = emp_info_bytes(info);
+        if (shape == NULL) return EMP_ERROR(EMP_ENOMEM, "shapes of %d ops", g->op_count);
         g->tensor[g->output_offset[op] + i] =
             (emp_tensor){.producer = op,
-                         .shape = info->shape,
+                         .shape = shape,
                          .dtype = info->dtype,
                          .is_ref = info->is_ref,
                          .on_host = (host_output_mask >> (i < 31 ? i : 31)) & 1,
                          .bytes = info->is_ref ? 0 : bytes,
                          .copy_bytes = bytes};
     }
+    return EMP_OK;
 }
 
 /* The element type that decides which kernel an op gets: T, or what stands for it. */
@@ -139,24 +143,26 @@ static bool touches_strings(const emp_op_view *view)
 }
 
 /* Costs and kinds of an op; sets *host_output_mask. */
-static void fill_op(const emp_op_view *view, emp_op *op, uint32_t *host_output_mask)
+static emp_status fill_op(emp_graph_store *store, const emp_op_view *view, emp_op *op,
+                          uint32_t *host_output_mask, emp_error *err)
 {
     const emp_op_type *type = view->type;
     emp_dtype          dtype = kernel_dtype(view);
+    emp_op_cost        cost = {0};
 
     op->flags = type->flags;
-    op->kinds = type->kinds;
+    op->kinds = (uint8_t)type->kinds;
     op->host_input_mask = type->host_input_mask;
     *host_output_mask = type->host_output_mask;
-    emp_op_cost_of(view, &op->cost);
+    emp_op_cost_of(view, &cost);
     if (type->flags & EMP_OP_IS_VARIABLE)
         op->persistent_bytes = emp_info_bytes(
             &(emp_tensor_info){.shape = view->output[0].shape, .dtype = dtype});
 
     if ((type->flags & EMP_OP_INT32_ON_HOST) && dtype == EMP_DTYPE_INT32) {
         op->host_input_mask = *host_output_mask = UINT32_MAX;
-        op->cost.kernels = 0;
-        op->cost.op_class = EMP_OP_KERNELLESS;
+        cost.kernels = 0;
+        cost.op_class = EMP_OP_KERNELLESS;
     } else if (type->gpu_dtypes != 0 && dtype < 32 &&
                !((type->gpu_dtypes >> dtype) & 1)) {
         op->kinds &= EMP_KIND_CPU;
@@ -164,54 +170,54 @@ static void fill_op(const emp_op_view *view, emp_op *op, uint32_t *host_output_m
     if (touches_strings(view)) op->kinds &= EMP_KIND_CPU;
     op->is_alias =
         (type->flags & EMP_OP_ALIASES_INPUT) || view->attrs->is_in_place ||
-        ((type->flags & EMP_OP_MAY_ALIAS) && op->cost.op_class == EMP_OP_KERNELLESS &&
+        ((type->flags & EMP_OP_MAY_ALIAS) && cost.op_class == EMP_OP_KERNELLESS &&
          op->host_input_mask != UINT32_MAX);
     if (view->input_count == 0 || view->output_count == 0) op->is_alias = false;
+    op->cost = emp_graph_store_cost(store, &cost);
+    return op->cost != NULL ? EMP_OK : EMP_ERROR(EMP_ENOMEM, "costs of ops");
 }
 
 /* What a file states of the op in place of inference; one kernel, whatever it does. */
-static void fill_stated(const emp_graph_builder *b, emp_graph *g, emp_op_id op)
+static emp_status fill_stated(const emp_graph_builder *b, emp_graph *g, emp_op_id op,
+                              emp_error *err)
 {
     const emp_stated_op *stated = b->node[op].stated;
+    const emp_op_cost    cost = {
+           .op_class = EMP_OP_ELEMENTWISE, .work = EMP_WORK_ELEMENTWISE, .kernels = 1};
 
     g->stated[op] = stated->cost;
-    g->op[op].kinds = stated->kinds;
+    g->op[op].kinds = (uint8_t)stated->kinds;
     g->op[op].persistent_bytes = stated->persistent_bytes;
     g->op[op].flags = stated->flags;
-    g->op[op].cost = (emp_op_cost){
-        .op_class = EMP_OP_ELEMENTWISE, .work = EMP_WORK_ELEMENTWISE, .kernels = 1};
-    fill_tensors(b, g, op, 0);
+    g->op[op].cost = emp_graph_store_cost(g->store, &cost);
+    if (g->op[op].cost == NULL) return EMP_ERROR(EMP_ENOMEM, "costs of ops");
+    EMP_CHECK(fill_tensors(b, g, op, 0, err));
     for (int32_t t = g->output_offset[op] + 1; t < g->output_offset[op + 1]; t++)
         g->tensor[t].bytes = 0;
     g->tensor[g->output_offset[op]].bytes = stated->held_bytes;
+    return EMP_OK;
 }
 
 static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
     for (emp_op_id op = 0; op < b->node_count; op++) {
         if (g->stated != NULL) {
-            fill_stated(b, g, op);
+            EMP_CHECK(fill_stated(b, g, op, err));
             continue;
         }
         emp_op_view view;
         uint32_t    host_output_mask = 0;
         EMP_CHECK(emp_node_view(b, op, &view, err));
-        fill_op(&view, &g->op[op], &host_output_mask);
+        EMP_CHECK(fill_op(g->store, &view, &g->op[op], &host_output_mask, err));
         g->op[op].colocation = view.attrs->colocation;
-        fill_tensors(b, g, op, host_output_mask);
+        EMP_CHECK(fill_tensors(b, g, op, host_output_mask, err));
     }
     return EMP_OK;
 }
 
-/* Hands the names over and leaves the builder as it was created. */
-static emp_status move_names(emp_graph_builder *b, emp_graph *g, emp_error *err)
+/* Leaves the builder, whose names the graph has, as it was created. */
+static void empty_builder(emp_graph_builder *b)
 {
-    emp_arena *names = EMP_NEW(emp_arena);
-
-    if (names == NULL) return EMP_ERROR(EMP_ENOMEM, "names of a graph");
-    *names = b->names;
-    g->storage = names;
-    b->names = (emp_arena){0};
     emp_arena_clear(&b->scratch);
     emp_strmap_clear(&b->id_of_name);
     emp_strmap_clear(&b->index_of_type);
@@ -219,7 +225,6 @@ static emp_status move_names(emp_graph_builder *b, emp_graph *g, emp_error *err)
     b->type_count = 0;
     b->stated_model_count = 0;
     b->has_model_times = b->has_collectives = false;
-    return EMP_OK;
 }
 
 emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_error *err)
@@ -243,6 +248,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
 
     g->op_count = b->node_count;
     g->type_count = b->type_count;
+    EMP_TRY(emp_graph_store_create(&g->store, err));
     EMP_TRY(emp_graph_allocate(g, err));
     if (b->node[0].stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
     memcpy(g->topo, topo, (size_t)g->op_count * sizeof *topo);
@@ -253,7 +259,9 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     emp_graph_fill_consumers(g);
     emp_graph_fold(g);
     EMP_TRY(emp_graph_derive(g, &(emp_held_weights){0}, err));
-    EMP_TRY(move_names(b, g, err));
+    emp_graph_store_seal(g->store);
+    emp_graph_store_take_names(g->store, &b->names);
+    empty_builder(b);
 
     *out = g;
     g = NULL;

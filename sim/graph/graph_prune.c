@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_entry.h"
+#include "sim/graph/store.h"
 
 /* The ops to visit: every op enters once. */
 typedef struct {
@@ -81,7 +82,7 @@ static emp_held_weights hold_weights(const emp_graph *g, bool *is_kept,
     }
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (holder_of_op[op] < 0) continue;
-        const emp_shape *shape = &g->tensor[g->output_offset[op]].shape;
+        const emp_shape *shape = g->tensor[g->output_offset[op]].shape;
         is_kept[op] = false;
         held.elements = emp_add_saturating(held.elements, emp_shape_elements(shape));
         held.bytes = emp_add_saturating(held.bytes, g->op[op].persistent_bytes);
@@ -119,28 +120,18 @@ static void number_kept(emp_graph *g, const emp_graph *whole, const bool *is_kep
     }
 }
 
-static emp_status copy_names(emp_graph *g, const emp_graph *whole,
-                             const int32_t *new_of_op, const int32_t *new_of_type,
-                             emp_error *err)
+/* Names lie in the store that both graphs share. */
+static void copy_names(emp_graph *g, const emp_graph *whole, const int32_t *new_of_op,
+                       const int32_t *new_of_type)
 {
-    g->storage = EMP_NEW(emp_arena);
-    if (g->storage == NULL) return EMP_ERROR(EMP_ENOMEM, "names of a step graph");
+    g->store = emp_graph_store_share(whole->store);
     for (int32_t t = 0; t < whole->type_count; t++) {
         if (new_of_type[t] < 0) continue;
-        const char *name = whole->type_name[t];
-        g->type_name[new_of_type[t]] = emp_arena_strndup(g->storage, name, strlen(name));
+        g->type_name[new_of_type[t]] = whole->type_name[t];
         g->type_entry[new_of_type[t]] = whole->type_entry[t];
-        if (g->type_name[new_of_type[t]] == NULL)
-            return EMP_ERROR(EMP_ENOMEM, "type names");
     }
-    for (emp_op_id op = 0; op < whole->op_count; op++) {
-        if (new_of_op[op] < 0) continue;
-        const char *name = whole->name[op];
-        g->name[new_of_op[op]] = emp_arena_strndup(g->storage, name, strlen(name));
-        if (g->name[new_of_op[op]] == NULL)
-            return EMP_ERROR(EMP_ENOMEM, "names of %d ops", g->op_count);
-    }
-    return EMP_OK;
+    for (emp_op_id op = 0; op < whole->op_count; op++)
+        if (new_of_op[op] >= 0) g->name[new_of_op[op]] = whole->name[op];
 }
 
 /* The inputs of an op that are no weights; the bytes of those it holds. \return where its row ends. */
@@ -243,7 +234,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
                  whole->op_count);
     EMP_TRY(emp_graph_allocate(g, err));
     if (whole->stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
-    EMP_TRY(copy_names(g, whole, new_of_op, new_of_type, err));
+    copy_names(g, whole, new_of_op, new_of_type);
     copy_rows(g, whole, new_of_op, new_of_type);
     EMP_TRY(emp_stated_prune(g, whole, new_of_op, err));
     EMP_TRY(emp_collectives_prune(g, whole, new_of_op, err));

@@ -220,24 +220,26 @@ typedef enum {
 
 /** What one execution of an op costs, independent of any machine. */
 typedef struct emp_op_cost {
-    emp_op_class op_class;
-    emp_op_work  work; /**< of the op's type */
-    emp_op_part  part; /**< likewise */
-    double       flops;
-    int64_t      bytes_read, bytes_written;
-    int64_t      m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
-    int32_t      kernels;        /**< GPU kernels launched; 0 = kernel-less */
+    emp_op_class    op_class;
+    emp_op_work     work;    /**< of the op's type */
+    emp_op_part     part;    /**< likewise */
+    emp_conv_window window;  /**< of EMP_OP_CONV, and of a 1x1 convolution as a product */
+    int32_t         kernels; /**< GPU kernels launched; 0 = kernel-less */
+    int32_t         layout_kernels; /**< of the kernels: those of layout_bytes */
+    double          flops;
+    int64_t         bytes_read, bytes_written;
+    int64_t         m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
     double  cpu_cycles; /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
     int64_t workspace_bytes; /**< device memory held while it runs */
-    /** Of the bytes read, and of those written, and of the kernels: what transposes activations
-     * from NHWC to NCHW and back. */
-    int64_t         layout_bytes;
-    int32_t         layout_kernels;
-    emp_conv_window window; /**< of EMP_OP_CONV, and of a 1x1 convolution as a product */
+    /** Of the bytes read, and of those written: what transposes activations from NHWC to NCHW and back. */
+    int64_t layout_bytes;
     /** Of attention whose measured times count: then batch is that of its key heads, and m counts the queries of
      * all heads that share one; 0 = not known. */
     int64_t queries, keys, head_size;
 } emp_op_cost;
+
+_Static_assert(sizeof(emp_op_cost) == 6 * sizeof(int32_t) + 13 * sizeof(int64_t),
+               "costs are compared by their bytes");
 
 enum {
     EMP_OP_STATEFUL = 1 << 0,      /**< variables, random numbers, I/O: never folded */
@@ -269,7 +271,8 @@ enum {
     EMP_OP_TAKES_LISTS = 1 << 23, /**< does its work for each tensor of a list */
     EMP_OP_ANY_RANK = 1 << 24,    /**< a convolution of any rank, channels first */
     EMP_OP_IS_WEIGHTS =
-        1 << 25, /**< a variable that nothing updates: pruning gives it to its only reader */
+        1
+        << 25, /**< a variable that nothing updates: pruning gives it to its only reader */
 };
 
 /** How TensorFlow's own estimate, Grappler's, counts a type. */

@@ -127,12 +127,8 @@ emp_status emp_stated_prune(emp_graph *g, const emp_graph *whole,
                             const int32_t *new_of_op, emp_error *err)
 {
     EMP_CHECK(allocate(g, whole->stated_model_count, err));
-    for (int32_t m = 0; m < g->stated_model_count; m++) {
-        const char *name = whole->stated_model[m];
-        g->stated_model[m] = emp_arena_strndup(g->storage, name, strlen(name));
-        if (g->stated_model[m] == NULL)
-            return EMP_ERROR(EMP_ENOMEM, "device model \"%.40s\"", name);
-    }
+    for (int32_t m = 0; m < g->stated_model_count; m++)
+        g->stated_model[m] = whole->stated_model[m];
     for (emp_op_id old = 0; old < whole->op_count; old++) {
         emp_op_id op = new_of_op[old];
         if (op < 0) continue;

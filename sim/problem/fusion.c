@@ -71,14 +71,14 @@ static bool is_pure(const emp_graph *g, emp_op_id op)
                             EMP_OP_ASSIGNS | EMP_OP_CHOOSES | EMP_OP_LOOP_CONDITION;
     const emp_op *o = &g->op[op];
 
-    return !o->is_folded && (o->flags & impure) == 0 &&
-           !is_read_by_reference(g, op) && !uses_host_memory(g, op);
+    return !o->is_folded && (o->flags & impure) == 0 && !is_read_by_reference(g, op) &&
+           !uses_host_memory(g, op);
 }
 
 /* By its class alone. */
 static uint8_t traits_of_class(const emp_op *o)
 {
-    switch (o->cost.op_class) {
+    switch (o->cost->op_class) {
     case EMP_OP_KERNELLESS: return o->is_alias ? JOINS | LEADS | PLAIN : 0;
     case EMP_OP_ELEMENTWISE: return JOINS | LEADS | PLAIN;
     case EMP_OP_MOVEMENT: return JOINS | LEADS;
@@ -284,8 +284,8 @@ static int64_t bytes_of_outputs(const emp_graph *g, emp_op_id op)
 static int64_t bytes_from_outside(const emp_graph *g, emp_op_id op, emp_op_id leader,
                                   const emp_op_id *leader_of_op)
 {
-    const bool is_alias = g->op[op].cost.kernels == 0;
-    int64_t    bytes = is_alias ? 0 : g->op[op].cost.bytes_read;
+    const bool is_alias = g->op[op].cost->kernels == 0;
+    int64_t    bytes = is_alias ? 0 : g->op[op].cost->bytes_read;
 
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         const emp_tensor *t = &g->tensor[g->input[i]];
@@ -333,7 +333,7 @@ emp_op_cost emp_fusion_cost_on_cpu(const emp_op_cost *cost, const emp_device *cp
 /* What the leader writes; an alias hands on what another member has made. */
 static int64_t bytes_written_by(const emp_graph *g, emp_op_id leader)
 {
-    const emp_op_cost *c = &g->op[leader].cost;
+    const emp_op_cost *c = g->op[leader].cost;
 
     return c->kernels > 0 ? c->bytes_written : bytes_of_outputs(g, leader);
 }
@@ -343,13 +343,13 @@ emp_op_id emp_fusion_cost(const emp_fusion *fusion, const emp_op_id *member,
 {
     const emp_graph   *g = fusion->problem->graph;
     const emp_op_id    leader = member[count - 1];
-    const emp_op_cost *last = &g->op[leader].cost;
+    const emp_op_cost *last = g->op[leader].cost;
     emp_op_id          product = leader;
 
     *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
     for (int32_t i = 0; i < count; i++) {
-        add_work(cost, &g->op[member[i]].cost);
-        if (is_product(&g->op[member[i]].cost)) product = member[i];
+        add_work(cost, g->op[member[i]].cost);
+        if (is_product(g->op[member[i]].cost)) product = member[i];
         cost->bytes_read += bytes_from_outside(g, member[i], leader, leader_of_op);
     }
     if (cost->kernels == 0) {

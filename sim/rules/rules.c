@@ -179,7 +179,7 @@ static void number_ports(emp_rules_sim *p, int32_t *port_of, int32_t *control_of
         *to = (emp_rules_op){.id = id,
                              .kinds = problem->kinds_of_class[from->colocation_class],
                              .persistent_bytes = from->persistent_bytes,
-                             .workspace_bytes = from->cost.workspace_bytes,
+                             .workspace_bytes = from->cost->workspace_bytes,
                              .port = p->port_count};
         fill_times(p, op, id);
         for (int32_t t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {

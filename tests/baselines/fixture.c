@@ -54,7 +54,9 @@ emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes)
                                      &shape, 1, &op, &err),
            &err);
     emp_graph_builder_set_target(f->builder, op);
-    f->op[op] = (emp_op){.kinds = EMP_KIND_CPU | EMP_KIND_GPU, .colocation_class = op};
+    f->op[op] = (emp_op){.cost = &f->cost[op],
+                         .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
+                         .colocation_class = op};
     f->tensor[op] = (emp_tensor){.producer = op, .bytes = output_bytes};
     f->gpu_cost[op] = (emp_gpu_cost){.compute_ns = GPU_NS};
     f->cpu_cost[op] = (emp_cpu_cost){.compute_ns = CPU_NS, .lanes = 1};

@@ -20,6 +20,7 @@ typedef struct {
     int32_t            from[FIXTURE_MAX_EDGES], to[FIXTURE_MAX_EDGES]; /* data edges */
     /* Facts and costs, [op]: what is stated, and then those of the problem. */
     emp_op       *op, stated_op[FIXTURE_MAX_OPS];
+    emp_op_cost   cost[FIXTURE_MAX_OPS];
     emp_tensor   *tensor, stated_tensor[FIXTURE_MAX_OPS];
     emp_gpu_cost *gpu_cost, stated_gpu_cost[FIXTURE_MAX_OPS];
     emp_cpu_cost *cpu_cost, stated_cpu_cost[FIXTURE_MAX_OPS];

@@ -182,7 +182,7 @@ Test(expert, keeps_language_models_and_convolutions_on_one_gpu)
         if (family == 0)
             f->graph->name[first] = "rnn/multi_rnn_cell/cell_1/MatMul";
         else
-            f->op[first].cost.op_class = EMP_OP_CONV;
+            f->cost[first].op_class = EMP_OP_CONV;
         fixture_place(&emp_method_expert, problem, 1, NULL, device);
         for (emp_op_id op = 0; op < 8; op++) cr_expect_eq(device[op], 1);
         fixture_destroy(f);

@@ -123,9 +123,9 @@ static void expect_layers_work(const placed *p)
     double product = 2.0 * 64 * 2048 * 4096, done[EMP_MAX_DEVICES] = {0};
 
     for (emp_op_id op = 0; op < p->graph->op_count; op++) {
-        if (p->graph->op[op].is_folded || p->graph->op[op].cost.op_class != EMP_OP_GEMM)
+        if (p->graph->op[op].is_folded || p->graph->op[op].cost->op_class != EMP_OP_GEMM)
             continue;
-        done[p->device[op]] += p->graph->op[op].cost.flops;
+        done[p->device[op]] += p->graph->op[op].cost->flops;
     }
     cr_expect_eq(done[0], 0.0, "products on the CPU");
     cr_expect_eq(done[1], 3 * 40 * 2.5 * product, "first layer: %.4f products",

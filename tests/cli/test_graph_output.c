@@ -63,10 +63,10 @@ static void expect_output(const json_t *output, const emp_tensor *t)
     cr_expect_str_eq(json_string_value(json_object_get(output, "dtype")),
                      emp_dtype_name(t->dtype));
     cr_expect_eq(integer(output, "bytes"), t->copy_bytes);
-    cr_assert_eq((int32_t)json_array_size(shape), t->shape.rank);
-    for (int32_t d = 0; d < t->shape.rank; d++)
+    cr_assert_eq((int32_t)json_array_size(shape), t->shape->rank);
+    for (int32_t d = 0; d < t->shape->rank; d++)
         cr_expect_eq(json_integer_value(json_array_get(shape, (size_t)d)),
-                     t->shape.dim[d]);
+                     t->shape->dim[d]);
 }
 
 static void expect_seconds(const json_t *op, const char *model, emp_time_ns ns, bool runs)
@@ -93,10 +93,10 @@ static void expect_op(const json_t *entry, emp_op_id id)
     cr_assert_eq((int32_t)json_array_size(outputs), graph->output_offset[id + 1] - first);
     for (size_t i = 0; i < json_array_size(outputs); i++)
         expect_output(json_array_get(outputs, i), &graph->tensor[first + (int32_t)i]);
-    cr_expect_float_eq(json_number_value(json_object_get(entry, "flops")), op->cost.flops,
-                       1e-12 * op->cost.flops);
-    cr_expect_eq(integer(entry, "bytes_read"), op->cost.bytes_read);
-    cr_expect_eq(integer(entry, "bytes_written"), op->cost.bytes_written);
+    cr_expect_float_eq(json_number_value(json_object_get(entry, "flops")),
+                       op->cost->flops, 1e-12 * op->cost->flops);
+    cr_expect_eq(integer(entry, "bytes_read"), op->cost->bytes_read);
+    cr_expect_eq(integer(entry, "bytes_written"), op->cost->bytes_written);
     cr_expect_eq(integer(entry, "persistent_bytes"), op->persistent_bytes);
     cr_expect_eq(integer(entry, "colocation_class"), op->colocation_class);
     cr_expect_eq(json_is_true(json_object_get(entry, "folded")), op->is_folded);
@@ -186,7 +186,7 @@ Test(graph_output, csv_holds_ops_and_edges)
                   "there is no machine");
     for (emp_op_id op = 0; op < graph->op_count; op++) {
         cr_expect_str_eq(emp_csv_text(&ops, op, name), graph->name[op]);
-        cr_expect_eq(count_of(&ops, op, "bytes_read"), graph->op[op].cost.bytes_read);
+        cr_expect_eq(count_of(&ops, op, "bytes_read"), graph->op[op].cost->bytes_read);
     }
     cr_assert_eq(edges.row_count, graph->edge_count + graph->control_edge_count);
     for (int32_t row = 0; row < edges.row_count; row++)

@@ -66,14 +66,14 @@ ParameterizedTest(struct network *n, plan, every_op_that_costs_has_a_kernel)
         const emp_op *o = &f.graph->op[op];
         emp_kernel    k = emp_kernel_of_op(f.graph, op);
         const char   *type = f.graph->type_name[f.graph->type[op]];
-        bool          is_free = o->is_folded || o->cost.op_class == EMP_OP_KERNELLESS;
+        bool          is_free = o->is_folded || o->cost->op_class == EMP_OP_KERNELLESS;
         bool          is_product =
-            o->cost.op_class == EMP_OP_GEMM || o->cost.op_class == EMP_OP_CONV;
+            o->cost->op_class == EMP_OP_GEMM || o->cost->op_class == EMP_OP_CONV;
         if (is_free) continue;
         cr_expect_neq(k.kind, EMP_KERNEL_NOTHING, "%s (%s)", f.graph->name[op], type);
         if (is_product)
-            cr_expect_float_eq(emp_kernel_flops(&k) / o->cost.flops, 1.0, 1e-9, "%s (%s)",
-                               f.graph->name[op], type);
+            cr_expect_float_eq(emp_kernel_flops(&k) / o->cost->flops, 1.0, 1e-9,
+                               "%s (%s)", f.graph->name[op], type);
     }
     emp_replay_plan_destroy(replay_fixture_plan(&f)); /* which checks it */
     task_destroy(&f);

@@ -40,7 +40,7 @@ static emp_time_ns kernels_ns(const tree *t, emp_op_id op, emp_device_id d)
 {
     const emp_cost_table *c = t->problem->costs;
     bool                  is_kernelless = t->problem->runtime.events.serial_issue &&
-                         t->problem->graph->op[op].cost.kernels == 0;
+                         t->problem->graph->op[op].cost->kernels == 0;
 
     return is_kernelless ? 0 : c->gpu[emp_cost_row(c, d, op)].compute_ns;
 }

@@ -257,8 +257,9 @@ static void state_tiny(task *t, const tiny_op *ops)
     for (int i = 0; i < t->graph->op_count; i++) {
         emp_op *o = &t->graph->op[i];
         o->kinds = EMP_KIND_CPU | EMP_KIND_GPU;
-        o->cost.kernels = ops[i].is_kernelless ? 0 : 1;
-        o->cost.workspace_bytes = 0;
+        emp_op_cost *cost = emp_graph_own_cost(t->graph, i);
+        cost->kernels = ops[i].is_kernelless ? 0 : 1;
+        cost->workspace_bytes = 0;
         o->flags = ops[i].is_in_place ? EMP_OP_IN_PLACE : 0u;
         o->is_alias = ops[i].is_alias;
         o->is_folded = ops[i].is_folded;

@@ -170,7 +170,7 @@ static void describe_times(const emp_bound_model *model, emp_op_id id, emp_bound
     op->core_ns = op->run_ns[EMP_DEVICE_CPU];
     if (!model->has_thread)
         op->issue_ns = 0;
-    else if (p->graph->op[id].cost.kernels == 0)
+    else if (p->graph->op[id].cost->kernels == 0)
         op->run_ns[EMP_DEVICE_GPU] = 0;
     if (is_events && rt->events.cpu_pool) cut_on_pool(p, id, op);
     if (rt->rules == EMP_RULES_MSR_LATENCY) op->core_ns = 0; /* no op waits for cores */

@@ -212,8 +212,8 @@ static fixture *create_three_ops(void)
     f->gpu_cost[0].compute_ns = 1000000;
     f->gpu_cost[1].compute_ns = 1500000;
     f->gpu_cost[1].issue_ns = 500000;
-    f->op[0].cost.flops = 8e9;
-    f->op[1].cost.flops = f->op[2].cost.flops = 1e9;
+    f->cost[0].flops = 8e9;
+    f->cost[1].flops = f->cost[2].flops = 1e9;
     fixture_cpu_only(f, 2);
     f->machine->device[0].peak_flops_per_s = 0.1e12; /* a tenth of the GPU */
     return f;
@@ -298,7 +298,7 @@ ParameterizedTest(struct seeded *c, partition_options,
 
     for (int32_t i = 0; i < 120; i++) {
         fixture_op(f, NULL, 100 + 7 * i % 50);
-        f->op[i].cost.flops = 1e6 + 1e5 * (i % 7);
+        f->cost[i].flops = 1e6 + 1e5 * (i % 7);
         for (int32_t k = 1; k <= 3 && k * k <= i; k++) fixture_edge(f, i - k * k, i);
     }
     f->machine->device[0].cores = 1;

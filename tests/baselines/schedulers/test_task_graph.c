@@ -29,7 +29,7 @@ static fixture *create_diamond(void)
     fixture_control(f, 3, 4);
     fixture_cpu_only(f, 4);
     f->op[2].persistent_bytes = 70;
-    f->op[3].cost.workspace_bytes = 11;
+    f->cost[3].workspace_bytes = 11;
     f->gpu_cost[1] = (emp_gpu_cost){.compute_ns = 5, .issue_ns = 9};
     return f;
 }

@@ -297,7 +297,7 @@ Test(diverse, rooflines_are_sums_of_each_device)
     double            sum_s = 0.0, half_s[3] = {0};
 
     for (int32_t op = 0; op < step->op_count; op++) {
-        const emp_op_cost *c = &step->op[op].cost;
+        const emp_op_cost *c = step->op[op].cost;
         second[op] = 1 + op % 2;
         if (step->op[op].is_folded || c->op_class == EMP_OP_KERNELLESS) continue;
         double s = c->flops / gpu->peak_flops_per_s +

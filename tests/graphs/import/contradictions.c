@@ -15,9 +15,9 @@ static int32_t count_contradictions(const emp_graph *inferred, const emp_graph *
         int32_t known = stated->output_offset[op + 1] - stated->output_offset[op];
         int32_t count = inferred->output_offset[op + 1] - inferred->output_offset[op];
         for (int32_t i = 0; i < known && i < count; i++) {
-            const emp_shape *want = &stated->tensor[stated->output_offset[op] + i].shape;
+            const emp_shape *want = stated->tensor[stated->output_offset[op] + i].shape;
             const emp_shape *got =
-                &inferred->tensor[inferred->output_offset[op] + i].shape;
+                inferred->tensor[inferred->output_offset[op] + i].shape;
             bool differs = want->rank >= 0 && got->rank >= 0 && want->rank != got->rank;
             for (int32_t d = 0; !differs && d < want->rank && d < got->rank; d++)
                 differs =

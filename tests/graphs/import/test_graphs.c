@@ -88,13 +88,13 @@ GRAPH_TEST(have_the_work_that_a_prototype_found)
     cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
     for (emp_op_id v = 0; v < step->op_count; v++) {
         const emp_op *op = &step->op[v];
-        bool          launches = (op->kinds & EMP_KIND_GPU) && op->cost.kernels > 0;
+        bool          launches = (op->kinds & EMP_KIND_GPU) && op->cost->kernels > 0;
         if (op->is_folded) continue;
         live++;
         launching += launches;
-        kernels += launches ? op->cost.kernels : 0;
-        if (op->cost.op_class == EMP_OP_GEMM || op->cost.op_class == EMP_OP_CONV)
-            flops += op->cost.flops;
+        kernels += launches ? op->cost->kernels : 0;
+        if (op->cost->op_class == EMP_OP_GEMM || op->cost->op_class == EMP_OP_CONV)
+            flops += op->cost->flops;
     }
     check_within(g->name, "GFLOP", step->flops / 1e9, g->step_gflop, 0.01);
     if (g->live_ops > 0) {

@@ -16,7 +16,7 @@ static void expect_variable(const emp_graph *graph, const char *name, const char
     emp_op_id op = emp_graph_find(graph, name);
 
     cr_assert_geq(op, 0, "no variable %s", name);
-    const emp_shape *has = &graph->tensor[graph->output_offset[op]].shape;
+    const emp_shape *has = graph->tensor[graph->output_offset[op]].shape;
     for (int32_t d = 0, used = 0; d < has->rank; d++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%lld",
                          d > 0 ? "," : "", (long long)has->dim[d]);

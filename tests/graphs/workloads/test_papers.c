@@ -37,8 +37,8 @@ static double products(const char *spec)
 
     load(&whole, &step, spec);
     for (emp_op_id op = 0; op < step->op_count; op++) {
-        emp_op_class c = step->op[op].cost.op_class;
-        if (c == EMP_OP_GEMM || c == EMP_OP_CONV) flops += step->op[op].cost.flops;
+        emp_op_class c = step->op[op].cost->op_class;
+        if (c == EMP_OP_GEMM || c == EMP_OP_CONV) flops += step->op[op].cost->flops;
     }
     emp_graph_destroy(whole);
     emp_graph_destroy(step);

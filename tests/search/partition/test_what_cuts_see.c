@@ -51,7 +51,7 @@ Test(op_costs, are_times_or_arithmetic)
     fixture  *f = fixture_create(1);
     emp_op_id a = fixture_op(f, NULL, 8), host = fixture_op(f, NULL, 8);
 
-    f->op[a].cost.flops = 500.0;
+    f->cost[a].flops = 500.0;
     f->gpu_cost[a].issue_ns = 7;
     fixture_cpu_only(f, host);
     f->cpu_cost[host].compute_ns = 123456789; /* counts for no ratio of speeds */

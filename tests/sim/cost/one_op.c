@@ -19,7 +19,7 @@ emp_graph *one_op_graph(const emp_op_cost *cost)
     if (st == EMP_OK) st = emp_graph_builder_finish(b, &g, NULL);
     assert(st == EMP_OK);
     emp_graph_builder_destroy(b);
-    g->op[op].cost = *cost;
+    *emp_graph_own_cost(g, op) = *cost;
     g->op[op].is_folded = false;
     return g;
 }

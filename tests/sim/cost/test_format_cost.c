@@ -111,7 +111,7 @@ static double row_s(const emp_device *gpu, int64_t rows, double share)
 {
     const int64_t size = 4096;
     emp_op_id     op = kit_find(graph, "product");
-    emp_op_cost  *c = &graph->op[op].cost;
+    emp_op_cost  *c = emp_graph_own_cost(graph, op);
 
     c->m = rows, c->n = c->k = size;
     c->flops = 2.0 * (double)(rows * size * size);

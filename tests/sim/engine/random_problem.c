@@ -75,9 +75,10 @@ static emp_graph *draw_graph(emp_rng *rng)
 static void shake_graph(emp_graph *g, emp_rng *rng)
 {
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        emp_op *o = &g->op[op];
-        o->cost.kernels = below(rng, 3);
-        o->cost.workspace_bytes = chance(rng, 20) ? below(rng, 4000) : 0;
+        emp_op      *o = &g->op[op];
+        emp_op_cost *cost = emp_graph_own_cost(g, op);
+        cost->kernels = below(rng, 3);
+        cost->workspace_bytes = chance(rng, 20) ? below(rng, 4000) : 0;
         o->host_input_mask = chance(rng, 25) ? (uint32_t)below(rng, 16) : 0;
         o->kinds = chance(rng, 15) ? EMP_KIND_CPU : EMP_KIND_CPU | EMP_KIND_GPU;
         o->flags = chance(rng, 40) ? o->flags | EMP_OP_IN_PLACE : o->flags;
@@ -243,7 +244,7 @@ static void shake_column(emp_problem *p, int32_t column, emp_rng *rng)
     for (emp_op_id op = 0; op < c->op_count; op++) {
         int32_t     lanes = 1 + below(rng, cores), row = column * c->op_count + op;
         emp_time_ns issue_ns = below(rng, 8);
-        emp_time_ns run_ns = p->graph->op[op].cost.kernels > 0 ? below(rng, 40) : 0;
+        emp_time_ns run_ns = p->graph->op[op].cost->kernels > 0 ? below(rng, 40) : 0;
         emp_time_ns work = below(rng, 60);
         if (column < c->column_count[EMP_DEVICE_GPU])
             c->gpu[row] = (emp_gpu_cost){run_ns, issue_ns};
@@ -271,7 +272,7 @@ static void draw_memory(task *t, uint64_t seed)
     emp_rng_init(&rng, seed, 5, 0);
     t->problem->runtime.events.shared_memory = chance(&rng, 40);
     for (emp_op_id op = 0; op < t->graph->op_count; op++)
-        t->graph->op[op].cost.bytes_read = below(&rng, 1000);
+        emp_graph_own_cost(t->graph, op)->bytes_read = below(&rng, 1000);
 }
 
 static void create(task *t, uint64_t seed, emp_machine *(*draw)(emp_rng *))
@@ -384,7 +385,7 @@ static emp_graph *declare_again(const emp_graph *g, const emp_op_id *id_of_op)
         int32_t         first = g->output_offset[op];
         int32_t         outputs = g->output_offset[op + 1] - first;
         emp_shape       shapes[MAX_PORTS];
-        for (int32_t k = 0; k < outputs; k++) shapes[k] = g->tensor[first + k].shape;
+        for (int32_t k = 0; k < outputs; k++) shapes[k] = *g->tensor[first + k].shape;
         attrs.shape = outputs > 0 ? shapes[0] : EMP_SHAPE(64);
         st = emp_graph_builder_declare(b, name, strlen(name), type, strlen(type), &attrs,
                                        shapes, outputs, &id, NULL);

@@ -164,8 +164,8 @@ static emp_time_ns time_of_movers(int ops, int64_t bytes, bool shared_memory)
     t.machine->device[0].core_bytes_per_s = 1e9;
     t.machine->device[0].bandwidth_cores = 1;
     for (int i = 0; i < ops; i++) {
-        t.graph->op[i].cost.bytes_read = bytes;
-        t.graph->op[i].cost.bytes_written = 0;
+        emp_graph_own_cost(t.graph, i)->bytes_read = bytes;
+        emp_graph_own_cost(t.graph, i)->bytes_written = 0;
     }
     result = simulate(t.problem, t.device_of_op);
     task_destroy(&t);
@@ -550,7 +550,8 @@ Test(engine, refuses_bytes_beyond_64_bits)
         emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
         if (which == 0) tensor->bytes = INT64_MAX;
         if (which == 1) t.graph->op[0].persistent_bytes = INT64_MAX;
-        if (which == 2) t.graph->op[1].cost.workspace_bytes = INT64_C(1) << 62;
+        if (which == 2)
+            emp_graph_own_cost(t.graph, 1)->workspace_bytes = INT64_C(1) << 62;
         cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
         cr_expect_not_null(strstr(err.msg, "bytes in all"), "%s", err.msg);
         cr_expect_null(sim);

@@ -49,10 +49,11 @@ static void make_fusable(task *t)
     for (emp_op_id op = 0; op < g->op_count; op++) {
         g->is_target[op] = emp_rng_below(rng, 9) == 0;
         if (emp_rng_below(rng, 9) > 0) g->op[op].host_input_mask = 0;
-        g->op[op].cost.op_class = classes[emp_rng_below(rng, 8)];
-        g->op[op].cost.bytes_read = (int64_t)emp_rng_below(rng, 3000);
-        g->op[op].cost.bytes_written = (int64_t)emp_rng_below(rng, 3000);
-        g->op[op].cost.cpu_cycles = (double)emp_rng_below(rng, 100);
+        emp_op_cost *cost = emp_graph_own_cost(g, op);
+        cost->op_class = classes[emp_rng_below(rng, 8)];
+        cost->bytes_read = (int64_t)emp_rng_below(rng, 3000);
+        cost->bytes_written = (int64_t)emp_rng_below(rng, 3000);
+        cost->cpu_cycles = (double)emp_rng_below(rng, 100);
         for (int32_t o = g->output_offset[op]; o < g->output_offset[op + 1]; o++)
             if (emp_rng_below(rng, 9) > 0) g->tensor[o].on_host = false;
     }

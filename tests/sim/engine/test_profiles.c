@@ -488,7 +488,7 @@ Test(profiles, refuse_sizes_beyond_64_bits)
             if (which == 0) tensor->bytes = INT64_MAX;
             if (which == 1) tensor->copy_bytes = INT64_C(1) << 61;
             if (which == 2) t.graph->op[0].persistent_bytes = INT64_MAX;
-            if (which == 3) t.graph->op[1].cost.workspace_bytes = INT64_MAX;
+            if (which == 3) emp_graph_own_cost(t.graph, 1)->workspace_bytes = INT64_MAX;
             if (which == 4) t.problem->costs->gpu[1].compute_ns = EMP_COST_LIMIT_NS;
             expect_unsupported(&t, which < 4 ? "bytes in all" : "ops and transfers of ");
             task_destroy(&t);

@@ -248,7 +248,7 @@ static earliest run_alone(const task *r, emp_op_id op, earliest ready)
     emp_time_ns issued = ready.told_ns + gpu->issue_ns;
     return (earliest){issued,
                       later_of(issued, ready.stream_ns) +
-                          (r->graph->op[op].cost.kernels > 0 ? gpu->compute_ns : 0)};
+                          (r->graph->op[op].cost->kernels > 0 ? gpu->compute_ns : 0)};
 }
 
 /* The longest path: ops at their fastest, copies and messages without queues. */
@@ -508,7 +508,7 @@ static void draw_large_costs(task *r, uint64_t seed)
     for (emp_op_id op = 0; op < c->op_count; op++) {
         c->gpu[op].issue_ns = 1 + emp_rng_below(&rng, 1000000);
         c->cpu[op].compute_ns = 1 + emp_rng_below(&rng, 1000000000);
-        if (r->graph->op[op].cost.kernels > 0)
+        if (r->graph->op[op].cost->kernels > 0)
             c->gpu[op].compute_ns = 1 + emp_rng_below(&rng, 1000000000);
         for (int32_t k = 0; k < c->cpu[op].lanes; k++)
             c->task_ns[c->cpu_offset[op] + k] = 1 + emp_rng_below(&rng, 1000000000);

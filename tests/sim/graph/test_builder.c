@@ -110,7 +110,7 @@ Test(builder, declared_ops_are_inferred_in_order_and_merged_with_the_file)
     emp_graph *g = kit_finish(b);
 
     cr_expect_eq(kit_find(g, "y"), y);
-    const emp_shape *shape = &g->tensor[g->output_offset[z]].shape;
+    const emp_shape *shape = g->tensor[g->output_offset[z]].shape;
     cr_expect(emp_shape_equal(shape, &EMP_SHAPE(3, 4)), "z is [%lld,%lld]",
               (long long)shape->dim[0], (long long)shape->dim[1]);
     cr_expect_eq(g->tensor[g->output_offset[z]].bytes, 4 * 3 * 4);
@@ -131,7 +131,7 @@ Test(builder, declared_shapes_that_do_not_fit_are_unknown)
     connect(b, x.op, 0, z);
     connect(b, y.op, 0, z);
     emp_graph *g = kit_finish(b);
-    cr_expect_eq(g->tensor[g->output_offset[z]].shape.rank, -1);
+    cr_expect_eq(g->tensor[g->output_offset[z]].shape->rank, -1);
     emp_graph_destroy(g);
 }
 

@@ -15,7 +15,7 @@ static emp_graph_builder *begin(void)
 
 static const emp_op_cost *cost_of(const emp_graph *g, const char *name)
 {
-    return &g->op[kit_find(g, name)].cost;
+    return g->op[kit_find(g, name)].cost;
 }
 
 /* Pairs that a mask leaves, one query after another. */

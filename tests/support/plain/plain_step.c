@@ -96,7 +96,7 @@ void plain_step_create(plain_step *step, const emp_problem *p,
             s.cost_ns[v * devices + d] = s.is_cpu[d] ? p->costs->cpu[row].compute_ns
                                                      : p->costs->gpu[row].compute_ns;
         }
-        s.temporary_bytes[v] = g->op[op].cost.workspace_bytes;
+        s.temporary_bytes[v] = g->op[op].cost->workspace_bytes;
         s.persistent_bytes[v] = g->op[op].persistent_bytes;
         s.device_of_op[v] = device_of_op[op];
         for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {

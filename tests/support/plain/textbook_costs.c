@@ -15,9 +15,9 @@ static struct cost plain_cost(const struct textbook *b, emp_op_id op)
 {
     const emp_cost_table *costs = b->p->costs;
     size_t                row = emp_cost_row(costs, b->device[op], op);
-    struct cost           cost = {.launches = b->g->op[op].cost.kernels > 0,
-                                  .workspace = b->g->op[op].cost.workspace_bytes,
-                                  .bytes = bytes_of(&b->g->op[op].cost)};
+    struct cost           cost = {.launches = b->g->op[op].cost->kernels > 0,
+                                  .workspace = b->g->op[op].cost->workspace_bytes,
+                                  .bytes = bytes_of(b->g->op[op].cost)};
 
     if (!is_cpu(b, b->device[op])) {
         cost.gpu = costs->gpu[row].compute_ns;

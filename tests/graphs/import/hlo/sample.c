@@ -66,7 +66,7 @@ emp_op_id hlo_find(const emp_graph *g, const char *ending)
 
 const emp_op_cost *hlo_cost(const emp_graph *g, const char *ending)
 {
-    return &g->op[hlo_find(g, ending)].cost;
+    return g->op[hlo_find(g, ending)].cost;
 }
 
 bool hlo_reads(const emp_graph *g, const char *consumer, const char *producer)

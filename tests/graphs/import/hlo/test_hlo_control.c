@@ -49,7 +49,7 @@ Test(hlo_control, a_loop_is_as_many_bodies_as_it_has_iterations)
     double     products = 0.0;
 
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (g->op[op].cost.op_class == EMP_OP_GEMM) products += g->op[op].cost.flops;
+        if (g->op[op].cost->op_class == EMP_OP_GEMM) products += g->op[op].cost->flops;
     cr_expect_eq(products, 25 * 2.0 * 4 * 4 * 4);
     cr_expect_eq(g->op_count, 3 + 25 * 2, "a parameter, two constants, and %d",
                  g->op_count);

@@ -36,7 +36,7 @@ Test(hlo_steps, products_have_the_flops_of_their_closed_forms)
         cr_assert_eq(hlo_read_file(&g, &notes, steps[i].file, &err), EMP_OK, "%s",
                      err.msg);
         for (emp_op_id op = 0; op < g->op_count; op++) {
-            const emp_op_cost *c = &g->op[op].cost;
+            const emp_op_cost *c = g->op[op].cost;
             fed += (g->op[op].flags & EMP_OP_FEED) != 0;
             if (c->op_class == EMP_OP_GEMM || c->op_class == EMP_OP_CONV)
                 flops +=
@@ -86,13 +86,13 @@ Test(hlo_steps, a_row_of_a_loops_result_is_written_in_place)
         snprintf(name, sizeof name, "while.12.%d/fusion-start.1", n);
         emp_op_id op = hlo_find(g, name);
         cr_expect(g->op[op].is_alias);
-        cr_expect_eq(g->op[op].cost.bytes_written, 4 * 8 * 64);
-        cr_expect_eq(g->op[op].cost.bytes_read, 4 * 8 * 64 + 4, "%lld",
-                     (long long)g->op[op].cost.bytes_read);
+        cr_expect_eq(g->op[op].cost->bytes_written, 4 * 8 * 64);
+        cr_expect_eq(g->op[op].cost->bytes_read, 4 * 8 * 64 + 4, "%lld",
+                     (long long)g->op[op].cost->bytes_read);
         snprintf(name, sizeof name, "while.18.%d/fusion-start", n);
         op = hlo_find(g, name);
         cr_expect_not(g->op[op].is_alias);
-        cr_expect_eq(g->op[op].cost.bytes_read, 4 * 8 * 64 + 4);
+        cr_expect_eq(g->op[op].cost->bytes_read, 4 * 8 * 64 + 4);
     }
     emp_import_notes_clear(&notes);
     emp_graph_destroy(g);

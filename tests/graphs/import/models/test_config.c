@@ -109,8 +109,8 @@ Test(config, gives_the_training_flops_of_the_formula)
         cr_assert_eq(load(&whole, &step, k->config, options, &err), EMP_OK, "%s",
                      err.msg);
         for (emp_op_id op = 0; op < step->op_count; op++)
-            if (step->op[op].cost.op_class == EMP_OP_OPTIMIZER)
-                updates += step->op[op].cost.flops;
+            if (step->op[op].cost->op_class == EMP_OP_OPTIMIZER)
+                updates += step->op[op].cost->flops;
         cr_expect_lt(fabs((step->flops - updates) / want - 1), 0.02,
                      "%s: %.4g FLOP, want %.4g", k->file, step->flops - updates, want);
         emp_graph_destroy(whole);
@@ -222,7 +222,7 @@ Test(config, caches_of_latent_attention_hold_the_vector)
 static void expect_gpu_kernels(const emp_graph *g)
 {
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (g->op[op].persistent_bytes > 0 || g->op[op].cost.flops > 0.0)
+        if (g->op[op].persistent_bytes > 0 || g->op[op].cost->flops > 0.0)
             cr_expect(g->op[op].kinds & EMP_KIND_GPU, "%s", g->name[op]);
 }
 
@@ -325,7 +325,7 @@ Test(config, every_weight_is_updated)
             const emp_tensor *weight = &g->tensor[g->input[g->input_offset[op]]];
             const emp_tensor *gradient =
                 &g->tensor[g->input[g->input_offset[op + 1] - 1]];
-            cr_expect(emp_shape_equal(&weight->shape, &gradient->shape),
+            cr_expect(emp_shape_equal(weight->shape, gradient->shape),
                       "%s: the gradient has another shape", name);
         }
         cr_expect_eq(weights, updates, "%s: %d weights, %d updates", k->file, weights,

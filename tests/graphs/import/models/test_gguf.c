@@ -176,8 +176,8 @@ Test(gguf, decoding_reads_the_bytes_of_its_weights)
     cr_assert_eq(load_writer(&g, ",seq=16", &err), EMP_OK, "%s", err.msg);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (strcmp(g->type_name[g->type[op]], "Linear") != 0) continue;
-        read += (double)g->op[op].cost.bytes_read;
-        products += g->op[op].cost.flops;
+        read += (double)g->op[op].cost->bytes_read;
+        products += g->op[op].cost->flops;
     }
     double table = 128256.0 * 4096 * 4.5 / 8;
     cr_expect_lt((writer.tensor_bytes - table) / read, 1.0);

@@ -63,7 +63,7 @@ static const char *shape_of(const emp_graph *g, const char *type, char *text)
     strcpy(text, "no such op");
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (strcmp(g->type_name[g->type[op]], type) == 0)
-            emp_shape_format(&g->tensor[g->output_offset[op]].shape, text);
+            emp_shape_format(g->tensor[g->output_offset[op]].shape, text);
     return text;
 }
 

@@ -176,7 +176,7 @@ Test(pt2, a_graph_is_read_with_roles_and_modules)
         cr_assert_eq(read_bytes(&g, a.bytes, a.size, &err), EMP_OK, "%s", err.msg);
         cr_expect_eq(g->unknown_op_count, 0);
         cr_expect_eq(g->parameter_count, 12);
-        cr_expect_eq(g->op[find(g, "fc/linear")].cost.flops, 2.0 * 5 * 4 * 3);
+        cr_expect_eq(g->op[find(g, "fc/linear")].cost->flops, 2.0 * 5 * 4 * 3);
         cr_expect_eq(g->op[find(g, "b_shift")].persistent_bytes, 12);
         cr_expect_eq(g->op[find(g, "fc/p_fc_weight")].persistent_bytes, 48);
         cr_expect_eq(g->op[find(g, "x")].flags & EMP_OP_FEED, EMP_OP_FEED);

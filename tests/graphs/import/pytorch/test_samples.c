@@ -28,8 +28,8 @@ static double sum_flops(const emp_graph *g, emp_op_class first, emp_op_class sec
     double flops = 0.0;
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        emp_op_class own = g->op[op].cost.op_class;
-        if (own == first || own == second) flops += g->op[op].cost.flops;
+        emp_op_class own = g->op[op].cost->op_class;
+        if (own == first || own == second) flops += g->op[op].cost->flops;
     }
     return flops;
 }
@@ -94,9 +94,9 @@ Test(samples, a_depthwise_convolution_is_no_product)
     double             flops = 0.0;
 
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (g->op[op].cost.op_class == EMP_OP_POOL &&
-            g->op[op].cost.work == EMP_WORK_CONVOLUTION)
-            flops += g->op[op].cost.flops;
+        if (g->op[op].cost->op_class == EMP_OP_POOL &&
+            g->op[op].cost->work == EMP_WORK_CONVOLUTION)
+            flops += g->op[op].cost->flops;
     cr_expect_eq(flops, 3 * 2.0 * 8 * 256 * 16 * 9, "%g", flops);
     emp_graph_destroy(g);
 }

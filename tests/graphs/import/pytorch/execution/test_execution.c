@@ -84,7 +84,7 @@ Test(execution, both_schemas_are_the_step_that_ran)
         cr_expect_eq(count_type(g, "torch.input"), 2,
                      "x, and the bias that no update has");
         cr_expect_eq(g->parameter_count, 512);
-        double flops = g->op[emp_graph_find(g, "addmm_6")].cost.flops;
+        double flops = g->op[emp_graph_find(g, "addmm_6")].cost->flops;
         cr_expect_float_eq(flops, 2.0 * 8 * 16 * 32, 1.0);
         cr_expect(reads(g, "relu_8", "addmm_6"));
         cr_expect(reads(g, "mm_11", "relu_8"), "through a view");
