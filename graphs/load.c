@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/nearest.h"
-#include "graphs/import/file.h"
 #include "graphs/import/instances/layers_source.h"
 #include "graphs/import/models/hf.h"
 #include "graphs/import/models/models.h"

@@ -65,7 +65,7 @@ declare -A may_include=(
 declare -A only_in=(
   [hdf5.h]="run/store" [metis.h]="search/partition" [scotch.h]="search/partition"
   [glpk.h]="baselines/schedulers sim/bounds base/lp" [cblas.h]="base/blas"
-  [cyaml/cyaml.h]="sim/machine" [zlib.h]="graphs/import run/store cli"
+  [cyaml/cyaml.h]="sim/machine" [zlib.h]="base/text graphs/import run/store cli"
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="run/ranks"
   [cuda_runtime_api.h]="replay/cuda" [cublas_v2.h]="replay/cuda" [cudnn.h]="replay/cuda"
 )

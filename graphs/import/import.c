@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/json.h"
 #include "graphs/import/container.h"
-#include "graphs/import/file.h"
 #include "graphs/import/graph_def.h"
 #include "graphs/import/hlo/hlo.h"
 #include "graphs/import/instances/dnn_partitioning.h"

@@ -6,6 +6,7 @@
 
 #include "base/io/input.h"
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/spec.h"
 #include "graphs/import/models/config.h"
 #include "graphs/import/models/gguf_model.h"
@@ -197,6 +198,21 @@ static bool is_gguf_file(const char *path)
 
 /* ---- specs ---- */
 
+/* A config may be packed by gzip, as every other file of a graph. */
+static emp_status load_config(emp_json_document *config, const char *path, emp_error *err)
+{
+    emp_error  reason = {0};
+    char      *bytes = NULL;
+    size_t     size;
+    emp_status st = emp_file_load(path, &bytes, &size, &reason);
+
+    if (st == EMP_OK) st = emp_json_parse(config, bytes, size, &reason);
+    if (st != EMP_OK)
+        st = emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
+    emp_free(bytes);
+    return st;
+}
+
 static emp_status build_parts(emp_graph **out, const emp_spec_parts *parts,
                               emp_error *err)
 {
@@ -212,7 +228,7 @@ static emp_status build_parts(emp_graph **out, const emp_spec_parts *parts,
         adapt_to_gguf(&v, parts->rest);
         return load_gguf(out, parts->text[PATH], &v, err);
     }
-    EMP_TRY(emp_json_load(&config, parts->text[PATH], err));
+    EMP_TRY(load_config(&config, parts->text[PATH], err));
     if (parts->text[WEIGHTS][0] != '\0')
         EMP_TRY(emp_safetensors_load(&weights, parts->text[WEIGHTS], err));
     emp_weight_types types = {emp_safetensors_find_type, &weights};

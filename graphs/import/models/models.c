@@ -11,15 +11,19 @@
 #include "graphs/import/models/gguf.h"
 #include "graphs/import/models/hf.h"
 
-/* Configs are short; no other file of JSON is parsed in vain. */
-enum { CONFIG_BYTES_MAX = 1 << 20 };
+/* The longest configs name every module that is not quantised: some 10^5 names of up to 100 bytes.
+ * Longer files of JSON are traces and graphs, which are not parsed twice. */
+enum { CONFIG_BYTES_MAX = 1 << 24 };
 
 static bool has_text(const char *bytes, size_t size, const char *text)
 {
-    size_t length = strlen(text);
+    const size_t length = strlen(text);
+    const char  *at = bytes, *end = bytes + size;
 
-    for (size_t i = 0; i + length <= size; i++)
-        if (memcmp(bytes + i, text, length) == 0) return true;
+    while ((at = memchr(at, text[0], (size_t)(end - at))) != NULL) {
+        if ((size_t)(end - at) >= length && memcmp(at, text, length) == 0) return true;
+        at++;
+    }
     return false;
 }
 

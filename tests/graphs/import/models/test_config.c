@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/mem.h"
 #include "base/text/json.h"
@@ -14,6 +15,8 @@
 #include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
+
+enum { LONG_BYTES = 3 << 19 };
 
 TestSuite(config, .init = scratch_create, .fini = scratch_remove);
 
@@ -401,6 +404,64 @@ Test(config, is_a_graph_file)
     scratch_write("config.json", "{\"model_type\": 3}", 17);
     cr_expect_neq(emp_source_load(&file, NULL, NULL, scratch_path("config.json"), &err),
                   EMP_OK);
+}
+
+/* json.dumps() writes Infinity and NaN: where nothing reads them they change nothing. */
+Test(config, reads_numbers_that_are_not_finite_as_python_writes_them)
+{
+    static const char odd[] =
+        TINY ",\"time_step_limit\":[0.0,Infinity,-Infinity],\"attention_scale\":NaN";
+    emp_graph *plain = load_whole(TINY, ""), *g = load_whole(odd, "");
+
+    cr_expect_eq(g->hash, plain->hash);
+    emp_graph_destroy(g);
+    emp_graph_destroy(plain);
+    expect_refused(TINY ",\"head_dim\":Infinity", "", EMP_EFORMAT,
+                   "\"head_dim\" of a llama model is no whole number");
+    expect_refused(TINY ",\"attention_bias\":NaN", "", EMP_EFORMAT,
+                   "is neither true nor false");
+    expect_refused("\"model_type\":-Infinity", "", EMP_EFORMAT, "is no text");
+}
+
+/* Quantised models list the modules that are not; then a config has more than a mebibyte. */
+static size_t write_long_config(char *text)
+{
+    size_t used = (size_t)sprintf(text, "{%s,\"ignored\":[\"x\"", TINY);
+
+    while (used < LONG_BYTES)
+        used += (size_t)sprintf(text + used, ",\"model.layers.%zu.self_attn\"", used);
+    return used + (size_t)sprintf(text + used, "]}");
+}
+
+static void expect_hash_of_tiny(const char *name, bool is_spec)
+{
+    emp_graph *tiny = load_whole(TINY, ""), *g = NULL, *step = NULL;
+    emp_error  err = {0};
+    char       spec[512];
+
+    snprintf(spec, sizeof spec, "%s%s", is_spec ? "hf:path=" : "", scratch_path(name));
+    cr_assert_eq(emp_source_load(&step, &g, NULL, spec, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(g->hash, tiny->hash, "%s", spec);
+    emp_graph_destroy(g);
+    emp_graph_destroy(step);
+    emp_graph_destroy(tiny);
+}
+
+Test(config, may_be_long_and_packed)
+{
+    char  *text = emp_calloc(LONG_BYTES + 4096, 1);
+    size_t size = write_long_config(text);
+    gzFile packed = gzopen(scratch_path("packed"), "wb");
+
+    scratch_write("long.json", text, size);
+    cr_assert_eq(gzwrite(packed, text, (unsigned)size), (int)size);
+    cr_assert_eq(gzclose(packed), Z_OK);
+    emp_free(text);
+    for (int is_spec = 0; is_spec < 2; is_spec++) {
+        expect_hash_of_tiny("long.json", is_spec);
+        expect_hash_of_tiny("packed", is_spec);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(config, refuses_specs_without_a_config)
