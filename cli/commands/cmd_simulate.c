@@ -260,6 +260,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
             "{s:s, s:s, s:s, s:s, s:s?, s:b}", "workload", args->run.task.spec, "machine",
             inputs->machine->name, "runtime", problem->runtime.name, "placement",
             args->placement, "costs", inputs->costs, "interrupted", (int)is_partial);
+        cli_inputs_add_notes(task, inputs);
         int failures = json_object_update(object, task);
         json_decref(task);
         if (args->is_why)

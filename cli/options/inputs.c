@@ -196,6 +196,8 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     for (int32_t i = 0; i < inputs->notes.assumption_count && i < EMP_NOTES_MAX; i++)
         if (inputs->notes.assumption[i] != NULL)
             cli_warn("assumed: %s", inputs->notes.assumption[i]);
+    for (int32_t i = 0; i < inputs->notes.warning_count && i < EMP_NOTES_MAX; i++)
+        if (inputs->notes.warning[i] != NULL) cli_warn("%s", inputs->notes.warning[i]);
     return EMP_OK;
 }
 
@@ -340,6 +342,25 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     EMP_CHECK(take_costs(inputs, &profile, err));
     warn_of_unknown_time(inputs);
     return EMP_OK;
+}
+
+static json_t *list_of(const char *const *sentence, int32_t count)
+{
+    json_t *list = json_array();
+
+    for (int32_t i = 0; i < count && i < EMP_NOTES_MAX; i++)
+        if (sentence[i] != NULL) json_array_append_new(list, json_string(sentence[i]));
+    return list;
+}
+
+void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs)
+{
+    const emp_import_notes *n = &inputs->notes;
+
+    if (object == NULL) return;
+    json_object_set_new(object, "assumptions",
+                        list_of(n->assumption, n->assumption_count));
+    json_object_set_new(object, "warnings", list_of(n->warning, n->warning_count));
 }
 
 void cli_inputs_clear(cli_inputs *inputs)

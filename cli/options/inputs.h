@@ -5,6 +5,7 @@
 #define EMP_CLI_OPTIONS_INPUTS_H
 
 #include <argp.h>
+#include <jansson.h>
 
 #include "cli/options/source_options.h"
 #include "graphs/load.h"
@@ -19,7 +20,7 @@ typedef struct {
     emp_machine     *machine;
     emp_problem     *problem;
     char             note[480]; /**< what the reader says of the file; "" = nothing */
-    emp_import_notes notes;     /**< what the file is, what had to be assumed */
+    emp_import_notes notes;     /**< what the file is, what was assumed and left out */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
     bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
     bool             keeps_layers;     /**< likewise: layers are whole (layers.h) */
@@ -58,6 +59,9 @@ void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task);
  * \retval EMP_EINVAL  No machine is given, and the spec states none. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err);
+
+/** Sets "assumptions" and "warnings" of the object, lists of texts. NULL is fine. */
+void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs);
 
 void cli_inputs_clear(cli_inputs *inputs);
 

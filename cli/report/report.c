@@ -145,11 +145,11 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
            problem->graph->edge_count, emp_units_plural(problem->graph->edge_count));
 }
 
-static json_t *json_run(const emp_record *r, const emp_problem *problem,
+static json_t *json_run(const emp_record *r, const cli_inputs *inputs,
                         const emp_sim_result *best, const emp_explain *why,
                         const emp_bounds *bounds)
 {
-    json_t *object = cli_report_json(problem, best, why, bounds);
+    json_t *object = cli_report_json(inputs->problem, best, why, bounds);
     json_t *run = json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "method", r->method,
         "workload", r->workload, "machine", r->machine, "runtime", r->runtime, "seed",
@@ -158,6 +158,7 @@ static json_t *json_run(const emp_record *r, const emp_problem *problem,
         "dirty", r->is_dirty);
 
     cli_add_winner(run, r);
+    cli_inputs_add_notes(run, inputs);
     if (object != NULL && json_object_update_missing(object, run) != 0) {
         json_decref(object);
         object = NULL;
@@ -173,17 +174,18 @@ void cli_add_winner(json_t *object, const emp_record *r)
     if (winner != NULL) json_object_set_new(object, "won_by", json_string(winner));
 }
 
-emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
+emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
                           const emp_sim_result *best, const emp_bounds *bounds,
                           emp_sheet_format format, emp_error *err)
 {
     emp_status         st = EMP_OK;
+    const emp_problem *problem = inputs->problem;
     emp_explain       *why = NULL;
     const emp_decision found = emp_record_decision(r);
 
     EMP_TRY(cli_why_create(&why, problem, &found, best, false, err));
     if (format != EMP_SHEET_TEXT) {
-        EMP_TRY(cli_print_object(json_run(r, problem, best, why, bounds), format, err));
+        EMP_TRY(cli_print_object(json_run(r, inputs, best, why, bounds), format, err));
     } else {
         printf("%s on %s, runtime %s, by %s, seed %" PRIu64 ": %" PRId64
                " evaluation%s%s\n",

@@ -84,12 +84,14 @@ static emp_status read_trace(emp_graph_builder *builder, emp_import_devices *dev
     emp_error         reason = {0};
 
     if (params->execution_trace == NULL)
-        return emp_trace_read(builder, devices, root, NULL, params->trace_step, err);
+        return emp_trace_read(builder, devices, params->notes, root, NULL,
+                              params->trace_step, err);
     st = emp_file_load(params->execution_trace, &bytes, &size, &reason);
     if (st == EMP_OK) st = emp_json_parse(&d, bytes, size, &reason);
     if (st != EMP_OK)
         EMP_FAIL(st, "its execution trace %s: %s", params->execution_trace, reason.msg);
-    EMP_TRY(emp_trace_read(builder, devices, root, d.root, params->trace_step, err));
+    EMP_TRY(emp_trace_read(builder, devices, params->notes, root, d.root,
+                           params->trace_step, err));
 
 cleanup:
     emp_json_clear(&d);
@@ -258,7 +260,7 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
                              "is for ONNX models, too");
     if (params->onnx != NULL && !is_onnx(bytes, size))
         EMP_TRY(refuse_options(params->onnx, bytes, size, err));
-    EMP_TRY(emp_models_load(out, &is_model, bytes, size, err));
+    EMP_TRY(emp_models_load(out, &is_model, params->notes, bytes, size, err));
     if (is_model) goto cleanup;
     if (is_onnx(bytes, size)) {
         st = load_onnx(out, (emp_slice){bytes, size}, params, err);

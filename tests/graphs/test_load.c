@@ -76,6 +76,38 @@ Test(load, a_batch_that_a_tensorflow_graph_leaves_open_is_given_or_told)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* A constant is computed before the step, so that its step takes the runtime's own time. */
+Test(load, a_graph_in_which_nothing_is_computed_is_a_warning)
+{
+    static const char constants[] =
+        "node { name: 'a' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }\n"
+        " attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { } "
+        "float_val: 1 } } } }\n"
+        "node { name: 'b' op: 'Neg' input: 'a' attr { key: 'T' value { type: DT_FLOAT } "
+        "} }";
+    emp_import_notes notes = {0};
+    emp_graph       *step = NULL;
+    emp_error        err = {0};
+
+    scratch_write("constants.pbtxt", constants, strlen(constants));
+    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, &notes,
+                                       scratch_path("constants.pbtxt"), &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(notes.warning_count, 1);
+    cr_expect_not_null(strstr(notes.warning[0], "constants.pbtxt: nothing is computed"),
+                       "%s", notes.warning[0]);
+    emp_graph_destroy(step);
+    emp_import_notes_clear(&notes);
+    (void)bytes_of_y(NULL, &notes);
+    cr_expect_eq(notes.warning_count, 0, "a Relu computes");
+    emp_import_notes_clear(&notes);
+    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, &notes, "rnnlm:steps=2", &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(notes.warning_count, 0);
+    emp_graph_destroy(step);
+    emp_import_notes_clear(&notes);
+}
+
 Test(load, wrong_specs_of_tensorflow_graphs_are_refused)
 {
     static const struct {

@@ -36,8 +36,8 @@ static bool may_be_config(const char *bytes, size_t size)
            has_text(bytes, size, "\"model_type\"");
 }
 
-emp_status emp_models_load(emp_graph **out, bool *is_model, const char *bytes,
-                           size_t size, emp_error *err)
+emp_status emp_models_load(emp_graph **out, bool *is_model, emp_import_notes *notes,
+                           const char *bytes, size_t size, emp_error *err)
 {
     emp_status        st = EMP_OK;
     emp_json_document d = {0};
@@ -47,7 +47,7 @@ emp_status emp_models_load(emp_graph **out, bool *is_model, const char *bytes,
     EMP_TRY(emp_json_parse(&d, bytes, size, err));
     if (!emp_config_is(d.root)) goto cleanup;
     *is_model = true;
-    EMP_TRY(emp_hf_build_config(out, d.root, err));
+    EMP_TRY(emp_hf_build_config(out, notes, d.root, err));
 
 cleanup:
     emp_json_clear(&d);
