@@ -40,8 +40,8 @@ static const struct argp_option options[] = {
      "scaled (docs/formats.md)",
      0},
     {"forbid", KEY_FORBID, "cpu", 0,
-     "Have no op on a CPU that has a kernel for a GPU; others stay there, and a warning "
-     "counts them",
+     "Keep ops that have a GPU kernel off the CPU; others stay there, and a warning "
+     "counts them. A model that does not fit into the GPUs is then out of memory",
      0},
     {"whole-layers", KEY_WHOLE_LAYERS, NULL, 0,
      "Have each numbered layer of a PyTorch model, such as model.layers.0, on one device",
