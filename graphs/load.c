@@ -75,6 +75,7 @@ static emp_status load_layers(emp_graph **whole, const char *source, emp_error *
     EMP_TRY(emp_layers_read_spec(builder, source, (emp_slice){bytes, size}, err));
     EMP_TRY(emp_graph_builder_finish(builder, &graph, err));
     EMP_TRY(emp_instance_set_targets(graph, err));
+    graph->source = EMP_SOURCE_STATED;
     *whole = graph;
     graph = NULL;
 
@@ -104,6 +105,17 @@ static emp_status load_tensorflow(emp_graph **whole, emp_import_devices *devices
     return emp_import_load_instance(whole, devices, spec.path, params, err);
 }
 
+/* A workload of the papers is TensorFlow's, unless the builder of transformers has made it. */
+static emp_status build_workload(emp_graph **whole, const char *source, emp_error *err)
+{
+    EMP_CHECK(emp_workload_build(whole, source, err));
+    if ((*whole)->stated != NULL)
+        (*whole)->source = EMP_SOURCE_STATED;
+    else if ((*whole)->source == EMP_SOURCE_PROGRAM)
+        (*whole)->source = EMP_SOURCE_TENSORFLOW;
+    return EMP_OK;
+}
+
 static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
                              emp_import_notes *notes, const char *source, emp_error *err)
 {
@@ -112,7 +124,7 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
     emp_onnx_params   onnx;
     char              path[EMP_ONNX_TEXT_BYTES];
 
-    if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
+    if (emp_workload_is_spec(source)) return build_workload(whole, source, err);
     if (emp_hf_is_spec(source)) return emp_hf_build(whole, notes, source, err);
     if (emp_layers_is_spec(source)) return load_layers(whole, source, err);
     if (emp_trace_source_is(source))

@@ -87,6 +87,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     }
     printf("%s on %s, runtime %s\n", args.task.spec, inputs.machine->name,
            inputs.problem->runtime.name);
+    cli_inputs_print_runtime(&inputs);
 #define X(name, key, text) print_bound(key, bounds.name##_ns, text);
     EMP_BOUNDS_LIST(X)
 #undef X

@@ -36,8 +36,8 @@ static const struct argp_option options[] = {
      "Write the ops and edges of a step: FILE.json, or FILE.csv and FILE.edges.csv", 0},
     {"machine", 'm', "NAME|FILE", 0,
      "Add to --out what each op takes on the devices of this machine", 0},
-    {"runtime", 'r', "NAME|FILE", 0, "Runtime profile of these times (default tf-r1.3)",
-     0},
+    {"runtime", 'r', "NAME|FILE", 0,
+     "Runtime profile of these times (default: that which fits the graph)", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -149,7 +149,8 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
 {
     const emp_graph *g = inputs->whole;
     json_t          *object = json_pack(
-                 "{s:s, s:s?, s:o, s:o, s:f, s:I, s:I, s:I, s:o}", "workload", args->spec, "file",
+                 "{s:s, s:s, s:s?, s:o, s:o, s:f, s:I, s:I, s:I, s:o}", "workload", args->spec,
+                 "runtime", args->runtime != NULL ? args->runtime : inputs->runtime, "file",
                  inputs->notes.what, "whole", json_graph(g, whole), "step",
                  json_graph(inputs->step, step), "flops", inputs->step->flops, "activation_bytes",
                  (json_int_t)activation_bytes, "parameter_count", (json_int_t)g->parameter_count,
@@ -261,6 +262,9 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
         if (activation_bytes > 0)
             printf("Its backward pass reads %s that the forward pass has made.\n",
                    emp_units_format_bytes(activation_bytes, size, sizeof size));
+        if (inputs.runtime_why != NULL)
+            printf("simulate and place run it under %s, as %s; --runtime changes it.\n",
+                   inputs.runtime, inputs.runtime_why);
     }
 
 cleanup:

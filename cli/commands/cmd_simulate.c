@@ -275,6 +275,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
     printf("%s on %s, runtime %s, placement %s%s\n", args->run.task.spec,
            inputs->machine->name, problem->runtime.name, args->placement,
            is_partial ? ", interrupted" : "");
+    cli_inputs_print_runtime(inputs);
     cli_report_print(problem, result, why, bounds);
     if (args->is_why) cli_why_print(problem, why, what_if);
     return EMP_OK;

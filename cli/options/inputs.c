@@ -26,8 +26,8 @@ static const struct argp_option options[] = {
      "states its own needs none",
      0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Runtime profile (default tf-r1.3; on the machine of an instance "
-     "msr-latency, or edges for DOPPLER's): " EMP_RUNTIME_NAMES,
+     "Runtime profile (the default follows from where the graph comes from, as "
+     "docs/profiles.md lists): " EMP_RUNTIME_NAMES,
      0},
     {"objective", KEY_OBJECTIVE, "NAME", 0,
      "step-time (default), or max-load: the time per sample of a pipeline, which is "
@@ -190,6 +190,8 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     cli_stage_line_end(&line);
     if (st != EMP_OK) warn_of_problems(&inputs->notes);
     EMP_CHECK(st);
+    inputs->runtime =
+        emp_task_runtime(inputs->step, &stated, false, &inputs->runtime_why);
     if (devices != NULL) *devices = stated;
     snprintf(inputs->note, sizeof inputs->note, "%s", stated.note);
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
@@ -329,12 +331,13 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
 
     if (!is_own && !has_machine)
         EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
-    if (!has_runtime) runtime = "tf-r1.3";
-    EMP_CHECK(emp_runtime_init(&profile, runtime, err));
+    if (has_runtime) EMP_CHECK(emp_runtime_init(&profile, runtime, err));
     EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));
     if (is_own) EMP_CHECK(emp_own_machine_create(&inputs->machine, &devices, spec, err));
-    if (is_own && !has_runtime && devices.runtime != NULL)
-        EMP_CHECK(emp_runtime_init(&profile, devices.runtime, err));
+    inputs->runtime =
+        emp_task_runtime(inputs->step, &devices, is_own, &inputs->runtime_why);
+    if (has_runtime) inputs->runtime_why = NULL;
+    if (!has_runtime) EMP_CHECK(emp_runtime_init(&profile, inputs->runtime, err));
     if (inputs->keeps_layers) EMP_CHECK(cli_layers_join(inputs->step, spec, err));
     EMP_CHECK(emp_problem_create(&inputs->problem, inputs->step, inputs->machine,
                                  &profile, spec, err));
@@ -342,6 +345,13 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     EMP_CHECK(take_costs(inputs, &profile, err));
     warn_of_unknown_time(inputs);
     return EMP_OK;
+}
+
+void cli_inputs_print_runtime(const cli_inputs *inputs)
+{
+    if (inputs->runtime_why != NULL)
+        printf("runtime      %s, as %s; --runtime changes it\n", inputs->runtime,
+               inputs->runtime_why);
 }
 
 static json_t *list_of(const char *const *sentence, int32_t count)
@@ -358,6 +368,9 @@ void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs)
     const emp_import_notes *n = &inputs->notes;
 
     if (object == NULL) return;
+    json_object_set_new(object, "runtime_why",
+                        inputs->runtime_why != NULL ? json_string(inputs->runtime_why)
+                                                    : json_null());
     json_object_set_new(object, "assumptions",
                         list_of(n->assumption, n->assumption_count));
     json_object_set_new(object, "warnings", list_of(n->warning, n->warning_count));

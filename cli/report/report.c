@@ -227,6 +227,7 @@ emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
                strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted"
                : strcmp(r->stopped_by, "failure") == 0 ? ", until the method failed"
                                                        : "");
+        cli_inputs_print_runtime(inputs);
         if (emp_record_winner(r) != NULL)
             printf("won by       %s\n", emp_record_winner(r));
         cli_report_print(problem, best, why, bounds);

@@ -225,6 +225,46 @@ Test(cli, graph_counts_unknown_types)
     json_decref(object);
 }
 
+static void expect_runtime(const char *arguments, const char *runtime, const char *why)
+{
+    char    command[256];
+    json_t *object;
+
+    snprintf(command, sizeof command, "%s --format json", arguments);
+    object = emplace_json(command);
+    cr_expect_str_eq(json_string_value(json_object_get(object, "runtime")), runtime, "%s",
+                     command);
+    const json_t *said = json_object_get(object, "runtime_why");
+    if (why == NULL)
+        cr_expect(json_is_null(said), "%s", command);
+    else
+        cr_expect_not_null(strstr(json_string_value(said), why), "%s: %s", command,
+                           json_string_value(said));
+    json_decref(object);
+    cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
+    cr_expect_eq(strstr(program_out, "--runtime changes it") != NULL, why != NULL, "%s",
+                 program_out);
+}
+
+/* The runtime follows from where the graph comes from, and the output says so in one line. */
+Test(cli, the_default_runtime_fits_the_graph_and_is_explained)
+{
+    expect_runtime(
+        "simulate transformer:layers=1,phase=decode -m k40x2 -p gpu --no-bound",
+        "graph-launch", "servers decode tokens by CUDA graphs");
+    expect_runtime("place bert:layers=1 -m k40x2 -M gpu --no-bound", "torch-eager",
+                   "PyTorch trains such a model op by op");
+    expect_runtime("simulate small.pbtxt -m k40x2 -p gpu --no-bound", "tf-r1.3",
+                   "the graph is TensorFlow's");
+    expect_runtime("simulate bert:layers=1 -m k40x2 -p gpu --no-bound -r ideal", "ideal",
+                   NULL);
+    expect_runtime("simulate instance.json -p gpu --no-bound", "msr-latency",
+                   "an instance on its own machine");
+    expect_runtime("simulate instance.json -m k40x2 -p gpu --no-bound", "tf-r1.3",
+                   "states the costs");
+    expect_runtime("graph bert:layers=1", "torch-eager", "PyTorch trains");
+}
+
 /* What a reader leaves out is on standard error and in the JSON of every command that loads it. */
 Test(cli, warnings_of_readers_are_in_json)
 {

@@ -174,6 +174,7 @@ static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values
     emp_transformer_step step = step_of(v, &m, EMP_DTYPE_HALF);
     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, &types, err));
     EMP_TRY(emp_gguf_check_used(h, m.layer_count, err));
+    graph->source = EMP_SOURCE_GGUF;
     *out = graph;
     graph = NULL;
 
