@@ -57,6 +57,7 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
                   inputs->machine->name, "runtime", inputs->problem->runtime.name);
     json_t *values = cli_bounds_json(bounds);
 
+    cli_inputs_add_notes(object, inputs);
     if (json_object_update(object, values) != 0) {
         json_decref(object);
         object = NULL;

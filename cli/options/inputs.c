@@ -334,8 +334,8 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     if (has_runtime) EMP_CHECK(emp_runtime_init(&profile, runtime, err));
     EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));
     if (is_own) EMP_CHECK(emp_own_machine_create(&inputs->machine, &devices, spec, err));
-    inputs->runtime =
-        emp_task_runtime(inputs->step, &devices, is_own, &inputs->runtime_why);
+    inputs->runtime = emp_task_runtime(
+        inputs->step, &devices, is_own && !inputs->needs_events, &inputs->runtime_why);
     if (has_runtime) inputs->runtime_why = NULL;
     if (!has_runtime) EMP_CHECK(emp_runtime_init(&profile, inputs->runtime, err));
     if (inputs->keeps_layers) EMP_CHECK(cli_layers_join(inputs->step, spec, err));

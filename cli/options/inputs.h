@@ -24,6 +24,7 @@ typedef struct {
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
     bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
     bool             keeps_layers;     /**< likewise: layers are whole (layers.h) */
+    bool        needs_events; /**< likewise: an instance's own rules are no default */
     const char *runtime; /**< by default, once the graph is there: emp_task_runtime() */
     const char *runtime_why; /**< why it is taken; NULL: the user has named another */
 } cli_inputs;

@@ -263,6 +263,9 @@ Test(cli, the_default_runtime_fits_the_graph_and_is_explained)
     expect_runtime("simulate instance.json -m k40x2 -p gpu --no-bound", "tf-r1.3",
                    "states the costs");
     expect_runtime("graph bert:layers=1", "torch-eager", "PyTorch trains");
+    cr_expect_eq(emplace_run("bench anomalies instance.json -m instance --samples 4"), 0,
+                 "what studies event rules takes an instance by those, too: %s",
+                 program_err);
 }
 
 /* What a reader leaves out is on standard error and in the JSON of every command that loads it. */
