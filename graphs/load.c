@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/nearest.h"
-#include "graphs/import/file.h"
 #include "graphs/import/instances/layers_source.h"
 #include "graphs/import/models/hf.h"
 #include "graphs/import/models/models.h"
@@ -48,13 +48,14 @@ static emp_status refuse_source(const char *source, emp_error *err)
 
 /* "trace:kineto=FILE,step=3" */
 static emp_status load_trace(emp_graph **whole, emp_import_devices *devices,
-                             const char *source, emp_error *err)
+                             emp_import_notes *notes, const char *source, emp_error *err)
 {
     emp_import_params params = emp_import_params_default();
     emp_trace_source  trace;
 
     EMP_CHECK(emp_trace_source_parse(&trace, source, err));
     params.trace_step = trace.step;
+    params.notes = notes;
     if (trace.execution[0] != '\0') params.execution_trace = trace.execution;
     return emp_import_load_instance(whole, devices, trace.kineto, &params, err);
 }
@@ -74,6 +75,7 @@ static emp_status load_layers(emp_graph **whole, const char *source, emp_error *
     EMP_TRY(emp_layers_read_spec(builder, source, (emp_slice){bytes, size}, err));
     EMP_TRY(emp_graph_builder_finish(builder, &graph, err));
     EMP_TRY(emp_instance_set_targets(graph, err));
+    graph->source = EMP_SOURCE_STATED;
     *whole = graph;
     graph = NULL;
 
@@ -103,6 +105,17 @@ static emp_status load_tensorflow(emp_graph **whole, emp_import_devices *devices
     return emp_import_load_instance(whole, devices, spec.path, params, err);
 }
 
+/* A workload of the papers is TensorFlow's, unless the builder of transformers has made it. */
+static emp_status build_workload(emp_graph **whole, const char *source, emp_error *err)
+{
+    EMP_CHECK(emp_workload_build(whole, source, err));
+    if ((*whole)->stated != NULL)
+        (*whole)->source = EMP_SOURCE_STATED;
+    else if ((*whole)->source == EMP_SOURCE_PROGRAM)
+        (*whole)->source = EMP_SOURCE_TENSORFLOW;
+    return EMP_OK;
+}
+
 static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
                              emp_import_notes *notes, const char *source, emp_error *err)
 {
@@ -111,10 +124,11 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
     emp_onnx_params   onnx;
     char              path[EMP_ONNX_TEXT_BYTES];
 
-    if (emp_workload_is_spec(source)) return emp_workload_build(whole, source, err);
-    if (emp_hf_is_spec(source)) return emp_hf_build(whole, source, err);
+    if (emp_workload_is_spec(source)) return build_workload(whole, source, err);
+    if (emp_hf_is_spec(source)) return emp_hf_build(whole, notes, source, err);
     if (emp_layers_is_spec(source)) return load_layers(whole, source, err);
-    if (emp_trace_source_is(source)) return load_trace(whole, devices, source, err);
+    if (emp_trace_source_is(source))
+        return load_trace(whole, devices, notes, source, err);
     params.notes = notes;
     if (emp_tf_spec_is(source))
         return load_tensorflow(whole, devices, &params, source, err);
@@ -134,6 +148,25 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
     return emp_import_load_instance(whole, devices, source, &params, err);
 }
 
+static bool computes(const emp_graph *g, emp_op_id op)
+{
+    if (g->op[op].is_folded) return false;
+    if (g->stated != NULL) return g->stated[op].gpu_ns > 0 || g->stated[op].cpu_ns > 0;
+    return g->op[op].cost->kernels > 0 || g->op[op].cost->cpu_cycles > 0;
+}
+
+/* A graph of constants and inputs alone takes the runtime's own time, which looks like a step. */
+static void warn_of_nothing(emp_import_notes *notes, const emp_graph *step,
+                            const char *source)
+{
+    for (emp_op_id op = 0; op < step->op_count; op++)
+        if (computes(step, op)) return;
+    emp_import_notes_warn(notes,
+                          "%s: nothing is computed in a step: each of its %d ops has no "
+                          "kernel, or is a constant that is computed before it",
+                          source, step->op_count);
+}
+
 emp_status emp_source_load_noted(emp_graph **step, emp_graph **whole,
                                  emp_import_devices *devices, emp_import_notes *notes,
                                  const char *source, emp_error *err)
@@ -145,6 +178,7 @@ emp_status emp_source_load_noted(emp_graph **step, emp_graph **whole,
     *step = NULL;
     EMP_TRY(load_whole(&made, &stated, notes, source, err));
     EMP_TRY(emp_graph_prune(step, made, err));
+    warn_of_nothing(notes, *step, source);
     if (devices != NULL) *devices = stated;
     if (whole != NULL) {
         *whole = made;

@@ -21,8 +21,8 @@ emp_status emp_source_load(emp_graph **step, emp_graph **whole,
                            emp_import_devices *devices, const char *source,
                            emp_error *err);
 
-/** The same; \a notes (NULL is fine) receives what a file is, what had to be assumed, and all its
- * problems. */
+/** The same; \a notes (NULL is fine) receives what a file is, what was assumed and left out, and all
+ * its problems. */
 emp_status emp_source_load_noted(emp_graph **step, emp_graph **whole,
                                  emp_import_devices *devices, emp_import_notes *notes,
                                  const char *source, emp_error *err);

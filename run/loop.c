@@ -240,6 +240,8 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     placer.ranks = run->ranks != NULL ? run->ranks->count : 1;
     placer.rank = run->ranks != NULL ? run->ranks->rank : 0;
     if (run->ranks == NULL) placer.stop = run->params->stop; /* else all end together */
+    if (placer.rank == 0) placer.warn = run->params->warn;
+    placer.warn_context = run->params->context;
     if (run->params->budget_s > 0)
         placer.deadline_s = run->start_s + run->params->budget_s;
     run->batch_limit = EMP_MAX_BATCH;

@@ -67,8 +67,9 @@ typedef struct {
     atomic_int *keeping;
     /** OPTIONAL. Called after each batch, and when a run goes on from its checkpoint. */
     void (*progress)(void *context, const emp_progress *progress);
-    /** OPTIONAL. Called when a checkpoint that is due cannot be written, with a sentence: the one before
-     * stays, and the run goes on and tries again. NULL: such a run fails. */
+    /** OPTIONAL. Called with a sentence when a checkpoint that is due cannot be written, so that the one
+     * before stays and the run goes on and tries again, and when the method has a warning. NULL: a run
+     * whose checkpoint cannot be written fails. */
     void (*warn)(void *context, const char *sentence);
     void *context;
     /** OPTIONAL. Receives the method's weights at the end, which must have some; clear them

@@ -32,9 +32,9 @@ declare -A may_include=(
   [graphs/import]="base sim/graph graphs/import"
   [graphs/export]="$core graphs/import/proto graphs/export"
   [graphs/transformer]="base sim/graph graphs/transformer"
-  [graphs/import/models]="base sim/graph graphs/transformer graphs/import/models"
+  [graphs/import/models]="base sim/graph graphs/transformer graphs/import/notes graphs/import/models"
   [graphs/import/proto]="base graphs/import/proto"
-  [graphs/import/traces]="base sim/graph graphs/import/proto graphs/import/instances graphs/import/traces/kineto graphs/import/traces"
+  [graphs/import/traces]="base sim/graph graphs/import/proto graphs/import/notes graphs/import/instances graphs/import/traces/kineto graphs/import/traces"
   [graphs/import/traces/kineto]="base graphs/import/traces/kineto"
   [graphs/import/notes]="base graphs/import/notes"
   [graphs/import/onnx]="base sim/graph graphs/tensorflow graphs/import/proto graphs/import/notes graphs/import/onnx"
@@ -65,7 +65,7 @@ declare -A may_include=(
 declare -A only_in=(
   [hdf5.h]="run/store" [metis.h]="search/partition" [scotch.h]="search/partition"
   [glpk.h]="baselines/schedulers sim/bounds base/lp" [cblas.h]="base/blas"
-  [cyaml/cyaml.h]="sim/machine" [zlib.h]="graphs/import run/store cli"
+  [cyaml/cyaml.h]="sim/machine" [zlib.h]="base/text graphs/import run/store cli"
   [gsl/gsl_multifit_nlinear.h]="bench/calibrate" [mpi.h]="run/ranks"
   [cuda_runtime_api.h]="replay/cuda" [cublas_v2.h]="replay/cuda" [cudnn.h]="replay/cuda"
 )

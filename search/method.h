@@ -76,6 +76,9 @@ typedef struct {
     /** OPTIONAL; borrowed. Once set, the run is to end: a method whose ask, tell or imitation takes long
      * then returns EMP_EINTERRUPTED. NULL where ranks share a run, which end together. */
     const atomic_int *stop;
+    /** OPTIONAL. Takes a sentence about the result that its user must know. */
+    void (*warn)(void *context, const char *sentence);
+    void *warn_context;
 } emp_method_params;
 
 /** A number that a method reports with each tell (loss, baseline, entropy, ...). */

@@ -266,12 +266,25 @@ static size_t number_length(const char *at, const char *end, bool *is_whole)
     return (size_t)(c - at);
 }
 
+static bool take_word(reader *r, const char *word)
+{
+    size_t length = strlen(word);
+
+    if ((size_t)(r->end - r->at) < length || memcmp(r->at, word, length) != 0)
+        return false;
+    r->at += length;
+    return true;
+}
+
 static emp_status read_number(reader *r, emp_json *value, emp_error *err)
 {
     char   text[400];
     bool   is_whole;
     size_t length = number_length(r->at, r->end, &is_whole);
 
+    value->kind = EMP_JSON_NOT_FINITE;
+    if (take_word(r, "NaN") || take_word(r, "Infinity") || take_word(r, "-Infinity"))
+        return EMP_OK;
     if (length == 0) return expected(r, "a value", err);
     if (length >= sizeof text) return FAULT(r, "a number of %zu characters", length);
     memcpy(text, r->at, length);
@@ -287,16 +300,6 @@ static emp_status read_number(reader *r, emp_json *value, emp_error *err)
     }
     r->at += length;
     return EMP_OK;
-}
-
-static bool take_word(reader *r, const char *word)
-{
-    size_t length = strlen(word);
-
-    if ((size_t)(r->end - r->at) < length || memcmp(r->at, word, length) != 0)
-        return false;
-    r->at += length;
-    return true;
 }
 
 /* ---- values ---- */

@@ -8,8 +8,9 @@
  *         puts(emp_json_string(v));
  *     emp_json_clear(&d);
  *
- * A whole number that 64 bits hold is an integer; every other number is a real one. An object has
- * a key once. Text is valid UTF-8, and strings have no zero in them. Decimal points do not depend
+ * A whole number that 64 bits hold is an integer; every other number is a real one. Python's json
+ * writes NaN, Infinity and -Infinity, which RFC 8259 does not have: each is read as a value of its
+ * own kind, so that a reader that wants a number refuses it. An object has a key once. Text is valid UTF-8, and strings have no zero in them. Decimal points do not depend
  * on the locale.
  *
  * Queries take NULL for a value that is not there. Threads. Read-only after parsing.
@@ -32,6 +33,7 @@ typedef enum {
     EMP_JSON_TRUE,
     EMP_JSON_INTEGER,
     EMP_JSON_REAL,
+    EMP_JSON_NOT_FINITE, /**< NaN, Infinity or -Infinity */
     EMP_JSON_STRING,
     EMP_JSON_ARRAY,
     EMP_JSON_OBJECT
@@ -83,7 +85,7 @@ const char *emp_json_key(const emp_json *member);
 const char *emp_json_string(const emp_json *value);
 /** An integer; 0 of all else. */
 int64_t emp_json_integer(const emp_json *value);
-/** A number, whole or not; 0 of all else. */
+/** A finite number, whole or not; 0 of all else. */
 double emp_json_number(const emp_json *value);
 
 /** Whether \a text is valid UTF-8, as all text in JSON is. */

@@ -18,11 +18,12 @@ typedef struct {
     const emp_graph   *graph;
     const atomic_int  *stop;
     emp_sim           *sim;
-    emp_members        groups;       /* of ops */
-    int32_t           *group_of_op;  /* [op]; -1 = must stay */
-    emp_device_id     *device_of_op; /* [op] as it is now */
-    emp_device_id     *before;       /* [op] as it was before the round */
-    uint64_t          *barred;       /* [group] bit d: did not help when it left d */
+    emp_members        groups;         /* of ops */
+    int32_t           *group_of_op;    /* [op]; -1 = must stay */
+    uint32_t          *kinds_of_group; /* [group] EMP_KIND_ mask that all its ops allow */
+    emp_device_id     *device_of_op;   /* [op] as it is now */
+    emp_device_id     *before;         /* [op] as it was before the round */
+    uint64_t          *barred;         /* [group] bit d: did not help when it left d */
     int64_t           *live;   /* [tensor] bytes at the peak of the device at hand */
     int64_t           *seen;   /* [tensor] the judgement that met it last */
     emp_arrays         arrays; /* all of these */
@@ -183,10 +184,12 @@ static bool is_better(const move *m, const move *than)
 static move find_move(repair *r, emp_device_id from, emp_device_kind kind)
 {
     const emp_machine *machine = r->problem->machine;
+    const uint32_t     bit = kind == EMP_DEVICE_GPU ? EMP_KIND_GPU : EMP_KIND_CPU;
     move               best = {.group = -1};
 
     for (int32_t group = 0; group < r->groups.group_count; group++) {
         if ((r->barred[group] >> from & 1) != 0) continue;
+        if ((r->kinds_of_group[group] & bit) == 0) continue;
         for (emp_device_id to = 0; to < machine->device_count; to++) {
             if (to == from || machine->device[to].kind != kind) continue;
             move m = judge(r, group, from, to);
@@ -304,6 +307,8 @@ static emp_status make_groups(repair *r, uint64_t seed, emp_error *err)
 
     EMP_CHECK(emp_class_groups_ops(&r->groups, &hash, r->problem, &params, err));
     r->barred = EMP_ADD_ARRAY(&r->arrays, uint64_t, (size_t)r->groups.group_count);
+    r->kinds_of_group =
+        EMP_ADD_ARRAY(&r->arrays, uint32_t, (size_t)r->groups.group_count);
     r->group_of_op = EMP_ADD_ARRAY(&r->arrays, int32_t, (size_t)r->graph->op_count);
     r->before = EMP_ADD_ARRAY(&r->arrays, emp_device_id, (size_t)r->graph->op_count);
     r->live = EMP_ADD_ARRAY(&r->arrays, int64_t, (size_t)r->graph->tensor_count);
@@ -311,9 +316,15 @@ static emp_status make_groups(repair *r, uint64_t seed, emp_error *err)
     if (r->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "memory repair of %d ops", r->graph->op_count);
     for (emp_op_id op = 0; op < r->graph->op_count; op++) r->group_of_op[op] = -1;
-    for (int32_t group = 0; group < r->groups.group_count; group++)
-        for (int32_t i = r->groups.first[group]; i < r->groups.first[group + 1]; i++)
-            r->group_of_op[r->groups.member[i]] = group;
+    for (int32_t group = 0; group < r->groups.group_count; group++) {
+        r->kinds_of_group[group] = EMP_KIND_CPU | EMP_KIND_GPU;
+        for (int32_t i = r->groups.first[group]; i < r->groups.first[group + 1]; i++) {
+            const emp_op_id op = r->groups.member[i];
+            const int32_t class = r->problem->class_of_op[op];
+            r->group_of_op[op] = group;
+            if (class >= 0) r->kinds_of_group[group] &= r->problem->kinds_of_class[class];
+        }
+    }
     return EMP_OK;
 }
 

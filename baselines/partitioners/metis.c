@@ -4,6 +4,8 @@
  * on the CPU; with cpu=1 the CPU is one of the parts. With memory=1 each part also has its
  * device's share of the memory: a balance, not a limit, hence repair=1. */
 #include "base/mem.h"
+#include "base/text/text.h"
+#include "base/text/units.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/partition_method.h"
 #include "search/partition/metis_cut.h"
@@ -11,11 +13,12 @@
 typedef enum { STRATEGY_RECURSIVE, STRATEGY_KWAY } metis_strategy;
 
 typedef struct {
-    const emp_problem     *problem;
-    bool                   with_cpu, has_memory;
-    metis_strategy         strategy;
-    double                 imbalance, memory_imbalance; /* 0 = METIS's own */
-    emp_partition_settings settings;
+    const emp_problem       *problem;
+    const emp_method_params *params;
+    bool                     with_cpu, has_memory;
+    metis_strategy           strategy;
+    double                   imbalance, memory_imbalance; /* 0 = METIS's own */
+    emp_partition_settings   settings;
 } metis_options;
 
 static void share_memory(const emp_partition_target *target, double *share)
@@ -28,6 +31,30 @@ static void share_memory(const emp_partition_target *target, double *share)
     }
     for (int32_t p = 0; p < target->count; p++)
         share[p] = total > 0.0 ? share[p] / total : 1.0 / target->count;
+}
+
+/* METIS calls a cut with empty parts a success: it makes them where one vertex has most of the load,
+ * or all others have edges to one. */
+static void warn_of_empty_parts(const emp_method_params    *params,
+                                const emp_partition_target *target,
+                                const int32_t *part_of_vertex, int32_t vertex_count)
+{
+    char     sentence[512];
+    emp_text text = {sentence, sizeof sentence, 0};
+    int32_t  members[EMP_MAX_DEVICES] = {0}, empty = 0;
+
+    if (params->warn == NULL) return;
+    for (int32_t v = 0; v < vertex_count; v++) members[part_of_vertex[v]]++;
+    for (int32_t p = 0; p < target->count; p++)
+        if (members[p] == 0)
+            emp_text_add(&text, "%s%s", empty++ == 0 ? "METIS leaves " : ", ",
+                         target->machine->device[target->device[p]].name);
+    if (empty == 0) return;
+    emp_text_add(&text,
+                 " without ops: its cut has %d empty part%s of %d, as one op has most of "
+                 "the load, or the others exchange data with one alone",
+                 empty, emp_units_plural(empty), target->count);
+    params->warn(params->warn_context, sentence);
 }
 
 static emp_status cut(const emp_partition_graph *g, const emp_partition_target *target,
@@ -52,6 +79,7 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
         c.memory_share = memory_share;
     }
     EMP_TRY(emp_metis_parts(g, target->count, &c, seed, part_of_vertex, err));
+    warn_of_empty_parts(o->params, target, part_of_vertex, g->vertex_count);
 
 cleanup:
     emp_free(memory);
@@ -62,7 +90,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
                         const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err)
 {
-    metis_options own = {.problem = problem};
+    metis_options own = {.problem = problem, .params = params};
 
     EMP_CHECK(emp_method_options_parse(&own, type, params, err));
     if (own.memory_imbalance > 0 && !own.has_memory)

@@ -142,6 +142,7 @@ static emp_status init(void *state, const emp_problem *problem,
     EMP_CHECK(emp_method_options_parse(NULL, &emp_method_portfolio, params, err));
     p->problem = problem;
     p->params = *params;
+    p->params.warn = NULL; /* members are many, and the best of them counts */
     p->at.winner = -1;
     p->best_score.step_time_s = INFINITY;
     EMP_CHECK(EMP_ALLOC(p->best, ops));

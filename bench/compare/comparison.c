@@ -15,7 +15,6 @@
 emp_comparison_params emp_comparison_params_default(void)
 {
     return (emp_comparison_params){
-        .runtime = "tf-r1.3",
         .seed_count = 5,
         .budget_count = 2,
         .budget = {{.evaluations = 100}, {.evaluations = 1000}},
@@ -38,9 +37,7 @@ int32_t emp_comparison_find_row(const emp_comparison *c, const char *key)
 
 const char *emp_comparison_runtime_of(const emp_comparison *c, int32_t row)
 {
-    const emp_frozen_task *frozen = c->row[row].frozen;
-
-    return frozen != NULL ? frozen->runtime : c->runtime;
+    return c->runtime_of_row + (size_t)row * EMP_RECORD_NAME_BYTES;
 }
 
 int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
@@ -201,6 +198,7 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     c->graph_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
     c->machine_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
     c->runtime_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
+    c->runtime_of_row = EMP_ADD_ARRAY(&c->arrays, char, rows *EMP_RECORD_NAME_BYTES);
     c->refusal = emp_arrays_add(&c->arrays, rows * entrants, sizeof *c->refusal);
     plan->task = EMP_NEW_ARRAY(emp_loaded_task, rows);
     plan->first_job = EMP_NEW_ARRAY(int32_t, cells);
@@ -270,8 +268,7 @@ static void describe(emp_comparison *c, const emp_comparison_params *p)
     describe_budgets(&command, c, EMP_BY_EVALUATIONS);
     describe_budgets(&command, c, EMP_BY_CLOCK);
     emp_text_add(&command, " --seeds %d --draws %d", c->seed_count, c->draws);
-    if (strcmp(p->runtime, "tf-r1.3") != 0)
-        emp_text_add(&command, " --runtime %s", p->runtime);
+    if (p->runtime != NULL) emp_text_add(&command, " --runtime %s", p->runtime);
 }
 
 static void blank(emp_comparison *c)
@@ -328,12 +325,19 @@ cleanup:
 static emp_status load_tasks(emp_comparison_plan *plan, emp_error *err)
 {
     emp_comparison *c = plan->c;
+    const char     *runtime = plan->params->runtime;
+    int32_t         first = 0; /* task that is not frozen */
 
-    EMP_CHECK(emp_runtime_init(&plan->runtime, plan->params->runtime, err));
-    snprintf(c->runtime, sizeof c->runtime, "%s", plan->runtime.name);
-    EMP_CHECK(emp_tasks_load(plan->task, c->row, c->row_count, &plan->runtime,
+    if (runtime != NULL) EMP_CHECK(emp_runtime_init(&plan->runtime, runtime, err));
+    EMP_CHECK(emp_tasks_load(plan->task, c->row, c->row_count,
+                             runtime != NULL ? &plan->runtime : NULL,
                              plan->params->jobs.threads, err));
+    while (first < c->row_count - 1 && c->row[first].frozen != NULL) first++;
+    snprintf(c->runtime, sizeof c->runtime, "%s",
+             plan->task[first].problem->runtime.name);
     for (int32_t r = 0; r < c->row_count; r++) {
+        snprintf(c->runtime_of_row + (size_t)r * EMP_RECORD_NAME_BYTES,
+                 EMP_RECORD_NAME_BYTES, "%s", plan->task[r].problem->runtime.name);
         c->graph_hash[r] = plan->task[r].graph->hash;
         c->machine_hash[r] = plan->task[r].machine->hash;
         c->runtime_hash[r] = emp_runtime_hash(&plan->task[r].problem->runtime);

@@ -96,7 +96,8 @@ typedef struct {
      * comparison. */
     const char *options[EMP_COMPARISON_ENTRANTS];
     int32_t     options_count;
-    const char *runtime; /**< profile name or path; frozen tasks have their own */
+    const char *runtime; /**< profile name or path; NULL: that which fits each task
+                              (emp_task_runtime()); frozen tasks have their own */
     int32_t     seed_count;
     int32_t     budget_count;
     emp_comparison_budget budget[EMP_COMPARISON_BUDGETS];
@@ -175,7 +176,8 @@ typedef struct {
                                 while nothing fits */
     char (*refusal)[EMP_ERROR_MSG_BYTES];                /**< [row][entrant] */
     uint64_t  *graph_hash, *machine_hash, *runtime_hash; /**< [row] */
-    char       runtime[EMP_RECORD_NAME_BYTES];     /**< of rows that are not frozen */
+    char       runtime[EMP_RECORD_NAME_BYTES]; /**< of the first row that is not frozen */
+    char      *runtime_of_row;                 /**< [row * EMP_RECORD_NAME_BYTES] */
     char       command[2 * EMP_RECORD_TEXT_BYTES]; /**< makes this comparison */
     emp_arrays arrays;                             /**< all of these */
 } emp_comparison;

@@ -265,14 +265,21 @@ static void note_tuned(emp_sheet *s, const emp_comparison *c)
             s, "Tuned on, as constants of our own methods were chosen there: %s.", array);
 }
 
+static bool has_own_runtime(const emp_comparison *c, int32_t row)
+{
+    return c->row[row].frozen != NULL ||
+           strcmp(emp_comparison_runtime_of(c, row), c->runtime) != 0;
+}
+
 /* Titles of tasks are short; here is what they stand for. */
 static void note_tasks(emp_sheet *s, const emp_comparison *c)
 {
     for (int32_t r = 0; r < c->row_count; r++) {
         const emp_task *task = &c->row[r];
-        const bool      is_own = task->frozen != NULL;
+        const bool      is_own = has_own_runtime(c, r);
         emp_sheet_note(s, "%s: %s on %s%s%s.", task->title, task->spec, task->machine,
-                       is_own ? ", runtime " : "", is_own ? task->frozen->runtime : "");
+                       is_own ? ", runtime " : "",
+                       is_own ? emp_comparison_runtime_of(c, r) : "");
     }
 }
 
@@ -287,10 +294,10 @@ static void note_clock(emp_sheet *s, const emp_comparison *c)
         "many CPU seconds of its one thread.");
 }
 
-static bool has_frozen(const emp_comparison *c)
+static bool have_own_runtimes(const emp_comparison *c)
 {
     for (int32_t r = 0; r < c->row_count; r++)
-        if (c->row[r].frozen != NULL) return true;
+        if (has_own_runtime(c, r)) return true;
     return false;
 }
 
@@ -303,7 +310,7 @@ void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
     emp_sheet_note(s,
                    "Methods that stop by themselves propose once, whatever the budget. "
                    "Runtime %s%s.",
-                   c->runtime, has_frozen(c) ? " where no other is named" : "");
+                   c->runtime, have_own_runtimes(c) ? " where no other is named" : "");
     note_tuned(s, c);
     note_tasks(s, c);
     note_clock(s, c);

@@ -57,6 +57,7 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
                   inputs->machine->name, "runtime", inputs->problem->runtime.name);
     json_t *values = cli_bounds_json(bounds);
 
+    cli_inputs_add_notes(object, inputs);
     if (json_object_update(object, values) != 0) {
         json_decref(object);
         object = NULL;
@@ -87,6 +88,7 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     }
     printf("%s on %s, runtime %s\n", args.task.spec, inputs.machine->name,
            inputs.problem->runtime.name);
+    cli_inputs_print_runtime(&inputs);
 #define X(name, key, text) print_bound(key, bounds.name##_ns, text);
     EMP_BOUNDS_LIST(X)
 #undef X

@@ -3,11 +3,11 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/units.h"
 #include "bench/iterations/iterations.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "graphs/import/file.h"
 
 enum {
     KEY_LAYERS = 256,

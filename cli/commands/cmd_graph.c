@@ -36,8 +36,8 @@ static const struct argp_option options[] = {
      "Write the ops and edges of a step: FILE.json, or FILE.csv and FILE.edges.csv", 0},
     {"machine", 'm', "NAME|FILE", 0,
      "Add to --out what each op takes on the devices of this machine", 0},
-    {"runtime", 'r', "NAME|FILE", 0, "Runtime profile of these times (default tf-r1.3)",
-     0},
+    {"runtime", 'r', "NAME|FILE", 0,
+     "Runtime profile of these times (default: that which fits the graph)", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -143,14 +143,22 @@ static json_t *json_graph(const emp_graph *graph, const struct type_count *count
                      "op_types", json_types(counts, graph->type_count, false));
 }
 
-static json_t *json_assumptions(const emp_import_notes *notes)
+static json_t *json_of(const struct args *args, const cli_inputs *inputs,
+                       const struct type_count *whole, const struct type_count *step,
+                       int64_t activation_bytes)
 {
-    json_t *list = json_array();
+    const emp_graph *g = inputs->whole;
+    json_t          *object = json_pack(
+                 "{s:s, s:s, s:s?, s:o, s:o, s:f, s:I, s:I, s:I, s:o}", "workload", args->spec,
+                 "runtime", args->runtime != NULL ? args->runtime : inputs->runtime, "file",
+                 inputs->notes.what, "whole", json_graph(g, whole), "step",
+                 json_graph(inputs->step, step), "flops", inputs->step->flops, "activation_bytes",
+                 (json_int_t)activation_bytes, "parameter_count", (json_int_t)g->parameter_count,
+                 "parameter_bytes", (json_int_t)g->parameter_bytes, "unknown_op_types",
+                 json_types(whole, g->type_count, true));
 
-    for (int32_t i = 0; i < notes->assumption_count && i < EMP_NOTES_MAX; i++)
-        if (notes->assumption[i] != NULL)
-            json_array_append_new(list, json_string(notes->assumption[i]));
-    return list;
+    cli_inputs_add_notes(object, inputs);
+    return object;
 }
 
 static void print_graph(const char *title, const char *spec, const emp_graph *graph,
@@ -234,17 +242,8 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
     EMP_TRY(count_types(&step, inputs.step, err));
     EMP_TRY(emp_graph_activation_bytes(&activation_bytes, inputs.step, err));
     if (args.format != EMP_SHEET_TEXT) {
-        EMP_TRY(cli_print_object(
-            json_pack("{s:s, s:s?, s:o, s:o, s:o, s:f, s:I, s:I, s:I, s:o}", "workload",
-                      args.spec, "file", inputs.notes.what, "assumptions",
-                      json_assumptions(&inputs.notes), "whole",
-                      json_graph(inputs.whole, whole), "step",
-                      json_graph(inputs.step, step), "flops", inputs.step->flops,
-                      "activation_bytes", (json_int_t)activation_bytes, "parameter_count",
-                      (json_int_t)inputs.whole->parameter_count, "parameter_bytes",
-                      (json_int_t)inputs.whole->parameter_bytes, "unknown_op_types",
-                      json_types(whole, inputs.whole->type_count, true)),
-            args.format, err));
+        EMP_TRY(cli_print_object(json_of(&args, &inputs, whole, step, activation_bytes),
+                                 args.format, err));
     } else {
         if (inputs.note[0] != '\0') printf("%s\n", inputs.note);
         if (inputs.notes.what != NULL)
@@ -263,6 +262,9 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
         if (activation_bytes > 0)
             printf("Its backward pass reads %s that the forward pass has made.\n",
                    emp_units_format_bytes(activation_bytes, size, sizeof size));
+        if (inputs.runtime_why != NULL)
+            printf("simulate and place run it under %s, as %s; --runtime changes it.\n",
+                   inputs.runtime, inputs.runtime_why);
     }
 
 cleanup:

@@ -218,12 +218,13 @@ static emp_status drop_checkpoint(const cli_place_args *args, emp_error *err)
 
 /* First what would be lost, then what the user reads. */
 static emp_status deliver(const cli_place_args *args, const emp_record *record,
-                          const emp_sim_result *best, const emp_problem *problem,
+                          const emp_sim_result *best, const cli_inputs *inputs,
                           emp_error *err)
 {
-    emp_status      saved = save(args, record, problem, err), printed;
-    cli_run_options run = args->run;
-    emp_bounds      bounds;
+    const emp_problem *problem = inputs->problem;
+    emp_status         saved = save(args, record, problem, err), printed;
+    cli_run_options    run = args->run;
+    emp_bounds         bounds;
 
     if (saved == EMP_OK && !is_half(record)) saved = drop_checkpoint(args, err);
     if (saved == EMP_OK) saved = tell_of_one_gpu(args, record, problem, err);
@@ -232,7 +233,7 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     printed = cli_bound(&bounds, &run, problem, err);
     if (printed == EMP_OK)
         printed =
-            cli_report_run(record, problem, best, &bounds, args->run.task.format, err);
+            cli_report_run(record, inputs, best, &bounds, args->run.task.format, err);
     if (saved != EMP_OK) return saved;
     if (printed != EMP_OK) return printed;
     return is_half(record) ? EMP_EINTERRUPTED : EMP_OK;
@@ -298,7 +299,7 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
     made = cli_run(&record, &best, &own.run, inputs.problem, method, DEFAULT_BUDGET, err);
     if (made != EMP_OK && strcmp(record.stopped_by, "failure") != 0) EMP_TRY(made);
     if (ranks == NULL || ranks->rank == 0)
-        EMP_TRY(deliver(&own, &record, &best, inputs.problem, err));
+        EMP_TRY(deliver(&own, &record, &best, &inputs, err));
     else if (is_half(&record))
         st = EMP_EINTERRUPTED;
     if (made != EMP_OK) st = made;

@@ -260,6 +260,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
             "{s:s, s:s, s:s, s:s, s:s?, s:b}", "workload", args->run.task.spec, "machine",
             inputs->machine->name, "runtime", problem->runtime.name, "placement",
             args->placement, "costs", inputs->costs, "interrupted", (int)is_partial);
+        cli_inputs_add_notes(task, inputs);
         int failures = json_object_update(object, task);
         json_decref(task);
         if (args->is_why)
@@ -274,6 +275,7 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
     printf("%s on %s, runtime %s, placement %s%s\n", args->run.task.spec,
            inputs->machine->name, problem->runtime.name, args->placement,
            is_partial ? ", interrupted" : "");
+    cli_inputs_print_runtime(inputs);
     cli_report_print(problem, result, why, bounds);
     if (args->is_why) cli_why_print(problem, why, what_if);
     return EMP_OK;

@@ -56,7 +56,7 @@ static emp_status load(trainer *t, emp_error *err)
     EMP_CHECK(cli_task_list_add(&t->list, args->run.task.tasks, err));
     EMP_CHECK(
         cli_task_list_check_inputs(&t->list, args->run.task.tasks, outputs, 1, err));
-    EMP_CHECK(emp_runtime_init(&t->runtime, runtime != NULL ? runtime : "tf-r1.3", err));
+    if (runtime != NULL) EMP_CHECK(emp_runtime_init(&t->runtime, runtime, err));
     if (args->weights != NULL)
         EMP_CHECK(emp_weights_load(&t->before, args->weights, err));
     const size_t count = (size_t)t->list.count;
@@ -64,8 +64,9 @@ static emp_status load(trainer *t, emp_error *err)
     EMP_CHECK(EMP_ALLOC(t->problem, count));
     EMP_CHECK(EMP_ALLOC(t->of_task, count));
     for (int32_t i = 0; i < t->list.count; i++) task[i] = t->list.task[i].task;
-    EMP_CHECK(emp_tasks_load(t->loaded, task, t->list.count, &t->runtime,
-                             args->run.threads, err));
+    EMP_CHECK(emp_tasks_load(t->loaded, task, t->list.count,
+                             runtime != NULL ? &t->runtime : NULL, args->run.threads,
+                             err));
     for (int32_t i = 0; i < t->list.count; i++) t->problem[i] = t->loaded[i].problem;
     return EMP_OK;
 }

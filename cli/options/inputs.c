@@ -26,8 +26,8 @@ static const struct argp_option options[] = {
      "states its own needs none",
      0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Runtime profile (default tf-r1.3; on the machine of an instance "
-     "msr-latency, or edges for DOPPLER's): " EMP_RUNTIME_NAMES,
+     "Runtime profile (the default follows from where the graph comes from, as "
+     "docs/profiles.md lists): " EMP_RUNTIME_NAMES,
      0},
     {"objective", KEY_OBJECTIVE, "NAME", 0,
      "step-time (default), or max-load: the time per sample of a pipeline, which is "
@@ -40,8 +40,8 @@ static const struct argp_option options[] = {
      "scaled (docs/formats.md)",
      0},
     {"forbid", KEY_FORBID, "cpu", 0,
-     "Have no op on a CPU that has a kernel for a GPU; others stay there, and a warning "
-     "counts them",
+     "Keep ops that have a GPU kernel off the CPU; others stay there, and a warning "
+     "counts them. A model that does not fit into the GPUs is then out of memory",
      0},
     {"whole-layers", KEY_WHOLE_LAYERS, NULL, 0,
      "Have each numbered layer of a PyTorch model, such as model.layers.0, on one device",
@@ -190,12 +190,16 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     cli_stage_line_end(&line);
     if (st != EMP_OK) warn_of_problems(&inputs->notes);
     EMP_CHECK(st);
+    inputs->runtime =
+        emp_task_runtime(inputs->step, &stated, false, &inputs->runtime_why);
     if (devices != NULL) *devices = stated;
     snprintf(inputs->note, sizeof inputs->note, "%s", stated.note);
     if (!emp_workload_is_spec(spec)) warn_of_assumptions(inputs->step);
     for (int32_t i = 0; i < inputs->notes.assumption_count && i < EMP_NOTES_MAX; i++)
         if (inputs->notes.assumption[i] != NULL)
             cli_warn("assumed: %s", inputs->notes.assumption[i]);
+    for (int32_t i = 0; i < inputs->notes.warning_count && i < EMP_NOTES_MAX; i++)
+        if (inputs->notes.warning[i] != NULL) cli_warn("%s", inputs->notes.warning[i]);
     return EMP_OK;
 }
 
@@ -327,12 +331,13 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
 
     if (!is_own && !has_machine)
         EMP_CHECK(emp_machine_load(&inputs->machine, machine, err));
-    if (!has_runtime) runtime = "tf-r1.3";
-    EMP_CHECK(emp_runtime_init(&profile, runtime, err));
+    if (has_runtime) EMP_CHECK(emp_runtime_init(&profile, runtime, err));
     EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));
     if (is_own) EMP_CHECK(emp_own_machine_create(&inputs->machine, &devices, spec, err));
-    if (is_own && !has_runtime && devices.runtime != NULL)
-        EMP_CHECK(emp_runtime_init(&profile, devices.runtime, err));
+    inputs->runtime = emp_task_runtime(
+        inputs->step, &devices, is_own && !inputs->needs_events, &inputs->runtime_why);
+    if (has_runtime) inputs->runtime_why = NULL;
+    if (!has_runtime) EMP_CHECK(emp_runtime_init(&profile, inputs->runtime, err));
     if (inputs->keeps_layers) EMP_CHECK(cli_layers_join(inputs->step, spec, err));
     EMP_CHECK(emp_problem_create(&inputs->problem, inputs->step, inputs->machine,
                                  &profile, spec, err));
@@ -340,6 +345,35 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     EMP_CHECK(take_costs(inputs, &profile, err));
     warn_of_unknown_time(inputs);
     return EMP_OK;
+}
+
+void cli_inputs_print_runtime(const cli_inputs *inputs)
+{
+    if (inputs->runtime_why != NULL)
+        printf("runtime      %s, as %s; --runtime changes it\n", inputs->runtime,
+               inputs->runtime_why);
+}
+
+static json_t *list_of(const char *const *sentence, int32_t count)
+{
+    json_t *list = json_array();
+
+    for (int32_t i = 0; i < count && i < EMP_NOTES_MAX; i++)
+        if (sentence[i] != NULL) json_array_append_new(list, json_string(sentence[i]));
+    return list;
+}
+
+void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs)
+{
+    const emp_import_notes *n = &inputs->notes;
+
+    if (object == NULL) return;
+    json_object_set_new(object, "runtime_why",
+                        inputs->runtime_why != NULL ? json_string(inputs->runtime_why)
+                                                    : json_null());
+    json_object_set_new(object, "assumptions",
+                        list_of(n->assumption, n->assumption_count));
+    json_object_set_new(object, "warnings", list_of(n->warning, n->warning_count));
 }
 
 void cli_inputs_clear(cli_inputs *inputs)

@@ -5,6 +5,7 @@
 #define EMP_CLI_OPTIONS_INPUTS_H
 
 #include <argp.h>
+#include <jansson.h>
 
 #include "cli/options/source_options.h"
 #include "graphs/load.h"
@@ -19,17 +20,20 @@ typedef struct {
     emp_machine     *machine;
     emp_problem     *problem;
     char             note[480]; /**< what the reader says of the file; "" = nothing */
-    emp_import_notes notes;     /**< what the file is, what had to be assumed */
+    emp_import_notes notes;     /**< what the file is, what was assumed and left out */
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
     bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
     bool             keeps_layers;     /**< likewise: layers are whole (layers.h) */
+    bool        needs_events; /**< likewise: an instance's own rules are no default */
+    const char *runtime; /**< by default, once the graph is there: emp_task_runtime() */
+    const char *runtime_why; /**< why it is taken; NULL: the user has named another */
 } cli_inputs;
 
 /** The options that name what is to be loaded, and how results are printed. */
 typedef struct {
     const char        *spec;
     const char        *machine;     /**< NULL: that of the instance */
-    const char        *runtime;     /**< NULL: that of cli_inputs_load() */
+    const char        *runtime;     /**< NULL: emp_task_runtime() */
     bool               is_max_load; /**< has set the runtime */
     const char        *costs;       /**< file of times that a user brings; NULL: none */
     bool               is_cpu_forbidden, keeps_layers;
@@ -52,12 +56,18 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
 void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task);
 
 /** Loads everything. With \a machine NULL or EMP_OWN_MACHINE it is the one that the file
- * states; with \a runtime NULL it is on that machine the profile by whose rules such files are
- * meant, and tf-r1.3 on others. A machine that \a inputs has already is taken in place of
- * \a machine.
+ * states; with \a runtime NULL the profile is emp_task_runtime(). A machine that \a inputs has already is
+ * taken in place of \a machine.
  * \retval EMP_EINVAL  No machine is given, and the spec states none. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err);
+
+/** Prints the line that says why a runtime is taken that the user has not named, if so. */
+void cli_inputs_print_runtime(const cli_inputs *inputs);
+
+/** Sets "assumptions" and "warnings" of the object, lists of texts, and "runtime_why", null where the user
+ * has named the runtime. NULL is fine. */
+void cli_inputs_add_notes(json_t *object, const cli_inputs *inputs);
 
 void cli_inputs_clear(cli_inputs *inputs);
 

@@ -24,7 +24,9 @@ static const struct argp_option options[] = {
      "Runs of whatever draws: one for each of the seeds 1 to N", 0},
     {"budget", 'b', "N", 0, "Evaluations of each run that learns or searches", 0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Runtime profile (default tf-r1.3): " EMP_RUNTIME_NAMES, 0},
+     "Runtime profile (default tf-r1.3; of bench placers that which fits each "
+     "task): " EMP_RUNTIME_NAMES,
+     0},
     {"runs", KEY_RUNS, "DIR", 0, "Folder of the run records (default runs)", 0},
     {"fresh", KEY_FRESH, NULL, 0, "Make all runs anew, also those with a record", 0},
     {"threads", 't', "N", 0, "Threads; results do not depend on it", 0},

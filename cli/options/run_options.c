@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options/run_options.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 
 #include "base/io/output.h"
 #include "base/text/units.h"
+#include "baselines/baselines.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/stage_line.h"
@@ -183,11 +183,29 @@ static emp_status check_kept(const cli_run_options *o, const emp_problem *proble
     return o->ranks != NULL ? o->ranks->agree(st, err) : st;
 }
 
+/* A learner refuses a problem without a choice, whose only placement is a result, too. */
+static bool has_nothing_to_learn(const cli_run_options *o, const emp_problem *problem,
+                                 const emp_method *method)
+{
+    const bool is_plain = o->preset == NULL && o->options == NULL && o->weights == NULL &&
+                          o->weights_out == NULL && o->checkpoint.path == NULL;
+
+    return is_plain && emp_method_kind_of(method) == EMP_METHOD_LEARNER &&
+           (o->decides == 0 || o->decides == EMP_DECIDES_DEVICES) &&
+           !emp_problem_has_choice(problem);
+}
+
 emp_status cli_run(emp_record *record, emp_sim_result *best, const cli_run_options *o,
                    const emp_problem *problem, const emp_method *method,
                    int64_t default_budget, emp_error *err)
 {
     struct display display;
+    if (has_nothing_to_learn(o, problem, method)) {
+        cli_warn("%s has nothing to learn, as every op can be on one device alone: this "
+                 "is the only placement",
+                 method->name);
+        method = &emp_method_gpu;
+    }
     emp_run_params params = {
         .method = method,
         .placer = {.seed = o->seed,

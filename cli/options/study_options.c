@@ -8,7 +8,7 @@ static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
      0},
     {"runtime", 'r', "NAME|FILE", 0,
-     "Runtime profile: tf-r1.3 (default), ideal, or a file whose rules are events", 0},
+     "Runtime profile whose rules are events (default: that which fits the graph)", 0},
     {"samples", 'n', "N", 0, "Placements of each kind", 0},
     {"seed", 'k', "N", 0, "Seed of all that is drawn (default 1)", 0},
     {0},
@@ -44,8 +44,6 @@ const struct argp cli_study_argp = {options, parse, NULL, NULL, children, NULL, 
 
 cli_study_options cli_study_options_default(int32_t samples, int32_t least_samples)
 {
-    return (cli_study_options){.runtime = "tf-r1.3",
-                               .samples = samples,
-                               .least_samples = least_samples,
-                               .seed = 1};
+    return (cli_study_options){
+        .samples = samples, .least_samples = least_samples, .seed = 1};
 }

@@ -11,6 +11,13 @@
 #include "cli/report/report_why.h"
 #include "run/methods.h"
 
+/* Under other rules variables may take other bytes, or none. */
+static emp_problem_shortage find_shortage(const emp_problem *problem)
+{
+    return problem->runtime.rules == EMP_RULES_EVENTS ? emp_problem_find_shortage(problem)
+                                                      : (emp_problem_shortage){0};
+}
+
 static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
                         const emp_explain *why)
 {
@@ -24,7 +31,16 @@ static json_t *json_oom(const emp_problem *problem, const emp_sim_result *r,
         (double)r->oom_at_ns * 1e-9, "capacity_bytes",
         (json_int_t)problem->machine->device[r->oom_device].memory_bytes);
     if (o == NULL || why == NULL) return o;
-    json_int_t used = (json_int_t)(why->oom.bytes - r->oom_bytes);
+    const emp_problem_shortage s = find_shortage(problem);
+    json_int_t                 used = (json_int_t)(why->oom.bytes - r->oom_bytes);
+    if (s.kinds != 0 &&
+        json_object_set_new(o, "no_placement_fits",
+                            json_pack("{s:I, s:I}", "held_bytes",
+                                      (json_int_t)s.held_bytes, "memory_bytes",
+                                      (json_int_t)s.memory_bytes)) != 0) {
+        json_decref(o);
+        return NULL;
+    }
     if (json_object_set_new(o, "in_use_bytes", json_integer(used)) == 0 &&
         cli_why_add_memory(o, problem, &why->oom))
         return o;
@@ -83,6 +99,22 @@ json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *r,
             : json_null());
 }
 
+/* Where no placement fits, one line says so with the bytes. */
+static void print_shortage(const emp_problem *problem)
+{
+    static const char *const   names[] = {[EMP_KIND_CPU] = "CPUs",
+                                          [EMP_KIND_GPU] = "GPUs",
+                                          [EMP_KIND_CPU | EMP_KIND_GPU] = "devices"};
+    const emp_problem_shortage s = find_shortage(problem);
+    char                       held[32], memory[32];
+
+    if (s.kinds == 0) return;
+    printf("memory       no placement fits: %s need %s for weights and states, and have "
+           "%s\n",
+           names[s.kinds], emp_units_format_bytes(s.held_bytes, held, sizeof held),
+           emp_units_format_bytes(s.memory_bytes, memory, sizeof memory));
+}
+
 static void print_oom(const emp_problem *problem, const emp_sim_result *r,
                       const emp_explain *why)
 {
@@ -108,7 +140,7 @@ static void print_bound(const emp_sim_result *r, const emp_bounds *bounds)
 {
     char text[32];
 
-    if (bounds->best_ns == 0) return;
+    if (bounds->best_ns == 0 || bounds->is_infeasible) return;
     printf("lower bound  %s",
            emp_units_format_seconds((double)bounds->best_ns * 1e-9, text, sizeof text));
     if (r->is_feasible)
@@ -128,6 +160,7 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
            emp_units_format_seconds(step_s, text, sizeof text),
            r->is_feasible ? "" : " if memory sufficed");
     print_bound(r, bounds);
+    if (!r->is_feasible) print_shortage(problem);
     if (!r->is_feasible) print_oom(problem, r, why);
     for (int32_t i = 0; i < r->device_count; i++) {
         double busy_s = (double)r->busy_ns[i] * 1e-9;
@@ -145,11 +178,11 @@ void cli_report_print(const emp_problem *problem, const emp_sim_result *r,
            problem->graph->edge_count, emp_units_plural(problem->graph->edge_count));
 }
 
-static json_t *json_run(const emp_record *r, const emp_problem *problem,
+static json_t *json_run(const emp_record *r, const cli_inputs *inputs,
                         const emp_sim_result *best, const emp_explain *why,
                         const emp_bounds *bounds)
 {
-    json_t *object = cli_report_json(problem, best, why, bounds);
+    json_t *object = cli_report_json(inputs->problem, best, why, bounds);
     json_t *run = json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "method", r->method,
         "workload", r->workload, "machine", r->machine, "runtime", r->runtime, "seed",
@@ -158,6 +191,7 @@ static json_t *json_run(const emp_record *r, const emp_problem *problem,
         "dirty", r->is_dirty);
 
     cli_add_winner(run, r);
+    cli_inputs_add_notes(run, inputs);
     if (object != NULL && json_object_update_missing(object, run) != 0) {
         json_decref(object);
         object = NULL;
@@ -173,17 +207,18 @@ void cli_add_winner(json_t *object, const emp_record *r)
     if (winner != NULL) json_object_set_new(object, "won_by", json_string(winner));
 }
 
-emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
+emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
                           const emp_sim_result *best, const emp_bounds *bounds,
                           emp_sheet_format format, emp_error *err)
 {
     emp_status         st = EMP_OK;
+    const emp_problem *problem = inputs->problem;
     emp_explain       *why = NULL;
     const emp_decision found = emp_record_decision(r);
 
     EMP_TRY(cli_why_create(&why, problem, &found, best, false, err));
     if (format != EMP_SHEET_TEXT) {
-        EMP_TRY(cli_print_object(json_run(r, problem, best, why, bounds), format, err));
+        EMP_TRY(cli_print_object(json_run(r, inputs, best, why, bounds), format, err));
     } else {
         printf("%s on %s, runtime %s, by %s, seed %" PRIu64 ": %" PRId64
                " evaluation%s%s\n",
@@ -192,6 +227,7 @@ emp_status cli_report_run(const emp_record *r, const emp_problem *problem,
                strcmp(r->stopped_by, "interrupt") == 0 ? ", interrupted"
                : strcmp(r->stopped_by, "failure") == 0 ? ", until the method failed"
                                                        : "");
+        cli_inputs_print_runtime(inputs);
         if (emp_record_winner(r) != NULL)
             printf("won by       %s\n", emp_record_winner(r));
         cli_report_print(problem, best, why, bounds);

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "cli/options/inputs.h"
 #include "run/sheet/sheet.h"
 #include "run/store/store.h"
 #include "sim/bounds/bounds.h"
@@ -22,8 +23,8 @@ json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *result
 void cli_report_print(const emp_problem *problem, const emp_sim_result *result,
                       const emp_explain *why, const emp_bounds *bounds);
 
-/** A run and its best placement, of which the oracle says \a best, as \a format says. */
-emp_status cli_report_run(const emp_record *record, const emp_problem *problem,
+/** A run on \a inputs and its best placement, of which the oracle says \a best, as \a format says. */
+emp_status cli_report_run(const emp_record *record, const cli_inputs *inputs,
                           const emp_sim_result *best, const emp_bounds *bounds,
                           emp_sheet_format format, emp_error *err);
 

@@ -18,7 +18,7 @@
 /* A problem that is loaded. */
 typedef struct {
     int64_t        number, used;              /* number 0: nothing */
-    char          *graph, *machine, *runtime; /* of its request */
+    char          *graph, *machine, *runtime; /* of its request; "": no runtime */
     cli_inputs     inputs;
     emp_sim       *sim;
     emp_device_id *device_of_op, *device_of_class; /* of a row that is read */
@@ -72,10 +72,12 @@ void cli_desk_destroy(cli_desk *desk)
 
 static loaded *find_same(cli_desk *desk, const cli_request *r)
 {
+    const char *runtime = r->runtime != NULL ? r->runtime : "";
+
     for (int32_t i = 0; i < desk->limit; i++) {
         loaded *p = &desk->slot[i];
         if (p->number > 0 && strcmp(p->graph, r->graph) == 0 &&
-            strcmp(p->machine, r->machine) == 0 && strcmp(p->runtime, r->runtime) == 0)
+            strcmp(p->machine, r->machine) == 0 && strcmp(p->runtime, runtime) == 0)
             return p;
     }
     return NULL;
@@ -125,7 +127,7 @@ static emp_status fill(loaded *p, const cli_request *r, emp_error *err)
     EMP_CHECK(EMP_ALLOC(p->device_of_class, (size_t)graph->class_count));
     EMP_CHECK(copy_text(&p->graph, r->graph, err));
     EMP_CHECK(copy_text(&p->machine, r->machine, err));
-    return copy_text(&p->runtime, r->runtime, err);
+    return copy_text(&p->runtime, r->runtime != NULL ? r->runtime : "", err);
 }
 
 /* ---- rows ---- */
@@ -224,8 +226,10 @@ static emp_status answer_load(cli_desk *desk, FILE *out, emp_error *err)
     const emp_machine *machine = p->inputs.machine;
     begin_answer(desk, out);
     fprintf(out,
-            ",\"problem\":%" PRId64 ",\"op_count\":%d,\"class_count\":%d,\"devices\":[",
+            ",\"problem\":%" PRId64 ",\"op_count\":%d,\"class_count\":%d,\"runtime\":",
             p->number, p->inputs.step->op_count, p->inputs.step->class_count);
+    write_text(out, p->inputs.problem->runtime.name);
+    fputs(",\"devices\":[", out);
     for (int32_t d = 0; d < machine->device_count; d++) {
         fputs(d == 0 ? "" : ",", out);
         write_text(out, machine->device[d].name);

@@ -158,7 +158,6 @@ static emp_status check_rows(const cli_request *r, emp_error *err)
 emp_status cli_request_parse(cli_request *r, const char *line, size_t length,
                              emp_error *err)
 {
-    r->runtime = "tf-r1.3";
     r->seed = 1;
     EMP_CHECK(emp_json_parse(&r->document, line, length, err));
     if (!emp_json_is(r->document.root, EMP_JSON_OBJECT))

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/json.h"
 #include "graphs/import/container.h"
-#include "graphs/import/file.h"
 #include "graphs/import/graph_def.h"
 #include "graphs/import/hlo/hlo.h"
 #include "graphs/import/instances/dnn_partitioning.h"
@@ -84,12 +84,14 @@ static emp_status read_trace(emp_graph_builder *builder, emp_import_devices *dev
     emp_error         reason = {0};
 
     if (params->execution_trace == NULL)
-        return emp_trace_read(builder, devices, root, NULL, params->trace_step, err);
+        return emp_trace_read(builder, devices, params->notes, root, NULL,
+                              params->trace_step, err);
     st = emp_file_load(params->execution_trace, &bytes, &size, &reason);
     if (st == EMP_OK) st = emp_json_parse(&d, bytes, size, &reason);
     if (st != EMP_OK)
         EMP_FAIL(st, "its execution trace %s: %s", params->execution_trace, reason.msg);
-    EMP_TRY(emp_trace_read(builder, devices, root, d.root, params->trace_step, err));
+    EMP_TRY(emp_trace_read(builder, devices, params->notes, root, d.root,
+                           params->trace_step, err));
 
 cleanup:
     emp_json_clear(&d);
@@ -99,22 +101,25 @@ cleanup:
 
 /* What a JSON file is, its members tell. */
 static emp_status read_json(emp_graph_builder *builder, emp_import_devices *devices,
-                            emp_slice bytes, const emp_import_params *params,
-                            emp_error *err)
+                            emp_graph_source *source, emp_slice bytes,
+                            const emp_import_params *params, emp_error *err)
 {
     emp_status        st = EMP_OK;
     emp_json_document d = {0};
     const char       *schema;
 
     EMP_TRY(emp_json_parse(&d, bytes.data, bytes.size, err));
+    *source = EMP_SOURCE_TRACE;
     if (emp_trace_is(d.root)) {
         EMP_TRY(read_trace(builder, devices, d.root, params, err));
     } else if (emp_chakra_is_json(d.root)) {
         EMP_TRY(emp_chakra_read_json(builder, devices, d.root, err));
     } else if (emp_execution_is(d.root, &schema)) {
+        *source = EMP_SOURCE_PYTORCH;
         EMP_TRY(emp_torch_execution_read(builder, devices->note, sizeof devices->note,
                                          d.root, err));
     } else if (emp_dnn_partitioning_is(d.root)) {
+        *source = EMP_SOURCE_STATED;
         emp_json_clear(&d);
         EMP_TRY(emp_dnn_partitioning_read(builder, devices, bytes.data, bytes.size, err));
     } else {
@@ -142,15 +147,27 @@ static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind 
                         emp_message_file *file, emp_slice body,
                         const emp_import_params *params, emp_error *err)
 {
+    static const emp_graph_source source_of[] = {
+        [KIND_TENSORFLOW] = EMP_SOURCE_TENSORFLOW,
+        [KIND_CHAKRA] = EMP_SOURCE_TRACE,
+        [KIND_PIPEDREAM] = EMP_SOURCE_STATED,
+        [KIND_DOPPLER] = EMP_SOURCE_STATED,
+        [KIND_LAYERS] = EMP_SOURCE_STATED,
+        [KIND_PYTORCH] = EMP_SOURCE_PYTORCH,
+        [KIND_HLO] = EMP_SOURCE_HLO,
+    };
     emp_status         st = EMP_OK;
     emp_graph_builder *builder = NULL;
+    emp_graph_source   source = source_of[kind];
 
     EMP_TRY(emp_graph_builder_create(&builder, err));
     switch (kind) {
     case KIND_TENSORFLOW:
         EMP_TRY(emp_graph_def_read(builder, file, body, params, err));
         break;
-    case KIND_JSON: EMP_TRY(read_json(builder, devices, file->bytes, params, err)); break;
+    case KIND_JSON:
+        EMP_TRY(read_json(builder, devices, &source, file->bytes, params, err));
+        break;
     case KIND_PYTORCH:
         EMP_TRY(emp_pytorch_read(builder, devices->note, sizeof devices->note,
                                  file->bytes.data, file->bytes.size, err));
@@ -164,6 +181,7 @@ static emp_status build(emp_graph **out, emp_import_devices *devices, file_kind 
         break;
     }
     EMP_TRY(emp_graph_builder_finish(builder, out, err));
+    (*out)->source = source;
 
 cleanup:
     emp_graph_builder_destroy(builder);
@@ -197,6 +215,7 @@ static emp_status load_onnx(emp_graph **out, emp_slice bytes,
                                   params->notes ? params->notes : &own, err);
 
     emp_import_notes_clear(&own);
+    if (st == EMP_OK) (*out)->source = EMP_SOURCE_ONNX;
     return st;
 }
 
@@ -258,7 +277,7 @@ static emp_status load(emp_graph **out, emp_import_devices *devices, const char 
                              "is for ONNX models, too");
     if (params->onnx != NULL && !is_onnx(bytes, size))
         EMP_TRY(refuse_options(params->onnx, bytes, size, err));
-    EMP_TRY(emp_models_load(out, &is_model, bytes, size, err));
+    EMP_TRY(emp_models_load(out, &is_model, params->notes, bytes, size, err));
     if (is_model) goto cleanup;
     if (is_onnx(bytes, size)) {
         st = load_onnx(out, (emp_slice){bytes, size}, params, err);

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "graphs/import/file.h"
+#include "base/text/file.h"
 #include "graphs/import/proto/wire.h"
 
 enum { METADATA_STEP_STATS = 1, STEP_DEVICE = 1, DEVICE_NAME = 1, DEVICE_NODE = 2 };

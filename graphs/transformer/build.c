@@ -224,6 +224,11 @@ emp_status emp_transformer_graph_create(emp_graph                  **out,
                                         const emp_transformer_step  *step,
                                         const emp_weight_types *types, emp_error *err)
 {
+    static const emp_graph_source source_of[] = {
+        [EMP_PHASE_TRAIN] = EMP_SOURCE_TRAINING,
+        [EMP_PHASE_PREFILL] = EMP_SOURCE_FORWARD,
+        [EMP_PHASE_DECODE] = EMP_SOURCE_DECODE,
+    };
     emp_status st = EMP_OK;
     emp_tape   t = {0};
     emp_stack  s = {.t = &t, .m = model, .layer = -1};
@@ -236,6 +241,7 @@ emp_status emp_transformer_graph_create(emp_graph                  **out,
     EMP_TRY(EMP_ALLOC(s.kv, (size_t)model->layer_count));
     emit(&s);
     EMP_TRY(emp_tape_finish(&t, out));
+    (*out)->source = source_of[step->phase];
 
 cleanup:
     emp_free(s.kv);

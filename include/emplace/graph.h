@@ -49,6 +49,10 @@ EMP_API emp_status emp_graph_load(emp_graph **out, const char *spec_or_path,
 /** Releases \a graph; NULL is allowed. Problems on it must be destroyed before. */
 EMP_API void emp_graph_destroy(emp_graph *graph);
 
+/** The runtime profile, a name for emp_runtime_load(), that fits where the graph comes from: "torch-eager"
+ * for a graph of PyTorch, "tf-r1.3" for TensorFlow's (docs/profiles.md lists all). Static storage. */
+EMP_API const char *emp_graph_default_runtime(const emp_graph *graph);
+
 EMP_API int32_t emp_graph_op_count(const emp_graph *graph);
 
 /** The op's name, unique in the graph: "layer1/MatMul". */

@@ -9,6 +9,7 @@ class Error(Exception):
 
 class Graph:
     def __new__(cls, spec_or_path: str) -> "Graph": ...
+    default_runtime: str
     op_count: int
     names: list[str]
     types: list[str]

@@ -50,16 +50,19 @@ class Machine(_emplace.Machine):
 class Problem(_emplace.Problem):
     """A graph that is to be placed on a machine under a runtime.
 
-    graph and machine may be what Graph and Machine take. A placement is a device for each op; it is
+    graph and machine may be what Graph and Machine take. Without runtime, a name or a file, it is
+    graph.default_runtime: the profile that fits where the graph comes from. A placement is a device for each op; it is
     legal when each op is on a device that can run it, with its colocation class. Where a function
     takes a placement, legalize() is applied to it.
     """
 
-    def __new__(cls, graph, machine, runtime="tf-r1.3", name=None):
+    def __new__(cls, graph, machine, runtime=None, name=None):
         if not isinstance(graph, Graph):
             graph = Graph(graph)
         if not isinstance(machine, Machine):
             machine = Machine(machine)
+        if runtime is None:
+            runtime = graph.default_runtime
         self = super().__new__(cls, graph, machine, runtime, name or graph.spec)
         self.runtime = runtime
         self.name = name or graph.spec

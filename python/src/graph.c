@@ -33,6 +33,12 @@ static void destroy(PyObject *self)
 
 static const emp_graph *graph_of(PyObject *self) { return ((emp_py_graph *)self)->graph; }
 
+static PyObject *get_default_runtime(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(emp_graph_default_runtime(graph_of(self)));
+}
+
 static PyObject *get_op_count(PyObject *self, void *unused)
 {
     (void)unused;
@@ -193,6 +199,8 @@ static PyObject *find(PyObject *self, PyObject *name)
 }
 
 static PyGetSetDef getters[] = {
+    {"default_runtime", get_default_runtime, NULL,
+     "Name of the runtime profile that fits where the graph comes from.", NULL},
     {"op_count", get_op_count, NULL, "Number of ops.", NULL},
     {"names", get_names, NULL, "Name of each op.", NULL},
     {"types", get_types, NULL, "Type of each op.", NULL},

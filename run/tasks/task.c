@@ -24,6 +24,18 @@ emp_status emp_own_machine_create(emp_machine **out, const emp_import_devices *d
     return EMP_OK;
 }
 
+const char *emp_task_runtime(const emp_graph *graph, const emp_import_devices *devices,
+                             bool is_own, const char **why)
+{
+    const bool is_stated = is_own && devices->runtime != NULL;
+
+    if (why != NULL)
+        *why = is_stated && graph->source == EMP_SOURCE_STATED
+                   ? "an instance on its own machine is meant by these rules"
+                   : emp_graph_source_why(graph);
+    return is_stated ? devices->runtime : emp_graph_default_runtime(graph);
+}
+
 /* ---- frozen tasks ---- */
 
 static emp_status expect_hash(const emp_task *task, const char *what, uint64_t hash,
@@ -67,6 +79,11 @@ static emp_status load_task(emp_loaded_task *loaded, const emp_task *task,
     EMP_CHECK(emp_source_load(&loaded->graph, NULL, &devices, task->spec, err));
     if (is_own)
         EMP_CHECK(emp_own_machine_create(&loaded->machine, &devices, task->spec, err));
+    if (runtime == NULL) {
+        runtime = &own;
+        EMP_CHECK(emp_runtime_init(
+            &own, emp_task_runtime(loaded->graph, &devices, is_own, NULL), err));
+    }
     EMP_CHECK(emp_problem_create(&loaded->problem, loaded->graph, loaded->machine,
                                  runtime, task->spec, err));
     return task->frozen != NULL ? check_frozen(loaded, task, err) : EMP_OK;

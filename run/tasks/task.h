@@ -43,11 +43,17 @@ typedef struct {
 
 /** Loads all tasks in parallel, largest last. \a loaded is zeroed; clear it also after
  * a failure.
- * \param[in] runtime  Of the tasks that are not frozen.
+ * \param[in] runtime  Of the tasks that are not frozen; NULL: emp_task_runtime() of each.
  * \retval EMP_EINVAL  A hash is not that of a frozen task; the message says which. */
 emp_status emp_tasks_load(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
                           const emp_runtime *runtime, int32_t threads, emp_error *err);
 void       emp_tasks_clear(emp_loaded_task *loaded, int32_t count);
+
+/** The profile of a task whose user names none: on the machine that its file states the one by whose
+ * rules such files are meant, if there is one, and emp_graph_default_runtime() else.
+ * \param[in]  is_own  On that machine. \param[out] why  A clause for people; NULL is fine. */
+const char *emp_task_runtime(const emp_graph *graph, const emp_import_devices *devices,
+                             bool is_own, const char **why);
 
 /** The machine of the devices that a graph file states; \a spec is for the message.
  * \retval EMP_EINVAL  It states none. */

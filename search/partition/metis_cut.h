@@ -28,7 +28,7 @@ typedef struct {
     const atomic_int *stop;  /**< ends the cut when it is set; NULL: nothing does */
 } emp_metis_cut;
 
-/** Fills part_of_vertex with 0 .. part_count-1. */
+/** Fills part_of_vertex with 0 .. part_count-1. METIS may leave parts empty, and calls that a success. */
 emp_status emp_metis_parts(const emp_partition_graph *graph, int32_t part_count,
                            const emp_metis_cut *cut, uint64_t seed,
                            int32_t *part_of_vertex, emp_error *err);

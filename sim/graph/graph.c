@@ -44,6 +44,24 @@ emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err)
     return EMP_OK;
 }
 
+static const struct {
+    const char *runtime, *why;
+} of_source[] = {
+#define X(source, runtime, why) {runtime, why},
+    EMP_GRAPH_SOURCE_LIST(X)
+#undef X
+};
+
+const char *emp_graph_default_runtime(const emp_graph *graph)
+{
+    return graph != NULL ? of_source[graph->source].runtime : NULL;
+}
+
+const char *emp_graph_source_why(const emp_graph *graph)
+{
+    return of_source[graph->source].why;
+}
+
 void emp_graph_destroy(emp_graph *g)
 {
     if (g == NULL) return;

@@ -67,6 +67,32 @@ typedef struct {
                     ranks are no ops of the graph */
 } emp_collective_part;
 
+/** Where graphs come from: X(source, the runtime profile that fits it, why). Every default of a runtime
+ * is from this list. TensorFlow's stands for the papers' workloads, too. Graphs whose file states costs keep
+ * the first profile that there was, unless they are on the machine that the file states. */
+#define EMP_GRAPH_SOURCE_LIST(X)                                                         \
+    X(PROGRAM, "tf-r1.3", "a program has made the graph")                                \
+    X(TENSORFLOW, "tf-r1.3", "the graph is TensorFlow's")                                \
+    X(STATED, "tf-r1.3", "the graph's file states the costs of its ops")                 \
+    X(TRACE, "traced",                                                                   \
+      "the graph is a measured trace, which has the host's work as ops")                 \
+    X(PYTORCH, "torch-eager", "the graph is PyTorch's")                                  \
+    X(ONNX, "torch-eager", "the graph is an ONNX model, and those are PyTorch's mostly") \
+    X(HLO, "graph-launch", "XLA launches a module as a whole")                           \
+    X(TRAINING, "torch-eager", "PyTorch trains such a model op by op")                   \
+    X(FORWARD, "torch-eager", "PyTorch reads a prompt op by op")                         \
+    X(DECODE, "graph-launch", "servers decode tokens by CUDA graphs")                    \
+    X(GGUF, "graph-launch", "llama.cpp launches a step as a CUDA graph")
+
+typedef enum {
+#define X(source, runtime, why) EMP_SOURCE_##source,
+    EMP_GRAPH_SOURCE_LIST(X)
+#undef X
+} emp_graph_source;
+
+/** Why emp_graph_default_runtime() gives what it gives: "the graph is PyTorch's". Static storage. */
+const char *emp_graph_source_why(const emp_graph *graph);
+
 /** <emplace/graph.h> has what programs see of it. */
 struct emp_graph {
     int32_t op_count;
@@ -109,6 +135,8 @@ struct emp_graph {
     int64_t     *stated_model_ns; /**< [model * op_count + op] */
 
     emp_collective_part *collective; /**< [op], or NULL: no op is one */
+
+    emp_graph_source source; /**< set by front ends; no part of the hash */
 
     bool    *is_target;           /**< [op] what a step fetches or runs: train op, loss */
     int32_t  unknown_op_count;    /**< ops whose type is not in the table */

@@ -241,6 +241,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
     EMP_TRY(copy_back_edges(g, whole, new_of_op, err));
     emp_graph_fill_consumers(g);
     EMP_TRY(emp_graph_derive(g, &held, err));
+    g->source = whole->source;
 
     *out = g;
     g = NULL;

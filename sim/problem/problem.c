@@ -88,6 +88,50 @@ emp_status emp_problem_forbid_cpus(emp_problem *problem, int32_t *kept_count,
     return EMP_OK;
 }
 
+bool emp_problem_has_choice(const emp_problem *problem)
+{
+    const int32_t cpus = emp_machine_count(problem->machine, EMP_DEVICE_CPU);
+    const int32_t gpus = emp_machine_count(problem->machine, EMP_DEVICE_GPU);
+
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
+        const int32_t class = problem->class_of_op[op];
+        if (class < 0) continue;
+        const uint32_t kinds = problem->kinds_of_class[class];
+        if ((kinds & EMP_KIND_CPU ? cpus : 0) + (kinds & EMP_KIND_GPU ? gpus : 0) > 1)
+            return true;
+    }
+    return false;
+}
+
+static emp_problem_shortage compare(const emp_problem *p, uint32_t kinds)
+{
+    emp_problem_shortage s = {.kinds = kinds};
+
+    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
+        const int32_t class = p->class_of_op[op];
+        if (class >= 0 && (p->kinds_of_class[class] & ~kinds) == 0)
+            s.held_bytes += p->graph->op[op].persistent_bytes;
+    }
+    for (emp_device_id d = 0; d < p->machine->device_count; d++) {
+        const bool is_gpu = p->machine->device[d].kind == EMP_DEVICE_GPU;
+        if (kinds & (is_gpu ? EMP_KIND_GPU : EMP_KIND_CPU))
+            s.memory_bytes += p->machine->device[d].memory_bytes;
+    }
+    return s;
+}
+
+emp_problem_shortage emp_problem_find_shortage(const emp_problem *problem)
+{
+    static const uint32_t sets[] = {EMP_KIND_GPU, EMP_KIND_CPU,
+                                    EMP_KIND_GPU | EMP_KIND_CPU};
+
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        const emp_problem_shortage s = compare(problem, sets[i]);
+        if (s.held_bytes > s.memory_bytes) return s;
+    }
+    return (emp_problem_shortage){0};
+}
+
 /* Of the same host if it has one. */
 static emp_device_id gpu_near(const emp_machine *m, emp_device_id cpu)
 {

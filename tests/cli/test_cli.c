@@ -225,6 +225,75 @@ Test(cli, graph_counts_unknown_types)
     json_decref(object);
 }
 
+static void expect_runtime(const char *arguments, const char *runtime, const char *why)
+{
+    char    command[256];
+    json_t *object;
+
+    snprintf(command, sizeof command, "%s --format json", arguments);
+    object = emplace_json(command);
+    cr_expect_str_eq(json_string_value(json_object_get(object, "runtime")), runtime, "%s",
+                     command);
+    const json_t *said = json_object_get(object, "runtime_why");
+    if (why == NULL)
+        cr_expect(json_is_null(said), "%s", command);
+    else
+        cr_expect_not_null(strstr(json_string_value(said), why), "%s: %s", command,
+                           json_string_value(said));
+    json_decref(object);
+    cr_assert_eq(emplace_run(arguments), 0, "%s", program_err);
+    cr_expect_eq(strstr(program_out, "--runtime changes it") != NULL, why != NULL, "%s",
+                 program_out);
+}
+
+/* The runtime follows from where the graph comes from, and the output says so in one line. */
+Test(cli, the_default_runtime_fits_the_graph_and_is_explained)
+{
+    expect_runtime(
+        "simulate transformer:layers=1,phase=decode -m k40x2 -p gpu --no-bound",
+        "graph-launch", "servers decode tokens by CUDA graphs");
+    expect_runtime("place bert:layers=1 -m k40x2 -M gpu --no-bound", "torch-eager",
+                   "PyTorch trains such a model op by op");
+    expect_runtime("simulate small.pbtxt -m k40x2 -p gpu --no-bound", "tf-r1.3",
+                   "the graph is TensorFlow's");
+    expect_runtime("simulate bert:layers=1 -m k40x2 -p gpu --no-bound -r ideal", "ideal",
+                   NULL);
+    expect_runtime("simulate instance.json -p gpu --no-bound", "msr-latency",
+                   "an instance on its own machine");
+    expect_runtime("simulate instance.json -m k40x2 -p gpu --no-bound", "tf-r1.3",
+                   "states the costs");
+    expect_runtime("graph bert:layers=1", "torch-eager", "PyTorch trains");
+    cr_expect_eq(emplace_run("bench anomalies instance.json -m instance --samples 4"), 0,
+                 "what studies event rules takes an instance by those, too: %s",
+                 program_err);
+}
+
+/* What a reader leaves out is on standard error and in the JSON of every command that loads it. */
+Test(cli, warnings_of_readers_are_in_json)
+{
+    static const char config[] =
+        "{\"model_type\":\"llama\",\"hidden_act\":\"silu\",\"hidden_size\":64,"
+        "\"intermediate_size\":128,\"num_attention_heads\":4,\"num_hidden_layers\":2,"
+        "\"vocab_size\":100,\"quantization_config\":{\"quant_method\":\"gptq\"}}";
+    static const char *const commands[] = {
+        "graph hf:path=c.json,phase=decode --format json",
+        "simulate hf:path=c.json,phase=decode --machine k40x2 --placement gpu --no-bound "
+        "--format json",
+        "place hf:path=c.json,phase=decode --machine k40x2 --method gpu --no-bound "
+        "--format json"};
+
+    scratch_write("c.json", config, sizeof config - 1);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        json_t *object = emplace_json(commands[i]);
+        json_t *list = json_object_get(object, "warnings");
+        cr_assert_eq(json_array_size(list), 1, "%s", commands[i]);
+        const char *text = json_string_value(json_array_get(list, 0));
+        cr_expect_not_null(strstr(text, "not read (gptq)"), "%s", text);
+        cr_expect_not_null(strstr(program_err, text), "%s", program_err);
+        json_decref(object);
+    }
+}
+
 /* ---- simulate and place ---- */
 
 /* The sum of all numbers, or of member \a key of all objects, in an object. */
@@ -373,9 +442,13 @@ Test(cli, graph_says_what_it_takes_of_control_flow)
 
     scratch_write("flow.pbtxt", graph, sizeof graph - 1);
     cr_expect_eq(emplace_run("graph flow.pbtxt"), 0, "%s", program_err);
-    cr_expect_str_eq(program_err,
-                     "emplace: warning: one iteration is taken of while loops: "
-                     "1; both branches are taken at Switch ops: 1\n");
+    cr_expect_str_eq(
+        program_err,
+        "emplace: warning: one iteration is taken of while loops: "
+        "1; both branches are taken at Switch ops: 1\n"
+        "emplace: warning: flow.pbtxt: nothing is computed in a step: each of "
+        "its 5 ops has no kernel, or is a constant that is computed before "
+        "it\n");
 }
 
 Test(cli, simulate_draws_the_placed_graph)

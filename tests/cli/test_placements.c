@@ -80,6 +80,39 @@ Test(placements, no_op_that_a_gpu_can_do_is_on_a_forbidden_cpu)
     expect_said("--forbid takes cpu");
 }
 
+static const char large_config[] =
+    "{\"model_type\":\"llama\",\"hidden_act\":\"silu\",\"hidden_size\":8192,"
+    "\"intermediate_size\":65536,\"num_attention_heads\":64,\"num_hidden_layers\":8,"
+    "\"vocab_size\":100,\"torch_dtype\":\"bfloat16\"}";
+
+/* 8 layers of 3.5 GiB: more than the GPUs have together, less than the CPU has. */
+Test(placements, a_model_too_large_for_gpus_is_out_of_memory_without_cpus)
+{
+    static const char place[] =
+        "place hf:path=large.json,phase=decode,batch=1,seq=8 -m k40x1 --forbid cpu";
+    char command[200];
+
+    write_text("large.json", large_config);
+    snprintf(command, sizeof command, "%s --budget 20", place);
+    cr_assert_eq(emplace_run(command), 0, "%s", program_err);
+    cr_expect_not_null(
+        strstr(program_out,
+               "no placement fits: GPUs need 28.01 GiB for weights and states, "
+               "and have 10.6 GiB"),
+        "%s", program_out);
+    cr_expect_not_null(strstr(program_out, "memory       does not fit: model."), "%s",
+                       program_out);
+    cr_expect_null(strstr(program_out, "lower bound"), "%s", program_out);
+    snprintf(command, sizeof command, "%s --method hdp --budget 2 --format json", place);
+    json_t *object = emplace_json(command);
+    json_t *oom = json_object_get(object, "oom");
+    json_t *none = json_object_get(oom, "no_placement_fits");
+    cr_expect_gt(json_integer_value(json_object_get(none, "held_bytes")), 28LL << 30);
+    cr_expect_not_null(strstr(program_err, "hdp has nothing to learn"), "%s",
+                       program_err);
+    json_decref(object);
+}
+
 Test(placements, ops_that_no_rule_places_are_counted)
 {
     write_text("rules.yaml", HEAD "rules:\n  - {op: \"a\", device: \"gpu:0\"}\n");

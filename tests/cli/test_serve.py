@@ -88,6 +88,13 @@ class Pipe(unittest.TestCase):
         self.assertEqual(len(answer["step_time_s"]), 3)
         self.assertEqual(len(set(answer["step_time_s"])), 3)
 
+    def test_the_runtime_fits_the_graph(self):
+        spec = "transformer:layers=1,hidden=64,heads=4,vocab=100,seq=8,phase=decode"
+        load = {"do": "load", "graph": spec, "machine": MACHINE}
+        got = answers([load, {**load, "runtime": "graph-launch"}, load, LOAD])
+        self.assertEqual([a["runtime"] for a in got], ["graph-launch"] * 3 + ["tf-r1.3"])
+        self.assertEqual([a["problem"] for a in got], [1, 2, 1, 3])
+
     def test_problems_make_room_for_each_other(self):
         other = {**LOAD, "graph": SPEC.replace("64", "32")}
         third = {**LOAD, "graph": SPEC.replace("64", "16")}

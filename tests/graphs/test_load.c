@@ -2,6 +2,7 @@
 /* Is a spec or a file made into the graphs that its front end makes, without a leak? */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -74,6 +75,104 @@ Test(load, a_batch_that_a_tensorflow_graph_leaves_open_is_given_or_told)
     cr_expect_str_eq(notes.assumption[0], "a batch that the file leaves open is 32");
     emp_import_notes_clear(&notes);
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- the runtime that fits ---- */
+
+static const char *runtime_of(const char *source)
+{
+    emp_graph  *step = NULL;
+    emp_error   err = {0};
+    const char *runtime;
+
+    cr_assert_eq(emp_source_load(&step, NULL, NULL, source, &err), EMP_OK, "%s", err.msg);
+    runtime = emp_graph_default_runtime(step);
+    cr_expect_neq(emp_graph_source_why(step)[0], '\0');
+    emp_graph_destroy(step);
+    return runtime;
+}
+
+Test(load, specs_have_the_runtime_that_fits_them)
+{
+    static const struct {
+        const char *spec, *runtime;
+    } all[] = {
+        {"rnnlm:steps=2", "tf-r1.3"},
+        {"nmt:layers=1,steps=2", "tf-r1.3"},
+        {"giph", "tf-r1.3"},
+        {"bert:layers=1", "torch-eager"},
+        {"transformer:layers=1", "torch-eager"},
+        {"transformer:layers=1,phase=prefill", "torch-eager"},
+        {"transformer:layers=1,phase=decode", "graph-launch"},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        cr_expect_str_eq(runtime_of(all[i].spec), all[i].runtime, "%s", all[i].spec);
+    cr_expect_null(emp_graph_default_runtime(NULL));
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Samples of other tests, by what their readers are. */
+Test(load, files_have_the_runtime_that_fits_them)
+{
+    static const struct {
+        const char *file, *runtime;
+    } all[] = {
+        {"pytorch/samples/linear_momentum.json", "torch-eager"},
+        {"pytorch/execution/seeds/linear_1.1.et.json", "torch-eager"},
+        {"traces/samples/resnet50_h200.kineto.json.gz", "traced"},
+        {"hlo/seeds/kernels.hlo.txt", "graph-launch"},
+    };
+    char path[SCRATCH_PATH_BYTES];
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        snprintf(path, sizeof path, "%s/tests/graphs/import/%s", getenv("EMP_SOURCE_DIR"),
+                 all[i].file);
+        cr_expect_str_eq(runtime_of(path), all[i].runtime, "%s", path);
+    }
+    scratch_write("open.pbtxt", open_batch, strlen(open_batch));
+    cr_expect_str_eq(runtime_of(scratch_path("open.pbtxt")), "tf-r1.3");
+    snprintf(path, sizeof path, "%s/docs/examples/small-llama.json",
+             getenv("EMP_SOURCE_DIR"));
+    cr_expect_str_eq(runtime_of(path), "torch-eager");
+    snprintf(path, sizeof path, "hf:path=%s/docs/examples/small-llama.json,phase=decode",
+             getenv("EMP_SOURCE_DIR"));
+    cr_expect_str_eq(runtime_of(path), "graph-launch");
+    snprintf(path, sizeof path, "layers:path=%s/docs/examples/layers.csv",
+             getenv("EMP_SOURCE_DIR"));
+    cr_expect_str_eq(runtime_of(path), "tf-r1.3");
+}
+
+/* A constant is computed before the step, so that its step takes the runtime's own time. */
+Test(load, a_graph_in_which_nothing_is_computed_is_a_warning)
+{
+    static const char constants[] =
+        "node { name: 'a' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }\n"
+        " attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { } "
+        "float_val: 1 } } } }\n"
+        "node { name: 'b' op: 'Neg' input: 'a' attr { key: 'T' value { type: DT_FLOAT } "
+        "} }";
+    emp_import_notes notes = {0};
+    emp_graph       *step = NULL;
+    emp_error        err = {0};
+
+    scratch_write("constants.pbtxt", constants, strlen(constants));
+    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, &notes,
+                                       scratch_path("constants.pbtxt"), &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(notes.warning_count, 1);
+    cr_expect_not_null(strstr(notes.warning[0], "constants.pbtxt: nothing is computed"),
+                       "%s", notes.warning[0]);
+    emp_graph_destroy(step);
+    emp_import_notes_clear(&notes);
+    (void)bytes_of_y(NULL, &notes);
+    cr_expect_eq(notes.warning_count, 0, "a Relu computes");
+    emp_import_notes_clear(&notes);
+    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, &notes, "rnnlm:steps=2", &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(notes.warning_count, 0);
+    emp_graph_destroy(step);
+    emp_import_notes_clear(&notes);
 }
 
 Test(load, wrong_specs_of_tensorflow_graphs_are_refused)

@@ -50,6 +50,13 @@ class Facts(unittest.TestCase):
         self.assertEqual(graph.find(graph.names[7]), 7)
         self.assertEqual(graph.find("zebra"), -1)
 
+    def test_the_runtime_fits_the_graph(self):
+        graph = emplace.Graph("transformer:layers=1,phase=decode")
+        self.assertEqual(graph.default_runtime, "graph-launch")
+        self.assertEqual(emplace.Problem(graph, "k40x2").runtime, "graph-launch")
+        self.assertEqual(emplace.Problem(graph, "k40x2", "ideal").runtime, "ideal")
+        self.assertEqual(emplace.Problem("rnnlm:steps=1", "k40x2").runtime, "tf-r1.3")
+
     def test_a_machine_names_its_devices(self):
         machine = emplace.Machine.load("k40x2")
         self.assertEqual(machine.names, ["cpu:0", "gpu:0", "gpu:1"])

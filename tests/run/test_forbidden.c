@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does a run of every method that reads no weights end with no op on a forbidden CPU, and does none fail
- * on the way there? */
+ * on the way there, also where the GPUs are too small? */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -46,7 +46,8 @@ static bool is_unsuited(emp_status st)
     return st == EMP_EUNSUPPORTED || st == EMP_EINFEASIBLE;
 }
 
-Test(forbidden, cpus_hold_no_op_of_any_method_that_a_gpu_can_run)
+/* Runs every method that reads no weights; \return how many proposed a placement. */
+static int32_t run_all(bool fits)
 {
     const emp_method *method;
     const bool        is_launched = getenv("EMP_LAUNCHED") != NULL;
@@ -62,9 +63,32 @@ Test(forbidden, cpus_hold_no_op_of_any_method_that_a_gpu_can_run)
         if (method->list_weights != NULL) continue;
         emp_status st = emp_run(&record, model.problem, &params, &err);
         if (st == EMP_OK) expect_allowed(&record);
+        if (st == EMP_OK) cr_expect_eq(record.is_feasible, fits, "%s", method->name);
         cr_expect(st == EMP_OK || is_unsuited(st), "%s: %s", method->name, err.msg);
         run_count += st == EMP_OK;
         emp_record_clear(&record);
     }
+    return run_count;
+}
+
+Test(forbidden, cpus_hold_no_op_of_any_method_that_a_gpu_can_run)
+{
+    int32_t run_count = run_all(true);
+
     cr_expect_gt(run_count, 20, "%d methods have run", run_count);
+    cr_expect_eq(emp_problem_find_shortage(model.problem).kinds, 0);
+}
+
+/* The CPU has room for everything, and methods that repair placements must not take it. */
+Test(forbidden, gpus_that_are_too_small_are_out_of_memory)
+{
+    for (emp_device_id d = 1; d < model.machine->device_count; d++)
+        model.machine->device[d].memory_bytes = 1 << 20;
+    int32_t              run_count = run_all(false);
+    emp_problem_shortage s = emp_problem_find_shortage(model.problem);
+
+    cr_expect_gt(run_count, 12, "%d methods have run", run_count);
+    cr_expect_eq(s.kinds, EMP_KIND_GPU);
+    cr_expect_eq(s.memory_bytes, 2 << 20);
+    cr_expect_gt(s.held_bytes, s.memory_bytes);
 }

@@ -158,6 +158,7 @@ emp_status cmd_bench_anomalies(int argc, char **argv, emp_error *err)
     stand             s = {.args = &args};
 
     cli_parse(&cmd_bench_anomalies_argp, argc, argv, &args);
+    inputs.needs_events = true;
     EMP_TRY(cli_inputs_load(&inputs, args.spec, args.machine, args.runtime, err));
     s.problem = inputs.problem;
     EMP_TRY(measure(&s, err));

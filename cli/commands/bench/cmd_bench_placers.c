@@ -304,6 +304,7 @@ emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
     struct args     args = {.run = cli_jobs_options_default(),
                             .params = emp_comparison_params_default()};
 
+    args.run.runtime = NULL; /* the one that fits each task */
     args.params.tasks = "all";
     cli_parse(&cmd_bench_placers_argp, argc, argv, &args);
     take_run_options(&args);

@@ -275,6 +275,7 @@ emp_status cmd_bench_surrogate(int argc, char **argv, emp_error *err)
     row         rows[STREAM_COUNT];
 
     cli_parse(&cmd_bench_surrogate_argp, argc, argv, &args);
+    inputs.needs_events = true;
     EMP_TRY(cli_inputs_load(&inputs, args.study.spec, args.study.machine,
                             args.study.runtime, err));
     s.problem = inputs.problem;

@@ -6,11 +6,14 @@
 
 #include "base/io/input.h"
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/spec.h"
+#include "base/text/units.h"
 #include "graphs/import/models/config.h"
 #include "graphs/import/models/gguf_model.h"
 #include "graphs/import/models/quantised.h"
 #include "graphs/import/models/safetensors.h"
+#include "graphs/import/models/towers.h"
 #include "graphs/transformer/build.h"
 
 enum { SEQUENCE_DEFAULT = 2048 };
@@ -85,8 +88,30 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
     return step;
 }
 
-static emp_status build(emp_graph **out, const emp_json *config, const hf_values *v,
-                        const emp_weight_types *types, emp_error *err)
+/* Weights that count in another type than the config has them stored in. A type that the spec asks
+ * for, and those of a file of weights, are no surprise. */
+static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
+                           const emp_transformer_step *step, const emp_graph *graph)
+{
+    char size[32];
+
+    if (q->method[0] == '\0') return;
+    emp_units_format_bytes(graph->parameter_bytes, size, sizeof size);
+    if (step->phase == EMP_PHASE_TRAIN)
+        emp_import_notes_warn(notes,
+                              "a training step holds weights as %s, %s in all: their "
+                              "quantization (%s) is left out",
+                              emp_dtype_name(step->dtype), size, q->method);
+    else if (q->dtype == EMP_DTYPE_NONE)
+        emp_import_notes_warn(
+            notes,
+            "weights are quantized in a way that is not read (%s): they "
+            "count as %s, %s in all",
+            q->method, emp_dtype_name(step->dtype), size);
+}
+
+static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json *config,
+                        const hf_values *v, const emp_weight_types *types, emp_error *err)
 {
     emp_status            st = EMP_OK;
     emp_transformer_model m = {0};
@@ -100,20 +125,24 @@ static emp_status build(emp_graph **out, const emp_json *config, const hf_values
     if (types == NULL && v->dtype == 0 && step.phase != EMP_PHASE_TRAIN)
         types = &of_config;
     EMP_TRY(emp_transformer_graph_create(out, &m, &step, types, err));
+    if (v->dtype == 0 && (types == NULL || types == &of_config))
+        note_quantised(notes, &quantised, &step, *out);
+    emp_towers_note(notes, config, step.dtype);
 
 cleanup:
     emp_transformer_model_clear(&m);
     return st;
 }
 
-emp_status emp_hf_build_config(emp_graph **out, const emp_json *config, emp_error *err)
+emp_status emp_hf_build_config(emp_graph **out, emp_import_notes *notes,
+                               const emp_json *config, emp_error *err)
 {
     const emp_option_table table = {"hf", NULL, options};
     hf_values              v;
 
     *out = NULL;
     EMP_CHECK(emp_options_parse(&v, &table, NULL, NULL, err));
-    return build(out, config, &v, NULL, err);
+    return build(out, notes, config, &v, NULL, err);
 }
 
 /* ---- GGUF files ---- */
@@ -145,6 +174,7 @@ static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values
     emp_transformer_step step = step_of(v, &m, EMP_DTYPE_HALF);
     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, &types, err));
     EMP_TRY(emp_gguf_check_used(h, m.layer_count, err));
+    graph->source = EMP_SOURCE_GGUF;
     *out = graph;
     graph = NULL;
 
@@ -197,14 +227,66 @@ static bool is_gguf_file(const char *path)
 
 /* ---- specs ---- */
 
-static emp_status build_parts(emp_graph **out, const emp_spec_parts *parts,
-                              emp_error *err)
+/* A config may be packed by gzip, as every other file of a graph. */
+static emp_status load_config(emp_json_document *config, const char *path, emp_error *err)
+{
+    emp_error  reason = {0};
+    char      *bytes = NULL;
+    size_t     size;
+    emp_status st = emp_file_load(path, &bytes, &size, &reason);
+
+    if (st == EMP_OK) st = emp_json_parse(config, bytes, size, &reason);
+    if (st != EMP_OK)
+        st = emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
+    emp_free(bytes);
+    return st;
+}
+
+/* Weights of a config that are looked up in a file. */
+typedef struct {
+    const emp_safetensors *file;
+    int32_t               *asked, *found;
+} weights_in_file;
+
+static emp_status find_in_file(const void *context, const char *name,
+                               const emp_shape *shape, emp_dtype *dtype, emp_error *err)
+{
+    const weights_in_file *w = context;
+
+    ++*w->asked;
+    *w->found += emp_safetensors_find(w->file, name) != NULL;
+    return emp_safetensors_find_type(w->file, name, shape, dtype, err);
+}
+
+static void note_missing(emp_import_notes *notes, const weights_in_file *w,
+                         const char *path)
+{
+    if (*w->found == *w->asked) return;
+    if (*w->found == 0)
+        emp_import_notes_warn(
+            notes,
+            "%s: none of its %d tensors has the name of a weight of the "
+            "config, so that it changes nothing",
+            path, w->file->count);
+    else
+        emp_import_notes_warn(notes,
+                              "%s: it has %d of the %d weights of the config; the others "
+                              "have the element type of the step",
+                              path, *w->found, *w->asked);
+}
+
+static emp_status build_parts(emp_graph **out, emp_import_notes *notes,
+                              const emp_spec_parts *parts, emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_option_table table = {"hf", NULL, options};
     hf_values              v;
     emp_json_document      config = {0};
     emp_safetensors        weights = {0};
+    int32_t                asked = 0, found = 0;
+    const weights_in_file  in_file = {&weights, &asked, &found};
+    const emp_weight_types types = {find_in_file, &in_file};
+    const bool             has_weights = parts->text[WEIGHTS][0] != '\0';
     emp_error              reason = {0};
 
     EMP_TRY(emp_options_parse(&v, &table, NULL, parts->rest, err));
@@ -212,15 +294,11 @@ static emp_status build_parts(emp_graph **out, const emp_spec_parts *parts,
         adapt_to_gguf(&v, parts->rest);
         return load_gguf(out, parts->text[PATH], &v, err);
     }
-    EMP_TRY(emp_json_load(&config, parts->text[PATH], err));
-    if (parts->text[WEIGHTS][0] != '\0')
-        EMP_TRY(emp_safetensors_load(&weights, parts->text[WEIGHTS], err));
-    emp_weight_types types = {emp_safetensors_find_type, &weights};
-    st = build(out, config.root, &v, parts->text[WEIGHTS][0] != '\0' ? &types : NULL,
-               &reason);
-    if (st != EMP_OK)
-        st = emp_error_set(err, st, reason.file, reason.line, "%s: %s", parts->text[PATH],
-                           reason.msg);
+    EMP_TRY(load_config(&config, parts->text[PATH], err));
+    if (has_weights) EMP_TRY(emp_safetensors_load(&weights, parts->text[WEIGHTS], err));
+    st = build(out, notes, config.root, &v, has_weights ? &types : NULL, &reason);
+    if (st != EMP_OK) EMP_FAIL(st, "%s: %s", parts->text[PATH], reason.msg);
+    note_missing(notes, &in_file, parts->text[WEIGHTS]);
 
 cleanup:
     emp_safetensors_clear(&weights);
@@ -228,7 +306,8 @@ cleanup:
     return st;
 }
 
-emp_status emp_hf_build(emp_graph **out, const char *spec, emp_error *err)
+emp_status emp_hf_build(emp_graph **out, emp_import_notes *notes, const char *spec,
+                        emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
@@ -236,7 +315,7 @@ emp_status emp_hf_build(emp_graph **out, const char *spec, emp_error *err)
     *out = NULL;
     if (parts == NULL) EMP_FAIL(EMP_ENOMEM, "the parts of a spec");
     EMP_TRY(cut_spec(parts, spec, err));
-    EMP_TRY(build_parts(out, parts, err));
+    EMP_TRY(build_parts(out, notes, parts, err));
 
 cleanup:
     emp_free(parts);

@@ -11,15 +11,19 @@
 #include "graphs/import/models/gguf.h"
 #include "graphs/import/models/hf.h"
 
-/* Configs are short; no other file of JSON is parsed in vain. */
-enum { CONFIG_BYTES_MAX = 1 << 20 };
+/* The longest configs name every module that is not quantised: some 10^5 names of up to 100 bytes.
+ * Longer files of JSON are traces and graphs, which are not parsed twice. */
+enum { CONFIG_BYTES_MAX = 1 << 24 };
 
 static bool has_text(const char *bytes, size_t size, const char *text)
 {
-    size_t length = strlen(text);
+    const size_t length = strlen(text);
+    const char  *at = bytes, *end = bytes + size;
 
-    for (size_t i = 0; i + length <= size; i++)
-        if (memcmp(bytes + i, text, length) == 0) return true;
+    while ((at = memchr(at, text[0], (size_t)(end - at))) != NULL) {
+        if ((size_t)(end - at) >= length && memcmp(at, text, length) == 0) return true;
+        at++;
+    }
     return false;
 }
 
@@ -32,8 +36,8 @@ static bool may_be_config(const char *bytes, size_t size)
            has_text(bytes, size, "\"model_type\"");
 }
 
-emp_status emp_models_load(emp_graph **out, bool *is_model, const char *bytes,
-                           size_t size, emp_error *err)
+emp_status emp_models_load(emp_graph **out, bool *is_model, emp_import_notes *notes,
+                           const char *bytes, size_t size, emp_error *err)
 {
     emp_status        st = EMP_OK;
     emp_json_document d = {0};
@@ -43,7 +47,7 @@ emp_status emp_models_load(emp_graph **out, bool *is_model, const char *bytes,
     EMP_TRY(emp_json_parse(&d, bytes, size, err));
     if (!emp_config_is(d.root)) goto cleanup;
     *is_model = true;
-    EMP_TRY(emp_hf_build_config(out, d.root, err));
+    EMP_TRY(emp_hf_build_config(out, notes, d.root, err));
 
 cleanup:
     emp_json_clear(&d);

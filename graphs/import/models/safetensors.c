@@ -227,8 +227,10 @@ void emp_safetensors_clear(emp_safetensors *h)
 
 const emp_safetensor *emp_safetensors_find(const emp_safetensors *h, const char *name)
 {
-    int32_t i = emp_strmap_get(&h->of_name, name, strlen(name));
+    int32_t     i = emp_strmap_get(&h->of_name, name, strlen(name));
+    const char *dot = strchr(name, '.');
 
+    if (i < 0 && dot != NULL) i = emp_strmap_get(&h->of_name, dot + 1, strlen(dot + 1));
     return i < 0 ? NULL : &h->tensor[i];
 }
 
@@ -238,9 +240,7 @@ emp_status emp_safetensors_find_type(const void *context, const char *name,
 {
     const emp_safetensors *h = context;
     const emp_safetensor  *t = emp_safetensors_find(h, name);
-    const char            *dot = strchr(name, '.');
 
-    if (t == NULL && dot != NULL) t = emp_safetensors_find(h, dot + 1);
     if (t == NULL) return EMP_OK;
     if (emp_shape_elements(&t->shape) != emp_shape_elements(shape))
         return EMP_ERROR(EMP_EFORMAT,

@@ -42,12 +42,11 @@ emp_status emp_safetensors_load(emp_safetensors *header, const char *path,
                                 emp_error *err);
 void       emp_safetensors_clear(emp_safetensors *header);
 
-/** The tensor of that name, or NULL. */
+/** The tensor of that name, or of that name without the first word of its path; NULL: neither. */
 const emp_safetensor *emp_safetensors_find(const emp_safetensors *header,
                                            const char            *name);
 
-/** An emp_weight_types.find: the type of the tensor that has the name of a weight, with or without
- * the first word of its path. A weight that the file does not have keeps its type.
+/** An emp_weight_types.find: the type of the tensor that emp_safetensors_find() finds. A weight that the file does not have keeps its type.
  * \retval EMP_EFORMAT  It has another number of elements there. */
 emp_status emp_safetensors_find_type(const void *context, const char *name,
                                      const emp_shape *shape, emp_dtype *dtype,

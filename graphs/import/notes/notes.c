@@ -36,8 +36,19 @@ void emp_import_notes_assume(emp_import_notes *notes, const char *format, ...)
 {
     va_list arguments;
 
+    if (notes == NULL) return;
     va_start(arguments, format);
     add(notes, notes->assumption, &notes->assumption_count, format, arguments);
+    va_end(arguments);
+}
+
+void emp_import_notes_warn(emp_import_notes *notes, const char *format, ...)
+{
+    va_list arguments;
+
+    if (notes == NULL) return;
+    va_start(arguments, format);
+    add(notes, notes->warning, &notes->warning_count, format, arguments);
     va_end(arguments);
 }
 
@@ -45,6 +56,7 @@ void emp_import_notes_problem(emp_import_notes *notes, const char *format, ...)
 {
     va_list arguments;
 
+    if (notes == NULL) return;
     va_start(arguments, format);
     add(notes, notes->problem, &notes->problem_count, format, arguments);
     va_end(arguments);
@@ -54,6 +66,7 @@ void emp_import_notes_say(emp_import_notes *notes, const char *format, ...)
 {
     va_list arguments;
 
+    if (notes == NULL) return;
     va_start(arguments, format);
     notes->what = keep(notes, format, arguments);
     va_end(arguments);

@@ -1,5 +1,6 @@
 /** \file graphs/import/notes/notes.h
- * What reading a file had to assume, and what is wrong with it: sentences for people.
+ * Sentences for people about a file: what its reader assumed, what it left out, and what is wrong
+ * with it.
  *
  * Threads. Confined to one thread.
  */
@@ -17,15 +18,20 @@ enum { EMP_NOTES_MAX = 20 }; /**< of each sort; more are counted */
 /** Zero-initialise; emp_import_notes_clear() releases it. */
 typedef struct {
     const char *what; /**< the file: "an ONNX model of pytorch 1.13"; or NULL */
-    const char *assumption[EMP_NOTES_MAX], *problem[EMP_NOTES_MAX];
-    int32_t     assumption_count, problem_count; /**< all, also those that are not kept */
-    emp_arena   texts;
+    const char *assumption[EMP_NOTES_MAX], *warning[EMP_NOTES_MAX],
+        *problem[EMP_NOTES_MAX];
+    int32_t assumption_count, warning_count,
+        problem_count; /**< all, also those that are not kept */
+    emp_arena texts;
 } emp_import_notes;
 
-/* Each adds a sentence, unless it is there already. Control characters become '?'. Without memory
- * the sentence is counted and lost. */
+/* Each adds a sentence, unless it is there already or \a notes is NULL. Control characters become
+ * '?'. Without memory the sentence is counted and lost. */
 EMP_PRINTF_LIKE(2, 3)
 void emp_import_notes_assume(emp_import_notes *notes, const char *format, ...);
+/** Of something that the graph leaves out or counts as another thing. */
+EMP_PRINTF_LIKE(2, 3)
+void emp_import_notes_warn(emp_import_notes *notes, const char *format, ...);
 EMP_PRINTF_LIKE(2, 3)
 void emp_import_notes_problem(emp_import_notes *notes, const char *format, ...);
 

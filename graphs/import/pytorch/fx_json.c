@@ -100,7 +100,8 @@ static emp_status read_value(emp_torch_program *p, const emp_json *json, int32_t
     } else if (emp_json_is(json, EMP_JSON_INTEGER)) {
         p->value[at].kind = EMP_TORCH_INT;
         p->value[at].number = emp_json_integer(json);
-    } else if (emp_json_is(json, EMP_JSON_REAL)) {
+    } else if (emp_json_is(json, EMP_JSON_REAL) ||
+               emp_json_is(json, EMP_JSON_NOT_FINITE)) {
         p->value[at].kind = EMP_TORCH_REAL;
     } else if (emp_json_is(json, EMP_JSON_TRUE) || emp_json_is(json, EMP_JSON_FALSE)) {
         p->value[at].kind = EMP_TORCH_BOOL;

@@ -157,7 +157,8 @@ static emp_status read_item(reader *r, int32_t at, const emp_json *item,
     } else if (emp_json_is(item, EMP_JSON_TRUE) || emp_json_is(item, EMP_JSON_FALSE)) {
         v->kind = EMP_TORCH_BOOL;
         v->number = emp_json_is(item, EMP_JSON_TRUE);
-    } else if (emp_json_is(item, EMP_JSON_REAL)) {
+    } else if (emp_json_is(item, EMP_JSON_REAL) ||
+               emp_json_is(item, EMP_JSON_NOT_FINITE)) {
         v->kind = EMP_TORCH_REAL;
     }
     return EMP_OK;

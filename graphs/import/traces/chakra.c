@@ -237,6 +237,16 @@ static int64_t kind_of_collective(const emp_json *value)
     return emp_json_is(value, EMP_JSON_INTEGER) ? emp_json_integer(value) : -1;
 }
 
+static emp_status check_finite(const emp_json *value, int64_t id, emp_error *err)
+{
+    for (const emp_json *v = emp_json_first(value); v != NULL; v = emp_json_next(v))
+        if (emp_json_is(v, EMP_JSON_NOT_FINITE))
+            return EMP_ERROR(EMP_EFORMAT,
+                             "node %" PRId64 ": %.40s must be a finite number", id,
+                             emp_json_key(v));
+    return EMP_OK;
+}
+
 static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err)
 {
     const emp_json *id = emp_json_get(value, "Id"), *us = emp_json_get(value, "runtime");
@@ -251,6 +261,7 @@ static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err
                          .comm_type = kind_of_collective(emp_json_get(value, "comm_type")),
                          .first_dep = t->dep_count};
 
+    EMP_CHECK(check_finite(value, n.id, err));
     for (const emp_json *dep = emp_json_first(deps); dep != NULL;
          dep = emp_json_next(dep)) {
         if (!emp_json_is(dep, EMP_JSON_INTEGER))

@@ -29,6 +29,25 @@ static void count_lanes(emp_import_devices *devices, const emp_traced_step *step
     }
 }
 
+static bool has_gpu_work(const emp_traced_step *step)
+{
+    return step->kernel_count + step->copy_count > 0;
+}
+
+/* A profiler that did not record GPUs leaves a trace of the host alone, which looks like a step. */
+static void warn_without_kernels(emp_import_notes *notes, const emp_traced_step *step,
+                                 const emp_kineto *trace)
+{
+    bool has_any = false;
+
+    if (has_gpu_work(step)) return;
+    for (int32_t i = 0; i < trace->lane_count; i++) has_any |= trace->lane[i].is_stream;
+    emp_import_notes_warn(
+        notes, "there are no GPU kernels in %s: its times are those of CPU ops%s",
+        has_any ? "this step of the trace" : "the trace",
+        has_any ? "" : "; profile with ProfilerActivity.CUDA to record GPUs");
+}
+
 static void describe(emp_import_devices *devices, const emp_traced_step *step,
                      const emp_kineto *trace)
 {
@@ -36,22 +55,23 @@ static void describe(emp_import_devices *devices, const emp_traced_step *step,
     char        measured[32], host[32], gpu[32], waits[32];
     const char *gpu_name = trace->gpu_name != NULL ? trace->gpu_name : "an unnamed GPU";
 
+    emp_units_format_seconds((double)step->measured_ns * 1e-9, measured, sizeof measured);
+    emp_units_format_seconds((double)(step->end_ns - step->begin_ns) * 1e-9, host,
+                             sizeof host);
     emp_text_add(&note, "%.40s", step->name);
     if (step->step_count > 1)
         emp_text_add(&note, " of the %d steps of the trace", step->step_count);
-    emp_text_add(&note, " took %s on %.60s, ",
-                 emp_units_format_seconds((double)step->measured_ns * 1e-9, measured,
-                                          sizeof measured),
-                 gpu_name);
-    emp_text_add(
-        &note,
-        "%s on the host and %s from the first to the last of %d kernel%s "
-        "and %d cop%s.",
-        emp_units_format_seconds((double)(step->end_ns - step->begin_ns) * 1e-9, host,
-                                 sizeof host),
-        emp_units_format_seconds((double)step->gpu_span_ns * 1e-9, gpu, sizeof gpu),
-        step->kernel_count, emp_units_plural(step->kernel_count), step->copy_count,
-        step->copy_count == 1 ? "y" : "ies");
+    if (has_gpu_work(step))
+        emp_text_add(
+            &note,
+            " took %s on %.60s, %s on the host and %s from the first to the last of "
+            "%d kernel%s and %d cop%s.",
+            measured, gpu_name, host,
+            emp_units_format_seconds((double)step->gpu_span_ns * 1e-9, gpu, sizeof gpu),
+            step->kernel_count, emp_units_plural(step->kernel_count), step->copy_count,
+            step->copy_count == 1 ? "y" : "ies");
+    else
+        emp_text_add(&note, " took %s, %s on the host.", measured, host);
     if (step->unexplained_ns > 0)
         emp_text_add(&note, " Waits of %s in all have no cause that the trace names.",
                      emp_units_format_seconds((double)step->unexplained_ns * 1e-9, waits,
@@ -81,8 +101,8 @@ cleanup:
 }
 
 emp_status emp_trace_read(emp_graph_builder *builder, emp_import_devices *devices,
-                          const emp_json *root, const emp_json *execution,
-                          int64_t step_number, emp_error *err)
+                          emp_import_notes *notes, const emp_json *root,
+                          const emp_json *execution, int64_t step_number, emp_error *err)
 {
     emp_status       st = EMP_OK;
     emp_kineto       trace = {0};
@@ -95,6 +115,7 @@ emp_status emp_trace_read(emp_graph_builder *builder, emp_import_devices *device
     EMP_TRY(emp_step_read(&step, &trace, step_number, err));
     count_lanes(devices, &step, &trace);
     describe(devices, &step, &trace);
+    warn_without_kernels(notes, &step, &trace);
     if (execution != NULL)
         EMP_TRY(join(&tensors, devices, &step, &trace, execution, err));
     EMP_TRY(

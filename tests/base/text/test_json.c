@@ -92,6 +92,23 @@ Test(json, numbers_of_64_bits_are_integers_and_others_real)
     }
 }
 
+/* As json.dumps() of Python writes them; they are no numbers to a reader that wants one. */
+Test(json, numbers_that_are_not_finite_have_a_kind_of_their_own)
+{
+    emp_json_document d = {0};
+
+    parse_good(&d, "{\"a\": [NaN, Infinity, -Infinity, -1],\n\"b\": \"Infinity\"}");
+    const emp_json *v = emp_json_first(emp_json_get(d.root, "a"));
+    for (int i = 0; i < 3; i++, v = emp_json_next(v)) {
+        cr_assert(emp_json_is(v, EMP_JSON_NOT_FINITE), "%d", i);
+        cr_expect_eq(emp_json_number(v), 0.0);
+        cr_expect_eq(emp_json_integer(v), 0);
+    }
+    cr_expect_eq(emp_json_integer(v), -1);
+    cr_expect_str_eq(emp_json_string(emp_json_get(d.root, "b")), "Infinity");
+    emp_json_clear(&d);
+}
+
 Test(json, the_decimal_point_is_a_point_in_every_locale)
 {
     emp_json_document d = {0};
@@ -149,6 +166,9 @@ static const struct {
     {"1e", "line 1: not JSON: '1', expected a value"},
     {"1e999", "line 1: not JSON: the number 1e999 is too large"},
     {"nul", "line 1: not JSON: 'n', expected a value"},
+    {"[1,\n Inf]", "line 2: not JSON: 'I', expected a value"},
+    {"[NaN,\n-inf]", "line 2: not JSON: '-', expected a value"},
+    {"Infinityx", "line 1: not JSON: 'x', expected the end of the text"},
     {"\"a", "line 1: not JSON: a string without its end"},
     {"\"\\x\"", "line 1: not JSON: 'x', expected one of \"\\/bfnrtu"},
     {"\"\\u12\"", "line 1: not JSON: \\u without four hexadecimal digits"},

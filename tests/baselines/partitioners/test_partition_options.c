@@ -359,3 +359,42 @@ ParameterizedTest(struct wrong *c, partition_options, are_refused_in_a_sentence)
     cr_expect_null(state);
     fixture_destroy(f);
 }
+
+/* ---- empty parts of METIS ----------------------------------------------------------- */
+
+static void keep_sentence(void *context, const char *sentence)
+{
+    snprintf((char *)context, 256, "%s", sentence);
+}
+
+static void place_by_metis(const fixture *f, char sentence[256])
+{
+    const emp_method_params params = {
+        .seed = 1, .warn = keep_sentence, .warn_context = sentence};
+    emp_device_id      device_of_op[FIXTURE_MAX_OPS];
+    const emp_proposal proposal = {.device_of_op = device_of_op};
+
+    sentence[0] = '\0';
+    cr_assert_eq(
+        emp_method_metis.place(&emp_method_metis, f->problem, &params, &proposal, NULL),
+        EMP_OK);
+}
+
+/* Two ops for four GPUs leave two of them without any; METIS calls that a success. */
+Test(metis, empty_parts_are_a_warning)
+{
+    fixture *few = fixture_create(4), *many = fixture_create(2);
+    char     sentence[256];
+
+    fixture_clique(few, 2, 1 << 20);
+    (void)fixture_problem(few);
+    place_by_metis(few, sentence);
+    cr_expect_not_null(strstr(sentence, "its cut has 2 empty parts of 4"), "%s",
+                       sentence);
+    fixture_clique(many, 40, 1 << 10);
+    (void)fixture_problem(many);
+    place_by_metis(many, sentence);
+    cr_expect_str_eq(sentence, "");
+    fixture_destroy(few);
+    fixture_destroy(many);
+}

@@ -136,6 +136,40 @@ static const emp_comparison_cell *cell_of(const emp_comparison *c, int32_t b, in
 
 /* ---- entrants ---- */
 
+/* Without a runtime each task has the one that fits its graph. */
+Test(comparison, tasks_have_the_runtimes_that_fit_them)
+{
+    static const emp_compared_task two[] = {
+        {{"tf", "TensorFlow", "rnnlm:layers=1,steps=2,units=8,vocab=16,sampled=0",
+          "k40x2", 2, NULL},
+         EMP_TASKS_FRESH},
+        {{"decode", "Decode",
+          "transformer:layers=1,hidden=64,heads=4,vocab=100,seq=8,phase=decode", "k40x2",
+          2, NULL},
+         EMP_TASKS_FRESH}};
+    struct counts         counts = {0};
+    emp_comparison_params p = make_params(&counts, NULL, "gpu,cpu");
+    char                 *text = NULL;
+    size_t                size = 0;
+
+    p.row = two;
+    p.row_count = 2;
+    for (int is_named = 0; is_named < 2; is_named++) {
+        p.runtime = is_named ? "ideal" : NULL;
+        emp_comparison *c = make(&p);
+        cr_expect_str_eq(emp_comparison_runtime_of(c, 0), is_named ? "ideal" : "tf-r1.3");
+        cr_expect_str_eq(emp_comparison_runtime_of(c, 1),
+                         is_named ? "ideal" : "graph-launch");
+        FILE *out = open_memstream(&text, &size);
+        cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_TEXT, NULL), EMP_OK);
+        fclose(out);
+        cr_expect_eq(strstr(text, "on k40x2, runtime graph-launch.") != NULL, !is_named,
+                     "%s", text);
+        free(text);
+        emp_comparison_destroy(c);
+    }
+}
+
 Test(comparison, every_method_but_the_portfolio_takes_part_with_each_of_its_presets)
 {
     emp_entrant       entrant[EMP_COMPARISON_ENTRANTS];

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "bench/iterations/iterations.h"
-#include "graphs/import/file.h"
 
 /* A layer in the first stage, two in the second; the larger micro-batch of the last layer was measured
  * faster. A network of 1 GB/s, and gathers of 1 MB within 1 ms. */

@@ -278,7 +278,8 @@ static emp_status read_value(reader *r, triple from, emp_torch_value *out, emp_e
     } else if (emp_json_is(from.value, EMP_JSON_INTEGER)) {
         value.kind = EMP_TORCH_INT;
         value.number = emp_json_integer(from.value);
-    } else if (emp_json_is(from.value, EMP_JSON_REAL)) {
+    } else if (emp_json_is(from.value, EMP_JSON_REAL) ||
+               emp_json_is(from.value, EMP_JSON_NOT_FINITE)) {
         value.kind = EMP_TORCH_REAL;
     } else if (emp_json_is(from.value, EMP_JSON_TRUE) ||
                emp_json_is(from.value, EMP_JSON_FALSE)) {

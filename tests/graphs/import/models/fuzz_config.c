@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for configs of models: a prompt of two tokens, which every type has.
 #include "graphs/import/models/config.h"
+#include "graphs/import/models/quantised.h"
+#include "graphs/import/models/towers.h"
 #include "graphs/transformer/build.h"
 #include "tests/support/fuzz_file.h"
 
@@ -11,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     emp_json_document     d = {0};
     emp_transformer_model m = {0};
+    emp_import_notes      notes = {0};
     emp_graph            *graph = NULL;
     emp_dtype             dtype;
     emp_transformer_step  step = emp_transformer_step_default();
@@ -20,12 +23,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                                  : EMP_PHASE_DECODE;
     step.batch = 1;
     step.sequence = 2;
-    if (emp_json_parse(&d, (const char *)bytes, size, NULL) == EMP_OK &&
-        emp_config_read(&m, &dtype, d.root, NULL) == EMP_OK &&
+    bool is_json = emp_json_parse(&d, (const char *)bytes, size, NULL) == EMP_OK;
+    if (is_json) {
+        (void)emp_quantised_read(d.root);
+        emp_towers_note(&notes, d.root, EMP_DTYPE_BFLOAT16);
+    }
+    if (is_json && emp_config_read(&m, &dtype, d.root, NULL) == EMP_OK &&
         m.layer_count <= LAYERS_MAX)
         (void)emp_transformer_graph_create(&graph, &m, &step, NULL, NULL);
     emp_graph_destroy(graph);
     emp_transformer_model_clear(&m);
+    emp_import_notes_clear(&notes);
     emp_json_clear(&d);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/mem.h"
 #include "base/text/json.h"
@@ -14,6 +15,8 @@
 #include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
+
+enum { LONG_BYTES = 3 << 19 };
 
 TestSuite(config, .init = scratch_create, .fini = scratch_remove);
 
@@ -259,6 +262,97 @@ Test(config, holds_weights_as_they_are_quantised)
     emp_graph_destroy(g);
 }
 
+/* ---- what is left out ---- */
+
+static const char unread_awq[] =
+    TINY ",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}";
+
+/* The warnings about a config, one behind the other, in \a text. */
+static const char *warnings_of(char text[2048], const char *members, const char *options)
+{
+    emp_import_notes notes = {0};
+    emp_graph       *step = NULL;
+    char             spec[512], config[4096];
+    emp_error        err = {0};
+
+    snprintf(config, sizeof config, "{%s}", members);
+    scratch_write("config.json", config, strlen(config));
+    snprintf(spec, sizeof spec, "hf:path=%s%s", scratch_path("config.json"), options);
+    cr_assert_eq(emp_source_load_noted(&step, NULL, NULL, &notes, spec, &err), EMP_OK,
+                 "%s", err.msg);
+    text[0] = '\0';
+    for (int32_t i = 0; i < notes.warning_count; i++) {
+        strcat(text, notes.warning[i]);
+        strcat(text, "\n");
+    }
+    emp_import_notes_clear(&notes);
+    emp_graph_destroy(step);
+    return text;
+}
+
+/* The model has 86,848 parameters of 2 bytes. */
+Test(config, quantization_that_is_not_read_is_a_warning_with_bytes)
+{
+    static const struct {
+        const char *object, *method;
+    } all[] = {
+        {"\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}", "awq, 4 bits"},
+        {"\"quantization_config\":{\"quant_method\":\"bitsandbytes\",\"load_in_8bit\":"
+         "true}",
+         "bitsandbytes, 8 bits"},
+        {"\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":"
+         "\"NVFP4\"}",
+         "modelopt, NVFP4"},
+        {"\"text_config\":{" TINY ",\"quantization_config\":{\"quant_method\":"
+         "\"compressed-tensors\",\"config_groups\":{\"group_0\":{\"weights\":{"
+         "\"num_bits\":4}}}}}",
+         "compressed-tensors, 4 bits"},
+        {"\"quantization\":{\"bits\":3,\"group_size\":64}", "of no named method, 3 bits"},
+    };
+    char text[2048], want[256], members[1024];
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        snprintf(members, sizeof members, TINY ",%s", all[i].object);
+        snprintf(want, sizeof want,
+                 "weights are quantized in a way that is not read (%s): they count as "
+                 "bfloat16, 169.6 KiB in all\n",
+                 all[i].method);
+        cr_expect_str_eq(warnings_of(text, members, ",phase=decode,batch=1,seq=8"), want);
+    }
+}
+
+Test(config, trained_weights_leave_their_quantization_out_with_a_warning)
+{
+    static const char fp8[] = TINY ",\"quantization_config\":{\"quant_method\":\"fp8\"}";
+    char              text[2048];
+
+    warnings_of(text, fp8, ",phase=train,batch=1,seq=8");
+    cr_expect_not_null(strstr(text, "their quantization (fp8) is left out"), "%s", text);
+    cr_expect_str_eq(warnings_of(text, fp8, ",phase=decode,batch=1,seq=8"), "");
+    cr_expect_str_eq(
+        warnings_of(text, unread_awq, ",phase=decode,batch=1,seq=8,dtype=fp16"), "",
+        "a type that is asked for");
+    cr_expect_str_eq(warnings_of(text, TINY ",\"quantization_config\":null", ""), "");
+}
+
+/* 2 layers of 4 x 32 x 32 + 2 x 32 x 128 weights, and patches of 3 x 4 x 4: 26,112 in bfloat16. */
+Test(config, towers_that_are_left_out_are_a_warning_with_bytes)
+{
+    static const char vision[] =
+        TINY ",\"vision_config\":{\"num_hidden_layers\":2,\"hidden_size\":32,"
+             "\"intermediate_size\":128,\"patch_size\":4}";
+    static const char audio[] = TINY ",\"vision_config\":null,\"audio_config\":{\"x\":1}";
+    char              text[2048];
+
+    cr_expect_str_eq(warnings_of(text, vision, ",batch=1,seq=8"),
+                     "the vision tower (\"vision_config\") is left out: about 26.1 k "
+                     "parameters, 51 KiB in bfloat16\n");
+    cr_expect_str_eq(
+        warnings_of(text, audio, ",batch=1,seq=8"),
+        "the audio tower (\"audio_config\") is left out; its config does not "
+        "say how large it is\n");
+}
+
 /* ---- structure ---- */
 
 static emp_op_id find(const emp_graph *g, const char *name)
@@ -413,6 +507,64 @@ Test(config, is_a_graph_file)
                   EMP_OK);
 }
 
+/* json.dumps() writes Infinity and NaN: where nothing reads them they change nothing. */
+Test(config, reads_numbers_that_are_not_finite_as_python_writes_them)
+{
+    static const char odd[] =
+        TINY ",\"time_step_limit\":[0.0,Infinity,-Infinity],\"attention_scale\":NaN";
+    emp_graph *plain = load_whole(TINY, ""), *g = load_whole(odd, "");
+
+    cr_expect_eq(g->hash, plain->hash);
+    emp_graph_destroy(g);
+    emp_graph_destroy(plain);
+    expect_refused(TINY ",\"head_dim\":Infinity", "", EMP_EFORMAT,
+                   "\"head_dim\" of a llama model is no whole number");
+    expect_refused(TINY ",\"attention_bias\":NaN", "", EMP_EFORMAT,
+                   "is neither true nor false");
+    expect_refused("\"model_type\":-Infinity", "", EMP_EFORMAT, "is no text");
+}
+
+/* Quantised models list the modules that are not; then a config has more than a mebibyte. */
+static size_t write_long_config(char *text)
+{
+    size_t used = (size_t)sprintf(text, "{%s,\"ignored\":[\"x\"", TINY);
+
+    while (used < LONG_BYTES)
+        used += (size_t)sprintf(text + used, ",\"model.layers.%zu.self_attn\"", used);
+    return used + (size_t)sprintf(text + used, "]}");
+}
+
+static void expect_hash_of_tiny(const char *name, bool is_spec)
+{
+    emp_graph *tiny = load_whole(TINY, ""), *g = NULL, *step = NULL;
+    emp_error  err = {0};
+    char       spec[512];
+
+    snprintf(spec, sizeof spec, "%s%s", is_spec ? "hf:path=" : "", scratch_path(name));
+    cr_assert_eq(emp_source_load(&step, &g, NULL, spec, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(g->hash, tiny->hash, "%s", spec);
+    emp_graph_destroy(g);
+    emp_graph_destroy(step);
+    emp_graph_destroy(tiny);
+}
+
+Test(config, may_be_long_and_packed)
+{
+    char  *text = emp_calloc(LONG_BYTES + 4096, 1);
+    size_t size = write_long_config(text);
+    gzFile packed = gzopen(scratch_path("packed"), "wb");
+
+    scratch_write("long.json", text, size);
+    cr_assert_eq(gzwrite(packed, text, (unsigned)size), (int)size);
+    cr_assert_eq(gzclose(packed), Z_OK);
+    emp_free(text);
+    for (int is_spec = 0; is_spec < 2; is_spec++) {
+        expect_hash_of_tiny("long.json", is_spec);
+        expect_hash_of_tiny("packed", is_spec);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(config, refuses_specs_without_a_config)
 {
     emp_graph *step = NULL;
@@ -429,15 +581,18 @@ Test(config, refuses_specs_without_a_config)
 
 Test(config, survives_every_allocation_failure)
 {
-    emp_graph *whole = NULL, *step = NULL;
-    char       text[1024];
+    emp_graph       *whole = NULL, *step = NULL;
+    emp_import_notes notes = {0};
+    char             text[1024];
 
-    snprintf(text, sizeof text, "{%s}", TINY);
+    snprintf(text, sizeof text, "{%s}", unread_awq);
     scratch_write("config.json", text, strlen(text));
     char spec[512];
     snprintf(spec, sizeof spec, "hf:path=%s,batch=1,seq=4", scratch_path("config.json"));
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_source_load(&step, &whole, NULL, spec, NULL),
-                                      (void)0);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_source_load_noted(&step, &whole, NULL, &notes, spec, NULL),
+        emp_import_notes_clear(&notes));
+    emp_import_notes_clear(&notes);
     emp_graph_destroy(whole);
     emp_graph_destroy(step);
     cr_expect_eq(emp_mem_live_blocks(), 0);

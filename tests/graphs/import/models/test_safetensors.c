@@ -124,7 +124,8 @@ static const char config[] =
     "\"intermediate_size\":8,\"num_attention_heads\":2,\"num_hidden_layers\":1,"
     "\"vocab_size\":10,\"torch_dtype\":\"bfloat16\"}";
 
-static emp_status load(emp_graph **whole, const char *header, emp_error *err)
+static emp_status load(emp_graph **whole, emp_import_notes *notes, const char *header,
+                       emp_error *err)
 {
     char       bytes[2048], spec[1024];
     emp_graph *step = NULL;
@@ -137,7 +138,7 @@ static emp_status load(emp_graph **whole, const char *header, emp_error *err)
     size_t used = strlen(spec);
     snprintf(spec + used, sizeof spec - used, "weights=%s,phase=prefill,batch=1,seq=2",
              scratch_path("m.safetensors"));
-    emp_status st = emp_source_load(&step, whole, NULL, spec, err);
+    emp_status st = emp_source_load_noted(&step, whole, NULL, notes, spec, err);
     emp_graph_destroy(step);
     return st;
 }
@@ -145,22 +146,45 @@ static emp_status load(emp_graph **whole, const char *header, emp_error *err)
 /* The head is in float32, the table of embeddings in 8 bits, all else as the config says. */
 Test(safetensors, gives_weights_beside_a_config_their_types)
 {
-    emp_graph *g = NULL;
-    emp_error  err = {0};
+    emp_graph       *g = NULL;
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
 
-    cr_assert_eq(load(&g,
+    cr_assert_eq(load(&g, NULL,
                       "{\"lm_head.weight\":{\"dtype\":\"F32\",\"shape\":[2,4],"
                       "\"data_offsets\":[0,32]}}",
                       &err),
                  EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "8 elements in \"lm_head.weight\", the config 40"),
                        "%s", err.msg);
-    cr_assert_eq(load(&g,
+    cr_assert_eq(load(&g, &notes,
                       "{\"embed_tokens.weight\":{\"dtype\":\"I8\",\"shape\":[10,4],"
                       "\"data_offsets\":[0,40]}}",
                       &err),
                  EMP_OK, "%s", err.msg);
     cr_expect_eq(g->parameter_bytes, 2 * (g->parameter_count - 40) + 40);
+    cr_assert_eq(notes.warning_count, 1);
+    cr_expect_not_null(strstr(notes.warning[0], "it has 1 of the 12 weights"), "%s",
+                       notes.warning[0]);
+    emp_import_notes_clear(&notes);
+    emp_graph_destroy(g);
+}
+
+Test(safetensors, a_file_that_has_no_weight_of_the_config_is_a_warning)
+{
+    emp_graph       *g = NULL;
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
+
+    cr_assert_eq(load(&g, &notes,
+                      "{\"unet.conv.weight\":{\"dtype\":\"F32\",\"shape\":[2,4],"
+                      "\"data_offsets\":[0,32]}}",
+                      &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(notes.warning_count, 1);
+    cr_expect_not_null(strstr(notes.warning[0], "none of its 1 tensors"), "%s",
+                       notes.warning[0]);
+    emp_import_notes_clear(&notes);
     emp_graph_destroy(g);
 }
 

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
     if (emp_json_parse(&d, (const char *)bytes, size, &err) == EMP_OK &&
         emp_trace_is(d.root) && emp_graph_builder_create(&builder, &err) == EMP_OK &&
-        emp_trace_read(builder, &devices, d.root, d.root, -1, &err) == EMP_OK)
+        emp_trace_read(builder, &devices, NULL, d.root, d.root, -1, &err) == EMP_OK)
         (void)emp_graph_builder_finish(builder, &graph, &err);
     if (d.root != NULL && emp_execution_is(d.root, &schema))
         (void)emp_execution_read(&execution, d.root, &err);

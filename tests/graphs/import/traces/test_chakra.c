@@ -175,6 +175,8 @@ Test(chakra, faults_are_one_sentence)
         {"\"Id\": 430,", "", "node 1, counted from 0, has no id"},
         {"\"Name\": \"aten::copy_(0)\",", "", "node 0, counted from 0, has no name"},
         {"\"runtime\": 318", "\"runtime\": 1e15", "more than ten days"},
+        {"\"runtime\": 318", "\"runtime\": Infinity",
+         "node 216: runtime must be a finite number"},
         {"\"data_deps\": [216]", "\"data_deps\": [\"x\"]", "node 430: data_deps are ids"},
         {"\"data_deps\": []", "\"data_deps\": [435]", "cycle"},
     };

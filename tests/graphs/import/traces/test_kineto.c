@@ -380,6 +380,40 @@ Test(kineto, without_steps_the_whole_trace_is_one)
     emp_graph_destroy(g);
 }
 
+/* A profiler that recorded the host alone. */
+Test(kineto, a_trace_without_kernels_is_a_warning)
+{
+    static const char text[] =
+        "{\"traceEvents\": [\n"
+        " {\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#3\", "
+        "\"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": 900},\n"
+        " {\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 1, "
+        "\"tid\": 1, \"ts\": 10, \"dur\": 500}]}";
+    emp_import_devices devices;
+    emp_import_notes   notes = {0};
+    emp_graph         *g = NULL;
+    emp_error          err = {0};
+    char               path[SCRATCH_PATH_BYTES], spec[SCRATCH_PATH_BYTES + 32];
+
+    scratch_write_text(path, sizeof path, "host.json", text);
+    snprintf(spec, sizeof spec, "trace:kineto=%s", path);
+    for (int is_spec = 0; is_spec < 2; is_spec++) {
+        cr_assert_eq(emp_source_load_noted(&g, NULL, &devices, &notes,
+                                           is_spec ? spec : path, &err),
+                     EMP_OK, "%s", err.msg);
+        cr_assert_eq(notes.warning_count, 1);
+        cr_expect_not_null(strstr(notes.warning[0], "no GPU kernels in the trace"), "%s",
+                           notes.warning[0]);
+        cr_expect_null(strstr(devices.note, "GPU"), "%s", devices.note);
+        emp_graph_destroy(g);
+        emp_import_notes_clear(&notes);
+    }
+    cr_assert_eq(emp_source_load_noted(&g, NULL, &devices, &notes, seed(), &err), EMP_OK);
+    cr_expect_eq(notes.warning_count, 0);
+    emp_graph_destroy(g);
+    emp_import_notes_clear(&notes);
+}
+
 Test(kineto, survives_every_allocation_failure)
 {
     emp_graph *g = NULL;

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
-#include "graphs/import/file.h"
+#include "base/text/file.h"
 #include "tests/support/survive.h"
 
 static char path[64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/file.h"
+#include "base/text/file.h"
 
 #include <errno.h>
 #include <stdint.h>

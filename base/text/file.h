@@ -1,8 +1,8 @@
-/** \file graphs/import/file.h
+/** \file base/text/file.h
  * Brings a file into memory, unpacked if it is compressed.
  */
-#ifndef EMP_GRAPHS_IMPORT_FILE_H
-#define EMP_GRAPHS_IMPORT_FILE_H
+#ifndef EMP_BASE_TEXT_FILE_H
+#define EMP_BASE_TEXT_FILE_H
 
 #include <stddef.h>
 
@@ -23,4 +23,4 @@ emp_status emp_file_load(const char *path, char **bytes, size_t *size, emp_error
 emp_status emp_file_load_named(const char *path, char **bytes, size_t *size,
                                emp_error *err);
 
-#endif /* EMP_GRAPHS_IMPORT_FILE_H */
+#endif /* EMP_BASE_TEXT_FILE_H */
