@@ -114,6 +114,9 @@ class Scores(unittest.TestCase):
     def test_rows_may_be_lists_or_buffers_of_any_integers(self):
         expected = self.oracle.score(self.rows[:2])[0].tolist()
         for code in "bBhHiIlLqQ":
+            apart = memoryview(array.array(code, [d for row in self.rows[:1] for d in row for _ in "12"]))
+            self.assertEqual(self.oracle.score(apart[::2])[0].tolist(), expected[:1], code)
+            self.assertEqual(self.oracle.score([apart[::2]])[0].tolist(), expected[:1], code)
             flat = array.array(code, self.rows[0] + self.rows[1])
             view = memoryview(flat).cast("B").cast(code, (2, self.ops))
             self.assertEqual(self.oracle.score(view)[0].tolist(), expected, code)
@@ -130,6 +133,17 @@ class Scores(unittest.TestCase):
         spread = [[row[g] for g in groups] for row in by_group]
         self.assertEqual(self.oracle.score(by_group, groups=groups)[0].tolist(),
                          self.oracle.score(spread)[0].tolist())
+
+    def test_groups_are_one_row(self):
+        groups = [op % 5 for op in range(self.ops)]
+        for _ in range(2):  # on a new oracle, and on one that keeps the groups of the call before
+            for given, count in (([], 0), ([groups, groups], 2), (memoryview(b"").cast("B"), None)):
+                words = "groups: a row has 0 numbers" if count is None else f"groups: {count} rows"
+                with self.assertRaisesRegex(ValueError, words):
+                    self.oracle.score([1] * 5, groups=given)
+                with self.assertRaisesRegex(ValueError, words):
+                    self.oracle.explain([1] * 5, groups=given)
+            self.oracle.score([1] * 5, groups=groups)
 
     def test_levels_change_what_is_served_first(self):
         rows = random_rows(20, self.ops, 2)
@@ -281,9 +295,24 @@ class Arrays(unittest.TestCase):
     @unittest.skipIf(numpy is None, "numpy is not there")
     def test_arrays_are_numpy_s(self):
         self.assertIsInstance(problem().op_times, numpy.ndarray)
-        rows = numpy.asfortranarray(numpy.zeros((2, len(problem().graph)), numpy.int32))
-        with self.assertRaises((ValueError, BufferError)):
-            emplace.Oracle(problem()).score(rows)
+
+    @unittest.skipIf(numpy is None, "numpy is not there")
+    def test_arrays_of_any_layout_give_the_same_scores(self):
+        p = problem()
+        oracle, ops = emplace.Oracle(p), len(p.graph)
+        for kind in ("int32", "int64", "uint8"):
+            rows = numpy.array(random_rows(4, ops, 3), kind)
+            expected = oracle.score(rows.tolist())[0].tolist()
+            wide = numpy.full((8, 2 * ops), 9, kind)
+            wide[::2, ::2] = rows
+            self.assertEqual(oracle.score(numpy.asfortranarray(rows))[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(wide[::2, ::2])[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(rows.T.copy().T)[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(rows[::-1, ::-1][::-1, ::-1])[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(list(wide[::2, ::2]))[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(wide[0, ::2])[0].tolist(), expected[:1], kind)
+            self.assertEqual(oracle.score(numpy.broadcast_to(rows[0], (2, ops)))[0].tolist(), expected[:1] * 2, kind)
+            self.assertEqual(p.legalize(wide[0, ::2]).tolist(), p.legalize(rows[0].tolist()).tolist(), kind)
 
     @unittest.skipIf(numpy is None, "this is the run without numpy")
     def test_all_of_this_holds_without_numpy(self):
