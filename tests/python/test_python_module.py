@@ -96,6 +96,15 @@ class Facts(unittest.TestCase):
             p.save_placement(path, [2] * len(p.graph), 0.5, force=True)
             self.assertEqual(p.load_placement(path).tolist(), p.legalize([2] * len(p.graph)).tolist())
 
+    def test_a_step_time_that_no_reader_takes_is_refused(self):
+        p = problem()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "placed.json")
+            for time in (float("inf"), float("-inf"), float("nan")):
+                with self.assertRaisesRegex(emplace.Error, "placed.json cannot be written: its step time is"):
+                    p.save_placement(path, [1] * len(p.graph), time)
+                self.assertEqual(os.listdir(folder), [])
+
 
 class Scores(unittest.TestCase):
     def setUp(self):

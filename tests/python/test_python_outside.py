@@ -2,6 +2,7 @@
 """test_python_outside.py OWN_PLACER PLUGINS: do methods from outside, a shared library, a program and
 an object of Python, give what methods `random` and `anneal` give when they propose the same? Does one that hangs,
 crashes, lies or answers nonsense end with one sentence and a whole record?"""
+import array
 import json
 import os
 import subprocess
@@ -11,6 +12,11 @@ import time
 import unittest
 
 import emplace
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
 
 OWN_PLACER, PLUGINS = sys.argv.pop(1), sys.argv.pop(1)
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -132,6 +138,38 @@ class Same(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "zebra"):
             emplace.place(self.problem, Broken, budget=100)
 
+    def test_rows_are_lists_of_integers(self):
+        count = self.problem.class_count
+        kinds = [[0] * count, (0,) * count, memoryview(bytes(count)), array.array("q", [0] * count)]
+        refused = [(1.5, "1.5, a float"), (1.0, "1.0, a float"), ("1", "'1', a str"), (None, "None, a NoneType")]
+        if numpy is not None:
+            kinds += [numpy.zeros(count, "uint8"), numpy.zeros(count, "int64"), [numpy.int32(0)] * count,
+                      numpy.zeros((count, 2), "int64")[:, 0]]
+            refused += [(numpy.float64(1), r".*1.0.*, a float64")]
+
+        def run(rows):
+            class Given(RandomRows):
+                def ask(self, _):
+                    return rows
+            return emplace.place(self.problem, Given, budget=2)
+
+        for row in kinds:
+            self.assertEqual(run([kinds[0], row]).evaluations, 2)
+        for value, words in refused:
+            with self.assertRaisesRegex(TypeError, f"row 1 .*: entry 3 is {words}; .* integer"):
+                run([kinds[0], [0] * 3 + [value] + [0] * (count - 4)])
+        for rows, words in ((5, "gives 5, a int"), ([5], "row 0 .* 5, a int"), (["1" * count], "row 0 .* a str"),
+                            ("11", "a str"), ({0: 1}, "a dict"), ([{0: 1}], "row 0 .* a dict"),
+                            ([[[0]] * count], "row 0 .*: entry 0 is a list")):
+            with self.assertRaisesRegex(TypeError, words):
+                run(rows)
+        if numpy is not None:
+            for kind, words in (("float64", "0.0, a float"), ("U1", "'', a str"), ("complex64", "0j, a complex")):
+                with self.assertRaisesRegex(TypeError, f"row 1 .*: entry 0 is {words}"):
+                    run([kinds[0], numpy.zeros(count, kind)])
+            with self.assertRaisesRegex(TypeError, "row 0 .*: entry 0 is 0.0, a float"):
+                run(numpy.zeros((2, count)))
+
 
 ANSWER = """
 import json, os, sys, time
@@ -167,6 +205,7 @@ class Faulty(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         said = [line for line in done.stderr.splitlines() if line.startswith("emplace: ")]
         self.assertEqual(len(said), 1, done.stderr)
+        self.assertNotIn("no file was written", done.stderr)
         self.assertRegex(done.stderr, words)
         self.assertEqual((record.evaluations, record.stopped_by), (64, "failure"))
         self.assertGreater(record.step_time_s, 0)
@@ -226,7 +265,10 @@ class Faulty(unittest.TestCase):
         for fault, words in (("crash", r"ended by signal 11"), ("exit", "ended with status 3"),
                              ("many", "ask\\(\\) gives 65 placements"),
                              ("device", 'op ".*" on device 9'), ("say", "the placer says no"),
-                             ("status", r"ask\(\) fails with status -3")):
+                             ("status", r"ask\(\) fails with status -3"),
+                             ("interrupted", r"ask\(\) fails with status -9"),
+                             ("elsewhere", r"ask\(\) fails with status -10"),
+                             ("number", r"ask\(\) fails with status 77")):
             self.check_method(os.path.join(PLUGINS, "faulty.so"), words, "--options", fault)
         self.check_method(os.path.join(PLUGINS, "faulty.so"), "has not answered for 5", "--options",
                           "hang,timeout=5")
