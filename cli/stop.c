@@ -8,7 +8,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -132,6 +134,17 @@ static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
              sentence);
 }
 
+/* Ends the program as SIGTERM does when its parent has ended, if the parent asks for it: the Python module
+ * starts it in a group of its own, which no terminal signals when it is closed. */
+static void end_with_parent(void)
+{
+    const char *parent = getenv("EMPLACE_PARENT");
+
+    if (parent == NULL || atol(parent) != (long)getppid()) return;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (atol(parent) != (long)getppid()) raise(SIGTERM); /* it was quicker */
+}
+
 void cli_stop_begin(void)
 {
     owner = (int)getpid();
@@ -143,6 +156,7 @@ void cli_stop_begin(void)
     handle_unless_ignored(SIGHUP); /* nohup has it ignored */
     handle_unless_ignored(SIGXCPU);
     handle(SIGXFSZ, on_file_limit);
+    end_with_parent();
 }
 
 void cli_stop_for_scheduler(void)

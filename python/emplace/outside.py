@@ -78,20 +78,37 @@ def _plain(rows):
     return [_plain_row(row, number) for number, row in enumerate(rows)]
 
 
+def _lines(reader):
+    """The lines of the other end, until it has gone."""
+    try:
+        yield from reader
+    except ConnectionError:
+        return
+
+
+def _send(writer, message):
+    """Whether the other end takes a line."""
+    try:
+        writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        writer.flush()
+    except ConnectionError:
+        return False
+    return True
+
+
 def talk(make: Callable[[Task], Any], reader, writer,
          watch: Optional[Callable[[list[Score]], Any]] = None) -> None:
     """Speaks for a method until the other end closes. watch(scores) sees each batch of scores;
     when it returns False, the run ends."""
     method, goes_on = None, True
-    for line in reader:
+    for line in _lines(reader):
         message = json.loads(line)
         if "hello" in message:
             method = make(Task(message))
         elif "ask" in message:
             rows = _plain(method.ask(message["ask"])) if goes_on else []
-            kind = "classes" if getattr(method, "by_class", False) else "placements"
-            writer.write(json.dumps({kind: rows}, separators=(",", ":")).encode() + b"\n")
-            writer.flush()
+            if not _send(writer, {"classes" if getattr(method, "by_class", False) else "placements": rows}):
+                return
         elif "told" in message:
             scores = [Score(s["step_time_s"], s["fits"], s["overflow"]) for s in message["told"]]
             if hasattr(method, "tell"):

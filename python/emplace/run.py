@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -91,7 +92,8 @@ def place(problem: Problem, method: Any = "portfolio", budget: Optional[int] = N
     callable that takes a Task and returns an object with ask(count) and perhaps tell(scores). The
     loop, the budget and the scores are the program's. callback(scores) sees each batch of a method
     in Python, and ends the run by returning False. record names a file that keeps the record; one of
-    another run is an Error, and is replaced with force=True.
+    another run is an Error, and is replaced with force=True. The file has what was found until then
+    when the method raises an exception, or Ctrl-C does, which reaches the caller.
     """
     if callback is not None and isinstance(method, str):
         raise ValueError("a callback sees the scores of methods in Python alone")
@@ -122,30 +124,55 @@ def _stamp(path):
     return there.st_ino, there.st_size, there.st_mtime_ns
 
 
+def _start(command, log, **keywords):
+    """Starts the program in a group of its own, so that Ctrl-C reaches it by _wait() alone, and once
+    each time. By EMPLACE_PARENT it ends with this process, however this one ends."""
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, process_group=0,
+                            env={**os.environ, "EMPLACE_PARENT": str(os.getpid())}, **keywords)
+
+
+def _wait(child, log, interrupt=None):
+    """The status of the program and what it has said. An exception in this thread, as that of Ctrl-C,
+    interrupts the program, which then saves its record, and is raised when it has ended. A second one
+    ends the program at once."""
+    if interrupt is not None:
+        child.send_signal(signal.SIGINT)
+    while True:
+        try:
+            code = child.wait()
+            break
+        except BaseException as caught:
+            child.send_signal(signal.SIGINT)
+            interrupt = interrupt or caught
+    if interrupt is not None:
+        raise interrupt
+    log.seek(0)
+    return code, log.read()
+
+
 def _run_named(command, method):
-    done = subprocess.run([*command, "--method", method], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, check=False)
-    return done.returncode, done.stderr
+    with tempfile.TemporaryFile("w+") as log:
+        return _wait(_start([*command, "--method", method], log), log)
 
 
 def _run_python(command, make, callback):
-    """Has the program run, and answers for the method in this thread."""
+    """Has the program run, and answers for the method in this thread. When the method raises, the
+    program sees its connection end, and saves what was found before."""
     ours, theirs = socket.socketpair()
     with ours, tempfile.TemporaryFile("w+") as log:
-        child = subprocess.Popen([*command, "--method", f"socket:{theirs.fileno()}"],
-                                 pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL, stderr=log)
-        theirs.close()
+        with theirs:
+            child = _start([*command, "--method", f"socket:{theirs.fileno()}"], log,
+                           pass_fds=[theirs.fileno()])
+        interrupt = failure = None
         try:
-            with ours.makefile("rwb") as stream:
-                talk(make, stream, stream, callback)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the program has said why
-        except BaseException:
-            child.kill()
-            child.wait()
-            raise
-        finally:
-            ours.close()
-        code = child.wait()
-        log.seek(0)
-        return code, log.read()
+            talk(make, ours.makefile("rb"), ours.makefile("wb"), callback)
+        except KeyboardInterrupt as caught:
+            interrupt = caught
+        except BaseException as caught:
+            failure = caught
+        if interrupt is None:
+            ours.shutdown(socket.SHUT_RDWR)
+        ended = _wait(child, log, interrupt)
+        if failure is not None:
+            raise failure
+        return ended

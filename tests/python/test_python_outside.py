@@ -5,6 +5,7 @@ crashes, lies or answers nonsense end with one sentence and a whole record?"""
 import array
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -309,6 +310,99 @@ class Faulty(unittest.TestCase):
                 with open(path) as file:
                     self.assertEqual(file.read(), "theirs\n")
                 self.assertGreater(os.path.getsize(os.path.join(folder, kept)), 0)
+
+
+SCRIPT = """
+import os, sys, time
+import emplace
+
+problem = emplace.Problem("{spec}", "{machine}")
+
+class Method:
+    by_class = True
+    rounds = 0
+    def __init__(self, task):
+        self.count = task.class_count
+    def ask(self, count):
+        Method.rounds += 1
+        if Method.rounds == 3:
+            {fault}
+        return [[0] * self.count] * count
+
+try:
+    emplace.place(problem, {method}, {budget}, record=sys.argv[1], callback={callback})
+except BaseException as error:
+    print(type(error).__name__, error, flush=True)
+"""
+
+
+class Ends(unittest.TestCase):
+    """A run that does not come to its end keeps what it found, and leaves no lock."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "run.h5")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def start(self, method="Method", fault="pass", callback=None, budget="budget=6400"):
+        text = SCRIPT.format(spec=SPEC, machine=MACHINE, method=method, fault=fault, callback=callback,
+                             budget=budget)
+        return subprocess.Popen([sys.executable, "-c", text, self.path], stdout=subprocess.PIPE, text=True,
+                                process_group=0)
+
+    def wait_for(self, name):
+        while not os.path.exists(os.path.join(self.folder.name, name)):
+            time.sleep(0.02)
+
+    def record(self):
+        self.assertEqual(os.listdir(self.folder.name), ["run.h5"])
+        return emplace.Record.load(self.path)
+
+    def test_a_method_that_raises(self):
+        for fault, words in (("raise KeyError('zebra')", "KeyError 'zebra'"),
+                             ("raise BrokenPipeError('its own')", "BrokenPipeError its own"),
+                             ("sys.exit(3)", "SystemExit 3")):
+            child = self.start(fault=fault)
+            self.assertEqual(child.communicate(timeout=60)[0].strip(), words)
+            record = self.record()
+            self.assertEqual((record.evaluations, record.stopped_by), (128, "failure"))
+            os.remove(self.path)
+
+    def test_a_callback_that_raises(self):
+        child = self.start(callback="lambda scores: 1 / 0")
+        self.assertIn("ZeroDivisionError", child.communicate(timeout=60)[0])
+        self.assertEqual(self.record().stopped_by, "failure")
+
+    def interrupt(self, child, send):
+        self.wait_for("run.h5.lock")
+        time.sleep(1.5)  # until something is found
+        send(child.pid, signal.SIGINT)
+        self.assertIn("KeyboardInterrupt", child.communicate(timeout=60)[0])
+        record = self.record()
+        self.assertEqual(record.stopped_by, "interrupt")
+        self.assertGreater(record.evaluations, 0)
+        os.remove(self.path)
+
+    def test_ctrl_c(self):
+        for send in (os.kill, os.killpg):
+            self.interrupt(self.start(fault="time.sleep(60)"), send)
+            self.interrupt(self.start(method="'anneal'", budget="seconds=60"), send)
+
+    def test_the_end_of_python_ends_the_program(self):
+        for method, fault, budget in (("Method", "time.sleep(60)", "budget=6400"),
+                                      ("'anneal'", "pass", "seconds=600")):
+            child = self.start(method, fault, budget=budget)
+            self.wait_for("run.h5.lock")
+            time.sleep(1.5)
+            child.kill()
+            child.communicate()
+            self.wait_for("run.h5")
+            while os.path.exists(self.path + ".lock"):
+                time.sleep(0.02)
+            self.assertIn(self.record().stopped_by, ("interrupt", "failure"))
+            os.remove(self.path)
 
 
 if __name__ == "__main__":
