@@ -47,6 +47,7 @@ static uint64_t identity_of(const emp_record *r)
     if (r->has_fusion) hash = emp_hash_u64(hash, 2);
     if (r->start_hash != 0) hash = emp_hash_u64(hash, r->start_hash);
     if (r->weights_hash != 0) hash = emp_hash_u64(hash, r->weights_hash);
+    if (r->method_hash != 0) hash = emp_hash_u64(hash, r->method_hash);
     hash = emp_hash_u64(hash, r->graph_hash);
     hash = emp_hash_u64(hash, r->machine_hash);
     return emp_hash_u64(hash, r->runtime_hash);

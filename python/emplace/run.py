@@ -9,6 +9,7 @@ import tempfile
 from typing import Any, Callable, Optional
 
 from ._emplace import Error
+from ._identity import code_of, name_of
 from .outside import Score, talk
 from .problem import Problem
 
@@ -46,7 +47,7 @@ class Record:
     """What one run found. Record.load(path) reads the file of a record.
 
     `facts` has all that `emplace record FILE --format json` says: method, seed, evaluations, curve
-    and more; each is an attribute, too. devices has the name of the device of each op by the op's
+    and more, and the command that makes such a run; each is an attribute, too. devices has the name of the device of each op by the op's
     name, placement the number of its device in the order of the problem's ops, if a problem is given.
     failure is the sentence of a method from outside that failed in the middle of the run.
     """
@@ -85,7 +86,7 @@ def place(problem: Problem, method: Any = "portfolio", budget: Optional[int] = N
           seed: int = 1, callback: Optional[Callable[[list[Score]], Any]] = None, *,
           seconds: Optional[float] = None, threads: int = 1, options: Optional[str] = None,
           preset: Optional[str] = None, record: Optional[str] = None,
-          force: bool = False) -> Record:
+          force: bool = False, name: Optional[str] = None) -> Record:
     """Looks for a placement, as `emplace place` does, and returns the record of the run.
 
     method is a name that `emplace methods` lists, "./mine.so", "cmd:..." or a method in Python: a
@@ -94,22 +95,27 @@ def place(problem: Problem, method: Any = "portfolio", budget: Optional[int] = N
     in Python, and ends the run by returning False. record names a file that keeps the record; one of
     another run is an Error, and is replaced with force=True. The file has what was found until then
     when the method raises an exception, or Ctrl-C does, which reaches the caller.
+
+    A record has the name of a method in Python, that of its class or function unless name is given, and
+    a hash of its source: methods of one name that differ in their source make different runs.
     """
     if callback is not None and isinstance(method, str):
         raise ValueError("a callback sees the scores of methods in Python alone")
+    if name is not None and isinstance(method, str):
+        raise ValueError(f"method {method!r} has a name; name= is for methods in Python")
     with tempfile.TemporaryDirectory() as folder:
         path = record or os.path.join(folder, "run.h5")
         command = [program(), "place", problem.graph.spec, "--machine", problem.machine.name,
                    "--runtime", problem.runtime, "--seed", str(seed), "--threads", str(threads),
                    "--record", path, "--no-bound"]
-        for name, value in (("budget", budget), ("seconds", seconds), ("options", options),
-                            ("preset", preset)):
+        for option, value in (("budget", budget), ("seconds", seconds), ("options", options),
+                              ("preset", preset)):
             if value is not None:
-                command += [f"--{name}", str(value)]
+                command += [f"--{option}", str(value)]
         command += ["--force"] if force else []
         before = _stamp(path)
         code, said = _run_named(command, method) if isinstance(method, str) else \
-            _run_python(command, method, callback)
+            _run_python(command, method, name or name_of(method), callback)
         if code != 0 and _stamp(path) == before:
             raise _error(said)
         return Record.load(path, problem, str(_error(said)) if code != 0 else None)
@@ -155,14 +161,14 @@ def _run_named(command, method):
         return _wait(_start([*command, "--method", method], log), log)
 
 
-def _run_python(command, make, callback):
+def _run_python(command, make, name, callback):
     """Has the program run, and answers for the method in this thread. When the method raises, the
     program sees its connection end, and saves what was found before."""
     ours, theirs = socket.socketpair()
     with ours, tempfile.TemporaryFile("w+") as log:
         with theirs:
-            child = _start([*command, "--method", f"socket:{theirs.fileno()}"], log,
-                           pass_fds=[theirs.fileno()])
+            method = f"socket:{theirs.fileno()}:{name}:{code_of(make)}"
+            child = _start([*command, "--method", method], log, pass_fds=[theirs.fileno()])
         interrupt = failure = None
         try:
             talk(make, ours.makefile("rb"), ours.makefile("wb"), callback)

@@ -83,10 +83,10 @@ static char letter_of(const char *format)
 
 static int64_t item_at(const char *at, Py_ssize_t size, int is_signed)
 {
-    int8_t      byte;
-    int16_t     half;
-    int32_t     word;
-    int64_t     whole;
+    int8_t  byte;
+    int16_t half;
+    int32_t word;
+    int64_t whole;
 
     switch (size) {
     case 1: return memcpy(&byte, at, 1), is_signed ? byte : (uint8_t)byte;
@@ -196,7 +196,8 @@ static int read_row(int32_t *to, PyObject *row, Py_ssize_t length, const char *w
                    ? check_items(&view, what)
                    : refuse_length(what, view.ndim == 1 ? view.shape[0] : 0, length);
     if (code == 0)
-        code = copy_items(to, (const char *)view.buf, length, view.strides[0], &view, what);
+        code =
+            copy_items(to, (const char *)view.buf, length, view.strides[0], &view, what);
     PyBuffer_Release(&view);
     return code;
 }

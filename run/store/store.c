@@ -54,6 +54,9 @@ static const emp_h5_field fusion_field = FIELD(EMP_H5_BOOLEAN, has_fusion);
 static const emp_h5_field start_field = FIELD(EMP_H5_UINT64, start_hash);
 static const emp_h5_field weights_field = FIELD(EMP_H5_UINT64, weights_hash);
 
+/* Only runs of a method from outside have it. */
+static const emp_h5_field code_field = FIELD(EMP_H5_UINT64, method_hash);
+
 /* Only runs of a portfolio have it. */
 static const emp_h5_field winner_field = FIELD(EMP_H5_TEXT, winner);
 
@@ -116,6 +119,8 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
         is_written = emp_h5_write_field(file, &winner_field, record);
     if (is_written && copy.weights_hash != 0)
         is_written = emp_h5_write_field(file, &weights_field, record);
+    if (is_written && copy.method_hash != 0)
+        is_written = emp_h5_write_field(file, &code_field, record);
     if (is_written && copy.has_order) {
         const emp_h5_array levels = level_array(&copy);
         is_written = emp_h5_write_field(file, &order_field, record) &&
@@ -180,10 +185,11 @@ static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
     if (emp_h5_read_field(image, &clock_field, r) && !(r->budget_cpu_s > 0))
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: a budget of %g CPU seconds", path,
                          r->budget_cpu_s);
-    r->start_hash = r->weights_hash = 0;
+    r->start_hash = r->weights_hash = r->method_hash = 0;
     (void)emp_h5_read_field(image, &start_field, r);
     if (!emp_h5_read_field(image, &winner_field, r)) r->winner[0] = '\0';
     (void)emp_h5_read_field(image, &weights_field, r);
+    (void)emp_h5_read_field(image, &code_field, r);
     (void)emp_h5_read_field(image, &order_field, r);
     (void)emp_h5_read_field(image, &fusion_field, r);
     return EMP_OK;
@@ -313,6 +319,11 @@ static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
                  ours);
         return true;
     }
+    if (there->method_hash != here->method_hash) {
+        snprintf(text, DIFFERENCE_BYTES, "the code of method %s has changed since",
+                 there->method);
+        return true;
+    }
     return false;
 }
 
@@ -330,6 +341,7 @@ uint64_t emp_record_identity(const emp_record *record)
     if (record->has_fusion) hash = emp_hash_u64(hash, 2);
     if (record->start_hash != 0) hash = emp_hash_u64(hash, record->start_hash);
     if (record->weights_hash != 0) hash = emp_hash_u64(hash, record->weights_hash);
+    if (record->method_hash != 0) hash = emp_hash_u64(hash, record->method_hash);
     return hash != 0 ? hash : 1;
 }
 

@@ -55,6 +55,7 @@ typedef struct {
     bool     has_fusion;   /**< leaders, too */
     uint64_t start_hash;   /**< of the placement that it was told to begin at */
     uint64_t weights_hash; /**< of the weights that it was told to begin with */
+    uint64_t method_hash;  /**< of the code of a method from outside (emp_method) */
     /* What came of it. */
     char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt",
                                                    "failure"; "" = under way */

@@ -3,16 +3,21 @@
 an object of Python, give what methods `random` and `anneal` give when they propose the same? Does one that hangs,
 crashes, lies or answers nonsense end with one sentence and a whole record?"""
 import array
+import functools
 import json
+import linecache
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 
 import emplace
+from emplace._identity import code_of, name_of
 
 try:
     import numpy
@@ -60,6 +65,136 @@ class Records(unittest.TestCase):
             self.assertEqual(emplace.Record.load(path).method, "random")
             record = emplace.place(problem, "anneal", budget=4, record=path, force=True)
             self.assertEqual((record.method, emplace.Record.load(path).method), ("anneal", "anneal"))
+
+
+    def test_methods_in_python_are_told_apart_by_name_and_source(self):
+        problem = emplace.Problem(SPEC, MACHINE)
+
+        class Gpu:
+            def __init__(self, task):
+                self.count = len(task.names)
+
+            def ask(self, count):
+                return [[1] * self.count] * count
+
+        class Cpu(Gpu):
+            def ask(self, count):
+                return [[0] * self.count] * count
+
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = os.path.join(folder, "a.h5"), os.path.join(folder, "b.h5")
+            gpu = emplace.place(problem, Gpu, budget=100, record=first)
+            self.assertEqual(gpu.method, "Gpu")
+            self.assertEqual(gpu.command, f'emplace.place(emplace.Problem("{SPEC}", "{MACHINE}", "tf-r1.3"), '
+                                          "Gpu, seed=1, budget=100)")
+            with self.assertRaisesRegex(emplace.Error, 'method "Gpu" there, "Cpu" here'):
+                emplace.place(problem, Cpu, budget=100, record=first)
+            with self.assertRaisesRegex(emplace.Error, "the code of method Gpu has changed since"):
+                emplace.place(problem, Cpu, budget=100, record=first, name="Gpu")
+            self.assertEqual(emplace.Record.load(first).step_time_s, gpu.step_time_s)
+            with open(os.devnull):  # another number of the socket
+                again = emplace.place(problem, Gpu, budget=100, record=first)
+            self.assertEqual(again.facts, gpu.facts)
+            emplace.place(problem, Cpu, budget=100, record=second, name="Gpu")
+            page = os.path.join(folder, "page.html")
+            emplace.run.read_output("report", first, second, "--out", page)
+            with open(page, encoding="utf-8") as file:
+                text = file.read()
+            for record in (gpu, emplace.Record.load(second)):
+                self.assertIn(f"Gpu, code {record.method_hash[8:]}", text)
+            with self.assertRaisesRegex(emplace.Error, 'cannot have the name "anneal"'):
+                emplace.place(problem, Gpu, budget=100, name="anneal")
+            with self.assertRaisesRegex(ValueError, "name= is for methods in Python"):
+                emplace.place(problem, "anneal", budget=100, name="mine")
+
+    def test_a_method_whose_file_was_edited_is_another(self):
+        problem = emplace.Problem(SPEC, MACHINE)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.h5")
+            for name, source, method in (
+                    ("mine.py", os.path.join(EXAMPLES, "own_lines.py"), f"cmd:{sys.executable} {folder}/mine.py"),
+                    ("mine.so", OWN_PLACER, f"{folder}/mine.so")):
+                own = os.path.join(folder, name)
+                shutil.copy(source, own)
+                for _ in range(2):
+                    record = emplace.place(problem, method, budget=4, record=path)
+                kept = emplace.Record.load(path).facts
+                with open(own, "ab") as file:
+                    file.write(b"\n")
+                with self.assertRaisesRegex(emplace.Error, "the code of method .* has changed since"):
+                    emplace.place(problem, method, budget=4, record=path)
+                self.assertEqual(emplace.Record.load(path).facts, kept)
+                edited = emplace.place(problem, method, budget=4, record=path, force=True)
+                self.assertNotEqual(edited.method_hash, record.method_hash)
+                os.remove(path)
+
+
+class Identities(unittest.TestCase):
+    """Hashes of methods in Python."""
+
+    TEXT = """
+class Base:
+    rate = {rate}
+    def step(self): return helper({step})
+class Agent(Base):
+    seen = []
+    def __init__(self, task, width=1): self.width = width
+    def ask(self, count): return [{row}] * count
+def helper(x): return x + {add}
+def make(task): return Agent(task)
+def make_with(width): return lambda task: Agent(task, width)
+"""
+    NAMES = {"rate": 1, "step": 2, "row": 3, "add": 4}
+
+    def agents(self, path=None, **changed):
+        """The names of the text, compiled at a prompt or imported from a file."""
+        text, names = self.TEXT.format(**{**self.NAMES, **changed}), {"__name__": "agents"}
+        if path is None:
+            exec(text, names)
+            return names
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        exec(compile(text, path, "exec"), names)
+        module = types.ModuleType("agents")
+        module.__file__ = path
+        module.__dict__.update(names)
+        sys.modules["agents"] = module
+        linecache.clearcache()
+        return names
+
+    def test_hashes_follow_the_code(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for place in (None, "agents.py"):
+                path = place and os.path.join(folder, place)
+                before = self.agents(path)
+                kinds = (lambda names: names["Agent"], lambda names: names["make"],
+                         lambda names: names["make_with"](3), lambda names: functools.partial(names["Agent"], width=3))
+                codes = [code_of(kind(before)) for kind in kinds]
+                before["Agent"].seen.append(1)  # what changes in a run is no part of it
+                self.assertEqual([code_of(kind(before)) for kind in kinds], codes)
+                self.assertEqual([code_of(kind(self.agents(path))) for kind in kinds], codes)
+                self.assertEqual(len(set(codes)), len(codes))
+                for name in self.NAMES:
+                    after = self.agents(path, **{name: 9})
+                    for kind, code in zip(kinds, codes):
+                        self.assertNotEqual(code_of(kind(after)), code, (place, name))
+                self.assertNotEqual(code_of(before["make_with"](4)), codes[2])
+                self.assertNotEqual(code_of(functools.partial(before["Agent"], width=4)), codes[3])
+        sys.modules.pop("agents", None)
+
+    def test_hashes_are_those_of_another_process(self):
+        text = "import sys; sys.path[:0] = {}; from own_annealing import Annealing; " \
+               "from emplace._identity import code_of; print(code_of(Annealing))"
+        texts = [subprocess.run([sys.executable, "-c", text.format([EXAMPLES])], capture_output=True, text=True,
+                                check=True).stdout for _ in range(2)]
+        self.assertEqual(texts[0], texts[1])
+        self.assertRegex(texts[0], "^[0-9a-f]{16}$")
+
+    def test_names(self):
+        names = self.agents()
+        self.assertEqual([name_of(names["Agent"]), name_of(names["make"]), name_of(names["make_with"](1)),
+                          name_of(functools.partial(names["make"])), name_of(names["Agent"](None))],
+                         ["Agent", "make", "lambda", "make", "Agent"])
 
 
 class Same(unittest.TestCase):
