@@ -169,8 +169,8 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
     checkpoint->path = path;
     checkpoint->is_resumed = access(path, F_OK) == 0;
     st = emp_run(record, problem, &own, err);
-    if (checkpoint->is_resumed && (st == EMP_EFORMAT || st == EMP_EINVAL)) {
-        emp_record_clear(record); /* a checkpoint of no use is as good as none */
+    if (checkpoint->is_resumed && st == EMP_EFORMAT) {
+        emp_record_clear(record); /* a damaged checkpoint is as good as none */
         if (err != NULL) *err = (emp_error){0};
         remove(path);
         checkpoint->is_resumed = false;

@@ -40,9 +40,9 @@ emp_status emp_archive_check(const char *folder, const emp_problem *problem,
                              const emp_run_params *params, emp_error *err);
 
 /** emp_run(), where a method that has state to save gets a checkpoint in the folder, which
- * is made if it is not there, and goes on from one that is. A checkpoint that cannot be
- * read or is of another run counts as absent. A run with a budget in CPU seconds has none: it
- * starts anew.
+ * is made if it is not there, and goes on from one that is. A damaged checkpoint counts as
+ * absent; one of another run, or of another build of the program, stays and is refused. A run with a
+ * budget in CPU seconds has none: it starts anew.
  *
  * \param[out] record  Clear it afterwards, also after a failure.
  * \param[in]  params  Without a checkpoint.

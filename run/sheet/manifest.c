@@ -11,7 +11,7 @@ static char command[1024];
 emp_manifest emp_manifest_get(void)
 {
     return (emp_manifest){EMP_BUILD_VERSION, EMP_BUILD_COMMIT, EMP_BUILD_IS_DIRTY,
-                          command};
+                          EMP_BUILD_CODE, command};
 }
 
 void emp_manifest_set_command(int argc, char **argv)
