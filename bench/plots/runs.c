@@ -18,7 +18,8 @@
 #include "run/archive.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
-                  TIMING[] = ".timing.json", REFUSED[] = ".refused.txt";
+                  TIMING[] = ".timing.json", REFUSED[] = ".refused.txt",
+                  LOCK[] = ".h5.lock";
 
 /* ---- one record ---------------------------------------------------------------------- */
 
@@ -95,7 +96,7 @@ cleanup:
 static bool is_companion(const char *name)
 {
     return emp_text_ends_in(name, TIMING) || emp_text_ends_in(name, CHECKPOINT) ||
-           emp_text_ends_in(name, REFUSED);
+           emp_text_ends_in(name, REFUSED) || emp_text_ends_in(name, LOCK);
 }
 
 static int is_of_interest(const struct dirent *entry)

@@ -275,13 +275,12 @@ static void print_value(char *text, size_t size, const emp_h5_field *field,
     }
 }
 
-enum { DIFFERENCE_BYTES = 3 * EMP_RECORD_TEXT_BYTES };
+enum { DIFFERENCE_BYTES = EMP_RECORD_DIFFERENCE_BYTES };
 
 static int32_t rank_count(const emp_record *r) { return r->ranks > 1 ? r->ranks : 1; }
 
-/* Whether both are of different runs, and the first thing that differs: "seed 5 there, 6 here". */
-static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
-                   const emp_record *here)
+bool emp_record_differs(char text[DIFFERENCE_BYTES], const emp_record *there,
+                        const emp_record *here)
 {
     int32_t their_ranks = rank_count(there), our_ranks = rank_count(here);
     char    theirs[EMP_RECORD_TEXT_BYTES + 8], ours[EMP_RECORD_TEXT_BYTES + 8];
@@ -302,6 +301,11 @@ static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
     }
     if (there->weights_hash != here->weights_hash) {
         snprintf(text, DIFFERENCE_BYTES, "it began with other weights");
+        return true;
+    }
+    if (there->budget_cpu_s != here->budget_cpu_s) {
+        snprintf(text, DIFFERENCE_BYTES, "budget_cpu_s %.17g there, %.17g here",
+                 there->budget_cpu_s, here->budget_cpu_s);
         return true;
     }
     if (their_ranks != our_ranks || there->is_async != here->is_async) {
@@ -337,6 +341,11 @@ uint64_t emp_record_identity(const emp_record *record)
         print_value(text, sizeof text, &fields[i], record);
         hash = emp_hash_bytes(hash, text, strlen(text) + 1);
     }
+    if (record->budget_cpu_s > 0) {
+        uint64_t clock_bits;
+        memcpy(&clock_bits, &record->budget_cpu_s, sizeof clock_bits);
+        hash = emp_hash_u64(hash, clock_bits);
+    }
     if (record->has_order) hash = emp_hash_u64(hash, 1);
     if (record->has_fusion) hash = emp_hash_u64(hash, 2);
     if (record->start_hash != 0) hash = emp_hash_u64(hash, record->start_hash);
@@ -350,7 +359,7 @@ emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here
 {
     char text[DIFFERENCE_BYTES];
 
-    if (!differ(text, there, here)) return EMP_OK;
+    if (!emp_record_differs(text, there, here)) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
                      "%s is of another run: %s; give that run's options, or remove %s to "
                      "start anew",
@@ -366,7 +375,7 @@ emp_status emp_record_check_replaced(const char *path, const emp_record *run,
 
     if (access(path, F_OK) != 0) return EMP_OK;
     emp_status st = emp_record_load(&there, path, &unread);
-    bool       is_other = st != EMP_OK || differ(text, &there, run);
+    bool       is_other = st != EMP_OK || emp_record_differs(text, &there, run);
     if (!is_other &&
         emp_h5_check_format(path, EMP_H5_RECORD_FORMAT, "run record", NULL) != EMP_OK) {
         is_other = true;

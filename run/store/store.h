@@ -137,6 +137,13 @@ emp_status emp_record_load_machine(char **text, const char *path, emp_error *err
  * emp_record_check_replaced() compares it. Never 0. */
 uint64_t emp_record_identity(const emp_record *record);
 
+enum { EMP_RECORD_DIFFERENCE_BYTES = 3 * EMP_RECORD_TEXT_BYTES };
+
+/** Whether two records are of different runs. \param[out] text  The first difference, as "seed 5 there,
+ * 6 here". */
+bool emp_record_differs(char text[EMP_RECORD_DIFFERENCE_BYTES], const emp_record *there,
+                        const emp_record *here);
+
 /** Looks whether a record of \a run (emp_run_describe()) may be saved at \a path: there is no
  * file, or one of this very run.
  * \retval EMP_EINVAL  Another file would be lost; the message says how its run differs. */
