@@ -3,8 +3,10 @@
 --no-numpy it runs as if numpy were not installed, which the last test does."""
 import array
 import gc
+import multiprocessing
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,15 @@ SPEC = "rnnlm:layers=1,steps=2,units=64,batch=8"
 
 def problem():
     return emplace.Problem(SPEC, "k40x2")
+
+
+def _keep(oracle):
+    global kept_oracle
+    kept_oracle = oracle
+
+
+def _ask(row):
+    return float(kept_oracle.score([row, row])[0][1])
 
 
 def random_rows(count, length, bound, seed=1):
@@ -201,6 +212,33 @@ class Scores(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(found, [expected] * 4)
+
+    def test_forks_score_with_the_threads_of_their_parent(self):
+        rows = self.rows[:40]
+        expected = self.oracle.score(rows)[0].tolist()
+        oracle = emplace.Oracle(self.problem, threads=2)
+
+        def answers(other):
+            return other.score(rows)[0].tolist() == expected
+
+        def in_fork(ask):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                os._exit(0 if ask() else 1)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        self.assertTrue(answers(oracle))  # OpenMP has threads now, which forks have not
+        self.assertTrue(in_fork(lambda: answers(oracle) and answers(oracle)))
+        self.assertTrue(in_fork(lambda: answers(emplace.Oracle(self.problem, threads=3))))
+        self.assertTrue(in_fork(lambda: answers(oracle) and in_fork(lambda: answers(oracle))))
+        self.assertTrue(answers(oracle))
+
+    def test_pools_of_processes_share_an_oracle(self):
+        oracle = emplace.Oracle(self.problem, threads=2)
+        expected = oracle.score(self.rows[:8])[0].tolist()
+        with multiprocessing.get_context("fork").Pool(2, _keep, (oracle,)) as pool:
+            self.assertEqual(pool.map_async(_ask, self.rows[:8]).get(timeout=60), expected)
 
     def test_python_goes_on_while_the_oracle_simulates(self):
         asker = threading.Thread(target=lambda: self.oracle.score(self.rows * 2))
