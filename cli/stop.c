@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/program.h"
 #include "base/io/terminal.h"
+#include "base/io/watcher.h"
 #include "cli/cli.h"
 
 /* Under a second, so that there is time to end. */
@@ -52,7 +52,7 @@ _Noreturn static void end(const char *words, int status)
     ssize_t written = write(STDERR_FILENO, words, strlen(words));
     (void)written;
     emp_atomic_file_drop_all();
-    emp_program_kill_groups();
+    emp_watcher_end_all();
     _exit(status);
 }
 
