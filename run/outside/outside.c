@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Names of methods from outside, and what such methods share. */
+#define _POSIX_C_SOURCE 200809L /* PATH_MAX */
 #include "run/outside/outside.h"
 
 #include <ctype.h>
