@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNMENT = 64, ALIGN_FROM_BYTES = 4096 };
 
-static atomic_long live_blocks;
-static atomic_long allowed = -1; /* -1: no limit */
+static atomic_long     live_blocks;
+static _Atomic int64_t live_bytes, most_bytes = -1; /* -1: no limit */
+static atomic_bool     is_limit_hit;
+static atomic_long     allowed = -1; /* -1: no limit */
 
 static int may_allocate(void)
 {
@@ -22,12 +24,28 @@ static int may_allocate(void)
     return 1;
 }
 
+/* Whether so many bytes more are within the limit. */
+static bool has_room(size_t bytes)
+{
+    const int64_t most = atomic_load(&most_bytes);
+
+    if (most < 0 || (int64_t)bytes <= most - atomic_load(&live_bytes)) return true;
+    atomic_store(&is_limit_hit, true);
+    return false;
+}
+
+static void count_bytes(void *block)
+{
+    atomic_fetch_add(&live_bytes, (int64_t)malloc_usable_size(block));
+}
+
 void *emp_calloc(size_t count, size_t size)
 {
     void *block;
 
     if (!may_allocate() || (size != 0 && count > SIZE_MAX / 2 / size)) return NULL;
     size_t bytes = count * size;
+    if (!has_room(bytes)) return NULL;
     if (bytes >= ALIGN_FROM_BYTES) {
         bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         block = aligned_alloc(ALIGNMENT, bytes);
@@ -35,7 +53,9 @@ void *emp_calloc(size_t count, size_t size)
     } else {
         block = calloc(1, bytes == 0 ? 1 : bytes);
     }
-    if (block != NULL) atomic_fetch_add(&live_blocks, 1);
+    if (block == NULL) return NULL;
+    atomic_fetch_add(&live_blocks, 1);
+    count_bytes(block);
     return block;
 }
 
@@ -54,8 +74,13 @@ void *emp_realloc(void *block, size_t count, size_t size)
 {
     if (!may_allocate() || (size != 0 && count > SIZE_MAX / 2 / size)) return NULL;
     size_t bytes = count * size;
-    void  *grown = realloc(block, bytes == 0 ? 1 : bytes);
-    if (grown != NULL && block == NULL) atomic_fetch_add(&live_blocks, 1);
+    size_t before = block != NULL ? malloc_usable_size(block) : 0;
+    if (bytes > before && !has_room(bytes - before)) return NULL;
+    void *grown = realloc(block, bytes == 0 ? 1 : bytes);
+    if (grown == NULL) return NULL;
+    if (block == NULL) atomic_fetch_add(&live_blocks, 1);
+    atomic_fetch_sub(&live_bytes, (int64_t)before);
+    count_bytes(grown);
     return grown;
 }
 
@@ -72,9 +97,18 @@ void emp_free(void *block)
 {
     if (block == NULL) return;
     atomic_fetch_sub(&live_blocks, 1);
+    atomic_fetch_sub(&live_bytes, (int64_t)malloc_usable_size(block));
     free(block);
 }
 
 long emp_mem_live_blocks(void) { return atomic_load(&live_blocks); }
+
+int64_t emp_mem_live_bytes(void) { return atomic_load(&live_bytes); }
+
+bool emp_mem_limit(int64_t bytes)
+{
+    atomic_store(&most_bytes, bytes);
+    return atomic_exchange(&is_limit_hit, false);
+}
 
 void emp_mem_fail_after(long count) { atomic_store(&allowed, count); }

@@ -5,7 +5,9 @@
 #ifndef EMP_BASE_MEM_H
 #define EMP_BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -39,6 +41,14 @@ void emp_free(void *block);
 
 /** Blocks handed out and not yet freed. */
 long emp_mem_live_blocks(void);
+
+/** Bytes of these blocks, as the C library has rounded them up. */
+int64_t emp_mem_live_bytes(void);
+
+/** Lets allocations fail that would make the live bytes more than \a bytes; -1 = no limit. For a program
+ * that does not trust what it loads. Not for several threads at once.
+ * \return  Whether one has failed since the call before. */
+bool emp_mem_limit(int64_t bytes);
 
 /** For tests: the next \a count allocations succeed, all later ones fail; -1 = never
  * fail. */

@@ -8,13 +8,15 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/program.h"
 #include "base/io/terminal.h"
+#include "base/io/watcher.h"
 #include "cli/cli.h"
 
 /* Under a second, so that there is time to end. */
@@ -50,7 +52,7 @@ _Noreturn static void end(const char *words, int status)
     ssize_t written = write(STDERR_FILENO, words, strlen(words));
     (void)written;
     emp_atomic_file_drop_all();
-    emp_program_kill_groups();
+    emp_watcher_end_all();
     _exit(status);
 }
 
@@ -132,6 +134,17 @@ static void word(char words[SENTENCE_BYTES + 32], const char *sentence)
              sentence);
 }
 
+/* Ends the program as SIGTERM does when its parent has ended, if the parent asks for it: the Python module
+ * starts it in a group of its own, which no terminal signals when it is closed. */
+static void end_with_parent(void)
+{
+    const char *parent = getenv("EMPLACE_PARENT");
+
+    if (parent == NULL || atol(parent) != (long)getppid()) return;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (atol(parent) != (long)getppid()) raise(SIGTERM); /* it was quicker */
+}
+
 void cli_stop_begin(void)
 {
     owner = (int)getpid();
@@ -143,6 +156,7 @@ void cli_stop_begin(void)
     handle_unless_ignored(SIGHUP); /* nohup has it ignored */
     handle_unless_ignored(SIGXCPU);
     handle(SIGXFSZ, on_file_limit);
+    end_with_parent();
 }
 
 void cli_stop_for_scheduler(void)

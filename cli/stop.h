@@ -31,7 +31,8 @@
 #include "base/error.h"
 
 /** Installs the handlers; the state is *at once*. Children that are forked and do not call exec()
- * die of the signals as if there were no handlers. */
+ * die of the signals as if there were no handlers. If the environment's EMPLACE_PARENT is the number of the
+ * parent, the end of the parent is answered as SIGTERM is. */
 void cli_stop_begin(void);
 
 /** For parts of studies, which a cluster's scheduler warns before their time is up: from now on SIGUSR1

@@ -38,6 +38,7 @@ void cli_print_version(bool is_verbose)
     printf("emplace %s (commit %.12s%s)\n", manifest.version, manifest.commit,
            manifest.is_dirty ? ", modified" : "");
     if (!is_verbose) return;
+    printf("compiler %s\n", manifest.code);
     printf("GSL %s\n%s\n", gsl_version, emp_store_library_version());
     print_blas();
     printf("jansson %s\nzlib %s\n", JANSSON_VERSION, zlibVersion());

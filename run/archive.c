@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/io/atomic_file.h"
+#include "base/io/file_lock.h"
 #include "base/io/folder.h"
 #include "base/io/output.h"
 #include "sim/engine/sim.h"
@@ -47,6 +48,7 @@ static uint64_t identity_of(const emp_record *r)
     if (r->has_fusion) hash = emp_hash_u64(hash, 2);
     if (r->start_hash != 0) hash = emp_hash_u64(hash, r->start_hash);
     if (r->weights_hash != 0) hash = emp_hash_u64(hash, r->weights_hash);
+    if (r->method_hash != 0) hash = emp_hash_u64(hash, r->method_hash);
     hash = emp_hash_u64(hash, r->graph_hash);
     hash = emp_hash_u64(hash, r->machine_hash);
     return emp_hash_u64(hash, r->runtime_hash);
@@ -100,6 +102,7 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
     char       path[EMP_ARCHIVE_PATH_BYTES];
     emp_record wanted;
     emp_error  why = {0};
+    char       difference[EMP_RECORD_DIFFERENCE_BYTES];
 
     *is_found = false;
     memset(record, 0, sizeof *record);
@@ -110,7 +113,12 @@ emp_status emp_archive_find(emp_record *record, bool *is_found, const char *fold
         return EMP_ERROR(st, "%s; remove the file, or name another folder", why.msg);
     if (st != EMP_OK && access(path, F_OK) != 0) return EMP_OK;
     if (st != EMP_OK) return EMP_ERROR(st, "%s", why.msg);
-    if (identity_of(record) != identity_of(&wanted)) return EMP_OK;
+    if (emp_record_differs(difference, record, &wanted))
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "%s has the name of this run's record, and is that of another run: "
+            "%s; move it away, or name another folder",
+            path, difference);
     if (strcmp(record->stopped_by, "interrupt") == 0) return EMP_OK;
     return check_score(record, is_found, problem, err);
 }
@@ -137,6 +145,19 @@ emp_status emp_archive_check(const char *folder, const emp_problem *problem,
     name_file(path, folder, &run, RECORD);
     EMP_CHECK(emp_folder_make(folder, err));
     return emp_output_check(path, err);
+}
+
+emp_status emp_archive_lock(emp_file_lock *lock, bool *is_taken, const char *folder,
+                            const emp_problem *problem, const emp_run_params *params,
+                            emp_error *err)
+{
+    char       path[EMP_ARCHIVE_PATH_BYTES];
+    emp_record run;
+
+    emp_run_describe(&run, problem, params);
+    name_file(path, folder, &run, RECORD);
+    EMP_CHECK(emp_folder_make(folder, err));
+    return emp_file_lock_try(lock, is_taken, path, err);
 }
 
 /* Only for a run that owns a checkpoint, of which there is one at a time. */
@@ -168,8 +189,8 @@ emp_status emp_archive_run(emp_record *record, const char *folder,
     checkpoint->path = path;
     checkpoint->is_resumed = access(path, F_OK) == 0;
     st = emp_run(record, problem, &own, err);
-    if (checkpoint->is_resumed && (st == EMP_EFORMAT || st == EMP_EINVAL)) {
-        emp_record_clear(record); /* a checkpoint of no use is as good as none */
+    if (checkpoint->is_resumed && st == EMP_EFORMAT) {
+        emp_record_clear(record); /* a damaged checkpoint is as good as none */
         if (err != NULL) *err = (emp_error){0};
         remove(path);
         checkpoint->is_resumed = false;
@@ -227,12 +248,20 @@ emp_status emp_archive_put_refusal(const char *folder, const emp_problem *proble
 {
     emp_status      st = EMP_OK;
     emp_atomic_file file = {0};
-    char            path[EMP_ARCHIVE_PATH_BYTES];
+    char            path[EMP_ARCHIVE_PATH_BYTES], there[EMP_ERROR_MSG_BYTES];
+    bool            is_own = false;
     emp_record      run;
 
     emp_run_describe(&run, problem, params);
     EMP_TRY(emp_folder_make(folder, err));
     name_file(path, folder, &run, REFUSED);
+    emp_archive_find_refusal(there, &is_own, folder, problem, params);
+    if (!is_own && access(path, F_OK) == 0)
+        EMP_FAIL(
+            EMP_EINVAL,
+            "%s has the name of the reason why this run has no record, and is another "
+            "file; move it away, or name another folder",
+            path);
     EMP_TRY(emp_atomic_file_open(&file, path, err));
     fprintf(file.stream, "%016" PRIx64 "\n%s\n", identity_of(&run), reason);
     EMP_TRY(emp_atomic_file_commit(&file, err));

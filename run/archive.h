@@ -13,6 +13,7 @@
 #ifndef EMP_RUN_ARCHIVE_H
 #define EMP_RUN_ARCHIVE_H
 
+#include "base/io/file_lock.h"
 #include "run/loop.h"
 #include "run/timing.h"
 
@@ -24,6 +25,7 @@ enum { EMP_ARCHIVE_PATH_BYTES = 1024 };
  *
  * \param[out] record  Filled if found; clear it afterwards in any case.
  * \retval EMP_EFORMAT  A file of its name is no record, or a damaged one: it stays.
+ * \retval EMP_EINVAL   It is the record of another run, and stays, too.
  * \retval EMP_EIO      It cannot be read. \retval EMP_ENOMEM */
 emp_status emp_archive_find(emp_record *record, bool *is_found, const char *folder,
                             const emp_problem *problem, const emp_run_params *params,
@@ -39,10 +41,18 @@ bool emp_archive_has(const char *folder, const emp_problem *problem,
 emp_status emp_archive_check(const char *folder, const emp_problem *problem,
                              const emp_run_params *params, emp_error *err);
 
+/** Locks exactly this run, so that one program at a time makes it: its record has to be looked for again
+ * under the lock. Makes the folder if it is not there.
+ * \param[out] is_taken  false: another program is making the run.
+ * \retval EMP_ENOMEM \retval EMP_EIO */
+emp_status emp_archive_lock(emp_file_lock *lock, bool *is_taken, const char *folder,
+                            const emp_problem *problem, const emp_run_params *params,
+                            emp_error *err);
+
 /** emp_run(), where a method that has state to save gets a checkpoint in the folder, which
- * is made if it is not there, and goes on from one that is. A checkpoint that cannot be
- * read or is of another run counts as absent. A run with a budget in CPU seconds has none: it
- * starts anew.
+ * is made if it is not there, and goes on from one that is. A damaged checkpoint counts as
+ * absent; one of another run, or of another build of the program, stays and is refused. A run with a
+ * budget in CPU seconds has none: it starts anew.
  *
  * \param[out] record  Clear it afterwards, also after a failure.
  * \param[in]  params  Without a checkpoint.
@@ -69,7 +79,7 @@ emp_status emp_archive_timing(emp_timing *timing, const char *folder,
                               const emp_record *record);
 
 /** Keeps the reason why the method of this run found no placement.
- * \retval EMP_ENOMEM \retval EMP_EIO */
+ * \retval EMP_EINVAL  Another file has its name, and stays. \retval EMP_ENOMEM \retval EMP_EIO */
 emp_status emp_archive_put_refusal(const char *folder, const emp_problem *problem,
                                    const emp_run_params *params, const char *reason,
                                    emp_error *err);

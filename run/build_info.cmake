@@ -1,6 +1,6 @@
-# Writes OUTPUT with the version, the commit and whether the tree differs from it.
+# Writes OUTPUT with the version, the commit, whether the tree differs from it, and the compiler with its flags.
 # Run at every build; the file changes only when its content does.
-#   cmake -DSOURCE=<tree> -DVERSION=<x.y.z> -DOUTPUT=<file> -P build_info.cmake
+#   cmake -DSOURCE=<tree> -DVERSION=<x.y.z> -DCODE=<compiler and flags> -DOUTPUT=<file> -P build_info.cmake
 find_program(GIT git)
 set(commit "")
 set(dirty "0")
@@ -19,6 +19,7 @@ endif()
 set(text "#define EMP_BUILD_VERSION \"${VERSION}\"
 #define EMP_BUILD_COMMIT \"${commit}\"
 #define EMP_BUILD_IS_DIRTY ${dirty}
+#define EMP_BUILD_CODE \"${CODE}\"
 ")
 set(before "")
 if(EXISTS ${OUTPUT})

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/blas/openblas.h"
 #include "base/clock.h"
 #include "base/io/atomic_file.h"
 #include "run/loop_internal.h"
+#include "run/sheet/manifest.h"
 #include "run/store/checkpoint.h"
 
 /* Without a wish of the user checkpoints are that far apart, and at least so many times
@@ -20,7 +22,10 @@ enum { RETRY_PAUSE_S = 1 };
 static emp_checkpoint describe_state(emp_run_state *run)
 {
     emp_checkpoint checkpoint = {.record = run->record};
+    const char    *kernels = emp_openblas_is_open() ? emp_openblas_core_name() : "";
 
+    snprintf(checkpoint.code, sizeof checkpoint.code, "%s", emp_manifest_get().code);
+    snprintf(checkpoint.kernels, sizeof checkpoint.kernels, "%s", kernels);
     checkpoint.elapsed_s = emp_clock_now_s() - run->start_s;
     checkpoint.cpu_s = emp_clock_thread_s() - run->start_cpu_s;
     checkpoint.array_count =
@@ -83,12 +88,31 @@ emp_status emp_run_checkpoint_save_last(emp_run_state *run, emp_error *err)
     return EMP_OK;
 }
 
+/* A cluster's computers differ, so the run goes on; its user may have it end as it would have. */
+static void warn_of_kernels(const emp_run_state *run, const char *there, const char *here)
+{
+    char sentence[EMP_ERROR_MSG_BYTES];
+
+    if (run->params->warn == NULL || there[0] == '\0' || here[0] == '\0' ||
+        strcmp(there, here) == 0)
+        return;
+    snprintf(
+        sentence, sizeof sentence,
+        "the run began with OpenBLAS's kernels for %s and goes on with those for %s, "
+        "which sum in another order: its record will be that of neither; "
+        "OPENBLAS_CORETYPE=%s takes the first where the CPU has their instructions",
+        there, here, there);
+    run->params->warn(run->params->context, sentence);
+}
+
 static emp_status resume(emp_run_state *run, emp_error *err)
 {
-    emp_record    *record = run->record;
-    emp_checkpoint checkpoint = describe_state(run);
+    emp_record          *record = run->record;
+    emp_checkpoint       checkpoint = describe_state(run);
+    const emp_checkpoint own = checkpoint;
 
     EMP_CHECK(emp_checkpoint_load(&checkpoint, run->params->checkpoint.path, err));
+    warn_of_kernels(run, checkpoint.kernels, own.kernels);
     run->start_s = emp_clock_now_s() - checkpoint.elapsed_s;
     if (!isnan(run->start_cpu_s))
         run->start_cpu_s = emp_clock_thread_s() - checkpoint.cpu_s;

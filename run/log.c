@@ -46,6 +46,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
 
     memset(record, 0, sizeof *record);
     copy_method(record->method, params->method->name);
+    record->method_hash = params->method->code_hash;
     copy_text(record->preset, sizeof record->preset, params->placer.preset);
     copy_text(record->options, sizeof record->options, params->placer.options);
     copy_text(record->workload, sizeof record->workload, problem->workload);

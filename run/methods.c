@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run/methods.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text/nearest.h"
+#include "base/text/text.h"
 #include "baselines/baselines.h"
 #include "policy/colocrl/colocrl.h"
 #include "policy/doppler/doppler.h"
@@ -52,7 +54,15 @@ emp_status emp_method_find(const emp_method **method, const char *name, emp_erro
 
     *method = lookup(name);
     if (*method != NULL) return EMP_OK;
-    if (emp_outside_is_name(name)) return emp_outside_find(method, name, err);
+    if (emp_outside_is_name(name)) {
+        EMP_CHECK(emp_outside_find(method, name, err));
+        if (lookup((*method)->name) == NULL) return EMP_OK;
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "a method from outside cannot have the name \"%s\", which is that "
+            "of a method of emplace; give it another name",
+            (*method)->name);
+    }
     for (int32_t i = 0; (other = emp_method_at(i)) != NULL && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                  i == 0 ? "" : ", ", other->name);
@@ -107,4 +117,61 @@ const char *emp_record_winner(const emp_record *r)
             return member_of_metric[(int)last[m]];
     }
     return NULL;
+}
+
+/* ---- the call that makes a run ---- */
+
+static void add_option(emp_text *text, const char *name, const char *value)
+{
+    if (value[0] == '\0') return;
+    emp_text_add(text, " --%s ", name);
+    emp_text_add_word(text, value);
+}
+
+static void add_hash(emp_text *text, const char *name, uint64_t hash)
+{
+    if (hash != 0) emp_text_add(text, " --%s HASH-%016" PRIx64, name, hash);
+}
+
+/* Learners that several ranks share are trained; any other run is one of place. */
+static void add_shell_call(emp_text *text, const emp_record *r)
+{
+    if (r->ranks > 1) emp_text_add(text, "mpirun -n %d ", r->ranks);
+    emp_text_add(text, "emplace %s ", r->ranks > 1 ? "train" : "place");
+    emp_text_add_word(text, r->workload);
+    add_option(text, "machine", r->machine);
+    add_option(text, "runtime", r->runtime);
+    add_option(text, "method", r->method);
+    add_option(text, "preset", r->preset);
+    add_option(text, "options", r->options);
+    if (r->has_order || r->has_fusion) add_option(text, "decide", emp_record_decides(r));
+    add_hash(text, "start", r->start_hash);
+    add_hash(text, "weights", r->weights_hash);
+    emp_text_add(text, " --seed %" PRIu64, r->seed);
+    if (r->budget_evaluations > 0)
+        emp_text_add(text, " --budget %" PRId64, r->budget_evaluations);
+    if (r->budget_s > 0) emp_text_add(text, " --seconds %g", r->budget_s);
+    if (r->is_async) emp_text_add(text, " --async");
+}
+
+static void add_python_call(emp_text *text, const emp_record *r)
+{
+    emp_text_add(
+        text, "emplace.place(emplace.Problem(\"%s\", \"%s\", \"%s\"), %s, seed=%" PRIu64,
+        r->workload, r->machine, r->runtime, r->method, r->seed);
+    if (r->budget_evaluations > 0)
+        emp_text_add(text, ", budget=%" PRId64, r->budget_evaluations);
+    if (r->budget_s > 0) emp_text_add(text, ", seconds=%g", r->budget_s);
+    if (r->options[0] != '\0') emp_text_add(text, ", options=\"%s\"", r->options);
+    emp_text_add(text, ")");
+}
+
+void emp_record_command(char command[EMP_RECORD_COMMAND_BYTES], const emp_record *record)
+{
+    emp_text text = {command, EMP_RECORD_COMMAND_BYTES, 0};
+
+    if (lookup(record->method) != NULL || emp_outside_is_name(record->method))
+        add_shell_call(&text, record);
+    else
+        add_python_call(&text, record);
 }

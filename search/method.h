@@ -120,6 +120,8 @@ typedef struct emp_method {
     /** It is no part of the program, so that a run which it fails in the middle of keeps what was
      * found. */
     bool is_outside;
+    uint64_t
+        code_hash; /**< of such a method: of the files with its code, 0 if they are not known */
     /** Once an ask has returned, another one with the same \a max changes nothing that list_state()
      * lists, and asks for the same. So a run that is to end need not tell its last batch. A tell that was
      * stopped has changed nothing of that list. An ask that was stopped may have: the next one goes on
@@ -133,7 +135,7 @@ typedef struct emp_method {
     emp_status (*place)(const struct emp_method *type, const emp_problem *problem,
                         const emp_method_params *params, const emp_proposal *proposal,
                         emp_error *err);
-    const void *own; /**< what place() alone reads, of its own type; NULL: nothing */
+    const void *own; /**< what the functions of its own type alone read; NULL: nothing */
 
     /** OPTIONAL. Of a method that has others propose in turn: these, with a NULL behind the
      * last. */

@@ -6,6 +6,7 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,8 @@ static struct {
     char *(*core_name)(void);
     char core[32], mistaken[32], why[160]; /* why: it is not there */
 } library;
+
+static atomic_bool is_open;
 
 /* Under a limit of address space products use the buffers that were there at the start, and wait for
  * one: where none can be had, the library would look for one for ever. */
@@ -156,6 +159,7 @@ static void open_library(void)
     load_as_it_should_be();
     buffers.is_limited = is_limited();
     if (library.handle != NULL && buffers.is_limited) take_buffers();
+    is_open = library.handle != NULL;
 }
 
 /* By POSIX's means: ThreadSanitizer does not see call_once(). */
@@ -223,6 +227,8 @@ void emp_openblas_dgemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n
                   k, alpha, a, lda, b, ldb, beta, c, ldc);
     end_product();
 }
+
+bool emp_openblas_is_open(void) { return is_open; }
 
 const char *emp_openblas_core_name(void)
 {

@@ -35,6 +35,9 @@ void emp_openblas_dgemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n
                         const double *b, int32_t ldb, double beta, double *c,
                         int32_t ldc);
 
+/** Whether the library is loaded, by whatever has needed it so far. */
+bool emp_openblas_is_open(void);
+
 /** The kernels that run ("Haswell", "SkylakeX"), or NULL if the library cannot be loaded; static
  * storage. */
 const char *emp_openblas_core_name(void);

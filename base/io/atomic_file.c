@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _XOPEN_SOURCE 700 /* realpath() */
+#define _DEFAULT_SOURCE     /* flock() */
+#define _XOPEN_SOURCE   700 /* realpath() */
 #include "base/io/atomic_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,6 +135,15 @@ static void name_temporary(char *name, size_t size, const char *path, int number
     snprintf(name, size, "%s.tmp%d", path, number);
 }
 
+/* Locks a temporary file, so that nobody sweeps it. False: somebody has taken it for a stale one. */
+static bool is_guarded(int descriptor)
+{
+    struct stat info;
+
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+    return fstat(descriptor, &info) == 0 && info.st_nlink > 0;
+}
+
 /* A file that was not there, so that nobody else's is written to, on the list. \a mode: mode_of().
  * \return its descriptor, or -1. */
 static int create_listed(char *name, int mode)
@@ -139,8 +151,13 @@ static int create_listed(char *name, int mode)
     sigset_t before;
 
     begin_change(&before);
-    const int descriptor =
+    int descriptor =
         open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode >= 0 ? mode : 0666);
+    if (descriptor >= 0 && !is_guarded(descriptor)) {
+        close(descriptor);
+        descriptor = -1;
+        errno = EEXIST;
+    }
     if (descriptor >= 0) {
         if (mode >= 0) (void)!fchmod(descriptor, (mode_t)mode); /* what umask took */
         add_to_list(name);
@@ -178,6 +195,7 @@ static void begin_beside(emp_atomic_file *file)
     if (descriptor >= 0) file->stream = fdopen(descriptor, "w");
     if (file->stream != NULL) {
         file->temporary = name;
+        file->guard = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
         return;
     }
     const int cause = errno;
@@ -289,8 +307,10 @@ static void sync_folder(char *path)
 static void release_temporary(emp_atomic_file *file)
 {
     if (file->temporary != NULL) emp_atomic_file_unlist(file->temporary);
+    if (file->guard > 0) close(file->guard);
     emp_free(file->temporary);
     file->temporary = NULL;
+    file->guard = 0;
 }
 
 static bool are_one_file(const char *one, const char *other)
@@ -418,6 +438,22 @@ cleanup:
     return st;
 }
 
+/* Removes a temporary file unless its writer is there.
+ * \param may_be_unlocked  Nobody writes there, so that it is removed where there are no locks, too. */
+static void remove_stale(const char *name, bool may_be_unlocked)
+{
+    struct stat info;
+    int         descriptor = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (descriptor < 0)
+        descriptor = open(name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return;
+    const bool is_locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+    const bool is_stale = is_locked || (may_be_unlocked && errno != EWOULDBLOCK);
+    if (is_stale && fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode)) unlink(name);
+    close(descriptor);
+}
+
 emp_status emp_atomic_file_sweep(const char *path, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -427,10 +463,44 @@ emp_status emp_atomic_file_sweep(const char *path, emp_error *err)
     if (name == NULL) EMP_FAIL(EMP_ENOMEM, "name of %s", path);
     for (int i = 0; i < MAX_ATTEMPTS; i++) { /* of several writers any may be gone */
         name_temporary(name, size, path, i);
-        remove(name);
+        remove_stale(name, true);
     }
 
 cleanup:
     emp_free(name);
     return st;
+}
+
+size_t emp_atomic_file_owner(const char *name)
+{
+    static const char mark[] = ".tmp";
+    const size_t      length = strlen(name);
+    size_t            digits = 0;
+
+    while (digits < length && strchr("0123456789", name[length - 1 - digits]) != NULL)
+        digits++;
+    const size_t tail = digits + strlen(mark);
+    if (digits == 0 || length <= tail ||
+        strncmp(name + length - tail, mark, strlen(mark)) != 0)
+        return 0;
+    return length - tail;
+}
+
+void emp_atomic_file_sweep_folder(const char *folder,
+                                  bool (*is_ours)(const char *name, size_t length))
+{
+    DIR                 *entries = opendir(folder);
+    const struct dirent *entry;
+
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        const size_t length = emp_atomic_file_owner(entry->d_name);
+        const size_t size = strlen(folder) + strlen(entry->d_name) + 2;
+        if (length == 0 || !is_ours(entry->d_name, length)) continue;
+        char *path = (char *)emp_calloc(size, 1);
+        if (path == NULL) break;
+        snprintf(path, size, "%s/%s", folder, entry->d_name);
+        remove_stale(path, false);
+        emp_free(path);
+    }
+    if (entries != NULL) closedir(entries);
 }

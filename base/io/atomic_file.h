@@ -18,6 +18,7 @@
 #ifndef EMP_BASE_IO_ATOMIC_FILE_H
 #define EMP_BASE_IO_ATOMIC_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -29,6 +30,7 @@ typedef struct {
     char    *path;      /**< private */
     char    *temporary; /**< private; NULL = there is none, or none any more */
     uint64_t absent; /**< private; names the path if no file may be there; 0 = one may */
+    int      guard;  /**< private; holds the temporary file's lock; 0 = there is none */
 } emp_atomic_file;
 
 /** Opens \a file for writing; \a path is copied. After emp_atomic_file_drop_all() it never returns.
@@ -67,8 +69,18 @@ void emp_atomic_file_unlist(char *name);
  * being made. The caller must end the process: no other thread opens or releases a file from now on. */
 void emp_atomic_file_drop_all(void);
 
-/** Removes what writers that were killed left beside \a path. Only for the one who knows
- * that nobody is writing there. \retval EMP_ENOMEM */
+/** Removes what writers that were killed left beside \a path. A writer has its temporary file locked.
+ * Where the file system has no locks all are removed, so call it only if nobody writes there.
+ * \retval EMP_ENOMEM */
 emp_status emp_atomic_file_sweep(const char *path, emp_error *err);
+
+/** Removes what writers that were killed left in a folder, of the paths whose names \a is_ours accepts,
+ * given their length. Files whose writers may live stay, as do all where there are no locks. O(files). */
+void emp_atomic_file_sweep_folder(const char *folder,
+                                  bool (*is_ours)(const char *name, size_t length));
+
+/** The length of the path that a temporary file of this name belongs to: that of r.h5 for r.h5.tmp0.
+ * 0: it is no such name. */
+size_t emp_atomic_file_owner(const char *name);
 
 #endif /* EMP_BASE_IO_ATOMIC_FILE_H */

@@ -83,13 +83,16 @@ static void write_number(int descriptor)
         return; /* a full disk: the lock holds, and says less */
 }
 
-emp_status emp_file_lock_take(emp_file_lock *lock, const char *path, emp_error *err)
+/* \param[out] who  The sentence that another program has the lock; EMP_OK: none has. */
+static emp_status take(emp_file_lock *lock, const char *path, emp_error *who,
+                       emp_error *err)
 {
     emp_status st = EMP_OK;
     char      *name = NULL;
     int        descriptor = -1;
 
     *lock = (emp_file_lock){0};
+    *who = (emp_error){0};
     if (is_special(path)) return EMP_OK;
     name = name_lock(path);
     if (name == NULL) EMP_FAIL(EMP_ENOMEM, "name of the lock of %s", path);
@@ -101,7 +104,10 @@ emp_status emp_file_lock_take(emp_file_lock *lock, const char *path, emp_error *
             EMP_FAIL(EMP_EIO, "%s cannot be written: %s: %s", path, name,
                      strerror(errno));
         if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) continue;
-        if (errno == EWOULDBLOCK) EMP_TRY(say_who(descriptor, path, err));
+        if (errno == EWOULDBLOCK) {
+            (void)say_who(descriptor, path, who);
+            goto cleanup;
+        }
         break; /* there are no locks here */
     } while (!is_still_there(descriptor, name));
     if (!is_lock(descriptor))
@@ -120,6 +126,24 @@ cleanup:
     if (descriptor >= 0) close(descriptor);
     emp_free(name);
     return st;
+}
+
+emp_status emp_file_lock_take(emp_file_lock *lock, const char *path, emp_error *err)
+{
+    emp_error who;
+
+    EMP_CHECK(take(lock, path, &who, err));
+    return who.status == EMP_OK ? EMP_OK : EMP_ERROR(who.status, "%s", who.msg);
+}
+
+emp_status emp_file_lock_try(emp_file_lock *lock, bool *is_taken, const char *path,
+                             emp_error *err)
+{
+    emp_error who;
+
+    EMP_CHECK(take(lock, path, &who, err));
+    *is_taken = who.status == EMP_OK;
+    return EMP_OK;
 }
 
 /* Removed before it is unlocked: a program that opened it meanwhile looks whether it is there. */

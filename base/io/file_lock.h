@@ -13,6 +13,8 @@
 #ifndef EMP_BASE_IO_FILE_LOCK_H
 #define EMP_BASE_IO_FILE_LOCK_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /** Zero-initialise before use. */
@@ -27,6 +29,10 @@ typedef struct {
  *                     process.
  * \retval EMP_EIO     No file can be made beside it. \retval EMP_ENOMEM */
 emp_status emp_file_lock_take(emp_file_lock *lock, const char *path, emp_error *err);
+
+/** Likewise, where the other program is no failure: then \a is_taken is false. */
+emp_status emp_file_lock_try(emp_file_lock *lock, bool *is_taken, const char *path,
+                             emp_error *err);
 
 /** Removes the lock file; nothing if nothing is locked. */
 void emp_file_lock_release(emp_file_lock *lock);

@@ -41,10 +41,7 @@ static bool has_ending(const char *path, const char *ending)
 /* As emp_atomic_file_sweep() removes them: r.h5.tmp0. */
 static bool is_temporary(const char *path)
 {
-    const char *dot = strrchr(base_name(path), '.');
-
-    return dot != NULL && strncmp(dot, ".tmp", 4) == 0 && dot[4] != '\0' &&
-           strspn(dot + 4, "0123456789") == strlen(dot + 4);
+    return emp_atomic_file_owner(base_name(path)) > 0;
 }
 
 /* Whether what is printed goes to that file: a new one in its place would lose it. */

@@ -6,14 +6,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 16, MOST_GROUPS = 64 };
+enum { MOST_ARGUMENTS = 16 };
 
 /* Terminals and schedulers send them to a whole group. Its first process answers them. */
 static const int of_groups[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
@@ -55,64 +54,6 @@ pid_t emp_program_fork(void)
         end_with(parent);
     else
         restore_signals(&before);
-    return child;
-}
-
-/* ---- groups ---- */
-
-static _Atomic pid_t listed_group[MOST_GROUPS];
-
-void emp_program_list_group(pid_t group)
-{
-    for (int i = 0; i < MOST_GROUPS; i++) {
-        pid_t nobody = 0;
-        if (atomic_compare_exchange_strong(&listed_group[i], &nobody, group)) return;
-    }
-}
-
-void emp_program_unlist_group(pid_t group)
-{
-    for (int i = 0; i < MOST_GROUPS; i++) {
-        pid_t same = group;
-        if (atomic_compare_exchange_strong(&listed_group[i], &same, 0)) return;
-    }
-}
-
-void emp_program_kill_groups(void)
-{
-    for (int i = 0; i < MOST_GROUPS; i++) {
-        const pid_t group = atomic_load(&listed_group[i]);
-        if (group > 0) kill(-group, SIGKILL);
-    }
-}
-
-/* To ignore a signal drops one that waits. */
-static void drop_signals(void)
-{
-    for (int i = 0; i < OF_GROUPS; i++) {
-        struct sigaction before;
-        sigaction(of_groups[i], NULL, &before);
-        signal(of_groups[i], SIG_IGN);
-        sigaction(of_groups[i], &before, NULL);
-    }
-}
-
-pid_t emp_program_fork_group(void)
-{
-    const pid_t parent = getpid();
-    sigset_t    before;
-
-    block_signals(&before);
-    const pid_t child = fork();
-    if (child == 0) {
-        setpgid(0, 0);
-        end_with(parent);
-        drop_signals();
-    } else if (child > 0) {
-        setpgid(child, child);
-        emp_program_list_group(child);
-    }
-    restore_signals(&before);
     return child;
 }
 

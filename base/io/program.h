@@ -15,18 +15,6 @@
  * the child. A program that the child becomes is no different. */
 pid_t emp_program_fork(void);
 
-/** A group is a child and what it has started. Those that are listed are killed by
- * emp_program_kill_groups(). At most 64 are listed at a time; others are left alone. */
-void emp_program_list_group(pid_t group);
-void emp_program_unlist_group(pid_t group);
-
-/** fork() of a child with a group of its own, which is listed. The child hears signals, but none that has come for the
- * group of its parent. It dies with the thread that calls, as that of emp_program_fork(). */
-pid_t emp_program_fork_group(void);
-
-/** Kills all groups that are listed: for a signal handler that ends the program. Safe in handlers. */
-void emp_program_kill_groups(void);
-
 /** A program whose standard output is read. */
 typedef struct {
     FILE *output; /**< NULL: it could not be started */

@@ -16,6 +16,26 @@ void emp_text_add(emp_text *text, const char *format, ...)
     if (text->used >= text->size) text->used = text->size - 1;
 }
 
+void emp_text_add_word(emp_text *text, const char *word)
+{
+    const bool is_plain =
+        word[0] != '\0' && strpbrk(word, " \t\n\"'`$&*?;()<>|\\") == NULL;
+
+    if (is_plain) {
+        emp_text_add(text, "%s", word);
+        return;
+    }
+    emp_text_add(text, "'");
+    for (size_t length; *word != '\0'; word += length) {
+        length = strcspn(word, "'");
+        emp_text_add(text, "%.*s", (int)length, word);
+        if (word[length] == '\0') continue;
+        emp_text_add(text, "'\\''");
+        length++;
+    }
+    emp_text_add(text, "'");
+}
+
 const char *emp_text_shorten(const char *name, size_t length, size_t width, char *buffer)
 {
     size_t head = (width - 3) / 2, tail = width - 3 - head;

@@ -18,7 +18,8 @@
 #include "run/archive.h"
 
 static const char RECORD[] = ".h5", CHECKPOINT[] = ".checkpoint.h5",
-                  TIMING[] = ".timing.json", REFUSED[] = ".refused.txt";
+                  TIMING[] = ".timing.json", REFUSED[] = ".refused.txt",
+                  LOCK[] = ".h5.lock";
 
 /* ---- one record ---------------------------------------------------------------------- */
 
@@ -95,7 +96,7 @@ cleanup:
 static bool is_companion(const char *name)
 {
     return emp_text_ends_in(name, TIMING) || emp_text_ends_in(name, CHECKPOINT) ||
-           emp_text_ends_in(name, REFUSED);
+           emp_text_ends_in(name, REFUSED) || emp_text_ends_in(name, LOCK);
 }
 
 static int is_of_interest(const struct dirent *entry)
@@ -221,6 +222,7 @@ static int compare_series(const emp_record *a, const emp_record *b)
     RETURN_ORDER(a->has_fusion, b->has_fusion);
     RETURN_ORDER(a->start_hash, b->start_hash);
     RETURN_ORDER(a->weights_hash, b->weights_hash);
+    RETURN_ORDER(a->method_hash, b->method_hash);
     RETURN_TEXT_ORDER(a->version, b->version);
     RETURN_TEXT_ORDER(a->commit, b->commit);
     RETURN_ORDER(a->is_dirty, b->is_dirty);
@@ -270,11 +272,14 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
     const emp_record  *r = &runs->run[s->first_run].record;
     emp_text           label = {s->label, sizeof s->label, 0};
     bool               has_other_budget = false, has_other_commit = false;
+    bool               has_other_code = false;
     char               text[EMP_UNITS_TEXT_BYTES];
 
     for (int32_t i = g->first_series; i < g->first_series + g->series_count; i++) {
         const emp_record *other = &runs->run[runs->series[i].first_run].record;
         if (i == series || !is_same_method(other, r)) continue;
+        has_other_code |= other->method_hash != r->method_hash;
+        if (other->method_hash != r->method_hash) continue;
         if (other->budget_evaluations == r->budget_evaluations &&
             other->budget_s == r->budget_s && other->budget_cpu_s == r->budget_cpu_s)
             has_other_commit = true;
@@ -294,6 +299,8 @@ static void name_series(emp_report_runs *runs, const emp_report_group *g, int32_
         emp_text_add(&label, ", from placement %08" PRIx32, (uint32_t)r->start_hash);
     if (r->weights_hash != 0)
         emp_text_add(&label, ", from weights %08" PRIx32, (uint32_t)r->weights_hash);
+    if (has_other_code)
+        emp_text_add(&label, ", code %08" PRIx32, (uint32_t)r->method_hash);
     if (has_other_budget && r->budget_evaluations > 0)
         emp_text_add(&label, ", %" PRId64 " evaluation%s", r->budget_evaluations,
                      emp_units_plural(r->budget_evaluations));

@@ -117,12 +117,15 @@ static void tabulate(emp_sheet *s, const emp_record *r, int32_t most)
 
 static json_t *json_facts(const emp_record *r)
 {
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f}",
-                               "method", r->method, "preset", r->preset, "options",
-                               r->options, "workload", r->workload, "machine", r->machine,
-                               "runtime", r->runtime, "seed", (json_int_t)r->seed,
-                               "budget_evaluations", (json_int_t)r->budget_evaluations,
-                               "budget_s", r->budget_s, "budget_cpu_s", r->budget_cpu_s);
+    char code[17] = "";
+
+    if (r->method_hash != 0) snprintf(code, sizeof code, "%016" PRIx64, r->method_hash);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f}", "method", r->method,
+        "method_hash", code, "preset", r->preset, "options", r->options, "workload",
+        r->workload, "machine", r->machine, "runtime", r->runtime, "seed",
+        (json_int_t)r->seed, "budget_evaluations", (json_int_t)r->budget_evaluations,
+        "budget_s", r->budget_s, "budget_cpu_s", r->budget_cpu_s);
     json_t *result =
         json_pack("{s:i, s:b, s:s, s:s, s:I, s:I, s:f, s:b, s:o}", "ranks",
                   r->ranks > 1 ? r->ranks : 1, "async", r->is_async, "decides",
@@ -173,9 +176,12 @@ static emp_status print(const emp_record *r, const struct args *args, emp_error 
 {
     emp_sheet_format format = args->format;
     emp_sheet        s;
+    char             command[EMP_RECORD_COMMAND_BYTES];
 
     if (format == EMP_SHEET_TEXT && !print_head(r)) return EMP_OK;
     tabulate(&s, r, format == EMP_SHEET_TEXT ? SHOWN_POINTS : r->point_count);
+    emp_record_command(command, r);
+    s.command = command;
     if (format == EMP_SHEET_JSON) emp_sheet_set_facts(&s, json_facts(r));
     if (format == EMP_SHEET_MD)
         emp_sheet_set_title(&s, "%s on %s, runtime %s, by %s, seed %" PRIu64, r->workload,

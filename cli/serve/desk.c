@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text/number.h"
+#include "base/text/units.h"
 #include "cli/options/inputs.h"
 #include "cli/report/report_why.h"
 #include "cli/serve/request.h"
@@ -17,7 +18,8 @@
 
 /* A problem that is loaded. */
 typedef struct {
-    int64_t        number, used;              /* number 0: nothing */
+    int64_t        number, used; /* number 0: nothing */
+    int64_t        bytes;
     char          *graph, *machine, *runtime; /* of its request; "": no runtime */
     cli_inputs     inputs;
     emp_sim       *sim;
@@ -26,6 +28,7 @@ typedef struct {
 
 struct cli_desk {
     int32_t     limit;
+    int64_t     byte_limit;
     loaded     *slot; /* [limit] */
     int64_t     last_number, clock;
     cli_request request; /* the last one, until it is let go */
@@ -46,12 +49,14 @@ static void drop(loaded *p)
     *p = (loaded){0};
 }
 
-emp_status cli_desk_create(cli_desk **out, int32_t problem_limit, emp_error *err)
+emp_status cli_desk_create(cli_desk **out, int32_t problem_limit, int64_t byte_limit,
+                           emp_error *err)
 {
     emp_status st = EMP_OK;
 
     EMP_TRY(EMP_ALLOC(*out, 1));
     (*out)->limit = problem_limit;
+    (*out)->byte_limit = byte_limit;
     EMP_TRY(EMP_ALLOC((*out)->slot, (size_t)problem_limit));
     return EMP_OK;
 
@@ -97,16 +102,35 @@ static emp_status find_number(cli_desk *desk, loaded **found, emp_error *err)
                                                    : "; \"load\" gives numbers");
 }
 
-/* A free place, or that of the problem not used for longest. */
-static loaded *make_room(cli_desk *desk)
+/* The problem not used for longest, or a free place if \a is_any. NULL: there is none but \a but. */
+static loaded *find_oldest(cli_desk *desk, const loaded *but, bool is_any)
 {
-    loaded *oldest = &desk->slot[0];
+    loaded *oldest = NULL;
 
     for (int32_t i = 0; i < desk->limit; i++) {
-        if (desk->slot[i].used < oldest->used) oldest = &desk->slot[i];
+        loaded *p = &desk->slot[i];
+        if (p == but || (p->number == 0 && !is_any)) continue;
+        if (oldest == NULL || p->used < oldest->used) oldest = p;
     }
-    drop(oldest);
     return oldest;
+}
+
+static int64_t kept_bytes(const cli_desk *desk)
+{
+    int64_t bytes = 0;
+
+    for (int32_t i = 0; i < desk->limit; i++) bytes += desk->slot[i].bytes;
+    return bytes;
+}
+
+/* Drops the oldest problems until the others and the new one are few enough in bytes. */
+static void make_bytes(cli_desk *desk, const loaded *new)
+{
+    loaded *oldest;
+
+    while (kept_bytes(desk) > desk->byte_limit &&
+           (oldest = find_oldest(desk, new, false)) != NULL)
+        drop(oldest);
 }
 
 static emp_status copy_text(char **to, const char *text, emp_error *err)
@@ -128,6 +152,24 @@ static emp_status fill(loaded *p, const cli_request *r, emp_error *err)
     EMP_CHECK(copy_text(&p->graph, r->graph, err));
     EMP_CHECK(copy_text(&p->machine, r->machine, err));
     return copy_text(&p->runtime, r->runtime != NULL ? r->runtime : "", err);
+}
+
+/* Memory that the problem would take beyond the limit is refused while it is loaded. */
+static emp_status fill_within(cli_desk *desk, loaded *p, emp_error *err)
+{
+    const int64_t before = emp_mem_live_bytes();
+    char          most[EMP_UNITS_TEXT_BYTES];
+    emp_error     why = {0};
+
+    emp_mem_limit(before + desk->byte_limit);
+    const emp_status st = fill(p, &desk->request, &why);
+    const bool       is_limit_hit = emp_mem_limit(-1);
+    p->bytes = emp_mem_live_bytes() - before;
+    if (st == EMP_ENOMEM && is_limit_hit)
+        return EMP_ERROR(EMP_ENOMEM,
+                         "the problem takes more memory than --memory allows, %s",
+                         emp_units_format_bytes(desk->byte_limit, most, sizeof most));
+    return st == EMP_OK ? EMP_OK : EMP_ERROR(st, "%s", why.msg);
 }
 
 /* ---- rows ---- */
@@ -214,13 +256,17 @@ static emp_status answer_load(cli_desk *desk, FILE *out, emp_error *err)
     loaded *p = find_same(desk, &desk->request);
 
     if (p == NULL) {
-        p = make_room(desk);
-        emp_status st = fill(p, &desk->request, err);
+        loaded           fresh = {0};
+        const emp_status st = fill_within(desk, &fresh, err);
         if (st != EMP_OK) {
-            drop(p);
+            drop(&fresh);
             return st;
         }
+        p = find_oldest(desk, NULL, true);
+        drop(p);
+        *p = fresh;
         p->number = ++desk->last_number;
+        make_bytes(desk, p);
     }
     p->used = ++desk->clock;
     const emp_machine *machine = p->inputs.machine;
@@ -343,7 +389,8 @@ static emp_status answer_status(const cli_desk *desk, FILE *out)
     begin_answer(desk, out);
     fputs(",\"version\":", out);
     write_text(out, manifest.version);
-    fprintf(out, ",\"problems\":%d}\n", problems);
+    fprintf(out, ",\"problems\":%d,\"problem_bytes\":%" PRId64 "}\n", problems,
+            kept_bytes(desk));
     return EMP_OK;
 }
 

@@ -13,8 +13,11 @@
 
 typedef struct cli_desk cli_desk;
 
-/** \param problem_limit  Problems kept at a time; the one not used for longest makes room. */
-emp_status cli_desk_create(cli_desk **out, int32_t problem_limit, emp_error *err);
+/** Problems are kept until there are more of them, or they have more bytes, than given; then those not
+ * used for longest make room. One that has more bytes by itself is refused.
+ * \param problem_limit  At least 1. */
+emp_status cli_desk_create(cli_desk **out, int32_t problem_limit, int64_t byte_limit,
+                           emp_error *err);
 void       cli_desk_destroy(cli_desk *desk);
 
 typedef enum {

@@ -71,7 +71,8 @@ EMP_API void emp_problem_legalize(const emp_problem *problem,
 /** Writes a placement file (docs/formats.md) whole or not at all; a file that was there is
  * replaced.
  * \param step_time_s  For readers; negative: it does not fit in memory.
- * \retval EMP_EINVAL  A number is no device, or a name is not valid UTF-8.
+ * \retval EMP_EINVAL  A number is no device, a name is not valid UTF-8, or the step time is infinite
+ *                     or NaN.
  * \retval EMP_EIO, EMP_ENOMEM */
 EMP_API emp_status emp_placement_save(const char *path, const emp_problem *problem,
                                       const emp_device_id *device_of_op,

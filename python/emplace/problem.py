@@ -71,8 +71,8 @@ class Problem(_emplace.Problem):
     def save_placement(self, path: Path, placement: Any, step_time: float = -1.0,
                        force: bool = False) -> None:
         """Writes a placement file, whole or not at all. step_time, in seconds, is for readers;
-        a negative one says that the placement does not fit in memory. A file that is there already
-        is a FileExistsError; force=True replaces it."""
+        a negative one says that the placement does not fit in memory, and an infinite one or NaN
+        is an Error. A file that is there already is a FileExistsError; force=True replaces it."""
         path = os.fspath(path)
         if not force and os.path.isfile(path) and os.path.getsize(path) > 0:
             raise FileExistsError(f"{path} is there already; name another file, or give force=True to "

@@ -81,13 +81,12 @@ static char letter_of(const char *format)
     return format[0] != '\0' && format[1] == '\0' ? format[0] : '\0';
 }
 
-static int64_t item_at(const void *items, Py_ssize_t i, Py_ssize_t size, int is_signed)
+static int64_t item_at(const char *at, Py_ssize_t size, int is_signed)
 {
-    const char *at = (const char *)items + i * size;
-    int8_t      byte;
-    int16_t     half;
-    int32_t     word;
-    int64_t     whole;
+    int8_t  byte;
+    int16_t half;
+    int32_t word;
+    int64_t whole;
 
     switch (size) {
     case 1: return memcpy(&byte, at, 1), is_signed ? byte : (uint8_t)byte;
@@ -97,23 +96,31 @@ static int64_t item_at(const void *items, Py_ssize_t i, Py_ssize_t size, int is_
     }
 }
 
-static int copy_items(int32_t *to, const Py_buffer *view, Py_ssize_t count,
-                      const char *what)
+/* Refuses items that are no integers in this machine's order. */
+static int check_items(const Py_buffer *view, const char *what)
 {
     const char letter = letter_of(view->format);
 
-    if (letter == '\0' || strchr("bBhHiIlLqQ?", letter) == NULL || view->itemsize > 8) {
-        PyErr_Format(PyExc_TypeError, "%s: items are of format \"%s\", not integers",
-                     what, view->format);
-        return -1;
-    }
-    if (view->itemsize == 4 && (letter == 'i' || letter == 'l')) {
-        memcpy(to, view->buf, (size_t)count * 4);
+    if (letter != '\0' && strchr("bBhHiIlLqQ?", letter) != NULL && view->itemsize <= 8)
+        return 0;
+    PyErr_Format(PyExc_TypeError, "%s: items are of format \"%s\", not integers", what,
+                 view->format);
+    return -1;
+}
+
+/* Copies a row whose items lie `stride` bytes apart. */
+static int copy_items(int32_t *to, const char *from, Py_ssize_t count, Py_ssize_t stride,
+                      const Py_buffer *view, const char *what)
+{
+    const char letter = letter_of(view->format);
+    const int  is_signed = strchr("bhilq", letter) != NULL;
+
+    if (is_signed && view->itemsize == 4 && stride == 4) {
+        memcpy(to, from, (size_t)count * 4);
         return 0;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
-        int64_t value =
-            item_at(view->buf, i, view->itemsize, strchr("bhilq", letter) != NULL);
+        const int64_t value = item_at(from + i * stride, view->itemsize, is_signed);
         if (value < INT32_MIN || value > INT32_MAX) {
             PyErr_Format(PyExc_ValueError, "%s: %lld is no device", what,
                          (long long)value);
@@ -133,12 +140,20 @@ static int read_buffer(emp_py_rows *rows, const Py_buffer *view, Py_ssize_t leng
         return -1;
     }
     const Py_ssize_t last = view->shape[view->ndim - 1];
+    const Py_ssize_t stride = view->strides[view->ndim - 1];
     rows->is_one = view->ndim == 1;
     if (length == EMP_PY_ANY_LENGTH) length = last;
     if (last != length) return refuse_length(what, last, length);
-    if (emp_py_reserve_rows(rows, rows->is_one ? 1 : view->shape[0], length) != 0)
+    if (check_items(view, what) != 0 ||
+        emp_py_reserve_rows(rows, rows->is_one ? 1 : view->shape[0], length) != 0)
         return -1;
-    return copy_items(rows->item, view, rows->count * length, what);
+    for (Py_ssize_t i = 0; i < rows->count; i++) {
+        const char *from = (const char *)view->buf;
+        if (!rows->is_one) from += i * view->strides[0];
+        if (copy_items(rows->item + i * length, from, length, stride, view, what) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int read_number(int32_t *to, PyObject *number, const char *what)
@@ -176,10 +191,13 @@ static int read_row(int32_t *to, PyObject *row, Py_ssize_t length, const char *w
     Py_buffer view;
 
     if (!PyObject_CheckBuffer(row)) return read_numbers(to, row, length, what);
-    if (PyObject_GetBuffer(row, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) return -1;
+    if (PyObject_GetBuffer(row, &view, PyBUF_RECORDS_RO) != 0) return -1;
     int code = view.ndim == 1 && view.shape[0] == length
-                   ? copy_items(to, &view, length, what)
+                   ? check_items(&view, what)
                    : refuse_length(what, view.ndim == 1 ? view.shape[0] : 0, length);
+    if (code == 0)
+        code =
+            copy_items(to, (const char *)view.buf, length, view.strides[0], &view, what);
     PyBuffer_Release(&view);
     return code;
 }
@@ -215,8 +233,7 @@ int emp_py_read_rows(emp_py_rows *rows, PyObject *object, Py_ssize_t length,
     Py_buffer view;
 
     if (!PyObject_CheckBuffer(object)) return read_sequence(rows, object, length, what);
-    if (PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0)
-        return -1;
+    if (PyObject_GetBuffer(object, &view, PyBUF_RECORDS_RO) != 0) return -1;
     int code = read_buffer(rows, &view, length, what);
     PyBuffer_Release(&view);
     return code;

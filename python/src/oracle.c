@@ -70,6 +70,12 @@ static int spread_groups(oracle *self, PyObject *placements, PyObject *groups)
     int32_t          group_count = 0;
 
     if (emp_py_read_rows(&self->group_of_op, groups, ops, "groups") != 0) return -1;
+    if (self->group_of_op.count != 1) {
+        PyErr_Format(PyExc_ValueError,
+                     "groups: %zd rows; it is one row with the group of each op",
+                     self->group_of_op.count);
+        return -1;
+    }
     for (Py_ssize_t op = 0; op < ops; op++) {
         const int32_t group = self->group_of_op.item[op];
         if (group < 0 || group >= ops) {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "run/jobs/jobs.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/work/stop.h"
 #include "run/archive.h"
 #include "run/jobs/jobs_internal.h"
+#include "run/store/merge.h"
 
 static void report_progress(struct emp_jobs_plan *plan)
 {
@@ -84,6 +87,8 @@ emp_status emp_job_find(emp_job *job, bool *is_read, emp_error *err)
 {
     const emp_jobs_params *p = job->plan->params;
 
+    emp_record_clear(&job->record);
+    emp_timing_clear(&job->timing);
     EMP_CHECK(
         emp_archive_find(&job->record, is_read, p->folder, job->problem, &job->run, err));
     if (*is_read && emp_archive_timing(&job->timing, p->folder, &job->record) != EMP_OK)
@@ -187,23 +192,59 @@ void emp_job_conclude(emp_job *job, bool is_read)
     on_job_done(job, is_read);
 }
 
+/* Locks the job for this program and looks once more for its record. Neither is the case where another
+ * program is making it: the job is then left for later, and at the second time awaited, unless this
+ * program is to end. */
+static emp_status find_or_lock(emp_job *job, emp_file_lock *lock, bool *is_read,
+                               bool *is_locked, emp_error *err)
+{
+    const struct timespec  pause = {.tv_nsec = 50000000};
+    const emp_jobs_params *p = job->plan->params;
+    const bool             may_wait = job->is_awaited || p->ranks != NULL;
+
+    *is_locked = false;
+    job->is_awaited = false;
+    EMP_CHECK(emp_job_find(job, is_read, err));
+    while (!*is_read && !*is_locked && !emp_jobs_are_stopped(p)) {
+        EMP_CHECK(
+            emp_archive_lock(lock, is_locked, p->folder, job->problem, &job->run, err));
+        job->is_awaited = !*is_locked;
+        if (job->is_awaited && !may_wait) return EMP_OK;
+        if (job->is_awaited) nanosleep(&pause, NULL);
+        EMP_CHECK(emp_job_find(job, is_read, err));
+    }
+    job->is_awaited = false;
+    return EMP_OK;
+}
+
+/* \param[out] is_over  There is a record, if only of half a run, or the reason why there is none. */
+static emp_status make_or_refuse(emp_job *job, bool *is_over, emp_error *err)
+{
+    const emp_status st = make(job, err);
+
+    *is_over = true;
+    if (st == EMP_EINTERRUPTED && emp_jobs_are_stopped(job->plan->params)) {
+        *err = (emp_error){0}; /* the next call goes on with it, or begins it */
+        *is_over = is_half(job);
+        return EMP_OK;
+    }
+    return is_refusal(job, st) ? put_refusal(job, err) : st;
+}
+
 static emp_status run_job(emp_job *job, emp_error *err)
 {
-    bool is_read = false;
+    emp_status    st = EMP_OK;
+    emp_file_lock lock = {0};
+    bool          is_read = false, is_locked = false, is_over;
 
-    EMP_CHECK(emp_job_find(job, &is_read, err));
-    if (!is_read) {
-        const emp_status st = make(job, err);
-        if (st == EMP_EINTERRUPTED && emp_jobs_are_stopped(job->plan->params)) {
-            /* The next call goes on with it, or begins it. */
-            *err = (emp_error){0};
-            if (!is_half(job)) return EMP_OK;
-        } else {
-            EMP_CHECK(is_refusal(job, st) ? put_refusal(job, err) : st);
-        }
-    }
-    emp_job_conclude(job, is_read);
-    return EMP_OK;
+    EMP_TRY(find_or_lock(job, &lock, &is_read, &is_locked, err));
+    is_over = is_read;
+    if (!is_read && is_locked) EMP_TRY(make_or_refuse(job, &is_over, err));
+    if (is_over) emp_job_conclude(job, is_read);
+
+cleanup:
+    emp_file_lock_release(&lock);
+    return st;
 }
 
 /* All at once: what is left of a fresh call that was stopped is then its own, and the next
@@ -253,13 +294,15 @@ static emp_status report_failure(const struct emp_jobs_plan *plan, emp_error *er
     return EMP_OK;
 }
 
-static emp_job *take_in_order(struct emp_jobs_plan *plan)
+static emp_job *take_in_order(struct emp_jobs_plan *plan, const emp_job *done)
 {
+    if (done != NULL && done->is_awaited)
+        plan->order[plan->awaited++] = &plan->job[done - plan->job];
     while (plan->next < plan->count) {
         emp_job *job = plan->order[plan->next++];
         if (!job->is_elsewhere) return job;
     }
-    return NULL;
+    return plan->awaited > 0 ? plan->order[--plan->awaited] : NULL;
 }
 
 static emp_job *take_dealt(struct emp_jobs_plan *plan, const emp_job *done, bool is_over)
@@ -286,7 +329,7 @@ static emp_job *take_job(struct emp_jobs_plan *plan, const emp_job *done)
         if (plan->params->ranks != NULL)
             job = take_dealt(plan, done, is_over);
         else if (!is_over)
-            job = take_in_order(plan);
+            job = take_in_order(plan, done);
     }
     return job;
 }
@@ -333,6 +376,7 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
     const bool           is_first = params->ranks == NULL || params->ranks->rank == 0;
 
     if (count == 0) goto cleanup;
+    if (is_first) emp_runs_sweep(params->folder);
     EMP_TRY(emp_jobs_sort(&plan, err));
     if (params->shard_count > 0) emp_jobs_choose_shard(&plan);
     if (is_first) EMP_TRY(emp_jobs_check(jobs, count, params, err));

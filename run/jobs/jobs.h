@@ -8,6 +8,9 @@
  *
  * Ranks may share the runs. Then all have the same jobs and the same folder; rank 0 hands the runs
  * out, the longest first, and reads what the others have made.
+ *
+ * Programs that know nothing of each other may have one folder. A run that another one is making is left
+ * for the end, and then awaited: its record is read, or the run is made if that program has ended without it.
  */
 #ifndef EMP_RUN_JOBS_JOBS_H
 #define EMP_RUN_JOBS_JOBS_H
@@ -88,6 +91,7 @@ typedef struct emp_job {
     /* Private. */
     double                earlier_frac; /**< of its work, before this call */
     uint64_t              identity;     /**< of the run; only with shards and ranks */
+    bool                  is_awaited;   /**< another program is making it */
     bool                  was_there;    /**< the record was, before this call */
     emp_status            status;
     emp_error             error;

@@ -13,10 +13,12 @@ struct emp_jobs_plan {
     int32_t                count;
     double                 cost;      /**< of all jobs */
     int32_t                done, own; /**< of own jobs: those of this shard */
-    int32_t     at_once; /**< jobs that this program makes at a time, at least 1 */
-    double      start_s;
-    emp_job   **order; /**< [count] in the order in which jobs are made; owned */
-    int32_t     next;  /**< of them */
+    int32_t   at_once; /**< jobs that this program makes at a time, at least 1 */
+    double    start_s;
+    emp_job **order; /**< [count] in the order in which jobs are made; owned */
+    int32_t   next;  /**< of them */
+    int32_t
+        awaited; /**< jobs that others are making, which take the first places of `order` */
     atomic_bool has_failed;
     emp_status  status; /**< of asking rank 0 */
     emp_error   error;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/io/program.h"
+#include "base/io/watcher.h"
 #include "base/mem.h"
 #include "base/work/stop.h"
 
@@ -68,7 +68,7 @@ static emp_status spawn(pid_t *child, const char *command, int end, emp_error *e
 
     if (whole == NULL) return EMP_ERROR(EMP_ENOMEM, "a command");
     sprintf(whole, "%s%s", prefix_of(command), command);
-    *child = emp_program_fork_group();
+    *child = emp_watcher_fork();
     if (*child == 0) be_shell(whole, end);
     const int cause = errno;
     emp_free(whole);
@@ -104,7 +104,7 @@ emp_status emp_channel_fork(emp_channel *channel,
     int pair[2];
 
     EMP_CHECK(open_pair(pair, err));
-    const pid_t child = emp_program_fork_group();
+    const pid_t child = emp_watcher_fork();
     if (child == 0) {
         emp_channel own = {.is_open = true, .socket = pair[1]};
         close(pair[0]);
@@ -150,7 +150,7 @@ static void drop_unread(const emp_channel *channel)
         if (recv(channel->socket, dropped, sizeof dropped, MSG_DONTWAIT) <= 0) return;
 }
 
-/* Waits for the child's end for a while, and leaves its number in use. */
+/* Waits a while for the end of the child and of what it has started, and leaves its number in use. */
 static bool has_ended(const emp_channel *channel)
 {
     const long most_ms = channel->is_stopped ? STOPPED_MS : LINGER_MS;
@@ -166,16 +166,11 @@ static bool has_ended(const emp_channel *channel)
     return false;
 }
 
-/* Ends the child and what it has started. Its number is free last, so that no stranger is killed.
- * \return how it has ended. */
+/* Ends the child and what it has started. \return how it has ended. */
 static int end_child(emp_channel *channel)
 {
-    int how = 0;
+    const int how = emp_watcher_end(channel->child);
 
-    kill(-channel->child, SIGKILL);
-    kill(channel->child, SIGKILL); /* if it has no group yet */
-    emp_program_unlist_group(channel->child);
-    waitpid(channel->child, &how, 0);
     channel->child = 0;
     return how;
 }

@@ -172,9 +172,9 @@ static emp_status greet(emp_outsider *o, const emp_method_params *params, emp_er
 
 static emp_status connect(emp_outsider *o, emp_error *err)
 {
-    if (strncmp(o->name, "cmd:", 4) == 0)
-        return emp_channel_start(&o->channel, o->name + 4, err);
-    return emp_channel_adopt(&o->channel, atoi(strchr(o->name, ':') + 1), err);
+    if (strncmp(o->address, "cmd:", 4) == 0)
+        return emp_channel_start(&o->channel, o->address + 4, err);
+    return emp_channel_adopt(&o->channel, atoi(strchr(o->address, ':') + 1), err);
 }
 
 static emp_status init(void *state, const emp_problem *problem,

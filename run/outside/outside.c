@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Names of methods from outside, and what such methods share. */
+#define _POSIX_C_SOURCE 200809L /* PATH_MAX */
 #include "run/outside/outside.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/io/input.h"
 #include "base/text/number.h"
 #include "run/outside/outside_internal.h"
@@ -34,63 +38,166 @@ bool emp_outside_is_name(const char *name)
     return begins_with(name, "cmd:") || begins_with(name, "socket:") || is_library(name);
 }
 
-static emp_status check_name(const char *name, emp_error *err)
+static emp_status check_length(const char *name, emp_error *err)
 {
-    char *end = NULL;
-
-    if (strlen(name) >= NAME_BYTES)
-        return EMP_ERROR(EMP_EINVAL,
-                         "the name of method \"%.40s...\" has %d characters at most",
-                         name, NAME_BYTES - 1);
-    if (begins_with(name, "socket:")) {
-        const long number = strtol(name + strlen("socket:"), &end, 10);
-        if (number < 3 || number > 1 << 20 || *end != '\0')
-            return EMP_ERROR(EMP_EINVAL,
-                             "method \"%s\" names no descriptor; socket:5 would", name);
-    } else if (!begins_with(name, "cmd:") && access(name, R_OK) != 0) {
-        return EMP_ERROR(EMP_EIO, "method %s: %s", name, strerror(errno));
-    }
-    return EMP_OK;
+    if (strlen(name) < NAME_BYTES) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "the name of method \"%.40s...\" has %d characters at most", name,
+                     NAME_BYTES - 1);
 }
 
-/* The library, or the files that a command names, stay what they are. */
-static void keep_files(const char *name)
-{
-    static const char blanks[] = " \t\n";
-    char              word[NAME_BYTES];
+/* A method from outside that was asked for. */
+typedef struct {
+    emp_method type; /* its `own` is the address */
+    char       address[NAME_BYTES], name[NAME_BYTES];
+} entry;
 
-    if (is_library(name)) emp_input_keep(name);
-    if (!begins_with(name, "cmd:")) return;
-    for (const char *at = name + strlen("cmd:"); *(at += strspn(at, blanks)) != '\0';) {
-        const size_t length = strcspn(at, blanks);
-        snprintf(word, sizeof word, "%.*s", (int)length, at);
-        emp_input_keep(word);
-        at += length;
+/* "socket:5" or "socket:5:NAME:CODE". */
+static emp_status read_socket(entry *e, emp_error *err)
+{
+    char       *end = NULL;
+    const char *code = strrchr(e->address, ':') + 1;
+    const long  number = strtol(e->address + strlen("socket:"), &end, 10);
+    const bool  has_name = *end == ':' && code > end + 2;
+
+    if (number < 3 || number > 1 << 20 || (*end != '\0' && !has_name))
+        return EMP_ERROR(EMP_EINVAL, "method \"%s\" names no descriptor; socket:5 would",
+                         e->address);
+    snprintf(e->name, NAME_BYTES, "socket");
+    if (!has_name) return EMP_OK;
+    snprintf(e->name, NAME_BYTES, "%.*s", (int)(code - 1 - (end + 1)), end + 1);
+    e->type.code_hash = strtoull(code, &end, 16);
+    if (strspn(code, "0123456789abcdef") != strlen(code) || strlen(code) > 16 ||
+        e->type.code_hash == 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "method \"%s\" has \"%s\" as the hash of its code, which is no "
+                         "number of 1 to 16 hexadecimal digits",
+                         e->name, code);
+    bool is_name = !emp_outside_is_name(e->name);
+    for (const char *at = e->name; *at != '\0'; at++)
+        is_name &= !iscntrl((unsigned char)*at);
+    return is_name
+               ? EMP_OK
+               : EMP_ERROR(EMP_EINVAL, "the name of a method cannot be \"%s\"", e->name);
+}
+
+/* ---- files of its code ---- */
+
+/* Takes the next word of a command, also the value of --key=value, without its quotes. False: the end.
+ * \param[out] is_output  The word is behind a >, so that the command writes the file. */
+static bool take_word(const char **command, char word[NAME_BYTES], bool *is_output)
+{
+    static const char between[] = " \t\n;&|<>()`=";
+    const char       *at = *command;
+    char              quote = '\0';
+    size_t            length = 0;
+
+    *is_output = false;
+    for (; *at != '\0' && strchr(between, *at) != NULL; at++) *is_output |= *at == '>';
+    if (*at == '\0') return false;
+    for (; *at != '\0' && (quote != '\0' || strchr(between, *at) == NULL); at++) {
+        if (*at == quote)
+            quote = '\0';
+        else if (quote == '\0' && (*at == '"' || *at == '\''))
+            quote = *at;
+        else if (*at == '\\' && quote != '\'' && at[1] != '\0')
+            word[length++] = *++at;
+        else
+            word[length++] = *at;
     }
+    word[length] = '\0';
+    *command = at;
+    return true;
+}
+
+/* Mixes the name and the bytes of a file into \a hash; nothing if it cannot be read. */
+static bool add_file(uint64_t *hash, const char *path)
+{
+    char   bytes[1 << 16];
+    FILE  *file = NULL;
+    size_t count;
+
+    if (emp_input_open(&file, path, NULL) != EMP_OK) return false;
+    *hash = emp_hash_bytes(*hash, path, strlen(path) + 1);
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0)
+        *hash = emp_hash_bytes(*hash, bytes, count);
+    fclose(file);
+    emp_input_keep(path); /* it stays what it is */
+    return true;
+}
+
+/* The program of a command as the shell finds it. */
+static bool add_program(uint64_t *hash, const char *name)
+{
+    const char *at = getenv("PATH");
+    char        path[PATH_MAX];
+
+    for (size_t length; at != NULL && *at != '\0'; at += length + (at[length] == ':')) {
+        length = strcspn(at, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)length, at, name);
+        if (access(path, X_OK) == 0) return add_file(hash, path);
+    }
+    return false;
+}
+
+/* 0: no file is known. */
+static uint64_t hash_code(const char *address)
+{
+    uint64_t    hash = EMP_HASH_SEED;
+    char        word[NAME_BYTES], first[NAME_BYTES] = "";
+    const char *at = address + strlen("cmd:");
+    bool        is_known = false, is_output;
+
+    if (!begins_with(address, "cmd:")) {
+        is_known = add_file(&hash, address);
+        return is_known ? hash : 0;
+    }
+    while (take_word(&at, word, &is_output)) {
+        if (first[0] == '\0') snprintf(first, sizeof first, "%s", word);
+        if (!is_output) is_known |= add_file(&hash, word);
+    }
+    if (!is_known && first[0] != '\0') is_known = add_program(&hash, first);
+    return is_known ? hash : 0;
+}
+
+/* ---- finding ---- */
+
+static emp_status read_name(entry *e, const char *name, emp_error *err)
+{
+    const bool is_command = begins_with(name, "cmd:");
+
+    EMP_CHECK(check_length(name, err));
+    snprintf(e->address, NAME_BYTES, "%s", name);
+    snprintf(e->name, NAME_BYTES, "%s", name);
+    e->type = is_library(name) && !is_command && !begins_with(name, "socket:")
+                  ? emp_outside_plugin
+                  : emp_outside_lines;
+    e->type.name = e->name;
+    e->type.own = e->address;
+    if (begins_with(name, "socket:")) return read_socket(e, err);
+    if (!is_command && access(name, R_OK) != 0)
+        return EMP_ERROR(EMP_EIO, "method %s: %s", name, strerror(errno));
+    return EMP_OK;
 }
 
 emp_status emp_outside_find(const emp_method **method, const char *name, emp_error *err)
 {
-    static emp_method found[MOST_METHODS];
-    static char       name_of[MOST_METHODS][NAME_BYTES];
-    static int32_t    count;
+    static entry   found[MOST_METHODS];
+    static int32_t count;
+    entry         *e = found;
 
-    for (int32_t i = 0; i < count; i++) {
-        *method = &found[i];
-        if (strcmp(name_of[i], name) == 0) return EMP_OK;
-    }
     *method = NULL;
-    EMP_CHECK(check_name(name, err));
-    if (count == MOST_METHODS)
+    while (e < found + count && strcmp(e->address, name) != 0) e++;
+    if (e == found + MOST_METHODS)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "method %s is one from outside too many; a process has %d", name,
                          MOST_METHODS);
-    snprintf(name_of[count], NAME_BYTES, "%s", name);
-    found[count] = is_library(name) && !begins_with(name, "cmd:") ? emp_outside_plugin
-                                                                  : emp_outside_lines;
-    found[count].name = name_of[count];
-    *method = &found[count++];
-    keep_files(name);
+    if (e == found + count) {
+        EMP_CHECK(read_name(e, name, err));
+        count++;
+    }
+    if (!begins_with(name, "socket:")) e->type.code_hash = hash_code(name);
+    *method = &e->type;
     return EMP_OK;
 }
 
@@ -122,6 +229,7 @@ emp_status emp_outsider_init(emp_outsider *outsider, const emp_problem *problem,
 {
     outsider->problem = problem;
     outsider->name = params->type->name;
+    outsider->address = (const char *)params->type->own;
     outsider->deadline_s = params->deadline_s;
     outsider->stop = params->stop;
     return read_timeout(&outsider->timeout_s, params->options, err);

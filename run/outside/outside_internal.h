@@ -12,7 +12,8 @@
 /** The first part of the state of each. */
 typedef struct {
     const emp_problem *problem;
-    const char        *name;
+    const char        *name;       /**< of the method, as records have it */
+    const char        *address;    /**< where it is: the name that was asked for */
     double             timeout_s;  /**< of one answer */
     double             deadline_s; /**< of the run; 0 = none */
     const atomic_int  *stop;

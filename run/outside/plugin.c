@@ -161,13 +161,29 @@ static void clear(void *state)
     emp_channel_close(&o->channel);
 }
 
+/* Two codes say that no failure is to be reported, and the program acts on them: only its own
+ * functions may give them. A number that is no code says nothing. */
+static emp_status take_status(emp_status said)
+{
+    switch (said) {
+    case EMP_EINVAL:
+    case EMP_ENOMEM:
+    case EMP_EIO:
+    case EMP_EFORMAT:
+    case EMP_ECYCLE:
+    case EMP_EINFEASIBLE:
+    case EMP_EUNSUPPORTED: return said;
+    default: return EMP_EEXTERNAL;
+    }
+}
+
 static emp_status receive_answer(emp_outsider *o, answer *a, emp_error *err)
 {
     const emp_channel_wait wait = emp_outsider_wait(o);
 
     EMP_CHECK(emp_channel_receive(&o->channel, a, sizeof *a, &wait, err));
     a->msg[sizeof a->msg - 1] = '\0';
-    if (a->status != EMP_OK) return EMP_ERROR(a->status, "%s", a->msg);
+    if (a->status != EMP_OK) return EMP_ERROR(take_status(a->status), "%s", a->msg);
     return EMP_OK;
 }
 

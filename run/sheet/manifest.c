@@ -11,7 +11,7 @@ static char command[1024];
 emp_manifest emp_manifest_get(void)
 {
     return (emp_manifest){EMP_BUILD_VERSION, EMP_BUILD_COMMIT, EMP_BUILD_IS_DIRTY,
-                          command};
+                          EMP_BUILD_CODE, command};
 }
 
 void emp_manifest_set_command(int argc, char **argv)
@@ -20,9 +20,8 @@ void emp_manifest_set_command(int argc, char **argv)
 
     emp_text_add(&text, "emplace");
     for (int i = 1; i < argc; i++) {
-        bool is_plain = argv[i][0] != '\0' && strpbrk(argv[i], " \n\"$&*;<>|") == NULL;
-        const char *quote = is_plain ? "" : "'";
-        emp_text_add(&text, " %s%s%s", quote, argv[i], quote);
+        emp_text_add(&text, " ");
+        emp_text_add_word(&text, argv[i]);
     }
     for (char *at = command; (at = strchr(at, '\n')) != NULL;) *at = ' ';
 }

@@ -10,6 +10,7 @@ typedef struct {
     const char *version; /**< "0.1.0" */
     const char *commit;  /**< 40 hexadecimal digits, or "unknown" */
     bool        is_dirty;
+    const char *code;    /**< the compiler and its flags: "GNU 12.2.0 x86_64 -O3" */
     const char *command; /**< how the program was called; "" before it was told */
 } emp_manifest;
 

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "run/store/h5_internal.h"
@@ -11,6 +12,13 @@ static const emp_h5_field times_spent[] = {
     {"elapsed_s", EMP_H5_DOUBLE, offsetof(emp_checkpoint, elapsed_s), 0},
     {"cpu_s", EMP_H5_DOUBLE, offsetof(emp_checkpoint, cpu_s), 0}};
 enum { TIMES_SPENT = sizeof times_spent / sizeof *times_spent };
+
+static const emp_h5_field code_field = {"code", EMP_H5_TEXT,
+                                        offsetof(emp_checkpoint, code),
+                                        sizeof((emp_checkpoint *)0)->code};
+static const emp_h5_field kernels_field = {"kernels", EMP_H5_TEXT,
+                                           offsetof(emp_checkpoint, kernels),
+                                           sizeof((emp_checkpoint *)0)->kernels};
 
 static emp_h5_array feasible_times(const emp_record *r)
 {
@@ -28,6 +36,8 @@ static bool write_checkpoint(emp_h5_file file, const void *object)
 
     for (int i = 0; i < TIMES_SPENT && is_written; i++)
         is_written = emp_h5_write_field(file, &times_spent[i], c);
+    is_written = is_written && emp_h5_write_field(file, &code_field, c) &&
+                 emp_h5_write_field(file, &kernels_field, c);
     for (int32_t i = 0; i < c->array_count && is_written; i++) {
         const emp_h5_array array = emp_h5_of_named(&c->array[i], "method_state", name);
         is_written = emp_h5_write_array(file, &array);
@@ -45,6 +55,25 @@ emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoin
 static bool sizes_fit(const emp_record *so_far, const emp_record *run)
 {
     return so_far->op_count == run->op_count && so_far->device_count == run->device_count;
+}
+
+/* Learners sum floats, in the order that the compiler has chosen. */
+static emp_status check_code(const emp_h5_image *image, emp_checkpoint *c,
+                             const char *path, emp_error *err)
+{
+    char own[sizeof c->code];
+
+    memcpy(own, c->code, sizeof own);
+    if (!emp_h5_read_field(image, &code_field, c) ||
+        !emp_h5_read_field(image, &kernels_field, c))
+        return EMP_ERROR(EMP_EFORMAT, "%s is torn: it lacks the field \"code\"", path);
+    if (strcmp(own, c->code) == 0) return EMP_OK;
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "%s was written by an emplace that was built by %s; this one was built "
+        "by %s and would end with a record that neither makes; go on with that "
+        "one, or remove %s to start anew",
+        path, c->code, own, path);
 }
 
 static emp_status read_times(const emp_h5_image *image, emp_record *r, const char *path,
@@ -73,6 +102,7 @@ static emp_status read_checkpoint(const emp_h5_image *image, void *object,
     if (!sizes_fit(so_far, c->record))
         EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops", path,
                  so_far->device_count, so_far->op_count);
+    EMP_TRY(check_code(image, c, path, err));
     EMP_TRY(read_times(image, so_far, path, err));
     for (int i = 0; i < TIMES_SPENT; i++) {
         if (!emp_h5_read_field(image, &times_spent[i], c))

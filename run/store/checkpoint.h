@@ -9,10 +9,12 @@
 #include "run/store/store.h"
 
 typedef struct {
-    emp_record     *record; /**< borrowed; so far, with feasible_s */
-    double          elapsed_s;
-    double          cpu_s; /**< of the run's one thread; NaN = not known */
-    int32_t         array_count;
+    emp_record *record; /**< borrowed; so far, with feasible_s */
+    double      elapsed_s;
+    double      cpu_s; /**< of the run's one thread; NaN = not known */
+    char        code[EMP_RECORD_TEXT_BYTES];    /**< compiler and flags (emp_manifest) */
+    char        kernels[EMP_RECORD_NAME_BYTES]; /**< of OpenBLAS; "" = none are loaded */
+    int32_t     array_count;
     emp_named_array array[EMP_MAX_NAMED_ARRAYS];
 } emp_checkpoint;
 
@@ -21,7 +23,7 @@ typedef struct {
 emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoint,
                                emp_error *err);
 
-/** Reads a checkpoint into the members of \a checkpoint and into the arrays that it lists.
+/** Reads a checkpoint into the other members of \a checkpoint and into the arrays that it lists.
  * Its record, as it is when the run begins, is replaced by the one so far; clear it
  * afterwards, also after a failure.
  *
@@ -29,7 +31,8 @@ emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoin
  * \retval EMP_EFORMAT  No checkpoint, of another version, or torn; the message says so.
  * \retval EMP_EINVAL   Of another run: the message names the first thing that differs, be
  *                      it an input, a setting or the program's version, commit or dirty
- *                      flag.
+ *                      flag. Or another compiler, or other flags, have built the program that wrote it:
+ *                      \a code is given as that of this program.
  * \retval EMP_ENOMEM */
 emp_status emp_checkpoint_load(emp_checkpoint *checkpoint, const char *path,
                                emp_error *err);

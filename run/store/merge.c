@@ -155,6 +155,31 @@ static emp_status merge_weights(const char *into, const char *folder, const char
     return copy(to, from, &is_there, err);
 }
 
+/* NAME.1f0c5d9a.h5 and the like: a hash, and an ending of ours. */
+static bool is_of_run(const char *name, size_t length)
+{
+    static const char *const endings[] = {CHECKPOINT, RECORD, REFUSED, TIMING};
+    enum { HASH_DIGITS = 8 };
+    size_t digits = 0, tail = 0;
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && tail == 0; i++) {
+        const size_t size = strlen(endings[i]);
+        if (length > size && strncmp(name + length - size, endings[i], size) == 0)
+            tail = size;
+    }
+    if (tail == 0) return false;
+    while (digits + tail < length &&
+           strchr("0123456789abcdef", name[length - tail - digits - 1]) != NULL)
+        digits++;
+    return digits >= HASH_DIGITS && digits + tail < length &&
+           name[length - tail - digits - 1] == '.';
+}
+
+void emp_runs_sweep(const char *folder)
+{
+    emp_atomic_file_sweep_folder(folder, is_of_run);
+}
+
 static bool is_of_weights(const char *name)
 {
     return strncmp(name, WEIGHTS, strlen(WEIGHTS)) == 0 && emp_text_ends_in(name, RECORD);
@@ -185,6 +210,7 @@ emp_status emp_merge(const char *into, const char *folder, emp_merge_counts *cou
         return EMP_ERROR(EMP_EIO, "folder %s cannot be read: %s", folder,
                          strerror(errno));
     st = emp_folder_make(into, err);
+    if (st == EMP_OK) emp_runs_sweep(into);
     for (int i = 0; i < count; i++) {
         if (st == EMP_OK) st = merge_file(into, folder, file[i]->d_name, counts, err);
         free(file[i]);

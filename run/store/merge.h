@@ -26,4 +26,8 @@ typedef struct {
 emp_status emp_merge(const char *into, const char *folder, emp_merge_counts *counts,
                      emp_error *err);
 
+/** Removes the temporary files that writers which were killed left in a folder of runs. A file that is
+ * not named as one of a run's stays. O(files). */
+void emp_runs_sweep(const char *folder);
+
 #endif /* EMP_RUN_STORE_MERGE_H */

@@ -54,6 +54,9 @@ static const emp_h5_field fusion_field = FIELD(EMP_H5_BOOLEAN, has_fusion);
 static const emp_h5_field start_field = FIELD(EMP_H5_UINT64, start_hash);
 static const emp_h5_field weights_field = FIELD(EMP_H5_UINT64, weights_hash);
 
+/* Only runs of a method from outside have it. */
+static const emp_h5_field code_field = FIELD(EMP_H5_UINT64, method_hash);
+
 /* Only runs of a portfolio have it. */
 static const emp_h5_field winner_field = FIELD(EMP_H5_TEXT, winner);
 
@@ -116,6 +119,8 @@ bool emp_h5_write_record(emp_h5_file file, const void *record)
         is_written = emp_h5_write_field(file, &winner_field, record);
     if (is_written && copy.weights_hash != 0)
         is_written = emp_h5_write_field(file, &weights_field, record);
+    if (is_written && copy.method_hash != 0)
+        is_written = emp_h5_write_field(file, &code_field, record);
     if (is_written && copy.has_order) {
         const emp_h5_array levels = level_array(&copy);
         is_written = emp_h5_write_field(file, &order_field, record) &&
@@ -180,10 +185,11 @@ static emp_status read_more_fields(const emp_h5_image *image, emp_record *r,
     if (emp_h5_read_field(image, &clock_field, r) && !(r->budget_cpu_s > 0))
         return EMP_ERROR(EMP_EFORMAT, "%s is damaged: a budget of %g CPU seconds", path,
                          r->budget_cpu_s);
-    r->start_hash = r->weights_hash = 0;
+    r->start_hash = r->weights_hash = r->method_hash = 0;
     (void)emp_h5_read_field(image, &start_field, r);
     if (!emp_h5_read_field(image, &winner_field, r)) r->winner[0] = '\0';
     (void)emp_h5_read_field(image, &weights_field, r);
+    (void)emp_h5_read_field(image, &code_field, r);
     (void)emp_h5_read_field(image, &order_field, r);
     (void)emp_h5_read_field(image, &fusion_field, r);
     return EMP_OK;
@@ -269,13 +275,12 @@ static void print_value(char *text, size_t size, const emp_h5_field *field,
     }
 }
 
-enum { DIFFERENCE_BYTES = 3 * EMP_RECORD_TEXT_BYTES };
+enum { DIFFERENCE_BYTES = EMP_RECORD_DIFFERENCE_BYTES };
 
 static int32_t rank_count(const emp_record *r) { return r->ranks > 1 ? r->ranks : 1; }
 
-/* Whether both are of different runs, and the first thing that differs: "seed 5 there, 6 here". */
-static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
-                   const emp_record *here)
+bool emp_record_differs(char text[DIFFERENCE_BYTES], const emp_record *there,
+                        const emp_record *here)
 {
     int32_t their_ranks = rank_count(there), our_ranks = rank_count(here);
     char    theirs[EMP_RECORD_TEXT_BYTES + 8], ours[EMP_RECORD_TEXT_BYTES + 8];
@@ -298,6 +303,11 @@ static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
         snprintf(text, DIFFERENCE_BYTES, "it began with other weights");
         return true;
     }
+    if (there->budget_cpu_s != here->budget_cpu_s) {
+        snprintf(text, DIFFERENCE_BYTES, "budget_cpu_s %.17g there, %.17g here",
+                 there->budget_cpu_s, here->budget_cpu_s);
+        return true;
+    }
     if (their_ranks != our_ranks || there->is_async != here->is_async) {
         bool is_count = their_ranks != our_ranks;
         snprintf(text, DIFFERENCE_BYTES, "%s %d there, %d here",
@@ -313,6 +323,11 @@ static bool differ(char text[DIFFERENCE_BYTES], const emp_record *there,
                  ours);
         return true;
     }
+    if (there->method_hash != here->method_hash) {
+        snprintf(text, DIFFERENCE_BYTES, "the code of method %s has changed since",
+                 there->method);
+        return true;
+    }
     return false;
 }
 
@@ -326,10 +341,16 @@ uint64_t emp_record_identity(const emp_record *record)
         print_value(text, sizeof text, &fields[i], record);
         hash = emp_hash_bytes(hash, text, strlen(text) + 1);
     }
+    if (record->budget_cpu_s > 0) {
+        uint64_t clock_bits;
+        memcpy(&clock_bits, &record->budget_cpu_s, sizeof clock_bits);
+        hash = emp_hash_u64(hash, clock_bits);
+    }
     if (record->has_order) hash = emp_hash_u64(hash, 1);
     if (record->has_fusion) hash = emp_hash_u64(hash, 2);
     if (record->start_hash != 0) hash = emp_hash_u64(hash, record->start_hash);
     if (record->weights_hash != 0) hash = emp_hash_u64(hash, record->weights_hash);
+    if (record->method_hash != 0) hash = emp_hash_u64(hash, record->method_hash);
     return hash != 0 ? hash : 1;
 }
 
@@ -338,7 +359,7 @@ emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here
 {
     char text[DIFFERENCE_BYTES];
 
-    if (!differ(text, there, here)) return EMP_OK;
+    if (!emp_record_differs(text, there, here)) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
                      "%s is of another run: %s; give that run's options, or remove %s to "
                      "start anew",
@@ -354,7 +375,7 @@ emp_status emp_record_check_replaced(const char *path, const emp_record *run,
 
     if (access(path, F_OK) != 0) return EMP_OK;
     emp_status st = emp_record_load(&there, path, &unread);
-    bool       is_other = st != EMP_OK || differ(text, &there, run);
+    bool       is_other = st != EMP_OK || emp_record_differs(text, &there, run);
     if (!is_other &&
         emp_h5_check_format(path, EMP_H5_RECORD_FORMAT, "run record", NULL) != EMP_OK) {
         is_other = true;

@@ -55,6 +55,7 @@ typedef struct {
     bool     has_fusion;   /**< leaders, too */
     uint64_t start_hash;   /**< of the placement that it was told to begin at */
     uint64_t weights_hash; /**< of the weights that it was told to begin with */
+    uint64_t method_hash;  /**< of the code of a method from outside (emp_method) */
     /* What came of it. */
     char    stopped_by[EMP_RECORD_NAME_BYTES]; /**< "budget", "method", "interrupt",
                                                    "failure"; "" = under way */
@@ -135,6 +136,13 @@ emp_status emp_record_load_machine(char **text, const char *path, emp_error *err
 /** A number of the run that a record is of: what was run and by which program, as
  * emp_record_check_replaced() compares it. Never 0. */
 uint64_t emp_record_identity(const emp_record *record);
+
+enum { EMP_RECORD_DIFFERENCE_BYTES = 3 * EMP_RECORD_TEXT_BYTES };
+
+/** Whether two records are of different runs. \param[out] text  The first difference, as "seed 5 there,
+ * 6 here". */
+bool emp_record_differs(char text[EMP_RECORD_DIFFERENCE_BYTES], const emp_record *there,
+                        const emp_record *here);
 
 /** Looks whether a record of \a run (emp_run_describe()) may be saved at \a path: there is no
  * file, or one of this very run.

@@ -2,6 +2,7 @@
 #include "sim/problem/placement.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,12 @@ emp_status emp_placement_write(const char *path, const emp_named_placement *p,
     emp_atomic_file file = {0};
     int32_t        *scratch = NULL;
 
+    if (!isfinite(p->step_time_s))
+        EMP_FAIL(
+            EMP_EINVAL,
+            "%s cannot be written: its step time is %g seconds, which is not finite; "
+            "give a negative one for a step that does not fit in memory",
+            path, p->step_time_s);
     EMP_TRY(EMP_ALLOC(scratch, (size_t)p->op_count));
     for (int32_t op = 0; op < p->op_count; op++) {
         if (p->device_of_op[op] >= 0 && p->device_of_op[op] < p->device_count) continue;

@@ -2,7 +2,11 @@
 #include "sim/team/team.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "sim/problem/fusion.h"
@@ -79,28 +83,75 @@ static emp_status run_one(emp_sim *sim, const emp_sim_team_batch *batch, int32_t
     return emp_sim_run_timed(sim, &decision, &batch->times[i], result, err);
 }
 
+/* A batch under way. */
+typedef struct {
+    emp_sim_team             *team;
+    const emp_sim_team_batch *batch;
+    int32_t                   count;
+    emp_sim_result *const    *results;
+    _Atomic int32_t           failed; /* the first placement that did; count: none */
+    atomic_bool               is_cut;
+} batch_run;
+
+static void run_all(batch_run *run)
+{
+    emp_sim_team             *team = run->team;
+    const emp_sim_team_batch *batch = run->batch;
+
+#pragma omp parallel for schedule(dynamic, 1) num_threads(team->threads)
+    for (int32_t i = 0; i < run->count; i++) {
+        const int32_t thread = omp_get_thread_num();
+        if (emp_stop_is_set(batch->stop)) {
+            atomic_store(&run->is_cut, true);
+            continue;
+        }
+        legalize(team, batch, i, thread);
+        if (run_one(team->sim[thread], batch, i, run->results[i], NULL) != EMP_OK)
+            keep_least(&run->failed, i);
+    }
+}
+
+static void *run_all_apart(void *run)
+{
+    run_all(run);
+    return NULL;
+}
+
+/* The process that has loaded the library. */
+static pid_t home;
+
+__attribute__((constructor)) static void note_home(void) { home = getpid(); }
+
+/* OpenMP keeps the threads of a parallel region for the next one that the same thread begins. A fork has
+ * none of them, and GCC's library would wait for them for ever. So a thread of its own begins the region
+ * there: it has no threads yet. */
+static emp_status run_anywhere(batch_run *run, emp_error *err)
+{
+    pthread_t thread;
+
+    if (run->team->threads == 1 || getpid() == home) {
+        run_all(run);
+        return EMP_OK;
+    }
+    const int cause = pthread_create(&thread, NULL, run_all_apart, run);
+    if (cause != 0)
+        return EMP_ERROR(EMP_EEXTERNAL, "a forked process gets no thread for a team: %s",
+                         strerror(cause));
+    pthread_join(thread, NULL);
+    return EMP_OK;
+}
+
 emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *batch,
                                   int32_t count, emp_sim_result *const *results,
                                   emp_error *err)
 {
-    _Atomic int32_t failed = count; /* the first placement that did */
-    atomic_bool     is_cut = false;
+    batch_run run = {team, batch, count, results, count, false};
 
     if (count < 0) return EMP_ERROR(EMP_EINVAL, "%d placements", count);
     if (batch->leader_of_op != NULL) EMP_CHECK(learn_to_fuse(team, err));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team->threads)
-    for (int32_t i = 0; i < count; i++) {
-        const int32_t thread = omp_get_thread_num();
-        if (emp_stop_is_set(batch->stop)) {
-            atomic_store(&is_cut, true);
-            continue;
-        }
-        legalize(team, batch, i, thread);
-        if (run_one(team->sim[thread], batch, i, results[i], NULL) != EMP_OK)
-            keep_least(&failed, i);
-    }
-    const int32_t first = atomic_load(&failed);
-    if (first == count) return atomic_load(&is_cut) ? EMP_EINTERRUPTED : EMP_OK;
+    EMP_CHECK(run_anywhere(&run, err));
+    const int32_t first = atomic_load(&run.failed);
+    if (first == count) return atomic_load(&run.is_cut) ? EMP_EINTERRUPTED : EMP_OK;
     return run_one(team->sim[0], batch, first, results[first], err); /* says why */
 }
 

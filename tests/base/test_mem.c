@@ -5,6 +5,29 @@
 
 #include "base/mem.h"
 
+Test(mem, bytes_are_counted_and_limited)
+{
+    const int64_t before = emp_mem_live_bytes();
+    char         *small = EMP_NEW_ARRAY(char, 100);
+    char         *large = EMP_NEW_ARRAY(char, 100000);
+
+    cr_expect_geq(emp_mem_live_bytes() - before, 100100);
+    cr_expect_leq(emp_mem_live_bytes() - before, 110000);
+    emp_mem_limit(emp_mem_live_bytes() + 1000);
+    char *more = EMP_NEW_ARRAY(char, 900);
+    cr_expect_not_null(more);
+    cr_expect_null(EMP_NEW_ARRAY(char, 900));
+    cr_expect_null(emp_realloc(large, 200000, 1));
+    cr_expect(emp_mem_limit(-1), "the limit was met");
+    cr_expect_not(emp_mem_limit(-1));
+    large = emp_realloc(large, 50, 1);
+    emp_free(more);
+    emp_free(small);
+    cr_expect_leq(emp_mem_live_bytes() - before, 200);
+    emp_free(large);
+    cr_expect_eq(emp_mem_live_bytes(), before);
+}
+
 Test(mem, counts_live_blocks)
 {
     void *a = emp_calloc(10, 8), *b = emp_calloc(0, 8);

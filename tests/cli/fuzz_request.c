@@ -35,7 +35,8 @@ static cli_desk *get_desk(void)
 
     if (desk != NULL && loads_first(desk)) return desk;
     cli_desk_destroy(desk);
-    if (cli_desk_create(&desk, 2, NULL) != EMP_OK || !loads_first(desk)) abort();
+    if (cli_desk_create(&desk, 2, INT64_MAX / 2, NULL) != EMP_OK || !loads_first(desk))
+        abort();
     return desk;
 }
 

@@ -95,6 +95,34 @@ class Pipe(unittest.TestCase):
         self.assertEqual([a["runtime"] for a in got], ["graph-launch"] * 3 + ["tf-r1.3"])
         self.assertEqual([a["problem"] for a in got], [1, 2, 1, 3])
 
+    def test_problems_make_room_for_each_other_by_their_bytes(self):
+        graphs = [SPEC.replace("steps=2", f"steps={steps}") for steps in (2, 3, 4, 5)]
+        loads = [{"do": "load", "graph": graph, "machine": MACHINE} for graph in graphs]
+        status = {"do": "status"}
+        sizes = [answers([load, status])[1]["problem_bytes"] for load in loads]
+        self.assertEqual(sizes, sorted(sizes))
+        self.assertGreater(sizes[0], 100_000)
+        room = sizes[1] + sizes[2] + sizes[3]  # of any three but the largest two and the least
+        got = answers([*loads[:3], status, {"do": "score", "problem": 1, "placements": []}, loads[3], status,
+                       *({"do": "score", "problem": number, "placements": []} for number in (1, 2, 3, 4)),
+                       {"do": "drop", "problem": 4}, status], "--memory", f"{room} B")
+        for answer, kept in ((got[3], sizes[:3]), (got[6], sizes[:1] + sizes[2:])):
+            self.assertEqual(answer["problems"], 3)
+            self.assertAlmostEqual(answer["problem_bytes"] / sum(kept), 1, delta=0.03)
+        self.assertEqual(["error" in answer for answer in got[7:11]], [False, True, False, False])
+        self.assertIn("no problem 2 any more", got[8]["error"])
+        self.assertAlmostEqual(got[12]["problem_bytes"] / (sizes[0] + sizes[2]), 1, delta=0.03)
+
+    def test_a_problem_of_too_many_bytes_is_refused(self):
+        large = {"do": "load", "graph": "nmt:layers=8", "machine": MACHINE}
+        got = answers([LOAD, large, {"do": "status"}, {"do": "score", "problem": 1, "placements": []}, LOAD],
+                      "--memory", "4 MiB", "--problems", "1")
+        self.assertEqual(got[1]["status"], "EMP_ENOMEM")
+        self.assertIn("more memory than --memory allows, 4 MiB", got[1]["error"])
+        self.assertEqual(got[2]["problems"], 1)
+        self.assertNotIn("error", got[3])
+        self.assertEqual(got[4]["problem"], 1)
+
     def test_problems_make_room_for_each_other(self):
         other = {**LOAD, "graph": SPEC.replace("64", "32")}
         third = {**LOAD, "graph": SPEC.replace("64", "16")}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """test_shards.py EMPLACE: do the parts of a study, merged, give the bytes of the whole? Also when a part
 is killed at random moments?"""
+import fcntl
 import os
 import random
 import signal
@@ -119,6 +120,64 @@ class Shards(unittest.TestCase):
         self.assertEqual(said, "", "a part prints no table")
         self.assertIn("goes on", warned)
         self.assertEqual(child.returncode, 75)
+
+    def test_two_programs_share_a_folder(self):
+        tasks = self.at("tasks.txt")
+        with open(tasks, "w", encoding="utf-8") as file:
+            for layers in (1, 2):
+                file.write(f"tiny{layers} rnnlm:layers={layers},steps=2,units=64,batch=8 k40x2\n")
+        study = ["bench", "placers", "--tasks", tasks, "--methods", "gpu,random,anneal,ce", "--budgets", "10000",
+                 "--seeds", "3", "--draws", "0", "--format", "csv", "--runs"]
+        tables = set()
+        for turn, pause in enumerate((0, 0, 0.2)):
+            folder, children = self.at(f"both{turn}"), []
+            for threads in ("1", "2"):
+                children.append(subprocess.Popen([EMPLACE, *study, folder, "--threads", threads], text=True,
+                                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+                time.sleep(pause)
+            made = 0
+            for child in children:
+                said, log = child.communicate(timeout=120)
+                self.assertEqual(child.returncode, 0, log)
+                tables.add(said.split("\n", 1)[1])  # the first line names the folder
+                made += log.count("run took")
+            self.assertEqual(made, sum(name.endswith(".h5") for name in os.listdir(folder)), "each run is made once")
+            self.assertEqual([name for name in os.listdir(folder) if not name.endswith((".h5", ".timing.json"))], [])
+        self.assertEqual(len(tables), 1)
+
+    def test_the_run_of_a_program_that_is_killed_is_taken_over(self):
+        study = [*STUDY, "--budget", "3000", "--methods", "refine,anneal", "--runs"]
+        folder = self.at("killed")
+        first = subprocess.Popen([EMPLACE, *study, folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        first.stderr.readline()
+        while not any(name.endswith(".lock") for name in os.listdir(folder)):
+            time.sleep(0.01)
+        second = subprocess.Popen([EMPLACE, *study, folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        first.kill()
+        first.communicate()
+        said, log = second.communicate(timeout=120)
+        self.assertEqual(second.returncode, 0, log)
+        self.assertEqual(emplace(*study, folder).stdout, said)
+
+    def test_temporary_files_of_killed_programs_go(self):
+        into = self.at("swept")
+        emplace("merge", self.whole, "--runs", into)
+        record = sorted(records(into))[0]
+        stem = record.removesuffix(".h5").removesuffix(".refused.txt")
+        stale = [record + ".tmp0", stem + ".timing.json.tmp0", stem + ".checkpoint.h5.tmp3"]
+        foreign = ["notes.txt.tmp0", "mine.h5.tmp0", stem + ".h5.tmp", stem + ".h5.tmp0x", stem + ".csv.tmp0", ".tmp0"]
+        written = stem + ".timing.json.tmp1"  # by a program that lives
+        for command in (["merge", self.whole, "--runs", into], [*STUDY, "--runs", into]):
+            for name in [*stale, *foreign, written]:
+                with open(os.path.join(into, name), "w", encoding="utf-8") as file:
+                    file.write("half")
+            with open(os.path.join(into, written), "a", encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                emplace(*command)
+                there = os.listdir(into)
+            self.assertEqual([name for name in stale if name in there], [], command)
+            self.assertEqual([name for name in [*foreign, written] if name not in there], [], command)
 
     def test_what_is_wrong_is_told(self):
         for shard in ("0/2", "3/2", "1", "1/2x", "a/b", "1/0"):

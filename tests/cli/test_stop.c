@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/program.h"
+#include "base/io/watcher.h"
 #include "cli/options/run_options.h"
 #include "cli/stop.h"
 #include "run/methods.h"
@@ -84,16 +84,16 @@ static int life[2]; /* a pipe that a program holds open */
 
 static void has_a_program(int signal)
 {
-    const pid_t program = fork();
+    char byte;
+    int  begun[2];
 
-    if (program == 0) {
-        setpgid(0, 0);
-        if (write(life[1], "!", 1) != 1) _exit(1);
+    if (pipe(begun) != 0) _exit(1);
+    if (emp_watcher_fork() == 0) {
+        if (write(begun[1], "!", 1) != 1) _exit(1);
         for (;;) pause();
     }
     close(life[1]);
-    setpgid(program, program);
-    emp_program_list_group(program);
+    if (read(begun[0], &byte, 1) != 1) _exit(1);
     raise(signal);
 }
 

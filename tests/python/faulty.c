@@ -38,6 +38,9 @@ static emp_status ask(void *state, emp_device_id *const *device_of_op, int32_t m
     if (is(p, "exit")) _exit(3);
     if (is(p, "hang")) sleep(600);
     if (is(p, "say")) snprintf(err->msg, sizeof err->msg, "the placer says no");
+    if (is(p, "interrupted")) return EMP_EINTERRUPTED;
+    if (is(p, "elsewhere")) return EMP_EELSEWHERE;
+    if (is(p, "number")) return (emp_status)77;
     return is(p, "say") || is(p, "status") ? EMP_EIO : EMP_OK;
 }
 

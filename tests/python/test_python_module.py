@@ -3,8 +3,10 @@
 --no-numpy it runs as if numpy were not installed, which the last test does."""
 import array
 import gc
+import multiprocessing
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,15 @@ SPEC = "rnnlm:layers=1,steps=2,units=64,batch=8"
 
 def problem():
     return emplace.Problem(SPEC, "k40x2")
+
+
+def _keep(oracle):
+    global kept_oracle
+    kept_oracle = oracle
+
+
+def _ask(row):
+    return float(kept_oracle.score([row, row])[0][1])
 
 
 def random_rows(count, length, bound, seed=1):
@@ -103,6 +114,15 @@ class Facts(unittest.TestCase):
             p.save_placement(path, [2] * len(p.graph), 0.5, force=True)
             self.assertEqual(p.load_placement(path).tolist(), p.legalize([2] * len(p.graph)).tolist())
 
+    def test_a_step_time_that_no_reader_takes_is_refused(self):
+        p = problem()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "placed.json")
+            for time in (float("inf"), float("-inf"), float("nan")):
+                with self.assertRaisesRegex(emplace.Error, "placed.json cannot be written: its step time is"):
+                    p.save_placement(path, [1] * len(p.graph), time)
+                self.assertEqual(os.listdir(folder), [])
+
 
 class Scores(unittest.TestCase):
     def setUp(self):
@@ -121,6 +141,9 @@ class Scores(unittest.TestCase):
     def test_rows_may_be_lists_or_buffers_of_any_integers(self):
         expected = self.oracle.score(self.rows[:2])[0].tolist()
         for code in "bBhHiIlLqQ":
+            apart = memoryview(array.array(code, [d for row in self.rows[:1] for d in row for _ in "12"]))
+            self.assertEqual(self.oracle.score(apart[::2])[0].tolist(), expected[:1], code)
+            self.assertEqual(self.oracle.score([apart[::2]])[0].tolist(), expected[:1], code)
             flat = array.array(code, self.rows[0] + self.rows[1])
             view = memoryview(flat).cast("B").cast(code, (2, self.ops))
             self.assertEqual(self.oracle.score(view)[0].tolist(), expected, code)
@@ -137,6 +160,17 @@ class Scores(unittest.TestCase):
         spread = [[row[g] for g in groups] for row in by_group]
         self.assertEqual(self.oracle.score(by_group, groups=groups)[0].tolist(),
                          self.oracle.score(spread)[0].tolist())
+
+    def test_groups_are_one_row(self):
+        groups = [op % 5 for op in range(self.ops)]
+        for _ in range(2):  # on a new oracle, and on one that keeps the groups of the call before
+            for given, count in (([], 0), ([groups, groups], 2), (memoryview(b"").cast("B"), None)):
+                words = "groups: a row has 0 numbers" if count is None else f"groups: {count} rows"
+                with self.assertRaisesRegex(ValueError, words):
+                    self.oracle.score([1] * 5, groups=given)
+                with self.assertRaisesRegex(ValueError, words):
+                    self.oracle.explain([1] * 5, groups=given)
+            self.oracle.score([1] * 5, groups=groups)
 
     def test_levels_change_what_is_served_first(self):
         rows = random_rows(20, self.ops, 2)
@@ -185,6 +219,33 @@ class Scores(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(found, [expected] * 4)
+
+    def test_forks_score_with_the_threads_of_their_parent(self):
+        rows = self.rows[:40]
+        expected = self.oracle.score(rows)[0].tolist()
+        oracle = emplace.Oracle(self.problem, threads=2)
+
+        def answers(other):
+            return other.score(rows)[0].tolist() == expected
+
+        def in_fork(ask):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                os._exit(0 if ask() else 1)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        self.assertTrue(answers(oracle))  # OpenMP has threads now, which forks have not
+        self.assertTrue(in_fork(lambda: answers(oracle) and answers(oracle)))
+        self.assertTrue(in_fork(lambda: answers(emplace.Oracle(self.problem, threads=3))))
+        self.assertTrue(in_fork(lambda: answers(oracle) and in_fork(lambda: answers(oracle))))
+        self.assertTrue(answers(oracle))
+
+    def test_pools_of_processes_share_an_oracle(self):
+        oracle = emplace.Oracle(self.problem, threads=2)
+        expected = oracle.score(self.rows[:8])[0].tolist()
+        with multiprocessing.get_context("fork").Pool(2, _keep, (oracle,)) as pool:
+            self.assertEqual(pool.map_async(_ask, self.rows[:8]).get(timeout=60), expected)
 
     def test_python_goes_on_while_the_oracle_simulates(self):
         asker = threading.Thread(target=lambda: self.oracle.score(self.rows * 2))
@@ -288,9 +349,24 @@ class Arrays(unittest.TestCase):
     @unittest.skipIf(numpy is None, "numpy is not there")
     def test_arrays_are_numpy_s(self):
         self.assertIsInstance(problem().op_times, numpy.ndarray)
-        rows = numpy.asfortranarray(numpy.zeros((2, len(problem().graph)), numpy.int32))
-        with self.assertRaises((ValueError, BufferError)):
-            emplace.Oracle(problem()).score(rows)
+
+    @unittest.skipIf(numpy is None, "numpy is not there")
+    def test_arrays_of_any_layout_give_the_same_scores(self):
+        p = problem()
+        oracle, ops = emplace.Oracle(p), len(p.graph)
+        for kind in ("int32", "int64", "uint8"):
+            rows = numpy.array(random_rows(4, ops, 3), kind)
+            expected = oracle.score(rows.tolist())[0].tolist()
+            wide = numpy.full((8, 2 * ops), 9, kind)
+            wide[::2, ::2] = rows
+            self.assertEqual(oracle.score(numpy.asfortranarray(rows))[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(wide[::2, ::2])[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(rows.T.copy().T)[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(rows[::-1, ::-1][::-1, ::-1])[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(list(wide[::2, ::2]))[0].tolist(), expected, kind)
+            self.assertEqual(oracle.score(wide[0, ::2])[0].tolist(), expected[:1], kind)
+            self.assertEqual(oracle.score(numpy.broadcast_to(rows[0], (2, ops)))[0].tolist(), expected[:1] * 2, kind)
+            self.assertEqual(p.legalize(wide[0, ::2]).tolist(), p.legalize(rows[0].tolist()).tolist(), kind)
 
     @unittest.skipIf(numpy is None, "this is the run without numpy")
     def test_all_of_this_holds_without_numpy(self):

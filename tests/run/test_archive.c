@@ -136,6 +136,63 @@ Test(archive, what_is_no_record_stays)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* As a file that was renamed, or that has the hash of a run by chance. */
+Test(archive, record_of_another_run_stays)
+{
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1), other = params;
+    emp_record     record = run_and_put(&t, &params), found;
+    emp_error      err = {0};
+    bool           is_found = true;
+    size_t         size, after;
+
+    emp_record_clear(&record);
+    other.placer.seed = 8;
+    record = run_and_put(&t, &other);
+    char *name = scratch_find("*.seed7.*.h5"), *of_other = scratch_find("*.seed8.*.h5");
+    char *bytes = scratch_read(of_other, &size);
+    scratch_write(name, bytes, size);
+    cr_expect_eq(emp_archive_find(&found, &is_found, folder, t.problem, &params, &err),
+                 EMP_EINVAL);
+    cr_expect_not(is_found);
+    cr_expect_not_null(strstr(err.msg, name), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "another run: seed 8 there, 7 here"), "%s",
+                       err.msg);
+    char *kept = scratch_read(name, &after);
+    cr_assert_eq(after, size);
+    cr_expect_arr_eq(kept, bytes, size);
+    emp_record_clear(&found);
+    emp_record_clear(&record);
+    free(kept);
+    free(bytes);
+    free(of_other);
+    free(name);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(archive, another_file_in_place_of_a_reason_stays)
+{
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(8, 1);
+    emp_error      err = {0};
+    size_t         size;
+
+    for (int i = 0; i < 2; i++) /* one may replace itself */
+        cr_assert_eq(emp_archive_put_refusal(folder, t.problem, &params, "none", &err),
+                     EMP_OK, "%s", err.msg);
+    char *name = scratch_find("*.refused.txt");
+    scratch_write(name, "mine", 4);
+    cr_expect_eq(emp_archive_put_refusal(folder, t.problem, &params, "none", &err),
+                 EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, name), "%s", err.msg);
+    char *kept = scratch_read(name, &size);
+    cr_expect_eq(size, 4);
+    free(kept);
+    free(name);
+    task_destroy(&t);
+}
+
 Test(archive, folder_that_cannot_be_made_is_named)
 {
     emp_record record = {0};
@@ -242,30 +299,55 @@ Test(archive, forgets_one_run_and_keeps_the_others)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(archive, checkpoint_of_no_use_counts_as_absent)
+Test(archive, damaged_checkpoint_counts_as_absent)
+{
+    task           t = task_chain(SMALL);
+    emp_run_params params = scripted_params(12, 1);
+    size_t         size;
+
+    params.stop = &stop_flag;
+    stop_flag = 1;
+    run_in_folder(&t, &params);
+    char *name = scratch_find("*.checkpoint.h5");
+    char *whole = scratch_read(name, &size);
+    scratch_write(name, whole, size / 2);
+    stop_flag = 0;
+    cr_expect_eq(run_in_folder(&t, &params), 12);
+    cr_expect_eq(script.asked, 12, "all batches are made");
+    free(whole);
+    free(name);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(archive, checkpoint_of_another_run_stays)
 {
     task           t = task_chain(SMALL);
     emp_run_params params = scripted_params(12, 1), other = params;
-    size_t         size;
+    emp_record     record;
+    emp_error      err = {0};
+    size_t         size, after;
 
     other.placer.seed = 8;
     params.stop = other.stop = &stop_flag;
     stop_flag = 1;
     run_in_folder(&t, &other);
+    run_in_folder(&t, &params);
+    stop_flag = 0;
     char *name = scratch_find("*.seed8.*.checkpoint.h5");
+    char *own = scratch_find("*.seed7.*.checkpoint.h5");
     char *of_other = scratch_read(name, &size);
-    for (int is_torn = 0; is_torn <= 1; is_torn++) {
-        stop_flag = 1;
-        forget(&t, &params);
-        run_in_folder(&t, &params);
-        char *own = scratch_find("*.seed7.*.checkpoint.h5");
-        scratch_write(own, of_other, is_torn == 0 ? size : size / 2);
-        stop_flag = 0;
-        cr_expect_eq(run_in_folder(&t, &params), 12);
-        cr_expect_eq(script.asked, 12, "all batches are made");
-        free(own);
-    }
+    scratch_write(own, of_other, size);
+    cr_expect_eq(emp_archive_run(&record, folder, t.problem, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, own), "%s", err.msg);
+    cr_expect_not_null(strstr(err.msg, "seed 8 there, 7 here"), "%s", err.msg);
+    char *kept = scratch_read(own, &after);
+    cr_assert_eq(after, size);
+    cr_expect_arr_eq(kept, of_other, size);
+    emp_record_clear(&record);
+    free(kept);
     free(of_other);
+    free(own);
     free(name);
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);

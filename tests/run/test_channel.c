@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does a program at the other end of a channel end with who has started it? */
+/* Does a program at the other end of a channel, and what it has started, end with who has started it? */
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <signal.h>
@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io/program.h"
+#include "base/io/watcher.h"
 #include "run/outside/channel.h"
 #include "tests/support/scratch.h"
 
@@ -22,38 +24,158 @@ static void expect_byte(int pipe_end)
 
 enum { HELD = 9 }; /* a shell knows no descriptor of two digits */
 
-/* Starts a program that reads nothing and holds the pipe \a life open, and is killed. */
-static void start_and_die(int life, const int go_on[2])
+/* Starts a command that holds the pipe \a life open, and is killed. */
+static void start_and_die(const char *command, int life, const int go_on[2])
 {
     emp_channel channel = {0};
     char        byte;
 
     close(go_on[1]);
     dup2(life, HELD);
-    if (emp_channel_start(&channel, "printf ! >&9; exec sleep 600", NULL) != EMP_OK)
-        _exit(1);
+    if (emp_channel_start(&channel, command, NULL) != EMP_OK) _exit(1);
     if (read(go_on[0], &byte, 1) == 1) raise(SIGKILL);
     _exit(2);
 }
 
-Test(channel, a_program_that_reads_nothing_dies_with_its_parent, .timeout = 100)
+/* Until nobody holds the other end. */
+static void expect_end(int life, const char *command)
 {
-    int  life[2], go_on[2], status = 0;
     char byte;
+
+    cr_assert_eq(poll(&(struct pollfd){life, POLLIN, 0}, 1, 60000), 1,
+                 "it is still there: %s", command);
+    cr_expect_eq(read(life, &byte, 1), 0);
+    close(life);
+}
+
+static void expect_death_with_parent(const char *command)
+{
+    int life[2], go_on[2], status = 0;
 
     cr_assert_eq(pipe(life), 0);
     cr_assert_eq(pipe(go_on), 0);
     cr_assert_neq(go_on[0], HELD);
     const pid_t parent = fork();
-    if (parent == 0) start_and_die(life[1], go_on);
+    if (parent == 0) start_and_die(command, life[1], go_on);
     close(life[1]);
     expect_byte(life[0]); /* the program works */
     cr_assert_eq(write(go_on[1], "!", 1), 1);
     cr_assert_eq(waitpid(parent, &status, 0), parent);
     cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    cr_assert_eq(poll(&(struct pollfd){life[0], POLLIN, 0}, 1, 60000), 1,
-                 "the program is still there");
-    cr_expect_eq(read(life[0], &byte, 1), 0);
+    expect_end(life[0], command);
+    close(go_on[0]);
+    close(go_on[1]);
+}
+
+/* What a program starts: beside itself, in a session of its own, and as somebody else's child. */
+static const char *const starting[] = {
+    "printf ! >&9; exec sleep 600",
+    "(printf ! >&9; sleep 600) & sleep 600; true",
+    "setsid sh -c 'printf ! >&9; exec sleep 600' & sleep 600; true",
+    "setsid sh -c '(trap \"\" TERM HUP INT; printf ! >&9; exec sleep 600) &'; cat",
+};
+enum { STARTING = sizeof starting / sizeof *starting };
+
+Test(channel, programs_and_what_they_start_die_with_their_parent, .timeout = 100)
+{
+    for (int i = 0; i < STARTING; i++) expect_death_with_parent(starting[i]);
+}
+
+/* Starts a command that holds the pipe \a life open, and closes the channel. A child by other means, which
+ * ends with this process at the latest, is none of the command's. */
+static void start_and_end(const char *command, const int life[2], int begun)
+{
+    emp_channel channel = {0};
+    int         status = 0;
+    char        byte;
+    const pid_t other = emp_program_fork();
+
+    if (other == 0) {
+        close(life[1]);
+        for (;;) pause();
+    }
+    dup2(life[1], HELD);
+    if (emp_channel_start(&channel, command, NULL) != EMP_OK) _exit(1);
+    close(HELD);
+    close(life[1]);
+    if (read(begun, &byte, 1) != 1) _exit(2);
+    emp_channel_close(&channel);
+    if (poll(&(struct pollfd){life[0], POLLIN, 0}, 1, 0) != 1) _exit(4); /* it lives */
+    _exit(waitpid(other, &status, WNOHANG) == 0 ? 0 : 3);
+}
+
+static void expect_death_at_close(const char *command)
+{
+    int life[2], go_on[2], status = 0;
+
+    cr_assert_eq(pipe(life), 0);
+    cr_assert_eq(pipe(go_on), 0);
+    cr_assert_neq(go_on[0], HELD);
+    const pid_t parent = fork();
+    if (parent == 0) start_and_end(command, life, go_on[0]);
+    close(life[1]);
+    expect_byte(life[0]);
+    cr_assert_eq(write(go_on[1], "!", 1), 1);
+    cr_assert_eq(waitpid(parent, &status, 0), parent);
+    cr_expect_eq(status, 0, "%s: %d", command, WEXITSTATUS(status));
+    expect_end(life[0], command);
+    close(go_on[0]);
+    close(go_on[1]);
+}
+
+Test(channel, programs_and_what_they_start_die_when_it_is_closed, .timeout = 100)
+{
+    for (int i = 0; i < STARTING; i++) expect_death_at_close(starting[i]);
+}
+
+static void start_in_a_session(emp_channel *channel, void *context)
+{
+    const int life = *(const int *)context;
+
+    if (fork() == 0) {
+        setsid();
+        close(channel->socket);
+        if (write(life, "!", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    _exit(7);
+}
+
+/* As a shared library may do. The status is the worker's, though what it started is there. */
+Test(channel, what_a_fork_starts_dies_when_it_is_closed, .timeout = 100)
+{
+    emp_channel channel = {0};
+    int         life[2];
+
+    cr_assert_eq(pipe(life), 0);
+    cr_assert_eq(emp_channel_fork(&channel, start_in_a_session, &life[1], NULL), EMP_OK);
+    close(life[1]);
+    expect_byte(life[0]);
+    emp_channel_close(&channel);
+    expect_end(life[0], "a fork");
+}
+
+Test(channel, the_end_of_a_watcher_is_that_of_its_child)
+{
+    int how = 0;
+
+    for (int by_signal = 0; by_signal <= 1; by_signal++) {
+        const pid_t watcher = emp_watcher_fork();
+        if (watcher == 0) {
+            if (by_signal) raise(SIGUSR2);
+            _exit(7);
+        }
+        cr_assert_gt(watcher, 0);
+        cr_assert_eq(waitpid(watcher, &how, 0), watcher);
+        cr_expect(by_signal ? WIFSIGNALED(how) && WTERMSIG(how) == SIGUSR2
+                            : WIFEXITED(how) && WEXITSTATUS(how) == 7);
+    }
+    const pid_t endless = emp_watcher_fork();
+    if (endless == 0)
+        for (;;) pause();
+    how = emp_watcher_end(endless);
+    cr_expect(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+    cr_expect_eq(waitpid(endless, &how, 0), -1, "it is waited for");
 }
 
 static void expect_line(const char *command, const char *want)
@@ -121,17 +243,24 @@ Test(channel, signals_of_the_group_are_kept_away, .timeout = 100)
     const pid_t parent = fork();
 
     if (parent == 0) {
-        emp_channel channel = {0};
+        emp_channel      channel = {0};
+        emp_channel_wait wait = {.until_s = 1e18};
+        char            *number = NULL;
+        size_t           length = 0;
         setpgid(0, 0);
         signal(SIGINT, SIG_IGN);
         kill(0, SIGINT);
         signal(SIGTERM, SIG_DFL);
-        if (emp_channel_start(&channel, "sleep 600", NULL) != EMP_OK) _exit(1);
+        if (emp_channel_start(&channel, "echo $$; exec sleep 600", NULL) != EMP_OK)
+            _exit(1);
+        if (emp_channel_receive_line(&channel, &number, &length, 100, &wait, NULL) !=
+            EMP_OK)
+            _exit(4);
         signal(SIGTERM, SIG_IGN);
         kill(0, SIGTERM);
         usleep(50000);
         if (waitpid(channel.child, &status, WNOHANG) != 0) _exit(2);
-        kill(channel.child, SIGTERM);
+        kill((pid_t)atol(number), SIGTERM);
         waitpid(channel.child, &status, 0);
         _exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? 0 : 3);
     }

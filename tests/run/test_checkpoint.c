@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "policy/colocrl/colocrl.h"
@@ -18,6 +20,7 @@
 #include "policy/go/go.h"
 #include "policy/hdp/hdp.h"
 #include "policy/hsdag/hsdag.h"
+#include "run/sheet/manifest.h"
 #include "run/store/checkpoint.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
@@ -319,6 +322,12 @@ Test(checkpoint, is_a_record_of_the_run_so_far)
     emp_record_clear(&record);
 }
 
+/* As this program was built. */
+static void set_code(emp_checkpoint *checkpoint)
+{
+    snprintf(checkpoint->code, sizeof checkpoint->code, "%s", emp_manifest_get().code);
+}
+
 Test(checkpoint, seconds_already_spent_count)
 {
     emp_run_params params = scripted_params(0, 1);
@@ -338,6 +347,7 @@ Test(checkpoint, seconds_already_spent_count)
     free(run(&params, NULL));
 
     describe(&record, &params);
+    set_code(&checkpoint);
     cr_assert_eq(emp_checkpoint_load(&checkpoint, path, NULL), EMP_OK);
     cr_expect(checkpoint.elapsed_s > 0 && checkpoint.elapsed_s < 1000);
     cr_expect_eq(proposed, 2 * BATCH);
@@ -503,6 +513,7 @@ Test(checkpoint, of_other_sources_or_state_is_refused)
 
     leave_checkpoint(2);
     describe(&record, &params);
+    set_code(&checkpoint);
     cr_expect_eq(emp_checkpoint_load(&checkpoint, path, &err), EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "method_state/proposed"), "%s", err.msg);
 
@@ -511,6 +522,59 @@ Test(checkpoint, of_other_sources_or_state_is_refused)
     cr_expect_eq(emp_checkpoint_load(&checkpoint, path, &err), EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "there, \"0123\" here"), "%s", err.msg);
     emp_record_clear(&record);
+}
+
+/* Leaves a checkpoint of which a program with another compiler or other kernels says that it has written it. */
+static void leave_checkpoint_of(const char *code, const char *kernels)
+{
+    emp_run_params params = scripted_params(BUDGET, 1);
+    emp_record     record;
+    int64_t        proposed;
+    emp_checkpoint checkpoint = {.record = &record,
+                                 .array_count = 1,
+                                 .array = {{"proposed", EMP_ARRAY_INT64, 1, &proposed}}};
+
+    leave_checkpoint(2);
+    describe(&record, &params);
+    set_code(&checkpoint);
+    cr_assert_eq(emp_checkpoint_load(&checkpoint, path, NULL), EMP_OK);
+    if (code != NULL) snprintf(checkpoint.code, sizeof checkpoint.code, "%s", code);
+    snprintf(checkpoint.kernels, sizeof checkpoint.kernels, "%s", kernels);
+    cr_assert_eq(emp_checkpoint_save(path, &checkpoint, NULL), EMP_OK);
+    emp_record_clear(&record);
+}
+
+Test(checkpoint, of_another_compiler_is_refused)
+{
+    leave_checkpoint_of("Zebra 1.0 x86_64 -O9", "");
+    expect_resume_refused(EMP_EINVAL,
+                          "was built by Zebra 1.0 x86_64 -O9; this one was built by");
+    cr_expect_eq(access(path, F_OK), 0, "it stays");
+}
+
+static char heard[1024];
+
+static void hear(void *context, const char *sentence)
+{
+    (void)context;
+    snprintf(heard, sizeof heard, "%s", sentence);
+}
+
+Test(checkpoint, of_other_kernels_goes_on_with_a_warning)
+{
+    emp_run_params params = scripted_params(BUDGET, 1);
+
+    if (emp_openblas_open(NULL) != EMP_OK) cr_skip("OpenBLAS is not there");
+    leave_checkpoint_of(NULL, "Zebra");
+    params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
+    params.warn = hear;
+    free(run(&params, NULL));
+    cr_expect_not_null(strstr(heard, "kernels for Zebra and goes on with those for"),
+                       "%s", heard);
+    heard[0] = '\0';
+    leave_checkpoint_of(NULL, emp_openblas_core_name());
+    free(run(&params, NULL));
+    cr_expect_str_eq(heard, "");
 }
 
 Test(checkpoint, method_without_state_is_refused)
@@ -807,6 +871,7 @@ Test(checkpoint, whose_state_makes_no_sense_is_named)
     params.checkpoint = (emp_run_checkpoint){.path = path, .is_resumed = true};
     leave_checkpoint(2);
     describe(&record, &params);
+    set_code(&checkpoint);
     cr_assert_eq(emp_checkpoint_load(&checkpoint, path, NULL), EMP_OK);
     proposed = -1;
     cr_assert_eq(emp_checkpoint_save(path, &checkpoint, NULL), EMP_OK);

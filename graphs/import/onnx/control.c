@@ -188,15 +188,15 @@ void emp_onnx_lower_scan(emp_onnx_call *c, const char *word)
 {
     emp_onnx_graph body;
     int64_t        scanned = emp_onnx_int(c, "num_scan_inputs", 1);
-    int32_t        states = c->in_count - (int32_t)scanned;
 
     (void)word;
     if (!open_body(c, "body", &body)) return;
-    if (scanned < 1 || states < 0 || c->opset < 9) {
+    if (scanned < 1 || scanned > c->in_count || c->opset < 9) {
         emp_onnx_refuse(c, "a Scan of %lld of %d inputs in operators of version %lld",
                         (long long)scanned, c->in_count, (long long)c->opset);
         return;
     }
+    const int32_t   states = c->in_count - (int32_t)scanned;
     emp_onnx_value *first = emp_onnx_in(c, states);
     if (first == NULL || first->shape.rank < 1 || first->shape.dim[0] > MAX_TRIPS) {
         emp_onnx_refuse(c, "the steps of its Scan are not known");

@@ -49,11 +49,16 @@ static void fix_sizes(emp_onnx *o, emp_onnx_info *info, bool *has_batch)
     }
 }
 
+/* \param first  The number of the first value that is an input. */
 static void bind_input(emp_onnx *o, emp_onnx_scope *scope, emp_onnx_info *info,
-                       bool *has_batch)
+                       int32_t first, bool *has_batch)
 {
     emp_onnx_value *value = emp_onnx_find(scope, info->name);
 
+    if (value != NULL &&
+        emp_strmap_get(&scope->index, info->name.data, info->name.size) >= first)
+        emp_import_notes_problem(o->notes, "two inputs have the name \"%.*s\"",
+                                 EMP_SLICE_ARG(info->name));
     if (value != NULL || o->status != EMP_OK) return; /* an initializer's default */
     value = emp_onnx_bind(o, scope, info->name);
     if (value == NULL) return;
@@ -111,13 +116,14 @@ static emp_status check_given(const emp_onnx *o, const emp_onnx_graph *graph,
 emp_status emp_onnx_bind_inputs(emp_onnx *o, emp_onnx_scope *scope,
                                 const emp_onnx_graph *graph, emp_error *err)
 {
-    bool has_batch = false;
+    const int32_t first = scope->count;
+    bool          has_batch = false;
 
     EMP_CHECK(check_given(o, graph, err));
     for (int32_t i = 0; i < graph->inputs.count && o->status == EMP_OK; i++) {
         emp_onnx_info info;
         EMP_CHECK(emp_onnx_info_read(&info, graph->inputs.item[i], err));
-        bind_input(o, scope, &info, &has_batch);
+        bind_input(o, scope, &info, first, &has_batch);
     }
     if (o->batch > 0 && !has_batch)
         return EMP_ERROR(

@@ -122,6 +122,24 @@ static bool turns_matrices(const int64_t *order, int32_t rank)
 }
 
 /* Matrices are turned around by the product that reads them. */
+/* Whether each dim is there once. */
+static bool is_order(emp_onnx_call *c, const int64_t *order, int32_t count, int32_t rank)
+{
+    uint32_t seen = 0;
+
+    for (int32_t d = 0; d < count; d++) {
+        if (order[d] < 0 || order[d] >= rank || (seen >> order[d] & 1) != 0) {
+            emp_onnx_refuse(c, "perm has %lld in place %d, which is no order of rank %d",
+                            (long long)order[d], d, rank);
+            return false;
+        }
+        seen |= 1U << order[d];
+    }
+    if (count == rank) return true;
+    emp_onnx_refuse(c, "perm has %d numbers for rank %d", count, rank);
+    return false;
+}
+
 static void transpose(emp_onnx_call *c, const char *word)
 {
     emp_onnx_value *x = emp_onnx_in(c, 0);
@@ -133,8 +151,10 @@ static void transpose(emp_onnx_call *c, const char *word)
         return;
     }
     int32_t rank = x->shape.rank;
-    if (emp_onnx_ints(c, "perm", -1, order, EMP_MAX_RANK) != rank)
+    int32_t count = emp_onnx_ints(c, "perm", -1, order, EMP_MAX_RANK);
+    if (count < 0)
         for (int32_t d = 0; d < rank; d++) order[d] = rank - 1 - d;
+    if (count >= 0 && !is_order(c, order, count, rank)) return;
     if (x->transposed == NULL && turns_matrices(order, rank)) {
         emp_onnx_value turned = {
             .dtype = x->dtype, .shape = x->shape, .port = EMP_TF_NONE, .transposed = x};
@@ -167,6 +187,27 @@ static void concat(emp_onnx_call *c, const char *word)
                                inputs, c->in_count + 1));
 }
 
+/* Whether sizes are those of so many parts that make the whole. */
+static bool are_parts(emp_onnx_call *c, const int64_t *sizes, int32_t count,
+                      int32_t parts, int64_t whole)
+{
+    int64_t sum = 0;
+
+    if (count != parts) {
+        emp_onnx_refuse(c, "split has %d sizes for %d outputs", count, parts);
+        return false;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (sizes[i] >= 0 && !__builtin_add_overflow(sum, sizes[i], &sum)) continue;
+        emp_onnx_refuse(c, "split has a size of %lld", (long long)sizes[i]);
+        return false;
+    }
+    if (whole < 0 || sum == whole) return true;
+    emp_onnx_refuse(c, "split has sizes of %lld in all, and the axis has %lld",
+                    (long long)sum, (long long)whole);
+    return false;
+}
+
 static void split(emp_onnx_call *c, const char *word)
 {
     emp_shape shape = emp_onnx_in_shape(c, 0);
@@ -179,7 +220,9 @@ static void split(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "%d parts, need 1 to 256", parts);
         return;
     }
-    if (emp_onnx_ints(c, "split", 1, sizes, 256) != parts) {
+    int32_t count = emp_onnx_ints(c, "split", 1, sizes, 256);
+    if (count >= 0 && !are_parts(c, sizes, count, parts, shape.dim[axis])) return;
+    if (count < 0) {
         int64_t each = (shape.dim[axis] + parts - 1) / parts, left = shape.dim[axis];
         for (int32_t i = 0; i < parts; i++, left -= each)
             sizes[i] = left < each ? (left < 0 ? 0 : left) : each;
@@ -249,12 +292,24 @@ static void pad(emp_onnx_call *c, const char *word)
                                 emp_onnx_in_port(c, 0), sizes));
 }
 
+/* Whether none is below 0. */
+static bool are_counts(emp_onnx_call *c, const int64_t *number, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (number[i] >= 0) continue;
+        emp_onnx_refuse(c, "a size of %lld in place %d", (long long)number[i], i);
+        return false;
+    }
+    return true;
+}
+
 static void expand(emp_onnx_call *c, const char *word)
 {
     emp_shape in = emp_onnx_in_shape(c, 0), wanted = {0}, shape;
 
     (void)word;
     wanted.rank = emp_onnx_ints(c, NULL, 1, wanted.dim, EMP_MAX_RANK);
+    if (!are_counts(c, wanted.dim, wanted.rank)) return;
     if (wanted.rank < 0 || !emp_onnx_broadcast(&in, &wanted, &shape)) {
         emp_onnx_refuse(c, "its new shape depends on data, or does not fit");
         return;
@@ -279,6 +334,7 @@ static void tile(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "how often it repeats depends on data");
         return;
     }
+    if (!are_counts(c, times, count)) return;
     emp_onnx_out(c, 0,
                  emp_onnx_emit2(c, "Tile", emp_onnx_in_port(c, 0),
                                 emp_onnx_int_vector(c, times, count)));
@@ -427,6 +483,12 @@ static void rearrange(emp_onnx_call *c, const char *word)
                         shape.rank);
         return;
     }
+    for (int32_t d = to_space ? 1 : 2; d < (to_space ? 2 : 4); d++) {
+        if (shape.dim[d] % (to_space ? block * block : block) == 0) continue;
+        emp_onnx_refuse(c, "blocks of %lld do not divide a size of %lld",
+                        (long long)block, (long long)shape.dim[d]);
+        return;
+    }
     shape.dim[1] =
         to_space ? shape.dim[1] / (block * block) : shape.dim[1] * block * block;
     for (int32_t d = 2; d < 4; d++)
@@ -480,6 +542,7 @@ static void random_like(emp_onnx_call *c, const char *word)
     int64_t   sizes[EMP_MAX_RANK];
     int32_t   rank = emp_onnx_ints(c, "shape", -1, sizes, EMP_MAX_RANK);
 
+    if (!are_counts(c, sizes, rank)) return;
     if (rank >= 0) {
         shape = (emp_shape){.rank = rank};
         memcpy(shape.dim, sizes, sizeof sizes);

@@ -8,41 +8,103 @@ enum { MAX_SPATIAL = 3 };
 
 /* ---- windows ---- */
 
-/* Strides, dilations and pads of a node with windows over x. */
-static bool read_windows(emp_onnx_call *c, const emp_shape *x, const int64_t *kernel,
-                         emp_op_attrs *attrs)
+/* Reads the integers of an attribute, of which there must be `count`, each from `least` on. Without the
+ * attribute they stay as they are. False: refused. */
+static bool read_list(emp_onnx_call *c, const char *name, int32_t count, int64_t least,
+                      int32_t *out)
 {
-    int64_t list[2 * MAX_SPATIAL];
+    int64_t       list[2 * MAX_SPATIAL + 1];
+    const int32_t found = emp_onnx_ints(c, name, -1, list, 2 * MAX_SPATIAL + 1);
+
+    if (found < 0) return true;
+    if (found != count) {
+        emp_onnx_refuse(c, "%s has %d numbers, need %d", name, found, count);
+        return false;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (list[i] < least || list[i] > INT32_MAX) {
+            emp_onnx_refuse(c, "%s has %lld, need %lld to %d", name, (long long)list[i],
+                            (long long)least, INT32_MAX);
+            return false;
+        }
+        out[i] = (int32_t)list[i];
+    }
+    return true;
+}
+
+/* Pads so that there is a window for each stride. */
+static void pad_same(emp_op_attrs *attrs, int32_t d, int64_t size)
+{
+    int64_t stride = attrs->strides[d];
+
+    if (size < 0 || size > INT32_MAX) return;
+    int64_t out = (size + stride - 1) / stride;
+    int64_t reach = ((int64_t)attrs->ksize[d] - 1) * attrs->dilations[d] + 1;
+    int64_t pads = (out - 1) * stride + reach - size;
+
+    if (pads <= 0 || pads >= INT32_MAX) return;
+    attrs->pads[d] = (int32_t)(pads / 2);
+    attrs->pads_after[d] = (int32_t)(pads - pads / 2);
+}
+
+/* Strides, dilations and pads of a node whose windows over x have the size `ksize`. */
+static bool read_windows(emp_onnx_call *c, const emp_shape *x, emp_op_attrs *attrs)
+{
+    int32_t pads[2 * MAX_SPATIAL] = {0};
     int32_t spatial = x->rank - 2;
     bool    is_same = emp_onnx_word_is(c, "auto_pad", "SAME_UPPER") ||
                    emp_onnx_word_is(c, "auto_pad", "SAME_LOWER");
 
-    if (spatial < 1 || spatial > MAX_SPATIAL) {
-        emp_onnx_refuse(c, "windows over a tensor of rank %d, need 3 to 5", x->rank);
+    for (int32_t d = 0; d < MAX_SPATIAL; d++) attrs->strides[d] = attrs->dilations[d] = 1;
+    if (!read_list(c, "strides", spatial, 1, attrs->strides) ||
+        !read_list(c, "dilations", spatial, 1, attrs->dilations) ||
+        (!is_same && !read_list(c, "pads", 2 * spatial, -INT32_MAX, pads)))
+        return false;
+    for (int32_t d = 0; d < spatial; d++) {
+        attrs->pads[d] = pads[d];
+        attrs->pads_after[d] = pads[spatial + d];
+        if (is_same) pad_same(attrs, d, x->dim[2 + d]);
+    }
+    return true;
+}
+
+static bool is_rank_of_windows(emp_onnx_call *c, const emp_shape *x)
+{
+    if (x->rank >= 3 && x->rank <= 2 + MAX_SPATIAL) return true;
+    emp_onnx_refuse(c, "windows over a tensor of rank %d, need 3 to 5", x->rank);
+    return false;
+}
+
+/* The size of the windows is the filter's, which kernel_shape may repeat. A size that depends on data is 0. */
+static bool read_filter(emp_onnx_call *c, const emp_shape *filter, int32_t spatial,
+                        emp_op_attrs *attrs)
+{
+    int64_t group = emp_onnx_int(c, "group", 1);
+
+    if (filter->rank >= 0 && filter->rank != spatial + 2) {
+        emp_onnx_refuse(c, "a filter of rank %d for a tensor of rank %d", filter->rank,
+                        spatial + 2);
         return false;
     }
-    for (int32_t d = 0; d < MAX_SPATIAL; d++) attrs->strides[d] = attrs->dilations[d] = 1;
-    int32_t count = emp_onnx_ints(c, "strides", -1, list, MAX_SPATIAL);
-    for (int32_t d = 0; d < count; d++)
-        attrs->strides[d] = (int32_t)(list[d] & INT32_MAX);
-    count = emp_onnx_ints(c, "dilations", -1, list, MAX_SPATIAL);
-    for (int32_t d = 0; d < count; d++)
-        attrs->dilations[d] = (int32_t)(list[d] & INT32_MAX);
-    count = emp_onnx_ints(c, "pads", -1, list, 2 * MAX_SPATIAL);
-    for (int32_t d = 0; d < spatial; d++) {
-        int64_t stride = attrs->strides[d] > 0 ? attrs->strides[d] : 1;
-        attrs->ksize[d] = (int32_t)(kernel[d] & INT32_MAX);
-        if (count == 2 * spatial && !is_same) {
-            attrs->pads[d] = (int32_t)list[d];
-            attrs->pads_after[d] = (int32_t)list[spatial + d];
-        } else if (is_same) {
-            int64_t size = x->dim[2 + d], out = (size + stride - 1) / stride;
-            int64_t reach = (kernel[d] - 1) * attrs->dilations[d] + 1;
-            int64_t pads = (out - 1) * stride + reach - size;
-            attrs->pads[d] = pads > 0 && pads < INT32_MAX ? (int32_t)(pads / 2) : 0;
-            attrs->pads_after[d] =
-                pads > 0 && pads < INT32_MAX ? (int32_t)(pads - pads / 2) : 0;
+    if (group < 1 || group > INT32_MAX ||
+        (filter->rank > 0 && filter->dim[0] > 0 && filter->dim[0] % group != 0)) {
+        emp_onnx_refuse(c, "group is %lld for a filter whose first size is %lld",
+                        (long long)group,
+                        filter->rank > 0 ? (long long)filter->dim[0] : -1);
+        return false;
+    }
+    attrs->group = (int32_t)group;
+    if (!read_list(c, "kernel_shape", spatial, 1, attrs->ksize)) return false;
+    for (int32_t d = 0; filter->rank > 0 && d < spatial; d++) {
+        const int64_t size = filter->dim[2 + d];
+        if (size < 0) continue;
+        if (size == 0 || size > INT32_MAX ||
+            (attrs->ksize[d] > 0 && attrs->ksize[d] != size)) {
+            emp_onnx_refuse(c, "a filter of size %lld, and kernel_shape has %d",
+                            (long long)size, attrs->ksize[d]);
+            return false;
         }
+        attrs->ksize[d] = (int32_t)size;
     }
     return true;
 }
@@ -88,11 +150,11 @@ static void conv(emp_onnx_call *c, const char *word)
     bool         is_quantized = strcmp(word, "QLinearConv") == 0;
     int32_t      w = is_quantized ? 3 : 1, b = is_quantized ? 8 : 2;
     emp_shape    filter = emp_onnx_in_shape(c, w);
-    emp_op_attrs attrs = {.group = (int32_t)(emp_onnx_int(c, "group", 1) & INT32_MAX)};
-    int64_t      kernel[EMP_MAX_RANK] = {0};
+    emp_op_attrs attrs = {0};
 
-    for (int32_t d = 2; d < filter.rank; d++) kernel[d - 2] = filter.dim[d];
-    if (!read_windows(c, &x, kernel, &attrs)) return;
+    if (!is_rank_of_windows(c, &x) || !read_filter(c, &filter, x.rank - 2, &attrs) ||
+        !read_windows(c, &x, &attrs))
+        return;
     emp_port input[3] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, w)};
     int32_t  count = 2;
     if (strcmp(word, "ConvInteger") == 0) attrs.dtype = EMP_DTYPE_INT32, b = -1;
@@ -116,22 +178,23 @@ static void conv(emp_onnx_call *c, const char *word)
 static void conv_transpose(emp_onnx_call *c, const char *word)
 {
     emp_shape    x = emp_onnx_in_shape(c, 0), filter = emp_onnx_in_shape(c, 1), shape = x;
-    emp_op_attrs attrs = {.group = (int32_t)(emp_onnx_int(c, "group", 1) & INT32_MAX)};
-    int64_t      kernel[EMP_MAX_RANK] = {0}, more[MAX_SPATIAL] = {0}, sizes[MAX_SPATIAL];
+    emp_op_attrs attrs = {0};
+    int32_t      more[MAX_SPATIAL] = {0};
+    int64_t      sizes[MAX_SPATIAL];
 
-    for (int32_t d = 2; d < filter.rank; d++) kernel[d - 2] = filter.dim[d];
-    if (!read_windows(c, &x, kernel, &attrs)) return;
+    if (!is_rank_of_windows(c, &x) || !read_filter(c, &filter, x.rank - 2, &attrs) ||
+        !read_windows(c, &x, &attrs) ||
+        !read_list(c, "output_padding", x.rank - 2, 0, more))
+        return;
     if (filter.rank != x.rank) {
-        emp_onnx_refuse(c, "a filter of rank %d for a tensor of rank %d", filter.rank,
-                        x.rank);
+        emp_onnx_refuse(c, "the rank of its filter is not known");
         return;
     }
-    emp_onnx_ints(c, "output_padding", -1, more, MAX_SPATIAL);
     bool is_sized =
         emp_onnx_ints(c, "output_shape", -1, sizes, MAX_SPATIAL) == x.rank - 2;
-    shape.dim[1] = filter.dim[1] * (attrs.group > 0 ? attrs.group : 1);
+    shape.dim[1] = filter.dim[1] * attrs.group;
     for (int32_t d = 0; d < x.rank - 2; d++) {
-        int64_t reach = (kernel[d] - 1) * attrs.dilations[d] + 1;
+        int64_t reach = ((int64_t)attrs.ksize[d] - 1) * attrs.dilations[d] + 1;
         shape.dim[2 + d] = (x.dim[2 + d] - 1) * attrs.strides[d] + more[d] + reach -
                            attrs.pads[d] - attrs.pads_after[d];
         if (is_sized) shape.dim[2 + d] = sizes[d];
@@ -157,14 +220,19 @@ static void pool(emp_onnx_call *c, const char *word)
 {
     emp_shape    x = emp_onnx_in_shape(c, 0);
     emp_op_attrs attrs = {0};
-    int64_t      kernel[MAX_SPATIAL] = {1, 1, 1};
     bool         is_max = strcmp(word, "MaxPoolNd") == 0;
 
-    emp_onnx_ints(c, "kernel_shape", -1, kernel, MAX_SPATIAL);
-    if (!read_windows(c, &x, kernel, &attrs)) return;
+    if (!is_rank_of_windows(c, &x) ||
+        !read_list(c, "kernel_shape", x.rank - 2, 1, attrs.ksize) ||
+        !read_windows(c, &x, &attrs))
+        return;
+    if (attrs.ksize[0] == 0) {
+        emp_onnx_refuse(c, "kernel_shape is missing");
+        return;
+    }
     for (int32_t d = 0; emp_onnx_int(c, "ceil_mode", 0) != 0 && d < x.rank - 2; d++) {
-        int64_t reach = (kernel[d] - 1) * attrs.dilations[d] + 1;
-        int64_t stride = attrs.strides[d] > 0 ? attrs.strides[d] : 1;
+        int64_t reach = ((int64_t)attrs.ksize[d] - 1) * attrs.dilations[d] + 1;
+        int64_t stride = attrs.strides[d];
         int64_t over =
             (x.dim[2 + d] + attrs.pads[d] + attrs.pads_after[d] - reach) % stride;
         if (over > 0) attrs.pads_after[d] += (int32_t)(stride - over);
@@ -254,6 +322,41 @@ static void lrn(emp_onnx_call *c, const char *word)
 
 /* ---- recurrent layers ---- */
 
+/* Whether a size is known and another one. */
+static bool differs(const emp_shape *shape, int32_t d, int64_t size)
+{
+    return shape->rank == 3 && shape->dim[d] >= 0 && shape->dim[d] != size;
+}
+
+/* The weights W and R [directions, gates * hidden, hidden] say how large the layer is; the attributes must
+ * not say otherwise. */
+static bool is_recurrent(emp_onnx_call *c, const char *word)
+{
+    const emp_shape w = emp_onnx_in_shape(c, 1), r = emp_onnx_in_shape(c, 2);
+    const int64_t   gates = strcmp(word, "LSTM") == 0  ? 4
+                            : strcmp(word, "GRU") == 0 ? 3
+                                                       : 1;
+    const int64_t directions = emp_onnx_word_is(c, "direction", "bidirectional") ? 2 : 1;
+    const int64_t hidden = emp_onnx_int(c, "hidden_size", r.rank == 3 ? r.dim[2] : 1);
+    char          text_w[EMP_SHAPE_TEXT_BYTES], text_r[EMP_SHAPE_TEXT_BYTES];
+
+    emp_shape_format(&w, text_w);
+    emp_shape_format(&r, text_r);
+    if ((w.rank >= 0 && w.rank != 3) || (r.rank >= 0 && r.rank != 3))
+        emp_onnx_refuse(c, "weights %s and %s, need rank 3", text_w, text_r);
+    else if (differs(&r, 2, hidden) || hidden == 0 || hidden < -1 || hidden > INT32_MAX)
+        emp_onnx_refuse(c, "hidden_size is %lld, and its weights are %s",
+                        (long long)hidden, text_r);
+    else if (differs(&w, 0, directions) || differs(&r, 0, directions))
+        emp_onnx_refuse(c, "weights %s and %s, need %lld for the directions", text_w,
+                        text_r, (long long)directions);
+    else if (hidden > 0 &&
+             (differs(&w, 1, gates * hidden) || differs(&r, 1, gates * hidden)))
+        emp_onnx_refuse(c, "weights %s and %s, need %lld rows for hidden_size %lld",
+                        text_w, text_r, (long long)(gates * hidden), (long long)hidden);
+    return emp_tf_is_ok(c->o->tf);
+}
+
 static void recurrent(emp_onnx_call *c, const char *word)
 {
     emp_port     input[4] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
@@ -266,6 +369,7 @@ static void recurrent(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "layout 1 is not supported, only steps first");
         return;
     }
+    if (!is_recurrent(c, word)) return;
     if (emp_onnx_in(c, 3) != NULL) input[count++] = emp_onnx_in_port(c, 3);
     emp_port y = emp_onnx_emit(c, word, &attrs, input, count);
     for (int32_t i = 0; i < attrs.count; i++)

@@ -166,6 +166,12 @@ static void roi_align(emp_onnx_call *c, const char *word)
     x.dim[0] = rois.dim[0];
     x.dim[2] = emp_onnx_int(c, "output_height", 1);
     x.dim[3] = emp_onnx_int(c, "output_width", 1);
+    for (int32_t d = 2; d < 4; d++) {
+        if (x.dim[d] >= 1 && x.dim[d] <= INT32_MAX) continue;
+        emp_onnx_refuse(c, "output_height or output_width is %lld, need 1 to %d",
+                        (long long)x.dim[d], INT32_MAX);
+        return;
+    }
     emp_onnx_out(c, 0,
                  emp_onnx_emit_shaped(
                      c, word, x, EMP_DTYPE_NONE,

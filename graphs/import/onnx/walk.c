@@ -12,11 +12,17 @@ enum { NAME_BYTES = 200 };
 void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
                                 const emp_onnx_graph *graph)
 {
+    const int32_t first = scope->count;
+
     for (int32_t i = 0; i < graph->initializers.count && o->status == EMP_OK; i++) {
         emp_onnx_tensor tensor;
         emp_error       reason = {0};
         emp_status      st =
             emp_onnx_tensor_read(&tensor, graph->initializers.item[i], &reason);
+        if (tensor.name.size > 0 &&
+            emp_strmap_get(&scope->index, tensor.name.data, tensor.name.size) >= first)
+            emp_import_notes_problem(o->notes, "two initializers have the name \"%.*s\"",
+                                     EMP_SLICE_ARG(tensor.name));
         emp_onnx_value *value = emp_onnx_bind(o, scope, tensor.name);
         if (value == NULL) return;
         if (st == EMP_OK) {
@@ -249,6 +255,48 @@ static void visit(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_node *node,
     emp_tf_leave(o->tf, outer);
 }
 
+/* Notes an output that another node makes, too, or that is an input or an initializer. */
+static emp_status check_output(emp_onnx *o, const emp_onnx_scope *scope,
+                               const emp_onnx_node *nodes, int32_t i, emp_slice name,
+                               emp_strmap *maker)
+{
+    const int32_t other = emp_strmap_get(maker, name.data, name.size);
+
+    if (other >= 0)
+        emp_import_notes_problem(o->notes,
+                                 "node \"%.*s\" of type %.*s: its output \"%.*s\" is "
+                                 "made by node \"%.*s\" of type "
+                                 "%.*s, too",
+                                 EMP_SLICE_ARG(nodes[i].name),
+                                 EMP_SLICE_ARG(nodes[i].type), EMP_SLICE_ARG(name),
+                                 EMP_SLICE_ARG(nodes[other].name),
+                                 EMP_SLICE_ARG(nodes[other].type));
+    else if (emp_strmap_get(&scope->index, name.data, name.size) >= 0)
+        emp_import_notes_problem(
+            o->notes,
+            "node \"%.*s\" of type %.*s: its output \"%.*s\" is an input "
+            "or an initializer of the graph, too",
+            EMP_SLICE_ARG(nodes[i].name), EMP_SLICE_ARG(nodes[i].type),
+            EMP_SLICE_ARG(name));
+    else
+        return emp_strmap_set(maker, name.data, name.size, i, o->err);
+    return EMP_OK;
+}
+
+static void check_outputs(emp_onnx *o, const emp_onnx_scope *scope,
+                          const emp_onnx_node *nodes, int32_t count)
+{
+    emp_strmap maker = {0};
+
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t k = 0; k < nodes[i].output_count && o->status == EMP_OK; k++) {
+            const emp_slice name = nodes[i].output[k];
+            if (name.size > 0) o->status = check_output(o, scope, nodes, i, name, &maker);
+        }
+    }
+    emp_strmap_clear(&maker);
+}
+
 void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *graph)
 {
     size_t           count = (size_t)graph->nodes.count;
@@ -268,6 +316,8 @@ void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *gra
         emp_import_notes_problem(o->notes, "node %zu: %s", i, reason.msg);
         return;
     }
+    check_outputs(o, scope, nodes, (int32_t)count);
+    if (o->status != EMP_OK) return;
     o->status = emp_onnx_find_fusions(fusions, nodes, (int32_t)count, graph, o->err);
     for (size_t i = 0; i < count && o->status == EMP_OK; i++)
         visit(o, scope, &nodes[i], &fusions[i]);

@@ -431,6 +431,49 @@ Test(atomic_file, sweep_removes_what_killed_writers_left)
     cr_expect_eq(files_in_folder(), 1);
 }
 
+static void put_in_folder(const char *name)
+{
+    char whole[128];
+
+    snprintf(whole, sizeof whole, "%s/%s", folder, name);
+    put(whole, "half");
+}
+
+static bool is_ours(const char *name, size_t length)
+{
+    return strncmp(name, "notes.txt", length) != 0;
+}
+
+Test(atomic_file, sweep_of_a_folder_leaves_live_writers_and_other_files)
+{
+    emp_atomic_file f = {0};
+
+    cr_assert_eq(emp_atomic_file_open(&f, path, NULL), EMP_OK);
+    fputs("new", f.stream);
+    put_in_folder("other.json.tmp12");
+    put_in_folder("notes.txt.tmp0");
+    put_in_folder("other.json.tmp");
+    emp_atomic_file_sweep_folder(folder, is_ours);
+    cr_expect_eq(files_in_folder(), 3);
+    cr_expect_eq(emp_atomic_file_sweep(path, NULL), EMP_OK);
+    cr_expect_eq(emp_atomic_file_commit(&f, NULL), EMP_OK,
+                 "its temporary file has stayed");
+    emp_atomic_file_abort(&f);
+    expect_text(path, "new");
+    emp_atomic_file_sweep_folder("/nowhere", is_ours);
+}
+
+Test(atomic_file, names_of_temporary_files_say_whose_they_are)
+{
+    cr_expect_eq(emp_atomic_file_owner("r.h5.tmp0"), 4);
+    cr_expect_eq(emp_atomic_file_owner("r.tmp1.tmp23"), 6);
+    cr_expect_eq(emp_atomic_file_owner("r.h5"), 0);
+    cr_expect_eq(emp_atomic_file_owner("r.h5.tmp"), 0);
+    cr_expect_eq(emp_atomic_file_owner("r.h5.tmp0x"), 0);
+    cr_expect_eq(emp_atomic_file_owner(".tmp0"), 0);
+    cr_expect_eq(emp_atomic_file_owner(""), 0);
+}
+
 Test(atomic_file, open_survives_every_allocation_failure)
 {
     emp_atomic_file f = {0};

@@ -49,6 +49,24 @@ Test(file_lock, the_second_is_told_at_once_by_whom)
     emp_file_lock_release(&second);
 }
 
+Test(file_lock, to_try_tells_another_program_from_a_failure)
+{
+    emp_file_lock first = {0}, second = {0};
+    emp_error     err = {0};
+    bool          is_taken = false;
+
+    cr_assert_eq(emp_file_lock_try(&first, &is_taken, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect(is_taken);
+    cr_assert_eq(emp_file_lock_try(&second, &is_taken, path, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect_not(is_taken);
+    cr_expect_eq(err.status, EMP_OK);
+    emp_file_lock_release(&second);
+    cr_expect(has_lock_file());
+    emp_file_lock_release(&first);
+    cr_expect_eq(emp_file_lock_try(&second, &is_taken, "/nowhere/x", &err), EMP_EIO);
+}
+
 Test(file_lock, all_names_of_a_file_have_one)
 {
     emp_file_lock first = {0}, second = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do names that are too long keep both ends, in exactly the width they are given? What is an
- * ending? Does a copy end with a whole character? How is a spec cut? */
+ * ending? Does a copy end with a whole character? Are words of a command quoted? How is a spec cut? */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -47,6 +47,20 @@ Test(text, a_copy_has_what_fits_in_whole_characters)
     cr_expect_str_eq(copy, "ab");
     cr_expect_not(emp_text_copy(copy, sizeof copy, "\xf0\x9f\x92\xa1", 4));
     cr_expect_str_eq(copy, "");
+}
+
+Test(text, words_are_quoted_for_a_shell_if_they_have_to_be)
+{
+    static const char *const words[] = {"nmt:layers=2,batch=8", "", "a b", "it's",
+                                        "$HOME"};
+    char                     array[64];
+    emp_text                 text = {array, sizeof array, 0};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (i > 0) emp_text_add(&text, " ");
+        emp_text_add_word(&text, words[i]);
+    }
+    cr_expect_str_eq(array, "nmt:layers=2,batch=8 '' 'a b' 'it'\\''s' '$HOME'");
 }
 
 Test(text, an_ending_has_something_before_it)

@@ -49,26 +49,32 @@ static void save(const char *name, const char *method, uint64_t seed, int64_t bu
     save_record(name, &r, method);
 }
 
-/* A run of one evaluation; \a level_of_op is NULL of one that decides devices alone. */
+/* A run of one evaluation. */
+static emp_record make_decision(emp_curve_point *point)
+{
+    return (emp_record){.seed = 1,
+                        .budget_evaluations = 1,
+                        .evaluations = 1,
+                        .feasible_count = 1,
+                        .median_s = 0.5,
+                        .best_step_time_s = 0.5,
+                        .is_feasible = true,
+                        .device_count = 3,
+                        .op_count = 2,
+                        .device_of_op = placement,
+                        .point_count = 1,
+                        .curve = point};
+}
+
+/* \a level_of_op is NULL of one that decides devices alone. */
 static void save_decision(const char *name, uint8_t *level_of_op, uint64_t start_hash)
 {
     emp_curve_point point = {1, 1, 0.5, 0.5};
-    emp_record      r = {.seed = 1,
-                         .budget_evaluations = 1,
-                         .evaluations = 1,
-                         .feasible_count = 1,
-                         .median_s = 0.5,
-                         .best_step_time_s = 0.5,
-                         .is_feasible = true,
-                         .device_count = 3,
-                         .op_count = 2,
-                         .device_of_op = placement,
-                         .has_order = level_of_op != NULL,
-                         .level_of_op = level_of_op,
-                         .start_hash = start_hash,
-                         .point_count = 1,
-                         .curve = &point};
+    emp_record      r = make_decision(&point);
 
+    r.has_order = level_of_op != NULL;
+    r.level_of_op = level_of_op;
+    r.start_hash = start_hash;
     save_record(name, &r, "anneal");
 }
 
@@ -122,6 +128,32 @@ Test(runs, what_is_decided_and_where_it_begins_make_series, .init = scratch_crea
     cr_expect_str_eq(runs.series[0].label, "anneal");
     cr_expect_str_eq(runs.series[1].label, "anneal, from placement 00000001");
     cr_expect_str_eq(runs.series[2].label, "anneal, devices and order");
+    emp_report_runs_clear(&runs);
+}
+
+/* Two methods from outside of one name, and a third of another. */
+Test(runs, methods_whose_code_differs_make_series, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    static const struct {
+        const char *file, *method;
+        uint64_t    code;
+    } saved[] = {{"a.h5", "Mine", 1}, {"b.h5", "Mine", 2}, {"c.h5", "Other", 3}};
+    static const char *const labels[] = {"Mine, code 00000001", "Mine, code 00000002",
+                                         "Other"};
+    emp_report_runs          runs = {0};
+    emp_error                err = {0};
+
+    for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
+        emp_curve_point point = {1, 1, 0.5, 0.5};
+        emp_record      r = make_decision(&point);
+        r.method_hash = saved[i].code;
+        save_record(saved[i].file, &r, saved[i].method);
+    }
+    cr_assert_eq(add(&runs, "", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_report_runs_group(&runs, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(runs.series_count, 3);
+    for (int32_t i = 0; i < 3; i++) cr_expect_str_eq(runs.series[i].label, labels[i]);
     emp_report_runs_clear(&runs);
 }
 

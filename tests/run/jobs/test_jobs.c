@@ -3,11 +3,14 @@
  * leaves is gone on from. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "run/archive.h"
 #include "run/jobs/jobs.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"
@@ -198,6 +201,12 @@ Test(jobs, stop_that_comes_when_all_is_done_interrupts_nothing)
     cr_expect_eq(plain.read, JOBS);
 }
 
+static void stop_at_signal(int signal)
+{
+    (void)signal;
+    stop_flag = 1;
+}
+
 static emp_status stop_while_it_is_made(void *state, const emp_problem *of,
                                         const emp_method_params *params, emp_error *err)
 {
@@ -271,6 +280,67 @@ Test(jobs, one_that_gives_up_its_first_batch_is_gone_on_with)
     run_job_that_asks_again(EMP_OK, true);
     cr_expect_eq(script.told, BUDGET);
     cr_expect_null(scratch_find("*.checkpoint.h5"), "it has served");
+}
+
+/* ---- another program on the folder ---- */
+
+static emp_file_lock elsewhere;
+static const char   *first_ready;
+static emp_job       two[2];
+
+/* The other program ends without the record of its run. */
+static void end_other(void *context, const emp_job_event *event)
+{
+    (void)context;
+    if (first_ready == NULL) first_ready = event->row;
+    emp_file_lock_release(&elsewhere);
+}
+
+Test(jobs, that_another_program_makes_come_last)
+{
+    const emp_jobs_params params = {.folder = folder, .threads = 1, .on_run = end_other};
+    emp_error             err = {0};
+    bool                  is_locked = false;
+
+    for (int i = 0; i < 2; i++) {
+        two[i] = (emp_job){.row = i == 0 ? "theirs" : "ours",
+                           .column = "scripted",
+                           .problem = problem.problem,
+                           .run = scripted_params(BUDGET, 1),
+                           .cost = 1};
+        two[i].run.placer.seed = (uint64_t)i + 1;
+    }
+    cr_assert_eq(emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem,
+                                  &two[0].run, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert(is_locked);
+    cr_expect_eq(emp_jobs_run(two, 2, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(first_ready, "ours");
+    cr_expect(two[0].is_ready && two[1].is_ready);
+    cr_expect_null(scratch_find("*.lock"));
+    emp_jobs_clear(two, 2);
+}
+
+Test(jobs, stop_ends_the_wait_for_another_program)
+{
+    const emp_jobs_params params = {.folder = folder, .threads = 1, .stop = &stop_flag};
+    emp_job               job = {.row = "tiny",
+                                 .column = "scripted",
+                                 .problem = problem.problem,
+                                 .run = scripted_params(BUDGET, 1),
+                                 .cost = 1};
+    emp_error             err = {0};
+    bool                  is_locked = false;
+
+    cr_assert_eq(
+        emp_archive_lock(&elsewhere, &is_locked, folder, problem.problem, &job.run, &err),
+        EMP_OK, "%s", err.msg);
+    signal(SIGALRM, stop_at_signal);
+    alarm(1);
+    cr_expect_eq(emp_jobs_run(&job, 1, &params, &err), EMP_EINTERRUPTED);
+    cr_expect_not(job.is_ready);
+    emp_file_lock_release(&elsewhere);
+    emp_jobs_clear(&job, 1);
 }
 
 /* ---- order ---- */

@@ -303,6 +303,25 @@ Test(record, has_levels_if_the_order_was_decided)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(record, has_the_code_of_a_method_from_outside)
+{
+    emp_record r = make_record(), got;
+    emp_error  err = {0};
+
+    r.method_hash = 77;
+    save(&r);
+    cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
+    cr_expect_eq(got.method_hash, 77);
+    cr_expect_eq(emp_record_identity(&got), emp_record_identity(&r));
+    cr_expect_eq(emp_record_check_replaced(path, &r, &err), EMP_OK, "%s", err.msg);
+    got.method_hash = 78;
+    cr_expect_neq(emp_record_identity(&got), emp_record_identity(&r));
+    cr_expect_eq(emp_record_check_replaced(path, &got, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "has changed since"), "%s", err.msg);
+    emp_record_clear(&got);
+    emp_record_clear(&r);
+}
+
 Test(record, has_leaders_if_the_fusion_was_decided)
 {
     emp_record r = make_record(), got;

@@ -192,6 +192,94 @@ Test(onnx, layers_have_the_shapes_that_the_standard_gives_them)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* What no checker of models passes: the node and the value are named. */
+/* clang-format off */
+static const struct {
+    const char *type, *x, *weight, *attributes, *reason;
+} senseless[] = {
+    {"Conv", "2,6,16,16", "12,6,3,3", "strides=0,1", "strides has 0, need 1 to 2147483647"},
+    {"Conv", "2,6,16,16", "12,6,3,3", "strides=1,-2", "strides has -2, need 1 to 2147483647"},
+    {"Conv", "2,6,16,16", "12,6,3,3", "strides=2,2,2", "strides has 3 numbers, need 2"},
+    {"Conv", "2,6,16,16", "12,6,3,3", "dilations=4294967297,1", "dilations has 4294967297, need 1 to 2147483647"},
+    {"Conv", "2,6,16,16", "12,6,3,3", "pads=1,1,", "pads has 2 numbers, need 4"},
+    {"Conv", "2,6,16,16", "12,6,3,3", "kernel_shape=5,5", "a filter of size 3, and kernel_shape has 5"},
+    {"Conv", "2,6,16,16", "12,6,3,3", "group=0", "group is 0 for a filter whose first size is 12"},
+    {"Conv", "2,6,16,16", "12,6,3,3", "group=-1", "group is -1 for a filter whose first size is 12"},
+    {"Conv", "2,6,16,16", "12,6,3,3", "group=4294967297", "group is 4294967297 for a filter whose first size is 12"},
+    {"Conv", "2,10,16,16", "12,2,3,3", "group=5", "group is 5 for a filter whose first size is 12"},
+    {"Conv", "2,6,16,16", "12,6,3", "", "a filter of rank 3 for a tensor of rank 4"},
+    {"ConvTranspose", "2,6,7,7", "6,4,3,3", "strides=0,0", "strides has 0, need 1 to 2147483647"},
+    {"ConvTranspose", "2,6,7,7", "6,4,3,3", "group=0", "group is 0 for a filter whose first size is 6"},
+    {"ConvTranspose", "2,6,7,7", "6,4,3,3", "output_padding=-1,0", "output_padding has -1, need 0 to 2147483647"},
+    {"MaxPool", "2,6,15,15", "", "kernel_shape=0,3", "kernel_shape has 0, need 1 to 2147483647"},
+    {"MaxPool", "2,6,15,15", "", "", "kernel_shape is missing"},
+    {"AveragePool", "2,6,15,15", "", "kernel_shape=3,3 strides=0,0", "strides has 0, need 1 to 2147483647"},
+    {"LSTM", "9,2,4", "1,12,4", "hidden_size=4611686018427387904", "hidden_size is 4611686018427387904, and its weights are [1,12,3]"},
+    {"LSTM", "9,2,4", "1,12,4", "hidden_size=0", "hidden_size is 0, and its weights are [1,12,3]"},
+    {"LSTM", "9,2,4", "1,12,4", "direction:bidirectional", "weights [1,12,4] and [1,12,3], need 2 for the directions"},
+    {"GRU", "9,2,4", "1,12,4", "hidden_size=3", "weights [1,12,4] and [1,12,3], need 9 rows for hidden_size 3"},
+    {"Transpose", "2,6,14", "", "perm=0,1", "perm has 2 numbers for rank 3"},
+    {"Transpose", "2,6,14", "", "perm=0,0,1", "perm has 0 in place 1, which is no order of rank 3"},
+    {"Split", "2,6,14", "", "axis=1 split=4,", "split has sizes of 4 in all, and the axis has 6"},
+    {"DepthToSpace", "2,6,3,3", "", "blocksize=2", "blocks of 2 do not divide a size of 6"},
+};
+/* clang-format on */
+
+Test(onnx, what_no_checker_passes_is_refused)
+{
+    for (size_t i = 0; i < sizeof senseless / sizeof senseless[0]; i++) {
+        bool is_recurrent = strcmp(senseless[i].x, "9,2,4") == 0;
+        char message[256];
+        start();
+        onnx_input(&w, "x", 1, senseless[i].x);
+        if (senseless[i].weight[0] != '\0') onnx_weight(&w, "w", 1, senseless[i].weight);
+        if (is_recurrent) onnx_weight(&w, "r", 1, "1,12,3");
+        onnx_node(&w, senseless[i].type,
+                  is_recurrent                     ? "x,w,r"
+                  : senseless[i].weight[0] != '\0' ? "x,w"
+                                                   : "x",
+                  "y", senseless[i].attributes);
+        onnx_output(&w, "y", 1, "");
+        snprintf(message, sizeof message, "node \"\" of type %s: %s", senseless[i].type,
+                 senseless[i].reason);
+        refuse_with(12, &(emp_onnx_params){0}, message);
+        refuse_with(12, &(emp_onnx_params){.is_lenient = true}, message);
+    }
+}
+
+Test(onnx, a_tensor_that_is_made_twice_is_refused)
+{
+    onnx_input(&w, "x", 1, "4,8");
+    onnx_node(&w, "Relu", "x", "y", "");
+    onnx_node(&w, "Neg", "x", "y", "");
+    onnx_output(&w, "y", 1, "");
+    refuse_with(
+        14, &(emp_onnx_params){0},
+        "node \"\" of type Neg: its output \"y\" is made by node \"\" of type Relu, "
+        "too");
+    start();
+    onnx_input(&w, "x", 1, "4,8");
+    onnx_node(&w, "Relu", "x", "x", "");
+    onnx_output(&w, "x", 1, "");
+    refuse_with(
+        14, &(emp_onnx_params){0},
+        "node \"\" of type Relu: its output \"x\" is an input or an initializer of the "
+        "graph, too");
+    start();
+    onnx_input(&w, "x", 1, "4,8");
+    onnx_input(&w, "x", 1, "4,8");
+    onnx_node(&w, "Relu", "x", "y", "");
+    onnx_output(&w, "y", 1, "");
+    refuse_with(14, &(emp_onnx_params){0}, "two inputs have the name \"x\"");
+    start();
+    onnx_input(&w, "x", 1, "4,8");
+    onnx_weight(&w, "m", 1, "8,8");
+    onnx_weight(&w, "m", 1, "8,4");
+    onnx_node(&w, "MatMul", "x,m", "y", "");
+    onnx_output(&w, "y", 1, "");
+    refuse_with(14, &(emp_onnx_params){0}, "two initializers have the name \"m\"");
+}
+
 Test(onnx, norms_and_gelus_that_are_spelled_out_are_one_op)
 {
     onnx_input(&w, "x", 1, "4,8");

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does a method from outside have the name that its other end gives, and a hash of the files of its
+ * code, whichever way a command names them? */
+#define _POSIX_C_SOURCE 200809L
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run/methods.h"
+#include "tests/support/scratch.h"
+
+TestSuite(outside, .init = scratch_create, .fini = scratch_remove);
+
+static uint64_t code_of(const char *name)
+{
+    const emp_method *method = NULL;
+    emp_error         err = {0};
+
+    cr_assert_eq(emp_method_find(&method, name, &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(method->name, name);
+    return method->code_hash;
+}
+
+static void write_mine(const char *text) { scratch_write("mine.py", text, strlen(text)); }
+
+/* Edits a file in the folder of the command's, and sees whether the hash follows. */
+static void expect_follows(const char *command, bool does_follow)
+{
+    write_mine("a = 1\n");
+    const uint64_t before = code_of(command);
+    cr_expect_eq(code_of(command), before, "%s", command);
+    write_mine("a = 2\n");
+    cr_expect_eq(code_of(command) != before, does_follow, "%s", command);
+}
+
+Test(outside, the_code_of_a_command_is_that_of_the_files_it_names)
+{
+    cr_assert_eq(chdir(scratch_path(NULL)), 0);
+    expect_follows("cmd:python3 mine.py", true);
+    expect_follows("cmd:A=1 python3 -u 'mine.py' --fast", true);
+    expect_follows("cmd:python3 \"mine.py\"; true", true);
+    expect_follows("cmd:python3 other.py --rules=mine.py", true);
+    expect_follows("cmd:cat log <mine.py", true);
+    expect_follows("cmd:true > mine.py", false);
+    expect_follows("cmd:true 2>>mine.py", false);
+    expect_follows("cmd:echo mine.pyc", false);
+}
+
+Test(outside, a_name_with_blanks_is_one_file)
+{
+    cr_assert_eq(chdir(scratch_path(NULL)), 0);
+    scratch_write("my own.py", "1", 1);
+    const uint64_t quoted = code_of("cmd:python3 'my own.py'");
+    scratch_write("my own.py", "2", 1);
+    cr_expect_neq(code_of("cmd:python3 'my own.py'"), quoted);
+    cr_expect_neq(code_of("cmd:python3 my\\ own.py"), 0);
+}
+
+Test(outside, a_program_on_the_path_is_a_file_of_the_command)
+{
+    char path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "own-placer", "#!/bin/sh\n");
+    cr_assert_eq(chmod(path, 0755), 0);
+    setenv("PATH", scratch_path(NULL), 1);
+    const uint64_t before = code_of("cmd:own-placer --fast");
+    cr_expect_neq(before, 0);
+    scratch_write("own-placer", "#!/bin/sh\nexit 1\n", 17);
+    cr_expect_neq(code_of("cmd:own-placer --fast"), before);
+    cr_expect_eq(code_of("cmd:no-such-placer"), 0);
+}
+
+Test(outside, the_code_of_a_library_is_its_file)
+{
+    cr_assert_eq(chdir(scratch_path(NULL)), 0);
+    scratch_write("mine.so", "1", 1);
+    const uint64_t before = code_of("./mine.so");
+    scratch_write("mine.so", "2", 1);
+    cr_expect_neq(code_of("./mine.so"), before);
+}
+
+Test(outside, a_socket_says_the_name_and_the_code)
+{
+    static const struct {
+        const char *given, *name;
+        uint64_t    code;
+    } names[] = {{"socket:5", "socket", 0},
+                 {"socket:6", "socket", 0},
+                 {"socket:5:Mine:1f", "Mine", 0x1f},
+                 {"socket:77:a:b c:00000000000000ff", "a:b c", 0xff}};
+    const emp_method *method = NULL;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        emp_error err = {0};
+        cr_assert_eq(emp_method_find(&method, names[i].given, &err), EMP_OK, "%s",
+                     err.msg);
+        cr_expect_str_eq(method->name, names[i].name);
+        cr_expect_eq(method->code_hash, names[i].code);
+    }
+}
+
+Test(outside, other_names_are_refused)
+{
+    static const struct {
+        const char *given, *message;
+    } names[] = {{"socket:2", "names no descriptor"},
+                 {"socket:5:Mine", "names no descriptor"},
+                 {"socket:5::1f", "names no descriptor"},
+                 {"socket:5:Mine:xyz", "\"xyz\" as the hash"},
+                 {"socket:5:Mine:0", "\"0\" as the hash"},
+                 {"socket:5:Mine:12345678901234567", "as the hash"},
+                 {"socket:5:cmd:x:1f", "cannot be \"cmd:x\""},
+                 {"socket:5:a\nb:1f", "cannot be \"a\nb\""},
+                 {"socket:5:anneal:1f", "cannot have the name \"anneal\""}};
+    const emp_method *method = NULL;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        emp_error err = {0};
+        cr_expect_eq(emp_method_find(&method, names[i].given, &err), EMP_EINVAL);
+        cr_expect_not_null(strstr(err.msg, names[i].message), "%s", err.msg);
+    }
+}
+
+static void expect_command(const emp_record *r, const char *want)
+{
+    char command[EMP_RECORD_COMMAND_BYTES];
+
+    emp_record_command(command, r);
+    cr_expect_str_eq(command, want);
+}
+
+Test(outside, the_call_that_makes_a_run_follows_from_its_record)
+{
+    emp_record r = {.method = "cmd:python3 mine.py",
+                    .workload = "nmt:layers=2",
+                    .machine = "k40x2",
+                    .runtime = "ideal",
+                    .options = "fast=1",
+                    .seed = 3,
+                    .budget_evaluations = 100};
+
+    expect_command(&r,
+                   "emplace place nmt:layers=2 --machine k40x2 --runtime ideal --method "
+                   "'cmd:python3 mine.py' --options fast=1 --seed 3 --budget 100");
+    strcpy(r.method, "Mine");
+    expect_command(
+        &r, "emplace.place(emplace.Problem(\"nmt:layers=2\", \"k40x2\", \"ideal\"), "
+            "Mine, seed=3, budget=100, options=\"fast=1\")");
+    strcpy(r.method, "hdp");
+    strcpy(r.preset, "paper");
+    r.ranks = 4;
+    r.is_async = true;
+    r.has_order = true;
+    r.start_hash = 10;
+    r.budget_s = 1.5;
+    expect_command(
+        &r, "mpirun -n 4 emplace train nmt:layers=2 --machine k40x2 --runtime ideal "
+            "--method hdp --preset paper --options fast=1 --decide devices,order "
+            "--start HASH-000000000000000a --seed 3 --budget 100 --seconds 1.5 --async");
+}
