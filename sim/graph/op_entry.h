@@ -19,7 +19,7 @@
 typedef emp_status emp_op_infer(const emp_op_view *op, emp_tensor_info *output,
                                 int32_t *output_count, emp_error *err);
 
-/* op_math.c: element-wise, reductions, matrix products */
+/* tensorflow/op_math.c: element-wise, reductions, matrix products */
 emp_op_infer emp_op_infer_same, emp_op_infer_broadcast, emp_op_infer_compare,
     emp_op_infer_predicate, emp_op_infer_add, emp_op_infer_sub, emp_op_infer_mul,
     emp_op_infer_floor_div, emp_op_infer_floor_mod, emp_op_infer_maximum,
@@ -27,7 +27,7 @@ emp_op_infer emp_op_infer_same, emp_op_infer_broadcast, emp_op_infer_compare,
     emp_op_infer_sum, emp_op_infer_prod, emp_op_infer_scalar, emp_op_infer_arg_reduce,
     emp_op_infer_mat_mul, emp_op_infer_batch_mat_mul, emp_op_infer_cast;
 
-/* op_basic.c: constants, pass-throughs, kernel-less and host ops */
+/* tensorflow/op_basic.c: constants, pass-throughs, kernel-less and host ops */
 emp_op_infer emp_op_infer_nothing, emp_op_infer_constant, emp_op_infer_placeholder,
     emp_op_infer_variable, emp_op_infer_var_handle, emp_op_infer_read_variable,
     emp_op_infer_pass, emp_op_infer_pass_ref, emp_op_infer_update, emp_op_infer_assign,
@@ -36,27 +36,27 @@ emp_op_infer emp_op_infer_nothing, emp_op_infer_constant, emp_op_infer_placehold
     emp_op_infer_bool_scalar, emp_op_infer_int32_scalar, emp_op_infer_flow,
     emp_op_infer_handle_and_flow, emp_op_infer_string_scalar, emp_op_infer_resource;
 
-/* op_shape.c: ops that compute or change shapes */
+/* tensorflow/op_shape.c: ops that compute or change shapes */
 emp_op_infer emp_op_infer_shape, emp_op_infer_shape_n, emp_op_infer_rank,
     emp_op_infer_size, emp_op_infer_reshape, emp_op_infer_expand_dims,
     emp_op_infer_squeeze, emp_op_infer_fill, emp_op_infer_range,
     emp_op_infer_broadcast_gradient_args, emp_op_infer_concat_offset,
     emp_op_infer_invert_permutation, emp_op_infer_random;
 
-/* op_array.c: data movement */
+/* tensorflow/op_array.c: data movement */
 emp_op_infer emp_op_infer_concat, emp_op_infer_concat_v2, emp_op_infer_split,
     emp_op_infer_split_v, emp_op_infer_slice, emp_op_infer_strided_slice,
     emp_op_infer_strided_slice_grad, emp_op_infer_pad, emp_op_infer_tile,
     emp_op_infer_transpose, emp_op_infer_pack, emp_op_infer_unpack, emp_op_infer_gather,
     emp_op_infer_gather_nd, emp_op_infer_one_hot, emp_op_infer_dynamic_stitch;
 
-/* op_sparse.c: sampling, segments, blocks */
+/* tensorflow/op_sparse.c: sampling, segments, blocks */
 emp_op_infer emp_op_infer_unique, emp_op_infer_where, emp_op_infer_segment_sum,
     emp_op_infer_unsorted_segment_sum, emp_op_infer_sparse_to_dense, emp_op_infer_top_k,
     emp_op_infer_space_to_batch, emp_op_infer_batch_to_space,
     emp_op_infer_candidate_sampler, emp_op_infer_accidental_hits;
 
-/* op_nn.c: convolutions, pools, normalisation, losses */
+/* tensorflow/op_nn.c: convolutions, pools, normalisation, losses */
 emp_op_infer emp_op_infer_conv2d, emp_op_infer_conv2d_input, emp_op_infer_conv2d_filter,
     emp_op_infer_depthwise, emp_op_infer_pool, emp_op_infer_avg_pool_grad,
     emp_op_infer_batch_norm, emp_op_infer_batch_norm_grad, emp_op_infer_bias_add_grad,
