@@ -250,6 +250,9 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
             printf("%s is %s.\n", args.spec, inputs.notes.what);
         print_graph("whole graph", args.spec, inputs.whole, whole);
         print_graph("step graph", args.spec, inputs.step, step);
+        if (inputs.runtime_why != NULL)
+            printf("simulate and place run it under %s, as %s; --runtime changes it.\n",
+                   inputs.runtime, inputs.runtime_why);
         if (inputs.step->stated != NULL)
             print_stated_facts(inputs.step);
         else
@@ -262,9 +265,6 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
         if (activation_bytes > 0)
             printf("Its backward pass reads %s that the forward pass has made.\n",
                    emp_units_format_bytes(activation_bytes, size, sizeof size));
-        if (inputs.runtime_why != NULL)
-            printf("simulate and place run it under %s, as %s; --runtime changes it.\n",
-                   inputs.runtime, inputs.runtime_why);
     }
 
 cleanup:
