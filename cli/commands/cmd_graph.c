@@ -229,7 +229,7 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
 {
     emp_status         st = EMP_OK;
     struct args        args = {0};
-    cli_inputs         inputs = {0};
+    cli_inputs         inputs = {.wants_whole = true};
     struct type_count *whole = NULL, *step = NULL;
     char               size[32], flops[32];
     int64_t            activation_bytes = 0;

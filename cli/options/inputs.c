@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options/inputs.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -185,8 +186,10 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     emp_import_devices stated = {0};
 
     cli_stage_line_begin(&line, spec, "reading the graph");
-    emp_status st = emp_source_load_noted(&inputs->step, &inputs->whole, &stated,
-                                          &inputs->notes, spec, err);
+    emp_status st =
+        emp_source_load_noted(&inputs->step, inputs->wants_whole ? &inputs->whole : NULL,
+                              &stated, &inputs->notes, spec, err);
+    malloc_trim(0); /* a graph takes a fraction of what its making took */
     cli_stage_line_end(&line);
     if (st != EMP_OK) warn_of_problems(&inputs->notes);
     EMP_CHECK(st);

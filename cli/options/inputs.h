@@ -15,8 +15,9 @@
 
 /** Zero-initialise; cli_inputs_clear() releases it, also after a failure. */
 typedef struct {
-    emp_graph       *whole; /**< as the front end made it */
-    emp_graph       *step;  /**< what one training step runs */
+    emp_graph       *whole; /**< as the front end made it; NULL unless it is wanted */
+    bool             wants_whole; /**< set before the graph is loaded */
+    emp_graph       *step;        /**< what one training step runs */
     emp_machine     *machine;
     emp_problem     *problem;
     char             note[480]; /**< what the reader says of the file; "" = nothing */

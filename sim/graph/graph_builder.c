@@ -37,6 +37,7 @@ void emp_graph_builder_destroy(emp_graph_builder *b)
     emp_free(b->node);
     emp_free(b->type_name);
     emp_free(b->type_entry);
+    emp_free(b->last_attrs);
     emp_free(b->input_buffer);
     emp_free(b->output_buffer);
     emp_free(b->value_buffer);
@@ -65,6 +66,10 @@ static emp_status intern_type(emp_graph_builder *b, const char *type, size_t len
             emp_realloc((void *)b->type_entry, (size_t)capacity, sizeof *entry);
         if (entry == NULL) return EMP_ERROR(EMP_ENOMEM, "%d op types", capacity);
         b->type_entry = entry;
+        const emp_op_attrs **attrs =
+            emp_realloc((void *)b->last_attrs, (size_t)capacity, sizeof *attrs);
+        if (attrs == NULL) return EMP_ERROR(EMP_ENOMEM, "%d op types", capacity);
+        b->last_attrs = attrs;
         b->type_capacity = capacity;
     }
     const char *name = emp_arena_strndup(&b->names, type, length);
@@ -74,16 +79,17 @@ static emp_status intern_type(emp_graph_builder *b, const char *type, size_t len
     const emp_op_type *entry = emp_op_type_find(name);
     b->type_name[b->type_count] = name;
     b->type_entry[b->type_count] = entry != NULL ? entry : emp_op_type_unknown();
+    b->last_attrs[b->type_count] = NULL;
     *index = b->type_count++;
     return EMP_OK;
 }
 
 /* A private copy of the attributes, with the value in the arena too. */
-static emp_op_attrs *copy_attrs(emp_graph_builder *b, const emp_op_attrs *attrs)
+static const emp_op_attrs *copy_attrs(emp_graph_builder *b, const emp_op_attrs *attrs)
 {
     emp_op_attrs *copy = emp_arena_alloc(&b->scratch, sizeof *copy);
 
-    if (copy == NULL || attrs == NULL) return copy;
+    if (copy == NULL) return NULL;
     *copy = *attrs;
     copy->value = NULL;
     copy->value_count = 0;
@@ -103,6 +109,21 @@ static emp_op_attrs *copy_attrs(emp_graph_builder *b, const emp_op_attrs *attrs)
         copy->value_count = attrs->value_count;
     }
     return copy;
+}
+
+/* The attributes of the type's last node if these are equal, else a copy: ops of a type mostly repeat
+ * them. Those that differ between their members only are not found equal, which does no harm. */
+static const emp_op_attrs *keep_attrs(emp_graph_builder *b, int32_t type,
+                                      const emp_op_attrs *attrs)
+{
+    static const emp_op_attrs none = {0};
+    const emp_op_attrs       *last = b->last_attrs[type];
+
+    if (attrs == NULL) return &none;
+    if (attrs->value != NULL || attrs->cost != NULL) return copy_attrs(b, attrs);
+    if (last == NULL || memcmp(last, attrs, sizeof *last) != 0)
+        b->last_attrs[type] = last = copy_attrs(b, attrs);
+    return last;
 }
 
 /* Appends a node without edges and outputs; it counts only once the caller commits it. */
@@ -134,7 +155,7 @@ static emp_status append_node(emp_graph_builder *b, const char *name, size_t nam
     *node = (emp_node){0};
     EMP_CHECK(intern_type(b, type, type_length, &node->type, err));
     node->name = emp_arena_strndup(&b->names, name, name_length);
-    node->attrs = copy_attrs(b, attrs);
+    node->attrs = keep_attrs(b, node->type, attrs);
     if (node->name == NULL || node->attrs == NULL)
         return EMP_ERROR(EMP_ENOMEM, "op %d, \"%.*s\"", b->node_count, (int)name_length,
                          name);

@@ -14,7 +14,7 @@ enum { EMP_VALUE_BUFFER_SIZE = 64 * EMP_MAX_CONST_VALUES };
 /** An op under construction. All pointers lead into the builder's arenas. */
 typedef struct {
     const char          *name;
-    emp_op_attrs        *attrs;
+    const emp_op_attrs  *attrs;      /**< may be those of other nodes, too */
     emp_stated_op       *stated;     /**< of all nodes, or NULL of all */
     int64_t             *model_ns;   /**< [stated models] -1 = as stated; NULL = of all */
     emp_collective_part *collective; /**< NULL: nothing is said */
@@ -36,12 +36,13 @@ struct emp_graph_builder {
     emp_node    *node;
     int32_t      node_count, node_capacity;
     const char **type_name;
-    const emp_op_type        *
+    const emp_op_type *
         *type_entry; /**< never NULL here: unknown types have an entry too */
-    int32_t     type_count, type_capacity;
-    const char *stated_model[EMP_STATED_MODELS_MAX];
-    int32_t     stated_model_count;
-    bool        has_model_times, has_collectives;
+    const emp_op_attrs **last_attrs; /**< [type] of its last node, or NULL */
+    int32_t              type_count, type_capacity;
+    const char          *stated_model[EMP_STATED_MODELS_MAX];
+    int32_t              stated_model_count;
+    bool                 has_model_times, has_collectives;
 
     emp_tensor_info *input_buffer; /**< inputs of the op being inferred */
     int32_t          input_buffer_capacity;
