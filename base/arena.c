@@ -15,29 +15,34 @@ struct emp_arena_chunk {
     alignas(max_align_t) unsigned char bytes[];
 };
 
-void *emp_arena_alloc(emp_arena *arena, size_t bytes)
+/* Bytes that begin at a multiple of \a unit in a chunk. */
+static void *take(emp_arena *arena, size_t bytes, size_t unit)
 {
-    const size_t     unit = alignof(max_align_t);
     emp_arena_chunk *chunk = arena->last;
+    size_t           first = chunk == NULL ? 0 : (chunk->used + unit - 1) / unit * unit;
 
     if (bytes > SIZE_MAX / 4) return NULL;
-    bytes = (bytes + unit - 1) / unit * unit;
-    if (chunk == NULL || chunk->size - chunk->used < bytes) {
+    if (chunk == NULL || chunk->size < first || chunk->size - first < bytes) {
         size_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
         chunk = (emp_arena_chunk *)emp_calloc(1, sizeof *chunk + size);
         if (chunk == NULL) return NULL;
         chunk->size = size;
         chunk->previous = arena->last;
         arena->last = chunk;
+        first = 0;
     }
-    void *result = chunk->bytes + chunk->used;
-    chunk->used += bytes;
-    return result;
+    chunk->used = first + bytes;
+    return chunk->bytes + first;
+}
+
+void *emp_arena_alloc(emp_arena *arena, size_t bytes)
+{
+    return take(arena, bytes, alignof(max_align_t));
 }
 
 char *emp_arena_strndup(emp_arena *arena, const char *text, size_t length)
 {
-    char *copy = (char *)emp_arena_alloc(arena, length + 1);
+    char *copy = take(arena, length + 1, 1);
 
     if (copy != NULL) memcpy(copy, text, length);
     return copy;

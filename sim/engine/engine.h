@@ -104,15 +104,13 @@ typedef struct {
 /** What only some runs ask of an op. */
 typedef struct {
     int64_t workspace_bytes;
-    int64_t moved_bytes; /**< that a CPU reads and writes for it */
-    int32_t control;     /**< where its row of ops that wait for it begins */
+    int32_t control; /**< where its row of ops that wait for it begins */
 } emp_sim_op_rest;
 
 /** What matters of a tensor when it is copied. */
 typedef struct {
     int64_t       bytes;
     int64_t       buffer_bytes; /**< of the copy, rounded up */
-    double        ns_per_byte; /**< least that it takes to leave the host; 0 = no limit */
     int32_t       producer;
     emp_tensor_id id;
 } emp_sim_payload;
@@ -284,10 +282,14 @@ typedef struct {
     emp_time_ns        send_ns, receive_ns, poll_ns, step_ns;
     int32_t            device_count;
 
-    int32_t             op_count, tensor_count, copy_limit, message_limit;
-    emp_sim_op         *op;   /**< [op + 1] */
-    emp_sim_op_rest    *rest; /**< [op] */
-    emp_sim_payload    *payload;
+    int32_t          op_count, tensor_count, copy_limit, message_limit;
+    emp_sim_op      *op;   /**< [op + 1] */
+    emp_sim_op_rest *rest; /**< [op] */
+    int64_t
+        *moved_bytes; /**< [op] that a CPU reads and writes; NULL unless shared_memory */
+    emp_sim_payload *payload;
+    double
+        *least_ns_per_byte; /**< [tensor] to leave the host; NULL unless rules.pageable */
     emp_sim_op_start   *start;
     int32_t            *awaited; /**< [op] inputs and control inputs */
     int32_t             persistent_count, first_count;

@@ -11,20 +11,44 @@
 struct sizes {
     int32_t op_count, tensor_count, edge_count, control_count;
     int32_t input_count; /* places of rows: edge_count, and what fills rows up */
+    int32_t persistent_count, first_count;
 };
+
+static bool is_live(const emp_graph *g, emp_op_id op) { return !g->op[op].is_folded; }
+
+/* Inputs that the simulator knows, of an op and of those that it waits for. */
+static int32_t count_inputs(const emp_graph *g, emp_op_id op)
+{
+    int32_t count = 0;
+
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
+        count += is_live(g, g->tensor[g->input[i]].producer);
+    return count;
+}
+
+static int32_t count_controls(const emp_graph *g, emp_op_id op)
+{
+    int32_t count = 0;
+
+    for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
+        count += is_live(g, g->control[i]);
+    return count;
+}
 
 static struct sizes count_live(const emp_graph *g)
 {
     struct sizes n = {0};
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        if (g->op[op].is_folded) continue;
+        if (!is_live(g, op)) continue;
+        int32_t inputs = count_inputs(g, op), controls = count_controls(g, op);
         n.op_count++;
         n.tensor_count += g->output_offset[op + 1] - g->output_offset[op];
-        int32_t inputs = g->input_offset[op + 1] - g->input_offset[op];
         n.edge_count += inputs;
         n.input_count += inputs < EMP_SIM_INPUTS ? EMP_SIM_INPUTS : inputs;
-        n.control_count += g->control_offset[op + 1] - g->control_offset[op];
+        n.control_count += controls;
+        n.persistent_count += g->op[op].persistent_bytes > 0;
+        n.first_count += inputs + controls == 0;
     }
     return n;
 }
@@ -44,8 +68,13 @@ static emp_status allocate_graph(emp_engine *sim, const struct sizes *n, emp_err
     sim->payload = EMP_ADD_ARRAY(&sim->arrays, emp_sim_payload, tensors);
     sim->start = EMP_ADD_ARRAY(&sim->arrays, emp_sim_op_start, ops);
     sim->awaited = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
-    sim->persistent = EMP_ADD_ARRAY(&sim->arrays, emp_sim_persistent, ops);
-    sim->first = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops);
+    sim->persistent =
+        EMP_ADD_ARRAY(&sim->arrays, emp_sim_persistent, (size_t)n->persistent_count);
+    sim->first = EMP_ADD_ARRAY(&sim->arrays, int32_t, (size_t)n->first_count);
+    if (sim->rules.shared_memory)
+        sim->moved_bytes = EMP_ADD_ARRAY(&sim->arrays, int64_t, ops);
+    if (sim->rules.pageable)
+        sim->least_ns_per_byte = EMP_ADD_ARRAY(&sim->arrays, double, tensors);
     sim->input = EMP_ADD_ARRAY(&sim->arrays, int32_t, inputs);
     sim->reader =
         EMP_ADD_ARRAY(&sim->arrays, emp_sim_reader, edges + 1); /* the last is nobody */
@@ -150,9 +179,10 @@ static void number_tensors(emp_engine *sim, const emp_problem *problem, emp_op_i
             .bytes = g->tensor[t].copy_bytes,
             .buffer_bytes =
                 runtime->copy_memory ? emp_sim_round_up(g->tensor[t].copy_bytes) : 0,
-            .ns_per_byte = is_fed(g, id) ? 1e9 * runtime->pageable_s_per_byte : 0.0,
             .producer = op,
             .id = t};
+        if (sim->rules.pageable && is_fed(g, id))
+            sim->least_ns_per_byte[tensor] = 1e9 * runtime->pageable_s_per_byte;
         live_tensor[t] = tensor++;
     }
     sim->op[op + 1].output = tensor;
@@ -184,8 +214,9 @@ static void number_ops(emp_engine *sim, const emp_problem *problem, int32_t *liv
                               &problem->runtime.events),
         };
         sim->rest[op] = (emp_sim_op_rest){
-            .workspace_bytes = emp_sim_round_up(from->cost->workspace_bytes),
-            .moved_bytes = from->cost->bytes_read + from->cost->bytes_written};
+            .workspace_bytes = emp_sim_round_up(from->cost->workspace_bytes)};
+        if (sim->rules.shared_memory)
+            sim->moved_bytes[op] = from->cost->bytes_read + from->cost->bytes_written;
         if (sim->rules.cpu_pool)
             sim->op[op].cpu = (emp_sim_lanes){.row = costs->cpu_offset[id],
                                               .lanes = costs->cpu[id].lanes};
@@ -540,7 +571,7 @@ static double most_on_cpu(const emp_engine *sim, int32_t op)
 
     for (int32_t d = 0; sim->rules.shared_memory && d < sim->device_count; d++)
         moved_ns =
-            fmax(moved_ns, sim->pool[d].ns_per_byte * (double)sim->rest[op].moved_bytes);
+            fmax(moved_ns, sim->pool[d].ns_per_byte * (double)sim->moved_bytes[op]);
     for (int32_t c = 0; c < costs->column_count[EMP_DEVICE_CPU]; c++) {
         int32_t            row = c * costs->op_count + sim->start[op].id;
         const emp_cpu_cost cost = costs->cpu[row];
@@ -607,7 +638,8 @@ double emp_engine_longest_run_ns(const emp_engine *sim)
     }
     for (int32_t t = 0; t < sim->tensor_count; t++) {
         const emp_sim_payload *p = &sim->payload[t];
-        total += (longest + fmax(p->ns_per_byte, slowest) * (double)p->bytes + 0.5 +
+        double least = sim->rules.pageable ? sim->least_ns_per_byte[t] : 0.0;
+        total += (longest + fmax(least, slowest) * (double)p->bytes + 0.5 +
                   most_of_cores(sim, t)) *
                  most_copies(sim, t);
     }

@@ -12,6 +12,7 @@ typedef struct {
     int32_t         op;
     emp_sim_op      plain;
     emp_sim_op_rest rest;
+    int64_t         moved_bytes; /* with shared_memory */
 } fused;
 
 struct emp_sim_fusion {
@@ -263,7 +264,10 @@ static void load_leader(emp_engine *sim, int32_t number)
     set->rest = sim->rest[set->op];
     const emp_op_id product = cost_of_set(sim, set->op, &cost);
     set_costs(sim, set->op, &cost, product, f->first_row + number * f->row_length);
-    sim->rest[set->op].moved_bytes = cost.bytes_read + cost.bytes_written;
+    if (sim->rules.shared_memory) {
+        set->moved_bytes = sim->moved_bytes[set->op];
+        sim->moved_bytes[set->op] = cost.bytes_read + cost.bytes_written;
+    }
     o->flags |= EMP_SIM_LEADS;
     if (cost.kernels > 0) o->flags |= EMP_SIM_LAUNCHES;
     if ((o->flags & EMP_SIM_ALIASES) && is_made_inside(sim, o->input, set->op)) {
@@ -319,6 +323,7 @@ void emp_engine_part(emp_engine *sim)
         const fused *set = &f->set[i];
         sim->op[set->op] = set->plain;
         sim->rest[set->op] = set->rest;
+        if (sim->rules.shared_memory) sim->moved_bytes[set->op] = set->moved_bytes;
         sim->next_member[set->op] = -1;
     }
     sim->result.event_count -= 2 * (int64_t)f->inner_count;

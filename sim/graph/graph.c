@@ -62,6 +62,14 @@ const char *emp_graph_source_why(const emp_graph *graph)
     return of_source[graph->source].why;
 }
 
+emp_status emp_graph_allocate_colocation(emp_graph *g, emp_error *err)
+{
+    g->colocation = EMP_ADD_ARRAY(&g->arrays, int32_t, (size_t)g->op_count);
+    if (g->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "bindings of %d ops", g->op_count);
+    return EMP_OK;
+}
+
 void emp_graph_destroy(emp_graph *g)
 {
     if (g == NULL) return;

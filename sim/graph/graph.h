@@ -27,7 +27,7 @@ typedef struct {
     int64_t          bytes; /**< 0 for references and for elements without a fixed size */
     int64_t   copy_bytes; /**< what a copy to another device carries; of references too */
     emp_op_id producer;
-    emp_dtype dtype;
+    uint8_t   dtype; /**< emp_dtype */
     bool      is_ref;
     bool      on_host; /**< in host memory even when the op runs on a GPU */
 } emp_tensor;
@@ -40,7 +40,6 @@ typedef struct {
     uint32_t flags;       /**< EMP_OP_ flags of its type */
     uint32_t host_input_mask; /**< bit i: on a GPU it reads input i in host memory;
                                        bit 31 stands for input 31 and all further ones */
-    int32_t  colocation;      /**< ops of one number share a device; 0 = none binds it */
     int32_t colocation_class; /**< dense; shared by ops that references bind, "x/read" and
                                    * embedding look-ups included, and those of one number */
     uint8_t kinds;            /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
@@ -48,7 +47,7 @@ typedef struct {
     bool    is_alias;         /**< output 0 is input 0's buffer */
 } emp_op;
 
-_Static_assert(sizeof(emp_op) == 40 && sizeof(emp_tensor) == 40, "graphs have millions");
+_Static_assert(sizeof(emp_op) == 32 && sizeof(emp_tensor) == 32, "graphs have millions");
 
 /** Names, shapes and costs that a graph shares with graphs that were pruned from it. */
 typedef struct emp_graph_store emp_graph_store;
@@ -126,6 +125,9 @@ struct emp_graph {
      * Merge runs the loop body behind it once. */
     int32_t    back_edge_count;
     emp_op_id *back_edge_from, *back_edge_to;
+
+    int32_t *
+        colocation; /**< [op] ops of one number share a device, 0 = none binds it; or NULL */
 
     emp_stated_cost *stated; /**< [op], or NULL: costs are a matter of models */
 

@@ -111,7 +111,8 @@ static int compare_bindings(const void *a, const void *b)
 /* The number that binds an op by itself; -1 = none. */
 static int32_t number_of(const emp_graph *g, emp_op_id op)
 {
-    return g->stated != NULL ? g->stated[op].colocation : g->op[op].colocation - 1;
+    if (g->stated != NULL) return g->stated[op].colocation;
+    return g->colocation != NULL ? g->colocation[op] - 1 : -1;
 }
 
 static bool has_numbers(const emp_graph *g)
@@ -308,7 +309,7 @@ static void derive_hash(emp_graph *g)
         if (g->stated != NULL) hash = hash_stated(hash, g, op);
         if (!(g->op[op].flags & EMP_OP_IS_VARIABLE) && g->op[op].persistent_bytes > 0)
             hash = emp_hash_u64(hash, (uint64_t)g->op[op].persistent_bytes);
-        if (g->op[op].colocation > 0)
+        if (g->colocation != NULL && g->colocation[op] > 0)
             hash = emp_hash_u64(hash, (uint64_t)g->op[op].colocation_class);
         for (int32_t i = g->output_offset[op]; i < g->output_offset[op + 1]; i++) {
             const emp_tensor *tensor = &g->tensor[i];

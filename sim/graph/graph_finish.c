@@ -114,7 +114,7 @@ static emp_status fill_tensors(const emp_graph_builder *b, emp_graph *g, emp_op_
         g->tensor[g->output_offset[op] + i] =
             (emp_tensor){.producer = op,
                          .shape = shape,
-                         .dtype = info->dtype,
+                         .dtype = (uint8_t)info->dtype,
                          .is_ref = info->is_ref,
                          .on_host = (host_output_mask >> (i < 31 ? i : 31)) & 1,
                          .bytes = info->is_ref ? 0 : bytes,
@@ -198,6 +198,13 @@ static emp_status fill_stated(const emp_graph_builder *b, emp_graph *g, emp_op_i
     return EMP_OK;
 }
 
+static bool is_any_bound(const emp_graph_builder *b)
+{
+    for (emp_op_id op = 0; op < b->node_count; op++)
+        if (b->node[op].attrs->colocation != 0) return true;
+    return false;
+}
+
 static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
     for (emp_op_id op = 0; op < b->node_count; op++) {
@@ -209,7 +216,7 @@ static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
         uint32_t    host_output_mask = 0;
         EMP_CHECK(emp_node_view(b, op, &view, err));
         EMP_CHECK(fill_op(g->store, &view, &g->op[op], &host_output_mask, err));
-        g->op[op].colocation = view.attrs->colocation;
+        if (g->colocation != NULL) g->colocation[op] = view.attrs->colocation;
         EMP_CHECK(fill_tensors(b, g, op, host_output_mask, err));
     }
     return EMP_OK;
@@ -251,6 +258,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     EMP_TRY(emp_graph_store_create(&g->store, err));
     EMP_TRY(emp_graph_allocate(g, err));
     if (b->node[0].stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
+    if (is_any_bound(b)) EMP_TRY(emp_graph_allocate_colocation(g, err));
     memcpy(g->topo, topo, (size_t)g->op_count * sizeof *topo);
     fill_rows(b, g);
     EMP_TRY(fill_ops(b, g, err));

@@ -77,6 +77,9 @@ emp_status emp_graph_allocate(emp_graph *g, emp_error *err);
 /** Allocates the stated costs of a graph that has them. */
 emp_status emp_graph_allocate_stated(emp_graph *g, emp_error *err);
 
+/** Likewise the numbers that bind ops, of a graph that has them. */
+emp_status emp_graph_allocate_colocation(emp_graph *g, emp_error *err);
+
 /** Gives a graph the times on device models that its nodes state. \retval EMP_ENOMEM */
 emp_status emp_stated_finish(emp_graph_builder *b, emp_graph *g, emp_error *err);
 

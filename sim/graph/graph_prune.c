@@ -167,6 +167,7 @@ static void copy_rows(emp_graph *g, const emp_graph *whole, const int32_t *new_o
         g->type[op] = new_of_type[whole->type[old]];
         g->op[op] = whole->op[old];
         if (whole->stated != NULL) g->stated[op] = whole->stated[old];
+        if (whole->colocation != NULL) g->colocation[op] = whole->colocation[old];
         g->is_target[op] = whole->is_target[old];
         g->output_offset[op] = tensor;
         for (int32_t i = whole->output_offset[old]; i < whole->output_offset[old + 1];
@@ -234,6 +235,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
                  whole->op_count);
     EMP_TRY(emp_graph_allocate(g, err));
     if (whole->stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
+    if (whole->colocation != NULL) EMP_TRY(emp_graph_allocate_colocation(g, err));
     copy_names(g, whole, new_of_op, new_of_type);
     copy_rows(g, whole, new_of_op, new_of_type);
     EMP_TRY(emp_stated_prune(g, whole, new_of_op, err));

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "graphs/load.h"
+#include "sim/engine/sim.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -239,4 +240,36 @@ Test(load, survives_every_allocation_failure)
         emp_graph_destroy(whole));
     emp_graph_destroy(step);
     emp_graph_destroy(whole);
+}
+
+/* ---- memory ---- */
+
+/* Bytes an op of a large step, and of the simulator on it: graphs of ten million ops have to fit. */
+Test(load, a_graph_and_its_simulator_take_few_bytes_an_op)
+{
+    enum { GRAPH_BYTES = 300, ALL_BYTES = 500 };
+    const int64_t before = emp_mem_live_bytes();
+    emp_graph    *step = NULL;
+    emp_machine  *machine = NULL;
+    emp_problem  *problem = NULL;
+    emp_sim      *sim = NULL;
+    emp_runtime   runtime;
+
+    cr_assert_eq(emp_source_load(&step, NULL, NULL, "nmt:layers=8,steps=40", NULL),
+                 EMP_OK);
+    const double  ops = step->op_count;
+    const int64_t graph = emp_mem_live_bytes() - before;
+    cr_assert_eq(emp_machine_load(&machine, "k40x8", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, "nmt", NULL),
+                 EMP_OK);
+    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    const int64_t all = emp_mem_live_bytes() - before;
+    cr_expect_leq((double)graph / ops, GRAPH_BYTES, "%g bytes", (double)graph / ops);
+    cr_expect_leq((double)all / ops, ALL_BYTES, "%g bytes", (double)all / ops);
+    emp_sim_destroy(sim);
+    emp_problem_destroy(problem);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(step);
+    cr_expect_eq(emp_mem_live_bytes(), before);
 }

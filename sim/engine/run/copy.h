@@ -97,7 +97,7 @@ EMP_SIM_INLINE void emp_run_transfer(emp_engine *sim, int32_t copy,
 
     if (EMP_RULES
             .pageable) { /* slower than the route from the host, not than other routes */
-        double least = p->ns_per_byte * route->from_host;
+        double least = sim->least_ns_per_byte[p - sim->payload] * route->from_host;
         ns_per_byte = ns_per_byte > least ? ns_per_byte : least;
     }
     emp_time_ns duration =

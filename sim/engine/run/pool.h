@@ -32,7 +32,7 @@ static inline int32_t emp_run_count_cores(const emp_sim_pool *pool, int32_t lane
 static inline double emp_run_moved_ns(const emp_engine *sim, const emp_sim_pool *pool,
                                       int32_t op, int32_t cores, int32_t tasks)
 {
-    double moved_ns = (double)sim->rest[op].moved_bytes / tasks * pool->ns_per_byte;
+    double moved_ns = (double)sim->moved_bytes[op] / tasks * pool->ns_per_byte;
     double alone_ns = (double)pool->starting_task_ns / cores;
 
     return moved_ns < alone_ns ? moved_ns : alone_ns;
