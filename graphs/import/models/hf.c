@@ -21,7 +21,7 @@ enum { SEQUENCE_DEFAULT = 2048 };
 static const char prefix[] = "hf:";
 
 typedef struct {
-    int32_t phase, batch, sequence, dtype, optimizer, master;
+    int32_t phase, batch, sequence, dtype, quant, optimizer, master;
 } hf_values;
 
 static const emp_option options[] = {
@@ -34,6 +34,8 @@ static const emp_option options[] = {
         "tokens of a sequence; 0 = 2048, or the model's positions if fewer", 0),
     EMP_WORD_OPTION("dtype", hf_values, dtype, "config|fp32|fp16|bf16",
                     "element type of weights and activations", 0),
+    EMP_WORD_OPTION("quant", hf_values, quant, "config|" EMP_QUANTISED_WORDS,
+                    "how the weights of prompts and tokens are stored", 0),
     EMP_WORD_OPTION("optimizer", hf_values, optimizer, EMP_TRANSFORMER_UPDATE_WORDS,
                     "what updates the weights", EMP_UPDATE_ADAM),
     EMP_INTEGER_OPTION("master", hf_values, master, 0, 1,
@@ -110,23 +112,41 @@ static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
             q->method, emp_dtype_name(step->dtype), size);
 }
 
+static void note_odd(emp_import_notes *notes, int32_t odd, const emp_quantised *q,
+                     const emp_transformer_step *step)
+{
+    if (odd == 0) return;
+    emp_import_notes_warn(notes,
+                          "%d matrices have rows that are no whole groups of their "
+                          "quantization (%s): they count as %s",
+                          odd, q->method, emp_dtype_name(step->dtype));
+}
+
 static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json *config,
                         const hf_values *v, const emp_weight_types *types, emp_error *err)
 {
     emp_status            st = EMP_OK;
     emp_transformer_model m = {0};
     emp_dtype             dtype;
+    int32_t               odd = 0;
     emp_quantised         quantised = emp_quantised_read(config);
     emp_weight_types      of_config = {emp_quantised_find_type, &quantised};
 
     EMP_TRY(emp_config_read(&m, &dtype, config, err));
+    if (v->quant > 0) quantised = emp_quantised_named(v->quant - 1, &m);
     emp_transformer_step step = step_of(v, &m, dtype);
     /* weights that are trained, and those of a type that is asked for, are not quantised */
-    if (types == NULL && v->dtype == 0 && step.phase != EMP_PHASE_TRAIN)
+    quantised.odd = &odd;
+    if (v->quant > 0 && step.phase == EMP_PHASE_TRAIN)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "quant is for phase=prefill and phase=decode; a training step has "
+                 "weights that it updates");
+    if (v->quant > 0 || (types == NULL && v->dtype == 0 && step.phase != EMP_PHASE_TRAIN))
         types = &of_config;
     EMP_TRY(emp_transformer_graph_create(out, &m, &step, types, err));
-    if (v->dtype == 0 && (types == NULL || types == &of_config))
+    if (v->quant == 0 && v->dtype == 0 && (types == NULL || types == &of_config))
         note_quantised(notes, &quantised, &step, *out);
+    note_odd(notes, odd, &quantised, &step);
     emp_towers_note(notes, config, step.dtype);
 
 cleanup:
