@@ -58,8 +58,7 @@ emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes)
                          .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
                          .colocation_class = op};
     static const emp_shape scalar = {0};
-    f->tensor[op] =
-        (emp_tensor){.shape = &scalar, .producer = op, .bytes = output_bytes};
+    f->tensor[op] = (emp_tensor){.shape = &scalar, .producer = op, .bytes = output_bytes};
     f->gpu_cost[op] = (emp_gpu_cost){.compute_ns = GPU_NS};
     f->cpu_cost[op] = (emp_cpu_cost){.compute_ns = CPU_NS, .lanes = 1};
     return op;
