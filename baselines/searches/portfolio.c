@@ -91,7 +91,7 @@ static bool is_unsuited(emp_status st)
     return st == EMP_EUNSUPPORTED || st == EMP_EINFEASIBLE || st == EMP_EEXTERNAL;
 }
 
-/* Where devices are alike, what knows memory alone has nothing to add. */
+/* Where devices are alike, what knows memory alone seldom has anything to add. */
 static bool is_wanted(const emp_problem *problem, const emp_method *member)
 {
     return emp_cost_is_unlike(problem->costs) ||

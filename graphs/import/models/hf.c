@@ -21,7 +21,7 @@ enum { SEQUENCE_DEFAULT = 2048 };
 static const char prefix[] = "hf:";
 
 typedef struct {
-    int32_t phase, batch, sequence, dtype, quant, optimizer, master;
+    int32_t phase, batch, sequence, dtype, quant, sample, optimizer, master;
 } hf_values;
 
 static const emp_option options[] = {
@@ -36,11 +36,19 @@ static const emp_option options[] = {
                     "element type of weights and activations", 0),
     EMP_WORD_OPTION("quant", hf_values, quant, "config|" EMP_QUANTISED_WORDS,
                     "how the weights of prompts and tokens are stored", 0),
+    EMP_WORD_OPTION("sample", hf_values, sample, "auto|host|device",
+                    "where the next token is drawn: on the host of a GGUF file's "
+                    "program, on the device "
+                    "of any other",
+                    0),
     EMP_WORD_OPTION("optimizer", hf_values, optimizer, EMP_TRANSFORMER_UPDATE_WORDS,
                     "what updates the weights", EMP_UPDATE_ADAM),
     EMP_INTEGER_OPTION("master", hf_values, master, 0, 1,
                        "whether Adam keeps float32 copies of weights of another type", 1),
     EMP_NO_OPTION};
+
+/* Values of "sample". */
+enum { SAMPLE_AUTO, SAMPLE_ON_HOST };
 
 const emp_option *emp_hf_options(void) { return options; }
 
@@ -82,6 +90,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .sequence = v->sequence,
                                  .dtype = dtype_of(v, of_config),
                                  .update = (emp_transformer_update)v->optimizer,
+                                 .samples_on_host = v->sample == SAMPLE_ON_HOST,
                                  .has_master = v->master != 0};
 
     if (step.sequence > 0) return step;
@@ -192,6 +201,7 @@ static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values
                  "a prompt by matrices of keys and values that are apart; "
                  "the phase is decode");
     emp_transformer_step step = step_of(v, &m, EMP_DTYPE_HALF);
+    if (v->sample == SAMPLE_AUTO) step.samples_on_host = true;
     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, &types, err));
     EMP_TRY(emp_gguf_check_used(h, m.layer_count, err));
     graph->source = EMP_SOURCE_GGUF;

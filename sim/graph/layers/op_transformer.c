@@ -332,3 +332,14 @@ EMP_COST(mixed_optimizer)
         cost->bytes_written =
             emp_add_saturating(cost->bytes_written, emp_info_bytes(&op->input[i]));
 }
+
+/* ---- tokens ---- */
+
+/* SampleToken(logits [rows, vocabulary]): a number for each row, drawn on the host. */
+EMP_INFER(sample_token)
+{
+    emp_shape rows = op->input[0].shape;
+
+    if (rows.rank > 0) rows.rank--;
+    return emp_set_output(&output[0], rows, EMP_DTYPE_INT32);
+}
