@@ -57,7 +57,7 @@ static emp_status receive_arrays(const emp_run_state *run, int32_t from, emp_lis
 
 static size_t placement_bytes(const emp_run_state *run)
 {
-    return (size_t)run->record->op_count * sizeof(emp_device_id);
+    return (size_t)run->record->decision.op_count * sizeof(emp_device_id);
 }
 
 /* ---- controller ---- */
@@ -137,7 +137,7 @@ static emp_status give_order(emp_run_state *run, crew *c, int32_t to, emp_error 
 /* What only the step knows, the server's own state knows. */
 static emp_status log_report(emp_run_state *run, report *r, emp_error *err)
 {
-    const emp_candidate      best = {run->candidate[0], &r->result};
+    const emp_candidate      best = {&run->candidate[0], &r->result};
     const emp_method_metric *metric = NULL;
     int32_t                  count = emp_run_metrics(run, &metric);
 

@@ -264,12 +264,12 @@ cleanup:
 emp_status emp_examples_init(emp_examples *e, const emp_problem *const *problem,
                              int32_t count, int32_t decides, emp_error *err)
 {
-    EMP_CHECK(EMP_ALLOC(e->proposal, (size_t)count));
+    EMP_CHECK(EMP_ALLOC(e->decision, (size_t)count));
     EMP_CHECK(EMP_ALLOC(e->step_time_s, (size_t)count));
     while (e->count < count) {
         const int32_t i = e->count++;
         e->step_time_s[i] = NAN;
-        EMP_CHECK(emp_proposal_init(&e->proposal[i], problem[i]->graph->op_count, decides,
+        EMP_CHECK(emp_decision_init(&e->decision[i], problem[i]->graph->op_count, decides,
                                     err));
     }
     return EMP_OK;
@@ -279,9 +279,6 @@ static emp_status take_best(emp_examples *e, int32_t i, const emp_record *record
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err)
 {
-    const emp_proposal best = {record->device_of_op, record->level_of_op,
-                               record->leader_of_op};
-
     if (emp_stop_is_set(params->stop))
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted while %s looked for examples",
                          params->method->name);
@@ -290,7 +287,7 @@ static emp_status take_best(emp_examples *e, int32_t i, const emp_record *record
                          "%s has found nothing for %s on %s that fits in memory; imitate "
                          "another method",
                          params->method->name, problem->workload, problem->machine->name);
-    emp_proposal_copy(&e->proposal[i], &best, problem->graph->op_count);
+    emp_decision_copy(&e->decision[i], &record->decision);
     e->step_time_s[i] = record->best_step_time_s;
     return EMP_OK;
 }
@@ -311,8 +308,8 @@ emp_status emp_examples_make(emp_examples *e, const emp_problem *const *problem,
 
 void emp_examples_clear(emp_examples *e)
 {
-    for (int32_t i = 0; i < e->count; i++) emp_proposal_clear(&e->proposal[i]);
-    emp_free(e->proposal);
+    for (int32_t i = 0; i < e->count; i++) emp_decision_clear(&e->decision[i]);
+    emp_free(e->decision);
     emp_free(e->step_time_s);
     *e = (emp_examples){0};
 }

@@ -9,9 +9,8 @@
 
 /* State of a method with place(). */
 typedef struct {
-    emp_proposal proposal; /* levels only if the order is decided */
-    int32_t      op_count;
-    bool         is_given;
+    emp_owned_decision proposal; /* levels only if the order is decided */
+    bool               is_given;
 } placed;
 
 bool emp_score_is_better(const emp_score *score, const emp_score *than)
@@ -45,8 +44,8 @@ emp_status emp_method_options_parse(void *options, const emp_method *type,
 static emp_status place(placed *p, const emp_method *type, const emp_problem *problem,
                         const emp_method_params *params, emp_error *err)
 {
-    p->op_count = problem->graph->op_count;
-    EMP_CHECK(emp_proposal_init(&p->proposal, p->op_count, params->decides, err));
+    EMP_CHECK(
+        emp_decision_init(&p->proposal, problem->graph->op_count, params->decides, err));
     return type->place(type, problem, params, &p->proposal, err);
 }
 
@@ -193,15 +192,15 @@ emp_status emp_method_check_weights(const emp_method *type, void *state, emp_err
 }
 
 emp_status emp_method_ask(const emp_method *type, void *state,
-                          const emp_proposal *candidates, int32_t max, int32_t *count,
-                          emp_error *err)
+                          const emp_owned_decision *candidates, int32_t max,
+                          int32_t *count, emp_error *err)
 {
     placed *p = state;
 
     if (type->place == NULL) return type->ask(state, candidates, max, count, err);
     *count = !p->is_given && max > 0;
     if (*count == 0) return EMP_OK;
-    emp_proposal_copy(&candidates[0], &p->proposal, p->op_count);
+    emp_decision_copy(&candidates[0], &p->proposal);
     p->is_given = true;
     return EMP_OK;
 }
@@ -215,7 +214,7 @@ emp_status emp_method_tell(const emp_method *type, void *state, const emp_score 
 void emp_method_destroy(const emp_method *type, void *state)
 {
     if (state == NULL) return;
-    if (type->place != NULL) emp_proposal_clear(&((placed *)state)->proposal);
+    if (type->place != NULL) emp_decision_clear(&((placed *)state)->proposal);
     if (type->clear != NULL) type->clear(state);
     emp_free(state);
 }

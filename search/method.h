@@ -26,8 +26,8 @@
 
 #include "base/named_array.h"
 #include "base/text/options.h"
-#include "search/proposal.h"
 #include "search/weights.h"
+#include "sim/problem/decision.h"
 #include "sim/rules/step.h"
 
 enum {
@@ -133,8 +133,8 @@ typedef struct emp_method {
     /** Fills the only proposal of a method, which need not be legal. A method with it has no
      * state of its own and none of the four functions below. */
     emp_status (*place)(const struct emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, const emp_proposal *proposal,
-                        emp_error *err);
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err);
     const void *own; /**< what the functions of its own type alone read; NULL: nothing */
 
     /** OPTIONAL. Of a method that has others propose in turn: these, with a NULL behind the
@@ -149,7 +149,7 @@ typedef struct emp_method {
                        const emp_method_params *params, emp_error *err);
     /** Writes up to \a max candidates, the caller's, and their number; 0 = done. Their
      * placements need not be legal: the runner legalizes them. Levels are 0 at first. */
-    emp_status (*ask)(void *state, const emp_proposal *candidates, int32_t max,
+    emp_status (*ask)(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err);
     /** NULL: nothing is learned from a score. */
     emp_status (*tell)(void *state, const emp_score *scores, int32_t count,
@@ -186,7 +186,7 @@ typedef struct emp_method {
      * all that is decided and is legal; no score is needed. \return through \a loss how unlike it
      * the policy was before. Called between a tell and an ask, and before the first ask.
      * EMP_EINTERRUPTED needs no sentence: the weights are as before. */
-    emp_status (*imitate)(void *state, const emp_proposal *example, double *loss,
+    emp_status (*imitate)(void *state, const emp_owned_decision *example, double *loss,
                           emp_error *err);
 
     /** OPTIONAL; without it a run has one rank. */
@@ -221,8 +221,8 @@ emp_status emp_method_create(void **state, const emp_method *type,
                              const emp_problem *problem, const emp_method_params *params,
                              emp_error *err);
 emp_status emp_method_ask(const emp_method *type, void *state,
-                          const emp_proposal *candidates, int32_t max, int32_t *count,
-                          emp_error *err);
+                          const emp_owned_decision *candidates, int32_t max,
+                          int32_t *count, emp_error *err);
 emp_status emp_method_tell(const emp_method *type, void *state, const emp_score *scores,
                            int32_t count, emp_error *err);
 void       emp_method_destroy(const emp_method *type, void *state);

@@ -43,7 +43,7 @@ static emp_status order_by_step(const emp_doppler_agent *a, const emp_doppler_ru
     return st;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     emp_doppler_agent *a = (emp_doppler_agent *)state;

@@ -24,7 +24,7 @@ static bool is_sound(const emp_go_agent *a)
            emp_count_is_valid(a->rewards.count) && emp_count_is_valid(a->net.params.step);
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     emp_go_agent *a = (emp_go_agent *)state;
@@ -81,7 +81,7 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return n;
 }
 
-static emp_status imitate(void *state, const emp_proposal *example, double *loss,
+static emp_status imitate(void *state, const emp_owned_decision *example, double *loss,
                           emp_error *err)
 {
     (void)err;

@@ -109,7 +109,7 @@ static double cost_of(planner *p, const emp_device_id *device_of_op)
     return emp_balance_cost(emp_balance_judge(&p->balance, p->legal));
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     planner *p = (planner *)state;

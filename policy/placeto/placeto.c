@@ -38,7 +38,7 @@ static emp_status init(void *state, const emp_problem *problem,
         params->threads, err);
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     if (max < 1)

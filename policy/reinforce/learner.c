@@ -41,7 +41,7 @@ emp_status emp_learner_check(const emp_learner *l, emp_error *err)
                     : EMP_ERROR(EMP_EFORMAT, "the saved state of a learner is damaged");
 }
 
-emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
+emp_status emp_learner_ask(void *state, const emp_owned_decision *candidates, int32_t max,
                            int32_t *count, emp_error *err)
 {
     emp_learner   *l = (emp_learner *)state;

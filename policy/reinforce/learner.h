@@ -136,7 +136,7 @@ emp_status emp_learner_check(const emp_learner *learner, emp_error *err);
 
 /** Draws a batch. Ops without a row have no choice or no effect: device 0, from which
  * legalization sends them where they belong. \retval EMP_EINTERRUPTED  `stop` is set. \retval EMP_EFORMAT */
-emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
+emp_status emp_learner_ask(void *state, const emp_owned_decision *candidates, int32_t max,
                            int32_t *count, emp_error *err);
 
 /** Both halves of an update. \retval EMP_EINVAL  Not as many scores as were drawn.

@@ -39,7 +39,7 @@ static emp_status init(void *state, const emp_problem *problem,
     return EMP_OK;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     learner *l = (learner *)state;
@@ -128,7 +128,7 @@ static emp_training_params params_for(int64_t budget)
 }
 
 /* Halves the way of its weight to the device of op 0. */
-static emp_status imitate(void *state, const emp_proposal *example, double *loss,
+static emp_status imitate(void *state, const emp_owned_decision *example, double *loss,
                           emp_error *err)
 {
     learner *l = (learner *)state;
@@ -155,12 +155,12 @@ Test(training, imitates_before_it_learns)
     emp_training_params params = params_for(0);
     emp_weights         w = {0};
     emp_device_id      *device = EMP_NEW_ARRAY(emp_device_id, 1);
-    emp_proposal        example[PROBLEMS];
+    emp_owned_decision  example[PROBLEMS];
     emp_error           err = {0};
 
     device[0] = 1;
     for (int i = 0; i < PROBLEMS; i++)
-        example[i] = (emp_proposal){.device_of_op = device};
+        example[i] = (emp_owned_decision){.device_of_op = device};
     params.example = example;
     params.imitation_rounds = 2;
     params.on_imitation = on_imitation;
@@ -198,8 +198,8 @@ Test(training, examples_survive_every_allocation_failure)
     cr_expect_eq(examples.count, PROBLEMS);
     for (int i = 0; i < PROBLEMS; i++) {
         cr_expect(isnan(examples.step_time_s[i]));
-        cr_expect(examples.proposal[i].level_of_op[0] == 0 &&
-                  examples.proposal[i].leader_of_op[0] == 0);
+        cr_expect(examples.decision[i].level_of_op[0] == 0 &&
+                  examples.decision[i].leader_of_op[0] == 0);
     }
     emp_examples_clear(&examples);
 }

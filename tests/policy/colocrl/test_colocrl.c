@@ -15,12 +15,12 @@ enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
 
 #define SMALL "hidden=10,type_width=4"
 
-static task               h;
-static emp_device_id      storage[SAMPLES][MAX_OPS];
-static const emp_proposal candidates[SAMPLES] = {{.device_of_op = storage[0]},
-                                                 {.device_of_op = storage[1]},
-                                                 {.device_of_op = storage[2]},
-                                                 {.device_of_op = storage[3]}};
+static task                     h;
+static emp_device_id            storage[SAMPLES][MAX_OPS];
+static const emp_owned_decision candidates[SAMPLES] = {{.device_of_op = storage[0]},
+                                                       {.device_of_op = storage[1]},
+                                                       {.device_of_op = storage[2]},
+                                                       {.device_of_op = storage[3]}};
 
 static void create_problem(void)
 {
