@@ -15,7 +15,6 @@
 #include "cli/report/report_why.h"
 #include "cli/stop.h"
 #include "graphs/export/chakra.h"
-#include "graphs/import/node_devices.h"
 #include "graphs/import/traces/where.h"
 #include "graphs/tf_spec.h"
 #include "run/methods.h"
@@ -107,19 +106,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static emp_status load_own(emp_owned_decision *decision, const char *spec,
                            const emp_problem *problem, emp_error *err)
 {
-    emp_tf_spec buffer;
-    const char *file = emp_tf_spec_file(spec, &buffer);
+    emp_status        st = EMP_OK;
+    emp_tf_spec       buffer;
+    cli_decision_file file;
 
     if (emp_trace_is_graph(problem->graph)) {
         EMP_CHECK(emp_decision_init(decision, problem->graph->op_count, 0, err));
         return cli_trace_devices_load(decision->device_of_op, problem, err);
     }
-    if (emp_nodes_syntax_of(file) == EMP_NODES_NONE)
-        return EMP_ERROR(EMP_EINVAL,
-                         "--placement " OWN_DEVICES " takes the devices that a "
-                         "TensorFlow graph file or a trace names, and %s is neither",
-                         spec);
-    return cli_decision_load(decision, file, problem, err);
+    st = cli_decision_open(&file, emp_tf_spec_file(spec, &buffer), NULL);
+    if (st != EMP_OK || file.form != CLI_DECISION_GRAPH)
+        EMP_FAIL(EMP_EINVAL,
+                 "--placement " OWN_DEVICES " takes the devices that a "
+                 "TensorFlow graph file or a trace names, and %s is neither",
+                 spec);
+    EMP_TRY(cli_decision_read(decision, &file, problem, err));
+
+cleanup:
+    cli_decision_close(&file);
+    return st;
 }
 
 /* The decision of a file, made legal as the runtime would, or the best placement that a method
