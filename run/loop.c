@@ -162,7 +162,7 @@ static emp_status check_params(const emp_run_params *params, emp_error *err)
         return EMP_ERROR(EMP_EINVAL, "method %s has no presets, not \"%s\"", method->name,
                          params->placer.preset);
     }
-    if (params->weights != NULL && method->list_weights == NULL)
+    if (params->weights != NULL && !emp_method_has_weights(method))
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "method %s has no weights to keep; \"emplace methods\" says "
                          "which methods do",

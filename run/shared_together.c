@@ -103,7 +103,7 @@ static emp_status add_over_ranks(emp_run_state *run, const batch *b,
 
 static emp_status tell(emp_run_state *run, const batch *b, emp_error *err)
 {
-    const emp_method_sharing *sharing = run->params->method->sharing;
+    const emp_method_sharing *sharing = run->params->method->learning->sharing;
     emp_named_array           array[EMP_MAX_NAMED_ARRAYS];
     int32_t                   count;
 
@@ -202,7 +202,7 @@ static emp_status check_values(const emp_run_state *run, emp_error *err)
     uint64_t        hash = EMP_HASH_SEED, all[EMP_MAX_TOLD];
     int32_t         count;
 
-    count = run->params->method->sharing->list_values(run->placer, array);
+    count = run->params->method->learning->sharing->list_values(run->placer, array);
     for (int32_t i = 0; i < count; i++) {
         hash = emp_hash_bytes(hash, array[i].values,
                               array[i].count * emp_array_type_bytes(array[i].type));

@@ -145,10 +145,8 @@ static const emp_option option_list[] = {
                     1),
     EMP_NO_OPTION};
 
-static const emp_method_sharing sharing = {.backward = emp_learner_backward,
-                                           .step = emp_learner_step,
-                                           .list_gradient = emp_learner_list_gradient,
-                                           .list_values = emp_learner_list_values};
+static const emp_method_learning learning = {.list_weights = emp_learner_list_weights,
+                                             .sharing = &emp_learner_sharing};
 
 const emp_method emp_method_doppler = {
     .name = "doppler",
@@ -168,5 +166,4 @@ const emp_method emp_method_doppler = {
     .clear = clear,
     .metrics = emp_learner_metrics,
     .list_state = list_state,
-    .list_weights = emp_learner_list_weights,
-    .sharing = &sharing};
+    .learning = &learning};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "policy/go/agent.h"
+#include "search/learning.h"
 #include "search/restored.h"
 
 static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }
@@ -179,6 +180,9 @@ static const emp_option option_list[] = {
                        8),
     EMP_NO_OPTION};
 
+static const emp_method_learning learning = {.list_weights = list_weights,
+                                             .imitate = imitate};
+
 const emp_method emp_method_go = {
     .name = "go",
     .description = "GO: PPO on devices, order and fusion of all ops, by a graph network "
@@ -199,5 +203,4 @@ const emp_method emp_method_go = {
     .clear = clear,
     .metrics = metrics,
     .list_state = list_state,
-    .list_weights = list_weights,
-    .imitate = imitate};
+    .learning = &learning};

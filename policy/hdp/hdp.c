@@ -8,6 +8,7 @@
 #include "policy/hdp/agent.h"
 #include "policy/hdp/fixed_groups.h"
 #include "policy/hdp/op_agent.h"
+#include "search/learning.h"
 #include "search/partition/balance.h"
 
 /* The state. One of the two agents is at work, and the learner is its. */
@@ -180,6 +181,8 @@ static const emp_method_sharing sharing = {.backward = backward,
                                            .list_gradient = list_gradient,
                                            .list_values = list_values};
 
+static const emp_method_learning learning = {.sharing = &sharing};
+
 const emp_method emp_method_hdp = {
     .name = "hdp",
     .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
@@ -196,4 +199,4 @@ const emp_method emp_method_hdp = {
     .clear = clear,
     .metrics = metrics,
     .list_state = list_state,
-    .sharing = &sharing};
+    .learning = &learning};

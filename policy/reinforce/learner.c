@@ -209,3 +209,9 @@ const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count)
     *count = l->type->metric_count;
     return l->metric;
 }
+
+const emp_method_sharing emp_learner_sharing = {.backward = emp_learner_backward,
+                                                .step = emp_learner_step,
+                                                .list_gradient =
+                                                    emp_learner_list_gradient,
+                                                .list_values = emp_learner_list_values};

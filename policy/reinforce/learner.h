@@ -17,6 +17,7 @@
 #include "policy/features/op_features.h"
 #include "policy/nn/params.h"
 #include "policy/reinforce/reinforce.h"
+#include "search/learning.h"
 
 enum { EMP_LEARNER_MAX_NETS = 2, EMP_LEARNER_MAX_METRICS = 10 };
 
@@ -148,10 +149,11 @@ emp_status emp_learner_tell(void *state, const emp_score *scores, int32_t count,
 emp_status emp_learner_backward(void *state, const emp_score *scores, int32_t count,
                                 int32_t first, int32_t own, emp_error *err);
 void       emp_learner_step(void *state);
-int32_t    emp_learner_list_gradient(void           *state,
-                                     emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
-int32_t    emp_learner_list_values(void           *state,
-                                   emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+extern const emp_method_sharing emp_learner_sharing; /**< these, and the two below */
+int32_t                         emp_learner_list_gradient(void           *state,
+                                                          emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+int32_t                         emp_learner_list_values(void           *state,
+                                                        emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
 /** What the next placements depend on beyond the arguments of a creation; random numbers
  * follow from seed and update. */

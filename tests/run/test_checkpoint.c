@@ -772,13 +772,14 @@ static int32_t list_no_array(void *state, emp_named_array arrays[EMP_MAX_NAMED_A
 static emp_status
 serve_alone(emp_status (*receive)(int32_t *, void *, size_t, emp_error *), emp_error *err)
 {
-    const emp_method_sharing sharing = {.list_values = list_no_array};
-    const emp_ranks          ranks = {
-                 .count = 2, .send = send_nothing, .receive = receive, .agree = agree};
+    const emp_method_sharing  sharing = {.list_values = list_no_array};
+    const emp_method_learning learning = {.sharing = &sharing};
+    const emp_ranks           ranks = {
+                  .count = 2, .send = send_nothing, .receive = receive, .agree = agree};
     emp_method     method = scripted_method;
     emp_run_params params = scripted_params(BUDGET, 1);
 
-    method.sharing = &sharing;
+    method.learning = &learning;
     params.method = &method;
     params.ranks = &ranks;
     params.is_async = true;

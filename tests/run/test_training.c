@@ -77,13 +77,15 @@ static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_AR
     return 1;
 }
 
+static const emp_method_learning learning = {.list_weights = list_weights};
+
 static const emp_method method = {.name = "adder",
                                   .state_bytes = sizeof(learner),
                                   .init = init,
                                   .ask = ask,
                                   .tell = tell,
                                   .uses_budget = true,
-                                  .list_weights = list_weights};
+                                  .learning = &learning};
 
 enum { PROBLEMS = 3, TURNS = 64 };
 
@@ -166,7 +168,8 @@ Test(training, imitates_before_it_learns)
     params.on_imitation = on_imitation;
     cr_expect_eq(emp_training_run(&w, &params, &err), EMP_EUNSUPPORTED);
     cr_expect_not_null(strstr(err.msg, "imitates nobody"), "%s", err.msg);
-    imitator.imitate = imitate;
+    imitator.learning =
+        &(const emp_method_learning){.list_weights = list_weights, .imitate = imitate};
     params.method = &imitator;
     err = (emp_error){0};
     cr_assert_eq(emp_training_run(&w, &params, &err), EMP_OK, "%s", err.msg);
@@ -263,7 +266,7 @@ Test(training, refuses_what_cannot_share)
     emp_method          other = method;
     task                wide;
 
-    other.list_weights = NULL;
+    other.learning = NULL;
     params.method = &other;
     expect_refused(&params, EMP_EUNSUPPORTED, "adder has no weights");
     task_create(&wide, "rnnlm:steps=2", "k40x4", "ideal");

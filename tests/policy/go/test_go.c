@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "policy/go/agent.h"
 #include "policy/go/go.h"
+#include "search/learning.h"
 #include "tests/support/problems.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
@@ -133,8 +134,9 @@ Test(go, threads_do_not_change_imitation)
     for (emp_op_id op = 0; op < h.graph->op_count; op++)
         example.device_of_op[op] = (emp_device_id)(1 + op % 2);
     for (int i = 0; i < 5; i++) {
-        cr_assert_eq(emp_method_go.imitate(one, &example, &loss, NULL), EMP_OK);
-        cr_assert_eq(emp_method_go.imitate(more, &example, &same, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.learning->imitate(one, &example, &loss, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.learning->imitate(more, &example, &same, NULL),
+                     EMP_OK);
         cr_expect(loss == same, "step %d: %.9g and %.9g nats", i, loss, same);
     }
     emp_decision_clear(&example);
@@ -234,7 +236,7 @@ Test(go, weights_serve_another_graph)
     task_destroy(&h);
     hand_graph_comb(&h, LAYERS / 2);
     other = create(1, "emplace", SMALL "lr=0.02,clip=10,entropy=0");
-    copy_list(emp_method_go.list_weights, other, state);
+    copy_list(emp_method_go.learning->list_weights, other, state);
     cr_expect_lt(update(other), 0.2);
     emp_method_destroy(&emp_method_go, state);
     emp_method_destroy(&emp_method_go, other);
@@ -358,7 +360,8 @@ Test(go, imitates_an_example_of_groups)
             example.device_of_op[op] =
                 (emp_device_id)(1 + agent->nodes->node_of_op[op] % 2);
     for (int u = 0; u < 600; u++)
-        cr_assert_eq(emp_method_go.imitate(state, &example, &loss, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.learning->imitate(state, &example, &loss, NULL),
+                     EMP_OK);
     cr_expect_lt(loss, 0.1);
     cr_assert_eq(emp_method_go.ask(state, &proposed, 1, &count, NULL), EMP_OK);
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
@@ -397,7 +400,8 @@ Test(go, imitates_an_example)
         }
     }
     for (int u = 0; u < 600; u++) {
-        cr_assert_eq(emp_method_go.imitate(state, &example, &loss, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.learning->imitate(state, &example, &loss, NULL),
+                     EMP_OK);
         if (u == 0) first = loss;
     }
     cr_expect_lt(loss, 0.1 * first, "%g nats, at first %g", loss, first);

@@ -12,6 +12,7 @@
 #include "policy/placeto/agent.h"
 #include "policy/placeto/placeto.h"
 #include "run/loop.h"
+#include "search/learning.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
