@@ -301,8 +301,8 @@ cleanup:
 }
 
 emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
-                          const emp_method_params *params, const emp_proposal *proposal,
-                          emp_error *err)
+                          const emp_method_params  *params,
+                          const emp_owned_decision *proposal, emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_list_method *method = type->own;

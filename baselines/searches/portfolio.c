@@ -177,7 +177,7 @@ static emp_status propose(portfolio *p, emp_device_id *device_of_op, int32_t *co
     params.options = options_of_member[next];
     if (is_wanted(p->problem, member))
         st = member->place(member, p->problem, &params,
-                           &(emp_proposal){.device_of_op = p->proposed}, &said);
+                           &(emp_owned_decision){.device_of_op = p->proposed}, &said);
     EMP_CHECK(pass_over(st, &said, err));
     p->at.asked = next;
     p->at.next = next + 1;
@@ -203,7 +203,7 @@ static void begin_search(portfolio *p)
     p->at.next = MEMBERS;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     portfolio *p = state;

@@ -163,7 +163,7 @@ static emp_move pick(const emp_walk *w, int64_t number, const emp_device_id *dev
     return emp_moves_pick(&w->moves, &rng, device_of_op);
 }
 
-static bool make_move(emp_walk *walk, int64_t number, const emp_proposal *at)
+static bool make_move(emp_walk *walk, int64_t number, const emp_owned_decision *at)
 {
     const emp_move move = pick(walk, number, at->device_of_op);
 
@@ -299,7 +299,7 @@ static bool is_damaged(const refiner *r)
            at->grown < 0 || at->grown > r->walk.moves.size_count;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     refiner  *r = state;

@@ -61,7 +61,7 @@ static emp_status score_jobs(struct stand *s, int32_t condition, int32_t row,
         *step_s = INFINITY;
         if (plan->job[i].run.budget_cpu_s > 0) continue;
         if (plan->job[i].is_refused || !plan->job[i].record.is_feasible) continue;
-        memcpy(device_of_op, plan->job[i].record.device_of_op,
+        memcpy(device_of_op, plan->job[i].record.decision.device_of_op,
                op_count * sizeof *device_of_op);
         emp_problem_legalize(problem, device_of_op);
         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));

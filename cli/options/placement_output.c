@@ -141,7 +141,7 @@ static const char *device_of_node(const void *context, emp_slice name)
     const tf_placement *tf = (const tf_placement *)context;
     int32_t             op = emp_strmap_get(&tf->op_of_name, name.data, name.size);
 
-    return op >= 0 ? tf->device[tf->placement->device_of_op[op]] : "";
+    return op >= 0 ? tf->device[tf->placement->decision.device_of_op[op]] : "";
 }
 
 static emp_status index_names(emp_strmap *map, const emp_named_placement *p,
@@ -239,7 +239,7 @@ static void print_ops(FILE *stream, const tf_placement *tf, emp_device_id device
     print_literal(stream, tf->device[device]);
     fputs(": [\n", stream);
     for (int32_t op = 0; op < p->op_count; op++) {
-        if (p->device_of_op[op] != device) continue;
+        if (p->decision.device_of_op[op] != device) continue;
         fputs("        ", stream);
         print_literal(stream, p->op_name[op]);
         fputs(",\n", stream);
@@ -260,8 +260,8 @@ static emp_status print_python(FILE *stream, const void *what, emp_error *err)
           "\"\"\"\n",
           stream);
     print_comment(stream, "made by", emp_manifest_get().command);
-    print_comment(stream, "workload", p->workload);
-    print_comment(stream, "machine", p->machine);
+    print_comment(stream, "workload", p->origin.workload);
+    print_comment(stream, "machine", p->origin.machine);
     fputs("\nOPS_OF_DEVICE = {\n", stream);
     for (emp_device_id d = 0; d < p->device_count; d++) print_ops(stream, tf, d);
     fputs("}\n"

@@ -178,6 +178,8 @@ emp_status emp_config_parse(emp_config *config, const char *path, const char *te
                             emp_error *err)
 {
     snprintf(config->path, sizeof config->path, "%s", path);
+    if (size > MAX_FILE_BYTES)
+        return EMP_ERROR(EMP_EFORMAT, "%s: longer than %d bytes", path, MAX_FILE_BYTES);
     EMP_CHECK(EMP_ALLOC(config->text, size + 1));
     memcpy(config->text, text, size);
     return parse_text(config, size, schema, err);

@@ -44,7 +44,8 @@ typedef struct {
 /** Reads and parses \a path. \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM */
 emp_status emp_config_open(emp_config *config, const char *path,
                            const cyaml_schema_value_t *schema, emp_error *err);
-/** Parses a copy of a text that messages call \a path. \retval EMP_EFORMAT, EMP_ENOMEM */
+/** Parses a copy of a text that messages call \a path. \retval EMP_EFORMAT  Also if it is longer than
+ * 1 MiB, as for emp_config_open(). \retval EMP_ENOMEM */
 emp_status emp_config_parse(emp_config *config, const char *path, const char *text,
                             size_t size, const cyaml_schema_value_t *schema,
                             emp_error *err);

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/io/atomic_file.h"
@@ -21,8 +20,8 @@ typedef struct {
 
 static bool has_op(const listed *l, int32_t op)
 {
-    return l->device >= 0 ? l->p->device_of_op[op] == l->device
-                          : l->p->level_of_op[op] == l->level;
+    return l->device >= 0 ? l->p->decision.device_of_op[op] == l->device
+                          : l->p->decision.level_of_op[op] == l->level;
 }
 
 /* "cpu:0": [names] */
@@ -62,7 +61,7 @@ static bool print_levels(FILE *stream, const emp_named_placement *p)
     bool is_text = true;
     char key[8];
 
-    if (p->level_of_op == NULL) return true;
+    if (p->decision.level_of_op == NULL) return true;
     fputs(",\n \"levels\": {", stream);
     for (int32_t level = 1; is_text && level < EMP_LEVELS; level++) {
         fputs(level == 1 ? "\n" : ",\n", stream);
@@ -93,7 +92,7 @@ static void link_sets(int32_t *next, const emp_named_placement *p)
 {
     for (int32_t op = 0; op < p->op_count; op++) next[op] = -1;
     for (int32_t op = p->op_count - 1; op >= 0; op--) {
-        const int32_t leader = p->leader_of_op[op];
+        const int32_t leader = p->decision.leader_of_op[op];
         if (leader == op) continue;
         next[op] = next[leader];
         next[leader] = op;
@@ -105,11 +104,11 @@ static bool print_leaders(FILE *stream, const emp_named_placement *p, int32_t *n
 {
     bool is_text = true, is_first = true;
 
-    if (p->leader_of_op == NULL) return true;
+    if (p->decision.leader_of_op == NULL) return true;
     link_sets(next, p);
     fputs(",\n \"leaders\": {", stream);
     for (int32_t op = 0; is_text && op < p->op_count; op++) {
-        if (p->leader_of_op[op] != op || next[op] < 0) continue;
+        if (p->decision.leader_of_op[op] != op || next[op] < 0) continue;
         fputs(is_first ? "\n  " : ",\n  ", stream);
         is_text = print_set(stream, p, next, op);
         is_first = false;
@@ -132,12 +131,13 @@ static bool print_placement(FILE *stream, const emp_named_placement *p, int32_t 
 
     fputs("{\n", stream);
     is_text = print_member(stream, "format", EMP_PLACEMENT_FORMAT) &&
-              print_member(stream, "workload", p->workload) &&
-              print_member(stream, "machine", p->machine);
-    if (p->run != 0) fprintf(stream, " \"run\": \"%016" PRIx64 "\",\n", p->run);
+              print_member(stream, "workload", p->origin.workload) &&
+              print_member(stream, "machine", p->origin.machine);
+    if (p->origin.run != 0)
+        fprintf(stream, " \"run\": \"%016" PRIx64 "\",\n", p->origin.run);
     fputs(" \"step_time_s\": ", stream);
-    if (p->step_time_s >= 0.0)
-        emp_number_write(stream, p->step_time_s);
+    if (p->origin.step_time_s >= 0.0)
+        emp_number_write(stream, p->origin.step_time_s);
     else
         fputs("null", stream);
     is_text = is_text && print_devices(stream, p) && print_levels(stream, p) &&
@@ -146,19 +146,18 @@ static bool print_placement(FILE *stream, const emp_named_placement *p, int32_t 
     return is_text;
 }
 
-emp_named_placement emp_placement_name(const emp_problem   *problem,
-                                       const emp_device_id *device_of_op,
-                                       double               step_time_s)
+emp_named_placement emp_placement_name(const emp_problem  *problem,
+                                       const emp_decision *decision, double step_time_s)
 {
     const emp_machine  *m = problem->machine;
-    emp_named_placement p = {.workload = problem->workload,
-                             .machine = m->name,
-                             .step_time_s = step_time_s,
+    emp_named_placement p = {.origin = {.step_time_s = step_time_s},
                              .device_count = m->device_count,
                              .op_count = problem->graph->op_count,
                              .op_name = problem->graph->name,
-                             .device_of_op = device_of_op};
+                             .decision = *decision};
 
+    snprintf(p.origin.workload, sizeof p.origin.workload, "%s", problem->workload);
+    snprintf(p.origin.machine, sizeof p.origin.machine, "%s", m->name);
     for (emp_device_id d = 0; d < m->device_count; d++)
         p.device_name[d] = m->device[d].name;
     return p;
@@ -171,17 +170,19 @@ emp_status emp_placement_write(const char *path, const emp_named_placement *p,
     emp_atomic_file file = {0};
     int32_t        *scratch = NULL;
 
-    if (!isfinite(p->step_time_s))
+    if (!isfinite(p->origin.step_time_s))
         EMP_FAIL(
             EMP_EINVAL,
             "%s cannot be written: its step time is %g seconds, which is not finite; "
             "give a negative one for a step that does not fit in memory",
-            path, p->step_time_s);
+            path, p->origin.step_time_s);
     EMP_TRY(EMP_ALLOC(scratch, (size_t)p->op_count));
     for (int32_t op = 0; op < p->op_count; op++) {
-        if (p->device_of_op[op] >= 0 && p->device_of_op[op] < p->device_count) continue;
+        if (p->decision.device_of_op[op] >= 0 &&
+            p->decision.device_of_op[op] < p->device_count)
+            continue;
         EMP_FAIL(EMP_EINVAL, "op '%s' is on device %d of 0..%d", p->op_name[op],
-                 p->device_of_op[op], p->device_count - 1);
+                 p->decision.device_of_op[op], p->device_count - 1);
     }
     EMP_TRY(emp_atomic_file_open(&file, path, err));
     if (!print_placement(file.stream, p, scratch))
@@ -202,19 +203,7 @@ emp_status emp_placement_save(const char *path, const emp_problem *problem,
     EMP_NEED(path);
     EMP_NEED(problem);
     EMP_NEED(device_of_op);
-    const emp_named_placement p = emp_placement_name(problem, device_of_op, step_time_s);
+    const emp_named_placement p = emp_placement_name(
+        problem, &(emp_decision){.device_of_op = device_of_op}, step_time_s);
     return emp_placement_write(path, &p, err);
-}
-
-uint64_t emp_placement_run(const char *path)
-{
-    emp_json_document d = {0};
-    uint64_t          run = 0;
-
-    if (emp_json_load(&d, path, NULL) == EMP_OK) {
-        const char *text = emp_json_string(emp_json_get(d.root, "run"));
-        if (text != NULL) run = strtoull(text, NULL, 16);
-    }
-    emp_json_clear(&d);
-    return run;
 }

@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/strmap.h"
 
 typedef struct {
     const char        *path;
     const emp_problem *problem;
-    emp_strmap         op_of_name;
+    const emp_strmap  *op_of_name;
     emp_device_id     *device_of_op;
 } reader;
 
@@ -31,9 +30,9 @@ static emp_status find_op(emp_op_id *op, const reader *r, const emp_json *id,
         return EMP_ERROR(EMP_EFORMAT, "%s: \"%s\" has a node that is no whole number",
                          r->path, list);
     snprintf(name, sizeof name, "gradients/node%" PRId64, emp_json_integer(id));
-    *op = emp_strmap_get(&r->op_of_name, name, strlen(name));
+    *op = emp_strmap_get(r->op_of_name, name, strlen(name));
     const char *forward = name + strlen("gradients/");
-    if (*op < 0) *op = emp_strmap_get(&r->op_of_name, forward, strlen(forward));
+    if (*op < 0) *op = emp_strmap_get(r->op_of_name, forward, strlen(forward));
     if (*op < 0)
         return EMP_ERROR(EMP_EFORMAT, "%s: the graph has no op '%s'", r->path, forward);
     return EMP_OK;
@@ -101,22 +100,12 @@ cleanup:
 }
 
 emp_status emp_split_place(emp_device_id *device_of_op, const char *path,
-                           const emp_problem *problem, const emp_json *root,
-                           emp_error *err)
+                           const emp_problem *problem, const emp_strmap *op_of_name,
+                           const emp_json *root, emp_error *err)
 {
-    emp_status       st = EMP_OK;
-    const emp_graph *g = problem->graph;
-    reader           r = {.path = path, .problem = problem, .device_of_op = device_of_op};
+    reader r = {path, problem, op_of_name, device_of_op};
 
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        device_of_op[op] = -1;
-        EMP_TRY(emp_strmap_set(&r.op_of_name, g->name[op], strlen(g->name[op]), op, err));
-    }
-    EMP_TRY(place_kind(&r, root, "fpgas", EMP_DEVICE_GPU, err));
-    EMP_TRY(place_kind(&r, root, "cpus", EMP_DEVICE_CPU, err));
-    EMP_TRY(place_rest(&r, err));
-
-cleanup:
-    emp_strmap_clear(&r.op_of_name);
-    return st;
+    EMP_CHECK(place_kind(&r, root, "fpgas", EMP_DEVICE_GPU, err));
+    EMP_CHECK(place_kind(&r, root, "cpus", EMP_DEVICE_CPU, err));
+    return place_rest(&r, err);
 }

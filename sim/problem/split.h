@@ -9,17 +9,19 @@
 #ifndef EMP_SIM_PROBLEM_SPLIT_H
 #define EMP_SIM_PROBLEM_SPLIT_H
 
+#include "base/strmap.h"
 #include "base/text/json.h"
 #include "sim/problem/problem.h"
 
 /** Whether a placement file is one. */
 bool emp_split_is(const emp_json *root);
 
-/** Fills device_of_op[op_count] from the contents of \a path. O(V).
+/** Fills device_of_op[op_count], which are -1, from the contents of \a path. O(V).
+ * \param op_of_name  Finds ops of the graph.
  * \retval EMP_EFORMAT  A node that is not there or there twice, more lists than devices, or an op
  *                      left out; the message names it. */
 emp_status emp_split_place(emp_device_id *device_of_op, const char *path,
-                           const emp_problem *problem, const emp_json *root,
-                           emp_error *err);
+                           const emp_problem *problem, const emp_strmap *op_of_name,
+                           const emp_json *root, emp_error *err);
 
 #endif /* EMP_SIM_PROBLEM_SPLIT_H */

@@ -140,11 +140,11 @@ const emp_problem *fixture_problem(fixture *f)
 void fixture_place(const emp_method *type, const emp_problem *problem, uint64_t seed,
                    const char *options, emp_device_id *device_of_op)
 {
-    emp_error         err = {0};
-    emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    emp_proposal      candidate = {.device_of_op = device_of_op};
-    void             *state = NULL;
-    int32_t           count = 0;
+    emp_error          err = {0};
+    emp_method_params  params = {.seed = seed, .threads = 1, .options = options};
+    emp_owned_decision candidate = {.device_of_op = device_of_op};
+    void              *state = NULL;
+    int32_t            count = 0;
 
     cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
                  "%s: %s", type->name, err.msg);

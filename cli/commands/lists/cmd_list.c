@@ -17,6 +17,7 @@
 #include "graphs/tf_spec.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
+#include "search/learning.h"
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
@@ -271,19 +272,23 @@ static bool decides_fusion(const emp_method *method)
 
 static bool has_start(const emp_method *method) { return method->has_start; }
 
-static bool has_weights(const emp_method *method) { return method->list_weights != NULL; }
+/* NULL: the weights need none. */
+static const char *weights_options(const emp_method *method)
+{
+    return method->learning != NULL ? method->learning->weights_options : NULL;
+}
 
 static json_t *json_method(const emp_method *method)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:s?, s:o, s:o, s:o}",
-                     "description", method->description, "kind",
-                     kind_words[emp_method_kind_of(method)], "advice", method->advice,
-                     "uses_budget", method->uses_budget, "decides_order",
-                     decides_order(method), "decides_fusion", decides_fusion(method),
-                     "has_start", method->has_start, "has_weights", has_weights(method),
-                     "weights_options", method->weights_options, "members",
-                     json_members(method), "presets", cli_json_words(method->presets),
-                     "options", cli_json_option_table(method->options, method->presets));
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:s?, s:o, s:o, s:o}", "description",
+        method->description, "kind", kind_words[emp_method_kind_of(method)], "advice",
+        method->advice, "uses_budget", method->uses_budget, "decides_order",
+        decides_order(method), "decides_fusion", decides_fusion(method), "has_start",
+        method->has_start, "has_weights", emp_method_has_weights(method),
+        "weights_options", weights_options(method), "members", json_members(method),
+        "presets", cli_json_words(method->presets), "options",
+        cli_json_option_table(method->options, method->presets));
 }
 
 static emp_status print_method(const cli_listing_args *args, emp_error *err)
@@ -299,10 +304,10 @@ static emp_status print_method(const cli_listing_args *args, emp_error *err)
     printf("decides: devices%s%s%s\n", decides_order(method) ? ", order" : "",
            decides_fusion(method) ? ", fusion" : "",
            method->has_start ? "; can begin at a placement (--start)" : "");
-    if (has_weights(method))
+    if (emp_method_has_weights(method))
         printf("weights: fit other graphs (train --tasks, --weights)%s%s\n",
-               method->weights_options != NULL ? ", with " : "",
-               method->weights_options != NULL ? method->weights_options : "");
+               weights_options(method) != NULL ? ", with " : "",
+               weights_options(method) != NULL ? weights_options(method) : "");
     cli_print_option_table(method->options, method->presets);
     return EMP_OK;
 }
@@ -352,7 +357,7 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
         print_names("decide the order, too", decides_order);
         print_names("decide the fusion, too", decides_fusion);
         print_names("can begin at a placement", has_start);
-        print_names("have weights that fit other graphs", has_weights);
+        print_names("have weights that fit other graphs", emp_method_has_weights);
         cli_listing_more(args.format, "methods");
         return EMP_OK;
     }

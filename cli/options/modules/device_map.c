@@ -152,7 +152,7 @@ emp_status cli_device_map_check(const emp_named_placement *placement, const char
         hosts += is_cpu(placement->device_name[d]);
     if (hosts > 1)
         return EMP_ERROR(EMP_EINVAL, "a device_map is of one computer, and %s has %d",
-                         placement->machine, hosts);
+                         placement->origin.machine, hosts);
     for (int32_t op = 0; op < placement->op_count; op++)
         if (module_length(placement->op_name[op], spec) > 0) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
@@ -169,7 +169,7 @@ static emp_status collect(device_map *map, const char *spec, emp_error *err)
         size_t length = module_length(p->op_name[op], spec);
         if (length == 0) continue;
         map->entry[map->count++] =
-            (entry){p->op_name[op], length, p->device_of_op[op], false};
+            (entry){p->op_name[op], length, p->decision.device_of_op[op], false};
     }
     qsort(map->entry, (size_t)map->count, sizeof *map->entry, compare);
     return EMP_OK;

@@ -124,12 +124,12 @@ static int by_size(const void *left, const void *right)
 static double step_ms(emp_sim *sim, const emp_problem *problem, uint64_t seed,
                       const char *options)
 {
-    emp_device_id           device[MAX_NODES];
-    const emp_proposal      proposal = {.device_of_op = device};
-    const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    const emp_method       *type = &emp_method_critical_path;
-    emp_sim_result          result;
-    emp_error               err = {0};
+    emp_device_id            device[MAX_NODES];
+    const emp_owned_decision proposal = {.device_of_op = device};
+    const emp_method_params  params = {.seed = seed, .threads = 1, .options = options};
+    const emp_method        *type = &emp_method_critical_path;
+    emp_sim_result           result;
+    emp_error                err = {0};
 
     cr_assert_leq(problem->graph->op_count, MAX_NODES);
     cr_assert_eq(type->place(type, problem, &params, &proposal, &err), EMP_OK, "%s",
