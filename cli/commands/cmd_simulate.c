@@ -16,8 +16,8 @@
 #include "cli/stop.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/node_devices.h"
-#include "graphs/import/traces/where.h"
-#include "graphs/tf_spec.h"
+#include "graphs/import/traces/step_graph.h"
+#include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/explain/scope_dot.h"
 #include "sim/explain/trace_chrome.h"
@@ -107,8 +107,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static emp_status load_own(emp_device_id *device_of_op, const char *spec,
                            const emp_problem *problem, emp_error *err)
 {
-    emp_tf_spec buffer;
-    const char *file = emp_tf_spec_file(spec, &buffer);
+    char        buffer[EMP_SPEC_BYTES];
+    const char *file = emp_source_file(buffer, spec);
 
     if (emp_trace_is_graph(problem->graph))
         return cli_trace_devices_load(device_of_op, problem, err);

@@ -13,14 +13,14 @@ typedef struct {
     emp_slice meta; /**< the MetaGraphDef around it; data NULL = none */
 } emp_container;
 
+/** Whether a file is text, by its first bytes. */
+bool emp_container_is_text(emp_slice file);
+
 /** Puts a file in memory behind the message readers, and decides between wire format and
  * text. \a bytes is borrowed. */
 void emp_message_file_init(emp_message_file *file, const char *bytes, size_t size);
 
 void emp_message_file_clear(emp_message_file *file);
-
-/** Whether it begins as JSON does. */
-bool emp_container_is_json(const emp_message_file *file);
 
 /** Finds the graph; of several meta graphs in a SavedModel, that of the first.
  * \retval EMP_EFORMAT  There is none; the message says what the file is, as far as known.

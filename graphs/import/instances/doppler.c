@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/instances/doppler.h"
-
+/* The graphs of DOPPLER (Yao et al., ICLR 2026), as its repository has them in compute_graph/:
+ *
+ *     112                           nodes in all
+ *     0, 1, 2, 3,                   those of them that are inputs
+ *     0, 0, 1, 2,                   the ends of edges that read from ...
+ *     16, 17, 16, 17,               ... and those that read
+ *     1000000000000,4000000000000   of each op: compute, communication and maybe a type
+ *     100000000,400000000,squeezer
+ *
+ * Edges number the ops from 0 and leave inputs out: there are as many lines of ops as nodes that
+ * are no inputs. A device takes compute / 10^10 for an op, a message communication / 10^10; the
+ * repository names no unit, and we take milliseconds. Nothing is said of bytes or of devices: all
+ * are alike, so a CPU takes as long as a GPU, and the published setting is four devices.
+ */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +20,7 @@
 #include "base/mem.h"
 #include "graphs/import/instances/instance.h"
 
-enum { MAX_NODES = 1 << 19, TYPE_BYTES = 64, COSTS_PER_NS = 10000 };
+enum { MAX_NODES = 1 << 19, TYPE_BYTES = 64, COSTS_PER_NS = 10000, DEVICES = 4 };
 
 /* Of EMP_INSTANCE_MS_MAX milliseconds. */
 static const int64_t MAX_COST = INT64_C(10000000000000000);
@@ -196,11 +208,11 @@ static emp_status expect_end(reader *r, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_doppler_read(emp_graph_builder *builder, emp_import_devices *devices,
-                            emp_slice file, emp_error *err)
+emp_status emp_doppler_read(emp_graph_builder *builder, emp_reading *reading,
+                            emp_error *err)
 {
     emp_status st = EMP_OK;
-    reader     r = {.rest = file};
+    reader     r = {.rest = reading->bytes};
 
     EMP_TRY(count_ops(&r, err));
     EMP_TRY(read_edges(&r, err));
@@ -209,10 +221,10 @@ emp_status emp_doppler_read(emp_graph_builder *builder, emp_import_devices *devi
     for (int32_t i = 0; i < r.edge_count; i++)
         EMP_TRY(
             emp_graph_builder_connect(builder, (emp_port){r.from[i], 0}, r.to[i], err));
-    *devices = (emp_import_devices){.cpu_count = 1,
-                                    .gpu_count = EMP_DOPPLER_DEVICES - 1,
-                                    .gpu_memory_bytes = INT64_C(1) << 40,
-                                    .runtime = "edges"};
+    *reading->devices = (emp_import_devices){.cpu_count = 1,
+                                             .gpu_count = DEVICES - 1,
+                                             .gpu_memory_bytes = INT64_C(1) << 40,
+                                             .runtime = "edges"};
 
 cleanup:
     emp_free(r.from);

@@ -1,6 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/instances/pipedream.h"
-
+/* PipeDream's profiles (Narayanan et al., SOSP 2019), graph.txt: a line for each layer, with
+ * times in milliseconds and sizes in bytes, and one for each edge, behind a tab.
+ *
+ *     node4 -- Embedding(32320, 1024) -- forward_compute_time=0.073,
+ *     backward_compute_time=6.949, activation_size=6291456.0, parameter_size=132382720.000
+ *     	node4 -- node5
+ *
+ * (The first two are one line.) activation_size may be a list, "[6291456.0; 131072.0]": the
+ * layer's result is all of it. A profile becomes a training step:
+ *
+ *  - a layer is the ops "node4", of type Embedding, and "gradients/node4", of type
+ *    EmbeddingGrad, which share a device and read what their counterparts' edges say, the
+ *    latter also the former's result;
+ *  - each of the two keeps parameter_size, weights and their gradients; the backward op's
+ *    result is as large as the activations that the layer reads;
+ *  - the profile is of GPUs. A CPU is taken to need EMP_INSTANCE_CPU times as long, as in the
+ *    instances that Tarnawski et al. (NeurIPS 2020) made of such profiles.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,7 +242,7 @@ static emp_status add_op(emp_graph_builder *builder, profile *p, int32_t i,
         emp_instance_bytes(is_backward ? l->read_bytes : l->value[ACTIVATION]);
     emp_stated_op stated = {
         .cost = {.gpu_ns = gpu_ns,
-                 .cpu_ns = gpu_ns * EMP_PIPEDREAM_CPU,
+                 .cpu_ns = gpu_ns * EMP_INSTANCE_CPU,
                  .copy_ns = -1,
                  .colocation = i},
         .flags = emp_slice_starts(l->description, "Conv") ? EMP_OP_LAYER : 0u,
@@ -259,12 +275,12 @@ static emp_status connect(emp_graph_builder *builder, const profile *p, emp_erro
     return EMP_OK;
 }
 
-emp_status emp_pipedream_read(emp_graph_builder *builder, emp_slice file, emp_error *err)
+emp_status emp_pipedream_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
 {
     emp_status st = EMP_OK;
     profile    p = {0};
 
-    EMP_TRY(read_profile(&p, file, err));
+    EMP_TRY(read_profile(&p, r->bytes, err));
     for (int32_t pass = 0; pass < 2; pass++) {
         for (int32_t i = 0; i < p.layer_count; i++)
             EMP_TRY(add_op(builder, &p, i, pass == 1, err));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graphs/import/models/families.h"
+#include "graphs/import/notes/readers.h"
 
 bool emp_config_is(const emp_json *root)
 {

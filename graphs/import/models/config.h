@@ -9,9 +9,6 @@
 #include "graphs/transformer/model.h"
 #include "sim/graph/op.h"
 
-/** Whether a JSON value is such a config: an object with a "model_type". */
-bool emp_config_is(const emp_json *root);
-
 /** Reads a config.
  *
  * \param[out] model  The caller's, who clears it, also after a failure.

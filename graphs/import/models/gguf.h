@@ -8,10 +8,9 @@
 #ifndef EMP_GRAPHS_IMPORT_MODELS_GGUF_H
 #define EMP_GRAPHS_IMPORT_MODELS_GGUF_H
 
-#include <stddef.h>
-
 #include "base/arena.h"
 #include "base/strmap.h"
+#include "graphs/import/notes/readers.h"
 #include "sim/graph/op.h"
 
 typedef struct {
@@ -40,14 +39,10 @@ typedef struct {
     int64_t          bytes;  /**< of all tensors */
     bool             is_cut; /**< the bytes ended before the header did */
 
-    char      *file;           /**< private: bytes of a header that load() has read */
     emp_arena  names;          /**< private */
     emp_strmap fact_of_key;    /**< private */
     emp_strmap tensor_of_name; /**< private */
 } emp_gguf;
-
-/** Whether a file begins as GGUF does. */
-bool emp_gguf_is(const char *bytes, size_t size);
 
 /** Reads a header from memory, which must stay as long as \a header.
  * \retval EMP_EFORMAT       It ends too early (is_cut), has a name twice, or sizes that no tensor has.
@@ -55,8 +50,8 @@ bool emp_gguf_is(const char *bytes, size_t size);
 emp_status emp_gguf_parse(emp_gguf *header, const char *bytes, size_t size,
                           emp_error *err);
 
-/** The same from a file, of which no more than the header is read. */
-emp_status emp_gguf_load(emp_gguf *header, const char *path, emp_error *err);
+/** The same from a file, of which no more than the header is read; it stays open as long as \a header. */
+emp_status emp_gguf_header_read(emp_gguf *header, emp_file *file, emp_error *err);
 void       emp_gguf_clear(emp_gguf *header);
 
 /** The fact of that key, or NULL. */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "graphs/import/notes/readers.h"
+
 enum {
     MODEL_PRODUCER = 2,
     MODEL_VERSION = 3,

@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "graphs/import/onnx/lower.h"
-#include "graphs/import/onnx/weights.h"
 #include "graphs/tensorflow/tf_train.h"
 
 enum { NAME_BYTES = 256 };

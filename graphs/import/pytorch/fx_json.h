@@ -7,10 +7,6 @@
 #include "base/text/json.h"
 #include "graphs/import/pytorch/program.h"
 
-/** Whether bytes begin as such a file: an object whose first key is "format", with a text that begins with
- * "torch.fx". O(1). */
-bool emp_fx_json_is(const char *bytes, size_t size);
-
 /** Reads all nodes. O(size). The caller clears \a program, also after a failure.
  * \retval EMP_EFORMAT       The message tells what is wrong with up to 20 nodes.
  * \retval EMP_EUNSUPPORTED  Too many nodes. \retval EMP_ENOMEM */

@@ -12,12 +12,17 @@
 #ifndef EMP_GRAPHS_IMPORT_PYTORCH_LOWER_H
 #define EMP_GRAPHS_IMPORT_PYTORCH_LOWER_H
 
+#include "graphs/import/notes/readers.h"
 #include "graphs/import/pytorch/roles.h"
-#include "sim/graph/graph_builder.h"
 
 /** Adds the ops and marks the targets. O(nodes + arguments) expected.
  * \retval EMP_EFORMAT, EMP_EUNSUPPORTED, EMP_ENOMEM */
 emp_status emp_torch_lower(emp_graph_builder *builder, const emp_torch_calls *calls,
                            const emp_torch_roles *roles, emp_error *err);
+
+/** Lowers a program that has been read, marks the ops that a step runs, and notes what the file is, how much
+ * of it is known, and what was assumed. */
+emp_status emp_pytorch_lower(emp_graph_builder *builder, emp_reading *r,
+                             emp_torch_program *program, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_PYTORCH_LOWER_H */

@@ -12,9 +12,6 @@
 #include "graphs/import/pytorch/program.h"
 #include "graphs/import/pytorch/pt2_weights.h"
 
-/** Whether bytes begin as a zip archive does. O(1). */
-bool emp_pt2_is(const char *bytes, size_t size);
-
 /** The JSON of the graph in an archive: "serialized_exported_program.json", or the one under "models/".
  * \a *json is the caller's, to be released by emp_free().
  * \retval EMP_EFORMAT  No archive, damaged, without such a graph, or one that unpacks to far more than the archive

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "graphs/import/notes/readers.h"
 #include "graphs/import/pytorch/pt2.h"
 
 /* torch.export stores without packing; what is packed unpacks to little more than the archive has. */
@@ -31,11 +32,6 @@ static uint64_t number(const unsigned char *at, int count)
 
     for (int i = count - 1; i >= 0; i--) value = value << 8 | at[i];
     return value;
-}
-
-bool emp_pt2_is(const char *bytes, size_t size)
-{
-    return size >= 4 && memcmp(bytes, "PK\3\4", 4) == 0;
 }
 
 /* The place of the record that ends the archive, behind which only a comment is. */
@@ -123,6 +119,30 @@ static bool find_entry(const archive *a, bool (*is_wanted)(const entry *), entry
     while (at <= a->size && next_entry(a, &at, e))
         if (is_wanted(e)) return true;
     return false;
+}
+
+bool emp_pt2_is(emp_slice file) { return emp_slice_starts(file, "PK\3\4"); }
+
+static bool is_code(const entry *e) { return ends_in(e, "/constants.pkl"); }
+
+static bool is_pickle(const entry *e) { return ends_in(e, "data.pkl"); }
+
+static bool has_entry(emp_slice file, bool (*is_wanted)(const entry *))
+{
+    const archive a = {(const unsigned char *)file.data, file.size};
+    entry         e;
+
+    return emp_pt2_is(file) && find_entry(&a, is_wanted, &e);
+}
+
+bool emp_torchscript_is(emp_slice file)
+{
+    return has_entry(file, is_code) && !has_entry(file, is_graph);
+}
+
+bool emp_torch_weights_is(emp_slice file)
+{
+    return has_entry(file, is_pickle) && !has_entry(file, is_graph);
 }
 
 /* Where the packed bytes of an entry begin. */

@@ -6,17 +6,16 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/import/notes/readers.h"
 
 enum { TENSOR_PARTS = 6 };
 
 static const int64_t BYTES_MAX = INT64_C(1000000000000);
 
-bool emp_execution_is(const emp_json *root, const char **schema)
+bool emp_execution_is(const emp_json *root)
 {
-    const emp_json *nodes = emp_json_get(root, "nodes");
-
-    *schema = emp_json_string(emp_json_get(root, "schema"));
-    return *schema != NULL && emp_json_is(nodes, EMP_JSON_ARRAY);
+    return emp_json_string(emp_json_get(root, "schema")) != NULL &&
+           emp_json_is(emp_json_get(root, "nodes"), EMP_JSON_ARRAY);
 }
 
 /* ---- tensors ---- */

@@ -13,9 +13,10 @@
 #define EMP_GRAPHS_IMPORT_TRACES_STEP_GRAPH_H
 
 #include "graphs/import/traces/tensors.h"
+#include "sim/graph/graph.h"
 #include "sim/graph/graph_builder.h"
 
-enum { EMP_TRACE_CPU = 10, EMP_TRACE_NAME_BYTES = 256 };
+enum { EMP_TRACE_CPU = 10, EMP_TRACE_NAME_BYTES = 256, EMP_TRACE_PART_BYTES = 64 };
 
 /** Adds an op for each node, in the order of their numbers, and the edges. With \a tensors (NULL
  * is allowed) ops read each other's results, and two that are joined with operators do not wait for
@@ -24,5 +25,26 @@ enum { EMP_TRACE_CPU = 10, EMP_TRACE_NAME_BYTES = 256 };
 emp_status emp_step_build(emp_graph_builder *builder, const emp_traced_step *step,
                           const emp_kineto *trace, const emp_step_tensors *tensors,
                           emp_error *err);
+
+/* Texts of traces as parts of names. */
+
+/** The bytes of a text that may stand in a name, others as '_'; what is too long is cut off. */
+void emp_trace_put_text(char part[EMP_TRACE_PART_BYTES], const char *text, size_t length);
+
+/** The function of a kernel's signature: of "void at::native::f<int>(...)" it is f. Of what is no
+ * signature it is the text up to '(' or '<'. */
+void emp_trace_put_kernel(char part[EMP_TRACE_PART_BYTES], const char *name,
+                          size_t length);
+
+/* Where the ops of a step ran, which their names say. */
+
+/** Whether the graph is a step of a trace: it has a piece of a thread. O(ops) */
+bool emp_trace_is_graph(const emp_graph *graph);
+
+/** Fills \a gpu_of_op [op]: -1 for pieces of threads. For what ran on GPUs it is the number of the
+ * GPU or, with \a is_by_stream, of the stream, counted from 0 in the order of the ops. O(V).
+ * \retval EMP_ENOMEM */
+emp_status emp_trace_where(int32_t *gpu_of_op, const emp_graph *graph, bool is_by_stream,
+                           emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_TRACES_STEP_GRAPH_H */

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/pytorch/execution/execution.h"
-
+/* PyTorch's execution traces (ET) by themselves: operators with shapes and tensors, without times, as a graph whose
+ * times the cost model predicts. graphs/import/traces/execution.h has the format.
+ *
+ * The whole trace is one step. Its operators run in the order of their ids (hierarchy.h says which). A tensor is known by its id and
+ * its storage:
+ *
+ * - What writes a storage that it reads works in place. What writes another one has allocated it anew.
+ * - A tensor of a storage that an operator made is a view of it.
+ * - A storage that nothing before has made was there when the trace began. It is a parameter if something writes it in
+ *   place and a product, a convolution or a table look-up reads it; a state if it is written otherwise; a buffer if it is
+ *   the running mean or variance of a batch norm; else an input.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +18,7 @@
 #include "base/mem.h"
 #include "graphs/import/pytorch/execution/hierarchy.h"
 #include "graphs/import/pytorch/execution/kept.h"
-#include "graphs/import/pytorch/pytorch.h"
+#include "graphs/import/pytorch/lower.h"
 
 enum { TENSOR_PARTS = 6, NAME_BYTES = 192, KEY_BYTES = 16, PLACE_BYTES = 224 };
 
@@ -422,14 +432,13 @@ static emp_status take_call(reader *r, const emp_execution_call *call, emp_error
 
 /* ---- the trace ---- */
 
-emp_status emp_torch_execution_read(emp_graph_builder *builder, char *note,
-                                    size_t note_bytes, const emp_json *root,
+emp_status emp_torch_execution_read(emp_graph_builder *builder, emp_reading *reading,
                                     emp_error *err)
 {
     emp_status st = EMP_OK;
     reader r = {.program = {.kind = "PyTorch execution trace", .stated_parameters = -1}};
 
-    EMP_TRY(emp_execution_calls_read(&r.calls, root, err));
+    EMP_TRY(emp_execution_calls_read(&r.calls, reading->json, err));
     for (int32_t i = 0; i < r.calls.count; i++) {
         r.call = i + 1;
         if (r.calls.call[i].is_taken) EMP_TRY(take_call(&r, &r.calls.call[i], err));
@@ -438,7 +447,7 @@ emp_status emp_torch_execution_read(emp_graph_builder *builder, char *note,
         EMP_FAIL(EMP_EFORMAT,
                  "a PyTorch execution trace in which no operator did any work");
     EMP_TRY(emp_torch_kept_find(&r.program, err));
-    EMP_TRY(emp_pytorch_lower(builder, note, note_bytes, &r.program, err));
+    EMP_TRY(emp_pytorch_lower(builder, reading, &r.program, err));
 
 cleanup:
     emp_free(r.version);
