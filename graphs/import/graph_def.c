@@ -87,14 +87,7 @@ static bool is_node(const reader *r, const emp_field *field)
 
 static emp_status keep_input(reader *r, emp_slice text, emp_error *err)
 {
-    if (r->input_count == r->input_capacity) {
-        int32_t         capacity = 2 * r->input_capacity + 16;
-        emp_node_input *larger =
-            emp_realloc(r->input, (size_t)capacity, sizeof *r->input);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d inputs", capacity);
-        r->input = larger;
-        r->input_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(r->input, r->input_count + 1, r->input_capacity));
     r->input[r->input_count++] = emp_node_input_parse(text, is_in_function(r));
     return EMP_OK;
 }

@@ -80,13 +80,7 @@ static emp_status read_device(file *f, emp_slice body, emp_error *err)
     }
     size_t stream = find_word(d.name, stream_word);
     if (stream < d.name.size) d.gpu = (emp_slice){d.name.data, stream};
-    if (f->device_count == f->device_capacity) {
-        int32_t capacity = 2 * f->device_capacity + 16;
-        device *larger = emp_realloc(f->device, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d devices", capacity);
-        f->device = larger;
-        f->device_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(f->device, f->device_count + 1, f->device_capacity));
     if (f->device_count == MOST_DEVICES)
         return EMP_ERROR(EMP_EFORMAT, "more than %d devices", MOST_DEVICES);
     f->device[f->device_count++] = d;
@@ -143,13 +137,7 @@ static emp_status add_time(times *t, emp_slice op, emp_slice where, double us,
         t->op[at].us += us;
         return EMP_OK;
     }
-    if (t->count == t->capacity) {
-        int32_t          capacity = 2 * t->capacity + 64;
-        emp_measured_op *larger = emp_realloc(t->op, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "times of %d ops", capacity);
-        t->op = larger;
-        t->capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(t->op, t->count + 1, t->capacity));
     EMP_CHECK(emp_strmap_set(&t->index, op.data, op.size, t->count, err));
     t->op[t->count++] = (emp_measured_op){op, where, us};
     return EMP_OK;

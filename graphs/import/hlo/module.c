@@ -26,17 +26,9 @@ void emp_hlo_module_clear(emp_hlo_module *m)
 emp_status emp_hlo_grow(void *array, int32_t count, int32_t *capacity, size_t size,
                         emp_error *err)
 {
-    if (count < *capacity) return EMP_OK;
     if (count >= ITEMS_MAX)
         return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d parts of one sort", ITEMS_MAX);
-    int32_t wanted = *capacity == 0 ? 64 : *capacity + *capacity / 2;
-    void   *old;
-    memcpy(&old, array, sizeof old);
-    void *larger = emp_realloc(old, (size_t)wanted, size);
-    if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d parts of a module", wanted);
-    memcpy(array, &larger, sizeof larger);
-    *capacity = wanted;
-    return EMP_OK;
+    return emp_mem_grow(array, count + 1, capacity, size, __FILE__, __LINE__, err);
 }
 
 /* ---- opcodes ---- */

@@ -28,14 +28,7 @@ emp_status emp_torch_order_read(emp_torch_order *order, int32_t buffer, emp_op_i
 
     if (writer >= 0 && writer != from && writer != op)
         EMP_CHECK(emp_graph_builder_add_control(order->builder, writer, op, err));
-    if (order->count == order->capacity) {
-        int32_t           capacity = order->capacity == 0 ? 1024 : 2 * order->capacity;
-        emp_torch_reader *larger =
-            emp_realloc(order->pool, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d reads of buffers", capacity);
-        order->pool = larger;
-        order->capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(order->pool, order->count + 1, order->capacity));
     order->pool[order->count] = (emp_torch_reader){op, order->reader[buffer]};
     order->reader[buffer] = order->count++;
     return EMP_OK;

@@ -49,15 +49,9 @@ emp_status emp_torch_program_add(emp_torch_program *p, const emp_torch_node *nod
     if (emp_strmap_get(&p->node_of_name, node->name, strlen(node->name)) >= 0)
         return EMP_ERROR(EMP_EFORMAT, "%s: the name \"%.80s\" is taken", place,
                          node->name);
-    if (p->node_count == p->node_capacity) {
-        if (p->node_capacity >= NODES_MAX)
-            return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d nodes", NODES_MAX);
-        int32_t         capacity = p->node_capacity == 0 ? 256 : 2 * p->node_capacity;
-        emp_torch_node *larger = emp_realloc(p->node, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nodes", capacity);
-        p->node = larger;
-        p->node_capacity = capacity;
-    }
+    if (p->node_count >= NODES_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d nodes", NODES_MAX);
+    EMP_CHECK(EMP_GROW(p->node, p->node_count + 1, p->node_capacity));
     emp_torch_node *added = &p->node[p->node_count];
     *added = *node;
     added->name = copy(p, node->name);
@@ -77,14 +71,7 @@ emp_status emp_torch_program_reserve(emp_torch_program *p, int32_t count, int32_
 {
     if (count > VALUES_MAX - p->value_count)
         return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d arguments", VALUES_MAX);
-    if (p->value_count + count > p->value_capacity) {
-        int32_t capacity = p->value_capacity == 0 ? 1024 : p->value_capacity;
-        while (capacity < p->value_count + count) capacity *= 2;
-        emp_torch_value *larger = emp_realloc(p->value, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d arguments", capacity);
-        p->value = larger;
-        p->value_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(p->value, p->value_count + count, p->value_capacity));
     *first = p->value_count;
     p->value_count += count;
     if (count > 0) memset(p->value + *first, 0, (size_t)count * sizeof *p->value);

@@ -74,28 +74,14 @@ typedef struct {
 
 static emp_status add_dep(trace *t, int64_t id, emp_error *err)
 {
-    if (t->dep_count == t->dep_capacity) {
-        if (t->dep_capacity > INT32_MAX / 2)
-            return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^30 dependencies");
-        int32_t  capacity = 2 * t->dep_capacity + 64;
-        int64_t *larger = emp_realloc(t->dep, (size_t)capacity, sizeof *t->dep);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d dependencies", capacity);
-        t->dep = larger;
-        t->dep_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(t->dep, t->dep_count + 1, t->dep_capacity));
     t->dep[t->dep_count++] = id;
     return EMP_OK;
 }
 
 static emp_status add_node(trace *t, node n, emp_error *err)
 {
-    if (t->node_count == t->node_capacity) {
-        int32_t capacity = 2 * t->node_capacity + 64;
-        node   *larger = emp_realloc(t->node, (size_t)capacity, sizeof *t->node);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nodes", capacity);
-        t->node = larger;
-        t->node_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(t->node, t->node_count + 1, t->node_capacity));
     if (!n.has_id || n.name.size == 0)
         return EMP_ERROR(EMP_EFORMAT, "node %d, counted from 0, has no %s", t->node_count,
                          n.has_id ? "name" : "id");

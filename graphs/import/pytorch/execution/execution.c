@@ -169,13 +169,7 @@ static emp_status set_version(reader *r, emp_strmap *map, const int64_t key[2],
         r->version[at] = made;
         return EMP_OK;
     }
-    if (r->version_count == r->version_capacity) {
-        int32_t  capacity = 2 * r->version_capacity + 256;
-        version *larger = emp_realloc(r->version, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tensors", capacity);
-        r->version = larger;
-        r->version_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(r->version, r->version_count + 1, r->version_capacity));
     char *kept = emp_arena_alloc(&r->program.texts, KEY_BYTES);
     if (kept == NULL) return EMP_ERROR(EMP_ENOMEM, "a tensor");
     memcpy(kept, key, KEY_BYTES);

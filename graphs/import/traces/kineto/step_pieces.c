@@ -6,14 +6,7 @@
 emp_status emp_splitter_add_node(int32_t *out, emp_traced_step *step,
                                  emp_traced_node node, emp_error *err)
 {
-    if (step->node_count == step->node_capacity) {
-        int32_t          capacity = 2 * step->node_capacity + 64;
-        emp_traced_node *larger =
-            emp_realloc(step->node, (size_t)capacity, sizeof *step->node);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d parts of a step", capacity);
-        step->node = larger;
-        step->node_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(step->node, step->node_count + 1, step->node_capacity));
     *out = step->node_count;
     step->node[step->node_count++] = node;
     return EMP_OK;
@@ -24,14 +17,7 @@ emp_status emp_splitter_add_edge(emp_traced_step *step, int32_t from, int32_t to
                                  bool is_stream_order, emp_error *err)
 {
     if (from < 0) return EMP_OK;
-    if (step->edge_count == step->edge_capacity) {
-        int32_t          capacity = 2 * step->edge_capacity + 64;
-        emp_traced_edge *larger =
-            emp_realloc(step->edge, (size_t)capacity, sizeof *step->edge);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d edges of a step", capacity);
-        step->edge = larger;
-        step->edge_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(step->edge, step->edge_count + 1, step->edge_capacity));
     step->edge[step->edge_count++] = (emp_traced_edge){from, to, is_stream_order};
     return EMP_OK;
 }
