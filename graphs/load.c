@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"
+#include "graphs/import/container.h"
 #include "graphs/import/instances/instance.h"
-#include "graphs/import/targets.h"
 #include "graphs/sources.h"
 #include "graphs/workloads/workloads.h"
 

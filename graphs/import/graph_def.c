@@ -7,7 +7,6 @@
 #include "graphs/import/container.h"
 #include "graphs/import/frames.h"
 #include "graphs/import/notes/readers.h"
-#include "graphs/import/targets.h"
 
 enum { GRAPH_NODE = 1 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };

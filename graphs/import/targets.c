@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/targets.h"
+#include "graphs/import/container.h"
 
 #include "base/mem.h"
 #include "base/strmap.h"

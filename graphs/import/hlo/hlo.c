@@ -4,7 +4,7 @@
 
 #include "base/text/units.h"
 #include "graphs/import/hlo/lower.h"
-#include "graphs/import/hlo/parse.h"
+#include "graphs/import/hlo/module.h"
 #include "graphs/import/hlo/text.h"
 #include "graphs/import/notes/readers.h"
 

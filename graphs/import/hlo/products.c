@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/hlo/products.h"
+#include "graphs/import/hlo/kernels.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "graphs/import/hlo/config.h"
+#include "graphs/import/hlo/module.h"
 
 static int64_t at_least_1(double x)
 {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/models/config.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/text/text.h"
+#include "base/text/units.h"
 #include "graphs/import/models/families.h"
 #include "graphs/import/notes/readers.h"
 
@@ -117,4 +120,168 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
     *dtype = read_dtype(&f);
     EMP_CHECK(f.status);
     return emp_transformer_model_check(m, err);
+}
+
+/* ---- quantization ---- */
+
+enum { GGML_MXFP4 = 39 };
+
+/* The object that says how weights are quantised; NULL: there is none. */
+static const emp_json *find_object(const emp_json *config)
+{
+    static const char *const keys[] = {"quantization_config", "compression_config",
+                                       "quantization"};
+    const emp_json          *places[] = {config, emp_json_get(config, "text_config")};
+
+    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            const emp_json *object = emp_json_get(places[p], keys[k]);
+            if (emp_json_count(object) > 0) return object;
+        }
+    return NULL;
+}
+
+/* Bits of a quantised weight; 0: the object does not say. */
+static int64_t bits_of(const emp_json *object)
+{
+    static const char *const keys[] = {"bits", "w_bit", "weight_bits", "num_bits"};
+    const emp_json          *groups = emp_json_get(object, "config_groups");
+    const emp_json          *weights = emp_json_get(emp_json_first(groups), "weights");
+
+    if (weights != NULL) object = weights;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const int64_t bits = emp_json_integer(emp_json_get(object, keys[k]));
+        if (bits > 0) return bits;
+    }
+    if (emp_json_is(emp_json_get(object, "load_in_4bit"), EMP_JSON_TRUE)) return 4;
+    return emp_json_is(emp_json_get(object, "load_in_8bit"), EMP_JSON_TRUE) ? 8 : 0;
+}
+
+static void name_method(emp_quantised *q, const emp_json *object, const char *method)
+{
+    const char   *algorithm = emp_json_string(emp_json_get(object, "quant_algo"));
+    const int64_t bits = bits_of(object);
+    emp_text      text = {q->method, sizeof q->method, 0};
+
+    emp_text_add(&text, "%.24s", method != NULL ? method : "of no named method");
+    if (algorithm != NULL) emp_text_add(&text, ", %.24s", algorithm);
+    if (bits > 0) emp_text_add(&text, ", %" PRId64 " bits", bits);
+}
+
+emp_quantised emp_quantised_read(const emp_json *config)
+{
+    const emp_json *object = find_object(config);
+    const char     *method = emp_json_string(emp_json_get(object, "quant_method"));
+    emp_quantised   q = {.dtype = EMP_DTYPE_NONE};
+
+    if (object == NULL) return q;
+    name_method(&q, object, method);
+    if (method != NULL && strcmp(method, "fp8") == 0) q.dtype = EMP_DTYPE_FLOAT8_E4M3;
+    if (method != NULL && strcmp(method, "mxfp4") == 0) {
+        q.dtype = emp_dtype_of_ggml(GGML_MXFP4);
+        q.is_experts_only = true;
+    }
+    return q;
+}
+
+/* Tables, heads and routers are not quantised. */
+static bool is_kept(const char *name)
+{
+    static const char *const kept[] = {"embed",           "lm_head",         "router",
+                                       "mlp.gate.weight", "moe.gate.weight", "norm"};
+
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (strstr(name, kept[i]) != NULL) return true;
+    return false;
+}
+
+emp_status emp_quantised_find_type(const void *context, const char *name,
+                                   const emp_shape *shape, emp_dtype *dtype,
+                                   emp_error *err)
+{
+    const emp_quantised *q = context;
+    bool is_of_experts = strstr(name, "experts.") != NULL && shape->rank == 3;
+
+    (void)err;
+    if (q->dtype == EMP_DTYPE_NONE || shape->rank < 2 || is_kept(name)) return EMP_OK;
+    if (q->is_experts_only && !is_of_experts) return EMP_OK;
+    if (shape->dim[shape->rank - 1] % emp_dtype_block(q->dtype) == 0) *dtype = q->dtype;
+    return EMP_OK;
+}
+
+/* ---- towers ---- */
+
+static const struct {
+    const char *key, *name;
+} towers[] = {
+    {"vision_config", "vision tower"}, {"vit_config", "vision tower"},
+    {"audio_config", "audio tower"},   {"speech_config", "audio tower"},
+    {"encoder_config", "encoder"},
+};
+
+/* Larger sizes are no tower's. */
+enum { SIZE_MAX_OF_TOWER = 1 << 20 };
+
+/* The first of these members that is a size; \a missing where there is none. */
+static double size_of(const emp_fields *f, const char *names, double missing)
+{
+    const emp_json *value = emp_fields_find(f, names);
+    const double    size = emp_json_number(value);
+
+    return size > 0 && size <= SIZE_MAX_OF_TOWER ? size : missing;
+}
+
+static bool is_gated(const emp_fields *f)
+{
+    const char *name = emp_json_string(emp_fields_find(f, "hidden_act"));
+
+    return name != NULL && (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0);
+}
+
+/* Estimates the parameters of a transformer's encoder from its sizes: four square matrices and two
+ * or three of the inner size a layer, and the matrix that takes a patch. Biases, norms, positions and
+ * the projector are left out. 0: the config does not have the sizes. */
+static double parameters_of(const emp_json *tower)
+{
+    const emp_fields f = {.object = tower, .family = "tower"};
+    const double     layers = size_of(&f,
+                                      "num_hidden_layers|depth|vt_num_hidden_layers|"
+                                          "encoder_layers|num_layers|n_layers",
+                                      0);
+    const double     hidden =
+        size_of(&f, "embed_dim|hidden_size|vt_hidden_size|d_model|hidden_dim", 0);
+    const double ratio = size_of(&f, "mlp_ratio|feedforward_mult", 4);
+    const double inner =
+        size_of(&f, "intermediate_size|vt_intermediate_size|encoder_ffn_dim|ffn_dim",
+                ratio * hidden);
+    const double side = size_of(&f, "patch_size|spatial_patch_size", 0);
+    const double depth = size_of(&f, "temporal_patch_size", 1);
+    const double channels = size_of(&f, "num_channels|in_channels|in_chans", 3);
+
+    return layers * hidden * (4 * hidden + (is_gated(&f) ? 3 : 2) * inner) +
+           hidden * channels * depth * side * side * (layers > 0);
+}
+
+void emp_towers_note(emp_import_notes *notes, const emp_json *config, emp_dtype dtype)
+{
+    char count[32], size[32];
+
+    for (size_t i = 0; i < sizeof towers / sizeof *towers; i++) {
+        const emp_json *tower = emp_json_get(config, towers[i].key);
+        if (emp_json_count(tower) == 0) continue;
+        const double parameters = parameters_of(tower);
+        if (parameters <= 0) {
+            emp_import_notes_warn(notes,
+                                  "the %s (\"%s\") is left out; its config does not say "
+                                  "how large it is",
+                                  towers[i].name, towers[i].key);
+            continue;
+        }
+        emp_units_format_si(parameters, "", count, sizeof count);
+        emp_units_format_bytes((int64_t)(parameters * emp_dtype_bytes(dtype)), size,
+                               sizeof size);
+        emp_import_notes_warn(
+            notes, "the %s (\"%s\") is left out: about %s parameters, %s in %s",
+            towers[i].name, towers[i].key, count, size, emp_dtype_name(dtype));
+    }
 }

@@ -5,10 +5,8 @@
 
 #include "base/text/units.h"
 #include "graphs/import/models/config.h"
-#include "graphs/import/models/gguf_model.h"
-#include "graphs/import/models/quantised.h"
+#include "graphs/import/models/gguf.h"
 #include "graphs/import/models/safetensors.h"
-#include "graphs/import/models/towers.h"
 #include "graphs/import/notes/readers.h"
 #include "graphs/transformer/build.h"
 

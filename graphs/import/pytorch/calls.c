@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/pytorch/problems.h"
+#include "graphs/import/pytorch/program.h"
 
 /* Results of a tuple that may be there without anybody who takes them. */
 enum { UNTAKEN_MAX = 64 };

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/pytorch/fx_json.h"
+#include "graphs/import/pytorch/program.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "graphs/import/notes/readers.h"
-#include "graphs/import/pytorch/problems.h"
 
 enum { PLACE_BYTES = 140, RESULTS_MAX = EMP_MAX_OUTPUTS };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/pytorch/problems.h"
+#include "graphs/import/pytorch/program.h"
 
 enum { PLACE_BYTES = 160, NAME_BYTES = 300 };
 

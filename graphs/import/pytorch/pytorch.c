@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "graphs/import/pytorch/fx_json.h"
 #include "graphs/import/pytorch/lower.h"
+#include "graphs/import/pytorch/program.h"
 #include "graphs/import/pytorch/pt2.h"
 
 /* ---- notes of a file ---- */
