@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "graphs/sources.h"
-#include "graphs/transformer/names.h"
+#include "graphs/transformer/model.h"
 #include "run/sheet/manifest.h"
 
 enum { LAYERS_MAX = 10000, LEAF_BYTES = 64 };

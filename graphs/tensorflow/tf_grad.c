@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/tensorflow/tf_grad.h"
+#include "graphs/tensorflow/tf_train.h"
 
 #include <stdlib.h>
 #include <string.h>
