@@ -79,18 +79,9 @@ static emp_slice next_line(emp_slice *rest)
 {
     emp_slice line = {"", 0};
 
-    while (rest->size > 0 && (line.size == 0 || line.data[0] == '#')) {
-        const char *end = memchr(rest->data, '\n', rest->size);
-        size_t      size = end == NULL ? rest->size : (size_t)(end - rest->data);
-        line = (emp_slice){rest->data, size};
-        *rest = (emp_slice){rest->data + size + (end != NULL),
-                            rest->size - size - (end != NULL)};
-        while (line.size > 0 && line.data[0] == ' ')
-            line = (emp_slice){line.data + 1, line.size - 1};
-        while (line.size > 0 && strchr(" \r", line.data[line.size - 1]) != NULL)
-            line.size--;
-    }
-    return line;
+    while ((line.size == 0 || line.data[0] == '#') && emp_slice_next_line(&line, rest))
+        line = emp_slice_trim(line);
+    return line.size > 0 && line.data[0] != '#' ? line : (emp_slice){"", 0};
 }
 
 /* It begins with a key or an item of a list, and has one line that is an item, or a key whose value is in

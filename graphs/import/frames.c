@@ -174,14 +174,7 @@ static emp_status enter_iterations(emp_frames *frames, const emp_function_attr *
 }
 
 /* What runs beside the step, as input pipelines do, stays an op. */
-static bool is_beside(emp_slice type)
-{
-    static const char word[] = "Dataset";
-
-    for (size_t i = 0; i + sizeof word - 1 <= type.size; i++)
-        if (memcmp(type.data + i, word, sizeof word - 1) == 0) return true;
-    return false;
-}
+static bool is_beside(emp_slice type) { return emp_slice_has(type, "Dataset"); }
 
 static emp_status copy_inputs(emp_call *call, emp_frames *frames,
                               const emp_node_input *input, int32_t count, emp_error *err)

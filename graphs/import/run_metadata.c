@@ -57,16 +57,6 @@ static bool ends_in(emp_slice text, emp_slice end)
            memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
 }
 
-/* Where a word begins in a text; text.size = nowhere. */
-static size_t find_word(emp_slice text, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (size_t i = 0; i + length <= text.size; i++)
-        if (memcmp(text.data + i, word, length) == 0) return i;
-    return text.size;
-}
-
 static emp_status read_device(file *f, emp_slice body, emp_error *err)
 {
     emp_cursor     c = cursor_on(f, body);
@@ -78,7 +68,7 @@ static emp_status read_device(file *f, emp_slice body, emp_error *err)
         if (field.number == DEVICE_NAME && field.type == EMP_WIRE_BYTES)
             d.name = field.bytes;
     }
-    size_t stream = find_word(d.name, stream_word);
+    size_t stream = emp_slice_find(d.name, stream_word);
     if (stream < d.name.size) d.gpu = (emp_slice){d.name.data, stream};
     EMP_CHECK(EMP_GROW(f->device, f->device_count + 1, f->device_capacity));
     if (f->device_count == MOST_DEVICES)
@@ -152,7 +142,7 @@ static void clear_times(times *t)
 /* What is before the ":" of "Conv2D:Conv2D": the op whose kernel it is. */
 static emp_slice op_of_kernel(emp_slice name)
 {
-    return (emp_slice){name.data, find_word(name, ":")};
+    return (emp_slice){name.data, emp_slice_find(name, ":")};
 }
 
 /* Adds the nodes of a list to the times. */
@@ -202,7 +192,8 @@ static emp_status read_kernels(times *kernels, bool *has_any, file *f, const dev
 
 static bool is_gpu(emp_slice name)
 {
-    return find_word(name, "gpu:") < name.size || find_word(name, "GPU:") < name.size;
+    return emp_slice_find(name, "gpu:") < name.size ||
+           emp_slice_find(name, "GPU:") < name.size;
 }
 
 /* "/gpu:0/memcpy" and the like say nothing of ops. */

@@ -20,15 +20,6 @@ bool emp_hlo_is(emp_slice file)
     return emp_hlo_text_word(&text, "HloModule");
 }
 
-static bool contains(emp_slice text, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (size_t at = 0; at + length <= text.size; at++)
-        if (memcmp(text.data + at, word, length) == 0) return true;
-    return false;
-}
-
 /* MLIR; names of places in the source may come first. */
 bool emp_stablehlo_is(emp_slice file)
 {
@@ -38,8 +29,8 @@ bool emp_stablehlo_is(emp_slice file)
                    emp_hlo_text_is(&text, '#');
 
     if (file.size > SNIFFED_BYTES) file.size = SNIFFED_BYTES;
-    return is_mlir && (contains(file, "stablehlo.") || contains(file, "mhlo.") ||
-                       contains(file, "func.func"));
+    return is_mlir && (emp_slice_has(file, "stablehlo.") ||
+                       emp_slice_has(file, "mhlo.") || emp_slice_has(file, "func.func"));
 }
 
 static void describe(const emp_hlo_module *m, const emp_hlo_states *states,

@@ -372,20 +372,13 @@ enum { SCOPE_BYTES = 400, PATH_BYTES = 400, OWN_BYTES = 120 };
 /* What is before the last "/" of metadata={op_name="a/b/add[x=1];c/d"}, of which the first name counts. */
 static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {
-    static const char key[] = "op_name=\"";
-    const size_t      size = sizeof key - 1;
-    emp_slice         text = emp_hlo_text_of(m, i, "metadata");
+    emp_slice text = emp_hlo_text_of(m, i, "metadata"), before;
+    size_t    size = 0, last = 0;
 
-    for (size_t at = 0; at + size <= text.size; at++) {
-        if (memcmp(text.data + at, key, size) != 0) continue;
-        const char *begin = text.data + at + size, *end = begin;
-        const char *last = begin;
-        for (; end < text.data + text.size && *end != '"' && *end != ';' && *end != '[';
-             end++)
-            if (*end == '/') last = end;
-        return (emp_slice){begin, (size_t)(last - begin)};
-    }
-    return (emp_slice){"", 0};
+    if (!emp_slice_cut(&before, &text, "op_name=\"")) return (emp_slice){"", 0};
+    for (; size < text.size && strchr("\";[", text.data[size]) == NULL; size++)
+        if (text.data[size] == '/') last = size;
+    return (emp_slice){text.data, last};
 }
 
 void emp_hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,

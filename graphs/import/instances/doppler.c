@@ -40,7 +40,7 @@ typedef struct {
 static void skip_blanks(emp_slice *text)
 {
     while (text->size > 0 && (text->data[0] == ' ' || text->data[0] == '\t'))
-        *text = (emp_slice){text->data + 1, text->size - 1};
+        *text = emp_slice_behind(*text, 1);
 }
 
 /* A whole number from 0 to \a maximum, which is at most MAX_COST, cut off the front; false: there
@@ -55,7 +55,7 @@ static bool cut_number(int64_t *value, emp_slice *text, int64_t maximum)
         *value = *value * 10 + (text->data[size] - '0');
         if (*value > maximum) return false;
     }
-    *text = (emp_slice){text->data + size, text->size - size};
+    *text = emp_slice_behind(*text, size);
     skip_blanks(text);
     return size > 0;
 }
@@ -63,17 +63,18 @@ static bool cut_number(int64_t *value, emp_slice *text, int64_t maximum)
 static bool cut_comma(emp_slice *text)
 {
     if (text->size == 0 || text->data[0] != ',') return false;
-    *text = (emp_slice){text->data + 1, text->size - 1};
+    *text = emp_slice_behind(*text, 1);
     skip_blanks(text);
     return true;
 }
 
 bool emp_doppler_is(emp_slice file)
 {
-    emp_slice first = emp_instance_next_line(&file);
-    emp_slice second = emp_instance_next_line(&file);
+    emp_slice first = {"", 0}, second = {"", 0};
     int64_t   value;
 
+    (void)emp_slice_next_line(&first, &file);
+    (void)emp_slice_next_line(&second, &file);
     if (!cut_number(&value, &first, MAX_COST) || first.size > 0) return false;
     skip_blanks(&second);
     return second.size == 0 || isdigit((unsigned char)second.data[0]);
@@ -83,8 +84,11 @@ bool emp_doppler_is(emp_slice file)
 
 static emp_slice next_line(reader *r)
 {
+    emp_slice line = {"", 0};
+
     r->line++;
-    return emp_instance_next_line(&r->rest);
+    (void)emp_slice_next_line(&line, &r->rest);
+    return line;
 }
 
 /* "0, 1, 2, ": numbers below \a bound, in \a list unless that is NULL. */
@@ -168,7 +172,7 @@ static bool read_op(int64_t costs[2], char type[TYPE_BYTES], emp_slice text)
         length++;
     if (length == 0 || length >= TYPE_BYTES) return false;
     snprintf(type, TYPE_BYTES, "%.*s", (int)length, text.data);
-    text = (emp_slice){text.data + length, text.size - length};
+    text = emp_slice_behind(text, length);
     skip_blanks(&text);
     return text.size == 0;
 }

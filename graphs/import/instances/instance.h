@@ -18,9 +18,6 @@ enum { EMP_INSTANCE_NAME_BYTES = 128 };
  * Tarnawski et al. (NeurIPS 2020) made of such profiles. */
 enum { EMP_INSTANCE_CPU = 10 };
 
-/** Cuts the next line off the front of \a rest, without its end, which may be "\r\n". */
-emp_slice emp_instance_next_line(emp_slice *rest);
-
 /** Nanoseconds of 0 to EMP_INSTANCE_MS_MAX milliseconds. */
 int64_t emp_instance_ns(double ms);
 

@@ -56,10 +56,10 @@ static bool has_word(emp_slice line, const char *word)
 
 bool emp_layers_is(emp_slice file)
 {
-    emp_slice line = {NULL, 0};
+    emp_slice line = {"", 0};
 
-    while (file.size > 0 && (line.size == 0 || line.data[0] == '#'))
-        line = emp_instance_next_line(&file);
+    while ((line.size == 0 || line.data[0] == '#') && emp_slice_next_line(&line, &file)) {
+    }
     return has_word(line, names[FIRST]) && has_word(line, names[FORWARD]) &&
            has_word(line, names[BACKWARD]);
 }

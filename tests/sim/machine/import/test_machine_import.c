@@ -9,7 +9,6 @@
 #include "sim/machine/import/import.h"
 #include "sim/machine/import/matrix.h"
 #include "sim/machine/import/plan_internal.h"
-#include "sim/machine/import/smi_text.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/queries/check.h"
 #include "tests/support/scratch.h"
