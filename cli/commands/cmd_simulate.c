@@ -15,8 +15,9 @@
 #include "cli/report/report_why.h"
 #include "cli/stop.h"
 #include "graphs/export/chakra.h"
-#include "graphs/import/traces/where.h"
-#include "graphs/tf_spec.h"
+#include "graphs/import/node_devices.h"
+#include "graphs/import/traces/step_graph.h"
+#include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/explain/scope_dot.h"
 #include "sim/explain/trace_chrome.h"
@@ -107,14 +108,14 @@ static emp_status load_own(emp_owned_decision *decision, const char *spec,
                            const emp_problem *problem, emp_error *err)
 {
     emp_status        st = EMP_OK;
-    emp_tf_spec       buffer;
+    char              buffer[EMP_SPEC_BYTES];
     cli_decision_file file;
 
     if (emp_trace_is_graph(problem->graph)) {
         EMP_CHECK(emp_decision_init(decision, problem->graph->op_count, 0, err));
         return cli_trace_devices_load(decision->device_of_op, problem, err);
     }
-    st = cli_decision_open(&file, emp_tf_spec_file(spec, &buffer), NULL);
+    st = cli_decision_open(&file, emp_source_file(buffer, spec), NULL);
     if (st != EMP_OK || file.form != CLI_DECISION_GRAPH)
         EMP_FAIL(EMP_EINVAL,
                  "--placement " OWN_DEVICES " takes the devices that a "

@@ -9,8 +9,8 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
-#include "graphs/import/models/hf.h"
-#include "graphs/transformer/names.h"
+#include "graphs/sources.h"
+#include "graphs/transformer/model.h"
 #include "run/sheet/manifest.h"
 
 enum { LAYERS_MAX = 10000, LEAF_BYTES = 64 };
@@ -47,7 +47,7 @@ typedef struct {
 
 bool cli_llama_options_are_for(const char *spec)
 {
-    return emp_hf_is_spec(spec) || strstr(spec, ".gguf") != NULL ||
+    return emp_source_has_prefix(spec, "hf") || strstr(spec, ".gguf") != NULL ||
            emp_text_ends_in(spec, ".json");
 }
 

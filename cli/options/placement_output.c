@@ -10,9 +10,8 @@
 #include "base/text/text.h"
 #include "cli/options/llama_options.h"
 #include "cli/options/modules/device_map.h"
-#include "graphs/import/import.h"
 #include "graphs/import/node_devices.h"
-#include "graphs/tf_spec.h"
+#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/manifest.h"
 #include "sim/machine/queries/device_name.h"
@@ -43,8 +42,12 @@ static output_kind kind_of(const char *path)
 /* ONNX models, programs of XLA and GGUF files have names of their own. */
 static bool is_without_names(const char *spec)
 {
-    return emp_onnx_is_spec(spec) || emp_import_is_onnx(spec) ||
-           emp_import_is_hlo(spec) || strstr(spec, ".gguf") != NULL;
+    const emp_source_format *format = emp_source_format_of(spec);
+
+    if (emp_source_has_prefix(spec, "onnx")) return true;
+    return format != NULL &&
+           (format->source == EMP_SOURCE_ONNX || format->source == EMP_SOURCE_HLO ||
+            format->source == EMP_SOURCE_GGUF);
 }
 
 emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err)
@@ -78,8 +81,8 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
                          "%s is to be a copy of a TensorFlow graph file, and %s is a "
                          "workload; name a .json or a .py",
                          path, spec);
-    emp_tf_spec      buffer;
-    emp_nodes_syntax syntax = emp_nodes_syntax_of(emp_tf_spec_file(spec, &buffer));
+    char             file[EMP_SPEC_BYTES];
+    emp_nodes_syntax syntax = emp_nodes_syntax_of(emp_source_file(file, spec));
     if (syntax == EMP_NODES_NONE)
         return EMP_ERROR(EMP_EINVAL,
                          "%s is to be a copy of a TensorFlow graph file, and %s is none",
@@ -193,8 +196,8 @@ static emp_status write_graph(const char *path, tf_placement *tf, const char *sp
                               emp_error *err)
 {
     emp_status  st = EMP_OK;
-    emp_tf_spec buffer;
-    const char *file = emp_tf_spec_file(spec, &buffer);
+    char        buffer[EMP_SPEC_BYTES];
+    const char *file = emp_source_file(buffer, spec);
 
     EMP_TRY(index_names(&tf->op_of_name, tf->placement, err));
     EMP_TRY(check_ops(tf, file, err));

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text/file.h"
 #include "graphs/import/container.h"
-#include "graphs/import/proto/wire_write.h"
+#include "graphs/import/proto/wire.h"
 
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_DEVICE = 4 };
 

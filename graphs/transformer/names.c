@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/transformer/names.h"
+#include "graphs/transformer/model.h"
 
 /* Only one kind of file has them under other names. */
 #define LATENT                                                                       \

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "sim/bounds/area_lp.h"
-
 /* Of sums; those of 80,000 rounded terms are off by far less. */
 static const double ROUNDING = 1e-9;
 

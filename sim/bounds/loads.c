@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/loads.h"
+#include "sim/bounds/area.h"
 
 #include <math.h>
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/window.h"
 
 #include <math.h>
 

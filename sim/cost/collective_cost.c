@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/cost/collective_cost.h"
 
 #include <math.h>
 

@@ -4,8 +4,6 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "sim/cost/collective_cost.h"
-#include "sim/cost/format_cost.h"
 #include "sim/cost/kernel.h"
 
 enum { TILE_COLUMNS = 64, LEAST_COLUMNS = 16, FLOAT_BYTES = 4 };

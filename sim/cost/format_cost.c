@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/cost/format_cost.h"
 
 #include <math.h>
 

@@ -258,23 +258,15 @@ struct segments {
     int32_t      limit;
 };
 
-enum { FIRST_SEGMENTS = 256 };
-
 static void keep_segment(struct walk *w, const emp_explain_segment *segment)
 {
     struct segments *kept = w->context;
     emp_explain     *why = kept->why;
+    emp_error       *err = NULL;
 
-    if (why->segment_count == kept->limit) {
-        int32_t              limit = kept->limit > 0 ? 2 * kept->limit : FIRST_SEGMENTS;
-        emp_explain_segment *grown =
-            emp_realloc(why->segment, (size_t)limit, sizeof *grown);
-        if (grown == NULL) {
-            w->is_out_of_memory = true;
-            return;
-        }
-        why->segment = grown;
-        kept->limit = limit;
+    if (EMP_GROW(why->segment, why->segment_count + 1, kept->limit) != EMP_OK) {
+        w->is_out_of_memory = true;
+        return;
     }
     why->segment[why->segment_count++] = *segment;
     why->cause_ns[segment->cause] += segment->end_ns - segment->start_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/explain/scopes.h"
+#include "sim/explain/explain.h"
 
 #include <string.h>
 
@@ -7,18 +7,10 @@
 #include "base/strmap.h"
 #include "sim/graph/op_name.h"
 
-enum { FIRST_SCOPES = 64 };
-
 static emp_status add_scope(emp_scopes *s, emp_strmap *map, const emp_scope *scope,
                             int32_t *number, emp_error *err)
 {
-    if (s->count == s->limit_) {
-        int32_t    limit = s->limit_ > 0 ? 2 * s->limit_ : FIRST_SCOPES;
-        emp_scope *grown = emp_realloc(s->scope, (size_t)limit, sizeof *grown);
-        if (grown == NULL) return EMP_ERROR(EMP_ENOMEM, "%d name scopes", limit);
-        s->scope = grown;
-        s->limit_ = limit;
-    }
+    EMP_CHECK(EMP_GROW(s->scope, s->count + 1, s->limit_));
     EMP_CHECK(emp_strmap_set(map, scope->name, (size_t)scope->length, s->count, err));
     *number = s->count;
     s->scope[s->count++] = *scope;

@@ -11,7 +11,6 @@
 #include "base/text/text.h"
 #include "sim/machine/bundle.h"
 #include "sim/machine/config.h"
-#include "sim/machine/fit.h"
 
 #define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 

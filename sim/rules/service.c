@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/rules/service.h"
+#include "sim/rules/rules_internal.h"
 
 #include <string.h>
 

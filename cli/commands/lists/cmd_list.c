@@ -12,9 +12,7 @@
 #include "cli/commands/option_table.h"
 #include "cli/format.h"
 #include "cli/terminal.h"
-#include "graphs/import/instances/layers_source.h"
-#include "graphs/import/models/hf.h"
-#include "graphs/tf_spec.h"
+#include "graphs/sources.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
 #include "search/learning.h"
@@ -31,26 +29,12 @@ static const char workloads_doc[] =
 const struct argp cmd_workloads_argp = {
     NULL, cli_listing_parse, "[NAME]", workloads_doc, cli_listing_children, NULL, NULL};
 
-enum { FILE_FAMILIES = 3 };
-
 /* Specs that name a file are listed as families, which are built by another way. */
-static emp_workload file_family(int32_t number)
+static emp_workload file_family(const emp_source_prefix *prefix)
 {
-    if (number == 0)
-        return (emp_workload){.name = "hf",
-                              .description = "a Hugging Face model or a GGUF file: "
-                                             "hf:path=config.json, and ...",
-                              .params = emp_hf_options()};
-    if (number == 1)
-        return (emp_workload){.name = "tf",
-                              .description =
-                                  "a TensorFlow graph: tf:path=graph.pb, and ...",
-                              .params = emp_tf_spec_options()};
-    return (emp_workload){.name = "layers",
-                          .description =
-                              "measured layers as a pipeline: layers:path=layers.tsv, "
-                              "perhaps model=, gpu=, table=, stages=12+14, and ...",
-                          .params = emp_layers_options()};
+    return (emp_workload){.name = prefix->name,
+                          .description = prefix->description,
+                          .params = prefix->options};
 }
 
 static json_t *json_workload(const emp_workload *w)
@@ -81,12 +65,13 @@ static emp_status find_workload(const emp_workload **found, const char *name,
 
 static emp_status print_workload(const cli_listing_args *args, emp_error *err)
 {
-    emp_workload        family;
-    const emp_workload *w = NULL;
+    emp_workload             family;
+    const emp_workload      *w = NULL;
+    const emp_source_prefix *prefix = emp_source_prefix_of(args->name);
 
-    for (int32_t i = 0; i < FILE_FAMILIES && w == NULL; i++) {
-        family = file_family(i);
-        if (strcmp(args->name, family.name) == 0) w = &family;
+    if (prefix != NULL) {
+        family = file_family(prefix);
+        w = &family;
     }
     if (w == NULL) EMP_CHECK(find_workload(&w, args->name, err));
     if (args->format != EMP_SHEET_TEXT)
@@ -108,8 +93,9 @@ emp_status cmd_workloads(int argc, char **argv, emp_error *err)
     cli_listing_begin(&list, args.format);
     for (const emp_workload *w = table; w < table + count; w++)
         cli_listing_add(&list, w->name, w->description, json_workload(w));
-    for (int32_t i = 0; i < FILE_FAMILIES; i++) {
-        const emp_workload family = file_family(i);
+    const emp_source_prefix *prefix = emp_source_prefixes(&count);
+    for (int32_t i = 0; i < count; i++) {
+        const emp_workload family = file_family(&prefix[i]);
         cli_listing_add(&list, family.name, family.description, json_workload(&family));
     }
     cli_listing_more(args.format, "workloads");

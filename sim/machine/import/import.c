@@ -13,7 +13,6 @@
 #include "base/text/units.h"
 #include "base/text/whole_file.h"
 #include "sim/machine/import/plan_internal.h"
-#include "sim/machine/import/smi_text.h"
 #include "sim/machine/model.h"
 
 /* ---- texts ---- */

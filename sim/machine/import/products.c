@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/import/products.h"
+#include "sim/machine/import/plan_internal.h"
 
 #include <fnmatch.h>
 #include <stdbool.h>

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "sim/machine/import/plan_internal.h"
-#include "sim/machine/import/smi_text.h"
 
 enum { FILE_BYTES = 1 << 16, NAME_BYTES = 64 };
 
@@ -15,7 +14,7 @@ static const char *name_of(char name[NAME_BYTES], const char *path)
     const char *slash = strrchr(path, '/');
     const char *base = slash == NULL ? path : slash + 1;
 
-    emp_smi_copy(name, NAME_BYTES, (emp_smi_span){base, strlen(base)});
+    emp_slice_copy(name, NAME_BYTES, (emp_slice){base, strlen(base)});
     return name;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/placement.h"
 #include "tests/support/facts.h"
@@ -113,8 +113,8 @@ static bool enter(world *w, const instance *in)
                                       : scratch_path("instance.json");
 
     *w = (world){0};
-    cr_assert_eq(emp_import_load_instance(&w->graph, &devices, path, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_import_load(&w->graph, &devices, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
     cr_assert_eq(emp_machine_create(&w->machine, "instance", devices.cpu_count,
                                     devices.gpu_count, devices.gpu_memory_bytes, &err),
                  EMP_OK, "%s", err.msg);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/list_schedule.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/baselines/schedulers/plain_list.h"
 #include "tests/support/facts.h"
@@ -160,9 +160,9 @@ static void create_published(task *t, const char *file, int32_t devices)
     emp_error               err = {0};
 
     *t = (task){0};
-    cr_assert_eq(emp_import_load_instance(&t->graph, &stated,
-                                          fact_peer_path("graphs/doppler", file, ".txt"),
-                                          &params, &err),
+    cr_assert_eq(emp_import_load(&t->graph, &stated,
+                                 fact_peer_path("graphs/doppler", file, ".txt"), &params,
+                                 &err),
                  EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_create(&t->machine, "instance", 1, devices - 1,
                                     stated.gpu_memory_bytes, &err),

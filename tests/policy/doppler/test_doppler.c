@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "policy/doppler/agent.h"
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
@@ -383,8 +383,8 @@ static void pose_published(const char *file)
     const char             *path = fact_peer_path("graphs/doppler", file, ".txt");
     emp_error               err = {0};
 
-    cr_assert_eq(emp_import_load_instance(&t.graph, &devices, path, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_import_load(&t.graph, &devices, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
     cr_assert_eq(emp_machine_create(&t.machine, "instance", devices.cpu_count,
                                     devices.gpu_count, devices.gpu_memory_bytes, &err),
                  EMP_OK);

@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "sim/cost/cost.h"
-#include "sim/cost/format_cost.h"
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
 #include "tests/sim/graph/kit.h"

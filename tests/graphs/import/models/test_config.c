@@ -587,7 +587,7 @@ Test(config, refuses_specs_without_a_config)
     cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf", &err), EMP_EINVAL);
     err = (emp_error){0};
     cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf:batch=3", &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "hf needs the path of a config"));
+    cr_expect_not_null(strstr(err.msg, "hf needs the path of a file"));
     err = (emp_error){0};
     cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf:path=/nowhere.json", &err),
                  EMP_EIO);

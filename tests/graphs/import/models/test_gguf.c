@@ -393,7 +393,7 @@ Test(gguf, refuses_safetensors_without_a_config)
 
     scratch_write("m.safetensors", bytes, 10);
     cr_expect_eq(emp_source_load(&step, NULL, NULL, scratch_path("m.safetensors"), &err),
-                 EMP_EUNSUPPORTED);
+                 EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "hf:path=config.json,weights="));
 }
 
