@@ -218,7 +218,7 @@ static emp_status allocate_walk(emp_tf *tf, walk *w)
 static emp_status reserve_summand(walk *w, emp_error *err)
 {
     EMP_CHECK(EMP_GROW(w->pool, w->pool_count + 1, w->pool_capacity));
-    return EMP_GROW(w->terms, 2 * w->pool_count + 2, w->terms_capacity);
+    return EMP_GROW(w->terms, 2 * (int64_t)w->pool_capacity, w->terms_capacity);
 }
 
 /* Whether iterations of a loop add to the gradient of this tensor one after the other. */
