@@ -27,19 +27,10 @@ static emp_status open_record(cli_decision_file *f, emp_error *err)
     return EMP_OK;
 }
 
-/* Nothing that is JSON is a graph of TensorFlow. */
-static bool is_graph(const cli_decision_file *f)
-{
-    const size_t blank = strspn(f->bytes, " \t\r\n");
-
-    return strchr("{[", f->bytes[blank]) == NULL &&
-           emp_nodes_syntax_in(f->bytes, f->size) != EMP_NODES_NONE;
-}
-
 static emp_status open_by_content(cli_decision_file *f, emp_error *err)
 {
     EMP_CHECK(emp_file_load_named(f->path, &f->bytes, &f->size, err));
-    if (is_graph(f)) {
+    if (emp_nodes_syntax_in(f->bytes, f->size) != EMP_NODES_NONE) {
         f->form = CLI_DECISION_GRAPH;
         return EMP_OK;
     }

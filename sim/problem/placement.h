@@ -61,7 +61,7 @@ emp_status emp_placement_file_decide(emp_owned_decision       *decision,
                                      const emp_problem        *problem,
                                      emp_placement_report *report, emp_error *err);
 
-/** Opens, parses and decides. \retval EMP_EIO  The file cannot be read. */
+/** Loads a file, packed by gzip or not, parses it and decides. \retval EMP_EIO  It cannot be read. */
 emp_status emp_placement_read(emp_owned_decision *decision, const char *path,
                               const emp_problem *problem, emp_placement_report *report,
                               emp_error *err);

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
+#include "base/text/file.h"
 #include "base/text/json.h"
 #include "base/text/number.h"
 #include "base/text/whole_file.h"
@@ -426,37 +427,39 @@ emp_status emp_placement_file_decide(emp_owned_decision       *decision,
 
 /* ---- whole files ---- */
 
-static emp_status load(emp_placement_file **file, const char *path, emp_error *err)
-{
-    char  *bytes = NULL;
-    size_t size = 0;
-
-    *file = NULL;
-    EMP_CHECK(emp_whole_file_load(&bytes, &size, path, EMP_JSON_BYTES_MAX, err));
-    const emp_status st = emp_placement_file_parse(file, bytes, size, path, err);
-    emp_free(bytes);
-    return st;
-}
-
 emp_status emp_placement_read(emp_owned_decision *decision, const char *path,
                               const emp_problem *problem, emp_placement_report *report,
                               emp_error *err)
 {
-    emp_placement_file *file;
+    emp_status          st = EMP_OK;
+    emp_placement_file *file = NULL;
+    char               *bytes = NULL;
+    size_t              size = 0;
 
     *decision = (emp_owned_decision){0};
-    EMP_CHECK(load(&file, path, err));
-    const emp_status st = emp_placement_file_decide(decision, file, problem, report, err);
+    EMP_TRY(emp_file_load_named(path, &bytes, &size, err));
+    EMP_TRY(emp_placement_file_parse(&file, bytes, size, path, err));
+    EMP_TRY(emp_placement_file_decide(decision, file, problem, report, err));
+
+cleanup:
     emp_placement_file_destroy(file);
+    emp_free(bytes);
     return st;
 }
 
+/* The file may be replaced afterwards, so that it is no input (emp_input_keep()). */
 uint64_t emp_placement_run(const char *path)
 {
-    emp_placement_file *file;
-    const uint64_t      run = load(&file, path, NULL) == EMP_OK ? file->origin.run : 0;
+    emp_placement_file *file = NULL;
+    char               *bytes = NULL;
+    size_t              size = 0;
+    uint64_t            run = 0;
 
+    if (emp_whole_file_load(&bytes, &size, path, EMP_JSON_BYTES_MAX, NULL) == EMP_OK &&
+        emp_placement_file_parse(&file, bytes, size, path, NULL) == EMP_OK)
+        run = file->origin.run;
     emp_placement_file_destroy(file);
+    emp_free(bytes);
     return run;
 }
 

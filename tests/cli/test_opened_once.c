@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
@@ -43,10 +44,20 @@ static const char split[] = "{\"fpgas\": [{\"nodes\": [1, 2]}, {\"nodes\": [3]}]
 
 static const char map[] = "DEVICE_MAP = {\n    \"\": \"cuda:0\",\n}\n";
 
-/* As all forms that can be read. */
-static const char *const files[] = {"named.json", "rules.yaml", "split.json",
-                                    "run.h5",     "copy.pbtxt", "map.py"};
+/* All forms that can be read. */
+static const char *const files[] = {"named.json", "packed.json", "rules.yaml",
+                                    "split.json", "run.h5",      "copy.pbtxt",
+                                    "map.py"};
 enum { FILES = sizeof files / sizeof *files };
+
+static void write_packed(void)
+{
+    gzFile file = gzopen(scratch_path("packed.json"), "wb");
+
+    cr_assert_not_null(file);
+    cr_assert_gt(gzputs(file, named), 0);
+    cr_assert_eq(gzclose(file), Z_OK);
+}
 
 static void set_up(void)
 {
@@ -54,6 +65,7 @@ static void set_up(void)
     write_text("graph.pbtxt", graph);
     write_text("copy.pbtxt", graph);
     write_text("named.json", named);
+    write_packed();
     write_text("rules.yaml", rules);
     write_text("split.json", split);
     write_text("map.py", map);

@@ -331,7 +331,8 @@ struct bad_file {
     "{\"format\": \"emplace-placement-1\", \"devices\": {" devices "}}"
 
 static const struct bad_file bad_files[] = {
-    {"", ": line 1: not JSON: the end of the text", EMP_EFORMAT},
+    {"", ": an empty file", EMP_EFORMAT},
+    {" ", ": line 1: not JSON: the end of the text", EMP_EFORMAT},
     {"{\"format\": \"x\"}",
      ": no placement file: its format is 'x', not 'emplace-placement-1'", EMP_EFORMAT},
     {"{\"format\": \"emplace-placement-1\"}", ": the key devices is missing",
@@ -371,7 +372,7 @@ Test(placement, a_missing_file_is_named)
 
     cr_expect_eq(emp_placement_load(device, "/nowhere/p.json", problem, &err), EMP_EIO);
     cr_expect_str_eq(err.msg,
-                     "/nowhere/p.json cannot be read: No such file or directory");
+                     "/nowhere/p.json: cannot be read: No such file or directory");
 }
 
 Test(placement, a_score_that_fits_is_better_then_the_shorter_step)
