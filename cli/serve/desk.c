@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/number.h"
 #include "base/text/units.h"
 #include "cli/options/inputs.h"
 #include "cli/report/report_why.h"

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text/json.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "run/outside/outside_internal.h"
 
 enum { NUMBER_BYTES = 12, OTHER_BYTES = 1 << 16 }; /* of an answer, at most */

@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/io/input.h"
 #include "base/mem.h"
-#include "base/text/number.h"
 #include "base/text/units.h"
 #include "base/text/whole_file.h"
 #include "sim/machine/machine.h"

@@ -9,7 +9,7 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/json.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 
 /* Names that a list of a file has. */
 typedef struct {

@@ -11,7 +11,7 @@
 #include "base/strmap.h"
 #include "base/text/file.h"
 #include "base/text/json.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "base/text/whole_file.h"
 #include "sim/machine/config.h"
 #include "sim/problem/placement.h"

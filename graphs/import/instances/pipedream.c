@@ -23,7 +23,7 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "graphs/import/instances/instance.h"
 
 enum { TYPE_BYTES = 64, NUMBER_BYTES = 48, FIELDS = 4 };

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/text/number.h"
+#include "base/text/units.h"
 
 enum { NUMBER_BYTES_MAX = 63 };
 
