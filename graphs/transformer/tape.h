@@ -53,8 +53,7 @@ typedef struct {
     int64_t                sequence; /**< tokens of each, with those in the cache */
     emp_dtype              dtype;    /**< of weights and activations */
     emp_transformer_update update;
-    bool
-        samples_on_host; /**< the logits are copied to a CPU, which draws the next token */
+    bool samples_on_host; /**< a CPU draws the next token from the logits */
     bool has_master; /**< float32 copies of weights of another element type, with Adam */
 } emp_transformer_step;
 
