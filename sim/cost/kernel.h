@@ -80,7 +80,7 @@ emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *
 
 /* What a collective takes on a machine.
  *
- * A rank on a GPU takes what the table of its device model says (sim/cost/kernel.h), where that has so
+ * A rank on a GPU takes what the table of its device model says, where that has so
  * many GPUs. Else it is a ring over the slowest route between two GPUs of the machine, or between
  * its only GPU and the host:
  *

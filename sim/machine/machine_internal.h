@@ -1,5 +1,7 @@
 /** \file sim/machine/machine_internal.h
- * Fabrics of machine files: the section `fabrics`.
+ * What machine.c makes machines of: fabrics, topologies, random networks. Not for other folders.
+ *
+ * Fabrics are the section `fabrics` of a machine file:
  *
  *     fabrics:
  *       - {name: "nvswitch", devices: ["gpu:0", "gpu:1"], bandwidth: "360 GB/s", latency: "5 us"}

@@ -1,6 +1,6 @@
 /** \file graphs/import/hlo/module.h
  * A module of XLA as its text states it: computations, each a list of instructions in which operands come
- * first. parse.h makes it, kernels.h and lower.h read it.
+ * first. parse.c makes it, kernels.h and lower.h read it.
  *
  * The struct is open and belongs to whoever reads a file. Slices point into the file's bytes, which must
  * outlive it. Instructions, tensors and computations have numbers that count through the module.
