@@ -10,7 +10,7 @@
 #include "run/stats.h"
 #include "search/method.h"
 #include "sim/engine/sim.h"
-#include "sim/problem/variant.h"
+#include "sim/problem/problem.h"
 
 enum {
     FASTER_OPS_PERCENT = 10,

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "sim/explain/blame.h"
-#include "sim/problem/variant.h"
+#include "sim/problem/problem.h"
 
 #define ENDLESS_BYTES_PER_S 1e18
 

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "graphs/sources.h"
-#include "sim/problem/join_classes.h"
+#include "sim/problem/problem.h"
 
 size_t cli_path_length(const char *op_name, const char *spec)
 {
