@@ -18,7 +18,7 @@
 #include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 
 enum { UNPLACED = -1 };
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "sim/rules/limits.h"
+#include "sim/rules/rules.h"
 
 static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
 {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "sim/explain/explain_internal.h"
-#include "sim/rules/limits.h"
+#include "sim/rules/rules.h"
 
 struct observer {
     emp_explain                *why;

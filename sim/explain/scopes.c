@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 
 static emp_status add_scope(emp_scopes *s, emp_strmap *map, const emp_scope *scope,
                             int32_t *number, emp_error *err)

@@ -12,10 +12,10 @@
 #ifndef EMP_SIM_GRAPH_OP_H
 #define EMP_SIM_GRAPH_OP_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <emplace/graph.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "sim/graph/dtype.h"
@@ -283,5 +283,24 @@ const emp_op_type *emp_op_type_unknown(void);
 
 /** All entries of TensorFlow's types in the order of their names; sets \a *count. */
 const emp_op_type *emp_op_type_table(int32_t *count);
+
+/*
+ * What TensorFlow's naming says of an op, in generated and in imported graphs alike:
+ *
+ *     gradients/<forward name>_grad/...            a gradient op of a forward op
+ *     .../cell_1/basic_lstm_cell/MatMul_3          of the recurrent cell of layer 1
+ *     .../cell_1_2/add                             of its wrapper, in a scope made unique
+ */
+
+/** Whether the op belongs to the backward pass: "gradients/...", "gradients_1/...". */
+bool emp_is_gradient_name(const char *name);
+
+/** Finds the forward op that "gradients/<forward name>_grad/..." differentiates. Sets
+ * \a *forward to point into \a name and returns the length; 0 = not such a name. */
+size_t emp_forward_of_gradient(const char *name, const char **forward);
+
+/** K of the path component "cell_K", or "cell_K_N" where TensorFlow made a scope unique;
+ * -1 = there is none. \a *length becomes that of the name up to and with "cell_K". */
+int32_t emp_cell_of_name(const char *name, size_t *length);
 
 #endif /* EMP_SIM_GRAPH_OP_H */

@@ -14,7 +14,7 @@
 #include "baselines/expert_rules.h"
 #include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 #include "tests/support/facts.h"
 #include "tests/support/scratch.h"
 

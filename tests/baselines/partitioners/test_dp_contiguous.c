@@ -11,7 +11,7 @@
 #include "baselines/partitioners/blocks.h"
 #include "baselines/partitioners/ideals.h"
 #include "sim/engine/sim.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 #include "tests/support/problems.h"
 
 enum { SEEDS = 300, MAX_CLASSES = 6, ROOMY = 1 << 30 };
