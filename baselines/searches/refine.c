@@ -5,7 +5,7 @@
  * Groups are Scotch's, of many sizes, and cut in several ways: large ones keep together what
  * belongs together, small ones balance the load. They are cut as the search goes on: on large
  * graphs all cuts take longer than a short search has. They are drawn by their share of the critical
- * path (sim/explain/blame.h): what is not on it can be anywhere. A part of the samples are those
+ * path (sim/explain/explain.h): what is not on it can be anywhere. A part of the samples are those
  * of many drafts that the surrogate thinks fastest. What has been proposed is not proposed again
  * as long as it is remembered.
  *
@@ -21,8 +21,8 @@
 #include "baselines/searches/refine.h"
 #include "baselines/searches/walk.h"
 #include "search/restored.h"
-#include "sim/explain/blame.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/explain/explain.h"
+#include "sim/surrogate/surrogate.h"
 
 /* Slots for the hashes of proposals; of two that share a slot the later one is remembered. Of
  * 4,000 proposals a tenth is forgotten. */

@@ -8,7 +8,7 @@
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/noise.h"
 #include "sim/engine/sim.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/surrogate/surrogate.h"
 
 static const double noise_frac = 0.1;
 enum { NOISE_SEED = 1, PROFILES = EMP_SCORED_KINDS - 1 };

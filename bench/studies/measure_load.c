@@ -13,7 +13,7 @@
 #include "search/moves.h"
 #include "search/partition/balance.h"
 #include "sim/engine/sim.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/surrogate/surrogate.h"
 
 enum { MOST_MOVES = 24, STREAM = 0x6c6f6164 };
 enum { FASTEST = 4 /* the fastest quarter, and all */ };

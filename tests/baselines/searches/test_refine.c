@@ -12,7 +12,7 @@
 #include "baselines/searches/refine.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
-#include "sim/explain/blame.h"
+#include "sim/explain/explain.h"
 #include "sim/machine/machine.h"
 #include "sim/surrogate/surrogate.h"
 #include "tests/baselines/fixture.h"
