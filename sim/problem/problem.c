@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/problem/problem.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/disjoint.h"
@@ -26,6 +27,31 @@ static void find_classes(emp_problem *p)
     for (int32_t c = 0; c < g->class_count; c++) p->kinds_of_class[c] |= EMP_KIND_CPU;
 }
 
+/* Takes what drivers and libraries keep away from the memories of GPUs. */
+static emp_status reduce_memory(emp_problem *p, emp_error *err)
+{
+    const int64_t context_bytes = emp_runtime_events_of(&p->runtime)->gpu_context_bytes;
+
+    if (context_bytes == 0 || emp_machine_count(p->machine, EMP_DEVICE_GPU) == 0)
+        return EMP_OK;
+    p->reduced = EMP_NEW(emp_machine);
+    if (p->reduced == NULL) return EMP_ERROR(EMP_ENOMEM, "machine");
+    *p->reduced = *p->machine;
+    p->machine = p->reduced;
+    for (int32_t d = 0; d < p->reduced->device_count; d++) {
+        emp_device *device = &p->reduced->device[d];
+        if (device->kind != EMP_DEVICE_GPU) continue;
+        if (device->memory_bytes <= context_bytes)
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s has %" PRId64 " bytes, and the runtime '%s' keeps %" PRId64
+                             " on each GPU for its context",
+                             device->name, device->memory_bytes, p->runtime.name,
+                             context_bytes);
+        device->memory_bytes -= context_bytes;
+    }
+    return EMP_OK;
+}
+
 emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
                               const emp_machine *machine, const emp_runtime *runtime,
                               const char *workload, emp_error *err)
@@ -44,6 +70,7 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
     p->graph = graph;
     p->machine = machine;
     p->runtime = *runtime;
+    EMP_TRY(reduce_memory(p, err));
     emp_text_copy(p->workload, sizeof p->workload, workload, strlen(workload));
     EMP_TRY(EMP_ALLOC(p->kinds_of_class, (size_t)graph->class_count));
     EMP_TRY(EMP_ALLOC(p->leader_of_class, (size_t)graph->class_count));
@@ -62,6 +89,7 @@ void emp_problem_destroy(emp_problem *problem)
 {
     if (problem == NULL) return;
     emp_cost_table_destroy(problem->costs);
+    emp_free(problem->reduced);
     emp_free(problem->kinds_of_class);
     emp_free(problem->leader_of_class);
     emp_free(problem->class_of_op);

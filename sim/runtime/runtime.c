@@ -65,7 +65,7 @@ struct raw_runtime {
     char *base;
     char *rules;
     char *fp32_products;
-    char *caching_allocator, *shared_memory;
+    char *caching_allocator, *shared_memory, *gpu_context;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
@@ -85,6 +85,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, caching_allocator, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("shared_memory", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, shared_memory, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("gpu_context", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, gpu_context, 0, CYAML_UNLIMITED),
 #define X(key, kind, member, rules)                                        \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
                            struct raw_runtime, key, 0, CYAML_UNLIMITED),
@@ -112,15 +114,18 @@ static const uint32_t rules_of_field[] = {
 
 enum { FIELD_COUNT = sizeof fields / sizeof fields[0], MOST_BASES = 4 };
 
-/* Switches of the rules `events` that a profile need not have. Only those that are on count in the hash,
- * so that older profiles keep theirs. */
+/* Switches and sizes of the rules `events` that a profile need not have. Only those that are on, or
+ * not 0, count in the hash, so that older profiles keep theirs. */
 #define SWITCH_FIELD(key)                                           \
     {                                                               \
 #key, EMP_CONFIG_SWITCH, offsetof(struct raw_runtime, key), \
             offsetof(emp_runtime, events.key)                       \
     }
-static const emp_config_field optional[] = {SWITCH_FIELD(caching_allocator),
-                                            SWITCH_FIELD(shared_memory)};
+static const emp_config_field optional[] = {
+    SWITCH_FIELD(caching_allocator),
+    SWITCH_FIELD(shared_memory),
+    {"gpu_context", EMP_CONFIG_BYTES, offsetof(struct raw_runtime, gpu_context),
+     offsetof(emp_runtime, events.gpu_context_bytes)}};
 
 enum { OPTIONAL_COUNT = sizeof optional / sizeof optional[0] };
 
@@ -182,9 +187,12 @@ uint64_t emp_runtime_hash(const emp_runtime *runtime)
     if (emp_runtime_events_of(runtime)->fp32_products != EMP_FORMAT_FP32)
         hash = emp_hash_u64(hash, runtime->events.fp32_products);
     for (size_t i = 0; i < OPTIONAL_COUNT; i++) {
-        const char *key = optional[i].key;
-        if (runtime->rules == EMP_RULES_EVENTS && number_in(runtime, &optional[i]) != 0.0)
-            hash = emp_hash_bytes(hash, key, strlen(key));
+        const char  *key = optional[i].key;
+        const double number = number_in(runtime, &optional[i]);
+        if (runtime->rules != EMP_RULES_EVENTS || number == 0.0) continue;
+        hash = emp_hash_bytes(hash, key, strlen(key));
+        if (optional[i].kind != EMP_CONFIG_SWITCH)
+            hash = emp_hash_u64(hash, (uint64_t)number);
     }
     return hash;
 }

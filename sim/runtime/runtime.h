@@ -70,6 +70,7 @@ typedef struct {
     double  step_s;              /**< fixed cost of a step (Session.run) */
     double  pageable_s_per_byte; /**< of what the step is fed, copied from memory that is
                                     not pinned; 0 = as fast as all else */
+    int64_t gpu_context_bytes; /**< of each GPU's memory, that its driver and libraries keep */
     int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
     emp_format
         fp32_products; /**< that GPUs compute products of fp32 in, where their model
