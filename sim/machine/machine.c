@@ -14,6 +14,7 @@
 #include "base/text/nearest.h"
 #include "base/text/text.h"
 #include "sim/machine/bundle.h"
+#include "sim/machine/card.h"
 #include "sim/machine/config.h"
 #include "sim/machine/fabric.h"
 #include "sim/machine/giph.h"
@@ -134,6 +135,8 @@ static emp_status note_model(struct loader *l, const char *name, emp_device_mode
     to->kind = model->device.kind;
     snprintf(to->name, sizeof to->name, "%.*s", (int)sizeof to->name - 1, name);
     snprintf(to->path, sizeof to->path, "%s", model->path);
+    to->card = model->card;
+    to->derived = model->derived;
     m->fitted_constants += model->fitted_constants;
     note_fitted_cells(m, model);
     return EMP_OK;
@@ -191,23 +194,31 @@ static emp_status check_link(const struct loader *l, const char *key, const char
     return fail_at(l, key, value, "needs both bandwidth and latency, or neither", err);
 }
 
+/* Hangs a vertex on its parent by a pair of links; \a link NULL: free of charge. */
 static emp_status add_node(struct loader *l, const char *name, int32_t parent,
-                           const struct raw_link *raw, emp_error *err)
+                           const emp_link *link, emp_error *err)
 {
-    emp_link           link = {0};
+    emp_machine       *m = l->machine;
     emp_topology_node *node = &l->topology.node[l->topology.node_count];
 
     *node = (emp_topology_node){.name = name, .parent = parent, .up = -1, .down = -1};
-    if (raw->bandwidth != NULL) {
-        EMP_CHECK(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw,
-                                     &link, &l->machine->hash, err));
-        EMP_CHECK(emp_topology_add_link(l->machine, name, " up", link.bytes_per_s,
-                                        link.latency_s, &node->up, err));
-        EMP_CHECK(emp_topology_add_link(l->machine, name, " down", link.bytes_per_s,
-                                        link.latency_s, &node->down, err));
+    if (link != NULL) {
+        EMP_CHECK(emp_topology_add_link(m, name, " up", link->bytes_per_s,
+                                        link->latency_s, &node->up, err));
+        EMP_CHECK(emp_topology_add_link(m, name, " down", link->bytes_per_s,
+                                        link->latency_s, &node->down, err));
+        m->link[node->up].is_derived = m->link[node->down].is_derived = link->is_derived;
     }
     l->topology.node_count++;
     return EMP_OK;
+}
+
+/* The link that the file states. */
+static emp_status read_link(struct loader *l, const struct raw_link *raw, emp_link *link,
+                            emp_error *err)
+{
+    return emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw, link,
+                              &l->machine->hash, err);
 }
 
 static emp_status add_inner_nodes(struct loader *l, emp_error *err)
@@ -223,32 +234,51 @@ static emp_status add_inner_nodes(struct loader *l, emp_error *err)
         if (n->parent != NULL && parent < 0) {
             return fail_node(l, "parent", n->parent, "is no node listed above", err);
         }
-        struct raw_link link = {n->bandwidth, n->latency};
-        EMP_CHECK(check_link(l, "name", n->name, &link, err));
-        EMP_CHECK(add_node(l, n->name, parent, &link, err));
+        struct raw_link stated = {n->bandwidth, n->latency};
+        emp_link        link = {0};
+        EMP_CHECK(check_link(l, "name", n->name, &stated, err));
+        if (n->bandwidth != NULL) EMP_CHECK(read_link(l, &stated, &link, err));
+        EMP_CHECK(add_node(l, n->name, parent, n->bandwidth == NULL ? NULL : &link, err));
     }
     return EMP_OK;
 }
 
-static emp_status add_device(struct loader *l, const emp_device *model, int32_t parent,
-                             const struct raw_device *raw, emp_error *err)
+/* The link of a device: as stated, or by the bus of its model's card. */
+static emp_status find_link(struct loader *l, const emp_device_model *model,
+                            const struct raw_device *raw, emp_link *link, bool *is_there,
+                            emp_error *err)
+{
+    const struct raw_link stated = {raw->bandwidth, raw->latency};
+
+    *is_there = true;
+    if (raw->bandwidth != NULL) return read_link(l, &stated, link, err);
+    *is_there = emp_card_link(link, &model->device, &model->card);
+    if (!*is_there) return EMP_OK;
+    const struct raw_link none = {NULL, NULL};
+    return read_link(l, &none, link, err);
+}
+
+static emp_status add_device(struct loader *l, const emp_device_model *model,
+                             int32_t parent, const struct raw_device *raw, emp_error *err)
 {
     emp_machine *m = l->machine;
+    emp_link     link = {0};
+    bool         has_link;
 
     if (m->device_count == EMP_MAX_DEVICES) {
         return EMP_ERROR(EMP_EFORMAT, "%s: more than %d devices", l->config.path,
                          EMP_MAX_DEVICES);
     }
     emp_device *device = &m->device[m->device_count];
-    int32_t     number = emp_machine_count(m, model->kind);
-    *device = *model;
+    int32_t     number = emp_machine_count(m, model->device.kind);
+    *device = model->device;
     emp_tables_hold(device->tables);
     snprintf(device->name, sizeof device->name, "%s:%d",
-             model->kind == EMP_DEVICE_GPU ? "gpu" : "cpu", number);
+             device->kind == EMP_DEVICE_GPU ? "gpu" : "cpu", number);
     l->topology.leaf_of_device[m->device_count] = l->topology.node_count;
     m->hash = emp_hash_bytes(m->hash, device->name, strlen(device->name));
-    EMP_CHECK(add_node(l, device->name, parent,
-                       &(struct raw_link){raw->bandwidth, raw->latency}, err));
+    EMP_CHECK(find_link(l, model, raw, &link, &has_link, err));
+    EMP_CHECK(add_node(l, device->name, parent, has_link ? &link : NULL, err));
     m->device_count++;
     return EMP_OK;
 }
@@ -294,8 +324,7 @@ static emp_status add_entry(struct loader *l, const struct raw_device *d, emp_er
                          &(struct raw_link){d->bandwidth, d->latency}, err));
     EMP_TRY(load_model(l, d->model, &model, err));
     EMP_TRY(check_device(l, d, &model.device, count, err));
-    for (int32_t k = 0; k < count; k++)
-        EMP_TRY(add_device(l, &model.device, parent, d, err));
+    for (int32_t k = 0; k < count; k++) EMP_TRY(add_device(l, &model, parent, d, err));
 
 cleanup:
     emp_device_model_clear(&model);

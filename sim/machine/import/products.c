@@ -60,11 +60,3 @@ const emp_gpu_links *emp_gpu_links_of(const char *model)
         if (strcmp(links[i].model, model) == 0) return &links[i];
     return &other_links;
 }
-
-double emp_pcie_gb_per_s(int32_t generation)
-{
-    static const double rates[] = {4.0, 8.0, 15.75, 31.5, 63.0, 121.0};
-    const int32_t       known = (int32_t)(sizeof rates / sizeof *rates);
-
-    return generation < 1 || generation > known ? 0.0 : rates[generation - 1];
-}

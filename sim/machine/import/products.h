@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "sim/machine/card.h"
+
 /** Links of a device model. Rates are one way. */
 typedef struct {
     const char *model;
@@ -23,8 +25,5 @@ const char *emp_product_model(const char *product);
 
 /** Of that model; of any other one what is commonest, with `model` NULL. Valid for ever. */
 const emp_gpu_links *emp_gpu_links_of(const char *model);
-
-/** The documented rate of 16 lanes of PCIe, one way, in GB/s; 0: there is no such generation. */
-double emp_pcie_gb_per_s(int32_t generation);
 
 #endif /* EMP_SIM_MACHINE_IMPORT_PRODUCTS_H */
