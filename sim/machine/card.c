@@ -125,7 +125,7 @@ static emp_status read_class(emp_card *card, const emp_config *config, const cha
 }
 
 /* "PCIe 4 x16", "PCIe 4.0 x16" or "PCIe4x16". */
-static bool parse_pcie(double *bytes_per_s, const char *text)
+static bool parse_pcie(emp_card *card, const char *text)
 {
     enum { MOST_LANES = 16 };
     int generation = 0, lanes = 0, used = 0;
@@ -137,8 +137,10 @@ static bool parse_pcie(double *bytes_per_s, const char *text)
     if (strncmp(text, ".0", 2) == 0) text += 2;
     if (sscanf(text, " x%2d%n", &lanes, &used) != 1 || text[used] != '\0') return false;
     if (lanes < 1 || lanes > MOST_LANES) return false;
-    *bytes_per_s = emp_pcie_gb_per_s(generation) * 1e9 * lanes / MOST_LANES;
-    return *bytes_per_s > 0.0;
+    card->bus_bytes_per_s = emp_pcie_gb_per_s(generation) * 1e9 * lanes / MOST_LANES;
+    card->pcie_generation = generation;
+    card->pcie_lanes = lanes;
+    return card->bus_bytes_per_s > 0.0;
 }
 
 static emp_status read_bus(emp_card *card, const emp_config *config, const char *bus,
@@ -150,7 +152,7 @@ static emp_status read_bus(emp_card *card, const emp_config *config, const char 
         card->bus_bytes_per_s = EMP_C2C_GB_PER_S * 1e9;
         return EMP_OK;
     }
-    if (parse_pcie(&card->bus_bytes_per_s, bus)) return EMP_OK;
+    if (parse_pcie(card, bus)) return EMP_OK;
     return fail(config, "bus", bus,
                 "is no bus; write \"PCIe 4 x16\" (generations 1 to 6, 1 to 16 lanes), "
                 "\"NVLink-C2C\", or \"unified\" of a GPU in the CPU's memory",

@@ -194,21 +194,28 @@ static emp_status check_link(const struct loader *l, const char *key, const char
     return fail_at(l, key, value, "needs both bandwidth and latency, or neither", err);
 }
 
-/* Hangs a vertex on its parent by a pair of links; \a link NULL: free of charge. */
+/* The pair of links between a vertex and its parent. */
+static emp_status add_links(struct loader *l, emp_topology_node *node,
+                            const emp_link *link, emp_error *err)
+{
+    emp_machine *m = l->machine;
+
+    EMP_CHECK(emp_topology_add_link(m, node->name, " up", link->bytes_per_s,
+                                    link->latency_s, &node->up, err));
+    EMP_CHECK(emp_topology_add_link(m, node->name, " down", link->bytes_per_s,
+                                    link->latency_s, &node->down, err));
+    m->link[node->up].is_derived = m->link[node->down].is_derived = link->is_derived;
+    return EMP_OK;
+}
+
+/* Hangs a vertex on its parent; \a link NULL: free of charge. */
 static emp_status add_node(struct loader *l, const char *name, int32_t parent,
                            const emp_link *link, emp_error *err)
 {
-    emp_machine       *m = l->machine;
     emp_topology_node *node = &l->topology.node[l->topology.node_count];
 
     *node = (emp_topology_node){.name = name, .parent = parent, .up = -1, .down = -1};
-    if (link != NULL) {
-        EMP_CHECK(emp_topology_add_link(m, name, " up", link->bytes_per_s,
-                                        link->latency_s, &node->up, err));
-        EMP_CHECK(emp_topology_add_link(m, name, " down", link->bytes_per_s,
-                                        link->latency_s, &node->down, err));
-        m->link[node->up].is_derived = m->link[node->down].is_derived = link->is_derived;
-    }
+    if (link != NULL) EMP_CHECK(add_links(l, node, link, err));
     l->topology.node_count++;
     return EMP_OK;
 }
@@ -243,42 +250,28 @@ static emp_status add_inner_nodes(struct loader *l, emp_error *err)
     return EMP_OK;
 }
 
-/* The link of a device: as stated, or by the bus of its model's card. */
-static emp_status find_link(struct loader *l, const emp_device_model *model,
-                            const struct raw_device *raw, emp_link *link, bool *is_there,
-                            emp_error *err)
+static emp_status add_device(struct loader *l, const emp_device *model, int32_t parent,
+                             const struct raw_device *raw, emp_error *err)
 {
     const struct raw_link stated = {raw->bandwidth, raw->latency};
-
-    *is_there = true;
-    if (raw->bandwidth != NULL) return read_link(l, &stated, link, err);
-    *is_there = emp_card_link(link, &model->device, &model->card);
-    if (!*is_there) return EMP_OK;
-    const struct raw_link none = {NULL, NULL};
-    return read_link(l, &none, link, err);
-}
-
-static emp_status add_device(struct loader *l, const emp_device_model *model,
-                             int32_t parent, const struct raw_device *raw, emp_error *err)
-{
-    emp_machine *m = l->machine;
-    emp_link     link = {0};
-    bool         has_link;
+    emp_machine          *m = l->machine;
+    emp_link              link = {0};
 
     if (m->device_count == EMP_MAX_DEVICES) {
         return EMP_ERROR(EMP_EFORMAT, "%s: more than %d devices", l->config.path,
                          EMP_MAX_DEVICES);
     }
     emp_device *device = &m->device[m->device_count];
-    int32_t     number = emp_machine_count(m, model->device.kind);
-    *device = model->device;
+    int32_t     number = emp_machine_count(m, model->kind);
+    *device = *model;
     emp_tables_hold(device->tables);
     snprintf(device->name, sizeof device->name, "%s:%d",
-             device->kind == EMP_DEVICE_GPU ? "gpu" : "cpu", number);
+             model->kind == EMP_DEVICE_GPU ? "gpu" : "cpu", number);
     l->topology.leaf_of_device[m->device_count] = l->topology.node_count;
     m->hash = emp_hash_bytes(m->hash, device->name, strlen(device->name));
-    EMP_CHECK(find_link(l, model, raw, &link, &has_link, err));
-    EMP_CHECK(add_node(l, device->name, parent, has_link ? &link : NULL, err));
+    if (raw->bandwidth != NULL) EMP_CHECK(read_link(l, &stated, &link, err));
+    EMP_CHECK(
+        add_node(l, device->name, parent, raw->bandwidth == NULL ? NULL : &link, err));
     m->device_count++;
     return EMP_OK;
 }
@@ -324,7 +317,8 @@ static emp_status add_entry(struct loader *l, const struct raw_device *d, emp_er
                          &(struct raw_link){d->bandwidth, d->latency}, err));
     EMP_TRY(load_model(l, d->model, &model, err));
     EMP_TRY(check_device(l, d, &model.device, count, err));
-    for (int32_t k = 0; k < count; k++) EMP_TRY(add_device(l, &model, parent, d, err));
+    for (int32_t k = 0; k < count; k++)
+        EMP_TRY(add_device(l, &model.device, parent, d, err));
 
 cleanup:
     emp_device_model_clear(&model);
@@ -337,6 +331,49 @@ static emp_status add_devices(struct loader *l, emp_error *err)
 
     for (unsigned i = 0; i < raw->devices_count; i++)
         EMP_CHECK(add_entry(l, &raw->devices[i], err));
+    return EMP_OK;
+}
+
+/* The highest node that is free of charge to reach from a device. */
+static int32_t free_root(const emp_topology *t, emp_device_id device)
+{
+    int32_t node = t->leaf_of_device[device];
+
+    while (t->node[node].up < 0 && t->node[node].parent >= 0) node = t->node[node].parent;
+    return node;
+}
+
+/* Whether no link lies between a device and another one. */
+static bool lacks_link(const struct loader *l, const int32_t *root, emp_device_id device)
+{
+    const emp_machine *m = l->machine;
+
+    if (m->device[device].kind != EMP_DEVICE_GPU) return false;
+    if (l->topology.node[l->topology.leaf_of_device[device]].up >= 0) return false;
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (d != device && root[d] == root[device]) return true;
+    return false;
+}
+
+/* A GPU that no link would join to another device has that of the bus of its model's card, if there is
+ * one. Without, such a file is refused, so that none of older programs becomes another machine. */
+static emp_status add_bus_links(struct loader *l, emp_error *err)
+{
+    const struct raw_link none = {NULL, NULL};
+    emp_machine          *m = l->machine;
+    int32_t               root[EMP_MAX_DEVICES];
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        root[d] = free_root(&l->topology, d);
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        emp_link link = {0};
+        if (!lacks_link(l, root, d) ||
+            !emp_card_link(&link, &m->device[d], &m->model[m->device[d].model].card))
+            continue;
+        EMP_CHECK(read_link(l, &none, &link, err)); /* which mixes it into the hash */
+        EMP_CHECK(
+            add_links(l, &l->topology.node[l->topology.leaf_of_device[d]], &link, err));
+    }
     return EMP_OK;
 }
 
@@ -446,6 +483,7 @@ static emp_status read_machine(struct loader *l, const char *path, emp_error *er
     snprintf(m->description, sizeof m->description, "%s", raw->description);
     EMP_CHECK(add_inner_nodes(l, err));
     EMP_CHECK(add_devices(l, err));
+    EMP_CHECK(add_bus_links(l, err));
     EMP_CHECK(read_core_count(l, err));
     EMP_CHECK(find_hosts(l, err));
     memset(l->topology.gpu_channel, -1, sizeof l->topology.gpu_channel);
@@ -488,6 +526,17 @@ cleanup:
     return st;
 }
 
+/* Whether a file begins as XML does. */
+static bool is_xml(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    int   c = file == NULL ? EOF : fgetc(file);
+
+    while (c == ' ' || c == '\n' || c == '\r' || c == '\t') c = fgetc(file);
+    if (file != NULL) fclose(file);
+    return c == '<';
+}
+
 emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
 {
     char path[512];
@@ -499,6 +548,11 @@ emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_err
         return emp_giph_machine_create(out, name_or_path, err);
     emp_config_path(path, sizeof path, "machines", name_or_path);
     if (access(path, R_OK) != 0) return fail_unknown(name_or_path, path, err);
+    if (is_xml(path))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s is XML, and a machine file is YAML; emplace machines import "
+                         "--topology %s --out box.yaml makes one of what lstopo wrote",
+                         path, path);
     return load(out, path, NULL, err);
 }
 

@@ -131,6 +131,7 @@ typedef struct {
     int32_t kind_of_gpu;                   /**< its class, an index of card.c */
     char    bus[24];                       /**< "PCIe 4 x16", "unified"; "" of a CPU */
     double  bus_bytes_per_s;               /**< one way, nominal; 0 = the CPU's memory */
+    int32_t pcie_generation, pcie_lanes;   /**< 0 = the bus is no PCIe */
     int32_t cores;                         /**< of a CPU */
     double  clock_hz;                      /**< likewise */
 } emp_card;

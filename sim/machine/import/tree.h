@@ -2,8 +2,8 @@
  * What a matrix says of sockets, PCIe switches and NVLinks.
  *
  * GPUs with at most PCIe bridges between them hang on one switch; those with at most host bridges
- * between them on one socket. Where NVLinks hide the way by PCIe, a NIC near both GPUs tells it, else
- * whether both have the same CPUs near.
+ * between them on one socket, and so do those that have the same CPUs near. Where NVLinks hide the way by
+ * PCIe, a NIC near both GPUs tells it, else the CPUs near them.
  */
 #ifndef EMP_SIM_MACHINE_IMPORT_TREE_H
 #define EMP_SIM_MACHINE_IMPORT_TREE_H

@@ -120,7 +120,8 @@ static void check_balance(check *c, const char *model, const emp_device *d)
              LEAST_BALANCE, MOST_BALANCE);
 }
 
-static void check_gpu(check *c, const char *model, const emp_device *d)
+/* \param is_told  What is wrong of it was told by its product. */
+static void check_gpu(check *c, const char *model, const emp_device *d, bool is_told)
 {
     const range ranges[] = {
         {"peak", "FLOP/s", d->peak_flops_per_s, LEAST_FLOPS, MOST_FLOPS},
@@ -137,7 +138,7 @@ static void check_gpu(check *c, const char *model, const emp_device *d)
         complain(c, "model %s: products by gemm_per_wave are faster than the peak",
                  model);
     check_formats(c, model, d);
-    check_balance(c, model, d);
+    if (!is_told) check_balance(c, model, d);
 }
 
 static void check_cpu(check *c, const char *model, const emp_device *d)
@@ -166,11 +167,13 @@ static void check_models(check *c)
         int32_t d = 0;
         while (d < m->device_count && m->device[d].model != i) d++;
         if (d == m->device_count) continue;
+        const int32_t told =
+            emp_known_check(&m->model[i], &m->device[d], c->tell, c->context);
+        c->count += told;
         if (m->model[i].kind == EMP_DEVICE_GPU)
-            check_gpu(c, m->model[i].name, &m->device[d]);
+            check_gpu(c, m->model[i].name, &m->device[d], told > 0);
         else
             check_cpu(c, m->model[i].name, &m->device[d]);
-        c->count += emp_known_check(&m->model[i], &m->device[d], c->tell, c->context);
     }
 }
 
@@ -191,7 +194,8 @@ static void check_links(check *c)
     }
 }
 
-/* A GPU's own link is at most as fast as the bus of its card. */
+/* A GPU's own link is at most as fast as the bus of its card one way. Rates of both ways together are a
+ * common mistake; a link that is faster still is another one, as NVLink-C2C. */
 static void check_buses(check *c)
 {
     const emp_machine *m = c->machine;
@@ -202,8 +206,10 @@ static void check_buses(check *c)
         const emp_route *r = &m->route[d][m->device[d].host];
         if (r->link_count == 0 || card->bus_bytes_per_s == 0.0) continue;
         const double rate = m->link[r->link[0]].bytes_per_s;
-        if (rate <= card->bus_bytes_per_s * SLACK) continue;
-        complain(c, "%s: its link has %s; %s is the rate of %s, one way",
+        if (rate <= card->bus_bytes_per_s * SLACK ||
+            rate > 2.0 * card->bus_bytes_per_s * SLACK)
+            continue;
+        complain(c, "%s: its link has %s; %s is the rate of %s one way",
                  m->device[d].name, emp_units_format_si(rate, "B/s", is, sizeof is),
                  emp_units_format_si(card->bus_bytes_per_s, "B/s", most, sizeof most),
                  card->bus);

@@ -282,6 +282,27 @@ Test(card, a_bus_makes_the_link, .init = enter_folder, .fini = scratch_remove)
     emp_machine_destroy(m);
 }
 
+/* Where a node has a link, devices below it cost nothing more, as they always have. */
+Test(card, a_device_below_a_link_is_free, .init = scratch_create, .fini = scratch_remove)
+{
+    static const char text[] =
+        "description: \"d\"\nnodes:\n  - {name: \"n\"}\n"
+        "  - {name: \"a\", parent: \"n\", bandwidth: \"9 GB/s\", latency: \"1 us\"}\n"
+        "  - {name: \"b\", parent: \"n\", bandwidth: \"9 GB/s\", latency: \"1 us\"}\n"
+        "devices:\n  - {model: \"ryzen-16\", at: \"n\"}\n  - {model: \"rtx4090\", at: "
+        "\"a\"}\n  - {model: \"rtx4090\", count: 2, at: \"b\"}\n";
+    char         path[SCRATCH_PATH_BYTES];
+    emp_machine *m = NULL;
+    emp_error    err = {0};
+
+    scratch_write_text(path, sizeof path, "box.yaml", text);
+    cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(m->route[0][1].link_count, 1);
+    cr_expect_eq(m->route[0][2].link_count, 2, "two GPUs at b need links of their own");
+    cr_expect_float_eq(m->route[2][3].bytes_per_s, 25.2e9, 1e6);
+    emp_machine_destroy(m);
+}
+
 /* ---- bad files ---- */
 
 static const struct {

@@ -261,7 +261,7 @@ Test(check, says_what_is_published, .init = scratch_create, .fini = scratch_remo
     cr_expect_not_null(
         strstr(
             complaints,
-            "gpu:0: its link has 64 GB/s; 31.5 GB/s is the rate of PCIe 4 x16, one way"),
+            "gpu:0: its link has 64 GB/s; 31.5 GB/s is the rate of PCIe 4 x16 one way"),
         "%s", complaints);
 }
 
