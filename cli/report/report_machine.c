@@ -116,7 +116,7 @@ static void print_derived(const emp_machine *m)
         const emp_device        *device = device_of(m, i);
         if (!model->card.is_there || device == NULL) continue;
         emp_card_describe(card, sizeof card, &model->card);
-        printf("%s: published %s; derived from that:\n", model->name, card);
+        printf("%s: stated %s; derived from that:\n", model->name, card);
         (void)emp_device_constants(model->kind, &count);
         for (int32_t k = 0; k < count; k++)
             if (is_first_of_rule(model, k)) print_rule(model, device, k);
