@@ -84,6 +84,24 @@ void *emp_realloc(void *block, size_t count, size_t size)
     return grown;
 }
 
+emp_status emp_mem_grow(void *pointer, int64_t wanted, int32_t *capacity, size_t size,
+                        const char *file, int line, emp_error *err)
+{
+    int64_t room = *capacity > 0 ? *capacity : 64;
+    void   *block, *grown = NULL;
+
+    if (wanted <= *capacity) return EMP_OK;
+    while (room < wanted) room *= 2;
+    memcpy(&block, pointer, sizeof block);
+    if (room <= INT32_MAX) grown = emp_realloc(block, (size_t)room, size);
+    if (grown == NULL)
+        return emp_error_set(err, EMP_ENOMEM, file, line, "%lld items of %zu bytes",
+                             (long long)room, size);
+    memcpy(pointer, &grown, sizeof grown);
+    *capacity = (int32_t)room;
+    return EMP_OK;
+}
+
 char *emp_strdup(const char *text)
 {
     size_t bytes = strlen(text) + 1;

@@ -19,6 +19,12 @@
 #define EMP_ALLOC(array, count) \
     emp_mem_allocate(&(array), (count), sizeof *(array), __FILE__, __LINE__, err)
 
+/** Grows the array \a array, whose room for items is the int32_t \a capacity, until \a wanted items fit; new
+ * items are not zeroed. The value is a status, as of EMP_ALLOC(). O(1) amortised. */
+#define EMP_GROW(array, wanted, capacity)                                              \
+    emp_mem_grow(&(array), (wanted), &(capacity), sizeof *(array), __FILE__, __LINE__, \
+                 err)
+
 /** Zeroed memory for \a count items, aligned to 64 bytes when it is 4 KiB or more; NULL
  * on failure or overflow. A count of 0 gives a distinct block. Release with emp_free().
  */
@@ -28,6 +34,11 @@ void *emp_calloc(size_t count, size_t size);
  * \retval EMP_ENOMEM  The pointer is NULL. */
 emp_status emp_mem_allocate(void *pointer, size_t count, size_t size, const char *file,
                             int line, emp_error *err);
+
+/** What EMP_GROW() does; \a pointer is the address of a pointer to items of \a size bytes.
+ * \retval EMP_ENOMEM  The array is as before. */
+emp_status emp_mem_grow(void *pointer, int64_t wanted, int32_t *capacity, size_t size,
+                        const char *file, int line, emp_error *err);
 
 /** Grows or shrinks \a block (NULL is allowed) to \a count items; new bytes are not
  * zeroed. On failure returns NULL and \a block stays valid. */

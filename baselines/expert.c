@@ -18,7 +18,7 @@
 #include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 
 enum { UNPLACED = -1 };
 
@@ -241,8 +241,8 @@ static void place_the_rest(expert *x)
 }
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, const emp_proposal *proposal,
-                        emp_error *err)
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err)
 {
     expert x = {.problem = problem,
                 .graph = problem->graph,

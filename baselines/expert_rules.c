@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 
 static const char *const output_words[] = {"attention", "memory_layer", "projection",
                                            "softmax"};

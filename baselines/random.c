@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"
+#include "search/moves.h"
 
 enum { CANDIDATE_STREAM, GROUP_STREAM, FUSION_STREAM }; /* substreams */
 
@@ -87,7 +88,7 @@ static void draw_fusion(const random_placer *r, uint32_t candidate,
     emp_rng rng;
 
     emp_rng_init(&rng, r->seed, candidate, FUSION_STREAM);
-    emp_proposal_draw_leaders(leader_of_op, r->problem->graph->op_count, &rng);
+    emp_moves_draw_leaders(&rng, leader_of_op, r->problem->graph->op_count);
 }
 
 static int32_t batch_size(const random_placer *r, int32_t max)
@@ -98,7 +99,7 @@ static int32_t batch_size(const random_placer *r, int32_t max)
     return max < most ? max : most;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     random_placer *r = state;

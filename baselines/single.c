@@ -53,8 +53,8 @@ cleanup:
 }
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, const emp_proposal *proposal,
-                        emp_error *err)
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err)
 {
     emp_device_kind kind = type == &emp_method_gpu ? EMP_DEVICE_GPU : EMP_DEVICE_CPU;
     emp_device_id   device[EMP_MAX_DEVICES];

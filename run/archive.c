@@ -77,10 +77,10 @@ static emp_status check_score(const emp_record *record, bool *agrees,
     emp_status         st = EMP_OK;
     emp_sim           *sim = NULL;
     emp_sim_result     result;
-    const emp_decision best = emp_record_decision(record);
+    const emp_decision best = emp_decision_view(&record->decision);
 
     *agrees = false;
-    if (record->op_count != problem->graph->op_count ||
+    if (record->decision.op_count != problem->graph->op_count ||
         record->device_count != problem->machine->device_count) {
         goto cleanup;
     }

@@ -123,10 +123,8 @@ static void keep_best(const emp_run_state *run, const emp_candidate *best)
         copy_text(record->winner, sizeof record->winner,
                   method->winner(run->placer)->name);
     /* Ranks that work together have put it there already. */
-    if (record->device_of_op != best->proposal.device_of_op)
-        emp_proposal_copy(&(emp_proposal){record->device_of_op, record->level_of_op,
-                                          record->leader_of_op},
-                          &best->proposal, record->op_count);
+    if (best->decision != &record->decision)
+        emp_decision_copy(&record->decision, best->decision);
 }
 
 int32_t emp_run_metrics(const emp_run_state *run, const emp_method_metric **metric)

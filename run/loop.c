@@ -68,7 +68,7 @@ static emp_status log_batch(emp_run_state *run, bool is_told, emp_error *err)
     double        value[EMP_MAX_METRICS];
 
     for (int32_t i = 0; i < count; i++) value[i] = is_told ? metric[i].value : NAN;
-    if (best >= 0) candidate = (emp_candidate){run->candidate[best], &run->result[best]};
+    if (best >= 0) candidate = (emp_candidate){&run->candidate[best], &run->result[best]};
     return emp_run_log(run, best >= 0 ? &candidate : NULL, value, err);
 }
 
@@ -162,7 +162,7 @@ static emp_status check_params(const emp_run_params *params, emp_error *err)
         return EMP_ERROR(EMP_EINVAL, "method %s has no presets, not \"%s\"", method->name,
                          params->placer.preset);
     }
-    if (params->weights != NULL && method->list_weights == NULL)
+    if (params->weights != NULL && !emp_method_has_weights(method))
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "method %s has no weights to keep; \"emplace methods\" says "
                          "which methods do",
@@ -183,11 +183,10 @@ static emp_status check_params(const emp_run_params *params, emp_error *err)
 }
 
 static emp_status prepare_record(emp_record *record, const emp_problem *problem,
-                                 emp_error *err)
+                                 int32_t decides, emp_error *err)
 {
     const emp_machine *machine = problem->machine;
 
-    record->op_count = problem->graph->op_count;
     record->op_name = problem->graph->name;
     record->machine_text = machine->text;
     record->device_count = machine->device_count;
@@ -195,14 +194,7 @@ static emp_status prepare_record(emp_record *record, const emp_problem *problem,
         snprintf(record->device_name[i], sizeof record->device_name[i], "%s",
                  machine->device[i].name);
     }
-    EMP_CHECK(EMP_ALLOC(record->device_of_op, (size_t)record->op_count));
-    if (record->has_order)
-        EMP_CHECK(EMP_ALLOC(record->level_of_op, (size_t)record->op_count));
-    if (record->has_fusion)
-        EMP_CHECK(EMP_ALLOC(record->leader_of_op, (size_t)record->op_count));
-    emp_proposal_part(&(emp_proposal){.leader_of_op = record->leader_of_op},
-                      record->op_count);
-    return EMP_OK;
+    return emp_decision_init(&record->decision, problem->graph->op_count, decides, err);
 }
 
 static emp_status prepare_times(emp_run_state *run, emp_error *err)
@@ -250,9 +242,9 @@ emp_status emp_run_prepare(emp_run_state *run, emp_error *err)
     run->threads = placer.threads < 1 ? 1 : placer.threads;
     if (run->threads > EMP_MAX_BATCH) run->threads = EMP_MAX_BATCH;
     EMP_CHECK(check_options(placer.options, err));
-    EMP_CHECK(prepare_record(run->record, run->problem, err));
+    EMP_CHECK(prepare_record(run->record, run->problem, placer.decides, err));
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
-        EMP_CHECK(emp_proposal_init(&run->candidate[i], run->problem->graph->op_count,
+        EMP_CHECK(emp_decision_init(&run->candidate[i], run->problem->graph->op_count,
                                     placer.decides, err));
     EMP_CHECK(prepare_times(run, err));
     EMP_CHECK(emp_sim_team_create(&run->sims, run->problem, run->threads, err));
@@ -280,7 +272,7 @@ static emp_status finish_weights(const emp_run_state *run, emp_error *err)
 static emp_status finish(emp_run_state *run, emp_error *err)
 {
     emp_record        *record = run->record;
-    const emp_decision found = emp_record_decision(record);
+    const emp_decision found = emp_decision_view(&record->decision);
     emp_sim_result     best;
 
     if (record->evaluations == 0 && run->is_untold)
@@ -319,7 +311,7 @@ void emp_run_clear(emp_run_state *run)
 {
     emp_method_destroy(run->params->method, run->placer);
     emp_sim_team_destroy(run->sims);
-    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) emp_proposal_clear(&run->candidate[i]);
+    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) emp_decision_clear(&run->candidate[i]);
     emp_arrays_clear(&run->arrays);
 }
 

@@ -22,10 +22,10 @@ typedef struct {
     int32_t               threads, batch_limit;
     emp_sim_team         *sims; /**< one a thread */
     /* Of this rank. */
-    emp_proposal   candidate[EMP_MAX_BATCH];
-    emp_sim_result result[EMP_MAX_BATCH];
-    emp_sim_times  times[EMP_MAX_BATCH]; /**< NULL unless the method needs them */
-    emp_arrays     arrays;               /**< of these */
+    emp_owned_decision candidate[EMP_MAX_BATCH];
+    emp_sim_result     result[EMP_MAX_BATCH];
+    emp_sim_times      times[EMP_MAX_BATCH]; /**< NULL unless the method needs them */
+    emp_arrays         arrays;               /**< of these */
     /* Of all ranks, in their order; alone, of this one. */
     emp_score score[EMP_MAX_TOLD];
     int32_t   count; /**< scores */
@@ -47,10 +47,10 @@ typedef struct {
     bool is_late;    /**< the budget in seconds is spent */
 } emp_run_end;
 
-/** A scored proposal; borrowed. */
+/** A scored decision; borrowed. */
 typedef struct {
-    emp_proposal          proposal;
-    const emp_sim_result *result;
+    const emp_owned_decision *decision;
+    const emp_sim_result     *result;
 } emp_candidate;
 
 /* ---- loop.c ---- */

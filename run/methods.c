@@ -33,6 +33,13 @@ const emp_method *emp_method_at(int32_t index)
                                                  : NULL;
 }
 
+emp_method_kind emp_method_kind_of(const emp_method *type)
+{
+    if (type->members != NULL) return EMP_METHOD_PORTFOLIO;
+    if (type->place != NULL) return EMP_METHOD_PROPOSER;
+    return type->learning != NULL ? EMP_METHOD_LEARNER : EMP_METHOD_SEARCH;
+}
+
 static const emp_method *lookup(const char *name)
 {
     const emp_method *method = NULL;

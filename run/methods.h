@@ -7,6 +7,23 @@
 #include "run/store/store.h"
 #include "search/method.h"
 
+/** Kinds of methods, in the order of lists: X(name, word, heading of a list). */
+#define EMP_METHOD_KIND_LIST(X)                                       \
+    X(EMP_METHOD_PORTFOLIO, "portfolio", "Run other methods in turn") \
+    X(EMP_METHOD_PROPOSER, "proposer", "Propose at once")             \
+    X(EMP_METHOD_SEARCH, "search", "Search until the budget ends")    \
+    X(EMP_METHOD_LEARNER, "learner", "Learn until the budget ends")
+
+typedef enum {
+#define X(name, word, heading) name,
+    EMP_METHOD_KIND_LIST(X)
+#undef X
+        EMP_METHOD_KINDS
+} emp_method_kind;
+
+/** The kind of a method, which follows from its functions. */
+emp_method_kind emp_method_kind_of(const emp_method *type);
+
 /** The method of that position, in the order of listings; NULL past the last one. */
 const emp_method *emp_method_at(int32_t index);
 

@@ -19,13 +19,9 @@ static double overflow_of(const emp_machine *machine, const emp_sim_result *resu
 emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err)
 {
     const emp_run_checkpoint *from = &run->params->checkpoint;
-    const size_t              ops = (size_t)run->problem->graph->op_count;
     emp_error                 why = {0};
 
-    for (int32_t i = 0; i < max && run->candidate[i].level_of_op != NULL; i++)
-        memset(run->candidate[i].level_of_op, 0, ops);
-    for (int32_t i = 0; i < max; i++)
-        emp_proposal_part(&run->candidate[i], run->problem->graph->op_count);
+    for (int32_t i = 0; i < max; i++) emp_decision_reset(&run->candidate[i]);
     const emp_status st = emp_method_ask(run->params->method, run->placer, run->candidate,
                                          max, count, &why);
     if (st == EMP_OK || st == EMP_EINTERRUPTED) return st;
@@ -47,23 +43,11 @@ static emp_status simulate(emp_run_state *run, int32_t count, emp_error *err)
 {
     const bool      is_timed = run->params->method->needs_times;
     emp_sim_result *results[EMP_MAX_BATCH];
-    emp_device_id  *device_of_op[EMP_MAX_BATCH];
-    const uint8_t  *level_of_op[EMP_MAX_BATCH];
-    emp_op_id      *leader_of_op[EMP_MAX_BATCH];
-    const bool      has_order = run->candidate[0].level_of_op != NULL;
-    const bool      has_fusion = run->candidate[0].leader_of_op != NULL;
 
-    for (int32_t i = 0; i < count; i++) {
-        results[i] = &run->result[i];
-        device_of_op[i] = run->candidate[i].device_of_op;
-        level_of_op[i] = run->candidate[i].level_of_op;
-        leader_of_op[i] = run->candidate[i].leader_of_op;
-    }
+    for (int32_t i = 0; i < count; i++) results[i] = &run->result[i];
     return emp_sim_team_run_batch(
         run->sims,
-        &(emp_sim_team_batch){.device_of_op = device_of_op,
-                              .level_of_op = has_order ? level_of_op : NULL,
-                              .leader_of_op = has_fusion ? leader_of_op : NULL,
+        &(emp_sim_team_batch){.decision = run->candidate,
                               .times = is_timed ? run->times : NULL,
                               .stop = stop_of(run)},
         count, results, err);

@@ -2,9 +2,7 @@
 #include "run/sensitivity.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "run/loop.h"
 #include "run/methods.h"
 #include "sim/machine/model.h"
@@ -21,17 +19,18 @@ struct study {
     emp_sensitivity    *out;
     const emp_problem  *problem;
     const emp_decision *winner;
-    emp_device_id      *other; /* [op] of the runner-up */
+    emp_record          other; /* the run of the runner-up */
 };
 
 /* ---- the runner-up ---- */
 
-static bool is_same(const struct study *s, const emp_device_id *device_of_op)
+static bool is_same(const struct study *s, const emp_owned_decision *found)
 {
     const emp_graph *g = s->problem->graph;
 
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (!g->op[op].is_folded && device_of_op[op] != s->winner->device_of_op[op])
+        if (!g->op[op].is_folded &&
+            found->device_of_op[op] != s->winner->device_of_op[op])
             return false;
     return true;
 }
@@ -47,12 +46,13 @@ static emp_status try_method(struct study *s, const emp_method *method,
                           .budget_evaluations = 1};
 
     EMP_TRY(emp_run(&record, s->problem, &run, err));
-    if (!record.is_feasible || is_same(s, record.device_of_op)) goto cleanup;
+    if (!record.is_feasible || is_same(s, &record.decision)) goto cleanup;
     if (s->out->other != NULL && record.best_step_time_s >= s->out->other_s) goto cleanup;
     s->out->other = method->name;
     s->out->other_s = record.best_step_time_s;
-    memcpy(s->other, record.device_of_op,
-           (size_t)s->problem->graph->op_count * sizeof *s->other);
+    emp_record_clear(&s->other);
+    s->other = record;
+    record = (emp_record){0};
 
 cleanup:
     emp_record_clear(&record);
@@ -91,7 +91,7 @@ static emp_status simulate_both(const struct study *s, const emp_machine *machin
     emp_status         st = EMP_OK;
     emp_problem        changed = *s->problem; /* but for machine and costs */
     emp_sim           *sim = NULL;
-    const emp_decision other = {.device_of_op = s->other};
+    const emp_decision other = emp_decision_view(&s->other.decision);
 
     changed.machine = machine;
     changed.costs = NULL;
@@ -225,12 +225,11 @@ emp_status emp_sensitivity_find(emp_sensitivity *out, const emp_problem *problem
 
     *out = (emp_sensitivity){.other_s = NAN};
     EMP_CHECK(emp_sensitivity_check(problem, err));
-    EMP_TRY(EMP_ALLOC(s.other, (size_t)problem->graph->op_count));
     EMP_TRY(find_other(&s, err));
     EMP_TRY(simulate_both(&s, problem->machine, &out->winner_s, &out->other_s, err));
     EMP_TRY(try_all(&s, err));
 
 cleanup:
-    emp_free(s.other);
+    emp_record_clear(&s.other);
     return st;
 }

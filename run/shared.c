@@ -11,7 +11,7 @@ emp_status emp_run_check_ranks(const emp_run_params *params, emp_error *err)
             "2 ranks: mpirun -n 4 emplace train ... --async");
     }
     if (params->ranks == NULL) return EMP_OK;
-    if (params->method->sharing == NULL) {
+    if (params->method->learning == NULL || params->method->learning->sharing == NULL) {
         return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "method %s does not share a run with other ranks; start it without mpirun",

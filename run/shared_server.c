@@ -57,7 +57,7 @@ static emp_status receive_arrays(const emp_run_state *run, int32_t from, emp_lis
 
 static size_t placement_bytes(const emp_run_state *run)
 {
-    return (size_t)run->record->op_count * sizeof(emp_device_id);
+    return (size_t)run->record->decision.op_count * sizeof(emp_device_id);
 }
 
 /* ---- controller ---- */
@@ -89,7 +89,7 @@ static void fill_report(const emp_run_state *run, int32_t count, report *r)
 emp_status emp_run_work(emp_run_state *run, emp_error *err)
 {
     const emp_method         *method = run->params->method;
-    const emp_method_sharing *sharing = method->sharing;
+    const emp_method_sharing *sharing = method->learning->sharing;
     const emp_ranks          *ranks = run->ranks;
     int32_t                   server = SERVER, room, count;
     report                    r;
@@ -128,7 +128,8 @@ static emp_status give_order(emp_run_state *run, crew *c, int32_t to, emp_error 
     EMP_CHECK(run->ranks->send(to, &room, sizeof room, err));
     c->ordered[to] = room;
     if (room == 0) return EMP_OK;
-    EMP_CHECK(send_arrays(run, to, run->params->method->sharing->list_values, err));
+    EMP_CHECK(
+        send_arrays(run, to, run->params->method->learning->sharing->list_values, err));
     c->underway += room;
     c->working++;
     return EMP_OK;
@@ -137,7 +138,7 @@ static emp_status give_order(emp_run_state *run, crew *c, int32_t to, emp_error 
 /* What only the step knows, the server's own state knows. */
 static emp_status log_report(emp_run_state *run, report *r, emp_error *err)
 {
-    const emp_candidate      best = {run->candidate[0], &r->result};
+    const emp_candidate      best = {&run->candidate[0], &r->result};
     const emp_method_metric *metric = NULL;
     int32_t                  count = emp_run_metrics(run, &metric);
 
@@ -150,7 +151,7 @@ static emp_status log_report(emp_run_state *run, report *r, emp_error *err)
 /* Waits for a report, and steps. */
 static emp_status take_report(emp_run_state *run, crew *c, int32_t *from, emp_error *err)
 {
-    const emp_method_sharing *sharing = run->params->method->sharing;
+    const emp_method_sharing *sharing = run->params->method->learning->sharing;
     report                    r;
 
     *from = EMP_ANY_RANK;

@@ -103,7 +103,7 @@ static emp_status add_over_ranks(emp_run_state *run, const batch *b,
 
 static emp_status tell(emp_run_state *run, const batch *b, emp_error *err)
 {
-    const emp_method_sharing *sharing = run->params->method->sharing;
+    const emp_method_sharing *sharing = run->params->method->learning->sharing;
     emp_named_array           array[EMP_MAX_NAMED_ARRAYS];
     int32_t                   count;
 
@@ -119,18 +119,19 @@ static emp_status tell(emp_run_state *run, const batch *b, emp_error *err)
 static emp_status share_best(emp_run_state *run, const batch *b, int32_t i,
                              emp_candidate *candidate, emp_error *err)
 {
-    size_t          bytes = (size_t)run->record->op_count * sizeof(emp_device_id);
-    int32_t         owner = 0;
-    emp_sim_result *result = &run->result[0]; /* its own one has been told */
+    const emp_owned_decision *best = &run->record->decision;
+    const size_t              bytes = (size_t)best->op_count * sizeof *best->device_of_op;
+    int32_t                   owner = 0;
+    emp_sim_result           *result = &run->result[0]; /* its own one has been told */
 
     while (i >= b->own_of[owner]) i -= b->own_of[owner++];
     if (owner == run->ranks->rank) {
         *result = run->result[i];
-        memcpy(run->record->device_of_op, run->candidate[i].device_of_op, bytes);
+        memcpy(best->device_of_op, run->candidate[i].device_of_op, bytes);
     }
     EMP_CHECK(run->ranks->broadcast(owner, result, sizeof *result, err));
-    EMP_CHECK(run->ranks->broadcast(owner, run->record->device_of_op, bytes, err));
-    *candidate = (emp_candidate){{.device_of_op = run->record->device_of_op}, result};
+    EMP_CHECK(run->ranks->broadcast(owner, best->device_of_op, bytes, err));
+    *candidate = (emp_candidate){best, result};
     return EMP_OK;
 }
 
@@ -201,7 +202,7 @@ static emp_status check_values(const emp_run_state *run, emp_error *err)
     uint64_t        hash = EMP_HASH_SEED, all[EMP_MAX_TOLD];
     int32_t         count;
 
-    count = run->params->method->sharing->list_values(run->placer, array);
+    count = run->params->method->learning->sharing->list_values(run->placer, array);
     for (int32_t i = 0; i < count; i++) {
         hash = emp_hash_bytes(hash, array[i].values,
                               array[i].count * emp_array_type_bytes(array[i].type));

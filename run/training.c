@@ -39,7 +39,7 @@ static emp_status refuse_method(const char *name, emp_error *err)
     const emp_method *method;
 
     for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++)
-        if (method->list_weights != NULL)
+        if (emp_method_has_weights(method))
             emp_text_add(&names, "%s%s", names.used > 0 ? ", " : "", method->name);
     return EMP_ERROR(
         EMP_EUNSUPPORTED,
@@ -50,8 +50,8 @@ static emp_status refuse_method(const char *name, emp_error *err)
 
 static emp_status check_params(const emp_training_params *p, emp_error *err)
 {
-    if (p->method->list_weights == NULL) return refuse_method(p->method->name, err);
-    if (p->example != NULL && p->method->imitate == NULL)
+    if (!emp_method_has_weights(p->method)) return refuse_method(p->method->name, err);
+    if (p->example != NULL && p->method->learning->imitate == NULL)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "method %s learns from scores alone and imitates nobody; the "
                          "method go imitates",
@@ -148,7 +148,7 @@ static emp_status take_turn(training *t, int32_t problem, emp_weights *weights,
     emp_run_state    *run = t->run[problem];
     const emp_method *method = t->params->method;
     emp_named_array   array[EMP_MAX_NAMED_ARRAYS];
-    const int32_t     arrays = method->list_weights(run->placer, array);
+    const int32_t     arrays = method->learning->list_weights(run->placer, array);
     const int64_t     before = t->evaluations;
     double            sum_s = 0.0;
 
@@ -170,11 +170,11 @@ static emp_status imitate_one(training *t, int32_t problem, emp_weights *weights
     void             *state = t->run[problem]->placer;
     const emp_method *method = t->params->method;
     emp_named_array   array[EMP_MAX_NAMED_ARRAYS];
-    const int32_t     arrays = method->list_weights(state, array);
+    const int32_t     arrays = method->learning->list_weights(state, array);
     double            one = 0.0;
 
     EMP_CHECK(emp_weights_give(weights, array, arrays, err));
-    EMP_CHECK(method->imitate(state, &t->params->example[problem], &one, err));
+    EMP_CHECK(method->learning->imitate(state, &t->params->example[problem], &one, err));
     *loss += one / t->params->problem_count;
     return emp_weights_take(weights, array, arrays, err);
 }
@@ -218,7 +218,7 @@ static emp_status begin(training *t, emp_weights *weights, emp_error *err)
 
     EMP_CHECK(emp_method_take_weights(weights, method, t->run[0]->placer, err));
     for (int32_t i = 1; i < t->params->problem_count; i++) {
-        const int32_t    count = method->list_weights(t->run[i]->placer, array);
+        const int32_t    count = method->learning->list_weights(t->run[i]->placer, array);
         const emp_status st = emp_weights_give(weights, array, count, &why);
         if (st != EMP_OK)
             return EMP_ERROR(
@@ -264,12 +264,12 @@ cleanup:
 emp_status emp_examples_init(emp_examples *e, const emp_problem *const *problem,
                              int32_t count, int32_t decides, emp_error *err)
 {
-    EMP_CHECK(EMP_ALLOC(e->proposal, (size_t)count));
+    EMP_CHECK(EMP_ALLOC(e->decision, (size_t)count));
     EMP_CHECK(EMP_ALLOC(e->step_time_s, (size_t)count));
     while (e->count < count) {
         const int32_t i = e->count++;
         e->step_time_s[i] = NAN;
-        EMP_CHECK(emp_proposal_init(&e->proposal[i], problem[i]->graph->op_count, decides,
+        EMP_CHECK(emp_decision_init(&e->decision[i], problem[i]->graph->op_count, decides,
                                     err));
     }
     return EMP_OK;
@@ -279,9 +279,6 @@ static emp_status take_best(emp_examples *e, int32_t i, const emp_record *record
                             const emp_problem *problem, const emp_run_params *params,
                             emp_error *err)
 {
-    const emp_proposal best = {record->device_of_op, record->level_of_op,
-                               record->leader_of_op};
-
     if (emp_stop_is_set(params->stop))
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted while %s looked for examples",
                          params->method->name);
@@ -290,7 +287,7 @@ static emp_status take_best(emp_examples *e, int32_t i, const emp_record *record
                          "%s has found nothing for %s on %s that fits in memory; imitate "
                          "another method",
                          params->method->name, problem->workload, problem->machine->name);
-    emp_proposal_copy(&e->proposal[i], &best, problem->graph->op_count);
+    emp_decision_copy(&e->decision[i], &record->decision);
     e->step_time_s[i] = record->best_step_time_s;
     return EMP_OK;
 }
@@ -311,8 +308,8 @@ emp_status emp_examples_make(emp_examples *e, const emp_problem *const *problem,
 
 void emp_examples_clear(emp_examples *e)
 {
-    for (int32_t i = 0; i < e->count; i++) emp_proposal_clear(&e->proposal[i]);
-    emp_free(e->proposal);
+    for (int32_t i = 0; i < e->count; i++) emp_decision_clear(&e->decision[i]);
+    emp_free(e->decision);
     emp_free(e->step_time_s);
     *e = (emp_examples){0};
 }

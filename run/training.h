@@ -41,8 +41,8 @@ typedef struct {
     int64_t budget_evaluations;
     /** OPTIONAL. [problem_count] Before it learns from scores, the method imitates these for so
      * many rounds, each a step a problem. They are legal, and have what is decided; borrowed. */
-    const emp_proposal *example;
-    int64_t             imitation_rounds;
+    const emp_owned_decision *example;
+    int64_t                   imitation_rounds;
     /** OPTIONAL. Set by a signal handler: training ends after the current batch or example, or
      * without it where the method gives it up (emp_method_params). */
     const atomic_int *stop;
@@ -66,9 +66,9 @@ emp_status emp_training_run(emp_weights *weights, const emp_training_params *par
 /** What a learner imitates: a decision for each of several problems, found by a method or read by the
  * caller. Zero-initialise. */
 typedef struct {
-    int32_t       count;
-    emp_proposal *proposal;    /**< [count] owned */
-    double       *step_time_s; /**< [count] NaN: not known */
+    int32_t             count;
+    emp_owned_decision *decision;    /**< [count] owned */
+    double             *step_time_s; /**< [count] NaN: not known */
 } emp_examples;
 
 /** Makes room for an example of each problem, with all ops on device 0 and nothing else decided.

@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/method.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "search/restored.h"
+#include "search/learning.h"
 
 /* State of a method with place(). */
 typedef struct {
-    emp_proposal proposal; /* levels only if the order is decided */
-    int32_t      op_count;
-    bool         is_given;
+    emp_owned_decision proposal; /* levels only if the order is decided */
+    bool               is_given;
 } placed;
-
-bool emp_score_is_better(const emp_score *score, const emp_score *than)
-{
-    if (score->is_feasible != than->is_feasible) return score->is_feasible;
-    return score->step_time_s < than->step_time_s;
-}
-
-double emp_penalized_s(const emp_score *score)
-{
-    return score->is_feasible ? score->step_time_s
-                              : score->step_time_s * (2.0 + 10.0 * score->overflow_frac);
-}
-
-emp_method_kind emp_method_kind_of(const emp_method *type)
-{
-    if (type->members != NULL) return EMP_METHOD_PORTFOLIO;
-    if (type->place != NULL) return EMP_METHOD_PROPOSER;
-    return type->sharing != NULL || type->list_weights != NULL ? EMP_METHOD_LEARNER
-                                                               : EMP_METHOD_SEARCH;
-}
 
 emp_status emp_method_options_parse(void *options, const emp_method *type,
                                     const emp_method_params *params, emp_error *err)
@@ -45,8 +23,8 @@ emp_status emp_method_options_parse(void *options, const emp_method *type,
 static emp_status place(placed *p, const emp_method *type, const emp_problem *problem,
                         const emp_method_params *params, emp_error *err)
 {
-    p->op_count = problem->graph->op_count;
-    EMP_CHECK(emp_proposal_init(&p->proposal, p->op_count, params->decides, err));
+    EMP_CHECK(
+        emp_decision_init(&p->proposal, problem->graph->op_count, params->decides, err));
     return type->place(type, problem, params, &p->proposal, err);
 }
 
@@ -56,15 +34,6 @@ static emp_status check_type(const emp_method *type, emp_error *err)
     return EMP_ERROR(EMP_EINVAL,
                      "method %s has init() and no state_bytes; its table must say the "
                      "size of its state",
-                     type->name);
-}
-
-static emp_status check_type_weights(const emp_method *type, emp_error *err)
-{
-    if (type->list_weights != NULL) return EMP_OK;
-    return EMP_ERROR(EMP_EUNSUPPORTED,
-                     "method %s has no weights that fit another graph; \"emplace "
-                     "methods\" says which methods do",
                      type->name);
 }
 
@@ -97,55 +66,7 @@ static emp_status check_params(const emp_method *type, const emp_method_params *
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "the weights are of the method %s; %s cannot begin with them",
                          params->weights->method, type->name);
-    return params->weights != NULL ? check_type_weights(type, err) : EMP_OK;
-}
-
-static emp_status list_weights(const emp_method *type, void *state,
-                               emp_named_array array[EMP_MAX_NAMED_ARRAYS],
-                               int32_t *count, emp_error *err)
-{
-    const char *options = type->weights_options;
-
-    EMP_CHECK(check_type_weights(type, err));
-    *count = type->list_weights(state, array);
-    if (*count > 0) return EMP_OK;
-    return EMP_ERROR(EMP_EUNSUPPORTED,
-                     "with this preset and these options %s has networks for one graph "
-                     "alone%s%s",
-                     type->name,
-                     options != NULL ? "; they fit others with --options " : "",
-                     options != NULL ? options : "");
-}
-
-/* Integers of weights count steps. */
-static bool has_no_count(const emp_named_array *array)
-{
-    const int64_t *count = (const int64_t *)array->values;
-
-    for (size_t i = 0; array->type == EMP_ARRAY_INT64 && i < array->count; i++)
-        if (!emp_count_is_valid(count[i])) return true;
-    return false;
-}
-
-static emp_status give_weights(const emp_method *type, void *state,
-                               const emp_weights *weights, emp_error *err)
-{
-    emp_named_array array[EMP_MAX_NAMED_ARRAYS];
-    emp_error       why = {0};
-    int32_t         count;
-
-    if (weights == NULL) return EMP_OK;
-    EMP_CHECK(list_weights(type, state, array, &count, err));
-    for (int32_t i = 0; i < weights->array_count; i++)
-        if (has_no_count(&weights->array[i]))
-            return EMP_ERROR(EMP_EFORMAT, "the weights are damaged: their \"%s\"",
-                             weights->array[i].name);
-    const emp_status st = emp_weights_give(weights, array, count, &why);
-    if (st == EMP_OK) return EMP_OK;
-    return EMP_ERROR(st,
-                     "the weights are of other networks than %s has here: %s; they were "
-                     "trained with the preset \"%s\" and the options \"%s\"",
-                     type->name, why.msg, weights->preset, weights->options);
+    return params->weights != NULL ? emp_method_need_weights(type, err) : EMP_OK;
 }
 
 emp_status emp_method_create(void **state, const emp_method *type,
@@ -164,7 +85,7 @@ emp_status emp_method_create(void **state, const emp_method *type,
     if (own == NULL) EMP_FAIL(EMP_ENOMEM, "state of a placement method");
     EMP_TRY(type->place ? place(own, type, problem, &typed, err)
                         : type->init(own, problem, &typed, err));
-    EMP_TRY(give_weights(type, own, params->weights, err));
+    EMP_TRY(emp_method_give_weights(type, own, params->weights, err));
     *state = own;
     own = NULL;
 
@@ -173,35 +94,16 @@ cleanup:
     return st;
 }
 
-emp_status emp_method_take_weights(emp_weights *weights, const emp_method *type,
-                                   void *state, emp_error *err)
-{
-    emp_named_array array[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count;
-
-    EMP_CHECK(list_weights(type, state, array, &count, err));
-    snprintf(weights->method, sizeof weights->method, "%s", type->name);
-    return emp_weights_take(weights, array, count, err);
-}
-
-emp_status emp_method_check_weights(const emp_method *type, void *state, emp_error *err)
-{
-    emp_named_array array[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count;
-
-    return list_weights(type, state, array, &count, err);
-}
-
 emp_status emp_method_ask(const emp_method *type, void *state,
-                          const emp_proposal *candidates, int32_t max, int32_t *count,
-                          emp_error *err)
+                          const emp_owned_decision *candidates, int32_t max,
+                          int32_t *count, emp_error *err)
 {
     placed *p = state;
 
     if (type->place == NULL) return type->ask(state, candidates, max, count, err);
     *count = !p->is_given && max > 0;
     if (*count == 0) return EMP_OK;
-    emp_proposal_copy(&candidates[0], &p->proposal, p->op_count);
+    emp_decision_copy(&candidates[0], &p->proposal);
     p->is_given = true;
     return EMP_OK;
 }
@@ -215,7 +117,7 @@ emp_status emp_method_tell(const emp_method *type, void *state, const emp_score 
 void emp_method_destroy(const emp_method *type, void *state)
 {
     if (state == NULL) return;
-    if (type->place != NULL) emp_proposal_clear(&((placed *)state)->proposal);
+    if (type->place != NULL) emp_decision_clear(&((placed *)state)->proposal);
     if (type->clear != NULL) type->clear(state);
     emp_free(state);
 }

@@ -13,8 +13,8 @@
  *     }
  *     emp_method_destroy(type, state);
  *
- * A candidate says the device of each op, and its level where the order is decided, too. A method
- * that decides devices alone leaves levels as they are: first come, first served.
+ * A candidate is a decision (sim/problem/decision.h) with the arrays that the run decides. A method that
+ * decides only devices leaves the others as they are.
  *
  * A batch may have up to EMP_MAX_BATCH candidates; they are scored in parallel and told
  * in order. Same problem, params and scores give the same candidates on any thread count.
@@ -26,35 +26,15 @@
 
 #include "base/named_array.h"
 #include "base/text/options.h"
-#include "search/proposal.h"
+#include "search/score.h"
 #include "search/weights.h"
-#include "sim/rules/step.h"
+#include "sim/problem/decision.h"
 
 enum {
     EMP_MAX_BATCH = 64,        /* candidates of one ask */
     EMP_MAX_TOLD = 1024,       /* scores of one update that ranks share */
     EMP_ADVICE_CHARACTERS = 62 /* most of an advice: it is a line with a name */
 };
-
-/** What the oracle said of one candidate. */
-typedef struct {
-    double step_time_s; /**< also set when out of memory: the time it would have taken */
-    bool   is_feasible; /**< false: out of memory */
-    double overflow_frac; /**< memory that was missing, over a device's own, summed over
-                               devices; 0 when it fits, or unknown */
-    /* Known of the method's own candidates, until tell() returns; NULL of other ranks'. */
-    const emp_sim_result *result;         /**< peaks and busy times of devices */
-    const emp_time_ns *start_ns, *end_ns; /**< [op] NULL unless the method needs them; 0
-                                               of what is folded away */
-} emp_score;
-
-/** What fits in memory before what does not, then the shorter step; false for equals. */
-bool emp_score_is_better(const emp_score *score, const emp_score *than);
-
-/** Step time, and more for what does not fit: twice the time, and as much again for every
- * tenth of a device's memory that is missing. So a walk that begins where nothing fits
- * finds the way out. */
-double emp_penalized_s(const emp_score *score);
 
 typedef struct {
     /** Set by emp_method_create(). A method whose tables are several finds its own here. */
@@ -67,7 +47,7 @@ typedef struct {
     int64_t     budget_evaluations; /**< of the whole run, for schedules; 0 = unknown */
     const char *preset;         /**< of methods that have presets ("paper"), or NULL */
     const char *options;        /**< "key=value,key=value" for the method, or NULL */
-    int32_t     decides;        /**< mask of emp_decides; 0 = devices alone */
+    int32_t     decides;        /**< mask of emp_decides; 0 = devices only */
     const emp_device_id *start; /**< [op] OPTIONAL, legal; where a method with `has_start`
                                      begins; borrowed */
     const emp_weights   *weights; /**< OPTIONAL; with which a learner begins; borrowed */
@@ -87,128 +67,69 @@ typedef struct {
     double      value;
 } emp_method_metric;
 
-/** How several ranks (run/ranks/ranks.h), each with a state of its own, make one update:
- *
- *     each: backward();  the arrays of list_gradient() are added over ranks;  each: step()
- *
- * tell() is backward() of the state's own candidates, and step(). */
-typedef struct {
-    /** Leaves the gradient of the state's own part of an update. \a scores are those of all
-     * \a count candidates of it, in order of ranks; those from \a first on are the \a own
-     * that were asked of this state last; with none of them it is 0. */
-    emp_status (*backward)(void *state, const emp_score *scores, int32_t count,
-                           int32_t first, int32_t own, emp_error *err);
-    /** Changes the parameters by the gradient. */
-    void (*step)(void *state);
-    /** As list_state(): what backward() leaves for step(). A sum over ranks is meant, also
-     * of integers: a flag is set when it is not 0. */
-    int32_t (*list_gradient)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
-    /** As list_state(): what of later asks and updates step() changes, without what only
-     * step() itself reads. */
-    int32_t (*list_values)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
-} emp_method_sharing;
-
+/** A method proposes once, by place(), or is asked and told. All else is OPTIONAL: 0 or NULL says that the
+ * method has no such thing. */
 typedef struct emp_method {
-    const char *name;        /**< "scotch" */
-    const char *description; /**< one line, with the source */
-    const char *advice;      /**< what to use it for, EMP_ADVICE_CHARACTERS at most */
-    bool        uses_budget; /**< all of it; others stop by themselves */
-    bool        uses_seed;   /**< false: every seed gives the same placement */
-    int32_t decides; /**< mask of emp_decides: what it can decide; 0 = devices alone */
+    const char       *name;        /**< "scotch" */
+    const char       *description; /**< one line, with the source */
+    const char       *advice;  /**< what to use it for, EMP_ADVICE_CHARACTERS at most */
+    const char       *presets; /**< names of its presets, "careful|fast" */
+    const emp_option *options; /**< ends with EMP_NO_OPTION */
+    int32_t decides;     /**< mask of emp_decides: what it can decide; 0 = devices only */
+    bool    uses_budget; /**< all of it; others stop by themselves */
+    bool    uses_seed;   /**< false: every seed gives the same placement */
     bool    needs_times; /**< its scores say when ops ran */
     bool    has_start;   /**< it begins where its parameters say */
-    /** It is no part of the program, so that a run which it fails in the middle of keeps what was
-     * found. */
-    bool is_outside;
-    uint64_t
-        code_hash; /**< of such a method: of the files with its code, 0 if they are not known */
-    /** Once an ask has returned, another one with the same \a max changes nothing that list_state()
-     * lists, and asks for the same. So a run that is to end need not tell its last batch. A tell that was
-     * stopped has changed nothing of that list. An ask that was stopped may have: the next one goes on
-     * from there. Set where a tell takes long. */
-    bool        asks_again;
-    const char *presets; /**< names of its presets, "careful|fast"; NULL: it has none */
-    const emp_option *options; /**< ends with EMP_NO_OPTION; NULL: it has none */
 
-    /** Fills the only proposal of a method, which need not be legal. A method with it has no
-     * state of its own and none of the four functions below. */
+    /** Fills the only proposal of a method, which need not be legal. A method with it has no state of its
+     * own and none of the four functions below. */
     emp_status (*place)(const struct emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, const emp_proposal *proposal,
-                        emp_error *err);
-    const void *own; /**< what the functions of its own type alone read; NULL: nothing */
-
-    /** OPTIONAL. Of a method that has others propose in turn: these, with a NULL behind the
-     * last. */
-    const struct emp_method *const *members;
-    /** OPTIONAL, of such a method. The member whose placement is the best so far; NULL: nothing
-     * has been told yet. */
-    const struct emp_method *(*winner)(const void *state);
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err);
+    const void *own; /**< for the functions of the method itself */
 
     size_t state_bytes; /**< of the state, which init() gets zeroed; more than 0 */
     emp_status (*init)(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err);
-    /** Writes up to \a max candidates, the caller's, and their number; 0 = done. Their
-     * placements need not be legal: the runner legalizes them. Levels are 0 at first. */
-    emp_status (*ask)(void *state, const emp_proposal *candidates, int32_t max,
+    /** Writes up to \a max candidates, the caller's, and their number; 0 = done. They need not be legal,
+     * as the runner legalizes them. Levels are 0 at first, and ops lead themselves. */
+    emp_status (*ask)(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err);
-    /** NULL: nothing is learned from a score. */
+    /** OPTIONAL. */
     emp_status (*tell)(void *state, const emp_score *scores, int32_t count,
                        emp_error *err);
-    /** Frees what a state owns, also after a failed init(); NULL: it owns nothing. */
+    /** OPTIONAL. Frees what a state owns, also after a failed init(). */
     void (*clear)(void *state);
-
-    /** OPTIONAL. Metrics of the last tell; sets \a *count. Those that only step() knows
-     * are NaN after backward(). */
+    /** Metrics of the last tell; sets \a *count. Those that only a learner's step() knows are NaN after
+     * its backward(). */
     const emp_method_metric *(*metrics)(const void *state, int32_t *count);
 
-    /** OPTIONAL, of a method that creates parts of its state only when it first needs them.
-     * Creates what is missing. Called before the first list_state(). */
-    emp_status (*complete)(void *state, emp_error *err);
-
-    /** OPTIONAL; without it a run has no checkpoints. Lists what later asks depend on
-     * beyond problem and params, in the method's own memory: saving reads the values,
-     * resuming writes them into a state that was just created for the same problem and
-     * params. Names, types and counts are the same at all times. Called between a tell
-     * and an ask; with asks_again also after an ask that is not told, and after an ask or a tell that was
-     * stopped. Fills \a arrays and returns their number. */
+    /** Lists what later asks depend on beyond problem and params, in the method's own memory; without it a
+     * run has no checkpoints. Saving reads the values, and resuming writes them into a state that was just
+     * created for the same problem and params. Names, types and counts are the same at all times. Called
+     * between a tell and an ask; with asks_again also after an ask that is not told, and after an ask or a
+     * tell that was stopped. Fills \a arrays and returns their number. */
     int32_t (*list_state)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+    /** Creates the parts of a state that the method else creates when it first needs them. Called before
+     * the first list_state(). */
+    emp_status (*complete)(void *state, emp_error *err);
+    /** Once an ask has returned, another one with the same \a max changes nothing that list_state() lists,
+     * and asks for the same. So a run that is to end need not tell its last batch. A tell that was stopped
+     * has changed nothing of that list. An ask that was stopped may have: the next one goes on from there.
+     * Set where a tell takes long. */
+    bool asks_again;
 
-    /** OPTIONAL. Lists, as list_state(), what of the state is worth having on another problem:
-     * parameters, and the moments of their optimizer. Sizes follow from the options, and at most
-     * from the number of devices. A change in what the numbers mean takes another name. There are
-     * no arrays where the options make networks that fit one graph alone. */
-    int32_t (*list_weights)(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
-    /** The options with which alone list_weights() has arrays, "features=costs"; NULL: it has some with
-     * any. */
-    const char *weights_options;
+    const struct emp_method_learning *learning; /**< of a learner (search/learning.h) */
 
-    /** OPTIONAL, of a learner. One supervised step of its weights towards an example, which has
-     * all that is decided and is legal; no score is needed. \return through \a loss how unlike it
-     * the policy was before. Called between a tell and an ask, and before the first ask.
-     * EMP_EINTERRUPTED needs no sentence: the weights are as before. */
-    emp_status (*imitate)(void *state, const emp_proposal *example, double *loss,
-                          emp_error *err);
+    /** Methods that this one has propose in turn, with a NULL behind the last. */
+    const struct emp_method *const *members;
+    /** The member whose placement is the best so far; NULL: nothing has been told yet. */
+    const struct emp_method *(*winner)(const void *state);
 
-    /** OPTIONAL; without it a run has one rank. */
-    const emp_method_sharing *sharing;
+    /** It is no part of the program, so that a run which it fails in the middle of keeps what was found. */
+    bool     is_outside;
+    uint64_t code_hash; /**< of the files with its code; 0 if they are not known */
 } emp_method;
-
-/** Kinds of methods, in the order of lists: X(name, word, heading of a list). */
-#define EMP_METHOD_KIND_LIST(X)                                       \
-    X(EMP_METHOD_PORTFOLIO, "portfolio", "Run other methods in turn") \
-    X(EMP_METHOD_PROPOSER, "proposer", "Propose at once")             \
-    X(EMP_METHOD_SEARCH, "search", "Search until the budget ends")    \
-    X(EMP_METHOD_LEARNER, "learner", "Learn until the budget ends")
-
-typedef enum {
-#define X(name, word, heading) name,
-    EMP_METHOD_KIND_LIST(X)
-#undef X
-        EMP_METHOD_KINDS
-} emp_method_kind;
-
-/** The kind of a method, which follows from its functions. */
-emp_method_kind emp_method_kind_of(const emp_method *type);
 
 /** These four do what a type's own functions do, on a state that the first allocates and the
  * last frees; NULL is no state. For a type with place() they compute the placement when the
@@ -221,19 +142,11 @@ emp_status emp_method_create(void **state, const emp_method *type,
                              const emp_problem *problem, const emp_method_params *params,
                              emp_error *err);
 emp_status emp_method_ask(const emp_method *type, void *state,
-                          const emp_proposal *candidates, int32_t max, int32_t *count,
-                          emp_error *err);
+                          const emp_owned_decision *candidates, int32_t max,
+                          int32_t *count, emp_error *err);
 emp_status emp_method_tell(const emp_method *type, void *state, const emp_score *scores,
                            int32_t count, emp_error *err);
 void       emp_method_destroy(const emp_method *type, void *state);
-
-/** Whether the weights of a state fit another graph. \retval EMP_EUNSUPPORTED  They do not. */
-emp_status emp_method_check_weights(const emp_method *type, void *state, emp_error *err);
-
-/** Copies the weights of a state (emp_weights_take()), with the method's name.
- * \retval EMP_EUNSUPPORTED  They fit no other graph. \retval EMP_EINVAL, EMP_ENOMEM */
-emp_status emp_method_take_weights(emp_weights *weights, const emp_method *type,
-                                   void *state, emp_error *err);
 
 /** Fills a method's own \a options from preset and text of \a params, as its table says;
  * NULL for a method without any.

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "search/proposal.h"
+#include "sim/problem/decision.h"
 
 /* A drawn move may change nothing: so many are tried. */
 enum { MOST_DRAWS = 20 };
@@ -391,6 +391,14 @@ bool emp_moves_draw_fusion(const emp_moves *m, emp_rng *rng, emp_op_id *leader_o
         leader_of_op[*op] = joins ? EMP_JOINS_READERS : *op;
     }
     return has_changed;
+}
+
+void emp_moves_draw_leaders(emp_rng *rng, emp_op_id *leader_of_op, int32_t op_count)
+{
+    const double share = emp_rng_uniform(rng);
+
+    for (emp_op_id op = 0; op < op_count; op++)
+        leader_of_op[op] = emp_rng_uniform(rng) < share ? EMP_JOINS_READERS : op;
 }
 
 /* ---- all moves --------------------------------------------------------------------- */

@@ -144,6 +144,9 @@ bool emp_moves_draw_level(const emp_moves *moves, emp_rng *rng, uint8_t *level_o
 /** Has the ops of a drawn group join their readers, or stay alone; likewise. */
 bool emp_moves_draw_fusion(const emp_moves *moves, emp_rng *rng, emp_op_id *leader_of_op);
 
+/** Draws how many of all ops join their readers, and which. O(ops). */
+void emp_moves_draw_leaders(emp_rng *rng, emp_op_id *leader_of_op, int32_t op_count);
+
 /** All moves of a group to a device; without those along edges. */
 int64_t emp_moves_count(const emp_moves *moves);
 /** Makes move \a index of 0 .. emp_moves_count() - 1; returns whether it changes

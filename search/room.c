@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/rules/limits.h"
+#include "sim/rules/rules.h"
 
 enum { NOWHERE = -1 };
 

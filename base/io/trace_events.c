@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-enum { FIRST_EVENTS = 1024, FIRST_TEXT = 4096, FIRST_LANES = 8 };
+enum { FIRST_EVENTS = 1024, FIRST_TEXT = 4096 };
 
 /* ---- collecting ---- */
 
@@ -249,13 +249,7 @@ static void name_lane(emp_trace_events *e, emp_trace_track first, int32_t tid)
 static emp_status add_lane(struct lanes *l, emp_trace_events *e, emp_trace_track first,
                            emp_error *err)
 {
-    if (l->count == l->limit) {
-        int32_t      limit = l->limit > 0 ? 2 * l->limit : FIRST_LANES;
-        struct lane *grown = emp_realloc(l->lane, (size_t)limit, sizeof *grown);
-        if (grown == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tracks", limit);
-        l->lane = grown;
-        l->limit = limit;
-    }
+    EMP_CHECK(EMP_GROW(l->lane, l->count + 1, l->limit));
     int32_t tid = l->count == 0 ? first.tid : l->next_tid++;
     if (l->count > 0) name_lane(e, first, tid);
     l->lane[l->count++] = (struct lane){tid, INT64_MIN};

@@ -12,7 +12,7 @@
 #include "base/io/input.h"
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "base/text/whole_file.h"
 
 enum { FIRST_ROOM = 256, HEX = 16, DECIMAL = 10 };

@@ -4,12 +4,41 @@
 #ifndef EMP_BASE_TEXT_FILE_H
 #define EMP_BASE_TEXT_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
 /** Protobuf itself stops at 2 GiB; a file that unpacks to more is no input. */
 #define EMP_FILE_BYTES_MAX ((size_t)1 << 31)
+
+/** How much emp_file_open() reads, and what emp_file_read() takes for the rest. */
+#define EMP_FILE_FIRST_BYTES ((size_t)1 << 16)
+#define EMP_FILE_ALL         SIZE_MAX
+
+struct gzFile_s;
+
+/** A file that is open, of which the beginning is in memory. */
+typedef struct {
+    char  *bytes; /**< unpacked; moves when more is read */
+    size_t size;
+    bool   is_whole;   /**< nothing is left to read */
+    size_t disk_bytes; /**< of the file as it is, which may be packed */
+
+    size_t           capacity; /**< private */
+    struct gzFile_s *stream;   /**< private */
+} emp_file;
+
+/** Opens a file and reads its first EMP_FILE_FIRST_BYTES. The caller closes it.
+ * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_file_load(); the file is closed. */
+emp_status emp_file_open(emp_file *file, const char *path, emp_error *err);
+
+/** Reads on until \a least bytes are there or the file ends; EMP_FILE_ALL: to its end. */
+emp_status emp_file_read(emp_file *file, size_t least, emp_error *err);
+
+/** Closes it and releases its bytes; also after a failure, or twice. */
+void emp_file_close(emp_file *file);
 
 /** Reads a file; gzip is recognised by its first bytes, whatever the name is.
  * \a *bytes is the caller's, to be released by emp_free().

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "base/text/whole_file.h"
 
 /* Members of one list follow one another, each with what is in it. */

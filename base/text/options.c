@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/text/nearest.h"
-#include "base/text/number.h"
 #include "base/text/text.h"
+#include "base/text/units.h"
 
 /* ---- lists of words ---------------------------------------------------------------- */
 

@@ -30,18 +30,21 @@ emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *con
                          EMP_SPEC_BYTES - 1);
     if (*item == ':') item++;
     while (*item != '\0') {
-        size_t length = strcspn(item, ",");
-        int    key = find_key(keys, item, length);
-        int    skip = key >= 0 ? (int)strlen(keys[key]) : 0;
-        if (key >= 0 && is_given[key])
+        size_t     length = strcspn(item, ",");
+        int        key = find_key(keys, item, length);
+        int        skip = key >= 0 ? (int)strlen(keys[key]) : 0;
+        const bool is_list = key >= 0 && keys[key][skip - 1] == '.';
+        if (key >= 0 && is_given[key] && !is_list)
             return EMP_ERROR(EMP_EINVAL, "%s: %.*s is given twice", spec, skip - 1,
                              keys[key]);
-        if (key >= 0) is_given[key] = true;
-        if (key >= 0)
-            snprintf(parts->text[key], EMP_SPEC_BYTES, "%.*s", (int)length - skip,
+        emp_text *to = &rest, text = {0};
+        if (key >= 0) {
+            text = (emp_text){parts->text[key], EMP_SPEC_BYTES, strlen(parts->text[key])};
+            to = &text;
+            is_given[key] = true;
+        }
+        emp_text_add(to, "%s%.*s", to->used > 0 ? "," : "", (int)length - skip,
                      item + skip);
-        else
-            emp_text_add(&rest, "%s%.*s", rest.used > 0 ? "," : "", (int)length, item);
         item += length;
         if (*item == ',') item++;
     }

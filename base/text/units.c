@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE /* strtod_l */
 #include "base/text/units.h"
 
 #include <errno.h>
 #include <float.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/number.h"
+/* glibc keeps this locale for good: to ask for it and to release it cost nothing. */
+static locale_t plain_locale(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
+
+double emp_number_parse(const char *text, char **end)
+{
+    locale_t plain = plain_locale();
+    double   value = strtod_l(text, end, plain);
+
+    freelocale(plain);
+    return value;
+}
+
+void emp_number_write(FILE *stream, double value)
+{
+    locale_t plain = plain_locale();
+    locale_t before = uselocale(plain);
+
+    fprintf(stream, "%.17g", value);
+    uselocale(before);
+    freelocale(plain);
+}
 
 struct symbol {
     emp_unit    unit;

@@ -1,5 +1,5 @@
 /** \file base/text/units.h
- * Quantities as people write them in machine files: "12.8 GB/s", "5 us", "10.6 GiB",
+ * Numbers in files, and quantities as people write them in machine files: "12.8 GB/s", "5 us", "10.6 GiB",
  * "4.29 TFLOP/s", "745 MHz". 1 GB = 10^9 B, 1 GiB = 2^30 B.
  */
 #ifndef EMP_BASE_TEXT_UNITS_H
@@ -8,8 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
+
+/** Parses a number as strtod() does in the locale "C": files have a decimal point in every locale of
+ * the program. */
+double emp_number_parse(const char *text, char **end);
+
+/** Writes a finite number so that the same number is read again. */
+void emp_number_write(FILE *stream, double value);
 
 typedef enum {
     EMP_UNIT_SECONDS,     /**< ns us ms s -> s */

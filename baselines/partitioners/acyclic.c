@@ -99,8 +99,8 @@ cleanup:
 }
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, const emp_proposal *proposal,
-                        emp_error *err)
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err)
 {
     acyclic_options own = {.problem = problem};
 

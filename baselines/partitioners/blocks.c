@@ -7,7 +7,7 @@
 #include "base/arrays.h"
 #include "base/disjoint.h"
 #include "base/mem.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 
 /* a waits for b, or a belongs to the list of b. */
 typedef struct {

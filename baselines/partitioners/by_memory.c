@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What today's tools do with unlike GPUs, which know memory and no times: blocks (blocks.h) in
- * topological order, as layers follow each other.
+/* What today's tools do with heterogeneous GPUs, which know memory and no times: layers follow each other.
  *
  * `memory-split` gives each GPU a share of the bytes that is its share of all GPUs' memory, as
  * llama.cpp splits layers. `first-fit` fills the first GPU, then the next one, and gives the rest to
- * the CPU, as accelerate does with device_map="auto". Bytes are those of variables and of a part
+ * the CPU, as accelerate does with device_map="auto". Colocation classes that hold variables or weights stand in the
+ * order of their first ops, so that a head that is tied to the table stands with the table, and an optimizer with
+ * its layer. Any other class follows one that it reads from. Bytes are those of variables and of a part
  * of all results: results of the backward pass are soon released. */
-#include "base/mem.h"
+#include "base/arrays.h"
 #include "baselines/baselines.h"
-#include "baselines/partitioners/blocks.h"
 
 typedef struct {
     double results;
 } options;
 
+/* A colocation class that holds bytes. */
+typedef struct {
+    int32_t class_number, first; /* place of its first op in the topological order */
+    double  bytes;
+} carrier;
+
 /* What is placed, in bytes. */
 typedef struct {
+    const emp_problem *problem;
     const emp_machine *machine;
     int32_t            gpu_count;
     emp_device_id      gpu[EMP_MAX_DEVICES];
-    emp_blocks         blocks;
-    double            *bytes; /* [block] */
-    emp_device_id     *device_of_block;
+    int32_t            carrier_count;
+    carrier           *carrier; /* in the order of their first ops */
+    int32_t           *carrier_of_class;
+    emp_device_id     *device_of_carrier;
+    emp_arrays         arrays;
 } split;
 
 static double memory_of(const split *s, int32_t gpu)
@@ -29,40 +38,126 @@ static double memory_of(const split *s, int32_t gpu)
     return (double)s->machine->device[s->gpu[gpu]].memory_bytes;
 }
 
-static emp_status weigh_blocks(split *s, const emp_problem *problem, double results,
-                               emp_error *err)
+static bool may_use_gpu(const split *s, int32_t number)
 {
-    const emp_graph *g = problem->graph;
-
-    EMP_CHECK(EMP_ALLOC(s->bytes, (size_t)s->blocks.count));
-    EMP_CHECK(EMP_ALLOC(s->device_of_block, (size_t)s->blocks.count));
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        int32_t block = s->blocks.block_of_op[op];
-        if (block < 0) continue;
-        s->bytes[block] += (double)g->op[op].persistent_bytes;
-        for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
-            s->bytes[block] += results * (double)g->tensor[t].bytes;
-    }
-    return EMP_OK;
+    return s->problem->kinds_of_class[s->carrier[number].class_number] & EMP_KIND_GPU;
 }
 
-/* A block goes where its middle is. */
+/* -1: the op is folded, or its class has no carrier yet. */
+static int32_t carrier_of(const split *s, emp_op_id op)
+{
+    const int32_t c = s->problem->class_of_op[op];
+
+    return c < 0 ? -1 : s->carrier_of_class[c];
+}
+
+static bool is_any_persistent(const emp_graph *g)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (!g->op[op].is_folded && g->op[op].persistent_bytes > 0) return true;
+    return false;
+}
+
+/* In the order of their first ops. Where nothing is persistent every class is a carrier. */
+static void list_carriers(split *s)
+{
+    const emp_graph *g = s->problem->graph;
+    const bool       any = !is_any_persistent(g);
+    int32_t         *number = s->carrier_of_class;
+
+    enum { UNSEEN = -1, HOLDS = -2 };
+    for (int32_t c = 0; c < g->class_count; c++) number[c] = UNSEEN;
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (!g->op[op].is_folded && (any || g->op[op].persistent_bytes > 0))
+            number[s->problem->class_of_op[op]] = HOLDS;
+    for (int32_t i = 0; i < g->op_count; i++) {
+        const emp_op_id op = g->topo[i];
+        const int32_t   c = s->problem->class_of_op[op];
+        if (g->op[op].is_folded || number[c] != HOLDS) continue;
+        s->carrier[s->carrier_count] = (carrier){.class_number = c, .first = i};
+        number[c] = s->carrier_count++;
+    }
+}
+
+/* The carrier of the op that makes the largest input; -1: none is known. */
+static int32_t carrier_of_inputs(const split *s, emp_op_id op)
+{
+    const emp_graph *g = s->problem->graph;
+    int64_t          most = -1;
+    int32_t          found = -1;
+
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        const emp_tensor *t = &g->tensor[g->input[i]];
+        const int32_t     c = carrier_of(s, t->producer);
+        if (c < 0 || t->copy_bytes <= most) continue;
+        most = t->copy_bytes;
+        found = c;
+    }
+    return found;
+}
+
+static int32_t carrier_of_readers(const split *s, emp_op_id op)
+{
+    const emp_graph *g = s->problem->graph;
+    const int32_t    from = g->consumer_offset[g->output_offset[op]];
+
+    for (int32_t i = from; i < g->consumer_offset[g->output_offset[op + 1]]; i++) {
+        const int32_t c = carrier_of(s, g->consumer[i]);
+        if (c >= 0) return c;
+    }
+    return -1;
+}
+
+/* Classes that hold nothing follow what they read from, or else who reads from them, or else the first. */
+static void follow_carriers(split *s)
+{
+    const emp_graph *g = s->problem->graph;
+    int32_t         *number = s->carrier_of_class;
+
+    for (int32_t i = 0; i < g->op_count; i++) {
+        const emp_op_id op = g->topo[i];
+        const int32_t   c = s->problem->class_of_op[op];
+        if (!g->op[op].is_folded && number[c] < 0) number[c] = carrier_of_inputs(s, op);
+    }
+    for (int32_t i = g->op_count - 1; i >= 0; i--) {
+        const emp_op_id op = g->topo[i];
+        const int32_t   c = s->problem->class_of_op[op];
+        if (!g->op[op].is_folded && number[c] < 0) number[c] = carrier_of_readers(s, op);
+    }
+    for (int32_t c = 0; c < g->class_count; c++)
+        if (number[c] < 0) number[c] = 0;
+}
+
+static void weigh_carriers(split *s, double results)
+{
+    const emp_graph *g = s->problem->graph;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (g->op[op].is_folded) continue;
+        carrier *c = &s->carrier[carrier_of(s, op)];
+        c->bytes += (double)g->op[op].persistent_bytes;
+        for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
+            c->bytes += results * (double)g->tensor[t].bytes;
+    }
+}
+
+/* A carrier goes where its middle is. */
 static void split_by_memory(split *s)
 {
     double  all_bytes = 0.0, all_memory = 0.0, before = 0.0, until = memory_of(s, 0);
     int32_t gpu = 0;
 
-    for (int32_t b = 0; b < s->blocks.count; b++)
-        if (s->blocks.block[b].has_gpu) all_bytes += s->bytes[b];
+    for (int32_t c = 0; c < s->carrier_count; c++)
+        if (may_use_gpu(s, c)) all_bytes += s->carrier[c].bytes;
     for (int32_t i = 0; i < s->gpu_count; i++) all_memory += memory_of(s, i);
-    for (int32_t b = 0; b < s->blocks.count; b++) {
-        s->device_of_block[b] = 0;
-        if (!s->blocks.block[b].has_gpu) continue;
-        double middle = before + s->bytes[b] / 2.0;
+    for (int32_t c = 0; c < s->carrier_count; c++) {
+        s->device_of_carrier[c] = 0;
+        if (!may_use_gpu(s, c)) continue;
+        double middle = before + s->carrier[c].bytes / 2.0;
         while (gpu < s->gpu_count - 1 && middle * all_memory > until * all_bytes)
             until += memory_of(s, ++gpu);
-        s->device_of_block[b] = s->gpu[gpu];
-        before += s->bytes[b];
+        s->device_of_carrier[c] = s->gpu[gpu];
+        before += s->carrier[c].bytes;
     }
 }
 
@@ -71,44 +166,56 @@ static void fill_in_order(split *s)
     double  used = 0.0;
     int32_t gpu = 0;
 
-    for (int32_t b = 0; b < s->blocks.count; b++) {
-        s->device_of_block[b] = 0;
-        if (!s->blocks.block[b].has_gpu) continue;
-        while (gpu < s->gpu_count && used + s->bytes[b] > memory_of(s, gpu)) {
+    for (int32_t c = 0; c < s->carrier_count; c++) {
+        s->device_of_carrier[c] = 0;
+        if (!may_use_gpu(s, c)) continue;
+        while (gpu < s->gpu_count && used + s->carrier[c].bytes > memory_of(s, gpu)) {
             used = 0.0;
             gpu++;
         }
         if (gpu == s->gpu_count) continue;
-        s->device_of_block[b] = s->gpu[gpu];
-        used += s->bytes[b];
+        s->device_of_carrier[c] = s->gpu[gpu];
+        used += s->carrier[c].bytes;
     }
 }
 
+static emp_status allocate(split *s, emp_error *err)
+{
+    const emp_graph *g = s->problem->graph;
+    const size_t     classes = (size_t)g->class_count;
+
+    s->carrier = EMP_ADD_ARRAY(&s->arrays, carrier, classes);
+    s->carrier_of_class = EMP_ADD_ARRAY(&s->arrays, int32_t, classes);
+    s->device_of_carrier = EMP_ADD_ARRAY(&s->arrays, emp_device_id, classes);
+    return s->arrays.is_short ? EMP_ERROR(EMP_ENOMEM, "%d classes", g->class_count)
+                              : EMP_OK;
+}
+
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, const emp_proposal *proposal,
-                        emp_error *err)
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err)
 {
     emp_status st = EMP_OK;
     options    o;
-    split      s = {.machine = problem->machine};
+    split      s = {.problem = problem, .machine = problem->machine};
 
     EMP_TRY(emp_method_options_parse(&o, type, params, err));
     s.gpu_count = emp_machine_list(problem->machine, EMP_DEVICE_GPU, s.gpu);
     if (s.gpu_count == 0)
         EMP_FAIL(EMP_EUNSUPPORTED, "method %s: machine %s has no GPU", type->name,
                  problem->machine->name);
-    EMP_TRY(emp_blocks_init(&s.blocks, problem, err));
-    EMP_TRY(weigh_blocks(&s, problem, o.results, err));
+    EMP_TRY(allocate(&s, err));
+    list_carriers(&s);
+    follow_carriers(&s);
+    weigh_carriers(&s, o.results);
     type == &emp_method_memory_split ? split_by_memory(&s) : fill_in_order(&s);
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
-        int32_t block = s.blocks.block_of_op[op];
-        proposal->device_of_op[op] = block < 0 ? 0 : s.device_of_block[block];
+        const int32_t number = carrier_of(&s, op);
+        proposal->device_of_op[op] = number < 0 ? 0 : s.device_of_carrier[number];
     }
 
 cleanup:
-    emp_free(s.bytes);
-    emp_free(s.device_of_block);
-    emp_blocks_clear(&s.blocks);
+    emp_arrays_clear(&s.arrays);
     return st;
 }
 

@@ -309,8 +309,8 @@ cleanup:
 }
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, const emp_proposal *proposal,
-                        emp_error *err)
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err)
 {
     emp_status     st = EMP_OK;
     options        o;

@@ -114,15 +114,7 @@ static emp_status grow_sets(finder *f, emp_error *err)
 
 static emp_status add_step(finder *f, int32_t block, int32_t ideal, emp_error *err)
 {
-    if (f->step_count == f->step_capacity) {
-        int32_t capacity = f->step_capacity == 0 ? FIRST_CAPACITY : 2 * f->step_capacity;
-        emp_ideal_step *step =
-            emp_realloc(f->ideals->step, (size_t)capacity, sizeof *step);
-        if (step == NULL)
-            return EMP_ERROR(EMP_ENOMEM, "%d steps between ideals", capacity);
-        f->ideals->step = step;
-        f->step_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(f->ideals->step, f->step_count + 1, f->step_capacity));
     f->ideals->step[f->step_count++] = (emp_ideal_step){block, ideal};
     return EMP_OK;
 }

@@ -8,7 +8,7 @@
 #include "base/text/units.h"
 #include "base/work/stop.h"
 #include "search/groups/class_groups.h"
-#include "sim/engine/sim_live.h"
+#include "sim/engine/sim.h"
 
 enum { GROUPS = 256 };
 static const double group_imbalance = 2.0;

@@ -22,8 +22,8 @@ static const emp_option option_list[] = {
     EMP_PARTITION_OPTIONS(mapping_options, settings), EMP_NO_OPTION};
 
 static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params *params, const emp_proposal *proposal,
-                        emp_error *err)
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err)
 {
     mapping_options own;
 

@@ -193,13 +193,7 @@ static emp_status insert_slot(emp_slots *slots, emp_slot slot, emp_error *err)
 {
     int32_t at = first_slot_after(slots, slot.start);
 
-    if (slots->count == slots->capacity) {
-        int32_t capacity = slots->capacity == 0 ? 64 : 2 * slots->capacity;
-        void   *moved = emp_realloc(slots->slot, (size_t)capacity, sizeof slot);
-        if (moved == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tasks of a device", capacity);
-        slots->slot = moved;
-        slots->capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(slots->slot, slots->count + 1, slots->capacity));
     memmove(slots->slot + at + 1, slots->slot + at,
             (size_t)(slots->count - at) * sizeof slot);
     slots->slot[at] = slot;
@@ -301,8 +295,8 @@ cleanup:
 }
 
 emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
-                          const emp_method_params *params, const emp_proposal *proposal,
-                          emp_error *err)
+                          const emp_method_params  *params,
+                          const emp_owned_decision *proposal, emp_error *err)
 {
     emp_status             st = EMP_OK;
     const emp_list_method *method = type->own;

@@ -126,7 +126,7 @@ typedef struct {
 /** The place() of these methods: tasks of \a problem, a schedule of them, every op where its
  * task is. Folded ops go to device 0. */
 emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
-                          const emp_method_params *params, const emp_proposal *proposal,
-                          emp_error *err);
+                          const emp_method_params  *params,
+                          const emp_owned_decision *proposal, emp_error *err);
 
 #endif /* EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H */

@@ -38,6 +38,37 @@ static void pin_classes(builder *b)
     b->graph->pin_count = g->class_count;
 }
 
+/* Variables that a group may have: half of what the smallest GPU holds. */
+static int64_t largest_group_bytes(const emp_machine *m)
+{
+    int64_t least = INT64_MAX;
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (m->device[d].kind == EMP_DEVICE_GPU && m->device[d].memory_bytes < least)
+            least = m->device[d].memory_bytes;
+    return least / 2;
+}
+
+/* A model whose ops all lead to one, such as a language model that writes a token, is one group. Groups that are too
+ * large for a device are taken apart again. */
+static emp_status part_large_groups(builder *b, int32_t *group, int32_t group_count,
+                                    emp_error *err)
+{
+    const emp_graph *g = b->problem->graph;
+    const int64_t    most = largest_group_bytes(b->problem->machine);
+    int64_t         *bytes = EMP_ADD_ARRAY(&b->arrays, int64_t, (size_t)group_count);
+
+    if (b->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d groups", group_count);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t in = group[g->op[op].colocation_class];
+        if (in < 0 || g->op[op].is_folded) continue;
+        bytes[in] += at_most(g->op[op].persistent_bytes, g->op_count);
+    }
+    for (int32_t c = 0; c < g->class_count; c++)
+        if (group[c] >= 0 && bytes[group[c]] > most) group[c] = -1;
+    return EMP_OK;
+}
+
 /* Classes that are in no group are pins of their own, after the groups. */
 static emp_status pin_groups(builder *b, emp_error *err)
 {
@@ -48,6 +79,7 @@ static emp_status pin_groups(builder *b, emp_error *err)
     if (group == NULL)
         return EMP_ERROR(EMP_ENOMEM, "groups of %d classes", g->class_count);
     EMP_CHECK(emp_colocation_groups(group, &group_count, b->problem, err));
+    EMP_CHECK(part_large_groups(b, group, group_count, err));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         int32_t c = g->op[op].colocation_class;
         b->pin_of_op[op] = group[c] >= 0 ? group[c] : group_count + c;

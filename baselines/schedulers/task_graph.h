@@ -14,7 +14,8 @@
  *  EMP_TASKS_FUSED    The steps that Baechi takes first, on GPUs alone likewise. A pin is a
  *                     group of classes: a gradient op stands with its forward op, and what
  *                     one group alone reads goes into it (search/groups/colocation_groups.h,
- *                     whose layers come on top). Then ops of a group are fused: u and v
+ *                     whose layers come on top). A group with more variables than half of the
+ *                     smallest GPU's memory is taken apart into its classes, which Baechi does not do. Then ops of a group are fused: u and v
  *                     become one task where u is all that v waits for, or v all that waits
  *                     for u, which closes no cycle, again and again until nothing changes.
  *

@@ -159,7 +159,7 @@ static void decode(brkga *b, int64_t member, emp_device_id *device_of_op)
     emp_grouped_place(&b->groups, b->device_of_group, device_of_op);
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     brkga *b = state;

@@ -225,7 +225,7 @@ static emp_status check_state(const ce *c, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     ce *c = state;

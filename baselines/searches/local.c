@@ -50,7 +50,7 @@ static void clear(void *state)
     emp_free(s->order);
 }
 
-static bool make_move(emp_walk *walk, int64_t draft, const emp_proposal *at)
+static bool make_move(emp_walk *walk, int64_t draft, const emp_owned_decision *at)
 {
     const local_search *s = (const local_search *)walk;
 
@@ -94,7 +94,7 @@ static void draw_order(local_search *s)
     }
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     local_search *s = state;

@@ -55,7 +55,7 @@ static emp_status init(void *state, const emp_problem *problem,
     return EMP_OK;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     sampler *s = state;

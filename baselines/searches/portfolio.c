@@ -91,7 +91,7 @@ static bool is_unsuited(emp_status st)
     return st == EMP_EUNSUPPORTED || st == EMP_EINFEASIBLE || st == EMP_EEXTERNAL;
 }
 
-/* Where devices are alike, what knows memory alone has nothing to add. */
+/* Where devices are alike, what knows memory alone seldom has anything to add. */
 static bool is_wanted(const emp_problem *problem, const emp_method *member)
 {
     return emp_cost_is_unlike(problem->costs) ||
@@ -177,7 +177,7 @@ static emp_status propose(portfolio *p, emp_device_id *device_of_op, int32_t *co
     params.options = options_of_member[next];
     if (is_wanted(p->problem, member))
         st = member->place(member, p->problem, &params,
-                           &(emp_proposal){.device_of_op = p->proposed}, &said);
+                           &(emp_owned_decision){.device_of_op = p->proposed}, &said);
     EMP_CHECK(pass_over(st, &said, err));
     p->at.asked = next;
     p->at.next = next + 1;
@@ -203,7 +203,7 @@ static void begin_search(portfolio *p)
     p->at.next = MEMBERS;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     portfolio *p = state;

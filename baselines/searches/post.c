@@ -120,7 +120,7 @@ static void draw_sample(post *p, int64_t number, int32_t *choice)
     }
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     post *p = state;

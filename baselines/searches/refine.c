@@ -5,7 +5,7 @@
  * Groups are Scotch's, of many sizes, and cut in several ways: large ones keep together what
  * belongs together, small ones balance the load. They are cut as the search goes on: on large
  * graphs all cuts take longer than a short search has. They are drawn by their share of the critical
- * path (sim/explain/blame.h): what is not on it can be anywhere. A part of the samples are those
+ * path (sim/explain/explain.h): what is not on it can be anywhere. A part of the samples are those
  * of many drafts that the surrogate thinks fastest. What has been proposed is not proposed again
  * as long as it is remembered.
  *
@@ -21,8 +21,8 @@
 #include "baselines/searches/refine.h"
 #include "baselines/searches/walk.h"
 #include "search/restored.h"
-#include "sim/explain/blame.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/explain/explain.h"
+#include "sim/surrogate/surrogate.h"
 
 /* Slots for the hashes of proposals; of two that share a slot the later one is remembered. Of
  * 4,000 proposals a tenth is forgotten. */
@@ -163,7 +163,7 @@ static emp_move pick(const emp_walk *w, int64_t number, const emp_device_id *dev
     return emp_moves_pick(&w->moves, &rng, device_of_op);
 }
 
-static bool make_move(emp_walk *walk, int64_t number, const emp_proposal *at)
+static bool make_move(emp_walk *walk, int64_t number, const emp_owned_decision *at)
 {
     const emp_move move = pick(walk, number, at->device_of_op);
 
@@ -299,7 +299,7 @@ static bool is_damaged(const refiner *r)
            at->grown < 0 || at->grown > r->walk.moves.size_count;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     refiner  *r = state;

@@ -27,7 +27,7 @@ static int32_t ops_of(const emp_walk *w) { return w->problem->graph->op_count; }
 
 /* ---- creation ---------------------------------------------------------------------- */
 
-static bool draw_move(emp_walk *w, int64_t draft, const emp_proposal *at)
+static bool draw_move(emp_walk *w, int64_t draft, const emp_owned_decision *at)
 {
     emp_rng rng;
 
@@ -101,8 +101,8 @@ emp_status emp_walk_init(emp_walk *w, const emp_problem *problem,
     w->options.moves.stop = params->stop;
     EMP_TRY(emp_moves_init(&w->moves, problem, &w->options.moves, params->seed, err));
     w->groups_hash = (int64_t)w->moves.groups_hash;
-    EMP_TRY(emp_proposal_init(&w->here, ops_of(w), params->decides, err));
-    EMP_TRY(emp_proposal_init(&w->best, ops_of(w), params->decides, err));
+    EMP_TRY(emp_decision_init(&w->here, ops_of(w), params->decides, err));
+    EMP_TRY(emp_decision_init(&w->best, ops_of(w), params->decides, err));
     EMP_TRY(place_start(w, params->start, err));
     emp_problem_legalize(problem, w->here.device_of_op);
     EMP_TRY(order_start(w, err));
@@ -116,19 +116,19 @@ cleanup:
 void emp_walk_clear(emp_walk *w)
 {
     emp_moves_clear(&w->moves);
-    emp_proposal_clear(&w->here);
-    emp_proposal_clear(&w->best);
+    emp_decision_clear(&w->here);
+    emp_decision_clear(&w->best);
     *w = (emp_walk){0};
 }
 
 /* ---- samples ----------------------------------------------------------------------- */
 
 /* The next move that changes something; returns its number. */
-static int64_t make_draft(emp_walk *w, const emp_proposal *sample)
+static int64_t make_draft(emp_walk *w, const emp_owned_decision *sample)
 {
     int64_t number = w->at.drafted++;
 
-    emp_proposal_copy(sample, &w->here, ops_of(w));
+    emp_decision_copy(sample, &w->here);
     for (int i = 0; i < MOST_SKIPS && !w->make(w, number, sample); i++)
         number = w->at.drafted++;
     return number;
@@ -138,7 +138,6 @@ static int64_t make_draft(emp_walk *w, const emp_proposal *sample)
 emp_status emp_walk_check(const emp_walk *w, const char *method, emp_error *err)
 {
     int32_t devices = w->problem->machine->device_count;
-    int32_t ops = w->problem->graph->op_count;
 
     if ((uint64_t)w->groups_hash != w->moves.groups_hash) {
         return EMP_ERROR(
@@ -147,15 +146,15 @@ emp_status emp_walk_check(const emp_walk *w, const char *method, emp_error *err)
             "from; begin anew",
             method);
     }
-    if (!emp_count_is_valid(w->at.drafted) ||
-        !emp_proposal_is_valid(&w->here, ops, devices) ||
-        !emp_proposal_is_valid(&w->best, ops, devices))
+    if (!emp_count_is_valid(w->at.drafted) || !emp_decision_is_valid(&w->here, devices) ||
+        !emp_decision_is_valid(&w->best, devices))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of %s is damaged", method);
     return EMP_OK;
 }
 
-emp_status emp_walk_ask(emp_walk *w, const char *method, const emp_proposal *candidates,
-                        int32_t max, int32_t *count, emp_error *err)
+emp_status emp_walk_ask(emp_walk *w, const char *method,
+                        const emp_owned_decision *candidates, int32_t max, int32_t *count,
+                        emp_error *err)
 {
     EMP_CHECK(emp_walk_check(w, method, err));
     *count = w->at.is_new ? 1 : w->options.samples < max ? w->options.samples : max;
@@ -163,7 +162,7 @@ emp_status emp_walk_ask(emp_walk *w, const char *method, const emp_proposal *can
     for (int32_t k = 0; k < *count; k++) {
         if (w->at.is_new) {
             w->draft[k] = -1;
-            emp_proposal_copy(&candidates[k], &w->here, ops_of(w));
+            emp_decision_copy(&candidates[k], &w->here);
         } else {
             w->draft[k] = make_draft(w, &candidates[k]);
         }
@@ -218,7 +217,7 @@ int32_t emp_walk_metropolis(emp_walk *w, const emp_score *scores, int32_t count,
 void emp_walk_keep_best(emp_walk *w, int32_t sample, double cost_s)
 {
     if (cost_s >= w->cost.best_s) return;
-    emp_proposal_copy(&w->best, &w->here, ops_of(w));
+    emp_decision_copy(&w->best, &w->here);
     if (w->draft[sample] >= 0) w->make(w, w->draft[sample], &w->best);
     w->cost.best_s = cost_s;
 }
@@ -231,7 +230,7 @@ void emp_walk_step(emp_walk *w, int64_t draft, double cost_s)
 
 void emp_walk_return(emp_walk *w)
 {
-    emp_proposal_copy(&w->here, &w->best, ops_of(w));
+    emp_decision_copy(&w->here, &w->best);
     w->cost.here_s = w->cost.best_s;
 }
 

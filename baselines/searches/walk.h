@@ -94,15 +94,15 @@ struct emp_walk {
     emp_moves          moves;
     /** Makes move number \a draft where \a at stands; returns whether it changes anything.
      * Draws it by the number unless a method says else. */
-    bool (*make)(emp_walk *walk, int64_t draft, const emp_proposal *at);
+    bool (*make)(emp_walk *walk, int64_t draft, const emp_owned_decision *at);
 
-    emp_walk_progress at;
-    emp_proposal      here, best; /**< levels and leaders if they are decided */
-    emp_walk_costs    cost;
-    int64_t           groups_hash;  /**< that of the moves, or of a restored state */
-    int32_t           sample_count; /**< of the last ask */
-    int64_t           draft[EMP_MAX_BATCH]; /**< [sample] its move; -1 = none */
-    emp_method_metric metric[EMP_WALK_METRICS];
+    emp_walk_progress  at;
+    emp_owned_decision here, best; /**< levels and leaders if they are decided */
+    emp_walk_costs     cost;
+    int64_t            groups_hash;  /**< that of the moves, or of a restored state */
+    int32_t            sample_count; /**< of the last ask */
+    int64_t            draft[EMP_MAX_BATCH]; /**< [sample] its move; -1 = none */
+    emp_method_metric  metric[EMP_WALK_METRICS];
 };
 
 /** Begins at the start of \a params, or that the options say. \a problem is borrowed.
@@ -119,7 +119,7 @@ emp_status emp_walk_check(const emp_walk *walk, const char *method, emp_error *e
 /** Where the walk stands if that is new, else up to \a max samples; after
  * emp_walk_check(). */
 emp_status emp_walk_ask(emp_walk *walk, const char *method,
-                        const emp_proposal *candidates, int32_t max, int32_t *count,
+                        const emp_owned_decision *candidates, int32_t max, int32_t *count,
                         emp_error *err);
 
 /** Begins a tell. Whether the \a count samples are where the walk stands, of which it

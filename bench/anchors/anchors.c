@@ -96,13 +96,7 @@ static emp_status check_name(const struct reader *r, const char *name, emp_error
 
 static emp_status add(emp_anchors *to, const emp_anchor *a, emp_error *err)
 {
-    if (to->count == to->room) {
-        int32_t     room = to->room == 0 ? 64 : 2 * to->room;
-        emp_anchor *grown = emp_realloc(to->anchor, (size_t)room, sizeof *grown);
-        if (grown == NULL) return EMP_ERROR(EMP_ENOMEM, "%d anchors", room);
-        to->anchor = grown;
-        to->room = room;
-    }
+    EMP_CHECK(EMP_GROW(to->anchor, to->count + 1, to->room));
     to->anchor[to->count++] = *a;
     return EMP_OK;
 }
@@ -163,13 +157,7 @@ static emp_status read_lines(struct reader *r, char *text, emp_error *err)
 static emp_status keep_text(emp_anchors *to, const char *bytes, size_t size, char **copy,
                             emp_error *err)
 {
-    if (to->text_count == to->text_room) {
-        int32_t room = to->text_room == 0 ? 8 : 2 * to->text_room;
-        char  **grown = emp_realloc(to->text, (size_t)room, sizeof *grown);
-        if (grown == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tables of anchors", room);
-        to->text = grown;
-        to->text_room = room;
-    }
+    EMP_CHECK(EMP_GROW(to->text, to->text_count + 1, to->text_room));
     EMP_CHECK(EMP_ALLOC(*copy, size + 1));
     if (size > 0) memcpy(*copy, bytes, size);
     to->text[to->text_count++] = *copy;

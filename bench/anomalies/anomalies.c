@@ -10,7 +10,7 @@
 #include "run/stats.h"
 #include "search/method.h"
 #include "sim/engine/sim.h"
-#include "sim/problem/variant.h"
+#include "sim/problem/problem.h"
 
 enum {
     FASTER_OPS_PERCENT = 10,
@@ -286,8 +286,9 @@ static emp_status ask_expert(const emp_problem *problem, emp_device_id *device_o
     int32_t           count = 0;
 
     EMP_TRY(emp_method_create(&state, expert, problem, &params, err));
-    EMP_TRY(emp_method_ask(expert, state, &(emp_proposal){.device_of_op = device_of_op},
-                           1, &count, err));
+    EMP_TRY(emp_method_ask(expert, state,
+                           &(emp_owned_decision){.device_of_op = device_of_op}, 1, &count,
+                           err));
 cleanup:
     emp_method_destroy(expert, state);
     return st;

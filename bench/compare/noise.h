@@ -5,7 +5,7 @@
 #define EMP_BENCH_COMPARE_NOISE_H
 
 #include "base/rng.h"
-#include "sim/problem/variant.h"
+#include "sim/problem/problem.h"
 
 /** Multiplies the time of every op on a GPU (issue included), of every op on a CPU, and of
  * every link (rate and latency) by a factor of its own, log-uniform in 1 / (1 + \a most_frac)

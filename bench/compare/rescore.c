@@ -8,7 +8,7 @@
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/noise.h"
 #include "sim/engine/sim.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/surrogate/surrogate.h"
 
 static const double noise_frac = 0.1;
 enum { NOISE_SEED = 1, PROFILES = EMP_SCORED_KINDS - 1 };
@@ -61,7 +61,7 @@ static emp_status score_jobs(struct stand *s, int32_t condition, int32_t row,
         *step_s = INFINITY;
         if (plan->job[i].run.budget_cpu_s > 0) continue;
         if (plan->job[i].is_refused || !plan->job[i].record.is_feasible) continue;
-        memcpy(device_of_op, plan->job[i].record.device_of_op,
+        memcpy(device_of_op, plan->job[i].record.decision.device_of_op,
                op_count * sizeof *device_of_op);
         emp_problem_legalize(problem, device_of_op);
         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));

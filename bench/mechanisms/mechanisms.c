@@ -99,8 +99,8 @@ static emp_status place(emp_device_id **device_of_op, const char *method,
 
     EMP_TRY(emp_method_find(&run.method, method, err));
     EMP_TRY(emp_run(&record, problem, &run, err));
-    *device_of_op = record.device_of_op;
-    record.device_of_op = NULL;
+    *device_of_op = record.decision.device_of_op;
+    record.decision.device_of_op = NULL;
 cleanup:
     emp_record_clear(&record);
     return st;

@@ -124,8 +124,8 @@ static emp_status measure_round(stand *s, const emp_method *method, int32_t roun
     double     oracle_s = 0.0;
 
     EMP_TRY(time_search(&record, &w, s, method, round, err));
-    EMP_TRY(
-        time_oracle(s, record.device_of_op, (w.last - w.first) / 4 + 1, &oracle_s, err));
+    EMP_TRY(time_oracle(s, record.decision.device_of_op, (w.last - w.first) / 4 + 1,
+                        &oracle_s, err));
     s->proposals_per_s[round] = rate_of(&w);
     s->oracle_share[round] = oracle_s * s->proposals_per_s[round];
 

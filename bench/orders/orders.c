@@ -12,6 +12,7 @@
 #include "bench/tables/paper.h"
 #include "run/methods.h"
 #include "run/ranks/stop.h"
+#include "search/moves.h"
 #include "search/order.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/fusion.h"
@@ -157,7 +158,7 @@ static emp_status ask_for_own(uint8_t *level_of_op, const emp_job *job, emp_erro
     const emp_problem      *problem = job->problem;
     const emp_method_params params = {
         .seed = 1, .threads = 1, .decides = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER};
-    emp_proposal again = {0};
+    emp_owned_decision again = {0};
 
     EMP_TRY(EMP_ALLOC(again.device_of_op, (size_t)problem->graph->op_count));
     again.level_of_op = level_of_op;
@@ -178,7 +179,7 @@ static emp_status try_orders(emp_orders_row *row, const emp_job *job, emp_error 
     emp_status           st = EMP_OK;
     emp_sim             *sim = NULL;
     uint8_t             *level = NULL;
-    const emp_device_id *device_of_op = job->record.device_of_op;
+    const emp_device_id *device_of_op = job->record.decision.device_of_op;
     emp_decision         d = {.device_of_op = device_of_op};
 
     EMP_TRY(EMP_ALLOC(level, (size_t)job->problem->graph->op_count));
@@ -207,7 +208,7 @@ static emp_status try_random(double *step_s, emp_sim *sim, emp_fusion *fusion,
     for (int64_t i = 0; i < budget; i++) {
         double one_s;
         emp_rng_init(&rng, 1, (uint32_t)i, 0);
-        emp_proposal_draw_leaders(leader, ops, &rng);
+        emp_moves_draw_leaders(&rng, leader, ops);
         emp_fusion_legalize(fusion, d.device_of_op, leader);
         EMP_CHECK(simulate(&one_s, sim, &d, err));
         *step_s = fmin(*step_s, one_s);
@@ -223,7 +224,7 @@ static emp_status try_fusions(emp_orders_row *row, const emp_job *job, int64_t b
     emp_fusion   *fusion = NULL;
     emp_op_id    *leader = NULL;
     const int32_t ops = job->problem->graph->op_count;
-    emp_decision  d = {.device_of_op = job->record.device_of_op};
+    emp_decision  d = {.device_of_op = job->record.decision.device_of_op};
 
     EMP_TRY(EMP_ALLOC(leader, (size_t)ops));
     EMP_TRY(emp_fusion_create(&fusion, job->problem, err));
@@ -268,7 +269,7 @@ static emp_status add_annealing(struct plan *plan, int32_t row, int32_t arm, int
 
     EMP_CHECK(emp_job_init(job, &plan->loaded[r], &plan->task[r], &method,
                            (uint64_t)seed + 1, err));
-    job->run.placer.start = plan->placing[row].record.device_of_op;
+    job->run.placer.start = plan->placing[row].record.decision.device_of_op;
     job->run.placer.decides = EMP_DECIDES_DEVICES;
     if (arm != EMP_ORDERS_DEVICES)
         job->run.placer.decides |= parts[plan->params->part].decides;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "baselines/expert_rules.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 
 /* Ranks of rows, from the input up; a decoder stands above its encoder. */
 enum {

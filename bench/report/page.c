@@ -105,7 +105,7 @@ static void write_problem_title(FILE *file, const emp_study *s, int32_t number)
     fprintf(file,
             "<p class=\"note\">%d ops; graph %016" PRIx64 ", machine %016" PRIx64
             ", runtime %016" PRIx64 "</p>\n",
-            r->op_count, r->graph_hash, r->machine_hash, r->runtime_hash);
+            r->decision.op_count, r->graph_hash, r->machine_hash, r->runtime_hash);
 }
 
 static void write_clock_note(FILE *file, const emp_curves_clock *clock)

@@ -42,7 +42,8 @@ static emp_status check_record(const emp_record *r, const emp_problem *problem,
 {
     const emp_machine *m = problem->machine;
 
-    if (problem->graph->hash != r->graph_hash || problem->graph->op_count != r->op_count)
+    if (problem->graph->hash != r->graph_hash ||
+        problem->graph->op_count != r->decision.op_count)
         return EMP_ERROR(EMP_EINVAL,
                          "%.100s is now another graph than the one that was placed",
                          r->workload);
@@ -157,9 +158,9 @@ static emp_status lay_out(struct shown *shown, const emp_problem *problem, emp_e
     char              time[32];
 
     EMP_CHECK(check_record(r, problem, err));
-    EMP_CHECK(EMP_ALLOC(shown->device_of_op, (size_t)r->op_count));
-    memcpy(shown->device_of_op, r->device_of_op,
-           (size_t)r->op_count * sizeof *shown->device_of_op);
+    EMP_CHECK(EMP_ALLOC(shown->device_of_op, (size_t)r->decision.op_count));
+    memcpy(shown->device_of_op, r->decision.device_of_op,
+           (size_t)r->decision.op_count * sizeof *shown->device_of_op);
     emp_problem_legalize(problem, shown->device_of_op);
     if (r->is_feasible)
         snprintf(shown->verdict, sizeof shown->verdict, "%s a step",
@@ -252,17 +253,16 @@ static emp_status draw_timeline(emp_study *s, const emp_problem *problem,
 {
     emp_status        st = EMP_OK;
     const emp_record *r = &s->runs->run[s->group->best_run].record;
+    emp_decision      best = emp_decision_view(&r->decision);
     emp_device_id    *device_of_op = NULL;
     emp_timeline      timeline = {0};
 
-    EMP_TRY(EMP_ALLOC(device_of_op, (size_t)r->op_count));
-    memcpy(device_of_op, r->device_of_op, (size_t)r->op_count * sizeof *device_of_op);
+    EMP_TRY(EMP_ALLOC(device_of_op, (size_t)r->decision.op_count));
+    memcpy(device_of_op, best.device_of_op,
+           (size_t)r->decision.op_count * sizeof *device_of_op);
     emp_problem_legalize(problem, device_of_op);
-    EMP_TRY(emp_timeline_create(&timeline, problem,
-                                &(emp_decision){.device_of_op = device_of_op,
-                                                .level_of_op = r->level_of_op,
-                                                .leader_of_op = r->leader_of_op},
-                                err));
+    best.device_of_op = device_of_op;
+    EMP_TRY(emp_timeline_create(&timeline, problem, &best, err));
     s->now_s = (double)timeline.result.step_time_ns * 1e-9;
     emp_picture_timeline(&s->figure[EMP_FIGURE_TIMELINE], name, &timeline,
                          problem->machine);

@@ -26,7 +26,7 @@ typedef struct {
     emp_examples        example; /* one */
     emp_go_agent        agent;
     emp_transferable    seen; /* by the agent, with nothing mixed */
-    emp_proposal        placement;
+    emp_owned_decision  placement;
     emp_sim            *sim;
     uint8_t            *choice; /* [position] with nothing mixed */
     double              loss_nats[EMP_MEASURE_SEEDS];
@@ -64,7 +64,7 @@ static void teach(stand *s, int32_t seed)
     const int32_t steps = budget < MOST_STEPS ? (int32_t)budget : MOST_STEPS;
 
     for (int32_t i = 0; i < steps; i++) {
-        (void)emp_go_agent_imitate(&s->agent, s->example.proposal, &s->loss_nats[seed]);
+        (void)emp_go_agent_imitate(&s->agent, s->example.decision, &s->loss_nats[seed]);
         emp_measured_report(s->task, (seed + (i + 1.0) / steps) / s->task->seed_count);
     }
 }
@@ -181,7 +181,7 @@ static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error 
 
     if (s == NULL) EMP_FAIL(EMP_ENOMEM, "a measure");
     s->task = task;
-    EMP_TRY(emp_proposal_init(&s->placement, task->problem->graph->op_count, 0, err));
+    EMP_TRY(emp_decision_init(&s->placement, task->problem->graph->op_count, 0, err));
     EMP_TRY(emp_sim_create(&s->sim, task->problem, err));
     for (int32_t seed = 0; seed < task->seed_count; seed++)
         EMP_TRY(examine(s, seed, err));
@@ -189,7 +189,7 @@ static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error 
     for (int32_t part = 0; part < NOTHING; part++) add_line(sheet, s, part);
 
 cleanup:
-    if (s != NULL) emp_proposal_clear(&s->placement);
+    if (s != NULL) emp_decision_clear(&s->placement);
     if (s != NULL) emp_sim_destroy(s->sim);
     emp_free(s);
     return st;

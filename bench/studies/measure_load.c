@@ -13,7 +13,7 @@
 #include "search/moves.h"
 #include "search/partition/balance.h"
 #include "sim/engine/sim.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/surrogate/surrogate.h"
 
 enum { MOST_MOVES = 24, STREAM = 0x6c6f6164 };
 enum { FASTEST = 4 /* the fastest quarter, and all */ };
@@ -54,12 +54,12 @@ typedef struct {
 
 static emp_status find_base(stand *s, emp_error *err)
 {
-    emp_status              st = EMP_OK;
-    void                   *state = NULL;
-    const emp_method       *expert = NULL;
-    int32_t                 count = 0;
-    const emp_proposal      base = {.device_of_op = s->base};
-    const emp_method_params params = {.seed = 1, .threads = 1};
+    emp_status               st = EMP_OK;
+    void                    *state = NULL;
+    const emp_method        *expert = NULL;
+    int32_t                  count = 0;
+    const emp_owned_decision base = {.device_of_op = s->base};
+    const emp_method_params  params = {.seed = 1, .threads = 1};
 
     EMP_TRY(emp_method_find(&expert, "expert", err));
     EMP_TRY(emp_method_create(&state, expert, s->task->problem, &params, err));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/rng.h"
 #include "bench/studies/definitions.h"
 #include "bench/studies/measure.h"
 #include "run/methods.h"
@@ -31,7 +32,7 @@ typedef struct {
     const emp_method   *method;
     void               *state;
     emp_sim            *sim;
-    emp_proposal        candidate[EMP_MAX_BATCH];
+    emp_owned_decision  candidate[EMP_MAX_BATCH];
     emp_sim_result      result[EMP_MAX_BATCH];
     emp_score           score[EMP_MAX_BATCH]; /* as the method sees it */
     double              level;
@@ -159,7 +160,7 @@ static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error 
     s->task = task;
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
         EMP_TRY(
-            emp_proposal_init(&s->candidate[i], task->problem->graph->op_count, 0, err));
+            emp_decision_init(&s->candidate[i], task->problem->graph->op_count, 0, err));
     EMP_TRY(emp_sim_create(&s->sim, task->problem, err));
     for (int32_t which = 0; which < SEARCHES; which++)
         for (int32_t level = 0; level < LEVELS; level++)
@@ -167,7 +168,7 @@ static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error 
 
 cleanup:
     for (int32_t i = 0; s != NULL && i < EMP_MAX_BATCH; i++)
-        emp_proposal_clear(&s->candidate[i]);
+        emp_decision_clear(&s->candidate[i]);
     if (s != NULL) emp_sim_destroy(s->sim);
     emp_free(s);
     return st;

@@ -67,13 +67,13 @@ static void clear(stand *s)
 
 static emp_status cut(stand *s, int32_t p, uint64_t seed, emp_error *err)
 {
-    emp_status              st = EMP_OK;
-    void                   *state = NULL;
-    const emp_method       *method = NULL;
-    int32_t                 count = 0;
-    const emp_proposal      first = {.device_of_op = s->first};
-    const emp_method_params params = {
-        .seed = seed, .threads = 1, .options = partitioners[p].options};
+    emp_status               st = EMP_OK;
+    void                    *state = NULL;
+    const emp_method        *method = NULL;
+    int32_t                  count = 0;
+    const emp_owned_decision first = {.device_of_op = s->first};
+    const emp_method_params  params = {
+         .seed = seed, .threads = 1, .options = partitioners[p].options};
 
     EMP_TRY(emp_method_find(&method, partitioners[p].name, err));
     EMP_TRY(emp_method_create(&state, method, s->task->problem, &params, err));

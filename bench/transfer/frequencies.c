@@ -143,7 +143,7 @@ static emp_status place(const table *t, emp_device_id *device_of_op, const emp_p
 
 emp_status emp_frequencies_place(emp_device_id *device_of_op, const emp_problem *target,
                                  const emp_problem *const *problem,
-                                 const emp_proposal *example, int32_t count,
+                                 const emp_owned_decision *example, int32_t count,
                                  emp_error *err)
 {
     emp_status st = EMP_OK;

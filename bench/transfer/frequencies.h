@@ -9,7 +9,7 @@
 #ifndef EMP_BENCH_TRANSFER_FREQUENCIES_H
 #define EMP_BENCH_TRANSFER_FREQUENCIES_H
 
-#include "search/proposal.h"
+#include "sim/problem/decision.h"
 #include "sim/problem/problem.h"
 
 enum { EMP_FREQUENCY_TENTHS = 10 };
@@ -23,7 +23,7 @@ enum { EMP_FREQUENCY_TENTHS = 10 };
  * \retval EMP_ENOMEM */
 emp_status emp_frequencies_place(emp_device_id *device_of_op, const emp_problem *target,
                                  const emp_problem *const *problem,
-                                 const emp_proposal *example, int32_t count,
+                                 const emp_owned_decision *example, int32_t count,
                                  emp_error *err);
 
 #endif /* EMP_BENCH_TRANSFER_FREQUENCIES_H */

@@ -147,8 +147,8 @@ static void name_weights(char path[PATH_BYTES], const plan *p, int32_t learner,
 /* All learners of one training imitate the same, and all trainings do if what is imitated draws nothing.
  * NULL where nothing is imitated. */
 static emp_status find_examples(plan *p, int32_t training,
-                                const emp_problem *const *problem,
-                                const emp_proposal **example, emp_error *err)
+                                const emp_problem *const  *problem,
+                                const emp_owned_decision **example, emp_error *err)
 {
     const emp_transfer_params *params = p->params;
     emp_run_params             run = {
@@ -164,7 +164,7 @@ static emp_status find_examples(plan *p, int32_t training,
     if (p->examples[own].count == 0)
         EMP_CHECK(emp_examples_make(&p->examples[own], problem, p->split->training_count,
                                     &run, err));
-    *example = p->examples[own].proposal;
+    *example = p->examples[own].decision;
     return EMP_OK;
 }
 
@@ -173,7 +173,7 @@ static emp_status train(plan *p, int32_t learner, int32_t training, emp_error *e
     const emp_transfer_params *params = p->params;
     const uint64_t             seed = (uint64_t)training + 1;
     const emp_problem         *problem[EMP_SPLIT_TASKS];
-    const emp_proposal        *example;
+    const emp_owned_decision  *example;
     emp_weights               *weights = &p->weights[learner][training];
     char                       path[PATH_BYTES];
 
@@ -374,7 +374,7 @@ static emp_status add_annealing(plan *p, int32_t target, int32_t learner, const 
             const emp_job *start = &from->job[from->count > i ? i : 0];
             if (!is_own(p, learner, i) || !emp_job_has_placement(start)) continue;
             EMP_CHECK(add_job(p, row, &method, FROM_OTHERS, (uint64_t)i + 1, &job, err));
-            job->run.placer.start = start->record.device_of_op;
+            job->run.placer.start = start->record.decision.device_of_op;
         }
     }
     return EMP_OK;
@@ -431,9 +431,9 @@ static emp_status run_first(plan *p, emp_error *err)
 static emp_status place_by_table(plan *p, int32_t target, int32_t training,
                                  emp_error *err)
 {
-    const emp_problem  *problem[EMP_SPLIT_TASKS], *to = p->target[target].problem;
-    const emp_proposal *example;
-    emp_device_id     **start = &p->table_start[target][training];
+    const emp_problem        *problem[EMP_SPLIT_TASKS], *to = p->target[target].problem;
+    const emp_owned_decision *example;
+    emp_device_id           **start = &p->table_start[target][training];
 
     for (int32_t i = 0; i < p->split->training_count; i++)
         problem[i] = p->training[i].problem;

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/text/units.h"
 #include "bench/validate/guesses.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/surrogate/surrogate.h"
 
 static bool is_in_use(const emp_replay_result *r, int32_t device)
 {

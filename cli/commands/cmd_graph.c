@@ -13,7 +13,7 @@
 #include "cli/format.h"
 #include "cli/options/inputs.h"
 #include "cli/options/source_options.h"
-#include "graphs/activations.h"
+#include "sim/graph/graph.h"
 
 enum { SHOWN_TYPES = 20 };
 

@@ -2,6 +2,7 @@
 /* emplace place SPEC: looks for a good placement. Read from top to bottom, this is the
  * whole program: graph, machine, problem, method, oracle, record. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -158,20 +159,18 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     cli_inputs_take_options(inputs, task);
     EMP_CHECK(cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err));
     if (args->is_sensitivity) EMP_CHECK(emp_sensitivity_check(inputs->problem, err));
-    emp_named_placement names = emp_placement_name(inputs->problem, NULL, -1.0);
+    const emp_named_placement names =
+        emp_placement_name(inputs->problem, &(emp_decision){0}, -1.0);
     return cli_placement_output_check_ops(args->out, &names, task->spec, err);
 }
 
 static emp_status save_placement(const cli_place_args *args, const emp_record *record,
                                  const emp_problem *problem, emp_error *err)
 {
-    double              time_s = record->is_feasible ? record->best_step_time_s : -1.0;
-    emp_named_placement placement =
-        emp_placement_name(problem, record->device_of_op, time_s);
+    const emp_decision  best = emp_decision_view(&record->decision);
+    emp_named_placement placement = emp_placement_name(problem, &best, NAN);
 
-    placement.run = emp_record_identity(record);
-    placement.level_of_op = record->level_of_op;
-    placement.leader_of_op = record->leader_of_op;
+    placement.origin = emp_record_origin(record);
     return cli_placement_output_write(args->out, &placement, args->run.task.spec,
                                       problem->machine, err);
 }
@@ -233,7 +232,7 @@ static emp_status study_constants(emp_sensitivity **out, const cli_place_args *a
                                   const emp_record *record, const emp_problem *problem,
                                   emp_error *err)
 {
-    const emp_decision found = emp_record_decision(record);
+    const emp_decision found = emp_decision_view(&record->decision);
 
     if (!args->is_sensitivity || !record->is_feasible || is_half(record)) return EMP_OK;
     EMP_CHECK(EMP_ALLOC(*out, 1));
@@ -281,15 +280,6 @@ void cli_place_keep(cli_place_args *args)
     args->run.kept_placement = is_own_output(args) ? NULL : args->out;
 }
 
-/* Where the method begins, if the options say. */
-static emp_status load_start(emp_device_id **start, const cli_place_args *args,
-                             const emp_problem *problem, emp_error *err)
-{
-    if (args->start == NULL) return EMP_OK;
-    EMP_CHECK(EMP_ALLOC(*start, (size_t)problem->graph->op_count));
-    return cli_placement_load(*start, args->start, problem, err);
-}
-
 /* Of several ranks the first one writes. */
 static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
                               emp_error *err)
@@ -302,26 +292,27 @@ static emp_status lock_record(emp_file_lock *lock, const cli_place_args *args,
 
 emp_status cli_place(const cli_place_args *args, emp_error *err)
 {
-    emp_status        st = EMP_OK, made;
-    const emp_ranks  *ranks = args->run.ranks;
-    const emp_method *method = NULL;
-    cli_inputs        inputs = {0};
-    emp_record        record = {0};
-    emp_sim_result    best;
-    cli_place_args    own = *args; /* with what the files hold */
-    emp_device_id    *start = NULL;
-    emp_weights       weights = {0}, weights_out = {0};
-    emp_file_lock     lock = {0};
+    emp_status         st = EMP_OK, made;
+    const emp_ranks   *ranks = args->run.ranks;
+    const emp_method  *method = NULL;
+    cli_inputs         inputs = {0};
+    emp_record         record = {0};
+    emp_sim_result     best;
+    cli_place_args     own = *args; /* with what the files hold */
+    emp_owned_decision start = {0};
+    emp_weights        weights = {0}, weights_out = {0};
+    emp_file_lock      lock = {0};
 
     (void)cli_stop_flag(); /* from now on Ctrl-C saves, if something is soon found */
     cli_stop_watch(CLI_NOTHING_FOUND);
     st = load(args, &method, &inputs, err);
     if (st == EMP_OK) st = lock_record(&lock, args, err);
-    if (st == EMP_OK) st = load_start(&start, args, inputs.problem, err);
+    if (st == EMP_OK && args->start != NULL)
+        st = cli_decision_load(&start, args->start, inputs.problem, err);
     if (st == EMP_OK && args->weights != NULL)
         st = emp_weights_load(&weights, args->weights, err);
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
-    own.run.start = start;
+    own.run.start = start.device_of_op;
     if (args->weights != NULL) cli_run_begin_with(&own.run, &weights);
     if (args->weights_out != NULL) own.run.weights_out = &weights_out;
     made = cli_run(&record, &best, &own.run, inputs.problem, method, DEFAULT_BUDGET, err);
@@ -334,7 +325,7 @@ emp_status cli_place(const cli_place_args *args, emp_error *err)
 
 cleanup:
     emp_file_lock_release(&lock);
-    emp_free(start);
+    emp_decision_clear(&start);
     emp_weights_clear(&weights);
     emp_weights_clear(&weights_out);
     emp_record_clear(&record);

@@ -245,16 +245,11 @@ cleanup:
 
 static emp_named_placement name_placement(const emp_record *r, const emp_op_names *names)
 {
-    emp_named_placement p = {.workload = r->workload,
-                             .machine = r->machine,
-                             .run = emp_record_identity(r),
-                             .step_time_s = r->is_feasible ? r->best_step_time_s : -1.0,
+    emp_named_placement p = {.origin = emp_record_origin(r),
                              .device_count = r->device_count,
-                             .op_count = r->op_count,
+                             .op_count = r->decision.op_count,
                              .op_name = names->name,
-                             .device_of_op = r->device_of_op,
-                             .level_of_op = r->level_of_op,
-                             .leader_of_op = r->leader_of_op};
+                             .decision = emp_decision_view(&r->decision)};
 
     for (int32_t d = 0; d < r->device_count; d++) p.device_name[d] = r->device_name[d];
     return p;

@@ -45,10 +45,11 @@ struct args {
 
 /* One placement on its way through the command. */
 struct candidate {
-    const char       *name;
-    emp_device_id    *device_of_op;
-    emp_sim_result    predicted;
-    emp_replay_result measured;
+    const char        *name;
+    cli_decision_file  file; /* nothing of a method */
+    emp_owned_decision decision;
+    emp_sim_result     predicted;
+    emp_replay_result  measured;
 };
 
 static const struct argp_option options[] = {
@@ -123,26 +124,26 @@ static bool is_method(const char *name)
 }
 
 /* What all files are of, where the options do not say. */
-static emp_status find_origin(struct args *a, emp_placement_origin *origin,
-                              emp_error *err)
+static emp_status find_origin(struct args *a, emp_decision_origin *origin,
+                              struct candidate *c, emp_error *err)
 {
     const char *first = NULL;
 
     for (int32_t i = 0; i < a->placement_count; i++) {
-        emp_placement_origin this = {0};
+        const emp_decision_origin *this = &c[i].file.origin;
         if (is_method(a->placement[i])) continue;
         if (access(a->placement[i], F_OK) != 0)
             return EMP_ERROR(EMP_EIO, "\"%s\" is neither a file nor a method",
                              a->placement[i]);
-        EMP_CHECK(cli_placement_read_origin(&this, a->placement[i], err));
-        if (*this.workload == '\0' || *this.machine == '\0') continue;
-        if (first == NULL) *origin = this;
-        if (first != NULL && (strcmp(this.workload, origin->workload) != 0 ||
-                              strcmp(this.machine, origin->machine) != 0))
+        EMP_CHECK(cli_decision_open(&c[i].file, a->placement[i], err));
+        if (*this->workload == '\0' || *this->machine == '\0') continue;
+        if (first == NULL) *origin = *this;
+        if (first != NULL && (strcmp(this->workload, origin->workload) != 0 ||
+                              strcmp(this->machine, origin->machine) != 0))
             return EMP_ERROR(EMP_EINVAL,
                              "%s is of %s on %s, %s of %s on %s; replay them one by one",
                              first, origin->workload, origin->machine, a->placement[i],
-                             this.workload, this.machine);
+                             this->workload, this->machine);
         if (first == NULL) first = a->placement[i];
     }
     if (first == NULL && (a->workload == NULL || a->machine == NULL))
@@ -154,61 +155,34 @@ static emp_status find_origin(struct args *a, emp_placement_origin *origin,
     return EMP_OK;
 }
 
-/* Backends execute every op by itself. */
-static emp_status warn_of_fusion(const char *name, const emp_problem *problem,
-                                 emp_error *err)
+/* Backends execute every op by itself, and what is ready as it comes. */
+static void warn_of_more(const char *name, const emp_owned_decision *d)
 {
-    emp_op_id *leader_of_op = NULL;
-    bool       has_fusion = false;
-
-    EMP_CHECK(EMP_ALLOC(leader_of_op, (size_t)problem->graph->op_count));
-    emp_status st = cli_leaders_load(leader_of_op, &has_fusion, name, problem, err);
-    emp_free(leader_of_op);
-    if (has_fusion)
+    if (d->leader_of_op != NULL)
         cli_warn("the fusion of ops in %s is not replayed; its step is predicted and "
                  "executed op by op",
                  name);
-    return st;
-}
-
-/* Backends execute what is ready as it comes. */
-static emp_status warn_of_order(const char *name, const emp_problem *problem,
-                                emp_error *err)
-{
-    uint8_t *level_of_op = NULL;
-    bool     has_order = false;
-
-    EMP_CHECK(EMP_ALLOC(level_of_op, (size_t)problem->graph->op_count));
-    emp_status st = cli_order_load(level_of_op, &has_order, name, problem, err);
-    emp_free(level_of_op);
-    if (has_order)
+    if (d->level_of_op != NULL)
         cli_warn("the order of ops in %s is not replayed; its step is predicted and "
                  "executed first come, first served",
                  name);
-    return st;
-}
-
-static emp_status load_file(emp_device_id *device_of_op, const char *path,
-                            const emp_problem *problem, emp_error *err)
-{
-    EMP_CHECK(cli_placement_load(device_of_op, path, problem, err));
-    EMP_CHECK(warn_of_fusion(path, problem, err));
-    return warn_of_order(path, problem, err);
 }
 
 static emp_status load_candidate(struct candidate *c, const char *name, emp_sim *sim,
                                  const emp_problem *problem, emp_error *err)
 {
-    size_t ops = (size_t)problem->graph->op_count;
+    emp_owned_decision *d = &c->decision;
 
     c->name = name;
-    EMP_CHECK(EMP_ALLOC(c->device_of_op, ops));
-    if (is_method(name))
+    if (is_method(name)) {
+        EMP_CHECK(emp_decision_init(d, problem->graph->op_count, 0, err));
         EMP_CHECK(
-            cli_placement_by_method(c->device_of_op, NULL, name, NULL, problem, err));
-    else
-        EMP_CHECK(load_file(c->device_of_op, name, problem, err));
-    return emp_sim_run(sim, c->device_of_op, &c->predicted, err);
+            cli_placement_by_method(d->device_of_op, NULL, name, NULL, problem, err));
+    } else {
+        EMP_CHECK(cli_decision_read(d, &c->file, problem, err));
+        warn_of_more(name, d);
+    }
+    return emp_sim_run(sim, d->device_of_op, &c->predicted, err);
 }
 
 static double predicted_s(const struct candidate *c)
@@ -263,7 +237,7 @@ static emp_status measure(struct candidate *c, const struct args *a,
     o.options.progress = on_progress;
     o.options.progress_context = &progress;
     o.is_forced = a->is_forced;
-    EMP_TRY(emp_replay_plan_from_problem(&plan, problem, c->device_of_op, err));
+    EMP_TRY(emp_replay_plan_from_problem(&plan, problem, c->decision.device_of_op, err));
     snprintf(plan->origin.placement, sizeof plan->origin.placement, "%s", c->name);
     if (c->predicted.is_feasible) plan->origin.predicted_s = predicted_s(c);
     if (a->plan != NULL) {
@@ -419,15 +393,15 @@ static emp_status check_files(const struct args *a, emp_error *err)
 
 static emp_status replay(struct args *a, struct candidate *c, emp_error *err)
 {
-    emp_status           st = EMP_OK;
-    emp_placement_origin origin = {0};
-    cli_inputs           inputs = {0};
-    emp_sim             *sim = NULL;
-    int32_t              count = a->placement_count;
+    emp_status          st = EMP_OK;
+    emp_decision_origin origin = {0};
+    cli_inputs          inputs = {0};
+    emp_sim            *sim = NULL;
+    int32_t             count = a->placement_count;
 
     EMP_TRY(cli_replay_check_backend(&a->replay, err));
     EMP_TRY(check_files(a, err));
-    EMP_TRY(find_origin(a, &origin, err));
+    EMP_TRY(find_origin(a, &origin, c, err));
     if (a->runtime == NULL) a->runtime = cli_replay_runtime(&a->replay);
     EMP_TRY(cli_inputs_load(&inputs, a->workload, a->machine, a->runtime, err));
     EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
@@ -472,7 +446,8 @@ emp_status cmd_replay(int argc, char **argv, emp_error *err)
 
 cleanup:
     for (int32_t i = 0; candidates != NULL && i < args.placement_count; i++) {
-        emp_free(candidates[i].device_of_op);
+        cli_decision_close(&candidates[i].file);
+        emp_decision_clear(&candidates[i].decision);
         emp_replay_result_clear(&candidates[i].measured);
     }
     emp_free(candidates);

@@ -16,8 +16,8 @@
 #include "cli/stop.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/node_devices.h"
-#include "graphs/import/traces/where.h"
-#include "graphs/tf_spec.h"
+#include "graphs/import/traces/step_graph.h"
+#include "graphs/load.h"
 #include "run/methods.h"
 #include "sim/explain/scope_dot.h"
 #include "sim/explain/trace_chrome.h"
@@ -104,36 +104,46 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* The devices that SPEC itself names. */
-static emp_status load_own(emp_device_id *device_of_op, const char *spec,
+static emp_status load_own(emp_owned_decision *decision, const char *spec,
                            const emp_problem *problem, emp_error *err)
 {
-    emp_tf_spec buffer;
-    const char *file = emp_tf_spec_file(spec, &buffer);
+    emp_status        st = EMP_OK;
+    char              buffer[EMP_SPEC_BYTES];
+    cli_decision_file file;
 
-    if (emp_trace_is_graph(problem->graph))
-        return cli_trace_devices_load(device_of_op, problem, err);
-    if (emp_nodes_syntax_of(file) == EMP_NODES_NONE)
-        return EMP_ERROR(EMP_EINVAL,
-                         "--placement " OWN_DEVICES " takes the devices that a "
-                         "TensorFlow graph file or a trace names, and %s is neither",
-                         spec);
-    return cli_placement_load(device_of_op, file, problem, err);
+    if (emp_trace_is_graph(problem->graph)) {
+        EMP_CHECK(emp_decision_init(decision, problem->graph->op_count, 0, err));
+        return cli_trace_devices_load(decision->device_of_op, problem, err);
+    }
+    st = cli_decision_open(&file, emp_source_file(buffer, spec), NULL);
+    if (st != EMP_OK || file.form != CLI_DECISION_GRAPH)
+        EMP_FAIL(EMP_EINVAL,
+                 "--placement " OWN_DEVICES " takes the devices that a "
+                 "TensorFlow graph file or a trace names, and %s is neither",
+                 spec);
+    EMP_TRY(cli_decision_read(decision, &file, problem, err));
+
+cleanup:
+    cli_decision_close(&file);
+    return st;
 }
 
-/* The placement of a file, made legal as the runtime would, or the best that a method
+/* The decision of a file, made legal as the runtime would, or the best placement that a method
  * finds. */
-static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
-                                const struct args *args, const emp_problem *problem,
-                                emp_error *err)
+static emp_status get_decision(emp_owned_decision *decision, bool *is_partial,
+                               const struct args *args, const emp_problem *problem,
+                               emp_error *err)
 {
     const cli_run_options *run = &args->run;
     char                   hint[EMP_NEAREST_BYTES];
 
     if (strcmp(args->placement, OWN_DEVICES) == 0)
-        return load_own(device_of_op, args->run.task.spec, problem, err);
-    if (emp_method_exists(args->placement))
-        return cli_placement_by_method(device_of_op, is_partial, args->placement, run,
-                                       problem, err);
+        return load_own(decision, args->run.task.spec, problem, err);
+    if (emp_method_exists(args->placement)) {
+        EMP_CHECK(emp_decision_init(decision, problem->graph->op_count, 0, err));
+        return cli_placement_by_method(decision->device_of_op, is_partial,
+                                       args->placement, run, problem, err);
+    }
     if (access(args->placement, F_OK) != 0)
         return EMP_ERROR(
             EMP_EIO,
@@ -149,40 +159,7 @@ static emp_status get_placement(emp_device_id *device_of_op, bool *is_partial,
                          "--budget, --seconds, --preset and --options are for methods, "
                          "and \"%s\" is a file",
                          args->placement);
-    return cli_placement_load(device_of_op, args->placement, problem, err);
-}
-
-/* The order of a file that has one; else *level_of_op stays NULL. */
-static emp_status get_order(uint8_t **level_of_op, const struct args *args,
-                            const emp_problem *problem, emp_error *err)
-{
-    bool has_order = false;
-
-    if (strcmp(args->placement, OWN_DEVICES) == 0 || emp_method_exists(args->placement))
-        return EMP_OK;
-    EMP_CHECK(EMP_ALLOC(*level_of_op, (size_t)problem->graph->op_count));
-    EMP_CHECK(cli_order_load(*level_of_op, &has_order, args->placement, problem, err));
-    if (has_order) return EMP_OK;
-    emp_free(*level_of_op);
-    *level_of_op = NULL;
-    return EMP_OK;
-}
-
-/* The leaders of a file that has some; else *leader_of_op stays NULL. */
-static emp_status get_leaders(emp_op_id **leader_of_op, const struct args *args,
-                              const emp_problem *problem, emp_error *err)
-{
-    bool has_fusion = false;
-
-    if (strcmp(args->placement, OWN_DEVICES) == 0 || emp_method_exists(args->placement))
-        return EMP_OK;
-    EMP_CHECK(EMP_ALLOC(*leader_of_op, (size_t)problem->graph->op_count));
-    EMP_CHECK(
-        cli_leaders_load(*leader_of_op, &has_fusion, args->placement, problem, err));
-    if (has_fusion) return EMP_OK;
-    emp_free(*leader_of_op);
-    *leader_of_op = NULL;
-    return EMP_OK;
+    return cli_decision_load(decision, args->placement, problem, err);
 }
 
 static emp_status simulate(const struct args *args, const emp_problem *problem,
@@ -286,18 +263,15 @@ const struct argp cmd_simulate_argp = {options, parse, "SPEC", doc, children, NU
 
 emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 {
-    struct args    args = {.run = cli_run_options_default()};
-    emp_status     st = EMP_OK;
-    cli_inputs     inputs = {0};
-    emp_device_id *device_of_op = NULL;
-    uint8_t       *level_of_op = NULL;
-    emp_op_id     *leader_of_op = NULL;
-    emp_decision   decision = {0};
-    emp_sim_result result;
-    emp_bounds     bounds;
-    emp_explain   *why = NULL;
-    emp_what_if    what_if = {0};
-    bool           is_partial = false;
+    struct args        args = {.run = cli_run_options_default()};
+    emp_status         st = EMP_OK;
+    cli_inputs         inputs = {0};
+    emp_owned_decision owned = {0};
+    emp_sim_result     result;
+    emp_bounds         bounds;
+    emp_explain       *why = NULL;
+    emp_what_if        what_if = {0};
+    bool               is_partial = false;
 
     cli_parse(&cmd_simulate_argp, argc, argv, &args);
     const cli_task_options *task = &args.run.task;
@@ -310,23 +284,21 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     cli_inputs_take_options(&inputs, task);
     EMP_TRY(cli_inputs_load(&inputs, task->spec, task->machine, task->runtime, err));
     EMP_TRY(check_chakra(&args, inputs.machine, err));
-    EMP_TRY(EMP_ALLOC(device_of_op, (size_t)inputs.step->op_count));
-    EMP_TRY(get_placement(device_of_op, &is_partial, &args, inputs.problem, err));
-    EMP_TRY(get_order(&level_of_op, &args, inputs.problem, err));
-    EMP_TRY(get_leaders(&leader_of_op, &args, inputs.problem, err));
-    if (args.chakra != NULL && leader_of_op != NULL) EMP_TRY(refuse_fused(&args, err));
-    decision = (emp_decision){device_of_op, level_of_op, leader_of_op};
+    EMP_TRY(get_decision(&owned, &is_partial, &args, inputs.problem, err));
+    if (args.chakra != NULL && owned.leader_of_op != NULL)
+        EMP_TRY(refuse_fused(&args, err));
+    const emp_decision decision = emp_decision_view(&owned);
     EMP_TRY(simulate(&args, inputs.problem, &decision, &result, err));
-    if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, device_of_op, err));
+    if (args.dot != NULL) EMP_TRY(draw(&args, inputs.problem, owned.device_of_op, err));
     if (args.chakra != NULL)
-        EMP_TRY(emp_chakra_write(args.chakra, inputs.problem, device_of_op, err));
+        EMP_TRY(emp_chakra_write(args.chakra, inputs.problem, owned.device_of_op, err));
     is_partial = is_partial || cli_stop_is_asked();
     args.is_why = args.is_why && !is_partial;
     cli_stop_at_once();
     EMP_TRY(cli_why_create(&why, inputs.problem, &decision, &result, args.is_why, err));
     if (args.is_why)
         EMP_TRY(emp_what_if_find(&what_if, inputs.problem, &decision, why, err));
-    args.run.is_unbound = args.run.is_unbound || leader_of_op != NULL;
+    args.run.is_unbound = args.run.is_unbound || owned.leader_of_op != NULL;
     EMP_TRY(cli_bound(&bounds, &args.run, inputs.problem, err));
     EMP_TRY(
         print_result(&args, &inputs, &result, why, &what_if, &bounds, is_partial, err));
@@ -334,9 +306,7 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
 
 cleanup:
     emp_explain_destroy(why);
-    emp_free(level_of_op);
-    emp_free(leader_of_op);
-    emp_free(device_of_op);
+    emp_decision_clear(&owned);
     cli_inputs_clear(&inputs);
     return st;
 }

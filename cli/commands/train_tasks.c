@@ -136,16 +136,12 @@ static emp_status show_runs(trainer *t, const emp_method *method, emp_error *err
 /* Where a file says nothing of the order or the fusion, the example has none. */
 static emp_status read_example(trainer *t, int32_t i, const char *path, emp_error *err)
 {
-    const emp_proposal *to = &t->examples.proposal[i];
-    const emp_problem  *problem = t->problem[i];
-    bool                unused;
+    emp_owned_decision read;
+    const emp_status   st = cli_decision_load(&read, path, t->problem[i], err);
 
-    EMP_CHECK(cli_placement_load(to->device_of_op, path, problem, err));
-    if (to->level_of_op != NULL)
-        EMP_CHECK(cli_order_load(to->level_of_op, &unused, path, problem, err));
-    if (to->leader_of_op != NULL)
-        EMP_CHECK(cli_leaders_load(to->leader_of_op, &unused, path, problem, err));
-    return EMP_OK;
+    if (st == EMP_OK) emp_decision_copy(&t->examples.decision[i], &read);
+    emp_decision_clear(&read);
+    return st;
 }
 
 static int32_t count_words(const char *list)
@@ -249,7 +245,7 @@ static emp_status train(trainer *t, const emp_method *method, emp_error *err)
                                         .problem = t->problem,
                                         .problem_count = t->list.count,
                                         .budget_evaluations = t->budget,
-                                        .example = t->examples.proposal,
+                                        .example = t->examples.decision,
                                         .imitation_rounds = t->args->imitate_rounds,
                                         .stop = cli_stop_flag(),
                                         .on_turn = on_turn,

@@ -51,8 +51,9 @@ static emp_status check(const reader *r, const char *path, emp_error *err)
     return EMP_OK;
 }
 
-emp_status cli_graph_devices_load(emp_device_id *device_of_op, const char *path,
-                                  const emp_problem *problem, emp_error *err)
+emp_status cli_graph_devices_parse(emp_device_id *device_of_op, const char *bytes,
+                                   size_t size, const char *path,
+                                   const emp_problem *problem, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
@@ -62,7 +63,7 @@ emp_status cli_graph_devices_load(emp_device_id *device_of_op, const char *path,
         device_of_op[op] = -1;
         EMP_TRY(emp_strmap_set(&r.op_of_name, g->name[op], strlen(g->name[op]), op, err));
     }
-    EMP_TRY(emp_nodes_each_device(path, place_node, &r, err));
+    EMP_TRY(emp_nodes_each_device_in(bytes, size, path, place_node, &r, err));
     EMP_TRY(check(&r, path, err));
     if (r.unnamed > 0)
         cli_warn(

@@ -9,8 +9,8 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
-#include "graphs/import/models/hf.h"
-#include "graphs/transformer/names.h"
+#include "graphs/sources.h"
+#include "graphs/transformer/model.h"
 #include "run/sheet/manifest.h"
 
 enum { LAYERS_MAX = 10000, LEAF_BYTES = 64 };
@@ -47,7 +47,7 @@ typedef struct {
 
 bool cli_llama_options_are_for(const char *spec)
 {
-    return emp_hf_is_spec(spec) || strstr(spec, ".gguf") != NULL ||
+    return emp_source_has_prefix(spec, "hf") || strstr(spec, ".gguf") != NULL ||
            emp_text_ends_in(spec, ".json");
 }
 
@@ -172,7 +172,7 @@ emp_status cli_llama_options_check(const emp_named_placement *p, emp_error *err)
     if (hosts > 1)
         return EMP_ERROR(EMP_EINVAL,
                          "options of llama.cpp are of one computer, and %s has %d",
-                         p->machine, hosts);
+                         p->origin.machine, hosts);
     for (int32_t op = 0; op < p->op_count; op++)
         if (split_name(p->op_name[op], &number, &leaf, &prefix) && is_cache(leaf))
             return EMP_OK;
@@ -185,7 +185,7 @@ emp_status cli_llama_options_check(const emp_named_placement *p, emp_error *err)
 
 static emp_status note_cache(options *o, int32_t op, int32_t number, emp_error *err)
 {
-    emp_device_id here = o->p->device_of_op[op], before = o->layer[number].cache;
+    emp_device_id here = o->p->decision.device_of_op[op], before = o->layer[number].cache;
 
     o->layer[number].cache = here;
     if (before < 0 || before == here) return EMP_OK;
@@ -203,13 +203,13 @@ static emp_status find_layers(options *o, emp_error *err)
     size_t                     prefix;
 
     for (int32_t op = 0; op < p->op_count; op++) {
-        if (is_head(p->op_name[op])) o->output = p->device_of_op[op];
+        if (is_head(p->op_name[op])) o->output = p->decision.device_of_op[op];
         if (!split_name(p->op_name[op], &number, &leaf, &prefix)) continue;
         if (number >= o->layer_count) o->layer_count = number + 1;
         layer *l = &o->layer[number];
         if (is_cache(leaf)) EMP_CHECK(note_cache(o, op, number, err));
         if (is_weight(leaf) && !is_norm(leaf) && l->weight < 0)
-            l->weight = p->device_of_op[op];
+            l->weight = p->decision.device_of_op[op];
     }
     return EMP_OK;
 }
@@ -279,7 +279,7 @@ static emp_status find_strays(options *o, emp_error *err)
 
     for (int32_t op = 0; op < p->op_count; op++) {
         const char   *name = p->op_name[op];
-        emp_device_id here = p->device_of_op[op];
+        emp_device_id here = p->decision.device_of_op[op];
         if (!split_name(name, &number, &leaf, &prefix) || !is_weight(leaf) ||
             is_norm(leaf) || here == device_of_layer(o, number))
             continue;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options/placement_input.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/io/input.h"
 #include "base/mem.h"
+#include "base/text/file.h"
+#include "base/text/text.h"
 #include "cli/cli.h"
 #include "cli/options/graph_devices.h"
 #include "cli/options/modules/device_map_input.h"
@@ -15,44 +17,50 @@
 
 enum { SEARCH_BUDGET = 100 };
 
-static bool is_record(const char *path)
-{
-    size_t length = strlen(path);
+/* ---- opening ---- */
 
-    return length > 3 && strcmp(path + length - 3, ".h5") == 0;
+static emp_status open_record(cli_decision_file *f, emp_error *err)
+{
+    EMP_CHECK(emp_record_load(&f->record, f->path, err));
+    emp_input_keep(f->path);
+    f->origin = emp_record_origin(&f->record);
+    return EMP_OK;
 }
 
-/* Graph files and device maps have no order and no fusion, and name no machine. */
-static bool has_devices_alone(const char *path)
+static emp_status open_by_content(cli_decision_file *f, emp_error *err)
 {
-    return cli_device_map_is_named(path) || emp_nodes_syntax_of(path) != EMP_NODES_NONE;
-}
-
-/* The best placement of a run, or of its checkpoint. */
-static emp_status load_best(emp_device_id *device_of_op, const char *path,
-                            const emp_problem *problem, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    emp_record record = {0};
-
-    EMP_TRY(emp_record_load(&record, path, err));
-    if (record.graph_hash != problem->graph->hash ||
-        record.op_count != problem->graph->op_count) {
-        EMP_FAIL(EMP_EINVAL, "%s is of %s, whose graph is not that of %s", path,
-                 record.workload, problem->workload);
+    EMP_CHECK(emp_file_load_named(f->path, &f->bytes, &f->size, err));
+    if (emp_nodes_syntax_in(f->bytes, f->size) != EMP_NODES_NONE) {
+        f->form = CLI_DECISION_GRAPH;
+        return EMP_OK;
     }
-    for (emp_op_id op = 0; op < record.op_count; op++) {
-        device_of_op[op] = record.device_of_op[op];
-        if (device_of_op[op] >= 0 && device_of_op[op] < problem->machine->device_count)
-            continue;
-        EMP_FAIL(EMP_EINVAL, "%s places ops on %s; %s has no device %d", path,
-                 record.machine, problem->machine->name, device_of_op[op]);
-    }
-
-cleanup:
-    emp_record_clear(&record);
-    return st;
+    EMP_CHECK(emp_placement_file_parse(&f->placement, f->bytes, f->size, f->path, err));
+    f->origin = *emp_placement_file_origin(f->placement);
+    emp_free(f->bytes);
+    f->bytes = NULL;
+    return EMP_OK;
 }
+
+emp_status cli_decision_open(cli_decision_file *f, const char *path, emp_error *err)
+{
+    *f = (cli_decision_file){.path = path, .origin.step_time_s = NAN};
+    if (emp_text_ends_in(path, ".h5")) {
+        f->form = CLI_DECISION_RECORD;
+        return open_record(f, err);
+    }
+    if (!emp_text_ends_in(path, ".py")) return open_by_content(f, err);
+    f->form = CLI_DECISION_MAP; /* it is read with the graph */
+    return EMP_OK;
+}
+
+void cli_decision_close(cli_decision_file *f)
+{
+    emp_placement_file_destroy(f->placement);
+    emp_record_clear(&f->record);
+    emp_free(f->bytes);
+}
+
+/* ---- what moves ---- */
 
 /* Ops that were moved for one reason. */
 typedef struct {
@@ -125,92 +133,78 @@ static void warn_of_rules(const char *path, const emp_placement_report *report)
                  report->idle_count == 1 ? " places" : "s place", report->idle);
 }
 
-emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
+/* ---- reading ---- */
+
+/* The best decision of a run, or of its checkpoint. */
+static emp_status read_record(emp_owned_decision *decision, const cli_decision_file *f,
                               const emp_problem *problem, emp_error *err)
+{
+    const emp_record  *r = &f->record;
+    const emp_machine *m = problem->machine;
+
+    if (r->graph_hash != problem->graph->hash ||
+        r->decision.op_count != problem->graph->op_count)
+        return EMP_ERROR(EMP_EINVAL, "%s is of %s, whose graph is not that of %s",
+                         f->path, r->workload, problem->workload);
+    for (emp_op_id op = 0; op < r->decision.op_count; op++) {
+        const emp_device_id device = r->decision.device_of_op[op];
+        if (device < 0 || device >= m->device_count)
+            return EMP_ERROR(EMP_EINVAL, "%s places ops on %s; %s has no device %d",
+                             f->path, r->machine, m->name, device);
+    }
+    EMP_CHECK(emp_decision_init(decision, r->decision.op_count,
+                                emp_decision_decides(&r->decision), err));
+    emp_decision_copy(decision, &r->decision);
+    return EMP_OK;
+}
+
+static emp_status read_devices(emp_owned_decision *decision, const cli_decision_file *f,
+                               const emp_problem *problem, emp_error *err)
+{
+    EMP_CHECK(
+        emp_decision_init(decision, problem->graph->op_count, EMP_DECIDES_DEVICES, err));
+    if (f->form == CLI_DECISION_GRAPH)
+        return cli_graph_devices_parse(decision->device_of_op, f->bytes, f->size, f->path,
+                                       problem, err);
+    EMP_CHECK(cli_device_map_load(decision->device_of_op, f->path, problem, err));
+    emp_input_keep(f->path);
+    return EMP_OK;
+}
+
+emp_status cli_decision_read(emp_owned_decision *decision, const cli_decision_file *f,
+                             const emp_problem *problem, emp_error *err)
 {
     emp_placement_report report = {0};
 
-    if (is_record(path))
-        EMP_CHECK(load_best(device_of_op, path, problem, err));
-    else if (cli_device_map_is_named(path))
-        EMP_CHECK(cli_device_map_load(device_of_op, path, problem, err));
-    else if (emp_nodes_syntax_of(path) != EMP_NODES_NONE)
-        EMP_CHECK(cli_graph_devices_load(device_of_op, path, problem, err));
-    else
-        EMP_CHECK(emp_placement_read(device_of_op, path, problem, &report, err));
-    emp_input_keep(path);
-    warn_of_rules(path, &report);
-    return legalize(device_of_op, path, problem, err);
+    *decision = (emp_owned_decision){0};
+    switch (f->form) {
+    case CLI_DECISION_RECORD: EMP_CHECK(read_record(decision, f, problem, err)); break;
+    case CLI_DECISION_PLACEMENT:
+        EMP_CHECK(
+            emp_placement_file_decide(decision, f->placement, problem, &report, err));
+        break;
+    default: EMP_CHECK(read_devices(decision, f, problem, err));
+    }
+    warn_of_rules(f->path, &report);
+    return legalize(decision->device_of_op, f->path, problem, err);
 }
 
-static emp_status load_levels(uint8_t *level_of_op, bool *has_order, const char *path,
-                              emp_error *err)
+emp_status cli_decision_load(emp_owned_decision *decision, const char *path,
+                             const emp_problem *problem, emp_error *err)
 {
-    emp_record record = {0};
-    emp_status st = emp_record_load(&record, path, err);
+    emp_status        st = EMP_OK;
+    cli_decision_file file;
 
-    *has_order = st == EMP_OK && record.has_order;
-    if (*has_order) memcpy(level_of_op, record.level_of_op, (size_t)record.op_count);
-    emp_record_clear(&record);
-    return st;
-}
-
-emp_status cli_order_load(uint8_t *level_of_op, bool *has_order, const char *path,
-                          const emp_problem *problem, emp_error *err)
-{
-    *has_order = false;
-    if (is_record(path)) return load_levels(level_of_op, has_order, path, err);
-    if (has_devices_alone(path)) return EMP_OK;
-    return emp_placement_read_levels(level_of_op, has_order, path, problem->graph, err);
-}
-
-static emp_status load_leaders(emp_op_id *leader_of_op, bool *has_fusion,
-                               const char *path, emp_error *err)
-{
-    emp_record record = {0};
-    emp_status st = emp_record_load(&record, path, err);
-
-    *has_fusion = st == EMP_OK && record.has_fusion;
-    if (*has_fusion)
-        memcpy(leader_of_op, record.leader_of_op,
-               (size_t)record.op_count * sizeof *leader_of_op);
-    emp_record_clear(&record);
-    return st;
-}
-
-emp_status cli_leaders_load(emp_op_id *leader_of_op, bool *has_fusion, const char *path,
-                            const emp_problem *problem, emp_error *err)
-{
-    *has_fusion = false;
-    if (is_record(path)) return load_leaders(leader_of_op, has_fusion, path, err);
-    if (has_devices_alone(path)) return EMP_OK;
-    return emp_placement_read_leaders(leader_of_op, has_fusion, path, problem->graph,
-                                      err);
-}
-
-static emp_status read_record(emp_placement_origin *origin, const char *path,
-                              emp_error *err)
-{
-    emp_status st = EMP_OK;
-    emp_record record = {0};
-
-    EMP_TRY(emp_record_load(&record, path, err));
-    snprintf(origin->workload, sizeof origin->workload, "%s", record.workload);
-    snprintf(origin->machine, sizeof origin->machine, "%s", record.machine);
+    *decision = (emp_owned_decision){0};
+    EMP_TRY(cli_decision_open(&file, path, err));
+    EMP_TRY(cli_decision_read(decision, &file, problem, err));
 
 cleanup:
-    emp_record_clear(&record);
+    cli_decision_close(&file);
     return st;
 }
 
-emp_status cli_placement_read_origin(emp_placement_origin *origin, const char *path,
-                                     emp_error *err)
-{
-    if (is_record(path)) return read_record(origin, path, err);
-    if (!has_devices_alone(path)) return emp_placement_read_origin(origin, path, err);
-    *origin = (emp_placement_origin){0};
-    return EMP_OK;
-}
+/* ---- methods ---- */
 
 emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial,
                                    const char *method, const cli_run_options *options,
@@ -224,8 +218,8 @@ emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial
     if (options == NULL) options = &usual;
     EMP_TRY(emp_method_find(&type, method, err));
     EMP_TRY(cli_run(&record, NULL, options, problem, type, SEARCH_BUDGET, err));
-    memcpy(device_of_op, record.device_of_op,
-           (size_t)record.op_count * sizeof *device_of_op);
+    memcpy(device_of_op, record.decision.device_of_op,
+           (size_t)record.decision.op_count * sizeof *device_of_op);
     if (is_partial != NULL) *is_partial = strcmp(record.stopped_by, "interrupt") == 0;
 
 cleanup:

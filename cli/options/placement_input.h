@@ -1,6 +1,13 @@
 /** \file cli/options/placement_input.h
- * Placements from files, which are placement files, graph files with devices, or run records and
- * checkpoints, whose best is taken, and from methods.
+ * Decisions from files, which are placement files, graph files with devices, device_maps, or run
+ * records and checkpoints, whose best is taken; and placements from methods.
+ *
+ *     cli_decision_file file;
+ *     EMP_TRY(cli_decision_open(&file, path, err));  // file.origin says what to load
+ *     EMP_TRY(cli_decision_read(&decision, &file, problem, err));
+ *     cli_decision_close(&file);
+ *
+ * A file is opened once, and its form is told once: by the ending of its name, else by its content.
  */
 #ifndef EMP_CLI_OPTIONS_PLACEMENT_INPUT_H
 #define EMP_CLI_OPTIONS_PLACEMENT_INPUT_H
@@ -8,26 +15,41 @@
 #include "cli/options/run_options.h"
 #include "sim/problem/placement.h"
 
-/** Reads what \a path is of, a record if it ends in .h5; "" where a file with rules does not say.
- * \retval EMP_EIO \retval EMP_EFORMAT */
-emp_status cli_placement_read_origin(emp_placement_origin *origin, const char *path,
-                                     emp_error *err);
+typedef enum {
+    CLI_DECISION_PLACEMENT, /**< JSON or YAML (sim/problem/placement.h) */
+    CLI_DECISION_GRAPH,     /**< of TensorFlow, whose nodes name devices */
+    CLI_DECISION_RECORD,    /**< FILE.h5 */
+    CLI_DECISION_MAP        /**< FILE.py, a device_map of a PyTorch model */
+} cli_decision_form;
 
-/** Fills device_of_op[op_count] and makes it legal; warns of ops that this moves, and of rules
- * that place nothing.
- * \retval EMP_EINVAL  The file is of another graph, or of devices that are not there. */
-emp_status cli_placement_load(emp_device_id *device_of_op, const char *path,
-                              const emp_problem *problem, emp_error *err);
+/** A file that was opened. */
+typedef struct {
+    const char         *path; /**< borrowed */
+    cli_decision_form   form;
+    emp_decision_origin origin; /**< graph files and device_maps say nothing of it */
+    /* private */
+    emp_placement_file *placement;
+    emp_record          record;
+    char               *bytes; /* of a graph file */
+    size_t              size;
+} cli_decision_file;
 
-/** Fills level_of_op[op_count] from a placement file or a record, and says whether it has an
- * order; after cli_placement_load(). */
-emp_status cli_order_load(uint8_t *level_of_op, bool *has_order, const char *path,
-                          const emp_problem *problem, emp_error *err);
+/** Opens a file and finds its form. Close it afterwards, also after a failure.
+ * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM */
+emp_status cli_decision_open(cli_decision_file *file, const char *path, emp_error *err);
 
-/** Fills leader_of_op[op_count] from a placement file or a record, and says whether it has leaders;
- * after cli_placement_load(). */
-emp_status cli_leaders_load(emp_op_id *leader_of_op, bool *has_fusion, const char *path,
-                            const emp_problem *problem, emp_error *err);
+/** Makes the decision of the file, with legal devices; warns of ops that this moves, and of rules that
+ * place nothing. Clear it afterwards, also after a failure.
+ * \retval EMP_EINVAL  The file is of another graph, or of devices that are not there.
+ * \retval EMP_EFORMAT, EMP_ENOMEM */
+emp_status cli_decision_read(emp_owned_decision *decision, const cli_decision_file *file,
+                             const emp_problem *problem, emp_error *err);
+
+void cli_decision_close(cli_decision_file *file);
+
+/** All three. */
+emp_status cli_decision_load(emp_owned_decision *decision, const char *path,
+                             const emp_problem *problem, emp_error *err);
 
 /** The best placement that the method of that name finds. Searches get 100 evaluations unless
  * the options say more. Legal.

@@ -10,9 +10,8 @@
 #include "base/text/text.h"
 #include "cli/options/llama_options.h"
 #include "cli/options/modules/device_map.h"
-#include "graphs/import/import.h"
 #include "graphs/import/node_devices.h"
-#include "graphs/tf_spec.h"
+#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "run/sheet/manifest.h"
 #include "sim/machine/queries/device_name.h"
@@ -43,8 +42,12 @@ static output_kind kind_of(const char *path)
 /* ONNX models, programs of XLA and GGUF files have names of their own. */
 static bool is_without_names(const char *spec)
 {
-    return emp_onnx_is_spec(spec) || emp_import_is_onnx(spec) ||
-           emp_import_is_hlo(spec) || strstr(spec, ".gguf") != NULL;
+    const emp_source_format *format = emp_source_format_of(spec);
+
+    if (emp_source_has_prefix(spec, "onnx")) return true;
+    return format != NULL &&
+           (format->source == EMP_SOURCE_ONNX || format->source == EMP_SOURCE_HLO ||
+            format->source == EMP_SOURCE_GGUF);
 }
 
 emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err)
@@ -78,8 +81,8 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
                          "%s is to be a copy of a TensorFlow graph file, and %s is a "
                          "workload; name a .json or a .py",
                          path, spec);
-    emp_tf_spec      buffer;
-    emp_nodes_syntax syntax = emp_nodes_syntax_of(emp_tf_spec_file(spec, &buffer));
+    char             file[EMP_SPEC_BYTES];
+    emp_nodes_syntax syntax = emp_nodes_syntax_of(emp_source_file(file, spec));
     if (syntax == EMP_NODES_NONE)
         return EMP_ERROR(EMP_EINVAL,
                          "%s is to be a copy of a TensorFlow graph file, and %s is none",
@@ -141,7 +144,7 @@ static const char *device_of_node(const void *context, emp_slice name)
     const tf_placement *tf = (const tf_placement *)context;
     int32_t             op = emp_strmap_get(&tf->op_of_name, name.data, name.size);
 
-    return op >= 0 ? tf->device[tf->placement->device_of_op[op]] : "";
+    return op >= 0 ? tf->device[tf->placement->decision.device_of_op[op]] : "";
 }
 
 static emp_status index_names(emp_strmap *map, const emp_named_placement *p,
@@ -193,8 +196,8 @@ static emp_status write_graph(const char *path, tf_placement *tf, const char *sp
                               emp_error *err)
 {
     emp_status  st = EMP_OK;
-    emp_tf_spec buffer;
-    const char *file = emp_tf_spec_file(spec, &buffer);
+    char        buffer[EMP_SPEC_BYTES];
+    const char *file = emp_source_file(buffer, spec);
 
     EMP_TRY(index_names(&tf->op_of_name, tf->placement, err));
     EMP_TRY(check_ops(tf, file, err));
@@ -239,7 +242,7 @@ static void print_ops(FILE *stream, const tf_placement *tf, emp_device_id device
     print_literal(stream, tf->device[device]);
     fputs(": [\n", stream);
     for (int32_t op = 0; op < p->op_count; op++) {
-        if (p->device_of_op[op] != device) continue;
+        if (p->decision.device_of_op[op] != device) continue;
         fputs("        ", stream);
         print_literal(stream, p->op_name[op]);
         fputs(",\n", stream);
@@ -260,8 +263,8 @@ static emp_status print_python(FILE *stream, const void *what, emp_error *err)
           "\"\"\"\n",
           stream);
     print_comment(stream, "made by", emp_manifest_get().command);
-    print_comment(stream, "workload", p->workload);
-    print_comment(stream, "machine", p->machine);
+    print_comment(stream, "workload", p->origin.workload);
+    print_comment(stream, "machine", p->origin.machine);
     fputs("\nOPS_OF_DEVICE = {\n", stream);
     for (emp_device_id d = 0; d < p->device_count; d++) print_ops(stream, tf, d);
     fputs("}\n"

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "cli/stage_line.h"
 #include "cli/stop.h"
+#include "run/methods.h"
 #include "sim/problem/placement.h"
 
 enum { KEY_BUDGET = 'b', KEY_PRESET = 256, KEY_OPTIONS, KEY_NO_BOUND };

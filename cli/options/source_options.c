@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "graphs/import/import.h"
-#include "graphs/tf_spec.h"
+#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 
 enum { KEY_BATCH = 768, KEY_DIM, KEY_TRAIN, KEY_LENIENT };
@@ -55,14 +54,18 @@ const struct argp cli_source_argp = {options, parse, NULL, NULL, NULL, NULL, NUL
 static const char *prefix_of(const cli_source_options *o, const char *path)
 {
     bool is_for_onnx = o->train || o->is_lenient || o->dims[0] != '\0';
+    const emp_source_format *format = is_for_onnx ? NULL : emp_source_format_of(path);
 
-    return is_for_onnx || emp_import_is_onnx(path) ? "onnx:path=" : "tf:path=";
+    return is_for_onnx || (format != NULL && format->source == EMP_SOURCE_ONNX)
+               ? "onnx:path="
+               : "tf:path=";
 }
 
 const char *cli_source_spec(cli_source_options *o, const char *spec)
 {
     bool is_given = o->batch || o->train || o->is_lenient || o->dims[0] != '\0';
-    bool is_spec = spec != NULL && (emp_onnx_is_spec(spec) || emp_tf_spec_is(spec));
+    bool is_spec = spec != NULL && (emp_source_has_prefix(spec, "onnx") ||
+                                    emp_source_has_prefix(spec, "tf"));
 
     if (!is_given || spec == NULL) return spec;
     if (emp_workload_is_spec(spec))

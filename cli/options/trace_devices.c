@@ -5,7 +5,7 @@
 
 #include "base/text/units.h"
 #include "cli/options/inputs.h"
-#include "graphs/import/traces/where.h"
+#include "graphs/import/traces/step_graph.h"
 
 emp_status cli_trace_devices_load(emp_device_id *device_of_op, const emp_problem *problem,
                                   emp_error *err)

@@ -216,7 +216,7 @@ emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
     emp_status         st = EMP_OK;
     const emp_problem *problem = inputs->problem;
     emp_explain       *why = NULL;
-    const emp_decision found = emp_record_decision(r);
+    const emp_decision found = emp_decision_view(&r->decision);
 
     EMP_TRY(cli_why_create(&why, problem, &found, best, false, err));
     if (format != EMP_SHEET_TEXT) {

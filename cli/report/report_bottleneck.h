@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "sim/explain/bottleneck.h"
+#include "sim/explain/explain.h"
 
 /** The object under "bottleneck" of docs/explain.md; NULL when memory is out. */
 json_t *cli_bottleneck_json(const emp_problem *problem, const emp_explain *why);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/number.h"
 #include "base/text/units.h"
 #include "cli/options/inputs.h"
 #include "cli/report/report_why.h"
@@ -446,8 +445,8 @@ static void write_run(const cli_desk *desk, const emp_record *record, FILE *out)
             record->evaluations, record->stopped_by);
     emp_number_write(out, record->best_step_time_s);
     fprintf(out, ",\"fits\":%s,\"placement\":[", record->is_feasible ? "true" : "false");
-    for (emp_op_id op = 0; op < record->op_count; op++)
-        fprintf(out, "%s%d", op == 0 ? "" : ",", record->device_of_op[op]);
+    for (emp_op_id op = 0; op < record->decision.op_count; op++)
+        fprintf(out, "%s%d", op == 0 ? "" : ",", record->decision.device_of_op[op]);
     fputs("]}\n", out);
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
-#include "graphs/import/proto/wire_write.h"
+#include "graphs/import/proto/wire.h"
 
 enum { METADATA_VERSION = 1 };
 enum {

@@ -113,16 +113,9 @@ static void *member(emp_node_attrs *node, const attr_rule *rule)
 static emp_status add_output(emp_node_attrs *node, const emp_message *list,
                              const emp_field *field, emp_error *err)
 {
-    if (node->output_count == node->output_capacity) {
-        int32_t    capacity = node->output_capacity == 0 ? 8 : 2 * node->output_capacity;
-        emp_shape *larger = NULL;
-        if (node->output_count >= EMP_MAX_OUTPUTS)
-            return EMP_ERROR(EMP_EFORMAT, "more than %d outputs", EMP_MAX_OUTPUTS);
-        larger = emp_realloc(node->output, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d output shapes", capacity);
-        node->output = larger;
-        node->output_capacity = capacity;
-    }
+    if (node->output_count >= EMP_MAX_OUTPUTS)
+        return EMP_ERROR(EMP_EFORMAT, "more than %d outputs", EMP_MAX_OUTPUTS);
+    EMP_CHECK(EMP_GROW(node->output, node->output_count + 1, node->output_capacity));
     EMP_CHECK(emp_import_shape(list, field, &node->output[node->output_count], err));
     node->output_count++;
     return EMP_OK;

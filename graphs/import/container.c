@@ -2,14 +2,12 @@
 // Field numbers: TensorFlow's graph.proto, meta_graph.proto, saved_model.proto.
 #include "graphs/import/container.h"
 
-#include "graphs/import/notes/other_files.h"
+#include "graphs/import/notes/readers.h"
 
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2 };
 enum { META_GRAPH = 2, META_COLLECTION = 4, SAVED_META = 2 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, COLLECTION_NODES = 1, NODES_VALUE = 1 };
 enum { SNIFFED_BYTES = 4096 };
-
-#define READABLE "GraphDef, MetaGraphDef and SavedModel can be read, binary or text"
 
 static const emp_field_name graph_names[] = {{"node", GRAPH_NODE}, {0}};
 static const emp_field_name node_names[] = {{"name", NODE_NAME}, {"op", NODE_OP}, {0}};
@@ -23,7 +21,7 @@ static const emp_field_name nodes_names[] = {{"value", NODES_VALUE}, {0}};
 
 /* Text has no control characters but white space; the tags and lengths of a binary graph
  * are such characters from its second field on. */
-static bool looks_like_text(emp_slice bytes)
+bool emp_container_is_text(emp_slice bytes)
 {
     size_t size = bytes.size < SNIFFED_BYTES ? bytes.size : SNIFFED_BYTES;
 
@@ -37,7 +35,7 @@ static bool looks_like_text(emp_slice bytes)
 void emp_message_file_init(emp_message_file *file, const char *bytes, size_t size)
 {
     *file = (emp_message_file){.bytes = {bytes, size}};
-    file->is_text = looks_like_text(file->bytes);
+    file->is_text = emp_container_is_text(file->bytes);
 }
 
 void emp_message_file_clear(emp_message_file *file) { emp_arena_clear(&file->scratch); }
@@ -84,35 +82,45 @@ static bool holds_graph(emp_message_file *file, emp_slice body)
            is_printable(op);
 }
 
-static bool is_onnx(emp_message_file *file)
+bool emp_graph_def_is(emp_slice bytes)
 {
-    static const emp_field_name onnx_names[] = {{"graph", 7}, {0}};
-    emp_slice                   graph;
+    emp_message_file file;
+    emp_container    found;
 
-    /* ir_version, a varint, comes first */
-    return !file->is_text && file->bytes.data[0] == '\x08' &&
-           find_part(file, file->bytes, onnx_names, 7, false, &graph);
+    emp_message_file_init(&file, bytes.data, bytes.size);
+    const bool is = emp_container_find(&file, &found, NULL) == EMP_OK;
+    emp_message_file_clear(&file);
+    return is;
+}
+
+/* Whether the text at the end of a path of fields begins with a slash, as names of devices do. */
+static bool has_device(emp_slice bytes, const int32_t *path, int32_t depth)
+{
+    static const emp_field_name names[] = {{"step_stats", 1}, {"dev_stats", 1},
+                                           {"device", 1},     {"planes", 1},
+                                           {"name", 2},       {0}};
+    emp_message_file            file;
+    emp_slice                   part = bytes;
+    bool                        has = true;
+
+    emp_message_file_init(&file, bytes.data, bytes.size);
+    for (int32_t i = 0; i < depth && has; i++)
+        has = find_part(&file, part, names, path[i], i == depth - 1, &part);
+    has = has && emp_slice_starts(part, "/");
+    emp_message_file_clear(&file);
+    return has;
 }
 
 /* RunMetadata.step_stats.dev_stats.device, e.g. "/job:localhost/replica:0/...". */
-static bool is_run_metadata(emp_message_file *file)
+bool emp_run_metadata_holds(emp_slice file)
 {
-    static const emp_field_name names[] = {
-        {"step_stats", 1}, {"dev_stats", 1}, {"device", 1}, {0}};
-    emp_slice stats, device, name;
-
-    return find_part(file, file->bytes, names, 1, false, &stats) &&
-           find_part(file, stats, names, 1, false, &device) &&
-           find_part(file, device, names, 1, true, &name) && name.size > 0 &&
-           name.data[0] == '/';
+    return has_device(file, (const int32_t[]){1, 1, 1}, 3);
 }
 
-bool emp_container_is_json(const emp_message_file *file)
+/* XSpace.planes.name, e.g. "/host:CPU" or "/device:GPU:0". */
+bool emp_xspace_is(emp_slice file)
 {
-    const char *at = file->bytes.data, *end = at + file->bytes.size;
-
-    while (at < end && (*at == ' ' || (*at >= '\t' && *at <= '\r'))) at++;
-    return file->is_text && at < end && (*at == '{' || *at == '[');
+    return has_device(file, (const int32_t[]){1, 2}, 2);
 }
 
 /* Says as well as it can why a file without a graph has none. */
@@ -123,15 +131,7 @@ static emp_status explain(emp_message_file *file, emp_error *err)
     emp_field   field;
     emp_error   reason = {0};
     bool        found = true;
-    const char *other = emp_other_file(file->bytes.data, file->bytes.size, file->is_text);
 
-    if (other != NULL) return EMP_ERROR(EMP_EFORMAT, "%s", other);
-    if (is_onnx(file))
-        return EMP_ERROR(EMP_EFORMAT, "an ONNX model, not a TensorFlow graph (%s)",
-                         READABLE);
-    if (is_run_metadata(file))
-        return EMP_ERROR(EMP_EFORMAT,
-                         "a RunMetadata profile, which holds times but no graph");
     while (found && st == EMP_OK)
         st = emp_message_next(&message, &field, &found, &reason);
     return EMP_ERROR(st == EMP_OK ? EMP_EFORMAT : st,

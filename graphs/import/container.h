@@ -6,6 +6,7 @@
 #define EMP_GRAPHS_IMPORT_CONTAINER_H
 
 #include "graphs/import/proto/message.h"
+#include "sim/graph/graph.h"
 
 /** Slices of the file. */
 typedef struct {
@@ -13,14 +14,14 @@ typedef struct {
     emp_slice meta; /**< the MetaGraphDef around it; data NULL = none */
 } emp_container;
 
+/** Whether a file is text, by its first bytes. */
+bool emp_container_is_text(emp_slice file);
+
 /** Puts a file in memory behind the message readers, and decides between wire format and
  * text. \a bytes is borrowed. */
 void emp_message_file_init(emp_message_file *file, const char *bytes, size_t size);
 
 void emp_message_file_clear(emp_message_file *file);
-
-/** Whether it begins as JSON does. */
-bool emp_container_is_json(const emp_message_file *file);
 
 /** Finds the graph; of several meta graphs in a SavedModel, that of the first.
  * \retval EMP_EFORMAT  There is none; the message says what the file is, as far as known.
@@ -32,5 +33,20 @@ emp_status emp_container_each_train_op(emp_message_file *file, emp_slice meta,
                                        emp_status (*visit)(void *context, emp_slice name,
                                                            emp_error *err),
                                        void *context, emp_error *err);
+
+/* What one step of a graph from a file runs. */
+
+/** Marks the ops of a comma-separated list; "name:port" names the op, too.
+ * \retval EMP_EINVAL  One is no op of the graph, or the list is empty. */
+emp_status emp_targets_parse(emp_graph *graph, const char *list, emp_error *err);
+
+/** Finds them. \a meta is a MetaGraphDef, or its data are NULL.
+ *
+ * A step runs the train_op collection of a MetaGraphDef if there is one; else every op that an
+ * optimizer or a moving average uses to update a variable, the sinks behind them, and as losses the
+ * scalar float sinks outside of "gradients/"; else (inference graphs) every sink that is computed and
+ * does not wait for an Assign. */
+emp_status emp_targets_find(emp_graph *graph, emp_message_file *file, emp_slice meta,
+                            emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_CONTAINER_H */

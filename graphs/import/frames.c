@@ -25,14 +25,7 @@ emp_status emp_frames_spend(emp_frames *frames, size_t name_bytes, emp_error *er
 static emp_status add_frame(int32_t *out, emp_frames *frames, emp_frame frame,
                             emp_error *err)
 {
-    if (frames->frame_count == frames->frame_capacity) {
-        int32_t    capacity = 2 * frames->frame_capacity + 16;
-        emp_frame *larger =
-            emp_realloc(frames->frame, (size_t)capacity, sizeof *frames->frame);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d calls", capacity);
-        frames->frame = larger;
-        frames->frame_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(frames->frame, frames->frame_count + 1, frames->frame_capacity));
     *out = frames->frame_count;
     frames->frame[frames->frame_count++] = frame;
     return EMP_OK;
@@ -137,14 +130,7 @@ static emp_status push_call(emp_frames *frames, emp_call call, emp_error *err)
 {
     emp_frame *frame = &frames->frame[call.frame];
 
-    if (frames->call_count == frames->call_capacity) {
-        int32_t   capacity = 2 * frames->call_capacity + 16;
-        emp_call *larger =
-            emp_realloc(frames->call, (size_t)capacity, sizeof *frames->call);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d calls", capacity);
-        frames->call = larger;
-        frames->call_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(frames->call, frames->call_count + 1, frames->call_capacity));
     EMP_CHECK(emp_strmap_set(&frame->calls, call.name.data, call.name.size,
                              frames->call_count, err));
     frames->call[frames->call_count++] = call;
@@ -188,14 +174,7 @@ static emp_status enter_iterations(emp_frames *frames, const emp_function_attr *
 }
 
 /* What runs beside the step, as input pipelines do, stays an op. */
-static bool is_beside(emp_slice type)
-{
-    static const char word[] = "Dataset";
-
-    for (size_t i = 0; i + sizeof word - 1 <= type.size; i++)
-        if (memcmp(type.data + i, word, sizeof word - 1) == 0) return true;
-    return false;
-}
+static bool is_beside(emp_slice type) { return emp_slice_has(type, "Dataset"); }
 
 static emp_status copy_inputs(emp_call *call, emp_frames *frames,
                               const emp_node_input *input, int32_t count, emp_error *err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: TensorFlow's function.proto and op_def.proto.
-#include "graphs/import/functions.h"
+#include "graphs/import/frames.h"
 
 #include "base/mem.h"
 
@@ -231,9 +231,7 @@ const emp_function *emp_functions_find(const emp_functions *functions, emp_slice
 int32_t emp_function_result(const emp_function *function, emp_slice name)
 {
     for (int32_t i = 0; i < function->result_count; i++) {
-        emp_slice result = function->result[i];
-        if (result.size == name.size && memcmp(result.data, name.data, name.size) == 0)
-            return i;
+        if (emp_slice_same(function->result[i], name)) return i;
     }
     return -1;
 }
@@ -302,8 +300,7 @@ int32_t emp_output_offset(emp_slice type, emp_slice name)
         int32_t position = 0;
         for (const char *at = several[i].outputs; *at != '\0'; position++) {
             emp_slice word = {at, strcspn(at, " ")};
-            if (word.size == name.size && memcmp(word.data, name.data, name.size) == 0)
-                return position;
+            if (emp_slice_same(word, name)) return position;
             at += word.size;
             at += *at == ' ';
         }

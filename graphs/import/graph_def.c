@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: TensorFlow's graph.proto and node_def.proto.
-#include "graphs/import/graph_def.h"
-
+/* GraphDef, MetaGraphDef and SavedModel of TensorFlow, as protobuf wire format or text. Of a SavedModel the
+ * first meta graph is read. Functions stand in place of the ops that call them (frames.h). */
 #include "base/mem.h"
 #include "graphs/import/attrs.h"
+#include "graphs/import/container.h"
 #include "graphs/import/frames.h"
+#include "graphs/import/notes/readers.h"
 
 enum { GRAPH_NODE = 1 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
@@ -84,14 +86,7 @@ static bool is_node(const reader *r, const emp_field *field)
 
 static emp_status keep_input(reader *r, emp_slice text, emp_error *err)
 {
-    if (r->input_count == r->input_capacity) {
-        int32_t         capacity = 2 * r->input_capacity + 16;
-        emp_node_input *larger =
-            emp_realloc(r->input, (size_t)capacity, sizeof *r->input);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d inputs", capacity);
-        r->input = larger;
-        r->input_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(r->input, r->input_count + 1, r->input_capacity));
     r->input[r->input_count++] = emp_node_input_parse(text, is_in_function(r));
     return EMP_OK;
 }
@@ -382,9 +377,9 @@ static emp_status connect_nodes(reader *r, emp_slice body, emp_error *err)
     }
 }
 
-emp_status emp_graph_def_read(emp_graph_builder *builder, emp_message_file *file,
-                              emp_slice graph, const emp_import_params *params,
-                              emp_error *err)
+static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
+                             emp_slice graph, const emp_import_params *params,
+                             emp_import_notes *notes, emp_error *err)
 {
     emp_status st = EMP_OK;
     reader     r = {.builder = builder, .file = file, .params = params};
@@ -395,14 +390,58 @@ emp_status emp_graph_def_read(emp_graph_builder *builder, emp_message_file *file
     for (r.frame = 0; r.frame < r.frames.frame_count; r.frame++)
         EMP_TRY(connect_nodes(&r, graph, err));
     EMP_TRY(emp_frames_connect_merges(&r.frames, builder, err));
-    if (r.has_open_batch && !params->has_batch && params->notes != NULL)
-        emp_import_notes_assume(params->notes,
-                                "a batch that the file leaves open is %lld",
+    if (r.has_open_batch && !params->has_batch)
+        emp_import_notes_assume(notes, "a batch that the file leaves open is %lld",
                                 (long long)params->batch_hint);
 
 cleanup:
     emp_free(r.input);
     emp_frames_clear(&r.frames);
     emp_node_attrs_clear(&r.attrs);
+    return st;
+}
+
+/* ---- files ---- */
+
+typedef struct {
+    int32_t batch, loops;
+} graph_def_values;
+
+const emp_option emp_graph_def_options[] = {
+    EMP_INTEGER_OPTION(
+        "batch", graph_def_values, batch, 0, 1 << 20,
+        "in place of leading sizes that the file leaves open; 0 = not given", 0),
+    EMP_INTEGER_OPTION("loops", graph_def_values, loops, 1, 10000,
+                       "iterations of While ops, which call functions", 1),
+    EMP_NO_OPTION};
+
+emp_status emp_graph_def_load(emp_graph **out, emp_reading *r, emp_error *err)
+{
+    emp_status              st = EMP_OK;
+    const graph_def_values *v = (const graph_def_values *)r->values;
+    emp_import_params       params = *r->params;
+    emp_message_file        file;
+    emp_container           container;
+    emp_graph_builder      *builder = NULL;
+    emp_graph              *graph = NULL;
+
+    if (v->batch > 0) {
+        params.has_batch = true;
+        params.batch_hint = v->batch;
+    }
+    if (v->loops > 1) params.loop_iterations = v->loops;
+    emp_message_file_init(&file, r->bytes.data, r->bytes.size);
+    EMP_TRY(emp_container_find(&file, &container, err));
+    EMP_TRY(emp_graph_builder_create(&builder, err));
+    EMP_TRY(read_graph(builder, &file, container.graph, &params, r->notes, err));
+    EMP_TRY(emp_graph_builder_finish(builder, &graph, err));
+    EMP_TRY(emp_targets_find(graph, &file, container.meta, err));
+    *out = graph;
+    graph = NULL;
+
+cleanup:
+    emp_graph_destroy(graph);
+    emp_graph_builder_destroy(builder);
+    emp_message_file_clear(&file);
     return st;
 }

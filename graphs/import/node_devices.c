@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text/file.h"
 #include "graphs/import/container.h"
-#include "graphs/import/proto/wire_write.h"
+#include "graphs/import/proto/wire.h"
 
 enum { GRAPH_NODE = 1, NODE_NAME = 1, NODE_OP = 2, NODE_DEVICE = 4 };
 
@@ -18,10 +18,17 @@ static const emp_field_name node_names[] = {
 
 /* A graph file in memory. */
 typedef struct {
-    char            *bytes;
+    char            *bytes; /* NULL: somebody else's */
     emp_message_file file;
     emp_container    container;
 } graph_file;
+
+static emp_status open_bytes(graph_file *f, const char *bytes, size_t size,
+                             emp_error *err)
+{
+    emp_message_file_init(&f->file, bytes, size);
+    return emp_container_find(&f->file, &f->container, err);
+}
 
 static emp_status open_file(graph_file *f, const char *path, emp_error *err)
 {
@@ -29,8 +36,7 @@ static emp_status open_file(graph_file *f, const char *path, emp_error *err)
 
     *f = (graph_file){0};
     EMP_CHECK(emp_file_load(path, &f->bytes, &size, err));
-    emp_message_file_init(&f->file, f->bytes, size);
-    return emp_container_find(&f->file, &f->container, err);
+    return open_bytes(f, f->bytes, size, err);
 }
 
 static void close_file(graph_file *f)
@@ -39,14 +45,26 @@ static void close_file(graph_file *f)
     emp_free(f->bytes);
 }
 
-emp_nodes_syntax emp_nodes_syntax_of(const char *path)
+emp_nodes_syntax emp_nodes_syntax_in(const char *bytes, size_t size)
 {
-    graph_file       f;
+    graph_file       f = {0};
     emp_nodes_syntax syntax = EMP_NODES_NONE;
 
-    if (open_file(&f, path, NULL) == EMP_OK)
+    if (open_bytes(&f, bytes, size, NULL) == EMP_OK)
         syntax = f.file.is_text ? EMP_NODES_TEXT : EMP_NODES_BINARY;
     close_file(&f);
+    return syntax;
+}
+
+emp_nodes_syntax emp_nodes_syntax_of(const char *path)
+{
+    emp_nodes_syntax syntax = EMP_NODES_NONE;
+    char            *bytes = NULL;
+    size_t           size = 0;
+
+    if (emp_file_load(path, &bytes, &size, NULL) == EMP_OK)
+        syntax = emp_nodes_syntax_in(bytes, size);
+    emp_free(bytes);
     return syntax;
 }
 
@@ -96,18 +114,33 @@ visit_nodes(graph_file *f, emp_status (*visit)(void *, emp_slice, emp_slice, emp
     }
 }
 
+emp_status emp_nodes_each_device_in(const char *bytes, size_t size, const char *path,
+                                    emp_status (*visit)(void *context, emp_slice name,
+                                                        emp_slice device, emp_error *err),
+                                    void *context, emp_error *err)
+{
+    graph_file f = {0};
+    emp_error  reason = {0};
+    emp_status st = open_bytes(&f, bytes, size, &reason);
+
+    if (st == EMP_OK) st = visit_nodes(&f, visit, context, &reason);
+    close_file(&f);
+    return told(st, path, &reason, err);
+}
+
 emp_status emp_nodes_each_device(const char *path,
                                  emp_status (*visit)(void *context, emp_slice name,
                                                      emp_slice device, emp_error *err),
                                  void *context, emp_error *err)
 {
-    graph_file f;
-    emp_error  reason = {0};
-    emp_status st = open_file(&f, path, &reason);
+    char  *bytes = NULL;
+    size_t size = 0;
 
-    if (st == EMP_OK) st = visit_nodes(&f, visit, context, &reason);
-    close_file(&f);
-    return told(st, path, &reason, err);
+    EMP_CHECK(emp_file_load_named(path, &bytes, &size, err));
+    const emp_status st =
+        emp_nodes_each_device_in(bytes, size, path, visit, context, err);
+    emp_free(bytes);
+    return st;
 }
 
 /* ---- writing ---- */

@@ -16,6 +16,8 @@ typedef enum {
 } emp_nodes_syntax;
 
 emp_nodes_syntax emp_nodes_syntax_of(const char *path);
+/** The same of a file in memory, unpacked. */
+emp_nodes_syntax emp_nodes_syntax_in(const char *bytes, size_t size);
 
 /** Calls \a visit with the name and the device ("" = none) of each node, in the order of the
  * file. O(bytes of the file).
@@ -25,6 +27,12 @@ emp_status emp_nodes_each_device(const char *path,
                                  emp_status (*visit)(void *context, emp_slice name,
                                                      emp_slice device, emp_error *err),
                                  void *context, emp_error *err);
+
+/** The same of a file in memory, unpacked, that messages call \a path. */
+emp_status emp_nodes_each_device_in(const char *bytes, size_t size, const char *path,
+                                    emp_status (*visit)(void *context, emp_slice name,
+                                                        emp_slice device, emp_error *err),
+                                    void *context, emp_error *err);
 
 /** The device that a node is to have; "" = none. It must be plain ASCII without quotes. */
 typedef const char *emp_nodes_device_of(const void *context, emp_slice name);

@@ -57,16 +57,6 @@ static bool ends_in(emp_slice text, emp_slice end)
            memcmp(text.data + text.size - end.size, end.data, end.size) == 0;
 }
 
-/* Where a word begins in a text; text.size = nowhere. */
-static size_t find_word(emp_slice text, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (size_t i = 0; i + length <= text.size; i++)
-        if (memcmp(text.data + i, word, length) == 0) return i;
-    return text.size;
-}
-
 static emp_status read_device(file *f, emp_slice body, emp_error *err)
 {
     emp_cursor     c = cursor_on(f, body);
@@ -78,15 +68,9 @@ static emp_status read_device(file *f, emp_slice body, emp_error *err)
         if (field.number == DEVICE_NAME && field.type == EMP_WIRE_BYTES)
             d.name = field.bytes;
     }
-    size_t stream = find_word(d.name, stream_word);
+    size_t stream = emp_slice_find(d.name, stream_word);
     if (stream < d.name.size) d.gpu = (emp_slice){d.name.data, stream};
-    if (f->device_count == f->device_capacity) {
-        int32_t capacity = 2 * f->device_capacity + 16;
-        device *larger = emp_realloc(f->device, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d devices", capacity);
-        f->device = larger;
-        f->device_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(f->device, f->device_count + 1, f->device_capacity));
     if (f->device_count == MOST_DEVICES)
         return EMP_ERROR(EMP_EFORMAT, "more than %d devices", MOST_DEVICES);
     f->device[f->device_count++] = d;
@@ -143,13 +127,7 @@ static emp_status add_time(times *t, emp_slice op, emp_slice where, double us,
         t->op[at].us += us;
         return EMP_OK;
     }
-    if (t->count == t->capacity) {
-        int32_t          capacity = 2 * t->capacity + 64;
-        emp_measured_op *larger = emp_realloc(t->op, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "times of %d ops", capacity);
-        t->op = larger;
-        t->capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(t->op, t->count + 1, t->capacity));
     EMP_CHECK(emp_strmap_set(&t->index, op.data, op.size, t->count, err));
     t->op[t->count++] = (emp_measured_op){op, where, us};
     return EMP_OK;
@@ -164,7 +142,7 @@ static void clear_times(times *t)
 /* What is before the ":" of "Conv2D:Conv2D": the op whose kernel it is. */
 static emp_slice op_of_kernel(emp_slice name)
 {
-    return (emp_slice){name.data, find_word(name, ":")};
+    return (emp_slice){name.data, emp_slice_find(name, ":")};
 }
 
 /* Adds the nodes of a list to the times. */
@@ -214,7 +192,8 @@ static emp_status read_kernels(times *kernels, bool *has_any, file *f, const dev
 
 static bool is_gpu(emp_slice name)
 {
-    return find_word(name, "gpu:") < name.size || find_word(name, "GPU:") < name.size;
+    return emp_slice_find(name, "gpu:") < name.size ||
+           emp_slice_find(name, "GPU:") < name.size;
 }
 
 /* "/gpu:0/memcpy" and the like say nothing of ops. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/targets.h"
+#include "graphs/import/container.h"
 
 #include "base/mem.h"
 #include "base/strmap.h"
@@ -34,31 +34,6 @@ static emp_op_id find_op(const marker *m, emp_slice name)
     if (colon != NULL) name.size = (size_t)(colon - name.data);
     if (emp_slice_starts(name, "^")) name = (emp_slice){name.data + 1, name.size - 1};
     return emp_strmap_get(&m->names, name.data, name.size);
-}
-
-emp_status emp_targets_parse(const emp_graph *graph, const char *list, bool *is_target,
-                             emp_error *err)
-{
-    emp_status st = EMP_OK;
-    marker     m = {.graph = graph, .is_target = is_target};
-
-    EMP_TRY(index_names(&m, err));
-    for (const char *at = list; *at != '\0'; at += *at == ',') {
-        emp_slice name = {at, strcspn(at, ",")};
-        at += name.size;
-        if (name.size == 0) continue;
-        emp_op_id op = find_op(&m, name);
-        if (op < 0)
-            EMP_FAIL(EMP_EINVAL, "the target \"%.*s\" is no op of this graph",
-                     EMP_SLICE_ARG(name));
-        mark(&m, op);
-    }
-    if (m.count == 0)
-        EMP_FAIL(EMP_EINVAL, "the list of targets \"%s\" names no op", list);
-
-cleanup:
-    emp_strmap_clear(&m.names);
-    return st;
 }
 
 /* A name that leads nowhere leaves the search to the other rules. */
@@ -169,23 +144,59 @@ static void mark_inference(marker *m, bool *reached)
         m->is_target[op] = is_sink(g, op);
 }
 
-emp_status emp_targets_find(const emp_graph *graph, emp_message_file *file,
-                            emp_slice meta, bool *is_target, emp_error *err)
+static emp_status parse(marker *m, const char *list, emp_error *err)
+{
+    EMP_CHECK(index_names(m, err));
+    for (const char *at = list; *at != '\0'; at += *at == ',') {
+        emp_slice name = {at, strcspn(at, ",")};
+        at += name.size;
+        if (name.size == 0) continue;
+        emp_op_id op = find_op(m, name);
+        if (op < 0)
+            return EMP_ERROR(EMP_EINVAL, "the target \"%.*s\" is no op of this graph",
+                             EMP_SLICE_ARG(name));
+        mark(m, op);
+    }
+    if (m->count == 0)
+        return EMP_ERROR(EMP_EINVAL, "the list of targets \"%s\" names no op", list);
+    return EMP_OK;
+}
+
+emp_status emp_targets_parse(emp_graph *graph, const char *list, emp_error *err)
 {
     emp_status st = EMP_OK;
-    marker     m = {.graph = graph, .is_target = is_target};
-    bool      *reached = EMP_NEW_ARRAY(bool, (size_t)graph->op_count);
+    marker     m = {.graph = graph};
 
-    if (reached == NULL) EMP_FAIL(EMP_ENOMEM, "marks of %d ops", graph->op_count);
+    EMP_TRY(EMP_ALLOC(m.is_target, (size_t)graph->op_count));
+    EMP_TRY(parse(&m, list, err));
+    emp_graph_set_targets(graph, m.is_target);
+
+cleanup:
+    emp_strmap_clear(&m.names);
+    emp_free(m.is_target);
+    return st;
+}
+
+emp_status emp_targets_find(emp_graph *graph, emp_message_file *file, emp_slice meta,
+                            emp_error *err)
+{
+    emp_status st = EMP_OK;
+    marker     m = {.graph = graph};
+    bool      *reached = NULL;
+
+    EMP_TRY(EMP_ALLOC(m.is_target, (size_t)graph->op_count));
+    EMP_TRY(EMP_ALLOC(reached, (size_t)graph->op_count));
     if (meta.data != NULL) {
         EMP_TRY(index_names(&m, err));
         EMP_TRY(emp_container_each_train_op(file, meta, visit_train_op, &m, err));
     }
     if (m.count == 0) mark_training(&m, reached);
     if (m.count == 0) mark_inference(&m, reached);
+    emp_graph_set_targets(graph, m.is_target);
 
 cleanup:
     emp_free(reached);
     emp_strmap_clear(&m.names);
+    emp_free(m.is_target);
     return st;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: TensorFlow's tensor.proto, tensor_shape.proto and types.proto.
-#include "graphs/import/tensor.h"
+#include "graphs/import/attrs.h"
 
 enum { SHAPE_DIM = 2, SHAPE_UNKNOWN_RANK = 3, DIM_SIZE = 1 };
 enum {

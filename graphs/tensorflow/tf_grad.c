@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/tensorflow/tf_grad.h"
+#include "graphs/tensorflow/tf_train.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct {
     int32_t     *pending;      /**< [op] uses between whose gradient is still to come */
     int32_t     *head, *tail;  /**< [tensor] list of summands, -1 = none */
     summand     *pool;
-    int32_t      pool_count, pool_capacity;
+    int32_t      pool_count, pool_capacity, terms_capacity;
     emp_op_id   *queue;
     int32_t      queue_head, queue_tail;
     emp_tf_grad *in, *out; /**< of the op at hand */
@@ -217,16 +217,8 @@ static emp_status allocate_walk(emp_tf *tf, walk *w)
 /* Makes room for one more summand, and for a sum of all. */
 static emp_status reserve_summand(walk *w, emp_error *err)
 {
-    if (w->pool_count < w->pool_capacity) return EMP_OK;
-    size_t   capacity = w->pool_capacity == 0 ? 1024 : 2 * (size_t)w->pool_capacity;
-    summand *pool = (summand *)emp_realloc(w->pool, capacity, sizeof *pool);
-    if (pool == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu gradients", capacity);
-    w->pool = pool;
-    emp_port *terms = (emp_port *)emp_realloc(w->terms, 2 * capacity, sizeof *terms);
-    if (terms == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu gradients", capacity);
-    w->terms = terms;
-    w->pool_capacity = (int32_t)capacity;
-    return EMP_OK;
+    EMP_CHECK(EMP_GROW(w->pool, w->pool_count + 1, w->pool_capacity));
+    return EMP_GROW(w->terms, 2 * (int64_t)w->pool_capacity, w->terms_capacity);
 }
 
 /* Whether iterations of a loop add to the gradient of this tensor one after the other. */

@@ -8,7 +8,7 @@
 #ifndef EMP_GRAPHS_TENSORFLOW_TF_GRAD_INTERNAL_H
 #define EMP_GRAPHS_TENSORFLOW_TF_GRAD_INTERNAL_H
 
-#include "graphs/tensorflow/tf_grad.h"
+#include "graphs/tensorflow/tf_train.h"
 
 /** The head of a gradient function; not all need all of it. */
 #define EMP_TF_GRAD(name)                                                                \

@@ -151,15 +151,9 @@ static bool waits_already(const emp_tf_control *block, const emp_port *inputs,
 
 static void reserve_controls(emp_tf *tf, int32_t capacity)
 {
-    if (capacity <= tf->control_capacity) return;
-    emp_op_id *bigger =
-        (emp_op_id *)emp_realloc(tf->control_buffer, (size_t)capacity, sizeof *bigger);
-    if (bigger == NULL) {
-        out_of_memory(tf, "control inputs");
-        return;
-    }
-    tf->control_buffer = bigger;
-    tf->control_capacity = capacity;
+    emp_error *err = tf->err;
+
+    tf->status = EMP_GROW(tf->control_buffer, capacity, tf->control_capacity);
 }
 
 /* Collects what an op with these inputs has to wait for; returns how many. */
@@ -186,17 +180,11 @@ static int32_t collect_controls(emp_tf *tf, const emp_port *inputs, int32_t coun
 /* The inputs with those popped that stacks keep; NULL = no memory. */
 static const emp_port *pop_inputs(emp_tf *tf, const emp_port *inputs, int32_t count)
 {
+    emp_error *err = tf->err;
+
     if (tf->stacks.forward_count == 0) return inputs;
-    if (count > tf->input_capacity) {
-        emp_port *bigger =
-            (emp_port *)emp_realloc(tf->input_buffer, (size_t)count, sizeof *bigger);
-        if (bigger == NULL) {
-            out_of_memory(tf, "inputs of an op");
-            return NULL;
-        }
-        tf->input_buffer = bigger;
-        tf->input_capacity = count;
-    }
+    tf->status = EMP_GROW(tf->input_buffer, count, tf->input_capacity);
+    if (!emp_tf_is_ok(tf)) return NULL;
     for (int32_t i = 0; i < count; i++)
         tf->input_buffer[i] = emp_tf_loop_pop(tf, inputs[i]);
     return tf->input_buffer;
@@ -337,17 +325,9 @@ bool emp_tf_shape_is_static(const emp_tf *tf, emp_port port)
 
 void emp_tf_add_variable(emp_tf *tf, const emp_tf_variable *variable)
 {
+    emp_error *err = tf->err;
+
     if (!emp_tf_is_ok(tf)) return;
-    if (tf->variable_count == tf->variable_capacity) {
-        int32_t capacity = tf->variable_capacity == 0 ? 64 : 2 * tf->variable_capacity;
-        emp_tf_variable *bigger = (emp_tf_variable *)emp_realloc(
-            tf->variable, (size_t)capacity, sizeof *bigger);
-        if (bigger == NULL) {
-            out_of_memory(tf, "variables");
-            return;
-        }
-        tf->variable = bigger;
-        tf->variable_capacity = capacity;
-    }
-    tf->variable[tf->variable_count++] = *variable;
+    tf->status = EMP_GROW(tf->variable, tf->variable_count + 1, tf->variable_capacity);
+    if (emp_tf_is_ok(tf)) tf->variable[tf->variable_count++] = *variable;
 }

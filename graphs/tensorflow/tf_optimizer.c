@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/tensorflow/tf_grad.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/tensorflow/tf_train.h"
 

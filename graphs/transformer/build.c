@@ -180,6 +180,15 @@ static void pool(emp_stack *s, emp_port x)
         fetch(s, y);
 }
 
+/* The host draws from float32. */
+static emp_port sample(emp_stack *s, emp_port logits)
+{
+    emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
+    emp_port     wide = emp_tape_op(s->t, "Cast", "sample/float", -1, &attrs, &logits, 1);
+
+    return emp_tape_op(s->t, "SampleToken", "sample", -1, NULL, &wide, 1);
+}
+
 static void finish(emp_stack *s, emp_port x)
 {
     bool is_training = emp_tape_is_training(s->t);
@@ -195,6 +204,8 @@ static void finish(emp_stack *s, emp_port x)
     emp_port logits = make_logits(s, x);
     if (is_training)
         add_loss(s, "loss", "labels", logits);
+    else if (s->t->step->samples_on_host)
+        fetch(s, sample(s, logits));
     else
         fetch(s, logits);
 }

@@ -19,7 +19,6 @@
 #define EMP_GRAPHS_TRANSFORMER_BUILD_H
 
 #include "graphs/transformer/model.h"
-#include "graphs/transformer/step.h"
 #include "graphs/transformer/tape.h"
 #include "sim/graph/graph.h"
 

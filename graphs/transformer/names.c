@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/transformer/names.h"
+#include "graphs/transformer/model.h"
 
 /* Only one kind of file has them under other names. */
 #define LATENT                                                                       \
@@ -88,35 +88,22 @@ const emp_transformer_names emp_names_opt = {
     .experts = "experts.*_proj", .shared = "shared_experts.*_proj", .shared_gate = "shared_experts_gate",
     LATENT};
 
-const emp_transformer_names emp_names_bert = {
-    .embedding = "bert.embeddings.word_embeddings", .positions = "bert.embeddings.position_embeddings",
-    .types = "bert.embeddings.token_type_embeddings", .embedding_norm = "bert.embeddings.LayerNorm",
-    .final_norm = "bert.encoder.final_norm", .head = "cls.predictions", .layer = "bert.encoder.layer",
-    .attention = "attention.self", .norm_1 = "attention.output.LayerNorm", .post_1 = "post_1",
-    .norm_2 = "output.LayerNorm", .post_2 = "post_2",
-    .q = "attention.self.query", .k = "attention.self.key", .v = "attention.self.value",
-    .qkv = "attention.self.qkv", .output = "attention.output.dense",
-    .q_norm = "attention.self.q_norm", .k_norm = "attention.self.k_norm",
-    .gate = "intermediate.gate", .up = "intermediate.dense", .gate_up = "intermediate.gate_up",
-    .down = "output.dense", .router = "router", .correction = "router.e_score_correction_bias",
-    .experts = "experts.*_proj", .shared = "shared_experts.*_proj", .shared_gate = "shared_experts_gate",
-    LATENT};
+#define BERT(BASE, HEAD) \
+    .embedding = BASE ".embeddings.word_embeddings", .positions = BASE ".embeddings.position_embeddings", \
+    .types = BASE ".embeddings.token_type_embeddings", .embedding_norm = BASE ".embeddings.LayerNorm", \
+    .final_norm = BASE ".encoder.final_norm", .head = HEAD, .layer = BASE ".encoder.layer", \
+    .attention = "attention.self", .norm_1 = "attention.output.LayerNorm", .post_1 = "post_1", \
+    .norm_2 = "output.LayerNorm", .post_2 = "post_2", \
+    .q = "attention.self.query", .k = "attention.self.key", .v = "attention.self.value", \
+    .qkv = "attention.self.qkv", .output = "attention.output.dense", \
+    .q_norm = "attention.self.q_norm", .k_norm = "attention.self.k_norm", \
+    .gate = "intermediate.gate", .up = "intermediate.dense", .gate_up = "intermediate.gate_up", \
+    .down = "output.dense", .router = "router", .correction = "router.e_score_correction_bias", \
+    .experts = "experts.*_proj", .shared = "shared_experts.*_proj", .shared_gate = "shared_experts_gate", \
+    LATENT
 
-const emp_transformer_names emp_names_roberta = {
-    .embedding = "roberta.embeddings.word_embeddings",
-    .positions = "roberta.embeddings.position_embeddings",
-    .types = "roberta.embeddings.token_type_embeddings",
-    .embedding_norm = "roberta.embeddings.LayerNorm",
-    .final_norm = "roberta.encoder.final_norm", .head = "lm_head", .layer = "roberta.encoder.layer",
-    .attention = "attention.self", .norm_1 = "attention.output.LayerNorm", .post_1 = "post_1",
-    .norm_2 = "output.LayerNorm", .post_2 = "post_2",
-    .q = "attention.self.query", .k = "attention.self.key", .v = "attention.self.value",
-    .qkv = "attention.self.qkv", .output = "attention.output.dense",
-    .q_norm = "attention.self.q_norm", .k_norm = "attention.self.k_norm",
-    .gate = "intermediate.gate", .up = "intermediate.dense", .gate_up = "intermediate.gate_up",
-    .down = "output.dense", .router = "router", .correction = "router.e_score_correction_bias",
-    .experts = "experts.*_proj", .shared = "shared_experts.*_proj", .shared_gate = "shared_experts_gate",
-    LATENT};
+const emp_transformer_names emp_names_bert = {BERT("bert", "cls.predictions")};
+const emp_transformer_names emp_names_roberta = {BERT("roberta", "lm_head")};
 
 const emp_transformer_names emp_names_gguf = {
     .embedding = "token_embd", .positions = "position_embd", .types = "token_types",

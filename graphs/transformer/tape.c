@@ -5,8 +5,6 @@
 
 #include "base/mem.h"
 
-enum { FIRST_CAPACITY = 256 };
-
 /* ---- lifecycle ---- */
 
 emp_status emp_tape_init(emp_tape *t, const emp_transformer_step *step, emp_error *err)
@@ -47,23 +45,6 @@ static void fail_memory(emp_tape *t, const char *what)
 {
     if (emp_tape_is_ok(t))
         t->status = emp_error_set(t->err, EMP_ENOMEM, __FILE__, __LINE__, "%s", what);
-}
-
-/* Room for one item more. */
-static bool has_room(emp_tape *t, void **array, int32_t count, int32_t *capacity,
-                     size_t size)
-{
-    if (count < *capacity) return true;
-    int32_t wanted = *capacity > 0 ? 2 * *capacity : FIRST_CAPACITY;
-    void   *larger = emp_realloc(*array, (size_t)wanted, size);
-
-    if (larger == NULL) {
-        fail_memory(t, "ops of a transformer");
-        return false;
-    }
-    *array = larger;
-    *capacity = wanted;
-    return true;
 }
 
 /* ---- names and units ---- */
@@ -159,9 +140,9 @@ emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int3
 
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     if (known >= 0) return (emp_port){t->weight[known].variable, 0};
-    if (!has_room(t, (void **)&t->weight, t->weight_count, &t->weight_capacity,
-                  sizeof *t->weight))
-        return EMP_TAPE_NONE;
+    emp_error *err = t->err;
+    emp_tape_fail(t, EMP_GROW(t->weight, t->weight_count + 1, t->weight_capacity));
+    if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     emp_op_attrs attrs = {
         .dtype = type_of_weight(t, name, &shape), .has_shape = true, .shape = shape};
     emp_port port = emp_tape_op(t, weight_type(t, kind), name, unit, &attrs, NULL, 0);
@@ -185,10 +166,11 @@ int32_t emp_tape_unit_of(const emp_tape *t, const char *weight)
 emp_note *emp_tape_note(emp_tape *t, emp_note_kind kind, const char *name, int32_t unit,
                         emp_port output, const emp_port *inputs, int32_t count)
 {
-    if (!emp_tape_is_ok(t) || !emp_tape_is_training(t) ||
-        !has_room(t, (void **)&t->note, t->note_count, &t->note_capacity,
-                  sizeof *t->note))
-        return NULL;
+    emp_error *err = t->err;
+
+    if (!emp_tape_is_ok(t) || !emp_tape_is_training(t)) return NULL;
+    emp_tape_fail(t, EMP_GROW(t->note, t->note_count + 1, t->note_capacity));
+    if (!emp_tape_is_ok(t)) return NULL;
     emp_note *note = &t->note[t->note_count++];
     *note = (emp_note){.kind = kind,
                        .name = emp_tape_join_names(t, name, ""),

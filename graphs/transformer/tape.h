@@ -24,10 +24,44 @@
 
 #include "base/arena.h"
 #include "base/strmap.h"
-#include "graphs/transformer/step.h"
 #include "sim/graph/graph_builder.h"
+#include "sim/graph/op.h"
 
 #define EMP_TAPE_NONE ((emp_port){-1, 0})
+
+/* What a step does with a transformer: how many tokens, in which element type, and whether it
+ * trains, reads a prompt or writes one token. */
+
+typedef enum {
+    EMP_PHASE_TRAIN, /**< forward, backward and update of whole sequences */
+    EMP_PHASE_PREFILL, /**< reads whole sequences and fills the cache; logits of the last tokens */
+    EMP_PHASE_DECODE /**< one token more of each sequence, the last of `sequence` */
+} emp_transformer_phase;
+
+#define EMP_TRANSFORMER_PHASE_WORDS "train|prefill|decode"
+
+typedef enum {
+    EMP_UPDATE_ADAM, /**< two float32 states a weight */
+    EMP_UPDATE_SGD   /**< none */
+} emp_transformer_update;
+
+#define EMP_TRANSFORMER_UPDATE_WORDS "adam|sgd"
+
+typedef struct {
+    emp_transformer_phase  phase;
+    int64_t                batch;    /**< sequences */
+    int64_t                sequence; /**< tokens of each, with those in the cache */
+    emp_dtype              dtype;    /**< of weights and activations */
+    emp_transformer_update update;
+    bool samples_on_host; /**< a CPU draws the next token from the logits */
+    bool has_master; /**< float32 copies of weights of another element type, with Adam */
+} emp_transformer_step;
+
+/** A step that trains 8 sequences of 2,048 tokens in bfloat16 by Adam with float32 copies. */
+emp_transformer_step emp_transformer_step_default(void);
+
+/** Tokens of a step. */
+int64_t emp_transformer_tokens(const emp_transformer_step *step);
 
 enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
 

@@ -26,7 +26,7 @@ typedef struct emp_problem emp_problem;
 /** Levels of the order in which a device serves what waits for it. */
 enum { EMP_LEVELS = 64 };
 
-/** What is decided of a step. Arrays are the caller's. Frozen. */
+/** What is decided of a step: a read-only view of arrays that are the caller's. Frozen. */
 typedef struct {
     const emp_device_id *device_of_op; /**< [op count] */
     /** [op count] below EMP_LEVELS; what waits at the least level is served first, and at one
@@ -78,10 +78,11 @@ EMP_API emp_status emp_placement_save(const char *path, const emp_problem *probl
                                       const emp_device_id *device_of_op,
                                       double step_time_s, emp_error *err);
 
-/** Fills device_of_op[op count] from a placement file. It need not be legal.
+/** Fills device_of_op[op count] from a placement file, which is opened once and may be packed by gzip. It
+ * need not be legal. An order or a fusion that the file has is checked and left out.
  * \retval EMP_EIO      The file cannot be read.
- * \retval EMP_EFORMAT  No placement file, an unknown op or device, or an op left out; the message
- *                      names it. \a device_of_op may then be partly written.
+ * \retval EMP_EFORMAT  No placement file, an unknown op, device or level, or an op left out; the message
+ *                      names it. \a device_of_op is written on success only.
  * \retval EMP_EINVAL, EMP_ENOMEM */
 EMP_API emp_status emp_placement_load(emp_device_id *device_of_op, const char *path,
                                       const emp_problem *problem, emp_error *err);

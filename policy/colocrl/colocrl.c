@@ -140,10 +140,7 @@ static const emp_option option_list[] = {
                     true),
     EMP_NO_OPTION};
 
-static const emp_method_sharing sharing = {.backward = emp_learner_backward,
-                                           .step = emp_learner_step,
-                                           .list_gradient = emp_learner_list_gradient,
-                                           .list_values = emp_learner_list_values};
+static const emp_method_learning learning = {.sharing = &emp_learner_sharing};
 
 const emp_method emp_method_colocrl = {
     .name = "colocrl",
@@ -162,4 +159,4 @@ const emp_method emp_method_colocrl = {
     .clear = clear,
     .metrics = emp_learner_metrics,
     .list_state = emp_learner_list_state,
-    .sharing = &sharing};
+    .learning = &learning};

@@ -43,7 +43,7 @@ static emp_status order_by_step(const emp_doppler_agent *a, const emp_doppler_ru
     return st;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     emp_doppler_agent *a = (emp_doppler_agent *)state;
@@ -145,10 +145,8 @@ static const emp_option option_list[] = {
                     1),
     EMP_NO_OPTION};
 
-static const emp_method_sharing sharing = {.backward = emp_learner_backward,
-                                           .step = emp_learner_step,
-                                           .list_gradient = emp_learner_list_gradient,
-                                           .list_values = emp_learner_list_values};
+static const emp_method_learning learning = {.list_weights = emp_learner_list_weights,
+                                             .sharing = &emp_learner_sharing};
 
 const emp_method emp_method_doppler = {
     .name = "doppler",
@@ -168,5 +166,4 @@ const emp_method emp_method_doppler = {
     .clear = clear,
     .metrics = emp_learner_metrics,
     .list_state = list_state,
-    .list_weights = emp_learner_list_weights,
-    .sharing = &sharing};
+    .learning = &learning};

@@ -266,8 +266,8 @@ static bool is_sound(const emp_giph_agent *a)
     return true;
 }
 
-emp_status emp_giph_agent_ask(void *state, const emp_proposal *candidates, int32_t max,
-                              int32_t *count, emp_error *err)
+emp_status emp_giph_agent_ask(void *state, const emp_owned_decision *candidates,
+                              int32_t max, int32_t *count, emp_error *err)
 {
     emp_giph_agent *a = (emp_giph_agent *)state;
 

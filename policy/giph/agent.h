@@ -75,8 +75,8 @@ void       emp_giph_agent_clear(emp_giph_agent *agent);
  * at most \a max.
  * \retval EMP_EINVAL   Not as many scores as were asked for, or scores without times.
  * \retval EMP_EFORMAT  A restored state is damaged. */
-emp_status emp_giph_agent_ask(void *state, const emp_proposal *candidates, int32_t max,
-                              int32_t *count, emp_error *err);
+emp_status emp_giph_agent_ask(void *state, const emp_owned_decision *candidates,
+                              int32_t max, int32_t *count, emp_error *err);
 emp_status emp_giph_agent_tell(void *state, const emp_score *scores, int32_t count,
                                emp_error *err);
 int32_t    emp_giph_agent_list_state(void           *state,

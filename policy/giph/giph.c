@@ -2,6 +2,7 @@
 #include "policy/giph/giph.h"
 
 #include "policy/giph/agent.h"
+#include "search/learning.h"
 
 static emp_status init(void *state, const emp_problem *problem,
                        const emp_method_params *params, emp_error *err)
@@ -53,6 +54,8 @@ static const emp_option option_list[] = {
                     "largest gradient norm; 1e9 clips nothing", 1e9),
     EMP_NO_OPTION};
 
+static const emp_method_learning learning = {.list_weights = emp_giph_agent_list_weights};
+
 const emp_method emp_method_giph = {
     .name = "giph",
     .description = "GiPH, one move of a node after another by a learned policy (Hu et "
@@ -71,4 +74,4 @@ const emp_method emp_method_giph = {
     .clear = clear,
     .metrics = metrics,
     .list_state = emp_giph_agent_list_state,
-    .list_weights = emp_giph_agent_list_weights};
+    .learning = &learning};

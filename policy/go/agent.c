@@ -328,7 +328,7 @@ static void write_leaders(const emp_go_agent *a, const uint8_t *choice,
     }
 }
 
-void emp_go_agent_write(emp_go_agent *a, int32_t sample, const emp_proposal *to)
+void emp_go_agent_write(emp_go_agent *a, int32_t sample, const emp_owned_decision *to)
 {
     for (int32_t k = 0; k < a->task_count; k++) {
         const uint8_t *choice = choices_of(a, k, sample);
@@ -455,7 +455,7 @@ static void take_devices(emp_go_agent *a, const emp_device_id *device_of_op)
 
 /* Of the other tasks; a node's choice is that of its first op. */
 static uint8_t choice_of(const emp_go_agent *a, const emp_go_task *t,
-                         const emp_proposal *example, emp_op_id op)
+                         const emp_owned_decision *example, emp_op_id op)
 {
     const int32_t last = a->options.levels - 1;
 
@@ -465,7 +465,7 @@ static uint8_t choice_of(const emp_go_agent *a, const emp_go_task *t,
 }
 
 /* The first sample of a task holds the example. */
-static void take_example(emp_go_agent *a, const emp_proposal *example)
+static void take_example(emp_go_agent *a, const emp_owned_decision *example)
 {
     take_devices(a, example->device_of_op);
     for (int32_t k = 1; k < a->task_count; k++) {
@@ -506,7 +506,7 @@ static void show_likeliest(emp_go_agent *a)
     emp_go_net_show(&a->net, seen);
 }
 
-emp_status emp_go_agent_imitate(emp_go_agent *a, const emp_proposal *example,
+emp_status emp_go_agent_imitate(emp_go_agent *a, const emp_owned_decision *example,
                                 double *loss)
 {
     unsigned saved = emp_flush_begin();

@@ -61,13 +61,14 @@ void       emp_go_agent_clear(emp_go_agent *agent);
 /** Draws that many decisions into the choices of all tasks. \retval EMP_EINTERRUPTED */
 emp_status emp_go_agent_propose(emp_go_agent *agent, int32_t samples);
 /** Writes a drawn one. */
-void emp_go_agent_write(emp_go_agent *agent, int32_t sample, const emp_proposal *to);
+void emp_go_agent_write(emp_go_agent *agent, int32_t sample,
+                        const emp_owned_decision *to);
 /** One step of Adam up the mean log-likelihood of an example's decisions. GPUs of an example are
  * named anew (naming.h), and a node's is that of most of its ops. The level of an
  * op becomes the nearest choice, and a leader that is not the op itself "joins".
  * \param[out] loss  The mean negative log-likelihood of a decision before, in nats.
  * \retval EMP_EINTERRUPTED  No step was made. */
-emp_status emp_go_agent_imitate(emp_go_agent *agent, const emp_proposal *example,
+emp_status emp_go_agent_imitate(emp_go_agent *agent, const emp_owned_decision *example,
                                 double *loss);
 
 /** One update from their scores. \retval EMP_EINTERRUPTED  There was none. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "policy/go/agent.h"
+#include "search/learning.h"
 #include "search/restored.h"
 
 static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }
@@ -24,7 +25,7 @@ static bool is_sound(const emp_go_agent *a)
            emp_count_is_valid(a->rewards.count) && emp_count_is_valid(a->net.params.step);
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     emp_go_agent *a = (emp_go_agent *)state;
@@ -81,7 +82,7 @@ static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRA
     return n;
 }
 
-static emp_status imitate(void *state, const emp_proposal *example, double *loss,
+static emp_status imitate(void *state, const emp_owned_decision *example, double *loss,
                           emp_error *err)
 {
     (void)err;
@@ -179,6 +180,9 @@ static const emp_option option_list[] = {
                        8),
     EMP_NO_OPTION};
 
+static const emp_method_learning learning = {.list_weights = list_weights,
+                                             .imitate = imitate};
+
 const emp_method emp_method_go = {
     .name = "go",
     .description = "GO: PPO on devices, order and fusion of all ops, by a graph network "
@@ -199,5 +203,4 @@ const emp_method emp_method_go = {
     .clear = clear,
     .metrics = metrics,
     .list_state = list_state,
-    .list_weights = list_weights,
-    .imitate = imitate};
+    .learning = &learning};

@@ -8,6 +8,7 @@
 #include "policy/hdp/agent.h"
 #include "policy/hdp/fixed_groups.h"
 #include "policy/hdp/op_agent.h"
+#include "search/learning.h"
 #include "search/partition/balance.h"
 
 /* The state. One of the two agents is at work, and the learner is its. */
@@ -109,7 +110,7 @@ static double cost_of(planner *p, const emp_device_id *device_of_op)
     return emp_balance_cost(emp_balance_judge(&p->balance, p->legal));
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     planner *p = (planner *)state;
@@ -180,6 +181,8 @@ static const emp_method_sharing sharing = {.backward = backward,
                                            .list_gradient = list_gradient,
                                            .list_values = list_values};
 
+static const emp_method_learning learning = {.sharing = &sharing};
+
 const emp_method emp_method_hdp = {
     .name = "hdp",
     .description = "Hierarchical Planner: REINFORCE on groups and devices (Mirhoseini et "
@@ -196,4 +199,4 @@ const emp_method emp_method_hdp = {
     .clear = clear,
     .metrics = metrics,
     .list_state = list_state,
-    .sharing = &sharing};
+    .learning = &learning};

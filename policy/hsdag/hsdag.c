@@ -2,6 +2,7 @@
 #include "policy/hsdag/hsdag.h"
 
 #include "policy/hsdag/agent.h"
+#include "search/learning.h"
 
 static void clear(void *state) { emp_hsdag_agent_clear((emp_hsdag_agent *)state); }
 
@@ -28,6 +29,9 @@ static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_AR
                : 0;
 }
 
+static const emp_method_learning learning = {.list_weights = list_weights,
+                                             .weights_options = "features=costs"};
+
 const emp_method emp_method_hsdag = {
     .name = "hsdag",
     .description = "HSDAG: REINFORCE on groups by a graph parsing network, and devices "
@@ -45,5 +49,4 @@ const emp_method emp_method_hsdag = {
     .clear = clear,
     .metrics = emp_learner_metrics,
     .list_state = emp_learner_list_state,
-    .list_weights = list_weights,
-    .weights_options = "features=costs"};
+    .learning = &learning};

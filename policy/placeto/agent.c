@@ -184,8 +184,9 @@ static bool is_sound(const emp_placeto_agent *a)
            emp_choices_are_valid(a->action, drawn, devices);
 }
 
-emp_status emp_placeto_agent_ask(emp_placeto_agent *a, const emp_proposal *candidates,
-                                 int32_t max, int32_t *count, emp_error *err)
+emp_status emp_placeto_agent_ask(emp_placeto_agent        *a,
+                                 const emp_owned_decision *candidates, int32_t max,
+                                 int32_t *count, emp_error *err)
 {
     if (!is_sound(a))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of placeto is damaged");

@@ -81,8 +81,9 @@ void emp_placeto_agent_clear(emp_placeto_agent *agent); /**< legal after a faile
 /** The start, or the next placement of each rollout; of only \a max rollouts if that is fewer,
  * and then the others are given up. Ops in no node are on device 0.
  * \retval EMP_EFORMAT  A restored state is damaged. */
-emp_status emp_placeto_agent_ask(emp_placeto_agent *agent, const emp_proposal *candidates,
-                                 int32_t max, int32_t *count, emp_error *err);
+emp_status emp_placeto_agent_ask(emp_placeto_agent        *agent,
+                                 const emp_owned_decision *candidates, int32_t max,
+                                 int32_t *count, emp_error *err);
 
 /** Goes on to the next step, or episode. */
 void emp_placeto_agent_tell(emp_placeto_agent *agent, const emp_score *scores);

@@ -2,6 +2,7 @@
 #include "policy/placeto/placeto.h"
 
 #include "policy/placeto/agent.h"
+#include "search/learning.h"
 
 /* GPUs alone, or all devices where CPUs are asked for or there is one GPU at most. */
 static int32_t list_devices(emp_device_id devices[EMP_MAX_DEVICES], const emp_machine *m,
@@ -38,7 +39,7 @@ static emp_status init(void *state, const emp_problem *problem,
         params->threads, err);
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     if (max < 1)
@@ -128,6 +129,8 @@ static const emp_option option_list[] = {
         "updates until the end of both lines; 0: as many as the budget has", 0),
     EMP_NO_OPTION};
 
+static const emp_method_learning learning = {.list_weights = list_weights};
+
 const emp_method emp_method_placeto = {
     .name = "placeto",
     .description = "a graph network that moves one group at a time, and sees each score "
@@ -145,4 +148,4 @@ const emp_method emp_method_placeto = {
     .clear = clear,
     .metrics = metrics,
     .list_state = list_state,
-    .list_weights = list_weights};
+    .learning = &learning};

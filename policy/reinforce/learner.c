@@ -41,7 +41,7 @@ emp_status emp_learner_check(const emp_learner *l, emp_error *err)
                     : EMP_ERROR(EMP_EFORMAT, "the saved state of a learner is damaged");
 }
 
-emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
+emp_status emp_learner_ask(void *state, const emp_owned_decision *candidates, int32_t max,
                            int32_t *count, emp_error *err)
 {
     emp_learner   *l = (emp_learner *)state;
@@ -209,3 +209,9 @@ const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count)
     *count = l->type->metric_count;
     return l->metric;
 }
+
+const emp_method_sharing emp_learner_sharing = {.backward = emp_learner_backward,
+                                                .step = emp_learner_step,
+                                                .list_gradient =
+                                                    emp_learner_list_gradient,
+                                                .list_values = emp_learner_list_values};

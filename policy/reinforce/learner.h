@@ -17,6 +17,7 @@
 #include "policy/features/op_features.h"
 #include "policy/nn/params.h"
 #include "policy/reinforce/reinforce.h"
+#include "search/learning.h"
 
 enum { EMP_LEARNER_MAX_NETS = 2, EMP_LEARNER_MAX_METRICS = 10 };
 
@@ -136,7 +137,7 @@ emp_status emp_learner_check(const emp_learner *learner, emp_error *err);
 
 /** Draws a batch. Ops without a row have no choice or no effect: device 0, from which
  * legalization sends them where they belong. \retval EMP_EINTERRUPTED  `stop` is set. \retval EMP_EFORMAT */
-emp_status emp_learner_ask(void *state, const emp_proposal *candidates, int32_t max,
+emp_status emp_learner_ask(void *state, const emp_owned_decision *candidates, int32_t max,
                            int32_t *count, emp_error *err);
 
 /** Both halves of an update. \retval EMP_EINVAL  Not as many scores as were drawn.
@@ -148,10 +149,11 @@ emp_status emp_learner_tell(void *state, const emp_score *scores, int32_t count,
 emp_status emp_learner_backward(void *state, const emp_score *scores, int32_t count,
                                 int32_t first, int32_t own, emp_error *err);
 void       emp_learner_step(void *state);
-int32_t    emp_learner_list_gradient(void           *state,
-                                     emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
-int32_t    emp_learner_list_values(void           *state,
-                                   emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+extern const emp_method_sharing emp_learner_sharing; /**< these, and the two below */
+int32_t                         emp_learner_list_gradient(void           *state,
+                                                          emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
+int32_t                         emp_learner_list_values(void           *state,
+                                                        emp_named_array arrays[EMP_MAX_NAMED_ARRAYS]);
 
 /** What the next placements depend on beyond the arguments of a creation; random numbers
  * follow from seed and update. */

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text/json.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "run/outside/outside_internal.h"
 
 enum { NUMBER_BYTES = 12, OTHER_BYTES = 1 << 16 }; /* of an answer, at most */
@@ -253,8 +253,9 @@ static void spread(const emp_graph *graph, const emp_device_id *device_of_class,
         device_of_op[op] = device_of_class[graph->op[op].colocation_class];
 }
 
-static emp_status read_rows(speaker *s, const answer *a, const emp_proposal *candidates,
-                            int32_t max, int32_t *count, emp_error *err)
+static emp_status read_rows(speaker *s, const answer *a,
+                            const emp_owned_decision *candidates, int32_t max,
+                            int32_t *count, emp_error *err)
 {
     const emp_graph *graph = s->base.problem->graph;
     const int32_t    length = a->are_by_class ? graph->class_count : graph->op_count;
@@ -278,8 +279,8 @@ static emp_status read_rows(speaker *s, const answer *a, const emp_proposal *can
 }
 
 static emp_status read_answer(speaker *s, const char *line, size_t length,
-                              const emp_proposal *candidates, int32_t max, int32_t *count,
-                              emp_error *err)
+                              const emp_owned_decision *candidates, int32_t max,
+                              int32_t *count, emp_error *err)
 {
     emp_status        st = EMP_OK;
     emp_json_document document = {0};
@@ -299,7 +300,7 @@ cleanup:
     return st;
 }
 
-static emp_status exchange(speaker *s, const emp_proposal *candidates, int32_t max,
+static emp_status exchange(speaker *s, const emp_owned_decision *candidates, int32_t max,
                            int32_t *count, emp_error *err)
 {
     emp_outsider    *o = &s->base;
@@ -318,7 +319,7 @@ static emp_status exchange(speaker *s, const emp_proposal *candidates, int32_t m
     return read_answer(s, line, length, candidates, max, count, err);
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     emp_outsider *o = state;

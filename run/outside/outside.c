@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/io/input.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "run/outside/outside_internal.h"
 
 enum { MOST_METHODS = 16, NAME_BYTES = 256, TIMEOUT_S = 60, LONGEST_TIMEOUT_S = 86400 };

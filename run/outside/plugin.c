@@ -202,8 +202,9 @@ static emp_status init(void *state, const emp_problem *problem,
     return EMP_ERROR(st, "method %s: %s", o->name, why.msg);
 }
 
-static emp_status receive_placements(emp_outsider *o, const emp_proposal *candidates,
-                                     int32_t max, int32_t *count, emp_error *err)
+static emp_status receive_placements(emp_outsider             *o,
+                                     const emp_owned_decision *candidates, int32_t max,
+                                     int32_t *count, emp_error *err)
 {
     const size_t           ops = (size_t)o->problem->graph->op_count;
     const request          r = {ASK, max};
@@ -223,7 +224,7 @@ static emp_status receive_placements(emp_outsider *o, const emp_proposal *candid
     return EMP_OK;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     emp_outsider *o = state;

@@ -54,7 +54,8 @@ emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoin
 /* Sizes as the run has them. */
 static bool sizes_fit(const emp_record *so_far, const emp_record *run)
 {
-    return so_far->op_count == run->op_count && so_far->device_count == run->device_count;
+    return so_far->decision.op_count == run->decision.op_count &&
+           so_far->device_count == run->device_count;
 }
 
 /* Learners sum floats, in the order that the compiler has chosen. */
@@ -101,7 +102,7 @@ static emp_status read_checkpoint(const emp_h5_image *image, void *object,
     EMP_TRY(emp_h5_check_same_run(so_far, c->record, path, err));
     if (!sizes_fit(so_far, c->record))
         EMP_FAIL(EMP_EFORMAT, "%s is damaged: %d devices, %d ops", path,
-                 so_far->device_count, so_far->op_count);
+                 so_far->device_count, so_far->decision.op_count);
     EMP_TRY(check_code(image, c, path, err));
     EMP_TRY(read_times(image, so_far, path, err));
     for (int i = 0; i < TIMES_SPENT; i++) {

@@ -54,17 +54,19 @@ static emp_status check_devices(const emp_record *r, const char *path, emp_error
                              " bytes and is busy for %g s",
                              path, d, r->peak_bytes[d], r->busy_s[d]);
     }
-    for (int32_t op = 0; op < r->op_count; op++) {
-        if (r->device_of_op[op] < 0 || r->device_of_op[op] >= r->device_count)
+    for (int32_t op = 0; op < r->decision.op_count; op++) {
+        if (r->decision.device_of_op[op] < 0 ||
+            r->decision.device_of_op[op] >= r->device_count)
             return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d is on device %d of %d",
-                             path, op, r->device_of_op[op], r->device_count);
-        if (r->has_order && r->level_of_op[op] >= EMP_LEVELS)
+                             path, op, r->decision.device_of_op[op], r->device_count);
+        if (r->has_order && r->decision.level_of_op[op] >= EMP_LEVELS)
             return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d has level %d of %d", path,
-                             op, r->level_of_op[op], EMP_LEVELS);
-        if (r->has_fusion &&
-            (r->leader_of_op[op] < 0 || r->leader_of_op[op] >= r->op_count))
+                             op, r->decision.level_of_op[op], EMP_LEVELS);
+        if (r->has_fusion && (r->decision.leader_of_op[op] < 0 ||
+                              r->decision.leader_of_op[op] >= r->decision.op_count))
             return EMP_ERROR(EMP_EFORMAT, "%s is damaged: op %d has leader %d of %d",
-                             path, op, r->leader_of_op[op], r->op_count);
+                             path, op, r->decision.leader_of_op[op],
+                             r->decision.op_count);
     }
     return EMP_OK;
 }

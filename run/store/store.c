@@ -19,20 +19,34 @@
     }
 
 static const emp_h5_field fields[] = {
-    FIELD(EMP_H5_TEXT, method),         FIELD(EMP_H5_TEXT, preset),
-    FIELD(EMP_H5_TEXT, options),        FIELD(EMP_H5_TEXT, workload),
-    FIELD(EMP_H5_TEXT, machine),        FIELD(EMP_H5_TEXT, runtime),
-    FIELD(EMP_H5_UINT64, seed),         FIELD(EMP_H5_INT64, budget_evaluations),
-    FIELD(EMP_H5_DOUBLE, budget_s),     FIELD(EMP_H5_UINT64, graph_hash),
-    FIELD(EMP_H5_UINT64, machine_hash), FIELD(EMP_H5_UINT64, runtime_hash),
-    FIELD(EMP_H5_TEXT, version),        FIELD(EMP_H5_TEXT, commit),
-    FIELD(EMP_H5_BOOLEAN, is_dirty),    FIELD(EMP_H5_TEXT, stopped_by),
-    FIELD(EMP_H5_INT64, evaluations),   FIELD(EMP_H5_INT64, feasible_count),
-    FIELD(EMP_H5_DOUBLE, median_s),     FIELD(EMP_H5_DOUBLE, best_step_time_s),
-    FIELD(EMP_H5_BOOLEAN, is_feasible), FIELD(EMP_H5_TEXT, oom_device),
-    FIELD(EMP_H5_INT64, traffic_bytes), FIELD(EMP_H5_UINT64, fingerprint),
-    FIELD(EMP_H5_INT32, device_count),  FIELD(EMP_H5_INT32, op_count),
-    FIELD(EMP_H5_INT32, point_count),   FIELD(EMP_H5_INT32, metric_count),
+    FIELD(EMP_H5_TEXT, method),
+    FIELD(EMP_H5_TEXT, preset),
+    FIELD(EMP_H5_TEXT, options),
+    FIELD(EMP_H5_TEXT, workload),
+    FIELD(EMP_H5_TEXT, machine),
+    FIELD(EMP_H5_TEXT, runtime),
+    FIELD(EMP_H5_UINT64, seed),
+    FIELD(EMP_H5_INT64, budget_evaluations),
+    FIELD(EMP_H5_DOUBLE, budget_s),
+    FIELD(EMP_H5_UINT64, graph_hash),
+    FIELD(EMP_H5_UINT64, machine_hash),
+    FIELD(EMP_H5_UINT64, runtime_hash),
+    FIELD(EMP_H5_TEXT, version),
+    FIELD(EMP_H5_TEXT, commit),
+    FIELD(EMP_H5_BOOLEAN, is_dirty),
+    FIELD(EMP_H5_TEXT, stopped_by),
+    FIELD(EMP_H5_INT64, evaluations),
+    FIELD(EMP_H5_INT64, feasible_count),
+    FIELD(EMP_H5_DOUBLE, median_s),
+    FIELD(EMP_H5_DOUBLE, best_step_time_s),
+    FIELD(EMP_H5_BOOLEAN, is_feasible),
+    FIELD(EMP_H5_TEXT, oom_device),
+    FIELD(EMP_H5_INT64, traffic_bytes),
+    FIELD(EMP_H5_UINT64, fingerprint),
+    FIELD(EMP_H5_INT32, device_count),
+    {"op_count", EMP_H5_INT32, offsetof(emp_record, decision.op_count), 0},
+    FIELD(EMP_H5_INT32, point_count),
+    FIELD(EMP_H5_INT32, metric_count),
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields, IDENTITY_COUNT = 15 };
 
@@ -62,14 +76,14 @@ static const emp_h5_field winner_field = FIELD(EMP_H5_TEXT, winner);
 
 static emp_h5_array level_array(const emp_record *r)
 {
-    return (emp_h5_array){"level_of_op", EMP_H5_PACKED, (uint64_t)r->op_count, 0,
-                          r->level_of_op};
+    return (emp_h5_array){"level_of_op", EMP_H5_PACKED, (uint64_t)r->decision.op_count, 0,
+                          r->decision.level_of_op};
 }
 
 static emp_h5_array leader_array(const emp_record *r)
 {
-    return (emp_h5_array){"leader_of_op", EMP_H5_INT32, (uint64_t)r->op_count, 0,
-                          r->leader_of_op};
+    return (emp_h5_array){"leader_of_op", EMP_H5_INT32, (uint64_t)r->decision.op_count, 0,
+                          r->decision.leader_of_op};
 }
 
 /* The arrays of a record, one HDF5 dataset each. */
@@ -83,7 +97,8 @@ static int list_arrays(emp_record *r, emp_h5_array arrays[MAX_ARRAYS])
         {"device_name", EMP_H5_TEXT, devices, 0, r->device_name},
         {"peak_bytes", EMP_H5_INT64, devices, 0, r->peak_bytes},
         {"busy_s", EMP_H5_DOUBLE, devices, 0, r->busy_s},
-        {"device_of_op", EMP_H5_INT32, (uint64_t)r->op_count, 0, r->device_of_op},
+        {"device_of_op", EMP_H5_INT32, (uint64_t)r->decision.op_count, 0,
+         r->decision.device_of_op},
         {"curve", EMP_H5_CURVE, points, 0, r->curve},
         {"metric_name", EMP_H5_TEXT, metrics, 0, r->metric_name},
         {"metric", EMP_H5_DOUBLE, points, metrics, r->metric},
@@ -150,7 +165,7 @@ const char *const emp_h5_record_formats[] = {EMP_H5_RECORD_FORMAT,
 static bool sizes_are_sane(const emp_record *r)
 {
     return r->device_count >= 0 && r->device_count <= EMP_MAX_DEVICES &&
-           r->op_count >= 0 && r->point_count >= 0 && r->metric_count >= 0 &&
+           r->decision.op_count >= 0 && r->point_count >= 0 && r->metric_count >= 0 &&
            r->metric_count <= EMP_MAX_METRICS;
 }
 
@@ -164,9 +179,9 @@ static emp_status read_fields(const emp_h5_image *image, emp_record *r, const ch
         }
     }
     if (!sizes_are_sane(r)) {
-        return EMP_ERROR(EMP_EFORMAT,
-                         "%s is damaged: %d devices, %d ops, %d tells, %d metrics", path,
-                         r->device_count, r->op_count, r->point_count, r->metric_count);
+        return EMP_ERROR(
+            EMP_EFORMAT, "%s is damaged: %d devices, %d ops, %d tells, %d metrics", path,
+            r->device_count, r->decision.op_count, r->point_count, r->metric_count);
     }
     return EMP_OK;
 }
@@ -212,11 +227,12 @@ static emp_status read_arrays(const emp_h5_image *image, emp_record *r, const ch
             if (!is_there) return emp_h5_lacks_array(&arrays[i], path, err);
         }
         if (pass > 0) break;
-        EMP_CHECK(EMP_ALLOC(r->device_of_op, (size_t)r->op_count));
+        EMP_CHECK(emp_decision_init(&r->decision, r->decision.op_count,
+                                    (r->has_order ? EMP_DECIDES_ORDER : 0) |
+                                        (r->has_fusion ? EMP_DECIDES_FUSION : 0),
+                                    err));
         EMP_CHECK(EMP_ALLOC(r->curve, (size_t)r->point_count));
         EMP_CHECK(EMP_ALLOC(r->metric, (size_t)r->point_count * (size_t)r->metric_count));
-        if (r->has_order) EMP_CHECK(EMP_ALLOC(r->level_of_op, (size_t)r->op_count));
-        if (r->has_fusion) EMP_CHECK(EMP_ALLOC(r->leader_of_op, (size_t)r->op_count));
     }
     for (int32_t i = 0; i < r->device_count; i++)
         r->device_name[i][EMP_H5_NAME_BYTES - 1] = '\0';
@@ -243,11 +259,15 @@ emp_status emp_record_load(emp_record *record, const char *path, emp_error *err)
                        record, err);
 }
 
-emp_decision emp_record_decision(const emp_record *record)
+emp_decision_origin emp_record_origin(const emp_record *r)
 {
-    return (emp_decision){.device_of_op = record->device_of_op,
-                          .level_of_op = record->level_of_op,
-                          .leader_of_op = record->leader_of_op};
+    emp_decision_origin origin = {.run = emp_record_identity(r),
+                                  .step_time_s =
+                                      r->is_feasible ? r->best_step_time_s : -1.0};
+
+    snprintf(origin.workload, sizeof origin.workload, "%s", r->workload);
+    snprintf(origin.machine, sizeof origin.machine, "%s", r->machine);
+    return origin;
 }
 
 const char *emp_record_decides(const emp_record *record)
@@ -392,9 +412,7 @@ emp_status emp_record_check_replaced(const char *path, const emp_record *run,
 
 void emp_record_clear(emp_record *record)
 {
-    emp_free(record->device_of_op);
-    emp_free(record->level_of_op);
-    emp_free(record->leader_of_op);
+    emp_decision_clear(&record->decision);
     emp_free(record->curve);
     emp_free(record->metric);
     emp_free(record->feasible_s);

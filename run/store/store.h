@@ -14,10 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <emplace/problem.h>
-
-#include "base/error.h"
-#include "sim/machine/machine.h"
+#include "sim/problem/decision.h"
 
 enum { EMP_RECORD_NAME_BYTES = 64, EMP_RECORD_TEXT_BYTES = 256, EMP_MAX_METRICS = 16 };
 
@@ -68,16 +65,14 @@ typedef struct {
     char winner[EMP_RECORD_NAME_BYTES]; /**< the member of a portfolio that made the best;
                                                "" = none, and its file says nothing */
     char oom_device[EMP_RECORD_NAME_BYTES]; /**< "" = none */
-    int64_t        traffic_bytes;           /**< of the best, like all below */
-    uint64_t       fingerprint;
-    int32_t        device_count;
-    char           device_name[EMP_MAX_DEVICES][32];
-    int64_t        peak_bytes[EMP_MAX_DEVICES];
-    double         busy_s[EMP_MAX_DEVICES];
-    int32_t        op_count;
-    emp_device_id *device_of_op; /**< [op]; owned */
-    uint8_t       *level_of_op;  /**< [op] if has_order, else NULL; owned */
-    emp_op_id     *leader_of_op; /**< [op] if has_fusion, else NULL; owned */
+    int64_t  traffic_bytes;                 /**< of the best, like all below */
+    uint64_t fingerprint;
+    int32_t  device_count;
+    char     device_name[EMP_MAX_DEVICES][32];
+    int64_t  peak_bytes[EMP_MAX_DEVICES];
+    double   busy_s[EMP_MAX_DEVICES];
+    /** The best decision; its levels are there if has_order, its leaders if has_fusion. */
+    emp_owned_decision decision;
     /** [op] Names of the ops, borrowed from the graph, which must be there while the record is
      * saved. NULL: the file says none. No load sets it: see emp_record_load_names(). */
     const char *const *op_name;
@@ -107,8 +102,8 @@ emp_status emp_record_save(const char *path, const emp_record *record, emp_error
  * \retval EMP_EFORMAT  Not a record, of another version, or torn; the message says so. */
 emp_status emp_record_load(emp_record *record, const char *path, emp_error *err);
 
-/** The best decision of a record; borrowed from it. */
-emp_decision emp_record_decision(const emp_record *record);
+/** What the best decision of a record was made for. */
+emp_decision_origin emp_record_origin(const emp_record *record);
 
 /** What the run decided, as the option --decide has it: "devices,order"; static storage. */
 const char *emp_record_decides(const emp_record *record);

@@ -56,14 +56,14 @@ bool emp_h5_write_machine(emp_h5_file file, const emp_record *r)
 
 bool emp_h5_write_names(emp_h5_file file, const emp_record *r)
 {
-    name_fields fields_of_names = {.op_count = r->op_count};
+    name_fields fields_of_names = {.op_count = r->decision.op_count};
     size_t      used = 0;
 
-    for (int32_t op = 0; op < r->op_count; op++)
+    for (int32_t op = 0; op < r->decision.op_count; op++)
         fields_of_names.op_name_bytes += (int64_t)strlen(r->op_name[op]) + 1;
     char *text = EMP_NEW_ARRAY(char, (size_t)fields_of_names.op_name_bytes);
     if (text == NULL) return false;
-    for (int32_t op = 0; op < r->op_count; op++) {
+    for (int32_t op = 0; op < r->decision.op_count; op++) {
         size_t size = strlen(r->op_name[op]) + 1;
         memcpy(text + used, r->op_name[op], size);
         used += size;

@@ -8,7 +8,7 @@
 #include "base/disjoint.h"
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 
 enum { NOBODY = -1, SEVERAL = -2 };
 

@@ -7,7 +7,7 @@
  *  2. A group whose tensors are read by just one other group goes into that group, again
  *     and again until nothing changes.
  *  3. Each convolution, each pooling and each step of a recurrent cell, told by names
- *     (sim/graph/op_name.h), is one layer: all ops in its scope. A layer takes in what it
+ *     (sim/graph/op.h), is one layer: all ops in its scope. A layer takes in what it
  *     alone reads, but goes into nothing.
  *
  * Where names say nothing, rules 1 and 2 remain. Rule 2 comes last; its result does not

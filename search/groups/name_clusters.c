@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 
 /* A shorter series is no walk through time: branches, repeated helpers. */
 enum { SHORTEST_SERIES = 8 };

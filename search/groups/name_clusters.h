@@ -4,7 +4,7 @@
  *
  * - Direction: forward; backward, under "gradients"; or weights, a gradient that nothing
  *   but sums, clipping and updates reads.
- * - Layer: the recurrent cell (sim/graph/op_name.h), or the scope of the forward op.
+ * - Layer: the recurrent cell (sim/graph/op.h), or the scope of the forward op.
  * - Step: TensorFlow numbers what is made again: "MatMul", "MatMul_1", ... "MatMul_39" in
  *   a layer. Such a series is a walk through time if it has at least 8 members. The
  *   shortest of a layer has one member a step; one three times as long has three.

@@ -49,4 +49,34 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
  * \return -1, and \a *least as it was: it may be on none. */
 int32_t emp_area_cheapest(const emp_area_item *item, const double *price, double *least);
 
+/* The highest point below planes over prices and rents. */
+
+enum { EMP_AREA_PLANES = 60 };
+
+/** value <= constant + sum of slope x price. */
+typedef struct {
+    double constant;
+    double slope[EMP_AREA_PRICES];
+} emp_area_plane;
+
+/** \param capacity  What prices of resources are normed by.
+ * \param most  No rent is above it.
+ * \param[out] price, height  Of the highest point.
+ * \retval EMP_EEXTERNAL */
+emp_status emp_area_lp_solve(const emp_area_plane *plane, int32_t count,
+                             const double *capacity, double most, double *price,
+                             double *height, emp_error *err);
+
+/* Ops and colocation classes as items of work. */
+
+/** Takes from ops the kinds where others of their class may not be, and those none of
+ * whose devices has memory for the class. \a item [class]: what its ops are together, of
+ * which folded ones are nothing; a class may be where all its ops may.
+ * \return false if a class is left without any. O(V). */
+bool emp_bound_restrict(emp_bound_model *model, emp_area_item *item);
+
+/** What the class that keeps its device busiest takes (lemma 3). O(classes). */
+emp_time_ns emp_bound_longest_class(const emp_bound_model *model,
+                                    const emp_area_item   *item);
+
 #endif /* EMP_SIM_BOUNDS_AREA_H */

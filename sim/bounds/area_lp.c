@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/area_lp.h"
+#include "sim/bounds/area.h"
 
 #include <glpk.h>
 

@@ -1,8 +1,210 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/bounds.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "base/work/stage.h"
-#include "sim/bounds/refute.h"
+#include "sim/bounds/inside.h"
+#include "sim/bounds/paths/join.h"
+
+/* What holds for every placement that takes at most a given time. Fixed cost of the step
+ * excluded. */
+typedef struct {
+    emp_time_ns path_ns, joined_ns, drained_ns, area_ns, class_ns, window_ns;
+    bool        is_infeasible;
+} bound_facts;
+
+enum { ROUNDS = 4 };
+
+typedef struct {
+    emp_bound_model model; /**< its ops are ours */
+    emp_bound_paths paths;
+    emp_area_item  *of_class, *of_op;
+    emp_time_ns     target_ns;
+} search;
+
+static emp_status search_init(search *s, const emp_bound_model *model, emp_error *err)
+{
+    const emp_graph *g = model->problem->graph;
+
+    *s = (search){.model = *model};
+    EMP_CHECK(EMP_ALLOC(s->model.op, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(s->of_class, (size_t)g->class_count));
+    EMP_CHECK(EMP_ALLOC(s->of_op, (size_t)g->op_count));
+    return emp_bound_paths_init(&s->paths, model, err);
+}
+
+static void search_clear(search *s)
+{
+    emp_free(s->model.op);
+    emp_free(s->of_class);
+    emp_free(s->of_op);
+    emp_bound_paths_clear(&s->paths);
+}
+
+/* Takes kinds from ops whose paths are too long. \a is_lost: an op has none left. */
+static bool restrict_by_paths(search *s, bool *is_lost)
+{
+    bool has_changed = false;
+
+    if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
+    for (emp_op_id op = 0; s->model.has_paths && op < s->model.problem->graph->op_count;
+         op++) {
+        for (int32_t k = 0; k < EMP_DEVICE_KINDS; k++) {
+            if (!emp_bound_may(&s->model.op[op], k)) continue;
+            if (emp_bound_paths_through(&s->paths, op, k) <= s->target_ns) continue;
+            s->model.op[op].kinds &= ~(1u << k);
+            has_changed = true;
+        }
+    }
+    *is_lost = has_changed && !emp_bound_restrict(&s->model, s->of_class);
+    return has_changed;
+}
+
+/* Raises the floors of the model by what drains add to them, less what exceptions may
+ * lose. */
+static emp_status drain(emp_bound_model *model, emp_bound_paths *paths, int32_t near,
+                        emp_time_ns *drained_ns, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const size_t     ops = (size_t)model->problem->graph->op_count;
+    emp_bound_drains drains = {0};
+    emp_bound_floor *joined = model->floor;
+
+    EMP_TRY(EMP_ALLOC(model->floor, ops));
+    EMP_TRY(emp_bound_drains_init(&drains, model, paths, err));
+    if (drains.in_use == 0) goto cleanup;
+    EMP_TRY(emp_bound_join(model, paths, &drains, joined, near, err));
+    *drained_ns =
+        emp_time_later(0, emp_bound_paths_longest(paths, model) - drains.loss_ns);
+    for (size_t v = 0; v < ops; v++) {
+        const emp_bound_floor *most = &model->floor[v];
+        joined[v].ready_ns =
+            emp_time_later(joined[v].ready_ns, most->ready_ns - drains.loss_ns);
+        joined[v].queued_ns =
+            emp_time_later(joined[v].queued_ns, most->queued_ns - drains.loss_ns);
+    }
+
+cleanup:
+    emp_free(model->floor);
+    model->floor = joined;
+    emp_bound_drains_clear(&drains);
+    return st;
+}
+
+/* All bounds for the kinds that are left. */
+static emp_status find_facts(search *s, bound_facts *facts, emp_error *err)
+{
+    emp_area          area;
+    double            window_ns = 0.0;
+    const int32_t     classes = s->model.problem->graph->class_count;
+    const emp_time_ns enough_ns = s->target_ns;
+
+    *facts = (bound_facts){0};
+    if (s->model.has_paths)
+        facts->drained_ns = emp_bound_paths_longest(&s->paths, &s->model);
+    facts->class_ns = emp_bound_longest_class(&s->model, s->of_class);
+    EMP_CHECK(emp_area_solve(&area, s->of_class, classes, s->model.capacity, 1e-5, err));
+    facts->area_ns = (emp_time_ns)ceil(area.value);
+    facts->is_infeasible = area.is_infeasible;
+    if (!s->model.has_paths || facts->is_infeasible || facts->area_ns > enough_ns)
+        return EMP_OK;
+    EMP_CHECK(emp_bound_window(&window_ns, &s->model, &s->paths, s->of_op, area.price,
+                               (double)enough_ns, err));
+    facts->window_ns = (emp_time_ns)ceil(window_ns);
+    return EMP_OK;
+}
+
+/* Whether no placement takes at most that long. */
+static emp_status try_time(search *s, const emp_bound_model *model, emp_time_ns target_ns,
+                           bool *is_refuted, emp_error *err)
+{
+    bound_facts facts;
+    size_t      ops = (size_t)model->problem->graph->op_count;
+    bool        is_lost = false;
+
+    memcpy(s->model.op, model->op, ops * sizeof *model->op);
+    s->target_ns = target_ns;
+    *is_refuted = true;
+    if (!emp_bound_restrict(&s->model, s->of_class)) return EMP_OK;
+    for (int32_t i = 0; i < ROUNDS; i++) {
+        bool has_changed = restrict_by_paths(s, &is_lost);
+        if (is_lost) return EMP_OK;
+        if (!has_changed) break;
+    }
+    if (s->model.has_paths) emp_bound_paths_find(&s->paths, &s->model);
+    EMP_CHECK(find_facts(s, &facts, err));
+    *is_refuted = facts.is_infeasible || facts.drained_ns > target_ns ||
+                  facts.area_ns > target_ns || facts.class_ns > target_ns ||
+                  facts.window_ns > target_ns;
+    return EMP_OK;
+}
+
+/* The bounds that need no guess; the model loses kinds that memory rules out, and gets
+ * floors. \a near: as of emp_bound_join(). */
+static emp_status find_all_facts(bound_facts *facts, emp_bound_model *model, int32_t near,
+                                 emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    search      s;
+    size_t      ops = (size_t)model->problem->graph->op_count;
+    emp_time_ns path_ns = 0, joined_ns = 0, drained_ns = 0;
+
+    *facts = (bound_facts){0};
+    EMP_TRY(search_init(&s, model, err));
+    facts->is_infeasible = !emp_bound_restrict(model, s.of_class);
+    if (facts->is_infeasible) goto cleanup;
+    memcpy(s.model.op, model->op, ops * sizeof *model->op);
+    s.target_ns = EMP_COST_LIMIT_NS;
+    if (model->has_paths) {
+        emp_bound_paths_find(&s.paths, model);
+        path_ns = emp_bound_paths_longest(&s.paths, model);
+        EMP_TRY(emp_bound_join(model, &s.paths, NULL, NULL, near, err));
+        joined_ns = emp_bound_paths_longest(&s.paths, model);
+        EMP_TRY(drain(model, &s.paths, near, &drained_ns, err));
+        emp_bound_paths_find(&s.paths, model);
+    }
+    EMP_TRY(find_facts(&s, facts, err));
+    facts->path_ns = path_ns;
+    facts->joined_ns = joined_ns;
+    facts->drained_ns = drained_ns;
+
+cleanup:
+    search_clear(&s);
+    return st;
+}
+
+/* Raises \a least_ns, a bound, as far as times can be refuted: within \a accuracy,
+ * relative: the longest time within which a step cannot be done, docs/bounds.md, lemma 5. */
+static emp_status raise_bound(emp_time_ns *least_ns, const emp_bound_model *model,
+                              double accuracy, emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    search      s;
+    emp_time_ns possible_ns = 0; /* not refuted, once it is above 0 */
+
+    EMP_TRY(search_init(&s, model, err));
+    for (;;) {
+        emp_time_ns least = *least_ns, step_ns = least / 4 + 1;
+        bool        is_refuted = false;
+        if (possible_ns > 0) step_ns = (possible_ns - least) / 2;
+        if (step_ns <= 0 || (double)step_ns < accuracy * (double)least) break;
+        if (least + step_ns >= EMP_COST_LIMIT_NS) break;
+        EMP_TRY(try_time(&s, model, least + step_ns, &is_refuted, err));
+        if (is_refuted)
+            *least_ns = least + step_ns + 1;
+        else
+            possible_ns = least + step_ns;
+    }
+
+cleanup:
+    search_clear(&s);
+    return st;
+}
+
+/* ---- bounds ---- */
 
 /* Of the refuted time. */
 static const double ACCURACY = 4e-3;
@@ -19,7 +221,7 @@ static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
                          emp_error *err)
 {
     const char *before = emp_stage_set("refuting step times");
-    emp_status  st = emp_bound_refute(best_ns, model, ACCURACY, err);
+    emp_status  st = raise_bound(best_ns, model, ACCURACY, err);
 
     (void)emp_stage_set(before);
     return st;
@@ -30,12 +232,12 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32
 {
     emp_status      st = EMP_OK;
     emp_bound_model model = {0};
-    emp_bound_facts facts;
+    bound_facts     facts;
     emp_time_ns     best_ns = 0;
 
     *out = (emp_bounds){0};
     EMP_TRY(emp_bound_model_init(&model, problem, err));
-    EMP_TRY(emp_bound_facts_find(&facts, &model, near_of(effort), err));
+    EMP_TRY(find_all_facts(&facts, &model, near_of(effort), err));
     out->is_infeasible = facts.is_infeasible;
     facts.drained_ns = emp_time_later(facts.drained_ns, facts.joined_ns);
     best_ns = emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),

@@ -22,7 +22,7 @@
  * counting loads and stores.
  *
  * On a GPU whose model says something of number formats, products take what its table says, or the
- * formula with the rate of their format (sim/cost/format_cost.h).
+ * formula with the rate of their format (sim/cost/kernel.h).
  *
  * A GPU or CPU whose model has a section `core` (a group of cores, as replay drives it):
  *

@@ -10,6 +10,7 @@
 #ifndef EMP_SIM_COST_KERNEL_H
 #define EMP_SIM_COST_KERNEL_H
 
+#include "sim/graph/graph.h"
 #include "sim/machine/machine.h"
 
 /** Where a time comes from. */
@@ -76,5 +77,40 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
  * \retval EMP_EUNSUPPORTED  The model has no table of collectives, or the table not that many GPUs. */
 emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *gpu,
                              const emp_exchange *exchange, emp_error *err);
+
+/* What a collective takes on a machine.
+ *
+ * A rank on a GPU takes what the table of its device model says, where that has so
+ * many GPUs. Else it is a ring over the slowest route between two GPUs of the machine, or between
+ * its only GPU and the host:
+ *
+ *     t = rounds (bytes / ranks / rate + latency)
+ *
+ * with 2 (ranks - 1) rounds of an all-reduce, and ranks - 1 of any other: each rank sends a part on in
+ * each round (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). A rank on a CPU is
+ * such a ring over the slowest route between two devices, or at the rate of one core if the machine
+ * has none. Of a table the times of half precision count. */
+
+/** Seconds that a rank on \a device takes once all ranks are ready; 0 with one rank, and without bytes.
+ * O(devices squared) without a table. */
+double emp_collective_s(const emp_collective_part *part, const emp_machine *machine,
+                        const emp_device *device);
+
+/* The time of an op's product on a GPU of today: by its model's table, or by the formula with the
+ * rate of the number format.
+ *
+ * The format is that of the op's first output; fp32 counts as what the runtime computes it in
+ * (emp_runtime_events), if the model knows it. fp64 counts as fp32. Of a batch of products the table
+ * says what one with so many times the rows takes. A convolution is the product that it comes to.
+ * Tables measure products whose matrices have the format they are computed in. Quantised weights have
+ * fewer bytes: with few rows the time falls in proportion to them, down to the time of the arithmetic.
+ * Attention takes what the table says of its lengths and heads, times its arithmetic over that
+ * of the measured kernel: so the backward pass takes 2.5 times as long, and one without a causal mask
+ * twice. */
+
+/** Seconds of a product, convolution or attention, without its algorithm's factor and without the
+ * bound by bytes. \param fp32_as  What products of fp32 are computed in. O(log points). */
+double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_device *gpu,
+                            emp_format fp32_as);
 
 #endif /* EMP_SIM_COST_KERNEL_H */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A run: the placement is checked, the state made fresh, and the events are played by the
  * copy of run/run.h that has the rules of the profile as constants, if there is one. */
+#include "sim/engine/engine.h"
+
 #include <string.h>
 
-#include "sim/engine/engine.h"
-#include "sim/rules/limits.h"
+#include "sim/rules/rules.h"
 
 static bool are_rules(emp_sim_rules a, const emp_sim_rules *b)
 {
@@ -179,4 +180,120 @@ emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
     if (sim->is_fused) emp_engine_part(sim);
     *result = sim->result;
     return EMP_OK;
+}
+
+/* What a run asks of devices that are groups of one computer's cores. */
+/* The cores of device d are those from first on, modulo all that the computer has: of GPUs first,
+ * then of CPUs, as replay takes them (replay/cpu/cores.h). */
+static void count_shared_cores(emp_sim_sharing *s, const emp_machine *m)
+{
+    int32_t first[EMP_MAX_DEVICES], next = 0, all = m->core_count;
+
+    for (int kind = EMP_DEVICE_KINDS - 1; kind >= 0;
+         kind--) { /* CPUs are the first kind */
+        for (int32_t d = 0; d < m->device_count; d++) {
+            const emp_device *device = &m->device[d];
+            if ((int)device->kind != kind) continue;
+            int32_t count =
+                kind == EMP_DEVICE_CPU ? device->cores : device->multiprocessors;
+            s->core_count[d] = all > 0 && count > all ? all : count;
+            first[d] = next;
+            next += s->core_count[d];
+        }
+    }
+    for (int32_t d = 0; all > 0 && d < m->device_count; d++) {
+        for (int32_t e = 0; e < m->device_count; e++) {
+            for (int32_t i = 0; i < s->core_count[d]; i++) {
+                int32_t behind = ((first[d] + i - first[e]) % all + all) % all;
+                s->shared[d][e] += behind < s->core_count[e];
+            }
+        }
+    }
+}
+
+emp_status emp_engine_set_sharing(emp_engine *sim, const emp_problem *problem,
+                                  emp_error *err)
+{
+    const emp_device *gpu = emp_machine_first(problem->machine, EMP_DEVICE_GPU);
+
+    if (!sim->rules.shares_cores) return EMP_OK;
+    sim->sharing = EMP_ADD_ARRAY(&sim->arrays, emp_sim_sharing, 1);
+    emp_time_ns *more_ns =
+        EMP_ADD_ARRAY(&sim->arrays, emp_time_ns, (size_t)sim->op_count);
+    if (sim->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", sim->op_count);
+    for (int32_t op = 0; op < sim->op_count; op++)
+        more_ns[op] =
+            problem->costs->gpu_beside_ns[sim->start[op].id] - sim->op[op].gpu_ns;
+    sim->sharing->more_ns = more_ns;
+    sim->sharing->hand_over_ns = emp_ns_of_seconds(gpu->sharing.hand_over_s);
+    sim->sharing->ns_per_byte = 1e9 / gpu->sharing.copy_bytes_per_s;
+    count_shared_cores(sim->sharing, problem->machine);
+    return EMP_OK;
+}
+
+/* What ops cost where devices of one kind are of several models. A run knows one cost on a CPU and one
+ * on a GPU for each op: before it, these become those of the device that the op is on. Most runs of a
+ * search move few ops. */
+enum { NO_DEVICE = UINT8_MAX };
+
+static emp_sim_cost cost_on(const emp_engine *sim, const emp_cost_table *costs,
+                            int32_t device, emp_op_id id)
+{
+    size_t              row = emp_cost_row(costs, device, id);
+    const emp_gpu_cost *gpu = &costs->gpu[row];
+
+    if (sim->device[device].kind == EMP_DEVICE_GPU)
+        return (emp_sim_cost){.run_ns = gpu->compute_ns, .issue_ns = gpu->issue_ns};
+    const emp_cpu_cost *cpu = &costs->cpu[row];
+    if (!sim->rules.cpu_pool) return (emp_sim_cost){.run_ns = cpu->compute_ns};
+    return (emp_sim_cost){.cpu = {.row = costs->cpu_offset[row], .lanes = cpu->lanes}};
+}
+
+/* CPUs' columns come first. */
+static int32_t column_of(const emp_engine *sim, const emp_cost_table *costs,
+                         int32_t device)
+{
+    const int32_t first = sim->device[device].kind == EMP_DEVICE_GPU
+                              ? costs->column_count[EMP_DEVICE_CPU]
+                              : 0;
+
+    return first + costs->column_of_device[device];
+}
+
+emp_status emp_engine_set_models(emp_engine *sim, const emp_problem *problem,
+                                 emp_error *err)
+{
+    const emp_cost_table *costs = problem->costs;
+    const size_t          ops = (size_t)sim->op_count;
+
+    if (!emp_cost_is_unlike(costs)) return EMP_OK;
+    const int32_t columns =
+        costs->column_count[EMP_DEVICE_CPU] + costs->column_count[EMP_DEVICE_GPU];
+    emp_sim_cost *cost = EMP_ADD_ARRAY(&sim->arrays, emp_sim_cost, ops * (size_t)columns);
+    sim->costs_of = EMP_ADD_ARRAY(&sim->arrays, uint8_t, ops);
+    if (sim->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "costs of %d ops on %d device models", sim->op_count,
+                         columns);
+    memset(sim->costs_of, NO_DEVICE, ops);
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        emp_sim_cost *column = cost + (size_t)column_of(sim, costs, d) * ops;
+        for (int32_t op = 0; op < sim->op_count; op++)
+            column[op] = cost_on(sim, costs, d, sim->start[op].id);
+        sim->cost_of_device[d] = column;
+    }
+    return EMP_OK;
+}
+
+/* The one of cpu_ns and gpu_ns that is not of the device's kind is not asked. */
+void emp_engine_take_costs(emp_engine *sim)
+{
+    for (int32_t op = 0; op < sim->op_count; op++) {
+        const uint8_t device = sim->space_of_place[2 * (size_t)op];
+        if (device == sim->costs_of[op]) continue;
+        const emp_sim_cost *cost = &sim->cost_of_device[device][op];
+        sim->op[op].cpu_ns = sim->op[op].gpu_ns = cost->run_ns;
+        sim->op[op].issue_ns = cost->issue_ns;
+        sim->costs_of[op] = device;
+    }
 }

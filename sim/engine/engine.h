@@ -15,7 +15,7 @@
 #include "base/arrays.h"
 #include "sim/engine/bfc.h"
 #include "sim/engine/caching.h"
-#include "sim/rules/limits.h"
+#include "sim/rules/rules.h"
 #include "sim/rules/step.h"
 
 /** What a run does differently from one runtime profile to another; emp_runtime says what

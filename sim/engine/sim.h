@@ -18,6 +18,8 @@
 
 #include <emplace/sim.h>
 
+#include "sim/engine/engine.h"
+#include "sim/rules/rules.h"
 #include "sim/rules/step.h"
 
 /* <emplace/sim.h> has emp_sim_create(), emp_sim_run() and emp_sim_destroy(). The limits of a step:
@@ -45,5 +47,22 @@ emp_status emp_sim_trace_decision(emp_sim *sim, const emp_decision *decision,
 emp_status emp_sim_run_timed(emp_sim *sim, const emp_decision *decision,
                              const emp_sim_times *times, emp_sim_result *result,
                              emp_error *err);
+
+/* ---- the buffers in use at a moment of a traced run, asked from a callback of its emp_sim_trace ---- */
+
+emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device);
+
+/** Called for each buffer, named by the tensor that it was allocated for; others may
+ * share it by now. */
+typedef void emp_sim_live_visit(void *context, emp_tensor_id tensor, bool is_copy,
+                                int64_t bytes);
+
+/** Before a run whose buffers will be asked for: forgets those of the runs before. */
+void emp_sim_live_reset(emp_sim *sim);
+
+/** Visits all buffers of tensors in the memory of \a device, copies last. Persistent
+ * bytes and workspaces are no buffers of tensors. O(V + E). */
+void emp_sim_live_each(const emp_sim *sim, emp_device_id device,
+                       emp_sim_live_visit *visit, void *context);
 
 #endif /* EMP_SIM_ENGINE_SIM_H */

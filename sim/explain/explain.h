@@ -46,14 +46,40 @@
  *
  * Time of ops. An op takes the time in which it, or on a CPU at least one of its tasks, runs.
  * Ops that take no time are not counted. On a CPU ops run side by side, so that their times
- * can add up to more than the step. A scope (scopes.h) that takes more than a fifth of the time
+ * can add up to more than the step. A scope that takes more than a fifth of the time
  * of a device's ops is told by its parts: the scopes within it, and its own ops.
  */
 #ifndef EMP_SIM_EXPLAIN_EXPLAIN_H
 #define EMP_SIM_EXPLAIN_EXPLAIN_H
 
 #include "sim/engine/sim.h"
-#include "sim/explain/scopes.h"
+#include "sim/graph/graph.h"
+
+/* The name scopes of a graph as a tree. An op belongs to the scope that its name has but for
+ * the last part: "softmax/MatMul_3" to "softmax". A gradient op belongs to the scope of the op
+ * that it differentiates: "gradients/softmax/MatMul_3_grad/MatMul" to "softmax", too. */
+
+typedef struct {
+    const char *name; /**< not terminated; borrowed from the graph */
+    int32_t     length;
+    int32_t     parent;   /**< lower than its own number; -1 of the root */
+    int32_t     op_count; /**< in it and in all scopes below it */
+} emp_scope;
+
+/** Read its members; zero-initialise before emp_scopes_init(). */
+typedef struct {
+    int32_t    count;
+    emp_scope *scope;  /**< [count]; scope 0 is the root, whose name is empty */
+    int32_t   *of_op;  /**< [op]; -1 = folded */
+    int32_t    limit_; /**< private */
+} emp_scopes;
+
+/** \a graph must outlive it. O(bytes of all names). \retval EMP_ENOMEM  Clear it also then. */
+emp_status emp_scopes_init(emp_scopes *scopes, const emp_graph *graph, emp_error *err);
+void       emp_scopes_clear(emp_scopes *scopes);
+
+/** Whether \a scope is \a outer or below it. O(depth). */
+bool emp_scopes_is_in(const emp_scopes *scopes, int32_t scope, int32_t outer);
 
 /** Why a device idles: name, key in JSON. */
 #define EMP_EXPLAIN_IDLE_LIST(X)    \
@@ -226,5 +252,77 @@ const char *emp_explain_kind_key(emp_explain_kind kind);
 
 /** What a device that waits for \a cause idles for. */
 emp_explain_idle emp_explain_cause_idle(emp_explain_cause cause);
+
+/*
+ * What bounds a step most: the kind of thing on which its critical path (explain.h) spends
+ * most time, and the device that has most of that time.
+ */
+
+/** Kinds: name, key in JSON. */
+#define EMP_BOTTLENECK_LIST(X)                                                     \
+    X(COMPUTE, "compute")   /**< ops run, or something waits until they have */    \
+    X(HOST, "host")         /**< host threads issue, or something waits for one */ \
+    X(COPIES, "copies")     /**< copies between memories */                        \
+    X(MESSAGES, "messages") /**< control messages between devices */               \
+    X(STEP, "step")         /**< the fixed cost of the step */
+
+typedef enum {
+#define X(name, key) EMP_BOTTLENECK_##name,
+    EMP_BOTTLENECK_LIST(X)
+#undef X
+        EMP_BOTTLENECK_KINDS
+} emp_bottleneck_kind;
+
+typedef struct {
+    emp_bottleneck_kind kind;    /**< ties: the first of the list */
+    emp_time_ns         time_ns; /**< of the critical path */
+    emp_device_id       device; /**< with most of this time; of copies and messages: where
+                                      they come from; -1 = the fixed cost has none */
+    emp_device_id       to;     /**< where copies and messages go; else -1 */
+    emp_time_ns         device_ns; /**< its part of time_ns; ties: the lowest ids */
+} emp_bottleneck;
+
+/** O(segments + devices^2) time. */
+emp_bottleneck emp_explain_bottleneck(const emp_explain *why);
+
+/** The JSON key of a kind; static storage. */
+const char *emp_bottleneck_key(emp_bottleneck_kind kind);
+
+/*
+ * How much of a step each op is to blame for: where a search had better look.
+ *
+ * The critical path (explain.h) is shared out to ops. Of a stretch of t seconds
+ *
+ *  - in which an op is issued or runs, the op gets t;
+ *  - in which it waits for a busy device, or a copy for the compute that is queued there,
+ *    it (of a copy: the op that made the tensor) gets t / 2, and each op that runs on that
+ *    device meanwhile half of the time for which it does;
+ *  - of a copy or a message otherwise, the op that sends it and the op with which the path
+ *    goes on get t / 2 each.
+ *
+ * An op that gets nothing can be anywhere without making the step shorter, unless its move
+ * changes the order of others.
+ */
+
+/** Simulates one step, traced, by \a sim, which has been created for \a problem.
+ * O((V + E) log(V + E)) time, O(V + E) memory.
+ *
+ * \param[in]  device_of_op  As for emp_sim_run().
+ * \param[out] blame_s       [op_count]; may be written on failure.
+ * \retval EMP_EUNSUPPORTED  As emp_explain_create(). */
+emp_status emp_explain_blame(double *blame_s, const emp_problem *problem, emp_sim *sim,
+                             const emp_device_id *device_of_op, emp_error *err);
+
+/** The same for many placements, and when each op ends; keeps its memory from one to the next. */
+typedef struct emp_blamer emp_blamer;
+
+/** \a problem and \a sim are borrowed. \retval EMP_ENOMEM */
+emp_status emp_blamer_create(emp_blamer **out, const emp_problem *problem, emp_sim *sim,
+                             emp_error *err);
+/** As emp_explain_blame(). \a end_frac [op_count] gets the ends of ops as shares of the step
+ * time, which give the order of emp_surrogate_follow(); 0 of folded ops. NULL: not asked for. */
+emp_status emp_blamer_run(emp_blamer *blamer, double *blame_s, double *end_frac,
+                          const emp_device_id *device_of_op, emp_error *err);
+void       emp_blamer_destroy(emp_blamer *blamer);
 
 #endif /* EMP_SIM_EXPLAIN_EXPLAIN_H */

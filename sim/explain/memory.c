@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/engine/sim_live.h"
+#include "sim/engine/sim.h"
 #include "sim/explain/explain_internal.h"
-#include "sim/rules/limits.h"
+#include "sim/rules/rules.h"
 
 struct observer {
     emp_explain                *why;

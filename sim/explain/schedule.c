@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/engine/sim_live.h"
+#include "sim/engine/sim.h"
 #include "sim/explain/explain_internal.h"
 
-enum { STREAMS = 3, FIRST_RUNS = 1024 };
+enum { STREAMS = 3 };
 
 struct stream {
     emp_time_ns ready_ns;  /* when its last copy may take links */
@@ -97,16 +97,11 @@ static void find_data(struct recorder *r, emp_op_id op, emp_time_ns end)
 static int32_t add_run(struct recorder *r, const emp_explain_run *run)
 {
     emp_explain_schedule *s = r->s;
+    emp_error            *err = NULL;
 
-    if (s->run_count == s->run_limit) {
-        int32_t          limit = s->run_limit > 0 ? 2 * s->run_limit : FIRST_RUNS;
-        emp_explain_run *grown = emp_realloc(s->run, (size_t)limit, sizeof *grown);
-        if (grown == NULL) {
-            r->is_out_of_memory = true;
-            return -1;
-        }
-        s->run = grown;
-        s->run_limit = limit;
+    if (EMP_GROW(s->run, s->run_count + 1, s->run_limit) != EMP_OK) {
+        r->is_out_of_memory = true;
+        return -1;
     }
     s->run[s->run_count] = *run;
     return s->run_count++;

@@ -5,7 +5,7 @@
 
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
-#include "sim/engine/sim_live.h"
+#include "sim/engine/sim.h"
 #include "sim/explain/explain_internal.h"
 #include "sim/machine/tracks.h"
 

@@ -6,7 +6,7 @@
  * Copies that share a stream's track and overlap are spread over several tracks.
  *
  * A slice of an op has its type, the shape of its first output, FLOPs, bytes read and
- * written, and scope (scopes.h). Under the event rules every slice of an op, issue or copy says
+ * written, and scope. Under the event rules every slice of an op, issue or copy says
  * whether it is on the critical path (explain.h). An op of no time has no slice but that of its
  * issue. Arrows go from the op that makes a tensor to its copy, and from there to the op that
  * was ready when the copy came.

@@ -8,7 +8,7 @@
  * Changes of the machine: a link that copies never wait for, or that also takes no time, for
  * the links on which the critical path spends most; GPUs, host threads or CPUs twice as fast;
  * twice the memory, if the step does not fit. Changes of the placement: all ops of one name
- * scope on one device, for the scopes that are most to blame for the step (blame.h).
+ * scope on one device, for the scopes that are most to blame for the step (explain.h).
  *
  * A change is told if it takes off at least 0.5 % of the step, or lets a step fit that does
  * not. An endlessly fast link has to take off 0.5 % more than one without a queue. Of the moves

@@ -213,4 +213,15 @@ static inline bool emp_op_reads_on_host(const emp_op *op, int32_t input)
     return op->host_input_mask >> (input < 31 ? input : 31) & 1u;
 }
 
+/*
+ * What the forward pass of a training step makes and its backward pass reads.
+ */
+
+/** Bytes of the tensors that ops before the loss make and other ops read. The loss is what a step
+ * fetches that is one number of floating point. Weights, inputs and constants do not count, and
+ * what is a view of a buffer counts once. 0 of a step without such a loss, or with nothing else to
+ * run. O(V + E). \retval EMP_ENOMEM */
+emp_status emp_graph_activation_bytes(int64_t *bytes, const emp_graph *step,
+                                      emp_error *err);
+
 #endif /* EMP_SIM_GRAPH_GRAPH_H */

@@ -76,7 +76,7 @@ emp_status emp_graph_builder_state_time(emp_graph_builder *b, emp_op_id op, int3
                                         int64_t gpu_ns, emp_error *err);
 
 /** Makes the op a rank of a collective, whose time is a matter of the machine
- * (sim/cost/collective_cost.h). An op of a type that emp_collective_of_type() knows is one anyway; this
+ * (sim/cost/kernel.h). An op of a type that emp_collective_of_type() knows is one anyway; this
  * says what its shapes do not. Copied.
  * \retval EMP_EINVAL  No such op, no rank, negative bytes, or a set beyond the ops so far. \retval EMP_ENOMEM */
 emp_status emp_graph_builder_set_collective(emp_graph_builder *b, emp_op_id op,

@@ -3,114 +3,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/graph/op_entry.h"
-
-/* ggml's types of blocks (ggml-common.h); those without a name are no longer in use. */
-static const struct {
-    const char *name;
-    int32_t     elements, bytes;
-} blocks[EMP_GGML_TYPES] = {
-    [2] = {"q4_0", 32, 18},      [3] = {"q4_1", 32, 20},      [6] = {"q5_0", 32, 22},
-    [7] = {"q5_1", 32, 24},      [8] = {"q8_0", 32, 34},      [9] = {"q8_1", 32, 36},
-    [10] = {"q2_k", 256, 84},    [11] = {"q3_k", 256, 110},   [12] = {"q4_k", 256, 144},
-    [13] = {"q5_k", 256, 176},   [14] = {"q6_k", 256, 210},   [15] = {"q8_k", 256, 292},
-    [16] = {"iq2_xxs", 256, 66}, [17] = {"iq2_xs", 256, 74},  [18] = {"iq3_xxs", 256, 98},
-    [19] = {"iq1_s", 256, 50},   [20] = {"iq4_nl", 32, 18},   [21] = {"iq3_s", 256, 110},
-    [22] = {"iq2_s", 256, 82},   [23] = {"iq4_xs", 256, 136}, [29] = {"iq1_m", 256, 56},
-    [34] = {"tq1_0", 256, 54},   [35] = {"tq2_0", 256, 66},   [39] = {"mxfp4", 32, 17},
-    [40] = {"nvfp4", 64, 36},    [41] = {"q1_0", 128, 18},
-};
-
-/* The number of a type of blocks, or -1. */
-static int32_t block_of(emp_dtype dtype)
-{
-    int32_t number = (int32_t)dtype - EMP_DTYPE_GGML;
-
-    return number >= 0 && number < EMP_GGML_TYPES && blocks[number].name != NULL ? number
-                                                                                 : -1;
-}
-
-int32_t emp_dtype_block(emp_dtype dtype)
-{
-    int32_t number = block_of(dtype);
-
-    return number < 0 ? 1 : blocks[number].elements;
-}
-
-int64_t emp_dtype_size_bytes(emp_dtype dtype, int64_t elements)
-{
-    int32_t number = block_of(dtype);
-
-    if (number < 0) return emp_mul_saturating(elements, emp_dtype_bytes(dtype));
-    int64_t whole = elements / blocks[number].elements;
-    bool    is_cut = elements % blocks[number].elements != 0;
-    return emp_mul_saturating(whole + is_cut, blocks[number].bytes);
-}
-
-emp_dtype emp_dtype_of_ggml(uint32_t number)
-{
-    static const emp_dtype plain[EMP_GGML_TYPES] = {
-        [0] = EMP_DTYPE_FLOAT,   [1] = EMP_DTYPE_HALF,     [24] = EMP_DTYPE_INT8,
-        [25] = EMP_DTYPE_INT16,  [26] = EMP_DTYPE_INT32,   [27] = EMP_DTYPE_INT64,
-        [28] = EMP_DTYPE_DOUBLE, [30] = EMP_DTYPE_BFLOAT16};
-
-    if (number >= EMP_GGML_TYPES) return EMP_DTYPE_NONE;
-    if (blocks[number].name != NULL) return (emp_dtype)(EMP_DTYPE_GGML + (int32_t)number);
-    return plain[number];
-}
-
-int32_t emp_dtype_bytes(emp_dtype dtype)
-{
-    switch (dtype) {
-    case EMP_DTYPE_BOOL:
-    case EMP_DTYPE_UINT8:
-    case EMP_DTYPE_FLOAT8_E5M2:
-    case EMP_DTYPE_FLOAT8_E4M3:
-    case EMP_DTYPE_INT8: return 1;
-    case EMP_DTYPE_INT16:
-    case EMP_DTYPE_UINT16:
-    case EMP_DTYPE_BFLOAT16:
-    case EMP_DTYPE_HALF: return 2;
-    case EMP_DTYPE_FLOAT:
-    case EMP_DTYPE_UINT32:
-    case EMP_DTYPE_INT32: return 4;
-    case EMP_DTYPE_DOUBLE:
-    case EMP_DTYPE_UINT64:
-    case EMP_DTYPE_INT64:
-    case EMP_DTYPE_COMPLEX64: return 8;
-    case EMP_DTYPE_COMPLEX128: return 16;
-    default: return 0;
-    }
-}
-
-const char *emp_dtype_name(emp_dtype dtype)
-{
-    switch (dtype) {
-    case EMP_DTYPE_FLOAT: return "float32";
-    case EMP_DTYPE_DOUBLE: return "float64";
-    case EMP_DTYPE_INT32: return "int32";
-    case EMP_DTYPE_UINT8: return "uint8";
-    case EMP_DTYPE_INT16: return "int16";
-    case EMP_DTYPE_INT8: return "int8";
-    case EMP_DTYPE_STRING: return "string";
-    case EMP_DTYPE_COMPLEX64: return "complex64";
-    case EMP_DTYPE_INT64: return "int64";
-    case EMP_DTYPE_BOOL: return "bool";
-    case EMP_DTYPE_BFLOAT16: return "bfloat16";
-    case EMP_DTYPE_UINT16: return "uint16";
-    case EMP_DTYPE_COMPLEX128: return "complex128";
-    case EMP_DTYPE_HALF: return "float16";
-    case EMP_DTYPE_RESOURCE: return "resource";
-    case EMP_DTYPE_VARIANT: return "variant";
-    case EMP_DTYPE_UINT32: return "uint32";
-    case EMP_DTYPE_UINT64: return "uint64";
-    case EMP_DTYPE_FLOAT8_E5M2: return "float8_e5m2";
-    case EMP_DTYPE_FLOAT8_E4M3: return "float8_e4m3fn";
-    default: return block_of(dtype) < 0 ? "other" : blocks[block_of(dtype)].name;
-    }
-}
 
 int64_t emp_mul_saturating(int64_t a, int64_t b)
 {
@@ -154,7 +50,7 @@ bool emp_shape_equal(const emp_shape *a, const emp_shape *b)
 
 int64_t emp_info_bytes(const emp_tensor_info *info)
 {
-    return emp_dtype_size_bytes(info->dtype, emp_shape_elements(&info->shape));
+    return emp_dtype_tensor_bytes(info->dtype, &info->shape);
 }
 
 int64_t emp_view_input_bytes(const emp_op_view *op)
@@ -313,4 +209,33 @@ emp_arithmetic emp_arithmetic_of(double cycles, double elements)
 {
     if (cycles < 8.0 * elements) return EMP_ARITHMETIC_ADD;
     return cycles < 20.0 * elements ? EMP_ARITHMETIC_DIVIDE : EMP_ARITHMETIC_EXP;
+}
+
+bool emp_is_gradient_name(const char *name)
+{
+    return strncmp(name, "gradients", 9) == 0 && strchr(name, '/') != NULL;
+}
+
+size_t emp_forward_of_gradient(const char *name, const char **forward)
+{
+    if (!emp_is_gradient_name(name)) return 0;
+    const char *slash = strchr(name, '/'), *end = strstr(slash, "_grad/");
+    *forward = slash + 1;
+    return end == NULL ? 0 : (size_t)(end - *forward);
+}
+
+int32_t emp_cell_of_name(const char *name, size_t *length)
+{
+    *length = 0;
+    for (const char *at = strstr(name, "/cell_"); at != NULL;
+         at = strstr(at + 1, "/cell_")) {
+        char *end = NULL;
+        long  cell = strtol(at + 6, &end, 10);
+        if (end > at + 6 && (*end == '/' || *end == '_') && cell >= 0 &&
+            cell <= INT32_MAX) {
+            *length = (size_t)(end - name);
+            return (int32_t)cell;
+        }
+    }
+    return -1;
 }

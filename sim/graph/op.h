@@ -12,82 +12,13 @@
 #ifndef EMP_SIM_GRAPH_OP_H
 #define EMP_SIM_GRAPH_OP_H
 
+#include <emplace/graph.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include <emplace/graph.h>
-
 #include "base/error.h"
-
-/** Element types, numbered as TensorFlow's DataType (without the +100 of references). */
-typedef enum {
-    EMP_DTYPE_NONE = 0,
-    EMP_DTYPE_FLOAT = 1,
-    EMP_DTYPE_DOUBLE = 2,
-    EMP_DTYPE_INT32 = 3,
-    EMP_DTYPE_UINT8 = 4,
-    EMP_DTYPE_INT16 = 5,
-    EMP_DTYPE_INT8 = 6,
-    EMP_DTYPE_STRING = 7,
-    EMP_DTYPE_COMPLEX64 = 8,
-    EMP_DTYPE_INT64 = 9,
-    EMP_DTYPE_BOOL = 10,
-    EMP_DTYPE_BFLOAT16 = 14,
-    EMP_DTYPE_UINT16 = 17,
-    EMP_DTYPE_COMPLEX128 = 18,
-    EMP_DTYPE_HALF = 19,
-    EMP_DTYPE_RESOURCE = 20,
-    EMP_DTYPE_VARIANT = 21,
-    EMP_DTYPE_UINT32 = 22,
-    EMP_DTYPE_UINT64 = 23,
-    EMP_DTYPE_FLOAT8_E5M2 = 24,
-    EMP_DTYPE_FLOAT8_E4M3 = 25,
-    EMP_DTYPE_GGML = 64 /**< plus ggml's number of a type whose elements come in blocks */
-} emp_dtype;
-
-enum { EMP_GGML_TYPES = 42 };
-
-/** Bytes of one element; 0 for types without a fixed size in device memory. */
-int32_t emp_dtype_bytes(emp_dtype dtype);
-/** Elements of a block of one of ggml's types; 1 of all else. */
-int32_t emp_dtype_block(emp_dtype dtype);
-
-/** fp16, bfloat16, fp32 or fp64: weights of these can be trained. */
-static inline bool emp_dtype_is_float(emp_dtype dtype)
-{
-    return dtype == EMP_DTYPE_FLOAT || dtype == EMP_DTYPE_DOUBLE ||
-           dtype == EMP_DTYPE_HALF || dtype == EMP_DTYPE_BFLOAT16;
-}
-/** Bytes of so many elements, in whole blocks; 0 for types without a fixed size. Saturates. */
-int64_t emp_dtype_size_bytes(emp_dtype dtype, int64_t elements);
-/** The element type of ggml's number, which it gives plain types, too; EMP_DTYPE_NONE: there is none. */
-emp_dtype emp_dtype_of_ggml(uint32_t number);
-/** The type as people write it: "float32"; "other" of one that is not listed. */
-const char *emp_dtype_name(emp_dtype dtype);
-
-enum { EMP_MAX_RANK = 8 };
-
-/** A tensor shape. rank -1: nothing known; a dim of -1: that size unknown. */
-typedef struct {
-    int32_t rank;
-    int64_t dim[EMP_MAX_RANK];
-} emp_shape;
-
-#define EMP_SHAPE_UNKNOWN ((emp_shape){.rank = -1})
-#define EMP_SHAPE_SCALAR  ((emp_shape){.rank = 0})
-#define EMP_SHAPE(...)                                                          \
-    ((emp_shape){(int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
-                 {__VA_ARGS__}})
-
-/** Number of elements; unknown sizes count as 1, an unknown rank as 1 element. Saturates.
- */
-int64_t emp_shape_elements(const emp_shape *shape);
-bool    emp_shape_is_known(const emp_shape *shape); /**< rank and every dim known */
-bool    emp_shape_equal(const emp_shape *a, const emp_shape *b);
-
-enum { EMP_SHAPE_TEXT_BYTES = 192 };
-/** Writes a shape such as "[32,?,4]" into \a text and returns it. */
-const char *emp_shape_format(const emp_shape *shape, char text[EMP_SHAPE_TEXT_BYTES]);
+#include "sim/graph/dtype.h"
 
 /** A tensor as an op's table entry sees it. */
 typedef struct {
@@ -226,8 +157,11 @@ typedef struct emp_op_cost {
     emp_conv_window window;  /**< of EMP_OP_CONV, and of a 1x1 convolution as a product */
     int32_t         kernels; /**< GPU kernels launched; 0 = kernel-less */
     int32_t         layout_kernels; /**< of the kernels: those of layout_bytes */
+    emp_dtype       stored;   /**< of the quantised weights of a product; else NONE */
+    emp_dtype       computed; /**< of the arithmetic; NONE: of output 0 */
     double          flops;
     int64_t         bytes_read, bytes_written;
+    int64_t         weight_bytes; /**< of bytes_read: of weights whose type is `stored` */
     int64_t         m, n, k, batch; /**< EMP_OP_GEMM and EMP_OP_CONV; else 0 */
     double  cpu_cycles; /**< Eigen's cycles, all elements, one core; 0 for GEMM, conv */
     int64_t workspace_bytes; /**< device memory held while it runs */
@@ -238,7 +172,7 @@ typedef struct emp_op_cost {
     int64_t queries, keys, head_size;
 } emp_op_cost;
 
-_Static_assert(sizeof(emp_op_cost) == 6 * sizeof(int32_t) + 13 * sizeof(int64_t),
+_Static_assert(sizeof(emp_op_cost) == 8 * sizeof(int32_t) + 14 * sizeof(int64_t),
                "costs are compared by their bytes");
 
 enum {
@@ -349,5 +283,24 @@ const emp_op_type *emp_op_type_unknown(void);
 
 /** All entries of TensorFlow's types in the order of their names; sets \a *count. */
 const emp_op_type *emp_op_type_table(int32_t *count);
+
+/*
+ * What TensorFlow's naming says of an op, in generated and in imported graphs alike:
+ *
+ *     gradients/<forward name>_grad/...            a gradient op of a forward op
+ *     .../cell_1/basic_lstm_cell/MatMul_3          of the recurrent cell of layer 1
+ *     .../cell_1_2/add                             of its wrapper, in a scope made unique
+ */
+
+/** Whether the op belongs to the backward pass: "gradients/...", "gradients_1/...". */
+bool emp_is_gradient_name(const char *name);
+
+/** Finds the forward op that "gradients/<forward name>_grad/..." differentiates. Sets
+ * \a *forward to point into \a name and returns the length; 0 = not such a name. */
+size_t emp_forward_of_gradient(const char *name, const char **forward);
+
+/** K of the path component "cell_K", or "cell_K_N" where TensorFlow made a scope unique;
+ * -1 = there is none. \a *length becomes that of the name up to and with "cell_K". */
+int32_t emp_cell_of_name(const char *name, size_t *length);
 
 #endif /* EMP_SIM_GRAPH_OP_H */

@@ -66,7 +66,7 @@ emp_op_infer emp_op_infer_conv2d, emp_op_infer_conv2d_input, emp_op_infer_conv2d
 emp_op_infer emp_op_infer_attention, emp_op_infer_attention_grad, emp_op_infer_norm_grad,
     emp_op_infer_linear, emp_op_infer_route, emp_op_infer_route_grad,
     emp_op_infer_experts, emp_op_infer_experts_grad, emp_op_infer_combine,
-    emp_op_infer_combine_grad;
+    emp_op_infer_combine_grad, emp_op_infer_sample_token;
 
 /* layers/op_layers.c: layers of any rank, channels first; ops whose importer states the shape */
 emp_op_infer emp_op_infer_conv_nd, emp_op_infer_pool_nd, emp_op_infer_like_operands,

@@ -15,6 +15,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/text/csv.h"
+#include "sim/machine/config.h"
 
 enum { EMP_BUNDLE_NAME_BYTES = 96 };
 
@@ -37,5 +39,24 @@ bool emp_bundle_next(const char **at, emp_bundle_file *file);
 
 /** \return whether a file of that name is in the bundle. */
 bool emp_bundle_find(const char *bundle, const char *name, emp_bundle_file *file);
+
+/* Where the files of a machine come from, the disk or a bundle, and the text that keeps them. */
+
+/** Zero-initialise; set `bundle` to read from one. */
+typedef struct {
+    const char *bundle;  /**< borrowed; NULL = files are read from the disk */
+    char       *text;    /**< a bundle of all that was read; owned by who takes it */
+    bool        has_gap; /**< a file was of a kind that no bundle holds; text is NULL */
+} emp_source;
+
+/** Opens a YAML file: \a path of the disk, or \a name of the bundle.
+ * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM */
+emp_status emp_source_open(emp_source *source, emp_config *config, const char *path,
+                           const char *name, const cyaml_schema_value_t *schema,
+                           emp_error *err);
+
+/** Likewise a CSV file. */
+emp_status emp_source_open_csv(emp_source *source, emp_csv *csv, const char *path,
+                               const char *name, emp_error *err);
 
 #endif /* EMP_SIM_MACHINE_BUNDLE_H */

@@ -44,7 +44,8 @@ typedef struct {
 /** Reads and parses \a path. \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM */
 emp_status emp_config_open(emp_config *config, const char *path,
                            const cyaml_schema_value_t *schema, emp_error *err);
-/** Parses a copy of a text that messages call \a path. \retval EMP_EFORMAT, EMP_ENOMEM */
+/** Parses a copy of a text that messages call \a path. \retval EMP_EFORMAT  Also if it is longer than
+ * 1 MiB, as for emp_config_open(). \retval EMP_ENOMEM */
 emp_status emp_config_parse(emp_config *config, const char *path, const char *text,
                             size_t size, const cyaml_schema_value_t *schema,
                             emp_error *err);
@@ -72,5 +73,32 @@ void emp_config_path(char *path, size_t size, const char *folder,
  * ./mine.yaml?)" where the current folder has that file. Of a path, as emp_nearest_file().
  * \return \a hint. */
 const char *emp_config_hint(const emp_nearest *near, char hint[EMP_NEAREST_BYTES]);
+
+/* The section `fit` of a data file: which of its constants were fitted, and to which
+ * published step times. It is there for people; the program needs the cells' names. */
+
+struct emp_raw_fit_constant {
+    char *name, *low, *high, *leans_on;
+};
+
+struct emp_raw_fit_cell {
+    char *name, *published, *fitted, *off, *left_out;
+};
+
+struct emp_raw_fit {
+    char                        *source, *command;
+    struct emp_raw_fit_constant *constants;
+    unsigned                     constants_count;
+    struct emp_raw_fit_cell     *cells;
+    unsigned                     cells_count;
+};
+
+extern const cyaml_schema_field_t emp_fit_fields[];
+
+/** The optional key `fit` of struct \a type, which has a member `struct emp_raw_fit *fit`.
+ */
+#define EMP_FIT_FIELD(type)                                                             \
+    CYAML_FIELD_MAPPING_PTR("fit", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type, fit, \
+                            emp_fit_fields)
 
 #endif /* EMP_SIM_MACHINE_CONFIG_H */

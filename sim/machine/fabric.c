@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/fabric.h"
+#include "sim/machine/machine_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "sim/machine/topology_internal.h"
 
 #define STRING(key, flags)                                                             \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | (flags), emp_raw_fabric, key, 0, \

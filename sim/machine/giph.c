@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The random device networks of GiPH, as env/utils.py of its repository draws them. Delays and
  * rates of both directions of a pair are one, so a pair has one link. */
-#include "sim/machine/giph.h"
+#include "sim/machine/machine_internal.h"
 
 #include <stdio.h>
 #include <string.h>

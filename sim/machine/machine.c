@@ -16,11 +16,8 @@
 #include "sim/machine/bundle.h"
 #include "sim/machine/card.h"
 #include "sim/machine/config.h"
-#include "sim/machine/fabric.h"
-#include "sim/machine/giph.h"
+#include "sim/machine/machine_internal.h"
 #include "sim/machine/model.h"
-#include "sim/machine/source.h"
-#include "sim/machine/topology_internal.h"
 
 struct raw_node {
     char *name, *parent, *bandwidth, *latency;

@@ -13,7 +13,6 @@
 #include "sim/machine/bundle.h"
 #include "sim/machine/card.h"
 #include "sim/machine/config.h"
-#include "sim/machine/fit.h"
 
 #define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 

@@ -7,9 +7,8 @@
 
 #include <stdbool.h>
 
-#include "sim/machine/config.h"
+#include "sim/machine/bundle.h"
 #include "sim/machine/machine.h"
-#include "sim/machine/source.h"
 
 /** Zero-initialise; emp_device_model_clear() releases it. */
 typedef struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/topology_internal.h"
+#include "sim/machine/machine_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/machine/machine.h"
-#include "sim/machine/topology_internal.h"
+#include "sim/machine/machine_internal.h"
 
 /* Only how devices compare matters, since ops state their times: a CPU is ten times as slow,
  * as in the published instances for layers. */

@@ -11,67 +11,110 @@
 #ifndef EMP_SIM_PROBLEM_PLACEMENT_H
 #define EMP_SIM_PROBLEM_PLACEMENT_H
 
-#include "sim/problem/placement_rules.h"
+#include "sim/problem/decision.h"
+#include "sim/problem/problem.h"
 
 #define EMP_PLACEMENT_FORMAT "emplace-placement-1"
 
-/** A placement by names, as files hold it. Everything is borrowed. */
+/*
+ * Rules of placement files: which ops go to which device, by their names. The first rule that
+ * matches an op decides; the default device takes what no rule matches.
+ *
+ *     format: "emplace-placement-1"
+ *     rules:
+ *       - {op: "global_step", device: "cpu:0"}            # this op
+ *       - {glob: "*coder_1*", device: "gpu:0"}            # * is any text, ? one character
+ *       - {regex: "/cell_[23](_1)?/", device: "gpu:1"}    # POSIX extended, anywhere in the name
+ *     default: "gpu:0"
+ *
+ * A regular expression has no {m,n} and no back-references, whose cost has no bound.
+ */
+
+enum { EMP_PLACEMENT_MAX_RULES = 1000, EMP_PLACEMENT_PATTERN_BYTES = 1000 };
+
+/** A rule as its file has it; texts are borrowed, NULL = the key is not there. */
 typedef struct {
-    const char          *workload, *machine;
-    uint64_t             run; /**< a number of the run that found it; 0: none is said */
-    double               step_time_s; /**< below 0: it does not fit in memory */
-    int32_t              device_count, op_count;
-    const char          *device_name[EMP_MAX_DEVICES];
-    const char *const   *op_name;      /**< [op] */
-    const emp_device_id *device_of_op; /**< [op] */
-    const uint8_t       *level_of_op;  /**< [op]; NULL: first come, first served */
-    const emp_op_id     *leader_of_op; /**< [op]; NULL: no op is fused */
+    const char *op, *glob, *regex; /**< just one of them */
+    const char *device;
+} emp_placement_rule;
+
+typedef struct {
+    const emp_placement_rule *rule;
+    int32_t                   count;
+    const char               *default_device; /**< or NULL */
+} emp_placement_rules;
+
+/** What is odd about a placement file that was read, for a warning. Zero-initialise. */
+typedef struct {
+    int32_t idle_count; /**< rules that place no op */
+    char    idle[480];  /**< the first of them: "rule 2 ('x') matches no op" */
+} emp_placement_report;
+
+/** Places the ops that are on no device yet (-1). \a path is for messages. O(V rules).
+ * \param report  NULL is fine.
+ * \retval EMP_EFORMAT  A rule that says not just one pattern and a device of the machine, or ops
+ *                      that nothing matches; the message names the rule, or the first op and how
+ *                      many.
+ * \retval EMP_ENOMEM */
+emp_status emp_placement_rules_apply(emp_device_id             *device_of_op,
+                                     const emp_placement_rules *rules, const char *path,
+                                     const emp_problem    *problem,
+                                     emp_placement_report *report, emp_error *err);
+
+/** Whether the glob is the whole of the text. O(glob x text). */
+bool emp_glob_matches(const char *glob, const char *text);
+
+/** A decision by names, as files hold it. Names and arrays are borrowed. */
+typedef struct {
+    emp_decision_origin origin;
+    int32_t             device_count, op_count;
+    const char         *device_name[EMP_MAX_DEVICES];
+    const char *const  *op_name; /**< [op] */
+    emp_decision        decision;
 } emp_named_placement;
 
-/** The names of a placement of the problem, without levels and leaders; they must stay while they are used. */
-emp_named_placement emp_placement_name(const emp_problem   *problem,
-                                       const emp_device_id *device_of_op,
-                                       double               step_time_s);
+/** The names of a decision on the problem; they must stay while they are used. */
+emp_named_placement emp_placement_name(const emp_problem  *problem,
+                                       const emp_decision *decision, double step_time_s);
 
 /** Writes a placement file, whole or not at all. O(V).
  * \retval EMP_EINVAL  An op is on no device, or a name is no UTF-8; the message says which. */
 emp_status emp_placement_write(const char *path, const emp_named_placement *placement,
                                emp_error *err);
 
-/** The run that a placement file names; 0 if it is no such file or names none. */
-uint64_t emp_placement_run(const char *path);
+/** A placement file in memory. Its bytes are parsed once; what it was made for is known at once, what it
+ * decides once there is a problem. */
+typedef struct emp_placement_file emp_placement_file;
 
-/** Fills device_of_op[op_count] from a file, or from a split of an instance (split.h). A file
- * lists ops by their devices, as above, or has rules for those that it does not list
- * (placement_rules.h), in JSON or YAML. A split may leave out what its colour class places.
+/** Parses a placement file, as above, or a split of an instance (split.h). It may have rules for ops that
+ * it does not list (below), in JSON or YAML.
+ * \param[out] out  The caller's, who destroys it; NULL after a failure.
+ * \param path      For messages; borrowed.
+ * \retval EMP_EFORMAT  Not such a file. \retval EMP_ENOMEM */
+emp_status emp_placement_file_parse(emp_placement_file **out, const char *bytes,
+                                    size_t size, const char *path, emp_error *err);
+void       emp_placement_file_destroy(emp_placement_file *file); /**< NULL is allowed. */
+
+/** Borrowed from the file. */
+const emp_decision_origin *emp_placement_file_origin(const emp_placement_file *file);
+
+/** Makes the decision of the file, with levels and leaders if it has them. Devices and leaders need not
+ * be legal. A split may leave out what its colour class places. O(V rules).
+ * \param[out] decision  Clear it afterwards, also after a failure.
  * \param report  What is odd about rules; NULL is fine.
- * \retval EMP_EIO      No such file.
- * \retval EMP_EFORMAT  Not such a file, an unknown op or device, or ops left out; the message
- *                      names it, or the first op and how many. */
-emp_status emp_placement_read(emp_device_id *device_of_op, const char *path,
+ * \retval EMP_EFORMAT  An unknown op, device or level, one that is given twice, or ops left out; the
+ *                      message names it, or the first op and how many. \retval EMP_ENOMEM */
+emp_status emp_placement_file_decide(emp_owned_decision       *decision,
+                                     const emp_placement_file *file,
+                                     const emp_problem        *problem,
+                                     emp_placement_report *report, emp_error *err);
+
+/** Loads a file, packed by gzip or not, parses it and decides. \retval EMP_EIO  It cannot be read. */
+emp_status emp_placement_read(emp_owned_decision *decision, const char *path,
                               const emp_problem *problem, emp_placement_report *report,
                               emp_error *err);
 
-/** Fills level_of_op[op_count] from a placement file, and says whether it has levels.
- * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_placement_read(). */
-emp_status emp_placement_read_levels(uint8_t *level_of_op, bool *has_levels,
-                                     const char *path, const emp_graph *graph,
-                                     emp_error *err);
-
-/** Fills leader_of_op[op_count] from a placement file, and says whether it has leaders. Whether
- * their sets are legal is for emp_fusion_check() to say.
- * \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_placement_read(). */
-emp_status emp_placement_read_leaders(emp_op_id *leader_of_op, bool *has_leaders,
-                                      const char *path, const emp_graph *graph,
-                                      emp_error *err);
-
-/** What a placement was made for, as its file says; "" = it does not. */
-typedef struct {
-    char workload[256], machine[64];
-} emp_placement_origin;
-
-/** \retval EMP_EIO, EMP_EFORMAT, EMP_ENOMEM  As emp_placement_read(). */
-emp_status emp_placement_read_origin(emp_placement_origin *origin, const char *path,
-                                     emp_error *err);
+/** The run that a placement file names; 0 if it is no such file or names none. */
+uint64_t emp_placement_run(const char *path);
 
 #endif /* EMP_SIM_PROBLEM_PLACEMENT_H */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/disjoint.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 
@@ -183,4 +184,96 @@ emp_time_ns emp_problem_op_time_ns(const emp_problem *problem, emp_op_id op,
     if (problem->machine->device[device].kind == EMP_DEVICE_GPU)
         return costs->gpu[row].compute_ns;
     return costs->cpu[row].compute_ns;
+}
+
+/* Numbers classes by their first ops, as on a new graph. */
+static void renumber(emp_graph *g, int32_t *parent, int32_t *number_of_root)
+{
+    int32_t count = 0;
+
+    for (int32_t c = 0; c < g->class_count; c++) number_of_root[c] = -1;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t root = emp_disjoint_root(parent, g->op[op].colocation_class);
+        if (number_of_root[root] < 0) number_of_root[root] = count++;
+        g->op[op].colocation_class = number_of_root[root];
+    }
+    g->class_count = count;
+}
+
+emp_status emp_graph_join_classes(emp_graph *g, const int32_t *set_of_op, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    const size_t classes = (size_t)g->class_count, ops = (size_t)g->op_count;
+    int32_t     *parent = NULL, *number_of_root = NULL, *class_of_set = NULL;
+
+    EMP_TRY(EMP_ALLOC(parent, classes));
+    EMP_TRY(EMP_ALLOC(number_of_root, classes));
+    EMP_TRY(EMP_ALLOC(class_of_set, ops));
+    emp_disjoint_init(parent, g->class_count);
+    for (size_t s = 0; s < ops; s++) class_of_set[s] = -1;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t set = set_of_op[op], its_class = g->op[op].colocation_class;
+        if (set < 0) continue;
+        if (class_of_set[set] < 0) class_of_set[set] = its_class;
+        emp_disjoint_join(parent, class_of_set[set], its_class);
+    }
+    renumber(g, parent, number_of_root);
+
+cleanup:
+    emp_free(parent);
+    emp_free(number_of_root);
+    emp_free(class_of_set);
+    return st;
+}
+
+static size_t count_task_times(const emp_cost_table *c)
+{
+    return (size_t)c->cpu_offset[emp_cost_row_count(c, EMP_DEVICE_CPU)];
+}
+
+emp_status emp_problem_variant_init(emp_problem_variant *v, const emp_problem *original,
+                                    emp_error *err)
+{
+    const emp_cost_table *from = original->costs;
+    size_t                gpu_rows = (size_t)emp_cost_row_count(from, EMP_DEVICE_GPU);
+    size_t                cpu_rows = (size_t)emp_cost_row_count(from, EMP_DEVICE_CPU);
+
+    v->original = original;
+    v->problem = *original;
+    v->costs = *from; /* cpu_offset and columns; not what a group takes beside others */
+    v->costs.gpu = EMP_NEW_ARRAY(emp_gpu_cost, gpu_rows);
+    v->costs.cpu = EMP_NEW_ARRAY(emp_cpu_cost, cpu_rows);
+    v->costs.task_ns = EMP_NEW_ARRAY(emp_time_ns, count_task_times(from));
+    v->costs.gpu_beside_ns = NULL;
+    v->machine = EMP_NEW(emp_machine);
+    if (!v->costs.gpu || !v->costs.cpu || !v->costs.task_ns || !v->machine)
+        return EMP_ERROR(EMP_ENOMEM, "costs of %d ops", from->op_count);
+    v->problem.costs = &v->costs;
+    v->problem.machine = v->machine;
+    emp_problem_variant_restore(v);
+    return EMP_OK;
+}
+
+void emp_problem_variant_restore(emp_problem_variant *v)
+{
+    const emp_cost_table *from = v->original->costs;
+    size_t                gpu_rows = (size_t)emp_cost_row_count(from, EMP_DEVICE_GPU);
+    size_t                cpu_rows = (size_t)emp_cost_row_count(from, EMP_DEVICE_CPU);
+
+    memcpy(v->costs.gpu, from->gpu, gpu_rows * sizeof *from->gpu);
+    memcpy(v->costs.cpu, from->cpu, cpu_rows * sizeof *from->cpu);
+    memcpy(v->costs.task_ns, from->task_ns,
+           count_task_times(from) * sizeof *from->task_ns);
+    *v->machine = *v->original->machine;
+    v->machine->text = NULL; /* its constants change */
+    v->problem.runtime = v->original->runtime;
+}
+
+void emp_problem_variant_clear(emp_problem_variant *v)
+{
+    emp_free(v->costs.gpu);
+    emp_free(v->costs.cpu);
+    emp_free(v->costs.task_ns);
+    emp_free(v->machine);
+    *v = (emp_problem_variant){0};
 }

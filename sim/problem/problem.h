@@ -8,6 +8,7 @@
 #include <emplace/problem.h>
 
 #include "sim/cost/cost.h"
+#include "sim/graph/graph.h"
 
 /** <emplace/problem.h> has what programs see of it. */
 struct emp_problem {
@@ -42,5 +43,41 @@ typedef struct {
 /** Says whether memory rules out every placement: the variables of classes that may be on GPUs alone, on
  * CPUs alone, or all variables, are larger than the memories of such devices together. O(V + devices). */
 emp_problem_shortage emp_problem_find_shortage(const emp_problem *problem);
+
+/*
+ * Colocation of a user's own, beside that of references and of the file: sets of ops that share a device.
+ */
+
+/** Has the ops of each set share a device, with all ops that share one with them already. Nobody else may
+ * hold the graph yet. Its hash stays. O(V log V).
+ * \param set_of_op  [op count] numbers below the op count; -1: of no set.
+ * \retval EMP_ENOMEM  The graph is unchanged. */
+emp_status emp_graph_join_classes(emp_graph *graph, const int32_t *set_of_op,
+                                  emp_error *err);
+
+/*
+ * A copy of a problem whose costs, machine and runtime may be changed, for studies of what
+ * the same placements would cost if.
+ *
+ * Colocation, devices that ops may use, and hashes stay those of the original.
+ */
+
+/** Zero-initialise. Change what `costs`, `machine` and `problem.runtime` hold, but for the
+ * offsets of tasks, before a simulator is created. */
+typedef struct {
+    const emp_problem *original; /**< borrowed */
+    emp_problem        problem;  /**< to be simulated; graph and classes are borrowed */
+    emp_cost_table     costs;    /**< owned, but for cpu_offset */
+    emp_machine       *machine;  /**< owned */
+} emp_problem_variant;
+
+/** A variant that is like \a original, which must outlive it. O(V).
+ * \retval EMP_ENOMEM  Clear it also then. */
+emp_status emp_problem_variant_init(emp_problem_variant *variant,
+                                    const emp_problem *original, emp_error *err);
+
+/** Back to the original. O(V). */
+void emp_problem_variant_restore(emp_problem_variant *variant);
+void emp_problem_variant_clear(emp_problem_variant *variant);
 
 #endif /* EMP_SIM_PROBLEM_PROBLEM_H */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/rules/service.h"
+#include "sim/rules/rules_internal.h"
 
 /* When what leaves a port of the op in service is there on a device. */
 typedef struct {

@@ -3,7 +3,7 @@
  * message of its own, which waits for nothing. */
 #include <math.h>
 
-#include "sim/rules/service.h"
+#include "sim/rules/rules_internal.h"
 
 typedef struct {
     emp_time_ns latency_ns;

@@ -12,7 +12,6 @@
 #include "base/text/nearest.h"
 #include "base/text/text.h"
 #include "sim/machine/config.h"
-#include "sim/machine/fit.h"
 #include "sim/machine/machine.h"
 
 /* Sets of rules. */

@@ -13,7 +13,7 @@
 #include <emplace/machine.h>
 
 #include "base/error.h"
-#include "sim/machine/tables/format.h"
+#include "sim/machine/tables/tables.h"
 
 /** Whose rules a step follows: those of docs/simulator.md, or of another simulator as
  * docs/profiles.md states them. */

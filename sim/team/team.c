@@ -62,22 +62,17 @@ static emp_status learn_to_fuse(emp_sim_team *team, emp_error *err)
 }
 
 /* By the thread's own means. */
-static void legalize(emp_sim_team *team, const emp_sim_team_batch *batch, int32_t i,
-                     int32_t thread)
+static void legalize(emp_sim_team *team, const emp_owned_decision *d, int32_t thread)
 {
-    emp_problem_legalize(team->problem, batch->device_of_op[i]);
-    if (batch->leader_of_op != NULL)
-        emp_fusion_legalize(team->fusion[thread], batch->device_of_op[i],
-                            batch->leader_of_op[i]);
+    emp_problem_legalize(team->problem, d->device_of_op);
+    if (d->leader_of_op != NULL)
+        emp_fusion_legalize(team->fusion[thread], d->device_of_op, d->leader_of_op);
 }
 
 static emp_status run_one(emp_sim *sim, const emp_sim_team_batch *batch, int32_t i,
                           emp_sim_result *result, emp_error *err)
 {
-    const emp_decision decision = {
-        .device_of_op = batch->device_of_op[i],
-        .level_of_op = batch->level_of_op != NULL ? batch->level_of_op[i] : NULL,
-        .leader_of_op = batch->leader_of_op != NULL ? batch->leader_of_op[i] : NULL};
+    const emp_decision decision = emp_decision_view(&batch->decision[i]);
 
     if (batch->times == NULL) return emp_sim_run_decision(sim, &decision, result, err);
     return emp_sim_run_timed(sim, &decision, &batch->times[i], result, err);
@@ -105,7 +100,7 @@ static void run_all(batch_run *run)
             atomic_store(&run->is_cut, true);
             continue;
         }
-        legalize(team, batch, i, thread);
+        legalize(team, &batch->decision[i], thread);
         if (run_one(team->sim[thread], batch, i, run->results[i], NULL) != EMP_OK)
             keep_least(&run->failed, i);
     }
@@ -147,8 +142,8 @@ emp_status emp_sim_team_run_batch(emp_sim_team *team, const emp_sim_team_batch *
 {
     batch_run run = {team, batch, count, results, count, false};
 
-    if (count < 0) return EMP_ERROR(EMP_EINVAL, "%d placements", count);
-    if (batch->leader_of_op != NULL) EMP_CHECK(learn_to_fuse(team, err));
+    if (count > 0 && batch->decision[0].leader_of_op != NULL)
+        EMP_CHECK(learn_to_fuse(team, err));
     EMP_CHECK(run_anywhere(&run, err));
     const int32_t first = atomic_load(&run.failed);
     if (first == count) return atomic_load(&run.is_cut) ? EMP_EINTERRUPTED : EMP_OK;
@@ -161,8 +156,14 @@ emp_status emp_sim_team_run(emp_sim_team *team, emp_device_id *const *device_of_
     EMP_NEED(team);
     EMP_NEED(device_of_op);
     EMP_NEED(results);
-    return emp_sim_team_run_batch(
-        team, &(emp_sim_team_batch){.device_of_op = device_of_op}, count, results, err);
+    if (count < 0) return EMP_ERROR(EMP_EINVAL, "%d placements", count);
+    emp_owned_decision *decision = NULL;
+    EMP_CHECK(EMP_ALLOC(decision, (size_t)count));
+    for (int32_t i = 0; i < count; i++) decision[i].device_of_op = device_of_op[i];
+    const emp_status st = emp_sim_team_run_batch(
+        team, &(emp_sim_team_batch){.decision = decision}, count, results, err);
+    emp_free(decision);
+    return st;
 }
 
 emp_sim *emp_sim_team_first(emp_sim_team *team) { return team->sim[0]; }

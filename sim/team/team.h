@@ -6,17 +6,16 @@
 
 #include "base/work/stop.h"
 #include "sim/engine/sim.h"
+#include "sim/problem/decision.h"
 
 enum { EMP_SIM_TEAM_THREADS_MAX = 1024 };
 
-/** Placements of a team's run; those behind a pointer are different arrays. */
+/** Decisions of a team's run, with different arrays. */
 typedef struct {
-    emp_device_id *const *device_of_op; /**< [count][op] made legal, in place */
-    const uint8_t *const *level_of_op;  /**< [count][op] OPTIONAL: no order */
-    emp_op_id *const     *leader_of_op; /**< [count][op] OPTIONAL: nothing is fused; made
-                                             legal, in place */
-    const emp_sim_times  *times;        /**< [count] OPTIONAL, filled */
-    const atomic_int     *stop; /**< OPTIONAL: once set, no more of them are run */
+    /** [count] All have the same arrays. Devices and leaders are made legal, in place. */
+    const emp_owned_decision *decision;
+    const emp_sim_times      *times; /**< [count] OPTIONAL, filled */
+    const atomic_int         *stop;  /**< OPTIONAL: once set, no more of them are run */
 } emp_sim_team_batch;
 
 /** As emp_sim_team_run(), with all that a batch has. The first batch with leaders allocates what

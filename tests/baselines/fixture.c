@@ -58,8 +58,7 @@ emp_op_id fixture_op(fixture *f, const char *name, int64_t output_bytes)
                          .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
                          .colocation_class = op};
     static const emp_shape scalar = {0};
-    f->tensor[op] =
-        (emp_tensor){.shape = &scalar, .producer = op, .bytes = output_bytes};
+    f->tensor[op] = (emp_tensor){.shape = &scalar, .producer = op, .bytes = output_bytes};
     f->gpu_cost[op] = (emp_gpu_cost){.compute_ns = GPU_NS};
     f->cpu_cost[op] = (emp_cpu_cost){.compute_ns = CPU_NS, .lanes = 1};
     return op;
@@ -141,11 +140,11 @@ const emp_problem *fixture_problem(fixture *f)
 void fixture_place(const emp_method *type, const emp_problem *problem, uint64_t seed,
                    const char *options, emp_device_id *device_of_op)
 {
-    emp_error         err = {0};
-    emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    emp_proposal      candidate = {.device_of_op = device_of_op};
-    void             *state = NULL;
-    int32_t           count = 0;
+    emp_error          err = {0};
+    emp_method_params  params = {.seed = seed, .threads = 1, .options = options};
+    emp_owned_decision candidate = {.device_of_op = device_of_op};
+    void              *state = NULL;
+    int32_t            count = 0;
 
     cr_assert_eq(emp_method_create(&state, type, problem, &params, &err), EMP_OK,
                  "%s: %s", type->name, err.msg);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 #include "tests/baselines/fixture.h"
 
 struct role_case {

@@ -14,7 +14,7 @@
 #include "baselines/expert_rules.h"
 #include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 #include "tests/support/facts.h"
 #include "tests/support/scratch.h"
 
@@ -44,7 +44,8 @@ static emp_status place(placed *p, const char *source, emp_error *err)
     p->device = EMP_NEW_ARRAY(emp_device_id, (size_t)p->graph->op_count);
     EMP_TRY(emp_method_create(&state, &emp_method_expert, p->problem, &params, err));
     EMP_TRY(emp_method_ask(&emp_method_expert, state,
-                           &(emp_proposal){.device_of_op = p->device}, 1, &count, err));
+                           &(emp_owned_decision){.device_of_op = p->device}, 1, &count,
+                           err));
     emp_problem_legalize(p->problem, p->device);
 
 cleanup:

@@ -296,7 +296,7 @@ Test(placers, all_but_searches_propose_once)
     int32_t                  type_count;
     const emp_method *const *types = emp_baselines(&type_count);
     emp_device_id            device[2][FIXTURE_MAX_OPS];
-    const emp_proposal       candidates[2] = {{.device_of_op = device[0]},
+    const emp_owned_decision candidates[2] = {{.device_of_op = device[0]},
                                               {.device_of_op = device[1]}};
     const emp_method_params  params = {.seed = 1, .threads = 1};
     const emp_score          score[2] = {{.step_time_s = 1.0, .is_feasible = true},
@@ -339,11 +339,11 @@ static void draw_many(const emp_problem *problem, uint64_t seed, const char *opt
 {
     const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
     void                   *state = NULL;
-    emp_proposal            candidates[MANY];
+    emp_owned_decision      candidates[MANY];
     int32_t                 count;
 
     for (size_t i = 0; i < MANY; i++)
-        candidates[i] = (emp_proposal){.device_of_op = device[i]};
+        candidates[i] = (emp_owned_decision){.device_of_op = device[i]};
     cr_assert_eq(emp_method_create(&state, &emp_method_random, problem, &params, NULL),
                  EMP_OK);
     for (int32_t i = 0; i < MANY; i += count) {
@@ -404,7 +404,7 @@ Test(random, depends_on_the_seed_but_not_on_the_batch)
 Test(random, a_batch_of_a_large_graph_is_small)
 {
     const emp_method_params params = {.seed = 5, .threads = 1};
-    emp_proposal            proposal[EMP_MAX_BATCH] = {{0}};
+    emp_owned_decision      proposal[EMP_MAX_BATCH] = {{0}};
     void                   *all = NULL, *one = NULL;
     emp_device_id          *room, *alone;
     int32_t                 count = 0;
@@ -422,8 +422,8 @@ Test(random, a_batch_of_a_large_graph_is_small)
               ops);
     for (int32_t i = 0; i < count; i++) {
         int32_t single = 0;
-        emp_method_ask(&emp_method_random, one, &(emp_proposal){.device_of_op = alone}, 1,
-                       &single, NULL);
+        emp_method_ask(&emp_method_random, one,
+                       &(emp_owned_decision){.device_of_op = alone}, 1, &single, NULL);
         cr_expect_eq(memcmp(proposal[i].device_of_op, alone, ops * sizeof *alone), 0);
     }
     emp_method_destroy(&emp_method_random, all);

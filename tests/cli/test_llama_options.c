@@ -51,13 +51,12 @@ static void add_layer(ops *o, int number, emp_device_id device, emp_device_id ff
 
 static emp_named_placement named(const ops *o)
 {
-    return (emp_named_placement){.workload = "hf",
-                                 .machine = "box",
+    return (emp_named_placement){.origin = {.workload = "hf", .machine = "box"},
                                  .device_count = 4,
                                  .device_name = {"cpu:0", "gpu:0", "gpu:1", "gpu:2"},
                                  .op_count = o->count,
                                  .op_name = o->name,
-                                 .device_of_op = o->device};
+                                 .decision = {.device_of_op = o->device}};
 }
 
 /* The options that the script gives a program, without line breaks. */

@@ -148,7 +148,7 @@ static struct error_case error_cases[] = {
     {"graph pointer.pb",                                                    1, "LFS"},
     {"graph bad.yaml",                                                      1, "bad.yaml: YAML, and no graph; --machine takes"},
     {"place unknown_op.json --machine k40x2 --method gpu",                  1, "unknown_op.json: a placement, and no graph; --placement takes it"},
-    {"graph instance.json --train adam",                                    1, "instance.json: --train is for ONNX models alone"},
+    {"graph instance.json --train adam",                                    1, "--lenient are for ONNX models, and this is an instance of dnn-"},
     {"graph cycle.pbtxt",                                                   1, "cycle"},
     {"graph nmt:layers=0",                                                  1, "layers"},
     {"graph nmt:colour=3",                                                  1, "colour"},

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/mem.h"
 #include "graphs/load.h"
@@ -180,11 +181,12 @@ Test(load, wrong_specs_of_tensorflow_graphs_are_refused)
 {
     static const struct {
         const char *source, *wants;
-    } faults[] = {{"tf:", "needs the path"},
-                  {"tf:path=x,batch=-1", "batch"},
-                  {"tf:path=x,turns=3", "turns"},
-                  {"tf:path=/nowhere/x.pb", "no file \"/nowhere/x.pb\""},
-                  {"tf:path=other.json", "for TensorFlow's graphs"}};
+    } faults[] = {
+        {"tf:", "needs the path"},
+        {"tf:path=x,batch=-1", "batch"},
+        {"tf:path=x,turns=3", "turns"},
+        {"tf:path=/nowhere/x.pb", "/nowhere/x.pb: cannot be read: No such file"},
+        {"tf:path=other.json", "JSON of no known kind"}};
 
     scratch_write("other.json", "{}", 2);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -198,6 +200,115 @@ Test(load, wrong_specs_of_tensorflow_graphs_are_refused)
         cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s: %s", source, err.msg);
         cr_expect_null(step);
     }
+}
+
+/* Each begins as such files do. */
+Test(load, formats_that_are_not_read_are_named_with_what_would_do)
+{
+    static const struct {
+        const char *bytes;
+        size_t      size;
+        emp_status  status;
+        const char *name, *instead;
+    } all[] = {
+#define BYTES(text) text, sizeof text - 1
+        {BYTES("\x1c\0\0\0TFL3\x14\0\x20"), EMP_EUNSUPPORTED, "a TensorFlow Lite model",
+         "tf2onnx"},
+        {BYTES("\x1c\0\0\0ORTM\x14\0\x20"), EMP_EUNSUPPORTED, "ONNX Runtime's own format",
+         "name the .onnx"},
+        {BYTES("{\"format\": \"graph-model\", \"modelTopology\": {\"node\": []}}"),
+         EMP_EUNSUPPORTED, "a TensorFlow.js model", "SavedModel"},
+        {BYTES("{\"metadata\": {}, \"weight_map\": {\"a\": \"model-1.safetensors\"}}"),
+         EMP_EFORMAT, "an index of safetensors files", "hf:path=config.json"},
+        {BYTES("\x0a\x0d\x08\x01\x12\x09/host:CPU"), EMP_EFORMAT, "a profile of XLA",
+         "as_text()"},
+        {BYTES("\x0a\x0f\x0a\x0d\x0a\x0b/device:CPU"), EMP_EFORMAT, "RunMetadata",
+         "--costs"},
+        {BYTES("x: 1\ndevices:\n  - cpu\n"), EMP_EFORMAT, "YAML", "--machine"},
+        {BYTES("PK\3\4"), EMP_EFORMAT, "a truncated zip archive", ""},
+#undef BYTES
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        emp_graph *step = NULL;
+        emp_error  err = {0};
+        scratch_write("file", all[i].bytes, all[i].size);
+        cr_expect_eq(emp_graph_load(&step, scratch_path("file"), &err), all[i].status,
+                     "%s", err.msg);
+        cr_expect_not_null(strstr(err.msg, all[i].name), "%s", err.msg);
+        cr_expect_not_null(strstr(err.msg, all[i].instead), "%s", err.msg);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Lines that end with a colon, or items of a list, are no YAML by themselves. */
+Test(load, programs_and_prose_are_not_called_yaml)
+{
+    static const char *const texts[] = {"import os\n\ndef main():\n    pass\n",
+                                        "# A page\n\nIt has a list:\n\n- one\n- two\n"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        emp_graph *step = NULL;
+        emp_error  err = {0};
+        scratch_write("text", texts[i], strlen(texts[i]));
+        cr_expect_eq(emp_graph_load(&step, scratch_path("text"), &err), EMP_EFORMAT);
+        cr_expect_not_null(strstr(err.msg, "no graph of a known kind"), "%s", err.msg);
+    }
+}
+
+Test(load, options_of_other_formats_are_refused_by_what_the_file_is)
+{
+    static const struct {
+        const char *prefix, *wants;
+    } all[] = {
+        {"hf:path=", "hf: is for configs of Hugging Face and GGUF files, and this is a "
+                     "TensorFlow graph"},
+        {"onnx:path=", "--lenient are for ONNX models, and this is a TensorFlow graph"},
+        {"layers:path=", "fwd_s and bwd_s, and this is a TensorFlow graph"},
+        {"trace:kineto=", "traces of PyTorch's profiler, and this is a TensorFlow graph"},
+    };
+
+    scratch_write("open.pbtxt", open_batch, strlen(open_batch));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char       spec[SCRATCH_PATH_BYTES + 16];
+        emp_graph *step = NULL;
+        emp_error  err = {0};
+        snprintf(spec, sizeof spec, "%s%s", all[i].prefix, scratch_path("open.pbtxt"));
+        cr_expect_eq(emp_graph_load(&step, spec, &err), EMP_EINVAL);
+        cr_expect_not_null(strstr(err.msg, all[i].wants), "%s", err.msg);
+    }
+}
+
+/* A bare prefix is a spec without its path, unless a file has that name. */
+Test(load, prefixes_need_a_path)
+{
+    int32_t                  count;
+    const emp_source_prefix *prefix = emp_source_prefixes(&count);
+
+    cr_assert_gt(count, 0);
+    for (int32_t i = 0; i < count; i++) {
+        emp_graph *step = NULL;
+        emp_error  err = {0};
+        cr_expect_eq(emp_graph_load(&step, prefix[i].name, &err), EMP_EINVAL);
+        cr_expect_not_null(strstr(err.msg, " needs the path of a file, as in "), "%s",
+                           err.msg);
+        cr_expect(emp_source_has_prefix(prefix[i].example, prefix[i].name));
+    }
+}
+
+/* A reader that looks at the header only takes packed files, too. */
+Test(load, headers_are_read_from_packed_files)
+{
+    static const char header[] = "GGUF\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    emp_graph        *step = NULL;
+    emp_error         err = {0};
+    gzFile            file = gzopen(scratch_path("m.gguf.gz"), "wb");
+
+    cr_assert_not_null(file);
+    cr_assert_eq(gzwrite(file, header, sizeof header - 1), (int)sizeof header - 1);
+    gzclose(file);
+    cr_expect_eq(emp_graph_load(&step, scratch_path("m.gguf.gz"), &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "general.architecture"), "%s", err.msg);
 }
 
 Test(load, neither_spec_nor_file_names_the_families)

@@ -44,10 +44,10 @@ static atomic_int stop;
 
 /** A method at work, and what it proposed last. */
 typedef struct {
-    const subject *of;
-    void          *state;
-    emp_proposal   candidate[EMP_MAX_BATCH];
-    int32_t        count;
+    const subject     *of;
+    void              *state;
+    emp_owned_decision candidate[EMP_MAX_BATCH];
+    int32_t            count;
 } learner;
 
 static void set_up(void)
@@ -78,20 +78,19 @@ static void begin(learner *l, const subject *of)
                  EMP_OK, "%s: %s", of->method->name, err.msg);
     for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
         cr_assert_eq(
-            emp_proposal_init(&l->candidate[i], t.graph->op_count, of->decides, NULL),
+            emp_decision_init(&l->candidate[i], t.graph->op_count, of->decides, NULL),
             EMP_OK);
 }
 
 static void end(learner *l)
 {
     emp_method_destroy(l->of->method, l->state);
-    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) emp_proposal_clear(&l->candidate[i]);
+    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) emp_decision_clear(&l->candidate[i]);
 }
 
 static emp_status ask(learner *l)
 {
-    for (int32_t i = 0; i < EMP_MAX_BATCH; i++)
-        emp_proposal_part(&l->candidate[i], t.graph->op_count);
+    for (int32_t i = 0; i < EMP_MAX_BATCH; i++) emp_decision_reset(&l->candidate[i]);
     return emp_method_ask(l->of->method, l->state, l->candidate, EMP_MAX_BATCH, &l->count,
                           NULL);
 }
@@ -122,7 +121,7 @@ static void expect_same_batch(const learner *a, const learner *b, const char *wh
 
     cr_assert_eq(a->count, b->count);
     for (int32_t i = 0; i < a->count; i++) {
-        const emp_proposal *x = &a->candidate[i], *y = &b->candidate[i];
+        const emp_owned_decision *x = &a->candidate[i], *y = &b->candidate[i];
         cr_expect(
             is_same(x->device_of_op, y->device_of_op, ops * sizeof *x->device_of_op) &&
                 is_same(x->level_of_op, y->level_of_op, ops) &&

@@ -61,7 +61,7 @@ static void run(outcome *found, const emp_method *method, const char *options,
     if (found->status == EMP_OK) {
         found->best_s = record.best_step_time_s;
         found->evaluations = record.evaluations;
-        memcpy(found->device_of_op, record.device_of_op,
+        memcpy(found->device_of_op, record.decision.device_of_op,
                (size_t)t.graph->op_count * sizeof *found->device_of_op);
     }
     emp_record_clear(&record);

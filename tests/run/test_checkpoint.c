@@ -89,7 +89,7 @@ static char *run(const emp_run_params *params, size_t *size)
 static void describe(emp_record *record, const emp_run_params *params)
 {
     emp_run_describe(record, problem.problem, params);
-    record->op_count = problem.graph->op_count;
+    record->decision.op_count = problem.graph->op_count;
     record->device_count = problem.machine->device_count;
 }
 
@@ -219,15 +219,15 @@ Test(checkpoint, resumed_record_is_the_same_bytes_after_each_batch_of_a_search)
 static const emp_method *in_the_middle;
 static int               asks_left, tells_left;
 
-static emp_status stop_and_ask(void *state, const emp_proposal *candidates, int32_t max,
-                               int32_t *count, emp_error *err)
+static emp_status stop_and_ask(void *state, const emp_owned_decision *candidates,
+                               int32_t max, int32_t *count, emp_error *err)
 {
     if (--asks_left == 0) stop_flag = 1;
     return in_the_middle->ask(state, candidates, max, count, err);
 }
 
-static emp_status ask_and_stop(void *state, const emp_proposal *candidates, int32_t max,
-                               int32_t *count, emp_error *err)
+static emp_status ask_and_stop(void *state, const emp_owned_decision *candidates,
+                               int32_t max, int32_t *count, emp_error *err)
 {
     const emp_status st = in_the_middle->ask(state, candidates, max, count, err);
 
@@ -772,13 +772,14 @@ static int32_t list_no_array(void *state, emp_named_array arrays[EMP_MAX_NAMED_A
 static emp_status
 serve_alone(emp_status (*receive)(int32_t *, void *, size_t, emp_error *), emp_error *err)
 {
-    const emp_method_sharing sharing = {.list_values = list_no_array};
-    const emp_ranks          ranks = {
-                 .count = 2, .send = send_nothing, .receive = receive, .agree = agree};
+    const emp_method_sharing  sharing = {.list_values = list_no_array};
+    const emp_method_learning learning = {.sharing = &sharing};
+    const emp_ranks           ranks = {
+                  .count = 2, .send = send_nothing, .receive = receive, .agree = agree};
     emp_method     method = scripted_method;
     emp_run_params params = scripted_params(BUDGET, 1);
 
-    method.sharing = &sharing;
+    method.learning = &learning;
     params.method = &method;
     params.ranks = &ranks;
     params.is_async = true;

@@ -42,9 +42,9 @@ static task t;
 
 /** A method at work, and what it proposed last. */
 typedef struct {
-    const emp_method *method;
-    void             *state;
-    emp_proposal      candidate[BATCH];
+    const emp_method  *method;
+    void              *state;
+    emp_owned_decision candidate[BATCH];
 } subject;
 
 /** [op] When ops ran, as told to all. */
@@ -92,14 +92,14 @@ static void begin(subject *s, const emp_method *method)
     if (method->complete != NULL)
         cr_assert_eq(method->complete(s->state, &err), EMP_OK, "%s", err.msg);
     for (int32_t i = 0; i < BATCH; i++)
-        cr_assert_eq(emp_proposal_init(&s->candidate[i], t.graph->op_count, 0, NULL),
+        cr_assert_eq(emp_decision_init(&s->candidate[i], t.graph->op_count, 0, NULL),
                      EMP_OK);
 }
 
 static void end(subject *s)
 {
     emp_method_destroy(s->method, s->state);
-    for (int32_t i = 0; i < BATCH; i++) emp_proposal_clear(&s->candidate[i]);
+    for (int32_t i = 0; i < BATCH; i++) emp_decision_clear(&s->candidate[i]);
 }
 
 static void expect_devices_that_exist(const subject *s, int32_t count, const char *what)

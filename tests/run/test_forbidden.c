@@ -34,10 +34,11 @@ TestSuite(forbidden, .init = set_up, .fini = tear_down);
 
 static void expect_allowed(const emp_record *record)
 {
-    for (emp_op_id op = 0; op < record->op_count; op++)
-        cr_assert(emp_problem_allows(model.problem, op, record->device_of_op[op]),
-                  "%s: op '%s' is on %s", record->method, record->op_name[op],
-                  record->device_name[record->device_of_op[op]]);
+    for (emp_op_id op = 0; op < record->decision.op_count; op++)
+        cr_assert(
+            emp_problem_allows(model.problem, op, record->decision.device_of_op[op]),
+            "%s: op '%s' is on %s", record->method, record->op_name[op],
+            record->device_name[record->decision.device_of_op[op]]);
 }
 
 /* Methods of other graphs. */
@@ -60,7 +61,7 @@ static int32_t run_all(bool fits)
                                            is_launched ? LAUNCHED_BUDGET : BUDGET};
         emp_record           record = {0};
         emp_error            err = {0};
-        if (method->list_weights != NULL) continue;
+        if (emp_method_has_weights(method)) continue;
         emp_status st = emp_run(&record, model.problem, &params, &err);
         if (st == EMP_OK) expect_allowed(&record);
         if (st == EMP_OK) cr_expect_eq(record.is_feasible, fits, "%s", method->name);

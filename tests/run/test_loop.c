@@ -172,7 +172,7 @@ Test(runner, first_of_equals_is_kept)
 
     script = (scripted_plan){.batch = 2, .device = {GPU, GPU + 1}, .device_count = 2};
     emp_record r = run(&t, &params);
-    cr_expect_eq(r.device_of_op[t.graph->op_count - 1], GPU);
+    cr_expect_eq(r.decision.device_of_op[t.graph->op_count - 1], GPU);
     emp_record_clear(&r);
     task_destroy(&t);
 }
@@ -186,7 +186,7 @@ Test(runner, what_does_not_fit_is_never_best_beside_what_fits)
     script = (scripted_plan){.batch = 1, .device = {GPU, CPU, GPU}, .device_count = 3};
     emp_record r = run(&t, &params);
     cr_expect(r.is_feasible);
-    cr_expect_eq(r.device_of_op[t.graph->op_count - 1], CPU);
+    cr_expect_eq(r.decision.device_of_op[t.graph->op_count - 1], CPU);
     cr_expect_eq(r.feasible_count, 1);
     cr_expect_eq(r.median_s, r.best_step_time_s);
     cr_expect(isnan(r.curve[0].best_s));

@@ -39,7 +39,7 @@ static emp_status init(void *state, const emp_problem *problem,
     return EMP_OK;
 }
 
-static emp_status ask(void *state, const emp_proposal *candidates, int32_t max,
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
                       int32_t *count, emp_error *err)
 {
     learner *l = (learner *)state;
@@ -77,13 +77,15 @@ static int32_t list_weights(void *state, emp_named_array arrays[EMP_MAX_NAMED_AR
     return 1;
 }
 
+static const emp_method_learning learning = {.list_weights = list_weights};
+
 static const emp_method method = {.name = "adder",
                                   .state_bytes = sizeof(learner),
                                   .init = init,
                                   .ask = ask,
                                   .tell = tell,
                                   .uses_budget = true,
-                                  .list_weights = list_weights};
+                                  .learning = &learning};
 
 enum { PROBLEMS = 3, TURNS = 64 };
 
@@ -128,7 +130,7 @@ static emp_training_params params_for(int64_t budget)
 }
 
 /* Halves the way of its weight to the device of op 0. */
-static emp_status imitate(void *state, const emp_proposal *example, double *loss,
+static emp_status imitate(void *state, const emp_owned_decision *example, double *loss,
                           emp_error *err)
 {
     learner *l = (learner *)state;
@@ -155,18 +157,19 @@ Test(training, imitates_before_it_learns)
     emp_training_params params = params_for(0);
     emp_weights         w = {0};
     emp_device_id      *device = EMP_NEW_ARRAY(emp_device_id, 1);
-    emp_proposal        example[PROBLEMS];
+    emp_owned_decision  example[PROBLEMS];
     emp_error           err = {0};
 
     device[0] = 1;
     for (int i = 0; i < PROBLEMS; i++)
-        example[i] = (emp_proposal){.device_of_op = device};
+        example[i] = (emp_owned_decision){.device_of_op = device};
     params.example = example;
     params.imitation_rounds = 2;
     params.on_imitation = on_imitation;
     cr_expect_eq(emp_training_run(&w, &params, &err), EMP_EUNSUPPORTED);
     cr_expect_not_null(strstr(err.msg, "imitates nobody"), "%s", err.msg);
-    imitator.imitate = imitate;
+    imitator.learning =
+        &(const emp_method_learning){.list_weights = list_weights, .imitate = imitate};
     params.method = &imitator;
     err = (emp_error){0};
     cr_assert_eq(emp_training_run(&w, &params, &err), EMP_OK, "%s", err.msg);
@@ -198,8 +201,8 @@ Test(training, examples_survive_every_allocation_failure)
     cr_expect_eq(examples.count, PROBLEMS);
     for (int i = 0; i < PROBLEMS; i++) {
         cr_expect(isnan(examples.step_time_s[i]));
-        cr_expect(examples.proposal[i].level_of_op[0] == 0 &&
-                  examples.proposal[i].leader_of_op[0] == 0);
+        cr_expect(examples.decision[i].level_of_op[0] == 0 &&
+                  examples.decision[i].leader_of_op[0] == 0);
     }
     emp_examples_clear(&examples);
 }
@@ -263,7 +266,7 @@ Test(training, refuses_what_cannot_share)
     emp_method          other = method;
     task                wide;
 
-    other.list_weights = NULL;
+    other.learning = NULL;
     params.method = &other;
     expect_refused(&params, EMP_EUNSUPPORTED, "adder has no weights");
     task_create(&wide, "rnnlm:steps=2", "k40x4", "ideal");

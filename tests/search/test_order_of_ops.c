@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "search/order.h"
-#include "search/proposal.h"
+#include "sim/problem/decision.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -63,28 +63,28 @@ Test(orders, bottom_levels_count_ops_and_copies)
 
 Test(orders, proposals_have_what_is_decided)
 {
-    emp_proposal with, without;
+    emp_owned_decision with, without;
 
-    cr_assert_eq(emp_proposal_init(&with, 3, EMP_DECIDES_MORE, NULL), EMP_OK);
-    cr_assert_eq(emp_proposal_init(&without, 3, EMP_DECIDES_DEVICES, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&with, 3, EMP_DECIDES_MORE, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&without, 3, EMP_DECIDES_DEVICES, NULL), EMP_OK);
     cr_expect_null(without.level_of_op);
     cr_expect_null(without.leader_of_op);
     cr_expect_eq(with.leader_of_op[2], 2);
     with.leader_of_op[2] = EMP_JOINS_READERS;
     with.device_of_op[1] = without.device_of_op[2] = 2;
     with.level_of_op[2] = 7;
-    emp_proposal_copy(&without, &with, 3);
+    emp_decision_copy(&without, &with);
     cr_expect_arr_eq(without.device_of_op, with.device_of_op, 3 * sizeof(emp_device_id));
-    cr_expect(emp_proposal_is_valid(&with, 3, 3));
-    cr_expect_not(emp_proposal_is_valid(&with, 3, 2));
+    cr_expect(emp_decision_is_valid(&with, 3));
+    cr_expect_not(emp_decision_is_valid(&with, 2));
     with.level_of_op[0] = EMP_LEVELS;
-    cr_expect_not(emp_proposal_is_valid(&with, 3, 3));
+    cr_expect_not(emp_decision_is_valid(&with, 3));
     with.level_of_op[0] = 0;
     with.leader_of_op[0] = 3;
-    cr_expect_not(emp_proposal_is_valid(&with, 3, 3));
-    emp_proposal_clear(&with);
-    emp_proposal_clear(&without);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_proposal_init(&with, 3, EMP_DECIDES_MORE, NULL),
-                                      emp_proposal_clear(&with));
-    emp_proposal_clear(&with);
+    cr_expect_not(emp_decision_is_valid(&with, 3));
+    emp_decision_clear(&with);
+    emp_decision_clear(&without);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_decision_init(&with, 3, EMP_DECIDES_MORE, NULL),
+                                      emp_decision_clear(&with));
+    emp_decision_clear(&with);
 }

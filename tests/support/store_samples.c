@@ -25,7 +25,7 @@ static emp_record run_as_it_begins(void)
                         .median_s = NAN,
                         .device_count = 2,
                         .device_name = {"cpu:0", "gpu:0"},
-                        .op_count = OPS};
+                        .decision = {.op_count = OPS}};
 }
 
 /* The arrays of a record that is saved may stand anywhere. */
@@ -58,8 +58,8 @@ static emp_record run_so_far(record_arrays *a)
     r.metric_count = METRICS;
     snprintf(r.metric_name[0], sizeof r.metric_name[0], "loss");
     snprintf(r.metric_name[1], sizeof r.metric_name[1], "entropy");
-    r.device_of_op = a->device;
-    r.level_of_op = a->level;
+    r.decision.device_of_op = a->device;
+    r.decision.level_of_op = a->level;
     r.curve = a->curve;
     r.metric = a->metric;
     r.feasible_s = a->feasible_s;

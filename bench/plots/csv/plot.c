@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "bench/plots/chart.h"
 #include "bench/plots/csv/dots.h"
 

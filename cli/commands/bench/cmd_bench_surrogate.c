@@ -12,7 +12,7 @@
 #include "cli/options/inputs.h"
 #include "cli/options/study_options.h"
 #include "run/stats.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/surrogate/surrogate.h"
 
 enum { KEY_SCALAR = 256 };
 

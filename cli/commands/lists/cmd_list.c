@@ -12,11 +12,10 @@
 #include "cli/commands/option_table.h"
 #include "cli/format.h"
 #include "cli/terminal.h"
-#include "graphs/import/instances/layers_source.h"
-#include "graphs/import/models/hf.h"
-#include "graphs/tf_spec.h"
+#include "graphs/sources.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
+#include "search/learning.h"
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
@@ -30,26 +29,12 @@ static const char workloads_doc[] =
 const struct argp cmd_workloads_argp = {
     NULL, cli_listing_parse, "[NAME]", workloads_doc, cli_listing_children, NULL, NULL};
 
-enum { FILE_FAMILIES = 3 };
-
 /* Specs that name a file are listed as families, which are built by another way. */
-static emp_workload file_family(int32_t number)
+static emp_workload file_family(const emp_source_prefix *prefix)
 {
-    if (number == 0)
-        return (emp_workload){.name = "hf",
-                              .description = "a Hugging Face model or a GGUF file: "
-                                             "hf:path=config.json, and ...",
-                              .params = emp_hf_options()};
-    if (number == 1)
-        return (emp_workload){.name = "tf",
-                              .description =
-                                  "a TensorFlow graph: tf:path=graph.pb, and ...",
-                              .params = emp_tf_spec_options()};
-    return (emp_workload){.name = "layers",
-                          .description =
-                              "measured layers as a pipeline: layers:path=layers.tsv, "
-                              "perhaps model=, gpu=, table=, stages=12+14, and ...",
-                          .params = emp_layers_options()};
+    return (emp_workload){.name = prefix->name,
+                          .description = prefix->description,
+                          .params = prefix->options};
 }
 
 static json_t *json_workload(const emp_workload *w)
@@ -80,12 +65,13 @@ static emp_status find_workload(const emp_workload **found, const char *name,
 
 static emp_status print_workload(const cli_listing_args *args, emp_error *err)
 {
-    emp_workload        family;
-    const emp_workload *w = NULL;
+    emp_workload             family;
+    const emp_workload      *w = NULL;
+    const emp_source_prefix *prefix = emp_source_prefix_of(args->name);
 
-    for (int32_t i = 0; i < FILE_FAMILIES && w == NULL; i++) {
-        family = file_family(i);
-        if (strcmp(args->name, family.name) == 0) w = &family;
+    if (prefix != NULL) {
+        family = file_family(prefix);
+        w = &family;
     }
     if (w == NULL) EMP_CHECK(find_workload(&w, args->name, err));
     if (args->format != EMP_SHEET_TEXT)
@@ -107,8 +93,9 @@ emp_status cmd_workloads(int argc, char **argv, emp_error *err)
     cli_listing_begin(&list, args.format);
     for (const emp_workload *w = table; w < table + count; w++)
         cli_listing_add(&list, w->name, w->description, json_workload(w));
-    for (int32_t i = 0; i < FILE_FAMILIES; i++) {
-        const emp_workload family = file_family(i);
+    const emp_source_prefix *prefix = emp_source_prefixes(&count);
+    for (int32_t i = 0; i < count; i++) {
+        const emp_workload family = file_family(&prefix[i]);
         cli_listing_add(&list, family.name, family.description, json_workload(&family));
     }
     cli_listing_more(args.format, "workloads");
@@ -271,19 +258,23 @@ static bool decides_fusion(const emp_method *method)
 
 static bool has_start(const emp_method *method) { return method->has_start; }
 
-static bool has_weights(const emp_method *method) { return method->list_weights != NULL; }
+/* NULL: the weights need none. */
+static const char *weights_options(const emp_method *method)
+{
+    return method->learning != NULL ? method->learning->weights_options : NULL;
+}
 
 static json_t *json_method(const emp_method *method)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:s?, s:o, s:o, s:o}",
-                     "description", method->description, "kind",
-                     kind_words[emp_method_kind_of(method)], "advice", method->advice,
-                     "uses_budget", method->uses_budget, "decides_order",
-                     decides_order(method), "decides_fusion", decides_fusion(method),
-                     "has_start", method->has_start, "has_weights", has_weights(method),
-                     "weights_options", method->weights_options, "members",
-                     json_members(method), "presets", cli_json_words(method->presets),
-                     "options", cli_json_option_table(method->options, method->presets));
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:s?, s:o, s:o, s:o}", "description",
+        method->description, "kind", kind_words[emp_method_kind_of(method)], "advice",
+        method->advice, "uses_budget", method->uses_budget, "decides_order",
+        decides_order(method), "decides_fusion", decides_fusion(method), "has_start",
+        method->has_start, "has_weights", emp_method_has_weights(method),
+        "weights_options", weights_options(method), "members", json_members(method),
+        "presets", cli_json_words(method->presets), "options",
+        cli_json_option_table(method->options, method->presets));
 }
 
 static emp_status print_method(const cli_listing_args *args, emp_error *err)
@@ -299,10 +290,10 @@ static emp_status print_method(const cli_listing_args *args, emp_error *err)
     printf("decides: devices%s%s%s\n", decides_order(method) ? ", order" : "",
            decides_fusion(method) ? ", fusion" : "",
            method->has_start ? "; can begin at a placement (--start)" : "");
-    if (has_weights(method))
+    if (emp_method_has_weights(method))
         printf("weights: fit other graphs (train --tasks, --weights)%s%s\n",
-               method->weights_options != NULL ? ", with " : "",
-               method->weights_options != NULL ? method->weights_options : "");
+               weights_options(method) != NULL ? ", with " : "",
+               weights_options(method) != NULL ? weights_options(method) : "");
     cli_print_option_table(method->options, method->presets);
     return EMP_OK;
 }
@@ -352,7 +343,7 @@ emp_status cmd_methods(int argc, char **argv, emp_error *err)
         print_names("decide the order, too", decides_order);
         print_names("decide the fusion, too", decides_fusion);
         print_names("can begin at a placement", has_start);
-        print_names("have weights that fit other graphs", has_weights);
+        print_names("have weights that fit other graphs", emp_method_has_weights);
         cli_listing_more(args.format, "methods");
         return EMP_OK;
     }

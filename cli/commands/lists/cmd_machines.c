@@ -33,7 +33,8 @@ static const struct argp_option options[] = {
      "`lstopo --of xml` printed; one GPU needs none",
      0},
     {"query", KEY_QUERY, "FILE", 0,
-     "Of import: what `nvidia-smi -q` or `nvidia-smi -q -x` printed; says models, memory, "
+     "Of import: what `nvidia-smi -q` or `nvidia-smi -q -x` printed; says models, "
+     "memory, "
      "PCIe and NVLink-C2C",
      0},
     {"model", KEY_MODEL, "NAME|FILE", 0,
@@ -52,7 +53,8 @@ static const char doc[] =
     "`show` prints the ways between all devices: by the tree or which fabric, GB/s, and "
     "the "
     "time of 1 kB, 1 MB and 100 MB alone, and which constants follow from data sheets by "
-    "which rules. `check` says what is implausible of a file and what would be right, and "
+    "which rules. `check` says what is implausible of a file and what would be right, "
+    "and "
     "fails if anything is. `import` writes a file for the computer that nvidia-smi, "
     "rocm-smi, amd-smi or lstopo has described, and says what it read and what it "
     "assumed.\n"

@@ -70,46 +70,30 @@ const struct argp              cmd_score_argp = {options,  parse, "PLACEMENT", d
 /* ---- scoring ---- */
 
 /* What a placement decides beside devices would beat those who may not decide it. */
-static emp_status check_devices_alone(const char *path, const emp_problem *problem,
+static emp_status check_devices_alone(const emp_owned_decision *d, const char *path,
                                       emp_error *err)
 {
-    emp_status st = EMP_OK;
-    bool       has_order = false, has_fusion = false;
-    size_t     op_count = (size_t)problem->graph->op_count;
-    uint8_t   *level_of_op = EMP_NEW_ARRAY(uint8_t, op_count);
-    emp_op_id *leader_of_op = EMP_NEW_ARRAY(emp_op_id, op_count);
-
-    if (level_of_op == NULL || leader_of_op == NULL)
-        EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", op_count);
-    EMP_TRY(cli_order_load(level_of_op, &has_order, path, problem, err));
-    EMP_TRY(cli_leaders_load(leader_of_op, &has_fusion, path, problem, err));
-    if (has_order || has_fusion)
-        EMP_FAIL(EMP_EINVAL, "%s decides the %s, too; PlaceBench compares devices alone",
-                 path, has_order ? "order of ops" : "fusion of ops");
-
-cleanup:
-    emp_free(level_of_op);
-    emp_free(leader_of_op);
-    return st;
+    if (d->level_of_op == NULL && d->leader_of_op == NULL) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s decides the %s, too; PlaceBench compares devices alone", path,
+                     d->level_of_op != NULL ? "order of ops" : "fusion of ops");
 }
 
 static emp_status simulate(emp_sim_result *result, const char *path,
                            const emp_problem *problem, emp_error *err)
 {
-    emp_status     st = EMP_OK;
-    emp_sim       *sim = NULL;
-    emp_device_id *device_of_op =
-        EMP_NEW_ARRAY(emp_device_id, (size_t)problem->graph->op_count);
+    emp_status         st = EMP_OK;
+    emp_sim           *sim = NULL;
+    emp_owned_decision decision;
 
-    if (device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement");
-    EMP_TRY(cli_placement_load(device_of_op, path, problem, err));
-    EMP_TRY(check_devices_alone(path, problem, err));
+    EMP_TRY(cli_decision_load(&decision, path, problem, err));
+    EMP_TRY(check_devices_alone(&decision, path, err));
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    EMP_TRY(emp_sim_run(sim, device_of_op, result, err));
+    EMP_TRY(emp_sim_run(sim, decision.device_of_op, result, err));
 
 cleanup:
     emp_sim_destroy(sim);
-    emp_free(device_of_op);
+    emp_decision_clear(&decision);
     return st;
 }
 

@@ -10,8 +10,7 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/options/modules/layers.h"
-#include "graphs/import/import.h"
-#include "graphs/import/models/hf.h"
+#include "graphs/load.h"
 #include "run/sheet/manifest.h"
 
 /* An op with a path: its module is the first `length` bytes of its name. */
@@ -32,7 +31,10 @@ static bool is_cpu(const char *device) { return strncmp(device, "cpu:", 4) == 0;
 
 bool cli_device_map_is_for(const char *spec)
 {
-    return emp_hf_is_spec(spec) || emp_import_is_pytorch(spec);
+    const emp_source_format *format = emp_source_format_of(spec);
+
+    return emp_source_has_prefix(spec, "hf") ||
+           (format != NULL && format->read == emp_pytorch_read);
 }
 
 static bool is_number(const char *text, size_t length)
@@ -140,7 +142,8 @@ static size_t module_of_op(const char *name)
 
 static size_t module_length(const char *name, const char *spec)
 {
-    return emp_hf_is_spec(spec) ? module_of_parameter(name) : module_of_op(name);
+    return emp_source_has_prefix(spec, "hf") ? module_of_parameter(name)
+                                             : module_of_op(name);
 }
 
 emp_status cli_device_map_check(const emp_named_placement *placement, const char *spec,
@@ -152,7 +155,7 @@ emp_status cli_device_map_check(const emp_named_placement *placement, const char
         hosts += is_cpu(placement->device_name[d]);
     if (hosts > 1)
         return EMP_ERROR(EMP_EINVAL, "a device_map is of one computer, and %s has %d",
-                         placement->machine, hosts);
+                         placement->origin.machine, hosts);
     for (int32_t op = 0; op < placement->op_count; op++)
         if (module_length(placement->op_name[op], spec) > 0) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
@@ -169,7 +172,7 @@ static emp_status collect(device_map *map, const char *spec, emp_error *err)
         size_t length = module_length(p->op_name[op], spec);
         if (length == 0) continue;
         map->entry[map->count++] =
-            (entry){p->op_name[op], length, p->device_of_op[op], false};
+            (entry){p->op_name[op], length, p->decision.device_of_op[op], false};
     }
     qsort(map->entry, (size_t)map->count, sizeof *map->entry, compare);
     return EMP_OK;
@@ -211,7 +214,7 @@ static emp_status join_ops(device_map *map, const char *spec, emp_error *err)
             const entry *next = &map->entry[end];
             if (!is_same_module(&own, next)) break;
             if (own.device == next->device) continue;
-            if (!emp_hf_is_spec(spec)) return refuse(map, &own, next, err);
+            if (!emp_source_has_prefix(spec, "hf")) return refuse(map, &own, next, err);
             own.is_split = true;
         }
         if (own.is_split) own.device = device_of_most(&map->entry[i], end - i);

@@ -24,8 +24,6 @@ typedef struct {
     emp_device_id     *device_of_op;
 } reader;
 
-bool cli_device_map_is_named(const char *path) { return emp_text_ends_in(path, ".py"); }
-
 /* ---- devices ---- */
 
 static emp_device_id find_device(const emp_machine *m, int32_t gpu)

@@ -8,9 +8,6 @@
 
 #include "sim/problem/problem.h"
 
-/** Whether the ending of the name says so. */
-bool cli_device_map_is_named(const char *path);
-
 /** Fills device_of_op[op_count], which need not be legal, and warns of how many ops name no module.
  * O(V + E + bytes).
  * \retval EMP_EFORMAT  cli_map_file_parse()'s, or no module has an op.

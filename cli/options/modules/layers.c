@@ -5,14 +5,14 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "graphs/import/models/hf.h"
-#include "sim/problem/join_classes.h"
+#include "graphs/sources.h"
+#include "sim/problem/problem.h"
 
 size_t cli_path_length(const char *op_name, const char *spec)
 {
     size_t length = strcspn(op_name, "/");
 
-    return op_name[length] == '/' || emp_hf_is_spec(spec) ? length : 0;
+    return op_name[length] == '/' || emp_source_has_prefix(spec, "hf") ? length : 0;
 }
 
 static bool is_part(const char *part, size_t length, const char *word)

@@ -14,7 +14,7 @@ size_t cli_path_length(const char *op_name, const char *spec);
 /** How many of the first bytes of a path of \a length bytes are its layer; 0 = it is in none. */
 size_t cli_layer_length(const char *path, size_t length);
 
-/** Has the ops of each layer share a device (sim/problem/join_classes.h), but for those that only a CPU
+/** Has the ops of each layer share a device (sim/problem/problem.h), but for those that only a CPU
  * can run.
  * \retval EMP_EINVAL  No op names a layer.
  * \retval EMP_ENOMEM */

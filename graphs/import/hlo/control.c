@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Calls, loops and branches: computations that run in place of an instruction.
 #include "base/mem.h"
-#include "graphs/import/hlo/config.h"
-#include "graphs/import/hlo/lower_internal.h"
-#include "graphs/import/hlo/names.h"
+#include "graphs/import/hlo/lower.h"
+#include "graphs/import/hlo/module.h"
 
 enum { DEPTH_MAX = 32 };
 

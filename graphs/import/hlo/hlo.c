@@ -1,51 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/hlo/hlo.h"
-
+/* Modules of XLA as text: what jax.jit(f).lower(...).compile().as_text() prints, and the dumps of XLA. */
 #include <string.h>
 
 #include "base/text/units.h"
 #include "graphs/import/hlo/lower.h"
-#include "graphs/import/hlo/parse.h"
+#include "graphs/import/hlo/module.h"
 #include "graphs/import/hlo/text.h"
+#include "graphs/import/notes/readers.h"
 
 /* Memory that the ops of unrolled loops may take beside what the file has. */
 static const int64_t BYTES_BESIDE = 56 * 1024 * 1024, BYTES_OF_BYTE = 100;
 
 enum { SNIFFED_BYTES = 1 << 16 };
 
-static bool is_hlo(const char *bytes, size_t size)
+bool emp_hlo_is(emp_slice file)
 {
-    emp_hlo_text text = {NULL, bytes, bytes + size};
+    emp_hlo_text text = {NULL, file.data, file.data + file.size};
 
     return emp_hlo_text_word(&text, "HloModule");
 }
 
-static bool contains(const char *bytes, size_t size, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (size_t at = 0; at + length <= size; at++)
-        if (bytes[at] == word[0] && memcmp(bytes + at, word, length) == 0) return true;
-    return false;
-}
-
 /* MLIR; names of places in the source may come first. */
-static bool is_stablehlo(const char *bytes, size_t size)
+bool emp_stablehlo_is(emp_slice file)
 {
-    emp_hlo_text text = {NULL, bytes, bytes + size};
+    emp_hlo_text text = {NULL, file.data, file.data + file.size};
     bool         is_mlir = emp_hlo_text_word(&text, "module") ||
                    emp_hlo_text_word(&text, "builtin.module") ||
                    emp_hlo_text_is(&text, '#');
 
-    if (size > SNIFFED_BYTES) size = SNIFFED_BYTES;
-    return is_mlir &&
-           (contains(bytes, size, "stablehlo.") || contains(bytes, size, "mhlo.") ||
-            contains(bytes, size, "func.func"));
-}
-
-bool emp_hlo_is(const char *bytes, size_t size)
-{
-    return is_hlo(bytes, size) || is_stablehlo(bytes, size);
+    if (file.size > SNIFFED_BYTES) file.size = SNIFFED_BYTES;
+    return is_mlir && (emp_slice_has(file, "stablehlo.") ||
+                       emp_slice_has(file, "mhlo.") || emp_slice_has(file, "func.func"));
 }
 
 static void describe(const emp_hlo_module *m, const emp_hlo_states *states,
@@ -80,35 +65,21 @@ static void describe(const emp_hlo_module *m, const emp_hlo_states *states,
                                 (long long)devices);
 }
 
-static emp_status refuse(const emp_import_notes *notes, emp_error *err)
-{
-    const char *first =
-        notes->problem[0] != NULL ? notes->problem[0] : "no memory for it";
-
-    if (notes->problem_count == 1) return EMP_ERROR(EMP_EFORMAT, "%s", first);
-    return EMP_ERROR(EMP_EFORMAT, "%d problems, the first: %s", notes->problem_count,
-                     first);
-}
-
-emp_status emp_hlo_read(emp_graph_builder *builder, emp_import_notes *notes,
-                        const char *bytes, size_t size, emp_error *err)
+emp_status emp_hlo_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_hlo_module  module = {0};
     emp_hlo_kernels kernels = {0};
     emp_hlo_states  states = {0};
 
-    if (is_stablehlo(bytes, size))
-        EMP_FAIL(EMP_EUNSUPPORTED, "StableHLO, which XLA has not compiled: save what "
-                                   "jax.jit(f).lower(...).compile().as_text() gives");
-    EMP_TRY(emp_hlo_parse(&module, (emp_slice){bytes, size}, notes, err));
-    EMP_TRY(emp_hlo_kernels_init(&kernels, &module, notes, err));
-    if (notes->problem_count > 0) EMP_TRY(refuse(notes, err));
+    EMP_TRY(emp_hlo_parse(&module, r->bytes, r->notes, err));
+    EMP_TRY(emp_hlo_kernels_init(&kernels, &module, r->notes, err));
+    EMP_TRY(emp_import_notes_check(r->notes, err));
     EMP_TRY(emp_hlo_states_find(&states, &module, &kernels, err));
-    describe(&module, &states, notes);
+    describe(&module, &states, r->notes);
     EMP_TRY(emp_hlo_lower(builder, &kernels, &states,
-                          BYTES_BESIDE + BYTES_OF_BYTE * (int64_t)size, err));
-    if (notes->problem_count > 0) EMP_TRY(refuse(notes, err));
+                          BYTES_BESIDE + BYTES_OF_BYTE * (int64_t)r->bytes.size, err));
+    EMP_TRY(emp_import_notes_check(r->notes, err));
     if (emp_graph_builder_op_count(builder) == 0)
         EMP_FAIL(EMP_EFORMAT, "the module computes nothing");
 

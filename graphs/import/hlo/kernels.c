@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/hlo/kernels.h"
 
-#include "graphs/import/hlo/products.h"
-
 static int64_t add(int64_t a, int64_t b)
 {
     int64_t sum;

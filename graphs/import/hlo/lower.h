@@ -1,16 +1,119 @@
 /** \file graphs/import/hlo/lower.h
- * From a module to ops: kernels, parameters and constants become ops, tuples and views none. Calls and loops
- * are replaced by what they run.
+ * Parameters that a program gives back in place, which JAX calls donated: weights and what an optimizer keeps.
+ * They stay in memory from step to step. Only input_output_alias of the module's header tells them.
  */
 #ifndef EMP_GRAPHS_IMPORT_HLO_LOWER_H
 #define EMP_GRAPHS_IMPORT_HLO_LOWER_H
 
-#include "graphs/import/hlo/states.h"
+#include "base/arrays.h"
+#include "graphs/import/hlo/kernels.h"
+#include "sim/graph/graph_builder.h"
+
+typedef struct {
+    emp_hlo_module *m;         /**< borrowed */
+    int32_t        *of_tensor; /**< [tensor] the parameter whose new value it is; -1 */
+    int32_t   *together; /**< [parameter] sets that one kernel writes (base/disjoint.h) */
+    emp_op_id *op, *update; /**< [parameter] its op; what writes it; -1 */
+    int32_t    count, parameter_count;
+    emp_arrays arrays;
+} emp_hlo_states;
+
+/** Marks states, and results of kernels that are written in their place, as references in \a m. The caller
+ * clears \a s, also after a failure. O(tensors + parameters). \retval EMP_ENOMEM */
+emp_status emp_hlo_states_find(emp_hlo_states *s, emp_hlo_module *m,
+                               const emp_hlo_kernels *kernels, emp_error *err);
+void       emp_hlo_states_clear(emp_hlo_states *s);
+
+/** Whether a parameter of the entry is a state. */
+bool emp_hlo_is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter);
+
+/** The number that binds an instruction of the entry to the states that it is or writes; 0: none. */
+int32_t emp_hlo_states_colocation(const emp_hlo_states *s, const emp_hlo_instruction *i);
+
+/** Notes which op an instruction of the entry has become. */
+void emp_hlo_states_note(emp_hlo_states *s, const emp_hlo_instruction *i, emp_op_id op);
+
+/** Lets what writes a state wait for all ops before it that read the old value. O(edges).
+ * \retval EMP_ENOMEM */
+emp_status emp_hlo_states_order(const emp_hlo_states *s, emp_graph_builder *builder,
+                                emp_error *err);
+
+/* From a module to ops: kernels, parameters and constants become ops, tuples and views none. Calls and loops
+ * are replaced by what they run. */
 
 /** Adds the ops of the entry computation and marks what it gives back. What is assumed, and problems, go to
  * the notes of \a kernels. Loops may unroll to about \a budget_bytes of ops.
  * \retval EMP_EUNSUPPORTED  They would be more. \retval EMP_EFORMAT, EMP_ENOMEM */
 emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kernels,
                          emp_hlo_states *states, int64_t budget_bytes, emp_error *err);
+
+/* A module on its way to ops: what lower.c and control.c share. Not for other folders. */
+
+/** A value is as many ports, one after another, as its instruction has tensors. */
+typedef struct {
+    emp_graph_builder     *builder;
+    const emp_hlo_module  *m;
+    const emp_hlo_kernels *kernels;
+    emp_hlo_states        *states;
+    emp_import_notes      *notes;
+    emp_op_cost          **cost_of;     /**< [instruction] NULL: not asked yet */
+    emp_op_id             *constant_of; /**< [instruction] a constant's op + 1 */
+    emp_port              *port;        /**< tensors of values; op -1: it is no op's */
+    int32_t                port_count, port_capacity;
+    int64_t                budget_bytes;
+    emp_arrays             arrays;
+} emp_hlo_lowering;
+
+/** A computation that is being run. */
+typedef struct {
+    const emp_hlo_computation *c;
+    const char                *path;     /**< "while.12.3", or "" */
+    int32_t                    depth;    /**< of calls around it */
+    const int32_t             *argument; /**< [parameter] its value; NULL: they are ops */
+    int32_t                   *value;    /**< [instruction - c->first] first port */
+} emp_hlo_frame;
+
+/** Lowers the instructions of a computation; \a *result is the value of its root. */
+emp_status emp_hlo_run(emp_hlo_lowering *l, const emp_hlo_frame *f, int32_t *result,
+                       emp_error *err);
+
+/** A value all of whose tensors are no op's, but \a count from \a begin on, which are those of the value
+ * \a from. */
+emp_status emp_hlo_make_value(emp_hlo_lowering *l, const emp_hlo_instruction *i,
+                              int32_t begin, int32_t count, int32_t from, int32_t *value,
+                              emp_error *err);
+
+/** The value of an operand. */
+int32_t emp_hlo_operand_value(const emp_hlo_lowering *l, const emp_hlo_frame *f,
+                              const emp_hlo_instruction *i, int32_t which);
+
+/** A problem: so many tensors stand where an instruction has others. */
+void emp_hlo_note_misfit(emp_hlo_lowering *l, const emp_hlo_instruction *i, int32_t has,
+                         int32_t wants);
+
+/** What an instruction runs in its place. Problems go to the notes, and the value is no op's. */
+emp_status emp_hlo_lower_call(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                              const emp_hlo_instruction *i, int32_t *value,
+                              emp_error *err);
+emp_status emp_hlo_lower_loop(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                              const emp_hlo_instruction *i, int32_t *value,
+                              emp_error *err);
+emp_status emp_hlo_lower_conditional(emp_hlo_lowering *l, const emp_hlo_frame *f,
+                                     const emp_hlo_instruction *i, int32_t *value,
+                                     emp_error *err);
+
+/* Names of ops: the scope that JAX gives an instruction ("jit(step)/jvp(Model)/dense_0"), the loops and calls
+ * that it runs in, and its own name. */
+
+enum { EMP_HLO_OP_NAME_BYTES = 1024 };
+
+/** Writes a name that the builder does not have yet. What is no ASCII text becomes "?". */
+void emp_hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,
+                     const emp_hlo_instruction *i, const char *path,
+                     const emp_graph_builder *builder);
+
+/** Writes \a outer, the instruction that calls, and which iteration it is if that is not negative. */
+void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
+                  const emp_hlo_instruction *call, int64_t iteration);
 
 #endif /* EMP_GRAPHS_IMPORT_HLO_LOWER_H */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/hlo/module.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "sim/graph/op_entry.h"
 
 enum { ITEMS_MAX = 1 << 30 };
 
@@ -26,17 +28,9 @@ void emp_hlo_module_clear(emp_hlo_module *m)
 emp_status emp_hlo_grow(void *array, int32_t count, int32_t *capacity, size_t size,
                         emp_error *err)
 {
-    if (count < *capacity) return EMP_OK;
     if (count >= ITEMS_MAX)
         return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d parts of one sort", ITEMS_MAX);
-    int32_t wanted = *capacity == 0 ? 64 : *capacity + *capacity / 2;
-    void   *old;
-    memcpy(&old, array, sizeof old);
-    void *larger = emp_realloc(old, (size_t)wanted, size);
-    if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d parts of a module", wanted);
-    memcpy(array, &larger, sizeof larger);
-    *capacity = wanted;
-    return EMP_OK;
+    return emp_mem_grow(array, count + 1, capacity, size, __FILE__, __LINE__, err);
 }
 
 /* ---- opcodes ---- */
@@ -259,4 +253,117 @@ emp_hlo_made emp_hlo_made_by(const emp_hlo_module *m, const emp_hlo_instruction 
         made.workspace_bytes = tensor_bytes(last);
     }
     return made;
+}
+
+/* ---- backend_config: JSON, or JSON in a text in quotes ---- */
+
+static emp_status parse(emp_json_document *d, const char *text, size_t size,
+                        emp_error *err)
+{
+    emp_status st = emp_json_parse(d, text, size, NULL);
+
+    if (st == EMP_OK) return EMP_OK;
+    emp_json_clear(d);
+    return st == EMP_ENOMEM ? EMP_ERROR(EMP_ENOMEM, "a backend_config") : EMP_OK;
+}
+
+emp_status emp_hlo_config_read(emp_json_document *d, const emp_hlo_module *m,
+                               const emp_hlo_instruction *i, emp_error *err)
+{
+    emp_slice         config = emp_hlo_attr_of(m, i, "backend_config");
+    emp_json_document quoted = {0};
+
+    *d = (emp_json_document){0};
+    if (config.size == 0) return EMP_OK;
+    if (config.data[0] != '"') return parse(d, config.data, config.size, err);
+    emp_status  st = parse(&quoted, config.data, config.size, err);
+    const char *text = emp_json_string(quoted.root);
+    if (text != NULL) st = parse(d, text, strlen(text), err);
+    emp_json_clear(&quoted);
+    return st;
+}
+
+const emp_json *emp_hlo_config_find(const emp_json *root, const char *key)
+{
+    const emp_json *found = emp_json_get(root, key);
+
+    for (const emp_json *v = emp_json_first(root); v != NULL && found == NULL;
+         v = emp_json_next(v))
+        if (emp_json_is(v, EMP_JSON_OBJECT)) found = emp_json_get(v, key);
+    return found;
+}
+
+int64_t emp_hlo_config_number(const emp_json *value)
+{
+    const char *text = emp_json_string(value);
+
+    if (text != NULL) return emp_hlo_number((emp_slice){text, strlen(text)}, -1);
+    return emp_json_is(value, EMP_JSON_INTEGER) ? emp_json_integer(value) : -1;
+}
+
+/* ---- collectives ---- */
+
+/* The numbers between the first brackets that hold numbers alone: their count, and the last one. */
+static int64_t count_numbers(emp_slice text, int64_t *last)
+{
+    const char *end = text.data + text.size, *at = text.data;
+    int64_t     count = 0;
+
+    *last = 0;
+    while (at < end && (*at < '0' || *at > '9')) at++;
+    while (at < end && *at != '}' && *at != ']') {
+        int64_t number = 0;
+        for (; at < end && *at >= '0' && *at <= '9'; at++)
+            if (number < INT_MAX) number = 10 * number + (*at - '0');
+        *last = number;
+        count++;
+        while (at < end && *at != '}' && *at != ']' && (*at < '0' || *at > '9')) at++;
+    }
+    return count;
+}
+
+/* All devices that run the module, or as many as the machine has. */
+static int32_t count_all(const emp_hlo_module *m)
+{
+    int64_t partitions = emp_hlo_number(m->partitions, 0);
+
+    return partitions > 1 && partitions <= INT_MAX ? (int32_t)partitions : EMP_RANKS_ALL;
+}
+
+static int32_t count_ranks(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    emp_slice groups = emp_hlo_attr_of(m, i, "replica_groups");
+    int64_t   last, count = count_numbers(groups, &last);
+
+    if (count == 0) return count_all(m);
+    if (groups.data[0] == '[') count = last; /* [groups,size] */
+    return count >= 1 && count <= INT_MAX ? (int32_t)count : EMP_RANKS_ALL;
+}
+
+static int64_t count_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    emp_hlo_made made = emp_hlo_made_by(m, i);
+    int64_t      bytes = 0;
+
+    for (int32_t t = made.begin; t < made.end; t++)
+        bytes =
+            emp_add_saturating(bytes, emp_info_bytes(&m->tensor[i->first_tensor + t]));
+    return bytes;
+}
+
+bool emp_hlo_collective_of(emp_collective_part *part, const emp_hlo_module *m,
+                           const emp_hlo_instruction *i)
+{
+    *part = (emp_collective_part){0};
+    if (emp_hlo_op(m, i)->what != EMP_HLO_COLLECTIVE ||
+        !emp_collective_of_type(&part->op, emp_hlo_op(m, i)->type))
+        return false;
+    part->ranks = count_ranks(m, i);
+    part->bytes = count_bytes(m, i);
+    if (part->op != EMP_COLLECTIVE_REDUCE_SCATTER) return true;
+    part->bytes = 0; /* it is given the whole */
+    for (int32_t o = 0; o < i->operand_count; o++)
+        part->bytes =
+            emp_add_saturating(part->bytes, emp_hlo_bytes(m, emp_hlo_operand(m, i, o)));
+    return true;
 }

@@ -1,6 +1,6 @@
 /** \file graphs/import/hlo/module.h
  * A module of XLA as its text states it: computations, each a list of instructions in which operands come
- * first. parse.h makes it, kernels.h and lower.h read it.
+ * first. parse.c makes it, kernels.h and lower.h read it.
  *
  * The struct is open and belongs to whoever reads a file. Slices point into the file's bytes, which must
  * outlive it. Instructions, tensors and computations have numbers that count through the module.
@@ -8,9 +8,12 @@
 #ifndef EMP_GRAPHS_IMPORT_HLO_MODULE_H
 #define EMP_GRAPHS_IMPORT_HLO_MODULE_H
 
+#include "base/arena.h"
 #include "base/strmap.h"
+#include "base/text/json.h"
+#include "graphs/import/notes/notes.h"
 #include "graphs/import/proto/cursor.h"
-#include "sim/graph/op.h"
+#include "sim/graph/graph.h"
 
 typedef struct {
     emp_slice key, value; /**< a value has its quotes or braces */
@@ -144,5 +147,40 @@ int32_t emp_hlo_part_begin(const emp_hlo_module *m, const emp_hlo_instruction *i
                            int32_t part);
 int32_t emp_hlo_part_end(const emp_hlo_module *m, const emp_hlo_instruction *i,
                          int32_t part);
+
+/* The backend_config of an instruction: JSON, or JSON in a text in quotes. */
+
+/** Reads it; the root is NULL if there is none or it is no JSON. The caller clears \a d.
+ * \retval EMP_ENOMEM */
+emp_status emp_hlo_config_read(emp_json_document *d, const emp_hlo_module *m,
+                               const emp_hlo_instruction *i, emp_error *err);
+
+/** A member of the root, or of an object in it; NULL: there is none. */
+const emp_json *emp_hlo_config_find(const emp_json *root, const char *key);
+
+/** A whole number, also in a text; -1: it is none. */
+int64_t emp_hlo_config_number(const emp_json *value);
+
+/* What a module says of its collectives: how many devices take part, and with how many bytes.
+ *
+ *     replica_groups={{0,1},{2,3}}     groups of 2
+ *     replica_groups=[2,4]<=[8]        2 groups of 4
+ *     replica_groups={}                all devices that run the module */
+
+/** Describes the part of one device in the collective \a i; false: it is of no kind that has a time of its
+ * own, such as collective-permute. */
+bool emp_hlo_collective_of(emp_collective_part *part, const emp_hlo_module *m,
+                           const emp_hlo_instruction *i);
+
+/* From the text of a module of XLA to its instructions. What XLA writes for tools and people alike: layouts,
+ * comments, tables of source files and attributes that no reader needs are skipped, brackets matched. */
+
+/** Reads all computations. Problems of single instructions go to \a notes, and reading goes on behind them;
+ * what reads a broken instruction is broken without a word. The caller clears \a m, also after a failure.
+ * O(bytes), but for operands of tuples in tuples.
+ * \retval EMP_EFORMAT  No such text; the message begins with "line 3: ".
+ * \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
+emp_status emp_hlo_parse(emp_hlo_module *m, emp_slice text, emp_import_notes *notes,
+                         emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_HLO_MODULE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/hlo/parse.h"
+#include "graphs/import/hlo/module.h"
 
 #include <stdarg.h>
 #include <stdio.h>

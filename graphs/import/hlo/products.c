@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/hlo/products.h"
+#include "graphs/import/hlo/kernels.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#include "graphs/import/hlo/config.h"
+#include "graphs/import/hlo/module.h"
 
 static int64_t at_least_1(double x)
 {
@@ -328,10 +328,7 @@ static emp_status add_configured(const emp_hlo_module *m, const emp_hlo_instruct
                                  emp_error *err)
 {
     emp_json_document config;
-    static const char backward[] = "Backward";
-    const size_t      size = sizeof backward - 1;
-    bool              is_backward = target.size > size &&
-                       memcmp(target.data + target.size - size, backward, size) == 0;
+    const bool        is_backward = emp_slice_ends(target, "Backward");
 
     EMP_CHECK(emp_hlo_config_read(&config, m, i, err));
     *is_known = emp_slice_starts(target, "__cublas$")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/hlo/states.h"
+#include "graphs/import/hlo/lower.h"
 
 #include "base/disjoint.h"
 #include "base/mem.h"

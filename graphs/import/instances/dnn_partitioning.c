@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/instances/dnn_partitioning.h"
-
+/* The JSON of msr-fiddle/dnn-partitioning (Tarnawski et al., NeurIPS 2020), where "FPGA" is
+ * any accelerator, here a GPU, and times are in milliseconds:
+ *
+ *     {"maxFPGAs": 6, "maxCPUs": 1, "maxSizePerFPGA": 17185374208.0,
+ *      "nodes": [{"id": 4, "supportedOnFpga": 1, "cpuLatency": 0.73, "fpgaLatency": 0.073,
+ *                 "isBackwardNode": 0, "size": 132382720.0, "colorClass": 4}, ...],
+ *      "edges": [{"sourceId": 4, "destId": 5, "cost": 0.0029, "size": 6291456.0}, ...]}
+ *
+ * A node is the op "node4", or "gradients/node4" of the backward pass. Its edges' cost, the
+ * same for all, is the time of its result between a GPU and host memory; their size, which a
+ * file may leave out, what a copy carries under other rules. Its own size is all the memory
+ * that it takes. Nodes of one color class share a device. Other keys are skipped.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -264,18 +275,15 @@ bool emp_dnn_partitioning_is(const emp_json *root)
     return lists == 2 || (lists == 1 && emp_json_get(root, "format") == NULL);
 }
 
-emp_status emp_dnn_partitioning_read(emp_graph_builder  *builder,
-                                     emp_import_devices *devices, const char *bytes,
-                                     size_t size, emp_error *err)
+emp_status emp_dnn_partitioning_read(emp_graph_builder *builder, emp_reading *reading,
+                                     emp_error *err)
 {
-    emp_status        st = EMP_OK;
-    reader            r = {0};
-    emp_json_document d = {0};
+    emp_status st = EMP_OK;
+    reader     r = {0};
 
-    EMP_TRY(emp_json_parse(&d, bytes, size, err));
-    EMP_TRY(get_list(&r.nodes, d.root, "nodes", err));
-    EMP_TRY(get_list(&r.edges, d.root, "edges", err));
-    EMP_TRY(read_devices(devices, d.root, err));
+    EMP_TRY(get_list(&r.nodes, reading->json, "nodes", err));
+    EMP_TRY(get_list(&r.edges, reading->json, "edges", err));
+    EMP_TRY(read_devices(reading->devices, reading->json, err));
     EMP_TRY(index_nodes(&r, err));
     EMP_TRY(read_edges(&r, err));
     EMP_TRY(add_nodes(builder, &r, err));
@@ -283,6 +291,5 @@ emp_status emp_dnn_partitioning_read(emp_graph_builder  *builder,
 
 cleanup:
     emp_free(r.result);
-    emp_json_clear(&d);
     return st;
 }

@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/instances/doppler.h"
-
+/* The graphs of DOPPLER (Yao et al., ICLR 2026), as its repository has them in compute_graph/:
+ *
+ *     112                           nodes in all
+ *     0, 1, 2, 3,                   those of them that are inputs
+ *     0, 0, 1, 2,                   the ends of edges that read from ...
+ *     16, 17, 16, 17,               ... and those that read
+ *     1000000000000,4000000000000   of each op: compute, communication and maybe a type
+ *     100000000,400000000,squeezer
+ *
+ * Edges number the ops from 0 and leave inputs out: there are as many lines of ops as nodes that
+ * are no inputs. A device takes compute / 10^10 for an op, a message communication / 10^10; the
+ * repository names no unit, and we take milliseconds. Nothing is said of bytes or of devices: all
+ * are alike, so a CPU takes as long as a GPU, and the published setting is four devices.
+ */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +20,7 @@
 #include "base/mem.h"
 #include "graphs/import/instances/instance.h"
 
-enum { MAX_NODES = 1 << 19, TYPE_BYTES = 64, COSTS_PER_NS = 10000 };
+enum { MAX_NODES = 1 << 19, TYPE_BYTES = 64, COSTS_PER_NS = 10000, DEVICES = 4 };
 
 /* Of EMP_INSTANCE_MS_MAX milliseconds. */
 static const int64_t MAX_COST = INT64_C(10000000000000000);
@@ -28,7 +40,7 @@ typedef struct {
 static void skip_blanks(emp_slice *text)
 {
     while (text->size > 0 && (text->data[0] == ' ' || text->data[0] == '\t'))
-        *text = (emp_slice){text->data + 1, text->size - 1};
+        *text = emp_slice_behind(*text, 1);
 }
 
 /* A whole number from 0 to \a maximum, which is at most MAX_COST, cut off the front; false: there
@@ -43,7 +55,7 @@ static bool cut_number(int64_t *value, emp_slice *text, int64_t maximum)
         *value = *value * 10 + (text->data[size] - '0');
         if (*value > maximum) return false;
     }
-    *text = (emp_slice){text->data + size, text->size - size};
+    *text = emp_slice_behind(*text, size);
     skip_blanks(text);
     return size > 0;
 }
@@ -51,17 +63,18 @@ static bool cut_number(int64_t *value, emp_slice *text, int64_t maximum)
 static bool cut_comma(emp_slice *text)
 {
     if (text->size == 0 || text->data[0] != ',') return false;
-    *text = (emp_slice){text->data + 1, text->size - 1};
+    *text = emp_slice_behind(*text, 1);
     skip_blanks(text);
     return true;
 }
 
 bool emp_doppler_is(emp_slice file)
 {
-    emp_slice first = emp_instance_next_line(&file);
-    emp_slice second = emp_instance_next_line(&file);
+    emp_slice first = {"", 0}, second = {"", 0};
     int64_t   value;
 
+    (void)emp_slice_next_line(&first, &file);
+    (void)emp_slice_next_line(&second, &file);
     if (!cut_number(&value, &first, MAX_COST) || first.size > 0) return false;
     skip_blanks(&second);
     return second.size == 0 || isdigit((unsigned char)second.data[0]);
@@ -71,8 +84,11 @@ bool emp_doppler_is(emp_slice file)
 
 static emp_slice next_line(reader *r)
 {
+    emp_slice line = {"", 0};
+
     r->line++;
-    return emp_instance_next_line(&r->rest);
+    (void)emp_slice_next_line(&line, &r->rest);
+    return line;
 }
 
 /* "0, 1, 2, ": numbers below \a bound, in \a list unless that is NULL. */
@@ -156,7 +172,7 @@ static bool read_op(int64_t costs[2], char type[TYPE_BYTES], emp_slice text)
         length++;
     if (length == 0 || length >= TYPE_BYTES) return false;
     snprintf(type, TYPE_BYTES, "%.*s", (int)length, text.data);
-    text = (emp_slice){text.data + length, text.size - length};
+    text = emp_slice_behind(text, length);
     skip_blanks(&text);
     return text.size == 0;
 }
@@ -196,11 +212,11 @@ static emp_status expect_end(reader *r, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_doppler_read(emp_graph_builder *builder, emp_import_devices *devices,
-                            emp_slice file, emp_error *err)
+emp_status emp_doppler_read(emp_graph_builder *builder, emp_reading *reading,
+                            emp_error *err)
 {
     emp_status st = EMP_OK;
-    reader     r = {.rest = file};
+    reader     r = {.rest = reading->bytes};
 
     EMP_TRY(count_ops(&r, err));
     EMP_TRY(read_edges(&r, err));
@@ -209,10 +225,10 @@ emp_status emp_doppler_read(emp_graph_builder *builder, emp_import_devices *devi
     for (int32_t i = 0; i < r.edge_count; i++)
         EMP_TRY(
             emp_graph_builder_connect(builder, (emp_port){r.from[i], 0}, r.to[i], err));
-    *devices = (emp_import_devices){.cpu_count = 1,
-                                    .gpu_count = EMP_DOPPLER_DEVICES - 1,
-                                    .gpu_memory_bytes = INT64_C(1) << 40,
-                                    .runtime = "edges"};
+    *reading->devices = (emp_import_devices){.cpu_count = 1,
+                                             .gpu_count = DEVICES - 1,
+                                             .gpu_memory_bytes = INT64_C(1) << 40,
+                                             .runtime = "edges"};
 
 cleanup:
     emp_free(r.from);

@@ -6,18 +6,6 @@
 
 #include "base/mem.h"
 
-emp_slice emp_instance_next_line(emp_slice *rest)
-{
-    const char *end = memchr(rest->data, '\n', rest->size);
-    size_t      size = end == NULL ? rest->size : (size_t)(end - rest->data);
-    emp_slice   line = {rest->data, size};
-
-    rest->data += end == NULL ? size : size + 1;
-    rest->size -= end == NULL ? size : size + 1;
-    if (line.size > 0 && line.data[line.size - 1] == '\r') line.size--;
-    return line;
-}
-
 int64_t emp_instance_ns(double ms) { return llround(ms * 1e6); }
 
 int64_t emp_instance_bytes(double bytes) { return llround(bytes); }

@@ -5,19 +5,7 @@
 #ifndef EMP_GRAPHS_IMPORT_INSTANCES_INSTANCE_H
 #define EMP_GRAPHS_IMPORT_INSTANCES_INSTANCE_H
 
-#include "graphs/import/proto/cursor.h"
-#include "sim/graph/graph_builder.h"
-
-/** What an instance is to be placed on. */
-typedef struct {
-    int32_t cpu_count; /**< 0: the file does not say */
-    int32_t gpu_count;
-    int64_t gpu_memory_bytes;
-    const char
-           *runtime;    /**< profile by whose rules it is meant, static; NULL: not said */
-    int32_t core_count; /**< of each CPU; 0: the file does not say, which means 1 */
-    char note[480]; /**< what the reader says of the file, in sentences; "" = nothing */
-} emp_import_devices;
+#include "graphs/import/notes/readers.h"
 
 /** The longest time and the largest size of an op; of half a million, ten times as long on a CPU,
  * the sum fits in 64 bits. */
@@ -26,8 +14,9 @@ typedef struct {
 
 enum { EMP_INSTANCE_NAME_BYTES = 128 };
 
-/** Cuts the next line off the front of \a rest, without its end, which may be "\r\n". */
-emp_slice emp_instance_next_line(emp_slice *rest);
+/** A CPU takes so many times as long where a file has times of GPUs only, as in the instances that
+ * Tarnawski et al. (NeurIPS 2020) made of such profiles. */
+enum { EMP_INSTANCE_CPU = 10 };
 
 /** Nanoseconds of 0 to EMP_INSTANCE_MS_MAX milliseconds. */
 int64_t emp_instance_ns(double ms);

@@ -54,12 +54,12 @@ static bool has_word(emp_slice line, const char *word)
     return false;
 }
 
-bool emp_layer_table_is(emp_slice file)
+bool emp_layers_is(emp_slice file)
 {
-    emp_slice line = {NULL, 0};
+    emp_slice line = {"", 0};
 
-    while (file.size > 0 && (line.size == 0 || line.data[0] == '#'))
-        line = emp_instance_next_line(&file);
+    while ((line.size == 0 || line.data[0] == '#') && emp_slice_next_line(&line, &file)) {
+    }
     return has_word(line, names[FIRST]) && has_word(line, names[FORWARD]) &&
            has_word(line, names[BACKWARD]);
 }
@@ -154,7 +154,7 @@ emp_status emp_layer_table_parse(emp_layer_table *t, emp_slice file, const char 
     EMP_CHECK(emp_csv_parse(&t->csv, file.data, file.size, path, err));
     EMP_CHECK(find_columns(&r, err));
     if (t->csv.row_count == 0)
-        return EMP_ERROR(EMP_EFORMAT, "%s: the table has no row, need a layer", path);
+        return EMP_ERROR(EMP_EFORMAT, "%s has no row, need a layer", path);
     EMP_CHECK(EMP_ALLOC(t->row, (size_t)t->csv.row_count));
     for (; t->row_count < t->csv.row_count; t->row_count++)
         EMP_CHECK(read_row(&t->row[t->row_count], &r, t->row_count, err));

@@ -56,9 +56,6 @@ typedef struct {
     int32_t        row_count;
 } emp_layer_table;
 
-/** Whether a file begins as such a table does. O(first line). */
-bool emp_layer_table_is(emp_slice file);
-
 /** Reads a table from memory; \a path is for messages. O(size).
  * \retval EMP_EFORMAT  The message names the file, the row and the column. \retval EMP_ENOMEM */
 emp_status emp_layer_table_parse(emp_layer_table *t, emp_slice file, const char *path,

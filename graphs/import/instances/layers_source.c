@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/instances/layers_source.h"
-
+/* Specs of pipelines: "layers:path=layers.tsv,model=OPT-350,tp=2,microbatch=2,micro_batches=8,
+ * stages=12+14,schedule=1f1b,replicas=2". What is not said of model, tp and microbatch is that of the
+ * table's first row that fits the rest; all GPU models that have it count. gpu=NAME lets that one be
+ * first, so that GPUs of other models take its times. A path has no comma in it. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text/spec.h"
 #include "graphs/import/instances/instance.h"
 #include "graphs/import/instances/pipeline.h"
 
 enum { STAGES_MAX = 256 };
-
-static const char prefix[] = "layers:";
 
 typedef struct {
     int32_t tensor_parallel, micro_batch, micro_batches, replicas, schedule;
     int32_t element_bytes, state_bytes, update, optimizer;
 } layer_values;
 
-static const emp_option options[] = {
+const emp_option emp_layers_options[] = {
     EMP_INTEGER_OPTION("tp", layer_values, tensor_parallel, 0, 1 << 16,
                        "GPUs that share each layer; 0 = as in the table's first row", 0),
     EMP_INTEGER_OPTION("microbatch", layer_values, micro_batch, 0, 1 << 16,
@@ -42,28 +41,8 @@ static const emp_option options[] = {
                     "what each replica keeps of the optimizer's state", 0),
     EMP_NO_OPTION};
 
-const emp_option *emp_layers_options(void) { return options; }
-
-bool emp_layers_is_spec(const char *source)
-{
-    return strcmp(source, "layers") == 0 ||
-           strncmp(source, prefix, sizeof prefix - 1) == 0;
-}
-
-/* ---- texts of a spec ---- */
-
-enum { PATH, MODEL, GPU, TABLE, STAGES };
-
-static const char *const text_keys[] = {
-    "path=", "model=", "gpu=", "table=", "stages=", NULL};
-
-static emp_status cut_spec(emp_spec_parts *parts, const char *spec, emp_error *err)
-{
-    EMP_CHECK(emp_spec_cut(parts, spec, text_keys, err));
-    if (parts->text[PATH][0] != '\0') return EMP_OK;
-    return EMP_ERROR(EMP_EINVAL, "layers needs the path of a table, as in "
-                                 "layers:path=layers.tsv,micro_batches=8");
-}
+/* Texts of a spec, behind the path. */
+enum { MODEL = 1, GPU, TABLE, STAGES };
 
 /* "12+14": the layers of each stage. */
 static emp_status read_stages(int32_t *layers_of_stage, int32_t *count, const char *text,
@@ -209,58 +188,15 @@ cleanup:
     return st;
 }
 
-static emp_status read_parts(emp_graph_builder *builder, const emp_spec_parts *parts,
-                             emp_slice file, emp_error *err)
+emp_status emp_layers_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    const emp_option_table table = {"layers", NULL, options};
-    const char            *path = parts->text[PATH];
-    layer_values           v;
-    emp_layer_table        t = {0};
+    emp_status      st = EMP_OK;
+    emp_layer_table t = {0};
 
-    EMP_TRY(emp_options_parse(&v, &table, NULL, parts->rest, err));
-    EMP_TRY(emp_layer_table_parse(&t, file, path[0] != '\0' ? path : "the table", err));
-    EMP_TRY(build(builder, &t, parts, &v, err));
+    EMP_TRY(emp_layer_table_parse(&t, r->bytes, "the table", err));
+    EMP_TRY(build(builder, &t, r->spec, (const layer_values *)r->values, err));
 
 cleanup:
     emp_layer_table_clear(&t);
-    return st;
-}
-
-emp_status emp_layers_read_spec(emp_graph_builder *builder, const char *spec,
-                                emp_slice file, emp_error *err)
-{
-    emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
-    emp_status      st;
-
-    if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
-    st = cut_spec(parts, spec, err);
-    if (st == EMP_OK) st = read_parts(builder, parts, file, err);
-    emp_free(parts);
-    return st;
-}
-
-emp_status emp_layers_read(emp_graph_builder *builder, emp_slice file, emp_error *err)
-{
-    emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
-    emp_status      st;
-
-    if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
-    st = read_parts(builder, parts, file, err);
-    emp_free(parts);
-    return st;
-}
-
-emp_status emp_layers_spec_path(char *path, size_t size, const char *spec, emp_error *err)
-{
-    emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
-    emp_status      st;
-
-    if (parts == NULL) return EMP_ERROR(EMP_ENOMEM, "parts of a spec");
-    st = cut_spec(parts, spec, err);
-    if (st == EMP_OK && strlen(parts->text[PATH]) >= size)
-        st = EMP_ERROR(EMP_EINVAL, "a path of more than %zu characters", size - 1);
-    if (st == EMP_OK) snprintf(path, size, "%s", parts->text[PATH]);
-    emp_free(parts);
     return st;
 }

@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/instances/pipedream.h"
-
+/* PipeDream's profiles (Narayanan et al., SOSP 2019), graph.txt: a line for each layer, with
+ * times in milliseconds and sizes in bytes, and one for each edge, behind a tab.
+ *
+ *     node4 -- Embedding(32320, 1024) -- forward_compute_time=0.073,
+ *     backward_compute_time=6.949, activation_size=6291456.0, parameter_size=132382720.000
+ *     	node4 -- node5
+ *
+ * (The first two are one line.) activation_size may be a list, "[6291456.0; 131072.0]": the
+ * layer's result is all of it. A profile becomes a training step:
+ *
+ *  - a layer is the ops "node4", of type Embedding, and "gradients/node4", of type
+ *    EmbeddingGrad, which share a device and read what their counterparts' edges say, the
+ *    latter also the former's result;
+ *  - each of the two keeps parameter_size, weights and their gradients; the backward op's
+ *    result is as large as the activations that the layer reads;
+ *  - the profile is of GPUs. A CPU is taken to need EMP_INSTANCE_CPU times as long, as in the
+ *    instances that Tarnawski et al. (NeurIPS 2020) made of such profiles.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "graphs/import/instances/instance.h"
 
 enum { TYPE_BYTES = 64, NUMBER_BYTES = 48, FIELDS = 4 };
@@ -37,28 +53,13 @@ typedef struct {
     emp_strmap layer_of_name;
 } profile;
 
-/* ---- lines ---- */
-
-/* Cuts what stands before \a word off the front of \a rest; false: there is no such word. */
-static bool cut(emp_slice *part, emp_slice *rest, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (size_t i = 0; i + length <= rest->size; i++) {
-        if (memcmp(rest->data + i, word, length) != 0) continue;
-        *part = (emp_slice){rest->data, i};
-        *rest = (emp_slice){rest->data + i + length, rest->size - i - length};
-        return true;
-    }
-    return false;
-}
-
 bool emp_pipedream_is(emp_slice file)
 {
-    emp_slice line = emp_instance_next_line(&file), name;
+    emp_slice line, name;
 
-    return cut(&name, &line, separator) && emp_slice_starts(name, "node") &&
-           cut(&name, &line, separator) && emp_slice_starts(line, keys[0]);
+    return emp_slice_next_line(&line, &file) && emp_slice_cut(&name, &line, separator) &&
+           emp_slice_starts(name, "node") && emp_slice_cut(&name, &line, separator) &&
+           emp_slice_starts(line, keys[0]);
 }
 
 /* ---- numbers ---- */
@@ -85,7 +86,7 @@ static bool read_sum(double *sum, emp_slice text)
         return read_number(sum, text);
     text = (emp_slice){text.data + 1, text.size - 2};
     *sum = 0.0;
-    while (cut(&part, &text, "; ")) {
+    while (emp_slice_cut(&part, &text, "; ")) {
         if (!read_number(&value, part)) return false;
         *sum += value;
     }
@@ -98,10 +99,10 @@ static emp_status read_fields(layer *l, emp_slice text, int32_t line, emp_error 
 {
     for (int32_t i = 0; i < FIELDS; i++) {
         emp_slice field = text, key;
-        if (i < FIELDS - 1 && !cut(&field, &text, ", "))
+        if (i < FIELDS - 1 && !emp_slice_cut(&field, &text, ", "))
             return EMP_ERROR(EMP_EFORMAT, "line %d: the key %s is missing", line,
                              keys[i + 1]);
-        if (!cut(&key, &field, "=") || !emp_slice_is(key, keys[i]))
+        if (!emp_slice_cut(&key, &field, "=") || !emp_slice_is(key, keys[i]))
             return EMP_ERROR(EMP_EFORMAT, "line %d: the key %s is missing", line,
                              keys[i]);
         double maximum = i <= BACKWARD ? EMP_INSTANCE_MS_MAX : EMP_INSTANCE_BYTES_MAX;
@@ -122,12 +123,12 @@ static emp_status read_layer(profile *p, emp_slice text, int32_t line, emp_error
     emp_slice fields;
 
     *l = (layer){0};
-    if (!cut(&l->name, &text, separator) || l->name.size == 0 ||
-        !cut(&l->description, &text, separator))
+    if (!emp_slice_cut(&l->name, &text, separator) || l->name.size == 0 ||
+        !emp_slice_cut(&l->description, &text, separator))
         return EMP_ERROR(EMP_EFORMAT,
                          "line %d: a layer is \"NAME -- DESCRIPTION -- %s=...\"", line,
                          keys[0]);
-    bool has_more = cut(&fields, &text, separator);
+    bool has_more = emp_slice_cut(&fields, &text, separator);
     if (!has_more) fields = text;
     if (has_more && !emp_slice_starts(text, "stage_id="))
         return EMP_ERROR(EMP_EFORMAT, "line %d: \"%.*s\" stands where only stage_id= may",
@@ -157,7 +158,7 @@ static emp_status read_edge(profile *p, emp_slice text, int32_t line, emp_error 
     emp_slice from;
     edge     *e = &p->edge[p->edge_count];
 
-    if (!cut(&from, &text, separator))
+    if (!emp_slice_cut(&from, &text, separator))
         return EMP_ERROR(EMP_EFORMAT, "line %d: an edge is \"NAME -- NAME\" behind a tab",
                          line);
     EMP_CHECK(find_layer(&e->from, p, from, line, err));
@@ -175,12 +176,13 @@ static emp_status read_edge(profile *p, emp_slice text, int32_t line, emp_error 
 /* Layers first: an edge may stand before what it joins. */
 static emp_status read_lines(profile *p, emp_slice file, bool are_edges, emp_error *err)
 {
-    for (int32_t line = 1; file.size > 0; line++) {
-        emp_slice text = emp_instance_next_line(&file);
-        bool      is_edge = text.size > 0 && text.data[0] == '\t';
+    emp_slice text;
+
+    for (int32_t line = 1; emp_slice_next_line(&text, &file); line++) {
+        bool is_edge = text.size > 0 && text.data[0] == '\t';
         if (text.size == 0 || is_edge != are_edges) continue;
         if (is_edge) {
-            EMP_CHECK(read_edge(p, (emp_slice){text.data + 1, text.size - 1}, line, err));
+            EMP_CHECK(read_edge(p, emp_slice_behind(text, 1), line, err));
         } else {
             EMP_CHECK(read_layer(p, text, line, err));
         }
@@ -226,7 +228,7 @@ static emp_status add_op(emp_graph_builder *builder, profile *p, int32_t i,
         emp_instance_bytes(is_backward ? l->read_bytes : l->value[ACTIVATION]);
     emp_stated_op stated = {
         .cost = {.gpu_ns = gpu_ns,
-                 .cpu_ns = gpu_ns * EMP_PIPEDREAM_CPU,
+                 .cpu_ns = gpu_ns * EMP_INSTANCE_CPU,
                  .copy_ns = -1,
                  .colocation = i},
         .flags = emp_slice_starts(l->description, "Conv") ? EMP_OP_LAYER : 0u,
@@ -259,12 +261,12 @@ static emp_status connect(emp_graph_builder *builder, const profile *p, emp_erro
     return EMP_OK;
 }
 
-emp_status emp_pipedream_read(emp_graph_builder *builder, emp_slice file, emp_error *err)
+emp_status emp_pipedream_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
 {
     emp_status st = EMP_OK;
     profile    p = {0};
 
-    EMP_TRY(read_profile(&p, file, err));
+    EMP_TRY(read_profile(&p, r->bytes, err));
     for (int32_t pass = 0; pass < 2; pass++) {
         for (int32_t i = 0; i < p.layer_count; i++)
             EMP_TRY(add_op(builder, &p, i, pass == 1, err));

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "graphs/import/instances/instance.h"
-#include "graphs/import/instances/pipedream.h"
 
 enum {
     OPS_MAX = 1 << 19,
@@ -66,7 +65,7 @@ static emp_status add_op(emp_op_id *op, const maker *m, const op_shape *shape,
     int64_t       gpu_ns = ns_of(seconds[0]);
     emp_stated_op stated = {
         .cost = {.gpu_ns = gpu_ns,
-                 .cpu_ns = gpu_ns * EMP_PIPEDREAM_CPU,
+                 .cpu_ns = gpu_ns * EMP_INSTANCE_CPU,
                  .copy_ns = -1,
                  .colocation = m->replica * m->stage_count + m->stage},
         .kinds = EMP_KIND_CPU | EMP_KIND_GPU,

@@ -14,7 +14,7 @@
  *
  * A layer's ops share a device, as do those of a stage. Without stages each layer is one by itself,
  * called "layer3". With several replicas names begin with "replica0/". Weights, gradients and the optimizer's
- * state belong to the forward ops of micro-batch 0. A CPU takes EMP_PIPEDREAM_CPU times as long.
+ * state belong to the forward ops of micro-batch 0. A CPU takes EMP_INSTANCE_CPU times as long.
  */
 #ifndef EMP_GRAPHS_IMPORT_INSTANCES_PIPELINE_H
 #define EMP_GRAPHS_IMPORT_INSTANCES_PIPELINE_H

@@ -6,11 +6,9 @@
 #define EMP_GRAPHS_IMPORT_MODELS_CONFIG_H
 
 #include "base/text/json.h"
+#include "graphs/import/notes/notes.h"
 #include "graphs/transformer/model.h"
 #include "sim/graph/op.h"
-
-/** Whether a JSON value is such a config: an object with a "model_type". */
-bool emp_config_is(const emp_json *root);
 
 /** Reads a config.
  *
@@ -22,5 +20,11 @@ bool emp_config_is(const emp_json *root);
  * \retval EMP_EINVAL        Sizes that do not fit each other. \retval EMP_ENOMEM */
 emp_status emp_config_read(emp_transformer_model *model, emp_dtype *dtype,
                            const emp_json *root, emp_error *err);
+
+/* The parts of a multimodal model that the graph leaves out: towers that read images or sound. */
+
+/** Adds a warning for each tower of a config, with an estimate of its parameters and of their bytes in
+ * \a dtype. \a notes may be NULL. */
+void emp_towers_note(emp_import_notes *notes, const emp_json *config, emp_dtype dtype);
 
 #endif /* EMP_GRAPHS_IMPORT_MODELS_CONFIG_H */

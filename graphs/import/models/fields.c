@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/models/fields.h"
+#include "graphs/import/models/families.h"
 
 #include <string.h>
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/models/gguf.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/io/input.h"
 #include "base/mem.h"
 
 enum {
@@ -233,17 +230,15 @@ static emp_status take_tensors(reader *r, uint64_t count)
 
 /* ---- files ---- */
 
-bool emp_gguf_is(const char *bytes, size_t size)
-{
-    return size >= 4 && memcmp(bytes, "GGUF", 4) == 0;
-}
+bool emp_gguf_is(emp_slice file) { return emp_slice_starts(file, "GGUF"); }
 
 emp_status emp_gguf_parse(emp_gguf *h, const char *bytes, size_t size, emp_error *err)
 {
     reader   r = {bytes + 4, size >= 4 ? size - 4 : 0, h, err};
     uint64_t version = 0, tensors = 0, facts = 0;
 
-    if (!emp_gguf_is(bytes, size)) return EMP_ERROR(EMP_EFORMAT, "no GGUF file");
+    if (!emp_gguf_is((emp_slice){bytes, size}))
+        return EMP_ERROR(EMP_EFORMAT, "no GGUF file");
     EMP_CHECK(take_number(&r, 4, &version));
     if (version != 2 && version != 3)
         return EMP_ERROR(EMP_EUNSUPPORTED,
@@ -254,56 +249,24 @@ emp_status emp_gguf_parse(emp_gguf *h, const char *bytes, size_t size, emp_error
     return take_tensors(&r, tensors);
 }
 
-/* The first bytes of a file, twice as many as before, until they hold the header. */
-static emp_status load(emp_gguf *h, FILE *file, emp_error *err)
+emp_status emp_gguf_header_read(emp_gguf *h, emp_file *file, emp_error *err)
 {
-    size_t wanted = FIRST_READ, used = 0;
-
-    while (wanted <= HEADER_BYTES_MAX) {
-        char *larger = emp_realloc(h->file, wanted, 1);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%zu bytes of a header", wanted);
-        h->file = larger;
-        size_t got = fread(h->file + used, 1, wanted - used, file);
-        if (ferror(file))
-            return EMP_ERROR(EMP_EIO, "cannot be read: %s", strerror(errno));
-        used += got;
-        emp_gguf  header = {.file = h->file};
+    for (size_t wanted = FIRST_READ; wanted <= HEADER_BYTES_MAX; wanted *= 2) {
         emp_error reason = {0};
-        *h = header;
-        emp_status st = emp_gguf_parse(h, h->file, used, &reason);
-        bool       is_over = !h->is_cut || used < wanted;
-        if (st == EMP_OK || is_over)
-            return st == EMP_OK ? st
-                                : emp_error_set(err, st, reason.file, reason.line, "%s",
-                                                reason.msg);
-        char *kept = h->file;
-        h->file = NULL;
         emp_gguf_clear(h);
-        h->file = kept;
-        wanted *= 2;
+        EMP_CHECK(emp_file_read(file, wanted, err));
+        emp_status st = emp_gguf_parse(h, file->bytes, file->size, &reason);
+        if (st == EMP_OK) return EMP_OK;
+        if (!h->is_cut || file->is_whole)
+            return emp_error_set(err, st, reason.file, reason.line, "%s", reason.msg);
     }
     return EMP_ERROR(EMP_EFORMAT, "a header of more than %d bytes", HEADER_BYTES_MAX);
-}
-
-emp_status emp_gguf_load(emp_gguf *h, const char *path, emp_error *err)
-{
-    emp_error reason = {0};
-    FILE     *file;
-
-    *h = (emp_gguf){0};
-    EMP_CHECK(emp_input_open(&file, path, err));
-    emp_input_keep(path);
-    emp_status st = load(h, file, &reason);
-    (void)fclose(file);
-    if (st == EMP_OK) return st;
-    return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
 }
 
 void emp_gguf_clear(emp_gguf *h)
 {
     emp_free(h->fact);
     emp_free(h->tensor);
-    emp_free(h->file);
     emp_strmap_clear(&h->fact_of_key);
     emp_strmap_clear(&h->tensor_of_name);
     emp_arena_clear(&h->names);

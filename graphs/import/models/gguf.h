@@ -8,10 +8,10 @@
 #ifndef EMP_GRAPHS_IMPORT_MODELS_GGUF_H
 #define EMP_GRAPHS_IMPORT_MODELS_GGUF_H
 
-#include <stddef.h>
-
 #include "base/arena.h"
 #include "base/strmap.h"
+#include "graphs/import/notes/readers.h"
+#include "graphs/transformer/model.h"
 #include "sim/graph/op.h"
 
 typedef struct {
@@ -40,14 +40,10 @@ typedef struct {
     int64_t          bytes;  /**< of all tensors */
     bool             is_cut; /**< the bytes ended before the header did */
 
-    char      *file;           /**< private: bytes of a header that load() has read */
     emp_arena  names;          /**< private */
     emp_strmap fact_of_key;    /**< private */
     emp_strmap tensor_of_name; /**< private */
 } emp_gguf;
-
-/** Whether a file begins as GGUF does. */
-bool emp_gguf_is(const char *bytes, size_t size);
 
 /** Reads a header from memory, which must stay as long as \a header.
  * \retval EMP_EFORMAT       It ends too early (is_cut), has a name twice, or sizes that no tensor has.
@@ -55,8 +51,8 @@ bool emp_gguf_is(const char *bytes, size_t size);
 emp_status emp_gguf_parse(emp_gguf *header, const char *bytes, size_t size,
                           emp_error *err);
 
-/** The same from a file, of which no more than the header is read. */
-emp_status emp_gguf_load(emp_gguf *header, const char *path, emp_error *err);
+/** The same from a file, of which no more than the header is read; it stays open as long as \a header. */
+emp_status emp_gguf_header_read(emp_gguf *header, emp_file *file, emp_error *err);
 void       emp_gguf_clear(emp_gguf *header);
 
 /** The fact of that key, or NULL. */
@@ -68,5 +64,26 @@ bool emp_gguf_integer(const emp_gguf_fact *fact, uint64_t i, int32_t *value);
 const char *emp_gguf_text(const emp_gguf_fact *fact, size_t *length);
 /** The tensor of that name, or NULL. */
 emp_gguf_tensor *emp_gguf_tensor_of(const emp_gguf *header, const char *name);
+
+/* What the model of a GGUF file consists of: sizes from its facts and the shapes of its tensors,
+ * parts from the tensors that it has. */
+
+/** Reads a decoder of the kinds of llama.cpp's llama, qwen, gemma, gpt2 and the like.
+ *
+ * \param[out] model  The caller's, who clears it, also after a failure.
+ * \retval EMP_EFORMAT       A fact or a tensor is missing, or they do not fit each other.
+ * \retval EMP_EUNSUPPORTED  An encoder, or layers that are no transformer's. \retval EMP_ENOMEM */
+emp_status emp_gguf_model_read(emp_transformer_model *model, const emp_gguf *header,
+                               emp_error *err);
+
+/** An emp_weight_types.find on an emp_gguf: the type of the tensor that has the weight's name.
+ * \retval EMP_EFORMAT  There is none, or it has another number of elements. */
+emp_status emp_gguf_find_type(const void *context, const char *name,
+                              const emp_shape *shape, emp_dtype *dtype, emp_error *err);
+
+/** Whether every tensor has been asked for, but tables of frequencies and those of layers behind the
+ * \a layers that are built, which predict more tokens.
+ * \retval EMP_EUNSUPPORTED  The message names the first that has not. */
+emp_status emp_gguf_check_used(const emp_gguf *header, int32_t layers, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_MODELS_GGUF_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/models/gguf_model.h"
+#include "graphs/import/models/gguf.h"
 
 #include <inttypes.h>
 #include <stdio.h>

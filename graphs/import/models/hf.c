@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/models/hf.h"
-
-#include <stdio.h>
+/* Hugging Face's models: a config, "hf:path=config.json,phase=train,batch=8,seq=2048,dtype=bf16", or a
+ * GGUF file, whose weights keep their types. */
 #include <string.h>
 
-#include "base/io/input.h"
-#include "base/mem.h"
-#include "base/text/file.h"
-#include "base/text/spec.h"
 #include "base/text/units.h"
 #include "graphs/import/models/config.h"
-#include "graphs/import/models/gguf_model.h"
+#include "graphs/import/models/gguf.h"
 #include "graphs/import/models/quantised.h"
 #include "graphs/import/models/safetensors.h"
-#include "graphs/import/models/towers.h"
+#include "graphs/import/notes/readers.h"
 #include "graphs/transformer/build.h"
 
 enum { SEQUENCE_DEFAULT = 2048 };
 
-static const char prefix[] = "hf:";
+/* The text of a spec behind the path. */
+enum { WEIGHTS = 1 };
 
 typedef struct {
-    int32_t phase, batch, sequence, dtype, optimizer, master;
+    int32_t phase, batch, sequence, dtype, quant, sample, optimizer, master;
 } hf_values;
 
-static const emp_option options[] = {
+_Static_assert(sizeof(hf_values) <= EMP_READING_VALUES_BYTES, "values of a spec");
+
+const emp_option emp_hf_options[] = {
     EMP_WORD_OPTION("phase", hf_values, phase, EMP_TRANSFORMER_PHASE_WORDS,
                     "a training step, the reading of prompts, or one token more",
                     EMP_PHASE_TRAIN),
@@ -34,32 +32,21 @@ static const emp_option options[] = {
         "tokens of a sequence; 0 = 2048, or the model's positions if fewer", 0),
     EMP_WORD_OPTION("dtype", hf_values, dtype, "config|fp32|fp16|bf16",
                     "element type of weights and activations", 0),
+    EMP_WORD_OPTION("quant", hf_values, quant, "config|" EMP_QUANTISED_WORDS,
+                    "how the weights of prompts and tokens are stored", 0),
+    EMP_WORD_OPTION("sample", hf_values, sample, "auto|host|device",
+                    "where the next token is drawn: on the host of a GGUF file's "
+                    "program, on the device "
+                    "of any other",
+                    0),
     EMP_WORD_OPTION("optimizer", hf_values, optimizer, EMP_TRANSFORMER_UPDATE_WORDS,
                     "what updates the weights", EMP_UPDATE_ADAM),
     EMP_INTEGER_OPTION("master", hf_values, master, 0, 1,
                        "whether Adam keeps float32 copies of weights of another type", 1),
     EMP_NO_OPTION};
 
-const emp_option *emp_hf_options(void) { return options; }
-
-bool emp_hf_is_spec(const char *source)
-{
-    return strcmp(source, "hf") == 0 || strncmp(source, prefix, sizeof prefix - 1) == 0;
-}
-
-/* Texts of a spec. */
-enum { PATH, WEIGHTS };
-
-static const char *const text_keys[] = {"path=", "weights=", NULL};
-
-static emp_status cut_spec(emp_spec_parts *parts, const char *spec, emp_error *err)
-{
-    EMP_CHECK(emp_spec_cut(parts, spec, text_keys, err));
-    if (parts->text[PATH][0] != '\0') return EMP_OK;
-    return EMP_ERROR(
-        EMP_EINVAL,
-        "hf needs the path of a config, as in hf:path=config.json,phase=train");
-}
+/* Values of "sample". */
+enum { SAMPLE_AUTO, SAMPLE_ON_HOST };
 
 /* ---- the step ---- */
 
@@ -80,6 +67,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .sequence = v->sequence,
                                  .dtype = dtype_of(v, of_config),
                                  .update = (emp_transformer_update)v->optimizer,
+                                 .samples_on_host = v->sample == SAMPLE_ON_HOST,
                                  .has_master = v->master != 0};
 
     if (step.sequence > 0) return step;
@@ -110,39 +98,46 @@ static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
             q->method, emp_dtype_name(step->dtype), size);
 }
 
+static void note_odd(emp_import_notes *notes, int32_t odd, const emp_quantised *q,
+                     const emp_transformer_step *step)
+{
+    if (odd == 0) return;
+    emp_import_notes_warn(notes,
+                          "%d matrices have rows that are no whole groups of their "
+                          "quantization (%s): they count as %s",
+                          odd, q->method, emp_dtype_name(step->dtype));
+}
+
 static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json *config,
                         const hf_values *v, const emp_weight_types *types, emp_error *err)
 {
     emp_status            st = EMP_OK;
     emp_transformer_model m = {0};
     emp_dtype             dtype;
+    int32_t               odd = 0;
     emp_quantised         quantised = emp_quantised_read(config);
     emp_weight_types      of_config = {emp_quantised_find_type, &quantised};
 
     EMP_TRY(emp_config_read(&m, &dtype, config, err));
+    if (v->quant > 0) quantised = emp_quantised_named(v->quant - 1, &m);
     emp_transformer_step step = step_of(v, &m, dtype);
     /* weights that are trained, and those of a type that is asked for, are not quantised */
-    if (types == NULL && v->dtype == 0 && step.phase != EMP_PHASE_TRAIN)
+    quantised.odd = &odd;
+    if (v->quant > 0 && step.phase == EMP_PHASE_TRAIN)
+        EMP_FAIL(EMP_EUNSUPPORTED,
+                 "quant is for phase=prefill and phase=decode; a training step has "
+                 "weights that it updates");
+    if (v->quant > 0 || (types == NULL && v->dtype == 0 && step.phase != EMP_PHASE_TRAIN))
         types = &of_config;
     EMP_TRY(emp_transformer_graph_create(out, &m, &step, types, err));
-    if (v->dtype == 0 && (types == NULL || types == &of_config))
+    if (v->quant == 0 && v->dtype == 0 && (types == NULL || types == &of_config))
         note_quantised(notes, &quantised, &step, *out);
+    note_odd(notes, odd, &quantised, &step);
     emp_towers_note(notes, config, step.dtype);
 
 cleanup:
     emp_transformer_model_clear(&m);
     return st;
-}
-
-emp_status emp_hf_build_config(emp_graph **out, emp_import_notes *notes,
-                               const emp_json *config, emp_error *err)
-{
-    const emp_option_table table = {"hf", NULL, options};
-    hf_values              v;
-
-    *out = NULL;
-    EMP_CHECK(emp_options_parse(&v, &table, NULL, NULL, err));
-    return build(out, notes, config, &v, NULL, err);
 }
 
 /* ---- GGUF files ---- */
@@ -172,9 +167,9 @@ static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values
                  "a prompt by matrices of keys and values that are apart; "
                  "the phase is decode");
     emp_transformer_step step = step_of(v, &m, EMP_DTYPE_HALF);
+    if (v->sample == SAMPLE_AUTO) step.samples_on_host = true;
     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, &types, err));
     EMP_TRY(emp_gguf_check_used(h, m.layer_count, err));
-    graph->source = EMP_SOURCE_GGUF;
     *out = graph;
     graph = NULL;
 
@@ -184,63 +179,19 @@ cleanup:
     return st;
 }
 
-static emp_status load_gguf(emp_graph **out, const char *path, const hf_values *v,
-                            emp_error *err)
+emp_status emp_gguf_load(emp_graph **out, emp_reading *r, emp_error *err)
 {
+    hf_values  v = *(const hf_values *)r->values;
     emp_gguf   h = {0};
-    emp_error  reason = {0};
-    emp_status st = emp_gguf_load(&h, path, err);
+    emp_status st = emp_gguf_header_read(&h, r->file, err);
 
-    if (st == EMP_OK) {
-        st = build_gguf(out, &h, v, &reason);
-        if (st != EMP_OK)
-            (void)emp_error_set(err, st, reason.file, reason.line, "%s: %s", path,
-                                reason.msg);
-    }
+    adapt_to_gguf(&v, r->spec->rest);
+    if (st == EMP_OK) st = build_gguf(out, &h, &v, err);
     emp_gguf_clear(&h);
     return st;
 }
 
-emp_status emp_hf_build_gguf(emp_graph **out, const char *path, emp_error *err)
-{
-    const emp_option_table table = {"hf", NULL, options};
-    hf_values              v;
-
-    *out = NULL;
-    EMP_CHECK(emp_options_parse(&v, &table, NULL, NULL, err));
-    adapt_to_gguf(&v, "");
-    return load_gguf(out, path, &v, err);
-}
-
-/* Whether a file begins as GGUF does; false if it cannot be read. */
-static bool is_gguf_file(const char *path)
-{
-    char   first[4] = {0};
-    FILE  *file;
-    size_t got = 0;
-
-    if (emp_input_open(&file, path, NULL) != EMP_OK) return false;
-    got = fread(first, 1, sizeof first, file);
-    (void)fclose(file);
-    return emp_gguf_is(first, got);
-}
-
-/* ---- specs ---- */
-
-/* A config may be packed by gzip, as every other file of a graph. */
-static emp_status load_config(emp_json_document *config, const char *path, emp_error *err)
-{
-    emp_error  reason = {0};
-    char      *bytes = NULL;
-    size_t     size;
-    emp_status st = emp_file_load(path, &bytes, &size, &reason);
-
-    if (st == EMP_OK) st = emp_json_parse(config, bytes, size, &reason);
-    if (st != EMP_OK)
-        st = emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
-    emp_free(bytes);
-    return st;
-}
+/* ---- configs ---- */
 
 /* Weights of a config that are looked up in a file. */
 typedef struct {
@@ -275,49 +226,21 @@ static void note_missing(emp_import_notes *notes, const weights_in_file *w,
                               path, *w->found, *w->asked);
 }
 
-static emp_status build_parts(emp_graph **out, emp_import_notes *notes,
-                              const emp_spec_parts *parts, emp_error *err)
+emp_status emp_config_load(emp_graph **out, emp_reading *r, emp_error *err)
 {
     emp_status             st = EMP_OK;
-    const emp_option_table table = {"hf", NULL, options};
-    hf_values              v;
-    emp_json_document      config = {0};
+    const char            *path = r->spec->text[WEIGHTS];
     emp_safetensors        weights = {0};
     int32_t                asked = 0, found = 0;
     const weights_in_file  in_file = {&weights, &asked, &found};
     const emp_weight_types types = {find_in_file, &in_file};
-    const bool             has_weights = parts->text[WEIGHTS][0] != '\0';
-    emp_error              reason = {0};
 
-    EMP_TRY(emp_options_parse(&v, &table, NULL, parts->rest, err));
-    if (is_gguf_file(parts->text[PATH])) {
-        adapt_to_gguf(&v, parts->rest);
-        return load_gguf(out, parts->text[PATH], &v, err);
-    }
-    EMP_TRY(load_config(&config, parts->text[PATH], err));
-    if (has_weights) EMP_TRY(emp_safetensors_load(&weights, parts->text[WEIGHTS], err));
-    st = build(out, notes, config.root, &v, has_weights ? &types : NULL, &reason);
-    if (st != EMP_OK) EMP_FAIL(st, "%s: %s", parts->text[PATH], reason.msg);
-    note_missing(notes, &in_file, parts->text[WEIGHTS]);
+    if (path[0] != '\0') EMP_TRY(emp_safetensors_load(&weights, path, err));
+    EMP_TRY(build(out, r->notes, r->json, (const hf_values *)r->values,
+                  path[0] != '\0' ? &types : NULL, err));
+    note_missing(r->notes, &in_file, path);
 
 cleanup:
     emp_safetensors_clear(&weights);
-    emp_json_clear(&config);
-    return st;
-}
-
-emp_status emp_hf_build(emp_graph **out, emp_import_notes *notes, const char *spec,
-                        emp_error *err)
-{
-    emp_status      st = EMP_OK;
-    emp_spec_parts *parts = EMP_NEW(emp_spec_parts);
-
-    *out = NULL;
-    if (parts == NULL) EMP_FAIL(EMP_ENOMEM, "the parts of a spec");
-    EMP_TRY(cut_spec(parts, spec, err));
-    EMP_TRY(build_parts(out, notes, parts, err));
-
-cleanup:
-    emp_free(parts);
     return st;
 }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _POSIX_C_SOURCE 200809L /* fileno() */
 #include "graphs/import/models/safetensors.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/io/input.h"
 #include "base/mem.h"
 #include "base/text/json.h"
+#include "graphs/import/notes/readers.h"
 
 /* The header is at most that long (its library's own limit), and no tensor larger than the other.
  */
@@ -174,44 +170,33 @@ cleanup:
 
 /* ---- files ---- */
 
-static emp_status load(emp_safetensors *h, FILE *file, uint64_t file_bytes,
-                       emp_error *err)
+/* A length of up to 100 MB, and the brace of its JSON. */
+bool emp_safetensors_is(emp_slice file)
 {
-    emp_status st = EMP_OK;
-    char       first[LENGTH_BYTES], *bytes = NULL;
+    return file.size > LENGTH_BYTES && file.data[LENGTH_BYTES] == '{' &&
+           memcmp(file.data + 4, "\0\0\0\0", 4) == 0;
+}
 
-    if (fread(first, 1, LENGTH_BYTES, file) != LENGTH_BYTES)
+static emp_status read_header(emp_safetensors *h, emp_file *file, emp_error *err)
+{
+    if (file->size < LENGTH_BYTES)
         return EMP_ERROR(EMP_EFORMAT, "no safetensors file: it has fewer than 8 bytes");
-    uint64_t length = read_length(first);
-    EMP_CHECK(check_length(length, file_bytes, err));
-    size_t size = (size_t)length + LENGTH_BYTES;
-    EMP_CHECK(EMP_ALLOC(bytes, size));
-    memcpy(bytes, first, LENGTH_BYTES);
-    if (fread(bytes + LENGTH_BYTES, 1, (size_t)length, file) != (size_t)length)
-        EMP_FAIL(EMP_EIO, "cannot be read: %s", strerror(errno));
-    EMP_TRY(emp_safetensors_parse(h, bytes, size, file_bytes, err));
-
-cleanup:
-    emp_free(bytes);
-    return st;
+    const uint64_t length = read_length(file->bytes);
+    EMP_CHECK(check_length(length, file->disk_bytes, err));
+    EMP_CHECK(emp_file_read(file, (size_t)length + LENGTH_BYTES, err));
+    return emp_safetensors_parse(h, file->bytes, file->size, file->disk_bytes, err);
 }
 
 emp_status emp_safetensors_load(emp_safetensors *h, const char *path, emp_error *err)
 {
-    emp_error   reason = {0};
-    struct stat info;
-    FILE       *file;
+    emp_error  reason = {0};
+    emp_file   file;
+    emp_status st = emp_file_open(&file, path, &reason);
 
     *h = (emp_safetensors){0};
-    EMP_CHECK(emp_input_open(&file, path, err));
-    emp_input_keep(path);
-    if (fstat(fileno(file), &info) != 0) {
-        (void)fclose(file);
-        return EMP_ERROR(EMP_EIO, "%s cannot be read: %s", path, strerror(errno));
-    }
-    emp_status st = load(h, file, (uint64_t)info.st_size, &reason);
-    (void)fclose(file);
-    if (st == EMP_OK) return st;
+    if (st == EMP_OK) st = read_header(h, &file, &reason);
+    emp_file_close(&file);
+    if (st == EMP_OK) return EMP_OK;
     return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);
 }
 

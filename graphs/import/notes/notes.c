@@ -32,35 +32,19 @@ static void add(emp_import_notes *notes, const char **list, int32_t *count,
     list[(*count)++] = text;
 }
 
-void emp_import_notes_assume(emp_import_notes *notes, const char *format, ...)
-{
-    va_list arguments;
-
-    if (notes == NULL) return;
-    va_start(arguments, format);
-    add(notes, notes->assumption, &notes->assumption_count, format, arguments);
-    va_end(arguments);
-}
-
-void emp_import_notes_warn(emp_import_notes *notes, const char *format, ...)
-{
-    va_list arguments;
-
-    if (notes == NULL) return;
-    va_start(arguments, format);
-    add(notes, notes->warning, &notes->warning_count, format, arguments);
-    va_end(arguments);
-}
-
-void emp_import_notes_problem(emp_import_notes *notes, const char *format, ...)
-{
-    va_list arguments;
-
-    if (notes == NULL) return;
-    va_start(arguments, format);
-    add(notes, notes->problem, &notes->problem_count, format, arguments);
-    va_end(arguments);
-}
+#define ADDER(verb, noun)                                                          \
+    void emp_import_notes_##verb(emp_import_notes *notes, const char *format, ...) \
+    {                                                                              \
+        va_list arguments;                                                         \
+                                                                                   \
+        if (notes == NULL) return;                                                 \
+        va_start(arguments, format);                                               \
+        add(notes, notes->noun, &notes->noun##_count, format, arguments);          \
+        va_end(arguments);                                                         \
+    }
+ADDER(assume, assumption)
+ADDER(warn, warning)
+ADDER(problem, problem)
 
 void emp_import_notes_say(emp_import_notes *notes, const char *format, ...)
 {
@@ -70,6 +54,17 @@ void emp_import_notes_say(emp_import_notes *notes, const char *format, ...)
     va_start(arguments, format);
     notes->what = keep(notes, format, arguments);
     va_end(arguments);
+}
+
+emp_status emp_import_notes_check(const emp_import_notes *notes, emp_error *err)
+{
+    const char *first =
+        notes->problem[0] != NULL ? notes->problem[0] : "no memory for it";
+
+    if (notes->problem_count == 0) return EMP_OK;
+    if (notes->problem_count == 1) return EMP_ERROR(EMP_EFORMAT, "%s", first);
+    return EMP_ERROR(EMP_EFORMAT, "%d problems, the first: %s", notes->problem_count,
+                     first);
 }
 
 void emp_import_notes_clear(emp_import_notes *notes)

@@ -39,6 +39,9 @@ void emp_import_notes_problem(emp_import_notes *notes, const char *format, ...);
 EMP_PRINTF_LIKE(2, 3)
 void emp_import_notes_say(emp_import_notes *notes, const char *format, ...);
 
+/** \retval EMP_EFORMAT  There is a problem; the message has the first and how many there are. */
+emp_status emp_import_notes_check(const emp_import_notes *notes, emp_error *err);
+
 void emp_import_notes_clear(emp_import_notes *notes);
 
 #endif /* EMP_GRAPHS_IMPORT_NOTES_NOTES_H */

@@ -186,4 +186,68 @@ void emp_onnx_lower_function(emp_onnx_call *c, emp_slice body);
 extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
     emp_onnx_layer_rules[], emp_onnx_other_rules[];
 
+/* Which tensors of a model are its weights, and which of these a training step changes.
+ *
+ * Most exporters do not say it. A tensor is a weight by what nodes do with it (the
+ * filter of a convolution, the table of a lookup), by its name ("layer1.0.bn1.weight"), or because it is large.
+ * Statistics, masks and tables of positions are held, but neither trained nor counted as parameters. */
+
+/** Finds what the nodes of a graph, and of the graphs in it, do with each tensor. O(bytes).
+ * \retval EMP_EFORMAT, EMP_ENOMEM */
+emp_status emp_onnx_find_roles(emp_onnx *o, const emp_onnx_graph *graph, int32_t depth,
+                               emp_error *err);
+
+/** Reads what the metadata of PyTorch 2's exporter state of tensors, which counts more than what is guessed. The signature
+ * of torch.export has a line for each parameter and buffer. A tensor that the exporter has computed names what it comes
+ * from: a transposed weight comes from one parameter, a table or a mask from other things. O(bytes). \retval EMP_ENOMEM */
+emp_status emp_onnx_read_stated(emp_onnx *o, const emp_onnx_graph *graph, emp_error *err);
+
+/** Whether some node looks rows of the tensor up. */
+bool emp_onnx_is_table(const emp_onnx *o, emp_slice name);
+
+/** Sets is_weight, is_trainable and is_buffer of a value whose shape and type are known. */
+void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value);
+
+/** The same of an input: exporters that leave weights out list them as inputs. */
+void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value);
+
+/* Layers that exporters spell out: layer and RMS norms of ReduceMean, Sub, Pow, ...; GELU of Erf;
+ * SiLU, hard swish and Mish of their parts. Runtimes execute each as one kernel, and so do we. */
+
+typedef enum {
+    EMP_ONNX_PLAIN,
+    EMP_ONNX_FUSED_AWAY, /**< a part whose last node stands for all of them */
+    EMP_ONNX_LAYER_NORM,
+    EMP_ONNX_RMS_NORM,
+    EMP_ONNX_ACTIVATION
+} emp_onnx_fused;
+
+/** What a node stands for. */
+typedef struct {
+    emp_onnx_fused kind;
+    const char    *type; /**< of an activation: "Gelu" */
+    emp_slice      x, scale, bias;
+} emp_onnx_fusion;
+
+/** Finds them among the nodes of a graph; \a fusion has \a count zeroed entries. O(nodes).
+ * \retval EMP_ENOMEM */
+emp_status emp_onnx_find_fusions(emp_onnx_fusion *fusion, const emp_onnx_node *nodes,
+                                 int32_t count, const emp_onnx_graph *graph,
+                                 emp_error *err);
+
+void emp_onnx_lower_fused(emp_onnx_call *c, const emp_onnx_fusion *fusion);
+
+/* The training step that follows from a model that infers: a loss, gradients, an optimizer.
+ *
+ * The loss is ours, as such a file has none: cross entropy over the last dim of the first output of
+ * floating point, binary cross entropy where that dim is 1, mean squared error for images. */
+
+/** Adds the step to the graph under construction and makes it, with the loss, the target.
+ * \param[in] optimizer  "sgd", "momentum" or "adam".
+ * \retval EMP_EUNSUPPORTED  An op has no gradient; the message names it.
+ * \retval EMP_EFORMAT       No output can be trained on, or there is no weight to train. */
+emp_status emp_onnx_train(emp_onnx *o, const emp_onnx_scope *scope,
+                          const emp_onnx_graph *graph, const char *optimizer,
+                          emp_error *err);
+
 #endif /* EMP_GRAPHS_IMPORT_ONNX_LOWER_H */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "graphs/import/onnx/lower.h"
-#include "graphs/import/onnx/weights.h"
 
 /* ---- other shapes of the same elements ---- */
 

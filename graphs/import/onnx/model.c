@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "graphs/import/notes/readers.h"
+
 enum {
     MODEL_PRODUCER = 2,
     MODEL_VERSION = 3,
@@ -84,11 +86,6 @@ static emp_slice part(emp_slice body, int32_t number)
     return found;
 }
 
-static bool same(emp_slice a, emp_slice b)
-{
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-}
-
 /* ---- models ---- */
 
 bool emp_onnx_is(emp_slice bytes)
@@ -154,7 +151,8 @@ emp_status emp_onnx_model_read(emp_onnx_model *model, emp_slice bytes, emp_error
 int64_t emp_onnx_model_opset(const emp_onnx_model *model, emp_slice domain)
 {
     for (int32_t i = 0; i < model->opset_count; i++)
-        if (same(model->opset[i].domain, domain)) return model->opset[i].version;
+        if (emp_slice_same(model->opset[i].domain, domain))
+            return model->opset[i].version;
     return 0;
 }
 
@@ -168,8 +166,8 @@ bool emp_onnx_model_function(const emp_onnx_model *model, emp_slice domain,
     if (model->function_count == 0) return false;
     while (next(&cursor, &field, &st, NULL)) {
         if (!is_bytes(&field, MODEL_FUNCTION) ||
-            !same(part(field.bytes, FUNCTION_NAME), name) ||
-            !same(part(field.bytes, FUNCTION_DOMAIN), domain))
+            !emp_slice_same(part(field.bytes, FUNCTION_NAME), name) ||
+            !emp_slice_same(part(field.bytes, FUNCTION_DOMAIN), domain))
             continue;
         *body = field.bytes;
         return true;

@@ -75,9 +75,6 @@ typedef struct {
     bool      is_tensor; /**< else a sequence, a map, ... */
 } emp_onnx_info;
 
-/** Whether the bytes begin as a ModelProto does and hold a graph. */
-bool emp_onnx_is(emp_slice bytes);
-
 /** \retval EMP_EFORMAT  Damaged, or without a graph. */
 emp_status emp_onnx_model_read(emp_onnx_model *model, emp_slice bytes, emp_error *err);
 

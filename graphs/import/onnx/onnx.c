@@ -1,19 +1,162 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/onnx/onnx.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/onnx/inputs.h"
+#include "graphs/import/notes/readers.h"
 #include "graphs/import/onnx/lower.h"
-#include "graphs/import/onnx/train.h"
-#include "graphs/import/onnx/weights.h"
 
 enum { OLDEST = 7, NEWEST = 21 };
 
 /* Memory that constants, and nodes of unrolled loops, may take beside what the file has. */
 enum { NUMBERS_BESIDE = 1 << 20, NODES_BESIDE = 1 << 15 };
+
+/* ---- inputs ---- */
+
+enum { BATCH_DEFAULT = 32, IMAGE_DEFAULT = 224, OTHER_DEFAULT = 128 };
+
+/* The size that "name=size,..." gives for a symbol, or -1. */
+static int64_t given_size(const char *dims, emp_slice symbol)
+{
+    for (const char *at = dims; at != NULL && *at != '\0' && symbol.size > 0;) {
+        size_t length = strcspn(at, ",");
+        if (length > symbol.size && at[symbol.size] == '=' &&
+            memcmp(at, symbol.data, symbol.size) == 0)
+            return strtoll(at + symbol.size + 1, NULL, 10);
+        at += length + (at[length] == ',');
+    }
+    return -1;
+}
+
+static void say_assumed(emp_onnx *o, const emp_onnx_info *info, int32_t d, int64_t size)
+{
+    if (info->symbol[d].size > 0)
+        emp_import_notes_assume(o->notes, "the size \"%.*s\" is %lld",
+                                EMP_SLICE_ARG(info->symbol[d]), (long long)size);
+    else
+        emp_import_notes_assume(o->notes, "size %d of the input \"%.*s\" is %lld", d,
+                                EMP_SLICE_ARG(info->name), (long long)size);
+}
+
+/* Numbers for the symbols of an input's shape. */
+static void fix_sizes(emp_onnx *o, emp_onnx_info *info, bool *has_batch)
+{
+    for (int32_t d = 0; d < info->shape.rank; d++) {
+        if (info->shape.dim[d] >= 0) continue;
+        bool    is_image = info->shape.rank == 4 && d >= 2;
+        int64_t size = given_size(o->dims, info->symbol[d]);
+        if (d == 0) *has_batch = true;
+        if (size < 0 && d == 0 && o->batch > 0) size = o->batch;
+        if (size < 0) {
+            size = d == 0 ? BATCH_DEFAULT : is_image ? IMAGE_DEFAULT : OTHER_DEFAULT;
+            say_assumed(o, info, d, size);
+        }
+        info->shape.dim[d] = size;
+    }
+}
+
+/* \param first  The number of the first value that is an input. */
+static void bind_input(emp_onnx *o, emp_onnx_scope *scope, emp_onnx_info *info,
+                       int32_t first, bool *has_batch)
+{
+    emp_onnx_value *value = emp_onnx_find(scope, info->name);
+
+    if (value != NULL &&
+        emp_strmap_get(&scope->index, info->name.data, info->name.size) >= first)
+        emp_import_notes_problem(o->notes, "two inputs have the name \"%.*s\"",
+                                 EMP_SLICE_ARG(info->name));
+    if (value != NULL || o->status != EMP_OK) return; /* an initializer's default */
+    value = emp_onnx_bind(o, scope, info->name);
+    if (value == NULL) return;
+    if (!info->is_tensor || info->shape.rank < 0 || info->dtype == EMP_DTYPE_NONE) {
+        emp_import_notes_problem(o->notes, "input \"%.*s\" is no tensor of a known rank",
+                                 EMP_SLICE_ARG(info->name));
+        value->is_unknown = true;
+        return;
+    }
+    value->dtype = info->dtype;
+    value->shape = info->shape;
+    if (emp_shape_is_known(&info->shape)) emp_onnx_mark_input(o, value);
+    if (value->is_weight) return;
+    fix_sizes(o, info, has_batch);
+    value->shape = info->shape;
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", EMP_SLICE_ARG(info->name));
+    for (char *c = name; *c != '\0'; c++)
+        if (*c <= ' ' || *c >= '\x7f') *c = '_';
+    const char *plain = name + (name[0] == '/');
+    value->port = emp_tf_placeholder(o->tf, plain[0] != '\0' ? plain : "input",
+                                     value->dtype, value->shape);
+}
+
+static bool is_symbol_of(const emp_onnx_info *info, const char *name, size_t length)
+{
+    for (int32_t d = 0; d < info->shape.rank; d++)
+        if (info->symbol[d].size == length &&
+            memcmp(info->symbol[d].data, name, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_symbol(const emp_onnx_graph *graph, const char *name, size_t length)
+{
+    for (int32_t i = 0; i < graph->inputs.count; i++) {
+        emp_onnx_info info;
+        if (emp_onnx_info_read(&info, graph->inputs.item[i], NULL) == EMP_OK &&
+            is_symbol_of(&info, name, length))
+            return true;
+    }
+    return false;
+}
+
+/* Every size that is given must be one, and that of a symbol. */
+static emp_status check_given(const emp_onnx *o, const emp_onnx_graph *graph,
+                              emp_error *err)
+{
+    for (const char *at = o->dims; at != NULL && *at != '\0';) {
+        const int length = (int)strcspn(at, ",="), whole = (int)strcspn(at, ",");
+        char     *end = NULL;
+        long long size = length < whole ? strtoll(at + length + 1, &end, 10) : 0;
+        if (end != at + whole || size < 1 || size > INT32_MAX)
+            return EMP_ERROR(EMP_EINVAL,
+                             "dim.%.*s is not dim.NAME=SIZE, a size from 1 to %d",
+                             whole < 80 ? whole : 80, at, INT32_MAX);
+        if (!is_symbol(graph, at, (size_t)length))
+            return EMP_ERROR(EMP_EINVAL,
+                             "no input of the model has a size named \"%.*s\"",
+                             length < 80 ? length : 80, at);
+        at += whole + (at[whole] == ',');
+    }
+    return EMP_OK;
+}
+
+/* Binds the inputs of a graph as placeholders, or as weights where exporters list them so. A size
+ * that is a symbol is the one given for it, else that of the batch where it comes first, else an
+ * assumed one, which the notes say. */
+static emp_status bind_inputs(emp_onnx *o, emp_onnx_scope *scope,
+                              const emp_onnx_graph *graph, emp_error *err)
+{
+    const int32_t first = scope->count;
+    bool          has_batch = false;
+
+    EMP_CHECK(check_given(o, graph, err));
+    for (int32_t i = 0; i < graph->inputs.count && o->status == EMP_OK; i++) {
+        emp_onnx_info info;
+        EMP_CHECK(emp_onnx_info_read(&info, graph->inputs.item[i], err));
+        bind_input(o, scope, &info, first, &has_batch);
+    }
+    if (o->batch > 0 && !has_batch)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "a batch of %lld, but no input of the model leaves its first size open",
+            (long long)o->batch);
+    return EMP_OK;
+}
+
+/* ---- models ---- */
 
 static emp_status check_versions(const emp_onnx_model *model, emp_import_notes *notes,
                                  emp_error *err)
@@ -82,16 +225,6 @@ static int32_t mark_targets(emp_onnx *o, const emp_onnx_scope *scope,
     return count;
 }
 
-static emp_status refuse(const emp_import_notes *notes, emp_error *err)
-{
-    const char *first =
-        notes->problem[0] != NULL ? notes->problem[0] : "no memory for it";
-
-    if (notes->problem_count == 1) return EMP_ERROR(EMP_EFORMAT, "%s", first);
-    return EMP_ERROR(EMP_EFORMAT, "%d problems, the first: %s", notes->problem_count,
-                     first);
-}
-
 static emp_status build(emp_onnx *o, emp_graph **out, const emp_onnx_params *params,
                         emp_error *err)
 {
@@ -108,12 +241,12 @@ static emp_status build(emp_onnx *o, emp_graph **out, const emp_onnx_params *par
     EMP_TRY(emp_onnx_find_roles(o, &graph, 0, err));
     EMP_TRY(emp_onnx_read_stated(o, &graph, err));
     emp_onnx_bind_initializers(o, &scope, &graph);
-    EMP_TRY(emp_onnx_bind_inputs(o, &scope, &graph, err));
+    EMP_TRY(bind_inputs(o, &scope, &graph, err));
     if (o->status == EMP_OK) emp_onnx_walk(o, &scope, &graph);
     int32_t targets = o->status == EMP_OK ? mark_targets(o, &scope, &graph) : 0;
     if (o->status == EMP_OK && !emp_tf_is_ok(o->tf)) o->status = o->tf->status;
     if (o->status != EMP_OK) EMP_FAIL(o->status, "%s", o->tf->err->msg);
-    if (o->notes->problem_count > 0) EMP_TRY(refuse(o->notes, err));
+    EMP_TRY(emp_import_notes_check(o->notes, err));
     if (targets == 0) EMP_FAIL(EMP_EFORMAT, "an ONNX model that makes no tensor");
     if (o->is_training) EMP_TRY(emp_onnx_train(o, &scope, &graph, params->train, err));
     EMP_TRY(emp_tf_finish(o->tf, out));
@@ -123,8 +256,8 @@ cleanup:
     return st;
 }
 
-emp_status emp_onnx_load(emp_graph **out, emp_slice bytes, const emp_onnx_params *params,
-                         emp_import_notes *notes, emp_error *err)
+emp_status emp_onnx_build(emp_graph **out, emp_slice bytes, const emp_onnx_params *params,
+                          emp_import_notes *notes, emp_error *err)
 {
     emp_status     st = EMP_OK;
     emp_onnx_model model;
@@ -136,7 +269,7 @@ emp_status emp_onnx_load(emp_graph **out, emp_slice bytes, const emp_onnx_params
                         .dims = params->dims,
                         .batch = params->batch,
                         .number_budget = NUMBERS_BESIDE + (int64_t)(bytes.size / 4),
-                        .is_training = params->train[0] != '\0',
+                        .is_training = params->train != NULL && params->train[0] != '\0',
                         .is_lenient = params->is_lenient,
                         .err = &reason};
 
@@ -151,4 +284,33 @@ cleanup:
     emp_strmap_clear(&o.role_of_name);
     emp_arena_clear(&o.arena);
     return st;
+}
+
+/* ---- files ---- */
+
+typedef struct {
+    int32_t batch;
+    bool    is_lenient;
+} onnx_values;
+
+const emp_option emp_onnx_options[] = {
+    EMP_INTEGER_OPTION(
+        "batch", onnx_values, batch, 0, INT32_MAX,
+        "the size of inputs that leave their first one open; 0 = not given", 0),
+    EMP_BOOL_OPTION("lenient", onnx_values, is_lenient,
+                    "whether ops of unknown types count as element-wise", 0),
+    EMP_NO_OPTION};
+
+/* The texts of a spec behind the path. */
+enum { DIM = 1, TRAIN };
+
+emp_status emp_onnx_load(emp_graph **out, emp_reading *r, emp_error *err)
+{
+    const onnx_values    *v = (const onnx_values *)r->values;
+    const emp_onnx_params params = {.batch = v->batch,
+                                    .dims = r->spec->text[DIM],
+                                    .train = r->spec->text[TRAIN],
+                                    .is_lenient = v->is_lenient};
+
+    return emp_onnx_build(out, r->bytes, &params, r->notes, err);
 }

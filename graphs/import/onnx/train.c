@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/onnx/train.h"
+#include "graphs/import/onnx/lower.h"
 
 #include <string.h>
 

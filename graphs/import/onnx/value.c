@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "graphs/import/onnx/lower.h"
-#include "graphs/import/onnx/weights.h"
 #include "graphs/tensorflow/tf_train.h"
 
 enum { NAME_BYTES = 256 };
@@ -29,18 +28,13 @@ static emp_onnx_value *out_of_memory(emp_onnx *o)
 emp_onnx_value *emp_onnx_bind(emp_onnx *o, emp_onnx_scope *scope, emp_slice name)
 {
     emp_onnx_value *value = emp_arena_alloc(&o->arena, sizeof *value);
+    emp_error      *err = NULL;
 
     if (value == NULL) return out_of_memory(o);
     *value =
         (emp_onnx_value){.name = name, .shape = EMP_SHAPE_UNKNOWN, .port = EMP_TF_NONE};
-    if (scope->count == scope->capacity) {
-        int32_t          capacity = scope->capacity == 0 ? 64 : 2 * scope->capacity;
-        emp_onnx_value **larger = (emp_onnx_value **)emp_realloc(
-            (void *)scope->value, (size_t)capacity, sizeof(emp_onnx_value *));
-        if (larger == NULL) return out_of_memory(o);
-        scope->value = larger;
-        scope->capacity = capacity;
-    }
+    if (EMP_GROW(scope->value, scope->count + 1, scope->capacity) != EMP_OK)
+        return out_of_memory(o);
     if (name.size > 0 &&
         emp_strmap_set(&scope->index, name.data, name.size, scope->count, NULL) != EMP_OK)
         return out_of_memory(o);

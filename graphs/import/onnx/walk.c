@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/onnx/fuse.h"
 #include "graphs/import/onnx/lower.h"
-#include "graphs/import/onnx/weights.h"
 
 enum { NAME_BYTES = 200 };
 

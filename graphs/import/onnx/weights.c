@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/onnx/weights.h"
+#include "graphs/import/onnx/lower.h"
 
 #include <string.h>
 
@@ -155,15 +155,9 @@ static const char folded_key[] = "pkg.onnxscript.optimizer.folded_from";
 /* Moves *text behind the next place of word; false if there is none. */
 static bool skip_to(emp_slice *text, const char *word)
 {
-    size_t size = strlen(word);
+    emp_slice before;
 
-    for (size_t i = 0; i + size <= text->size; i++) {
-        if (memcmp(text->data + i, word, size) != 0) continue;
-        text->data += i + size;
-        text->size -= i + size;
-        return true;
-    }
-    return false;
+    return emp_slice_cut(&before, text, word);
 }
 
 /* Up to the next quote, which *text is moved to. */
@@ -251,12 +245,8 @@ bool emp_onnx_is_table(const emp_onnx *o, emp_slice name)
 
 static bool contains(emp_slice name, const char *const *words)
 {
-    for (; *words != NULL; words++) {
-        size_t size = strlen(*words);
-        for (size_t i = 0; i + size <= name.size; i++)
-            if (memcmp(name.data + i, *words, size) == 0) return true;
-    }
-    return false;
+    while (*words != NULL && !emp_slice_has(name, *words)) words++;
+    return *words != NULL;
 }
 
 /* A path of modules: "encoder.layer.0.scale", but not "input.1". */

@@ -6,16 +6,9 @@
 #ifndef EMP_GRAPHS_IMPORT_PROTO_CURSOR_H
 #define EMP_GRAPHS_IMPORT_PROTO_CURSOR_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-/** Borrowed bytes, not terminated. */
-typedef struct {
-    const char *data;
-    size_t      size;
-} emp_slice;
+#include "base/text/slice.h"
 
 /** The part of a file that is still to be read. */
 typedef struct {
@@ -23,21 +16,6 @@ typedef struct {
     const char *at;
     const char *end;
 } emp_cursor;
-
-/** For "%.*s": at most 80 bytes of a slice. */
-#define EMP_SLICE_ARG(s) (int)((s).size < 80 ? (s).size : 80), (s).data
-
-static inline bool emp_slice_is(emp_slice slice, const char *text)
-{
-    size_t size = strlen(text);
-    return slice.size == size && memcmp(slice.data, text, size) == 0;
-}
-
-static inline bool emp_slice_starts(emp_slice slice, const char *text)
-{
-    size_t size = strlen(text);
-    return slice.size >= size && memcmp(slice.data, text, size) == 0;
-}
 
 /** The integer part, saturated; 0 for a NaN. */
 static inline int64_t emp_truncate(double x)

@@ -38,7 +38,7 @@ typedef struct {
 typedef struct {
     emp_message_file     *file;
     const emp_field_name *names; /**< ends with {0} */
-    emp_text              text;  /**< its cursor serves the wire format, too */
+    emp_text_body         text;  /**< its cursor serves the wire format, too */
 } emp_message;
 
 typedef struct {

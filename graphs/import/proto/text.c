@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/text/number.h"
+#include "base/text/units.h"
 
 enum { NUMBER_BYTES_MAX = 63 };
 
@@ -208,7 +208,7 @@ static emp_status read_value(emp_cursor *cursor, emp_text_field *field, emp_erro
 }
 
 /* The element of a list that the cursor is before; *found is false at the list's end. */
-static emp_status next_element(emp_text *text, emp_text_field *field, bool *found,
+static emp_status next_element(emp_text_body *text, emp_text_field *field, bool *found,
                                emp_error *err)
 {
     *field = (emp_text_field){.name = text->list_name};
@@ -221,12 +221,12 @@ static emp_status next_element(emp_text *text, emp_text_field *field, bool *foun
     return EMP_OK;
 }
 
-emp_text emp_text_open(const char *origin, emp_slice body)
+emp_text_body emp_text_open(const char *origin, emp_slice body)
 {
-    return (emp_text){.cursor = {origin, body.data, body.data + body.size}};
+    return (emp_text_body){.cursor = {origin, body.data, body.data + body.size}};
 }
 
-emp_status emp_text_next(emp_text *text, emp_text_field *field, bool *found,
+emp_status emp_text_next(emp_text_body *text, emp_text_field *field, bool *found,
                          emp_error *err)
 {
     emp_cursor *cursor = &text->cursor;

@@ -23,7 +23,7 @@ typedef struct {
     emp_cursor cursor;
     emp_slice  list_name; /**< of the list that the cursor is in */
     bool       in_list;
-} emp_text;
+} emp_text_body;
 
 typedef enum {
     EMP_TEXT_SCALAR,  /**< a number or a word: 12, -0x1F, 1.5e3, inf, true, DT_FLOAT */
@@ -39,12 +39,12 @@ typedef struct {
 } emp_text_field;
 
 /** Puts a reader on \a body, a part of the file that starts at \a origin. */
-emp_text emp_text_open(const char *origin, emp_slice body);
+emp_text_body emp_text_open(const char *origin, emp_slice body);
 
 /** Reads the next field; \a *found is false at the end.
  * \retval EMP_EFORMAT  Not text format, or nested deeper than EMP_TEXT_MAX_DEPTH; the
  *                      message gives the line. */
-emp_status emp_text_next(emp_text *text, emp_text_field *field, bool *found,
+emp_status emp_text_next(emp_text_body *text, emp_text_field *field, bool *found,
                          emp_error *err);
 
 /** What the literals of an EMP_TEXT_STRING mean: a slice of the file where they hold no

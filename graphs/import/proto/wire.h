@@ -8,7 +8,9 @@
 #ifndef EMP_GRAPHS_IMPORT_PROTO_WIRE_H
 #define EMP_GRAPHS_IMPORT_PROTO_WIRE_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "graphs/import/proto/cursor.h"
@@ -39,5 +41,31 @@ emp_status emp_wire_fixed(emp_cursor *cursor, int count, uint64_t *value, emp_er
 /** Reads the field under the cursor, which must not be at its end.
  * \retval EMP_EFORMAT  Not a field; the message gives the byte's position in the file. */
 emp_status emp_wire_next(emp_cursor *cursor, emp_wire_field *field, emp_error *err);
+
+/* Writes protobuf's wire format to a stream.
+ *
+ * The length of a message stands before it. So a message is written twice: first into a sink without a
+ * stream, which counts its bytes, then behind its head. */
+
+/** Where bytes go. Failures of the stream stay in it, as in stdio. */
+typedef struct {
+    FILE  *stream; /**< NULL: bytes are counted only */
+    size_t size;   /**< bytes so far */
+} emp_wire_sink;
+
+/** Bytes as they are. */
+void emp_wire_put(emp_wire_sink *sink, const void *bytes, size_t size);
+
+/** A base-128 number. */
+void emp_wire_put_varint(emp_wire_sink *sink, uint64_t value);
+
+/** A field that holds one number. */
+void emp_wire_put_number(emp_wire_sink *sink, int32_t field, uint64_t value);
+
+/** What stands before the bytes of a string, a message or packed numbers. */
+void emp_wire_put_head(emp_wire_sink *sink, int32_t field, size_t size);
+
+/** A field that holds a text. */
+void emp_wire_put_text(emp_wire_sink *sink, int32_t field, const char *text);
 
 #endif /* EMP_GRAPHS_IMPORT_PROTO_WIRE_H */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/pytorch/problems.h"
+#include "graphs/import/pytorch/program.h"
 
 /* Results of a tuple that may be there without anybody who takes them. */
 enum { UNTAKEN_MAX = 64 };
@@ -103,12 +103,7 @@ static emp_status parse_names(emp_torch_calls *c, emp_error *err)
         if (p->node[i].what != EMP_TORCH_CALL) continue;
         number[i] = emp_strmap_get(&number_of, target, strlen(target));
         if (number[i] >= 0) continue;
-        if (c->op_count == capacity) {
-            capacity = capacity == 0 ? 64 : 2 * capacity;
-            emp_aten_op *larger = emp_realloc(c->op, (size_t)capacity, sizeof *larger);
-            if (larger == NULL) EMP_FAIL(EMP_ENOMEM, "%d names of ops", capacity);
-            c->op = larger;
-        }
+        EMP_TRY(EMP_GROW(c->op, c->op_count + 1, capacity));
         (void)emp_aten_parse(&c->op[c->op_count], target, strlen(target));
         number[i] = c->op_count;
         EMP_TRY(emp_strmap_set(&number_of, target, strlen(target), c->op_count++, err));

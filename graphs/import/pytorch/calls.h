@@ -60,4 +60,12 @@ bool emp_torch_writes(const emp_torch_calls *calls, int32_t node, int32_t argume
 const emp_tensor_info *emp_torch_tensor(const emp_torch_calls *calls,
                                         const emp_torch_value *tensor);
 
+/* What the arguments of a call say that the shapes of its tensors do not. */
+
+/** The attributes of a call that has an op. O(arguments). */
+emp_op_attrs emp_torch_op_attrs(const emp_torch_calls *calls, int32_t node);
+
+/** Whether the call does nothing: dropout outside of training. */
+bool emp_torch_is_idle(const emp_torch_calls *calls, int32_t node);
+
 #endif /* EMP_GRAPHS_IMPORT_PYTORCH_CALLS_H */

@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/pytorch/fx_json.h"
+#include "graphs/import/pytorch/program.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "graphs/import/pytorch/problems.h"
+#include "graphs/import/notes/readers.h"
 
 enum { PLACE_BYTES = 140, RESULTS_MAX = EMP_MAX_OUTPUTS };
 
-bool emp_fx_json_is(const char *bytes, size_t size)
+bool emp_fx_json_is(const emp_json *root)
 {
-    static const char *const parts[] = {"{", "\"format\"", ":", "\"torch.fx"};
-    const char              *at = bytes, *end = bytes + size;
+    const char *format = emp_json_string(emp_json_get(root, "format"));
 
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        size_t length = strlen(parts[i]);
-        while (at < end && strchr(" \t\r\n", *at) != NULL && *at != '\0') at++;
-        if ((size_t)(end - at) < length || memcmp(at, parts[i], length) != 0)
-            return false;
-        at += length;
-    }
-    return true;
+    return format != NULL && strncmp(format, "torch.fx", 8) == 0;
 }
 
 /* The members of a node. One pass, as looking them up one by one passes over all before them. */

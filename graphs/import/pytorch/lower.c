@@ -6,8 +6,7 @@
 
 #include "base/disjoint.h"
 #include "base/mem.h"
-#include "graphs/import/pytorch/op_attrs.h"
-#include "graphs/import/pytorch/order.h"
+#include "graphs/import/pytorch/calls.h"
 
 enum { NAME_BYTES = 8300, OPS_MAX = 1 << 24 };
 
@@ -25,6 +24,67 @@ typedef struct {
     bool      *is_new; /* [op] writes a parameter's or a state's new value in place */
     emp_arrays arrays;
 } lowering;
+
+/* ---- reads and writes of one buffer in the order of the program ---- */
+
+typedef struct {
+    emp_op_id op;
+    int32_t   next;
+} buffer_reader;
+
+typedef struct {
+    emp_graph_builder *builder; /**< borrowed */
+    emp_op_id         *writer;  /**< [buffer] the last op that has written it; -1 */
+    int32_t           *reader;  /**< [buffer] what has read it since, a list; -1 */
+    buffer_reader     *pool;
+    int32_t            count, capacity;
+} order_of_buffers;
+
+static void order_clear(order_of_buffers *order)
+{
+    emp_free(order->writer);
+    emp_free(order->reader);
+    emp_free(order->pool);
+    *order = (order_of_buffers){0};
+}
+
+static emp_status order_init(order_of_buffers *order, emp_graph_builder *builder,
+                             int32_t buffers, emp_error *err)
+{
+    *order = (order_of_buffers){.builder = builder};
+    EMP_CHECK(EMP_ALLOC(order->writer, (size_t)buffers));
+    EMP_CHECK(EMP_ALLOC(order->reader, (size_t)buffers));
+    for (int32_t i = 0; i < buffers; i++) order->writer[i] = order->reader[i] = -1;
+    return EMP_OK;
+}
+
+/* \a op reads the buffer, of which \a from has made the view that it reads. */
+static emp_status order_read(order_of_buffers *order, int32_t buffer, emp_op_id from,
+                             emp_op_id op, emp_error *err)
+{
+    emp_op_id writer = order->writer[buffer];
+
+    if (writer >= 0 && writer != from && writer != op)
+        EMP_CHECK(emp_graph_builder_add_control(order->builder, writer, op, err));
+    EMP_CHECK(EMP_GROW(order->pool, order->count + 1, order->capacity));
+    order->pool[order->count] = (buffer_reader){op, order->reader[buffer]};
+    order->reader[buffer] = order->count++;
+    return EMP_OK;
+}
+
+/* \a op writes the buffer, after all that have read it. */
+static emp_status order_write(order_of_buffers *order, int32_t buffer, emp_op_id op,
+                              emp_error *err)
+{
+    for (int32_t i = order->reader[buffer]; i >= 0; i = order->pool[i].next) {
+        emp_op_id reader = order->pool[i].op;
+        if (reader != op)
+            EMP_CHECK(emp_graph_builder_add_control(order->builder, reader, op, err));
+    }
+    order->reader[buffer] = -1;
+    order->writer[buffer] = op;
+    return EMP_OK;
+}
 
 /* ---- which nodes are ops ---- */
 
@@ -332,7 +392,7 @@ static emp_status declare_piece(lowering *l, int32_t node, int32_t piece, emp_er
     return state_outputs(l, node, piece, op, err);
 }
 
-static emp_status connect_piece(lowering *l, emp_torch_order *order, int32_t node,
+static emp_status connect_piece(lowering *l, order_of_buffers *order, int32_t node,
                                 int32_t piece, emp_error *err)
 {
     emp_op_id op = l->first[node] + piece;
@@ -346,25 +406,24 @@ static emp_status connect_piece(lowering *l, emp_torch_order *order, int32_t nod
         if (from.op < 0) continue;
         EMP_CHECK(emp_graph_builder_connect(l->builder, from, op, err));
         if (!is_view)
-            EMP_CHECK(
-                emp_torch_order_read(order, l->calls->owner[v->node], from.op, op, err));
+            EMP_CHECK(order_read(order, l->calls->owner[v->node], from.op, op, err));
     }
     r = reads_of(l, node, piece);
     while ((v = next_read(l, &r)) != NULL)
         if (emp_torch_writes(l->calls, node, r.at.argument))
-            EMP_CHECK(emp_torch_order_write(order, l->calls->owner[v->node], op, err));
+            EMP_CHECK(order_write(order, l->calls->owner[v->node], op, err));
     return EMP_OK;
 }
 
 /* The node of an update is the one that the step gives back: the op may stand before it. */
-static emp_status order_update(lowering *l, emp_torch_order *order, int32_t node,
+static emp_status order_update(lowering *l, order_of_buffers *order, int32_t node,
                                emp_error *err)
 {
     emp_op_id op = port_of(l, without_views(l, node), 0).op;
 
     if (op < 0 || !l->is_new[op]) return EMP_OK;
     emp_graph_builder_set_target(l->builder, op);
-    return emp_torch_order_write(order, l->roles->update_of[node], op, err);
+    return order_write(order, l->roles->update_of[node], op, err);
 }
 
 static void mark_targets(lowering *l)
@@ -402,7 +461,7 @@ emp_status emp_torch_lower(emp_graph_builder *builder, const emp_torch_calls *ca
     emp_status st = EMP_OK;
     lowering   l = {
           .builder = builder, .calls = calls, .p = calls->program, .roles = roles};
-    emp_torch_order order = {0};
+    order_of_buffers order = {0};
 
     EMP_TRY(plan(&l, err));
     if (l.op_count == 0) EMP_FAIL(EMP_EFORMAT, "the graph has no op");
@@ -410,7 +469,7 @@ emp_status emp_torch_lower(emp_graph_builder *builder, const emp_torch_calls *ca
     bind_all(&l);
     for (int32_t i = 0; i < l.p->node_count; i++)
         for (int32_t k = 0; k < l.pieces[i]; k++) EMP_TRY(declare_piece(&l, i, k, err));
-    EMP_TRY(emp_torch_order_init(&order, builder, l.p->node_count, err));
+    EMP_TRY(order_init(&order, builder, l.p->node_count, err));
     for (int32_t i = 0; i < l.p->node_count; i++) {
         for (int32_t k = 0; k < l.pieces[i]; k++)
             EMP_TRY(connect_piece(&l, &order, i, k, err));
@@ -419,7 +478,7 @@ emp_status emp_torch_lower(emp_graph_builder *builder, const emp_torch_calls *ca
     mark_targets(&l);
 
 cleanup:
-    emp_torch_order_clear(&order);
+    order_clear(&order);
     emp_arrays_clear(&l.arrays);
     return st;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Places of arguments: PyTorch's native_functions.yaml.
-#include "graphs/import/pytorch/op_attrs.h"
+#include "graphs/import/pytorch/calls.h"
 
 #include <stdint.h>
 #include <string.h>

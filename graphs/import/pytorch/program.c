@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/pytorch/program.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -49,15 +50,9 @@ emp_status emp_torch_program_add(emp_torch_program *p, const emp_torch_node *nod
     if (emp_strmap_get(&p->node_of_name, node->name, strlen(node->name)) >= 0)
         return EMP_ERROR(EMP_EFORMAT, "%s: the name \"%.80s\" is taken", place,
                          node->name);
-    if (p->node_count == p->node_capacity) {
-        if (p->node_capacity >= NODES_MAX)
-            return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d nodes", NODES_MAX);
-        int32_t         capacity = p->node_capacity == 0 ? 256 : 2 * p->node_capacity;
-        emp_torch_node *larger = emp_realloc(p->node, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nodes", capacity);
-        p->node = larger;
-        p->node_capacity = capacity;
-    }
+    if (p->node_count >= NODES_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d nodes", NODES_MAX);
+    EMP_CHECK(EMP_GROW(p->node, p->node_count + 1, p->node_capacity));
     emp_torch_node *added = &p->node[p->node_count];
     *added = *node;
     added->name = copy(p, node->name);
@@ -77,14 +72,7 @@ emp_status emp_torch_program_reserve(emp_torch_program *p, int32_t count, int32_
 {
     if (count > VALUES_MAX - p->value_count)
         return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d arguments", VALUES_MAX);
-    if (p->value_count + count > p->value_capacity) {
-        int32_t capacity = p->value_capacity == 0 ? 1024 : p->value_capacity;
-        while (capacity < p->value_count + count) capacity *= 2;
-        emp_torch_value *larger = emp_realloc(p->value, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d arguments", capacity);
-        p->value = larger;
-        p->value_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(p->value, p->value_count + count, p->value_capacity));
     *first = p->value_count;
     p->value_count += count;
     if (count > 0) memset(p->value + *first, 0, (size_t)count * sizeof *p->value);
@@ -147,4 +135,31 @@ emp_dtype emp_torch_dtype(const char *name)
         if (strcmp(name, table[i].name) == 0 || strcmp(name, table[i].brief) == 0)
             return table[i].dtype;
     return EMP_DTYPE_NONE;
+}
+
+/* ---- problems of nodes ---- */
+
+emp_status emp_problems_add(emp_problems *p, emp_status status, const emp_error *reason,
+                            emp_error *err)
+{
+    size_t used = strlen(p->text), room = sizeof p->text - used;
+
+    if (status == EMP_OK) return EMP_OK;
+    if (status != EMP_EFORMAT)
+        return emp_error_set(err, status, reason->file, reason->line, "%s", reason->msg);
+    p->count++;
+    if (p->shown == EMP_PROBLEMS_SHOWN ||
+        (p->shown > 0 && strlen(reason->msg) + 3 > room))
+        return EMP_OK;
+    snprintf(p->text + used, room, "%s%s", p->shown > 0 ? "; " : "", reason->msg);
+    p->shown++;
+    return EMP_OK;
+}
+
+emp_status emp_problems_report(const emp_problems *p, emp_error *err)
+{
+    if (p->count == 0) return EMP_OK;
+    if (p->count == p->shown) return EMP_ERROR(EMP_EFORMAT, "%s", p->text);
+    return EMP_ERROR(EMP_EFORMAT, "%s; and %d more problems", p->text,
+                     p->count - p->shown);
 }

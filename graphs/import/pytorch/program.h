@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/strmap.h"
+#include "base/text/json.h"
 #include "sim/graph/op.h"
 
 typedef enum {
@@ -92,5 +93,31 @@ bool emp_torch_is_list_of(const emp_torch_program *p, const emp_torch_value *v,
 
 /** "torch.float32", "float32", "f32" -> the element type; EMP_DTYPE_NONE: not known. */
 emp_dtype emp_torch_dtype(const char *name);
+
+/* The JSON of a torch.fx graph as scripts/export/export_torch.py writes it (docs/formats.md). */
+
+/** Reads all nodes. O(size). The caller clears \a program, also after a failure.
+ * \retval EMP_EFORMAT       The message tells what is wrong with up to 20 nodes.
+ * \retval EMP_EUNSUPPORTED  Too many nodes. \retval EMP_ENOMEM */
+emp_status emp_fx_json_read(emp_torch_program *program, const emp_json *root,
+                            emp_error *err);
+
+/* What is wrong with a file, all of it at once: as many sentences as a message holds. */
+
+enum { EMP_PROBLEMS_SHOWN = 20 };
+
+/** Zero-initialise. */
+typedef struct {
+    char    text[EMP_ERROR_MSG_BYTES - 64]; /* room for what is said around it */
+    int32_t count, shown;
+} emp_problems;
+
+/** Takes a failure up if it is one of the file (EMP_EFORMAT) and goes on.
+ * \return  EMP_OK, or another failure as it is. */
+emp_status emp_problems_add(emp_problems *p, emp_status status, const emp_error *reason,
+                            emp_error *err);
+
+/** EMP_OK if there was none; else one message with those that it has room for. */
+emp_status emp_problems_report(const emp_problems *p, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_PYTORCH_PROGRAM_H */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/pytorch/problems.h"
+#include "graphs/import/pytorch/program.h"
 
 enum { PLACE_BYTES = 160, NAME_BYTES = 300 };
 
@@ -110,13 +110,7 @@ static emp_status index_tensors(reader *r, const emp_json *values, emp_error *er
 /* Text of the JSON outlives the reader, whose maps borrow names from it. */
 static emp_status set_maker(reader *r, const char *name, maker made, emp_error *err)
 {
-    if (r->maker_count == r->maker_capacity) {
-        int32_t capacity = r->maker_capacity == 0 ? 256 : 2 * r->maker_capacity;
-        maker  *larger = emp_realloc(r->maker, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tensors", capacity);
-        r->maker = larger;
-        r->maker_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(r->maker, r->maker_count + 1, r->maker_capacity));
     r->maker[r->maker_count] = made;
     return emp_strmap_set(&r->maker_of_name, name, strlen(name), r->maker_count++, err);
 }

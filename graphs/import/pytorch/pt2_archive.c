@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/mem.h"
+#include "graphs/import/notes/readers.h"
 #include "graphs/import/pytorch/pt2.h"
 
 /* torch.export stores without packing; what is packed unpacks to little more than the archive has. */
@@ -20,9 +21,9 @@ typedef struct {
 
 /* An entry of the central directory. */
 typedef struct {
-    const char *name;
-    size_t      name_length, packed, size, offset;
-    unsigned    method, flags;
+    emp_slice name;
+    size_t    packed, size, offset;
+    unsigned  method, flags;
 } entry;
 
 static uint64_t number(const unsigned char *at, int count)
@@ -31,11 +32,6 @@ static uint64_t number(const unsigned char *at, int count)
 
     for (int i = count - 1; i >= 0; i--) value = value << 8 | at[i];
     return value;
-}
-
-bool emp_pt2_is(const char *bytes, size_t size)
-{
-    return size >= 4 && memcmp(bytes, "PK\3\4", 4) == 0;
 }
 
 /* The place of the record that ends the archive, behind which only a comment is. */
@@ -77,42 +73,31 @@ static bool next_entry(const archive *a, size_t *at, entry *e)
     const unsigned char *head = a->bytes + *at;
     size_t               extra = number(head + 30, 2), comment = number(head + 32, 2);
     size_t               rest = a->size - *at - ENTRY_BYTES;
-    *e = (entry){.name = (const char *)head + ENTRY_BYTES,
-                 .name_length = number(head + 28, 2),
+    *e = (entry){.name = {(const char *)head + ENTRY_BYTES, number(head + 28, 2)},
                  .packed = number(head + 20, 4),
                  .size = number(head + 24, 4),
                  .offset = number(head + 42, 4),
                  .method = (unsigned)number(head + 10, 2),
                  .flags = (unsigned)number(head + 8, 2)};
-    if (e->name_length + extra + comment > rest) return false;
-    read_zip64(e, head + ENTRY_BYTES + e->name_length, extra);
-    *at += ENTRY_BYTES + e->name_length + extra + comment;
+    if (e->name.size + extra + comment > rest) return false;
+    read_zip64(e, head + ENTRY_BYTES + e->name.size, extra);
+    *at += ENTRY_BYTES + e->name.size + extra + comment;
     return true;
-}
-
-static bool ends_in(const entry *e, const char *suffix)
-{
-    size_t size = strlen(suffix);
-
-    return e->name_length >= size &&
-           memcmp(e->name + e->name_length - size, suffix, size) == 0;
 }
 
 /* "NAME/models/model.json" of new archives, "serialized_exported_program.json" of old ones. */
 static bool is_graph(const entry *e)
 {
-    static const char models[] = "models/";
-    const size_t      size = sizeof models - 1;
-
-    if (ends_in(e, "serialized_exported_program.json")) return true;
-    for (size_t i = 0; ends_in(e, ".json") && i + size <= e->name_length; i++)
-        if (memcmp(e->name + i, models, size) == 0 && (i == 0 || e->name[i - 1] == '/'))
-            return true;
-    return false;
+    return emp_slice_ends(e->name, "serialized_exported_program.json") ||
+           (emp_slice_ends(e->name, ".json") &&
+            (emp_slice_starts(e->name, "models/") || emp_slice_has(e->name, "/models/")));
 }
 
 /* The list of weights of new archives, which says where each of them is. */
-static bool is_weights_list(const entry *e) { return ends_in(e, "_weights_config.json"); }
+static bool is_weights_list(const entry *e)
+{
+    return emp_slice_ends(e->name, "_weights_config.json");
+}
 
 static bool find_entry(const archive *a, bool (*is_wanted)(const entry *), entry *e)
 {
@@ -123,6 +108,30 @@ static bool find_entry(const archive *a, bool (*is_wanted)(const entry *), entry
     while (at <= a->size && next_entry(a, &at, e))
         if (is_wanted(e)) return true;
     return false;
+}
+
+bool emp_pt2_is(emp_slice file) { return emp_slice_starts(file, "PK\3\4"); }
+
+static bool is_code(const entry *e) { return emp_slice_ends(e->name, "/constants.pkl"); }
+
+static bool is_pickle(const entry *e) { return emp_slice_ends(e->name, "data.pkl"); }
+
+static bool has_entry(emp_slice file, bool (*is_wanted)(const entry *))
+{
+    const archive a = {(const unsigned char *)file.data, file.size};
+    entry         e;
+
+    return emp_pt2_is(file) && find_entry(&a, is_wanted, &e);
+}
+
+bool emp_torchscript_is(emp_slice file)
+{
+    return has_entry(file, is_code) && !has_entry(file, is_graph);
+}
+
+bool emp_torch_weights_is(emp_slice file)
+{
+    return has_entry(file, is_pickle) && !has_entry(file, is_graph);
 }
 
 /* Where the packed bytes of an entry begin. */
@@ -232,16 +241,16 @@ emp_status emp_pt2_unpack_weights(const char *bytes, size_t size, char **json,
 
 size_t emp_pt2_weight_bytes(const char *bytes, size_t size, const char *file)
 {
-    static const char folder[] = "weights/";
-    archive           a = {(const unsigned char *)bytes, size};
-    entry             e = {0};
-    size_t            end, at, length = strlen(file), before = sizeof folder - 1;
+    archive a = {(const unsigned char *)bytes, size};
+    entry   e = {0};
+    size_t  end, at;
 
     if (!find_end(&a, &end)) return 0;
     at = number(a.bytes + end + 16, 4);
     while (at <= a.size && next_entry(&a, &at, &e))
-        if (ends_in(&e, file) && e.name_length >= length + before &&
-            memcmp(e.name + e.name_length - length - before, folder, before) == 0)
+        if (emp_slice_ends(e.name, file) &&
+            emp_slice_ends((emp_slice){e.name.data, e.name.size - strlen(file)},
+                           "weights/"))
             return e.size;
     return 0;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Names of fields: PyTorch's torch/_export/serde/schema.py (PayloadConfig, TensorMeta).
-#include "graphs/import/pytorch/pt2_weights.h"
 
 #include <inttypes.h>
 #include <stdio.h>

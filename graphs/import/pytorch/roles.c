@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/pytorch/roles.h"
+#include "graphs/import/pytorch/lower.h"
 
 #include <string.h>
 

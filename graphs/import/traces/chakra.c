@@ -1,7 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* Chakra's execution traces (mlcommons/chakra), which simulators of networks read: one device's
+ * nodes with their times and what they depend on. In protocol buffers,
+ *
+ *     length GlobalMetadata, length Node, length Node, ...   (et_def.proto)
+ *     Node: id = 1, name = 2, type = 3, ctrl_deps = 4, data_deps = 5, duration_micros = 7,
+ *           attr = 10 (is_cpu_op, comm_size, comm_type)
+ *
+ * or as JSON:
+ *
+ *     {"workload_graph": [{"Id": 216, "Name": "aten::copy_(0)", "NodeType": 4, "data_deps": [215],
+ *                          "runtime": 318, "is_cpu_op": true}, ...]}
+ *
+ * A node is the op "cpu/copy_.216" of type copy_, which a CPU has to run, or "gpu/..."; its time is
+ * the one stated, of microseconds, for a CPU EMP_TRACE_CPU times that of a kernel. It reads the
+ * results of its data_deps; a copy of one carries comm_size bytes, else none. As in Chakra's own
+ * feeder, ctrl_deps bind nothing: they say in which operator a node lies. A dependency on a node
+ * that the trace does not have binds nothing either; the note counts them. So does it count nodes that
+ * send or receive (type 5 and 6): the other side is in the file of another device. A collective (type
+ * 7) without a time, whose comm_type says that it is an all-reduce, an all-gather, an all-to-all or a
+ * reduce-scatter, is one of all GPUs of the machine, with comm_size bytes.
+ */
 // Field numbers: Chakra's et_def.proto.
-#include "graphs/import/traces/chakra.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +29,8 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
+#include "graphs/import/notes/readers.h"
 #include "graphs/import/proto/wire.h"
-#include "graphs/import/traces/names.h"
 #include "graphs/import/traces/step_graph.h"
 
 enum {
@@ -55,28 +74,14 @@ typedef struct {
 
 static emp_status add_dep(trace *t, int64_t id, emp_error *err)
 {
-    if (t->dep_count == t->dep_capacity) {
-        if (t->dep_capacity > INT32_MAX / 2)
-            return EMP_ERROR(EMP_EUNSUPPORTED, "more than 2^30 dependencies");
-        int32_t  capacity = 2 * t->dep_capacity + 64;
-        int64_t *larger = emp_realloc(t->dep, (size_t)capacity, sizeof *t->dep);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d dependencies", capacity);
-        t->dep = larger;
-        t->dep_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(t->dep, t->dep_count + 1, t->dep_capacity));
     t->dep[t->dep_count++] = id;
     return EMP_OK;
 }
 
 static emp_status add_node(trace *t, node n, emp_error *err)
 {
-    if (t->node_count == t->node_capacity) {
-        int32_t capacity = 2 * t->node_capacity + 64;
-        node   *larger = emp_realloc(t->node, (size_t)capacity, sizeof *t->node);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nodes", capacity);
-        t->node = larger;
-        t->node_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(t->node, t->node_count + 1, t->node_capacity));
     if (!n.has_id || n.name.size == 0)
         return EMP_ERROR(EMP_EFORMAT, "node %d, counted from 0, has no %s", t->node_count,
                          n.has_id ? "name" : "id");
@@ -396,34 +401,21 @@ static emp_status build(emp_graph_builder *builder, emp_import_devices *devices,
     return EMP_OK;
 }
 
-emp_status emp_chakra_read(emp_graph_builder *builder, emp_import_devices *devices,
-                           emp_slice bytes, emp_error *err)
+static emp_status read_json(trace *t, const emp_json *root, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    trace      t = {0};
-
-    *devices = (emp_import_devices){0};
-    EMP_TRY(read_messages(&t, bytes, err));
-    EMP_TRY(build(builder, devices, &t, err));
-
-cleanup:
-    clear(&t);
-    return st;
-}
-
-emp_status emp_chakra_read_json(emp_graph_builder *builder, emp_import_devices *devices,
-                                const emp_json *root, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    trace      t = {0};
-
-    *devices = (emp_import_devices){0};
     for (const emp_json *v = emp_json_first(emp_json_get(root, "workload_graph"));
          v != NULL; v = emp_json_next(v))
-        EMP_TRY(read_json_node(&t, v, err));
-    EMP_TRY(build(builder, devices, &t, err));
+        EMP_CHECK(read_json_node(t, v, err));
+    return EMP_OK;
+}
 
-cleanup:
+emp_status emp_chakra_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
+{
+    trace      t = {0};
+    emp_status st =
+        r->json != NULL ? read_json(&t, r->json, err) : read_messages(&t, r->bytes, err);
+
+    if (st == EMP_OK) st = build(builder, r->devices, &t, err);
     clear(&t);
     return st;
 }

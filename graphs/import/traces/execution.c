@@ -6,17 +6,16 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/import/notes/readers.h"
 
 enum { TENSOR_PARTS = 6 };
 
 static const int64_t BYTES_MAX = INT64_C(1000000000000);
 
-bool emp_execution_is(const emp_json *root, const char **schema)
+bool emp_execution_is(const emp_json *root)
 {
-    const emp_json *nodes = emp_json_get(root, "nodes");
-
-    *schema = emp_json_string(emp_json_get(root, "schema"));
-    return *schema != NULL && emp_json_is(nodes, EMP_JSON_ARRAY);
+    return emp_json_string(emp_json_get(root, "schema")) != NULL &&
+           emp_json_is(emp_json_get(root, "nodes"), EMP_JSON_ARRAY);
 }
 
 /* ---- tensors ---- */
@@ -44,14 +43,7 @@ static emp_status add_tensor(emp_execution *trace, const emp_json *value, emp_er
                          "tensor %" PRId64 " has %" PRId64 " elements of %" PRId64
                          " bytes, of at most %" PRId64 " bytes in all",
                          part[0], part[3], part[4], BYTES_MAX);
-    if (trace->tensor_count == trace->tensor_capacity) {
-        int32_t               capacity = 2 * trace->tensor_capacity + 64;
-        emp_execution_tensor *larger =
-            emp_realloc(trace->tensor, (size_t)capacity, sizeof *trace->tensor);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tensors", capacity);
-        trace->tensor = larger;
-        trace->tensor_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(trace->tensor, trace->tensor_count + 1, trace->tensor_capacity));
     trace->tensor[trace->tensor_count++] =
         (emp_execution_tensor){part[1], part[3] * part[4]};
     return EMP_OK;

@@ -32,9 +32,6 @@ typedef struct {
     int32_t               op_count, tensor_count, tensor_capacity;
 } emp_execution;
 
-/** Whether the document is such a trace; *schema is then its schema, borrowed. */
-bool emp_execution_is(const emp_json *root, const char **schema);
-
 /** O(size + n log n). \retval EMP_EFORMAT  A tensor of a negative size; the message names the node.
  * \retval EMP_ENOMEM */
 emp_status emp_execution_read(emp_execution *out, const emp_json *root, emp_error *err);

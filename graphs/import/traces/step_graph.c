@@ -1,16 +1,48 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/traces/step_graph.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "graphs/import/traces/names.h"
+#include "base/strmap.h"
 
 /* Ten days: of half a million ops, ten times as long on a CPU, the sum fits in 64 bits. */
 static const int64_t COST_NS_MAX = INT64_C(864000000000000);
 
 /* ---- names ---- */
+
+void emp_trace_put_text(char part[EMP_TRACE_PART_BYTES], const char *text, size_t length)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < length && used < EMP_TRACE_PART_BYTES - 1; i++) {
+        unsigned char c = (unsigned char)text[i];
+        part[used++] = (char)(isalnum(c) || (c != 0 && strchr(":.-#", c)) ? c : '_');
+    }
+    part[used] = '\0';
+}
+
+void emp_trace_put_kernel(char part[EMP_TRACE_PART_BYTES], const char *name,
+                          size_t length)
+{
+    static const char word[] = "void ";
+    size_t            start = 0, end = 0;
+
+    while (end < length && name[end] != '<' && name[end] != '(') end++;
+    if (end > sizeof word - 1 && memcmp(name, word, sizeof word - 1) == 0)
+        start = sizeof word - 1;
+    for (size_t i = start; memchr(name, '(', length) != NULL && i + 1 < end; i++)
+        if (name[i] == ':' && name[i + 1] == ':') start = i + 2;
+    while (end > start && name[end - 1] == ' ') end--;
+    if (start >= end) {
+        start = 0;
+        end = length;
+    }
+    emp_trace_put_text(part, name + start, end - start);
+}
 
 static int32_t outermost(const emp_traced_step *step, int32_t op)
 {
@@ -125,4 +157,49 @@ emp_status emp_step_build(emp_graph_builder *builder, const emp_traced_step *ste
     for (int32_t i = 0; tensors != NULL && i < tensors->read_count; i++)
         EMP_CHECK(connect(builder, step, trace, &tensors->read[i], err));
     return EMP_OK;
+}
+
+/* ---- where ops ran ---- */
+
+static const char thread_word[] = "host.thread", gpu_word[] = "gpu";
+
+bool emp_trace_is_graph(const emp_graph *graph)
+{
+    if (graph->stated == NULL) return false;
+    for (emp_op_id op = 0; op < graph->op_count; op++)
+        if (strncmp(graph->name[op], thread_word, sizeof thread_word - 1) == 0)
+            return true;
+    return false;
+}
+
+static emp_status find_stream(int32_t *stream, emp_strmap *streams, const char *name,
+                              emp_error *err)
+{
+    size_t length = strcspn(name, "/");
+
+    *stream = emp_strmap_get(streams, name, length);
+    if (*stream >= 0) return EMP_OK;
+    *stream = (int32_t)streams->count;
+    return emp_strmap_set(streams, name, length, *stream, err);
+}
+
+emp_status emp_trace_where(int32_t *gpu_of_op, const emp_graph *graph, bool is_by_stream,
+                           emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap streams = {0};
+
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        const char *name = graph->name[op];
+        gpu_of_op[op] = -1;
+        if (strncmp(name, gpu_word, sizeof gpu_word - 1) != 0) continue;
+        if (is_by_stream)
+            EMP_TRY(find_stream(&gpu_of_op[op], &streams, name, err));
+        else
+            gpu_of_op[op] = (int32_t)strtol(name + sizeof gpu_word - 1, NULL, 10);
+    }
+
+cleanup:
+    emp_strmap_clear(&streams);
+    return st;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/traces/tensors.h"
+#include "graphs/import/traces/step_graph.h"
 
 #include <stdlib.h>
 
@@ -55,14 +55,7 @@ static int32_t *writer_of(const joiner *j, int64_t storage)
 static emp_status add_read(emp_step_tensors *out, int32_t from, int32_t to,
                            emp_error *err)
 {
-    if (out->read_count == out->read_capacity) {
-        int32_t          capacity = 2 * out->read_capacity + 64;
-        emp_traced_edge *larger =
-            emp_realloc(out->read, (size_t)capacity, sizeof *out->read);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d edges", capacity);
-        out->read = larger;
-        out->read_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(out->read, out->read_count + 1, out->read_capacity));
     out->read[out->read_count++] = (emp_traced_edge){from, to, false};
     return EMP_OK;
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/traces/trace.h"
-
+/* A step of a trace of PyTorch's profiler: "trace:kineto=FILE,et=FILE,step=103". */
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
+#include "graphs/import/notes/readers.h"
 #include "graphs/import/traces/kineto/kineto.h"
 #include "graphs/import/traces/step_graph.h"
 
 /* Of a GPU whose size no trace states: enough for everything. */
 static const int64_t MEMORY_BYTES = INT64_C(1) << 40;
-
-bool emp_trace_is(const emp_json *root) { return emp_kineto_is(root); }
 
 /* Streams that the step uses, and threads. */
 static void count_lanes(emp_import_devices *devices, const emp_traced_step *step,
@@ -85,10 +84,9 @@ static emp_status join(emp_step_tensors *tensors, emp_import_devices *devices,
 {
     emp_status    st = EMP_OK;
     emp_execution execution = {0};
-    const char   *schema;
     emp_text      note = {devices->note, sizeof devices->note, strlen(devices->note)};
 
-    if (!emp_execution_is(root, &schema))
+    if (!emp_execution_is(root))
         EMP_FAIL(EMP_EFORMAT, "the file named by et= is no PyTorch execution trace");
     EMP_TRY(emp_execution_read(&execution, root, err));
     EMP_TRY(emp_step_tensors_find(tensors, step, trace, &execution, err));
@@ -100,26 +98,59 @@ cleanup:
     return st;
 }
 
-emp_status emp_trace_read(emp_graph_builder *builder, emp_import_devices *devices,
-                          emp_import_notes *notes, const emp_json *root,
-                          const emp_json *execution, int64_t step_number, emp_error *err)
+/* The values of a spec, and its text behind the path: the execution trace of the same run. */
+typedef struct {
+    int32_t step;
+} trace_values;
+enum { EXECUTION = 1 };
+
+const emp_option emp_trace_options[] = {
+    EMP_INTEGER_OPTION(
+        "step", trace_values, step, -1, INT32_MAX,
+        "the number of a step of the profiler; -1 = one of the usual length", -1),
+    EMP_NO_OPTION};
+
+/* Reads the execution trace, whose tensors become edges. */
+static emp_status join_file(emp_step_tensors *tensors, emp_import_devices *devices,
+                            const emp_traced_step *step, const emp_kineto *trace,
+                            const char *path, emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_json_document d = {0};
+    char             *bytes = NULL;
+    size_t            size;
+    emp_error         reason = {0};
+
+    EMP_TRY(emp_file_load(path, &bytes, &size, &reason));
+    EMP_TRY(emp_json_parse(&d, bytes, size, &reason));
+    EMP_TRY(join(tensors, devices, step, trace, d.root, &reason));
+
+cleanup:
+    emp_json_clear(&d);
+    emp_free(bytes);
+    if (st == EMP_OK) return EMP_OK;
+    return EMP_ERROR(st, "its execution trace %s: %s", path, reason.msg);
+}
+
+emp_status emp_trace_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
 {
     emp_status       st = EMP_OK;
+    const char      *execution = r->spec->text[EXECUTION];
     emp_kineto       trace = {0};
     emp_traced_step  step = {0};
     emp_step_tensors tensors = {0};
 
-    *devices = (emp_import_devices){
+    *r->devices = (emp_import_devices){
         .cpu_count = 1, .gpu_memory_bytes = MEMORY_BYTES, .runtime = "traced"};
-    EMP_TRY(emp_kineto_read(&trace, root, err));
-    EMP_TRY(emp_step_read(&step, &trace, step_number, err));
-    count_lanes(devices, &step, &trace);
-    describe(devices, &step, &trace);
-    warn_without_kernels(notes, &step, &trace);
-    if (execution != NULL)
-        EMP_TRY(join(&tensors, devices, &step, &trace, execution, err));
-    EMP_TRY(
-        emp_step_build(builder, &step, &trace, execution == NULL ? NULL : &tensors, err));
+    EMP_TRY(emp_kineto_read(&trace, r->json, err));
+    EMP_TRY(emp_step_read(&step, &trace, ((const trace_values *)r->values)->step, err));
+    count_lanes(r->devices, &step, &trace);
+    describe(r->devices, &step, &trace);
+    warn_without_kernels(r->notes, &step, &trace);
+    if (execution[0] != '\0')
+        EMP_TRY(join_file(&tensors, r->devices, &step, &trace, execution, err));
+    EMP_TRY(emp_step_build(builder, &step, &trace, execution[0] == '\0' ? NULL : &tensors,
+                           err));
 
 cleanup:
     emp_step_tensors_clear(&tensors);

@@ -2,7 +2,6 @@
 #include "sim/bounds/paths/join.h"
 
 #include "base/arrays.h"
-#include "sim/bounds/paths/crowd.h"
 
 /* Where an op is, seen from the GPU of the op that waits. */
 enum { HERE, OTHER_GPU, ON_CPU, PLACES };

@@ -6,7 +6,7 @@
 #define EMP_SIM_ENGINE_RUN_TRACE_H
 
 #include "sim/engine/run/rules.h"
-#include "sim/rules/fingerprint.h"
+#include "sim/rules/step.h"
 
 #define EMP_RUN_TELL(callback, ...)                                               \
     do {                                                                          \

@@ -49,6 +49,19 @@ EMP_INFER(linear)
 }
 
 /* All leading dimensions of x are rows of one product. */
+/* What kernels of quantised weights do besides: unpack them. Those of 8-bit floats multiply as they are. */
+static void store_weights(const emp_tensor_info *w, int64_t bytes, emp_op_cost *cost)
+{
+    bool is_float8 = w->dtype == EMP_DTYPE_FLOAT8_E4M3 ||
+                     w->dtype == EMP_DTYPE_FLOAT8_E5M2 ||
+                     w->dtype == EMP_DTYPE_FLOAT8_TILES;
+
+    if (emp_dtype_is_float(w->dtype)) return;
+    cost->stored = w->dtype;
+    cost->weight_bytes = bytes;
+    if (is_float8) cost->computed = EMP_DTYPE_FLOAT8_E4M3;
+}
+
 EMP_COST(linear)
 {
     const emp_shape *x = &op->input[0].shape;
@@ -60,6 +73,8 @@ EMP_COST(linear)
     cost->n = last_of(&op->output[0].shape);
     cost->batch = 1;
     cost->flops = 2.0 * (double)cost->m * (double)cost->n * (double)cost->k;
+    if (op->input_count > 1)
+        store_weights(&op->input[1], emp_info_bytes(&op->input[1]), cost);
 }
 
 /* ---- attention ---- */
@@ -262,6 +277,7 @@ EMP_COST(experts)
     cost->k = last_of(&op->input[0].shape);
     cost->batch = whole(busy);
     cost->flops = 2.0 * rows * (double)cost->n * (double)cost->k;
+    store_weights(w, (int64_t)((double)all_bytes * fmin(1.0, busy / experts)), cost);
 }
 
 EMP_COST(experts_grad)
@@ -315,4 +331,15 @@ EMP_COST(mixed_optimizer)
     for (int32_t i = 0; i + 1 < op->input_count; i++)
         cost->bytes_written =
             emp_add_saturating(cost->bytes_written, emp_info_bytes(&op->input[i]));
+}
+
+/* ---- tokens ---- */
+
+/* SampleToken(logits [rows, vocabulary]): a number for each row, drawn on the host. */
+EMP_INFER(sample_token)
+{
+    emp_shape rows = op->input[0].shape;
+
+    if (rows.rank > 0) rows.rank--;
+    return emp_set_output(&output[0], rows, EMP_DTYPE_INT32);
 }

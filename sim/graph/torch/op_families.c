@@ -6,6 +6,7 @@
 // element type has kernels on a GPU.
 #include <string.h>
 
+#include "sim/graph/graph.h"
 #include "sim/graph/op_entry.h"
 
 #define ANY (EMP_KIND_CPU | EMP_KIND_GPU)
@@ -354,4 +355,43 @@ const emp_op_type *emp_op_type_find_torch(const char *name)
     if (type == NULL && length > 1 && name[length - 1] == '_')
         type = find(name, length - 1);
     return type;
+}
+
+/* ---- collectives ---- */
+
+/* Types of one device's graph, where the other ranks do the same. */
+static const struct {
+    emp_collective op;
+    const char    *types; /* parted by spaces */
+} collectives[] = {
+    {EMP_COLLECTIVE_ALL_REDUCE,
+     "_c10d_functional.all_reduce _c10d_functional.all_reduce_coalesced "
+     "c10d_functional.all_reduce c10d.allreduce c10d.allreduce_coalesced hlo.all-reduce"},
+    {EMP_COLLECTIVE_ALL_GATHER,
+     "_c10d_functional.all_gather_into_tensor "
+     "_c10d_functional.all_gather_into_tensor_coalesced "
+     "_c10d_functional.all_gather_into_tensor_out "
+     "_c10d_functional_autograd.all_gather_into_tensor "
+     "c10d_functional.all_gather_into_tensor c10d.allgather c10d._allgather_base "
+     "hlo.all-gather"},
+    {EMP_COLLECTIVE_REDUCE_SCATTER,
+     "_c10d_functional.reduce_scatter_tensor "
+     "_c10d_functional.reduce_scatter_tensor_coalesced "
+     "_c10d_functional_autograd.reduce_scatter_tensor "
+     "c10d_functional.reduce_scatter_tensor c10d.reduce_scatter "
+     "c10d._reduce_scatter_base hlo.reduce-scatter"},
+    {EMP_COLLECTIVE_ALL_TO_ALL,
+     "_c10d_functional.all_to_all_single _c10d_functional_autograd.all_to_all_single "
+     "c10d_functional.all_to_all_single c10d.alltoall c10d.alltoall_base hlo.all-to-all "
+     "hlo.ragged-all-to-all"},
+};
+
+bool emp_collective_of_type(emp_collective *op, const char *type)
+{
+    for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++) {
+        if (!has_word(collectives[i].types, type, strlen(type))) continue;
+        *op = collectives[i].op;
+        return true;
+    }
+    return false;
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/import/amd_topology.h"
+#include "sim/machine/import/plan_internal.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "sim/machine/import/smi_text.h"
 
 enum { WORD_BYTES = 24 };
 
@@ -14,45 +12,44 @@ typedef enum { OTHER, LINKS, HOPS } table;
 struct parser {
     emp_gpu_matrix *matrix;
     emp_gpu_query  *query;
-    emp_smi_reader  reader;
+    emp_slice       rest, line;
+    int32_t         number; /* of the line; the first is 1 */
     const char     *path;
     uint8_t         is_xgmi[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS];
     int32_t         hops[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS]; /* 0 = not told */
     int32_t         numa[EMP_IMPORT_GPUS];                  /* -1 = not told */
 };
 
-static bool contains(emp_smi_span line, const char *part)
-{
-    const size_t length = strlen(part);
-
-    for (size_t i = 0; i + length <= line.length; i++)
-        if (memcmp(line.at + i, part, length) == 0) return true;
-    return false;
-}
-
 /* The table that a line is the title of. */
-static table title_of(emp_smi_span line)
+static table title_of(emp_slice line)
 {
-    if (contains(line, "Link Type between two GPUs") || contains(line, "LINK TYPE TABLE"))
+    if (emp_slice_has(line, "Link Type between two GPUs") ||
+        emp_slice_has(line, "LINK TYPE TABLE"))
         return LINKS;
-    if (contains(line, "Hops between two GPUs") || contains(line, "HOPS TABLE"))
+    if (emp_slice_has(line, "Hops between two GPUs") || emp_slice_has(line, "HOPS TABLE"))
         return HOPS;
     return OTHER;
 }
 
 bool emp_amd_topology_is(const char *text, size_t size)
 {
-    emp_smi_reader reader = {.at = text, .end = text + size};
+    emp_slice rest = {text, size}, line;
 
-    while (emp_smi_next_line(&reader))
-        if (title_of(reader.line) == LINKS) return true;
+    while (emp_slice_next_line(&line, &rest))
+        if (title_of(line) == LINKS) return true;
     return false;
+}
+
+static bool next_line(struct parser *p)
+{
+    p->number++;
+    return emp_slice_next_line(&p->line, &p->rest);
 }
 
 static bool next_full_line(struct parser *p)
 {
-    while (emp_smi_next_line(&p->reader))
-        if (emp_smi_trim(p->reader.line).length > 0) return true;
+    while (next_line(p))
+        if (emp_slice_trim(p->line).size > 0) return true;
     return false;
 }
 
@@ -60,35 +57,35 @@ static bool next_full_line(struct parser *p)
 
 static emp_status read_columns(struct parser *p, int32_t *count, emp_error *err)
 {
-    emp_smi_span rest, word;
+    emp_slice rest, word;
 
     *count = 0;
     if (!next_full_line(p))
         return EMP_ERROR(EMP_EFORMAT, "%s ends behind the title of a table", p->path);
-    rest = p->reader.line;
-    while (emp_smi_next_word(&rest, &word)) ++*count;
+    rest = p->line;
+    while (emp_slice_next_word(&word, &rest)) ++*count;
     if (*count > EMP_IMPORT_GPUS)
         return EMP_ERROR(EMP_EFORMAT,
                          "%s:%d: more than %d GPUs; a machine has %d devices, one of "
                          "which is the CPU",
-                         p->path, p->reader.number, EMP_IMPORT_GPUS, EMP_MAX_DEVICES);
+                         p->path, p->number, EMP_IMPORT_GPUS, EMP_MAX_DEVICES);
     return EMP_OK;
 }
 
-static emp_status read_link(struct parser *p, int32_t row, int32_t column,
-                            emp_smi_span cell, emp_error *err)
+static emp_status read_link(struct parser *p, int32_t row, int32_t column, emp_slice cell,
+                            emp_error *err)
 {
     static const char *const known[] = {"PCIE", "XGMI", "SELF", "0", "N/A", "UNKNOWN"};
     char                     text[WORD_BYTES];
     size_t                   i = 0;
 
-    while (i < sizeof known / sizeof *known && !emp_smi_equals(cell, known[i])) i++;
-    emp_smi_copy(text, sizeof text, cell);
+    while (i < sizeof known / sizeof *known && !emp_slice_is(cell, known[i])) i++;
+    emp_slice_copy(text, sizeof text, cell);
     if (i == sizeof known / sizeof *known)
         return EMP_ERROR(EMP_EFORMAT,
                          "%s:%d: GPU%d to GPU%d is \"%s\", none of PCIE, XGMI, N/A and "
                          "UNKNOWN",
-                         p->path, p->reader.number, row, column, text);
+                         p->path, p->number, row, column, text);
     if (row == column) return EMP_OK;
     p->is_xgmi[row][column] = i == 1;
     p->matrix->pcie[row][column] = (uint8_t)(i == 0 ? EMP_WAY_PHB : EMP_WAY_UNKNOWN);
@@ -96,21 +93,21 @@ static emp_status read_link(struct parser *p, int32_t row, int32_t column,
 }
 
 /* The whole number of a cell; -1: it is none. */
-static int32_t number_of(emp_smi_span cell)
+static int32_t number_of(emp_slice cell)
 {
     int32_t number = 0;
 
-    for (size_t i = 0; i < cell.length; i++) {
-        if (cell.at[i] < '0' || cell.at[i] > '9' || number > 1000) return -1;
-        number = 10 * number + (cell.at[i] - '0');
+    for (size_t i = 0; i < cell.size; i++) {
+        if (cell.data[i] < '0' || cell.data[i] > '9' || number > 1000) return -1;
+        number = 10 * number + (cell.data[i] - '0');
     }
-    return cell.length == 0 ? -1 : number;
+    return cell.size == 0 ? -1 : number;
 }
 
 static emp_status read_table(struct parser *p, table of, emp_error *err)
 {
-    emp_smi_span rest, word;
-    int32_t      count;
+    emp_slice rest, word;
+    int32_t   count;
 
     EMP_CHECK(read_columns(p, &count, err));
     if (of == LINKS) p->matrix->gpu_count = count;
@@ -118,14 +115,14 @@ static emp_status read_table(struct parser *p, table of, emp_error *err)
         if (!next_full_line(p))
             return EMP_ERROR(EMP_EFORMAT, "%s ends before the row of GPU%d, of %d",
                              p->path, row, count);
-        rest = p->reader.line;
-        emp_smi_next_word(&rest, &word);
-        if (of == LINKS) p->matrix->line[row] = p->reader.number;
+        rest = p->line;
+        emp_slice_next_word(&word, &rest);
+        if (of == LINKS) p->matrix->line[row] = p->number;
         for (int32_t column = 0; column < count; column++) {
-            if (!emp_smi_next_word(&rest, &word))
+            if (!emp_slice_next_word(&word, &rest))
                 return EMP_ERROR(EMP_EFORMAT,
                                  "%s:%d: the row of GPU%d has %d cells, not %d", p->path,
-                                 p->reader.number, row, column, count);
+                                 p->number, row, column, count);
             if (of == LINKS) EMP_CHECK(read_link(p, row, column, word, err));
             if (of == HOPS) p->hops[row][column] = number_of(word);
         }
@@ -136,37 +133,37 @@ static emp_status read_table(struct parser *p, table of, emp_error *err)
 /* ---- lines of one GPU ---- */
 
 /* What stands behind \a key in a line "GPU[0] : Card Series: ..."; the GPU is -1 if it is no such line. */
-static int32_t gpu_line(emp_smi_span line, const char *key, emp_smi_span *value)
+static int32_t gpu_line(emp_slice line, const char *key, emp_slice *value)
 {
     static const char head[] = "GPU[";
     const size_t      length = strlen(key), from = strlen(head);
 
-    if (line.length < from || memcmp(line.at, head, from) != 0) return -1;
-    const char *stop = memchr(line.at, ']', line.length);
+    if (line.size < from || memcmp(line.data, head, from) != 0) return -1;
+    const char *stop = memchr(line.data, ']', line.size);
     if (stop == NULL) return -1;
     const int32_t gpu =
-        number_of((emp_smi_span){line.at + from, (size_t)(stop - line.at) - from});
-    for (size_t i = 0; i + length <= line.length; i++) {
-        if (memcmp(line.at + i, key, length) != 0) continue;
+        number_of((emp_slice){line.data + from, (size_t)(stop - line.data) - from});
+    for (size_t i = 0; i + length <= line.size; i++) {
+        if (memcmp(line.data + i, key, length) != 0) continue;
         *value =
-            emp_smi_trim((emp_smi_span){line.at + i + length, line.length - i - length});
+            emp_slice_trim((emp_slice){line.data + i + length, line.size - i - length});
         return gpu < EMP_IMPORT_GPUS ? gpu : -1;
     }
     return -1;
 }
 
-static void read_gpu_line(struct parser *p, emp_smi_span line)
+static void read_gpu_line(struct parser *p, emp_slice line)
 {
     static const char *const products[] = {"Card Series:", "Card series:"};
-    emp_smi_span             value;
+    emp_slice                value;
 
     int32_t gpu = gpu_line(line, "Numa Node:", &value);
     if (gpu >= 0) p->numa[gpu] = number_of(value);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         gpu = gpu_line(line, products[i], &value);
         if (gpu >= 0)
-            emp_smi_copy(p->query->gpu[gpu].product, sizeof p->query->gpu[gpu].product,
-                         value);
+            emp_slice_copy(p->query->gpu[gpu].product, sizeof p->query->gpu[gpu].product,
+                           value);
     }
 }
 
@@ -220,20 +217,18 @@ emp_status emp_amd_topology_parse(emp_gpu_matrix *matrix, emp_gpu_query *query,
                                   const char *text, size_t size, const char *path,
                                   emp_error *err)
 {
-    struct parser p = {.matrix = matrix,
-                       .query = query,
-                       .reader = {.at = text, .end = text + size},
-                       .path = path};
+    struct parser p = {
+        .matrix = matrix, .query = query, .rest = {text, size}, .path = path};
 
     *matrix = (emp_gpu_matrix){0};
     *query = (emp_gpu_query){0};
     for (int32_t i = 0; i < EMP_IMPORT_GPUS; i++) p.numa[i] = -1;
-    while (emp_smi_next_line(&p.reader)) {
-        const table of = title_of(p.reader.line);
+    while (next_line(&p)) {
+        const table of = title_of(p.line);
         if (of != OTHER)
             EMP_CHECK(read_table(&p, of, err));
         else
-            read_gpu_line(&p, p.reader.line);
+            read_gpu_line(&p, p.line);
     }
     if (matrix->gpu_count == 0)
         return EMP_ERROR(EMP_EFORMAT, "%s: the table of link types has no columns", path);

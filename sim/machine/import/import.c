@@ -13,9 +13,7 @@
 #include "base/text/units.h"
 #include "base/text/whole_file.h"
 #include "sim/machine/card.h"
-#include "sim/machine/import/amd_topology.h"
 #include "sim/machine/import/plan_internal.h"
-#include "sim/machine/import/smi_text.h"
 #include "sim/machine/import/xml.h"
 #include "sim/machine/model.h"
 

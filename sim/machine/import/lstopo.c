@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/import/lstopo.h"
+#include "sim/machine/import/plan_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/number.h"
+#include "base/text/units.h"
 #include "sim/machine/import/xml.h"
 
 enum { MOST_DEPTH = 32, TYPE_BYTES = 16 };
@@ -37,7 +37,7 @@ bool emp_lstopo_is(const char *text, size_t size)
 
     if (!emp_xml_is(text, size)) return false;
     return emp_xml_next(&x, NULL) == EMP_OK && x.event == EMP_XML_OPEN &&
-           emp_smi_equals(x.name, "topology");
+           emp_slice_is(x.name, "topology");
 }
 
 /* ---- objects ---- */
@@ -241,11 +241,11 @@ emp_status emp_lstopo_parse(emp_lstopo *lstopo, emp_gpu_matrix *matrix,
     *query = (emp_gpu_query){0};
     do {
         EMP_CHECK(emp_xml_next(&p.x, err));
-        if (p.x.event == EMP_XML_OPEN && emp_smi_equals(p.x.name, "object"))
+        if (p.x.event == EMP_XML_OPEN && emp_slice_is(p.x.name, "object"))
             EMP_CHECK(open_object(&p, err));
-        if (p.x.event == EMP_XML_CLOSE && emp_smi_equals(p.x.name, "object"))
+        if (p.x.event == EMP_XML_CLOSE && emp_slice_is(p.x.name, "object"))
             close_object(&p);
-        if (p.x.event == EMP_XML_OPEN && emp_smi_equals(p.x.name, "info")) take_info(&p);
+        if (p.x.event == EMP_XML_OPEN && emp_slice_is(p.x.name, "info")) take_info(&p);
     } while (p.x.event != EMP_XML_END);
     if (lstopo->packages == 0 && lstopo->cores == 0)
         return EMP_ERROR(EMP_EFORMAT,

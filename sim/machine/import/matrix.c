@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/machine/import/smi_text.h"
-
 enum { MOST_NVLINKS = 99, WORD_BYTES = 24 };
 
 static const char *const words[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
@@ -13,66 +11,73 @@ static const char *const words[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS"};
 /* What one reading needs at hand. */
 struct parser {
     emp_gpu_matrix *matrix;
-    emp_smi_reader  reader;
+    emp_slice       rest, line;
+    int32_t         number; /* of the line; the first is 1 */
     const char     *path;
     bool            has_bad_nic;
 };
 
+static bool next_line(struct parser *p)
+{
+    p->number++;
+    return emp_slice_next_line(&p->line, &p->rest);
+}
+
 /* The number behind a prefix, "NV12"; -1: it is none of one or two digits. */
-static int32_t number_behind(emp_smi_span word, const char *prefix)
+static int32_t number_behind(emp_slice word, const char *prefix)
 {
     const size_t length = strlen(prefix);
     int32_t      number = 0;
 
-    if (word.length <= length || word.length > length + 2) return -1;
-    if (memcmp(word.at, prefix, length) != 0) return -1;
-    for (size_t i = length; i < word.length; i++) {
-        if (word.at[i] < '0' || word.at[i] > '9') return -1;
-        number = 10 * number + (word.at[i] - '0');
+    if (word.size <= length || word.size > length + 2) return -1;
+    if (memcmp(word.data, prefix, length) != 0) return -1;
+    for (size_t i = length; i < word.size; i++) {
+        if (word.data[i] < '0' || word.data[i] > '9') return -1;
+        number = 10 * number + (word.data[i] - '0');
     }
     return number;
 }
 
-static emp_way way_of(emp_smi_span word)
+static emp_way way_of(emp_slice word)
 {
     for (int way = EMP_WAY_SELF; way <= EMP_WAY_SYS; way++)
-        if (emp_smi_equals(word, words[way])) return (emp_way)way;
+        if (emp_slice_is(word, words[way])) return (emp_way)way;
     return EMP_WAY_UNKNOWN;
 }
 
 /* ---- the first row ---- */
 
 /* The columns end where those of affinities begin. */
-static bool ends_columns(emp_smi_span word)
+static bool ends_columns(emp_slice word)
 {
-    return emp_smi_equals(word, "CPU") || emp_smi_equals(word, "NUMA") ||
-           emp_smi_equals(word, "GPU");
+    return emp_slice_is(word, "CPU") || emp_slice_is(word, "NUMA") ||
+           emp_slice_is(word, "GPU");
 }
 
 static emp_status read_columns(struct parser *p, emp_error *err)
 {
     emp_gpu_matrix *m = p->matrix;
-    emp_smi_span    rest = p->reader.line, word;
+    emp_slice       rest = p->line, word;
     char            text[WORD_BYTES];
 
-    while (emp_smi_next_word(&rest, &word) && !ends_columns(word)) {
+    while (emp_slice_next_word(&word, &rest) && !ends_columns(word)) {
         const int32_t number = number_behind(word, "GPU");
-        emp_smi_copy(text, sizeof text, word);
+        emp_slice_copy(text, sizeof text, word);
         if (number < 0) {
             if (m->nic_count == EMP_IMPORT_NICS)
                 return EMP_ERROR(EMP_EFORMAT, "%s:%d: more than %d NICs", p->path,
-                                 p->reader.number, EMP_IMPORT_NICS);
+                                 p->number, EMP_IMPORT_NICS);
             m->nic_count++;
         } else if (m->nic_count > 0 || number != m->gpu_count) {
             return EMP_ERROR(EMP_EFORMAT,
                              "%s:%d: column %s is out of place; GPU%d is expected there, "
                              "and NICs behind all GPUs",
-                             p->path, p->reader.number, text, m->gpu_count);
+                             p->path, p->number, text, m->gpu_count);
         } else if (m->gpu_count == EMP_IMPORT_GPUS) {
             return EMP_ERROR(EMP_EFORMAT,
                              "%s:%d: more than %d GPUs; a machine has %d devices, one of "
                              "which is the CPU",
-                             p->path, p->reader.number, EMP_IMPORT_GPUS, EMP_MAX_DEVICES);
+                             p->path, p->number, EMP_IMPORT_GPUS, EMP_MAX_DEVICES);
         } else {
             m->gpu_count++;
         }
@@ -83,9 +88,9 @@ static emp_status read_columns(struct parser *p, emp_error *err)
 /* What stands before the matrix is not read: a prompt, the command. */
 static emp_status find_columns(struct parser *p, emp_error *err)
 {
-    while (emp_smi_next_line(&p->reader)) {
-        emp_smi_span rest = p->reader.line, word;
-        if (emp_smi_next_word(&rest, &word) && emp_smi_equals(word, "GPU0"))
+    while (next_line(p)) {
+        emp_slice rest = p->line, word;
+        if (emp_slice_next_word(&word, &rest) && emp_slice_is(word, "GPU0"))
             return read_columns(p, err);
     }
     return EMP_ERROR(
@@ -95,73 +100,73 @@ static emp_status find_columns(struct parser *p, emp_error *err)
 
 /* ---- rows of GPUs ---- */
 
-static emp_status read_way(struct parser *p, int32_t row, int32_t column,
-                           emp_smi_span word, emp_error *err)
+static emp_status read_way(struct parser *p, int32_t row, int32_t column, emp_slice word,
+                           emp_error *err)
 {
     const int32_t links = number_behind(word, "NV");
     const emp_way way = way_of(word);
     char          text[WORD_BYTES];
 
-    emp_smi_copy(text, sizeof text, word);
+    emp_slice_copy(text, sizeof text, word);
     if (links == 0 || (links < 0 && way == EMP_WAY_UNKNOWN))
         return EMP_ERROR(EMP_EFORMAT,
                          "%s:%d: GPU%d to GPU%d is \"%s\", none of X, PIX, PXB, PHB, "
                          "NODE, SYS and NV1 to NV%d",
-                         p->path, p->reader.number, row, column, text, MOST_NVLINKS);
+                         p->path, p->number, row, column, text, MOST_NVLINKS);
     if ((way == EMP_WAY_SELF) != (row == column))
         return EMP_ERROR(EMP_EFORMAT,
                          "%s:%d: GPU%d to GPU%d is \"%s\"; X stands for a GPU to itself",
-                         p->path, p->reader.number, row, column, text);
+                         p->path, p->number, row, column, text);
     p->matrix->pcie[row][column] = (uint8_t)way;
     p->matrix->nvlinks[row][column] = (uint8_t)(links < 0 ? 0 : links);
     return EMP_OK;
 }
 
 /* Whether a cell can be no NIC's: the CPUs "0-23", or "N/A". */
-static bool is_affinity(emp_smi_span word)
+static bool is_affinity(emp_slice word)
 {
-    return (word.at[0] >= '0' && word.at[0] <= '9') || emp_smi_equals(word, "N/A");
+    return (word.data[0] >= '0' && word.data[0] <= '9') || emp_slice_is(word, "N/A");
 }
 
-static void read_nics(struct parser *p, int32_t row, emp_smi_span rest)
+static void read_nics(struct parser *p, int32_t row, emp_slice rest)
 {
     emp_gpu_matrix *m = p->matrix;
-    emp_smi_span    word = {0};
+    emp_slice       word = {0};
     int32_t         count = 0;
 
-    while (emp_smi_next_word(&rest, &word) && !is_affinity(word)) {
+    while (emp_slice_next_word(&word, &rest) && !is_affinity(word)) {
         const emp_way way = way_of(word);
         if (count < m->nic_count) m->nic[row][count] = (uint8_t)way;
         if (way == EMP_WAY_UNKNOWN || way == EMP_WAY_SELF) p->has_bad_nic = true;
         count++;
     }
     if (count != m->nic_count) p->has_bad_nic = true;
-    if (word.length > 0 && !emp_smi_equals(word, "N/A"))
-        emp_smi_copy(m->affinity[row], sizeof m->affinity[row], word);
+    if (word.size > 0 && !emp_slice_is(word, "N/A"))
+        emp_slice_copy(m->affinity[row], sizeof m->affinity[row], word);
 }
 
 /* The next line that is not empty is the row of that GPU. */
 static emp_status read_row(struct parser *p, int32_t row, emp_error *err)
 {
     const int32_t gpu_count = p->matrix->gpu_count;
-    emp_smi_span  rest, word = {0};
+    emp_slice     rest, word = {0};
 
-    while (word.length == 0) {
-        if (!emp_smi_next_line(&p->reader))
+    while (word.size == 0) {
+        if (!next_line(p))
             return EMP_ERROR(EMP_EFORMAT, "%s ends before the row of GPU%d, of %d",
                              p->path, row, gpu_count);
-        rest = p->reader.line;
-        emp_smi_next_word(&rest, &word);
+        rest = p->line;
+        emp_slice_next_word(&word, &rest);
     }
     if (number_behind(word, "GPU") != row)
         return EMP_ERROR(EMP_EFORMAT, "%s:%d: the row of GPU%d is expected here", p->path,
-                         p->reader.number, row);
-    p->matrix->line[row] = p->reader.number;
+                         p->number, row);
+    p->matrix->line[row] = p->number;
     for (int32_t column = 0; column < gpu_count; column++) {
-        if (!emp_smi_next_word(&rest, &word))
+        if (!emp_slice_next_word(&word, &rest))
             return EMP_ERROR(EMP_EFORMAT,
                              "%s:%d: the row of GPU%d has %d cells of GPUs, not %d",
-                             p->path, p->reader.number, row, column, gpu_count);
+                             p->path, p->number, row, column, gpu_count);
         EMP_CHECK(read_way(p, row, column, word, err));
     }
     read_nics(p, row, rest);
@@ -197,8 +202,7 @@ static emp_status check_symmetry(const struct parser *p, emp_error *err)
 emp_status emp_gpu_matrix_parse(emp_gpu_matrix *matrix, const char *text, size_t size,
                                 const char *path, emp_error *err)
 {
-    struct parser p = {
-        .matrix = matrix, .reader = {.at = text, .end = text + size}, .path = path};
+    struct parser p = {.matrix = matrix, .rest = {text, size}, .path = path};
 
     *matrix = (emp_gpu_matrix){0};
     EMP_CHECK(find_columns(&p, err));
@@ -206,4 +210,36 @@ emp_status emp_gpu_matrix_parse(emp_gpu_matrix *matrix, const char *text, size_t
         EMP_CHECK(read_row(&p, row, err));
     if (p.has_bad_nic) matrix->nic_count = 0;
     return check_symmetry(&p, err);
+}
+
+/* ---- what terminals add ---- */
+
+/* The bytes of an escape of a terminal at \a text, "\x1b[4m"; 0: there is none. */
+static size_t escape_length(const char *text, const char *end)
+{
+    const char *at = text + 2;
+
+    if (end - text < 3 || text[0] != '\x1b' || text[1] != '[') return 0;
+    while (at < end && (*at == ';' || (*at >= '0' && *at <= '9'))) at++;
+    return at == end ? 0 : (size_t)(at - text) + 1;
+}
+
+emp_status emp_smi_text_clean(char *text, size_t *size, const char *path, emp_error *err)
+{
+    const char *end = text + *size, *at = text;
+    char       *to = text;
+
+    if (memchr(text, '\0', *size) != NULL)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s has zero bytes, so it is no text; save it as UTF-8 text",
+                         path);
+    while (at < end) {
+        size_t skipped = escape_length(at, end);
+        if (skipped == 0)
+            *to++ = *at++;
+        else
+            at += skipped;
+    }
+    *size = (size_t)(to - text);
+    return EMP_OK;
 }

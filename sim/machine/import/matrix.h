@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/text/slice.h"
 #include "sim/machine/machine.h"
 
 enum {
@@ -49,5 +50,12 @@ typedef struct {
  * \retval EMP_EFORMAT  The message names the file, the line and what is expected. */
 emp_status emp_gpu_matrix_parse(emp_gpu_matrix *matrix, const char *text, size_t size,
                                 const char *path, emp_error *err);
+
+enum { EMP_SMI_MOST_BYTES = 1 << 24 };
+
+/** Removes the escapes by which a terminal underlines, in place. O(bytes).
+ * \param size  Of \a text; becomes what is left.
+ * \retval EMP_EFORMAT  The text has zero bytes. */
+emp_status emp_smi_text_clean(char *text, size_t *size, const char *path, emp_error *err);
 
 #endif /* EMP_SIM_MACHINE_IMPORT_MATRIX_H */

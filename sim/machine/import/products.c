@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE /* FNM_CASEFOLD */
-#include "sim/machine/import/products.h"
+#include "sim/machine/import/plan_internal.h"
 
 #include <fnmatch.h>
 #include <stdbool.h>

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/machine/import/query.h"
+#include "sim/machine/import/plan_internal.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "sim/machine/import/smi_text.h"
 #include "sim/machine/import/xml.h"
 
 enum { MOST_DEPTH = 6, GREATEST = 100000000 };
 
 /* A key that encloses the present line; those of a GPU begin with the GPU itself. */
 struct level {
-    size_t       indent;
-    emp_smi_span key;
+    size_t    indent;
+    emp_slice key;
 };
 
 struct parser {
@@ -26,38 +25,38 @@ struct parser {
 };
 
 /* The whole number that a value begins with; 0 where there is none, as of "N/A". */
-static int32_t number_of(emp_smi_span value)
+static int32_t number_of(emp_slice value)
 {
     int32_t number = 0;
 
-    for (size_t i = 0; i < value.length && isdigit((unsigned char)value.at[i]); i++) {
+    for (size_t i = 0; i < value.size && isdigit((unsigned char)value.data[i]); i++) {
         if (number > GREATEST) return 0;
-        number = 10 * number + (value.at[i] - '0');
+        number = 10 * number + (value.data[i] - '0');
     }
     return number;
 }
 
 /* "GPU 00000000:18:00.0", which has a colon but no value. */
-static bool is_gpu(emp_smi_span line)
+static bool is_gpu(emp_slice line)
 {
     static const char head[] = "GPU ";
     size_t            digits = strlen(head);
 
-    if (line.length <= digits || memcmp(line.at, head, digits) != 0) return false;
-    while (digits < line.length && isxdigit((unsigned char)line.at[digits])) digits++;
-    return digits >= strlen(head) + 4 && digits < line.length && line.at[digits] == ':';
+    if (line.size <= digits || memcmp(line.data, head, digits) != 0) return false;
+    while (digits < line.size && isxdigit((unsigned char)line.data[digits])) digits++;
+    return digits >= strlen(head) + 4 && digits < line.size && line.data[digits] == ':';
 }
 
 /* Whether the present line is that key of a GPU, as "FB Memory Usage/Total". */
-static bool is_at(const struct parser *p, emp_smi_span key, const char *path)
+static bool is_at(const struct parser *p, emp_slice key, const char *path)
 {
     for (int32_t i = 1; i < p->depth; i++) {
-        const size_t length = p->level[i].key.length;
-        if (strncmp(path, p->level[i].key.at, length) != 0 || path[length] != '/')
+        const size_t length = p->level[i].key.size;
+        if (strncmp(path, p->level[i].key.data, length) != 0 || path[length] != '/')
             return false;
         path += length + 1;
     }
-    return p->depth > 0 && emp_smi_equals(key, path);
+    return p->depth > 0 && emp_slice_is(key, path);
 }
 
 /* What only both together say: what the link may reach, and its width. */
@@ -92,7 +91,7 @@ static const char *const places[FACTS][2] = {
     [WIDTH_MOST] = {LINK "Link Width/Max", XML_LINK "link_widths/max_link_width"},
     [WIDTH] = {LINK "Link Width/Current", XML_LINK "link_widths/current_link_width"}};
 
-static void take(struct parser *p, int fact, emp_smi_span value)
+static void take(struct parser *p, int fact, emp_slice value)
 {
     emp_gpu_facts *gpu = &p->query->gpu[p->query->gpu_count - 1];
     int32_t *const numbers[FACTS] = {
@@ -104,12 +103,12 @@ static void take(struct parser *p, int fact, emp_smi_span value)
     if (fact == PRODUCT)
         emp_xml_copy(gpu->product, sizeof gpu->product, value);
     else if (fact == C2C)
-        gpu->has_c2c = emp_smi_equals(value, "Enabled");
+        gpu->has_c2c = emp_slice_is(value, "Enabled");
     else
         *numbers[fact] = number_of(value);
 }
 
-static emp_status begin_gpu(struct parser *p, emp_smi_span bus, int32_t number,
+static emp_status begin_gpu(struct parser *p, emp_slice bus, int32_t number,
                             const char *path, emp_error *err)
 {
     settle(p);
@@ -117,7 +116,7 @@ static emp_status begin_gpu(struct parser *p, emp_smi_span bus, int32_t number,
         return EMP_ERROR(EMP_EFORMAT, "%s:%d: more than %d GPUs", path, number,
                          EMP_IMPORT_GPUS);
     emp_gpu_facts *gpu = &p->query->gpu[p->query->gpu_count++];
-    emp_smi_copy(gpu->bus, sizeof gpu->bus, bus);
+    emp_slice_copy(gpu->bus, sizeof gpu->bus, bus);
     return EMP_OK;
 }
 
@@ -128,39 +127,38 @@ static void leave(struct parser *p, size_t indent)
     while (p->depth > 0 && p->level[p->depth - 1].indent >= indent) p->depth--;
 }
 
-static void enter(struct parser *p, size_t indent, emp_smi_span key)
+static void enter(struct parser *p, size_t indent, emp_slice key)
 {
     if (p->depth < MOST_DEPTH) p->level[p->depth++] = (struct level){indent, key};
 }
 
-static emp_status read_line(struct parser *p, emp_smi_span line, int32_t number,
+static emp_status read_line(struct parser *p, emp_slice line, int32_t number,
                             const char *path, emp_error *err)
 {
-    emp_smi_span text = emp_smi_trim(line);
+    emp_slice text = emp_slice_trim(line);
 
-    if (text.length == 0) return EMP_OK;
-    const size_t indent = (size_t)(text.at - line.at);
+    if (text.size == 0) return EMP_OK;
+    const size_t indent = (size_t)(text.data - line.data);
     leave(p, indent);
     if (is_gpu(text)) {
         p->depth = 0;
         const size_t head = strlen("GPU ");
-        EMP_CHECK(begin_gpu(p, (emp_smi_span){text.at + head, text.length - head}, number,
+        EMP_CHECK(begin_gpu(p, (emp_slice){text.data + head, text.size - head}, number,
                             path, err));
         enter(p, indent, text);
         return EMP_OK;
     }
-    const char *colon = memchr(text.at, ':', text.length);
+    const char *colon = memchr(text.data, ':', text.size);
     if (colon == NULL) {
         if (p->depth > 0) enter(p, indent, text);
         return EMP_OK;
     }
-    const size_t length = (size_t)(colon - text.at);
-    emp_smi_span key = emp_smi_trim((emp_smi_span){text.at, length});
-    emp_smi_span value =
-        emp_smi_trim((emp_smi_span){colon + 1, text.length - length - 1});
+    const size_t length = (size_t)(colon - text.data);
+    emp_slice    key = emp_slice_trim((emp_slice){text.data, length});
+    emp_slice    value = emp_slice_trim((emp_slice){colon + 1, text.size - length - 1});
     for (int fact = 0; fact < FACTS && p->depth > 0; fact++)
         if (is_at(p, key, places[fact][0])) take(p, fact, value);
-    if (p->depth == 0 && emp_smi_equals(key, "Attached GPUs"))
+    if (p->depth == 0 && emp_slice_is(key, "Attached GPUs"))
         p->announced = number_of(value);
     return EMP_OK;
 }
@@ -171,8 +169,8 @@ static emp_status read_line(struct parser *p, emp_smi_span line, int32_t number,
 static bool is_element(const emp_xml *x, const char *path)
 {
     for (int32_t i = 2; i < x->depth; i++) {
-        const size_t length = x->open[i].length;
-        if (strncmp(path, x->open[i].at, length) != 0) return false;
+        const size_t length = x->open[i].size;
+        if (strncmp(path, x->open[i].data, length) != 0) return false;
         path += length;
         if (i < x->depth - 1 && *path++ != '/') return false;
     }
@@ -186,21 +184,20 @@ static emp_status read_xml(struct parser *p, emp_xml *x, emp_error *err)
     do {
         EMP_CHECK(emp_xml_next(x, err));
         if (x->event == EMP_XML_OPEN && x->depth == 1 &&
-            !emp_smi_equals(x->name, "nvidia_smi_log"))
+            !emp_slice_is(x->name, "nvidia_smi_log"))
             return EMP_ERROR(EMP_EFORMAT,
                              "%s is XML, but not of nvidia-smi: its first element is not "
                              "nvidia_smi_log",
                              x->path);
-        if (x->event == EMP_XML_OPEN && x->depth == 2 && emp_smi_equals(x->name, "gpu")) {
+        if (x->event == EMP_XML_OPEN && x->depth == 2 && emp_slice_is(x->name, "gpu")) {
             emp_xml_attribute(x, "id", bus, sizeof bus);
-            EMP_CHECK(begin_gpu(p, (emp_smi_span){bus, strlen(bus)}, x->line + 1, x->path,
-                                err));
+            EMP_CHECK(
+                begin_gpu(p, (emp_slice){bus, strlen(bus)}, x->line + 1, x->path, err));
         }
         if (x->event != EMP_XML_TEXT || x->depth < 2) continue;
-        if (x->depth == 2 && emp_smi_equals(x->open[1], "attached_gpus"))
+        if (x->depth == 2 && emp_slice_is(x->open[1], "attached_gpus"))
             p->announced = number_of(x->text);
-        const bool is_gpu_s =
-            p->query->gpu_count > 0 && emp_smi_equals(x->open[1], "gpu");
+        const bool is_gpu_s = p->query->gpu_count > 0 && emp_slice_is(x->open[1], "gpu");
         for (int fact = 0; fact < FACTS && is_gpu_s; fact++)
             if (is_element(x, places[fact][1])) take(p, fact, x->text);
     } while (x->event != EMP_XML_END);
@@ -230,16 +227,17 @@ static emp_status check(const struct parser *p, const char *path, emp_error *err
 emp_status emp_gpu_query_parse(emp_gpu_query *query, const char *text, size_t size,
                                const char *path, emp_error *err)
 {
-    struct parser  p = {.query = query};
-    emp_smi_reader reader = {.at = text, .end = text + size};
+    struct parser p = {.query = query};
+    emp_slice     rest = {text, size}, line;
 
     *query = (emp_gpu_query){0};
     if (emp_xml_is(text, size)) {
         emp_xml x = {.at = text, .end = text + size, .path = path};
         EMP_CHECK(read_xml(&p, &x, err));
     }
-    while (!emp_xml_is(text, size) && emp_smi_next_line(&reader))
-        EMP_CHECK(read_line(&p, reader.line, reader.number, path, err));
+    for (int32_t number = 1; !emp_xml_is(text, size) && emp_slice_next_line(&line, &rest);
+         number++)
+        EMP_CHECK(read_line(&p, line, number, path, err));
     settle(&p);
     return check(&p, path, err);
 }

@@ -7,7 +7,6 @@
 #include "base/text/units.h"
 #include "sim/machine/card.h"
 #include "sim/machine/import/plan_internal.h"
-#include "sim/machine/import/smi_text.h"
 
 enum { FILE_BYTES = 1 << 16, NAME_BYTES = 64 };
 
@@ -17,7 +16,7 @@ static const char *name_of(char name[NAME_BYTES], const char *path)
     const char *slash = strrchr(path, '/');
     const char *base = slash == NULL ? path : slash + 1;
 
-    emp_smi_copy(name, NAME_BYTES, (emp_smi_span){base, strlen(base)});
+    emp_slice_copy(name, NAME_BYTES, (emp_slice){base, strlen(base)});
     return name;
 }
 

@@ -64,23 +64,23 @@ static emp_status skip_other(emp_xml *x, bool *was_there, emp_error *err)
     return EMP_OK;
 }
 
-static emp_smi_span read_name(const char *at, const char *end)
+static emp_slice read_name(const char *at, const char *end)
 {
     const char *from = at;
 
     while (at < end && is_name(*at)) at++;
-    return (emp_smi_span){from, (size_t)(at - from)};
+    return (emp_slice){from, (size_t)(at - from)};
 }
 
 /* "</name>" */
 static emp_status read_close(emp_xml *x, emp_error *err)
 {
     x->name = read_name(x->at + 2, x->end);
-    const char *at = x->name.at + x->name.length;
+    const char *at = x->name.data + x->name.size;
     while (at < x->end && is_blank(*at)) at++;
     if (at == x->end || *at != '>') return fail(x, "a tag without its end", err);
-    if (x->depth == 0 || x->open[x->depth - 1].length != x->name.length ||
-        memcmp(x->open[x->depth - 1].at, x->name.at, x->name.length) != 0)
+    if (x->depth == 0 || x->open[x->depth - 1].size != x->name.size ||
+        memcmp(x->open[x->depth - 1].data, x->name.data, x->name.size) != 0)
         return fail(x, "a tag closes what is not open", err);
     advance(x, at + 1);
     x->event = EMP_XML_CLOSE;
@@ -94,8 +94,8 @@ static emp_status read_open(emp_xml *x, emp_error *err)
     const char *at;
 
     x->name = read_name(x->at + 1, x->end);
-    if (x->name.length == 0) return fail(x, "'<' without a name", err);
-    for (at = x->name.at + x->name.length; at < x->end && (quote || *at != '>'); at++) {
+    if (x->name.size == 0) return fail(x, "'<' without a name", err);
+    for (at = x->name.data + x->name.size; at < x->end && (quote || *at != '>'); at++) {
         if (quote == *at)
             quote = '\0';
         else if (quote == '\0' && (*at == '"' || *at == '\''))
@@ -103,9 +103,9 @@ static emp_status read_open(emp_xml *x, emp_error *err)
     }
     if (at == x->end) return fail(x, "a tag without its end", err);
     if (x->depth == EMP_XML_DEPTH) return fail(x, "more than 64 elements deep", err);
-    x->is_empty = at[-1] == '/' && at > x->name.at + x->name.length;
-    const char *from = x->name.at + x->name.length;
-    x->attributes = (emp_smi_span){from, (size_t)(at - from) - x->is_empty};
+    x->is_empty = at[-1] == '/' && at > x->name.data + x->name.size;
+    const char *from = x->name.data + x->name.size;
+    x->attributes = (emp_slice){from, (size_t)(at - from) - x->is_empty};
     x->open[x->depth++] = x->name;
     advance(x, at + 1);
     x->event = EMP_XML_OPEN;
@@ -122,7 +122,7 @@ static bool read_text(emp_xml *x)
     advance(x, to);
     while (from < to && is_blank(*from)) from++;
     while (to > from && is_blank(to[-1])) to--;
-    x->text = (emp_smi_span){from, (size_t)(to - from)};
+    x->text = (emp_slice){from, (size_t)(to - from)};
     x->event = EMP_XML_TEXT;
     return from < to;
 }
@@ -172,12 +172,12 @@ static char entity(const char *at, const char *end, size_t *length)
     return code >= ' ' && code <= '~' ? (char)code : '?';
 }
 
-void emp_xml_copy(char *to, size_t size, emp_smi_span text)
+void emp_xml_copy(char *to, size_t size, emp_slice text)
 {
-    const char *end = text.at + text.length;
+    const char *end = text.data + text.size;
     size_t      used = 0;
 
-    for (const char *at = text.at; at < end && used + 1 < size;) {
+    for (const char *at = text.data; at < end && used + 1 < size;) {
         size_t length = 1;
         char   c = *at == '&' ? entity(at, end, &length) : *at;
         if (c == '\0') length = 1;
@@ -189,19 +189,19 @@ void emp_xml_copy(char *to, size_t size, emp_smi_span text)
 
 bool emp_xml_attribute(const emp_xml *x, const char *name, char *to, size_t size)
 {
-    const char *at = x->attributes.at, *end = at + x->attributes.length;
+    const char *at = x->attributes.data, *end = at + x->attributes.size;
 
     to[0] = '\0';
     while (at < end) {
         while (at < end && !is_name(*at)) at++;
-        const emp_smi_span key = read_name(at, end);
-        at += key.length;
+        const emp_slice key = read_name(at, end);
+        at += key.size;
         while (at < end && (is_blank(*at) || *at == '=')) at++;
         if (at == end || (*at != '"' && *at != '\'')) continue;
         const char *stop = memchr(at + 1, *at, (size_t)(end - at - 1));
         if (stop == NULL) return false;
-        if (emp_smi_equals(key, name)) {
-            emp_xml_copy(to, size, (emp_smi_span){at + 1, (size_t)(stop - at - 1)});
+        if (emp_slice_is(key, name)) {
+            emp_xml_copy(to, size, (emp_slice){at + 1, (size_t)(stop - at - 1)});
             return true;
         }
         at = stop + 1;

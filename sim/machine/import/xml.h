@@ -5,7 +5,7 @@
  *     emp_xml x = {.at = text, .end = text + size, .path = path};
  *     do {
  *         EMP_CHECK(emp_xml_next(&x, err));
- *         if (x.event == EMP_XML_OPEN && emp_smi_equals(x.name, "gpu")) ...
+ *         if (x.event == EMP_XML_OPEN && emp_slice_is(x.name, "gpu")) ...
  *     } while (x.event != EMP_XML_END);
  *
  * Document types are skipped, and no entities but the five of XML and numbers are known.
@@ -14,8 +14,11 @@
 #define EMP_SIM_MACHINE_IMPORT_XML_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "sim/machine/import/smi_text.h"
+#include "base/error.h"
+#include "base/text/slice.h"
 
 enum { EMP_XML_DEPTH = 64 };
 
@@ -32,10 +35,10 @@ typedef struct {
     const char   *at, *end;
     const char   *path; /**< for messages; borrowed */
     emp_xml_event event;
-    emp_smi_span  name, attributes, text;
+    emp_slice     name, attributes, text;
     int32_t       line;  /**< of `at`, less one */
     int32_t       depth; /**< elements that are open, with the one that begins or ends */
-    emp_smi_span  open[EMP_XML_DEPTH]; /**< their names */
+    emp_slice     open[EMP_XML_DEPTH]; /**< their names */
     bool          is_empty;            /**< the element that begins has no content */
 } emp_xml;
 
@@ -51,6 +54,6 @@ bool emp_xml_attribute(const emp_xml *xml, const char *name, char *to, size_t si
 
 /** Copies a text without blanks at its ends and with its entities replaced; all but printable ASCII
  * becomes '?'. */
-void emp_xml_copy(char *to, size_t size, emp_smi_span text);
+void emp_xml_copy(char *to, size_t size, emp_slice text);
 
 #endif /* EMP_SIM_MACHINE_IMPORT_XML_H */

@@ -62,7 +62,7 @@ void emp_tables_release(emp_tables *tables)
 static emp_status find_grid(emp_grid ***grid, emp_tables *t, emp_table_kind kind,
                             const char *first, const char *format_name, emp_error *err)
 {
-    emp_format     format;
+    emp_format     format = EMP_FORMAT_FP32;
     emp_phase      phase = EMP_PHASE_CONTEXT;
     emp_collective op = EMP_COLLECTIVE_ALL_REDUCE;
 
@@ -179,4 +179,35 @@ emp_status emp_tables_add(emp_tables *tables, emp_table_kind kind, const emp_csv
 cleanup:
     emp_free(r.sample);
     return st;
+}
+
+/* ---- number formats ---- */
+
+static const struct {
+    const char *name;
+    int32_t     bytes;
+} formats[] = {
+#define X(format, name, bytes) {name, bytes},
+    EMP_FORMAT_LIST(X)
+#undef X
+};
+
+const char *emp_format_name(emp_format format) { return formats[format].name; }
+
+int32_t emp_format_bytes(emp_format format) { return formats[format].bytes; }
+
+emp_status emp_format_parse(emp_format *format, const char *name, emp_error *err)
+{
+    for (int32_t f = 0; f < EMP_FORMATS; f++) {
+        if (strcmp(formats[f].name, name) != 0) continue;
+        *format = (emp_format)f;
+        return EMP_OK;
+    }
+    if (strcmp(name, "half") == 0) {
+        *format = EMP_FORMAT_FP16;
+        return EMP_OK;
+    }
+    return EMP_ERROR(
+        EMP_EINVAL,
+        "\"%.40s\" is no number format; known: fp32, tf32, bf16, fp16, fp8, int8", name);
 }

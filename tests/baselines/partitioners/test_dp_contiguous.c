@@ -11,7 +11,7 @@
 #include "baselines/partitioners/blocks.h"
 #include "baselines/partitioners/ideals.h"
 #include "sim/engine/sim.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 #include "tests/support/problems.h"
 
 enum { SEEDS = 300, MAX_CLASSES = 6, ROOMY = 1 << 30 };
@@ -31,12 +31,12 @@ static emp_sim_result simulate(const emp_problem *problem, const emp_device_id *
 static emp_status place(const emp_problem *problem, const char *options,
                         emp_device_id *device, emp_error *err)
 {
-    const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
-    const emp_method       *type = &emp_method_dp_contiguous;
-    const emp_proposal      candidate = {.device_of_op = device};
-    void                   *state = NULL;
-    int32_t                 count = 0;
-    emp_status              st = emp_method_create(&state, type, problem, &params, err);
+    const emp_method_params  params = {.seed = 1, .threads = 1, .options = options};
+    const emp_method        *type = &emp_method_dp_contiguous;
+    const emp_owned_decision candidate = {.device_of_op = device};
+    void                    *state = NULL;
+    int32_t                  count = 0;
+    emp_status               st = emp_method_create(&state, type, problem, &params, err);
 
     if (st == EMP_OK) st = emp_method_ask(type, state, &candidate, 1, &count, err);
     if (st == EMP_OK) cr_assert_eq(count, 1);

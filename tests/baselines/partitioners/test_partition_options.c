@@ -371,8 +371,8 @@ static void place_by_metis(const fixture *f, char sentence[256])
 {
     const emp_method_params params = {
         .seed = 1, .warn = keep_sentence, .warn_context = sentence};
-    emp_device_id      device_of_op[FIXTURE_MAX_OPS];
-    const emp_proposal proposal = {.device_of_op = device_of_op};
+    emp_device_id            device_of_op[FIXTURE_MAX_OPS];
+    const emp_owned_decision proposal = {.device_of_op = device_of_op};
 
     sentence[0] = '\0';
     cr_assert_eq(

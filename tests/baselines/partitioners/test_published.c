@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/placement.h"
 #include "tests/support/facts.h"
@@ -113,8 +113,8 @@ static bool enter(world *w, const instance *in)
                                       : scratch_path("instance.json");
 
     *w = (world){0};
-    cr_assert_eq(emp_import_load_instance(&w->graph, &devices, path, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_import_load(&w->graph, &devices, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
     cr_assert_eq(emp_machine_create(&w->machine, "instance", devices.cpu_count,
                                     devices.gpu_count, devices.gpu_memory_bytes, &err),
                  EMP_OK, "%s", err.msg);
@@ -160,11 +160,11 @@ static void expect_ms(double got_ms, double published_ms, const char *name)
 static double search_ms(world *w, const emp_method *type, const char *options,
                         int32_t budget)
 {
-    const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
-    const emp_proposal      candidate = {.device_of_op = w->device_of_op};
-    void                   *state = NULL;
-    double                  best_ms = INFINITY;
-    emp_error               err = {0};
+    const emp_method_params  params = {.seed = 1, .threads = 1, .options = options};
+    const emp_owned_decision candidate = {.device_of_op = w->device_of_op};
+    void                    *state = NULL;
+    double                   best_ms = INFINITY;
+    emp_error                err = {0};
 
     cr_assert_eq(emp_method_create(&state, type, w->problem, &params, &err), EMP_OK, "%s",
                  err.msg);
@@ -196,8 +196,8 @@ static void expect_experts_load(world *w, const instance *in)
     const char *path = fact_is_peer()
                            ? fact_peer_path("profiles/dnn-partitioning", name, ".json")
                            : scratch_path("expert.json");
-    cr_assert_eq(emp_placement_read(w->device_of_op, path, w->problem, NULL, &err),
-                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_placement_load(w->device_of_op, path, w->problem, &err), EMP_OK,
+                 "%s", err.msg);
     expect_ms(max_load_ms(w), in->expert_ms, in->name);
 }
 

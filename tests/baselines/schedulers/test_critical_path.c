@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/list_schedule.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/baselines/schedulers/plain_list.h"
 #include "tests/support/facts.h"
@@ -124,12 +124,12 @@ static int by_size(const void *left, const void *right)
 static double step_ms(emp_sim *sim, const emp_problem *problem, uint64_t seed,
                       const char *options)
 {
-    emp_device_id           device[MAX_NODES];
-    const emp_proposal      proposal = {.device_of_op = device};
-    const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    const emp_method       *type = &emp_method_critical_path;
-    emp_sim_result          result;
-    emp_error               err = {0};
+    emp_device_id            device[MAX_NODES];
+    const emp_owned_decision proposal = {.device_of_op = device};
+    const emp_method_params  params = {.seed = seed, .threads = 1, .options = options};
+    const emp_method        *type = &emp_method_critical_path;
+    emp_sim_result           result;
+    emp_error                err = {0};
 
     cr_assert_leq(problem->graph->op_count, MAX_NODES);
     cr_assert_eq(type->place(type, problem, &params, &proposal, &err), EMP_OK, "%s",
@@ -160,9 +160,9 @@ static void create_published(task *t, const char *file, int32_t devices)
     emp_error               err = {0};
 
     *t = (task){0};
-    cr_assert_eq(emp_import_load_instance(&t->graph, &stated,
-                                          fact_peer_path("graphs/doppler", file, ".txt"),
-                                          &params, &err),
+    cr_assert_eq(emp_import_load(&t->graph, &stated,
+                                 fact_peer_path("graphs/doppler", file, ".txt"), &params,
+                                 &err),
                  EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_machine_create(&t->machine, "instance", 1, devices - 1,
                                     stated.gpu_memory_bytes, &err),

@@ -93,10 +93,10 @@ static void start(search *s, const emp_problem *problem, uint64_t seed,
 
 static void ask(search *s)
 {
-    emp_proposal candidates[BATCH];
+    emp_owned_decision candidates[BATCH];
 
     for (int k = 0; k < BATCH; k++)
-        candidates[k] = (emp_proposal){.device_of_op = s->device[k]};
+        candidates[k] = (emp_owned_decision){.device_of_op = s->device[k]};
     cr_assert_eq(emp_method_ce.ask(s->state, candidates, BATCH, &s->count, NULL), EMP_OK);
     cr_assert_eq(s->count, BATCH);
 }
@@ -177,14 +177,14 @@ Test(ce, goes_from_coarse_to_fine_where_it_was_best)
 
 Test(ce, refuses_a_state_that_is_not_its_own)
 {
-    fixture        *f = lonely_ops(2);
-    search          s = {0};
-    emp_named_array arrays[EMP_MAX_NAMED_ARRAYS];
-    emp_proposal    candidates[BATCH];
-    int32_t         refused = 0;
+    fixture           *f = lonely_ops(2);
+    search             s = {0};
+    emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS];
+    emp_owned_decision candidates[BATCH];
+    int32_t            refused = 0;
 
     for (int k = 0; k < BATCH; k++)
-        candidates[k] = (emp_proposal){.device_of_op = s.device[k]};
+        candidates[k] = (emp_owned_decision){.device_of_op = s.device[k]};
     start(&s, fixture_problem(f), 1, NULL);
     int32_t count = emp_method_ce.list_state(s.state, arrays);
     for (int32_t i = 0; i < count; i++) {

@@ -12,7 +12,7 @@
 #include "baselines/searches/refine.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
-#include "sim/explain/blame.h"
+#include "sim/explain/explain.h"
 #include "sim/machine/machine.h"
 #include "sim/surrogate/surrogate.h"
 #include "tests/baselines/fixture.h"
@@ -26,12 +26,12 @@ enum { SAMPLES = 8 };
 #define MORE "groups=metis,coarsest=12,finest=192,cuts=2"
 #define FINE "groups=metis,coarsest=96,finest=192,cuts=2"
 
-static emp_graph     *whole, *graph;
-static emp_machine   *machine;
-static emp_problem   *problem;
-static emp_device_id *candidate[EMP_MAX_BATCH], *here;
-static emp_proposal   proposal[EMP_MAX_BATCH]; /* of the candidates */
-static size_t         bytes;                   /* of a placement */
+static emp_graph         *whole, *graph;
+static emp_machine       *machine;
+static emp_problem       *problem;
+static emp_device_id     *candidate[EMP_MAX_BATCH], *here;
+static emp_owned_decision proposal[EMP_MAX_BATCH]; /* of the candidates */
+static size_t             bytes;                   /* of a placement */
 
 static void create_problem(const char *rules)
 {

@@ -97,11 +97,11 @@ static search start(const emp_method *method, const char *options, int64_t budge
 
 static void ask(search *s)
 {
-    emp_proposal candidates[EMP_MAX_BATCH];
-    emp_error    err = {0};
+    emp_owned_decision candidates[EMP_MAX_BATCH];
+    emp_error          err = {0};
 
     for (int k = 0; k < EMP_MAX_BATCH; k++)
-        candidates[k] = (emp_proposal){.device_of_op = s->device[k]};
+        candidates[k] = (emp_owned_decision){.device_of_op = s->device[k]};
     cr_assert_eq(s->method->ask(s->state, candidates, s->max, &s->count, &err), EMP_OK,
                  "%s: %s", s->method->name, err.msg);
     cr_assert(s->count > 0 && s->count <= s->max);
@@ -573,12 +573,12 @@ Test(search, goes_on_from_its_state_after_every_batch)
 Test(search, refuses_a_damaged_state)
 {
     for (int i = 0; i < SEARCHERS; i++) {
-        emp_named_array arrays[EMP_MAX_NAMED_ARRAYS];
-        emp_proposal    candidates[EMP_MAX_BATCH];
-        search          s = start(searchers[i].method, searchers[i].options, 200);
-        int             refused = 0;
+        emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS];
+        emp_owned_decision candidates[EMP_MAX_BATCH];
+        search             s = start(searchers[i].method, searchers[i].options, 200);
+        int                refused = 0;
         for (int k = 0; k < EMP_MAX_BATCH; k++)
-            candidates[k] = (emp_proposal){.device_of_op = s.device[k]};
+            candidates[k] = (emp_owned_decision){.device_of_op = s.device[k]};
         for (int batch = 0; batch < 3; batch++) {
             ask(&s);
             score(&s);

@@ -21,7 +21,8 @@ static void tear_down(void)
 
 TestSuite(walk, .init = set_up, .fini = tear_down);
 
-static bool are_equal(const emp_proposal *a, const emp_proposal *b, int32_t ops)
+static bool are_equal(const emp_owned_decision *a, const emp_owned_decision *b,
+                      int32_t ops)
 {
     const size_t count = (size_t)ops;
 
@@ -34,7 +35,7 @@ static bool are_equal(const emp_proposal *a, const emp_proposal *b, int32_t ops)
 }
 
 /* A walk past its start, with groups by names alone, which need no METIS. */
-static void begin(emp_walk *walk, const emp_proposal *candidate)
+static void begin(emp_walk *walk, const emp_owned_decision *candidate)
 {
     struct options {
         emp_walk_options walk;
@@ -63,7 +64,7 @@ static void begin(emp_walk *walk, const emp_proposal *candidate)
 }
 
 /* Each sample is faster than all before, so that the walk goes there. */
-static void take_steps(emp_walk *walk, const emp_proposal *candidate, int steps)
+static void take_steps(emp_walk *walk, const emp_owned_decision *candidate, int steps)
 {
     const int32_t ops = w.graph->op_count;
     int32_t       count;
@@ -85,14 +86,14 @@ static void take_steps(emp_walk *walk, const emp_proposal *candidate, int steps)
 
 static void expect_steps(int32_t decides)
 {
-    emp_walk     walk;
-    emp_proposal candidate;
+    emp_walk           walk;
+    emp_owned_decision candidate;
 
-    cr_assert_eq(emp_proposal_init(&candidate, w.graph->op_count, decides, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&candidate, w.graph->op_count, decides, NULL), EMP_OK);
     begin(&walk, &candidate);
     take_steps(&walk, &candidate, 50);
     emp_walk_clear(&walk);
-    emp_proposal_clear(&candidate);
+    emp_decision_clear(&candidate);
 }
 
 Test(walk, goes_where_its_sample_was) { expect_steps(0); }
@@ -101,13 +102,13 @@ Test(walk, goes_where_its_sample_was_with_a_fusion) { expect_steps(EMP_DECIDES_F
 
 Test(walk, goes_on_from_its_listed_state_with_order_and_fusion)
 {
-    const int32_t   ops = w.graph->op_count;
-    emp_walk        walk, other;
-    emp_proposal    candidate, others;
-    emp_named_array from[EMP_WALK_ARRAYS], to[EMP_WALK_ARRAYS];
+    const int32_t      ops = w.graph->op_count;
+    emp_walk           walk, other;
+    emp_owned_decision candidate, others;
+    emp_named_array    from[EMP_WALK_ARRAYS], to[EMP_WALK_ARRAYS];
 
-    cr_assert_eq(emp_proposal_init(&candidate, ops, EMP_DECIDES_MORE, NULL), EMP_OK);
-    cr_assert_eq(emp_proposal_init(&others, ops, EMP_DECIDES_MORE, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&candidate, ops, EMP_DECIDES_MORE, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&others, ops, EMP_DECIDES_MORE, NULL), EMP_OK);
     begin(&walk, &candidate);
     take_steps(&walk, &candidate, 10);
     begin(&other, &others);
@@ -124,8 +125,8 @@ Test(walk, goes_on_from_its_listed_state_with_order_and_fusion)
     cr_expect_eq(emp_walk_check(&other, "test", NULL), EMP_EFORMAT);
     emp_walk_clear(&walk);
     emp_walk_clear(&other);
-    emp_proposal_clear(&candidate);
-    emp_proposal_clear(&others);
+    emp_decision_clear(&candidate);
+    emp_decision_clear(&others);
 }
 
 /* ---- members ---- */

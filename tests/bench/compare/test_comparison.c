@@ -219,9 +219,10 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
         place(&a, task.problem, &entrant[i], 1);
         place(&b, task.problem, &entrant[i], 2);
         cr_expect_eq(a.evaluations, 1, "%s", entrant[i].key);
-        cr_expect_eq(memcmp(a.device_of_op, b.device_of_op,
-                            (size_t)a.op_count * sizeof *a.device_of_op),
-                     0, "%s", entrant[i].key);
+        cr_expect_eq(
+            memcmp(a.decision.device_of_op, b.decision.device_of_op,
+                   (size_t)a.decision.op_count * sizeof *a.decision.device_of_op),
+            0, "%s", entrant[i].key);
         emp_record_clear(&a);
         emp_record_clear(&b);
     }

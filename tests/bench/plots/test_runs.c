@@ -41,8 +41,7 @@ static void save(const char *name, const char *method, uint64_t seed, int64_t bu
                          .best_step_time_s = best_s,
                          .is_feasible = is_feasible,
                          .device_count = 3,
-                         .op_count = 2,
-                         .device_of_op = placement,
+                         .decision = {.device_of_op = placement, .op_count = 2},
                          .point_count = 1,
                          .curve = &point};
 
@@ -60,8 +59,7 @@ static emp_record make_decision(emp_curve_point *point)
                         .best_step_time_s = 0.5,
                         .is_feasible = true,
                         .device_count = 3,
-                        .op_count = 2,
-                        .device_of_op = placement,
+                        .decision = {.device_of_op = placement, .op_count = 2},
                         .point_count = 1,
                         .curve = point};
 }
@@ -73,7 +71,7 @@ static void save_decision(const char *name, uint8_t *level_of_op, uint64_t start
     emp_record      r = make_decision(&point);
 
     r.has_order = level_of_op != NULL;
-    r.level_of_op = level_of_op;
+    r.decision.level_of_op = level_of_op;
     r.start_hash = start_hash;
     save_record(name, &r, "anneal");
 }

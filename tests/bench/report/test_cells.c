@@ -26,7 +26,7 @@ static void place_by_expert(task *m)
     cr_assert_eq(emp_method_create(&state, &emp_method_expert, m->problem, &params, NULL),
                  EMP_OK);
     cr_assert_eq(emp_method_ask(&emp_method_expert, state,
-                                &(emp_proposal){.device_of_op = m->device_of_op}, 1,
+                                &(emp_owned_decision){.device_of_op = m->device_of_op}, 1,
                                 &count, NULL),
                  EMP_OK);
     cr_assert_eq(count, 1);

@@ -56,15 +56,16 @@ static void add_run(const char *method, double best_s, bool is_feasible, int32_t
                       .best_step_time_s = best_s,
                       .is_feasible = is_feasible,
                       .device_count = t.problem->machine->device_count,
-                      .op_count = t.problem->graph->op_count,
+                      .decision = {.op_count = t.problem->graph->op_count},
                       .point_count = points};
     snprintf(r->method, sizeof r->method, "%s", method);
     for (int32_t d = 0; d < r->device_count; d++)
         snprintf(r->device_name[d], sizeof r->device_name[d], "%s",
                  t.problem->machine->device[d].name);
-    r->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->op_count);
+    r->decision.device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)r->decision.op_count);
     r->curve = EMP_NEW_ARRAY(emp_curve_point, (size_t)points);
-    for (int32_t op = 0; op < r->op_count; op++) r->device_of_op[op] = device;
+    for (int32_t op = 0; op < r->decision.op_count; op++)
+        r->decision.device_of_op[op] = device;
     for (int32_t p = 0; p < points; p++)
         r->curve[p] =
             (emp_curve_point){4 * (p + 1), 4, best_s * (points - p), best_s * 9};

@@ -11,21 +11,21 @@
 
 enum { SMALL = 6, LARGE = 11, EXAMPLES = 2 };
 
-static task         shown, target;
-static emp_proposal example[EXAMPLES];
+static task               shown, target;
+static emp_owned_decision example[EXAMPLES];
 
 static void set_up(void)
 {
     hand_graph_layers(&shown, SMALL);
     hand_graph_layers(&target, LARGE);
     for (int i = 0; i < EXAMPLES; i++)
-        cr_assert_eq(emp_proposal_init(&example[i], shown.graph->op_count, 0, NULL),
+        cr_assert_eq(emp_decision_init(&example[i], shown.graph->op_count, 0, NULL),
                      EMP_OK);
 }
 
 static void tear_down(void)
 {
-    for (int i = 0; i < EXAMPLES; i++) emp_proposal_clear(&example[i]);
+    for (int i = 0; i < EXAMPLES; i++) emp_decision_clear(&example[i]);
     task_destroy(&shown);
     task_destroy(&target);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
@@ -47,7 +47,7 @@ static bool is_product(const emp_graph *g, emp_op_id op)
 }
 
 /* Products on one GPU and all else on another. */
-static void part(emp_proposal *to, emp_device_id products, emp_device_id rest)
+static void part(emp_owned_decision *to, emp_device_id products, emp_device_id rest)
 {
     for (emp_op_id op = 0; op < shown.graph->op_count; op++)
         to->device_of_op[op] = is_product(shown.graph, op) ? products : rest;

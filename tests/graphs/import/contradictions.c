@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 
 /* What inference says without the file's shapes must not contradict them. */
 static int32_t count_contradictions(const emp_graph *inferred, const emp_graph *stated,
@@ -36,9 +36,11 @@ void expect_no_contradiction(const char *path)
     emp_graph        *stated = NULL, *inferred = NULL;
     emp_error         err = {0};
 
-    cr_assert_eq(emp_import_load(&stated, path, &params, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_import_load(&stated, NULL, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
     params.ignore_output_shapes = true;
-    cr_assert_eq(emp_import_load(&inferred, path, &params, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_import_load(&inferred, NULL, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
     cr_expect_eq(count_contradictions(inferred, stated, path), 0, "%s", path);
     emp_graph_destroy(stated);
     emp_graph_destroy(inferred);

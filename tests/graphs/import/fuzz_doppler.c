@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for the reader of DOPPLER's graphs.
-#include "graphs/import/instances/doppler.h"
+#include "tests/graphs/import/read_memory.h"
 #include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    emp_graph_builder *builder = NULL;
-    emp_graph         *graph = NULL;
-    emp_import_devices devices;
-    emp_error          err = {0};
-    emp_slice          file = {(const char *)bytes, size};
+    emp_graph *graph = NULL;
 
     if (size == 0) return 0;
-    if (emp_graph_builder_create(&builder, &err) == EMP_OK &&
-        emp_doppler_read(builder, &devices, file, &err) == EMP_OK)
-        (void)emp_graph_builder_finish(builder, &graph, &err);
-    (void)emp_doppler_is(file);
+    (void)read_memory(&graph, bytes, size, NULL, emp_doppler_read, NULL);
     emp_graph_destroy(graph);
-    emp_graph_builder_destroy(builder);
     return 0;
 }

@@ -6,9 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "graphs/import/container.h"
-#include "graphs/import/graph_def.h"
-#include "sim/graph/graph_builder.h"
+#include "tests/graphs/import/read_memory.h"
 
 static void write_const(proto_writer *w, const char *name, const int64_t *values,
                         int count, int rank)
@@ -97,35 +95,27 @@ emp_status sample_load(emp_graph **out, const proto_writer *w,
 
     if (file == NULL || fwrite(w->data, 1, w->size, file) != w->size) abort();
     fclose(file);
-    emp_status st = emp_import_load(out, sample_path(), params, err);
+    emp_status st = emp_import_load(out, NULL, sample_path(), params, err);
     unlink(sample_path());
     return st;
 }
 
 emp_status sample_read(const char *bytes, size_t size)
 {
-    char              *exact = malloc(size > 0 ? size : 1);
-    emp_message_file   file;
-    emp_container      container;
-    emp_import_params  params = emp_import_params_default();
-    emp_graph_builder *builder = NULL;
-    emp_graph         *graph = NULL;
-    emp_error          err = {0};
-    emp_status         st;
+    static memory_reading m;
+    char                 *exact = malloc(size > 0 ? size : 1);
+    emp_graph            *graph = NULL;
+    emp_error             err = {0};
 
     if (exact == NULL) abort();
     memcpy(exact, bytes, size);
-    emp_message_file_init(&file, exact, size);
-    st = emp_container_find(&file, &container, &err);
-    if (st == EMP_OK) st = emp_graph_builder_create(&builder, &err);
-    if (st == EMP_OK)
-        st = emp_graph_def_read(builder, &file, container.graph, &params, &err);
-    if (st == EMP_OK) st = emp_graph_builder_finish(builder, &graph, &err);
+    emp_reading r = read_memory_begin(&m, exact, size, emp_graph_def_options);
+    emp_status  st = emp_graph_def_load(&graph, &r, &err);
     if ((st == EMP_OK) != (graph != NULL) || (st != EMP_OK && err.msg[0] == '\0'))
         abort();
     emp_graph_destroy(graph);
-    emp_graph_builder_destroy(builder);
-    emp_message_file_clear(&file);
+    read_memory_end(&m);
+    m = (memory_reading){0};
     free(exact);
     return st;
 }

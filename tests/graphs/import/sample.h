@@ -4,7 +4,7 @@
 #ifndef EMP_TESTS_GRAPHS_IMPORT_SAMPLE_H
 #define EMP_TESTS_GRAPHS_IMPORT_SAMPLE_H
 
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "tests/support/proto_writer.h"
 
 /** One dense layer with its loss, gradient, and SGD update: the nodes of a GraphDef.
@@ -17,7 +17,7 @@ emp_status sample_load(emp_graph **out, const proto_writer *w,
 
 /** Reads a graph from a block of exactly \a size bytes, and destroys it: what
  * emp_import_load() does between the file and the targets. Aborts where a failure has no
- * message, or success no graph. */
+ * message, NULL, or success no graph. */
 emp_status sample_read(const char *bytes, size_t size);
 
 /** Where sample_load() puts its file; messages begin with it. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -99,7 +99,7 @@ static emp_status load(emp_graph **graph, const char *text, int32_t iterations,
 
     params.loop_iterations = iterations;
     scratch_write("graph.pbtxt", text, strlen(text));
-    return emp_import_load(graph, scratch_path("graph.pbtxt"), &params, err);
+    return emp_import_load(graph, NULL, scratch_path("graph.pbtxt"), &params, err);
 }
 
 static emp_graph *load_good(const char *text, int32_t iterations)

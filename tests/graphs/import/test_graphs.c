@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
@@ -21,8 +21,8 @@ static emp_graph *load(const fact_graph *g)
     emp_graph              *graph = NULL;
     emp_error               err = {0};
 
-    cr_assert_eq(emp_import_load(&graph, fact_graph_path(g), &params, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(emp_import_load(&graph, NULL, fact_graph_path(g), &params, &err), EMP_OK,
+                 "%s", err.msg);
     return graph;
 }
 

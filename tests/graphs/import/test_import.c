@@ -375,7 +375,7 @@ Test(import, names_an_op_on_a_cycle)
 }
 
 #define JSON_REFUSAL                                                                  \
-    "; the first key of PyTorch's graphs is \"format\", a text that begins with "     \
+    "; PyTorch's graphs have a \"format\" that begins with "                          \
     "torch.fx; traces have the list \"traceEvents\" or \"workload_graph\", or the "   \
     "text \"schema\"; configs have \"model_type\", and dnn-partitioning's instances " \
     "the lists \"nodes\" and \"edges\""
@@ -394,8 +394,6 @@ Test(import, says_what_a_file_without_a_graph_is)
         {"[1]", "JSON of no known kind" JSON_REFUSAL},
         {"{\"format\": \"pytorch fx\", \"nodes\": []}",
          "JSON of no known kind, as its format is \"pytorch fx\"" JSON_REFUSAL},
-        {"{\"nodes\": [], \"format\": \"torch.fx graph\"}",
-         "a graph of PyTorch whose key \"format\" is not the first; put it first"},
         {"{\"workload\": \"nmt\", \"format\": \"emplace-placement-1\"}",
          "a placement, and no graph; --placement takes it"},
         {"{\"format\": \"emplace-graph-1\", \"ops\": [], \"edges\": []}",
@@ -407,7 +405,7 @@ Test(import, says_what_a_file_without_a_graph_is)
          "the result of a plan, and no graph; emplace validate --import takes it"},
         {"\x89HDF\r\n\x1a\n\x08\x08",
          "HDF5, and no graph; emplace record shows a run record or a checkpoint, and "
-         "--placement takes its placement"},
+         "--placement takes its placement; a Keras model is read as a SavedModel"},
         {"# a box\nname: box\ndevices:\n  - {name: gpu}\n", YAML_REFUSAL},
         {"format: \"emplace-placement-1\"\r\nrules:\r\n", YAML_REFUSAL},
         {"ir_version: 3", AS_TENSORFLOW "no node with a name and an op in it"},

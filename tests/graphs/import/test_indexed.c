@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
 
@@ -24,8 +24,8 @@ static emp_graph *load(const char *name)
     emp_graph              *graph = NULL;
     emp_error               err = {0};
 
-    cr_assert_eq(emp_import_load(&graph, shared_path(name), &params, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(emp_import_load(&graph, NULL, shared_path(name), &params, &err), EMP_OK,
+                 "%s", err.msg);
     return graph;
 }
 
@@ -106,7 +106,7 @@ Test(indexed, of_other_formats_load_or_are_refused_in_one_sentence)
         get_column(line, 0, name, sizeof name);
         get_column(line, 2, format, sizeof format);
         if (is_tensorflow_graph(format) || is_instance(format)) continue;
-        emp_status st = emp_import_load(&graph, shared_path(name), &params, &err);
+        emp_status st = emp_import_load(&graph, NULL, shared_path(name), &params, &err);
         emp_graph_destroy(graph);
         tried++;
         if (strncmp(format, "RunMetadata", 11) == 0)

@@ -11,7 +11,6 @@
 #include <emplace/sim.h>
 
 #include "base/mem.h"
-#include "graphs/import/instances/layers_source.h"
 #include "graphs/import/instances/schedule.h"
 #include "graphs/load.h"
 #include "sim/cost/cost.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/import.h"
 #include "graphs/import/node_devices.h"
+#include "graphs/load.h"
 #include "tests/graphs/import/sample.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -108,7 +108,8 @@ static uint64_t hash_of(const char *path)
     emp_graph        *graph = NULL;
     emp_error         err = {0};
 
-    cr_assert_eq(emp_import_load(&graph, path, &params, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_import_load(&graph, NULL, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
     uint64_t hash = graph->hash;
     emp_graph_destroy(graph);
     return hash;

@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
 #include "tests/support/facts.h"
@@ -76,8 +76,8 @@ ParameterizedTest(fact_graph *g, made, equals_its_generated_twin, .init = scratc
     double                  tolerance = fact_is_peer() ? 1.0 : 0.0;
     emp_error               err = {0};
 
-    cr_assert_eq(emp_import_load(&imported, fact_graph_path(g), &params, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_import_load(&imported, NULL, fact_graph_path(g), &params, &err),
+                 EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_workload_build(&generated, g->spec, &err), EMP_OK, "%s", err.msg);
     simulate(imported, time_imported, &flops_imported);
     simulate(generated, time_generated, &flops_generated);

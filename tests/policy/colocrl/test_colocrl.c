@@ -15,12 +15,12 @@ enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
 
 #define SMALL "hidden=10,type_width=4"
 
-static task               h;
-static emp_device_id      storage[SAMPLES][MAX_OPS];
-static const emp_proposal candidates[SAMPLES] = {{.device_of_op = storage[0]},
-                                                 {.device_of_op = storage[1]},
-                                                 {.device_of_op = storage[2]},
-                                                 {.device_of_op = storage[3]}};
+static task                     h;
+static emp_device_id            storage[SAMPLES][MAX_OPS];
+static const emp_owned_decision candidates[SAMPLES] = {{.device_of_op = storage[0]},
+                                                       {.device_of_op = storage[1]},
+                                                       {.device_of_op = storage[2]},
+                                                       {.device_of_op = storage[3]}};
 
 static void create_problem(void)
 {
@@ -226,9 +226,9 @@ static void ask_rank(void *state, emp_score score[2 * SAMPLES])
 static void add_gradients(void *into, void *from)
 {
     emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = emp_method_colocrl.sharing->list_gradient(into, a);
+    int32_t         count = emp_method_colocrl.learning->sharing->list_gradient(into, a);
 
-    cr_assert_eq(emp_method_colocrl.sharing->list_gradient(from, b), count);
+    cr_assert_eq(emp_method_colocrl.learning->sharing->list_gradient(from, b), count);
     for (int32_t i = 0; i < count; i++) {
         if (a[i].type != EMP_ARRAY_FLOAT) continue;
         for (size_t k = 0; k < a[i].count; k++)
@@ -253,12 +253,12 @@ Test(colocrl, ranks_with_the_same_samples_learn_what_one_does)
     for (int u = 0; u < 2; u++) {
         for (int32_t r = 0; r < 2; r++) {
             ask_rank(rank[r], score);
-            cr_assert_eq(emp_method_colocrl.sharing->backward(rank[r], score, 2 * SAMPLES,
-                                                              r * SAMPLES, SAMPLES, NULL),
+            cr_assert_eq(emp_method_colocrl.learning->sharing->backward(
+                             rank[r], score, 2 * SAMPLES, r * SAMPLES, SAMPLES, NULL),
                          EMP_OK);
         }
         add_gradients(rank[0], rank[1]);
-        for (int r = 0; r < 2; r++) emp_method_colocrl.sharing->step(rank[r]);
+        for (int r = 0; r < 2; r++) emp_method_colocrl.learning->sharing->step(rank[r]);
     }
     cr_expect_eq(weight_sum(rank[0]), weight_sum(rank[1]));
     cr_expect_float_eq(weight_sum(rank[0]) - before, learned, 1e-4 * fabs(learned));
@@ -283,20 +283,21 @@ Test(colocrl, ranks_draw_differently_and_may_have_no_samples)
     memcpy(other, storage, sizeof storage);
     ask_rank(state, score);
     cr_expect_neq(memcmp(other, storage, sizeof storage), 0);
-    cr_assert_eq(
-        emp_method_colocrl.sharing->backward(state, score, SAMPLES, 0, SAMPLES, NULL),
-        EMP_OK); /* leaves a gradient, which the next one replaces */
-    cr_assert_eq(
-        emp_method_colocrl.sharing->backward(state, score, SAMPLES, SAMPLES, 0, NULL),
-        EMP_OK);
-    int32_t count = emp_method_colocrl.sharing->list_gradient(state, array);
+    cr_assert_eq(emp_method_colocrl.learning->sharing->backward(state, score, SAMPLES, 0,
+                                                                SAMPLES, NULL),
+                 EMP_OK); /* leaves a gradient, which the next one replaces */
+    cr_assert_eq(emp_method_colocrl.learning->sharing->backward(state, score, SAMPLES,
+                                                                SAMPLES, 0, NULL),
+                 EMP_OK);
+    int32_t count = emp_method_colocrl.learning->sharing->list_gradient(state, array);
     for (int32_t i = 0; i < count; i++) {
         if (array[i].type != EMP_ARRAY_FLOAT) continue;
         for (size_t k = 0; k < array[i].count; k++)
             cr_assert_eq(((const float *)array[i].values)[k], 0);
     }
-    cr_expect_eq(emp_method_colocrl.sharing->backward(state, score, SAMPLES, 0, 1, NULL),
-                 EMP_EINVAL, "not all of its own");
+    cr_expect_eq(
+        emp_method_colocrl.learning->sharing->backward(state, score, SAMPLES, 0, 1, NULL),
+        EMP_EINVAL, "not all of its own");
     emp_method_destroy(&emp_method_colocrl, state);
     emp_method_destroy(&emp_method_colocrl, rank);
 }
@@ -311,8 +312,9 @@ Test(colocrl, listed_values_are_all_that_a_controller_needs)
     int32_t count;
 
     for (int u = 0; u < 3; u++) update(server, true);
-    count = emp_method_colocrl.sharing->list_values(server, from);
-    cr_assert_eq(emp_method_colocrl.sharing->list_values(controller, to), count);
+    count = emp_method_colocrl.learning->sharing->list_values(server, from);
+    cr_assert_eq(emp_method_colocrl.learning->sharing->list_values(controller, to),
+                 count);
     for (int32_t i = 0; i < count; i++)
         memcpy(to[i].values, from[i].values,
                from[i].count * emp_array_type_bytes(from[i].type));

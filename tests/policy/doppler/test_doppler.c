@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "policy/doppler/agent.h"
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
@@ -19,14 +19,14 @@ enum { MAX_OPS = 64, SAMPLES = 4, DEVICES = 3 };
 
 #define SMALL "width=8,steps=2,samples=4,imitation=40"
 
-static task               t;
-static emp_sim           *sim;
-static emp_device_id      device[SAMPLES][MAX_OPS];
-static uint8_t            level[SAMPLES][MAX_OPS];
-static const emp_proposal candidates[SAMPLES] = {{.device_of_op = device[0]},
-                                                 {.device_of_op = device[1]},
-                                                 {.device_of_op = device[2]},
-                                                 {.device_of_op = device[3]}};
+static task                     t;
+static emp_sim                 *sim;
+static emp_device_id            device[SAMPLES][MAX_OPS];
+static uint8_t                  level[SAMPLES][MAX_OPS];
+static const emp_owned_decision candidates[SAMPLES] = {{.device_of_op = device[0]},
+                                                       {.device_of_op = device[1]},
+                                                       {.device_of_op = device[2]},
+                                                       {.device_of_op = device[3]}};
 
 static void destroy(void)
 {
@@ -294,17 +294,18 @@ Test(doppler, listed_state_is_all_that_the_next_updates_depend_on)
 
 Test(doppler, levels_follow_the_order_of_selection)
 {
-    emp_proposal ordered[SAMPLES];
-    int32_t      count = 0;
+    emp_owned_decision ordered[SAMPLES];
+    int32_t            count = 0;
 
     pose_net();
     for (int k = 0; k < SAMPLES; k++)
-        ordered[k] = (emp_proposal){.device_of_op = device[k], .level_of_op = level[k]};
+        ordered[k] =
+            (emp_owned_decision){.device_of_op = device[k], .level_of_op = level[k]};
     void                    *state = create(SMALL, 1);
     const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
     cr_assert_eq(emp_method_doppler.ask(state, ordered, SAMPLES, &count, NULL), EMP_OK);
     for (int32_t k = 0; k < count; k++) {
-        cr_assert(emp_proposal_is_valid(&ordered[k], NET_OPS, DEVICES));
+        cr_assert(emp_decision_is_valid(&ordered[k], DEVICES));
         for (int32_t i = 1; i < NET_OPS; i++)
             cr_expect_gt(level[k][agent->run[k].node_of_step[i]],
                          level[k][agent->run[k].node_of_step[i - 1]]);
@@ -350,24 +351,24 @@ Test(doppler, places_a_training_step)
         .threads = 2,
         .options = "width=8,steps=2,max_nodes=40,imitation=8,mpnn=gated",
         .preset = "emplace"};
-    emp_error    err = {0};
-    void        *state = NULL;
-    emp_proposal p;
-    int32_t      count = 0;
+    emp_error          err = {0};
+    void              *state = NULL;
+    emp_owned_decision p;
+    int32_t            count = 0;
 
     cr_assert_eq(
         emp_method_create(&state, &emp_method_doppler, net.problem, &params, &err),
         EMP_OK, "%s", err.msg);
     const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
     cr_expect_leq(agent->scene.graph->node_count, 40);
-    cr_assert_eq(emp_proposal_init(&p, net.graph->op_count, EMP_DECIDES_ORDER, NULL),
+    cr_assert_eq(emp_decision_init(&p, net.graph->op_count, EMP_DECIDES_ORDER, NULL),
                  EMP_OK);
     cr_assert_eq(emp_method_doppler.ask(state, &p, 1, &count, &err), EMP_OK, "%s",
                  err.msg);
-    cr_expect(emp_proposal_is_valid(&p, net.graph->op_count, 3));
+    cr_expect(emp_decision_is_valid(&p, 3));
     const emp_score score = {.step_time_s = 0.1, .is_feasible = true};
     cr_expect_eq(emp_method_doppler.tell(state, &score, 1, NULL), EMP_OK);
-    emp_proposal_clear(&p);
+    emp_decision_clear(&p);
     emp_method_destroy(&emp_method_doppler, state);
     task_destroy(&net);
 }
@@ -382,8 +383,8 @@ static void pose_published(const char *file)
     const char             *path = fact_peer_path("graphs/doppler", file, ".txt");
     emp_error               err = {0};
 
-    cr_assert_eq(emp_import_load_instance(&t.graph, &devices, path, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_import_load(&t.graph, &devices, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
     cr_assert_eq(emp_machine_create(&t.machine, "instance", devices.cpu_count,
                                     devices.gpu_count, devices.gpu_memory_bytes, &err),
                  EMP_OK);
@@ -398,14 +399,14 @@ static double best_ms(const emp_method *type, const char *options, int32_t sampl
 {
     const emp_method_params params = {
         .seed = 1, .threads = 1, .options = options, .budget_evaluations = samples};
-    emp_proposal   p;
-    emp_sim_result result;
-    void          *state = NULL;
-    double         best = 1e300;
-    int32_t        count = 0;
+    emp_owned_decision p;
+    emp_sim_result     result;
+    void              *state = NULL;
+    double             best = 1e300;
+    int32_t            count = 0;
 
     cr_assert_eq(emp_method_create(&state, type, t.problem, &params, NULL), EMP_OK);
-    cr_assert_eq(emp_proposal_init(&p, t.graph->op_count, 0, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&p, t.graph->op_count, 0, NULL), EMP_OK);
     for (int32_t i = 0; i < samples; i++) {
         cr_assert_eq(emp_method_ask(type, state, &p, 1, &count, NULL), EMP_OK);
         emp_problem_legalize(t.problem, p.device_of_op);
@@ -415,7 +416,7 @@ static double best_ms(const emp_method *type, const char *options, int32_t sampl
         best = ms < best ? ms : best;
         cr_assert_eq(emp_method_tell(type, state, &score, 1, NULL), EMP_OK);
     }
-    emp_proposal_clear(&p);
+    emp_decision_clear(&p);
     emp_method_destroy(type, state);
     return best;
 }

@@ -67,12 +67,12 @@ void stage_score(stage *s, int32_t k)
 
 void stage_ask(stage *s, emp_giph_agent *agent, int32_t most)
 {
-    emp_proposal candidate[STAGE_EPISODES];
-    emp_error    err = {0};
+    emp_owned_decision candidate[STAGE_EPISODES];
+    emp_error          err = {0};
 
     memset(s->device, 0, sizeof s->device);
     for (int32_t k = 0; k < STAGE_EPISODES; k++)
-        candidate[k] = (emp_proposal){.device_of_op = s->device[k]};
+        candidate[k] = (emp_owned_decision){.device_of_op = s->device[k]};
     cr_assert_eq(emp_giph_agent_ask(agent, candidate, most, &s->count, &err), EMP_OK,
                  "%s", err.msg);
     for (int32_t k = 0; k < s->count; k++) stage_score(s, k);

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "policy/giph/giph.h"
+#include "search/learning.h"
 #include "tests/policy/giph/stage.h"
 #include "tests/support/survive.h"
 
@@ -170,10 +171,10 @@ Test(giph, a_resumed_run_goes_on_as_if_nothing_had_been)
 
 Test(giph, damaged_states_are_refused)
 {
-    emp_giph_agent agent;
-    emp_device_id  device[STAGE_OPS];
-    emp_proposal   candidate = {.device_of_op = device};
-    int32_t        count;
+    emp_giph_agent     agent;
+    emp_device_id      device[STAGE_OPS];
+    emp_owned_decision candidate = {.device_of_op = device};
+    int32_t            count;
 
     stage_agent(&s, &agent, NULL, NULL, 1, 1);
     agent.at.pivot[0] = -1;

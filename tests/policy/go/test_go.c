@@ -9,15 +9,16 @@
 #include "base/mem.h"
 #include "policy/go/agent.h"
 #include "policy/go/go.h"
+#include "search/learning.h"
 #include "tests/support/problems.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
 
 #define SMALL "samples=8,width=8,heads=2,hidden=8,type_width=4,segment=8,"
 
-static task          h;
-static emp_device_id storage[SAMPLES][MAX_OPS];
-static emp_proposal  candidates[SAMPLES];
+static task               h;
+static emp_device_id      storage[SAMPLES][MAX_OPS];
+static emp_owned_decision candidates[SAMPLES];
 
 static void create_problem(void)
 {
@@ -125,19 +126,20 @@ Test(go, agents_beside_each_other_do_not_meet)
 
 Test(go, threads_do_not_change_imitation)
 {
-    emp_proposal example;
-    void        *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
-    double       loss = 0.0, same = 0.0;
+    emp_owned_decision example;
+    void  *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
+    double loss = 0.0, same = 0.0;
 
-    cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
     for (emp_op_id op = 0; op < h.graph->op_count; op++)
         example.device_of_op[op] = (emp_device_id)(1 + op % 2);
     for (int i = 0; i < 5; i++) {
-        cr_assert_eq(emp_method_go.imitate(one, &example, &loss, NULL), EMP_OK);
-        cr_assert_eq(emp_method_go.imitate(more, &example, &same, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.learning->imitate(one, &example, &loss, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.learning->imitate(more, &example, &same, NULL),
+                     EMP_OK);
         cr_expect(loss == same, "step %d: %.9g and %.9g nats", i, loss, same);
     }
-    emp_proposal_clear(&example);
+    emp_decision_clear(&example);
     emp_method_destroy(&emp_method_go, one);
     emp_method_destroy(&emp_method_go, more);
 }
@@ -234,7 +236,7 @@ Test(go, weights_serve_another_graph)
     task_destroy(&h);
     hand_graph_comb(&h, LAYERS / 2);
     other = create(1, "emplace", SMALL "lr=0.02,clip=10,entropy=0");
-    copy_list(emp_method_go.list_weights, other, state);
+    copy_list(emp_method_go.learning->list_weights, other, state);
     cr_expect_lt(update(other), 0.2);
     emp_method_destroy(&emp_method_go, state);
     emp_method_destroy(&emp_method_go, other);
@@ -259,14 +261,14 @@ static void *create_deciding(const char *options, const emp_device_id *start)
 }
 
 /* As update(), but a level other than the last and an op that is alone cost their share. */
-static double update_all(void *state, emp_proposal *all)
+static double update_all(void *state, emp_owned_decision *all)
 {
     const emp_go_agent *agent = (const emp_go_agent *)state;
     emp_score           score[SAMPLES];
     int32_t             count = 0;
     double              first = 0.0;
 
-    for (int k = 0; k < SAMPLES; k++) emp_proposal_part(&all[k], h.graph->op_count);
+    for (int k = 0; k < SAMPLES; k++) emp_decision_reset(&all[k]);
     cr_assert_eq(emp_method_go.ask(state, all, SAMPLES, &count, NULL), EMP_OK);
     for (int32_t k = 0; k < count; k++) {
         int32_t wrong = 0, nodes = 0;
@@ -286,13 +288,13 @@ static double update_all(void *state, emp_proposal *all)
 
 Test(go, learns_an_order_and_a_fusion_for_devices_that_stay)
 {
-    emp_proposal  all[SAMPLES];
-    emp_device_id start[MAX_OPS];
-    double        wrong = 2.0;
+    emp_owned_decision all[SAMPLES];
+    emp_device_id      start[MAX_OPS];
+    double             wrong = 2.0;
 
     for (int op = 0; op < MAX_OPS; op++) start[op] = op % 3;
     for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_proposal_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
+        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
     void *state = create_deciding(SMALL "lr=0.02,clip=10,entropy=0", start);
     for (int u = 0; u < 200; u++) wrong = update_all(state, all);
     cr_expect_eq(wrong, 0.0, "%g are wrong", wrong);
@@ -300,7 +302,7 @@ Test(go, learns_an_order_and_a_fusion_for_devices_that_stay)
         cr_expect_arr_eq(all[k].device_of_op, start,
                          (size_t)h.graph->op_count * sizeof *start);
     emp_method_destroy(&emp_method_go, state);
-    for (int k = 0; k < SAMPLES; k++) emp_proposal_clear(&all[k]);
+    for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
 }
 
 Test(go, a_start_leaves_something_to_decide)
@@ -343,22 +345,23 @@ Test(go, the_largest_network_has_room)
 /* Few groups, shown on one GPU or the other: what they are called is left to the network. */
 Test(go, imitates_an_example_of_groups)
 {
-    emp_proposal proposed, example;
-    int32_t      count = 0, same = 0, ops = 0;
-    double       loss = 0.0;
-    void        *state =
+    emp_owned_decision proposed, example;
+    int32_t            count = 0, same = 0, ops = 0;
+    double             loss = 0.0;
+    void              *state =
         create(1, "emplace", SMALL "lr=0.01,clip=10,nodes=groups,groups=6,names=matched");
     const emp_go_agent *agent = (const emp_go_agent *)state;
 
-    cr_assert_eq(emp_proposal_init(&proposed, h.graph->op_count, 0, NULL), EMP_OK);
-    cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&proposed, h.graph->op_count, 0, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
     cr_expect_leq(agent->nodes->node_count, 6);
     for (emp_op_id op = 0; op < h.graph->op_count; op++)
         if (agent->nodes->node_of_op[op] >= 0)
             example.device_of_op[op] =
                 (emp_device_id)(1 + agent->nodes->node_of_op[op] % 2);
     for (int u = 0; u < 600; u++)
-        cr_assert_eq(emp_method_go.imitate(state, &example, &loss, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.learning->imitate(state, &example, &loss, NULL),
+                     EMP_OK);
     cr_expect_lt(loss, 0.1);
     cr_assert_eq(emp_method_go.ask(state, &proposed, 1, &count, NULL), EMP_OK);
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
@@ -368,20 +371,20 @@ Test(go, imitates_an_example_of_groups)
     }
     cr_expect(same == 0 || same == ops, "%d of %d ops are as shown", same, ops);
     emp_method_destroy(&emp_method_go, state);
-    emp_proposal_clear(&example);
-    emp_proposal_clear(&proposed);
+    emp_decision_clear(&example);
+    emp_decision_clear(&proposed);
 }
 
 /* It proposes what it was shown, its GPUs by other names: those of the example swapped. */
 Test(go, imitates_an_example)
 {
-    emp_proposal all[SAMPLES], example;
-    int32_t      count = 0, wrong = 0, decisions = 0;
-    double       first = 0.0, loss = 0.0;
+    emp_owned_decision all[SAMPLES], example;
+    int32_t            count = 0, wrong = 0, decisions = 0;
+    double             first = 0.0, loss = 0.0;
 
     for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_proposal_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
-    cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
+        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
     void               *state = create_deciding(SMALL "lr=0.01,clip=10", NULL);
     const emp_go_agent *agent = (const emp_go_agent *)state;
     for (int32_t v = 0; v < agent->nodes->node_count; v++) {
@@ -397,7 +400,8 @@ Test(go, imitates_an_example)
         }
     }
     for (int u = 0; u < 600; u++) {
-        cr_assert_eq(emp_method_go.imitate(state, &example, &loss, NULL), EMP_OK);
+        cr_assert_eq(emp_method_go.learning->imitate(state, &example, &loss, NULL),
+                     EMP_OK);
         if (u == 0) first = loss;
     }
     cr_expect_lt(loss, 0.1 * first, "%g nats, at first %g", loss, first);
@@ -411,8 +415,8 @@ Test(go, imitates_an_example)
     }
     cr_expect_lt(20 * wrong, decisions, "%d of %d are wrong", wrong, decisions);
     emp_method_destroy(&emp_method_go, state);
-    emp_proposal_clear(&example);
-    for (int k = 0; k < SAMPLES; k++) emp_proposal_clear(&all[k]);
+    emp_decision_clear(&example);
+    for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
 }
 
 Test(go, a_tell_of_other_candidates_is_refused)
@@ -447,7 +451,7 @@ Test(go, survives_every_allocation_failure)
                                          .options = SMALL,
                                          .decides = ALL,
                                          .start = start};
-    emp_proposal               all[SAMPLES];
+    emp_owned_decision         all[SAMPLES];
     void                      *state = NULL;
     emp_status                 st = EMP_ENOMEM;
     long                       before = emp_mem_live_blocks();
@@ -464,10 +468,10 @@ Test(go, survives_every_allocation_failure)
                      allowed);
     }
     for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_proposal_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
+        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
     emp_mem_fail_after(0);
     update_all(state, all); /* ask and tell allocate nothing */
     emp_mem_fail_after(-1);
     emp_method_destroy(&emp_method_go, state);
-    for (int k = 0; k < SAMPLES; k++) emp_proposal_clear(&all[k]);
+    for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
 }

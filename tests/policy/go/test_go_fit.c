@@ -110,7 +110,7 @@ Test(go_fit, a_move_that_only_shifts_the_lack_is_none)
 Test(go_fit, of_the_method_is_its_first_proposal)
 {
     emp_device_id           storage[2][MOST_OPS];
-    emp_proposal            candidate[2] = {{.device_of_op = storage[0]},
+    emp_owned_decision      candidate[2] = {{.device_of_op = storage[0]},
                                             {.device_of_op = storage[1]}};
     const emp_method_params params = {
         .seed = 7, .threads = 1, .preset = "paper", .options = SMALL ",fit=1"};

@@ -288,7 +288,7 @@ Test(go_update, a_round_sees_the_one_before)
 
 /* ---- imitation ---- */
 
-static double likelihood(const emp_proposal *example)
+static double likelihood(const emp_owned_decision *example)
 {
     double loss = 0.0;
 
@@ -300,11 +300,11 @@ static double likelihood(const emp_proposal *example)
  * step leaves the weights, and its gradient can be looked at. */
 static void compare_imitation(void)
 {
-    static double want[MAX_PARAMETERS];
-    emp_proposal  example;
-    double        largest = 0.0;
+    static double      want[MAX_PARAMETERS];
+    emp_owned_decision example;
+    double             largest = 0.0;
 
-    cr_assert_eq(emp_proposal_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
+    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
         example.device_of_op[op] = (emp_device_id)(1 + op % 2);
         example.level_of_op[op] = (uint8_t)(op % EMP_LEVELS);
@@ -326,7 +326,7 @@ static void compare_imitation(void)
     for (size_t i = 0; i < p->count; i++) /* it was turned, for Adam goes down */
         cr_assert_float_eq(-p->gradient[i], want[i], 1e-5 * largest,
                            "%zu: %.9g, not %.9g", i, -p->gradient[i], want[i]);
-    emp_proposal_clear(&example);
+    emp_decision_clear(&example);
     emp_go_agent_clear(&agent);
 }
 

@@ -13,7 +13,7 @@ enum { LAYERS = 100 };
 task          planner_problem;
 emp_device_id planner_storage[PLANNER_SAMPLES][PLANNER_MAX_OPS];
 
-const emp_proposal planner_candidates[PLANNER_SAMPLES] = {
+const emp_owned_decision planner_candidates[PLANNER_SAMPLES] = {
     {.device_of_op = planner_storage[0]},
     {.device_of_op = planner_storage[1]},
     {.device_of_op = planner_storage[2]},

@@ -17,8 +17,8 @@ enum { PLANNER_MAX_OPS = 512, PLANNER_SAMPLES = 4 };
 
 extern task planner_problem;
 /** What was asked last. */
-extern emp_device_id      planner_storage[PLANNER_SAMPLES][PLANNER_MAX_OPS];
-extern const emp_proposal planner_candidates[PLANNER_SAMPLES];
+extern emp_device_id            planner_storage[PLANNER_SAMPLES][PLANNER_MAX_OPS];
+extern const emp_owned_decision planner_candidates[PLANNER_SAMPLES];
 
 void planner_problem_create(void);
 void planner_problem_destroy(void); /**< expects that nothing has leaked */

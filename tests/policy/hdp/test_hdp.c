@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "policy/hdp/agent.h"
 #include "policy/hdp/hdp.h"
+#include "search/learning.h"
 #include "search/partition/balance.h"
 #include "tests/policy/hdp/planner.h"
 
@@ -98,9 +99,9 @@ static void ask_rank(void *state, emp_score score[2 * PLANNER_SAMPLES])
 static void add_gradients(void *into, void *from)
 {
     emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = emp_method_hdp.sharing->list_gradient(into, a);
+    int32_t         count = emp_method_hdp.learning->sharing->list_gradient(into, a);
 
-    emp_method_hdp.sharing->list_gradient(from, b);
+    emp_method_hdp.learning->sharing->list_gradient(from, b);
     for (int32_t i = 0; i < count; i++) {
         if (a[i].type != EMP_ARRAY_FLOAT) continue;
         for (size_t k = 0; k < a[i].count; k++)
@@ -123,13 +124,13 @@ Test(hdp_placer, ranks_with_the_same_samples_learn_what_one_does)
     for (int u = 0; u < 2; u++) {
         for (int32_t r = 0; r < 2; r++) {
             ask_rank(rank[r], score);
-            cr_assert_eq(emp_method_hdp.sharing->backward(
+            cr_assert_eq(emp_method_hdp.learning->sharing->backward(
                              rank[r], score, 2 * PLANNER_SAMPLES, r * PLANNER_SAMPLES,
                              PLANNER_SAMPLES, NULL),
                          EMP_OK);
         }
         add_gradients(rank[0], rank[1]);
-        for (int r = 0; r < 2; r++) emp_method_hdp.sharing->step(rank[r]);
+        for (int r = 0; r < 2; r++) emp_method_hdp.learning->sharing->step(rank[r]);
     }
     cr_expect_eq(planner_weight_sum(rank[0]), planner_weight_sum(rank[1]));
     cr_expect_float_eq(planner_weight_sum(rank[0]) - before,
@@ -157,10 +158,10 @@ Test(hdp_placer, ranks_draw_differently_and_may_have_no_samples)
     memcpy(other, planner_storage, sizeof planner_storage);
     ask_rank(state, score);
     cr_expect_neq(memcmp(other, planner_storage, sizeof planner_storage), 0);
-    cr_assert_eq(emp_method_hdp.sharing->backward(state, score, PLANNER_SAMPLES,
-                                                  PLANNER_SAMPLES, 0, NULL),
+    cr_assert_eq(emp_method_hdp.learning->sharing->backward(state, score, PLANNER_SAMPLES,
+                                                            PLANNER_SAMPLES, 0, NULL),
                  EMP_OK);
-    int32_t count = emp_method_hdp.sharing->list_gradient(state, array);
+    int32_t count = emp_method_hdp.learning->sharing->list_gradient(state, array);
     for (int32_t i = 0; i < count; i++) {
         if (array[i].type != EMP_ARRAY_FLOAT) continue;
         for (size_t k = 0; k < array[i].count; k++)

@@ -143,13 +143,13 @@ Test(hsdag_pooling, fractal_dimension_is_a_slope)
 
 /* ---- the method ---- */
 
-static task               h;
-static emp_device_id      storage[SAMPLES][MAX_OPS];
-static const emp_proposal candidates[SAMPLES] = {{.device_of_op = storage[0]},
-                                                 {.device_of_op = storage[1]},
-                                                 {.device_of_op = storage[2]},
-                                                 {.device_of_op = storage[3]},
-                                                 {.device_of_op = storage[4]}};
+static task                     h;
+static emp_device_id            storage[SAMPLES][MAX_OPS];
+static const emp_owned_decision candidates[SAMPLES] = {{.device_of_op = storage[0]},
+                                                       {.device_of_op = storage[1]},
+                                                       {.device_of_op = storage[2]},
+                                                       {.device_of_op = storage[3]},
+                                                       {.device_of_op = storage[4]}};
 
 static void create_problem(void)
 {

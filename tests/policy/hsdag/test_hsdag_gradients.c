@@ -290,11 +290,11 @@ static double plain(matrix x, const int32_t *device_of_set, bool is_advancing)
 
 /* ---- an update ---- */
 
-static emp_device_id      storage[SAMPLES][64];
-static const emp_proposal candidates[SAMPLES] = {{.device_of_op = storage[0]},
-                                                 {.device_of_op = storage[1]},
-                                                 {.device_of_op = storage[2]}};
-static matrix             input[SAMPLES]; /* of each step */
+static emp_device_id            storage[SAMPLES][64];
+static const emp_owned_decision candidates[SAMPLES] = {{.device_of_op = storage[0]},
+                                                       {.device_of_op = storage[1]},
+                                                       {.device_of_op = storage[2]}};
+static matrix                   input[SAMPLES]; /* of each step */
 
 static void draw_and_check(void)
 {

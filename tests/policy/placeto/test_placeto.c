@@ -12,16 +12,17 @@
 #include "policy/placeto/agent.h"
 #include "policy/placeto/placeto.h"
 #include "run/loop.h"
+#include "search/learning.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { LAYERS = 4, MAX_OPS = 64, ROLLOUTS = 3, NODES = 5 };
 
-static task               h;
-static emp_device_id      storage[ROLLOUTS][MAX_OPS];
-static const emp_proposal candidates[ROLLOUTS] = {{.device_of_op = storage[0]},
-                                                  {.device_of_op = storage[1]},
-                                                  {.device_of_op = storage[2]}};
+static task                     h;
+static emp_device_id            storage[ROLLOUTS][MAX_OPS];
+static const emp_owned_decision candidates[ROLLOUTS] = {{.device_of_op = storage[0]},
+                                                        {.device_of_op = storage[1]},
+                                                        {.device_of_op = storage[2]}};
 
 #define SIZES "max_nodes=5,rollouts=3,passes=2"
 #define SMALL SIZES ",start=once"

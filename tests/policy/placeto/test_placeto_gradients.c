@@ -249,10 +249,10 @@ static void plain_weights(double before[OPS], int episode)
 
 /* ---- the method, driven ---- */
 
-static emp_device_id      storage[ROLLOUTS][OPS];
-static const emp_proposal candidates[ROLLOUTS] = {{.device_of_op = storage[0]},
-                                                  {.device_of_op = storage[1]},
-                                                  {.device_of_op = storage[2]}};
+static emp_device_id            storage[ROLLOUTS][OPS];
+static const emp_owned_decision candidates[ROLLOUTS] = {{.device_of_op = storage[0]},
+                                                        {.device_of_op = storage[1]},
+                                                        {.device_of_op = storage[2]}};
 
 /* Asks, and draws a score for each candidate; all of them are kept as of `step`. */
 static int32_t ask_and_score(int step, emp_score score[ROLLOUTS],

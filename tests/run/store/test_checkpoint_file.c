@@ -35,9 +35,9 @@ static emp_record record_so_far(void)
                     .median_s = NAN,
                     .device_count = 1,
                     .device_name = {"cpu:0"},
-                    .op_count = OPS};
+                    .decision = {.op_count = OPS}};
 
-    r.device_of_op = EMP_NEW_ARRAY(emp_device_id, OPS);
+    r.decision.device_of_op = EMP_NEW_ARRAY(emp_device_id, OPS);
     r.feasible_s = EMP_NEW_ARRAY(double, 2);
     r.feasible_s[0] = 0.5;
     r.feasible_s[1] = 0.25;

@@ -263,9 +263,9 @@ Test(forged, headers_in_a_ring_are_refused)
 
 static emp_record make_record(void)
 {
-    emp_record r = {.method = "random", .device_count = 1, .op_count = 1};
+    emp_record r = {.method = "random", .device_count = 1, .decision = {.op_count = 1}};
 
-    r.device_of_op = EMP_NEW_ARRAY(emp_device_id, 1);
+    r.decision.device_of_op = EMP_NEW_ARRAY(emp_device_id, 1);
     r.curve = EMP_NEW_ARRAY(emp_curve_point, 1);
     r.evaluations = 5;
     r.point_count = 1;

@@ -57,15 +57,15 @@ static emp_record make_record(void)
                     .device_name = {"cpu:0", "gpu:0", "gpu:1"},
                     .peak_bytes = {1, INT64_C(11) << 30, 3},
                     .busy_s = {0.1, 0.2, 0.3},
-                    .op_count = OPS,
+                    .decision = {.op_count = OPS},
                     .point_count = POINTS,
                     .metric_count = METRICS,
                     .metric_name = {"loss", "entropy"}};
 
-    r.device_of_op = EMP_NEW_ARRAY(emp_device_id, OPS);
+    r.decision.device_of_op = EMP_NEW_ARRAY(emp_device_id, OPS);
     r.curve = EMP_NEW_ARRAY(emp_curve_point, POINTS);
     r.metric = EMP_NEW_ARRAY(double, POINTS *METRICS);
-    for (int i = 0; i < OPS; i++) r.device_of_op[i] = i % DEVICES;
+    for (int i = 0; i < OPS; i++) r.decision.device_of_op[i] = i % DEVICES;
     for (int i = 0; i < POINTS; i++) {
         r.curve[i] = (emp_curve_point){4 * (i + 1), i, 2.0 / (i + 1), 3.0 / (i + 1)};
     }
@@ -97,7 +97,8 @@ Test(record, comes_back_as_saved)
 
     save(&r);
     cr_assert_eq(emp_record_load(&got, path, &err), EMP_OK, "%s", err.msg);
-    cr_expect_arr_eq(got.device_of_op, r.device_of_op, OPS * sizeof *r.device_of_op);
+    cr_expect_arr_eq(got.decision.device_of_op, r.decision.device_of_op,
+                     OPS * sizeof *r.decision.device_of_op);
     cr_expect_arr_eq(got.curve, r.curve, POINTS * sizeof *r.curve);
     cr_expect_arr_eq(got.metric, r.metric, POINTS * METRICS * sizeof *r.metric);
     cr_expect_eq(got.seed, UINT64_MAX);
@@ -107,8 +108,8 @@ Test(record, comes_back_as_saved)
     cr_expect_str_eq(got.commit, r.commit);
 
     /* All other fields at once: with equal pointers the structs are equal. */
-    emp_free(got.device_of_op), emp_free(got.curve), emp_free(got.metric);
-    got.device_of_op = r.device_of_op, got.curve = r.curve, got.metric = r.metric;
+    emp_free(got.decision.device_of_op), emp_free(got.curve), emp_free(got.metric);
+    got.decision = r.decision, got.curve = r.curve, got.metric = r.metric;
     cr_expect_arr_eq(&got, &r, sizeof r);
     emp_record_clear(&r);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -282,13 +283,13 @@ Test(record, has_levels_if_the_order_was_decided)
 
     r.has_order = true;
     r.start_hash = 77;
-    r.level_of_op = EMP_NEW_ARRAY(uint8_t, OPS);
-    r.level_of_op[3] = 63;
+    r.decision.level_of_op = EMP_NEW_ARRAY(uint8_t, OPS);
+    r.decision.level_of_op[3] = 63;
     save(&r);
     cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
     cr_expect(got.has_order);
     cr_expect_eq(got.start_hash, 77);
-    cr_expect_arr_eq(got.level_of_op, r.level_of_op, OPS);
+    cr_expect_arr_eq(got.decision.level_of_op, r.decision.level_of_op, OPS);
     cr_expect_eq(emp_record_identity(&got), emp_record_identity(&r));
     got.has_order = false;
     cr_expect_neq(emp_record_identity(&got), emp_record_identity(&r));
@@ -296,7 +297,7 @@ Test(record, has_levels_if_the_order_was_decided)
     got.start_hash = 78;
     cr_expect_neq(emp_record_identity(&got), emp_record_identity(&r));
     emp_record_clear(&got);
-    r.level_of_op[2] = 64;
+    r.decision.level_of_op[2] = 64;
     save(&r);
     expect_refused("op 2 has level 64 of 64");
     emp_record_clear(&r);
@@ -327,19 +328,20 @@ Test(record, has_leaders_if_the_fusion_was_decided)
     emp_record r = make_record(), got;
 
     r.has_fusion = true;
-    r.leader_of_op = EMP_NEW_ARRAY(emp_op_id, OPS);
-    for (emp_op_id op = 0; op < OPS; op++) r.leader_of_op[op] = op;
-    r.leader_of_op[1] = 3;
+    r.decision.leader_of_op = EMP_NEW_ARRAY(emp_op_id, OPS);
+    for (emp_op_id op = 0; op < OPS; op++) r.decision.leader_of_op[op] = op;
+    r.decision.leader_of_op[1] = 3;
     save(&r);
     cr_assert_eq(emp_record_load(&got, path, NULL), EMP_OK);
     cr_expect(got.has_fusion);
     cr_expect_str_eq(emp_record_decides(&got), "devices,fusion");
-    cr_expect_arr_eq(got.leader_of_op, r.leader_of_op, OPS * sizeof *r.leader_of_op);
+    cr_expect_arr_eq(got.decision.leader_of_op, r.decision.leader_of_op,
+                     OPS * sizeof *r.decision.leader_of_op);
     cr_expect_eq(emp_record_identity(&got), emp_record_identity(&r));
     got.has_fusion = false;
     cr_expect_neq(emp_record_identity(&got), emp_record_identity(&r));
     emp_record_clear(&got);
-    r.leader_of_op[2] = OPS;
+    r.decision.leader_of_op[2] = OPS;
     save(&r);
     expect_refused("op 2 has leader");
     emp_record_clear(&r);
@@ -368,7 +370,7 @@ Test(record, op_on_a_missing_device_is_refused)
 {
     emp_record r = make_record();
 
-    r.device_of_op[2] = DEVICES;
+    r.decision.device_of_op[2] = DEVICES;
     save(&r);
     expect_refused("op 2 is on device 3 of 3");
     emp_record_clear(&r);

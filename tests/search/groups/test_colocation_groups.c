@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "graphs/load.h"
 #include "search/groups/colocation_groups.h"
-#include "sim/graph/op_name.h"
+#include "sim/graph/op.h"
 #include "sim/machine/machine.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"

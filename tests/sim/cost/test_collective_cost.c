@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "sim/cost/collective_cost.h"
 #include "sim/cost/kernel.h"
 
 static emp_machine *load(const char *name)

@@ -60,11 +60,11 @@ static const emp_method *find_placer(const char *name)
 /* The first placement that the method proposes. */
 static void place(const emp_problem *problem, const char *method, emp_device_id *device)
 {
-    const emp_method       *type = find_placer(method);
-    const emp_method_params params = {.seed = 1, .threads = 1};
-    const emp_proposal      candidate = {.device_of_op = device};
-    void                   *state = NULL;
-    int32_t                 count = 0;
+    const emp_method        *type = find_placer(method);
+    const emp_method_params  params = {.seed = 1, .threads = 1};
+    const emp_owned_decision candidate = {.device_of_op = device};
+    void                    *state = NULL;
+    int32_t                  count = 0;
 
     cr_assert_eq(emp_method_create(&state, type, problem, &params, NULL), EMP_OK);
     cr_assert_eq(emp_method_ask(type, state, &candidate, 1, &count, NULL), EMP_OK);

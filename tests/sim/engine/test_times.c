@@ -121,51 +121,51 @@ Test(times, of_every_runtime_are_those_of_the_trace)
 Test(times, of_a_team_are_those_of_one)
 {
     enum { COUNT = 6 };
-    task           t;
-    emp_sim_team  *team = NULL;
-    emp_sim       *sim = NULL;
-    emp_device_id *device[COUNT];
-    emp_sim_times  times[COUNT], one;
-    emp_sim_result result[COUNT], *results[COUNT], alone = {0};
+    task               t;
+    emp_sim_team      *team = NULL;
+    emp_sim           *sim = NULL;
+    emp_owned_decision decision[COUNT];
+    emp_sim_times      times[COUNT], one;
+    emp_sim_result     result[COUNT], *results[COUNT], alone = {0};
 
     task_create(&t, "rnnlm:steps=3", "k40x2", "tf-r1.3");
     const int32_t ops = t.graph->op_count;
     const size_t  bytes = (size_t)ops * sizeof(emp_time_ns);
     for (int32_t i = 0; i < COUNT; i++) {
-        device[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)ops);
-        for (int32_t op = 0; op < ops; op++) device[i][op] = op / (i + 2) % 3;
+        cr_assert_eq(emp_decision_init(&decision[i], ops, 0, NULL), EMP_OK);
+        for (int32_t op = 0; op < ops; op++)
+            decision[i].device_of_op[op] = op / (i + 2) % 3;
         create_times(&times[i], ops);
         results[i] = &result[i];
     }
     cr_assert_eq(emp_sim_team_create(&team, t.problem, 3, NULL), EMP_OK);
     cr_assert_eq(emp_sim_team_run_batch(
-                     team, &(emp_sim_team_batch){.device_of_op = device, .times = times},
+                     team, &(emp_sim_team_batch){.decision = decision, .times = times},
                      COUNT, results, NULL),
                  EMP_OK);
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
     for (int32_t i = 0; i < COUNT; i++) {
         create_times(&one, ops);
-        cr_assert_eq(emp_sim_run_timed(sim, &(emp_decision){.device_of_op = device[i]},
-                                       &one, &alone, NULL),
-                     EMP_OK);
+        const emp_decision view = emp_decision_view(&decision[i]);
+        cr_assert_eq(emp_sim_run_timed(sim, &view, &one, &alone, NULL), EMP_OK);
         cr_expect_arr_eq(one.start_ns, times[i].start_ns, bytes);
         cr_expect_arr_eq(one.end_ns, times[i].end_ns, bytes);
         destroy_times(&one);
         destroy_times(&times[i]);
-        emp_free(device[i]);
+        emp_decision_clear(&decision[i]);
     }
     emp_sim_destroy(sim);
     emp_sim_team_destroy(team);
     task_destroy(&t);
 }
 
-static emp_status run_stopped(emp_sim_team *team, emp_device_id *const *device,
+static emp_status run_stopped(emp_sim_team *team, const emp_owned_decision *decision,
                               emp_sim_result *const *results, int stopped)
 {
     const atomic_int stop = stopped;
 
     return emp_sim_team_run_batch(
-        team, &(emp_sim_team_batch){.device_of_op = device, .stop = &stop}, 1, results,
+        team, &(emp_sim_team_batch){.decision = decision, .stop = &stop}, 1, results,
         NULL);
 }
 
@@ -177,10 +177,10 @@ Test(times, a_team_that_is_stopped_runs_nothing)
 
     task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
     cr_assert_eq(emp_sim_team_create(&team, t.problem, 2, NULL), EMP_OK);
-    emp_device_id *device[1] = {t.device_of_op};
-    cr_expect_eq(run_stopped(team, device, results, 1), EMP_EINTERRUPTED);
+    const emp_owned_decision decision[1] = {{.device_of_op = t.device_of_op}};
+    cr_expect_eq(run_stopped(team, decision, results, 1), EMP_EINTERRUPTED);
     cr_expect_eq(result.step_time_ns, -1);
-    cr_expect_eq(run_stopped(team, device, results, 0), EMP_OK);
+    cr_expect_eq(run_stopped(team, decision, results, 0), EMP_OK);
     cr_expect_gt(result.step_time_ns, 0);
     emp_sim_team_destroy(team);
     task_destroy(&t);

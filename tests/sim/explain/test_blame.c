@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/explain/blame.h"
 #include "sim/explain/explain.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"

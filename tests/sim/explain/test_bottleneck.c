@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "sim/explain/bottleneck.h"
+#include "sim/explain/explain.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 

@@ -34,18 +34,13 @@ static void set_up(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    emp_device_id        device[OPS];
+    emp_owned_decision   decision;
     emp_placement_report report = {0};
-    emp_placement_origin origin;
-    uint8_t              level[OPS];
-    emp_op_id            leader[OPS];
-    bool                 has_levels, has_leaders;
 
     if (problem == NULL) set_up();
     const char *path = fuzz_file(bytes, size);
-    (void)emp_placement_read(device, path, problem, &report, NULL);
-    (void)emp_placement_read_origin(&origin, path, NULL);
-    (void)emp_placement_read_levels(level, &has_levels, path, problem->graph, NULL);
-    (void)emp_placement_read_leaders(leader, &has_leaders, path, problem->graph, NULL);
+    (void)emp_placement_read(&decision, path, problem, &report, NULL);
+    emp_decision_clear(&decision);
+    (void)emp_placement_run(path);
     return 0;
 }

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "sim/problem/join_classes.h"
+#include "sim/problem/problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

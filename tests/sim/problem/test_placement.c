@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text/whole_file.h"
 #include "search/method.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/placement.h"
@@ -157,60 +158,85 @@ Test(placement, a_saved_placement_loads_again)
 
     cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, &err), EMP_OK, "%s",
                  err.msg);
-    cr_assert_eq(emp_placement_read(loaded, path, problem, NULL, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(emp_placement_load(loaded, path, problem, &err), EMP_OK, "%s", err.msg);
     expect_devices(loaded, saved);
     cr_assert_eq(emp_placement_save(path, problem, saved, -1.0, &err), EMP_OK, "%s",
                  err.msg);
-    cr_assert_eq(emp_placement_read(loaded, path, problem, NULL, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(emp_placement_load(loaded, path, problem, &err), EMP_OK, "%s", err.msg);
 }
 
 Test(placement, saved_levels_load_again)
 {
     const emp_device_id saved[OPS] = {0, 1, 2, 1, 0};
     const uint8_t       level[OPS] = {63, 0, 5, 5, 1};
-    emp_named_placement named = emp_placement_name(problem, saved, 1.25);
-    emp_device_id       device[OPS];
-    uint8_t             loaded[OPS];
-    bool                has_levels = false;
+    emp_named_placement named =
+        emp_placement_name(problem, &(emp_decision){.device_of_op = saved}, 1.25);
+    emp_owned_decision loaded;
 
-    named.level_of_op = level;
+    named.decision.level_of_op = level;
     cr_assert_eq(emp_placement_write(path, &named, NULL), EMP_OK);
-    cr_assert_eq(emp_placement_read(device, path, problem, NULL, NULL), EMP_OK);
-    expect_devices(device, saved);
-    cr_assert_eq(emp_placement_read_levels(loaded, &has_levels, path, graph, NULL),
-                 EMP_OK);
-    cr_expect(has_levels);
-    cr_expect_arr_eq(loaded, level, sizeof level);
+    cr_assert_eq(emp_placement_read(&loaded, path, problem, NULL, NULL), EMP_OK);
+    expect_devices(loaded.device_of_op, saved);
+    cr_expect_arr_eq(loaded.level_of_op, level, sizeof level);
+    cr_expect_null(loaded.leader_of_op);
+    emp_decision_clear(&loaded);
     cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, NULL), EMP_OK);
-    cr_assert_eq(emp_placement_read_levels(loaded, &has_levels, path, graph, NULL),
-                 EMP_OK);
-    cr_expect_not(has_levels);
+    cr_assert_eq(emp_placement_read(&loaded, path, problem, NULL, NULL), EMP_OK);
+    cr_expect_null(loaded.level_of_op);
+    emp_decision_clear(&loaded);
 }
 
 Test(placement, saved_leaders_load_again)
 {
     const emp_device_id saved[OPS] = {0, 1, 1, 1, 0};
     const emp_op_id     leader[OPS] = {0, 3, 3, 3, 4};
-    emp_named_placement named = emp_placement_name(problem, saved, 1.25);
-    emp_op_id           loaded[OPS];
-    bool                has_leaders = false;
+    emp_named_placement named =
+        emp_placement_name(problem, &(emp_decision){.device_of_op = saved}, 1.25);
+    emp_owned_decision loaded;
 
-    named.leader_of_op = leader;
+    named.decision.leader_of_op = leader;
     cr_assert_eq(emp_placement_write(path, &named, NULL), EMP_OK);
-    cr_assert_eq(emp_placement_read_leaders(loaded, &has_leaders, path, graph, NULL),
-                 EMP_OK);
-    cr_expect(has_leaders);
-    cr_expect_arr_eq(loaded, leader, sizeof leader);
-    cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, NULL), EMP_OK);
-    cr_assert_eq(emp_placement_read_leaders(loaded, &has_leaders, path, graph, NULL),
-                 EMP_OK);
-    cr_expect_not(has_leaders);
+    cr_assert_eq(emp_placement_read(&loaded, path, problem, NULL, NULL), EMP_OK);
+    expect_devices(loaded.device_of_op, saved);
+    cr_expect_arr_eq(loaded.leader_of_op, leader, sizeof leader);
+    cr_expect_null(loaded.level_of_op);
+    emp_decision_clear(&loaded);
 }
 
-#define LEADERS_OF(leaders) \
-    "{\"format\": \"emplace-placement-1\", \"devices\": {}, \"leaders\": " leaders "}"
+static void expect_origin(uint64_t run, double step_time_s)
+{
+    emp_placement_file *file = NULL;
+    char               *bytes = NULL;
+    size_t              size = 0;
+
+    cr_assert_eq(emp_whole_file_load(&bytes, &size, path, 1 << 16, NULL), EMP_OK);
+    cr_assert_eq(emp_placement_file_parse(&file, bytes, size, path, NULL), EMP_OK);
+    const emp_decision_origin *origin = emp_placement_file_origin(file);
+    cr_expect_str_eq(origin->workload, "tiny");
+    cr_expect_str_eq(origin->machine, "k40x2");
+    cr_expect_eq(origin->run, run);
+    cr_expect_eq(origin->step_time_s, step_time_s);
+    cr_expect_eq(emp_placement_run(path), run);
+    emp_placement_file_destroy(file);
+    emp_free(bytes);
+}
+
+Test(placement, a_file_says_what_it_was_made_for)
+{
+    const emp_device_id saved[OPS] = {0};
+    emp_named_placement named =
+        emp_placement_name(problem, &(emp_decision){.device_of_op = saved}, 1.25);
+
+    named.origin.run = 0xfeedfacecafebeef;
+    cr_assert_eq(emp_placement_write(path, &named, NULL), EMP_OK);
+    expect_origin(0xfeedfacecafebeef, 1.25);
+    cr_assert_eq(emp_placement_save(path, problem, saved, -3.0, NULL), EMP_OK);
+    expect_origin(0, -1.0);
+}
+
+#define LEADERS_OF(leaders)                                          \
+    "{\"format\": \"emplace-placement-1\", \"default\": \"gpu:0\", " \
+    "\"leaders\": " leaders "}"
 
 Test(placement, bad_leaders_are_refused_in_one_sentence)
 {
@@ -218,24 +244,23 @@ Test(placement, bad_leaders_are_refused_in_one_sentence)
         {LEADERS_OF("3"), ": leaders is no object"},
         {LEADERS_OF("{\"zebra\": []}"), ": leaders: the graph has no op 'zebra'"},
         {LEADERS_OF("{\"a\": 1}"), ": leader 'a' has no list of ops"},
-        {LEADERS_OF("{\"a\": [7]}"), ": leader 'a': the graph has no op ''"},
+        {LEADERS_OF("{\"a\": [7]}"), ": entry 0 of leader 'a' is no op name"},
         {LEADERS_OF("{\"a\": [\"b\", \"b\"]}"), ": op 'b' has two leaders"}};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        emp_op_id leader[OPS];
-        bool      has_leaders;
-        emp_error err = {0};
-        char      want[256];
+        emp_device_id device[OPS];
+        emp_error     err = {0};
+        char          want[256];
         write_file(texts[i][0]);
-        cr_expect_eq(emp_placement_read_leaders(leader, &has_leaders, path, graph, &err),
-                     EMP_EFORMAT);
+        cr_expect_eq(emp_placement_load(device, path, problem, &err), EMP_EFORMAT);
         snprintf(want, sizeof want, "%s%s", path, texts[i][1]);
         cr_expect_str_eq(err.msg, want);
     }
 }
 
-#define LEVELS_OF(levels) \
-    "{\"format\": \"emplace-placement-1\", \"devices\": {}, \"levels\": " levels "}"
+#define LEVELS_OF(levels)                                                               \
+    "{\"format\": \"emplace-placement-1\", \"default\": \"gpu:0\", \"levels\": " levels \
+    "}"
 
 Test(placement, bad_levels_are_refused_in_one_sentence)
 {
@@ -245,19 +270,17 @@ Test(placement, bad_levels_are_refused_in_one_sentence)
         {LEVELS_OF("{\"\": []}"), ": \"\" is no level; they are 0 to 63"},
         {LEVELS_OF("{\"1.5\": []}"), ": \"1.5\" is no level; they are 0 to 63"},
         {LEVELS_OF("{\"-1\": []}"), ": \"-1\" is no level; they are 0 to 63"},
-        {LEVELS_OF("{\"1\": {}}"), ": level 1 has no list of ops"},
-        {LEVELS_OF("{\"1\": [7]}"), ": level 1: the graph has no op ''"},
-        {LEVELS_OF("{\"1\": [\"zebra\"]}"), ": level 1: the graph has no op 'zebra'"},
+        {LEVELS_OF("{\"1\": {}}"), ": level '1' has no list of ops"},
+        {LEVELS_OF("{\"1\": [7]}"), ": entry 0 of level '1' is no op name"},
+        {LEVELS_OF("{\"1\": [\"zebra\"]}"), ": level '1': the graph has no op 'zebra'"},
         {LEVELS_OF("{\"1\": [\"a\"], \"2\": [\"a\"]}"), ": op 'a' has two levels"}};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        uint8_t   level[OPS];
-        bool      has_levels;
-        emp_error err = {0};
-        char      want[256];
+        emp_device_id device[OPS];
+        emp_error     err = {0};
+        char          want[256];
         write_file(texts[i][0]);
-        cr_expect_eq(emp_placement_read_levels(level, &has_levels, path, graph, &err),
-                     EMP_EFORMAT);
+        cr_expect_eq(emp_placement_load(device, path, problem, &err), EMP_EFORMAT);
         snprintf(want, sizeof want, "%s%s", path, texts[i][1]);
         cr_expect_str_eq(err.msg, want);
     }
@@ -272,8 +295,7 @@ Test(placement, a_device_that_is_not_there_may_have_nothing)
     emp_error         err = {0};
 
     write_file(text);
-    cr_assert_eq(emp_placement_read(device, path, problem, NULL, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(emp_placement_load(device, path, problem, &err), EMP_OK, "%s", err.msg);
     expect_devices(device, (emp_device_id[]){2, 2, 2, 2, 2});
 }
 
@@ -309,7 +331,8 @@ struct bad_file {
     "{\"format\": \"emplace-placement-1\", \"devices\": {" devices "}}"
 
 static const struct bad_file bad_files[] = {
-    {"", ": line 1: not JSON: the end of the text", EMP_EFORMAT},
+    {"", ": an empty file", EMP_EFORMAT},
+    {" ", ": line 1: not JSON: the end of the text", EMP_EFORMAT},
     {"{\"format\": \"x\"}",
      ": no placement file: its format is 'x', not 'emplace-placement-1'", EMP_EFORMAT},
     {"{\"format\": \"emplace-placement-1\"}", ": the key devices is missing",
@@ -318,7 +341,10 @@ static const struct bad_file bad_files[] = {
      EMP_EFORMAT},
     {FILE_OF("\"gpu:0\": 3"), ": device 'gpu:0' has no list of ops", EMP_EFORMAT},
     {FILE_OF("\"gpu:0\": [3]"), ": entry 0 of device 'gpu:0' is no op name", EMP_EFORMAT},
-    {FILE_OF("\"gpu:0\": [\"zebra\"]"), ": the graph has no op 'zebra'", EMP_EFORMAT},
+    {FILE_OF("\"gpu:0\": [\"zebra\"]"), ": device 'gpu:0': the graph has no op 'zebra'",
+     EMP_EFORMAT},
+    {"{\"format\": \"emplace-placement-1\", \"devices\": []}", ": devices is no object",
+     EMP_EFORMAT},
     {FILE_OF("\"gpu:0\": [\"a\", \"a\"]"), ": op 'a' is placed twice", EMP_EFORMAT},
     {FILE_OF("\"gpu:0\": [\"v\", \"a\", \"b\"]"), ": op 'layer/\"c\"' is not placed",
      EMP_EFORMAT},
@@ -331,7 +357,7 @@ Test(placement, bad_files_are_refused_in_one_sentence)
         emp_error     err = {0};
         char          want[256];
         write_file(bad_files[i].text);
-        cr_expect_eq(emp_placement_read(device, path, problem, NULL, &err),
+        cr_expect_eq(emp_placement_load(device, path, problem, &err),
                      bad_files[i].status);
         snprintf(want, sizeof want, "%s%s", path, bad_files[i].message);
         cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
@@ -344,10 +370,9 @@ Test(placement, a_missing_file_is_named)
     emp_device_id device[OPS];
     emp_error     err = {0};
 
-    cr_expect_eq(emp_placement_read(device, "/nowhere/p.json", problem, NULL, &err),
-                 EMP_EIO);
+    cr_expect_eq(emp_placement_load(device, "/nowhere/p.json", problem, &err), EMP_EIO);
     cr_expect_str_eq(err.msg,
-                     "/nowhere/p.json cannot be read: No such file or directory");
+                     "/nowhere/p.json: cannot be read: No such file or directory");
 }
 
 Test(placement, a_score_that_fits_is_better_then_the_shorter_step)
@@ -389,7 +414,7 @@ Test(placement, loading_survives_every_allocation_failure)
     for (long allowed = 0; st != EMP_OK; allowed++) {
         emp_device_id device[OPS];
         emp_mem_fail_after(allowed);
-        st = emp_placement_read(device, path, problem, NULL, NULL);
+        st = emp_placement_load(device, path, problem, NULL);
         emp_mem_fail_after(-1);
         cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
                      allowed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do rules place the ops that they name, the first one first, and are mistakes told? */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +65,11 @@ static emp_status load(emp_device_id *device, const char *text,
                        emp_placement_report *report, emp_error *err)
 {
     scratch_write_text(path, sizeof path, "p", text);
-    return emp_placement_read(device, path, problem, report, err);
+    emp_owned_decision decision;
+    const emp_status   st = emp_placement_read(&decision, path, problem, report, err);
+    if (st == EMP_OK) memcpy(device, decision.device_of_op, OPS * sizeof *device);
+    emp_decision_clear(&decision);
+    return st;
 }
 
 static void expect_placed(const char *text, const emp_device_id *want)
@@ -207,13 +212,16 @@ Test(placement_rules, a_glob_of_many_stars_is_no_trap)
 
 Test(placement_rules, the_origin_may_be_left_out)
 {
-    emp_placement_origin origin;
+    static const char   text[] = HEAD "machine: \"k40x2\"\ndefault: \"gpu:0\"\n";
+    emp_placement_file *file = NULL;
 
-    scratch_write_text(path, sizeof path, "p",
-                       HEAD "machine: \"k40x2\"\ndefault: \"gpu:0\"\n");
-    cr_assert_eq(emp_placement_read_origin(&origin, path, NULL), EMP_OK);
-    cr_expect_str_eq(origin.machine, "k40x2");
-    cr_expect_str_eq(origin.workload, "");
+    cr_assert_eq(emp_placement_file_parse(&file, text, sizeof text - 1, "p", NULL),
+                 EMP_OK);
+    const emp_decision_origin *origin = emp_placement_file_origin(file);
+    cr_expect_str_eq(origin->machine, "k40x2");
+    cr_expect_str_eq(origin->workload, "");
+    cr_expect(isnan(origin->step_time_s));
+    emp_placement_file_destroy(file);
 }
 
 static emp_status load_and_forget(const char *text)

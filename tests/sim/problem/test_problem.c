@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "sim/problem/variant.h"
+#include "sim/problem/problem.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/survive.h"
 

@@ -35,8 +35,7 @@ TestSuite(split, .init = set_up, .fini = tear_down);
 static emp_status load(emp_device_id *device_of_op, const char *text, emp_error *err)
 {
     scratch_write("split.json", text, strlen(text));
-    return emp_placement_read(device_of_op, scratch_path("split.json"), p.problem, NULL,
-                              err);
+    return emp_placement_load(device_of_op, scratch_path("split.json"), p.problem, err);
 }
 
 static void expect(const char *text, const emp_device_id *want)

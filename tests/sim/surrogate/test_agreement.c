@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "sim/surrogate/agreement.h"
+#include "sim/surrogate/surrogate.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"

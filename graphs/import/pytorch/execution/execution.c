@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/pytorch/execution/execution.h"
-
+/* PyTorch's execution traces (ET) by themselves: operators with shapes and tensors, without times, as a graph whose
+ * times the cost model predicts. graphs/import/traces/execution.h has the format.
+ *
+ * The whole trace is one step. Its operators run in the order of their ids (hierarchy.h says which). A tensor is known by its id and
+ * its storage:
+ *
+ * - What writes a storage that it reads works in place. What writes another one has allocated it anew.
+ * - A tensor of a storage that an operator made is a view of it.
+ * - A storage that nothing before has made was there when the trace began. It is a parameter if something writes it in
+ *   place and a product, a convolution or a table look-up reads it; a state if it is written otherwise; a buffer if it is
+ *   the running mean or variance of a batch norm; else an input.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "graphs/import/pytorch/execution/hierarchy.h"
-#include "graphs/import/pytorch/execution/kept.h"
-#include "graphs/import/pytorch/pytorch.h"
+#include "graphs/import/pytorch/lower.h"
 
 enum { TENSOR_PARTS = 6, NAME_BYTES = 192, KEY_BYTES = 16, PLACE_BYTES = 224 };
 
@@ -159,13 +168,7 @@ static emp_status set_version(reader *r, emp_strmap *map, const int64_t key[2],
         r->version[at] = made;
         return EMP_OK;
     }
-    if (r->version_count == r->version_capacity) {
-        int32_t  capacity = 2 * r->version_capacity + 256;
-        version *larger = emp_realloc(r->version, (size_t)capacity, sizeof *larger);
-        if (larger == NULL) return EMP_ERROR(EMP_ENOMEM, "%d tensors", capacity);
-        r->version = larger;
-        r->version_capacity = capacity;
-    }
+    EMP_CHECK(EMP_GROW(r->version, r->version_count + 1, r->version_capacity));
     char *kept = emp_arena_alloc(&r->program.texts, KEY_BYTES);
     if (kept == NULL) return EMP_ERROR(EMP_ENOMEM, "a tensor");
     memcpy(kept, key, KEY_BYTES);
@@ -420,16 +423,73 @@ static emp_status take_call(reader *r, const emp_execution_call *call, emp_error
                      reason.msg);
 }
 
+/* ---- memory that was there before ---- */
+
+/* Whether an op reads an operand as weights: not element by element. */
+static bool reads_weights(const emp_aten_op *op)
+{
+    switch (op->type->work) {
+    case EMP_WORK_CONVOLUTION: return op->type->part == EMP_PART_FORWARD;
+    case EMP_WORK_PRODUCT:
+    case EMP_WORK_LOOKUP:
+    case EMP_WORK_RECURRENT:
+    case EMP_WORK_NORM: return true;
+    default: return false;
+    }
+}
+
+/* What the calls do with the placeholders' memory. */
+static void find_roles(emp_torch_program *p, const emp_torch_calls *c, bool *is_written,
+                       bool *is_weight)
+{
+    for (int32_t i = 0; i < p->node_count; i++) {
+        const emp_aten_op     *op = c->op_of[i];
+        emp_torch_walk         at = {0};
+        const emp_torch_value *v;
+        if (op == NULL || op->type == NULL) continue;
+        while ((v = emp_torch_next_tensor(p, &p->node[i], &at)) != NULL) {
+            emp_torch_node *owner = &p->node[c->owner[v->node]];
+            if (owner->what != EMP_TORCH_PLACEHOLDER) continue;
+            if (v->key != NULL && strncmp(v->key, "running_", 8) == 0)
+                owner->role = EMP_TORCH_BUFFER;
+            is_written[c->owner[v->node]] |= emp_torch_writes(c, i, at.argument);
+            is_weight[c->owner[v->node]] |= reads_weights(op);
+        }
+    }
+    for (int32_t i = 0; i < p->node_count; i++)
+        if (p->node[i].what == EMP_TORCH_PLACEHOLDER && is_written[i] &&
+            p->node[i].role != EMP_TORCH_BUFFER)
+            p->node[i].role = is_weight[i] ? EMP_TORCH_PARAMETER : EMP_TORCH_STATE;
+}
+
+/* Gives placeholders their roles: what of the memory that was there before is kept from step to step. */
+static emp_status find_kept(emp_torch_program *p, emp_error *err)
+{
+    emp_status      st = EMP_OK;
+    emp_torch_calls calls = {0};
+    bool           *is_written = NULL, *is_weight = NULL;
+
+    EMP_TRY(emp_torch_calls_init(&calls, p, err));
+    EMP_TRY(EMP_ALLOC(is_written, (size_t)p->node_count));
+    EMP_TRY(EMP_ALLOC(is_weight, (size_t)p->node_count));
+    find_roles(p, &calls, is_written, is_weight);
+
+cleanup:
+    emp_free(is_written);
+    emp_free(is_weight);
+    emp_torch_calls_clear(&calls);
+    return st;
+}
+
 /* ---- the trace ---- */
 
-emp_status emp_torch_execution_read(emp_graph_builder *builder, char *note,
-                                    size_t note_bytes, const emp_json *root,
+emp_status emp_torch_execution_read(emp_graph_builder *builder, emp_reading *reading,
                                     emp_error *err)
 {
     emp_status st = EMP_OK;
     reader r = {.program = {.kind = "PyTorch execution trace", .stated_parameters = -1}};
 
-    EMP_TRY(emp_execution_calls_read(&r.calls, root, err));
+    EMP_TRY(emp_execution_calls_read(&r.calls, reading->json, err));
     for (int32_t i = 0; i < r.calls.count; i++) {
         r.call = i + 1;
         if (r.calls.call[i].is_taken) EMP_TRY(take_call(&r, &r.calls.call[i], err));
@@ -437,8 +497,8 @@ emp_status emp_torch_execution_read(emp_graph_builder *builder, char *note,
     if (r.program.node_count == 0)
         EMP_FAIL(EMP_EFORMAT,
                  "a PyTorch execution trace in which no operator did any work");
-    EMP_TRY(emp_torch_kept_find(&r.program, err));
-    EMP_TRY(emp_pytorch_lower(builder, note, note_bytes, &r.program, err));
+    EMP_TRY(find_kept(&r.program, err));
+    EMP_TRY(emp_pytorch_lower(builder, reading, &r.program, err));
 
 cleanup:
     emp_free(r.version);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graphs/import/notes/readers.h"
 
 enum { LANES_MAX = 1 << 12 };
 

@@ -55,9 +55,6 @@ typedef struct {
     const char       *gpu_name; /**< of the first GPU; NULL = not said */
 } emp_kineto;
 
-/** Whether the document is such a trace. */
-bool emp_kineto_is(const emp_json *root);
-
 /** Reads the events. O(n log n). \a out is zeroed before; emp_kineto_clear() releases it, also
  * after a failure.
  * \retval EMP_EFORMAT       An event without what it must have; the message names the event.

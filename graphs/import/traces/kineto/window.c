@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/traces/kineto/window.h"
+#include "graphs/import/traces/kineto/step_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

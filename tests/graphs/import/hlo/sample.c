@@ -14,7 +14,7 @@ static emp_status read_path(emp_graph **graph, emp_import_notes *notes, const ch
     emp_import_params params = emp_import_params_default();
 
     params.notes = notes;
-    return emp_import_load(graph, path, &params, err);
+    return emp_import_load(graph, NULL, path, &params, err);
 }
 
 emp_status hlo_read_text(emp_graph **graph, emp_import_notes *notes, const char *text,

@@ -4,7 +4,7 @@
 #ifndef EMP_TESTS_GRAPHS_IMPORT_HLO_SAMPLE_H
 #define EMP_TESTS_GRAPHS_IMPORT_HLO_SAMPLE_H
 
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 
 /** Reads a text, or a file of the folder samples; the caller clears \a notes. */
 emp_status hlo_read_text(emp_graph **graph, emp_import_notes *notes, const char *text,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for headers of GGUF files and the models that they tell of.
-#include "graphs/import/models/gguf_model.h"
+#include "graphs/import/models/gguf.h"
 #include "graphs/transformer/build.h"
 #include "tests/support/fuzz_file.h"
 

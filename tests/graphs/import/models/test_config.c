@@ -296,18 +296,18 @@ Test(config, quantization_that_is_not_read_is_a_warning_with_bytes)
     static const struct {
         const char *object, *method;
     } all[] = {
-        {"\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4}", "awq, 4 bits"},
-        {"\"quantization_config\":{\"quant_method\":\"bitsandbytes\",\"load_in_8bit\":"
-         "true}",
-         "bitsandbytes, 8 bits"},
+        {"\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4,\"group_size\":"
+         "96}",
+         "awq, 4 bits"},
+        {"\"quantization_config\":{\"quant_method\":\"aqlm\"}", "aqlm"},
         {"\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":"
-         "\"NVFP4\"}",
-         "modelopt, NVFP4"},
+         "\"INT8_SQ\"}",
+         "modelopt, INT8_SQ"},
         {"\"text_config\":{" TINY ",\"quantization_config\":{\"quant_method\":"
          "\"compressed-tensors\",\"config_groups\":{\"group_0\":{\"weights\":{"
-         "\"num_bits\":4}}}}}",
-         "compressed-tensors, 4 bits"},
-        {"\"quantization\":{\"bits\":3,\"group_size\":64}", "of no named method, 3 bits"},
+         "\"num_bits\":7}}}}}",
+         "compressed-tensors, 7 bits"},
+        {"\"quantization\":{\"bits\":3,\"group_size\":48}", "of no named method, 3 bits"},
     };
     char text[2048], want[256], members[1024];
 
@@ -319,6 +319,20 @@ Test(config, quantization_that_is_not_read_is_a_warning_with_bytes)
                  all[i].method);
         cr_expect_str_eq(warnings_of(text, members, ",phase=decode,batch=1,seq=8"), want);
     }
+}
+
+/* Rows of 64 weights are no groups of 128; those of 128 are. */
+Test(config, matrices_without_whole_groups_are_a_warning)
+{
+    static const char awq[] = TINY ",\"quantization_config\":{\"quant_method\":\"awq\","
+                                   "\"bits\":4,\"group_size\":128}";
+    char              text[2048];
+
+    warnings_of(text, awq, ",phase=decode,batch=1,seq=8");
+    cr_expect_not_null(strstr(text, "12 matrices have rows that are no whole groups of "
+                                    "their quantization (awq, 4 bits): they count as "
+                                    "bfloat16"),
+                       "%s", text);
 }
 
 Test(config, trained_weights_leave_their_quantization_out_with_a_warning)
@@ -573,7 +587,7 @@ Test(config, refuses_specs_without_a_config)
     cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf", &err), EMP_EINVAL);
     err = (emp_error){0};
     cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf:batch=3", &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "hf needs the path of a config"));
+    cr_expect_not_null(strstr(err.msg, "hf needs the path of a file"));
     err = (emp_error){0};
     cr_expect_eq(emp_source_load(&step, NULL, NULL, "hf:path=/nowhere.json", &err),
                  EMP_EIO);

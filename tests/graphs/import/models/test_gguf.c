@@ -188,6 +188,25 @@ Test(gguf, decoding_reads_the_bytes_of_its_weights)
     emp_graph_destroy(g);
 }
 
+/* 4 bytes for each word of the vocabulary go to the host. */
+Test(gguf, logits_are_copied_to_the_host_that_draws)
+{
+    emp_graph *g = NULL;
+
+    write_model(&writer, &shapes[0]);
+    cr_assert_eq(load_writer(&g, ",seq=16", NULL), EMP_OK);
+    const emp_op_id op = emp_graph_find(g, "sample");
+    cr_assert_geq(op, 0);
+    const emp_tensor *logits = &g->tensor[g->input[g->input_offset[op]]];
+    cr_expect_eq(g->op[op].kinds, EMP_KIND_CPU);
+    cr_expect(g->is_target[op]);
+    cr_expect_eq(logits->copy_bytes, 4 * 128256);
+    emp_graph_destroy(g);
+    cr_assert_eq(load_writer(&g, ",seq=16,sample=device", NULL), EMP_OK);
+    cr_expect_eq(emp_graph_find(g, "sample"), -1);
+    emp_graph_destroy(g);
+}
+
 Test(gguf, holds_a_cache_of_float16)
 {
     emp_graph *g = NULL;
@@ -374,7 +393,7 @@ Test(gguf, refuses_safetensors_without_a_config)
 
     scratch_write("m.safetensors", bytes, 10);
     cr_expect_eq(emp_source_load(&step, NULL, NULL, scratch_path("m.safetensors"), &err),
-                 EMP_EUNSUPPORTED);
+                 EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "hf:path=config.json,weights="));
 }
 

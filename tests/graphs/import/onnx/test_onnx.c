@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "graphs/import/notes/readers.h"
 #include "graphs/import/onnx/onnx.h"
 #include "tests/graphs/import/onnx/writer.h"
 
@@ -20,7 +21,7 @@ static emp_graph *load_with(int opset, const emp_onnx_params *params,
     emp_error  err = {0};
 
     cr_assert(emp_onnx_is(onnx_model(&w, opset)));
-    cr_assert_eq(emp_onnx_load(&graph, onnx_model(&w, opset), params, notes, &err),
+    cr_assert_eq(emp_onnx_build(&graph, onnx_model(&w, opset), params, notes, &err),
                  EMP_OK, "%s", err.msg);
     return graph;
 }
@@ -40,7 +41,7 @@ static void refuse_with(int opset, const emp_onnx_params *params, const char *me
     emp_error        err = {0};
     emp_import_notes notes = {0};
 
-    cr_expect_neq(emp_onnx_load(&graph, onnx_model(&w, opset), params, &notes, &err),
+    cr_expect_neq(emp_onnx_build(&graph, onnx_model(&w, opset), params, &notes, &err),
                   EMP_OK);
     cr_expect_null(graph);
     cr_expect_str_eq(err.msg, message);
@@ -102,7 +103,7 @@ Test(onnx, sizes_of_symbols_are_given_or_assumed_aloud)
     cr_expect_str_eq(shape_of(g, "Relu", text), "[5,4]");
     cr_expect_eq(notes.assumption_count, 0);
     emp_graph_destroy(g);
-    strcpy(params.dims, "N=7");
+    params.dims = "N=7";
     g = load_with(14, &params, &notes);
     cr_expect_str_eq(shape_of(g, "Relu", text), "[7,4]");
     emp_graph_destroy(g);
@@ -110,8 +111,12 @@ Test(onnx, sizes_of_symbols_are_given_or_assumed_aloud)
     cr_expect_str_eq(notes.assumption[0], "the size \"N\" is 32");
     emp_graph_destroy(g);
     emp_import_notes_clear(&notes);
-    strcpy(params.dims, "M=7");
+    params.dims = "M=7";
     refuse_with(14, &params, "no input of the model has a size named \"M\"");
+    params.dims = "N=0";
+    refuse_with(14, &params, "dim.N=0 is not dim.NAME=SIZE, a size from 1 to 2147483647");
+    params.dims = "N=7,N";
+    refuse_with(14, &params, "dim.N is not dim.NAME=SIZE, a size from 1 to 2147483647");
 }
 
 Test(onnx, a_batch_for_fixed_sizes_is_refused)
@@ -371,7 +376,7 @@ Test(onnx, all_problems_are_told_at_once)
     onnx_node(&w, "Reshape", "a,b", "d", "");
     onnx_output(&w, "d", 1, "");
     cr_expect_eq(
-        emp_onnx_load(&graph, onnx_model(&w, 14), &(emp_onnx_params){0}, &notes, &err),
+        emp_onnx_build(&graph, onnx_model(&w, 14), &(emp_onnx_params){0}, &notes, &err),
         EMP_EFORMAT);
     cr_expect_eq(notes.problem_count, 3);
     cr_expect_str_eq(err.msg,
@@ -466,8 +471,8 @@ Test(onnx, gradients_pass_every_op)
         onnx_node(&w, "Conv", "x,c.weight", "h", "");
         onnx_node(&w, between[i].type, "h", "y", between[i].attributes);
         onnx_output(&w, "y", 1, "");
-        emp_status st = emp_onnx_load(&whole, onnx_model(&w, between[i].opset), &params,
-                                      &notes, &err);
+        emp_status st = emp_onnx_build(&whole, onnx_model(&w, between[i].opset), &params,
+                                       &notes, &err);
         cr_assert_eq(st, EMP_OK, "%s: %s", between[i].type, err.msg);
         cr_assert_eq(emp_graph_prune(&step, whole, NULL), EMP_OK);
         cr_expect_eq(count_type(step, "ConvGradFilter"), 1, "%s", between[i].type);
@@ -505,7 +510,7 @@ Test(onnx, every_allocation_may_fail)
         emp_graph       *g = NULL;
         emp_error        err = {0};
         emp_mem_fail_after(n);
-        emp_status st = emp_onnx_load(&g, model, &params, &notes, &err);
+        emp_status st = emp_onnx_build(&g, model, &params, &notes, &err);
         emp_mem_fail_after(-1);
         has_loaded = st == EMP_OK;
         cr_assert(has_loaded || (st == EMP_ENOMEM && g == NULL), "after %ld: %s", n,

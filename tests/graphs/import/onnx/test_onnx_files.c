@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/activations.h"
 #include "graphs/load.h"
+#include "sim/graph/graph.h"
 
 enum { PATH_BYTES = 4096 };
 

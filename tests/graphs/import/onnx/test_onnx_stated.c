@@ -41,7 +41,7 @@ static const char signature[] = "\n# inputs\np_fc_weight: PARAMETER target='fc.w
 /* Loads what was written; the caller clears *notes. */
 static emp_status load(emp_graph **graph, emp_import_notes *notes, emp_error *err)
 {
-    return emp_onnx_load(graph, onnx_model(&w, 18), &(emp_onnx_params){0}, notes, err);
+    return emp_onnx_build(graph, onnx_model(&w, 18), &(emp_onnx_params){0}, notes, err);
 }
 
 static int32_t count_buffers(const emp_graph *g)

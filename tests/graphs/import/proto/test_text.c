@@ -6,13 +6,13 @@
 #include "base/mem.h"
 #include "graphs/import/proto/text.h"
 
-static emp_text open_text(const char *text)
+static emp_text_body open_text(const char *text)
 {
     return emp_text_open(text, (emp_slice){text, strlen(text)});
 }
 
 /* The next field, which must be there. */
-static emp_text_field next(emp_text *text)
+static emp_text_field next(emp_text_body *text)
 {
     emp_text_field field = {0};
     emp_error      err = {0};
@@ -23,7 +23,7 @@ static emp_text_field next(emp_text *text)
     return field;
 }
 
-static void expect_end(emp_text *text)
+static void expect_end(emp_text_body *text)
 {
     emp_text_field field;
     bool           found = true;
@@ -43,9 +43,10 @@ static int64_t integer(const emp_text_field *field)
 
 Test(text, reads_scalars_strings_and_messages)
 {
-    emp_text       text = open_text("# a comment { \" \n"
-                                          "name: \"x\" op:'y'\n"
-                                          "size: -3; attr { key: \"}\" } attr: < k { } >, end: true");
+    emp_text_body text =
+        open_text("# a comment { \" \n"
+                  "name: \"x\" op:'y'\n"
+                  "size: -3; attr { key: \"}\" } attr: < k { } >, end: true");
     emp_text_field field = next(&text);
 
     cr_expect(emp_slice_is(field.name, "name") && field.kind == EMP_TEXT_STRING);
@@ -67,7 +68,8 @@ Test(text, reads_scalars_strings_and_messages)
 
 Test(text, gives_a_list_element_by_element)
 {
-    emp_text text = open_text("i: [1, -2,3] m [ {a: 1}, <> ] e: [] s: ['a' 'b', \"c\"]");
+    emp_text_body text =
+        open_text("i: [1, -2,3] m [ {a: 1}, <> ] e: [] s: ['a' 'b', \"c\"]");
     const int64_t  want[] = {1, -2, 3};
     emp_text_field field;
 
@@ -89,7 +91,7 @@ Test(text, gives_a_list_element_by_element)
 
 Test(text, skips_extensions_and_any)
 {
-    emp_text text = open_text("[type.googleapis.com/x.Y] { a: 1 } [x.y]: 2 z: 3");
+    emp_text_body text = open_text("[type.googleapis.com/x.Y] { a: 1 } [x.y]: 2 z: 3");
 
     (void)next(&text);
     emp_text_field field = next(&text);
@@ -128,7 +130,7 @@ Test(text, reads_numbers_as_integers)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[64];
         snprintf(line, sizeof line, "v: %s", cases[i].text);
-        emp_text       text = open_text(line);
+        emp_text_body  text = open_text(line);
         emp_text_field field = next(&text);
         cr_expect_eq(integer(&field), cases[i].value, "%s", cases[i].text);
         expect_end(&text);
@@ -146,7 +148,7 @@ Test(text, refuses_words_as_numbers)
         "v: 10000000000000000000000000000000000000000000000000000000000000000"};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        emp_text       text = open_text(words[i]);
+        emp_text_body  text = open_text(words[i]);
         emp_text_field field = next(&text);
         int64_t        value;
         cr_expect_eq(emp_text_integer(&field, &value, NULL), EMP_EFORMAT, "%s", words[i]);
@@ -171,7 +173,7 @@ Test(text, unquotes_escapes_and_concatenations)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[64];
         snprintf(line, sizeof line, "v: %s", cases[i].literals);
-        emp_text       text = open_text(line);
+        emp_text_body  text = open_text(line);
         emp_text_field field = next(&text);
         emp_arena      scratch = {0};
         emp_slice      got = {0};
@@ -188,7 +190,7 @@ Test(text, unquotes_escapes_and_concatenations)
 /* Reads everything, nested messages too; returns the first failure. */
 static emp_status walk(const char *origin, emp_slice body, emp_error *err)
 {
-    emp_text       text = emp_text_open(origin, body);
+    emp_text_body  text = emp_text_open(origin, body);
     emp_text_field field;
     emp_status     st;
     bool           found;

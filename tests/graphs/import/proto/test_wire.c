@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "graphs/import/proto/wire.h"
-#include "graphs/import/proto/wire_write.h"
 #include "tests/support/proto_writer.h"
 
 static emp_cursor cursor_on(const void *bytes, size_t size)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -26,7 +26,7 @@ static emp_status load(emp_graph **graph, const char *path, emp_error *err)
 {
     emp_import_params params = emp_import_params_default();
 
-    return emp_import_load_instance(graph, &devices, path, &params, err);
+    return emp_import_load(graph, &devices, path, &params, err);
 }
 
 static emp_graph *sample(const char *name)
@@ -295,26 +295,35 @@ Test(fx, a_product_may_have_its_results_elsewhere)
     }
 }
 
-Test(fx, options_of_onnx_models_are_refused_by_name)
+Test(fx, options_of_onnx_models_are_refused)
 {
-    emp_import_params     params = emp_import_params_default();
-    const emp_onnx_params adam = {.train = "adam"}, sizes = {.batch = 4, .dims = "n=3"};
-    emp_graph            *g = NULL;
-    emp_error             err = {0}, second = {0};
-    char                  path[SCRATCH_PATH_BYTES];
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+    char       path[SCRATCH_PATH_BYTES], spec[SCRATCH_PATH_BYTES + 64];
 
-    scratch_write_text(path, sizeof path, "graph.json", HEAD);
-    params.onnx = &adam;
-    cr_expect_eq(emp_import_load(&g, path, &params, &err), EMP_EINVAL);
-    cr_expect(strstr(err.msg, ": --train is for ONNX models alone; "
+    scratch_write_text(path, sizeof path, "graph.json", HEAD "]}");
+    snprintf(spec, sizeof spec, "onnx:path=%s,train=adam", path);
+    cr_expect_eq(emp_graph_load(&g, spec, &err), EMP_EINVAL);
+    cr_expect(strstr(err.msg, ": --batch, --dim, --train and --lenient are for ONNX "
+                              "models, and this is a torch.fx graph; "
                               "scripts/export/export_torch.py exports the training step "
                               "of a PyTorch model") != NULL,
               "%s", err.msg);
-    params.onnx = &sizes;
-    cr_expect_eq(emp_import_load(&g, path, &params, &second), EMP_EINVAL);
-    cr_expect(strstr(second.msg, ": --batch, --dim are for ONNX models alone") != NULL,
-              "%s", second.msg);
     cr_expect_null(g);
+}
+
+/* Other writers have the key where they like. */
+Test(fx, the_format_may_stand_behind_other_keys)
+{
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+    char       path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "graph.json",
+                       "{\"nodes\": [], \"format\": \"torch.fx graph\"}");
+    cr_expect_eq(emp_graph_load(&g, path, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, ": a torch.fx graph without the list \"nodes\""),
+                       "%s", err.msg);
 }
 
 /* A list of two tensors whose sixth result is the new value of a placeholder. */

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "graphs/import/pytorch/pt2.h"
-#include "graphs/import/pytorch/pytorch.h"
+#include "tests/graphs/import/read_memory.h"
 #include "tests/support/survive.h"
 
 enum { BYTES = 1 << 16 };
@@ -139,18 +139,7 @@ static archive make(const char *name, const char *text, bool is_packed)
 static emp_status read_bytes(emp_graph **graph, const void *bytes, size_t size,
                              emp_error *err)
 {
-    emp_status         st = EMP_OK;
-    emp_graph_builder *b = NULL;
-    char               note[480];
-
-    *graph = NULL;
-    EMP_TRY(emp_graph_builder_create(&b, err));
-    EMP_TRY(emp_pytorch_read(b, note, sizeof note, bytes, size, err));
-    EMP_TRY(emp_graph_builder_finish(b, graph, err));
-
-cleanup:
-    emp_graph_builder_destroy(b);
-    return st;
+    return read_memory(graph, bytes, size, NULL, emp_pytorch_read, err);
 }
 
 static emp_op_id find(const emp_graph *g, const char *name)
@@ -172,7 +161,7 @@ Test(pt2, a_graph_is_read_with_roles_and_modules)
         emp_graph *g = NULL;
         emp_error  err = {0};
 
-        cr_assert(emp_pytorch_is((const char *)a.bytes, a.size));
+        cr_assert(emp_pt2_is((emp_slice){(const char *)a.bytes, a.size}));
         cr_assert_eq(read_bytes(&g, a.bytes, a.size, &err), EMP_OK, "%s", err.msg);
         cr_expect_eq(g->unknown_op_count, 0);
         cr_expect_eq(g->parameter_count, 12);
@@ -306,15 +295,16 @@ Test(pt2, an_archive_that_cannot_tell_ties_says_so)
                                       {"m/models/model.json", tied_json}};
         archive            a = make_of(files, 3, false);
         emp_graph_builder *b = NULL;
-        char               note[480];
+        memory_reading     m = {0};
+        emp_reading        r = read_memory_begin(&m, a.bytes, a.size, NULL);
         emp_error          err = {0};
 
         cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
-        cr_assert_eq(
-            emp_pytorch_read(b, note, sizeof note, (const char *)a.bytes, a.size, &err),
-            EMP_OK, "%s", err.msg);
-        cr_expect_eq(strstr(note, "exported on \"meta\"") == NULL, has_bytes, "%s", note);
+        cr_assert_eq(emp_pytorch_read(b, &r, &err), EMP_OK, "%s", err.msg);
+        cr_expect_eq(strstr(m.devices.note, "exported on \"meta\"") == NULL, has_bytes,
+                     "%s", m.devices.note);
         emp_graph_builder_destroy(b);
+        read_memory_end(&m);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphs/import/import.h"
+#include "graphs/load.h"
 
 static emp_graph *load(const char *name, emp_import_devices *devices)
 {
@@ -18,8 +18,8 @@ static emp_graph *load(const char *name, emp_import_devices *devices)
 
     snprintf(path, sizeof path, "%s/tests/graphs/import/pytorch/samples/%s.json.gz",
              folder == NULL ? "." : folder, name);
-    cr_assert_eq(emp_import_load_instance(&graph, devices, path, &params, &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(emp_import_load(&graph, devices, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
     return graph;
 }
 

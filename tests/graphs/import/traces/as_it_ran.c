@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "graphs/import/traces/where.h"
+#include "graphs/import/traces/step_graph.h"
 #include "sim/engine/sim.h"
 
 int64_t as_it_ran_ns(const emp_graph *graph, const emp_import_devices *devices)

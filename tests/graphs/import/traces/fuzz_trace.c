@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A libFuzzer driver for the reader of profilers' traces.
-#include "graphs/import/traces/execution.h"
-#include "graphs/import/traces/trace.h"
+// A libFuzzer driver for the reader of profilers' traces; the same bytes are the execution trace, too.
+#include <stdio.h>
+
+#include "tests/graphs/import/read_memory.h"
 #include "tests/support/fuzz_file.h"
+
+static emp_status read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
+{
+    static emp_spec_parts spec;
+
+    if (!emp_kineto_is(r->json)) return EMP_EFORMAT;
+    snprintf(spec.text[1], sizeof spec.text[1], "%s",
+             fuzz_file((const uint8_t *)r->bytes.data, r->bytes.size));
+    r->spec = &spec;
+    return emp_trace_read(builder, r, err);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    emp_graph_builder *builder = NULL;
-    emp_graph         *graph = NULL;
-    emp_import_devices devices;
-    emp_json_document  d = {0};
-    emp_execution      execution = {0};
-    const char        *schema;
-    emp_error          err = {0};
+    emp_graph *graph = NULL;
 
-    if (emp_json_parse(&d, (const char *)bytes, size, &err) == EMP_OK &&
-        emp_trace_is(d.root) && emp_graph_builder_create(&builder, &err) == EMP_OK &&
-        emp_trace_read(builder, &devices, NULL, d.root, d.root, -1, &err) == EMP_OK)
-        (void)emp_graph_builder_finish(builder, &graph, &err);
-    if (d.root != NULL && emp_execution_is(d.root, &schema))
-        (void)emp_execution_read(&execution, d.root, &err);
-    emp_execution_clear(&execution);
+    if (size == 0) return 0;
+    (void)read_memory(&graph, bytes, size, emp_trace_options, read, NULL);
     emp_graph_destroy(graph);
-    emp_graph_builder_destroy(builder);
-    emp_json_clear(&d);
     return 0;
 }

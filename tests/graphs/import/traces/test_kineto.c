@@ -318,11 +318,13 @@ Test(kineto, names_of_sources_that_are_wrong_are_refused)
 {
     static const struct {
         const char *source, *wants;
-    } faults[] = {
-        {"trace:", "names no file"},           {"trace:step=1", "names no file"},
-        {"trace:kineto=", "is no path"},       {"trace:kineto=a,step=x", "step=x"},
-        {"trace:kineto=a,step=-1", "step=-1"}, {"trace:file=a", "\"file\""},
-        {"trace:a.json", "trace:kineto=FILE"}};
+    } faults[] = {{"trace:", "needs the path"},
+                  {"trace:step=1", "needs the path"},
+                  {"trace:kineto=", "needs the path"},
+                  {"trace:kineto=a,step=x", "step is x"},
+                  {"trace:kineto=a,step=-2", "step is -2"},
+                  {"trace:kineto=a,file=a", "\"file\""},
+                  {"trace:a.json", "trace:kineto=trace.json"}};
 
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         emp_graph *g = NULL;

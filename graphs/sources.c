@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/sources.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "graphs/import/container.h"
+
+enum { SNIFFED_BYTES = 4096 };
+
+/* ---- prefixes ---- */
+
+static const emp_source_prefix prefixes[] = {
+    {"hf",
+     {"path=", "weights="},
+     emp_hf_options,
+     "a Hugging Face model or a GGUF file: hf:path=config.json, and ...",
+     "hf:path=config.json,phase=train",
+     "hf: is for configs of Hugging Face and GGUF files"},
+    {"tf",
+     {"path="},
+     emp_graph_def_options,
+     "a TensorFlow graph: tf:path=graph.pb, and ...",
+     "tf:path=graph.pb,batch=64",
+     "batch and loops are for TensorFlow's graphs; --batch is for ONNX models, too"},
+    {"onnx",
+     {"path=", "dim.", "train="},
+     emp_onnx_options,
+     "an ONNX model: onnx:path=model.onnx, perhaps dim.NAME=SIZE, "
+     "train=sgd|momentum|adam, and ...",
+     "onnx:path=model.onnx,batch=8,train=adam",
+     "--batch, --dim, --train and --lenient are for ONNX models"},
+    {"layers",
+     {"path=", "model=", "gpu=", "table=", "stages="},
+     emp_layers_options,
+     "measured layers as a pipeline: layers:path=layers.tsv, perhaps model=, gpu=, "
+     "table=, stages=12+14, and ...",
+     "layers:path=layers.tsv,micro_batches=8",
+     "layers: is for tables of measured layers, which have the columns layer_first, "
+     "layer_last, fwd_s and bwd_s"},
+    {"trace",
+     {"kineto=", "et="},
+     emp_trace_options,
+     "a step of a trace of PyTorch's profiler: trace:kineto=trace.json, perhaps "
+     "et=FILE, and ...",
+     "trace:kineto=trace.json,step=103",
+     "trace: is for traces of PyTorch's profiler"},
+};
+
+enum { PREFIXES = sizeof prefixes / sizeof *prefixes };
+
+const emp_source_prefix *emp_source_prefixes(int32_t *count)
+{
+    *count = PREFIXES;
+    return prefixes;
+}
+
+bool emp_source_has_prefix(const char *spec, const char *name)
+{
+    const size_t length = strlen(name);
+
+    return strncmp(spec, name, length) == 0 && spec[length] == ':';
+}
+
+const emp_source_prefix *emp_source_prefix_of(const char *spec)
+{
+    for (int32_t i = 0; i < PREFIXES; i++)
+        if (emp_source_has_prefix(spec, prefixes[i].name) ||
+            (strcmp(spec, prefixes[i].name) == 0 && access(spec, F_OK) != 0))
+            return &prefixes[i];
+    return NULL;
+}
+
+/* ---- formats ---- */
+
+/* The next line with more than a comment, without blanks around it; size 0: there is none. */
+static emp_slice next_line(emp_slice *rest)
+{
+    emp_slice line = {"", 0};
+
+    while ((line.size == 0 || line.data[0] == '#') && emp_slice_next_line(&line, rest))
+        line = emp_slice_trim(line);
+    return line.size > 0 && line.data[0] != '#' ? line : (emp_slice){"", 0};
+}
+
+/* It begins with a key or an item of a list, and has one line that is an item, or a key whose value is in
+ * the lines below it: protobuf's text has neither, and programs do not begin so. */
+static bool is_yaml(emp_slice file)
+{
+    emp_slice rest = {file.data, file.size < SNIFFED_BYTES ? file.size : SNIFFED_BYTES};
+    emp_slice line = next_line(&rest);
+    size_t    key = 0;
+
+    while (key < line.size && (isalnum((unsigned char)line.data[key]) ||
+                               strchr("_-", line.data[key]) != NULL))
+        key++;
+    if (!emp_container_is_text(file) ||
+        (!emp_slice_starts(line, "- ") &&
+         (key == 0 || key == line.size || line.data[key] != ':')))
+        return false;
+    for (; line.size > 0; line = next_line(&rest))
+        if (emp_slice_starts(line, "- ") || line.data[line.size - 1] == ':') return true;
+    return false;
+}
+
+static bool is_index(const emp_json *root)
+{
+    return emp_json_get(root, "weight_map") != NULL;
+}
+
+static bool is_tensorflow_js(const emp_json *root)
+{
+    return emp_json_get(root, "modelTopology") != NULL;
+}
+
+static bool is_any_json(const emp_json *root) { return root != NULL; }
+
+static bool is_any(emp_slice file) { return file.size > 0; }
+
+#define EXPORT_TORCH                                                                \
+    "scripts/export/export_torch.py exports the training step of a PyTorch model, " \
+    "with the sizes of its inputs"
+#define YAML_INSTEAD \
+    "--machine takes a machine, --runtime a runtime profile, --placement a placement"
+
+/* The first that fits counts, so formats without a mark come last. */
+static const emp_source_format formats[] = {
+    {"a GGUF file", "hf", .is = emp_gguf_is, .load = emp_gguf_load, .is_header = true,
+     .source = EMP_SOURCE_GGUF},
+    {"a safetensors file", NULL, .is = emp_safetensors_is, .is_header = true,
+     .instead = "it has only weights; name it beside the config of its model: "
+                "hf:path=config.json,weights=FILE"},
+    {"an ONNX model", "onnx", .is = emp_onnx_is, .load = emp_onnx_load,
+     .source = EMP_SOURCE_ONNX},
+    {"an archive of TorchScript", NULL, .is = emp_torchscript_is, .has_graph = true,
+     .instead = "export the model with torch.export.save(), or as an ONNX model"},
+    {"an archive of torch.save()", NULL, .is = emp_torch_weights_is,
+     .instead = "it has weights or objects of Python, and no graph; torch.export.save() "
+                "writes the graph of a model"},
+    {"a zip archive", NULL, .is = emp_pt2_is, .read = emp_pytorch_read,
+     .marks_targets = true, .instead = EXPORT_TORCH, .source = EMP_SOURCE_PYTORCH},
+
+    /* JSON */
+    {"a config of Hugging Face", "hf", .is_json = emp_config_is, .load = emp_config_load},
+    {"a torch.fx graph", NULL, .is_json = emp_fx_json_is, .read = emp_pytorch_read,
+     .marks_targets = true, .instead = EXPORT_TORCH, .source = EMP_SOURCE_PYTORCH},
+    {"a trace of PyTorch's profiler", "trace", .is_json = emp_kineto_is,
+     .read = emp_trace_read, .source = EMP_SOURCE_TRACE},
+    {"a Chakra trace", NULL, .is_json = emp_chakra_is_json, .read = emp_chakra_read,
+     .source = EMP_SOURCE_TRACE},
+    {"a PyTorch execution trace", NULL, .is_json = emp_execution_is,
+     .read = emp_torch_execution_read, .source = EMP_SOURCE_PYTORCH},
+    {"an instance of dnn-partitioning", NULL, .is_json = emp_dnn_partitioning_is,
+     .read = emp_dnn_partitioning_read, .source = EMP_SOURCE_STATED},
+    {"an index of safetensors files", NULL, .is_json = is_index,
+     .instead = "name the config of its model: hf:path=config.json"},
+    {"a TensorFlow.js model", NULL, .is_json = is_tensorflow_js, .has_graph = true,
+     .instead = "name the SavedModel that it was converted from"},
+
+    /* text */
+    {"a module of XLA", NULL, .is = emp_hlo_is, .read = emp_hlo_read,
+     .marks_targets = true, .source = EMP_SOURCE_HLO},
+    {"StableHLO, which XLA has not compiled", NULL, .is = emp_stablehlo_is,
+     .has_graph = true,
+     .instead = "save what jax.jit(f).lower(...).compile().as_text() gives"},
+    {"a profile of PipeDream", NULL, .is = emp_pipedream_is, .read = emp_pipedream_read,
+     .source = EMP_SOURCE_STATED},
+    {"a table of measured layers", "layers", .is = emp_layers_is, .read = emp_layers_read,
+     .source = EMP_SOURCE_STATED},
+    {"a graph of DOPPLER", NULL, .is = emp_doppler_is, .read = emp_doppler_read,
+     .source = EMP_SOURCE_STATED},
+
+    /* protocol buffers */
+    {"a Chakra trace", NULL, .is = emp_chakra_is, .read = emp_chakra_read,
+     .source = EMP_SOURCE_TRACE},
+    {"a TensorFlow graph", "tf", .is = emp_graph_def_is, .load = emp_graph_def_load,
+     .source = EMP_SOURCE_TENSORFLOW},
+    {"a RunMetadata profile, which has times but no graph", NULL,
+     .is = emp_run_metadata_holds, .instead = "--costs takes it"},
+    {"a profile of XLA (xplane.pb), which has times but no graph", NULL,
+     .is = emp_xspace_is,
+     .instead = "name the module that ran: jax.jit(f).lower(...).compile().as_text()"},
+
+    /* no graphs, and graphs of other programs */
+    {"a TensorFlow Lite model", NULL, "TFL3", 4, .has_graph = true,
+     .instead =
+         "name the SavedModel or the .pb that it was converted from, or convert it "
+         "by tf2onnx"},
+    {"a model in ONNX Runtime's own format", NULL, "ORTM", 4, .has_graph = true,
+     .instead = "name the .onnx that it was made of"},
+    {"HDF5, and no graph", NULL, "\x89HDF\r\n\x1a\n",
+     .instead =
+         "emplace record shows a run record or a checkpoint, and --placement takes "
+         "its placement; a Keras model is read as a SavedModel"},
+    {"a placement, and no graph", NULL, "emplace-placement-",
+     .instead = "--placement takes it"},
+    {"a graph that emplace graph --out has written for other programs, which is not read "
+     "back",
+     NULL, "emplace-graph-", .instead = "name the SPEC that it was made of"},
+    {"a plan, and no graph", NULL, "emplace-replay-plan-",
+     .instead = "emplace-replay executes it"},
+    {"the result of a plan, and no graph", NULL, "emplace-replay-result-",
+     .instead = "emplace validate --import takes it"},
+    {"YAML, and no graph", NULL, "---", .instead = YAML_INSTEAD},
+    {"YAML, and no graph", NULL, .is = is_yaml, .instead = YAML_INSTEAD},
+    /* hf: says what a config lacks */
+    {"JSON of no known kind", "hf", .is_json = is_any_json, .load = emp_config_load,
+     .instead =
+         "PyTorch's graphs have a \"format\" that begins with torch.fx; traces have "
+         "the list \"traceEvents\" or \"workload_graph\", or the text \"schema\"; "
+         "configs have \"model_type\", and dnn-partitioning's instances the lists "
+         "\"nodes\" and \"edges\""},
+    {"a file of no known kind", "tf", .is = is_any, .load = emp_graph_def_load},
+};
+
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static bool has_magic(const emp_source_format *f, const emp_reading *r)
+{
+    const char *format = emp_json_string(emp_json_get(r->json, "format"));
+    emp_slice   text = r->bytes;
+
+    if (r->json != NULL) text = (emp_slice){format, format == NULL ? 0 : strlen(format)};
+    if (text.size < (size_t)f->magic_at) return false;
+    text = (emp_slice){text.data + f->magic_at, text.size - (size_t)f->magic_at};
+    return text.size > 0 && emp_slice_starts(text, f->magic);
+}
+
+static bool fits(const emp_source_format *f, const emp_reading *r)
+{
+    if (f->magic != NULL) return has_magic(f, r);
+    if (f->is_json != NULL) return r->json != NULL && f->is_json(r->json);
+    return r->json == NULL && f->is(r->bytes);
+}
+
+const emp_source_format *emp_source_format_find(const emp_reading *r, bool is_block)
+{
+    for (int32_t i = 0; i < FORMATS; i++)
+        if (formats[i].is_header == is_block && fits(&formats[i], r)) return &formats[i];
+    return NULL;
+}
+
+static emp_status refuse(const emp_source_format *f, const emp_reading *r, emp_error *err)
+{
+    const char *format = emp_json_string(emp_json_get(r->json, "format"));
+    const bool  is_said = f->is_json == is_any_json && format != NULL;
+
+    return EMP_ERROR(f->has_graph ? EMP_EUNSUPPORTED : EMP_EFORMAT, "%s%s%.60s%s; %s",
+                     f->name, is_said ? ", as its format is \"" : "",
+                     is_said ? format : "", is_said ? "\"" : "", f->instead);
+}
+
+emp_status emp_source_check(const emp_source_format *f, const emp_source_prefix *prefix,
+                            const emp_reading *r, emp_error *err)
+{
+    const bool is_read = f->read != NULL || f->load != NULL;
+
+    if (!is_read || (prefix == NULL && f->is_json == is_any_json))
+        return refuse(f, r, err);
+    if (prefix == NULL || (f->prefix != NULL && strcmp(f->prefix, prefix->name) == 0))
+        return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL, "%s, and this is %s%s%s", prefix->is_for, f->name,
+                     f->instead != NULL ? "; " : "",
+                     f->instead != NULL ? f->instead : "");
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do methods that know memory alone follow the layers, and keep what is tied to a layer with it? */
+#include <criterion/criterion.h>
+
+#include "base/mem.h"
+#include "baselines/baselines.h"
+#include "tests/baselines/fixture.h"
+
+enum { LAYERS = 8, BYTES = 100, GPUS = 4 };
+
+/* A chain of layers; each holds so many bytes. Op LAYERS holds nothing and reads the last layer. */
+static fixture *create_chain(void)
+{
+    fixture *f = fixture_create(GPUS);
+
+    for (int32_t i = 0; i < LAYERS; i++) {
+        fixture_op(f, NULL, 1);
+        f->op[i].persistent_bytes = BYTES;
+        if (i > 0) fixture_edge(f, i - 1, i);
+    }
+    fixture_op(f, NULL, 1);
+    fixture_edge(f, LAYERS - 1, LAYERS);
+    for (int32_t d = 1; d <= GPUS; d++) f->machine->device[d].memory_bytes = 250;
+    return f;
+}
+
+Test(by_memory, layers_are_split_in_proportion)
+{
+    fixture      *f = create_chain();
+    emp_device_id device[FIXTURE_MAX_OPS];
+
+    fixture_place(&emp_method_memory_split, fixture_problem(f), 1, NULL, device);
+    for (int32_t i = 0; i < LAYERS; i++)
+        cr_expect_eq(device[i], 1 + i / 2, "layer %d", i);
+    cr_expect_eq(device[LAYERS], GPUS, "it follows what it reads");
+    fixture_destroy(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* Before, all layers between a table and the head that is tied to it were one block. */
+Test(by_memory, a_tied_head_stands_with_its_table)
+{
+    fixture      *f = create_chain();
+    emp_device_id device[FIXTURE_MAX_OPS];
+
+    fixture_colocate(f, LAYERS, 0);
+    fixture_place(&emp_method_memory_split, fixture_problem(f), 1, NULL, device);
+    for (int32_t i = 0; i < LAYERS; i++)
+        cr_expect_eq(device[i], 1 + i / 2, "layer %d", i);
+    cr_expect_eq(device[LAYERS], 1);
+    fixture_destroy(f);
+}
+
+Test(by_memory, first_fit_fills_gpus_and_leaves_the_rest_to_the_cpu)
+{
+    fixture      *f = create_chain();
+    emp_device_id device[FIXTURE_MAX_OPS];
+
+    f->machine->device[GPUS].memory_bytes = 150;
+    fixture_place(&emp_method_first_fit, fixture_problem(f), 1, "results=0", device);
+    for (int32_t i = 0; i < 7; i++) cr_expect_eq(device[i], 1 + i / 2, "layer %d", i);
+    cr_expect_eq(device[7], 0);
+    fixture_destroy(f);
+}
