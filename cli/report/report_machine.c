@@ -217,6 +217,27 @@ static void print_derived_keys(const emp_machine *m)
     }
 }
 
+void cli_machine_print_derived(const emp_machine *m)
+{
+    const char *lead = "derived      ";
+    int32_t     count;
+    bool        has_links = false;
+
+    for (int32_t i = 0; i < m->model_count; i++) {
+        int32_t derived = 0;
+        (void)emp_device_constants(m->model[i].kind, &count);
+        for (int32_t k = 0; k < count; k++) derived += is_derived(&m->model[i], k);
+        if (derived == 0) continue;
+        printf("%s%d constant%s of %s", lead, derived, emp_units_plural(derived),
+               m->model[i].name);
+        lead = ", ";
+    }
+    for (int32_t i = 0; i < m->link_count; i++)
+        has_links = has_links || m->link[i].is_derived;
+    if (has_links) printf("%slinks by the bus", lead);
+    printf("; --sensitivity says which of them matter\n");
+}
+
 emp_status cli_machine_check(const emp_machine *machine, emp_sheet_format format,
                              emp_error *err)
 {

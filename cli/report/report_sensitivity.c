@@ -92,7 +92,8 @@ static void print_verdict(const emp_sensitivity *s)
         printf("no quick method finds another placement that fits\n");
         return;
     }
-    printf("runner-up    %s, %s a step beside %s; ", s->other,
+    printf("%-12s %s, %s a step beside %s; ",
+           s->other_s < s->winner_s ? "faster" : "runner-up", s->other,
            emp_units_format_seconds(s->other_s, other, sizeof other),
            emp_units_format_seconds(s->winner_s, winner, sizeof winner));
     if (s->turn_count == 0)

@@ -220,7 +220,16 @@ Test(machines, place_tells_what_derived_constants_decide)
 
     cr_assert_not_null(found);
     cr_expect_geq(json_array_size(json_object_get(found, "constants")), 6);
+    cr_expect_geq(json_array_size(json_object_get(run, "derived")), 6);
     json_decref(run);
+    cr_assert_eq(emplace_run("place rnnlm:steps=3 -m rtx5090x1 -M gpu"), 0, "%s",
+                 program_err);
+    cr_expect_not_null(
+        strstr(program_out, " of rtx5090, links by the bus; --sensitivity"), "%s",
+        program_out);
+    cr_assert_eq(emplace_run("place rnnlm:steps=3 -m k40x2 -M gpu"), 0, "%s",
+                 program_err);
+    cr_expect_null(strstr(program_out, "--sensitivity"), "%s", program_out);
     cr_assert_eq(emplace_run("place rnnlm:steps=3 -m rtx5090x1 -M gpu --sensitivity"), 0,
                  "%s", program_err);
     cr_expect_not_null(strstr(program_out, "\nsensitivity; "), "%s", program_out);
