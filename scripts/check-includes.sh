@@ -91,8 +91,8 @@ while read -r folder; do
   fi
 done < <(git ls-files '*.[ch]' | grep -v '^tests/' | sed 's#/[^/]*$##' | sort -u)
 
-# Nobody reads a folder of more files.
-if git ls-files | sed 's#/[^/]*$##' | sort | uniq -c | awk '$1 > 25 { print; bad = 1 } END { exit !bad }'; then
+# Nobody reads a folder of more files. Machines and device models are found by name instead.
+if git ls-files ':!data/machines' | sed 's#/[^/]*$##' | sort | uniq -c | awk '$1 > 25 { print; bad = 1 } END { exit !bad }'; then
   fail "a folder has at most 25 files of its own"
 fi
 

@@ -28,6 +28,7 @@ enum {
     KEY_START,
     KEY_WEIGHTS,
     KEY_WEIGHTS_OUT,
+    KEY_SENSITIVITY,
     DEFAULT_BUDGET = 400
 };
 
@@ -55,6 +56,10 @@ static const struct argp_option options[] = {
      "Have a learner begin with the weights of a file, and with their options", 0},
     {"weights-out", KEY_WEIGHTS_OUT, "FILE", 0,
      "Write a learner's weights, for --weights on any graph", 0},
+    {"sensitivity", KEY_SENSITIVITY, NULL, 0,
+     "Simulate the placement found and a runner-up with each derived constant of the "
+     "machine at 0.8 and 1.2 times, and say whether the ranking turns",
+     0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -79,6 +84,7 @@ static const char doc[] =
     "  emplace place model.pb --machine k40x4 --method hdp --preset paper \\\n"
     "      --budget 4000 --out best.json\n"
     "  emplace place model.pb --machine k40x4 --method ce --out placed.pb\n"
+    "  emplace place rnnlm --machine rtx4090x2+rtx3060 --sensitivity\n"
     "  emplace place model.gguf -m rtx4090x2+rtx3060 --method memory-split \\\n"
     "      --out best.sh\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method anneal \\\n"
@@ -118,6 +124,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_START: args->start = arg; return 0;
     case KEY_WEIGHTS: args->weights = arg; return 0;
     case KEY_WEIGHTS_OUT: args->weights_out = arg; return 0;
+    case KEY_SENSITIVITY: args->is_sensitivity = true; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -140,6 +147,10 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     const bool        is_own = args->is_forced ||
                         (args->run.checkpoint.is_resumed && is_there(args->weights_out));
 
+    if (args->is_sensitivity && task->costs != NULL)
+        return EMP_ERROR(EMP_EINVAL,
+                         "--sensitivity changes constants of the machine, and --costs "
+                         "states times that do not change with them; leave out one");
     EMP_CHECK(emp_method_find(method, args->method, err));
     EMP_CHECK(emp_output_check_all(outputs, 4, err));
     EMP_CHECK(emp_output_check_inputs(files, 6, outputs, 4, err));
@@ -147,6 +158,7 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     cli_inputs_take_options(inputs, task);
     EMP_CHECK(cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err));
+    if (args->is_sensitivity) EMP_CHECK(emp_sensitivity_check(inputs->problem, err));
     const emp_named_placement names =
         emp_placement_name(inputs->problem, &(emp_decision){0}, -1.0);
     return cli_placement_output_check_ops(args->out, &names, task->spec, err);
@@ -215,6 +227,18 @@ static emp_status drop_checkpoint(const cli_place_args *args, emp_error *err)
     return EMP_OK;
 }
 
+/* What the answer owes to derived constants, if that is asked; an interrupted run is not studied. */
+static emp_status study_constants(emp_sensitivity **out, const cli_place_args *args,
+                                  const emp_record *record, const emp_problem *problem,
+                                  emp_error *err)
+{
+    const emp_decision found = emp_decision_view(&record->decision);
+
+    if (!args->is_sensitivity || !record->is_feasible || is_half(record)) return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(*out, 1));
+    return emp_sensitivity_find(*out, problem, &found, err);
+}
+
 /* First what would be lost, then what the user reads. */
 static emp_status deliver(const cli_place_args *args, const emp_record *record,
                           const emp_sim_result *best, const cli_inputs *inputs,
@@ -223,6 +247,7 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     const emp_problem *problem = inputs->problem;
     emp_status         saved = save(args, record, problem, err), printed;
     cli_run_options    run = args->run;
+    emp_sensitivity   *sensitivity = NULL;
     emp_bounds         bounds;
 
     if (saved == EMP_OK && !is_half(record)) saved = drop_checkpoint(args, err);
@@ -231,8 +256,11 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     run.is_unbound = run.is_unbound || record->has_fusion;
     printed = cli_bound(&bounds, &run, problem, err);
     if (printed == EMP_OK)
-        printed =
-            cli_report_run(record, inputs, best, &bounds, args->run.task.format, err);
+        printed = study_constants(&sensitivity, args, record, problem, err);
+    if (printed == EMP_OK)
+        printed = cli_report_run(record, inputs, best, &bounds, sensitivity,
+                                 args->run.task.format, err);
+    emp_free(sensitivity);
     if (saved != EMP_OK) return saved;
     if (printed != EMP_OK) return printed;
     return is_half(record) ? EMP_EINTERRUPTED : EMP_OK;

@@ -20,6 +20,7 @@ typedef struct {
     int64_t imitate_budget; /**< evaluations a task; 0 = not given */
     int64_t imitate_rounds; /**< steps a task */
     bool    is_forced;      /**< outputs may replace any file */
+    bool    is_sensitivity; /**< derived constants are changed by a fifth */
 } cli_place_args;
 
 /** The options of both, to be used as an argp child; the input is a cli_place_args. */

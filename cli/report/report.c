@@ -8,6 +8,8 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/report/report_machine.h"
+#include "cli/report/report_sensitivity.h"
 #include "cli/report/report_why.h"
 #include "run/methods.h"
 
@@ -209,16 +211,24 @@ void cli_add_winner(json_t *object, const emp_record *r)
 
 emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
                           const emp_sim_result *best, const emp_bounds *bounds,
-                          emp_sheet_format format, emp_error *err)
+                          const emp_sensitivity *sensitivity, emp_sheet_format format,
+                          emp_error *err)
 {
     emp_status         st = EMP_OK;
     const emp_problem *problem = inputs->problem;
     emp_explain       *why = NULL;
     const emp_decision found = emp_decision_view(&r->decision);
+    const bool         has_derived =
+        inputs->costs == NULL && emp_sensitivity_check(problem, NULL) == EMP_OK;
 
     EMP_TRY(cli_why_create(&why, problem, &found, best, false, err));
     if (format != EMP_SHEET_TEXT) {
-        EMP_TRY(cli_print_object(json_run(r, inputs, best, why, bounds), format, err));
+        json_t *run = json_run(r, inputs, best, why, bounds);
+        if (run != NULL && has_derived)
+            json_object_set_new(run, "derived", cli_machine_derived(problem->machine));
+        if (run != NULL && sensitivity != NULL)
+            json_object_set_new(run, "sensitivity", cli_sensitivity_json(sensitivity));
+        EMP_TRY(cli_print_object(run, format, err));
     } else {
         printf("%s on %s, runtime %s, by %s, seed %" PRIu64 ": %" PRId64
                " evaluation%s%s\n",
@@ -231,6 +241,10 @@ emp_status cli_report_run(const emp_record *r, const cli_inputs *inputs,
         if (emp_record_winner(r) != NULL)
             printf("won by       %s\n", emp_record_winner(r));
         cli_report_print(problem, best, why, bounds);
+        if (sensitivity != NULL)
+            cli_sensitivity_print(sensitivity);
+        else if (has_derived)
+            cli_machine_print_derived(problem->machine);
     }
 
 cleanup:

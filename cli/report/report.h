@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "cli/options/inputs.h"
+#include "run/sensitivity.h"
 #include "run/sheet/sheet.h"
 #include "run/store/store.h"
 #include "sim/bounds/bounds.h"
@@ -23,10 +24,12 @@ json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *result
 void cli_report_print(const emp_problem *problem, const emp_sim_result *result,
                       const emp_explain *why, const emp_bounds *bounds);
 
-/** A run on \a inputs and its best placement, of which the oracle says \a best, as \a format says. */
+/** A run on \a inputs and its best placement, of which the oracle says \a best, as \a format says.
+ * \param sensitivity  OPTIONAL. What the answer owes to derived constants. */
 emp_status cli_report_run(const emp_record *record, const cli_inputs *inputs,
                           const emp_sim_result *best, const emp_bounds *bounds,
-                          emp_sheet_format format, emp_error *err);
+                          const emp_sensitivity *sensitivity, emp_sheet_format format,
+                          emp_error *err);
 
 /** Adds won_by to the object, if the record is of a portfolio: the member that found the best
  * placement. */

@@ -11,6 +11,13 @@
 emp_status cli_machine_show(const emp_machine *machine, emp_sheet_format format,
                             emp_error *err);
 
+/** The constants that follow from cards: a list of model, constant, value and rule. */
+json_t *cli_machine_derived(const emp_machine *machine);
+
+/** Prints a line that counts the derived constants of each model, for the report of a placement. The machine
+ * has some. */
+void cli_machine_print_derived(const emp_machine *machine);
+
 /** Prints all that is implausible: as text a line for each, or that nothing is.
  * \retval EMP_EINVAL  Something is. */
 emp_status cli_machine_check(const emp_machine *machine, emp_sheet_format format,

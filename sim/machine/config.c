@@ -275,6 +275,19 @@ static emp_status convert_field(const emp_config_field *field, const char *text,
     return EMP_OK;
 }
 
+double emp_config_number(const emp_config_field *field, const void *out)
+{
+    const void *at = (const char *)out + field->to;
+
+    switch (field->kind) {
+    case EMP_CONFIG_BYTES: return (double)*(const int64_t *)at;
+    case EMP_CONFIG_COUNT:
+    case EMP_CONFIG_COUNT_OR_0: return *(const int32_t *)at;
+    case EMP_CONFIG_SWITCH: return *(const bool *)at ? 1.0 : 0.0;
+    default: return *(const double *)at;
+    }
+}
+
 emp_status emp_config_convert(const emp_config *config, const emp_config_field *fields,
                               size_t field_count, const void *raw, void *out,
                               uint64_t *hash, emp_error *err)
@@ -285,7 +298,9 @@ emp_status emp_config_convert(const emp_config *config, const emp_config_field *
         uint64_t    bits;
         const char *text;
         memcpy(&text, (const char *)raw + fields[i].from, sizeof text);
-        if (convert_field(&fields[i], text, out, &number, &why) != EMP_OK) {
+        if (text == NULL) {
+            number = emp_config_number(&fields[i], out);
+        } else if (convert_field(&fields[i], text, out, &number, &why) != EMP_OK) {
             return EMP_ERROR(why.status, "%s:%d: %s: %s", config->path,
                              emp_config_line(config, fields[i].key, text), fields[i].key,
                              why.msg);

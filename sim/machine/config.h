@@ -51,10 +51,14 @@ emp_status emp_config_parse(emp_config *config, const char *path, const char *te
                             emp_error *err);
 void       emp_config_close(emp_config *config);
 
-/** Converts every field of \a raw into \a out and mixes the values into \a *hash. */
+/** Converts every field of \a raw into \a out and mixes the values into \a *hash. A field without a
+ * text keeps the value that \a out has. */
 emp_status emp_config_convert(const emp_config *config, const emp_config_field *fields,
                               size_t field_count, const void *raw, void *out,
                               uint64_t *hash, emp_error *err);
+
+/** The value of a field that was converted into \a out; a switch is 0 or 1. */
+double emp_config_number(const emp_config_field *field, const void *out);
 
 /** The line of \a config that has both texts (either may be empty), or 1: for messages.
  */

@@ -113,8 +113,9 @@ void emp_data_list(char *text, size_t size, const char *folder)
     text[0] = '\0';
     emp_data_find(&names, folder);
     for (int32_t i = 0; i < names.count; i++) {
-        if (used + strlen(names.name[i]) + sizeof ", " > size) return;
+        const bool is_full = used + strlen(names.name[i]) + sizeof ", , ..." > size;
         used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ",
-                                 names.name[i]);
+                                 is_full ? "..." : names.name[i]);
+        if (is_full) return;
     }
 }

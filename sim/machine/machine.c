@@ -14,6 +14,7 @@
 #include "base/text/nearest.h"
 #include "base/text/text.h"
 #include "sim/machine/bundle.h"
+#include "sim/machine/card.h"
 #include "sim/machine/config.h"
 #include "sim/machine/machine_internal.h"
 #include "sim/machine/model.h"
@@ -131,6 +132,8 @@ static emp_status note_model(struct loader *l, const char *name, emp_device_mode
     to->kind = model->device.kind;
     snprintf(to->name, sizeof to->name, "%.*s", (int)sizeof to->name - 1, name);
     snprintf(to->path, sizeof to->path, "%s", model->path);
+    to->card = model->card;
+    to->derived = model->derived;
     m->fitted_constants += model->fitted_constants;
     note_fitted_cells(m, model);
     return EMP_OK;
@@ -188,23 +191,38 @@ static emp_status check_link(const struct loader *l, const char *key, const char
     return fail_at(l, key, value, "needs both bandwidth and latency, or neither", err);
 }
 
-static emp_status add_node(struct loader *l, const char *name, int32_t parent,
-                           const struct raw_link *raw, emp_error *err)
+/* The pair of links between a vertex and its parent. */
+static emp_status add_links(struct loader *l, emp_topology_node *node,
+                            const emp_link *link, emp_error *err)
 {
-    emp_link           link = {0};
+    emp_machine *m = l->machine;
+
+    EMP_CHECK(emp_topology_add_link(m, node->name, " up", link->bytes_per_s,
+                                    link->latency_s, &node->up, err));
+    EMP_CHECK(emp_topology_add_link(m, node->name, " down", link->bytes_per_s,
+                                    link->latency_s, &node->down, err));
+    m->link[node->up].is_derived = m->link[node->down].is_derived = link->is_derived;
+    return EMP_OK;
+}
+
+/* Hangs a vertex on its parent; \a link NULL: free of charge. */
+static emp_status add_node(struct loader *l, const char *name, int32_t parent,
+                           const emp_link *link, emp_error *err)
+{
     emp_topology_node *node = &l->topology.node[l->topology.node_count];
 
     *node = (emp_topology_node){.name = name, .parent = parent, .up = -1, .down = -1};
-    if (raw->bandwidth != NULL) {
-        EMP_CHECK(emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw,
-                                     &link, &l->machine->hash, err));
-        EMP_CHECK(emp_topology_add_link(l->machine, name, " up", link.bytes_per_s,
-                                        link.latency_s, &node->up, err));
-        EMP_CHECK(emp_topology_add_link(l->machine, name, " down", link.bytes_per_s,
-                                        link.latency_s, &node->down, err));
-    }
+    if (link != NULL) EMP_CHECK(add_links(l, node, link, err));
     l->topology.node_count++;
     return EMP_OK;
+}
+
+/* The link that the file states. */
+static emp_status read_link(struct loader *l, const struct raw_link *raw, emp_link *link,
+                            emp_error *err)
+{
+    return emp_config_convert(&l->config, link_table, FIELD_COUNT(link_table), raw, link,
+                              &l->machine->hash, err);
 }
 
 static emp_status add_inner_nodes(struct loader *l, emp_error *err)
@@ -220,9 +238,11 @@ static emp_status add_inner_nodes(struct loader *l, emp_error *err)
         if (n->parent != NULL && parent < 0) {
             return fail_node(l, "parent", n->parent, "is no node listed above", err);
         }
-        struct raw_link link = {n->bandwidth, n->latency};
-        EMP_CHECK(check_link(l, "name", n->name, &link, err));
-        EMP_CHECK(add_node(l, n->name, parent, &link, err));
+        struct raw_link stated = {n->bandwidth, n->latency};
+        emp_link        link = {0};
+        EMP_CHECK(check_link(l, "name", n->name, &stated, err));
+        if (n->bandwidth != NULL) EMP_CHECK(read_link(l, &stated, &link, err));
+        EMP_CHECK(add_node(l, n->name, parent, n->bandwidth == NULL ? NULL : &link, err));
     }
     return EMP_OK;
 }
@@ -230,7 +250,9 @@ static emp_status add_inner_nodes(struct loader *l, emp_error *err)
 static emp_status add_device(struct loader *l, const emp_device *model, int32_t parent,
                              const struct raw_device *raw, emp_error *err)
 {
-    emp_machine *m = l->machine;
+    const struct raw_link stated = {raw->bandwidth, raw->latency};
+    emp_machine          *m = l->machine;
+    emp_link              link = {0};
 
     if (m->device_count == EMP_MAX_DEVICES) {
         return EMP_ERROR(EMP_EFORMAT, "%s: more than %d devices", l->config.path,
@@ -244,8 +266,9 @@ static emp_status add_device(struct loader *l, const emp_device *model, int32_t 
              model->kind == EMP_DEVICE_GPU ? "gpu" : "cpu", number);
     l->topology.leaf_of_device[m->device_count] = l->topology.node_count;
     m->hash = emp_hash_bytes(m->hash, device->name, strlen(device->name));
-    EMP_CHECK(add_node(l, device->name, parent,
-                       &(struct raw_link){raw->bandwidth, raw->latency}, err));
+    if (raw->bandwidth != NULL) EMP_CHECK(read_link(l, &stated, &link, err));
+    EMP_CHECK(
+        add_node(l, device->name, parent, raw->bandwidth == NULL ? NULL : &link, err));
     m->device_count++;
     return EMP_OK;
 }
@@ -305,6 +328,49 @@ static emp_status add_devices(struct loader *l, emp_error *err)
 
     for (unsigned i = 0; i < raw->devices_count; i++)
         EMP_CHECK(add_entry(l, &raw->devices[i], err));
+    return EMP_OK;
+}
+
+/* The highest node that is free of charge to reach from a device. */
+static int32_t free_root(const emp_topology *t, emp_device_id device)
+{
+    int32_t node = t->leaf_of_device[device];
+
+    while (t->node[node].up < 0 && t->node[node].parent >= 0) node = t->node[node].parent;
+    return node;
+}
+
+/* Whether no link lies between a device and another one. */
+static bool lacks_link(const struct loader *l, const int32_t *root, emp_device_id device)
+{
+    const emp_machine *m = l->machine;
+
+    if (m->device[device].kind != EMP_DEVICE_GPU) return false;
+    if (l->topology.node[l->topology.leaf_of_device[device]].up >= 0) return false;
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (d != device && root[d] == root[device]) return true;
+    return false;
+}
+
+/* A GPU that no link would join to another device has that of the bus of its model's card, if there is
+ * one. Without, such a file is refused, so that none of older programs becomes another machine. */
+static emp_status add_bus_links(struct loader *l, emp_error *err)
+{
+    const struct raw_link none = {NULL, NULL};
+    emp_machine          *m = l->machine;
+    int32_t               root[EMP_MAX_DEVICES];
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        root[d] = free_root(&l->topology, d);
+    for (emp_device_id d = 0; d < m->device_count; d++) {
+        emp_link link = {0};
+        if (!lacks_link(l, root, d) ||
+            !emp_card_link(&link, &m->device[d], &m->model[m->device[d].model].card))
+            continue;
+        EMP_CHECK(read_link(l, &none, &link, err)); /* which mixes it into the hash */
+        EMP_CHECK(
+            add_links(l, &l->topology.node[l->topology.leaf_of_device[d]], &link, err));
+    }
     return EMP_OK;
 }
 
@@ -414,6 +480,7 @@ static emp_status read_machine(struct loader *l, const char *path, emp_error *er
     snprintf(m->description, sizeof m->description, "%s", raw->description);
     EMP_CHECK(add_inner_nodes(l, err));
     EMP_CHECK(add_devices(l, err));
+    EMP_CHECK(add_bus_links(l, err));
     EMP_CHECK(read_core_count(l, err));
     EMP_CHECK(find_hosts(l, err));
     memset(l->topology.gpu_channel, -1, sizeof l->topology.gpu_channel);
@@ -456,6 +523,17 @@ cleanup:
     return st;
 }
 
+/* Whether a file begins as XML does. */
+static bool is_xml(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    int   c = file == NULL ? EOF : fgetc(file);
+
+    while (c == ' ' || c == '\n' || c == '\r' || c == '\t') c = fgetc(file);
+    if (file != NULL) fclose(file);
+    return c == '<';
+}
+
 emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_error *err)
 {
     char path[512];
@@ -467,6 +545,11 @@ emp_status emp_machine_load(emp_machine **out, const char *name_or_path, emp_err
         return emp_giph_machine_create(out, name_or_path, err);
     emp_config_path(path, sizeof path, "machines", name_or_path);
     if (access(path, R_OK) != 0) return fail_unknown(name_or_path, path, err);
+    if (is_xml(path))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s is XML, and a machine file is YAML; emplace machines import "
+                         "--topology %s --out box.yaml makes one of what lstopo wrote",
+                         path, path);
     return load(out, path, NULL, err);
 }
 

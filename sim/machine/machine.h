@@ -112,6 +112,7 @@ typedef struct {
     double bytes_per_s;
     double latency_s;
     bool   is_network; /**< between hosts */
+    bool   is_derived; /**< from the bus of a card, by a rule */
 } emp_link;
 
 typedef struct {
@@ -121,11 +122,28 @@ typedef struct {
     double  latency_s;   /**< highest on the route within hosts + sum over the network */
 } emp_route;
 
+/** What a data sheet publishes of a device model: its section `card` or `processor` (card.h). */
+typedef struct {
+    bool    is_there;
+    double  peak_flops_per_s[EMP_FORMATS]; /**< dense; 0 = not published. CPU: of fp32 */
+    int64_t memory_bytes;                  /**< of the board */
+    double  rate_bytes_per_s;              /**< of its memory, nominal */
+    int32_t kind_of_gpu;                   /**< its class, an index of card.c */
+    char    bus[24];                       /**< "PCIe 4 x16", "unified"; "" of a CPU */
+    double  bus_bytes_per_s;               /**< one way, nominal; 0 = the CPU's memory */
+    int32_t pcie_generation, pcie_lanes;   /**< 0 = the bus is no PCIe */
+    int32_t cores;                         /**< of a CPU */
+    double  clock_hz;                      /**< likewise */
+} emp_card;
+
 /** A device model that a machine has devices of. */
 typedef struct {
     char            name[32];  /**< "k40"; "cpu" and "gpu" where no file says */
     char            path[512]; /**< its file; "" = none */
     emp_device_kind kind;
+    emp_card        card;
+    uint32_t
+        derived; /**< bit i: emp_device_constants()[i] follows from the card by a rule */
 } emp_machine_model;
 
 /** Devices that reach each other beside the tree: a switch of NVLinks, a bridge, a network of GPUs.
@@ -220,7 +238,7 @@ void emp_data_find(emp_data_names *names, const char *folder);
 /** The same of any folder. */
 void emp_names_find(emp_data_names *names, const char *path);
 
-/** Writes these names: "cpu-host, k40". Those that do not fit in the text are left out. */
+/** Writes these names: "cpu-host, k40". "..." stands for those that do not fit in the text. */
 void emp_data_list(char *text, size_t size, const char *folder);
 
 static inline emp_time_ns emp_time_later(emp_time_ns a, emp_time_ns b)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/machine/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/text/nearest.h"
 #include "base/text/text.h"
 #include "sim/machine/bundle.h"
+#include "sim/machine/card.h"
 #include "sim/machine/config.h"
 
 #define FIELD_COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
@@ -81,13 +83,14 @@
     X(type, hand_over, SECONDS, device.sharing.hand_over_s)
 
 struct constants {
-    emp_device device;
+    emp_device device;        /* the first, so that offsets are those in a device */
     double     gemm_clock_hz; /* of the measurements behind the GEMM constants */
 };
 
 /* A field as a member of its raw struct, in its schema, and in the table that converts it. */
-#define MEMBER(type, key, kind, member) char *key;
-#define SCHEMA(type, key, kind, member) STRING(type, key, 0),
+#define MEMBER(type, key, kind, member)   char *key;
+#define SCHEMA(type, key, kind, member)   STRING(type, key, 0),
+#define OPTIONAL(type, key, kind, member) STRING(type, key, CYAML_FLAG_OPTIONAL),
 #define ROW(type, key, kind, member) \
     {#key, EMP_CONFIG_##kind, offsetof(type, key), offsetof(struct constants, member)},
 
@@ -110,23 +113,28 @@ struct raw_tables {
     char *gemm, *attention, *comm;
 };
 struct raw_model {
-    struct raw_gpu     *gpu;
-    struct raw_cpu     *cpu;
-    struct raw_core    *core;
-    struct raw_sharing *sharing;
-    struct raw_format  *formats;
-    unsigned            formats_count;
-    struct raw_tables  *tables;
-    struct emp_raw_fit *fit;
+    struct emp_raw_card      *card;
+    struct emp_raw_processor *processor;
+    struct raw_gpu           *gpu;
+    struct raw_cpu           *cpu;
+    struct raw_core          *core;
+    struct raw_sharing       *sharing;
+    struct raw_format        *formats;
+    unsigned                  formats_count;
+    struct raw_tables        *tables;
+    struct emp_raw_fit       *fit;
+    char                    **measured;
+    unsigned                  measured_count;
 };
 
 #define STRING(type, key, flags)                                             \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | (flags), type, key, 0, \
                            CYAML_UNLIMITED)
 
-static const cyaml_schema_field_t gpu_schema[] = {GPU_FIELDS(SCHEMA, struct raw_gpu)
+/* Beside a card or a processor a key may be left out; without, check_keys() wants all. */
+static const cyaml_schema_field_t gpu_schema[] = {GPU_FIELDS(OPTIONAL, struct raw_gpu)
                                                       CYAML_FIELD_END};
-static const cyaml_schema_field_t cpu_schema[] = {CPU_FIELDS(SCHEMA, struct raw_cpu)
+static const cyaml_schema_field_t cpu_schema[] = {CPU_FIELDS(OPTIONAL, struct raw_cpu)
                                                       CYAML_FIELD_END};
 static const cyaml_schema_field_t core_schema[] = {CORE_FIELDS(SCHEMA, struct raw_core)
                                                        CYAML_FIELD_END};
@@ -141,7 +149,10 @@ static const cyaml_schema_field_t tables_schema[] = {
     STRING(struct raw_tables, gemm, CYAML_FLAG_OPTIONAL),
     STRING(struct raw_tables, attention, CYAML_FLAG_OPTIONAL),
     STRING(struct raw_tables, comm, CYAML_FLAG_OPTIONAL), CYAML_FIELD_END};
+static const cyaml_schema_value_t measured_schema = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED)};
 static const cyaml_schema_field_t model_fields[] = {
+    EMP_CARD_FIELDS(struct raw_model),
     CYAML_FIELD_MAPPING_PTR("gpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, gpu, gpu_schema),
     CYAML_FIELD_MAPPING_PTR("cpu", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
@@ -155,6 +166,9 @@ static const cyaml_schema_field_t model_fields[] = {
     CYAML_FIELD_MAPPING_PTR("tables", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                             struct raw_model, tables, tables_schema),
     EMP_FIT_FIELD(struct raw_model),
+    CYAML_FIELD_SEQUENCE("measured", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                         struct raw_model, measured, &measured_schema, 1,
+                         CYAML_UNLIMITED),
     CYAML_FIELD_END};
 static const cyaml_schema_value_t model_schema = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_model, model_fields)};
@@ -208,6 +222,7 @@ void emp_device_model_refuse(char *text, size_t size, const char *machine_path,
     emp_text       known = {array, sizeof array, 0};
     emp_nearest    near = emp_nearest_begin(name, strlen(name), "");
     emp_data_names shipped, beside = {0};
+    bool           is_full = false;
 
     emp_data_find(&shipped, "machines/models");
     if (machine_path != NULL) {
@@ -218,9 +233,9 @@ void emp_device_model_refuse(char *text, size_t size, const char *machine_path,
         const char *at =
             i < beside.count ? beside.name[i] : shipped.name[i - beside.count];
         emp_nearest_offer(&near, at, strlen(at));
-        if (i < beside.count && has_name(&shipped, at)) continue;
-        if (known.used + strlen(at) + sizeof ", " > sizeof array) continue;
-        emp_text_add(&known, "%s%s", known.used > 0 ? ", " : "", at);
+        if ((i < beside.count && has_name(&shipped, at)) || is_full) continue;
+        is_full = known.used + strlen(at) + sizeof ", , ..." > sizeof array;
+        emp_text_add(&known, "%s%s", known.used > 0 ? ", " : "", is_full ? "..." : at);
     }
     snprintf(text, size, "is no file in the folder models%s; known: %s",
              emp_nearest_hint(&near, hint), array);
@@ -233,26 +248,191 @@ static emp_status fail(const struct reader *r, const char *key, const char *what
                      emp_config_line(&r->config, key, ""), what);
 }
 
-static emp_status read_gpu(struct reader *r, const struct raw_gpu *raw,
+const emp_config_field *emp_device_constants(emp_device_kind kind, int32_t *count)
+{
+    *count = kind == EMP_DEVICE_GPU ? (int32_t)FIELD_COUNT(gpu_table)
+                                    : (int32_t)FIELD_COUNT(cpu_table);
+    return kind == EMP_DEVICE_GPU ? gpu_table : cpu_table;
+}
+
+/* What all cores of a CPU stream. */
+static double cpu_stream(const emp_device *d)
+{
+    return d->core_bytes_per_s * d->bandwidth_cores;
+}
+
+bool emp_device_constant_scale(emp_device *device, const emp_config_field *constant,
+                               double factor)
+{
+    if (constant->to >= sizeof *device) return false;
+    const double old = emp_config_number(constant, device);
+    void        *at = (char *)device + constant->to;
+    switch (constant->kind) {
+    case EMP_CONFIG_BYTES: *(int64_t *)at = (int64_t)(old * factor); break;
+    case EMP_CONFIG_COUNT:
+    case EMP_CONFIG_COUNT_OR_0:
+        *(int32_t *)at = old == 0.0 ? 0 : (int32_t)fmax(1.0, round(old * factor));
+        break;
+    default: *(double *)at = old * factor; break;
+    }
+    if (device->kind == EMP_DEVICE_CPU) device->memory_bytes_per_s = cpu_stream(device);
+    return emp_config_number(constant, device) != old;
+}
+
+/* ---- the sections gpu and cpu ---- */
+
+/* The constants that a section states, and those that rules make of a card. */
+struct section {
+    const emp_config_field *table;
+    int32_t                 count;
+    const char             *name; /* "gpu" */
+    const void *raw; /* of the table's struct; all zeros: there is no section */
+};
+
+static const char *text_of(const struct section *s, int32_t i)
+{
+    const char *text;
+
+    memcpy(&text, (const char *)s->raw + s->table[i].from, sizeof text);
+    return text;
+}
+
+static emp_status check_keys(const struct reader *r, const struct section *s,
+                             emp_error *err)
+{
+    for (int32_t i = 0; i < s->count; i++)
+        if (text_of(s, i) == NULL)
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s:%d: Missing key: %s; %s has all of its keys, unless a "
+                             "section %s beside it has what a data sheet says",
+                             r->config.path, emp_config_line(&r->config, s->name, ""),
+                             s->table[i].key, s->name,
+                             s->table == gpu_table ? "card" : "processor");
+    return EMP_OK;
+}
+
+/* Whether the list `measured` names a constant. */
+static bool is_measured(const struct reader *r, const char *key)
+{
+    const struct raw_model *raw = r->config.data;
+
+    for (unsigned i = 0; i < raw->measured_count; i++)
+        if (strcmp(raw->measured[i], key) == 0) return true;
+    return false;
+}
+
+static emp_status check_measured(const struct reader *r, const struct section *s,
+                                 emp_error *err)
+{
+    const struct raw_model *raw = r->config.data;
+
+    for (unsigned k = 0; k < raw->measured_count; k++) {
+        int32_t i = 0;
+        while (i < s->count &&
+               (strcmp(s->table[i].key, raw->measured[k]) != 0 || text_of(s, i) == NULL))
+            i++;
+        if (i == s->count)
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s:%d: measured: '%s' is no constant that the section %s "
+                             "states",
+                             r->config.path, emp_config_line(&r->config, "measured", ""),
+                             raw->measured[k], s->name);
+    }
+    return EMP_OK;
+}
+
+/* Whether a stated value is that of the rule, but for the digits that files round to. */
+static bool is_by_rule(const emp_config_field *field, const struct constants *stated,
+                       const struct constants *rule)
+{
+    const double a = emp_config_number(field, stated), b = emp_config_number(field, rule);
+
+    return fabs(a - b) <= 0.01 * fabs(b);
+}
+
+/* Notes which constants follow from the card: those that are not stated, and those that were stated by
+ * the same rule. Peak, multiprocessors, cores and clock are facts where they are stated. */
+static void note_derived(struct reader *r, const struct section *s,
+                         const struct constants *c, const struct constants *rule)
+{
+    static const char *const facts[] = {"peak", "multiprocessors", "cores", "clock"};
+
+    for (int32_t i = 0; i < s->count; i++) {
+        const char *key = s->table[i].key;
+        bool        is_fact = is_measured(r, key);
+        for (size_t k = 0; k < FIELD_COUNT(facts); k++)
+            is_fact = is_fact || strcmp(facts[k], key) == 0;
+        if (emp_card_rule(c->device.kind, key) == NULL) continue;
+        if (text_of(s, i) == NULL || (!is_fact && is_by_rule(&s->table[i], c, rule)))
+            r->model->derived |= UINT32_C(1) << i;
+    }
+}
+
+/* The peak of fp32 is no rule's where the card has it. */
+static void keep_published(struct reader *r, const emp_card *card)
+{
+    int32_t i = 0;
+
+    while (strcmp(gpu_table[i].key, "peak") != 0) i++;
+    if (card->cores == 0 && card->peak_flops_per_s[EMP_FORMAT_FP32] > 0.0)
+        r->model->derived &= ~(UINT32_C(1) << i);
+}
+
+static emp_status read_constants(struct reader *r, const struct section *s,
+                                 struct constants *c, emp_error *err)
+{
+    const emp_card  *card = &r->model->card;
+    struct constants rule = *c; /* with the kind */
+    uint64_t         unused = 0;
+
+    EMP_CHECK(check_measured(r, s, err));
+    if (!card->is_there) {
+        EMP_CHECK(check_keys(r, s, err));
+    } else { /* the peak and the like that are stated count for the rules */
+        EMP_CHECK(emp_config_convert(&r->config, s->table, (size_t)s->count, s->raw,
+                                     &rule, &unused, err));
+        emp_card_derive(&rule.device, card);
+        rule.gemm_clock_hz = rule.device.clock_hz;
+        *c = rule;
+    }
+    EMP_CHECK(emp_config_convert(&r->config, s->table, (size_t)s->count, s->raw, c,
+                                 r->hash, err));
+    if (!card->is_there) return EMP_OK;
+    note_derived(r, s, c, &rule);
+    keep_published(r, card);
+    return EMP_OK;
+}
+
+static emp_status read_gpu(struct reader *r, const struct raw_model *raw,
                            struct constants *c, emp_error *err)
 {
-    EMP_CHECK(emp_config_convert(&r->config, gpu_table, FIELD_COUNT(gpu_table), raw, c,
-                                 r->hash, err));
-    double scale = c->gemm_clock_hz / c->device.clock_hz;
+    static const struct raw_gpu none;
+    const struct section        s = {gpu_table, FIELD_COUNT(gpu_table), "gpu",
+                              raw->gpu == NULL ? &none : raw->gpu};
+
     c->device.kind = EMP_DEVICE_GPU;
+    if (raw->card != NULL)
+        EMP_CHECK(emp_card_read(&r->model->card, &r->config, raw->card, err));
+    EMP_CHECK(read_constants(r, &s, c, err));
+    double scale = c->gemm_clock_hz / c->device.clock_hz;
     c->device.gemm_base_s *= scale;
     c->device.gemm_per_k_s *= scale;
     c->device.gemm_per_wave_s *= scale;
     return EMP_OK;
 }
 
-static emp_status read_cpu(struct reader *r, const struct raw_cpu *raw,
+static emp_status read_cpu(struct reader *r, const struct raw_model *raw,
                            struct constants *c, emp_error *err)
 {
-    EMP_CHECK(emp_config_convert(&r->config, cpu_table, FIELD_COUNT(cpu_table), raw, c,
-                                 r->hash, err));
+    static const struct raw_cpu none;
+    const struct section        s = {cpu_table, FIELD_COUNT(cpu_table), "cpu",
+                              raw->cpu == NULL ? &none : raw->cpu};
+
     c->device.kind = EMP_DEVICE_CPU;
-    c->device.memory_bytes_per_s = c->device.core_bytes_per_s * c->device.bandwidth_cores;
+    if (raw->processor != NULL)
+        EMP_CHECK(emp_processor_read(&r->model->card, &r->config, raw->processor, err));
+    EMP_CHECK(read_constants(r, &s, c, err));
+    c->device.memory_bytes_per_s = cpu_stream(&c->device);
     if (c->device.cores <= EMP_MAX_CORES) return EMP_OK;
     return EMP_ERROR(EMP_EFORMAT, "%s:%d: cores is %d, at most %d", r->config.path,
                      emp_config_line(&r->config, "cores", ""), c->device.cores,
@@ -271,7 +451,7 @@ static emp_status read_cores(struct reader *r, const struct raw_model *raw,
         d->has_core = true;
     }
     if (raw->sharing == NULL) return EMP_OK;
-    if (raw->gpu == NULL || raw->core == NULL)
+    if (d->kind != EMP_DEVICE_GPU || raw->core == NULL)
         return fail(r, "sharing", "sharing: needs the sections gpu and core beside it",
                     err);
     EMP_CHECK(emp_config_convert(&r->config, sharing_table, FIELD_COUNT(sharing_table),
@@ -283,11 +463,30 @@ static emp_status read_cores(struct reader *r, const struct raw_model *raw,
     return EMP_OK;
 }
 
+/* The peaks of the card, unless the section `formats` has its own. */
+static void hash_card_formats(struct reader *r, const emp_device *device)
+{
+    uint64_t bits;
+
+    for (emp_format f = EMP_FORMAT_FP32; f < EMP_FORMATS; f++) {
+        if (device->format_flops_per_s[f] == 0.0) continue;
+        memcpy(&bits, &device->format_flops_per_s[f], sizeof bits);
+        *r->hash = emp_hash_u64(*r->hash, bits);
+        *r->hash = emp_hash_u64(*r->hash, f);
+    }
+}
+
 static emp_status read_formats(struct reader *r, const struct raw_model *raw,
                                emp_device *device, emp_error *err)
 {
-    if (raw->formats_count > 0 && raw->gpu == NULL)
-        return fail(r, "formats", "formats: needs the section gpu beside it", err);
+    if (raw->formats_count == 0) {
+        hash_card_formats(r, device);
+        return EMP_OK;
+    }
+    if (device->kind != EMP_DEVICE_GPU)
+        return fail(r, "formats", "formats: needs the section gpu or card beside it",
+                    err);
+    memset(device->format_flops_per_s, 0, sizeof device->format_flops_per_s);
     for (unsigned i = 0; i < raw->formats_count; i++) {
         const struct raw_format *f = &raw->formats[i];
         emp_format               format;
@@ -351,8 +550,8 @@ static emp_status read_tables(struct reader *r, const struct raw_model *raw,
                               emp_error *err)
 {
     if (raw->tables == NULL) return EMP_OK;
-    if (raw->gpu == NULL)
-        return fail(r, "tables", "tables: needs the section gpu beside it", err);
+    if (r->model->device.kind != EMP_DEVICE_GPU)
+        return fail(r, "tables", "tables: needs the section gpu or card beside it", err);
     EMP_CHECK(add_table(r, EMP_TABLE_GEMM, raw->tables->gemm, err));
     EMP_CHECK(add_table(r, EMP_TABLE_ATTENTION, raw->tables->attention, err));
     return add_table(r, EMP_TABLE_COMM, raw->tables->comm, err);
@@ -371,12 +570,15 @@ static emp_status read_all(struct reader *r, emp_error *err)
 {
     const struct raw_model *raw = r->config.data;
     struct constants        c = {0};
+    const bool              is_gpu = raw->gpu != NULL || raw->card != NULL;
+    const bool              is_cpu = raw->cpu != NULL || raw->processor != NULL;
 
-    if ((raw->gpu == NULL) == (raw->cpu == NULL))
-        return EMP_ERROR(EMP_EFORMAT, "%s:1: needs exactly one of the keys gpu and cpu",
+    if (is_gpu == is_cpu)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:1: needs exactly one of the keys gpu and cpu; or card of a "
+                         "GPU, processor of a CPU, with what a data sheet says",
                          r->config.path);
-    EMP_CHECK(raw->gpu != NULL ? read_gpu(r, raw->gpu, &c, err)
-                               : read_cpu(r, raw->cpu, &c, err));
+    EMP_CHECK(is_gpu ? read_gpu(r, raw, &c, err) : read_cpu(r, raw, &c, err));
     EMP_CHECK(read_cores(r, raw, &c, err));
     EMP_CHECK(read_formats(r, raw, &c.device, err));
     r->model->device = c.device;

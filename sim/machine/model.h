@@ -13,11 +13,22 @@
 /** Zero-initialise; emp_device_model_clear() releases it. */
 typedef struct {
     emp_device device; /**< all but its name and host; holds the tables */
+    emp_card   card;
+    uint32_t   derived; /**< as emp_machine_model.derived */
     char       path[512];
     int32_t    fitted_constants; /**< how many were fitted to published step times */
     int32_t    fitted_count;
     char       fitted_cell[EMP_MAX_FITTED][EMP_FIT_NAME_BYTES];
 } emp_device_model;
+
+/** The constants of the sections `gpu` and `cpu`, in the order of the file: `to` is the offset in
+ * emp_device. Valid for ever. */
+const emp_config_field *emp_device_constants(emp_device_kind kind, int32_t *count);
+
+/** Multiplies a constant of \a device; a count is rounded and stays at least 1.
+ * \return whether its value has changed. */
+bool emp_device_constant_scale(emp_device *device, const emp_config_field *constant,
+                               double factor);
 
 /** Finds the file of a model: in the folder models/ beside \a machine_path, else in the data
  * folder. \return whether it can be read. */

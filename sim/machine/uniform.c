@@ -99,8 +99,8 @@ emp_status emp_machine_create(emp_machine **out, const char *name, int32_t cpu_c
     snprintf(m->description, sizeof m->description, "%d CPUs and %d GPUs", cpu_count,
              gpu_count);
     m->model_count = EMP_DEVICE_KINDS;
-    m->model[EMP_DEVICE_CPU] = (emp_machine_model){"cpu", "", EMP_DEVICE_CPU};
-    m->model[EMP_DEVICE_GPU] = (emp_machine_model){"gpu", "", EMP_DEVICE_GPU};
+    m->model[EMP_DEVICE_CPU] = (emp_machine_model){.name = "cpu", .kind = EMP_DEVICE_CPU};
+    m->model[EMP_DEVICE_GPU] = (emp_machine_model){.name = "gpu", .kind = EMP_DEVICE_GPU};
     EMP_TRY(add_all(m, t, cpu_count, gpu_count, gpu_memory_bytes, err));
     (void)emp_topology_find_hosts(m, t); /* every GPU hangs below the first CPU's node */
     memset(t->gpu_channel, -1, sizeof t->gpu_channel);

@@ -101,7 +101,7 @@ Test(bench, placers_compares_and_writes_its_files)
 {
     cr_expect_eq(
         emplace_run("bench placers --rows rnnlm --methods cpu,expert --budgets 5 "
-                    "--draws 1 --curves c.csv --sensitivity s.csv --rankings r.csv "
+                    "--draws 1 --curves c.csv --rescored s.csv --rankings r.csv "
                     "--times t.csv --format csv"),
         0, "%s", program_err);
     cr_expect_not_null(

@@ -157,3 +157,83 @@ Test(machines, check_fails_on_what_is_implausible)
     cr_expect_not_null(strstr(program_err, "2 values of machine mine are implausible"),
                        "%s", program_err);
 }
+
+/* A card in five lines: what follows from it is told with its rule, and a slip with what is right. */
+Test(machines, show_and_check_tell_what_a_card_gives)
+{
+    char              path[SCRATCH_PATH_BYTES], command[2 * SCRATCH_PATH_BYTES];
+    static const char text[] = "description: \"mine\"\nnodes:\n  - {name: \"host\"}\n"
+                               "devices:\n  - {model: \"ryzen-16\", at: \"host\"}\n"
+                               "  - {model: \"my-rtx3090\", at: \"host\"}\n";
+
+    cr_assert_eq(emplace_run("machines show rtx5090x1"), 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "stream 1.43 TB/s: 0.8 of the card's rate\n"),
+                       "%s", program_out);
+    cr_assert_eq(emplace_run("machines check rtx5090x1"), 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "model rtx5090: derived from its card: memory "
+                                           "clock stream "),
+                       "%s", program_out);
+    snprintf(command, sizeof command, "mkdir '%s/models'", scratch_path(""));
+    cr_assert_eq(system(command), 0);
+    scratch_write_text(path, sizeof path, "models/my-rtx3090.yaml",
+                       "card: {peak: {fp32: \"35.6 TFLOP/s\"}, memory: \"24 GiB\", rate: "
+                       "\"9.36 GB/s\", bus: \"PCIe 4 x16\", class: \"consumer\"}\n");
+    scratch_write_text(path, sizeof path, "mine.yaml", text);
+    cr_expect_eq(emplace_run("machines check mine.yaml"), 1);
+    cr_expect_not_null(strstr(program_out, "model my-rtx3090: rate of the memory is 9.36 "
+                                           "GB/s; 936 GB/s is published of rtx3090\n"),
+                       "%s", program_out);
+}
+
+/* lstopo's file gives two files, a machine and its CPU; neither is written over. */
+Test(machines, import_of_lstopo_writes_the_model_of_the_cpu)
+{
+    static const char text[] =
+        "<topology version=\"2.0\"><object type=\"Machine\"><object type=\"Package\">"
+        "<info name=\"CPUModel\" value=\"AMD Ryzen 5 5600X\"/><object type=\"Core\"/>"
+        "<object type=\"Core\"/></object></object></topology>\n";
+    char path[SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "lstopo.xml", text);
+    cr_assert_eq(
+        emplace_run("machines import --topology lstopo.xml --model rtx4090 -o box.yaml"),
+        0, "%s", program_err);
+    cr_assert_eq(emplace_run("machines show ./box.yaml"), 0, "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "box-cpu: stated 160 GFLOP/s fp32"), "%s",
+                       program_out);
+    cr_assert_eq(remove(scratch_path("box.yaml")), 0);
+    cr_expect_eq(
+        emplace_run("machines import --topology lstopo.xml --model rtx4090 -o box.yaml"),
+        1);
+    cr_expect_not_null(strstr(program_err, "box-cpu.yaml"), "%s", program_err);
+    cr_expect_eq(
+        emplace_run(
+            "machines import --topology lstopo.xml --model rtx4090 -o box.yaml --force"),
+        0, "%s", program_err);
+}
+
+Test(machines, place_tells_what_derived_constants_decide)
+{
+    json_t       *run = emplace_json("place rnnlm:steps=3 -m rtx5090x1 --budget 20 "
+                                           "--sensitivity -f json");
+    const json_t *found = json_object_get(run, "sensitivity");
+
+    cr_assert_not_null(found);
+    cr_expect_geq(json_array_size(json_object_get(found, "constants")), 6);
+    cr_expect_geq(json_array_size(json_object_get(run, "derived")), 6);
+    json_decref(run);
+    cr_assert_eq(emplace_run("place rnnlm:steps=3 -m rtx5090x1 -M gpu"), 0, "%s",
+                 program_err);
+    cr_expect_not_null(
+        strstr(program_out, " of rtx5090, links by the bus; --sensitivity"), "%s",
+        program_out);
+    cr_assert_eq(emplace_run("place rnnlm:steps=3 -m k40x2 -M gpu"), 0, "%s",
+                 program_err);
+    cr_expect_null(strstr(program_out, "--sensitivity"), "%s", program_out);
+    cr_assert_eq(emplace_run("place rnnlm:steps=3 -m rtx5090x1 -M gpu --sensitivity"), 0,
+                 "%s", program_err);
+    cr_expect_not_null(strstr(program_out, "\nsensitivity; "), "%s", program_out);
+    cr_expect_eq(emplace_run("place rnnlm:steps=3 -m k40x2 --sensitivity"), 1);
+    cr_expect_not_null(strstr(program_err, "machine k40x2 has no derived constant"), "%s",
+                       program_err);
+}

@@ -132,8 +132,7 @@ static const struct output_case {
     {"bench placers", "page", "p.html", "--rows rnnlm --methods cpu --page p.html"},
     {"bench placers", "plot", "p.svg", "--rows rnnlm --methods cpu --plot p.svg"},
     {"bench placers", "rankings", "r.csv", "--rows rnnlm --methods cpu --rankings r.csv"},
-    {"bench placers", "sensitivity", "s.csv",
-     "--rows rnnlm --methods cpu --sensitivity s.csv"},
+    {"bench placers", "rescored", "s.csv", "--rows rnnlm --methods cpu --rescored s.csv"},
     {"bench placers", "times", "t.csv", "--rows rnnlm --methods cpu --times t.csv"},
     {"bench policy", "out", "p.csv", "--peers none --out p.csv"},
     {"calibrate fit", "out", "machines/models/haswell-18.yaml",
@@ -399,8 +398,8 @@ Test(outputs, that_have_the_name_of_a_temporary_file_are_refused)
 
 Test(outputs, that_lead_to_what_tasks_come_from_are_refused)
 {
-    static const char *const options[] = {"curves", "rankings",    "times",
-                                          "page",   "sensitivity", "plot"};
+    static const char *const options[] = {"curves", "rankings", "times",
+                                          "page",   "rescored", "plot"};
     static const char        task[] = "a small.pbtxt box.yaml\n";
     char                     arguments[256], *machine = scratch_read("bad.yaml", NULL);
 

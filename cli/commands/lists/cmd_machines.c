@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace machines: what there is, one of them, the ways between its devices, what is implausible of it,
- * and a file for a computer that nvidia-smi has described. */
+ * and a file for a computer that nvidia-smi, rocm-smi, amd-smi or lstopo has described. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/folder.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
@@ -27,14 +28,21 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"topology", KEY_TOPOLOGY, "FILE", 0, "Of import: what `nvidia-smi topo -m` printed",
+    {"topology", KEY_TOPOLOGY, "FILE", 0,
+     "Of import: what `nvidia-smi topo -m`, `rocm-smi --showtopo`, `amd-smi topology` or "
+     "`lstopo --of xml` printed; one GPU needs none",
      0},
     {"query", KEY_QUERY, "FILE", 0,
-     "Of import: what `nvidia-smi -q` printed; says models, memory and PCIe", 0},
+     "Of import: what `nvidia-smi -q` or `nvidia-smi -q -x` printed; says models, "
+     "memory, "
+     "PCIe and NVLink-C2C",
+     0},
     {"model", KEY_MODEL, "NAME|FILE", 0,
      "Of import: the model of all GPUs, in place of what their products say", 0},
     {"host", KEY_HOST, "NAME", 0,
-     "Of import: the model of the CPU (default: one that such GPUs mostly have)", 0},
+     "Of import: the model of the CPU (default: one that such GPUs mostly have; with "
+     "lstopo's file a model of its own is written)",
+     0},
     {"out", 'o', "FILE", 0, "Of import: write the machine file (.yaml)", 0},
     CLI_FORCE_OPTION,
     {0},
@@ -44,10 +52,12 @@ static const char doc[] =
     "List the machines that come with the program, or one machine's devices and links.\v"
     "`show` prints the ways between all devices: by the tree or which fabric, GB/s, and "
     "the "
-    "time of 1 kB, 1 MB and 100 MB alone. `check` says what is implausible of a file, "
+    "time of 1 kB, 1 MB and 100 MB alone, and which constants follow from data sheets by "
+    "which rules. `check` says what is implausible of a file and what would be right, "
     "and "
-    "fails if anything is. `import` writes a file for the computer that nvidia-smi has "
-    "described, and says what it read and what it assumed.\n"
+    "fails if anything is. `import` writes a file for the computer that nvidia-smi, "
+    "rocm-smi, amd-smi or lstopo has described, and says what it read and what it "
+    "assumed.\n"
     "Every --machine option also takes the path of a YAML file.\n\n"
     "  emplace machines k40x2\n"
     "  emplace machines show rtx4090x2+rtx3060\n"
@@ -55,6 +65,8 @@ static const char doc[] =
     "  nvidia-smi topo -m > topo.txt; nvidia-smi -q > query.txt\n"
     "  emplace machines import --topology topo.txt --query query.txt -o box.yaml\n"
     "  emplace machines import --topology topo.txt --model v100 -o box.yaml\n"
+    "  lstopo --of xml > box.xml\n"
+    "  emplace machines import --topology box.xml -o box.yaml\n"
     "  emplace simulate rnnlm --machine ./mine.yaml --placement gpu";
 
 static bool is_verb(const char *word)
@@ -83,10 +95,10 @@ static void check_usage(const struct args *a)
             cli_usage_error(
                 "import: unexpected \"%s\"; files follow --topology and --query",
                 a->name);
-        if (i->topology == NULL)
+        if (i->topology == NULL && i->query == NULL)
             cli_usage_error(
                 "import: --topology is missing; e.g. --topology topo.txt, what "
-                "`nvidia-smi topo -m` printed");
+                "`nvidia-smi topo -m` printed; for one GPU --query is enough");
         if (i->out == NULL)
             cli_usage_error("import: --out is missing; e.g. --out box.yaml");
         return;
@@ -239,6 +251,18 @@ static void print_head(const char *yaml)
     }
 }
 
+enum { HOST_PATH_BYTES = 600 };
+
+/* The model of the CPU lies in the folder models beside the machine file. */
+static void find_host_path(char path[HOST_PATH_BYTES], const emp_machine_import *import)
+{
+    const char *slash = strrchr(import->out, '/');
+    const int   folder = slash == NULL ? 0 : (int)(slash - import->out) + 1;
+
+    snprintf(path, HOST_PATH_BYTES, "%.*smodels/%s.yaml", folder, import->out,
+             import->host_name);
+}
+
 static emp_status check_files(const struct args *a, emp_error *err)
 {
     const emp_machine_import *i = &a->import;
@@ -252,15 +276,35 @@ static emp_status check_files(const struct args *a, emp_error *err)
     return emp_output_check_replaced(outputs, 1, a->is_forced, err);
 }
 
+/* Writes the model first, without which the machine file does not load. */
+static emp_status write_files(const struct args *args, emp_error *err)
+{
+    const emp_machine_import *import = &args->import;
+    char                      path[HOST_PATH_BYTES];
+    const char *const         outputs[] = {path};
+
+    if (import->host_yaml != NULL) {
+        find_host_path(path, import);
+        EMP_CHECK(emp_output_check_replaced(outputs, 1, args->is_forced, err));
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        EMP_CHECK(emp_folder_make(path, err));
+        *slash = '/';
+        EMP_CHECK(emp_atomic_file_write(path, print_yaml, import->host_yaml, err));
+    }
+    return emp_atomic_file_write(import->out, print_yaml, import->yaml, err);
+}
+
 static emp_status import_machine(struct args *args, emp_error *err)
 {
     emp_status          st = EMP_OK;
     emp_machine_import *import = &args->import;
     emp_machine        *m = NULL;
+    char                path[HOST_PATH_BYTES];
 
     EMP_TRY(check_files(args, err));
     EMP_TRY(emp_machine_import_run(import, err));
-    EMP_TRY(emp_atomic_file_write(import->out, print_yaml, import->yaml, err));
+    EMP_TRY(write_files(args, err));
     for (int32_t i = 0; i < import->warning_count; i++)
         cli_warn("%s", import->warning[i]);
     EMP_TRY(emp_machine_load(&m, import->out, err));
@@ -269,7 +313,9 @@ static emp_status import_machine(struct args *args, emp_error *err)
         goto cleanup;
     }
     print_head(import->yaml);
+    find_host_path(path, import);
     printf("\n%s is written: %s\n", import->out, m->description);
+    if (import->host_yaml != NULL) printf("%s is written: the model of its CPU\n", path);
     EMP_TRY(cli_machine_check(m, args->format, err));
     printf("emplace machines show %s prints the ways between its devices.\n",
            import->out);

@@ -1,5 +1,5 @@
 /** \file sim/machine/import/import.h
- * A machine file for the computer that `nvidia-smi topo -m` and `nvidia-smi -q` have described.
+ * Makes a machine file for the computer that nvidia-smi, rocm-smi, amd-smi or lstopo has described.
  *
  *     emp_machine_import import = {.topology = "topo.txt", .query = "query.txt", .out = "box.yaml"};
  *
@@ -18,19 +18,25 @@
 
 #include "base/error.h"
 
-enum { EMP_IMPORT_WARNINGS = 4 };
+enum { EMP_IMPORT_WARNINGS = 6 };
 
 /** Zero-initialise; set what is asked. All texts are borrowed. */
 typedef struct {
-    const char *topology; /**< path of what `nvidia-smi topo -m` printed */
-    const char *query;    /**< OPTIONAL. Path of what `nvidia-smi -q` printed */
+    const char
+        *topology; /**< path of what `nvidia-smi topo -m`, `rocm-smi --showtopo`, `amd-smi
+                               topology` or `lstopo --of xml` printed; NULL = there is one GPU */
+    const char
+        *query; /**< path of what `nvidia-smi -q`, with or without -x, printed; NULL =
+                            the topology or \a model tells the products */
     const char *
         model; /**< of all GPUs, its name or file; NULL = as the products in \a query say */
-    const char *host; /**< model of the CPU; NULL = one that is assumed */
-    const char *out;  /**< path of the file to be; models are sought beside it, too */
-    char       *yaml; /**< the file; owned */
-    int32_t     warning_count;
-    char        warning[EMP_IMPORT_WARNINGS][256]; /**< what the file cannot say */
+    const char *host;  /**< model of the CPU; NULL = one that is assumed */
+    const char *out;   /**< path of the file to be; models are sought beside it, too */
+    char       *yaml;  /**< the file; owned */
+    char   *host_yaml; /**< the model of its CPU that goes with it, NULL = none; owned */
+    char    host_name[32]; /**< of that model, for the folder models beside \a out */
+    int32_t warning_count;
+    char    warning[EMP_IMPORT_WARNINGS][256]; /**< what the file cannot say */
 } emp_machine_import;
 
 /** Reads both texts and makes the file, which it does not write. O(bytes + GPUs^2 x NICs).

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "sim/machine/import/xml.h"
+
 enum { MOST_DEPTH = 6, GREATEST = 100000000 };
 
 /* A key that encloses the present line; those of a GPU begin with the GPU itself. */
@@ -72,41 +74,49 @@ static void settle(struct parser *p)
     p->generation_now = p->generation_device = p->generation_host = 0;
 }
 
-#define LINK "PCI/GPU Link Info/"
+/* Where the facts stand in the text, and in XML behind the element of the GPU. */
+#define LINK     "PCI/GPU Link Info/"
+#define XML_LINK "pci/pci_gpu_link_info/"
+enum { PRODUCT, C2C, MEMORY, CLOCK, MOST, NOW, DEVICE, HOST, WIDTH_MOST, WIDTH, FACTS };
+static const char *const places[FACTS][2] = {
+    [PRODUCT] = {"Product Name", "product_name"},
+    [C2C] = {"GPU C2C Mode", "c2c_mode"},
+    [MEMORY] = {"FB Memory Usage/Total", "fb_memory_usage/total"},
+    [CLOCK] = {"Max Clocks/SM", "max_clocks/sm_clock"},
+    [MOST] = {LINK "PCIe Generation/Max", XML_LINK "pcie_gen/max_link_gen"},
+    [NOW] = {LINK "PCIe Generation/Current", XML_LINK "pcie_gen/current_link_gen"},
+    [DEVICE] = {LINK "PCIe Generation/Device Max",
+                XML_LINK "pcie_gen/max_device_link_gen"},
+    [HOST] = {LINK "PCIe Generation/Host Max", XML_LINK "pcie_gen/max_host_link_gen"},
+    [WIDTH_MOST] = {LINK "Link Width/Max", XML_LINK "link_widths/max_link_width"},
+    [WIDTH] = {LINK "Link Width/Current", XML_LINK "link_widths/current_link_width"}};
 
-static void take(struct parser *p, emp_slice key, emp_slice value)
+static void take(struct parser *p, int fact, emp_slice value)
 {
     emp_gpu_facts *gpu = &p->query->gpu[p->query->gpu_count - 1];
-    const struct {
-        const char *path;
-        int32_t    *number;
-    } numbers[] = {{"FB Memory Usage/Total", &gpu->memory_mib},
-                   {"Max Clocks/SM", &gpu->clock_mhz},
-                   {LINK "PCIe Generation/Max", &gpu->pcie_generation},
-                   {LINK "PCIe Generation/Current", &p->generation_now},
-                   {LINK "PCIe Generation/Device Max", &p->generation_device},
-                   {LINK "PCIe Generation/Host Max", &p->generation_host},
-                   {LINK "Link Width/Max", &p->width_most},
-                   {LINK "Link Width/Current", &p->width_now}};
+    int32_t *const numbers[FACTS] = {
+        [MEMORY] = &gpu->memory_mib,      [CLOCK] = &gpu->clock_mhz,
+        [MOST] = &gpu->pcie_generation,   [NOW] = &p->generation_now,
+        [DEVICE] = &p->generation_device, [HOST] = &p->generation_host,
+        [WIDTH_MOST] = &p->width_most,    [WIDTH] = &p->width_now};
 
-    if (is_at(p, key, "Product Name"))
-        emp_slice_copy(gpu->product, sizeof gpu->product, value);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (is_at(p, key, numbers[i].path)) *numbers[i].number = number_of(value);
+    if (fact == PRODUCT)
+        emp_xml_copy(gpu->product, sizeof gpu->product, value);
+    else if (fact == C2C)
+        gpu->has_c2c = emp_slice_is(value, "Enabled");
+    else
+        *numbers[fact] = number_of(value);
 }
 
-static emp_status begin_gpu(struct parser *p, emp_slice line, int32_t number,
+static emp_status begin_gpu(struct parser *p, emp_slice bus, int32_t number,
                             const char *path, emp_error *err)
 {
-    const size_t head = strlen("GPU ");
-
     settle(p);
     if (p->query->gpu_count == EMP_IMPORT_GPUS)
         return EMP_ERROR(EMP_EFORMAT, "%s:%d: more than %d GPUs", path, number,
                          EMP_IMPORT_GPUS);
     emp_gpu_facts *gpu = &p->query->gpu[p->query->gpu_count++];
-    emp_slice_copy(gpu->bus, sizeof gpu->bus,
-                   (emp_slice){line.data + head, line.size - head});
+    emp_slice_copy(gpu->bus, sizeof gpu->bus, bus);
     return EMP_OK;
 }
 
@@ -132,7 +142,9 @@ static emp_status read_line(struct parser *p, emp_slice line, int32_t number,
     leave(p, indent);
     if (is_gpu(text)) {
         p->depth = 0;
-        EMP_CHECK(begin_gpu(p, text, number, path, err));
+        const size_t head = strlen("GPU ");
+        EMP_CHECK(begin_gpu(p, (emp_slice){text.data + head, text.size - head}, number,
+                            path, err));
         enter(p, indent, text);
         return EMP_OK;
     }
@@ -144,10 +156,51 @@ static emp_status read_line(struct parser *p, emp_slice line, int32_t number,
     const size_t length = (size_t)(colon - text.data);
     emp_slice    key = emp_slice_trim((emp_slice){text.data, length});
     emp_slice    value = emp_slice_trim((emp_slice){colon + 1, text.size - length - 1});
-    if (p->depth > 0)
-        take(p, key, value);
-    else if (emp_slice_is(key, "Attached GPUs"))
+    for (int fact = 0; fact < FACTS && p->depth > 0; fact++)
+        if (is_at(p, key, places[fact][0])) take(p, fact, value);
+    if (p->depth == 0 && emp_slice_is(key, "Attached GPUs"))
         p->announced = number_of(value);
+    return EMP_OK;
+}
+
+/* ---- XML ---- */
+
+/* Whether the open elements are the log, a GPU, and behind it those of the path. */
+static bool is_element(const emp_xml *x, const char *path)
+{
+    for (int32_t i = 2; i < x->depth; i++) {
+        const size_t length = x->open[i].size;
+        if (strncmp(path, x->open[i].data, length) != 0) return false;
+        path += length;
+        if (i < x->depth - 1 && *path++ != '/') return false;
+    }
+    return x->depth > 2 && *path == '\0';
+}
+
+static emp_status read_xml(struct parser *p, emp_xml *x, emp_error *err)
+{
+    char bus[24];
+
+    do {
+        EMP_CHECK(emp_xml_next(x, err));
+        if (x->event == EMP_XML_OPEN && x->depth == 1 &&
+            !emp_slice_is(x->name, "nvidia_smi_log"))
+            return EMP_ERROR(EMP_EFORMAT,
+                             "%s is XML, but not of nvidia-smi: its first element is not "
+                             "nvidia_smi_log",
+                             x->path);
+        if (x->event == EMP_XML_OPEN && x->depth == 2 && emp_slice_is(x->name, "gpu")) {
+            emp_xml_attribute(x, "id", bus, sizeof bus);
+            EMP_CHECK(
+                begin_gpu(p, (emp_slice){bus, strlen(bus)}, x->line + 1, x->path, err));
+        }
+        if (x->event != EMP_XML_TEXT || x->depth < 2) continue;
+        if (x->depth == 2 && emp_slice_is(x->open[1], "attached_gpus"))
+            p->announced = number_of(x->text);
+        const bool is_gpu_s = p->query->gpu_count > 0 && emp_slice_is(x->open[1], "gpu");
+        for (int fact = 0; fact < FACTS && is_gpu_s; fact++)
+            if (is_element(x, places[fact][1])) take(p, fact, x->text);
+    } while (x->event != EMP_XML_END);
     return EMP_OK;
 }
 
@@ -156,10 +209,11 @@ static emp_status check(const struct parser *p, const char *path, emp_error *err
     const emp_gpu_query *q = p->query;
 
     if (q->gpu_count == 0)
-        return EMP_ERROR(EMP_EFORMAT,
-                         "%s has no line \"GPU 00000000:18:00.0\"; save what `nvidia-smi "
-                         "-q` prints",
-                         path);
+        return EMP_ERROR(
+            EMP_EFORMAT,
+            "%s has no GPU, as in a line \"GPU 00000000:18:00.0\"; save what "
+            "`nvidia-smi -q` or `nvidia-smi -q -x` prints",
+            path);
     if (p->announced > q->gpu_count)
         return EMP_ERROR(EMP_EFORMAT, "%s announces %d GPUs and ends after %d", path,
                          p->announced, q->gpu_count);
@@ -177,7 +231,12 @@ emp_status emp_gpu_query_parse(emp_gpu_query *query, const char *text, size_t si
     emp_slice     rest = {text, size}, line;
 
     *query = (emp_gpu_query){0};
-    for (int32_t number = 1; emp_slice_next_line(&line, &rest); number++)
+    if (emp_xml_is(text, size)) {
+        emp_xml x = {.at = text, .end = text + size, .path = path};
+        EMP_CHECK(read_xml(&p, &x, err));
+    }
+    for (int32_t number = 1; !emp_xml_is(text, size) && emp_slice_next_line(&line, &rest);
+         number++)
         EMP_CHECK(read_line(&p, line, number, path, err));
     settle(&p);
     return check(&p, path, err);

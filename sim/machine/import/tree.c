@@ -24,16 +24,23 @@ static emp_way way_by_nics(const emp_gpu_matrix *m, int32_t a, int32_t b)
     return way;
 }
 
-/* EMP_WAY_UNKNOWN: nothing tells it. */
-static emp_way way_between(const emp_gpu_matrix *m, int32_t a, int32_t b)
+/* By the CPUs that are near both. */
+static emp_way way_by_cpus(const emp_gpu_matrix *m, int32_t a, int32_t b)
 {
-    const emp_way told = (emp_way)m->pcie[a][b];
-
-    if (told != EMP_WAY_UNKNOWN) return told;
-    const emp_way by_nics = way_by_nics(m, a, b);
-    if (by_nics != EMP_WAY_UNKNOWN) return by_nics;
     if (m->affinity[a][0] == '\0' || m->affinity[b][0] == '\0') return EMP_WAY_UNKNOWN;
     return strcmp(m->affinity[a], m->affinity[b]) == 0 ? EMP_WAY_NODE : EMP_WAY_SYS;
+}
+
+/* EMP_WAY_UNKNOWN: nothing tells it. On some computers SYS stands for each pair of host bridges, although
+ * the GPUs have the same CPUs near. */
+static emp_way way_between(const emp_gpu_matrix *m, int32_t a, int32_t b)
+{
+    const emp_way told = (emp_way)m->pcie[a][b], by_cpus = way_by_cpus(m, a, b);
+
+    if (told == EMP_WAY_SYS && by_cpus == EMP_WAY_NODE) return EMP_WAY_NODE;
+    if (told != EMP_WAY_UNKNOWN) return told;
+    const emp_way by_nics = way_by_nics(m, a, b);
+    return by_nics != EMP_WAY_UNKNOWN ? by_nics : by_cpus;
 }
 
 /* Numbers the sets from 0 in the order of their first GPUs. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/text/units.h"
+#include "sim/machine/queries/known.h"
 
 /* No device made so far is outside these. */
 static const double MOST_FLOPS = 1e17, LEAST_FLOPS = 1e9;
@@ -14,6 +15,8 @@ static const double MOST_LINK = 2e12, LEAST_LINK = 1e7;
 static const double MOST_HERTZ = 1e10, LEAST_HERTZ = 1e8;
 static const double LONGEST_KERNEL_S = 1e-3, LONGEST_LATENCY_S = 10e-3;
 static const double MOST_MEMORY = 0x1p44, LEAST_MEMORY = 0x1p28;
+/* FLOP of fp32 that a GPU can do for each byte that its memory streams: 13 to 150 of those known. */
+static const double LEAST_BALANCE = 3.0, MOST_BALANCE = 500.0;
 /* Measurements repeat to some per cent. */
 static const double SLACK = 1.1;
 
@@ -97,7 +100,28 @@ static void check_formats(check *c, const char *model, const emp_device *d)
     }
 }
 
-static void check_gpu(check *c, const char *model, const emp_device *d)
+/* Most mistyped rates leave a GPU without the balance that all have. */
+static void check_balance(check *c, const char *model, const emp_device *d)
+{
+    const double balance = d->peak_flops_per_s / d->memory_bytes_per_s;
+    char         peak[32], stream[32], least[32], most[32];
+
+    if (d->has_core || (balance >= LEAST_BALANCE && balance <= MOST_BALANCE)) return;
+    complain(c,
+             "model %s: stream is %s beside a peak of %s; with that peak it is %s to %s, "
+             "as GPUs do %g to %g FLOP a byte",
+             model,
+             emp_units_format_si(d->memory_bytes_per_s, "B/s", stream, sizeof stream),
+             emp_units_format_si(d->peak_flops_per_s, "FLOP/s", peak, sizeof peak),
+             emp_units_format_si(d->peak_flops_per_s / MOST_BALANCE, "B/s", least,
+                                 sizeof least),
+             emp_units_format_si(d->peak_flops_per_s / LEAST_BALANCE, "B/s", most,
+                                 sizeof most),
+             LEAST_BALANCE, MOST_BALANCE);
+}
+
+/* \param is_told  What is wrong of it was told by its product. */
+static void check_gpu(check *c, const char *model, const emp_device *d, bool is_told)
 {
     const range ranges[] = {
         {"peak", "FLOP/s", d->peak_flops_per_s, LEAST_FLOPS, MOST_FLOPS},
@@ -114,6 +138,7 @@ static void check_gpu(check *c, const char *model, const emp_device *d)
         complain(c, "model %s: products by gemm_per_wave are faster than the peak",
                  model);
     check_formats(c, model, d);
+    if (!is_told) check_balance(c, model, d);
 }
 
 static void check_cpu(check *c, const char *model, const emp_device *d)
@@ -142,8 +167,11 @@ static void check_models(check *c)
         int32_t d = 0;
         while (d < m->device_count && m->device[d].model != i) d++;
         if (d == m->device_count) continue;
+        const int32_t told =
+            emp_known_check(&m->model[i], &m->device[d], c->tell, c->context);
+        c->count += told;
         if (m->model[i].kind == EMP_DEVICE_GPU)
-            check_gpu(c, m->model[i].name, &m->device[d]);
+            check_gpu(c, m->model[i].name, &m->device[d], told > 0);
         else
             check_cpu(c, m->model[i].name, &m->device[d]);
     }
@@ -163,6 +191,28 @@ static void check_links(check *c)
         if (l->latency_s > LONGEST_LATENCY_S)
             complain(c, "link %s: its latency is %s; no link has that", l->name,
                      emp_units_format_seconds(l->latency_s, text, sizeof text));
+    }
+}
+
+/* A GPU's own link is at most as fast as the bus of its card one way. Rates of both ways together are a
+ * common mistake; a link that is faster still is another one, as NVLink-C2C. */
+static void check_buses(check *c)
+{
+    const emp_machine *m = c->machine;
+    char               is[32], most[32];
+
+    for (int32_t d = 0; d < m->device_count; d++) {
+        const emp_card  *card = &m->model[m->device[d].model].card;
+        const emp_route *r = &m->route[d][m->device[d].host];
+        if (r->link_count == 0 || card->bus_bytes_per_s == 0.0) continue;
+        const double rate = m->link[r->link[0]].bytes_per_s;
+        if (rate <= card->bus_bytes_per_s * SLACK ||
+            rate > 2.0 * card->bus_bytes_per_s * SLACK)
+            continue;
+        complain(c, "%s: its link has %s; %s is the rate of %s one way",
+                 m->device[d].name, emp_units_format_si(rate, "B/s", is, sizeof is),
+                 emp_units_format_si(card->bus_bytes_per_s, "B/s", most, sizeof most),
+                 card->bus);
     }
 }
 
@@ -239,6 +289,7 @@ int32_t emp_machine_check(const emp_machine *machine, emp_machine_complaint *tel
 
     check_models(&c);
     check_links(&c);
+    check_buses(&c);
     check_memories(&c);
     check_fabrics(&c);
     check_hosts(&c);

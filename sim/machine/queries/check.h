@@ -1,6 +1,6 @@
 /** \file sim/machine/queries/check.h
- * What is implausible of a machine that loads: mistyped units and figures that contradict each
- * other.
+ * Finds implausible values of a machine that loads: mistyped units, figures that contradict each other,
+ * and those far from what is published of a known product. Each sentence names a value that would be right.
  */
 #ifndef EMP_SIM_MACHINE_QUERIES_CHECK_H
 #define EMP_SIM_MACHINE_QUERIES_CHECK_H

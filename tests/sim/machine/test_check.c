@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "sim/machine/model.h"
 #include "sim/machine/queries/check.h"
 #include "tests/support/scratch.h"
 
@@ -32,6 +33,38 @@ Test(check, finds_nothing_in_the_machines_of_the_project)
         cr_expect_eq(emp_machine_check(m, hear, NULL), 0, "%s: %s", names.name[i],
                      complaints);
         emp_machine_destroy(m);
+    }
+}
+
+/* Not every model is of a machine that comes with the program. */
+Test(check, finds_nothing_in_the_models_of_the_project, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    emp_data_names names;
+    char           path[SCRATCH_PATH_BYTES], text[512];
+
+    emp_data_find(&names, "machines/models");
+    cr_assert_gt(names.count, 40);
+    for (int32_t i = 0; i < names.count; i++) {
+        emp_device_model model = {0};
+        emp_machine     *m = NULL;
+        emp_error        err = {0};
+        cr_assert_eq(emp_device_model_load(&model, names.name[i], &err), EMP_OK, "%s",
+                     err.msg);
+        const bool is_gpu = model.device.kind == EMP_DEVICE_GPU;
+        snprintf(
+            text, sizeof text,
+            "description: \"d\"\nnodes:\n  - {name: \"n\"}\ndevices:\n"
+            "  - {model: \"%s\", at: \"n\"}\n  - {model: \"%s\", at: \"n\", bandwidth: "
+            "\"8 GB/s\", latency: \"9 us\"}\n",
+            is_gpu ? "cpu-host" : names.name[i], is_gpu ? names.name[i] : "rtx4090");
+        scratch_write_text(path, sizeof path, "all.yaml", text);
+        cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+        complaints[0] = '\0';
+        emp_machine_check(m, hear, NULL);
+        cr_expect_str_eq(complaints, "", "%s: %s", names.name[i], complaints);
+        emp_machine_destroy(m);
+        emp_device_model_clear(&model);
     }
 }
 
@@ -158,4 +191,98 @@ Test(check, finds_planted_errors)
     }
     cr_expect_geq(found, 20);
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- known products ---- */
+
+#define CARD                                                                           \
+    "card:\n  peak: {fp32: \"35.6 TFLOP/s\", fp16: \"71.2 TFLOP/s\"}\n  memory: \"24 " \
+    "GiB\"\n  rate: \"936.2 GB/s\"\n  bus: \"PCIe 4 x16\"\n  class: \"consumer\"\n"
+
+/* What is said of a computer with a GPU whose model has this name and is a card with one text in
+ * place of another one. */
+static void check_card(const char *name, const char *find, const char *put,
+                       const char *link)
+{
+    char path[SCRATCH_PATH_BYTES], text[1024], file[64];
+
+    snprintf(text, sizeof text, "mkdir -p '%s/models'", scratch_path(""));
+    cr_assert_eq(system(text), 0);
+    snprintf(file, sizeof file, "models/%s.yaml", name);
+    scratch_write_text(path, sizeof path, file, CARD);
+    if (find != NULL) plant(file, find, put);
+    snprintf(text, sizeof text,
+             "description: \"d\"\nnodes:\n  - {name: \"n\"}\ndevices:\n"
+             "  - {model: \"ryzen-16\", at: \"n\"}\n  - {model: \"%s\", at: \"n\"%s}\n",
+             name, link);
+    scratch_write_text(path, sizeof path, "mine.yaml", text);
+    check_mine();
+}
+
+Test(check, says_what_is_published, .init = scratch_create, .fini = scratch_remove)
+{
+    static const struct {
+        const char *name, *find, *put, *said; /* "" = nothing */
+    } cases[] = {
+        {"my-RTX-3090", "936.2 GB/s", "9.36 GB/s",
+         "model my-RTX-3090: rate of the memory is 9.36 GB/s; 936 GB/s is published of "
+         "rtx3090"},
+        {"rtx3090", "936.2 GB/s", "9362 GB/s", "936 GB/s is published of rtx3090"},
+        {"rtx3090-2", "71.2 TFLOP/s", "142 TFLOP/s",
+         "peak of fp16 is 142 TFLOP/s; 71.2 TFLOP/s is published of rtx3090 for dense "
+         "products; twice as much is with sparsity"},
+        {"rtx3090-2", "fp32: \"35.6", "fp32: \"3.56",
+         "peak is 3.56 TFLOP/s; 35.6 TFLOP/s is published of rtx3090"},
+        {"rtx3090-2", "24 GiB", "240 GiB", "memory is 239 GiB; rtx3090 has 24 GiB"},
+        {"rtx3090-2", "class: \"consumer\"",
+         "class: \"consumer\"\ngpu: {stream: \"74.9 GB/s\"}",
+         "stream is 74.9 GB/s; 936 GB/s is published of rtx3090, of which kernels reach "
+         "749 "
+         "GB/s"},
+        {"rtx3090-2", NULL, NULL, ""},
+        {"rtx3090ti", "936.2 GB/s", "1008 GB/s", ""},
+        {"rtx3090-laptop", "936.2 GB/s", "512 GB/s", ""},
+        {"tuned-rtx3090", "936.2 GB/s", "900 GB/s", ""},
+        {"card", "936.2 GB/s", "9.36 GB/s",
+         "model card: stream is 7.49 GB/s beside a peak of 35.6 TFLOP/s; with that peak "
+         "it "
+         "is 71.2 GB/s to 11.9 TB/s, as GPUs do 3 to 500 FLOP a byte"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_card(cases[i].name, cases[i].find, cases[i].put, "");
+        if (cases[i].said[0] == '\0')
+            cr_expect_str_eq(complaints, "", "%s: %s", cases[i].name, complaints);
+        else
+            cr_expect_not_null(strstr(complaints, cases[i].said), "%s: %s\nsaid: %s",
+                               cases[i].name, cases[i].put, complaints);
+    }
+    check_card("card", NULL, NULL, ", bandwidth: \"64 GB/s\", latency: \"9 us\"");
+    cr_expect_not_null(
+        strstr(
+            complaints,
+            "gpu:0: its link has 64 GB/s; 31.5 GB/s is the rate of PCIe 4 x16 one way"),
+        "%s", complaints);
+}
+
+/* A full file has no published rate; its stream is compared with what is published. */
+Test(check, compares_full_files_with_what_is_published, .init = make_folder,
+     .fini = scratch_remove)
+{
+    char path[SCRATCH_PATH_BYTES], command[4 * SCRATCH_PATH_BYTES];
+
+    scratch_write_text(path, sizeof path, "mine.yaml", machine_text);
+    plant("mine.yaml", "mygpu", "h100-sxm-air");
+    snprintf(command, sizeof command,
+             "cd '%s/models' && sed '/^card/,/class/d' mygpu.yaml > h100-sxm-air.yaml",
+             scratch_path(""));
+    cr_assert_eq(system(command), 0);
+    check_mine();
+    cr_expect_str_eq(complaints, "", "%s", complaints);
+    plant("models/h100-sxm-air.yaml", "2680 GB/s", "268 GB/s");
+    check_mine();
+    cr_expect_not_null(strstr(complaints, "model h100-sxm-air: stream is 268 GB/s; 3.35 "
+                                          "TB/s is published of h100-sxm, of which "
+                                          "kernels reach 2.68 TB/s"),
+                       "%s", complaints);
 }

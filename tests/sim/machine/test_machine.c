@@ -33,18 +33,16 @@ static const struct {
     const char *name;
     int32_t     gpus, cpus, models;
 } machines[] = {
-    {"a100x4+v100x4", 8, 2, 3}, {"b200x8", 8, 1, 2},
-    {"cpu2", 2, 1, 2},          {"cpu2-slow", 2, 1, 2},
-    {"dgx-a100", 8, 1, 2},      {"dgx-h100", 8, 1, 2},
-    {"dgx-h100x2", 16, 2, 2},   {"h200x1", 1, 1, 2},
-    {"h200x8", 8, 1, 2},        {"k40x1", 1, 1, 2},
-    {"k40x2", 2, 1, 2},         {"k40x4", 4, 1, 2},
-    {"k40x4x2", 8, 2, 2},       {"k40x7x8", 56, 8, 2},
-    {"k40x8", 8, 1, 2},         {"k80x1", 1, 1, 2},
-    {"k80x4", 4, 1, 2},         {"l40sx8", 8, 1, 2},
-    {"m3-ultra", 1, 1, 2},      {"p100x4", 4, 1, 2},
-    {"rtx3090x4", 4, 1, 2},     {"rtx4090x2+rtx3060", 3, 1, 3},
-    {"rtxpro6000x8", 8, 1, 2},
+    {"a100x4+v100x4", 8, 2, 3}, {"b200x8", 8, 1, 2},       {"cpu2", 2, 1, 2},
+    {"cpu2-slow", 2, 1, 2},     {"dgx-a100", 8, 1, 2},     {"dgx-h100", 8, 1, 2},
+    {"dgx-h100x2", 16, 2, 2},   {"gb10x1", 1, 1, 2},       {"gh200x1", 1, 1, 2},
+    {"h200x1", 1, 1, 2},        {"h200x8", 8, 1, 2},       {"k40x1", 1, 1, 2},
+    {"k40x2", 2, 1, 2},         {"k40x4", 4, 1, 2},        {"k40x4x2", 8, 2, 2},
+    {"k40x7x8", 56, 8, 2},      {"k40x8", 8, 1, 2},        {"k80x1", 1, 1, 2},
+    {"k80x4", 4, 1, 2},         {"l40sx8", 8, 1, 2},       {"m3-ultra", 1, 1, 2},
+    {"m4-max", 1, 1, 2},        {"m5-max", 1, 1, 2},       {"mi300x8", 8, 1, 2},
+    {"p100x4", 4, 1, 2},        {"rtx3090x4", 4, 1, 2},    {"rtx4090x2+rtx3060", 3, 1, 3},
+    {"rtx5090x1", 1, 1, 2},     {"rtxpro6000x8", 8, 1, 2}, {"strix-halo", 1, 1, 2},
 };
 enum { MACHINES = sizeof machines / sizeof machines[0] };
 
@@ -209,12 +207,13 @@ static const struct bad_file bad_files[] = {
     {"name: \"a\"", "name: \"a\", name: \"a\"", ":4: Key given twice: name"},
     {"nodes:\n", "nodes: }\n", ":2: Not YAML: "},
     {"\"k40\", at: \"a\"", "\"k99\", at: \"a\"",
-     ":8: model: 'k99' is no file in the folder models; known: k40b, a100-sxm, b200-sxm, "
-     "cloud-24, cpu-group, "},
+     ":8: model: 'k99' is no file in the folder models; known: k40b, a100-pcie, "
+     "a100-sxm, "
+     "arc-140v, b200-sxm, cloud-24, cpu-group, "},
     {"\"k40\", at: \"a\"", "\"k40bb\", at: \"a\"",
      ":8: model: 'k40bb' is no file in the folder models (did you mean \"k40b\"?); "
      "known: "
-     "k40b, a100-sxm, "},
+     "k40b, a100-pcie, a100-sxm, "},
     {"\"k40\", at: \"a\"", "\"haswel-18\", at: \"a\"",
      ":8: model: 'haswel-18' is no file in the folder models (did you mean "
      "\"haswell-18\"?); known: "},

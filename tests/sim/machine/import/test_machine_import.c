@@ -245,13 +245,33 @@ Test(machine_import, products_have_models)
         {"Tesla K80", "k80"},
         {"Tesla K40m", "k40"},
         {"NVIDIA L40S", "l40s"},
+        {"NVIDIA A100 80GB PCIe", "a100-pcie"},
+        {"NVIDIA GH200 480GB", "gh200"},
+        {"NVIDIA GB200", "gb200"},
+        {"NVIDIA H20", "h20"},
+        {"AMD Instinct MI300X OAM", "mi300x"},
+        {"A100 SXM4 80GB", "a100-sxm"},
         {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtxpro6000"},
         {"GeForce RTX 3090", "rtx3090"},
         {"NVIDIA GeForce RTX 3060", "rtx3060"},
         {"NVIDIA GeForce RTX 4090", "rtx4090"}};
-    static const char *const unknown[] = {"NVIDIA H100 PCIe", "NVIDIA H200 NVL",
+    static const char *const unknown[] = {"NVIDIA H100 PCIe",
+                                          "NVIDIA H200 NVL",
                                           "NVIDIA GeForce RTX 4090 Laptop GPU",
-                                          "NVIDIA A100 80GB PCIe", ""};
+                                          "NVIDIA GeForce RTX 3080 Ti",
+                                          "NVIDIA L40",
+                                          "AMD Instinct MI300A",
+                                          ""};
+
+    /* without links of their own: their cards have the bus */
+    static const char *const others[][2] = {{"NVIDIA L4", "l4"},
+                                            {"Tesla T4", "t4"},
+                                            {"Tesla P40", "p40"},
+                                            {"NVIDIA GB10", "gb10"},
+                                            {"NVIDIA T1200 Laptop GPU", "t1200"},
+                                            {"NVIDIA GeForce GTX 1660", "gtx1660"},
+                                            {"NVIDIA GeForce RTX 3080", "rtx3080"},
+                                            {"NVIDIA GeForce RTX 5090", "rtx5090"}};
 
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
         const char *model = emp_product_model(products[i][0]);
@@ -259,6 +279,9 @@ Test(machine_import, products_have_models)
         cr_expect_str_eq(model, products[i][1], "%s", products[i][0]);
         cr_expect_not_null(emp_gpu_links_of(model)->model, "%s", model);
     }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_str_eq(emp_product_model(others[i][0]), others[i][1], "%s",
+                         others[i][0]);
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         cr_expect_null(emp_product_model(unknown[i]), "%s", unknown[i]);
 }
@@ -324,6 +347,295 @@ Test(machine_import, a_query_is_a_tree)
     cr_expect_eq(query.gpu[1].pcie_lanes, 0);
 }
 
+/* ---- nvidia-smi: XML, NVLink-C2C, one GPU, sockets ---------------------------------------- */
+
+#define C2C_QUERY(mode)                                                              \
+    "GPU 00000000:DD:00.0\n    Product Name : NVIDIA GH200 480GB\n    GPU C2C Mode " \
+    ": " mode "\n    PCI\n        GPU Link Info\n            PCIe Generation\n"      \
+    "                Max : 4\n            Link Width\n                Current : 1x\n"
+
+/* The link to the host, whatever PCIe says of the GPU. */
+Test(machine_import, nvlink_c2c_joins_a_gpu_to_its_cpu)
+{
+    static const char  topology[] = "\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+                                    "GPU0\t X \t0-71\t0\t\t1\n";
+    emp_machine_import import;
+    emp_error          err = {0};
+
+    cr_assert_eq(run_text(&import, topology, C2C_QUERY("Enabled"), NULL, &err), EMP_OK,
+                 "%s", err.msg);
+    cr_expect_not_null(strstr(import.yaml, "{model: \"gh200\", count: 1, at: \"host:0\", "
+                                           "bandwidth: \"450 GB/s\""),
+                       "%s", import.yaml);
+    cr_expect_not_null(strstr(import.yaml, "{model: \"grace-72\", at: \"host:0\"}"));
+    cr_expect_not_null(strstr(import.yaml, "NVLink-C2C has 450 GB/s one way"));
+    cr_expect_null(strstr(import.yaml, "copies by PCIe"));
+    emp_machine_import_clear(&import);
+    cr_assert_eq(run_text(&import, topology, C2C_QUERY("Disabled"), "v100", &err), EMP_OK,
+                 "%s", err.msg);
+    cr_expect_not_null(strstr(import.yaml, "bandwidth: \"1.575 GB/s\""), "%s",
+                       import.yaml);
+    emp_machine_import_clear(&import);
+}
+
+Test(machine_import, one_gpu_needs_no_topology)
+{
+    char               path[SCRATCH_PATH_BYTES];
+    emp_machine_import import = {.query = path, .out = "box.yaml"};
+    emp_error          err = {0};
+
+    scratch_write_text(path, sizeof path, "query.txt", QUERY("NVIDIA L4", "23034 MiB"));
+    cr_assert_eq(emp_machine_import_run(&import, &err), EMP_OK, "%s", err.msg);
+    cr_expect_not_null(
+        strstr(import.yaml, "bandwidth: \"25.2 GB/s\", latency: \"10 us\""),
+        "the bus and the class of the card: %s", import.yaml);
+    cr_expect_eq(import.warning_count, 0, "%s", import.warning[0]);
+    emp_machine_import_clear(&import);
+    scratch_write_text(path, sizeof path, "query.txt",
+                       QUERY("NVIDIA L4", "N/A") QUERY("NVIDIA L4", "N/A"));
+    cr_expect_eq(emp_machine_import_run(&import, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "has 2 GPUs; --topology FILE says how"), "%s",
+                       err.msg);
+    emp_machine_import_clear(&import);
+    import.query = NULL;
+    cr_expect_eq(emp_machine_import_run(&import, NULL), EMP_EINVAL);
+}
+
+#define XML_GPU(id, product, generation, lanes, c2c)                                     \
+    "<gpu id=\"" id "\"><product_name>" product "</product_name><c2c_mode>" c2c          \
+    "</c2c_mode><pci><pci_gpu_link_info><pcie_gen><max_link_gen>N/A</max_link_gen>"      \
+    "<current_link_gen>1</current_link_gen><max_device_link_gen>5</max_device_link_gen>" \
+    "<max_host_link_gen>" generation "</max_host_link_gen></pcie_gen><link_widths>"      \
+    "<max_link_width>16x</max_link_width><current_link_width>" lanes                     \
+    "</current_link_width></link_widths></pci_gpu_link_info></pci>"                      \
+    "<fb_memory_usage><total>24564 MiB</total></fb_memory_usage>"                        \
+    "<mig_devices><fb_memory_usage><total>7 MiB</total></fb_memory_usage></mig_devices>" \
+    "<clocks><sm_clock>210 MHz</sm_clock></clocks>"                                      \
+    "<max_clocks><sm_clock>3105 MHz</sm_clock></max_clocks></gpu>"
+
+Test(machine_import, a_query_may_be_xml)
+{
+    static emp_gpu_query query;
+    static const char    text[] =
+        "<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi.dtd\">\n"
+        "<nvidia_smi_log><attached_gpus>2</attached_gpus>\n" XML_GPU(
+            "00000000:10:00.0", "NVIDIA GeForce RTX 4090", "4", "8x", "N/A")
+            XML_GPU("00000000:20:00.0", "A &amp; B&#33;", "3", "4x",
+                    "Enabled") "</nvidia_smi_log>";
+    static const char lost[] = "<nvidia_smi_log><attached_gpus>2</attached_gpus><gpu "
+                               "id=\"1\"><product_name>X</product_name></gpu>"
+                               "</nvidia_smi_log>";
+    emp_error         err = {0};
+
+    cr_assert_eq(emp_gpu_query_parse(&query, text, strlen(text), "q", &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(query.gpu_count, 2);
+    cr_expect_str_eq(query.gpu[0].product, "NVIDIA GeForce RTX 4090");
+    cr_expect_str_eq(query.gpu[0].bus, "00000000:10:00.0");
+    cr_expect_eq(query.gpu[0].memory_mib, 24564);
+    cr_expect_eq(query.gpu[0].clock_mhz, 3105);
+    cr_expect_eq(query.gpu[0].pcie_generation, 4);
+    cr_expect_eq(query.gpu[0].pcie_lanes, 8);
+    cr_expect_not(query.gpu[0].has_c2c);
+    cr_expect_str_eq(query.gpu[1].product, "A & B!");
+    cr_expect_eq(query.gpu[1].pcie_generation, 3);
+    cr_expect_eq(query.gpu[1].pcie_lanes, 4);
+    cr_expect(query.gpu[1].has_c2c);
+    cr_expect_eq(emp_gpu_query_parse(&query, lost, strlen(lost), "q", &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "announces 2 GPUs and ends after 1"), "%s",
+                       err.msg);
+}
+
+/* SYS between all GPUs is no socket for each, where their CPUs are the same. */
+Test(machine_import, cpus_near_gpus_tell_sockets)
+{
+    static const char text[] = "GPU0 GPU1 GPU2 GPU3 CPU Affinity NUMA Affinity\n"
+                               "GPU0 X SYS SYS SYS 0-7,16-23 0\n"
+                               "GPU1 SYS X SYS SYS 0-7,16-23 0\n"
+                               "GPU2 SYS SYS X SYS 8-15,24-31 1\n"
+                               "GPU3 SYS SYS SYS X 8-15,24-31 1\n";
+
+    expect_yaml(text, "rtx4090", "{model: \"rtx4090\", count: 2, at: \"socket:0\"");
+    expect_yaml(text, "rtx4090", "{model: \"rtx4090\", count: 2, at: \"socket:1\"");
+    expect_yaml("GPU0 GPU1 CPU Affinity\nGPU0 X SYS 0-7\nGPU1 SYS X 0-7\n", "rtx4090",
+                "{model: \"rtx4090\", count: 2, at: \"host:0\"");
+}
+
+/* ---- AMD ---------------------------------------------------------------------------------- */
+
+#define AMD_LINKS(link)                                                            \
+    "========= Link Type between two GPUs =========\n       GPU0         GPU1\n\n" \
+    "GPU0   0            " link "\nGPU1   " link "         0\n"
+
+Test(machine_import, xgmi_links_become_fabrics)
+{
+    static const char weights[] = "=== Weight between two GPUs ===\n GPU0 GPU1\nGPU0 0 "
+                                  "15\nGPU1 15 0\n";
+    static const char nodes[] = "GPU[0]\t\t: (Topology) Numa Node: 0\n"
+                                "GPU[1]\t\t: (Topology) Numa Node: 1\n";
+    char              text[1024];
+
+    snprintf(text, sizeof text, "%s%s%s", weights, AMD_LINKS("XGMI"), nodes);
+    expect_yaml(text, "mi300x",
+                "devices: [\"gpu:0\", \"gpu:1\"], bandwidth: \"51.2 GB/s\"");
+    expect_yaml(text, "mi300x", "{model: \"mi300x\", count: 1, at: \"socket:1\"");
+    expect_yaml(text, "mi300x", "The host is of model epyc-9374f");
+    snprintf(text, sizeof text, "%s%s", AMD_LINKS("PCIE"), nodes);
+    expect_yaml(text, "rtx4090", "{model: \"rtx4090\", count: 1, at: \"socket:1\"");
+    expect_yaml(AMD_LINKS("PCIE"), "rtx4090", "count: 2, at: \"host:0\"");
+    /* a way over another GPU is no link */
+    snprintf(text, sizeof text,
+             "%s=== Hops between two GPUs ===\n GPU0 GPU1\nGPU0 0 2\nGPU1 2 0\n",
+             AMD_LINKS("XGMI"));
+    emp_machine_import import;
+    cr_assert_eq(run_text(&import, text, NULL, "mi300x", NULL), EMP_OK);
+    cr_expect_null(strstr(import.yaml, "fabrics:"), "%s", import.yaml);
+    emp_machine_import_clear(&import);
+}
+
+Test(machine_import, amd_smi_prints_the_same_by_bus)
+{
+    static const char text[] =
+        "ACCESS TABLE:\n             0000:0c:00.0 0000:22:00.0\n"
+        "0000:0c:00.0 ENABLED      ENABLED\n0000:22:00.0 ENABLED      ENABLED\n\n"
+        "LINK TYPE TABLE:\n             0000:0c:00.0 0000:22:00.0\n"
+        "0000:0c:00.0 SELF         XGMI\n0000:22:00.0 XGMI         SELF\n\n"
+        "NUMA BW TABLE:\n             0000:0c:00.0 0000:22:00.0\n"
+        "0000:0c:00.0 N/A          50000-50000\n0000:22:00.0 50000-50000  N/A\n\n"
+        "Legend:\n  SELF = Current GPU\n";
+
+    expect_yaml(text, "mi355x",
+                "devices: [\"gpu:0\", \"gpu:1\"], bandwidth: \"61.44 GB/s\"");
+}
+
+Test(machine_import, rocm_smi_may_tell_the_product)
+{
+    emp_machine_import import;
+    emp_error          err = {0};
+
+    cr_assert_eq(run_text(&import,
+                          AMD_LINKS("XGMI") "GPU[0]\t\t: Card Series: \t\tAMD Instinct "
+                                            "MI300X\nGPU[1]\t\t: Card Series: AMD "
+                                            "Instinct MI300X\n",
+                          NULL, NULL, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_not_null(strstr(import.yaml, "{model: \"mi300x\", count: 2"), "%s",
+                       import.yaml);
+    emp_machine_import_clear(&import);
+}
+
+/* ---- lstopo ------------------------------------------------------------------------------- */
+
+/* Writes the machine and the model of its CPU, and loads it. */
+static emp_machine *load_import(const emp_machine_import *import)
+{
+    char         path[SCRATCH_PATH_BYTES], file[64];
+    emp_error    err = {0};
+    emp_machine *m = NULL;
+
+    cr_assert_not_null(import->host_yaml, "%s", import->yaml);
+    snprintf(path, sizeof path, "mkdir -p '%s/models'", scratch_path(""));
+    cr_assert_eq(system(path), 0);
+    snprintf(file, sizeof file, "models/%s.yaml", import->host_name);
+    scratch_write_text(path, sizeof path, file, import->host_yaml);
+    scratch_write_text(path, sizeof path, "box.yaml", import->yaml);
+    cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s\n%s\n%s", err.msg,
+                 import->yaml, import->host_yaml);
+    return m;
+}
+
+Test(machine_import, lstopo_tells_packages_switches_and_links)
+{
+    static const struct way ways[] = {{"cpu:0", "gpu:0", "", 12.6, 10},
+                                      {"gpu:0", "gpu:1", "", 12.6, 10},
+                                      {"cpu:0", "gpu:2", "", 6.302, 24},
+                                      {"gpu:0", "gpu:2", "", 6.302, 24},
+                                      {"cpu:0", "gpu:3", "", 44.1, 10}};
+    char                    path[PATH_BYTES];
+    emp_error               err = {0};
+    emp_machine_import      import = {.topology = sample(path, "two-packages.xml"),
+                                      .out = "box.yaml"};
+
+    cr_assert_eq(emp_machine_import_run(&import, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(import.warning_count, 1);
+    cr_expect_str_eq(import.warning[0], "\"Radeon HD 6450\" at 0000:82:00.0 is left out: "
+                                        "no model stands for it");
+    emp_machine *m = load_import(&import);
+    cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), 4);
+    cr_expect_str_eq(m->model[m->device[1].model].name, "v100");
+    cr_expect_str_eq(m->model[m->device[3].model].name, "rtx3090");
+    cr_expect_str_eq(m->model[m->device[4].model].name, "mi300x");
+    EXPECT_WAYS(m, ways);
+    cr_expect_str_eq(m->model[0].name, "box-cpu");
+    cr_expect_eq(m->device[0].cores, 4);
+    cr_expect_float_eq(m->device[0].clock_hz, 2.1e9, 1.0);
+    cr_expect_eq(m->device[0].memory_bytes, INT64_C(1) << 38);
+    emp_machine_check(m, expect_no_complaint, NULL);
+    emp_machine_destroy(m);
+    emp_machine_import_clear(&import);
+}
+
+/* A CPU and a GPU in one memory, which PCI does not show. */
+Test(machine_import, lstopo_names_computers_that_are_known)
+{
+    static const char spark[] =
+        "<topology version=\"3.0\"><object type=\"Machine\"><info "
+        "name=\"DMIProductName\" "
+        "value=\"NVIDIA_DGX_Spark\"/><object type=\"Package\"><object type=\"NUMANode\" "
+        "local_memory=\"128000000000\"/><object type=\"Core\"/></object></object>"
+        "<info name=\"Architecture\" value=\"aarch64\"/></topology>";
+    static const char mac[] =
+        "<topology version=\"2.0\"><object type=\"Machine\"><object "
+        "type=\"Package\"><info "
+        "name=\"CPUModel\" value=\"Apple M4 Max\"/></object></object></topology>";
+    emp_machine_import import;
+    emp_error          err = {0};
+
+    expect_yaml(spark, NULL, "{model: \"gb10-cpu\", at: \"host:0\"}");
+    expect_yaml(spark, NULL, "{model: \"gb10\", count: 1, at: \"host:0\"}\n");
+    expect_yaml(mac, NULL, "{model: \"m4-max\", count: 1, at: \"host:0\"}\n");
+    cr_assert_eq(run_text(&import, mac, NULL, "rtx4090", &err), EMP_OK, "%s", err.msg);
+    cr_expect_null(import.host_yaml);
+    emp_machine_import_clear(&import);
+}
+
+/* nvidia-smi knows more of the GPUs that lstopo has found, in whatever order. */
+Test(machine_import, facts_of_nvidia_smi_go_to_the_gpus_of_lstopo_by_bus)
+{
+#define GPU(bus)                                                                 \
+    "<object type=\"PCIDev\" pci_busid=\"" bus "\" pci_type=\"0302 [10de:1] \" " \
+    "pci_link_speed=\"4.0\"/>"
+    static const char topology[] =
+        "<topology><object type=\"Machine\"><object type=\"Package\"><object "
+        "type=\"Core\"/>" GPU("0000:01:00.0")
+            GPU("0000:c1:00.0") "</object></object></topology>";
+    static const char  query[] = "GPU 00000000:C1:00.0\n    Product Name : Tesla T4\n"
+                                 "GPU 00000000:01:00.0\n    Product Name : NVIDIA L4\n";
+    static const char  other[] = "GPU 00000000:C2:00.0\n    Product Name : Tesla T4\n";
+    emp_machine_import import;
+    emp_error          err = {0};
+
+    cr_assert_eq(run_text(&import, topology, query, NULL, &err), EMP_OK, "%s", err.msg);
+    const char *first = strstr(import.yaml, "{model: \"l4\"");
+    cr_assert_not_null(first, "%s", import.yaml);
+    cr_expect_not_null(strstr(first, "{model: \"t4\""), "%s", import.yaml);
+    emp_machine_import_clear(&import);
+    cr_expect_eq(run_text(&import, topology, other, NULL, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "has no GPU at 00000000:C2:00.0"), "%s", err.msg);
+    emp_machine_import_clear(&import);
+}
+
+Test(machine_import, lstopo_survives_every_allocation_failure)
+{
+    char               path[PATH_BYTES];
+    emp_machine_import import = {.topology = sample(path, "two-packages.xml"),
+                                 .out = "box.yaml"};
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_import_run(&import, NULL),
+                                      emp_machine_import_clear(&import));
+    emp_machine_import_clear(&import);
+}
+
 /* ---- what is refused ----------------------------------------------------------------------- */
 
 #define MATRIX "GPU0 GPU1\nGPU0 X PHB\nGPU1 PHB X\n"
@@ -360,12 +672,37 @@ Test(machine_import, bad_texts_are_refused_in_one_sentence)
         {MATRIX, NULL, "a-name-that-is-longer-than-31-bytes", "31 characters"},
         {MATRIX, NULL, "a\"b", "--model: 'a\"b'"},
         {MATRIX, NULL, "haswell-18", "'haswell-18' is a model of a CPU"},
-        {MATRIX, "", NULL, "query.txt has no line \"GPU 00000000:18:00.0\""},
+        {MATRIX, "", NULL, "query.txt has no GPU, as in a line \"GPU 00000000:18:00.0\""},
         {MATRIX, QUERY("Tesla K80", "N/A"), NULL, "has 2 GPUs and "},
         {MATRIX, "Attached GPUs : 2\n" QUERY("Tesla K80", "N/A"), NULL,
          "announces 2 GPUs and ends after 1"},
         {"GPU0\nGPU0 X\n", "GPU 00000000:18:00.0\n", NULL, "no line \"Product Name\""},
-        {"GPU0\nGPU0 X\n", QUERY("Riva 128", "N/A"), NULL, "\"Riva 128\"; copy one of "},
+        {"GPU0\nGPU0 X\n", QUERY("Riva 128", "N/A"), NULL,
+         "\"Riva 128\"; write five lines of its data sheet"},
+        {"<topology/>", NULL, "k40", "topo.txt has neither packages nor cores"},
+        {"<topology><object type=\"Package\"/></topology>", NULL, NULL,
+         "topo.txt has no GPU of NVIDIA, AMD or Intel on PCI"},
+        {"<topology><object type=\"Package\">", NULL, NULL,
+         "topo.txt:1: not XML: the file ends within an element"},
+        {"<topology>\n</object></topology>", NULL, NULL,
+         "topo.txt:2: not XML: a tag closes what is not open"},
+        {"<topology><object a='", NULL, NULL,
+         "topo.txt:1: not XML: a tag without its end"},
+        {"<nvidia_smi_log/>", NULL, "k40",
+         "is XML, but not of lstopo; what `nvidia-smi -q -x` prints goes to --query"},
+        {MATRIX, "<topology/>", NULL,
+         "query.txt is XML, but not of nvidia-smi: its first element is not "
+         "nvidia_smi_log"},
+        {MATRIX, "<nvidia_smi_log/>", NULL, "query.txt has no GPU"},
+        {AMD_LINKS("FOO"), NULL, "mi300x",
+         "topo.txt:4: GPU0 to GPU1 is \"FOO\", none of PCIE, XGMI, N/A and UNKNOWN"},
+        {"Link Type between two GPUs\n  GPU0 GPU1\nGPU0 0 XGMI\n", NULL, "mi300x",
+         "topo.txt ends before the row of GPU1, of 2"},
+        {"LINK TYPE TABLE:\n a b\na SELF XGMI\nb PCIE SELF\n", NULL, "mi300x",
+         "topo.txt:4: GPU0 to GPU1 is another way than GPU1 to GPU0"},
+        {"LINK TYPE TABLE:\n", NULL, "mi300x", "topo.txt ends behind the title"},
+        {AMD_LINKS("XGMI"), NULL, NULL,
+         "topo.txt does not tell the products of the GPUs"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

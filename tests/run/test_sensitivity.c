@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Does a study of derived constants change what it says it changes, and find rankings that turn? */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "run/sensitivity.h"
+#include "tests/support/problems.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(sensitivity, .init = scratch_create, .fini = scratch_remove);
+
+/* The row of that constant. */
+static const emp_sensitivity_row *row_of(const emp_sensitivity *s, const char *model,
+                                         const char *constant)
+{
+    for (int32_t i = 0; i < s->row_count; i++)
+        if (strcmp(s->row[i].model, model) == 0 &&
+            strcmp(s->row[i].constant, constant) == 0)
+            return &s->row[i];
+    return NULL;
+}
+
+/* All ops that may be there on one device. */
+static void place_on(task *t, emp_device_id device)
+{
+    for (emp_op_id op = 0; op < t->graph->op_count; op++) t->device_of_op[op] = device;
+    emp_problem_legalize(t->problem, t->device_of_op);
+}
+
+/* The same ops on another machine, under `ideal`. */
+static void move_to(task *t, const char *machine)
+{
+    emp_runtime runtime;
+
+    emp_problem_destroy(t->problem);
+    emp_machine_destroy(t->machine);
+    cr_assert_eq(emp_machine_load(&t->machine, machine, NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "ideal", NULL), EMP_OK);
+    task_pose(t, &runtime, "chain");
+}
+
+Test(sensitivity, a_slower_constant_makes_a_longer_step)
+{
+    task            t;
+    emp_sensitivity s;
+    emp_error       err = {0};
+    emp_sim        *sim = NULL;
+    emp_sim_result  result;
+
+    task_create(&t, "rnnlm:steps=1", "rtx5090x1", "tf-r1.3");
+    place_on(&t, 1);
+    const emp_decision all_gpu = {.device_of_op = t.device_of_op};
+    cr_assert_eq(emp_sensitivity_find(&s, t.problem, &all_gpu, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK);
+    cr_assert_eq(emp_sim_run_decision(sim, &all_gpu, &result, &err), EMP_OK);
+    cr_expect_float_eq(s.winner_s, (double)result.step_time_ns * 1e-9, 1e-12);
+    const emp_sensitivity_row *stream = row_of(&s, "rtx5090", "stream");
+    cr_assert_not_null(stream);
+    cr_expect_gt(stream->winner_s[0], s.winner_s);
+    cr_expect_leq(stream->winner_s[1], s.winner_s);
+    const emp_sensitivity_row *tile = row_of(&s, "rtx5090", "gemm_per_wave");
+    cr_assert_not_null(tile, "a time: more is longer");
+    cr_expect_leq(tile->winner_s[0], tile->winner_s[1]);
+    cr_expect_not_null(row_of(&s, "links", "rate"));
+    cr_expect_not_null(row_of(&s, "links", "latency"));
+    cr_expect_null(row_of(&s, "rtx5090", "multiprocessors"), "it is published");
+    cr_expect_null(row_of(&s, "ryzen-16", "gemm_core"), "it is stated");
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* One of two GPUs has the stream of its card, the other one states a little more than the same. */
+Test(sensitivity, a_ranking_may_turn)
+{
+#define MODEL                                                                           \
+    "card: {peak: {fp32: \"10 TFLOP/s\"}, memory: \"8 GiB\", rate: \"100 GB/s\", bus: " \
+    "\"PCIe 4 x16\", class: \"consumer\"}\n"
+    static const char machine[] =
+        "description: \"d\"\nnodes:\n  - {name: \"n\"}\ndevices:\n"
+        "  - {model: \"ryzen-16\", at: \"n\"}\n  - {model: \"by-rule\", at: \"n\"}\n"
+        "  - {model: \"stated\", at: \"n\"}\n";
+    task            t;
+    emp_sensitivity s;
+    emp_error       err = {0};
+    char            path[SCRATCH_PATH_BYTES], file[SCRATCH_PATH_BYTES];
+
+    snprintf(path, sizeof path, "mkdir -p '%s/models'", scratch_path(""));
+    cr_assert_eq(system(path), 0);
+    scratch_write_text(path, sizeof path, "models/by-rule.yaml", MODEL);
+    scratch_write_text(path, sizeof path, "models/stated.yaml",
+                       MODEL "gpu: {stream: \"84 GB/s\"}\n");
+    scratch_write_text(file, sizeof file, "two.yaml", machine);
+    t = task_chain(10000000);
+    move_to(&t, file);
+    place_on(&t, 1); /* the slower one; a quick method finds the other */
+    const emp_decision slower = {.device_of_op = t.device_of_op};
+    cr_assert_eq(emp_sensitivity_find(&s, t.problem, &slower, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_not_null(s.other);
+    cr_expect_lt(s.other_s, s.winner_s, "%s: %g and %g", s.other, s.other_s, s.winner_s);
+    const emp_sensitivity_row *stream = row_of(&s, "by-rule", "stream");
+    cr_assert_not_null(stream);
+    cr_expect_not(stream->turns[0]);
+    cr_expect(stream->turns[1], "%g and %g", stream->winner_s[1], stream->other_s[1]);
+    cr_expect_geq(s.turn_count, 1);
+    cr_expect_null(row_of(&s, "stated", "stream"));
+    task_destroy(&t);
+}
+
+Test(sensitivity, nothing_derived_is_refused)
+{
+    task            t;
+    emp_sensitivity s;
+    emp_error       err = {0};
+
+    task_create(&t, "rnnlm:steps=1", "k40x2", "tf-r1.3");
+    const emp_decision cpu = {.device_of_op = t.device_of_op};
+    cr_expect_eq(emp_sensitivity_check(t.problem, &err), EMP_EUNSUPPORTED);
+    cr_expect_not_null(strstr(err.msg, "machine k40x2 has no derived constant"), "%s",
+                       err.msg);
+    cr_expect_eq(emp_sensitivity_find(&s, t.problem, &cpu, NULL), EMP_EUNSUPPORTED);
+    task_destroy(&t);
+}
+
+Test(sensitivity, survives_every_allocation_failure)
+{
+    task            t = task_chain(1000);
+    emp_sensitivity s;
+
+    move_to(&t, "gh200x1");
+    place_on(&t, 1);
+    const emp_decision all_gpu = {.device_of_op = t.device_of_op};
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sensitivity_find(&s, t.problem, &all_gpu, NULL),
+                                      (void)0);
+    cr_expect_gt(s.row_count, 0);
+    task_destroy(&t);
+}
