@@ -90,7 +90,7 @@ static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
                               "a training step holds weights as %s, %s in all: their "
                               "quantization (%s) is left out",
                               emp_dtype_name(step->dtype), size, q->method);
-    else if (q->dtype == EMP_DTYPE_NONE)
+    else if (!q->is_read)
         emp_import_notes_warn(
             notes,
             "weights are quantized in a way that is not read (%s): they "
@@ -119,6 +119,7 @@ static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json
     emp_weight_types      of_config = {emp_quantised_find_type, &quantised};
 
     EMP_TRY(emp_config_read(&m, &dtype, config, err));
+    quantised.model = &m;
     if (v->quant > 0) quantised = emp_quantised_named(v->quant - 1, &m);
     emp_transformer_step step = step_of(v, &m, dtype);
     /* weights that are trained, and those of a type that is asked for, are not quantised */
