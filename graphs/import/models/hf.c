@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Hugging Face's models: a config, "hf:path=config.json,phase=train,batch=8,seq=2048,dtype=bf16", or a
  * GGUF file, whose weights keep their types. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/units.h"
@@ -98,6 +100,29 @@ static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
             q->method, emp_dtype_name(step->dtype), size);
 }
 
+/* Servers may hold keys and values in 8 bits; a step here holds them in its own type. */
+static void note_cache(emp_import_notes *notes, const emp_quantised *q,
+                       const emp_transformer_step *step)
+{
+    static const char *const keys[] = {"kv_cache_scheme", "kv_cache_quant_algo"};
+
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const emp_json *scheme = emp_json_get(q->object, keys[k]);
+        const char     *name = emp_json_string(scheme);
+        const int64_t   bits = emp_json_integer(emp_json_get(scheme, "num_bits"));
+        char            scheme_text[32];
+        if (bits <= 0 && name == NULL) continue;
+        if (name != NULL)
+            snprintf(scheme_text, sizeof scheme_text, "%.24s", name);
+        else
+            snprintf(scheme_text, sizeof scheme_text, "%" PRId64 " bits", bits);
+        emp_import_notes_warn(notes,
+                              "keys and values are cached as %s: \"%s\" (%s) is left out",
+                              emp_dtype_name(step->dtype), keys[k], scheme_text);
+        return;
+    }
+}
+
 static void note_odd(emp_import_notes *notes, int32_t odd, const emp_quantised *q,
                      const emp_transformer_step *step)
 {
@@ -165,6 +190,7 @@ static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json
     if (v->quant == 0 && v->dtype == 0 && (types == NULL || types == &of_config))
         note_quantised(notes, &quantised, &step, *out);
     note_odd(notes, odd, &quantised, &step);
+    if (step.phase != EMP_PHASE_TRAIN) note_cache(notes, &quantised, &step);
     emp_towers_note(notes, config, step.dtype);
 
 cleanup:

@@ -322,6 +322,27 @@ Test(config, quantization_that_is_not_read_is_a_warning_with_bytes)
     }
 }
 
+Test(config, a_cache_in_eight_bits_is_a_warning)
+{
+    static const char *const cases[][2] = {
+        {"\"kv_cache_scheme\":{\"dynamic\":false,\"num_bits\":8,\"type\":\"float\"}",
+         "keys and values are cached as bfloat16: \"kv_cache_scheme\" (8 bits) is left "
+         "out\n"},
+        {"\"kv_cache_quant_algo\":\"FP8\"",
+         "keys and values are cached as bfloat16: "
+         "\"kv_cache_quant_algo\" (FP8) is left out\n"},
+        {"\"kv_cache_scheme\":null", ""}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048], members[1024];
+        snprintf(members, sizeof members,
+                 TINY ",\"quantization_config\":{\"quant_method\":\"fp8\",%s}",
+                 cases[i][0]);
+        cr_expect_str_eq(warnings_of(text, members, ",phase=decode,batch=1,seq=8"),
+                         cases[i][1]);
+    }
+}
+
 /* Rows of 64 weights are no groups of 128; those of 128 are. */
 Test(config, matrices_without_whole_groups_are_a_warning)
 {
