@@ -154,7 +154,8 @@ static const emp_source_format formats[] = {
     {"an instance of dnn-partitioning", NULL, .is_json = emp_dnn_partitioning_is,
      .read = emp_dnn_partitioning_read, .source = EMP_SOURCE_STATED},
     {"an index of safetensors files", NULL, .is_json = is_index,
-     .instead = "name the config of its model: hf:path=config.json"},
+     .instead = "it has only names of weights; name it beside the config of its model: "
+                "hf:path=config.json,weights=FILE"},
     {"a TensorFlow.js model", NULL, .is_json = is_tensorflow_js, .has_graph = true,
      .instead = "name the SavedModel that it was converted from"},
 

@@ -16,7 +16,10 @@ static void give(emp_tape *t, const emp_note *note, emp_port to, emp_port gradie
     emp_port *known = &t->gradient[to.op];
     if (known->op >= 0) {
         emp_port terms[2] = {*known, gradient};
-        snprintf(name, sizeof name, "%s/grad_sum_%d", note->name, (int)gradient.op);
+        int      used =
+            snprintf(name, sizeof name, "%s/grad_sum_%d", note->name, (int)gradient.op);
+        if (gradient.index > 0 && used > 0 && (size_t)used < sizeof name)
+            snprintf(name + used, sizeof name - (size_t)used, "_%d", (int)gradient.index);
         *known = emp_tape_op(t, "Add", name, note->unit, NULL, terms, 2);
     } else {
         *known = gradient;
@@ -89,11 +92,13 @@ static void lookup_back(emp_tape *t, const emp_note *note, emp_port dy)
 
 /* ---- norms and element-wise ops ---- */
 
-static void norm_back(emp_tape *t, const emp_note *note, emp_port dy)
+static void fused_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
-    emp_port in[4] = {dy, note->input[0], note->input[1], note->input[2]};
-    emp_port d = back(t, note, "/grad", note->gradient, NULL, in, note->input_count + 1);
+    emp_port in[EMP_TAPE_INPUTS + 1] = {dy};
 
+    for (int32_t i = 0; i < note->input_count; i++) in[1 + i] = note->input[i];
+    emp_port d =
+        back(t, note, "/grad", note->gradient, &note->attrs, in, note->input_count + 1);
     for (int32_t i = 0; i < note->input_count; i++)
         give(t, note, note->input[i], output_of(d, i));
 }
@@ -117,12 +122,11 @@ static emp_port reduced(emp_tape *t, const emp_note *note, const char *leaf, emp
                         emp_port input)
 {
     emp_shape    want = emp_tape_shape(t, input), have = emp_tape_shape(t, d);
-    int64_t      last = (int64_t)have.rank - 1;
     emp_op_attrs keep = {.keep_dims = true};
 
     if (!emp_tape_is_ok(t) || emp_shape_equal(&want, &have)) return d;
     if (want.rank == 1) return back(t, note, leaf, "BiasAddGrad", NULL, &d, 1);
-    emp_port in[2] = {d, emp_tape_constant(t, "axis_1", &last, 1)};
+    emp_port in[2] = {d, emp_tape_axis(t, have.rank - 1)};
     return back(t, note, leaf, "Sum", &keep, in, 2);
 }
 
@@ -182,8 +186,7 @@ static void pieces_back(emp_tape *t, int32_t number)
         in[count++] =
             d.op >= 0 ? d : back(t, piece, "/grad", "ZerosLike", NULL, &whole, 1);
     }
-    int64_t last = (int64_t)emp_tape_shape(t, first.input[0]).rank - 1;
-    in[count] = emp_tape_constant(t, last == 3 ? "axis_3" : "axis_1", &last, 1);
+    in[count] = emp_tape_axis(t, emp_tape_shape(t, first.input[0]).rank - 1);
     give(t, &first, first.input[0],
          back(t, &first, "/grad_all", "ConcatV2", NULL, in, count + 1));
 }
@@ -203,8 +206,7 @@ static void join_back(emp_tape *t, const emp_note *note, emp_port dy)
 static void spread_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
     emp_op_attrs keep = {.keep_dims = true};
-    int64_t      heads = (int64_t)emp_tape_shape(t, dy).rank - 2;
-    emp_port     in[2] = {dy, emp_tape_constant(t, "axis_2", &heads, 1)};
+    emp_port     in[2] = {dy, emp_tape_axis(t, emp_tape_shape(t, dy).rank - 2)};
 
     give(t, note, note->input[0], back(t, note, "/grad", "Sum", &keep, in, 2));
 }
@@ -213,18 +215,30 @@ static void spread_back(emp_tape *t, const emp_note *note, emp_port dy)
 
 static void attention_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
-    emp_port in[7] = {dy,
+    emp_port in[8] = {dy,
                       note->input[0],
                       note->input[1],
                       note->input[2],
                       {note->op, 0},
                       {note->op, 1},
-                      note->input[3]};
-    int32_t  count = note->input_count > 3 ? 7 : 6;
-    emp_port d = back(t, note, "/grad", "AttentionGrad", &note->attrs, in, count);
+                      note->input[3],
+                      note->input[4]};
+    bool     is_sparse = strcmp(note->gradient, "SparseAttentionGrad") == 0;
+    int32_t  sinks = is_sparse ? 4 : 3; /* behind the numbers of chosen keys */
+    emp_port d =
+        back(t, note, "/grad", note->gradient, &note->attrs, in, note->input_count + 3);
 
-    for (int32_t i = 0; i < note->input_count; i++)
-        give(t, note, note->input[i], output_of(d, i));
+    for (int32_t i = 0; i < 3; i++) give(t, note, note->input[i], output_of(d, i));
+    if (note->input_count > sinks) give(t, note, note->input[sinks], output_of(d, 3));
+}
+
+static void choice_back(emp_tape *t, const emp_note *note)
+{
+    emp_port d = back(t, note, "/grad", "SelectKeysGrad", &note->attrs, note->input,
+                      note->input_count);
+
+    for (int32_t i = 0; i < 2; i++) give(t, note, note->input[i], output_of(d, i));
+    if (note->input_count > 5) give(t, note, note->input[5], output_of(d, 2));
 }
 
 static void route_back(emp_tape *t, const emp_note *note, emp_port dy)
@@ -283,11 +297,15 @@ static void go_back(emp_tape *t, int32_t number)
         give(t, &note, note.input[0], (emp_port){note.op, 1});
         return;
     }
+    if (note.kind == EMP_NOTE_CHOICE) {
+        choice_back(t, &note);
+        return;
+    }
     if (dy.op < 0) return; /* nothing that is trained depends on it */
     switch (note.kind) {
     case EMP_NOTE_LINEAR: linear_back(t, &note, dy); break;
     case EMP_NOTE_LOOKUP: lookup_back(t, &note, dy); break;
-    case EMP_NOTE_NORM: norm_back(t, &note, dy); break;
+    case EMP_NOTE_FUSED: fused_back(t, &note, dy); break;
     case EMP_NOTE_SAME:
         if (note.gradient == NULL)
             rotary_back(t, &note, dy);

@@ -94,6 +94,8 @@ static emp_port embed(emp_stack *s)
         emp_tape_placeholder(s->t, "input_ids", EMP_DTYPE_INT32, EMP_SHAPE(tokens));
     emp_port x = look_up(s, m->names.embedding, m->vocabulary, m->hidden, ids);
 
+    s->ids = ids;
+
     if (m->type_rows > 0) {
         emp_port types = emp_tape_placeholder(s->t, "token_type_ids", EMP_DTYPE_INT32,
                                               EMP_SHAPE(tokens));
@@ -108,7 +110,7 @@ static emp_port embed(emp_stack *s)
     }
     if (m->has_embedding_norm) x = emp_stack_norm(s, m->names.embedding_norm, x);
     if (m->layer_embedding > 0) embed_layers(s, ids, x);
-    return x;
+    return m->streams > 0 ? emp_stack_streams(s, x) : x;
 }
 
 /* ---- heads ---- */
@@ -193,6 +195,8 @@ static void finish(emp_stack *s, emp_port x)
 {
     bool is_training = emp_tape_is_training(s->t);
 
+    if (s->m->streams > 0) x = emp_stack_join_streams(s, x);
+    if (s->m->residual_block > 0) x = emp_stack_join_blocks(s, x);
     if (s->m->has_final_norm) x = emp_stack_norm(s, s->m->names.final_norm, x);
     if (s->m->has_pooler) pool(s, x);
     if (!s->m->has_head) {
@@ -242,7 +246,11 @@ emp_status emp_transformer_graph_create(emp_graph                  **out,
     };
     emp_status st = EMP_OK;
     emp_tape   t = {0};
-    emp_stack  s = {.t = &t, .m = model, .layer = -1};
+    emp_stack  s = {.t = &t,
+                    .m = model,
+                    .layer = -1,
+                    .chosen = EMP_TAPE_NONE,
+                    .blocks = EMP_TAPE_NONE};
 
     *out = NULL;
     EMP_TRY(emp_transformer_model_check(model, err));

@@ -6,6 +6,7 @@
 typedef struct {
     const char *gate, *up, *gate_up, *down; /* full names */
     int64_t     inner;
+    int64_t     size;    /* of what it reads and writes */
     int64_t     experts; /* 0: dense */
     emp_port    route;
     bool        has_bias;
@@ -26,7 +27,7 @@ static emp_port run_block(emp_stack *s, const block *b, emp_port x)
 
     if (!s->m->is_gated) {
         emp_port y = emp_stack_activate(s, act, multiply(s, b, b->up, x, b->inner));
-        return multiply(s, b, b->down, y, s->m->hidden);
+        return multiply(s, b, b->down, y, b->size);
     }
     if (s->m->has_fused_gate) {
         emp_port all = multiply(s, b, b->gate_up, x, 2 * b->inner);
@@ -37,7 +38,7 @@ static emp_port run_block(emp_stack *s, const block *b, emp_port x)
     }
     emp_port y = emp_tape_mul(s->t, emp_tape_join_names(s->t, b->up, "/mul"),
                               emp_stack_activate(s, act, parts[0]), parts[1]);
-    return multiply(s, b, b->down, y, s->m->hidden);
+    return multiply(s, b, b->down, y, b->size);
 }
 
 static emp_port dense(emp_stack *s, emp_port x)
@@ -48,6 +49,7 @@ static emp_port dense(emp_stack *s, emp_port x)
                                       .gate_up = emp_stack_name(s, n->gate_up),
                                       .down = emp_stack_name(s, n->down),
                                       .inner = s->m->layer[s->layer].inner,
+                                      .size = s->m->hidden,
                                       .has_bias = s->m->has_mlp_bias};
 
     return run_block(s, &b, x);
@@ -62,7 +64,24 @@ static block block_of(emp_stack *s, const char *pattern, int64_t inner)
                    .up = emp_stack_part(s, pattern, "up"),
                    .gate_up = emp_stack_part(s, pattern, "gate_up"),
                    .down = emp_stack_part(s, pattern, "down"),
-                   .inner = inner};
+                   .inner = inner,
+                   .size = s->m->hidden};
+}
+
+/* The experts of each token by a table, which nothing trains. */
+static emp_port look_up_experts(emp_stack *s)
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    const char                  *name = emp_stack_leaf(s, s->m->names.router, ".tid2eid");
+    int32_t                      unit = emp_tape_unit(s->t);
+    emp_op_attrs                 attrs = {.dtype = EMP_DTYPE_INT32,
+                                          .has_shape = true,
+                                          .shape = EMP_SHAPE(s->m->vocabulary, l->chosen)};
+    emp_op_attrs                 none = {.dtype = EMP_DTYPE_INT32};
+    emp_port table = emp_tape_op(s->t, "Buffer", name, unit, &attrs, NULL, 0);
+
+    return emp_tape_op(s->t, "Gather", emp_tape_join_names(s->t, name, "/rows"), unit,
+                       &none, (emp_port[]){table, s->ids}, 2);
 }
 
 static emp_port choose(emp_stack *s, emp_port x)
@@ -84,6 +103,9 @@ static emp_port choose(emp_stack *s, emp_port x)
         logits =
             emp_tape_scale(s->t, emp_tape_join_names(s->t, router, ".per_expert_scale"),
                            logits, l->experts, EMP_WEIGHT_TRAINED);
+    if (l->is_hashed)
+        return emp_tape_route_to(s->t, emp_tape_join_names(s->t, router, "/route"),
+                                 logits, look_up_experts(s), l->chosen);
     if (s->m->has_correction_bias)
         bias = emp_tape_weight_of(s->t, emp_stack_name(s, s->m->names.correction),
                                   EMP_SHAPE(l->experts), emp_tape_unit(s->t),
@@ -96,13 +118,19 @@ static emp_port choose(emp_stack *s, emp_port x)
 static emp_port routed(emp_stack *s, emp_port x, emp_port route)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
-    const char                  *router = s->m->names.router;
+    const emp_transformer_names *n = &s->m->names;
+    const char                  *router = n->router;
     int64_t                      rows = emp_tape_size(s->t, x, 0) * l->chosen;
     emp_port                     numbers = {route.op, 1};
     block                        b = block_of(s, s->m->names.experts, l->expert_inner);
     emp_op_attrs                 flat = {
                         .dtype = EMP_DTYPE_INT32, .has_shape = true, .shape = EMP_SHAPE(rows)};
 
+    if (s->m->expert_size > 0) {
+        x = emp_tape_linear(s->t, emp_stack_name(s, n->expert_in), x, s->m->expert_size,
+                            s->m->has_mlp_bias);
+        b.size = s->m->expert_size;
+    }
     emp_port list = emp_tape_op(s->t, "View", emp_stack_leaf(s, router, "/numbers"), 0,
                                 &flat, &numbers, 1);
     emp_port sent = emp_tape_lookup(s->t, emp_stack_leaf(s, router, "/send"), x, list,
@@ -111,7 +139,12 @@ static emp_port routed(emp_stack *s, emp_port x, emp_port route)
     b.route = route;
     b.has_bias = s->m->has_expert_bias;
     emp_port made = run_block(s, &b, sent);
-    return emp_tape_combine(s->t, emp_stack_leaf(s, router, "/combine"), made, route);
+    x = emp_tape_combine(s->t, emp_stack_leaf(s, router, "/combine"), made, route);
+    if (s->m->expert_size == 0) return x;
+    if (s->m->has_expert_norm)
+        x = emp_stack_norm(s, emp_stack_name(s, n->expert_norm), x);
+    return emp_tape_linear(s->t, emp_stack_name(s, n->expert_out), x, s->m->hidden,
+                           s->m->has_mlp_bias);
 }
 
 static emp_port shared(emp_stack *s, emp_port x)
@@ -146,6 +179,9 @@ emp_port emp_stack_feed_forward(emp_stack *s, emp_port x, emp_port residual)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
 
+    if (l->is_feed_forward_linear)
+        return emp_tape_linear(s->t, emp_stack_name(s, "mlp.linear_mlp"), x, s->m->hidden,
+                               false);
     if (l->experts == 0) return dense(s, x);
     if (l->has_parallel_norms) return side_by_side(s, x, residual);
     emp_port y = routed(s, x, choose(s, x));

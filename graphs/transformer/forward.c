@@ -68,9 +68,21 @@ emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port
     bool     is_bare = count == 1 && type[0] == 'L';
     emp_port y =
         emp_tape_op(t, is_bare ? "RMSNorm" : type, name, unit, &attrs, in, count);
-    emp_note *note = emp_tape_note(t, EMP_NOTE_NORM, name, unit, y, in, count);
+    emp_note *note = emp_tape_note(t, EMP_NOTE_FUSED, name, unit, y, in, count);
     if (note != NULL)
         note->gradient = type[0] == 'L' && !is_bare ? "LayerNormGrad" : "RMSNormGrad";
+    return y;
+}
+
+emp_port emp_tape_fused(emp_tape *t, const char *name, const char *type, int32_t unit,
+                        const emp_op_attrs *attrs, const emp_port *inputs, int32_t count)
+{
+    emp_port  y = emp_tape_op(t, type, name, unit, attrs, inputs, count);
+    emp_note *note = emp_tape_note(t, EMP_NOTE_FUSED, name, unit, y, inputs, count);
+
+    if (note == NULL) return y;
+    note->attrs = *attrs;
+    note->gradient = emp_tape_join_names(t, type, "Grad");
     return y;
 }
 
@@ -161,9 +173,7 @@ void emp_tape_split(emp_tape *t, const char *name, emp_port x, const int64_t *si
 emp_port emp_tape_concat(emp_tape *t, const char *name, emp_port x, emp_port y)
 {
     int32_t  unit = emp_tape_unit(t);
-    int64_t  last = emp_tape_shape(t, x).rank - 1;
-    emp_port in[3] = {x, y,
-                      emp_tape_constant(t, last == 3 ? "axis_3" : "axis_1", &last, 1)};
+    emp_port in[3] = {x, y, emp_tape_axis(t, emp_tape_shape(t, x).rank - 1)};
     emp_port z = emp_tape_op(t, "ConcatV2", name, unit, NULL, in, 3);
 
     (void)emp_tape_note(t, EMP_NOTE_JOIN, name, unit, z, in, 2);
@@ -186,15 +196,42 @@ emp_port emp_tape_spread(emp_tape *t, const char *name, emp_port x, int64_t head
 
 emp_port emp_tape_attention(emp_tape *t, const char *name, int32_t unit,
                             const emp_op_attrs *attrs, emp_port q, emp_port k, emp_port v,
-                            emp_port sinks)
+                            emp_port chosen, emp_port sinks)
 {
-    emp_port  in[4] = {q, k, v, sinks};
-    int32_t   count = sinks.op >= 0 ? 4 : 3;
-    emp_port  y = emp_tape_op(t, "Attention", name, unit, attrs, in, count);
+    bool        is_sparse = chosen.op >= 0;
+    const char *type = is_sparse ? "SparseAttention" : "Attention";
+    emp_port    in[5] = {q, k, v};
+    int32_t     count = 3;
+
+    if (is_sparse) in[count++] = chosen;
+    if (sinks.op >= 0) in[count++] = sinks;
+    emp_port  y = emp_tape_op(t, type, name, unit, attrs, in, count);
     emp_note *note = emp_tape_note(t, EMP_NOTE_ATTENTION, name, unit, y, in, count);
 
-    if (note != NULL) note->attrs = *attrs;
+    if (note == NULL) return y;
+    note->attrs = *attrs;
+    note->gradient = is_sparse ? "SparseAttentionGrad" : "AttentionGrad";
     return y;
+}
+
+void emp_tape_train_choice(emp_tape *t, const char *name, int32_t unit,
+                           const emp_op_attrs *attrs, const emp_port index[3],
+                           emp_port chosen, emp_port q, emp_port k)
+{
+    emp_port  in[6] = {index[0], index[1], q, k, chosen, index[2]};
+    int32_t   count = index[2].op >= 0 ? 6 : 5;
+    emp_note *note = emp_tape_note(t, EMP_NOTE_CHOICE, name, unit, chosen, in, count);
+
+    if (note != NULL) note->attrs = *attrs;
+}
+
+emp_port emp_tape_detach(emp_tape *t, const char *name, emp_port x)
+{
+    emp_op_attrs attrs = {
+        .dtype = t->step->dtype, .has_shape = true, .shape = emp_tape_shape(t, x)};
+
+    if (!emp_tape_is_training(t)) return x;
+    return emp_tape_op(t, "View", name, unit_of(t, x), &attrs, &x, 1);
 }
 
 /* ---- experts ---- */
@@ -208,6 +245,19 @@ emp_port emp_tape_route(emp_tape *t, const char *name, emp_port logits, emp_port
     emp_port     y =
         emp_tape_op(t, "RouteTokens", name, unit, &attrs, in, bias.op >= 0 ? 2 : 1);
 
+    (void)emp_tape_note(t, EMP_NOTE_ROUTE, name, unit, y, in, 2);
+    return y;
+}
+
+emp_port emp_tape_route_to(emp_tape *t, const char *name, emp_port logits,
+                           emp_port numbers, int32_t chosen)
+{
+    int32_t      unit = emp_tape_unit(t);
+    emp_op_attrs attrs = {.count = chosen};
+    emp_port     in[2] = {logits, numbers};
+    emp_port     y = emp_tape_op(t, "RouteTokens", name, unit, &attrs, in, 2);
+
+    in[1] = EMP_TAPE_NONE;
     (void)emp_tape_note(t, EMP_NOTE_ROUTE, name, unit, y, in, 2);
     return y;
 }
@@ -254,15 +304,14 @@ static emp_port in_float(emp_tape *t, const char *name, emp_port x, int32_t unit
 
 void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels)
 {
-    int32_t       unit = emp_tape_unit(t);
-    const int64_t axis = 0;
-    emp_port      x = in_float(t, emp_tape_join_names(t, name, "/float"), logits, unit);
-    emp_port      in[2] = {x, labels};
-    emp_port      losses =
+    int32_t  unit = emp_tape_unit(t);
+    emp_port x = in_float(t, emp_tape_join_names(t, name, "/float"), logits, unit);
+    emp_port in[2] = {x, labels};
+    emp_port losses =
         emp_tape_op(t, "SparseSoftmaxCrossEntropyWithLogits", name, unit, NULL, in, 2);
 
     (void)emp_tape_note(t, EMP_NOTE_LOSS, name, unit, losses, in, 1);
-    emp_port all[2] = {losses, emp_tape_constant(t, "axis_0", &axis, 1)};
+    emp_port all[2] = {losses, emp_tape_axis(t, 0)};
     emp_port mean =
         emp_tape_op(t, "Mean", emp_tape_join_names(t, name, "/mean"), unit, NULL, all, 2);
     if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, mean.op);

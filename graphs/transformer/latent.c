@@ -3,8 +3,9 @@
  * short vector a token and a rotated key that the heads share.
  *
  * Training and prompts expand the vector into keys and values. A step that writes one token does
- * not: it takes the matrix of the keys into the query and that of the values behind the attention,
- * so that the cache holds the vector and the rotated key alone. */
+ * not: it takes the matrix of the keys into the query and that of the values behind the attention.
+ * Neither does a prompt that is longer than the keys its indexer chooses, since keys that all heads share can be
+ * gathered. The cache holds the vector and the rotated key. */
 #include "graphs/transformer/stack.h"
 
 static const char *name_of(emp_stack *s, const char *leaf)
@@ -27,11 +28,12 @@ static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t hea
 
 static emp_port rotary(emp_stack *s, const char *leaf, emp_port x)
 {
+    if (!s->m->has_rotary) return x;
     return emp_tape_map(s->t, name_of(s, leaf), "RotaryEmbedding", NULL, x);
 }
 
-/* Queries in two parts: that without positions, and the rotated one. */
-static void make_queries(emp_stack *s, emp_port x, emp_port parts[2])
+/* Queries in two parts: that without positions, and the rotated one. \return The vector that they are made of. */
+static emp_port make_queries(emp_stack *s, emp_port x, emp_port parts[2])
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
     int64_t                      size = l->head_size, turned = s->m->rotary_size;
@@ -42,13 +44,14 @@ static void make_queries(emp_stack *s, emp_port x, emp_port parts[2])
         x = emp_tape_norm(s->t, emp_stack_name(s, s->m->names.q_a_norm), "RMSNorm", x,
                           true, false);
     }
-    x = emp_tape_linear(s->t,
-                        s->m->query_rank > 0 ? emp_stack_name(s, s->m->names.q_b)
-                                             : emp_stack_name(s, s->m->names.q),
-                        x, l->heads * size, false);
-    emp_tape_split(s->t, name_of(s, "/q"), by_heads(s, "/q", x, l->heads, size),
+    emp_port q = emp_tape_linear(s->t,
+                                 s->m->query_rank > 0 ? emp_stack_name(s, s->m->names.q_b)
+                                                      : emp_stack_name(s, s->m->names.q),
+                                 x, l->heads * size, false);
+    emp_tape_split(s->t, name_of(s, "/q"), by_heads(s, "/q", q, l->heads, size),
                    (int64_t[]){size - turned, turned}, 2, parts);
     parts[1] = rotary(s, "/q_rotary", parts[1]);
+    return x;
 }
 
 /* The vector of keys and values, [tokens, key_rank], and the key that all heads share. */
@@ -65,6 +68,14 @@ static void make_latent(emp_stack *s, emp_port x, emp_port parts[2])
     parts[1] = rotary(s, "/k_rotary", by_heads(s, "/k_shared", parts[1], 1, turned));
 }
 
+/* The vector and the rotated key, which is the only head's key of all heads. */
+static emp_port key_of_all(emp_stack *s, const emp_port latent[2])
+{
+    return emp_tape_concat(s->t, name_of(s, "/k_all"),
+                           by_heads(s, "/latent", latent[0], 1, s->m->key_rank),
+                           latent[1]);
+}
+
 static emp_port expanded(emp_stack *s, const emp_port q[2], const emp_port latent[2])
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
@@ -79,7 +90,11 @@ static emp_port expanded(emp_stack *s, const emp_port q[2], const emp_port laten
     emp_port shared = emp_tape_spread(s->t, name_of(s, "/k_spread"), latent[1], l->heads);
     emp_port k = emp_tape_concat(s->t, name_of(s, "/k"), parts[0], shared);
     emp_port query = emp_tape_concat(s->t, name_of(s, "/q_all"), q[0], q[1]);
-    return emp_stack_attend(s, query, k, parts[1], value);
+    int32_t  unit = emp_tape_unit(s->t);
+    if (emp_stack_has_cache(s))
+        (void)emp_stack_cache(s, ".key_cache", key_of_all(s, latent),
+                              emp_stack_cached(s, 1), unit);
+    return emp_stack_attend_to(s, query, k, parts[1], unit);
 }
 
 /* Rows of each head by a part of the matrix of keys and values: [heads, tokens, from] by
@@ -141,23 +156,31 @@ static emp_port absorbed(emp_stack *s, const emp_port q[2], const emp_port laten
     emp_port wide = by_matrix(s, "/absorb_keys", q[0], matrix[0], plain, rank, unit);
     emp_port query = emp_tape_concat(s->t, name_of(s, "/q_all"),
                                      by_heads(s, "/q_wide", wide, l->heads, rank), q[1]);
-    emp_port k = emp_tape_concat(s->t, name_of(s, "/k"),
-                                 by_heads(s, "/latent", latent[0], 1, rank), latent[1]);
-    emp_port y = emp_stack_attend(s, query, k, EMP_TAPE_NONE, rank);
+    emp_port y = emp_stack_attend(s, query, key_of_all(s, latent), EMP_TAPE_NONE, rank);
     return by_matrix(s, "/absorb_values", y, matrix[1], rank, value, unit);
+}
+
+static bool is_absorbed(const emp_stack *s)
+{
+    const emp_transformer_step *step = s->t->step;
+
+    if (step->phase != EMP_PHASE_PREFILL) return step->phase == EMP_PHASE_DECODE;
+    return s->m->layer[s->layer].indexer != EMP_INDEXER_NONE &&
+           step->sequence > s->m->index.chosen;
 }
 
 emp_port emp_stack_latent_attention(emp_stack *s, emp_port x)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
-    bool                         is_decode = s->t->step->phase == EMP_PHASE_DECODE;
     emp_port                     q[2], latent[2];
 
-    make_queries(s, x, q);
+    emp_port vector = make_queries(s, x, q);
     make_latent(s, x, latent);
-    emp_port y = is_decode ? absorbed(s, q, latent) : expanded(s, q, latent);
+    emp_stack_choose(s, x, vector);
+    emp_port y = is_absorbed(s) ? absorbed(s, q, latent) : expanded(s, q, latent);
     y = emp_tape_view(s->t, name_of(s, "/out"), y,
                       EMP_SHAPE(tokens_of(s), (int64_t)l->heads * l->value_size));
+    y = emp_stack_gate(s, y, x);
     return emp_tape_linear(s->t, emp_stack_name(s, s->m->names.output), y, s->m->hidden,
                            s->m->has_output_bias);
 }

@@ -48,8 +48,18 @@ emp_port emp_stack_activate(emp_stack *s, const char *name, emp_port x)
     return x;
 }
 
-static emp_port attend(emp_stack *s, emp_port x)
+emp_port emp_stack_mix(emp_stack *s, emp_port x)
 {
+    switch (s->m->layer[s->layer].mixer) {
+    case EMP_MIXER_COMPRESSED: return emp_stack_compressed_attention(s, x);
+    case EMP_MIXER_DELTA_RULE: return emp_stack_delta_rule(s, x);
+    case EMP_MIXER_STATE_SPACE: return emp_stack_state_space(s, x);
+    case EMP_MIXER_LINEAR:
+        return emp_tape_linear(s->t,
+                               emp_stack_leaf(s, s->m->names.attention, ".linear_attn"),
+                               x, s->m->hidden, false);
+    default: break;
+    }
     return emp_transformer_is_latent(s->m) ? emp_stack_latent_attention(s, x)
                                            : emp_stack_attention(s, x);
 }
@@ -71,8 +81,8 @@ static emp_port parallel(emp_stack *s, emp_port x)
     emp_port                     a = norm(s, n->norm_1, x);
     emp_port f = s->m->places == EMP_NORMS_PARALLEL_2 ? norm(s, n->norm_2, x) : a;
 
-    emp_port y = emp_tape_add(s->t, emp_stack_leaf(s, n->attention, "/add"), attend(s, a),
-                              emp_stack_feed_forward(s, f, x));
+    emp_port y = emp_tape_add(s->t, emp_stack_leaf(s, n->attention, "/add"),
+                              emp_stack_mix(s, a), emp_stack_feed_forward(s, f, x));
     return add(s, n->down, x, y);
 }
 
@@ -81,22 +91,28 @@ static emp_port norms_after(emp_stack *s, emp_port x)
 {
     const emp_transformer_names *n = &s->m->names;
 
-    x = norm(s, n->norm_1, add(s, n->attention, x, attend(s, x)));
+    x = norm(s, n->norm_1, add(s, n->attention, x, emp_stack_mix(s, x)));
     return norm(s, n->norm_2, add(s, n->down, x, emp_stack_feed_forward(s, x, x)));
 }
 
 static emp_port one_after_the_other(emp_stack *s, emp_port x)
 {
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
     const emp_transformer_names *n = &s->m->names;
     bool                         has_first = s->m->places != EMP_NORMS_INSIDE;
     bool                         has_second = s->m->places != EMP_NORMS_BEFORE;
 
-    emp_port y = attend(s, has_first ? norm(s, n->norm_1, x) : x);
-    if (has_second) y = norm(s, n->post_1, y);
-    x = add(s, n->attention, x, y);
-    y = emp_stack_feed_forward(s, has_first ? norm(s, n->norm_2, x) : x, x);
-    if (has_second) y = norm(s, n->post_2, y);
-    return add(s, n->down, x, y);
+    if (l->mixer != EMP_MIXER_NONE) {
+        emp_port y = emp_stack_mix(s, has_first ? norm(s, n->norm_1, x) : x);
+        if (has_second) y = norm(s, n->post_1, y);
+        x = add(s, n->attention, x, y);
+    }
+    if (!l->has_no_feed_forward) {
+        emp_port y = emp_stack_feed_forward(s, has_first ? norm(s, n->norm_2, x) : x, x);
+        if (has_second) y = norm(s, n->post_2, y);
+        x = add(s, n->down, x, y);
+    }
+    return x;
 }
 
 /* What a layer's own embedding of each token adds (Gemma 4). */
@@ -121,6 +137,8 @@ static emp_port add_embedding(emp_stack *s, emp_port x)
 
 emp_port emp_stack_layer(emp_stack *s, emp_port x)
 {
+    if (s->m->streams > 0) return emp_stack_streams_layer(s, x);
+    if (s->m->residual_block > 0) return emp_stack_blocks_layer(s, x);
     switch (s->m->places) {
     case EMP_NORMS_PARALLEL:
     case EMP_NORMS_PARALLEL_2: x = parallel(s, x); break;

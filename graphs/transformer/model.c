@@ -59,6 +59,89 @@ static emp_status check_attention(const emp_transformer_model *m, int32_t i,
     return EMP_OK;
 }
 
+static emp_status check_scan(const emp_transformer_model *m, emp_error *err)
+{
+    const emp_transformer_scan *c = &m->scan;
+    const int64_t               most = EMP_TRANSFORMER_SIZE_MAX;
+
+    EMP_CHECK(check_range(c->heads, 1, most, "the number of a scan's heads", -1, err));
+    EMP_CHECK(check_range(c->key_heads, 1, c->heads, "the key heads of a scan", -1, err));
+    EMP_CHECK(check_range(c->key_size, 1, most, "the size of a scan's keys", -1, err));
+    EMP_CHECK(
+        check_range(c->value_size, 1, most, "the size of a scan's values", -1, err));
+    EMP_CHECK(check_range((int64_t)c->heads * c->key_size, 1, most,
+                          "the size of all keys of a scan", -1, err));
+    EMP_CHECK(check_range((int64_t)c->heads * c->value_size, 1, most,
+                          "the size of all values of a scan", -1, err));
+    EMP_CHECK(check_range(c->taps, 1, 1 << 10, "the taps of a convolution", -1, err));
+    EMP_CHECK(check_range(c->chunk, 0, 1 << 20, "the chunk of a scan", -1, err));
+    EMP_CHECK(check_range(c->gate_rank, 0, most, "the rank of a scan's gate", -1, err));
+    if (c->heads % c->key_heads != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%d heads of a scan cannot share %d key heads evenly", c->heads,
+                         c->key_heads);
+    return EMP_OK;
+}
+
+static emp_status check_compressed(const emp_transformer_model *m, int32_t i,
+                                   emp_error *err)
+{
+    const emp_transformer_layer *l = &m->layer[i];
+    const int64_t                most = EMP_TRANSFORMER_SIZE_MAX;
+
+    EMP_CHECK(check_range(m->query_rank, 1, most, "the rank of queries", -1, err));
+    EMP_CHECK(
+        check_range(l->stride, 0, 1 << 20, "the tokens of a compressed key", i, err));
+    EMP_CHECK(check_range(m->output_groups, 1, l->heads, "the groups of heads", -1, err));
+    EMP_CHECK(
+        check_range(m->output_rank, 1, most, "the rank of a group's product", -1, err));
+    EMP_CHECK(check_range((int64_t)m->output_groups * m->output_rank, 1, most,
+                          "the size of all groups' products", -1, err));
+    if (l->heads % m->output_groups != 0)
+        return EMP_ERROR(EMP_EINVAL, "layer %d: %d heads make no %d even groups", i,
+                         l->heads, m->output_groups);
+    return EMP_OK;
+}
+
+static emp_status check_indexer(const emp_transformer_model *m, int32_t i, emp_error *err)
+{
+    const emp_transformer_indexer *c = &m->index;
+    const int64_t                  most = EMP_TRANSFORMER_SIZE_MAX;
+    bool                           has_own = false;
+
+    if (m->layer[i].indexer == EMP_INDEXER_NONE) return EMP_OK;
+    for (int32_t k = 0; k <= i; k++)
+        has_own = has_own || m->layer[k].indexer == EMP_INDEXER_OWN;
+    if (!has_own)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "layer %d shares the indexer of an earlier layer, and none has one", i);
+    EMP_CHECK(check_range(c->heads, 1, most, "the heads of an indexer", i, err));
+    EMP_CHECK(check_range(c->size, 1, most, "the size of an indexer's heads", i, err));
+    EMP_CHECK(check_range((int64_t)c->heads * c->size, 1, most,
+                          "the size of all heads of an indexer", i, err));
+    EMP_CHECK(check_range(c->block, 0, INT32_MAX, "the block of an indexer", i, err));
+    return check_range(c->chosen, 1, INT32_MAX, "the keys that an indexer chooses", i,
+                       err);
+}
+
+static emp_status check_mixer(const emp_transformer_model *m, int32_t i, emp_error *err)
+{
+    switch (m->layer[i].mixer) {
+    case EMP_MIXER_DELTA_RULE:
+    case EMP_MIXER_STATE_SPACE: return check_scan(m, err);
+    case EMP_MIXER_LINEAR:
+    case EMP_MIXER_NONE: return EMP_OK;
+    default: break;
+    }
+    EMP_CHECK(check_attention(m, i, err));
+    EMP_CHECK(check_indexer(m, i, err));
+    if (m->layer[i].mixer == EMP_MIXER_COMPRESSED) return check_compressed(m, i, err);
+    if (!emp_transformer_is_latent(m)) return EMP_OK;
+    return check_range(m->rotary_size, 1, m->layer[i].head_size - 1,
+                       "the rotated part of a head", i, err);
+}
+
 static emp_status check_feed_forward(const emp_transformer_model *m, int32_t i,
                                      emp_error *err)
 {
@@ -67,6 +150,7 @@ static emp_status check_feed_forward(const emp_transformer_model *m, int32_t i,
 
     EMP_CHECK(check_range(l->inner, 0, most, "the inner size", i, err));
     EMP_CHECK(check_range(l->shared_inner, 0, most, "the shared inner size", i, err));
+    if (l->has_no_feed_forward || l->is_feed_forward_linear) return EMP_OK;
     if (l->experts == 0 && l->inner == 0)
         return EMP_ERROR(EMP_EINVAL, "layer %d has no inner size", i);
     if (l->experts == 0) return EMP_OK;
@@ -91,6 +175,13 @@ static emp_status check_sizes(const emp_transformer_model *m, emp_error *err)
     EMP_CHECK(check_range(m->key_rank, 0, most, "the rank of keys", -1, err));
     EMP_CHECK(
         check_range(m->layer_embedding, 0, 1 << 14, "the embedding of a layer", -1, err));
+    EMP_CHECK(check_range(m->streams, 0, 1 << 10, "the number of streams", -1, err));
+    EMP_CHECK(check_range(m->streams * (int64_t)m->hidden, 0, most,
+                          "the size of all streams", -1, err));
+    EMP_CHECK(check_range(m->residual_block, 0, EMP_TRANSFORMER_LAYERS_MAX,
+                          "the layers of a block", -1, err));
+    EMP_CHECK(
+        check_range(m->expert_size, 0, most, "the size of what experts read", -1, err));
     return check_range(m->layer_embedding_rows, 0, EMP_TRANSFORMER_VOCABULARY_MAX,
                        "the table of layers' embeddings", -1, err);
 }
@@ -99,11 +190,8 @@ emp_status emp_transformer_model_check(const emp_transformer_model *m, emp_error
 {
     EMP_CHECK(check_sizes(m, err));
     for (int32_t i = 0; i < m->layer_count; i++) {
-        EMP_CHECK(check_attention(m, i, err));
+        EMP_CHECK(check_mixer(m, i, err));
         EMP_CHECK(check_feed_forward(m, i, err));
-        if (emp_transformer_is_latent(m))
-            EMP_CHECK(check_range(m->rotary_size, 1, m->layer[i].head_size - 1,
-                                  "the rotated part of a head", i, err));
     }
     return EMP_OK;
 }

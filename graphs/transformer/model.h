@@ -30,7 +30,12 @@ typedef struct {
     const char *router, *correction;
     /* "mlp.experts.*_proj": with gate, up, gate_up or down for the star */
     const char *experts, *shared, *shared_gate;
-    const char *sinks;
+    /* products before and behind experts of another size, and the norm between */
+    const char *expert_in, *expert_out, *expert_norm;
+    const char *sinks, *output_gate;
+    const char *indexer; /**< what the names of its parts begin with */
+    const char
+        *scan; /**< of a layer whose mixer scans; its parts have names of their own */
     const char *q_a, *q_a_norm, *q_b, *kv_a, *kv_a_norm,
         *kv_b;             /**< of latent attention */
     const char *k_b, *v_b; /**< the two halves of kv_b, where they are apart */
@@ -81,12 +86,63 @@ typedef enum {
     EMP_QK_NORM_ALL   /**< over all heads at once: OLMo 2 */
 } emp_qk_norm;
 
+/** The part of a layer that mixes the tokens of a sequence. */
+typedef enum {
+    EMP_MIXER_ATTENTION,
+    EMP_MIXER_COMPRESSED,  /**< attention to keys of tokens and of windows: DeepSeek-V4 */
+    EMP_MIXER_DELTA_RULE,  /**< Gated DeltaNet, Kimi Delta Attention */
+    EMP_MIXER_STATE_SPACE, /**< Mamba-2 */
+    EMP_MIXER_LINEAR,      /**< a matrix in place of attention: Nemotron-NAS */
+    EMP_MIXER_NONE         /**< a layer that is a feed-forward part only */
+} emp_mixer;
+
+/** The factor of what attention gives, by the sigmoid of a product of its input. */
+typedef enum {
+    EMP_GATE_NONE,
+    EMP_GATE_IN_QUERY, /**< the second half of the product of queries: Qwen3.5 */
+    EMP_GATE_ALL,      /**< a product of its own: Kimi K3 */
+    EMP_GATE_HEAD      /**< likewise, one factor a head: Step 3.5 */
+} emp_attention_gate;
+
+/** Sizes of the mixers that scan their sequence. Mamba-2's groups are key heads, and its state size is that of a
+ * key. */
 typedef struct {
-    int32_t heads, kv_heads;
-    int32_t head_size;       /**< of queries and keys */
-    int32_t value_size;      /**< of values */
-    int32_t window;          /**< keys that a query sees; 0 = all */
-    bool    keys_are_values; /**< no weights of values of its own: Gemma 4 */
+    int32_t key_heads, heads;
+    int32_t key_size, value_size; /**< of a head */
+    int32_t taps;                 /**< tokens of the causal convolution */
+    int32_t chunk;                /**< tokens of a chunk of the scan; 0 = 64 */
+    int32_t gate_rank;            /**< of Kimi's gate; 0 = full */
+    bool    has_channel_decay;    /**< a decay for each channel of a key: Kimi */
+    bool    has_float_state;      /**< the scan's state is float32 */
+    bool    has_bias, has_taps_bias;
+} emp_transformer_scan;
+
+/** The choice of the keys that attention sees, by small heads. */
+typedef enum {
+    EMP_INDEXER_NONE, /**< attention sees all keys */
+    EMP_INDEXER_OWN,
+    EMP_INDEXER_SHARED /**< what the indexer of an earlier layer has chosen: GLM-5.2 */
+} emp_indexer;
+
+/** Sizes of indexers. Where keys are chosen one by one, the heads choose together; where they are chosen by blocks, each
+ * head chooses for itself. */
+typedef struct {
+    int32_t heads, size; /**< of queries and of the only key */
+    int32_t chosen;      /**< keys of a query */
+    int32_t block;       /**< keys that are chosen together; 0 and 1: one by one */
+} emp_transformer_indexer;
+
+typedef struct {
+    emp_mixer mixer;
+    bool      has_no_feed_forward;
+    bool      is_feed_forward_linear; /**< a matrix in its place: Nemotron-NAS */
+
+    int32_t     heads, kv_heads;
+    int32_t     head_size;       /**< of queries and keys */
+    int32_t     value_size;      /**< of values */
+    int32_t     window;          /**< keys that a query sees; 0 = all */
+    bool        keys_are_values; /**< no weights of values of its own: Gemma 4 */
+    emp_indexer indexer;
     int32_t
         keys_of; /**< the earlier layer whose keys and values it reads; -1 = its own */
 
@@ -94,6 +150,8 @@ typedef struct {
     int32_t experts, chosen; /**< of a routed one; 0 = none */
     int32_t expert_inner;
     int32_t shared_inner; /**< of the experts that every token takes, together */
+    int32_t stride;    /**< tokens of a compressed key; 0 = there are none: DeepSeek-V4 */
+    bool    is_hashed; /**< a table of tokens chooses the experts: DeepSeek-V4 */
     bool
         has_parallel_norms; /**< dense and routed layer have norms of their own: Gemma 4 */
 } emp_transformer_layer;
@@ -109,14 +167,25 @@ typedef struct {
     emp_transformer_layer *layer; /**< [layer_count]; owned */
 
     /* latent attention (DeepSeek-V2): ranks of queries and keys, and the rotated part of a head */
-    int32_t query_rank, key_rank, rotary_size;
+    int32_t                 query_rank, key_rank, rotary_size;
+    emp_transformer_scan    scan;  /**< of layers whose mixer scans */
+    emp_transformer_indexer index; /**< of layers that choose keys */
     /* embeddings of each layer (Gemma 4): size, and rows of their table */
     int32_t layer_embedding, layer_embedding_rows;
 
-    emp_norm_kind   norm;
-    emp_norm_places places;
-    emp_qk_norm     qk_norm;
-    emp_activation  activation;
+    int32_t streams; /**< of hyper-connections: DeepSeek-V4; 0 = plain residuals */
+    int32_t
+        residual_block; /**< layers of a block of attention residuals: Kimi K3; 0 = likewise */
+    int32_t output_groups, output_rank; /**< of products behind compressed attention */
+
+    emp_norm_kind      norm;
+    emp_norm_places    places;
+    emp_qk_norm        qk_norm;
+    emp_activation     activation;
+    emp_attention_gate gate;
+
+    int32_t
+        expert_size; /**< of what routed experts read and write; 0 = the hidden size */
 
     bool is_encoder; /**< every token sees all; a decoder's sees those before */
     bool is_gated;   /**< activation(gate x) (up x), else activation(up x) */
@@ -128,9 +197,11 @@ typedef struct {
     bool
         has_split_matrix; /**< of latent attention: the matrix of keys and values is two */
     bool has_sinks;       /**< a learned logit a head: gpt-oss */
+    bool has_window_sinks; /**< only in layers with a window: MiMo-V2 */
     bool has_router_bias, has_expert_bias;
     bool has_correction_bias; /**< of the router's scores; no gradient: DeepSeek-V3 */
     bool has_shared_gate;     /**< a factor of the shared expert: Qwen2-MoE */
+    bool has_expert_norm;     /**< of what experts of another size give: Kimi K3 */
     bool has_router_scales;   /**< of the router's input and of experts: Gemma 4 */
     bool has_layer_scale;     /**< a factor of each layer's output, untrained: Gemma 4 */
     bool has_logit_cap;       /**< a tanh of the logits: Gemma 2 */

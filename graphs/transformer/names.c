@@ -2,12 +2,14 @@
 #include "graphs/transformer/model.h"
 
 /* Only one kind of file has them under other names. */
-#define LATENT                                                                       \
-    .sinks = "self_attn.sinks", .q_a = "self_attn.q_a_proj",                         \
-    .q_a_norm = "self_attn.q_a_layernorm", .q_b = "self_attn.q_b_proj",              \
-    .kv_a = "self_attn.kv_a_proj_with_mqa", .kv_a_norm = "self_attn.kv_a_layernorm", \
-    .kv_b = "self_attn.kv_b_proj", .k_b = "self_attn.k_b_proj",                      \
-    .v_b = "self_attn.v_b_proj"
+#define LATENT                                                                          \
+    .expert_in = "mlp.fc1_latent_proj", .expert_out = "mlp.fc2_latent_proj",            \
+    .expert_norm = "mlp.routed_expert_norm", .output_gate = "self_attn.g_proj",         \
+    .indexer = "self_attn.indexer.", .scan = "linear_attn", .sinks = "self_attn.sinks", \
+    .q_a = "self_attn.q_a_proj", .q_a_norm = "self_attn.q_a_layernorm",                 \
+    .q_b = "self_attn.q_b_proj", .kv_a = "self_attn.kv_a_proj_with_mqa",                \
+    .kv_a_norm = "self_attn.kv_a_layernorm", .kv_b = "self_attn.kv_b_proj",             \
+    .k_b = "self_attn.k_b_proj", .v_b = "self_attn.v_b_proj"
 
 /* clang-format off */
 const emp_transformer_names emp_names_llama = {

@@ -21,6 +21,10 @@ typedef struct {
     emp_port                     positions;  /**< in the cache, of the tokens of a step */
     emp_port                     embeddings; /**< of layers, [tokens, layers x size] */
     emp_stack_kv                *kv;         /**< [layer] */
+    emp_port                     ids;        /**< of the tokens */
+    emp_port blocks;   /**< sums of closed blocks; none: there are none */
+    emp_port chosen;   /**< keys, by numbers; none: all */
+    emp_port index[3]; /**< queries, keys and weights of the heads that chose them */
 } emp_stack;
 
 /** The full name of a module of the layer; in the tape's arena. */
@@ -37,10 +41,34 @@ emp_port emp_stack_activate(emp_stack *s, const char *name, emp_port x);
 /** Attention of [tokens, hidden], with its projections (attention.c, latent.c). */
 emp_port emp_stack_attention(emp_stack *s, emp_port x);
 emp_port emp_stack_latent_attention(emp_stack *s, emp_port x);
+emp_port emp_stack_compressed_attention(emp_stack *s, emp_port x); /* compressed.c */
+/** Mixers that scan (scan.c). */
+emp_port emp_stack_delta_rule(emp_stack *s, emp_port x);
+emp_port emp_stack_state_space(emp_stack *s, emp_port x);
+/** What attention gives, [tokens, heads x value size], by its gate of \a x. */
+emp_port emp_stack_gate(emp_stack *s, emp_port y, emp_port x);
+/** Has the layer's indexer, if it has one, choose the keys that attention sees, for its input and the latent vector of
+ * its queries (sparse.c). */
+void emp_stack_choose(emp_stack *s, emp_port x, emp_port latent);
+/** What an indexer's heads choose; without \a weights each for itself. Keys stand for \a stride tokens. */
+emp_port emp_stack_select(emp_stack *s, emp_port q, emp_port k, emp_port weights,
+                          int32_t stride);
 /** The attention itself: q [batch, new, heads, size], k and v likewise. Where there is a cache, it
  * takes k and v, and \a v with op -1 stands for the first \a value_size columns of k. */
 emp_port emp_stack_attend(emp_stack *s, emp_port q, emp_port k, emp_port v,
                           int64_t value_size);
+/** Trains what has chosen keys stand for \a stride tokens each, if the layer has done it, by attention of q to k. */
+void emp_stack_train_choice(emp_stack *s, emp_port q, emp_port k, int32_t stride);
+/** The same without a cache. */
+emp_port emp_stack_attend_to(emp_stack *s, emp_port q, emp_port k, emp_port v,
+                             int32_t unit);
+/** True if the step writes a cache. */
+bool emp_stack_has_cache(const emp_stack *s);
+/** Keys that stand for \a stride tokens each, of all tokens of a sequence. */
+int64_t emp_stack_cached(const emp_stack *s, int64_t stride);
+/** Writes x [batch, new, ...] into a cache of so many \a rows a sequence; the cache behind the write. */
+emp_port emp_stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t rows,
+                         int32_t unit);
 /** Tokens of a sequence that a step computes. */
 int64_t emp_stack_new_tokens(const emp_stack *s);
 
@@ -48,7 +76,16 @@ int64_t emp_stack_new_tokens(const emp_stack *s);
  * seen, which Gemma 4's router reads. */
 emp_port emp_stack_feed_forward(emp_stack *s, emp_port x, emp_port residual);
 
-/** The layer of number s->layer (layer.c). */
+/** The layer of number s->layer, and its mixer (layer.c). */
 emp_port emp_stack_layer(emp_stack *s, emp_port x);
+emp_port emp_stack_mix(emp_stack *s, emp_port x);
+
+/** Residual connections that are no plain sums (streams.c): embeddings as streams, layers between streams, and the one
+ * stream that the head reads; and likewise of attention residuals. */
+emp_port emp_stack_streams(emp_stack *s, emp_port x);
+emp_port emp_stack_streams_layer(emp_stack *s, emp_port x);
+emp_port emp_stack_join_streams(emp_stack *s, emp_port x);
+emp_port emp_stack_blocks_layer(emp_stack *s, emp_port x);
+emp_port emp_stack_join_blocks(emp_stack *s, emp_port x);
 
 #endif /* EMP_GRAPHS_TRANSFORMER_STACK_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/transformer/tape.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -92,6 +93,14 @@ emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
 
     if (emp_tape_is_ok(t) && there >= 0) return (emp_port){there, 0};
     return emp_tape_op(t, "Const", name, 0, &attrs, NULL, 0);
+}
+
+emp_port emp_tape_axis(emp_tape *t, int64_t axis)
+{
+    char name[16];
+
+    snprintf(name, sizeof name, "axis_%d", (int)axis);
+    return emp_tape_constant(t, name, &axis, 1);
 }
 
 emp_port emp_tape_placeholder(emp_tape *t, const char *name, emp_dtype dtype,

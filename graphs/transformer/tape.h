@@ -69,8 +69,8 @@ enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
 typedef enum {
     EMP_NOTE_LINEAR,
     EMP_NOTE_LOOKUP,
-    EMP_NOTE_NORM,
-    EMP_NOTE_SAME, /**< a gradient op of (dy, x), or of dy alone */
+    EMP_NOTE_FUSED, /**< a gradient op of (dy, all inputs) gives those of all inputs */
+    EMP_NOTE_SAME,  /**< a gradient op of (dy, x), or of dy alone */
     EMP_NOTE_VIEW,
     EMP_NOTE_PIECE, /**< a part of a split */
     EMP_NOTE_JOIN,
@@ -78,6 +78,7 @@ typedef enum {
     EMP_NOTE_ADD,
     EMP_NOTE_MUL,
     EMP_NOTE_ATTENTION,
+    EMP_NOTE_CHOICE, /**< of keys, trained by a loss of its own */
     EMP_NOTE_ROUTE,
     EMP_NOTE_EXPERTS,
     EMP_NOTE_COMBINE,
@@ -93,7 +94,7 @@ typedef struct {
     emp_port      input[EMP_TAPE_INPUTS];
     int32_t       input_count;
     emp_op_attrs  attrs;
-    const char   *gradient; /**< type of the gradient op, of NORM and SAME */
+    const char   *gradient; /**< type of the gradient op, of FUSED and SAME */
     int32_t       first_piece, piece_count; /**< of PIECE: notes of the same split */
 } emp_note;
 
@@ -162,6 +163,8 @@ emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t un
 /** An int32 vector. */
 emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
                            int32_t count);
+/** The number of an axis, as the int32 vector that ops read. */
+emp_port emp_tape_axis(emp_tape *t, int64_t axis);
 emp_port emp_tape_placeholder(emp_tape *t, const char *name, emp_dtype dtype,
                               emp_shape shape);
 /** The weight of that name, made once. Weights that share a name are one and need one unit. */
@@ -186,6 +189,10 @@ emp_port emp_tape_linear_by(emp_tape *t, const char *name, emp_port x, emp_port 
 /** Rows of a table; the table's unit is the op's. */
 emp_port emp_tape_lookup(emp_tape *t, const char *name, emp_port table, emp_port rows,
                          int32_t unit);
+/** An op whose gradient op, of type TYPEGrad and with the same attributes, reads dy and all inputs and
+ * gives the gradients of all inputs. */
+emp_port emp_tape_fused(emp_tape *t, const char *name, const char *type, int32_t unit,
+                        const emp_op_attrs *attrs, const emp_port *inputs, int32_t count);
 /** A norm over the last dimension; type RMSNorm or LayerNorm. */
 emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port x,
                        bool has_weight, bool has_bias);
@@ -205,14 +212,24 @@ void emp_tape_split(emp_tape *t, const char *name, emp_port x, const int64_t *si
 emp_port emp_tape_concat(emp_tape *t, const char *name, emp_port x, emp_port y);
 /** [..., 1, size] for all \a heads, as a view. */
 emp_port emp_tape_spread(emp_tape *t, const char *name, emp_port x, int64_t heads);
-/** Sinks may be EMP_TAPE_NONE. */
+/** Attention to all keys, or to those whose numbers are \a chosen, which may be EMP_TAPE_NONE, and so may the sinks. */
 emp_port emp_tape_attention(emp_tape *t, const char *name, int32_t unit,
                             const emp_op_attrs *attrs, emp_port q, emp_port k, emp_port v,
-                            emp_port sinks);
+                            emp_port chosen, emp_port sinks);
+/** Trains the heads that chose keys, \a index (queries, keys, and their weights, which may be EMP_TAPE_NONE), by what
+ * attention of q to k gives the \a chosen ones. Adds nothing to the forward pass. */
+void emp_tape_train_choice(emp_tape *t, const char *name, int32_t unit,
+                           const emp_op_attrs *attrs, const emp_port index[3],
+                           emp_port chosen, emp_port q, emp_port k);
+/** x, through which no gradient goes back. */
+emp_port emp_tape_detach(emp_tape *t, const char *name, emp_port x);
 /** The chosen experts of each token: output 0 weights, output 1 numbers. The bias of the choice, if
  * there is one, is changed by the load of experts. */
 emp_port emp_tape_route(emp_tape *t, const char *name, emp_port logits, emp_port bias,
                         int32_t chosen);
+/** The same where numbers [tokens, chosen] say which experts each token has. */
+emp_port emp_tape_route_to(emp_tape *t, const char *name, emp_port logits,
+                           emp_port numbers, int32_t chosen);
 /** Rows by the weights NAME.weight [experts, size, last size of x] of their experts. */
 emp_port emp_tape_experts(emp_tape *t, const char *name, emp_port rows, emp_port route,
                           int64_t experts, int64_t size, bool has_bias);

@@ -95,6 +95,7 @@ int32_t emp_dtype_group(emp_dtype dtype)
     int32_t size = is_grouped(dtype) ? grouping_of(dtype).size : 1;
 
     if (dtype == EMP_DTYPE_NF4 || dtype == EMP_DTYPE_NF4_TWICE) return 64;
+    if (dtype == EMP_DTYPE_MXFP8) return 32;
     if (size > 1) return size;
     return emp_dtype_block(dtype);
 }
@@ -126,6 +127,14 @@ enum { TILE = 128 };
 /* Rounded up. */
 static int64_t quotient(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
+/* Of the scale of a tile; 0: the type has none. */
+static int64_t tile_bytes(emp_dtype dtype)
+{
+    return dtype == EMP_DTYPE_FLOAT8_TILES     ? 4
+           : dtype == EMP_DTYPE_FLOAT8_TILES_8 ? 1
+                                               : 0;
+}
+
 int64_t emp_dtype_size_bytes(emp_dtype dtype, int64_t elements)
 {
     int32_t number = block_of(dtype);
@@ -137,7 +146,10 @@ int64_t emp_dtype_size_bytes(emp_dtype dtype, int64_t elements)
         return quotient(elements, 2) + quotient(elements, 64) +
                4 * quotient(elements, 64 * 256);
     case EMP_DTYPE_FLOAT8_TILES:
-        return emp_add_saturating(elements, 4 * quotient(elements, TILE * TILE));
+    case EMP_DTYPE_FLOAT8_TILES_8:
+        return emp_add_saturating(elements,
+                                  tile_bytes(dtype) * quotient(elements, TILE * TILE));
+    case EMP_DTYPE_MXFP8: return emp_add_saturating(elements, quotient(elements, 32));
     default: break;
     }
     if (number < 0) return emp_mul_saturating(elements, emp_dtype_bytes(dtype));
@@ -166,9 +178,9 @@ int64_t emp_dtype_tensor_bytes(emp_dtype dtype, const emp_shape *shape)
     if (is_grouped(dtype))
         return grouped_bytes(grouping_of(dtype), elements,
                              width > 0 ? elements / width : 0);
-    if (dtype == EMP_DTYPE_FLOAT8_TILES)
-        return emp_add_saturating(elements,
-                                  emp_mul_saturating(4, tiles_of(shape, elements)));
+    if (tile_bytes(dtype) > 0)
+        return emp_add_saturating(
+            elements, emp_mul_saturating(tile_bytes(dtype), tiles_of(shape, elements)));
     return emp_dtype_size_bytes(dtype, elements);
 }
 
@@ -182,6 +194,12 @@ emp_dtype emp_dtype_of_ggml(uint32_t number)
     if (number >= EMP_GGML_TYPES) return EMP_DTYPE_NONE;
     if (blocks[number].name != NULL) return (emp_dtype)(EMP_DTYPE_GGML + (int32_t)number);
     return plain[number];
+}
+
+bool emp_dtype_is_float8(emp_dtype dtype)
+{
+    return dtype == EMP_DTYPE_FLOAT8_E4M3 || dtype == EMP_DTYPE_FLOAT8_E5M2 ||
+           dtype == EMP_DTYPE_MXFP8 || tile_bytes(dtype) > 0;
 }
 
 int32_t emp_dtype_bytes(emp_dtype dtype)
@@ -234,6 +252,9 @@ const char *emp_dtype_name(emp_dtype dtype)
     case EMP_DTYPE_NF4: return "nf4";
     case EMP_DTYPE_NF4_TWICE: return "nf4, scales of 8 bits";
     case EMP_DTYPE_FLOAT8_TILES: return "float8_e4m3fn in tiles of 128 x 128";
+    case EMP_DTYPE_FLOAT8_TILES_8:
+        return "float8_e4m3fn in tiles of 128 x 128, scales of 8 bits";
+    case EMP_DTYPE_MXFP8: return "mxfp8";
     default:
         if (is_grouped(dtype)) return grouping_of(dtype).name;
         return block_of(dtype) < 0 ? "other" : blocks[block_of(dtype)].name;

@@ -33,10 +33,12 @@ typedef enum {
     EMP_DTYPE_FLOAT8_E4M3 = 25,
     EMP_DTYPE_GGML =
         64, /**< plus ggml's number of a type whose elements come in blocks */
-    EMP_DTYPE_GROUPED = 112, /**< and more: emp_dtype_grouped() */
-    EMP_DTYPE_NF4 = 240,     /**< bitsandbytes: 64 weights of 4 bits have a float32 */
-    EMP_DTYPE_NF4_TWICE,     /**< likewise, of 8 bits, and 256 of these a float32 */
-    EMP_DTYPE_FLOAT8_TILES   /**< e4m3; 128 x 128 weights have a float32: DeepSeek-V3 */
+    EMP_DTYPE_GROUPED = 112,  /**< and more: emp_dtype_grouped() */
+    EMP_DTYPE_NF4 = 240,      /**< bitsandbytes: 64 weights of 4 bits have a float32 */
+    EMP_DTYPE_NF4_TWICE,      /**< likewise, of 8 bits, and 256 of these a float32 */
+    EMP_DTYPE_FLOAT8_TILES,   /**< e4m3; 128 x 128 weights have a float32: DeepSeek-V3 */
+    EMP_DTYPE_FLOAT8_TILES_8, /**< e4m3; 128 x 128 weights have a byte: DeepSeek-V4 */
+    EMP_DTYPE_MXFP8           /**< e4m3; 32 weights have a byte */
 } emp_dtype;
 
 enum { EMP_GGML_TYPES = 42 };
@@ -66,6 +68,9 @@ typedef enum {
     EMP_GROUP_BIAS,  /**< and a bias of 16 bits: MLX */
     EMP_GROUP_KINDS
 } emp_group_kind;
+
+/** True for 8-bit floats, with scales or without: products multiply them as they are. */
+bool emp_dtype_is_float8(emp_dtype dtype);
 
 /** Weights of 2, 3, 4, 5, 6 or 8 bits in groups of 16, 32, 64 or 128 of a row; \a group 0: a row is one group,
  * with a float32. EMP_DTYPE_NONE: no such type. */

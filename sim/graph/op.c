@@ -95,6 +95,23 @@ emp_status emp_set_output(emp_tensor_info *output, emp_shape shape, emp_dtype dt
     return EMP_OK;
 }
 
+int64_t emp_shape_size(const emp_shape *shape, int32_t d)
+{
+    return d >= 0 && d < shape->rank && shape->dim[d] > 0 ? shape->dim[d] : 1;
+}
+
+int64_t emp_shape_last(const emp_shape *shape)
+{
+    return emp_shape_size(shape, shape->rank - 1);
+}
+
+int64_t emp_shape_dim(const emp_shape *shape, int32_t d)
+{
+    return d >= 0 && d < shape->rank ? shape->dim[d] : -1;
+}
+
+bool emp_sizes_differ(int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; }
+
 emp_shape emp_shape_of_rank(int64_t rank)
 {
     if (rank < 0 || rank > EMP_MAX_RANK) return EMP_SHAPE_UNKNOWN;

@@ -46,8 +46,12 @@ typedef struct {
     int32_t   axis;                 /**< Pack, Unpack, Concat (v1) */
     int32_t   count;                /**< N, num, num_split */
     int32_t   num_sampled, num_true;
-    int32_t   window;       /**< of attention: keys that a query sees; 0 = all */
-    bool      is_causal;    /**< of attention: a query sees no later key */
+    int32_t   window;    /**< of attention: keys that a query sees; of a scan: tokens
+                               of a chunk; 0 = all, or 64 */
+    int32_t   chosen;    /**< of sparse attention: keys that a query chooses; 0 = all */
+    int32_t   stride;    /**< likewise: tokens that a key stands for; 0 = 1 */
+    int32_t   block;     /**< likewise: keys that are chosen together; 0 = 1 */
+    bool      is_causal; /**< of attention: a query sees no later key */
     uint32_t  squeeze_dims; /**< bit d: dim d; bit 32 - k: dim -k; 0: all of size 1 */
     uint32_t  begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask;
     emp_dtype dtype;    /**< T, dtype, DstT: element type of the outputs */

@@ -62,11 +62,22 @@ emp_op_infer emp_op_infer_conv2d, emp_op_infer_conv2d_input, emp_op_infer_conv2d
     emp_op_infer_batch_norm, emp_op_infer_batch_norm_grad, emp_op_infer_bias_add_grad,
     emp_op_infer_cross_entropy, emp_op_infer_resize, emp_op_infer_resize_grad;
 
-/* op_transformer.c: attention, norms, experts, products with weights */
+/* layers/op_transformer.c: attention, norms, experts, products with weights */
 emp_op_infer emp_op_infer_attention, emp_op_infer_attention_grad, emp_op_infer_norm_grad,
     emp_op_infer_linear, emp_op_infer_route, emp_op_infer_route_grad,
     emp_op_infer_experts, emp_op_infer_experts_grad, emp_op_infer_combine,
     emp_op_infer_combine_grad, emp_op_infer_sample_token;
+
+/* layers/op_scan.c: causal convolutions, the gated delta rule, Mamba-2 */
+emp_op_infer emp_op_infer_causal_convolution, emp_op_infer_scan;
+
+/* layers/op_sparse_attention.c: the choice of keys, attention to some of them, compressed keys */
+emp_op_infer emp_op_infer_select_keys, emp_op_infer_select_keys_grad,
+    emp_op_infer_sparse_attention_grad, emp_op_infer_compress_keys;
+
+/* layers/op_streams.c: residual connections of several streams, products in groups */
+emp_op_infer emp_op_infer_stream_weights, emp_op_infer_collapse_streams,
+    emp_op_infer_grouped_linear;
 
 /* layers/op_layers.c: layers of any rank, channels first; ops whose importer states the shape */
 emp_op_infer emp_op_infer_conv_nd, emp_op_infer_pool_nd, emp_op_infer_like_operands,
@@ -92,7 +103,16 @@ emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
     emp_op_cost_sparse_optimizer, emp_op_cost_scatter, emp_op_cost_linear,
     emp_op_cost_attention, emp_op_cost_attention_grad, emp_op_cost_norm,
     emp_op_cost_route, emp_op_cost_experts, emp_op_cost_experts_grad, emp_op_cost_combine,
-    emp_op_cost_mixed_optimizer;
+    emp_op_cost_mixed_optimizer, emp_op_cost_causal_convolution,
+    emp_op_cost_causal_convolution_grad, emp_op_cost_delta_rule,
+    emp_op_cost_delta_rule_grad, emp_op_cost_state_space, emp_op_cost_state_space_grad,
+    emp_op_cost_select_keys, emp_op_cost_select_keys_grad, emp_op_cost_sparse_attention,
+    emp_op_cost_sparse_attention_grad, emp_op_cost_compressed_attention,
+    emp_op_cost_compressed_attention_grad, emp_op_cost_compress_keys,
+    emp_op_cost_compress_keys_grad, emp_op_cost_stream_weights,
+    emp_op_cost_stream_weights_grad, emp_op_cost_collapse_streams,
+    emp_op_cost_expand_streams, emp_op_cost_mix_blocks, emp_op_cost_grouped_linear,
+    emp_op_cost_grouped_linear_grad;
 
 /* Of PyTorch's ops, which take their operands in another order than TensorFlow's. */
 emp_op_charge emp_op_cost_product, emp_op_cost_biased_product, emp_op_cost_convolution,
@@ -121,6 +141,14 @@ emp_dtype emp_view_dtype(const emp_op_view *op, int32_t input);
 void emp_view_cost(const emp_op_view *op, emp_op_class op_class, double elements,
                    emp_op_cost *cost);
 
+/** Charges the unpacking of quantised weights, of which a product reads so many \a bytes. Those of 8-bit floats
+ * multiply as they are. */
+void emp_cost_store_weights(const emp_tensor_info *w, int64_t bytes, emp_op_cost *cost);
+
+/** Pairs of query and key that a causal mask leaves, of one head: query i of \a queries sees the keys up to its own,
+ * \a keys - \a queries + i, and of these the last \a window. */
+double emp_attention_pairs(double queries, double keys, double window);
+
 /** Fills \a cost from known inputs and outputs, by the work of the op's type. */
 void emp_op_cost_of(const emp_op_view *op, emp_op_cost *cost);
 
@@ -129,6 +157,14 @@ int64_t *emp_view_new_value(const emp_op_view *op, int64_t count);
 
 /** Sets the shape and type of an output, without a value. Always EMP_OK. */
 emp_status emp_set_output(emp_tensor_info *output, emp_shape shape, emp_dtype dtype);
+
+/** Size \a d of a shape, and its last size; 1 where it is not known. */
+int64_t emp_shape_size(const emp_shape *shape, int32_t d);
+int64_t emp_shape_last(const emp_shape *shape);
+/** Size \a d of a shape, or -1. */
+int64_t emp_shape_dim(const emp_shape *shape, int32_t d);
+/** True if both sizes are known and unequal. */
+bool emp_sizes_differ(int64_t a, int64_t b);
 
 /** A shape of that rank with all sizes unknown; unknown when the rank is out of range. */
 emp_shape emp_shape_of_rank(int64_t rank);

@@ -16,7 +16,7 @@
 /** A table of tests/data: tab-separated, with a heading. Its first cells are never empty. */
 typedef struct {
     FILE *file;
-    char  line[1024], first[128];
+    char  line[8192], first[128];
     char *cell[16];
     int   count;
 } fact_table;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/models/config.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "base/text/text.h"
-#include "base/text/units.h"
 #include "graphs/import/models/families.h"
 #include "graphs/import/notes/readers.h"
 
@@ -17,12 +14,14 @@ bool emp_config_is(const emp_json *root)
 static void read_activation(emp_fields *f, emp_transformer_model *m)
 {
     const char *name =
-        emp_fields_text(f, "hidden_activation|hidden_act|activation_function|activation");
+        emp_fields_text(f, "hidden_activation|hidden_act|activation_function|activation|"
+                           "mlp_hidden_act");
 
     if (name == NULL || strstr(name, "gelu") != NULL) {
         m->activation = EMP_ACTIVATION_GELU;
     } else if (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0 ||
-               strcmp(name, "swiglu") == 0) {
+               strcmp(name, "swiglu") == 0 || strcmp(name, "swigluoai") == 0 ||
+               strcmp(name, "situ") == 0) { /* bounded kin that cost the same */
         m->activation = EMP_ACTIVATION_SILU;
     } else if (strcmp(name, "relu") == 0) {
         m->activation = EMP_ACTIVATION_RELU;
@@ -63,9 +62,11 @@ static void read_common(emp_fields *f, emp_transformer_model *m)
     m->has_head = true;
     emp_transformer_layer layer = {
         .heads = heads,
-        .kv_heads = emp_fields_integer(f, "num_key_value_heads", heads),
-        .head_size = emp_fields_integer(f, "head_dim|head_size|kv_channels",
-                                        heads > 0 ? m->hidden / heads : 0),
+        .kv_heads =
+            emp_fields_integer(f, "num_key_value_heads|num_attention_groups", heads),
+        .head_size =
+            emp_fields_integer(f, "head_dim|head_size|kv_channels|attention_head_dim",
+                               heads > 0 ? m->hidden / heads : 0),
         .inner = read_inner(f, m->hidden),
         .keys_of = -1};
     layer.value_size = layer.head_size;
@@ -73,13 +74,35 @@ static void read_common(emp_fields *f, emp_transformer_model *m)
     read_activation(f, m);
 }
 
-static emp_dtype read_dtype(emp_fields *f)
+/* Layers by their number, or as many as a list or a pattern has. */
+static int32_t read_layer_count(emp_fields *f)
 {
+    const emp_json *list = emp_fields_find(f, "layers_block_type");
+    const char *pattern = emp_json_string(emp_fields_find(f, "hybrid_override_pattern"));
+    const char *names = "num_hidden_layers|n_layer|n_layers|num_layers";
+
+    if (emp_fields_find(f, names) != NULL) return emp_fields_integer(f, names, -1);
+    if (emp_json_count(list) > 0) return (int32_t)emp_json_count(list);
+    if (pattern != NULL) return (int32_t)strlen(pattern);
+    return emp_fields_integer(f, names, -1);
+}
+
+/* A member of the part that reads text, or else of the whole config. */
+static emp_fields *having(emp_fields *text, emp_fields *whole, const char *names)
+{
+    return emp_fields_find(text, names) != NULL ? text : whole;
+}
+
+static emp_dtype read_dtype(emp_fields *text, emp_fields *whole)
+{
+    emp_fields *f = having(text, whole, "dtype|torch_dtype");
     const char *name = emp_fields_text(f, "dtype|torch_dtype");
 
     if (name == NULL) /* what is quantised is made of bfloat16 */
-        return emp_fields_find(f, "quantization_config") != NULL ? EMP_DTYPE_BFLOAT16
-                                                                 : EMP_DTYPE_NONE;
+        return emp_fields_find(having(text, whole, "quantization_config"),
+                               "quantization_config") != NULL
+                   ? EMP_DTYPE_BFLOAT16
+                   : EMP_DTYPE_NONE;
     if (strcmp(name, "bfloat16") == 0) return EMP_DTYPE_BFLOAT16;
     if (strcmp(name, "float16") == 0) return EMP_DTYPE_HALF;
     return strcmp(name, "float32") == 0 ? EMP_DTYPE_FLOAT : EMP_DTYPE_NONE;
@@ -109,92 +132,17 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
             "the model type \"%.40s\" is not known; there are %s and their kin", type,
             emp_model_family_list(known));
     f.family = type;
-    int32_t layers =
-        emp_fields_integer(&f, "num_hidden_layers|n_layer|n_layers|num_layers", -1);
+    int32_t layers = read_layer_count(&f);
     EMP_CHECK(f.status);
     EMP_CHECK(emp_transformer_model_init(m, layers, err));
     read_common(&f, m);
     EMP_CHECK(f.status);
     family->adapt(&f, m);
-    m->is_head_tied = emp_fields_flag(&f, "tie_word_embeddings", family->is_tied);
-    *dtype = read_dtype(&f);
+    emp_fields whole = {.object = root, .family = type, .err = err};
+    m->is_head_tied = emp_fields_flag(having(&f, &whole, "tie_word_embeddings"),
+                                      "tie_word_embeddings", family->is_tied);
+    *dtype = read_dtype(&f, &whole);
     EMP_CHECK(f.status);
+    EMP_CHECK(whole.status);
     return emp_transformer_model_check(m, err);
-}
-
-/* ---- towers ---- */
-
-static const struct {
-    const char *key, *name;
-} towers[] = {
-    {"vision_config", "vision tower"}, {"vit_config", "vision tower"},
-    {"audio_config", "audio tower"},   {"speech_config", "audio tower"},
-    {"encoder_config", "encoder"},
-};
-
-/* Larger sizes are no tower's. */
-enum { SIZE_MAX_OF_TOWER = 1 << 20 };
-
-/* The first of these members that is a size; \a missing where there is none. */
-static double size_of(const emp_fields *f, const char *names, double missing)
-{
-    const emp_json *value = emp_fields_find(f, names);
-    const double    size = emp_json_number(value);
-
-    return size > 0 && size <= SIZE_MAX_OF_TOWER ? size : missing;
-}
-
-static bool is_gated(const emp_fields *f)
-{
-    const char *name = emp_json_string(emp_fields_find(f, "hidden_act"));
-
-    return name != NULL && (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0);
-}
-
-/* Estimates the parameters of a transformer's encoder from its sizes: four square matrices and two
- * or three of the inner size a layer, and the matrix that takes a patch. Biases, norms, positions and
- * the projector are left out. 0: the config does not have the sizes. */
-static double parameters_of(const emp_json *tower)
-{
-    const emp_fields f = {.object = tower, .family = "tower"};
-    const double     layers = size_of(&f,
-                                      "num_hidden_layers|depth|vt_num_hidden_layers|"
-                                          "encoder_layers|num_layers|n_layers",
-                                      0);
-    const double     hidden =
-        size_of(&f, "embed_dim|hidden_size|vt_hidden_size|d_model|hidden_dim", 0);
-    const double ratio = size_of(&f, "mlp_ratio|feedforward_mult", 4);
-    const double inner =
-        size_of(&f, "intermediate_size|vt_intermediate_size|encoder_ffn_dim|ffn_dim",
-                ratio * hidden);
-    const double side = size_of(&f, "patch_size|spatial_patch_size", 0);
-    const double depth = size_of(&f, "temporal_patch_size", 1);
-    const double channels = size_of(&f, "num_channels|in_channels|in_chans", 3);
-
-    return layers * hidden * (4 * hidden + (is_gated(&f) ? 3 : 2) * inner) +
-           hidden * channels * depth * side * side * (layers > 0);
-}
-
-void emp_towers_note(emp_import_notes *notes, const emp_json *config, emp_dtype dtype)
-{
-    char count[32], size[32];
-
-    for (size_t i = 0; i < sizeof towers / sizeof *towers; i++) {
-        const emp_json *tower = emp_json_get(config, towers[i].key);
-        if (emp_json_count(tower) == 0) continue;
-        const double parameters = parameters_of(tower);
-        if (parameters <= 0) {
-            emp_import_notes_warn(notes,
-                                  "the %s (\"%s\") is left out; its config does not say "
-                                  "how large it is",
-                                  towers[i].name, towers[i].key);
-            continue;
-        }
-        emp_units_format_si(parameters, "", count, sizeof count);
-        emp_units_format_bytes((int64_t)(parameters * emp_dtype_bytes(dtype)), size,
-                               sizeof size);
-        emp_import_notes_warn(
-            notes, "the %s (\"%s\") is left out: about %s parameters, %s in %s",
-            towers[i].name, towers[i].key, count, size, emp_dtype_name(dtype));
-    }
 }

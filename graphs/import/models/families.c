@@ -11,17 +11,9 @@
 /* The layers from number \a first on. */
 static bool from(int32_t layer, int32_t first) { return layer >= first; }
 
-static int32_t product(int32_t a, int32_t b)
-{
-    int64_t size = (int64_t)a * b;
-
-    return size > INT32_MAX ? INT32_MAX
-                            : (int32_t)size; /* too large for the model's check */
-}
-
 /* ---- decoders with RMS norms, rotary positions and gated layers ---- */
 
-static void llama_like(emp_fields *f, emp_transformer_model *m)
+void emp_model_llama_like(emp_fields *f, emp_transformer_model *m)
 {
     bool has_bias = emp_fields_flag(f, "attention_bias|qkv_bias|use_bias", false);
 
@@ -34,13 +26,13 @@ static void llama_like(emp_fields *f, emp_transformer_model *m)
 
 static void llama(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     emp_model_windows(f, m, emp_model_in_all, 0);
 }
 
 static void qwen2(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->has_qkv_bias = true;
     m->has_output_bias = false;
     if (emp_fields_flag(f, "use_sliding_window", false))
@@ -58,7 +50,7 @@ static void qwen3(emp_fields *f, emp_transformer_model *m)
 /* The first Qwen: one product for queries, keys and values, and half the inner size twice. */
 static void qwen(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->names = emp_names_gpt2;
     m->names.gate = "mlp.w2";
     m->names.up = "mlp.w1";
@@ -93,14 +85,14 @@ static void mixtral(emp_fields *f, emp_transformer_model *m)
 
 static void olmoe(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->qk_norm = EMP_QK_NORM_ALL;
     emp_model_experts(f, m, 0, 1, 0);
 }
 
 static void minimax_m2(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->qk_norm =
         emp_fields_flag(f, "use_qk_norm", true) ? EMP_QK_NORM_ALL : EMP_QK_NORM_NONE;
     m->has_correction_bias = emp_fields_flag(f, "use_routing_bias", true);
@@ -119,40 +111,40 @@ static void phi3(emp_fields *f, emp_transformer_model *m)
 /* InternLM's own key of biases, and packed products. */
 static void internlm(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->has_fused_qkv = strcmp(f->family, "internlm") != 0;
     m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "bias", false);
 }
 
 static void seed_oss(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->has_output_bias = emp_fields_flag(f, "attention_out_bias", false);
 }
 
 static void olmo(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->norm = EMP_NORM_LAYER_BARE;
 }
 
 static void olmo2(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->places = EMP_NORMS_INSIDE;
     m->qk_norm = EMP_QK_NORM_ALL;
 }
 
 static void smollm3(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     if (emp_fields_flag(f, "use_sliding_window", false))
         emp_model_windows(f, m, emp_model_in_all, 0);
 }
 
 static void glm4(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->has_output_bias = false;
     m->has_fused_gate = true;
     if (strcmp(f->family, "glm4") != 0) return;
@@ -163,7 +155,7 @@ static void glm4(emp_fields *f, emp_transformer_model *m)
 
 static void gpt_oss(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "attention_bias", true);
     m->has_sinks = m->has_router_bias = m->has_expert_bias = true;
     m->has_fused_gate = true;
@@ -178,7 +170,7 @@ static void llama4(emp_fields *f, emp_transformer_model *m)
     int32_t inner = m->layer[0].inner;
     int32_t dense = emp_fields_integer(f, "intermediate_size_mlp", inner);
 
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->names.router = "feed_forward.router";
     m->names.experts = "feed_forward.experts.*_proj";
     m->names.shared = "feed_forward.shared_expert.*_proj";
@@ -198,11 +190,11 @@ static void llama4(emp_fields *f, emp_transformer_model *m)
 
 /* ---- Gemma ---- */
 
-static void gemma(emp_fields *f, emp_transformer_model *m) { llama_like(f, m); }
+static void gemma(emp_fields *f, emp_transformer_model *m) { emp_model_llama_like(f, m); }
 
 static void gemma2(emp_fields *f, emp_transformer_model *m)
 {
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->places = EMP_NORMS_SANDWICH;
     m->names.norm_2 = "pre_feedforward_layernorm";
     m->has_logit_cap = emp_fields_find(f, "final_logit_softcapping") != NULL;
@@ -266,13 +258,13 @@ static void gemma4(emp_fields *f, emp_transformer_model *m)
 
 /* ---- latent attention ---- */
 
-static void deepseek(emp_fields *f, emp_transformer_model *m)
+void emp_model_deepseek(emp_fields *f, emp_transformer_model *m)
 {
     int32_t plain = emp_fields_integer(f, "qk_nope_head_dim", -1);
     int32_t value = emp_fields_integer(f, "v_head_dim", -1);
     int32_t inner = emp_fields_integer(f, "moe_intermediate_size", 0);
 
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
     m->query_rank = emp_fields_integer(f, "q_lora_rank", 0);
     m->key_rank = emp_fields_integer(f, "kv_lora_rank", -1);
@@ -285,9 +277,10 @@ static void deepseek(emp_fields *f, emp_transformer_model *m)
         m->layer[i].kv_heads = m->layer[i].heads;
     }
     if (emp_fields_find(f, "n_routed_experts") == NULL) return;
-    emp_model_experts(f, m, emp_fields_integer(f, "first_k_dense_replace", 0),
-                      emp_fields_integer(f, "moe_layer_freq", 1),
-                      product(emp_fields_integer(f, "n_shared_experts", 0), inner));
+    emp_model_experts(
+        f, m, emp_fields_integer(f, "first_k_dense_replace", 0),
+        emp_fields_integer(f, "moe_layer_freq", 1),
+        emp_model_product(emp_fields_integer(f, "n_shared_experts", 0), inner));
 }
 
 /* DeepSeek's first experts, with plain attention. */
@@ -295,29 +288,31 @@ static void deepseek_moe(emp_fields *f, emp_transformer_model *m)
 {
     int32_t inner = emp_fields_integer(f, "moe_intermediate_size", -1);
 
-    llama_like(f, m);
-    emp_model_experts(f, m, emp_fields_integer(f, "first_k_dense_replace", 0), 1,
-                      product(emp_fields_integer(f, "n_shared_experts", 0), inner));
+    emp_model_llama_like(f, m);
+    emp_model_experts(
+        f, m, emp_fields_integer(f, "first_k_dense_replace", 0), 1,
+        emp_model_product(emp_fields_integer(f, "n_shared_experts", 0), inner));
 }
 
 static void glm4_moe(emp_fields *f, emp_transformer_model *m)
 {
     int32_t inner = emp_fields_integer(f, "moe_intermediate_size", -1);
 
-    llama_like(f, m);
+    emp_model_llama_like(f, m);
     m->has_output_bias = false;
     m->qk_norm =
         emp_fields_flag(f, "use_qk_norm", false) ? EMP_QK_NORM_HEAD : EMP_QK_NORM_NONE;
     m->has_correction_bias = true;
-    emp_model_experts(f, m, emp_fields_integer(f, "first_k_dense_replace", 0), 1,
-                      product(emp_fields_integer(f, "n_shared_experts", 0), inner));
+    emp_model_experts(
+        f, m, emp_fields_integer(f, "first_k_dense_replace", 0), 1,
+        emp_model_product(emp_fields_integer(f, "n_shared_experts", 0), inner));
 }
 
 /* ---- the table ---- */
 
 static const emp_model_family families[] = {
     {"llama|mistral|ministral|ministral3|granite|exaone", false, llama},
-    {"qwen2|qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text", false, qwen2},
+    {"qwen2|mimo|qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text", false, qwen2},
     {"qwen3|qwen3_vl_text", false, qwen3},
     {"qwen", false, qwen},
     {"qwen2_moe", false, qwen2_moe},
@@ -325,6 +320,8 @@ static const emp_model_family families[] = {
     {"seed_oss", false, seed_oss},
     {"deepseek", false, deepseek_moe},
     {"qwen3_moe|qwen3_vl_moe_text", false, qwen3_moe},
+    {"qwen3_5|qwen3_5_text", false, emp_model_qwen3_5},
+    {"qwen3_5_moe|qwen3_5_moe_text", false, emp_model_qwen3_5_moe},
     {"mixtral", false, mixtral},
     {"olmo", false, olmo},
     {"olmo2|olmo3", false, olmo2},
@@ -337,10 +334,16 @@ static const emp_model_family families[] = {
     {"gemma2", true, gemma2},
     {"gemma3_text", true, gemma3},
     {"gemma4_text", true, gemma4},
-    {"deepseek_v2|deepseek_v3|kimi_k2", false, deepseek},
+    {"deepseek_v2|deepseek_v3|kimi_k2", false, emp_model_deepseek},
     {"glm|glm4", false, glm4},
     {"glm4_moe", false, glm4_moe},
+    {"deepseek_v32|glm_moe_dsa", false, emp_model_deepseek_sparse},
+    {"deepseek_v4|deepseek_ref", false, emp_model_deepseek_v4},
+    {"kimi_linear", false, emp_model_kimi_linear},
     {"minimax_m2", false, minimax_m2},
+    {"minimax_m3|minimax_m3_vl|minimax_m3_vl_text", false, emp_model_minimax_m3},
+    {"mimo_v2_flash", false, emp_model_mimo_v2},
+    {"step3p5|step3p7", false, emp_model_step3p5},
     {"smollm3", true, smollm3},
     {"gpt2|gpt_bigcode", true, emp_model_gpt2},
     {"gpt_neo", true, emp_model_gpt_neo},
@@ -354,6 +357,8 @@ static const emp_model_family families[] = {
     {"starcoder2", true, emp_model_starcoder2},
     {"cohere|cohere2", true, emp_model_cohere},
     {"nemotron", false, emp_model_nemotron},
+    {"nemotron_h", false, emp_model_nemotron_h},
+    {"nemotron-nas", false, emp_model_nemotron_nas},
     {"bert|roberta|xlm-roberta|camembert", true, emp_model_bert},
 };
 

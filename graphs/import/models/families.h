@@ -43,11 +43,23 @@ typedef struct {
 /** The family of a model type, or NULL. */
 const emp_model_family *emp_model_family_find(const char *type);
 
-enum { EMP_MODEL_TYPES_BYTES = 400 };
+enum { EMP_MODEL_TYPES_BYTES = 800 };
 /** The first type of each family: "llama, qwen2, ..."; returns \a list. */
 const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES]);
 
 /* What families share (layers.c). */
+
+/** a x b; INT32_MAX, which is too large for the model's check, where that is more. */
+int32_t emp_model_product(int32_t a, int32_t b);
+/** True if the list of that name has a number other than 0 for layer \a i; \a missing where there is no such list.
+ * O(i). */
+bool emp_model_is_marked(const emp_fields *f, const char *list, int32_t i, bool missing);
+/** The text of layer \a i in the list of that name; NULL and a failure: it is not there. O(i). */
+const char *emp_model_layer_text(emp_fields *f, const char *list, int32_t i,
+                                 int32_t layers);
+/** Refuses the type of layer \a i; \a known are those that there are. */
+void emp_model_refuse_layer(emp_fields *f, int32_t i, const char *type,
+                            const char *known);
 
 /** Windows of "layer_types", where it is there. */
 bool emp_model_layer_types(emp_fields *f, emp_transformer_model *m);
@@ -61,6 +73,28 @@ bool emp_model_but_the_last(int32_t layer, int32_t period);
 /** Experts in the layers from \a first on, of which each \a step -th has them. */
 void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
                        int32_t step, int32_t shared_inner);
+
+/** RMS norms, rotary positions, gated layers, biases as the config says (families.c). */
+void emp_model_llama_like(emp_fields *f, emp_transformer_model *m);
+
+/** DeepSeek's latent attention and experts (families.c). */
+void emp_model_deepseek(emp_fields *f, emp_transformer_model *m);
+
+/* Types whose layers differ in kind (families_hybrid.c). */
+
+void emp_model_qwen3_5(emp_fields *f, emp_transformer_model *m);
+void emp_model_qwen3_5_moe(emp_fields *f, emp_transformer_model *m);
+void emp_model_nemotron_h(emp_fields *f, emp_transformer_model *m);
+void emp_model_kimi_linear(emp_fields *f, emp_transformer_model *m);
+void emp_model_nemotron_nas(emp_fields *f, emp_transformer_model *m);
+
+/* Types whose attention sees some of the keys (families_sparse.c). */
+
+void emp_model_deepseek_sparse(emp_fields *f, emp_transformer_model *m);
+void emp_model_deepseek_v4(emp_fields *f, emp_transformer_model *m);
+void emp_model_minimax_m3(emp_fields *f, emp_transformer_model *m);
+void emp_model_mimo_v2(emp_fields *f, emp_transformer_model *m);
+void emp_model_step3p5(emp_fields *f, emp_transformer_model *m);
 
 /* Types with layer norms (families_norm.c). */
 

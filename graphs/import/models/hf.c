@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Hugging Face's models: a config, "hf:path=config.json,phase=train,batch=8,seq=2048,dtype=bf16", or a
  * GGUF file, whose weights keep their types. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text/units.h"
@@ -90,12 +92,35 @@ static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
                               "a training step holds weights as %s, %s in all: their "
                               "quantization (%s) is left out",
                               emp_dtype_name(step->dtype), size, q->method);
-    else if (q->dtype == EMP_DTYPE_NONE)
+    else if (!q->is_read)
         emp_import_notes_warn(
             notes,
             "weights are quantized in a way that is not read (%s): they "
             "count as %s, %s in all",
             q->method, emp_dtype_name(step->dtype), size);
+}
+
+/* Servers may hold keys and values in 8 bits; a step here holds them in its own type. */
+static void note_cache(emp_import_notes *notes, const emp_quantised *q,
+                       const emp_transformer_step *step)
+{
+    static const char *const keys[] = {"kv_cache_scheme", "kv_cache_quant_algo"};
+
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const emp_json *scheme = emp_json_get(q->object, keys[k]);
+        const char     *name = emp_json_string(scheme);
+        const int64_t   bits = emp_json_integer(emp_json_get(scheme, "num_bits"));
+        char            scheme_text[32];
+        if (bits <= 0 && name == NULL) continue;
+        if (name != NULL)
+            snprintf(scheme_text, sizeof scheme_text, "%.24s", name);
+        else
+            snprintf(scheme_text, sizeof scheme_text, "%" PRId64 " bits", bits);
+        emp_import_notes_warn(notes,
+                              "keys and values are cached as %s: \"%s\" (%s) is left out",
+                              emp_dtype_name(step->dtype), keys[k], scheme_text);
+        return;
+    }
 }
 
 static void note_odd(emp_import_notes *notes, int32_t odd, const emp_quantised *q,
@@ -108,8 +133,36 @@ static void note_odd(emp_import_notes *notes, int32_t odd, const emp_quantised *
                           odd, q->method, emp_dtype_name(step->dtype));
 }
 
+/* ---- files of weights ---- */
+
+/* Weights of a config that are looked up in a file. */
+typedef struct {
+    const emp_safetensors *file; /* NULL: there is none */
+    const emp_quantised
+            *otherwise; /* for those that it has packed or not at all; or NULL */
+    int32_t *asked, *found;
+} weights_in_file;
+
+/* The type of the file's tensor, unless that is a part of what a quantisation makes of a weight. */
+static emp_status find_in_file(const void *context, const char *name,
+                               const emp_shape *shape, emp_dtype *dtype, emp_error *err)
+{
+    const weights_in_file *w = context;
+    const emp_safetensor  *t = emp_safetensors_find(w->file, name);
+    emp_dtype              type = EMP_DTYPE_NONE;
+
+    ++*w->asked;
+    *w->found += t != NULL;
+    if (w->otherwise != NULL && (t == NULL || !emp_dtype_is_float(t->dtype)))
+        EMP_CHECK(emp_quantised_find_type(w->otherwise, name, shape, &type, err));
+    if (type == EMP_DTYPE_NONE)
+        return emp_safetensors_find_type(w->file, name, shape, dtype, err);
+    *dtype = type;
+    return EMP_OK;
+}
+
 static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json *config,
-                        const hf_values *v, const emp_weight_types *types, emp_error *err)
+                        const hf_values *v, weights_in_file *file, emp_error *err)
 {
     emp_status            st = EMP_OK;
     emp_transformer_model m = {0};
@@ -117,8 +170,11 @@ static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json
     int32_t               odd = 0;
     emp_quantised         quantised = emp_quantised_read(config);
     emp_weight_types      of_config = {emp_quantised_find_type, &quantised};
+    emp_weight_types      of_file = {find_in_file, file};
+    emp_weight_types     *types = file->file != NULL ? &of_file : NULL;
 
     EMP_TRY(emp_config_read(&m, &dtype, config, err));
+    quantised.model = &m;
     if (v->quant > 0) quantised = emp_quantised_named(v->quant - 1, &m);
     emp_transformer_step step = step_of(v, &m, dtype);
     /* weights that are trained, and those of a type that is asked for, are not quantised */
@@ -127,12 +183,14 @@ static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json
         EMP_FAIL(EMP_EUNSUPPORTED,
                  "quant is for phase=prefill and phase=decode; a training step has "
                  "weights that it updates");
+    if (v->dtype == 0 && step.phase != EMP_PHASE_TRAIN) file->otherwise = &quantised;
     if (v->quant > 0 || (types == NULL && v->dtype == 0 && step.phase != EMP_PHASE_TRAIN))
         types = &of_config;
     EMP_TRY(emp_transformer_graph_create(out, &m, &step, types, err));
     if (v->quant == 0 && v->dtype == 0 && (types == NULL || types == &of_config))
         note_quantised(notes, &quantised, &step, *out);
     note_odd(notes, odd, &quantised, &step);
+    if (step.phase != EMP_PHASE_TRAIN) note_cache(notes, &quantised, &step);
     emp_towers_note(notes, config, step.dtype);
 
 cleanup:
@@ -193,22 +251,6 @@ emp_status emp_gguf_load(emp_graph **out, emp_reading *r, emp_error *err)
 
 /* ---- configs ---- */
 
-/* Weights of a config that are looked up in a file. */
-typedef struct {
-    const emp_safetensors *file;
-    int32_t               *asked, *found;
-} weights_in_file;
-
-static emp_status find_in_file(const void *context, const char *name,
-                               const emp_shape *shape, emp_dtype *dtype, emp_error *err)
-{
-    const weights_in_file *w = context;
-
-    ++*w->asked;
-    *w->found += emp_safetensors_find(w->file, name) != NULL;
-    return emp_safetensors_find_type(w->file, name, shape, dtype, err);
-}
-
 static void note_missing(emp_import_notes *notes, const weights_in_file *w,
                          const char *path)
 {
@@ -222,22 +264,23 @@ static void note_missing(emp_import_notes *notes, const weights_in_file *w,
     else
         emp_import_notes_warn(notes,
                               "%s: it has %d of the %d weights of the config; the others "
-                              "have the element type of the step",
+                              "are stored as the config says",
                               path, *w->found, *w->asked);
 }
 
 emp_status emp_config_load(emp_graph **out, emp_reading *r, emp_error *err)
 {
-    emp_status             st = EMP_OK;
-    const char            *path = r->spec->text[WEIGHTS];
-    emp_safetensors        weights = {0};
-    int32_t                asked = 0, found = 0;
-    const weights_in_file  in_file = {&weights, &asked, &found};
-    const emp_weight_types types = {find_in_file, &in_file};
+    emp_status      st = EMP_OK;
+    const char     *path = r->spec->text[WEIGHTS];
+    emp_safetensors weights = {0};
+    int32_t         asked = 0, found = 0;
+    weights_in_file in_file = {.asked = &asked, .found = &found};
 
-    if (path[0] != '\0') EMP_TRY(emp_safetensors_load(&weights, path, err));
-    EMP_TRY(build(out, r->notes, r->json, (const hf_values *)r->values,
-                  path[0] != '\0' ? &types : NULL, err));
+    if (path[0] != '\0') {
+        EMP_TRY(emp_safetensors_load(&weights, path, err));
+        in_file.file = &weights;
+    }
+    EMP_TRY(build(out, r->notes, r->json, (const hf_values *)r->values, &in_file, err));
     note_missing(r->notes, &in_file, path);
 
 cleanup:

@@ -4,6 +4,41 @@
 
 #include "graphs/import/models/families.h"
 
+int32_t emp_model_product(int32_t a, int32_t b)
+{
+    int64_t size = (int64_t)a * b;
+
+    return size > INT32_MAX ? INT32_MAX : (int32_t)size;
+}
+
+bool emp_model_is_marked(const emp_fields *f, const char *list, int32_t i, bool missing)
+{
+    const emp_json *marks = emp_fields_find(f, list);
+
+    if (!emp_json_is(marks, EMP_JSON_ARRAY)) return missing;
+    return emp_json_integer(emp_fields_at(marks, i)) != 0;
+}
+
+const char *emp_model_layer_text(emp_fields *f, const char *list, int32_t i,
+                                 int32_t layers)
+{
+    const emp_json *types = emp_fields_find(f, list);
+    const char     *text = emp_json_string(emp_fields_at(types, i));
+
+    if (text == NULL && f->status == EMP_OK)
+        f->status = emp_error_set(f->err, EMP_EFORMAT, __FILE__, __LINE__,
+                                  "\"%s\" has %d texts for %d layers", list, i, layers);
+    return text;
+}
+
+void emp_model_refuse_layer(emp_fields *f, int32_t i, const char *type, const char *known)
+{
+    if (f->status == EMP_OK)
+        f->status =
+            emp_error_set(f->err, EMP_EUNSUPPORTED, __FILE__, __LINE__,
+                          "layer %d is of type \"%.40s\"; %s are known", i, type, known);
+}
+
 static int32_t window_of(emp_fields *f, const char *type, int32_t layer)
 {
     if (strcmp(type, "full_attention") == 0) return 0;
@@ -11,30 +46,17 @@ static int32_t window_of(emp_fields *f, const char *type, int32_t layer)
         return emp_fields_integer(f, "sliding_window", -1);
     if (strcmp(type, "chunked_attention") == 0)
         return emp_fields_integer(f, "attention_chunk_size", -1);
-    if (f->status == EMP_OK)
-        f->status = emp_error_set(
-            f->err, EMP_EUNSUPPORTED, __FILE__, __LINE__,
-            "layer %d is of type \"%.40s\"; full_attention, sliding_attention and "
-            "chunked_attention are known",
-            layer, type);
+    emp_model_refuse_layer(f, layer, type,
+                           "full_attention, sliding_attention and chunked_attention");
     return 0;
 }
 
 bool emp_model_layer_types(emp_fields *f, emp_transformer_model *m)
 {
-    const emp_json *types = emp_fields_find(f, "layer_types");
-
-    if (types == NULL) return false;
-    const emp_json *type = emp_json_first(types);
-    for (int32_t i = 0; i < m->layer_count; i++, type = emp_json_next(type)) {
-        const char *text = emp_json_string(type);
-        if (text == NULL) {
-            if (f->status == EMP_OK)
-                f->status = emp_error_set(f->err, EMP_EFORMAT, __FILE__, __LINE__,
-                                          "\"layer_types\" has %d texts for %d layers", i,
-                                          m->layer_count);
-            return true;
-        }
+    if (emp_fields_find(f, "layer_types") == NULL) return false;
+    for (int32_t i = 0; i < m->layer_count; i++) {
+        const char *text = emp_model_layer_text(f, "layer_types", i, m->layer_count);
+        if (text == NULL) return true;
         m->layer[i].window = window_of(f, text, i);
     }
     return true;
@@ -57,11 +79,15 @@ void emp_model_windows(emp_fields *f, emp_transformer_model                     
         if (is_sliding(i, period)) m->layer[i].window = window;
 }
 
-/* Whether "mlp_only_layers" has the layer. */
+/* True if "mlp_only_layers" has the layer, or a list with an entry a layer says so. */
 static bool is_listed_dense(const emp_fields *f, int32_t layer)
 {
     const emp_json *list = emp_fields_find(f, "mlp_only_layers");
+    const emp_json *types = emp_fields_find(f, "mlp_layer_types");
+    const char     *type = emp_json_string(emp_fields_at(types, layer));
 
+    if (type != NULL) return strcmp(type, "dense") == 0;
+    if (!emp_model_is_marked(f, "moe_layer_freq", layer, true)) return true;
     for (const emp_json *i = emp_json_first(list); i != NULL; i = emp_json_next(i))
         if (emp_json_integer(i) == layer) return true;
     return false;
@@ -72,8 +98,10 @@ void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
 {
     int32_t experts = emp_fields_integer(
         f, "num_local_experts|num_experts|n_routed_experts|moe_num_experts", -1);
-    int32_t chosen = emp_fields_integer(
-        f, "num_experts_per_tok|top_k_experts|experts_per_token|moe_top_k", -1);
+    int32_t chosen = emp_fields_integer(f,
+                                        "num_experts_per_tok|num_experts_per_token|top_k_"
+                                        "experts|experts_per_token|moe_top_k",
+                                        -1);
     int32_t inner = emp_fields_integer(f, "moe_intermediate_size", m->layer[0].inner);
 
     for (int32_t i = first; i < m->layer_count; i++) {

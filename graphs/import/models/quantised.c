@@ -2,13 +2,12 @@
 #include "graphs/import/models/quantised.h"
 
 #include <ctype.h>
-#include <fnmatch.h>
 #include <inttypes.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text/text.h"
+#include "graphs/import/models/modules.h"
 
 /* Numbers of ggml. */
 enum {
@@ -125,22 +124,41 @@ static emp_dtype of_compressed(const emp_json *weights)
                              is_symmetric ? EMP_GROUP_SCALE : EMP_GROUP_ZERO);
 }
 
-static emp_dtype of_modelopt(const emp_json *object)
+/* The "quant_algo" of an object of modelopt, which may be that of one module. */
+static emp_dtype of_algorithm(const emp_json *object)
 {
-    const char     *algorithm = emp_json_string(emp_json_get(object, "quant_algo"));
-    const emp_json *groups = emp_json_get(object, "config_groups");
+    const char *algorithm = emp_json_string(emp_json_get(object, "quant_algo"));
 
     if (is_word(algorithm, "FP8") || is_word(algorithm, "FP8_PER_CHANNEL_PER_TOKEN"))
         return EMP_DTYPE_FLOAT8_E4M3;
     if (is_word(algorithm, "FP8_PB_WO") || is_word(algorithm, "FP8_PB_REAL"))
         return EMP_DTYPE_FLOAT8_TILES;
-    if (is_word(algorithm, "NVFP4") || is_word(algorithm, "W4A8_NVFP4_FP8"))
+    if (is_word(algorithm, "MXFP8")) return EMP_DTYPE_MXFP8;
+    if (is_word(algorithm, "NVFP4") || is_word(algorithm, "W4A8_NVFP4_FP8") ||
+        is_word(algorithm, "W4A16_NVFP4"))
         return emp_dtype_of_ggml(NVFP4);
+    if (is_word(algorithm, "MXFP4") || is_word(algorithm, "W4A8_MXFP4_FP8"))
+        return emp_dtype_of_ggml(MXFP4);
     if (is_word(algorithm, "W4A16_AWQ") || is_word(algorithm, "W4A8_AWQ"))
         return emp_dtype_grouped(4, group_of(object, 128), EMP_GROUP_SCALE);
-    if (algorithm == NULL && groups != NULL)
-        return of_compressed(emp_json_get(emp_json_first(groups), "weights"));
     return EMP_DTYPE_NONE;
+}
+
+/* Without an algorithm the groups tell. */
+static emp_dtype of_modelopt(const emp_json *object)
+{
+    const emp_json *groups = emp_json_get(object, "config_groups");
+    const emp_dtype type = of_algorithm(object);
+
+    if (type == EMP_DTYPE_NONE && emp_json_get(object, "quant_algo") == NULL)
+        return of_compressed(emp_json_get(emp_json_first(groups), "weights"));
+    return type;
+}
+
+static emp_dtype of_fp8(const emp_json *object)
+{
+    return emp_json_get(object, "weight_block_size") != NULL ? EMP_DTYPE_FLOAT8_TILES
+                                                             : EMP_DTYPE_FLOAT8_E4M3;
 }
 
 /* Of a method without a name the members are those of MLX. */
@@ -151,9 +169,7 @@ static emp_dtype of_method(const emp_json *object, const char *method)
 
     if (method == NULL || is_word(method, "mlx"))
         return grouped(object, 64, EMP_GROUP_BIAS);
-    if (is_word(method, "fp8"))
-        return emp_json_get(object, "weight_block_size") != NULL ? EMP_DTYPE_FLOAT8_TILES
-                                                                 : EMP_DTYPE_FLOAT8_E4M3;
+    if (is_word(method, "fp8")) return of_fp8(object);
     if (is_word(method, "mxfp4")) return emp_dtype_of_ggml(MXFP4);
     if (is_word(method, "awq") || is_word(method, "gptq") ||
         is_word(method, "auto-round"))
@@ -182,20 +198,52 @@ static const emp_json *find_left_out(const emp_json *object)
     return NULL;
 }
 
+/* DeepSeek-V4 has scales of a byte, and says how its experts are stored beside the quantisation. */
+static void read_deepseek_v4(emp_quantised *q, const emp_json *config)
+{
+    const char *type = emp_json_string(emp_json_get(config, "model_type"));
+    const char *experts = emp_json_string(emp_json_get(config, "expert_dtype"));
+
+    if (!is_word(type, "deepseek_v4") && !is_word(type, "deepseek_ref")) return;
+    if (q->dtype == EMP_DTYPE_FLOAT8_TILES) q->dtype = EMP_DTYPE_FLOAT8_TILES_8;
+    if (is_word(experts, "fp4")) q->of_experts = emp_dtype_of_ggml(MXFP4);
+}
+
+/* Where modules have types of their own, those that have none are not quantised, or are of the method; a list of what
+ * is left out is then of those that have. */
+static void read_parts(emp_quantised *q, const emp_json *object, const char *method)
+{
+    const emp_json *layers = emp_json_get(object, "quantized_layers");
+    const emp_json *groups = emp_json_get(object, "config_groups");
+
+    q->left_out = find_left_out(object);
+    if (emp_json_count(layers) > 0) {
+        q->layers = layers;
+        if (is_word(method, "fp8")) q->left_out = NULL;
+    } else if (emp_json_count(groups) > 1 || is_word(method, "compressed-tensors")) {
+        q->groups = groups;
+    }
+    q->is_read = q->dtype != EMP_DTYPE_NONE || q->layers != NULL;
+}
+
 emp_quantised emp_quantised_read(const emp_json *config)
 {
     const emp_json *object = find_object(config);
     const char     *method = emp_json_string(emp_json_get(object, "quant_method"));
-    emp_quantised   q = {.dtype = EMP_DTYPE_NONE, .mix = -1, .object = object};
+    const bool      is_of_modelopt =
+        method == NULL && emp_json_get(object, "quant_algo") != NULL;
+    emp_quantised q = {.mix = -1, .object = object};
 
     if (object == NULL) return q;
+    if (is_of_modelopt) method = "modelopt";
     name_method(&q, object, method);
     q.dtype = of_method(object, method);
-    q.left_out = find_left_out(object);
     q.is_experts_only = is_word(method, "mxfp4");
     q.has_table = method == NULL || is_word(method, "mlx");
     q.has_head = q.has_table || is_true(object, "lm_head") ||
                  is_word(method, "compressed-tensors") || is_word(method, "modelopt");
+    read_parts(&q, object, method);
+    read_deepseek_v4(&q, config);
     return q;
 }
 
@@ -243,9 +291,11 @@ emp_quantised emp_quantised_named(int32_t number, const emp_transformer_model *m
     add_word(&text, number);
     if (named[number].ggml < 0) {
         q.dtype = others[number];
+        q.is_read = true;
         return q;
     }
     q.dtype = emp_dtype_of_ggml((uint32_t)named[number].ggml);
+    q.is_read = true;
     if (named[number].is_mixed) {
         q.mix = number;
         q.has_table = q.has_head = true;
@@ -350,66 +400,76 @@ static int32_t mixed_type(const emp_quantised *q, const char *name)
     return most;
 }
 
-/* ---- modules that are left out ---- */
+/* ---- the type of a weight ---- */
 
-/* The regular expressions of Python that POSIX has, too; others match nothing. */
-static bool matches_regex(const char *pattern, const char *module)
+/* What no library quantises: routers, norms, convolutions of a few tokens, the weights of an indexer's heads, the
+ * compressors of DeepSeek-V4, and the products around experts of another size in Kimi K3. */
+static bool is_never_quantised(const char *name)
 {
-    regex_t regex;
-
-    if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) return false;
-    regmatch_t whole[1];
-    bool       matches = regexec(&regex, module, 0, whole, 0) == 0;
-    regfree(&regex);
-    return matches;
-}
-
-/* Whether \a part is a run of whole components of the name. */
-static bool has_components(const char *module, const char *part)
-{
-    const size_t length = strlen(part);
-
-    for (const char *at = module; length > 0 && (at = strstr(at, part)) != NULL; at++)
-        if ((at == module || at[-1] == '.') && (at[length] == '\0' || at[length] == '.'))
-            return true;
-    return false;
-}
-
-static bool matches(const char *pattern, const char *module)
-{
-    if (strncmp(pattern, "re:", 3) == 0) return matches_regex(pattern + 3, module);
-    if (strpbrk(pattern, "*?[") != NULL) return fnmatch(pattern, module, 0) == 0;
-    return has_components(module, pattern);
-}
-
-static bool is_left_out(const emp_quantised *q, const char *name)
-{
-    char         module[256];
-    const size_t length = strlen(name), ending = strlen(".weight");
-    size_t       cut = length;
-
-    if (q->left_out == NULL || length >= sizeof module) return false;
-    if (length > ending && strcmp(name + length - ending, ".weight") == 0) cut -= ending;
-    memcpy(module, name, cut);
-    module[cut] = '\0';
-    for (const emp_json *item = emp_json_first(q->left_out); item != NULL;
-         item = emp_json_next(item)) {
-        const char *pattern = emp_json_string(item);
-        if (pattern != NULL && matches(pattern, module)) return true;
-    }
-    return false;
-}
-
-/* Routers are not quantised, tables and heads seldom. */
-static bool is_kept(const emp_quantised *q, const char *name)
-{
-    static const char *const kept[] = {"router", "mlp.gate.weight", "moe.gate.weight",
-                                       "norm"};
+    static const char *const kept[] = {"router",
+                                       "mlp.gate.weight",
+                                       "moe.gate.weight",
+                                       "mixer.gate.weight",
+                                       "norm",
+                                       "conv1d.",
+                                       "weights_proj",
+                                       "compressor.kv_proj",
+                                       "compressor.gate_proj",
+                                       "indexer.kv_proj",
+                                       "indexer.gate_proj",
+                                       "routed_expert_"};
 
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (has_part(name, kept[i])) return true;
-    return (has_part(name, "embed") && !q->has_table) ||
-           (has_part(name, "lm_head") && !q->has_head) || is_left_out(q, name);
+    return false;
+}
+
+static bool is_weight_of(const char *name, const char *module)
+{
+    const size_t length = module != NULL ? strlen(module) : 0;
+
+    return length > 0 && strncmp(name, module, length) == 0 &&
+           strcmp(name + length, ".weight") == 0;
+}
+
+/* Tables and heads are seldom quantised. */
+static bool is_kept_at_an_end(const emp_quantised *q, const char *name)
+{
+    const emp_transformer_names *n = q->model != NULL ? &q->model->names : NULL;
+    const bool                   is_table =
+        has_part(name, "embed") || (n != NULL && is_weight_of(name, n->embedding));
+    const bool is_head =
+        has_part(name, "lm_head") || (n != NULL && is_weight_of(name, n->head));
+
+    return (is_table && !q->has_table) || (is_head && !q->has_head);
+}
+
+/* The group of compressed-tensors or modelopt whose targets have the module; a name of a class of PyTorch is the target
+ * of all modules. */
+static emp_dtype of_groups(const emp_quantised *q, const emp_module *m)
+{
+    for (const emp_json *g = emp_json_first(q->groups); g != NULL; g = emp_json_next(g)) {
+        const emp_json *targets = emp_json_get(g, "targets");
+        const emp_json *weights = emp_json_get(g, "weights");
+        const char     *first = emp_json_string(emp_json_first(targets));
+        if (emp_json_count(weights) == 0) continue;
+        if (first == NULL || isupper((unsigned char)*first) ||
+            emp_module_is_listed(targets, m))
+            return of_compressed(weights);
+    }
+    return EMP_DTYPE_NONE;
+}
+
+/* Of a module by its own entry, if there are some; else by groups and by the method. */
+static emp_dtype of_module(const emp_quantised *q, const char *name, const emp_module *m)
+{
+    const emp_json *own = emp_module_find(q->layers, m);
+
+    if (own != NULL) return of_algorithm(own);
+    if (is_kept_at_an_end(q, name)) return EMP_DTYPE_NONE;
+    if (emp_module_is_listed(q->left_out, m)) return EMP_DTYPE_NONE;
+    if (q->layers == NULL && q->groups != NULL) return of_groups(q, m);
+    return q->dtype;
 }
 
 emp_status emp_quantised_find_type(const void *context, const char *name,
@@ -417,12 +477,18 @@ emp_status emp_quantised_find_type(const void *context, const char *name,
                                    emp_error *err)
 {
     const emp_quantised *q = context;
-    bool                 is_of_experts = has_part(name, "experts.") && shape->rank == 3;
-    emp_dtype            type = q->dtype;
+    const emp_module     m = emp_module_of_weight(name);
+    const bool           is_of_experts = has_part(name, "experts.") && shape->rank == 3;
 
     (void)err;
-    if (type == EMP_DTYPE_NONE || shape->rank < 2 || is_kept(q, name)) return EMP_OK;
+    if (!q->is_read || shape->rank < 2 || m.count == 0 || is_never_quantised(name))
+        return EMP_OK;
     if (q->is_experts_only && !is_of_experts) return EMP_OK;
+    emp_dtype type = of_module(q, name, &m);
+    if (type == EMP_DTYPE_NONE) return EMP_OK;
+    if (is_of_experts && q->of_experts != EMP_DTYPE_NONE &&
+        emp_module_find(q->layers, &m) == NULL)
+        type = q->of_experts;
     if (q->mix >= 0) type = emp_dtype_of_ggml((uint32_t)mixed_type(q, name));
     bool is_whole = shape->dim[shape->rank - 1] % emp_dtype_group(type) == 0;
     if (is_whole) *dtype = type;

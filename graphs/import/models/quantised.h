@@ -27,12 +27,17 @@
 typedef struct {
     emp_dtype
         dtype; /**< of most matrices; EMP_DTYPE_NONE: none is quantised, or it is not known how */
+    emp_dtype       of_experts; /**< of experts where they have another type; else NONE */
+    bool            is_read; /**< false: the config has no quantisation that is known */
     bool            has_table, has_head; /**< those are quantised, too */
     bool            is_experts_only;
     int32_t         mix;      /**< number of a name that mixes types, or -1 */
     const emp_json *object;   /**< of the config, or NULL; borrowed */
     const emp_json *left_out; /**< names and patterns of modules, or NULL; borrowed */
-    const emp_transformer_model *model; /**< for mixes; borrowed */
+    const emp_json *layers;   /**< modules with types of their own, or NULL; borrowed */
+    const emp_json *groups; /**< of targets, where they are several, or NULL; borrowed */
+    const emp_transformer_model
+        *model; /**< for mixes, and for the names of its ends; or NULL; borrowed */
     int32_t
         *odd; /**< counts matrices whose rows are no whole groups, or NULL; borrowed */
     char method[80]; /**< for people: "awq, 4 bits"; "" = the config has none */

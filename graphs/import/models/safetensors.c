@@ -2,6 +2,7 @@
 #include "graphs/import/models/safetensors.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,7 +11,7 @@
 
 /* The header is at most that long (its library's own limit), and no tensor larger than the other.
  */
-enum { LENGTH_BYTES = 8, HEADER_BYTES_MAX = 100 * 1000 * 1000 };
+enum { LENGTH_BYTES = 8, HEADER_BYTES_MAX = 100 * 1000 * 1000, PATH_BYTES = 4096 };
 
 static uint64_t read_length(const char *bytes)
 {
@@ -122,8 +123,10 @@ static emp_status read_tensor(emp_safetensors *h, const emp_json *value,
     const char     *key = emp_json_key(value);
     int32_t         bits = 8;
 
-    t->name = emp_arena_strndup(&h->names, key, strlen(key));
+    *t = (emp_safetensor){.name = emp_arena_strndup(&h->names, key, strlen(key))};
     if (t->name == NULL) return EMP_ERROR(EMP_ENOMEM, "names of tensors");
+    if (emp_strmap_get(&h->of_name, key, strlen(key)) >= 0)
+        return EMP_ERROR(EMP_EFORMAT, "tensor \"%.80s\" is there twice", key);
     EMP_CHECK(read_type(t, &bits, emp_json_get(value, "dtype"), err));
     EMP_CHECK(read_shape(t, emp_json_get(value, "shape"), err));
     EMP_CHECK(read_bytes(t, emp_json_get(value, "data_offsets"), bits, data_bytes, err));
@@ -138,7 +141,7 @@ static emp_status read_tensors(emp_safetensors *h, const emp_json *root,
     if (!emp_json_is(root, EMP_JSON_OBJECT))
         return EMP_ERROR(EMP_EFORMAT,
                          "no safetensors file: its header is no JSON object");
-    EMP_CHECK(EMP_ALLOC(h->tensor, (size_t)emp_json_count(root)));
+    EMP_CHECK(EMP_GROW(h->tensor, h->count + emp_json_count(root), h->capacity));
     for (const emp_json *m = emp_json_first(root); m != NULL; m = emp_json_next(m)) {
         if (strcmp(emp_json_key(m), "__metadata__") == 0) continue;
         EMP_CHECK(read_tensor(h, m, data_bytes, err));
@@ -187,6 +190,86 @@ static emp_status read_header(emp_safetensors *h, emp_file *file, emp_error *err
     return emp_safetensors_parse(h, file->bytes, file->size, file->disk_bytes, err);
 }
 
+/* ---- indices ---- */
+
+/* An index is JSON and has the shard of each tensor: {"weight_map": {"name": "FILE", ...}}. */
+static bool is_index(const emp_file *file)
+{
+    size_t at = 0;
+
+    if (emp_safetensors_is((emp_slice){file->bytes, file->size})) return false;
+    while (at < file->size && strchr(" \t\r\n", file->bytes[at]) != NULL) at++;
+    return at < file->size && file->bytes[at] == '{';
+}
+
+/* Reads the header of a shard that lies beside the index. */
+static emp_status read_shard(emp_safetensors *h, const char *index, const char *name,
+                             emp_error *err)
+{
+    const char *slash = strrchr(index, '/');
+    const int   folder = slash != NULL ? (int)(slash + 1 - index) : 0;
+    emp_error   reason = {0};
+    emp_file    file;
+    char        path[PATH_BYTES];
+
+    if (strchr(name, '/') != NULL || name[0] == '\0')
+        return EMP_ERROR(EMP_EFORMAT,
+                         "the shard \"%.80s\" is no name of a file beside it", name);
+    if (snprintf(path, sizeof path, "%.*s%s", folder, index, name) >= PATH_BYTES)
+        return EMP_ERROR(EMP_EFORMAT, "the path of the shard \"%.80s\" is too long",
+                         name);
+    emp_status st = emp_file_open(&file, path, &reason);
+    if (st == EMP_OK) st = read_header(h, &file, &reason);
+    emp_file_close(&file);
+    if (st == EMP_OK) return EMP_OK;
+    return emp_error_set(err, st, reason.file, reason.line, "its shard \"%.80s\": %s",
+                         name, reason.msg);
+}
+
+/* Reads each shard of the map once, and checks that it has the tensors which the map says. */
+static emp_status read_shards(emp_safetensors *h, const char *index, const emp_json *map,
+                              emp_strmap *read, emp_error *err)
+{
+    if (emp_json_count(map) == 0 || !emp_json_is(map, EMP_JSON_OBJECT))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "neither a safetensors file nor an index of some: it has no "
+                         "\"weight_map\" with names of tensors");
+    for (const emp_json *m = emp_json_first(map); m != NULL; m = emp_json_next(m)) {
+        const char *key = emp_json_key(m), *shard = emp_json_string(m);
+        if (shard == NULL)
+            return EMP_ERROR(EMP_EFORMAT,
+                             "\"%.80s\" in \"weight_map\" is no name of a file", key);
+        if (emp_strmap_get(read, shard, strlen(shard)) < 0) {
+            EMP_CHECK(read_shard(h, index, shard, err));
+            EMP_CHECK(emp_strmap_set(read, shard, strlen(shard), 0, err));
+        }
+        if (emp_strmap_get(&h->of_name, key, strlen(key)) < 0)
+            return EMP_ERROR(
+                EMP_EFORMAT,
+                "\"weight_map\" has the tensor \"%.80s\" in \"%.80s\", which "
+                "has none of that name",
+                key, shard);
+    }
+    return EMP_OK;
+}
+
+static emp_status read_index(emp_safetensors *h, emp_file *file, const char *path,
+                             emp_error *err)
+{
+    emp_status        st = EMP_OK;
+    emp_json_document d = {0};
+    emp_strmap        read = {0};
+
+    EMP_TRY(emp_file_read(file, EMP_FILE_ALL, err));
+    EMP_TRY(emp_json_parse(&d, file->bytes, file->size, err));
+    EMP_TRY(read_shards(h, path, emp_json_get(d.root, "weight_map"), &read, err));
+
+cleanup:
+    emp_strmap_clear(&read);
+    emp_json_clear(&d);
+    return st;
+}
+
 emp_status emp_safetensors_load(emp_safetensors *h, const char *path, emp_error *err)
 {
     emp_error  reason = {0};
@@ -194,7 +277,9 @@ emp_status emp_safetensors_load(emp_safetensors *h, const char *path, emp_error 
     emp_status st = emp_file_open(&file, path, &reason);
 
     *h = (emp_safetensors){0};
-    if (st == EMP_OK) st = read_header(h, &file, &reason);
+    if (st == EMP_OK)
+        st = is_index(&file) ? read_index(h, &file, path, &reason)
+                             : read_header(h, &file, &reason);
     emp_file_close(&file);
     if (st == EMP_OK) return EMP_OK;
     return emp_error_set(err, st, reason.file, reason.line, "%s: %s", path, reason.msg);

@@ -1,9 +1,10 @@
 /** \file graphs/import/models/safetensors.h
- * The header of a safetensors file: names, element types and shapes of tensors. Their data is never
- * read.
+ * The header of a safetensors file, or of the shards of an index: names, element types and shapes of tensors. Their
+ * data is never read.
  *
  * A file begins with 8 bytes, little-endian, that tell the length of a JSON object behind them:
  * {"name": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}, ...}.
+ * A model in several files has an index, model.safetensors.index.json, whose "weight_map" gives each tensor's file.
  */
 #ifndef EMP_GRAPHS_IMPORT_MODELS_SAFETENSORS_H
 #define EMP_GRAPHS_IMPORT_MODELS_SAFETENSORS_H
@@ -26,8 +27,9 @@ typedef struct {
     int64_t         bytes;    /**< of all tensors */
     int64_t         elements; /**< of all tensors */
 
-    emp_arena  names;   /**< private */
-    emp_strmap of_name; /**< private */
+    int32_t    capacity; /**< private */
+    emp_arena  names;    /**< private */
+    emp_strmap of_name;  /**< private */
 } emp_safetensors;
 
 /** Reads a header from memory, of which \a size bytes are there; the file has \a file_bytes.
@@ -36,8 +38,10 @@ typedef struct {
 emp_status emp_safetensors_parse(emp_safetensors *header, const char *bytes, size_t size,
                                  uint64_t file_bytes, emp_error *err);
 
-/** The same from a file, whose data is not read; messages begin with its path.
- * \retval EMP_EIO  It cannot be read. */
+/** The same from a file, whose data is not read, or from the shards that an index names, which lie in its folder.
+ * Messages begin with the path.
+ * \retval EMP_EIO      The file or a shard cannot be read.
+ * \retval EMP_EFORMAT  As emp_safetensors_parse(), or a shard lacks a tensor that the index puts there. */
 emp_status emp_safetensors_load(emp_safetensors *header, const char *path,
                                 emp_error *err);
 void       emp_safetensors_clear(emp_safetensors *header);

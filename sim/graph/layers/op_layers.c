@@ -7,11 +7,6 @@
 
 enum { MAX_SPATIAL = 3 };
 
-static int64_t dim_or_1(const emp_shape *shape, int32_t d)
-{
-    return d >= 0 && d < shape->rank && shape->dim[d] > 0 ? shape->dim[d] : 1;
-}
-
 /* ---- windows ----------------------------------------------------------------------- */
 
 static int64_t positive(int32_t size) { return size > 0 ? size : 1; }
@@ -105,9 +100,9 @@ static emp_conv_window window_of(const emp_op_view *op, const emp_shape *filter)
     bool is_point = true, is_winograd = filter->rank == 4;
 
     for (int32_t d = 2; d < filter->rank; d++) {
-        is_point = is_point && dim_or_1(filter, d) == 1;
-        is_winograd = is_winograd && dim_or_1(filter, d) == 3 && d - 2 < MAX_SPATIAL &&
-                      positive(op->attrs->strides[d - 2]) == 1 &&
+        is_point = is_point && emp_shape_size(filter, d) == 1;
+        is_winograd = is_winograd && emp_shape_size(filter, d) == 3 &&
+                      d - 2 < MAX_SPATIAL && positive(op->attrs->strides[d - 2]) == 1 &&
                       positive(op->attrs->dilations[d - 2]) == 1;
     }
     if (is_point) return EMP_CONV_POINT;
@@ -120,9 +115,9 @@ static emp_conv_window window_of(const emp_op_view *op, const emp_shape *filter)
 static void cost_convolution(const emp_op_view *op, const emp_shape *filter,
                              const emp_shape *side, emp_op_cost *cost)
 {
-    int64_t groups = positive(op->attrs->group), first = dim_or_1(filter, 0);
+    int64_t groups = positive(op->attrs->group), first = emp_shape_size(filter, 0);
     int64_t entry = emp_shape_elements(filter) / first;
-    int64_t pixels = emp_shape_elements(side) / dim_or_1(side, 1);
+    int64_t pixels = emp_shape_elements(side) / emp_shape_size(side, 1);
 
     emp_view_cost(op, EMP_OP_CONV, 0.0, cost);
     if (entry < 1) entry = 1;
@@ -133,7 +128,7 @@ static void cost_convolution(const emp_op_view *op, const emp_shape *filter,
     cost->batch = groups;
     cost->flops = 2.0 * (double)emp_shape_elements(side) * (double)entry;
     cost->window = window_of(op, filter);
-    if (groups > 1 && dim_or_1(filter, 1) == 1) {
+    if (groups > 1 && emp_shape_size(filter, 1) == 1) {
         cost->op_class = EMP_OP_POOL;
         cost->cpu_cycles = cost->flops;
         cost->m = cost->n = cost->k = cost->batch = 0;
@@ -154,10 +149,10 @@ EMP_COST(conv_nd_input)
     cost_convolution(op, &op->input[1].shape, &op->input[0].shape, cost);
     if (cost->op_class != EMP_OP_CONV) return;
     int64_t pixels = cost->m;
-    cost->m =
-        emp_shape_elements(&op->output[0].shape) / dim_or_1(&op->output[0].shape, 1);
+    cost->m = emp_shape_elements(&op->output[0].shape) /
+              emp_shape_size(&op->output[0].shape, 1);
     if (cost->m < 1) cost->m = 1;
-    cost->n = dim_or_1(&op->input[1].shape, 1);
+    cost->n = emp_shape_size(&op->input[1].shape, 1);
     double k =
         cost->flops / 2.0 / (double)cost->m / (double)cost->n / (double)cost->batch;
     cost->k = k < 1.0 ? 1 : k < 0x1p62 ? (int64_t)(k + 0.5) : pixels;
@@ -214,14 +209,14 @@ EMP_INFER(recurrent)
 static void cost_recurrent(const emp_op_view *op, int32_t first, emp_op_cost *cost)
 {
     const emp_shape *x = &op->input[first].shape, *r = &op->input[first + 2].shape;
-    int64_t          steps = emp_mul_saturating(dim_or_1(x, 0), dim_or_1(r, 0));
-    int64_t          gates = dim_or_1(r, 1);
-    double           states;
+    int64_t steps = emp_mul_saturating(emp_shape_size(x, 0), emp_shape_size(r, 0));
+    int64_t gates = emp_shape_size(r, 1);
+    double  states;
 
     emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
-    cost->m = dim_or_1(x, 1);
+    cost->m = emp_shape_size(x, 1);
     cost->n = gates;
-    cost->k = emp_add_saturating(dim_or_1(x, 2), dim_or_1(r, 2));
+    cost->k = emp_add_saturating(emp_shape_size(x, 2), emp_shape_size(r, 2));
     cost->batch = steps;
     states = (double)cost->m * (double)gates * (double)steps;
     cost->flops = 2.0 * states * (double)cost->k + 4.0 * states;

@@ -12,22 +12,6 @@
 
 #include "sim/graph/op_entry.h"
 
-/* Size \a d of a shape, 1 if it is not known. */
-static int64_t size_of(const emp_shape *shape, int32_t d)
-{
-    return d >= 0 && d < shape->rank && shape->dim[d] > 0 ? shape->dim[d] : 1;
-}
-
-static int64_t last_of(const emp_shape *shape) { return size_of(shape, shape->rank - 1); }
-
-/* Size \a d of a shape, or -1. */
-static int64_t known_size(const emp_shape *shape, int32_t d)
-{
-    return d >= 0 && d < shape->rank ? shape->dim[d] : -1;
-}
-
-static bool differ(int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; }
-
 /* ---- products with weights ---- */
 
 /* Linear(x, w[, bias]): x [..., k], w [n, k]. */
@@ -40,41 +24,36 @@ EMP_INFER(linear)
     emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
     if (x->rank < 0) return EMP_OK;
     if (x->rank == 0 || (w->rank >= 0 && w->rank != 2) ||
-        differ(known_size(x, x->rank - 1), known_size(w, 1)))
+        emp_sizes_differ(emp_shape_dim(x, x->rank - 1), emp_shape_dim(w, 1)))
         return EMP_ERROR(EMP_EFORMAT, "a product of %s and weights %s",
                          emp_shape_format(x, text_a), emp_shape_format(w, text_b));
-    shape.dim[shape.rank - 1] = known_size(w, 0);
+    shape.dim[shape.rank - 1] = emp_shape_dim(w, 0);
     output[0].shape = shape;
     return EMP_OK;
 }
 
-/* All leading dimensions of x are rows of one product. */
-/* What kernels of quantised weights do besides: unpack them. Those of 8-bit floats multiply as they are. */
-static void store_weights(const emp_tensor_info *w, int64_t bytes, emp_op_cost *cost)
+void emp_cost_store_weights(const emp_tensor_info *w, int64_t bytes, emp_op_cost *cost)
 {
-    bool is_float8 = w->dtype == EMP_DTYPE_FLOAT8_E4M3 ||
-                     w->dtype == EMP_DTYPE_FLOAT8_E5M2 ||
-                     w->dtype == EMP_DTYPE_FLOAT8_TILES;
-
     if (emp_dtype_is_float(w->dtype)) return;
     cost->stored = w->dtype;
     cost->weight_bytes = bytes;
-    if (is_float8) cost->computed = EMP_DTYPE_FLOAT8_E4M3;
+    if (emp_dtype_is_float8(w->dtype)) cost->computed = EMP_DTYPE_FLOAT8_E4M3;
 }
 
+/* All leading dimensions of x are rows of one product. */
 EMP_COST(linear)
 {
     const emp_shape *x = &op->input[0].shape;
     int64_t          elements = emp_shape_elements(x);
 
     emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
-    cost->k = last_of(x);
+    cost->k = emp_shape_last(x);
     cost->m = elements / cost->k > 0 ? elements / cost->k : 1;
-    cost->n = last_of(&op->output[0].shape);
+    cost->n = emp_shape_last(&op->output[0].shape);
     cost->batch = 1;
     cost->flops = 2.0 * (double)cost->m * (double)cost->n * (double)cost->k;
     if (op->input_count > 1)
-        store_weights(&op->input[1], emp_info_bytes(&op->input[1]), cost);
+        emp_cost_store_weights(&op->input[1], emp_info_bytes(&op->input[1]), cost);
 }
 
 /* ---- attention ---- */
@@ -90,11 +69,11 @@ static emp_status check_attention(const emp_shape *q, const emp_shape *k,
     char text_q[EMP_SHAPE_TEXT_BYTES], text_k[EMP_SHAPE_TEXT_BYTES],
         text_v[EMP_SHAPE_TEXT_BYTES];
     bool fits = is_heads(q) && is_heads(k) && is_heads(v) &&
-                !differ(known_size(q, 0), known_size(k, 0)) &&
-                !differ(known_size(k, 1), known_size(v, 1)) &&
-                !differ(known_size(k, 2), known_size(v, 2)) &&
-                !differ(known_size(q, 3), known_size(k, 3)) &&
-                size_of(q, 2) % size_of(k, 2) == 0;
+                !emp_sizes_differ(emp_shape_dim(q, 0), emp_shape_dim(k, 0)) &&
+                !emp_sizes_differ(emp_shape_dim(k, 1), emp_shape_dim(v, 1)) &&
+                !emp_sizes_differ(emp_shape_dim(k, 2), emp_shape_dim(v, 2)) &&
+                !emp_sizes_differ(emp_shape_dim(q, 3), emp_shape_dim(k, 3)) &&
+                emp_shape_size(q, 2) % emp_shape_size(k, 2) == 0;
 
     if (fits) return EMP_OK;
     return EMP_ERROR(EMP_EFORMAT, "attention of queries %s, keys %s and values %s",
@@ -109,11 +88,11 @@ EMP_INFER(attention)
     const emp_shape *q = &op->input[0].shape, *v = &op->input[2].shape;
     emp_shape        shape = emp_shape_of_rank(4), sums = emp_shape_of_rank(3);
 
-    for (int32_t d = 0; d < 3; d++) shape.dim[d] = known_size(q, d);
-    shape.dim[3] = known_size(v, 3);
-    sums.dim[0] = known_size(q, 0);
-    sums.dim[1] = known_size(q, 2);
-    sums.dim[2] = known_size(q, 1);
+    for (int32_t d = 0; d < 3; d++) shape.dim[d] = emp_shape_dim(q, d);
+    shape.dim[3] = emp_shape_dim(v, 3);
+    sums.dim[0] = emp_shape_dim(q, 0);
+    sums.dim[1] = emp_shape_dim(q, 2);
+    sums.dim[2] = emp_shape_dim(q, 1);
     emp_set_output(&output[0], shape, emp_view_dtype(op, 0));
     emp_set_output(&output[1], sums, EMP_DTYPE_FLOAT);
     *output_count = 2;
@@ -133,18 +112,24 @@ EMP_INFER(attention_grad)
                            err);
 }
 
-/* Pairs of query and key that the mask leaves, of one head: query i of S sees the keys up to its
- * own, L - S + i, and of these the last `window`. */
-static double pairs_of(const emp_op_attrs *attrs, int64_t queries, int64_t keys)
+double emp_attention_pairs(double queries, double keys, double window)
 {
-    double S = (double)queries, L = (double)keys;
-    double w = attrs->window > 0 ? fmin(attrs->window, L) : L;
-
-    if (!attrs->is_causal) return S * w;
+    double S = queries, L = keys, w = fmin(window, L);
     double first = fmax(L - S + 1, 1);            /* keys of the first query */
     double growing = fmin(fmax(w - first, 0), S); /* queries that see fewer than w */
     double whole = fmin(S, L) - growing;          /* queries that see w keys */
+
     return growing * first + growing * (growing - 1) / 2 + fmax(whole, 0) * w;
+}
+
+/* Pairs that the mask leaves, of one head. */
+static double pairs_of(const emp_op_attrs *attrs, int64_t queries, int64_t keys)
+{
+    double L = (double)keys;
+    double w = attrs->window > 0 ? fmin(attrs->window, L) : L;
+
+    return attrs->is_causal ? emp_attention_pairs((double)queries, L, w)
+                            : (double)queries * w;
 }
 
 /* Of tensors q, k, v from input \a first on; the queries of heads that share keys are rows of one
@@ -153,22 +138,23 @@ static void cost_attention(const emp_op_view *op, int32_t first, double factor,
                            emp_op_cost *cost)
 {
     const emp_shape *q = &op->input[first].shape, *k = &op->input[first + 1].shape;
-    int64_t          queries = size_of(q, 1), heads = size_of(q, 2);
-    int64_t          groups = size_of(k, 2) < heads ? size_of(k, 2) : heads;
-    double           sizes =
-        (double)size_of(q, 3) + (double)size_of(&op->input[first + 2].shape, 3);
-    double pairs = pairs_of(op->attrs, queries, size_of(k, 1));
+    int64_t          queries = emp_shape_size(q, 1), heads = emp_shape_size(q, 2);
+    int64_t          groups = emp_shape_size(k, 2) < heads ? emp_shape_size(k, 2) : heads;
+    double           sizes = (double)emp_shape_size(q, 3) +
+                   (double)emp_shape_size(&op->input[first + 2].shape, 3);
+    double pairs = pairs_of(op->attrs, queries, emp_shape_size(k, 1));
 
     emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
-    cost->flops = factor * 2.0 * (double)size_of(q, 0) * (double)heads * pairs * sizes;
-    cost->batch = emp_mul_saturating(size_of(q, 0), groups);
+    cost->flops =
+        factor * 2.0 * (double)emp_shape_size(q, 0) * (double)heads * pairs * sizes;
+    cost->batch = emp_mul_saturating(emp_shape_size(q, 0), groups);
     cost->m = emp_mul_saturating(queries, heads / groups);
     cost->n = (int64_t)fmin(fmax(ceil(pairs / (double)queries), 1), 0x1p62);
     cost->k = (int64_t)fmin(factor * sizes, 0x1p62);
     if (!emp_shape_is_known(q) || !emp_shape_is_known(k)) return;
     cost->queries = queries;
-    cost->keys = size_of(k, 1);
-    cost->head_size = size_of(q, 3);
+    cost->keys = emp_shape_size(k, 1);
+    cost->head_size = emp_shape_size(q, 3);
 }
 
 EMP_COST(attention) { cost_attention(op, 0, 1.0, cost); }
@@ -199,7 +185,7 @@ EMP_COST(norm)
 /* RouteTokens(logits [tokens, experts]): weights and numbers of the `count` chosen ones. */
 EMP_INFER(route)
 {
-    int64_t   tokens = known_size(&op->input[0].shape, 0);
+    int64_t   tokens = emp_shape_dim(&op->input[0].shape, 0);
     int64_t   chosen = op->attrs->count > 0 ? op->attrs->count : 1;
     emp_shape shape = EMP_SHAPE(tokens, chosen);
 
@@ -231,10 +217,10 @@ EMP_INFER(experts)
     int32_t          n = op->attrs->transpose_b ? 1 : 2;
     char             text_a[EMP_SHAPE_TEXT_BYTES], text_b[EMP_SHAPE_TEXT_BYTES];
 
-    emp_set_output(&output[0], EMP_SHAPE(known_size(x, 0), known_size(w, n)),
+    emp_set_output(&output[0], EMP_SHAPE(emp_shape_dim(x, 0), emp_shape_dim(w, n)),
                    emp_view_dtype(op, 0));
     if ((x->rank >= 0 && x->rank != 2) || (w->rank >= 0 && w->rank != 3) ||
-        differ(known_size(x, 1), known_size(w, 3 - n)))
+        emp_sizes_differ(emp_shape_dim(x, 1), emp_shape_dim(w, 3 - n)))
         return EMP_ERROR(EMP_EFORMAT, "rows %s for the weights %s of experts",
                          emp_shape_format(x, text_a), emp_shape_format(w, text_b));
     return EMP_OK;
@@ -252,7 +238,7 @@ EMP_INFER(experts_grad)
 /* The experts that some row is sent to, where each token is equally likely to choose any. */
 static double busy_experts(const emp_shape *numbers, double rows, double experts)
 {
-    double chosen = fmin((double)last_of(numbers), experts);
+    double chosen = fmin((double)emp_shape_last(numbers), experts);
     double tokens = rows / fmax(chosen, 1);
 
     return fmax(1, experts * (1 - pow(1 - chosen / experts, tokens)));
@@ -263,8 +249,8 @@ static int64_t whole(double value) { return (int64_t)fmin(ceil(value), 0x1p62); 
 EMP_COST(experts)
 {
     const emp_tensor_info *w = &op->input[1];
-    double                 rows = (double)size_of(&op->input[0].shape, 0);
-    double                 experts = (double)size_of(&w->shape, 0);
+    double                 rows = (double)emp_shape_size(&op->input[0].shape, 0);
+    double                 experts = (double)emp_shape_size(&w->shape, 0);
     double                 busy = busy_experts(&op->input[2].shape, rows, experts);
     int64_t                all_bytes = emp_info_bytes(w);
     double                 idle_bytes = (double)all_bytes * fmax(0, 1 - busy / experts);
@@ -273,22 +259,23 @@ EMP_COST(experts)
     if (cost->bytes_read < INT64_MAX && idle_bytes < (double)cost->bytes_read)
         cost->bytes_read -= (int64_t)idle_bytes;
     cost->m = whole(rows / busy);
-    cost->n = last_of(&op->output[0].shape);
-    cost->k = last_of(&op->input[0].shape);
+    cost->n = emp_shape_last(&op->output[0].shape);
+    cost->k = emp_shape_last(&op->input[0].shape);
     cost->batch = whole(busy);
     cost->flops = 2.0 * rows * (double)cost->n * (double)cost->k;
-    store_weights(w, (int64_t)((double)all_bytes * fmin(1.0, busy / experts)), cost);
+    emp_cost_store_weights(w, (int64_t)((double)all_bytes * fmin(1.0, busy / experts)),
+                           cost);
 }
 
 EMP_COST(experts_grad)
 {
     const emp_shape *x = &op->input[0].shape, *w = &op->output[0].shape;
-    double           rows = (double)size_of(x, 0);
-    double busy = busy_experts(&op->input[2].shape, rows, (double)size_of(w, 0));
+    double           rows = (double)emp_shape_size(x, 0);
+    double busy = busy_experts(&op->input[2].shape, rows, (double)emp_shape_size(w, 0));
 
     emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
-    cost->m = size_of(w, 1);
-    cost->n = size_of(w, 2);
+    cost->m = emp_shape_size(w, 1);
+    cost->n = emp_shape_size(w, 2);
     cost->k = whole(rows / busy);
     cost->batch = whole(busy);
     cost->flops = 2.0 * rows * (double)cost->m * (double)cost->n;
@@ -297,10 +284,10 @@ EMP_COST(experts_grad)
 /* CombineExperts(y [tokens x chosen, n], weights [tokens, chosen]). */
 EMP_INFER(combine)
 {
-    return emp_set_output(
-        &output[0],
-        EMP_SHAPE(known_size(&op->input[1].shape, 0), known_size(&op->input[0].shape, 1)),
-        emp_view_dtype(op, 0));
+    return emp_set_output(&output[0],
+                          EMP_SHAPE(emp_shape_dim(&op->input[1].shape, 0),
+                                    emp_shape_dim(&op->input[0].shape, 1)),
+                          emp_view_dtype(op, 0));
 }
 
 /* CombineExpertsGrad(dout, y, weights): dy, dweights. */

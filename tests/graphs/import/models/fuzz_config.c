@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for configs of models: a prompt of two tokens, which every type has.
 #include "graphs/import/models/config.h"
+#include "graphs/import/models/quantised.h"
 #include "graphs/transformer/build.h"
 #include "tests/support/fuzz_file.h"
 
@@ -14,6 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     emp_import_notes      notes = {0};
     emp_graph            *graph = NULL;
     emp_dtype             dtype;
+    emp_quantised         quantised = {.mix = -1};
+    emp_weight_types      types = {emp_quantised_find_type, &quantised};
     emp_transformer_step  step = emp_transformer_step_default();
 
     step.phase = size % 3 == 0   ? EMP_PHASE_TRAIN
@@ -23,12 +26,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     step.sequence = 2;
     bool is_json = emp_json_parse(&d, (const char *)bytes, size, NULL) == EMP_OK;
     if (is_json) {
-        (void)emp_quantised_read(d.root);
+        quantised = emp_quantised_read(d.root);
         emp_towers_note(&notes, d.root, EMP_DTYPE_BFLOAT16);
     }
     if (is_json && emp_config_read(&m, &dtype, d.root, NULL) == EMP_OK &&
-        m.layer_count <= LAYERS_MAX)
-        (void)emp_transformer_graph_create(&graph, &m, &step, NULL, NULL);
+        m.layer_count <= LAYERS_MAX) {
+        quantised.model = &m;
+        (void)emp_transformer_graph_create(
+            &graph, &m, &step, step.phase == EMP_PHASE_TRAIN ? NULL : &types, NULL);
+    }
     emp_graph_destroy(graph);
     emp_transformer_model_clear(&m);
     emp_import_notes_clear(&notes);

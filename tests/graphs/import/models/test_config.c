@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text/json.h"
+#include "graphs/import/models/config.h"
 #include "graphs/load.h"
 #include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"
@@ -321,6 +322,27 @@ Test(config, quantization_that_is_not_read_is_a_warning_with_bytes)
     }
 }
 
+Test(config, a_cache_in_eight_bits_is_a_warning)
+{
+    static const char *const cases[][2] = {
+        {"\"kv_cache_scheme\":{\"dynamic\":false,\"num_bits\":8,\"type\":\"float\"}",
+         "keys and values are cached as bfloat16: \"kv_cache_scheme\" (8 bits) is left "
+         "out\n"},
+        {"\"kv_cache_quant_algo\":\"FP8\"",
+         "keys and values are cached as bfloat16: "
+         "\"kv_cache_quant_algo\" (FP8) is left out\n"},
+        {"\"kv_cache_scheme\":null", ""}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048], members[1024];
+        snprintf(members, sizeof members,
+                 TINY ",\"quantization_config\":{\"quant_method\":\"fp8\",%s}",
+                 cases[i][0]);
+        cr_expect_str_eq(warnings_of(text, members, ",phase=decode,batch=1,seq=8"),
+                         cases[i][1]);
+    }
+}
+
 /* Rows of 64 weights are no groups of 128; those of 128 are. */
 Test(config, matrices_without_whole_groups_are_a_warning)
 {
@@ -365,6 +387,57 @@ Test(config, towers_that_are_left_out_are_a_warning_with_bytes)
         warnings_of(text, audio, ",batch=1,seq=8"),
         "the audio tower (\"audio_config\") is left out; its config does not "
         "say how large it is\n");
+}
+
+/* Sizes of published towers. Counts are those of the modules of transformers 5.24 on the device "meta". */
+Test(config, towers_of_known_families_are_counted_with_their_projectors)
+{
+#define QWEN_VISION                                                                    \
+    "\"model_type\":\"qwen3_vl\",\"depth\":27,\"hidden_size\":1152,\"in_channels\":3," \
+    "\"intermediate_size\":4304,\"num_position_embeddings\":2304,\"patch_size\":16,"   \
+    "\"spatial_merge_size\":2,\"temporal_patch_size\":2"
+    static const struct {
+        const char *type, *vision, *parameters;
+    } cases[] = {
+        {"qwen3_vl",
+         QWEN_VISION ",\"out_hidden_size\":4096,\"deepstack_visual_indexes\":[8,16,24]",
+         "576388336"},
+        {"qwen3_vl", QWEN_VISION ",\"out_hidden_size\":5120", "460730096"},
+        {"gemma4",
+         "\"model_type\":\"gemma4_vision\",\"head_dim\":72,\"hidden_size\":1152,"
+         "\"intermediate_size\":4304,\"num_hidden_layers\":27,\"patch_size\":16,"
+         "\"position_embedding_size\":10240",
+         "572792112"},
+        {"kimi_k25",
+         "\"init_pos_emb_height\":64,\"init_pos_emb_width\":64,\"merge_kernel_size\":[2,"
+         "2],"
+         "\"patch_size\":14,\"vt_hidden_size\":1152,\"vt_intermediate_size\":4304,"
+         "\"vt_num_hidden_layers\":27",
+         "471143920"},
+        {"minimax_m3_vl",
+         "\"hidden_size\":1280,\"num_hidden_layers\":32,\"intermediate_size\":5120,"
+         "\"patch_size\":14,\"num_channels\":3,\"img_token_compression_config\":"
+         "{\"spatial_merge_size\":2,\"temporal_patch_size\":2}",
+         "865567232"}};
+    static const int32_t text[] = {4096, 5120, 2816, 7168, 6144}; /* hidden sizes */
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char              config[1024], want[64];
+        emp_json_document d = {0};
+        emp_import_notes  notes = {0};
+        snprintf(config, sizeof config,
+                 "{\"model_type\":\"%s\",\"projector_hidden_size\":6144,\"text_config\":"
+                 "{\"hidden_size\":%d},\"vision_config\":{%s}}",
+                 cases[i].type, text[i], cases[i].vision);
+        snprintf(want, sizeof want, "is left out: %s parameters", cases[i].parameters);
+        cr_assert_eq(emp_json_parse(&d, config, strlen(config), NULL), EMP_OK);
+        emp_towers_note(&notes, d.root, EMP_DTYPE_BFLOAT16);
+        cr_assert_eq(notes.warning_count, 1);
+        cr_expect_not_null(strstr(notes.warning[0], want), "%s: %s", cases[i].type,
+                           notes.warning[0]);
+        emp_import_notes_clear(&notes);
+        emp_json_clear(&d);
+    }
 }
 
 /* ---- structure ---- */

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Mixers that scan their sequence with a state of fixed size in place of a cache: the gated delta rule (Gated
+ * DeltaNet, 2024; Kimi Delta Attention, 2025) and Mamba-2 (2024). A causal convolution of a few tokens comes before
+ * the scan, a norm with a gate behind it. Steps that do not train keep two states a layer: the last inputs of the
+ * convolution and that of the scan. */
+#include "graphs/transformer/stack.h"
+
+static const emp_transformer_scan *sizes_of(const emp_stack *s) { return &s->m->scan; }
+
+static const char *name_of(emp_stack *s, const char *leaf)
+{
+    return emp_stack_leaf(s, s->m->names.scan, leaf);
+}
+
+static int64_t tokens_of(const emp_stack *s)
+{
+    return s->t->step->batch * emp_stack_new_tokens(s);
+}
+
+static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t heads,
+                         int64_t size)
+{
+    return emp_tape_view(
+        s->t, name_of(s, leaf), x,
+        EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), heads, size));
+}
+
+static emp_port weight(emp_stack *s, const char *leaf, emp_shape shape, int32_t unit)
+{
+    return emp_tape_weight_of(s->t, name_of(s, leaf), shape, unit, EMP_WEIGHT_TRAINED);
+}
+
+/* A state that stays from step to step; none where a step trains. */
+static emp_port state(emp_stack *s, const char *leaf, emp_dtype dtype, emp_shape shape,
+                      int32_t unit)
+{
+    emp_op_attrs attrs = {.dtype = dtype, .has_shape = true, .shape = shape};
+
+    if (emp_tape_is_training(s->t)) return EMP_TAPE_NONE;
+    return emp_tape_op(s->t, "RecurrentState", name_of(s, leaf), unit, &attrs, NULL, 0);
+}
+
+/* ---- parts ---- */
+
+/* The convolution NAME, [batch, tokens, channels]. */
+static emp_port convolve(emp_stack *s, const char *leaf, emp_port x)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    const char                 *name = name_of(s, leaf);
+    int64_t                     channels = emp_tape_size(s->t, x, -1);
+    int32_t                     unit = emp_tape_unit(s->t), count = 2;
+    emp_op_attrs                attrs = {.dtype = s->t->step->dtype};
+    emp_port                    in[4];
+
+    in[0] =
+        emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/input"), x,
+                      EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), channels));
+    in[1] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, name, ".weight"),
+                               EMP_SHAPE(channels, 1, c->taps), unit, EMP_WEIGHT_TRAINED);
+    if (c->has_taps_bias)
+        in[count++] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, name, ".bias"),
+                                         EMP_SHAPE(channels), unit, EMP_WEIGHT_TRAINED);
+    if (c->taps > 1 && !emp_tape_is_training(s->t))
+        in[count++] =
+            state(s, emp_tape_join_names(s->t, leaf, ".state"), s->t->step->dtype,
+                  EMP_SHAPE(s->t->step->batch, channels, c->taps - 1), unit);
+    return emp_tape_fused(s->t, name, "CausalConvolution", unit, &attrs, in, count);
+}
+
+/* The scan itself; its last input is the state. */
+static emp_port scan(emp_stack *s, const char *type, emp_port *in, int32_t count,
+                     int32_t unit)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    const char                 *name = emp_stack_name(s, s->m->names.scan);
+    emp_op_attrs                attrs = {.dtype = s->t->step->dtype, .window = c->chunk};
+    emp_dtype dtype = c->has_float_state ? EMP_DTYPE_FLOAT : s->t->step->dtype;
+
+    if (!emp_tape_is_training(s->t))
+        in[count++] = state(
+            s, ".state", dtype,
+            EMP_SHAPE(s->t->step->batch, c->heads, c->key_size, c->value_size), unit);
+    return emp_tape_fused(s->t, name, type, unit, &attrs, in, count);
+}
+
+/* norm(y) activation(gate), over \a size columns at once, by \a parameters factors. */
+static emp_port gated_norm(emp_stack *s, const char *leaf, emp_port y, emp_port gate,
+                           int64_t size, int64_t parameters)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    int64_t                     rows = tokens_of(s) * c->heads * c->value_size / size;
+    int32_t                     unit = emp_tape_unit(s->t);
+    const char                 *name = name_of(s, leaf);
+    emp_op_attrs                attrs = {.dtype = s->t->step->dtype};
+    emp_port                    in[3];
+
+    in[0] = emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/input"), y,
+                          EMP_SHAPE(rows, size));
+    in[1] = emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/gate"), gate,
+                          EMP_SHAPE(rows, size));
+    in[2] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, name, ".weight"),
+                               EMP_SHAPE(parameters), unit, EMP_WEIGHT_TRAINED);
+    emp_port z = emp_tape_fused(s->t, name, "GatedRMSNorm", unit, &attrs, in, 3);
+    return emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/out"), z,
+                         EMP_SHAPE(tokens_of(s), (int64_t)c->heads * c->value_size));
+}
+
+/* The logarithm of the state's decay, of which x is the raw form; float32. */
+static emp_port decay(emp_stack *s, emp_port x)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    int32_t                     unit = emp_tape_unit(s->t);
+    emp_op_attrs                attrs = {.dtype = EMP_DTYPE_FLOAT};
+    emp_port                    in[3] = {x};
+
+    in[1] = weight(s, ".A_log", EMP_SHAPE(c->heads), unit);
+    in[2] = weight(s, ".dt_bias", EMP_SHAPE(emp_tape_size(s->t, x, -1)), unit);
+    return emp_tape_fused(s->t, name_of(s, "/decay"), "ScanDecay", unit, &attrs, in, 3);
+}
+
+static emp_port project(emp_stack *s, const char *leaf, emp_port x, int64_t size)
+{
+    return emp_tape_linear(s->t, name_of(s, leaf), x, size, s->m->scan.has_bias);
+}
+
+/* ---- the gated delta rule ---- */
+
+/* Qwen3.5: one product and one convolution for queries, keys and values. */
+static void make_fused(emp_stack *s, emp_port x, emp_port out[3])
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    int64_t                     keys = (int64_t)c->key_heads * c->key_size;
+    int64_t                     values = (int64_t)c->heads * c->value_size;
+    emp_port                    parts[3];
+
+    x = convolve(s, ".conv1d", project(s, ".in_proj_qkv", x, 2 * keys + values));
+    emp_tape_split(s->t, name_of(s, "/qkv"), x, (int64_t[]){keys, keys, values}, 3,
+                   parts);
+    out[0] = by_heads(s, "/q", parts[0], c->key_heads, c->key_size);
+    out[1] = by_heads(s, "/k", parts[1], c->key_heads, c->key_size);
+    out[2] = by_heads(s, "/v", parts[2], c->heads, c->value_size);
+}
+
+/* Kimi: each has its own. */
+static void make_apart(emp_stack *s, emp_port x, emp_port out[3])
+{
+    static const char *const    product[] = {".q_proj", ".k_proj", ".v_proj"};
+    static const char *const    taps[] = {".q_conv1d", ".k_conv1d", ".v_conv1d"};
+    static const char *const    view[] = {"/q", "/k", "/v"};
+    const emp_transformer_scan *c = sizes_of(s);
+
+    for (int32_t i = 0; i < 3; i++) {
+        int64_t  heads = i < 2 ? c->key_heads : c->heads;
+        int64_t  size = i < 2 ? c->key_size : c->value_size;
+        emp_port y = convolve(s, taps[i], project(s, product[i], x, heads * size));
+        out[i] = by_heads(s, view[i], y, heads, size);
+    }
+}
+
+/* A product by two matrices with \a rank columns between them, or by one of full rank. */
+static emp_port low_rank(emp_stack *s, const char *first, const char *second, emp_port x,
+                         int64_t rank, int64_t size)
+{
+    if (rank > 0) x = project(s, first, x, rank);
+    return project(s, second, x, size);
+}
+
+emp_port emp_stack_delta_rule(emp_stack *s, emp_port x)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    int64_t                     values = (int64_t)c->heads * c->value_size;
+    int64_t                     keys = (int64_t)c->heads * c->key_size;
+    bool                        is_kimi = c->has_channel_decay;
+    emp_port                    in[6], gate;
+
+    if (is_kimi)
+        make_apart(s, x, in);
+    else
+        make_fused(s, x, in);
+    in[3] = project(s, is_kimi ? ".b_proj" : ".in_proj_b", x, c->heads);
+    if (is_kimi) {
+        in[4] = decay(s, low_rank(s, ".f_a_proj", ".f_b_proj", x, c->value_size, keys));
+        gate = c->gate_rank > 0
+                   ? low_rank(s, ".g_a_proj", ".g_b_proj", x, c->gate_rank, values)
+                   : project(s, ".g_proj", x, values);
+    } else {
+        in[4] = decay(s, project(s, ".in_proj_a", x, c->heads));
+        gate = project(s, ".in_proj_z", x, values);
+    }
+    emp_port y = scan(s, "DeltaRule", in, 5, emp_tape_unit(s->t));
+    y = gated_norm(s, is_kimi ? ".o_norm" : ".norm", y, gate, c->value_size,
+                   c->value_size);
+    return emp_tape_linear(s->t, name_of(s, is_kimi ? ".o_proj" : ".out_proj"), y,
+                           s->m->hidden, c->has_bias);
+}
+
+/* ---- Mamba-2 ---- */
+
+emp_port emp_stack_state_space(emp_stack *s, emp_port x)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    int64_t                     keys = (int64_t)c->key_heads * c->key_size;
+    int64_t                     values = (int64_t)c->heads * c->value_size;
+    emp_port                    parts[3], mixed[3], in[8];
+
+    x = project(s, ".in_proj", x, 2 * values + 2 * keys + c->heads);
+    emp_tape_split(s->t, name_of(s, "/in"), x,
+                   (int64_t[]){values, values + 2 * keys, c->heads}, 3, parts);
+    emp_port y = convolve(s, ".conv1d", parts[1]);
+    emp_tape_split(s->t, name_of(s, "/xbc"), y, (int64_t[]){values, keys, keys}, 3,
+                   mixed);
+    in[0] = by_heads(s, "/c", mixed[2], c->key_heads, c->key_size);
+    in[1] = by_heads(s, "/b", mixed[1], c->key_heads, c->key_size);
+    in[2] = by_heads(s, "/x", mixed[0], c->heads, c->value_size);
+    in[3] = parts[2];
+    int32_t unit = emp_tape_unit(s->t);
+    in[4] = weight(s, ".A_log", EMP_SHAPE(c->heads), unit);
+    in[5] = weight(s, ".dt_bias", EMP_SHAPE(c->heads), unit);
+    in[6] = weight(s, ".D", EMP_SHAPE(c->heads), unit);
+    y = scan(s, "StateSpaceScan", in, 7, unit);
+    y = gated_norm(s, ".norm", y, parts[0], values / c->key_heads, values);
+    return emp_tape_linear(s->t, name_of(s, ".out_proj"), y, s->m->hidden, c->has_bias);
+}
