@@ -19,11 +19,13 @@ static const emp_source_prefix prefixes[] = {
      "hf:path=config.json,phase=train",
      "hf: is for configs of Hugging Face and GGUF files"},
     {"tf",
-     {"path="},
+     {"path=", "signature="},
      emp_graph_def_options,
-     "a TensorFlow graph: tf:path=graph.pb, and ...",
+     "a TensorFlow graph: tf:path=graph.pb, perhaps signature=NAME of a SavedModel, and "
+     "...",
      "tf:path=graph.pb,batch=64",
-     "batch and loops are for TensorFlow's graphs; --batch is for ONNX models, too"},
+     "batch, loops and signature are for TensorFlow's graphs; --batch is for ONNX "
+     "models, too"},
     {"onnx",
      {"path=", "dim.", "train="},
      emp_onnx_options,
