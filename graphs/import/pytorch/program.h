@@ -27,6 +27,7 @@ typedef struct {
     emp_torch_kind kind;
     int32_t        first, count; /**< of a list: its items, value[first ..] */
     int32_t        node, result; /**< of a tensor: what makes it */
+    bool           is_written;   /**< of a tensor: by the call, whatever its name says */
     int64_t        number;       /**< BOOL, INT */
     const char    *text;
     const char    *key; /**< name of the parameter, NULL where only its place tells it */

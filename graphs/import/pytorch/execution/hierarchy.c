@@ -10,7 +10,7 @@
 #include "graphs/import/pytorch/aten.h"
 
 /* What a call does besides the calls within it. */
-typedef enum { DOES_NOTHING, ALLOCATES, HELPS, WORKS } deed;
+typedef enum { DOES_NOTHING, ALLOCATES, HELPS, GATHERS, LOOKS_UP, WORKS } deed;
 
 typedef struct {
     emp_strmap deed_of_name;
@@ -39,12 +39,15 @@ static emp_status read_node(emp_execution_call *call, const emp_json *node,
 {
     const emp_json *id = emp_json_get(node, "id");
     const char     *schema = emp_json_string(attribute(node, "op_schema"));
+    const char     *backend = emp_json_string(attribute(node, "kernel_backend"));
 
     *call = (emp_execution_call){.json = node,
                                  .name = emp_json_string(emp_json_get(node, "name")),
                                  .schema = schema == NULL ? "" : schema,
                                  .id = emp_json_integer(id),
-                                 .parent = -1};
+                                 .parent = -1,
+                                 .is_triton =
+                                     backend != NULL && strcmp(backend, "triton") == 0};
     if (call->name != NULL && emp_json_is(id, EMP_JSON_INTEGER)) return EMP_OK;
     return EMP_ERROR(EMP_EFORMAT, "nodes[%d] has no %s", number,
                      call->name == NULL ? "name" : "id");
@@ -100,6 +103,8 @@ static deed deed_of_op(const emp_aten_op *op)
     case EMP_WORK_FILL:
     case EMP_WORK_MOVE:
     case EMP_WORK_CAST: return HELPS;
+    case EMP_WORK_GATHER: return GATHERS;
+    case EMP_WORK_LOOKUP: return LOOKS_UP;
     default: return WORKS;
     }
 }
@@ -108,6 +113,7 @@ static deed deed_of(const emp_execution_call *call)
 {
     emp_aten_op op;
 
+    if (call->is_triton) return WORKS;
     if (strstr(call->name, "::") == NULL) return DOES_NOTHING;
     if (!emp_aten_parse(&op, call->name, strlen(call->name))) return DOES_NOTHING;
     if (op.type != NULL) return deed_of_op(&op);
@@ -129,13 +135,21 @@ static emp_status find_deeds(finder *f, const emp_execution_calls *calls, emp_er
     return EMP_OK;
 }
 
+/* Whether a call leaves nothing to do to the one around it. */
+static bool works_for(const finder *f, int32_t call, int32_t parent)
+{
+    if (f->deed[call] == GATHERS && f->deed[parent] == LOOKS_UP)
+        return f->has_worker[call];
+    return f->has_worker[call] || f->deed[call] >= GATHERS;
+}
+
 /* From the innermost calls outwards, then from the outermost inwards. What only helps is part of a call around it that
  * is taken, and so is an allocation. */
 static void take(finder *f, emp_execution_calls *calls)
 {
     for (int32_t i = calls->count - 1; i >= 0; i--) {
         const emp_execution_call *call = &calls->call[i];
-        if (call->parent >= 0 && (f->has_worker[i] || f->deed[i] == WORKS))
+        if (call->parent >= 0 && works_for(f, i, call->parent))
             f->has_worker[call->parent] = true;
     }
     for (int32_t i = 0; i < calls->count; i++) {
