@@ -227,12 +227,12 @@ static bool looks_like_metadata(emp_slice message)
 bool emp_chakra_is(emp_slice bytes)
 {
     emp_cursor file = {bytes.data, bytes.data, bytes.data + bytes.size};
-    emp_slice  metadata = {"", 0}, node = {"", 0};
+    emp_slice  metadata = {"", 0}, first = {"", 0};
     bool       has_id = false;
 
     return bytes.size > 0 && next_message(&metadata, &file, NULL) == EMP_OK &&
-           file.at < file.end && next_message(&node, &file, NULL) == EMP_OK &&
-           looks_like_node(node, &has_id) && (has_id || looks_like_metadata(metadata));
+           file.at < file.end && next_message(&first, &file, NULL) == EMP_OK &&
+           looks_like_node(first, &has_id) && (has_id || looks_like_metadata(metadata));
 }
 
 static emp_status read_messages(trace *t, emp_slice bytes, emp_error *err)
