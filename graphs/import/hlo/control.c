@@ -133,11 +133,11 @@ static emp_status trip_count(const emp_hlo_lowering *l, const emp_hlo_instructio
     return EMP_OK;
 }
 
-/* Iterations until the condition is false, worked out from constants; -1: they depend on data, or are so many
- * that a graph could not hold them. */
+/* Iterations until the condition must be false, worked out from constants; -1: they depend on data alone, or are so
+ * many that a graph could not hold them. \a is_bound: it may be false earlier. */
 static emp_status count_iterations(emp_hlo_lowering *l, const emp_hlo_frame *f,
                                    const emp_hlo_instruction *i, int64_t *count,
-                                   emp_error *err)
+                                   bool *is_bound, emp_error *err)
 {
     emp_slice  list = emp_hlo_text_of(l->m, i, "condition"), name;
     loop_state s = {0};
@@ -146,18 +146,18 @@ static emp_status count_iterations(emp_hlo_lowering *l, const emp_hlo_frame *f,
     (void)emp_hlo_next_item(&list, &name);
     int32_t condition = emp_hlo_find(l->m, name);
     *count = -1;
+    *is_bound = false;
     if (condition < 0) return EMP_OK;
     EMP_TRY(begin_state(&s, l, f, i, err));
     const emp_hlo_instruction *root =
         &l->m->instruction[l->m->computation[condition].root];
-    for (int64_t n = 0; n < ITERATIONS_MAX; n++) {
+    for (int64_t n = 0; n < ITERATIONS_MAX && *count < 0 && l->scalar_steps > 0; n++) {
         emp_hlo_scalar goes_on = emp_hlo_scalar_of(l, &s.scope, root, 0);
-        if (!goes_on.is_known) break;
-        if (goes_on.value == 0) {
+        *is_bound = *is_bound || !goes_on.is_known;
+        if (goes_on.is_known && goes_on.value == 0)
             *count = n;
-            break;
-        }
-        advance_state(&s, l, i);
+        else
+            advance_state(&s, l, i);
     }
 
 cleanup:
@@ -199,11 +199,18 @@ emp_status emp_hlo_lower_loop(emp_hlo_lowering *l, const emp_hlo_frame *f,
                               emp_error *err)
 {
     int64_t count = -1;
-    bool    is_right = fits_loop(l, i);
+    bool    is_right = fits_loop(l, i), is_bound = false;
 
     *value = emp_hlo_operand_value(l, f, i, 0);
     if (is_right) EMP_CHECK(trip_count(l, i, &count, err));
-    if (is_right && count < 0) EMP_CHECK(count_iterations(l, f, i, &count, err));
+    if (is_right && count < 0)
+        EMP_CHECK(count_iterations(l, f, i, &count, &is_bound, err));
+    if (is_bound && count >= 0)
+        emp_import_notes_assume(
+            l->notes,
+            "%.*s has all of its %lld iterations, though its data may "
+            "end it earlier",
+            EMP_SLICE_ARG(i->name), (long long)count);
     if (count >= 0) return run_loop(l, f, i, count, value, err);
     if (is_right)
         emp_import_notes_problem(

@@ -64,16 +64,26 @@ static emp_hlo_scalar evaluate(const emp_hlo_lowering *l, const emp_hlo_scope *s
                                const emp_hlo_instruction *i, int32_t tensor,
                                int32_t *steps);
 
+/* What is false whatever the other operand is: a loop that ends early at some data ends at its bound. */
+static bool is_false(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                     emp_hlo_scalar operand)
+{
+    return is_op(m, i, "and") && operand.is_known && operand.value == 0;
+}
+
 static emp_hlo_scalar compute(const emp_hlo_lowering *l, const emp_hlo_scope *scope,
                               const emp_hlo_instruction *i, int32_t *steps)
 {
-    emp_hlo_scalar in[3];
+    emp_hlo_scalar in[3] = {{0}};
+    bool           is_known = true;
 
     if (i->operand_count < 1 || i->operand_count > 3) return unknown;
     for (int32_t o = 0; o < i->operand_count; o++) {
         in[o] = evaluate(l, scope, emp_hlo_operand(l->m, i, o), 0, steps);
-        if (!in[o].is_known) return unknown;
+        if (is_false(l->m, i, in[o])) return known(0);
+        is_known = is_known && in[o].is_known;
     }
+    if (!is_known) return unknown;
     switch (i->operand_count) {
     case 1:
         if (is_op(l->m, i, "copy") || is_op(l->m, i, "convert")) return in[0];

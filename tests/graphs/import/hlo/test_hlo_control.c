@@ -105,6 +105,27 @@ Test(hlo_control, a_counted_loop_has_as_many_iterations)
     expect_refused(COUNTED(UNTIL("0", "GE"), "0"), EMP_EFORMAT, "known_trip_count");
 }
 
+/* As a decoder that writes at most so many tokens, and ends when all sequences have ended. */
+Test(hlo_control, a_loop_that_data_may_end_earlier_has_its_bound)
+{
+    emp_graph        *g = NULL;
+    emp_import_notes  notes = {0};
+    emp_error         err = {0};
+    static const char text[] = COUNTED(
+        "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), "
+        "index=0\n%x = f32[4,4] get-tuple-element(%s), index=1\n%e = s32[] "
+        "constant(6)\n%c = pred[] compare(%n, %e), direction=LT\n%f = f32[] slice(%x)\n"
+        "%d = pred[] compare(%f, %f), direction=EQ\nROOT %b = pred[] and(%d, %c)\n}\n",
+        "0");
+
+    cr_assert_eq(hlo_read_text(&g, &notes, text, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(hlo_cost(g, "w.5/y")->flops, 2.0 * 4 * 4 * 4);
+    cr_expect_eq(emp_graph_find(g, "w.6/y"), -1);
+    cr_expect(hlo_is_assumed(&notes, "w has all of its 6 iterations"));
+    emp_graph_destroy(g);
+    emp_import_notes_clear(&notes);
+}
+
 /* An outer loop whose counter is the bound of the inner one, which counts down by 2 in a fusion: 1 + 2 + 3
  * products, and a condition behind a call. */
 Test(hlo_control, a_loop_within_a_loop_is_counted_by_the_state_of_the_outer_one)
