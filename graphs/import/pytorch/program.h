@@ -53,7 +53,8 @@ typedef struct {
     int32_t          first, count; /**< arguments: value[first ..] */
     emp_tensor_info *result;
     int32_t          result_count;
-    bool             is_tuple; /**< results have numbers, even if there is one */
+    bool             is_tuple;  /**< results have numbers, even if there is one */
+    bool             is_update; /**< the trace has it within the step of an optimizer */
 } emp_torch_node;
 
 typedef struct {

@@ -9,8 +9,9 @@
  * - A tensor of a storage that an operator made is a view of it.
  * - A kernel of Triton has pointers as operands, and no results: it writes memory that is new, or that was only
  *   allocated, and operands that it has twice; if there are none, its first operand.
- * - A storage that nothing before has made was there when the trace began. It is a parameter if something writes it in
- *   place and a product, a convolution, a table look-up or a kernel of Triton reads it; a state if it is written otherwise; a buffer if it is
+ * - A storage that nothing before has made was there when the trace began. Where the trace names the step of an optimizer,
+ *   it is a parameter if that step writes it in place and something else reads it. Elsewhere it is a parameter if something
+ *   writes it in place and a product, a convolution, a table look-up or a kernel of Triton reads it; a state if it is written otherwise; a buffer if it is
  *   the running mean or variance of a batch norm; else an input.
  */
 #include <inttypes.h>
@@ -469,17 +470,18 @@ static emp_status read_operands(reader *r, const emp_torch_node *n, const tensor
     for (triple i = inputs_of(call->json); i.value != NULL; i = next_of(i), at++) {
         const char *key = r->program.value[at].key;
         tensor      t = {0};
+        bool        is_out = key != NULL && strcmp(key, "out") == 0;
         bool        is_empty_result = false;
         if (is_tensor(i.value)) {
             EMP_CHECK(read_tensor(&t, i, emp_json_string(i.type), err));
             if (call->is_triton)
                 is_empty_result = is_empty(r, call, t.storage);
-            else if (key != NULL && strcmp(key, "out") == 0)
+            else if (is_out)
                 is_empty_result = find_version(r, &r->of_storage, t.storage, 0) == NULL;
         }
         if (!is_empty_result) EMP_CHECK(read_argument(r, i, at, err));
         r->program.value[at].is_written =
-            call->is_triton && has_storage(made, n->result_count, t.storage);
+            is_out || (call->is_triton && has_storage(made, n->result_count, t.storage));
     }
     return EMP_OK;
 }
@@ -495,7 +497,10 @@ static emp_status add_call(reader *r, const emp_execution_call *call, emp_error 
 {
     char           name[NAME_BYTES];
     const char    *base = strrchr(call->name, ':');
-    emp_torch_node n = {.what = EMP_TORCH_CALL, .target = call->name, .name = name};
+    emp_torch_node n = {.what = EMP_TORCH_CALL,
+                        .target = call->name,
+                        .name = name,
+                        .is_update = call->is_update};
     tensor        *made = NULL;
     int32_t        number;
 
@@ -544,31 +549,56 @@ static bool reads_weights(const emp_aten_op *op)
     }
 }
 
-/* What the calls do with the placeholders' memory. */
-static void find_roles(emp_torch_program *p, const emp_torch_calls *c, bool *is_written,
-                       bool *is_weight)
+/* What the calls do with memory that was there before. */
+typedef struct {
+    bool is_written, is_weight;
+    bool is_updated, is_read; /* by an optimizer's step; outside of it */
+} use;
+
+/* What a call does with one of its operands. */
+static void note_use(use *u, const emp_torch_calls *c, int32_t node,
+                     const emp_torch_value *v, int32_t argument)
+{
+    const emp_aten_op *op = c->op_of[node];
+    bool               is_written = emp_torch_writes(c, node, argument) || v->is_written;
+    bool               is_fused = strcmp(op->name, "triton.fused") == 0 && !is_written;
+
+    u->is_written |= is_written;
+    u->is_weight |= reads_weights(op) || is_fused;
+    u->is_updated |= is_written && c->program->node[node].is_update;
+    u->is_read |= !c->program->node[node].is_update && !op->is_view && !is_written;
+}
+
+static void note_uses(emp_torch_program *p, const emp_torch_calls *c, use *of)
 {
     for (int32_t i = 0; i < p->node_count; i++) {
         const emp_aten_op     *op = c->op_of[i];
         emp_torch_walk         at = {0};
         const emp_torch_value *v;
         if (op == NULL || op->type == NULL) continue;
-        const bool is_fused = strcmp(op->name, "triton.fused") == 0;
         while ((v = emp_torch_next_tensor(p, &p->node[i], &at)) != NULL) {
             emp_torch_node *owner = &p->node[c->owner[v->node]];
             if (owner->what != EMP_TORCH_PLACEHOLDER) continue;
             if (v->key != NULL && strncmp(v->key, "running_", 8) == 0)
                 owner->role = EMP_TORCH_BUFFER;
-            is_written[c->owner[v->node]] |=
-                emp_torch_writes(c, i, at.argument) || v->is_written;
-            is_weight[c->owner[v->node]] |=
-                reads_weights(op) || (is_fused && !v->is_written);
+            note_use(&of[c->owner[v->node]], c, i, v, at.argument);
         }
     }
-    for (int32_t i = 0; i < p->node_count; i++)
-        if (p->node[i].what == EMP_TORCH_PLACEHOLDER && is_written[i] &&
-            p->node[i].role != EMP_TORCH_BUFFER)
-            p->node[i].role = is_weight[i] ? EMP_TORCH_PARAMETER : EMP_TORCH_STATE;
+}
+
+static void set_roles(emp_torch_program *p, const use *of)
+{
+    bool has_update = false;
+
+    for (int32_t i = 0; i < p->node_count; i++) has_update |= of[i].is_updated;
+    for (int32_t i = 0; i < p->node_count; i++) {
+        emp_torch_node *n = &p->node[i];
+        bool            is_parameter =
+            has_update ? of[i].is_updated && of[i].is_read : of[i].is_weight;
+        if (n->what == EMP_TORCH_PLACEHOLDER && of[i].is_written &&
+            n->role != EMP_TORCH_BUFFER)
+            n->role = is_parameter ? EMP_TORCH_PARAMETER : EMP_TORCH_STATE;
+    }
 }
 
 /* Gives placeholders their roles: what of the memory that was there before is kept from step to step. */
@@ -576,16 +606,15 @@ static emp_status find_kept(emp_torch_program *p, emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_torch_calls calls = {0};
-    bool           *is_written = NULL, *is_weight = NULL;
+    use            *of = NULL;
 
     EMP_TRY(emp_torch_calls_init(&calls, p, err));
-    EMP_TRY(EMP_ALLOC(is_written, (size_t)p->node_count));
-    EMP_TRY(EMP_ALLOC(is_weight, (size_t)p->node_count));
-    find_roles(p, &calls, is_written, is_weight);
+    EMP_TRY(EMP_ALLOC(of, (size_t)p->node_count));
+    note_uses(p, &calls, of);
+    set_roles(p, of);
 
 cleanup:
-    emp_free(is_written);
-    emp_free(is_weight);
+    emp_free(of);
     emp_torch_calls_clear(&calls);
     return st;
 }

@@ -277,6 +277,74 @@ Test(execution, a_table_of_an_embedding_is_a_parameter)
     emp_graph_destroy(g);
 }
 
+#define MUL_ SCHEMA("aten::mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)")
+#define MUL_OUT \
+    SCHEMA("aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")
+
+/* AdamW on a CPU: the list of weights is decayed one by one, each by aten::mul with out=. Biases are only added, so that
+ * nothing but the optimizer tells them from its states. */
+Test(execution, what_an_optimizers_step_writes_and_others_read_is_a_parameter)
+{
+    begin();
+    add_node(1, 0, "aten::mm", SCHEMA("aten::mm(Tensor self, Tensor mat2) -> Tensor"),
+             T(11, 1, 32) "," T(12, 2, 32), "[4,8],[8,4]", T(13, 3, 16), "[4,4]");
+    add_node(2, 0, "aten::add_",
+             SCHEMA("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"),
+             T(13, 3, 16) "," T(14, 4, 4), "[4,4],[4]", T(13, 3, 16), "[4,4]");
+    add_node(3, 0, "Optimizer.step#AdamW.step", "", "", "", "", "");
+    add_node(4, 3, "aten::_foreach_mul_",
+             SCHEMA("aten::_foreach_mul_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()"),
+             "[" T(12, 2, 32) "," T(14, 4, 4) "],0.9", "[[8,4],[4]],[]", "", "");
+    for (int i = 0; i < 2; i++) {
+        add_node(5 + 2 * i, 4, "aten::mul_", MUL_,
+                 i == 0 ? T(12, 2, 32) ",0.9" : T(14, 4, 4) ",0.9",
+                 i == 0 ? "[8,4],[]" : "[4],[]", i == 0 ? T(12, 2, 32) : T(14, 4, 4),
+                 i == 0 ? "[8,4]" : "[4]");
+        add_node(6 + 2 * i, 5 + 2 * i, "aten::mul", MUL_OUT,
+                 i == 0 ? T(20, 9, 1) "," T(12, 2, 32) "," T(12, 2, 32)
+                        : T(20, 9, 1) "," T(14, 4, 4) "," T(14, 4, 4),
+                 i == 0 ? "[],[8,4],[8,4]" : "[],[4],[4]",
+                 i == 0 ? T(12, 2, 32) : T(14, 4, 4), i == 0 ? "[8,4]" : "[4]");
+    }
+    add_node(9, 3, "aten::mul_", MUL_, T(15, 5, 32) ",0.9", "[8,4],[]", T(15, 5, 32),
+             "[8,4]");
+    add_node(10, 3, "aten::addcdiv_",
+             SCHEMA("aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2) -> "
+                    "Tensor(a!)"),
+             T(12, 2, 32) "," T(15, 5, 32) "," T(15, 5, 32), "[8,4],[8,4],[8,4]",
+             T(12, 2, 32), "[8,4]");
+    emp_graph *g = load(finish(), NULL);
+    cr_expect_eq(count_type(g, "aten.mul_"), 3);
+    cr_expect_eq(count_type(g, "aten.mul"), 0);
+    cr_expect_eq(count_type(g, "torch.parameter"), 2);
+    cr_expect_eq(count_type(g, "torch.optimizer_state"), 1);
+    cr_expect_eq(count_type(g, "torch.input"), 1);
+    cr_expect_eq(g->parameter_count, 8 * 4 + 4);
+    emp_graph_destroy(g);
+}
+
+/* oneDNN's layer of an LSTM adds its two biases by an operator of its own. Its states are no weights. */
+Test(execution, a_recurrent_layer_did_its_products)
+{
+    begin();
+    add_node(
+        1, 0, "aten::mkldnn_rnn_layer",
+        SCHEMA("aten::mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, "
+               "Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_) -> Tensor"),
+        T(11, 1, 448) "," T(12, 2, 2048) "," T(13, 3, 4096) "," T(14, 4, 128) "," T(
+            15, 5, 128) "," T(16, 6, 128) "," T(17, 7, 128),
+        "[7,4,16],[128,16],[128,32],[128],[128],[4,32],[4,32]", T(18, 8, 896),
+        "[7,4,32]");
+    add_node(2, 1, "aten::add",
+             SCHEMA("aten::add.Tensor(Tensor self, Tensor other) -> Tensor"),
+             T(14, 4, 128) "," T(15, 5, 128), "[128],[128]", T(19, 9, 128), "[128]");
+    emp_graph *g = load(finish(), NULL);
+    cr_expect_eq(count_type(g, "aten.add"), 0);
+    cr_expect_eq(g->op[the_op_of(g, "aten.mkldnn_rnn_layer")].cost->flops,
+                 2.0 * 7 * 4 * (2048 + 4096));
+    emp_graph_destroy(g);
+}
+
 Test(execution, faults_are_one_sentence)
 {
     static const struct {
