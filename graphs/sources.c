@@ -105,6 +105,8 @@ static const emp_source_format formats[] = {
     {"an archive of torch.save()", NULL, .is = emp_torch_weights_is,
      .instead = "it has weights or objects of Python, and no graph; torch.export.save() "
                 "writes the graph of a model"},
+    {"a package of AOTInductor, which is compiled code", NULL, .is = emp_aoti_is,
+     .instead = "torch.export.save() writes the graph that it was compiled from"},
     {"a Keras model", NULL, .is = emp_keras_is, .has_graph = true,
      .instead = SAVED_MODEL},
     {"a zip archive", NULL, .is = emp_pt2_is, .read = emp_pytorch_read,

@@ -232,6 +232,11 @@ Test(load, formats_that_are_not_read_are_named_with_what_would_do)
                "\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0model.weights.h5"
                "PK\5\6\0\0\0\0\1\0\1\0\x3e\0\0\0\4\0\0\0\0\0"),
          EMP_EUNSUPPORTED, "a Keras model", "model.export(DIR)"},
+        {BYTES("PK\3\4"
+               "PK\1\2\x14\0\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+               "\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0m/data/aotinductor/a.so."
+               "PK\5\6\0\0\0\0\1\0\1\0\x46\0\0\0\4\0\0\0\0\0"),
+         EMP_EFORMAT, "a package of AOTInductor", "torch.export.save()"},
         {BYTES("{\"fileFormatVersion\": \"1.0.0\", \"rootModelIdentifier\": \"A\"}"),
          EMP_EFORMAT, "the manifest of a Core ML package", "torch.export.save()"},
         {BYTES("\x08\x07\x12\x03\x0a\x01x\xb2\x1f\x02\x08\1"), EMP_EUNSUPPORTED,

@@ -134,6 +134,16 @@ bool emp_torch_weights_is(emp_slice file)
     return has_entry(file, is_pickle) && !has_entry(file, is_graph);
 }
 
+static bool is_compiled(const entry *e)
+{
+    return emp_slice_has(e->name, "data/aotinductor/");
+}
+
+bool emp_aoti_is(emp_slice file)
+{
+    return has_entry(file, is_compiled) && !has_entry(file, is_graph);
+}
+
 static bool is_keras_weights(const entry *e)
 {
     return emp_slice_is(e->name, "model.weights.h5");
