@@ -47,10 +47,10 @@ static bool is_step(emp_slice key) { return !emp_slice_is(key, "__saved_model_in
 static bool is_better(emp_slice key, emp_slice best, const char *wanted)
 {
     size_t size = key.size < best.size ? key.size : best.size;
-    int    order = memcmp(key.data, best.data, size);
 
     if (best.size == 0 || emp_slice_is(key, wanted)) return true;
     if (emp_slice_is(best, wanted)) return false;
+    int order = memcmp(key.data, best.data, size);
     return order < 0 || (order == 0 && key.size < best.size);
 }
 

@@ -11,7 +11,7 @@
 enum { OP_BYTES = 1000, OUTPUT_BYTES = 150, INPUT_BYTES = 40, VISIT_BYTES = 64 };
 
 /* Instructions that are looked at for the lengths of loops; a file made to take long ends there. */
-enum { SCALAR_STEPS = 1 << 25 };
+enum { SCALAR_STEPS = 1 << 24 };
 
 static emp_status charge(emp_hlo_lowering *l, const emp_hlo_instruction *i, int64_t bytes,
                          emp_error *err)
