@@ -214,7 +214,8 @@ static bool has_magic(const emp_source_format *f, const emp_reading *r)
     const char *format = emp_json_string(emp_json_get(r->json, "format"));
     emp_slice   text = r->bytes;
 
-    if (r->json != NULL) text = (emp_slice){format, format == NULL ? 0 : strlen(format)};
+    if (r->json != NULL && format == NULL) return false;
+    if (r->json != NULL) text = (emp_slice){format, strlen(format)};
     if (text.size < (size_t)f->magic_at) return false;
     text = (emp_slice){text.data + f->magic_at, text.size - (size_t)f->magic_at};
     return text.size > 0 && emp_slice_starts(text, f->magic);
