@@ -199,9 +199,9 @@ Test(functions, what_cannot_be_inlined_is_refused_by_name)
                   "'x' number_attr: 'N' } } } }",
          "takes or gives lists"},
         /* a second signature that breaks off */
-        {NODE("in", "Placeholder", SHAPE) "library { function { signature { name: "
-                                          "'f' " OUT(
-                                              "y") " } signature { name: 'g' 5 } } }",
+        {NODE("in", "Placeholder",
+              SHAPE) "library { function { signature { name: "
+                     "'f' " OUT("y") " } signature { name: 'g' 5 } } }",
          "function \"f\": "},
     };
 
