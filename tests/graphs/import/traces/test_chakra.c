@@ -199,6 +199,25 @@ Test(chakra, an_id_of_zero_is_left_out)
     proto_clear(&file);
 }
 
+/* The machine knows how long it takes, so that a step of nothing else computes something. */
+Test(chakra, a_collective_alone_is_a_step)
+{
+    static const char text[] = "{\"workload_graph\": [{\"Id\": 1, \"Name\": \"sum\", "
+                               "\"NodeType\": 7, \"data_deps\": [], \"is_cpu_op\": "
+                               "false, \"comm_size\": 4096, \"comm_type\": 0}]}";
+    emp_import_notes  notes = {0};
+    emp_graph        *g = NULL;
+
+    scratch_write("trace", text, strlen(text));
+    cr_assert_eq(
+        emp_source_load_noted(&g, NULL, NULL, &notes, scratch_path("trace"), NULL),
+        EMP_OK);
+    cr_expect_eq(notes.warning_count, 0, "%s",
+                 notes.warning_count > 0 ? notes.warning[0] : "");
+    emp_graph_destroy(g);
+    emp_import_notes_clear(&notes);
+}
+
 Test(chakra, faults_are_one_sentence)
 {
     static const struct {
