@@ -279,6 +279,7 @@ static emp_status load_whole(emp_graph **whole, emp_import_devices *devices,
 static bool computes(const emp_graph *g, emp_op_id op)
 {
     if (g->op[op].is_folded) return false;
+    if (emp_graph_is_collective(g, op)) return true;
     if (g->stated != NULL) return g->stated[op].gpu_ns > 0 || g->stated[op].cpu_ns > 0;
     return g->op[op].cost->kernels > 0 || g->op[op].cost->cpu_cycles > 0;
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/sources.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "graphs/import/container.h"
-
-enum { SNIFFED_BYTES = 4096 };
+#include "graphs/unread.h"
 
 /* ---- prefixes ---- */
 
@@ -19,11 +16,13 @@ static const emp_source_prefix prefixes[] = {
      "hf:path=config.json,phase=train",
      "hf: is for configs of Hugging Face and GGUF files"},
     {"tf",
-     {"path="},
+     {"path=", "signature="},
      emp_graph_def_options,
-     "a TensorFlow graph: tf:path=graph.pb, and ...",
+     "a TensorFlow graph: tf:path=graph.pb, perhaps signature=NAME of a SavedModel, and "
+     "...",
      "tf:path=graph.pb,batch=64",
-     "batch and loops are for TensorFlow's graphs; --batch is for ONNX models, too"},
+     "batch, loops and signature are for TensorFlow's graphs; --batch is for ONNX "
+     "models, too"},
     {"onnx",
      {"path=", "dim.", "train="},
      emp_onnx_options,
@@ -74,46 +73,6 @@ const emp_source_prefix *emp_source_prefix_of(const char *spec)
 
 /* ---- formats ---- */
 
-/* The next line with more than a comment, without blanks around it; size 0: there is none. */
-static emp_slice next_line(emp_slice *rest)
-{
-    emp_slice line = {"", 0};
-
-    while ((line.size == 0 || line.data[0] == '#') && emp_slice_next_line(&line, rest))
-        line = emp_slice_trim(line);
-    return line.size > 0 && line.data[0] != '#' ? line : (emp_slice){"", 0};
-}
-
-/* It begins with a key or an item of a list, and has one line that is an item, or a key whose value is in
- * the lines below it: protobuf's text has neither, and programs do not begin so. */
-static bool is_yaml(emp_slice file)
-{
-    emp_slice rest = {file.data, file.size < SNIFFED_BYTES ? file.size : SNIFFED_BYTES};
-    emp_slice line = next_line(&rest);
-    size_t    key = 0;
-
-    while (key < line.size && (isalnum((unsigned char)line.data[key]) ||
-                               strchr("_-", line.data[key]) != NULL))
-        key++;
-    if (!emp_container_is_text(file) ||
-        (!emp_slice_starts(line, "- ") &&
-         (key == 0 || key == line.size || line.data[key] != ':')))
-        return false;
-    for (; line.size > 0; line = next_line(&rest))
-        if (emp_slice_starts(line, "- ") || line.data[line.size - 1] == ':') return true;
-    return false;
-}
-
-static bool is_index(const emp_json *root)
-{
-    return emp_json_get(root, "weight_map") != NULL;
-}
-
-static bool is_tensorflow_js(const emp_json *root)
-{
-    return emp_json_get(root, "modelTopology") != NULL;
-}
-
 static bool is_any_json(const emp_json *root) { return root != NULL; }
 
 static bool is_any(emp_slice file) { return file.size > 0; }
@@ -121,6 +80,14 @@ static bool is_any(emp_slice file) { return file.size > 0; }
 #define EXPORT_TORCH                                                                \
     "scripts/export/export_torch.py exports the training step of a PyTorch model, " \
     "with the sizes of its inputs"
+#define SAVED_MODEL \
+    "write a SavedModel by model.export(DIR), and name the saved_model.pb in it"
+#define LAYERS                                                          \
+    "write the times of its layers as a table: layers:path=layers.tsv " \
+    "(docs/pipelines.md)"
+#define ITS_SOURCE                                                                  \
+    "export the model that it was converted from, by torch.export.save() or as an " \
+    "ONNX model"
 #define YAML_INSTEAD \
     "--machine takes a machine, --runtime a runtime profile, --placement a placement"
 
@@ -138,6 +105,10 @@ static const emp_source_format formats[] = {
     {"an archive of torch.save()", NULL, .is = emp_torch_weights_is,
      .instead = "it has weights or objects of Python, and no graph; torch.export.save() "
                 "writes the graph of a model"},
+    {"a package of AOTInductor, which is compiled code", NULL, .is = emp_aoti_is,
+     .instead = "torch.export.save() writes the graph that it was compiled from"},
+    {"a Keras model", NULL, .is = emp_keras_is, .has_graph = true,
+     .instead = SAVED_MODEL},
     {"a zip archive", NULL, .is = emp_pt2_is, .read = emp_pytorch_read,
      .marks_targets = true, .instead = EXPORT_TORCH, .source = EMP_SOURCE_PYTORCH},
 
@@ -151,13 +122,22 @@ static const emp_source_format formats[] = {
      .source = EMP_SOURCE_TRACE},
     {"a PyTorch execution trace", NULL, .is_json = emp_execution_is,
      .read = emp_torch_execution_read, .source = EMP_SOURCE_PYTORCH},
+    {"an instance of Piper, whose layers have costs by their degree of tensor "
+     "parallelism",
+     NULL, .is_json = emp_is_piper, .has_graph = true, .instead = LAYERS},
     {"an instance of dnn-partitioning", NULL, .is_json = emp_dnn_partitioning_is,
      .read = emp_dnn_partitioning_read, .source = EMP_SOURCE_STATED},
-    {"an index of safetensors files", NULL, .is_json = is_index,
-     .instead = "it has only names of weights; name it beside the config of its model: "
+    {"an index of safetensors files", NULL, .is_json = emp_is_safetensors_index,
+     .instead = "it names the files of weights; name it beside the config of its model: "
                 "hf:path=config.json,weights=FILE"},
-    {"a TensorFlow.js model", NULL, .is_json = is_tensorflow_js, .has_graph = true,
+    {"a TensorFlow.js model", NULL, .is_json = emp_is_tensorflow_js, .has_graph = true,
      .instead = "name the SavedModel that it was converted from"},
+    {"the layers of a Keras model", NULL, .is_json = emp_is_keras_json, .has_graph = true,
+     .instead = SAVED_MODEL},
+    {"the manifest of a Core ML package", NULL, .is_json = emp_is_core_ml_manifest,
+     .instead = ITS_SOURCE},
+    {"a profile or a strategy of Galvatron", NULL, .is_json = emp_is_galvatron,
+     .instead = LAYERS},
 
     /* text */
     {"a module of XLA", NULL, .is = emp_hlo_is, .read = emp_hlo_read,
@@ -165,6 +145,8 @@ static const emp_source_format formats[] = {
     {"StableHLO, which XLA has not compiled", NULL, .is = emp_stablehlo_is,
      .has_graph = true,
      .instead = "save what jax.jit(f).lower(...).compile().as_text() gives"},
+    {"OpenVINO's intermediate representation", NULL, .is = emp_is_openvino,
+     .has_graph = true, .instead = ITS_SOURCE},
     {"a profile of PipeDream", NULL, .is = emp_pipedream_is, .read = emp_pipedream_read,
      .source = EMP_SOURCE_STATED},
     {"a table of measured layers", "layers", .is = emp_layers_is, .read = emp_layers_read,
@@ -175,6 +157,12 @@ static const emp_source_format formats[] = {
     /* protocol buffers */
     {"a Chakra trace", NULL, .is = emp_chakra_is, .read = emp_chakra_read,
      .source = EMP_SOURCE_TRACE},
+    {"a module of XLA in protocol buffers", NULL, .is = emp_is_hlo_proto,
+     .has_graph = true,
+     .instead = "save its text: XLA_FLAGS=--xla_dump_hlo_as_text with --xla_dump_to=DIR, "
+                "or jax.jit(f).lower(...).compile().as_text()"},
+    {"a Core ML model", NULL, .is = emp_is_core_ml, .has_graph = true,
+     .instead = ITS_SOURCE},
     {"a TensorFlow graph", "tf", .is = emp_graph_def_is, .load = emp_graph_def_load,
      .source = EMP_SOURCE_TENSORFLOW},
     {"a RunMetadata profile, which has times but no graph", NULL,
@@ -193,7 +181,11 @@ static const emp_source_format formats[] = {
     {"HDF5, and no graph", NULL, "\x89HDF\r\n\x1a\n",
      .instead =
          "emplace record shows a run record or a checkpoint, and --placement takes "
-         "its placement; a Keras model is read as a SavedModel"},
+         "its placement; of a Keras model (.h5) " SAVED_MODEL},
+    {"MLIR as bytecode", NULL, "ML\xefR", .has_graph = true,
+     .instead = "save what jax.jit(f).lower(...).compile().as_text() gives"},
+    {"a pickled object of Python", NULL, .is = emp_is_pickle,
+     .instead = "torch.export.save() writes the graph of a PyTorch model"},
     {"a placement, and no graph", NULL, "emplace-placement-",
      .instead = "--placement takes it"},
     {"a graph that emplace graph --out has written for other programs, which is not read "
@@ -204,7 +196,7 @@ static const emp_source_format formats[] = {
     {"the result of a plan, and no graph", NULL, "emplace-replay-result-",
      .instead = "emplace validate --import takes it"},
     {"YAML, and no graph", NULL, "---", .instead = YAML_INSTEAD},
-    {"YAML, and no graph", NULL, .is = is_yaml, .instead = YAML_INSTEAD},
+    {"YAML, and no graph", NULL, .is = emp_is_yaml, .instead = YAML_INSTEAD},
     /* hf: says what a config lacks */
     {"JSON of no known kind", "hf", .is_json = is_any_json, .load = emp_config_load,
      .instead =
@@ -222,7 +214,8 @@ static bool has_magic(const emp_source_format *f, const emp_reading *r)
     const char *format = emp_json_string(emp_json_get(r->json, "format"));
     emp_slice   text = r->bytes;
 
-    if (r->json != NULL) text = (emp_slice){format, format == NULL ? 0 : strlen(format)};
+    if (r->json != NULL && format == NULL) return false;
+    if (r->json != NULL) text = (emp_slice){format, strlen(format)};
     if (text.size < (size_t)f->magic_at) return false;
     text = (emp_slice){text.data + f->magic_at, text.size - (size_t)f->magic_at};
     return text.size > 0 && emp_slice_starts(text, f->magic);

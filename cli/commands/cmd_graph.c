@@ -259,9 +259,9 @@ emp_status cmd_graph(int argc, char **argv, emp_error *err)
             printf(
                 "A step does %s with %" PRId64 " parameter%s (%s).\n",
                 emp_units_format_si(inputs.step->flops, "FLOP", flops, sizeof flops),
-                inputs.whole->parameter_count,
-                emp_units_plural(inputs.whole->parameter_count),
-                emp_units_format_bytes(inputs.whole->parameter_bytes, size, sizeof size));
+                inputs.step->parameter_count,
+                emp_units_plural(inputs.step->parameter_count),
+                emp_units_format_bytes(inputs.step->parameter_bytes, size, sizeof size));
         if (activation_bytes > 0)
             printf("Its backward pass reads %s that the forward pass has made.\n",
                    emp_units_format_bytes(activation_bytes, size, sizeof size));

@@ -8,7 +8,7 @@
 #include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 
-enum { KEY_BATCH = 768, KEY_DIM, KEY_TRAIN, KEY_LENIENT };
+enum { KEY_BATCH = 768, KEY_DIM, KEY_TRAIN, KEY_LENIENT, KEY_SIGNATURE };
 
 static const struct argp_option options[] = {
     {"batch", KEY_BATCH, "N", 0,
@@ -22,6 +22,9 @@ static const struct argp_option options[] = {
      "Take ops of an ONNX model whose types are unknown as element-wise; with a machine, "
      "a "
      "warning says how much of the time they are",
+     0},
+    {"signature", KEY_SIGNATURE, "NAME", 0,
+     "Of a SavedModel: the signature that is a step; serving_default if it has that one",
      0},
     {0},
 };
@@ -44,6 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_DIM: add_dim(o, arg); return 0;
     case KEY_TRAIN: o->train = arg; return 0;
     case KEY_LENIENT: o->is_lenient = true; return 0;
+    case KEY_SIGNATURE: o->signature = arg; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -56,31 +60,36 @@ static const char *prefix_of(const cli_source_options *o, const char *path)
     bool is_for_onnx = o->train || o->is_lenient || o->dims[0] != '\0';
     const emp_source_format *format = is_for_onnx ? NULL : emp_source_format_of(path);
 
-    return is_for_onnx || (format != NULL && format->source == EMP_SOURCE_ONNX)
+    return is_for_onnx ||
+                   (format != NULL && !o->signature && format->source == EMP_SOURCE_ONNX)
                ? "onnx:path="
                : "tf:path=";
 }
 
 const char *cli_source_spec(cli_source_options *o, const char *spec)
 {
-    bool is_given = o->batch || o->train || o->is_lenient || o->dims[0] != '\0';
+    bool is_given =
+        o->batch || o->train || o->is_lenient || o->signature || o->dims[0] != '\0';
     bool is_spec = spec != NULL && (emp_source_has_prefix(spec, "onnx") ||
                                     emp_source_has_prefix(spec, "tf"));
 
     if (!is_given || spec == NULL) return spec;
     if (emp_workload_is_spec(spec))
-        cli_usage_error("--batch, --dim, --train and --lenient are for files; emplace "
-                        "workloads %.*s lists what may follow \"%.*s:\"",
-                        (int)strcspn(spec, ":"), spec, (int)strcspn(spec, ":"), spec);
+        cli_usage_error(
+            "--batch, --dim, --train, --lenient and --signature are for files; emplace "
+            "workloads %.*s lists what may follow \"%.*s:\"",
+            (int)strcspn(spec, ":"), spec, (int)strcspn(spec, ":"), spec);
     if (!is_spec && strchr(spec, ',') != NULL)
-        cli_usage_error("\"%s\" has a comma, so --batch, --dim, --train and --lenient "
-                        "cannot go with it",
-                        spec);
-    int length = snprintf(o->spec, sizeof o->spec, "%s%s%s%s%s%s%s%s",
-                          is_spec ? "" : prefix_of(o, spec), spec, o->dims,
-                          o->batch ? ",batch=" : "", o->batch ? o->batch : "",
-                          o->train ? ",train=" : "", o->train ? o->train : "",
-                          o->is_lenient ? ",lenient=1" : "");
+        cli_usage_error(
+            "\"%s\" has a comma, so --batch, --dim, --train, --lenient and --signature "
+            "cannot go with it",
+            spec);
+    int length = snprintf(
+        o->spec, sizeof o->spec, "%s%s%s%s%s%s%s%s%s%s",
+        is_spec ? "" : prefix_of(o, spec), spec, o->dims, o->batch ? ",batch=" : "",
+        o->batch ? o->batch : "", o->train ? ",train=" : "", o->train ? o->train : "",
+        o->is_lenient ? ",lenient=1" : "", o->signature ? ",signature=" : "",
+        o->signature ? o->signature : "");
     if (length < 0 || (size_t)length >= sizeof o->spec)
         cli_usage_error("\"%s\" is too long", spec);
     return o->spec;

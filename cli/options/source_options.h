@@ -9,7 +9,7 @@
 
 /** Zero-initialise. */
 typedef struct {
-    const char *batch, *train;
+    const char *batch, *train, *signature;
     bool        is_lenient;
     char        dims[2048]; /**< ",dim.name=size" of each --dim */
     char        spec[8192]; /**< what cli_source_spec() returns */

@@ -34,6 +34,27 @@ emp_status emp_container_each_train_op(emp_message_file *file, emp_slice meta,
                                                            emp_error *err),
                                        void *context, emp_error *err);
 
+/* Signatures: how a SavedModel names the tensors that one call of it gives. */
+
+typedef struct {
+    emp_slice name;  /**< of no bytes: the file has none */
+    emp_slice entry; /**< its message */
+    int32_t   count; /**< of all signatures of steps */
+    char      names[256];
+} emp_signature;
+
+typedef emp_status emp_signature_visit(void *context, emp_slice tensor, emp_error *err);
+
+/** Chooses the signature \a wanted, or the first by name if the file has none of that name. The one that
+ * initialises variables is no step. */
+emp_status emp_signature_choose(emp_signature *out, emp_message_file *file,
+                                emp_slice meta, const char *wanted, emp_error *err);
+
+/** Calls \a visit with the name of each tensor that a call gives, "StatefulPartitionedCall:0". */
+emp_status emp_signature_each_output(const emp_signature *signature,
+                                     emp_message_file *file, emp_signature_visit *visit,
+                                     void *context, emp_error *err);
+
 /* What one step of a graph from a file runs. */
 
 /** Marks the ops of a comma-separated list; "name:port" names the op, too.
@@ -45,7 +66,8 @@ emp_status emp_targets_parse(emp_graph *graph, const char *list, emp_error *err)
  * A step runs the train_op collection of a MetaGraphDef if there is one; else every op that an
  * optimizer or a moving average uses to update a variable, the sinks behind them, and as losses the
  * scalar float sinks outside of "gradients/"; else (inference graphs) every sink that is computed and
- * does not wait for an Assign. */
+ * neither waits for an Assign nor saves or restores variables.
+ * \retval EMP_EUNSUPPORTED  A MetaGraphDef only saves, restores and assigns. */
 emp_status emp_targets_find(emp_graph *graph, emp_message_file *file, emp_slice meta,
                             emp_error *err);
 

@@ -489,6 +489,22 @@ emp_status emp_frames_add_control(emp_frames *frames, emp_graph_builder *builder
     return emp_graph_builder_add_control(builder, frames->call[c].done, op, err);
 }
 
+emp_status emp_frames_effects(emp_op_id *op, emp_frames *frames,
+                              emp_graph_builder *builder, int32_t frame, emp_slice name,
+                              emp_error *err)
+{
+    int32_t c = emp_strmap_get(&frames->frame[frame].calls, name.data, name.size);
+
+    *op = -1;
+    if (c < 0) return EMP_OK;
+    const emp_function *first = frames->frame[frames->call[c].first].function;
+    const emp_function *last = frames->frame[frames->call[c].last].function;
+    if (first->control_count + last->control_count == 0) return EMP_OK;
+    if (frames->call[c].done < 0) EMP_CHECK(make_done(frames, builder, c, err));
+    *op = frames->call[c].done;
+    return EMP_OK;
+}
+
 emp_status emp_frames_add_start(emp_frames *frames, emp_graph_builder *builder,
                                 int32_t frame, emp_op_id op, emp_error *err)
 {

@@ -164,6 +164,12 @@ emp_status emp_frames_add_control(emp_frames *frames, emp_graph_builder *builder
                                   int32_t frame, emp_slice name, emp_op_id op,
                                   emp_error *err);
 
+/** The op that waits for what a call does besides giving results; -1: the node is no call, or does nothing else.
+ */
+emp_status emp_frames_effects(emp_op_id *op, emp_frames *frames,
+                              emp_graph_builder *builder, int32_t frame, emp_slice name,
+                              emp_error *err);
+
 /** Lets an op of the frame, of which no other node of the frame is an input, wait for what the call
  * waits for. */
 emp_status emp_frames_add_start(emp_frames *frames, emp_graph_builder *builder,

@@ -73,6 +73,7 @@ static emp_status read_signature(emp_function *f, const emp_message *def,
 
     EMP_CHECK(emp_field_message(def, field, op_names, &op, err));
     emp_free(f->result);
+    f->result = NULL;
     f->arg_count = f->result_count = 0;
     EMP_CHECK(count_fields(&f->result_count, op, OP_OUTPUT, err));
     EMP_CHECK(EMP_ALLOC(f->result, (size_t)f->result_count));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: TensorFlow's graph.proto and node_def.proto.
 /* GraphDef, MetaGraphDef and SavedModel of TensorFlow, as protobuf wire format or text. Of a SavedModel the
- * first meta graph is read. Functions stand in place of the ops that call them (frames.h). */
+ * first meta graph is read, and its step is a signature. Functions stand in place of the ops that call
+ * them (frames.h). */
 #include "base/mem.h"
 #include "graphs/import/attrs.h"
 #include "graphs/import/container.h"
@@ -38,6 +39,7 @@ typedef struct {
     bool                     has_open_batch; /* a leading size was unknown */
     emp_node_input          *input;          /* of the node that is being read */
     int32_t                  input_count, input_capacity;
+    int32_t                  target_count; /* tensors of the signature */
 } reader;
 
 /* A node as the file gives it. */
@@ -237,6 +239,12 @@ static bool is_inferable(const node_def *node)
     return entry != NULL && (entry->flags & EMP_OP_OPEN_OUTPUTS) == 0;
 }
 
+/* TensorFlow says of a handle that it is a scalar; its variable has the shape of its attribute. */
+static bool is_variable(const node_def *node, const emp_node_attrs *attrs)
+{
+    return emp_slice_is(node->op, "VarHandleOp") && attrs->attrs.has_shape;
+}
+
 /* An unknown leading size is the batch where the data enter the graph. Elsewhere the
  * file's -1 is left to inference, which may know better: not every leading size is the
  * batch. */
@@ -246,7 +254,8 @@ static emp_status declare_node(reader *r, const node_def *node, emp_error *err)
     emp_slice       name = node->name;
     emp_op_id       op;
     bool            is_call = false;
-    bool has_outputs = attrs->output_count >= 0 && !r->params->ignore_output_shapes;
+    bool has_outputs = attrs->output_count >= 0 && !r->params->ignore_output_shapes &&
+                       !is_variable(node, attrs);
 
     EMP_CHECK(full_name(&name, r, err));
     EMP_CHECK(check_name("its name", name, NAME_BYTES_MAX, err));
@@ -377,8 +386,66 @@ static emp_status connect_nodes(reader *r, emp_slice body, emp_error *err)
     }
 }
 
+/* ---- the step ---- */
+
+static emp_status note_train_op(void *context, emp_slice name, emp_error *err)
+{
+    (void)err;
+    *(bool *)context |= name.size > 0;
+    return EMP_OK;
+}
+
+/* The signature that is the step; without a name none where the file has a train_op. */
+static emp_status choose_signature(emp_signature *s, emp_message_file *file,
+                                   emp_slice meta, const char *wanted,
+                                   emp_import_notes *notes, emp_error *err)
+{
+    bool has_train_op = false;
+
+    *s = (emp_signature){0};
+    if (meta.data == NULL && wanted[0] != '\0')
+        return EMP_ERROR(EMP_EINVAL,
+                         "signature= is for SavedModels, and this is a graph");
+    if (meta.data == NULL) return EMP_OK;
+    if (wanted[0] == '\0')
+        EMP_CHECK(
+            emp_container_each_train_op(file, meta, note_train_op, &has_train_op, err));
+    if (has_train_op) return EMP_OK;
+    EMP_CHECK(emp_signature_choose(s, file, meta,
+                                   wanted[0] != '\0' ? wanted : "serving_default", err));
+    if (wanted[0] != '\0' && !emp_slice_is(s->name, wanted))
+        return EMP_ERROR(EMP_EINVAL, "it has no signature \"%s\"%s%s", wanted,
+                         s->count > 0 ? ", but " : ", nor another one", s->names);
+    if (s->count > 1 && wanted[0] == '\0')
+        emp_import_notes_assume(notes,
+                                "the step is the signature %.*s of %s; --signature or "
+                                "signature= takes another",
+                                EMP_SLICE_ARG(s->name), s->names);
+    return EMP_OK;
+}
+
+static emp_status mark_output(void *context, emp_slice tensor, emp_error *err)
+{
+    reader        *r = context;
+    emp_node_input input = emp_node_input_parse(tensor, false);
+    emp_port       port;
+    emp_op_id      effects = -1;
+    emp_error      reason = {0};
+
+    emp_status st = emp_frames_resolve(&port, &r->frames, r->builder, 0, input, &reason);
+    if (st != EMP_OK)
+        return EMP_ERROR(st, "an output of the signature, \"%.*s\": %s",
+                         EMP_SLICE_ARG(tensor), reason.msg);
+    emp_graph_builder_set_target(r->builder, port.op);
+    EMP_CHECK(emp_frames_effects(&effects, &r->frames, r->builder, 0, input.name, err));
+    if (effects >= 0) emp_graph_builder_set_target(r->builder, effects);
+    r->target_count++;
+    return EMP_OK;
+}
+
 static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
-                             emp_slice graph, const emp_import_params *params,
+                             emp_slice graph, const emp_signature *signature,
+                             bool *has_targets, const emp_import_params *params,
                              emp_import_notes *notes, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -390,6 +457,10 @@ static emp_status read_graph(emp_graph_builder *builder, emp_message_file *file,
     for (r.frame = 0; r.frame < r.frames.frame_count; r.frame++)
         EMP_TRY(connect_nodes(&r, graph, err));
     EMP_TRY(emp_frames_connect_merges(&r.frames, builder, err));
+    r.frame = 0;
+    if (signature->name.size > 0)
+        EMP_TRY(emp_signature_each_output(signature, file, mark_output, &r, err));
+    *has_targets = r.target_count > 0;
     if (r.has_open_batch && !params->has_batch)
         emp_import_notes_assume(notes, "a batch that the file leaves open is %lld",
                                 (long long)params->batch_hint);
@@ -415,6 +486,9 @@ const emp_option emp_graph_def_options[] = {
                        "iterations of While ops, which call functions", 1),
     EMP_NO_OPTION};
 
+/* The place of the name of a signature among the texts of the spec. */
+enum { SIGNATURE = 1 };
+
 emp_status emp_graph_def_load(emp_graph **out, emp_reading *r, emp_error *err)
 {
     emp_status              st = EMP_OK;
@@ -422,6 +496,8 @@ emp_status emp_graph_def_load(emp_graph **out, emp_reading *r, emp_error *err)
     emp_import_params       params = *r->params;
     emp_message_file        file;
     emp_container           container;
+    emp_signature           signature;
+    bool                    has_targets = false;
     emp_graph_builder      *builder = NULL;
     emp_graph              *graph = NULL;
 
@@ -432,10 +508,13 @@ emp_status emp_graph_def_load(emp_graph **out, emp_reading *r, emp_error *err)
     if (v->loops > 1) params.loop_iterations = v->loops;
     emp_message_file_init(&file, r->bytes.data, r->bytes.size);
     EMP_TRY(emp_container_find(&file, &container, err));
+    EMP_TRY(choose_signature(&signature, &file, container.meta, r->spec->text[SIGNATURE],
+                             r->notes, err));
     EMP_TRY(emp_graph_builder_create(&builder, err));
-    EMP_TRY(read_graph(builder, &file, container.graph, &params, r->notes, err));
+    EMP_TRY(read_graph(builder, &file, container.graph, &signature, &has_targets, &params,
+                       r->notes, err));
     EMP_TRY(emp_graph_builder_finish(builder, &graph, err));
-    EMP_TRY(emp_targets_find(graph, &file, container.meta, err));
+    if (!has_targets) EMP_TRY(emp_targets_find(graph, &file, container.meta, err));
     *out = graph;
     graph = NULL;
 

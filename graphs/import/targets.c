@@ -62,6 +62,18 @@ static bool is_update(const emp_graph *g, emp_op_id op)
            ((flags & EMP_OP_UPDATES_REF) && !is_assign(g, op));
 }
 
+/* Ops that save or restore variables are no step, and neither is what waits for them. */
+static bool is_beside_step(const emp_graph *g, emp_op_id op)
+{
+    static const char *const types[] = {
+        "Save",      "SaveSlices",        "SaveV2", "Restore", "RestoreSlice",
+        "RestoreV2", "MergeV2Checkpoints"};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(g->type_name[g->type[op]], types[i]) == 0) return true;
+    return is_assign(g, op);
+}
+
 static bool is_sink(const emp_graph *g, emp_op_id op)
 {
     return g->consumer_offset[g->output_offset[op]] ==
@@ -130,16 +142,22 @@ static void mark_training(marker *m, bool *reached)
     }
 }
 
-/* Marks the sinks that are computed, but not those that initialise or restore variables,
- * unless there are no others. */
+/* Marks the sinks that are computed, but not those that initialise, save or restore variables. */
 static void mark_inference(marker *m, bool *reached)
 {
     const emp_graph *g = m->graph;
 
-    reach(g, is_assign, reached);
+    reach(g, is_beside_step, reached);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         if (is_sink(g, op) && !reached[op] && has_inputs(g, op)) mark(m, op);
     }
+}
+
+/* A graph of which nothing else is left, as one that initialises variables, is its own step. */
+static void mark_sinks(marker *m)
+{
+    const emp_graph *g = m->graph;
+
     for (emp_op_id op = 0; m->count == 0 && op < g->op_count; op++)
         m->is_target[op] = is_sink(g, op);
 }
@@ -192,6 +210,13 @@ emp_status emp_targets_find(emp_graph *graph, emp_message_file *file, emp_slice 
     }
     if (m.count == 0) mark_training(&m, reached);
     if (m.count == 0) mark_inference(&m, reached);
+    if (m.count == 0 && meta.data != NULL)
+        EMP_FAIL(
+            EMP_EUNSUPPORTED,
+            "no signature, and nothing in the graph but variables with what saves and "
+            "restores them; save the model with a signature: "
+            "tf.saved_model.save(model, DIR, signatures=...)");
+    if (m.count == 0) mark_sinks(&m);
     emp_graph_set_targets(graph, m.is_target);
 
 cleanup:

@@ -202,7 +202,7 @@ enum {
     EMP_OP_FEED = 1 << 16,   /**< what the step is fed: Placeholder */
     EMP_OP_SUMS_IN_PLACE = 1 << 17, /**< adds inputs to the first as they come: AddN */
     EMP_OP_LAYER = 1 << 18,   /**< people count it as a layer: convolution, pooling */
-    EMP_OP_ASSIGNS = 1 << 19, /**< initialises and restores variables: Assign */
+    EMP_OP_ASSIGNS = 1 << 19, /**< initialises and restores variables */
     EMP_OP_CHOOSES = 1 << 20, /**< sends its input one of two ways: Switch */
     EMP_OP_LOOP_CONDITION = 1 << 21, /**< says whether a loop goes on: LoopCond */
     EMP_OP_IS_STATE = 1 << 22,    /**< a variable that nothing trains: a cache of keys */

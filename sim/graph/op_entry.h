@@ -48,7 +48,8 @@ emp_op_infer emp_op_infer_concat, emp_op_infer_concat_v2, emp_op_infer_split,
     emp_op_infer_split_v, emp_op_infer_slice, emp_op_infer_strided_slice,
     emp_op_infer_strided_slice_grad, emp_op_infer_pad, emp_op_infer_tile,
     emp_op_infer_transpose, emp_op_infer_pack, emp_op_infer_unpack, emp_op_infer_gather,
-    emp_op_infer_gather_nd, emp_op_infer_one_hot, emp_op_infer_dynamic_stitch;
+    emp_op_infer_gather_nd, emp_op_infer_one_hot, emp_op_infer_dynamic_stitch,
+    emp_op_infer_resource_gather;
 
 /* tensorflow/op_sparse.c: sampling, segments, blocks */
 emp_op_infer emp_op_infer_unique, emp_op_infer_where, emp_op_infer_segment_sum,
@@ -59,8 +60,9 @@ emp_op_infer emp_op_infer_unique, emp_op_infer_where, emp_op_infer_segment_sum,
 /* tensorflow/op_nn.c: convolutions, pools, normalisation, losses */
 emp_op_infer emp_op_infer_conv2d, emp_op_infer_conv2d_input, emp_op_infer_conv2d_filter,
     emp_op_infer_depthwise, emp_op_infer_pool, emp_op_infer_avg_pool_grad,
-    emp_op_infer_batch_norm, emp_op_infer_batch_norm_grad, emp_op_infer_bias_add_grad,
-    emp_op_infer_cross_entropy, emp_op_infer_resize, emp_op_infer_resize_grad;
+    emp_op_infer_batch_norm, emp_op_infer_batch_norm_v3, emp_op_infer_batch_norm_grad,
+    emp_op_infer_bias_add_grad, emp_op_infer_cross_entropy, emp_op_infer_resize,
+    emp_op_infer_resize_grad;
 
 /* layers/op_transformer.c: attention, norms, experts, products with weights */
 emp_op_infer emp_op_infer_attention, emp_op_infer_attention_grad, emp_op_infer_norm_grad,

@@ -224,6 +224,38 @@ Test(load, formats_that_are_not_read_are_named_with_what_would_do)
          "as_text()"},
         {BYTES("\x0a\x0f\x0a\x0d\x0a\x0b/device:CPU"), EMP_EFORMAT, "RunMetadata",
          "--costs"},
+        {BYTES("{\"class_name\": \"Functional\", \"config\": {\"layers\": []}}"),
+         EMP_EUNSUPPORTED, "the layers of a Keras model", "model.export(DIR)"},
+        {BYTES("\x89HDF\r\n\x1a\n\0\0\0"), EMP_EFORMAT, "HDF5", "model.export(DIR)"},
+        {BYTES("PK\3\4"
+               "PK\1\2\x14\0\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+               "\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0model.weights.h5"
+               "PK\5\6\0\0\0\0\1\0\1\0\x3e\0\0\0\4\0\0\0\0\0"),
+         EMP_EUNSUPPORTED, "a Keras model", "model.export(DIR)"},
+        {BYTES("PK\3\4"
+               "PK\1\2\x14\0\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+               "\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0m/data/aotinductor/a.so."
+               "PK\5\6\0\0\0\0\1\0\1\0\x46\0\0\0\4\0\0\0\0\0"),
+         EMP_EFORMAT, "a package of AOTInductor", "torch.export.save()"},
+        {BYTES("{\"fileFormatVersion\": \"1.0.0\", \"rootModelIdentifier\": \"A\"}"),
+         EMP_EFORMAT, "the manifest of a Core ML package", "torch.export.save()"},
+        {BYTES("\x08\x07\x12\x03\x0a\x01x\xb2\x1f\x02\x08\1"), EMP_EUNSUPPORTED,
+         "a Core ML model", "ONNX model"},
+        {BYTES("<?xml version=\"1.0\"?>\n<net name=\"m\" version=\"11\">\n<layers>\n"),
+         EMP_EUNSUPPORTED, "OpenVINO's intermediate representation", "ONNX model"},
+        {BYTES("\x0a\x14\x0a\x05jit_f\x12\x06main.3\x28\x01\x30\x03\x1a\0"),
+         EMP_EUNSUPPORTED, "a module of XLA in protocol buffers", "xla_dump_hlo_as_text"},
+        {BYTES("ML\xefR\x0dStableHLO_v1.0.0"), EMP_EUNSUPPORTED, "MLIR as bytecode",
+         "as_text()"},
+        {BYTES("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."), EMP_EFORMAT,
+         "a pickled object of Python", "torch.export.save()"},
+        {BYTES("{\"maxDevices\": 8, \"maxMemoryPerDevice\": 1e9, \"nodes\": [{\"id\": 0, "
+               "\"TMPCs\": {}}], \"edges\": []}"),
+         EMP_EUNSUPPORTED, "an instance of Piper", "layers:path=layers.tsv"},
+        {BYTES("{\"layertype_0_bsz8\": 4.25, \"layernum[2]_bsz8\": 9.5}"), EMP_EFORMAT,
+         "of Galvatron", "layers:path=layers.tsv"},
+        {BYTES("{\"pp_deg\": 1, \"tp_sizes_enc\": \"1,2\"}"), EMP_EFORMAT, "of Galvatron",
+         "layers:path=layers.tsv"},
         {BYTES("x: 1\ndevices:\n  - cpu\n"), EMP_EFORMAT, "YAML", "--machine"},
         {BYTES("PK\3\4"), EMP_EFORMAT, "a truncated zip archive", ""},
 #undef BYTES

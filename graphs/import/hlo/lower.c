@@ -10,6 +10,9 @@
 /* What is taken from the budget, about the memory of a graph that is being built. */
 enum { OP_BYTES = 1000, OUTPUT_BYTES = 150, INPUT_BYTES = 40, VISIT_BYTES = 64 };
 
+/* Instructions that are looked at for the lengths of loops; a file made to take long ends there. */
+enum { SCALAR_STEPS = 1 << 24 };
+
 static emp_status charge(emp_hlo_lowering *l, const emp_hlo_instruction *i, int64_t bytes,
                          emp_error *err)
 {
@@ -347,7 +350,8 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, const emp_hlo_kernels *kern
                                .kernels = kernels,
                                .states = states,
                                .notes = kernels->notes,
-                               .budget_bytes = budget_bytes};
+                               .budget_bytes = budget_bytes,
+                               .scalar_steps = SCALAR_STEPS};
     const emp_hlo_frame   entry = {.c = &m->computation[m->entry], .path = ""};
 
     l.cost_of = EMP_ADD_ARRAY(&l.arrays, emp_op_cost *, (size_t)m->instruction_count);

@@ -61,8 +61,31 @@ typedef struct {
     emp_port              *port;        /**< tensors of values; op -1: it is no op's */
     int32_t                port_count, port_capacity;
     int64_t                budget_bytes;
+    int64_t                scalar_steps; /**< that may still be spent on scalars */
     emp_arrays             arrays;
 } emp_hlo_lowering;
+
+/** A whole number, as far as it follows from constants. */
+typedef struct {
+    bool    is_known;
+    int64_t value;
+} emp_hlo_scalar;
+
+/** Where parameters of a computation come from: the state of a loop, or the operands of a call. NULL: of the
+ * entry, whose parameters are unknown. */
+typedef struct emp_hlo_scope emp_hlo_scope;
+struct emp_hlo_scope {
+    const emp_hlo_scalar *state; /**< [tensor] of the one parameter; NULL: a call's */
+    int32_t               state_count;
+    const emp_hlo_scope  *outer; /**< of the caller */
+    const emp_hlo_instruction *call;
+    int32_t                    first; /**< operand of the call that is parameter 0 */
+};
+
+/** A tensor of an instruction as a whole number. Calls and fusions are followed; a number that takes too many
+ * steps is unknown. */
+emp_hlo_scalar emp_hlo_scalar_of(emp_hlo_lowering *l, const emp_hlo_scope *scope,
+                                 const emp_hlo_instruction *i, int32_t tensor);
 
 /** A computation that is being run. */
 typedef struct {
@@ -70,6 +93,7 @@ typedef struct {
     const char                *path;     /**< "while.12.3", or "" */
     int32_t                    depth;    /**< of calls around it */
     const int32_t             *argument; /**< [parameter] its value; NULL: they are ops */
+    const emp_hlo_scope       *scope;    /**< NULL: of the entry */
     int32_t                   *value;    /**< [instruction - c->first] first port */
 } emp_hlo_frame;
 

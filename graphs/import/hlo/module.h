@@ -59,6 +59,7 @@ typedef struct {
     int32_t first_attr, attr_count;
     int32_t control_count; /**< what it waits for without reading, behind the operands */
     int32_t number;        /**< of a parameter; of a part */
+    int64_t constant;      /**< of a constant that is one whole number; else INT64_MIN */
     int32_t called;        /**< of a fusion, call or loop: the computation; -1 */
     bool    is_tuple;
     bool    is_broken; /**< a problem was told of it or of what it reads */

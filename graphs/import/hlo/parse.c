@@ -215,6 +215,19 @@ static void check(reader *r, emp_hlo_instruction *i)
         check_tensors(r, i);
 }
 
+/* "32", "-1" or "true"; INT64_MIN: anything else. */
+static int64_t constant_of(emp_slice text)
+{
+    text = emp_slice_trim(text);
+    bool is_negative = emp_slice_starts(text, "-");
+
+    if (emp_slice_is(text, "true") || emp_slice_is(text, "false"))
+        return emp_slice_is(text, "true");
+    if (is_negative) text = (emp_slice){text.data + 1, text.size - 1};
+    int64_t value = emp_hlo_number(text, INT64_MIN);
+    return is_negative && value != INT64_MIN ? -value : value;
+}
+
 /* [ROOT] name = shape opcode(operands), attributes */
 static emp_status read_instruction(reader *r, emp_hlo_computation *c, emp_error *err)
 {
@@ -244,6 +257,7 @@ static emp_status read_instruction(reader *r, emp_hlo_computation *c, emp_error 
     if (what == EMP_HLO_PARAMETER || what == EMP_HLO_CONSTANT) {
         if (!emp_hlo_text_bracket(&r->text, &inside))
             return emp_hlo_text_fail(&r->text, "a parenthesis that is closed", err);
+        i.constant = constant_of(inside);
         if (what == EMP_HLO_PARAMETER) EMP_CHECK(add_parameter(r, &i, c, inside, err));
     } else {
         (void)emp_hlo_text_take(&r->text, '(');
@@ -360,7 +374,7 @@ static emp_status read_all(reader *r, emp_error *err)
         bool is_entry = emp_hlo_text_word(&r->text, "ENTRY");
         if (!emp_hlo_text_name(&r->text, &name))
             return emp_hlo_text_fail(&r->text, "a computation", err);
-        if (!is_entry && emp_hlo_text_skip_table(&r->text)) continue;
+        if (!is_entry && emp_hlo_text_skip_table(&r->text, name)) continue;
         EMP_CHECK(read_computation(r, name, is_entry, err));
     }
     if (r->m->entry < 0)

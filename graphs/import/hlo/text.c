@@ -129,10 +129,18 @@ bool emp_hlo_text_pair(emp_hlo_text *t, emp_slice *key, emp_slice *value)
     return size > 0 && depth == 0;
 }
 
-bool emp_hlo_text_skip_table(emp_hlo_text *t)
+bool emp_hlo_text_skip_table(emp_hlo_text *t, emp_slice title)
 {
+    static const char *const titles[] = {"FileNames", "FunctionNames", "FileLocations",
+                                         "StackFrames"};
+    bool                     is_known = false;
+
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+        is_known = is_known || emp_slice_is(title, titles[i]);
     skip(t);
-    if (t->at == t->end || *t->at < '0' || *t->at > '9') return false;
+    bool has_lines = t->at < t->end && *t->at >= '0' && *t->at <= '9';
+    if (!has_lines)
+        return is_known && !emp_hlo_text_is(t, '{') && !emp_hlo_text_is(t, '(');
     while (t->at < t->end && *t->at >= '0' && *t->at <= '9') {
         while (t->at < t->end && *t->at != '\n') t->at++;
         skip(t);

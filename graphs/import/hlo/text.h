@@ -23,8 +23,9 @@ bool emp_hlo_text_name(emp_hlo_text *t, emp_slice *name);
 bool emp_hlo_text_bracket(emp_hlo_text *t, emp_slice *inside);
 /** Takes "key=value"; a value ends at a comma or a line outside of brackets and quotes. */
 bool emp_hlo_text_pair(emp_hlo_text *t, emp_slice *key, emp_slice *value);
-/** Steps over a table of source files, behind its title: lines that begin with numbers. */
-bool emp_hlo_text_skip_table(emp_hlo_text *t);
+/** Steps over the lines of a table of source files, which begin with numbers, behind its title. An empty
+ * table has none. False: what follows the title is no table. */
+bool emp_hlo_text_skip_table(emp_hlo_text *t, emp_slice title);
 
 /** A shape whose tensors and parts are the last ones of the module. */
 typedef struct {

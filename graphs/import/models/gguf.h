@@ -55,6 +55,10 @@ emp_status emp_gguf_parse(emp_gguf *header, const char *bytes, size_t size,
 emp_status emp_gguf_header_read(emp_gguf *header, emp_file *file, emp_error *err);
 void       emp_gguf_clear(emp_gguf *header);
 
+/** Adds the tensors of the other parts if the file at \a path, whose header this is, is the first of several.
+ * \retval EMP_EFORMAT  It is another part, or a part does not fit. \retval EMP_EIO  A part is not there. */
+emp_status emp_gguf_parts_read(emp_gguf *header, const char *path, emp_error *err);
+
 /** The fact of that key, or NULL. */
 const emp_gguf_fact *emp_gguf_find(const emp_gguf *header, const char *key);
 /** Item \a i of an integer fact, of which there may be one or one a layer; false: it is none, or

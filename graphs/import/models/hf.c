@@ -244,6 +244,7 @@ emp_status emp_gguf_load(emp_graph **out, emp_reading *r, emp_error *err)
     emp_status st = emp_gguf_header_read(&h, r->file, err);
 
     adapt_to_gguf(&v, r->spec->rest);
+    if (st == EMP_OK) st = emp_gguf_parts_read(&h, r->path, err);
     if (st == EMP_OK) st = build_gguf(out, &h, &v, err);
     emp_gguf_clear(&h);
     return st;

@@ -46,6 +46,8 @@ bool       emp_fx_json_is(const emp_json *root);
 bool       emp_pt2_is(emp_slice file);
 bool       emp_torchscript_is(emp_slice file);   /**< not read, as the next */
 bool       emp_torch_weights_is(emp_slice file); /**< of torch.save() */
+bool       emp_aoti_is(emp_slice file);          /**< code that Inductor compiled */
+bool       emp_keras_is(emp_slice file); /**< .keras: not PyTorch's, but a zip, too */
 emp_status emp_pytorch_read(emp_graph_builder *b, emp_reading *r, emp_error *err);
 bool       emp_execution_is(const emp_json *root);
 emp_status emp_torch_execution_read(emp_graph_builder *b, emp_reading *r, emp_error *err);

@@ -27,6 +27,7 @@ typedef struct {
     emp_torch_kind kind;
     int32_t        first, count; /**< of a list: its items, value[first ..] */
     int32_t        node, result; /**< of a tensor: what makes it */
+    bool           is_written;   /**< of a tensor: by the call, whatever its name says */
     int64_t        number;       /**< BOOL, INT */
     const char    *text;
     const char    *key; /**< name of the parameter, NULL where only its place tells it */
@@ -52,7 +53,8 @@ typedef struct {
     int32_t          first, count; /**< arguments: value[first ..] */
     emp_tensor_info *result;
     int32_t          result_count;
-    bool             is_tuple; /**< results have numbers, even if there is one */
+    bool             is_tuple;  /**< results have numbers, even if there is one */
+    bool             is_update; /**< the trace has it within the step of an optimizer */
 } emp_torch_node;
 
 typedef struct {

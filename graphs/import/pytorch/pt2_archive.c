@@ -134,6 +134,23 @@ bool emp_torch_weights_is(emp_slice file)
     return has_entry(file, is_pickle) && !has_entry(file, is_graph);
 }
 
+static bool is_compiled(const entry *e)
+{
+    return emp_slice_has(e->name, "data/aotinductor/");
+}
+
+bool emp_aoti_is(emp_slice file)
+{
+    return has_entry(file, is_compiled) && !has_entry(file, is_graph);
+}
+
+static bool is_keras_weights(const entry *e)
+{
+    return emp_slice_is(e->name, "model.weights.h5");
+}
+
+bool emp_keras_is(emp_slice file) { return has_entry(file, is_keras_weights); }
+
 /* Where the packed bytes of an entry begin. */
 static emp_status find_packed(const archive *a, const entry *e,
                               const unsigned char **packed, emp_error *err)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Graphs of PyTorch: torch.fx graphs as JSON, archives of torch.export. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/text/text.h"
@@ -73,6 +74,20 @@ static void say_modules(emp_text *n, const emp_torch_program *p)
     emp_text_add(n, " It names no modules, so there is no device_map of it.");
 }
 
+/* torch.cond and its like take graphs as operands, which no op of the table stands for. */
+static void warn_of_graphs_within(emp_import_notes *notes, const emp_torch_calls *c)
+{
+    for (int32_t i = 0; i < c->program->node_count; i++) {
+        const emp_torch_node *n = &c->program->node[i];
+        if (n->what == EMP_TORCH_CALL && strstr(n->target, "higher_order") != NULL &&
+            (c->op_of[i] == NULL || c->op_of[i]->type == NULL))
+            emp_import_notes_warn(notes,
+                                  "%.80s (%.80s) runs a graph of its own, whose work is "
+                                  "not counted",
+                                  n->name, n->target);
+    }
+}
+
 /* ---- reading ---- */
 
 static emp_status read_archive(emp_torch_program *program, emp_slice archive,
@@ -107,6 +122,7 @@ emp_status emp_pytorch_lower(emp_graph_builder *builder, emp_reading *r,
     EMP_TRY(emp_torch_calls_init(&calls, program, err));
     EMP_TRY(emp_torch_roles_find(&roles, &calls, err));
     EMP_TRY(emp_torch_lower(builder, &calls, &roles, err));
+    warn_of_graphs_within(r->notes, &calls);
     say_how_much_is_known(&n, &calls);
     say_roles(&n, &roles);
     say_parameters(&n, program);

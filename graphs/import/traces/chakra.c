@@ -6,6 +6,8 @@
  *     Node: id = 1, name = 2, type = 3, ctrl_deps = 4, data_deps = 5, duration_micros = 7,
  *           attr = 10 (is_cpu_op, comm_size, comm_type)
  *
+ * where a number that is 0 is left out, the id of the first node, too,
+ *
  * or as JSON:
  *
  *     {"workload_graph": [{"Id": 216, "Name": "aten::copy_(0)", "NodeType": 4, "data_deps": [215],
@@ -41,6 +43,7 @@ enum {
     NODE_DURATION = 7,
     NODE_ATTR = 10
 };
+enum { METADATA_VERSION = 1 };
 enum { COMM_SEND_NODE = 5, COMM_RECV_NODE = 6, COMM_COLL_NODE = 7 };
 enum { ATTR_NAME = 1, ATTR_INT64 = 9, ATTR_BOOL = 27 };
 
@@ -146,17 +149,14 @@ static emp_status read_deps(trace *t, const emp_cursor *file, const emp_wire_fie
 static emp_status read_node(trace *t, const emp_cursor *file, emp_slice bytes,
                             emp_error *err)
 {
-    emp_cursor     c = {file->origin, bytes.data, bytes.data + bytes.size};
-    node           n = {.us = -1.0, .comm_type = -1, .first_dep = t->dep_count};
+    emp_cursor c = {file->origin, bytes.data, bytes.data + bytes.size};
+    node n = {.has_id = true, .us = -1.0, .comm_type = -1, .first_dep = t->dep_count};
     emp_wire_field field;
 
     while (c.at < c.end) {
         EMP_CHECK(emp_wire_next(&c, &field, err));
         bool is_number = field.type == EMP_WIRE_VARINT;
-        if (field.number == NODE_ID && is_number) {
-            n.id = (int64_t)field.bits;
-            n.has_id = true;
-        }
+        if (field.number == NODE_ID && is_number) n.id = (int64_t)field.bits;
         if (field.number == NODE_NAME && !is_number) n.name = field.bytes;
         if (field.number == NODE_TYPE && is_number) n.type = (int64_t)field.bits;
         if (field.number == NODE_DURATION && is_number) n.us = (double)field.bits;
@@ -184,30 +184,55 @@ static emp_status next_message(emp_slice *message, emp_cursor *file, emp_error *
     return EMP_OK;
 }
 
-/* Whether the message has an id, then a name that people can read. */
-static bool looks_like_node(emp_slice message)
+static bool next_field(emp_cursor *c, emp_wire_field *field, int32_t number,
+                       emp_wire_type type)
+{
+    return c->at < c->end && emp_wire_next(c, field, NULL) == EMP_OK &&
+           field->number == number && field->type == type;
+}
+
+static bool is_plain(emp_slice text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if ((unsigned char)text.data[i] < ' ') return false;
+    return text.size > 0;
+}
+
+/* Whether the message has an id, then a name that people can read; without an id the type must follow. */
+static bool looks_like_node(emp_slice message, bool *has_id)
 {
     emp_cursor     c = {message.data, message.data, message.data + message.size};
-    emp_wire_field id, name;
+    emp_cursor     again = c;
+    emp_wire_field field;
 
-    if (emp_wire_next(&c, &id, NULL) != EMP_OK || id.number != NODE_ID ||
-        id.type != EMP_WIRE_VARINT || c.at == c.end ||
-        emp_wire_next(&c, &name, NULL) != EMP_OK || name.number != NODE_NAME ||
-        name.type != EMP_WIRE_BYTES || name.bytes.size == 0)
+    *has_id = next_field(&c, &field, NODE_ID, EMP_WIRE_VARINT);
+    if (!*has_id) c = again;
+    if (!next_field(&c, &field, NODE_NAME, EMP_WIRE_BYTES) || !is_plain(field.bytes))
         return false;
-    for (size_t i = 0; i < name.bytes.size; i++)
-        if ((unsigned char)name.bytes.data[i] < ' ') return false;
-    return true;
+    return *has_id || (next_field(&c, &field, NODE_TYPE, EMP_WIRE_VARINT) &&
+                       field.bits <= COMM_COLL_NODE);
+}
+
+/* Whether the message begins with a version, as GlobalMetadata does. */
+static bool looks_like_metadata(emp_slice message)
+{
+    emp_cursor     c = {message.data, message.data, message.data + message.size};
+    emp_wire_field field;
+
+    return message.size == 0 ||
+           (next_field(&c, &field, METADATA_VERSION, EMP_WIRE_BYTES) &&
+            is_plain(field.bytes));
 }
 
 bool emp_chakra_is(emp_slice bytes)
 {
     emp_cursor file = {bytes.data, bytes.data, bytes.data + bytes.size};
-    emp_slice  message = {"", 0};
+    emp_slice  metadata = {"", 0}, first = {"", 0};
+    bool       has_id = false;
 
-    return bytes.size > 0 && next_message(&message, &file, NULL) == EMP_OK &&
-           file.at < file.end && next_message(&message, &file, NULL) == EMP_OK &&
-           message.size > 0 && looks_like_node(message);
+    return bytes.size > 0 && next_message(&metadata, &file, NULL) == EMP_OK &&
+           file.at < file.end && next_message(&first, &file, NULL) == EMP_OK &&
+           looks_like_node(first, &has_id) && (has_id || looks_like_metadata(metadata));
 }
 
 static emp_status read_messages(trace *t, emp_slice bytes, emp_error *err)

@@ -499,6 +499,15 @@ EMP_INFER(gather)
     return EMP_OK;
 }
 
+/* Gather of a variable, whose element type stands in an attribute. */
+EMP_INFER(resource_gather)
+{
+    EMP_CHECK(emp_op_infer_gather(op, output, output_count, err));
+    output[0].dtype =
+        op->attrs->dtype != EMP_DTYPE_NONE ? op->attrs->dtype : EMP_DTYPE_FLOAT;
+    return EMP_OK;
+}
+
 EMP_INFER(gather_nd)
 {
     const emp_shape *table = &op->input[0].shape, *indices = &op->input[1].shape;

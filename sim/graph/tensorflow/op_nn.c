@@ -115,6 +115,15 @@ EMP_INFER(batch_norm)
     return EMP_OK;
 }
 
+/* With a third reserve space, whose size only cuDNN knows. */
+EMP_INFER(batch_norm_v3)
+{
+    EMP_CHECK(emp_op_infer_batch_norm(op, output, output_count, err));
+    emp_set_output(&output[5], EMP_SHAPE(0), EMP_DTYPE_FLOAT);
+    *output_count = 6;
+    return EMP_OK;
+}
+
 /* FusedBatchNormGrad(dy, x, scale, ...): dx, dscale, doffset, and two empty tensors. */
 EMP_INFER(batch_norm_grad)
 {

@@ -184,22 +184,24 @@ EMP_COST(sdpa_grad)
 
 /* ---- recurrent layers ---- */
 
-/* Each element of a weight matrix works once a step and sequence. Matrices are the inputs of rank 2
- * that follow; input 0 is [steps, sequences, width], or [sequences, width] of a cell. */
+/* Each element of a weight matrix works once a step and sequence. Matrices are the inputs of rank 2 that follow, but for
+ * states, which have a row for each sequence; input 0 is [steps, sequences, width], or [sequences, width] of a cell. */
 EMP_COST(rnn)
 {
     const emp_shape *x = &op->input[0].shape;
-    int64_t          rows = 1, weights = 0;
+    int64_t          rows = 0, weights = 0;
+    int64_t          steps = x->rank == 3 ? dim_of(x, 0) : 1;
+    int64_t          sequences =
+        divide(emp_shape_elements(x), emp_mul_saturating(steps, dim_of(x, -1)));
 
     for (int32_t i = 1; i < op->input_count; i++) {
         const emp_shape *w = &op->input[i].shape;
-        if (w->rank != 2 || (x->rank == 2 && w->dim[0] == x->dim[0])) continue;
+        bool may_be_state = x->rank == 2 || (rows > 0 && dim_of(w, 0) != rows);
+        if (w->rank != 2 || (may_be_state && w->dim[0] == sequences)) continue;
         rows = dim_of(w, 0);
         weights = emp_add_saturating(weights, emp_shape_elements(w));
     }
-    int64_t steps = x->rank == 3 ? dim_of(x, 0) : 1;
-    int64_t sequences =
-        divide(emp_shape_elements(x), emp_mul_saturating(steps, dim_of(x, -1)));
+    if (rows == 0) rows = 1;
     set_product(op, EMP_OP_GEMM, steps, sequences, rows, divide(weights, rows), cost);
     cost->batch = emp_mul_saturating(cost->batch, (int64_t)op->type->rates.flops);
     cost->flops *= op->type->rates.flops;

@@ -91,6 +91,7 @@ static const family families[] = {
      "hlo.sign hlo.maximum hlo.minimum hlo.clamp hlo.compare hlo.select hlo.and hlo.or hlo.not hlo.xor hlo.shift-left "
      "hlo.shift-right-arithmetic hlo.shift-right-logical hlo.is-finite hlo.real hlo.imag hlo.complex hlo.popcnt "
      "hlo.count-leading-zeros hlo.reduce-precision hlo.map"},
+    {{"fused", .kinds = ANY, RATE(1, 1), WORK(ELEMENTWISE, elementwise)}, "triton.fused"},
     {{"addcmul", .kinds = ANY, TAKES(1), RATE(3, 3), WORK(ELEMENTWISE, elementwise)},
      "addcmul lerp addr cross linalg_cross kron glu mse_loss_backward l1_loss_backward smooth_l1_loss_backward huber_loss_backward sigmoid_backward "
      "tanh_backward leaky_relu_backward hardsigmoid_backward hardswish_backward prelu_backward _prelu_kernel_backward "

@@ -198,6 +198,11 @@ Test(functions, what_cannot_be_inlined_is_refused_by_name)
               "") "library { function { signature { name: 'f' input_arg { name: "
                   "'x' number_attr: 'N' } } } }",
          "takes or gives lists"},
+        /* a second signature that breaks off */
+        {NODE("in", "Placeholder",
+              SHAPE) "library { function { signature { name: "
+                     "'f' " OUT("y") " } signature { name: 'g' 5 } } }",
+         "function \"f\": "},
     };
 
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {

@@ -405,7 +405,8 @@ Test(import, says_what_a_file_without_a_graph_is)
          "the result of a plan, and no graph; emplace validate --import takes it"},
         {"\x89HDF\r\n\x1a\n\x08\x08",
          "HDF5, and no graph; emplace record shows a run record or a checkpoint, and "
-         "--placement takes its placement; a Keras model is read as a SavedModel"},
+         "--placement takes its placement; of a Keras model (.h5) write a SavedModel by "
+         "model.export(DIR), and name the saved_model.pb in it"},
         {"# a box\nname: box\ndevices:\n  - {name: gpu}\n", YAML_REFUSAL},
         {"format: \"emplace-placement-1\"\r\nrules:\r\n", YAML_REFUSAL},
         {"ir_version: 3", AS_TENSORFLOW "no node with a name and an op in it"},

@@ -7,8 +7,11 @@
  *
  * - What writes a storage that it reads works in place. What writes another one has allocated it anew.
  * - A tensor of a storage that an operator made is a view of it.
- * - A storage that nothing before has made was there when the trace began. It is a parameter if something writes it in
- *   place and a product, a convolution or a table look-up reads it; a state if it is written otherwise; a buffer if it is
+ * - A kernel of Triton has pointers as operands, and no results: it writes memory that is new, or that was only
+ *   allocated, and operands that it has twice; if there are none, its first operand.
+ * - A storage that nothing before has made was there when the trace began. Where the trace names the step of an optimizer,
+ *   it is a parameter if that step writes it in place and something else reads it. Elsewhere it is a parameter if something
+ *   writes it in place and a product, a convolution, a table look-up or a kernel of Triton reads it; a state if it is written otherwise; a buffer if it is
  *   the running mean or variance of a batch norm; else an input.
  */
 #include <inttypes.h>
@@ -19,6 +22,7 @@
 #include "graphs/import/pytorch/execution/hierarchy.h"
 #include "graphs/import/pytorch/lower.h"
 
+enum { KERNEL_OPERANDS_MAX = 1024 };
 enum { TENSOR_PARTS = 6, NAME_BYTES = 192, KEY_BYTES = 16, PLACE_BYTES = 224 };
 
 /* A tensor of the file: [id, storage, offset, elements, bytes of one, device]. */
@@ -360,6 +364,74 @@ static emp_status name_arguments(reader *r, const emp_torch_node *n, const char 
     return EMP_OK;
 }
 
+/* ---- kernels of Triton ---- */
+
+/* Whether an operand of a node is a tensor of that storage. */
+static bool is_operand_of(const emp_json *node, int64_t storage)
+{
+    for (triple i = inputs_of(node); i.value != NULL; i = next_of(i)) {
+        const emp_json *id = is_tensor(i.value) ? emp_json_first(i.value) : NULL;
+        if (id != NULL && emp_json_integer(emp_json_next(id)) == storage) return true;
+    }
+    return false;
+}
+
+/* Whether memory has no data yet: no call around the kernel is given it and nothing has made it, or it was only
+ * allocated. */
+static bool is_empty(const reader *r, const emp_execution_call *call, int64_t storage)
+{
+    const version *made = find_version(r, &r->of_storage, storage, 0);
+    emp_aten_op    op;
+
+    if (made != NULL) {
+        const emp_torch_node *n = &r->program.node[made->node];
+        return n->what == EMP_TORCH_CALL &&
+               emp_aten_parse(&op, n->target, strlen(n->target)) && op.type != NULL &&
+               op.type->work == EMP_WORK_NOTHING && !op.is_view;
+    }
+    for (int32_t p = call->parent; p >= 0; p = r->calls.call[p].parent)
+        if (is_operand_of(r->calls.call[p].json, storage)) return false;
+    return true;
+}
+
+static bool has_storage(const tensor *list, int32_t count, int64_t storage)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (list[i].storage == storage) return true;
+    return false;
+}
+
+/* The operands that a kernel writes. */
+static emp_status find_written(reader *r, emp_torch_node *n, tensor **made,
+                               const emp_execution_call *call, emp_error *err)
+{
+    tensor  all[KERNEL_OPERANDS_MAX];
+    int32_t count = 0;
+
+    if (n->count > KERNEL_OPERANDS_MAX)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "a kernel of %d operands, at most %d are read",
+                         n->count, KERNEL_OPERANDS_MAX);
+    *made = emp_arena_alloc(&r->program.texts, (size_t)n->count * sizeof **made + 1);
+    n->result =
+        emp_arena_alloc(&r->program.texts, (size_t)n->count * sizeof *n->result + 1);
+    if (*made == NULL || n->result == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "%d operands", n->count);
+    for (triple i = inputs_of(call->json); i.value != NULL; i = next_of(i)) {
+        tensor *t = &all[count];
+        if (!is_tensor(i.value)) continue;
+        EMP_CHECK(read_tensor(t, i, emp_json_string(i.type), err));
+        bool is_written =
+            has_storage(all, count, t->storage) || is_empty(r, call, t->storage);
+        if (is_written && !has_storage(*made, n->result_count, t->storage))
+            (*made)[n->result_count++] = *t;
+        count++;
+    }
+    if (n->result_count == 0 && count > 0) (*made)[n->result_count++] = all[0];
+    for (int32_t k = 0; k < n->result_count; k++) n->result[k] = (*made)[k].info;
+    n->is_tuple = n->result_count > 1;
+    return EMP_OK;
+}
+
 /* ---- calls ---- */
 
 static emp_status read_results(reader *r, emp_torch_node *n, tensor **made,
@@ -389,23 +461,62 @@ static emp_status read_results(reader *r, emp_torch_node *n, tensor **made,
     return EMP_OK;
 }
 
+/* Reads the operands, but for memory without data that the call only writes. */
+static emp_status read_operands(reader *r, const emp_torch_node *n, const tensor *made,
+                                const emp_execution_call *call, emp_error *err)
+{
+    int32_t at = n->first;
+
+    for (triple i = inputs_of(call->json); i.value != NULL; i = next_of(i), at++) {
+        const char *key = r->program.value[at].key;
+        tensor      t = {0};
+        bool        is_out = key != NULL && strcmp(key, "out") == 0;
+        bool        is_empty_result = false;
+        if (is_tensor(i.value)) {
+            EMP_CHECK(read_tensor(&t, i, emp_json_string(i.type), err));
+            if (call->is_triton)
+                is_empty_result = is_empty(r, call, t.storage);
+            else if (is_out)
+                is_empty_result = find_version(r, &r->of_storage, t.storage, 0) == NULL;
+        }
+        if (!is_empty_result) EMP_CHECK(read_argument(r, i, at, err));
+        r->program.value[at].is_written =
+            is_out || (call->is_triton && has_storage(made, n->result_count, t.storage));
+    }
+    return EMP_OK;
+}
+
+/* Kernels that Inductor fuses are passes over their operands. It calls those of templates, which multiply matrices,
+ * "triton_tem_..."; their sizes do not follow from their operands. */
+static bool is_template(const char *name)
+{
+    return strncmp(name, "triton_tem_", 11) == 0;
+}
+
 static emp_status add_call(reader *r, const emp_execution_call *call, emp_error *err)
 {
     char           name[NAME_BYTES];
     const char    *base = strrchr(call->name, ':');
-    emp_torch_node n = {.what = EMP_TORCH_CALL, .target = call->name, .name = name};
+    emp_torch_node n = {.what = EMP_TORCH_CALL,
+                        .target = call->name,
+                        .name = name,
+                        .is_update = call->is_update};
     tensor        *made = NULL;
-    int32_t        number, at;
+    int32_t        number;
 
     snprintf(name, sizeof name, "%.128s_%" PRId64, base == NULL ? call->name : base + 1,
              call->id);
     for (triple i = inputs_of(call->json); i.value != NULL; i = next_of(i)) n.count++;
     EMP_CHECK(emp_torch_program_reserve(&r->program, n.count, &n.first, err));
-    at = n.first;
     EMP_CHECK(name_arguments(r, &n, call->schema, err));
-    for (triple i = inputs_of(call->json); i.value != NULL; i = next_of(i))
-        EMP_CHECK(read_argument(r, i, at++, err));
-    EMP_CHECK(read_results(r, &n, &made, call->json, err));
+    if (call->is_triton) {
+        n.target = is_template(call->name) ? call->name : "triton::fused";
+        EMP_CHECK(find_written(r, &n, &made, call, err));
+        EMP_CHECK(read_operands(r, &n, made, call, err));
+    } else {
+        EMP_CHECK(read_operands(r, &n, NULL, call, err));
+        EMP_CHECK(read_results(r, &n, &made, call->json, err));
+    }
     EMP_CHECK(add_node(r, &n, &number, err));
     for (int32_t k = 0; k < n.result_count; k++)
         EMP_CHECK(note_made(r, &made[k], number, k, err));
@@ -438,9 +549,27 @@ static bool reads_weights(const emp_aten_op *op)
     }
 }
 
-/* What the calls do with the placeholders' memory. */
-static void find_roles(emp_torch_program *p, const emp_torch_calls *c, bool *is_written,
-                       bool *is_weight)
+/* What the calls do with memory that was there before. */
+typedef struct {
+    bool is_written, is_weight;
+    bool is_updated, is_read; /* by an optimizer's step; outside of it */
+} use;
+
+/* What a call does with one of its operands. */
+static void note_use(use *u, const emp_torch_calls *c, int32_t node,
+                     const emp_torch_value *v, int32_t argument)
+{
+    const emp_aten_op *op = c->op_of[node];
+    bool               is_written = emp_torch_writes(c, node, argument) || v->is_written;
+    bool               is_fused = strcmp(op->name, "triton.fused") == 0 && !is_written;
+
+    u->is_written |= is_written;
+    u->is_weight |= reads_weights(op) || is_fused;
+    u->is_updated |= is_written && c->program->node[node].is_update;
+    u->is_read |= !c->program->node[node].is_update && !op->is_view && !is_written;
+}
+
+static void note_uses(emp_torch_program *p, const emp_torch_calls *c, use *of)
 {
     for (int32_t i = 0; i < p->node_count; i++) {
         const emp_aten_op     *op = c->op_of[i];
@@ -452,14 +581,24 @@ static void find_roles(emp_torch_program *p, const emp_torch_calls *c, bool *is_
             if (owner->what != EMP_TORCH_PLACEHOLDER) continue;
             if (v->key != NULL && strncmp(v->key, "running_", 8) == 0)
                 owner->role = EMP_TORCH_BUFFER;
-            is_written[c->owner[v->node]] |= emp_torch_writes(c, i, at.argument);
-            is_weight[c->owner[v->node]] |= reads_weights(op);
+            note_use(&of[c->owner[v->node]], c, i, v, at.argument);
         }
     }
-    for (int32_t i = 0; i < p->node_count; i++)
-        if (p->node[i].what == EMP_TORCH_PLACEHOLDER && is_written[i] &&
-            p->node[i].role != EMP_TORCH_BUFFER)
-            p->node[i].role = is_weight[i] ? EMP_TORCH_PARAMETER : EMP_TORCH_STATE;
+}
+
+static void set_roles(emp_torch_program *p, const use *of)
+{
+    bool has_update = false;
+
+    for (int32_t i = 0; i < p->node_count; i++) has_update |= of[i].is_updated;
+    for (int32_t i = 0; i < p->node_count; i++) {
+        emp_torch_node *n = &p->node[i];
+        bool            is_parameter =
+            has_update ? of[i].is_updated && of[i].is_read : of[i].is_weight;
+        if (n->what == EMP_TORCH_PLACEHOLDER && of[i].is_written &&
+            n->role != EMP_TORCH_BUFFER)
+            n->role = is_parameter ? EMP_TORCH_PARAMETER : EMP_TORCH_STATE;
+    }
 }
 
 /* Gives placeholders their roles: what of the memory that was there before is kept from step to step. */
@@ -467,16 +606,15 @@ static emp_status find_kept(emp_torch_program *p, emp_error *err)
 {
     emp_status      st = EMP_OK;
     emp_torch_calls calls = {0};
-    bool           *is_written = NULL, *is_weight = NULL;
+    use            *of = NULL;
 
     EMP_TRY(emp_torch_calls_init(&calls, p, err));
-    EMP_TRY(EMP_ALLOC(is_written, (size_t)p->node_count));
-    EMP_TRY(EMP_ALLOC(is_weight, (size_t)p->node_count));
-    find_roles(p, &calls, is_written, is_weight);
+    EMP_TRY(EMP_ALLOC(of, (size_t)p->node_count));
+    note_uses(p, &calls, of);
+    set_roles(p, of);
 
 cleanup:
-    emp_free(is_written);
-    emp_free(is_weight);
+    emp_free(of);
     emp_torch_calls_clear(&calls);
     return st;
 }

@@ -10,13 +10,22 @@
 #include "graphs/import/pytorch/aten.h"
 
 /* What a call does besides the calls within it. */
-typedef enum { DOES_NOTHING, ALLOCATES, HELPS, WORKS } deed;
+typedef enum {
+    DOES_NOTHING,
+    ALLOCATES,
+    HELPS,
+    GATHERS,
+    LOOKS_UP,
+    WORKS,
+    MULTIPLIES
+} deed;
 
 typedef struct {
     emp_strmap deed_of_name;
-    deed      *deed;       /* [call] */
-    bool      *has_worker; /* [call] a call within it works */
-    bool      *is_done;    /* [call] it is taken, or a call around it is */
+    deed      *deed;           /* [call] */
+    bool      *has_worker;     /* [call] a call within it works */
+    bool      *has_multiplier; /* [call] a call within it multiplies matrices */
+    bool      *is_done;        /* [call] it is taken, or a call around it is */
 } finder;
 
 /* ---- nodes ---- */
@@ -39,12 +48,15 @@ static emp_status read_node(emp_execution_call *call, const emp_json *node,
 {
     const emp_json *id = emp_json_get(node, "id");
     const char     *schema = emp_json_string(attribute(node, "op_schema"));
+    const char     *backend = emp_json_string(attribute(node, "kernel_backend"));
 
     *call = (emp_execution_call){.json = node,
                                  .name = emp_json_string(emp_json_get(node, "name")),
                                  .schema = schema == NULL ? "" : schema,
                                  .id = emp_json_integer(id),
-                                 .parent = -1};
+                                 .parent = -1,
+                                 .is_triton =
+                                     backend != NULL && strcmp(backend, "triton") == 0};
     if (call->name != NULL && emp_json_is(id, EMP_JSON_INTEGER)) return EMP_OK;
     return EMP_ERROR(EMP_EFORMAT, "nodes[%d] has no %s", number,
                      call->name == NULL ? "name" : "id");
@@ -100,6 +112,12 @@ static deed deed_of_op(const emp_aten_op *op)
     case EMP_WORK_FILL:
     case EMP_WORK_MOVE:
     case EMP_WORK_CAST: return HELPS;
+    case EMP_WORK_GATHER: return GATHERS;
+    case EMP_WORK_LOOKUP: return LOOKS_UP;
+    case EMP_WORK_PRODUCT:
+    case EMP_WORK_CONVOLUTION:
+    case EMP_WORK_RECURRENT:
+    case EMP_WORK_ATTENTION: return MULTIPLIES;
     default: return WORKS;
     }
 }
@@ -108,6 +126,7 @@ static deed deed_of(const emp_execution_call *call)
 {
     emp_aten_op op;
 
+    if (call->is_triton) return WORKS;
     if (strstr(call->name, "::") == NULL) return DOES_NOTHING;
     if (!emp_aten_parse(&op, call->name, strlen(call->name))) return DOES_NOTHING;
     if (op.type != NULL) return deed_of_op(&op);
@@ -129,20 +148,47 @@ static emp_status find_deeds(finder *f, const emp_execution_calls *calls, emp_er
     return EMP_OK;
 }
 
+/* Whether a call is how the one around it works in place: "aten::mul" within "aten::mul_", which writes its operand. */
+static bool is_its_form(const emp_execution_call *call, const emp_execution_call *parent)
+{
+    size_t length = strlen(call->name);
+
+    return strncmp(call->name, parent->name, length) == 0 &&
+           strcmp(parent->name + length, "_") == 0;
+}
+
+/* Whether a call leaves nothing to do to the one around it. */
+static bool works_for(const finder *f, const emp_execution_calls *calls, int32_t call)
+{
+    int32_t parent = calls->call[call].parent;
+
+    if (is_its_form(&calls->call[call], &calls->call[parent])) return false;
+    if (f->deed[call] == GATHERS && f->deed[parent] == LOOKS_UP)
+        return f->has_worker[call];
+    return f->has_worker[call] || f->deed[call] >= GATHERS;
+}
+
 /* From the innermost calls outwards, then from the outermost inwards. What only helps is part of a call around it that
  * is taken, and so is an allocation. */
 static void take(finder *f, emp_execution_calls *calls)
 {
+    static const char optimizer[] = "Optimizer.step#"; /* then the name of its class */
+
     for (int32_t i = calls->count - 1; i >= 0; i--) {
         const emp_execution_call *call = &calls->call[i];
-        if (call->parent >= 0 && (f->has_worker[i] || f->deed[i] == WORKS))
-            f->has_worker[call->parent] = true;
+        if (call->parent < 0) continue;
+        if (works_for(f, calls, i)) f->has_worker[call->parent] = true;
+        if (f->has_multiplier[i] || f->deed[i] == MULTIPLIES)
+            f->has_multiplier[call->parent] = true;
     }
     for (int32_t i = 0; i < calls->count; i++) {
         emp_execution_call *call = &calls->call[i];
+        bool                has_other =
+            f->deed[i] == MULTIPLIES ? f->has_multiplier[i] : f->has_worker[i];
         f->is_done[i] = call->parent >= 0 && f->is_done[call->parent];
-        call->is_taken =
-            !f->is_done[i] && f->deed[i] != DOES_NOTHING && !f->has_worker[i];
+        call->is_taken = !f->is_done[i] && f->deed[i] != DOES_NOTHING && !has_other;
+        call->is_update = strncmp(call->name, optimizer, strlen(optimizer)) == 0 ||
+                          (call->parent >= 0 && calls->call[call->parent].is_update);
         f->is_done[i] = f->is_done[i] || call->is_taken;
     }
 }
@@ -157,6 +203,7 @@ emp_status emp_execution_calls_read(emp_execution_calls *out, const emp_json *ro
     EMP_TRY(read_nodes(out, root, err));
     EMP_TRY(EMP_ALLOC(f.deed, (size_t)out->count));
     EMP_TRY(EMP_ALLOC(f.has_worker, (size_t)out->count));
+    EMP_TRY(EMP_ALLOC(f.has_multiplier, (size_t)out->count));
     EMP_TRY(EMP_ALLOC(f.is_done, (size_t)out->count));
     EMP_TRY(find_deeds(&f, out, err));
     take(&f, out);
@@ -165,6 +212,7 @@ cleanup:
     emp_strmap_clear(&f.deed_of_name);
     emp_free(f.deed);
     emp_free(f.has_worker);
+    emp_free(f.has_multiplier);
     emp_free(f.is_done);
     return st;
 }

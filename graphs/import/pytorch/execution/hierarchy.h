@@ -8,6 +8,11 @@
  *
  * - An operator that the op table knows did its work itself, unless an operator within it did some. What only fills,
  *   moves or converts data within it is then part of its own work.
+ * - A kernel of Triton did its work, which no operator within it did. Its name is what the compiler called it.
+ * - A look-up of rows in a table stands for the gather within it, as its operand is the table.
+ * - An operator that multiplies matrices did so itself, unless an operator within it multiplies: oneDNN's recurrent layer
+ *   adds its biases by aten::add.
+ * - An operator in place, "aten::mul_", stands for the "aten::mul" within it, which does not say what it writes.
  * - An unknown operator with a schema and without such an operator within it did its work, too.
  * - An allocation is taken unless it lies within an operator that is taken.
  */
@@ -24,6 +29,8 @@ typedef struct {
     int64_t         id;
     int32_t         parent; /**< its place in the list, before its own; -1 = none */
     bool            is_taken;
+    bool            is_update; /**< it lies within the step of an optimizer */
+    bool            is_triton; /**< a kernel, which names no results */
 } emp_execution_call;
 
 /** Zero-initialise; emp_execution_calls_clear() releases it, also after a failure. */

@@ -355,6 +355,29 @@ Test(hlo, views_and_tuples_are_no_ops)
     emp_graph_destroy(g);
 }
 
+/* XLA prints the titles of its tables of source files also where the tables are empty. */
+Test(hlo, tables_of_source_files_go_by)
+{
+    static const char *const tables[] = {
+        "FileNames\n\nFunctionNames\n\nFileLocations\n\nStackFrames\n\n\n",
+        "FileNames\n1 \"a.py\"\n2 \"b.py\"\n\nFunctionNames\n1 \"f\"\n\n"
+        "FileLocations\n1 {file_name_id=1 line=3}\n\nStackFrames\n"
+        "1 {file_location_id=1 parent_frame_id=1}\n\n"};
+
+    for (int i = 0; i < 2; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "HloModule m, is_scheduled=true\n\n%s"
+                 "%%FileNames {\nROOT %%p = f32[2] parameter(0)\n}\n"
+                 "ENTRY %%main (x: f32[2]) -> f32[2] {\n%%x = f32[2] parameter(0)\n"
+                 "ROOT %%y = f32[2] negate(%%x)\n}\n",
+                 tables[i]);
+        emp_graph *g = hlo_graph(text);
+        cr_expect_eq(g->op_count, 2);
+        emp_graph_destroy(g);
+    }
+}
+
 Test(hlo, scopes_of_metadata_are_in_names)
 {
     emp_graph *g =

@@ -70,6 +70,101 @@ Test(hlo_control, a_loop_of_unknown_length_is_refused_by_name)
                    EMP_EFORMAT, "known_trip_count");
 }
 
+/* Modules that XLA has not compiled have no known_trip_count: lax.scan and lax.fori_loop are loops by a
+ * counter, whose bound stands in the condition or in the state. */
+#define UNTIL(bound, direction)                                                        \
+    "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), " \
+    "index=0\n%e = s32[] constant(" bound ")\nROOT %c = pred[] compare(%n, %e), "      \
+    "direction=" direction "\n}\n"
+#define COUNTED(test, begin)                                                         \
+    HEAD test BODY "ENTRY %main {\n%k = s32[] constant(" begin                       \
+                   ")\n%x = f32[4,4] parameter(0)\n"                                 \
+                   "%t = (s32[], f32[4,4]) tuple(%k, %x)\n"                          \
+                   "%w = (s32[], f32[4,4]) while(%t), condition=%test, body=%body\n" \
+                   "ROOT %r = f32[4,4] get-tuple-element(%w), index=1\n}\n"
+
+static void expect_iterations(const char *text, int count)
+{
+    emp_graph *g = hlo_graph(text);
+    double     products = 0.0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].cost->op_class == EMP_OP_GEMM) products += g->op[op].cost->flops;
+    cr_expect_eq(products, count * 2.0 * 4 * 4 * 4, "%.0f for %d iterations", products,
+                 count);
+    emp_graph_destroy(g);
+}
+
+Test(hlo_control, a_counted_loop_has_as_many_iterations)
+{
+    expect_iterations(COUNTED(UNTIL("32", "LT"), "0"), 32);
+    expect_iterations(COUNTED(UNTIL("32", "LE"), "30"), 3);
+    expect_iterations(COUNTED(UNTIL("-1", "LT"), "-4"), 3);
+    expect_iterations(COUNTED(UNTIL("7", "NE"), "0"), 7);
+    expect_iterations(COUNTED(UNTIL("0", "LT"), "0"), 0);
+    expect_refused(COUNTED(UNTIL("0", "GE"), "0"), EMP_EFORMAT, "known_trip_count");
+}
+
+/* As a decoder that writes at most so many tokens, and ends when all sequences have ended. */
+Test(hlo_control, a_loop_that_data_may_end_earlier_has_its_bound)
+{
+    emp_graph        *g = NULL;
+    emp_import_notes  notes = {0};
+    emp_error         err = {0};
+    static const char text[] = COUNTED(
+        "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), "
+        "index=0\n%x = f32[4,4] get-tuple-element(%s), index=1\n%e = s32[] "
+        "constant(6)\n%c = pred[] compare(%n, %e), direction=LT\n%f = f32[] slice(%x)\n"
+        "%d = pred[] compare(%f, %f), direction=EQ\nROOT %b = pred[] and(%d, %c)\n}\n",
+        "0");
+
+    cr_assert_eq(hlo_read_text(&g, &notes, text, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(hlo_cost(g, "w.5/y")->flops, 2.0 * 4 * 4 * 4);
+    cr_expect_eq(emp_graph_find(g, "w.6/y"), -1);
+    cr_expect(hlo_is_assumed(&notes, "w has all of its 6 iterations"));
+    emp_graph_destroy(g);
+    emp_import_notes_clear(&notes);
+}
+
+/* An outer loop whose counter is the bound of the inner one, which counts down by 2 in a fusion: 1 + 2 + 3
+ * products, and a condition behind a call. */
+Test(hlo_control, a_loop_within_a_loop_is_counted_by_the_state_of_the_outer_one)
+{
+    expect_iterations(
+        HEAD
+        "%less {\n%a = s32[] parameter(0)\n%b = s32[] parameter(1)\nROOT %c = pred[] "
+        "compare(%a, %b), direction=GT\n}\n"
+        "%down {\n%a = s32[] parameter(0)\n%two = s32[] constant(2)\nROOT %c = s32[] "
+        "subtract(%a, %two)\n}\n"
+        "%test.1 {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] "
+        "get-tuple-element(%s), index=0\n%zero = s32[] constant(0)\nROOT %c = pred[] "
+        "call(%n, %zero), to_apply=%less\n}\n"
+        "%body.1 {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] "
+        "get-tuple-element(%s), index=0\n%x = f32[4,4] get-tuple-element(%s), "
+        "index=1\n%m = s32[] fusion(%n), kind=kLoop, calls=%down\n%y = f32[4,4] "
+        "dot(%x, %x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        "ROOT %t = (s32[], f32[4,4]) tuple(%m, %y)\n}\n"
+        "%test.2 {\n%s = (f32[4,4], (s64[], s64[])) parameter(0)\n%p = (s64[], s64[]) "
+        "get-tuple-element(%s), index=1\n%n = s64[] get-tuple-element(%p), index=0\n"
+        "%e = s64[] get-tuple-element(%p), index=1\nROOT %c = pred[] compare(%n, %e), "
+        "direction=LT\n}\n"
+        "%body.2 {\n%s = (f32[4,4], (s64[], s64[])) parameter(0)\n%x = f32[4,4] "
+        "get-tuple-element(%s), index=0\n%p = (s64[], s64[]) get-tuple-element(%s), "
+        "index=1\n%n = s64[] get-tuple-element(%p), index=0\n%e = s64[] "
+        "get-tuple-element(%p), index=1\n%one = s64[] constant(1)\n%m = s64[] add(%n, "
+        "%one)\n%i = s32[] convert(%m)\n%two = s32[] constant(2)\n%d = s32[] "
+        "multiply(%i, %two)\n%t = (s32[], f32[4,4]) tuple(%d, %x)\n%w = (s32[], "
+        "f32[4,4]) while(%t), condition=%test.1, body=%body.1\n%y = f32[4,4] "
+        "get-tuple-element(%w), index=1\n%q = (s64[], s64[]) tuple(%m, %e)\nROOT %r = "
+        "(f32[4,4], (s64[], s64[])) tuple(%y, %q)\n}\n"
+        "ENTRY %main {\n%x = f32[4,4] parameter(0)\n%k = s64[] constant(0)\n%e = s64[] "
+        "constant(3)\n%p = (s64[], s64[]) tuple(%k, %e)\n%t = (f32[4,4], (s64[], "
+        "s64[])) tuple(%x, %p)\n%w = (f32[4,4], (s64[], s64[])) while(%t), "
+        "condition=%test.2, body=%body.2\nROOT %r = f32[4,4] get-tuple-element(%w), "
+        "index=0\n}\n",
+        1 + 2 + 3);
+}
+
 Test(hlo_control, loops_of_too_many_ops_are_refused_by_name)
 {
     expect_refused(LOOP(TRIPS("1000000000000")), EMP_EUNSUPPORTED,

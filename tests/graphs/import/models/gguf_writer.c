@@ -51,6 +51,19 @@ void gguf_begin(gguf_writer *w, const char *architecture)
     w->fact_count++;
 }
 
+void gguf_split(gguf_writer *w, uint32_t part, uint32_t parts, uint32_t tensors)
+{
+    static const char *const keys[] = {"split.no", "split.count", "split.tensors.count"};
+    const uint32_t           values[] = {part, parts, tensors};
+
+    for (int i = 0; i < 3; i++) {
+        put_text(w, keys[i]);
+        put_number(w, i == 2 ? 5 : 2, 4); /* int32, uint16 */
+        put_number(w, values[i], i == 2 ? 4 : 2);
+        w->fact_count++;
+    }
+}
+
 void gguf_integer(gguf_writer *w, const char *key, uint32_t value)
 {
     put_key(w, key);

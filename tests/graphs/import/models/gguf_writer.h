@@ -24,6 +24,8 @@ void gguf_integer(gguf_writer *w, const char *key, uint32_t value);
 /** The same, one a layer. */
 void gguf_integers(gguf_writer *w, const char *key, const uint32_t *values,
                    uint64_t count);
+/** That the file is a part of several, which count from 0, and how many tensors all of them have. */
+void gguf_split(gguf_writer *w, uint32_t part, uint32_t parts, uint32_t tensors);
 /** An array of texts, as tokens are. */
 void gguf_texts(gguf_writer *w, const char *key, uint64_t count);
 

@@ -418,6 +418,98 @@ Test(gguf, reads_headers_of_any_length)
     emp_graph_destroy(g);
 }
 
+/* ---- parts ---- */
+
+static shape tiny = {"llama", 1, 256,   2,     2,     128,   256,  256,
+                     0,       0, false, false, false, false, false};
+
+/* A model of one layer in three parts, the first of which has no tensors, as llama.cpp's
+ * --no-tensor-first-split writes them; \a tensors are said to be there. */
+static int64_t write_parts(uint32_t tensors)
+{
+    int64_t elements = 0;
+
+    for (uint32_t part = 0; part < 3; part++) {
+        char name[64];
+        if (part == 0)
+            write_facts(&writer, &tiny);
+        else
+            gguf_begin(&writer, "llama");
+        gguf_split(&writer, part, 3, tensors);
+        if (part == 1) {
+            gguf_tensor(&writer, "token_embd.weight", Q4_K, 256, 256, 0);
+            write_attention(&writer, &tiny, 0);
+        }
+        if (part == 2) {
+            write_feed_forward(&writer, &tiny, 0);
+            gguf_tensor(&writer, "output_norm.weight", F32, 256, 0, 0);
+        }
+        gguf_finish(&writer);
+        elements += writer.elements;
+        snprintf(name, sizeof name, "m-%05u-of-00003.gguf", part + 1);
+        scratch_write(name, writer.bytes, writer.size);
+    }
+    return elements;
+}
+
+static void expect_part_refused(const char *name, const char *words)
+{
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+
+    cr_expect_neq(emp_source_load(&g, NULL, NULL, scratch_path(name), &err), EMP_OK);
+    cr_expect_not_null(strstr(err.msg, words), "%s, not %s", err.msg, words);
+}
+
+Test(gguf, reads_all_parts_from_the_first)
+{
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+    int64_t    elements = write_parts(11);
+
+    cr_assert_eq(
+        emp_source_load(&g, NULL, NULL, scratch_path("m-00001-of-00003.gguf"), &err),
+        EMP_OK, "%s", err.msg);
+    cr_expect_eq(g->parameter_count, elements);
+    emp_graph_destroy(g);
+    expect_part_refused("m-00002-of-00003.gguf",
+                        "part 2 of 3 of a model; name the first part");
+}
+
+Test(gguf, names_the_part_that_is_missing_or_wrong)
+{
+    char from[SCRATCH_PATH_BYTES], to[SCRATCH_PATH_BYTES];
+
+    (void)write_parts(12);
+    expect_part_refused(
+        "m-00001-of-00003.gguf",
+        "its 3 parts have 11 tensors, and the first says that they are 12");
+    snprintf(from, sizeof from, "%s", scratch_path("m-00003-of-00003.gguf"));
+    snprintf(to, sizeof to, "%s", scratch_path("m-00002-of-00003.gguf"));
+    cr_assert_eq(rename(from, to), 0);
+    expect_part_refused("m-00001-of-00003.gguf", "it says that it is part 3 of 3");
+    cr_assert_eq(remove(to), 0);
+    expect_part_refused("m-00001-of-00003.gguf",
+                        "part 1 of 3, and part 2 is not found at ");
+    snprintf(from, sizeof from, "%s", scratch_path("m-00001-of-00003.gguf"));
+    snprintf(to, sizeof to, "%s", scratch_path("m.gguf"));
+    cr_assert_eq(rename(from, to), 0);
+    expect_part_refused("m.gguf",
+                        "part 1 of 3 of a model; the others are found beside it");
+}
+
+Test(gguf, parts_survive_every_allocation_failure)
+{
+    emp_graph *g = NULL;
+    char       path[SCRATCH_PATH_BYTES];
+
+    (void)write_parts(11);
+    snprintf(path, sizeof path, "%s", scratch_path("m-00001-of-00003.gguf"));
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_source_load(&g, NULL, NULL, path, NULL),
+                                      emp_graph_destroy(g));
+    emp_graph_destroy(g);
+}
+
 Test(gguf, survives_every_allocation_failure)
 {
     emp_gguf h = {0};

@@ -183,6 +183,33 @@ Test(fx, a_list_op_is_an_op_for_each_tensor)
     emp_graph_destroy(g);
 }
 
+Test(fx, an_op_that_runs_a_graph_of_its_own_is_a_warning)
+{
+    char              path[SCRATCH_PATH_BYTES];
+    emp_import_notes  notes = {0};
+    emp_import_params params = emp_import_params_default();
+    emp_graph        *g = NULL;
+    emp_error         err = {0};
+
+    scratch_write_text(
+        path, sizeof path, "graph.json",
+        "{\"format\": \"torch.fx 1\", \"nodes\": ["
+        "{\"name\": \"x\", \"op\": \"placeholder\", \"role\": \"input\", \"outputs\": "
+        "[{\"shape\": [4, 8], \"dtype\": \"float32\"}]},"
+        "{\"name\": \"c\", \"op\": \"call_function\", \"target\": "
+        "\"torch.ops.higher_order.cond\", \"args\": [{\"node\": \"x\"}], \"outputs\": "
+        "[{\"shape\": [4, 8], \"dtype\": \"float32\"}]}]}");
+    params.notes = &notes;
+    cr_assert_eq(emp_import_load(&g, &devices, path, &params, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_eq(notes.warning_count, 1);
+    cr_expect_not_null(
+        strstr(notes.warning[0], "c (torch.ops.higher_order.cond) runs a graph"), "%s",
+        notes.warning[0]);
+    emp_graph_destroy(g);
+    emp_import_notes_clear(&notes);
+}
+
 Test(fx, an_unknown_op_is_counted_and_named)
 {
     emp_graph *g = sample("in_place.json");

@@ -166,6 +166,58 @@ Test(chakra, collectives_without_times_are_the_machines)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* proto3 writes no number that is 0: ASTRA-sim's traces begin with a node of id 0, which others read. */
+Test(chakra, an_id_of_zero_is_left_out)
+{
+    proto_writer file = {0}, w = {0};
+    emp_graph   *g = NULL;
+    emp_error    err = {0};
+
+    proto_string(&w, 1, "version", "0.0.4");
+    put_message(&file, &w);
+    proto_clear(&w);
+    proto_string(&w, 2, "name", "sum_of_gradients");
+    proto_int(&w, 3, "type", 7);
+    put_attr(&w, "is_cpu_op", 27, 0);
+    put_attr(&w, "comm_type", 9, 0);
+    put_attr(&w, "comm_size", 9, 1 << 20);
+    put_message(&file, &w);
+    proto_clear(&w);
+    proto_int(&w, 1, "id", 1);
+    proto_string(&w, 2, "name", "update");
+    proto_int(&w, 3, "type", 4);
+    proto_ints(&w, 5, "data_deps", (int64_t[]){0}, 1);
+    proto_int(&w, 7, "duration_micros", 5);
+    put_message(&file, &w);
+    proto_clear(&w);
+    cr_assert_eq(load(&g, NULL, file.data, file.size, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(g->op_count, 2);
+    cr_expect_eq(g->edge_count, 1);
+    cr_expect_eq(g->collective[emp_graph_find(g, "gpu/sum_of_gradients.0")].bytes,
+                 1 << 20);
+    emp_graph_destroy(g);
+    proto_clear(&file);
+}
+
+/* The machine knows how long it takes, so that a step of nothing else computes something. */
+Test(chakra, a_collective_alone_is_a_step)
+{
+    static const char text[] = "{\"workload_graph\": [{\"Id\": 1, \"Name\": \"sum\", "
+                               "\"NodeType\": 7, \"data_deps\": [], \"is_cpu_op\": "
+                               "false, \"comm_size\": 4096, \"comm_type\": 0}]}";
+    emp_import_notes  notes = {0};
+    emp_graph        *g = NULL;
+
+    scratch_write("trace", text, strlen(text));
+    cr_assert_eq(
+        emp_source_load_noted(&g, NULL, NULL, &notes, scratch_path("trace"), NULL),
+        EMP_OK);
+    cr_expect_eq(notes.warning_count, 0, "%s",
+                 notes.warning_count > 0 ? notes.warning[0] : "");
+    emp_graph_destroy(g);
+    emp_import_notes_clear(&notes);
+}
+
 Test(chakra, faults_are_one_sentence)
 {
     static const struct {

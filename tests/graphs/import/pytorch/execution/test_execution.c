@@ -176,6 +176,175 @@ Test(execution, helpers_are_part_of_what_they_help)
     emp_graph_destroy(g);
 }
 
+/* A node whose inputs and outputs are texts of JSON. */
+static void add_node(int id, int parent, const char *name, const char *more,
+                     const char *inputs, const char *shapes, const char *outputs,
+                     const char *out_shapes)
+{
+    size_t used = strlen(text);
+
+    snprintf(text + used, sizeof text - used,
+             "%s{\"name\":\"%s\",\"id\":%d,\"ctrl_deps\":%d,\"inputs\":{\"values\":[%s],"
+             "\"shapes\":[%s],\"types\":[]},\"outputs\":{\"values\":[%s],\"shapes\":[%s],"
+             "\"types\":[]},\"attrs\":[%s]}",
+             used > 0 && text[used - 1] == '}' ? "," : "", name, id, parent, inputs,
+             shapes, outputs, out_shapes, more);
+}
+
+#define T(id, storage, count) "[" #id "," #storage ",0," #count ",4,\"cuda:0\"]"
+#define SCHEMA(text)          "{\"name\":\"op_schema\",\"value\":\"" text "\"}"
+#define TRITON                "{\"name\":\"kernel_backend\",\"value\":\"triton\"}"
+
+/* Inductor's program of a product and two fused kernels. Its buffers come from an allocator that traces do not have,
+ * so that a product's result is among its operands, too. */
+Test(execution, kernels_of_triton_are_ops)
+{
+    emp_import_devices devices;
+
+    begin();
+    add_node(1, 0, "CompiledFunction", "", T(11, 1, 16) "," T(12, 2, 16) "," T(13, 3, 4),
+             "[4,4],[4,4],[4]", "", "");
+    add_node(2, 1, "aten::mm",
+             SCHEMA("aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> "
+                    "Tensor(a!)"),
+             T(11, 1, 16) "," T(12, 2, 16) "," T(14, 4, 16), "[4,4],[4,4],[4,4]",
+             T(14, 4, 16), "[4,4]");
+    add_node(3, 1, "triton_poi_fused_add_cos_0", TRITON,
+             T(14, 4, 16) "," T(13, 3, 4) "," T(15, 5, 16) "," T(16, 6, 16) ",16,99",
+             "[4,4],[4],[4,4],[4,4],[],[]", "", "");
+    add_node(4, 1, "triton_red_fused_sum_1", TRITON, T(15, 5, 16) "," T(17, 7, 4) ",16",
+             "[4,4],[4],[]", "", "");
+    /* in place, as it has its first operand twice; then one without anything new */
+    add_node(5, 0, "triton_poi_fused_sgd_2", TRITON,
+             T(13, 3, 4) "," T(17, 7, 4) "," T(13, 3, 4) ",4", "[4],[4],[4],[]", "", "");
+    add_node(6, 0, "my_kernel", TRITON, T(17, 7, 4) "," T(15, 5, 16), "[4],[4,4]", "",
+             "");
+    emp_graph *g = load(finish(), &devices);
+    cr_expect_eq(count_type(g, "aten.mm"), 1);
+    cr_expect_eq(count_type(g, "triton.fused"), 4);
+    cr_expect_eq(count_type(g, "torch.input"), 2, "what the program is given");
+    cr_expect_eq(count_type(g, "torch.parameter"), 1, "an update, and another kernel");
+    cr_expect_eq(g->parameter_count, 4);
+    cr_expect_not_null(strstr(devices.note, "all known"), "%s", devices.note);
+    cr_expect(reads(g, "triton_poi_fused_add_cos_0_3", "mm_2"));
+    cr_expect(reads(g, "triton_red_fused_sum_1_4", "triton_poi_fused_add_cos_0_3"));
+    cr_expect(reads(g, "triton_poi_fused_sgd_2_5", "triton_red_fused_sum_1_4"));
+    cr_expect(reads(g, "my_kernel_6", "triton_red_fused_sum_1_4"));
+    emp_op_id fused = emp_graph_find(g, "triton_poi_fused_add_cos_0_3");
+    cr_expect_eq(g->op[fused].cost->bytes_read, 4 * (16 + 4));
+    cr_expect_eq(g->op[fused].cost->bytes_written, 4 * (16 + 16));
+    emp_graph_destroy(g);
+}
+
+/* A kernel of a program's own writes what torch.empty() gave it. */
+Test(execution, a_kernel_writes_memory_that_was_only_allocated)
+{
+    begin();
+    add_node(1, 0, "aten::empty_like", SCHEMA("aten::empty_like(Tensor self) -> Tensor"),
+             T(11, 1, 16), "[4,4]", T(12, 2, 16), "[4,4]");
+    add_node(2, 0, "add_kernel", TRITON, T(11, 1, 16) "," T(12, 2, 16), "[4,4],[4,4]", "",
+             "");
+    add_node(3, 0, "aten::relu", SCHEMA("aten::relu(Tensor self) -> Tensor"),
+             T(12, 2, 16), "[4,4]", T(13, 3, 16), "[4,4]");
+    emp_graph *g = load(finish(), NULL);
+    cr_expect(reads(g, "relu_3", "add_kernel_2"));
+    cr_expect_not(reads(g, "add_kernel_2", "empty_like_1"));
+    emp_graph_destroy(g);
+}
+
+/* aten::embedding gathers by aten::index_select, whose operand would be any tensor. */
+Test(execution, a_table_of_an_embedding_is_a_parameter)
+{
+    begin();
+    add_node(1, 0, "aten::embedding",
+             SCHEMA("aten::embedding(Tensor weight, Tensor indices) -> Tensor"),
+             T(11, 1, 320) "," T(12, 2, 8), "[40,8],[2,4]", T(13, 3, 64), "[2,4,8]");
+    add_node(2, 1, "aten::index_select",
+             SCHEMA("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"),
+             T(11, 1, 320) ",0," T(12, 2, 8), "[40,8],[],[8]", T(14, 3, 64), "[8,8]");
+    add_node(3, 0, "aten::embedding_dense_backward",
+             SCHEMA("aten::embedding_dense_backward(Tensor grad_output, Tensor indices) "
+                    "-> Tensor"),
+             T(13, 3, 64) "," T(12, 2, 8), "[2,4,8],[2,4]", T(15, 4, 320), "[40,8]");
+    add_node(4, 0, "aten::add_",
+             SCHEMA("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"),
+             T(11, 1, 320) "," T(15, 4, 320), "[40,8],[40,8]", T(11, 1, 320), "[40,8]");
+    emp_graph *g = load(finish(), NULL);
+    cr_expect_eq(g->parameter_count, 40 * 8);
+    cr_expect_eq(count_type(g, "aten.embedding"), 1);
+    cr_expect_eq(count_type(g, "aten.index_select"), 0);
+    cr_expect_eq(count_type(g, "torch.optimizer_state"), 0);
+    emp_graph_destroy(g);
+}
+
+#define MUL_ SCHEMA("aten::mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)")
+#define MUL_OUT \
+    SCHEMA("aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)")
+
+/* AdamW on a CPU: the list of weights is decayed one by one, each by aten::mul with out=. Biases are only added, so that
+ * nothing but the optimizer tells them from its states. */
+Test(execution, what_an_optimizers_step_writes_and_others_read_is_a_parameter)
+{
+    begin();
+    add_node(1, 0, "aten::mm", SCHEMA("aten::mm(Tensor self, Tensor mat2) -> Tensor"),
+             T(11, 1, 32) "," T(12, 2, 32), "[4,8],[8,4]", T(13, 3, 16), "[4,4]");
+    add_node(2, 0, "aten::add_",
+             SCHEMA("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"),
+             T(13, 3, 16) "," T(14, 4, 4), "[4,4],[4]", T(13, 3, 16), "[4,4]");
+    add_node(3, 0, "Optimizer.step#AdamW.step", "", "", "", "", "");
+    add_node(4, 3, "aten::_foreach_mul_",
+             SCHEMA("aten::_foreach_mul_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()"),
+             "[" T(12, 2, 32) "," T(14, 4, 4) "],0.9", "[[8,4],[4]],[]", "", "");
+    for (int i = 0; i < 2; i++) {
+        add_node(5 + 2 * i, 4, "aten::mul_", MUL_,
+                 i == 0 ? T(12, 2, 32) ",0.9" : T(14, 4, 4) ",0.9",
+                 i == 0 ? "[8,4],[]" : "[4],[]", i == 0 ? T(12, 2, 32) : T(14, 4, 4),
+                 i == 0 ? "[8,4]" : "[4]");
+        add_node(6 + 2 * i, 5 + 2 * i, "aten::mul", MUL_OUT,
+                 i == 0 ? T(20, 9, 1) "," T(12, 2, 32) "," T(12, 2, 32)
+                        : T(20, 9, 1) "," T(14, 4, 4) "," T(14, 4, 4),
+                 i == 0 ? "[],[8,4],[8,4]" : "[],[4],[4]",
+                 i == 0 ? T(12, 2, 32) : T(14, 4, 4), i == 0 ? "[8,4]" : "[4]");
+    }
+    add_node(9, 3, "aten::mul_", MUL_, T(15, 5, 32) ",0.9", "[8,4],[]", T(15, 5, 32),
+             "[8,4]");
+    add_node(10, 3, "aten::addcdiv_",
+             SCHEMA("aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2) -> "
+                    "Tensor(a!)"),
+             T(12, 2, 32) "," T(15, 5, 32) "," T(15, 5, 32), "[8,4],[8,4],[8,4]",
+             T(12, 2, 32), "[8,4]");
+    emp_graph *g = load(finish(), NULL);
+    cr_expect_eq(count_type(g, "aten.mul_"), 3);
+    cr_expect_eq(count_type(g, "aten.mul"), 0);
+    cr_expect_eq(count_type(g, "torch.parameter"), 2);
+    cr_expect_eq(count_type(g, "torch.optimizer_state"), 1);
+    cr_expect_eq(count_type(g, "torch.input"), 1);
+    cr_expect_eq(g->parameter_count, 8 * 4 + 4);
+    emp_graph_destroy(g);
+}
+
+/* oneDNN's layer of an LSTM adds its two biases by an operator of its own. Its states are no weights. */
+Test(execution, a_recurrent_layer_did_its_products)
+{
+    begin();
+    add_node(
+        1, 0, "aten::mkldnn_rnn_layer",
+        SCHEMA("aten::mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, "
+               "Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_) -> Tensor"),
+        T(11, 1, 448) "," T(12, 2, 2048) "," T(13, 3, 4096) "," T(14, 4, 128) "," T(
+            15, 5, 128) "," T(16, 6, 128) "," T(17, 7, 128),
+        "[7,4,16],[128,16],[128,32],[128],[128],[4,32],[4,32]", T(18, 8, 896),
+        "[7,4,32]");
+    add_node(2, 1, "aten::add",
+             SCHEMA("aten::add.Tensor(Tensor self, Tensor other) -> Tensor"),
+             T(14, 4, 128) "," T(15, 5, 128), "[128],[128]", T(19, 9, 128), "[128]");
+    emp_graph *g = load(finish(), NULL);
+    cr_expect_eq(count_type(g, "aten.add"), 0);
+    cr_expect_eq(g->op[the_op_of(g, "aten.mkldnn_rnn_layer")].cost->flops,
+                 2.0 * 7 * 4 * (2048 + 4096));
+    emp_graph_destroy(g);
+}
+
 Test(execution, faults_are_one_sentence)
 {
     static const struct {
