@@ -42,7 +42,9 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of SPEC with "
      "its "
-     "devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.sh, for llama.cpp",
+     "devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.device_map.json, for "
+     "accelerate; as FILE.sh, for llama.cpp; as FILE.vllm.sh or FILE.megatron.sh. Only "
+     "placements are searched that the file can state",
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
@@ -146,6 +148,12 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(emp_output_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     cli_inputs_take_options(inputs, task);
+    inputs->form = cli_form_of(args->out, task->spec);
+    if (inputs->form != CLI_FORM_ANY && (args->run.decides & ~EMP_DECIDES_DEVICES) != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s states devices, and no order and no fusion; leave out "
+                         "--decide, or name a .json",
+                         args->out);
     EMP_CHECK(cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err));
     const emp_named_placement names =
         emp_placement_name(inputs->problem, &(emp_decision){0}, -1.0);
