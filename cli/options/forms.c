@@ -98,15 +98,19 @@ emp_status cli_form_check(cli_form form, const emp_named_placement *p, const cha
 
 /* ---- what shares a device ---- */
 
+enum { SET_NAME_BYTES = EMP_PART_NAME_BYTES + 16 };
+
 /* Names of sets of ops, which are numbered as they come. */
 typedef struct {
     emp_strmap set_of_name;
-    int32_t    count;
-    int32_t    layer_root[LAYERS_MAX]; /* layers that share a class, and those between */
-    bool       is_tied;                /* the table and the head are one class */
-    int32_t    last_layer;
+    char (*name)[SET_NAME_BYTES]; /* [set] what the map borrows */
+    int32_t count;
+    int32_t layer_root[LAYERS_MAX]; /* layers that share a class, and those between */
+    bool    is_tied;                /* the table and the head are one class */
+    int32_t last_layer;
 } sets;
 
+/* The name must stay. */
 static emp_status number_set(int32_t *set, sets *s, const char *name, size_t length,
                              emp_error *err)
 {
@@ -116,18 +120,27 @@ static emp_status number_set(int32_t *set, sets *s, const char *name, size_t len
     return emp_strmap_set(&s->set_of_name, name, length, *set, err);
 }
 
-/* A matrix of a layer that --override-tensor can name, and what is computed from it within its block. Routers stay
- * with their layer. */
+/* A matrix of a layer that --override-tensor can name. Activations and products within a feed-forward block go with its
+ * last matrix; routers stay with their layer. */
 static bool is_apart(char matrix[EMP_PART_NAME_BYTES], const emp_model_part *part)
 {
-    return !part->is_cache &&
-           (part->role[0] == '\0' || strcmp(part->role, "act") == 0 ||
-            strcmp(part->role, "mul") == 0) &&
-           !emp_model_part_is_router(part) && emp_model_part_gguf(matrix, part);
+    const bool is_between =
+        strcmp(part->role, "act") == 0 || strcmp(part->role, "mul") == 0;
+
+    if (part->is_cache || (part->role[0] != '\0' && !is_between) ||
+        emp_model_part_is_router(part) || !emp_model_part_gguf(matrix, part))
+        return false;
+    if (!is_between) return true;
+    const char *experts = strstr(matrix, "_exps"), *shared = strstr(matrix, "_shexp");
+    snprintf(matrix, EMP_PART_NAME_BYTES, "ffn_down%s",
+             experts != NULL  ? "_exps"
+             : shared != NULL ? "_shexp"
+                              : "");
+    return true;
 }
 
 /* Writes the name of the set that an op is in; "" = it is in none. */
-static void name_set(char name[EMP_PART_NAME_BYTES + 16], cli_form form, const sets *s,
+static void name_set(char name[SET_NAME_BYTES], cli_form form, const sets *s,
                      const emp_model_part *part)
 {
     char matrix[EMP_PART_NAME_BYTES];
@@ -136,19 +149,19 @@ static void name_set(char name[EMP_PART_NAME_BYTES + 16], cli_form form, const s
     if (part->kind == EMP_PART_LAYER) {
         const int32_t layer = s->layer_root[part->layer];
         if (form == CLI_FORM_LLAMA && is_apart(matrix, part))
-            snprintf(name, EMP_PART_NAME_BYTES + 16, "%d %s", part->layer, matrix);
+            snprintf(name, SET_NAME_BYTES, "%d %s", part->layer, matrix);
         else if (form == CLI_FORM_VLLM && layer == s->layer_root[s->last_layer])
-            snprintf(name, EMP_PART_NAME_BYTES + 16, "head");
+            snprintf(name, SET_NAME_BYTES, "head");
         else if (form == CLI_FORM_VLLM && layer == s->layer_root[0] && !s->is_tied)
-            snprintf(name, EMP_PART_NAME_BYTES + 16, "table");
+            snprintf(name, SET_NAME_BYTES, "table");
         else
-            snprintf(name, EMP_PART_NAME_BYTES + 16, "%d", layer);
+            snprintf(name, SET_NAME_BYTES, "%d", layer);
     } else if (part->kind == EMP_PART_EMBEDDING) {
         const bool is_one =
             form == CLI_FORM_VLLM && s->layer_root[0] == s->layer_root[s->last_layer];
-        snprintf(name, EMP_PART_NAME_BYTES + 16, s->is_tied || is_one ? "head" : "table");
+        snprintf(name, SET_NAME_BYTES, s->is_tied || is_one ? "head" : "table");
     } else if (part->kind == EMP_PART_HEAD) {
-        snprintf(name, EMP_PART_NAME_BYTES + 16, "head");
+        snprintf(name, SET_NAME_BYTES, "head");
     }
 }
 
@@ -208,16 +221,17 @@ static size_t map_set_length(const char *name, const char *spec)
 static emp_status find_set(int32_t *set, sets *s, cli_form form, const emp_graph *g,
                            emp_op_id op, const char *spec, emp_error *err)
 {
-    char name[EMP_PART_NAME_BYTES + 16] = "";
+    char *name = s->name[s->count];
 
     *set = -1;
+    name[0] = '\0';
     if (form == CLI_FORM_DEVICE_MAP) {
         const size_t length = map_set_length(g->name[op], spec);
         return length > 0 ? number_set(set, s, g->name[op], length, err) : EMP_OK;
     }
     const emp_model_part part = emp_model_part_of(g->name[op]);
     if (form == CLI_FORM_MEGATRON && strncmp(g->name[op], "loss", 4) == 0)
-        snprintf(name, sizeof name, "head");
+        snprintf(name, SET_NAME_BYTES, "head");
     else
         name_set(name, form, s, &part);
     return name[0] != '\0' ? number_set(set, s, name, strlen(name), err) : EMP_OK;
@@ -232,6 +246,7 @@ emp_status cli_form_join(cli_form form, emp_graph *g, const char *spec, emp_erro
 
     if (form == CLI_FORM_ANY || form == CLI_FORM_TENSORFLOW) return EMP_OK;
     EMP_TRY(EMP_ALLOC(s, (size_t)1));
+    EMP_TRY(EMP_ALLOC(s->name, (size_t)g->op_count + 1));
     EMP_TRY(EMP_ALLOC(set_of_op, (size_t)g->op_count));
     EMP_TRY(EMP_ALLOC(is_cpu_class, (size_t)g->class_count));
     cli_layers_mark_cpu(is_cpu_class, g);
@@ -245,7 +260,10 @@ emp_status cli_form_join(cli_form form, emp_graph *g, const char *spec, emp_erro
     EMP_TRY(emp_graph_join_classes(g, set_of_op, err));
 
 cleanup:
-    if (s != NULL) emp_strmap_clear(&s->set_of_name);
+    if (s != NULL) {
+        emp_strmap_clear(&s->set_of_name);
+        emp_free(s->name);
+    }
     emp_free(s);
     emp_free(set_of_op);
     emp_free(is_cpu_class);

@@ -252,6 +252,17 @@ static int32_t count_cpu_experts(const options *o)
     return first;
 }
 
+/* A config has one matrix where the file may have two. */
+static void print_leaf(FILE *stream, const char *leaf)
+{
+    static const char both[] = "ffn_gate_up";
+
+    if (strncmp(leaf, both, sizeof both - 1) == 0)
+        fprintf(stream, "ffn_(gate_up|gate|up)%s", leaf + sizeof both - 1);
+    else
+        fputs(leaf, stream);
+}
+
 static void print_strays(FILE *stream, const options *o)
 {
     const int32_t cpu_experts = count_cpu_experts(o);
@@ -267,7 +278,9 @@ static void print_strays(FILE *stream, const options *o)
             if (strcmp(s->leaf, first->leaf) != 0 || s->device != first->device) break;
             fprintf(stream, "%s%d", end > i ? "|" : "", s->layer);
         }
-        fprintf(stream, ")\\.%s\\.=", first->leaf);
+        fputs(")\\.", stream);
+        print_leaf(stream, first->leaf);
+        fputs("\\.=", stream);
         print_device(stream, o, first->device);
         fputc('\'', stream);
     }

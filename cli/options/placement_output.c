@@ -60,7 +60,13 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
             EMP_EINVAL, "%s cannot be written: outputs are not compressed; leave out .gz",
             path);
     output_kind kind = kind_of(path);
-    if (kind == KIND_PYTHON && is_without_names(spec))
+    if (cli_form_of(path, spec) == CLI_FORM_DEVICE_MAP && !cli_device_map_is_for(spec))
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s is to be a device_map, and %s is no model of PyTorch or "
+                         "Hugging Face; name a .json of another ending",
+                         path, spec);
+    if ((kind == KIND_PYTHON || cli_form_of(path, spec) == CLI_FORM_DEVICE_MAP) &&
+        is_without_names(spec))
         return EMP_ERROR(EMP_EINVAL,
                          "%s is to be for PyTorch or TensorFlow 1, and %s does not name "
                          "their modules or ops; name a .json",
