@@ -15,7 +15,7 @@
 #include "baselines/single.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
-#include "cli/fit.h"
+#include "cli/options/fit.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
 #include "cli/report/report.h"

@@ -7,7 +7,7 @@
 #include <argp.h>
 #include <jansson.h>
 
-#include "cli/options/forms.h"
+#include "cli/options/forms/forms.h"
 #include "cli/options/source_options.h"
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/fit.h"
+#include "cli/options/fit.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/pipeline_options.h"
+#include "cli/options/forms/pipeline_options.h"
 
 #include <stdio.h>
 #include <string.h>

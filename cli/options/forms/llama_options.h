@@ -1,4 +1,4 @@
-/** \file cli/options/llama_options.h
+/** \file cli/options/forms/llama_options.h
  * A placement of a decoder as options of llama.cpp, in a script of the shell:
  *
  *     sh best.sh llama-server -m model.gguf
@@ -7,8 +7,8 @@
  * -ngl how many layers are on GPUs at all, the first ones being left to the CPU. The output counts as the last
  * layer. A layer's cache of keys and values is where the layer is; weights elsewhere get an --override-tensor.
  */
-#ifndef EMP_CLI_OPTIONS_LLAMA_OPTIONS_H
-#define EMP_CLI_OPTIONS_LLAMA_OPTIONS_H
+#ifndef EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H
+#define EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H
 
 #include "sim/problem/placement.h"
 
@@ -22,4 +22,4 @@ bool cli_llama_options_are_for(const char *spec);
 emp_status cli_llama_options_write(const char *path, const emp_named_placement *placement,
                                    emp_error *err);
 
-#endif /* EMP_CLI_OPTIONS_LLAMA_OPTIONS_H */
+#endif /* EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/fit.h"
+#include "cli/options/fit.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/forms.h"
+#include "cli/options/forms/forms.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/text.h"
-#include "cli/options/llama_options.h"
 #include "cli/options/modules/device_map.h"
 #include "cli/options/modules/layers.h"
 #include "graphs/transformer/parts.h"

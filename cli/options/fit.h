@@ -1,10 +1,10 @@
-/** \file cli/fit.h
+/** \file cli/options/fit.h
  * `--fit KEY` of simulate and place: the largest value of a size in SPEC, such as seq or batch, with which a placement
  * fits into the memories. SPEC is loaded, placed and simulated anew for each value; values double until one does not
  * fit, and are then bisected. So the answer takes for granted that what fits with a value fits with a smaller one.
  */
-#ifndef EMP_CLI_FIT_H
-#define EMP_CLI_FIT_H
+#ifndef EMP_CLI_OPTIONS_FIT_H
+#define EMP_CLI_OPTIONS_FIT_H
 
 #include "cli/options/run_options.h"
 
@@ -42,4 +42,4 @@ emp_status cli_fit_spec(char *out, size_t size, const char *spec, const char *ke
  * \retval EMP_EINVAL  The value 1 is refused, whose message it is. \retval EMP_EINTERRUPTED  Ctrl-C. */
 emp_status cli_fit(const cli_fit_request *request, emp_error *err);
 
-#endif /* EMP_CLI_FIT_H */
+#endif /* EMP_CLI_OPTIONS_FIT_H */
