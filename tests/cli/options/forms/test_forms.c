@@ -21,6 +21,7 @@
 #include "tests/graphs/import/models/gguf_writer.h"
 #include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 TestSuite(forms, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -663,6 +664,34 @@ Test(forms, what_no_placement_can_have_is_refused_before_the_search)
     expect_said("no op of the graph names one, such as model.layers.0");
     cr_expect_eq(emplace_run("place rnnlm:steps=2 -m k40x2 --out p.device_map.json"), 1);
     expect_said("is no model of PyTorch or Hugging Face");
+}
+
+Test(forms, survive_every_allocation_failure)
+{
+    static const int numbers[] = {0, 2, 3, 4};
+    static stage     s;
+    char             text[4096];
+
+    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
+    scratch_write("config.json", text, strlen(text));
+    snprintf(s.file, sizeof s.file, "%s", scratch_path("config.json"));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const form *f = &forms[numbers[i]];
+        load_stage(&s, f, "rtx3090x4");
+        const emp_decision        d = {.device_of_op = s.device_of_op};
+        const emp_named_placement p = emp_placement_name(s.inputs.problem, &d, 1.0);
+        for (emp_op_id op = 0; op < s.inputs.step->op_count; op++) s.device_of_op[op] = 1;
+        emp_problem_legalize(s.inputs.problem, s.device_of_op);
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            cli_form_join(s.form, s.inputs.step, s.spec, NULL), (void)0);
+        SURVIVES_EVERY_ALLOCATION_FAILURE(cli_form_bind(s.form, s.inputs.problem, NULL),
+                                          (void)0);
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            cli_placement_output_write(scratch_path(f->file), &p, s.spec,
+                                       s.inputs.machine, NULL),
+            (void)0);
+        clear_stage(&s);
+    }
 }
 
 Test(forms, of_gpus_alone_need_one)
