@@ -36,7 +36,8 @@
     X(m_sct)                 \
     X(dp_contiguous)         \
     X(memory_split)          \
-    X(first_fit)
+    X(first_fit)             \
+    X(experts_on_cpu)
 
 #define X(name) extern const emp_method emp_method_##name;
 EMP_BASELINE_LIST(X)

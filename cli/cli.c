@@ -43,10 +43,15 @@ void cli_usage_error(const char *format, ...)
     exit(CLI_EXIT_USAGE);
 }
 
+static _Thread_local bool is_warned;
+
+void cli_warn_only_once(bool is_repeated) { is_warned = is_repeated; }
+
 void cli_warn(const char *format, ...)
 {
     va_list args;
 
+    if (is_warned) return;
     va_start(args, format);
     print_sentence("emplace: warning: ", format, args);
     va_end(args);

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "search/groups/expert_groups.h"
 #include "sim/problem/decision.h"
 
 /* A drawn move may change nothing: so many are tried. */
@@ -76,9 +77,13 @@ static void list_sizes(emp_moves *m, emp_class_grouping kind, int32_t cut)
 static void list_all_sizes(emp_moves *m)
 {
     const int32_t groups = m->options.groups;
+    const bool    has_experts = groups == EMP_MOVES_ALL && emp_has_experts(m->graph);
 
     for (int32_t cut = 0; cut == 0 || cut < m->options.cuts; cut++) {
         if (groups == EMP_MOVES_ALL) list_sizes(m, EMP_CLASS_GROUPS_NAMES, cut);
+        if (has_experts)
+            m->size[m->size_count++] =
+                (emp_moves_size){EMP_CLASS_GROUPS_EXPERTS, 1, cut, false};
         list_sizes(m,
                    groups == EMP_MOVES_ALL ? EMP_CLASS_GROUPS_METIS
                                            : (emp_class_grouping)groups,

@@ -8,6 +8,8 @@
  * neighbour, to a neighbour of that one, and so on (FlexFlow's propagation; Jia et al.,
  * SysML 2019).
  *
+ * Where layers have experts, those of a layer are a group as well, which goes to a CPU or back at once.
+ *
  * From a legal placement every move leads to a legal one: classes that only a CPU can run
  * stay, and where CPUs are forbidden no class goes to one.
  *
@@ -34,7 +36,8 @@
 
 enum {
     EMP_MOVES_MAX_CUTS = 16,
-    EMP_MOVES_MAX_LEVELS = 2 * 15 * EMP_MOVES_MAX_CUTS /**< two ways, 1 .. 1 << 14 */
+    /** Two ways, 1 .. 1 << 14; experts. */
+    EMP_MOVES_MAX_LEVELS = (2 * 15 + 1) * EMP_MOVES_MAX_CUTS
 };
 
 typedef enum {
@@ -56,7 +59,7 @@ typedef struct {
     const atomic_int *stop; /**< ends a cut when it is set; NULL: nothing does */
 } emp_move_options;
 
-enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */ };
+enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_ALL };
 
 /** Rows of a method's options; \a at is the emp_move_options in its struct \a type. */
 #define EMP_MOVE_OPTIONS(type, at, moves, most)                                       \
@@ -64,7 +67,7 @@ enum { EMP_MOVES_ALL = EMP_CLASS_GROUPS_NAMES + 1 /**< but COLOCRL and Scotch */
                     "what is moved: single ops, groups, or both", moves),             \
         EMP_WORD_OPTION("groups", type, at.groups, EMP_CLASS_GROUPING_WORDS "|all",   \
                         "how groups are made; colocrl: by its rules, names: layer x " \
-                        "direction x 8 steps, all: metis and names",                  \
+                        "direction x 8 steps, all: metis, names, experts of a layer", \
                         EMP_MOVES_ALL),                                               \
         EMP_INTEGER_OPTION("coarsest", type, at.coarsest, 1, 1 << 14,                 \
                            "groups of the first size; each further one has twice as " \

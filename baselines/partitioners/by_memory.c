@@ -7,8 +7,12 @@
  * order of their first ops, so that a head that is tied to the table stands with the table, and an optimizer with
  * its layer. Any other class follows one that it reads from. Bytes are those of variables and of a part
  * of all results: results of the backward pass are soon released. */
+#include "baselines/partitioners/by_memory.h"
 #include "base/arrays.h"
 #include "baselines/baselines.h"
+
+/* Part of all results that counts beside variables. */
+#define RESULTS 0.5
 
 typedef struct {
     double results;
@@ -29,6 +33,7 @@ typedef struct {
     int32_t            carrier_count;
     carrier           *carrier; /* in the order of their first ops */
     int32_t           *carrier_of_class;
+    const bool        *is_left_out; /* [class] on the CPU, whatever else; NULL: none is */
     emp_device_id     *device_of_carrier;
     emp_arrays         arrays;
 } split;
@@ -40,7 +45,10 @@ static double memory_of(const split *s, int32_t gpu)
 
 static bool may_use_gpu(const split *s, int32_t number)
 {
-    return s->problem->kinds_of_class[s->carrier[number].class_number] & EMP_KIND_GPU;
+    const int32_t c = s->carrier[number].class_number;
+
+    if (s->is_left_out != NULL && s->is_left_out[c]) return false;
+    return s->problem->kinds_of_class[c] & EMP_KIND_GPU;
 }
 
 /* -1: the op is folded, or its class has no carrier yet. */
@@ -191,27 +199,23 @@ static emp_status allocate(split *s, emp_error *err)
                               : EMP_OK;
 }
 
-static emp_status place(const emp_method *type, const emp_problem *problem,
-                        const emp_method_params  *params,
-                        const emp_owned_decision *proposal, emp_error *err)
+static emp_status split_classes(emp_device_id *device_of_op, const emp_problem *problem,
+                                const bool *is_left_out, double results, bool fills,
+                                emp_error *err)
 {
     emp_status st = EMP_OK;
-    options    o;
-    split      s = {.problem = problem, .machine = problem->machine};
+    split      s = {
+             .problem = problem, .machine = problem->machine, .is_left_out = is_left_out};
 
-    EMP_TRY(emp_method_options_parse(&o, type, params, err));
     s.gpu_count = emp_machine_list(problem->machine, EMP_DEVICE_GPU, s.gpu);
-    if (s.gpu_count == 0)
-        EMP_FAIL(EMP_EUNSUPPORTED, "method %s: machine %s has no GPU", type->name,
-                 problem->machine->name);
     EMP_TRY(allocate(&s, err));
     list_carriers(&s);
     follow_carriers(&s);
-    weigh_carriers(&s, o.results);
-    type == &emp_method_memory_split ? split_by_memory(&s) : fill_in_order(&s);
+    weigh_carriers(&s, results);
+    fills ? fill_in_order(&s) : split_by_memory(&s);
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
         const int32_t number = carrier_of(&s, op);
-        proposal->device_of_op[op] = number < 0 ? 0 : s.device_of_carrier[number];
+        device_of_op[op] = number < 0 ? 0 : s.device_of_carrier[number];
     }
 
 cleanup:
@@ -219,9 +223,29 @@ cleanup:
     return st;
 }
 
+emp_status emp_split_by_memory(emp_device_id *device_of_op, const emp_problem *problem,
+                               const bool *is_left_out, emp_error *err)
+{
+    return split_classes(device_of_op, problem, is_left_out, RESULTS, false, err);
+}
+
+static emp_status place(const emp_method *type, const emp_problem *problem,
+                        const emp_method_params  *params,
+                        const emp_owned_decision *proposal, emp_error *err)
+{
+    options o;
+
+    EMP_CHECK(emp_method_options_parse(&o, type, params, err));
+    if (emp_machine_count(problem->machine, EMP_DEVICE_GPU) == 0)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "method %s: machine %s has no GPU", type->name,
+                         problem->machine->name);
+    return split_classes(proposal->device_of_op, problem, NULL, o.results,
+                         type == &emp_method_first_fit, err);
+}
+
 static const emp_option option_list[] = {
     EMP_REAL_OPTION("results", options, results, 0, 1,
-                    "part of all results that counts beside variables", 0.5),
+                    "part of all results that counts beside variables", RESULTS),
     EMP_NO_OPTION};
 
 const emp_method emp_method_memory_split = {

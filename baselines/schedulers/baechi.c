@@ -172,6 +172,15 @@ static emp_status book(loop *l, choice c, emp_error *err)
     return EMP_OK;
 }
 
+/* No ready task fits anywhere, whatever ends. */
+static emp_status fall_back(loop *l, emp_error *err)
+{
+    choice c = {.task = l->schedule->ready[0], .device = -1};
+
+    EMP_CHECK(emp_list_fall_back(l->schedule, c.task, &c.device, err));
+    return book(l, c, err);
+}
+
 /* One booking, or one step ahead in time. */
 static emp_status advance(loop *l, emp_error *err)
 {
@@ -189,7 +198,7 @@ static emp_status advance(loop *l, emp_error *err)
     else if (next < INT64_MAX)
         l->now = next;
     else
-        EMP_CHECK(emp_list_no_room(s, s->ready[0], err));
+        EMP_CHECK(fall_back(l, err));
     return EMP_OK;
 }
 

@@ -48,7 +48,7 @@ static emp_status book(emp_list_schedule *s, int32_t task, emp_error *err)
         emp_time_ns end = start_on(s, task, device) + emp_list_time_ns(s, task, device);
         if (emp_list_may_go(s, task, device)) look_at(&d, device, (double)end, &s->rng);
     }
-    if (d.equals == 0) EMP_CHECK(emp_list_no_room(s, task, err));
+    if (d.equals == 0) EMP_CHECK(emp_list_fall_back(s, task, &d.best, err));
     emp_time_ns start = s->options.waits ? start_on(s, task, d.best) : s->free_ns[d.best];
     return emp_list_book(s, task, d.best, start, err);
 }

@@ -200,6 +200,19 @@ static emp_status init(etf *e, emp_list_schedule *s, emp_error *err)
     return rank_tasks(e, err);
 }
 
+/* No ready task fits anywhere. */
+static emp_status fall_back(const etf *e, choice *c, emp_error *err)
+{
+    const emp_list_schedule *s = e->schedule;
+    const int32_t            task = s->ready[0];
+
+    EMP_CHECK(emp_list_fall_back(s, task, &c->device, err));
+    c->rank = e->rank_of_task[task];
+    c->start =
+        emp_time_later(s->free_ns[c->device], emp_list_arrival_ns(s, task, c->device));
+    return EMP_OK;
+}
+
 emp_status emp_schedule_etf(emp_list_schedule *s, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -214,7 +227,7 @@ emp_status emp_schedule_etf(emp_list_schedule *s, emp_error *err)
             choice now = best_of(&e, d);
             if (is_better(now, best)) best = now;
         }
-        if (best.device < 0) EMP_TRY(emp_list_no_room(s, s->ready[0], err));
+        if (best.device < 0) EMP_TRY(fall_back(&e, &best, err));
         EMP_TRY(
             emp_list_book(s, e.task_of_rank[best.rank], best.device, best.start, err));
         take_back(&e, best.device);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "base/work/stage.h"
+#include "baselines/partitioners/memory_repair.h"
 #include "search/order.h"
 
 static void make_ready(emp_list_schedule *s, int32_t task)
@@ -119,7 +120,8 @@ bool emp_list_may_go(const emp_list_schedule *s, int32_t task, emp_device_id dev
            bytes_needed(s, task, device) <= s->free_bytes[device];
 }
 
-emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error *err)
+static emp_status fail_without_room(const emp_list_schedule *s, int32_t task,
+                                    emp_error *err)
 {
     const emp_machine *m = s->graph->machine;
     emp_device_id      pinned = s->device_of_pin[s->graph->pin_of_task[task]], best = -1;
@@ -139,6 +141,21 @@ emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error 
         pinned < 0 ? "even " : "", m->device[best].name,
         emp_units_format_bytes(s->free_bytes[best], left, sizeof left),
         pinned < 0 ? "all that was placed before" : "what its group and others hold");
+}
+
+emp_status emp_list_fall_back(const emp_list_schedule *s, int32_t task,
+                              emp_device_id *device, emp_error *err)
+{
+    const int32_t pin = s->graph->pin_of_task[task];
+
+    if (!s->may_overflow) return fail_without_room(s, task, err);
+    *device = s->device_of_pin[pin];
+    for (emp_device_id d = 0;
+         s->device_of_pin[pin] < 0 && d < s->graph->machine->device_count; d++) {
+        if ((s->graph->all_devices_of_pin[pin] >> d & 1) == 0) continue;
+        if (*device < 0 || s->free_bytes[d] > s->free_bytes[*device]) *device = d;
+    }
+    return EMP_OK;
 }
 
 /* ---- time ---- */
@@ -248,7 +265,11 @@ emp_status emp_list_book_first_end(emp_list_schedule *s, int32_t task,
         best_start = start;
         best_end = end;
     }
-    if (best < 0) EMP_CHECK(emp_list_no_room(s, task, err));
+    if (best < 0) {
+        EMP_CHECK(emp_list_fall_back(s, task, &best, err));
+        best_start = emp_list_first_gap(s, best, emp_list_arrival_ns(s, task, best),
+                                        emp_list_time_ns(s, task, best));
+    }
     return emp_list_book(s, task, best, best_start, err);
 }
 
@@ -294,6 +315,59 @@ cleanup:
     return st;
 }
 
+static emp_status schedule_once(emp_list_schedule *s, const emp_method *type,
+                                const emp_task_graph    *graph,
+                                const emp_method_params *params, bool may_overflow,
+                                emp_error *err)
+{
+    const emp_list_method *method = type->own;
+
+    EMP_CHECK(emp_list_schedule_init(s, graph, err));
+    EMP_CHECK(emp_method_options_parse(&s->options, type, params, err));
+    s->may_overflow = may_overflow;
+    emp_rng_init(&s->rng, params->seed, 0, 0);
+    const char      *before = emp_stage_set("scheduling");
+    const emp_status st = method->schedule(s, err);
+    (void)emp_stage_set(before);
+    return st;
+}
+
+static void take_devices(const emp_owned_decision *proposal, const emp_list_schedule *s)
+{
+    for (emp_op_id op = 0; op < s->graph->op_count; op++) {
+        int32_t task = s->graph->task_of_op[op];
+        proposal->device_of_op[op] = task < 0 ? 0 : s->device_of_task[task];
+    }
+}
+
+/* A scheduler need not ask whether a task fits. */
+static bool is_overfull(const emp_list_schedule *s)
+{
+    for (emp_device_id d = 0; d < s->graph->machine->device_count; d++)
+        if (s->free_bytes[d] < 0) return true;
+    return false;
+}
+
+/* A task that fits nowhere goes to a CPU, or where its pin is. What memory is missing then is moved elsewhere; where
+ * that is not possible either, the oracle has the last word. */
+static emp_status schedule_beyond_memory(emp_list_schedule *s, const emp_method *type,
+                                         const emp_task_graph     *graph,
+                                         const emp_problem        *problem,
+                                         const emp_method_params  *params,
+                                         const emp_owned_decision *proposal,
+                                         emp_error                *err)
+{
+    emp_error unsaid = {0};
+
+    emp_list_schedule_clear(s);
+    EMP_CHECK(schedule_once(s, type, graph, params, true, err));
+    take_devices(proposal, s);
+    const emp_status st = emp_memory_repair(
+        problem, type->name, params->seed, params->stop, proposal->device_of_op, &unsaid);
+    if (st == EMP_OK || st == EMP_EINFEASIBLE) return EMP_OK;
+    return EMP_ERROR(st, "%s", unsaid.msg);
+}
+
 emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
                           const emp_method_params  *params,
                           const emp_owned_decision *proposal, emp_error *err)
@@ -302,21 +376,18 @@ emp_status emp_list_place(const emp_method *type, const emp_problem *problem,
     const emp_list_method *method = type->own;
     emp_task_graph        *graph = NULL;
     emp_list_schedule      schedule = {0};
-    emp_list_options       options = {0};
+    emp_error              unsaid = {0};
 
-    EMP_TRY(emp_method_options_parse(&options, type, params, err));
     EMP_TRY(emp_task_graph_create(&graph, problem, method->units, err));
-    EMP_TRY(emp_list_schedule_init(&schedule, graph, err));
-    schedule.options = options;
-    emp_rng_init(&schedule.rng, params->seed, 0, 0);
-    const char *before = emp_stage_set("scheduling");
-    st = method->schedule(&schedule, err);
-    (void)emp_stage_set(before);
-    EMP_TRY(st);
-    for (emp_op_id op = 0; op < graph->op_count; op++) {
-        int32_t task = graph->task_of_op[op];
-        proposal->device_of_op[op] = task < 0 ? 0 : schedule.device_of_task[task];
-    }
+    st = schedule_once(&schedule, type, graph, params, false, &unsaid);
+    if (st == EMP_OK && !is_overfull(&schedule))
+        take_devices(proposal, &schedule);
+    else if (st == EMP_OK || st == EMP_EINFEASIBLE)
+        EMP_TRY(schedule_beyond_memory(&schedule, type, graph, problem, params, proposal,
+                                       err));
+    else
+        EMP_FAIL(st, "%s", unsaid.msg);
+    st = EMP_OK;
     if (proposal->level_of_op != NULL)
         EMP_TRY(order_by_start(&schedule, proposal->level_of_op, err));
 

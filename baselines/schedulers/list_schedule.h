@@ -56,6 +56,9 @@ typedef struct {
     uint64_t      *devices_of_tensor; /**< [tensor] bit d: device d has it */
     emp_arrays     arrays;            /**< all of these but slots */
 
+    bool
+        may_overflow; /**< a task that fits nowhere falls back; set by emp_list_place() */
+
     /* Of critical_path.c alone; set by emp_list_place(). */
     emp_rng          rng;
     emp_list_options options;
@@ -98,9 +101,11 @@ emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id devic
 emp_status emp_list_book_first_end(emp_list_schedule *s, int32_t task,
                                    const double *after_ns, emp_error *err);
 
-/** Says in one sentence that \a task fits nowhere.
- * \retval EMP_EINFEASIBLE  Always. */
-emp_status emp_list_no_room(const emp_list_schedule *s, int32_t task, emp_error *err);
+/** Finds a device for a ready task that fits nowhere: that of its pin, or else the one with most memory left of all
+ * that may have the pin, CPUs too. What does not fit there is left to a repair.
+ * \retval EMP_EINFEASIBLE  The schedule keeps to memory; the message says in one sentence what is missing. */
+emp_status emp_list_fall_back(const emp_list_schedule *s, int32_t task,
+                              emp_device_id *device, emp_error *err);
 
 /** Longest way from the start of a task to the end of the last one: mean times, and mean
  * costs of edges if \a with_transfers. Fills \a level [task]. O(V D + E). */

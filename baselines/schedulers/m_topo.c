@@ -78,6 +78,8 @@ emp_status emp_schedule_m_topo(emp_list_schedule *s, emp_error *err)
         } else if (device < 0) {
             device = next_device(t, pin, -1);
         }
+        if (s->may_overflow && !emp_list_may_go(s, task, device))
+            EMP_TRY(emp_list_fall_back(s, task, &device, err));
         emp_time_ns start = emp_list_arrival_ns(s, task, device);
         if (start < s->free_ns[device]) start = s->free_ns[device];
         EMP_TRY(emp_list_book(s, task, device, start, err));

@@ -111,6 +111,7 @@ static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err
 
     t->persistent_bytes = EMP_ADD_ARRAY(&t->arrays, int64_t, (size_t)t->pin_count);
     t->devices_of_pin = EMP_ADD_ARRAY(&t->arrays, uint64_t, (size_t)t->pin_count);
+    t->all_devices_of_pin = EMP_ADD_ARRAY(&t->arrays, uint64_t, (size_t)t->pin_count);
     if (t->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "%d groups of tasks", t->pin_count);
     for (int32_t pin = 0; pin < t->pin_count; pin++)
@@ -127,6 +128,7 @@ static emp_status describe_pins(builder *b, emp_task_units units, emp_error *err
         uint64_t used = t->devices_of_pin[pin] & gpus;
         if (t->devices_of_pin[pin] == 0)
             t->devices_of_pin[pin] = devices_of_kinds(p->machine, EMP_KIND_CPU);
+        t->all_devices_of_pin[pin] = t->devices_of_pin[pin];
         if (units != EMP_TASKS_OPS && used != 0) t->devices_of_pin[pin] = used;
     }
     return EMP_OK;

@@ -58,12 +58,14 @@ typedef struct {
     int64_t           *workspace_bytes;  /**< [task] held while it runs */
     int64_t           *persistent_bytes; /**< [pin] variables and slots */
     uint64_t          *devices_of_pin;   /**< [pin] bit d: may use device d; never 0 */
-    int32_t         *output_offset; /**< [task + 1] its tensors are output_offset[v].. */
-    emp_task_tensor *tensor;        /**< [tensor + 1] */
-    int32_t         *reader;        /**< tasks, each once, ascending */
-    int32_t         *input_offset;  /**< [task + 1] */
-    int32_t         *input;         /**< tensors, ascending */
-    const char     **name;          /**< [task] of its first op, for messages; borrowed */
+    uint64_t
+            *all_devices_of_pin; /**< [pin] likewise, CPUs too where a GPU is preferred */
+    int32_t *output_offset;      /**< [task + 1] its tensors are output_offset[v].. */
+    emp_task_tensor *tensor;     /**< [tensor + 1] */
+    int32_t         *reader;     /**< tasks, each once, ascending */
+    int32_t         *input_offset; /**< [task + 1] */
+    int32_t         *input;        /**< tensors, ascending */
+    const char     **name;         /**< [task] of its first op, for messages; borrowed */
     int32_t          op_count;
     int32_t         *task_of_op; /**< [op]; -1: folded */
     emp_arrays       arrays;     /**< all of these */

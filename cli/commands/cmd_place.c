@@ -15,6 +15,7 @@
 #include "baselines/single.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
+#include "cli/options/fit.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
 #include "cli/report/report.h"
@@ -43,7 +44,9 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of SPEC with "
      "its "
-     "devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.sh, for llama.cpp",
+     "devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.device_map.json, for "
+     "accelerate; as FILE.sh, for llama.cpp; as FILE.vllm.sh or FILE.megatron.sh. Only "
+     "placements are searched that the file can state",
      0},
     {"record", KEY_RECORD, "FILE", 0, "Write the run record as HDF5", 0},
     {"decide", KEY_DECIDE, "WHAT", 0,
@@ -88,7 +91,9 @@ static const char doc[] =
     "  emplace place model.gguf -m rtx4090x2+rtx3060 --method memory-split \\\n"
     "      --out best.sh\n"
     "  emplace place nmt:layers=2 --machine k40x2 --method anneal \\\n"
-    "      --decide devices,order --start best.json --out ordered.json";
+    "      --decide devices,order --start best.json --out ordered.json\n"
+    "  emplace place hf:path=config.json,phase=decode,batch=1 --machine rtx3090x4 \\\n"
+    "      --method memory-split --fit seq";
 
 static int32_t parse_decides(const char *text)
 {
@@ -157,6 +162,12 @@ static emp_status load(const cli_place_args *args, const emp_method **method,
     EMP_CHECK(emp_output_check_replaced(&args->weights_out, 1, is_own, err));
     EMP_CHECK(cli_placement_output_check(args->out, task->spec, err));
     cli_inputs_take_options(inputs, task);
+    inputs->form = cli_form_of(args->out, task->spec);
+    if (inputs->form != CLI_FORM_ANY && (args->run.decides & ~EMP_DECIDES_DEVICES) != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s states devices, and no order and no fusion; leave out "
+                         "--decide, or name a .json",
+                         args->out);
     EMP_CHECK(cli_inputs_load(inputs, task->spec, task->machine, task->runtime, err));
     if (args->is_sensitivity) EMP_CHECK(emp_sensitivity_check(inputs->problem, err));
     const emp_named_placement names =
@@ -335,20 +346,49 @@ cleanup:
 
 static error_t parse_all(int key, char *arg, struct argp_state *state)
 {
-    (void)arg;
-    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
-    state->child_inputs[0] = state->input;
-    return 0;
+    cli_place_args *args = (cli_place_args *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = args; return 0;
+    case CLI_FIT_KEY: args->fit = arg; return 0;
+    case ARGP_KEY_END:
+        if (args->fit != NULL &&
+            (args->out != NULL || args->record != NULL || args->start != NULL ||
+             args->weights != NULL || args->weights_out != NULL))
+            cli_usage_error("--fit prints a size, and saves no placement; leave out "
+                            "--out, --record, --start, --weights and --weights-out");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
 }
 
+static emp_status decide(emp_owned_decision *decision, bool *is_partial,
+                         const void *context, const emp_problem *problem, emp_error *err)
+{
+    const cli_place_args *args = (const cli_place_args *)context;
+
+    EMP_CHECK(emp_decision_init(decision, problem->graph->op_count, 0, err));
+    return cli_placement_by_method(decision->device_of_op, is_partial, args->method,
+                                   &args->run, problem, err);
+}
+
+static const struct argp_option own[] = {CLI_FIT_OPTION, {0}};
+
 static const struct argp_child all[] = {{&cli_place_argp, 0, NULL, 0}, {0}};
-const struct argp cmd_place_argp = {NULL, parse_all, "SPEC", doc, all, NULL, NULL};
+const struct argp cmd_place_argp = {own, parse_all, "SPEC", doc, all, NULL, NULL};
 
 emp_status cmd_place(int argc, char **argv, emp_error *err)
 {
     cli_place_args args = {.run = cli_run_options_default(), .method = "portfolio"};
 
     cli_parse(&cmd_place_argp, argc, argv, &args);
+    if (args.fit != NULL)
+        return cli_fit(&(cli_fit_request){.key = args.fit,
+                                          .run = &args.run,
+                                          .placement = args.method,
+                                          .decide = decide,
+                                          .args = &args},
+                       err);
     cli_place_keep(&args);
     return cli_place(&args, err);
 }

@@ -9,6 +9,7 @@
 #include "base/text/nearest.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/options/fit.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/trace_devices.h"
 #include "cli/report/report.h"
@@ -33,6 +34,7 @@ struct args {
     const char     *dot;       /**< file, or NULL */
     int32_t         dot_depth; /**< 0 = not given */
     const char     *chakra;    /**< prefix of files, or NULL */
+    const char     *fit;       /**< the size that is sought, or NULL */
     bool            is_why, is_forced;
 };
 
@@ -57,6 +59,7 @@ static const struct argp_option options[] = {
      "Write the placed step as Chakra's traces for other simulators, a file a device: "
      "PREFIX.0.et, PREFIX.1.et, ...",
      0},
+    CLI_FIT_OPTION,
     CLI_FORCE_OPTION,
     {0},
 };
@@ -74,7 +77,9 @@ static const char doc[] =
     "  emplace simulate model.pb --machine k40x4 --placement best.json \\\n"
     "      --trace out.json --dot out.dot\n"
     "  dot -Tsvg out.dot >out.svg\n"
-    "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --chakra nmt";
+    "  emplace simulate nmt:layers=2 --machine k40x2 --placement expert --chakra nmt\n"
+    "  emplace simulate hf:path=config.json,phase=decode,batch=1 --machine rtx3090x4 \\\n"
+    "      --placement memory-split --fit seq";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -83,6 +88,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->run; return 0;
     case 'p': args->placement = arg; return 0;
+    case CLI_FIT_KEY: args->fit = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case 'w': args->is_why = true; return 0;
     case 'T': args->trace = arg; return 0;
@@ -98,6 +104,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         }
         if (args->dot_depth > 0 && args->dot == NULL)
             cli_usage_error("--dot-depth is for --dot FILE");
+        if (args->fit != NULL && (args->trace != NULL || args->dot != NULL ||
+                                  args->chakra != NULL || args->is_why))
+            cli_usage_error("--fit prints a size, and writes and explains no step; leave "
+                            "out --trace, --dot, --chakra and --why");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -258,6 +268,12 @@ static emp_status print_result(const struct args *args, const cli_inputs *inputs
     return EMP_OK;
 }
 
+static emp_status decide(emp_owned_decision *decision, bool *is_partial,
+                         const void *context, const emp_problem *problem, emp_error *err)
+{
+    return get_decision(decision, is_partial, (const struct args *)context, problem, err);
+}
+
 static const struct argp_child children[] = {{&cli_run_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_simulate_argp = {options, parse, "SPEC", doc, children, NULL, NULL};
 
@@ -274,6 +290,13 @@ emp_status cmd_simulate(int argc, char **argv, emp_error *err)
     bool               is_partial = false;
 
     cli_parse(&cmd_simulate_argp, argc, argv, &args);
+    if (args.fit != NULL)
+        return cli_fit(&(cli_fit_request){.key = args.fit,
+                                          .run = &args.run,
+                                          .placement = args.placement,
+                                          .decide = decide,
+                                          .args = &args},
+                       err);
     const cli_task_options *task = &args.run.task;
     const char *const       outputs[] = {args.trace, args.dot};
     const char *const files[] = {task->spec, task->machine, task->runtime, args.placement,

@@ -9,6 +9,7 @@
 typedef struct {
     cli_run_options run;
     const char     *method;
+    const char     *fit;         /**< of place: the size that is sought, or NULL */
     const char     *out;         /**< placement file, or NULL */
     const char     *record;      /**< record file, or NULL */
     const char     *start;       /**< placement file or record to begin at, or NULL */

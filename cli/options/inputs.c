@@ -342,8 +342,10 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     if (has_runtime) inputs->runtime_why = NULL;
     if (!has_runtime) EMP_CHECK(emp_runtime_init(&profile, inputs->runtime, err));
     if (inputs->keeps_layers) EMP_CHECK(cli_layers_join(inputs->step, spec, err));
+    EMP_CHECK(cli_form_join(inputs->form, inputs->step, spec, err));
     EMP_CHECK(emp_problem_create(&inputs->problem, inputs->step, inputs->machine,
                                  &profile, spec, err));
+    EMP_CHECK(cli_form_bind(inputs->form, inputs->problem, err));
     EMP_CHECK(forbid_cpus(inputs, err));
     EMP_CHECK(take_costs(inputs, &profile, err));
     warn_of_unknown_time(inputs);

@@ -7,6 +7,7 @@
 #include <argp.h>
 #include <jansson.h>
 
+#include "cli/options/forms/forms.h"
 #include "cli/options/source_options.h"
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
@@ -25,8 +26,9 @@ typedef struct {
     const char      *costs; /**< file of times for cli_inputs_load() to take, or NULL */
     bool             is_cpu_forbidden; /**< for cli_inputs_load() to tell the problem */
     bool             keeps_layers;     /**< likewise: layers are whole (layers.h) */
-    bool        needs_events; /**< likewise: an instance's own rules are no default */
-    const char *runtime; /**< by default, once the graph is there: emp_task_runtime() */
+    cli_form form; /**< likewise: that of the output, whose space is searched (forms.h) */
+    bool     needs_events; /**< likewise: an instance's own rules are no default */
+    const char *runtime;   /**< by default, once the graph is there: emp_task_runtime() */
     const char *runtime_why; /**< why it is taken; NULL: the user has named another */
 } cli_inputs;
 

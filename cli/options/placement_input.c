@@ -119,7 +119,9 @@ static emp_status legalize(emp_device_id *device_of_op, const char *path,
                   "there is no kernel for a GPU");
     warn_of_moves(path, problem, &forbidden, asked, device_of_op, "CPUs are forbidden");
     warn_of_moves(path, problem, &colocated, asked, device_of_op,
-                  "colocated ops share a device");
+                  problem->sequence == NULL
+                      ? "colocated ops share a device"
+                      : "the output has layers of a device follow one another");
 
 cleanup:
     emp_free(asked);

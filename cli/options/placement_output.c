@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/text.h"
-#include "cli/options/llama_options.h"
+#include "cli/options/forms/forms.h"
+#include "cli/options/forms/llama_options.h"
+#include "cli/options/forms/pipeline_options.h"
 #include "cli/options/modules/device_map.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/load.h"
@@ -58,12 +60,19 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
             EMP_EINVAL, "%s cannot be written: outputs are not compressed; leave out .gz",
             path);
     output_kind kind = kind_of(path);
-    if (kind == KIND_PYTHON && is_without_names(spec))
+    if (cli_form_of(path, spec) == CLI_FORM_DEVICE_MAP && !cli_device_map_is_for(spec))
+        return EMP_ERROR(EMP_EINVAL,
+                         "%s is to be a device_map, and %s is no model of PyTorch or "
+                         "Hugging Face; name a .json of another ending",
+                         path, spec);
+    if ((kind == KIND_PYTHON || cli_form_of(path, spec) == CLI_FORM_DEVICE_MAP) &&
+        is_without_names(spec))
         return EMP_ERROR(EMP_EINVAL,
                          "%s is to be for PyTorch or TensorFlow 1, and %s does not name "
                          "their modules or ops; name a .json",
                          path, spec);
-    if (kind == KIND_SHELL && !cli_llama_options_are_for(spec))
+    if (kind == KIND_SHELL && cli_form_of(path, spec) == CLI_FORM_LLAMA &&
+        !cli_llama_options_are_for(spec))
         return EMP_ERROR(EMP_EINVAL,
                          "%s is to have options of llama.cpp, and %s is no GGUF file and "
                          "no config of Hugging Face; name a .json",
@@ -96,20 +105,17 @@ emp_status cli_placement_output_check(const char *path, const char *spec, emp_er
 emp_status cli_placement_output_check_ops(const char *path, const emp_named_placement *p,
                                           const char *spec, emp_error *err)
 {
-    if (path == NULL) return EMP_OK;
-    if (kind_of(path) == KIND_SHELL) return cli_llama_options_check(p, err);
-    if (!cli_placement_output_is_device_map(path, spec)) return EMP_OK;
-    return cli_device_map_check(p, spec, err);
+    return cli_form_check(cli_form_of(path, spec), p, spec, err);
 }
 
 bool cli_placement_output_is_device_map(const char *path, const char *spec)
 {
-    return kind_of(path) == KIND_PYTHON && cli_device_map_is_for(spec);
+    return cli_form_of(path, spec) == CLI_FORM_DEVICE_MAP;
 }
 
 bool cli_placement_output_names_run(const char *path)
 {
-    return kind_of(path) == KIND_PLACEMENT;
+    return cli_form_of(path, "") == CLI_FORM_ANY;
 }
 
 static bool is_cpu(const char *device_name)
@@ -285,10 +291,15 @@ emp_status cli_placement_output_write(const char *path, const emp_named_placemen
     tf_placement tf = {.placement = p};
     output_kind  kind = kind_of(path);
 
-    if (kind == KIND_PLACEMENT) return emp_placement_write(path, p, err);
-    if (kind == KIND_SHELL) return cli_llama_options_write(path, p, err);
-    if (cli_placement_output_is_device_map(path, spec))
-        return cli_device_map_write(path, p, spec, err);
+    switch (cli_form_of(path, spec)) {
+    case CLI_FORM_ANY: return emp_placement_write(path, p, err);
+    case CLI_FORM_LLAMA: return cli_llama_options_write(path, p, err);
+    case CLI_FORM_DEVICE_MAP: return cli_device_map_write(path, p, spec, err);
+    case CLI_FORM_VLLM:
+    case CLI_FORM_MEGATRON:
+        return cli_pipeline_options_write(path, cli_form_of(path, spec), p, err);
+    case CLI_FORM_TENSORFLOW: break;
+    }
     for (emp_device_id d = 0; d < p->device_count; d++)
         name_device(tf.device[d], machine, d, p->device_name[d]);
     if (kind == KIND_PYTHON) return emp_atomic_file_write(path, print_python, &tf, err);

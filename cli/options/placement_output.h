@@ -4,7 +4,8 @@
  *     .pb, .pbtxt  the TensorFlow graph file that was placed, its nodes' devices set
  *     .py          a module of Python: of PyTorch with a device for each module, else for
  *                  TensorFlow 1 with a function for tf.device()
- *     .sh          options of llama.cpp
+ *     .device_map.json   the device_map alone
+ *     .sh                options of llama.cpp; .vllm.sh, .megatron.sh: of vLLM, of Megatron-LM
  *     other        a placement file (sim/problem/placement.h)
  */
 #ifndef EMP_CLI_OPTIONS_PLACEMENT_OUTPUT_H
@@ -18,7 +19,7 @@
 emp_status cli_placement_output_check(const char *path, const char *spec, emp_error *err);
 
 /** The same of what the ops' names and the machine tell. The placement's devices are not looked at.
- * \retval EMP_EINVAL  It is to be a device_map or options of llama.cpp, and the graph or the machine has
+ * \retval EMP_EINVAL  It is to be a device_map or options of another program, and the graph or the machine has
  *                     none. */
 emp_status cli_placement_output_check_ops(const char *path, const emp_named_placement *p,
                                           const char *spec, emp_error *err);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "search/groups/colocation_groups.h"
+#include "search/groups/expert_groups.h"
 #include "search/groups/name_clusters.h"
 #include "search/partition/metis_cut.h"
 #include "search/partition/scotch_cut.h"
@@ -55,6 +56,9 @@ emp_status emp_class_groups(int32_t *group_of_class, int32_t *group_count,
         return emp_colocation_groups(group_of_class, group_count, problem, err);
     case EMP_CLASS_GROUPS_NAMES:
         return emp_name_clusters(group_of_class, group_count, problem, &names, err);
+    case EMP_CLASS_GROUPS_EXPERTS:
+        return emp_expert_groups(group_of_class, group_count, problem, err);
+    case EMP_CLASS_GROUPS_ALL:
     case EMP_CLASS_GROUPS_METIS:
     case EMP_CLASS_GROUPS_SCOTCH: break;
     }

@@ -12,16 +12,18 @@ typedef enum {
     EMP_CLASS_GROUPS_METIS,   /**< metis_cut.h: what exchanges much */
     EMP_CLASS_GROUPS_SCOTCH,  /**< scotch_cut.h: the same */
     EMP_CLASS_GROUPS_COLOCRL, /**< colocation_groups.h: as many as its rules make */
-    EMP_CLASS_GROUPS_NAMES /**< name_clusters.h: layer x direction x block of 8 steps */
+    EMP_CLASS_GROUPS_NAMES, /**< name_clusters.h: layer x direction x block of 8 steps */
+    EMP_CLASS_GROUPS_ALL, /**< of moves.h: METIS and NAMES, and EXPERTS if there are any */
+    EMP_CLASS_GROUPS_EXPERTS /**< expert_groups.h: the experts of a layer, all else in no group */
 } emp_class_grouping;
 #define EMP_CLASS_GROUPING_WORDS "metis|scotch|colocrl|names"
 
 typedef struct {
     emp_class_grouping kind;
-    int32_t            count; /**< groups at most, at least 1; of no effect on COLOCRL */
-    double   imbalance;       /**< METIS, Scotch: largest group over the mean, above 1 */
-    uint64_t seed;            /**< METIS, Scotch */
-    const atomic_int *stop;   /**< METIS, Scotch: ends the cut; NULL: nothing does */
+    int32_t count; /**< groups at most, at least 1; of no effect on COLOCRL and EXPERTS */
+    double  imbalance;      /**< METIS, Scotch: largest group over the mean, above 1 */
+    uint64_t          seed; /**< METIS, Scotch */
+    const atomic_int *stop; /**< METIS, Scotch: ends the cut; NULL: nothing does */
 } emp_class_groups_params;
 
 /** Groups the classes of \a problem; groups may be empty.

@@ -7,6 +7,7 @@
 #include "base/disjoint.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "sim/problem/sequence.h"
 
 /* Folded ops run nowhere, so they bind nobody. The CPU, the last resort of soft
  * placement, runs every op. */
@@ -93,6 +94,7 @@ void emp_problem_destroy(emp_problem *problem)
     emp_free(problem->kinds_of_class);
     emp_free(problem->leader_of_class);
     emp_free(problem->class_of_op);
+    emp_sequence_destroy(problem->sequence);
     emp_free(problem);
 }
 
@@ -200,6 +202,7 @@ void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_o
         bool          is_device = device >= 0 && device < m->device_count;
         device_of_op[op] = is_device ? allowed_near(problem, c, device) : device;
     }
+    if (problem->sequence != NULL) emp_sequence_project(problem, device_of_op);
 }
 
 emp_time_ns emp_problem_op_time_ns(const emp_problem *problem, emp_op_id op,

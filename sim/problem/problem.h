@@ -22,7 +22,9 @@ struct emp_problem {
                                           CPUs are in it unless they are forbidden */
     emp_op_id *leader_of_class; /**< [class]: its lowest op id; decides for the class */
     int32_t   *class_of_op;     /**< [op]: colocation class that binds it, -1 = folded */
-    char       workload[256];   /**< spec or path, for records and for expert rules */
+    struct emp_sequence
+        *sequence;      /**< owned; units of a pipeline (sequence.h), or NULL */
+    char workload[256]; /**< spec or path, for records and for expert rules */
 };
 
 /** Forbids CPUs to all classes that a GPU can have. Before a simulator or a method uses the problem.

@@ -448,6 +448,16 @@ static const char config[] =
     "{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_layer\":12,\"n_head\":4,"
     "\"n_positions\":64,\"vocab_size\":256}";
 
+/* From a record, whose search may have parted layers. */
+static void export_map(void)
+{
+    cr_assert_eq(
+        emplace_run("place hf:path=config.json,batch=2,seq=16 -m k40x2 --method refine "
+                    "--start rules.yaml --budget 1 --no-bound --record r.h5"),
+        0, "%s", program_err);
+    cr_assert_eq(emplace_run("record r.h5 --out placement.py"), 0, "%s", program_err);
+}
+
 Test(placements, of_a_config_go_out_as_a_device_map_in_natural_order)
 {
     char *map;
@@ -457,10 +467,7 @@ Test(placements, of_a_config_go_out_as_a_device_map_in_natural_order)
                                   "  - {regex: \"h[.]1[.]mlp\", device: \"gpu:1\"}\n"
                                   "  - {regex: \"h[.]1[01][.]\", device: \"gpu:1\"}\n"
                                   "default: \"gpu:0\"\n");
-    cr_assert_eq(
-        emplace_run("place hf:path=config.json,batch=2,seq=16 -m k40x2 --method refine "
-                    "--start rules.yaml --budget 1 --out placement.py"),
-        0, "%s", program_err);
+    export_map();
     expect_said("placement.py has 1 layer on several devices: the first is "
                 "transformer.h.1.");
     map = scratch_read("placement.py", NULL);
@@ -531,7 +538,7 @@ Test(placements, a_device_map_of_another_model_or_machine_is_refused)
 }
 
 /* The rules part layer 1 and put layer 2 on the CPU; a whole layer goes where its first op is. */
-Test(placements, layers_are_whole_if_asked)
+Test(placements, layers_are_whole_in_a_device_map_and_if_asked)
 {
     char *map;
 
@@ -541,7 +548,7 @@ Test(placements, layers_are_whole_if_asked)
                                   "  - {regex: \"h[.]2[.]\", device: \"cpu:0\"}\n"
                                   "default: \"gpu:0\"\n");
     cr_assert_eq(emplace_run("place " OF_CONFIG "--method refine --start rules.yaml "
-                             "--budget 1 --out placement.py --whole-layers"),
+                             "--budget 1 --out placement.py"),
                  0, "%s", program_err);
     cr_expect_null(strstr(program_err, "several devices"), "%s", program_err);
     expect_said(" modules on \"cpu\": accelerate keeps their weights there");
@@ -549,6 +556,13 @@ Test(placements, layers_are_whole_if_asked)
     cr_expect_not_null(strstr(map, "    \"transformer.h.1\": \"cuda:0\",\n"
                                    "    \"transformer.h.2\": \"cpu\",\n"),
                        "%s", map);
+    free(map);
+    cr_assert_eq(emplace_run("place " OF_CONFIG "--method refine --start rules.yaml "
+                             "--budget 1 --whole-layers --record w.h5"),
+                 0, "%s", program_err);
+    cr_assert_eq(emplace_run("record w.h5 --out whole.py"), 0, "%s", program_err);
+    map = scratch_read("whole.py", NULL);
+    cr_expect_not_null(strstr(map, "    \"transformer.h.1\": \"cuda:0\",\n"), "%s", map);
     free(map);
     cr_expect_eq(emplace_run("place rnnlm:steps=2 -m k40x2 --whole-layers"), 1);
     expect_said("no op of rnnlm:steps=2 names a numbered layer");
@@ -579,10 +593,7 @@ Test(placements, of_a_config_name_modules_with_parameters_of_their_own)
                     "\"gpu:1\"}\n"
                     "  - {regex: \"layers[.]2[.]\", device: \"gpu:1\"}\n"
                     "default: \"gpu:0\"\n");
-    cr_assert_eq(
-        emplace_run("place hf:path=config.json,batch=2,seq=16 -m k40x2 --method refine "
-                    "--start rules.yaml --budget 1 --out placement.py"),
-        0, "%s", program_err);
+    export_map();
     map = scratch_read("placement.py", NULL);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         cr_expect_not_null(strstr(map, lines[i]), "no %s in %s", lines[i], map);

@@ -7,10 +7,12 @@
 
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/options/modules/layers.h"
 #include "graphs/load.h"
+#include "graphs/transformer/parts.h"
 #include "run/sheet/manifest.h"
 
 /* An op with a path: its module is the first `length` bytes of its name. */
@@ -18,6 +20,7 @@ typedef struct {
     const char   *name;
     size_t        length;
     emp_device_id device;
+    bool          is_parameter; /* of the module, which is where its parameters are */
     bool          is_split; /* the placement has weights of it on other devices, too */
 } entry;
 
@@ -91,24 +94,6 @@ static bool has_prefix(const entry *b, const entry *a, size_t length)
            (b->length == length || b->name[length] == '.');
 }
 
-static bool ends_in(const char *name, size_t length, const char *end)
-{
-    size_t size = strlen(end);
-
-    return length > size && memcmp(name + length - size, end, size) == 0;
-}
-
-/* Parameters and buffers that a module has beside its parts. */
-static bool is_named_as_own(const char *name, size_t length)
-{
-    static const char *const ends[] = {".weight", "bias",   ".sinks", ".layer_scalar",
-                                       ".scale",  "_scale", NULL};
-
-    for (int i = 0; ends[i] != NULL; i++)
-        if (ends_in(name, length, ends[i])) return true;
-    return false;
-}
-
 /* All experts of a layer are one module, whose parameters are in it without modules between. */
 static size_t experts_module(const char *name)
 {
@@ -118,18 +103,23 @@ static size_t experts_module(const char *name)
     return at != NULL ? (size_t)(at - name) + sizeof word - 2 : 0;
 }
 
-/* Of a graph of a config: the module of a parameter is its name but the last part. A tied head has no
- * parameter of its own; the model names its table twice. */
-static size_t module_of_parameter(const char *name)
+/* Of a graph of a config: what the name of a parameter, or of the op that is the module, begins with. Names without
+ * a dot are no modules, but for a head. */
+static size_t module_of_config(const char *name)
 {
-    size_t length = strlen(name);
+    const emp_model_part part = emp_model_part_of(name);
 
-    if (strchr(name, '/') != NULL) return 0;
-    if (strcmp(name, "lm_head") == 0 || ends_in(name, length, ".lm_head")) return length;
-    if (!is_named_as_own(name, length)) return 0;
     if (experts_module(name) > 0) return experts_module(name);
-    const char *dot = strrchr(name, '.');
-    return dot != NULL ? (size_t)(dot - name) : 0;
+    if (part.kind != EMP_PART_OTHER || memchr(name, '.', part.path_length) != NULL)
+        return part.path_length;
+    return 0;
+}
+
+static bool is_parameter(const char *name)
+{
+    const emp_model_part part = emp_model_part_of(name);
+
+    return name[part.path_length] != '\0' && part.role[0] == '\0' && !part.is_cache;
 }
 
 /* Of a graph of PyTorch: what is before the last "/". */
@@ -140,9 +130,9 @@ static size_t module_of_op(const char *name)
     return slash != NULL ? (size_t)(slash - name) : 0;
 }
 
-static size_t module_length(const char *name, const char *spec)
+size_t cli_module_length(const char *name, const char *spec)
 {
-    return emp_source_has_prefix(spec, "hf") ? module_of_parameter(name)
+    return emp_source_has_prefix(spec, "hf") ? module_of_config(name)
                                              : module_of_op(name);
 }
 
@@ -157,7 +147,7 @@ emp_status cli_device_map_check(const emp_named_placement *placement, const char
         return EMP_ERROR(EMP_EINVAL, "a device_map is of one computer, and %s has %d",
                          placement->origin.machine, hosts);
     for (int32_t op = 0; op < placement->op_count; op++)
-        if (module_length(placement->op_name[op], spec) > 0) return EMP_OK;
+        if (cli_module_length(placement->op_name[op], spec) > 0) return EMP_OK;
     return EMP_ERROR(EMP_EINVAL,
                      "a device_map names modules, and no op of the graph names its "
                      "module; export it with scripts/export/export_torch.py");
@@ -166,13 +156,18 @@ emp_status cli_device_map_check(const emp_named_placement *placement, const char
 static emp_status collect(device_map *map, const char *spec, emp_error *err)
 {
     const emp_named_placement *p = map->placement;
+    const bool                 is_config = emp_source_has_prefix(spec, "hf");
 
     EMP_CHECK(EMP_ALLOC(map->entry, (size_t)p->op_count));
     for (int32_t op = 0; op < p->op_count; op++) {
-        size_t length = module_length(p->op_name[op], spec);
-        if (length == 0) continue;
+        const char *name = p->op_name[op];
+        size_t      length = cli_module_length(name, spec);
+        if (length == 0 || (is_config && strchr(name, '/') != NULL)) continue;
         map->entry[map->count++] =
-            (entry){p->op_name[op], length, p->decision.device_of_op[op], false};
+            (entry){.name = name,
+                    .length = length,
+                    .device = p->decision.device_of_op[op],
+                    .is_parameter = is_config && is_parameter(name)};
     }
     qsort(map->entry, (size_t)map->count, sizeof *map->entry, compare);
     return EMP_OK;
@@ -202,6 +197,16 @@ static emp_status refuse(const device_map *map, const entry *a, const entry *b,
                      map->placement->device_name[b->device]);
 }
 
+/* Drops ops of a module that has parameters, which place it. Returns how many entries are left. */
+static int32_t keep_parameters(entry *e, int32_t count)
+{
+    int32_t kept = 0;
+
+    for (int32_t i = 0; i < count; i++)
+        if (e[i].is_parameter) e[kept++] = e[i];
+    return kept > 0 ? kept : count;
+}
+
 /* Leaves one entry a module. A step of a config may have the experts of a layer apart, which are one module. They go to
  * the device of most: the time of a search is worth more than a refusal, and the map says where it differs. */
 static emp_status join_ops(device_map *map, const char *spec, emp_error *err)
@@ -209,15 +214,17 @@ static emp_status join_ops(device_map *map, const char *spec, emp_error *err)
     int32_t kept = 0;
 
     for (int32_t i = 0, end; i < map->count; i = end) {
-        entry own = map->entry[i];
-        for (end = i + 1; end < map->count; end++) {
-            const entry *next = &map->entry[end];
-            if (!is_same_module(&own, next)) break;
+        for (end = i + 1; end < map->count; end++)
+            if (!is_same_module(&map->entry[i], &map->entry[end])) break;
+        const int32_t count = keep_parameters(&map->entry[i], end - i);
+        entry         own = map->entry[i];
+        for (int32_t k = i + 1; k < i + count; k++) {
+            const entry *next = &map->entry[k];
             if (own.device == next->device) continue;
             if (!emp_source_has_prefix(spec, "hf")) return refuse(map, &own, next, err);
             own.is_split = true;
         }
-        if (own.is_split) own.device = device_of_most(&map->entry[i], end - i);
+        if (own.is_split) own.device = device_of_most(&map->entry[i], count);
         map->entry[kept++] = own;
     }
     map->count = kept;
@@ -307,7 +314,10 @@ static void join_parts(device_map *map)
         }
         if (end == 0) end = i + 1;
         last = map->entry[end - 1];
-        map->entry[kept++] = (entry){own.name, length, own.device, own.is_split};
+        map->entry[kept++] = (entry){.name = own.name,
+                                     .length = length,
+                                     .device = own.device,
+                                     .is_split = own.is_split};
         i = end;
     }
     map->count = kept;
@@ -362,6 +372,26 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
     return EMP_OK;
 }
 
+/* The dictionary alone, as infer_auto_device_map() gives it: {"model.layers.0": 0, "lm_head": "cpu"}. */
+static emp_status print_json(FILE *stream, const void *what, emp_error *err)
+{
+    const device_map *map = (const device_map *)what;
+
+    (void)err;
+    fputs("{", stream);
+    for (int32_t i = 0; i < map->count; i++) {
+        const char *device = map->placement->device_name[map->entry[i].device];
+        fputs(i > 0 ? ",\n    " : "\n    ", stream);
+        print_path(stream, &map->entry[i]);
+        if (is_cpu(device))
+            fputs(": \"cpu\"", stream);
+        else
+            fprintf(stream, ": %s", device + strcspn(device, ":") + 1);
+    }
+    fputs("\n}\n", stream);
+    return EMP_OK;
+}
+
 emp_status cli_device_map_write(const char *path, const emp_named_placement *placement,
                                 const char *spec, emp_error *err)
 {
@@ -374,7 +404,8 @@ emp_status cli_device_map_write(const char *path, const emp_named_placement *pla
     warn_of_split_layers(&map, path);
     warn_of_cpu(&map, path);
     join_parts(&map);
-    EMP_TRY(emp_atomic_file_write(path, print, &map, err));
+    EMP_TRY(emp_atomic_file_write(
+        path, emp_text_ends_in(path, ".json") ? print_json : print, &map, err));
 
 cleanup:
     emp_free(map.entry);

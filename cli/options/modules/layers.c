@@ -39,8 +39,7 @@ size_t cli_layer_length(const char *path, size_t length)
     return layer;
 }
 
-/* A class that holds such an op would take the whole layer to the CPU. */
-static void mark_cpu_classes(bool *is_cpu_class, const emp_graph *g)
+void cli_layers_mark_cpu(bool *is_cpu_class, const emp_graph *g)
 {
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (!g->op[op].is_folded && (g->op[op].kinds & EMP_KIND_GPU) == 0)
@@ -56,7 +55,7 @@ emp_status cli_layers_join(emp_graph *g, const char *spec, emp_error *err)
 
     EMP_TRY(EMP_ALLOC(set_of_op, (size_t)g->op_count));
     EMP_TRY(EMP_ALLOC(is_cpu_class, (size_t)g->class_count));
-    mark_cpu_classes(is_cpu_class, g);
+    cli_layers_mark_cpu(is_cpu_class, g);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const char *name = g->name[op];
         size_t      length = cli_layer_length(name, cli_path_length(name, spec));

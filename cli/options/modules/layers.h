@@ -14,6 +14,10 @@ size_t cli_path_length(const char *op_name, const char *spec);
 /** How many of the first bytes of a path of \a length bytes are its layer; 0 = it is in none. */
 size_t cli_layer_length(const char *path, size_t length);
 
+/** Marks the classes [class count] with an op that only a CPU can run, which are false before. Such a class would
+ * take a whole layer to the CPU. O(ops). */
+void cli_layers_mark_cpu(bool *is_cpu_class, const emp_graph *graph);
+
 /** Has the ops of each layer share a device (sim/problem/problem.h), but for those that only a CPU
  * can run.
  * \retval EMP_EINVAL  No op names a layer.

@@ -1,4 +1,4 @@
-/** \file cli/options/llama_options.h
+/** \file cli/options/forms/llama_options.h
  * A placement of a decoder as options of llama.cpp, in a script of the shell:
  *
  *     sh best.sh llama-server -m model.gguf
@@ -7,24 +7,19 @@
  * -ngl how many layers are on GPUs at all, the first ones being left to the CPU. The output counts as the last
  * layer. A layer's cache of keys and values is where the layer is; weights elsewhere get an --override-tensor.
  */
-#ifndef EMP_CLI_OPTIONS_LLAMA_OPTIONS_H
-#define EMP_CLI_OPTIONS_LLAMA_OPTIONS_H
+#ifndef EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H
+#define EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H
 
 #include "sim/problem/placement.h"
 
 /** Whether \a spec is a GGUF file, or a spec or a config of a Hugging Face model. */
 bool cli_llama_options_are_for(const char *spec);
 
-/** Fails now, before the work, if no placement of these ops has such options. Looks at the names alone. O(ops).
- * \retval EMP_EINVAL  There is no cache of keys and values, as in a training step, or the machine has several
- *                     hosts. */
-emp_status cli_llama_options_check(const emp_named_placement *placement, emp_error *err);
-
 /** Writes the script, whole or not at all. O(ops).
- * \retval EMP_EINVAL  As cli_llama_options_check(); or the caches of a layer are apart, the layers of a device do
+ * \retval EMP_EINVAL  As cli_form_check(); or the caches of a layer are apart, the layers of a device do
  *                     not follow one another, or llama.cpp's name of a tensor is not known.
  * \retval EMP_EIO, EMP_ENOMEM */
 emp_status cli_llama_options_write(const char *path, const emp_named_placement *placement,
                                    emp_error *err);
 
-#endif /* EMP_CLI_OPTIONS_LLAMA_OPTIONS_H */
+#endif /* EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H */

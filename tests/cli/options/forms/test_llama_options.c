@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/options/llama_options.h"
+#include "cli/options/forms/llama_options.h"
 #include "cli/options/placement_output.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -113,7 +113,7 @@ Test(llama_options, the_cpu_has_the_first_layers_and_single_weights)
     add(&o, "lm_head", GPU_1);
     expect_options(&o, "--device CUDA0,CUDA1,CUDA2 --split-mode layer --tensor-split "
                        "4,1,0 -ngl 5 "
-                       "--override-tensor ^blk\\.(1)\\.ffn_down_exps\\.=CPU "
+                       "--n-cpu-moe 2 "
                        "--override-tensor ^blk\\.(2|3)\\.ffn_up\\.=CPU "
                        "--override-tensor ^blk\\.(4)\\.ffn_up\\.=CUDA2");
 }
@@ -129,7 +129,7 @@ Test(llama_options, names_of_gguf_stay_and_the_output_may_be_elsewhere)
     add(&o, "output", GPU_0);
     expect_options(&o, "--device CUDA0,CUDA1 --split-mode layer --tensor-split 1,2 "
                        "-ngl 3 --override-tensor ^blk\\.(0)\\.ffn_gate_shexp\\.=CUDA1 "
-                       "--override-tensor ^output\\.=CUDA0");
+                       "--override-tensor ^output(_norm|)\\.=CUDA0");
 }
 
 Test(llama_options, the_cpu_alone_needs_no_gpu)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/llama_options.h"
+#include "cli/options/forms/llama_options.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +8,18 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "cli/options/forms/forms.h"
 #include "graphs/sources.h"
-#include "graphs/transformer/model.h"
+#include "graphs/transformer/parts.h"
 #include "run/sheet/manifest.h"
 
-enum { LAYERS_MAX = 10000, LEAF_BYTES = 64 };
-
-static const char weight_ending[] = ".weight";
+enum { LAYERS_MAX = EMP_TRANSFORMER_LAYERS_MAX };
 
 /* Where the parts of a layer are; -1 = nothing is known. */
 typedef struct {
-    emp_device_id cache, weight; /* its cache, its first weight */
+    emp_device_id cache, other,
+        matrix;                   /* its cache, first op without a matrix, first matrix */
+    int32_t experts, cpu_experts; /* matrices of experts, and those on the CPU */
 } layer;
 
 /* Layers that follow one another on a GPU, the output counted as the last one. */
@@ -30,7 +30,7 @@ typedef struct {
 
 /* Weights of one name that are not where their layer is. */
 typedef struct {
-    char          leaf[LEAF_BYTES]; /* "ffn_down", in llama.cpp's words */
+    char          leaf[EMP_PART_NAME_BYTES]; /* "ffn_down", in llama.cpp's words */
     int32_t       layer;
     emp_device_id device;
 } stray;
@@ -58,127 +58,23 @@ static bool is_cpu(const options *o, emp_device_id device)
     return strncmp(o->p->device_name[device], "cpu:", 4) == 0;
 }
 
-/* Of "model.layers.3.mlp.up_proj.weight": 3, "mlp.up_proj.weight" and the length of "model.layers". */
-static bool split_name(const char *name, int32_t *number, const char **leaf,
-                       size_t *prefix)
+/* A matrix of a layer, whether the op holds it or is named as its parameter. Norms are a few vectors, which stay with
+ * their layer. */
+static bool is_matrix(const emp_model_part *part, const char *name)
 {
-    for (const char *at = strchr(name, '.'); at != NULL; at = strchr(at + 1, '.')) {
-        char *end;
-        if (at[1] < '0' || at[1] > '9') continue;
-        long value = strtol(at + 1, &end, 10);
-        if (*end != '.' || value >= LAYERS_MAX || strchr(name, '/') != NULL) return false;
-        *number = (int32_t)value;
-        *leaf = end + 1;
-        *prefix = (size_t)(at - name);
-        return true;
-    }
-    return false;
+    if (part->layer < 0 || part->is_cache || part->role[0] != '\0') return false;
+    if (emp_text_ends_in(name, ".weight"))
+        return strstr(part->module, "norm") == NULL &&
+               strstr(part->module, "ln_") == NULL;
+    return emp_model_part_gguf((char[EMP_PART_NAME_BYTES]){0}, part);
 }
 
-static bool is_cache(const char *leaf) { return emp_text_ends_in(leaf, "_cache"); }
-
-static bool is_weight(const char *leaf) { return emp_text_ends_in(leaf, weight_ending); }
-
-/* Norms are a few vectors, which stay with their layer. */
-static bool is_norm(const char *leaf)
+/* The table of tokens, or the output. The first norm of a layer has neither name. */
+static bool is_named(const emp_model_part *part, const char *op_name, const char *name)
 {
-    return strstr(leaf, "norm") != NULL || strstr(leaf, "ln_") != NULL;
-}
-
-static const emp_transformer_names *const families[] = {
-    &emp_names_gguf, &emp_names_llama, &emp_names_gpt2, &emp_names_falcon,
-    &emp_names_neox, &emp_names_mpt,   &emp_names_opt};
-enum { FAMILIES = sizeof families / sizeof *families };
-
-#define PART(name) offsetof(emp_transformer_names, name)
-static const size_t whole_parts[] = {
-    PART(q),    PART(k),       PART(v),    PART(qkv),    PART(output),     PART(gate),
-    PART(up),   PART(gate_up), PART(down), PART(q_a),    PART(q_b),        PART(kv_a),
-    PART(kv_b), PART(k_b),     PART(v_b),  PART(router), PART(shared_gate)};
-static const size_t starred_parts[] = {PART(experts), PART(shared)};
-#undef PART
-
-static const char *part_of(const emp_transformer_names *names, size_t part)
-{
-    const char *text;
-
-    memcpy(&text, (const char *)names + part, sizeof text);
-    return text;
-}
-
-/* "a.*_b" with a word for the star. */
-static void fill_star(char out[LEAF_BYTES], const char *pattern, const char *word)
-{
-    int before = (int)strcspn(pattern, "*");
-
-    snprintf(out, LEAF_BYTES, "%.*s%s%s", before, pattern, word, pattern + before + 1);
-}
-
-static bool find_in_family(char out[LEAF_BYTES], const emp_transformer_names *names,
-                           const char *leaf)
-{
-    static const char *const words[] = {"gate", "up", "gate_up", "down"};
-    char                     text[LEAF_BYTES];
-
-    for (size_t i = 0; i < sizeof whole_parts / sizeof *whole_parts; i++) {
-        if (strcmp(part_of(names, whole_parts[i]), leaf) != 0) continue;
-        snprintf(out, LEAF_BYTES, "%s", part_of(&emp_names_gguf, whole_parts[i]));
-        return true;
-    }
-    for (size_t i = 0; i < 2 * sizeof words / sizeof *words; i++) {
-        fill_star(text, part_of(names, starred_parts[i % 2]), words[i / 2]);
-        if (strcmp(text, leaf) != 0) continue;
-        fill_star(out, part_of(&emp_names_gguf, starred_parts[i % 2]), words[i / 2]);
-        return true;
-    }
-    return false;
-}
-
-/* llama.cpp's name of a weight of a layer, without ".weight". */
-static emp_status find_leaf(char out[LEAF_BYTES], const char *name, const char *leaf,
-                            size_t prefix, emp_error *err)
-{
-    char   module[LEAF_BYTES];
-    size_t length = strlen(leaf) - (sizeof weight_ending - 1);
-
-    snprintf(module, sizeof module, "%.*s", (int)length, leaf);
-    for (size_t i = 0; i < FAMILIES; i++) {
-        const char *layers = families[i]->layer;
-        if (strlen(layers) == prefix && memcmp(layers, name, prefix) == 0 &&
-            find_in_family(out, families[i], module))
-            return EMP_OK;
-    }
-    return EMP_ERROR(EMP_EINVAL,
-                     "%s is not where its layer is, and llama.cpp's name of it is not "
-                     "known; place the GGUF file of the model",
-                     name);
-}
-
-static bool is_head(const char *name)
-{
-    for (size_t i = 0; i < FAMILIES; i++)
-        if (strcmp(name, families[i]->head) == 0) return true;
-    return false;
-}
-
-emp_status cli_llama_options_check(const emp_named_placement *p, emp_error *err)
-{
-    const char *leaf;
-    int32_t     number, hosts = 0;
-    size_t      prefix;
-
-    for (emp_device_id d = 0; d < p->device_count; d++)
-        hosts += strncmp(p->device_name[d], "cpu:", 4) == 0;
-    if (hosts > 1)
-        return EMP_ERROR(EMP_EINVAL,
-                         "options of llama.cpp are of one computer, and %s has %d",
-                         p->origin.machine, hosts);
-    for (int32_t op = 0; op < p->op_count; op++)
-        if (split_name(p->op_name[op], &number, &leaf, &prefix) && is_cache(leaf))
-            return EMP_OK;
-    return EMP_ERROR(EMP_EINVAL,
-                     "llama.cpp runs decoders, and no layer of the graph has a cache of "
-                     "keys and values; give the SPEC phase=decode or phase=prefill");
+    return part->names != NULL && part->role[0] == '\0' &&
+           strncmp(op_name, name, part->path_length) == 0 &&
+           name[part->path_length] == '\0';
 }
 
 /* ---- where layers are ---- */
@@ -198,28 +94,35 @@ static emp_status note_cache(options *o, int32_t op, int32_t number, emp_error *
 static emp_status find_layers(options *o, emp_error *err)
 {
     const emp_named_placement *p = o->p;
-    const char                *leaf;
-    int32_t                    number;
-    size_t                     prefix;
 
     for (int32_t op = 0; op < p->op_count; op++) {
-        if (is_head(p->op_name[op])) o->output = p->decision.device_of_op[op];
-        if (!split_name(p->op_name[op], &number, &leaf, &prefix)) continue;
-        if (number >= o->layer_count) o->layer_count = number + 1;
-        layer *l = &o->layer[number];
-        if (is_cache(leaf)) EMP_CHECK(note_cache(o, op, number, err));
-        if (is_weight(leaf) && !is_norm(leaf) && l->weight < 0)
-            l->weight = p->decision.device_of_op[op];
+        const char          *name = p->op_name[op];
+        const emp_model_part part = emp_model_part_of(name);
+        if (part.kind == EMP_PART_HEAD && is_named(&part, name, part.names->head))
+            o->output = p->decision.device_of_op[op];
+        if (part.layer < 0) continue;
+        if (part.layer >= o->layer_count) o->layer_count = part.layer + 1;
+        layer *l = &o->layer[part.layer];
+        if (part.is_cache && part.role[0] == '\0')
+            EMP_CHECK(note_cache(o, op, part.layer, err));
+        const emp_device_id here = p->decision.device_of_op[op];
+        if (is_matrix(&part, name) && emp_model_part_is_expert(&part)) {
+            l->experts++;
+            l->cpu_experts += is_cpu(o, here);
+        }
+        emp_device_id *seen = is_matrix(&part, name) ? &l->matrix : &l->other;
+        if (*seen < 0 && part.role[0] == '\0') *seen = here;
     }
     return EMP_OK;
 }
 
-/* The device of a layer is that of its cache, or of a weight if it uses the cache of another one. */
+/* The device of a layer is that of its cache. A layer that uses the cache of another one is where its attention is. */
 static emp_device_id device_of_layer(const options *o, int32_t number)
 {
     const layer *l = &o->layer[number];
 
-    return l->cache >= 0 ? l->cache : l->weight >= 0 ? l->weight : 0;
+    if (l->cache >= 0) return l->cache;
+    return l->other >= 0 ? l->other : l->matrix >= 0 ? l->matrix : 0;
 }
 
 static int32_t find_block(const options *o, emp_device_id device)
@@ -262,6 +165,7 @@ static void place_output(options *o)
 {
     int32_t last = o->block_count - 1;
 
+    if (o->output < 0) o->output = device_of_layer(o, o->layer_count - 1);
     if (!is_cpu(o, o->output) && find_block(o, o->output) < 0) {
         add_block(o, o->output, 1);
     } else if (last >= 0) {
@@ -273,19 +177,20 @@ static void place_output(options *o)
 static emp_status find_strays(options *o, emp_error *err)
 {
     const emp_named_placement *p = o->p;
-    const char                *leaf;
-    int32_t                    number;
-    size_t                     prefix;
 
     for (int32_t op = 0; op < p->op_count; op++) {
-        const char   *name = p->op_name[op];
-        emp_device_id here = p->decision.device_of_op[op];
-        if (!split_name(name, &number, &leaf, &prefix) || !is_weight(leaf) ||
-            is_norm(leaf) || here == device_of_layer(o, number))
-            continue;
+        const char          *name = p->op_name[op];
+        const emp_model_part part = emp_model_part_of(name);
+        const emp_device_id  here = p->decision.device_of_op[op];
+        if (!is_matrix(&part, name) || here == device_of_layer(o, part.layer)) continue;
         stray *s = &o->stray[o->stray_count++];
-        *s = (stray){.layer = number, .device = here};
-        EMP_CHECK(find_leaf(s->leaf, name, leaf, prefix, err));
+        *s = (stray){.layer = part.layer, .device = here};
+        if (!emp_model_part_gguf(s->leaf, &part))
+            return EMP_ERROR(
+                EMP_EINVAL,
+                "%s is not where its layer is, and llama.cpp's name of it is not "
+                "known; place the GGUF file of the model",
+                name);
         if (!is_cpu(o, here) && find_block(o, here) < 0) add_block(o, here, 0);
     }
     return EMP_OK;
@@ -301,6 +206,18 @@ static int by_leaf(const void *a, const void *b)
     return x->layer - y->layer;
 }
 
+/* A matrix that two ops read is an op by itself, of the same name. */
+static void sort_strays(options *o)
+{
+    int32_t kept = 0;
+
+    qsort(o->stray, (size_t)o->stray_count, sizeof *o->stray, by_leaf);
+    for (int32_t i = 0; i < o->stray_count; i++)
+        if (kept == 0 || by_leaf(&o->stray[kept - 1], &o->stray[i]) != 0)
+            o->stray[kept++] = o->stray[i];
+    o->stray_count = kept;
+}
+
 /* ---- the script ---- */
 
 static void print_device(FILE *stream, const options *o, emp_device_id device)
@@ -313,22 +230,62 @@ static void print_device(FILE *stream, const options *o, emp_device_id device)
         fprintf(stream, "CUDA%s", name + strcspn(name, ":") + 1);
 }
 
+static bool is_expert_on_cpu(const options *o, int32_t number)
+{
+    const stray *s = &o->stray[number];
+
+    return is_cpu(o, s->device) && emp_text_ends_in(s->leaf, "_exps");
+}
+
+/* How many of the first layers have all their experts on the CPU, and no later layer an expert there, which is what
+ * --n-cpu-moe says; 0 = it does not. */
+static int32_t count_cpu_experts(const options *o)
+{
+    int32_t first = 0;
+
+    for (int32_t i = 0; i < o->stray_count; i++) {
+        if (!is_expert_on_cpu(o, i)) continue;
+        if (o->stray[i].layer >= first) first = o->stray[i].layer + 1;
+    }
+    for (int32_t i = 0; i < first; i++)
+        if (o->layer[i].experts != o->layer[i].cpu_experts) return 0;
+    return first;
+}
+
+/* A config has one matrix where the file may have two. */
+static void print_leaf(FILE *stream, const char *leaf)
+{
+    static const char both[] = "ffn_gate_up";
+
+    if (strncmp(leaf, both, sizeof both - 1) == 0)
+        fprintf(stream, "ffn_(gate_up|gate|up)%s", leaf + sizeof both - 1);
+    else
+        fputs(leaf, stream);
+}
+
 static void print_strays(FILE *stream, const options *o)
 {
+    const int32_t cpu_experts = count_cpu_experts(o);
+
+    if (cpu_experts > 0) fprintf(stream, " \\\n    --n-cpu-moe %d", cpu_experts);
     for (int32_t i = 0, end; i < o->stray_count; i = end) {
         const stray *first = &o->stray[i];
+        end = i + 1;
+        if (cpu_experts > 0 && is_expert_on_cpu(o, i)) continue;
         fputs(" \\\n    --override-tensor '^blk\\.(", stream);
         for (end = i; end < o->stray_count; end++) {
             const stray *s = &o->stray[end];
             if (strcmp(s->leaf, first->leaf) != 0 || s->device != first->device) break;
             fprintf(stream, "%s%d", end > i ? "|" : "", s->layer);
         }
-        fprintf(stream, ")\\.%s\\.=", first->leaf);
+        fputs(")\\.", stream);
+        print_leaf(stream, first->leaf);
+        fputs("\\.=", stream);
         print_device(stream, o, first->device);
         fputc('\'', stream);
     }
     if (!o->is_output_stray) return;
-    fputs(" \\\n    --override-tensor '^output\\.=", stream);
+    fputs(" \\\n    --override-tensor '^output(_norm|)\\.=", stream);
     print_device(stream, o, o->output);
     fputc('\'', stream);
 }
@@ -378,17 +335,17 @@ emp_status cli_llama_options_write(const char *path, const emp_named_placement *
                                    emp_error *err)
 {
     emp_status st = EMP_OK;
-    options    o = {.p = placement};
+    options    o = {.p = placement, .output = -1};
 
-    EMP_TRY(cli_llama_options_check(placement, err));
+    EMP_TRY(cli_form_check(CLI_FORM_LLAMA, placement, "", err));
     EMP_TRY(EMP_ALLOC(o.layer, (size_t)LAYERS_MAX));
     EMP_TRY(EMP_ALLOC(o.stray, (size_t)placement->op_count));
-    for (int32_t i = 0; i < LAYERS_MAX; i++) o.layer[i] = (layer){-1, -1};
+    for (int32_t i = 0; i < LAYERS_MAX; i++) o.layer[i] = (layer){-1, -1, -1, 0, 0};
     EMP_TRY(find_layers(&o, err));
     EMP_TRY(make_blocks(&o, err));
     place_output(&o);
     EMP_TRY(find_strays(&o, err));
-    qsort(o.stray, (size_t)o.stray_count, sizeof *o.stray, by_leaf);
+    sort_strays(&o);
     EMP_TRY(emp_atomic_file_write(path, print, &o, err));
 
 cleanup:

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "graphs/transformer/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* GGUF first, so that its names of matrices stay as they are. */
+static const emp_transformer_names *const families[] = {
+    &emp_names_gguf,   &emp_names_llama, &emp_names_gpt2,
+    &emp_names_falcon, &emp_names_neox,  &emp_names_mpt,
+    &emp_names_opt,    &emp_names_bert,  &emp_names_roberta};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+/* ---- paths ---- */
+
+static bool ends_in(const char *text, size_t length, const char *end)
+{
+    const size_t size = strlen(end);
+
+    return length > size && memcmp(text + length - size, end, size) == 0;
+}
+
+/* The parameters and buffers of a module are named behind its path. */
+static size_t cut_own(const char *name, size_t length, bool *is_cache)
+{
+    static const char *const caches[] = {".key_cache", ".value_cache"};
+    static const char *const own[] = {".weight", ".bias",  ".e_score_correction_bias",
+                                      ".sinks",  ".scale", ".layer_scalar"};
+
+    *is_cache = false;
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        if (!ends_in(name, length, caches[i])) continue;
+        *is_cache = true;
+        return length - strlen(caches[i]);
+    }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (ends_in(name, length, own[i])) return length - strlen(own[i]);
+    if (ends_in(name, length, "_bias") || ends_in(name, length, "_scale")) {
+        while (length > 0 && name[length - 1] != '.') length--;
+        return length > 0 ? length - 1 : 0;
+    }
+    return length;
+}
+
+static bool is_path(const char *name, size_t length, const char *path)
+{
+    return strlen(path) == length && memcmp(name, path, length) == 0;
+}
+
+/* The path itself, or that of a part of it. */
+static bool is_within(const char *name, size_t length, const char *path)
+{
+    const size_t size = strlen(path);
+
+    if (length < size || memcmp(name, path, size) != 0) return false;
+    return length == size || name[size] == '.';
+}
+
+/* ---- parts ---- */
+
+static bool find_layer(emp_model_part *part, const char *name, const char *layers)
+{
+    const size_t size = strlen(layers);
+    char        *end;
+
+    if (strncmp(name, layers, size) != 0 || name[size] != '.') return false;
+    if (name[size + 1] < '0' || name[size + 1] > '9') return false;
+    const long number = strtol(name + size + 1, &end, 10);
+    if (number >= EMP_TRANSFORMER_LAYERS_MAX) return false;
+    if (*end != '.' && *end != '/' && *end != '\0') return false;
+    part->kind = EMP_PART_LAYER;
+    part->layer = (int32_t)number;
+    part->module = *end == '.' ? end + 1 : end;
+    const size_t before = (size_t)(part->module - name);
+    part->module_length = part->path_length > before ? part->path_length - before : 0;
+    return true;
+}
+
+static bool find_outside(emp_model_part *part, const char *name,
+                         const emp_transformer_names *n)
+{
+    const char *const tables[] = {n->embedding, n->positions, n->types,
+                                  n->embedding_norm};
+    const char *const heads[] = {n->final_norm, n->head, "model.final_layernorm"};
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (is_path(name, part->path_length, tables[i])) part->kind = EMP_PART_EMBEDDING;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (is_within(name, part->path_length, heads[i])) part->kind = EMP_PART_HEAD;
+    return part->kind != EMP_PART_OTHER;
+}
+
+emp_model_part emp_model_part_of(const char *op_name)
+{
+    const size_t   length = strcspn(op_name, "/");
+    const char    *behind = op_name + length;
+    emp_model_part part = {
+        .layer = -1, .module = "", .role = *behind == '/' ? behind + 1 : behind};
+
+    part.path_length = cut_own(op_name, length, &part.is_cache);
+    for (size_t i = 0; i < FAMILIES; i++) {
+        if (!find_layer(&part, op_name, families[i]->layer) &&
+            !find_outside(&part, op_name, families[i]))
+            continue;
+        part.names = families[i];
+        break;
+    }
+    return part;
+}
+
+/* ---- matrices ---- */
+
+#define PART(name) offsetof(emp_transformer_names, name)
+static const size_t whole[] = {
+    PART(q),    PART(k),       PART(v),    PART(qkv),    PART(output),     PART(gate),
+    PART(up),   PART(gate_up), PART(down), PART(q_a),    PART(q_b),        PART(kv_a),
+    PART(kv_b), PART(k_b),     PART(v_b),  PART(router), PART(shared_gate)};
+static const size_t starred[] = {PART(experts), PART(shared)};
+#undef PART
+
+static const char *const words[] = {"gate", "up", "gate_up", "down"};
+enum { WORDS = sizeof words / sizeof *words };
+
+static const char *text_of(const emp_transformer_names *names, size_t part)
+{
+    const char *text;
+
+    memcpy(&text, (const char *)names + part, sizeof text);
+    return text;
+}
+
+/* "a.*_b" with a word for the star, if there is one. */
+static void fill_star(char out[EMP_PART_NAME_BYTES], const char *pattern,
+                      const char *word)
+{
+    const char *star = strchr(pattern, '*');
+
+    if (star == NULL)
+        snprintf(out, EMP_PART_NAME_BYTES, "%s", pattern);
+    else
+        snprintf(out, EMP_PART_NAME_BYTES, "%.*s%s%s", (int)(star - pattern), pattern,
+                 word, star + 1);
+}
+
+/* Names that readers of configs give modules of single families, and those of GGUF. */
+static const char *const others[][2] = {
+    {"block_sparse_moe.experts.*_proj", "ffn_*_exps"},
+    {"feed_forward.experts.*_proj", "ffn_*_exps"},
+    {"experts.*_proj", "ffn_*_exps"},
+    {"mlp.shared_expert.*_proj", "ffn_*_shexp"},
+    {"feed_forward.shared_expert.*_proj", "ffn_*_shexp"},
+    {"mlp.shared_expert_gate", "ffn_gate_inp_shexp"},
+    {"block_sparse_moe.gate", "ffn_gate_inp"},
+    {"mlp.router", "ffn_gate_inp"},
+    {"feed_forward.router", "ffn_gate_inp"},
+    {"router", "ffn_gate_inp"},
+    {"feed_forward.*_proj", "ffn_*"},
+    {"mlp.w2", "ffn_gate"},
+    {"mlp.w1", "ffn_up"},
+    {"mlp.fc_in", "ffn_up"},
+    {"mlp.fc_out", "ffn_down"},
+    {"mlp.fc1", "ffn_up"},
+    {"mlp.fc2", "ffn_down"},
+    {"mlp.c_fc", "ffn_up"},
+    {"mlp.c_proj", "ffn_down"},
+    {"attn.attention.q_proj", "attn_q"},
+    {"attn.attention.k_proj", "attn_k"},
+    {"attn.attention.v_proj", "attn_v"},
+    {"attn.attention.out_proj", "attn_output"},
+    {"attn.out_proj", "attn_output"},
+    {"self_attn.dense", "attn_output"},
+};
+
+static bool find_other(char out[EMP_PART_NAME_BYTES], const emp_model_part *part)
+{
+    char text[EMP_PART_NAME_BYTES];
+
+    for (size_t i = 0; i < WORDS * (sizeof others / sizeof *others); i++) {
+        fill_star(text, others[i / WORDS][0], words[i % WORDS]);
+        if (!is_path(part->module, part->module_length, text)) continue;
+        fill_star(out, others[i / WORDS][1], words[i % WORDS]);
+        return true;
+    }
+    return false;
+}
+
+static bool find_in(char out[EMP_PART_NAME_BYTES], const emp_model_part *part,
+                    const emp_transformer_names *names)
+{
+    char text[EMP_PART_NAME_BYTES];
+
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        if (!is_path(part->module, part->module_length, text_of(names, whole[i])))
+            continue;
+        snprintf(out, EMP_PART_NAME_BYTES, "%s", text_of(&emp_names_gguf, whole[i]));
+        return true;
+    }
+    for (size_t i = 0; i < 2 * WORDS; i++) {
+        fill_star(text, text_of(names, starred[i % 2]), words[i / 2]);
+        if (!is_path(part->module, part->module_length, text)) continue;
+        fill_star(out, text_of(&emp_names_gguf, starred[i % 2]), words[i / 2]);
+        return true;
+    }
+    return false;
+}
+
+/* Families share the names of their layers. */
+bool emp_model_part_gguf(char name[EMP_PART_NAME_BYTES], const emp_model_part *part)
+{
+    if (part->names == NULL || part->module_length == 0) return false;
+    for (size_t i = 0; i < FAMILIES; i++)
+        if (strcmp(families[i]->layer, part->names->layer) == 0 &&
+            find_in(name, part, families[i]))
+            return true;
+    return find_other(name, part);
+}
+
+bool emp_model_part_is_expert(const emp_model_part *part)
+{
+    char name[EMP_PART_NAME_BYTES], expert[EMP_PART_NAME_BYTES];
+
+    if (!emp_model_part_gguf(name, part)) return false;
+    for (size_t i = 0; i < WORDS; i++) {
+        fill_star(expert, emp_names_gguf.experts, words[i]);
+        if (strcmp(name, expert) == 0) return true;
+    }
+    return false;
+}
+
+bool emp_model_part_is_router(const emp_model_part *part)
+{
+    char name[EMP_PART_NAME_BYTES];
+
+    return emp_model_part_gguf(name, part) &&
+           (strcmp(name, emp_names_gguf.router) == 0 ||
+            strcmp(name, emp_names_gguf.shared_gate) == 0);
+}

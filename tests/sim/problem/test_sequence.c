@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Units of a pipeline: does a placement become one whose units follow one another on each device, does one that is such
+ * a placement stay, and does what belongs to a unit follow it? */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/problem/sequence.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+/* Ops 0 to 4 are units; op 5 belongs to unit 2, and op 6 to none. */
+enum { UNITS = 5, GUEST = 5, FREE = 6, OPS = 7, DEVICES = 3, CPU = 0 };
+
+static const tiny_op ops[OPS];
+static const int32_t class_of_unit[UNITS] = {0, 1, 2, 3, 4};
+static const int32_t home_of_class[OPS] = {-1, -1, -1, -1, -1, 2, -1};
+
+static emp_problem *create(task *t)
+{
+    emp_runtime runtime = tiny_serial();
+
+    task_create_tiny(t, ops, OPS, &runtime);
+    cr_assert_eq(t->graph->class_count, OPS);
+    cr_assert_eq(
+        emp_problem_set_sequence(t->problem, class_of_unit, UNITS, home_of_class, NULL),
+        EMP_OK);
+    return t->problem;
+}
+
+/* A device that comes again has been left before; nothing comes before the CPU. */
+static bool is_sequence(const emp_device_id *device)
+{
+    for (int i = 1; i < UNITS; i++) {
+        if (device[i] == device[i - 1]) continue;
+        if (device[i] == CPU) return false;
+        for (int k = 0; k < i; k++)
+            if (device[k] == device[i]) return false;
+    }
+    return true;
+}
+
+Test(sequence, every_placement_becomes_one_and_stays)
+{
+    task         t;
+    emp_problem *p = create(&t);
+    int          kept = 0;
+
+    for (int number = 0; number < 243; number++) {
+        emp_device_id asked[OPS] = {0}, got[OPS], again[OPS];
+        for (int i = 0, rest = number; i < UNITS; i++, rest /= DEVICES)
+            asked[i] = rest % DEVICES;
+        asked[GUEST] = asked[2];
+        asked[FREE] = number % DEVICES;
+        memcpy(got, asked, sizeof got);
+        emp_problem_legalize(p, got);
+        cr_assert(is_sequence(got), "placement %d", number);
+        cr_expect_eq(got[GUEST], got[2]);
+        cr_expect_eq(got[FREE], asked[FREE]);
+        if (is_sequence(asked)) cr_expect_eq(memcmp(got, asked, sizeof got), 0);
+        kept += is_sequence(asked);
+        memcpy(again, got, sizeof again);
+        emp_problem_legalize(p, again);
+        cr_expect_eq(memcmp(got, again, sizeof got), 0, "placement %d", number);
+    }
+    cr_expect_gt(kept, 20);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static void expect(emp_problem *p, const emp_device_id *asked,
+                   const emp_device_id *wanted)
+{
+    emp_device_id got[OPS];
+
+    memcpy(got, asked, sizeof got);
+    emp_problem_legalize(p, got);
+    for (int i = 0; i < OPS; i++) cr_expect_eq(got[i], wanted[i], "op %d", i);
+}
+
+Test(sequence, the_fewest_units_move)
+{
+    task         t;
+    emp_problem *p = create(&t);
+
+    expect(p, (emp_device_id[OPS]){2, 1, 2, 1, 1, 2, 0},
+           (emp_device_id[OPS]){2, 2, 2, 1, 1, 2, 0});
+    expect(p, (emp_device_id[OPS]){1, 1, 0, 1, 2, 2, 0},
+           (emp_device_id[OPS]){1, 1, 1, 1, 2, 2, 0}); /* the guest was elsewhere */
+    expect(p, (emp_device_id[OPS]){1, 0, 0, 0, 2, 0, 0},
+           (emp_device_id[OPS]){0, 0, 0, 0, 2, 0, 0});
+    task_destroy(&t);
+}
+
+Test(sequence, is_bounded_and_survives_short_memory)
+{
+    static int32_t many[EMP_SEQUENCE_UNITS_MAX + 1];
+    task           t;
+    emp_problem   *p = create(&t);
+    emp_error      err = {0};
+
+    cr_expect_eq(emp_problem_set_sequence(p, many, EMP_SEQUENCE_UNITS_MAX + 1,
+                                          home_of_class, &err),
+                 EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "at most 2064 units"), "%s", err.msg);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_problem_set_sequence(p, class_of_unit, UNITS, home_of_class, NULL), (void)0);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
