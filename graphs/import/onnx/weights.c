@@ -23,25 +23,45 @@ static const struct {
     uint8_t     role[8];
 } roles[] = {
     {"Add", {ROLE_AFFINE, ROLE_AFFINE}},
+    {"Attention", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"BatchNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_STATISTIC, ROLE_STATISTIC}},
+    {"BiasAdd", {0, ROLE_AFFINE}},
+    {"BiasGelu", {0, ROLE_AFFINE}},
     {"Clip", {0, ROLE_SETTING, ROLE_SETTING}},
     {"Conv", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"ConvInteger", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING}},
     {"ConvTranspose", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"DeformConv", {0, ROLE_WEIGHT, 0, ROLE_WEIGHT}},
     {"DequantizeLinear", {0, ROLE_SETTING, ROLE_SETTING}},
     {"Div", {ROLE_AFFINE, ROLE_AFFINE}},
+    {"DynamicQuantizeMatMul", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT}},
+    {"EmbedLayerNormalization",
+     {0, 0, ROLE_TABLE, ROLE_TABLE, ROLE_TABLE, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"FastGelu", {0, ROLE_AFFINE}},
+    {"FusedConv", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"FusedGemm", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"FusedMatMul", {0, ROLE_WEIGHT}},
     {"GRU", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"Gather", {ROLE_TABLE}},
     {"Gemm", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"GroupNorm", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"GroupNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"InstanceNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"LSTM", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT, 0, 0, 0, ROLE_WEIGHT}},
     {"LayerNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"MatMul", {0, ROLE_WEIGHT}},
     {"MatMulInteger", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING}},
+    {"MatMulIntegerToFloat",
+     {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT}},
+    {"MatMulNBits", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT}},
     {"Mul", {ROLE_AFFINE, ROLE_AFFINE}},
+    {"MultiHeadAttention", {0, 0, 0, ROLE_WEIGHT}},
+    {"NhwcConv", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"NhwcFusedConv", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"PRelu", {0, ROLE_WEIGHT}},
     {"Pad", {0, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING}},
+    {"QGemm", {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING,
+               ROLE_WEIGHT, ROLE_SETTING}},
     {"QLinearConv",
      {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING,
       ROLE_SETTING, ROLE_SETTING}},
@@ -52,7 +72,10 @@ static const struct {
     {"RMSNormalization", {0, ROLE_WEIGHT}},
     {"RNN", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"Resize", {0, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING}},
+    {"SimplifiedLayerNormalization", {0, ROLE_WEIGHT}},
+    {"SkipGroupNorm", {0, ROLE_WEIGHT, ROLE_WEIGHT, 0, ROLE_WEIGHT}},
     {"SkipLayerNormalization", {0, 0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"SkipSimplifiedLayerNormalization", {0, 0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"Sub", {ROLE_AFFINE, ROLE_AFFINE}},
     {"Upsample", {0, ROLE_SETTING}},
 };
@@ -287,6 +310,15 @@ static void mark(emp_onnx_value *value, bool is_weight, bool is_trainable)
     value->is_trainable = is_weight && is_trainable && emp_dtype_is_float(value->dtype);
 }
 
+/* Whether all elements lie along one axis, whatever the rank: [C], [C,1,1]. */
+static bool is_vector(const emp_shape *shape)
+{
+    int32_t axes = 0;
+
+    for (int32_t d = 0; d < shape->rank; d++) axes += shape->dim[d] != 1;
+    return axes == 1;
+}
+
 static void guess_weight(const emp_onnx *o, emp_onnx_value *value)
 {
     int32_t role = role_of(o, value->name);
@@ -295,7 +327,7 @@ static void guess_weight(const emp_onnx *o, emp_onnx_value *value)
     bool    is_trained = (role & ROLE_WEIGHT) != 0 ||
                       ((role & ROLE_TABLE) != 0 && value->shape.rank == 2) ||
                       is_named_as_parameter(value->name) ||
-                      ((role & ROLE_AFFINE) != 0 && value->shape.rank == 1);
+                      ((role & ROLE_AFFINE) != 0 && is_vector(&value->shape));
 
     if (elements < 2 && !((role & ROLE_WEIGHT) != 0 && value->shape.rank > 0)) return;
     if ((role & ROLE_SETTING) != 0 && !emp_dtype_is_float(value->dtype)) return;
@@ -323,6 +355,19 @@ void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value)
     }
 }
 
+/* The values of Constant nodes are settings, unless a file has no weights but these. */
+void emp_onnx_mark_constant(emp_onnx *o, emp_onnx_value *value)
+{
+    mark(value, false, false);
+    value->is_buffer = false;
+    if (o->has_weights) return;
+    guess_weight(o, value);
+    if (value->is_weight)
+        emp_import_notes_assume(o->notes,
+                                "values of Constant nodes count as weights, as the file has "
+                                "no weights among its initializers");
+}
+
 void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
 {
     int32_t role = role_of(o, value->name);
@@ -335,8 +380,13 @@ void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
         return;
     }
     mark(value,
-         is_buffer || (role & ROLE_WEIGHT) != 0 ||
-             (is_named_as_parameter(value->name) && value->shape.rank >= 0),
+         is_named_as_parameter(value->name) ||
+             (is_buffer && is_named_as_buffer(value->name)),
          !is_buffer);
-    value->is_buffer = is_buffer;
+    value->is_buffer = value->is_weight && is_buffer;
+    if (value->is_weight)
+        emp_import_notes_assume(o->notes,
+                                "inputs with names of weights, such as \"%.*s\", count as "
+                                "weights, as the file has none of its own",
+                                EMP_SLICE_ARG(value->name));
 }
