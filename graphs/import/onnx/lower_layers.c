@@ -268,6 +268,45 @@ static void deform_conv(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit(c, word, &apart, input, count));
 }
 
+/* Depthwise along one axis, of what came before and what comes now; the end is the next state. */
+static void causal_conv(emp_onnx_call *c, const char *word)
+{
+    emp_shape    x = emp_onnx_in_shape(c, 0), filter = emp_onnx_in_shape(c, 1);
+    emp_op_attrs attrs = {0};
+
+    if (x.rank != 3 || filter.rank != 3 || x.dim[1] < 1 || x.dim[1] > INT32_MAX ||
+        filter.dim[2] < 1) {
+        emp_onnx_refuse(c, "a tensor of rank %d and a filter of rank %d, need 3", x.rank,
+                        filter.rank);
+        return;
+    }
+    if (!read_filter(c, &filter, 1, &attrs) || !read_windows(c, &x, &attrs)) return;
+    attrs.group = (int32_t)x.dim[1];
+    emp_shape state = EMP_SHAPE(x.dim[0], x.dim[1], filter.dim[2] - 1);
+    emp_dtype dtype = emp_onnx_in(c, 0)->dtype;
+    emp_port  past = emp_onnx_in(c, 3) != NULL
+                         ? emp_onnx_in_port(c, 3)
+                         : emp_tf_const(c->o->tf, NULL, "past", dtype, state, NULL, 0);
+    c->has_name = true; /* the convolution has the node's name */
+    emp_port all = emp_onnx_emit(c, "ConcatV2", &(emp_op_attrs){.count = 2},
+                                 EMP_TF_PORTS(past, emp_onnx_in_port(c, 0),
+                                              emp_tf_int(c->o->tf, NULL, "axis", 2)));
+    c->has_name = false;
+    emp_port input[3] = {all, emp_onnx_in_port(c, 1)};
+    int32_t  count = 2;
+    if (emp_onnx_in(c, 2) != NULL) input[count++] = emp_onnx_in_port(c, 2);
+    emp_port y = emp_onnx_emit(c, word, &attrs, input, count);
+    if (emp_onnx_word_is(c, "activation", "silu") || emp_onnx_word_is(c, "activation", "swish"))
+        y = emp_onnx_emit1(c, "Silu", y);
+    emp_onnx_out(c, 0, y);
+    if (c->node->output_count < 2) return;
+    const int64_t begin[] = {0, 0, x.dim[2]};
+    emp_onnx_out(c, 1,
+                 emp_onnx_emit(c, "Slice", NULL,
+                               EMP_TF_PORTS(all, emp_onnx_int_vector(c, begin, 3),
+                                            emp_onnx_int_vector(c, state.dim, 3))));
+}
+
 /* The size of what a window is spread from, as ONNX Runtime computes it: pads that SAME asks for
  * take nothing from a size which is smaller than the input times the stride. */
 static int64_t spread_size(const emp_op_attrs *attrs, int32_t d, int64_t size, int64_t more,
@@ -410,8 +449,9 @@ static void batch_normalization(emp_onnx_call *c, const char *word)
     for (int32_t i = 0; i < 4; i++) weights[i] = emp_onnx_in_port(c, 1 + i);
     emp_onnx_out(c, 0, batch_norm(c, emp_onnx_in_port(c, 0), weights));
     for (int32_t i = 1; i < c->node->output_count && i < 5; i++) {
-        emp_onnx_value *statistic = emp_onnx_in(c, i < 3 ? 2 + i : i);
-        if (statistic != NULL) emp_onnx_out_value(c, i, statistic);
+        int32_t from = i < 3 ? 2 + i : i;
+        if (emp_onnx_in(c, from) != NULL)
+            emp_onnx_out(c, i, emp_onnx_emit1(c, "Identity", emp_onnx_in_port(c, from)));
     }
 }
 
@@ -512,6 +552,7 @@ static void recurrent(emp_onnx_call *c, const char *word)
 const emp_onnx_rule emp_onnx_layer_rules[] = {
     {"AveragePool", pool, "AvgPoolNd"},
     {"BatchNormalization", batch_normalization, NULL},
+    {"CausalConvWithState", causal_conv, "Conv"},
     {"Conv", conv, "Conv"},
     {"ConvInteger", conv, "ConvInteger"},
     {"ConvTranspose", conv_transpose, "ConvTranspose"},

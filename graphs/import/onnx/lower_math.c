@@ -112,6 +112,23 @@ static void cast(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit(c, "Cast", &(emp_op_attrs){.dtype = to}, &x, 1));
 }
 
+/* The same bits as another type of as many bits. */
+static void bit_cast(emp_onnx_call *c, const char *word)
+{
+    const emp_onnx_value *x = emp_onnx_in(c, 0);
+    emp_dtype             to = emp_onnx_cast_type(c);
+    emp_port              in = emp_onnx_in_port(c, 0);
+
+    if (x == NULL || to == EMP_DTYPE_NONE ||
+        emp_dtype_bytes(x->dtype) != emp_dtype_bytes(to)) {
+        emp_onnx_refuse(c, "the element type %lld has not as many bits as that of its input",
+                        (long long)emp_onnx_int(c, "to", 0));
+        return;
+    }
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit_shaped(c, word, x->shape, to, &in, 1));
+}
+
 /* Before opset 13 all dims from the axis on are one row; the arithmetic is the same. */
 static void softmax(emp_onnx_call *c, const char *word) { unary(c, word); }
 
@@ -240,9 +257,10 @@ static emp_port product_with_matrix(emp_onnx_call *c, int32_t first, int32_t sec
         }
     bool is_flat = shape.rank == 2;
     if (!is_flat) {
+        const bool had_name = c->has_name;
         c->has_name = true; /* the product has the node's name, not the reshaping */
         x = emp_onnx_reshape(c, x, rows);
-        c->has_name = false;
+        c->has_name = had_name;
     }
     emp_port y = emp_onnx_emit(c, "MatMul", &attrs, EMP_TF_PORTS(x, w));
     if (is_flat || y.op < 0 || !emp_tf_is_ok(c->o->tf)) return y;
@@ -353,6 +371,7 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"Asinh", unary, "Asinh"},
     {"Atan", unary, "Atan"},
     {"Atanh", unary, "Atanh"},
+    {"BitCast", bit_cast, "View"},
     {"BitwiseAnd", binary, "BitwiseAnd"},
     {"BitwiseNot", unary, "BitwiseNot"},
     {"BitwiseOr", binary, "BitwiseOr"},

@@ -140,10 +140,10 @@ static void gather_grouped(emp_onnx_call *c, const char *word)
     for (int32_t d = 1; d < table.rank; d++) shape.dim[shape.rank++] = table.dim[d];
     if (data->dtype == EMP_DTYPE_UINT8 && table.rank > 1)
         shape.dim[shape.rank - 1] *= 8 / bits;
-    emp_port taken =
-        emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1));
     emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(c, word, shape, scale->dtype, &taken, 1));
+                 emp_onnx_emit_shaped(
+                     c, word, shape, scale->dtype,
+                     EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
 }
 
 /* Products of integers whose result is of floating point, at once. */
@@ -355,7 +355,7 @@ const emp_onnx_rule emp_onnx_runtime_rules[] = {
     {"FastGelu", biased, "Gelu"},
     {"FusedMatMul", fused_matmul, "BatchMatMulV2"},
     {"FusedMatMulActivation", fused_matmul, "BatchMatMulV2"},
-    {"GatherBlockQuantized", gather_grouped, "DequantizeLinear"},
+    {"GatherBlockQuantized", gather_grouped, "GatherNd"},
     {"GemmFastGelu", gemm_gelu, "Gelu"},
     {"GroupNorm", group_norm, "LayerNorm"},
     {"MatMulBnb4", grouped_product, "NF4"},

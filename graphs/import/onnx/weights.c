@@ -386,7 +386,6 @@ void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
     value->is_buffer = value->is_weight && is_buffer;
     if (value->is_weight)
         emp_import_notes_assume(o->notes,
-                                "inputs with names of weights, such as \"%.*s\", count as "
-                                "weights, as the file has none of its own",
-                                EMP_SLICE_ARG(value->name));
+                                "inputs with names of weights count as weights, as the file "
+                                "has none of its own");
 }
