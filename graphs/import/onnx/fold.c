@@ -41,7 +41,7 @@ void emp_onnx_strides(const emp_shape *of, const emp_shape *to, int64_t *stride)
     for (int32_t d = to->rank - 1; d >= 0; d--) {
         int32_t own = d - (to->rank - of->rank);
         stride[d] = own < 0 || of->dim[own] == 1 ? 0 : step;
-        if (own >= 0) step *= of->dim[own];
+        if (own >= 0) step = emp_onnx_times(step, of->dim[own]);
     }
 }
 
@@ -127,10 +127,13 @@ static double bits_xor(double a, double b)
 {
     return (double)(emp_truncate(a) ^ emp_truncate(b));
 }
-static double shift_left(double a, double b) { return b < 64.0 ? ldexp(a, (int)b) : 0.0; }
+static double shift_left(double a, double b)
+{
+    return b >= 0.0 && b < 64.0 ? ldexp(a, (int)b) : 0.0;
+}
 static double shift_right(double a, double b)
 {
-    return b < 64.0 ? floor(ldexp(a, -(int)b)) : 0.0;
+    return b >= 0.0 && b < 64.0 ? floor(ldexp(a, -(int)b)) : 0.0;
 }
 static double add_magnitude(double a, double b) { return a + fabs(b); }
 static double add_square(double a, double b) { return a + b * b; }

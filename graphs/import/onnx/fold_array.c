@@ -212,7 +212,8 @@ static bool fold_concat(emp_onnx_call *c)
     }
     double *number = c->in_count > 0 ? emp_onnx_room_for(c, &shape) : NULL;
     if (number == NULL) return false;
-    for (int32_t d = 0; d < axis; d++) outer *= shape.dim[d];
+    if (emp_shape_elements(&shape) == 0) outer = 0;
+    for (int32_t d = 0; d < axis; d++) outer = emp_onnx_times(outer, shape.dim[d]);
     for (int64_t k = 0; k < outer; k++) {
         for (int32_t i = 0; i < c->in_count; i++) {
             emp_onnx_array_in(c, i, &a);
@@ -284,12 +285,13 @@ static bool fold_gather(emp_onnx_call *c)
         for (int32_t k = 0; d == axis && k < indices.shape.rank; k++)
             shape.dim[shape.rank++] = indices.shape.dim[k];
         if (d != axis) shape.dim[shape.rank++] = a.shape.dim[d];
-        outer *= d < axis ? a.shape.dim[d] : 1;
-        inner *= d > axis ? a.shape.dim[d] : 1;
+        if (d < axis) outer = emp_onnx_times(outer, a.shape.dim[d]);
+        if (d > axis) inner = emp_onnx_times(inner, a.shape.dim[d]);
     }
     int64_t count = count_of(&indices), size = a.shape.dim[axis];
     double *number = emp_onnx_room_for(c, &shape);
     if (number == NULL) return false;
+    if (emp_shape_elements(&shape) == 0) outer = 0;
     for (int64_t i = 0; i < outer * count; i++) {
         int64_t from = emp_truncate(indices.number[i % count]);
         if (from < 0) from += size;
@@ -383,9 +385,11 @@ static bool fold_scatter_nd(emp_onnx_call *c)
     int64_t depth = indices.shape.dim[indices.shape.rank - 1];
     if (number == NULL || depth < 1 || depth > a.shape.rank) return false;
     emp_onnx_strides(&a.shape, &a.shape, stride);
-    for (int32_t d = (int32_t)depth; d < a.shape.rank; d++) inner *= a.shape.dim[d];
+    for (int32_t d = (int32_t)depth; d < a.shape.rank; d++)
+        inner = emp_onnx_times(inner, a.shape.dim[d]);
     int64_t rows = count_of(&indices) / depth;
-    if (count_of(&updates) != rows * inner) return false;
+    if (count_of(&a) == 0 || count_of(&updates) != emp_onnx_times(rows, inner))
+        return false;
     for (int64_t i = 0; i < rows; i++) {
         int64_t to = 0;
         for (int32_t d = 0; d < depth; d++) {
@@ -445,7 +449,7 @@ static bool fold_top_k(emp_onnx_call *c)
 
     if (!emp_onnx_array_in(c, 0, &a)) return false;
     int32_t axis = axis_in(&a.shape, emp_onnx_int(c, "axis", -1));
-    if (axis < 0 || k < 0 || k > a.shape.dim[axis]) return false;
+    if (axis < 0 || k < 0 || k > a.shape.dim[axis] || count_of(&a) == 0) return false;
     emp_shape shape = a.shape, rows = a.shape;
     int64_t   size = a.shape.dim[axis];
     shape.dim[axis] = k;

@@ -170,6 +170,18 @@ bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double
 
 /* Shapes: shape.c. */
 
+/** Sums and products of sizes, at most INT64_MAX. */
+static inline int64_t emp_onnx_plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+static inline int64_t emp_onnx_times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 /** The common shape of two operands; false: they do not fit. */
 bool emp_onnx_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out);
 /** Elements that a slice takes of a dim, and the first of them; false: the step is 0. */

@@ -70,7 +70,9 @@ static emp_port attend(emp_onnx_call *c, const attention *a, emp_port mask, bool
         return emp_onnx_reshape(
             c, y, EMP_SHAPE(shape.dim[0], shape.dim[2], shape.dim[1], shape.dim[3]));
     return emp_onnx_reshape(
-        c, y, EMP_SHAPE(shape.dim[0], shape.dim[1], shape.dim[2] * shape.dim[3]));
+        c, y,
+        EMP_SHAPE(shape.dim[0], shape.dim[1],
+                  emp_onnx_times(shape.dim[2], shape.dim[3])));
 }
 
 /* The product of queries and keys [batch, heads, queries, keys], where a model asks for it. */
@@ -82,7 +84,7 @@ static void give_scores(emp_onnx_call *c, const attention *a, int32_t output)
     emp_shape q = emp_tf_shape(c->o->tf, a->q), k = emp_tf_shape(c->o->tf, a->k);
     int64_t   groups = k.dim[2] > 0 ? q.dim[2] / k.dim[2] : 1;
     emp_port  left = emp_onnx_reshape(
-         c, a->q, EMP_SHAPE(q.dim[0], k.dim[2], groups * q.dim[1], q.dim[3]));
+         c, a->q, EMP_SHAPE(q.dim[0], k.dim[2], emp_onnx_times(groups, q.dim[1]), q.dim[3]));
     emp_port right =
         emp_onnx_reshape(c, a->k, EMP_SHAPE(k.dim[0], k.dim[2], k.dim[1], k.dim[3]));
     emp_port z = emp_onnx_emit(c, "BatchMatMul", &(emp_op_attrs){.transpose_b = true},
@@ -151,7 +153,7 @@ static void packed_attention(emp_onnx_call *c)
             *to[i] = emp_onnx_emit(
                 c, "ConcatV2", &(emp_op_attrs){.count = 2},
                 EMP_TF_PORTS(as_heads(c, (emp_port){half.op, i}, 0, true), *to[i], axis));
-        k.dim[1] += past.dim[3];
+        k.dim[1] = emp_onnx_plus(k.dim[1], past.dim[3]);
     }
     emp_onnx_out(c, 0, attend(c, &a, EMP_TF_NONE, false));
     if (c->node->output_count < 2 || a.k.op < 0 || a.v.op < 0) return;
@@ -288,10 +290,11 @@ static void linear_attention(emp_onnx_call *c, const char *word)
         sums = emp_onnx_emit2(c, "Add", sums, emp_onnx_in_port(c, 3));
     emp_port query = emp_onnx_reshape(
         c, emp_onnx_in_port(c, 0),
-        EMP_SHAPE(q.dim[0], a.key_heads, q.dim[1] * (a.heads / a.key_heads), state.dim[2]));
+        EMP_SHAPE(q.dim[0], a.key_heads,
+                  emp_onnx_times(q.dim[1], a.heads / a.key_heads), state.dim[2]));
     emp_port y = emp_onnx_emit2(c, "BatchMatMul", query, sums);
     emp_onnx_out(c, 0,
-                 emp_onnx_reshape(c, y, EMP_SHAPE(q.dim[0], q.dim[1], a.heads * size)));
+                 emp_onnx_reshape(c, y, EMP_SHAPE(q.dim[0], q.dim[1], emp_onnx_times(a.heads, size))));
     emp_onnx_out(c, 1, sums);
 }
 

@@ -198,6 +198,25 @@ static emp_port unfold_norm(emp_onnx_call *c, emp_port y, int64_t channel_count)
     return batch_norm(c, y, norm);
 }
 
+/* Blocks of channels are filled up, which the filter alone says: the input has as many as it reads. */
+static emp_port fill_block(emp_onnx_call *c, emp_port x, emp_shape *shape,
+                           const emp_shape *filter)
+{
+    const int64_t group = emp_onnx_int(c, "group", 1);
+    int64_t       channels;
+
+    if (!emp_slice_is(c->node->domain, "com.microsoft.nchwc") || filter->rank < 2 ||
+        __builtin_mul_overflow(filter->dim[1], group, &channels) ||
+        channels <= shape->dim[1])
+        return x;
+    shape->dim[1] = channels;
+    const bool had_name = c->has_name;
+    c->has_name = true;
+    x = emp_onnx_emit_shaped(c, "View", *shape, EMP_DTYPE_NONE, &x, 1);
+    c->has_name = had_name;
+    return x;
+}
+
 /* Quantised convolutions have scales and zero points between; those that a runtime has fused have
  * a tensor to add and an activation. */
 static void conv(emp_onnx_call *c, const char *word)
@@ -212,6 +231,7 @@ static void conv(emp_onnx_call *c, const char *word)
     if (!is_rank_of_windows(c, &x) || !read_filter(c, &filter, x.rank - 2, &attrs) ||
         !read_windows(c, &x, &attrs))
         return;
+    in = fill_block(c, in, &x, &filter);
     emp_port input[3] = {in, emp_onnx_in_port(c, w)};
     int32_t  count = 2;
     bool     is_integer = strcmp(word, "ConvInteger") == 0;
@@ -313,8 +333,8 @@ static int64_t spread_size(const emp_op_attrs *attrs, int32_t d, int64_t size, i
                            bool is_same)
 {
     int64_t reach = ((int64_t)attrs->ksize[d] - 1) * attrs->dilations[d] + 1;
-    int64_t whole = (size - 1) * attrs->strides[d] + more + reach;
-    int64_t same = size * attrs->strides[d];
+    int64_t same = emp_onnx_times(size < 0 ? 0 : size, attrs->strides[d]);
+    int64_t whole = emp_onnx_plus(same, more + reach - attrs->strides[d]);
 
     if (is_same) return whole < same ? whole : same;
     return whole - attrs->pads[d] - attrs->pads_after[d];
@@ -365,10 +385,11 @@ static void hang_over(emp_op_attrs *attrs, int32_t d, int64_t size)
 {
     int64_t reach = ((int64_t)attrs->ksize[d] - 1) * attrs->dilations[d] + 1;
     int64_t stride = attrs->strides[d];
+    if (size < 0 || size > INT32_MAX) return;
     int64_t span = size + attrs->pads[d] + attrs->pads_after[d] - reach;
     int64_t over = span % stride, begin = span - over + stride;
 
-    if (size < 0 || span < 0 || over == 0 || begin >= size + attrs->pads[d]) return;
+    if (span < 0 || over == 0 || begin >= size + attrs->pads[d]) return;
     if (attrs->pads_after[d] <= INT32_MAX - stride)
         attrs->pads_after[d] += (int32_t)(stride - over);
 }

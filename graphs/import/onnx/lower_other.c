@@ -190,7 +190,7 @@ static void transform(emp_onnx_call *c, const char *word)
     const bool is_inverse = emp_onnx_int(c, "inverse", 0) != 0;
     const bool is_onesided = emp_onnx_int(c, "onesided", 0) != 0;
     if (is_onesided && is_inverse && emp_onnx_in(c, 1) == NULL)
-        shape.dim[along] = 2 * (shape.dim[along] - 1);
+        shape.dim[along] = emp_onnx_times(2, shape.dim[along] - 1);
     if (!is_inverse) shape.dim[along] = bins(c, shape.dim[along], false);
     shape.dim[shape.rank - 1] = is_onesided && is_inverse ? 1 : 2;
     emp_port x = emp_onnx_in_port(c, 0);

@@ -139,7 +139,7 @@ static void gather_grouped(emp_onnx_call *c, const char *word)
     }
     for (int32_t d = 1; d < table.rank; d++) shape.dim[shape.rank++] = table.dim[d];
     if (data->dtype == EMP_DTYPE_UINT8 && table.rank > 1)
-        shape.dim[shape.rank - 1] *= 8 / bits;
+        shape.dim[shape.rank - 1] = emp_onnx_times(shape.dim[shape.rank - 1], 8 / bits);
     emp_onnx_out(c, 0,
                  emp_onnx_emit_shaped(
                      c, word, shape, scale->dtype,

@@ -15,6 +15,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+import networks
+
 NEWEST = 28
 FLOATS = [np.float32]
 NUMBERS = [np.float32, np.float32, np.float32, np.int64, np.int32, np.float64, np.float16, np.uint8, np.int8]
@@ -1305,10 +1307,10 @@ def draw_case(op, rng):
 
 
 def draw_cases(count, seed, only=None):
-    """So many cases, each op in turn, or of one op."""
+    """So many cases, each op in turn, or of one op; every tenth one is a network that the runtime has optimised."""
     rng = random.Random(seed)
     ops = [only] if only else sorted(MAKERS)
     for i in range(count):
-        case = draw_case(ops[i % len(ops)], rng)
+        case = networks.draw_network(rng) if i % 10 == 9 and not only or only == "networks" else draw_case(ops[i % len(ops)], rng)
         if case is not None:
             yield case

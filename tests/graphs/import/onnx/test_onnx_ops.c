@@ -174,6 +174,7 @@ static const struct node nodes[] = {
     {MS, "NhwcMaxPool", 13, "3:1,8,8,3", "kernel_shape=2,2 strides=2,2", "[1,4,4,3]"},
     {MS ".nchwc", "ReorderInput", 13, "1:1,8,8,16", "channels_last=1", "[1,16,8,8]"},
     {MS ".nchwc", "Conv", 13, "1:1,16,8,8|w1:16,16,3,3|w1:16", "activation:Relu", "[1,16,6,6]"},
+    {MS ".nchwc", "Conv", 13, "1:1,8,8,8|w1:16,1,3,3", "group=16", "[1,16,6,6]"},
     {MS ".nchwc", "ReorderOutput", 13, "1:1,16,8,8", "channels=12", "[1,12,8,8]"},
     {MS ".nchwc", "GlobalAveragePool", 13, "1:1,16,8,8", "", "[1,16,1,1]"},
 };
