@@ -171,15 +171,21 @@ emp_port emp_onnx_reduce(emp_onnx_call *c, const char *type, emp_port x, uint32_
 
 emp_port emp_onnx_activated(emp_onnx_call *c, emp_port x)
 {
-    static const char *const types[][2] = {
-        {"Clip", "ClipByValue"}, {"Elu", "Elu"},
-        {"FastGelu", "Gelu"},    {"Gelu", "Gelu"},
-        {"HardSigmoid", "HardSigmoid"}, {"HardSwish", "HardSwish"},
-        {"LeakyRelu", "LeakyRelu"}, {"QuickGelu", "Silu"},
-        {"Relu", "Relu"},        {"Sigmoid", "Sigmoid"},
-        {"Softplus", "Softplus"}, {"Softsign", "Softsign"},
-        {"Tanh", "Tanh"},        {"ThresholdedRelu", "ThresholdedRelu"}};
-    emp_onnx_attr attr;
+    static const char *const types[][2] = {{"Clip", "ClipByValue"},
+                                           {"Elu", "Elu"},
+                                           {"FastGelu", "Gelu"},
+                                           {"Gelu", "Gelu"},
+                                           {"HardSigmoid", "HardSigmoid"},
+                                           {"HardSwish", "HardSwish"},
+                                           {"LeakyRelu", "LeakyRelu"},
+                                           {"QuickGelu", "Silu"},
+                                           {"Relu", "Relu"},
+                                           {"Sigmoid", "Sigmoid"},
+                                           {"Softplus", "Softplus"},
+                                           {"Softsign", "Softsign"},
+                                           {"Tanh", "Tanh"},
+                                           {"ThresholdedRelu", "ThresholdedRelu"}};
+    emp_onnx_attr            attr;
 
     if (!emp_onnx_get(c, "activation", &attr) || attr.s.size == 0) return x;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)

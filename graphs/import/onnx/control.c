@@ -119,7 +119,8 @@ static int64_t trips_of(const emp_onnx_call *c)
 
 /* Whether a Loop goes on after t iterations: constants say so, or nothing is known of its
  * condition, and then it makes as many as it may, or one. */
-static bool goes_on(emp_onnx_call *c, int64_t t, int64_t most, const emp_onnx_value *condition)
+static bool goes_on(emp_onnx_call *c, int64_t t, int64_t most,
+                    const emp_onnx_value *condition)
 {
     bool is_known = condition != NULL && condition->number != NULL;
 
@@ -155,8 +156,8 @@ static emp_onnx_value *iterate(emp_onnx_call *c, const emp_onnx_graph *body, int
 }
 
 /* The outputs of a Loop: last states, then what iterations make, stacked; of these the last is kept. */
-static void give_results(emp_onnx_call *c, emp_onnx_value **carried, int32_t carried_count,
-                         int32_t results, int64_t trips)
+static void give_results(emp_onnx_call *c, emp_onnx_value **carried,
+                         int32_t carried_count, int32_t results, int64_t trips)
 {
     for (int32_t i = 0; i < c->node->output_count; i++) {
         bool is_scanned = i >= carried_count;
@@ -270,13 +271,14 @@ static void scan_step(emp_onnx_call *c, scan *s, int64_t t)
         bind_to(c->o, &scope, input_name(&s->body, i), s->state[i]);
     for (int32_t i = 0; i < s->scanned; i++) {
         emp_onnx_value *whole = emp_onnx_in(c, s->states + i), item = {0};
-        int32_t axis = scan_axis(c, "scan_input_axes", i, whole->shape.rank);
+        int32_t         axis = scan_axis(c, "scan_input_axes", i, whole->shape.rank);
         item = *whole;
         item.number = NULL;
         item.is_weight = false;
         item.transposed = NULL;
         item.port = step_of(c, whole, axis, t);
-        item.shape = item.port.op < 0 ? EMP_SHAPE_UNKNOWN : emp_tf_shape(c->o->tf, item.port);
+        item.shape =
+            item.port.op < 0 ? EMP_SHAPE_UNKNOWN : emp_tf_shape(c->o->tf, item.port);
         bind_to(c->o, &scope, input_name(&s->body, s->states + i), &item);
     }
     walk_inside(c, &scope, &s->body);
@@ -284,9 +286,8 @@ static void scan_step(emp_onnx_call *c, scan *s, int64_t t)
         s->state[i] = result(&scope, &s->body, i, false);
     for (int32_t i = 0; i < s->stacked; i++) {
         emp_onnx_value *made = result(&scope, &s->body, s->states + i, false);
-        s->rows[i * s->steps + t] = made != NULL && !made->is_unknown
-                                        ? emp_onnx_port(c->o, made)
-                                        : EMP_TF_NONE;
+        s->rows[i * s->steps + t] =
+            made != NULL && !made->is_unknown ? emp_onnx_port(c->o, made) : EMP_TF_NONE;
     }
     emp_onnx_scope_clear(&scope);
 }
@@ -307,10 +308,10 @@ void emp_onnx_lower_scan(emp_onnx_call *c, const char *word)
     s.states = c->in_count - s.scanned;
     if (!count_steps(c, &s)) return;
     if (s.body.outputs.count > s.states) s.stacked = s.body.outputs.count - s.states;
-    s.rows = emp_arena_alloc(&c->o->arena, ((size_t)s.stacked * (size_t)s.steps + 1) *
-                                               sizeof *s.rows);
-    s.state = emp_arena_alloc(&c->o->arena,
-                              ((size_t)s.states + 1) * sizeof(emp_onnx_value *));
+    s.rows = emp_arena_alloc(&c->o->arena,
+                             ((size_t)s.stacked * (size_t)s.steps + 1) * sizeof *s.rows);
+    s.state =
+        emp_arena_alloc(&c->o->arena, ((size_t)s.states + 1) * sizeof(emp_onnx_value *));
     if (s.rows == NULL || s.state == NULL) {
         c->o->status = EMP_ENOMEM;
         return;
@@ -326,10 +327,11 @@ void emp_onnx_lower_scan(emp_onnx_call *c, const char *word)
         if (rows[0].op < 0) continue;
         int32_t rank = emp_tf_shape(c->o->tf, rows[0]).rank + 1;
         int32_t axis = scan_axis(c, "scan_output_axes", i, rank);
-        emp_onnx_out(c, s.states + i,
-                     emp_onnx_emit(c, "Pack",
-                                   &(emp_op_attrs){.count = (int32_t)s.steps, .axis = axis},
-                                   rows, (int32_t)s.steps));
+        emp_onnx_out(
+            c, s.states + i,
+            emp_onnx_emit(c, "Pack",
+                          &(emp_op_attrs){.count = (int32_t)s.steps, .axis = axis}, rows,
+                          (int32_t)s.steps));
     }
 }
 

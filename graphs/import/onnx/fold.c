@@ -22,7 +22,8 @@ bool emp_onnx_is_integer(emp_dtype dtype)
            dtype == EMP_DTYPE_UINT32 || dtype == EMP_DTYPE_UINT64;
 }
 
-bool emp_onnx_put(emp_onnx_call *c, emp_shape shape, emp_dtype dtype, const double *number)
+bool emp_onnx_put(emp_onnx_call *c, emp_shape shape, emp_dtype dtype,
+                  const double *number)
 {
     emp_onnx_out_numbers(c, 0, shape, dtype, number);
     return true;
@@ -178,29 +179,20 @@ static const struct {
     const char *type;
     double (*fn)(double);
     bool is_predicate;
-} unaries[] = {{"Abs", fabs, false},
-               {"BitwiseNot", bits_not, false},
-               {"Ceil", ceil, false},
-               {"Cos", cos, false},
-               {"Exp", exp, false},
-               {"Floor", floor, false},
-               {"Identity", same, false},
-               {"IsNaN", is_nan, true},
-               {"Log", log, false},
-               {"Neg", negate, false},
-               {"Not", not, true},
-               {"Reciprocal", reciprocal, false},
-               {"Relu", relu, false},
-               {"Round", rint, false},
-               {"Sigmoid", sigmoid, false},
-               {"Sign", sign, false},
-               {"Sin", sin, false},
-               {"Sqrt", sqrt, false},
+} unaries[] = {{"Abs", fabs, false},        {"BitwiseNot", bits_not, false},
+               {"Ceil", ceil, false},       {"Cos", cos, false},
+               {"Exp", exp, false},         {"Floor", floor, false},
+               {"Identity", same, false},   {"IsNaN", is_nan, true},
+               {"Log", log, false},         {"Neg", negate, false},
+               {"Not", not, true},          {"Reciprocal", reciprocal, false},
+               {"Relu", relu, false},       {"Round", rint, false},
+               {"Sigmoid", sigmoid, false}, {"Sign", sign, false},
+               {"Sin", sin, false},         {"Sqrt", sqrt, false},
                {"Tanh", tanh, false}};
 
 /* The function of a node whose attribute chooses one. */
-static double (*chosen(const emp_onnx_call *c,
-                       double (*fn)(double, double)))(double, double)
+static double (*chosen(const emp_onnx_call *c, double (*fn)(double, double)))(double,
+                                                                              double)
 {
     if (fn == modulo && emp_onnx_int(c, "fmod", 0) != 0) return fmod;
     if (fn == shift_left && emp_onnx_word_is(c, "direction", "RIGHT")) return shift_right;
@@ -229,7 +221,8 @@ static bool fold_binary(emp_onnx_call *c, double (*fn)(double, double), bool is_
             double y = b.number[emp_onnx_place(&shape, stride_b, 0, k)];
             if (is_whole && y == 0.0 && (fn == divide || fn == modulo || fn == fmod))
                 return false;
-            number[k] = emp_onnx_round_to(is_predicate ? EMP_DTYPE_BOOL : a.dtype, fn(x, y));
+            number[k] =
+                emp_onnx_round_to(is_predicate ? EMP_DTYPE_BOOL : a.dtype, fn(x, y));
         }
         a = (emp_onnx_array){shape, a.dtype, number};
     }
@@ -512,12 +505,10 @@ static bool fold_constant(emp_onnx_call *c)
 }
 
 static const emp_onnx_fold_rule others[] = {
-    {"ArgMax", fold_arg},        {"ArgMin", fold_arg},
-    {"Cast", fold_cast},         {"CastLike", fold_cast},
-    {"Clip", fold_clip},         {"Constant", fold_constant},
-    {"CumProd", fold_cumulate},  {"CumSum", fold_cumulate},
-    {"Shape", fold_shape},       {"Size", fold_size},
-    {"Where", fold_where},       {0}};
+    {"ArgMax", fold_arg},       {"ArgMin", fold_arg},      {"Cast", fold_cast},
+    {"CastLike", fold_cast},    {"Clip", fold_clip},       {"Constant", fold_constant},
+    {"CumProd", fold_cumulate}, {"CumSum", fold_cumulate}, {"Shape", fold_shape},
+    {"Size", fold_size},        {"Where", fold_where},     {0}};
 
 static bool fold_by_rules(emp_onnx_call *c, const emp_onnx_fold_rule *rule)
 {
@@ -531,7 +522,8 @@ bool emp_onnx_fold(emp_onnx_call *c)
     emp_slice type = c->node->type;
 
     if (c->node->domain.size > 0) return false;
-    if (fold_by_rules(c, others) || fold_by_rules(c, emp_onnx_array_foldings)) return true;
+    if (fold_by_rules(c, others) || fold_by_rules(c, emp_onnx_array_foldings))
+        return true;
     for (size_t i = 0; i < sizeof binaries / sizeof binaries[0]; i++)
         if (emp_slice_is(type, binaries[i].type))
             return fold_binary(c, binaries[i].fn, binaries[i].is_predicate);

@@ -30,7 +30,8 @@ bool emp_onnx_array_in(const emp_onnx_call *c, int32_t i, emp_onnx_array *out);
 /** Room for the numbers of a shape; NULL where it is not known, or has too many. */
 double *emp_onnx_room_for(emp_onnx_call *c, const emp_shape *shape);
 /** Makes the first output that constant. Always true. */
-bool emp_onnx_put(emp_onnx_call *c, emp_shape shape, emp_dtype dtype, const double *number);
+bool emp_onnx_put(emp_onnx_call *c, emp_shape shape, emp_dtype dtype,
+                  const double *number);
 
 /** The number that the element type has in place of x: floats are rounded, integers wrap. */
 double emp_onnx_round_to(emp_dtype dtype, double x);

@@ -195,7 +195,7 @@ static bool fold_concat(emp_onnx_call *c)
 {
     array     a = {0};
     emp_shape shape = {0};
-    int64_t   axis = emp_onnx_int(c, "axis", emp_onnx_is_before(c, 4)), outer = 1, done = 0;
+    int64_t axis = emp_onnx_int(c, "axis", emp_onnx_is_before(c, 4)), outer = 1, done = 0;
 
     for (int32_t i = 0; i < c->in_count; i++) {
         if (!emp_onnx_array_in(c, i, &a)) return false;

@@ -46,11 +46,11 @@ struct emp_onnx_scope {
 
 /** A size that the model leaves open, by its symbol or its place. */
 typedef struct {
-    emp_slice key;       /**< a symbol, or the name of a tensor and the place: "x.1" */
-    emp_slice tensor;    /**< of a place */
-    int32_t   dim;       /**< of a place */
-    int64_t   size;      /**< -1: not settled yet */
-    bool      is_first;  /**< the first size of some input */
+    emp_slice key;      /**< a symbol, or the name of a tensor and the place: "x.1" */
+    emp_slice tensor;   /**< of a place */
+    int32_t   dim;      /**< of a place */
+    int64_t   size;     /**< -1: not settled yet */
+    bool      is_first; /**< the first size of some input */
     bool      is_batch, is_image, is_assumed;
 } emp_onnx_size;
 

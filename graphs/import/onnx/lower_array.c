@@ -174,8 +174,8 @@ static void concat(emp_onnx_call *c, const char *word)
         c->o->status = EMP_ENOMEM;
         return;
     }
-    int32_t axis = emp_onnx_axis(
-        c, emp_onnx_int(c, "axis", emp_onnx_is_before(c, 4)), first.rank);
+    int32_t axis =
+        emp_onnx_axis(c, emp_onnx_int(c, "axis", emp_onnx_is_before(c, 4)), first.rank);
     for (int32_t i = 0; i < c->in_count; i++) inputs[i] = emp_onnx_in_port(c, i);
     inputs[c->in_count] = emp_tf_int(c->o->tf, NULL, "axis", axis);
     emp_onnx_out(c, 0,
@@ -279,8 +279,10 @@ static void pad(emp_onnx_call *c, const char *word)
         pairs[2 * axis + 1] = pads[half + i];
     }
     for (int32_t d = 0; d < shape.rank; d++) {
-        if (shape.dim[d] < 0 || (!__builtin_add_overflow(shape.dim[d], pairs[2 * d], &shape.dim[d]) &&
-            !__builtin_add_overflow(shape.dim[d], pairs[2 * d + 1], &shape.dim[d]) && shape.dim[d] >= 0))
+        if (shape.dim[d] < 0 ||
+            (!__builtin_add_overflow(shape.dim[d], pairs[2 * d], &shape.dim[d]) &&
+             !__builtin_add_overflow(shape.dim[d], pairs[2 * d + 1], &shape.dim[d]) &&
+             shape.dim[d] >= 0))
             continue;
         emp_onnx_refuse(c, "pads of %lld and %lld leave no size of axis %d",
                         (long long)pairs[2 * d], (long long)pairs[2 * d + 1], d);
@@ -405,7 +407,7 @@ static void gather_nd(emp_onnx_call *c, const char *word)
 /* With batch_dims, rows of each batch are looked up in that batch. */
 static void gather_nd_batched(emp_onnx_call *c, const char *word)
 {
-    emp_shape     x = emp_onnx_in_shape(c, 0), rows = emp_onnx_in_shape(c, 1), shape = {0};
+    emp_shape x = emp_onnx_in_shape(c, 0), rows = emp_onnx_in_shape(c, 1), shape = {0};
     const int64_t batch = emp_onnx_int(c, "batch_dims", 0);
 
     if (batch == 0 || x.rank < 0 || rows.rank < 1) {
@@ -486,10 +488,10 @@ static void one_hot(emp_onnx_call *c, const char *word)
     emp_dtype dtype = values != NULL ? values->dtype : EMP_DTYPE_FLOAT;
     emp_port  classes = emp_tf_int(c->o->tf, NULL, "depth", depth[0]);
     emp_port  on = emp_tf_const(c->o->tf, NULL, "on", dtype, EMP_SHAPE_SCALAR, NULL, 0);
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(
-                     c, word, shape, dtype,
-                     EMP_TF_PORTS(emp_onnx_in_port(c, 0), classes, on, on)));
+    emp_onnx_out(
+        c, 0,
+        emp_onnx_emit_shaped(c, word, shape, dtype,
+                             EMP_TF_PORTS(emp_onnx_in_port(c, 0), classes, on, on)));
 }
 
 /* How many elements are not zero is not known before the step; we take all of them. */
@@ -590,12 +592,13 @@ static void keep_ratio(emp_onnx_call *c, const emp_shape *x, const int32_t *axis
 static void resize(emp_onnx_call *c, const char *word)
 {
     emp_shape shape = emp_onnx_in_shape(c, 0), x = shape;
-    bool      is_old = emp_slice_is(c->node->type, "Upsample") || emp_onnx_is_before(c, 11);
-    double    size[EMP_MAX_RANK], region[2 * EMP_MAX_RANK];
-    int64_t   list[EMP_MAX_RANK];
-    int32_t   axis[EMP_MAX_RANK];
-    bool      is_crop = emp_onnx_word_is(c, "coordinate_transformation_mode", "tf_crop_and_resize");
-    int32_t   count = read_factors(c, "scales", is_old ? 1 : 2, size), axes;
+    bool    is_old = emp_slice_is(c->node->type, "Upsample") || emp_onnx_is_before(c, 11);
+    double  size[EMP_MAX_RANK], region[2 * EMP_MAX_RANK];
+    int64_t list[EMP_MAX_RANK];
+    int32_t axis[EMP_MAX_RANK];
+    bool    is_crop =
+        emp_onnx_word_is(c, "coordinate_transformation_mode", "tf_crop_and_resize");
+    int32_t count = read_factors(c, "scales", is_old ? 1 : 2, size), axes;
 
     bool is_sized = count <= 0;
     if (is_sized) count = is_old ? 0 : read_factors(c, NULL, 3, size);
@@ -620,7 +623,8 @@ static void resize(emp_onnx_call *c, const char *word)
     if (is_sized) keep_ratio(c, &x, axis, count, size);
     for (int32_t i = 0; i < count; i++) {
         float part = is_crop ? (float)region[count + i] - (float)region[i] : 1.0F;
-        if (!is_sized) size[i] = floor((double)((float)size[i] * part * (float)x.dim[axis[i]]));
+        if (!is_sized)
+            size[i] = floor((double)((float)size[i] * part * (float)x.dim[axis[i]]));
         if (!(size[i] >= 0.0 && size[i] <= INT32_MAX))
             emp_onnx_refuse(c, "its axis %d would have a size of %g", axis[i], size[i]);
         else
@@ -658,10 +662,10 @@ static void random_like(emp_onnx_call *c, const char *word)
         return;
     }
     emp_port size = emp_onnx_int_vector(c, shape.dim, shape.rank);
-    emp_onnx_out(
-        c, 0,
-        emp_onnx_emit(c, word, &(emp_op_attrs){.dtype = dtype_of(c, "dtype", rank < 0)},
-                      &size, 1));
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit(c, word,
+                               &(emp_op_attrs){.dtype = dtype_of(c, "dtype", rank < 0)},
+                               &size, 1));
 }
 
 static void eye_like(emp_onnx_call *c, const char *word)
@@ -670,7 +674,8 @@ static void eye_like(emp_onnx_call *c, const char *word)
 
     emp_onnx_out(c, 0,
                  emp_onnx_emit(c, word,
-                               &(emp_op_attrs){.dtype = dtype_of(c, "dtype", true)}, &x, 1));
+                               &(emp_op_attrs){.dtype = dtype_of(c, "dtype", true)}, &x,
+                               1));
 }
 
 /* Windows of signals, and the like: constants of so many numbers. */
@@ -686,7 +691,8 @@ static void window(emp_onnx_call *c, const char *word)
         return;
     }
     emp_dtype dtype = dtype_of(c, "output_datatype", false);
-    emp_shape shape = is_matrix ? EMP_SHAPE(size[1] / 2 + 1, size[0]) : EMP_SHAPE(size[0]);
+    emp_shape shape =
+        is_matrix ? EMP_SHAPE(size[1] / 2 + 1, size[0]) : EMP_SHAPE(size[0]);
     emp_onnx_out(c, 0, emp_tf_const(c->o->tf, NULL, "window", dtype, shape, NULL, 0));
 }
 
@@ -705,8 +711,8 @@ static void range(emp_onnx_call *c, const char *word)
     if (shape.dim[0] < 0) shape.dim[0] = emp_onnx_open_size(c, 0, 0);
     emp_onnx_out(c, 0,
                  emp_onnx_emit_shaped(c, word, shape,
-                                      start != NULL ? start->dtype : EMP_DTYPE_INT64, part,
-                                      3));
+                                      start != NULL ? start->dtype : EMP_DTYPE_INT64,
+                                      part, 3));
 }
 
 static void multinomial(emp_onnx_call *c, const char *word)
@@ -741,11 +747,12 @@ static void unique(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "the shape of its input is not known");
         return;
     }
-    emp_import_notes_assume(c->o->notes,
-                            "all elements count as distinct in Unique: the sizes of what it "
-                            "makes depend on data");
+    emp_import_notes_assume(
+        c->o->notes, "all elements count as distinct in Unique: the sizes of what it "
+                     "makes depend on data");
     if (axis == INT64_MAX) {
-        if (shape.rank != 1) x = emp_onnx_reshape(c, x, EMP_SHAPE(emp_shape_elements(&shape)));
+        if (shape.rank != 1)
+            x = emp_onnx_reshape(c, x, EMP_SHAPE(emp_shape_elements(&shape)));
         emp_port y = emp_onnx_emit(c, word, &attrs, &x, 1);
         for (int32_t i = 0; i < 4; i++) emp_onnx_out(c, i, (emp_port){y.op, i > 0});
         return;
@@ -787,8 +794,8 @@ static void compress(emp_onnx_call *c, const char *word)
     } else {
         emp_import_notes_assume(c->o->notes, "Compress takes all rows that it may");
     }
-    emp_port found = emp_onnx_emit_shaped(c, "Where", EMP_SHAPE(count, 1), EMP_DTYPE_INT64,
-                                          &condition, 1);
+    emp_port found = emp_onnx_emit_shaped(c, "Where", EMP_SHAPE(count, 1),
+                                          EMP_DTYPE_INT64, &condition, 1);
     emp_port rows = emp_onnx_reshape(c, found, EMP_SHAPE(count));
     emp_port where = emp_tf_int(c->o->tf, NULL, "axis", along);
     emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, EMP_TF_PORTS(x, rows, where)));
@@ -805,8 +812,8 @@ static void col2im(emp_onnx_call *c, const char *word)
 
     if (x.rank != 3 || rank < 1 || !are_counts(c, image, rank) ||
         emp_onnx_ints(c, NULL, 2, block, EMP_MAX_RANK) != rank) {
-        emp_onnx_refuse(c, "its sizes depend on data, or its columns have rank %d, need 3",
-                        x.rank);
+        emp_onnx_refuse(
+            c, "its sizes depend on data, or its columns have rank %d, need 3", x.rank);
         return;
     }
     for (int32_t d = 0; d < rank; d++)

@@ -23,8 +23,8 @@ static emp_port as_heads(emp_onnx_call *c, emp_port x, int64_t heads, bool is_ap
         split = EMP_SHAPE(shape.dim[0], shape.dim[1], heads, shape.dim[2] / heads);
     else {
         char text[EMP_SHAPE_TEXT_BYTES];
-        emp_onnx_refuse(c, "%s is no tensor of %lld heads", emp_shape_format(&shape, text),
-                        (long long)heads);
+        emp_onnx_refuse(c, "%s is no tensor of %lld heads",
+                        emp_shape_format(&shape, text), (long long)heads);
         return EMP_TF_NONE;
     }
     return emp_onnx_reshape(c, x, split);
@@ -45,9 +45,10 @@ static emp_port append(emp_onnx_call *c, emp_port x, int32_t past, int32_t outpu
         return x;
     emp_shape shape = emp_tf_shape(c->o->tf, x);
     if (shape.rank == 4)
-        emp_onnx_out(c, output,
-                     emp_onnx_reshape(c, x, EMP_SHAPE(shape.dim[0], shape.dim[2],
-                                                      shape.dim[1], shape.dim[3])));
+        emp_onnx_out(
+            c, output,
+            emp_onnx_reshape(
+                c, x, EMP_SHAPE(shape.dim[0], shape.dim[2], shape.dim[1], shape.dim[3])));
     return x;
 }
 
@@ -69,10 +70,9 @@ static emp_port attend(emp_onnx_call *c, const attention *a, emp_port mask, bool
     if (is_apart)
         return emp_onnx_reshape(
             c, y, EMP_SHAPE(shape.dim[0], shape.dim[2], shape.dim[1], shape.dim[3]));
-    return emp_onnx_reshape(
-        c, y,
-        EMP_SHAPE(shape.dim[0], shape.dim[1],
-                  emp_onnx_times(shape.dim[2], shape.dim[3])));
+    return emp_onnx_reshape(c, y,
+                            EMP_SHAPE(shape.dim[0], shape.dim[1],
+                                      emp_onnx_times(shape.dim[2], shape.dim[3])));
 }
 
 /* The product of queries and keys [batch, heads, queries, keys], where a model asks for it. */
@@ -84,13 +84,15 @@ static void give_scores(emp_onnx_call *c, const attention *a, int32_t output)
     emp_shape q = emp_tf_shape(c->o->tf, a->q), k = emp_tf_shape(c->o->tf, a->k);
     int64_t   groups = k.dim[2] > 0 ? q.dim[2] / k.dim[2] : 1;
     emp_port  left = emp_onnx_reshape(
-         c, a->q, EMP_SHAPE(q.dim[0], k.dim[2], emp_onnx_times(groups, q.dim[1]), q.dim[3]));
+         c, a->q,
+         EMP_SHAPE(q.dim[0], k.dim[2], emp_onnx_times(groups, q.dim[1]), q.dim[3]));
     emp_port right =
         emp_onnx_reshape(c, a->k, EMP_SHAPE(k.dim[0], k.dim[2], k.dim[1], k.dim[3]));
     emp_port z = emp_onnx_emit(c, "BatchMatMul", &(emp_op_attrs){.transpose_b = true},
                                EMP_TF_PORTS(left, right));
-    emp_onnx_out(c, output,
-                 emp_onnx_reshape(c, z, EMP_SHAPE(q.dim[0], q.dim[2], q.dim[1], k.dim[1])));
+    emp_onnx_out(
+        c, output,
+        emp_onnx_reshape(c, z, EMP_SHAPE(q.dim[0], q.dim[2], q.dim[1], k.dim[1])));
 }
 
 /* Attention(Q, K, V, mask, past key, past value): of rank 4 with heads apart, or of rank 3 with
@@ -103,8 +105,9 @@ static void standard_attention(emp_onnx_call *c)
     a.key_heads = emp_onnx_int(c, "kv_num_heads", k.rank == 4 ? k.dim[1] : 0);
 
     if (!is_apart && (a.heads < 1 || a.key_heads < 1)) {
-        emp_onnx_refuse(c, "q_num_heads and kv_num_heads are missing for an input of rank %d",
-                        q.rank);
+        emp_onnx_refuse(
+            c, "q_num_heads and kv_num_heads are missing for an input of rank %d",
+            q.rank);
         return;
     }
     c->has_name = true;
@@ -124,8 +127,8 @@ static void packed_attention(emp_onnx_call *c)
     int64_t   heads = emp_onnx_int(c, "num_heads", 0), sizes[3];
 
     if (x.rank != 3 || w.rank != 2 || heads < 1) {
-        emp_onnx_refuse(c, "an input of rank %d, weights of rank %d and %lld heads", x.rank,
-                        w.rank, (long long)heads);
+        emp_onnx_refuse(c, "an input of rank %d, weights of rank %d and %lld heads",
+                        x.rank, w.rank, (long long)heads);
         return;
     }
     if (emp_onnx_ints(c, "qkv_hidden_sizes", -1, sizes, 3) != 3)
@@ -146,8 +149,10 @@ static void packed_attention(emp_onnx_call *c)
     emp_shape k = emp_tf_shape(c->o->tf, a.k);
     emp_shape past = emp_onnx_in_shape(c, 4); /* [2, batch, heads, positions, size] */
     if (past.rank == 5) {
-        emp_port cache = emp_onnx_in_port(c, 4), axis = emp_tf_int(c->o->tf, NULL, "axis", 1);
-        emp_port half = emp_onnx_emit(c, "Unpack", &(emp_op_attrs){.count = 2}, &cache, 1);
+        emp_port cache = emp_onnx_in_port(c, 4),
+                 axis = emp_tf_int(c->o->tf, NULL, "axis", 1);
+        emp_port half =
+            emp_onnx_emit(c, "Unpack", &(emp_op_attrs){.count = 2}, &cache, 1);
         emp_port *const to[] = {&a.k, &a.v};
         for (int32_t i = 0; i < 2 && half.op >= 0; i++)
             *to[i] = emp_onnx_emit(
@@ -157,11 +162,11 @@ static void packed_attention(emp_onnx_call *c)
     }
     emp_onnx_out(c, 0, attend(c, &a, EMP_TF_NONE, false));
     if (c->node->output_count < 2 || a.k.op < 0 || a.v.op < 0) return;
-    emp_port both = emp_onnx_emit(c, "Pack", &(emp_op_attrs){.count = 2},
-                                  EMP_TF_PORTS(a.k, a.v));
-    emp_onnx_out(c, 1,
-                 emp_onnx_reshape(
-                     c, both, EMP_SHAPE(2, k.dim[0], k.dim[2], k.dim[1], k.dim[3])));
+    emp_port both =
+        emp_onnx_emit(c, "Pack", &(emp_op_attrs){.count = 2}, EMP_TF_PORTS(a.k, a.v));
+    emp_onnx_out(
+        c, 1,
+        emp_onnx_reshape(c, both, EMP_SHAPE(2, k.dim[0], k.dim[2], k.dim[1], k.dim[3])));
 }
 
 static void attention_of(emp_onnx_call *c, const char *word)
@@ -180,16 +185,17 @@ static bool unpack(emp_onnx_call *c, attention *a)
     int64_t   all = a->heads + 2 * a->key_heads;
 
     if (x.rank != 3 || x.dim[2] % all != 0) {
-        emp_onnx_refuse(c, "queries, keys and values in one tensor of rank %d for %lld heads",
-                        x.rank, (long long)all);
+        emp_onnx_refuse(
+            c, "queries, keys and values in one tensor of rank %d for %lld heads", x.rank,
+            (long long)all);
         return false;
     }
     int64_t  size = x.dim[2] / all;
     int64_t  sizes[] = {a->heads * size, a->key_heads * size, a->key_heads * size};
-    emp_port part = emp_onnx_emit(
-        c, "SplitV", &(emp_op_attrs){.count = 3},
-        EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_int_vector(c, sizes, 3),
-                     emp_tf_int(c->o->tf, NULL, "axis", 2)));
+    emp_port part = emp_onnx_emit(c, "SplitV", &(emp_op_attrs){.count = 3},
+                                  EMP_TF_PORTS(emp_onnx_in_port(c, 0),
+                                               emp_onnx_int_vector(c, sizes, 3),
+                                               emp_tf_int(c->o->tf, NULL, "axis", 2)));
     a->q = part;
     a->k = (emp_port){part.op, 1};
     a->v = (emp_port){part.op, 2};
@@ -205,9 +211,10 @@ static void grouped_attention(emp_onnx_call *c, const char *word)
 
     (void)word;
     a.key_heads = emp_onnx_int(c, "kv_num_heads", 0);
-    if (a.heads < 1 || a.key_heads < 1 || a.heads > INT32_MAX || a.key_heads > INT32_MAX ||
-        q.rank != 3) {
-        emp_onnx_refuse(c, "num_heads is %lld, kv_num_heads %lld, and queries have rank %d",
+    if (a.heads < 1 || a.key_heads < 1 || a.heads > INT32_MAX ||
+        a.key_heads > INT32_MAX || q.rank != 3) {
+        emp_onnx_refuse(c,
+                        "num_heads is %lld, kv_num_heads %lld, and queries have rank %d",
                         (long long)a.heads, (long long)a.key_heads, q.rank);
         return;
     }
@@ -241,8 +248,10 @@ static void multi_head(emp_onnx_call *c, const char *word)
     (void)word;
     if (a.heads < 1 || q.rank != 3 || (emp_onnx_in(c, 1) != NULL && k.rank < 3) ||
         emp_onnx_in(c, 1) == NULL || k.rank == 5) {
-        emp_onnx_refuse(c, "%lld heads, queries of rank %d and keys of rank %d: packed "
-                           "tensors are not read", (long long)a.heads, q.rank, k.rank);
+        emp_onnx_refuse(c,
+                        "%lld heads, queries of rank %d and keys of rank %d: packed "
+                        "tensors are not read",
+                        (long long)a.heads, q.rank, k.rank);
         return;
     }
     c->has_name = true;
@@ -273,28 +282,29 @@ static void linear_attention(emp_onnx_call *c, const char *word)
     if (q.rank != 3 || k.rank != 3 || v.rank != 3 || a.heads < 1 || a.key_heads < 1 ||
         a.heads % a.key_heads != 0 || v.dim[2] % a.key_heads != 0 ||
         q.dim[2] % a.heads != 0) {
-        emp_onnx_refuse(c, "%lld and %lld heads for tensors of rank %d", (long long)a.heads,
-                        (long long)a.key_heads, q.rank);
+        emp_onnx_refuse(c, "%lld and %lld heads for tensors of rank %d",
+                        (long long)a.heads, (long long)a.key_heads, q.rank);
         return;
     }
     int64_t   size = v.dim[2] / a.key_heads;
     emp_shape state = EMP_SHAPE(q.dim[0], a.key_heads, q.dim[2] / a.heads, size);
-    emp_port  key = emp_onnx_reshape(c, emp_onnx_in_port(c, 1),
-                                     EMP_SHAPE(k.dim[0], a.key_heads, k.dim[1],
-                                               k.dim[2] / a.key_heads));
-    emp_port  value = emp_onnx_reshape(c, emp_onnx_in_port(c, 2),
-                                       EMP_SHAPE(v.dim[0], a.key_heads, v.dim[1], size));
-    emp_port  sums = emp_onnx_emit(c, "BatchMatMul", &(emp_op_attrs){.transpose_a = true},
-                                   EMP_TF_PORTS(key, value));
+    emp_port  key = emp_onnx_reshape(
+         c, emp_onnx_in_port(c, 1),
+         EMP_SHAPE(k.dim[0], a.key_heads, k.dim[1], k.dim[2] / a.key_heads));
+    emp_port value = emp_onnx_reshape(c, emp_onnx_in_port(c, 2),
+                                      EMP_SHAPE(v.dim[0], a.key_heads, v.dim[1], size));
+    emp_port sums = emp_onnx_emit(c, "BatchMatMul", &(emp_op_attrs){.transpose_a = true},
+                                  EMP_TF_PORTS(key, value));
     if (emp_onnx_in(c, 3) != NULL)
         sums = emp_onnx_emit2(c, "Add", sums, emp_onnx_in_port(c, 3));
     emp_port query = emp_onnx_reshape(
         c, emp_onnx_in_port(c, 0),
-        EMP_SHAPE(q.dim[0], a.key_heads,
-                  emp_onnx_times(q.dim[1], a.heads / a.key_heads), state.dim[2]));
+        EMP_SHAPE(q.dim[0], a.key_heads, emp_onnx_times(q.dim[1], a.heads / a.key_heads),
+                  state.dim[2]));
     emp_port y = emp_onnx_emit2(c, "BatchMatMul", query, sums);
     emp_onnx_out(c, 0,
-                 emp_onnx_reshape(c, y, EMP_SHAPE(q.dim[0], q.dim[1], emp_onnx_times(a.heads, size))));
+                 emp_onnx_reshape(
+                     c, y, EMP_SHAPE(q.dim[0], q.dim[1], emp_onnx_times(a.heads, size))));
     emp_onnx_out(c, 1, sums);
 }
 

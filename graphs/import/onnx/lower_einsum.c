@@ -225,8 +225,8 @@ static int64_t gather_dims(const term *t, const term *other, const equation *e,
 }
 
 /* Appends to the dims of b those that have the letters of these dims of a. */
-static void follow_dims(const term *a, const term *b, const int64_t *order_a, int32_t first,
-                        int32_t end, int64_t *order_b, int32_t *count_b)
+static void follow_dims(const term *a, const term *b, const int64_t *order_a,
+                        int32_t first, int32_t end, int64_t *order_b, int32_t *count_b)
 {
     for (int32_t i = first; i < end; i++) {
         int32_t d = place_of(b, a->letter[order_a[i]]);

@@ -316,7 +316,8 @@ static void causal_conv(emp_onnx_call *c, const char *word)
     int32_t  count = 2;
     if (emp_onnx_in(c, 2) != NULL) input[count++] = emp_onnx_in_port(c, 2);
     emp_port y = emp_onnx_emit(c, word, &attrs, input, count);
-    if (emp_onnx_word_is(c, "activation", "silu") || emp_onnx_word_is(c, "activation", "swish"))
+    if (emp_onnx_word_is(c, "activation", "silu") ||
+        emp_onnx_word_is(c, "activation", "swish"))
         y = emp_onnx_emit1(c, "Silu", y);
     emp_onnx_out(c, 0, y);
     if (c->node->output_count < 2) return;
@@ -329,8 +330,8 @@ static void causal_conv(emp_onnx_call *c, const char *word)
 
 /* The size of what a window is spread from, as ONNX Runtime computes it: pads that SAME asks for
  * take nothing from a size which is smaller than the input times the stride. */
-static int64_t spread_size(const emp_op_attrs *attrs, int32_t d, int64_t size, int64_t more,
-                           bool is_same)
+static int64_t spread_size(const emp_op_attrs *attrs, int32_t d, int64_t size,
+                           int64_t more, bool is_same)
 {
     int64_t reach = ((int64_t)attrs->ksize[d] - 1) * attrs->dilations[d] + 1;
     int64_t same = emp_onnx_times(size < 0 ? 0 : size, attrs->strides[d]);
@@ -361,8 +362,9 @@ static void conv_transpose(emp_onnx_call *c, const char *word)
     bool    is_sized = given == x.rank - 2 || given == x.rank;
     shape.dim[1] = filter.dim[1] * attrs.group;
     for (int32_t d = 0; d < x.rank - 2; d++) {
-        shape.dim[2 + d] = is_sized ? sizes[given - (x.rank - 2) + d]
-                                    : spread_size(&attrs, d, x.dim[2 + d], more[d], is_same);
+        shape.dim[2 + d] = is_sized
+                               ? sizes[given - (x.rank - 2) + d]
+                               : spread_size(&attrs, d, x.dim[2 + d], more[d], is_same);
         if (shape.dim[2 + d] < 0 || shape.dim[2 + d] > INT32_MAX)
             emp_onnx_refuse(c, "its image would have a size of %lld",
                             (long long)shape.dim[2 + d]);
@@ -456,8 +458,8 @@ static void global_pool(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "a pool over a tensor of rank %d, need 3 or more", x.rank);
         return;
     }
-    emp_onnx_out_channels(
-        c, emp_onnx_reduce(c, word, in, ((1U << x.rank) - 1) & ~3U, true));
+    emp_onnx_out_channels(c,
+                          emp_onnx_reduce(c, word, in, ((1U << x.rank) - 1) & ~3U, true));
 }
 
 /* ---- norms ---- */
@@ -485,8 +487,9 @@ static void row_norm(emp_onnx_call *c, const char *word)
     if (has_bias) input[2] = emp_onnx_in_port(c, 2);
     emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, input, has_bias ? 3 : 2));
     if (c->node->output_count < 2) return;
-    emp_shape x = emp_onnx_in_shape(c, 0); /* the mean, and the inverse of the deviation */
-    int32_t   axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", -1), x.rank);
+    emp_shape x =
+        emp_onnx_in_shape(c, 0); /* the mean, and the inverse of the deviation */
+    int32_t axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", -1), x.rank);
     if (!emp_tf_is_ok(c->o->tf)) return;
     emp_port mean = emp_onnx_reduce(c, "Mean", input[0],
                                     ((1U << x.rank) - 1) & ~((1U << axis) - 1), true);
@@ -551,8 +554,8 @@ static void recurrent(emp_onnx_call *c, const char *word)
     emp_port             input[4] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
                                      emp_onnx_in_port(c, 2)};
     emp_op_attrs         attrs = {.count = strcmp(word, "LSTM") == 0 ? 3 : 2};
-    int32_t      count = 3;
-    bool         is_batch_first = emp_onnx_int(c, "layout", 0) != 0;
+    int32_t              count = 3;
+    bool                 is_batch_first = emp_onnx_int(c, "layout", 0) != 0;
 
     if (emp_onnx_in_shape(c, 0).rank != 3) {
         emp_onnx_refuse(c, "an input of rank %d, need 3", emp_onnx_in_shape(c, 0).rank);

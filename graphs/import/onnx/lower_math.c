@@ -121,12 +121,12 @@ static void bit_cast(emp_onnx_call *c, const char *word)
 
     if (x == NULL || to == EMP_DTYPE_NONE ||
         emp_dtype_bytes(x->dtype) != emp_dtype_bytes(to)) {
-        emp_onnx_refuse(c, "the element type %lld has not as many bits as that of its input",
+        emp_onnx_refuse(c,
+                        "the element type %lld has not as many bits as that of its input",
                         (long long)emp_onnx_int(c, "to", 0));
         return;
     }
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(c, word, x->shape, to, &in, 1));
+    emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, x->shape, to, &in, 1));
 }
 
 /* Before opset 13 all dims from the axis on are one row; the arithmetic is the same. */
@@ -164,7 +164,8 @@ static void swiglu(emp_onnx_call *c, const char *word)
 {
     (void)word;
     emp_onnx_out(c, 0,
-                 emp_onnx_emit2(c, "Mul", emp_onnx_emit1(c, "Silu", emp_onnx_in_port(c, 0)),
+                 emp_onnx_emit2(c, "Mul",
+                                emp_onnx_emit1(c, "Silu", emp_onnx_in_port(c, 0)),
                                 emp_onnx_in_port(c, 1)));
 }
 
@@ -247,7 +248,7 @@ static emp_port product_with_matrix(emp_onnx_call *c, int32_t first, int32_t sec
 {
     emp_shape    shape = emp_onnx_in_shape(c, first);
     emp_op_attrs attrs = {0};
-    emp_port x = emp_onnx_in_port(c, first), w = factor(c, second, &attrs.transpose_b);
+    emp_port  x = emp_onnx_in_port(c, first), w = factor(c, second, &attrs.transpose_b);
     emp_shape rows = {.rank = 2, .dim = {1, shape.dim[shape.rank - 1]}};
 
     for (int32_t d = 0; d < shape.rank - 1; d++)

@@ -76,7 +76,8 @@ static void max_roi_pool(emp_onnx_call *c, const char *word)
     int64_t   size[2];
 
     if (x.rank != 4 || rois.rank != 2 ||
-        emp_onnx_ints(c, "pooled_shape", -1, size, 2) != 2 || size[0] < 1 || size[1] < 1) {
+        emp_onnx_ints(c, "pooled_shape", -1, size, 2) != 2 || size[0] < 1 ||
+        size[1] < 1) {
         emp_onnx_refuse(c, "pooled_shape, or regions of rank %d in a tensor of rank %d",
                         rois.rank, x.rank);
         return;
@@ -111,10 +112,10 @@ static void affine_grid(emp_onnx_call *c, const char *word)
     }
     shape.dim[shape.rank++] = rank;
     emp_dtype dtype = emp_onnx_in(c, 0)->dtype;
-    emp_port  base = emp_tf_const(c->o->tf, NULL, "base", dtype,
-                                  EMP_SHAPE(places, rank + 1), NULL, 0);
-    emp_port  y = emp_onnx_emit(c, "BatchMatMulV2", &(emp_op_attrs){.transpose_b = true},
-                                EMP_TF_PORTS(base, emp_onnx_in_port(c, 0)));
+    emp_port  base =
+        emp_tf_const(c->o->tf, NULL, "base", dtype, EMP_SHAPE(places, rank + 1), NULL, 0);
+    emp_port y = emp_onnx_emit(c, "BatchMatMulV2", &(emp_op_attrs){.transpose_b = true},
+                               EMP_TF_PORTS(base, emp_onnx_in_port(c, 0)));
     emp_onnx_out(c, 0, emp_onnx_reshape(c, y, shape));
 }
 
@@ -126,8 +127,9 @@ static void determinant(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "a determinant of a tensor of rank %d", x.rank);
         return;
     }
-    emp_onnx_out(c, 0,
-                 emp_onnx_reduce(c, word, emp_onnx_in_port(c, 0), 3U << (x.rank - 2), false));
+    emp_onnx_out(
+        c, 0,
+        emp_onnx_reduce(c, word, emp_onnx_in_port(c, 0), 3U << (x.rank - 2), false));
 }
 
 /* ---- losses ---- */
@@ -139,7 +141,8 @@ static void label_loss(emp_onnx_call *c, const char *word)
     emp_port  scores = emp_onnx_in_port(c, 0);
 
     if (x.rank < 2 || labels.rank != x.rank - 1) {
-        emp_onnx_refuse(c, "labels of rank %d for scores of rank %d", labels.rank, x.rank);
+        emp_onnx_refuse(c, "labels of rank %d for scores of rank %d", labels.rank,
+                        x.rank);
         return;
     }
     if (strcmp(word, "LogSoftmax") == 0) {
@@ -148,12 +151,13 @@ static void label_loss(emp_onnx_call *c, const char *word)
     }
     emp_port loss = emp_onnx_emit2(c, "GatherElements", scores, emp_onnx_in_port(c, 1));
     if (emp_onnx_in(c, 2) != NULL && labels.rank == 1)
-        loss = emp_onnx_emit2(c, "Mul", loss,
-                              emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 2),
-                                             emp_onnx_in_port(c, 1)));
+        loss = emp_onnx_emit2(
+            c, "Mul", loss,
+            emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 2), emp_onnx_in_port(c, 1)));
     if (!emp_onnx_word_is(c, "reduction", "none"))
-        loss = emp_onnx_reduce(c, emp_onnx_word_is(c, "reduction", "sum") ? "Sum" : "Mean",
-                               loss, (1U << labels.rank) - 1, false);
+        loss =
+            emp_onnx_reduce(c, emp_onnx_word_is(c, "reduction", "sum") ? "Sum" : "Mean",
+                            loss, (1U << labels.rank) - 1, false);
     emp_onnx_out(c, 0, loss);
 }
 
@@ -169,7 +173,8 @@ static int64_t bins(const emp_onnx_call *c, int64_t length, bool is_onesided)
 static void transform(emp_onnx_call *c, const char *word)
 {
     emp_shape shape = emp_onnx_in_shape(c, 0);
-    int64_t   length[1], axis[1] = {emp_onnx_int(c, "axis", emp_onnx_is_before(c, 20) ? 1 : -2)};
+    int64_t   length[1],
+        axis[1] = {emp_onnx_int(c, "axis", emp_onnx_is_before(c, 20) ? 1 : -2)};
 
     if (emp_onnx_in(c, 2) != NULL && emp_onnx_ints(c, NULL, 2, axis, 1) != 1) {
         emp_onnx_refuse(c, "its axis depends on data");
@@ -203,11 +208,12 @@ static void short_transform(emp_onnx_call *c, const char *word)
     emp_shape signal = emp_onnx_in_shape(c, 0), window = emp_onnx_in_shape(c, 2);
     int64_t   step[1] = {0}, length[1] = {window.rank == 1 ? window.dim[0] : 0};
 
-    if (emp_onnx_in(c, 3) != NULL && emp_onnx_ints(c, NULL, 3, length, 1) != 1) length[0] = 0;
+    if (emp_onnx_in(c, 3) != NULL && emp_onnx_ints(c, NULL, 3, length, 1) != 1)
+        length[0] = 0;
     if (signal.rank < 2 || emp_onnx_ints(c, NULL, 1, step, 1) != 1 || step[0] < 1 ||
         length[0] < 1 || length[0] > signal.dim[1]) {
-        emp_onnx_refuse(c, "a frame of %lld every %lld of %lld numbers", (long long)length[0],
-                        (long long)step[0],
+        emp_onnx_refuse(c, "a frame of %lld every %lld of %lld numbers",
+                        (long long)length[0], (long long)step[0],
                         signal.rank < 2 ? -1 : (long long)signal.dim[1]);
         return;
     }
@@ -215,7 +221,8 @@ static void short_transform(emp_onnx_call *c, const char *word)
     emp_port x = emp_onnx_in_port(c, 0);
     emp_onnx_out(c, 0,
                  emp_onnx_emit_shaped(
-                     c, word, EMP_SHAPE(signal.dim[0], frames, bins(c, length[0], true), 2),
+                     c, word,
+                     EMP_SHAPE(signal.dim[0], frames, bins(c, length[0], true), 2),
                      EMP_DTYPE_NONE, &x, 1));
 }
 

@@ -22,17 +22,18 @@ static void biased(emp_onnx_call *c, const char *word)
 static void split_gelu(emp_onnx_call *c, const char *word)
 {
     emp_shape x = emp_onnx_in_shape(c, 0);
-    emp_port  sum = emp_onnx_emit2(c, "Add", emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1));
+    emp_port  sum =
+        emp_onnx_emit2(c, "Add", emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1));
 
     if (x.rank < 1 || x.dim[x.rank - 1] % 2 != 0) {
         emp_onnx_refuse(c, "its last size cannot be halved");
         return;
     }
     int64_t  sizes[2] = {x.dim[x.rank - 1] / 2, x.dim[x.rank - 1] / 2};
-    emp_port half = emp_onnx_emit(
-        c, "SplitV", &(emp_op_attrs){.count = 2},
-        EMP_TF_PORTS(sum, emp_onnx_int_vector(c, sizes, 2),
-                     emp_tf_int(c->o->tf, NULL, "axis", x.rank - 1)));
+    emp_port half =
+        emp_onnx_emit(c, "SplitV", &(emp_op_attrs){.count = 2},
+                      EMP_TF_PORTS(sum, emp_onnx_int_vector(c, sizes, 2),
+                                   emp_tf_int(c->o->tf, NULL, "axis", x.rank - 1)));
     if (half.op < 0) return;
     emp_port gate = emp_onnx_emit1(c, word, (emp_port){half.op, 1});
     emp_onnx_out(c, 0, emp_onnx_emit2(c, "Mul", half, gate));
@@ -81,12 +82,12 @@ static void gemm_gelu(emp_onnx_call *c, const char *word)
 /* Weights that are stored in groups of few bits with a scale each, as they are: [N, K]. */
 static emp_port grouped_weights(emp_onnx_call *c, emp_shape shape, emp_dtype dtype)
 {
-    emp_onnx   *o = c->o;
-    const char *outer = emp_tf_reenter(o->tf, "");
-    const char *name = emp_tf_join(o->tf, c->name, "/", "weight");
+    emp_onnx    *o = c->o;
+    const char  *outer = emp_tf_reenter(o->tf, "");
+    const char  *name = emp_tf_join(o->tf, c->name, "/", "weight");
     emp_op_attrs attrs = {.dtype = dtype, .shape = shape, .has_shape = true};
-    emp_port     w = emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, "", name), "Weights", &attrs,
-                                 NULL, 0);
+    emp_port     w =
+        emp_tf_emit(o->tf, emp_tf_unique_in(o->tf, "", name), "Weights", &attrs, NULL, 0);
 
     emp_tf_leave(o->tf, outer);
     return w;
@@ -103,9 +104,11 @@ static void grouped_product(emp_onnx_call *c, const char *word)
 
     if (x.rank < 1 || n < 1 || k < 1 || bits < 1 || bits > 8 || block < 1 ||
         block > INT32_MAX) {
-        emp_onnx_refuse(c, "N is %lld, K %lld, bits %lld, block_size %lld, and its input has "
-                           "rank %d",
-                        (long long)n, (long long)k, (long long)bits, (long long)block, x.rank);
+        emp_onnx_refuse(
+            c,
+            "N is %lld, K %lld, bits %lld, block_size %lld, and its input has "
+            "rank %d",
+            (long long)n, (long long)k, (long long)bits, (long long)block, x.rank);
         return;
     }
     if (w == NULL || w->port.op >= 0) {
@@ -127,7 +130,8 @@ static void grouped_product(emp_onnx_call *c, const char *word)
 /* Rows of a table of quantised weights; several share one byte where they have few bits. */
 static void gather_grouped(emp_onnx_call *c, const char *word)
 {
-    emp_shape table = emp_onnx_in_shape(c, 0), rows = emp_onnx_in_shape(c, 1), shape = rows;
+    emp_shape table = emp_onnx_in_shape(c, 0), rows = emp_onnx_in_shape(c, 1),
+              shape = rows;
     const emp_onnx_value *data = emp_onnx_in(c, 0), *scale = emp_onnx_in(c, 2);
     int64_t bits = emp_onnx_int(c, "bits", 4), axis = emp_onnx_int(c, "gather_axis", 0);
 
@@ -163,12 +167,13 @@ static void float_product(emp_onnx_call *c, const char *word)
 static void quantized_gemm(emp_onnx_call *c, const char *word)
 {
     const emp_onnx_value *zero = emp_onnx_in(c, 8);
-    emp_op_attrs attrs = {.transpose_a = emp_onnx_int(c, "transA", 0) != 0,
-                          .transpose_b = emp_onnx_int(c, "transB", 0) != 0,
-                          .out_type = zero != NULL ? zero->dtype : EMP_DTYPE_FLOAT};
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit(c, word, &attrs,
-                               EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 3))));
+    emp_op_attrs          attrs = {.transpose_a = emp_onnx_int(c, "transA", 0) != 0,
+                                   .transpose_b = emp_onnx_int(c, "transB", 0) != 0,
+                                   .out_type = zero != NULL ? zero->dtype : EMP_DTYPE_FLOAT};
+    emp_onnx_out(
+        c, 0,
+        emp_onnx_emit(c, word, &attrs,
+                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 3))));
 }
 
 static void quantized_unary(emp_onnx_call *c, const char *word)
@@ -184,10 +189,11 @@ static void quantized_binary(emp_onnx_call *c, const char *word)
 
 static void quantized_where(emp_onnx_call *c, const char *word)
 {
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit(c, word, NULL,
-                               EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
-                                            emp_onnx_in_port(c, 4))));
+    emp_onnx_out(
+        c, 0,
+        emp_onnx_emit(c, word, NULL,
+                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
+                                   emp_onnx_in_port(c, 4))));
 }
 
 static void quantized_mean(emp_onnx_call *c, const char *word)
@@ -223,8 +229,8 @@ static void quantized_concat(emp_onnx_call *c, const char *word)
     int32_t axis =
         emp_onnx_axis(c, emp_onnx_int(c, "axis", 0), emp_onnx_in_shape(c, 2).rank);
     inputs[count] = emp_tf_int(c->o->tf, NULL, "axis", axis);
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit(c, word, &(emp_op_attrs){.count = count}, inputs, count + 1));
+    emp_onnx_out(
+        c, 0, emp_onnx_emit(c, word, &(emp_op_attrs){.count = count}, inputs, count + 1));
 }
 
 /* ---- norms ---- */
@@ -254,8 +260,8 @@ static void group_norm(emp_onnx_call *c, const char *word)
         if (emp_onnx_in(c, i) != NULL)
             x = emp_onnx_emit2(c, "Add", x, emp_onnx_in_port(c, i));
     emp_onnx_out(c, 1, x);
-    emp_port y = emp_onnx_emit(c, word, NULL,
-                               EMP_TF_PORTS(x, emp_onnx_in_port(c, 1), emp_onnx_in_port(c, 2)));
+    emp_port y = emp_onnx_emit(
+        c, word, NULL, EMP_TF_PORTS(x, emp_onnx_in_port(c, 1), emp_onnx_in_port(c, 2)));
     if (emp_onnx_int(c, "activation", 0) != 0) y = emp_onnx_emit1(c, "Silu", y);
     emp_onnx_out(c, 0, y);
 }
@@ -264,9 +270,9 @@ static void group_norm(emp_onnx_call *c, const char *word)
 static void embed_norm(emp_onnx_call *c, const char *word)
 {
     emp_shape ids = emp_onnx_in_shape(c, 0);
-    emp_port  words = emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 2),
-                                     emp_onnx_in_port(c, 0));
-    int32_t   at = emp_onnx_in(c, 8) != NULL ? 8 : 0;
+    emp_port  words =
+        emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 2), emp_onnx_in_port(c, 0));
+    int32_t at = emp_onnx_in(c, 8) != NULL ? 8 : 0;
 
     if (ids.rank != 2) {
         emp_onnx_refuse(c, "numbers of words of rank %d, need 2", ids.rank);
@@ -276,13 +282,13 @@ static void embed_norm(emp_onnx_call *c, const char *word)
         emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 3), emp_onnx_in_port(c, at));
     emp_port sum = emp_onnx_emit2(c, "Add", words, places);
     if (emp_onnx_in(c, 1) != NULL && emp_onnx_in(c, 4) != NULL)
-        sum = emp_onnx_emit2(c, "Add", sum,
-                             emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 4),
-                                            emp_onnx_in_port(c, 1)));
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit(c, word, NULL,
-                               EMP_TF_PORTS(sum, emp_onnx_in_port(c, 5),
-                                            emp_onnx_in_port(c, 6))));
+        sum = emp_onnx_emit2(
+            c, "Add", sum,
+            emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 4), emp_onnx_in_port(c, 1)));
+    emp_onnx_out(
+        c, 0,
+        emp_onnx_emit(c, word, NULL,
+                      EMP_TF_PORTS(sum, emp_onnx_in_port(c, 5), emp_onnx_in_port(c, 6))));
     emp_onnx_out(c, 2, sum);
     if (c->node->output_count < 2 || c->node->output[1].size == 0) return;
     emp_port mask = emp_onnx_in_port(c, emp_onnx_in(c, 7) != NULL ? 7 : 0);
@@ -301,8 +307,8 @@ static void into_blocks(emp_onnx_call *c, const char *word)
         emp_onnx_out(c, 0, emp_onnx_transpose(c, x, channels_second));
     else
         emp_onnx_out(c, 0,
-                     emp_onnx_emit_shaped(c, word, emp_onnx_in_shape(c, 0), EMP_DTYPE_NONE,
-                                          &x, 1));
+                     emp_onnx_emit_shaped(c, word, emp_onnx_in_shape(c, 0),
+                                          EMP_DTYPE_NONE, &x, 1));
 }
 
 /* Out of blocks: as many channels as there were. */
@@ -333,7 +339,8 @@ static void expand_dims(emp_onnx_call *c, const char *word)
     int64_t   axis[1];
 
     (void)word;
-    if (emp_onnx_ints(c, NULL, 1, axis, 1) != 1 || in.rank < 0 || in.rank == EMP_MAX_RANK) {
+    if (emp_onnx_ints(c, NULL, 1, axis, 1) != 1 || in.rank < 0 ||
+        in.rank == EMP_MAX_RANK) {
         emp_onnx_refuse(c, "its axis depends on data");
         return;
     }

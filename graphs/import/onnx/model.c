@@ -345,13 +345,14 @@ int32_t emp_onnx_attr_numbers(const emp_onnx_attr *attr, double *number, int32_t
 emp_dtype emp_onnx_dtype(int64_t type)
 {
     static const emp_dtype types[] = {
-        EMP_DTYPE_NONE,     EMP_DTYPE_FLOAT, EMP_DTYPE_UINT8,     EMP_DTYPE_INT8,
-        EMP_DTYPE_UINT16,   EMP_DTYPE_INT16, EMP_DTYPE_INT32,     EMP_DTYPE_INT64,
-        EMP_DTYPE_STRING,   EMP_DTYPE_BOOL,  EMP_DTYPE_HALF,      EMP_DTYPE_DOUBLE,
-        EMP_DTYPE_UINT32,   EMP_DTYPE_UINT64, EMP_DTYPE_COMPLEX64, EMP_DTYPE_COMPLEX128,
-        EMP_DTYPE_BFLOAT16, EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_FLOAT8_E4M3,
-        EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_UINT8, EMP_DTYPE_INT8,
-        EMP_DTYPE_INT8};
+        EMP_DTYPE_NONE,        EMP_DTYPE_FLOAT,       EMP_DTYPE_UINT8,
+        EMP_DTYPE_INT8,        EMP_DTYPE_UINT16,      EMP_DTYPE_INT16,
+        EMP_DTYPE_INT32,       EMP_DTYPE_INT64,       EMP_DTYPE_STRING,
+        EMP_DTYPE_BOOL,        EMP_DTYPE_HALF,        EMP_DTYPE_DOUBLE,
+        EMP_DTYPE_UINT32,      EMP_DTYPE_UINT64,      EMP_DTYPE_COMPLEX64,
+        EMP_DTYPE_COMPLEX128,  EMP_DTYPE_BFLOAT16,    EMP_DTYPE_FLOAT8_E4M3,
+        EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_FLOAT8_E5M2,
+        EMP_DTYPE_UINT8,       EMP_DTYPE_INT8,        EMP_DTYPE_INT8};
 
     return type >= 0 && type < (int64_t)(sizeof types / sizeof types[0]) ? types[type]
                                                                          : EMP_DTYPE_NONE;
@@ -448,7 +449,7 @@ bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number, int6
     emp_status     st = EMP_OK;
     int64_t        taken = 0;
     bool           are_words = false;
-    bool           is_number = tensor->type < TYPE_COMPLEX64 || tensor->type == TYPE_BFLOAT16;
+    bool is_number = tensor->type < TYPE_COMPLEX64 || tensor->type == TYPE_BFLOAT16;
 
     if (tensor->is_external || !is_number) return false;
     while (taken < count && next(&cursor, &field, &st, NULL)) {

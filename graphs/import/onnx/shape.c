@@ -161,7 +161,8 @@ emp_shape emp_onnx_aligned(const emp_onnx_call *c, int32_t i)
     emp_shape first = emp_onnx_in_shape(c, 0), shape = emp_onnx_in_shape(c, i);
     int64_t   axis = emp_onnx_int(c, "axis", INT64_MAX);
 
-    if (!emp_onnx_is_before(c, 7) || i != 1 || axis == INT64_MAX || shape.rank < 0) return shape;
+    if (!emp_onnx_is_before(c, 7) || i != 1 || axis == INT64_MAX || shape.rank < 0)
+        return shape;
     if (axis < 0) axis += first.rank;
     while (axis >= 0 && shape.rank < first.rank - axis) shape.dim[shape.rank++] = 1;
     return shape;
@@ -192,8 +193,8 @@ int64_t emp_onnx_top_count(emp_onnx_call *c)
 emp_dtype emp_onnx_cast_type(const emp_onnx_call *c)
 {
     static const char *const words[] = {
-        "UNDEFINED", "FLOAT", "UINT8",   "INT8",   "UINT16", "INT16",     "INT32",
-        "INT64",     "STRING", "BOOL",   "FLOAT16", "DOUBLE", "UINT32",   "UINT64"};
+        "UNDEFINED", "FLOAT",  "UINT8", "INT8",    "UINT16", "INT16",  "INT32",
+        "INT64",     "STRING", "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64"};
     const emp_onnx_value *like = emp_onnx_in(c, 1);
     emp_onnx_attr         to;
 

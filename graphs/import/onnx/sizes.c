@@ -162,7 +162,7 @@ static bool is_batch(const emp_onnx_info *info, int32_t d)
 static void note_sizes(emp_onnx *o, const emp_onnx_info *info)
 {
     const emp_shape *shape = &info->shape;
-    const bool       is_image = shape->rank == 4 && shape->dim[2] < 0 && shape->dim[3] < 0;
+    const bool is_image = shape->rank == 4 && shape->dim[2] < 0 && shape->dim[3] < 0;
 
     for (int32_t d = 0; d < shape->rank && o->status == EMP_OK; d++) {
         if (shape->dim[d] >= 0) continue;

@@ -73,8 +73,8 @@ static bool is_read_domain(emp_slice domain)
 static const emp_onnx_rule *find_rule(emp_slice domain, emp_slice type)
 {
     static const emp_onnx_rule *const tables[] = {
-        emp_onnx_runtime_rules,   emp_onnx_math_rules,  emp_onnx_array_rules,
-        emp_onnx_layer_rules,     emp_onnx_other_rules, emp_onnx_einsum_rules,
+        emp_onnx_runtime_rules,  emp_onnx_math_rules,  emp_onnx_array_rules,
+        emp_onnx_layer_rules,    emp_onnx_other_rules, emp_onnx_einsum_rules,
         emp_onnx_attention_rules};
 
     if (!is_read_domain(domain)) return NULL;

@@ -52,16 +52,19 @@ static const struct {
     {"MatMul", {0, ROLE_WEIGHT}},
     {"MatMulInteger", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING}},
     {"MatMulIntegerToFloat",
-     {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT}},
-    {"MatMulNBits", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT}},
+     {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING,
+      ROLE_WEIGHT}},
+    {"MatMulNBits",
+     {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT}},
     {"Mul", {ROLE_AFFINE, ROLE_AFFINE}},
     {"MultiHeadAttention", {0, 0, 0, ROLE_WEIGHT}},
     {"NhwcConv", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"NhwcFusedConv", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"PRelu", {0, ROLE_WEIGHT}},
     {"Pad", {0, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING}},
-    {"QGemm", {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING,
-               ROLE_WEIGHT, ROLE_SETTING}},
+    {"QGemm",
+     {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT,
+      ROLE_SETTING}},
     {"QLinearConv",
      {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING,
       ROLE_SETTING, ROLE_SETTING}},
@@ -363,9 +366,9 @@ void emp_onnx_mark_constant(emp_onnx *o, emp_onnx_value *value)
     if (o->has_weights) return;
     guess_weight(o, value);
     if (value->is_weight)
-        emp_import_notes_assume(o->notes,
-                                "values of Constant nodes count as weights, as the file has "
-                                "no weights among its initializers");
+        emp_import_notes_assume(
+            o->notes, "values of Constant nodes count as weights, as the file has "
+                      "no weights among its initializers");
 }
 
 void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
@@ -385,7 +388,7 @@ void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
          !is_buffer);
     value->is_buffer = value->is_weight && is_buffer;
     if (value->is_weight)
-        emp_import_notes_assume(o->notes,
-                                "inputs with names of weights count as weights, as the file "
-                                "has none of its own");
+        emp_import_notes_assume(
+            o->notes, "inputs with names of weights count as weights, as the file "
+                      "has none of its own");
 }

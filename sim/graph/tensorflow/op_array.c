@@ -504,7 +504,8 @@ EMP_INFER(gather_nd)
     const emp_shape *table = &op->input[0].shape, *indices = &op->input[1].shape;
     emp_shape        shape = {.rank = 0};
 
-    emp_set_output(&output[0], op->attrs->has_shape ? op->attrs->shape : EMP_SHAPE_UNKNOWN,
+    emp_set_output(&output[0],
+                   op->attrs->has_shape ? op->attrs->shape : EMP_SHAPE_UNKNOWN,
                    emp_view_dtype(op, 0));
     if (op->attrs->has_shape || table->rank < 0 || indices->rank < 1) return EMP_OK;
     int64_t depth = indices->dim[indices->rank - 1];

@@ -14,14 +14,14 @@ static void start(void) { memset(&w, 0, sizeof w), memset(&body, 0, sizeof body)
 
 TestSuite(onnx_ops, .init = start);
 
-static emp_graph *load_with(int opset, const emp_onnx_params *params, emp_import_notes *notes,
-                            const char *what)
+static emp_graph *load_with(int opset, const emp_onnx_params *params,
+                            emp_import_notes *notes, const char *what)
 {
     emp_graph *graph = NULL;
     emp_error  err = {0};
 
-    cr_assert_eq(emp_onnx_build(&graph, onnx_model(&w, opset), params, notes, &err), EMP_OK,
-                 "%s: %s", what, err.msg);
+    cr_assert_eq(emp_onnx_build(&graph, onnx_model(&w, opset), params, notes, &err),
+                 EMP_OK, "%s: %s", what, err.msg);
     return graph;
 }
 
@@ -210,8 +210,8 @@ Test(onnx_ops, fused_products_cost_what_their_parts_cost)
         onnx_weight(&w, "m", 1, "16,8");
         onnx_weight(&w, "b", 1, "16");
         if (is_fused) {
-            onnx_node_of(&w, MS, "FusedGemm", "x,m,b", "y", "transB=1 activation:Relu", NULL,
-                         NULL);
+            onnx_node_of(&w, MS, "FusedGemm", "x,m,b", "y", "transB=1 activation:Relu",
+                         NULL, NULL);
         } else {
             onnx_node(&w, "Gemm", "x,m,b", "h", "transB=1");
             onnx_node(&w, "Relu", "h", "y", "");
@@ -230,8 +230,8 @@ Test(onnx_ops, weights_of_four_bits_count_as_such)
     onnx_input(&w, "x", 1, "3,64");
     onnx_weight(&w, "q", 2, "16,2,16");
     onnx_weight(&w, "s", 1, "32");
-    onnx_node_of(&w, MS, "MatMulNBits", "x,q,s", "y", "K=64 N=16 bits=4 block_size=32", NULL,
-                 NULL);
+    onnx_node_of(&w, MS, "MatMulNBits", "x,q,s", "y", "K=64 N=16 bits=4 block_size=32",
+                 NULL, NULL);
     onnx_output(&w, "y", 1, "");
     emp_graph *g = load(13, "MatMulNBits");
     cr_expect_eq(g->parameter_count, 16 * 64);
@@ -253,7 +253,8 @@ Test(onnx_ops, a_scan_goes_along_the_axes_that_it_names)
     onnx_input(&w, "x", 1, "2,2");
     onnx_input(&w, "xs", 1, "2,3,2");
     onnx_node_of(&w, "", "Scan", "x,xs", "last,rows",
-                 "num_scan_inputs=1 scan_input_axes=1, scan_output_axes=2,", "body", &body);
+                 "num_scan_inputs=1 scan_input_axes=1, scan_output_axes=2,", "body",
+                 &body);
     onnx_output(&w, "last", 1, "");
     onnx_output(&w, "rows", 1, "");
     emp_graph *g = load(16, "Scan");
@@ -316,13 +317,13 @@ Test(onnx_ops, constants_are_rounded_to_their_types)
 
 static const struct {
     const char *number, *to, *shape;
-} casts[] = {{"259", "to=2", "[3]"},        /* uint8 */
+} casts[] = {{"259", "to=2", "[3]"}, /* uint8 */
              {"-5", "to=2", "[251]"},
-             {"65537", "to=5", "[1]"},      /* int16 */
+             {"65537", "to=5", "[1]"}, /* int16 */
              {"16777217", "to=1", "[16777216]"},
-             {"2049", "to=10", "[2048]"},   /* half */
-             {"257", "to=16", "[256]"},     /* bfloat16 */
-             {"7", "to=9", "[1]"}};         /* bool */
+             {"2049", "to=10", "[2048]"}, /* half */
+             {"257", "to=16", "[256]"},   /* bfloat16 */
+             {"7", "to=9", "[1]"}};       /* bool */
 
 Test(onnx_ops, casts_keep_what_the_type_can_hold)
 {
@@ -370,7 +371,8 @@ Test(onnx_ops, sizes_that_depend_on_data_are_told_and_can_be_given)
     cr_expect_eq(notes.assumption_count, 0);
     emp_graph_destroy(g);
     params.dims = "q.0=50";
-    cr_expect_eq(emp_onnx_build(&g, onnx_model(&w, 13), &params, &notes, &err), EMP_EINVAL);
+    cr_expect_eq(emp_onnx_build(&g, onnx_model(&w, 13), &params, &notes, &err),
+                 EMP_EINVAL);
     cr_expect_str_eq(err.msg, "no input of the model has a size named \"q.0\"");
     emp_import_notes_clear(&notes);
 }

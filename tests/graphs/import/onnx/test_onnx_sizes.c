@@ -18,8 +18,8 @@ static emp_graph *load(const emp_onnx_params *params, emp_import_notes *notes)
     emp_graph *graph = NULL;
     emp_error  err = {0};
 
-    cr_assert_eq(emp_onnx_build(&graph, onnx_model(&w, 13), params, notes, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(emp_onnx_build(&graph, onnx_model(&w, 13), params, notes, &err), EMP_OK,
+                 "%s", err.msg);
     return graph;
 }
 
@@ -117,7 +117,8 @@ static void expect_refusal(const char *message)
     emp_import_notes notes = {0};
 
     cr_expect_neq(
-        emp_onnx_build(&g, onnx_model(&w, 13), &(emp_onnx_params){0}, &notes, &err), EMP_OK);
+        emp_onnx_build(&g, onnx_model(&w, 13), &(emp_onnx_params){0}, &notes, &err),
+        EMP_OK);
     cr_expect_str_eq(err.msg, message);
     emp_import_notes_clear(&notes);
 }
@@ -128,23 +129,26 @@ Test(onnx_sizes, a_refusal_names_the_sizes_that_were_assumed)
     onnx_input(&w, "b", 1, "batch");
     onnx_node(&w, "Add", "a,b", "y", "");
     onnx_output(&w, "y", 1, "");
-    expect_refusal("node \"\" of type Add: op \"y\" of type Add: shapes [2] and [32] do not "
-                   "broadcast; the size \"batch\" is assumed to be 32 (--batch N sets it)");
+    expect_refusal(
+        "node \"\" of type Add: op \"y\" of type Add: shapes [2] and [32] do not "
+        "broadcast; the size \"batch\" is assumed to be 32 (--batch N sets it)");
     start();
     onnx_input(&w, "a", 1, "2,3");
     onnx_input(&w, "b", 1, "2,seq");
     onnx_node(&w, "Add", "a,b", "y", "");
     onnx_output(&w, "y", 1, "");
-    expect_refusal("node \"\" of type Add: op \"y\" of type Add: shapes [2,3] and [2,128] do "
-                   "not broadcast; the size \"seq\" is assumed to be 128 (--dim seq=N sets it)");
+    expect_refusal(
+        "node \"\" of type Add: op \"y\" of type Add: shapes [2,3] and [2,128] do "
+        "not broadcast; the size \"seq\" is assumed to be 128 (--dim seq=N sets it)");
     start();
     onnx_input(&w, "a", 1, "2,3");
     onnx_input(&w, "b", 1, "2,7");
     onnx_input(&w, "c", 1, "2,seq");
     onnx_node(&w, "Add", "a,b", "y", "");
     onnx_output(&w, "y", 1, "");
-    expect_refusal("node \"\" of type Add: op \"y\" of type Add: shapes [2,3] and [2,7] do not "
-                   "broadcast");
+    expect_refusal(
+        "node \"\" of type Add: op \"y\" of type Add: shapes [2,3] and [2,7] do not "
+        "broadcast");
 }
 
 /* ---- weights ---- */

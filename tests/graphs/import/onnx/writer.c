@@ -165,7 +165,8 @@ void onnx_ints(onnx_writer *w, const char *name, const char *elements)
     add_to_graph(w, 5, &tensor);
 }
 
-void onnx_floats(onnx_writer *w, const char *name, const char *sizes, const char *elements)
+void onnx_floats(onnx_writer *w, const char *name, const char *sizes,
+                 const char *elements)
 {
     static buffer tensor;
 
