@@ -117,7 +117,7 @@ static int64_t trips_of(const emp_onnx_call *c)
     return -1;
 }
 
-/* Whether a Loop goes on after t iterations: constants say so, or nothing is known of its
+/* True if a Loop goes on after t iterations: constants say so, or nothing is known of its
  * condition, and then it makes as many as it may, or one. */
 static bool goes_on(emp_onnx_call *c, int64_t t, int64_t most,
                     const emp_onnx_value *condition)

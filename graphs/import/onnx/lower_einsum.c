@@ -121,7 +121,7 @@ static bool read_equation(emp_onnx_call *c, equation *e)
     return read_letters(&at, -1, &e->hidden, e->out, &e->out_rank) && *at == '\0';
 }
 
-/* Whether each letter of the result is there once, and is one of an operand. */
+/* True if each letter of the result is there once and belongs to an operand. */
 static bool is_result(const equation *e)
 {
     for (int32_t d = 0; d < e->out_rank; d++) {

@@ -198,7 +198,7 @@ static emp_port unfold_norm(emp_onnx_call *c, emp_port y, int64_t channel_count)
     return batch_norm(c, y, norm);
 }
 
-/* Blocks of channels are filled up, which the filter alone says: the input has as many as it reads. */
+/* Views the input with as many channels as the filter reads: blocks of channels are filled up. */
 static emp_port fill_block(emp_onnx_call *c, emp_port x, emp_shape *shape,
                            const emp_shape *filter)
 {

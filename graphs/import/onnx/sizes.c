@@ -205,7 +205,7 @@ static void settle_sizes(emp_onnx *o)
     }
 }
 
-/* Whether a key is that of a place, "x.1": such sizes may turn up among the nodes. */
+/* True if a key names a place, "x.1": such sizes may turn up among the nodes. */
 static bool is_place(emp_slice key)
 {
     size_t dot = key.size;
@@ -289,7 +289,7 @@ int64_t emp_onnx_open_size(emp_onnx_call *c, int32_t output, int32_t d)
 
 /* ---- refusals ---- */
 
-/* Whether a number of the text is the size, or a multiple of it. */
+/* True if a number of the text is the size or a multiple of it. */
 static bool mentions(const char *text, int64_t size)
 {
     while (*text != '\0') {

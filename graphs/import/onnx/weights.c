@@ -313,7 +313,7 @@ static void mark(emp_onnx_value *value, bool is_weight, bool is_trainable)
     value->is_trainable = is_weight && is_trainable && emp_dtype_is_float(value->dtype);
 }
 
-/* Whether all elements lie along one axis, whatever the rank: [C], [C,1,1]. */
+/* True if all elements lie along one axis, whatever the rank: [C], [C,1,1]. */
 static bool is_vector(const emp_shape *shape)
 {
     int32_t axes = 0;

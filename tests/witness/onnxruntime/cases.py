@@ -55,7 +55,7 @@ class Case:
             self.types[name] = helper.np_dtype_to_tensor_dtype(array.dtype), array.ndim
 
     def run(self):
-        """What the runtime makes of the model; where it has no kernel, what the standard's reference does."""
+        """Runs the model in the runtime, or in the standard's reference where the runtime has no kernel."""
         fed = {name: a for name, a in self.feeds.items() if name not in self.fixed}
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4

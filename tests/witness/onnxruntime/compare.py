@@ -62,7 +62,7 @@ def names_of(case):
 
 
 def shapes_differ(case, emplace, folder):
-    """What differs between the shapes and types of the outputs; "" = nothing."""
+    """Compares the shapes and types of the outputs; "" = they are equal."""
     casts, outputs = [], []
     for i, (name, array) in enumerate(zip(names_of(case), case.made)):
         to = TensorProto.FLOAT if array.dtype != np.float32 else TensorProto.DOUBLE
@@ -89,7 +89,7 @@ def shapes_differ(case, emplace, folder):
 
 
 def numbers_differ(case, emplace, folder):
-    """What differs between the constants; "" = nothing, None = Emplace does not compute them."""
+    """Compares the constants; "" = they are equal, None = Emplace does not compute them."""
     verdict = None
     for name, array in zip(names_of(case), case.made):
         expected = array.astype(np.float64)
@@ -137,7 +137,7 @@ def main():
     parser.add_argument("emplace")
     parser.add_argument("--models", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="models of this op alone")
+    parser.add_argument("--only", help="draw only models of this op, or \"networks\"")
     parser.add_argument("--keep", help="a folder for models that differ")
     options = parser.parse_args()
     if options.keep:

@@ -199,7 +199,6 @@ Test(onnx_ops, have_the_shapes_that_the_runtime_gives_them)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* What a runtime has fused costs what its parts cost. */
 Test(onnx_ops, fused_products_cost_what_their_parts_cost)
 {
     double flops[2];
