@@ -69,8 +69,9 @@ typedef struct {
     int32_t               passed_over;   /**< nodes behind a problem */
     int32_t               depth;         /**< of graphs within nodes */
     bool                  is_training, is_lenient, has_weights;
-    emp_status            status; /**< EMP_ENOMEM ends the walk */
-    emp_error            *err;
+    bool       has_constant_filters; /**< weights among values of Constant nodes */
+    emp_status status;               /**< EMP_ENOMEM ends the walk */
+    emp_error *err;
 } emp_onnx;
 
 /** A node at work. */

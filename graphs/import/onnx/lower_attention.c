@@ -202,8 +202,8 @@ static bool unpack(emp_onnx_call *c, attention *a)
     return part.op >= 0;
 }
 
-/* GroupQueryAttention(query, key, value, past key, past value, lengths, ...). A past that has the size
- * of the present is a buffer that the op writes into. */
+/* GroupQueryAttention(query, key, value, past key, past value, lengths, ...). The query may hold keys and
+ * values, too. */
 static void grouped_attention(emp_onnx_call *c, const char *word)
 {
     attention a = {.heads = emp_onnx_int(c, "num_heads", 0)};

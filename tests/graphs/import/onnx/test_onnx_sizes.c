@@ -231,3 +231,25 @@ Test(onnx_sizes, survive_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(load_and_clear(&g), (void)0);
     emp_graph_destroy(g);
 }
+
+/* Models whose weights were taken out have nodes that make tensors of their shapes. */
+Test(onnx_sizes, filters_among_the_constants_are_weights)
+{
+    onnx_input(&w, "x", 1, "2,4,8,8");
+    onnx_weight(&w, "b", 1, "6");
+    onnx_ints(&w, "shape", "6,4,3,3");
+    onnx_node(&w, "ConstantOfShape", "shape", "f", "");
+    onnx_node(&w, "Conv", "x,f,b", "y", "");
+    onnx_output(&w, "y", 1, "");
+    expect_parameters(6 * 4 * 3 * 3 + 6, 1);
+}
+
+/* PyTorch calls the weights that it computes "onnx::Conv_497": the layer tells them. */
+Test(onnx_sizes, inputs_that_layers_read_as_weights_are_weights)
+{
+    onnx_input(&w, "x", 1, "2,4,8,8");
+    onnx_input(&w, "onnx::Conv_1", 1, "6,4,3,3");
+    onnx_node(&w, "Conv", "x,onnx::Conv_1", "y", "");
+    onnx_output(&w, "y", 1, "");
+    expect_parameters(6 * 4 * 3 * 3, 1);
+}
