@@ -361,7 +361,8 @@ static bool fold_reduce(emp_onnx_call *c, const reduction *r)
         return false;
     emp_shape kept = kept_shape(&a.shape, mask), rest = without(&a.shape, mask);
     int64_t   count = emp_shape_elements(&kept), whole = emp_shape_elements(&a.shape);
-    double   *number = emp_onnx_room_for(c, &kept);
+    if (whole == 0 && isinf(r->start)) return false; /* the least number of the type */
+    double *number = emp_onnx_room_for(c, &kept);
     if (number == NULL) return false;
     for (int64_t i = 0; i < count; i++) number[i] = r->start;
     emp_onnx_strides(&kept, &a.shape, stride);

@@ -24,7 +24,7 @@ bool emp_onnx_slice_span(int64_t size, int64_t start, int64_t end, int64_t step,
     bool down = step < 0;
 
     if (step == 0 || step < -INT32_MAX || size < 0 || size > INT64_MAX / 4) return false;
-    if (start < 0) start = start < -size ? (down ? -1 : 0) : start + size;
+    if (start < 0) start = start < -size ? 0 : start + size;
     if (end < 0) end = end < -size ? (down ? -1 : 0) : end + size;
     if (start > (down ? size - 1 : size)) start = down ? size - 1 : size;
     if (end > size) end = size;

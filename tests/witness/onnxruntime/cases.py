@@ -64,8 +64,8 @@ class Case:
             session = onnxruntime.InferenceSession(self.model().SerializeToString(), options, providers=["CPUExecutionProvider"])
             made = session.run(None, fed)
             self.witness = "runtime"
-        except Exception:  # the runtime has no common class for what it raises
-            if self.domain:
+        except Exception as error:  # the runtime has no common class for what it raises
+            if self.domain or "NOT_IMPLEMENTED" not in str(error):
                 raise
             made = ReferenceEvaluator(self.model()).run(None, fed)
             self.witness = "reference"
@@ -181,10 +181,9 @@ def binary(d):
     a = d.shape(0, 4)
     if d.version < 7 and d.op != "PRelu":
         start = d.rng.randint(0, len(a))
-        end = d.rng.randint(start, len(a))
-        b = a[start:end]
-        if a and d.chance(0.7) and b:
-            d.attributes.update(broadcast=1, axis=start if d.chance(0.8) or end < len(a) else None)
+        b = a[start:]  # the reference, which is the witness of old versions, knows no other alignment
+        if d.chance(0.7) and b:
+            d.attributes.update(broadcast=1, axis=start if d.chance() else None)
         else:
             b = a
     else:

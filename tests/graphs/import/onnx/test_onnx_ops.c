@@ -104,6 +104,8 @@ static const struct node nodes[] = {
     {"", "ConvTranspose", 13, "1:1,1,5,5|w1:1,1,3,3", "strides=2,2 auto_pad:SAME_UPPER", "[1,1,10,10]"},
     {"", "ConvTranspose", 13, "1:1,1,5,5|w1:1,1,1,1", "strides=2,2 auto_pad:SAME_UPPER output_padding=0,0", "[1,1,9,9]"},
     {"", "LSTM", 14, "1:2,9,4|w1:1,12,4|w1:1,12,3", "hidden_size=3 layout=1", "[2,9,1,3]"},
+    {"", "Slice", 13, "1:5,4|ints:-6|ints:-9|ints:0|ints:-1", "", "[1,4]"},
+    {"", "Slice", 13, "1:5,4|ints:9|ints:-9|ints:0|ints:-2", "", "[3,4]"},
     {"", "CenterCropPad", 18, "1:4,9|ints:6,3", "", "[6,3]"},
     /* sizes that are computed in float32 */
     {"", "Resize", 11, "1:1,1,10,10|-|floats:1,1,0.7,0.7", "", "[1,1,7,7]"},
