@@ -140,6 +140,8 @@ def main():
     parser.add_argument("--only", help="draw only models of this op, or \"networks\"")
     parser.add_argument("--keep", help="a folder for models that differ")
     options = parser.parse_args()
+    if options.only and options.only != "networks" and options.only not in cases.MAKERS:
+        parser.error(f"no models of {options.only} are drawn; there are networks, {', '.join(sorted(cases.MAKERS))}")
     if options.keep:
         pathlib.Path(options.keep).mkdir(parents=True, exist_ok=True)
     drawn = cases.draw_cases(options.models, options.seed, options.only)
