@@ -63,6 +63,11 @@ bool emp_onnx_word_is(const emp_onnx_call *c, const char *name, const char *word
            emp_slice_is(attr.s, word);
 }
 
+bool emp_onnx_is_before(const emp_onnx_call *c, int64_t version)
+{
+    return c->node->domain.size == 0 && c->opset > 0 && c->opset < version;
+}
+
 int32_t emp_onnx_ints(const emp_onnx_call *c, const char *name, int32_t input,
                       int64_t *out, int32_t room)
 {
@@ -119,6 +124,8 @@ emp_port emp_onnx_emit_shaped(emp_onnx_call *c, const char *type, emp_shape shap
 {
     emp_op_attrs attrs = {.shape = shape, .has_shape = true, .dtype = dtype};
 
+    if (dtype == EMP_DTYPE_NONE && count > 0 && inputs[0].op >= 0)
+        attrs.dtype = emp_tf_dtype(c->o->tf, inputs[0]);
     return emp_onnx_emit(c, type, &attrs, inputs, count);
 }
 
@@ -160,6 +167,31 @@ emp_port emp_onnx_reduce(emp_onnx_call *c, const char *type, emp_port x, uint32_
         if (axes >> d & 1) list[count++] = d;
     emp_port vector = emp_onnx_int_vector(c, list, count);
     return emp_onnx_emit(c, type, &attrs, EMP_TF_PORTS(x, vector));
+}
+
+emp_port emp_onnx_activated(emp_onnx_call *c, emp_port x)
+{
+    static const char *const types[][2] = {{"Clip", "ClipByValue"},
+                                           {"Elu", "Elu"},
+                                           {"FastGelu", "Gelu"},
+                                           {"Gelu", "Gelu"},
+                                           {"HardSigmoid", "HardSigmoid"},
+                                           {"HardSwish", "HardSwish"},
+                                           {"LeakyRelu", "LeakyRelu"},
+                                           {"QuickGelu", "Silu"},
+                                           {"Relu", "Relu"},
+                                           {"Sigmoid", "Sigmoid"},
+                                           {"Softplus", "Softplus"},
+                                           {"Softsign", "Softsign"},
+                                           {"Tanh", "Tanh"},
+                                           {"ThresholdedRelu", "ThresholdedRelu"}};
+    emp_onnx_attr            attr;
+
+    if (!emp_onnx_get(c, "activation", &attr) || attr.s.size == 0) return x;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (emp_slice_is(attr.s, types[i][0])) return emp_onnx_emit1(c, types[i][1], x);
+    emp_onnx_refuse(c, "the activation \"%.*s\" is not known", EMP_SLICE_ARG(attr.s));
+    return EMP_TF_NONE;
 }
 
 /* ---- outputs ---- */

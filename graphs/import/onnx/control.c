@@ -100,57 +100,65 @@ void emp_onnx_lower_if(emp_onnx_call *c, const char *word)
     emp_onnx_scope_clear(&scope);
 }
 
-/* The iterations that a Loop makes: as many as its constants say, else one. */
-static int64_t trips_of(emp_onnx_call *c)
+static bool is_false(const emp_onnx_value *value)
 {
-    const emp_onnx_value *limit = emp_onnx_in(c, 0), *condition = emp_onnx_in(c, 1);
-
-    if (condition != NULL && condition->number != NULL && condition->number[0] == 0.0)
-        return 0;
-    if (limit != NULL && limit->number != NULL && limit->number[0] <= MAX_TRIPS)
-        return emp_truncate(limit->number[0]);
-    emp_import_notes_assume(c->o->notes, "node \"%.*s\" of type Loop makes one iteration",
-                            EMP_SLICE_ARG(c->node->name));
-    return 1;
+    return value != NULL && value->number != NULL &&
+           emp_shape_elements(&value->shape) == 1 && value->number[0] == 0.0;
 }
 
-/* One iteration reads `carried` and leaves in it what the next one reads; of what the body gives
- * away behind the condition, the last is kept. */
-void emp_onnx_lower_loop(emp_onnx_call *c, const char *word)
+/* The iterations that a Loop may make: as many as its constants say; -1 = they do not. */
+static int64_t trips_of(const emp_onnx_call *c)
 {
-    emp_onnx_graph   body;
-    int32_t          carried_count = c->in_count - 2;
-    int64_t          trips = trips_of(c);
-    emp_onnx_value **carried;
+    const emp_onnx_value *limit = emp_onnx_in(c, 0);
 
-    (void)word;
-    if (!open_body(c, "body", &body)) return;
-    int32_t results = body.outputs.count > 1 ? body.outputs.count - 1 : 0;
-    if (carried_count < 0) carried_count = 0;
-    carried = emp_arena_alloc(&c->o->arena, ((size_t)(carried_count + results) + 1) *
-                                                sizeof(emp_onnx_value *));
-    if (carried == NULL) {
-        c->o->status = EMP_ENOMEM;
-        return;
-    }
-    for (int32_t i = 0; i < carried_count; i++) carried[i] = emp_onnx_in(c, 2 + i);
-    for (int64_t t = 0; t < trips && c->o->status == EMP_OK; t++) {
-        emp_onnx_scope scope = {.outer = c->scope, .call = c->scope->call};
-        double        *index = emp_onnx_new_numbers(c->o, 1);
-        emp_onnx_value counter = {.dtype = EMP_DTYPE_INT64, .port = EMP_TF_NONE};
-        emp_onnx_value goes_on = {.dtype = EMP_DTYPE_BOOL, .port = EMP_TF_NONE};
-        if (index != NULL) *index = (double)t;
-        counter.number = index;
-        bind_to(c->o, &scope, input_name(&body, 0), &counter);
-        bind_to(c->o, &scope, input_name(&body, 1), &goes_on);
-        for (int32_t i = 0; i < carried_count; i++)
-            bind_to(c->o, &scope, input_name(&body, 2 + i), carried[i]);
-        walk_inside(c, &scope, &body);
-        for (int32_t i = 0; i < results; i++)
-            carried[i] = result(&scope, &body, 1 + i, false);
-        emp_onnx_scope_clear(&scope);
-        if (c->o->node_budget <= 0) break;
-    }
+    if (is_false(emp_onnx_in(c, 1))) return 0;
+    if (limit != NULL && limit->number != NULL && limit->number[0] <= MAX_TRIPS)
+        return emp_truncate(limit->number[0]);
+    return -1;
+}
+
+/* True if a Loop goes on after t iterations: constants say so, or nothing is known of its
+ * condition, and then it makes as many as it may, or one. */
+static bool goes_on(emp_onnx_call *c, int64_t t, int64_t most,
+                    const emp_onnx_value *condition)
+{
+    bool is_known = condition != NULL && condition->number != NULL;
+
+    if (t > 0 && is_false(condition)) return false;
+    if (most >= 0) return t < most;
+    if (t == 0 || (is_known && t < MAX_TRIPS)) return true;
+    emp_import_notes_assume(c->o->notes, "node \"%.*s\" of type Loop makes one iteration",
+                            EMP_SLICE_ARG(c->node->name));
+    return false;
+}
+
+/* One iteration: binds what it reads, walks over the body, and leaves in `carried` what it makes. */
+static emp_onnx_value *iterate(emp_onnx_call *c, const emp_onnx_graph *body, int64_t t,
+                               emp_onnx_value **carried, int32_t carried_count,
+                               int32_t results)
+{
+    emp_onnx_scope scope = {.outer = c->scope, .call = c->scope->call};
+    double        *index = emp_onnx_new_numbers(c->o, 1);
+    emp_onnx_value counter = {.dtype = EMP_DTYPE_INT64, .port = EMP_TF_NONE};
+    emp_onnx_value goes_on = {.dtype = EMP_DTYPE_BOOL, .port = EMP_TF_NONE};
+
+    if (index != NULL) *index = (double)t;
+    counter.number = index;
+    bind_to(c->o, &scope, input_name(body, 0), &counter);
+    bind_to(c->o, &scope, input_name(body, 1), &goes_on);
+    for (int32_t i = 0; i < carried_count; i++)
+        bind_to(c->o, &scope, input_name(body, 2 + i), carried[i]);
+    walk_inside(c, &scope, body);
+    emp_onnx_value *condition = result(&scope, body, 0, false);
+    for (int32_t i = 0; i < results; i++) carried[i] = result(&scope, body, 1 + i, false);
+    emp_onnx_scope_clear(&scope);
+    return condition;
+}
+
+/* The outputs of a Loop: last states, then what iterations make, stacked; of these the last is kept. */
+static void give_results(emp_onnx_call *c, emp_onnx_value **carried,
+                         int32_t carried_count, int32_t results, int64_t trips)
+{
     for (int32_t i = 0; i < c->node->output_count; i++) {
         bool is_scanned = i >= carried_count;
         if (is_scanned && i < results && trips > 0 && carried[i] != NULL &&
@@ -163,19 +171,47 @@ void emp_onnx_lower_loop(emp_onnx_call *c, const char *word)
                          emp_onnx_emit2(c, "BroadcastTo", last,
                                         emp_onnx_int_vector(c, shape.dim, shape.rank)));
         } else {
-            give(c, i, is_scanned && trips == 0 ? NULL : carried[i]);
+            give(c, i, (is_scanned && trips == 0) || i >= results ? NULL : carried[i]);
         }
     }
 }
 
-/* Cuts step t out of a tensor along its first axis. */
-static emp_port step_of(emp_onnx_call *c, emp_onnx_value *value, int64_t t)
+void emp_onnx_lower_loop(emp_onnx_call *c, const char *word)
 {
-    int64_t   begin[EMP_MAX_RANK] = {t}, size[EMP_MAX_RANK];
-    emp_shape shape = value->shape, item = {.rank = shape.rank - 1};
+    emp_onnx_graph  body;
+    int32_t         carried_count = c->in_count - 2;
+    int64_t         most = trips_of(c), t = 0;
+    emp_onnx_value *condition = NULL, **carried;
 
-    for (int32_t d = 0; d < shape.rank; d++) size[d] = d == 0 ? 1 : shape.dim[d];
-    for (int32_t d = 0; d < item.rank; d++) item.dim[d] = shape.dim[d + 1];
+    (void)word;
+    if (!open_body(c, "body", &body)) return;
+    int32_t results = body.outputs.count > 1 ? body.outputs.count - 1 : 0;
+    if (carried_count < 0) carried_count = 0;
+    carried = emp_arena_alloc(&c->o->arena, ((size_t)(carried_count + results) + 1) *
+                                                sizeof(emp_onnx_value *));
+    if (carried == NULL) {
+        c->o->status = EMP_ENOMEM;
+        return;
+    }
+    for (int32_t i = 0; i < carried_count; i++) carried[i] = emp_onnx_in(c, 2 + i);
+    for (; goes_on(c, t, most, condition) && c->o->status == EMP_OK; t++) {
+        condition = iterate(c, &body, t, carried, carried_count, results);
+        if (c->o->node_budget <= 0) break;
+    }
+    give_results(c, carried, carried_count, results, t);
+}
+
+/* Cuts step t out of a tensor along an axis. */
+static emp_port step_of(emp_onnx_call *c, emp_onnx_value *value, int32_t axis, int64_t t)
+{
+    int64_t   begin[EMP_MAX_RANK] = {0}, size[EMP_MAX_RANK];
+    emp_shape shape = value->shape, item = {.rank = 0};
+
+    begin[axis] = t;
+    for (int32_t d = 0; d < shape.rank; d++) {
+        size[d] = d == axis ? 1 : shape.dim[d];
+        if (d != axis) item.dim[item.rank++] = shape.dim[d];
+    }
     emp_port part = emp_onnx_emit(c, "Slice", NULL,
                                   EMP_TF_PORTS(emp_onnx_port(c->o, value),
                                                emp_onnx_int_vector(c, begin, shape.rank),
@@ -183,66 +219,120 @@ static emp_port step_of(emp_onnx_call *c, emp_onnx_value *value, int64_t t)
     return emp_onnx_reshape(c, part, item);
 }
 
-/* Scan over first axes: states, then tensors that are cut; what steps make is stacked. */
+/* The axis of scanned tensor i; an attribute may name one for each. */
+static int32_t scan_axis(emp_onnx_call *c, const char *name, int32_t i, int32_t rank)
+{
+    enum { MOST = 64 };
+    int64_t list[MOST];
+    int32_t count = emp_onnx_ints(c, name, -1, list, MOST);
+
+    return i < count ? emp_onnx_axis(c, list[i], rank) : 0;
+}
+
+/* A Scan at work: states, tensors that are cut into steps, and what steps make. */
+typedef struct {
+    emp_onnx_graph   body;
+    int32_t          states, scanned, stacked;
+    int64_t          steps;
+    emp_onnx_value **state;
+    emp_port        *rows; /* steps of each stacked output */
+} scan;
+
+/* The steps are the size of the first tensor along its axis; the others must have as many. */
+static bool count_steps(emp_onnx_call *c, scan *s)
+{
+    s->steps = -1;
+    for (int32_t i = 0; i < s->scanned; i++) {
+        const emp_onnx_value *whole = emp_onnx_in(c, s->states + i);
+        if (whole == NULL || whole->shape.rank < 1) {
+            emp_onnx_refuse(c, "scanned input %d is missing or has no axes", i);
+            return false;
+        }
+        int32_t axis = scan_axis(c, "scan_input_axes", i, whole->shape.rank);
+        if (!emp_tf_is_ok(c->o->tf)) return false;
+        int64_t size = whole->shape.dim[axis];
+        if (size < 0 || size > MAX_TRIPS || (s->steps >= 0 && size != s->steps)) {
+            emp_onnx_refuse(c, "scanned input %d has %lld steps along axis %d%s", i,
+                            (long long)size, axis,
+                            size >= 0 && size <= MAX_TRIPS ? ", unlike those before it"
+                                                           : ", need 0 to 100000");
+            return false;
+        }
+        s->steps = size;
+    }
+    return true;
+}
+
+static void scan_step(emp_onnx_call *c, scan *s, int64_t t)
+{
+    emp_onnx_scope scope = {.outer = c->scope, .call = c->scope->call};
+
+    for (int32_t i = 0; i < s->states; i++)
+        bind_to(c->o, &scope, input_name(&s->body, i), s->state[i]);
+    for (int32_t i = 0; i < s->scanned; i++) {
+        emp_onnx_value *whole = emp_onnx_in(c, s->states + i), item = {0};
+        int32_t         axis = scan_axis(c, "scan_input_axes", i, whole->shape.rank);
+        item = *whole;
+        item.number = NULL;
+        item.is_weight = false;
+        item.transposed = NULL;
+        item.port = step_of(c, whole, axis, t);
+        item.shape =
+            item.port.op < 0 ? EMP_SHAPE_UNKNOWN : emp_tf_shape(c->o->tf, item.port);
+        bind_to(c->o, &scope, input_name(&s->body, s->states + i), &item);
+    }
+    walk_inside(c, &scope, &s->body);
+    for (int32_t i = 0; i < s->states; i++)
+        s->state[i] = result(&scope, &s->body, i, false);
+    for (int32_t i = 0; i < s->stacked; i++) {
+        emp_onnx_value *made = result(&scope, &s->body, s->states + i, false);
+        s->rows[i * s->steps + t] =
+            made != NULL && !made->is_unknown ? emp_onnx_port(c->o, made) : EMP_TF_NONE;
+    }
+    emp_onnx_scope_clear(&scope);
+}
+
 void emp_onnx_lower_scan(emp_onnx_call *c, const char *word)
 {
-    emp_onnx_graph body;
-    int64_t        scanned = emp_onnx_int(c, "num_scan_inputs", 1);
+    scan          s = {.states = 0};
+    const int64_t scanned = emp_onnx_int(c, "num_scan_inputs", 1);
 
     (void)word;
-    if (!open_body(c, "body", &body)) return;
-    if (scanned < 1 || scanned > c->in_count || c->opset < 9) {
+    if (!open_body(c, "body", &s.body)) return;
+    if (scanned < 1 || scanned > c->in_count || emp_onnx_is_before(c, 9)) {
         emp_onnx_refuse(c, "a Scan of %lld of %d inputs in operators of version %lld",
                         (long long)scanned, c->in_count, (long long)c->opset);
         return;
     }
-    const int32_t   states = c->in_count - (int32_t)scanned;
-    emp_onnx_value *first = emp_onnx_in(c, states);
-    if (first == NULL || first->shape.rank < 1 || first->shape.dim[0] > MAX_TRIPS) {
-        emp_onnx_refuse(c, "the steps of its Scan are not known");
-        return;
-    }
-    int64_t   steps = first->shape.dim[0];
-    int32_t   results = body.outputs.count, stacked = results - states;
-    emp_port *rows = emp_arena_alloc(
-        &c->o->arena,
-        ((size_t)(stacked > 0 ? stacked : 0) * (size_t)steps + 1) * sizeof *rows);
-    emp_onnx_value **state =
-        emp_arena_alloc(&c->o->arena, ((size_t)states + 1) * sizeof(emp_onnx_value *));
-    if (rows == NULL || state == NULL) {
+    s.scanned = (int32_t)scanned;
+    s.states = c->in_count - s.scanned;
+    if (!count_steps(c, &s)) return;
+    if (s.body.outputs.count > s.states) s.stacked = s.body.outputs.count - s.states;
+    s.rows = emp_arena_alloc(&c->o->arena,
+                             ((size_t)s.stacked * (size_t)s.steps + 1) * sizeof *s.rows);
+    s.state =
+        emp_arena_alloc(&c->o->arena, ((size_t)s.states + 1) * sizeof(emp_onnx_value *));
+    if (s.rows == NULL || s.state == NULL) {
         c->o->status = EMP_ENOMEM;
         return;
     }
-    for (int32_t i = 0; i < states; i++) state[i] = emp_onnx_in(c, i);
-    for (int64_t t = 0; t < steps && c->o->status == EMP_OK; t++) {
-        emp_onnx_scope scope = {.outer = c->scope, .call = c->scope->call};
-        for (int32_t i = 0; i < states; i++)
-            bind_to(c->o, &scope, input_name(&body, i), state[i]);
-        for (int32_t i = 0; i < (int32_t)scanned; i++) {
-            emp_onnx_value *whole = emp_onnx_in(c, states + i), item = {0};
-            if (whole == NULL || whole->shape.rank < 1) continue;
-            item = *whole;
-            item.number = NULL;
-            item.port = step_of(c, whole, t);
-            item.shape = emp_tf_shape(c->o->tf, item.port);
-            bind_to(c->o, &scope, input_name(&body, states + i), &item);
-        }
-        walk_inside(c, &scope, &body);
-        for (int32_t i = 0; i < states; i++) state[i] = result(&scope, &body, i, false);
-        for (int32_t i = 0; i < stacked; i++) {
-            emp_onnx_value *made = result(&scope, &body, states + i, false);
-            rows[i * steps + t] = made != NULL && !made->is_unknown
-                                      ? emp_onnx_port(c->o, made)
-                                      : EMP_TF_NONE;
-        }
-        emp_onnx_scope_clear(&scope);
+    for (int32_t i = 0; i < s.states; i++) s.state[i] = emp_onnx_in(c, i);
+    for (int64_t t = 0; t < s.steps && c->o->status == EMP_OK; t++) {
+        scan_step(c, &s, t);
         if (c->o->node_budget <= 0) return;
     }
-    for (int32_t i = 0; i < states; i++) give(c, i, state[i]);
-    for (int32_t i = 0; i < stacked && steps > 0; i++)
-        emp_onnx_out(c, states + i,
-                     emp_onnx_emit(c, "Pack", &(emp_op_attrs){.count = (int32_t)steps},
-                                   &rows[i * steps], (int32_t)steps));
+    for (int32_t i = 0; i < s.states; i++) give(c, i, s.state[i]);
+    for (int32_t i = 0; i < s.stacked && s.steps > 0; i++) {
+        const emp_port *rows = &s.rows[i * s.steps];
+        if (rows[0].op < 0) continue;
+        int32_t rank = emp_tf_shape(c->o->tf, rows[0]).rank + 1;
+        int32_t axis = scan_axis(c, "scan_output_axes", i, rank);
+        emp_onnx_out(
+            c, s.states + i,
+            emp_onnx_emit(c, "Pack",
+                          &(emp_op_attrs){.count = (int32_t)s.steps, .axis = axis}, rows,
+                          (int32_t)s.steps));
+    }
 }
 
 void emp_onnx_lower_function(emp_onnx_call *c, emp_slice body)

@@ -16,7 +16,7 @@
 #include "graphs/import/onnx/model.h"
 #include "graphs/tensorflow/tf_graph.h"
 
-enum { EMP_ONNX_MAX_NUMBERS = 4096, EMP_ONNX_MAX_DEPTH = 16 };
+enum { EMP_ONNX_MAX_NUMBERS = 4096, EMP_ONNX_MAX_DEPTH = 16, EMP_ONNX_MAX_PARTS = 256 };
 
 typedef struct emp_onnx_value emp_onnx_value;
 struct emp_onnx_value {
@@ -44,6 +44,16 @@ struct emp_onnx_scope {
         *call; /**< whose attributes a function's body refers to, or NULL */
 };
 
+/** A size that the model leaves open, by its symbol or its place. */
+typedef struct {
+    emp_slice key;      /**< a symbol, or the name of a tensor and the place: "x.1" */
+    emp_slice tensor;   /**< of a place */
+    int32_t   dim;      /**< of a place */
+    int64_t   size;     /**< -1: not settled yet */
+    bool      is_first; /**< the first size of some input */
+    bool      is_batch, is_image, is_assumed;
+} emp_onnx_size;
+
 typedef struct {
     const emp_onnx_model *model;
     emp_tf               *tf;
@@ -52,13 +62,16 @@ typedef struct {
     emp_strmap            role_of_name; /**< bits of weights.h */
     const char           *dims;  /**< "name=size,...": what symbols stand for, or NULL */
     int64_t               batch; /**< of unknown leading sizes; 0 = not given */
+    emp_onnx_size        *size;  /**< of all symbols of the inputs, and more */
+    int32_t               size_count, size_capacity;
     int64_t               number_budget; /**< numbers that constants may still have */
     int64_t               node_budget;   /**< nodes that loops may still unroll to */
     int32_t               passed_over;   /**< nodes behind a problem */
     int32_t               depth;         /**< of graphs within nodes */
     bool                  is_training, is_lenient, has_weights;
-    emp_status            status; /**< EMP_ENOMEM ends the walk */
-    emp_error            *err;
+    bool       has_constant_filters; /**< weights among values of Constant nodes */
+    emp_status status;               /**< EMP_ENOMEM ends the walk */
+    emp_error *err;
 } emp_onnx;
 
 /** A node at work. */
@@ -93,9 +106,10 @@ void            emp_onnx_scope_clear(emp_onnx_scope *scope);
 emp_port emp_onnx_port(emp_onnx *o, emp_onnx_value *value);
 /** Room for numbers; NULL where there are too many for constants. */
 double *emp_onnx_new_numbers(emp_onnx *o, int64_t count);
-/** Makes the value a constant or a weight, as its tensor and its role say. */
+/** Makes the value a constant or a weight, as its tensor and its role say. Tensors that are no
+ * initializers are the values of Constant nodes. */
 void emp_onnx_take_tensor(emp_onnx *o, emp_onnx_value *value,
-                          const emp_onnx_tensor *tensor);
+                          const emp_onnx_tensor *tensor, bool is_initializer);
 
 /* What a lowering asks of its node. */
 
@@ -106,6 +120,8 @@ bool    emp_onnx_get(const emp_onnx_call *c, const char *name, emp_onnx_attr *at
 int64_t emp_onnx_int(const emp_onnx_call *c, const char *name, int64_t otherwise);
 double  emp_onnx_float(const emp_onnx_call *c, const char *name, double otherwise);
 bool    emp_onnx_word_is(const emp_onnx_call *c, const char *name, const char *word);
+/** Whether the node is one of the standard's operators before that version. */
+bool emp_onnx_is_before(const emp_onnx_call *c, int64_t version);
 /** A list of integers from an attribute (NULL: none), else from a constant input (-1: none).
  * Returns how many; -1 = there is no such list. */
 int32_t emp_onnx_ints(const emp_onnx_call *c, const char *name, int32_t input,
@@ -126,7 +142,10 @@ emp_port emp_onnx_transpose(emp_onnx_call *c, emp_port x, const int64_t *order);
 /** "Sum", "Mean", ... over the dims of a mask. */
 emp_port emp_onnx_reduce(emp_onnx_call *c, const char *type, emp_port x, uint32_t axes,
                          bool keep);
-/** An op of that type whose shape is stated. */
+/** The port as it is, or what the function that the attribute "activation" names makes of it, as
+ * runtimes fuse it into convolutions and products. */
+emp_port emp_onnx_activated(emp_onnx_call *c, emp_port x);
+/** An op of that type with that shape; EMP_DTYPE_NONE: the element type of the first input. */
 emp_port emp_onnx_emit_shaped(emp_onnx_call *c, const char *type, emp_shape shape,
                               emp_dtype dtype, const emp_port *inputs, int32_t count);
 /** A weight beside those that the file has, such as the scale of a norm. */
@@ -152,6 +171,18 @@ bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double
 
 /* Shapes: shape.c. */
 
+/** Sums and products of sizes, at most INT64_MAX. */
+static inline int64_t emp_onnx_plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+static inline int64_t emp_onnx_times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 /** The common shape of two operands; false: they do not fit. */
 bool emp_onnx_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out);
 /** Elements that a slice takes of a dim, and the first of them; false: the step is 0. */
@@ -168,6 +199,39 @@ bool emp_onnx_read_cut(emp_onnx_call *c, const emp_shape *shape, emp_onnx_cut *c
 bool emp_onnx_reshaped(emp_onnx_call *c, emp_shape *shape);
 bool emp_onnx_squeezed(emp_onnx_call *c, emp_shape *shape);
 bool emp_onnx_unsqueezed(emp_onnx_call *c, emp_shape *shape);
+bool emp_onnx_flattened(emp_onnx_call *c, emp_shape *shape);
+/** The axes of a Reduce*: none given means all, or, if the node says so, none. */
+bool emp_onnx_read_axes(emp_onnx_call *c, uint32_t *mask);
+/** The sizes of the parts of a Split; returns how many, -1 = they depend on data. */
+int32_t emp_onnx_part_sizes(emp_onnx_call *c, int64_t whole, int64_t *sizes);
+/** How many elements a TopK takes; -1 = it depends on data. */
+int64_t emp_onnx_top_count(emp_onnx_call *c);
+/** How many numbers a Range of constants has; -1 = it depends on data. */
+int64_t emp_onnx_range_count(const emp_onnx_call *c);
+/** The element type that a Cast makes; EMP_DTYPE_NONE = none that we know. */
+emp_dtype emp_onnx_cast_type(const emp_onnx_call *c);
+/** The shape of operand i. Before operators of version 7 the second one is aligned to the first at
+ * an attribute "axis", so that its shape ends with sizes of 1. */
+emp_shape emp_onnx_aligned(const emp_onnx_call *c, int32_t i);
+
+/* Sizes that the model leaves open: sizes.c. One symbol has one size everywhere. */
+
+/** Finds the symbols in the shapes of the inputs and settles their sizes: that given for the
+ * symbol, else that of the batch, else that of the sum or product which the symbol is ("past + 1"),
+ * else an assumed one, which the notes say.
+ * \retval EMP_EINVAL  A size or a batch for which the inputs have no place. */
+emp_status emp_onnx_find_sizes(emp_onnx *o, const emp_onnx_scope *scope,
+                               const emp_onnx_graph *graph, emp_error *err);
+/** Checks that each given size is one, and that of an input; at the end of the walk also those of
+ * sizes that depend on data. */
+emp_status emp_onnx_check_sizes(const emp_onnx *o, bool is_end, emp_error *err);
+/** Puts the settled sizes into the shape of an input. */
+void emp_onnx_fix_sizes(emp_onnx *o, emp_onnx_info *info);
+/** The size of an output that depends on data and has no bound: given as "NAME.DIM", or assumed. */
+int64_t emp_onnx_open_size(emp_onnx_call *c, int32_t output, int32_t d);
+/** The assumed sizes whose numbers are in a message, and the options that set them; "" = none. */
+void emp_onnx_blame_sizes(const emp_onnx *o, const char *message, char *text,
+                          size_t room);
 
 /* Graphs: walk.c. */
 
@@ -182,9 +246,19 @@ emp_onnx_lowering emp_onnx_lower_if, emp_onnx_lower_loop, emp_onnx_lower_scan;
 /** The body of a function in place of the node. */
 void emp_onnx_lower_function(emp_onnx_call *c, emp_slice body);
 
-/* The rules by theme, each ending with {0}. */
+/* The rules by theme, each ending with {0}; those of the runtime's own domains come first there. */
 extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
-    emp_onnx_layer_rules[], emp_onnx_other_rules[];
+    emp_onnx_layer_rules[], emp_onnx_other_rules[], emp_onnx_attention_rules[],
+    emp_onnx_einsum_rules[], emp_onnx_runtime_rules[];
+
+/** Products of the factors \a first and \a second of any ranks. */
+emp_port emp_onnx_product(emp_onnx_call *c, int32_t first, int32_t second);
+/** The same of integers; the result has that element type. */
+emp_port emp_onnx_integer_product(emp_onnx_call *c, int32_t second, emp_dtype dtype);
+/** Input i with its channels second, and its shape so, where "channels_last" puts them last. */
+emp_port emp_onnx_channels_second(emp_onnx_call *c, int32_t i, emp_shape *shape);
+/** Makes the result with channels second the first output, with channels last where inputs are so. */
+void emp_onnx_out_channels(emp_onnx_call *c, emp_port y);
 
 /* Which tensors of a model are its weights, and which of these a training step changes.
  *
@@ -208,7 +282,10 @@ bool emp_onnx_is_table(const emp_onnx *o, emp_slice name);
 /** Sets is_weight, is_trainable and is_buffer of a value whose shape and type are known. */
 void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value);
 
-/** The same of an input: exporters that leave weights out list them as inputs. */
+/** The same of the value of a Constant node: only a file without other weights has them there. */
+void emp_onnx_mark_constant(emp_onnx *o, emp_onnx_value *value);
+
+/** The same of an input: exporters that leave weights out list them as inputs, by their names. */
 void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value);
 
 /* Layers that exporters spell out: layer and RMS norms of ReduceMean, Sub, Pow, ...; GELU of Erf;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Ops that move data: shapes, joins, cuts, lookups, scatters.
+#include <math.h>
 #include <string.h>
 
 #include "graphs/import/onnx/lower.h"
@@ -51,15 +52,10 @@ static void unsqueeze(emp_onnx_call *c, const char *word)
 
 static void flatten(emp_onnx_call *c, const char *word)
 {
-    emp_shape in = emp_onnx_in_shape(c, 0);
-    int64_t   axis = emp_onnx_int(c, "axis", 1), sizes[2] = {1, 1};
+    emp_shape shape = {0};
 
     (void)word;
-    if (axis < 0) axis += in.rank;
-    for (int32_t d = 0; d < in.rank; d++)
-        if (__builtin_mul_overflow(sizes[d >= axis], in.dim[d], &sizes[d >= axis]))
-            sizes[0] = -1;
-    rename_to(c, in.rank >= 0, EMP_SHAPE(sizes[0], sizes[1]));
+    rename_to(c, emp_onnx_flattened(c, &shape), shape);
 }
 
 /* Exporters merge weights that are equal, such as biases of zeros: a training step needs them
@@ -178,7 +174,8 @@ static void concat(emp_onnx_call *c, const char *word)
         c->o->status = EMP_ENOMEM;
         return;
     }
-    int32_t axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", 0), first.rank);
+    int32_t axis =
+        emp_onnx_axis(c, emp_onnx_int(c, "axis", emp_onnx_is_before(c, 4)), first.rank);
     for (int32_t i = 0; i < c->in_count; i++) inputs[i] = emp_onnx_in_port(c, i);
     inputs[c->in_count] = emp_tf_int(c->o->tf, NULL, "axis", axis);
     emp_onnx_out(c, 0,
@@ -210,22 +207,18 @@ static bool are_parts(emp_onnx_call *c, const int64_t *sizes, int32_t count,
 static void split(emp_onnx_call *c, const char *word)
 {
     emp_shape shape = emp_onnx_in_shape(c, 0);
-    int64_t   sizes[256];
+    int64_t   sizes[EMP_ONNX_MAX_PARTS];
     int32_t   parts = c->node->output_count;
     int32_t   axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", 0), shape.rank);
 
     (void)word;
-    if (parts < 1 || parts > 256 || !emp_tf_is_ok(c->o->tf)) {
-        emp_onnx_refuse(c, "%d parts, need 1 to 256", parts);
+    if (parts < 1 || parts > EMP_ONNX_MAX_PARTS || !emp_tf_is_ok(c->o->tf)) {
+        emp_onnx_refuse(c, "%d parts, need 1 to %d", parts, EMP_ONNX_MAX_PARTS);
         return;
     }
-    int32_t count = emp_onnx_ints(c, "split", 1, sizes, 256);
-    if (count >= 0 && !are_parts(c, sizes, count, parts, shape.dim[axis])) return;
-    if (count < 0) {
-        int64_t each = (shape.dim[axis] + parts - 1) / parts, left = shape.dim[axis];
-        for (int32_t i = 0; i < parts; i++, left -= each)
-            sizes[i] = left < each ? (left < 0 ? 0 : left) : each;
-    }
+    int32_t count = emp_onnx_part_sizes(c, shape.dim[axis], sizes);
+    if (count < 0) emp_onnx_refuse(c, "the sizes of its parts depend on data");
+    if (count < 0 || !are_parts(c, sizes, count, parts, shape.dim[axis])) return;
     emp_port where = emp_tf_int(c->o->tf, NULL, "axis", axis);
     emp_port y = emp_onnx_emit(c, "SplitV", &(emp_op_attrs){.count = parts},
                                EMP_TF_PORTS(emp_onnx_in_port(c, 0),
@@ -273,6 +266,7 @@ static void pad(emp_onnx_call *c, const char *word)
     bool      is_mirror = emp_onnx_word_is(c, "mode", "reflect");
 
     (void)word;
+    if (count < 0) count = emp_onnx_ints(c, "paddings", -1, pads, 2 * EMP_MAX_RANK);
     int32_t half = count / 2, given = emp_onnx_ints(c, NULL, 3, axes, EMP_MAX_RANK);
     if (count < 0 || shape.rank < 0 || half > shape.rank ||
         (given >= 0 && given != half) || (given < 0 && half != shape.rank)) {
@@ -283,6 +277,16 @@ static void pad(emp_onnx_call *c, const char *word)
         int32_t axis = given < 0 ? i : emp_onnx_axis(c, axes[i], shape.rank);
         pairs[2 * axis] = pads[i];
         pairs[2 * axis + 1] = pads[half + i];
+    }
+    for (int32_t d = 0; d < shape.rank; d++) {
+        if (shape.dim[d] < 0 ||
+            (!__builtin_add_overflow(shape.dim[d], pairs[2 * d], &shape.dim[d]) &&
+             !__builtin_add_overflow(shape.dim[d], pairs[2 * d + 1], &shape.dim[d]) &&
+             shape.dim[d] >= 0))
+            continue;
+        emp_onnx_refuse(c, "pads of %lld and %lld leave no size of axis %d",
+                        (long long)pairs[2 * d], (long long)pairs[2 * d + 1], d);
+        return;
     }
     emp_port sizes = emp_tf_const(c->o->tf, NULL, "paddings", EMP_DTYPE_INT32,
                                   EMP_SHAPE(shape.rank, 2), pairs, 2 * shape.rank);
@@ -332,6 +336,18 @@ static void tile(emp_onnx_call *c, const char *word)
     if (count < 0) {
         emp_onnx_refuse(c, "how often it repeats depends on data");
         return;
+    }
+    if (emp_onnx_is_before(c, 6) && count == 1) { /* so often along an axis */
+        int64_t   axis[1] = {0}, often = times[0];
+        emp_shape shape = emp_onnx_in_shape(c, 0);
+        if (emp_onnx_ints(c, NULL, 2, axis, 1) != 1) {
+            emp_onnx_refuse(c, "its axis depends on data");
+            return;
+        }
+        int32_t along = emp_onnx_axis(c, axis[0], shape.rank);
+        if (!emp_tf_is_ok(c->o->tf)) return;
+        count = shape.rank;
+        for (int32_t d = 0; d < count; d++) times[d] = d == along ? often : 1;
     }
     if (!are_counts(c, times, count)) return;
     emp_onnx_out(c, 0,
@@ -388,6 +404,32 @@ static void gather_nd(emp_onnx_call *c, const char *word)
                  emp_onnx_emit2(c, word, emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1)));
 }
 
+/* With batch_dims, rows of each batch are looked up in that batch. */
+static void gather_nd_batched(emp_onnx_call *c, const char *word)
+{
+    emp_shape x = emp_onnx_in_shape(c, 0), rows = emp_onnx_in_shape(c, 1), shape = {0};
+    const int64_t batch = emp_onnx_int(c, "batch_dims", 0);
+
+    if (batch == 0 || x.rank < 0 || rows.rank < 1) {
+        gather_nd(c, word);
+        return;
+    }
+    const int64_t depth = rows.dim[rows.rank - 1];
+    if (batch < 0 || batch >= rows.rank || depth < 0 || batch + depth > x.rank ||
+        rows.rank - 1 + x.rank - batch - depth > EMP_MAX_RANK) {
+        emp_onnx_refuse(c, "batch_dims is %lld for tensors of rank %d and %d",
+                        (long long)batch, x.rank, rows.rank);
+        return;
+    }
+    for (int32_t d = 0; d < rows.rank - 1; d++) shape.dim[shape.rank++] = rows.dim[d];
+    for (int32_t d = (int32_t)(batch + depth); d < x.rank; d++)
+        shape.dim[shape.rank++] = x.dim[d];
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit_shaped(
+                     c, word, shape, EMP_DTYPE_NONE,
+                     EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
+}
+
 static void scatter(emp_onnx_call *c, const char *word)
 {
     emp_onnx_out(
@@ -397,15 +439,24 @@ static void scatter(emp_onnx_call *c, const char *word)
                                    emp_onnx_in_port(c, 2))));
 }
 
+/* Rows of a cache, at positions that may be left out. */
+static void scatter_rows(emp_onnx_call *c, const char *word)
+{
+    emp_port cache = emp_onnx_in_port(c, 0), rows = emp_onnx_in_port(c, 1);
+    emp_port at = emp_onnx_in(c, 2) != NULL ? emp_onnx_in_port(c, 2)
+                                            : emp_tf_int(c->o->tf, NULL, "at", 0);
+
+    emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, EMP_TF_PORTS(cache, at, rows)));
+}
+
 static void top_k(emp_onnx_call *c, const char *word)
 {
     emp_shape    shape = emp_onnx_in_shape(c, 0);
-    int64_t      k = emp_onnx_int(c, "k", -1), list[1];
+    int64_t      k = emp_onnx_top_count(c);
     emp_op_attrs attrs = {.axis =
                               emp_onnx_axis(c, emp_onnx_int(c, "axis", -1), shape.rank)};
     emp_port     x = emp_onnx_in_port(c, 0);
 
-    if (k < 0 && emp_onnx_ints(c, NULL, 1, list, 1) == 1) k = list[0];
     if (k < 0 || k > INT32_MAX) {
         emp_onnx_refuse(c, "how many elements it takes depends on data");
         return;
@@ -418,21 +469,29 @@ static void top_k(emp_onnx_call *c, const char *word)
 
 static void one_hot(emp_onnx_call *c, const char *word)
 {
-    emp_shape             shape = emp_onnx_in_shape(c, 0);
+    emp_shape             x = emp_onnx_in_shape(c, 0), shape = {0};
     int64_t               depth[1];
     const emp_onnx_value *values = emp_onnx_in(c, 2);
 
-    if (emp_onnx_ints(c, NULL, 1, depth, 1) != 1 || shape.rank < 0 ||
-        shape.rank == EMP_MAX_RANK || depth[0] < 0 || depth[0] > INT32_MAX) {
+    if (emp_onnx_ints(c, NULL, 1, depth, 1) != 1) {
         emp_onnx_refuse(c, "its depth depends on data");
         return;
     }
+    if (x.rank < 0 || x.rank == EMP_MAX_RANK || depth[0] < 0 || depth[0] > INT32_MAX) {
+        emp_onnx_refuse(c, "a depth of %lld for indices of rank %d", (long long)depth[0],
+                        x.rank);
+        return;
+    }
+    int32_t axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", -1), x.rank + 1);
+    for (int32_t d = 0; d <= x.rank; d++)
+        shape.dim[shape.rank++] = d == axis ? depth[0] : x.dim[d < axis ? d : d - 1];
     emp_dtype dtype = values != NULL ? values->dtype : EMP_DTYPE_FLOAT;
     emp_port  classes = emp_tf_int(c->o->tf, NULL, "depth", depth[0]);
     emp_port  on = emp_tf_const(c->o->tf, NULL, "on", dtype, EMP_SHAPE_SCALAR, NULL, 0);
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit(c, word, &(emp_op_attrs){.dtype = dtype},
-                               EMP_TF_PORTS(emp_onnx_in_port(c, 0), classes, on, on)));
+    emp_onnx_out(
+        c, 0,
+        emp_onnx_emit_shaped(c, word, shape, dtype,
+                             EMP_TF_PORTS(emp_onnx_in_port(c, 0), classes, on, on)));
 }
 
 /* How many elements are not zero is not known before the step; we take all of them. */
@@ -445,6 +504,7 @@ static void non_zero(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "the rank of its input is not known");
         return;
     }
+    if (shape.rank == 0) shape = EMP_SHAPE(1);
     emp_import_notes_assume(c->o->notes, "all elements count as not zero in NonZero");
     emp_onnx_out(c, 0,
                  emp_onnx_emit_shaped(c, word,
@@ -495,44 +555,95 @@ static void rearrange(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, shape, EMP_DTYPE_NONE, &x, 1));
 }
 
-/* Sizes are given, or factors of the input's. */
+/* Numbers of an attribute, else those of a constant input; returns how many, 0 = none. */
+static int32_t read_factors(emp_onnx_call *c, const char *name, int32_t input,
+                            double *factor)
+{
+    const emp_onnx_value *value = emp_onnx_in(c, input);
+    emp_onnx_attr         attr;
+
+    if (name != NULL && emp_onnx_get(c, name, &attr))
+        return emp_onnx_attr_numbers(&attr, factor, EMP_MAX_RANK);
+    if (value == NULL || value->number == NULL) return 0;
+    int64_t count = emp_shape_elements(&value->shape);
+    if (count > EMP_MAX_RANK) return 0;
+    for (int64_t i = 0; i < count; i++) factor[i] = value->number[i];
+    return (int32_t)count;
+}
+
+/* With a policy that keeps the ratio of sizes, one factor serves all axes. */
+static void keep_ratio(emp_onnx_call *c, const emp_shape *x, const int32_t *axis,
+                       int32_t count, double *size)
+{
+    const bool is_larger = emp_onnx_word_is(c, "keep_aspect_ratio_policy", "not_smaller");
+    float      factor = 0.0F;
+
+    if (!is_larger && !emp_onnx_word_is(c, "keep_aspect_ratio_policy", "not_larger"))
+        return;
+    for (int32_t i = 0; i < count; i++) {
+        float own = (float)size[i] / (float)x->dim[axis[i]];
+        if (i == 0 || (is_larger ? own > factor : own < factor)) factor = own;
+    }
+    for (int32_t i = 0; i < count; i++)
+        size[i] = (double)roundf(factor * (float)x->dim[axis[i]]);
+}
+
+/* Sizes are given, or factors of the input's: then a size is the floor of a product in float32. */
 static void resize(emp_onnx_call *c, const char *word)
 {
-    emp_shape shape = emp_onnx_in_shape(c, 0);
-    bool      is_old = c->opset < 11 || emp_slice_is(c->node->type, "Upsample");
-    const emp_onnx_value *scales = emp_onnx_in(c, is_old ? 1 : 2),
-                         *sizes = emp_onnx_in(c, 3);
-    emp_onnx_attr attr;
-    double        factor[EMP_MAX_RANK];
-    int64_t       axes[EMP_MAX_RANK];
-    int32_t       count = -1;
-    emp_port      x = emp_onnx_in_port(c, 0);
+    emp_shape shape = emp_onnx_in_shape(c, 0), x = shape;
+    bool    is_old = emp_slice_is(c->node->type, "Upsample") || emp_onnx_is_before(c, 11);
+    double  size[EMP_MAX_RANK], region[2 * EMP_MAX_RANK];
+    int64_t list[EMP_MAX_RANK];
+    int32_t axis[EMP_MAX_RANK];
+    bool    is_crop =
+        emp_onnx_word_is(c, "coordinate_transformation_mode", "tf_crop_and_resize");
+    int32_t count = read_factors(c, "scales", is_old ? 1 : 2, size), axes;
 
-    for (int32_t d = 0; d < EMP_MAX_RANK; d++) axes[d] = d;
-    emp_onnx_ints(c, "axes", -1, axes, EMP_MAX_RANK);
-    if (emp_onnx_get(c, "scales", &attr))
-        count = emp_onnx_attr_numbers(&attr, factor, EMP_MAX_RANK);
-    if (count < 0 && scales != NULL && scales->number != NULL) {
-        int64_t elements = emp_shape_elements(&scales->shape);
-        count = elements <= EMP_MAX_RANK ? (int32_t)elements : 0;
-        for (int32_t i = 0; i < count; i++) factor[i] = scales->number[i];
+    bool is_sized = count <= 0;
+    if (is_sized) count = is_old ? 0 : read_factors(c, NULL, 3, size);
+    if (count <= 0 && is_old && shape.rank == 4) { /* operators of version 1 */
+        double scales[4] = {1.0, 1.0, emp_onnx_float(c, "height_scale", 0.0),
+                            emp_onnx_float(c, "width_scale", 0.0)};
+        memcpy(size, scales, sizeof scales);
+        is_sized = false;
+        count = scales[2] > 0.0 && scales[3] > 0.0 ? 4 : 0;
     }
-    bool is_sized = count <= 0 && sizes != NULL && sizes->number != NULL;
-    if (is_sized) {
-        int64_t elements = emp_shape_elements(&sizes->shape);
-        count = elements <= EMP_MAX_RANK ? (int32_t)elements : 0;
-    }
-    if (count <= 0 || shape.rank < count) {
-        emp_onnx_refuse(c, "its sizes depend on data");
+    axes = emp_onnx_ints(c, "axes", -1, list, EMP_MAX_RANK);
+    if (count <= 0 || shape.rank < count || (axes >= 0 && axes != count)) {
+        emp_onnx_refuse(c, "its sizes depend on data, or do not fit rank %d", shape.rank);
         return;
     }
+    for (int32_t i = 0; i < count; i++)
+        axis[i] = emp_onnx_axis(c, axes >= 0 ? list[i] : i, shape.rank);
+    const emp_onnx_value *roi = emp_onnx_in(c, 1);
+    is_crop = is_crop && !is_sized && roi != NULL && roi->number != NULL &&
+              emp_shape_elements(&roi->shape) == 2 * (int64_t)count;
+    for (int32_t i = 0; i < 2 * count && is_crop; i++) region[i] = roi->number[i];
+    if (is_sized) keep_ratio(c, &x, axis, count, size);
     for (int32_t i = 0; i < count; i++) {
-        int32_t d = emp_onnx_axis(c, axes[i], shape.rank);
-        shape.dim[d] = is_sized ? emp_truncate(sizes->number[i])
-                                : emp_truncate((double)shape.dim[d] * factor[i] + 1e-9);
-        if (shape.dim[d] < 0) emp_onnx_refuse(c, "a size below 0");
+        float part = is_crop ? (float)region[count + i] - (float)region[i] : 1.0F;
+        if (!is_sized)
+            size[i] = floor((double)((float)size[i] * part * (float)x.dim[axis[i]]));
+        if (!(size[i] >= 0.0 && size[i] <= INT32_MAX))
+            emp_onnx_refuse(c, "its axis %d would have a size of %g", axis[i], size[i]);
+        else
+            shape.dim[axis[i]] = (int64_t)size[i];
     }
-    emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, shape, EMP_DTYPE_NONE, &x, 1));
+    emp_port in = emp_onnx_in_port(c, 0);
+    emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, shape, EMP_DTYPE_NONE, &in, 1));
+}
+
+/* ---- tensors made of nothing but a shape ---- */
+
+/* The element type that an attribute gives, else that of the input, if there is one. */
+static emp_dtype dtype_of(const emp_onnx_call *c, const char *name, bool is_like_input)
+{
+    const emp_onnx_value *x = emp_onnx_in(c, 0);
+    emp_dtype             dtype = emp_onnx_dtype(emp_onnx_int(c, name, 0));
+
+    if (dtype != EMP_DTYPE_NONE) return dtype;
+    return is_like_input && x != NULL ? x->dtype : EMP_DTYPE_FLOAT;
 }
 
 static void random_like(emp_onnx_call *c, const char *word)
@@ -551,22 +662,237 @@ static void random_like(emp_onnx_call *c, const char *word)
         return;
     }
     emp_port size = emp_onnx_int_vector(c, shape.dim, shape.rank);
-    emp_onnx_out(
-        c, 0,
-        emp_onnx_emit(c, word, &(emp_op_attrs){.dtype = EMP_DTYPE_FLOAT}, &size, 1));
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit(c, word,
+                               &(emp_op_attrs){.dtype = dtype_of(c, "dtype", rank < 0)},
+                               &size, 1));
+}
+
+static void eye_like(emp_onnx_call *c, const char *word)
+{
+    emp_port x = emp_onnx_in_port(c, 0);
+
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit(c, word,
+                               &(emp_op_attrs){.dtype = dtype_of(c, "dtype", true)}, &x,
+                               1));
+}
+
+/* Windows of signals, and the like: constants of so many numbers. */
+static void window(emp_onnx_call *c, const char *word)
+{
+    int64_t size[2] = {0, 0};
+    bool    is_matrix = strcmp(word, "mel") == 0;
+
+    if (emp_onnx_ints(c, NULL, 0, size, 1) != 1 ||
+        (is_matrix && emp_onnx_ints(c, NULL, 1, size + 1, 1) != 1) || size[0] < 0 ||
+        size[1] < 0) {
+        emp_onnx_refuse(c, "its size depends on data, or is below 0");
+        return;
+    }
+    emp_dtype dtype = dtype_of(c, "output_datatype", false);
+    emp_shape shape =
+        is_matrix ? EMP_SHAPE(size[1] / 2 + 1, size[0]) : EMP_SHAPE(size[0]);
+    emp_onnx_out(c, 0, emp_tf_const(c->o->tf, NULL, "window", dtype, shape, NULL, 0));
+}
+
+/* So many numbers from `start` on; how many is not known where they depend on data. */
+static void range(emp_onnx_call *c, const char *word)
+{
+    emp_port part[3] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
+                        emp_onnx_in_port(c, 2)};
+
+    const emp_onnx_value *start = emp_onnx_in(c, 0), *delta = emp_onnx_in(c, 2);
+    if (delta != NULL && delta->number != NULL && delta->number[0] == 0.0) {
+        emp_onnx_refuse(c, "its step is 0");
+        return;
+    }
+    emp_shape shape = EMP_SHAPE(emp_onnx_range_count(c));
+    if (shape.dim[0] < 0) shape.dim[0] = emp_onnx_open_size(c, 0, 0);
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit_shaped(c, word, shape,
+                                      start != NULL ? start->dtype : EMP_DTYPE_INT64,
+                                      part, 3));
+}
+
+static void multinomial(emp_onnx_call *c, const char *word)
+{
+    emp_shape shape = emp_onnx_in_shape(c, 0);
+    emp_dtype dtype = emp_onnx_dtype(emp_onnx_int(c, "dtype", 6));
+    int64_t   samples = emp_onnx_int(c, "sample_size", 1);
+
+    if (shape.rank != 2 || samples < 0) {
+        emp_onnx_refuse(c, "%lld samples of a tensor of rank %d", (long long)samples,
+                        shape.rank);
+        return;
+    }
+    shape.dim[1] = samples;
+    emp_port count = emp_tf_int(c->o->tf, NULL, "count", samples);
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit_shaped(c, word, shape, dtype,
+                                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), count)));
+}
+
+/* ---- sizes that depend on data, with a bound ---- */
+
+/* All elements count as distinct. With an axis, slices along it are compared. */
+static void unique(emp_onnx_call *c, const char *word)
+{
+    emp_shape    shape = emp_onnx_in_shape(c, 0);
+    emp_port     x = emp_onnx_in_port(c, 0);
+    emp_op_attrs attrs = {.out_type = EMP_DTYPE_INT64};
+    int64_t      axis = emp_onnx_int(c, "axis", INT64_MAX);
+
+    if (!emp_shape_is_known(&shape)) {
+        emp_onnx_refuse(c, "the shape of its input is not known");
+        return;
+    }
+    emp_import_notes_assume(
+        c->o->notes, "all elements count as distinct in Unique: the sizes of what it "
+                     "makes depend on data");
+    if (axis == INT64_MAX) {
+        if (shape.rank != 1)
+            x = emp_onnx_reshape(c, x, EMP_SHAPE(emp_shape_elements(&shape)));
+        emp_port y = emp_onnx_emit(c, word, &attrs, &x, 1);
+        for (int32_t i = 0; i < 4; i++) emp_onnx_out(c, i, (emp_port){y.op, i > 0});
+        return;
+    }
+    int32_t  along = emp_onnx_axis(c, axis, shape.rank);
+    emp_port y = emp_onnx_emit(c, word, &attrs, &x, 1);
+    emp_onnx_out(c, 0, y);
+    if (y.op < 0 || c->node->output_count < 2) return;
+    emp_port rows = emp_onnx_reduce(c, "Max", (emp_port){y.op, 1},
+                                    ((1U << shape.rank) - 1) & ~(1U << along), false);
+    for (int32_t i = 1; i < 4; i++) emp_onnx_out(c, i, rows);
+}
+
+/* Rows that a condition chooses; all are taken. */
+static void compress(emp_onnx_call *c, const char *word)
+{
+    emp_shape shape = emp_onnx_in_shape(c, 0), chosen = emp_onnx_in_shape(c, 1);
+    int64_t   axis = emp_onnx_int(c, "axis", INT64_MAX);
+    emp_port  x = emp_onnx_in_port(c, 0), condition = emp_onnx_in_port(c, 1);
+
+    if (!emp_shape_is_known(&shape) || chosen.rank != 1) {
+        emp_onnx_refuse(c, "a condition of rank %d for a tensor of rank %d", chosen.rank,
+                        shape.rank);
+        return;
+    }
+    if (axis == INT64_MAX) {
+        shape = EMP_SHAPE(emp_shape_elements(&shape));
+        x = emp_onnx_reshape(c, x, shape);
+        axis = 0;
+    }
+    int32_t               along = emp_onnx_axis(c, axis, shape.rank);
+    const emp_onnx_value *value = emp_onnx_in(c, 1);
+    int64_t               count = chosen.dim[0];
+    if (count > shape.dim[along]) count = shape.dim[along];
+    if (value->number != NULL) {
+        int64_t taken = 0;
+        for (int64_t i = 0; i < count; i++) taken += value->number[i] != 0.0;
+        count = taken;
+    } else {
+        emp_import_notes_assume(c->o->notes, "Compress takes all rows that it may");
+    }
+    emp_port found = emp_onnx_emit_shaped(c, "Where", EMP_SHAPE(count, 1),
+                                          EMP_DTYPE_INT64, &condition, 1);
+    emp_port rows = emp_onnx_reshape(c, found, EMP_SHAPE(count));
+    emp_port where = emp_tf_int(c->o->tf, NULL, "axis", along);
+    emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, EMP_TF_PORTS(x, rows, where)));
+}
+
+/* ---- images ---- */
+
+/* Columns [N, C * block, L] back to an image. */
+static void col2im(emp_onnx_call *c, const char *word)
+{
+    emp_shape x = emp_onnx_in_shape(c, 0), shape = {0};
+    int64_t   image[EMP_MAX_RANK], block[EMP_MAX_RANK], window = 1;
+    int32_t   rank = emp_onnx_ints(c, NULL, 1, image, EMP_MAX_RANK - 2);
+
+    if (x.rank != 3 || rank < 1 || !are_counts(c, image, rank) ||
+        emp_onnx_ints(c, NULL, 2, block, EMP_MAX_RANK) != rank) {
+        emp_onnx_refuse(
+            c, "its sizes depend on data, or its columns have rank %d, need 3", x.rank);
+        return;
+    }
+    for (int32_t d = 0; d < rank; d++)
+        if (block[d] < 1 || __builtin_mul_overflow(window, block[d], &window)) window = 0;
+    if (window == 0 || x.dim[1] % window != 0) {
+        emp_onnx_refuse(c, "blocks of %lld elements do not divide %lld columns",
+                        (long long)window, (long long)x.dim[1]);
+        return;
+    }
+    shape = EMP_SHAPE(x.dim[0], x.dim[1] / window);
+    for (int32_t d = 0; d < rank; d++) shape.dim[shape.rank++] = image[d];
+    emp_port in = emp_onnx_in_port(c, 0);
+    emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, shape, EMP_DTYPE_NONE, &in, 1));
+}
+
+/* Cuts or pads axes around their middle. */
+static void center_crop_pad(emp_onnx_call *c, const char *word)
+{
+    emp_shape shape = emp_onnx_in_shape(c, 0);
+    int64_t   sizes[EMP_MAX_RANK], axes[EMP_MAX_RANK], pairs[2 * EMP_MAX_RANK] = {0};
+    int64_t   begin[EMP_MAX_RANK] = {0}, size[EMP_MAX_RANK];
+    int32_t   count = emp_onnx_ints(c, NULL, 1, sizes, EMP_MAX_RANK);
+    int32_t   given = emp_onnx_ints(c, "axes", -1, axes, EMP_MAX_RANK);
+    bool      is_cut = false, is_padded = false;
+
+    if (count < 0 || (given >= 0 ? given != count : count != shape.rank)) {
+        emp_onnx_refuse(c, "its sizes depend on data, or do not fit rank %d", shape.rank);
+        return;
+    }
+    if (!are_counts(c, sizes, count)) return;
+    for (int32_t d = 0; d < shape.rank; d++) size[d] = shape.dim[d];
+    for (int32_t i = 0; i < count; i++) {
+        int32_t d = emp_onnx_axis(c, given < 0 ? i : axes[i], shape.rank);
+        int64_t more = sizes[i] - shape.dim[d];
+        is_cut = is_cut || more < 0;
+        is_padded = is_padded || more > 0;
+        if (more < 0) begin[d] = -more / 2, size[d] = sizes[i];
+        if (more > 0) pairs[2 * d] = more / 2, pairs[2 * d + 1] = more - more / 2;
+    }
+    emp_port x = emp_onnx_in_port(c, 0);
+    if (is_cut)
+        x = emp_onnx_emit(c, "Slice", NULL,
+                          EMP_TF_PORTS(x, emp_onnx_int_vector(c, begin, shape.rank),
+                                       emp_onnx_int_vector(c, size, shape.rank)));
+    if (is_padded || !is_cut)
+        x = emp_onnx_emit2(c, word, x,
+                           emp_tf_const(c->o->tf, NULL, "paddings", EMP_DTYPE_INT32,
+                                        EMP_SHAPE(shape.rank, 2), pairs, 2 * shape.rank));
+    emp_onnx_out(c, 0, x);
+}
+
+/* Types that are computed where their inputs are constants, and cannot be read where not. */
+static void constant(emp_onnx_call *c, const char *word)
+{
+    emp_onnx_refuse(c, "%s", word);
 }
 
 const emp_onnx_rule emp_onnx_array_rules[] = {
+    {"Bernoulli", random_like, "RandomUniform"},
+    {"BlackmanWindow", window, "window"},
+    {"CenterCropPad", center_crop_pad, "Pad"},
+    {"Col2Im", col2im, "Col2Im"},
+    {"Compress", compress, "GatherV2"},
     {"Concat", concat, NULL},
+    {"Constant", constant, "its value is none that is read, such as a sparse tensor"},
     {"ConstantOfShape", filled, NULL},
     {"DepthToSpace", rearrange, "DepthToSpace"},
     {"Dropout", pass, "dropout"},
     {"Expand", expand, NULL},
+    {"EyeLike", eye_like, "ZerosLike"},
     {"Flatten", flatten, NULL},
     {"Gather", gather, NULL},
     {"GatherElements", gather_nd, "GatherElements"},
-    {"GatherND", gather_nd, "GatherNd"},
+    {"GatherND", gather_nd_batched, "GatherNd"},
+    {"HammingWindow", window, "window"},
+    {"HannWindow", window, "window"},
     {"Identity", identity, NULL},
+    {"MelWeightMatrix", window, "mel"},
+    {"Multinomial", multinomial, "Multinomial"},
     {"NonZero", non_zero, "Where"},
     {"OneHot", one_hot, "OneHot"},
     {"Pad", pad, NULL},
@@ -574,20 +900,25 @@ const emp_onnx_rule emp_onnx_array_rules[] = {
     {"RandomNormalLike", random_like, "RandomStandardNormal"},
     {"RandomUniform", random_like, "RandomUniform"},
     {"RandomUniformLike", random_like, "RandomUniform"},
+    {"Range", range, "Range"},
     {"Reshape", reshape, NULL},
     {"Resize", resize, "Resize"},
     {"ReverseSequence", gather_nd, "ReverseSequence"},
     {"Scatter", scatter, "ScatterElements"},
     {"ScatterElements", scatter, "ScatterElements"},
     {"ScatterND", scatter, "TensorScatterUpdate"},
+    {"Shape", constant, "the shape of its input is not known"},
+    {"Size", constant, "the shape of its input is not known"},
     {"Slice", slice, NULL},
     {"SpaceToDepth", rearrange, "SpaceToDepth"},
     {"Split", split, NULL},
     {"Squeeze", squeeze, NULL},
     {"Tile", tile, NULL},
+    {"TensorScatter", scatter_rows, "ScatterElements"},
     {"TopK", top_k, "PartialSort"},
     {"Transpose", transpose, NULL},
     {"Trilu", triangle, "MatrixBandPart"},
+    {"Unique", unique, "Unique"},
     {"Unsqueeze", unsqueeze, NULL},
     {"Upsample", resize, "Resize"},
     {0}};

@@ -58,7 +58,8 @@ static bool read_windows(emp_onnx_call *c, const emp_shape *x, emp_op_attrs *att
     for (int32_t d = 0; d < MAX_SPATIAL; d++) attrs->strides[d] = attrs->dilations[d] = 1;
     if (!read_list(c, "strides", spatial, 1, attrs->strides) ||
         !read_list(c, "dilations", spatial, 1, attrs->dilations) ||
-        (!is_same && !read_list(c, "pads", 2 * spatial, -INT32_MAX, pads)))
+        (!is_same && !emp_onnx_word_is(c, "auto_pad", "VALID") &&
+         !read_list(c, "pads", 2 * spatial, -INT32_MAX, pads)))
         return false;
     for (int32_t d = 0; d < spatial; d++) {
         attrs->pads[d] = pads[d];
@@ -66,6 +67,44 @@ static bool read_windows(emp_onnx_call *c, const emp_shape *x, emp_op_attrs *att
         if (is_same) pad_same(attrs, d, x->dim[2 + d]);
     }
     return true;
+}
+
+static bool has_channels_last(const emp_onnx_call *c)
+{
+    return emp_onnx_int(c, "channels_last", 0) != 0 ||
+           emp_slice_is(c->node->domain, "com.ms.internal.nhwc") ||
+           (emp_slice_is(c->node->domain, "com.microsoft") &&
+            emp_slice_starts(c->node->type, "Nhwc"));
+}
+
+/* The kernels of a runtime that keep channels last compute the same: tensors are seen under another
+ * shape, at no cost. */
+emp_port emp_onnx_channels_second(emp_onnx_call *c, int32_t i, emp_shape *shape)
+{
+    emp_port x = emp_onnx_in_port(c, i);
+
+    *shape = emp_onnx_in_shape(c, i);
+    if (!has_channels_last(c) || shape->rank < 3) return x;
+    int64_t channels = shape->dim[shape->rank - 1];
+    for (int32_t d = shape->rank - 1; d > 1; d--) shape->dim[d] = shape->dim[d - 1];
+    shape->dim[1] = channels;
+    const bool had_name = c->has_name; /* the node's name is that of its arithmetic */
+    c->has_name = true;
+    x = emp_onnx_reshape(c, x, *shape);
+    c->has_name = had_name;
+    return x;
+}
+
+void emp_onnx_out_channels(emp_onnx_call *c, emp_port y)
+{
+    if (has_channels_last(c) && y.op >= 0 && emp_tf_is_ok(c->o->tf)) {
+        emp_shape shape = emp_tf_shape(c->o->tf, y);
+        int64_t   channels = shape.rank > 1 ? shape.dim[1] : 1;
+        for (int32_t d = 1; d + 1 < shape.rank; d++) shape.dim[d] = shape.dim[d + 1];
+        if (shape.rank > 1) shape.dim[shape.rank - 1] = channels;
+        y = emp_onnx_reshape(c, y, shape);
+    }
+    emp_onnx_out(c, 0, y);
 }
 
 static bool is_rank_of_windows(emp_onnx_call *c, const emp_shape *x)
@@ -144,9 +183,46 @@ static emp_port batch_norm(emp_onnx_call *c, emp_port x, const emp_port *weights
     return shape.rank != 4 ? emp_onnx_reshape(c, y, shape) : y;
 }
 
+/* The batch norm that PyTorch has folded into a convolution, taken out again. */
+static emp_port unfold_norm(emp_onnx_call *c, emp_port y, int64_t channel_count)
+{
+    emp_shape channels = EMP_SHAPE(channel_count);
+    emp_port  norm[] = {emp_onnx_add_weight(c, "gamma", channels, true),
+                        emp_onnx_in_port(c, 2),
+                        emp_onnx_add_weight(c, "running_mean", channels, false),
+                        emp_onnx_add_weight(c, "running_var", channels, false)};
+
+    emp_import_notes_assume(
+        c->o->notes,
+        "batch norms that PyTorch has folded into convolutions are taken out again");
+    return batch_norm(c, y, norm);
+}
+
+/* Views the input with as many channels as the filter reads: blocks of channels are filled up. */
+static emp_port fill_block(emp_onnx_call *c, emp_port x, emp_shape *shape,
+                           const emp_shape *filter)
+{
+    const int64_t group = emp_onnx_int(c, "group", 1);
+    int64_t       channels;
+
+    if (!emp_slice_is(c->node->domain, "com.microsoft.nchwc") || filter->rank < 2 ||
+        __builtin_mul_overflow(filter->dim[1], group, &channels) ||
+        channels <= shape->dim[1])
+        return x;
+    shape->dim[1] = channels;
+    const bool had_name = c->has_name;
+    c->has_name = true;
+    x = emp_onnx_emit_shaped(c, "View", *shape, EMP_DTYPE_NONE, &x, 1);
+    c->has_name = had_name;
+    return x;
+}
+
+/* Quantised convolutions have scales and zero points between; those that a runtime has fused have
+ * a tensor to add and an activation. */
 static void conv(emp_onnx_call *c, const char *word)
 {
-    emp_shape    x = emp_onnx_in_shape(c, 0);
+    emp_shape    x;
+    emp_port     in = emp_onnx_channels_second(c, 0, &x);
     bool         is_quantized = strcmp(word, "QLinearConv") == 0;
     int32_t      w = is_quantized ? 3 : 1, b = is_quantized ? 8 : 2;
     emp_shape    filter = emp_onnx_in_shape(c, w);
@@ -155,24 +231,114 @@ static void conv(emp_onnx_call *c, const char *word)
     if (!is_rank_of_windows(c, &x) || !read_filter(c, &filter, x.rank - 2, &attrs) ||
         !read_windows(c, &x, &attrs))
         return;
-    emp_port input[3] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, w)};
+    in = fill_block(c, in, &x, &filter);
+    emp_port input[3] = {in, emp_onnx_in_port(c, w)};
     int32_t  count = 2;
-    if (strcmp(word, "ConvInteger") == 0) attrs.dtype = EMP_DTYPE_INT32, b = -1;
+    bool     is_integer = strcmp(word, "ConvInteger") == 0;
+    if (is_integer) attrs.dtype = EMP_DTYPE_INT32, b = -1;
+    if (is_quantized && emp_onnx_in(c, 7) != NULL) attrs.dtype = emp_onnx_in(c, 7)->dtype;
     if (c->o->is_training && has_folded_norm(c)) {
-        emp_port  y = emp_onnx_emit(c, "Conv", &attrs, input, 2);
-        emp_shape channels = EMP_SHAPE(filter.dim[0]);
-        emp_port  norm[] = {emp_onnx_add_weight(c, "gamma", channels, true),
-                            emp_onnx_in_port(c, 2),
-                            emp_onnx_add_weight(c, "running_mean", channels, false),
-                            emp_onnx_add_weight(c, "running_var", channels, false)};
-        emp_import_notes_assume(
-            c->o->notes, "batch norms that PyTorch has folded into convolutions are "
-                         "taken out again");
-        emp_onnx_out(c, 0, batch_norm(c, y, norm));
+        emp_port y = emp_onnx_emit(c, "Conv", &attrs, input, 2);
+        emp_onnx_out(c, 0, unfold_norm(c, y, filter.dim[0]));
         return;
     }
     if (emp_onnx_in(c, b) != NULL) input[count++] = emp_onnx_in_port(c, b);
-    emp_onnx_out(c, 0, emp_onnx_emit(c, "Conv", &attrs, input, count));
+    emp_port y = emp_onnx_emit(c, "Conv", &attrs, input, count);
+    if (!is_quantized && !is_integer && emp_onnx_in(c, 3) != NULL) {
+        emp_shape added;
+        y = emp_onnx_emit2(c, "Add", y, emp_onnx_channels_second(c, 3, &added));
+    }
+    emp_onnx_out_channels(c, emp_onnx_activated(c, y));
+}
+
+/* A convolution whose filter reads the image at places of its own: what is read there, then a
+ * convolution without overlap. */
+static void deform_conv(emp_onnx_call *c, const char *word)
+{
+    emp_shape    x = emp_onnx_in_shape(c, 0), filter = emp_onnx_in_shape(c, 1), read = x;
+    emp_shape    offset = emp_onnx_in_shape(c, 2);
+    emp_op_attrs attrs = {0}, apart;
+
+    if (x.rank != 4 || offset.rank != 4) {
+        emp_onnx_refuse(c, "a tensor of rank %d and offsets of rank %d, need 4", x.rank,
+                        offset.rank);
+        return;
+    }
+    if (!read_filter(c, &filter, 2, &attrs) || !read_windows(c, &x, &attrs)) return;
+    for (int32_t d = 0; d < 2; d++)
+        if (__builtin_mul_overflow(offset.dim[2 + d], (int64_t)attrs.ksize[d],
+                                   &read.dim[2 + d]))
+            emp_onnx_refuse(c, "offsets of a size of %lld", (long long)offset.dim[2 + d]);
+    emp_port input[3] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 2)};
+    int32_t  count = 2;
+    if (emp_onnx_in(c, 4) != NULL) input[count++] = emp_onnx_in_port(c, 4);
+    c->has_name = true; /* the convolution has the node's name */
+    emp_port sampled =
+        emp_onnx_emit_shaped(c, "GridSample", read, EMP_DTYPE_NONE, input, count);
+    c->has_name = false;
+    apart = (emp_op_attrs){.group = attrs.group};
+    for (int32_t d = 0; d < MAX_SPATIAL; d++) {
+        apart.dilations[d] = 1;
+        apart.strides[d] = apart.ksize[d] = d < 2 ? attrs.ksize[d] : 1;
+    }
+    input[0] = sampled;
+    input[1] = emp_onnx_in_port(c, 1);
+    count = 2;
+    if (emp_onnx_in(c, 3) != NULL) input[count++] = emp_onnx_in_port(c, 3);
+    emp_onnx_out(c, 0, emp_onnx_emit(c, word, &apart, input, count));
+}
+
+/* Depthwise along one axis, of what came before and what comes now; the end is the next state. */
+static void causal_conv(emp_onnx_call *c, const char *word)
+{
+    emp_shape    x = emp_onnx_in_shape(c, 0), filter = emp_onnx_in_shape(c, 1);
+    emp_op_attrs attrs = {0};
+
+    if (x.rank != 3 || filter.rank != 3 || x.dim[1] < 1 || x.dim[1] > INT32_MAX ||
+        filter.dim[2] < 1) {
+        emp_onnx_refuse(c, "a tensor of rank %d and a filter of rank %d, need 3", x.rank,
+                        filter.rank);
+        return;
+    }
+    if (!read_filter(c, &filter, 1, &attrs) || !read_windows(c, &x, &attrs)) return;
+    attrs.group = (int32_t)x.dim[1];
+    emp_shape state = EMP_SHAPE(x.dim[0], x.dim[1], filter.dim[2] - 1);
+    emp_dtype dtype = emp_onnx_in(c, 0)->dtype;
+    emp_port  past = emp_onnx_in(c, 3) != NULL
+                         ? emp_onnx_in_port(c, 3)
+                         : emp_tf_const(c->o->tf, NULL, "past", dtype, state, NULL, 0);
+    c->has_name = true; /* the convolution has the node's name */
+    emp_port all = emp_onnx_emit(c, "ConcatV2", &(emp_op_attrs){.count = 2},
+                                 EMP_TF_PORTS(past, emp_onnx_in_port(c, 0),
+                                              emp_tf_int(c->o->tf, NULL, "axis", 2)));
+    c->has_name = false;
+    emp_port input[3] = {all, emp_onnx_in_port(c, 1)};
+    int32_t  count = 2;
+    if (emp_onnx_in(c, 2) != NULL) input[count++] = emp_onnx_in_port(c, 2);
+    emp_port y = emp_onnx_emit(c, word, &attrs, input, count);
+    if (emp_onnx_word_is(c, "activation", "silu") ||
+        emp_onnx_word_is(c, "activation", "swish"))
+        y = emp_onnx_emit1(c, "Silu", y);
+    emp_onnx_out(c, 0, y);
+    if (c->node->output_count < 2) return;
+    const int64_t begin[] = {0, 0, x.dim[2]};
+    emp_onnx_out(c, 1,
+                 emp_onnx_emit(c, "Slice", NULL,
+                               EMP_TF_PORTS(all, emp_onnx_int_vector(c, begin, 3),
+                                            emp_onnx_int_vector(c, state.dim, 3))));
+}
+
+/* The size of what a window is spread from, as ONNX Runtime computes it: pads that SAME asks for
+ * take nothing from a size which is smaller than the input times the stride. */
+static int64_t spread_size(const emp_op_attrs *attrs, int32_t d, int64_t size,
+                           int64_t more, bool is_same)
+{
+    int64_t reach = ((int64_t)attrs->ksize[d] - 1) * attrs->dilations[d] + 1;
+    int64_t same = emp_onnx_times(size < 0 ? 0 : size, attrs->strides[d]);
+    int64_t whole = emp_onnx_plus(same, more + reach - attrs->strides[d]);
+
+    if (is_same) return whole < same ? whole : same;
+    return whole - attrs->pads[d] - attrs->pads_after[d];
 }
 
 static void conv_transpose(emp_onnx_call *c, const char *word)
@@ -180,7 +346,7 @@ static void conv_transpose(emp_onnx_call *c, const char *word)
     emp_shape    x = emp_onnx_in_shape(c, 0), filter = emp_onnx_in_shape(c, 1), shape = x;
     emp_op_attrs attrs = {0};
     int32_t      more[MAX_SPATIAL] = {0};
-    int64_t      sizes[MAX_SPATIAL];
+    int64_t      sizes[MAX_SPATIAL + 2];
 
     if (!is_rank_of_windows(c, &x) || !read_filter(c, &filter, x.rank - 2, &attrs) ||
         !read_windows(c, &x, &attrs) ||
@@ -190,14 +356,15 @@ static void conv_transpose(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "the rank of its filter is not known");
         return;
     }
-    bool is_sized =
-        emp_onnx_ints(c, "output_shape", -1, sizes, MAX_SPATIAL) == x.rank - 2;
+    bool is_same = emp_onnx_word_is(c, "auto_pad", "SAME_UPPER") ||
+                   emp_onnx_word_is(c, "auto_pad", "SAME_LOWER");
+    int32_t given = emp_onnx_ints(c, "output_shape", -1, sizes, MAX_SPATIAL + 2);
+    bool    is_sized = given == x.rank - 2 || given == x.rank;
     shape.dim[1] = filter.dim[1] * attrs.group;
     for (int32_t d = 0; d < x.rank - 2; d++) {
-        int64_t reach = ((int64_t)attrs.ksize[d] - 1) * attrs.dilations[d] + 1;
-        shape.dim[2 + d] = (x.dim[2 + d] - 1) * attrs.strides[d] + more[d] + reach -
-                           attrs.pads[d] - attrs.pads_after[d];
-        if (is_sized) shape.dim[2 + d] = sizes[d];
+        shape.dim[2 + d] = is_sized
+                               ? sizes[given - (x.rank - 2) + d]
+                               : spread_size(&attrs, d, x.dim[2 + d], more[d], is_same);
         if (shape.dim[2 + d] < 0 || shape.dim[2 + d] > INT32_MAX)
             emp_onnx_refuse(c, "its image would have a size of %lld",
                             (long long)shape.dim[2 + d]);
@@ -215,10 +382,24 @@ static void conv_transpose(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, y);
 }
 
-/* With ceil_mode the last window may hang over. */
+/* With ceil_mode the last window may hang over, but not begin in the padding behind the image. */
+static void hang_over(emp_op_attrs *attrs, int32_t d, int64_t size)
+{
+    int64_t reach = ((int64_t)attrs->ksize[d] - 1) * attrs->dilations[d] + 1;
+    int64_t stride = attrs->strides[d];
+    if (size < 0 || size > INT32_MAX) return;
+    int64_t span = size + attrs->pads[d] + attrs->pads_after[d] - reach;
+    int64_t over = span % stride, begin = span - over + stride;
+
+    if (span < 0 || over == 0 || begin >= size + attrs->pads[d]) return;
+    if (attrs->pads_after[d] <= INT32_MAX - stride)
+        attrs->pads_after[d] += (int32_t)(stride - over);
+}
+
 static void pool(emp_onnx_call *c, const char *word)
 {
-    emp_shape    x = emp_onnx_in_shape(c, 0);
+    emp_shape    x;
+    emp_port     in = emp_onnx_channels_second(c, 0, &x);
     emp_op_attrs attrs = {0};
     bool         is_max = strcmp(word, "MaxPoolNd") == 0;
 
@@ -230,30 +411,55 @@ static void pool(emp_onnx_call *c, const char *word)
         emp_onnx_refuse(c, "kernel_shape is missing");
         return;
     }
-    for (int32_t d = 0; emp_onnx_int(c, "ceil_mode", 0) != 0 && d < x.rank - 2; d++) {
-        int64_t reach = ((int64_t)attrs.ksize[d] - 1) * attrs.dilations[d] + 1;
-        int64_t stride = attrs.strides[d];
-        int64_t over =
-            (x.dim[2 + d] + attrs.pads[d] + attrs.pads_after[d] - reach) % stride;
-        if (over > 0) attrs.pads_after[d] += (int32_t)(stride - over);
-    }
+    for (int32_t d = 0; emp_onnx_int(c, "ceil_mode", 0) != 0 && d < x.rank - 2; d++)
+        hang_over(&attrs, d, x.dim[2 + d]);
     attrs.count = is_max && (c->o->is_training || c->node->output_count > 1) ? 2 : 1;
-    emp_port in = emp_onnx_in_port(c, 0), y = emp_onnx_emit(c, word, &attrs, &in, 1);
-    emp_onnx_out(c, 0, y);
+    emp_port y = emp_onnx_emit(c, word, &attrs, &in, 1);
+    emp_onnx_out_channels(c, y);
     if (is_max) emp_onnx_out(c, 1, (emp_port){y.op, attrs.count - 1});
+}
+
+/* The reverse of MaxPool: each element goes to where the maximum was. */
+static void max_unpool(emp_onnx_call *c, const char *word)
+{
+    emp_shape    x = emp_onnx_in_shape(c, 0), shape = x;
+    emp_op_attrs attrs = {0};
+    int64_t      sizes[EMP_MAX_RANK];
+
+    if (!is_rank_of_windows(c, &x) ||
+        !read_list(c, "kernel_shape", x.rank - 2, 1, attrs.ksize) ||
+        !read_windows(c, &x, &attrs))
+        return;
+    bool is_sized = emp_onnx_ints(c, NULL, 2, sizes, EMP_MAX_RANK) == x.rank;
+    if (emp_onnx_in(c, 2) != NULL && !is_sized) {
+        emp_onnx_refuse(c, "its sizes depend on data");
+        return;
+    }
+    for (int32_t d = 0; d < x.rank; d++) {
+        if (is_sized) shape.dim[d] = sizes[d];
+        if (d >= 2 && !is_sized)
+            shape.dim[d] = spread_size(&attrs, d - 2, x.dim[d], 0, false);
+        if (shape.dim[d] < 0 || shape.dim[d] > INT32_MAX)
+            emp_onnx_refuse(c, "its axis %d would have a size of %lld", d,
+                            (long long)shape.dim[d]);
+    }
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit_shaped(
+                     c, word, shape, EMP_DTYPE_NONE,
+                     EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
 }
 
 static void global_pool(emp_onnx_call *c, const char *word)
 {
-    emp_shape x = emp_onnx_in_shape(c, 0);
+    emp_shape x;
+    emp_port  in = emp_onnx_channels_second(c, 0, &x);
 
     if (x.rank < 3) {
         emp_onnx_refuse(c, "a pool over a tensor of rank %d, need 3 or more", x.rank);
         return;
     }
-    emp_onnx_out(c, 0,
-                 emp_onnx_reduce(c, word, emp_onnx_in_port(c, 0),
-                                 ((1U << x.rank) - 1) & ~3U, true));
+    emp_onnx_out_channels(c,
+                          emp_onnx_reduce(c, word, in, ((1U << x.rank) - 1) & ~3U, true));
 }
 
 /* ---- norms ---- */
@@ -266,8 +472,9 @@ static void batch_normalization(emp_onnx_call *c, const char *word)
     for (int32_t i = 0; i < 4; i++) weights[i] = emp_onnx_in_port(c, 1 + i);
     emp_onnx_out(c, 0, batch_norm(c, emp_onnx_in_port(c, 0), weights));
     for (int32_t i = 1; i < c->node->output_count && i < 5; i++) {
-        emp_onnx_value *statistic = emp_onnx_in(c, i < 3 ? 2 + i : i);
-        if (statistic != NULL) emp_onnx_out_value(c, i, statistic);
+        int32_t from = i < 3 ? 2 + i : i;
+        if (emp_onnx_in(c, from) != NULL)
+            emp_onnx_out(c, i, emp_onnx_emit1(c, "Identity", emp_onnx_in_port(c, from)));
     }
 }
 
@@ -279,22 +486,14 @@ static void row_norm(emp_onnx_call *c, const char *word)
 
     if (has_bias) input[2] = emp_onnx_in_port(c, 2);
     emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, input, has_bias ? 3 : 2));
-}
-
-/* com.microsoft's: the sum of two inputs (and a bias), normalised; the sum is output 3. */
-static void skip_norm(emp_onnx_call *c, const char *word)
-{
-    bool     is_rms = strcmp(word, "RMSNorm") == 0;
-    emp_port sum =
-        emp_onnx_emit2(c, "Add", emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1));
-    emp_port input[3] = {sum, emp_onnx_in_port(c, 2)};
-    int32_t  bias = is_rms ? 3 : 4, count = 2;
-
-    if (emp_onnx_in(c, bias) != NULL)
-        input[0] = sum = emp_onnx_emit2(c, "Add", sum, emp_onnx_in_port(c, bias));
-    if (!is_rms && emp_onnx_in(c, 3) != NULL) input[count++] = emp_onnx_in_port(c, 3);
-    emp_onnx_out(c, 0, emp_onnx_emit(c, word, NULL, input, count));
-    emp_onnx_out(c, 3, sum);
+    if (c->node->output_count < 2) return;
+    emp_shape x =
+        emp_onnx_in_shape(c, 0); /* the mean, and the inverse of the deviation */
+    int32_t axis = emp_onnx_axis(c, emp_onnx_int(c, "axis", -1), x.rank);
+    if (!emp_tf_is_ok(c->o->tf)) return;
+    emp_port mean = emp_onnx_reduce(c, "Mean", input[0],
+                                    ((1U << x.rank) - 1) & ~((1U << axis) - 1), true);
+    for (int32_t i = 1; i < 3; i++) emp_onnx_out(c, i, mean);
 }
 
 static void lp_normalization(emp_onnx_call *c, const char *word)
@@ -305,14 +504,6 @@ static void lp_normalization(emp_onnx_call *c, const char *word)
     emp_port  sums = emp_onnx_reduce(c, "Sum", square, 1U << axis, true);
 
     emp_onnx_out(c, 0, emp_onnx_emit2(c, word, in, emp_onnx_emit1(c, "Sqrt", sums)));
-}
-
-static void bias_gelu(emp_onnx_call *c, const char *word)
-{
-    emp_port sum =
-        emp_onnx_emit2(c, "Add", emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1));
-
-    emp_onnx_out(c, 0, emp_onnx_emit1(c, word, sum));
 }
 
 static void lrn(emp_onnx_call *c, const char *word)
@@ -359,30 +550,38 @@ static bool is_recurrent(emp_onnx_call *c, const char *word)
 
 static void recurrent(emp_onnx_call *c, const char *word)
 {
-    emp_port     input[4] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
-                             emp_onnx_in_port(c, 2)};
-    emp_op_attrs attrs = {.count = strcmp(word, "LSTM") == 0 ? 3 : 2};
-    int32_t      count = 3;
-    bool         is_batch_first = emp_onnx_int(c, "layout", 0) != 0;
+    static const int64_t steps_first[] = {1, 0, 2}, batch_first[] = {2, 0, 1, 3};
+    emp_port             input[4] = {emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
+                                     emp_onnx_in_port(c, 2)};
+    emp_op_attrs         attrs = {.count = strcmp(word, "LSTM") == 0 ? 3 : 2};
+    int32_t              count = 3;
+    bool                 is_batch_first = emp_onnx_int(c, "layout", 0) != 0;
 
-    if (is_batch_first) {
-        emp_onnx_refuse(c, "layout 1 is not supported, only steps first");
+    if (emp_onnx_in_shape(c, 0).rank != 3) {
+        emp_onnx_refuse(c, "an input of rank %d, need 3", emp_onnx_in_shape(c, 0).rank);
         return;
     }
     if (!is_recurrent(c, word)) return;
+    if (is_batch_first) input[0] = emp_onnx_transpose(c, input[0], steps_first);
     if (emp_onnx_in(c, 3) != NULL) input[count++] = emp_onnx_in_port(c, 3);
     emp_port y = emp_onnx_emit(c, word, &attrs, input, count);
-    for (int32_t i = 0; i < attrs.count; i++)
-        emp_onnx_out(c, i, (emp_port){y.op, y.op < 0 ? 0 : i});
+    for (int32_t i = 0; i < attrs.count; i++) {
+        emp_port made = {y.op, y.op < 0 ? 0 : i};
+        if (is_batch_first && i < c->node->output_count && c->node->output[i].size > 0)
+            made = emp_onnx_transpose(c, made, i == 0 ? batch_first : steps_first);
+        emp_onnx_out(c, i, made);
+    }
 }
 
 const emp_onnx_rule emp_onnx_layer_rules[] = {
     {"AveragePool", pool, "AvgPoolNd"},
     {"BatchNormalization", batch_normalization, NULL},
-    {"BiasGelu", bias_gelu, "Gelu"},
+    {"CausalConvWithState", causal_conv, "Conv"},
     {"Conv", conv, "Conv"},
     {"ConvInteger", conv, "ConvInteger"},
     {"ConvTranspose", conv_transpose, "ConvTranspose"},
+    {"DeformConv", deform_conv, "Conv"},
+    {"FusedConv", conv, "Conv"},
     {"GRU", recurrent, "GRU"},
     {"GlobalAveragePool", global_pool, "Mean"},
     {"GlobalLpPool", global_pool, "Sum"},
@@ -395,11 +594,15 @@ const emp_onnx_rule emp_onnx_layer_rules[] = {
     {"LpNormalization", lp_normalization, "RealDiv"},
     {"LpPool", pool, "AvgPoolNd"},
     {"MaxPool", pool, "MaxPoolNd"},
+    {"MaxUnpool", max_unpool, "MaxUnpoolNd"},
     {"MeanVarianceNormalization", lrn, "LRN"},
+    {"NhwcConv", conv, "Conv"},
+    {"NhwcFusedConv", conv, "Conv"},
+    {"NhwcMaxPool", pool, "MaxPoolNd"},
+    {"QLinearAveragePool", pool, "AvgPoolNd"},
     {"QLinearConv", conv, "QLinearConv"},
+    {"QLinearGlobalAveragePool", global_pool, "Mean"},
     {"RMSNormalization", row_norm, "RMSNorm"},
     {"RNN", recurrent, "RNN"},
     {"SimplifiedLayerNormalization", row_norm, "RMSNorm"},
-    {"SkipLayerNormalization", skip_norm, "LayerNorm"},
-    {"SkipSimplifiedLayerNormalization", skip_norm, "RMSNorm"},
     {0}};

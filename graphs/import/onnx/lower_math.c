@@ -11,13 +11,22 @@ static void unary(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit1(c, word, emp_onnx_in_port(c, 0)));
 }
 
+/* An operand, aligned to the first one as operators before version 7 do it. */
+static emp_port aligned_port(emp_onnx_call *c, int32_t i)
+{
+    emp_shape shape = emp_onnx_in_shape(c, i), aligned = emp_onnx_aligned(c, i);
+    emp_port  x = emp_onnx_in_port(c, i);
+
+    return emp_shape_equal(&shape, &aligned) ? x : emp_onnx_reshape(c, x, aligned);
+}
+
 /* Any number of operands, two at a time. */
 static void binary(emp_onnx_call *c, const char *word)
 {
     emp_port sum = emp_onnx_in_port(c, 0);
 
     for (int32_t i = 1; i < c->in_count; i++)
-        sum = emp_onnx_emit2(c, word, sum, emp_onnx_in_port(c, i));
+        sum = emp_onnx_emit2(c, word, sum, aligned_port(c, i));
     if (c->in_count < 2) sum = emp_onnx_emit1(c, "Identity", sum);
     emp_onnx_out(c, 0, sum);
 }
@@ -86,26 +95,53 @@ static void where(emp_onnx_call *c, const char *word)
 
 static void cast(emp_onnx_call *c, const char *word)
 {
-    emp_dtype             to = emp_onnx_dtype(emp_onnx_int(c, "to", 0));
-    const emp_onnx_value *like = emp_onnx_in(c, 1);
-    emp_port              x = emp_onnx_in_port(c, 0);
+    emp_dtype     to = emp_onnx_cast_type(c);
+    emp_port      x = emp_onnx_in_port(c, 0);
+    emp_onnx_attr type;
 
-    if (strcmp(word, "CastLike") == 0 && like != NULL) to = like->dtype;
+    (void)word;
     if (to == EMP_DTYPE_NONE) {
-        emp_onnx_refuse(c, "the element type %lld is not known",
-                        (long long)emp_onnx_int(c, "to", 0));
+        if (emp_onnx_get(c, "to", &type) && type.s.data != NULL)
+            emp_onnx_refuse(c, "the element type \"%.*s\" is not known",
+                            EMP_SLICE_ARG(type.s));
+        else
+            emp_onnx_refuse(c, "the element type %lld is not known",
+                            (long long)emp_onnx_int(c, "to", 0));
         return;
     }
     emp_onnx_out(c, 0, emp_onnx_emit(c, "Cast", &(emp_op_attrs){.dtype = to}, &x, 1));
 }
 
+/* The same bits as another type of as many bits. */
+static void bit_cast(emp_onnx_call *c, const char *word)
+{
+    const emp_onnx_value *x = emp_onnx_in(c, 0);
+    emp_dtype             to = emp_onnx_cast_type(c);
+    emp_port              in = emp_onnx_in_port(c, 0);
+
+    if (x == NULL || to == EMP_DTYPE_NONE ||
+        emp_dtype_bytes(x->dtype) != emp_dtype_bytes(to)) {
+        emp_onnx_refuse(c,
+                        "the element type %lld has not as many bits as that of its input",
+                        (long long)emp_onnx_int(c, "to", 0));
+        return;
+    }
+    emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, x->shape, to, &in, 1));
+}
+
 /* Before opset 13 all dims from the axis on are one row; the arithmetic is the same. */
 static void softmax(emp_onnx_call *c, const char *word) { unary(c, word); }
 
+/* Before operators of version 7 a slope for each channel has rank 1. */
 static void prelu(emp_onnx_call *c, const char *word)
 {
-    emp_port slope = emp_onnx_in_port(c, 1);
+    emp_shape x = emp_onnx_in_shape(c, 0), own = emp_onnx_in_shape(c, 1);
+    emp_port  slope = emp_onnx_in_port(c, 1);
 
+    if (emp_onnx_is_before(c, 7) && own.rank == 1 && x.rank > 2) {
+        while (own.rank < x.rank - 1) own.dim[own.rank++] = 1;
+        slope = emp_onnx_reshape(c, slope, own);
+    }
     emp_onnx_out(c, 0, emp_onnx_emit2(c, word, emp_onnx_in_port(c, 0), slope));
 }
 
@@ -118,7 +154,19 @@ static void quantize(emp_onnx_call *c, const char *word)
 
     if (is_back && scale != NULL) attrs.out_type = scale->dtype;
     if (!is_back && zero != NULL) attrs.out_type = zero->dtype;
+    emp_dtype given = emp_onnx_dtype(emp_onnx_int(c, "output_dtype", 0));
+    if (given != EMP_DTYPE_NONE) attrs.out_type = given;
     emp_onnx_out(c, 0, emp_onnx_emit(c, word, &attrs, &x, 1));
+}
+
+/* silu(a) * b */
+static void swiglu(emp_onnx_call *c, const char *word)
+{
+    (void)word;
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit2(c, "Mul",
+                                emp_onnx_emit1(c, "Silu", emp_onnx_in_port(c, 0)),
+                                emp_onnx_in_port(c, 1)));
 }
 
 static void dynamic_quantize(emp_onnx_call *c, const char *word)
@@ -137,25 +185,6 @@ static void cumulate(emp_onnx_call *c, const char *word)
 
 /* ---- reductions ---- */
 
-/* The axes of a Reduce*: none given means all, or, if the node says so, none. */
-static bool read_axes(emp_onnx_call *c, uint32_t *mask)
-{
-    emp_shape shape = emp_onnx_in_shape(c, 0);
-    int64_t   axes[EMP_MAX_RANK];
-    int32_t   count = emp_onnx_ints(c, "axes", 1, axes, EMP_MAX_RANK);
-
-    *mask = 0;
-    if (shape.rank < 0) {
-        emp_onnx_refuse(c, "the rank of its input is not known");
-        return false;
-    }
-    for (int32_t i = 0; i < count; i++)
-        *mask |= 1U << emp_onnx_axis(c, axes[i], shape.rank);
-    if (count <= 0 && emp_onnx_int(c, "noop_with_empty_axes", 0) == 0)
-        *mask = (1U << shape.rank) - 1;
-    return emp_tf_is_ok(c->o->tf);
-}
-
 /* A word such as "Square Sum Sqrt": functions before the reduction, itself, and after. */
 static void reduce(emp_onnx_call *c, const char *word)
 {
@@ -164,7 +193,15 @@ static void reduce(emp_onnx_call *c, const char *word)
     uint32_t axes;
     char     type[32];
 
-    if (!read_axes(c, &axes)) return;
+    if (emp_onnx_in(c, 1) != NULL && emp_onnx_in(c, 1)->number == NULL) {
+        emp_onnx_refuse(c, "its axes depend on data");
+        return;
+    }
+    if (!emp_onnx_read_axes(c, &axes)) {
+        emp_onnx_refuse(c, "its axes are outside of rank %d",
+                        emp_onnx_in_shape(c, 0).rank);
+        return;
+    }
     while (*word != '\0') {
         size_t length = strcspn(word, " ");
         memcpy(type, word, length);
@@ -207,11 +244,11 @@ static emp_port factor(emp_onnx_call *c, int32_t i, bool *transpose)
 }
 
 /* x [..., k] by a matrix: all leading dims are rows of one product, as in PyTorch. */
-static emp_port product_with_matrix(emp_onnx_call *c, int32_t first)
+static emp_port product_with_matrix(emp_onnx_call *c, int32_t first, int32_t second)
 {
     emp_shape    shape = emp_onnx_in_shape(c, first);
     emp_op_attrs attrs = {0};
-    emp_port x = emp_onnx_in_port(c, first), w = factor(c, first + 1, &attrs.transpose_b);
+    emp_port  x = emp_onnx_in_port(c, first), w = factor(c, second, &attrs.transpose_b);
     emp_shape rows = {.rank = 2, .dim = {1, shape.dim[shape.rank - 1]}};
 
     for (int32_t d = 0; d < shape.rank - 1; d++)
@@ -221,9 +258,10 @@ static emp_port product_with_matrix(emp_onnx_call *c, int32_t first)
         }
     bool is_flat = shape.rank == 2;
     if (!is_flat) {
+        const bool had_name = c->has_name;
         c->has_name = true; /* the product has the node's name, not the reshaping */
         x = emp_onnx_reshape(c, x, rows);
-        c->has_name = false;
+        c->has_name = had_name;
     }
     emp_port y = emp_onnx_emit(c, "MatMul", &attrs, EMP_TF_PORTS(x, w));
     if (is_flat || y.op < 0 || !emp_tf_is_ok(c->o->tf)) return y;
@@ -233,29 +271,15 @@ static emp_port product_with_matrix(emp_onnx_call *c, int32_t first)
 }
 
 /* Vectors count as matrices of one row or column, which go away again. */
-static emp_port product_of(emp_onnx_call *c, int32_t first)
+static emp_port product_with_vector(emp_onnx_call *c, int32_t first, int32_t second,
+                                    const char *type, const emp_op_attrs *attrs)
 {
-    emp_shape    a = emp_onnx_in_shape(c, first), b = emp_onnx_in_shape(c, first + 1);
-    emp_op_attrs attrs = {0};
+    emp_shape a = emp_onnx_in_shape(c, first), b = emp_onnx_in_shape(c, second);
+    emp_port  x = emp_onnx_in_port(c, first), y = emp_onnx_in_port(c, second);
 
-    if (a.rank < 1 || b.rank < 1) {
-        emp_onnx_refuse(c, "a product of tensors of rank %d and %d", a.rank, b.rank);
-        return EMP_TF_NONE;
-    }
-    if (a.rank >= 2 && b.rank == 2) return product_with_matrix(c, first);
-    if (a.rank >= 2 && b.rank >= 2) {
-        emp_port left = factor(c, first, &attrs.transpose_a);
-        emp_port right = factor(c, first + 1, &attrs.transpose_b);
-        bool     is_same = a.rank == b.rank;
-        for (int32_t d = 0; is_same && d < a.rank - 2; d++)
-            is_same = a.dim[d] == b.dim[d];
-        return emp_onnx_emit(c, is_same ? "BatchMatMul" : "BatchMatMulV2", &attrs,
-                             EMP_TF_PORTS(left, right));
-    }
-    emp_port x = emp_onnx_in_port(c, first), y = emp_onnx_in_port(c, first + 1);
     if (a.rank == 1) x = emp_onnx_reshape(c, x, EMP_SHAPE(1, a.dim[0]));
     if (b.rank == 1) y = emp_onnx_reshape(c, y, EMP_SHAPE(b.dim[0], 1));
-    emp_port z = emp_onnx_emit(c, "BatchMatMulV2", &attrs, EMP_TF_PORTS(x, y));
+    emp_port z = emp_onnx_emit(c, type, attrs, EMP_TF_PORTS(x, y));
     if (z.op < 0 || !emp_tf_is_ok(c->o->tf)) return EMP_TF_NONE;
     emp_shape made = emp_tf_shape(c->o->tf, z), shape = {0};
     for (int32_t d = 0; d < made.rank; d++) {
@@ -266,22 +290,48 @@ static emp_port product_of(emp_onnx_call *c, int32_t first)
     return emp_onnx_reshape(c, z, shape);
 }
 
+emp_port emp_onnx_product(emp_onnx_call *c, int32_t first, int32_t second)
+{
+    emp_shape    a = emp_onnx_in_shape(c, first), b = emp_onnx_in_shape(c, second);
+    emp_op_attrs attrs = {0};
+
+    if (a.rank < 1 || b.rank < 1) {
+        emp_onnx_refuse(c, "a product of tensors of rank %d and %d", a.rank, b.rank);
+        return EMP_TF_NONE;
+    }
+    if (a.rank >= 2 && b.rank == 2) return product_with_matrix(c, first, second);
+    if (a.rank >= 2 && b.rank >= 2) {
+        emp_port left = factor(c, first, &attrs.transpose_a);
+        emp_port right = factor(c, second, &attrs.transpose_b);
+        bool     is_same = a.rank == b.rank;
+        for (int32_t d = 0; is_same && d < a.rank - 2; d++)
+            is_same = a.dim[d] == b.dim[d];
+        return emp_onnx_emit(c, is_same ? "BatchMatMul" : "BatchMatMulV2", &attrs,
+                             EMP_TF_PORTS(left, right));
+    }
+    return product_with_vector(c, first, second, "BatchMatMulV2", &attrs);
+}
+
+emp_port emp_onnx_integer_product(emp_onnx_call *c, int32_t second, emp_dtype dtype)
+{
+    emp_shape    a = emp_onnx_in_shape(c, 0), b = emp_onnx_in_shape(c, second);
+    emp_op_attrs attrs = {.out_type = dtype};
+
+    if (a.rank < 1 || b.rank < 1) {
+        emp_onnx_refuse(c, "a product of tensors of rank %d and %d", a.rank, b.rank);
+        return EMP_TF_NONE;
+    }
+    if (a.rank < 2 || b.rank < 2)
+        return product_with_vector(c, 0, second, "MatMulInteger", &attrs);
+    return emp_onnx_emit(
+        c, "MatMulInteger", &attrs,
+        EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, second)));
+}
+
 static void matmul(emp_onnx_call *c, const char *word)
 {
     (void)word;
-    emp_onnx_out(c, 0, product_of(c, 0));
-}
-
-/* com.microsoft's: a product whose factors may be transposed. */
-static void fused_matmul(emp_onnx_call *c, const char *word)
-{
-    emp_op_attrs attrs = {.transpose_a = emp_onnx_int(c, "transA", 0) != 0,
-                          .transpose_b = emp_onnx_int(c, "transB", 0) != 0};
-
-    emp_onnx_out(
-        c, 0,
-        emp_onnx_emit(c, word, &attrs,
-                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
+    emp_onnx_out(c, 0, emp_onnx_product(c, 0, 1));
 }
 
 static void gemm(emp_onnx_call *c, const char *word)
@@ -296,21 +346,18 @@ static void gemm(emp_onnx_call *c, const char *word)
         bool is_vector = emp_onnx_in_shape(c, 2).rank == 1;
         y = emp_onnx_emit2(c, is_vector ? "BiasAdd" : "Add", y, emp_onnx_in_port(c, 2));
     }
-    emp_onnx_out(c, 0, y);
+    emp_onnx_out(c, 0, emp_onnx_activated(c, y));
 }
 
 /* Integer products; scales and zero points are a few numbers beside them. */
 static void quantized_product(emp_onnx_call *c, const char *word)
 {
-    bool         is_linear = strcmp(word, "QLinearMatMul") == 0;
-    emp_op_attrs attrs = {.out_type = is_linear ? EMP_DTYPE_UINT8 : EMP_DTYPE_INT32};
+    bool                  is_linear = strcmp(word, "QLinearMatMul") == 0;
+    emp_dtype             dtype = is_linear ? EMP_DTYPE_UINT8 : EMP_DTYPE_INT32;
     const emp_onnx_value *zero = emp_onnx_in(c, 7);
 
-    if (is_linear && zero != NULL) attrs.out_type = zero->dtype;
-    emp_onnx_out(c, 0,
-                 emp_onnx_emit(c, "MatMulInteger", &attrs,
-                               EMP_TF_PORTS(emp_onnx_in_port(c, 0),
-                                            emp_onnx_in_port(c, is_linear ? 3 : 1))));
+    if (is_linear && zero != NULL) dtype = zero->dtype;
+    emp_onnx_out(c, 0, emp_onnx_integer_product(c, is_linear ? 3 : 1, dtype));
 }
 
 const emp_onnx_rule emp_onnx_math_rules[] = {
@@ -325,7 +372,9 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"Asinh", unary, "Asinh"},
     {"Atan", unary, "Atan"},
     {"Atanh", unary, "Atanh"},
+    {"BitCast", bit_cast, "View"},
     {"BitwiseAnd", binary, "BitwiseAnd"},
+    {"BitwiseNot", unary, "BitwiseNot"},
     {"BitwiseOr", binary, "BitwiseOr"},
     {"BitwiseXor", binary, "BitwiseXor"},
     {"BitShift", binary, "LeftShift"},
@@ -336,6 +385,7 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"Clip", clip, NULL},
     {"Cos", unary, "Cos"},
     {"Cosh", unary, "Cosh"},
+    {"CumProd", cumulate, "Cumprod"},
     {"CumSum", cumulate, "Cumsum"},
     {"DequantizeLinear", quantize, "DequantizeLinear"},
     {"Div", binary, "RealDiv"},
@@ -344,9 +394,8 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"Equal", binary, "Equal"},
     {"Erf", unary, "Erf"},
     {"Exp", unary, "Exp"},
-    {"FastGelu", unary, "Gelu"},
     {"Floor", unary, "Floor"},
-    {"FusedMatMul", fused_matmul, "BatchMatMulV2"},
+    {"FusedGemm", gemm, NULL},
     {"Gelu", unary, "Gelu"},
     {"Gemm", gemm, NULL},
     {"Greater", binary, "Greater"},
@@ -402,6 +451,7 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"Sqrt", unary, "Sqrt"},
     {"Sub", binary, "Sub"},
     {"Sum", sum, "Add"},
+    {"SwiGLU", swiglu, NULL},
     {"Swish", unary, "Silu"},
     {"Tan", unary, "Tan"},
     {"Tanh", unary, "Tanh"},

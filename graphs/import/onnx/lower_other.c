@@ -1,140 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sums of products by letters, detection, optimizers in the graph, control flow.
+// Detection, losses, transforms of signals, optimizers in the graph, control flow.
 #include <string.h>
 
 #include "graphs/import/onnx/lower.h"
-
-/* ---- Einsum ---- */
-
-enum { LETTERS = 256 };
-
-/* The dims of one operand by the letters of the equation. */
-typedef struct {
-    emp_slice text;
-    emp_shape shape;
-    int8_t    at[LETTERS]; /* dim of a letter, or -1 */
-} operand;
-
-static bool read_operand(operand *o, emp_slice text, emp_shape shape)
-{
-    *o = (operand){.text = text, .shape = shape};
-    memset(o->at, -1, sizeof o->at);
-    if ((size_t)shape.rank != text.size) return false;
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned char letter = (unsigned char)text.data[i];
-        if (o->at[letter] >= 0 || letter == '.') return false;
-        o->at[letter] = (int8_t)i;
-    }
-    return true;
-}
-
-/* Cuts the equation "ab,bc->ac" without blanks; false where it has other parts. */
-static bool cut_equation(emp_slice equation, char text[64], emp_slice part[3])
-{
-    size_t size = 0, at = 0;
-
-    for (size_t i = 0; i < equation.size; i++) {
-        if (equation.data[i] == ' ') continue;
-        if (size == 63) return false;
-        text[size++] = equation.data[i];
-    }
-    text[size] = '\0';
-    char *comma = strchr(text, ','), *arrow = strstr(text, "->");
-    if (comma == NULL || arrow == NULL || arrow < comma) return false;
-    at = (size_t)(comma - text);
-    part[0] = (emp_slice){text, at};
-    part[1] = (emp_slice){comma + 1, (size_t)(arrow - comma - 1)};
-    part[2] = (emp_slice){arrow + 2, size - (size_t)(arrow + 2 - text)};
-    return memchr(part[1].data, ',', part[1].size) == NULL;
-}
-
-/* Appends the dims of an operand that are in the other one and in the result, or not. */
-static int64_t gather_dims(const operand *o, const operand *other, const operand *out,
-                           bool in_other, bool in_out, int64_t *order, int32_t *count)
-{
-    int64_t elements = 1;
-
-    for (size_t i = 0; i < o->text.size; i++) {
-        unsigned char letter = (unsigned char)o->text.data[i];
-        if ((other->at[letter] >= 0) != in_other || (out->at[letter] >= 0) != in_out)
-            continue;
-        order[(*count)++] = (int64_t)i;
-        if (__builtin_mul_overflow(elements, o->shape.dim[i], &elements)) return -1;
-    }
-    return elements;
-}
-
-/* A batch of matrix products: letters of both operands and the result are the batch, those of both
- * operands alone are summed over. */
-static void einsum(emp_onnx_call *c, const char *word)
-{
-    emp_onnx_attr attr;
-    char          text[64];
-    emp_slice     part[3];
-    operand       a, b, out;
-    int64_t       order_a[EMP_MAX_RANK], order_b[EMP_MAX_RANK], made[EMP_MAX_RANK];
-    int32_t       count_a = 0, count_b = 0, rank = 0;
-    emp_shape     result = {0}, inner = {0};
-
-    (void)word;
-    if (!emp_onnx_get(c, "equation", &attr) || attr.s.data == NULL ||
-        !cut_equation(attr.s, text, part) ||
-        !read_operand(&a, part[0], emp_onnx_in_shape(c, 0)) ||
-        !read_operand(&b, part[1], emp_onnx_in_shape(c, 1)) ||
-        part[2].size > EMP_MAX_RANK) {
-        emp_onnx_refuse(c, "its equation is not one of two operands with a letter a dim");
-        return;
-    }
-    for (size_t i = 0; i < part[2].size; i++) {
-        unsigned char letter = (unsigned char)part[2].data[i];
-        if (a.at[letter] < 0 && b.at[letter] < 0) {
-            emp_onnx_refuse(c, "its equation makes a dim of nothing");
-            return;
-        }
-        result.dim[result.rank++] =
-            a.at[letter] >= 0 ? a.shape.dim[a.at[letter]] : b.shape.dim[b.at[letter]];
-    }
-    if (!read_operand(&out, part[2], result)) {
-        emp_onnx_refuse(c, "its equation has a letter twice in the result");
-        return;
-    }
-    int64_t batch = gather_dims(&a, &b, &out, true, true, order_a, &count_a);
-    int64_t rows = gather_dims(&a, &b, &out, false, true, order_a, &count_a);
-    int64_t sums = gather_dims(&a, &b, &out, true, false, order_a, &count_a);
-    /* the same letters in the same order in the other operand */
-    for (int32_t i = 0; i < count_a; i++) {
-        unsigned char letter = (unsigned char)a.text.data[order_a[i]];
-        bool          is_sum = out.at[letter] < 0;
-        if (b.at[letter] >= 0 && !is_sum) order_b[count_b++] = b.at[letter];
-    }
-    for (int32_t i = 0; i < count_a; i++) {
-        unsigned char letter = (unsigned char)a.text.data[order_a[i]];
-        if (b.at[letter] >= 0 && out.at[letter] < 0) order_b[count_b++] = b.at[letter];
-    }
-    int64_t columns = gather_dims(&b, &a, &out, false, true, order_b, &count_b);
-    if (count_a != a.shape.rank || count_b != b.shape.rank || batch < 0 || rows < 0 ||
-        sums < 0 || columns < 0) {
-        emp_onnx_refuse(c, "its equation sums over a letter of one operand");
-        return;
-    }
-    emp_port x = emp_onnx_transpose(c, emp_onnx_in_port(c, 0), order_a);
-    emp_port y = emp_onnx_transpose(c, emp_onnx_in_port(c, 1), order_b);
-    emp_port z = emp_onnx_emit2(c, "BatchMatMul",
-                                emp_onnx_reshape(c, x, EMP_SHAPE(batch, rows, sums)),
-                                emp_onnx_reshape(c, y, EMP_SHAPE(batch, sums, columns)));
-    /* what it is now: batch, rows, columns, in the operands' order */
-    for (int pass = 0; pass < 3; pass++) {
-        const operand *from = pass < 2 ? &a : &b;
-        for (size_t i = 0; i < from->text.size; i++) {
-            unsigned char letter = (unsigned char)from->text.data[i];
-            bool          is_batch = a.at[letter] >= 0 && b.at[letter] >= 0;
-            if (out.at[letter] < 0 || is_batch != (pass == 0)) continue;
-            made[out.at[letter]] = rank++;
-            inner.dim[inner.rank++] = from->shape.dim[i];
-        }
-    }
-    emp_onnx_out(c, 0, emp_onnx_transpose(c, emp_onnx_reshape(c, z, inner), made));
-}
 
 /* ---- detection ---- */
 
@@ -201,6 +69,163 @@ static void non_max_suppression(emp_onnx_call *c, const char *word)
                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
 }
 
+/* The largest elements of regions that are cut into windows. */
+static void max_roi_pool(emp_onnx_call *c, const char *word)
+{
+    emp_shape x = emp_onnx_in_shape(c, 0), rois = emp_onnx_in_shape(c, 1);
+    int64_t   size[2];
+
+    if (x.rank != 4 || rois.rank != 2 ||
+        emp_onnx_ints(c, "pooled_shape", -1, size, 2) != 2 || size[0] < 1 ||
+        size[1] < 1) {
+        emp_onnx_refuse(c, "pooled_shape, or regions of rank %d in a tensor of rank %d",
+                        rois.rank, x.rank);
+        return;
+    }
+    x.dim[0] = rois.dim[0];
+    for (int32_t d = 0; d < 2; d++) x.dim[2 + d] = size[d];
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit_shaped(
+                     c, word, x, EMP_DTYPE_NONE,
+                     EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
+}
+
+/* A grid [N, H, W, 2] or [N, D, H, W, 3] of places, as affine functions of their indices. */
+static void affine_grid(emp_onnx_call *c, const char *word)
+{
+    emp_shape theta = emp_onnx_in_shape(c, 0), shape = {0};
+    int64_t   size[EMP_MAX_RANK], places = 1;
+    int32_t   count = emp_onnx_ints(c, NULL, 1, size, EMP_MAX_RANK), rank = count - 2;
+
+    (void)word;
+    if (theta.rank != 3 || (rank != 2 && rank != 3)) {
+        emp_onnx_refuse(c, "its size depends on data, or has neither 4 nor 5 numbers");
+        return;
+    }
+    shape.dim[shape.rank++] = theta.dim[0];
+    for (int32_t d = 0; d < rank; d++) {
+        shape.dim[shape.rank++] = size[2 + d];
+        if (size[2 + d] < 1 || __builtin_mul_overflow(places, size[2 + d], &places)) {
+            emp_onnx_refuse(c, "a grid of a size of %lld", (long long)size[2 + d]);
+            return;
+        }
+    }
+    shape.dim[shape.rank++] = rank;
+    emp_dtype dtype = emp_onnx_in(c, 0)->dtype;
+    emp_port  base =
+        emp_tf_const(c->o->tf, NULL, "base", dtype, EMP_SHAPE(places, rank + 1), NULL, 0);
+    emp_port y = emp_onnx_emit(c, "BatchMatMulV2", &(emp_op_attrs){.transpose_b = true},
+                               EMP_TF_PORTS(base, emp_onnx_in_port(c, 0)));
+    emp_onnx_out(c, 0, emp_onnx_reshape(c, y, shape));
+}
+
+static void determinant(emp_onnx_call *c, const char *word)
+{
+    emp_shape x = emp_onnx_in_shape(c, 0);
+
+    if (x.rank < 2) {
+        emp_onnx_refuse(c, "a determinant of a tensor of rank %d", x.rank);
+        return;
+    }
+    emp_onnx_out(
+        c, 0,
+        emp_onnx_reduce(c, word, emp_onnx_in_port(c, 0), 3U << (x.rank - 2), false));
+}
+
+/* ---- losses ---- */
+
+/* Losses of labels [N, ...] by scores [N, classes, ...]; the mean or the sum is one number. */
+static void label_loss(emp_onnx_call *c, const char *word)
+{
+    emp_shape x = emp_onnx_in_shape(c, 0), labels = emp_onnx_in_shape(c, 1);
+    emp_port  scores = emp_onnx_in_port(c, 0);
+
+    if (x.rank < 2 || labels.rank != x.rank - 1) {
+        emp_onnx_refuse(c, "labels of rank %d for scores of rank %d", labels.rank,
+                        x.rank);
+        return;
+    }
+    if (strcmp(word, "LogSoftmax") == 0) {
+        scores = emp_onnx_emit1(c, word, scores);
+        emp_onnx_out(c, 1, scores);
+    }
+    emp_port loss = emp_onnx_emit2(c, "GatherElements", scores, emp_onnx_in_port(c, 1));
+    if (emp_onnx_in(c, 2) != NULL && labels.rank == 1)
+        loss = emp_onnx_emit2(
+            c, "Mul", loss,
+            emp_onnx_emit2(c, "Gather", emp_onnx_in_port(c, 2), emp_onnx_in_port(c, 1)));
+    if (!emp_onnx_word_is(c, "reduction", "none"))
+        loss =
+            emp_onnx_reduce(c, emp_onnx_word_is(c, "reduction", "sum") ? "Sum" : "Mean",
+                            loss, (1U << labels.rank) - 1, false);
+    emp_onnx_out(c, 0, loss);
+}
+
+/* ---- transforms of signals ---- */
+
+/* Numbers that a transform of that length makes of real ones; of complex ones it makes as many. */
+static int64_t bins(const emp_onnx_call *c, int64_t length, bool is_onesided)
+{
+    return emp_onnx_int(c, "onesided", is_onesided) != 0 ? length / 2 + 1 : length;
+}
+
+/* DFT over one axis of [..., 1 or 2], with the length as input 1. */
+static void transform(emp_onnx_call *c, const char *word)
+{
+    emp_shape shape = emp_onnx_in_shape(c, 0);
+    int64_t   length[1],
+        axis[1] = {emp_onnx_int(c, "axis", emp_onnx_is_before(c, 20) ? 1 : -2)};
+
+    if (emp_onnx_in(c, 2) != NULL && emp_onnx_ints(c, NULL, 2, axis, 1) != 1) {
+        emp_onnx_refuse(c, "its axis depends on data");
+        return;
+    }
+    if (shape.rank < 2) {
+        emp_onnx_refuse(c, "a transform of a tensor of rank %d", shape.rank);
+        return;
+    }
+    int32_t along = emp_onnx_axis(c, axis[0], shape.rank);
+    if (emp_onnx_in(c, 1) != NULL) {
+        if (emp_onnx_ints(c, NULL, 1, length, 1) != 1 || length[0] < 1) {
+            emp_onnx_refuse(c, "its length depends on data, or is below 1");
+            return;
+        }
+        shape.dim[along] = length[0];
+    }
+    const bool is_inverse = emp_onnx_int(c, "inverse", 0) != 0;
+    const bool is_onesided = emp_onnx_int(c, "onesided", 0) != 0;
+    if (is_onesided && is_inverse && emp_onnx_in(c, 1) == NULL)
+        shape.dim[along] = emp_onnx_times(2, shape.dim[along] - 1);
+    if (!is_inverse) shape.dim[along] = bins(c, shape.dim[along], false);
+    shape.dim[shape.rank - 1] = is_onesided && is_inverse ? 1 : 2;
+    emp_port x = emp_onnx_in_port(c, 0);
+    emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, shape, EMP_DTYPE_NONE, &x, 1));
+}
+
+/* STFT of a signal [N, length, 1 or 2]: frames of a length, so many steps apart. */
+static void short_transform(emp_onnx_call *c, const char *word)
+{
+    emp_shape signal = emp_onnx_in_shape(c, 0), window = emp_onnx_in_shape(c, 2);
+    int64_t   step[1] = {0}, length[1] = {window.rank == 1 ? window.dim[0] : 0};
+
+    if (emp_onnx_in(c, 3) != NULL && emp_onnx_ints(c, NULL, 3, length, 1) != 1)
+        length[0] = 0;
+    if (signal.rank < 2 || emp_onnx_ints(c, NULL, 1, step, 1) != 1 || step[0] < 1 ||
+        length[0] < 1 || length[0] > signal.dim[1]) {
+        emp_onnx_refuse(c, "a frame of %lld every %lld of %lld numbers",
+                        (long long)length[0], (long long)step[0],
+                        signal.rank < 2 ? -1 : (long long)signal.dim[1]);
+        return;
+    }
+    int64_t  frames = (signal.dim[1] - length[0]) / step[0] + 1;
+    emp_port x = emp_onnx_in_port(c, 0);
+    emp_onnx_out(c, 0,
+                 emp_onnx_emit_shaped(
+                     c, word,
+                     EMP_SHAPE(signal.dim[0], frames, bins(c, length[0], true), 2),
+                     EMP_DTYPE_NONE, &x, 1));
+}
+
 /* ---- optimizers in the graph ---- */
 
 /* ai.onnx.preview.training: a rate, a count, then all tensors, gradients and moments in turn. */
@@ -225,12 +250,18 @@ static void optimizer(emp_onnx_call *c, const char *word)
 const emp_onnx_rule emp_onnx_other_rules[] = {
     {"Adagrad", optimizer, "Adagrad"},
     {"Adam", optimizer, "Adam"},
-    {"Einsum", einsum, NULL},
+    {"AffineGrid", affine_grid, NULL},
+    {"DFT", transform, "FourierTransform"},
+    {"Det", determinant, "Prod"},
     {"GridSample", grid_sample, "GridSample"},
     {"If", emp_onnx_lower_if, NULL},
     {"Loop", emp_onnx_lower_loop, NULL},
+    {"MaxRoiPool", max_roi_pool, "RoiAlign"},
     {"Momentum", optimizer, "Momentum"},
+    {"NegativeLogLikelihoodLoss", label_loss, "GatherElements"},
     {"NonMaxSuppression", non_max_suppression, "NonMaxSuppression"},
     {"RoiAlign", roi_align, "RoiAlign"},
+    {"STFT", short_transform, "FourierTransform"},
     {"Scan", emp_onnx_lower_scan, NULL},
+    {"SoftmaxCrossEntropyLoss", label_loss, "LogSoftmax"},
     {0}};

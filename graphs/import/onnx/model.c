@@ -2,6 +2,7 @@
 // Field numbers: onnx.proto.
 #include "graphs/import/onnx/model.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "graphs/import/notes/readers.h"
@@ -35,6 +36,7 @@ enum { TENSOR_INT64S = 7, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_DOUBLES = 10 }
 enum { TENSOR_UINT64S = 11, TENSOR_EXTERNAL = 13 };
 enum { INFO_NAME = 1, INFO_TYPE = 2, TYPE_TENSOR = 1, TYPE_ELEMENT = 1, TYPE_SHAPE = 2 };
 enum { INFO_METADATA = 4, ENTRY_KEY = 1, ENTRY_VALUE = 2 };
+enum { TYPE_HALF = 10, TYPE_COMPLEX64 = 14, TYPE_BFLOAT16 = 16 };
 enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
 
 /* Reads the next field; false at the end or at damage, which is in *st. */
@@ -343,12 +345,14 @@ int32_t emp_onnx_attr_numbers(const emp_onnx_attr *attr, double *number, int32_t
 emp_dtype emp_onnx_dtype(int64_t type)
 {
     static const emp_dtype types[] = {
-        EMP_DTYPE_NONE,     EMP_DTYPE_FLOAT, EMP_DTYPE_UINT8,     EMP_DTYPE_INT8,
-        EMP_DTYPE_UINT16,   EMP_DTYPE_INT16, EMP_DTYPE_INT32,     EMP_DTYPE_INT64,
-        EMP_DTYPE_STRING,   EMP_DTYPE_BOOL,  EMP_DTYPE_HALF,      EMP_DTYPE_DOUBLE,
-        EMP_DTYPE_INT32,    EMP_DTYPE_INT64, EMP_DTYPE_COMPLEX64, EMP_DTYPE_COMPLEX64,
-        EMP_DTYPE_BFLOAT16, EMP_DTYPE_INT8,  EMP_DTYPE_INT8,      EMP_DTYPE_INT8,
-        EMP_DTYPE_INT8,     EMP_DTYPE_UINT8, EMP_DTYPE_INT8};
+        EMP_DTYPE_NONE,        EMP_DTYPE_FLOAT,       EMP_DTYPE_UINT8,
+        EMP_DTYPE_INT8,        EMP_DTYPE_UINT16,      EMP_DTYPE_INT16,
+        EMP_DTYPE_INT32,       EMP_DTYPE_INT64,       EMP_DTYPE_STRING,
+        EMP_DTYPE_BOOL,        EMP_DTYPE_HALF,        EMP_DTYPE_DOUBLE,
+        EMP_DTYPE_UINT32,      EMP_DTYPE_UINT64,      EMP_DTYPE_COMPLEX64,
+        EMP_DTYPE_COMPLEX128,  EMP_DTYPE_BFLOAT16,    EMP_DTYPE_FLOAT8_E4M3,
+        EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_FLOAT8_E5M2,
+        EMP_DTYPE_UINT8,       EMP_DTYPE_INT8,        EMP_DTYPE_INT8};
 
     return type >= 0 && type < (int64_t)(sizeof types / sizeof types[0]) ? types[type]
                                                                          : EMP_DTYPE_NONE;
@@ -393,6 +397,7 @@ static double half_of(uint32_t bits)
     uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
     double   value = (exponent == 0 ? fraction : 1024.0 + fraction) / 16777216.0;
 
+    if (exponent == 31) return fraction == 0 ? sign * INFINITY : (double)NAN;
     for (uint32_t e = 1; e < exponent; e++) value *= 2.0;
     return sign * value;
 }
@@ -416,6 +421,16 @@ static double raw_number(int64_t type, const char *data, size_t size)
     }
 }
 
+/* Small types have an int32 for each element; those of floats are their bits. */
+static double number_of_word(int64_t type, double word)
+{
+    const uint16_t bits = (uint16_t)emp_truncate(word);
+
+    return type == TYPE_HALF       ? half_of(bits)
+           : type == TYPE_BFLOAT16 ? float_of((uint64_t)bits << 16)
+                                   : word;
+}
+
 static bool raw_numbers(const emp_onnx_tensor *tensor, emp_slice raw, double *number,
                         int64_t count)
 {
@@ -433,8 +448,10 @@ bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number, int6
     emp_wire_field field;
     emp_status     st = EMP_OK;
     int64_t        taken = 0;
+    bool           are_words = false;
+    bool is_number = tensor->type < TYPE_COMPLEX64 || tensor->type == TYPE_BFLOAT16;
 
-    if (tensor->is_external) return false;
+    if (tensor->is_external || !is_number) return false;
     while (taken < count && next(&cursor, &field, &st, NULL)) {
         switch (field.number) {
         case TENSOR_RAW:
@@ -447,6 +464,9 @@ bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number, int6
             taken = take_numbers(&field, AS_DOUBLE, number, taken, count);
             break;
         case TENSOR_INT32S:
+            are_words = true;
+            taken = take_numbers(&field, AS_VARINT, number, taken, count);
+            break;
         case TENSOR_INT64S:
         case TENSOR_UINT64S:
             taken = take_numbers(&field, AS_VARINT, number, taken, count);
@@ -454,6 +474,8 @@ bool emp_onnx_tensor_numbers(const emp_onnx_tensor *tensor, double *number, int6
         default: break;
         }
     }
+    for (int64_t i = 0; are_words && i < count && i < taken; i++)
+        number[i] = number_of_word(tensor->type, number[i]);
     return taken >= count;
 }
 

@@ -2,65 +2,22 @@
 #include "graphs/import/onnx/onnx.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "graphs/import/notes/readers.h"
 #include "graphs/import/onnx/lower.h"
 
-enum { OLDEST = 7, NEWEST = 21 };
+enum { NEWEST = 28 };
 
 /* Memory that constants, and nodes of unrolled loops, may take beside what the file has. */
 enum { NUMBERS_BESIDE = 1 << 20, NODES_BESIDE = 1 << 15 };
 
 /* ---- inputs ---- */
 
-enum { BATCH_DEFAULT = 32, IMAGE_DEFAULT = 224, OTHER_DEFAULT = 128 };
-
-/* The size that "name=size,..." gives for a symbol, or -1. */
-static int64_t given_size(const char *dims, emp_slice symbol)
-{
-    for (const char *at = dims; at != NULL && *at != '\0' && symbol.size > 0;) {
-        size_t length = strcspn(at, ",");
-        if (length > symbol.size && at[symbol.size] == '=' &&
-            memcmp(at, symbol.data, symbol.size) == 0)
-            return strtoll(at + symbol.size + 1, NULL, 10);
-        at += length + (at[length] == ',');
-    }
-    return -1;
-}
-
-static void say_assumed(emp_onnx *o, const emp_onnx_info *info, int32_t d, int64_t size)
-{
-    if (info->symbol[d].size > 0)
-        emp_import_notes_assume(o->notes, "the size \"%.*s\" is %lld",
-                                EMP_SLICE_ARG(info->symbol[d]), (long long)size);
-    else
-        emp_import_notes_assume(o->notes, "size %d of the input \"%.*s\" is %lld", d,
-                                EMP_SLICE_ARG(info->name), (long long)size);
-}
-
-/* Numbers for the symbols of an input's shape. */
-static void fix_sizes(emp_onnx *o, emp_onnx_info *info, bool *has_batch)
-{
-    for (int32_t d = 0; d < info->shape.rank; d++) {
-        if (info->shape.dim[d] >= 0) continue;
-        bool    is_image = info->shape.rank == 4 && d >= 2;
-        int64_t size = given_size(o->dims, info->symbol[d]);
-        if (d == 0) *has_batch = true;
-        if (size < 0 && d == 0 && o->batch > 0) size = o->batch;
-        if (size < 0) {
-            size = d == 0 ? BATCH_DEFAULT : is_image ? IMAGE_DEFAULT : OTHER_DEFAULT;
-            say_assumed(o, info, d, size);
-        }
-        info->shape.dim[d] = size;
-    }
-}
-
 /* \param first  The number of the first value that is an input. */
 static void bind_input(emp_onnx *o, emp_onnx_scope *scope, emp_onnx_info *info,
-                       int32_t first, bool *has_batch)
+                       int32_t first)
 {
     emp_onnx_value *value = emp_onnx_find(scope, info->name);
 
@@ -81,7 +38,7 @@ static void bind_input(emp_onnx *o, emp_onnx_scope *scope, emp_onnx_info *info,
     value->shape = info->shape;
     if (emp_shape_is_known(&info->shape)) emp_onnx_mark_input(o, value);
     if (value->is_weight) return;
-    fix_sizes(o, info, has_batch);
+    emp_onnx_fix_sizes(o, info);
     value->shape = info->shape;
     char name[128];
     snprintf(name, sizeof name, "%.*s", EMP_SLICE_ARG(info->name));
@@ -92,67 +49,18 @@ static void bind_input(emp_onnx *o, emp_onnx_scope *scope, emp_onnx_info *info,
                                      value->dtype, value->shape);
 }
 
-static bool is_symbol_of(const emp_onnx_info *info, const char *name, size_t length)
-{
-    for (int32_t d = 0; d < info->shape.rank; d++)
-        if (info->symbol[d].size == length &&
-            memcmp(info->symbol[d].data, name, length) == 0)
-            return true;
-    return false;
-}
-
-static bool is_symbol(const emp_onnx_graph *graph, const char *name, size_t length)
-{
-    for (int32_t i = 0; i < graph->inputs.count; i++) {
-        emp_onnx_info info;
-        if (emp_onnx_info_read(&info, graph->inputs.item[i], NULL) == EMP_OK &&
-            is_symbol_of(&info, name, length))
-            return true;
-    }
-    return false;
-}
-
-/* Every size that is given must be one, and that of a symbol. */
-static emp_status check_given(const emp_onnx *o, const emp_onnx_graph *graph,
-                              emp_error *err)
-{
-    for (const char *at = o->dims; at != NULL && *at != '\0';) {
-        const int length = (int)strcspn(at, ",="), whole = (int)strcspn(at, ",");
-        char     *end = NULL;
-        long long size = length < whole ? strtoll(at + length + 1, &end, 10) : 0;
-        if (end != at + whole || size < 1 || size > INT32_MAX)
-            return EMP_ERROR(EMP_EINVAL,
-                             "dim.%.*s is not dim.NAME=SIZE, a size from 1 to %d",
-                             whole < 80 ? whole : 80, at, INT32_MAX);
-        if (!is_symbol(graph, at, (size_t)length))
-            return EMP_ERROR(EMP_EINVAL,
-                             "no input of the model has a size named \"%.*s\"",
-                             length < 80 ? length : 80, at);
-        at += whole + (at[whole] == ',');
-    }
-    return EMP_OK;
-}
-
-/* Binds the inputs of a graph as placeholders, or as weights where exporters list them so. A size
- * that is a symbol is the one given for it, else that of the batch where it comes first, else an
- * assumed one, which the notes say. */
+/* Binds the inputs of a graph as placeholders, or as weights where exporters list them so. */
 static emp_status bind_inputs(emp_onnx *o, emp_onnx_scope *scope,
                               const emp_onnx_graph *graph, emp_error *err)
 {
     const int32_t first = scope->count;
-    bool          has_batch = false;
 
-    EMP_CHECK(check_given(o, graph, err));
+    EMP_CHECK(emp_onnx_find_sizes(o, scope, graph, err));
     for (int32_t i = 0; i < graph->inputs.count && o->status == EMP_OK; i++) {
         emp_onnx_info info;
         EMP_CHECK(emp_onnx_info_read(&info, graph->inputs.item[i], err));
-        bind_input(o, scope, &info, first, &has_batch);
+        bind_input(o, scope, &info, first);
     }
-    if (o->batch > 0 && !has_batch)
-        return EMP_ERROR(
-            EMP_EINVAL,
-            "a batch of %lld, but no input of the model leaves its first size open",
-            (long long)o->batch);
     return EMP_OK;
 }
 
@@ -170,12 +78,6 @@ static emp_status check_versions(const emp_onnx_model *model, emp_import_notes *
         emp_import_notes_assume(
             notes, "operators of version %lld are taken as those of version %d",
             (long long)version, NEWEST);
-    if (version > 0 && version < OLDEST)
-        return EMP_ERROR(
-            EMP_EUNSUPPORTED,
-            "an ONNX model with operators of version %lld, which are read from "
-            "version %d on",
-            (long long)version, OLDEST);
     return EMP_OK;
 }
 
@@ -247,6 +149,7 @@ static emp_status build(emp_onnx *o, emp_graph **out, const emp_onnx_params *par
     if (o->status == EMP_OK && !emp_tf_is_ok(o->tf)) o->status = o->tf->status;
     if (o->status != EMP_OK) EMP_FAIL(o->status, "%s", o->tf->err->msg);
     EMP_TRY(emp_import_notes_check(o->notes, err));
+    EMP_TRY(emp_onnx_check_sizes(o, true, err));
     if (targets == 0) EMP_FAIL(EMP_EFORMAT, "an ONNX model that makes no tensor");
     if (o->is_training) EMP_TRY(emp_onnx_train(o, &scope, &graph, params->train, err));
     EMP_TRY(emp_tf_finish(o->tf, out));
@@ -282,6 +185,7 @@ cleanup:
     if (st != EMP_OK) st = EMP_ERROR(st, "%s", reason.msg);
     emp_tf_clear(&tf);
     emp_strmap_clear(&o.role_of_name);
+    emp_free(o.size);
     emp_arena_clear(&o.arena);
     return st;
 }

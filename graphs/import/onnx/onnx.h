@@ -1,5 +1,5 @@
 /** \file graphs/import/onnx/onnx.h
- * ONNX models, operators of versions 7 to 21, as graphs: what one inference runs, or the training
+ * ONNX models, operators of versions 1 to 28, as graphs: what one inference runs, or the training
  * step that follows from it.
  */
 #ifndef EMP_GRAPHS_IMPORT_ONNX_ONNX_H

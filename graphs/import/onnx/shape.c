@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Shapes that nodes say in numbers: slices, new shapes of the same elements.
+// Shapes that nodes give in numbers: slices, axes, parts, new shapes of the same elements.
 #include "graphs/import/onnx/lower.h"
+
+#include <math.h>
 
 bool emp_onnx_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out)
 {
@@ -22,7 +24,7 @@ bool emp_onnx_slice_span(int64_t size, int64_t start, int64_t end, int64_t step,
     bool down = step < 0;
 
     if (step == 0 || step < -INT32_MAX || size < 0 || size > INT64_MAX / 4) return false;
-    if (start < 0) start = start < -size ? (down ? -1 : 0) : start + size;
+    if (start < 0) start = start < -size ? 0 : start + size;
     if (end < 0) end = end < -size ? (down ? -1 : 0) : end + size;
     if (start > (down ? size - 1 : size)) start = down ? size - 1 : size;
     if (end > size) end = size;
@@ -125,4 +127,96 @@ bool emp_onnx_unsqueezed(emp_onnx_call *c, emp_shape *shape)
     for (int32_t i = 0; i < in.rank + count; i++)
         shape->dim[shape->rank++] = added >> i & 1 ? 1 : in.dim[d++];
     return true;
+}
+
+bool emp_onnx_flattened(emp_onnx_call *c, emp_shape *shape)
+{
+    emp_shape in = emp_onnx_in_shape(c, 0);
+    int64_t   axis = emp_onnx_int(c, "axis", 1);
+
+    *shape = EMP_SHAPE(1, 1);
+    if (axis < 0) axis += in.rank;
+    if (in.rank < 0 || axis < 0 || axis > in.rank) return false;
+    for (int32_t d = 0; d < in.rank; d++)
+        if (__builtin_mul_overflow(shape->dim[d >= axis], in.dim[d],
+                                   &shape->dim[d >= axis]))
+            return false;
+    return true;
+}
+
+bool emp_onnx_read_axes(emp_onnx_call *c, uint32_t *mask)
+{
+    emp_shape shape = emp_onnx_in_shape(c, 0);
+    int64_t   axes[EMP_MAX_RANK];
+    int32_t   count = emp_onnx_ints(c, "axes", 1, axes, EMP_MAX_RANK);
+
+    if (shape.rank < 0 || !read_mask(axes, count, shape.rank, mask)) return false;
+    if (count <= 0 && emp_onnx_int(c, "noop_with_empty_axes", 0) == 0)
+        *mask = (1U << shape.rank) - 1;
+    return true;
+}
+
+emp_shape emp_onnx_aligned(const emp_onnx_call *c, int32_t i)
+{
+    emp_shape first = emp_onnx_in_shape(c, 0), shape = emp_onnx_in_shape(c, i);
+    int64_t   axis = emp_onnx_int(c, "axis", INT64_MAX);
+
+    if (!emp_onnx_is_before(c, 7) || i != 1 || axis == INT64_MAX || shape.rank < 0)
+        return shape;
+    if (axis < 0) axis += first.rank;
+    while (axis >= 0 && shape.rank < first.rank - axis) shape.dim[shape.rank++] = 1;
+    return shape;
+}
+
+int32_t emp_onnx_part_sizes(emp_onnx_call *c, int64_t whole, int64_t *sizes)
+{
+    int32_t parts = c->node->output_count;
+
+    if (parts < 1 || parts > EMP_ONNX_MAX_PARTS) return -1;
+    int32_t count = emp_onnx_ints(c, "split", 1, sizes, EMP_ONNX_MAX_PARTS);
+    if (count >= 0) return count;
+    if (emp_onnx_in(c, 1) != NULL) return -1;
+    int64_t each = whole / parts + (whole % parts != 0), left = whole;
+    for (int32_t i = 0; i < parts; i++, left -= each)
+        sizes[i] = left < each ? (left < 0 ? 0 : left) : each;
+    return parts;
+}
+
+int64_t emp_onnx_top_count(emp_onnx_call *c)
+{
+    int64_t list[1];
+
+    if (emp_onnx_ints(c, NULL, 1, list, 1) == 1) return list[0];
+    return emp_onnx_int(c, "k", -1);
+}
+
+emp_dtype emp_onnx_cast_type(const emp_onnx_call *c)
+{
+    static const char *const words[] = {
+        "UNDEFINED", "FLOAT",  "UINT8", "INT8",    "UINT16", "INT16",  "INT32",
+        "INT64",     "STRING", "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64"};
+    const emp_onnx_value *like = emp_onnx_in(c, 1);
+    emp_onnx_attr         to;
+
+    if (emp_slice_is(c->node->type, "CastLike"))
+        return like != NULL ? like->dtype : EMP_DTYPE_NONE;
+    if (!emp_onnx_get(c, "to", &to)) return EMP_DTYPE_NONE;
+    for (size_t i = 0; to.s.data != NULL && i < sizeof words / sizeof words[0]; i++)
+        if (emp_slice_is(to.s, words[i])) return emp_onnx_dtype((int64_t)i);
+    return emp_onnx_dtype(to.i);
+}
+
+int64_t emp_onnx_range_count(const emp_onnx_call *c)
+{
+    double number[3];
+
+    for (int32_t i = 0; i < 3; i++) {
+        const emp_onnx_value *value = emp_onnx_in(c, i);
+        if (value == NULL || value->number == NULL ||
+            emp_shape_elements(&value->shape) != 1)
+            return -1;
+        number[i] = value->number[0];
+    }
+    double count = ceil((number[1] - number[0]) / number[2]);
+    return !(count > 0.0) ? 0 : count < 0x1p62 ? (int64_t)count : -1;
 }

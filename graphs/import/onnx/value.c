@@ -60,13 +60,16 @@ double *emp_onnx_new_numbers(emp_onnx *o, int64_t count)
 }
 
 void emp_onnx_take_tensor(emp_onnx *o, emp_onnx_value *value,
-                          const emp_onnx_tensor *tensor)
+                          const emp_onnx_tensor *tensor, bool is_initializer)
 {
     int64_t count = emp_shape_elements(&tensor->shape);
 
     value->shape = tensor->shape;
     value->dtype = tensor->dtype;
-    emp_onnx_mark_weight(o, value);
+    if (is_initializer)
+        emp_onnx_mark_weight(o, value);
+    else
+        emp_onnx_mark_constant(o, value);
     if (value->is_weight) return;
     double *number = emp_onnx_new_numbers(o, count);
     if (number != NULL && emp_onnx_tensor_numbers(tensor, number, count))

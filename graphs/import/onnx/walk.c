@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "graphs/import/onnx/lower.h"
 
-enum { NAME_BYTES = 200 };
+enum { NAME_BYTES = 200, BLAME_BYTES = 240 };
 
 void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
                                 const emp_onnx_graph *graph)
@@ -24,7 +24,7 @@ void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
         emp_onnx_value *value = emp_onnx_bind(o, scope, tensor.name);
         if (value == NULL) return;
         if (st == EMP_OK) {
-            emp_onnx_take_tensor(o, value, &tensor);
+            emp_onnx_take_tensor(o, value, &tensor, true);
         } else {
             emp_import_notes_problem(o->notes, "initializer %d: %s", i, reason.msg);
             value->is_unknown = true;
@@ -36,7 +36,7 @@ bool emp_onnx_out_tensor(emp_onnx_call *c, const emp_onnx_tensor *tensor)
 {
     if (c->node->output_count < 1) return true;
     emp_onnx_value *value = emp_onnx_bind(c->o, c->scope, c->node->output[0]);
-    if (value != NULL) emp_onnx_take_tensor(c->o, value, tensor);
+    if (value != NULL) emp_onnx_take_tensor(c->o, value, tensor, false);
     return true;
 }
 
@@ -49,7 +49,7 @@ bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double
     if (value == NULL) return true;
     value->shape = tensor->shape;
     value->dtype = tensor->dtype;
-    emp_onnx_mark_weight(c->o, value);
+    emp_onnx_mark_constant(c->o, value);
     double *list = value->is_weight ? NULL : emp_onnx_new_numbers(c->o, count);
     for (int64_t i = 0; list != NULL && i < count; i++) list[i] = number;
     value->number = list;
@@ -58,16 +58,27 @@ bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double
 
 /* ---- nodes ---- */
 
+/* The standard's own domain, and those of ONNX Runtime. */
+static bool is_read_domain(emp_slice domain)
+{
+    static const char *const domains[] = {"com.microsoft", "com.microsoft.nchwc",
+                                          "com.ms.internal.nhwc",
+                                          "ai.onnx.preview.training"};
+
+    for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++)
+        if (emp_slice_is(domain, domains[i])) return true;
+    return domain.size == 0;
+}
+
 static const emp_onnx_rule *find_rule(emp_slice domain, emp_slice type)
 {
     static const emp_onnx_rule *const tables[] = {
-        emp_onnx_math_rules, emp_onnx_array_rules, emp_onnx_layer_rules,
-        emp_onnx_other_rules};
+        emp_onnx_runtime_rules,  emp_onnx_math_rules,  emp_onnx_array_rules,
+        emp_onnx_layer_rules,    emp_onnx_other_rules, emp_onnx_einsum_rules,
+        emp_onnx_attention_rules};
 
-    if (domain.size > 0 && !emp_slice_is(domain, "com.microsoft") &&
-        !emp_slice_is(domain, "ai.onnx.preview.training"))
-        return NULL;
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+    if (!is_read_domain(domain)) return NULL;
+    for (size_t t = domain.size == 0; t < sizeof tables / sizeof tables[0]; t++)
         for (const emp_onnx_rule *rule = tables[t]; rule->type != NULL; rule++)
             if (emp_slice_is(type, rule->type)) return rule;
     return NULL;
@@ -107,15 +118,17 @@ static bool take_problem(emp_onnx_call *c)
 {
     emp_onnx  *o = c->o;
     emp_error *err = o->tf->err;
+    char       blamed[BLAME_BYTES];
 
     if (emp_tf_is_ok(o->tf)) return false;
     if (o->tf->status == EMP_ENOMEM) {
         o->status = EMP_ENOMEM;
         return false;
     }
-    emp_import_notes_problem(o->notes, "node \"%.*s\" of type %.*s: %s",
+    emp_onnx_blame_sizes(o, err->msg, blamed, sizeof blamed);
+    emp_import_notes_problem(o->notes, "node \"%.*s\" of type %.*s: %s%s",
                              EMP_SLICE_ARG(c->node->name), EMP_SLICE_ARG(c->node->type),
-                             err->msg);
+                             err->msg, blamed);
     o->tf->status = EMP_OK;
     *err = (emp_error){0};
     return true;
@@ -166,8 +179,11 @@ static void refuse_unknown(emp_onnx_call *c)
 {
     emp_slice domain = c->node->domain;
 
-    if (domain.size > 0)
+    if (!is_read_domain(domain))
         emp_onnx_refuse(c, "the type is not known, nor are others of the domain %.*s",
+                        EMP_SLICE_ARG(domain));
+    else if (domain.size > 0)
+        emp_onnx_refuse(c, "the type is not known in the domain %.*s",
                         EMP_SLICE_ARG(domain));
     else
         emp_onnx_refuse(c, "the type is not known");

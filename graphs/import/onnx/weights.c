@@ -12,7 +12,12 @@ enum {
     ROLE_SETTING = 16,  /* bounds, scales, sizes */
 
     STATED_PARAMETER = 32, /* by the file itself */
-    STATED_CONSTANT = 64
+    STATED_CONSTANT = 64,
+
+    ROLE_FILTER = 128, /* of a convolution or a Gemm */
+    ROLE_LAYER = 256,  /* a weight by the nature of the op, whoever makes it */
+    ROLE_CONV = ROLE_WEIGHT | ROLE_FILTER | ROLE_LAYER,
+    ROLE_NORM = ROLE_WEIGHT | ROLE_LAYER
 };
 
 enum { LARGE = 4096 };
@@ -20,28 +25,52 @@ enum { LARGE = 4096 };
 /* Roles of inputs 0, 1, ... of a type; the last one stands for all further ones. */
 static const struct {
     const char *type;
-    uint8_t     role[8];
+    uint16_t    role[8];
 } roles[] = {
     {"Add", {ROLE_AFFINE, ROLE_AFFINE}},
-    {"BatchNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_STATISTIC, ROLE_STATISTIC}},
+    {"Attention", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"BatchNormalization",
+     {0, ROLE_NORM, ROLE_NORM, ROLE_STATISTIC | ROLE_LAYER, ROLE_STATISTIC | ROLE_LAYER}},
+    {"BiasAdd", {0, ROLE_AFFINE}},
+    {"BiasGelu", {0, ROLE_AFFINE}},
     {"Clip", {0, ROLE_SETTING, ROLE_SETTING}},
-    {"Conv", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"Conv", {0, ROLE_CONV, ROLE_NORM}},
     {"ConvInteger", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING}},
-    {"ConvTranspose", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"ConvTranspose", {0, ROLE_CONV, ROLE_NORM}},
+    {"DeformConv", {0, ROLE_WEIGHT, 0, ROLE_WEIGHT}},
     {"DequantizeLinear", {0, ROLE_SETTING, ROLE_SETTING}},
     {"Div", {ROLE_AFFINE, ROLE_AFFINE}},
-    {"GRU", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"DynamicQuantizeMatMul", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT}},
+    {"EmbedLayerNormalization",
+     {0, 0, ROLE_TABLE, ROLE_TABLE, ROLE_TABLE, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"FastGelu", {0, ROLE_AFFINE}},
+    {"FusedConv", {0, ROLE_CONV, ROLE_NORM}},
+    {"FusedGemm", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"FusedMatMul", {0, ROLE_WEIGHT}},
+    {"GRU", {0, ROLE_NORM, ROLE_NORM, ROLE_NORM}},
     {"Gather", {ROLE_TABLE}},
-    {"Gemm", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
-    {"GroupNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
-    {"InstanceNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
-    {"LSTM", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT, 0, 0, 0, ROLE_WEIGHT}},
-    {"LayerNormalization", {0, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"Gemm", {0, ROLE_WEIGHT | ROLE_FILTER, ROLE_WEIGHT}},
+    {"GroupNorm", {0, ROLE_NORM, ROLE_NORM}},
+    {"GroupNormalization", {0, ROLE_NORM, ROLE_NORM}},
+    {"InstanceNormalization", {0, ROLE_NORM, ROLE_NORM}},
+    {"LSTM", {0, ROLE_NORM, ROLE_NORM, ROLE_NORM, 0, 0, 0, ROLE_NORM}},
+    {"LayerNormalization", {0, ROLE_NORM, ROLE_NORM}},
     {"MatMul", {0, ROLE_WEIGHT}},
     {"MatMulInteger", {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING}},
+    {"MatMulIntegerToFloat",
+     {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING,
+      ROLE_WEIGHT}},
+    {"MatMulNBits",
+     {0, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT}},
     {"Mul", {ROLE_AFFINE, ROLE_AFFINE}},
+    {"MultiHeadAttention", {0, 0, 0, ROLE_WEIGHT}},
+    {"NhwcConv", {0, ROLE_CONV, ROLE_NORM}},
+    {"NhwcFusedConv", {0, ROLE_CONV, ROLE_NORM}},
     {"PRelu", {0, ROLE_WEIGHT}},
     {"Pad", {0, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING}},
+    {"QGemm",
+     {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT,
+      ROLE_SETTING}},
     {"QLinearConv",
      {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING,
       ROLE_SETTING, ROLE_SETTING}},
@@ -49,10 +78,13 @@ static const struct {
      {0, ROLE_SETTING, ROLE_SETTING, ROLE_WEIGHT, ROLE_SETTING, ROLE_SETTING,
       ROLE_SETTING, ROLE_SETTING}},
     {"QuantizeLinear", {0, ROLE_SETTING, ROLE_SETTING}},
-    {"RMSNormalization", {0, ROLE_WEIGHT}},
-    {"RNN", {0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"RMSNormalization", {0, ROLE_NORM}},
+    {"RNN", {0, ROLE_NORM, ROLE_NORM, ROLE_NORM}},
     {"Resize", {0, ROLE_SETTING, ROLE_SETTING, ROLE_SETTING}},
+    {"SimplifiedLayerNormalization", {0, ROLE_WEIGHT}},
+    {"SkipGroupNorm", {0, ROLE_WEIGHT, ROLE_WEIGHT, 0, ROLE_WEIGHT}},
     {"SkipLayerNormalization", {0, 0, ROLE_WEIGHT, ROLE_WEIGHT, ROLE_WEIGHT}},
+    {"SkipSimplifiedLayerNormalization", {0, 0, ROLE_WEIGHT, ROLE_WEIGHT}},
     {"Sub", {ROLE_AFFINE, ROLE_AFFINE}},
     {"Upsample", {0, ROLE_SETTING}},
 };
@@ -119,6 +151,11 @@ emp_status emp_onnx_find_roles(emp_onnx *o, const emp_onnx_graph *graph, int32_t
         emp_onnx_node node;
         EMP_CHECK(emp_onnx_node_read(&node, graph->nodes.item[i], &o->arena, err));
         EMP_CHECK(find_inner(o, &node, depth, err));
+        bool is_constant = emp_slice_is(node.type, "Constant") ||
+                           emp_slice_is(node.type, "ConstantOfShape");
+        if (is_constant && node.output_count > 0 &&
+            (role_of(o, node.output[0]) & ROLE_FILTER) != 0)
+            o->has_constant_filters = true;
         EMP_CHECK(add_roles(o, &node, err));
     }
     return EMP_OK;
@@ -287,6 +324,15 @@ static void mark(emp_onnx_value *value, bool is_weight, bool is_trainable)
     value->is_trainable = is_weight && is_trainable && emp_dtype_is_float(value->dtype);
 }
 
+/* True if all elements lie along one axis, whatever the rank: [C], [C,1,1]. */
+static bool is_vector(const emp_shape *shape)
+{
+    int32_t axes = 0;
+
+    for (int32_t d = 0; d < shape->rank; d++) axes += shape->dim[d] != 1;
+    return axes == 1;
+}
+
 static void guess_weight(const emp_onnx *o, emp_onnx_value *value)
 {
     int32_t role = role_of(o, value->name);
@@ -295,7 +341,7 @@ static void guess_weight(const emp_onnx *o, emp_onnx_value *value)
     bool    is_trained = (role & ROLE_WEIGHT) != 0 ||
                       ((role & ROLE_TABLE) != 0 && value->shape.rank == 2) ||
                       is_named_as_parameter(value->name) ||
-                      ((role & ROLE_AFFINE) != 0 && value->shape.rank == 1);
+                      ((role & ROLE_AFFINE) != 0 && is_vector(&value->shape));
 
     if (elements < 2 && !((role & ROLE_WEIGHT) != 0 && value->shape.rank > 0)) return;
     if ((role & ROLE_SETTING) != 0 && !emp_dtype_is_float(value->dtype)) return;
@@ -323,6 +369,21 @@ void emp_onnx_mark_weight(emp_onnx *o, emp_onnx_value *value)
     }
 }
 
+/* The values of Constant nodes are settings, unless a file has no weights among its initializers, or has
+ * filters among the constants. */
+void emp_onnx_mark_constant(emp_onnx *o, emp_onnx_value *value)
+{
+    mark(value, false, false);
+    value->is_buffer = false;
+    if (o->has_weights && !o->has_constant_filters) return;
+    guess_weight(o, value);
+    if (value->is_weight)
+        emp_import_notes_assume(
+            o->notes, "values of Constant nodes count as weights, as %s",
+            o->has_weights ? "filters are among them"
+                           : "the file has no weights among its initializers");
+}
+
 void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
 {
     int32_t role = role_of(o, value->name);
@@ -335,8 +396,13 @@ void emp_onnx_mark_input(emp_onnx *o, emp_onnx_value *value)
         return;
     }
     mark(value,
-         is_buffer || (role & ROLE_WEIGHT) != 0 ||
-             (is_named_as_parameter(value->name) && value->shape.rank >= 0),
+         (role & ROLE_LAYER) != 0 || is_named_as_parameter(value->name) ||
+             is_named_as_buffer(value->name),
          !is_buffer);
-    value->is_buffer = is_buffer;
+    value->is_buffer = value->is_weight && is_buffer;
+    if (value->is_weight)
+        emp_import_notes_assume(
+            o->notes,
+            "inputs that layers read as weights, or with names of weights, count as "
+            "weights, as the file has none of its own");
 }

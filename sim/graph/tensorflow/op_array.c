@@ -513,8 +513,10 @@ EMP_INFER(gather_nd)
     const emp_shape *table = &op->input[0].shape, *indices = &op->input[1].shape;
     emp_shape        shape = {.rank = 0};
 
-    emp_set_output(&output[0], EMP_SHAPE_UNKNOWN, emp_view_dtype(op, 0));
-    if (table->rank < 0 || indices->rank < 1) return EMP_OK;
+    emp_set_output(&output[0],
+                   op->attrs->has_shape ? op->attrs->shape : EMP_SHAPE_UNKNOWN,
+                   emp_view_dtype(op, 0));
+    if (op->attrs->has_shape || table->rank < 0 || indices->rank < 1) return EMP_OK;
     int64_t depth = indices->dim[indices->rank - 1];
     if (depth < 0 || depth > table->rank ||
         indices->rank - 1 + table->rank - depth > EMP_MAX_RANK)
@@ -527,14 +529,15 @@ EMP_INFER(gather_nd)
     return EMP_OK;
 }
 
-/* OneHot(indices, depth, on, off); the new dim is the last one, as in all known models.
- */
+/* OneHot(indices, depth, on, off); without a shape among the attributes the new dim is the last one. */
 EMP_INFER(one_hot)
 {
     emp_shape              shape = op->input[0].shape;
     const emp_tensor_info *depth = &op->input[1];
 
-    if (shape.rank >= 0 && shape.rank < EMP_MAX_RANK)
+    if (op->attrs->has_shape)
+        shape = op->attrs->shape;
+    else if (shape.rank >= 0 && shape.rank < EMP_MAX_RANK)
         shape.dim[shape.rank++] =
             depth->value != NULL && depth->value_count == 1 ? depth->value[0] : -1;
     else

@@ -212,7 +212,8 @@ EMP_INFER(range)
     emp_dtype              dtype = emp_view_dtype(op, 0);
     int64_t                span, count = 0;
 
-    emp_set_output(&output[0], EMP_SHAPE(-1), dtype);
+    emp_set_output(&output[0], op->attrs->has_shape ? op->attrs->shape : EMP_SHAPE(-1),
+                   dtype);
     if (dtype != EMP_DTYPE_INT32 && dtype != EMP_DTYPE_INT64) return EMP_OK;
     for (int32_t i = 0; i < 3; i++)
         if (in[i].value == NULL || in[i].value_count != 1) return EMP_OK;

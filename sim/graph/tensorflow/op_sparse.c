@@ -19,7 +19,9 @@ EMP_INFER(unique)
 
 EMP_INFER(where)
 {
-    return emp_set_output(&output[0], EMP_SHAPE(-1, op->input[0].shape.rank),
+    return emp_set_output(&output[0],
+                          op->attrs->has_shape ? op->attrs->shape
+                                               : EMP_SHAPE(-1, op->input[0].shape.rank),
                           EMP_DTYPE_INT64);
 }
 

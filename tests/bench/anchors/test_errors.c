@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is the model no farther off any anchor than errors.csv says? That file is
  *     emplace calibrate check --machine k40 --format csv
- * cut to names and errors by scripts/anchor-errors: what a change of the model changes. torch_errors.csv is the same of
+ * cut to names and errors by tests/bench/anchors/anchor-errors: what a change of the model changes. torch_errors.csv is the same of
  * the steps of PyTorch. */
 #include <criterion/criterion.h>
 #include <math.h>

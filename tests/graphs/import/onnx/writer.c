@@ -165,6 +165,22 @@ void onnx_ints(onnx_writer *w, const char *name, const char *elements)
     add_to_graph(w, 5, &tensor);
 }
 
+void onnx_floats(onnx_writer *w, const char *name, const char *sizes,
+                 const char *elements)
+{
+    static buffer tensor;
+
+    put_tensor(&tensor, name, 1, sizes);
+    while (*elements != '\0') {
+        float number = strtof(elements, NULL);
+        put_varint(tensor.data, &tensor.size, (4U << 3) | 5);
+        put_bytes(tensor.data, &tensor.size, &number, sizeof number);
+        elements += strcspn(elements, ",");
+        elements += *elements == ',';
+    }
+    add_to_graph(w, 5, &tensor);
+}
+
 static void put_attribute(buffer *node, const char *word, size_t length)
 {
     static buffer attr;

@@ -35,6 +35,9 @@ void onnx_info(onnx_writer *w, const char *name, int type, const char *sizes,
                const char *key, const char *value);
 /** A vector of int64 with these elements; "" = none. */
 void onnx_ints(onnx_writer *w, const char *name, const char *elements);
+/** A tensor of float32 with these sizes and elements. */
+void onnx_floats(onnx_writer *w, const char *name, const char *sizes,
+                 const char *elements);
 /** Attributes are words "name=1,2" (integers; one without a comma is no list), "name:text" and
  * "name~1.5", with blanks between. */
 void onnx_node(onnx_writer *w, const char *type, const char *inputs, const char *outputs,

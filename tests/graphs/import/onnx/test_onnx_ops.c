@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Ops of ONNX models by the shapes that the standard and ONNX Runtime give them, of old operators and of
+ * the runtime's own; and constants that are computed before a step. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "graphs/import/onnx/onnx.h"
+#include "tests/graphs/import/onnx/writer.h"
+
+static onnx_writer w, body;
+
+static void start(void) { memset(&w, 0, sizeof w), memset(&body, 0, sizeof body); }
+
+TestSuite(onnx_ops, .init = start);
+
+static emp_graph *load_with(int opset, const emp_onnx_params *params,
+                            emp_import_notes *notes, const char *what)
+{
+    emp_graph *graph = NULL;
+    emp_error  err = {0};
+
+    cr_assert_eq(emp_onnx_build(&graph, onnx_model(&w, opset), params, notes, &err),
+                 EMP_OK, "%s: %s", what, err.msg);
+    return graph;
+}
+
+static emp_graph *load(int opset, const char *what)
+{
+    emp_import_notes notes = {0};
+    emp_graph       *graph = load_with(opset, &(emp_onnx_params){0}, &notes, what);
+
+    emp_import_notes_clear(&notes);
+    return graph;
+}
+
+/* The shape of the last op of a type, as text. */
+static const char *shape_of(const emp_graph *g, const char *type, char *text)
+{
+    strcpy(text, "no such op");
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (strcmp(g->type_name[g->type[op]], type) == 0)
+            emp_shape_format(g->tensor[g->output_offset[op]].shape, text);
+    return text;
+}
+
+static int32_t count_type(const emp_graph *g, const char *type)
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        count += strcmp(g->type_name[g->type[op]], type) == 0;
+    return count;
+}
+
+/* Writes inputs i0, i1, ... of a list "1:2,3|ints:4|floats:0.5|w1:8|-": an input of that element type, a vector
+ * of int64, one of float32, an initializer, none. `names` gets their names with commas between. */
+static void write_inputs(const char *list, char *names, size_t room)
+{
+    names[0] = '\0';
+    for (int i = 0; *list != '\0'; i++) {
+        char   part[128], name[16];
+        size_t length = strcspn(list, "|"), used = strlen(names);
+        snprintf(part, sizeof part, "%.*s", (int)length, list);
+        snprintf(name, sizeof name, "i%d", i);
+        const char *value = strchr(part, ':') != NULL ? strchr(part, ':') + 1 : "";
+        if (strncmp(part, "ints:", 5) == 0) {
+            onnx_ints(&w, name, value);
+        } else if (strncmp(part, "floats:", 7) == 0) {
+            char sizes[16];
+            int  count = 1;
+            for (const char *at = value; *at != '\0'; at++) count += *at == ',';
+            snprintf(sizes, sizeof sizes, "%d", count);
+            onnx_floats(&w, name, sizes, value);
+        } else if (part[0] == 'w') {
+            onnx_weight(&w, name, atoi(part + 1), value);
+        } else if (part[0] != '-') {
+            onnx_input(&w, name, atoi(part), value);
+        } else {
+            name[0] = '\0';
+        }
+        snprintf(names + used, room - used, "%s%s", i > 0 ? "," : "", name);
+        list += length + (list[length] == '|');
+    }
+}
+
+struct node {
+    const char *domain, *type;
+    int         opset;
+    const char *inputs, *attributes, *shape;
+};
+
+#define MS "com.microsoft"
+
+/* clang-format off */
+static const struct node nodes[] = {
+    /* what attributes say of axes */
+    {"", "OneHot", 16, "7:3|ints:4|1:2", "axis=0", "[4,3]"},
+    {"", "OneHot", 16, "7:2,13|ints:15|1:2", "axis=1", "[2,15,13]"},
+    {"", "GatherND", 13, "1:2,3,4|7:2,1", "batch_dims=1", "[2,4]"},
+    {"", "AveragePool", 22, "1:1,3,2,2", "kernel_shape=3,3 strides=3,3 pads=1,1,1,1 ceil_mode=1", "[1,3,1,1]"},
+    {"", "MaxPool", 12, "1:1,3,5", "kernel_shape=2, strides=3, pads=1,1 ceil_mode=1", "[1,3,2]"},
+    {"", "AveragePool", 11, "1:1,3,7", "kernel_shape=3, strides=2, auto_pad:VALID", "[1,3,3]"},
+    {"", "ConvTranspose", 13, "1:1,1,5,5|w1:1,1,3,3", "strides=2,2 auto_pad:SAME_UPPER", "[1,1,10,10]"},
+    {"", "ConvTranspose", 13, "1:1,1,5,5|w1:1,1,1,1", "strides=2,2 auto_pad:SAME_UPPER output_padding=0,0", "[1,1,9,9]"},
+    {"", "LSTM", 14, "1:2,9,4|w1:1,12,4|w1:1,12,3", "hidden_size=3 layout=1", "[2,9,1,3]"},
+    {"", "Slice", 13, "1:5,4|ints:-6|ints:-9|ints:0|ints:-1", "", "[1,4]"},
+    {"", "Slice", 13, "1:5,4|ints:9|ints:-9|ints:0|ints:-2", "", "[3,4]"},
+    {"", "CenterCropPad", 18, "1:4,9|ints:6,3", "", "[6,3]"},
+    /* sizes that are computed in float32 */
+    {"", "Resize", 11, "1:1,1,10,10|-|floats:1,1,0.7,0.7", "", "[1,1,7,7]"},
+    {"", "Resize", 11, "1:1,1,3,20|-|floats:1,1,1.6666666,0.35", "", "[1,1,5,7]"},
+    {"", "Upsample", 9, "1:1,1,10,100|floats:1,1,2.3,0.57", "", "[1,1,23,57]"},
+    {"", "Resize", 18, "1:1,1,480,640|-|-|ints:224,224", "axes=2,3 keep_aspect_ratio_policy:not_larger", "[1,1,168,224]"},
+    {"", "Resize", 18, "1:1,1,480,640|-|-|ints:224,224", "axes=2,3 keep_aspect_ratio_policy:not_smaller", "[1,1,224,299]"},
+    /* attention */
+    {"", "Attention", 23, "1:2,4,5,8|1:2,2,7,8|1:2,2,7,6", "", "[2,4,5,6]"},
+    {"", "Attention", 23, "1:2,5,32|1:2,7,16|1:2,7,12", "q_num_heads=4 kv_num_heads=2", "[2,5,24]"},
+    {"", "Attention", 24, "1:2,4,5,8|1:2,4,1,8|1:2,4,1,8|-|1:2,4,6,8|1:2,4,6,8", "is_causal=1", "[2,4,5,8]"},
+    {"", "RotaryEmbedding", 23, "1:2,3,5,8|1:9,4|1:9,4|7:2,5", "", "[2,3,5,8]"},
+    /* others that were not known */
+    {"", "EyeLike", 14, "1:3,4", "k=1 dtype=7", "[3,4]"},
+    {"", "Col2Im", 18, "1:2,12,20|ints:5,6|ints:2,2", "", "[2,3,5,6]"},
+    {"", "DeformConv", 19, "1:2,4,7,7|w1:6,4,3,3|1:2,18,5,5|w1:6", "kernel_shape=3,3", "[2,6,5,5]"},
+    {"", "Bernoulli", 15, "1:3,4", "", "[3,4]"},
+    {"", "BitwiseNot", 18, "7:3,4", "", "[3,4]"},
+    {"", "Unique", 11, "1:2,3", "", "[6]"},
+    {"", "Unique", 11, "1:2,3", "axis=1", "[2,3]"},
+    {"", "Compress", 11, "1:4,3|9:2", "axis=0", "[2,3]"},
+    {"", "Range", 11, "7:|7:|7:", "", "[128]"},
+    {"", "MatMulInteger", 10, "2:4|2:4,5", "", "[5]"},
+    {"", "MatMulInteger", 10, "2:2,3,4|2:4", "", "[2,3]"},
+    {"", "NonZero", 13, "1:2,3", "", "[2,6]"},
+    {"", "MaxUnpool", 11, "1:1,2,3,3|7:1,2,3,3", "kernel_shape=2,2 strides=2,2", "[1,2,6,6]"},
+    {"", "AffineGrid", 20, "1:2,2,3|ints:2,1,5,6", "", "[2,5,6,2]"},
+    {"", "DFT", 20, "1:2,10,1|-|ints:1", "onesided=1", "[2,6,2]"},
+    {"", "STFT", 17, "1:2,20,1|ints:2|-|ints:8", "", "[2,7,5,2]"},
+    {"", "SoftmaxCrossEntropyLoss", 13, "1:4,5,6|7:4,6", "reduction:none", "[4,6]"},
+    /* equations */
+    {"", "Einsum", 12, "1:2,3|1:3,4", "equation:ij,jk", "[2,4]"},
+    {"", "Einsum", 12, "1:2,5,3|1:2,3,4", "equation:...ij,...jk->...ik", "[2,5,4]"},
+    {"", "Einsum", 12, "1:5,2,3|1:3", "equation:...i,i", "[5,2]"},
+    {"", "Einsum", 12, "1:4,4,3", "equation:iij->ij", "[4,3]"},
+    {"", "Einsum", 12, "1:4,5", "equation:ij->j", "[5]"},
+    {"", "Einsum", 12, "1:2,3|1:3,4|1:4,5", "equation:ab,bc,cd->da", "[5,2]"},
+    /* operators of versions 1 to 6 */
+    {"", "Reshape", 4, "1:2,6", "shape=3,4", "[3,4]"},
+    {"", "Add", 6, "1:2,3,4,5|1:3", "broadcast=1 axis=1", "[2,3,4,5]"},
+    {"", "Greater", 1, "1:2,3,4|1:3,4", "broadcast=1", "[2,3,4]"},
+    {"", "PRelu", 6, "1:2,3,4,5|1:3", "", "[2,3,4,5]"},
+    {"", "Concat", 3, "1:2,3|1:2,4", "", "[2,7]"},
+    {"", "Pad", 1, "1:2,3", "paddings=1,0,0,2", "[3,5]"},
+    {"", "Tile", 1, "1:2,3|floats:2|floats:1", "", "[2,6]"},
+    {"", "Cast", 5, "1:2,3", "to:FLOAT16", "[2,3]"},
+    {"", "Upsample", 1, "1:1,2,5,5", "height_scale~2.0 width_scale~1.5", "[1,2,10,7]"},
+    {"", "TopK", 1, "1:2,9", "k=4 axis=1", "[2,4]"},
+    /* ONNX Runtime's own */
+    {MS, "FusedConv", 13, "1:1,4,8,8|w1:6,4,3,3|w1:6|1:1,6,6,6", "activation:Relu", "[1,6,6,6]"},
+    {MS, "FusedGemm", 13, "1:2,8|w1:4,8|w1:4", "transB=1 activation:Relu", "[2,4]"},
+    {MS, "FusedMatMul", 13, "1:2,8,3|1:2,8,4", "transA=1", "[2,3,4]"},
+    {MS, "FusedMatMul", 13, "1:8|1:8,4", "", "[4]"},
+    {MS, "SkipLayerNormalization", 13, "1:2,3,8|1:2,3,8|w1:8|w1:8", "", "[2,3,8]"},
+    {MS, "GroupQueryAttention", 13, "1:1,5,64|1:1,5,32|1:1,5,32|1:1,2,0,16|1:1,2,0,16", "num_heads=4 kv_num_heads=2", "[1,5,64]"},
+    {MS, "GroupQueryAttention", 13, "1:1,5,128|-|-|1:1,2,6,16|1:1,2,6,16", "num_heads=4 kv_num_heads=2", "[1,5,64]"},
+    {MS, "MultiHeadAttention", 13, "1:2,5,32|1:2,7,32|1:2,7,16", "num_heads=4", "[2,5,16]"},
+    {MS, "Attention", 13, "1:2,5,32|w1:32,96|w1:96", "num_heads=4", "[2,5,32]"},
+    {MS, "MatMulNBits", 13, "1:2,3,64|w2:16,2,16|w1:32", "K=64 N=16 bits=4 block_size=32", "[2,3,16]"},
+    {MS, "GatherBlockQuantized", 13, "w2:10,16|7:3|w1:10,2", "bits=4 block_size=16 gather_axis=0 quantize_axis=1", "[3,32]"},
+    {MS, "QLinearConv", 13, "2:1,8,8,3|floats:1|2:|w2:8,3,3,3|floats:1|2:|floats:1|2:", "channels_last=1", "[1,6,6,8]"},
+    {MS, "QLinearAveragePool", 13, "2:1,8,8,3|floats:1|2:|floats:1|2:", "kernel_shape=2,2 strides=2,2 channels_last=1", "[1,4,4,3]"},
+    {MS, "QLinearGlobalAveragePool", 13, "2:1,8,8,3|floats:1|2:|floats:1|2:", "channels_last=1", "[1,1,1,3]"},
+    {MS, "QLinearAdd", 13, "2:2,3|floats:1|2:|2:3|floats:1|2:", "", "[2,3]"},
+    {MS, "QLinearConcat", 13, "floats:1|2:|2:2,3|floats:1|2:|2:2,4|floats:1|2:", "axis=1", "[2,7]"},
+    {MS, "QGemm", 13, "2:2,8|floats:1|2:|2:4,8|floats:1|2:", "transB=1", "[2,4]"},
+    {MS, "BiasGelu", 13, "1:2,8|1:8", "", "[2,8]"},
+    {MS, "NhwcMaxPool", 13, "3:1,8,8,3", "kernel_shape=2,2 strides=2,2", "[1,4,4,3]"},
+    {MS ".nchwc", "ReorderInput", 13, "1:1,8,8,16", "channels_last=1", "[1,16,8,8]"},
+    {MS ".nchwc", "Conv", 13, "1:1,16,8,8|w1:16,16,3,3|w1:16", "activation:Relu", "[1,16,6,6]"},
+    {MS ".nchwc", "Conv", 13, "1:1,8,8,8|w1:16,1,3,3", "group=16", "[1,16,6,6]"},
+    {MS ".nchwc", "ReorderOutput", 13, "1:1,16,8,8", "channels=12", "[1,12,8,8]"},
+    {MS ".nchwc", "GlobalAveragePool", 13, "1:1,16,8,8", "", "[1,16,1,1]"},
+};
+/* clang-format on */
+
+Test(onnx_ops, have_the_shapes_that_the_runtime_gives_them)
+{
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+        const struct node *n = &nodes[i];
+        char               names[128], text[EMP_SHAPE_TEXT_BYTES];
+        start();
+        write_inputs(n->inputs, names, sizeof names);
+        onnx_node_of(&w, n->domain, n->type, names, "y", n->attributes, NULL, NULL);
+        onnx_node(&w, "Cast", "y", "z", "to=11");
+        onnx_output(&w, "z", 11, "");
+        emp_graph *g = load(n->opset, n->type);
+        cr_expect_str_eq(shape_of(g, "Cast", text), n->shape, "%s(%s) %s is %s", n->type,
+                         n->inputs, n->attributes, text);
+        cr_expect_eq(g->unknown_op_count, 0, "%s", n->type);
+        emp_graph_destroy(g);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(onnx_ops, fused_products_cost_what_their_parts_cost)
+{
+    double flops[2];
+
+    for (int is_fused = 0; is_fused < 2; is_fused++) {
+        start();
+        onnx_input(&w, "x", 1, "2,8");
+        onnx_weight(&w, "m", 1, "16,8");
+        onnx_weight(&w, "b", 1, "16");
+        if (is_fused) {
+            onnx_node_of(&w, MS, "FusedGemm", "x,m,b", "y", "transB=1 activation:Relu",
+                         NULL, NULL);
+        } else {
+            onnx_node(&w, "Gemm", "x,m,b", "h", "transB=1");
+            onnx_node(&w, "Relu", "h", "y", "");
+        }
+        onnx_output(&w, "y", 1, "");
+        emp_graph *g = load(13, "FusedGemm");
+        flops[is_fused] = g->flops;
+        cr_expect_eq(g->parameter_count, 16 * 8 + 16);
+        emp_graph_destroy(g);
+    }
+    cr_expect_eq(flops[0], flops[1]);
+}
+
+Test(onnx_ops, weights_of_four_bits_count_as_such)
+{
+    onnx_input(&w, "x", 1, "3,64");
+    onnx_weight(&w, "q", 2, "16,2,16");
+    onnx_weight(&w, "s", 1, "32");
+    onnx_node_of(&w, MS, "MatMulNBits", "x,q,s", "y", "K=64 N=16 bits=4 block_size=32",
+                 NULL, NULL);
+    onnx_output(&w, "y", 1, "");
+    emp_graph *g = load(13, "MatMulNBits");
+    cr_expect_eq(g->parameter_count, 16 * 64);
+    cr_expect_eq(g->flops, 2.0 * 3 * 16 * 64);
+    cr_expect_lt(g->parameter_bytes, 16 * 64);
+    emp_graph_destroy(g);
+}
+
+Test(onnx_ops, a_scan_goes_along_the_axes_that_it_names)
+{
+    char text[EMP_SHAPE_TEXT_BYTES];
+
+    onnx_input(&body, "s", 1, "2,2");
+    onnx_input(&body, "e", 1, "2,2");
+    onnx_node(&body, "Add", "s,e", "s_out", "");
+    onnx_node(&body, "Neg", "s_out", "row", "");
+    onnx_output(&body, "s_out", 1, "");
+    onnx_output(&body, "row", 1, "");
+    onnx_input(&w, "x", 1, "2,2");
+    onnx_input(&w, "xs", 1, "2,3,2");
+    onnx_node_of(&w, "", "Scan", "x,xs", "last,rows",
+                 "num_scan_inputs=1 scan_input_axes=1, scan_output_axes=2,", "body",
+                 &body);
+    onnx_output(&w, "last", 1, "");
+    onnx_output(&w, "rows", 1, "");
+    emp_graph *g = load(16, "Scan");
+    cr_expect_eq(count_type(g, "Add"), 3);
+    cr_expect_str_eq(shape_of(g, "Pack", text), "[2,2,3]");
+    emp_graph_destroy(g);
+}
+
+/* ---- constants ---- */
+
+struct number {
+    const char *type, *inputs, *attributes, *shape;
+};
+
+/* clang-format off */
+static const struct number numbers[] = {
+    {"Mul", "floats:10|floats:0.7", "", "[7]"},             /* 6.99999988 in double */
+    {"Div", "floats:0.3|floats:0.1", "", "[3]"},            /* 2.99999997 in double */
+    {"Add", "floats:16777216|floats:1", "", "[16777216]"},
+    {"Mod", "ints:7|ints:5", "fmod=1", "[2]"},
+    {"Mod", "ints:-7|ints:5", "", "[3]"},
+    {"CumSum", "ints:1,2,3|ints:0", "", "[1,3,6]"},
+    {"CumSum", "ints:1,2,3|ints:0", "reverse=1 exclusive=1", "[5,3,0]"},
+    {"Tile", "ints:2,3|ints:2", "", "[2,3,2,3]"},
+    {"TopK", "ints:3,9,4|ints:2", "axis=0", "[9,4]"},
+    {"Range", "floats:1|floats:4|floats:1", "", "[1,2,3]"},
+    {"Unique", "ints:4,2,4", "", "[2,4]"},
+    {"Unique", "ints:4,2,4", "sorted=0", "[4,2]"},
+    {"Clip", "floats:1,5,9|floats:2|floats:6", "", "[2,5,6]"},
+    {"Pad", "ints:2,3|ints:1,0", "mode:constant", "[0,2,3]"},
+    {"GatherElements", "ints:5,6,7|ints:2,0", "", "[7,5]"},
+    {"ScatterElements", "ints:5,6,7|ints:1|ints:9", "", "[5,9,7]"},
+    {"BitShift", "ints:4|ints:1", "direction:LEFT", "[8]"},
+    {"BitwiseAnd", "ints:12|ints:10", "", "[8]"},
+    {"ReduceMean", "floats:3,4,8", "keepdims=1", "[5]"},
+    {"ArgMax", "floats:3,8,4", "", "[1]"},
+    {"Sqrt", "floats:9,16", "", "[3,4]"},
+};
+/* clang-format on */
+
+/* The numbers become a shape: those of a constant that is not computed would depend on data. */
+Test(onnx_ops, constants_are_rounded_to_their_types)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char names[128], text[EMP_SHAPE_TEXT_BYTES];
+        start();
+        write_inputs(numbers[i].inputs, names, sizeof names);
+        onnx_input(&w, "x", 1, "1");
+        onnx_node(&w, numbers[i].type, names, "y", numbers[i].attributes);
+        onnx_node(&w, "Cast", "y", "n", "to=7");
+        onnx_node(&w, "Expand", "x,n", "e", "");
+        onnx_node(&w, "Neg", "e", "z", "");
+        onnx_output(&w, "z", 1, "");
+        emp_graph *g = load(18, numbers[i].type);
+        cr_expect_str_eq(shape_of(g, "Neg", text), numbers[i].shape, "%s(%s) is %s",
+                         numbers[i].type, numbers[i].inputs, text);
+        emp_graph_destroy(g);
+    }
+}
+
+static const struct {
+    const char *number, *to, *shape;
+} casts[] = {{"259", "to=2", "[3]"}, /* uint8 */
+             {"-5", "to=2", "[251]"},
+             {"65537", "to=5", "[1]"}, /* int16 */
+             {"16777217", "to=1", "[16777216]"},
+             {"2049", "to=10", "[2048]"}, /* half */
+             {"257", "to=16", "[256]"},   /* bfloat16 */
+             {"7", "to=9", "[1]"}};       /* bool */
+
+Test(onnx_ops, casts_keep_what_the_type_can_hold)
+{
+    for (size_t i = 0; i < sizeof casts / sizeof casts[0]; i++) {
+        char text[EMP_SHAPE_TEXT_BYTES];
+        start();
+        onnx_ints(&w, "a", casts[i].number);
+        onnx_input(&w, "x", 1, "1");
+        onnx_node(&w, "Cast", "a", "b", casts[i].to);
+        onnx_node(&w, "Cast", "b", "n", "to=7");
+        onnx_node(&w, "Expand", "x,n", "e", "");
+        onnx_node(&w, "Neg", "e", "z", "");
+        onnx_output(&w, "z", 1, "");
+        emp_graph *g = load(18, "Cast");
+        cr_expect_str_eq(shape_of(g, "Neg", text), casts[i].shape, "%s %s is %s",
+                         casts[i].number, casts[i].to, text);
+        emp_graph_destroy(g);
+    }
+}
+
+/* ---- sizes that depend on data ---- */
+
+Test(onnx_ops, sizes_that_depend_on_data_are_told_and_can_be_given)
+{
+    emp_onnx_params  params = {0};
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
+    char             text[EMP_SHAPE_TEXT_BYTES];
+    emp_graph       *g = NULL;
+
+    onnx_input(&w, "n", 7, "");
+    onnx_ints(&w, "zero", "0");
+    onnx_ints(&w, "one", "1");
+    onnx_node(&w, "Range", "zero,n,one", "r", "");
+    onnx_node(&w, "Neg", "r", "y", "");
+    onnx_output(&w, "y", 7, "");
+    g = load_with(13, &params, &notes, "Range");
+    cr_expect_str_eq(notes.assumption[0],
+                     "size 0 of \"r\", which depends on data, is 128: --dim r.0=N");
+    emp_graph_destroy(g);
+    emp_import_notes_clear(&notes);
+    params.dims = "r.0=50";
+    g = load_with(13, &params, &notes, "Range");
+    cr_expect_str_eq(shape_of(g, "Neg", text), "[50]");
+    cr_expect_eq(notes.assumption_count, 0);
+    emp_graph_destroy(g);
+    params.dims = "q.0=50";
+    cr_expect_eq(emp_onnx_build(&g, onnx_model(&w, 13), &params, &notes, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "no input of the model has a size named \"q.0\"");
+    emp_import_notes_clear(&notes);
+}
+
+/* A known type that cannot be read is not said to be unknown. */
+Test(onnx_ops, a_known_type_is_never_called_unknown)
+{
+    static const char *const reasons[][3] = {
+        {"Range", "1:|1:|floats:0", "its step is 0"},
+        {"Constant", "", "its value is none that is read, such as a sparse tensor"},
+        {"TopK", "1:3,4|7:1", "how many elements it takes depends on data"},
+        {"Einsum", "1:3,4", "its equation does not fit its operands"},
+    };
+
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        char             names[128], message[256];
+        emp_graph       *g = NULL;
+        emp_import_notes notes = {0};
+        emp_error        err = {0};
+        start();
+        write_inputs(reasons[i][1], names, sizeof names);
+        onnx_node(&w, reasons[i][0], names, "y", "");
+        onnx_output(&w, "y", 1, "");
+        snprintf(message, sizeof message, "node \"\" of type %s: %s", reasons[i][0],
+                 reasons[i][2]);
+        cr_expect_eq(
+            emp_onnx_build(&g, onnx_model(&w, 13), &(emp_onnx_params){0}, &notes, &err),
+            EMP_EFORMAT);
+        cr_expect_str_eq(err.msg, message);
+        emp_import_notes_clear(&notes);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
