@@ -92,6 +92,37 @@ Test(problem, makes_placements_legal_as_stated_and_leaves_legal_ones)
 }
 
 /* Where a class may be by itself decides; the engine refuses what is not allowed. */
+Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
+{
+    const int64_t context_bytes = INT64_C(1) << 20;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        task         r;
+        emp_problem *p = NULL;
+        emp_error    err = {0};
+        random_problem_create(&r, seed);
+        emp_runtime runtime = r.problem->runtime;
+        runtime.rules = EMP_RULES_EVENTS;
+        runtime.events.gpu_context_bytes = context_bytes;
+        int64_t least = INT64_MAX;
+        for (int32_t d = 0; d < r.machine->device_count; d++)
+            if (r.machine->device[d].kind == EMP_DEVICE_GPU &&
+                r.machine->device[d].memory_bytes < least)
+                least = r.machine->device[d].memory_bytes;
+        emp_status st = emp_problem_create(&p, r.graph, r.machine, &runtime, "w", &err);
+        cr_assert_eq(st, least <= context_bytes ? EMP_EINVAL : EMP_OK, "%s", err.msg);
+        for (int32_t d = 0; p != NULL && d < r.machine->device_count; d++)
+            cr_expect_eq(
+                p->machine->device[d].memory_bytes,
+                r.machine->device[d].memory_bytes -
+                    (r.machine->device[d].kind == EMP_DEVICE_GPU ? context_bytes : 0));
+        if (p != NULL) cr_expect_eq(p->machine->hash, r.machine->hash);
+        emp_problem_destroy(p);
+        task_destroy(&r);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 Test(problem, forbids_cpus_to_what_gpus_can_do)
 {
     int32_t moved = 0, kept_in_all = 0;
