@@ -43,11 +43,11 @@ static emp_status reduce_memory(emp_problem *p, emp_error *err)
         emp_device *device = &p->reduced->device[d];
         if (device->kind != EMP_DEVICE_GPU) continue;
         if (device->memory_bytes <= context_bytes)
-            return EMP_ERROR(EMP_EINVAL,
-                             "%s has %" PRId64 " bytes, and the runtime '%s' keeps %" PRId64
-                             " on each GPU for its context",
-                             device->name, device->memory_bytes, p->runtime.name,
-                             context_bytes);
+            return EMP_ERROR(
+                EMP_EINVAL,
+                "%s has %" PRId64 " bytes, and the runtime '%s' keeps %" PRId64
+                " on each GPU for its context",
+                device->name, device->memory_bytes, p->runtime.name, context_bytes);
         device->memory_bytes -= context_bytes;
     }
     return EMP_OK;
