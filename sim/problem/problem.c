@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/problem/problem.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/disjoint.h"
@@ -28,7 +27,8 @@ static void find_classes(emp_problem *p)
     for (int32_t c = 0; c < g->class_count; c++) p->kinds_of_class[c] |= EMP_KIND_CPU;
 }
 
-/* Takes what drivers and libraries keep away from the memories of GPUs. */
+/* Takes what drivers and libraries keep from the memories of GPUs: of a small one at most an eighth, as smaller
+ * chips have smaller contexts. */
 static emp_status reduce_memory(emp_problem *p, emp_error *err)
 {
     const int64_t context_bytes = emp_runtime_events_of(&p->runtime)->gpu_context_bytes;
@@ -40,15 +40,10 @@ static emp_status reduce_memory(emp_problem *p, emp_error *err)
     *p->reduced = *p->machine;
     p->machine = p->reduced;
     for (int32_t d = 0; d < p->reduced->device_count; d++) {
-        emp_device *device = &p->reduced->device[d];
-        if (device->kind != EMP_DEVICE_GPU) continue;
-        if (device->memory_bytes <= context_bytes)
-            return EMP_ERROR(
-                EMP_EINVAL,
-                "%s has %" PRId64 " bytes, and the runtime '%s' keeps %" PRId64
-                " on each GPU for its context",
-                device->name, device->memory_bytes, p->runtime.name, context_bytes);
-        device->memory_bytes -= context_bytes;
+        emp_device   *device = &p->reduced->device[d];
+        const int64_t most = device->memory_bytes / 8;
+        if (device->kind == EMP_DEVICE_GPU)
+            device->memory_bytes -= context_bytes < most ? context_bytes : most;
     }
     return EMP_OK;
 }
