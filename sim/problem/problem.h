@@ -14,9 +14,9 @@
 struct emp_problem {
     const emp_graph   *graph;   /**< the step graph; borrowed */
     const emp_machine *machine; /**< borrowed, or `reduced` */
-    emp_machine *
-        reduced; /**< owned: the machine without the memory that the runtime keeps on GPUs;
-                                   its text is borrowed. NULL where the runtime keeps none */
+    /** The machine without the memory that the runtime keeps of GPUs; owned, its text is borrowed.
+     * NULL where the runtime keeps none. */
+    emp_machine    *reduced;
     emp_runtime     runtime;
     emp_cost_table *costs;      /**< owned */
     uint32_t  *kinds_of_class;  /**< [class]: EMP_KIND_ mask all members allow, never 0;
