@@ -129,7 +129,7 @@ static void print_oom(const emp_problem *problem, const emp_sim_result *r,
            emp_units_format_bytes(r->oom_bytes, text, sizeof text));
     printf(" on %s, which has %s%s", device->name,
            emp_units_format_bytes(device->memory_bytes, text, sizeof text),
-           device->kind == EMP_DEVICE_GPU && problem->reduced != NULL
+           device->kind == EMP_DEVICE_GPU && problem->adapted != NULL
                ? " beside the runtime's context"
                : "");
     if (why == NULL) {

@@ -83,7 +83,7 @@ typedef struct {
     X(TRAINING, "torch-eager", "PyTorch trains such a model op by op")                   \
     X(FORWARD, "torch-eager", "PyTorch reads a prompt op by op")                         \
     X(DECODE, "graph-launch", "servers decode tokens by CUDA graphs")                    \
-    X(GGUF, "graph-launch", "llama.cpp launches a step as a CUDA graph")
+    X(GGUF, "llama-cpp", "llama.cpp runs such files")
 
 typedef enum {
 #define X(source, runtime, why) EMP_SOURCE_##source,

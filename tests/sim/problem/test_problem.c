@@ -122,6 +122,36 @@ Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
+{
+    emp_machine *m = NULL;
+    emp_graph   *g = NULL;
+    emp_problem *p = NULL;
+    emp_runtime  runtime;
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_machine_load(&m, "dgx-h100x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "llama-cpp", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(&g, "giph", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "giph", &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_gt(runtime.events.host_hop_s, 0.0);
+    int32_t crossings = 0;
+    for (int32_t a = 0; a < m->device_count; a++) {
+        for (int32_t b = 0; b < m->device_count; b++) {
+            const bool crosses = m->device[a].host != m->device[b].host;
+            crossings += crosses;
+            cr_expect_float_eq(p->machine->route[a][b].latency_s -
+                                   m->route[a][b].latency_s,
+                               crosses ? runtime.events.host_hop_s : 0.0, 1e-12);
+        }
+    }
+    cr_expect_eq(crossings, 2 * 9 * 9);
+    emp_problem_destroy(p);
+    emp_graph_destroy(g);
+    emp_machine_destroy(m);
+}
+
 Test(problem, forbids_cpus_to_what_gpus_can_do)
 {
     int32_t moved = 0, kept_in_all = 0;
