@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Random graphs on random machines of two hosts, each with a placement, for witnesses that simulate a step.
+"""Random graphs on random machines of one or two hosts, each with a placement, for witnesses that simulate a step.
 
 The graphs are written in dnn-partitioning's JSON, which has a time for each op and device and the bytes of each edge;
 `emplace graph --machine --out` returns what Emplace makes of them, and `emplace simulate` the step time.
@@ -7,8 +7,10 @@ The graphs are written in dnn-partitioning's JSON, which has a time for each op 
 
 import dataclasses
 import json
+import os
 import pathlib
 import random
+import statistics
 import subprocess
 
 
@@ -22,7 +24,7 @@ class Link:
 
 @dataclasses.dataclass
 class Machine:
-    """Two hosts below one network, each with a CPU and one or two GPUs; every line has a link for each direction."""
+    """One host, or two below one network, each with a CPU and GPUs; every line has a link for each direction."""
 
     devices: list  # names: cpu:0, gpu:0, ...
     host_of: list  # of each device
@@ -75,9 +77,22 @@ class Case:
         return "\n".join(lines) + "\n"
 
 
-def draw_machine(rng):
-    """Returns a machine and its file."""
-    gpus = [rng.randint(1, 2), rng.randint(1, 2)]
+@dataclasses.dataclass
+class Result:
+    seed: int
+    has_copies: bool
+    step_s: float  # Emplace's
+    times: dict  # by rule
+    is_equal: bool
+
+    def line(self, rule):
+        times = f"Emplace {self.step_s:.6f} s, {rule} {self.times[rule]:.6f} s"
+        return f"case {self.seed}, {'with' if self.has_copies else 'without'} copies: {times}"
+
+
+def draw_machine(rng, hosts=2):
+    """Returns a machine and its file: two hosts with one or two GPUs each, or one host with two or three."""
+    gpus = [rng.randint(1, 2), rng.randint(1, 2)] if hosts == 2 else [rng.randint(2, 3)]
     devices, host_of, links, lines, yaml = [], [], [], {}, ["nodes:", '  - {name: "network"}']
 
     def add(name, low, high, latency, is_network):
@@ -86,10 +101,10 @@ def draw_machine(rng):
         links.extend(Link(name + way, rate * 1e8, delay * 1e-6, is_network) for way in ("-up", "-down"))
         return f'bandwidth: "{rate / 10} GB/s", latency: "{delay} us"'
 
-    for host in (0, 1):
+    for host in range(hosts):
         yaml.append(f'  - {{name: "host:{host}", parent: "network", {add(f"host:{host}", 10, 50, (5, 50), True)}}}')
     yaml.append("devices:")
-    for host in (0, 1):
+    for host in range(hosts):
         yaml.append(f'  - {{model: "haswell-18", at: "host:{host}"}}')
         devices.append(f"cpu:{host}")
         host_of.append(host)
@@ -98,7 +113,7 @@ def draw_machine(rng):
             devices.append(name)
             host_of.append(host)
             yaml.append(f'  - {{model: "k40", at: "host:{host}", {add(name, 20, 120, (1, 20), False)}}}')
-    return Machine(devices, host_of, links, lines), 'description: "two hosts"\n' + "\n".join(yaml) + "\n"
+    return Machine(devices, host_of, links, lines), 'description: "drawn"\n' + "\n".join(yaml) + "\n"
 
 
 def draw_graph(rng, parts, most):
@@ -138,11 +153,11 @@ def read_case(emplace, folder, machine, device_of_name):
     return Case(machine, seconds, [op["outputs"][0]["bytes"] for op in graph["ops"]], edges, device_of, result["step_time_s"])
 
 
-def draw_case(emplace, folder, seed, with_copies, most=60):
+def draw_case(emplace, folder, seed, with_copies, hosts=2, most=60):
     """Without copies each part of the graph is on one device; with copies ops are on random devices, or blocks of them."""
     rng = random.Random(seed)
     folder = pathlib.Path(folder)
-    machine, yaml = draw_machine(rng)
+    machine, yaml = draw_machine(rng, hosts)
     graph, part_of = draw_graph(rng, 1 if with_copies else rng.randint(1, 6), most)
     (folder / "machine.yaml").write_text(yaml)
     (folder / "graph.json").write_text(json.dumps(graph))
@@ -150,3 +165,36 @@ def draw_case(emplace, folder, seed, with_copies, most=60):
     drawn = [rng.choice(machine.devices) for _ in range(most)]
     device = {f"node{i}": drawn[i // block if with_copies else part_of[i]] for i in range(len(part_of))}
     return read_case(emplace, folder, machine, device)
+
+
+def compile_driver(source, package, folder, prefix=None):
+    """Compiles a driver of another simulator; None where a compiler or the package is missing."""
+    settings = dict(os.environ)
+    if prefix is not None:
+        settings["PKG_CONFIG_PATH"] = f"{prefix}/lib/pkgconfig"
+    compiler = ["g++", "-std=c++17"] if source.suffix == ".cpp" else ["gcc", "-std=gnu17"]
+    program = pathlib.Path(folder) / source.stem
+    try:
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", package], capture_output=True, text=True, check=True, env=settings)
+        runs_with = [] if prefix is None else [f"-Wl,-rpath,{prefix}/lib"]
+        subprocess.run([*compiler, "-O1", "-o", str(program), str(source), *flags.stdout.split(), *runs_with], check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return program
+
+
+def run_simgrid(program, rule, path):
+    ran = subprocess.run([program, rule, path], capture_output=True, text=True, timeout=60, check=True)
+    return float(ran.stdout)
+
+
+def print_ratios(results, rules):
+    """Prints a line for each rule, without copies and with. A result has has_copies, step_s and times by rule."""
+    print("cases, and the step time over Emplace's: median, 90th percentile of the distance from 1, greatest distance")
+    for has_copies in (False, True):
+        chosen = [r for r in results if r.has_copies == has_copies]
+        for rule, title in rules.items() if chosen else ():
+            ratio = [r.times[rule] / r.step_s for r in chosen]
+            far = sorted(100 * abs(x - 1) for x in ratio)
+            print(f"{len(chosen):5} {'with   ' if has_copies else 'without'} copies, {title:42} {statistics.median(ratio):.4f} "
+                  f"{far[int(0.9 * (len(far) - 1))]:8.4f} % {far[-1]:8.4f} %")

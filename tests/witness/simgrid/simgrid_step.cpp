@@ -5,6 +5,7 @@
  *            the profile `ideal`. An actor for each device runs ops, one for each copy sends it.
  *   shares   devices as before; copies share links fairly, as SimGrid does it
  *   default  as shares, with SimGrid's own constants of a TCP network (LV08)
+ *   streams  as shares, but a copy first waits for earlier ones as StarPU has it
  *
  * The file is made by tests/witness/placed.py. SimGrid knows rates of links and which links a
  * route has; the latency of a route is that of one more link, which nothing shares. */
@@ -111,11 +112,14 @@ class Runner
     struct Copy {
         int              op, to;
         std::vector<int> lines;
+        int              waits_for; /* earlier copies */
+        std::vector<int> before;    /* later ones that wait for this one */
+        bool             is_done;
     };
 
     Step                           &s;
     const std::vector<sg4::Host *> &host;
-    const bool                      has_lines;
+    const bool                      has_lines, has_streams;
     std::vector<std::deque<int>>    ready; /* of each device */
     std::vector<sg4::SemaphorePtr>  work;
     std::vector<std::deque<int>>    line; /* of each link, then of each copy stream */
@@ -126,9 +130,10 @@ class Runner
   public:
     double end_s = 0;
 
-    Runner(Step &step, const std::vector<sg4::Host *> &hosts, bool lines)
-        : s(step), host(hosts), has_lines(lines), ready(hosts.size()),
-          line(step.rate.size() + 3 * hosts.size()), left(step.op.size())
+    Runner(Step &step, const std::vector<sg4::Host *> &hosts, const std::string &rule)
+        : s(step), host(hosts), has_lines(rule == "lines"), has_streams(rule == "streams"),
+          ready(hosts.size()), line(step.rate.size() + 3 * hosts.size()),
+          left(step.op.size())
     {
         for (size_t d = 0; d < host.size(); d++) work.push_back(sg4::Semaphore::create(0));
         for (size_t op = 0; op < s.op.size(); op++)
@@ -182,7 +187,7 @@ class Runner
     {
         const int from = s.op[op].device, number = static_cast<int>(copies.size());
         const int links = static_cast<int>(s.rate.size());
-        Copy      c{op, to, {}};
+        Copy      c{op, to, {}, 0, {}, false};
 
         if (has_lines) {
             c.lines = s.way[from][to].links;
@@ -190,12 +195,31 @@ class Runner
             else c.lines.push_back(links + 3 * from + (s.is_cpu[from] == s.is_cpu[to] ? 2 : 1));
         }
         for (int l : c.lines) line[l].push_back(number);
+        for (int n = 0; has_streams && n < number; n++) {
+            if (copies[n].is_done || !are_sequential(c, copies[n])) continue;
+            copies[n].before.push_back(number);
+            c.waits_for++;
+        }
         copies.push_back(c);
         send_if_first(number);
     }
 
+    /* StarPU 1.3, transfers_are_sequential(): one stream for each source and target; a copy
+     * between two GPUs waits for copies back, and for those that enter one of the two. */
+    bool are_sequential(const Copy &a, const Copy &b) const
+    {
+        const int  a_from = s.op[a.op].device, b_from = s.op[b.op].device;
+        const bool a_is_peer = !s.is_cpu[a_from] && !s.is_cpu[a.to];
+        const bool b_is_peer = !s.is_cpu[b_from] && !s.is_cpu[b.to];
+
+        if (a_from == b_from && a.to == b.to) return true;
+        if (a_is_peer && (b.to == a_from || b.to == a.to)) return true;
+        return b_is_peer && (a.to == b_from || a.to == b.to);
+    }
+
     void send_if_first(int number)
     {
+        if (copies[number].waits_for > 0) return;
         for (int l : copies[number].lines)
             if (line[l].front() != number) return;
         sg4::Actor::create("copy", host[s.op[copies[number].op].device],
@@ -217,6 +241,9 @@ class Runner
             for (int n : next) is_known |= n == first;
             if (!is_known) next.push_back(first);
         }
+        copies[number].is_done = true;
+        for (int n : copies[number].before)
+            if (--copies[n].waits_for == 0) next.push_back(n);
         for (int n : next) send_if_first(n);
         for (int r : o.readers)
             if (s.op[r].device == c.to) arrive(r);
@@ -230,8 +257,8 @@ int main(int argc, char **argv)
     sg4::Engine       engine(&argc, argv);
     const std::string rule = argc == 3 ? argv[1] : "";
 
-    if (rule != "lines" && rule != "shares" && rule != "default") {
-        std::fprintf(stderr, "usage: simgrid_step lines|shares|default FILE\n");
+    if (rule != "lines" && rule != "shares" && rule != "default" && rule != "streams") {
+        std::fprintf(stderr, "usage: simgrid_step lines|shares|default|streams FILE\n");
         return 2;
     }
     xbt_log_control_set("root.thresh:warning");
@@ -245,7 +272,7 @@ int main(int argc, char **argv)
     }
     Step       step = read_step(argv[2]);
     const auto host = make_platform(step);
-    Runner     runner(step, host, rule == "lines");
+    Runner     runner(step, host, rule);
     engine.run();
     std::printf("%.9f\n", runner.end_s);
     return 0;
