@@ -40,7 +40,7 @@ def build_starpu(folder):
     leave_out = ["cuda", "opencl", "mpi", "build-doc", "build-tests", "build-examples", "starpufft", "socl", "fortran", "starpurm", "static"]
     steps = [(["apt-get", *lists, "update"], folder), (["apt-get", *lists, "source", f"starpu={VERSION}"], folder),
              (["./configure", f"--prefix={prefix}", "--enable-simgrid", "--without-fxt", *(f"--disable-{name}" for name in leave_out)], None),
-             (["make", "-j2", "-C", "src", "install"], None), (["make", "-C", "include", "install"], None), (["make", "install-data"], None)]
+             (["make", "-j2", "-C", "src", "install"], None), (["make", "install-data"], None)]
     with open(folder / "build.log", "w", encoding="utf-8") as log:
         for command, where in steps:
             source = next((path for path in folder.glob("starpu-*") if path.is_dir()), folder)
