@@ -4,7 +4,8 @@
     compare.py EMPLACE [--models A,B,...] [--machine k40x4]
 
 All cut the same graph, one that `emplace graph --out` writes: a vertex for each colocation class that may be on a GPU, with
-the time of its kernels; an edge for the bytes that two classes exchange. Scotch and METIS are those of the methods
+the time of its kernels, as in `ideal`, where issuing takes none; an edge for the bytes that two classes exchange. Step
+times are those of `tf-r1.3`, as in Table 1. Scotch and METIS are those of the methods
 `mincut` and `metis`. Each agrees with its library used directly, pymetis with recursive bisection and scotch_gpart, if
 this does not have both less traffic, by more than 1.5 times, and no more load on the busiest GPU. The rows of the others
 say how much is left to gain. Zoltan and scotch_gpart are left out where they are not installed (libtrilinos-zoltan-dev, scotch).
@@ -132,7 +133,7 @@ def cut_by_scotch(graph, parts):
 class Model:
     def __init__(self, emplace, spec, machine, folder):
         self.emplace, self.spec, self.folder = emplace, spec, folder
-        self.common = [spec, "--machine", machine, "--runtime", "tf-r1.3"]
+        self.common = [spec, "--machine", machine, "--runtime", "ideal"]  # issuing takes no time
         self.run("graph", *self.common, "--out", folder / "graph.json", "--force")
         self.graph = Graph(folder / "graph.json")
         self.parts = int(machine.rsplit("x", maxsplit=1)[1])
@@ -161,7 +162,7 @@ class Model:
             devices["cpu:0" if vertex is None else f"gpu:{part[vertex]}"].append(op["name"])
         path = self.folder / "other.json"
         path.write_text(json.dumps({"format": "emplace-placement-1", "devices": devices, "default": "cpu:0"}))
-        result = json.loads(self.run("simulate", *self.common, "--placement", path, "--no-bound", "--format", "json"))
+        result = json.loads(self.run("simulate", *self.common[:-1], "tf-r1.3", "--placement", path, "--no-bound", "--format", "json"))
         return result["step_time_s"] if result["feasible"] else None
 
 
