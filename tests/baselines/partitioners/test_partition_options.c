@@ -414,8 +414,8 @@ Test(metis, parts_beside_a_heavy_op_are_empty_with_a_warning)
         f->gpu_cost[5].compute_ns = 1000 * f->gpu_cost[0].compute_ns;
         (void)fixture_problem(f);
         place_by_metis(f, options[i], sentence);
-        cr_expect_not_null(strstr(sentence, " without ops: its cut has "), "%s: %s", options[i],
-                           sentence);
+        cr_expect_not_null(strstr(sentence, " without ops: its cut has "), "%s: %s",
+                           options[i], sentence);
         fixture_destroy(f);
     }
 }

@@ -52,8 +52,9 @@ static int count_vertices(void *data, int *code)
     return ((const graph_type *)data)->count;
 }
 
-static void list_vertices(void *data, int global_size, int local_size, ZOLTAN_ID_PTR global,
-                          ZOLTAN_ID_PTR local, int weights, float *weight, int *code)
+static void list_vertices(void *data, int global_size, int local_size,
+                          ZOLTAN_ID_PTR global, ZOLTAN_ID_PTR local, int weights,
+                          float *weight, int *code)
 {
     const graph_type *g = data;
 
@@ -65,8 +66,8 @@ static void list_vertices(void *data, int global_size, int local_size, ZOLTAN_ID
     *code = ZOLTAN_OK;
 }
 
-static void count_edges(void *data, int global_size, int local_size, int count, ZOLTAN_ID_PTR global,
-                        ZOLTAN_ID_PTR local, int *degree, int *code)
+static void count_edges(void *data, int global_size, int local_size, int count,
+                        ZOLTAN_ID_PTR global, ZOLTAN_ID_PTR local, int *degree, int *code)
 {
     const graph_type *g = data;
 
@@ -75,9 +76,10 @@ static void count_edges(void *data, int global_size, int local_size, int count, 
     *code = ZOLTAN_OK;
 }
 
-static void list_edges(void *data, int global_size, int local_size, int count, ZOLTAN_ID_PTR global,
-                       ZOLTAN_ID_PTR local, int *degree, ZOLTAN_ID_PTR neighbor, int *rank,
-                       int weights, float *weight, int *code)
+static void list_edges(void *data, int global_size, int local_size, int count,
+                       ZOLTAN_ID_PTR global, ZOLTAN_ID_PTR local, int *degree,
+                       ZOLTAN_ID_PTR neighbor, int *rank, int weights, float *weight,
+                       int *code)
 {
     const graph_type *g = data;
 
@@ -94,21 +96,27 @@ static void list_edges(void *data, int global_size, int local_size, int count, Z
 
 int main(int argc, char **argv)
 {
-    float          version = 0;
-    int            changes = 0, global_size = 0, local_size = 0, in_count = 0, out_count = 0;
-    ZOLTAN_ID_PTR  in_global, in_local, out_global, out_local;
-    int           *in_rank, *in_part, *out_rank, *out_part;
+    float version = 0;
+    int   changes = 0, global_size = 0, local_size = 0, in_count = 0, out_count = 0;
+    ZOLTAN_ID_PTR in_global, in_local, out_global, out_local;
+    int          *in_rank, *in_part, *out_rank, *out_part;
 
     if (argc != 5) return 2;
     MPI_Init(&argc, &argv);
     Zoltan_Initialize(argc, argv, &version);
     graph_type            g = read_graph(argv[4]);
     struct Zoltan_Struct *z = Zoltan_Create(MPI_COMM_WORLD);
-    const char *const     settings[][2] = {
-        {"DEBUG_LEVEL", "0"},      {"LB_METHOD", "GRAPH"},        {"GRAPH_PACKAGE", "PHG"},
-        {"LB_APPROACH", "PARTITION"}, {"OBJ_WEIGHT_DIM", "1"},    {"EDGE_WEIGHT_DIM", "1"},
-        {"RETURN_LISTS", "PARTS"}, {"NUM_GLOBAL_PARTS", argv[1]}, {"IMBALANCE_TOL", argv[2]},
-        {"SEED", argv[3]},           {"PHG_EDGE_SIZE_THRESHOLD", "1.0"}};
+    const char *const     settings[][2] = {{"DEBUG_LEVEL", "0"},
+                                           {"LB_METHOD", "GRAPH"},
+                                           {"GRAPH_PACKAGE", "PHG"},
+                                           {"LB_APPROACH", "PARTITION"},
+                                           {"OBJ_WEIGHT_DIM", "1"},
+                                           {"EDGE_WEIGHT_DIM", "1"},
+                                           {"RETURN_LISTS", "PARTS"},
+                                           {"NUM_GLOBAL_PARTS", argv[1]},
+                                           {"IMBALANCE_TOL", argv[2]},
+                                           {"SEED", argv[3]},
+                                           {"PHG_EDGE_SIZE_THRESHOLD", "1.0"}};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (Zoltan_Set_Param(z, settings[i][0], settings[i][1]) != ZOLTAN_OK) return 2;
     Zoltan_Set_Num_Obj_Fn(z, count_vertices, &g);
@@ -116,9 +124,9 @@ int main(int argc, char **argv)
     Zoltan_Set_Num_Edges_Multi_Fn(z, count_edges, &g);
     Zoltan_Set_Edge_List_Multi_Fn(z, list_edges, &g);
     double start_s = MPI_Wtime();
-    if (Zoltan_LB_Partition(z, &changes, &global_size, &local_size, &in_count, &in_global, &in_local,
-                            &in_rank, &in_part, &out_count, &out_global, &out_local, &out_rank,
-                            &out_part) != ZOLTAN_OK)
+    if (Zoltan_LB_Partition(z, &changes, &global_size, &local_size, &in_count, &in_global,
+                            &in_local, &in_rank, &in_part, &out_count, &out_global,
+                            &out_local, &out_rank, &out_part) != ZOLTAN_OK)
         return 1;
     printf("%.6f", MPI_Wtime() - start_s);
     int *part = allocate((size_t)g.count, sizeof *part);

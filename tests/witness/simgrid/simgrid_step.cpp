@@ -131,11 +131,12 @@ class Runner
     double end_s = 0;
 
     Runner(Step &step, const std::vector<sg4::Host *> &hosts, const std::string &rule)
-        : s(step), host(hosts), has_lines(rule == "lines"), has_streams(rule == "streams"),
-          ready(hosts.size()), line(step.rate.size() + 3 * hosts.size()),
-          left(step.op.size())
+        : s(step), host(hosts), has_lines(rule == "lines"),
+          has_streams(rule == "streams"), ready(hosts.size()),
+          line(step.rate.size() + 3 * hosts.size()), left(step.op.size())
     {
-        for (size_t d = 0; d < host.size(); d++) work.push_back(sg4::Semaphore::create(0));
+        for (size_t d = 0; d < host.size(); d++)
+            work.push_back(sg4::Semaphore::create(0));
         for (size_t op = 0; op < s.op.size(); op++)
             if (s.op[op].missing == 0) be_ready(static_cast<int>(op));
         for (size_t d = 0; d < host.size(); d++)
@@ -191,8 +192,11 @@ class Runner
 
         if (has_lines) {
             c.lines = s.way[from][to].links;
-            if (s.is_cpu[from] && !s.is_cpu[to]) c.lines.push_back(links + 3 * to);
-            else c.lines.push_back(links + 3 * from + (s.is_cpu[from] == s.is_cpu[to] ? 2 : 1));
+            if (s.is_cpu[from] && !s.is_cpu[to])
+                c.lines.push_back(links + 3 * to);
+            else
+                c.lines.push_back(links + 3 * from +
+                                  (s.is_cpu[from] == s.is_cpu[to] ? 2 : 1));
         }
         for (int l : c.lines) line[l].push_back(number);
         for (int n = 0; has_streams && n < number; n++) {
@@ -236,7 +240,7 @@ class Runner
         for (int l : c.lines) {
             line[l].pop_front();
             if (line[l].empty()) continue;
-            int first = line[l].front();
+            int  first = line[l].front();
             bool is_known = false;
             for (int n : next) is_known |= n == first;
             if (!is_known) next.push_back(first);

@@ -132,10 +132,13 @@ static void read_step(const char *path)
 {
     FILE *in = fopen(path, "r");
     int   link_count = 0, edge_count = 0, n = 0;
-    bool  is_whole = in != NULL && fscanf(in, "%d%d%d%d", &device_count, &link_count,
-                                          &op_count, &edge_count) == 4 && op_count <= MAX_OPS;
+    bool  is_whole =
+        in != NULL &&
+        fscanf(in, "%d%d%d%d", &device_count, &link_count, &op_count, &edge_count) == 4 &&
+        op_count <= MAX_OPS;
 
-    for (int d = 0; is_whole && d < device_count; d++) is_whole = fscanf(in, "%*s%d", &n) == 1;
+    for (int d = 0; is_whole && d < device_count; d++)
+        is_whole = fscanf(in, "%*s%d", &n) == 1;
     for (int l = 0; is_whole && l < link_count; l++) is_whole = fscanf(in, "%*f%*f") == 0;
     for (int r = 0; is_whole && r < device_count * device_count; r++) {
         is_whole = fscanf(in, "%*f%d", &n) == 1;
@@ -176,7 +179,8 @@ int main(int argc, char **argv)
     for (int d = 1; d < device_count; d++)
         worker_of_device[d] = starpu_worker_get_by_type(STARPU_CUDA_WORKER, d - 1);
     for (op_type *o = op; o < op + op_count; o++)
-        starpu_vector_data_register(&o->made, -1, 0, o->bytes > 0 ? (uint32_t)o->bytes : 1, 1);
+        starpu_vector_data_register(&o->made, -1, 0,
+                                    o->bytes > 0 ? (uint32_t)o->bytes : 1, 1);
     left = op_count;
     double start_us = starpu_timing_now();
     for (op_type *o = op; o < op + op_count; o++)
@@ -184,7 +188,8 @@ int main(int argc, char **argv)
     while (left > 0) starpu_sleep(0.0001f);
     starpu_task_wait_for_all();
     printf("%.9f\n", (end_us - start_us) * 1e-6);
-    for (op_type *o = op; o < op + op_count; o++) starpu_data_unregister_no_coherency(o->made);
+    for (op_type *o = op; o < op + op_count; o++)
+        starpu_data_unregister_no_coherency(o->made);
     starpu_shutdown();
     return 0;
 }
