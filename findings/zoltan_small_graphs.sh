@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Zoltan's partitioner PHG ignores all edges of a graph with fewer than eight vertices, and returns ZOLTAN_OK. It turns
-# each edge into a hyperedge of two vertices and drops hyperedges that have at least a quarter of all vertices, which is
+# each edge into a hyperedge of two vertices and drops hyperedges that have more than a quarter of all vertices, which is
 # meant for dense rows of matrices (PHG_EDGE_SIZE_THRESHOLD). Of two triangles that nothing connects it makes two parts
 # with four of six edges cut, and with a threshold of 1 it cuts none. Seen with Debian's libtrilinos-zoltan 13.2.0-4:
 #
