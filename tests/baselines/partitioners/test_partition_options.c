@@ -367,10 +367,10 @@ static void keep_sentence(void *context, const char *sentence)
     snprintf((char *)context, 256, "%s", sentence);
 }
 
-static void place_by_metis(const fixture *f, char sentence[256])
+static void place_by_metis(const fixture *f, const char *options, char sentence[256])
 {
     const emp_method_params params = {
-        .seed = 1, .warn = keep_sentence, .warn_context = sentence};
+        .seed = 1, .options = options, .warn = keep_sentence, .warn_context = sentence};
     emp_device_id            device_of_op[FIXTURE_MAX_OPS];
     const emp_owned_decision proposal = {.device_of_op = device_of_op};
 
@@ -388,13 +388,34 @@ Test(metis, empty_parts_are_a_warning)
 
     fixture_clique(few, 2, 1 << 20);
     (void)fixture_problem(few);
-    place_by_metis(few, sentence);
+    place_by_metis(few, NULL, sentence);
     cr_expect_not_null(strstr(sentence, "its cut has 2 empty parts of 4"), "%s",
                        sentence);
     fixture_clique(many, 40, 1 << 10);
     (void)fixture_problem(many);
-    place_by_metis(many, sentence);
+    place_by_metis(many, NULL, sentence);
     cr_expect_str_eq(sentence, "");
     fixture_destroy(few);
     fixture_destroy(many);
+}
+
+/* One op of a chain has nearly all of the load: METIS puts the whole chain into one part, whichever way it cuts. */
+Test(metis, parts_beside_a_heavy_op_are_empty_with_a_warning)
+{
+    static const char *const options[] = {"strategy=recursive", "strategy=kway"};
+
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        fixture *f = fixture_create(4);
+        char     sentence[256];
+        for (int32_t op = 0; op < 16; op++) {
+            fixture_op(f, NULL, 1000);
+            if (op > 0) fixture_edge(f, op - 1, op);
+        }
+        f->gpu_cost[5].compute_ns = 1000 * f->gpu_cost[0].compute_ns;
+        (void)fixture_problem(f);
+        place_by_metis(f, options[i], sentence);
+        cr_expect_not_null(strstr(sentence, " without ops: its cut has "), "%s: %s",
+                           options[i], sentence);
+        fixture_destroy(f);
+    }
 }
