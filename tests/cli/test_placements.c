@@ -98,7 +98,7 @@ Test(placements, a_model_too_large_for_gpus_is_out_of_memory_without_cpus)
     cr_expect_not_null(
         strstr(program_out,
                "no placement fits: GPUs need 28.01 GiB for weights and states, "
-               "and have 10.6 GiB"),
+               "and have 9.89 GiB"),
         "%s", program_out);
     cr_expect_not_null(strstr(program_out, "memory       does not fit: model."), "%s",
                        program_out);

@@ -226,7 +226,7 @@ Test(comparison, methods_that_draw_nothing_give_every_seed_the_same)
         emp_record_clear(&a);
         emp_record_clear(&b);
     }
-    cr_expect_eq(undrawn, 12);
+    cr_expect_eq(undrawn, 13);
     emp_tasks_clear(&task, 1);
 }
 
@@ -334,22 +334,21 @@ Test(comparison, curves_lead_to_the_medians)
 Test(comparison, what_finds_nothing_is_infinitely_slow)
 {
     struct counts              first = {0}, again = {0};
-    emp_comparison_params      p = make_params(&first, "huge", "cpu,gpu,m-etf");
+    emp_comparison_params      p = make_params(&first, "huge", "cpu,gpu,dp-contiguous");
     emp_comparison            *c = make(&p);
     const emp_comparison_cell *cpu = cell_of(c, 1, 0, 0), *gpu = cell_of(c, 1, 0, 1),
-                              *m_etf = cell_of(c, 1, 0, 2);
+                              *split = cell_of(c, 1, 0, 2);
 
     cr_expect(isfinite(cpu->step_s.median) && cpu->is_best && cpu->rank == 1.0);
     cr_expect(gpu->step_s.median == INFINITY && gpu->failed_count == 1);
-    cr_expect(m_etf->step_s.median == INFINITY && m_etf->failed_count == 1);
-    cr_expect(gpu->rank == 2.5 && m_etf->rank == 2.5);
+    cr_expect(split->step_s.median == INFINITY && split->failed_count == 1);
+    cr_expect(gpu->rank == 2.5 && split->rank == 2.5);
     cr_expect_null(gpu->refusal);
-    cr_assert_not_null(m_etf->refusal);
-    cr_expect_not_null(strstr(m_etf->refusal, "it takes more memory"), "%s",
-                       m_etf->refusal);
+    cr_assert_not_null(split->refusal);
+    cr_expect_not_null(strstr(split->refusal, "gives up"), "%s", split->refusal);
     for (int k = 0; k < EMP_SCORED_KINDS; k++) {
         cr_expect_eq(gpu->rescored_s[k], INFINITY, "nowhere is it credited");
-        cr_expect_eq(m_etf->rescored_s[k], INFINITY);
+        cr_expect_eq(split->rescored_s[k], INFINITY);
     }
     int32_t gpu_overall = emp_comparison_overall_index(c, 1, EMP_TASKS_FRESH, 1);
     cr_expect(c->overall[gpu_overall].to_least.mean == INFINITY);
@@ -372,7 +371,7 @@ Test(comparison, what_finds_nothing_is_infinitely_slow)
 Test(comparison, where_nobody_finds_anything_nobody_is_best)
 {
     struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "huge", "gpu,m-etf");
+    emp_comparison_params p = make_params(&counts, "huge", "gpu,dp-contiguous");
     emp_comparison       *c = make(&p);
     FILE                 *out = tmpfile();
     emp_error             err = {0};
@@ -430,8 +429,9 @@ static int count_lines(void (*fill)(emp_sheet *sheet, const emp_comparison *c),
 Test(comparison, csv_has_a_line_a_cell_with_all_fields)
 {
     struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one,huge", "cpu,m-etf,anneal");
-    emp_comparison       *c = make(&p);
+    emp_comparison_params p =
+        make_params(&counts, "one,huge", "cpu,dp-contiguous,anneal");
+    emp_comparison *c = make(&p);
 
     cr_expect_eq(count_lines(NULL, c), 2 * 2 * 3);
     cr_expect_eq(count_lines(emp_comparison_changes, c), 2 * 2 * EMP_SCORED_KINDS);
@@ -477,7 +477,7 @@ static int count_words(const char *text, const char *word)
 Test(comparison, a_page_has_tables_figures_and_reasons)
 {
     struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one,huge", "m-etf,anneal");
+    emp_comparison_params p = make_params(&counts, "one,huge", "dp-contiguous,anneal");
     emp_comparison       *c = make(&p);
     emp_error             err = {0};
     const int             rankings = 2 * SETS * (1 + 2);
@@ -493,7 +493,7 @@ Test(comparison, a_page_has_tables_figures_and_reasons)
         cr_expect_eq(count_words(text, "</tr>"), count_words(text, "<tr"));
         cr_expect_eq(count_words(text, "<svg class=\"plot\""), has_figures);
         cr_expect_eq(count_words(text, "gnuplot is not installed"), !has_figures);
-        cr_expect_not_null(strstr(text, ">Huge, m-etf: "));
+        cr_expect_not_null(strstr(text, ">Huge, dp-contiguous: "));
         cr_expect_not_null(strstr(text, "</html>"));
         free(text);
     }
@@ -511,11 +511,12 @@ static int32_t find_entrant(const emp_comparison *c, const char *key)
 Test(comparison, json_has_what_the_cells_have)
 {
     struct counts         counts = {0};
-    emp_comparison_params p = make_params(&counts, "one,huge", "cpu,m-etf,anneal");
-    emp_comparison       *c = make(&p);
-    char                 *text = NULL;
-    size_t                size = 0;
-    FILE                 *out = open_memstream(&text, &size);
+    emp_comparison_params p =
+        make_params(&counts, "one,huge", "cpu,dp-contiguous,anneal");
+    emp_comparison *c = make(&p);
+    char           *text = NULL;
+    size_t          size = 0;
+    FILE           *out = open_memstream(&text, &size);
 
     cr_assert_eq(emp_comparison_print(out, c, EMP_SHEET_JSON, NULL), EMP_OK);
     fclose(out);

@@ -230,8 +230,11 @@ static void expect_refused(const char *members, const char *options, emp_status 
 
 Test(hybrid, refuses_in_one_sentence)
 {
-    expect_refused("\"model_type\":\"qwen3_5\"," SMALL "\"num_hidden_layers\":4", "",
-                   EMP_EFORMAT, "\"linear_num_key_heads\" of a qwen3_5 model is missing");
+    expect_refused(
+        "\"model_type\":\"qwen3_5\"," SMALL
+        "\"num_hidden_layers\":4,\"linear_num_key_heads\":0",
+        "", EMP_EFORMAT,
+        "\"linear_num_key_heads\" of a qwen3_5 model is no whole number from 1");
     expect_refused("\"model_type\":\"qwen3_5\"," SMALL SMALL_SCAN
                    "\"num_hidden_layers\":4",
                    "", EMP_EINVAL, "3 heads of a scan cannot share 2 key heads evenly");
