@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compares Emplace's reading of ten modules with PyTorch, in each form that PyTorch writes.
+
+    compare.py EMPLACE [--only MODULE] [--keep FOLDER]
+
+Parameters must be exact. The FLOPs of products, convolutions and attention must be those of FlopCounterMode within
+2 %. The last line is "N of M agree"; the exit status is 1 where N is less than M.
+"""
+
+import argparse
+import logging
+import pathlib
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import onnx
+import torch
+from torch.profiler import ExecutionTraceObserver, ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "export")]
+
+from export_torch import export_step, write_graph  # noqa: E402
+from graphs import Table, read_graph  # noqa: E402
+from modules import MODULES  # noqa: E402
+
+PRODUCTS = ("mm", "conv", "linear", "matmul", "attention", "lstm", "einsum", "rnn", "Gemm", "MatMul", "Conv", "Einsum", "LSTM", "Attention")
+
+
+def products(read):
+    return sum(op["flops"] for op in read["ops"] if any(word in op["type"] for word in PRODUCTS))
+
+
+def backward_by_groups(grad, x, weight, bias, stride, padding, dilation, transposed, _padding, groups, mask, **_):
+    """FLOPs of a convolution's gradients; FlopCounterMode itself takes the filter's gradient for one without groups."""
+    spots = 1
+    for size in (x if transposed else grad)[2:]:
+        spots *= size
+    product = 2 * x[0] * spots
+    for size in weight:
+        product *= size
+    return product * (bool(mask[0]) + bool(mask[1]))
+
+
+def count_flops(run):
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.convolution_backward: backward_by_groups}) as counter:
+        run()
+    return counter.get_total_flops()
+
+
+class Case:
+    def __init__(self, name):
+        torch.manual_seed(0)
+        make, inputs = MODULES[name]
+        self.name, self.model, self.inputs = name, make(), inputs()
+        self.parameters = sum(p.numel() for p in self.model.parameters())
+        with torch.no_grad():  # values that tell parameters apart from constants, and from each other
+            for tensor in [*self.model.parameters(), *self.model.buffers()]:
+                if tensor.is_floating_point():
+                    tensor.copy_(torch.rand_like(tensor) * 0.2 + 0.1)
+
+    def shapes(self):
+        """Sizes that may change: the batch, and the length of tokens."""
+        if self.name != "dynamic":
+            return None
+        return ({0: torch.export.Dim("batch"), 1: torch.export.Dim("length")},)
+
+    def export(self):
+        return torch.export.export(self.model, self.inputs, dynamic_shapes=self.shapes())
+
+    def plain(self):
+        """The model in ops that FlopCounterMode knows: it counts no LSTM, and fails in the gradient of a branch."""
+        if self.name == "control flow":
+            return lambda x: self.model.larger(self.model.first(x))
+        return self.export().run_decompositions().module() if self.name == "recurrent" else self.model
+
+    def forward_flops(self):
+        self.model.eval()
+        model = self.plain()
+        with torch.no_grad():
+            return count_flops(lambda: model(*self.inputs))
+
+    def step_flops(self):
+        self.model.train()
+        model = self.plain()
+        return count_flops(lambda: model(*self.inputs).float().square().mean().backward())
+
+
+def onnx_parameters(case, path):
+    """Elements of the file's weights: tensors with values of parameters, and filters that a norm has been folded into."""
+    values = np.concatenate([p.detach().numpy().reshape(-1) for p in case.model.parameters()])
+    graph = onnx.load(path).graph
+    filters = {name for node in graph.node if node.op_type == "Conv" for name in node.input[1:]}
+    tensors = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    return sum(array.size for name, array in tensors.items() if name in filters or (array.dtype == np.float32 and np.isin(array, values).any()))
+
+
+def write_pt2(case, path):
+    torch.export.save(case.export(), path)
+
+
+def write_decomposed(case, path):
+    torch.export.save(case.export().run_decompositions(), path)
+
+
+def write_fx(case, path):
+    target = torch.zeros_like(case.model(*case.inputs))
+    export_step(case.model, lambda y, t: (y - t).square().mean(), case.inputs, target, str(path), optimizer="adam")
+
+
+def write_forward_fx(case, path):
+    write_graph(case.export().module(check_guards=False), str(path))
+
+
+def write_onnx(case, path):
+    torch.onnx.export(case.model, case.inputs, str(path), dynamo=True, dynamic_shapes=case.shapes(), verbose=False, external_data=False)
+
+
+def write_old_onnx(case, path):
+    axes = {"tokens": {0: "batch", 1: "length"}} if case.name == "dynamic" else None
+    names = ["tokens"] if axes else None
+    torch.onnx.export(case.model, case.inputs, str(path), dynamo=False, input_names=names, dynamic_axes=axes)
+
+
+def write_traces(case, folder, model):
+    """Kineto's trace and the execution trace of one CPU step, after one that is not recorded."""
+    optimizer = torch.optim.AdamW(case.model.parameters())
+
+    def step():
+        optimizer.zero_grad()
+        model(*case.inputs).float().square().mean().backward()
+        optimizer.step()
+
+    step()
+    observer = ExecutionTraceObserver().register_callback(str(folder / "execution.json"))
+    with profile(activities=[ProfilerActivity.CPU], execution_trace_observer=observer, record_shapes=True) as recorded:
+        step()
+    recorded.export_chrome_trace(str(folder / "kineto.json"))
+
+
+def reason(error):
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:120]}"
+
+
+def compare_file(table, emplace, case, form, write, path, flops, parameters, options=()):
+    try:
+        write(case, path)
+    except Exception as error:  # the exporter's own limits are no differences
+        print(f"{case.name}: PyTorch writes no {form} ({reason(error)})")
+        return
+    read = read_graph(emplace, path, ops=True, options=options)
+    if parameters is None:
+        parameters = onnx_parameters(case, path)
+    table.compare(read, case.name, form, parameters, flops, seen_flops=products(read) if "ops" in read else None)
+
+
+def compare_case(table, emplace, name, folder):
+    case = Case(name)
+    forward, step = case.forward_flops(), case.step_flops()
+    sizes = ("--dim", "batch=4", "--dim", "length=9") if name == "dynamic" else ()
+    case.model.eval()
+    compare_file(table, emplace, case, ".pt2", write_pt2, folder / "forward.pt2", forward, case.parameters)
+    compare_file(table, emplace, case, ".pt2 decomposed", write_decomposed, folder / "decomposed.pt2", forward, case.parameters)
+    compare_file(table, emplace, case, "FX forward", write_forward_fx, folder / "forward.json", forward, case.parameters)
+    compare_file(table, emplace, case, "ONNX", write_onnx, folder / "new.onnx", forward, None, sizes)
+    compare_file(table, emplace, case, "ONNX, TorchScript", write_old_onnx, folder / "old.onnx", forward, None, sizes)
+    case.model.train()
+    compare_file(table, emplace, case, "FX training step", write_fx, folder / "step.json", step, case.parameters)
+    for form, model in (("eager", case.model), ("inductor", torch.compile(case.model, disable="X" in __import__("os").environ))):
+        traces = folder / form
+        traces.mkdir()
+        try:
+            write_traces(case, traces, model)
+        except Exception as error:
+            print(f"{case.name}: PyTorch traces no step, {form} ({reason(error)})")
+            continue
+        for kind in ("execution", "kineto"):
+            read = read_graph(emplace, traces / f"{kind}.json", ops=True)
+            table.compare(read, name, f"{kind} trace, {form}", None, step, seen_flops=products(read) if "ops" in read else None)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("emplace")
+    parser.add_argument("--only", choices=MODULES, help="compare this module only")
+    parser.add_argument("--keep", help="a folder for the files")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    torch.set_num_threads(2)
+    torch.backends.mha.set_fastpath_enabled(False)  # whose ops FlopCounterMode does not count
+    table = Table()
+    with tempfile.TemporaryDirectory() as name:
+        for module in [options.only] if options.only else MODULES:
+            folder = pathlib.Path(options.keep or name) / module.replace(" ", "_")
+            folder.mkdir(parents=True)
+            compare_case(table, options.emplace, module, folder)
+    return table.print()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compares Emplace's reading of ten modules with TensorFlow, in each form that TensorFlow writes.
+
+    compare.py EMPLACE [--only MODULE] [--keep FOLDER]
+
+Parameters must be exact, and the FLOPs of products and convolutions those of TensorFlow's profiler within 2 %. The last
+line is "N of M agree"; the exit status is 1 where N is less than M.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from graphs import Table, read_graph  # noqa: E402
+from modules import MODULES  # noqa: E402
+
+PRODUCTS = ("MatMul", "Conv2D", "DepthwiseConv2dNative", "Einsum", "XlaDot")
+
+
+def counted(graph):
+    """FLOPs of the products that TensorFlow's profiler counts in a graph without calls."""
+    options = tf.compat.v1.profiler.ProfileOptionBuilder.float_operation()
+    options["output"] = "none"
+    options["account_type_regexes"] = [".*MatMul.*", ".*Conv2D.*", ".*Depthwise.*"]
+    options["start_name_regexes"] = [".*"]
+    return tf.compat.v1.profiler.profile(graph, options=options).total_float_ops
+
+
+def products(read):
+    return sum(op["flops"] for op in read["ops"] if any(word in op["type"] for word in PRODUCTS))
+
+
+def plain(variable):
+    """The variable of TensorFlow in one of Keras."""
+    return variable if isinstance(variable, tf.Variable) else variable.value
+
+
+class Module(tf.Module):
+    """A model with a forward signature and one of a training step by SGD."""
+
+    def __init__(self, model, specs):
+        super().__init__()
+        self.model = model
+        self.state = [plain(v) for v in model.variables]  # with the seeds of dropout, so that it is saved
+        self.forward = tf.function(lambda *x: {"y": self.call(x, False)}, input_signature=specs)
+        self.step = tf.function(self.train, input_signature=specs)
+
+    def call(self, x, training):
+        if isinstance(self.model, keras.Model):
+            return self.model(list(x) if len(x) > 1 else x[0], training=training)
+        return self.model(*x)
+
+    def train(self, *x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(self.call(x, True) ** 2)
+        for variable, gradient in zip(self.model.trainable_variables, tape.gradient(loss, self.model.trainable_variables)):
+            plain(variable).assign_sub(0.01 * tf.convert_to_tensor(gradient))
+        return {"loss": loss}
+
+
+def compare_module(table, emplace, name, folder):
+    make, specs = MODULES[name]
+    keras.utils.set_random_seed(1)
+    model = make()
+    trained = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+    module = Module(model, specs)
+    forward, step = module.forward.get_concrete_function(), module.step.get_concrete_function()
+    frozen = convert_variables_to_constants_v2(forward)
+    flops = counted(frozen.graph)
+    path = folder / "model"
+    tf.saved_model.save(module, str(path), signatures={"serving_default": forward, "train": step})
+    for form, options in (("SavedModel", ()), ("training signature", ("--signature", "train"))):
+        read = read_graph(emplace, path / "saved_model.pb", ops=True, options=options)
+        table.compare(read, name, form, trained, flops if not options else None, seen_flops=products(read) if "ops" in read else None)
+    (folder / "frozen.pb").write_bytes(frozen.graph.as_graph_def().SerializeToString())
+    read = read_graph(emplace, folder / "frozen.pb", ops=True)
+    table.compare(read, name, "GraphDef, frozen", None, flops, seen_flops=products(read) if "ops" in read else None)
+    if isinstance(model, keras.Model):
+        model.export(str(folder / "exported"), verbose=False)
+        sizes = ("--batch", str(specs[0].shape[0]))
+        read = read_graph(emplace, folder / "exported" / "saved_model.pb", ops=True, options=sizes)
+        table.compare(read, name, "SavedModel of Keras", trained, flops, seen_flops=products(read) if "ops" in read else None)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("emplace")
+    parser.add_argument("--only", choices=MODULES, help="compare this module only")
+    parser.add_argument("--keep", help="a folder for the files")
+    options = parser.parse_args()
+    table = Table()
+    with tempfile.TemporaryDirectory() as name:
+        for module in [options.only] if options.only else MODULES:
+            folder = pathlib.Path(options.keep or name) / module.replace(" ", "_")
+            folder.mkdir(parents=True, exist_ok=True)
+            compare_module(table, options.emplace, module, folder)
+    return table.print()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
