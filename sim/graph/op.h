@@ -37,6 +37,7 @@ typedef struct {
     bool      transpose_a, transpose_b; /**< MatMul; adj_x, adj_y of BatchMatMul */
     bool      padding_is_same;          /**< else VALID */
     bool      is_nchw;                  /**< data_format; else NHWC */
+    char      equation[48]; /**< of Einsum: "ab,bc->ac"; "": none, or longer */
     bool      keep_dims;
     bool      is_inference;         /**< is_training=false of batch norm */
     bool      unique;               /**< candidate samplers */

@@ -300,6 +300,15 @@ static emp_status add_results(emp_pt2_reader *r, emp_torch_node *node, const cha
     return EMP_OK;
 }
 
+/* "_operator.mul" of two sizes, which Python computes before any op is issued. */
+static bool is_of_sizes(const emp_json *outputs, const char *target)
+{
+    const char *kind = emp_json_key(emp_json_first(emp_json_first(outputs)));
+
+    return kind != NULL && strncmp(kind, "as_sym", 6) == 0 &&
+           strncmp(target, "torch.ops.", 10) != 0;
+}
+
 emp_status emp_pt2_read_node(emp_pt2_reader *r, const emp_json *json, int32_t number,
                              emp_error *err)
 {
@@ -317,6 +326,7 @@ emp_status emp_pt2_read_node(emp_pt2_reader *r, const emp_json *json, int32_t nu
              target == NULL ? "" : target);
     if (target == NULL)
         EMP_FAIL(EMP_EFORMAT, "%s: the text \"target\" is missing", place);
+    if (is_of_sizes(outputs, target)) goto cleanup;
     if (count > EMP_MAX_OUTPUTS)
         EMP_FAIL(EMP_EFORMAT, "%s has %d results, at most %d are possible", place, count,
                  EMP_MAX_OUTPUTS);

@@ -167,6 +167,7 @@ static const emp_op_type table[] = {
     {"DynamicPartition", FLAGS(EMP_OP_OPEN_OUTPUTS), CPU_ONLY, TAKES(2), RUN(open), WORK(HOST, host)},
     {"DynamicQuantizeLinear", ANY, TAKES(1), KERNELS(4, 4, 3), RUN(dynamic_quantize), WORK(ELEMENTWISE, elementwise)},
     {"DynamicStitch", FLAGS(INT32_HOST), GPU(HOST_ONLY_DTYPES), TAKES(2), RUN(dynamic_stitch), WORK(MOVE, movement)},
+    {"Einsum", GPU(COMPLEX), TAKES(1), RUN(einsum), GRAPPLER(FLOPS), WORK(PRODUCT, einsum)},
     {"Elu", FLAGS(IN_PLACE), GPU(FLOATS), TAKES(1), RATE(1, 15), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"EluGrad", FLAGS(IN_PLACE), GPU(FLOATS), TAKES(2), RATE(2, 3), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"EmbeddingGrad", ANY, TAKES(2), RUN(one_unknown), WORK(SCATTER, segment)},

@@ -69,6 +69,12 @@ static const struct shape_case shape_cases[] = {
     {"PartialSort", "f[4,100]", "f[4,5] l[4,5]", {.axis = -1, .count = 5}},
     {"QuantizeLinear", "f[4,8]", "u[4,8]", {.out_type = EMP_DTYPE_UINT8}},
     {"BatchMatMulV2", "f[8,1,4,5] f[2,5,6]", "f[8,2,4,6]", {0}},
+    {"Einsum", "f[2,7,4,8] f[2,5,4,8]", "f[2,4,7,5]", {.equation = "BTNH,BSNH->BNTS"}},
+    {"Einsum", "f[3,1,4,5] f[2,5,6]", "f[3,2,4,6]", {.equation = "...ij,...jk->...ik"}},
+    {"Einsum", "f[?,3] f[3,4]", "f[?,4]", {.equation = "ab,bc->ac"}},
+    {"Einsum", "f[2,3]", "f[3,2]", {.equation = "ab->ba"}},
+    {"Einsum", "f[2,3] f[3,4]", "f?", {.equation = "abc,bc->ac"}},
+    {"Einsum", "f[2,3] f[3,4]", "f?", {0}},
     {"FusedAdam", "&f[4] &f[4] &f[4] f[4]", "&f[4]", {0}},
     /* shapes as values */
     {"Shape", "f[64,128]", "i[2]={64,128}", {0}},

@@ -389,6 +389,28 @@ static double products_of(const emp_graph *g)
     return flops;
 }
 
+/* A batch times heads, as dynamic shapes have it: Python's, and no op of the step. */
+Test(pt2, arithmetic_of_sizes_is_no_op)
+{
+    char       said[1024];
+    emp_graph *g =
+        graph_within(
+            MODEL(SQUARE,
+                  "{\"target\": \"_operator.mul\", \"inputs\": [" ARG("{\"as_sym_int\": "
+                                                                      "{\"as_name\": "
+                                                                      "\"s\"}}") ", " ARG(
+                      N(4)) "], \"outputs\": [{\"as_sym_int\": {\"as_name\": "
+                            "\"mul\"}}]}, " NODE("aten.mm.default",
+                                                 ARG(TENSOR("x")) ", " ARG(TENSOR("u")),
+                                                 "end"),
+                  F32("end", SQUARE), "end"),
+            said);
+
+    cr_expect_eq(g->unknown_op_count, 0);
+    cr_expect_eq(products_of(g), 2.0 * 4 * 4 * 4);
+    emp_graph_destroy(g);
+}
+
 /* As with torch.no_grad() around a part of the model. */
 Test(pt2, a_wrapped_graph_runs_in_place)
 {
@@ -460,16 +482,22 @@ static const char scan_json[] = MODEL(
                                                                "\"name\":"
                                                                " \"x\"}]"
                                                                "}") ","
-                                                                    " " ARG("{\"as_"
-                                                                            "tensors\": "
-                                                                            "[{\"name\": "
-                                                                            "\"w\"}]}") "], \"outputs\": [" TENSOR("state") ", " TENSOR(
-                                                                        "rows") "]},"
-                                                                                " " NODE("aten.mm.default",
-                                                                                         ARG(TENSOR("state")) ", " ARG(
-                                                                                             TENSOR(
-                                                                                                 "u")),
-                                                                                         "end"),
+                                                                    " " ARG(
+                                                                        "{\"as_"
+                                                                        "tensors\": "
+                                                                        "[{\"name\": "
+                                                                        "\"w\"}]}") "], "
+                                                                                    "\"ou"
+                                                                                    "tput"
+                                                                                    "s\":"
+                                                                                    " "
+                                                                                    "[" TENSOR("state") ", " TENSOR("rows") "]},"
+                                                                                                                            " " NODE(
+                                                                                                                                "aten.mm.default",
+                                                                                                                                ARG(TENSOR("state")) ", " ARG(
+                                                                                                                                    TENSOR(
+                                                                                                                                        "u")),
+                                                                                                                                "end"),
     F32("state", SQUARE) ", " F32("rows", N(6) ", " N(4) ", " N(4)) ", " F32("end",
                                                                              SQUARE),
     "end");
