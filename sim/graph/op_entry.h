@@ -33,11 +33,12 @@ emp_op_infer emp_op_infer_einsum;
 /* tensorflow/op_basic.c: constants, pass-throughs, kernel-less and host ops */
 emp_op_infer emp_op_infer_nothing, emp_op_infer_constant, emp_op_infer_placeholder,
     emp_op_infer_variable, emp_op_infer_var_handle, emp_op_infer_read_variable,
-    emp_op_infer_pass, emp_op_infer_pass_ref, emp_op_infer_update, emp_op_infer_assign,
-    emp_op_infer_open, emp_op_infer_switch_, emp_op_infer_ref_switch, emp_op_infer_merge,
-    emp_op_infer_forget, emp_op_infer_second, emp_op_infer_one_unknown,
-    emp_op_infer_bool_scalar, emp_op_infer_int32_scalar, emp_op_infer_flow,
-    emp_op_infer_handle_and_flow, emp_op_infer_string_scalar, emp_op_infer_resource;
+    emp_op_infer_pass, emp_op_infer_pass_all, emp_op_infer_pass_ref, emp_op_infer_update,
+    emp_op_infer_assign, emp_op_infer_open, emp_op_infer_switch_, emp_op_infer_ref_switch,
+    emp_op_infer_merge, emp_op_infer_forget, emp_op_infer_second,
+    emp_op_infer_one_unknown, emp_op_infer_bool_scalar, emp_op_infer_int32_scalar,
+    emp_op_infer_flow, emp_op_infer_handle_and_flow, emp_op_infer_string_scalar,
+    emp_op_infer_resource;
 
 /* tensorflow/op_shape.c: ops that compute or change shapes */
 emp_op_infer emp_op_infer_shape, emp_op_infer_shape_n, emp_op_infer_rank,

@@ -222,6 +222,7 @@ static const emp_op_type table[] = {
     {"HardSwishGrad", FLAGS(IN_PLACE), ANY, TAKES(2), RATE(5, 5), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"HistogramSummary", CPU_ONLY, TAKES(1), RUN(string_scalar), WORK(HOST, host)},
     {"Identity", FLAGS(ALIAS | INT32_HOST), ANY, TAKES(1), GRAPPLER(FREE), RUN(pass), WORK(NOTHING, free_)},
+    {"IdentityN", FLAGS(ALIAS), ANY, TAKES(1), GRAPPLER(FREE), RUN(pass_all), WORK(NOTHING, free_)},
     {"ImageSummary", CPU_ONLY, TAKES(1), RUN(string_scalar), WORK(HOST, host)},
     {"InTopK", CPU_ONLY, TAKES(2), RUN(one_unknown), WORK(HOST, host)},
     {"Inv", FLAGS(IN_PLACE), GPU(COMPLEX), TAKES(1), RATE(1, 14), GRAPPLER(CYCLES), RUN(same), WORK(ELEMENTWISE, elementwise)},
