@@ -45,7 +45,7 @@ emp_op_infer emp_op_infer_shape, emp_op_infer_shape_n, emp_op_infer_rank,
     emp_op_infer_size, emp_op_infer_reshape, emp_op_infer_expand_dims,
     emp_op_infer_squeeze, emp_op_infer_fill, emp_op_infer_range,
     emp_op_infer_broadcast_gradient_args, emp_op_infer_concat_offset,
-    emp_op_infer_invert_permutation, emp_op_infer_random;
+    emp_op_infer_invert_permutation, emp_op_infer_random, emp_op_infer_key_counter;
 
 /* tensorflow/op_array.c: data movement */
 emp_op_infer emp_op_infer_concat, emp_op_infer_concat_v2, emp_op_infer_split,

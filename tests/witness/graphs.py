@@ -37,8 +37,9 @@ class Table:
         self.rows.append((module, form, parameters, flops, complaint or note or "agrees"))
         self.complaints.append(bool(complaint))
 
-    def compare(self, read, module, form, parameters, flops, seen_flops=None, relative=0.02, note=""):
-        """Compares one file. None for parameters or flops: the file does not have them."""
+    def compare(self, read, module, form, parameters, flops, seen_flops=None, relative=0.02, note="", known=()):
+        """Compares one file. None for parameters or flops: the file does not have them. `known`: beginnings of types that the page names
+        as not read."""
         if "refusal" in read:
             self.add(module, form, "", "", "refused: " + read["refusal"])
             return
@@ -49,8 +50,9 @@ class Table:
             complaint = f"{parameters} parameters, Emplace says {own_parameters}"
         elif flops is not None and not close(own_flops, flops, relative):
             complaint = f"{flops:.6g} FLOP, Emplace says {own_flops:.6g}"
-        elif read.get("unknown_op_types"):
-            complaint = "unknown: " + ", ".join(read["unknown_op_types"])
+        unknown = [kind for kind in read.get("unknown_op_types", ()) if not kind.startswith(tuple(known))]
+        if not complaint and unknown:
+            complaint = "unknown: " + ", ".join(unknown)
         self.add(module, form, "" if parameters is None else own_parameters, "" if flops is None else f"{own_flops:.4g}", complaint, note)
 
     def print(self):

@@ -144,6 +144,8 @@ static const struct shape_case shape_cases[] = {
     {"GatherV2", "f[9,1000] i[8] i[]={1}", "f[9,8]", {0}},
     {"GatherV2", "i[3]={4,12,64} i[2]={0,1} i[]={0}", "i[2]={4,12}", {0}},
     {"GatherV2", "i[3]={4,12,64} i[1]={3} i[]={0}", "i[1]", {0}},
+    {"StatelessRandomGetKeyCounter", "i[2]", "k[1] k[2]", {0}},
+    {"StatelessRandomUniformV2", "i[2]={3,4} l[1] l[2] i[]", "f[3,4]", {0}},
     {"IdentityN", "f[2,3] l[4]", "f[2,3] l[4]", {0}},
     {"GatherNd", "f[9,8,7] i[5,2]", "f[5,7]", {0}},
     {"OneHot", "i[32] i[]={1001} f[] f[]", "f[32,1001]", {0}},
