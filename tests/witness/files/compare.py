@@ -6,6 +6,7 @@
 - A device_map: accelerate checks that it gives each weight of the model of transformers a device, and runs the model
   by it with each device replaced by the CPU.
 - Chakra's traces: protoc's classes read them; messages have both ends, dependencies are nodes, and durations add up.
+- A graph in DOT: graphviz-pure, a port of Graphviz, lays it out with all of its edges.
 - A timeline: each event has the fields of Chrome's trace event format, and the last one ends with the step.
 
 The last line is "N of M agree"; the exit status is 1 where N is less than M.
@@ -26,6 +27,7 @@ import transformers
 from accelerate import dispatch_model, init_empty_weights
 from accelerate.utils import check_device_map
 from google.protobuf.internal.decoder import _DecodeVarint
+from google.protobuf.unknown_fields import UnknownFieldSet
 from grpc_tools import protoc
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -43,9 +45,9 @@ MODELS = {
     "opt": transformers.OPTConfig(hidden_size=64, ffn_dim=128, num_attention_heads=4, num_hidden_layers=6, vocab_size=256, word_embed_proj_dim=64),
 }
 STEPS = {
-    "nmt": ("nmt:layers=2,batch=4,length=8", "k40x4", "metis"),
+    "nmt": ("nmt:layers=2,batch=4,steps=8", "k40x4", "metis"),
     "inception": ("inception_v3:batch=2", "k40x2", "heft"),
-    "rnnlm": ("rnnlm:layers=2,batch=4,length=8", "k40x4", "random"),
+    "rnnlm": ("rnnlm:layers=2,batch=4,steps=8", "k40x4", "random"),
 }
 
 
@@ -81,7 +83,8 @@ def read_messages(path, metadata, node):
     while at < len(data):
         size, at = _DecodeVarint(data, at)
         read.append((node if read else metadata).FromString(data[at : at + size]))
-        if len(read) > 1 and read[-1].ByteSize() != size:
+        parts = [read[-1], *read[-1].attr]
+        if any(len(UnknownFieldSet(part)) for part in parts):
             raise RuntimeError(f"{path.name}: node {len(read) - 2} has fields that the schema does not have")
         at += size
     return read[1:]
@@ -109,6 +112,20 @@ def chakra_differs(emplace, step, folder, schema):
     if not files:
         return "no file was written"
     return f"{sum(map(abs, ends.values()))} messages have one end" if any(ends.values()) else ""
+
+
+def picture_differs(emplace, step, folder):
+    """Lets dot lay out the placed graph: every node and edge of the file is in its picture."""
+    spec, machine, method = step
+    path = folder / "graph.dot"
+    run(emplace, "simulate", spec, "--machine", machine, "--placement", method, "--dot", path, "--json", "--force")
+    dot = pathlib.Path(sys.executable).with_name("graphviz-pure")
+    drawn = subprocess.run([dot, "-Tdot_json", path], capture_output=True, text=True, timeout=300, check=False)
+    if drawn.returncode != 0:
+        return (drawn.stderr.strip().splitlines() or ["dot fails"])[-1]
+    picture, text = json.loads(drawn.stdout), path.read_text()
+    edges = sum("->" in line for line in text.splitlines())
+    return "" if len(picture["edges"]) == edges else f"{edges} edges are written, dot draws {len(picture['edges'])}"
 
 
 def timeline_differs(emplace, step, folder):
@@ -151,6 +168,7 @@ def main():
         jobs = [("device_map", model, lambda folder, config=config: device_map_differs(options.emplace, config, folder)) for model, config in MODELS.items()]
         for step, what in STEPS.items():
             jobs.append(("Chakra's traces", step, lambda folder, what=what: chakra_differs(options.emplace, what, folder, schema)))
+            jobs.append(("DOT", step, lambda folder, what=what: picture_differs(options.emplace, what, folder)))
             jobs.append(("timeline", step, lambda folder, what=what: timeline_differs(options.emplace, what, folder)))
         for kind, model, differs in jobs:
             folder = home / f"{kind[0]}_{model.replace(', ', '_')}"

@@ -8,6 +8,8 @@ Parameters must be exact. The FLOPs of products, convolutions and attention must
 """
 
 import argparse
+import contextlib
+import io
 import json
 import logging
 import pathlib
@@ -25,7 +27,7 @@ from torch.utils import flop_counter
 from torch.utils.flop_counter import FlopCounterMode
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[2] / "scripts" / "export")]
+sys.path[:0] = [str(HERE.parent / "shared"), str(HERE.parents[2] / "scripts" / "export")]
 
 from export_torch import export_step, write_graph  # noqa: E402
 from graphs import Table, read_graph  # noqa: E402
@@ -191,7 +193,8 @@ def reason(error):
 
 def compare_file(table, emplace, case, form, write, path, flops, parameters, options=()):
     try:
-        write(case, path)
+        with contextlib.redirect_stdout(io.StringIO()):  # where the old exporter prints graphs that it cannot write
+            write(case, path)
     except Exception as error:  # the exporter's own limits are no differences
         print(f"{case.name}: PyTorch writes no {form} ({reason(error)})")
         return

@@ -11,6 +11,7 @@ import argparse
 import math
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -21,7 +22,7 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2  # noqa: E402
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "shared"))
 
 from graphs import Table, read_graph  # noqa: E402
 from modules import MODULES  # noqa: E402
@@ -54,10 +55,21 @@ def matmul_flops(op):
     return rows * op.inputs[0].shape.as_list()[-2 if op.node_def.attr["transpose_a"].b else -1]
 
 
+def live(graph):
+    """Ops that the outputs need: Keras calls a cell once more, for its shape only."""
+    found, ahead = set(), [x.op for x in graph.outputs]
+    while ahead:
+        op = ahead.pop()
+        if op not in found:
+            found.add(op)
+            ahead += [x.op for x in op.inputs] + op.control_inputs
+    return found
+
+
 def walked(graph):
     """FLOPs of Einsum and of matrix products, also in functions: the body of a loop once, the larger branch."""
     total = 0
-    for op in graph.get_operations():
+    for op in live(graph):
         functions = [graph._get_function(f.name).graph for key in ("body", "then_branch", "else_branch", "f") for f in [attribute(op, key)] if f]
         if op.type == "Einsum":
             total += einsum_flops(op)
@@ -104,6 +116,31 @@ class Module(tf.Module):
         return {"loss": loss}
 
 
+def placed_differs(emplace, frozen, path):
+    """Places the GraphDef on GPUs, imports the copy, and runs it beside the one without devices. "" = they agree."""
+    placed = path.with_name("placed.pb")
+    ran = subprocess.run([emplace, "place", str(path), "--machine", "k40x4", "--method", "random", "--budget", "20", "--out", str(placed), "--force"],
+                         capture_output=True, text=True, timeout=300, check=False)
+    if ran.returncode != 0:
+        return ran.stderr.strip().splitlines()[-1]
+    definition = tf.compat.v1.GraphDef.FromString(placed.read_bytes())
+    devices, results = {node.device for node in definition.node}, []
+    if len(devices - {""}) < 2:
+        return f"all ops are on {devices}"
+    random = np.random.default_rng(1)
+    feeds = {x.name: random.random(x.shape).astype(np.float32) if x.dtype.is_floating else random.integers(1, 50, x.shape) for x in frozen.inputs}
+    for graph_def in (frozen.graph.as_graph_def(), definition):
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(graph_def, name="")
+        wrong = [node.name for node in graph_def.node if graph.get_operation_by_name(node.name).device != node.device]
+        if wrong:
+            return f"TensorFlow has {wrong[0]} on another device"
+        config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+        with tf.compat.v1.Session(graph=graph, config=config) as session:
+            results.append(session.run([x.name for x in frozen.outputs], feeds))
+    return "" if all(np.allclose(a, b, atol=1e-5) for a, b in zip(*results)) else "the placed graph computes other numbers"
+
+
 def compare_module(table, emplace, name, folder):
     make, specs = MODULES[name]
     keras.utils.set_random_seed(1)
@@ -126,6 +163,7 @@ def compare_module(table, emplace, name, folder):
     (folder / "frozen.pb").write_bytes(frozen.graph.as_graph_def().SerializeToString())
     read = read_graph(emplace, folder / "frozen.pb", ops=True)
     table.compare(read, name, "GraphDef, frozen", None, None if has_loop else flops, seen_flops=products(read) if "ops" in read else None, note=note, known=KNOWN)
+    table.add(name, "GraphDef, placed", "", "", placed_differs(emplace, frozen, folder / "frozen.pb"))
     if isinstance(model, keras.Model):
         model.export(str(folder / "exported"), verbose=False)
         sizes = ("--batch", str(specs[0].shape[0]))
