@@ -205,7 +205,8 @@ def compare_file(table, emplace, case, form, write, path, flops, parameters, opt
         return
     if parameters is None:
         parameters = onnx_parameters(case, path)
-    table.compare(read, case.name, form, parameters, flops, seen_flops=products(read) if "ops" in read else None)
+    table.compare(read, case.name, form, parameters, flops, seen_flops=products(read) if "ops" in read else None,
+                  relative=0.03 if case.name == "recurrent" else 0.02)
 
 
 def trace_length(emplace, path):
@@ -227,7 +228,8 @@ def compare_traces(table, emplace, case, form, model, folder, flops):
         return
     read = read_graph(emplace, traces / "execution.json", ops=True)
     note = "torch.cond runs its branch again for the gradient" if flops is None else ""
-    table.compare(read, case.name, f"execution trace, {form}", None, flops, seen_flops=products(read) if "ops" in read else None, note=note)
+    table.compare(read, case.name, f"execution trace, {form}", None, flops, seen_flops=products(read) if "ops" in read else None, note=note,
+                  relative=0.03 if case.name == "recurrent" else 0.02)
     seen, own = trace_length(emplace, traces / "kineto.json")
     read = read_graph(emplace, traces / "kineto.json")
     if "refusal" not in read and abs(seen - own) > 0.02 * own:
