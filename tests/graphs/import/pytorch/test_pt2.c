@@ -393,18 +393,19 @@ static double products_of(const emp_graph *g)
 Test(pt2, arithmetic_of_sizes_is_no_op)
 {
     char       said[1024];
-    emp_graph *g =
-        graph_within(
-            MODEL(SQUARE,
-                  "{\"target\": \"_operator.mul\", \"inputs\": [" ARG("{\"as_sym_int\": "
-                                                                      "{\"as_name\": "
-                                                                      "\"s\"}}") ", " ARG(
-                      N(4)) "], \"outputs\": [{\"as_sym_int\": {\"as_name\": "
-                            "\"mul\"}}]}, " NODE("aten.mm.default",
-                                                 ARG(TENSOR("x")) ", " ARG(TENSOR("u")),
-                                                 "end"),
-                  F32("end", SQUARE), "end"),
-            said);
+    emp_graph *g = graph_within(
+        MODEL(SQUARE,
+              "{\"target\": \"_operator.mul\", \"inputs\": [" ARG(
+                  "{\"as_sym_int\": "
+                  "{\"as_name\": "
+                  "\"s\"}}") ", " ARG(N(4)) "], \"outputs\": [{\"as_sym_int\": "
+                                            "{\"as_name\": "
+                                            "\"mul\"}}]}, " NODE(
+                                                "aten.mm.default",
+                                                ARG(TENSOR("x")) ", " ARG(TENSOR("u")),
+                                                "end"),
+              F32("end", SQUARE), "end"),
+        said);
 
     cr_expect_eq(g->unknown_op_count, 0);
     cr_expect_eq(products_of(g), 2.0 * 4 * 4 * 4);
@@ -491,13 +492,14 @@ static const char scan_json[] = MODEL(
                                                                                     "tput"
                                                                                     "s\":"
                                                                                     " "
-                                                                                    "[" TENSOR("state") ", " TENSOR("rows") "]},"
-                                                                                                                            " " NODE(
-                                                                                                                                "aten.mm.default",
-                                                                                                                                ARG(TENSOR("state")) ", " ARG(
-                                                                                                                                    TENSOR(
-                                                                                                                                        "u")),
-                                                                                                                                "end"),
+                                                                                    "[" TENSOR("state") ", " TENSOR(
+                                                                                        "rows") "]},"
+                                                                                                " " NODE(
+                                                                                                    "aten.mm.default",
+                                                                                                    ARG(TENSOR("state")) ", " ARG(
+                                                                                                        TENSOR(
+                                                                                                            "u")),
+                                                                                                    "end"),
     F32("state", SQUARE) ", " F32("rows", N(6) ", " N(4) ", " N(4)) ", " F32("end",
                                                                              SQUARE),
     "end");
