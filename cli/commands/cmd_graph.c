@@ -153,8 +153,9 @@ static json_t *json_of(const struct args *args, const cli_inputs *inputs,
                  "runtime", args->runtime != NULL ? args->runtime : inputs->runtime, "file",
                  inputs->notes.what, "whole", json_graph(g, whole), "step",
                  json_graph(inputs->step, step), "flops", inputs->step->flops, "activation_bytes",
-                 (json_int_t)activation_bytes, "parameter_count", (json_int_t)g->parameter_count,
-                 "parameter_bytes", (json_int_t)g->parameter_bytes, "unknown_op_types",
+                 (json_int_t)activation_bytes, "parameter_count",
+                 (json_int_t)inputs->step->parameter_count, "parameter_bytes",
+                 (json_int_t)inputs->step->parameter_bytes, "unknown_op_types",
                  json_types(whole, g->type_count, true));
 
     cli_inputs_add_notes(object, inputs);

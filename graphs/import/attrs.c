@@ -37,6 +37,7 @@ typedef enum {
     SET_OUTPUTS,
     SET_PADDING,
     SET_LAYOUT,
+    SET_TEXT,
     SET_TRAINING,
 } attr_effect;
 
@@ -80,6 +81,7 @@ static const attr_rule rules[] = {
     {"is_training", SET_TRAINING, 0},
     {"padding", SET_PADDING, 0},
     {"data_format", SET_LAYOUT, 0},
+    {"equation", SET_TEXT, AT(equation)},
     {"strides", SET_INTS, AT(strides)},
     {"ksize", SET_INTS, AT(ksize)},
     {"squeeze_dims", SET_DIM_MASK, AT(squeeze_dims)},
@@ -103,7 +105,8 @@ static const int32_t wanted_field[] = {
     [SET_BOOL] = VALUE_B,        [SET_INT] = VALUE_I,         [SET_INTS] = VALUE_LIST,
     [SET_DIM_MASK] = VALUE_LIST, [SET_TYPE] = VALUE_TYPE,     [SET_DTYPE] = VALUE_TYPE,
     [SET_SHAPE] = VALUE_SHAPE,   [SET_TENSOR] = VALUE_TENSOR, [SET_OUTPUTS] = VALUE_LIST,
-    [SET_PADDING] = VALUE_S,     [SET_LAYOUT] = VALUE_S,      [SET_TRAINING] = VALUE_B};
+    [SET_PADDING] = VALUE_S,     [SET_LAYOUT] = VALUE_S,      [SET_TEXT] = VALUE_S,
+    [SET_TRAINING] = VALUE_B};
 
 static void *member(emp_node_attrs *node, const attr_rule *rule)
 {
@@ -227,7 +230,9 @@ static emp_status set_word(emp_node_attrs *node, const attr_rule *rule,
     EMP_CHECK(emp_field_string(value, field, &word, err));
     if (rule->effect == SET_PADDING)
         node->attrs.padding_is_same = emp_slice_is(word, "SAME");
-    else
+    else if (rule->effect == SET_TEXT && word.size < sizeof node->attrs.equation)
+        memcpy(node->attrs.equation, word.data, word.size);
+    else if (rule->effect == SET_LAYOUT)
         node->attrs.is_nchw = emp_slice_is(word, "NCHW");
     return EMP_OK;
 }
@@ -241,6 +246,7 @@ static emp_status apply_rule(emp_node_attrs *node, const attr_rule *rule,
     case SET_TRAINING:
     case SET_INT: return set_number(node, rule, value, field, err);
     case SET_PADDING:
+    case SET_TEXT:
     case SET_LAYOUT: return set_word(node, rule, value, field, err);
     case SET_TYPE:
     case SET_DTYPE: return set_dtype(node, rule, value, field, err);

@@ -27,21 +27,25 @@ emp_op_infer emp_op_infer_same, emp_op_infer_broadcast, emp_op_infer_compare,
     emp_op_infer_sum, emp_op_infer_prod, emp_op_infer_scalar, emp_op_infer_arg_reduce,
     emp_op_infer_mat_mul, emp_op_infer_batch_mat_mul, emp_op_infer_cast;
 
+/* tensorflow/op_einsum.c */
+emp_op_infer emp_op_infer_einsum;
+
 /* tensorflow/op_basic.c: constants, pass-throughs, kernel-less and host ops */
 emp_op_infer emp_op_infer_nothing, emp_op_infer_constant, emp_op_infer_placeholder,
     emp_op_infer_variable, emp_op_infer_var_handle, emp_op_infer_read_variable,
-    emp_op_infer_pass, emp_op_infer_pass_ref, emp_op_infer_update, emp_op_infer_assign,
-    emp_op_infer_open, emp_op_infer_switch_, emp_op_infer_ref_switch, emp_op_infer_merge,
-    emp_op_infer_forget, emp_op_infer_second, emp_op_infer_one_unknown,
-    emp_op_infer_bool_scalar, emp_op_infer_int32_scalar, emp_op_infer_flow,
-    emp_op_infer_handle_and_flow, emp_op_infer_string_scalar, emp_op_infer_resource;
+    emp_op_infer_pass, emp_op_infer_pass_all, emp_op_infer_pass_ref, emp_op_infer_update,
+    emp_op_infer_assign, emp_op_infer_open, emp_op_infer_switch_, emp_op_infer_ref_switch,
+    emp_op_infer_merge, emp_op_infer_forget, emp_op_infer_second,
+    emp_op_infer_one_unknown, emp_op_infer_bool_scalar, emp_op_infer_int32_scalar,
+    emp_op_infer_flow, emp_op_infer_handle_and_flow, emp_op_infer_string_scalar,
+    emp_op_infer_resource;
 
 /* tensorflow/op_shape.c: ops that compute or change shapes */
 emp_op_infer emp_op_infer_shape, emp_op_infer_shape_n, emp_op_infer_rank,
     emp_op_infer_size, emp_op_infer_reshape, emp_op_infer_expand_dims,
     emp_op_infer_squeeze, emp_op_infer_fill, emp_op_infer_range,
     emp_op_infer_broadcast_gradient_args, emp_op_infer_concat_offset,
-    emp_op_infer_invert_permutation, emp_op_infer_random;
+    emp_op_infer_invert_permutation, emp_op_infer_random, emp_op_infer_key_counter;
 
 /* tensorflow/op_array.c: data movement */
 emp_op_infer emp_op_infer_concat, emp_op_infer_concat_v2, emp_op_infer_split,
@@ -91,27 +95,27 @@ emp_op_infer emp_op_infer_conv_nd, emp_op_infer_pool_nd, emp_op_infer_like_opera
 typedef void  emp_op_charge(const emp_op_view *op, emp_op_cost *cost);
 emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
     emp_op_cost_cast, emp_op_cost_add_n, emp_op_cost_fill, emp_op_cost_reduce,
-    emp_op_cost_full_reduce, emp_op_cost_mat_mul, emp_op_cost_batch_mat_mul,
-    emp_op_cost_conv2d, emp_op_cost_conv2d_input, emp_op_cost_conv2d_filter,
-    emp_op_cost_depthwise, emp_op_cost_depthwise_input, emp_op_cost_depthwise_filter,
-    emp_op_cost_max_pool, emp_op_cost_max_pool_grad, emp_op_cost_avg_pool,
-    emp_op_cost_avg_pool_grad, emp_op_cost_conv_nd, emp_op_cost_conv_nd_input,
-    emp_op_cost_conv_nd_filter, emp_op_cost_conv_nd_transposed, emp_op_cost_pool_nd,
-    emp_op_cost_pool_nd_grad, emp_op_cost_recurrent, emp_op_cost_recurrent_grad,
-    emp_op_cost_batch_norm, emp_op_cost_batch_norm_grad, emp_op_cost_softmax,
-    emp_op_cost_cross_entropy, emp_op_cost_movement, emp_op_cost_pad, emp_op_cost_concat,
-    emp_op_cost_split, emp_op_cost_unpack, emp_op_cost_slice, emp_op_cost_strided_slice,
-    emp_op_cost_transpose, emp_op_cost_gather, emp_op_cost_segment, emp_op_cost_optimizer,
-    emp_op_cost_sparse_optimizer, emp_op_cost_scatter, emp_op_cost_linear,
-    emp_op_cost_attention, emp_op_cost_attention_grad, emp_op_cost_norm,
-    emp_op_cost_route, emp_op_cost_experts, emp_op_cost_experts_grad, emp_op_cost_combine,
-    emp_op_cost_mixed_optimizer, emp_op_cost_causal_convolution,
-    emp_op_cost_causal_convolution_grad, emp_op_cost_delta_rule,
-    emp_op_cost_delta_rule_grad, emp_op_cost_state_space, emp_op_cost_state_space_grad,
-    emp_op_cost_select_keys, emp_op_cost_select_keys_grad, emp_op_cost_sparse_attention,
-    emp_op_cost_sparse_attention_grad, emp_op_cost_compressed_attention,
-    emp_op_cost_compressed_attention_grad, emp_op_cost_compress_keys,
-    emp_op_cost_compress_keys_grad, emp_op_cost_stream_weights,
+    emp_op_cost_full_reduce, emp_op_cost_einsum, emp_op_cost_mat_mul,
+    emp_op_cost_batch_mat_mul, emp_op_cost_conv2d, emp_op_cost_conv2d_input,
+    emp_op_cost_conv2d_filter, emp_op_cost_depthwise, emp_op_cost_depthwise_input,
+    emp_op_cost_depthwise_filter, emp_op_cost_max_pool, emp_op_cost_max_pool_grad,
+    emp_op_cost_avg_pool, emp_op_cost_avg_pool_grad, emp_op_cost_conv_nd,
+    emp_op_cost_conv_nd_input, emp_op_cost_conv_nd_filter, emp_op_cost_conv_nd_transposed,
+    emp_op_cost_pool_nd, emp_op_cost_pool_nd_grad, emp_op_cost_recurrent,
+    emp_op_cost_recurrent_grad, emp_op_cost_batch_norm, emp_op_cost_batch_norm_grad,
+    emp_op_cost_softmax, emp_op_cost_cross_entropy, emp_op_cost_movement, emp_op_cost_pad,
+    emp_op_cost_concat, emp_op_cost_split, emp_op_cost_unpack, emp_op_cost_slice,
+    emp_op_cost_strided_slice, emp_op_cost_transpose, emp_op_cost_gather,
+    emp_op_cost_segment, emp_op_cost_optimizer, emp_op_cost_sparse_optimizer,
+    emp_op_cost_scatter, emp_op_cost_linear, emp_op_cost_attention,
+    emp_op_cost_attention_grad, emp_op_cost_norm, emp_op_cost_route, emp_op_cost_experts,
+    emp_op_cost_experts_grad, emp_op_cost_combine, emp_op_cost_mixed_optimizer,
+    emp_op_cost_causal_convolution, emp_op_cost_causal_convolution_grad,
+    emp_op_cost_delta_rule, emp_op_cost_delta_rule_grad, emp_op_cost_state_space,
+    emp_op_cost_state_space_grad, emp_op_cost_select_keys, emp_op_cost_select_keys_grad,
+    emp_op_cost_sparse_attention, emp_op_cost_sparse_attention_grad,
+    emp_op_cost_compressed_attention, emp_op_cost_compressed_attention_grad,
+    emp_op_cost_compress_keys, emp_op_cost_compress_keys_grad, emp_op_cost_stream_weights,
     emp_op_cost_stream_weights_grad, emp_op_cost_collapse_streams,
     emp_op_cost_expand_streams, emp_op_cost_mix_blocks, emp_op_cost_grouped_linear,
     emp_op_cost_grouped_linear_grad;

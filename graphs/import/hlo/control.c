@@ -4,7 +4,7 @@
 #include "graphs/import/hlo/lower.h"
 #include "graphs/import/hlo/module.h"
 
-enum { DEPTH_MAX = 32, ITERATIONS_MAX = 1 << 20 };
+enum { DEPTH_MAX = 32, ITERATIONS_MAX = 1 << 20, DATA_ITERATIONS_MAX = 1 << 16 };
 
 /* Runs a computation in place of an instruction, with so many of its operands from `first` on. */
 static emp_status call(emp_hlo_lowering *l, const emp_hlo_frame *f,
@@ -134,7 +134,7 @@ static emp_status trip_count(const emp_hlo_lowering *l, const emp_hlo_instructio
 }
 
 /* Iterations until the condition must be false, worked out from constants; -1: they depend on data alone, or are so
- * many that a graph could not hold them. \a is_bound: it may be false earlier. */
+ * many that a graph could not hold them. \a is_bound: data may make it false earlier. */
 static emp_status count_iterations(emp_hlo_lowering *l, const emp_hlo_frame *f,
                                    const emp_hlo_instruction *i, int64_t *count,
                                    bool *is_bound, emp_error *err)
@@ -146,12 +146,17 @@ static emp_status count_iterations(emp_hlo_lowering *l, const emp_hlo_frame *f,
     (void)emp_hlo_next_item(&list, &name);
     int32_t condition = emp_hlo_find(l->m, name);
     *count = -1;
-    *is_bound = false;
+    *is_bound = condition < 0;
     if (condition < 0) return EMP_OK;
     EMP_TRY(begin_state(&s, l, f, i, err));
     const emp_hlo_instruction *root =
         &l->m->instruction[l->m->computation[condition].root];
-    for (int64_t n = 0; n < ITERATIONS_MAX && *count < 0 && l->scalar_steps > 0; n++) {
+    for (int64_t n = 0;
+         n < (*is_bound ? DATA_ITERATIONS_MAX : ITERATIONS_MAX) && *count < 0; n++) {
+        if (l->scalar_steps <= 0) { /* other loops have used the steps up */
+            *is_bound = true;
+            break;
+        }
         emp_hlo_scalar goes_on = emp_hlo_scalar_of(l, &s.scope, root, 0);
         *is_bound = *is_bound || !goes_on.is_known;
         if (goes_on.is_known && goes_on.value == 0)
@@ -205,20 +210,25 @@ emp_status emp_hlo_lower_loop(emp_hlo_lowering *l, const emp_hlo_frame *f,
     if (is_right) EMP_CHECK(trip_count(l, i, &count, err));
     if (is_right && count < 0)
         EMP_CHECK(count_iterations(l, f, i, &count, &is_bound, err));
-    if (is_bound && count >= 0)
+    if (is_bound && count < 0) {
+        emp_import_notes_assume(l->notes,
+                                "%.*s has one iteration, as its length depends on data",
+                                EMP_SLICE_ARG(i->name));
+        count = 1;
+    } else if (is_bound) {
         emp_import_notes_assume(
             l->notes,
             "%.*s has all of its %lld iterations, though its data may "
             "end it earlier",
             EMP_SLICE_ARG(i->name), (long long)count);
+    }
     if (count >= 0) return run_loop(l, f, i, count, value, err);
     if (is_right)
         emp_import_notes_problem(
             l->notes,
             "line %d: %.*s has no known_trip_count in its backend_config, and its "
-            "condition does not follow from constants; loops whose length depends on "
-            "data are not read",
-            emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name));
+            "condition is still true after %d iterations",
+            emp_hlo_line(l->m, i->name.data), EMP_SLICE_ARG(i->name), ITERATIONS_MAX);
     return emp_hlo_make_value(l, i, 0, 0, -1, value, err);
 }
 

@@ -13,6 +13,7 @@ enum {
 
     STATED_PARAMETER = 32, /* by the file itself */
     STATED_CONSTANT = 64,
+    STATED_BUFFER = 512, /* and STATED_CONSTANT */
 
     ROLE_FILTER = 128, /* of a convolution or a Gemm */
     ROLE_LAYER = 256,  /* a weight by the nature of the op, whoever makes it */
@@ -166,13 +167,15 @@ emp_status emp_onnx_find_roles(emp_onnx *o, const emp_onnx_graph *graph, int32_t
 typedef enum {
     IS_UNTOLD,
     IS_PARAMETER,
-    IS_CONSTANT /* a buffer, or what the exporter has computed */
+    IS_BUFFER,
+    IS_CONSTANT /* computed by the exporter; also what stated() says of a buffer */
 } statement;
 
 static emp_status state(emp_onnx *o, emp_slice name, statement what, emp_error *err)
 {
     return add_role(o, name,
                     what == IS_PARAMETER  ? STATED_PARAMETER
+                    : what == IS_BUFFER   ? STATED_CONSTANT | STATED_BUFFER
                     : what == IS_CONSTANT ? STATED_CONSTANT
                                           : 0,
                     err);
@@ -217,14 +220,19 @@ static emp_status read_signature(emp_onnx *o, emp_slice text, const char *kind,
     return EMP_OK;
 }
 
-/* "['fc.weight']" is that parameter in another form; all else was computed from more than one, or from none. */
+/* "['fc.weight']" is that parameter in another form, "['wq', 'wk', 'val_1']" the parts of both side by side, cut at
+ * a size that was folded, too. All else was computed from buffers or sizes. */
 static statement what_is_folded(const emp_onnx *o, emp_slice text)
 {
-    if (!skip_to(&text, "['")) return IS_CONSTANT;
-    emp_slice name = quoted(&text);
-    bool      is_alone = text.size == 2 && memcmp(text.data, "']", 2) == 0;
+    statement what = IS_CONSTANT;
 
-    return is_alone && stated(o, name) == IS_PARAMETER ? IS_PARAMETER : IS_CONSTANT;
+    while (skip_to(&text, "'")) {
+        emp_slice name = quoted(&text);
+        (void)skip_to(&text, "'");
+        if ((role_of(o, name) & STATED_BUFFER) != 0) return IS_CONSTANT;
+        if (stated(o, name) == IS_PARAMETER) what = IS_PARAMETER;
+    }
+    return what;
 }
 
 static emp_status read_folded(emp_onnx *o, const emp_onnx_graph *graph, emp_error *err)
@@ -267,7 +275,7 @@ emp_status emp_onnx_read_stated(emp_onnx *o, const emp_onnx_graph *graph, emp_er
     EMP_CHECK(read_signature(o, signature, ": PARAMETER target='", IS_PARAMETER,
                              &parameters, err));
     EMP_CHECK(
-        read_signature(o, signature, ": BUFFER target='", IS_CONSTANT, &buffers, err));
+        read_signature(o, signature, ": BUFFER target='", IS_BUFFER, &buffers, err));
     EMP_CHECK(read_folded(o, graph, err));
     say_what_is_missing(o, graph, parameters);
     return EMP_OK;

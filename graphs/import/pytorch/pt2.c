@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Names of fields and unions: PyTorch's torch/_export/serde/schema.py.
-#include "graphs/import/pytorch/pt2.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/pytorch/program.h"
+#include "graphs/import/pytorch/pt2_reader.h"
 
 enum { PLACE_BYTES = 160, NAME_BYTES = 300 };
-
-/* What makes a tensor of that name. */
-typedef struct {
-    int32_t node, result;
-} maker;
-
-typedef struct {
-    emp_torch_program *p;
-    emp_strmap         tensor_of_name; /* into tensor[] */
-    const emp_json   **tensor;         /* members of tensor_values */
-    emp_strmap         maker_of_name;  /* into maker[] */
-    maker             *maker;
-    int32_t            maker_count, maker_capacity;
-
-    const emp_pt2_weights *weights;
-    int32_t *node_of_weight; /* [tensor of weights] its node, -1: not met yet */
-} reader;
 
 /* ---- tensors ---- */
 
@@ -59,8 +40,8 @@ static int64_t size_of(const emp_json *size)
     return emp_json_is(number, EMP_JSON_INTEGER) ? emp_json_integer(number) : -1;
 }
 
-static emp_status read_tensor(reader *r, const char *name, const char *place,
-                              emp_tensor_info *tensor, emp_error *err)
+emp_status emp_pt2_read_tensor(emp_pt2_reader *r, const char *name, const char *place,
+                               emp_tensor_info *tensor, emp_error *err)
 {
     int32_t at = emp_strmap_get(&r->tensor_of_name, name, strlen(name));
 
@@ -91,7 +72,8 @@ static emp_status read_tensor(reader *r, const char *name, const char *place,
     return EMP_OK;
 }
 
-static emp_status index_tensors(reader *r, const emp_json *values, emp_error *err)
+emp_status emp_pt2_index_tensors(emp_pt2_reader *r, const emp_json *values,
+                                 emp_error *err)
 {
     int32_t count = emp_json_count(values), i = 0;
 
@@ -107,16 +89,16 @@ static emp_status index_tensors(reader *r, const emp_json *values, emp_error *er
     return EMP_OK;
 }
 
-/* Text of the JSON outlives the reader, whose maps borrow names from it. */
-static emp_status set_maker(reader *r, const char *name, maker made, emp_error *err)
+emp_status emp_pt2_set_maker(emp_pt2_reader *r, const char *name, emp_pt2_maker made,
+                             emp_error *err)
 {
     EMP_CHECK(EMP_GROW(r->maker, r->maker_count + 1, r->maker_capacity));
     r->maker[r->maker_count] = made;
     return emp_strmap_set(&r->maker_of_name, name, strlen(name), r->maker_count++, err);
 }
 
-static emp_status set_tensor(reader *r, int32_t at, const char *name, const char *place,
-                             emp_error *err)
+static emp_status set_tensor(emp_pt2_reader *r, int32_t at, const char *name,
+                             const char *place, emp_error *err)
 {
     int32_t made =
         name == NULL ? -1 : emp_strmap_get(&r->maker_of_name, name, strlen(name));
@@ -133,7 +115,7 @@ static emp_status set_tensor(reader *r, int32_t at, const char *name, const char
 
 /* ---- arguments ---- */
 
-static emp_status read_item(reader *r, int32_t at, const emp_json *item,
+static emp_status read_item(emp_pt2_reader *r, int32_t at, const emp_json *item,
                             const char *place, emp_error *err)
 {
     emp_torch_value *v = &r->p->value[at];
@@ -159,7 +141,7 @@ static emp_status read_item(reader *r, int32_t at, const emp_json *item,
 }
 
 /* {"as_tensor": {"name": "x"}}, {"as_ints": [1, 2]}, {"as_none": true}: one member, whose key is the kind. */
-static emp_status read_argument(reader *r, int32_t at, const emp_json *union_,
+static emp_status read_argument(emp_pt2_reader *r, int32_t at, const emp_json *union_,
                                 const char *place, emp_error *err)
 {
     const emp_json *value = emp_json_first(union_);
@@ -191,8 +173,9 @@ static emp_status read_argument(reader *r, int32_t at, const emp_json *union_,
     return EMP_OK;
 }
 
-static emp_status read_arguments(reader *r, emp_torch_node *node, const emp_json *inputs,
-                                 const char *place, emp_error *err)
+static emp_status read_arguments(emp_pt2_reader *r, emp_torch_node *node,
+                                 const emp_json *inputs, const char *place,
+                                 emp_error *err)
 {
     node->count = emp_json_is(inputs, EMP_JSON_ARRAY) ? emp_json_count(inputs) : 0;
     EMP_CHECK(emp_torch_program_reserve(r->p, node->count, &node->first, err));
@@ -248,10 +231,26 @@ static int32_t list_results(const emp_json *outputs, const char **names, int32_t
     return count;
 }
 
+emp_status emp_pt2_add_node(emp_pt2_reader *r, emp_torch_node *node, const char *place,
+                            emp_error *err)
+{
+    const char *name = node->name;
+    size_t      before = strlen(r->prefix), length = strlen(name);
+
+    if (before > 0) {
+        char *whole = emp_arena_alloc(&r->p->texts, before + length + 1);
+        if (whole == NULL) return EMP_ERROR(EMP_ENOMEM, "a node");
+        memcpy(whole, r->prefix, before);
+        memcpy(whole + before, name, length + 1);
+        node->name = whole;
+    }
+    return emp_torch_program_add(r->p, node, place, err);
+}
+
 /* A getitem for each result of a tuple, as in a torch.fx graph. */
-static emp_status add_getitem(reader *r, const emp_torch_node *tuple, int32_t from,
-                              int32_t result, const char *name, const char *place,
-                              emp_error *err)
+static emp_status add_getitem(emp_pt2_reader *r, const emp_torch_node *tuple,
+                              int32_t from, int32_t result, const char *name,
+                              const char *place, emp_error *err)
 {
     emp_torch_node node = {.what = EMP_TORCH_CALL,
                            .name = name,
@@ -265,11 +264,11 @@ static emp_status add_getitem(reader *r, const emp_torch_node *tuple, int32_t fr
     r->p->value[node.first] = (emp_torch_value){.kind = EMP_TORCH_TENSOR, .node = from};
     r->p->value[node.first + 1] =
         (emp_torch_value){.kind = EMP_TORCH_INT, .number = result};
-    EMP_CHECK(emp_torch_program_add(r->p, &node, place, err));
-    return set_maker(r, name, (maker){r->p->node_count - 1, 0}, err);
+    EMP_CHECK(emp_pt2_add_node(r, &node, place, err));
+    return emp_pt2_set_maker(r, name, (emp_pt2_maker){r->p->node_count - 1, 0}, err);
 }
 
-static emp_status add_results(reader *r, emp_torch_node *node, const char **names,
+static emp_status add_results(emp_pt2_reader *r, emp_torch_node *node, const char **names,
                               int32_t count, int32_t number, const char *place,
                               emp_error *err)
 {
@@ -286,42 +285,59 @@ static emp_status add_results(reader *r, emp_torch_node *node, const char **name
         node->result[i] =
             (emp_tensor_info){.shape = EMP_SHAPE(0), .dtype = EMP_DTYPE_FLOAT};
         if (names[i] != NULL)
-            EMP_CHECK(read_tensor(r, names[i], place, &node->result[i], err));
+            EMP_CHECK(emp_pt2_read_tensor(r, names[i], place, &node->result[i], err));
     }
     snprintf(name, sizeof name, "node%d", number);
     node->name = count == 1 && names[0] != NULL ? names[0] : name;
-    EMP_CHECK(emp_torch_program_add(r->p, node, place, err));
+    EMP_CHECK(emp_pt2_add_node(r, node, place, err));
     int32_t        self = r->p->node_count - 1;
     emp_torch_node tuple = r->p->node[self];
     if (count == 1 && names[0] != NULL)
-        return set_maker(r, names[0], (maker){self, 0}, err);
+        return emp_pt2_set_maker(r, names[0], (emp_pt2_maker){self, 0}, err);
     for (int32_t i = 0; i < count; i++)
         if (names[i] != NULL)
             EMP_CHECK(add_getitem(r, &tuple, self, i, names[i], place, err));
     return EMP_OK;
 }
 
-static emp_status read_node(reader *r, const emp_json *json, int32_t number,
-                            emp_error *err)
+/* "_operator.mul" of two sizes, which Python computes before any op is issued. */
+static bool is_of_sizes(const emp_json *outputs, const char *target)
+{
+    const char *kind = emp_json_key(emp_json_first(emp_json_first(outputs)));
+
+    return kind != NULL && strncmp(kind, "as_sym", 6) == 0 &&
+           strncmp(target, "torch.ops.", 10) != 0;
+}
+
+emp_status emp_pt2_read_node(emp_pt2_reader *r, const emp_json *json, int32_t number,
+                             emp_error *err)
 {
     emp_status      st = EMP_OK;
     const emp_json *outputs = emp_json_get(json, "outputs");
     const char     *target = emp_json_string(emp_json_get(json, "target"));
-    char            module[NAME_BYTES], place[PLACE_BYTES];
+    char            module[NAME_BYTES], place[PLACE_BYTES], unnamed[32];
     emp_torch_node  node = {
          .what = EMP_TORCH_CALL, .target = target, .module = read_module(module, json)};
     int32_t      count = list_results(outputs, NULL, 0);
     const char **names = NULL;
+    bool         is_run = false;
 
     snprintf(place, sizeof place, "nodes[%d] (%.60s)", number,
              target == NULL ? "" : target);
     if (target == NULL)
         EMP_FAIL(EMP_EFORMAT, "%s: the text \"target\" is missing", place);
+    if (is_of_sizes(outputs, target)) goto cleanup;
     if (count > EMP_MAX_OUTPUTS)
         EMP_FAIL(EMP_EFORMAT, "%s has %d results, at most %d are possible", place, count,
                  EMP_MAX_OUTPUTS);
     EMP_TRY(EMP_ALLOC(names, (size_t)count + 1));
     (void)list_results(outputs, names, count);
+    if (node.module == NULL) node.module = r->module;
+    snprintf(unnamed, sizeof unnamed, "node%d", number);
+    EMP_TRY(emp_pt2_run_inner(r, json, names, count,
+                              count > 0 && names[0] != NULL ? names[0] : unnamed,
+                              node.module, place, &is_run, err));
+    if (is_run) goto cleanup;
     EMP_TRY(read_arguments(r, &node, emp_json_get(json, "inputs"), place, err));
     EMP_TRY(add_results(r, &node, names, count, number, place, err));
 
@@ -359,7 +375,7 @@ static emp_torch_role read_spec(const emp_json *spec, const char **name,
     return EMP_TORCH_INPUT;
 }
 
-static emp_status add_placeholder(reader *r, const char *name, const char *target,
+static emp_status add_placeholder(emp_pt2_reader *r, const char *name, const char *target,
                                   emp_torch_role role, emp_error *err)
 {
     char           module[NAME_BYTES], place[PLACE_BYTES];
@@ -372,7 +388,8 @@ static emp_status add_placeholder(reader *r, const char *name, const char *targe
 
     int32_t weight = target == NULL ? -1 : emp_pt2_weights_tensor(r->weights, target);
     if (weight >= 0 && r->node_of_weight[weight] >= 0)
-        return set_maker(r, name, (maker){r->node_of_weight[weight], 0}, err);
+        return emp_pt2_set_maker(r, name, (emp_pt2_maker){r->node_of_weight[weight], 0},
+                                 err);
     snprintf(place, sizeof place, "input \"%.80s\"", name);
     if (dot != NULL && dot - target < NAME_BYTES && dot > target) {
         snprintf(module, sizeof module, "%.*s", (int)(dot - target), target);
@@ -380,14 +397,14 @@ static emp_status add_placeholder(reader *r, const char *name, const char *targe
     }
     node.result = emp_arena_alloc(&r->p->texts, sizeof *node.result);
     if (node.result == NULL) return EMP_ERROR(EMP_ENOMEM, "an input");
-    EMP_CHECK(read_tensor(r, name, place, node.result, err));
+    EMP_CHECK(emp_pt2_read_tensor(r, name, place, node.result, err));
     EMP_CHECK(emp_torch_program_add(r->p, &node, place, err));
     if (weight >= 0) r->node_of_weight[weight] = r->p->node_count - 1;
-    return set_maker(r, name, (maker){r->p->node_count - 1, 0}, err);
+    return emp_pt2_set_maker(r, name, (emp_pt2_maker){r->p->node_count - 1, 0}, err);
 }
 
-static emp_status read_inputs(reader *r, const emp_json *specs, emp_problems *problems,
-                              emp_error *err)
+static emp_status read_inputs(emp_pt2_reader *r, const emp_json *specs,
+                              emp_problems *problems, emp_error *err)
 {
     if (!emp_json_is(specs, EMP_JSON_ARRAY))
         return EMP_ERROR(EMP_EFORMAT, "the signature has no list \"input_specs\"");
@@ -402,16 +419,20 @@ static emp_status read_inputs(reader *r, const emp_json *specs, emp_problems *pr
     return EMP_OK;
 }
 
-static emp_status add_output(reader *r, const emp_json *outputs, emp_error *err)
+static emp_status add_output(emp_pt2_reader *r, const emp_json *outputs, emp_error *err)
 {
     emp_torch_node node = {.what = EMP_TORCH_OUTPUT, .name = "output of the graph"};
     int32_t        count = 0, at;
 
     for (const emp_json *v = emp_json_first(outputs); v != NULL; v = emp_json_next(v))
         count += emp_json_get(v, "as_tensor") != NULL;
-    EMP_CHECK(emp_torch_program_reserve(r->p, count, &node.first, err));
-    node.count = count;
+    EMP_CHECK(emp_torch_program_reserve(r->p, count + r->kept->count, &node.first, err));
+    node.count = count + r->kept->count;
     at = node.first;
+    for (int32_t i = 0; i < r->kept->count; i++)
+        r->p->value[at++] = (emp_torch_value){.kind = EMP_TORCH_TENSOR,
+                                              .node = r->kept->maker[i].node,
+                                              .result = r->kept->maker[i].result};
     for (const emp_json *v = emp_json_first(outputs); v != NULL; v = emp_json_next(v)) {
         const emp_json *tensor = emp_json_get(v, "as_tensor");
         if (tensor == NULL) continue;
@@ -421,7 +442,7 @@ static emp_status add_output(reader *r, const emp_json *outputs, emp_error *err)
     return emp_torch_program_add(r->p, &node, "the output", err);
 }
 
-static emp_status read_graph(reader *r, const emp_json *module, emp_error *err)
+static emp_status read_graph(emp_pt2_reader *r, const emp_json *module, emp_error *err)
 {
     const emp_json *graph = emp_json_get(module, "graph");
     const emp_json *nodes = emp_json_get(graph, "nodes");
@@ -432,7 +453,7 @@ static emp_status read_graph(reader *r, const emp_json *module, emp_error *err)
     if (!emp_json_is(nodes, EMP_JSON_ARRAY))
         return EMP_ERROR(EMP_EFORMAT,
                          "the archive's JSON has no list graph_module.graph.nodes");
-    EMP_CHECK(index_tensors(r, emp_json_get(graph, "tensor_values"), err));
+    EMP_CHECK(emp_pt2_index_tensors(r, emp_json_get(graph, "tensor_values"), err));
     EMP_CHECK(EMP_ALLOC(r->node_of_weight, (size_t)r->weights->tensor_count + 1));
     for (int32_t i = 0; i < r->weights->tensor_count; i++) r->node_of_weight[i] = -1;
     EMP_CHECK(read_inputs(r,
@@ -440,8 +461,8 @@ static emp_status read_graph(reader *r, const emp_json *module, emp_error *err)
                           &problems, err));
     for (const emp_json *v = emp_json_first(nodes); v != NULL; v = emp_json_next(v)) {
         reason = (emp_error){0};
-        EMP_CHECK(emp_problems_add(&problems, read_node(r, v, number++, &reason), &reason,
-                                   err));
+        EMP_CHECK(emp_problems_add(&problems, emp_pt2_read_node(r, v, number++, &reason),
+                                   &reason, err));
     }
     reason = (emp_error){0};
     EMP_CHECK(emp_problems_add(
@@ -449,19 +470,29 @@ static emp_status read_graph(reader *r, const emp_json *module, emp_error *err)
     return emp_problems_report(&problems, err);
 }
 
-emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root,
-                        const emp_pt2_weights *weights, emp_error *err)
+void emp_pt2_reader_clear(emp_pt2_reader *r)
 {
-    reader r = {.p = program, .weights = weights};
+    emp_strmap_clear(&r->tensor_of_name);
+    emp_strmap_clear(&r->maker_of_name);
+    emp_free((void *)r->tensor);
+    emp_free(r->maker);
+    emp_free(r->node_of_weight);
+    *r = (emp_pt2_reader){0};
+}
+
+emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root,
+                        const emp_pt2_weights *weights, emp_import_notes *notes,
+                        emp_error *err)
+{
+    emp_pt2_kept   kept = {0};
+    emp_pt2_reader r = {
+        .p = program, .weights = weights, .notes = notes, .kept = &kept, .prefix = ""};
 
     program->kind = "torch.export graph";
     program->stated_parameters = -1;
     program->hides_ties = weights->is_silent;
     emp_status st = read_graph(&r, emp_json_get(root, "graph_module"), err);
-    emp_strmap_clear(&r.tensor_of_name);
-    emp_strmap_clear(&r.maker_of_name);
-    emp_free((void *)r.tensor);
-    emp_free(r.maker);
-    emp_free(r.node_of_weight);
+    emp_pt2_reader_clear(&r);
+    emp_free(kept.maker);
     return st;
 }

@@ -9,6 +9,7 @@
 #define EMP_GRAPHS_IMPORT_PYTORCH_PT2_H
 
 #include "base/text/json.h"
+#include "graphs/import/notes/notes.h"
 #include "graphs/import/pytorch/program.h"
 
 /* Which weights of an archive of torch.export are one tensor, as a head and an embedding are that are tied.
@@ -49,11 +50,13 @@ emp_status emp_pt2_unpack_weights(const char *bytes, size_t size, char **json,
 /** Bytes of the \a file that the list of weights names; 0: there is none. O(entries). */
 size_t emp_pt2_weight_bytes(const char *bytes, size_t size, const char *file);
 
-/** Reads the graph. \a weights tells which names share a tensor: it is read once, and has several readers. O(size)
+/** Reads the graph. \a weights tells which names share a tensor: it is read once, and has several readers. \a notes takes
+ * what is assumed of branches and loops. O(size)
  * expected. The caller clears \a program, also after a failure.
  * \retval EMP_EFORMAT       The message tells what is wrong with up to 20 nodes.
  * \retval EMP_EUNSUPPORTED  Too many nodes. \retval EMP_ENOMEM */
 emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root,
-                        const emp_pt2_weights *weights, emp_error *err);
+                        const emp_pt2_weights *weights, emp_import_notes *notes,
+                        emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_PYTORCH_PT2_H */

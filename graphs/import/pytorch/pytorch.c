@@ -91,7 +91,7 @@ static void warn_of_graphs_within(emp_import_notes *notes, const emp_torch_calls
 /* ---- reading ---- */
 
 static emp_status read_archive(emp_torch_program *program, emp_slice archive,
-                               emp_error *err)
+                               emp_import_notes *notes, emp_error *err)
 {
     emp_status        st = EMP_OK;
     emp_json_document d = {0};
@@ -102,7 +102,7 @@ static emp_status read_archive(emp_torch_program *program, emp_slice archive,
     EMP_TRY(emp_pt2_unpack(archive.data, archive.size, &json, &size, err));
     EMP_TRY(emp_json_parse(&d, json, size, err));
     EMP_TRY(emp_pt2_weights_read(&weights, archive.data, archive.size, err));
-    EMP_TRY(emp_pt2_read(program, d.root, &weights, err));
+    EMP_TRY(emp_pt2_read(program, d.root, &weights, notes, err));
 
 cleanup:
     emp_pt2_weights_clear(&weights);
@@ -138,7 +138,7 @@ emp_status emp_pytorch_read(emp_graph_builder *builder, emp_reading *r, emp_erro
 {
     emp_torch_program program = {0};
     emp_status        st = r->json != NULL ? emp_fx_json_read(&program, r->json, err)
-                                           : read_archive(&program, r->bytes, err);
+                                           : read_archive(&program, r->bytes, r->notes, err);
 
     if (st == EMP_OK) st = emp_pytorch_lower(builder, r, &program, err);
     emp_torch_program_clear(&program);

@@ -472,6 +472,21 @@ EMP_INFER(transpose)
     return EMP_OK;
 }
 
+/* Sizes taken out of a shape, as tensordot does: elements of a known vector at known places. */
+static void take_elements(const emp_op_view *op, emp_tensor_info *output)
+{
+    const emp_tensor_info *table = &op->input[0], *indices = &op->input[1];
+
+    if (table->value == NULL || indices->value == NULL || table->shape.rank != 1) return;
+    int64_t *value = emp_view_new_value(op, indices->value_count);
+    for (int32_t i = 0; value != NULL && i < indices->value_count; i++) {
+        if (indices->value[i] < 0 || indices->value[i] >= table->value_count) return;
+        value[i] = table->value[indices->value[i]];
+    }
+    output->value = value;
+    output->value_count = value != NULL ? indices->value_count : 0;
+}
+
 /* Gather(params, indices), GatherV2 with an axis behind. */
 EMP_INFER(gather)
 {
@@ -496,6 +511,7 @@ EMP_INFER(gather)
     for (int32_t d = axis + 1; d < table->shape.rank; d++)
         shape.dim[shape.rank++] = table->shape.dim[d];
     output[0].shape = shape;
+    take_elements(op, &output[0]);
     return EMP_OK;
 }
 

@@ -81,6 +81,20 @@ EMP_INFER(pass)
     return EMP_OK;
 }
 
+/* IdentityN: as many outputs as inputs, each of its own type. */
+EMP_INFER(pass_all)
+{
+    if (op->input_count > EMP_MAX_OUTPUTS)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "%d outputs, at most %d", op->input_count,
+                         EMP_MAX_OUTPUTS);
+    for (int32_t i = 0; i < op->input_count; i++) {
+        output[i] = op->input[i];
+        output[i].is_ref = false;
+    }
+    *output_count = op->input_count;
+    return EMP_OK;
+}
+
 /* Output 0 is like input 0, but may differ in value. */
 EMP_INFER(forget)
 {

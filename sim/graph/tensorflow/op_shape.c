@@ -198,6 +198,15 @@ INFER_STATED(avg_pool_grad, 0, 1)      /* (sizes, dy) */
 INFER_STATED(strided_slice_grad, 0, 4) /* (sizes, begin, end, strides, dy) */
 INFER_STATED(sparse_to_dense, 1, 2)    /* (indices, sizes, values, default) */
 
+/* The key and the counter of a generator without a state. */
+EMP_INFER(key_counter)
+{
+    emp_set_output(&output[0], EMP_SHAPE(1), EMP_DTYPE_UINT64);
+    emp_set_output(&output[1], EMP_SHAPE(2), EMP_DTYPE_UINT64);
+    *output_count = 2;
+    return EMP_OK;
+}
+
 EMP_INFER(random)
 {
     return emp_set_output(&output[0], emp_shape_from_vector(&op->input[0]),

@@ -47,7 +47,7 @@ static double time_of(const char *name, emp_dtype dtype, emp_format fp32_as)
 {
     emp_op_id op = kit_find(graph, name);
 
-    graph->tensor[graph->output_offset[op]].dtype = dtype;
+    graph->tensor[graph->output_offset[op]].dtype = (uint8_t)dtype;
     return emp_format_product_s(graph, op, &h100.device, fp32_as);
 }
 

@@ -12,7 +12,8 @@ static const struct {
     emp_dtype dtype;
 } letters[] = {{'f', EMP_DTYPE_FLOAT}, {'d', EMP_DTYPE_DOUBLE},   {'i', EMP_DTYPE_INT32},
                {'l', EMP_DTYPE_INT64}, {'b', EMP_DTYPE_BOOL},     {'s', EMP_DTYPE_STRING},
-               {'h', EMP_DTYPE_HALF},  {'r', EMP_DTYPE_RESOURCE}, {'u', EMP_DTYPE_UINT8}};
+               {'h', EMP_DTYPE_HALF},  {'r', EMP_DTYPE_RESOURCE}, {'u', EMP_DTYPE_UINT8},
+               {'k', EMP_DTYPE_UINT64}};
 enum { LETTERS = sizeof letters / sizeof letters[0] };
 
 /* Reads numbers up to `close` into `number`; '?' is -1. Returns what follows. */

@@ -126,6 +126,34 @@ Test(hlo_control, a_loop_that_data_may_end_earlier_has_its_bound)
     emp_import_notes_clear(&notes);
 }
 
+/* Newton's method, say: nothing but data ends it. Two of them, as one must not use up what the other needs. */
+Test(hlo_control, a_loop_that_only_data_end_has_one_iteration)
+{
+    emp_graph        *g = NULL;
+    emp_import_notes  notes = {0};
+    emp_error         err = {0};
+    static const char text[] =
+        HEAD "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%x = f32[4,4] "
+             "get-tuple-element(%s), index=1\n%f = f32[] slice(%x)\nROOT %d = pred[] "
+             "compare(%f, %f), direction=EQ\n}\n" BODY
+             "ENTRY %main {\n%k = s32[] constant(0)\n%x = f32[4,4] parameter(0)\n"
+             "%t = (s32[], f32[4,4]) tuple(%k, %x)\n"
+             "%w = (s32[], f32[4,4]) while(%t), condition=%test, body=%body\n"
+             "%v = (s32[], f32[4,4]) while(%w), condition=%test, body=%body\n"
+             "ROOT %r = f32[4,4] get-tuple-element(%v), index=1\n}\n";
+
+    cr_assert_eq(hlo_read_text(&g, &notes, text, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(hlo_cost(g, "w.0/y")->flops, 2.0 * 4 * 4 * 4);
+    cr_expect(hlo_reads(g, "v.0/y", "w.0/y"));
+    cr_expect_eq(emp_graph_find(g, "w.1/y"), -1);
+    cr_expect(
+        hlo_is_assumed(&notes, "w has one iteration, as its length depends on data"));
+    cr_expect(
+        hlo_is_assumed(&notes, "v has one iteration, as its length depends on data"));
+    emp_graph_destroy(g);
+    emp_import_notes_clear(&notes);
+}
+
 /* An outer loop whose counter is the bound of the inner one, which counts down by 2 in a fusion: 1 + 2 + 3
  * products, and a condition behind a call. */
 Test(hlo_control, a_loop_within_a_loop_is_counted_by_the_state_of_the_outer_one)

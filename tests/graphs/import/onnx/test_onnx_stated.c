@@ -99,6 +99,13 @@ Test(onnx_stated, what_was_computed_from_a_parameter_alone_is_that_parameter)
     expect(2 * PRODUCT + BIAS, 0, 0);
 }
 
+/* As the gates of an LSTM, whose biases the exporter puts side by side. */
+Test(onnx_stated, what_was_put_together_from_parameters_is_a_parameter)
+{
+    write_model(signature, "['fc.weight', 'up.bias', 'val_7']");
+    expect(2 * PRODUCT + BIAS, 0, 0);
+}
+
 Test(onnx_stated, what_was_computed_from_a_buffer_is_a_buffer)
 {
     write_model(signature, "['freq']");

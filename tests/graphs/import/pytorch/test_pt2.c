@@ -320,6 +320,247 @@ Test(pt2, a_list_of_weights_that_is_none_is_refused)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
+/* ---- graphs within nodes ---- */
+
+#define TENSOR(name) "{\"as_tensor\": {\"name\": \"" name "\"}}"
+#define ARG(value)   "{\"name\": \"\", \"arg\": " value "}"
+#define NODE(target, inputs, output)                              \
+    "{\"target\": \"torch.ops." target "\", \"inputs\": [" inputs \
+    "], \"outputs\": [" TENSOR(output) "]}"
+#define F32(name, sizes) "\"" name "\": {\"dtype\": 7, \"sizes\": [" sizes "]}"
+#define N(size)          "{\"as_int\": " #size "}"
+#define INNER(name, inputs, outputs, nodes, values)                                \
+    ARG("{\"as_graph\": {\"name\": \"" name "\", \"graph\": {\"inputs\": [" inputs \
+        "], \"outputs\": [" outputs "], \"nodes\": [" nodes                        \
+        "], \"tensor_values\": {" values "}}}}")
+/* A model with the weights u and w, 4 x 4 each, and the input x, whose sizes are given. */
+#define MODEL(sizes, nodes, values, output)                                          \
+    "{\"graph_module\": {\"graph\": {\"outputs\": [" TENSOR(                         \
+        output) "], \"nodes\": [" nodes                                              \
+                "], \"tensor_values\": {" F32("u", N(4) ", " N(4)) ", " F32(         \
+                    "w",                                                             \
+                    N(4) ", " N(                                                     \
+                        4)) ", " F32("x",                                            \
+                                     sizes) ", " values                              \
+                                            "}}, \"signature\": {\"input_specs\": [" \
+                                            "{\"parameter\": {\"arg\": {\"name\": "  \
+                                            "\"u\"}, \"parameter_name\": \"u\"}},"   \
+                                            "{\"parameter\": {\"arg\": {\"name\": "  \
+                                            "\"w\"}, \"parameter_name\": \"w\"}},"   \
+                                            "{\"user_input\": {\"arg\": " TENSOR(    \
+                                                "x") "}}]}}}"
+/* x times a weight, within a graph. */
+#define PRODUCT(weight, output) \
+    NODE("aten.mm.default", ARG(TENSOR("a")) ", " ARG(TENSOR(weight)), output)
+#define VALUES                                                            \
+    F32("a", N(4) ", " N(4))                                              \
+    ", " F32("u", N(4) ", " N(4)) ", " F32("w", N(4) ", " N(4)) ", " F32( \
+        "y", N(4) ", " N(4)) ", " F32("z", N(4) ", " N(4))
+#define SQUARE N(4) ", " N(4)
+
+/* Reads a model of one entry; all assumptions are put into \a said. */
+static emp_graph *graph_within(const char *text, char said[1024])
+{
+    archive            a = make("m/models/model.json", text, false);
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    memory_reading     m = {0};
+    emp_reading        r = read_memory_begin(&m, a.bytes, a.size, NULL);
+    emp_error          err = {0};
+
+    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
+    cr_assert_eq(emp_pytorch_read(b, &r, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
+    said[0] = '\0';
+    for (int32_t i = 0; i < m.notes.assumption_count; i++)
+        strncat(said, m.notes.assumption[i], 1023 - strlen(said));
+    cr_expect_eq(m.notes.warning_count, 0, "%s", m.notes.warning[0]);
+    emp_graph_builder_destroy(b);
+    read_memory_end(&m);
+    return g;
+}
+
+static double products_of(const emp_graph *g)
+{
+    double flops = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (g->op[op].cost->op_class == EMP_OP_GEMM) flops += g->op[op].cost->flops;
+    return flops;
+}
+
+/* A batch times heads, as dynamic shapes have it: Python's, and no op of the step. */
+Test(pt2, arithmetic_of_sizes_is_no_op)
+{
+    char       said[1024];
+    emp_graph *g = graph_within(
+        MODEL(SQUARE,
+              "{\"target\": \"_operator.mul\", \"inputs\": [" ARG(
+                  "{\"as_sym_int\": "
+                  "{\"as_name\": "
+                  "\"s\"}}") ", " ARG(N(4)) "], \"outputs\": [{\"as_sym_int\": "
+                                            "{\"as_name\": "
+                                            "\"mul\"}}]}, " NODE(
+                                                "aten.mm.default",
+                                                ARG(TENSOR("x")) ", " ARG(TENSOR("u")),
+                                                "end"),
+              F32("end", SQUARE), "end"),
+        said);
+
+    cr_expect_eq(g->unknown_op_count, 0);
+    cr_expect_eq(products_of(g), 2.0 * 4 * 4 * 4);
+    emp_graph_destroy(g);
+}
+
+/* As with torch.no_grad() around a part of the model. */
+Test(pt2, a_wrapped_graph_runs_in_place)
+{
+    char       said[1024];
+    emp_graph *g = graph_within(
+        MODEL(SQUARE,
+              NODE("higher_order.wrap_with_set_grad_enabled",
+                   ARG("{\"as_bool\": false}") ", " INNER(
+                       "submod_1", TENSOR("a") ", " TENSOR("w"), TENSOR("y"),
+                       PRODUCT("w", "y"),
+                       VALUES) ", " ARG(TENSOR("x")) ", " ARG(TENSOR("w")),
+                   "out") ", " NODE("aten.mm.default",
+                                    ARG(TENSOR("out")) ", " ARG(TENSOR("u")), "end"),
+              F32("out", SQUARE) ", " F32("end", SQUARE), "end"),
+        said);
+
+    cr_expect_eq(g->unknown_op_count, 0);
+    cr_expect_eq(products_of(g), 2 * 2.0 * 4 * 4 * 4);
+    cr_expect_eq(g->parameter_count, 32);
+    cr_expect_geq(find(g, "out/y"), 0);
+    cr_expect_str_eq(said, "");
+    emp_graph_destroy(g);
+}
+
+static const char cond_json[] =
+    MODEL(SQUARE,
+          NODE("aten.sum.default", ARG(TENSOR("x")), "p") ", " NODE(
+              "higher_order.cond",
+              ARG(TENSOR("p")) ", " INNER(
+                  "true_graph_0", TENSOR("a") ", " TENSOR("u") ", " TENSOR("w"),
+                  TENSOR("y"), NODE("aten.relu.default", ARG(TENSOR("a")), "y"),
+                  VALUES) ", " INNER("false_graph_0",
+                                     TENSOR("a") ", " TENSOR("u") ", " TENSOR("w"),
+                                     TENSOR("y"), PRODUCT("w", "y"),
+                                     VALUES) ", " ARG("{\"as_tensors\": [{\"name\": "
+                                                      "\"x\"}, {\"name\": \"u\"}, "
+                                                      "{\"name\": "
+                                                      "\"w\"}]}"),
+              "out"),
+          F32("p", "") ", " F32("out", SQUARE), "out");
+
+Test(pt2, a_cond_runs_its_larger_graph_and_keeps_the_weights_of_both)
+{
+    char       said[1024];
+    emp_graph *g = graph_within(cond_json, said);
+
+    cr_expect_eq(products_of(g), 2.0 * 4 * 4 * 4);
+    cr_expect_eq(g->parameter_count, 32);
+    cr_expect(g->is_target[find(g, "p")], "the condition is computed");
+    cr_expect(strstr(said, "out takes the larger of its graphs, the second") != NULL,
+              "%s", said);
+    emp_graph_destroy(g);
+}
+
+/* Six rows, each multiplied and added to a state. */
+static const char scan_json[] = MODEL(
+    N(6) ", " N(4) ", " N(4),
+    "{\"target\": \"torch.ops.higher_order.scan\", \"inputs\": [" INNER(
+        "scan_combine_graph_0", TENSOR("c") ", " TENSOR("a") ", " TENSOR("w"),
+        TENSOR("y") ", " TENSOR("z"),
+        PRODUCT("w", "z") ", " NODE("aten.add.Tensor",
+                                    ARG(TENSOR("c")) ", " ARG(TENSOR("z")), "y"),
+        F32("c",
+            SQUARE) ", " VALUES) ", " ARG("{\"as_tensors\": [{\"name\": "
+                                          "\"u\"}]}") ", " ARG("{\"as_"
+                                                               "tensors\""
+                                                               ": "
+                                                               "[{"
+                                                               "\"name\":"
+                                                               " \"x\"}]"
+                                                               "}") ","
+                                                                    " " ARG(
+                                                                        "{\"as_"
+                                                                        "tensors\": "
+                                                                        "[{\"name\": "
+                                                                        "\"w\"}]}") "], "
+                                                                                    "\"ou"
+                                                                                    "tput"
+                                                                                    "s\":"
+                                                                                    " "
+                                                                                    "[" TENSOR("state") ", " TENSOR(
+                                                                                        "rows") "]},"
+                                                                                                " " NODE(
+                                                                                                    "aten.mm.default",
+                                                                                                    ARG(TENSOR("state")) ", " ARG(
+                                                                                                        TENSOR(
+                                                                                                            "u")),
+                                                                                                    "end"),
+    F32("state", SQUARE) ", " F32("rows", N(6) ", " N(4) ", " N(4)) ", " F32("end",
+                                                                             SQUARE),
+    "end");
+
+Test(pt2, a_scan_runs_its_graph_for_each_slice)
+{
+    char       said[1024];
+    emp_graph *g = graph_within(scan_json, said);
+
+    cr_expect_eq(products_of(g), 7 * 2.0 * 4 * 4 * 4);
+    cr_expect_geq(find(g, "state.5/z"), 0);
+    cr_expect_geq(find(g, "rows"), 0);
+    cr_expect_str_eq(said, "");
+    emp_graph_destroy(g);
+}
+
+#define WHILE(condition)                                                                                                                                                                         \
+    MODEL(                                                                                                                                                                                       \
+        SQUARE,                                                                                                                                                                                  \
+        "{\"target\": \"torch.ops.higher_order.while_loop\", \"inputs\": [" INNER(                                                                                                               \
+            "while_loop_cond_graph_0", TENSOR("i") ", " TENSOR("a") ", " TENSOR("w"),                                                                                                            \
+            TENSOR("go"), condition,                                                                                                                                                             \
+            F32("i", "") ", " F32(                                                                                                                                                               \
+                "go",                                                                                                                                                                            \
+                "") ", " VALUES) ", " INNER("while_loop_body_graph_0",                                                                                                                           \
+                                            TENSOR("i") ", " TENSOR("a") ", " TENSOR(                                                                                                            \
+                                                "w"),                                                                                                                                            \
+                                            TENSOR("next") ", " TENSOR("y"),                                                                                                                     \
+                                            NODE("aten.add.Tensor",                                                                                                                              \
+                                                 ARG(TENSOR("i")) ", " ARG(N(2)),                                                                                                                \
+                                                 "next") ", " PRODUCT("w", "y"),                                                                                                                 \
+                                            F32("i", "") ", " F32(                                                                                                                               \
+                                                "next",                                                                                                                                          \
+                                                "") ", " VALUES) ", " ARG("{\"as_"                                                                                                               \
+                                                                          "tensors\": "                                                                                                          \
+                                                                          "[{\"name\": "                                                                                                         \
+                                                                          "\"u\"}, "                                                                                                             \
+                                                                          "{\"name\": "                                                                                                          \
+                                                                          "\"x\"}]}") ", " ARG("{\"as_tensors\": [{\"name\": \"w\"}]}") "], \"outputs\": [" TENSOR("n") ", " TENSOR("out") "]}", \
+        F32("n", "") ", " F32("out", SQUARE), "out")
+
+static const char while_json[] =
+    WHILE(NODE("aten.lt.Scalar", ARG(TENSOR("i")) ", " ARG(N(5)), "go"));
+
+Test(pt2, a_while_loop_runs_as_often_as_its_counter_says_or_else_once)
+{
+    char       said[1024];
+    emp_graph *g = graph_within(while_json, said);
+
+    cr_expect_eq(products_of(g), 3 * 2.0 * 4 * 4 * 4, "0, 2 and 4 are less than 5");
+    cr_expect(strstr(said, "n has 3 iterations, as its counter begins at 0") != NULL,
+              "%s", said);
+    emp_graph_destroy(g);
+    g = graph_within(WHILE(NODE("aten.any.default", ARG(TENSOR("a")), "go")), said);
+    cr_expect_eq(products_of(g), 2.0 * 4 * 4 * 4);
+    cr_expect(strstr(said, "n has one iteration, as its length depends on data") != NULL,
+              "%s", said);
+    emp_graph_destroy(g);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
 /* Eight megabytes of blanks pack to eight kilobytes. */
 Test(pt2, an_archive_that_unpacks_to_far_more_is_refused)
 {
@@ -370,4 +611,10 @@ Test(pt2, survives_every_allocation_failure)
         read_tied(&g, LIST(WEIGHT("head.weight", "weight_0", "0")), "bytes", NULL),
         (void)0);
     emp_graph_destroy(g);
+    const char *const within[] = {cond_json, scan_json, while_json};
+    for (size_t i = 0; i < sizeof within / sizeof within[0]; i++) {
+        a = make("m/models/model.json", within[i], false);
+        SURVIVES_EVERY_ALLOCATION_FAILURE(read_bytes(&g, a.bytes, a.size, NULL), (void)0);
+        emp_graph_destroy(g);
+    }
 }
