@@ -262,21 +262,51 @@ static emp_status read_sizes(const source *s)
     return EMP_OK;
 }
 
+static emp_status read_arch(source *s, emp_error *err)
+{
+    size_t length = 0;
+
+    s->arch = emp_gguf_text(emp_gguf_find(s->h, "general.architecture"), &length);
+    if (s->arch == NULL || length == 0 || length > NAME_BYTES / 2)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "the fact \"general.architecture\" is missing, or no text");
+    s->arch_length = (int)length;
+    return EMP_OK;
+}
+
+static int32_t extra_layers(const source *s)
+{
+    return fact_or(s, "nextn_predict_layers", 0, 0);
+}
+
+emp_status emp_gguf_extra_layers(int32_t *count, const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_file   file = {0};
+    emp_gguf   h = {0};
+    source     s = {.h = &h, .err = err};
+
+    EMP_TRY(emp_file_open(&file, path, err));
+    EMP_TRY(emp_gguf_header_read(&h, &file, err));
+    EMP_TRY(read_arch(&s, err));
+    *count = extra_layers(&s);
+
+cleanup:
+    emp_gguf_clear(&h);
+    emp_file_close(&file);
+    return st;
+}
+
 emp_status emp_gguf_model_read(emp_transformer_model *m, const emp_gguf *h,
                                emp_error *err)
 {
     source  s = {.h = h, .m = m, .err = err};
-    size_t  length = 0;
     int32_t layers = 0;
 
     *m = (emp_transformer_model){0};
-    s.arch = emp_gguf_text(emp_gguf_find(h, "general.architecture"), &length);
-    if (s.arch == NULL || length == 0 || length > NAME_BYTES / 2)
-        return EMP_ERROR(EMP_EFORMAT,
-                         "the fact \"general.architecture\" is missing, or no text");
-    s.arch_length = (int)length;
+    EMP_CHECK(read_arch(&s, err));
     EMP_CHECK(need_fact(&s, "block_count", &layers));
-    layers -= fact_or(&s, "nextn_predict_layers", 0, 0);
+    layers -= extra_layers(&s);
     EMP_CHECK(emp_transformer_model_init(m, layers, err));
     EMP_CHECK(check_kind(&s));
     EMP_CHECK(read_sizes(&s));
