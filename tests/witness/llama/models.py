@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes small GGUF files of eight kinds of decoders, all weights 0."""
+"""Writes small GGUF files of ten kinds of decoders, all weights 0."""
 
 import gguf
 import numpy as np
@@ -144,8 +144,6 @@ MODELS = [
     Model("gemma3-window-q5_0", "gemma3", T.Q5_0, is_tied=True, window=512, has_head_norms=True, has_post_norms=True, layers=12),
     Model("gpt-oss-mxfp4", "gpt-oss", T.Q8_0, experts=8, used=4, expert_ffn=512, window=128, has_sinks=True, has_bias=True, layers=8),
     Model("phi3-window-bf16", "phi3", T.BF16, is_fused=True, window=256, kv_heads=8),
-]
-MORE = [
     Model("glm4moe-nextn-q5_k", "glm4moe", T.Q5_K, experts=8, used=2, expert_ffn=512, shared=512, extra=1),
     Model("qwen3-q3_k", "qwen3", T.Q3_K, has_head_norms=True),
     Model("gpt2-f32", "gpt2", T.F32, has_positions=True, is_fused=True, kv_heads=8, is_tied=True),
