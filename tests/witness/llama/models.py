@@ -10,7 +10,7 @@ T = gguf.GGMLQuantizationType
 class Model:
     """Sizes of a decoder, and what sets its kind apart."""
 
-    def __init__(self, name, arch, kind, layers=6, width=512, heads=8, kv_heads=2, ffn=1536, vocab=4096, **more):
+    def __init__(self, name, arch, kind, layers=6, width=512, heads=8, kv_heads=2, ffn=1536, vocab=32768, **more):
         self.name, self.arch, self.kind = name, arch, kind
         self.layers, self.width, self.heads, self.kv_heads, self.ffn, self.vocab = layers, width, heads, kv_heads, ffn, vocab
         self.head = width // heads
