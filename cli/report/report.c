@@ -127,8 +127,11 @@ static void print_oom(const emp_problem *problem, const emp_sim_result *r,
     printf("memory       does not fit: %s (%s) asks for %s", g->name[r->oom_op],
            g->type_name[g->type[r->oom_op]],
            emp_units_format_bytes(r->oom_bytes, text, sizeof text));
-    printf(" on %s, which has %s", device->name,
-           emp_units_format_bytes(device->memory_bytes, text, sizeof text));
+    printf(" on %s, which has %s%s", device->name,
+           emp_units_format_bytes(device->memory_bytes, text, sizeof text),
+           device->kind == EMP_DEVICE_GPU && problem->adapted != NULL
+               ? " beside the runtime's context"
+               : "");
     if (why == NULL) {
         printf("\n");
         return;

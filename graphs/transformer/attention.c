@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Attention with heads of its own or shared keys, with and without a cache. */
+#include "base/mem.h"
 #include "graphs/transformer/stack.h"
 
-int64_t emp_stack_new_tokens(const emp_stack *s)
-{
-    return s->t->step->phase == EMP_PHASE_DECODE ? 1 : s->t->step->sequence;
-}
+int64_t emp_stack_new_tokens(const emp_stack *s) { return s->new_tokens; }
 
 bool emp_stack_has_cache(const emp_stack *s)
 {
@@ -22,9 +20,41 @@ int64_t emp_stack_cached(const emp_stack *s, int64_t stride)
 /* Tokens that the cache of a layer holds. */
 static int64_t cached_tokens(const emp_stack *s)
 {
-    int64_t window = s->m->layer[s->layer].window, all = s->t->step->sequence;
+    int64_t all = s->t->step->sequence, window = s->m->layer[s->layer].window;
 
+    /* the first token of a micro-batch sees a window of those before it */
+    if (window > 0 && emp_transformer_rounds(s->t->step) > 1) window += s->new_tokens;
     return window > 0 && window < all ? window : all;
+}
+
+/* The cache as the round before has left it. */
+static emp_port *open_cache(emp_stack *s, const char *name, const emp_op_attrs *attrs,
+                            int32_t unit)
+{
+    emp_tape  *t = s->t;
+    emp_error *err = t->err;
+
+    if (s->next_cache == s->cache_count) {
+        emp_tape_fail(t, EMP_GROW(s->cache, s->cache_count + 1, s->cache_capacity));
+        if (!emp_tape_is_ok(t)) return NULL;
+        s->cache[s->cache_count++] =
+            emp_tape_op(t, "KeyValueCache", name, unit, attrs, NULL, 0);
+    }
+    return &s->cache[s->next_cache++];
+}
+
+/* The keys or values of a cache that a micro-batch sees. */
+static emp_port written_rows(emp_stack *s, const char *leaf, emp_port cache, int64_t rows,
+                             int32_t unit)
+{
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype,
+                          .has_shape = true,
+                          .shape = emp_tape_shape(s->t, cache)};
+
+    if (s->first + s->new_tokens >= rows || cache.op < 0) return cache;
+    attrs.shape.dim[1] = s->first + s->new_tokens;
+    return emp_tape_op(s->t, "View", emp_stack_leaf(s, s->m->names.attention, leaf), unit,
+                       &attrs, &cache, 1);
 }
 
 emp_port emp_stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t rows,
@@ -37,12 +67,14 @@ emp_port emp_stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t row
 
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     attrs.shape.dim[1] = rows;
-    emp_port     cache = emp_tape_op(t, "KeyValueCache", name, unit, &attrs, NULL, 0);
-    emp_port     in[3] = {cache, s->positions, x};
+    emp_port *cache = open_cache(s, name, &attrs, unit);
+    if (cache == NULL) return EMP_TAPE_NONE;
+    emp_port     in[3] = {*cache, s->positions, x};
     emp_op_attrs none = {.dtype = t->step->dtype};
     emp_port     written = emp_tape_op(
             t, "ScatterUpdate", emp_tape_join_names(t, name, "/write"), unit, &none, in, 3);
     if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, written.op);
+    *cache = written;
     return written;
 }
 
@@ -90,6 +122,9 @@ emp_port emp_stack_attend(emp_stack *s, emp_port q, emp_port k, emp_port v,
         if (is_decode) {
             k = keys;
             v = values;
+        } else if (emp_transformer_rounds(s->t->step) > 1) {
+            k = written_rows(s, ".key_cache/seen", keys, rows, unit);
+            v = written_rows(s, ".value_cache/seen", values, rows, unit);
         }
     }
     if (v.op < 0) v = first_columns(s, k, value_size, unit);

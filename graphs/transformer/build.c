@@ -2,12 +2,13 @@
 /* From tokens through embeddings and layers to logits and a loss. */
 #include "graphs/transformer/build.h"
 
+#include <emplace/problem.h>
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "graphs/transformer/stack.h"
 
-enum { BATCH_MAX = 1 << 20, SEQUENCE_MAX = 1 << 24 };
+enum { BATCH_MAX = 1 << 20, SEQUENCE_MAX = 1 << 24, ROUNDS_MAX = 4096 };
 
 emp_transformer_step emp_transformer_step_default(void)
 {
@@ -24,7 +25,47 @@ int64_t emp_transformer_tokens(const emp_transformer_step *step)
     return step->phase == EMP_PHASE_DECODE ? step->batch : step->batch * step->sequence;
 }
 
+/* Tokens of each sequence in a micro-batch. */
+static int64_t round_tokens(const emp_transformer_step *step)
+{
+    if (step->phase == EMP_PHASE_DECODE) return 1;
+    if (step->micro_batch == 0 || step->micro_batch >= step->batch * step->sequence)
+        return step->sequence;
+    return step->micro_batch > step->batch ? step->micro_batch / step->batch : 1;
+}
+
+int64_t emp_transformer_rounds(const emp_transformer_step *step)
+{
+    const int64_t tokens = round_tokens(step);
+
+    if (step->phase == EMP_PHASE_DECODE) return 1;
+    return (step->sequence + tokens - 1) / tokens;
+}
+
 /* ---- what cannot be built ---- */
+
+/* Micro-batches read what those before them have left in caches of keys and values. */
+static emp_status check_rounds(const emp_transformer_model *m,
+                               const emp_transformer_step *step, emp_error *err)
+{
+    const int64_t rounds = emp_transformer_rounds(step);
+
+    if (step->micro_batch == 0) return EMP_OK;
+    if (step->phase != EMP_PHASE_PREFILL || m->is_encoder)
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "micro-batches are of prompts that a decoder reads: ubatch needs "
+            "phase=prefill");
+    if (rounds > ROUNDS_MAX)
+        return EMP_ERROR(EMP_EINVAL, "%lld micro-batches, at most %d are possible",
+                         (long long)rounds, ROUNDS_MAX);
+    if (rounds == 1) return EMP_OK;
+    if (!emp_transformer_has_plain_keys(m))
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "the model has latent, compressed or chosen keys, or scans: its "
+                         "prompts are read whole, with ubatch=0");
+    return EMP_OK;
+}
 
 static emp_status check_step(const emp_transformer_model *m,
                              const emp_transformer_step *step, emp_error *err)
@@ -51,7 +92,7 @@ static emp_status check_step(const emp_transformer_model *m,
             EMP_EUNSUPPORTED,
             "the model has no head, and so no loss to train by; its phase is "
             "prefill");
-    return EMP_OK;
+    return check_rounds(m, step, err);
 }
 
 /* ---- embeddings ---- */
@@ -89,7 +130,7 @@ static void embed_layers(emp_stack *s, emp_port ids, emp_port x)
 static emp_port embed(emp_stack *s)
 {
     const emp_transformer_model *m = s->m;
-    int64_t                      tokens = emp_transformer_tokens(s->t->step);
+    int64_t                      tokens = s->t->step->batch * s->new_tokens;
     emp_port                     ids =
         emp_tape_placeholder(s->t, "input_ids", EMP_DTYPE_INT32, EMP_SHAPE(tokens));
     emp_port x = look_up(s, m->names.embedding, m->vocabulary, m->hidden, ids);
@@ -216,7 +257,8 @@ static void finish(emp_stack *s, emp_port x)
 
 /* ---- all ---- */
 
-static void emit(emp_stack *s)
+/* From tokens to what the last layer makes of them. */
+static emp_port emit_round(emp_stack *s)
 {
     if (s->t->step->phase != EMP_PHASE_TRAIN && !s->m->is_encoder)
         s->positions = emp_tape_placeholder(s->t, "cache_positions", EMP_DTYPE_INT32,
@@ -228,6 +270,27 @@ static void emit(emp_stack *s)
     }
     s->layer = -1;
     s->prefix[0] = '\0';
+    return x;
+}
+
+static void emit(emp_stack *s)
+{
+    const int64_t tokens = round_tokens(s->t->step),
+                  rounds = emp_transformer_rounds(s->t->step);
+    emp_port x = EMP_TAPE_NONE;
+
+    for (int32_t r = 0; r < rounds && emp_tape_is_ok(s->t); r++) {
+        /* all rounds make the same ops, and ops of one kind are where their weights are */
+        s->t->unit_count = 0;
+        s->t->round = r;
+        s->t->level = (uint8_t)(rounds <= EMP_LEVELS ? r : r * EMP_LEVELS / rounds);
+        s->next_cache = 0;
+        s->first = r * tokens;
+        s->new_tokens = r + 1 < rounds || s->t->step->phase == EMP_PHASE_DECODE
+                            ? tokens
+                            : s->t->step->sequence - s->first;
+        x = emit_round(s);
+    }
     finish(s, x);
     if (!emp_tape_is_training(s->t)) return;
     emp_tape_differentiate(s->t);
@@ -264,6 +327,7 @@ emp_status emp_transformer_graph_create(emp_graph                  **out,
 
 cleanup:
     emp_free(s.kv);
+    emp_free(s.cache);
     emp_tape_clear(&t);
     return st;
 }

@@ -229,4 +229,7 @@ static inline bool emp_transformer_is_latent(const emp_transformer_model *model)
     return model->key_rank > 0;
 }
 
+/** Whether all attention is to keys of its own for each token, so that prompts can be read in micro-batches. */
+bool emp_transformer_has_plain_keys(const emp_transformer_model *model);
+
 #endif /* EMP_GRAPHS_TRANSFORMER_MODEL_H */

@@ -21,10 +21,14 @@ typedef struct {
     emp_port                     positions;  /**< in the cache, of the tokens of a step */
     emp_port                     embeddings; /**< of layers, [tokens, layers x size] */
     emp_stack_kv                *kv;         /**< [layer] */
-    emp_port                     ids;        /**< of the tokens */
-    emp_port blocks;   /**< sums of closed blocks; none: there are none */
-    emp_port chosen;   /**< keys, by numbers; none: all */
-    emp_port index[3]; /**< queries, keys and weights of the heads that chose them */
+    int64_t                      first,
+        new_tokens; /**< of each sequence, that a round computes: the first one, and how many */
+    emp_port *cache; /**< as the last round has written them, in the order of the model */
+    int32_t   cache_count, cache_capacity, next_cache;
+    emp_port  ids;      /**< of the tokens */
+    emp_port  blocks;   /**< sums of closed blocks; none: there are none */
+    emp_port  chosen;   /**< keys, by numbers; none: all */
+    emp_port  index[3]; /**< queries, keys and weights of the heads that chose them */
 } emp_stack;
 
 /** The full name of a module of the layer; in the tape's arena. */
@@ -69,7 +73,7 @@ int64_t emp_stack_cached(const emp_stack *s, int64_t stride);
 /** Writes x [batch, new, ...] into a cache of so many \a rows a sequence; the cache behind the write. */
 emp_port emp_stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t rows,
                          int32_t unit);
-/** Tokens of a sequence that a step computes. */
+/** Tokens of a sequence that a round computes: all of a step, unless prompts have micro-batches. */
 int64_t emp_stack_new_tokens(const emp_stack *s);
 
 /** The feed-forward layer (feed_forward.c). \a residual is what the layer's norms have not yet

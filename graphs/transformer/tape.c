@@ -68,17 +68,30 @@ const char *emp_tape_join_names(emp_tape *t, const char *a, const char *b)
 
 /* ---- ops ---- */
 
-emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t unit,
-                     const emp_op_attrs *attrs, const emp_port *inputs, int32_t count)
+/* An op whose name has no round. */
+static emp_port add_op(emp_tape *t, const char *type, const char *name, int32_t unit,
+                       const emp_op_attrs *attrs, const emp_port *inputs, int32_t count)
 {
     emp_op_attrs given = attrs != NULL ? *attrs : (emp_op_attrs){0};
     emp_op_id    op = -1;
 
     given.colocation = unit;
+    given.level = t->level;
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     t->status = emp_graph_builder_add(t->builder, name, type, &given, inputs, count, NULL,
                                       0, &op, t->err);
     return emp_tape_is_ok(t) ? (emp_port){op, 0} : EMP_TAPE_NONE;
+}
+
+emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t unit,
+                     const emp_op_attrs *attrs, const emp_port *inputs, int32_t count)
+{
+    char round[24];
+
+    if (t->round == 0) return add_op(t, type, name, unit, attrs, inputs, count);
+    snprintf(round, sizeof round, "/ubatch_%d", t->round);
+    return add_op(t, type, emp_tape_join_names(t, name, round), unit, attrs, inputs,
+                  count);
 }
 
 emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
@@ -92,7 +105,7 @@ emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
                           .value_count = count};
 
     if (emp_tape_is_ok(t) && there >= 0) return (emp_port){there, 0};
-    return emp_tape_op(t, "Const", name, 0, &attrs, NULL, 0);
+    return add_op(t, "Const", name, 0, &attrs, NULL, 0);
 }
 
 emp_port emp_tape_axis(emp_tape *t, int64_t axis)
@@ -154,7 +167,7 @@ emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int3
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     emp_op_attrs attrs = {
         .dtype = type_of_weight(t, name, &shape), .has_shape = true, .shape = shape};
-    emp_port port = emp_tape_op(t, weight_type(t, kind), name, unit, &attrs, NULL, 0);
+    emp_port port = add_op(t, weight_type(t, kind), name, unit, &attrs, NULL, 0);
     if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
     const char *kept = emp_graph_builder_name(t->builder, port.op);
     emp_tape_fail(t, emp_strmap_set(&t->weight_of_name, kept, strlen(kept),

@@ -48,10 +48,12 @@ typedef enum {
 #define EMP_TRANSFORMER_UPDATE_WORDS "adam|sgd"
 
 typedef struct {
-    emp_transformer_phase  phase;
-    int64_t                batch;    /**< sequences */
-    int64_t                sequence; /**< tokens of each, with those in the cache */
-    emp_dtype              dtype;    /**< of weights and activations */
+    emp_transformer_phase phase;
+    int64_t               batch;    /**< sequences */
+    int64_t               sequence; /**< tokens of each, with those in the cache */
+    int64_t
+                           micro_batch; /**< of prompts: tokens of all sequences that go through the layers together; 0 = all */
+    emp_dtype              dtype; /**< of weights and activations */
     emp_transformer_update update;
     bool samples_on_host; /**< a CPU draws the next token from the logits */
     bool has_master; /**< float32 copies of weights of another element type, with Adam */
@@ -60,7 +62,8 @@ typedef struct {
 /** A step that trains 8 sequences of 2,048 tokens in bfloat16 by Adam with float32 copies. */
 emp_transformer_step emp_transformer_step_default(void);
 
-/** Tokens of a step. */
+/** Tokens of a step, and micro-batches that prompts are read in. */
+int64_t emp_transformer_rounds(const emp_transformer_step *step);
 int64_t emp_transformer_tokens(const emp_transformer_step *step);
 
 enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
@@ -128,6 +131,8 @@ struct emp_tape {
     emp_arena                   names;
     emp_strmap                  weight_of_name;
     int32_t                     unit_count;
+    int32_t round; /**< of the ops that follow, whose names have it from 1 on */
+    uint8_t level; /**< of the ops that follow */
 
     emp_note        *note;
     int32_t          note_count, note_capacity;
@@ -157,7 +162,7 @@ int32_t emp_tape_unit(emp_tape *t);
 /** a + b in the arena. */
 const char *emp_tape_join_names(emp_tape *t, const char *a, const char *b);
 
-/** An op named \a name; notes nothing. */
+/** An op named \a name, or name/ubatch_1 of the second round; notes nothing. */
 emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t unit,
                      const emp_op_attrs *attrs, const emp_port *inputs, int32_t count);
 /** An int32 vector. */

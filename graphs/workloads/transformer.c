@@ -24,7 +24,8 @@ enum {
     GATED,
     TIED,
     OPTIMIZER,
-    MASTER
+    MASTER,
+    MICRO_BATCH
 };
 
 const char emp_transformer_description[] =
@@ -62,6 +63,8 @@ const emp_option emp_transformer_params[] = {
                       "what updates the weights", EMP_UPDATE_ADAM),
     EMP_WORKLOAD_FLAG(MASTER, "master",
                       "Adam keeps float32 copies of weights of another type", 1),
+    EMP_WORKLOAD_NUMBER(MICRO_BATCH, "ubatch", 0, 16777216,
+                        "tokens of a micro-batch of prompts; 0 = all", 0),
     EMP_NO_OPTION};
 
 static void set_layers(emp_transformer_model *m, const int64_t *v)
@@ -113,6 +116,7 @@ emp_status emp_transformer_build(const int64_t *v, emp_graph **out, emp_error *e
     emp_transformer_step  step = {.phase = (emp_transformer_phase)v[PHASE],
                                   .batch = v[BATCH],
                                   .sequence = v[SEQUENCE],
+                                  .micro_batch = v[MICRO_BATCH],
                                   .dtype = dtypes[v[DTYPE]],
                                   .update = (emp_transformer_update)v[OPTIMIZER],
                                   .has_master = v[MASTER] != 0};

@@ -39,17 +39,20 @@ static emp_status refuse_level(const emp_engine *sim, emp_error *err)
                      sim->start[op].id, sim->level[op], EMP_LEVELS - 1);
 }
 
-/* Levels that are all equal order nothing: then the run is one without. */
+/* Those of the decision, or else of the graph. Levels that are all equal order nothing: then the run is one without. */
 static emp_status take_levels(emp_engine *sim, const uint8_t *level_of_op, emp_error *err)
 {
     const int32_t           op_count = sim->op_count;
     const emp_sim_op_start *start = sim->start;
+    const emp_graph        *g = sim->problem->graph;
     uint8_t                *level = sim->level, all = 0, common = UINT8_MAX;
 
     sim->rules.has_levels = false;
-    if (level_of_op == NULL) return EMP_OK;
+    if (level_of_op == NULL && (!g->has_levels || sim->rules.shares_cores)) return EMP_OK;
     /* Two loops: the second alone becomes vector instructions. */
-    for (int32_t op = 0; op < op_count; op++) level[op] = level_of_op[start[op].id];
+    for (int32_t op = 0; op < op_count; op++)
+        level[op] =
+            level_of_op != NULL ? level_of_op[start[op].id] : g->op[start[op].id].level;
     for (int32_t op = 0; op < op_count; op++) {
         all |= level[op];
         common &= level[op];

@@ -45,6 +45,8 @@ typedef struct {
     uint8_t kinds;            /**< EMP_KIND_ mask; CPU only where no GPU kernel fits */
     bool    is_folded;        /**< constant: computed before the step, costs nothing */
     bool    is_alias;         /**< output 0 is input 0's buffer */
+    uint8_t
+        level; /**< that its device serves it at where no decision says so: rounds of a step */
 } emp_op;
 
 _Static_assert(sizeof(emp_op) == 32 && sizeof(emp_tensor) == 32, "graphs have millions");
@@ -81,7 +83,7 @@ typedef struct {
     X(TRAINING, "torch-eager", "PyTorch trains such a model op by op")                   \
     X(FORWARD, "torch-eager", "PyTorch reads a prompt op by op")                         \
     X(DECODE, "graph-launch", "servers decode tokens by CUDA graphs")                    \
-    X(GGUF, "graph-launch", "llama.cpp launches a step as a CUDA graph")
+    X(GGUF, "llama-cpp", "llama.cpp runs such files")
 
 typedef enum {
 #define X(source, runtime, why) EMP_SOURCE_##source,
@@ -138,7 +140,8 @@ struct emp_graph {
 
     emp_collective_part *collective; /**< [op], or NULL: no op is one */
 
-    emp_graph_source source; /**< set by front ends; no part of the hash */
+    emp_graph_source source;     /**< set by front ends; no part of the hash */
+    bool             has_levels; /**< not all ops have level 0 */
 
     bool    *is_target;           /**< [op] what a step fetches or runs: train op, loss */
     int32_t  unknown_op_count;    /**< ops whose type is not in the table */

@@ -217,6 +217,8 @@ static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
         EMP_CHECK(emp_node_view(b, op, &view, err));
         EMP_CHECK(fill_op(g->store, &view, &g->op[op], &host_output_mask, err));
         if (g->colocation != NULL) g->colocation[op] = view.attrs->colocation;
+        g->op[op].level = view.attrs->level;
+        g->has_levels |= view.attrs->level > 0;
         EMP_CHECK(fill_tensors(b, g, op, host_output_mask, err));
     }
     return EMP_OK;

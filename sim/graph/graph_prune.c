@@ -244,6 +244,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
     emp_graph_fill_consumers(g);
     EMP_TRY(emp_graph_derive(g, &held, err));
     g->source = whole->source;
+    g->has_levels = whole->has_levels;
 
     *out = g;
     g = NULL;

@@ -34,14 +34,17 @@ enum { EMP_MAX_CONST_VALUES = 256 };
 /** The attributes that shapes and costs depend on; the rest of a NodeDef is dropped.
  * Zero-initialise: 0 is the default of each. */
 typedef struct {
-    bool      transpose_a, transpose_b; /**< MatMul; adj_x, adj_y of BatchMatMul */
-    bool      padding_is_same;          /**< else VALID */
-    bool      is_nchw;                  /**< data_format; else NHWC */
-    bool      keep_dims;
-    bool      is_inference;         /**< is_training=false of batch norm */
-    bool      unique;               /**< candidate samplers */
-    bool      is_constant;          /**< Enter: all iterations read this value */
-    int32_t   colocation;           /**< ops of one number share a device; 0 = none */
+    bool    transpose_a, transpose_b; /**< MatMul; adj_x, adj_y of BatchMatMul */
+    bool    padding_is_same;          /**< else VALID */
+    bool    is_nchw;                  /**< data_format; else NHWC */
+    bool    keep_dims;
+    bool    is_inference; /**< is_training=false of batch norm */
+    bool    unique;       /**< candidate samplers */
+    bool    is_constant;  /**< Enter: all iterations read this value */
+    int32_t colocation;   /**< ops of one number share a device; 0 = none */
+    uint8_t
+              level; /**< below EMP_LEVELS: which of the ops that wait for a device is served first, where no
+                        decision says so */
     int32_t   strides[4], ksize[4]; /**< in the order of data_format */
     int32_t   axis;                 /**< Pack, Unpack, Concat (v1) */
     int32_t   count;                /**< N, num, num_split */

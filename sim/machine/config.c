@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/io/input.h"
 #include "base/mem.h"
+#include "base/text/text.h"
 #include "base/text/units.h"
 #include "base/text/whole_file.h"
 #include "sim/machine/machine.h"
@@ -313,10 +314,8 @@ emp_status emp_config_convert(const emp_config *config, const emp_config_field *
 
 static bool is_path(const char *name_or_path)
 {
-    size_t length = strlen(name_or_path);
-
-    return strchr(name_or_path, '/') != NULL ||
-           (length > 5 && strcmp(name_or_path + length - 5, ".yaml") == 0);
+    return strchr(name_or_path, '/') != NULL || emp_text_ends_in(name_or_path, ".yaml") ||
+           emp_text_ends_in(name_or_path, ".xml");
 }
 
 void emp_config_path(char *path, size_t size, const char *folder,

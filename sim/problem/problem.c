@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/problem/problem.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/disjoint.h"
@@ -28,28 +27,38 @@ static void find_classes(emp_problem *p)
     for (int32_t c = 0; c < g->class_count; c++) p->kinds_of_class[c] |= EMP_KIND_CPU;
 }
 
-/* Takes what drivers and libraries keep away from the memories of GPUs. */
-static emp_status reduce_memory(emp_problem *p, emp_error *err)
+/* Takes what drivers and libraries keep from the memories of GPUs: of a small one at most an eighth, as smaller
+ * chips have smaller contexts. */
+static void take_contexts(emp_machine *m, int64_t context_bytes)
 {
-    const int64_t context_bytes = emp_runtime_events_of(&p->runtime)->gpu_context_bytes;
-
-    if (context_bytes == 0 || emp_machine_count(p->machine, EMP_DEVICE_GPU) == 0)
-        return EMP_OK;
-    p->reduced = EMP_NEW(emp_machine);
-    if (p->reduced == NULL) return EMP_ERROR(EMP_ENOMEM, "machine");
-    *p->reduced = *p->machine;
-    p->machine = p->reduced;
-    for (int32_t d = 0; d < p->reduced->device_count; d++) {
-        emp_device *device = &p->reduced->device[d];
-        if (device->kind != EMP_DEVICE_GPU) continue;
-        if (device->memory_bytes <= context_bytes)
-            return EMP_ERROR(EMP_EINVAL,
-                             "%s has %" PRId64 " bytes, and the runtime '%s' keeps %" PRId64
-                             " on each GPU for its context",
-                             device->name, device->memory_bytes, p->runtime.name,
-                             context_bytes);
-        device->memory_bytes -= context_bytes;
+    for (int32_t d = 0; d < m->device_count; d++) {
+        emp_device   *device = &m->device[d];
+        const int64_t most = device->memory_bytes / 8;
+        if (device->kind == EMP_DEVICE_GPU)
+            device->memory_bytes -= context_bytes < most ? context_bytes : most;
     }
+}
+
+static void add_hops(emp_machine *m, double hop_s)
+{
+    for (int32_t from = 0; from < m->device_count; from++)
+        for (int32_t to = 0; to < m->device_count; to++)
+            if (m->device[from].host != m->device[to].host)
+                m->route[from][to].latency_s += hop_s;
+}
+
+/* The machine as a program of this runtime has it. */
+static emp_status adapt_machine(emp_problem *p, emp_error *err)
+{
+    const emp_runtime_events *events = emp_runtime_events_of(&p->runtime);
+
+    if (events->gpu_context_bytes == 0 && events->host_hop_s == 0.0) return EMP_OK;
+    p->adapted = EMP_NEW(emp_machine);
+    if (p->adapted == NULL) return EMP_ERROR(EMP_ENOMEM, "machine");
+    *p->adapted = *p->machine;
+    p->machine = p->adapted;
+    take_contexts(p->adapted, events->gpu_context_bytes);
+    add_hops(p->adapted, events->host_hop_s);
     return EMP_OK;
 }
 
@@ -71,12 +80,12 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
     p->graph = graph;
     p->machine = machine;
     p->runtime = *runtime;
-    EMP_TRY(reduce_memory(p, err));
+    EMP_TRY(adapt_machine(p, err));
     emp_text_copy(p->workload, sizeof p->workload, workload, strlen(workload));
     EMP_TRY(EMP_ALLOC(p->kinds_of_class, (size_t)graph->class_count));
     EMP_TRY(EMP_ALLOC(p->leader_of_class, (size_t)graph->class_count));
     EMP_TRY(EMP_ALLOC(p->class_of_op, (size_t)graph->op_count));
-    EMP_TRY(emp_cost_table_create(&p->costs, graph, machine, runtime, err));
+    EMP_TRY(emp_cost_table_create(&p->costs, graph, p->machine, runtime, err));
     find_classes(p);
     *out = p;
     p = NULL;
@@ -90,7 +99,7 @@ void emp_problem_destroy(emp_problem *problem)
 {
     if (problem == NULL) return;
     emp_cost_table_destroy(problem->costs);
-    emp_free(problem->reduced);
+    emp_free(problem->adapted);
     emp_free(problem->kinds_of_class);
     emp_free(problem->leader_of_class);
     emp_free(problem->class_of_op);

@@ -13,11 +13,12 @@
 /** <emplace/problem.h> has what programs see of it. */
 struct emp_problem {
     const emp_graph   *graph;   /**< the step graph; borrowed */
-    const emp_machine *machine; /**< borrowed, or `reduced` */
-    emp_machine       *reduced; /**< owned: the machine without the memory that the runtime keeps on GPUs;
-                                   its text is borrowed. NULL where the runtime keeps none */
-    emp_runtime        runtime;
-    emp_cost_table    *costs;   /**< owned */
+    const emp_machine *machine; /**< borrowed, or `adapted` */
+    /** The machine less the memory that the runtime keeps of GPUs, with its hops between hosts; owned, its text is
+     * borrowed. NULL where the runtime has neither. */
+    emp_machine    *adapted;
+    emp_runtime     runtime;
+    emp_cost_table *costs;      /**< owned */
     uint32_t  *kinds_of_class;  /**< [class]: EMP_KIND_ mask all members allow, never 0;
                                           CPUs are in it unless they are forbidden */
     emp_op_id *leader_of_class; /**< [class]: its lowest op id; decides for the class */

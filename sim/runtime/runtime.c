@@ -65,7 +65,7 @@ struct raw_runtime {
     char *base;
     char *rules;
     char *fp32_products;
-    char *caching_allocator, *shared_memory, *gpu_context;
+    char *caching_allocator, *shared_memory, *gpu_context, *host_hop;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
@@ -87,6 +87,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, shared_memory, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("gpu_context", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, gpu_context, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("host_hop", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, host_hop, 0, CYAML_UNLIMITED),
 #define X(key, kind, member, rules)                                        \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
                            struct raw_runtime, key, 0, CYAML_UNLIMITED),
@@ -125,7 +127,9 @@ static const emp_config_field optional[] = {
     SWITCH_FIELD(caching_allocator),
     SWITCH_FIELD(shared_memory),
     {"gpu_context", EMP_CONFIG_BYTES, offsetof(struct raw_runtime, gpu_context),
-     offsetof(emp_runtime, events.gpu_context_bytes)}};
+     offsetof(emp_runtime, events.gpu_context_bytes)},
+    {"host_hop", EMP_CONFIG_SECONDS, offsetof(struct raw_runtime, host_hop),
+     offsetof(emp_runtime, events.host_hop_s)}};
 
 enum { OPTIONAL_COUNT = sizeof optional / sizeof optional[0] };
 
@@ -192,7 +196,7 @@ uint64_t emp_runtime_hash(const emp_runtime *runtime)
         if (runtime->rules != EMP_RULES_EVENTS || number == 0.0) continue;
         hash = emp_hash_bytes(hash, key, strlen(key));
         if (optional[i].kind != EMP_CONFIG_SWITCH)
-            hash = emp_hash_u64(hash, (uint64_t)number);
+            hash = emp_hash_bytes(hash, &number, sizeof number);
     }
     return hash;
 }

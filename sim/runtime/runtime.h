@@ -61,17 +61,19 @@ typedef struct {
                                  PyTorch's allocator does; never with the other one */
     bool shared_memory;     /**< tasks that run on the cores of a pool together have the
                                     rate of the CPU's memory once, not each for itself */
-    double  issue_s;        /**< host time per launching op */
-    double  issue_kernel_s; /**< per kernel after the first */
-    double  issue_kernelless_s;  /**< per kernel-less op, on GPU and CPU */
-    double  cpu_op_s;            /**< scheduling cost of any other op on the CPU */
-    double  send_s, receive_s;   /**< host time at the two ends of a transfer */
-    double  poll_s;              /**< delay until the host sees a copy done */
-    double  step_s;              /**< fixed cost of a step (Session.run) */
-    double  pageable_s_per_byte; /**< of what the step is fed, copied from memory that is
+    double issue_s;         /**< host time per launching op */
+    double issue_kernel_s;  /**< per kernel after the first */
+    double issue_kernelless_s;  /**< per kernel-less op, on GPU and CPU */
+    double cpu_op_s;            /**< scheduling cost of any other op on the CPU */
+    double send_s, receive_s;   /**< host time at the two ends of a transfer */
+    double poll_s;              /**< delay until the host sees a copy done */
+    double step_s;              /**< fixed cost of a step (Session.run) */
+    double pageable_s_per_byte; /**< of what the step is fed, copied from memory that is
                                     not pinned; 0 = as fast as all else */
-    int64_t gpu_context_bytes; /**< of each GPU's memory, that its driver and libraries keep */
-    int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
+    /** Of each GPU's memory, at most an eighth: what its driver and libraries keep. */
+    int64_t gpu_context_bytes;
+    double  host_hop_s; /**< of a copy to another host, besides what the route takes */
+    int32_t cpu_slots;  /**< ops that the CPU pool runs at once; 0 = one per core */
     emp_format
         fp32_products; /**< that GPUs compute products of fp32 in, where their model
                                  knows it */
@@ -118,9 +120,10 @@ struct emp_runtime {
 const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 
 /** The profiles that come with the program, for messages. */
-#define EMP_RUNTIME_NAMES                                                                \
-    "tf-r1.3, ideal, torch-eager, torch-cached, graph-launch, traced, placeto, baechi, " \
-    "msr-latency, msr-load, edges, replay-cpu, replay-cuda"
+#define EMP_RUNTIME_NAMES                                                          \
+    "tf-r1.3, ideal, torch-eager, torch-cached, graph-launch, llama-cpp, traced, " \
+    "placeto, "                                                                    \
+    "baechi, msr-latency, msr-load, edges, replay-cpu, replay-cuda"
 
 /** Fills \a runtime from a profile, as emp_runtime_load() does; it needs no release.
  * \retval EMP_EIO      No such profile; the message lists the known ones.

@@ -132,6 +132,7 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
             "the model type \"%.40s\" is not known; there are %s and their kin", type,
             emp_model_family_list(known));
     f.family = type;
+    f.defaults = emp_model_family_defaults(type);
     int32_t layers = read_layer_count(&f);
     EMP_CHECK(f.status);
     EMP_CHECK(emp_transformer_model_init(m, layers, err));

@@ -381,3 +381,29 @@ const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES])
                      (int)strcspn(families[i].types, "|"), families[i].types);
     return list;
 }
+
+const char *emp_model_family_defaults(const char *type)
+{
+    /* as transformers 5.24 has them, of types whose configs are published without some */
+#define QWEN3_5                                                      \
+    " num_attention_heads=16 head_dim=256 linear_conv_kernel_dim=4 " \
+    "linear_key_head_dim=128 "                                       \
+    "linear_value_head_dim=128 linear_num_key_heads=16 linear_num_value_heads=32 "
+    static const struct {
+        const char *begin, *defaults;
+    } table[] = {
+        {"qwen3_5_moe",
+         QWEN3_5 "num_key_value_heads=2 moe_intermediate_size=512 "
+                 "shared_expert_intermediate_size=512 num_experts_per_tok=8 "
+                 "num_experts=256 "},
+        {"qwen3_5", QWEN3_5 "num_key_value_heads=4 intermediate_size=12288 "},
+        {"nemotron_h", " num_attention_heads=32 num_key_value_heads=8 head_dim=128 "
+                       "intermediate_size=21504 ssm_state_size=128 mamba_num_heads=128 "
+                       "mamba_head_dim=64 n_groups=8 conv_kernel=4 chunk_size=128 "},
+    };
+
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strncmp(type, table[i].begin, strlen(table[i].begin)) == 0)
+            return table[i].defaults;
+    return NULL;
+}

@@ -15,7 +15,8 @@
 
 typedef struct {
     const emp_json *object;
-    const char     *family; /**< the model type, for messages */
+    const char     *family;   /**< the model type, for messages */
+    const char     *defaults; /**< of the family, or NULL */
     emp_status      status;
     emp_error      *err;
 } emp_fields;
@@ -23,8 +24,8 @@ typedef struct {
 /** Of several names "hidden_size|n_embd" the first that is there and not null; NULL: none is. */
 const emp_json *emp_fields_find(const emp_fields *f, const char *names);
 
-/** An integer from 0 to 2^31 - 1; \a missing stands for one that is not there. A \a missing of -1
- * makes it one that must be there, and 0 then is no value. */
+/** An integer from 0 to 2^31 - 1; one that is not there has the family's default, or else is \a missing. A \a missing of
+ * -1 makes it one that must be there, and 0 then is no value. */
 int32_t emp_fields_integer(emp_fields *f, const char *names, int32_t missing);
 bool    emp_fields_flag(emp_fields *f, const char *names, bool missing);
 /** A text, or NULL. */
@@ -42,6 +43,8 @@ typedef struct {
 
 /** The family of a model type, or NULL. */
 const emp_model_family *emp_model_family_find(const char *type);
+/** Integers that configs of the type may leave out, " head_dim=256 n_groups=8 ", or NULL. */
+const char *emp_model_family_defaults(const char *type);
 
 enum { EMP_MODEL_TYPES_BYTES = 800 };
 /** The first type of each family: "llama, qwen2, ..."; returns \a list. */

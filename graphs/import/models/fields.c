@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/models/families.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAME_BYTES = 64 };
@@ -30,12 +32,24 @@ static void fail(emp_fields *f, const char *names, const char *problem)
                               names, f->family, problem);
 }
 
+/* What the family has for the first of the names; -1: nothing. */
+static int32_t default_of(const emp_fields *f, const char *names)
+{
+    char key[NAME_BYTES + 2];
+
+    snprintf(key, sizeof key, " %.*s=", (int)strcspn(names, "|"), names);
+    const char *at = f->defaults != NULL ? strstr(f->defaults, key) : NULL;
+    return at != NULL ? (int32_t)strtol(at + strlen(key), NULL, 10) : -1;
+}
+
 int32_t emp_fields_integer(emp_fields *f, const char *names, int32_t missing)
 {
     const emp_json *value = emp_fields_find(f, names);
     bool            is_needed = missing < 0;
 
     if (value == NULL) {
+        const int32_t own = default_of(f, names);
+        if (own >= 0) return own;
         if (is_needed) fail(f, names, "is missing");
         return is_needed ? 0 : missing;
     }

@@ -13,13 +13,14 @@
 #include "graphs/import/notes/readers.h"
 #include "graphs/transformer/build.h"
 
-enum { SEQUENCE_DEFAULT = 2048 };
+/* Of llama.cpp, whose files GGUF files are. */
+enum { SEQUENCE_DEFAULT = 2048, GGUF_MICRO_BATCH = 512 };
 
 /* The text of a spec behind the path. */
 enum { WEIGHTS = 1 };
 
 typedef struct {
-    int32_t phase, batch, sequence, dtype, quant, sample, optimizer, master;
+    int32_t phase, batch, sequence, micro_batch, dtype, quant, sample, optimizer, master;
 } hf_values;
 
 _Static_assert(sizeof(hf_values) <= EMP_READING_VALUES_BYTES, "values of a spec");
@@ -32,6 +33,10 @@ const emp_option emp_hf_options[] = {
     EMP_INTEGER_OPTION(
         "seq", hf_values, sequence, 0, 1 << 24,
         "tokens of a sequence; 0 = 2048, or the model's positions if fewer", 0),
+    EMP_INTEGER_OPTION(
+        "ubatch", hf_values, micro_batch, -1, 1 << 24,
+        "tokens of a micro-batch of prompts; 0 = all, -1 = 512 of a GGUF file, else all",
+        -1),
     EMP_WORD_OPTION("dtype", hf_values, dtype, "config|fp32|fp16|bf16",
                     "element type of weights and activations", 0),
     EMP_WORD_OPTION("quant", hf_values, quant, "config|" EMP_QUANTISED_WORDS,
@@ -67,6 +72,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
     emp_transformer_step step = {.phase = (emp_transformer_phase)v->phase,
                                  .batch = v->batch,
                                  .sequence = v->sequence,
+                                 .micro_batch = v->micro_batch > 0 ? v->micro_batch : 0,
                                  .dtype = dtype_of(v, of_config),
                                  .update = (emp_transformer_update)v->optimizer,
                                  .samples_on_host = v->sample == SAMPLE_ON_HOST,
@@ -226,6 +232,9 @@ static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values
                  "the phase is decode");
     emp_transformer_step step = step_of(v, &m, EMP_DTYPE_HALF);
     if (v->sample == SAMPLE_AUTO) step.samples_on_host = true;
+    if (v->micro_batch < 0 && step.phase == EMP_PHASE_PREFILL &&
+        emp_transformer_has_plain_keys(&m))
+        step.micro_batch = GGUF_MICRO_BATCH;
     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, &types, err));
     EMP_TRY(emp_gguf_check_used(h, m.layer_count, err));
     *out = graph;

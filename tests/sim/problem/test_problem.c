@@ -92,6 +92,66 @@ Test(problem, makes_placements_legal_as_stated_and_leaves_legal_ones)
 }
 
 /* Where a class may be by itself decides; the engine refuses what is not allowed. */
+Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
+{
+    const int64_t context_bytes = INT64_C(1) << 20;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        task         r;
+        emp_problem *p = NULL;
+        emp_error    err = {0};
+        random_problem_create(&r, seed);
+        emp_runtime runtime = r.problem->runtime;
+        runtime.rules = EMP_RULES_EVENTS;
+        runtime.events.gpu_context_bytes = context_bytes;
+        cr_assert_eq(emp_problem_create(&p, r.graph, r.machine, &runtime, "w", &err),
+                     EMP_OK, "%s", err.msg);
+        for (int32_t d = 0; d < r.machine->device_count; d++) {
+            const emp_device *device = &r.machine->device[d];
+            const int64_t     least = device->memory_bytes / 8 < context_bytes
+                                          ? device->memory_bytes / 8
+                                          : context_bytes;
+            cr_expect_eq(p->machine->device[d].memory_bytes,
+                         device->memory_bytes -
+                             (device->kind == EMP_DEVICE_GPU ? least : 0));
+        }
+        cr_expect_eq(p->machine->hash, r.machine->hash);
+        emp_problem_destroy(p);
+        task_destroy(&r);
+    }
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
+{
+    emp_machine *m = NULL;
+    emp_graph   *g = NULL;
+    emp_problem *p = NULL;
+    emp_runtime  runtime;
+    emp_error    err = {0};
+
+    cr_assert_eq(emp_machine_load(&m, "dgx-h100x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "llama-cpp", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(&g, "giph", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "giph", &err), EMP_OK, "%s",
+                 err.msg);
+    cr_assert_gt(runtime.events.host_hop_s, 0.0);
+    int32_t crossings = 0;
+    for (int32_t a = 0; a < m->device_count; a++) {
+        for (int32_t b = 0; b < m->device_count; b++) {
+            const bool crosses = m->device[a].host != m->device[b].host;
+            crossings += crosses;
+            cr_expect_float_eq(p->machine->route[a][b].latency_s -
+                                   m->route[a][b].latency_s,
+                               crosses ? runtime.events.host_hop_s : 0.0, 1e-12);
+        }
+    }
+    cr_expect_eq(crossings, 2 * 9 * 9);
+    emp_problem_destroy(p);
+    emp_graph_destroy(g);
+    emp_machine_destroy(m);
+}
+
 Test(problem, forbids_cpus_to_what_gpus_can_do)
 {
     int32_t moved = 0, kept_in_all = 0;

@@ -149,7 +149,7 @@ Test(gguf, gives_the_parameters_and_the_bytes_of_its_tensors)
         cr_expect_eq((double)g->parameter_bytes, writer.tensor_bytes, "%s: %lld bytes",
                      shapes[i].arch, (long long)g->parameter_bytes);
         cr_expect_eq(g->unknown_op_count, 0);
-        cr_expect_str_eq(emp_graph_default_runtime(g), "graph-launch");
+        cr_expect_str_eq(emp_graph_default_runtime(g), "llama-cpp");
         emp_graph_destroy(g);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);

@@ -305,3 +305,41 @@ Test(hybrid, survives_every_allocation_failure)
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
+
+/* As transformers fills it: configs of small models often leave out what is the type's default. */
+Test(hybrid, members_that_are_left_out_have_the_defaults_of_the_type)
+{
+    static const char *const pairs[][2] = {
+        {"{\"model_type\":\"qwen3_5_text\",\"hidden_size\":512,\"num_hidden_layers\":4,"
+         "\"vocab_size\":1000}",
+         "{\"model_type\":\"qwen3_5_text\",\"hidden_size\":512,\"num_hidden_layers\":4,"
+         "\"vocab_size\":1000,\"num_attention_heads\":16,\"num_key_value_heads\":4,"
+         "\"head_dim\":256,\"intermediate_size\":12288,\"linear_num_key_heads\":16,"
+         "\"linear_num_value_heads\":32,\"linear_key_head_dim\":128,"
+         "\"linear_value_head_dim\":128,\"linear_conv_kernel_dim\":4}"},
+        {"{\"model_type\":\"nemotron_h\",\"hidden_size\":512,\"vocab_size\":1000,"
+         "\"hybrid_override_pattern\":\"M*-\"}",
+         "{\"model_type\":\"nemotron_h\",\"hidden_size\":512,\"vocab_size\":1000,"
+         "\"hybrid_override_pattern\":\"M*-\",\"num_attention_heads\":32,"
+         "\"num_key_value_heads\":8,\"head_dim\":128,\"intermediate_size\":21504,"
+         "\"ssm_state_size\":128,\"mamba_num_heads\":128,\"mamba_head_dim\":64,"
+         "\"n_groups\":8,\"conv_kernel\":4,\"chunk_size\":128}"},
+    };
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        int64_t count[2];
+        for (int k = 0; k < 2; k++) {
+            emp_graph *g = NULL;
+            emp_error  err = {0};
+            char       spec[512];
+            scratch_write("config.json", pairs[i][k], strlen(pairs[i][k]));
+            snprintf(spec, sizeof spec, "hf:path=%s", scratch_path("config.json"));
+            cr_assert_eq(emp_source_load(&g, NULL, NULL, spec, &err), EMP_OK, "%s",
+                         err.msg);
+            count[k] = g->parameter_count;
+            emp_graph_destroy(g);
+        }
+        cr_expect_eq(count[0], count[1], "%lld and %lld", (long long)count[0],
+                     (long long)count[1]);
+    }
+}
