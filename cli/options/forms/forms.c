@@ -286,7 +286,7 @@ typedef struct {
     int32_t           *class_of_unit;
     int32_t            unit_count;
     int32_t            table, head; /* classes; -1 = none */
-    int32_t            inputs;      /* the class of tables that llama.cpp has on the CPU */
+    int32_t            inputs; /* the class of tables that llama.cpp has on the CPU */
     int32_t            class_of_layer[LAYERS_MAX];
 } binding;
 

@@ -157,11 +157,11 @@ typedef struct {
 } window_kind;
 
 static const window_kind window_kinds[] = {
-    {"afmoe", 4, 0, false},     {"cohere2", 4, 0, false},      {"cohere2moe", 4, 0, true},
-    {"exaone4", 4, 0, false},   {"exaone-moe", 4, 128, false}, {"gemma2", 2, 4096, false},
-    {"gemma3", 6, 0, false},    {"gemma3n", 5, 0, false},      {"gpt-oss", 2, 0, false},
-    {"laguna", 4, 0, true},     {"llama4", 4, 8192, false},    {"mellum", 4, 0, false},
-    {"olmo2", 4, 0, false},     {"plamo3", 8, 0, false},       {"smallthinker", 4, 0, true},
+    {"afmoe", 4, 0, false},   {"cohere2", 4, 0, false},      {"cohere2moe", 4, 0, true},
+    {"exaone4", 4, 0, false}, {"exaone-moe", 4, 128, false}, {"gemma2", 2, 4096, false},
+    {"gemma3", 6, 0, false},  {"gemma3n", 5, 0, false},      {"gpt-oss", 2, 0, false},
+    {"laguna", 4, 0, true},   {"llama4", 4, 8192, false},    {"mellum", 4, 0, false},
+    {"olmo2", 4, 0, false},   {"plamo3", 8, 0, false},       {"smallthinker", 4, 0, true},
 };
 
 static const window_kind *find_window_kind(const source *s)

@@ -66,8 +66,8 @@ static void expect_options(const ops *o, const char *wanted)
     emp_error           err = {0};
     char                command[SCRATCH_PATH_BYTES + 16], line[1024] = "";
 
-    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, "", &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, "", &err), EMP_OK,
+                 "%s", err.msg);
     snprintf(command, sizeof command, "sh '%s' echo", scratch_path("o.sh"));
     FILE *said = popen(command, "r");
     cr_assert_not_null(said);
@@ -82,7 +82,8 @@ static void expect_refusal(const ops *o, const char *wanted)
     emp_named_placement p = named(o);
     emp_error           err = {0};
 
-    cr_expect_eq(cli_llama_options_write(scratch_path("no.sh"), &p, "", &err), EMP_EINVAL);
+    cr_expect_eq(cli_llama_options_write(scratch_path("no.sh"), &p, "", &err),
+                 EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, wanted), "%s, not %s", err.msg, wanted);
     cr_expect_null(fopen(scratch_path("no.sh"), "r"));
 }

@@ -126,12 +126,14 @@ static emp_status load_writer(emp_graph **whole, const char *options, emp_error 
 static const shape shapes[] = {
     {"llama", 32, 4096, 32, 8, 128, 14336, 128256, 0, 0, false, false, false, false,
      false, 0, 0},
-    {"qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 0, 0, false, false, true, false,
-     false, 0, 0},
-    {"qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 0, 0, false, true, false, false, true, 0, 0},
-    {"gemma2", 42, 3584, 16, 8, 256, 14336, 256000, 0, 0, true, false, false, true, true, 0, 0},
-    {"llama", 32, 4096, 32, 8, 128, 14336, 32000, 8, 2, false, false, false, false,
-     false, 0, 0},
+    {"qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 0, 0, false, false, true, false, false,
+     0, 0},
+    {"qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 0, 0, false, true, false, false, true,
+     0, 0},
+    {"gemma2", 42, 3584, 16, 8, 256, 14336, 256000, 0, 0, true, false, false, true, true,
+     0, 0},
+    {"llama", 32, 4096, 32, 8, 128, 14336, 32000, 8, 2, false, false, false, false, false,
+     0, 0},
 };
 static const int64_t published[] = {8030261248, 7615616512, 8190735360, 9241705984,
                                     46702792704};
@@ -403,8 +405,8 @@ Test(gguf, refuses_safetensors_without_a_config)
 /* A header of more than the first megabyte is read on. */
 Test(gguf, reads_headers_of_any_length)
 {
-    static shape small = {"llama", 1, 256,   2,     2,     128,   256,  256,
-                          0,       0, false, false, false, false, false, 0,     0};
+    static shape small = {"llama", 1,     256,   2,     2,     128,   256, 256, 0,
+                          0,       false, false, false, false, false, 0,   0};
     emp_graph   *g = NULL;
     emp_error    err = {0};
 
@@ -423,8 +425,8 @@ Test(gguf, reads_headers_of_any_length)
 
 /* ---- parts ---- */
 
-static shape tiny = {"llama", 1, 256,   2,     2,     128,   256,  256,
-                     0,       0, false, false, false, false, false, 0,     0};
+static shape tiny = {"llama", 1,     256,   2,     2,     128,   256, 256, 0,
+                     0,       false, false, false, false, false, 0,   0};
 
 /* A model of one layer in three parts, the first of which has no tensors, as llama.cpp's
  * --no-tensor-first-split writes them; \a tensors are said to be there. */
@@ -506,15 +508,21 @@ Test(gguf, layers_have_windows_where_llama_cpp_has_them)
 {
     static const struct {
         const char *arch, *windowed; /* a letter a layer */
-    } kinds[] = {{"llama", "--------"},       {"qwen2", "--------"},
-                 {"phi3", "--------"},        {"gemma3", "wwwww-ww"},
-                 {"gemma2", "w-w-w-w-"},      {"olmo2", "www-www-"},
-                 {"cohere2moe", "-www-www"},  {"plamo3", "wwwwwww-"},
-                 {"gemma3n", "wwww-www"},     {"exaone4", "www-www-"}};
+    } kinds[] = {{"llama", "--------"},      {"qwen2", "--------"},
+                 {"phi3", "--------"},       {"gemma3", "wwwww-ww"},
+                 {"gemma2", "w-w-w-w-"},     {"olmo2", "www-www-"},
+                 {"cohere2moe", "-www-www"}, {"plamo3", "wwwwwww-"},
+                 {"gemma3n", "wwww-www"},    {"exaone4", "www-www-"}};
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const shape s = {.arch = kinds[i].arch, .layers = 8, .hidden = 256, .heads = 4,
-                         .kv_heads = 2, .size = 64, .inner = 256, .vocabulary = 512,
+        const shape s = {.arch = kinds[i].arch,
+                         .layers = 8,
+                         .hidden = 256,
+                         .heads = 4,
+                         .kv_heads = 2,
+                         .size = 64,
+                         .inner = 256,
+                         .vocabulary = 512,
                          .window = 16};
         emp_graph  *g = NULL;
         emp_error   err = {0};
@@ -534,8 +542,14 @@ Test(gguf, layers_have_windows_where_llama_cpp_has_them)
 
 Test(gguf, layers_that_predict_more_tokens_are_counted)
 {
-    shape     s = {.arch = "llama", .layers = 5, .hidden = 256, .heads = 4, .kv_heads = 2,
-                   .size = 64, .inner = 256, .vocabulary = 512};
+    shape     s = {.arch = "llama",
+                   .layers = 5,
+                   .hidden = 256,
+                   .heads = 4,
+                   .kv_heads = 2,
+                   .size = 64,
+                   .inner = 256,
+                   .vocabulary = 512};
     emp_error err = {0};
     int32_t   count = -1;
 
