@@ -138,9 +138,16 @@ static bool is_apart(char matrix[EMP_PART_NAME_BYTES], const emp_model_part *par
     return true;
 }
 
-/* Writes the name of the set that an op is in; "" = it is in none. */
+static bool is_token_table(const emp_model_part *part, const char *op_name)
+{
+    return part->kind == EMP_PART_EMBEDDING &&
+           strncmp(op_name, part->names->embedding, part->path_length) == 0;
+}
+
+/* Writes the name of the set that an op is in; "" = it is in none. Of a tied model, llama.cpp has a copy of the table
+ * of tokens beside the head, but tables of positions are on the CPU always. */
 static void name_set(char name[SET_NAME_BYTES], cli_form form, const sets *s,
-                     const emp_model_part *part)
+                     const emp_model_part *part, const char *op_name)
 {
     char matrix[EMP_PART_NAME_BYTES];
 
@@ -158,7 +165,10 @@ static void name_set(char name[SET_NAME_BYTES], cli_form form, const sets *s,
     } else if (part->kind == EMP_PART_EMBEDDING) {
         const bool is_one =
             form == CLI_FORM_VLLM && s->layer_root[0] == s->layer_root[s->last_layer];
-        snprintf(name, SET_NAME_BYTES, s->is_tied || is_one ? "head" : "table");
+        const bool is_input = form == CLI_FORM_LLAMA && part->role[0] == '\0' &&
+                              !is_token_table(part, op_name);
+        snprintf(name, SET_NAME_BYTES,
+                 (s->is_tied && !is_input) || is_one ? "head" : "table");
     } else if (part->kind == EMP_PART_HEAD) {
         snprintf(name, SET_NAME_BYTES, "head");
     }
@@ -199,9 +209,7 @@ static bool is_tied(const emp_graph *g)
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_model_part part = emp_model_part_of(g->name[op]);
         const int32_t        c = g->op[op].colocation_class;
-        if (part.kind == EMP_PART_EMBEDDING && table < 0 &&
-            strncmp(g->name[op], part.names->embedding, part.path_length) == 0)
-            table = c;
+        if (table < 0 && is_token_table(&part, g->name[op])) table = c;
         if (part.kind == EMP_PART_HEAD && part.role[0] == '\0' &&
             strncmp(g->name[op], part.names->head, part.path_length) == 0)
             head = c;
@@ -232,7 +240,7 @@ static emp_status find_set(int32_t *set, sets *s, cli_form form, const emp_graph
     if (form == CLI_FORM_MEGATRON && strncmp(g->name[op], "loss", 4) == 0)
         snprintf(name, SET_NAME_BYTES, "head");
     else
-        name_set(name, form, s, &part);
+        name_set(name, form, s, &part, g->name[op]);
     return name[0] != '\0' ? number_set(set, s, name, strlen(name), err) : EMP_OK;
 }
 
@@ -278,6 +286,7 @@ typedef struct {
     int32_t           *class_of_unit;
     int32_t            unit_count;
     int32_t            table, head; /* classes; -1 = none */
+    int32_t            inputs; /* the class of tables that llama.cpp has on the CPU */
     int32_t            class_of_layer[LAYERS_MAX];
 } binding;
 
@@ -288,7 +297,12 @@ static void note_op(binding *b, emp_op_id op)
     char                 matrix[EMP_PART_NAME_BYTES];
 
     if (c < 0 || (b->problem->kinds_of_class[c] & EMP_KIND_GPU) == 0) return;
-    if (part.kind == EMP_PART_EMBEDDING) b->table = c;
+    if (part.kind == EMP_PART_EMBEDDING) {
+        if (b->table < 0 || is_token_table(&part, b->problem->graph->name[op]))
+            b->table = c;
+        if (!is_token_table(&part, b->problem->graph->name[op]) && part.role[0] == '\0')
+            b->inputs = c;
+    }
     if (part.kind == EMP_PART_HEAD) b->head = c;
     if (part.kind == EMP_PART_LAYER &&
         (b->form != CLI_FORM_LLAMA || !is_apart(matrix, &part)))
@@ -333,9 +347,11 @@ static void limit_devices(const binding *b)
     const emp_problem *p = b->problem;
 
     if (b->form == CLI_FORM_LLAMA) {
-        if (b->table >= 0 && b->table != b->head &&
-            (p->kinds_of_class[b->table] & EMP_KIND_CPU) != 0)
-            p->kinds_of_class[b->table] = EMP_KIND_CPU;
+        const int32_t tables[] = {b->table, b->inputs};
+        for (int i = 0; i < 2; i++)
+            if (tables[i] >= 0 && tables[i] != b->head &&
+                (p->kinds_of_class[tables[i]] & EMP_KIND_CPU) != 0)
+                p->kinds_of_class[tables[i]] = EMP_KIND_CPU;
         return;
     }
     for (int32_t c = 0; c < p->graph->class_count; c++)
@@ -352,7 +368,7 @@ emp_status cli_form_bind(cli_form form, emp_problem *p, emp_error *err)
     if (form != CLI_FORM_LLAMA && form != CLI_FORM_VLLM && form != CLI_FORM_MEGATRON)
         return EMP_OK;
     EMP_TRY(EMP_ALLOC(b, (size_t)1));
-    *b = (binding){.problem = p, .form = form, .table = -1, .head = -1};
+    *b = (binding){.problem = p, .form = form, .table = -1, .head = -1, .inputs = -1};
     EMP_TRY(EMP_ALLOC(b->unit_of_class, classes));
     EMP_TRY(EMP_ALLOC(b->home_of_class, classes));
     EMP_TRY(EMP_ALLOC(b->class_of_unit, classes));

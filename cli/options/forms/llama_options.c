@@ -9,6 +9,8 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "cli/options/forms/forms.h"
+#include "graphs/import/models/gguf.h"
+#include "graphs/load.h"
 #include "graphs/sources.h"
 #include "graphs/transformer/parts.h"
 #include "run/sheet/manifest.h"
@@ -40,6 +42,7 @@ typedef struct {
     layer                     *layer;
     stray                     *stray;
     int32_t                    layer_count, stray_count, cpu_count, block_count;
+    int32_t                    extra_count; /* layers behind the last, which do not run */
     block         block[EMP_MAX_DEVICES + 1]; /* devices without layers have 0 */
     emp_device_id output;
     bool          is_output_stray;
@@ -160,11 +163,13 @@ static emp_status make_blocks(options *o, emp_error *err)
     return EMP_OK;
 }
 
-/* The output follows the last layer. On a GPU that has no layers it is a layer of its own. */
+/* The output follows the last layer. On a GPU that has no layers it is a layer of its own. Layers that predict more
+ * tokens are counted between the two. */
 static void place_output(options *o)
 {
     int32_t last = o->block_count - 1;
 
+    if (last >= 0) o->block[last].count += o->extra_count;
     if (o->output < 0) o->output = device_of_layer(o, o->layer_count - 1);
     if (!is_cpu(o, o->output) && find_block(o, o->output) < 0) {
         add_block(o, o->output, 1);
@@ -263,16 +268,24 @@ static void print_leaf(FILE *stream, const char *leaf)
         fputs(leaf, stream);
 }
 
+/* Begins an override. llama.cpp warns of options that are given twice, so that all overrides are one option. */
+static void begin_override(FILE *stream, int32_t *count)
+{
+    fputs((*count)++ == 0 ? " \\\n    --override-tensor '" : ",'\\\n'", stream);
+}
+
 static void print_strays(FILE *stream, const options *o)
 {
     const int32_t cpu_experts = count_cpu_experts(o);
+    int32_t       count = 0;
 
     if (cpu_experts > 0) fprintf(stream, " \\\n    --n-cpu-moe %d", cpu_experts);
     for (int32_t i = 0, end; i < o->stray_count; i = end) {
         const stray *first = &o->stray[i];
         end = i + 1;
         if (cpu_experts > 0 && is_expert_on_cpu(o, i)) continue;
-        fputs(" \\\n    --override-tensor '^blk\\.(", stream);
+        begin_override(stream, &count);
+        fputs("^blk\\.(", stream);
         for (end = i; end < o->stray_count; end++) {
             const stray *s = &o->stray[end];
             if (strcmp(s->leaf, first->leaf) != 0 || s->device != first->device) break;
@@ -282,12 +295,13 @@ static void print_strays(FILE *stream, const options *o)
         print_leaf(stream, first->leaf);
         fputs("\\.=", stream);
         print_device(stream, o, first->device);
-        fputc('\'', stream);
     }
-    if (!o->is_output_stray) return;
-    fputs(" \\\n    --override-tensor '^output(_norm|)\\.=", stream);
-    print_device(stream, o, o->output);
-    fputc('\'', stream);
+    if (o->is_output_stray) {
+        begin_override(stream, &count);
+        fputs("^output(_norm|)\\.=", stream);
+        print_device(stream, o, o->output);
+    }
+    if (count > 0) fputc('\'', stream);
 }
 
 static void print_devices(FILE *stream, const options *o)
@@ -331,13 +345,24 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
     return EMP_OK;
 }
 
+/* A config does not say whether the file that is made of it has such layers. */
+static emp_status count_extra_layers(options *o, const char *spec, emp_error *err)
+{
+    char        path[EMP_SPEC_BYTES];
+    const char *file = emp_source_file(path, spec);
+
+    if (!emp_text_ends_in(file, ".gguf")) return EMP_OK;
+    return emp_gguf_extra_layers(&o->extra_count, file, err);
+}
+
 emp_status cli_llama_options_write(const char *path, const emp_named_placement *placement,
-                                   emp_error *err)
+                                   const char *spec, emp_error *err)
 {
     emp_status st = EMP_OK;
     options    o = {.p = placement, .output = -1};
 
-    EMP_TRY(cli_form_check(CLI_FORM_LLAMA, placement, "", err));
+    EMP_TRY(cli_form_check(CLI_FORM_LLAMA, placement, spec, err));
+    EMP_TRY(count_extra_layers(&o, spec, err));
     EMP_TRY(EMP_ALLOC(o.layer, (size_t)LAYERS_MAX));
     EMP_TRY(EMP_ALLOC(o.stray, (size_t)placement->op_count));
     for (int32_t i = 0; i < LAYERS_MAX; i++) o.layer[i] = (layer){-1, -1, -1, 0, 0};

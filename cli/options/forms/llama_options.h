@@ -16,10 +16,11 @@
 bool cli_llama_options_are_for(const char *spec);
 
 /** Writes the script, whole or not at all. O(ops).
+ * \param spec  If it names a GGUF file, the file's header says which layers llama.cpp counts beyond the model's.
  * \retval EMP_EINVAL  As cli_form_check(); or the caches of a layer are apart, the layers of a device do
  *                     not follow one another, or llama.cpp's name of a tensor is not known.
  * \retval EMP_EIO, EMP_ENOMEM */
 emp_status cli_llama_options_write(const char *path, const emp_named_placement *placement,
-                                   emp_error *err);
+                                   const char *spec, emp_error *err);
 
 #endif /* EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H */

@@ -85,6 +85,11 @@ emp_status emp_gguf_model_read(emp_transformer_model *model, const emp_gguf *hea
 emp_status emp_gguf_find_type(const void *context, const char *name,
                               const emp_shape *shape, emp_dtype *dtype, emp_error *err);
 
+/** Counts the layers of the file at \a path that predict more tokens. They follow the layers of the model, and
+ * llama.cpp counts them among its layers although it does not run them.
+ * \retval EMP_EIO, EMP_ENOMEM  \retval EMP_EFORMAT, EMP_EUNSUPPORTED  As emp_gguf_parse(). */
+emp_status emp_gguf_extra_layers(int32_t *count, const char *path, emp_error *err);
+
 /** Whether every tensor has been asked for, but tables of frequencies and those of layers behind the
  * \a layers that are built, which predict more tokens.
  * \retval EMP_EUNSUPPORTED  The message names the first that has not. */

@@ -149,23 +149,54 @@ static void read_parts(const source *s)
 }
 
 /* Windows: all layers alike, or as a list or a period tells. */
+/* Kinds whose layers have windows in llama.cpp: all but one of so many layers, the last one or the first one of them. */
+typedef struct {
+    const char *arch;
+    int32_t     period, window; /* window: where the file does not say */
+    bool        is_first_full;
+} window_kind;
+
+static const window_kind window_kinds[] = {
+    {"afmoe", 4, 0, false},   {"cohere2", 4, 0, false},      {"cohere2moe", 4, 0, true},
+    {"exaone4", 4, 0, false}, {"exaone-moe", 4, 128, false}, {"gemma2", 2, 4096, false},
+    {"gemma3", 6, 0, false},  {"gemma3n", 5, 0, false},      {"gpt-oss", 2, 0, false},
+    {"laguna", 4, 0, true},   {"llama4", 4, 8192, false},    {"mellum", 4, 0, false},
+    {"olmo2", 4, 0, false},   {"plamo3", 8, 0, false},       {"smallthinker", 4, 0, true},
+};
+
+static const window_kind *find_window_kind(const source *s)
+{
+    for (size_t i = 0; i < sizeof window_kinds / sizeof *window_kinds; i++)
+        if (is_arch(s, window_kinds[i].arch)) return &window_kinds[i];
+    return NULL;
+}
+
+static bool is_windowed(const window_kind *kind, int32_t period, int32_t layer)
+{
+    if (kind == NULL || period < 1) return false;
+    return layer % period != (kind->is_first_full ? 0 : period - 1);
+}
+
+/* llama.cpp computes full attention, with a full cache, for a file that has a window but whose kind has none: phi3. */
 static void read_windows(const source *s)
 {
-    int32_t window = fact_or(s, "attention.sliding_window", 0, 0);
-    bool    is_alternating = is_arch(s, "gemma2") || is_arch(s, "gpt-oss");
-    int32_t period = is_alternating ? 2 : begins_arch(s, "gemma3") ? 6 : 0;
-    char    key[NAME_BYTES];
+    const window_kind *kind = find_window_kind(s);
+    const int32_t      window =
+        fact_or(s, "attention.sliding_window", 0, kind != NULL ? kind->window : 0);
+    const int32_t period = fact_or(s, "attention.sliding_window_pattern", 0,
+                                   kind != NULL ? kind->period : 0);
+    char          key[NAME_BYTES];
 
     snprintf(key, sizeof key, "%.*s.attention.sliding_window_pattern", s->arch_length,
              s->arch);
     const emp_gguf_fact *pattern = emp_gguf_find(s->h, key);
     for (int32_t i = 0; i < s->m->layer_count; i++) {
-        bool is_full = period > 0 && (i + 1) % period == 0;
+        bool has_window = is_windowed(kind, period, i);
         if (pattern != NULL && pattern->item_count > 1 &&
             (uint64_t)i < pattern->item_count &&
             pattern->size == pattern->item_count) /* bytes that are true or false */
-            is_full = pattern->bytes[i] == 0;
-        s->m->layer[i].window = is_full ? 0 : window;
+            has_window = pattern->bytes[i] != 0;
+        s->m->layer[i].window = has_window ? window : 0;
     }
 }
 
@@ -262,21 +293,51 @@ static emp_status read_sizes(const source *s)
     return EMP_OK;
 }
 
+static emp_status read_arch(source *s, emp_error *err)
+{
+    size_t length = 0;
+
+    s->arch = emp_gguf_text(emp_gguf_find(s->h, "general.architecture"), &length);
+    if (s->arch == NULL || length == 0 || length > NAME_BYTES / 2)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "the fact \"general.architecture\" is missing, or no text");
+    s->arch_length = (int)length;
+    return EMP_OK;
+}
+
+static int32_t extra_layers(const source *s)
+{
+    return fact_or(s, "nextn_predict_layers", 0, 0);
+}
+
+emp_status emp_gguf_extra_layers(int32_t *count, const char *path, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_file   file = {0};
+    emp_gguf   h = {0};
+    source     s = {.h = &h, .err = err};
+
+    EMP_TRY(emp_file_open(&file, path, err));
+    EMP_TRY(emp_gguf_header_read(&h, &file, err));
+    EMP_TRY(read_arch(&s, err));
+    *count = extra_layers(&s);
+
+cleanup:
+    emp_gguf_clear(&h);
+    emp_file_close(&file);
+    return st;
+}
+
 emp_status emp_gguf_model_read(emp_transformer_model *m, const emp_gguf *h,
                                emp_error *err)
 {
     source  s = {.h = h, .m = m, .err = err};
-    size_t  length = 0;
     int32_t layers = 0;
 
     *m = (emp_transformer_model){0};
-    s.arch = emp_gguf_text(emp_gguf_find(h, "general.architecture"), &length);
-    if (s.arch == NULL || length == 0 || length > NAME_BYTES / 2)
-        return EMP_ERROR(EMP_EFORMAT,
-                         "the fact \"general.architecture\" is missing, or no text");
-    s.arch_length = (int)length;
+    EMP_CHECK(read_arch(&s, err));
     EMP_CHECK(need_fact(&s, "block_count", &layers));
-    layers -= fact_or(&s, "nextn_predict_layers", 0, 0);
+    layers -= extra_layers(&s);
     EMP_CHECK(emp_transformer_model_init(m, layers, err));
     EMP_CHECK(check_kind(&s));
     EMP_CHECK(read_sizes(&s));

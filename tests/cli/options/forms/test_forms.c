@@ -90,6 +90,7 @@ typedef struct {
     char           spec[SCRATCH_PATH_BYTES + 64], file[SCRATCH_PATH_BYTES];
     emp_device_id *device_of_op;
     int            layer_count;
+    int            extra_count; /* layers of the file that predict more tokens */
 } stage;
 
 static emp_device_id device_named(const emp_machine *m, const char *kind, int number)
@@ -153,10 +154,11 @@ static void add_override(llama *l, const char *pattern, emp_device_id device)
     o->device = device;
 }
 
-/* --override-tensor PATTERN=TYPE, and the patterns that --n-cpu-moe N stands for. */
+/* --override-tensor PATTERN=TYPE,PATTERN=TYPE, and the patterns that --n-cpu-moe N stands for. */
 static void read_overrides(llama *l, const stage *s, const words *w)
 {
     char text[4096];
+    int  options = 0;
 
     for (int i = 0; i + 1 < w->count; i++) {
         if (strcmp(w->word[i], "--n-cpu-moe") == 0) {
@@ -167,12 +169,15 @@ static void read_overrides(llama *l, const stage *s, const words *w)
             }
         }
         if (strcmp(w->word[i], "--override-tensor") != 0) continue;
-        cr_assert_null(strchr(w->word[i + 1], ','), "a comma ends an override");
-        snprintf(text, sizeof text, "%s", w->word[i + 1]);
-        char *equals = strchr(text, '=');
-        cr_assert_not_null(equals);
-        *equals = '\0';
-        add_override(l, text, llama_device(s, equals + 1));
+        cr_assert_eq(++options, 1, "llama.cpp warns of a second one");
+        for (char *at = w->word[i + 1], *end; at != NULL; at = end) {
+            end = strchr(at, ',');
+            if (end != NULL) *end++ = '\0';
+            char *equals = strchr(at, '=');
+            cr_assert_not_null(equals);
+            *equals = '\0';
+            add_override(l, at, llama_device(s, equals + 1));
+        }
     }
 }
 
@@ -182,7 +187,7 @@ static void read_llama(llama *l, const stage *s, const words *w)
     int   parts[EMP_MAX_DEVICES];
     float sum = 0.0f;
 
-    *l = (llama){.layers = s->layer_count};
+    *l = (llama){.layers = s->layer_count + s->extra_count};
     l->n_gpu_layers = atoi(value_of(w, "-ngl"));
     snprintf(text, sizeof text, "%s", value_of(w, "--device"));
     if (strcmp(text, "none") != 0)
@@ -240,7 +245,10 @@ static void check_llama(const stage *s, const char *file)
             strcmp(part.role, "act") == 0 || strcmp(part.role, "mul") == 0;
         if (is_free(s, op)) continue;
         if (part.kind == EMP_PART_HEAD)
-            expect_device(s, op, llama_tensor(&l, s->layer_count, "output.weight"));
+            expect_device(s, op, llama_tensor(&l, l.layers, "output.weight"));
+        if (part.kind == EMP_PART_EMBEDDING && part.role[0] == '\0' &&
+            strcmp(g->name[op], "position_embd") == 0)
+            expect_device(s, op, CPU);
         if (part.layer < 0) continue;
         snprintf(name, sizeof name, "blk.%d.attn_norm.weight", part.layer);
         if ((part.role[0] == '\0' || is_between) && !part.is_cache &&
@@ -564,8 +572,9 @@ WRITTEN(a_device_map, 4)
 WRITTEN(a_device_map_of_training, 5)
 WRITTEN(a_device_map_in_json, 6)
 
-/* A llama of four layers, whose head is the table of tokens unless it has its own. */
-static void write_gguf(const char *name, bool is_tied)
+/* A llama of four layers, whose head is the table of tokens unless it has its own; with a table of positions if it is
+ * tied, and with layers behind that predict more tokens. */
+static void write_gguf(const char *name, bool is_tied, int extra)
 {
     enum { LAYERS = 4, HIDDEN = 256, F16 = 1 };
     static const char *const square[] = {"attn_q.weight", "attn_k.weight",
@@ -574,14 +583,16 @@ static void write_gguf(const char *name, bool is_tied)
 
     memset(&w, 0, sizeof w);
     gguf_begin(&w, "llama");
-    gguf_integer(&w, "block_count", LAYERS);
+    gguf_integer(&w, "block_count", (uint32_t)(LAYERS + extra));
+    if (extra > 0) gguf_integer(&w, "nextn_predict_layers", (uint32_t)extra);
     gguf_integer(&w, "context_length", 4096);
     gguf_integer(&w, "embedding_length", HIDDEN);
     gguf_integer(&w, "feed_forward_length", 2 * HIDDEN);
     gguf_integer(&w, "attention.head_count", 4);
     gguf_integer(&w, "attention.head_count_kv", 4);
     gguf_tensor(&w, "token_embd.weight", F16, 16, HIDDEN, 1000, 0);
-    for (int i = 0; i < LAYERS; i++) {
+    if (is_tied) gguf_tensor(&w, "position_embd.weight", 0, 32, HIDDEN, 4096, 0);
+    for (int i = 0; i < LAYERS + extra; i++) {
         gguf_layer_tensor(&w, i, "attn_norm.weight", 0, 32, HIDDEN, 0, 0);
         for (int k = 0; k < 4; k++)
             gguf_layer_tensor(&w, i, square[k], F16, 16, HIDDEN, HIDDEN, 0);
@@ -605,7 +616,8 @@ Test(forms, a_gguf_file_goes_to_llama_and_vllm)
     emp_rng_init(&rng, 12, 0, 0);
     snprintf(s.file, sizeof s.file, "%s", scratch_path("m.gguf"));
     for (int i = 0; i < 4; i++) {
-        write_gguf("m.gguf", i % 2 == 1);
+        s.extra_count = i;
+        write_gguf("m.gguf", i % 2 == 1, i);
         draw_and_write(&s, &forms[2 * (i / 2)], &rng, &count);
     }
     cr_expect_eq(count, 4 * 4 * 2 * DRAWS);

@@ -66,8 +66,8 @@ static void expect_options(const ops *o, const char *wanted)
     emp_error           err = {0};
     char                command[SCRATCH_PATH_BYTES + 16], line[1024] = "";
 
-    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, &err), EMP_OK, "%s",
-                 err.msg);
+    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, "", &err), EMP_OK,
+                 "%s", err.msg);
     snprintf(command, sizeof command, "sh '%s' echo", scratch_path("o.sh"));
     FILE *said = popen(command, "r");
     cr_assert_not_null(said);
@@ -82,7 +82,8 @@ static void expect_refusal(const ops *o, const char *wanted)
     emp_named_placement p = named(o);
     emp_error           err = {0};
 
-    cr_expect_eq(cli_llama_options_write(scratch_path("no.sh"), &p, &err), EMP_EINVAL);
+    cr_expect_eq(cli_llama_options_write(scratch_path("no.sh"), &p, "", &err),
+                 EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, wanted), "%s, not %s", err.msg, wanted);
     cr_expect_null(fopen(scratch_path("no.sh"), "r"));
 }
@@ -114,8 +115,8 @@ Test(llama_options, the_cpu_has_the_first_layers_and_single_weights)
     expect_options(&o, "--device CUDA0,CUDA1,CUDA2 --split-mode layer --tensor-split "
                        "4,1,0 -ngl 5 "
                        "--n-cpu-moe 2 "
-                       "--override-tensor ^blk\\.(2|3)\\.ffn_up\\.=CPU "
-                       "--override-tensor ^blk\\.(4)\\.ffn_up\\.=CUDA2");
+                       "--override-tensor ^blk\\.(2|3)\\.ffn_up\\.=CPU,"
+                       "^blk\\.(4)\\.ffn_up\\.=CUDA2");
 }
 
 Test(llama_options, names_of_gguf_stay_and_the_output_may_be_elsewhere)
@@ -128,8 +129,8 @@ Test(llama_options, names_of_gguf_stay_and_the_output_may_be_elsewhere)
     add(&o, "blk.1.attn_q.weight", GPU_1);
     add(&o, "output", GPU_0);
     expect_options(&o, "--device CUDA0,CUDA1 --split-mode layer --tensor-split 1,2 "
-                       "-ngl 3 --override-tensor ^blk\\.(0)\\.ffn_gate_shexp\\.=CUDA1 "
-                       "--override-tensor ^output(_norm|)\\.=CUDA0");
+                       "-ngl 3 --override-tensor ^blk\\.(0)\\.ffn_gate_shexp\\.=CUDA1,"
+                       "^output(_norm|)\\.=CUDA0");
 }
 
 Test(llama_options, the_cpu_alone_needs_no_gpu)
@@ -186,5 +187,5 @@ Test(llama_options, survives_every_allocation_failure)
     add_layer(&o, 0, GPU_0, GPU_1);
     emp_named_placement p = named(&o);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        cli_llama_options_write(scratch_path("o.sh"), &p, NULL), (void)0);
+        cli_llama_options_write(scratch_path("o.sh"), &p, "", NULL), (void)0);
 }

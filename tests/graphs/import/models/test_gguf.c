@@ -30,6 +30,7 @@ typedef struct {
     uint32_t    layers, hidden, heads, kv_heads, size, inner, vocabulary;
     uint32_t    experts, chosen;
     bool        is_tied, has_qk_norm, has_qkv_bias, is_sandwich, has_own_size;
+    uint32_t    window, extra; /* extra: of its layers, those that predict more tokens */
 } shape;
 
 static void write_facts(gguf_writer *w, const shape *s)
@@ -49,6 +50,8 @@ static void write_facts(gguf_writer *w, const shape *s)
         gguf_integer(w, "expert_count", s->experts);
         gguf_integer(w, "expert_used_count", s->chosen);
     }
+    if (s->window > 0) gguf_integer(w, "attention.sliding_window", s->window);
+    if (s->extra > 0) gguf_integer(w, "nextn_predict_layers", s->extra);
     gguf_texts(w, "tokens", 1000);
 }
 
@@ -122,13 +125,15 @@ static emp_status load_writer(emp_graph **whole, const char *options, emp_error 
 /* Published sizes: Llama-3.1-8B, Qwen2.5-7B, Qwen3-8B, Gemma-2-9B, Mixtral-8x7B. */
 static const shape shapes[] = {
     {"llama", 32, 4096, 32, 8, 128, 14336, 128256, 0, 0, false, false, false, false,
-     false},
-    {"qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 0, 0, false, false, true, false,
-     false},
-    {"qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 0, 0, false, true, false, false, true},
-    {"gemma2", 42, 3584, 16, 8, 256, 14336, 256000, 0, 0, true, false, false, true, true},
-    {"llama", 32, 4096, 32, 8, 128, 14336, 32000, 8, 2, false, false, false, false,
-     false},
+     false, 0, 0},
+    {"qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 0, 0, false, false, true, false, false,
+     0, 0},
+    {"qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 0, 0, false, true, false, false, true,
+     0, 0},
+    {"gemma2", 42, 3584, 16, 8, 256, 14336, 256000, 0, 0, true, false, false, true, true,
+     0, 0},
+    {"llama", 32, 4096, 32, 8, 128, 14336, 32000, 8, 2, false, false, false, false, false,
+     0, 0},
 };
 static const int64_t published[] = {8030261248, 7615616512, 8190735360, 9241705984,
                                     46702792704};
@@ -400,8 +405,8 @@ Test(gguf, refuses_safetensors_without_a_config)
 /* A header of more than the first megabyte is read on. */
 Test(gguf, reads_headers_of_any_length)
 {
-    static shape small = {"llama", 1, 256,   2,     2,     128,   256,  256,
-                          0,       0, false, false, false, false, false};
+    static shape small = {"llama", 1,     256,   2,     2,     128,   256, 256, 0,
+                          0,       false, false, false, false, false, 0,   0};
     emp_graph   *g = NULL;
     emp_error    err = {0};
 
@@ -420,8 +425,8 @@ Test(gguf, reads_headers_of_any_length)
 
 /* ---- parts ---- */
 
-static shape tiny = {"llama", 1, 256,   2,     2,     128,   256,  256,
-                     0,       0, false, false, false, false, false};
+static shape tiny = {"llama", 1,     256,   2,     2,     128,   256, 256, 0,
+                     0,       false, false, false, false, false, 0,   0};
 
 /* A model of one layer in three parts, the first of which has no tensors, as llama.cpp's
  * --no-tensor-first-split writes them; \a tensors are said to be there. */
@@ -496,6 +501,69 @@ Test(gguf, names_the_part_that_is_missing_or_wrong)
     cr_assert_eq(rename(from, to), 0);
     expect_part_refused("m.gguf",
                         "part 1 of 3 of a model; the others are found beside it");
+}
+
+/* llama.cpp reads the key of the window for some kinds only, and gives their layers a window by turns. */
+Test(gguf, layers_have_windows_where_llama_cpp_has_them)
+{
+    static const struct {
+        const char *arch, *windowed; /* a letter a layer */
+    } kinds[] = {{"llama", "--------"},      {"qwen2", "--------"},
+                 {"phi3", "--------"},       {"gemma3", "wwwww-ww"},
+                 {"gemma2", "w-w-w-w-"},     {"olmo2", "www-www-"},
+                 {"cohere2moe", "-www-www"}, {"plamo3", "wwwwwww-"},
+                 {"gemma3n", "wwww-www"},    {"exaone4", "www-www-"}};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const shape s = {.arch = kinds[i].arch,
+                         .layers = 8,
+                         .hidden = 256,
+                         .heads = 4,
+                         .kv_heads = 2,
+                         .size = 64,
+                         .inner = 256,
+                         .vocabulary = 512,
+                         .window = 16};
+        emp_graph  *g = NULL;
+        emp_error   err = {0};
+        char        windowed[] = "--------", name[64];
+        write_model(&writer, &s);
+        cr_assert_eq(load_writer(&g, ",seq=64", &err), EMP_OK, "%s: %s", s.arch, err.msg);
+        for (int layer = 0; layer < 8; layer++) {
+            snprintf(name, sizeof name, "blk.%d.attn.key_cache", layer);
+            const emp_op_id op = emp_graph_find(g, name);
+            cr_assert_geq(op, 0, "%s", name);
+            if (g->op[op].persistent_bytes < 64 * 2 * 64 * 2) windowed[layer] = 'w';
+        }
+        cr_expect_str_eq(windowed, kinds[i].windowed, "%s: %s", s.arch, windowed);
+        emp_graph_destroy(g);
+    }
+}
+
+Test(gguf, layers_that_predict_more_tokens_are_counted)
+{
+    shape     s = {.arch = "llama",
+                   .layers = 5,
+                   .hidden = 256,
+                   .heads = 4,
+                   .kv_heads = 2,
+                   .size = 64,
+                   .inner = 256,
+                   .vocabulary = 512};
+    emp_error err = {0};
+    int32_t   count = -1;
+
+    for (s.extra = 0; s.extra < 3; s.extra++) {
+        write_model(&writer, &s);
+        scratch_write("m.gguf", writer.bytes, writer.size);
+        cr_assert_eq(emp_gguf_extra_layers(&count, scratch_path("m.gguf"), &err), EMP_OK,
+                     "%s", err.msg);
+        cr_expect_eq(count, (int32_t)s.extra);
+    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_gguf_extra_layers(&count, scratch_path("m.gguf"), NULL), (void)0);
+    cr_expect_eq(emp_gguf_extra_layers(&count, scratch_path("no.gguf"), &err), EMP_EIO);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(gguf, parts_survive_every_allocation_failure)
