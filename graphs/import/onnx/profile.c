@@ -289,17 +289,20 @@ static bool is_of(const emp_onnx_timed_node *t, const emp_import_node *node)
     return is_nameless(t) && strcmp(t->type, node->type) == 0;
 }
 
-/* Finds the node of each timed node at its index; false: another node is there. Nodes that the runtime has
- * made have indices behind those of the file. */
-static bool match_indices(int32_t *at, const emp_onnx_profile *p,
-                          const emp_import_node *node, int32_t count)
+/* Finds the node of each timed node at its index, and returns how many there are; -1: another node is at one.
+ * Nodes that the runtime has made have indices behind those of the file. */
+static int32_t match_indices(int32_t *at, const emp_onnx_profile *p,
+                             const emp_import_node *node, int32_t count)
 {
+    int32_t found = 0;
+
     for (int32_t i = 0; i < p->count; i++) {
         const emp_onnx_timed_node *t = &p->node[i];
         at[i] = t->index >= 0 && t->index < count ? (int32_t)t->index : -1;
-        if (t->index < 0 || (at[i] >= 0 && !is_of(t, &node[at[i]]))) return false;
+        if (t->index < 0 || (at[i] >= 0 && !is_of(t, &node[at[i]]))) return -1;
+        found += at[i] >= 0;
     }
-    return true;
+    return found;
 }
 
 /* Nodes of the model by name, and those without by type: the first of each, and the next one. */
@@ -335,7 +338,8 @@ static int32_t take_node(index_of *x, bool *is_taken, const emp_strmap *map,
     return node;
 }
 
-static emp_status match_names(int32_t *at, const emp_onnx_profile *p,
+/* Finds the node of each timed node by its name, else by its type; *named: how many have the name. */
+static emp_status match_names(int32_t *at, int32_t *named, const emp_onnx_profile *p,
                               const emp_import_node *node, int32_t count, emp_error *err)
 {
     emp_status st = EMP_OK;
@@ -347,6 +351,7 @@ static emp_status match_names(int32_t *at, const emp_onnx_profile *p,
     for (int32_t i = 0; i < p->count; i++) {
         const emp_onnx_timed_node *t = &p->node[i];
         at[i] = take_node(&x, is_taken, &x.by_name, t->name);
+        *named += at[i] >= 0;
         if (at[i] < 0 && is_nameless(t))
             at[i] = take_node(&x, is_taken, &x.by_type,
                               (emp_slice){t->type, strlen(t->type)});
@@ -416,12 +421,15 @@ emp_status emp_onnx_profile_match(emp_onnx_node_time *time, int32_t *unmatched,
                                   emp_error *err)
 {
     emp_status st = EMP_OK;
-    int32_t   *at = NULL;
+    int32_t   *at = NULL, *by_name = NULL, named = 0;
 
     *unmatched = 0;
     EMP_TRY(EMP_ALLOC(at, (size_t)profile->count));
-    if (!match_indices(at, profile, node, count))
-        EMP_TRY(match_names(at, profile, node, count, err));
+    EMP_TRY(EMP_ALLOC(by_name, (size_t)profile->count));
+    EMP_TRY(match_names(by_name, &named, profile, node, count, err));
+    int32_t found = match_indices(at, profile, node, count);
+    if (found <= 0 || found < named)
+        memcpy(at, by_name, (size_t)profile->count * sizeof *at);
     for (int32_t i = 0; i < count; i++)
         time[i] = (emp_onnx_node_time){.us = -1.0,
                                        .group = node[i].into < 0 ? i : node[i].into};
@@ -440,5 +448,6 @@ emp_status emp_onnx_profile_match(emp_onnx_node_time *time, int32_t *unmatched,
 
 cleanup:
     emp_free(at);
+    emp_free(by_name);
     return st;
 }

@@ -57,8 +57,8 @@ typedef struct {
 } emp_onnx_node_time;
 
 /** Finds the nodes of a model that the times are of. If the nodes of the model at the indices in the profile have the
- * same names or, without names, types, the indices decide. Otherwise names do, and among nodes with one name, or of
- * one type without names, their order.
+ * same names or, without names, types, and these are no fewer than the names in both, the indices decide. Otherwise
+ * names do, and among nodes with one name, or of one type without names, their order.
  *
  * The runtime makes nodes that the model does not have: it expands functions, such as HardSwish, fuses nodes, and
  * reorders layouts. Their times are those of the group of nodes without a time of their own that stand between the

@@ -162,6 +162,22 @@ Test(onnx_profile, where_indices_do_not_fit_names_and_their_order_do)
     for (int i = 0; i < 4; i++) cr_expect_eq(time[i].us, i + 1, "%d", i);
 }
 
+/* An optimized model: its nodes had other indices in the session that saved it. */
+Test(onnx_profile, names_decide_where_indices_are_behind_the_file)
+{
+    emp_onnx_node_time time[3];
+
+    begin();
+    put_node("act", "HardSwish", "13", 10, 1);
+    put_node("Relu_1", "Relu", "1", 20, 2);
+    put_node("conv", "Conv", "12", 30, 3);
+    put_run(5, 100);
+    cr_expect_eq(match(time, three, 3), 0);
+    cr_expect_eq(time[0].us, 3.0);
+    cr_expect_eq(time[1].us, 2.0);
+    cr_expect_eq(time[2].us, 1.0);
+}
+
 /* HardSwish is a function: two nodes that the file does not have, with indices behind its own. */
 Test(onnx_profile, a_function_takes_the_time_of_its_parts)
 {
