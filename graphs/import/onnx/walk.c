@@ -252,8 +252,12 @@ static void visit(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_node *node,
         forget_outputs(o, scope, node);
         return;
     }
-    if (fusion->kind == EMP_ONNX_FUSED_AWAY) return;
-    if (fusion->kind == EMP_ONNX_PLAIN && !find_inputs(&c)) {
+    const bool is_known = find_inputs(&c);
+    if (fusion->kind == EMP_ONNX_FUSED_AWAY) {
+        forget_outputs(o, scope, node); /* only parts read them */
+        return;
+    }
+    if (fusion->kind == EMP_ONNX_PLAIN && !is_known) {
         o->passed_over++;
         forget_outputs(o, scope, node);
         return;
