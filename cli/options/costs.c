@@ -8,7 +8,7 @@
 #include "base/strmap.h"
 #include "base/text/text.h"
 #include "cli/cli.h"
-#include "graphs/import/onnx/profile.h"
+#include "graphs/import/onnx_profile.h"
 #include "graphs/import/run_metadata.h"
 #include "sim/cost/given.h"
 #include "sim/machine/queries/device_name.h"

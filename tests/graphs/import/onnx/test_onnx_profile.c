@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "graphs/import/onnx/onnx.h"
-#include "graphs/import/onnx/profile.h"
+#include "graphs/import/onnx_profile.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"

@@ -1,4 +1,4 @@
-/** \file graphs/import/onnx/profile.h
+/** \file graphs/import/onnx_profile.h
  * Times of the nodes of an ONNX model, from a profile that ONNX Runtime writes (SessionOptions.enable_profiling): a JSON
  * list of events in the order in which they end.
  *
