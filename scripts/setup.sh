@@ -11,7 +11,7 @@ format_packages=(clang-format)
 report_packages=(gnuplot-nox)
 mpi_packages=(libopenmpi-dev openmpi-bin) # libscotch-dev needs both anyway
 clang_packages=(clang libomp-dev)
-peer_packages=(g++ libsimgrid-dev python3 python3-torch)
+peer_packages=(g++ graphviz hdf5-tools libsimgrid-dev python3 python3-torch python3-venv)
 
 exec 3>&2 # what people see, also while standard error goes to a log
 

@@ -16,9 +16,10 @@
 #include "sim/graph/graph.h"
 
 enum { SHOWN_TYPES = 20 };
+enum { KEY_COSTS = 256 };
 
 struct args {
-    const char        *spec, *machine, *runtime;
+    const char        *spec, *machine, *runtime, *costs;
     const char        *out; /**< file, or NULL */
     bool               is_forced;
     emp_sheet_format   format;
@@ -38,6 +39,8 @@ static const struct argp_option options[] = {
      "Add to --out what each op takes on the devices of this machine", 0},
     {"runtime", 'r', "NAME|FILE", 0,
      "Runtime profile of these times (default: that which fits the graph)", 0},
+    {"costs", KEY_COSTS, "FILE", 0,
+     "Times that you measured, in place of predicted ones (docs/formats.md)", 0},
     CLI_FORCE_OPTION,
     {0},
 };
@@ -59,12 +62,13 @@ static const char doc[] =
 
 static void check_output_options(const struct args *args)
 {
-    bool is_timed = args->machine != NULL || args->runtime != NULL;
+    bool is_changed = args->runtime != NULL || args->costs != NULL;
 
-    if (args->out == NULL && is_timed)
-        cli_usage_error("--machine and --runtime are for --out FILE");
-    if (args->runtime != NULL && args->machine == NULL)
-        cli_usage_error("--runtime is for --machine NAME");
+    if (args->out == NULL && (args->machine != NULL || is_changed))
+        cli_usage_error("--machine, --runtime and --costs are for --out FILE");
+    if (is_changed && args->machine == NULL)
+        cli_usage_error("%s is for --machine NAME",
+                        args->runtime != NULL ? "--runtime" : "--costs");
     if (args->out != NULL && !cli_graph_output_is_named(args->out))
         cli_usage_error("--out takes a FILE.json or a FILE.csv, not \"%s\"", args->out);
 }
@@ -81,6 +85,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'o': args->out = arg; return 0;
     case 'm': args->machine = arg; return 0;
     case 'r': args->runtime = arg; return 0;
+    case KEY_COSTS: args->costs = arg; return 0;
     case CLI_KEY_FORCE: args->is_forced = true; return 0;
     case ARGP_KEY_ARG:
         if (args->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
@@ -199,10 +204,10 @@ static emp_status check_files(const struct args *args, emp_error *err)
     char        edges[CLI_GRAPH_PATH_BYTES];
     bool        has_edges = args->out != NULL && cli_graph_output_edges(edges, args->out);
     const char *outputs[] = {args->out, has_edges ? edges : NULL};
-    const char *inputs[] = {args->spec, args->machine, args->runtime};
+    const char *inputs[] = {args->spec, args->machine, args->runtime, args->costs};
 
     EMP_CHECK(emp_output_check_all(outputs, 2, err));
-    EMP_CHECK(emp_output_check_inputs(inputs, 3, outputs, 2, err));
+    EMP_CHECK(emp_output_check_inputs(inputs, 4, outputs, 2, err));
     return emp_output_check_replaced(outputs, 2, args->is_forced, err);
 }
 
@@ -210,6 +215,7 @@ static emp_status load(cli_inputs *inputs, const struct args *args, emp_error *e
 {
     if (args->machine == NULL)
         return cli_inputs_load_graph(inputs, NULL, args->spec, err);
+    inputs->costs = args->costs;
     return cli_inputs_load(inputs, args->spec, args->machine, args->runtime, err);
 }
 

@@ -10,12 +10,10 @@
 #include "base/text/text.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/options/costs.h"
 #include "cli/options/modules/layers.h"
 #include "cli/stage_line.h"
-#include "graphs/import/run_metadata.h"
 #include "graphs/workloads/workloads.h"
-#include "sim/cost/given.h"
-#include "sim/machine/queries/device_name.h"
 
 #define MAX_LOAD_RUNTIME "msr-load"
 
@@ -37,8 +35,9 @@ static const struct argp_option options[] = {
     {"costs", KEY_COSTS, "FILE", 0,
      "Times that you measured, CSV with the columns op (a name, a pattern, or "
      "type:TYPE), us "
-     "and perhaps model, or a RunMetadata of TensorFlow; other ops keep predicted times, "
-     "scaled (docs/formats.md)",
+     "and perhaps model, a RunMetadata of TensorFlow, or a profile of ONNX Runtime; "
+     "other "
+     "ops keep predicted times, scaled (docs/formats.md)",
      0},
     {"forbid", KEY_FORBID, "cpu", 0,
      "Keep ops that have a GPU kernel off the CPU; others stay there, and a warning "
@@ -206,73 +205,6 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     return EMP_OK;
 }
 
-/* Times of a run of TensorFlow, for the models of the devices that had the same names. */
-static emp_status take_run_metadata(emp_given_costs *given, cli_inputs *inputs,
-                                    const emp_runtime *profile, emp_error *err)
-{
-    emp_status       st = EMP_OK;
-    emp_run_metadata run = {0};
-    emp_given_time  *time = NULL;
-
-    EMP_TRY(emp_run_metadata_load(&run, inputs->costs, err));
-    EMP_TRY(EMP_ALLOC(time, (size_t)run.count));
-    for (int32_t i = 0; i < run.count; i++) {
-        const emp_measured_op *op = &run.op[i];
-        time[i] =
-            (emp_given_time){.op = op->op.data,
-                             .length = op->op.size,
-                             .us = op->us,
-                             .device = emp_device_name_find(
-                                 inputs->machine, op->device.data, op->device.size)};
-    }
-    EMP_TRY(emp_given_times_apply(given, inputs->problem->costs, inputs->step,
-                                  inputs->machine, profile, time, run.count,
-                                  inputs->costs, err));
-    if (run.without_kernels > 0)
-        cli_warn("%s has no kernels of GPUs for %d ops, which keep predicted times",
-                 inputs->costs, run.without_kernels);
-
-cleanup:
-    emp_free(time);
-    emp_run_metadata_clear(&run);
-    return st;
-}
-
-static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
-{
-    char        sentence[1024] = "no op: all that it names are computed before the step";
-    emp_text    text = {sentence, sizeof sentence, 0};
-    const char *before = "";
-
-    for (int k = EMP_DEVICE_KINDS - 1; k >= 0; k--) {
-        for (int32_t i = 0; i < given->column_count[k]; i++) {
-            const emp_given_column *column = &given->column[k][i];
-            if (column->given == 0) continue;
-            emp_text_add(
-                &text, "%s%d of %d ops on %s (the others: predicted, times %.3g)", before,
-                column->given, inputs->step->op_count, column->model, column->factor);
-            before = ", of ";
-        }
-    }
-    cli_warn("%s gives the times of %s", inputs->costs, sentence);
-}
-
-/* Puts the times of a file in place of predicted ones. */
-static emp_status take_costs(cli_inputs *inputs, const emp_runtime *profile,
-                             emp_error *err)
-{
-    emp_given_costs given;
-
-    if (inputs->costs == NULL) return EMP_OK;
-    if (emp_run_metadata_is(inputs->costs))
-        EMP_CHECK(take_run_metadata(&given, inputs, profile, err));
-    else
-        EMP_CHECK(emp_given_costs_apply(&given, inputs->problem->costs, inputs->step,
-                                        inputs->machine, profile, inputs->costs, err));
-    tell_given(&given, inputs);
-    return EMP_OK;
-}
-
 /* Shares of the ops that are guessed, in the time of all ops on each device model. */
 static void warn_of_unknown_time(const cli_inputs *inputs)
 {
@@ -347,7 +279,7 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
                                  &profile, spec, err));
     EMP_CHECK(cli_form_bind(inputs->form, inputs->problem, err));
     EMP_CHECK(forbid_cpus(inputs, err));
-    EMP_CHECK(take_costs(inputs, &profile, err));
+    EMP_CHECK(cli_costs_take(inputs, &profile, err));
     warn_of_unknown_time(inputs);
     return EMP_OK;
 }

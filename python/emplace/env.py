@@ -184,7 +184,7 @@ class OneShot(_Placing):
         self.observation_space = _box(*self._features.shape)
 
     def _begin(self):
-        return self._features, {}
+        return self._features.copy(), {}
 
     def _read(self, action):
         return _given.row("action", action, self.group_count, "a device for each group")
@@ -196,7 +196,7 @@ class OneShot(_Placing):
         return action, None
 
     def _settle(self, time, fits):
-        return self._features, self.reward(time, fits), True, False, _info(time, fits)
+        return self._features.copy(), self.reward(time, fits), True, False, _info(time, fits)
 
 
 class Order(_Placing):
@@ -216,7 +216,7 @@ class Order(_Placing):
         self.observation_space = _box(*self._seen.shape)
 
     def _begin(self):
-        return self._seen, {}
+        return self._seen.copy(), {}
 
     def _read(self, action):
         return _given.row("action", action, self.group_count, "a level for each group")
@@ -228,7 +228,7 @@ class Order(_Placing):
         return self.placement, action[self._groups]
 
     def _settle(self, time, fits):
-        return self._seen, self.reward(time, fits), True, False, _info(time, fits)
+        return self._seen.copy(), self.reward(time, fits), True, False, _info(time, fits)
 
 
 class Improve(_Placing):

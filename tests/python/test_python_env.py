@@ -48,6 +48,16 @@ class Kinds(unittest.TestCase):
             yield kind(self.problem)
             yield kind(self.problem, groups=self.groups)
 
+    def test_each_observation_is_an_array_of_its_own(self):
+        for env in self.envs():
+            first, _ = env.reset(seed=7)
+            kept = first.copy()
+            second = env.step(env.action_space.sample())[0]
+            second[...] = -1.0
+            self.assertTrue(np.array_equal(first, kept), env)
+            again, _ = env.reset(seed=7)
+            self.assertTrue(np.array_equal(again, kept), env)
+
     def test_each_step_keeps_to_its_spaces(self):
         for env in self.envs():
             seen, info = env.reset(seed=7)

@@ -74,10 +74,12 @@ static bool is_given(const wiring *w, emp_slice name)
            (i < 0 || is_type(w, i, "Constant") || is_type(w, i, "Identity"));
 }
 
-static void absorb(wiring *w, const int32_t *parts, int32_t count)
+static void absorb(wiring *w, const int32_t *parts, int32_t count, int32_t into)
 {
     for (int32_t i = 0; i < count; i++)
-        if (parts[i] >= 0) w->fusion[parts[i]].kind = EMP_ONNX_FUSED_AWAY;
+        if (parts[i] >= 0)
+            w->fusion[parts[i]] =
+                (emp_onnx_fusion){.kind = EMP_ONNX_FUSED_AWAY, .into = into};
 }
 
 /* ---- norms ---- */
@@ -112,13 +114,13 @@ static void finish_norm(wiring *w, int32_t last, emp_onnx_fusion fusion)
 
     if (scaled >= 0 && is_given(w, other_input(w, scaled, output_of(w, last)))) {
         fusion.scale = other_input(w, scaled, output_of(w, last));
-        w->fusion[last].kind = EMP_ONNX_FUSED_AWAY;
+        absorb(w, &last, 1, scaled);
         last = scaled;
         int32_t moved = only_reader(w, last, "Add");
         if (fusion.kind == EMP_ONNX_LAYER_NORM && moved >= 0 &&
             is_given(w, other_input(w, moved, output_of(w, last)))) {
             fusion.bias = other_input(w, moved, output_of(w, last));
-            w->fusion[last].kind = EMP_ONNX_FUSED_AWAY;
+            absorb(w, &last, 1, moved);
             last = moved;
         }
     }
@@ -139,8 +141,8 @@ static void match_division(wiring *w, int32_t i)
                       same(input_of(w, mean, 0), input_of(w, sub, 0)) &&
                       readers_of(w, mean) == 1 &&
                       readers_of(w, sub) == (is_type(w, parts[3], "Pow") ? 2 : 3);
-    absorb(w, parts, 4);
-    if (is_centred) absorb(w, (int32_t[]){sub, mean}, 2);
+    absorb(w, parts, 4, i);
+    if (is_centred) absorb(w, (int32_t[]){sub, mean}, 2, i);
     finish_norm(
         w, i,
         (emp_onnx_fusion){.kind = is_centred ? EMP_ONNX_LAYER_NORM : EMP_ONNX_RMS_NORM,
@@ -162,7 +164,7 @@ static void match_scaling(wiring *w, int32_t i)
             (operand == 1 && !is_given(w, input_of(w, inverse, 0))))
             continue;
         parts[4] = inverse;
-        absorb(w, parts, 5);
+        absorb(w, parts, 5, i);
         finish_norm(w, i, (emp_onnx_fusion){.kind = EMP_ONNX_RMS_NORM, .x = s});
         return;
     }
@@ -173,7 +175,7 @@ static void match_scaling(wiring *w, int32_t i)
 static void take_activation(wiring *w, int32_t last, const char *type, emp_slice x,
                             const int32_t *parts, int32_t count)
 {
-    absorb(w, parts, count);
+    absorb(w, parts, count, last);
     w->fusion[last] =
         (emp_onnx_fusion){.kind = EMP_ONNX_ACTIVATION, .type = type, .x = x};
 }

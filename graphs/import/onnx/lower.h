@@ -304,6 +304,7 @@ typedef struct {
     emp_onnx_fused kind;
     const char    *type; /**< of an activation: "Gelu" */
     emp_slice      x, scale, bias;
+    int32_t into; /**< of a part: a node that comes later, perhaps a part as well */
 } emp_onnx_fusion;
 
 /** Finds them among the nodes of a graph; \a fusion has \a count zeroed entries. O(nodes).

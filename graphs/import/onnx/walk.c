@@ -228,8 +228,9 @@ static bool find_inputs(emp_onnx_call *c)
     return is_known;
 }
 
+/* \param note  Where the name of its ops goes, or NULL. */
 static void visit(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_node *node,
-                  const emp_onnx_fusion *fusion)
+                  const emp_onnx_fusion *fusion, emp_import_node *note)
 {
     emp_onnx_value **in = emp_arena_alloc(&o->arena, ((size_t)node->input_count + 1) *
                                                          sizeof(emp_onnx_value *));
@@ -251,14 +252,20 @@ static void visit(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_node *node,
         forget_outputs(o, scope, node);
         return;
     }
-    if (fusion->kind == EMP_ONNX_FUSED_AWAY) return;
-    if (fusion->kind == EMP_ONNX_PLAIN && !find_inputs(&c)) {
+    const bool is_known = find_inputs(&c);
+    if (fusion->kind == EMP_ONNX_FUSED_AWAY) {
+        forget_outputs(o, scope, node); /* only parts read them */
+        return;
+    }
+    if (fusion->kind == EMP_ONNX_PLAIN && !is_known) {
         o->passed_over++;
         forget_outputs(o, scope, node);
         return;
     }
     if (fusion->kind == EMP_ONNX_PLAIN && emp_onnx_fold(&c)) return;
     c.name = name_node(o, node);
+    if (note != NULL)
+        note->op = emp_arena_strndup(&o->notes->texts, c.name, strlen(c.name));
     const char *outer = emp_tf_reenter(o->tf, emp_tf_join(o->tf, c.name, "/", ""));
     if (fusion->kind != EMP_ONNX_PLAIN) {
         emp_onnx_lower_fused(&c, fusion);
@@ -311,6 +318,29 @@ static void check_outputs(emp_onnx *o, const emp_onnx_scope *scope,
     emp_strmap_clear(&maker);
 }
 
+/* Lists the nodes of the model's outer graph in the notes; NULL: they are those of an inner graph, or there is no memory. */
+static emp_import_node *note_nodes(emp_onnx *o, const emp_onnx_scope *scope,
+                                   const emp_onnx_node   *nodes,
+                                   const emp_onnx_fusion *fusions, size_t count)
+{
+    emp_import_node *list;
+
+    if (o->notes == NULL || scope->outer != NULL || scope->call != NULL) return NULL;
+    emp_arena *texts = &o->notes->texts;
+    list = emp_arena_alloc(texts, (count + 1) * sizeof *list);
+    for (size_t i = 0; i < count && list != NULL; i++) {
+        emp_slice name = nodes[i].name, type = nodes[i].type;
+        list[i].name = emp_arena_strndup(texts, name.data, name.size);
+        list[i].type = emp_arena_strndup(texts, type.data, type.size);
+        list[i].into = fusions[i].kind == EMP_ONNX_FUSED_AWAY ? fusions[i].into : -1;
+        if (list[i].name == NULL || list[i].type == NULL) list = NULL;
+    }
+    if (list == NULL) o->status = EMP_ENOMEM;
+    o->notes->node = list;
+    o->notes->node_count = list == NULL ? 0 : (int32_t)count;
+    return list;
+}
+
 void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *graph)
 {
     size_t           count = (size_t)graph->nodes.count;
@@ -333,6 +363,8 @@ void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *gra
     check_outputs(o, scope, nodes, (int32_t)count);
     if (o->status != EMP_OK) return;
     o->status = emp_onnx_find_fusions(fusions, nodes, (int32_t)count, graph, o->err);
+    if (o->status != EMP_OK) return;
+    emp_import_node *notes = note_nodes(o, scope, nodes, fusions, count);
     for (size_t i = 0; i < count && o->status == EMP_OK; i++)
-        visit(o, scope, &nodes[i], &fusions[i]);
+        visit(o, scope, &nodes[i], &fusions[i], notes == NULL ? NULL : &notes[i]);
 }

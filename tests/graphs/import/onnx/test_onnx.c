@@ -285,6 +285,22 @@ Test(onnx, a_tensor_that_is_made_twice_is_refused)
     refuse_with(14, &(emp_onnx_params){0}, "two initializers have the name \"m\"");
 }
 
+/* No op of the graph reads the epsilon of a norm. */
+Test(onnx, what_a_part_of_a_norm_reads_has_to_be_there)
+{
+    onnx_input(&w, "x", 1, "4,8");
+    onnx_node(&w, "ReduceMean", "x", "mean", "axes=-1,");
+    onnx_node(&w, "Sub", "x,mean", "s", "");
+    onnx_node(&w, "Mul", "s,s", "square", "");
+    onnx_node(&w, "ReduceMean", "square", "var", "axes=-1,");
+    onnx_node(&w, "Add", "var,nothing", "e", "");
+    onnx_node(&w, "Sqrt", "e", "dev", "");
+    onnx_node(&w, "Div", "s,dev", "y", "");
+    onnx_output(&w, "y", 1, "");
+    refuse_with(14, &(emp_onnx_params){0},
+                "node \"\" of type Add reads \"nothing\", which no node before it makes");
+}
+
 Test(onnx, norms_and_gelus_that_are_spelled_out_are_one_op)
 {
     onnx_input(&w, "x", 1, "4,8");
