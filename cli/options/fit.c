@@ -14,7 +14,7 @@
 
 enum { LIMIT = 1 << 30 };
 
-/* What is known of one value. */
+/* A value of the spec, and whether it fits. */
 typedef struct {
     int64_t        value;
     bool           fits;
