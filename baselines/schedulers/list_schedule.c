@@ -348,7 +348,7 @@ static bool is_overfull(const emp_list_schedule *s)
     return false;
 }
 
-/* A task that fits nowhere goes to a CPU, or where its pin is. What memory is missing then is moved elsewhere; where
+/* A task that fits nowhere goes to a CPU, or where its pin is. Bytes beyond a memory are then moved elsewhere; where
  * that is not possible either, the oracle has the last word. */
 static emp_status schedule_beyond_memory(emp_list_schedule *s, const emp_method *type,
                                          const emp_task_graph     *graph,

@@ -238,7 +238,7 @@ static emp_status drop_checkpoint(const cli_place_args *args, emp_error *err)
     return EMP_OK;
 }
 
-/* What the answer owes to derived constants, if that is asked; an interrupted run is not studied. */
+/* Studies how the answer depends on derived constants, if that is asked; an interrupted run is not studied. */
 static emp_status study_constants(emp_sensitivity **out, const cli_place_args *args,
                                   const emp_record *record, const emp_problem *problem,
                                   emp_error *err)

@@ -7,7 +7,7 @@
 #include "cli/options/inputs.h"
 
 /** Puts the times of inputs->costs, if it is not NULL, in the place of predicted ones in the loaded problem, and says how
- * many ops have one. What the file is follows from its content.
+ * many ops have one. The content of the file tells its format.
  * \retval EMP_EIO, EMP_EFORMAT, EMP_EUNSUPPORTED  As the reader of that file.
  * \retval EMP_EINVAL  Nothing in it is of the graph and the machine. \retval EMP_ENOMEM */
 emp_status cli_costs_take(cli_inputs *inputs, const emp_runtime *profile, emp_error *err);

@@ -5,6 +5,15 @@
 
 int64_t emp_stack_new_tokens(const emp_stack *s) { return s->new_tokens; }
 
+int64_t emp_stack_tokens(const emp_stack *s) { return s->t->step->batch * s->new_tokens; }
+
+emp_port emp_stack_by_heads(emp_stack *s, const char *name, emp_port x, int64_t heads,
+                            int64_t size)
+{
+    return emp_tape_view(s->t, name, x,
+                         EMP_SHAPE(s->t->step->batch, s->new_tokens, heads, size));
+}
+
 bool emp_stack_has_cache(const emp_stack *s)
 {
     return s->t->step->phase != EMP_PHASE_TRAIN && !s->m->is_encoder;
@@ -132,15 +141,6 @@ emp_port emp_stack_attend(emp_stack *s, emp_port q, emp_port k, emp_port v,
     return emp_stack_attend_to(s, q, k, v, unit);
 }
 
-/* [tokens, heads x size] as [batch, tokens, heads, size]. */
-static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t heads,
-                         int64_t size)
-{
-    return emp_tape_view(
-        s->t, emp_stack_leaf(s, s->m->names.attention, leaf), x,
-        EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), heads, size));
-}
-
 /* Queries or keys of a projection: normed, by heads, turned. */
 static emp_port prepare(emp_stack *s, const char *leaf, const char *norm, emp_port x,
                         int64_t heads, int64_t size)
@@ -151,7 +151,8 @@ static emp_port prepare(emp_stack *s, const char *leaf, const char *norm, emp_po
 
     if (s->m->qk_norm == EMP_QK_NORM_ALL)
         x = emp_tape_norm(s->t, name, type, x, true, false);
-    x = by_heads(s, leaf, x, heads, size);
+    x = emp_stack_by_heads(s, emp_stack_leaf(s, s->m->names.attention, leaf), x, heads,
+                           size);
     if (s->m->qk_norm == EMP_QK_NORM_HEAD)
         x = emp_tape_norm(s->t, name, type, x, true, false);
     if (s->m->has_rotary)
@@ -247,14 +248,15 @@ emp_port emp_stack_attention(emp_stack *s, emp_port x)
         v = s->kv[l->keys_of].values;
     } else {
         k = prepare(s, "/k", n->k_norm, p[1], l->kv_heads, l->head_size);
-        v = by_heads(s, "/v", p[2], l->kv_heads, l->value_size);
+        v = emp_stack_by_heads(s, emp_stack_leaf(s, n->attention, "/v"), p[2],
+                               l->kv_heads, l->value_size);
         if (s->m->has_value_norm)
             v = emp_tape_norm(s->t, emp_stack_leaf(s, n->attention, "/v_norm"), "RMSNorm",
                               v, false, false);
     }
     emp_stack_choose(s, x, EMP_TAPE_NONE);
     emp_port y = emp_stack_attend(s, q, k, v, l->value_size);
-    int64_t  tokens = s->t->step->batch * emp_stack_new_tokens(s);
+    int64_t  tokens = emp_stack_tokens(s);
     y = emp_tape_view(s->t, emp_stack_leaf(s, n->attention, "/out"), y,
                       EMP_SHAPE(tokens, (int64_t)l->heads * l->value_size));
     y = s->m->gate == EMP_GATE_IN_QUERY ? multiply_gate(s, y, p[3])

@@ -15,14 +15,6 @@ static const char *name_of(emp_stack *s, const char *leaf)
     return emp_stack_leaf(s, s->m->names.attention, leaf);
 }
 
-static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t heads,
-                         int64_t size)
-{
-    return emp_tape_view(
-        s->t, name_of(s, leaf), x,
-        EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), heads, size));
-}
-
 static emp_port turn(emp_stack *s, const char *leaf, emp_port x)
 {
     return emp_tape_map(s->t, name_of(s, leaf), "RotaryEmbedding", NULL, x);
@@ -86,8 +78,9 @@ static emp_port choose(emp_stack *s, emp_port x, emp_port latent)
     latent = emp_tape_detach(s->t, name_of(s, ".compressor.indexer/latent"), latent);
     emp_port q = emp_tape_linear(s->t, name_of(s, ".compressor.indexer.q_b_proj"), latent,
                                  all, false);
-    q = turn(s, ".compressor.indexer/q_rotary",
-             by_heads(s, ".compressor.indexer/q", q, c->heads, c->size));
+    q = turn(
+        s, ".compressor.indexer/q_rotary",
+        emp_stack_by_heads(s, name_of(s, ".compressor.indexer/q"), q, c->heads, c->size));
     emp_port k = compress(s, ".compressor.indexer", x, c->size);
     emp_port w = emp_tape_linear(
         s->t, name_of(s, ".compressor.indexer.scorer.weights_proj"), x, c->heads, false);
@@ -135,7 +128,7 @@ static emp_port attend(emp_stack *s, emp_port q, emp_port keys, emp_port far)
 static emp_port put_out(emp_stack *s, emp_port y)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
-    const int64_t                tokens = s->t->step->batch * emp_stack_new_tokens(s);
+    const int64_t                tokens = emp_stack_tokens(s);
     const int64_t                groups = s->m->output_groups;
     const int64_t                size = (int64_t)l->heads * l->head_size / groups;
     const int64_t                rank = groups * s->m->output_rank;
@@ -163,11 +156,13 @@ emp_port emp_stack_compressed_attention(emp_stack *s, emp_port x)
     latent = rms_norm(s, ".q_a_norm", latent, true);
     emp_port q =
         emp_tape_linear(s->t, name_of(s, ".q_b_proj"), latent, l->heads * size, false);
-    q = rms_norm(s, "/q_head_norm", by_heads(s, "/q", q, l->heads, size), false);
+    q = rms_norm(s, "/q_head_norm",
+                 emp_stack_by_heads(s, name_of(s, "/q"), q, l->heads, size), false);
     q = turn(s, "/q_rotary", q);
     emp_port k = emp_tape_linear(s->t, name_of(s, ".kv_proj"), x, size, false);
     k = turn(s, "/k_rotary",
-             by_heads(s, "/k", rms_norm(s, ".kv_norm", k, true), 1, size));
+             emp_stack_by_heads(s, name_of(s, "/k"), rms_norm(s, ".kv_norm", k, true), 1,
+                                size));
     if (l->stride > 0) far = compress(s, ".compressor", x, size);
     if (l->indexer == EMP_INDEXER_OWN) s->chosen = choose(s, x, latent);
     emp_port y = turn(s, "/turned_back", attend(s, q, k, far));

@@ -13,19 +13,6 @@ static const char *name_of(emp_stack *s, const char *leaf)
     return emp_stack_leaf(s, s->m->names.attention, leaf);
 }
 
-static int64_t tokens_of(const emp_stack *s)
-{
-    return s->t->step->batch * emp_stack_new_tokens(s);
-}
-
-static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t heads,
-                         int64_t size)
-{
-    return emp_tape_view(
-        s->t, name_of(s, leaf), x,
-        EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), heads, size));
-}
-
 static emp_port rotary(emp_stack *s, const char *leaf, emp_port x)
 {
     if (!s->m->has_rotary) return x;
@@ -48,7 +35,8 @@ static emp_port make_queries(emp_stack *s, emp_port x, emp_port parts[2])
                                  s->m->query_rank > 0 ? emp_stack_name(s, s->m->names.q_b)
                                                       : emp_stack_name(s, s->m->names.q),
                                  x, l->heads * size, false);
-    emp_tape_split(s->t, name_of(s, "/q"), by_heads(s, "/q", q, l->heads, size),
+    emp_tape_split(s->t, name_of(s, "/q"),
+                   emp_stack_by_heads(s, name_of(s, "/q"), q, l->heads, size),
                    (int64_t[]){size - turned, turned}, 2, parts);
     parts[1] = rotary(s, "/q_rotary", parts[1]);
     return x;
@@ -65,15 +53,18 @@ static void make_latent(emp_stack *s, emp_port x, emp_port parts[2])
                    (int64_t[]){s->m->key_rank, turned}, 2, parts);
     parts[0] = emp_tape_norm(s->t, emp_stack_name(s, s->m->names.kv_a_norm), "RMSNorm",
                              parts[0], true, false);
-    parts[1] = rotary(s, "/k_rotary", by_heads(s, "/k_shared", parts[1], 1, turned));
+    parts[1] =
+        rotary(s, "/k_rotary",
+               emp_stack_by_heads(s, name_of(s, "/k_shared"), parts[1], 1, turned));
 }
 
 /* The vector and the rotated key, which is the only head's key of all heads. */
 static emp_port key_of_all(emp_stack *s, const emp_port latent[2])
 {
-    return emp_tape_concat(s->t, name_of(s, "/k_all"),
-                           by_heads(s, "/latent", latent[0], 1, s->m->key_rank),
-                           latent[1]);
+    return emp_tape_concat(
+        s->t, name_of(s, "/k_all"),
+        emp_stack_by_heads(s, name_of(s, "/latent"), latent[0], 1, s->m->key_rank),
+        latent[1]);
 }
 
 static emp_port expanded(emp_stack *s, const emp_port q[2], const emp_port latent[2])
@@ -85,7 +76,7 @@ static emp_port expanded(emp_stack *s, const emp_port q[2], const emp_port laten
     emp_port kv = emp_tape_linear(s->t, emp_stack_name(s, s->m->names.kv_b), latent[0],
                                   l->heads * (plain + value), false);
     emp_tape_split(s->t, name_of(s, "/kv"),
-                   by_heads(s, "/kv", kv, l->heads, plain + value),
+                   emp_stack_by_heads(s, name_of(s, "/kv"), kv, l->heads, plain + value),
                    (int64_t[]){plain, value}, 2, parts);
     emp_port shared = emp_tape_spread(s->t, name_of(s, "/k_spread"), latent[1], l->heads);
     emp_port k = emp_tape_concat(s->t, name_of(s, "/k"), parts[0], shared);
@@ -110,7 +101,7 @@ static emp_port by_matrix(emp_stack *s, const char *leaf, emp_port x, emp_port m
     emp_port part = emp_tape_op(s->t, "View", emp_tape_join_names(s->t, name, "_matrix"),
                                 unit, &attrs, &matrix, 1);
     emp_port rows = emp_tape_view(s->t, emp_tape_join_names(s->t, name, "_rows"), x,
-                                  EMP_SHAPE(heads, tokens_of(s), from));
+                                  EMP_SHAPE(heads, emp_stack_tokens(s), from));
 
     attrs.has_shape = false;
     return emp_tape_op(s->t, "BatchMatMul", name, unit, &attrs, (emp_port[]){rows, part},
@@ -154,8 +145,9 @@ static emp_port absorbed(emp_stack *s, const emp_port q[2], const emp_port laten
 
     make_matrices(s, plain, value, unit, matrix);
     emp_port wide = by_matrix(s, "/absorb_keys", q[0], matrix[0], plain, rank, unit);
-    emp_port query = emp_tape_concat(s->t, name_of(s, "/q_all"),
-                                     by_heads(s, "/q_wide", wide, l->heads, rank), q[1]);
+    emp_port query = emp_tape_concat(
+        s->t, name_of(s, "/q_all"),
+        emp_stack_by_heads(s, name_of(s, "/q_wide"), wide, l->heads, rank), q[1]);
     emp_port y = emp_stack_attend(s, query, key_of_all(s, latent), EMP_TAPE_NONE, rank);
     return by_matrix(s, "/absorb_values", y, matrix[1], rank, value, unit);
 }
@@ -179,7 +171,7 @@ emp_port emp_stack_latent_attention(emp_stack *s, emp_port x)
     emp_stack_choose(s, x, vector);
     emp_port y = is_absorbed(s) ? absorbed(s, q, latent) : expanded(s, q, latent);
     y = emp_tape_view(s->t, name_of(s, "/out"), y,
-                      EMP_SHAPE(tokens_of(s), (int64_t)l->heads * l->value_size));
+                      EMP_SHAPE(emp_stack_tokens(s), (int64_t)l->heads * l->value_size));
     y = emp_stack_gate(s, y, x);
     return emp_tape_linear(s->t, emp_stack_name(s, s->m->names.output), y, s->m->hidden,
                            s->m->has_output_bias);

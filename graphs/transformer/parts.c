@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graphs/transformer/tape.h"
+
 /* GGUF first, so that its names of matrices stay as they are. */
 static const emp_transformer_names *const families[] = {
     &emp_names_gguf,   &emp_names_llama, &emp_names_gpt2,
@@ -94,10 +96,14 @@ static bool find_outside(emp_model_part *part, const char *name,
 emp_model_part emp_model_part_of(const char *op_name)
 {
     const size_t   length = strcspn(op_name, "/");
-    const char    *behind = op_name + length;
-    emp_model_part part = {
-        .layer = -1, .module = "", .role = *behind == '/' ? behind + 1 : behind};
+    const char    *behind = op_name + length, *round = strstr(behind, EMP_TAPE_ROUND);
+    emp_model_part part = {.layer = -1, .module = ""};
 
+    if (*behind == '/' && round != behind) {
+        const int size =
+            round != NULL ? (int)(round - behind) - 1 : (int)sizeof part.role;
+        snprintf(part.role, sizeof part.role, "%.*s", size, behind + 1);
+    }
     part.path_length = cut_own(op_name, length, &part.is_cache);
     for (size_t i = 0; i < FAMILIES; i++) {
         if (!find_layer(&part, op_name, families[i]->layer) &&

@@ -29,8 +29,9 @@ typedef struct {
     size_t      path_length;
     const char *module;        /**< behind the layer's number: "mlp.up_proj" */
     size_t      module_length; /**< 0: it names no module within a layer */
-    const char *role;          /**< what follows the first slash: "act"; "" = nothing */
-    bool        is_cache;      /**< of keys or values */
+    /** What follows the first slash: "act"; "" = nothing. The number of a micro-batch is no part of it. */
+    char role[EMP_PART_NAME_BYTES];
+    bool is_cache; /**< of keys or values */
 } emp_model_part;
 
 /** Which part of a model the op of that name is. O(length). */

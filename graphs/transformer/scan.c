@@ -12,19 +12,6 @@ static const char *name_of(emp_stack *s, const char *leaf)
     return emp_stack_leaf(s, s->m->names.scan, leaf);
 }
 
-static int64_t tokens_of(const emp_stack *s)
-{
-    return s->t->step->batch * emp_stack_new_tokens(s);
-}
-
-static emp_port by_heads(emp_stack *s, const char *leaf, emp_port x, int64_t heads,
-                         int64_t size)
-{
-    return emp_tape_view(
-        s->t, name_of(s, leaf), x,
-        EMP_SHAPE(s->t->step->batch, emp_stack_new_tokens(s), heads, size));
-}
-
 static emp_port weight(emp_stack *s, const char *leaf, emp_shape shape, int32_t unit)
 {
     return emp_tape_weight_of(s->t, name_of(s, leaf), shape, unit, EMP_WEIGHT_TRAINED);
@@ -88,11 +75,11 @@ static emp_port gated_norm(emp_stack *s, const char *leaf, emp_port y, emp_port 
                            int64_t size, int64_t parameters)
 {
     const emp_transformer_scan *c = sizes_of(s);
-    int64_t                     rows = tokens_of(s) * c->heads * c->value_size / size;
-    int32_t                     unit = emp_tape_unit(s->t);
-    const char                 *name = name_of(s, leaf);
-    emp_op_attrs                attrs = {.dtype = s->t->step->dtype};
-    emp_port                    in[3];
+    int64_t      rows = emp_stack_tokens(s) * c->heads * c->value_size / size;
+    int32_t      unit = emp_tape_unit(s->t);
+    const char  *name = name_of(s, leaf);
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype};
+    emp_port     in[3];
 
     in[0] = emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/input"), y,
                           EMP_SHAPE(rows, size));
@@ -101,8 +88,9 @@ static emp_port gated_norm(emp_stack *s, const char *leaf, emp_port y, emp_port 
     in[2] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, name, ".weight"),
                                EMP_SHAPE(parameters), unit, EMP_WEIGHT_TRAINED);
     emp_port z = emp_tape_fused(s->t, name, "GatedRMSNorm", unit, &attrs, in, 3);
-    return emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/out"), z,
-                         EMP_SHAPE(tokens_of(s), (int64_t)c->heads * c->value_size));
+    return emp_tape_view(
+        s->t, emp_tape_join_names(s->t, name, "/out"), z,
+        EMP_SHAPE(emp_stack_tokens(s), (int64_t)c->heads * c->value_size));
 }
 
 /* The logarithm of the state's decay, of which x is the raw form; float32. */
@@ -136,9 +124,9 @@ static void make_fused(emp_stack *s, emp_port x, emp_port out[3])
     x = convolve(s, ".conv1d", project(s, ".in_proj_qkv", x, 2 * keys + values));
     emp_tape_split(s->t, name_of(s, "/qkv"), x, (int64_t[]){keys, keys, values}, 3,
                    parts);
-    out[0] = by_heads(s, "/q", parts[0], c->key_heads, c->key_size);
-    out[1] = by_heads(s, "/k", parts[1], c->key_heads, c->key_size);
-    out[2] = by_heads(s, "/v", parts[2], c->heads, c->value_size);
+    out[0] = emp_stack_by_heads(s, name_of(s, "/q"), parts[0], c->key_heads, c->key_size);
+    out[1] = emp_stack_by_heads(s, name_of(s, "/k"), parts[1], c->key_heads, c->key_size);
+    out[2] = emp_stack_by_heads(s, name_of(s, "/v"), parts[2], c->heads, c->value_size);
 }
 
 /* Kimi: each has its own. */
@@ -153,7 +141,7 @@ static void make_apart(emp_stack *s, emp_port x, emp_port out[3])
         int64_t  heads = i < 2 ? c->key_heads : c->heads;
         int64_t  size = i < 2 ? c->key_size : c->value_size;
         emp_port y = convolve(s, taps[i], project(s, product[i], x, heads * size));
-        out[i] = by_heads(s, view[i], y, heads, size);
+        out[i] = emp_stack_by_heads(s, name_of(s, view[i]), y, heads, size);
     }
 }
 
@@ -209,9 +197,9 @@ emp_port emp_stack_state_space(emp_stack *s, emp_port x)
     emp_port y = convolve(s, ".conv1d", parts[1]);
     emp_tape_split(s->t, name_of(s, "/xbc"), y, (int64_t[]){values, keys, keys}, 3,
                    mixed);
-    in[0] = by_heads(s, "/c", mixed[2], c->key_heads, c->key_size);
-    in[1] = by_heads(s, "/b", mixed[1], c->key_heads, c->key_size);
-    in[2] = by_heads(s, "/x", mixed[0], c->heads, c->value_size);
+    in[0] = emp_stack_by_heads(s, name_of(s, "/c"), mixed[2], c->key_heads, c->key_size);
+    in[1] = emp_stack_by_heads(s, name_of(s, "/b"), mixed[1], c->key_heads, c->key_size);
+    in[2] = emp_stack_by_heads(s, name_of(s, "/x"), mixed[0], c->heads, c->value_size);
     in[3] = parts[2];
     int32_t unit = emp_tape_unit(s->t);
     in[4] = weight(s, ".A_log", EMP_SHAPE(c->heads), unit);

@@ -75,6 +75,11 @@ emp_port emp_stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t row
                          int32_t unit);
 /** Tokens of a sequence that a round computes: all of a step, unless prompts have micro-batches. */
 int64_t emp_stack_new_tokens(const emp_stack *s);
+/** The same of all sequences. */
+int64_t emp_stack_tokens(const emp_stack *s);
+/** A view of [tokens, heads x size] as [batch, new, heads, size], with that full name. */
+emp_port emp_stack_by_heads(emp_stack *s, const char *name, emp_port x, int64_t heads,
+                            int64_t size);
 
 /** The feed-forward layer (feed_forward.c). \a residual is what the layer's norms have not yet
  * seen, which Gemma 4's router reads. */

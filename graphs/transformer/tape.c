@@ -89,7 +89,7 @@ emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t un
     char round[24];
 
     if (t->round == 0) return add_op(t, type, name, unit, attrs, inputs, count);
-    snprintf(round, sizeof round, "/ubatch_%d", t->round);
+    snprintf(round, sizeof round, EMP_TAPE_ROUND "%d", t->round);
     return add_op(t, type, emp_tape_join_names(t, name, round), unit, attrs, inputs,
                   count);
 }

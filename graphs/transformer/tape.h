@@ -66,6 +66,9 @@ emp_transformer_step emp_transformer_step_default(void);
 int64_t emp_transformer_rounds(const emp_transformer_step *step);
 int64_t emp_transformer_tokens(const emp_transformer_step *step);
 
+/** What stands before the number of a round in names. */
+#define EMP_TAPE_ROUND "/ubatch_"
+
 enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
 
 /** What a note is of; each kind has a function that goes back over it. */

@@ -144,8 +144,8 @@ static bool is_token_table(const emp_model_part *part, const char *op_name)
            strncmp(op_name, part->names->embedding, part->path_length) == 0;
 }
 
-/* Writes the name of the set that an op is in; "" = it is in none. Of a tied model, llama.cpp has a copy of the table
- * of tokens beside the head, but tables of positions are on the CPU always. */
+/* Writes the name of the set that an op is in; "" = it is in none. llama.cpp has a copy of a tied
+ * model's table of tokens beside the head, but tables of positions are on the CPU always. */
 static void name_set(char name[SET_NAME_BYTES], cli_form form, const sets *s,
                      const emp_model_part *part, const char *op_name)
 {

@@ -103,7 +103,7 @@ static size_t experts_module(const char *name)
     return at != NULL ? (size_t)(at - name) + sizeof word - 2 : 0;
 }
 
-/* Of a graph of a config: what the name of a parameter, or of the op that is the module, begins with. Names without
+/* How the name of a parameter, or of the op that is the module, begins in a graph of a config. Names without
  * a dot are no modules, but for a head. */
 static size_t module_of_config(const char *name)
 {

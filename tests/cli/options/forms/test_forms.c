@@ -445,7 +445,8 @@ static const form forms[] = {
     {"p.megatron.sh", ",phase=train,batch=1,seq=32", check_megatron},
     {"p.py", ",phase=decode,batch=1,seq=64", check_map},
     {"q.py", ",phase=train,batch=1,seq=32", check_map},
-    {"p.device_map.json", ",phase=prefill,batch=1,seq=64", check_map}};
+    {"p.device_map.json", ",phase=prefill,batch=1,seq=64", check_map},
+    {"m.sh", ",phase=prefill,batch=1,seq=64,ubatch=16", check_llama}};
 
 static const char *const machines[] = {"rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100",
                                        "k40x4"};
@@ -552,11 +553,15 @@ static void expect_all_written(const form *f)
     emp_rng_init(&rng, 11, 0, 0);
     snprintf(s.file, sizeof s.file, "%s", scratch_path("config.json"));
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        /* prompts of the last model, which has latent keys, are read whole */
+        if (strstr(f->options, "ubatch=") != NULL &&
+            strstr(models[m], "DeepSeek") != NULL)
+            continue;
         snprintf(text, sizeof text, "{%s}", config_of(models[m]));
         scratch_write("config.json", text, strlen(text));
         draw_and_write(&s, f, &rng, &count);
     }
-    cr_expect_geq(count, 100);
+    cr_expect_geq(count, strstr(f->options, "ubatch=") != NULL ? 80 : 100);
 }
 
 #define WRITTEN(name, number)                                 \
@@ -571,6 +576,7 @@ WRITTEN(megatron, 3)
 WRITTEN(a_device_map, 4)
 WRITTEN(a_device_map_of_training, 5)
 WRITTEN(a_device_map_in_json, 6)
+WRITTEN(llama_reads_prompts_in_micro_batches, 7)
 
 /* A llama of four layers, whose head is the table of tokens unless it has its own; with a table of positions if it is
  * tied, and with layers behind that predict more tokens. */
