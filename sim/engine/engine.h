@@ -15,6 +15,7 @@
 #include "base/arrays.h"
 #include "sim/engine/bfc.h"
 #include "sim/engine/caching.h"
+#include "sim/engine/plan.h"
 #include "sim/rules/rules.h"
 #include "sim/rules/step.h"
 
@@ -357,6 +358,7 @@ typedef struct {
                                        holds, or -1; of fusion */
     bool             is_fused;    /**< this run */
     emp_sim_collectives *collectives; /**< NULL unless rules.has_collectives */
+    emp_plan    *plan;    /**< NULL unless the runtime has plan_tokens */
     emp_caching *caching; /**< as bfc; NULL unless the runtime has caching_allocator */
 } emp_engine;
 

@@ -414,6 +414,26 @@ static inline void emp_run_choose_first(emp_engine *sim)
     }
 }
 
+/** The op of a graph's number. */
+EMP_SIM_CALLED int32_t emp_run_find_op(const emp_engine *sim, emp_op_id id)
+{
+    int32_t op = 0;
+
+    while (op + 1 < sim->op_count && sim->start[op].id != id) op++;
+    return op;
+}
+
+/** Takes the buffers that all activations of the step are packed into. */
+EMP_SIM_CALLED void emp_run_reserve_plan(emp_engine *sim)
+{
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        const emp_plan_buffer *buffer = &sim->plan->buffer[d];
+        if (buffer->end > 0)
+            emp_run_allocate(sim, d, buffer->end, emp_run_find_op(sim, buffer->peak_op),
+                             NULL);
+    }
+}
+
 /** Runs a step whose state is fresh. */
 static inline void emp_run_events(emp_engine *sim)
 {
@@ -422,6 +442,7 @@ static inline void emp_run_events(emp_engine *sim)
         const emp_sim_persistent *p = &sim->persistent[i];
         emp_run_allocate(sim, emp_run_device_of(sim, p->op), p->bytes, p->op, NULL);
     }
+    if (EMP_SIM_SELDOM(sim->plan != NULL)) emp_run_reserve_plan(sim);
     if (EMP_RULES.has_levels) emp_run_hold_servers(sim);
     for (int32_t i = 0; i < sim->first_count; i++) {
         int32_t op = sim->first[i];
