@@ -47,12 +47,17 @@ typedef enum {
 
 #define EMP_TRANSFORMER_UPDATE_WORDS "adam|sgd"
 
+/** Cells that llama.cpp makes its caches of windows multiples of. */
+enum { EMP_CACHE_GRANULE = 256 };
+
 typedef struct {
     emp_transformer_phase phase;
     int64_t               batch;    /**< sequences */
     int64_t               sequence; /**< tokens of each, with those in the cache */
     int64_t
                            micro_batch; /**< of prompts: tokens of all sequences that go through the layers together; 0 = all */
+    int64_t window_spare; /**< tokens that caches of windows hold besides the window, all rounded up to
+                               EMP_CACHE_GRANULE; 0 = those of a micro-batch, if there are several */
     emp_dtype              dtype; /**< of weights and activations */
     emp_transformer_update update;
     bool samples_on_host; /**< a CPU draws the next token from the logits */
