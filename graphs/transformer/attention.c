@@ -141,9 +141,8 @@ emp_port emp_stack_attend(emp_stack *s, emp_port q, emp_port k, emp_port v,
         emp_port values =
             v.op < 0 ? EMP_TAPE_NONE : emp_stack_cache(s, ".value_cache", v, rows, unit);
         if (is_decode || emp_transformer_rounds(s->t->step) > 1) {
-            const int64_t seen = is_decode
-                                     ? tokens_in(s, s->m->layer[s->layer].window)
-                                     : s->first + s->new_tokens;
+            const int64_t seen = is_decode ? tokens_in(s, s->m->layer[s->layer].window)
+                                           : s->first + s->new_tokens;
             k = seen_rows(s, ".key_cache/seen", keys, seen, rows, unit);
             v = seen_rows(s, ".value_cache/seen", values, seen, rows, unit);
         }

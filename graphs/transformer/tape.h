@@ -55,8 +55,9 @@ typedef struct {
     int64_t               batch;    /**< sequences */
     int64_t               sequence; /**< tokens of each, with those in the cache */
     int64_t
-                           micro_batch; /**< of prompts: tokens of all sequences that go through the layers together; 0 = all */
-    int64_t window_spare; /**< tokens that caches of windows hold besides the window, all rounded up to
+        micro_batch; /**< of prompts: tokens of all sequences that go through the layers together; 0 = all */
+    int64_t
+                           window_spare; /**< tokens that caches of windows hold besides the window, all rounded up to
                                EMP_CACHE_GRANULE; 0 = those of a micro-batch, if there are several */
     emp_dtype              dtype; /**< of weights and activations */
     emp_transformer_update update;

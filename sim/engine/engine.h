@@ -358,7 +358,7 @@ typedef struct {
                                        holds, or -1; of fusion */
     bool             is_fused;    /**< this run */
     emp_sim_collectives *collectives; /**< NULL unless rules.has_collectives */
-    emp_plan    *plan;    /**< NULL unless the runtime has plan_tokens */
+    emp_plan            *plan;        /**< NULL unless the runtime has plan_tokens */
     emp_caching *caching; /**< as bfc; NULL unless the runtime has caching_allocator */
 } emp_engine;
 

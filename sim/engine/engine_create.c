@@ -150,8 +150,8 @@ static emp_status allocate_chunks(emp_engine *sim, emp_error *err)
 static uint32_t flags_of(const emp_op *op, bool has_outputs,
                          const emp_runtime_events *runtime)
 {
-    bool has_workspace = runtime->workspace && runtime->plan_tokens == 0 &&
-                         op->cost->workspace_bytes > 0;
+    bool has_workspace =
+        runtime->workspace && runtime->plan_tokens == 0 && op->cost->workspace_bytes > 0;
 
     return (op->cost->kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
            (has_outputs && (op->flags & EMP_OP_IN_PLACE) ? EMP_SIM_IN_PLACE : 0u) |
@@ -173,14 +173,15 @@ static void number_tensors(emp_engine *sim, const emp_problem *problem, emp_op_i
     int32_t                   tensor = sim->op[op].output;
 
     for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
-        sim->instance[tensor] =
-            (emp_sim_instance){.bytes = is_planned ? 0 : emp_sim_round_up(g->tensor[t].bytes),
-                               .on_host = g->tensor[t].on_host,
-                               .root = tensor};
+        sim->instance[tensor] = (emp_sim_instance){
+            .bytes = is_planned ? 0 : emp_sim_round_up(g->tensor[t].bytes),
+            .on_host = g->tensor[t].on_host,
+            .root = tensor};
         sim->payload[tensor] = (emp_sim_payload){
             .bytes = g->tensor[t].copy_bytes,
-            .buffer_bytes =
-                runtime->copy_memory && !is_planned ? emp_sim_round_up(g->tensor[t].copy_bytes) : 0,
+            .buffer_bytes = runtime->copy_memory && !is_planned
+                                ? emp_sim_round_up(g->tensor[t].copy_bytes)
+                                : 0,
             .producer = op,
             .id = t};
         if (sim->rules.pageable && is_fed(g, id))

@@ -124,7 +124,7 @@ static void place_nodes(emp_plan *p, const emp_device_id *device_of_op, bool is_
         const emp_plan_node *n = &p->node[i];
         const bool           is_loose = (n->flags & EMP_PLAN_IS_LOOSE) != 0 &&
                               !(is_whole && (n->flags & EMP_PLAN_IS_NORM) != 0);
-        p->device[i] = is_loose              ? -1
+        p->device[i] = is_loose               ? -1
                        : is_look_up(p, n->op) ? p->host
                                               : device_of_op[n->op];
     }

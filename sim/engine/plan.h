@@ -13,7 +13,8 @@
 #include "sim/problem/problem.h"
 
 enum {
-    EMP_PLAN_IS_LOOSE = 1,  /* it reads no weights: the nodes around it decide on its device */
+    EMP_PLAN_IS_LOOSE =
+        1, /* it reads no weights: the nodes around it decide on its device */
     EMP_PLAN_IN_PLACE = 2,  /* the output may take over the buffer of an input */
     EMP_PLAN_IS_NORM = 4,   /* loose unless all layers are on GPUs */
     EMP_PLAN_FREES_REST = 8 /* inputs but the first are free before the output is there */
@@ -21,7 +22,7 @@ enum {
 
 /** What runs at once; an op of the graph is none, one or several of them. */
 typedef struct {
-    emp_op_id op; /**< that it is, or is a part of */
+    emp_op_id op;                 /**< that it is, or is a part of */
     int32_t   input, input_end;   /**< in emp_plan.input */
     int32_t   output, output_end; /**< tensors */
     uint32_t  flags;
@@ -44,9 +45,9 @@ typedef struct {
 
 /** A tensor on one device: its home, or a copy. */
 typedef struct {
-    int32_t readers; /**< that are still to run */
-    bool    is_there, is_sent;   /**< sent: a copy that its part of the graph has begun with */
-    bool    is_pinned;           /**< never free, and never taken over */
+    int32_t readers;        /**< that are still to run */
+    bool is_there, is_sent; /**< sent: a copy that its part of the graph has begun with */
+    bool is_pinned;         /**< never free, and never taken over */
     int64_t offset;
 } emp_plan_place;
 
@@ -54,11 +55,11 @@ typedef struct {
     const emp_problem *problem;
     emp_arrays         arrays;
     int32_t            node_count, tensor_count, input_count;
-    int32_t            leaf_count; /**< the first tensors are inputs of the graph, on the host */
-    emp_device_id      host;
-    emp_plan_node     *node;
-    int32_t           *input; /**< tensors */
-    int64_t           *bytes; /**< [tensor] */
+    int32_t leaf_count; /**< the first tensors are inputs of the graph, on the host */
+    emp_device_id  host;
+    emp_plan_node *node;
+    int32_t       *input; /**< tensors */
+    int64_t       *bytes; /**< [tensor] */
 
     /* of the run */
     emp_device_id   *device; /**< [node] */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* From a step graph to the nodes that ggml would run. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,15 @@
 #include "sim/engine/plan.h"
 
 enum { NONE = -1, EXTERNAL = -2, MOST_MASKS = 4, CELLS = 256 };
+
+/* Tensors that the step is fed: embeddings, positions, and for each kind of cache indices and a mask. */
+enum { LEAF_EMBEDDINGS, LEAF_POSITIONS, LEAF_FIRST_CACHE };
+
+/* Caches of as many cells, whose attention sees as many of them. */
+struct kind {
+    int64_t cells;
+    double  seen;
+};
 
 struct maker {
     emp_plan        *plan;
@@ -19,10 +29,9 @@ struct maker {
     bool            *is_chosen; /* [tensor of the graph] has rows of chosen tokens only */
     uint8_t         *state;     /* [op] of the walk */
     int64_t          rows, tokens, sequences; /* of the step; planned; of the step */
-    int64_t          cells[MOST_MASKS];
-    int32_t          mask_count, table; /* leaves: embeddings first, then masks */
+    struct kind      kind[MOST_MASKS];
+    int32_t          kind_count;
     emp_op_id        last_attention;
-    bool             has_chosen;
 };
 
 static const char *type_of(const struct maker *m, emp_op_id op)
@@ -69,13 +78,16 @@ static int64_t elements_of(const emp_shape *shape)
 {
     int64_t count = 1;
 
-    for (int32_t i = 0; i < shape->rank; i++) count *= shape->dim[i] > 0 ? shape->dim[i] : 1;
+    for (int32_t i = 0; i < shape->rank; i++)
+        count *= shape->dim[i] > 0 ? shape->dim[i] : 1;
     return count;
 }
 
 static int64_t last_of(const emp_shape *shape)
 {
-    return shape->rank > 0 && shape->dim[shape->rank - 1] > 0 ? shape->dim[shape->rank - 1] : 1;
+    return shape->rank > 0 && shape->dim[shape->rank - 1] > 0
+               ? shape->dim[shape->rank - 1]
+               : 1;
 }
 
 static const emp_tensor *output_of(const struct maker *m, emp_op_id op)
@@ -83,32 +95,54 @@ static const emp_tensor *output_of(const struct maker *m, emp_op_id op)
     return &m->g->tensor[m->g->output_offset[op]];
 }
 
-/* Cells of the cache that an attention reads, in steps of 256. */
-static int64_t cells_of(const struct maker *m, emp_op_id attention)
+static int64_t cells_in(const emp_shape *shape)
 {
-    const int32_t    key = m->g->input[m->g->input_offset[attention] + 1];
-    const emp_op_id  cache = cache_of(m, m->g->tensor[key].producer);
-    const emp_shape *shape = cache >= 0 ? output_of(m, cache)->shape : m->g->tensor[key].shape;
-    const int64_t    cells = shape->rank > 1 ? shape->dim[1] : 1;
+    const int64_t cells = shape->rank > 1 ? shape->dim[1] : 1;
 
     return (cells + CELLS - 1) / CELLS * CELLS;
 }
 
-static void note_mask(struct maker *m, int64_t cells)
+/* The cache that an attention reads; without one, its keys. */
+static struct kind kind_of(const struct maker *m, emp_op_id attention)
+{
+    const emp_tensor_id key = m->g->input[m->g->input_offset[attention] + 1];
+    const emp_op_id     cache = cache_of(m, m->g->tensor[key].producer);
+    const emp_shape    *shape =
+        cache >= 0 ? output_of(m, cache)->shape : m->g->tensor[key].shape;
+    const double outputs = (double)elements_of(output_of(m, attention)->shape);
+
+    return (struct kind){cells_in(shape), m->g->op[attention].cost->flops / outputs};
+}
+
+static bool are_alike(const struct kind *a, const struct kind *b)
+{
+    return a->cells == b->cells && fabs(a->seen - b->seen) < 0.01 * a->seen;
+}
+
+/* The number of a kind, the last if there are too many. */
+static int32_t find_kind(const struct maker *m, const struct kind *kind)
 {
     int32_t i = 0;
 
-    while (i < m->mask_count && m->cells[i] != cells) i++;
-    if (i == m->mask_count && i < MOST_MASKS) m->cells[m->mask_count++] = cells;
+    while (i < m->kind_count && !are_alike(&m->kind[i], kind)) i++;
+    return i < MOST_MASKS ? i : MOST_MASKS - 1;
 }
 
 static int32_t mask_of(const struct maker *m, emp_op_id attention)
 {
-    const int64_t cells = cells_of(m, attention);
+    const struct kind kind = kind_of(m, attention);
 
-    for (int32_t i = 0; i < m->mask_count; i++)
-        if (m->cells[i] == cells) return 1 + i;
-    return m->mask_count;
+    return LEAF_FIRST_CACHE + 2 * find_kind(m, &kind) + 1;
+}
+
+/* The indices that a write to a cache reads. */
+static int32_t indices_of(const struct maker *m, emp_op_id write)
+{
+    const int64_t cells = cells_in(output_of(m, write)->shape);
+    int32_t       i = 0;
+
+    while (i + 1 < m->kind_count && m->kind[i].cells != cells) i++;
+    return m->kind_count > 0 ? LEAF_FIRST_CACHE + 2 * i : EXTERNAL;
 }
 
 /* Tokens of a step are those of a prompt's micro-batch, or one of each sequence. llama.cpp plans for a
@@ -125,10 +159,12 @@ static void count_tokens(struct maker *m, int64_t plan_tokens)
         if (!is(m, op, "Attention") || count_inputs(m, op) < 2) continue;
         const emp_shape *shape = output_of(m, op)->shape;
         m->last_attention = op;
-        note_mask(m, cells_of(m, op));
+        const struct kind kind = kind_of(m, op);
+        const int32_t     k = find_kind(m, &kind);
+        if (k == m->kind_count) m->kind[m->kind_count++] = kind;
         m->sequences = shape->rank == 4 ? shape->dim[0] : 1;
         m->rows = m->sequences * (shape->rank == 4 ? shape->dim[1] : 1);
-        if (m->sequences * cells_of(m, op) > cells) cells = m->sequences * cells_of(m, op);
+        if (m->sequences * kind.cells > cells) cells = m->sequences * kind.cells;
     }
     if (m->last_attention < 0) m->rows = m->tokens = m->sequences = 1;
     if (m->last_attention < 0) return;
@@ -141,10 +177,9 @@ static void count_tokens(struct maker *m, int64_t plan_tokens)
 static int64_t bytes_of(const struct maker *m, emp_tensor_id tensor)
 {
     const emp_tensor *t = &m->g->tensor[tensor];
-    const int64_t     bytes = emp_dtype_is_float((emp_dtype)t->dtype)
-                                  ? 4 * elements_of(t->shape)
-                                  : t->bytes;
-    const int64_t     rows = m->is_chosen[tensor] ? m->sequences : m->rows;
+    const int64_t     bytes =
+        emp_dtype_is_float((emp_dtype)t->dtype) ? 4 * elements_of(t->shape) : t->bytes;
+    const int64_t rows = m->is_chosen[tensor] ? m->sequences : m->rows;
 
     return bytes / (rows > 0 ? rows : 1) * m->tokens;
 }
@@ -152,7 +187,8 @@ static int64_t bytes_of(const struct maker *m, emp_tensor_id tensor)
 /* ---- the order ---- */
 
 /* A sum reads first what nobody else reads: the branch, and then what goes around it. */
-static void sort_inputs(const struct maker *m, emp_op_id op, emp_tensor_id *input, int32_t count)
+static void sort_inputs(const struct maker *m, emp_op_id op, emp_tensor_id *input,
+                        int32_t count)
 {
     const emp_graph *g = m->g;
 
@@ -242,8 +278,8 @@ static void open_node(struct maker *m, emp_op_id op, uint32_t flags)
 {
     emp_plan *p = m->plan;
 
-    p->node[p->node_count] = (emp_plan_node){op, p->input_count, p->input_count,
-                                             p->tensor_count, p->tensor_count, flags};
+    p->node[p->node_count] = (emp_plan_node){
+        op, p->input_count, p->input_count, p->tensor_count, p->tensor_count, flags};
 }
 
 static void close_node(struct maker *m)
@@ -275,7 +311,8 @@ static emp_op_id gated_by(const struct maker *m, emp_op_id op)
         !is_only_reader(m, out))
         return NONE;
     const emp_op_id reader = m->g->consumer[m->g->consumer_offset[out]];
-    if (!is(m, reader, "Mul") || count_inputs(m, reader) != 2 || is(m, op, "RotaryEmbedding"))
+    if (!is(m, reader, "Mul") || count_inputs(m, reader) != 2 ||
+        is(m, op, "RotaryEmbedding"))
         return NONE;
     for (int32_t i = 0; i < 2; i++) {
         const emp_tensor *t = &m->g->tensor[m->g->input[m->g->input_offset[reader] + i]];
@@ -296,7 +333,8 @@ static bool is_experts_input(const struct maker *m, emp_op_id op)
 {
     const emp_tensor_id out = m->g->output_offset[op];
 
-    return is(m, op, "Gather") && m->g->consumer_offset[out + 1] > m->g->consumer_offset[out] &&
+    return is(m, op, "Gather") &&
+           m->g->consumer_offset[out + 1] > m->g->consumer_offset[out] &&
            is(m, m->g->consumer[m->g->consumer_offset[out]], "ExpertsMatMul");
 }
 
@@ -304,7 +342,8 @@ static bool is_experts_input(const struct maker *m, emp_op_id op)
  * computes, and rows that products of experts pick themselves. */
 static bool is_alias(const struct maker *m, emp_op_id op)
 {
-    if (m->g->op[op].is_alias || gated_by(m, op) >= 0 || is_experts_input(m, op)) return true;
+    if (m->g->op[op].is_alias || gated_by(m, op) >= 0 || is_experts_input(m, op))
+        return true;
     return is(m, op, "Cast") && emp_dtype_is_float((emp_dtype)output_of(m, op)->dtype);
 }
 
@@ -345,13 +384,16 @@ static void add_inputs(struct maker *m, emp_op_id op)
 {
     for (int32_t i = 0; i < count_inputs(m, op); i++)
         add_input(m, m->tensor_of[input_of(m, op, i)]);
-    if (op == m->last_attention || is(m, op, "Attention")) add_input(m, mask_of(m, op));
+    if (m->kind_count == 0) return;
+    if (is(m, op, "Attention")) add_input(m, mask_of(m, op));
+    if (is(m, op, "RotaryEmbedding")) add_input(m, LEAF_POSITIONS);
+    if ((m->g->op[op].flags & EMP_OP_UPDATES_REF) != 0) add_input(m, indices_of(m, op));
 }
 
-/* llama.cpp picks the tokens whose logits are asked for from both sides of the first sum behind the last attention. */
+/* Picks the tokens whose logits are asked for: from both sides of a sum, or from what a norm reads. */
 static void choose_tokens(struct maker *m, emp_op_id op)
 {
-    for (int32_t i = 0; i < 2; i++) {
+    for (int32_t i = 0; i < 2 && i < count_inputs(m, op); i++) {
         const emp_tensor_id tensor = input_of(m, op, i);
         if (m->tensor_of[tensor] < 0) continue;
         open_node(m, op, EMP_PLAN_IS_LOOSE);
@@ -359,7 +401,6 @@ static void choose_tokens(struct maker *m, emp_op_id op)
         m->tensor_of[tensor] = add_tensor(m, m->plan->bytes[m->tensor_of[tensor]]);
         close_node(m);
     }
-    m->has_chosen = true;
 }
 
 static void add_outputs(struct maker *m, emp_op_id op)
@@ -382,7 +423,9 @@ static void add_outputs(struct maker *m, emp_op_id op)
 /* A norm and the product with its weights are two nodes. */
 static void add_norm(struct maker *m, emp_op_id op)
 {
-    open_node(m, op, EMP_PLAN_IS_LOOSE | EMP_PLAN_IS_NORM | EMP_PLAN_IN_PLACE);
+    open_node(m, op,
+              EMP_PLAN_IS_LOOSE | EMP_PLAN_IS_NORM |
+                  (is(m, op, "RMSNorm") ? EMP_PLAN_IN_PLACE : 0u));
     add_inputs(m, op);
     const int32_t normed = add_tensor(m, bytes_of(m, m->g->output_offset[op]));
     close_node(m);
@@ -399,6 +442,7 @@ static void add_op(struct maker *m, emp_op_id op)
     note_chosen(m, op);
     for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
         m->tensor_of[t] = EXTERNAL;
+    if (m->state[op] == 2) choose_tokens(m, op);
     if ((g->op[op].flags & EMP_OP_FEED) != 0 || is(m, op, "SampleToken")) return;
     if ((g->op[op].flags & EMP_OP_UPDATES_REF) != 0) {
         open_node(m, op, 0);
@@ -406,11 +450,11 @@ static void add_op(struct maker *m, emp_op_id op)
         close_node(m);
     } else if (is_alias(m, op)) {
         if (count_inputs(m, op) > 0)
-            m->tensor_of[g->output_offset[op]] = m->tensor_of[g->input[g->input_offset[op]]];
+            m->tensor_of[g->output_offset[op]] =
+                m->tensor_of[g->input[g->input_offset[op]]];
     } else if (is_norm(m, op)) {
         add_norm(m, op);
     } else {
-        if (m->state[op] == 2) choose_tokens(m, op);
         open_node(m, op, flags_of(m, op));
         add_inputs(m, op);
         add_outputs(m, op);
@@ -418,47 +462,54 @@ static void add_op(struct maker *m, emp_op_id op)
     }
 }
 
-/* Inputs that the step is fed: embeddings in place of tokens, which are reserved though nothing reads them, and for
- * each size of a cache a mask of 16 bits, the positions and two rows of indices. */
+/* llama.cpp reserves embeddings in place of tokens, too, though nothing reads them. */
 static void add_leaves(struct maker *m)
 {
     int64_t width = 0;
 
-    for (int32_t i = 0; i < m->order_count && width == 0; i++) {
+    for (int32_t i = 0; i < m->order_count && width == 0 && m->kind_count > 0; i++) {
         const emp_op_id op = m->order[i];
-        if (is(m, op, "Gather") && has_weights(m, op)) width = last_of(output_of(m, op)->shape);
+        if (is(m, op, "Gather") && has_weights(m, op))
+            width = last_of(output_of(m, op)->shape);
     }
-    if (m->mask_count == 0) width = 0;
     add_tensor(m, 4 * m->tokens * width);
-    for (int32_t i = 0; i < m->mask_count; i++)
-        add_tensor(m, m->tokens * (2 * m->cells[i] + 20));
+    add_tensor(m, m->kind_count > 0 ? 4 * m->tokens : 0);
+    for (int32_t i = 0; i < m->kind_count; i++) {
+        add_tensor(m, 2 * 8 * m->tokens);
+        add_tensor(m, 2 * m->kind[i].cells * m->tokens);
+    }
     m->plan->leaf_count = m->plan->tensor_count;
 }
 
-/* The sum where tokens are chosen gets the state 2. */
+/* The op before which tokens are chosen gets the state 2: in llama.cpp the first sum behind the last attention, and
+ * the last norm in models whose attention has sinks. */
 static void find_choice(struct maker *m)
 {
-    bool is_behind = false;
+    const bool has_sinks = m->last_attention >= 0 && has_weights(m, m->last_attention);
+    bool       is_behind = false;
+    emp_op_id  choice = NONE;
 
     for (int32_t i = 0; i < m->order_count; i++) {
         const emp_op_id op = m->order[i];
         is_behind = is_behind || op == m->last_attention;
-        if (!is_behind || !is(m, op, "Add") || count_inputs(m, op) != 2) continue;
-        m->state[op] = 2;
-        return;
+        if (!is_behind) continue;
+        const bool is_sum = is(m, op, "Add") && count_inputs(m, op) == 2;
+        if (has_sinks ? is_norm(m, op) : is_sum && choice < 0) choice = op;
     }
+    if (choice >= 0) m->state[choice] = 2;
 }
 
 static emp_status allocate(struct maker *m, emp_error *err)
 {
-    emp_plan     *p = m->plan;
-    const size_t  ops = (size_t)m->g->op_count, tensors = (size_t)m->g->tensor_count;
-    const size_t  devices = (size_t)p->problem->machine->device_count;
-    const size_t  most = tensors + ops + MOST_MASKS + 4; /* a norm has two, and chosen rows */
+    emp_plan    *p = m->plan;
+    const size_t ops = (size_t)m->g->op_count, tensors = (size_t)m->g->tensor_count;
+    const size_t devices = (size_t)p->problem->machine->device_count;
+    const size_t most = tensors + ops + LEAF_FIRST_CACHE + 2 * MOST_MASKS +
+                        4; /* a norm has two, and chosen rows */
 
     p->node = EMP_ADD_ARRAY(&p->arrays, emp_plan_node, 2 * ops + 2);
     p->input = EMP_ADD_ARRAY(&p->arrays, int32_t,
-                             (size_t)m->g->input_offset[m->g->op_count] + 2 * ops + 2);
+                             (size_t)m->g->input_offset[m->g->op_count] + 3 * ops + 2);
     p->bytes = EMP_ADD_ARRAY(&p->arrays, int64_t, most);
     p->device = EMP_ADD_ARRAY(&p->arrays, emp_device_id, 2 * ops + 2);
     p->home = EMP_ADD_ARRAY(&p->arrays, emp_device_id, most);
@@ -473,10 +524,10 @@ static emp_status allocate(struct maker *m, emp_error *err)
 
 emp_status emp_plan_create(emp_plan **out, const emp_problem *problem, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    emp_plan     *p = EMP_NEW(emp_plan);
-    struct maker  m = {.plan = p, .g = problem->graph};
-    const size_t  devices = (size_t)problem->machine->device_count;
+    emp_status   st = EMP_OK;
+    emp_plan    *p = EMP_NEW(emp_plan);
+    struct maker m = {.plan = p, .g = problem->graph};
+    const size_t devices = (size_t)problem->machine->device_count;
 
     *out = NULL;
     if (p == NULL) EMP_FAIL(EMP_ENOMEM, "plan");

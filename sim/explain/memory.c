@@ -67,8 +67,8 @@ static void add_planned(const struct observer *o, emp_explain_memory *m, int64_t
     const emp_plan_buffer *buffer = emp_sim_planned(o->sim, m->device);
 
     if (buffer == NULL || buffer->end == 0 || m->held_bytes >= bytes) return;
-    add_buffer(m, &(emp_explain_buffer){buffer->end, buffer->peak_op, -1,
-                                        EMP_HELD_ACTIVATION});
+    add_buffer(
+        m, &(emp_explain_buffer){buffer->end, buffer->peak_op, -1, EMP_HELD_ACTIVATION});
 }
 
 static void add_live(void *context, emp_tensor_id tensor, bool is_copy, int64_t bytes)

@@ -72,13 +72,13 @@ typedef struct {
                                     not pinned; 0 = as fast as all else */
     /** Of each GPU's memory, at most an eighth: what its driver and libraries keep. */
     int64_t gpu_context_bytes;
-    double  host_hop_s; /**< of a copy to another host, besides what the route takes */
+    double  host_hop_s;  /**< of a copy to another host, besides what the route takes */
     int32_t plan_tokens; /**< activations are packed into a buffer for each device before
                             the step, for a micro-batch of this many tokens of a prompt at
                             least; 0 = they take memory while they live */
     int32_t plan_copies; /**< of the inputs of each device if several micro-batches are on
                             their way at once */
-    int32_t cpu_slots;  /**< ops that the CPU pool runs at once; 0 = one per core */
+    int32_t cpu_slots;   /**< ops that the CPU pool runs at once; 0 = one per core */
     emp_format
         fp32_products; /**< that GPUs compute products of fp32 in, where their model
                                  knows it */
