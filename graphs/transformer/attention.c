@@ -68,11 +68,10 @@ static emp_port *open_cache(emp_stack *s, const char *name, const emp_op_attrs *
 static emp_port seen_rows(emp_stack *s, const char *leaf, emp_port cache, int64_t seen,
                           int64_t rows, int32_t unit)
 {
-    emp_op_attrs attrs = {.dtype = s->t->step->dtype,
-                          .has_shape = true,
-                          .shape = emp_tape_shape(s->t, cache)};
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype, .has_shape = true};
 
     if (seen >= rows || cache.op < 0) return cache;
+    attrs.shape = emp_tape_shape(s->t, cache);
     attrs.shape.dim[1] = seen;
     return emp_tape_op(s->t, "View", emp_stack_leaf(s, s->m->names.attention, leaf), unit,
                        &attrs, &cache, 1);
