@@ -47,17 +47,27 @@ static void add_hops(emp_machine *m, double hop_s)
                 m->route[from][to].latency_s += hop_s;
 }
 
+/* What a runtime keeps of each GPU besides what ops take. */
+static int64_t kept_bytes(const emp_problem *p, const emp_runtime_events *events)
+{
+    const bool has_buffers = p->graph->collective != NULL &&
+                             emp_machine_count(p->machine, EMP_DEVICE_GPU) > 1;
+
+    return events->gpu_context_bytes + (has_buffers ? events->collective_bytes : 0);
+}
+
 /* The machine as a program of this runtime has it. */
 static emp_status adapt_machine(emp_problem *p, emp_error *err)
 {
     const emp_runtime_events *events = emp_runtime_events_of(&p->runtime);
+    const int64_t             kept = kept_bytes(p, events);
 
-    if (events->gpu_context_bytes == 0 && events->host_hop_s == 0.0) return EMP_OK;
+    if (kept == 0 && events->host_hop_s == 0.0) return EMP_OK;
     p->adapted = EMP_NEW(emp_machine);
     if (p->adapted == NULL) return EMP_ERROR(EMP_ENOMEM, "machine");
     *p->adapted = *p->machine;
     p->machine = p->adapted;
-    take_contexts(p->adapted, events->gpu_context_bytes);
+    take_contexts(p->adapted, kept);
     add_hops(p->adapted, events->host_hop_s);
     return EMP_OK;
 }

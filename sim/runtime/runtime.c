@@ -66,7 +66,7 @@ struct raw_runtime {
     char *rules;
     char *fp32_products;
     char *caching_allocator, *shared_memory, *gpu_context, *host_hop;
-    char *plan_tokens, *plan_copies;
+    char *collective_buffers, *plan_tokens, *plan_copies;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
@@ -90,6 +90,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, gpu_context, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("host_hop", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, host_hop, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("collective_buffers", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, collective_buffers, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("plan_tokens", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, plan_tokens, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("plan_copies", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
@@ -135,6 +137,9 @@ static const emp_config_field optional[] = {
      offsetof(emp_runtime, events.gpu_context_bytes)},
     {"host_hop", EMP_CONFIG_SECONDS, offsetof(struct raw_runtime, host_hop),
      offsetof(emp_runtime, events.host_hop_s)},
+    {"collective_buffers", EMP_CONFIG_BYTES,
+     offsetof(struct raw_runtime, collective_buffers),
+     offsetof(emp_runtime, events.collective_bytes)},
     {"plan_tokens", EMP_CONFIG_COUNT_OR_0, offsetof(struct raw_runtime, plan_tokens),
      offsetof(emp_runtime, events.plan_tokens)},
     {"plan_copies", EMP_CONFIG_COUNT_OR_0, offsetof(struct raw_runtime, plan_copies),

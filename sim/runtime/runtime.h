@@ -72,6 +72,9 @@ typedef struct {
                                     not pinned; 0 = as fast as all else */
     /** Of each GPU's memory, at most an eighth: what its driver and libraries keep. */
     int64_t gpu_context_bytes;
+    /** Likewise the buffers of a library of collectives, if the graph has collectives and the machine several
+     * GPUs. */
+    int64_t collective_bytes;
     double  host_hop_s;  /**< of a copy to another host, besides what the route takes */
     int32_t plan_tokens; /**< activations are packed into a buffer for each device before
                             the step, for a micro-batch of this many tokens of a prompt at

@@ -152,6 +152,51 @@ Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
     emp_machine_destroy(m);
 }
 
+static int64_t kept_of(const char *type, const char *machine, emp_device_id device)
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    emp_machine       *m = NULL;
+    emp_problem       *p = NULL;
+    emp_runtime        runtime;
+    emp_error          err = {0};
+    emp_op_id          op = -1, fed = -1;
+    emp_op_attrs       attrs = {
+              .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(64)};
+
+    cr_assert_eq(emp_machine_load(&m, machine, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
+    cr_assert_eq(emp_graph_builder_declare(b, "x", 1, "Placeholder", 11, &attrs,
+                                           &attrs.shape, 1, &fed, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_declare(b, "y", 1, type, strlen(type), &attrs,
+                                           &attrs.shape, 1, &op, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_connect(b, (emp_port){fed, 0}, op, &err), EMP_OK);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "w", &err), EMP_OK, "%s", err.msg);
+    const int64_t kept =
+        m->device[device].memory_bytes - p->machine->device[device].memory_bytes;
+    emp_problem_destroy(p);
+    emp_graph_destroy(g);
+    emp_graph_builder_destroy(b);
+    emp_machine_destroy(m);
+    return kept;
+}
+
+/* Only where a graph has collectives, and GPUs to have them with. */
+Test(problem, keeps_the_buffers_of_collectives)
+{
+    const char   *reduce = "_c10d_functional.all_reduce", *add = "aten.relu.default";
+    const int64_t mib = 1 << 20;
+
+    cr_expect_eq(kept_of(reduce, "dgx-h100", 2), (723 + 688) * mib);
+    cr_expect_eq(kept_of(add, "dgx-h100", 2), 723 * mib);
+    cr_expect_eq(kept_of(reduce, "h200x1", 1), 723 * mib);
+    cr_expect_eq(kept_of(reduce, "dgx-h100", 0), 0, "a CPU");
+}
+
 Test(problem, forbids_cpus_to_what_gpus_can_do)
 {
     int32_t moved = 0, kept_in_all = 0;

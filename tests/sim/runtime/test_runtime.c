@@ -243,6 +243,27 @@ Test(runtime, memory_has_one_allocator, .init = scratch_create, .fini = scratch_
                        "%s", err.msg);
 }
 
+Test(runtime, plans_are_whole_and_no_allocator_is_beside_them, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    static const char *const texts[][2] = {
+        {"base: torch-cached\nplan_tokens: 512\nplan_copies: 4\n",
+         "p.yaml:3: plan_tokens: the activations of a step are planned, so "
+         "caching_allocator must be off"},
+        {"base: torch-eager\nplan_tokens: 512\n",
+         "p.yaml:3: plan_tokens needs plan_copies"}};
+    char        path[SCRATCH_PATH_BYTES], text[256];
+    emp_runtime r = {0};
+
+    for (int i = 0; i < 2; i++) {
+        emp_error err = {0};
+        snprintf(text, sizeof text, "description: \"x\"\n%s", texts[i][0]);
+        scratch_write_text(path, sizeof path, "p.yaml", text);
+        cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
+        cr_expect_not_null(strstr(err.msg, texts[i][1]), "%s", err.msg);
+    }
+}
+
 Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_remove)
 {
     char        path[SCRATCH_PATH_BYTES];
