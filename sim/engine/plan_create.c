@@ -9,8 +9,9 @@
 
 enum { NONE = -1, EXTERNAL = -2, MOST_MASKS = 4, CELLS = 256 };
 
-/* Tensors that the step is fed: embeddings, positions, and for each kind of cache indices and a mask. */
-enum { LEAF_EMBEDDINGS, LEAF_POSITIONS, LEAF_FIRST_CACHE };
+/* Tensors that the step is fed: embeddings, positions, the tokens whose logits are asked for, and for each kind of
+ * cache indices and a mask. */
+enum { LEAF_EMBEDDINGS, LEAF_POSITIONS, LEAF_CHOSEN, LEAF_FIRST_CACHE };
 
 /* Caches of as many cells, whose attention sees as many of them. */
 struct kind {
@@ -398,6 +399,7 @@ static void choose_tokens(struct maker *m, emp_op_id op)
         if (m->tensor_of[tensor] < 0) continue;
         open_node(m, op, EMP_PLAN_IS_LOOSE);
         add_input(m, m->tensor_of[tensor]);
+        add_input(m, LEAF_CHOSEN);
         m->tensor_of[tensor] = add_tensor(m, m->plan->bytes[m->tensor_of[tensor]]);
         close_node(m);
     }
@@ -474,6 +476,7 @@ static void add_leaves(struct maker *m)
     }
     add_tensor(m, 4 * m->tokens * width);
     add_tensor(m, m->kind_count > 0 ? 4 * m->tokens : 0);
+    add_tensor(m, m->kind_count > 0 ? 4 * m->tokens : 0);
     for (int32_t i = 0; i < m->kind_count; i++) {
         add_tensor(m, 2 * 8 * m->tokens);
         add_tensor(m, 2 * m->kind[i].cells * m->tokens);
@@ -509,7 +512,7 @@ static emp_status allocate(struct maker *m, emp_error *err)
 
     p->node = EMP_ADD_ARRAY(&p->arrays, emp_plan_node, 2 * ops + 2);
     p->input = EMP_ADD_ARRAY(&p->arrays, int32_t,
-                             (size_t)m->g->input_offset[m->g->op_count] + 3 * ops + 2);
+                             (size_t)m->g->input_offset[m->g->op_count] + 3 * ops + 4);
     p->bytes = EMP_ADD_ARRAY(&p->arrays, int64_t, most);
     p->device = EMP_ADD_ARRAY(&p->arrays, emp_device_id, 2 * ops + 2);
     p->home = EMP_ADD_ARRAY(&p->arrays, emp_device_id, most);

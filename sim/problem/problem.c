@@ -50,8 +50,8 @@ static void add_hops(emp_machine *m, double hop_s)
 /* What a runtime keeps of each GPU besides what ops take. */
 static int64_t kept_bytes(const emp_problem *p, const emp_runtime_events *events)
 {
-    const bool has_buffers = p->graph->collective != NULL &&
-                             emp_machine_count(p->machine, EMP_DEVICE_GPU) > 1;
+    const bool has_buffers =
+        p->graph->collective != NULL && emp_machine_count(p->machine, EMP_DEVICE_GPU) > 1;
 
     return events->gpu_context_bytes + (has_buffers ? events->collective_bytes : 0);
 }

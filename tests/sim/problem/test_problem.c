@@ -175,7 +175,8 @@ static int64_t kept_of(const char *type, const char *machine, emp_device_id devi
                  EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_graph_builder_connect(b, (emp_port){fed, 0}, op, &err), EMP_OK);
     cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "w", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "w", &err), EMP_OK, "%s",
+                 err.msg);
     const int64_t kept =
         m->device[device].memory_bytes - p->machine->device[device].memory_bytes;
     emp_problem_destroy(p);
