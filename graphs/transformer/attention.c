@@ -34,18 +34,18 @@ static int64_t tokens_in(const emp_stack *s, int64_t window)
     return window > 0 && window < all ? window : all;
 }
 
-/* Tokens that the cache of a layer holds. */
+/* Tokens that the cache of a layer has room for. */
 static int64_t cached_tokens(const emp_stack *s)
 {
     const emp_transformer_step *step = s->t->step;
-    int64_t                     window = s->m->layer[s->layer].window;
+    const int64_t granule = step->cache_granule > 0 ? step->cache_granule : 1;
+    int64_t       window = s->m->layer[s->layer].window;
 
     if (window > 0 && step->window_spare > 0)
-        window = (window + step->window_spare + EMP_CACHE_GRANULE - 1) /
-                 EMP_CACHE_GRANULE * EMP_CACHE_GRANULE;
+        window += step->window_spare;
     else if (window > 0 && emp_transformer_rounds(step) > 1)
         window += s->new_tokens; /* the first of them sees a window of those before it */
-    return tokens_in(s, window);
+    return (tokens_in(s, window) + granule - 1) / granule * granule;
 }
 
 /* The cache as the round before has left it. */

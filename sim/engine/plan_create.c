@@ -7,6 +7,9 @@
 #include "base/mem.h"
 #include "sim/engine/plan.h"
 
+/* What is known of an op. */
+enum { UNSEEN, SEEN, CHOOSES, SKIPPED };
+
 enum { NONE = -1, EXTERNAL = -2, MOST_MASKS = 4, CELLS = 256 };
 
 /* Tensors that the step is fed: embeddings, positions, the tokens whose logits are asked for, and for each kind of
@@ -146,31 +149,35 @@ static int32_t indices_of(const struct maker *m, emp_op_id write)
     return m->kind_count > 0 ? LEAF_FIRST_CACHE + 2 * i : EXTERNAL;
 }
 
-/* Tokens of a step are those of a prompt's micro-batch, or one of each sequence. llama.cpp plans for a
+/* Tokens of a step are those of a prompt's largest micro-batch, or one of each sequence. llama.cpp plans for a
  * micro-batch of a prompt, whatever it is about to run. */
 static void count_tokens(struct maker *m, int64_t plan_tokens)
 {
-    int64_t cells = 0;
+    int64_t cells = 0, most = 0;
     long    last = 0;
 
     m->last_attention = NONE;
-    for (int32_t i = 0; i < m->order_count; i++) {
-        const emp_op_id op = m->order[i];
-        if (round_of(m, op) > last) last = round_of(m, op);
-        if (!is(m, op, "Attention") || count_inputs(m, op) < 2) continue;
-        const emp_shape *shape = output_of(m, op)->shape;
-        m->last_attention = op;
+    m->rows = m->tokens = m->sequences = 1;
+    for (int32_t i = 0; i < m->g->op_count; i++) {
+        const emp_op_id op = m->g->topo[i];
+        if (m->g->op[op].is_folded || !is(m, op, "Attention") || count_inputs(m, op) < 2)
+            continue;
+        const emp_shape  *shape = output_of(m, op)->shape;
         const struct kind kind = kind_of(m, op);
-        const int32_t     k = find_kind(m, &kind);
-        if (k == m->kind_count) m->kind[m->kind_count++] = kind;
         m->sequences = shape->rank == 4 ? shape->dim[0] : 1;
-        m->rows = m->sequences * (shape->rank == 4 ? shape->dim[1] : 1);
+        const int64_t rows = m->sequences * (shape->rank == 4 ? shape->dim[1] : 1);
+        if (rows > most) most = rows;
+        if (round_of(m, op) > last) last = round_of(m, op);
         if (m->sequences * kind.cells > cells) cells = m->sequences * kind.cells;
+        if (m->state[op] == SKIPPED) continue;
+        const int32_t k = find_kind(m, &kind);
+        if (k == m->kind_count) m->kind[m->kind_count++] = kind;
+        m->last_attention = op;
+        m->rows = rows;
     }
-    if (m->last_attention < 0) m->rows = m->tokens = m->sequences = 1;
-    if (m->last_attention < 0) return;
     if (plan_tokens > cells) plan_tokens = cells;
-    m->tokens = last > 0 || m->rows > plan_tokens ? m->rows : plan_tokens;
+    if (m->last_attention >= 0)
+        m->tokens = last > 0 || most > plan_tokens ? most : plan_tokens;
 }
 
 /* Activations are float32. What was chosen from the tokens of a prompt has a row for each sequence here, and a row
@@ -219,8 +226,8 @@ static void walk_from(struct maker *m, emp_op_id from, emp_op_id *stack, int32_t
 {
     int32_t depth = 0;
 
-    if (m->state[from] != 0) return;
-    m->state[from] = 1;
+    if (m->state[from] != UNSEEN) return;
+    m->state[from] = SEEN;
     stack[depth++] = from;
     while (depth > 0) {
         const emp_op_id op = stack[depth - 1];
@@ -230,8 +237,8 @@ static void walk_from(struct maker *m, emp_op_id from, emp_op_id *stack, int32_t
             continue;
         }
         const emp_op_id before = m->g->tensor[input_of(m, op, next[op]++)].producer;
-        if (m->state[before] != 0) continue;
-        m->state[before] = 1;
+        if (m->state[before] != UNSEEN) continue;
+        m->state[before] = SEEN;
         stack[depth++] = before;
     }
 }
@@ -250,9 +257,11 @@ static emp_status find_order(struct maker *m, emp_error *err)
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (round_of(m, op) > last) last = round_of(m, op);
     for (emp_op_id op = 0; op < g->op_count; op++)
-        m->state[op] = g->op[op].is_folded || is_held(m, op) || round_of(m, op) != last;
+        m->state[op] = g->op[op].is_folded || is_held(m, op) || round_of(m, op) != last
+                           ? SKIPPED
+                           : UNSEEN;
     for (int32_t i = g->op_count - 1; i >= 0; i--) {
-        if (m->state[g->topo[i]] != 0) continue;
+        if (m->state[g->topo[i]] != UNSEEN) continue;
         walk_from(m, g->topo[i], stack, next);
         break;
     }
@@ -444,7 +453,7 @@ static void add_op(struct maker *m, emp_op_id op)
     note_chosen(m, op);
     for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
         m->tensor_of[t] = EXTERNAL;
-    if (m->state[op] == 2) choose_tokens(m, op);
+    if (m->state[op] == CHOOSES) choose_tokens(m, op);
     if ((g->op[op].flags & EMP_OP_FEED) != 0 || is(m, op, "SampleToken")) return;
     if ((g->op[op].flags & EMP_OP_UPDATES_REF) != 0) {
         open_node(m, op, 0);
@@ -484,7 +493,7 @@ static void add_leaves(struct maker *m)
     m->plan->leaf_count = m->plan->tensor_count;
 }
 
-/* The op before which tokens are chosen gets the state 2: in llama.cpp the first sum behind the last attention, and
+/* The op before which tokens are chosen: in llama.cpp the first sum behind the last attention, and
  * the last norm in models whose attention has sinks. */
 static void find_choice(struct maker *m)
 {
@@ -499,7 +508,7 @@ static void find_choice(struct maker *m)
         const bool is_sum = is(m, op, "Add") && count_inputs(m, op) == 2;
         if (has_sinks ? is_norm(m, op) : is_sum && choice < 0) choice = op;
     }
-    if (choice >= 0) m->state[choice] = 2;
+    if (choice >= 0) m->state[choice] = CHOOSES;
 }
 
 static emp_status allocate(struct maker *m, emp_error *err)
