@@ -99,6 +99,19 @@ static const emp_tensor *output_of(const struct maker *m, emp_op_id op)
     return &m->g->tensor[m->g->output_offset[op]];
 }
 
+/* The write to a cache of keys or values that an attention reads as they are made, or -1: llama.cpp reads them from
+ * the cache. */
+static emp_op_id write_of(const struct maker *m, emp_op_id op, emp_tensor_id tensor)
+{
+    const emp_graph *g = m->g;
+
+    for (int32_t i = g->consumer_offset[tensor]; i < g->consumer_offset[tensor + 1]; i++)
+        if (is(m, op, "Attention") &&
+            (g->op[g->consumer[i]].flags & EMP_OP_UPDATES_REF) != 0)
+            return g->consumer[i];
+    return NONE;
+}
+
 static int64_t cells_in(const emp_shape *shape)
 {
     const int64_t cells = shape->rank > 1 ? shape->dim[1] : 1;
@@ -110,8 +123,9 @@ static int64_t cells_in(const emp_shape *shape)
 static struct kind kind_of(const struct maker *m, emp_op_id attention)
 {
     const emp_tensor_id key = m->g->input[m->g->input_offset[attention] + 1];
-    const emp_op_id     cache = cache_of(m, m->g->tensor[key].producer);
-    const emp_shape    *shape =
+    const emp_op_id     write = write_of(m, attention, key);
+    const emp_op_id  cache = cache_of(m, write >= 0 ? write : m->g->tensor[key].producer);
+    const emp_shape *shape =
         cache >= 0 ? output_of(m, cache)->shape : m->g->tensor[key].shape;
     const double outputs = (double)elements_of(output_of(m, attention)->shape);
 
@@ -153,7 +167,7 @@ static int32_t indices_of(const struct maker *m, emp_op_id write)
  * micro-batch of a prompt, whatever it is about to run. */
 static void count_tokens(struct maker *m, int64_t plan_tokens)
 {
-    int64_t cells = 0, most = 0;
+    int64_t context = 0, most = 0;
     long    last = 0;
 
     m->last_attention = NONE;
@@ -168,14 +182,17 @@ static void count_tokens(struct maker *m, int64_t plan_tokens)
         const int64_t rows = m->sequences * (shape->rank == 4 ? shape->dim[1] : 1);
         if (rows > most) most = rows;
         if (round_of(m, op) > last) last = round_of(m, op);
-        if (m->sequences * kind.cells > cells) cells = m->sequences * kind.cells;
+        const emp_shape *keys =
+            m->g->tensor[m->g->input[m->g->input_offset[op] + 1]].shape;
+        const int64_t seen = m->sequences * (keys->rank > 1 ? keys->dim[1] : 1);
+        if (seen > context) context = seen;
         if (m->state[op] == SKIPPED) continue;
         const int32_t k = find_kind(m, &kind);
         if (k == m->kind_count) m->kind[m->kind_count++] = kind;
         m->last_attention = op;
         m->rows = rows;
     }
-    if (plan_tokens > cells) plan_tokens = cells;
+    if (plan_tokens > context) plan_tokens = context;
     if (m->last_attention >= 0)
         m->tokens = last > 0 || most > plan_tokens ? most : plan_tokens;
 }
@@ -236,7 +253,9 @@ static void walk_from(struct maker *m, emp_op_id from, emp_op_id *stack, int32_t
             depth--;
             continue;
         }
-        const emp_op_id before = m->g->tensor[input_of(m, op, next[op]++)].producer;
+        const emp_tensor_id input = input_of(m, op, next[op]++);
+        const emp_op_id     write = write_of(m, op, input);
+        const emp_op_id     before = write >= 0 ? write : m->g->tensor[input].producer;
         if (m->state[before] != UNSEEN) continue;
         m->state[before] = SEEN;
         stack[depth++] = before;
@@ -392,8 +411,10 @@ static void note_chosen(struct maker *m, emp_op_id op)
 
 static void add_inputs(struct maker *m, emp_op_id op)
 {
-    for (int32_t i = 0; i < count_inputs(m, op); i++)
-        add_input(m, m->tensor_of[input_of(m, op, i)]);
+    for (int32_t i = 0; i < count_inputs(m, op); i++) {
+        const emp_tensor_id input = input_of(m, op, i);
+        if (write_of(m, op, input) < 0) add_input(m, m->tensor_of[input]);
+    }
     if (m->kind_count == 0) return;
     if (is(m, op, "Attention")) add_input(m, mask_of(m, op));
     if (is(m, op, "RotaryEmbedding")) add_input(m, LEAF_POSITIONS);
