@@ -256,7 +256,8 @@ static void run_node(emp_plan *p, int32_t i)
         from->readers = 0;
         from->is_there = false;
     }
-    for (int32_t k = n->input; k < input_end; k++)
+    for (int32_t k = n->input + ((n->flags & EMP_PLAN_KEEPS_INPUT) != 0); k < input_end;
+         k++)
         if (k != taken) drop(p, p->input[k], d);
 }
 

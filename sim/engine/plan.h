@@ -14,10 +14,13 @@
 
 enum {
     EMP_PLAN_IS_LOOSE =
-        1, /* it reads no weights: the nodes around it decide on its device */
-    EMP_PLAN_IN_PLACE = 2,  /* the output may take over the buffer of an input */
-    EMP_PLAN_IS_NORM = 4,   /* loose unless all layers are on GPUs */
-    EMP_PLAN_FREES_REST = 8 /* inputs but the first are free before the output is there */
+        1, /* reads no weights: the nodes around it decide on its device */
+    EMP_PLAN_IN_PLACE = 2, /* the output may take over the buffer of an input */
+    EMP_PLAN_IS_NORM = 4,  /* loose unless all layers are on GPUs */
+    EMP_PLAN_FREES_REST =
+        8, /* inputs but the first are free before the output is there */
+    EMP_PLAN_KEEPS_INPUT =
+        16 /* the first input is an output of the graph, too, and stays */
 };
 
 /** What runs at once; an op of the graph is none, one or several of them. */

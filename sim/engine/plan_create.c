@@ -427,7 +427,8 @@ static void choose_tokens(struct maker *m, emp_op_id op)
     for (int32_t i = 0; i < 2 && i < count_inputs(m, op); i++) {
         const emp_tensor_id tensor = input_of(m, op, i);
         if (m->tensor_of[tensor] < 0) continue;
-        open_node(m, op, EMP_PLAN_IS_LOOSE);
+        open_node(m, op,
+                  EMP_PLAN_IS_LOOSE | (is_norm(m, op) ? EMP_PLAN_KEEPS_INPUT : 0u));
         add_input(m, m->tensor_of[tensor]);
         add_input(m, LEAF_CHOSEN);
         m->tensor_of[tensor] = add_tensor(m, m->plan->bytes[m->tensor_of[tensor]]);
