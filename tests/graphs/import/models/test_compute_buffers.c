@@ -90,8 +90,7 @@ static task open_file(const char *options)
     char spec[512];
 
     scratch_write("m.gguf", writer.bytes, writer.size);
-    snprintf(spec, sizeof spec, "hf:path=%s,batch=1,seq=1024,%s", scratch_path("m.gguf"),
-             options);
+    snprintf(spec, sizeof spec, "hf:path=%s,batch=1,%s", scratch_path("m.gguf"), options);
     task_create(&t, spec, "rtx4090x2+rtx3060", "llama-cpp");
     return t;
 }
@@ -166,11 +165,24 @@ Test(compute_buffers, are_those_of_a_dense_model)
         {6057984, 15486976, 15486976, 14704640},
         {11541504, 9966592, 10754048, 0}};
 
+    static const int64_t of_300[SPLITS][DEVICES] = {
+        {2158848, 12295232, 0, 0},
+        {5870592, 16920064, 16920064, 16003328},
+        {13218048, 11372416, 12295232, 0}};
+    static const int64_t of_188[SPLITS][DEVICES] = {
+        {3946496, 21245952, 0, 0},
+        {11067392, 29925376, 29925376, 28360704},
+        {22820864, 19671040, 21245952, 0}};
+
     write_dense(&writer);
-    expect_buffers("phase=prefill", LAYERS, of_512);
-    expect_buffers("phase=prefill,ubatch=256", LAYERS, of_256);
-    expect_buffers("phase=decode", LAYERS,
-                   of_512); /* reserved for prompts all the same */
+    expect_buffers("seq=1024,phase=prefill", LAYERS, of_512);
+    expect_buffers("seq=1024,phase=prefill,ubatch=256", LAYERS, of_256);
+    /* reserved for prompts all the same */
+    expect_buffers("seq=1024,phase=decode", LAYERS, of_512);
+    expect_buffers("seq=300,phase=prefill", LAYERS, of_300);
+    expect_buffers("seq=300,phase=decode", LAYERS, of_300);
+    /* the last micro-batch has 188 tokens */
+    expect_buffers("seq=700,phase=prefill", LAYERS, of_188);
 }
 
 Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
@@ -178,7 +190,7 @@ Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
     static const int64_t parts[] = {15294464, 32579584, 32579584, 35291136};
 
     write_windows(&writer);
-    task t = open_file("phase=prefill");
+    task t = open_file("seq=1024,phase=prefill");
     place(&t, splits[1], 6);
     emp_sim_result r = run(&t);
     for (int d = 0; d < DEVICES; d++)
@@ -191,7 +203,8 @@ Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
 /* 64 + 512 cells, in steps of 256, in three layers; 1024 in the others; 2 x 4 heads x 64 numbers of 16 bits each. */
 Test(compute_buffers, are_beside_caches_of_a_window_and_a_micro_batch)
 {
-    static const char *const phases[] = {"phase=prefill", "phase=decode"};
+    static const char *const phases[] = {"seq=1024,phase=prefill",
+                                         "seq=1024,phase=decode"};
 
     write_windows(&writer);
     for (int i = 0; i < 2; i++) {
@@ -212,7 +225,7 @@ Test(compute_buffers, are_explained_and_judged)
     emp_error err = {0};
 
     write_dense(&writer);
-    task t = open_file("phase=decode");
+    task t = open_file("seq=1024,phase=decode");
     place(&t, splits[1], LAYERS);
     for (emp_op_id op = 0; op < t.graph->op_count;
          op += 7) /* not one part after the other */
@@ -243,7 +256,7 @@ Test(compute_buffers, survive_every_failure_of_an_allocation)
     emp_error err = {0};
 
     write_dense(&writer);
-    task t = open_file("phase=decode");
+    task t = open_file("seq=1024,phase=decode");
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
     emp_sim_destroy(sim);
     task_destroy(&t);
