@@ -192,10 +192,11 @@ static emp_device_id allowed_near(const emp_problem *p, int32_t class,
     const emp_machine *m = p->machine;
     uint32_t           kinds = p->kinds_of_class[class];
 
-    if ((kinds & EMP_KIND_GPU) == 0) return m->device[device].host;
-    if ((kinds & EMP_KIND_CPU) != 0 || m->device[device].kind == EMP_DEVICE_GPU)
-        return device;
-    return gpu_near(m, device);
+    if ((kinds & EMP_KIND_GPU) == 0)
+        device = m->device[device].host;
+    else if ((kinds & EMP_KIND_CPU) == 0 && m->device[device].kind == EMP_DEVICE_CPU)
+        device = gpu_near(m, device);
+    return p->sequence != NULL ? p->sequence->stand_in[device] : device;
 }
 
 void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_op)

@@ -136,13 +136,70 @@ typedef struct {
     emp_device_id gpu[EMP_MAX_DEVICES];
     float         split[EMP_MAX_DEVICES]; /* running sums over the sum */
     override      o[1024];
+    int           server_count;
+    emp_device_id server[EMP_MAX_DEVICES]; /* the CPU of its host */
 } llama;
 
-static emp_device_id llama_device(const stage *s, const char *name)
+/* GPU number \a number of a host; NOWHERE: it has fewer. */
+static emp_device_id gpu_of_host(const stage *s, emp_device_id cpu, int number)
+{
+    const emp_machine *m = s->inputs.machine;
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (m->device[d].kind == EMP_DEVICE_GPU && m->device[d].host == cpu &&
+            number-- == 0)
+            return d;
+    return NOWHERE;
+}
+
+/* RPC3 is a device of --device, counted over all servers as ggml_backend_rpc_add_server() does; RPC3[ADDRESS] is a
+ * buffer of the server at the address, as ggml_backend_rpc_buffer_type() names them. */
+static emp_device_id rpc_device(const llama *l, const stage *s, const char *name)
+{
+    int  number = atoi(name + 3), server = 0, length = 0;
+    bool is_buffer = sscanf(name, "RPC%*d[HOST%d:50052]%n", &server, &length) == 1;
+
+    if (is_buffer) {
+        cr_assert_eq(length, (int)strlen(name), "%s", name);
+        cr_assert_leq(server, l->server_count);
+        return gpu_of_host(s, l->server[server - 1], number);
+    }
+    cr_assert_eq(strspn(name + 3, "0123456789"), strlen(name + 3), "%s", name);
+    for (int i = 0; i < l->server_count; i++)
+        for (int k = 0; gpu_of_host(s, l->server[i], k) != NOWHERE; k++)
+            if (number-- == 0) return gpu_of_host(s, l->server[i], k);
+    cr_assert_fail("no server has %s", name);
+    return NOWHERE;
+}
+
+static emp_device_id llama_device(const llama *l, const stage *s, const char *name)
 {
     if (strcmp(name, "CPU") == 0) return CPU;
+    if (strncmp(name, "RPC", 3) == 0) return rpc_device(l, s, name);
     cr_assert_eq(strncmp(name, "CUDA", 4), 0, "%s", name);
-    return device_named(s->inputs.machine, "gpu", atoi(name + 4));
+    return gpu_of_host(s, CPU, atoi(name + 4));
+}
+
+/* The servers of --rpc in order, each with the CPU that a comment of the script names. */
+static void read_servers(llama *l, const stage *s, const words *w, const char *file)
+{
+    const char *list = value_of(w, "--rpc");
+    size_t      size;
+    char       *text = scratch_read(file, &size), wanted[64], line[64];
+    int         cpu;
+
+    for (const char *at = list; at != NULL && *at != '\0'; at += *at == ',') {
+        const int n = ++l->server_count;
+        snprintf(wanted, sizeof wanted, "HOST%d:50052", n);
+        cr_assert_eq(strncmp(at, wanted, strlen(wanted)), 0, "%s", list);
+        at += strlen(wanted);
+        snprintf(line, sizeof line, "# HOST%d is the host of cpu:", n);
+        const char *said = strstr(text, line);
+        cr_assert_not_null(said);
+        cr_assert_eq(sscanf(said + strlen(line), "%d", &cpu), 1);
+        l->server[n - 1] = device_named(s->inputs.machine, "cpu", cpu);
+    }
+    free(text);
 }
 
 static void add_override(llama *l, const char *pattern, emp_device_id device)
@@ -176,23 +233,24 @@ static void read_overrides(llama *l, const stage *s, const words *w)
             char *equals = strchr(at, '=');
             cr_assert_not_null(equals);
             *equals = '\0';
-            add_override(l, at, llama_device(s, equals + 1));
+            add_override(l, at, llama_device(l, s, equals + 1));
         }
     }
 }
 
-static void read_llama(llama *l, const stage *s, const words *w)
+static void read_llama(llama *l, const stage *s, const words *w, const char *file)
 {
     char  text[1024];
     int   parts[EMP_MAX_DEVICES];
     float sum = 0.0f;
 
     *l = (llama){.layers = s->layer_count + s->extra_count};
+    read_servers(l, s, w, file);
     l->n_gpu_layers = atoi(value_of(w, "-ngl"));
     snprintf(text, sizeof text, "%s", value_of(w, "--device"));
     if (strcmp(text, "none") != 0)
         for (char *at = strtok(text, ","); at != NULL; at = strtok(NULL, ","))
-            l->gpu[l->gpu_count++] = llama_device(s, at);
+            l->gpu[l->gpu_count++] = llama_device(l, s, at);
     if (l->gpu_count > 1) {
         cr_assert_str_eq(value_of(w, "--split-mode"), "layer");
         cr_assert_eq(read_numbers(parts, EMP_MAX_DEVICES, value_of(w, "--tensor-split")),
@@ -238,7 +296,7 @@ static void check_llama(const stage *s, const char *file)
     char             matrix[EMP_PART_NAME_BYTES], name[EMP_PART_NAME_BYTES + 32];
 
     read_script(&w, file);
-    read_llama(&l, s, &w);
+    read_llama(&l, s, &w, file);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_model_part part = emp_model_part_of(g->name[op]);
         const bool           is_between =
@@ -449,7 +507,7 @@ static const form forms[] = {
     {"m.sh", ",phase=prefill,batch=1,seq=64,ubatch=16", check_llama}};
 
 static const char *const machines[] = {"rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100",
-                                       "k40x4"};
+                                       "k40x4", "k40x4x2", "dgx-h100x2"};
 
 /* Dense and routed, tied and not, with latent attention, and one with norms in other places. */
 static const char *const models[] = {"Qwen--Qwen3-0.6B", "Llama-2-7b",
@@ -531,9 +589,12 @@ static const char *config_of(const char *file)
     return NULL;
 }
 
+/* The last two machines have two hosts, which only llama.cpp reaches. */
 static void draw_and_write(stage *s, const form *f, emp_rng *rng, int *count)
 {
-    for (size_t k = 0; k < sizeof machines / sizeof *machines; k++) {
+    const size_t all = sizeof machines / sizeof *machines;
+
+    for (size_t k = 0; k < (f->check == check_llama ? all : all - 2); k++) {
         load_stage(s, f, machines[k]);
         for (int i = 0; i < 2 * DRAWS; i++, ++*count) {
             draw(s, rng, i % DRAWS);
@@ -626,7 +687,7 @@ Test(forms, a_gguf_file_goes_to_llama_and_vllm)
         write_gguf("m.gguf", i % 2 == 1, i);
         draw_and_write(&s, &forms[2 * (i / 2)], &rng, &count);
     }
-    cr_expect_eq(count, 4 * 4 * 2 * DRAWS);
+    cr_expect_eq(count, (2 * 4 + 2 * 6) * 2 * DRAWS);
 }
 
 /* ---- the program ---- */
