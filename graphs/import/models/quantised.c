@@ -226,12 +226,14 @@ static void read_parts(emp_quantised *q, const emp_json *object, const char *met
     q->is_read = q->dtype != EMP_DTYPE_NONE || q->layers != NULL;
 }
 
-emp_quantised emp_quantised_read(const emp_json *config)
+emp_quantised emp_quantised_read(const emp_json *config, const emp_json *beside)
 {
-    const emp_json *object = find_object(config);
+    const emp_json *own = find_object(config);
+    const emp_json *object = own != NULL ? own : beside;
     const char     *method = emp_json_string(emp_json_get(object, "quant_method"));
     const bool      is_of_modelopt =
-        method == NULL && emp_json_get(object, "quant_algo") != NULL;
+        method == NULL &&
+        (own == NULL || emp_json_get(object, "quant_algo") != NULL);
     emp_quantised q = {.mix = -1, .object = object};
 
     if (object == NULL) return q;
