@@ -15,6 +15,7 @@ static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
     case EMP_DTYPE_BFLOAT16: return EMP_FORMAT_BF16;
     case EMP_DTYPE_INT8: return EMP_FORMAT_INT8;
     case EMP_DTYPE_FLOAT8_E4M3: return EMP_FORMAT_FP8;
+    case EMP_DTYPE_NVFP4_W4A4: return EMP_FORMAT_FP4;
     case EMP_DTYPE_FLOAT: return fp32_as;
     default: return EMP_FORMAT_FP32;
     }
@@ -34,6 +35,13 @@ static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *
 
     if (c->computed != EMP_DTYPE_NONE && emp_product_peak(gpu, own) > 0.0) return own;
     return emp_product_peak(gpu, format) > 0.0 ? format : EMP_FORMAT_FP32;
+}
+
+/* Whether the GPU multiplies quantised weights as they are stored. Others unpack them to the type of the output. */
+static bool is_native(const emp_op_cost *c, emp_format format)
+{
+    return c->computed != EMP_DTYPE_NONE &&
+           format == format_of_dtype(c->computed, EMP_FORMAT_FP32);
 }
 
 /* Attention by the table, if its sizes are known; else < 0. */
@@ -70,22 +78,22 @@ typedef struct {
     double few, many;
 } unpacking_factors;
 
-static unpacking_factors unpacking_of(emp_dtype stored)
+static unpacking_factors unpacking_of(const emp_op_cost *c, emp_format format)
 {
-    if (stored == EMP_DTYPE_NONE || stored < EMP_DTYPE_GGML)
+    if (c->stored == EMP_DTYPE_NONE || c->stored < EMP_DTYPE_GGML || is_native(c, format))
         return (unpacking_factors){1.0, 1.0};
     for (size_t i = 0; i < sizeof unpacking / sizeof *unpacking; i++)
-        if ((int32_t)stored - EMP_DTYPE_GGML == unpacking[i].ggml)
+        if ((int32_t)c->stored - EMP_DTYPE_GGML == unpacking[i].ggml)
             return (unpacking_factors){unpacking[i].few, unpacking[i].many};
     return (unpacking_factors){1.0, 1.1};
 }
 
 /* Bytes as if those of the weights were as many as their unpacking takes. */
-static double bytes_to_move(const emp_op_cost *c)
+static double bytes_to_move(const emp_op_cost *c, emp_format format)
 {
     double bytes = (double)c->bytes_read + (double)c->bytes_written;
 
-    return bytes + (unpacking_of(c->stored).few - 1.0) * (double)c->weight_bytes;
+    return bytes + (unpacking_of(c, format).few - 1.0) * (double)c->weight_bytes;
 }
 
 /* A table holds products whose matrices are stored in the format they are computed in. With few rows
@@ -98,10 +106,10 @@ static double table_s(const emp_grid *grid, const emp_op_cost *c, const emp_devi
            k = fmax(1.0, (double)c->k);
     double measured = emp_grid_at(grid, (double[]){m, n, k});
     double share =
-        bytes_to_move(c) / ((m * k + k * n + m * n) * emp_format_bytes(format));
+        bytes_to_move(c, format) / ((m * k + k * n + m * n) * emp_format_bytes(format));
 
-    if (c->stored == EMP_DTYPE_NONE || c->computed != EMP_DTYPE_NONE) return measured;
-    double many = unpacking_of(c->stored).many, fixed = gpu->kernel_minimum_s;
+    if (c->stored == EMP_DTYPE_NONE || is_native(c, format)) return measured;
+    double many = unpacking_of(c, format).many, fixed = gpu->kernel_minimum_s;
     if (share >= 1.0 || m >= MANY_ROWS) return measured * many;
     double one_row = emp_grid_at(grid, (double[]){1.0, n, k});
     double bytes_s = fixed + fmax(0.0, one_row - fixed) * share;
@@ -121,6 +129,6 @@ double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_devi
     if (grid != NULL) return table_s(grid, c, gpu, format);
     seconds = emp_product_formula_s(gpu, format, c->m, c->n, c->k, c->batch,
                                     c->op_class == EMP_OP_CONV);
-    return fmax(seconds * unpacking_of(c->stored).many,
-                bytes_to_move(c) / gpu->memory_bytes_per_s);
+    return fmax(seconds * unpacking_of(c, format).many,
+                bytes_to_move(c, format) / gpu->memory_bytes_per_s);
 }

@@ -182,10 +182,51 @@ Test(quantised, modules_are_left_out_by_name_part_pattern_and_expression)
                  bits * MATRICES, 2.0 * TABLES);
 }
 
+/* What the product of layer 0's down_proj is computed in. */
+static void expect_computed(const char *quantization, emp_dtype computed)
+{
+    char members[2048];
+
+    snprintf(members, sizeof members, TINY ",\"quantization_config\":{%s}", quantization);
+    emp_graph *g = load(members, "config,phase=prefill");
+    int32_t    seen = 0;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (strcmp(g->name[op], "model.layers.0.mlp.down_proj") != 0) continue;
+        cr_expect_eq(g->op[op].cost->computed, computed, "%s", quantization);
+        cr_expect_eq(g->op[op].cost->weight_bytes, (int64_t)HIDDEN * INNER * 9 / 16);
+        seen++;
+    }
+    cr_expect_eq(seen, 1);
+    emp_graph_destroy(g);
+}
+
+#define FP4_GROUP(activations)                                                 \
+    "\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"group_0\":{" \
+    "\"targets\":[\"Linear\"],\"weights\":{\"num_bits\":4,\"type\":\"float\"," \
+    "\"strategy\":\"tensor_group\",\"group_size\":16},\"input_"                \
+    "activations\":" activations "}}"
+
+Test(quantised, activations_of_4_bits_are_those_that_the_config_says)
+{
+    expect_computed("\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"",
+                    EMP_DTYPE_NVFP4_W4A4);
+    expect_computed("\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A16_NVFP4\"",
+                    EMP_DTYPE_NONE);
+    expect_computed(
+        "\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\","
+        "\"quantized_layers\":{\"model.layers.0.mlp.down_proj\":{\"quant_algo\":"
+        "\"NVFP4\",\"group_size\":16}}",
+        EMP_DTYPE_NVFP4_W4A4);
+    expect_computed(FP4_GROUP("{\"num_bits\":4,\"type\":\"float\",\"group_size\":16}"),
+                    EMP_DTYPE_NVFP4_W4A4);
+    expect_computed(FP4_GROUP("null"), EMP_DTYPE_NONE);
+    expect_computed(FP4_GROUP("{\"num_bits\":8,\"type\":\"float\"}"), EMP_DTYPE_NONE);
+}
+
 /* ---- hf_quant_config.json, as modelopt writes it beside a config ---- */
 
 /* As nvidia/Llama-3.3-70B-Instruct-FP4 has it. */
-#define BESIDE(members)                                                                \
+#define BESIDE(members)                                                               \
     "{\"producer\":{\"name\":\"modelopt\",\"version\":\"0.23.0\"},\"quantization\":{" \
     "\"kv_cache_quant_algo\":null," members "}}"
 
@@ -227,9 +268,10 @@ Test(quantised, a_file_beside_the_config_says_how_weights_are_stored)
     expect_beside(BESIDE("\"quant_algo\":\"NVFP4\",\"group_size\":16,"
                          "\"exclude_modules\":[\"lm_head\",\"*.1.mlp.down_proj\"]"),
                   "", fp4 * (n - one) + 2 * one, kept, "(modelopt, NVFP4)");
-    expect_beside(BESIDE("\"quant_algo\":\"W4A8_AWQ\",\"group_size\":128,\"has_zero_point\":"
-                         "false,\"pre_quant_scale\":true,\"exclude_modules\":[\"lm_head\"]"),
-                  "", n * (4 + 16.0 / 128) / 8, kept, "(modelopt, W4A8_AWQ)");
+    expect_beside(
+        BESIDE("\"quant_algo\":\"W4A8_AWQ\",\"group_size\":128,\"has_zero_point\":"
+               "false,\"pre_quant_scale\":true,\"exclude_modules\":[\"lm_head\"]"),
+        "", n * (4 + 16.0 / 128) / 8, kept, "(modelopt, W4A8_AWQ)");
     /* what has no entry of its own is not quantised */
     expect_beside(
         BESIDE("\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{"
