@@ -117,18 +117,18 @@ static emp_status check_best(const emp_run_state *run, emp_error *err)
 
     if (r->evaluations == 0) return EMP_OK;
     EMP_TRY(EMP_ALLOC(legal, (size_t)p->graph->op_count));
-    memcpy(legal, r->decision.device_of_op,
-           (size_t)p->graph->op_count * sizeof *legal);
+    memcpy(legal, r->decision.device_of_op, (size_t)p->graph->op_count * sizeof *legal);
     emp_problem_legalize(p, legal);
     for (emp_op_id op = 0; op < p->graph->op_count; op++) {
         const emp_device_id best = r->decision.device_of_op[op];
         if (legal[op] != best)
-            EMP_FAIL(EMP_EINVAL,
-                     "%s is of a run that may have %s on %s, which this one may not; go on "
-                     "with the --out, --forbid and --whole-layers that it began with, or "
-                     "start anew",
-                     run->params->checkpoint.path, p->graph->name[op],
-                     p->machine->device[best].name);
+            EMP_FAIL(
+                EMP_EINVAL,
+                "%s is of a run that may have %s on %s, which this one may not; go on "
+                "with the --out, --forbid and --whole-layers that it began with, or "
+                "start anew",
+                run->params->checkpoint.path, p->graph->name[op],
+                p->machine->device[best].name);
     }
 
 cleanup:

@@ -25,7 +25,8 @@ struct emp_sequence {
     int32_t *unit_of_class; /**< [class] -1 = it may be anywhere */
     int32_t *
         home_of_class; /**< [class] a unit that it follows when that is moved; -1 = none */
-    emp_device_id stand_in[EMP_MAX_DEVICES]; /**< [device] itself, unless it is withheld */
+    emp_device_id
+        stand_in[EMP_MAX_DEVICES]; /**< [device] itself, unless it is withheld */
 };
 
 /** Has the units follow one another. Before a simulator or a method uses the problem.

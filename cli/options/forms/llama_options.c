@@ -86,8 +86,7 @@ static int32_t number_on_host(const options *o, emp_device_id gpu)
 {
     int32_t number = 0;
 
-    for (emp_device_id d = 0; d < gpu; d++)
-        number += is_gpu_of(o, d, host_of(o, gpu));
+    for (emp_device_id d = 0; d < gpu; d++) number += is_gpu_of(o, d, host_of(o, gpu));
     return number;
 }
 

@@ -222,10 +222,10 @@ static emp_status build(emp_graph **out, emp_reading *r, const quant_file *besid
     const hf_values      *v = (const hf_values *)r->values;
     emp_dtype             dtype;
     int32_t               odd = 0;
-    emp_quantised         quantised = emp_quantised_read(r->json, quantization_of(beside));
-    emp_weight_types      of_config = {emp_quantised_find_type, &quantised};
-    emp_weight_types      of_file = {find_in_file, file};
-    emp_weight_types     *types = file->file != NULL ? &of_file : NULL;
+    emp_quantised     quantised = emp_quantised_read(r->json, quantization_of(beside));
+    emp_weight_types  of_config = {emp_quantised_find_type, &quantised};
+    emp_weight_types  of_file = {find_in_file, file};
+    emp_weight_types *types = file->file != NULL ? &of_file : NULL;
 
     EMP_TRY(emp_config_read(&m, &dtype, r->json, err));
     if (dtype == EMP_DTYPE_NONE && quantization_of(beside) != NULL)

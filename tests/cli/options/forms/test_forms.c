@@ -506,8 +506,8 @@ static const form forms[] = {
     {"p.device_map.json", ",phase=prefill,batch=1,seq=64", check_map},
     {"m.sh", ",phase=prefill,batch=1,seq=64,ubatch=16", check_llama}};
 
-static const char *const machines[] = {"rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100",
-                                       "k40x4", "k40x4x2", "dgx-h100x2"};
+static const char *const machines[] = {
+    "rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100", "k40x4", "k40x4x2", "dgx-h100x2"};
 
 /* Dense and routed, tied and not, with latent attention, and one with norms in other places. */
 static const char *const models[] = {"Qwen--Qwen3-0.6B", "Llama-2-7b",
@@ -801,7 +801,8 @@ Test(forms, a_record_of_another_search_has_a_placement_near_by)
                              "--record r.h5"),
                  0, "%s", program_err);
     cr_assert_eq(emplace_run("record r.h5 --out p.vllm.sh"), 0, "%s", program_err);
-    expect_said("p.vllm.sh has a placement near the best one, which its form cannot state");
+    expect_said(
+        "p.vllm.sh has a placement near the best one, which its form cannot state");
     static words w;
     int          part[EMP_MAX_DEVICES], sum = 0;
     read_script(&w, "p.vllm.sh");
@@ -817,8 +818,8 @@ Test(forms, a_record_of_another_search_has_a_placement_near_by)
 
 /* ---- no command searches and then refuses ---- */
 
-#define TINY                                                                             \
-    "{\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4,"                \
+#define TINY                                                                 \
+    "{\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4," \
     "\"vocab_size\":200,\"intermediate_size\":128"
 
 static const struct {
@@ -863,11 +864,11 @@ static bool is_written(const char *verb, const char *spec, const char *machine,
 Test(forms, no_command_searches_and_then_refuses)
 {
     static const char *const places[] = {"rtx4090x2+rtx3060", "k40x4x2"};
-    static const char *const files[] = {"p.sh", "p.vllm.sh", "p.megatron.sh",
-                                        "p.device_map.json", "p.py", "p.pb",
-                                        "p.json"};
-    char                     command[512];
-    int                      written = 0;
+    static const char *const files[] = {
+        "p.sh", "p.vllm.sh", "p.megatron.sh", "p.device_map.json",
+        "p.py", "p.pb",      "p.json"};
+    char command[512];
+    int  written = 0;
 
     for (size_t i = 0; i < 2 * sizeof graphs / sizeof *graphs; i++) {
         const char *spec = graphs[i / 2].spec, *config = graphs[i / 2].config;

@@ -66,8 +66,8 @@ static void expect_options(const ops *o, const char *wanted)
     emp_error           err = {0};
     char                command[SCRATCH_PATH_BYTES + 16], line[1024] = "";
 
-    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &err),
+                 EMP_OK, "%s", err.msg);
     snprintf(command, sizeof command, "sh '%s' echo", scratch_path("o.sh"));
     FILE *said = popen(command, "r");
     cr_assert_not_null(said);
@@ -174,8 +174,7 @@ static void on_two_hosts(const ops *o, const char *wanted, const char *refusal)
     p.device_count = m->device_count;
     for (int d = 0; d < m->device_count; d++) p.device_name[d] = m->device[d].name;
     cr_assert_str_eq(p.device_name[OTHER_CPU], "cpu:1");
-    const emp_status st =
-        cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &err);
+    const emp_status st = cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &err);
     cr_assert_eq(st, refusal != NULL ? EMP_EINVAL : EMP_OK, "%s", err.msg);
     if (refusal != NULL) {
         cr_expect_not_null(strstr(err.msg, refusal), "%s", err.msg);
