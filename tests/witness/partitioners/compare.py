@@ -122,7 +122,7 @@ def cut_by_scotch(graph, parts):
         lines = ["0", f"{len(graph.rows)} {len(graph.neighbors)}", "0 011"]
         lines += [" ".join(map(str, [weight, len(row), *(x for n, w in row for x in (w, n))])) for weight, row in zip(graph.weight, graph.rows)]
         (folder / "graph.grf").write_text("\n".join(lines) + "\n")
-        subprocess.run(["scotch_gpart", "-b0.03", str(parts), folder / "graph.grf", folder / "parts.map"], check=True, capture_output=True)
+        subprocess.run(["scotch_gpart", "-Cd", "-b0.03", str(parts), folder / "graph.grf", folder / "parts.map"], check=True, capture_output=True)
         pairs = [line.split() for line in (folder / "parts.map").read_text().splitlines()[1:]]
     part = [0] * len(graph.rows)
     for vertex, number in pairs:
