@@ -156,8 +156,14 @@ static void stack(emp_onnx_call *c, const emp_onnx_value *list)
 
     if (port == NULL) c->o->status = EMP_ENOMEM;
     if (port == NULL || !emp_tf_is_ok(c->o->tf)) return;
-    for (int32_t i = 0; i < list->item_count; i++)
+    for (int32_t i = 0; i < list->item_count; i++) {
+        if (!emp_shape_equal(&list->item[i]->shape, &list->item[0]->shape)) {
+            emp_onnx_refuse(c, "tensor %d of its sequence has another shape than the first",
+                            i);
+            return;
+        }
         port[i] = emp_onnx_port(c->o, list->item[i]);
+    }
     emp_onnx_out(c, 0,
                  emp_onnx_emit(c, "Pack",
                                &(emp_op_attrs){.count = list->item_count, .axis = axis},
