@@ -138,9 +138,9 @@ Test(metis, keeps_the_best_of_several_cuts)
     int64_t             sum[2] = {0, 0};
 
     for (int32_t v = 0; v < COUNT; v++) {
-        const int32_t to[ARCS] = {
-            v / WIDTH * WIDTH + (v + 1) % WIDTH, v / WIDTH * WIDTH + (v + WIDTH - 1) % WIDTH,
-            (v + WIDTH) % COUNT, (v + COUNT - WIDTH) % COUNT};
+        const int32_t to[ARCS] = {v / WIDTH * WIDTH + (v + 1) % WIDTH,
+                                  v / WIDTH * WIDTH + (v + WIDTH - 1) % WIDTH,
+                                  (v + WIDTH) % COUNT, (v + COUNT - WIDTH) % COUNT};
         row[v + 1] = ARCS * (v + 1);
         load[v] = 1;
         for (int32_t i = 0; i < ARCS; i++) {
