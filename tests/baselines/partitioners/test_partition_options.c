@@ -266,17 +266,24 @@ struct seeded {
 
 ParameterizedTestParameters(partition_options, keep_placements_a_function_of_the_seed)
 {
-    static struct seeded cases[] = {
-        {"scotch", "arch=complete"},  {"scotch", "strategy=default"},
-        {"scotch", "strategy=speed"}, {"scotch", "strategy=balance"},
-        {"scotch", "imbalance=0.2"},  {"scotch", "costs=flops"},
-        {"scotch", "costs=grappler"}, {"scotch", "power=measured"},
-        {"mincut", "arch=complete"},  {"mincut", "costs=grappler"},
-        {"metis", "strategy=kway"},   {"metis", "imbalance=0.1"},
-        {"metis", "cuts=10"},
-        {"metis", "memory=1"},        {"metis", "cpu=1,power=measured"},
-        {"acyclic", "units=classes"}, {"acyclic", "imbalance=0"},
-        {"acyclic", "costs=flops"}};
+    static struct seeded cases[] = {{"scotch", "arch=complete"},
+                                    {"scotch", "strategy=default"},
+                                    {"scotch", "strategy=speed"},
+                                    {"scotch", "strategy=balance"},
+                                    {"scotch", "imbalance=0.2"},
+                                    {"scotch", "costs=flops"},
+                                    {"scotch", "costs=grappler"},
+                                    {"scotch", "power=measured"},
+                                    {"mincut", "arch=complete"},
+                                    {"mincut", "costs=grappler"},
+                                    {"metis", "strategy=kway"},
+                                    {"metis", "imbalance=0.1"},
+                                    {"metis", "cuts=10"},
+                                    {"metis", "memory=1"},
+                                    {"metis", "cpu=1,power=measured"},
+                                    {"acyclic", "units=classes"},
+                                    {"acyclic", "imbalance=0"},
+                                    {"acyclic", "costs=flops"}};
 
     return cr_make_param_array(struct seeded, cases, sizeof cases / sizeof *cases);
 }
