@@ -29,7 +29,7 @@ struct emp_raw_card_peak {
 
 struct emp_raw_card {
     struct emp_raw_card_peak *peak;
-    char                     *memory, *rate, *bus, *class_name;
+    char                     *memory, *rate, *bus, *class_name, *kernels;
 };
 
 struct emp_raw_processor {
