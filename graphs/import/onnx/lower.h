@@ -76,6 +76,7 @@ typedef struct {
     int32_t          size_count, size_capacity;
     int64_t          number_budget; /**< numbers that constants may still have */
     int64_t          node_budget;   /**< nodes that loops may still unroll to */
+    int64_t          item_budget;   /**< tensors that sequences may still list */
     int32_t          passed_over;   /**< nodes behind a problem */
     int32_t          depth;         /**< of graphs within nodes */
     bool             is_training, is_lenient, has_weights;

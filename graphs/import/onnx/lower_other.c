@@ -249,18 +249,18 @@ static void optimizer(emp_onnx_call *c, const char *word)
 
 /* ---- sequences: lists of values while a model is read, and no ops of the graph ---- */
 
-enum { MAX_ITEMS = 100000 };
-
-/* Room for the tensors of a new sequence. */
+/* Room for the tensors of a new sequence. Each insertion makes one, so that loops could fill the memory. */
 static emp_onnx_value **new_items(emp_onnx_call *c, int64_t count)
 {
     emp_onnx_value **item;
 
-    if (count > MAX_ITEMS) {
-        emp_onnx_refuse(c, "a sequence of %lld tensors, need at most %d",
-                        (long long)count, MAX_ITEMS);
+    if (count > c->o->item_budget) {
+        emp_onnx_refuse(c,
+                        "a sequence of %lld tensors, which is too long with those before",
+                        (long long)count);
         return NULL;
     }
+    c->o->item_budget -= count;
     item = emp_arena_alloc(&c->o->arena, ((size_t)count + 1) * sizeof(emp_onnx_value *));
     if (item == NULL) c->o->status = EMP_ENOMEM;
     return item;

@@ -11,7 +11,7 @@
 enum { NEWEST = 28 };
 
 /* Memory that constants, and nodes of unrolled loops, may take beside what the file has. */
-enum { NUMBERS_BESIDE = 1 << 20, NODES_BESIDE = 1 << 15 };
+enum { NUMBERS_BESIDE = 1 << 20, NODES_BESIDE = 1 << 15, SEQUENCE_ITEMS = 1 << 23 };
 
 /* ---- inputs ---- */
 
@@ -173,6 +173,7 @@ emp_status emp_onnx_build(emp_graph **out, emp_slice bytes, const emp_onnx_param
                         .dims = params->dims,
                         .batch = params->batch,
                         .number_budget = NUMBERS_BESIDE + (int64_t)(bytes.size / 4),
+                        .item_budget = SEQUENCE_ITEMS,
                         .is_training = params->train != NULL && params->train[0] != '\0',
                         .is_lenient = params->is_lenient,
                         .err = &reason};

@@ -233,22 +233,36 @@ static void expect_shape(const char *expected)
     start();
 }
 
-Test(onnx_sequences, a_loop_collects_tensors_in_one)
+/* A loop that puts the sine of "x" into the sequence "all" so many times. */
+static void collect(const char *trips)
 {
     onnx_input(&w, "x", 1, "4,8");
-    onnx_ints(&w, "trips", "3");
+    onnx_ints(&w, "trips", trips);
     onnx_node(&w, "SequenceEmpty", "", "none", "");
     onnx_input(&first, "i", 7, "");
     onnx_input(&first, "c", 9, "");
     onnx_input(&first, "list", 1, "");
     onnx_node(&first, "Sin", "x", "part", "");
     onnx_node(&first, "SequenceInsert", "list,part", "longer", "");
-    onnx_node(&first, "Identity", "c", "c_out", "");
-    onnx_output(&first, "c_out", 9, "");
+    onnx_output(&first, "c", 9, "");
     onnx_output(&first, "longer", 1, "");
     onnx_node_of(&w, "", "Loop", "trips,,none", "all", "", "body", &first);
+}
+
+Test(onnx_sequences, a_loop_collects_tensors_in_one)
+{
+    collect("3");
     onnx_node(&w, "ConcatFromSequence", "all", "tensor", "axis=1");
     expect_shape("[4,24]");
+}
+
+Test(onnx_sequences, loops_do_not_fill_the_memory)
+{
+    collect("10000");
+    onnx_output(&w, "all", 1, "");
+    refuse(
+        "node \"\" of type SequenceInsert: a sequence of 4096 tensors, which is too long "
+        "with those before");
 }
 
 Test(onnx_sequences, are_the_lists_that_nodes_make)
