@@ -15,6 +15,7 @@ static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
     case EMP_DTYPE_BFLOAT16: return EMP_FORMAT_BF16;
     case EMP_DTYPE_INT8: return EMP_FORMAT_INT8;
     case EMP_DTYPE_FLOAT8_E4M3: return EMP_FORMAT_FP8;
+    case EMP_DTYPE_NVFP4_W4A4: return EMP_FORMAT_FP4;
     case EMP_DTYPE_FLOAT: return fp32_as;
     default: return EMP_FORMAT_FP32;
     }
@@ -34,6 +35,13 @@ static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *
 
     if (c->computed != EMP_DTYPE_NONE && emp_product_peak(gpu, own) > 0.0) return own;
     return emp_product_peak(gpu, format) > 0.0 ? format : EMP_FORMAT_FP32;
+}
+
+/* Whether the GPU multiplies quantised weights as they are stored. Others unpack them to the type of the output. */
+static bool is_native(const emp_op_cost *c, emp_format format)
+{
+    return c->computed != EMP_DTYPE_NONE &&
+           format == format_of_dtype(c->computed, EMP_FORMAT_FP32);
 }
 
 /* Attention by the table, if its sizes are known; else < 0. */
@@ -61,7 +69,8 @@ static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_forma
  * cuda: measured on an H200, data/anchors/llama. metal: by llama.cpp's authors with Llama-3.1-8B
  * on an M4 Max (tools/quantize/README.md at 311c2c9f), whose rows for float16 and Q8_0 reach 512 GB/s and leave
  * 2.9 ms; `many` are prompts of 512 tokens there. Mixes stand for their main type. A type without a
- * figure there takes that of Q4_0: assumed. */
+ * figure there takes that of Q4_0, and other formats, like those of AWQ, hide their unpacking: assumed. MXFP4 and
+ * NVFP4 have no limit, as other libraries multiply them in 16 bits. */
 typedef struct {
     int32_t ggml;
     double  cuda_cycles, cuda_flops, metal_cycles, many;
@@ -87,19 +96,24 @@ static const unpacking unpackings[] = {
     {22, 3.88, 543.0, 2.42, 1.18},  /* IQ2_S */
     {23, 1.83, 825.0, 0.62, 1.2},   /* IQ4_XS */
     {29, 4.01, 1686.0, 2.57, 1.09}, /* IQ1_M */
-    {39, 2.94, 746.0, 0.0, 1.1},    /* MXFP4 */
-    {40, 2.03, 541.0, 0.0, 1.1},    /* NVFP4 */
+    {39, 2.94, 0.0, 0.0, 1.1},      /* MXFP4 */
+    {40, 2.03, 0.0, 0.0, 1.1},      /* NVFP4 */
 };
+
+static const unpacking other = {.many = 1.1};
 
 /* Lanes of a multiprocessor that unpack: integer units of NVIDIA's since Volta. */
 static const double LANES = 64.0;
 
-static const unpacking *unpacking_of(emp_dtype stored)
+/* NULL: the weights need none. */
+static const unpacking *unpacking_of(const emp_op_cost *c, emp_format format)
 {
-    if (stored == EMP_DTYPE_NONE || stored < EMP_DTYPE_GGML) return NULL;
+    if (c->stored == EMP_DTYPE_NONE || c->stored < EMP_DTYPE_GGML || is_native(c, format))
+        return NULL;
     for (size_t i = 0; i < sizeof unpackings / sizeof *unpackings; i++)
-        if ((int32_t)stored - EMP_DTYPE_GGML == unpackings[i].ggml) return &unpackings[i];
-    return &unpackings[0];
+        if ((int32_t)c->stored - EMP_DTYPE_GGML == unpackings[i].ggml)
+            return &unpackings[i];
+    return &other;
 }
 
 static double cycles_per_s(const emp_device *gpu)
@@ -108,10 +122,10 @@ static double cycles_per_s(const emp_device *gpu)
 }
 
 /* Seconds to unpack each weight once. */
-static double unpacking_s(const emp_op_cost *c, const emp_device *gpu)
+static double unpacking_s(const unpacking *of, const emp_op_cost *c,
+                          const emp_device *gpu)
 {
     enum { ROW = 4096 };
-    const unpacking *of = unpacking_of(c->stored);
     if (of == NULL) return 0.0;
     double bytes_of_row = (double)emp_dtype_tensor_bytes(c->stored, &EMP_SHAPE(ROW));
     double weights = (double)c->weight_bytes * ROW / bytes_of_row;
@@ -121,13 +135,12 @@ static double unpacking_s(const emp_op_cost *c, const emp_device *gpu)
 }
 
 /* A product with many rows, which takes `seconds` in the format that it is computed in. */
-static double many_rows_s(double seconds, const emp_op_cost *c, const emp_device *gpu)
+static double many_rows_s(double seconds, const unpacking *of, const emp_op_cost *c,
+                          const emp_device *gpu)
 {
-    const unpacking *of = unpacking_of(c->stored);
-
     if (of == NULL) return seconds;
     seconds *= of->many;
-    if (gpu->has_metal_kernels) return seconds;
+    if (gpu->has_metal_kernels || of->cuda_flops == 0.0) return seconds;
     return fmax(seconds, c->flops / (of->cuda_flops * cycles_per_s(gpu)));
 }
 
@@ -143,13 +156,14 @@ static double table_s(const emp_grid *grid, const emp_op_cost *c, const emp_devi
     double share = (double)(c->bytes_read + c->bytes_written) /
                    ((m * k + k * n + m * n) * emp_format_bytes(format));
 
-    if (c->stored == EMP_DTYPE_NONE || c->computed != EMP_DTYPE_NONE) return measured;
-    double fixed = gpu->kernel_minimum_s;
-    if (share >= 1.0 || m >= MANY_ROWS) return many_rows_s(measured, c, gpu);
+    if (c->stored == EMP_DTYPE_NONE || is_native(c, format)) return measured;
+    const unpacking *of = unpacking_of(c, format);
+    double           fixed = gpu->kernel_minimum_s;
+    if (share >= 1.0 || m >= MANY_ROWS) return many_rows_s(measured, of, c, gpu);
     double one_row = emp_grid_at(grid, (double[]){1.0, n, k});
-    double few_s = fixed + fmax(0.0, one_row - fixed) * share + unpacking_s(c, gpu);
+    double few_s = fixed + fmax(0.0, one_row - fixed) * share + unpacking_s(of, c, gpu);
     double many_s = emp_grid_at(grid, (double[]){MANY_ROWS, n, k}) * m / MANY_ROWS;
-    return fmax(few_s, many_rows_s(fmin(measured, many_s), c, gpu));
+    return fmax(few_s, many_rows_s(fmin(measured, many_s), of, c, gpu));
 }
 
 double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_device *gpu,
@@ -164,7 +178,8 @@ double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_devi
     if (grid != NULL) return table_s(grid, c, gpu, format);
     seconds = emp_product_formula_s(gpu, format, c->m, c->n, c->k, c->batch,
                                     c->op_class == EMP_OP_CONV);
-    return fmax(many_rows_s(seconds, c, gpu),
+    const unpacking *of = unpacking_of(c, format);
+    return fmax(many_rows_s(seconds, of, c, gpu),
                 (double)(c->bytes_read + c->bytes_written) / gpu->memory_bytes_per_s +
-                    unpacking_s(c, gpu));
+                    unpacking_s(of, c, gpu));
 }

@@ -18,9 +18,9 @@
 #define PEAK(format) \
     STRING(struct emp_raw_card_peak, #format, format, CYAML_FLAG_OPTIONAL)
 
-static const cyaml_schema_field_t peak_fields[] = {PEAK(fp32),     PEAK(tf32), PEAK(bf16),
-                                                   PEAK(fp16),     PEAK(fp8),  PEAK(int8),
-                                                   CYAML_FIELD_END};
+static const cyaml_schema_field_t peak_fields[] = {PEAK(fp32), PEAK(tf32),     PEAK(bf16),
+                                                   PEAK(fp16), PEAK(fp8),      PEAK(int8),
+                                                   PEAK(fp4),  CYAML_FIELD_END};
 const cyaml_schema_field_t        emp_card_fields[] = {
            CYAML_FIELD_MAPPING_PTR("peak", CYAML_FLAG_POINTER, struct emp_raw_card, peak,
                                    peak_fields),
@@ -50,7 +50,8 @@ static const emp_config_field peak_table[] = {
     FLOPS_ROW(emp_raw_card_peak, bf16, peak_flops_per_s[EMP_FORMAT_BF16]),
     FLOPS_ROW(emp_raw_card_peak, fp16, peak_flops_per_s[EMP_FORMAT_FP16]),
     FLOPS_ROW(emp_raw_card_peak, fp8, peak_flops_per_s[EMP_FORMAT_FP8]),
-    FLOPS_ROW(emp_raw_card_peak, int8, peak_flops_per_s[EMP_FORMAT_INT8])};
+    FLOPS_ROW(emp_raw_card_peak, int8, peak_flops_per_s[EMP_FORMAT_INT8]),
+    FLOPS_ROW(emp_raw_card_peak, fp4, peak_flops_per_s[EMP_FORMAT_FP4])};
 static const emp_config_field card_table[] = {
     {"memory", EMP_CONFIG_BYTES, offsetof(struct emp_raw_card, memory),
      offsetof(emp_card, memory_bytes)},
