@@ -174,6 +174,8 @@ emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
     if (sim->cost_of_device[0] != NULL) emp_engine_take_costs(sim);
     reset(sim);
     if (sim->is_fused) emp_engine_fuse(sim);
+    sim->rules.has_client = sim->client != NULL && !sim->is_fused;
+    if (sim->rules.has_client) emp_engine_reset_client(sim);
     sim->rules.is_traced = watch->is_traced;
     sim->rules.is_timed = watch->times != NULL;
     sim->trace = watch->trace;

@@ -65,7 +65,7 @@ struct raw_runtime {
     char *base;
     char *rules;
     char *fp32_products;
-    char *caching_allocator, *shared_memory, *gpu_context, *host_hop;
+    char *caching_allocator, *shared_memory, *gpu_context, *host_hop, *client;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
@@ -89,6 +89,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, gpu_context, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("host_hop", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, host_hop, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("client", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, client, 0, CYAML_UNLIMITED),
 #define X(key, kind, member, rules)                                        \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
                            struct raw_runtime, key, 0, CYAML_UNLIMITED),
@@ -129,7 +131,8 @@ static const emp_config_field optional[] = {
     {"gpu_context", EMP_CONFIG_BYTES, offsetof(struct raw_runtime, gpu_context),
      offsetof(emp_runtime, events.gpu_context_bytes)},
     {"host_hop", EMP_CONFIG_SECONDS, offsetof(struct raw_runtime, host_hop),
-     offsetof(emp_runtime, events.host_hop_s)}};
+     offsetof(emp_runtime, events.host_hop_s)},
+    SWITCH_FIELD(client)};
 
 enum { OPTIONAL_COUNT = sizeof optional / sizeof optional[0] };
 

@@ -57,12 +57,12 @@ static inline int32_t emp_run_plan_copy(emp_engine *sim, int32_t tensor, int32_t
     return copy;
 }
 
-/** Puts the copy into a list of its stream; only streams keep their order by
- * themselves. */
+/** Puts the copy into a list of its stream; only streams keep their order by themselves, and
+ * not where some of their copies have a hop. */
 static inline void emp_run_delay_copy(emp_engine *sim, int32_t source, int32_t copy,
                                       emp_time_ns at)
 {
-    if (EMP_RULES.copy_streams) {
+    if (EMP_RULES.copy_streams && !EMP_RULES.has_hops) {
         emp_run_delay(sim, source, emp_run_item_of_copy(sim, copy), at);
     } else {
         emp_run_delay_in_order(sim, source, emp_run_item_of_copy(sim, copy), at);
@@ -100,8 +100,9 @@ EMP_SIM_INLINE void emp_run_transfer(emp_engine *sim, int32_t copy,
         double least = sim->least_ns_per_byte[p - sim->payload] * route->from_host;
         ns_per_byte = ns_per_byte > least ? ns_per_byte : least;
     }
+    emp_time_ns hop = EMP_RULES.has_hops ? route->hop_ns : 0;
     emp_time_ns duration =
-        route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
+        route->latency_ns - hop + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
     if (!EMP_RULES.share_copies) duration *= sim->instance[copy].pending;
     emp_time_ns end = route->link_count == EMP_SIM_LINKS
                           ? emp_run_keep_links(sim, route->link, EMP_SIM_LINKS, duration)
@@ -110,7 +111,7 @@ EMP_SIM_INLINE void emp_run_transfer(emp_engine *sim, int32_t copy,
     if (EMP_RULES.shares_cores)
         emp_run_take_core_for_copy(sim, p->bytes, emp_run_source_of_copy(sim, copy),
                                    emp_run_target_of_copy(sim, copy));
-    emp_run_delay_copy(sim, route->seen_source, copy, end + sim->poll_ns);
+    emp_run_delay_copy(sim, route->seen_source, copy, end + hop + sim->poll_ns);
 }
 
 /** When a copy may take its links: what is queued before it is done. */

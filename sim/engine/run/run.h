@@ -12,6 +12,7 @@ static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t dev
 {
     emp_sim_device *d = &sim->device[device];
 
+    if (EMP_RULES.has_client && emp_engine_hold(sim, op)) return;
     emp_run_trace_ready(sim, op, device);
     if (EMP_RULES.cpu_pool && d->kind == EMP_DEVICE_CPU) {
         emp_run_wait_for_cores(sim, device, op);
@@ -216,6 +217,20 @@ static inline void emp_run_end_tasks(emp_engine *sim, int32_t source)
     emp_run_complete(sim, op, cpu, &sim->device[cpu], emp_run_first_place(sim, op), true);
 }
 
+/** One of those that read the copy is told. */
+static inline void emp_run_arrive_by_copy(emp_engine *sim, int32_t copy, int32_t op)
+{
+    if (EMP_RULES.has_client) emp_engine_count_read(sim, copy, op);
+    emp_run_arrive(sim, op);
+}
+
+/** Begins what waited for the client. */
+static inline void emp_run_begin_held(emp_engine *sim)
+{
+    for (int32_t op; (op = emp_engine_next_held(sim)) >= 0;)
+        emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
+}
+
 /** All that read the copy are told. */
 static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
 {
@@ -225,13 +240,14 @@ static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
     int32_t                 left = instance->pending;
 
     emp_run_trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
-    emp_run_arrive(sim, instance->first_op);
+    emp_run_arrive_by_copy(sim, copy, instance->first_op);
     while (--left > 0) {
         do {
             reader++;
         } while (emp_run_space_read(sim, reader->place) != to);
-        emp_run_arrive(sim, emp_run_op_reading(reader->place));
+        emp_run_arrive_by_copy(sim, copy, emp_run_op_reading(reader->place));
     }
+    if (EMP_RULES.has_client) emp_run_begin_held(sim);
 }
 
 /** The host knows that the copy is done, which a host thread receives if it \a has_thread. */
