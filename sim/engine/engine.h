@@ -412,6 +412,12 @@ bool emp_engine_hold(emp_engine *sim, int32_t op);
 void emp_engine_count_read(emp_engine *sim, int32_t copy, int32_t op);
 /** \return an op that was held and may begin now, each once; or -1. */
 int32_t emp_engine_next_held(emp_engine *sim);
+/** Keeps \a copy, which could be requested, until its server has done earlier rounds. \return false if it has. */
+bool emp_engine_hold_copy(emp_engine *sim, int32_t copy);
+/** \a op is done on \a device. */
+void emp_engine_count_done(emp_engine *sim, int32_t op, int32_t device);
+/** \return a copy to \a device's host that was held and may be requested now, each once; or -1. */
+int32_t emp_engine_next_held_copy(emp_engine *sim, int32_t device);
 
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */
 emp_status emp_engine_create(emp_engine **out, const emp_problem *problem,

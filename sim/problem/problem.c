@@ -39,16 +39,13 @@ static void take_contexts(emp_machine *m, int64_t context_bytes)
     }
 }
 
-int32_t emp_problem_hops(const emp_problem *problem, int32_t from, int32_t to)
+bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to)
 {
     const emp_machine *m = problem->machine;
-    const int32_t      a = m->device[from].host, b = m->device[to].host;
-    const int32_t      client = m->device[0].host;
+    const int32_t      host = m->device[to].host;
 
-    if (a == b) return 0;
-    return emp_runtime_events_of(&problem->runtime)->client && a != client && b != client
-               ? 2
-               : 1;
+    return host != m->device[from].host &&
+           !(emp_runtime_events_of(&problem->runtime)->client && host == m->device[0].host);
 }
 
 static void add_hops(emp_problem *p)
@@ -57,8 +54,8 @@ static void add_hops(emp_problem *p)
 
     for (int32_t from = 0; from < m->device_count; from++)
         for (int32_t to = 0; to < m->device_count; to++)
-            m->route[from][to].latency_s +=
-                p->runtime.events.host_hop_s * emp_problem_hops(p, from, to);
+            if (emp_problem_has_hop(p, from, to))
+                m->route[from][to].latency_s += p->runtime.events.host_hop_s;
 }
 
 /* Appends the links of a leg that the route does not have yet. False: there are too many. */
@@ -91,7 +88,8 @@ static emp_status pass_through_client(emp_problem *p, emp_error *err)
 
     for (int32_t from = 0; from < m->device_count; from++) {
         for (int32_t to = 0; to < m->device_count; to++) {
-            if (emp_problem_hops(p, from, to) < 2) continue;
+            const int32_t a = m->device[from].host, b = m->device[to].host;
+            if (a == b || a == client || b == client) continue;
             if (!join_legs(&m->route[from][to], &m->route[from][client],
                            &m->route[client][to]))
                 return EMP_ERROR(EMP_EUNSUPPORTED,

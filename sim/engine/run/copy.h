@@ -138,6 +138,7 @@ EMP_SIM_INLINE void emp_run_request(emp_engine *sim, int32_t copy,
 {
     const emp_sim_route *route = sim->route[from] + to;
 
+    if (EMP_RULES.has_client && emp_engine_hold_copy(sim, copy)) return;
     emp_run_trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
         EMP_RULES.share_copies ? p->bytes : p->bytes * sim->instance[copy].pending;

@@ -196,6 +196,15 @@ static inline void emp_run_issue_op(emp_engine *sim, int32_t op, int32_t device,
                      !launches || EMP_RULES.release_at_issue);
 }
 
+/** Requests the copies that a server did not take before it was done with \a op. */
+static inline void emp_run_serve_client(emp_engine *sim, int32_t op, int32_t device)
+{
+    if (!EMP_RULES.has_client) return;
+    emp_engine_count_done(sim, op, device);
+    for (int32_t copy; (copy = emp_engine_next_held_copy(sim, device)) >= 0;)
+        emp_run_request_copy(sim, copy);
+}
+
 /** A server without a host thread has finished the op. */
 EMP_SIM_INLINE void emp_run_finish_op(emp_engine *sim, int32_t op, int32_t device,
                                       emp_sim_device *d)
@@ -203,6 +212,7 @@ EMP_SIM_INLINE void emp_run_finish_op(emp_engine *sim, int32_t op, int32_t devic
     emp_run_record_op(sim, op, device, d->started_ns, sim->now);
     emp_run_trace_op(sim, op, device, 0, d->started_ns, sim->now);
     emp_run_complete(sim, op, device, d, d->place, !EMP_RULES.release_at_issue);
+    emp_run_serve_client(sim, op, device);
 }
 
 /** Tasks on a CPU end. */
@@ -215,6 +225,7 @@ static inline void emp_run_end_tasks(emp_engine *sim, int32_t source)
     if (op < 0) return;
     emp_run_record_op(sim, op, cpu, sim->until[op], sim->now);
     emp_run_complete(sim, op, cpu, &sim->device[cpu], emp_run_first_place(sim, op), true);
+    emp_run_serve_client(sim, op, cpu);
 }
 
 /** One of those that read the copy is told. */
