@@ -31,7 +31,7 @@ typedef struct {
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
     bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
-    bool has_hops;   /**< copies to other hosts arrive later than they leave their links */
+    bool has_hops;   /**< copies to other hosts are received later than they are seen */
     bool has_client; /**< rounds wait for copies between hosts: engine_client.c */
     bool
         shared_memory; /**< tasks of a pool have the rate of its memory once: run/pool.h */
@@ -408,15 +408,15 @@ emp_status emp_engine_set_client(emp_engine *sim, const emp_problem *problem,
 void emp_engine_reset_client(emp_engine *sim);
 /** Keeps \a op, which is ready, until its round may begin. \return false if it may begin now. */
 bool emp_engine_hold(emp_engine *sim, int32_t op);
-/** \a copy has arrived where \a op reads it. */
+/** \a copy, which \a op reads, has left its links. */
 void emp_engine_count_read(emp_engine *sim, int32_t copy, int32_t op);
 /** \return an op that was held and may begin now, each once; or -1. */
 int32_t emp_engine_next_held(emp_engine *sim);
-/** Keeps \a copy, which could be requested, until its server has done earlier rounds. \return false if it has. */
+/** Keeps \a copy, which has left its links, until its server has done earlier rounds. \return false if it has. */
 bool emp_engine_hold_copy(emp_engine *sim, int32_t copy);
 /** \a op is done on \a device. */
 void emp_engine_count_done(emp_engine *sim, int32_t op, int32_t device);
-/** \return a copy to \a device's host that was held and may be requested now, each once; or -1. */
+/** \return a copy to \a device's host that was held and may be received now, each once; or -1. */
 int32_t emp_engine_next_held_copy(emp_engine *sim, int32_t device);
 
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */

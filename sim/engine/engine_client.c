@@ -2,11 +2,11 @@
 /* A client: the one program that drives the devices of all hosts, as that of llama.cpp does with its RPC servers. It
  * issues the rounds of a step (micro-batches of a prompt) one after another.
  *
- * The client waits. To copy a tensor between hosts it waits until the tensor is made and has arrived, and only then goes
- * on. So the ops of a round begin when all copies between hosts that earlier rounds read have arrived. The last server
- * works beside the next round.
+ * The client waits. To copy a tensor between hosts it waits until the tensor is made and has left the links, and only
+ * then goes on. So the ops of a round begin when all copies between hosts that earlier rounds read have left theirs. The
+ * last server works beside the next round.
  *
- * A server does one thing at a time. It takes a copy when it has done all ops of earlier rounds that are on its host,
+ * A server does one thing at a time. It receives a copy when it has done all ops of earlier rounds that are on its host,
  * and the hop of the copy begins then.
  *
  * Rounds are the levels of the graph. An op that depends on a later round belongs to that one, so that nothing waits for

@@ -672,9 +672,10 @@ static void set_runtime(emp_engine *sim, const emp_runtime_events *r)
                                  .copy_streams = r->copy_streams,
                                  .shared_links = r->shared_links,
                                  .has_chunks = r->bfc_allocator || r->caching_allocator,
-                                 .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0,
+                                 .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0 ||
+                                                r->host_hop_s > 0.0,
                                  .pageable = r->pageable_s_per_byte > 0.0,
-                                 .has_hops = r->host_hop_s > 0.0,
+                                 .has_hops = r->host_hop_s > 0.0 && !r->serial_issue,
                                  .shared_memory = r->cpu_pool && r->shared_memory};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
     sim->receive_ns = emp_ns_of_seconds(r->receive_s);

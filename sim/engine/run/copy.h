@@ -57,12 +57,12 @@ static inline int32_t emp_run_plan_copy(emp_engine *sim, int32_t tensor, int32_t
     return copy;
 }
 
-/** Puts the copy into a list of its stream; only streams keep their order by themselves, and
- * not where some of their copies have a hop. */
+/** Puts the copy into a list of its stream; only streams keep their order by
+ * themselves. */
 static inline void emp_run_delay_copy(emp_engine *sim, int32_t source, int32_t copy,
                                       emp_time_ns at)
 {
-    if (EMP_RULES.copy_streams && !EMP_RULES.has_hops) {
+    if (EMP_RULES.copy_streams) {
         emp_run_delay(sim, source, emp_run_item_of_copy(sim, copy), at);
     } else {
         emp_run_delay_in_order(sim, source, emp_run_item_of_copy(sim, copy), at);
@@ -111,7 +111,7 @@ EMP_SIM_INLINE void emp_run_transfer(emp_engine *sim, int32_t copy,
     if (EMP_RULES.shares_cores)
         emp_run_take_core_for_copy(sim, p->bytes, emp_run_source_of_copy(sim, copy),
                                    emp_run_target_of_copy(sim, copy));
-    emp_run_delay_copy(sim, route->seen_source, copy, end + hop + sim->poll_ns);
+    emp_run_delay_copy(sim, route->seen_source, copy, end + sim->poll_ns);
 }
 
 /** When a copy may take its links: what is queued before it is done. */
@@ -138,7 +138,6 @@ EMP_SIM_INLINE void emp_run_request(emp_engine *sim, int32_t copy,
 {
     const emp_sim_route *route = sim->route[from] + to;
 
-    if (EMP_RULES.has_client && emp_engine_hold_copy(sim, copy)) return;
     emp_run_trace_copy(sim, copy, EMP_SIM_COPY_REQUESTED);
     sim->result.traffic_bytes +=
         EMP_RULES.share_copies ? p->bytes : p->bytes * sim->instance[copy].pending;

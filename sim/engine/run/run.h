@@ -196,13 +196,66 @@ static inline void emp_run_issue_op(emp_engine *sim, int32_t op, int32_t device,
                      !launches || EMP_RULES.release_at_issue);
 }
 
-/** Requests the copies that a server did not take before it was done with \a op. */
+/** All that read the copy are told. */
+static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
+{
+    const emp_sim_instance *instance = &sim->instance[copy];
+    const emp_sim_reader   *reader = &sim->reader[instance->reader];
+    const int32_t           to = instance->space;
+    int32_t                 left = instance->pending;
+
+    emp_run_trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
+    emp_run_arrive(sim, instance->first_op);
+    while (--left > 0) {
+        do {
+            reader++;
+        } while (emp_run_space_read(sim, reader->place) != to);
+        emp_run_arrive(sim, emp_run_op_reading(reader->place));
+    }
+}
+
+/** The copy is received from now on. */
+static inline void emp_run_receive_copy(emp_engine *sim, int32_t copy)
+{
+    emp_time_ns delay = sim->receive_ns;
+
+    if (EMP_RULES.has_hops) delay += emp_run_route_of_copy(sim, copy)->hop_ns;
+    if (!EMP_RULES.copy_delays || delay == 0) {
+        emp_run_deliver_copy(sim, copy);
+    } else if (EMP_RULES.has_hops) {
+        emp_run_delay_in_order(sim, sim->receive_source, emp_run_item_of_copy(sim, copy),
+                               sim->now + delay);
+    } else {
+        emp_run_delay(sim, sim->receive_source, emp_run_item_of_copy(sim, copy),
+                      sim->now + delay);
+    }
+}
+
+/** The copy has left its links: the client goes on to what waited for it. */
+static inline void emp_run_pass_copy(emp_engine *sim, int32_t copy)
+{
+    const emp_sim_instance *instance = &sim->instance[copy];
+    const emp_sim_reader   *reader = &sim->reader[instance->reader];
+    int32_t                 left = instance->pending;
+
+    emp_engine_count_read(sim, copy, instance->first_op);
+    while (--left > 0) {
+        do {
+            reader++;
+        } while (emp_run_space_read(sim, reader->place) != instance->space);
+        emp_engine_count_read(sim, copy, emp_run_op_reading(reader->place));
+    }
+    for (int32_t op; (op = emp_engine_next_held(sim)) >= 0;)
+        emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
+}
+
+/** The op is done: its server receives the copies that waited for it. */
 static inline void emp_run_serve_client(emp_engine *sim, int32_t op, int32_t device)
 {
     if (!EMP_RULES.has_client) return;
     emp_engine_count_done(sim, op, device);
     for (int32_t copy; (copy = emp_engine_next_held_copy(sim, device)) >= 0;)
-        emp_run_request_copy(sim, copy);
+        emp_run_receive_copy(sim, copy);
 }
 
 /** A server without a host thread has finished the op. */
@@ -228,39 +281,6 @@ static inline void emp_run_end_tasks(emp_engine *sim, int32_t source)
     emp_run_serve_client(sim, op, cpu);
 }
 
-/** One of those that read the copy is told. */
-static inline void emp_run_arrive_by_copy(emp_engine *sim, int32_t copy, int32_t op)
-{
-    if (EMP_RULES.has_client) emp_engine_count_read(sim, copy, op);
-    emp_run_arrive(sim, op);
-}
-
-/** Begins what waited for the client. */
-static inline void emp_run_begin_held(emp_engine *sim)
-{
-    for (int32_t op; (op = emp_engine_next_held(sim)) >= 0;)
-        emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
-}
-
-/** All that read the copy are told. */
-static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
-{
-    const emp_sim_instance *instance = &sim->instance[copy];
-    const emp_sim_reader   *reader = &sim->reader[instance->reader];
-    const int32_t           to = instance->space;
-    int32_t                 left = instance->pending;
-
-    emp_run_trace_copy(sim, copy, EMP_SIM_COPY_DELIVERED);
-    emp_run_arrive_by_copy(sim, copy, instance->first_op);
-    while (--left > 0) {
-        do {
-            reader++;
-        } while (emp_run_space_read(sim, reader->place) != to);
-        emp_run_arrive_by_copy(sim, copy, emp_run_op_reading(reader->place));
-    }
-    if (EMP_RULES.has_client) emp_run_begin_held(sim);
-}
-
 /** The host knows that the copy is done, which a host thread receives if it \a has_thread. */
 static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thread)
 {
@@ -271,12 +291,13 @@ static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thre
         emp_run_serve(sim, to, emp_run_item_of_received(sim, copy),
                       emp_run_level_of_op(sim, sim->instance[copy].first_op),
                       sim->receive_ns);
-    } else if (!EMP_RULES.copy_delays || sim->receive_ns == 0) {
-        emp_run_deliver_copy(sim, copy);
-    } else {
-        emp_run_delay(sim, sim->receive_source, emp_run_item_of_copy(sim, copy),
-                      sim->now + sim->receive_ns);
+        return;
     }
+    if (EMP_RULES.has_client) {
+        emp_run_pass_copy(sim, copy);
+        if (emp_engine_hold_copy(sim, copy)) return;
+    }
+    emp_run_receive_copy(sim, copy);
 }
 
 /** The server's event is over: the end of what waits, which is known, goes into the tree
