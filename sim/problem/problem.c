@@ -113,7 +113,7 @@ static emp_status adapt_machine(emp_problem *p, emp_error *err)
     *p->adapted = *p->machine;
     p->machine = p->adapted;
     take_contexts(p->adapted, events->gpu_context_bytes);
-    EMP_CHECK(pass_through_client(p, err));
+    if (events->client) EMP_CHECK(pass_through_client(p, err));
     if (events->host_hop_s > 0.0) add_hops(p);
     return EMP_OK;
 }
