@@ -363,7 +363,8 @@ typedef struct {
                                        holds, or -1; of fusion */
     bool             is_fused;    /**< this run */
     emp_sim_collectives *collectives; /**< NULL unless rules.has_collectives */
-    emp_sim_client *client; /**< NULL unless the runtime has a client and rounds need it */
+    emp_sim_client
+                *client;  /**< NULL unless the runtime has a client and rounds need it */
     emp_caching *caching; /**< as bfc; NULL unless the runtime has caching_allocator */
 } emp_engine;
 

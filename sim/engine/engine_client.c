@@ -22,8 +22,8 @@ typedef struct {
 } queue;
 
 struct emp_sim_client {
-    uint8_t *round;           /* [op] */
-    int32_t *next;            /* [item: op, or op_count + copy] that is held behind it, or NONE */
+    uint8_t *round; /* [op] */
+    int32_t *next;  /* [item: op, or op_count + copy] that is held behind it, or NONE */
     int32_t  reads[EMP_LEVELS]; /* of a round: those that wait for a copy between hosts */
     int32_t  round_now;         /* the last that may begin */
     queue    ops[EMP_LEVELS];   /* of a round: held */

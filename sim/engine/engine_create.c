@@ -378,8 +378,9 @@ static void compute_routes(emp_engine *sim, const emp_machine *m)
             emp_sim_route   *route = &sim->route[from][to];
             if (from == to) continue;
             route->latency_ns = emp_ns_of_seconds(r->latency_s);
-            route->hop_ns =
-                emp_problem_has_hop(sim->problem, from, to) ? emp_ns_of_seconds(hop_s) : 0;
+            route->hop_ns = emp_problem_has_hop(sim->problem, from, to)
+                                ? emp_ns_of_seconds(hop_s)
+                                : 0;
             route->ns_per_byte = 1e9 / r->bytes_per_s;
             route->stream = stream_of(m, from, to);
             bool is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&

@@ -45,7 +45,8 @@ bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to)
     const int32_t      host = m->device[to].host;
 
     return host != m->device[from].host &&
-           !(emp_runtime_events_of(&problem->runtime)->client && host == m->device[0].host);
+           !(emp_runtime_events_of(&problem->runtime)->client &&
+             host == m->device[0].host);
 }
 
 static void add_hops(emp_problem *p)
@@ -92,10 +93,11 @@ static emp_status pass_through_client(emp_problem *p, emp_error *err)
             if (a == b || a == client || b == client) continue;
             if (!join_legs(&m->route[from][to], &m->route[from][client],
                            &m->route[client][to]))
-                return EMP_ERROR(EMP_EUNSUPPORTED,
-                                 "the way from %s to %s by way of %s has more than %d links",
-                                 m->device[from].name, m->device[to].name,
-                                 m->device[client].name, EMP_MAX_ROUTE);
+                return EMP_ERROR(
+                    EMP_EUNSUPPORTED,
+                    "the way from %s to %s by way of %s has more than %d links",
+                    m->device[from].name, m->device[to].name, m->device[client].name,
+                    EMP_MAX_ROUTE);
         }
     }
     return EMP_OK;

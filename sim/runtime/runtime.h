@@ -76,7 +76,7 @@ typedef struct {
     bool client; /**< one program on the first host drives all hosts: copies between two
                       others pass through it, and it waits for each copy between hosts
                       before it issues later micro-batches */
-    int32_t cpu_slots;  /**< ops that the CPU pool runs at once; 0 = one per core */
+    int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
     emp_format
         fp32_products; /**< that GPUs compute products of fp32 in, where their model
                                  knows it */
@@ -123,9 +123,9 @@ struct emp_runtime {
 const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 
 /** The profiles that come with the program, for messages. */
-#define EMP_RUNTIME_NAMES                                                          \
-    "tf-r1.3, ideal, torch-eager, torch-cached, graph-launch, llama-cpp, exo, "    \
-    "traced, placeto, "                                                            \
+#define EMP_RUNTIME_NAMES                                                       \
+    "tf-r1.3, ideal, torch-eager, torch-cached, graph-launch, llama-cpp, exo, " \
+    "traced, placeto, "                                                         \
     "baechi, msr-latency, msr-load, edges, replay-cpu, replay-cuda"
 
 /** Fills \a runtime from a profile, as emp_runtime_load() does; it needs no release.

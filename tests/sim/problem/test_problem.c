@@ -179,8 +179,7 @@ Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
             cr_expect_float_eq(p->machine->route[a][b].latency_s -
                                    m->route[a][b].latency_s,
                                crosses ? 0.5e-3 : 0.0, 1e-12);
-            cr_expect_eq(p->machine->route[a][b].bytes_per_s,
-                         m->route[a][b].bytes_per_s);
+            cr_expect_eq(p->machine->route[a][b].bytes_per_s, m->route[a][b].bytes_per_s);
         }
     }
     emp_problem_destroy(p);
@@ -206,8 +205,8 @@ Test(problem, a_client_stands_between_servers)
     cr_expect_float_eq(route[CLIENT][GPU_1].bytes_per_s, 1e9, 1.0);
     cr_expect_float_eq(route[GPU_0][GPU_1].bytes_per_s, 0.5e9, 1.0);
     /* the PCIe links of both cards, and both ways of three hosts but what only begins or ends there */
-    cr_expect_eq(route[GPU_0][GPU_1].link_count, m->route[GPU_0][CLIENT].link_count +
-                                                     m->route[CLIENT][GPU_1].link_count);
+    cr_expect_eq(route[GPU_0][GPU_1].link_count,
+                 m->route[GPU_0][CLIENT].link_count + m->route[CLIENT][GPU_1].link_count);
     emp_problem_destroy(p);
     emp_graph_destroy(g);
     emp_machine_destroy(m);
