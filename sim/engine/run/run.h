@@ -238,6 +238,7 @@ static inline void emp_run_pass_copy(emp_engine *sim, int32_t copy)
     const emp_sim_reader   *reader = &sim->reader[instance->reader];
     int32_t                 left = instance->pending;
 
+    emp_run_trace_copy(sim, copy, EMP_SIM_COPY_PASSED);
     emp_engine_count_read(sim, copy, instance->first_op);
     while (--left > 0) {
         do {

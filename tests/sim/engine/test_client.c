@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
+#include "sim/explain/explain.h"
 #include "tests/support/problems.h"
 
 enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
@@ -31,25 +32,31 @@ static void add_hops(task *t)
                 t->machine->route[a][b].latency_s += HOP_NS * 1e-9;
 }
 
-static int64_t step_ns(const tiny_op *ops, const uint8_t *level, int count, how h)
+static void create(task *t, const tiny_op *ops, const uint8_t *level, int count, how h)
 {
-    emp_runtime    runtime = tiny_list_scheduling();
-    tiny_op        op[MOST_OPS];
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r = {0};
-    emp_error      err = {0};
+    emp_runtime runtime = tiny_list_scheduling();
+    tiny_op     op[MOST_OPS];
 
     for (int i = 0; i < count; i++) {
         op[i] = ops[i];
         if (op[i].device >= CPU_1) op[i].weight = h.weight;
     }
-    task_create_tiny(&t, op, count, &runtime);
-    task_split_hosts(&t);
-    t.problem->runtime.events.client = h.is_client;
-    for (int i = 0; i < count; i++) t.graph->op[i].level = level[i];
-    t.graph->has_levels = true;
-    if (h.has_hop) add_hops(&t);
+    task_create_tiny(t, op, count, &runtime);
+    task_split_hosts(t);
+    t->problem->runtime.events.client = h.is_client;
+    for (int i = 0; i < count; i++) t->graph->op[i].level = level[i];
+    t->graph->has_levels = true;
+    if (h.has_hop) add_hops(t);
+}
+
+static int64_t step_ns(const tiny_op *ops, const uint8_t *level, int count, how h)
+{
+    task           t;
+    emp_sim       *sim = NULL;
+    emp_sim_result r = {0};
+    emp_error      err = {0};
+
+    create(&t, ops, level, count, h);
     cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
     for (int again = 0; again < 2; again++) {
         cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
@@ -87,6 +94,30 @@ Test(client, finds_the_server_at_work)
 {
     cr_expect_eq(two_ns((how){.is_client = true, .has_hop = true, .weight = 100}),
                  20 + COPY + 2 * (HOP_NS + 1000));
+}
+
+/* Of the step above, from its end: the op on the server, the hop, the wait for the server since 1114, the copy, and before
+ * that the copy for which the client waited, each with its op. */
+Test(client, is_explained)
+{
+    task         t;
+    emp_explain *why = NULL;
+    emp_error    err = {0};
+
+    create(&t, two_rounds, rounds, 4,
+           (how){.is_client = true, .has_hop = true, .weight = 100});
+    cr_assert_eq(emp_explain_create(&why, t.problem,
+                                    &(emp_decision){.device_of_op = t.device_of_op},
+                                    &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_GPU_OP], 1000);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_RECEIVE], HOP_NS);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_HOST_WAIT], 1657 - 1114);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_TRANSFER], 2 * COPY);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_CPU_OP], 2 * 20);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+    cr_assert_eq(emp_mem_live_blocks(), 0);
 }
 
 /* A copy to another host keeps no link in its hop: two that leave one after the other arrive so. */
