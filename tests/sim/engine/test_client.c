@@ -7,6 +7,7 @@
 #include "sim/engine/sim.h"
 #include "sim/explain/explain.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
 enum { MOST_OPS = 8, HOP_NS = 100, COPY = 25 + 512 };
@@ -142,6 +143,18 @@ Test(client, what_reads_all_rounds_is_last)
     cr_expect_eq(
         step_ns(ops, levels, 5, (how){.is_client = true, .has_hop = true, .weight = 1}),
         2 * (20 + COPY) + HOP_NS + 10 + COPY + 20);
+}
+
+Test(client, survives_every_allocation_failure)
+{
+    task      t;
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    create(&t, two_rounds, rounds, 4, (how){.is_client = true, .weight = 1});
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
 }
 
 /* Nothing waits within a host. */
