@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Queries of <emplace/problem.h>. */
 #include "sim/problem/problem.h"
+#include "sim/problem/sequence.h"
 
 static bool has_op(const emp_problem *problem, emp_op_id op)
 {
@@ -17,6 +18,8 @@ bool emp_problem_allows(const emp_problem *problem, emp_op_id op, emp_device_id 
     if (!has_op(problem, op) || !has_device(problem, device)) return false;
     const int32_t class = problem->class_of_op[op];
     if (class < 0) return true;
+    if (problem->sequence != NULL && problem->sequence->stand_in[device] != device)
+        return false;
     return problem->kinds_of_class[class] >> problem->machine->device[device].kind & 1u;
 }
 

@@ -7,6 +7,7 @@
 #include "base/arrays.h"
 #include "base/disjoint.h"
 #include "base/mem.h"
+#include "base/strmap.h"
 #include "sim/graph/op.h"
 
 /* a waits for b, or a belongs to the list of b. */
@@ -19,12 +20,55 @@ typedef struct {
     const emp_graph   *g;
     int32_t            class_count;
     bool              *has_forward; /* [class] */
+    bool              *is_lookup;   /* [op] nobody waits for it */
     int32_t           *root;        /* [class] disjoint sets */
     pair              *pair;        /* [2 edge] */
     int32_t            pair_count;
     emp_blocks        *blocks;
     bool               is_numbered; /* blocks have numbers; else roots stand for them */
 } maker;
+
+/* ---- passes ---- */
+
+/* Length of NAME in "NAME/grad" and "NAME/grad_input", as the builder of transformers calls gradients; 0: another
+ * name. */
+static size_t forward_length(const char *name)
+{
+    const char *leaf = strrchr(name, '/');
+
+    if (leaf == NULL || strncmp(leaf, "/grad", 5) != 0) return 0;
+    return leaf[5] == '\0' || leaf[5] == '_' ? (size_t)(leaf - name) : 0;
+}
+
+static bool is_backward(const char *name)
+{
+    return emp_is_gradient_name(name) || forward_length(name) > 0;
+}
+
+/* Joins the classes of gradients with those of the ops that they are named after. */
+static emp_status join_gradients(const maker *m, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_strmap op_of_name = {0};
+
+    for (emp_op_id op = 0; op < m->g->op_count; op++)
+        if (m->problem->class_of_op[op] >= 0)
+            EMP_TRY(emp_strmap_set(&op_of_name, m->g->name[op], strlen(m->g->name[op]),
+                                   op, err));
+    for (emp_op_id op = 0; op < m->g->op_count; op++) {
+        const size_t length = forward_length(m->g->name[op]);
+        if (length == 0 || m->problem->class_of_op[op] < 0) continue;
+        const emp_op_id forward = emp_strmap_get(&op_of_name, m->g->name[op], length);
+        if (forward < 0) continue;
+        emp_disjoint_join(m->root, m->problem->class_of_op[op],
+                          m->problem->class_of_op[forward]);
+        m->has_forward[m->problem->class_of_op[op]] = true;
+    }
+
+cleanup:
+    emp_strmap_clear(&op_of_name);
+    return st;
+}
 
 /* ---- pairs ---- */
 
@@ -100,11 +144,11 @@ static int32_t id_of(maker *m, emp_op_id op)
 static void add_wait(maker *m, emp_op_id from, emp_op_id to)
 {
     const int32_t *class_of_op = m->problem->class_of_op;
-    bool           is_back_from = emp_is_gradient_name(m->g->name[from]);
-    bool           is_back_to = emp_is_gradient_name(m->g->name[to]);
+    bool           is_back_from = is_backward(m->g->name[from]);
+    bool           is_back_to = is_backward(m->g->name[to]);
     int32_t        a = id_of(m, to), b = id_of(m, from);
 
-    if (a == b || is_back_from != is_back_to) return;
+    if (a == b || is_back_from != is_back_to || m->is_lookup[from]) return;
     if (!is_back_to) add_pair(m, a, b);
     if (is_back_to &&
         (!m->has_forward[class_of_op[from]] || !m->has_forward[class_of_op[to]]))
@@ -176,6 +220,79 @@ static void find_circles(search *s, int32_t class_count, int32_t *root)
                 s->low[c] = s->number[to];
         }
     }
+}
+
+/* An op without inputs. */
+static bool is_source(const emp_graph *g, emp_op_id op)
+{
+    return g->input_offset[op] == g->input_offset[op + 1] &&
+           g->control_offset[op] == g->control_offset[op + 1];
+}
+
+/* Whether the forward op reads nothing but sources, at least one of its own class and one of another. */
+static bool is_of_inputs(const maker *m, emp_op_id op)
+{
+    const emp_graph *g = m->g;
+    bool             has_own = false, has_other = false;
+
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        const emp_op_id from = g->tensor[g->input[i]].producer;
+        const bool is_own = m->problem->class_of_op[from] == m->problem->class_of_op[op];
+        if (!g->op[from].is_folded && !is_source(g, from)) return false;
+        has_own = has_own || is_own;
+        has_other = has_other || !is_own;
+    }
+    return has_own && has_other && !is_backward(g->name[op]);
+}
+
+/* Whether the forward op waits for a forward op of another class that is no source. */
+static bool waits_for_others(const maker *m, emp_op_id op)
+{
+    const emp_graph *g = m->g;
+
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
+        const emp_op_id from = g->tensor[g->input[i]].producer;
+        if (!g->op[from].is_folded && !is_source(g, from) &&
+            !is_backward(g->name[from]) &&
+            m->problem->class_of_op[from] != m->problem->class_of_op[op])
+            return !is_backward(g->name[op]);
+    }
+    return false;
+}
+
+/* Marks lookups of classes that also wait for others, where both are in one circle. Returns whether there are some. */
+static bool mark_lookups(maker *m, const int32_t *size_of_root, bool *is_late)
+{
+    bool is_any = false;
+
+    for (emp_op_id op = 0; op < m->g->op_count; op++) {
+        const int32_t c = m->problem->class_of_op[op];
+        if (c >= 0 && waits_for_others(m, op)) is_late[c] = true;
+    }
+    for (emp_op_id op = 0; op < m->g->op_count; op++) {
+        const int32_t c = m->problem->class_of_op[op];
+        if (c < 0 || !is_late[c] || size_of_root[emp_disjoint_root(m->root, c)] < 2)
+            continue;
+        m->is_lookup[op] = is_of_inputs(m, op);
+        is_any = is_any || m->is_lookup[op];
+    }
+    return is_any;
+}
+
+static emp_status find_lookups(bool *is_any, maker *m, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_arrays arrays = {0};
+    int32_t   *size = EMP_ADD_ARRAY(&arrays, int32_t, (size_t)m->class_count);
+    bool      *is_late = EMP_ADD_ARRAY(&arrays, bool, (size_t)m->class_count);
+
+    if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "%d colocation classes", m->class_count);
+    for (int32_t c = 0; c < m->class_count; c++) size[emp_disjoint_root(m->root, c)]++;
+    *is_any = mark_lookups(m, size, is_late);
+
+cleanup:
+    emp_arrays_clear(&arrays);
+    return st;
 }
 
 static emp_status join_circles(maker *m, emp_error *err)
@@ -301,8 +418,7 @@ cleanup:
 
 static emp_status sum_up(maker *m, emp_error *err)
 {
-    const emp_cost_table *costs = m->problem->costs;
-    emp_blocks           *b = m->blocks;
+    emp_blocks *b = m->blocks;
 
     b->block = EMP_ADD_ARRAY(&b->arrays, emp_block, (size_t)b->count);
     if (b->block == NULL) return EMP_ERROR(EMP_ENOMEM, "%d blocks", b->count);
@@ -311,8 +427,6 @@ static emp_status sum_up(maker *m, emp_error *err)
         int32_t c = m->problem->class_of_op[op];
         if (c < 0) continue;
         emp_block *to = &b->block[b->block_of_op[op]];
-        to->gpu_ns += costs->gpu[op].compute_ns;
-        to->cpu_ns += costs->cpu[op].compute_ns;
         to->bytes += m->g->op[op].persistent_bytes;
         for (int32_t t = m->g->output_offset[op]; t < m->g->output_offset[op + 1]; t++)
             to->bytes += m->g->tensor[t].bytes;
@@ -339,25 +453,19 @@ static void add_pin(maker *m, emp_op_id from, emp_op_id to)
     add_pair(m, from, id_of(m, to));
 }
 
-/* Between GPUs and the host; 0 bytes/s: there is no GPU. */
-static double copy_rate(const emp_problem *problem)
+/* Between a GPU and its host. */
+static double copy_rate(const emp_problem *problem, emp_device_id gpu)
 {
-    const emp_device *gpu = emp_machine_first(problem->machine, EMP_DEVICE_GPU);
-
     if (problem->runtime.rules == EMP_RULES_MSR_LATENCY ||
         problem->runtime.rules == EMP_RULES_MSR_LOAD)
         return problem->runtime.msr.host_bytes_per_s;
-    return gpu == NULL
-               ? 0.0
-               : problem->machine->route[gpu - problem->machine->device][gpu->host]
-                     .bytes_per_s;
+    return problem->machine->route[gpu][problem->machine->device[gpu].host].bytes_per_s;
 }
 
-static emp_time_ns time_copy(const maker *m, emp_op_id op, double bytes_per_s)
+static emp_time_ns time_copy(const emp_graph *g, emp_op_id op, double bytes_per_s)
 {
-    const emp_graph *g = m->g;
-    int64_t          stated_ns = emp_graph_stated_copy_ns(g, op);
-    double           bytes = 0.0;
+    int64_t stated_ns = emp_graph_stated_copy_ns(g, op);
+    double  bytes = 0.0;
 
     if (stated_ns >= 0 || bytes_per_s <= 0.0) return stated_ns >= 0 ? stated_ns : 0;
     for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++) {
@@ -370,16 +478,15 @@ static emp_time_ns time_copy(const maker *m, emp_op_id op, double bytes_per_s)
 static emp_status number_nets(maker *m, emp_error *err)
 {
     emp_blocks *b = m->blocks;
-    double      bytes_per_s = copy_rate(m->problem);
 
     for (int32_t i = 0; i < m->pair_count; i++)
         b->net_count += i == 0 || m->pair[i].a != m->pair[i - 1].a;
-    b->copy_ns = EMP_ADD_ARRAY(&b->arrays, emp_time_ns, (size_t)b->net_count);
-    if (b->copy_ns == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nets", b->net_count);
+    b->op_of_net = EMP_ADD_ARRAY(&b->arrays, emp_op_id, (size_t)b->net_count);
+    if (b->op_of_net == NULL) return EMP_ERROR(EMP_ENOMEM, "%d nets", b->net_count);
     for (int32_t i = 0, net = -1, last = -1; i < m->pair_count; i++) {
         if (m->pair[i].a != last) {
             last = m->pair[i].a;
-            b->copy_ns[++net] = time_copy(m, last, bytes_per_s);
+            b->op_of_net[++net] = last;
         }
         m->pair[i].a = net;
     }
@@ -411,11 +518,13 @@ static emp_status allocate(maker *m, emp_error *err)
         return EMP_ERROR(EMP_EUNSUPPORTED, "blocks of a graph of %d edges",
                          m->g->edge_count);
     m->has_forward = EMP_NEW_ARRAY(bool, (size_t)m->class_count);
+    m->is_lookup = EMP_NEW_ARRAY(bool, (size_t)m->g->op_count);
     m->root = EMP_NEW_ARRAY(int32_t, (size_t)m->class_count);
     m->pair = EMP_NEW_ARRAY(pair, (size_t)pairs);
     m->blocks->block_of_op =
         EMP_ADD_ARRAY(&m->blocks->arrays, int32_t, (size_t)m->g->op_count);
-    if (!m->has_forward || !m->root || !m->pair || !m->blocks->block_of_op)
+    if (!m->has_forward || !m->is_lookup || !m->root || !m->pair ||
+        !m->blocks->block_of_op)
         return EMP_ERROR(EMP_ENOMEM, "blocks of %d ops", m->g->op_count);
     return EMP_OK;
 }
@@ -428,14 +537,23 @@ emp_status emp_blocks_init(emp_blocks *blocks, const emp_problem *problem, emp_e
                     .class_count = problem->graph->class_count,
                     .blocks = blocks};
 
+    bool has_lookups = false;
+
     *blocks = (emp_blocks){0};
     EMP_TRY(allocate(&m, err));
     emp_disjoint_init(m.root, m.class_count);
     for (emp_op_id op = 0; op < m.g->op_count; op++) {
         int32_t c = problem->class_of_op[op];
-        if (c >= 0 && !emp_is_gradient_name(m.g->name[op])) m.has_forward[c] = true;
+        if (c >= 0 && !is_backward(m.g->name[op])) m.has_forward[c] = true;
     }
+    EMP_TRY(join_gradients(&m, err));
     EMP_TRY(join_circles(&m, err));
+    EMP_TRY(find_lookups(&has_lookups, &m, err));
+    if (has_lookups) {
+        emp_disjoint_init(m.root, m.class_count);
+        EMP_TRY(join_gradients(&m, err));
+        EMP_TRY(join_circles(&m, err));
+    }
     EMP_TRY(join_leaves(&m, err));
     EMP_TRY(number_blocks(&m, err));
     m.is_numbered = true;
@@ -445,9 +563,28 @@ emp_status emp_blocks_init(emp_blocks *blocks, const emp_problem *problem, emp_e
 
 cleanup:
     emp_free(m.has_forward);
+    emp_free(m.is_lookup);
     emp_free(m.root);
     emp_free(m.pair);
     return st;
+}
+
+void emp_blocks_time(emp_time_ns *time_ns, const emp_blocks *b, const emp_problem *p,
+                     emp_device_id device)
+{
+    memset(time_ns, 0, (size_t)b->count * sizeof *time_ns);
+    for (emp_op_id op = 0; op < p->graph->op_count; op++)
+        if (b->block_of_op[op] >= 0)
+            time_ns[b->block_of_op[op]] += emp_problem_op_time_ns(p, op, device);
+}
+
+void emp_blocks_time_copies(emp_time_ns *copy_ns, const emp_blocks *b,
+                            const emp_problem *p, emp_device_id gpu)
+{
+    const double bytes_per_s = copy_rate(p, gpu);
+
+    for (int32_t net = 0; net < b->net_count; net++)
+        copy_ns[net] = time_copy(p->graph, b->op_of_net[net], bytes_per_s);
 }
 
 void emp_blocks_clear(emp_blocks *blocks)

@@ -1,10 +1,12 @@
 /** \file baselines/partitioners/blocks.h
  * What a contiguous split keeps together, as Tarnawski et al. (NeurIPS 2020) contract a graph.
  *
- * A split is of the forward pass; the backward op of a colocation class follows its forward ops.
+ * A split is of the forward pass; the backward op of a colocation class follows its forward ops. So does one that is
+ * named after its forward op, as "NAME/grad_weight" is, because a pipeline has both in one stage.
  * Classes wait for each other as their forward ops do; a class of backward ops alone as its mirror
  * image would, against the edges to and from other backward ops. Classes that then wait for each
- * other in a circle are one *block*. So is what costs no time with its only neighbour, as nothing
+ * other in a circle are one *block*. A table that is tied to the head would make a circle of the whole model. So in a
+ * circle, nobody waits for what such a class looks up for the step's inputs: its block is that of the head. So is what costs no time with its only neighbour, as nothing
  * is gained, but memory, by a copy between them. Blocks are numbered topologically.
  *
  * A *net* is an op with readers in other blocks: its result is copied between a GPU and host
@@ -17,9 +19,8 @@
 #include "sim/problem/problem.h"
 
 typedef struct {
-    emp_time_ns gpu_ns, cpu_ns; /**< all ops, one after the other */
-    int64_t     bytes;          /**< persistent, and of all results */
-    bool        has_gpu;        /**< no class of it needs a CPU */
+    int64_t bytes;   /**< persistent, and of all results */
+    bool    has_gpu; /**< no class of it needs a CPU */
 } emp_block;
 
 typedef struct {
@@ -29,20 +30,27 @@ typedef struct {
     int32_t   *wait_offset; /**< [block + 1] */
     int32_t   *wait;        /**< lower blocks that a block waits for, ascending */
 
-    int32_t      net_count;
-    emp_time_ns *copy_ns;    /**< [net] */
-    int32_t     *pin_offset; /**< [net + 1] */
-    int32_t     *pin;        /**< blocks of a net, ascending, two at least */
-    int32_t     *net_offset; /**< [block + 1] */
-    int32_t     *net;        /**< nets that a block is in, ascending */
-    emp_arrays   arrays;     /**< all of these */
+    int32_t    net_count;
+    emp_op_id *op_of_net;  /**< [net] */
+    int32_t   *pin_offset; /**< [net + 1] */
+    int32_t   *pin;        /**< blocks of a net, ascending, two at least */
+    int32_t   *net_offset; /**< [block + 1] */
+    int32_t   *net;        /**< nets that a block is in, ascending */
+    emp_arrays arrays;     /**< all of these */
 } emp_blocks;
 
-/** A copy takes what the graph states, or as long as its bytes at the rate between GPUs and host
- * memory that the runtime's rules have, or else the machine.
- * O((V + E) log E) for each length of a chain of ops without cost. \retval EMP_ENOMEM */
+/** O((V + E) log E) for each length of a chain of ops without cost. \retval EMP_ENOMEM */
 emp_status emp_blocks_init(emp_blocks *blocks, const emp_problem *problem,
                            emp_error *err);
 void       emp_blocks_clear(emp_blocks *blocks); /**< legal after a failed init */
+
+/** What the blocks take on a device, one op after the other: time_ns[block count]. O(V). */
+void emp_blocks_time(emp_time_ns *time_ns, const emp_blocks *blocks,
+                     const emp_problem *problem, emp_device_id device);
+
+/** What the nets take to be copied between a GPU and host memory: copy_ns[net count]. A copy takes what the graph
+ * states, or as long as its bytes at the rate that the runtime's rules have, or else the machine. O(V). */
+void emp_blocks_time_copies(emp_time_ns *copy_ns, const emp_blocks *blocks,
+                            const emp_problem *problem, emp_device_id gpu);
 
 #endif /* EMP_BASELINES_PARTITIONERS_BLOCKS_H */

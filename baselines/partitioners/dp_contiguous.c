@@ -2,16 +2,17 @@
 /* The contiguous split of least greatest load, by the dynamic program of Tarnawski et al. (NeurIPS
  * 2020) over ideals (ideals.h):
  *
- *     best(J, a, c) = min over ideals I within J of
- *         max(best(I, a - 1, c), gpu load of J \ I), max(best(I, a, c - 1), cpu load of J \ I)
+ *     best(J, n) = min over ideals I within J and groups g of max(best(I, n less a device of g), load of J \ I on g)
  *
- * with a GPUs and c CPUs; best(all, ...) is wanted. A GPU's load is the time of its ops and of the
+ * where n counts the devices of each group that are used; best(all, ...) is wanted. The devices of a group are alike, so
+ * that a machine of like GPUs has two groups, its GPUs and its CPUs. A GPU's load is the time of its ops and of the
  * copies in and out (blocks.h), and it has a memory; a CPU's is the time of its ops.
  *
  * One order of the blocks, whose ideals are few, comes first. What it gives is a limit: for each I
  * only those J are looked at for whose ops alone a device takes less, and only those states kept
  * from which the devices that are left could do the rest. */
 #include <math.h>
+#include <string.h>
 
 #include "base/arrays.h"
 #include "base/mem.h"
@@ -25,9 +26,21 @@ enum { MAX_STATES = 1 << 26 };
 /* No load yet. */
 static const emp_time_ns NEVER = INT64_MAX;
 
+/* Devices that take as long for every block and have as much memory. */
+typedef struct {
+    bool          is_gpu;
+    int32_t       count;
+    emp_device_id device[EMP_MAX_DEVICES];
+    int32_t       stride; /* of its count in the number of a state */
+    int64_t       memory_bytes;
+    emp_time_ns  *time_ns; /* [block] */
+    emp_time_ns  *copy_ns; /* [net]; NULL: a CPU */
+    double        share;   /* time of the first group that its time stands for at most */
+} group;
+
 /* The blocks between two ideals. */
 typedef struct {
-    emp_time_ns gpu_ns, cpu_ns, copy_ns;
+    emp_time_ns time_ns[EMP_MAX_DEVICES], copy_ns[EMP_MAX_DEVICES]; /* [group] */
     int64_t     bytes;
     int32_t     cpu_only; /* blocks that have to be on a CPU */
     int32_t    *inside;   /* [net] its blocks that are among them */
@@ -40,17 +53,18 @@ typedef struct {
 typedef struct {
     const emp_blocks *blocks;
     const emp_ideals *ideals;
-    int32_t      gpu_count, cpu_count, state_count; /* state: a (cpu_count + 1) + c */
-    int64_t      memory_bytes;
-    emp_time_ns  limit_ns; /* all loads are below */
-    double      *room_ns;  /* [state] GPU time that the other devices have */
-    double      *rest_ns;  /* [ideal] GPU time of the blocks that are not in it */
-    emp_time_ns *load_ns;  /* [ideal][state] */
-    int32_t     *from;     /* [ideal][state] I, or -1 - I if the last device is a CPU */
-    part         part;
-    int32_t     *seen; /* [ideal] the I from which it was seen last, plus 1 */
-    level       *stack;
-    emp_arrays   arrays;
+    int32_t     group_count, state_count; /* a state is how many of each group are used */
+    group       group[EMP_MAX_DEVICES];   /* GPUs first */
+    emp_time_ns limit_ns;                 /* all loads are below */
+    double     *room_ns; /* [state] time of the first group that the other devices have */
+    double
+        *rest_ns; /* [ideal] time of the first group of the blocks that are not in it */
+    emp_time_ns *load_ns; /* [ideal][state] */
+    int32_t   *from; /* [ideal][state] I times the groups, plus that of the last device */
+    part       part;
+    int32_t   *seen; /* [ideal] the I from which it was seen last, plus 1 */
+    level     *stack;
+    emp_arrays arrays, of_groups;
 } split;
 
 /* ---- parts ---- */
@@ -62,8 +76,8 @@ static void change_part(split *s, int32_t block, int32_t sign)
     const emp_blocks *b = s->blocks;
     part             *p = &s->part;
 
-    p->gpu_ns += sign * b->block[block].gpu_ns;
-    p->cpu_ns += sign * b->block[block].cpu_ns;
+    for (int32_t g = 0; g < s->group_count; g++)
+        p->time_ns[g] += sign * s->group[g].time_ns[block];
     p->bytes += sign * b->block[block].bytes;
     p->cpu_only += sign * !b->block[block].has_gpu;
     for (int32_t i = b->net_offset[block]; i < b->net_offset[block + 1]; i++) {
@@ -71,18 +85,24 @@ static void change_part(split *s, int32_t block, int32_t sign)
         int32_t before = p->inside[net], after = before + sign;
         bool    was_cut = before > 0 && before<pins, is_cut = after> 0 && after < pins;
         p->inside[net] = after;
-        p->copy_ns += (is_cut - was_cut) * b->copy_ns[net];
+        for (int32_t g = 0; g < s->group_count && is_cut != was_cut; g++)
+            if (s->group[g].is_gpu)
+                p->copy_ns[g] += (is_cut - was_cut) * s->group[g].copy_ns[net];
     }
+}
+
+static bool fits(const split *s, int32_t g)
+{
+    return !s->group[g].is_gpu ||
+           (s->part.cpu_only == 0 && s->part.bytes <= s->group[g].memory_bytes);
 }
 
 /* Copies left out: with more blocks there may be fewer. */
 static bool can_grow(const split *s)
 {
-    const part *p = &s->part;
-    bool fits_gpu = s->gpu_count > 0 && p->cpu_only == 0 && p->gpu_ns < s->limit_ns &&
-                    p->bytes <= s->memory_bytes;
-
-    return fits_gpu || p->cpu_ns < s->limit_ns;
+    for (int32_t g = 0; g < s->group_count; g++)
+        if (fits(s, g) && s->part.time_ns[g] < s->limit_ns) return true;
+    return false;
 }
 
 /* ---- the recurrence ---- */
@@ -90,6 +110,12 @@ static bool can_grow(const split *s)
 static size_t at(const split *s, int32_t ideal) /* its first state */
 {
     return (size_t)ideal * (size_t)s->state_count;
+}
+
+/* How many devices of the group a state uses. */
+static int32_t used(const split *s, int32_t state, int32_t g)
+{
+    return state / s->group[g].stride % (s->group[g].count + 1);
 }
 
 static void offer(split *s, int32_t ideal, int32_t state, emp_time_ns before_ns,
@@ -109,15 +135,14 @@ static void relax(split *s, int32_t small, int32_t large)
 {
     const part        *p = &s->part;
     const emp_time_ns *before_ns = &s->load_ns[at(s, small)];
-    bool               has_gpu = p->cpu_only == 0 && p->bytes <= s->memory_bytes;
-    int32_t            row = s->cpu_count + 1;
 
-    for (int32_t state = 0; state < s->state_count; state++) {
-        if (before_ns[state] == NEVER) continue;
-        if (has_gpu && state / row < s->gpu_count)
-            offer(s, large, state + row, before_ns[state], p->gpu_ns + p->copy_ns, small);
-        if (state % row < s->cpu_count)
-            offer(s, large, state + 1, before_ns[state], p->cpu_ns, -1 - small);
+    for (int32_t g = 0; g < s->group_count; g++) {
+        const group *of = &s->group[g];
+        if (!fits(s, g)) continue;
+        for (int32_t state = 0; state < s->state_count; state++)
+            if (before_ns[state] != NEVER && used(s, state, g) < of->count)
+                offer(s, large, state + of->stride, before_ns[state],
+                      p->time_ns[g] + p->copy_ns[g], small * s->group_count + g);
     }
 }
 
@@ -158,28 +183,29 @@ static void go_on_from(split *s, int32_t small)
 
 /* ---- bounds ---- */
 
-/* How much GPU time a CPU stands for at most, in the same time. */
-static double cpu_share(const emp_blocks *b)
+/* How much time of the first group a device of this one stands for at most, in the same time. */
+static double share_of(const split *s, int32_t g)
 {
-    double share = 0.0;
+    const emp_time_ns *first_ns = s->group[0].time_ns, *own_ns = s->group[g].time_ns;
+    double             share = 0.0;
 
-    for (int32_t i = 0; i < b->count; i++) {
-        if (b->block[i].gpu_ns == 0) continue;
-        if (b->block[i].cpu_ns == 0) return INFINITY;
-        double ratio = (double)b->block[i].gpu_ns / (double)b->block[i].cpu_ns;
-        if (ratio > share) share = ratio;
+    for (int32_t i = 0; i < s->blocks->count; i++) {
+        if (first_ns[i] == 0) continue;
+        if (own_ns[i] == 0) return INFINITY;
+        share = fmax(share, (double)first_ns[i] / (double)own_ns[i]);
     }
     return share;
 }
 
 static void find_room(split *s)
 {
-    double  share = cpu_share(s->blocks), limit_ns = (double)s->limit_ns;
-    int32_t row = s->cpu_count + 1;
-
     for (int32_t state = 0; state < s->state_count; state++) {
-        int32_t gpus = s->gpu_count - state / row, cpus = s->cpu_count - state % row;
-        s->room_ns[state] = gpus * limit_ns + (cpus > 0 ? cpus * share * limit_ns : 0.0);
+        s->room_ns[state] = 0.0;
+        for (int32_t g = 0; g < s->group_count; g++) {
+            const int32_t left = s->group[g].count - used(s, state, g);
+            if (left > 0)
+                s->room_ns[state] += left * s->group[g].share * (double)s->limit_ns;
+        }
     }
 }
 
@@ -187,12 +213,73 @@ static void find_rest(split *s)
 {
     s->rest_ns[0] = 0.0;
     for (int32_t b = 0; b < s->blocks->count; b++)
-        s->rest_ns[0] += (double)s->blocks->block[b].gpu_ns;
+        s->rest_ns[0] += (double)s->group[0].time_ns[b];
     for (int32_t i = 1; i < s->ideals->count; i++) {
         emp_ideal_step origin = s->ideals->origin[i];
         s->rest_ns[i] =
-            s->rest_ns[origin.ideal] - (double)s->blocks->block[origin.block].gpu_ns;
+            s->rest_ns[origin.ideal] - (double)s->group[0].time_ns[origin.block];
     }
+}
+
+/* ---- groups ---- */
+
+static bool is_like(const split *s, const group *g, const emp_time_ns *time_ns,
+                    const emp_time_ns *copy_ns, int64_t memory_bytes)
+{
+    return g->memory_bytes == memory_bytes &&
+           memcmp(g->time_ns, time_ns, (size_t)s->blocks->count * sizeof *time_ns) == 0 &&
+           (!g->is_gpu || memcmp(g->copy_ns, copy_ns,
+                                 (size_t)s->blocks->net_count * sizeof *copy_ns) == 0);
+}
+
+/* Adds the device to the group that it is like, or begins one. */
+static emp_status add_device(split *s, const emp_problem *p, emp_device_id d,
+                             emp_error *err)
+{
+    const emp_device *device = &p->machine->device[d];
+    const bool        is_gpu = device->kind == EMP_DEVICE_GPU;
+    const int64_t     memory =
+        is_gpu && p->runtime.check_memory ? device->memory_bytes : INT64_MAX;
+    group *last = &s->group[s->group_count];
+
+    *last = (group){.is_gpu = is_gpu, .memory_bytes = memory};
+    last->time_ns = EMP_ADD_ARRAY(&s->of_groups, emp_time_ns, (size_t)s->blocks->count);
+    last->copy_ns =
+        EMP_ADD_ARRAY(&s->of_groups, emp_time_ns, (size_t)s->blocks->net_count);
+    if (s->of_groups.is_short) return EMP_ERROR(EMP_ENOMEM, "times of blocks");
+    emp_blocks_time(last->time_ns, s->blocks, p, d);
+    if (is_gpu) emp_blocks_time_copies(last->copy_ns, s->blocks, p, d);
+    int32_t g = 0;
+    while (g < s->group_count &&
+           (s->group[g].is_gpu != is_gpu ||
+            !is_like(s, &s->group[g], last->time_ns, last->copy_ns, memory)))
+        g++;
+    s->group[g].device[s->group[g].count++] = d;
+    s->group_count += g == s->group_count;
+    return EMP_OK;
+}
+
+static emp_status find_groups(split *s, const emp_problem *p, emp_error *err)
+{
+    static const emp_device_kind kinds[] = {EMP_DEVICE_GPU, EMP_DEVICE_CPU};
+    int64_t                      states = 1;
+
+    for (int k = 0; k < 2; k++)
+        for (emp_device_id d = 0; d < p->machine->device_count; d++)
+            if (p->machine->device[d].kind == kinds[k])
+                EMP_CHECK(add_device(s, p, d, err));
+    for (int32_t g = s->group_count - 1; g >= 0; g--) {
+        s->group[g].stride = (int32_t)states;
+        s->group[g].share = share_of(s, g);
+        states *= s->group[g].count + 1;
+        if (states > MAX_STATES)
+            return EMP_ERROR(EMP_EUNSUPPORTED,
+                             "method dp-contiguous counts the devices of each group of "
+                             "like ones, of which machine %s has %d: more than %d counts",
+                             p->machine->name, s->group_count, MAX_STATES);
+    }
+    s->state_count = (int32_t)states;
+    return EMP_OK;
 }
 
 /* ---- a run ---- */
@@ -218,17 +305,13 @@ static emp_status allocate(split *s, emp_error *err)
 
 /* Goes back along the devices. Each is given a whole ideal, of which those before it then take
  * what is theirs. */
-static void assign(const split *s, int32_t state, const emp_device_id *gpu,
-                   const emp_device_id *cpu, emp_device_id *device_of_block)
+static void assign(const split *s, int32_t state, emp_device_id *device_of_block)
 {
-    int32_t row = s->cpu_count + 1;
-
     for (int32_t ideal = s->ideals->count - 1; ideal > 0;) {
         int32_t from = s->from[at(s, ideal) + (size_t)state];
-        bool    is_gpu = from >= 0;
-        int32_t small = is_gpu ? from : -1 - from;
-        state -= is_gpu ? row : 1;
-        emp_device_id device = is_gpu ? gpu[state / row] : cpu[state % row];
+        int32_t small = from / s->group_count, g = from % s->group_count;
+        state -= s->group[g].stride;
+        emp_device_id device = s->group[g].device[used(s, state, g)];
         for (int32_t i = ideal; i > 0; i = s->ideals->origin[i].ideal)
             device_of_block[s->ideals->origin[i].block] = device;
         ideal = small;
@@ -237,8 +320,7 @@ static void assign(const split *s, int32_t state, const emp_device_id *gpu,
 
 /* Finds the best split with loads below the limit, which becomes its greatest load; none:
  * both stay as they are. */
-static emp_status run(split *s, const emp_device_id *gpu, const emp_device_id *cpu,
-                      emp_device_id *device_of_block, emp_error *err)
+static emp_status run(split *s, emp_device_id *device_of_block, emp_error *err)
 {
     emp_status st = EMP_OK;
     int32_t    best = -1;
@@ -256,7 +338,7 @@ static emp_status run(split *s, const emp_device_id *gpu, const emp_device_id *c
         if (last_ns[state] != NEVER && (best < 0 || last_ns[state] < last_ns[best]))
             best = state;
     if (best < 0) goto cleanup;
-    assign(s, best, gpu, cpu, device_of_block);
+    assign(s, best, device_of_block);
     s->limit_ns = last_ns[best];
 
 cleanup:
@@ -274,18 +356,12 @@ typedef struct {
 static emp_status find_split(emp_device_id *device_of_block, const emp_problem *problem,
                              const emp_blocks *blocks, const options *o, emp_error *err)
 {
-    emp_status    st = EMP_OK;
-    emp_device_id gpu[EMP_MAX_DEVICES], cpu[EMP_MAX_DEVICES];
-    emp_ideals    line = {0}, all = {0};
-    bool          is_whole = true;
-    split         s = {.blocks = blocks, .limit_ns = NEVER};
+    emp_status st = EMP_OK;
+    emp_ideals line = {0}, all = {0};
+    bool       is_whole = true;
+    split      s = {.blocks = blocks, .limit_ns = NEVER};
 
-    s.gpu_count = emp_machine_list(problem->machine, EMP_DEVICE_GPU, gpu);
-    s.cpu_count = emp_machine_list(problem->machine, EMP_DEVICE_CPU, cpu);
-    s.state_count = (s.gpu_count + 1) * (s.cpu_count + 1);
-    s.memory_bytes = INT64_MAX;
-    if (s.gpu_count > 0 && problem->runtime.check_memory)
-        s.memory_bytes = problem->machine->device[gpu[0]].memory_bytes;
+    EMP_TRY(find_groups(&s, problem, err));
     if (o->order != ORDER_ONE)
         EMP_TRY(emp_ideals_init(&all, &is_whole, blocks, o->ideals, err));
     if (!is_whole && o->order == ORDER_ANY)
@@ -297,14 +373,14 @@ static emp_status find_split(emp_device_id *device_of_block, const emp_problem *
             blocks->count, o->ideals);
     EMP_TRY(emp_ideals_init_line(&line, blocks->count, err));
     s.ideals = &line;
-    EMP_TRY(run(&s, gpu, cpu, device_of_block, err));
+    EMP_TRY(run(&s, device_of_block, err));
     s.ideals = &all;
-    if (o->order != ORDER_ONE && is_whole)
-        EMP_TRY(run(&s, gpu, cpu, device_of_block, err));
+    if (o->order != ORDER_ONE && is_whole) EMP_TRY(run(&s, device_of_block, err));
 
 cleanup:
     emp_ideals_clear(&line);
     emp_ideals_clear(&all);
+    emp_arrays_clear(&s.of_groups);
     return st;
 }
 
@@ -318,11 +394,6 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
     emp_device_id *device_of_block = NULL;
 
     EMP_TRY(emp_method_options_parse(&o, type, params, err));
-    if (emp_cost_is_unlike(problem->costs))
-        EMP_FAIL(EMP_EUNSUPPORTED,
-                 "method dp-contiguous counts devices and so takes those of a kind to be "
-                 "alike; those of machine %s are not",
-                 problem->machine->name);
     EMP_TRY(emp_blocks_init(&blocks, problem, err));
     EMP_TRY(EMP_ALLOC(device_of_block, (size_t)blocks.count));
     EMP_TRY(find_split(device_of_block, problem, &blocks, &o, err));

@@ -10,10 +10,13 @@
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/options/inputs.h"
+#include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
 #include "cli/options/run_options.h"
 #include "cli/report/report.h"
 #include "run/methods.h"
+#include "sim/engine/sim.h"
 
 enum { SHOWN_POINTS = 20, MAX_FILES = 1024 };
 
@@ -29,7 +32,7 @@ static const struct argp_option options[] = {
     {"out", 'o', "FILE", 0,
      "Write the best placement: as JSON; as FILE.pb or FILE.pbtxt, a copy of the run's "
      "graph file with its devices; as FILE.py, for PyTorch or TensorFlow 1; as FILE.sh, "
-     "for llama.cpp",
+     "for llama.cpp. If that form cannot state it, a placement near it, with a warning",
      0},
     CLI_FORCE_OPTION,
     {0},
@@ -266,6 +269,69 @@ static emp_status load_machine(emp_machine **machine, const emp_record *r,
                      r->machine, r->device_count, (*machine)->device_count);
 }
 
+/* Warns of what a placement near the best one costs, as the run's search has not seen it. */
+static void warn_of_near(const struct args *args, const emp_record *r,
+                         const emp_sim_result *near)
+{
+    char before[EMP_UNITS_TEXT_BYTES], now[EMP_UNITS_TEXT_BYTES];
+
+    cli_warn("%s has a placement near the best one, which its form cannot state: %s a "
+             "step%s, and the best one %s%s; emplace place --out searches for placements "
+             "of that form",
+             args->out,
+             emp_units_format_seconds((double)near->step_time_ns * 1e-9, now, sizeof now),
+             near->is_feasible ? "" : " (it does not fit in memory)",
+             emp_units_format_seconds(r->best_step_time_s, before, sizeof before),
+             r->is_feasible ? "" : " (it does not fit in memory)");
+}
+
+/* Moves the placement to the nearest one of the form, and writes that. */
+static emp_status write_near(const struct args *args, const emp_record *r,
+                             const char *path, emp_error *err)
+{
+    emp_status         st = EMP_OK;
+    cli_inputs         inputs = {.form = cli_form_of(args->out, r->workload)};
+    emp_owned_decision decision = {0};
+    emp_sim           *sim = NULL;
+    emp_sim_result     near;
+
+    EMP_TRY(cli_inputs_load(&inputs, r->workload, r->machine, r->runtime, err));
+    EMP_TRY(cli_decision_load(&decision, path, inputs.problem, err));
+    EMP_TRY(emp_sim_create(&sim, inputs.problem, err));
+    EMP_TRY(emp_sim_run(sim, decision.device_of_op, &near, err));
+    const emp_decision  view = {.device_of_op = decision.device_of_op};
+    emp_named_placement p = emp_placement_name(inputs.problem, &view, NAN);
+    p.origin = emp_record_origin(r);
+    EMP_TRY(cli_placement_output_write(args->out, &p, r->workload,
+                                       inputs.problem->machine, err));
+    warn_of_near(args, r, &near);
+
+cleanup:
+    emp_sim_destroy(sim);
+    emp_decision_clear(&decision);
+    cli_inputs_clear(&inputs);
+    return st;
+}
+
+/* A run that was searched without the form can have a placement that the form cannot state. */
+static emp_status write_in_form(const struct args *args, const emp_record *r,
+                                const char *path, const emp_named_placement *p,
+                                const emp_machine *machine, emp_error *err)
+{
+    emp_error        why = {0}, missing = {0};
+    const emp_status st =
+        cli_placement_output_write(args->out, p, r->workload, machine, &why);
+
+    if (st == EMP_OK) return EMP_OK;
+    if (st != EMP_EINVAL || cli_form_of(args->out, r->workload) < CLI_FORM_DEVICE_MAP)
+        return EMP_ERROR(st, "%s", why.msg);
+    if (write_near(args, r, path, &missing) == EMP_OK) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "%s; a placement near by cannot be found, as %s; emplace place "
+                     "--out %s searches for placements of that form",
+                     why.msg, missing.msg, args->out);
+}
+
 static emp_status write_placement(const struct args *args, const emp_record *r,
                                   const char *path, emp_error *err)
 {
@@ -283,9 +349,17 @@ static emp_status write_placement(const struct args *args, const emp_record *r,
     EMP_TRY(emp_output_check_inputs(&graph, 1, &args->out, 1, err));
     EMP_TRY(emp_record_load_names(&names, path, err));
     const emp_named_placement placement = name_placement(r, &names);
+    EMP_TRY(cli_placement_output_check_ops(args->out, &placement, r->workload, err));
     if (cli_placement_output_needs_machine(args->out, &placement))
         EMP_TRY(load_machine(&machine, r, path, err));
-    EMP_TRY(cli_placement_output_write(args->out, &placement, r->workload, machine, err));
+    EMP_TRY(write_in_form(args, r, path, &placement, machine, err));
+    if (cli_form_of(args->out, r->workload) != CLI_FORM_ANY &&
+        (r->has_order || r->has_fusion))
+        cli_warn("%s states devices, and leaves out the %s that the run has decided",
+                 args->out,
+                 r->has_order && r->has_fusion ? "order and the fusion"
+                 : r->has_order                ? "order"
+                                               : "fusion");
 
 cleanup:
     emp_machine_destroy(machine);

@@ -117,7 +117,9 @@ static emp_status legalize(emp_device_id *device_of_op, const char *path,
     }
     warn_of_moves(path, problem, &cannot_run, asked, device_of_op,
                   "there is no kernel for a GPU");
-    warn_of_moves(path, problem, &forbidden, asked, device_of_op, "CPUs are forbidden");
+    warn_of_moves(path, problem, &forbidden, asked, device_of_op,
+                  problem->sequence == NULL ? "CPUs are forbidden"
+                                            : "the output gives nothing to that CPU");
     warn_of_moves(path, problem, &colocated, asked, device_of_op,
                   problem->sequence == NULL
                       ? "colocated ops share a device"

@@ -293,7 +293,7 @@ emp_status cli_placement_output_write(const char *path, const emp_named_placemen
 
     switch (cli_form_of(path, spec)) {
     case CLI_FORM_ANY: return emp_placement_write(path, p, err);
-    case CLI_FORM_LLAMA: return cli_llama_options_write(path, p, spec, err);
+    case CLI_FORM_LLAMA: return cli_llama_options_write(path, p, machine, spec, err);
     case CLI_FORM_DEVICE_MAP: return cli_device_map_write(path, p, spec, err);
     case CLI_FORM_VLLM:
     case CLI_FORM_MEGATRON:

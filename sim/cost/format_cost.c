@@ -15,6 +15,7 @@ static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
     case EMP_DTYPE_BFLOAT16: return EMP_FORMAT_BF16;
     case EMP_DTYPE_INT8: return EMP_FORMAT_INT8;
     case EMP_DTYPE_FLOAT8_E4M3: return EMP_FORMAT_FP8;
+    case EMP_DTYPE_NVFP4_W4A4: return EMP_FORMAT_FP4;
     case EMP_DTYPE_FLOAT: return fp32_as;
     default: return EMP_FORMAT_FP32;
     }
@@ -36,6 +37,13 @@ static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *
     return emp_product_peak(gpu, format) > 0.0 ? format : EMP_FORMAT_FP32;
 }
 
+/* Whether the GPU multiplies quantised weights as they are stored. Others unpack them to the type of the output. */
+static bool is_native(const emp_op_cost *c, emp_format format)
+{
+    return c->computed != EMP_DTYPE_NONE &&
+           format == format_of_dtype(c->computed, EMP_FORMAT_FP32);
+}
+
 /* Attention by the table, if its sizes are known; else < 0. */
 static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_format format)
 {
@@ -54,38 +62,83 @@ static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_forma
     return seconds * c->flops / emp_attention_flops(&a);
 }
 
-/* How many times as long kernels take because they unpack quantised weights: with few rows, where the bytes
- * count, and with many. Measured by llama.cpp's authors with Llama-3.1-8B on one GPU (tools/quantize/README.md at
- * 311c2c9f): tokens of 128, less 2.9 ms that do not depend on bytes, beside F16 and Q8_0; prompts of 512 beside F16.
- * Mixes stand for their main type. Types without a line, such as q4_0, take 1 and 1.1: assumed. */
-static const struct {
-    int32_t ggml;
-    double  few, many;
-} unpacking[] = {{8, 1.0, 1.07},   {10, 1.55, 1.18}, {11, 1.45, 1.22}, {12, 1.12, 1.13},
-                 {13, 1.07, 1.22}, {14, 1.1, 1.14},  {16, 2.1, 1.08},  {17, 1.95, 1.12},
-                 {18, 1.75, 1.13}, {19, 2.45, 1.08}, {21, 1.6, 1.16},  {22, 1.9, 1.18},
-                 {23, 1.14, 1.2},  {29, 2.4, 1.09}};
-
+/* What the matrix kernels of llama.cpp do with quantised weights, by GGML's number of the type. With few
+ * rows they unpack a weight in so many cycles of a lane, beside the time of its bytes. With many rows their
+ * products take `many` times as long as those of float16, and reach at most so many FLOP a cycle and multiprocessor
+ * (CUDA).
+ * cuda: measured on an H200, data/anchors/llama. metal: by llama.cpp's authors with Llama-3.1-8B
+ * on an M4 Max (tools/quantize/README.md at 311c2c9f), whose rows for float16 and Q8_0 reach 512 GB/s and leave
+ * 2.9 ms; `many` are prompts of 512 tokens there. Mixes stand for their main type. A type without a
+ * figure there takes that of Q4_0: assumed. */
 typedef struct {
-    double few, many;
-} unpacking_factors;
+    int32_t ggml;
+    double  cuda_cycles, cuda_flops, metal_cycles, many;
+} unpacking;
 
-static unpacking_factors unpacking_of(emp_dtype stored)
+static const unpacking unpackings[] = {
+    {2, 1.50, 774.0, 0.0, 1.1},     /* Q4_0 */
+    {3, 0.58, 675.0, 0.0, 1.1},     /* Q4_1 */
+    {6, 1.82, 734.0, 0.0, 1.1},     /* Q5_0 */
+    {7, 1.38, 635.0, 0.0, 1.1},     /* Q5_1 */
+    {8, 1.13, 765.0, 0.0, 1.07},    /* Q8_0 */
+    {10, 3.54, 434.0, 1.51, 1.18},  /* Q2_K */
+    {11, 5.20, 559.0, 1.62, 1.22},  /* Q3_K */
+    {12, 2.28, 675.0, 0.57, 1.13},  /* Q4_K */
+    {13, 2.13, 652.0, 0.40, 1.22},  /* Q5_K */
+    {14, 2.97, 556.0, 0.69, 1.14},  /* Q6_K */
+    {16, 3.81, 742.0, 2.38, 1.08},  /* IQ2_XXS */
+    {17, 4.19, 540.0, 2.30, 1.12},  /* IQ2_XS */
+    {18, 3.62, 689.0, 2.41, 1.13},  /* IQ3_XXS */
+    {19, 3.96, 628.0, 2.38, 1.08},  /* IQ1_S */
+    {20, 1.95, 750.0, 0.0, 1.1},    /* IQ4_NL */
+    {21, 4.22, 669.0, 2.16, 1.16},  /* IQ3_S */
+    {22, 3.88, 543.0, 2.42, 1.18},  /* IQ2_S */
+    {23, 1.83, 825.0, 0.62, 1.2},   /* IQ4_XS */
+    {29, 4.01, 1686.0, 2.57, 1.09}, /* IQ1_M */
+    {39, 2.94, 746.0, 0.0, 1.1},    /* MXFP4 */
+    {40, 2.03, 541.0, 0.0, 1.1},    /* NVFP4 */
+};
+
+/* Lanes of a multiprocessor that unpack: integer units of NVIDIA's since Volta. */
+static const double LANES = 64.0;
+
+/* NULL: the weights need none. */
+static const unpacking *unpacking_of(const emp_op_cost *c, emp_format format)
 {
-    if (stored == EMP_DTYPE_NONE || stored < EMP_DTYPE_GGML)
-        return (unpacking_factors){1.0, 1.0};
-    for (size_t i = 0; i < sizeof unpacking / sizeof *unpacking; i++)
-        if ((int32_t)stored - EMP_DTYPE_GGML == unpacking[i].ggml)
-            return (unpacking_factors){unpacking[i].few, unpacking[i].many};
-    return (unpacking_factors){1.0, 1.1};
+    if (c->stored == EMP_DTYPE_NONE || c->stored < EMP_DTYPE_GGML || is_native(c, format))
+        return NULL;
+    for (size_t i = 0; i < sizeof unpackings / sizeof *unpackings; i++)
+        if ((int32_t)c->stored - EMP_DTYPE_GGML == unpackings[i].ggml)
+            return &unpackings[i];
+    return &unpackings[0];
 }
 
-/* Bytes as if those of the weights were as many as their unpacking takes. */
-static double bytes_to_move(const emp_op_cost *c)
+static double cycles_per_s(const emp_device *gpu)
 {
-    double bytes = (double)c->bytes_read + (double)c->bytes_written;
+    return fmax(1.0, (double)gpu->multiprocessors) * fmax(1e6, gpu->clock_hz);
+}
 
-    return bytes + (unpacking_of(c->stored).few - 1.0) * (double)c->weight_bytes;
+/* Seconds to unpack each weight once. */
+static double unpacking_s(const unpacking *of, const emp_op_cost *c,
+                          const emp_device *gpu)
+{
+    enum { ROW = 4096 };
+    if (of == NULL) return 0.0;
+    double bytes_of_row = (double)emp_dtype_tensor_bytes(c->stored, &EMP_SHAPE(ROW));
+    double weights = (double)c->weight_bytes * ROW / bytes_of_row;
+    double cycles = gpu->has_metal_kernels ? of->metal_cycles : of->cuda_cycles;
+
+    return weights * cycles / (LANES * cycles_per_s(gpu));
+}
+
+/* A product with many rows, which takes `seconds` in the format that it is computed in. */
+static double many_rows_s(double seconds, const unpacking *of, const emp_op_cost *c,
+                          const emp_device *gpu)
+{
+    if (of == NULL) return seconds;
+    seconds *= of->many;
+    if (gpu->has_metal_kernels) return seconds;
+    return fmax(seconds, c->flops / (of->cuda_flops * cycles_per_s(gpu)));
 }
 
 /* A table holds products whose matrices are stored in the format they are computed in. With few rows
@@ -97,16 +150,17 @@ static double table_s(const emp_grid *grid, const emp_op_cost *c, const emp_devi
     double m = fmax(1.0, (double)c->m * (double)c->batch), n = fmax(1.0, (double)c->n),
            k = fmax(1.0, (double)c->k);
     double measured = emp_grid_at(grid, (double[]){m, n, k});
-    double share =
-        bytes_to_move(c) / ((m * k + k * n + m * n) * emp_format_bytes(format));
+    double share = (double)(c->bytes_read + c->bytes_written) /
+                   ((m * k + k * n + m * n) * emp_format_bytes(format));
 
-    if (c->stored == EMP_DTYPE_NONE || c->computed != EMP_DTYPE_NONE) return measured;
-    double many = unpacking_of(c->stored).many, fixed = gpu->kernel_minimum_s;
-    if (share >= 1.0 || m >= MANY_ROWS) return measured * many;
+    if (c->stored == EMP_DTYPE_NONE || is_native(c, format)) return measured;
+    const unpacking *of = unpacking_of(c, format);
+    double           fixed = gpu->kernel_minimum_s;
+    if (share >= 1.0 || m >= MANY_ROWS) return many_rows_s(measured, of, c, gpu);
     double one_row = emp_grid_at(grid, (double[]){1.0, n, k});
-    double bytes_s = fixed + fmax(0.0, one_row - fixed) * share;
+    double few_s = fixed + fmax(0.0, one_row - fixed) * share + unpacking_s(of, c, gpu);
     double many_s = emp_grid_at(grid, (double[]){MANY_ROWS, n, k}) * m / MANY_ROWS;
-    return many * fmin(measured, fmax(bytes_s / many, many_s));
+    return fmax(few_s, many_rows_s(fmin(measured, many_s), of, c, gpu));
 }
 
 double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_device *gpu,
@@ -121,6 +175,8 @@ double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_devi
     if (grid != NULL) return table_s(grid, c, gpu, format);
     seconds = emp_product_formula_s(gpu, format, c->m, c->n, c->k, c->batch,
                                     c->op_class == EMP_OP_CONV);
-    return fmax(seconds * unpacking_of(c->stored).many,
-                bytes_to_move(c) / gpu->memory_bytes_per_s);
+    const unpacking *of = unpacking_of(c, format);
+    return fmax(many_rows_s(seconds, of, c, gpu),
+                (double)(c->bytes_read + c->bytes_written) / gpu->memory_bytes_per_s +
+                    unpacking_s(of, c, gpu));
 }

@@ -96,6 +96,7 @@ int32_t emp_dtype_group(emp_dtype dtype)
 
     if (dtype == EMP_DTYPE_NF4 || dtype == EMP_DTYPE_NF4_TWICE) return 64;
     if (dtype == EMP_DTYPE_MXFP8) return 32;
+    if (dtype == EMP_DTYPE_NVFP4_W4A4) return 16;
     if (size > 1) return size;
     return emp_dtype_block(dtype);
 }
@@ -150,6 +151,8 @@ int64_t emp_dtype_size_bytes(emp_dtype dtype, int64_t elements)
         return emp_add_saturating(elements,
                                   tile_bytes(dtype) * quotient(elements, TILE * TILE));
     case EMP_DTYPE_MXFP8: return emp_add_saturating(elements, quotient(elements, 32));
+    case EMP_DTYPE_NVFP4_W4A4:
+        return emp_add_saturating(quotient(elements, 2), quotient(elements, 16));
     default: break;
     }
     if (number < 0) return emp_mul_saturating(elements, emp_dtype_bytes(dtype));
@@ -255,6 +258,7 @@ const char *emp_dtype_name(emp_dtype dtype)
     case EMP_DTYPE_FLOAT8_TILES_8:
         return "float8_e4m3fn in tiles of 128 x 128, scales of 8 bits";
     case EMP_DTYPE_MXFP8: return "mxfp8";
+    case EMP_DTYPE_NVFP4_W4A4: return "nvfp4, with activations in nvfp4";
     default:
         if (is_grouped(dtype)) return grouping_of(dtype).name;
         return block_of(dtype) < 0 ? "other" : blocks[block_of(dtype)].name;

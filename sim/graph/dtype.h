@@ -38,7 +38,8 @@ typedef enum {
     EMP_DTYPE_NF4_TWICE,      /**< likewise, of 8 bits, and 256 of these a float32 */
     EMP_DTYPE_FLOAT8_TILES,   /**< e4m3; 128 x 128 weights have a float32: DeepSeek-V3 */
     EMP_DTYPE_FLOAT8_TILES_8, /**< e4m3; 128 x 128 weights have a byte: DeepSeek-V4 */
-    EMP_DTYPE_MXFP8           /**< e4m3; 32 weights have a byte */
+    EMP_DTYPE_MXFP8,          /**< e4m3; 32 weights have a byte */
+    EMP_DTYPE_NVFP4_W4A4 /**< e2m1; 16 weights have a byte, and so have activations when multiplied */
 } emp_dtype;
 
 enum { EMP_GGML_TYPES = 42 };

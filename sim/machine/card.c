@@ -18,9 +18,9 @@
 #define PEAK(format) \
     STRING(struct emp_raw_card_peak, #format, format, CYAML_FLAG_OPTIONAL)
 
-static const cyaml_schema_field_t peak_fields[] = {PEAK(fp32),     PEAK(tf32), PEAK(bf16),
-                                                   PEAK(fp16),     PEAK(fp8),  PEAK(int8),
-                                                   CYAML_FIELD_END};
+static const cyaml_schema_field_t peak_fields[] = {PEAK(fp32), PEAK(tf32),     PEAK(bf16),
+                                                   PEAK(fp16), PEAK(fp8),      PEAK(int8),
+                                                   PEAK(fp4),  CYAML_FIELD_END};
 const cyaml_schema_field_t        emp_card_fields[] = {
            CYAML_FIELD_MAPPING_PTR("peak", CYAML_FLAG_POINTER, struct emp_raw_card, peak,
                                    peak_fields),
@@ -28,6 +28,7 @@ const cyaml_schema_field_t        emp_card_fields[] = {
            STRING(struct emp_raw_card, "rate", rate, 0),
            STRING(struct emp_raw_card, "bus", bus, 0),
            STRING(struct emp_raw_card, "class", class_name, 0),
+           STRING(struct emp_raw_card, "kernels", kernels, CYAML_FLAG_OPTIONAL),
            CYAML_FIELD_END};
 const cyaml_schema_field_t emp_processor_fields[] = {
     STRING(struct emp_raw_processor, "cores", cores, 0),
@@ -49,7 +50,8 @@ static const emp_config_field peak_table[] = {
     FLOPS_ROW(emp_raw_card_peak, bf16, peak_flops_per_s[EMP_FORMAT_BF16]),
     FLOPS_ROW(emp_raw_card_peak, fp16, peak_flops_per_s[EMP_FORMAT_FP16]),
     FLOPS_ROW(emp_raw_card_peak, fp8, peak_flops_per_s[EMP_FORMAT_FP8]),
-    FLOPS_ROW(emp_raw_card_peak, int8, peak_flops_per_s[EMP_FORMAT_INT8])};
+    FLOPS_ROW(emp_raw_card_peak, int8, peak_flops_per_s[EMP_FORMAT_INT8]),
+    FLOPS_ROW(emp_raw_card_peak, fp4, peak_flops_per_s[EMP_FORMAT_FP4])};
 static const emp_config_field card_table[] = {
     {"memory", EMP_CONFIG_BYTES, offsetof(struct emp_raw_card, memory),
      offsetof(emp_card, memory_bytes)},
@@ -124,6 +126,16 @@ static emp_status read_class(emp_card *card, const emp_config *config, const cha
     return fail(config, "class", name, why, err);
 }
 
+static emp_status read_kernels(emp_card *card, const emp_config *config, const char *name,
+                               emp_error *err)
+{
+    card->has_metal_kernels = name != NULL && strcmp(name, "metal") == 0;
+    if (name == NULL || card->has_metal_kernels || strcmp(name, "cuda") == 0)
+        return EMP_OK;
+    return fail(config, "kernels", name, "are no kernels; known: cuda (default), metal",
+                err);
+}
+
 /* "PCIe 4 x16", "PCIe 4.0 x16" or "PCIe4x16". */
 static bool parse_pcie(emp_card *card, const char *text)
 {
@@ -178,6 +190,7 @@ emp_status emp_card_read(emp_card *card, const emp_config *config,
                          "peak: {fp32: \"35.6 TFLOP/s\", fp16: \"71.2 TFLOP/s\"}",
                          config->path, emp_config_line(config, "peak", ""));
     EMP_CHECK(read_class(card, config, raw->class_name, err));
+    EMP_CHECK(read_kernels(card, config, raw->kernels, err));
     return read_bus(card, config, raw->bus, err);
 }
 
@@ -239,6 +252,7 @@ static void derive_gpu(emp_device *d, const emp_card *card)
     const struct gpu_class *of = &classes[card->kind_of_gpu];
 
     d->memory_bytes = usable_memory(card, of);
+    d->has_metal_kernels = card->has_metal_kernels;
     if (d->peak_flops_per_s == 0.0) d->peak_flops_per_s = fp32_peak(card, of);
     if (d->multiprocessors == 0) {
         const double clock_hz = d->clock_hz > 0.0 ? d->clock_hz : of->clock_hz;

@@ -24,12 +24,12 @@
 #include "sim/machine/machine.h"
 
 struct emp_raw_card_peak {
-    char *fp32, *tf32, *bf16, *fp16, *fp8, *int8;
+    char *fp32, *tf32, *bf16, *fp16, *fp8, *int8, *fp4;
 };
 
 struct emp_raw_card {
     struct emp_raw_card_peak *peak;
-    char                     *memory, *rate, *bus, *class_name;
+    char                     *memory, *rate, *bus, *class_name, *kernels;
 };
 
 struct emp_raw_processor {

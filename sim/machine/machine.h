@@ -90,6 +90,7 @@ typedef struct {
     double format_flops_per_s
         [EMP_FORMATS];  /**< dense products; 0 = the model has no such rate */
     emp_tables *tables; /**< what was measured of its model, held; NULL = nothing */
+    bool has_metal_kernels; /**< quantised weights meet Metal's kernels, not CUDA's */
     /* CPU */
     int32_t cores;
     double  clock_hz;
@@ -129,6 +130,7 @@ typedef struct {
     int64_t memory_bytes;                  /**< of the board */
     double  rate_bytes_per_s;              /**< of its memory, nominal */
     int32_t kind_of_gpu;                   /**< its class, an index of card.c */
+    bool    has_metal_kernels;             /**< of a GPU, for quantised weights */
     char    bus[24];                       /**< "PCIe 4 x16", "unified"; "" of a CPU */
     double  bus_bytes_per_s;               /**< one way, nominal; 0 = the CPU's memory */
     int32_t pcie_generation, pcie_lanes;   /**< 0 = the bus is no PCIe */

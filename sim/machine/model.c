@@ -479,6 +479,7 @@ static void hash_card_formats(struct reader *r, const emp_device *device)
 static emp_status read_formats(struct reader *r, const struct raw_model *raw,
                                emp_device *device, emp_error *err)
 {
+    if (device->has_metal_kernels) *r->hash = emp_hash_u64(*r->hash, 1);
     if (raw->formats_count == 0) {
         hash_card_formats(r, device);
         return EMP_OK;

@@ -186,10 +186,25 @@ emp_status emp_problem_forbid_cpus(emp_problem *problem, int32_t *kept_count,
     return EMP_OK;
 }
 
+static bool is_withheld(const emp_problem *p, emp_device_id device)
+{
+    return p->sequence != NULL && p->sequence->stand_in[device] != device;
+}
+
+/* The devices of a kind that are not withheld. */
+static int32_t count_devices(const emp_problem *p, emp_device_kind kind)
+{
+    int32_t count = 0;
+
+    for (emp_device_id d = 0; d < p->machine->device_count; d++)
+        count += p->machine->device[d].kind == kind && !is_withheld(p, d);
+    return count;
+}
+
 bool emp_problem_has_choice(const emp_problem *problem)
 {
-    const int32_t cpus = emp_machine_count(problem->machine, EMP_DEVICE_CPU);
-    const int32_t gpus = emp_machine_count(problem->machine, EMP_DEVICE_GPU);
+    const int32_t cpus = count_devices(problem, EMP_DEVICE_CPU);
+    const int32_t gpus = count_devices(problem, EMP_DEVICE_GPU);
 
     for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
         const int32_t class = problem->class_of_op[op];
@@ -212,7 +227,7 @@ static emp_problem_shortage compare(const emp_problem *p, uint32_t kinds)
     }
     for (emp_device_id d = 0; d < p->machine->device_count; d++) {
         const bool is_gpu = p->machine->device[d].kind == EMP_DEVICE_GPU;
-        if (kinds & (is_gpu ? EMP_KIND_GPU : EMP_KIND_CPU))
+        if (!is_withheld(p, d) && (kinds & (is_gpu ? EMP_KIND_GPU : EMP_KIND_CPU)))
             s.memory_bytes += p->machine->device[d].memory_bytes;
     }
     return s;
@@ -250,10 +265,11 @@ static emp_device_id allowed_near(const emp_problem *p, int32_t class,
     const emp_machine *m = p->machine;
     uint32_t           kinds = p->kinds_of_class[class];
 
-    if ((kinds & EMP_KIND_GPU) == 0) return m->device[device].host;
-    if ((kinds & EMP_KIND_CPU) != 0 || m->device[device].kind == EMP_DEVICE_GPU)
-        return device;
-    return gpu_near(m, device);
+    if ((kinds & EMP_KIND_GPU) == 0)
+        device = m->device[device].host;
+    else if ((kinds & EMP_KIND_CPU) == 0 && m->device[device].kind == EMP_DEVICE_CPU)
+        device = gpu_near(m, device);
+    return p->sequence != NULL ? p->sequence->stand_in[device] : device;
 }
 
 void emp_problem_legalize(const emp_problem *problem, emp_device_id *device_of_op)

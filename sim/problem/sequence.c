@@ -33,6 +33,7 @@ emp_status emp_problem_set_sequence(emp_problem *problem, const int32_t *class_o
         s->unit_of_class[class_of_unit[u]] = u;
     }
     memcpy(s->home_of_class, home_of_class, classes * sizeof *home_of_class);
+    for (emp_device_id d = 0; d < EMP_MAX_DEVICES; d++) s->stand_in[d] = d;
     emp_sequence_destroy(problem->sequence);
     problem->sequence = s;
     s = NULL;
@@ -40,6 +41,12 @@ emp_status emp_problem_set_sequence(emp_problem *problem, const int32_t *class_o
 cleanup:
     emp_sequence_destroy(s);
     return st;
+}
+
+void emp_sequence_withhold(emp_problem *problem, emp_device_id device,
+                           emp_device_id stand_in)
+{
+    problem->sequence->stand_in[device] = stand_in;
 }
 
 void emp_sequence_destroy(struct emp_sequence *s)

@@ -6,7 +6,11 @@
  * order of the units' mean positions, and as few units as possible change their devices. A placement with the form
  * stays. So a method searches only what can be written.
  *
+ * A form may also be without some devices, such as the CPUs of other hosts. emp_problem_legalize() gives what is
+ * there to a device that stands in for them.
+ *
  *     EMP_TRY(emp_problem_set_sequence(problem, unit_of_class, unit_count, home_of_class, err));
+ *     emp_sequence_withhold(problem, device, stand_in);
  */
 #ifndef EMP_SIM_PROBLEM_SEQUENCE_H
 #define EMP_SIM_PROBLEM_SEQUENCE_H
@@ -21,6 +25,8 @@ struct emp_sequence {
     int32_t *unit_of_class; /**< [class] -1 = it may be anywhere */
     int32_t *
         home_of_class; /**< [class] a unit that it follows when that is moved; -1 = none */
+    emp_device_id
+        stand_in[EMP_MAX_DEVICES]; /**< [device] itself, unless it is withheld */
 };
 
 /** Has the units follow one another. Before a simulator or a method uses the problem.
@@ -31,6 +37,11 @@ struct emp_sequence {
 emp_status emp_problem_set_sequence(emp_problem *problem, const int32_t *class_of_unit,
                                     int32_t unit_count, const int32_t *home_of_class,
                                     emp_error *err);
+
+/** Takes a device from all ops of a problem that has a sequence. Before a simulator or a method uses the problem.
+ * \param stand_in  A device of the same kind that is not withheld. */
+void emp_sequence_withhold(emp_problem *problem, emp_device_id device,
+                           emp_device_id stand_in);
 
 void emp_sequence_destroy(struct emp_sequence *sequence); /**< NULL is allowed. */
 

@@ -43,7 +43,7 @@ Test(machines, every_method_places_on_unlike_gpus)
                      (long)strlen(program_err), "one sentence: %s", program_err);
     }
     cr_expect_geq(placed, 28);
-    cr_expect_leq(refused, 1, "dp-contiguous alone counts devices");
+    cr_expect_leq(refused, 1, "dp-contiguous alone gives up, on too many cuts");
 }
 
 Test(machines, show_prints_the_ways)

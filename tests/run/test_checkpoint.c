@@ -499,6 +499,16 @@ Test(checkpoint, of_another_graph_is_refused)
     expect_resume_refused(EMP_EINVAL, "graph_hash");
 }
 
+/* The best placement so far has CPUs, and the run that goes on may not. */
+Test(checkpoint, of_placements_that_are_forbidden_now_is_refused)
+{
+    script.device[0] = 0;
+    script.device_count = 1;
+    leave_checkpoint(2);
+    cr_assert_eq(emp_problem_forbid_cpus(problem.problem, NULL, NULL), EMP_OK);
+    expect_resume_refused(EMP_EINVAL, "on cpu:0, which this one may not");
+}
+
 /* What a run would be if this program had been built from other sources, or its state had
  * another shape. */
 Test(checkpoint, of_other_sources_or_state_is_refused)

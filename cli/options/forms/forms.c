@@ -49,7 +49,7 @@ static emp_status check_machine(cli_form form, const emp_named_placement *p,
 
     for (emp_device_id d = 0; d < p->device_count; d++)
         hosts += strncmp(p->device_name[d], "cpu:", 4) == 0;
-    if (hosts > 1)
+    if (hosts > 1 && form != CLI_FORM_LLAMA)
         return EMP_ERROR(EMP_EINVAL, "%s %s of one computer, and %s has %d",
                          cli_form_name(form), form == CLI_FORM_DEVICE_MAP ? "is" : "are",
                          p->origin.machine, hosts);
@@ -342,6 +342,13 @@ static void find_units(binding *b)
     if (b->form != CLI_FORM_LLAMA || is_tied) add_unit(b, b->head);
 }
 
+/* llama.cpp runs on the first host, and reaches the GPUs of others. */
+static void withhold_cpus(emp_problem *p)
+{
+    for (emp_device_id d = 1; d < p->machine->device_count; d++)
+        if (p->machine->device[d].kind == EMP_DEVICE_CPU) emp_sequence_withhold(p, d, 0);
+}
+
 static void limit_devices(const binding *b)
 {
     const emp_problem *p = b->problem;
@@ -380,6 +387,7 @@ emp_status cli_form_bind(cli_form form, emp_problem *p, emp_error *err)
     if (emp_machine_count(p->machine, EMP_DEVICE_GPU) > 0) limit_devices(b);
     EMP_TRY(emp_problem_set_sequence(p, b->class_of_unit, b->unit_count, b->home_of_class,
                                      err));
+    if (form == CLI_FORM_LLAMA) withhold_cpus(p);
 
 cleanup:
     if (b != NULL) {

@@ -14,7 +14,8 @@
  * | vLLM       | .vllm.sh                  | a layer; the first one with the table, the last one with the head | GPUs | follow one another |
  * | Megatron   | .megatron.sh              | a layer; the table; the head with the loss | GPUs | follow one another |
  *
- * llama.cpp has the table of tokens on the CPU, and gives the CPU the first layers. Where the head is tied to the
+ * llama.cpp has the table of tokens on the CPU, and gives the CPU the first layers. It runs on the first host of the
+ * machine: GPUs of other hosts are devices of its RPC servers, and their CPUs are withheld. Where the head is tied to the
  * table, the table is where the head is: llama.cpp, vLLM and Megatron-LM keep a second copy with the first layer.
  */
 #ifndef EMP_CLI_OPTIONS_FORMS_FORMS_H
@@ -38,7 +39,7 @@ cli_form cli_form_of(const char *path, const char *spec);
 const char *cli_form_name(cli_form form);
 
 /** Fails if no placement of these ops on these devices has the form. Looks at the names alone. O(ops).
- * \retval EMP_EINVAL  The machine has several hosts, or no GPU for a form that has GPUs alone; or the graph has no
+ * \retval EMP_EINVAL  The machine has several hosts and the form is not llama.cpp's, or no GPU for a form that has GPUs alone; or the graph has no
  *                     layers, caches or loss that the form is about. The message says what would do. */
 emp_status cli_form_check(cli_form form, const emp_named_placement *placement,
                           const char *spec, emp_error *err);

@@ -37,8 +37,15 @@ typedef struct {
     emp_device_id device;
 } stray;
 
+/* A host whose GPUs are reached by its rpc-server. */
+typedef struct {
+    emp_device_id cpu;
+    int32_t       first; /* the number of its first GPU among those of all servers */
+} server;
+
 typedef struct {
     const emp_named_placement *p;
+    const emp_machine         *machine; /* NULL = there is one host */
     layer                     *layer;
     stray                     *stray;
     int32_t                    layer_count, stray_count, cpu_count, block_count;
@@ -46,6 +53,8 @@ typedef struct {
     block         block[EMP_MAX_DEVICES + 1]; /* devices without layers have 0 */
     emp_device_id output;
     bool          is_output_stray;
+    server        server[EMP_MAX_DEVICES];
+    int32_t       server_count;
 } options;
 
 bool cli_llama_options_are_for(const char *spec)
@@ -59,6 +68,26 @@ bool cli_llama_options_are_for(const char *spec)
 static bool is_cpu(const options *o, emp_device_id device)
 {
     return strncmp(o->p->device_name[device], "cpu:", 4) == 0;
+}
+
+/* The CPU of the device's host; llama.cpp runs on that of device 0. */
+static emp_device_id host_of(const options *o, emp_device_id device)
+{
+    return o->machine != NULL ? o->machine->device[device].host : 0;
+}
+
+static bool is_gpu_of(const options *o, emp_device_id device, emp_device_id host)
+{
+    return !is_cpu(o, device) && host_of(o, device) == host;
+}
+
+/* The number of a GPU among those of its host. */
+static int32_t number_on_host(const options *o, emp_device_id gpu)
+{
+    int32_t number = 0;
+
+    for (emp_device_id d = 0; d < gpu; d++) number += is_gpu_of(o, d, host_of(o, gpu));
+    return number;
 }
 
 /* A matrix of a layer, whether the op holds it or is named as its parameter. Norms are a few vectors, which stay with
@@ -94,6 +123,17 @@ static emp_status note_cache(options *o, int32_t op, int32_t number, emp_error *
                      number, o->p->device_name[before], o->p->device_name[here]);
 }
 
+static emp_status check_host(const options *o, int32_t op, emp_error *err)
+{
+    const emp_device_id here = o->p->decision.device_of_op[op];
+
+    if (!is_cpu(o, here) || host_of(o, here) == 0) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "llama.cpp gives layers to the CPU of the host that it runs on, %s, "
+                     "and %s is on %s",
+                     o->p->device_name[0], o->p->op_name[op], o->p->device_name[here]);
+}
+
 static emp_status find_layers(options *o, emp_error *err)
 {
     const emp_named_placement *p = o->p;
@@ -103,6 +143,8 @@ static emp_status find_layers(options *o, emp_error *err)
         const emp_model_part part = emp_model_part_of(name);
         if (part.kind == EMP_PART_HEAD && is_named(&part, name, part.names->head))
             o->output = p->decision.device_of_op[op];
+        if (part.layer >= 0 || part.kind == EMP_PART_HEAD)
+            EMP_CHECK(check_host(o, op, err));
         if (part.layer < 0) continue;
         if (part.layer >= o->layer_count) o->layer_count = part.layer + 1;
         layer *l = &o->layer[part.layer];
@@ -223,16 +265,55 @@ static void sort_strays(options *o)
     o->stray_count = kept;
 }
 
+/* Hosts in the order of their CPUs. A server shows all GPUs of its host, also those that have nothing. */
+static void find_servers(options *o)
+{
+    int32_t gpus = 0;
+
+    for (emp_device_id cpu = 1; cpu < o->p->device_count; cpu++) {
+        bool    is_used = false;
+        int32_t here = 0;
+        for (emp_device_id d = 0; is_cpu(o, cpu) && d < o->p->device_count; d++) {
+            here += is_gpu_of(o, d, cpu);
+            is_used = is_used || (is_gpu_of(o, d, cpu) && find_block(o, d) >= 0);
+        }
+        if (!is_used) continue;
+        o->server[o->server_count++] = (server){.cpu = cpu, .first = gpus};
+        gpus += here;
+    }
+}
+
 /* ---- the script ---- */
+
+/* The server of a GPU; -1 = it is on the host of llama.cpp. */
+static int32_t server_of(const options *o, emp_device_id gpu)
+{
+    for (int32_t i = 0; i < o->server_count; i++)
+        if (o->server[i].cpu == host_of(o, gpu)) return i;
+    return -1;
+}
 
 static void print_device(FILE *stream, const options *o, emp_device_id device)
 {
-    const char *name = o->p->device_name[device];
+    const int32_t number = number_on_host(o, device), s = server_of(o, device);
+
+    if (s >= 0)
+        fprintf(stream, "RPC%d", o->server[s].first + number);
+    else
+        fprintf(stream, "CUDA%d", number);
+}
+
+/* The memory of a device, within the quotation marks of an option. */
+static void print_buffer(FILE *stream, const options *o, emp_device_id device)
+{
+    const int32_t s = is_cpu(o, device) ? -1 : server_of(o, device);
 
     if (is_cpu(o, device))
         fputs("CPU", stream);
+    else if (s >= 0)
+        fprintf(stream, "RPC%d['\"$HOST%d\"']", number_on_host(o, device), s + 1);
     else
-        fprintf(stream, "CUDA%s", name + strcspn(name, ":") + 1);
+        print_device(stream, o, device);
 }
 
 static bool is_expert_on_cpu(const options *o, int32_t number)
@@ -294,12 +375,12 @@ static void print_strays(FILE *stream, const options *o)
         fputs(")\\.", stream);
         print_leaf(stream, first->leaf);
         fputs("\\.=", stream);
-        print_device(stream, o, first->device);
+        print_buffer(stream, o, first->device);
     }
     if (o->is_output_stray) {
         begin_override(stream, &count);
         fputs("^output(_norm|)\\.=", stream);
-        print_device(stream, o, o->output);
+        print_buffer(stream, o, o->output);
     }
     if (count > 0) fputc('\'', stream);
 }
@@ -308,6 +389,9 @@ static void print_devices(FILE *stream, const options *o)
 {
     int32_t layers = 0;
 
+    /* devices have no names before their servers are known */
+    for (int32_t i = 0; i < o->server_count; i++)
+        fprintf(stream, "%s\"$HOST%d\"", i > 0 ? "," : " --rpc ", i + 1);
     fputs(" --device ", stream);
     if (o->block_count == 0) fputs("none", stream);
     for (int32_t i = 0; i < o->block_count; i++) {
@@ -319,6 +403,24 @@ static void print_devices(FILE *stream, const options *o)
     for (int32_t i = 0; i < o->block_count && o->block_count > 1; i++)
         fprintf(stream, "%s%d", i > 0 ? "," : "", o->block[i].count);
     fprintf(stream, " -ngl %d", layers);
+}
+
+/* The addresses of the servers, which the caller may set. */
+static void print_servers(FILE *stream, const options *o)
+{
+    for (int32_t i = 0; i < o->server_count; i++) {
+        emp_device_id gpu = 0;
+        while (!is_gpu_of(o, gpu, o->server[i].cpu)) gpu++;
+        fprintf(stream,
+                "# HOST%d is the host of %s, which runs rpc-server --host ADDRESS --port "
+                "50052; RPC%d is its first GPU, %s.\n",
+                i + 1, o->p->device_name[o->server[i].cpu], o->server[i].first,
+                o->p->device_name[gpu]);
+    }
+    if (o->server_count > 0)
+        fputs("# Set HOST1=ADDRESS:PORT and so on in the environment. A server must show "
+              "all GPUs of its host.\n",
+              stream);
 }
 
 static emp_status print(FILE *stream, const void *what, emp_error *err)
@@ -335,10 +437,14 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
                 "# -ngl counts the output as the last layer, so that the CPU has the "
                 "first %d. See what llama.cpp prints.\n",
                 o->cpu_count);
+    print_servers(stream, o);
     fputs("# made by: ", stream);
     for (const char *c = emp_manifest_get().command; *c != '\0'; c++)
         fputc((unsigned char)*c < ' ' ? ' ' : *c, stream);
-    fputs("\nexec \"$@\"", stream);
+    fputc('\n', stream);
+    for (int32_t i = 1; i <= o->server_count; i++)
+        fprintf(stream, "HOST%d=\"${HOST%d:-HOST%d:50052}\"\n", i, i, i);
+    fputs("exec \"$@\"", stream);
     print_devices(stream, o);
     print_strays(stream, o);
     fputc('\n', stream);
@@ -356,10 +462,11 @@ static emp_status count_extra_layers(options *o, const char *spec, emp_error *er
 }
 
 emp_status cli_llama_options_write(const char *path, const emp_named_placement *placement,
-                                   const char *spec, emp_error *err)
+                                   const emp_machine *machine, const char *spec,
+                                   emp_error *err)
 {
     emp_status st = EMP_OK;
-    options    o = {.p = placement, .output = -1};
+    options    o = {.p = placement, .machine = machine, .output = -1};
 
     EMP_TRY(cli_form_check(CLI_FORM_LLAMA, placement, spec, err));
     EMP_TRY(count_extra_layers(&o, spec, err));
@@ -371,6 +478,7 @@ emp_status cli_llama_options_write(const char *path, const emp_named_placement *
     place_output(&o);
     EMP_TRY(find_strays(&o, err));
     sort_strays(&o);
+    find_servers(&o);
     EMP_TRY(emp_atomic_file_write(path, print, &o, err));
 
 cleanup:

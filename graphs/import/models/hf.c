@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text/units.h"
 #include "graphs/import/models/config.h"
@@ -14,7 +15,7 @@
 #include "graphs/transformer/build.h"
 
 /* Of llama.cpp, whose files GGUF files are. */
-enum { SEQUENCE_DEFAULT = 2048, GGUF_MICRO_BATCH = 512 };
+enum { SEQUENCE_DEFAULT = 2048, GGUF_MICRO_BATCH = 512, PATH_BYTES = 4096 };
 
 /* The text of a spec behind the path. */
 enum { WEIGHTS = 1 };
@@ -106,6 +107,51 @@ static void note_quantised(emp_import_notes *notes, const emp_quantised *q,
             q->method, emp_dtype_name(step->dtype), size);
 }
 
+/* ---- hf_quant_config.json ---- */
+
+/* The file that modelopt writes beside a config whose own members do not say how its weights are stored. */
+typedef struct {
+    char              path[PATH_BYTES];
+    emp_json_document document; /* without a root: there is no such file */
+} quant_file;
+
+/* A config that says it itself, and a type that the spec asks for, leave the file unread. */
+static emp_status read_quant_file(quant_file *q, const emp_reading *r, emp_error *err)
+{
+    static const char name[] = "hf_quant_config.json";
+    const hf_values  *v = (const hf_values *)r->values;
+    const char       *slash = strrchr(r->path, '/');
+    const size_t      folder = slash != NULL ? (size_t)(slash + 1 - r->path) : 0;
+
+    if (v->quant > 0 || v->dtype > 0 || folder + sizeof name > sizeof q->path ||
+        emp_quantised_read(r->json, NULL).object != NULL)
+        return EMP_OK;
+    snprintf(q->path, sizeof q->path, "%.*s%s", (int)folder, r->path, name);
+    if (access(q->path, F_OK) != 0) return EMP_OK;
+    return emp_json_load(&q->document, q->path, err);
+}
+
+static const emp_json *quantization_of(const quant_file *q)
+{
+    const emp_json *object = emp_json_get(q->document.root, "quantization");
+
+    return emp_json_count(object) > 0 ? object : NULL;
+}
+
+static void note_quant_file(emp_import_notes *notes, const quant_file *q,
+                            const emp_quantised *quantised)
+{
+    if (q->document.root == NULL) return;
+    if (quantization_of(q) == NULL)
+        emp_import_notes_warn(notes,
+                              "%s has no \"quantization\" as modelopt writes it, so that "
+                              "it changes nothing",
+                              q->path);
+    else if (quantised->is_read)
+        emp_import_notes_assume(notes, "weights are stored as %s says (%s)", q->path,
+                                quantised->method);
+}
+
 /* Servers may hold keys and values in 8 bits; a step here holds them in its own type. */
 static void note_cache(emp_import_notes *notes, const emp_quantised *q,
                        const emp_transformer_step *step)
@@ -167,19 +213,23 @@ static emp_status find_in_file(const void *context, const char *name,
     return EMP_OK;
 }
 
-static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json *config,
-                        const hf_values *v, weights_in_file *file, emp_error *err)
+static emp_status build(emp_graph **out, emp_reading *r, const quant_file *beside,
+                        weights_in_file *file, emp_error *err)
 {
     emp_status            st = EMP_OK;
     emp_transformer_model m = {0};
+    emp_import_notes     *notes = r->notes;
+    const hf_values      *v = (const hf_values *)r->values;
     emp_dtype             dtype;
     int32_t               odd = 0;
-    emp_quantised         quantised = emp_quantised_read(config);
-    emp_weight_types      of_config = {emp_quantised_find_type, &quantised};
-    emp_weight_types      of_file = {find_in_file, file};
-    emp_weight_types     *types = file->file != NULL ? &of_file : NULL;
+    emp_quantised     quantised = emp_quantised_read(r->json, quantization_of(beside));
+    emp_weight_types  of_config = {emp_quantised_find_type, &quantised};
+    emp_weight_types  of_file = {find_in_file, file};
+    emp_weight_types *types = file->file != NULL ? &of_file : NULL;
 
-    EMP_TRY(emp_config_read(&m, &dtype, config, err));
+    EMP_TRY(emp_config_read(&m, &dtype, r->json, err));
+    if (dtype == EMP_DTYPE_NONE && quantization_of(beside) != NULL)
+        dtype = EMP_DTYPE_BFLOAT16;
     quantised.model = &m;
     if (v->quant > 0) quantised = emp_quantised_named(v->quant - 1, &m);
     emp_transformer_step step = step_of(v, &m, dtype);
@@ -195,9 +245,10 @@ static emp_status build(emp_graph **out, emp_import_notes *notes, const emp_json
     EMP_TRY(emp_transformer_graph_create(out, &m, &step, types, err));
     if (v->quant == 0 && v->dtype == 0 && (types == NULL || types == &of_config))
         note_quantised(notes, &quantised, &step, *out);
+    if (step.phase != EMP_PHASE_TRAIN) note_quant_file(notes, beside, &quantised);
     note_odd(notes, odd, &quantised, &step);
     if (step.phase != EMP_PHASE_TRAIN) note_cache(notes, &quantised, &step);
-    emp_towers_note(notes, config, step.dtype);
+    emp_towers_note(notes, r->json, step.dtype);
 
 cleanup:
     emp_transformer_model_clear(&m);
@@ -285,15 +336,18 @@ emp_status emp_config_load(emp_graph **out, emp_reading *r, emp_error *err)
     emp_safetensors weights = {0};
     int32_t         asked = 0, found = 0;
     weights_in_file in_file = {.asked = &asked, .found = &found};
+    quant_file      beside = {.document = {0}};
 
     if (path[0] != '\0') {
         EMP_TRY(emp_safetensors_load(&weights, path, err));
         in_file.file = &weights;
     }
-    EMP_TRY(build(out, r->notes, r->json, (const hf_values *)r->values, &in_file, err));
+    EMP_TRY(read_quant_file(&beside, r, err));
+    EMP_TRY(build(out, r, &beside, &in_file, err));
     note_missing(r->notes, &in_file, path);
 
 cleanup:
+    emp_json_clear(&beside.document);
     emp_safetensors_clear(&weights);
     return st;
 }

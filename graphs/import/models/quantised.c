@@ -105,21 +105,33 @@ static emp_dtype of_bitsandbytes(const emp_json *object)
                                                         : EMP_DTYPE_NF4;
 }
 
-/* One "weights" of compressed-tensors. */
-static emp_dtype of_compressed(const emp_json *weights)
+/* Whether products round their activations to 4 bits, too. */
+static bool is_w4a4(const emp_json *group)
 {
-    const char   *type = emp_json_string(emp_json_get(weights, "type"));
-    const char   *strategy = emp_json_string(emp_json_get(weights, "strategy"));
-    const int64_t bits = emp_json_integer(emp_json_get(weights, "num_bits"));
-    const int32_t group = group_of(weights, 0);
-    const bool    is_symmetric =
+    const emp_json *in = emp_json_get(group, "input_activations");
+
+    return is_word(emp_json_string(emp_json_get(in, "type")), "float") &&
+           emp_json_integer(emp_json_get(in, "num_bits")) == 4;
+}
+
+/* A group of compressed-tensors or modelopt. */
+static emp_dtype of_group(const emp_json *of)
+{
+    const emp_json *weights = emp_json_get(of, "weights");
+    const char     *type = emp_json_string(emp_json_get(weights, "type"));
+    const char     *strategy = emp_json_string(emp_json_get(weights, "strategy"));
+    const int64_t   bits = emp_json_integer(emp_json_get(weights, "num_bits"));
+    const int32_t   group = group_of(weights, 0);
+    const bool      is_symmetric =
         !emp_json_is(emp_json_get(weights, "symmetric"), EMP_JSON_FALSE);
 
     if (is_word(type, "float") && bits == 8)
         return is_word(strategy, "block") ? EMP_DTYPE_FLOAT8_TILES
                                           : EMP_DTYPE_FLOAT8_E4M3;
     if (is_word(type, "float") && bits == 4)
-        return emp_dtype_of_ggml(group == 32 ? MXFP4 : NVFP4);
+        return group == 32   ? emp_dtype_of_ggml(MXFP4)
+               : is_w4a4(of) ? EMP_DTYPE_NVFP4_W4A4
+                             : emp_dtype_of_ggml(NVFP4);
     return emp_dtype_grouped((int32_t)bits, group,
                              is_symmetric ? EMP_GROUP_SCALE : EMP_GROUP_ZERO);
 }
@@ -134,8 +146,8 @@ static emp_dtype of_algorithm(const emp_json *object)
     if (is_word(algorithm, "FP8_PB_WO") || is_word(algorithm, "FP8_PB_REAL"))
         return EMP_DTYPE_FLOAT8_TILES;
     if (is_word(algorithm, "MXFP8")) return EMP_DTYPE_MXFP8;
-    if (is_word(algorithm, "NVFP4") || is_word(algorithm, "W4A8_NVFP4_FP8") ||
-        is_word(algorithm, "W4A16_NVFP4"))
+    if (is_word(algorithm, "NVFP4")) return EMP_DTYPE_NVFP4_W4A4;
+    if (is_word(algorithm, "W4A8_NVFP4_FP8") || is_word(algorithm, "W4A16_NVFP4"))
         return emp_dtype_of_ggml(NVFP4);
     if (is_word(algorithm, "MXFP4") || is_word(algorithm, "W4A8_MXFP4_FP8"))
         return emp_dtype_of_ggml(MXFP4);
@@ -151,7 +163,7 @@ static emp_dtype of_modelopt(const emp_json *object)
     const emp_dtype type = of_algorithm(object);
 
     if (type == EMP_DTYPE_NONE && emp_json_get(object, "quant_algo") == NULL)
-        return of_compressed(emp_json_get(emp_json_first(groups), "weights"));
+        return of_group(emp_json_first(groups));
     return type;
 }
 
@@ -180,8 +192,7 @@ static emp_dtype of_method(const emp_json *object, const char *method)
     if (is_word(method, "bitsandbytes")) return of_bitsandbytes(object);
     if (is_word(method, "modelopt")) return of_modelopt(object);
     if (is_word(method, "compressed-tensors"))
-        return of_compressed(emp_json_get(
-            emp_json_first(emp_json_get(object, "config_groups")), "weights"));
+        return of_group(emp_json_first(emp_json_get(object, "config_groups")));
     return EMP_DTYPE_NONE;
 }
 
@@ -226,12 +237,13 @@ static void read_parts(emp_quantised *q, const emp_json *object, const char *met
     q->is_read = q->dtype != EMP_DTYPE_NONE || q->layers != NULL;
 }
 
-emp_quantised emp_quantised_read(const emp_json *config)
+emp_quantised emp_quantised_read(const emp_json *config, const emp_json *beside)
 {
-    const emp_json *object = find_object(config);
+    const emp_json *own = find_object(config);
+    const emp_json *object = own != NULL ? own : beside;
     const char     *method = emp_json_string(emp_json_get(object, "quant_method"));
     const bool      is_of_modelopt =
-        method == NULL && emp_json_get(object, "quant_algo") != NULL;
+        method == NULL && (own == NULL || emp_json_get(object, "quant_algo") != NULL);
     emp_quantised q = {.mix = -1, .object = object};
 
     if (object == NULL) return q;
@@ -455,7 +467,7 @@ static emp_dtype of_groups(const emp_quantised *q, const emp_module *m)
         if (emp_json_count(weights) == 0) continue;
         if (first == NULL || isupper((unsigned char)*first) ||
             emp_module_is_listed(targets, m))
-            return of_compressed(weights);
+            return of_group(g);
     }
     return EMP_DTYPE_NONE;
 }

@@ -44,8 +44,10 @@ typedef struct {
 } emp_quantised;
 
 /** Reads "quantization_config" of a config or of its "text_config", or the member that stands for it
- * in configs of MLX and of older compressed-tensors. */
-emp_quantised emp_quantised_read(const emp_json *config);
+ * in configs of MLX and of older compressed-tensors.
+ * \param beside  "quantization" of the hf_quant_config.json that modelopt writes beside a config; it counts if the
+ *                config has none. NULL is allowed. */
+emp_quantised emp_quantised_read(const emp_json *config, const emp_json *beside);
 
 /** The name of that number in EMP_QUANTISED_WORDS. */
 emp_quantised emp_quantised_named(int32_t number, const emp_transformer_model *model);

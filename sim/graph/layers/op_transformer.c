@@ -38,6 +38,7 @@ void emp_cost_store_weights(const emp_tensor_info *w, int64_t bytes, emp_op_cost
     cost->stored = w->dtype;
     cost->weight_bytes = bytes;
     if (emp_dtype_is_float8(w->dtype)) cost->computed = EMP_DTYPE_FLOAT8_E4M3;
+    if (w->dtype == EMP_DTYPE_NVFP4_W4A4) cost->computed = EMP_DTYPE_NVFP4_W4A4;
 }
 
 /* All leading dimensions of x are rows of one product. */

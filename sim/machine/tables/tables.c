@@ -185,7 +185,7 @@ cleanup:
 
 static const struct {
     const char *name;
-    int32_t     bytes;
+    double      bytes;
 } formats[] = {
 #define X(format, name, bytes) {name, bytes},
     EMP_FORMAT_LIST(X)
@@ -194,7 +194,7 @@ static const struct {
 
 const char *emp_format_name(emp_format format) { return formats[format].name; }
 
-int32_t emp_format_bytes(emp_format format) { return formats[format].bytes; }
+double emp_format_bytes(emp_format format) { return formats[format].bytes; }
 
 emp_status emp_format_parse(emp_format *format, const char *name, emp_error *err)
 {
@@ -209,5 +209,6 @@ emp_status emp_format_parse(emp_format *format, const char *name, emp_error *err
     }
     return EMP_ERROR(
         EMP_EINVAL,
-        "\"%.40s\" is no number format; known: fp32, tf32, bf16, fp16, fp8, int8", name);
+        "\"%.40s\" is no number format; known: fp32, tf32, bf16, fp16, fp8, int8, fp4",
+        name);
 }

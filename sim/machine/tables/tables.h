@@ -31,14 +31,15 @@ typedef enum { EMP_PHASE_CONTEXT, EMP_PHASE_DECODE, EMP_PHASES } emp_phase;
 
 /* Number formats of matrix products. */
 
-/* name, bytes of an element. tf32 is fp32 in memory; products round its operands. */
+/* name, bytes of an element. tf32 is fp32 in memory; products round its operands. fp4 is nvfp4, less its scales. */
 #define EMP_FORMAT_LIST(X) \
     X(FP32, "fp32", 4)     \
     X(TF32, "tf32", 4)     \
     X(BF16, "bf16", 2)     \
     X(FP16, "fp16", 2)     \
     X(FP8, "fp8", 1)       \
-    X(INT8, "int8", 1)
+    X(INT8, "int8", 1)     \
+    X(FP4, "fp4", 0.5)
 
 typedef enum {
 #define X(format, name, bytes) EMP_FORMAT_##format,
@@ -48,7 +49,7 @@ typedef enum {
 } emp_format;
 
 const char *emp_format_name(emp_format format);
-int32_t     emp_format_bytes(emp_format format);
+double      emp_format_bytes(emp_format format);
 
 /** "half" is another name of fp16. \retval EMP_EINVAL  The message lists the known names. */
 emp_status emp_format_parse(emp_format *format, const char *name, emp_error *err);

@@ -158,6 +158,55 @@ Test(blocks, join_what_costs_nothing_to_its_only_neighbour)
 }
 
 /* The backward op of class 2 has no forward op: as the mirror image it would come after class 1. */
+/* The gradients of a transformer are named after their ops, and share no class with them. */
+Test(blocks, have_gradients_with_the_ops_that_they_are_named_after)
+{
+    static const stated_op   ops[] = {{.name = "a", .gpu_us = 1, .cpu_us = 1},
+                                      {.name = "b", .gpu_us = 1, .cpu_us = 1},
+                                      {.name = "b/grad_input", .gpu_us = 1, .cpu_us = 1},
+                                      {.name = "b/grad_weight", .gpu_us = 1, .cpu_us = 1},
+                                      {.name = "a/grad", .gpu_us = 1, .cpu_us = 1},
+                                      {.name = "a/gradual", .gpu_us = 1, .cpu_us = 1}};
+    static const stated_edge edges[] = {{0, 1}, {1, 2}, {1, 3}, {2, 4}, {0, 4}, {1, 5}};
+    task                     p;
+    emp_blocks               b;
+
+    task_create_stated(&p, ops, 6, edges, 6, 1, 2, ROOMY, "msr-load");
+    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
+    cr_expect_eq(b.count, 3);
+    cr_expect_eq(b.block_of_op[4], b.block_of_op[0]);
+    cr_expect_eq(b.block_of_op[2], b.block_of_op[1]);
+    cr_expect_eq(b.block_of_op[3], b.block_of_op[1]);
+    cr_expect_lt(b.block_of_op[0], b.block_of_op[1]);
+    cr_expect_neq(b.block_of_op[5], b.block_of_op[0]);
+    emp_blocks_clear(&b);
+    task_destroy(&p);
+}
+
+/* Tokens, their table, the lookup, two layers, and the head, which shares the table. */
+Test(blocks, have_a_tied_table_with_the_head_and_layers_apart)
+{
+    static const stated_op ops[] = {
+        {.name = "tokens", .gpu_us = 1, .cpu_us = 1},
+        {.name = "table", .gpu_us = 1, .cpu_us = 1, .color = 1},
+        {.name = "lookup", .gpu_us = 1, .cpu_us = 1, .color = 1},
+        {.name = "one", .gpu_us = 1, .cpu_us = 1},
+        {.name = "two", .gpu_us = 1, .cpu_us = 1},
+        {.name = "head", .gpu_us = 1, .cpu_us = 1, .color = 1}};
+    static const stated_edge edges[] = {{0, 2}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {1, 5}};
+    task                     p;
+    emp_blocks               b;
+
+    task_create_stated(&p, ops, 6, edges, 6, 1, 2, ROOMY, "msr-load");
+    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
+    cr_expect_eq(b.count, 4);
+    cr_expect_eq(b.block_of_op[2], b.block_of_op[5]);
+    cr_expect_lt(b.block_of_op[3], b.block_of_op[4]);
+    cr_expect_lt(b.block_of_op[4], b.block_of_op[5]);
+    emp_blocks_clear(&b);
+    task_destroy(&p);
+}
+
 Test(blocks, order_lone_backward_ops_as_their_mirror_images)
 {
     const stated_op   ops[] = {{.gpu_us = 1, .cpu_us = 1, .color = 1},
@@ -356,7 +405,27 @@ static emp_time_ns search_all(const draft *d, const emp_problem *problem)
     return best_ns;
 }
 
-Test(dp_contiguous, finds_the_best_of_all_contiguous_splits)
+/* Other speeds and memories for each device. */
+static void make_unlike(task *p, uint64_t seed)
+{
+    static const double factors[] = {1.0, 2.0, 0.5};
+    emp_rng             rng;
+    emp_problem        *unlike = NULL;
+
+    emp_rng_init(&rng, seed, 1, 0);
+    for (emp_device_id d = 0; d < p->machine->device_count; d++) {
+        emp_device *device = &p->machine->device[d];
+        device->time_factor = factors[draw(&rng, 3)];
+        if (device->kind == EMP_DEVICE_GPU) device->memory_bytes += draw(&rng, 3) * 4;
+    }
+    cr_assert_eq(emp_problem_create(&unlike, p->graph, p->machine, &p->problem->runtime,
+                                    "tiny", NULL),
+                 EMP_OK);
+    emp_problem_destroy(p->problem);
+    p->problem = unlike;
+}
+
+static void expect_the_best(bool is_unlike)
 {
     int32_t split = 0;
 
@@ -368,6 +437,7 @@ Test(dp_contiguous, finds_the_best_of_all_contiguous_splits)
         draw_draft(&d, seed);
         task_create_stated(&p, d.op, d.op_count, d.edge, d.edge_count, d.cpu_count,
                            d.gpu_count, d.gpu_bytes, "msr-load");
+        if (is_unlike) make_unlike(&p, seed);
         cr_assert_eq(place(p.problem, NULL, device, &err), EMP_OK, "%s", err.msg);
         emp_sim_result r = simulate(p.problem, device);
         emp_time_ns    best_ns = search_all(&d, p.problem);
@@ -384,6 +454,10 @@ Test(dp_contiguous, finds_the_best_of_all_contiguous_splits)
     cr_expect_gt(split, SEEDS / 2, "only %d are split at all", split);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
+
+Test(dp_contiguous, finds_the_best_of_all_contiguous_splits) { expect_the_best(false); }
+
+Test(dp_contiguous, finds_the_best_on_heterogeneous_devices) { expect_the_best(true); }
 
 Test(dp_contiguous, survives_every_allocation_failure)
 {

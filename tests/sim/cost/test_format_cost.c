@@ -220,3 +220,68 @@ Test(format_cost, quantised_weights_are_unpacked)
         emp_device_model_clear(&model);
     }
 }
+
+/* The type in which W4A4 stores weights; ggml's nvfp4 (W4A16) has as many bytes. */
+static double fp4_s(const emp_device *gpu, int64_t rows, emp_dtype stored)
+{
+    enum { GGML_NVFP4 = 40 };
+    emp_op_id op = kit_find(graph, "product");
+
+    quantised_row_s(gpu, rows, GGML_NVFP4);
+    emp_op_cost *c = emp_graph_own_cost(graph, op);
+    c->stored = stored == EMP_DTYPE_NONE ? c->stored : stored;
+    c->computed = stored;
+    const double seconds = emp_format_product_s(graph, op, gpu, EMP_FORMAT_FP32);
+    c->computed = EMP_DTYPE_NONE;
+    return seconds;
+}
+
+static double fp4_formula_s(const emp_device *gpu, int64_t rows)
+{
+    emp_device scaled = *gpu;
+
+    scaled.gemm_per_wave_s *=
+        gpu->peak_flops_per_s / gpu->format_flops_per_s[EMP_FORMAT_FP4];
+    while (scaled.gemm_tile_rows > 8 && scaled.gemm_tile_rows / 2 >= rows)
+        scaled.gemm_tile_rows /= 2;
+    const double products_s = emp_cost_gemm_s(&scaled, rows, 4096, 4096, 1, false);
+    const double bytes = 4.5 / 8 * 4096 * 4096 + 2.0 * 2.0 * (double)rows * 4096;
+    return fmax(products_s, bytes / gpu->memory_bytes_per_s);
+}
+
+/* Dense rates of NVFP4, documented, are twice those of 8 bits; on a 5090, twice those of int8. */
+static const struct {
+    const char *name;
+    double      flops_per_s;
+} with_fp4[] = {{"b200-sxm", 9000e12},
+                {"gb200", 10000e12},
+                {"rtx5090", 1676e12},
+                {"rtxpro6000", 1871.2e12},
+                {"gb10", 500e12}};
+
+Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
+{
+    for (size_t i = 0; i < sizeof with_fp4 / sizeof *with_fp4; i++) {
+        emp_device_model model = {0};
+        cr_assert_eq(emp_device_model_load(&model, with_fp4[i].name, NULL), EMP_OK, "%s",
+                     with_fp4[i].name);
+        const emp_device *gpu = &model.device;
+        cr_expect_eq(gpu->format_flops_per_s[EMP_FORMAT_FP4], with_fp4[i].flops_per_s);
+        cr_expect_eq(gpu->format_flops_per_s[EMP_FORMAT_FP4],
+                     2 * gpu->format_flops_per_s[EMP_FORMAT_INT8]);
+        for (int64_t rows = 1; rows <= 8192; rows *= 2) {
+            const double w4a4 = fp4_s(gpu, rows, EMP_DTYPE_NVFP4_W4A4);
+            const double w4a16 = fp4_s(gpu, rows, EMP_DTYPE_NONE);
+            cr_expect_float_eq(w4a4, fp4_formula_s(gpu, rows), 1e-9 * w4a4, "%s, %d",
+                               with_fp4[i].name, (int)rows);
+            cr_expect_leq(w4a4, w4a16, "%s, %d rows: %g, %g", with_fp4[i].name, (int)rows,
+                          w4a4, w4a16);
+            if (rows == 8192) cr_expect_gt(w4a16, 3 * w4a4, "%s", with_fp4[i].name);
+        }
+        emp_device_model_clear(&model);
+    }
+    /* others unpack the weights, whatever the activations were rounded to */
+    for (int64_t rows = 1; rows <= 8192; rows *= 8)
+        cr_expect_eq(fp4_s(&h100.device, rows, EMP_DTYPE_NVFP4_W4A4),
+                     fp4_s(&h100.device, rows, EMP_DTYPE_NONE));
+}

@@ -19,7 +19,7 @@ static const struct {
     const char *name;
     uint64_t    hash;
 } hashes[] = {
-    {"a100x4+v100x4", 0x2fb9f9d2df4da57a}, {"b200x8", 0x2b1dd47138f07610},
+    {"a100x4+v100x4", 0x2fb9f9d2df4da57a}, {"b200x8", 0x607d4910ce41f016},
     {"cpu2", 0x2f30403dca63f0c2},          {"cpu2-slow", 0x46025454995e1f30},
     {"dgx-a100", 0x821e2745616f32b1},      {"dgx-h100", 0x67138a474619e7d3},
     {"dgx-h100x2", 0x4f405abe9b48e2d4},    {"h200x1", 0x19dc0e22dc53e638},
@@ -30,7 +30,7 @@ static const struct {
     {"k80x4", 0xc489a7d3485fd756},         {"l40sx8", 0xd6400c52ab279aca},
     {"m3-ultra", 0xd50b68aa6ff68b25},      {"p100x4", 0x61e02d5cd50541c7},
     {"rtx3090x4", 0xc750884a66867df4},     {"rtx4090x2+rtx3060", 0xbb4ae62f287bd565},
-    {"rtxpro6000x8", 0xa00fa61ff5940e2c}};
+    {"rtxpro6000x8", 0x01d31f94b623f9aa}};
 
 Test(card, full_files_have_the_constants_that_they_had)
 {

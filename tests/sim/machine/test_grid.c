@@ -85,8 +85,8 @@ static const struct bad_table {
 } bad_tables[] = {
     {EMP_TABLE_GEMM, "format,m,n,us\nbf16,1,1,1\n", "t.csv has no column k"},
     {EMP_TABLE_GEMM, "format,m,n,k,us\n", "t.csv has no row"},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\nfp4,1,1,1,1\n",
-     "t.csv, row 1: \"fp4\" is no number format; known: fp32,"},
+    {EMP_TABLE_GEMM, "format,m,n,k,us\nfp5,1,1,1,1\n",
+     "t.csv, row 1: \"fp5\" is no number format; known: fp32,"},
     {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,0\n",
      "t.csv, row 1: us is \"0\", not a number above zero"},
     {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,x,1,1\n", "t.csv, row 1: n is \"x\""},

@@ -92,6 +92,28 @@ Test(sequence, the_fewest_units_move)
     task_destroy(&t);
 }
 
+/* A CPU and two GPUs of 1 MiB each, of which the second GPU is withheld. */
+Test(sequence, has_nothing_on_a_device_that_is_withheld)
+{
+    task         t;
+    emp_problem *p = create(&t);
+
+    cr_expect(emp_problem_allows(p, FREE, 2));
+    t.graph->op[FREE].persistent_bytes = 5 << 19;
+    cr_expect_eq(emp_problem_find_shortage(p).kinds, 0);
+    emp_sequence_withhold(p, 2, 1);
+    cr_expect_not(emp_problem_allows(p, FREE, 2));
+    cr_expect(emp_problem_allows(p, FREE, 1));
+    expect(p, (emp_device_id[OPS]){2, 2, 2, 1, 1, 2, 2},
+           (emp_device_id[OPS]){1, 1, 1, 1, 1, 1, 1});
+    cr_expect_eq(emp_problem_find_shortage(p).memory_bytes, 2 << 20);
+    cr_expect(emp_problem_has_choice(p));
+    emp_sequence_withhold(p, 1, 0);
+    emp_sequence_withhold(p, 2, 0);
+    cr_expect_not(emp_problem_has_choice(p));
+    task_destroy(&t);
+}
+
 Test(sequence, is_bounded_and_survives_short_memory)
 {
     static int32_t many[EMP_SEQUENCE_UNITS_MAX + 1];

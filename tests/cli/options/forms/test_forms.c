@@ -136,13 +136,70 @@ typedef struct {
     emp_device_id gpu[EMP_MAX_DEVICES];
     float         split[EMP_MAX_DEVICES]; /* running sums over the sum */
     override      o[1024];
+    int           server_count;
+    emp_device_id server[EMP_MAX_DEVICES]; /* the CPU of its host */
 } llama;
 
-static emp_device_id llama_device(const stage *s, const char *name)
+/* GPU number \a number of a host; NOWHERE: it has fewer. */
+static emp_device_id gpu_of_host(const stage *s, emp_device_id cpu, int number)
+{
+    const emp_machine *m = s->inputs.machine;
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (m->device[d].kind == EMP_DEVICE_GPU && m->device[d].host == cpu &&
+            number-- == 0)
+            return d;
+    return NOWHERE;
+}
+
+/* RPC3 is a device of --device, counted over all servers as ggml_backend_rpc_add_server() does; RPC3[ADDRESS] is a
+ * buffer of the server at the address, as ggml_backend_rpc_buffer_type() names them. */
+static emp_device_id rpc_device(const llama *l, const stage *s, const char *name)
+{
+    int  number = atoi(name + 3), server = 0, length = 0;
+    bool is_buffer = sscanf(name, "RPC%*d[HOST%d:50052]%n", &server, &length) == 1;
+
+    if (is_buffer) {
+        cr_assert_eq(length, (int)strlen(name), "%s", name);
+        cr_assert_leq(server, l->server_count);
+        return gpu_of_host(s, l->server[server - 1], number);
+    }
+    cr_assert_eq(strspn(name + 3, "0123456789"), strlen(name + 3), "%s", name);
+    for (int i = 0; i < l->server_count; i++)
+        for (int k = 0; gpu_of_host(s, l->server[i], k) != NOWHERE; k++)
+            if (number-- == 0) return gpu_of_host(s, l->server[i], k);
+    cr_assert_fail("no server has %s", name);
+    return NOWHERE;
+}
+
+static emp_device_id llama_device(const llama *l, const stage *s, const char *name)
 {
     if (strcmp(name, "CPU") == 0) return CPU;
+    if (strncmp(name, "RPC", 3) == 0) return rpc_device(l, s, name);
     cr_assert_eq(strncmp(name, "CUDA", 4), 0, "%s", name);
-    return device_named(s->inputs.machine, "gpu", atoi(name + 4));
+    return gpu_of_host(s, CPU, atoi(name + 4));
+}
+
+/* The servers of --rpc in order, each with the CPU that a comment of the script names. */
+static void read_servers(llama *l, const stage *s, const words *w, const char *file)
+{
+    const char *list = value_of(w, "--rpc");
+    size_t      size;
+    char       *text = scratch_read(file, &size), wanted[64], line[64];
+    int         cpu;
+
+    for (const char *at = list; at != NULL && *at != '\0'; at += *at == ',') {
+        const int n = ++l->server_count;
+        snprintf(wanted, sizeof wanted, "HOST%d:50052", n);
+        cr_assert_eq(strncmp(at, wanted, strlen(wanted)), 0, "%s", list);
+        at += strlen(wanted);
+        snprintf(line, sizeof line, "# HOST%d is the host of cpu:", n);
+        const char *said = strstr(text, line);
+        cr_assert_not_null(said);
+        cr_assert_eq(sscanf(said + strlen(line), "%d", &cpu), 1);
+        l->server[n - 1] = device_named(s->inputs.machine, "cpu", cpu);
+    }
+    free(text);
 }
 
 static void add_override(llama *l, const char *pattern, emp_device_id device)
@@ -176,23 +233,24 @@ static void read_overrides(llama *l, const stage *s, const words *w)
             char *equals = strchr(at, '=');
             cr_assert_not_null(equals);
             *equals = '\0';
-            add_override(l, at, llama_device(s, equals + 1));
+            add_override(l, at, llama_device(l, s, equals + 1));
         }
     }
 }
 
-static void read_llama(llama *l, const stage *s, const words *w)
+static void read_llama(llama *l, const stage *s, const words *w, const char *file)
 {
     char  text[1024];
     int   parts[EMP_MAX_DEVICES];
     float sum = 0.0f;
 
     *l = (llama){.layers = s->layer_count + s->extra_count};
+    read_servers(l, s, w, file);
     l->n_gpu_layers = atoi(value_of(w, "-ngl"));
     snprintf(text, sizeof text, "%s", value_of(w, "--device"));
     if (strcmp(text, "none") != 0)
         for (char *at = strtok(text, ","); at != NULL; at = strtok(NULL, ","))
-            l->gpu[l->gpu_count++] = llama_device(s, at);
+            l->gpu[l->gpu_count++] = llama_device(l, s, at);
     if (l->gpu_count > 1) {
         cr_assert_str_eq(value_of(w, "--split-mode"), "layer");
         cr_assert_eq(read_numbers(parts, EMP_MAX_DEVICES, value_of(w, "--tensor-split")),
@@ -238,7 +296,7 @@ static void check_llama(const stage *s, const char *file)
     char             matrix[EMP_PART_NAME_BYTES], name[EMP_PART_NAME_BYTES + 32];
 
     read_script(&w, file);
-    read_llama(&l, s, &w);
+    read_llama(&l, s, &w, file);
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_model_part part = emp_model_part_of(g->name[op]);
         const bool           is_between =
@@ -448,8 +506,8 @@ static const form forms[] = {
     {"p.device_map.json", ",phase=prefill,batch=1,seq=64", check_map},
     {"m.sh", ",phase=prefill,batch=1,seq=64,ubatch=16", check_llama}};
 
-static const char *const machines[] = {"rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100",
-                                       "k40x4"};
+static const char *const machines[] = {
+    "rtx4090x2+rtx3060", "rtx3090x4", "dgx-h100", "k40x4", "k40x4x2", "dgx-h100x2"};
 
 /* Dense and routed, tied and not, with latent attention, and one with norms in other places. */
 static const char *const models[] = {"Qwen--Qwen3-0.6B", "Llama-2-7b",
@@ -531,9 +589,12 @@ static const char *config_of(const char *file)
     return NULL;
 }
 
+/* The last two machines have two hosts, which only llama.cpp reaches. */
 static void draw_and_write(stage *s, const form *f, emp_rng *rng, int *count)
 {
-    for (size_t k = 0; k < sizeof machines / sizeof *machines; k++) {
+    const size_t all = sizeof machines / sizeof *machines;
+
+    for (size_t k = 0; k < (f->check == check_llama ? all : all - 2); k++) {
         load_stage(s, f, machines[k]);
         for (int i = 0; i < 2 * DRAWS; i++, ++*count) {
             draw(s, rng, i % DRAWS);
@@ -626,7 +687,7 @@ Test(forms, a_gguf_file_goes_to_llama_and_vllm)
         write_gguf("m.gguf", i % 2 == 1, i);
         draw_and_write(&s, &forms[2 * (i / 2)], &rng, &count);
     }
-    cr_expect_eq(count, 4 * 4 * 2 * DRAWS);
+    cr_expect_eq(count, (2 * 4 + 2 * 6) * 2 * DRAWS);
 }
 
 /* ---- the program ---- */
@@ -727,8 +788,9 @@ Test(forms, of_gpus_alone_need_one)
     cr_expect_not_null(strstr(err.msg, "GPUs, and box has none"), "%s", err.msg);
 }
 
-/* A run that was searched without a form may have none. */
-Test(forms, a_record_of_another_search_is_refused_by_what_it_lacks)
+/* A run that was searched without a form may have none. A form of a placement near by is found while the graph is
+ * there. */
+Test(forms, a_record_of_another_search_has_a_placement_near_by)
 {
     char text[4096];
 
@@ -738,6 +800,97 @@ Test(forms, a_record_of_another_search_is_refused_by_what_it_lacks)
                              "rtx4090x2+rtx3060 --method random --budget 1 --no-bound "
                              "--record r.h5"),
                  0, "%s", program_err);
+    cr_assert_eq(emplace_run("record r.h5 --out p.vllm.sh"), 0, "%s", program_err);
+    expect_said(
+        "p.vllm.sh has a placement near the best one, which its form cannot state");
+    static words w;
+    int          part[EMP_MAX_DEVICES], sum = 0;
+    read_script(&w, "p.vllm.sh");
+    const int stages = read_numbers(part, EMP_MAX_DEVICES, value_of(&w, "PARTITION="));
+    for (int i = 0; i < stages; i++) sum += part[i];
+    cr_expect_eq(sum, 28);
+    remove(scratch_path("p.vllm.sh"));
+    remove(scratch_path("config.json"));
     cr_expect_eq(emplace_run("record r.h5 --out p.vllm.sh"), 1);
     expect_said("options of vLLM keep a layer on one device, and layer 0 is on ");
+    expect_said("a placement near by cannot be found, as ");
+}
+
+/* ---- no command searches and then refuses ---- */
+
+#define TINY                                                                 \
+    "{\"hidden_size\":64,\"num_hidden_layers\":4,\"num_attention_heads\":4," \
+    "\"vocab_size\":200,\"intermediate_size\":128"
+
+static const struct {
+    const char *config; /* NULL = the spec is no model of Hugging Face */
+    const char *spec;
+} graphs[] = {
+    {NULL, "rnnlm:steps=2,layers=2,batch=2"},
+    {TINY ",\"model_type\":\"qwen3_moe\",\"num_experts\":8,\"num_experts_per_tok\":2,"
+          "\"moe_intermediate_size\":32}",
+     "hf:path=config.json,phase=decode,batch=1,seq=16"},
+    {TINY ",\"model_type\":\"llama\",\"tie_word_embeddings\":true}",
+     "hf:path=config.json,phase=prefill,batch=1,seq=16"},
+    {TINY ",\"model_type\":\"llama\",\"tie_word_embeddings\":false}",
+     "hf:path=config.json,phase=train,batch=1,seq=16"}};
+
+static bool has_file(const char *name)
+{
+    FILE *f = fopen(scratch_path(name), "r");
+
+    if (f != NULL) fclose(f);
+    return f != NULL;
+}
+
+/* Runs a command that searches. It writes the file and a record, or neither. */
+static bool is_written(const char *verb, const char *spec, const char *machine,
+                       const char *file)
+{
+    char command[512];
+
+    remove(scratch_path(file));
+    remove(scratch_path("run.h5"));
+    snprintf(command, sizeof command,
+             "%s %s -m %s --budget 3 --no-bound --force --record run.h5 --out %s", verb,
+             spec, machine, file);
+    const int failed = emplace_run(command);
+    cr_expect_eq(has_file("run.h5"), failed == 0, "%s: %s", command, program_err);
+    cr_expect_eq(has_file(file), failed == 0, "%s: %s", command, program_err);
+    cr_expect(failed == 0 || program_err[0] != '\0');
+    return failed == 0;
+}
+
+Test(forms, no_command_searches_and_then_refuses)
+{
+    static const char *const places[] = {"rtx4090x2+rtx3060", "k40x4x2"};
+    static const char *const files[] = {
+        "p.sh", "p.vllm.sh", "p.megatron.sh", "p.device_map.json",
+        "p.py", "p.pb",      "p.json"};
+    char command[512];
+    int  written = 0;
+
+    for (size_t i = 0; i < 2 * sizeof graphs / sizeof *graphs; i++) {
+        const char *spec = graphs[i / 2].spec, *config = graphs[i / 2].config;
+        if (config != NULL) scratch_write("config.json", config, strlen(config));
+        snprintf(command, sizeof command,
+                 "place %s -m %s --method random --budget 1 --no-bound --force --record "
+                 "plain.h5",
+                 spec, places[i % 2]);
+        cr_assert_eq(emplace_run(command), 0, "%s: %s", command, program_err);
+        for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+            const bool has =
+                is_written("place --method random", spec, places[i % 2], files[f]);
+            cr_expect_eq(
+                is_written("train --method anneal", spec, places[i % 2], files[f]), has,
+                "%s of %s", files[f], spec);
+            snprintf(command, sizeof command, "record plain.h5 --force --out %s",
+                     files[f]);
+            cr_expect_eq(emplace_run(command) == 0, has, "%s of %s on %s: %s", command,
+                         spec, places[i % 2], program_err);
+            written += has;
+        }
+    }
+    /* placement files of all; rnnlm's .py; llama.cpp's of decoders; vLLM's, Megatron's and maps on one host */
+    cr_expect_eq(written, 8 + 2 + 2 * 2 + 2 + 1 + 2 * 3);
 }

@@ -66,8 +66,8 @@ static void expect_options(const ops *o, const char *wanted)
     emp_error           err = {0};
     char                command[SCRATCH_PATH_BYTES + 16], line[1024] = "";
 
-    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, "", &err), EMP_OK,
-                 "%s", err.msg);
+    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &err),
+                 EMP_OK, "%s", err.msg);
     snprintf(command, sizeof command, "sh '%s' echo", scratch_path("o.sh"));
     FILE *said = popen(command, "r");
     cr_assert_not_null(said);
@@ -82,7 +82,7 @@ static void expect_refusal(const ops *o, const char *wanted)
     emp_named_placement p = named(o);
     emp_error           err = {0};
 
-    cr_expect_eq(cli_llama_options_write(scratch_path("no.sh"), &p, "", &err),
+    cr_expect_eq(cli_llama_options_write(scratch_path("no.sh"), &p, NULL, "", &err),
                  EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, wanted), "%s, not %s", err.msg, wanted);
     cr_expect_null(fopen(scratch_path("no.sh"), "r"));
@@ -161,18 +161,59 @@ Test(llama_options, what_has_no_such_form_is_refused)
     expect_refusal(&training, "give the SPEC phase=decode");
 }
 
-Test(llama_options, only_decoders_on_one_computer_have_them)
+/* Ten devices on two hosts: cpu:0, gpu:0 to gpu:3, cpu:1, gpu:4 to gpu:7. */
+static void on_two_hosts(const ops *o, const char *wanted, const char *refusal)
 {
-    ops                 o = {0};
+    enum { OTHER_CPU = 5 };
     emp_error           err = {0};
-    emp_named_placement p;
+    emp_machine        *m = NULL;
+    emp_named_placement p = named(o);
+    char                command[SCRATCH_PATH_BYTES + 32], line[1024] = "";
+
+    cr_assert_eq(emp_machine_load(&m, "k40x4x2", &err), EMP_OK, "%s", err.msg);
+    p.device_count = m->device_count;
+    for (int d = 0; d < m->device_count; d++) p.device_name[d] = m->device[d].name;
+    cr_assert_str_eq(p.device_name[OTHER_CPU], "cpu:1");
+    const emp_status st = cli_llama_options_write(scratch_path("o.sh"), &p, m, "", &err);
+    cr_assert_eq(st, refusal != NULL ? EMP_EINVAL : EMP_OK, "%s", err.msg);
+    if (refusal != NULL) {
+        cr_expect_not_null(strstr(err.msg, refusal), "%s", err.msg);
+    } else {
+        snprintf(command, sizeof command, "HOST1=ten:7 sh '%s' echo",
+                 scratch_path("o.sh"));
+        FILE *said = popen(command, "r");
+        cr_assert_not_null(said);
+        cr_assert_not_null(fgets(line, sizeof line, said));
+        cr_expect_eq(pclose(said), 0);
+        line[strcspn(line, "\n")] = '\0';
+        cr_expect_str_eq(line, wanted);
+    }
+    emp_machine_destroy(m);
+}
+
+Test(llama_options, gpus_of_other_hosts_are_devices_of_their_servers)
+{
+    enum { OTHER_CPU = 5, GPU_5 = 7, GPU_6 };
+    ops o = {0}, wrong = {0};
 
     add_layer(&o, 0, CPU, CPU);
-    p = named(&o);
-    p.device_name[2] = "cpu:1";
-    cr_expect_eq(cli_placement_output_check_ops("o.sh", &p, "m.gguf", &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "one computer, and box has 2"), "%s", err.msg);
-    err = (emp_error){0};
+    add_layer(&o, 1, GPU_6, GPU_6);
+    add_layer(&o, 2, GPU_1, GPU_5);
+    add(&o, "lm_head", GPU_1);
+    on_two_hosts(&o,
+                 "--rpc ten:7 --device RPC2,CUDA1,RPC1 --split-mode layer --tensor-split "
+                 "1,2,0 -ngl 3 --override-tensor ^blk\\.(2)\\.ffn_up\\.=RPC1[ten:7]",
+                 NULL);
+    add_layer(&wrong, 0, OTHER_CPU, CPU);
+    on_two_hosts(&wrong, NULL,
+                 "gives layers to the CPU of the host that it runs on, cpu:0, and "
+                 "model.layers.0.input_layernorm.weight is on cpu:1");
+}
+
+Test(llama_options, only_models_of_llama_have_them)
+{
+    emp_error err = {0};
+
     cr_expect_eq(cli_placement_output_check("o.sh", "nmt:layers=2", &err), EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "nmt:layers=2 is no GGUF file"), "%s", err.msg);
     err = (emp_error){0};
@@ -187,5 +228,5 @@ Test(llama_options, survives_every_allocation_failure)
     add_layer(&o, 0, GPU_0, GPU_1);
     emp_named_placement p = named(&o);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        cli_llama_options_write(scratch_path("o.sh"), &p, "", NULL), (void)0);
+        cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", NULL), (void)0);
 }

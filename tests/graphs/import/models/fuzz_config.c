@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     step.sequence = 2;
     bool is_json = emp_json_parse(&d, (const char *)bytes, size, NULL) == EMP_OK;
     if (is_json) {
-        quantised = emp_quantised_read(d.root);
+        quantised = emp_quantised_read(d.root, emp_json_get(d.root, "quantization"));
         emp_towers_note(&notes, d.root, EMP_DTYPE_BFLOAT16);
     }
     if (is_json && emp_config_read(&m, &dtype, d.root, NULL) == EMP_OK &&

@@ -182,6 +182,134 @@ Test(quantised, modules_are_left_out_by_name_part_pattern_and_expression)
                  bits * MATRICES, 2.0 * TABLES);
 }
 
+/* What the product of layer 0's down_proj is computed in. */
+static void expect_computed(const char *quantization, emp_dtype computed)
+{
+    char members[2048];
+
+    snprintf(members, sizeof members, TINY ",\"quantization_config\":{%s}", quantization);
+    emp_graph *g = load(members, "config,phase=prefill");
+    int32_t    seen = 0;
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (strcmp(g->name[op], "model.layers.0.mlp.down_proj") != 0) continue;
+        cr_expect_eq(g->op[op].cost->computed, computed, "%s", quantization);
+        cr_expect_eq(g->op[op].cost->weight_bytes, (int64_t)HIDDEN * INNER * 9 / 16);
+        seen++;
+    }
+    cr_expect_eq(seen, 1);
+    emp_graph_destroy(g);
+}
+
+#define FP4_GROUP(activations)                                                 \
+    "\"quant_method\":\"compressed-tensors\",\"config_groups\":{\"group_0\":{" \
+    "\"targets\":[\"Linear\"],\"weights\":{\"num_bits\":4,\"type\":\"float\"," \
+    "\"strategy\":\"tensor_group\",\"group_size\":16},\"input_"                \
+    "activations\":" activations "}}"
+
+Test(quantised, activations_of_4_bits_are_those_that_the_config_says)
+{
+    expect_computed("\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"",
+                    EMP_DTYPE_NVFP4_W4A4);
+    expect_computed("\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A16_NVFP4\"",
+                    EMP_DTYPE_NONE);
+    expect_computed(
+        "\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\","
+        "\"quantized_layers\":{\"model.layers.0.mlp.down_proj\":{\"quant_algo\":"
+        "\"NVFP4\",\"group_size\":16}}",
+        EMP_DTYPE_NVFP4_W4A4);
+    expect_computed(FP4_GROUP("{\"num_bits\":4,\"type\":\"float\",\"group_size\":16}"),
+                    EMP_DTYPE_NVFP4_W4A4);
+    expect_computed(FP4_GROUP("null"), EMP_DTYPE_NONE);
+    expect_computed(FP4_GROUP("{\"num_bits\":8,\"type\":\"float\"}"), EMP_DTYPE_NONE);
+}
+
+/* ---- hf_quant_config.json, as modelopt writes it beside a config ---- */
+
+/* As nvidia/Llama-3.3-70B-Instruct-FP4 has it. */
+#define BESIDE(members)                                                               \
+    "{\"producer\":{\"name\":\"modelopt\",\"version\":\"0.23.0\"},\"quantization\":{" \
+    "\"kv_cache_quant_algo\":null," members "}}"
+
+static void expect_beside(const char *beside, const char *own, double matrices,
+                          double tables, const char *said)
+{
+    char             text[4096], spec[SCRATCH_PATH_BYTES + 64];
+    emp_graph       *g = NULL;
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
+    const double     want = matrices + tables + 2.0 * NORMS;
+
+    snprintf(text, sizeof text, "{" TINY "%s}", own);
+    scratch_write("config.json", text, strlen(text));
+    scratch_write("hf_quant_config.json", beside, strlen(beside));
+    snprintf(spec, sizeof spec, "hf:path=%s,phase=decode,batch=1,seq=16",
+             scratch_path("config.json"));
+    cr_assert_eq(emp_source_load_noted(&g, NULL, NULL, &notes, spec, &err), EMP_OK, "%s",
+                 err.msg);
+    cr_expect_float_eq((double)g->parameter_bytes, want, 0.5, "%s: %lld, not %g", beside,
+                       (long long)g->parameter_bytes, want);
+    cr_assert_eq(notes.assumption_count, said != NULL, "%s", beside);
+    if (said != NULL) {
+        cr_expect_not_null(strstr(notes.assumption[0], said), "%s", notes.assumption[0]);
+        cr_expect_not_null(
+            strstr(notes.assumption[0], scratch_path("hf_quant_config.json")));
+    }
+    emp_import_notes_clear(&notes);
+    emp_graph_destroy(g);
+}
+
+Test(quantised, a_file_beside_the_config_says_how_weights_are_stored)
+{
+    const double n = MATRICES, kept = 2.0 * TABLES, one = (double)HIDDEN * INNER;
+    const double query = (double)HIDDEN * HIDDEN, fp4 = 4.5 / 8;
+
+    expect_beside(BESIDE("\"quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\"]"), "",
+                  n, kept, "(modelopt, FP8)");
+    expect_beside(BESIDE("\"quant_algo\":\"NVFP4\",\"group_size\":16,"
+                         "\"exclude_modules\":[\"lm_head\",\"*.1.mlp.down_proj\"]"),
+                  "", fp4 * (n - one) + 2 * one, kept, "(modelopt, NVFP4)");
+    expect_beside(
+        BESIDE("\"quant_algo\":\"W4A8_AWQ\",\"group_size\":128,\"has_zero_point\":"
+               "false,\"pre_quant_scale\":true,\"exclude_modules\":[\"lm_head\"]"),
+        "", n * (4 + 16.0 / 128) / 8, kept, "(modelopt, W4A8_AWQ)");
+    /* what has no entry of its own is not quantised */
+    expect_beside(
+        BESIDE("\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{"
+               "\"model.layers.0.self_attn.q_proj\":{\"quant_algo\":\"FP8\"},"
+               "\"model.layers.1.mlp.down_proj\":{\"quant_algo\":\"NVFP4\","
+               "\"group_size\":16},"
+               "\"lm_head\":{\"quant_algo\":\"W4A16_NVFP4\",\"group_size\":16}}"),
+        "", query + fp4 * one + 2 * (n - query - one), TABLES + fp4 * TABLES / 2,
+        "(modelopt, MIXED_PRECISION)");
+    /* a config that says it itself counts */
+    expect_beside(BESIDE("\"quant_algo\":\"FP8\""),
+                  ",\"quantization_config\":{\"quant_method\":\"awq\",\"bits\":4,"
+                  "\"group_size\":128,\"zero_point\":true}",
+                  n * (4 + 20.0 / 128) / 8, kept, NULL);
+    expect_beside("{\"producer\":{}}", "", 2 * n, kept, NULL);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(quantised, a_damaged_file_beside_the_config_is_named)
+{
+    char       text[2048], spec[SCRATCH_PATH_BYTES + 64];
+    emp_graph *g = NULL;
+    emp_error  err = {0};
+
+    snprintf(text, sizeof text, "{" TINY "}");
+    scratch_write("config.json", text, strlen(text));
+    scratch_write("hf_quant_config.json", "{\n\"quantization\":", 17);
+    snprintf(spec, sizeof spec, "hf:path=%s,phase=decode", scratch_path("config.json"));
+    cr_expect_eq(emp_source_load(&g, NULL, NULL, spec, &err), EMP_EFORMAT);
+    cr_expect_not_null(strstr(err.msg, "hf_quant_config.json: line "), "%s", err.msg);
+    /* a type that the spec gives leaves it unread */
+    snprintf(spec, sizeof spec, "hf:path=%s,phase=decode,dtype=bf16",
+             scratch_path("config.json"));
+    cr_expect_eq(emp_source_load(&g, NULL, NULL, spec, &err), EMP_OK);
+    cr_expect_eq(g->parameter_bytes, 2 * (MATRICES + TABLES + NORMS));
+    emp_graph_destroy(g);
+}
+
 Test(quantised, a_training_step_refuses_a_name)
 {
     char       text[2048], spec[512];
