@@ -30,7 +30,7 @@ class LocalTimes(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         ours, plain = (re.search(rf"^{name}: mean error ([0-9.]+) %, worst ([0-9.]+) times .*, (\d+) of (\d+) within", ran.stdout,
                                  re.M) for name in ("predicted", "roofline"))
-        self.assertLess(float(ours[1]), 20)
+        self.assertLess(float(ours[1]), 25)
         self.assertLess(float(ours[1]), float(plain[1]))
         self.assertEqual(ours[3], ours[4])
         self.assertGreaterEqual(int(ours[4]), 20)
