@@ -69,7 +69,8 @@ static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_forma
  * cuda: measured on an H200, data/anchors/llama. metal: by llama.cpp's authors with Llama-3.1-8B
  * on an M4 Max (tools/quantize/README.md at 311c2c9f), whose rows for float16 and Q8_0 reach 512 GB/s and leave
  * 2.9 ms; `many` are prompts of 512 tokens there. Mixes stand for their main type. A type without a
- * figure there takes that of Q4_0: assumed. */
+ * figure there takes that of Q4_0, and other formats, like those of AWQ, hide their unpacking: assumed. MXFP4 and
+ * NVFP4 have no limit, as other libraries multiply them in 16 bits. */
 typedef struct {
     int32_t ggml;
     double  cuda_cycles, cuda_flops, metal_cycles, many;
@@ -95,9 +96,11 @@ static const unpacking unpackings[] = {
     {22, 3.88, 543.0, 2.42, 1.18},  /* IQ2_S */
     {23, 1.83, 825.0, 0.62, 1.2},   /* IQ4_XS */
     {29, 4.01, 1686.0, 2.57, 1.09}, /* IQ1_M */
-    {39, 2.94, 746.0, 0.0, 1.1},    /* MXFP4 */
-    {40, 2.03, 541.0, 0.0, 1.1},    /* NVFP4 */
+    {39, 2.94, 0.0, 0.0, 1.1},      /* MXFP4 */
+    {40, 2.03, 0.0, 0.0, 1.1},      /* NVFP4 */
 };
+
+static const unpacking other = {.many = 1.1};
 
 /* Lanes of a multiprocessor that unpack: integer units of NVIDIA's since Volta. */
 static const double LANES = 64.0;
@@ -110,7 +113,7 @@ static const unpacking *unpacking_of(const emp_op_cost *c, emp_format format)
     for (size_t i = 0; i < sizeof unpackings / sizeof *unpackings; i++)
         if ((int32_t)c->stored - EMP_DTYPE_GGML == unpackings[i].ggml)
             return &unpackings[i];
-    return &unpackings[0];
+    return &other;
 }
 
 static double cycles_per_s(const emp_device *gpu)
@@ -137,7 +140,7 @@ static double many_rows_s(double seconds, const unpacking *of, const emp_op_cost
 {
     if (of == NULL) return seconds;
     seconds *= of->many;
-    if (gpu->has_metal_kernels) return seconds;
+    if (gpu->has_metal_kernels || of->cuda_flops == 0.0) return seconds;
     return fmax(seconds, c->flops / (of->cuda_flops * cycles_per_s(gpu)));
 }
 

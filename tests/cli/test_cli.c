@@ -216,6 +216,32 @@ Test(cli, graph_counts_whole_and_step)
     json_decref(object);
 }
 
+/* A variable that the step does not read, as of another loss, is in the file only. */
+Test(cli, graph_counts_the_parameters_of_the_step)
+{
+    static const char text[] =
+        "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } "
+        "}"
+        " attr { key: 'shape' value { shape { dim { size: 2 } dim { size: 8 } } } } }"
+        "node { name: 'w' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } }"
+        " attr { key: 'shape' value { shape { dim { size: 8 } dim { size: 4 } } } } }"
+        "node { name: 'spare' op: 'VariableV2' attr { key: 'dtype' value { type: "
+        "DT_FLOAT } }"
+        " attr { key: 'shape' value { shape { dim { size: 100 } } } } }"
+        "node { name: 'w/read' op: 'Identity' input: 'w'"
+        " attr { key: 'T' value { type: DT_FLOAT } } }"
+        "node { name: 'y' op: 'MatMul' input: 'x' input: 'w/read'"
+        " attr { key: 'T' value { type: DT_FLOAT } } }";
+
+    scratch_write("spare.pbtxt", text, sizeof text - 1);
+    json_t *object = emplace_json("graph spare.pbtxt --format json");
+    json_t *whole = json_object_get(json_object_get(object, "whole"), "op_types");
+    cr_expect_eq(json_integer_value(json_object_get(whole, "VariableV2")), 2);
+    cr_expect_eq(json_integer_value(json_object_get(object, "parameter_count")), 32);
+    cr_expect_eq(json_integer_value(json_object_get(object, "parameter_bytes")), 4 * 32);
+    json_decref(object);
+}
+
 Test(cli, graph_counts_unknown_types)
 {
     json_t *object = emplace_json("graph unknown.pbtxt --format json");

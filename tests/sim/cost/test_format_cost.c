@@ -198,25 +198,61 @@ static double quantised_row_s(const emp_device *gpu, int64_t rows, uint32_t ggml
                       .compute_ns;
 }
 
-/* Tokens by llama.cpp: a type takes less time than a larger one where its unpacking is as simple; 1.5 bits take more
- * than a roofline says. Prompts are slower than those of float16. */
-Test(format_cost, quantised_weights_are_unpacked)
+/* Microseconds of products with 4096 x 4096 weights on an H200 with one row, with 512 rows: data/anchors/llama. */
+static const struct {
+    uint32_t ggml;
+    double   one_us, many_us;
+} measured[] = {{2, 7.20, 91.7},    {8, 9.05, 92.4},   {10, 8.39, 156.0},
+                {11, 10.77, 122.9}, {12, 8.08, 104.0}, {14, 10.38, 123.6}};
+
+Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 {
-    enum { Q4_0 = 2, Q8_0 = 8, Q2_K = 10, Q6_K = 14, IQ1_S = 19 };
+    emp_device_model h200 = {0};
+
+    cr_assert_eq(emp_device_model_load(&h200, "h200-sxm", NULL), EMP_OK);
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        cr_expect_float_eq(1e6 * quantised_row_s(&h200.device, 1, measured[i].ggml),
+                           measured[i].one_us, 0.25 * measured[i].one_us, "%u: %g us",
+                           measured[i].ggml,
+                           1e6 * quantised_row_s(&h200.device, 1, measured[i].ggml));
+        cr_expect_float_eq(1e6 * quantised_row_s(&h200.device, 512, measured[i].ggml),
+                           measured[i].many_us, 0.25 * measured[i].many_us, "%u: %g us",
+                           measured[i].ggml,
+                           1e6 * quantised_row_s(&h200.device, 512, measured[i].ggml));
+    }
+    emp_device_model_clear(&h200);
+}
+
+/* Llama-3.1-8B on an M4 Max, by llama.cpp's authors: 79.73 tokens a second in IQ1_S and 29.17 in F16, whose weights
+ * are 8.2 times as many bytes. */
+Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
+{
+    enum { IQ1_S = 19 };
+    emp_device_model mac = {0};
+
+    cr_assert_eq(emp_device_model_load(&mac, "m4-max", NULL), EMP_OK);
+    double ratio = row_s(&mac.device, 1, 1.0) / quantised_row_s(&mac.device, 1, IQ1_S);
+    cr_expect_gt(ratio, 2.7);
+    cr_expect_lt(ratio, 5.5);
+    mac.device.has_metal_kernels = false;
+    cr_expect_lt(quantised_row_s(&h100.device, 1, IQ1_S),
+                 quantised_row_s(&mac.device, 1, IQ1_S));
+    emp_device_model_clear(&mac);
+}
+
+Test(format_cost, more_bits_take_longer_where_unpacking_is_as_simple)
+{
+    enum { Q4_0 = 2, Q8_0 = 8, Q6_K = 14 };
 
     for (int32_t i = 0; i < MODELS; i++) {
         emp_device_model model = {0};
         cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
                      known[i]);
         const emp_device *gpu = &model.device;
-        const double      f16_s = row_s(gpu, 1, 1.0), many_s = row_s(gpu, 4096, 1.0);
-        cr_expect_lt(quantised_row_s(gpu, 1, Q8_0), f16_s, "%s", known[i]);
-        cr_expect_lt(quantised_row_s(gpu, 1, Q6_K), quantised_row_s(gpu, 1, Q8_0));
+        cr_expect_lt(quantised_row_s(gpu, 1, Q8_0), row_s(gpu, 1, 1.0), "%s", known[i]);
+        cr_expect_lt(quantised_row_s(gpu, 1, Q4_0), quantised_row_s(gpu, 1, Q8_0), "%s",
+                     known[i]);
         cr_expect_lt(quantised_row_s(gpu, 1, Q4_0), quantised_row_s(gpu, 1, Q6_K));
-        double bytes_s = 50.0 / 256 * 4096 * 4096 / gpu->memory_bytes_per_s;
-        cr_expect_gt(quantised_row_s(gpu, 1, IQ1_S), 2 * bytes_s, "%s", known[i]);
-        cr_expect_gt(quantised_row_s(gpu, 4096, Q2_K), 1.1 * many_s, "%s", known[i]);
-        cr_expect_lt(quantised_row_s(gpu, 4096, Q2_K), 1.3 * many_s, "%s", known[i]);
         emp_device_model_clear(&model);
     }
 }
@@ -281,7 +317,8 @@ Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
         emp_device_model_clear(&model);
     }
     /* others unpack the weights, whatever the activations were rounded to */
-    for (int64_t rows = 1; rows <= 8192; rows *= 8)
-        cr_expect_eq(fp4_s(&h100.device, rows, EMP_DTYPE_NVFP4_W4A4),
-                     fp4_s(&h100.device, rows, EMP_DTYPE_NONE));
+    cr_expect_eq(fp4_s(&h100.device, 8192, EMP_DTYPE_NVFP4_W4A4),
+                 fp4_s(&h100.device, 8192, EMP_DTYPE_NONE));
+    cr_expect_leq(fp4_s(&h100.device, 1, EMP_DTYPE_NVFP4_W4A4),
+                  fp4_s(&h100.device, 1, EMP_DTYPE_NONE));
 }
