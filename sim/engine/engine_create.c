@@ -373,12 +373,17 @@ static void list_links(emp_sim_route *route, const emp_sim_rules *rules,
 
 static void compute_routes(emp_engine *sim, const emp_machine *m)
 {
+    const double hop_s = sim->problem->runtime.events.host_hop_s;
+
     for (int32_t from = 0; from < m->device_count; from++) {
         for (int32_t to = 0; to < m->device_count; to++) {
             const emp_route *r = &m->route[from][to];
             emp_sim_route   *route = &sim->route[from][to];
             if (from == to) continue;
             route->latency_ns = emp_ns_of_seconds(r->latency_s);
+            route->hop_ns = emp_problem_has_hop(sim->problem, from, to)
+                                ? emp_ns_of_seconds(hop_s)
+                                : 0;
             route->ns_per_byte = 1e9 / r->bytes_per_s;
             route->stream = stream_of(m, from, to);
             bool is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&
@@ -671,8 +676,10 @@ static void set_runtime(emp_engine *sim, const emp_runtime_events *r)
                                  .copy_streams = r->copy_streams,
                                  .shared_links = r->shared_links,
                                  .has_chunks = r->bfc_allocator || r->caching_allocator,
-                                 .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0,
+                                 .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0 ||
+                                                r->host_hop_s > 0.0,
                                  .pageable = r->pageable_s_per_byte > 0.0,
+                                 .has_hops = r->host_hop_s > 0.0 && !r->serial_issue,
                                  .shared_memory = r->cpu_pool && r->shared_memory};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
     sim->receive_ns = emp_ns_of_seconds(r->receive_s);
@@ -746,6 +753,7 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     EMP_TRY(emp_engine_set_sharing(sim, problem, err));
     EMP_TRY(emp_engine_set_models(sim, problem, err));
     EMP_TRY(emp_engine_set_collectives(sim, g, live, err));
+    EMP_TRY(emp_engine_set_client(sim, problem, err));
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));

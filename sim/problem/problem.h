@@ -28,6 +28,10 @@ struct emp_problem {
     char workload[256]; /**< spec or path, for records and for expert rules */
 };
 
+/** Whether a copy from one device to another has the hop of the runtime: it goes to another host or, where the runtime
+ * has a client, to a host other than the client's. */
+bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to);
+
 /** Forbids CPUs to all classes that a GPU can have. Before a simulator or a method uses the problem.
  * What a GPU has no kernel for stays. emp_problem_legalize() then moves a class from a CPU to the first GPU of its
  * host, or else of the machine.

@@ -65,7 +65,7 @@ struct raw_runtime {
     char *base;
     char *rules;
     char *fp32_products;
-    char *caching_allocator, *shared_memory, *gpu_context, *host_hop;
+    char *caching_allocator, *shared_memory, *gpu_context, *host_hop, *client;
     char *collective_buffers, *plan_tokens, *plan_copies;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
@@ -90,6 +90,8 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, gpu_context, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("host_hop", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, host_hop, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("client", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, client, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("collective_buffers", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, collective_buffers, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("plan_tokens", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
@@ -143,7 +145,8 @@ static const emp_config_field optional[] = {
     {"plan_tokens", EMP_CONFIG_COUNT_OR_0, offsetof(struct raw_runtime, plan_tokens),
      offsetof(emp_runtime, events.plan_tokens)},
     {"plan_copies", EMP_CONFIG_COUNT_OR_0, offsetof(struct raw_runtime, plan_copies),
-     offsetof(emp_runtime, events.plan_copies)}};
+     offsetof(emp_runtime, events.plan_copies)},
+    SWITCH_FIELD(client)};
 
 enum { OPTIONAL_COUNT = sizeof optional / sizeof optional[0] };
 
