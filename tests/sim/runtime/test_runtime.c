@@ -177,7 +177,7 @@ static const struct bad_file bad_bases[] = {
     {"issue: \"7 us\"", "rules: events", ":3: rules: are those of the base tf-r1.3"},
     {"issue: \"7 us\"", "per_byte: \"1 ns\"",
      ":3: per_byte: the rules 'events' have no such key"},
-    {"issue: \"7 us\"", "fp32_products: fp4", ":3: fp32_products: "},
+    {"issue: \"7 us\"", "fp32_products: fp5", ":3: fp32_products: "},
     {"tf-r1.3\"\nissue: \"7 us\"", "baechi\"\nfp32_products: tf32",
      ":3: fp32_products: the rules 'baechi' have no such key"},
 };
