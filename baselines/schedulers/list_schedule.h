@@ -59,7 +59,7 @@ typedef struct {
     bool
         may_overflow; /**< a task that fits nowhere falls back; set by emp_list_place() */
 
-    /* Of critical_path.c alone; set by emp_list_place(). */
+    /* For emp_schedule_critical_path() only; set by emp_list_place(). */
     emp_rng          rng;
     emp_list_options options;
 } emp_list_schedule;
@@ -114,13 +114,9 @@ void emp_list_levels(const emp_task_graph *graph, bool with_transfers, double *l
 /** Books every task of an empty schedule. */
 typedef emp_status emp_list_scheduler(emp_list_schedule *schedule, emp_error *err);
 
-emp_list_scheduler emp_schedule_heft;          /**< heft.c */
-emp_list_scheduler emp_schedule_peft;          /**< peft.c */
-emp_list_scheduler emp_schedule_etf;           /**< etf.c */
-emp_list_scheduler emp_schedule_critical_path; /**< critical_path.c */
-emp_list_scheduler emp_schedule_m_topo;        /**< m_topo.c */
-emp_list_scheduler emp_schedule_m_etf;         /**< m_etf.c */
-emp_list_scheduler emp_schedule_m_sct;         /**< m_sct.c */
+emp_list_scheduler emp_schedule_heft, emp_schedule_peft, emp_schedule_critical_path;
+emp_list_scheduler emp_schedule_etf, emp_schedule_m_topo, emp_schedule_m_etf,
+    emp_schedule_m_sct;
 
 /** What a method of this folder has in its type as its own. */
 typedef struct {

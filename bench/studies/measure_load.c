@@ -11,7 +11,7 @@
 #include "bench/validate/diverse.h"
 #include "run/methods.h"
 #include "search/moves.h"
-#include "search/partition/balance.h"
+#include "search/partition/partition_graph.h"
 #include "sim/engine/sim.h"
 #include "sim/surrogate/surrogate.h"
 

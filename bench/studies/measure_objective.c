@@ -10,7 +10,7 @@
 #include "bench/studies/measure.h"
 #include "run/methods.h"
 #include "search/moves.h"
-#include "search/partition/balance.h"
+#include "search/partition/partition_graph.h"
 #include "sim/engine/sim.h"
 
 enum { STREAM = 0x6f626a };

@@ -6,7 +6,6 @@
 #include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
-#include "sim/graph/store.h"
 
 emp_status emp_graph_allocate(emp_graph *g, emp_error *err)
 {

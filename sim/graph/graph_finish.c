@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_entry.h"
-#include "sim/graph/store.h"
 
 /* Edges as the builder holds them; EMP_EUNSUPPORTED when they do not fit 32-bit ids. */
 static emp_status count_edges(const emp_graph_builder *b, emp_graph *g, emp_error *err)

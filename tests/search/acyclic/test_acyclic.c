@@ -11,9 +11,7 @@
 #include "baselines/baselines.h"
 #include "search/acyclic/acyclic_cut.h"
 #include "search/acyclic/acyclic_refine.h"
-#include "search/acyclic/acyclic_start.h"
-#include "search/acyclic/flow_clusters.h"
-#include "search/acyclic/gain_queue.h"
+#include "search/acyclic/flow_graph.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/survive.h"
 

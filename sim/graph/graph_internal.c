@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/graph/store.h"
+#include "sim/graph/graph_internal.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/** \file baselines/searches/ppo.h
+/** \file baselines/searches/post.h
  * Proximal policy optimisation (Schulman et al., 2017) of a table of independent choices:
  * p[group][device] = softmax of logits[group][device].
  *
@@ -11,8 +11,8 @@
  *
  * where the sum is over the samples whose ratio is not clipped.
  */
-#ifndef EMP_BASELINES_SEARCHES_PPO_H
-#define EMP_BASELINES_SEARCHES_PPO_H
+#ifndef EMP_BASELINES_SEARCHES_POST_H
+#define EMP_BASELINES_SEARCHES_POST_H
 
 #include <stdint.h>
 
@@ -35,4 +35,4 @@ double emp_ppo_log_p(const double *logits, int32_t groups, int32_t devices,
 double emp_ppo_objective(const emp_ppo_batch *batch, const double *logits,
                          double *gradient);
 
-#endif /* EMP_BASELINES_SEARCHES_PPO_H */
+#endif /* EMP_BASELINES_SEARCHES_POST_H */

@@ -1,10 +1,9 @@
-/** \file search/elites.h
- * The best placements seen so far, best first: what a search goes on
- * from. A placement is an array of choices, as a device for each group; only the owner
- * knows what they mean.
+/** \file baselines/searches/ce.h
+ * The elite of a search: the best placements so far, best first. A placement is an array of
+ * choices, such as a device for each group, whose meaning only the owner knows.
  */
-#ifndef EMP_SEARCH_ELITES_H
-#define EMP_SEARCH_ELITES_H
+#ifndef EMP_BASELINES_SEARCHES_CE_H
+#define EMP_BASELINES_SEARCHES_CE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,4 +40,4 @@ const int32_t *emp_elites_at(const emp_elites *elites, int64_t index);
  * restored state may come from anywhere. */
 bool emp_elites_are_valid(const emp_elites *elites, int32_t choices);
 
-#endif /* EMP_SEARCH_ELITES_H */
+#endif /* EMP_BASELINES_SEARCHES_CE_H */

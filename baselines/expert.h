@@ -1,4 +1,4 @@
-/** \file baselines/expert_rules.h
+/** \file baselines/expert.h
  * What the name of an op says of its place in a model. Names follow TensorFlow's scopes,
  * in generated and in imported graphs alike:
  *
@@ -10,8 +10,8 @@
  * The wrapped name stands inside, so one rule serves forward ops, gradients, updates,
  * slots.
  */
-#ifndef EMP_BASELINES_EXPERT_RULES_H
-#define EMP_BASELINES_EXPERT_RULES_H
+#ifndef EMP_BASELINES_EXPERT_H
+#define EMP_BASELINES_EXPERT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,4 +30,4 @@ emp_role emp_role_of_name(const char *name, int32_t *cell);
 /** True for ops of the decoder of an encoder-decoder model. */
 bool emp_name_is_in_decoder(const char *name);
 
-#endif /* EMP_BASELINES_EXPERT_RULES_H */
+#endif /* EMP_BASELINES_EXPERT_H */
