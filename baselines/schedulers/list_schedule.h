@@ -85,11 +85,6 @@ bool emp_list_may_go(const emp_list_schedule *s, int32_t task, emp_device_id dev
 emp_time_ns emp_list_arrival_ns(const emp_list_schedule *s, int32_t task,
                                 emp_device_id device);
 
-/** The start of the first gap of a device that begins or goes on after \a after_ns and holds
- * \a time_ns. O(log slots + slots passed). */
-emp_time_ns emp_list_first_gap(const emp_list_schedule *s, emp_device_id device,
-                               emp_time_ns after_ns, emp_time_ns time_ns);
-
 /** Books a ready task: slot, pin, memory, ready list. The order of ready changes.
  * O(inputs + readers + slots after it). \retval EMP_ENOMEM */
 emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id device,

@@ -11,10 +11,12 @@
 #include "search/acyclic/flow_graph.h"
 #include "search/partition/metis_cut.h"
 
-static const double least_share = 0.01; /* that METIS is asked for */
-
-void emp_acyclic_start_order(const emp_flow_graph *g, const int32_t *order, double share,
-                             int8_t *side)
+static const double least_share =
+    0.01; /* The first vertices of a topological \a order, until side 0 has about \a share of the
+ * load. O(V).
+ * that METIS is asked for */
+static void acyclic_start_order(const emp_flow_graph *g, const int32_t *order,
+                                double share, int8_t *side)
 {
     double wanted = share * (double)emp_flow_graph_load(g), load = 0.0;
 
@@ -132,7 +134,7 @@ static emp_status divide_few(division *d, const emp_flow_graph *g, const request
         memset(d->trial, side, (size_t)g->vertex_count);
         EMP_CHECK(try_out(d, g, r, err));
     }
-    emp_acyclic_start_order(g, d->order, share_of_first(r), d->trial);
+    acyclic_start_order(g, d->order, share_of_first(r), d->trial);
     return try_out(d, g, r, err);
 }
 
@@ -190,7 +192,7 @@ cleanup:
 static emp_status divide_all(division *d, const emp_flow_graph *g, const request *r,
                              int8_t *side, emp_error *err)
 {
-    emp_acyclic_start_order(g, d->order, share_of_first(r), d->trial);
+    acyclic_start_order(g, d->order, share_of_first(r), d->trial);
     EMP_CHECK(try_out(d, g, r, err));
     if (g->vertex_count < 2) return EMP_OK;
     EMP_CHECK(emp_acyclic_start_metis(g, share_of_first(r), r->seed, r->stop, side, err));

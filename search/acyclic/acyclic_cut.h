@@ -20,11 +20,6 @@
 /* First divisions of a flow graph into two sides, all flows from side 0 to side 1, to be
  * refined (acyclic_refine.h). */
 
-/** The first vertices of a topological \a order, until side 0 has about \a share of the
- * load. O(V). */
-void emp_acyclic_start_order(const emp_flow_graph *graph, const int32_t *order,
-                             double share, int8_t *side);
-
 /** METIS's bisection, which knows no directions: flows may lead both ways. Side 0 gets about
  * \a share of the load. \a stop is as in metis_cut.h.
  * \retval EMP_ENOMEM, and those of metis_cut.h */

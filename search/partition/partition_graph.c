@@ -53,7 +53,8 @@ void emp_partition_target_measure(emp_partition_target *target,
     for (int32_t p = 0; p < target->count; p++) target->power[p] /= total;
 }
 
-bool emp_power_is_measured(emp_device_power power, const emp_problem *problem)
+/* Where GPUs are of several models, speeds are measured in any case: peaks say little of them. */
+static bool power_is_measured(emp_device_power power, const emp_problem *problem)
 {
     return power == EMP_POWER_MEASURED ||
            problem->costs->column_count[EMP_DEVICE_GPU] > 1;
@@ -131,7 +132,7 @@ static emp_status weigh_vertices(emp_partition_graph *g, const emp_problem *prob
 {
     emp_status       st = EMP_OK;
     const emp_graph *graph = problem->graph;
-    double           power = emp_power_is_measured(params->power, problem)
+    double           power = power_is_measured(params->power, problem)
                                  ? emp_op_costs_cpu_speed(problem)
                                  : cpu_peak(problem->machine);
     double           limit = 0x1p62 / (graph->op_count + 1.0); /* for sums */
@@ -358,7 +359,7 @@ emp_status emp_partition_place(const emp_problem *problem, const emp_partition_r
 
     EMP_TRY(emp_partition_target_init(&target, problem->machine, r->params.with_cpu,
                                       r->method, err));
-    if (emp_power_is_measured(r->params.power, problem))
+    if (power_is_measured(r->params.power, problem))
         emp_partition_target_measure(&target, problem);
     EMP_TRY(emp_partition_graph_create_with(&g, problem, &r->params, err));
     EMP_TRY(EMP_ALLOC(part_of_vertex, (size_t)g->vertex_count));
@@ -382,7 +383,7 @@ emp_status emp_balance_init(emp_balance *b, const emp_problem *problem, emp_erro
     *b = (emp_balance){.leader_of_class = problem->leader_of_class};
     EMP_TRY(emp_partition_target_init(&b->target, problem->machine, true, "load balance",
                                       err));
-    if (emp_power_is_measured(EMP_POWER_PEAK, problem))
+    if (power_is_measured(EMP_POWER_PEAK, problem))
         emp_partition_target_measure(&b->target, problem);
     EMP_TRY(emp_partition_graph_create(&b->graph, problem, true, err));
     for (int32_t p = 0; p < b->target.count; p++)

@@ -33,9 +33,6 @@ typedef enum {
 } emp_device_power;
 #define EMP_DEVICE_POWER_WORDS "peak|measured"
 
-/** Where GPUs are of several models, speeds are measured in any case: peaks say little of them. */
-bool emp_power_is_measured(emp_device_power power, const emp_problem *problem);
-
 /** How a problem becomes a graph and parts; 0 is the default of each. */
 typedef struct {
     bool             with_cpu; /**< the CPUs are parts, too */

@@ -52,7 +52,8 @@ static double transfer_s(const emp_partition_target *target, int32_t p, int32_t 
     return route->latency_s + SAMPLE_BYTES / route->bytes_per_s;
 }
 
-void emp_scotch_arch_powers(const emp_partition_target *target, int32_t *power)
+/* Fills power [part] with whole numbers, 1 .. 100. */
+static void scotch_arch_powers(const emp_partition_target *target, int32_t *power)
 {
     double strongest = 0.0;
 
@@ -67,7 +68,7 @@ void emp_scotch_arch_write(const emp_partition_target *target, FILE *file)
     int32_t power[EMP_MAX_DEVICES], domain[EMP_MAX_DEVICES], last_domain = 0;
     double  nearest_s = INFINITY;
 
-    emp_scotch_arch_powers(target, power);
+    scotch_arch_powers(target, power);
     number_domains(target->power, 0, target->count, 1, domain);
     for (int32_t p = 0; p < target->count; p++) {
         last_domain = domain[p] > last_domain ? domain[p] : last_domain;
@@ -191,7 +192,7 @@ static emp_status make_complete(mapping *m, const emp_partition_target *target,
     int32_t    power[EMP_MAX_DEVICES];
     SCOTCH_Num weight[EMP_MAX_DEVICES];
 
-    emp_scotch_arch_powers(target, power);
+    scotch_arch_powers(target, power);
     for (int32_t p = 0; p < target->count; p++) weight[p] = power[p];
     return STATUS(SCOTCH_archCmpltw(&m->arch, target->count, weight));
 }

@@ -34,9 +34,6 @@
 
 enum { EMP_SCOTCH_ARCH_BYTES = 1 << 15 /**< room for any target */ };
 
-/** Fills power [part] with whole numbers, 1 .. 100. */
-void emp_scotch_arch_powers(const emp_partition_target *target, int32_t *power);
-
 /** Writes the description of \a target, at least 2 parts. */
 void emp_scotch_arch_write(const emp_partition_target *target, FILE *file);
 

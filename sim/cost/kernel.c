@@ -39,12 +39,15 @@ static double read_grid(const emp_grid *grid, const double *size, emp_form *form
     return emp_grid_at(grid, size);
 }
 
-const emp_grid *emp_product_grid(const emp_device *gpu, emp_format format)
+/* Products of a format that were measured on the model, or of its twin of as many bytes; NULL =
+ * none were. */
+static const emp_grid *product_grid(const emp_device *gpu, emp_format format)
 {
     return gpu->tables == NULL ? NULL : grid_of(gpu->tables->gemm, format);
 }
 
-double emp_product_peak(const emp_device *gpu, emp_format format)
+/* FLOP/s of dense products of a format; 0 = the model does not say. */
+static double product_peak(const emp_device *gpu, emp_format format)
 {
     if (gpu->format_flops_per_s[format] > 0.0) return gpu->format_flops_per_s[format];
     if (gpu->format_flops_per_s[twin_of(format)] > 0.0)
@@ -60,12 +63,14 @@ bool emp_has_formats(const emp_device *gpu)
     return false;
 }
 
-double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m,
-                             int64_t n, int64_t k, int64_t batch, bool is_conv)
+/* Seconds of \a batch products by the formula, without the bound by bytes; the peak of the format is
+ * known. */
+static double product_formula_s(const emp_device *gpu, emp_format format, int64_t m,
+                                int64_t n, int64_t k, int64_t batch, bool is_conv)
 {
     emp_device scaled = *gpu;
 
-    scaled.gemm_per_wave_s *= gpu->peak_flops_per_s / emp_product_peak(gpu, format);
+    scaled.gemm_per_wave_s *= gpu->peak_flops_per_s / product_peak(gpu, format);
     while (emp_has_formats(gpu) && scaled.gemm_tile_rows > LEAST_ROWS &&
            scaled.gemm_tile_rows / 2 >= m)
         scaled.gemm_tile_rows /= 2;
@@ -92,22 +97,23 @@ emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *g
                             const emp_product *product, emp_error *err)
 {
     const emp_product *p = product;
-    const emp_grid    *grid = emp_product_grid(gpu, p->format);
+    const emp_grid    *grid = product_grid(gpu, p->format);
     double             size[] = {p->m, p->n, p->k};
 
     if (grid != NULL) {
         *seconds = read_grid(grid, size, form);
         return EMP_OK;
     }
-    if (emp_product_peak(gpu, p->format) <= 0.0) return refuse_format(p->format, err);
-    double formula_s = emp_product_formula_s(gpu, p->format, (int64_t)p->m, (int64_t)p->n,
-                                             (int64_t)p->k, 1, false);
+    if (product_peak(gpu, p->format) <= 0.0) return refuse_format(p->format, err);
+    double formula_s = product_formula_s(gpu, p->format, (int64_t)p->m, (int64_t)p->n,
+                                         (int64_t)p->k, 1, false);
     double elements = p->m * p->k + p->k * p->n + p->m * p->n;
     *seconds = bound_by(formula_s, elements * emp_format_bytes(p->format), gpu, form);
     return EMP_OK;
 }
 
-double emp_attention_flops(const emp_attention *attention)
+/* Multiplications and additions of the forward pass; of a context half of the pairs are masked. */
+static double attention_flops(const emp_attention *attention)
 {
     const emp_attention *a = attention;
     double products = 4.0 * a->length * a->head_size * a->kv_heads * a->group;
@@ -131,7 +137,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
     const emp_attention *a = attention;
     const emp_tables    *t = gpu->tables;
     const emp_grid      *grid = NULL;
-    double               peak = emp_product_peak(gpu, a->format);
+    double               peak = product_peak(gpu, a->format);
     double               size[] = {a->length, a->kv_heads, a->group};
 
     if (t != NULL) grid = grid_of(t->attention[a->phase], a->format);
@@ -140,7 +146,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
         return EMP_OK;
     }
     if (peak <= 0.0) return refuse_format(a->format, err);
-    double formula_s = emp_attention_flops(a) / (REACHED * peak);
+    double formula_s = attention_flops(a) / (REACHED * peak);
     *seconds = gpu->kernel_minimum_s + bound_by(formula_s, attention_bytes(a), gpu, form);
     return EMP_OK;
 }
@@ -228,8 +234,8 @@ static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *
         has_output ? format_of_dtype(g->tensor[g->output_offset[op]].dtype, fp32_as)
                            : EMP_FORMAT_FP32;
 
-    if (c->computed != EMP_DTYPE_NONE && emp_product_peak(gpu, own) > 0.0) return own;
-    return emp_product_peak(gpu, format) > 0.0 ? format : EMP_FORMAT_FP32;
+    if (c->computed != EMP_DTYPE_NONE && product_peak(gpu, own) > 0.0) return own;
+    return product_peak(gpu, format) > 0.0 ? format : EMP_FORMAT_FP32;
 }
 
 /* Whether the GPU multiplies quantised weights as they are stored. Others unpack them to the type of the output. */
@@ -254,7 +260,7 @@ static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_forma
     if (c->queries < 1 || c->keys < 1 || c->batch < 1 || c->head_size < 1) return -1.0;
     a.group = fmax(1.0, (double)c->m / (double)c->queries);
     if (emp_attention_time(&seconds, &form, gpu, &a, NULL) != EMP_OK) return -1.0;
-    return seconds * c->flops / emp_attention_flops(&a);
+    return seconds * c->flops / attention_flops(&a);
 }
 
 /* What the matrix kernels of llama.cpp do with quantised weights, by GGML's number of the type. With few
@@ -367,12 +373,12 @@ double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_devi
     const emp_op_cost *c = graph->op[op].cost;
     emp_format         format = format_of(graph, op, gpu, fp32_as);
     double             seconds = attention_s(c, gpu, format);
-    const emp_grid    *grid = emp_product_grid(gpu, format);
+    const emp_grid    *grid = product_grid(gpu, format);
 
     if (seconds >= 0.0) return seconds;
     if (grid != NULL) return table_s(grid, c, gpu, format);
-    seconds = emp_product_formula_s(gpu, format, c->m, c->n, c->k, c->batch,
-                                    c->op_class == EMP_OP_CONV);
+    seconds = product_formula_s(gpu, format, c->m, c->n, c->k, c->batch,
+                                c->op_class == EMP_OP_CONV);
     const unpacking *of = unpacking_of(c, format);
     return fmax(many_rows_s(seconds, of, c, gpu),
                 (double)(c->bytes_read + c->bytes_written) / gpu->memory_bytes_per_s +

@@ -24,13 +24,13 @@
 typedef struct {
     bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
         control_latency, share_copies, copy_streams, shared_links;
-    bool has_chunks;   /**< GPU memory is handed out by an allocator, in chunks */
-    bool copy_delays;  /**< sending or receiving takes time */
-    bool pageable;     /**< memory that is fed leaves the host more slowly */
-    bool is_traced;    /**< fingerprint and callbacks */
-    bool is_timed;     /**< start and end of each op */
-    bool shares_cores; /**< devices of one computer hold each other up: run/server.h */
-    bool has_levels;   /**< what waits for a device goes by level: run/server.h */
+    bool has_chunks;      /**< GPU memory is handed out by an allocator, in chunks */
+    bool copy_delays;     /**< sending or receiving takes time */
+    bool pageable;        /**< memory that is fed leaves the host more slowly */
+    bool is_traced;       /**< fingerprint and callbacks */
+    bool is_timed;        /**< start and end of each op */
+    bool shares_cores;    /**< devices of one computer hold each other up: run/server.h */
+    bool has_levels;      /**< what waits for a device goes by level: run/server.h */
     bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
     bool has_hops;   /**< copies to other hosts are received later than they are seen */
     bool has_client; /**< rounds wait for copies between hosts: engine_client.c */

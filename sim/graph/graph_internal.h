@@ -85,9 +85,6 @@ struct emp_graph_builder {
 emp_status emp_node_infer(emp_graph_builder *b, emp_op_id op, bool strict,
                           emp_error *err);
 
-/** Makes out-of-range ranks and sizes unknown, so that no later code trips over them. */
-void emp_shape_clean(emp_shape *shape);
-
 /** Makes sure that an output exists; types with open outputs grow some. */
 emp_status emp_node_check_output(emp_graph_builder *b, emp_port port, emp_op_id consumer,
                                  emp_error *err);
@@ -95,9 +92,6 @@ emp_status emp_node_check_output(emp_graph_builder *b, emp_port port, emp_op_id 
 /** Points \a view at the node's attributes and gathers its inputs into the buffer. */
 emp_status emp_node_view(emp_graph_builder *b, emp_op_id op, emp_op_view *view,
                          emp_error *err);
-
-/** Writes a topological order of the nodes into \a topo, ties by lower id. */
-emp_status emp_builder_sort(const emp_graph_builder *b, emp_op_id *topo, emp_error *err);
 
 /** Allocates the arrays whose sizes the counts in \a g give. */
 emp_status emp_graph_allocate(emp_graph *g, emp_error *err);

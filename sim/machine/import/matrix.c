@@ -314,8 +314,8 @@ static emp_status count_columns(struct amd_parser *p, int32_t *count, emp_error 
     return EMP_OK;
 }
 
-static emp_status read_link(struct amd_parser *p, int32_t row, int32_t column, emp_slice cell,
-                            emp_error *err)
+static emp_status read_link(struct amd_parser *p, int32_t row, int32_t column,
+                            emp_slice cell, emp_error *err)
 {
     static const char *const known[] = {"PCIE", "XGMI", "SELF", "0", "N/A", "UNKNOWN"};
     char                     text[WORD_BYTES];

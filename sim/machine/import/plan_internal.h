@@ -242,13 +242,11 @@ typedef struct {
 } emp_import_plan;
 
 /* Whether a fabric joins two GPUs. */
-bool emp_import_has_fabric(const emp_import_plan *plan, int32_t a, int32_t b);
 
 /* Whether a GPU hangs on its host that way. */
 bool emp_import_has_bus(const emp_import_plan *plan, emp_import_bus bus);
 
 /* "NVLinks" or "XGMI links" */
-const char *emp_import_links(const emp_import_plan *plan);
 
 /* \retval EMP_ENOMEM, EMP_EUNSUPPORTED */
 emp_status emp_import_write(char **yaml, const emp_import_plan *plan, emp_error *err);

@@ -246,7 +246,8 @@ static const struct layout {
     [EMP_TABLE_COMM] = {{"op", "format"}, {"gpus", "bytes", NULL}, 2, 1},
 };
 
-emp_status emp_phase_parse(emp_phase *phase, const char *name, emp_error *err)
+/* \retval EMP_EINVAL  No such phase; the message lists those there are. */
+static emp_status phase_parse(emp_phase *phase, const char *name, emp_error *err)
 {
     if (strcmp(name, "context") == 0)
         *phase = EMP_PHASE_CONTEXT;
@@ -297,7 +298,7 @@ static emp_status find_grid(emp_grid ***grid, emp_tables *t, emp_table_kind kind
     EMP_CHECK(emp_format_parse(&format, format_name, err));
     switch (kind) {
     case EMP_TABLE_ATTENTION:
-        EMP_CHECK(emp_phase_parse(&phase, first, err));
+        EMP_CHECK(phase_parse(&phase, first, err));
         *grid = &t->attention[phase][format];
         return EMP_OK;
     case EMP_TABLE_COMM:

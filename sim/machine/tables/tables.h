@@ -121,7 +121,4 @@ void emp_tables_release(emp_tables *tables);
 emp_status emp_tables_add(emp_tables *tables, emp_table_kind kind, const emp_csv *csv,
                           const char *path, uint64_t *hash, emp_error *err);
 
-/** \retval EMP_EINVAL  No such phase; the message lists those there are. */
-emp_status emp_phase_parse(emp_phase *phase, const char *name, emp_error *err);
-
 #endif /* EMP_SIM_MACHINE_TABLES_TABLES_H */

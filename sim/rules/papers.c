@@ -8,6 +8,9 @@
  * its consumers in rising order: nothing that a release sets off comes between two of
  * them. So a device has at most four events pending: one of its compute server, one of its
  * bus, the end of its op, and the arrival of its transfer. */
+#include <math.h>
+#include <string.h>
+
 #include "sim/rules/rules_internal.h"
 
 enum event_kind { RELEASE, BUS, DEVICE };
@@ -36,7 +39,7 @@ typedef struct {
 
 /* ---- creation ---- */
 
-static emp_status allocate(placeto *s, emp_rules_sim *p, emp_error *err)
+static emp_status allocate_placeto(placeto *s, emp_rules_sim *p, emp_error *err)
 {
     size_t ops = (size_t)p->op_count, ports = (size_t)p->port_count;
     size_t edges = (size_t)p->edge_count;
@@ -98,14 +101,14 @@ static void list_readers(placeto *s, const emp_rules_sim *p)
     s->first_reader[0] = 0;
 }
 
-static emp_status create(emp_rules_sim *p, emp_error *err)
+static emp_status create_placeto(emp_rules_sim *p, emp_error *err)
 {
     const emp_runtime *r = &p->problem->runtime;
     emp_rules_rate     rate;
     placeto           *s = p->state;
 
     EMP_CHECK(emp_rules_rate_of(&rate, r->placeto.bus_bytes_per_s, "bus_rate", err));
-    EMP_CHECK(allocate(s, p, err));
+    EMP_CHECK(allocate_placeto(s, p, err));
     list_wanted(s, p);
     list_readers(s, p);
     s->op_gap_ns = emp_ns_of_seconds(r->placeto.op_gap_s);
@@ -307,7 +310,7 @@ static void account_memory(emp_rules_sim *p, const placeto *s)
     let_go(p, INT64_MAX);
 }
 
-static void run(emp_rules_sim *p)
+static void run_placeto(emp_rules_sim *p)
 {
     placeto    *s = p->state;
     emp_time_ns now = 0;
@@ -334,4 +337,197 @@ static void run(emp_rules_sim *p)
     account_memory(p, s);
 }
 
-const emp_rules_type emp_rules_placeto = {sizeof(placeto), create, run};
+const emp_rules_type emp_rules_placeto = {sizeof(placeto), create_placeto, run_placeto};
+
+/* The simulator of Baechi, docs/profiles.md: ops are served by ready time, and all that an
+ * op causes is booked when it is served. */
+
+/* When what leaves a port of the op in service is there on a device. */
+typedef struct {
+    int64_t     service; /* number of the op's service over all runs; else stale */
+    emp_time_ns at;
+} arrival;
+
+typedef struct {
+    emp_rules_service service;
+    emp_time_ns      *transfer_ns;   /* [port] */
+    int64_t           control_bytes; /* of a control port's transfer */
+    arrival          *received;      /* [port of an op][device] */
+    emp_time_ns       channel_ns[EMP_MAX_DEVICES];
+} baechi;
+
+static emp_status allocate_baechi(baechi *s, emp_rules_sim *p, emp_error *err)
+{
+    size_t most_ports = 0;
+
+    for (int32_t op = 0; op < p->op_count; op++) {
+        size_t ports = (size_t)(p->op[op + 1].port - p->op[op].port);
+        if (ports > most_ports) most_ports = ports;
+    }
+    s->transfer_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, (size_t)p->port_count);
+    s->received =
+        EMP_ADD_ARRAY(&p->arrays, arrival, most_ports * (size_t)p->device_count);
+    emp_rules_service_add(&s->service, p);
+    return emp_rules_check_memory(p, err);
+}
+
+static int64_t bytes_of(const emp_rules_sim *p, const baechi *s, int32_t port)
+{
+    return emp_rules_is_control(p, port) ? s->control_bytes : p->port[port].bytes;
+}
+
+static emp_status create_baechi(emp_rules_sim *p, emp_error *err)
+{
+    const emp_runtime *r = &p->problem->runtime;
+    baechi            *s = p->state;
+    double             per_byte = r->baechi.byte_s * 1e18, total = 0.0;
+
+    if (!(per_byte < 0x1p62)) {
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "per_byte is %g s; at most %.3g s are possible",
+                         r->baechi.byte_s, 0x1p62 * 1e-18);
+    }
+    if (!((double)r->baechi.control_bytes * p->edge_count < 0x1p62)) {
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "control_size is %.3g B, too much for %d edges",
+                         (double)r->baechi.control_bytes, p->edge_count);
+    }
+    EMP_CHECK(allocate_baechi(s, p, err));
+    emp_rules_rate rate = {(uint64_t)llround(per_byte), 1000000000};
+    emp_time_ns    fixed_ns = emp_ns_of_seconds(r->baechi.transfer_s);
+    s->control_bytes = r->baechi.control_bytes;
+    for (int32_t port = 0; port < p->port_count; port++) {
+        s->transfer_ns[port] = emp_rules_duration(rate, bytes_of(p, s, port)) + fixed_ns;
+    }
+    emp_rules_service_count(&s->service, p);
+    for (int32_t i = 0; i < p->edge_count; i++)
+        total += (double)s->transfer_ns[p->out[i].port];
+    return emp_rules_check_times(p, total, err);
+}
+
+/* Sends what leaves \a port at \a end to device \a to; when it is there. */
+static emp_time_ns send(emp_rules_sim *p, baechi *s, int32_t port, int32_t to,
+                        emp_time_ns end)
+{
+    int32_t     from = p->device[p->port[port].op];
+    emp_time_ns lasts = s->transfer_ns[port];
+    emp_time_ns sent = emp_time_later(end, s->channel_ns[from]);
+
+    s->channel_ns[from] = sent + lasts;
+    emp_time_ns received = emp_time_later(sent, s->channel_ns[to]);
+    s->channel_ns[to] = received + lasts;
+    emp_rules_book(p, bytes_of(p, s, port));
+    emp_rules_tell_transfer(p, port, from, to, received, received + lasts);
+    return received + lasts;
+}
+
+/* When what an edge of \a op carries is on its consumer's device. */
+static emp_time_ns deliver_baechi(emp_rules_sim *p, int32_t op, emp_rules_edge edge)
+{
+    baechi *s = p->state;
+    int32_t to = p->device[edge.consumer];
+
+    if (to == p->device[op]) return p->end_ns[op];
+    arrival *there = &s->received[(edge.port - p->op[op].port) * p->device_count + to];
+    if (there->service != s->service.number) {
+        there->service = s->service.number;
+        there->at = send(p, s, edge.port, to, p->end_ns[op]);
+    }
+    return there->at;
+}
+
+static void run_baechi(emp_rules_sim *p)
+{
+    baechi *s = p->state;
+
+    memset(s->channel_ns, 0, sizeof s->channel_ns);
+    emp_rules_service_run(&s->service, p, deliver_baechi);
+}
+
+const emp_rules_type emp_rules_baechi = {sizeof(baechi), create_baechi, run_baechi};
+
+/* The simulators of GiPH and DOPPLER, docs/profiles.md: every edge between two devices is a
+ * message of its own, which waits for nothing. */
+
+typedef struct {
+    emp_time_ns latency_ns;
+    double      ns_per_byte;
+} pair;
+
+typedef struct {
+    emp_rules_service service;
+    pair             *pair; /* [from * devices + to] */
+    emp_time_ns *stated_ns; /* [op] of a message with the op's result; -1 = by bytes */
+} edges;
+
+static emp_time_ns message_ns(const edges *s, const emp_rules_sim *p, int32_t op,
+                              int32_t port, pair between)
+{
+    bool is_stated = s->stated_ns[op] >= 0;
+
+    if (is_stated) return emp_rules_is_control(p, port) ? 0 : s->stated_ns[op];
+    double ns = (double)p->port[port].bytes * between.ns_per_byte;
+    return between.latency_ns +
+           (ns < (double)EMP_COST_LIMIT_NS ? (emp_time_ns)(ns + 0.5) : EMP_COST_LIMIT_NS);
+}
+
+/* The worst of all pairs in one. */
+static pair read_pairs(edges *s, const emp_rules_sim *p)
+{
+    const emp_machine *m = p->problem->machine;
+    pair               worst = {0};
+
+    for (int32_t i = 0; i < p->device_count * p->device_count; i++) {
+        int32_t from = i / p->device_count, to = i % p->device_count;
+        if (from == to) continue;
+        const emp_route *route = &m->route[from][to];
+        s->pair[i] =
+            (pair){emp_ns_of_seconds(route->latency_s), 1e9 / route->bytes_per_s};
+        worst.latency_ns = emp_time_later(worst.latency_ns, s->pair[i].latency_ns);
+        worst.ns_per_byte = fmax(worst.ns_per_byte, s->pair[i].ns_per_byte);
+    }
+    return worst;
+}
+
+static emp_status create_edges(emp_rules_sim *p, emp_error *err)
+{
+    edges *s = p->state;
+    size_t devices = (size_t)p->device_count;
+    double total = 0.0;
+
+    emp_rules_service_add(&s->service, p);
+    s->pair = EMP_ADD_ARRAY(&p->arrays, pair, devices * devices);
+    s->stated_ns = EMP_ADD_ARRAY(&p->arrays, emp_time_ns, (size_t)p->op_count);
+    EMP_CHECK(emp_rules_check_memory(p, err));
+    emp_rules_service_count(&s->service, p);
+    pair worst = read_pairs(s, p);
+    for (int32_t op = 0; op < p->op_count; op++) {
+        s->stated_ns[op] = emp_graph_stated_copy_ns(p->problem->graph, p->op[op].id);
+        for (int32_t i = p->op[op].out; i < p->op[op + 1].out; i++)
+            total += (double)message_ns(s, p, op, p->out[i].port, worst);
+    }
+    return emp_rules_check_times(p, total, err);
+}
+
+static emp_time_ns deliver_edges(emp_rules_sim *p, int32_t op, emp_rules_edge edge)
+{
+    const edges *s = p->state;
+    int32_t      from = p->device[op], to = p->device[edge.consumer];
+    emp_time_ns  end = p->end_ns[op];
+
+    if (from == to) return end;
+    emp_time_ns there =
+        end + message_ns(s, p, op, edge.port, s->pair[from * p->device_count + to]);
+    emp_rules_book(p, p->port[edge.port].bytes);
+    emp_rules_tell_transfer(p, edge.port, from, to, end, there);
+    return there;
+}
+
+static void run_edges(emp_rules_sim *p)
+{
+    edges *s = p->state;
+
+    emp_rules_service_run(&s->service, p, deliver_edges);
+}
+
+const emp_rules_type emp_rules_edges = {sizeof(edges), create_edges, run_edges};
