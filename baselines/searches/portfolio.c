@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/searches/refine.h"
+#include "baselines/searches/walk.h"
 #include "search/method.h"
 
 /* X(method, its options). The last one is the search. */

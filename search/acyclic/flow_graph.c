@@ -257,18 +257,6 @@ int64_t emp_flow_graph_load(const emp_flow_graph *g)
     return load;
 }
 
-int64_t emp_flow_graph_cut(const emp_flow_graph *g, const int32_t *part_of_vertex)
-{
-    int64_t cut = 0;
-
-    for (int32_t v = 0; v < g->vertex_count; v++) {
-        for (int32_t i = g->row[v]; i < g->row[v + 1] && g->neighbor[i] < v; i++) {
-            if (part_of_vertex[v] != part_of_vertex[g->neighbor[i]]) cut += g->traffic[i];
-        }
-    }
-    return cut;
-}
-
 enum { NONE = -1, SEVERAL = -2, STREAM = 0x666c6f77 /* "flow" */ };
 
 typedef struct {

@@ -52,9 +52,6 @@ bool emp_flow_graph_sort(const emp_flow_graph *graph, int32_t *order, int32_t *l
 /** Load of all vertices. O(V). */
 int64_t emp_flow_graph_load(const emp_flow_graph *graph);
 
-/** Traffic between vertices of different parts. O(V + E). */
-int64_t emp_flow_graph_cut(const emp_flow_graph *graph, const int32_t *part_of_vertex);
-
 /* Vertices of a flow graph in small clusters whose contraction closes no cycle: one step of
  * the coarsening of Herrmann, Ozkaya, Ucar, Kaya and Catalyurek, Multilevel algorithms for
  * acyclic partitioning of directed acyclic graphs (SIAM J. Sci. Comput. 41, 2019), theorem
