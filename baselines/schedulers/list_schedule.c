@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "baselines/schedulers/list_schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -292,6 +293,40 @@ void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level
             i = edge.end;
         }
     }
+}
+
+typedef struct {
+    double  level;
+    int32_t task;
+} levelled;
+
+static int by_level(const void *left, const void *right)
+{
+    const levelled *l = left, *r = right;
+
+    if (l->level != r->level) return l->level > r->level ? -1 : 1;
+    return (l->task > r->task) - (l->task < r->task);
+}
+
+emp_status emp_list_order(const emp_task_graph *graph, bool with_transfers,
+                          int32_t *order, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     count = (size_t)graph->task_count;
+    emp_arrays arrays = {0};
+    double    *level = EMP_ADD_ARRAY(&arrays, double, count);
+    levelled  *sorted = EMP_ADD_ARRAY(&arrays, levelled, count);
+
+    if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "order of %zu tasks", count);
+    emp_list_levels(graph, with_transfers, level);
+    for (int32_t task = 0; task < graph->task_count; task++)
+        sorted[task] = (levelled){level[task], task};
+    qsort(sorted, count, sizeof *sorted, by_level);
+    for (size_t i = 0; i < count; i++) order[i] = sorted[i].task;
+
+cleanup:
+    emp_arrays_clear(&arrays);
+    return st;
 }
 
 /* ---- placers ---- */

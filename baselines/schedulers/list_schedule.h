@@ -106,6 +106,10 @@ emp_status emp_list_fall_back(const emp_list_schedule *s, int32_t task,
  * costs of edges if \a with_transfers. Fills \a level [task]. O(V D + E). */
 void emp_list_levels(const emp_task_graph *graph, bool with_transfers, double *level);
 
+/** Sorts the tasks by falling level, and tasks of one level by number. Fills \a order [task]. \retval EMP_ENOMEM */
+emp_status emp_list_order(const emp_task_graph *graph, bool with_transfers,
+                          int32_t *order, emp_error *err);
+
 /** Books every task of an empty schedule. */
 typedef emp_status emp_list_scheduler(emp_list_schedule *schedule, emp_error *err);
 

@@ -13,8 +13,7 @@
 #define EMP_SIM_ENGINE_ENGINE_H
 
 #include "base/arrays.h"
-#include "sim/engine/bfc.h"
-#include "sim/engine/caching.h"
+#include "sim/engine/allocator.h"
 #include "sim/engine/plan.h"
 #include "sim/rules/rules.h"
 #include "sim/rules/step.h"
