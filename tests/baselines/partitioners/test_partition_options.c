@@ -13,8 +13,8 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "search/partition/op_costs.h"
 #include "search/partition/metis_cut.h"
+#include "search/partition/op_costs.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/sim/graph/kit.h"
