@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/micro/synthetic.h"
+#include "bench/speed/synthetic.h"
 
 #include <math.h>
 #include <stdio.h>

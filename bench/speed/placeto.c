@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/speed/stand_placeto.h"
-
 #include <string.h>
 
 #include "base/mem.h"
+#include "bench/speed/networks.h"
 #include "policy/nn/categorical.h"
+#include "policy/placeto/agent.h"
 #include "policy/placeto/learn.h"
 
 enum { DEVICES = 4, PASSES = 8 };
 
-/* The rate is a hundredth of the default, as in stand_go.c. */
+/* The rate is a hundredth of the default, as in go.c. */
 static const double   CLIP = 1.25, ENTROPY = 0.5;
 static const emp_adam ADAM = {
     .learning_rate = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
@@ -87,30 +87,26 @@ static void make_up(emp_placeto_agent *a, emp_rng *rng)
         a->time_s[i] = (emp_real)emp_rng_uniform(rng);
 }
 
-emp_status emp_stand_placeto_init(emp_stand_placeto *s, int32_t groups, emp_rng *rng,
-                                  emp_error *err)
+static emp_status init(void *self, const emp_network_params *params, emp_rng *rng,
+                       emp_error *err)
 {
     static const emp_device_id devices[DEVICES] = {0, 1, 2, 3};
     const emp_placeto_options  options = {.rollouts = 1, .passes = PASSES, .window = 1};
+    emp_placeto_agent         *a = (emp_placeto_agent *)self;
     emp_node_graph            *graph = NULL;
 
-    *s = (emp_stand_placeto){0};
-    const emp_status st = create_graph(&graph, groups, rng, err);
+    const emp_status st = create_graph(&graph, params->size, rng, err);
     if (st != EMP_OK) {
         emp_node_graph_destroy(graph);
         return st;
     }
-    EMP_CHECK(emp_placeto_agent_init(&s->agent, graph, devices, DEVICES, &options, 0,
+    EMP_CHECK(emp_placeto_agent_init(a, graph, devices, DEVICES, &options, 0,
                                      emp_rng_u32(rng), 1, err));
-    make_up(&s->agent, rng);
+    make_up(a, rng);
     return EMP_OK;
 }
 
-void emp_stand_placeto_clear(emp_stand_placeto *s)
-{
-    emp_placeto_agent_clear(&s->agent);
-    *s = (emp_stand_placeto){0};
-}
+static void clear(void *self) { emp_placeto_agent_clear((emp_placeto_agent *)self); }
 
 /* ---- an update ---- */
 
@@ -128,9 +124,10 @@ static void look(emp_placeto_agent *a)
     }
 }
 
-double emp_stand_placeto_update(emp_stand_placeto *s, int32_t threads)
+/* Returns returns less baselines times -ln p, less entropy. */
+static double update(void *self, int32_t threads)
 {
-    emp_placeto_agent *a = &s->agent;
+    emp_placeto_agent *a = (emp_placeto_agent *)self;
 
     a->net.shape.threads = a->net.params.threads = threads;
     look(a);
@@ -140,49 +137,29 @@ double emp_stand_placeto_update(emp_stand_placeto *s, int32_t threads)
     return loss;
 }
 
-/* ---- what a peer and the limit need to know ---- */
+/* ---- the file for the peer ---- */
 
-/* (groups, groups): 1 where the column's group is read by the row's. */
-static void write_reads(const emp_node_graph *g, FILE *stream)
+static void write(void *self, FILE *stream)
 {
-    fprintf(stream, "reads int %d %d\n", g->node_count, g->node_count);
-    for (int32_t v = 0; v < g->node_count; v++)
-        for (int32_t u = 0; u < g->node_count; u++) {
-            int32_t does = 0;
-            for (int32_t i = g->predecessors.first[v]; i < g->predecessors.first[v + 1];
-                 i++)
-                does |= g->predecessors.node[i] == u;
-            fwrite(&does, sizeof does, 1, stream);
-        }
-}
-
-void emp_stand_placeto_write(const emp_stand_placeto *s, FILE *stream)
-{
-    const emp_placeto_agent *a = &s->agent;
+    const emp_placeto_agent *a = (emp_placeto_agent *)self;
     const int32_t            groups = a->graph->node_count;
 
     fprintf(stream, "placeto lr=%g epsilon=%g clip=%g entropy=%g passes=%d devices=%d\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, ENTROPY, PASSES, DEVICES);
-    emp_stand_write_parameters(stream, &a->net.params, 0);
-    emp_stand_write_reals(stream, "cost", a->cost, 1, groups);
-    emp_stand_write_reals(stream, "bytes", a->bytes, 1, groups);
-    emp_stand_write_reals(stream, "time", a->time_s, groups, groups);
-    emp_stand_write_ints(stream, "start", a->start.device, 1, groups);
-    emp_stand_write_ints(stream, "action", a->action, 1, groups);
-    emp_stand_write_doubles(stream, "weight", a->weight, 1, groups);
-    write_reads(a->graph, stream);
+    emp_network_write_parameters(stream, &a->net.params, 0);
+    emp_network_write_reals(stream, "cost", a->cost, 1, groups);
+    emp_network_write_reals(stream, "bytes", a->bytes, 1, groups);
+    emp_network_write_reals(stream, "time", a->time_s, groups, groups);
+    emp_network_write_ints(stream, "start", a->start.device, 1, groups);
+    emp_network_write_ints(stream, "action", a->action, 1, groups);
+    emp_network_write_doubles(stream, "weight", a->weight, 1, groups);
+    emp_network_write_matrix(stream, "reads", a->graph->predecessors.first,
+                             a->graph->predecessors.node, groups);
 }
 
-/* Of a step: a map of width d meets each group in the input and in each pass, one of width 2d in
- * what is pooled; the head meets one. Forward twice, and two gradients. */
-emp_stand_work emp_stand_placeto_work(const emp_stand_placeto *s)
-{
-    const double d = s->agent.net.shape.inputs, groups = s->agent.graph->node_count;
-    const double narrow = (3.0 + 4.0 * EMP_PLACETO_DIRECTIONS * PASSES) * d * d;
-    const double wide = 2.0 * EMP_PLACETO_RELATIONS * 4 * d * d;
-    const double head =
-        (8 * 16 + 16 * 8 + 2 * EMP_PLACETO_RELATIONS * 4) * d * d + 8 * d * DEVICES;
+static emp_params *params(void *self) { return &((emp_placeto_agent *)self)->net.params; }
 
-    return (emp_stand_work){.large_flops =
-                                2 * 4 * groups * (groups * (narrow + wide) + head)};
-}
+/* With the sizes of its preset `paper`, of which the widest layer is the head's. */
+const emp_network emp_network_placeto = {
+    "placeto", sizeof(emp_placeto_agent), 16 * (5 + DEVICES), 1, 0, init, clear, update,
+    params,    write};

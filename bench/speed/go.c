@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/speed/stand_go.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "bench/speed/networks.h"
+#include "policy/go/climb.h"
 
 /* The defaults of policy/go/go.c. */
 enum {
@@ -12,7 +14,7 @@ enum {
     GRAPH_LAYERS = 3,
     LAYERS = 2,
     HEADS = 8,
-    HIDDEN = EMP_STAND_GO_HIDDEN,
+    HIDDEN = 512,
     SEGMENT = 256,
     DEVICES = 9,
     EPOCHS = 4
@@ -24,25 +26,18 @@ static const double   CLIP_RATIO = 0.2, CLIP = 1.0, ENTROPY = 0.01;
 static const emp_adam ADAM = {
     .learning_rate = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-5};
 
+/* Over a synthetic graph. An update follows the scores of `samples` placements: the forward pass that they were
+ * drawn in, and four epochs of PPO. */
+typedef struct {
+    emp_transferable features;
+    emp_go_net       net;
+    emp_go_task      task;      /* devices */
+    double          *advantage; /* [sample] */
+    int32_t          samples;
+    emp_arrays       arrays; /* of the task, and the advantages */
+} state;
+
 /* ---- creation ---- */
-
-/* How far off a node's neighbours are. */
-enum { NEIGHBORS = 4 };
-static const int32_t offsets[NEIGHBORS] = {-17, -1, 1, 17};
-
-static void connect(emp_transferable *f)
-{
-    int32_t edges = 0;
-
-    for (int32_t i = 0; i < f->count; i++) {
-        f->first[i] = edges;
-        for (int k = 0; k < NEIGHBORS; k++) {
-            const int32_t other = i + offsets[k];
-            if (other >= 0 && other < f->count) f->neighbor[edges++] = other;
-        }
-    }
-    f->first[f->count] = edges;
-}
 
 static emp_status init_features(emp_transferable *f, int32_t nodes, emp_rng *rng,
                                 emp_error *err)
@@ -55,7 +50,7 @@ static emp_status init_features(emp_transferable *f, int32_t nodes, emp_rng *rng
     f->devices = EMP_ADD_ARRAY(&f->arrays, uint64_t, count);
     f->position = EMP_ADD_ARRAY(&f->arrays, int32_t, count);
     f->first = EMP_ADD_ARRAY(&f->arrays, int32_t, count + 1);
-    f->neighbor = EMP_ADD_ARRAY(&f->arrays, int32_t, count * NEIGHBORS);
+    f->neighbor = EMP_ADD_ARRAY(&f->arrays, int32_t, count * EMP_NETWORK_NEIGHBORS);
     if (f->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d nodes", nodes);
     for (int32_t i = 0; i < nodes; i++) {
         f->type[i] = (int32_t)emp_rng_below(rng, TYPES);
@@ -64,11 +59,11 @@ static emp_status init_features(emp_transferable *f, int32_t nodes, emp_rng *rng
     }
     for (size_t i = 0; i < count * EMP_TRANSFERABLE; i++)
         f->value[i] = (emp_real)emp_rng_uniform(rng);
-    connect(f);
+    emp_network_connect(f->first, f->neighbor, nodes);
     return EMP_OK;
 }
 
-static emp_status init_task(emp_stand_go *s, emp_rng *rng, emp_error *err)
+static emp_status init_task(state *s, emp_rng *rng, emp_error *err)
 {
     const size_t rows = (size_t)s->features.count, all = rows * DEVICES;
     const size_t drawn = rows * (size_t)s->samples;
@@ -91,10 +86,10 @@ static emp_status init_task(emp_stand_go *s, emp_rng *rng, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_stand_go_init(emp_stand_go *s, int32_t nodes, int32_t samples,
-                             int32_t threads, emp_rng *rng, emp_error *err)
+static emp_status init(void *self, const emp_network_params *params, emp_rng *rng,
+                       emp_error *err)
 {
-    emp_status         st = EMP_OK;
+    state             *s = (state *)self;
     const emp_go_shape shape = {.type_width = TYPE_WIDTH,
                                 .width = WIDTH,
                                 .graph_layers = GRAPH_LAYERS,
@@ -105,30 +100,27 @@ emp_status emp_stand_go_init(emp_stand_go *s, int32_t nodes, int32_t samples,
                                 .modulate = EMP_MODULATE_NODE,
                                 .has_memory = true,
                                 .devices = DEVICES,
-                                .threads = threads};
+                                .threads = params->threads};
 
-    *s = (emp_stand_go){.samples = samples};
-    EMP_TRY(init_features(&s->features, nodes, rng, err));
-    EMP_TRY(emp_go_net_init(&s->net, &shape, &s->features, err));
+    s->samples = params->samples;
+    EMP_CHECK(init_features(&s->features, params->size, rng, err));
+    EMP_CHECK(emp_go_net_init(&s->net, &shape, &s->features, err));
     emp_go_net_randomize(&s->net, 1.0, rng);
-    EMP_TRY(init_task(s, rng, err));
-
-cleanup:
-    if (st != EMP_OK) emp_stand_go_clear(s);
-    return st;
+    return init_task(s, rng, err);
 }
 
-void emp_stand_go_clear(emp_stand_go *s)
+static void clear(void *self)
 {
+    state *s = (state *)self;
+
     emp_go_net_clear(&s->net);
     emp_transferable_clear(&s->features);
     emp_arrays_clear(&s->arrays);
-    *s = (emp_stand_go){0};
 }
 
 /* ---- an update ---- */
 
-static double surprise(const emp_stand_go *s)
+static double surprise(const state *s)
 {
     const int64_t rows = s->features.count;
     double        sum = 0.0;
@@ -139,8 +131,10 @@ static double surprise(const emp_stand_go *s)
     return sum / (double)(rows * s->samples);
 }
 
-double emp_stand_go_update(emp_stand_go *s, int32_t threads)
+/* Returns the mean of -ln p of all decisions before the last step. */
+static double update(void *self, int32_t threads)
 {
+    state             *s = (state *)self;
     const emp_go_climb climb = {.samples = s->samples,
                                 .epochs = EPOCHS,
                                 .clip = CLIP,
@@ -158,23 +152,23 @@ double emp_stand_go_update(emp_stand_go *s, int32_t threads)
     return surprise(s);
 }
 
-/* ---- what a peer and the limit need to know ---- */
+/* ---- the file for the peer ---- */
 
-/* (nodes, NEIGHBORS); a place without a neighbour has the number of nodes. */
-static void write_neighbors(const emp_stand_go *s, FILE *stream)
+/* (nodes, neighbours); a place without a neighbour has the number of nodes. */
+static void write_neighbors(const state *s, FILE *stream)
 {
     const int32_t nodes = s->features.count;
 
-    fprintf(stream, "neighbor int %d %d\n", nodes, NEIGHBORS);
+    fprintf(stream, "neighbor int %d %d\n", nodes, EMP_NETWORK_NEIGHBORS);
     for (int32_t i = 0; i < nodes; i++)
-        for (int k = 0; k < NEIGHBORS; k++) {
-            const int32_t other = i + offsets[k];
+        for (int k = 0; k < EMP_NETWORK_NEIGHBORS; k++) {
+            const int32_t other = i + emp_network_offset[k];
             const int32_t written = other >= 0 && other < nodes ? other : nodes;
             fwrite(&written, sizeof written, 1, stream);
         }
 }
 
-static void write_choices(const emp_stand_go *s, FILE *stream)
+static void write_choices(const state *s, FILE *stream)
 {
     const int32_t nodes = s->features.count;
 
@@ -185,8 +179,9 @@ static void write_choices(const emp_stand_go *s, FILE *stream)
     }
 }
 
-void emp_stand_go_write(const emp_stand_go *s, FILE *stream)
+static void write(void *self, FILE *stream)
 {
+    const state            *s = (state *)self;
     const emp_transferable *f = &s->features;
 
     fprintf(stream,
@@ -194,26 +189,15 @@ void emp_stand_go_write(const emp_stand_go *s, FILE *stream)
             "epochs=%d clip_ratio=%g entropy=%g\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, GRAPH_LAYERS, LAYERS, HEADS, SEGMENT,
             EPOCHS, CLIP_RATIO, ENTROPY);
-    emp_stand_write_parameters(stream, &s->net.params, 0);
-    emp_stand_write_reals(stream, "value", f->value, f->count, EMP_TRANSFERABLE);
-    emp_stand_write_ints(stream, "type", f->type, 1, f->count);
+    emp_network_write_parameters(stream, &s->net.params, 0);
+    emp_network_write_reals(stream, "value", f->value, f->count, EMP_TRANSFERABLE);
+    emp_network_write_ints(stream, "type", f->type, 1, f->count);
     write_neighbors(s, stream);
     write_choices(s, stream);
-    emp_stand_write_doubles(stream, "advantage", s->advantage, s->samples, 1);
+    emp_network_write_doubles(stream, "advantage", s->advantage, s->samples, 1);
 }
 
-/* Of a row: a map meets it once forward and twice backward; attention has two products forward and
- * five backward; features have no gradient. */
-emp_stand_work emp_stand_go_work(const emp_stand_go *s)
-{
-    const double W = WIDTH, rows = s->features.count;
-    const double keys = rows > SEGMENT ? 2.0 * SEGMENT : rows;
-    const double layer = 3 * W * W + W * W + 2 * W * HIDDEN;
-    const double maps =
-        3 * W * W * GRAPH_LAYERS + (LAYERS + 1) * layer + LAYERS * W * W + W * DEVICES;
-    const double attention = (LAYERS + 1) * keys * W;
+static emp_params *params(void *self) { return &((state *)self)->net.params; }
 
-    return (emp_stand_work){.large_flops =
-                                2 * rows * EPOCHS *
-                                (2 * EMP_TRANSFERABLE * W + 3 * maps + 7 * attention)};
-}
+const emp_network emp_network_go = {"go",  sizeof(state), HIDDEN, 64,     0,
+                                    init,  clear,         update, params, write};

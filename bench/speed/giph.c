@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/speed/stand_giph.h"
-
 #include <math.h>
 #include <string.h>
 
-#include "base/blas/openblas.h"
 #include "base/mem.h"
+#include "bench/speed/networks.h"
+#include "policy/giph/network.h"
 #include "policy/nn/categorical.h"
 
 enum { X = EMP_GIPH_NODE_FEATURES, E = EMP_GIPH_EDGE_FEATURES, MOVES_PER_NODE = 2 };
+enum { NODES = 64 /* the default of max_nodes */ };
 
-/* The rate is a hundredth of the default, as in stand_go.c. */
+/* The rate is a hundredth of the default, as in go.c. */
 static const double   CLIP = 1.0;
 static const emp_adam ADAM = {
     .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+
+/* Over a random graph on a random network of devices. Moves and the times of nodes are made up. An episode
+ * runs on one thread, as it does in a run. */
+typedef struct {
+    emp_loaded_task task;
+    emp_node_graph *nodes; /* owned */
+    emp_giph_world  world;
+    emp_params      params;
+    emp_giph_work   work;
+    int32_t         moves;
+    emp_gpnet      *net;    /* [move] as it is before the move; owned */
+    int32_t        *action; /* [move][pair] pairs that may be moved to; -1 behind them */
+    int32_t        *choice; /* [move] position in these */
+    double         *weight; /* [move] */
+    emp_real       *p;      /* [pair] probabilities of a move */
+    emp_arrays      arrays; /* of the moves */
+} state;
 
 /* ---- creation ---- */
 
@@ -63,7 +80,7 @@ static int32_t list_actions(int32_t *action, const emp_giph_world *w,
 }
 
 /* Weights are above 0, so that the loss is not near it. */
-static emp_status make_up(emp_stand_giph *s, emp_rng *rng, emp_error *err)
+static emp_status make_up(state *s, emp_rng *rng, emp_error *err)
 {
     const emp_giph_world *w = &s->world;
     emp_status            st = EMP_OK;
@@ -88,7 +105,7 @@ cleanup:
     return st;
 }
 
-static emp_status add_moves(emp_stand_giph *s, emp_error *err)
+static emp_status add_moves(state *s, emp_error *err)
 {
     const size_t moves = (size_t)s->moves, pairs = (size_t)s->world.pair_count;
 
@@ -101,30 +118,26 @@ static emp_status add_moves(emp_stand_giph *s, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_stand_giph_init(emp_stand_giph *s, int32_t nodes, emp_rng *rng,
-                               emp_error *err)
+static emp_status init(void *self, const emp_network_params *params, emp_rng *rng,
+                       emp_error *err)
 {
-    emp_status     st = EMP_OK;
+    state         *s = (state *)self;
     const uint32_t seed = emp_rng_u32(rng);
 
-    *s = (emp_stand_giph){0};
-    EMP_TRY(emp_openblas_open(err));
-    EMP_TRY(emp_stand_task_load(&s->task, nodes, seed, err));
-    EMP_TRY(emp_node_graph_create(&s->nodes, s->task.problem, EMP_STAND_GIPH_NODES, err));
-    EMP_TRY(emp_giph_world_init(&s->world, s->nodes, s->task.problem, err));
-    EMP_TRY(emp_giph_params_init(&s->params, seed, 0, err));
-    EMP_TRY(emp_giph_work_init(&s->work, &s->world, err));
+    EMP_CHECK(emp_network_task_load(&s->task, params->size, seed, err));
+    EMP_CHECK(emp_node_graph_create(&s->nodes, s->task.problem, NODES, err));
+    EMP_CHECK(emp_giph_world_init(&s->world, s->nodes, s->task.problem, err));
+    EMP_CHECK(emp_giph_params_init(&s->params, seed, 0, err));
+    EMP_CHECK(emp_giph_work_init(&s->work, &s->world, err));
     s->moves = MOVES_PER_NODE * s->world.node_count;
-    EMP_TRY(add_moves(s, err));
-    EMP_TRY(make_up(s, rng, err));
-
-cleanup:
-    if (st != EMP_OK) emp_stand_giph_clear(s);
-    return st;
+    EMP_CHECK(add_moves(s, err));
+    return make_up(s, rng, err);
 }
 
-void emp_stand_giph_clear(emp_stand_giph *s)
+static void clear(void *self)
 {
+    state *s = (state *)self;
+
     for (int32_t m = 0; m < s->moves && s->net != NULL; m++) emp_gpnet_clear(&s->net[m]);
     emp_free(s->net);
     emp_arrays_clear(&s->arrays);
@@ -133,12 +146,11 @@ void emp_stand_giph_clear(emp_stand_giph *s)
     emp_giph_world_clear(&s->world);
     emp_node_graph_destroy(s->nodes);
     emp_tasks_clear(&s->task, 1);
-    *s = (emp_stand_giph){0};
 }
 
 /* ---- an update ---- */
 
-static int32_t action_count(const emp_stand_giph *s, const int32_t *action)
+static int32_t action_count(const state *s, const int32_t *action)
 {
     int32_t count = 0;
 
@@ -147,7 +159,7 @@ static int32_t action_count(const emp_stand_giph *s, const int32_t *action)
 }
 
 /* As emp_giph_agent_move() does. Returns ln p of the move. */
-static double learn_move(emp_stand_giph *s, int32_t move)
+static double learn_move(state *s, int32_t move)
 {
     const int32_t  pairs = s->world.pair_count, chosen = s->choice[move];
     const int32_t *action = &s->action[(int64_t)move * pairs];
@@ -164,19 +176,22 @@ static double learn_move(emp_stand_giph *s, int32_t move)
     return log_p;
 }
 
-double emp_stand_giph_update(emp_stand_giph *s)
+/* Returns minus the weighted sum of ln p of moves. */
+static double update(void *self, int32_t threads)
 {
+    state *s = (state *)self;
     double loss = 0.0;
 
+    (void)threads;
     emp_params_zero_gradient(&s->params);
     for (int32_t m = 0; m < s->moves; m++) loss -= s->weight[m] * learn_move(s, m);
     emp_params_ascend(&s->params, CLIP, &ADAM);
     return loss;
 }
 
-/* ---- what a peer and the limit need to know ---- */
+/* ---- the file for the peer ---- */
 
-static void write_nets(const emp_stand_giph *s, FILE *stream)
+static void write_nets(const state *s, FILE *stream)
 {
     const int32_t pairs = s->world.pair_count, links = s->world.link_count;
 
@@ -194,27 +209,22 @@ static void write_nets(const emp_stand_giph *s, FILE *stream)
         fwrite(s->net[m].target, sizeof *s->net[m].target, (size_t)links, stream);
 }
 
-void emp_stand_giph_write(const emp_stand_giph *s, FILE *stream)
+static void write(void *self, FILE *stream)
 {
+    const state          *s = (state *)self;
     const emp_giph_world *w = &s->world;
 
     fprintf(stream, "giph lr=%g epsilon=%g clip=%g nodes=%d\n", ADAM.learning_rate,
             ADAM.epsilon, CLIP, w->node_count);
-    emp_stand_write_parameters(stream, &s->params, 0);
-    emp_stand_write_ints(stream, "node_of_pair", w->node_of_pair, 1, w->pair_count);
+    emp_network_write_parameters(stream, &s->params, 0);
+    emp_network_write_ints(stream, "node_of_pair", w->node_of_pair, 1, w->pair_count);
     write_nets(s, stream);
-    emp_stand_write_ints(stream, "action", s->action, s->moves, w->pair_count);
-    emp_stand_write_ints(stream, "choice", s->choice, 1, s->moves);
-    emp_stand_write_doubles(stream, "weight", s->weight, 1, s->moves);
+    emp_network_write_ints(stream, "action", s->action, s->moves, w->pair_count);
+    emp_network_write_ints(stream, "choice", s->choice, 1, s->moves);
+    emp_network_write_doubles(stream, "weight", s->weight, 1, s->moves);
 }
 
-/* Maps meet each pair or link once forward, and for two gradients; features have no gradient. */
-emp_stand_work emp_stand_giph_work(const emp_stand_giph *s)
-{
-    const double H = EMP_GIPH_WIDTH, M = EMP_GIPH_MESSAGE, S = EMP_GIPH_HIDDEN;
-    const double pairs = s->world.pair_count, links = s->world.link_count;
-    const double features = pairs * X * H + 2 * links * E * M;
-    const double maps = pairs * (H * H + 2 * M * H + 2 * H * S + S) + 2 * links * H * M;
+static emp_params *params(void *self) { return &((state *)self)->params; }
 
-    return (emp_stand_work){.large_flops = 2 * s->moves * (2 * features + 3 * maps)};
-}
+const emp_network emp_network_giph = {"giph", sizeof(state), EMP_GIPH_HIDDEN, 1, NODES,
+                                      init,   clear,         update, params, write};

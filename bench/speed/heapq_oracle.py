@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The profile `ideal` in Python with heapq: python3 heapq_oracle.py FILE RUNS
 
-Reads a placed problem (format: bench/micro/README.md), simulates it RUNS times, and prints
+Reads a placed problem (format: bench/speed/README.md), simulates it RUNS times, and prints
 a line a run: CPU seconds, step time in ns, peak bytes of each device.
 """
 import sys

@@ -1,4 +1,4 @@
-/** \file bench/micro/synthetic.h
+/** \file bench/speed/synthetic.h
  * Graphs that look like training steps, of any size, and placements of them: what the
  * oracle's speed is measured on. Deterministic from a seed.
  *
@@ -8,8 +8,8 @@
  * turned round, and reads most activations. Every op makes one tensor; the mean
  * out-degree is about 1.64.
  */
-#ifndef EMP_BENCH_MICRO_SYNTHETIC_H
-#define EMP_BENCH_MICRO_SYNTHETIC_H
+#ifndef EMP_BENCH_SPEED_SYNTHETIC_H
+#define EMP_BENCH_SPEED_SYNTHETIC_H
 
 #include "sim/problem/problem.h"
 
@@ -39,4 +39,4 @@ void emp_synthetic_place(emp_device_id *device_of_op, int32_t op_count,
                          const emp_machine *machine, emp_synthetic_kind kind,
                          uint64_t seed, uint32_t draw);
 
-#endif /* EMP_BENCH_MICRO_SYNTHETIC_H */
+#endif /* EMP_BENCH_SPEED_SYNTHETIC_H */

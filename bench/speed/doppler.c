@@ -1,30 +1,47 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/speed/stand_doppler.h"
-
 #include <string.h>
 
+#include "bench/speed/networks.h"
+#include "policy/doppler/agent.h"
 #include "policy/nn/flush.h"
 
-enum { F = EMP_DOPPLER_FEATURES, D = EMP_STAND_DEVICES };
+enum { F = EMP_DOPPLER_FEATURES, D = EMP_NETWORK_DEVICES };
 enum { SELECTOR = EMP_DOPPLER_SELECTOR, PLACER = EMP_DOPPLER_PLACER, NETS = 2 };
 enum { ROUNDS = 6 };
 
-/* The rate is a hundredth of the default, as in stand_go.c. */
+/* The rate is a hundredth of the default, as in go.c. */
 static const double   CLIP = 1e9, ENTROPY = 0.01, GAMMA = 0.99;
 static const emp_adam ADAM = {
     .learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 
-static int32_t node_count(const emp_stand_doppler *s)
+/* Two networks over a random graph. Choices are made up. What the networks see at each step follows from
+ * them, so that it is the same in every update. */
+typedef struct {
+    emp_loaded_task   task;
+    emp_doppler_agent agent;
+    double           *weight; /* [episode] */
+    int32_t           most_ready;
+
+    /* Of each step of each episode, for the peer; -1 where there are fewer choices. */
+    int32_t   *ready;             /* [step][most_ready] nodes */
+    emp_real  *ready_feature;     /* [step][most_ready][F] */
+    int32_t   *candidate;         /* [step][D] */
+    emp_real  *candidate_feature; /* [step][D][F] */
+    int32_t   *choice[NETS];      /* [step] position in these */
+    emp_arrays arrays;            /* all of these arrays */
+} state;
+
+static int32_t node_count(const state *s)
 {
     return s->agent.scene.graph->node_count;
 }
 
-static int32_t episode_count(const emp_stand_doppler *s)
+static int32_t episode_count(const state *s)
 {
     return s->agent.options.learner.samples;
 }
 
-static int64_t step_count(const emp_stand_doppler *s)
+static int64_t step_count(const state *s)
 {
     return (int64_t)episode_count(s) * node_count(s);
 }
@@ -32,7 +49,7 @@ static int64_t step_count(const emp_stand_doppler *s)
 /* ---- creation ---- */
 
 /* Any order that edges allow, and any devices. Returns the most nodes that were ready at once. */
-static int32_t scatter(const emp_stand_doppler *s, emp_doppler_run *run, int32_t episode,
+static int32_t scatter(const state *s, emp_doppler_run *run, int32_t episode,
                        emp_rng *rng)
 {
     emp_doppler_episode *e = &run->episode;
@@ -57,10 +74,10 @@ static int32_t scatter(const emp_stand_doppler *s, emp_doppler_run *run, int32_t
 
 /* The passes in which an episode selects nodes and devices; they leave the choices of the step in
  * run->choices. \a seen is told of each, first with the nodes, then with the devices. */
-typedef void seen(emp_stand_doppler *s, const emp_doppler_run *run, int64_t step,
+typedef void seen(state *s, const emp_doppler_run *run, int64_t step,
                   emp_doppler_kind kind);
 
-static void look(emp_stand_doppler *s, int32_t episode, seen *tell)
+static void look(state *s, int32_t episode, seen *tell)
 {
     const emp_doppler_net *net = s->agent.net;
     emp_doppler_run       *run = &s->agent.run[episode];
@@ -82,7 +99,7 @@ static void look(emp_stand_doppler *s, int32_t episode, seen *tell)
 }
 
 /* Keeps what the peer must be told. */
-static void keep(emp_stand_doppler *s, const emp_doppler_run *run, int64_t step,
+static void keep(state *s, const emp_doppler_run *run, int64_t step,
                  emp_doppler_kind kind)
 {
     const emp_doppler_choices *c = &run->choices;
@@ -97,7 +114,7 @@ static void keep(emp_stand_doppler *s, const emp_doppler_run *run, int64_t step,
     memcpy(feature, c->feature, (size_t)c->count * F * sizeof *feature);
 }
 
-static void embed(emp_stand_doppler *s, int32_t threads)
+static void embed(state *s, int32_t threads)
 {
     for (int i = 0; i < NETS; i++) emp_doppler_net_embed(&s->agent.net[i], threads);
 }
@@ -112,7 +129,7 @@ static void shrink(emp_params *p)
 }
 
 /* Weights are above 0, so that the loss is not near it. */
-static emp_status make_up(emp_stand_doppler *s, emp_rng *rng, emp_error *err)
+static emp_status make_up(state *s, emp_rng *rng, emp_error *err)
 {
     const size_t steps = (size_t)step_count(s);
 
@@ -137,42 +154,39 @@ static emp_status make_up(emp_stand_doppler *s, emp_rng *rng, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_stand_doppler_init(emp_stand_doppler *s, int32_t nodes, int32_t width,
-                                  int32_t episodes, int32_t threads, emp_rng *rng,
-                                  emp_error *err)
+static emp_status init(void *self, const emp_network_params *params, emp_rng *rng,
+                       emp_error *err)
 {
-    emp_status                st = EMP_OK;
+    state                    *s = (state *)self;
     const uint64_t            seed = emp_rng_u32(rng);
     const emp_doppler_options options = {
-        .learner = {.samples = episodes, .clip = CLIP, .adam = ADAM},
-        .width = width,
+        .learner = {.samples = params->samples, .clip = CLIP, .adam = ADAM},
+        .width = params->hidden,
         .steps = ROUNDS,
         .mpnn = EMP_DOPPLER_MATRICES,
         .gamma = GAMMA};
 
-    *s = (emp_stand_doppler){0};
-    EMP_TRY(emp_stand_task_load(&s->task, nodes, seed, err));
-    EMP_TRY(emp_doppler_agent_init(&s->agent, s->task.problem, &options, seed, 0, threads,
-                                   err));
-    EMP_TRY(make_up(s, rng, err));
-
-cleanup:
-    if (st != EMP_OK) emp_stand_doppler_clear(s);
-    return st;
+    EMP_CHECK(emp_network_task_load(&s->task, params->size, seed, err));
+    EMP_CHECK(emp_doppler_agent_init(&s->agent, s->task.problem, &options, seed, 0,
+                                     params->threads, err));
+    return make_up(s, rng, err);
 }
 
-void emp_stand_doppler_clear(emp_stand_doppler *s)
+static void clear(void *self)
 {
+    state *s = (state *)self;
+
     emp_doppler_agent_clear(&s->agent);
     emp_tasks_clear(&s->task, 1);
     emp_arrays_clear(&s->arrays);
-    *s = (emp_stand_doppler){0};
 }
 
 /* ---- an update ---- */
 
-double emp_stand_doppler_update(emp_stand_doppler *s, int32_t threads)
+/* Returns minus the weighted sum of discounted ln p. */
+static double update(void *self, int32_t threads)
 {
+    state        *s = (state *)self;
     emp_learner  *l = &s->agent.learner;
     const int32_t episodes = episode_count(s);
 
@@ -191,38 +205,25 @@ double emp_stand_doppler_update(emp_stand_doppler *s, int32_t threads)
     return loss;
 }
 
-/* ---- what a peer and the limit need to know ---- */
-
-/* (nodes, nodes): 1 where the two are neighbours, for as often as they are. */
-static void write_neighbors(const emp_node_graph *g, FILE *stream)
-{
-    const emp_node_edges *near = &g->neighbors;
-
-    fprintf(stream, "neighbors int %d %d\n", g->node_count, g->node_count);
-    for (int32_t v = 0; v < g->node_count; v++)
-        for (int32_t u = 0; u < g->node_count; u++) {
-            int32_t times = 0;
-            for (int32_t i = near->first[v]; i < near->first[v + 1]; i++)
-                times += near->node[i] == u;
-            fwrite(&times, sizeof times, 1, stream);
-        }
-}
+/* ---- the file for the peer ---- */
 
 static void write_scene(const emp_doppler_scene *c, FILE *stream)
 {
     const int32_t nodes = c->graph->node_count;
 
-    emp_stand_write_reals(stream, "feature", c->feature, nodes, F);
-    emp_stand_write_reals(stream, "class_message", c->class_message, c->class_count, 1);
-    emp_stand_write_ints(stream, "class_first", c->class_first, 1, c->class_count + 1);
-    emp_stand_write_ints(stream, "class_node", c->class_node, 1, nodes);
-    write_neighbors(c->graph, stream);
-    emp_stand_write_ints(stream, "below", c->below, 1, nodes);
-    emp_stand_write_ints(stream, "above", c->above, 1, nodes);
+    emp_network_write_reals(stream, "feature", c->feature, nodes, F);
+    emp_network_write_reals(stream, "class_message", c->class_message, c->class_count, 1);
+    emp_network_write_ints(stream, "class_first", c->class_first, 1, c->class_count + 1);
+    emp_network_write_ints(stream, "class_node", c->class_node, 1, nodes);
+    emp_network_write_matrix(stream, "neighbors", c->graph->neighbors.first,
+                             c->graph->neighbors.node, nodes);
+    emp_network_write_ints(stream, "below", c->below, 1, nodes);
+    emp_network_write_ints(stream, "above", c->above, 1, nodes);
 }
 
-void emp_stand_doppler_write(const emp_stand_doppler *s, FILE *stream)
+static void write(void *self, FILE *stream)
 {
+    const state           *s = (state *)self;
     const int32_t          episodes = episode_count(s), steps = (int32_t)step_count(s);
     const emp_doppler_net *net = s->agent.net;
 
@@ -231,44 +232,25 @@ void emp_stand_doppler_write(const emp_stand_doppler *s, FILE *stream)
             "selector_parameters=%d\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, ENTROPY, GAMMA, ROUNDS,
             net[SELECTOR].params.slice_count);
-    emp_stand_write_parameters(stream, &net[SELECTOR].params, 0);
-    emp_stand_write_parameters(stream, &net[PLACER].params,
+    emp_network_write_parameters(stream, &net[SELECTOR].params, 0);
+    emp_network_write_parameters(stream, &net[PLACER].params,
                                net[SELECTOR].params.slice_count);
     write_scene(&s->agent.scene, stream);
-    emp_stand_write_ints(stream, "ready", s->ready, steps, s->most_ready);
-    emp_stand_write_reals(stream, "ready_feature", s->ready_feature, steps,
+    emp_network_write_ints(stream, "ready", s->ready, steps, s->most_ready);
+    emp_network_write_reals(stream, "ready_feature", s->ready_feature, steps,
                           s->most_ready * F);
-    emp_stand_write_ints(stream, "candidate", s->candidate, steps, D);
-    emp_stand_write_reals(stream, "candidate_feature", s->candidate_feature, steps,
+    emp_network_write_ints(stream, "candidate", s->candidate, steps, D);
+    emp_network_write_reals(stream, "candidate_feature", s->candidate_feature, steps,
                           D * F);
-    emp_stand_write_ints(stream, "node_choice", s->choice[SELECTOR], episodes,
+    emp_network_write_ints(stream, "node_choice", s->choice[SELECTOR], episodes,
                          node_count(s));
-    emp_stand_write_ints(stream, "device_choice", s->choice[PLACER], episodes,
+    emp_network_write_ints(stream, "device_choice", s->choice[PLACER], episodes,
                          node_count(s));
-    emp_stand_write_doubles(stream, "weight", s->weight, episodes, 1);
+    emp_network_write_doubles(stream, "weight", s->weight, episodes, 1);
 }
 
-/* Nodes or devices to choose from, in all steps. */
-static double choice_count(const int32_t *list, int64_t count)
-{
-    double sum = 0.0;
+static emp_params *params(void *self) { return &((state *)self)->agent.net[PLACER].params; }
 
-    for (int64_t i = 0; i < count; i++) sum += list[i] >= 0;
-    return sum;
-}
-
-/* Maps meet each node or choice forward, and for two gradients; choices once more where episodes
- * choose. */
-emp_stand_work emp_stand_doppler_work(const emp_stand_doppler *s)
-{
-    const double H = s->agent.options.width, nodes = node_count(s);
-    const double classes = s->agent.scene.class_count;
-    const double matrices = classes * (H + H * H * H);
-    const double rounds = ROUNDS * nodes * 7 * H * H;
-    const double embeddings = NETS * (nodes * F * H + matrices + rounds);
-    const double choices = choice_count(s->ready, step_count(s) * s->most_ready) +
-                           choice_count(s->candidate, step_count(s) * D);
-    const double head = F * H + EMP_DOPPLER_BLOCKS * H * H / 2 + H / 2;
-
-    return (emp_stand_work){.large_flops = 2 * (3 * embeddings + 4 * choices * head)};
-}
+/* With the sizes of its preset `emplace`. A peer has all steps in one batch, so nodes are few. */
+const emp_network emp_network_doppler = {"doppler", sizeof(state), 128,    8,      128,
+                                         init,      clear,         update, params, write};

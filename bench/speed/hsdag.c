@@ -1,40 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/speed/stand_hsdag.h"
-
 #include <string.h>
 
-#include "base/blas/openblas.h"
+#include "bench/speed/networks.h"
+#include "policy/hsdag/parsing_net.h"
 
 /* Inputs are as many as features=costs has. */
 enum { INPUTS = 10, DEVICES = 4, LEVELS = 2, GROUPS_PER_DEVICE = 4 };
 
-/* The rate is a tenth of the default, as in stand_go.c. */
+/* The rate is a tenth of the default, as in go.c. */
 static const double   CLIP = 1.0, ENTROPY = 0.01;
 static const emp_adam ADAM = {
     .learning_rate = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 
+/* Over a synthetic graph. Groups are those that the network forms, and devices are made up. So are the inputs
+ * of each step, where a run adds codes: a group that rounding makes another one then changes nothing but
+ * its step. */
+typedef struct {
+    emp_hsdag_net net;
+    int32_t       steps;
+    emp_real     *x;      /* [step][set][input] */
+    int32_t      *action; /* [step][set] devices */
+    int32_t      *device; /* [group] scratch */
+    double       *weight; /* [step] */
+    emp_arrays    arrays; /* all of these arrays */
+} state;
+
 /* ---- creation ---- */
 
-/* How far off neighbours are; ascending. */
-enum { NEIGHBORS = 4 };
-static const int32_t offsets[NEIGHBORS] = {-17, -1, 1, 17};
-
-static void connect(emp_hsdag_graph *g, int32_t sets)
-{
-    g->node_count = sets;
-    g->edge_count = 0;
-    for (int32_t v = 0; v < sets; v++) {
-        g->first[v] = g->edge_count;
-        g->devices[v] = (UINT64_C(1) << DEVICES) - 1;
-        for (int k = 0; k < NEIGHBORS; k++) {
-            const int32_t other = v + offsets[k];
-            if (other >= 0 && other < sets) g->node[g->edge_count++] = other;
-        }
-    }
-    g->first[sets] = g->edge_count;
-}
-
-static emp_status init_net(emp_stand_hsdag *s, int32_t sets, int32_t width,
+static emp_status init_net(state *s, int32_t sets, int32_t width,
                            int32_t threads, emp_error *err)
 {
     const emp_hsdag_shape shape = {.inputs = INPUTS,
@@ -46,9 +39,11 @@ static emp_status init_net(emp_stand_hsdag *s, int32_t sets, int32_t width,
     emp_hsdag_graph       graph = {0};
     emp_arrays            arrays = {0};
 
-    emp_hsdag_graph_allocate(&graph, sets, NEIGHBORS * sets, &arrays);
+    emp_hsdag_graph_allocate(&graph, sets, EMP_NETWORK_NEIGHBORS * sets, &arrays);
     if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "%d sets", sets);
-    connect(&graph, sets);
+    graph.node_count = sets;
+    graph.edge_count = emp_network_connect(graph.first, graph.node, sets);
+    for (int32_t v = 0; v < sets; v++) graph.devices[v] = (UINT64_C(1) << DEVICES) - 1;
     EMP_TRY(emp_hsdag_net_init(&s->net, &shape, &graph, threads, err));
 
 cleanup:
@@ -69,7 +64,7 @@ static void part_scores(emp_params *p)
 }
 
 /* Weights are above 0, so that the loss is not near it. */
-static emp_status make_up(emp_stand_hsdag *s, emp_rng *rng, emp_error *err)
+static emp_status make_up(state *s, emp_rng *rng, emp_error *err)
 {
     const size_t sets = (size_t)s->net.node_count, steps = (size_t)s->steps;
 
@@ -87,41 +82,34 @@ static emp_status make_up(emp_stand_hsdag *s, emp_rng *rng, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_stand_hsdag_init(emp_stand_hsdag *s, int32_t sets, int32_t width,
-                                int32_t steps, int32_t threads, emp_rng *rng,
-                                emp_error *err)
+static emp_status init(void *self, const emp_network_params *params, emp_rng *rng,
+                       emp_error *err)
 {
-    emp_status st = EMP_OK;
+    state *s = (state *)self;
 
-    *s = (emp_stand_hsdag){.steps = steps};
-    EMP_TRY(emp_openblas_open(err));
-    EMP_TRY(init_net(s, sets, width, threads, err));
+    s->steps = params->samples;
+    EMP_CHECK(init_net(s, params->size, params->hidden, params->threads, err));
     emp_hsdag_net_randomize(&s->net, rng);
     part_scores(&s->net.params);
-    EMP_TRY(make_up(s, rng, err));
-
-cleanup:
-    if (st != EMP_OK) emp_stand_hsdag_clear(s);
-    return st;
+    return make_up(s, rng, err);
 }
 
-void emp_stand_hsdag_clear(emp_stand_hsdag *s)
+static void clear(void *self)
 {
-    emp_hsdag_net_clear(&s->net);
-    emp_arrays_clear(&s->arrays);
-    *s = (emp_stand_hsdag){0};
+    emp_hsdag_net_clear(&((state *)self)->net);
+    emp_arrays_clear(&((state *)self)->arrays);
 }
 
 /* ---- an update ---- */
 
-static const emp_real *inputs(const emp_stand_hsdag *s, int32_t step)
+static const emp_real *inputs(const state *s, int32_t step)
 {
     return &s->x[(int64_t)step * s->net.node_count * INPUTS];
 }
 
 /* A group has the device that is made up for its lowest set, so that another group elsewhere changes
  * nothing about it. */
-static const int32_t *devices_of_groups(const emp_stand_hsdag *s, int32_t step)
+static const int32_t *devices_of_groups(const state *s, int32_t step)
 {
     const int32_t sets = s->net.node_count;
 
@@ -130,8 +118,10 @@ static const int32_t *devices_of_groups(const emp_stand_hsdag *s, int32_t step)
     return s->device;
 }
 
-double emp_stand_hsdag_update(emp_stand_hsdag *s, int32_t threads)
+/* Returns minus the weighted sum of ln p of the steps' devices. */
+static double update(void *self, int32_t threads)
 {
+    state  *s = (state *)self;
     double  loss = 0.0;
     emp_rng unused; /* there is no dropout */
 
@@ -151,7 +141,7 @@ double emp_stand_hsdag_update(emp_stand_hsdag *s, int32_t threads)
     return loss;
 }
 
-/* ---- what a peer and the limit need to know ---- */
+/* ---- the file for the peer ---- */
 
 /* (1, edges) nodes that edges leave; their other ends are graph.node. */
 static void write_ends(const emp_hsdag_graph *g, FILE *stream)
@@ -160,36 +150,26 @@ static void write_ends(const emp_hsdag_graph *g, FILE *stream)
     for (int32_t v = 0; v < g->node_count; v++)
         for (int32_t e = g->first[v]; e < g->first[v + 1]; e++)
             fwrite(&v, sizeof v, 1, stream);
-    emp_stand_write_ints(stream, "edge_to", g->node, 1, g->edge_count);
+    emp_network_write_ints(stream, "edge_to", g->node, 1, g->edge_count);
 }
 
-void emp_stand_hsdag_write(const emp_stand_hsdag *s, FILE *stream)
+static void write(void *self, FILE *stream)
 {
+    const state  *s = (state *)self;
     const int32_t sets = s->net.node_count;
 
     fprintf(stream, "hsdag lr=%g epsilon=%g clip=%g entropy=%g levels=%d min_groups=%d\n",
             ADAM.learning_rate, ADAM.epsilon, CLIP, ENTROPY, LEVELS,
             GROUPS_PER_DEVICE * DEVICES);
-    emp_stand_write_parameters(stream, &s->net.params, 0);
-    emp_stand_write_reals(stream, "x", s->x, s->steps, sets * INPUTS);
+    emp_network_write_parameters(stream, &s->net.params, 0);
+    emp_network_write_reals(stream, "x", s->x, s->steps, sets * INPUTS);
     write_ends(&s->net.level[0].graph, stream);
-    emp_stand_write_ints(stream, "action", s->action, s->steps, sets);
-    emp_stand_write_doubles(stream, "weight", s->weight, s->steps, 1);
+    emp_network_write_ints(stream, "action", s->action, s->steps, sets);
+    emp_network_write_doubles(stream, "weight", s->weight, s->steps, 1);
 }
 
-/* A map meets each row twice forward, and for two gradients. */
-emp_stand_work emp_stand_hsdag_work(const emp_stand_hsdag *s)
-{
-    const emp_hsdag_net *n = &s->net;
-    const double         W = n->shape.width, X = INPUTS;
-    double               sum = n->node_count * (X * W + W * W);
+static emp_params *params(void *self) { return &((state *)self)->net.params; }
 
-    for (int32_t l = 0; l < n->max_levels; l++) {
-        const emp_hsdag_graph *g = &n->level[l].graph;
-        const bool             is_pooled = l < n->depth;
-        sum += g->node_count * (is_pooled ? 4 : 2) * W * W + g->edge_count * (W * W + W);
-        if (is_pooled) sum += n->level[l].groups * W * W;
-    }
-    sum += n->group_count * (W * W + 2 * W * X + W * DEVICES);
-    return (emp_stand_work){.large_flops = 2 * 4 * s->steps * sum};
-}
+/* With the sizes of its preset `emplace`. */
+const emp_network emp_network_hsdag = {"hsdag", sizeof(state), 128,    20,     0,
+                                       init,    clear,         update, params, write};
