@@ -31,15 +31,9 @@ typedef struct {
     emp_arrays arrays;            /* all of these arrays */
 } state;
 
-static int32_t node_count(const state *s)
-{
-    return s->agent.scene.graph->node_count;
-}
+static int32_t node_count(const state *s) { return s->agent.scene.graph->node_count; }
 
-static int32_t episode_count(const state *s)
-{
-    return s->agent.options.learner.samples;
-}
+static int32_t episode_count(const state *s) { return s->agent.options.learner.samples; }
 
 static int64_t step_count(const state *s)
 {
@@ -234,22 +228,25 @@ static void write(void *self, FILE *stream)
             net[SELECTOR].params.slice_count);
     emp_network_write_parameters(stream, &net[SELECTOR].params, 0);
     emp_network_write_parameters(stream, &net[PLACER].params,
-                               net[SELECTOR].params.slice_count);
+                                 net[SELECTOR].params.slice_count);
     write_scene(&s->agent.scene, stream);
     emp_network_write_ints(stream, "ready", s->ready, steps, s->most_ready);
     emp_network_write_reals(stream, "ready_feature", s->ready_feature, steps,
-                          s->most_ready * F);
+                            s->most_ready * F);
     emp_network_write_ints(stream, "candidate", s->candidate, steps, D);
     emp_network_write_reals(stream, "candidate_feature", s->candidate_feature, steps,
-                          D * F);
+                            D * F);
     emp_network_write_ints(stream, "node_choice", s->choice[SELECTOR], episodes,
-                         node_count(s));
+                           node_count(s));
     emp_network_write_ints(stream, "device_choice", s->choice[PLACER], episodes,
-                         node_count(s));
+                           node_count(s));
     emp_network_write_doubles(stream, "weight", s->weight, episodes, 1);
 }
 
-static emp_params *params(void *self) { return &((state *)self)->agent.net[PLACER].params; }
+static emp_params *params(void *self)
+{
+    return &((state *)self)->agent.net[PLACER].params;
+}
 
 /* With the sizes of its preset `emplace`. A peer has all steps in one batch, so nodes are few. */
 const emp_network emp_network_doppler = {"doppler", sizeof(state), 128,    8,      128,

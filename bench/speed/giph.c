@@ -226,5 +226,5 @@ static void write(void *self, FILE *stream)
 
 static emp_params *params(void *self) { return &((state *)self)->params; }
 
-const emp_network emp_network_giph = {"giph", sizeof(state), EMP_GIPH_HIDDEN, 1, NODES,
-                                      init,   clear,         update, params, write};
+const emp_network emp_network_giph = {
+    "giph", sizeof(state), EMP_GIPH_HIDDEN, 1, NODES, init, clear, update, params, write};

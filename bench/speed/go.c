@@ -199,5 +199,5 @@ static void write(void *self, FILE *stream)
 
 static emp_params *params(void *self) { return &((state *)self)->net.params; }
 
-const emp_network emp_network_go = {"go",  sizeof(state), HIDDEN, 64,     0,
-                                    init,  clear,         update, params, write};
+const emp_network emp_network_go = {"go", sizeof(state), HIDDEN, 64,     0,
+                                    init, clear,         update, params, write};

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text/word_list.h"
 #include "run/stats.h"
 
 enum { ROUNDS_MIN = 3, WAY_S_MAX = 10, TASK_S_MAX = 60 };
@@ -40,11 +41,11 @@ static void add_line(emp_speed_table *table, const emp_speed_task *task, int32_t
     const emp_quartiles x = emp_quartiles_of(t->ratio, (size_t)t->rounds);
     const double        scale = table->scale;
 
-    EMP_SHEET_ADD(
-        &table->sheet, EMP_V(task->name), EMP_V(task->size), EMP_V(task->variant),
-        EMP_V(task->way[i].name), EMP_V(t->rounds), emp_quartiles_value(&s),
-        emp_value_range(s.median * scale, s.low * scale, s.high * scale),
-        emp_value_if(i > 0, emp_quartiles_value(&x)), EMP_V(t->difference));
+    EMP_SHEET_ADD(&table->sheet, EMP_V(task->name), EMP_V(task->size),
+                  EMP_V(task->variant), EMP_V(task->way[i].name), EMP_V(t->rounds),
+                  emp_quartiles_value(&s),
+                  emp_value_range(s.median * scale, s.low * scale, s.high * scale),
+                  emp_value_if(i > 0, emp_quartiles_value(&x)), EMP_V(t->difference));
     if (t->difference > task->way[i].tolerance)
         emp_sheet_note(&table->sheet,
                        "%s, %s: the result of %s differs from that of %s by %.2g.",
@@ -100,4 +101,15 @@ cleanup:
     }
     emp_free(tallies);
     return st;
+}
+
+static const char *name_at(const void *context, int32_t i)
+{
+    return ((const char *const *)context)[i];
+}
+
+emp_status emp_speed_check_words(const char *list, const char *what,
+                                 const char *const *names, emp_error *err)
+{
+    return emp_word_list_check(list, what, name_at, names, err);
 }

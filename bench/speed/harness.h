@@ -10,7 +10,8 @@
 
 typedef struct {
     double seconds; /**< for one unit of work */
-    double answer;  /**< the result of the work; NaN = it is not compared with the first way's */
+    double
+        answer; /**< the result of the work; NaN = it is not compared with the first way's */
 } emp_speed_sample;
 
 /** One way to do the work. */
@@ -56,5 +57,9 @@ void emp_speed_table_init(emp_speed_table *table, const char *unit, double scale
  * does the task after a minute. */
 emp_status emp_speed_measure(emp_speed_table *table, const emp_speed_task *task,
                              emp_error *err);
+
+/** As emp_word_list_check(), of names up to NULL. */
+emp_status emp_speed_check_words(const char *list, const char *what,
+                                 const char *const *names, emp_error *err);
 
 #endif /* EMP_BENCH_SPEED_HARNESS_H */

@@ -27,8 +27,8 @@ typedef struct {
 
 /* ---- creation ---- */
 
-static emp_status init_net(state *s, int32_t sets, int32_t width,
-                           int32_t threads, emp_error *err)
+static emp_status init_net(state *s, int32_t sets, int32_t width, int32_t threads,
+                           emp_error *err)
 {
     const emp_hsdag_shape shape = {.inputs = INPUTS,
                                    .width = width,

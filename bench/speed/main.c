@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bench/speed/speed.h"
-#include "run/sheet/manifest.h"
 
 static const struct {
     const char *name;
@@ -15,7 +14,8 @@ static const struct {
     const char *says;
 } commands[] = {
     {"oracle", emp_speed_oracle,
-     "[SPEC...]  time the oracle beside other simulators, on synthetic graphs or those named"},
+     "[SPEC...]  time the oracle beside other simulators, on synthetic graphs or those "
+     "named"},
     {"search", emp_speed_search, "time the moves of searches beside the oracle alone"},
     {"policy", emp_speed_policy, "time updates of learners' networks beside PyTorch"}};
 enum { ORACLE = 1, SEARCH = 2, POLICY = 4, ALL = 7, COMMANDS = 3 };
@@ -38,7 +38,8 @@ static const struct option {
 } options[] = {
     {"format", ALL, WORDS, AT(format), 0, 0, "text, md, csv or json"},
     {"repeats", ALL, NUMBER, AT(params.repeats), 1, 100000, "rounds (9)"},
-    {"seed", ALL, LARGE, AT(params.seed), 0, INT32_MAX, "of graphs, placements, weights (1)"},
+    {"seed", ALL, LARGE, AT(params.seed), 0, INT32_MAX,
+     "of graphs, placements, weights (1)"},
     {"machine", ORACLE | SEARCH, WORDS, AT(params.machine), 0, 0, "name or file (k40x4)"},
     {"sizes", ORACLE | SEARCH, NUMBERS, AT(params.sizes), 2, 100000000,
      "ops of synthetic graphs: 1k, 10k, 83k (82944), 1M, or numbers"},
@@ -59,7 +60,8 @@ static const struct option {
     {"moves", SEARCH, LARGE, AT(params.moves), 16, 1000000000, "on such a row (1000)"},
     {"networks", POLICY, WORDS, AT(params.networks), 0, 0,
      "placer, grouper, go, placeto, doppler, hsdag, giph (the first two)"},
-    {"hidden", POLICY, NUMBERS, AT(params.hidden), 1, 4096, "cells of the placer (512,256)"},
+    {"hidden", POLICY, NUMBERS, AT(params.hidden), 1, 4096,
+     "cells of the placer (512,256)"},
     {"batches", POLICY, NUMBERS, AT(params.samples), 1, 64,
      "placements in an update of the placer (1,4,16)"},
     {"groups", POLICY, NUMBER, AT(params.groups), 1, 4096, "of the planner (256)"},
@@ -71,18 +73,16 @@ static const struct option {
     {"threads", POLICY, NUMBER, AT(params.threads), 1, 256, "of an update (1)"}};
 enum { OPTIONS = sizeof options / sizeof *options };
 
-static int print_help(void)
+static void print_help(void)
 {
     for (int i = 0; i < COMMANDS; i++)
         printf("emplace-speed %s %s\n", commands[i].name, commands[i].says);
     for (int i = 0; i < OPTIONS; i++) {
         printf("  --%s", options[i].name);
-        for (int c = 0; c < COMMANDS; c++)
-            if (options[i].commands != ALL && options[i].commands >> c & 1)
-                printf(" (%s)", commands[c].name);
+        for (int c = 0; options[i].commands != ALL && c < COMMANDS; c++)
+            if (options[i].commands >> c & 1) printf(" (%s)", commands[c].name);
         printf(": %s\n", options[i].says);
     }
-    return 0;
 }
 
 static emp_status parse_number(int64_t *number, const struct option *o, const char *word,
@@ -194,6 +194,16 @@ static emp_status complete(arguments *a, int command, emp_error *err)
     return EMP_ERROR(EMP_EINVAL, "--levels is random or bottom, not \"%s\"", a->levels);
 }
 
+static char made_by[1024] = "emplace-speed";
+
+static void note_command(int argc, char **argv)
+{
+    size_t used = strlen(made_by);
+
+    for (int i = 1; i < argc && used < sizeof made_by; i++)
+        used += (size_t)snprintf(made_by + used, sizeof made_by - used, " %s", argv[i]);
+}
+
 static emp_status run(int command, int argc, char **argv, emp_error *err)
 {
     arguments        a = {.format = "text",
@@ -219,6 +229,7 @@ static emp_status run(int command, int argc, char **argv, emp_error *err)
     EMP_CHECK(complete(&a, command, err));
     EMP_CHECK(emp_sheet_format_parse(&format, a.format, err));
     emp_status st = commands[command].run(&table, &a.params, err);
+    table.sheet.command = made_by;
     if (st == EMP_OK) st = emp_sheet_print(stdout, &table.sheet, format, err);
     emp_sheet_clear(&table.sheet);
     return st;
@@ -229,10 +240,13 @@ int main(int argc, char **argv)
     emp_error err = {0};
     int       command = 0;
 
-    emp_manifest_set_command(argc, argv);
     while (argc > 1 && command < COMMANDS && strcmp(argv[1], commands[command].name) != 0)
         command++;
-    if (argc < 2 || command == COMMANDS) return print_help();
+    if (argc < 2 || command == COMMANDS) {
+        print_help();
+        return argc == 2 && strcmp(argv[1], "--help") == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    note_command(argc, argv);
     if (run(command, argc - 2, argv + 2, &err) == EMP_OK) return EXIT_SUCCESS;
     fprintf(stderr, "emplace-speed: %s\n", err.msg);
     return EXIT_FAILURE;

@@ -121,8 +121,8 @@ emp_status emp_network_task_load(emp_loaded_task *loaded, int32_t nodes, uint64_
     emp_runtime    runtime;
 
     snprintf(spec, sizeof spec, "giph:v=%d,alpha=0.5,seed=%" PRIu64, nodes, seed % SEEDS);
-    snprintf(machine, sizeof machine, "giph:devices=%d,seed=%" PRIu64, EMP_NETWORK_DEVICES,
-             seed % SEEDS);
+    snprintf(machine, sizeof machine, "giph:devices=%d,seed=%" PRIu64,
+             EMP_NETWORK_DEVICES, seed % SEEDS);
     EMP_CHECK(emp_runtime_init(&runtime, "edges", err));
     return emp_tasks_load(loaded, &task, 1, &runtime, 1, err);
 }

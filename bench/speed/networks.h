@@ -16,9 +16,10 @@
 enum { EMP_NETWORKS = 7, EMP_NETWORK_DEVICES = 8 /* emp_network_task_load() */ };
 
 typedef struct {
-    int32_t  hidden;  /**< of the placer, DOPPLER and HSDAG; those of others are fixed */
-    int32_t  samples; /**< placements or episodes; the grouper, Placeto and GiPH have one */
-    int32_t  size;    /**< groups, ops, nodes, sets or steps */
+    int32_t hidden; /**< of the placer, DOPPLER and HSDAG; those of others are fixed */
+    int32_t
+        samples;   /**< placements or episodes; the grouper, Placeto and GiPH have one */
+    int32_t  size; /**< groups, ops, nodes, sets or steps */
     int32_t  groups;  /**< of the grouper */
     int32_t  threads; /**< most that an update will have */
     uint64_t seed;

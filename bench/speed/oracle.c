@@ -28,7 +28,7 @@ enum {
 static const struct {
     const char *name, *runtime, *list; /* an option's list that names it */
     bool        has_levels;
-    bool        has_models; /* as if each device were of a model of its own */
+    bool        has_models;    /* as if each device were of a model of its own */
     bool        is_comparable; /* its step time is to be that of `ideal` */
     int32_t     peer, most_ops;
     double      tolerance;
@@ -40,7 +40,8 @@ static const struct {
     {"ideal-models", "ideal", NULL, false, true, true, NO_PEER, INT32_MAX, 0},
     {"tf-r1.3-models", "tf-r1.3", NULL, false, true, false, NO_PEER, INT32_MAX, 0},
     {"textbook", NULL, "textbook", false, false, true, NO_PEER, INT32_MAX, 0},
-    {"simgrid-fifo", NULL, "simgrid", false, false, true, EMP_PEER_SIMGRID_FIFO, 100000, 1e-3},
+    {"simgrid-fifo", NULL, "simgrid", false, false, true, EMP_PEER_SIMGRID_FIFO, 100000,
+     1e-3},
     {"simgrid-dag", NULL, "simgrid", false, false, false, EMP_PEER_SIMGRID_DAG, 10000, 0},
     {"python", NULL, "python", false, false, true, EMP_PEER_PYTHON, 10000, 0}};
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -110,8 +111,7 @@ static emp_status add_ways(stand *s, emp_error *err)
 {
     for (int i = 0; i < WAYS; i++) {
         if (!can_run(s, i)) continue;
-        s->way[s->way_count++] =
-            (emp_speed_way){ways[i].name, i, ways[i].tolerance};
+        s->way[s->way_count++] = (emp_speed_way){ways[i].name, i, ways[i].tolerance};
         if (ways[i].runtime == NULL) continue;
         EMP_CHECK(create_problem(&s->problem[i], s,
                                  ways[i].has_models ? s->unlike : s->machine,
@@ -177,8 +177,7 @@ static emp_status run_here(stand *s, int32_t way, int32_t first, int32_t count,
     for (int32_t i = first; i < first + count; i++) {
         emp_sim_result result;
         emp_decision   decision = {.device_of_op = placement(s, i),
-                                   .level_of_op =
-                                       ways[way].has_levels ? s->level : NULL};
+                                   .level_of_op = ways[way].has_levels ? s->level : NULL};
         if (s->sim[way] != NULL)
             EMP_CHECK(emp_sim_run_decision(s->sim[way], &decision, &result, err));
         else
@@ -212,7 +211,8 @@ static emp_status take(emp_speed_sample *sample, void *context, int32_t way,
         sample->seconds = (emp_clock_thread_s() - start_s) / count / s->op_count;
     }
     /* SimGrid orders simultaneous events in its own way; they are rare on synthetic graphs. */
-    if (ways[way].is_comparable && (ways[way].peer != EMP_PEER_SIMGRID_FIFO || s->source == NULL))
+    if (ways[way].is_comparable &&
+        (ways[way].peer != EMP_PEER_SIMGRID_FIFO || s->source == NULL))
         sample->answer = (double)last_ns;
     return EMP_OK;
 }
@@ -256,11 +256,11 @@ static emp_status measure_graph(emp_speed_table *table, const emp_speed_params *
         if (!emp_word_list_has(p->patterns, name)) continue;
         draw_placements(&s, (emp_synthetic_kind)kind);
         EMP_TRY(order_ops(&s, err));
-        EMP_TRY(emp_speed_measure(
-            table,
-            &(emp_speed_task){source != NULL ? source : "synthetic", name, s.op_count,
-                              s.way, s.way_count, p->repeats, take, &s},
-            err));
+        EMP_TRY(emp_speed_measure(table,
+                                  &(emp_speed_task){source != NULL ? source : "synthetic",
+                                                    name, s.op_count, s.way, s.way_count,
+                                                    p->repeats, take, &s},
+                                  err));
     }
 
 cleanup:
@@ -268,24 +268,17 @@ cleanup:
     return st;
 }
 
-static const char *name_of_pattern(const void *context, int32_t i)
+static emp_status check_words(const emp_speed_params *p, emp_error *err)
 {
-    (void)context;
-    return i < EMP_PLACE_COUNT ? emp_synthetic_kind_name((emp_synthetic_kind)i) : NULL;
-}
+    static const char *const peers[] = {"none", "textbook", "simgrid", "python", NULL};
+    const char              *names[WAYS + 1] = {NULL};
 
-static const char *name_of_profile(const void *context, int32_t i)
-{
-    (void)context;
-    return i < WAYS && ways[i].list == NULL ? ways[i].name : NULL;
-}
-
-static const char *name_of_peer(const void *context, int32_t i)
-{
-    static const char *const names[] = {"none", "textbook", "simgrid", "python", NULL};
-
-    (void)context;
-    return names[i];
+    EMP_CHECK(emp_speed_check_words(p->peers, "there is no peer", peers, err));
+    for (int i = 0; i < EMP_PLACE_COUNT; i++)
+        names[i] = emp_synthetic_kind_name((emp_synthetic_kind)i);
+    EMP_CHECK(emp_speed_check_words(p->patterns, "there is no pattern", names, err));
+    for (int i = 0; ways[i].list == NULL; i++) names[i] = ways[i].name;
+    return emp_speed_check_words(p->profiles, "there is no profile", names, err);
 }
 
 static void note_absent(emp_speed_table *table, const emp_speed_params *p)
@@ -307,11 +300,7 @@ emp_status emp_speed_oracle(emp_speed_table *table, const emp_speed_params *p,
     emp_machine *machine = NULL;
 
     emp_speed_table_init(table, "ns/op", 1e9);
-    EMP_TRY(emp_word_list_check(p->patterns, "there is no pattern", name_of_pattern,
-                                NULL, err));
-    EMP_TRY(emp_word_list_check(p->profiles, "there is no profile", name_of_profile,
-                                NULL, err));
-    EMP_TRY(emp_word_list_check(p->peers, "there is no peer", name_of_peer, NULL, err));
+    EMP_TRY(check_words(p, err));
     EMP_TRY(emp_machine_load(&machine, p->machine, err));
     if (emp_machine_count(machine, EMP_DEVICE_GPU) == 0)
         EMP_FAIL(EMP_EUNSUPPORTED, "machine %s has no GPU", machine->name);
@@ -319,8 +308,9 @@ emp_status emp_speed_oracle(emp_speed_table *table, const emp_speed_params *p,
         EMP_TRY(measure_graph(table, p, machine, NULL, p->sizes.value[i], err));
     for (int32_t i = 0; i < p->source_count; i++)
         EMP_TRY(measure_graph(table, p, machine, p->source[i], 0, err));
-    emp_sheet_note(&table->sheet, "CPU time of a thread, median [quartiles] of rounds; x: "
-                                  "times that of the first way in the same round.");
+    emp_sheet_note(&table->sheet,
+                   "CPU time of a thread, median [quartiles] of rounds; x: "
+                   "times that of the first way in the same round.");
     note_absent(table, p);
 
 cleanup:

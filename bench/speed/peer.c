@@ -26,7 +26,8 @@ const char *emp_peer_absence(emp_peer_kind kind)
     if (kind != EMP_PEER_PYTHON) {
         return access(EMP_SIMGRID_ORACLE, X_OK) == 0
                    ? NULL
-                   : "SimGrid was not there when this was built: install libsimgrid-dev and "
+                   : "SimGrid was not there when this was built: install libsimgrid-dev "
+                     "and "
                      "g++, and configure again (scripts/test --peers does)";
     }
     const char *const python[] = {"python3", "-c", "", NULL};
@@ -78,9 +79,9 @@ typedef struct {
     const emp_problem   *problem;
     const emp_graph     *g;
     const emp_device_id *device_of_op;
-    int32_t             *op, *tensor; /* numbers in the file by the graph's; -1 = folded */
-    int32_t              op_count, tensor_count;
-    FILE                *file;
+    int32_t *op, *tensor; /* numbers in the file by the graph's; -1 = folded */
+    int32_t  op_count, tensor_count;
+    FILE    *file;
 } writer;
 
 static emp_status number(writer *w, emp_error *err)
@@ -121,8 +122,8 @@ static void write_op(const writer *w, emp_op_id op)
     const emp_graph      *g = w->g;
     const emp_cost_table *costs = w->problem->costs;
     const emp_device_id   device = w->device_of_op[op];
-    const bool is_cpu = w->problem->machine->device[device].kind == EMP_DEVICE_CPU;
-    const size_t row = emp_cost_row(costs, device, op);
+    const bool    is_cpu = w->problem->machine->device[device].kind == EMP_DEVICE_CPU;
+    const size_t  row = emp_cost_row(costs, device, op);
     const int32_t outputs = g->output_offset[op + 1] - g->output_offset[op];
     int32_t       inputs = 0, followers = 0;
 
@@ -134,11 +135,9 @@ static void write_op(const writer *w, emp_op_id op)
             whole_granules(g->op[op].persistent_bytes), kind_of_output(w, op),
             outputs > 0 ? w->tensor[g->output_offset[op]] : 0, outputs, inputs);
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
-        const bool on_host =
-            emp_op_reads_on_host(&g->op[op], i - g->input_offset[op]);
+        const bool on_host = emp_op_reads_on_host(&g->op[op], i - g->input_offset[op]);
         if (w->tensor[g->input[i]] >= 0)
-            fprintf(w->file, " %d %d", w->tensor[g->input[i]],
-                    memory_of(w, op, on_host));
+            fprintf(w->file, " %d %d", w->tensor[g->input[i]], memory_of(w, op, on_host));
     }
     for (int32_t i = g->control_out_offset[op]; i < g->control_out_offset[op + 1]; i++)
         followers += w->op[g->control_out[i]] >= 0;
@@ -164,7 +163,7 @@ static void write_tensor(const writer *w, emp_tensor_id t)
             tensor->copy_bytes, readers);
     for (int32_t i = g->consumer_offset[t]; i < g->consumer_offset[t + 1]; i++) {
         const emp_op_id op = g->consumer[i];
-        const bool is_again = i > g->consumer_offset[t] && op == g->consumer[i - 1];
+        const bool      is_again = i > g->consumer_offset[t] && op == g->consumer[i - 1];
         input = is_again ? input + 1 : 0;
         while (g->input[g->input_offset[op] + input] != t) input++;
         if (w->op[op] >= 0)
@@ -214,8 +213,8 @@ emp_status emp_peer_measure(emp_peer_run *run, emp_peer_kind kind,
                             emp_error *err)
 {
     emp_status st = EMP_OK;
-    writer     w = {.problem = problem, .g = problem->graph, .device_of_op = device_of_op};
-    char       path[EMP_PROGRAM_PATH_BYTES], runs[16];
+    writer w = {.problem = problem, .g = problem->graph, .device_of_op = device_of_op};
+    char   path[EMP_PROGRAM_PATH_BYTES], runs[16];
 
     EMP_TRY(number(&w, err));
     EMP_TRY(emp_program_create_input(&w.file, err));

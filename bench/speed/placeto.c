@@ -160,6 +160,13 @@ static void write(void *self, FILE *stream)
 static emp_params *params(void *self) { return &((emp_placeto_agent *)self)->net.params; }
 
 /* With the sizes of its preset `paper`, of which the widest layer is the head's. */
-const emp_network emp_network_placeto = {
-    "placeto", sizeof(emp_placeto_agent), 16 * (5 + DEVICES), 1, 0, init, clear, update,
-    params,    write};
+const emp_network emp_network_placeto = {"placeto",
+                                         sizeof(emp_placeto_agent),
+                                         16 * (5 + DEVICES),
+                                         1,
+                                         0,
+                                         init,
+                                         clear,
+                                         update,
+                                         params,
+                                         write};

@@ -26,7 +26,7 @@ typedef struct {
 static emp_status init_placer(void *self, const emp_network_params *params, emp_rng *rng,
                               emp_error *err)
 {
-    state *s = (state *)self;
+    state                     *s = (state *)self;
     int32_t                    steps = params->size;
     const emp_device_net_shape shape = {.inputs = TYPES + EMP_ROW_SIZES + steps,
                                         .hidden = params->hidden,
@@ -55,7 +55,7 @@ static emp_status init_placer(void *self, const emp_network_params *params, emp_
 static emp_status init_grouper(void *self, const emp_network_params *params, emp_rng *rng,
                                emp_error *err)
 {
-    state *s = (state *)self;
+    state                  *s = (state *)self;
     int32_t                 rows = params->size;
     const emp_grouper_shape shape = {.hidden = GROUPER_HIDDEN,
                                      .groups = params->groups,
@@ -162,7 +162,10 @@ static void write_grouper(void *self, FILE *stream)
     emp_network_write_doubles(stream, "weight", s->weight, 1, 1);
 }
 
-static emp_params *params_of_placer(void *self) { return &((state *)self)->placer.params; }
+static emp_params *params_of_placer(void *self)
+{
+    return &((state *)self)->placer.params;
+}
 
 static emp_params *params_of_grouper(void *self)
 {
@@ -170,9 +173,9 @@ static emp_params *params_of_grouper(void *self)
 }
 
 const emp_network emp_network_placer = {
-    "placer", sizeof(state), 0, 0, 0, init_placer, clear, update_placer,
-    params_of_placer, write_placer};
+    "placer",      sizeof(state),    0,           0, 0, init_placer, clear,
+    update_placer, params_of_placer, write_placer};
 
 const emp_network emp_network_grouper = {
-    "grouper", sizeof(state), GROUPER_HIDDEN, 1, 0, init_grouper, clear, update_grouper,
-    params_of_grouper, write_grouper};
+    "grouper",      sizeof(state),     GROUPER_HIDDEN, 1, 0, init_grouper, clear,
+    update_grouper, params_of_grouper, write_grouper};

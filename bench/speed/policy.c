@@ -147,21 +147,20 @@ static emp_status measure_network(emp_speed_table *table, const emp_speed_params
     const emp_speed_way ways[] = {{"ours", OURS, 0}, {"PyTorch", TORCH, TOLERANCE}};
     const int32_t       way_count = python != NULL ? 2 : 1;
     emp_status          st = EMP_OK;
-    stand               s = {.network = network, .threads = p->threads, .torch.requests = -1};
-    emp_speed_sample    unused;
-    char                variant[64];
+    stand s = {.network = network, .threads = p->threads, .torch.requests = -1};
+    emp_speed_sample unused;
+    char             variant[64];
 
-    snprintf(variant, sizeof variant, "%d x %d, %d threads", params->hidden,
-             params->samples, p->threads);
+    snprintf(variant, sizeof variant, p->threads > 1 ? "%d x %d, %d threads" : "%d x %d",
+             params->hidden, params->samples, p->threads);
     EMP_TRY(emp_network_create(&s.state, network, params, err));
-    if (python != NULL)
-        EMP_TRY(create_torch(&s.torch, python, s.state, network, err));
+    if (python != NULL) EMP_TRY(create_torch(&s.torch, python, s.state, network, err));
     /* The first updates pay for cold memory and start threads. */
     for (int32_t i = 0; i < way_count; i++)
         EMP_TRY(take(&unused, &s, ways[i].number, 0, err));
     EMP_TRY(emp_speed_measure(table,
-                              &(emp_speed_task){network->name, variant, params->size, ways,
-                                                way_count, p->repeats, take, &s},
+                              &(emp_speed_task){network->name, variant, params->size,
+                                                ways, way_count, p->repeats, take, &s},
                               err));
 
 cleanup:
@@ -176,12 +175,6 @@ static int32_t size_of(const emp_network *n, const emp_speed_params *p)
     if (n == &emp_network_grouper) return p->ops;
     if (n == &emp_network_go) return p->nodes;
     return n == &emp_network_hsdag ? p->sets : p->steps;
-}
-
-static const char *name_of_network(const void *context, int32_t i)
-{
-    (void)context;
-    return i < EMP_NETWORKS ? emp_networks[i]->name : NULL;
 }
 
 /* A placer for each number of cells and of samples; the others have one of each. */
@@ -210,12 +203,15 @@ static emp_status measure_sizes(emp_speed_table *table, const emp_speed_params *
 emp_status emp_speed_policy(emp_speed_table *table, const emp_speed_params *p,
                             emp_error *err)
 {
-    const bool  has_torch = emp_word_list_has(p->peers, "torch");
-    const char *python = has_torch ? find_torch() : NULL;
+    static const char *const peers[] = {"none", "torch", NULL};
+    const bool               has_torch = emp_word_list_has(p->peers, "torch");
+    const char              *names[EMP_NETWORKS + 1] = {NULL};
 
     emp_speed_table_init(table, "ms/update", 1e3);
-    EMP_CHECK(emp_word_list_check(p->networks, "there is no network", name_of_network,
-                                  NULL, err));
+    for (int i = 0; i < EMP_NETWORKS; i++) names[i] = emp_networks[i]->name;
+    EMP_CHECK(emp_speed_check_words(p->networks, "there is no network", names, err));
+    EMP_CHECK(emp_speed_check_words(p->peers, "there is no peer", peers, err));
+    const char *python = has_torch ? find_torch() : NULL;
     for (int i = 0; i < EMP_NETWORKS; i++)
         if (emp_word_list_has(p->networks, emp_networks[i]->name))
             EMP_CHECK(measure_sizes(table, p, emp_networks[i], python, err));

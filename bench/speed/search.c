@@ -69,8 +69,7 @@ static emp_status take(emp_speed_sample *sample, void *context, int32_t number,
     const int64_t count = (s->last - s->first) / 4 + 1;
     const double  start_s = emp_clock_thread_s();
     for (int64_t i = 0; i < count; i++)
-        EMP_CHECK(
-            emp_sim_run(s->sim, s->record.decision.device_of_op, &result, err));
+        EMP_CHECK(emp_sim_run(s->sim, s->record.decision.device_of_op, &result, err));
     sample->seconds = (emp_clock_thread_s() - start_s) / (double)count;
     return EMP_OK;
 }
@@ -79,7 +78,8 @@ static emp_status measure_problem(emp_speed_table *table, const emp_speed_params
                                   const char *name, const emp_problem *problem,
                                   int64_t moves, emp_error *err)
 {
-    static const emp_speed_way ways[] = {{"move", METHOD, 0}, {"oracle alone", ORACLE, 0}};
+    static const emp_speed_way ways[] = {{"move", METHOD, 0},
+                                         {"oracle alone", ORACLE, 0}};
     emp_status                 st = EMP_OK;
     stand                      s = {.params = p, .problem = problem, .moves = moves};
     const emp_method          *method[EMP_SPEED_MAX];
@@ -89,11 +89,11 @@ static emp_status measure_problem(emp_speed_table *table, const emp_speed_params
     EMP_TRY(emp_methods_find(method, &count, EMP_SPEED_MAX, p->methods, err));
     for (int32_t i = 0; i < count; i++) {
         s.method = method[i];
-        EMP_TRY(emp_speed_measure(
-            table,
-            &(emp_speed_task){name, s.method->name, problem->graph->op_count, ways, 2,
-                              p->repeats, take, &s},
-            err));
+        EMP_TRY(emp_speed_measure(table,
+                                  &(emp_speed_task){name, s.method->name,
+                                                    problem->graph->op_count, ways, 2,
+                                                    p->repeats, take, &s},
+                                  err));
     }
 
 cleanup:
@@ -139,26 +139,21 @@ cleanup:
     return st;
 }
 
-static const char *key_of_row(const void *context, int32_t i)
-{
-    (void)context;
-    return i < EMP_PAPER_TASKS ? emp_paper_task[i].key : NULL;
-}
-
 emp_status emp_speed_search(emp_speed_table *table, const emp_speed_params *p,
                             emp_error *err)
 {
     emp_status   st = EMP_OK;
     emp_machine *machine = NULL;
     emp_runtime  runtime;
+    const char  *rows[EMP_PAPER_TASKS + 2] = {[EMP_PAPER_TASKS] = "all"};
 
     emp_speed_table_init(table, "us", 1e6);
     EMP_TRY(emp_runtime_init(&runtime, p->runtime, err));
     EMP_TRY(emp_machine_load(&machine, p->machine, err));
     for (int32_t i = 0; p->rows == NULL && i < p->sizes.count; i++)
         EMP_TRY(measure_size(table, p, machine, &runtime, p->sizes.value[i], err));
-    if (p->rows != NULL && !emp_word_list_has(p->rows, "all"))
-        EMP_TRY(emp_word_list_check(p->rows, "Table 1 has no row", key_of_row, NULL, err));
+    for (int i = 0; i < EMP_PAPER_TASKS; i++) rows[i] = emp_paper_task[i].key;
+    EMP_TRY(emp_speed_check_words(p->rows, "Table 1 has no row", rows, err));
     for (int32_t i = 0; p->rows != NULL && i < EMP_PAPER_TASKS; i++) {
         const char *key = emp_paper_task[i].key;
         if (emp_word_list_has(p->rows, "all") || emp_word_list_has(p->rows, key))

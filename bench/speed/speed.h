@@ -15,21 +15,21 @@ typedef struct {
 /** Options of all three. Lists of words are as emp_word_list_has() reads them, NULL = all. */
 typedef struct {
     const char        *machine, *runtime; /**< names or paths */
-    emp_speed_list     sizes; /**< ops of synthetic graphs */
-    const char *const *source; /**< workloads and graph files */
+    emp_speed_list     sizes;             /**< ops of synthetic graphs */
+    const char *const *source;            /**< workloads and graph files */
     int32_t            source_count;
     const char        *patterns, *profiles, *peers; /**< of the oracle's ways */
-    bool               has_bottom_levels; /**< levels follow the critical path; else they are random */
-    const char        *rows; /**< of Table 1, instead of synthetic graphs; "all" */
-    const char        *methods;
-    int64_t            moves; /**< of a search on a row */
-    const char        *networks;
-    emp_speed_list     hidden, samples; /**< of the placer */
-    int32_t            groups, ops;                           /**< of the planner */
-    int32_t            nodes, sets, steps; /**< GO's; HSDAG's; of the other learners */
-    int32_t            threads;            /**< of an update */
-    int32_t            repeats;            /**< rounds */
-    uint64_t           seed;
+    bool has_bottom_levels; /**< levels follow the critical path; else they are random */
+    const char    *rows;    /**< of Table 1, instead of synthetic graphs; "all" */
+    const char    *methods;
+    int64_t        moves; /**< of a search on a row */
+    const char    *networks;
+    emp_speed_list hidden, samples;    /**< of the placer */
+    int32_t        groups, ops;        /**< of the planner */
+    int32_t        nodes, sets, steps; /**< GO's; HSDAG's; of the other learners */
+    int32_t        threads;            /**< of an update */
+    int32_t        repeats;            /**< rounds */
+    uint64_t       seed;
 } emp_speed_params;
 
 /** The oracle under several profiles, beside other simulators, step by step. The answer is the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do programs that share no line of code with the oracle give its step times? */
+/* Do programs that share no line of code with the oracle give its step times, and those that share none with the
+ * networks their losses? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <math.h>
@@ -8,8 +9,9 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "bench/micro/peer.h"
-#include "bench/micro/synthetic.h"
+#include "bench/speed/peer.h"
+#include "bench/speed/speed.h"
+#include "bench/speed/synthetic.h"
 #include "sim/engine/sim.h"
 #include "sim/graph/graph_builder.h"
 
@@ -20,7 +22,6 @@ typedef struct {
     emp_machine   *machine;
     emp_problem   *problem;
     emp_sim       *sim;
-    emp_plain     *plain;
     emp_device_id *device_of_op;
 } peer_case;
 
@@ -40,14 +41,12 @@ static void setup(peer_case *c, emp_graph *graph, uint64_t seed, bool times_vary
         EMP_OK, "%s", err.msg);
     if (times_vary) emp_synthetic_vary_costs(c->problem, seed);
     cr_assert_eq(emp_sim_create(&c->sim, c->problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_plain_create(&c->plain, c->problem, &err), EMP_OK, "%s", err.msg);
     c->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
 }
 
 static void teardown(peer_case *c)
 {
     emp_free(c->device_of_op);
-    emp_plain_destroy(c->plain);
     emp_sim_destroy(c->sim);
     emp_problem_destroy(c->problem);
     emp_machine_destroy(c->machine);
@@ -101,7 +100,7 @@ static void run_both(const peer_case *c, emp_peer_kind kind, emp_sim_result *wan
     emp_error err = {0};
 
     cr_assert_eq(emp_sim_run(c->sim, c->device_of_op, want, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_peer_measure(got, kind, c->plain, c->device_of_op, &err), EMP_OK,
+    cr_assert_eq(emp_peer_measure(got, kind, c->problem, c->device_of_op, &err), EMP_OK,
                  "%s", err.msg);
 }
 
@@ -165,4 +164,43 @@ Test(simgrid, with_queues_equals_the_oracle_where_transfers_wait)
         expect_close(&c, EMP_PEER_SIMGRID_FIFO, seed);
         teardown(&c);
     }
+}
+
+/* DOPPLER scales columns of nodes that are nearly alike, which leaves much of what was rounded, and that differs from CPU
+ * to CPU. */
+static double tolerance(const char *network)
+{
+    return strcmp(network, "doppler") == 0 ? 5e-5 : 1e-5;
+}
+
+/* On one thread: PyTorch's wait for each other actively, which takes minutes where other
+ * programs run. */
+Test(pytorch, loses_as_much)
+{
+    const emp_speed_params params = {.hidden = {{12}, 1},
+                                     .samples = {{1, 3}, 2},
+                                     .groups = 8,
+                                     .ops = 300,
+                                     .nodes = 600, /* the third segment is a part */
+                                     .sets = 60,
+                                     .steps = 20,
+                                     .threads = 1,
+                                     .repeats = 4,
+                                     .seed = 1};
+    emp_speed_table        table;
+    emp_error              err = {0};
+
+    cr_assert_eq(emp_speed_policy(&table, &params, &err), EMP_OK, "%s", err.msg);
+    if (table.sheet.line_count == 8) cr_skip_test("python3-torch is not installed");
+    cr_expect_eq(table.sheet.line_count, 16);
+    for (int32_t i = 1; i < table.sheet.line_count; i += 2) {
+        const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
+        const double     difference = line[EMP_SPEED_DIFFERENCE].real;
+        cr_expect_str_eq(line[EMP_SPEED_WAY].word, "PyTorch");
+        cr_expect_geq(line[EMP_SPEED_ROUNDS].count, 3,
+                      "a slow machine makes fewer rounds");
+        cr_expect_lt(difference, tolerance(line[EMP_SPEED_TASK].word), "%s: %g",
+                     line[EMP_SPEED_TASK].word, difference);
+    }
+    emp_sheet_clear(&table.sheet);
 }

@@ -674,11 +674,11 @@ void textbook_destroy(struct textbook *b)
         emp_free(b->server[d].ready.entry);
         emp_free(b->pool[d].line.entry);
     }
-    void *const owned[] = {
-        b->events.entry, b->inputs, b->missing, b->copyable, b->began,    b->hold,
-        b->is_used,      b->leader, b->led,     b->cost,     b->place,    b->reader,
-        b->readers,      b->cores,  b->follower, b->buffers, b->followers,
-        b->unstarted,    b->unfinished};
+    void *const owned[] = {b->events.entry, b->inputs,    b->missing,   b->copyable,
+                           b->began,        b->hold,      b->is_used,   b->leader,
+                           b->led,          b->cost,      b->place,     b->reader,
+                           b->readers,      b->cores,     b->follower,  b->buffers,
+                           b->followers,    b->unstarted, b->unfinished};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) emp_free(owned[i]);
     emp_free(b);
 }

@@ -71,10 +71,10 @@ struct pool {
 
 /* What a kernel takes on the device of its op, and on how many cores each task of it. */
 struct cost {
-    ns      gpu, issue, cpu;
-    int     launches, lanes;
-    int64_t workspace;
-    double  bytes;               /* that a CPU reads and writes */
+    ns        gpu, issue, cpu;
+    int       launches, lanes;
+    int64_t   workspace;
+    double    bytes; /* that a CPU reads and writes */
     const ns *task;  /* [cores - 1] */
     ns       *owned; /* the same of a fused set, to be freed; else NULL */
 };
