@@ -57,9 +57,10 @@ static const struct option {
     {"methods", SEARCH, WORDS, AT(params.methods), 0, 0, "(local,anneal,mcmc,refine)"},
     {"rows", SEARCH, WORDS, AT(params.rows), 0, 0,
      "of Table 1, or all, instead of synthetic graphs, each on its machine"},
-    {"moves", SEARCH, LARGE, AT(params.moves), 16, 1000000000, "on such a row (1000)"},
+    {"moves", SEARCH, LARGE, AT(params.moves), 16, 1000000000,
+     "of a search (1000 on a row)"},
     {"networks", POLICY, WORDS, AT(params.networks), 0, 0,
-     "placer, grouper, go, placeto, doppler, hsdag, giph (the first two)"},
+     "placer, grouper, go, hsdag (the first two)"},
     {"hidden", POLICY, NUMBERS, AT(params.hidden), 1, 4096,
      "cells of the placer (512,256)"},
     {"batches", POLICY, NUMBERS, AT(params.samples), 1, 64,
@@ -68,8 +69,6 @@ static const struct option {
     {"ops", POLICY, NUMBER, AT(params.ops), 1, 10000000, "of the grouper (82944)"},
     {"nodes", POLICY, NUMBER, AT(params.nodes), 1, 1000000, "that GO places (20000)"},
     {"sets", POLICY, NUMBER, AT(params.sets), 1, 100000, "that HSDAG places (1000)"},
-    {"steps", POLICY, NUMBER, AT(params.steps), 1, 1024,
-     "of Placeto, DOPPLER and GiPH (64)"},
     {"threads", POLICY, NUMBER, AT(params.threads), 1, 256, "of an update (1)"}};
 enum { OPTIONS = sizeof options / sizeof *options };
 
@@ -210,7 +209,6 @@ static emp_status run(int command, int argc, char **argv, emp_error *err)
                           .params = {.machine = "k40x4",
                                      .profiles = "ideal,tf-r1.3",
                                      .methods = "local,anneal,mcmc,refine",
-                                     .moves = 1000,
                                      .networks = "placer,grouper",
                                      .hidden = {{512, 256}, 2},
                                      .samples = {{1, 4, 16}, 3},
@@ -218,7 +216,6 @@ static emp_status run(int command, int argc, char **argv, emp_error *err)
                                      .ops = 82944,
                                      .nodes = 20000,
                                      .sets = 1000,
-                                     .steps = 64,
                                      .threads = 1,
                                      .repeats = 9,
                                      .seed = 1}};

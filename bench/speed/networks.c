@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/speed/networks.h"
 
-#include <inttypes.h>
-
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "policy/nn/flush.h"
 
 const emp_network *const emp_networks[EMP_NETWORKS] = {
-    &emp_network_placer,  &emp_network_grouper, &emp_network_go,  &emp_network_placeto,
-    &emp_network_doppler, &emp_network_hsdag,   &emp_network_giph};
+    &emp_network_placer, &emp_network_grouper, &emp_network_go, &emp_network_hsdag};
 
 const int32_t emp_network_offset[EMP_NETWORK_NEIGHBORS] = {-17, -1, 1, 17};
 
@@ -84,45 +81,13 @@ void emp_network_write_doubles(FILE *stream, const char *name, const double *val
     }
 }
 
-void emp_network_write_parameters(FILE *stream, const emp_params *p, int32_t first)
+void emp_network_write_parameters(FILE *stream, const emp_params *p)
 {
     char name[16];
 
     for (int32_t i = 0; i < p->slice_count; i++) {
-        snprintf(name, sizeof name, "p%d", first + i);
+        snprintf(name, sizeof name, "p%d", i);
         emp_network_write_reals(stream, name, emp_params_value(p, i), p->slice[i].rows,
                                 p->slice[i].cols);
     }
-}
-
-void emp_network_write_matrix(FILE *stream, const char *name, const int32_t *first,
-                              const int32_t *node, int32_t count)
-{
-    fprintf(stream, "%s int %d %d\n", name, count, count);
-    for (int32_t v = 0; v < count; v++)
-        for (int32_t u = 0; u < count; u++) {
-            int32_t times = 0;
-            for (int32_t i = first[v]; i < first[v + 1]; i++) times += node[i] == u;
-            fwrite(&times, sizeof times, 1, stream);
-        }
-}
-
-enum { SPEC_BYTES = 64, SEEDS = 1000000 };
-
-emp_status emp_network_task_load(emp_loaded_task *loaded, int32_t nodes, uint64_t seed,
-                                 emp_error *err)
-{
-    char           spec[SPEC_BYTES], machine[SPEC_BYTES];
-    const emp_task task = {.key = "giph",
-                           .title = "giph",
-                           .spec = spec,
-                           .machine = machine,
-                           .gpu_count = EMP_NETWORK_DEVICES};
-    emp_runtime    runtime;
-
-    snprintf(spec, sizeof spec, "giph:v=%d,alpha=0.5,seed=%" PRIu64, nodes, seed % SEEDS);
-    snprintf(machine, sizeof machine, "giph:devices=%d,seed=%" PRIu64,
-             EMP_NETWORK_DEVICES, seed % SEEDS);
-    EMP_CHECK(emp_runtime_init(&runtime, "edges", err));
-    return emp_tasks_load(loaded, &task, 1, &runtime, 1, err);
 }

@@ -9,17 +9,17 @@
 #ifndef EMP_BENCH_SPEED_NETWORKS_H
 #define EMP_BENCH_SPEED_NETWORKS_H
 
+#include <stdio.h>
+
 #include "base/rng.h"
 #include "policy/nn/params.h"
-#include "run/tasks/task.h"
 
-enum { EMP_NETWORKS = 7, EMP_NETWORK_DEVICES = 8 /* emp_network_task_load() */ };
+enum { EMP_NETWORKS = 4 };
 
 typedef struct {
-    int32_t hidden; /**< of the placer, DOPPLER and HSDAG; those of others are fixed */
-    int32_t
-        samples;   /**< placements or episodes; the grouper, Placeto and GiPH have one */
-    int32_t  size; /**< groups, ops, nodes, sets or steps */
+    int32_t  hidden;  /**< of the placer and HSDAG; those of others are fixed */
+    int32_t  samples; /**< placements, or steps of an episode; the grouper has one */
+    int32_t  size;    /**< groups, ops, nodes or sets */
     int32_t  groups;  /**< of the grouper */
     int32_t  threads; /**< most that an update will have */
     uint64_t seed;
@@ -29,19 +29,18 @@ typedef struct {
     const char *name;
     size_t      bytes;           /**< of its state, which is zeroed before init() */
     int32_t     hidden, samples; /**< the default; 0 = an option's */
-    int32_t     most;            /**< largest size; 0 = any */
     emp_status (*init)(void *state, const emp_network_params *params, emp_rng *rng,
                        emp_error *err);
     void (*clear)(void *state); /**< legal after a failed init() */
     /** Makes an update; returns the loss before its last step. */
     double (*update)(void *state, int32_t threads);
-    /** The parameters that updates change, of DOPPLER those of its second network; borrowed. */
+    /** The parameters that updates change; borrowed. */
     emp_params *(*params)(void *state);
     void (*write)(void *state, FILE *stream); /**< describes the next update */
 } emp_network;
 
 extern const emp_network emp_network_placer, emp_network_grouper, emp_network_go,
-    emp_network_placeto, emp_network_doppler, emp_network_hsdag, emp_network_giph;
+    emp_network_hsdag;
 extern const emp_network *const emp_networks[EMP_NETWORKS];
 
 /** Makes the state of a network; NULL when memory is out or \a err says what else. */
@@ -51,11 +50,6 @@ void       emp_network_destroy(void *state, const emp_network *network);
 double     emp_network_update(void *state, const emp_network *network, int32_t threads);
 
 /* ---- for the networks ---- */
-
-/** A random graph of GiPH's generator, of about \a nodes nodes and at most 500, on a random network of
- * devices, for networks that look at a problem. \a task is zeroed before. \retval EMP_ENOMEM */
-emp_status emp_network_task_load(emp_loaded_task *task, int32_t nodes, uint64_t seed,
-                                 emp_error *err);
 
 /** The neighbours of a node in a synthetic graph: so far off, ascending. */
 enum { EMP_NETWORK_NEIGHBORS = 4 };
@@ -70,10 +64,7 @@ void emp_network_write_ints(FILE *stream, const char *name, const int32_t *value
 /** Rounds to 32 bits. */
 void emp_network_write_doubles(FILE *stream, const char *name, const double *value,
                                int32_t rows, int32_t cols);
-/** Slices by their numbers from \a first on, "p0", "p1", ..., as names repeat. */
-void emp_network_write_parameters(FILE *stream, const emp_params *params, int32_t first);
-/** A matrix whose element is the number of times that \a node has the column in the row's list. */
-void emp_network_write_matrix(FILE *stream, const char *name, const int32_t *first,
-                              const int32_t *node, int32_t count);
+/** Slices by their numbers, "p0", "p1", ..., as names repeat. */
+void emp_network_write_parameters(FILE *stream, const emp_params *params);
 
 #endif /* EMP_BENCH_SPEED_NETWORKS_H */

@@ -173,9 +173,9 @@ static emp_params *params_of_grouper(void *self)
 }
 
 const emp_network emp_network_placer = {
-    "placer",      sizeof(state),    0,           0, 0, init_placer, clear,
+    "placer",      sizeof(state),    0,           0, init_placer, clear,
     update_placer, params_of_placer, write_placer};
 
 const emp_network emp_network_grouper = {
-    "grouper",      sizeof(state),     GROUPER_HIDDEN, 1, 0, init_grouper, clear,
+    "grouper",      sizeof(state),     GROUPER_HIDDEN, 1, init_grouper, clear,
     update_grouper, params_of_grouper, write_grouper};

@@ -14,8 +14,7 @@
 
 enum { LINE_BYTES = 256, OURS, TORCH };
 
-/* Losses agree to five digits. DOPPLER scales columns of nodes that are nearly alike, which leaves much that
- * was rounded. */
+/* Losses agree to five digits. */
 static const double TOLERANCE = 1e-4;
 
 /* ---- PyTorch as a program of its own that makes an update each time it is asked to ---- */
@@ -174,7 +173,7 @@ static int32_t size_of(const emp_network *n, const emp_speed_params *p)
     if (n == &emp_network_placer) return p->groups;
     if (n == &emp_network_grouper) return p->ops;
     if (n == &emp_network_go) return p->nodes;
-    return n == &emp_network_hsdag ? p->sets : p->steps;
+    return p->sets;
 }
 
 /* A placer for each number of cells and of samples; the others have one of each. */
@@ -188,9 +187,6 @@ static emp_status measure_sizes(emp_speed_table *table, const emp_speed_params *
                                  .threads = p->threads,
                                  .seed = p->seed};
 
-    if (n->most > 0 && params.size > n->most)
-        return EMP_ERROR(EMP_EINVAL, "%s is timed with at most %d steps, not with %d",
-                         n->name, n->most, params.size);
     if (n->hidden > 0) return measure_network(table, p, n, &params, python, err);
     for (int32_t i = 0; i < p->hidden.count * p->samples.count; i++) {
         params.hidden = p->hidden.value[i / p->samples.count];

@@ -8,7 +8,7 @@
 #include "run/methods.h"
 #include "sim/engine/sim.h"
 
-enum { RUN_OPS = 30000000, MOVES_MIN = 64 };
+enum { RUN_OPS = 30000000, MOVES_MIN = 64, ROW_MOVES = 1000 };
 enum { METHOD, ORACLE };
 
 /* A search on a problem, and the oracle alone. */
@@ -106,7 +106,7 @@ static emp_status measure_size(emp_speed_table *table, const emp_speed_params *p
                                const emp_machine *machine, const emp_runtime *runtime,
                                int32_t size, emp_error *err)
 {
-    const int64_t moves = RUN_OPS / size;
+    const int64_t moves = p->moves > 0 ? p->moves : RUN_OPS / size;
     emp_status    st = EMP_OK;
     emp_graph    *graph = NULL;
     emp_problem  *problem = NULL;
@@ -115,7 +115,7 @@ static emp_status measure_size(emp_speed_table *table, const emp_speed_params *p
     EMP_TRY(emp_problem_create(&problem, graph, machine, runtime, "synthetic", err));
     emp_synthetic_vary_costs(problem, p->seed);
     EMP_TRY(measure_problem(table, p, "synthetic", problem,
-                            moves > MOVES_MIN ? moves : MOVES_MIN, err));
+                            p->moves == 0 && moves < MOVES_MIN ? MOVES_MIN : moves, err));
 
 cleanup:
     emp_problem_destroy(problem);
@@ -132,7 +132,8 @@ static emp_status measure_row(emp_speed_table *table, const emp_speed_params *p,
     emp_loaded_task loaded = {0};
 
     EMP_TRY(emp_tasks_load(&loaded, row, 1, runtime, 1, err));
-    EMP_TRY(measure_problem(table, p, row->key, loaded.problem, p->moves, err));
+    EMP_TRY(measure_problem(table, p, row->key, loaded.problem,
+                            p->moves > 0 ? p->moves : ROW_MOVES, err));
 
 cleanup:
     emp_tasks_clear(&loaded, 1);

@@ -20,15 +20,16 @@ typedef struct {
     int32_t            source_count;
     const char        *patterns, *profiles, *peers; /**< of the oracle's ways */
     bool has_bottom_levels; /**< levels follow the critical path; else they are random */
-    const char    *rows;    /**< of Table 1, instead of synthetic graphs; "all" */
-    const char    *methods;
-    int64_t        moves; /**< of a search on a row */
+    const char *rows;       /**< of Table 1, instead of synthetic graphs; "all" */
+    const char *methods;
+    int64_t
+        moves; /**< of a search; 0 = 1000 on a row, and 30 million ops on another graph */
     const char    *networks;
-    emp_speed_list hidden, samples;    /**< of the placer */
-    int32_t        groups, ops;        /**< of the planner */
-    int32_t        nodes, sets, steps; /**< GO's; HSDAG's; of the other learners */
-    int32_t        threads;            /**< of an update */
-    int32_t        repeats;            /**< rounds */
+    emp_speed_list hidden, samples; /**< of the placer */
+    int32_t        groups, ops;     /**< of the planner */
+    int32_t        nodes, sets;     /**< GO\'s; HSDAG\'s */
+    int32_t        threads;         /**< of an update */
+    int32_t        repeats;         /**< rounds */
     uint64_t       seed;
 } emp_speed_params;
 
