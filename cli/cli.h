@@ -24,7 +24,7 @@ typedef struct cli_command {
     emp_status (*run)(int argc, char **argv, emp_error *err); /**< NULL of a group */
     const struct argp *argp; /**< its options; NULL of a group */
     const struct cli_command
-        *group; /**< OPTIONAL. The commands of a group: "bench oracle" */
+        *group; /**< OPTIONAL. The commands of a group: "bench placers" */
 } cli_command;
 
 /** All commands, in the order of listings. */

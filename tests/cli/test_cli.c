@@ -27,7 +27,7 @@ Test(cli, every_command_has_help_with_examples)
         "table",           "ablate",          "study",         "place",
         "train",           "simulate",        "graph",         "record",
         "calibrate",       "workloads",       "machines",      "runtimes",
-        "methods",         "bench",           "bench oracle",  "bench policy",
+        "methods",         "bench",           "bench order",
         "bench surrogate", "bench anomalies", "bench placers", "bound"};
     char arguments[64];
 

@@ -3,11 +3,14 @@
  * on any number of threads? */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "bench/speed/networks.h"
 #include "bench/speed/speed.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 /* ---- the harness ---- */
@@ -315,4 +318,90 @@ Test(policy, refuses_words_that_it_does_not_know)
     cr_expect_eq(emp_speed_policy(&table, &params, &err), EMP_EINVAL);
     cr_expect_not_null(strstr(err.msg, "there is no peer \"textbook\""), "%s", err.msg);
     emp_sheet_clear(&table.sheet);
+}
+
+/* ---- the program ---- */
+
+/* Runs it; returns whether it succeeded. What it prints is in \a text. */
+static bool run_program(const char *arguments, char *text, size_t size)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, "'%s/bench/emplace-speed' %s 2>&1",
+             getenv("EMP_BINARY_DIR"), arguments);
+    FILE *output = popen(command, "r");
+    cr_assert_not_null(output);
+    text[fread(text, 1, size - 1, output)] = '\0';
+    return pclose(output) == 0;
+}
+
+Test(program, prints_a_table)
+{
+    char text[8192];
+
+    cr_assert(run_program("oracle --sizes 50,1k --patterns=groups --repeats 2 --peers "
+                          "textbook --format csv",
+                          text, sizeof text),
+              "%s", text);
+    cr_expect_not_null(strstr(text, "\nsynthetic,50,groups,textbook,2,"), "%s", text);
+    cr_expect_not_null(strstr(text, "\nsynthetic,1000,groups,tf-r1.3,2,"), "%s", text);
+    cr_expect_not_null(strstr(text, "made by: emplace-speed oracle --sizes 50,1k"), "%s",
+                       text);
+    cr_expect(run_program("--help", text, sizeof text));
+    cr_expect_not_null(strstr(text, "--batches (policy)"), "%s", text);
+}
+
+Test(program, refuses_options_that_make_no_sense)
+{
+    static const struct {
+        const char *arguments, *message;
+    } cases[] = {{"oracle --sizes 5x", "--sizes takes a number from 2"},
+                 {"oracle --sizes 1", "not \"1\""},
+                 {"oracle --levels up", "random or bottom, not \"up\""},
+                 {"oracle --batches 3", "oracle has no option --batches"},
+                 {"oracle --repeats", "--repeats needs a value"},
+                 {"oracle a b c d e f g h i j k l m", "one argument too many"},
+                 {"oracle nonsense", "\"nonsense\""},
+                 {"search --sizes 1,2,3,4,5,6,7,8,9,10,11,12,13", "--sizes"},
+                 {"search --methods nonsense", "nonsense"},
+                 {"search --rows nmt3", "Table 1 has no row \"nmt3\""},
+                 {"policy --threads 1k", "--threads takes a number from 1 to 256"},
+                 {"policy extra", "\"extra\" is one argument too many"},
+                 {"policy --format latex", "latex"},
+                 {"nonsense", "emplace-speed oracle"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[8192];
+        cr_expect(!run_program(cases[i].arguments, text, sizeof text));
+        cr_expect_not_null(strstr(text, cases[i].message), "%s: %s", cases[i].arguments,
+                           text);
+    }
+}
+
+/* Python's peer knows no collectives, the textbook simulator does. */
+Test(oracle, leaves_collectives_to_those_that_know_them)
+{
+    static const char step[] = "HloModule step, num_partitions=2\n"
+                               "sum { a = f32[] parameter(0) b = f32[] parameter(1)\n"
+                               "ROOT c = f32[] add(a, b) }\n"
+                               "ENTRY main { x = f32[64]{0} parameter(0)\n"
+                               "ROOT r = f32[64]{0} all-reduce(x), to_apply=sum }\n";
+    emp_speed_params  params = small();
+    emp_speed_table   table;
+    emp_error         err = {0};
+
+    scratch_create();
+    scratch_write("step.hlo.txt", step, sizeof step - 1);
+    const char *path = scratch_path("step.hlo.txt");
+    params.sizes.count = 0;
+    params.source = &path;
+    params.source_count = 1;
+    params.patterns = "random";
+    params.profiles = "ideal";
+    params.peers = "textbook,python";
+    cr_assert_eq(emp_speed_oracle(&table, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(table.sheet.line_count, 2, "the oracle and the textbook");
+    cr_expect_eq(count_compared(&table), 1);
+    emp_sheet_clear(&table.sheet);
+    scratch_remove();
 }
