@@ -59,6 +59,7 @@ declare -A may_include=(
   [run/outside]="base sim search run/outside"
   [run]="$shared graphs policy baselines run"
   [bench]="$shared graphs replay policy baselines run bench"
+  [bench/speed]="$shared graphs policy run bench tests/support/plain" # a program for developers
   [cli]="$shared graphs replay policy baselines run bench cli"
 )
 # Headers of libraries that just one folder may see.
