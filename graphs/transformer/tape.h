@@ -69,7 +69,6 @@ emp_transformer_step emp_transformer_step_default(void);
 
 /** Tokens of a step, and micro-batches that prompts are read in. */
 int64_t emp_transformer_rounds(const emp_transformer_step *step);
-int64_t emp_transformer_tokens(const emp_transformer_step *step);
 
 /** What stands before the number of a round in names. */
 #define EMP_TAPE_ROUND "/ubatch_"
@@ -250,7 +249,7 @@ emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port
 /** The mean over rows of the cross entropies, in float32; what a step fetches. */
 void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels);
 
-/* ---- the backward pass and the update (backward.c, update.c) ---- */
+/* ---- the backward pass and the update (backward.c) ---- */
 
 /** Adds the gradients that the losses have in all weights. */
 void emp_tape_differentiate(emp_tape *t);

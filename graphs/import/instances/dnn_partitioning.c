@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/instances/instance.h"
+#include "graphs/import/notes/readers.h"
 
 enum { PLACE_BYTES = 40, MAX_NODES = 1 << 19 };
 

@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/units.h"
-#include "graphs/import/instances/instance.h"
+#include "graphs/import/notes/readers.h"
 
 enum { TYPE_BYTES = 64, NUMBER_BYTES = 48, FIELDS = 4 };
 

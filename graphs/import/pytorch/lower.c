@@ -6,7 +6,6 @@
 
 #include "base/disjoint.h"
 #include "base/mem.h"
-#include "graphs/import/pytorch/calls.h"
 
 enum { NAME_BYTES = 8300, OPS_MAX = 1 << 24 };
 

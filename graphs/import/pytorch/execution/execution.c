@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* PyTorch's execution traces (ET) by themselves: operators with shapes and tensors, without times, as a graph whose
- * times the cost model predicts. graphs/import/traces/execution.h has the format.
+ * times the cost model predicts. graphs/import/traces/step_graph.h has the format.
  *
  * The whole trace is one step. Its operators run in the order of their ids (hierarchy.h says which). A tensor is known by its id and
  * its storage:

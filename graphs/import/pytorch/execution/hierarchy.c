@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "graphs/import/pytorch/aten.h"
+#include "graphs/import/pytorch/lower.h"
 
 /* What a call does besides the calls within it. */
 typedef enum {
