@@ -234,20 +234,6 @@ static const emp_field_name coo_names[] = {{"values_tensor_name", 1},
 
 /* ---- which one ---- */
 
-static emp_status read_key(emp_slice *key, emp_message entry, emp_error *err)
-{
-    emp_field field;
-    bool      found = false;
-
-    *key = (emp_slice){"", 0};
-    for (;;) {
-        EMP_CHECK(emp_message_next(&entry, &field, &found, err));
-        if (!found) return EMP_OK;
-        if (field.number == ENTRY_KEY)
-            EMP_CHECK(emp_field_string(&entry, &field, key, err));
-    }
-}
-
 /* Initialising tables and variables is no step. */
 static bool is_step(emp_slice key) { return !emp_slice_is(key, "__saved_model_init_op"); }
 
@@ -277,7 +263,7 @@ emp_status emp_signature_choose(emp_signature *out, emp_message_file *file,
         if (!found) return EMP_OK;
         if (field.number != META_SIGNATURE) continue;
         EMP_CHECK(emp_field_message(&message, &field, entry_names, &entry, err));
-        EMP_CHECK(read_key(&key, entry, err));
+        EMP_CHECK(emp_message_string(&key, entry, ENTRY_KEY, err));
         if (key.size == 0 || !is_step(key)) continue;
         emp_text_add(&names, "%s%.*s", out->count++ > 0 ? ", " : "", EMP_SLICE_ARG(key));
         if (!is_better(key, out->name, wanted)) continue;

@@ -164,14 +164,20 @@ static emp_port fill(emp_tf *tf, const char *name, emp_port sizes, double value)
     return emp_tf_emit(tf, full, "Fill", NULL, EMP_TF_PORTS(sizes, element));
 }
 
+emp_port emp_tf_one_hot(emp_tf *tf, const char *name, emp_port indices, int64_t depth)
+{
+    emp_op_attrs attrs = {.axis = -1};
+    const char  *full = emp_tf_unique(tf, name);
+    emp_port     on = emp_tf_float(tf, full, "on_value", 1.0);
+    emp_port     off = emp_tf_float(tf, full, "off_value", 0.0);
+    emp_port     size = emp_tf_int(tf, full, "depth", depth);
+
+    return emp_tf_emit(tf, full, "OneHot", &attrs, EMP_TF_PORTS(indices, size, on, off));
+}
+
 emp_port emp_tf_zeros(emp_tf *tf, emp_port sizes)
 {
     return fill(tf, "zeros", sizes, 0.0);
-}
-
-static emp_port tf_ones(emp_tf *tf, emp_port sizes)
-{
-    return fill(tf, "ones", sizes, 1.0);
 }
 
 /* Python knows the shape, so two constants and a Fill come out of it. */
@@ -469,7 +475,8 @@ static emp_port true_logits(emp_tf *tf, emp_port inputs, const sampled_rows *row
     emp_port columns =
         emp_tf_strided_slice(tf, emp_tf_shape_of(tf, products),
                              (emp_tf_range){.begin = 1, .end = 2, .shrink = true});
-    emp_port ones = hidden(tf, tf_ones(tf, emp_tf_stack_int(tf, NULL, columns, 1)));
+    emp_port ones =
+        hidden(tf, fill(tf, "ones", emp_tf_stack_int(tf, NULL, columns, 1), 1.0));
     emp_port sums = hidden(tf, emp_tf_matmul(tf, "MatMul", products, ones, false, false));
     sums = hidden(tf, emp_tf_reshape(tf, NULL, sums, EMP_SHAPE(-1)));
     sums = hidden(tf, emp_tf_reshape(tf, NULL, sums, EMP_SHAPE(-1, 1)));

@@ -49,6 +49,9 @@ emp_port emp_tf_slice(emp_tf *tf, emp_port x, emp_port begin, emp_port size);
 emp_port emp_tf_slice_first(emp_tf *tf, emp_port x, emp_port size, int32_t rank);
 emp_port emp_tf_gather(emp_tf *tf, const char *name, emp_port table, emp_port indices);
 
+/** tf.one_hot of classes, in a scope of that name. */
+emp_port emp_tf_one_hot(emp_tf *tf, const char *name, emp_port indices, int64_t depth);
+
 /* Filling. */
 
 /** tf.zeros(sizes), tf.ones(sizes) of a tensor of sizes. */

@@ -186,10 +186,6 @@ emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int3
 int32_t   emp_tape_unit_of(const emp_tape *t, const char *weight);
 emp_shape emp_tape_shape(const emp_tape *t, emp_port port);
 int64_t   emp_tape_size(const emp_tape *t, emp_port port, int32_t dim);
-/** Notes an op for the way back; NULL: memory was out, or no backward pass follows. */
-emp_note *emp_tape_note(emp_tape *t, emp_note_kind kind, const char *name, int32_t unit,
-                        emp_port output, const emp_port *inputs, int32_t count);
-
 /* ---- the forward pass (forward.c) ---- */
 
 /** x W' (+ b): weights NAME.weight [size, last size of x] and NAME.bias. */

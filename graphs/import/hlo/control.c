@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Calls, loops and branches: computations that run in place of an instruction.
-#include <limits.h>
 #include <string.h>
 
 #include "base/mem.h"

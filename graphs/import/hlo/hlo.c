@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Modules of XLA as text: what jax.jit(f).lower(...).compile().as_text() prints, and the dumps of XLA. */
-#include <string.h>
 
 #include "base/disjoint.h"
 #include "base/mem.h"
@@ -55,11 +54,6 @@ static bool is_kernel(const emp_hlo_module *m, const emp_hlo_instruction *i)
     }
 }
 
-static int64_t bytes_of(const emp_tensor_info *info)
-{
-    return emp_dtype_size_bytes(info->dtype, emp_shape_elements(&info->shape));
-}
-
 /* A parameter is a state once. */
 static void add_state(emp_hlo_states *s, const emp_hlo_kernels *k, int64_t output,
                       int64_t number)
@@ -75,7 +69,7 @@ static void add_state(emp_hlo_states *s, const emp_hlo_kernels *k, int64_t outpu
     s->count++;
     if (!is_kernel(s->m, maker) || tensor >= emp_hlo_made_by(s->m, maker).end) return;
     emp_tensor_info *made = &s->m->tensor[maker->first_tensor + tensor];
-    if (made->is_ref || bytes_of(made) != bytes_of(old)) return;
+    if (made->is_ref || emp_hlo_tensor_bytes(made) != emp_hlo_tensor_bytes(old)) return;
     made->is_ref = true;
     s->of_tensor[maker->first_tensor + tensor] = (int32_t)number;
     for (int32_t t = 0; t < maker->tensor_count; t++) {
@@ -102,6 +96,8 @@ static void read_aliases(emp_hlo_states *s, const emp_hlo_kernels *k)
     }
 }
 
+/* Marks states, and kernel results that are written in their place, as references in m. The caller clears s, also after
+ * a failure. O(tensors + parameters). */
 static emp_status hlo_states_find(emp_hlo_states *s, emp_hlo_module *m,
                                   const emp_hlo_kernels *kernels, emp_error *err)
 {
@@ -120,10 +116,6 @@ static emp_status hlo_states_find(emp_hlo_states *s, emp_hlo_module *m,
     read_aliases(s, kernels);
     return EMP_OK;
 }
-
-/* Marks states, and results of kernels that are written in their place, as references in m. The caller
- * clears s, also after a failure. O(tensors + parameters). */
-static void hlo_states_clear(emp_hlo_states *s) { emp_arrays_clear(&s->arrays); }
 
 /* ---- ops ---- */
 
@@ -261,7 +253,7 @@ emp_status emp_hlo_read(emp_graph_builder *builder, emp_reading *r, emp_error *e
         EMP_FAIL(EMP_EFORMAT, "the module computes nothing");
 
 cleanup:
-    hlo_states_clear(&states);
+    emp_arrays_clear(&states.arrays);
     emp_hlo_kernels_clear(&kernels);
     emp_hlo_module_clear(&module);
     return st;

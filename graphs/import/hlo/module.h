@@ -140,6 +140,8 @@ const emp_tensor_info     *emp_hlo_result(const emp_hlo_module      *m,
 
 /** Bytes of all tensors of a result; elements of its first one. Saturate. */
 int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i);
+/** Bytes of one tensor. */
+int64_t emp_hlo_tensor_bytes(const emp_tensor_info *info);
 int64_t emp_hlo_elements(const emp_hlo_module *m, const emp_hlo_instruction *i);
 
 /** The tensors that an instruction computes: of a start those of its result alone, without what libraries

@@ -19,7 +19,6 @@
  */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/strmap.h"

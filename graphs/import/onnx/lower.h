@@ -269,6 +269,8 @@ extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
     emp_onnx_layer_rules[], emp_onnx_other_rules[], emp_onnx_attention_rules[],
     emp_onnx_einsum_rules[], emp_onnx_sequence_rules[], emp_onnx_runtime_rules[];
 
+/** A rule: the op \a word of the first input. */
+void emp_onnx_lower_unary(emp_onnx_call *c, const char *word);
 /** Products of the factors \a first and \a second of any ranks. */
 emp_port emp_onnx_product(emp_onnx_call *c, int32_t first, int32_t second);
 /** The same of integers; the result has that element type. */

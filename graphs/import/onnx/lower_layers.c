@@ -506,11 +506,6 @@ static void lp_normalization(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit2(c, word, in, emp_onnx_emit1(c, "Sqrt", sums)));
 }
 
-static void lrn(emp_onnx_call *c, const char *word)
-{
-    emp_onnx_out(c, 0, emp_onnx_emit1(c, word, emp_onnx_in_port(c, 0)));
-}
-
 /* ---- recurrent layers ---- */
 
 /* Whether a size is known and another one. */
@@ -588,14 +583,14 @@ const emp_onnx_rule emp_onnx_layer_rules[] = {
     {"GlobalMaxPool", global_pool, "Max"},
     {"GroupNormalization", row_norm, "LayerNorm"},
     {"InstanceNormalization", row_norm, "LayerNorm"},
-    {"LRN", lrn, "LRN"},
+    {"LRN", emp_onnx_lower_unary, "LRN"},
     {"LSTM", recurrent, "LSTM"},
     {"LayerNormalization", row_norm, "LayerNorm"},
     {"LpNormalization", lp_normalization, "RealDiv"},
     {"LpPool", pool, "AvgPoolNd"},
     {"MaxPool", pool, "MaxPoolNd"},
     {"MaxUnpool", max_unpool, "MaxUnpoolNd"},
-    {"MeanVarianceNormalization", lrn, "LRN"},
+    {"MeanVarianceNormalization", emp_onnx_lower_unary, "LRN"},
     {"NhwcConv", conv, "Conv"},
     {"NhwcFusedConv", conv, "Conv"},
     {"NhwcMaxPool", pool, "MaxPoolNd"},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Values of a model by name, and how they become tensors of the graph.
 #include <math.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "graphs/import/onnx/lower.h"

@@ -532,3 +532,18 @@ emp_status emp_field_enum(const emp_message *message, const emp_field *field,
     *value = 0;
     return emp_field_next_number(message, &first, EMP_NUMBER_VARINT, value, &found, err);
 }
+
+emp_status emp_message_string(emp_slice *out, emp_message message, int32_t number,
+                              emp_error *err)
+{
+    emp_field field;
+    bool      found = false;
+
+    *out = (emp_slice){"", 0};
+    for (;;) {
+        EMP_CHECK(emp_message_next(&message, &field, &found, err));
+        if (!found) return EMP_OK;
+        if (field.number == number)
+            EMP_CHECK(emp_field_string(&message, &field, out, err));
+    }
+}

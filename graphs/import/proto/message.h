@@ -135,4 +135,8 @@ emp_status emp_field_integer(const emp_message *message, const emp_field *field,
 emp_status emp_field_enum(const emp_message *message, const emp_field *field,
                           const emp_field_name *values, int64_t *value, emp_error *err);
 
+/** Reads the last string of that number in a message; "" if it has none. O(bytes). */
+emp_status emp_message_string(emp_slice *out, emp_message message, int32_t number,
+                              emp_error *err);
+
 #endif /* EMP_GRAPHS_IMPORT_PROTO_MESSAGE_H */

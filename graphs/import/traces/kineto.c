@@ -526,3 +526,10 @@ emp_status emp_window_choose(emp_traced_step *step, const emp_kineto *trace,
     take_step(step, named);
     return EMP_OK;
 }
+
+int emp_trace_by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}

@@ -165,4 +165,7 @@ emp_status emp_window_choose(emp_traced_step *step, const emp_kineto *trace,
                              const emp_activities *activities, int64_t number,
                              emp_error *err);
 
+/** Compares two int64_t for qsort(). */
+int emp_trace_by_value(const void *a, const void *b);
+
 #endif /* EMP_GRAPHS_IMPORT_TRACES_KINETO_H */

@@ -219,13 +219,6 @@ static void find_outer_ops(splitter *s)
 
 /* What the steps before have left on the streams. */
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* How long a call takes that starts something. */
 static emp_status find_usual_call(splitter *s, emp_error *err)
 {
@@ -240,7 +233,7 @@ static emp_status find_usual_call(splitter *s, emp_error *err)
         const emp_kineto_event *e = &s->trace->event[call];
         length_ns[count++] = e->end_ns - e->begin_ns;
     }
-    qsort(length_ns, (size_t)count, sizeof *length_ns, by_value);
+    qsort(length_ns, (size_t)count, sizeof *length_ns, emp_trace_by_value);
     if (count > 0) s->usual_call_ns = length_ns[count / 2];
     emp_free(length_ns);
     return EMP_OK;

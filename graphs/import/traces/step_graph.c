@@ -14,8 +14,6 @@
 #include "graphs/import/notes/readers.h"
 #include "graphs/import/traces/kineto.h"
 
-enum { TENSOR_PARTS = 6 };
-
 static const int64_t BYTES_MAX = INT64_C(1000000000000);
 
 bool emp_execution_is(const emp_json *root)
@@ -26,24 +24,34 @@ bool emp_execution_is(const emp_json *root)
 
 /* ---- tensors ---- */
 
-static bool is_tensor(const emp_json *value)
+bool emp_execution_tensor_parts(const emp_json *value, int64_t *part)
 {
-    const emp_json *part = emp_json_first(value);
-
-    if (!emp_json_is(value, EMP_JSON_ARRAY) || emp_json_count(value) < TENSOR_PARTS)
-        return false;
-    for (int32_t i = 0; i < TENSOR_PARTS - 1; i++, part = emp_json_next(part))
-        if (!emp_json_is(part, EMP_JSON_INTEGER)) return false;
-    return emp_json_is(part, EMP_JSON_STRING);
-}
-
-static emp_status add_tensor(emp_execution *trace, const emp_json *value, emp_error *err)
-{
-    int64_t         part[TENSOR_PARTS - 1];
     const emp_json *v = emp_json_first(value);
 
-    for (int32_t i = 0; i < TENSOR_PARTS - 1; i++, v = emp_json_next(v))
+    if (!emp_json_is(value, EMP_JSON_ARRAY) ||
+        emp_json_count(value) <= EMP_EXECUTION_PARTS)
+        return false;
+    for (int32_t i = 0; i < EMP_EXECUTION_PARTS; i++, v = emp_json_next(v)) {
+        if (!emp_json_is(v, EMP_JSON_INTEGER)) return false;
         part[i] = emp_json_integer(v);
+    }
+    return emp_json_is(v, EMP_JSON_STRING);
+}
+
+const emp_json *emp_execution_attribute(const emp_json *node, const char *key)
+{
+    const emp_json *own = emp_json_get(node, key);
+
+    for (const emp_json *a = emp_json_first(emp_json_get(node, "attrs"));
+         own == NULL && a != NULL; a = emp_json_next(a)) {
+        const char *name = emp_json_string(emp_json_get(a, "name"));
+        if (name != NULL && strcmp(name, key) == 0) own = emp_json_get(a, "value");
+    }
+    return own;
+}
+
+static emp_status add_tensor(emp_execution *trace, const int64_t *part, emp_error *err)
+{
     if (part[3] < 0 || part[4] < 0 || (part[4] > 0 && part[3] > BYTES_MAX / part[4]))
         return EMP_ERROR(EMP_EFORMAT,
                          "tensor %" PRId64 " has %" PRId64 " elements of %" PRId64
@@ -59,15 +67,18 @@ static emp_status add_tensor(emp_execution *trace, const emp_json *value, emp_er
 static emp_status add_tensors(emp_execution *trace, const emp_json *values,
                               emp_error *err)
 {
+    int64_t part[EMP_EXECUTION_PARTS];
+
     for (const emp_json *v = emp_json_first(values); v != NULL; v = emp_json_next(v)) {
-        if (is_tensor(v)) {
-            EMP_CHECK(add_tensor(trace, v, err));
+        if (emp_execution_tensor_parts(v, part)) {
+            EMP_CHECK(add_tensor(trace, part, err));
             continue;
         }
         if (!emp_json_is(v, EMP_JSON_ARRAY)) continue;
         for (const emp_json *item = emp_json_first(v); item != NULL;
              item = emp_json_next(item))
-            if (is_tensor(item)) EMP_CHECK(add_tensor(trace, item, err));
+            if (emp_execution_tensor_parts(item, part))
+                EMP_CHECK(add_tensor(trace, part, err));
     }
     return EMP_OK;
 }
@@ -82,24 +93,14 @@ static const emp_json *values_of(const emp_json *node, const char *key)
     return emp_json_is(list, EMP_JSON_OBJECT) ? emp_json_get(list, "values") : list;
 }
 
-static int64_t record_of(const emp_json *node)
-{
-    const emp_json *record = emp_json_get(node, "rf_id");
-    const emp_json *attrs = emp_json_get(node, "attrs");
-
-    for (const emp_json *a = emp_json_first(attrs); record == NULL && a != NULL;
-         a = emp_json_next(a)) {
-        const char *name = emp_json_string(emp_json_get(a, "name"));
-        if (name != NULL && strcmp(name, "rf_id") == 0) record = emp_json_get(a, "value");
-    }
-    return emp_json_is(record, EMP_JSON_INTEGER) ? emp_json_integer(record) : -1;
-}
-
 static emp_status read_node(emp_execution *trace, const emp_json *node, emp_error *err)
 {
     emp_execution_op *op = &trace->op[trace->op_count];
 
-    *op = (emp_execution_op){.record = record_of(node), .first = trace->tensor_count};
+    const emp_json *record = emp_execution_attribute(node, "rf_id");
+    *op = (emp_execution_op){
+        .record = emp_json_is(record, EMP_JSON_INTEGER) ? emp_json_integer(record) : -1,
+        .first = trace->tensor_count};
     if (op->record < 0) return EMP_OK;
     EMP_CHECK(add_tensors(trace, values_of(node, "inputs"), err));
     op->input_count = trace->tensor_count - op->first;
@@ -171,13 +172,6 @@ typedef struct {
     int32_t               *before; /* [event] its last node so far; -1 = none */
 } joiner;
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 static emp_status index_storages(joiner *j, emp_error *err)
 {
     size_t  count = (size_t)j->execution->tensor_count;
@@ -186,7 +180,7 @@ static emp_status index_storages(joiner *j, emp_error *err)
     EMP_CHECK(EMP_ALLOC(j->storage, count));
     EMP_CHECK(EMP_ALLOC(j->writer, count));
     for (size_t i = 0; i < count; i++) j->storage[i] = j->execution->tensor[i].storage;
-    qsort(j->storage, count, sizeof *j->storage, by_value);
+    qsort(j->storage, count, sizeof *j->storage, emp_trace_by_value);
     for (size_t i = 0; i < count; i++) {
         j->writer[i] = -1;
         if (kept == 0 || j->storage[kept - 1] != j->storage[i])
@@ -199,7 +193,7 @@ static emp_status index_storages(joiner *j, emp_error *err)
 static int32_t *writer_of(const joiner *j, int64_t storage)
 {
     int64_t *found = bsearch(&storage, j->storage, (size_t)j->storage_count,
-                             sizeof *j->storage, by_value);
+                             sizeof *j->storage, emp_trace_by_value);
 
     return &j->writer[found - j->storage];
 }

@@ -46,6 +46,15 @@ typedef struct {
     int32_t               op_count, tensor_count, tensor_capacity;
 } emp_execution;
 
+/** The numbers of a tensor: id, storage, offset, elements, bytes of one. A device follows. */
+enum { EMP_EXECUTION_PARTS = 5 };
+
+/** Reads the numbers of a tensor; false if \a value is none. */
+bool emp_execution_tensor_parts(const emp_json *value, int64_t *part);
+
+/** A member of a node in either schema: its own, or one of its list "attrs"; NULL: it has none. */
+const emp_json *emp_execution_attribute(const emp_json *node, const char *key);
+
 /* Which kernels of a step read what others have written: the operators of its profiler's trace,
  * joined with those of its execution trace.
  *
