@@ -195,6 +195,21 @@ emp_status emp_problem_forbid_cpus(emp_problem *problem, int32_t *kept_count,
     return EMP_OK;
 }
 
+bool emp_problem_keeps_gpu_kernels(const emp_problem   *problem,
+                                   const emp_device_id *device_of_op)
+{
+    const emp_machine *m = problem->machine;
+
+    if (emp_machine_count(m, EMP_DEVICE_GPU) == 0) return true;
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
+        const int32_t c = problem->class_of_op[op];
+        if (c >= 0 && (problem->kinds_of_class[c] & EMP_KIND_GPU) != 0 &&
+            m->device[device_of_op[op]].kind == EMP_DEVICE_CPU)
+            return false;
+    }
+    return true;
+}
+
 static bool is_withheld(const emp_problem *p, emp_device_id device)
 {
     return p->sequence != NULL && p->sequence->stand_in[device] != device;

@@ -40,6 +40,10 @@ bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to);
 emp_status emp_problem_forbid_cpus(emp_problem *problem, int32_t *kept_count,
                                    emp_error *err);
 
+/** True if a placement has no op on a CPU whose class may be on a GPU. O(V). */
+bool emp_problem_keeps_gpu_kernels(const emp_problem   *problem,
+                                   const emp_device_id *device_of_op);
+
 /** Whether some op that is not folded may be on more than one device. O(V). */
 bool emp_problem_has_choice(const emp_problem *problem);
 
