@@ -8,6 +8,8 @@
 #include "graphs/import/container.h"
 #include "graphs/import/proto/wire.h"
 
+/* ---- marks of formats that are not read, so that a refusal names what a file is ---- */
+
 enum { SNIFFED_BYTES = 4096 };
 
 static emp_slice beginning(emp_slice file)
@@ -47,7 +49,7 @@ static bool is_yaml(emp_slice file)
     return false;
 }
 
-bool emp_is_openvino(emp_slice file)
+static bool is_openvino(emp_slice file)
 {
     emp_slice text = beginning(file);
 
@@ -58,7 +60,7 @@ bool emp_is_openvino(emp_slice file)
 /* ---- bytes ---- */
 
 /* Protocols 2 to 5 begin with their number. */
-bool emp_is_pickle(emp_slice file)
+static bool is_pickle(emp_slice file)
 {
     return file.size > 2 && (unsigned char)file.data[0] == 0x80 && file.data[1] >= 2 &&
            file.data[1] <= 5;
@@ -105,7 +107,7 @@ static bool is_hlo_module(emp_slice message)
 }
 
 /* A module, or HloProto, whose field 1 is one. */
-bool emp_is_hlo_proto(emp_slice file)
+static bool is_hlo_proto(emp_slice file)
 {
     emp_cursor     c = open_message(file);
     emp_wire_field field;
@@ -300,8 +302,8 @@ static const emp_source_format formats[] = {
     {"StableHLO, which XLA has not compiled", NULL, .is = emp_stablehlo_is,
      .has_graph = true,
      .instead = "save what jax.jit(f).lower(...).compile().as_text() gives"},
-    {"OpenVINO's intermediate representation", NULL, .is = emp_is_openvino,
-     .has_graph = true, .instead = ITS_SOURCE},
+    {"OpenVINO's intermediate representation", NULL, .is = is_openvino, .has_graph = true,
+     .instead = ITS_SOURCE},
     {"a profile of PipeDream", NULL, .is = emp_pipedream_is, .read = emp_pipedream_read,
      .source = EMP_SOURCE_STATED},
     {"a table of measured layers", "layers", .is = emp_layers_is, .read = emp_layers_read,
@@ -312,8 +314,7 @@ static const emp_source_format formats[] = {
     /* protocol buffers */
     {"a Chakra trace", NULL, .is = emp_chakra_is, .read = emp_chakra_read,
      .source = EMP_SOURCE_TRACE},
-    {"a module of XLA in protocol buffers", NULL, .is = emp_is_hlo_proto,
-     .has_graph = true,
+    {"a module of XLA in protocol buffers", NULL, .is = is_hlo_proto, .has_graph = true,
      .instead = "save its text: XLA_FLAGS=--xla_dump_hlo_as_text with --xla_dump_to=DIR, "
                 "or jax.jit(f).lower(...).compile().as_text()"},
     {"a Core ML model", NULL, .is = is_core_ml, .has_graph = true, .instead = ITS_SOURCE},
@@ -338,7 +339,7 @@ static const emp_source_format formats[] = {
          "its placement; of a Keras model (.h5) " SAVED_MODEL},
     {"MLIR as bytecode", NULL, "ML\xefR", .has_graph = true,
      .instead = "save what jax.jit(f).lower(...).compile().as_text() gives"},
-    {"a pickled object of Python", NULL, .is = emp_is_pickle,
+    {"a pickled object of Python", NULL, .is = is_pickle,
      .instead = "torch.export.save() writes the graph of a PyTorch model"},
     {"a placement, and no graph", NULL, "emplace-placement-",
      .instead = "--placement takes it"},

@@ -9,7 +9,6 @@
 
 #include "base/text/json.h"
 #include "graphs/import/notes/readers.h"
-#include "graphs/import/proto/wire.h"
 
 /** The word before the colon of a spec, "hf" of "hf:path=config.json,phase=train". */
 typedef struct {
@@ -65,15 +64,5 @@ const emp_source_format *emp_source_format_find(const emp_reading *r, bool is_bl
 emp_status emp_source_check(const emp_source_format *format,
                             const emp_source_prefix *prefix, const emp_reading *r,
                             emp_error *err);
-
-/* Marks of formats that are not read, so that a refusal names what a file is. graphs/sources.c is the table of them.
- *
- * Threads. No state.
- */
-
-/* Each looks at the beginning of a file, or at the root of a JSON file. */
-bool emp_is_pickle(emp_slice file);    /**< an object of Python */
-bool emp_is_openvino(emp_slice file);  /**< its XML */
-bool emp_is_hlo_proto(emp_slice file); /**< a module of XLA in protocol buffers */
 
 #endif /* EMP_GRAPHS_SOURCES_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Gradient functions of arithmetic: math_grad.py. */
+/* Gradient functions of arithmetic (math_grad.py), arrays (array_grad.py) and layers (nn_grad.py). */
 #include "graphs/tensorflow/tf_grad_internal.h"
 #include "graphs/tensorflow/tf_ops.h"
 

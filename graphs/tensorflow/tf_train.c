@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Optimizers: slots, hyperparameters, dense and sparse updates; clipping. */
+/* Variables and their Saver; optimizers: slots, hyperparameters, dense and sparse updates; clipping. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The model types whose attention sees some of the keys: by an indexer, by windows in most layers. Sources: the
+/* Model types whose layers differ: attention that sees some of the keys, by an indexer or by windows, and below hybrids. Sources: the
  * configurations and models of huggingface/transformers 5.24. */
 #include <string.h>
 

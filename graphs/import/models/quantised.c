@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The modules that a quantisation names: in lists of what it leaves out, in groups of targets, and in tables with an
+/* Reads which element type a quantisation gives each weight. First come the modules that it names: in lists of what it leaves out, in groups of targets, and in tables with an
  * entry a module. Names are whole or part of a path, patterns with *, or regular expressions ("re:...").
  *
  * Checkpoints and libraries spell paths differently. Of a multimodal model's path, "language_model." is dropped; an

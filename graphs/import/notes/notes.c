@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/notes/readers.h"
 
 enum { NOTE_BYTES = 512 };
 

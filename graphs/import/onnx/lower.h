@@ -13,7 +13,7 @@
 
 #include "base/strmap.h"
 #include "graphs/import/notes/notes.h"
-#include "graphs/import/onnx/onnx.h"
+#include "graphs/import/onnx/model.h"
 #include "graphs/tensorflow/tf_graph.h"
 
 enum { EMP_ONNX_MAX_NUMBERS = 4096, EMP_ONNX_MAX_DEPTH = 16, EMP_ONNX_MAX_PARTS = 256 };

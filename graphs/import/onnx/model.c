@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Field numbers: onnx.proto.
-#include "graphs/import/onnx/onnx.h"
+#include "graphs/import/onnx/model.h"
 
 #include <math.h>
 #include <string.h>

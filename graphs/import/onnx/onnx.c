@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/onnx/onnx.h"
+#include "graphs/import/onnx/model.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,11 +9,43 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "graphs/import/notes/readers.h"
-#include "graphs/import/pytorch/lower.h"
-#include "graphs/import/pytorch/pt2.h"
 
-/* forward */
-static emp_dtype torch_dtype(const char *name);
+/* "torch.float32", "float32", "f32" -> the element type; EMP_DTYPE_NONE: not known. */
+static emp_dtype torch_dtype(const char *name)
+{
+    static const struct {
+        const char *name, *brief;
+        emp_dtype   dtype;
+    } table[] = {
+        {"float32", "float", EMP_DTYPE_FLOAT},
+        {"float64", "double", EMP_DTYPE_DOUBLE},
+        {"float16", "half", EMP_DTYPE_HALF},
+        {"bfloat16", "bf16", EMP_DTYPE_BFLOAT16},
+        {"int64", "long", EMP_DTYPE_INT64},
+        {"int32", "int", EMP_DTYPE_INT32},
+        {"int16", "short", EMP_DTYPE_INT16},
+        {"int8", "i8", EMP_DTYPE_INT8},
+        {"uint8", "byte", EMP_DTYPE_UINT8},
+        {"uint16", "u16", EMP_DTYPE_UINT16},
+        {"uint32", "u32", EMP_DTYPE_UINT32},
+        {"uint64", "u64", EMP_DTYPE_UINT64},
+        {"bool", "b8", EMP_DTYPE_BOOL},
+        {"complex64", "cfloat", EMP_DTYPE_COMPLEX64},
+        {"complex128", "cdouble", EMP_DTYPE_COMPLEX128},
+        {"float8_e4m3fn", "float8_e4m3fnuz", EMP_DTYPE_FLOAT8_E4M3},
+        {"float8_e5m2", "float8_e5m2fnuz", EMP_DTYPE_FLOAT8_E5M2},
+        {"float8_e8m0fnu", "float4_e2m1fn_x2", EMP_DTYPE_UINT8},
+        {"qint8", "quint8", EMP_DTYPE_INT8},
+        {"qint32", "qint32", EMP_DTYPE_INT32},
+    };
+
+    if (name == NULL) return EMP_DTYPE_NONE;
+    if (strncmp(name, "torch.", 6) == 0) name += 6;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(name, table[i].name) == 0 || strcmp(name, table[i].brief) == 0)
+            return table[i].dtype;
+    return EMP_DTYPE_NONE;
+}
 
 enum { PLACE_BYTES = 140, RESULTS_MAX = EMP_MAX_OUTPUTS };
 
@@ -274,11 +306,8 @@ static emp_status read_node(emp_torch_program *p, const emp_json *json, int32_t 
     return emp_torch_program_add(p, &node, place, err);
 }
 
-/* Reads all nodes. O(size). The caller clears program, also after a failure.
- * \retval EMP_EFORMAT       The message tells what is wrong with up to 20 nodes.
- * \retval EMP_EUNSUPPORTED  Too many nodes. */
-static emp_status fx_json_read(emp_torch_program *program, const emp_json *root,
-                               emp_error *err)
+emp_status emp_fx_json_read(emp_torch_program *program, const emp_json *root,
+                            emp_error *err)
 {
     const emp_json *nodes = emp_json_get(root, "nodes");
     const emp_json *count = emp_json_get(root, "param_count");
@@ -394,43 +423,6 @@ bool emp_torch_is_list_of(const emp_torch_program *p, const emp_torch_value *v,
     return v->count > 0;
 }
 
-/* "torch.float32", "float32", "f32" -> the element type; EMP_DTYPE_NONE: not known. */
-static emp_dtype torch_dtype(const char *name)
-{
-    static const struct {
-        const char *name, *brief;
-        emp_dtype   dtype;
-    } table[] = {
-        {"float32", "float", EMP_DTYPE_FLOAT},
-        {"float64", "double", EMP_DTYPE_DOUBLE},
-        {"float16", "half", EMP_DTYPE_HALF},
-        {"bfloat16", "bf16", EMP_DTYPE_BFLOAT16},
-        {"int64", "long", EMP_DTYPE_INT64},
-        {"int32", "int", EMP_DTYPE_INT32},
-        {"int16", "short", EMP_DTYPE_INT16},
-        {"int8", "i8", EMP_DTYPE_INT8},
-        {"uint8", "byte", EMP_DTYPE_UINT8},
-        {"uint16", "u16", EMP_DTYPE_UINT16},
-        {"uint32", "u32", EMP_DTYPE_UINT32},
-        {"uint64", "u64", EMP_DTYPE_UINT64},
-        {"bool", "b8", EMP_DTYPE_BOOL},
-        {"complex64", "cfloat", EMP_DTYPE_COMPLEX64},
-        {"complex128", "cdouble", EMP_DTYPE_COMPLEX128},
-        {"float8_e4m3fn", "float8_e4m3fnuz", EMP_DTYPE_FLOAT8_E4M3},
-        {"float8_e5m2", "float8_e5m2fnuz", EMP_DTYPE_FLOAT8_E5M2},
-        {"float8_e8m0fnu", "float4_e2m1fn_x2", EMP_DTYPE_UINT8},
-        {"qint8", "quint8", EMP_DTYPE_INT8},
-        {"qint32", "qint32", EMP_DTYPE_INT32},
-    };
-
-    if (name == NULL) return EMP_DTYPE_NONE;
-    if (strncmp(name, "torch.", 6) == 0) name += 6;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(name, table[i].name) == 0 || strcmp(name, table[i].brief) == 0)
-            return table[i].dtype;
-    return EMP_DTYPE_NONE;
-}
-
 /* ---- problems of nodes ---- */
 
 emp_status emp_problems_add(emp_problems *p, emp_status status, const emp_error *reason,
@@ -456,141 +448,4 @@ emp_status emp_problems_report(const emp_problems *p, emp_error *err)
     if (p->count == p->shown) return EMP_ERROR(EMP_EFORMAT, "%s", p->text);
     return EMP_ERROR(EMP_EFORMAT, "%s; and %d more problems", p->text,
                      p->count - p->shown);
-}
-
-/* Graphs of PyTorch: torch.fx graphs as JSON, archives of torch.export. */
-
-/* ---- notes of a file ---- */
-
-static void say_how_much_is_known(emp_text *n, const emp_torch_calls *c)
-{
-    const emp_torch_program *p = c->program;
-    int32_t                  unknown = 0;
-    const char              *example = "";
-
-    for (int32_t i = 0; i < p->node_count; i++) {
-        if (p->node[i].what != EMP_TORCH_CALL) continue;
-        if (c->op_of[i] != NULL && c->op_of[i]->type != NULL) continue;
-        if (unknown++ == 0) example = p->node[i].target;
-    }
-    emp_text_add(n, "A %s of %d node%s, ", p->kind, p->node_count,
-                 emp_units_plural(p->node_count));
-    if (unknown == 0)
-        emp_text_add(n, "all known");
-    else
-        emp_text_add(n, "%d of unknown ops, which count as element-wise (%.60s%s)",
-                     unknown, example, unknown > 1 ? ", ..." : "");
-}
-
-static void say_roles(emp_text *n, const emp_torch_roles *r)
-{
-    emp_text_add(
-        n,
-        ". It has %d parameter%s, %d state%s of an optimizer, %d buffer%s and %d input%s",
-        r->count[EMP_TORCH_PARAMETER], emp_units_plural(r->count[EMP_TORCH_PARAMETER]),
-        r->count[EMP_TORCH_STATE], emp_units_plural(r->count[EMP_TORCH_STATE]),
-        r->count[EMP_TORCH_BUFFER], emp_units_plural(r->count[EMP_TORCH_BUFFER]),
-        r->count[EMP_TORCH_INPUT], emp_units_plural(r->count[EMP_TORCH_INPUT]));
-    if (r->by_graph + r->by_name == 0) return;
-    emp_text_add(n, "; assumed: %d role%s by what the step gives back, %d by name",
-                 r->by_graph, emp_units_plural(r->by_graph), r->by_name);
-}
-
-static void say_parameters(emp_text *n, const emp_torch_program *p)
-{
-    int64_t elements = 0;
-
-    for (int32_t i = 0; i < p->node_count; i++) {
-        if (p->node[i].role != EMP_TORCH_PARAMETER || p->node[i].result_count != 1)
-            continue;
-        int64_t own = emp_shape_elements(&p->node[i].result[0].shape);
-        if (__builtin_add_overflow(elements, own, &elements)) elements = INT64_MAX;
-    }
-    if (p->stated_parameters >= 0 && p->stated_parameters != elements)
-        emp_text_add(n,
-                     ". The file states %" PRId64 " parameters, and these have %" PRId64,
-                     p->stated_parameters, elements);
-    emp_text_add(n,
-                 p->hides_ties
-                     ? ". It was exported on \"meta\", so parameters that share a tensor "
-                       "are counted each."
-                     : ".");
-}
-
-static void say_modules(emp_text *n, const emp_torch_program *p)
-{
-    for (int32_t i = 0; i < p->node_count; i++)
-        if (p->node[i].module != NULL) return;
-    emp_text_add(n, " It names no modules, so there is no device_map of it.");
-}
-
-/* torch.cond and its like take graphs as operands, which no op of the table stands for. */
-static void warn_of_graphs_within(emp_import_notes *notes, const emp_torch_calls *c)
-{
-    for (int32_t i = 0; i < c->program->node_count; i++) {
-        const emp_torch_node *n = &c->program->node[i];
-        if (n->what == EMP_TORCH_CALL && strstr(n->target, "higher_order") != NULL &&
-            (c->op_of[i] == NULL || c->op_of[i]->type == NULL))
-            emp_import_notes_warn(notes,
-                                  "%.80s (%.80s) runs a graph of its own, whose work is "
-                                  "not counted",
-                                  n->name, n->target);
-    }
-}
-
-/* ---- reading ---- */
-
-static emp_status read_archive(emp_torch_program *program, emp_slice archive,
-                               emp_import_notes *notes, emp_error *err)
-{
-    emp_status        st = EMP_OK;
-    emp_json_document d = {0};
-    emp_pt2_weights   weights = {0};
-    char             *json = NULL;
-    size_t            size = 0;
-
-    EMP_TRY(emp_pt2_unpack(archive.data, archive.size, &json, &size, err));
-    EMP_TRY(emp_json_parse(&d, json, size, err));
-    EMP_TRY(emp_pt2_weights_read(&weights, archive.data, archive.size, err));
-    EMP_TRY(emp_pt2_read(program, d.root, &weights, notes, err));
-
-cleanup:
-    emp_pt2_weights_clear(&weights);
-    emp_json_clear(&d);
-    emp_free(json);
-    return st;
-}
-
-emp_status emp_pytorch_lower(emp_graph_builder *builder, emp_reading *r,
-                             emp_torch_program *program, emp_error *err)
-{
-    emp_status      st = EMP_OK;
-    emp_torch_calls calls = {0};
-    emp_torch_roles roles = {0};
-    emp_text        n = {r->devices->note, sizeof r->devices->note, 0};
-
-    EMP_TRY(emp_torch_calls_init(&calls, program, err));
-    EMP_TRY(emp_torch_roles_find(&roles, &calls, err));
-    EMP_TRY(emp_torch_lower(builder, &calls, &roles, err));
-    warn_of_graphs_within(r->notes, &calls);
-    say_how_much_is_known(&n, &calls);
-    say_roles(&n, &roles);
-    say_parameters(&n, program);
-    say_modules(&n, program);
-
-cleanup:
-    emp_torch_roles_clear(&roles);
-    emp_torch_calls_clear(&calls);
-    return st;
-}
-
-emp_status emp_pytorch_read(emp_graph_builder *builder, emp_reading *r, emp_error *err)
-{
-    emp_torch_program program = {0};
-    emp_status        st = r->json != NULL ? fx_json_read(&program, r->json, err)
-                                           : read_archive(&program, r->bytes, r->notes, err);
-
-    if (st == EMP_OK) st = emp_pytorch_lower(builder, r, &program, err);
-    emp_torch_program_clear(&program);
-    return st;
 }

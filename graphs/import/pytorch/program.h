@@ -113,4 +113,10 @@ emp_status emp_problems_add(emp_problems *p, emp_status status, const emp_error 
 /** EMP_OK if there was none; else one message with those that it has room for. */
 emp_status emp_problems_report(const emp_problems *p, emp_error *err);
 
+/** Reads all nodes. O(size). The caller clears program, also after a failure.
+ * \retval EMP_EFORMAT       The message tells what is wrong with up to 20 nodes.
+ * \retval EMP_EUNSUPPORTED  Too many nodes. */
+emp_status emp_fx_json_read(emp_torch_program *program, const emp_json *root,
+                            emp_error *err);
+
 #endif /* EMP_GRAPHS_IMPORT_PYTORCH_PROGRAM_H */

@@ -1,9 +1,9 @@
-/** \file graphs/import/onnx/onnx.h
+/** \file graphs/import/onnx/model.h
  * ONNX models, operators of versions 1 to 28, as graphs: what one inference runs, or the training
  * step that follows from it.
  */
-#ifndef EMP_GRAPHS_IMPORT_ONNX_ONNX_H
-#define EMP_GRAPHS_IMPORT_ONNX_ONNX_H
+#ifndef EMP_GRAPHS_IMPORT_ONNX_MODEL_H
+#define EMP_GRAPHS_IMPORT_ONNX_MODEL_H
 
 #include "base/arena.h"
 #include "graphs/import/notes/notes.h"
@@ -146,4 +146,4 @@ emp_slice emp_onnx_info_metadata(emp_slice body, const char *key);
 /** The element type of a TensorProto.DataType; EMP_DTYPE_NONE where we have none. */
 emp_dtype emp_onnx_dtype(int64_t type);
 
-#endif /* EMP_GRAPHS_IMPORT_ONNX_ONNX_H */
+#endif /* EMP_GRAPHS_IMPORT_ONNX_MODEL_H */
