@@ -14,8 +14,8 @@
  * follows its first placed consumer. */
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert_rules.h"
 #include "sim/graph/op.h"

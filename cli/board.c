@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/io/terminal.h"
+#include "base/work.h"
 #include "bench/tables/table.h"
 #include "cli/progress.h"
 #include "cli/stop.h"

@@ -4,11 +4,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/io/terminal.h"
 #include "base/text/units.h"
+#include "base/work.h"
+#include "cli/stop.h"
 
 /* Of the bar, which is as long as the text leaves room for. */
 enum { LEAST_WIDTH = 4, WIDTH = 28 };
@@ -74,7 +76,8 @@ void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char
     put_line(bar, line);
 }
 
-void cli_bar_draw_text(cli_bar *bar, const char *text)
+/* Draws a text alone, as often as a bar. */
+static void cli_bar_draw_text(cli_bar *bar, const char *text)
 {
     char line[CLI_BAR_BYTES];
     int  columns = emp_terminal_size_of(stderr).columns;
@@ -102,4 +105,64 @@ void cli_bar_clear(cli_bar *bar)
 {
     if (bar->is_drawn) fputs("\r\033[K", stderr);
     bar->is_drawn = false;
+}
+
+static void draw(cli_stage_line *line)
+{
+    const char *stage = emp_stage_get();
+    char        text[CLI_BAR_BYTES], waited[EMP_UNITS_TEXT_BYTES];
+    double      waited_s = emp_clock_now_s() - line->bar.start_s;
+
+    snprintf(text, sizeof text, "%s: %s, %s", line->title,
+             stage != NULL ? stage : line->otherwise,
+             emp_units_format_duration(waited_s, waited, sizeof waited));
+    cli_bar_draw_text(&line->bar, text);
+}
+
+/* A fifth of a second from now, by the clock of conditions. */
+static struct timespec soon(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_nsec += 200 * 1000 * 1000;
+    time.tv_sec += time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
+}
+
+static void *draw_until_the_end(void *context)
+{
+    cli_stage_line *line = (cli_stage_line *)context;
+
+    pthread_mutex_lock(&line->mutex);
+    while (!line->is_ending) {
+        const struct timespec next = soon();
+        if (!cli_stop_is_asked()) draw(line); /* its last words are to stand alone */
+        pthread_cond_timedwait(&line->has_ended, &line->mutex, &next);
+    }
+    pthread_mutex_unlock(&line->mutex);
+    return NULL;
+}
+
+void cli_stage_line_begin(cli_stage_line *line, const char *title, const char *otherwise)
+{
+    *line = (cli_stage_line){.title = title, .otherwise = otherwise};
+    cli_bar_init(&line->bar, NULL);
+    if (!line->bar.is_terminal) return;
+    pthread_mutex_init(&line->mutex, NULL);
+    pthread_cond_init(&line->has_ended, NULL);
+    line->is_running = pthread_create(&line->thread, NULL, draw_until_the_end, line) == 0;
+}
+
+void cli_stage_line_end(cli_stage_line *line)
+{
+    if (!line->is_running) return;
+    pthread_mutex_lock(&line->mutex);
+    line->is_ending = true;
+    pthread_cond_signal(&line->has_ended);
+    pthread_mutex_unlock(&line->mutex);
+    pthread_join(line->thread, NULL);
+    line->is_running = false;
+    cli_bar_clear(&line->bar);
 }

@@ -5,6 +5,7 @@
 #ifndef EMP_CLI_PROGRESS_H
 #define EMP_CLI_PROGRESS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 typedef struct {
@@ -23,12 +24,8 @@ enum { CLI_BAR_BYTES = 160 };
 void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining_s,
                     const char *text, int columns);
 
-/** Draws the bar, at most ten times a second. \a remaining_s may be infinite: not known.
- */
+/** Draws the bar, at most ten times a second. \a remaining_s may be infinite: not known. */
 void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text);
-
-/** Draws a text alone, as often as a bar. */
-void cli_bar_draw_text(cli_bar *bar, const char *text);
 
 /** Draws the bar with the time that is left as the share done lets expect. */
 void cli_bar_draw_share(cli_bar *bar, double done_frac, const char *text);
@@ -38,5 +35,27 @@ void cli_bar_on_progress(void *bar, double done_frac);
 
 /** Removes what is drawn, so that other lines can be printed. */
 void cli_bar_clear(cli_bar *bar);
+
+/* The line for work of unknown length: "m-sct: solving the linear program, 12 s". Its own thread draws it, because
+ * libraries do not call back. */
+
+typedef struct {
+    const char     *title;
+    const char     *otherwise;
+    cli_bar         bar;
+    pthread_t       thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t  has_ended;
+    bool            is_running, is_ending;
+} cli_stage_line;
+
+/** Begins to draw \a title, emp_stage_get() and the seconds since now. Both texts are borrowed
+ * until the end. Where standard error is no terminal, or no thread can be had, nothing is
+ * drawn.
+ * \param otherwise  Stands for the stage where none is set. */
+void cli_stage_line_begin(cli_stage_line *line, const char *title, const char *otherwise);
+
+/** Removes the line; does nothing of a line that has ended. */
+void cli_stage_line_end(cli_stage_line *line);
 
 #endif /* EMP_CLI_PROGRESS_H */

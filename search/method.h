@@ -24,7 +24,7 @@
 
 #include <stdatomic.h>
 
-#include "base/named_array.h"
+#include "base/collections.h"
 #include "base/text/options.h"
 #include "search/score.h"
 #include "search/weights.h"

@@ -2,7 +2,7 @@
 /* The experts of N layers on the CPU and all else on the GPUs, as llama.cpp does it with --n-cpu-moe N: for each N from
  * none to all layers the rest is split in proportion to the GPUs' memory. The oracle says which N is best, and from
  * which N on the model fits. Proposals come in the order of N, so that a budget cuts off the largest ones. */
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/by_memory.h"
 #include "search/groups/expert_groups.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "baselines/schedulers/fusion.h"
 
-#include "base/arrays.h"
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/mem.h"
 
 emp_status emp_fusion_init(emp_fusion *f, const emp_graph *graph, emp_error *err)

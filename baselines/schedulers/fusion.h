@@ -5,7 +5,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_FUSION_H
 #define EMP_BASELINES_SCHEDULERS_FUSION_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/graph/graph.h"
 
 typedef struct {

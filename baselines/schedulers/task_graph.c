@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "baselines/schedulers/fusion.h"
 #include "search/groups/colocation_groups.h"

@@ -38,7 +38,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_TASK_GRAPH_H
 #define EMP_BASELINES_SCHEDULERS_TASK_GRAPH_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/problem/problem.h"
 
 typedef enum { EMP_TASKS_OPS, EMP_TASKS_GPU_OPS, EMP_TASKS_FUSED } emp_task_units;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "baselines/searches/walk.h"
 
 /* Largest group over the mean: a layer is a better group than an equal share. */

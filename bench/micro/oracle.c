@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "bench/micro/peer.h"
 #include "bench/micro/textbook.h"
 #include "search/order.h"

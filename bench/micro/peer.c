@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/program.h"
+#include "base/io/process.h"
 
 /* The first of them warms caches and allocators up. */
 enum { RUNS = 2, LINE_BYTES = 4096 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/micro/search.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "bench/micro/synthetic.h"
 #include "run/loop.h"
 #include "sim/engine/sim.h"

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 FEATURES = 5
-EQUAL, FLOOR = 1e-5, 1e-6  # as in policy/doppler/zscore.c
+EQUAL, FLOOR = 1e-5, 1e-6  # as in policy/doppler/net.c
 # Slices of the network of messages, as in policy/doppler/mpnn.c; the head's are the last six.
 (NODE_W, NODE_B, GRU_X_W, GRU_X_B, GRU_H_W, GRU_H_B, SUM_B, EDGE_W, EDGE_B, MATRIX_W, MATRIX_B,
  LATENT_W, LATENT_B) = range(13)

@@ -2,7 +2,7 @@
 """Placeto's network in PyTorch, for policy_torch.py: an update is an episode without its scores."""
 import torch
 
-PASS, POOL, HEAD = 3, 11, 23  # first maps of parts, as in policy/placeto/layers_internal.h
+PASS, POOL, HEAD = 3, 11, 23  # first maps of parts, as in policy/placeto/net.h
 
 
 class Placeto(torch.nn.Module):

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "policy/nn/blas.h"
+#include "base/work.h"
+#include "policy/nn/products.h"
 
 /* The best of some repetitions of a few milliseconds each. */
 enum { SIZE = 1024, REPEATS = 7 };

@@ -4,9 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "bench/speed/limit.h"
 #include "bench/speed/torch.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/nn/flush.h"
+#include "policy/nn/threads.h"
 
 /* As the preset `paper` on a graph of 40 types of ops, which are 312 numbers a group. */
 enum { TYPES = 40, DEVICES = 5, TYPE_WIDTH = 20 };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "policy/nn/flush.h"
+#include "policy/nn/threads.h"
 
 enum { F = EMP_DOPPLER_FEATURES, D = EMP_STAND_DEVICES };
 enum { SELECTOR = EMP_DOPPLER_SELECTOR, PLACER = EMP_DOPPLER_PLACER, NETS = 2 };

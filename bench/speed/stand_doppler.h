@@ -12,7 +12,7 @@
 
 #include "bench/speed/stand_task.h"
 #include "bench/speed/stand_work.h"
-#include "policy/doppler/agent.h"
+#include "policy/doppler/doppler.h"
 
 enum { EMP_STAND_DOPPLER_HIDDEN = 128, EMP_STAND_DOPPLER_NODES = 128 };
 

@@ -8,7 +8,7 @@
 #define EMP_BENCH_SPEED_STAND_GO_H
 
 #include "bench/speed/stand_work.h"
-#include "policy/go/climb.h"
+#include "policy/go/rounds.h"
 
 enum { EMP_STAND_GO_HIDDEN = 512 }; /**< hidden units of an attention layer */
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
-#include "policy/placeto/learn.h"
+#include "policy/placeto/placeto.h"
 
 enum { DEVICES = 4, PASSES = 8 };
 

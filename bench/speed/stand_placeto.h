@@ -10,7 +10,7 @@
 #define EMP_BENCH_SPEED_STAND_PLACETO_H
 
 #include "bench/speed/stand_work.h"
-#include "policy/placeto/agent.h"
+#include "policy/placeto/placeto.h"
 
 enum { EMP_STAND_PLACETO_HIDDEN = 16 * (5 + 4) }; /**< widest layer, of the head */
 

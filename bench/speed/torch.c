@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io/program.h"
+#include "base/io/process.h"
 #include "base/mem.h"
 
 enum { LINE_BYTES = 256 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/validate/validation_file.h"
 
-#include "base/arrays.h"
 #include "base/mem.h"
-#include "run/store/columns.h"
+#include "run/store/checkpoint.h"
 
 typedef char text_value[EMP_COLUMN_TEXT_BYTES];
 

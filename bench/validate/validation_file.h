@@ -1,5 +1,5 @@
 /** \file bench/validate/validation_file.h
- * A list of sheets as a table in HDF5 (run/store/columns.h). The columns are those of its CSV,
+ * A list of sheets as a table in HDF5 (run/store/checkpoint.h). The columns are those of its CSV,
  * one after the other, but those of the origin, which are texts, and the first, which names the
  * sheet: it holds the sheet's number. Whole
  * numbers, flags and hashes are int64, -1 where there is none; a range is two columns more.

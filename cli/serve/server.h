@@ -17,10 +17,4 @@ typedef struct {
     const atomic_int *stop;
 } cli_server_params;
 
-/** Serves until \a stop is set, or standard input ends. A client that sends too long a line is
- * told so and dropped. The run of one that has left goes on to its end. Memory: at most \a clients lines, and an answer for each.
- * \retval EMP_EIO  The socket cannot be opened; a file is in its place, or another server. */
-emp_status cli_server_run(cli_desk *desk, const cli_server_params *params,
-                          emp_error *err);
-
 #endif /* EMP_CLI_SERVE_SERVER_H */

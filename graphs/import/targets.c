@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/container.h"
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 
 typedef struct {
     const emp_graph *graph;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/acyclic/acyclic_refine.h"
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "search/acyclic/gain_queue.h"
 
 enum { MOST_PASSES = 10, PATIENCE = 64 /* moves without gain; and a quarter of all */ };

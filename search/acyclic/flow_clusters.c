@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/acyclic/flow_clusters.h"
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "base/rng.h"
 
 enum { NONE = -1, SEVERAL = -2, STREAM = 0x666c6f77 /* "flow" */ };

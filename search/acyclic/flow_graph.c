@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/acyclic/flow_graph.h"
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "search/groups/members.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/groups/class_groups.h"
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "search/groups/colocation_groups.h"
 #include "search/groups/expert_groups.h"

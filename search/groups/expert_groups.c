@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/strmap.h"
+#include "base/collections.h"
 
 size_t emp_expert_layer_length(const char *op_name)
 {

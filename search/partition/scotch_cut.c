@@ -13,10 +13,8 @@
 
 #include <scotch.h> /* uses stdint.h without including it */
 
-#include "base/arrays.h"
 #include "base/mem.h"
-#include "base/work/apart.h"
-#include "base/work/stage.h"
+#include "base/work.h"
 #include "search/partition/scotch_arch.h"
 
 _Static_assert(sizeof(SCOTCH_Num) >= sizeof(int32_t),

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/store.h"

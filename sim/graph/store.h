@@ -8,7 +8,7 @@
 #ifndef EMP_SIM_GRAPH_STORE_H
 #define EMP_SIM_GRAPH_STORE_H
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "sim/graph/graph.h"
 
 /** A store with one user. \retval EMP_ENOMEM */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 
 #define STRING(key, flags)                                                             \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | (flags), emp_raw_fabric, key, 0, \

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "base/random/mt19937.h"
+#include "base/collections.h"
+#include "base/random.h"
 #include "base/text/options.h"
 #include "sim/machine/machine.h"
 

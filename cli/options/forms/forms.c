@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/text.h"
 #include "cli/options/modules/device_map.h"
 #include "cli/options/modules/layers.h"

@@ -13,7 +13,7 @@
 #include "graphs/load.h"
 #include "graphs/sources.h"
 #include "graphs/transformer/parts.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 
 enum { LAYERS_MAX = EMP_TRANSFORMER_LAYERS_MAX };
 

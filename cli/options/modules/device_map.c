@@ -13,7 +13,7 @@
 #include "cli/options/modules/layers.h"
 #include "graphs/load.h"
 #include "graphs/transformer/parts.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 
 /* An op with a path: its module is the first `length` bytes of its name. */
 typedef struct {

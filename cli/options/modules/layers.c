@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "graphs/sources.h"
 #include "sim/problem/problem.h"
 

@@ -5,7 +5,7 @@
 #ifndef EMP_GRAPHS_IMPORT_HLO_KERNELS_H
 #define EMP_GRAPHS_IMPORT_HLO_KERNELS_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "graphs/import/hlo/module.h"
 #include "graphs/import/notes/notes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/hlo/lower.h"
 
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "graphs/import/hlo/text.h"
 

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/mem.h"
 
 enum { EMP_NOTES_MAX = 20 }; /**< of each sort; more are counted */
 

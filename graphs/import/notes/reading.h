@@ -9,7 +9,7 @@
 
 #include "base/text/file.h"
 #include "base/text/json.h"
-#include "base/text/spec.h"
+#include "base/text/options.h"
 #include "graphs/import/notes/notes.h"
 #include "graphs/import/proto/cursor.h"
 

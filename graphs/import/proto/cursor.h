@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/text/slice.h"
+#include "base/text/text.h"
 
 /** The part of a file that is still to be read. */
 typedef struct {

@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "graphs/import/proto/cursor.h"
 
 enum { EMP_TEXT_MAX_DEPTH = 100 };

@@ -4,7 +4,7 @@
 #ifndef EMP_GRAPHS_IMPORT_PYTORCH_CALLS_H
 #define EMP_GRAPHS_IMPORT_PYTORCH_CALLS_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "graphs/import/pytorch/aten.h"
 #include "graphs/import/pytorch/program.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "graphs/import/pytorch/calls.h"
 

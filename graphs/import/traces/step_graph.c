@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strmap.h"
+#include "base/collections.h"
 
 /* Ten days: of half a million ops, ten times as long on a CPU, the sum fits in 64 bits. */
 static const int64_t COST_NS_MAX = INT64_C(864000000000000);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 
 /* The columns of a kind of file: words that name a grid, then the sizes of its axes. */

@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/text/collective.h"
 #include "base/text/csv.h"
+#include "base/text/units.h"
 #include "sim/machine/tables/grid.h"
 
 typedef enum { EMP_PHASE_CONTEXT, EMP_PHASE_DECODE, EMP_PHASES } emp_phase;

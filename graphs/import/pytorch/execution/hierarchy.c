@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "graphs/import/pytorch/aten.h"
 
 /* What a call does besides the calls within it. */
