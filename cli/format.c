@@ -105,8 +105,9 @@ static void format_for_programs(const json_t *number, char text[EMP_SHEET_CELL_B
 
 /* ---- objects ----------------------------------------------------------------------- */
 
-static const emp_sheet_column setting_columns[] = {EMP_COLUMN("key", "key", EMP_SHEET_WORD),
-                                           EMP_COLUMN("value", "value", EMP_SHEET_WORD)};
+static const emp_sheet_column setting_columns[] = {
+    EMP_COLUMN("key", "key", EMP_SHEET_WORD),
+    EMP_COLUMN("value", "value", EMP_SHEET_WORD)};
 
 /* An object whose members become lines. */
 struct lines {

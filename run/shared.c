@@ -7,6 +7,9 @@
 #include "base/mem.h"
 #include "run/loop_internal.h"
 
+static emp_status emp_run_work(emp_run_state *run, emp_error *err);
+static emp_status emp_run_together(emp_run_state *run, emp_error *err);
+
 emp_status emp_run_check_ranks(const emp_run_params *params, emp_error *err)
 {
     if (params->is_async && params->ranks == NULL) {
@@ -51,10 +54,6 @@ static emp_status save_alone(emp_run_state *run, emp_error *err)
 emp_status emp_run_shared(emp_run_state *run, emp_error *err)
 {
     emp_status st;
-
-static emp_status emp_run_work(emp_run_state *run, emp_error *err);
-
-static emp_status emp_run_together(emp_run_state *run, emp_error *err);
 
     run->is_between_updates = true;
     if (!run->params->is_async)

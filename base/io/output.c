@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _DEFAULT_SOURCE /* flock() */
-#define _XOPEN_SOURCE   700
-#define _XOPEN_SOURCE 700 /* realpath() */
+#define _DEFAULT_SOURCE     /* flock() */
+#define _XOPEN_SOURCE   700 /* realpath() */
 
 #include "base/io/output.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#define _GNU_SOURCE /* close_range() */
-#define _GNU_SOURCE /* pipe2() */
+#define _GNU_SOURCE /* pipe2(), close_range() */
 
 #include "base/io/process.h"
 

@@ -7,9 +7,9 @@
  * order of their first ops, so that a head that is tied to the table stands with the table, and an optimizer with
  * its layer. Any other class follows one that it reads from. Bytes are those of variables and of a part
  * of all results: results of the backward pass are soon released. */
+#include "baselines/partitioners/by_memory.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/partitioners/by_memory.h"
 
 /* Part of all results that counts beside variables. */
 #define RESULTS 0.5

@@ -12,7 +12,7 @@
 #include "base/text/text.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/options/modules/layers.h"
+#include "cli/options/device_map.h"
 #include "cli/progress.h"
 #include "graphs/import/onnx_profile.h"
 #include "graphs/import/run_metadata.h"
@@ -65,7 +65,8 @@ static error_t parse_source(int key, char *arg, struct argp_state *state)
     }
 }
 
-const struct argp cli_source_argp = {source_options, parse_source, NULL, NULL, NULL, NULL, NULL};
+const struct argp cli_source_argp = {source_options, parse_source, NULL, NULL,
+                                     NULL,           NULL,         NULL};
 
 /* What the source_options make of a file: the beginning of a spec. */
 static const char *prefix_of(const cli_source_options *o, const char *path)
@@ -314,7 +315,8 @@ static void tell_given(const emp_given_costs *given, const cli_inputs *inputs)
  * many ops have one. The content of the file tells its format.
  * \retval EMP_EIO, EMP_EFORMAT, EMP_EUNSUPPORTED  As the reader of that file.
  * \retval EMP_EINVAL  Nothing in it is of the graph and the machine. \retval EMP_ENOMEM */
-static emp_status cli_costs_take(cli_inputs *inputs, const emp_runtime *profile, emp_error *err)
+static emp_status cli_costs_take(cli_inputs *inputs, const emp_runtime *profile,
+                                 emp_error *err)
 {
     emp_given_costs given;
 

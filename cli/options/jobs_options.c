@@ -208,7 +208,8 @@ static error_t parse_shard(int key, char *arg, struct argp_state *state)
     return 0;
 }
 
-const struct argp cli_shard_argp = {shard_options, parse_shard, NULL, NULL, NULL, NULL, NULL};
+const struct argp cli_shard_argp = {shard_options, parse_shard, NULL, NULL,
+                                    NULL,          NULL,        NULL};
 
 bool cli_shard_is_done(emp_status *st, emp_status made, const emp_jobs_params *jobs)
 {
@@ -261,7 +262,8 @@ static error_t parse_study(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
-const struct argp cli_study_argp = {study_options, parse_study, NULL, NULL, children, NULL, NULL};
+const struct argp              cli_study_argp = {study_options, parse_study, NULL, NULL,
+                                                 children,      NULL,        NULL};
 
 cli_study_options cli_study_options_default(int32_t samples, int32_t least_samples)
 {

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "bench/compare/tasks.h"
-#include "cli/board.h"
 #include "cli/progress.h"
 #include "run/jobs/jobs.h"
 #include "run/sheet/sheet.h"

@@ -13,8 +13,10 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
-#include "cli/options/modules/layers.h"
+#include "cli/options/device_map.h"
+#include "cli/options/inputs.h"
 #include "graphs/import/node_devices.h"
+#include "graphs/import/traces/step_graph.h"
 #include "run/methods.h"
 #include "run/store/store.h"
 #include "sim/machine/queries/device_name.h"
@@ -344,7 +346,7 @@ static emp_status load(reader *r, emp_error *err)
  * \retval EMP_EINVAL   A device is not on the machine, or the machine has several hosts.
  * \retval EMP_EIO, EMP_ENOMEM */
 static emp_status cli_device_map_load(emp_device_id *device_of_op, const char *path,
-                               const emp_problem *problem, emp_error *err)
+                                      const emp_problem *problem, emp_error *err)
 {
     emp_status st = EMP_OK;
     reader     r = {.problem = problem, .path = path, .device_of_op = device_of_op};
@@ -374,7 +376,7 @@ typedef struct {
 static emp_status place_node(void *context, emp_slice name, emp_slice device,
                              emp_error *err)
 {
-    device_reader            *r = (device_reader *)context;
+    device_reader     *r = (device_reader *)context;
     const emp_machine *m = r->problem->machine;
     int32_t            op = emp_strmap_get(&r->op_of_name, name.data, name.size);
 
@@ -414,12 +416,12 @@ static emp_status check(const device_reader *r, const char *path, emp_error *err
  *                     machine does not have; the message names the op. Else as
  *                     emp_nodes_each_device(). */
 static emp_status cli_graph_devices_parse(emp_device_id *device_of_op, const char *bytes,
-                                   size_t size, const char *path,
-                                   const emp_problem *problem, emp_error *err)
+                                          size_t size, const char *path,
+                                          const emp_problem *problem, emp_error *err)
 {
     emp_status       st = EMP_OK;
     const emp_graph *g = problem->graph;
-    device_reader           r = {.problem = problem, .device_of_op = device_of_op};
+    device_reader    r = {.problem = problem, .device_of_op = device_of_op};
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
         device_of_op[op] = -1;
@@ -652,4 +654,27 @@ emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial
 cleanup:
     emp_record_clear(&record);
     return st;
+}
+
+emp_status cli_trace_devices_load(emp_device_id *device_of_op, const emp_problem *problem,
+                                  emp_error *err)
+{
+    const emp_graph   *g = problem->graph;
+    const emp_machine *m = problem->machine;
+    bool               is_own = strcmp(m->name, EMP_OWN_MACHINE) == 0;
+    emp_device_id      gpus[EMP_MAX_DEVICES];
+    int32_t            gpu_count = 0;
+
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (m->device[d].kind == EMP_DEVICE_GPU) gpus[gpu_count++] = d;
+    EMP_CHECK(emp_trace_where(device_of_op, g, is_own, err));
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int32_t gpu = device_of_op[op];
+        if (gpu >= gpu_count)
+            return EMP_ERROR(
+                EMP_EINVAL, "op '%s' ran on GPU %d, and machine '%s' has %d GPU%s",
+                g->name[op], gpu, m->name, gpu_count, emp_units_plural(gpu_count));
+        device_of_op[op] = gpu < 0 ? 0 : gpus[gpu];
+    }
+    return EMP_OK;
 }

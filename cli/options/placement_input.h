@@ -98,4 +98,14 @@ emp_status cli_placement_by_method(emp_device_id *device_of_op, bool *is_partial
                                    const char *method, const cli_run_options *options,
                                    const emp_problem *problem, emp_error *err);
 
+/* Where the ops of a measured trace ran, as a placement.
+ */
+
+/** Fills device_of_op[op_count] for a step of a trace: pieces of threads go to the first CPU. On
+ * the machine that the trace states, each stream is a GPU. On others what ran on GPU i goes to
+ * GPU i.
+ * \retval EMP_EINVAL  The machine has too few GPUs; the message names the op. */
+emp_status cli_trace_devices_load(emp_device_id *device_of_op, const emp_problem *problem,
+                                  emp_error *err);
+
 #endif /* EMP_CLI_OPTIONS_PLACEMENT_INPUT_H */

@@ -8,9 +8,9 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
-#include "cli/options/forms/forms.h"
-#include "cli/options/forms/llama_options.h"
-#include "cli/options/modules/device_map.h"
+#include "cli/options/device_map.h"
+#include "cli/options/forms.h"
+#include "cli/options/llama_options.h"
 #include "graphs/import/node_devices.h"
 #include "graphs/load.h"
 #include "graphs/transformer/parts.h"
@@ -201,8 +201,8 @@ static emp_status print(FILE *stream, const void *what, emp_error *err)
  *                     follow one another, or the table or the head is not where the form has it.
  * \retval EMP_EIO, EMP_ENOMEM */
 static emp_status cli_pipeline_options_write(const char *path, cli_form form,
-                                      const emp_named_placement *placement,
-                                      emp_error                 *err)
+                                             const emp_named_placement *placement,
+                                             emp_error                 *err)
 {
     emp_status st = EMP_OK;
     pipeline   l = {.p = placement, .form = form, .table = NOWHERE, .head = NOWHERE};

@@ -58,7 +58,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-const struct argp cli_replay_argp = {replay_argp_options, parse, NULL, NULL, NULL, NULL, NULL};
+const struct argp cli_replay_argp = {
+    replay_argp_options, parse, NULL, NULL, NULL, NULL, NULL};
 
 cli_replay_options cli_replay_options_default(void)
 {

@@ -43,12 +43,11 @@ static json_t *cli_sensitivity_json(const emp_sensitivity *s)
         const emp_sensitivity_row *row = &s->row[i];
         for (int k = 0; k < EMP_SENSITIVITY_FACTORS; k++)
             json_array_append_new(
-                constants,
-                json_pack("{s:s, s:s, s:f, s:o, s:o, s:b}", "model", row->model,
-                          "constant", row->constant, "factor", emp_sensitivity_factor[k],
-                          "step_time_s", json_step(row->winner_s[k]),
-                          "runner_up_step_time_s", json_step(row->other_s[k]), "turns",
-                          row->turns[k]));
+                constants, json_pack("{s:s, s:s, s:f, s:o, s:o, s:b}", "model",
+                                     row->model, "constant", row->constant, "factor",
+                                     emp_sensitivity_factor[k], "step_time_s",
+                                     json_step(row->winner_s[k]), "runner_up_step_time_s",
+                                     json_step(row->other_s[k]), "turns", row->turns[k]));
     }
     return json_pack("{s:s?, s:o, s:i, s:o}", "runner_up", s->other,
                      "runner_up_step_time_s", json_step(s->other_s), "turned",

@@ -40,7 +40,7 @@ static json_t *json_change(const emp_problem *problem, const emp_explain *why,
 
 /* The object under "what_if" of docs/explain.md; NULL when memory is out. */
 static json_t *cli_what_if_json(const emp_problem *problem, const emp_explain *why,
-                         const emp_what_if *what_if)
+                                const emp_what_if *what_if)
 {
     json_t *changes = json_array();
 
@@ -98,7 +98,7 @@ static void print_change(const emp_problem *problem, const emp_explain *why,
 
 /* The same as lines on standard output. */
 static void cli_what_if_print(const emp_problem *problem, const emp_explain *why,
-                       const emp_what_if *what_if)
+                              const emp_what_if *what_if)
 {
     printf("\nwhat if; %d change%s simulated, these help\n", what_if->trial_count,
            emp_units_plural(what_if->trial_count));

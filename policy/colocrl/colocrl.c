@@ -11,6 +11,8 @@
 #include "search/groups/class_groups.h"
 #include "search/groups/colocation_groups.h"
 
+static void emp_group_embedding_clear(emp_group_embedding *e);
+
 /* Numbers the groups that have members by their place in the sequence. */
 static emp_status number_steps(emp_group_embedding *e, const emp_op_features *ops,
                                const int32_t *group_of_row, int32_t group_count,
@@ -90,10 +92,10 @@ cleanup:
 /* group_of_row gives each row of ops a group of 0 .. group_count-1; seed is for
  * a random order.
  * O(rows + edges + groups^2). \retval EMP_ENOMEM */
-static emp_status emp_group_embedding_init(emp_group_embedding *e, const emp_op_features *ops,
-                                    const int32_t *group_of_row, int32_t group_count,
-                                    int32_t width, emp_group_sequence sequence,
-                                    uint64_t seed, emp_error *err)
+static emp_status
+emp_group_embedding_init(emp_group_embedding *e, const emp_op_features *ops,
+                         const int32_t *group_of_row, int32_t group_count, int32_t width,
+                         emp_group_sequence sequence, uint64_t seed, emp_error *err)
 {
     emp_status            st = EMP_OK;
     const emp_param_slice slice = {"type_embedding", ops->type_count, width, 0};
@@ -104,8 +106,6 @@ static emp_status emp_group_embedding_init(emp_group_embedding *e, const emp_op_
     EMP_TRY(fill_shares(e, ops, err));
     EMP_TRY(fill_fixed_part(e, ops, err));
     EMP_TRY(emp_params_init(&e->params, &slice, 1, err));
-
-static void emp_group_embedding_clear(emp_group_embedding *e);
 
 cleanup:
     if (st != EMP_OK) emp_group_embedding_clear(e);
@@ -129,7 +129,7 @@ static void emp_group_embedding_forward(emp_group_embedding *e, int32_t threads)
 
 /* Sets the embedding's gradient from d_x, (steps, width). */
 static void emp_group_embedding_backward(emp_group_embedding *e, const emp_real *d_x,
-                                  int32_t threads)
+                                         int32_t threads)
 {
     emp_blas_gemm_shared(true, false, e->types, e->width, e->steps, e->share, e->types,
                          d_x, e->width, 0, emp_params_gradient(&e->params, 0), e->width,

@@ -58,8 +58,9 @@ static void fill_times(emp_doppler_scene *s)
 
 /* How long it takes until node from's result is on device to: 0 where it is.
  * bytes are what the reader reads of it. */
-static double emp_doppler_transfer_ns(const emp_doppler_scene *s, int32_t from, int64_t bytes,
-                               emp_device_id source, emp_device_id to)
+static double emp_doppler_transfer_ns(const emp_doppler_scene *s, int32_t from,
+                                      int64_t bytes, emp_device_id source,
+                                      emp_device_id to)
 {
     const emp_route *route = &s->problem->machine->route[source][to];
 

@@ -7,6 +7,9 @@
 #include "base/mem.h"
 #include "policy/features/op_features.h"
 
+static emp_status emp_node_merge(const emp_node_merge_input *input, int32_t max_nodes,
+                                 int32_t *position, int32_t *merged, emp_error *err);
+
 /* An edge of the graph between two rows. */
 typedef struct {
     int32_t from, to;
@@ -188,9 +191,6 @@ static emp_status merge_rows(builder *b, int32_t max_nodes, emp_error *err)
     size_t         rows = (size_t)b->row_count;
     double        *load = EMP_ADD_ARRAY(&b->arrays, double, rows);
     uint64_t      *devices = EMP_ADD_ARRAY(&b->arrays, uint64_t, rows);
-
-static emp_status emp_node_merge(const emp_node_merge_input *input, int32_t max_nodes,
-                          int32_t *position, int32_t *merged, emp_error *err);
 
     if (b->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d rows", b->row_count);
     weigh_rows(b, load, devices);
@@ -551,7 +551,7 @@ static emp_status start(merging *m, emp_error *err)
  * O(V + E) a round; the limit grows O(log max_nodes) times, with a few rounds each.
  * \retval EMP_ENOMEM */
 static emp_status emp_node_merge(const emp_node_merge_input *input, int32_t max_nodes,
-                          int32_t *position, int32_t *merged, emp_error *err)
+                                 int32_t *position, int32_t *merged, emp_error *err)
 {
     emp_status st = EMP_OK;
     double     total = 0.0;

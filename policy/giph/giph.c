@@ -418,7 +418,7 @@ static void learn(emp_giph_agent *a)
 
 /* The parameters and Adam's moments, which fit every problem. */
 static int32_t emp_giph_agent_list_weights(void           *state,
-                                    emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+                                           emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_params *p = &((emp_giph_agent *)state)->params;
     int32_t     count = 0;

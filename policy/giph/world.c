@@ -207,8 +207,8 @@ void emp_giph_world_clear(emp_giph_world *w)
 }
 
 /* Of an edge's message between two devices; 0 on one. */
-static double emp_giph_message_ns(const emp_giph_world *w, int32_t edge, emp_device_id from,
-                           emp_device_id to)
+static double emp_giph_message_ns(const emp_giph_world *w, int32_t edge,
+                                  emp_device_id from, emp_device_id to)
 {
     const emp_giph_edge *e = &w->edge[edge];
     int32_t              between = from * w->device_count + to;

@@ -234,8 +234,8 @@ enum { STREAM_OP_WEIGHTS = 0, STREAM_OP_SAMPLES = 1 };
 
 enum { OP_ENTROPY = 3, OP_LOG_PROB, OP_GRADIENT_NORM, OP_METRICS };
 
-static const char *const op_metric_names[OP_METRICS] = {"loss",    "reward",   "baseline",
-                                                  "entropy", "log_prob", "gradient_norm"};
+static const char *const op_metric_names[OP_METRICS] = {
+    "loss", "reward", "baseline", "entropy", "log_prob", "gradient_norm"};
 
 void emp_op_agent_clear(emp_op_agent *a)
 {
@@ -284,7 +284,7 @@ static emp_device_id op_device(const emp_learner *learner, int32_t sample, int32
 }
 
 static double take_op_gradients(emp_learner *learner, const double *weight, int32_t own,
-                             double entropy)
+                                double entropy)
 {
     emp_op_agent *a = (emp_op_agent *)learner;
     emp_params   *p = &a->net.params;
@@ -310,11 +310,11 @@ static void report_ops(emp_learner *learner)
 }
 
 static const emp_learner_type op_type = {.metric_count = OP_METRICS,
-                                      .metrics = op_metric_names,
-                                      .propose = propose_ops,
-                                      .device = op_device,
-                                      .take_gradients = take_op_gradients,
-                                      .report = report_ops};
+                                         .metrics = op_metric_names,
+                                         .propose = propose_ops,
+                                         .device = op_device,
+                                         .take_gradients = take_op_gradients,
+                                         .report = report_ops};
 
 emp_status emp_op_agent_init(emp_op_agent *a, emp_op_features *ops, int32_t device_count,
                              const emp_hdp_options *o, uint64_t seed, int32_t threads,

@@ -25,7 +25,8 @@ void emp_hsdag_scratch_allocate(emp_hsdag_scratch *s, int32_t max_nodes,
 /* ---- who joins whom ---- */
 
 /* The edge of greatest score [edge] of a node, of equals the first; -1: it has none. */
-static int32_t emp_hsdag_best_edge(const emp_hsdag_graph *g, const emp_real *score, int32_t node)
+static int32_t emp_hsdag_best_edge(const emp_hsdag_graph *g, const emp_real *score,
+                                   int32_t node)
 {
     int32_t best = -1;
 

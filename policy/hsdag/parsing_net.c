@@ -327,7 +327,7 @@ EMP_KERNEL static void multiply_ends(emp_real *product, const emp_real *g,
 
 /* product[e] = g_u * g_v for each edge e of u and v. */
 static void emp_hsdag_multiply_ends(emp_real *product, const emp_real *g,
-                             const emp_hsdag_graph *graph, int32_t width)
+                                    const emp_hsdag_graph *graph, int32_t width)
 {
     multiply_ends(product, g, graph->first, graph->node, graph->node_count, width);
 }
@@ -472,8 +472,8 @@ double emp_hsdag_net_log_prob(const emp_hsdag_net *n, const int32_t *device_of_g
 /* ---- layers ---- */
 
 /* dx, which may be NULL, is not added to. */
-static void affine_back(emp_hsdag_net *n, emp_real *dx, const emp_real *dy, const emp_real *x,
-                   int32_t map, int32_t rows)
+static void affine_back(emp_hsdag_net *n, emp_real *dx, const emp_real *dy,
+                        const emp_real *x, int32_t map, int32_t rows)
 {
     emp_linear_backward(dx, emp_params_gradient(&n->params, map),
                         emp_params_gradient(&n->params, map + 1), dy, x,
@@ -483,7 +483,7 @@ static void affine_back(emp_hsdag_net *n, emp_real *dx, const emp_real *dy, cons
 
 /* Of y = D(affine_back x); dy is overwritten. */
 static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_real *y,
-                  const emp_real *x, int32_t map, int32_t rows)
+                       const emp_real *x, int32_t map, int32_t rows)
 {
     emp_relu_dropout_backward(dy, y, (int64_t)rows * emp_hsdag_outputs(n, map),
                               n->shape.dropout);
@@ -492,7 +492,7 @@ static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_r
 
 /* Of y = LN(x), in place. */
 static void normalize_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *from,
-                      int32_t norm, int32_t rows)
+                           int32_t norm, int32_t rows)
 {
     emp_layer_norm_backward(dy, emp_params_gradient(&n->params, norm),
                             emp_params_gradient(&n->params, norm + 1), dy, from->normal,
@@ -502,7 +502,7 @@ static void normalize_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm 
 
 /* Of y = LN(x + affine_back x), in place. */
 static void residual_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *from,
-                     const emp_real *x, int32_t map, int32_t norm, int32_t rows)
+                          const emp_real *x, int32_t map, int32_t norm, int32_t rows)
 {
     normalize_back(n, dy, from, norm, rows);
     affine_back(n, n->dx, dy, x, map, rows);
@@ -510,9 +510,9 @@ static void residual_back(emp_hsdag_net *n, emp_real *dy, const emp_hsdag_norm *
 }
 
 /* Of y = D(LN(affine_back x)); dy is overwritten. */
-static void normal_layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, const emp_real *y,
-                         const emp_hsdag_norm *from, const emp_real *x, int32_t map,
-                         int32_t norm, int32_t rows)
+static void normal_layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy,
+                              const emp_real *y, const emp_hsdag_norm *from,
+                              const emp_real *x, int32_t map, int32_t norm, int32_t rows)
 {
     emp_relu_dropout_backward(dy, y, (int64_t)rows * n->shape.width, n->shape.dropout);
     normalize_back(n, dy, from, norm, rows);
@@ -520,7 +520,7 @@ static void normal_layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy, cons
 }
 
 static void convolve_back(const emp_hsdag_net *n, emp_real *dx, const emp_real *dy,
-                     const emp_hsdag_graph *g)
+                          const emp_hsdag_graph *g)
 {
     emp_graph_conv(dx, dy, g->first, g->node, g->node_count, n->shape.width, n->threads);
 }
@@ -572,7 +572,8 @@ static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
     residual_back(n, n->dy, &v->pooled_norm, v->sum, POOL, POOL_NORM, v->groups);
     for (int64_t u = 0; u < v->graph.node_count; u++)
         memcpy(&n->dh[u * W], &n->dy[v->group_of_node[u] * W], (size_t)W * sizeof *n->dh);
-    residual_back(n, n->dh, &v->member_norm, v->q, MEMBER, MEMBER_NORM, v->graph.node_count);
+    residual_back(n, n->dh, &v->member_norm, v->q, MEMBER, MEMBER_NORM,
+                  v->graph.node_count);
 }
 
 EMP_KERNEL static void add_product(emp_real *y, const emp_real *a, const emp_real *b,
@@ -598,8 +599,8 @@ static void from_scores(emp_hsdag_net *n, const emp_hsdag_level *v)
     }
     affine_back(n, n->d_edge, n->d_score, v->edge, SCORE, g->edge_count);
     emp_hsdag_multiply_ends(n->product, v->g, g, n->shape.width);
-    normal_layer_back(n, n->d_product, n->d_edge, v->edge, &v->edge_norm, n->product, EDGE,
-                 EDGE_NORM, g->edge_count);
+    normal_layer_back(n, n->d_product, n->d_edge, v->edge, &v->edge_norm, n->product,
+                      EDGE, EDGE_NORM, g->edge_count);
     memset(n->dg, 0, (size_t)(g->node_count * W) * sizeof *n->dg);
     for (int64_t u = 0; u < g->node_count; u++) {
         for (int64_t e = g->first[u]; e < g->first[u + 1]; e++) {
@@ -622,7 +623,8 @@ static void level_backward(emp_hsdag_net *n, emp_hsdag_level *v)
     if (emp_stop_is_set(n->stop)) return;
     normalize_back(n, n->dh, &v->q_norm, Q_NORM, nodes);
     memcpy(n->dy, n->dh, bytes);
-    layer_back(n, v->q, n->dy, v->single, v->mixed, SINGLE, nodes); /* q: gradient of mixed */
+    layer_back(n, v->q, n->dy, v->single, v->mixed, SINGLE,
+               nodes); /* q: gradient of mixed */
 
     from_scores(n, v);
     if (emp_stop_is_set(n->stop)) return;
@@ -642,8 +644,8 @@ void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,
     from_devices(n, device_of_group, weight, entropy);
     for (int32_t l = n->depth - 1; l >= 0 && !emp_stop_is_set(n->stop); l--)
         level_backward(n, &n->level[l]);
-    normal_layer_back(n, n->dx, n->dh, n->input[1], &n->input_norm[1], n->input[0], INPUT_2,
-                 INPUT_2_NORM, n->node_count);
-    normal_layer_back(n, NULL, n->dx, n->input[0], &n->input_norm[0], x, INPUT_1, INPUT_1_NORM,
-                 n->node_count);
+    normal_layer_back(n, n->dx, n->dh, n->input[1], &n->input_norm[1], n->input[0],
+                      INPUT_2, INPUT_2_NORM, n->node_count);
+    normal_layer_back(n, NULL, n->dx, n->input[0], &n->input_norm[0], x, INPUT_1,
+                      INPUT_1_NORM, n->node_count);
 }

@@ -244,42 +244,48 @@ EMP_KERNEL static void add_wide(const tile_task *t, int64_t m, int64_t col)
     add_columns_long(t, m, col, TILE_VECS * TILE_LANES, TILE_VECS);
 }
 
-EMP_KERNEL static void add_narrow(const tile_task *t, int64_t m, int64_t col, int64_t width)
+EMP_KERNEL static void add_narrow(const tile_task *t, int64_t m, int64_t col,
+                                  int64_t width)
 {
     add_columns_long(t, m, col, width, 1);
 }
 
-EMP_KERNEL static void add_middle(const tile_task *t, int64_t m, int64_t col, int64_t width)
+EMP_KERNEL static void add_middle(const tile_task *t, int64_t m, int64_t col,
+                                  int64_t width)
 {
     add_columns_middle(t, m, col, width, EMP_LONG_VECTOR / EMP_MIDDLE_VECTOR);
 }
 
-EMP_KERNEL static void add_short(const tile_task *t, int64_t m, int64_t col, int64_t width)
+EMP_KERNEL static void add_short(const tile_task *t, int64_t m, int64_t col,
+                                 int64_t width)
 {
     add_columns_short(t, m, col, width, EMP_LONG_VECTOR / EMP_SHORT_VECTOR);
 }
 
 /* The same where dw is part of a wider matrix, whose rows are dw_stride apart. */
 static void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
-                        int64_t x_stride, int32_t m, const emp_real *dy,
-                        int64_t dy_stride, int32_t n, int32_t rows)
+                               int64_t x_stride, int32_t m, const emp_real *dy,
+                               int64_t dy_stride, int32_t n, int32_t rows)
 {
     const tile_task t = {.dw = dw,
-                    .x = x,
-                    .dy = dy,
-                    .dw_stride = dw_stride,
-                    .x_stride = x_stride,
-                    .dy_stride = dy_stride,
-                    .rows = rows};
-    int32_t    col = 0;
+                         .x = x,
+                         .dy = dy,
+                         .dw_stride = dw_stride,
+                         .x_stride = x_stride,
+                         .dy_stride = dy_stride,
+                         .rows = rows};
+    int32_t         col = 0;
 
-    void (*add)(const tile_task *, int64_t, int64_t, int64_t) = emp_has_avx512() ? add_narrow
-                                                           : emp_has_avx2() ? add_middle
-                                                                            : add_short;
+    void (*add)(const tile_task *, int64_t, int64_t, int64_t) =
+        emp_has_avx512() ? add_narrow
+        : emp_has_avx2() ? add_middle
+                         : add_short;
 
     if (emp_has_avx512())
-        for (; col + TILE_VECS * TILE_LANES <= n; col += TILE_VECS * TILE_LANES) add_wide(&t, m, col);
-    for (; col < n; col += TILE_LANES) add(&t, m, col, n - col < TILE_LANES ? n - col : TILE_LANES);
+        for (; col + TILE_VECS * TILE_LANES <= n; col += TILE_VECS * TILE_LANES)
+            add_wide(&t, m, col);
+    for (; col < n; col += TILE_LANES)
+        add(&t, m, col, n - col < TILE_LANES ? n - col : TILE_LANES);
 }
 
 void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
@@ -372,7 +378,7 @@ bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
                        const emp_real *x, const emp_real *w, bool transpose, int32_t rows,
                        int32_t depth, int32_t cols, int32_t threads)
 {
-    strip_task          t = {.w = {.rows = depth, .cols = cols, .width = PANEL},
+    strip_task    t = {.w = {.rows = depth, .cols = cols, .width = PANEL},
                        .y = y,
                        .x = x,
                        .start = start,

@@ -12,7 +12,7 @@ static emp_param_slice weights(const emp_placeto_net *net, int32_t layer)
 
 /* y = x w + b of map layer on rows rows. */
 static void emp_placeto_map(const emp_placeto_net *net, int32_t layer, emp_real *y,
-                     const emp_real *x, int32_t rows)
+                            const emp_real *x, int32_t rows)
 {
     emp_param_slice w = weights(net, layer);
 
@@ -23,7 +23,7 @@ static void emp_placeto_map(const emp_placeto_net *net, int32_t layer, emp_real 
 
 /* The same, and a ReLU. */
 static void emp_placeto_map_relu(const emp_placeto_net *net, int32_t layer, emp_real *y,
-                          const emp_real *x, int32_t rows)
+                                 const emp_real *x, int32_t rows)
 {
     emp_placeto_map(net, layer, y, x, rows);
     emp_activation_forward(EMP_ACTIVATION_RELU, y,
@@ -31,8 +31,9 @@ static void emp_placeto_map_relu(const emp_placeto_net *net, int32_t layer, emp_
 }
 
 /* Adds to the map's gradient; dx may be NULL. */
-static void emp_placeto_map_backward(const emp_placeto_net *net, int32_t layer, emp_real *dx,
-                              const emp_real *dy, const emp_real *x, int32_t rows)
+static void emp_placeto_map_backward(const emp_placeto_net *net, int32_t layer,
+                                     emp_real *dx, const emp_real *dy, const emp_real *x,
+                                     int32_t rows)
 {
     emp_param_slice w = weights(net, layer);
 
@@ -44,8 +45,8 @@ static void emp_placeto_map_backward(const emp_placeto_net *net, int32_t layer, 
 
 /* The same through a ReLU, from its output y; dy changes. */
 static void emp_placeto_map_relu_backward(const emp_placeto_net *net, int32_t layer,
-                                   emp_real *dx, emp_real *dy, const emp_real *y,
-                                   const emp_real *x, int32_t rows)
+                                          emp_real *dx, emp_real *dy, const emp_real *y,
+                                          const emp_real *x, int32_t rows)
 {
     emp_activation_backward(EMP_ACTIVATION_RELU, dy, y,
                             (int64_t)rows * weights(net, layer).cols);
@@ -54,7 +55,7 @@ static void emp_placeto_map_relu_backward(const emp_placeto_net *net, int32_t la
 
 /* y[r][v] = sum of x[r][u] over the edges of v; (rollouts x nodes, width) both. */
 static void emp_placeto_sum_edges(const emp_placeto_net *net, const emp_node_edges *edges,
-                           emp_real *y, const emp_real *x, int32_t width)
+                                  emp_real *y, const emp_real *x, int32_t width)
 {
     int64_t nodes = net->graph->node_count;
 

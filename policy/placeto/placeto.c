@@ -10,6 +10,9 @@
 #include "search/learning.h"
 #include "search/restored.h"
 
+static void emp_placeto_fill_constants(emp_placeto_agent *a);
+static void emp_placeto_learn(emp_placeto_agent *a);
+
 /* Streams of random numbers: weights, starts by episode, and draws of each episode. */
 enum { STREAM_WEIGHTS = 0, STREAM_STARTS, STREAM_EPISODES };
 
@@ -68,8 +71,6 @@ emp_status emp_placeto_agent_init(emp_placeto_agent *a, emp_node_graph *graph,
                                                            "gradient_norm", "updates"};
     emp_status               st = EMP_OK;
     emp_rng                  rng;
-
-static void emp_placeto_fill_constants(emp_placeto_agent *a);
 
     *a = (emp_placeto_agent){.options = *options,
                              .graph = graph,
@@ -190,8 +191,8 @@ static bool is_sound(const emp_placeto_agent *a)
  * and then the others are given up. Ops in no node are on device 0.
  * \retval EMP_EFORMAT  A restored state is damaged. */
 static emp_status emp_placeto_agent_ask(emp_placeto_agent        *a,
-                                 const emp_owned_decision *candidates, int32_t max,
-                                 int32_t *count, emp_error *err)
+                                        const emp_owned_decision *candidates, int32_t max,
+                                        int32_t *count, emp_error *err)
 {
     if (!is_sound(a))
         return EMP_ERROR(EMP_EFORMAT, "the saved state of placeto is damaged");
@@ -260,8 +261,6 @@ static void end_episode(emp_placeto_agent *a)
 {
     size_t nodes = (size_t)a->graph->node_count;
 
-static void emp_placeto_learn(emp_placeto_agent *a);
-
     if (!is_greedy(a)) emp_placeto_learn(a);
     a->episode++;
     a->step = 0;
@@ -315,8 +314,9 @@ static void emp_placeto_agent_tell(emp_placeto_agent *a, const emp_score *scores
 
 /* The parameters and Adam's moments, which fit every graph with as many devices to choose from. Fills
  * arrays and returns their number. */
-static int32_t emp_placeto_agent_list_weights(emp_placeto_agent *a,
-                                       emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
+static int32_t
+emp_placeto_agent_list_weights(emp_placeto_agent *a,
+                               emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
 {
     emp_params           *p = &a->net.params;
     const emp_named_array all[] = {{"net_step", EMP_ARRAY_INT64, 1, &p->step},
@@ -330,7 +330,7 @@ static int32_t emp_placeto_agent_list_weights(emp_placeto_agent *a,
 
 /* What later asks depend on (emp_method). */
 static int32_t emp_placeto_agent_list_state(emp_placeto_agent *a,
-                                     emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
+                                            emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
 {
     const int32_t count = emp_placeto_agent_list_weights(a, arrays);
     size_t nodes = (size_t)a->graph->node_count, rollouts = (size_t)a->options.rollouts;

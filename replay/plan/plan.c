@@ -8,6 +8,9 @@
 #include "base/collections.h"
 #include "base/mem.h"
 
+static emp_status emp_replay_check_kernel(const emp_replay_plan *plan, int32_t op,
+                                          emp_error *err);
+
 enum { HIGHEST = 4095 };
 
 emp_replay_options emp_replay_options_default(void)
@@ -259,9 +262,6 @@ static emp_status check_inputs(const emp_replay_plan *p, int32_t op, emp_error *
                          "op %s is an alias of something shorter, or elsewhere", o->name);
     return EMP_OK;
 }
-
-static emp_status emp_replay_check_kernel(const emp_replay_plan *plan, int32_t op,
-                                   emp_error *err);
 
 emp_status emp_replay_plan_check(const emp_replay_plan *p, emp_error *err)
 {
@@ -568,7 +568,7 @@ static void check_reduce(struct view *v)
 /* A plan file may say anything; what the kernel of op touches must be there.
  * \retval EMP_EFORMAT  The message names the op. */
 static emp_status emp_replay_check_kernel(const emp_replay_plan *plan, int32_t op,
-                                   emp_error *err)
+                                          emp_error *err)
 {
     const emp_replay_op *o = &plan->op[op];
     struct view          view = {plan, op, o->kernel.size, o->kernel.variant, false};

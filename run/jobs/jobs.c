@@ -19,6 +19,30 @@
 #include "run/ranks/deal.h"
 #include "run/store/merge.h"
 
+/* The state of an emp_jobs_run(). */
+struct emp_jobs_plan {
+    const emp_jobs_params *params;
+    emp_job               *job; /**< [count] */
+    int32_t                count;
+    double                 cost;      /**< of all jobs */
+    int32_t                done, own; /**< of own jobs: those of this shard */
+    int32_t   at_once; /**< jobs that this program makes at a time, at least 1 */
+    double    start_s;
+    emp_job **order; /**< [count] in the order in which jobs are made; owned */
+    int32_t   next;  /**< of them */
+    int32_t
+        awaited; /**< jobs that others are making, which take the first places of `order` */
+    atomic_bool has_failed;
+    emp_status  status; /**< of asking rank 0 */
+    emp_error   error;
+};
+
+static emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan,
+                               const emp_job *done, emp_error *err);
+static emp_status emp_jobs_tell(const struct emp_jobs_plan *plan, const emp_job *done,
+                                emp_error *err);
+static emp_status emp_jobs_share(struct emp_jobs_plan *plan, emp_error *err);
+
 /* How long runs take, more or less, and the orders that follow from it. */
 enum { COMMON_OPS = 10000 };
 
@@ -406,12 +430,6 @@ static emp_job *take_dealt(struct emp_jobs_plan *plan, const emp_job *done, bool
 {
     emp_job *job = NULL;
 
-static emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan, const emp_job *done,
-                        emp_error *err);
-
-static emp_status emp_jobs_tell(const struct emp_jobs_plan *plan, const emp_job *done,
-                         emp_error *err);
-
     if (plan->status != EMP_OK) return NULL;
     if (!is_over)
         plan->status = emp_jobs_ask(&job, plan, done, &plan->error);
@@ -479,8 +497,6 @@ emp_status emp_jobs_run(emp_job *jobs, int32_t count, const emp_jobs_params *par
     struct emp_jobs_plan plan = {.params = params, .job = jobs, .count = count};
     const bool           is_first = params->ranks == NULL || params->ranks->rank == 0;
 
-static emp_status emp_jobs_share(struct emp_jobs_plan *plan, emp_error *err);
-
     if (count == 0) goto cleanup;
     if (is_first) emp_runs_sweep(params->folder);
     EMP_TRY(emp_jobs_sort(&plan, err));
@@ -512,8 +528,8 @@ void emp_jobs_clear(emp_job *jobs, int32_t count)
 }
 
 /* Runs that ranks share: rank 0 hands them out and reads what the others have made. */
-static emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan, const emp_job *done,
-                        emp_error *err)
+static emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan,
+                               const emp_job *done, emp_error *err)
 {
     const emp_ranks *ranks = plan->params->ranks;
     emp_piece        piece;
@@ -534,7 +550,7 @@ static emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan, const 
 
 /* Tells rank 0 of a job that is ready, of a thread that wants no more: it hands out nothing more. */
 static emp_status emp_jobs_tell(const struct emp_jobs_plan *plan, const emp_job *done,
-                         emp_error *err)
+                                emp_error *err)
 {
     return emp_deal_end(plan->params->ranks, done - plan->job, done->was_there, err);
 }

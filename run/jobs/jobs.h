@@ -131,22 +131,4 @@ bool emp_job_has_placement(const emp_job *job);
 /** Releases what they found; the array stays the caller's. NULL is allowed. */
 void emp_jobs_clear(emp_job *jobs, int32_t count);
 
-/** The state of an emp_jobs_run(). */
-struct emp_jobs_plan {
-    const emp_jobs_params *params;
-    emp_job               *job; /**< [count] */
-    int32_t                count;
-    double                 cost;      /**< of all jobs */
-    int32_t                done, own; /**< of own jobs: those of this shard */
-    int32_t   at_once; /**< jobs that this program makes at a time, at least 1 */
-    double    start_s;
-    emp_job **order; /**< [count] in the order in which jobs are made; owned */
-    int32_t   next;  /**< of them */
-    int32_t
-        awaited; /**< jobs that others are making, which take the first places of `order` */
-    atomic_bool has_failed;
-    emp_status  status; /**< of asking rank 0 */
-    emp_error   error;
-};
-
 #endif /* EMP_RUN_JOBS_JOBS_H */

@@ -6,6 +6,9 @@
 #include "base/mem.h"
 #include "run/ranks/ranks.h"
 
+static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
+                                   const atomic_int *stop, emp_error *err);
+
 /** From another rank to rank 0. It has no padding, whose bytes would be sent unset. */
 typedef struct {
     int64_t done; /* -1: none */
@@ -96,9 +99,6 @@ static emp_status share(const emp_ranks *ranks, const emp_deal *deal, emp_error 
     return is_whole != 0 ? EMP_OK : EMP_EINTERRUPTED;
 }
 
-static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks, const atomic_int *stop,
-                            emp_error *err);
-
 emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_error *err)
 {
     return emp_ranks_excuse(share(ranks, deal, err), ranks, deal->stop, err);
@@ -107,8 +107,8 @@ emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_erro
 /* Of what an exchange with others has given: after a stop rank 0 does not wait for ranks that have
  * gone, and that is no failure.
  * \return EMP_EINTERRUPTED and an empty err then; else st. */
-static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks, const atomic_int *stop,
-                            emp_error *err)
+static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
+                                   const atomic_int *stop, emp_error *err)
 {
     if (st != EMP_EEXTERNAL || ranks->rank > 0 || !emp_stop_is_set(stop)) return st;
     if (err != NULL) *err = (emp_error){0};
@@ -117,7 +117,7 @@ static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks, const 
 
 /* all: room for a flag of each rank. */
 static emp_status ask_all(int32_t *all, const emp_ranks *ranks, int32_t is_stopped,
-                      emp_error *err)
+                          emp_error *err)
 {
     EMP_CHECK(ranks->agree(EMP_OK, err));
     EMP_CHECK(ranks->gather(&is_stopped, all, sizeof is_stopped, err));

@@ -11,6 +11,9 @@
 #include "base/text/text.h"
 #include "run/sheet/sheet_internal.h"
 
+static void       emp_sheet_print_csv(FILE *out, const emp_sheet *first);
+static emp_status emp_sheet_print_json(FILE *out, const emp_sheet *first, emp_error *err);
+
 /* ---- building ---- */
 
 void emp_sheet_init(emp_sheet *s, const emp_sheet_column *columns, size_t count)
@@ -248,10 +251,6 @@ emp_status emp_sheet_print(FILE *out, const emp_sheet *sheet, emp_sheet_format f
                            emp_error *err)
 {
     emp_status st = EMP_OK;
-
-static void emp_sheet_print_csv(FILE *out, const emp_sheet *first);
-
-static emp_status emp_sheet_print_json(FILE *out, const emp_sheet *first, emp_error *err);
 
     for (const emp_sheet *s = sheet; s != NULL; s = s->next)
         EMP_CHECK(emp_sheet_check(s, err));

@@ -12,7 +12,8 @@
 typedef struct {
     emp_hlo_module *m;         /**< borrowed */
     int32_t        *of_tensor; /**< [tensor] the parameter whose new value it is; -1 */
-    int32_t   *together; /**< [parameter] sets that one kernel writes (base/collections.h) */
+    int32_t
+        *together; /**< [parameter] sets that one kernel writes (base/collections.h) */
     emp_op_id *op, *update; /**< [parameter] its op; what writes it; -1 */
     int32_t    count, parameter_count;
     emp_arrays arrays;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/options/modules/layers.h"
+#include "cli/options/device_map.h"
 #include "cli/options/placement_input.h"
 #include "tests/support/survive.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/forms/llama_options.h"
+#include "cli/options/llama_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
 #include "base/text/text.h"
-#include "cli/options/forms/forms.h"
+#include "cli/options/forms.h"
 #include "graphs/import/models/gguf.h"
 #include "graphs/load.h"
 #include "graphs/sources.h"

@@ -1,4 +1,4 @@
-/** \file cli/options/forms/llama_options.h
+/** \file cli/options/llama_options.h
  * A placement of a decoder as options of llama.cpp, in a script of the shell:
  *
  *     sh best.sh llama-server -m model.gguf
@@ -11,8 +11,8 @@
  * their addresses, which are variables of the shell, and RPC0, RPC1, ... are their GPUs in that order. A buffer of the
  * first GPU of a server is RPC0[ADDRESS].
  */
-#ifndef EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H
-#define EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H
+#ifndef EMP_CLI_OPTIONS_LLAMA_OPTIONS_H
+#define EMP_CLI_OPTIONS_LLAMA_OPTIONS_H
 
 #include "sim/problem/placement.h"
 
@@ -29,4 +29,4 @@ emp_status cli_llama_options_write(const char *path, const emp_named_placement *
                                    const emp_machine *machine, const char *spec,
                                    emp_error *err);
 
-#endif /* EMP_CLI_OPTIONS_FORMS_LLAMA_OPTIONS_H */
+#endif /* EMP_CLI_OPTIONS_LLAMA_OPTIONS_H */

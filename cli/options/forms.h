@@ -1,4 +1,4 @@
-/** \file cli/options/forms/forms.h
+/** \file cli/options/forms.h
  * The decision spaces of output forms: which placements of a model a file for another program can state. The space
  * is imposed on the graph and on the problem before the search, so that no method finds what cannot be written.
  *
@@ -18,8 +18,8 @@
  * machine: GPUs of other hosts are devices of its RPC servers, and their CPUs are withheld. Where the head is tied to the
  * table, the table is where the head is: llama.cpp, vLLM and Megatron-LM keep a second copy with the first layer.
  */
-#ifndef EMP_CLI_OPTIONS_FORMS_FORMS_H
-#define EMP_CLI_OPTIONS_FORMS_FORMS_H
+#ifndef EMP_CLI_OPTIONS_FORMS_H
+#define EMP_CLI_OPTIONS_FORMS_H
 
 #include "sim/problem/placement.h"
 
@@ -53,4 +53,4 @@ emp_status cli_form_join(cli_form form, emp_graph *graph, const char *spec,
  * (sim/problem/sequence.h). The graph was joined for the form. O(ops). \retval EMP_ENOMEM, EMP_EINVAL */
 emp_status cli_form_bind(cli_form form, emp_problem *problem, emp_error *err);
 
-#endif /* EMP_CLI_OPTIONS_FORMS_FORMS_H */
+#endif /* EMP_CLI_OPTIONS_FORMS_H */

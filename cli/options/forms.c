@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/forms/forms.h"
+#include "cli/options/forms.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +7,7 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "base/text/text.h"
-#include "cli/options/modules/device_map.h"
-#include "cli/options/modules/layers.h"
+#include "cli/options/device_map.h"
 #include "graphs/transformer/parts.h"
 #include "sim/problem/problem.h"
 #include "sim/problem/sequence.h"
