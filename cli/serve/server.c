@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+/* The clients of `emplace serve`: lines in, lines out, one request of each client in turn.
+ */
 #define _GNU_SOURCE /* accept4, SOCK_CLOEXEC */
-
-#include "cli/serve/server.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,17 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "cli/serve/desk.h"
 #include "cli/stop.h"
+
+enum { CLI_SERVE_CLIENTS_MAX = 1024 };
+
+typedef struct {
+    const char *socket; /**< path of a Unix socket; NULL: standard input and output */
+    int32_t     clients, runs; /**< at a time */
+    size_t      line_bytes;    /**< of a request, at most */
+    const atomic_int *stop;
+} cli_server_params;
 
 enum { READ_BYTES = 1 << 16, LOOK_MS = 200, BACKLOG = 64 };
 

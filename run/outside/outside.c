@@ -15,7 +15,6 @@
 #include "base/io/input.h"
 #include "base/text/units.h"
 #include "base/work.h"
-#include "run/outside/outside_internal.h"
 
 enum { MOST_METHODS = 16, NAME_BYTES = 256, TIMEOUT_S = 60, LONGEST_TIMEOUT_S = 86400 };
 
