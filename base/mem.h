@@ -26,8 +26,7 @@
                  err)
 
 /** Zeroed memory for \a count items, aligned to 64 bytes when it is 4 KiB or more; NULL
- * on failure or overflow. A count of 0 gives a distinct block. Release with emp_free().
- */
+ * on failure or overflow. A count of 0 gives a distinct block. Release with emp_free(). */
 void *emp_calloc(size_t count, size_t size);
 
 /** What EMP_ALLOC() does; \a pointer is the address of a pointer to items of \a size bytes.
@@ -64,5 +63,49 @@ bool emp_mem_limit(int64_t bytes);
 /** For tests: the next \a count allocations succeed, all later ones fail; -1 = never
  * fail. */
 void emp_mem_fail_after(long count);
+
+/* Arrays that are freed together. Zero-initialise an emp_arrays, add, ask once whether
+ * memory was out, clear:
+ *
+ *     s->start = EMP_ADD_ARRAY(&s->arrays, double, tasks);
+ *     s->end = EMP_ADD_ARRAY(&s->arrays, double, tasks);
+ *     if (s->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "times of %zu tasks", tasks);
+ *     ...
+ *     emp_arrays_clear(&s->arrays);
+ *
+ * Each is a block of its own, zeroed and aligned as emp_calloc() does it, so that tools which
+ * look for accesses beyond a block see them. */
+
+typedef struct {
+    void *newest;   /**< block, whose head points to the one before, or NULL */
+    bool  is_short; /**< memory was out for one of them */
+} emp_arrays;
+
+#define EMP_ADD_ARRAY(arrays, type, count) \
+    ((type *)emp_arrays_add((arrays), (count), sizeof(type)))
+
+/** \a count zeroed items, or NULL, and the arrays are short. */
+void *emp_arrays_add(emp_arrays *arrays, size_t count, size_t size);
+
+/** Frees them all; the arrays may be used again. */
+void emp_arrays_clear(emp_arrays *arrays);
+
+/* Memory for objects that are built piece by piece and freed as a whole (names, nodes of
+ * a graph under construction). Zero-initialise an emp_arena, allocate, clear once. */
+
+typedef struct emp_arena_chunk emp_arena_chunk;
+
+typedef struct {
+    emp_arena_chunk *last; /**< newest chunk, or NULL */
+} emp_arena;
+
+/** Zeroed bytes, aligned for any type; NULL when memory is out. O(1) amortised. */
+void *emp_arena_alloc(emp_arena *arena, size_t bytes);
+
+/** Copies \a length bytes of \a text and terminates them; NULL when memory is out. */
+char *emp_arena_strndup(emp_arena *arena, const char *text, size_t length);
+
+/** Releases everything; the arena may be used again. */
+void emp_arena_clear(emp_arena *arena);
 
 #endif /* EMP_BASE_MEM_H */

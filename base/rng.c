@@ -3,7 +3,7 @@
 
 #include <gsl/gsl_randist.h>
 
-#include "base/random/philox.h"
+#include "base/random.h"
 
 static void fill_block(emp_rng *rng)
 {

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "sim/graph/op.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/clean.h"
+#include "base/io/terminal.h"
 #include "base/text/units.h"
 
 enum { SENTENCE_BYTES = 2048 };

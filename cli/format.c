@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io/terminal.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
 
@@ -104,8 +105,9 @@ static void format_for_programs(const json_t *number, char text[EMP_SHEET_CELL_B
 
 /* ---- objects ----------------------------------------------------------------------- */
 
-static const emp_sheet_column columns[] = {EMP_COLUMN("key", "key", EMP_SHEET_WORD),
-                                           EMP_COLUMN("value", "value", EMP_SHEET_WORD)};
+static const emp_sheet_column setting_columns[] = {
+    EMP_COLUMN("key", "key", EMP_SHEET_WORD),
+    EMP_COLUMN("value", "value", EMP_SHEET_WORD)};
 
 /* An object whose members become lines. */
 struct lines {
@@ -168,8 +170,37 @@ emp_status cli_print_object(json_t *object, emp_sheet_format format, emp_error *
     struct lines l = {.is_for_people = cli_format_is_for_people(format)};
 
     if (object == NULL || format == EMP_SHEET_JSON) return cli_print_json(object, err);
-    EMP_SHEET_INIT(&l.sheet, columns);
+    EMP_SHEET_INIT(&l.sheet, setting_columns);
     add_value(&l, "", object);
     json_decref(object);
     return cli_print_sheet(&l.sheet, format, NULL, err);
+}
+
+enum { USUAL_WIDTH = 80, LEAST_WIDTH = 40 };
+
+int cli_terminal_width(FILE *stream)
+{
+    int columns = emp_terminal_size_of(stream).columns;
+
+    if (columns == 0) return USUAL_WIDTH;
+    return columns < LEAST_WIDTH ? LEAST_WIDTH : columns;
+}
+
+void cli_print_entry(const char *word, int column, const char *text)
+{
+    int width = cli_terminal_width(stdout);
+    int used = printf("  %-*s", column - 3, word);
+
+    if (used > column - 1) used = column - 1; /* then the text may be too long */
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+        if (used + 1 + length >= width && used > column) {
+            printf("\n%*s", column - 1, "");
+            used = column - 1;
+        }
+        used += printf(" %.*s", length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+    printf("\n");
 }

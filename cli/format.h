@@ -7,6 +7,7 @@
 #include <argp.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "run/sheet/sheet.h"
 
@@ -23,5 +24,12 @@ bool cli_format_is_for_people(emp_sheet_format format);
  * \retval EMP_ENOMEM  Also if \a object is NULL.
  * \retval EMP_EIO     Standard output has failed. */
 emp_status cli_print_object(json_t *object, emp_sheet_format format, emp_error *err);
+
+/** Columns of the terminal that \a stream is: at least 40; 80 if it is none. */
+int cli_terminal_width(FILE *stream);
+
+/** Prints "  word  text" on standard output, the text from column \a column on and broken
+ * between words where the terminal ends. */
+void cli_print_entry(const char *word, int column, const char *text);
 
 #endif /* EMP_CLI_FORMAT_H */

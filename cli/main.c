@@ -12,11 +12,11 @@
 #include "base/text/json.h"
 #include "base/text/nearest.h"
 #include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/parse.h"
 #include "cli/stop.h"
-#include "cli/terminal.h"
-#include "cli/version.h"
 #include "run/ranks/ranks.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 #include "run/store/store.h"
 
 enum { NAME_BYTES = 64, LEAST_STACK_BYTES = 256 << 10 };

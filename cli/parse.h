@@ -6,6 +6,7 @@
 #define EMP_CLI_PARSE_H
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { CLI_MOST_OPTIONS = 64 };
@@ -22,5 +23,8 @@ void cli_print_help(const struct argp *argp, const char *name);
  * \return their number. */
 int32_t cli_collect_options(const struct argp        *argp,
                             const struct argp_option *list[CLI_MOST_OPTIONS]);
+
+/** Prints the version and commit; \a is_verbose: the libraries, too. */
+void cli_print_version(bool is_verbose);
 
 #endif /* EMP_CLI_PARSE_H */

@@ -1,11 +1,13 @@
 /** \file cli/progress.h
- * A progress bar on standard error: only on a terminal, on one line of it, and only for work
- * that takes more than two seconds.
- */
+ * Progress on standard error, drawn in place and only on a terminal: a bar, a line for work of unknown length, and
+ * a table whose cells become known. Bars and lines appear after two seconds. */
 #ifndef EMP_CLI_PROGRESS_H
 #define EMP_CLI_PROGRESS_H
 
+#include <pthread.h>
 #include <stdbool.h>
+
+#include "run/jobs/jobs.h"
 
 typedef struct {
     const char *text; /**< beside the bar, where cli_bar_on_progress() draws it */
@@ -17,18 +19,8 @@ typedef struct {
 /** \a text may be NULL. */
 void cli_bar_init(cli_bar *bar, const char *text);
 
-enum { CLI_BAR_BYTES = 160 };
-
-/** The line of a bar, no wider than \a columns, without an end of line. */
-void cli_bar_format(char line[CLI_BAR_BYTES], double done_frac, double remaining_s,
-                    const char *text, int columns);
-
-/** Draws the bar, at most ten times a second. \a remaining_s may be infinite: not known.
- */
+/** Draws the bar, at most ten times a second. \a remaining_s may be infinite: not known. */
 void cli_bar_draw(cli_bar *bar, double done_frac, double remaining_s, const char *text);
-
-/** Draws a text alone, as often as a bar. */
-void cli_bar_draw_text(cli_bar *bar, const char *text);
 
 /** Draws the bar with the time that is left as the share done lets expect. */
 void cli_bar_draw_share(cli_bar *bar, double done_frac, const char *text);
@@ -38,5 +30,46 @@ void cli_bar_on_progress(void *bar, double done_frac);
 
 /** Removes what is drawn, so that other lines can be printed. */
 void cli_bar_clear(cli_bar *bar);
+
+/* The line for work of unknown length: "m-sct: solving the linear program, 12 s". Its own thread draws it, because
+ * libraries do not call back. */
+
+typedef struct {
+    const char     *title;
+    const char     *otherwise;
+    cli_bar         bar;
+    pthread_t       thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t  has_ended;
+    bool            is_running, is_ending;
+} cli_stage_line;
+
+/** Begins to draw \a title, emp_stage_get() and the seconds since now. Both texts are borrowed
+ * until the end. Where standard error is no terminal, or no thread can be had, nothing is
+ * drawn.
+ * \param otherwise  Stands for the stage where none is set. */
+void cli_stage_line_begin(cli_stage_line *line, const char *title, const char *otherwise);
+
+/** Removes the line; does nothing of a line that has ended. */
+void cli_stage_line_end(cli_stage_line *line);
+
+typedef struct {
+    bool   is_terminal;
+    bool   is_drawn;
+    int    line_count;  /**< above the bar */
+    int    known_count; /**< runs that are drawn as ready */
+    double drawn_s;
+} cli_board;
+
+void cli_board_init(cli_board *board);
+
+/** Draws the runs as a table with a bar below, or the bar only where the terminal is too small: at once when another run is ready, else at most ten
+ * times a second. A cell shows the median of the seeds that are ready, else how far its first run
+ * is. \a text stands beside the bar. Nothing is drawn once cli_stop_is_told(). */
+void cli_board_draw(cli_board *board, const emp_jobs_progress *progress,
+                    const char *text);
+
+/** Removes what is drawn, so that other lines can be printed. */
+void cli_board_clear(cli_board *board);
 
 #endif /* EMP_CLI_PROGRESS_H */

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
+#include "base/io/process.h"
 #include "base/io/terminal.h"
-#include "base/io/watcher.h"
 #include "cli/cli.h"
 
 /* Under a second, so that there is time to end. */

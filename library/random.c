@@ -3,7 +3,7 @@
 #include <emplace/random.h>
 #include <stddef.h>
 
-#include "base/random/philox.h"
+#include "base/random.h"
 
 void emp_random_words(uint32_t *word, int64_t count, uint64_t seed, uint32_t stream,
                       uint32_t substream, uint64_t first)

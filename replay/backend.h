@@ -13,7 +13,6 @@
 #ifndef EMP_REPLAY_BACKEND_H
 #define EMP_REPLAY_BACKEND_H
 
-#include "replay/plan/options.h"
 #include "replay/plan/plan.h"
 
 /** When things happened in a step, in ns since it began. Rows of ops that run on cores

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/arrays.h"
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "replay/cpu/cores.h"
 #include "replay/cpu/gemm.h"

@@ -88,4 +88,8 @@ void emp_replay_destroy(emp_replay *replay);
 /** Nanoseconds since an arbitrary fixed moment; never goes back. */
 int64_t emp_replay_now_ns(void);
 
+/** By a temporary file and a rename. \retval EMP_EIO  The message names the file. */
+emp_status emp_replay_trace_write(const char *path, const emp_replay_plan *plan,
+                                  const emp_replay_timeline *timeline, emp_error *err);
+
 #endif /* EMP_REPLAY_EXECUTE_H */

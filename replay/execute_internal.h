@@ -13,9 +13,34 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "replay/execute.h"
-#include "replay/pool.h"
+#include "replay/plan/plan.h"
+
+/* Hands out parts of one region of memory, which may be a device's. It keeps its books
+ * apart from the region, whose bytes it never touches. Best fit among free parts of a
+ * class of sizes, neighbours are joined; what is not needed of a part stays free. Sizes are
+ * rounded up to EMP_REPLAY_ALIGNMENT.
+ *
+ * Threads. None: the caller locks. */
+
+typedef struct emp_pool emp_pool;
+
+/** Of a region of \a bytes; at most \a parts parts are handed out at once. \retval
+ * EMP_ENOMEM */
+emp_status emp_pool_create(emp_pool **out, int64_t bytes, int32_t parts, emp_error *err);
+void       emp_pool_destroy(emp_pool *pool);
+
+/** A part of \a bytes, 0 included; -1 = none is large enough. O(free parts of a class). */
+int32_t emp_pool_allocate(emp_pool *pool, int64_t bytes);
+void    emp_pool_free(emp_pool *pool, int32_t part); /**< O(1) */
+
+int64_t emp_pool_offset(const emp_pool *pool, int32_t part); /**< in the region */
+int64_t emp_pool_bytes(const emp_pool *pool, int32_t part);  /**< rounded up */
+
+int64_t emp_pool_used(const emp_pool *pool);  /**< bytes handed out now */
+int64_t emp_pool_peak(const emp_pool *pool);  /**< most bytes handed out at once */
+int64_t emp_pool_reach(const emp_pool *pool); /**< end of the highest part so far */
 
 /** Roots of places that have no buffer of their own in a pool. */
 enum { EMP_ROOT_NONE = -1, EMP_ROOT_STORAGE = -2, EMP_ROOT_CONSTANT = -3 };
@@ -173,5 +198,17 @@ emp_status emp_replay_check_inputs(emp_replay *r, int32_t op, emp_error *err);
 emp_status emp_replay_check_outputs(emp_replay *r, int32_t op, emp_error *err);
 /** A copy arrived as it was sent. */
 emp_status emp_replay_check_copy(emp_replay *r, int32_t copy, emp_error *err);
+
+/* Elements of matrix products and convolutions, from their definitions, in double: what
+ * kernels are compared with. */
+
+/** Element \a index of output 0 of a PRODUCT or CONV; operands in this computer's memory.
+ * \a absolute gets the sum of the absolute values of its terms, for the tolerance.
+ * O(terms). */
+double emp_reference_element(const emp_kernel_call *call, int64_t index,
+                             double *absolute);
+
+/** Elements of output 0. */
+int64_t emp_reference_count(const emp_kernel *kernel);
 
 #endif /* EMP_REPLAY_EXECUTE_INTERNAL_H */

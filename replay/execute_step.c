@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "replay/cpu/cores.h"
 #include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"

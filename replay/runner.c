@@ -14,7 +14,7 @@
 
 #include "base/io/output.h"
 #include "replay/execute.h"
-#include "replay/trace.h"
+#include "replay/result.h"
 
 enum { EXIT_INPUT = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130, MOST_STEPS = 100000 };
 

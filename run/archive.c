@@ -9,10 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/io/atomic_file.h"
-#include "base/io/file_lock.h"
-#include "base/io/folder.h"
 #include "base/io/output.h"
 #include "sim/engine/sim.h"
 

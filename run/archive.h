@@ -13,7 +13,7 @@
 #ifndef EMP_RUN_ARCHIVE_H
 #define EMP_RUN_ARCHIVE_H
 
-#include "base/io/file_lock.h"
+#include "base/io/output.h"
 #include "run/loop.h"
 #include "run/timing.h"
 

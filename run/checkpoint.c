@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "base/blas/openblas.h"
-#include "base/clock.h"
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
+#include "base/work.h"
 #include "run/loop_internal.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 #include "run/store/checkpoint.h"
 
 /* Without a wish of the user checkpoints are that far apart, and at least so many times

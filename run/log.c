@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "base/work.h"
 #include "run/loop_internal.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 
 static void copy_text(char *to, size_t size, const char *from)
 {

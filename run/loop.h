@@ -7,9 +7,9 @@
  *
  * Several programs may share a run. Each calls emp_run() with the same parameters but for
  * `ranks`, proposes and scores its own part of every update, and makes the same step from
- * the gradients of all, added in order of ranks (shared_together.c): the record depends on
+ * the gradients of all, added in order of ranks (shared.c): the record depends on
  * the number of ranks, not on which is slow. With `is_async` rank 0 is a parameter server
- * and the others are controllers (shared_server.c; Mirhoseini et al., 2017): who is faster
+ * and the others are controllers (shared.c; Mirhoseini et al., 2017): who is faster
  * then counts.
  */
 #ifndef EMP_RUN_LOOP_H
@@ -115,8 +115,7 @@ void emp_run_describe(emp_record *record, const emp_problem *problem,
  * \retval EMP_EUNSUPPORTED  A method that cannot share a run, with ranks.
  * \retval EMP_EEXTERNAL     Other ranks have gone; rank 0 has then saved a checkpoint, unless
  *                           it stood in the middle of an update: the one before remains.
- * \retval EMP_EELSEWHERE    Another rank has failed, and says why.
- */
+ * \retval EMP_EELSEWHERE    Another rank has failed, and says why. */
 emp_status emp_run(emp_record *record, const emp_problem *problem,
                    const emp_run_params *params, emp_error *err);
 

@@ -1,12 +1,12 @@
 /** \file run/loop_internal.h
- * A run under way, for the files that make one. loop.c has the loop. score.c asks the oracle,
- * log.c writes the record, checkpoint.c saves the state. shared.c, shared_together.c and
- * shared_server.c have the loops of a run that several ranks share.
+ * A run under way, for the files that make one. loop.c has the loop. loop.c asks the oracle,
+ * log.c writes the record, checkpoint.c saves the state. shared.c, shared.c and
+ * shared.c have the loops of a run that several ranks share.
  */
 #ifndef EMP_RUN_LOOP_INTERNAL_H
 #define EMP_RUN_LOOP_INTERNAL_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "run/loop.h"
 #include "sim/team/team.h"
 
@@ -72,7 +72,7 @@ emp_run_end emp_run_end_now(const emp_run_state *run);
  * the run and notes why. */
 int32_t emp_run_room(emp_run_state *run, emp_run_end end, int64_t underway);
 
-/* ---- score.c ---- */
+/* ---- loop.c ---- */
 
 /** Has the method propose at most \a max candidates. */
 emp_status emp_run_ask(emp_run_state *run, int32_t max, int32_t *count, emp_error *err);
@@ -113,19 +113,15 @@ emp_status emp_run_agree(const emp_run_state *run, emp_status st, emp_error *err
 /** The loop that this rank's place among the others gives it. */
 emp_status emp_run_shared(emp_run_state *run, emp_error *err);
 
-/* ---- shared_together.c ---- */
+/* ---- shared.c ---- */
 
 /** The most candidates of one batch of ranks that work together. */
 int32_t emp_run_together_limit(const emp_ranks *ranks);
-/** The loop of a rank that makes each step with all others. */
-emp_status emp_run_together(emp_run_state *run, emp_error *err);
 
-/* ---- shared_server.c ---- */
+/* ---- shared.c ---- */
 
 /** The loop of a parameter server: gives controllers parameters, and makes a step from each
  * gradient as it comes. */
 emp_status emp_run_serve(emp_run_state *run, emp_error *err);
-/** The loop of a controller: gets parameters, proposes, scores, sends its gradient. */
-emp_status emp_run_work(emp_run_state *run, emp_error *err);
 
 #endif /* EMP_RUN_LOOP_INTERNAL_H */

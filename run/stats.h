@@ -8,8 +8,7 @@
 
 #include "run/sheet/sheet.h"
 
-/** All NaN when there is no value. Infinite values (out of memory) are larger than all.
- */
+/** All NaN when there is no value. Infinite values (out of memory) are larger than all. */
 typedef struct {
     double median, min, max;
 } emp_summary;

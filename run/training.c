@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/text/text.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "run/loop_internal.h"
 #include "run/methods.h"
 

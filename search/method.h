@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/named_array.h"
+#include "base/collections.h"
 #include "base/text/options.h"
 #include "search/weights.h"
 #include "sim/problem/decision.h"

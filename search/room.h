@@ -17,7 +17,7 @@
 #ifndef EMP_SEARCH_ROOM_H
 #define EMP_SEARCH_ROOM_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/problem/problem.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 
 static size_t bytes_of(const emp_named_array *array)
 {

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arrays.h"
+#include "base/collections.h"
 #include "base/error.h"
-#include "base/named_array.h"
+#include "base/mem.h"
 
 enum { EMP_WEIGHTS_NAME_BYTES = 64, EMP_WEIGHTS_TEXT_BYTES = 256 };
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/io/input.h"
 #include "base/mem.h"
 

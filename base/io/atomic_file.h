@@ -39,8 +39,7 @@ emp_status emp_atomic_file_open(emp_atomic_file *file, const char *path, emp_err
 
 /** Closes what was written and puts it in its place. See emp_atomic_file_expect_none() for what else may
  * become of it.
- * \retval EMP_EIO  This, or a write before it, failed; nothing has changed at the path.
- */
+ * \retval EMP_EIO  This, or a write before it, failed; nothing has changed at the path. */
 emp_status emp_atomic_file_commit(emp_atomic_file *file, emp_error *err);
 
 /** Drops what was written, and releases \a file; after a commit only the latter. */

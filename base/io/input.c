@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 
 enum { MOST_KEPT = 1024, GIVEN_UP = 1 };
 

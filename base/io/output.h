@@ -1,7 +1,7 @@
 /** \file base/io/output.h
- * Files that are to be written, looked at before the work: whether they can be, and whether they take the place
- * of something that is to stay. What a program reads stays whatever it is told; other files stay unless --force
- * is given. Each function returns one sentence that names the file.
+ * Checks outputs before the work starts, makes their folders, and locks them. A file that the
+ * program reads is never replaced, other files only with --force. Each check returns one sentence
+ * that names the file.
  */
 #ifndef EMP_BASE_IO_OUTPUT_H
 #define EMP_BASE_IO_OUTPUT_H
@@ -40,5 +40,32 @@ emp_status emp_output_check_replaced(const char *const *paths, int32_t count,
 
 /** The same of a folder of outputs: fails if it has files. \a path may be NULL. */
 emp_status emp_output_check_folder(const char *path, bool is_forced, emp_error *err);
+
+/** Makes a folder unless it is there; those above it must be.
+ * \retval EMP_EIO  The message names it. */
+emp_status emp_folder_make(const char *path, emp_error *err);
+
+/* Lets one program at a time write a file that takes hours to make. The lock is a file beside it, PATH.lock,
+ * with the number of the process; the system releases it when the process ends. */
+
+/** Zero-initialise before use. */
+typedef struct {
+    char *name;       /**< private; of the lock file; NULL = nothing is locked */
+    int   descriptor; /**< private */
+} emp_file_lock;
+
+/** Locks what \a path leads to. It never waits. What is no file, as /dev/null, and file systems without
+ * locks are left as they are.
+ * \retval EMP_EINVAL  Another program, or another lock of this one, has it; the message names the
+ *                     process.
+ * \retval EMP_EIO     No file can be made beside it. \retval EMP_ENOMEM */
+emp_status emp_file_lock_take(emp_file_lock *lock, const char *path, emp_error *err);
+
+/** Likewise, where the other program is no failure: then \a is_taken is false. */
+emp_status emp_file_lock_try(emp_file_lock *lock, bool *is_taken, const char *path,
+                             emp_error *err);
+
+/** Removes the lock file; nothing if nothing is locked. */
+void emp_file_lock_release(emp_file_lock *lock);
 
 #endif /* EMP_BASE_IO_OUTPUT_H */

@@ -1,13 +1,29 @@
 /** \file base/io/terminal.h
- * Terminals: how large one is, and what may be written to it.
+ * Terminals: their size, and text that may be written to them.
  */
 #ifndef EMP_BASE_IO_TERMINAL_H
 #define EMP_BASE_IO_TERMINAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
-/** A stream to the terminal \a file whose text is cleaned (base/io/clean.h), for names that come from
+/* Text from files on its way to a person: a name may hold escapes that move the cursor, change colours or
+ * clear the screen of a terminal, and ends of lines that make one message look like two. */
+
+enum { EMP_CLEAN_GROWTH = 4 }; /**< a byte becomes at most so many */
+
+/** Copies \a length bytes of UTF-8 to \a clean, which has room for EMP_CLEAN_GROWTH times as many
+ * and a zero. Control characters are spelt out: an escape as "\x1b", the end of a line as "\n".
+ * So is the last byte of a mark that turns the direction of text or ends a line.
+ * \param is_page  Ends of lines and tabs stay.
+ * \param before   The two bytes before the text, for text in pieces; becomes its last two. Begin with 0.
+ * \return the length of the copy. O(length). */
+size_t emp_text_clean(char *clean, const char *text, size_t length, bool is_page,
+                      uint16_t *before);
+
+/** A stream to the terminal \a file whose text is cleaned (base/io/terminal.h), for names that come from
  * files. One in a program. Closing it leaves \a file open. \return NULL on failure. */
 FILE *emp_terminal_open(int file);
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/io/input.h"
 #include "base/mem.h"
-#include "base/strmap.h"
+#include "base/text/file.h"
 #include "base/text/units.h"
-#include "base/text/whole_file.h"
 
 enum { FIRST_ROOM = 256, HEX = 16, DECIMAL = 10 };
 

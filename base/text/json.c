@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
+#include "base/text/file.h"
 #include "base/text/units.h"
-#include "base/text/whole_file.h"
 
 /* Members of one list follow one another, each with what is in it. */
 struct emp_json {

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +206,136 @@ emp_status emp_options_parse(void *values, const emp_option_table *table,
             return EMP_ERROR(EMP_EINVAL, "%s: option %.*s is given twice", table->owner,
                              (int)strcspn(text, "=,"), text);
         text += length + (text[length] == ',');
+    }
+    return EMP_OK;
+}
+
+bool emp_word_list_has(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+
+    if (list == NULL) return true;
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        if (*at == ',') at++;
+        if (strncmp(at, word, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef const char *key_function(const void *context, int32_t i);
+
+static bool is_key(const char *word, size_t length, key_function *key,
+                   const void *context)
+{
+    const char *name;
+
+    for (int32_t i = 0; (name = key(context, i)) != NULL; i++) {
+        if (strlen(name) == length && strncmp(name, word, length) == 0) return true;
+    }
+    return false;
+}
+
+/* Whether key number i stands before, too. */
+static bool is_repeated(int32_t i, key_function *key, const void *context)
+{
+    for (int32_t k = 0; k < i; k++)
+        if (strcmp(key(context, k), key(context, i)) == 0) return true;
+    return false;
+}
+
+/* As many whole keys as there is room for; an ellipsis stands for the others. */
+static void list_keys(char *text, size_t size, key_function *key, const void *context)
+{
+    static const char others[] = ", ...";
+    const char       *name;
+    size_t            used = 0;
+
+    text[0] = '\0';
+    for (int32_t i = 0; (name = key(context, i)) != NULL; i++) {
+        if (is_repeated(i, key, context)) continue;
+        const char *separator = i == 0 ? "" : ", ";
+        size_t      length = strlen(separator) + strlen(name);
+        if (used + length + sizeof others > size) {
+            snprintf(text + used, size - used, "%s", others);
+            return;
+        }
+        snprintf(text + used, size - used, "%s%s", separator, name);
+        used += length;
+    }
+}
+
+static emp_nearest nearest_key(const char *word, size_t length, key_function *key,
+                               const void *context)
+{
+    emp_nearest near = emp_nearest_begin(word, length, "");
+    const char *name;
+
+    for (int32_t i = 0; (name = key(context, i)) != NULL; i++)
+        emp_nearest_offer(&near, name, strlen(name));
+    return near;
+}
+
+emp_status emp_word_list_check(const char *list, const char *what,
+                               const char *(*key)(const void *context, int32_t i),
+                               const void *context, emp_error *err)
+{
+    for (const char *at = list; at != NULL;) {
+        size_t length = strcspn(at, ",");
+        if (!is_key(at, length, key, context)) {
+            char known[256];
+            char hint[EMP_NEAREST_BYTES];
+            list_keys(known, sizeof known, key, context);
+            emp_nearest near = nearest_key(at, length, key, context);
+            return EMP_ERROR(EMP_EINVAL, "%s \"%.*s\"%s; it has %s", what, (int)length,
+                             at, emp_nearest_hint(&near, hint), known);
+        }
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return EMP_OK;
+}
+
+/* Which key an item "key=text" has; -1: none of them. */
+static int find_key(const char *const *keys, const char *item, size_t length)
+{
+    for (int i = 0; keys[i] != NULL; i++) {
+        size_t size = strlen(keys[i]);
+        if (length >= size && memcmp(item, keys[i], size) == 0) return i;
+    }
+    return -1;
+}
+
+emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *const *keys,
+                        emp_error *err)
+{
+    const char *item = spec + strcspn(spec, ":");
+    emp_text    rest = {parts->rest, EMP_SPEC_BYTES, 0};
+    bool        is_given[EMP_SPEC_TEXTS_MAX] = {false};
+
+    *parts = (emp_spec_parts){0};
+    if (strlen(spec) >= EMP_SPEC_BYTES)
+        return EMP_ERROR(EMP_EINVAL, "a spec of more than %d characters",
+                         EMP_SPEC_BYTES - 1);
+    if (*item == ':') item++;
+    while (*item != '\0') {
+        size_t     length = strcspn(item, ",");
+        int        key = find_key(keys, item, length);
+        int        skip = key >= 0 ? (int)strlen(keys[key]) : 0;
+        const bool is_list = key >= 0 && keys[key][skip - 1] == '.';
+        if (key >= 0 && is_given[key] && !is_list)
+            return EMP_ERROR(EMP_EINVAL, "%s: %.*s is given twice", spec, skip - 1,
+                             keys[key]);
+        emp_text *to = &rest, text = {0};
+        if (key >= 0) {
+            text = (emp_text){parts->text[key], EMP_SPEC_BYTES, strlen(parts->text[key])};
+            to = &text;
+            is_given[key] = true;
+        }
+        emp_text_add(to, "%s%.*s", to->used > 0 ? "," : "", (int)length - skip,
+                     item + skip);
+        item += length;
+        if (*item == ',') item++;
     }
     return EMP_OK;
 }

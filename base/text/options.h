@@ -104,4 +104,34 @@ int32_t emp_words_find(const char *words, const char *word, size_t length);
 /** Word number \a index, and its length; NULL = there is none. */
 const char *emp_words_at(const char *words, int32_t index, size_t *length);
 
+/* Lists of keys as options give them: "rnnlm,nmt2". NULL is the list of all. */
+
+/** True when the list has the word. */
+bool emp_word_list_has(const char *list, const char *word);
+
+/** Every word of the list must be one of key(context, 0), key(context, 1), ... up to NULL,
+ * some of which may be equal.
+ * \param what  What the list is of, for the message: "table 1 has no row".
+ * \retval EMP_EINVAL  The message names the word and the keys, the first of many. */
+emp_status emp_word_list_check(const char *list, const char *what,
+                               const char *(*key)(const void *context, int32_t i),
+                               const void *context, emp_error *err);
+
+/* Specs with texts of their own: "family:path=FILE,batch=8" names a file among its options. */
+
+enum { EMP_SPEC_BYTES = 4096, EMP_SPEC_TEXTS_MAX = 5 };
+
+/** What follows the family, cut at commas. */
+typedef struct {
+    char text[EMP_SPEC_TEXTS_MAX]
+             [EMP_SPEC_BYTES]; /**< by key; "" where it is not given */
+    char rest[EMP_SPEC_BYTES]; /**< the other items, for emp_options_parse() */
+} emp_spec_parts;
+
+/** Cuts \a spec. \a keys are those of texts, each with its equals sign, and end with NULL: "path=". A key
+ * that ends with a point, as "dim." of "dim.N=3,dim.M=4", may be there several times; its text is "N=3,M=4".
+ * \retval EMP_EINVAL  The spec is too long, or has one of them twice. */
+emp_status emp_spec_cut(emp_spec_parts *parts, const char *spec, const char *const *keys,
+                        emp_error *err);
+
 #endif /* EMP_BASE_TEXT_OPTIONS_H */

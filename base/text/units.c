@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _GNU_SOURCE /* strtod_l */
+
 #include "base/text/units.h"
 
 #include <errno.h>
 #include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,3 +323,25 @@ const char *emp_units_format_change(double frac, char *buffer, size_t size)
 }
 
 const char *emp_units_plural(int64_t count) { return count == 1 ? "" : "s"; }
+
+/* "all_reduce", "all_gather", "reduce_scatter", "alltoall"; static storage. */
+static const char *emp_collective_name(emp_collective op)
+{
+    static const char *const names[EMP_COLLECTIVES] = {"all_reduce", "all_gather",
+                                                       "reduce_scatter", "alltoall"};
+
+    return names[op];
+}
+
+emp_status emp_collective_parse(emp_collective *op, const char *name, emp_error *err)
+{
+    for (int32_t c = 0; c < EMP_COLLECTIVES; c++) {
+        if (strcmp(emp_collective_name((emp_collective)c), name) != 0) continue;
+        *op = (emp_collective)c;
+        return EMP_OK;
+    }
+    return EMP_ERROR(EMP_EINVAL,
+                     "\"%.40s\" is no collective; known: all_reduce, all_gather, "
+                     "reduce_scatter, alltoall",
+                     name);
+}

@@ -1,5 +1,5 @@
 /** \file base/text/units.h
- * Numbers in files, and quantities as people write them in machine files: "12.8 GB/s", "5 us", "10.6 GiB",
+ * Numbers in files, names of collectives, and quantities as people write them in machine files: "12.8 GB/s", "5 us", "10.6 GiB",
  * "4.29 TFLOP/s", "745 MHz". 1 GB = 10^9 B, 1 GiB = 2^30 B.
  */
 #ifndef EMP_BASE_TEXT_UNITS_H
@@ -72,5 +72,16 @@ const char *emp_units_format_change(double frac, char *buffer, size_t size);
 const char *emp_units_format_number(double value, int digits, char *buffer, size_t size);
 /** The ending of a noun behind a number: "" for 1, otherwise "s". */
 const char *emp_units_plural(int64_t count);
+
+typedef enum {
+    EMP_COLLECTIVE_ALL_REDUCE,     /**< all get the sum of all buffers */
+    EMP_COLLECTIVE_ALL_GATHER,     /**< all get the parts of all */
+    EMP_COLLECTIVE_REDUCE_SCATTER, /**< each gets its part of the sum */
+    EMP_COLLECTIVE_ALL_TO_ALL,     /**< each sends each other a part of its buffer */
+    EMP_COLLECTIVES
+} emp_collective;
+
+/** \retval EMP_EINVAL  The message has the known names. */
+emp_status emp_collective_parse(emp_collective *op, const char *name, emp_error *err);
 
 #endif /* EMP_BASE_TEXT_UNITS_H */

@@ -15,7 +15,7 @@
 #ifndef EMP_BASELINES_PARTITIONERS_BLOCKS_H
 #define EMP_BASELINES_PARTITIONERS_BLOCKS_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/problem/problem.h"
 
 typedef struct {

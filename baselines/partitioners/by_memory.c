@@ -7,7 +7,7 @@
  * order of their first ops, so that a head that is tied to the table stands with the table, and an optimizer with
  * its layer. Any other class follows one that it reads from. Bytes are those of variables and of a part
  * of all results: results of the backward pass are soon released. */
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "baselines/baselines.h"
 #include "search/groups/class_groups.h"
 #include "sim/problem/problem.h"

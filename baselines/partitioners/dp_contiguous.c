@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/partitioners/ideals.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 
 enum { WORD_BITS = 64, FIRST_CAPACITY = 1024 };

@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "base/text/units.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "search/groups/class_groups.h"
 #include "sim/engine/sim.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text/units.h"
-#include "base/work/stage.h"
+#include "base/work.h"
 #include "baselines/partitioners/memory_repair.h"
 #include "search/order.h"
 

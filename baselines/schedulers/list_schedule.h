@@ -16,7 +16,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H
 #define EMP_BASELINES_SCHEDULERS_LIST_SCHEDULE_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/schedulers/task_graph.h"
 #include "search/method.h"

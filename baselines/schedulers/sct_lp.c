@@ -3,9 +3,9 @@
 
 #include <glpk.h>
 
-#include "base/arrays.h"
 #include "base/lp/guard.h"
-#include "base/work/stage.h"
+#include "base/mem.h"
+#include "base/work.h"
 
 /* Rows and columns, from 1 on as GLPK counts. A column for each task (s), each edge (x),
  * and w; a row for each edge, then for each task three, of which some stay free. */

@@ -21,7 +21,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_SCT_LP_H
 #define EMP_BASELINES_SCHEDULERS_SCT_LP_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "baselines/schedulers/task_graph.h"
 
 /** An edge between tasks. */

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/arrays.h"
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "search/groups/colocation_groups.h"
 

@@ -38,7 +38,7 @@
 #ifndef EMP_BASELINES_SCHEDULERS_TASK_GRAPH_H
 #define EMP_BASELINES_SCHEDULERS_TASK_GRAPH_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/graph/graph.h"
 #include "sim/problem/problem.h"
 

@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "baselines/baselines.h"

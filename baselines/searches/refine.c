@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 
 /* ---- the fit ----------------------------------------------------------------------- */
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/folder.h"
 #include "base/io/input.h"
+#include "base/io/output.h"
 
 enum { LINE_BYTES = 1024, MAX_CHANGES = 16 };
 

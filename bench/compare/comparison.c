@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
+#include "base/text/options.h"
 #include "base/text/text.h"
-#include "base/text/word_list.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/entrants.h"
 #include "sim/bounds/bounds.h"

@@ -37,7 +37,7 @@
 
 #include <stdio.h>
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "bench/compare/statistics.h"
 #include "bench/compare/tasks.h"
 #include "bench/tables/table.h"

@@ -8,7 +8,7 @@
 #include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/plots/html.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 
 /* ---- figures ---- */
 

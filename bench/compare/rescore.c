@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "bench/compare/comparison_internal.h"
 #include "bench/compare/noise.h"
 #include "sim/engine/sim.h"

@@ -14,7 +14,7 @@
 #ifndef EMP_BENCH_COMPARE_TASKS_H
 #define EMP_BENCH_COMPARE_TASKS_H
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "bench/placebench/placebench.h"
 #include "run/jobs/jobs.h"
 

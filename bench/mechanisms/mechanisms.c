@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/options.h"
 #include "base/text/text.h"
-#include "base/text/word_list.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "bench/tables/paper.h"
 #include "graphs/load.h"
 #include "run/loop.h"

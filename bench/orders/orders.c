@@ -7,11 +7,11 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/text/options.h"
 #include "base/text/units.h"
-#include "base/text/word_list.h"
 #include "bench/tables/paper.h"
 #include "run/methods.h"
-#include "run/ranks/stop.h"
+#include "run/ranks/deal.h"
 #include "search/moves.h"
 #include "search/order.h"
 #include "sim/engine/sim.h"

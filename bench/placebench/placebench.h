@@ -19,7 +19,7 @@
 #ifndef EMP_BENCH_PLACEBENCH_PLACEBENCH_H
 #define EMP_BENCH_PLACEBENCH_PLACEBENCH_H
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "base/text/csv.h"
 #include "run/tasks/task.h"
 

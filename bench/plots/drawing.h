@@ -22,8 +22,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/mem.h"
 
 /** Colours of what is no data; a page shows them as its own colours, also in the dark. */
 #define EMP_INK   "#1b1f24" /**< names */

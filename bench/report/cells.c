@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "bench/report/op_place.h"
 
 enum { MAX_DEPTH = 2, LEAST_STEPS = 2 };

@@ -14,7 +14,7 @@
 #include "bench/plots/html.h"
 #include "bench/report/paper_rows.h"
 #include "bench/report/tables.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 
 static const char how_tables[] = "Every number is simulated. Of several seeds it is the "
                                  "median, with the range below it. "

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/speed/harness.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/text/word_list.h"
+#include "base/text/options.h"
+#include "base/work.h"
 #include "run/stats.h"
 
 enum { ROUNDS_MIN = 3, WAY_S_MAX = 10, TASK_S_MAX = 60 };

@@ -3,7 +3,7 @@
 
 #include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/nn/flush.h"
+#include "policy/nn/threads.h"
 
 const emp_network *const emp_networks[EMP_NETWORKS] = {
     &emp_network_placer, &emp_network_grouper, &emp_network_go, &emp_network_hsdag};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "base/text/word_list.h"
+#include "base/text/options.h"
+#include "base/work.h"
 #include "bench/speed/peer.h"
 #include "bench/speed/speed.h"
 #include "bench/speed/synthetic.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/program.h"
+#include "base/io/process.h"
 #include "base/mem.h"
 
 /* The first of them warms caches and allocators up. */

@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/io/program.h"
-#include "base/text/word_list.h"
+#include "base/io/process.h"
+#include "base/text/options.h"
+#include "base/work.h"
 #include "bench/speed/networks.h"
 #include "bench/speed/speed.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/clock.h"
-#include "base/text/word_list.h"
+#include "base/text/options.h"
+#include "base/work.h"
 #include "bench/speed/speed.h"
 #include "bench/speed/synthetic.h"
 #include "bench/tables/paper.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "base/text/word_list.h"
+#include "base/text/options.h"
 #include "bench/studies/ablation_internal.h"
 #include "run/methods.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "base/text/word_list.h"
+#include "base/text/options.h"
 
 static const char *row_key(const void *context, int32_t i)
 {

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "bench/studies/definitions.h"
 #include "bench/studies/measure.h"

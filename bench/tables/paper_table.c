@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text/options.h"
 #include "base/text/text.h"
-#include "base/text/word_list.h"
 #include "bench/tables/paper.h"
 
 const emp_paper_table *emp_paper_table_find(const char *name)

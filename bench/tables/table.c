@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 
 emp_status emp_table_create(emp_table **out, int32_t row_count, int32_t column_count,
                             emp_error *err)

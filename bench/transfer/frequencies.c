@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bench/transfer/frequencies.h"
 
-#include "base/arrays.h"
 #include "base/mem.h"
 
 enum { TENTHS = EMP_FREQUENCY_TENTHS, UNNAMED = -1 };

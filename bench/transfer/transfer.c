@@ -7,16 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
-#include "base/io/folder.h"
+#include "base/collections.h"
+#include "base/io/output.h"
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "bench/transfer/frequencies.h"
 #include "run/methods.h"
 #include "run/ranks/deal.h"
-#include "run/ranks/stop.h"
-#include "run/sheet/manifest.h"
-#include "run/store/weights_file.h"
+#include "run/sheet/sheet.h"
+#include "run/store/checkpoint.h"
 #include "run/training.h"
 
 enum { MOST_LEARNERS = 8, PATH_BYTES = 1024, NOBODY = -1 };

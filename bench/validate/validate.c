@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arrays.h"
-#include "base/hash.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "base/text/units.h"
 #include "sim/surrogate/surrogate.h"
 

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "base/text/csv.h"
-#include "run/store/columns.h"
+#include "run/store/checkpoint.h"
 
 static const emp_sheet_column case_columns[] = {
     EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),

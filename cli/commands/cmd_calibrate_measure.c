@@ -6,7 +6,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/io/folder.h"
 #include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/csv.h"
@@ -14,8 +13,6 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/progress.h"
-#include "cli/replay/replay_options.h"
-#include "cli/replay/replay_results.h"
 #include "cli/replay/replay_runner.h"
 #include "cli/stop.h"
 #include "replay/cpu/cores.h"

@@ -12,7 +12,6 @@
 #include "cli/commands/graph_output.h"
 #include "cli/format.h"
 #include "cli/options/inputs.h"
-#include "cli/options/source_options.h"
 #include "sim/graph/graph.h"
 
 enum { SHOWN_TYPES = 20 };

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/file_lock.h"
 #include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/units.h"
@@ -21,7 +20,7 @@
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"
-#include "run/store/weights_file.h"
+#include "run/store/checkpoint.h"
 
 enum {
     KEY_RECORD = 512,

@@ -16,7 +16,6 @@
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/progress.h"
-#include "cli/replay/replay_options.h"
 #include "cli/replay/replay_runner.h"
 #include "replay/planner/plan_from_problem.h"
 #include "run/methods.h"

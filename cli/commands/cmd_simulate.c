@@ -11,7 +11,6 @@
 #include "cli/format.h"
 #include "cli/options/fit.h"
 #include "cli/options/placement_input.h"
-#include "cli/options/trace_devices.h"
 #include "cli/report/report.h"
 #include "cli/report/report_why.h"
 #include "cli/stop.h"

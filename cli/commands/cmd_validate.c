@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/folder.h"
 #include "base/io/output.h"
 #include "base/mem.h"
 #include "bench/plots/gnuplot.h"

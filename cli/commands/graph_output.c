@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "cli/cli.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 
 enum { SHAPE_BYTES = 21 * EMP_MAX_RANK + 32, COLUMN_BYTES = 80 };
 

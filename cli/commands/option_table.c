@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/text/text.h"
-#include "cli/terminal.h"
+#include "cli/format.h"
 
 enum { COLUMN = 26 };
 

@@ -15,7 +15,7 @@
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "run/sheet/sheet.h"
-#include "run/store/weights_file.h"
+#include "run/store/checkpoint.h"
 #include "run/training.h"
 
 enum { DEFAULT_BUDGET = 10000, IMITATE_BUDGET = 1000, PATH_BYTES = 1024 };

@@ -6,8 +6,7 @@
 
 #include "bench/validate/validation_sheet.h"
 #include "cli/progress.h"
-#include "cli/replay/replay_options.h"
-#include "cli/replay/replay_results.h"
+#include "cli/replay/replay_runner.h"
 
 enum { CLI_VALIDATE_WORKLOADS = EMP_VALIDATION_PARTS };
 

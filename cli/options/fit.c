@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/spec.h"
+#include "base/text/options.h"
 #include "base/text/units.h"
 #include "cli/cli.h"
 #include "cli/format.h"

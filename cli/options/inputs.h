@@ -6,13 +6,29 @@
 
 #include <argp.h>
 #include <jansson.h>
+#include <stdbool.h>
 
-#include "cli/options/forms/forms.h"
-#include "cli/options/source_options.h"
+#include "cli/options/forms.h"
 #include "graphs/load.h"
 #include "run/sheet/sheet.h"
 #include "run/tasks/task.h"
 #include "sim/problem/problem.h"
+
+/* Options that complete a file; they become parts of the SPEC. */
+
+/** Zero-initialise. */
+typedef struct {
+    const char *batch, *train, *signature;
+    bool        is_lenient;
+    char        dims[2048]; /**< ",dim.name=size" of each --dim */
+    char        spec[8192]; /**< what cli_source_spec() returns */
+} cli_source_options;
+
+/** A command adds it as an argp child with its cli_source_options as input. */
+extern const struct argp cli_source_argp;
+
+/** The SPEC with the options as its parameters; SPEC itself where none is given. */
+const char *cli_source_spec(cli_source_options *o, const char *spec);
 
 /** Zero-initialise; cli_inputs_clear() releases it, also after a failure. */
 typedef struct {

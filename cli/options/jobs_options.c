@@ -10,8 +10,9 @@
 #include "base/text/units.h"
 #include "bench/tables/table.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/stop.h"
-#include "run/ranks/stop.h"
+#include "run/ranks/deal.h"
 
 enum { KEY_ROWS = 512, KEY_RUNS, KEY_FRESH, KEY_SEEDS };
 
@@ -176,4 +177,96 @@ emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs)
 {
     if (made == EMP_EINTERRUPTED) cli_warn(INTERRUPTED, jobs->folder, how_to_go_on(jobs));
     return made;
+}
+
+enum { KEY_SHARD = 2048, MOST_SHARDS = 100000 };
+
+static const struct argp_option shard_options[] = {
+    {"shard", KEY_SHARD, "I/N", 0,
+     "Make part I of N of the runs, for several computers or jobs", 0},
+    {0},
+};
+
+static void split_shard(emp_jobs_params *jobs, const char *text)
+{
+    int shard = 0, count = 0, length = 0;
+
+    if (sscanf(text, "%6d/%6d%n", &shard, &count, &length) != 2 || text[length] != '\0' ||
+        count < 1 || count > MOST_SHARDS || shard < 1 || shard > count)
+        cli_usage_error(
+            "--shard is I/N with I from 1 to N, at most %d, as 2/8; not \"%s\"",
+            MOST_SHARDS, text);
+    jobs->shard = shard;
+    jobs->shard_count = count;
+    cli_stop_for_scheduler();
+}
+
+static error_t parse_shard(int key, char *arg, struct argp_state *state)
+{
+    if (key != KEY_SHARD) return ARGP_ERR_UNKNOWN;
+    split_shard((emp_jobs_params *)state->input, arg);
+    return 0;
+}
+
+const struct argp cli_shard_argp = {shard_options, parse_shard, NULL, NULL,
+                                    NULL,          NULL,        NULL};
+
+bool cli_shard_is_done(emp_status *st, emp_status made, const emp_jobs_params *jobs)
+{
+    const bool is_first = jobs->ranks == NULL || jobs->ranks->rank == 0;
+
+    *st = EMP_OK;
+    if (!is_first) return true;
+    if (jobs->shard_count == 0 || made != EMP_EINTERRUPTED) return false;
+    if (cli_stop_is_asked())
+        *st = cli_run_report_warn(made, jobs);
+    else
+        printf("shard %d of %d is made; its runs are in %s\n", jobs->shard,
+               jobs->shard_count, jobs->folder);
+    return true;
+}
+
+static const struct argp_option study_options[] = {
+    {"machine", 'm', "NAME|FILE", 0, "Machine to place on (emplace machines lists them)",
+     0},
+    {"runtime", 'r', "NAME|FILE", 0,
+     "Runtime profile whose rules are events (default: that which fits the graph)", 0},
+    {"samples", 'n', "N", 0, "Placements of each kind", 0},
+    {"seed", 'k', "N", 0, "Seed of all that is drawn (default 1)", 0},
+    {0},
+};
+
+static error_t parse_study(int key, char *arg, struct argp_state *state)
+{
+    cli_study_options *o = (cli_study_options *)state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &o->format; return 0;
+    case 'm': o->machine = arg; return 0;
+    case 'r': o->runtime = arg; return 0;
+    case 'n':
+        o->samples = (int32_t)cli_integer("samples", arg, o->least_samples, 100000);
+        return 0;
+    case 'k': o->seed = (uint64_t)cli_integer("seed", arg, 0, INT64_MAX); return 0;
+    case ARGP_KEY_ARG:
+        if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
+        o->spec = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (o->spec == NULL) cli_usage_error("a SPEC is missing; --help has examples");
+        if (o->machine == NULL)
+            cli_usage_error("--machine is missing; emplace machines lists what there is");
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cli_study_argp = {study_options, parse_study, NULL, NULL,
+                                                 children,      NULL,        NULL};
+
+cli_study_options cli_study_options_default(int32_t samples, int32_t least_samples)
+{
+    return (cli_study_options){
+        .samples = samples, .least_samples = least_samples, .seed = 1};
 }

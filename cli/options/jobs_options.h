@@ -6,11 +6,12 @@
 #define EMP_CLI_OPTIONS_JOBS_OPTIONS_H
 
 #include <argp.h>
+#include <stdint.h>
 
 #include "bench/compare/tasks.h"
-#include "cli/board.h"
 #include "cli/progress.h"
 #include "run/jobs/jobs.h"
+#include "run/sheet/sheet.h"
 
 typedef struct {
     const char     *rows; /**< comma-separated keys, or NULL */
@@ -63,5 +64,37 @@ emp_status cli_run_report_end(cli_run_report *report, const emp_jobs_params *job
 
 /** How the runs ended: after an interrupt it says how to go on. \return \a made */
 emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs);
+
+/** The option and its parser. A command adds it as an argp child with its emp_jobs_params as input. A
+ * part is stopped as cli_stop_for_scheduler() says. */
+extern const struct argp cli_shard_argp;
+
+/** For the text after the options in --help. */
+#define CLI_SHARD_DOC                                                                 \
+    "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"    \
+    "no table. Once all parts are made, in one folder or joined by emplace merge,\n"  \
+    "the same command without --shard reads them and prints the table.\n"             \
+    "SIGTERM, SIGHUP and SIGUSR1 save what a part is at and end it with status 75.\n" \
+    "Given again, its command goes on. scripts/slurm-array submits all parts.\n"      \
+    "Under mpirun rank 0 hands out the runs, and the others make them.\n\n"
+
+/** Whether \a made is the end of a shard, or of a rank that is not 0: neither prints a table. A shard
+ * prints a line when its runs are all in the folder, or warns when it was stopped.
+ * \param[out] st  What the command returns then. */
+bool cli_shard_is_done(emp_status *st, emp_status made, const emp_jobs_params *jobs);
+
+typedef struct {
+    const char      *spec, *machine, *runtime;
+    int32_t          samples, least_samples; /**< fewer are refused */
+    uint64_t         seed;
+    emp_sheet_format format;
+} cli_study_options;
+
+/** Options and their parser, to be used as they are or as an argp child; the input is a
+ * cli_study_options. SPEC and --machine must be given. */
+extern const struct argp cli_study_argp;
+
+/** What holds when an option is not given. */
+cli_study_options cli_study_options_default(int32_t samples, int32_t least_samples);
 
 #endif /* EMP_CLI_OPTIONS_JOBS_OPTIONS_H */

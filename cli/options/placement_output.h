@@ -11,6 +11,7 @@
 #ifndef EMP_CLI_OPTIONS_PLACEMENT_OUTPUT_H
 #define EMP_CLI_OPTIONS_PLACEMENT_OUTPUT_H
 
+#include "cli/options/forms.h"
 #include "sim/problem/placement.h"
 
 /** Fails now, before the work, if \a spec is no graph that the file at \a path (NULL is fine) can be

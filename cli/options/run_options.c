@@ -11,7 +11,6 @@
 #include "baselines/baselines.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "cli/stage_line.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "sim/problem/placement.h"

@@ -1,4 +1,4 @@
-/** \file cli/report.h
+/** \file cli/report/report.h
  * What the oracle said of a placement, for people and as JSON.
  */
 #ifndef EMP_CLI_REPORT_REPORT_H

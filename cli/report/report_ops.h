@@ -1,4 +1,4 @@
-/** \file cli/report_ops.h
+/** \file cli/report/report_ops.h
  * What the time of each device goes into, for people and as JSON.
  */
 #ifndef EMP_CLI_REPORT_OPS_H

@@ -7,9 +7,218 @@
 
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "cli/report/report_bottleneck.h"
 #include "cli/report/report_ops.h"
-#include "cli/report/report_what_if.h"
+
+enum { SCOPE_WIDTH = 26 };
+
+/* Below 0: the step is shorter. */
+static double change_frac(const emp_explain *why, const emp_what_if_change *change)
+{
+    double old = (double)why->result.step_time_ns;
+
+    return old > 0 ? (double)change->step_time_ns / old - 1.0 : 0.0;
+}
+
+static json_t *json_change(const emp_problem *problem, const emp_explain *why,
+                           const emp_what_if_change *change)
+{
+    const emp_machine *m = problem->machine;
+    json_t *o = json_pack("{s:s, s:I, s:f, s:b}", "change", emp_what_if_key(change->kind),
+                          "step_time_ns", (json_int_t)change->step_time_ns, "change_frac",
+                          change_frac(why, change), "feasible", change->is_feasible);
+
+    if (change->link >= 0)
+        json_object_set_new(o, "link", json_string(m->link[change->link].name));
+    if (change->scope >= 0) {
+        const emp_scope *scope = &why->scopes.scope[change->scope];
+        json_object_set_new(o, "scope", json_stringn(scope->name, (size_t)scope->length));
+        json_object_set_new(o, "to", json_string(m->device[change->to].name));
+        json_object_set_new(o, "ops", json_integer(change->op_count));
+    }
+    return o;
+}
+
+/* The object under "what_if" of docs/explain.md; NULL when memory is out. */
+static json_t *cli_what_if_json(const emp_problem *problem, const emp_explain *why,
+                                const emp_what_if *what_if)
+{
+    json_t *changes = json_array();
+
+    for (int32_t i = 0; i < what_if->count; i++)
+        json_array_append_new(changes, json_change(problem, why, &what_if->change[i]));
+    return json_pack("{s:i, s:o}", "simulated", what_if->trial_count, "changes", changes);
+}
+
+static void print_words(const emp_problem *problem, const emp_explain *why,
+                        const emp_what_if_change *change)
+{
+    const emp_scope *scope = &why->scopes.scope[change->scope < 0 ? 0 : change->scope];
+    char             name[SCOPE_WIDTH + 1];
+
+    switch (change->kind) {
+    case EMP_WHAT_IF_LINK_QUEUE:
+        printf("without the queue of link %s", problem->machine->link[change->link].name);
+        break;
+    case EMP_WHAT_IF_LINK:
+        printf("with an endlessly fast link %s",
+               problem->machine->link[change->link].name);
+        break;
+    case EMP_WHAT_IF_GPU: printf("with GPUs twice as fast"); break;
+    case EMP_WHAT_IF_HOST: printf("with host threads twice as fast"); break;
+    case EMP_WHAT_IF_CPU: printf("with CPUs twice as fast"); break;
+    case EMP_WHAT_IF_MEMORY: printf("with twice the memory"); break;
+    case EMP_WHAT_IF_MOVE:
+        printf("scope %s to %s",
+               emp_text_shorten(scope->name, (size_t)scope->length, SCOPE_WIDTH, name),
+               problem->machine->device[change->to].name);
+        break;
+    case EMP_WHAT_IF_KINDS: break;
+    }
+}
+
+static void print_change(const emp_problem *problem, const emp_explain *why,
+                         const emp_what_if_change *change)
+{
+    char old[32], new[32], text[32];
+
+    printf(
+        "  %8s  %8s -> %-8s ",
+        emp_units_format_change(change_frac(why, change), text, sizeof text),
+        emp_units_format_seconds((double)why->result.step_time_ns * 1e-9, old,
+                                 sizeof old),
+        emp_units_format_seconds((double)change->step_time_ns * 1e-9, new, sizeof new));
+    print_words(problem, why, change);
+    if (!change->is_feasible) {
+        printf(", OOM");
+    } else if (!why->result.is_feasible) {
+        printf(", fits");
+    }
+    printf("\n");
+}
+
+/* The same as lines on standard output. */
+static void cli_what_if_print(const emp_problem *problem, const emp_explain *why,
+                              const emp_what_if *what_if)
+{
+    printf("\nwhat if; %d change%s simulated, these help\n", what_if->trial_count,
+           emp_units_plural(what_if->trial_count));
+    if (what_if->count == 0) printf("  none by 0.5 %% or more\n");
+    for (int32_t i = 0; i < what_if->count; i++)
+        print_change(problem, why, &what_if->change[i]);
+}
+
+static const char *device_name(const emp_problem *problem, emp_device_id device)
+{
+    return problem->machine->device[device].name;
+}
+
+/* The object under "bottleneck" of docs/explain.md; NULL when memory is out. */
+static json_t *cli_bottleneck_json(const emp_problem *problem, const emp_explain *why)
+{
+    emp_bottleneck b = emp_explain_bottleneck(why);
+    json_t *o = json_pack("{s:s, s:I}", "kind", emp_bottleneck_key(b.kind), "time_ns",
+                          (json_int_t)b.time_ns);
+
+    if (b.device < 0) return o;
+    json_object_set_new(o, "device", json_string(device_name(problem, b.device)));
+    if (b.to >= 0) json_object_set_new(o, "to", json_string(device_name(problem, b.to)));
+    json_object_set_new(o, "device_ns", json_integer((json_int_t)b.device_ns));
+    return o;
+}
+
+/* ---- text ---- */
+
+static const char *percent(const emp_explain *why, emp_time_ns part,
+                           char text[EMP_UNITS_TEXT_BYTES])
+{
+    emp_time_ns whole = why->result.step_time_ns;
+
+    return emp_units_format_percent(whole > 0 ? (double)part / (double)whole : 0.0, text,
+                                    EMP_UNITS_TEXT_BYTES);
+}
+
+static void print_kind(const emp_explain *why, const emp_bottleneck *b)
+{
+    static const char *const names[EMP_BOTTLENECK_KINDS] = {
+        [EMP_BOTTLENECK_COMPUTE] = "compute",
+        [EMP_BOTTLENECK_HOST] = "host threads",
+        [EMP_BOTTLENECK_COPIES] = "copies",
+        [EMP_BOTTLENECK_MESSAGES] = "control messages",
+        [EMP_BOTTLENECK_STEP] = "its fixed cost"};
+    static const char *const words[EMP_BOTTLENECK_KINDS] = {
+        [EMP_BOTTLENECK_COMPUTE] = "Ops that run, and waits for busy devices, are",
+        [EMP_BOTTLENECK_HOST] = "Host threads that issue ops, and waits for them, are",
+        [EMP_BOTTLENECK_COPIES] = "Copies between devices are",
+        [EMP_BOTTLENECK_MESSAGES] = "Control messages between devices are",
+        [EMP_BOTTLENECK_STEP] = "The fixed cost of a step is"};
+    char share[EMP_UNITS_TEXT_BYTES];
+
+    printf("\nwhat bounds the step: %s\n", names[b->kind]);
+    printf("  The critical path is the chain of events that ends last.\n");
+    printf("  %s %s of it.\n", words[b->kind], percent(why, b->time_ns, share));
+}
+
+static void print_device(const emp_problem *problem, const emp_explain *why,
+                         const emp_bottleneck *b)
+{
+    char share[EMP_UNITS_TEXT_BYTES];
+
+    if (b->device < 0) return;
+    printf("  The largest part, %s, is %s %s", percent(why, b->device_ns, share),
+           b->to >= 0 ? "from" : "on", device_name(problem, b->device));
+    if (b->to >= 0) printf(" to %s", device_name(problem, b->to));
+    printf(".\n");
+}
+
+static emp_device_id busiest_device(const emp_explain *why)
+{
+    emp_device_id busiest = 0;
+
+    for (emp_device_id d = 1; d < why->result.device_count; d++) {
+        if (why->device[d].busy_ns > why->device[busiest].busy_ns) busiest = d;
+    }
+    return busiest;
+}
+
+/* How long the device is busy, and what it idles for most. */
+static void print_busy(const emp_problem *problem, const emp_explain *why,
+                       emp_device_id id)
+{
+    static const char *const words[EMP_IDLE_COUNT] = {
+        [EMP_IDLE_TRANSFER] = "for copies",
+        [EMP_IDLE_OTHER_DEVICE] = "for other GPUs",
+        [EMP_IDLE_CPU] = "for the CPU",
+        [EMP_IDLE_ISSUE] = "for host threads",
+        [EMP_IDLE_MESSAGE] = "for control messages",
+        [EMP_IDLE_NOTHING_LEFT] = "after its last op",
+        [EMP_IDLE_STEP] = "for the fixed cost"};
+    const emp_explain_device *device = &why->device[id];
+    char                      share[EMP_UNITS_TEXT_BYTES];
+    int                       most = 0;
+
+    for (int i = 1; i < EMP_IDLE_COUNT; i++) {
+        if (device->idle_ns[i] > device->idle_ns[most]) most = i;
+    }
+    printf("  %s is busy %s of the step", device_name(problem, id),
+           percent(why, device->busy_ns, share));
+    if (device->idle_ns[most] > 0) {
+        printf(" and idles most %s, %s", words[most],
+               percent(why, device->idle_ns[most], share));
+    }
+    printf(".\n");
+}
+
+/* The same in sentences on standard output, for readers who see an explanation for the
+ * first time. */
+static void cli_bottleneck_print(const emp_problem *problem, const emp_explain *why)
+{
+    emp_bottleneck b = emp_explain_bottleneck(why);
+    bool           has_ends = b.to >= 0 || b.device < 0;
+
+    print_kind(why, &b);
+    print_device(problem, why, &b);
+    print_busy(problem, why, has_ends ? busiest_device(why) : b.device);
+}
 
 emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
                           const emp_decision *decision, const emp_sim_result *result,
@@ -29,11 +238,6 @@ emp_status cli_why_create(emp_explain **out, const emp_problem *problem,
 static const char *type_of(const emp_problem *problem, emp_op_id op)
 {
     return problem->graph->type_name[problem->graph->type[op]];
-}
-
-static const char *device_name(const emp_problem *problem, emp_device_id device)
-{
-    return problem->machine->device[device].name;
 }
 
 /* Which of its op's outputs a tensor is. */

@@ -1,4 +1,4 @@
-/** \file cli/report_why.h
+/** \file cli/report/report_why.h
  * Why a step takes as long and needs as much memory as it does, for people and as JSON.
  */
 #ifndef EMP_CLI_REPORT_WHY_H
@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "sim/explain/explain.h"
 #include "sim/explain/what_if.h"
 
 /** Explains the step if it \a is_wanted or if \a result is out of memory; else, and where

@@ -13,7 +13,7 @@
 #include "cli/serve/request.h"
 #include "run/loop.h"
 #include "run/methods.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 
 /* A problem that is loaded. */
 typedef struct {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/text.h"
 #include "graphs/import/notes/readers.h"
 

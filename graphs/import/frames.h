@@ -17,8 +17,8 @@
 #ifndef EMP_GRAPHS_IMPORT_FRAMES_H
 #define EMP_GRAPHS_IMPORT_FRAMES_H
 
-#include "base/arena.h"
-#include "base/strmap.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "graphs/import/proto/message.h"
 #include "sim/graph/graph_builder.h"
 

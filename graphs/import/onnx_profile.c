@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/file.h"
 
 static const char kernel_word[] = "_kernel_time", cpu_word[] = "CPUExecutionProvider";

@@ -16,7 +16,7 @@
 #define EMP_GRAPHS_IMPORT_ONNX_PROFILE_H
 
 #include "base/text/json.h"
-#include "base/text/slice.h"
+#include "base/text/text.h"
 #include "graphs/import/notes/notes.h"
 
 /** A node that ran. */

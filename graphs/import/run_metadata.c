@@ -2,8 +2,8 @@
 // Field numbers: TensorFlow's config.proto and step_stats.proto.
 #include "graphs/import/run_metadata.h"
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/file.h"
 #include "graphs/import/proto/wire.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "graphs/tensorflow/tf_grad_internal.h"
 #include "graphs/tensorflow/tf_loop.h"

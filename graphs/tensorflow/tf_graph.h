@@ -23,8 +23,8 @@
 #ifndef EMP_GRAPHS_TENSORFLOW_TF_GRAPH_H
 #define EMP_GRAPHS_TENSORFLOW_TF_GRAPH_H
 
-#include "base/arena.h"
-#include "base/strmap.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "sim/graph/graph_builder.h"
 
 /** No tensor: a missing gradient, or the result of a call after a failure. */

@@ -22,8 +22,8 @@
 #ifndef EMP_GRAPHS_TRANSFORMER_TAPE_H
 #define EMP_GRAPHS_TRANSFORMER_TAPE_H
 
-#include "base/arena.h"
-#include "base/strmap.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/graph/op.h"
 

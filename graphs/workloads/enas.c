@@ -3,7 +3,7 @@
  * places: image classifiers of convolutional cells, and language models of recurrent ones. A seed
  * is a graph. The ops are those of melodyguan/enas; what is drawn there by its controller is drawn
  * here evenly. */
-#include "base/random/mt19937.h"
+#include "base/random.h"
 #include "graphs/tensorflow/tf_ops.h"
 #include "graphs/tensorflow/tf_slim.h"
 #include "graphs/workloads/workloads_internal.h"

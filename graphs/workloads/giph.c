@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/arrays.h"
-#include "base/random/mt19937.h"
+#include "base/mem.h"
+#include "base/random.h"
 #include "graphs/workloads/workloads_internal.h"
 #include "sim/graph/graph_builder.h"
 

@@ -1,10 +1,282 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/colocrl/colocrl.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/colocrl/agent.h"
+#include "policy/nn/products.h"
+#include "policy/nn/threads.h"
 #include "search/groups/class_groups.h"
 #include "search/groups/colocation_groups.h"
+
+static void emp_group_embedding_clear(emp_group_embedding *e);
+
+/* Numbers the groups that have members by their place in the sequence. */
+static emp_status number_steps(emp_group_embedding *e, const emp_op_features *ops,
+                               const int32_t *group_of_row, int32_t group_count,
+                               emp_group_sequence sequence, uint64_t seed, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     groups = (size_t)group_count;
+    emp_arrays scratch = {0};
+    int32_t   *order = EMP_ADD_ARRAY(&scratch, int32_t, groups);
+    int32_t   *step_of_group = EMP_ADD_ARRAY(&scratch, int32_t, groups);
+    double    *sum = EMP_ADD_ARRAY(&scratch, double, 2 * groups);
+
+    e->step_of_row = EMP_ADD_ARRAY(&e->arrays, int32_t, (size_t)ops->row_count);
+    if (scratch.is_short || e->arrays.is_short)
+        EMP_FAIL(EMP_ENOMEM, "order of %d groups", group_count);
+    e->steps = emp_group_order(order, ops, group_of_row, group_count, sequence, false,
+                               seed, sum);
+    for (int32_t s = 0; s < e->steps; s++) step_of_group[order[s]] = s;
+    for (int32_t r = 0; r < ops->row_count; r++)
+        e->step_of_row[r] = step_of_group[group_of_row[r]];
+
+cleanup:
+    emp_arrays_clear(&scratch);
+    return st;
+}
+
+static emp_status fill_shares(emp_group_embedding *e, const emp_op_features *ops,
+                              emp_error *err)
+{
+    emp_status st = EMP_OK;
+    int32_t   *members = EMP_NEW_ARRAY(int32_t, (size_t)e->steps);
+
+    e->share = EMP_ADD_ARRAY(&e->arrays, emp_real, (size_t)e->steps * (size_t)e->types);
+    if (members == NULL || e->arrays.is_short)
+        EMP_FAIL(EMP_ENOMEM, "op types of %d groups", e->steps);
+    for (int32_t r = 0; r < ops->row_count; r++) {
+        members[e->step_of_row[r]]++;
+        e->share[(int64_t)e->step_of_row[r] * e->types + ops->type[r]] += 1;
+    }
+    for (int64_t s = 0; s < e->steps; s++) {
+        for (int32_t t = 0; t < e->types; t++)
+            e->share[s * e->types + t] /= (emp_real)members[s];
+    }
+
+cleanup:
+    emp_free(members);
+    return st;
+}
+
+/* Sizes and adjacency stand behind the type counts in the features of groups; here they
+ * stand behind the embedding. */
+static emp_status fill_fixed_part(emp_group_embedding *e, const emp_op_features *ops,
+                                  emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     steps = (size_t)e->steps;
+    int64_t    count = emp_group_feature_count(ops, e->steps);
+    emp_arrays scratch = {0};
+    int32_t   *order = EMP_ADD_ARRAY(&scratch, int32_t, steps);
+    int32_t   *work = EMP_ADD_ARRAY(&scratch, int32_t, steps);
+    emp_real  *features = EMP_ADD_ARRAY(&scratch, emp_real, steps * (size_t)count);
+
+    e->x = EMP_ADD_ARRAY(&e->arrays, emp_real, steps * (size_t)e->inputs);
+    if (scratch.is_short || e->arrays.is_short)
+        EMP_FAIL(EMP_ENOMEM, "features of %d groups", e->steps);
+    for (int32_t s = 0; s < e->steps; s++) order[s] = s;
+    emp_group_features(features, ops, e->step_of_row, e->steps, order, e->steps, work);
+    for (int64_t s = 0; s < e->steps; s++)
+        memcpy(&e->x[s * e->inputs + e->width], &features[s * count + e->types],
+               (size_t)(e->inputs - e->width) * sizeof *e->x);
+
+cleanup:
+    emp_arrays_clear(&scratch);
+    return st;
+}
+
+/* group_of_row gives each row of ops a group of 0 .. group_count-1; seed is for
+ * a random order.
+ * O(rows + edges + groups^2). \retval EMP_ENOMEM */
+static emp_status
+emp_group_embedding_init(emp_group_embedding *e, const emp_op_features *ops,
+                         const int32_t *group_of_row, int32_t group_count, int32_t width,
+                         emp_group_sequence sequence, uint64_t seed, emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    const emp_param_slice slice = {"type_embedding", ops->type_count, width, 0};
+
+    *e = (emp_group_embedding){.types = ops->type_count, .width = width};
+    EMP_TRY(number_steps(e, ops, group_of_row, group_count, sequence, seed, err));
+    e->inputs = width + EMP_ROW_SIZES + e->steps;
+    EMP_TRY(fill_shares(e, ops, err));
+    EMP_TRY(fill_fixed_part(e, ops, err));
+    EMP_TRY(emp_params_init(&e->params, &slice, 1, err));
+
+cleanup:
+    if (st != EMP_OK) emp_group_embedding_clear(e);
+    return st;
+}
+
+static void emp_group_embedding_clear(emp_group_embedding *e)
+{
+    emp_arrays_clear(&e->arrays);
+    emp_params_clear(&e->params);
+    *e = (emp_group_embedding){0};
+}
+
+/* Brings x up to date with the embedding. */
+static void emp_group_embedding_forward(emp_group_embedding *e, int32_t threads)
+{
+    emp_blas_gemm_shared(false, false, e->steps, e->width, e->types, e->share, e->types,
+                         emp_params_value(&e->params, 0), e->width, 0, e->x, e->inputs,
+                         threads);
+}
+
+/* Sets the embedding's gradient from d_x, (steps, width). */
+static void emp_group_embedding_backward(emp_group_embedding *e, const emp_real *d_x,
+                                         int32_t threads)
+{
+    emp_blas_gemm_shared(true, false, e->types, e->width, e->steps, e->share, e->types,
+                         d_x, e->width, 0, emp_params_gradient(&e->params, 0), e->width,
+                         threads);
+}
+
+/* Streams of random numbers: initial weights, and one per update. */
+enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };
+
+enum {
+    PLACER_ENTROPY = 3,
+    PLACER_LOG_PROB,
+    PLACER_NORM,
+    EMBEDDING_NORM,
+    GROUPS_USED,
+    METRICS
+};
+
+static emp_status init_network(emp_colocrl_agent *a, int32_t device_count, emp_error *err)
+{
+    const emp_colocrl_options *o = &a->options;
+    emp_rng                    rng;
+
+    EMP_CHECK(
+        emp_device_net_init(&a->net,
+                            &(emp_device_net_shape){.inputs = a->groups.inputs,
+                                                    .hidden = o->hidden,
+                                                    .devices = device_count,
+                                                    .max_steps = a->groups.steps,
+                                                    .max_samples = o->learner.samples,
+                                                    .temperature = o->temperature,
+                                                    .tanh_constant = o->tanh_constant,
+                                                    .learned_inputs = a->groups.width},
+                            err));
+    emp_rng_init(&rng, a->learner.seed, STREAM_WEIGHTS, 0);
+    emp_params_glorot(&a->groups.params, 0, 1.0, &rng);
+    emp_device_net_randomize(&a->net, o->placer_gain, &rng);
+    emp_learner_add(&a->learner,
+                    EMP_LEARNER_NET("embedding_", &a->groups.params, EMBEDDING_NORM));
+    emp_learner_add(&a->learner, EMP_LEARNER_NET("placer_", &a->net.params, PLACER_NORM));
+    return EMP_OK;
+}
+
+static const char *const metric_names[METRICS] = {"loss",
+                                                  "reward",
+                                                  "baseline",
+                                                  "placer_entropy",
+                                                  "placer_log_prob",
+                                                  "placer_gradient_norm",
+                                                  "embedding_gradient_norm",
+                                                  "groups_used"};
+
+void emp_colocrl_agent_clear(emp_colocrl_agent *a)
+{
+    emp_op_features_destroy(a->learner.ops);
+    emp_group_embedding_clear(&a->groups);
+    emp_device_net_clear(&a->net);
+    *a = (emp_colocrl_agent){0};
+}
+
+void emp_colocrl_agent_propose(emp_colocrl_agent *a, int32_t samples,
+                               const int32_t *devices)
+{
+    emp_learner          *l = &a->learner;
+    const emp_draw        draw = {.seed = l->draw_seed,
+                                  .update = (uint32_t)(STREAM_UPDATES + l->update),
+                                  .threads = l->threads};
+    const emp_exploration explore = {.run_shortest = a->options.run_shortest,
+                                     .run_longest = a->options.run_longest};
+    unsigned              saved = emp_flush_begin();
+
+    l->drawn = samples;
+    emp_group_embedding_forward(&a->groups, l->threads);
+    emp_device_net_run(&a->net, a->groups.x, a->groups.steps, samples, &draw, &explore,
+                       devices);
+    emp_flush_end(saved);
+}
+
+static void propose(emp_learner *learner, int32_t samples)
+{
+    emp_colocrl_agent_propose((emp_colocrl_agent *)learner, samples, NULL);
+}
+
+static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t row)
+{
+    const emp_colocrl_agent *a = (const emp_colocrl_agent *)learner;
+
+    return a->net.device[sample * a->net.steps + a->groups.step_of_row[row]];
+}
+
+static double take_gradients(emp_learner *learner, const double *weight, int32_t own,
+                             double entropy)
+{
+    emp_colocrl_agent *a = (emp_colocrl_agent *)learner;
+    double             loss = 0.0;
+
+    for (int32_t k = 0; k < own; k++) loss -= weight[k] * a->net.log_prob[k];
+    emp_device_net_backward(&a->net, weight, entropy, learner->threads);
+    emp_group_embedding_backward(&a->groups, a->net.d_x, learner->threads);
+    return loss;
+}
+
+static void report(emp_learner *learner)
+{
+    const emp_colocrl_agent *a = (const emp_colocrl_agent *)learner;
+    emp_method_metric       *metric = learner->metric;
+
+    metric[PLACER_ENTROPY].value = emp_learner_mean(a->net.entropy, a->net.samples);
+    metric[PLACER_LOG_PROB].value = emp_learner_mean(a->net.log_prob, a->net.samples);
+    metric[GROUPS_USED].value = a->groups.steps;
+}
+
+static const emp_learner_type type = {.metric_count = METRICS,
+                                      .metrics = metric_names,
+                                      .propose = propose,
+                                      .device = device,
+                                      .take_gradients = take_gradients,
+                                      .report = report};
+
+emp_status emp_colocrl_agent_init(emp_colocrl_agent *a, emp_op_features *ops,
+                                  const int32_t *group_of_row, int32_t group_count,
+                                  int32_t                    device_count,
+                                  const emp_colocrl_options *options, uint64_t seed,
+                                  int32_t threads, emp_error *err)
+{
+    emp_status st = EMP_OK;
+
+    *a = (emp_colocrl_agent){.options = *options};
+    a->learner = emp_learner_start(&type, &options->learner, ops, seed, threads);
+    EMP_TRY(emp_openblas_open(err));
+    a->learner.options.rules.form = EMP_REWARD_SQRT; /* no option: the paper has one */
+    a->learner.options.rules.baseline_mean = false;  /* likewise */
+    if (group_count > options->max_groups) {
+        EMP_FAIL(EMP_EINVAL,
+                 "colocrl: co-location leaves %d groups, more than max_groups=%d; raise "
+                 "it, at a price in memory that grows with its square, or let a method "
+                 "such as hdp learn groups",
+                 group_count, options->max_groups);
+    }
+    EMP_TRY(emp_group_embedding_init(&a->groups, ops, group_of_row, group_count,
+                                     options->type_width, options->order, seed, err));
+    EMP_TRY(init_network(a, device_count, err));
+
+cleanup:
+    if (st != EMP_OK) emp_colocrl_agent_clear(a);
+    return st;
+}
 
 static void clear(void *state) { emp_colocrl_agent_clear((emp_colocrl_agent *)state); }
 

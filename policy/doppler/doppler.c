@@ -1,9 +1,449 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/doppler/doppler.h"
 
+#include <math.h>
+
+#include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/doppler/agent.h"
+#include "base/work.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/threads.h"
 #include "search/order.h"
+
+enum { SELECTOR = EMP_DOPPLER_SELECTOR, PLACER = EMP_DOPPLER_PLACER, NETS = 2 };
+
+/* Streams of random numbers: initial weights, imitation, and one per update. */
+enum { STREAM_WEIGHTS, STREAM_IMITATION, STREAM_UPDATES };
+
+enum {
+    SELECTOR_ENTROPY = 3,
+    PLACER_ENTROPY,
+    LOG_PROB,
+    SELECTOR_NORM,
+    PLACER_NORM,
+    SELECTOR_MATCH,
+    PLACER_MATCH,
+    METRICS
+};
+
+static const char *const metric_names[METRICS] = {"loss",
+                                                  "reward",
+                                                  "baseline",
+                                                  "selector_entropy",
+                                                  "placer_entropy",
+                                                  "log_prob",
+                                                  "selector_gradient_norm",
+                                                  "placer_gradient_norm",
+                                                  "imitated_nodes",
+                                                  "imitated_devices"};
+
+/* ---- life ---- */
+
+static int32_t node_count(const emp_doppler_agent *a)
+{
+    return a->scene.graph->node_count;
+}
+
+static emp_status init_run(emp_doppler_agent *a, emp_doppler_run *r, emp_error *err)
+{
+    const int32_t nodes = node_count(a), devices = a->scene.graph->device_count;
+
+    EMP_CHECK(emp_doppler_episode_init(&r->episode, &a->scene, err));
+    EMP_CHECK(emp_doppler_choices_init(&r->choices, nodes > devices ? nodes : devices,
+                                       a->options.width, err));
+    EMP_CHECK(emp_doppler_loads_init(&r->loads, &a->net[PLACER], err));
+    for (int i = 0; i < NETS; i++)
+        EMP_CHECK(emp_doppler_gradient_init(&r->gradient[i], &a->net[i], err));
+    r->node_of_step = EMP_ADD_ARRAY(&r->arrays, int32_t, (size_t)nodes);
+    r->device_of_step = EMP_ADD_ARRAY(&r->arrays, emp_device_id, (size_t)nodes);
+    if (r->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "episode of %d steps", nodes);
+    return EMP_OK;
+}
+
+static void clear_run(emp_doppler_run *r)
+{
+    emp_doppler_episode_clear(&r->episode);
+    emp_doppler_choices_clear(&r->choices);
+    emp_doppler_loads_clear(&r->loads);
+    for (int i = 0; i < NETS; i++) emp_doppler_gradient_clear(&r->gradient[i]);
+    emp_arrays_clear(&r->arrays);
+}
+
+static emp_status init_nets(emp_doppler_agent *a, uint64_t seed, emp_error *err)
+{
+    const emp_doppler_options   *o = &a->options;
+    const emp_doppler_mpnn_shape shape = {o->width, o->steps,
+                                          o->mpnn == EMP_DOPPLER_GATED};
+    emp_rng                      rng;
+
+    for (int i = 0; i < NETS; i++) {
+        emp_rng_init(&rng, seed, STREAM_WEIGHTS, (uint32_t)i);
+        EMP_CHECK(
+            emp_doppler_net_init(&a->net[i], &a->scene, (emp_doppler_kind)i, shape, err));
+        emp_doppler_net_randomize(&a->net[i], &rng);
+    }
+    emp_learner_add(&a->learner, EMP_LEARNER_NET("selector_", &a->net[SELECTOR].params,
+                                                 SELECTOR_NORM));
+    emp_learner_add(&a->learner,
+                    EMP_LEARNER_NET("placer_", &a->net[PLACER].params, PLACER_NORM));
+    return EMP_OK;
+}
+
+void emp_doppler_agent_clear(emp_doppler_agent *a)
+{
+    for (int32_t k = 0; k < a->options.learner.samples && a->run != NULL; k++)
+        clear_run(&a->run[k]);
+    emp_free(a->run);
+    for (int i = 0; i < NETS; i++) emp_doppler_net_clear(&a->net[i]);
+    emp_doppler_scene_clear(&a->scene);
+    *a = (emp_doppler_agent){0};
+}
+
+/* Episodes that are under way then end where they are, and nothing is made of them. */
+static bool is_stopped(const emp_doppler_agent *a)
+{
+    return emp_stop_is_set(a->learner.stop);
+}
+
+/* ---- one episode ---- */
+
+typedef struct {
+    emp_doppler_exploration explore;
+    double                  epsilon;
+} exploration;
+
+static int32_t most_probable(const emp_real *p, int32_t count)
+{
+    int32_t best = 0;
+
+    for (int32_t i = 1; i < count; i++)
+        if (p[i] > p[best]) best = i;
+    return best;
+}
+
+static int32_t choose(const emp_doppler_choices *c, exploration x, emp_rng *rng)
+{
+    if (x.explore == EMP_DOPPLER_SOFTMAX)
+        return emp_categorical_sample(c->p, c->count, emp_rng_uniform(rng));
+    if (emp_rng_uniform(rng) < x.epsilon)
+        return (int32_t)emp_rng_below(rng, (uint32_t)c->count);
+    return most_probable(c->p, c->count);
+}
+
+static void begin(const emp_doppler_agent *a, emp_doppler_run *r)
+{
+    emp_doppler_episode_begin(&r->episode);
+    emp_doppler_loads_zero(&r->loads, &a->net[PLACER]);
+    r->log_prob = 0.0;
+    for (int i = 0; i < NETS; i++) {
+        r->entropy[i] = 0.0;
+        r->taught[i] = 0;
+    }
+}
+
+static double log_of(emp_real p) { return log(fmax((double)p, 1e-300)); }
+
+static void book(const emp_doppler_agent *a, emp_doppler_run *r, int32_t ready,
+                 emp_device_id device)
+{
+    const int32_t v = r->episode.ready[ready];
+
+    emp_doppler_episode_book(&r->episode, ready, device);
+    emp_doppler_loads_add(&r->loads, &a->net[PLACER], v, device);
+}
+
+static void play(const emp_doppler_agent *a, emp_doppler_run *r, exploration x,
+                 emp_rng rng)
+{
+    emp_doppler_episode *e = &r->episode;
+    emp_doppler_choices *c = &r->choices;
+
+    begin(a, r);
+    for (int32_t t = 0; t < node_count(a) && !is_stopped(a); t++) {
+        r->entropy[SELECTOR] += emp_doppler_select(&a->net[SELECTOR], c, e);
+        int32_t ready = choose(c, x, &rng), v = e->ready[ready];
+        r->log_prob += log_of(c->p[ready]);
+        emp_doppler_episode_look(e, v);
+        r->entropy[PLACER] += emp_doppler_place(&a->net[PLACER], c, e, &r->loads, v);
+        int32_t candidate = choose(c, x, &rng);
+        r->log_prob += log_of(c->p[candidate]);
+        r->node_of_step[t] = v;
+        r->device_of_step[t] = e->candidate[candidate];
+        book(a, r, ready, e->candidate[candidate]);
+    }
+}
+
+/* Of several episodes, with the embeddings of now. */
+static void play_all(emp_doppler_agent *a, int32_t samples, exploration x, uint64_t seed,
+                     uint32_t stream, uint32_t substream)
+{
+    unsigned saved = emp_flush_begin();
+
+    a->learner.drawn = samples;
+    for (int i = 0; i < NETS && !is_stopped(a); i++)
+        emp_doppler_net_embed(&a->net[i], a->learner.threads);
+#pragma omp parallel for num_threads(a->learner.threads) schedule(dynamic)
+    for (int32_t k = 0; k < samples; k++) {
+        unsigned own = emp_flush_begin();
+        emp_rng  rng;
+        emp_rng_init(&rng, seed, stream, substream + (uint32_t)k);
+        play(a, &a->run[k], x, rng);
+        emp_flush_end(own);
+    }
+    emp_flush_end(saved);
+}
+
+/* ---- what an episode teaches ---- */
+
+typedef struct {
+    bool   is_imitation;
+    double weight, entropy;
+} lesson;
+
+/* Position in a list that has the item. */
+static int32_t find(const int32_t *list, int32_t item)
+{
+    int32_t i = 0;
+
+    while (list[i] != item) i++;
+    return i;
+}
+
+/* Targets, of the teacher or of the choice made, become the gradient of the logits of
+ *     sum of target ln p + entropy H
+ * Returns the sum of target ln p. */
+static double aim(emp_doppler_choices *c, const lesson *l, double factor)
+{
+    double total = 0.0, objective = 0.0;
+
+    for (int32_t i = 0; i < c->count; i++) {
+        c->target[i] *= l->weight * factor;
+        total += c->target[i];
+        if (c->target[i] != 0.0) objective += c->target[i] * log_of(c->p[i]);
+    }
+    for (int32_t i = 0; i < c->count; i++)
+        c->d_logit[i] = (emp_real)(c->target[i] - total * (double)c->p[i]);
+    if (l->entropy != 0.0)
+        emp_categorical_entropy_gradient(c->d_logit, c->p, c->count, l->entropy);
+    return objective;
+}
+
+static void aim_at(emp_doppler_choices *c, int32_t chosen)
+{
+    for (int32_t i = 0; i < c->count; i++) c->target[i] = i == chosen ? 1.0 : 0.0;
+}
+
+static double learn_node(const emp_doppler_agent *a, emp_doppler_run *r, int32_t ready,
+                         const lesson *l, double factor)
+{
+    emp_doppler_choices *c = &r->choices;
+
+    aim_at(c, ready);
+    if (l->is_imitation) emp_doppler_episode_teach_node(&r->episode, c->target);
+    r->taught[SELECTOR] += c->target[ready] > 0.0;
+    const double objective = aim(c, l, factor);
+    if (c->count > 1)
+        emp_doppler_select_backward(&a->net[SELECTOR], c, &r->episode,
+                                    &r->gradient[SELECTOR]);
+    return objective;
+}
+
+static double learn_device(const emp_doppler_agent *a, emp_doppler_run *r, int32_t node,
+                           int32_t candidate, const lesson *l, double factor)
+{
+    emp_doppler_choices *c = &r->choices;
+
+    aim_at(c, candidate);
+    if (l->is_imitation) emp_doppler_episode_teach_device(&r->episode, node, c->target);
+    r->taught[PLACER] += c->target[candidate] > 0.0;
+    const double objective = aim(c, l, factor);
+    if (c->count > 1)
+        emp_doppler_place_backward(&a->net[PLACER], c, &r->episode, &r->loads, node,
+                                   &r->gradient[PLACER]);
+    return objective;
+}
+
+/* Plays the episode again, as it was drawn. Returns its objective, without entropy. */
+static double learn(const emp_doppler_agent *a, emp_doppler_run *r, const lesson *l)
+{
+    const double         gamma = l->is_imitation ? 1.0 : a->options.gamma;
+    emp_doppler_episode *e = &r->episode;
+    const int32_t        steps = node_count(a);
+    double               objective = 0.0;
+
+    begin(a, r);
+    for (int i = 0; i < NETS; i++) emp_doppler_gradient_zero(&r->gradient[i], &a->net[i]);
+    for (int32_t t = 0; t < steps && !is_stopped(a); t++) {
+        const double        factor = pow(gamma, steps - 1 - t);
+        const int32_t       v = r->node_of_step[t], ready = find(e->ready, v);
+        const emp_device_id device = r->device_of_step[t];
+        r->entropy[SELECTOR] += emp_doppler_select(&a->net[SELECTOR], &r->choices, e);
+        r->log_prob += log_of(r->choices.p[ready]);
+        objective += learn_node(a, r, ready, l, factor);
+        emp_doppler_episode_look(e, v);
+        const int32_t candidate = find(e->candidate, device);
+        r->entropy[PLACER] +=
+            emp_doppler_place(&a->net[PLACER], &r->choices, e, &r->loads, v);
+        r->log_prob += log_of(r->choices.p[candidate]);
+        objective += learn_device(a, r, v, candidate, l, factor);
+        emp_doppler_loads_skip(&r->loads, &a->net[PLACER], v, device,
+                               &r->gradient[PLACER]);
+        book(a, r, ready, device);
+    }
+    if (is_stopped(a)) return objective; /* nodes are without devices */
+    emp_doppler_loads_learn(&r->loads, &a->net[PLACER], e, &r->gradient[PLACER]);
+    return objective;
+}
+
+/* Of all episodes drawn last. \a weight [samples]; NULL: imitation, all alike. */
+static double learn_all(emp_doppler_agent *a, int32_t samples, const double *weight,
+                        double entropy)
+{
+    double                objective[EMP_MAX_BATCH], sum = 0.0;
+    emp_doppler_gradient *gradient[EMP_MAX_BATCH];
+
+#pragma omp parallel for num_threads(a->learner.threads) schedule(dynamic)
+    for (int32_t k = 0; k < samples; k++) {
+        unsigned     own = emp_flush_begin();
+        const lesson l = {.is_imitation = weight == NULL,
+                          .weight = weight == NULL ? 1.0 / samples : weight[k],
+                          .entropy = entropy / samples};
+        objective[k] = learn(a, &a->run[k], &l);
+        emp_flush_end(own);
+    }
+    for (int32_t k = 0; k < samples; k++) sum += objective[k];
+    for (int i = 0; i < NETS && !is_stopped(a); i++) {
+        for (int32_t k = 0; k < samples; k++) gradient[k] = &a->run[k].gradient[i];
+        emp_doppler_net_learn(&a->net[i], gradient, samples, a->learner.threads);
+    }
+    return sum;
+}
+
+/* ---- imitation ---- */
+
+double emp_doppler_agent_imitation(emp_doppler_agent *a, int32_t samples, double entropy)
+{
+    unsigned saved = emp_flush_begin();
+    double   objective = learn_all(a, samples, NULL, entropy);
+
+    for (int i = 0; i < NETS; i++) {
+        int32_t taught = 0;
+        for (int32_t k = 0; k < samples; k++) taught += a->run[k].taught[i];
+        a->match[i] = (double)taught / samples / node_count(a);
+    }
+    emp_flush_end(saved);
+    return objective;
+}
+
+/* \return whether there was an update. */
+static bool imitate_once(emp_doppler_agent *a)
+{
+    const emp_doppler_options *o = &a->options;
+    const int32_t              most = o->learner.samples;
+    const int32_t              episodes = o->imitation - (int32_t)a->imitated;
+    const int32_t              samples = most < episodes ? most : episodes;
+    const double               left = 1.0 - (double)a->imitated / o->imitation;
+    emp_adam                   adam = o->learner.adam;
+
+    adam.learning_rate = o->imitation_rate;
+    play_all(a, samples, (exploration){o->explore, o->imitation_epsilon * left},
+             a->learner.seed, STREAM_IMITATION, (uint32_t)a->imitated);
+    emp_doppler_agent_imitation(a, samples, o->imitation_entropy);
+    if (is_stopped(a)) return false;
+    for (int i = 0; i < NETS; i++)
+        emp_params_ascend(&a->net[i].params, o->learner.clip, &adam);
+    a->imitated += samples;
+    return true;
+}
+
+static bool is_taught(const emp_doppler_agent *a)
+{
+    return a->has_weights || a->learner.update > 0 || a->imitated >= a->options.imitation;
+}
+
+/* What is left of the stage of imitation: nothing for an agent that has learned from scores, or
+ * begins with the weights of one. After a stop the next call goes on with the episodes that are left. */
+static void emp_doppler_agent_imitate(emp_doppler_agent *a)
+{
+    if (is_taught(a)) return;
+    const char *before = emp_stage_set("doppler: learning from the teacher");
+    while (!is_taught(a) && imitate_once(a)) {
+    }
+    (void)emp_stage_set(before);
+    for (int i = 0; i < NETS && is_taught(a); i++) emp_params_forget(&a->net[i].params);
+}
+
+/* ---- the learner's type ---- */
+
+void emp_doppler_agent_propose(emp_doppler_agent *a, int32_t samples)
+{
+    const emp_doppler_options *o = &a->options;
+    const double               drawn = (double)a->learner.update * o->learner.samples;
+    const double left = a->budget > 0 ? fmax(1.0 - drawn / (double)a->budget, 0.0) : 1.0;
+
+    play_all(a, samples, (exploration){o->explore, o->epsilon * left},
+             a->learner.draw_seed, (uint32_t)(STREAM_UPDATES + a->learner.update), 0);
+}
+
+static void propose(emp_learner *learner, int32_t samples)
+{
+    emp_doppler_agent_propose((emp_doppler_agent *)learner, samples);
+}
+
+/* The learner has no rows: nobody asks it for the device of one. */
+static emp_device_id device(const emp_learner *learner, int32_t sample, int32_t node)
+{
+    const emp_doppler_agent *a = (const emp_doppler_agent *)learner;
+
+    return a->run[sample].episode.device_of_node[node];
+}
+
+static double take_gradients(emp_learner *learner, const double *weight, int32_t own,
+                             double entropy)
+{
+    return -learn_all((emp_doppler_agent *)learner, own, weight, entropy);
+}
+
+static void report(emp_learner *learner)
+{
+    const emp_doppler_agent *a = (const emp_doppler_agent *)learner;
+    emp_method_metric       *metric = learner->metric;
+    double                   entropy[2] = {0.0, 0.0}, log_prob = 0.0;
+    const int32_t            samples = learner->drawn;
+
+    for (int32_t k = 0; k < samples; k++) {
+        log_prob += a->run[k].log_prob / samples;
+        for (int i = 0; i < NETS; i++) entropy[i] += a->run[k].entropy[i] / samples;
+    }
+    metric[SELECTOR_ENTROPY].value = entropy[SELECTOR];
+    metric[PLACER_ENTROPY].value = entropy[PLACER];
+    metric[LOG_PROB].value = log_prob;
+    metric[SELECTOR_MATCH].value = a->match[SELECTOR];
+    metric[PLACER_MATCH].value = a->match[PLACER];
+}
+
+static const emp_learner_type type = {.metric_count = METRICS,
+                                      .metrics = metric_names,
+                                      .propose = propose,
+                                      .device = device,
+                                      .take_gradients = take_gradients,
+                                      .report = report};
+
+emp_status emp_doppler_agent_init(emp_doppler_agent *a, const emp_problem *problem,
+                                  const emp_doppler_options *options, uint64_t seed,
+                                  int64_t budget, int32_t threads, emp_error *err)
+{
+    *a = (emp_doppler_agent){.options = *options, .match = {NAN, NAN}};
+    a->budget = options->episodes > 0 ? options->episodes : budget;
+    a->learner = emp_learner_start(&type, &options->learner, NULL, seed, threads);
+    EMP_CHECK(emp_openblas_open(err));
+    EMP_CHECK(emp_doppler_scene_init(&a->scene, problem, options->max_nodes, err));
+    EMP_CHECK(init_nets(a, seed, err));
+    EMP_CHECK(EMP_ALLOC(a->run, (size_t)options->learner.samples));
+    for (int32_t k = 0; k < options->learner.samples; k++)
+        EMP_CHECK(init_run(a, &a->run[k], err));
+    return EMP_OK;
+}
 
 static void clear(void *state) { emp_doppler_agent_clear((emp_doppler_agent *)state); }
 

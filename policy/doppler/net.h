@@ -1,21 +1,37 @@
 /** \file policy/doppler/net.h
  * The two policies of DOPPLER, each with a network of messages of its own. Embeddings are computed
  * once for all episodes of a batch, scores at every step. zz scales columns over the choices, and
- * z over all nodes (policy/doppler/zscore.h).
+ * z over all nodes.
  *
  *     selector: of each ready node v   [leaky(A node, zz), x_v, zz z(below_v), zz z(above_v)]
  *               below_v, above_v: sums of x along v's longest path to an exit, to an entry
  *     placer:   of each candidate d    [leaky(A device, zz), leaky(B node_v), x_v, zz(sum_d)]
  *               sum_d: of x of the nodes that d has been given
  *
- * A row of four blocks goes through the layers of head.h.
+ * A row of four blocks goes through the layers of mpnn.h.
  */
 #ifndef EMP_POLICY_DOPPLER_NET_H
 #define EMP_POLICY_DOPPLER_NET_H
 
-#include "policy/doppler/episode.h"
-#include "policy/doppler/head.h"
 #include "policy/doppler/mpnn.h"
+#include "policy/doppler/scene.h"
+#include "policy/nn/real.h"
+
+/* Columns shifted and scaled over the rows of a set: y = (x - mean) / (s + 1e-6), with s the
+ * deviation over the set. A column that is all but equal, s at most EMP_ZSCORE_EQUAL, becomes 0
+ * and has no gradient: otherwise rounding errors would be scaled up a million times.
+ *
+ * B rows of K columns. Rows begin \a stride reals apart. */
+
+#define EMP_ZSCORE_EQUAL 1e-5
+
+/** In place. \a deviation [K]: s of each column, 0 where it counts as equal. */
+void emp_zscore_forward(emp_real *x, int64_t stride, emp_real *deviation, int32_t B,
+                        int32_t K);
+
+/** \a dy: the gradient of y in, of x out. \a y has the same stride. */
+void emp_zscore_backward(emp_real *dy, const emp_real *y, int64_t stride,
+                         const emp_real *deviation, int32_t B, int32_t K);
 
 typedef enum { EMP_DOPPLER_SELECTOR, EMP_DOPPLER_PLACER } emp_doppler_kind;
 

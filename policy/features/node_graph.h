@@ -2,8 +2,8 @@
  * A problem as graph networks see it: nodes that each get one device, and what flows between
  * them.
  *
- * A node is a row (rows.h), or several rows merged so that there are at most so many nodes
- * (node_merge.h). Ops that are folded, or have no choice of devices, are in no node; what flows
+ * A node is a row (op_features.h), or several rows merged so that there are at most so many nodes
+ * (node_graph.h). Ops that are folded, or have no choice of devices, are in no node; what flows
  * through them alone is not seen.
  *
  * The rows of a training step form cycles: a variable's row holds its read, which comes first,
@@ -22,7 +22,7 @@
 #ifndef EMP_POLICY_FEATURES_NODE_GRAPH_H
 #define EMP_POLICY_FEATURES_NODE_GRAPH_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "search/groups/class_groups.h"
 #include "sim/problem/problem.h"
 
@@ -51,7 +51,7 @@ typedef struct {
 /** Nodes are numbered by their lowest ops; without merging, as the rows of op_features.h are.
  * The caller destroys \a *out.
  * \param max_nodes  At most so many nodes; 0: each row is one.
- * O(V + E log E), times a few rounds (node_merge.h) if rows are merged.
+ * O(V + E log E), times a few rounds (node_graph.h) if rows are merged.
  * \retval EMP_EINVAL  No op of the problem has a choice of devices. \retval EMP_ENOMEM */
 emp_status emp_node_graph_create(emp_node_graph **out, const emp_problem *problem,
                                  int32_t max_nodes, emp_error *err);
@@ -67,5 +67,28 @@ void       emp_node_graph_destroy(emp_node_graph *graph);
 void emp_node_graph_spread(const emp_node_graph *graph,
                            const emp_device_id  *device_of_node,
                            emp_device_id        *device_of_op);
+
+/* Merges the nodes of a directed acyclic graph until there are few enough, and closes no cycle.
+ *
+ * With nodes in a topological order, these two may become one:
+ *
+ *  - a node and the first of its successors, which then stand at the successor's place;
+ *  - a node and the last of its predecessors, which then stand at the predecessor's place.
+ *
+ * A cycle would need another path between the two, and it would have to pass a node that stands
+ * between them. Both rules hold where a node has one successor, or one predecessor, alone: those
+ * are the rules by which Baechi fuses ops (Jeon et al., SoCC 2020). Nodes without any edge left
+ * may join each other.
+ *
+ * Of the two, a node takes the neighbour with which it exchanges more bytes. A limit on the load
+ * of what is merged keeps nodes alike. It begins below the mean load that is wanted, and grows
+ * when nothing below it is left to merge. Nodes that may use different devices merge last. */
+
+typedef struct {
+    int32_t               node_count;
+    const emp_node_edges *successors, *predecessors;
+    const double         *load;    /**< [node] not negative */
+    const uint64_t       *devices; /**< [node] as in emp_node_graph */
+} emp_node_merge_input;
 
 #endif /* EMP_POLICY_FEATURES_NODE_GRAPH_H */

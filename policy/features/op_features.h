@@ -23,9 +23,21 @@
 #ifndef EMP_POLICY_FEATURES_OP_FEATURES_H
 #define EMP_POLICY_FEATURES_OP_FEATURES_H
 
-#include "base/arrays.h"
+#include <stdbool.h>
+
+#include "base/mem.h"
 #include "policy/nn/real.h"
 #include "sim/problem/problem.h"
+
+/* What a learned placer decides for: the colocation classes that more than one device of the
+ * machine may run. Each such class with an op that is not folded is a *row*. */
+
+/** Numbers the rows of a problem by the lowest op of each that is not folded.
+ * \param[out] row_of_class  [class]; -1: no row.
+ * \param[out] op_of_row     OPTIONAL [row] that lowest op.
+ * \return the number of rows. O(ops + classes). */
+int32_t emp_rows_number(const emp_problem *problem, int32_t *row_of_class,
+                        emp_op_id *op_of_row);
 
 enum {
     EMP_FEATURE_OUTPUTS = 6,
@@ -79,5 +91,44 @@ emp_status emp_op_features_create_empty(emp_op_features **out, int32_t row_count
                                         emp_error *err);
 
 void emp_op_features_destroy(emp_op_features *features);
+
+/* What the placer network sees of a grouping: one row for each group that has members.
+ *
+ *     types      how many of the group's ops have each type
+ *     16 values  sums of its ops' output sizes
+ *     groups     1 where the two groups share a tensor
+ *
+ * Counts and sums n become ln(1 + n) (raw in the paper, which is silent on scale).
+ *
+ * Groups without members are left out by default: no reward depends on their device. Groups are
+ * by default in the order of their ops' mean position, so that neighbours in the sequence are
+ * neighbours in the graph; columns of the adjacency keep the groups' own numbers. */
+
+/** In which order groups are given to the placer network. */
+typedef enum {
+    EMP_ORDER_POSITION, /**< by the mean position of their ops */
+    EMP_ORDER_NUMBER,
+    EMP_ORDER_RANDOM, /**< one for each seed */
+    EMP_ORDER_REVERSE /**< by mean position, the last first */
+} emp_group_sequence;
+#define EMP_GROUP_SEQUENCE_WORDS "position|number|random|reverse"
+
+/** Numbers per group. */
+int32_t emp_group_feature_count(const emp_op_features *ops, int32_t group_count);
+
+/** Writes the groups that have members, or with \a has_empty all, into \a order, as \a
+ * sequence says (ties by number); returns how many. Those without members have no position
+ * and come last by it. \a seed is for a random sequence. \a sum is scratch for
+ * 2 x group_count values. O(rows + groups^2). */
+int32_t emp_group_order(int32_t *order, const emp_op_features *ops,
+                        const int32_t *group_of_row, int32_t group_count,
+                        emp_group_sequence sequence, bool has_empty, uint64_t seed,
+                        double *sum);
+
+/** Fills \a x, a row of features for each of the first \a used groups of \a order.
+ * \a step_of_group is scratch for group_count entries. O(rows + edges + size of x). */
+void emp_group_features(emp_real *x, const emp_op_features *ops,
+                        const int32_t *group_of_row, int32_t group_count,
+                        const int32_t *order, int32_t used, int32_t *step_of_group);
 
 #endif /* EMP_POLICY_FEATURES_OP_FEATURES_H */

@@ -1,5 +1,5 @@
 /** \file policy/giph/network.h
- * The network of GiPH: two-way message passing over gpNet (gpnet.h), then a score of each pair.
+ * The network of GiPH: two-way message passing over gpNet (world.h), then a score of each pair.
  *
  *     y0 = relu(x A + a) A' + a'                              of each pair, x its features
  *     m  = relu((y_from, e) U + u)                            of each link, e its features
@@ -14,7 +14,7 @@
 #ifndef EMP_POLICY_GIPH_NETWORK_H
 #define EMP_POLICY_GIPH_NETWORK_H
 
-#include "policy/giph/gpnet.h"
+#include "policy/giph/world.h"
 #include "policy/nn/params.h"
 
 enum {

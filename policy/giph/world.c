@@ -2,6 +2,7 @@
 #include "policy/giph/world.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- nodes and edges --------------------------------------------------------------- */
 
@@ -205,8 +206,9 @@ void emp_giph_world_clear(emp_giph_world *w)
     *w = (emp_giph_world){0};
 }
 
-double emp_giph_message_ns(const emp_giph_world *w, int32_t edge, emp_device_id from,
-                           emp_device_id to)
+/* Of an edge's message between two devices; 0 on one. */
+static double emp_giph_message_ns(const emp_giph_world *w, int32_t edge,
+                                  emp_device_id from, emp_device_id to)
 {
     const emp_giph_edge *e = &w->edge[edge];
     int32_t              between = from * w->device_count + to;
@@ -214,4 +216,248 @@ double emp_giph_message_ns(const emp_giph_world *w, int32_t edge, emp_device_id 
     if (from == to) return 0.0;
     if (e->stated_ns >= 0.0) return e->stated_ns;
     return w->delay_ns[between] + e->bytes * w->ns_per_byte[between];
+}
+
+void emp_giph_placement_time(const emp_giph_placement *p, const emp_giph_world *w,
+                             const emp_score *score)
+{
+    const emp_time_ns *start_ns = score->start_ns, *end_ns = score->end_ns;
+
+    for (int32_t v = 0; v < w->node_count; v++) {
+        p->start_ns[v] = -1;
+        p->end_ns[v] = 0;
+    }
+    for (int32_t i = 0; i < w->edge_count; i++) p->sent_ns[i] = 0;
+    for (int32_t i = 0; i < w->crossing_count; i++) {
+        emp_giph_crossing c = w->crossing[i];
+        emp_time_ns      *start = &p->start_ns[w->edge[c.edge].to];
+        if (*start < 0 || start_ns[c.to] < *start) *start = start_ns[c.to];
+        p->sent_ns[c.edge] = emp_time_later(p->sent_ns[c.edge], end_ns[c.from]);
+    }
+    for (emp_op_id op = 0; op < w->nodes->op_count; op++) {
+        int32_t v = w->node_of_op[op];
+        bool    is_input = v >= 0 && w->in_first[v] == w->in_first[v + 1];
+        if (v < 0) continue;
+        if (is_input && (p->start_ns[v] < 0 || start_ns[op] < p->start_ns[v]))
+            p->start_ns[v] = start_ns[op];
+        p->end_ns[v] = emp_time_later(p->end_ns[v], end_ns[op]);
+    }
+}
+
+void emp_giph_placement_write(const emp_giph_placement *p, const emp_giph_world *w,
+                              emp_device_id *device_of_op)
+{
+    for (emp_op_id op = 0; op < w->nodes->op_count; op++) {
+        int32_t v = w->node_of_op[op];
+        device_of_op[op] = v < 0 ? 0 : w->device_of_pair[p->pivot[v]];
+    }
+}
+
+static const double SHARPNESS = 10.0; /* of the first softmax */
+
+/* Bytes over the most, 1 when no edge of the node carries any. */
+static double weight(const emp_giph_world *w, int32_t edge, double most)
+{
+    return exp(SHARPNESS * (most > 0.0 ? w->edge[edge].bytes / most : 1.0));
+}
+
+void emp_criticality_begin(const emp_criticality *c, const emp_giph_world *w)
+{
+    for (int32_t v = 0; v < w->node_count; v++) {
+        double most = 0.0, sum = 0.0;
+        for (int32_t i = w->out_first[v]; i < w->out_first[v + 1]; i++)
+            most = fmax(most, w->edge[w->out_edge[i]].bytes);
+        for (int32_t i = w->out_first[v]; i < w->out_first[v + 1]; i++)
+            sum += weight(w, w->out_edge[i], most);
+        for (int32_t i = w->out_first[v]; i < w->out_first[v + 1]; i++)
+            c->edge[w->out_edge[i]] = weight(w, w->out_edge[i], most) / sum;
+    }
+    emp_criticality_spread(c, w);
+}
+
+void emp_criticality_spread(const emp_criticality *c, const emp_giph_world *w)
+{
+    for (int32_t v = 0; v < w->node_count; v++) {
+        double sum = 0.0;
+        for (int32_t i = w->in_first[v]; i < w->in_first[v + 1]; i++)
+            sum += c->node[w->edge[w->in_edge[i]].from] * c->edge[w->in_edge[i]];
+        c->node[v] = w->in_first[v] < w->in_first[v + 1] ? sum : 1.0;
+    }
+}
+
+/* The edge by which the last input of a node came; -1 = it has none. */
+static int32_t last_input(const emp_giph_world *w, const emp_giph_placement *p,
+                          int32_t node)
+{
+    int32_t last = -1;
+    double  last_ns = -1.0;
+
+    for (int32_t i = w->in_first[node]; i < w->in_first[node + 1]; i++) {
+        int32_t edge = w->in_edge[i], from = w->edge[edge].from;
+        double  at_ns = (double)p->sent_ns[edge] +
+                       emp_giph_message_ns(w, edge, w->device_of_pair[p->pivot[from]],
+                                           w->device_of_pair[p->pivot[node]]);
+        if (at_ns <= last_ns) continue;
+        last = edge;
+        last_ns = at_ns;
+    }
+    return last;
+}
+
+/* The edges out of the node learn that the path took one of them. */
+static void take(const emp_criticality *c, const emp_giph_world *w, int32_t taken,
+                 double share)
+{
+    int32_t node = w->edge[taken].from;
+
+    for (int32_t i = w->out_first[node]; i < w->out_first[node + 1]; i++) {
+        int32_t edge = w->out_edge[i];
+        c->edge[edge] += share * ((edge == taken ? 1.0 : 0.0) - c->edge[edge]);
+    }
+}
+
+void emp_criticality_learn(const emp_criticality *c, const emp_giph_world *w,
+                           const emp_giph_placement *p, double share)
+{
+    int32_t node = 0;
+
+    for (int32_t v = 1; v < w->node_count; v++)
+        if (p->end_ns[v] > p->end_ns[node]) node = v;
+    for (int32_t edge; (edge = last_input(w, p, node)) >= 0; node = w->edge[edge].from)
+        take(c, w, edge, share);
+}
+
+enum { X = EMP_GIPH_NODE_FEATURES, E = EMP_GIPH_EDGE_FEATURES };
+
+/* Columns. */
+enum { COMPUTE, RATE, TIME, POTENTIAL, CRITICALITY };
+enum { BYTES, DELAY, MESSAGE, BYTE_TIME, EDGE_CRITICALITY };
+
+emp_status emp_gpnet_init(emp_gpnet *net, const emp_giph_world *world, emp_error *err)
+{
+    size_t pairs = (size_t)world->pair_count, links = (size_t)world->link_count;
+
+    *net = (emp_gpnet){.world = world};
+    net->x = EMP_ADD_ARRAY(&net->arrays, emp_real, pairs * X);
+    net->e = EMP_ADD_ARRAY(&net->arrays, emp_real, links * E);
+    net->source = EMP_ADD_ARRAY(&net->arrays, int32_t, links);
+    net->target = EMP_ADD_ARRAY(&net->arrays, int32_t, links);
+    net->in_degree = EMP_ADD_ARRAY(&net->arrays, int32_t, pairs);
+    net->out_degree = EMP_ADD_ARRAY(&net->arrays, int32_t, pairs);
+    net->raw = EMP_ADD_ARRAY(&net->arrays, double, (pairs + links) * (X > E ? X : E));
+    if (net->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "a gpNet of %zu pairs and %zu links", pairs, links);
+    return EMP_OK;
+}
+
+void emp_gpnet_clear(emp_gpnet *net)
+{
+    emp_arrays_clear(&net->arrays);
+    *net = (emp_gpnet){0};
+}
+
+/* ---- structure --------------------------------------------------------------------- */
+
+static void add_link(emp_gpnet *net, int32_t link, int32_t source, int32_t target)
+{
+    net->source[link] = source;
+    net->target[link] = target;
+    net->out_degree[source]++;
+    net->in_degree[target]++;
+}
+
+static void connect(emp_gpnet *net, const int32_t *pivot)
+{
+    const emp_giph_world *w = net->world;
+    size_t                bytes = (size_t)w->pair_count * sizeof *net->in_degree;
+
+    memset(net->in_degree, 0, bytes);
+    memset(net->out_degree, 0, bytes);
+    for (int32_t i = 0; i < w->edge_count; i++) {
+        int32_t link = w->link_first[i], from = w->edge[i].from, to = w->edge[i].to;
+        for (int32_t q = w->pair_first[to]; q < w->pair_first[to + 1]; q++)
+            add_link(net, link++, pivot[from], q);
+        for (int32_t q = w->pair_first[from]; q < w->pair_first[from + 1]; q++)
+            if (q != pivot[from]) add_link(net, link++, q, pivot[to]);
+    }
+}
+
+/* ---- features ---------------------------------------------------------------------- */
+
+static void scale(emp_real *to, const double *from, int32_t rows, int32_t columns,
+                  int32_t column)
+{
+    double low = from[column], high = low;
+
+    for (int32_t i = 0; i < rows; i++) {
+        double value = from[i * columns + column];
+        low = value < low ? value : low;
+        high = value > high ? value : high;
+    }
+    for (int32_t i = 0; i < rows; i++) {
+        int32_t at = i * columns + column;
+        to[at] = high > low ? (emp_real)((from[at] - low) * 2.0 / (high - low) - 1.0) : 0;
+    }
+}
+
+/* When the last input of a node would be there, were the node on the device of the pair. */
+static double inputs_ns(const emp_giph_world *w, const emp_giph_placement *at,
+                        int32_t pair)
+{
+    int32_t node = w->node_of_pair[pair];
+    double  last_ns = 0.0;
+
+    for (int32_t i = w->in_first[node]; i < w->in_first[node + 1]; i++) {
+        int32_t edge = w->in_edge[i], from = w->edge[edge].from;
+        double  ns = (double)at->sent_ns[edge] +
+                    emp_giph_message_ns(w, edge, w->device_of_pair[at->pivot[from]],
+                                        w->device_of_pair[pair]);
+        last_ns = ns > last_ns ? ns : last_ns;
+    }
+    return last_ns;
+}
+
+static void fill_pairs(emp_gpnet *net, const emp_giph_placement *at,
+                       const emp_criticality *criticality)
+{
+    const emp_giph_world *w = net->world;
+
+    for (int32_t q = 0; q < w->pair_count; q++) {
+        int32_t node = w->node_of_pair[q];
+        bool    is_pivot = at->pivot[node] == q;
+        double *x = &net->raw[q * X];
+        x[COMPUTE] = w->compute_ns[node];
+        x[RATE] = w->rate[w->device_of_pair[q]];
+        x[TIME] = w->time_ns[q];
+        x[POTENTIAL] = is_pivot ? 0.0 : inputs_ns(w, at, q) - (double)at->start_ns[node];
+        x[CRITICALITY] = criticality->node[node];
+    }
+    for (int32_t i = 0; i < X; i++) scale(net->x, net->raw, w->pair_count, X, i);
+}
+
+static void fill_links(emp_gpnet *net, const emp_criticality *criticality)
+{
+    const emp_giph_world *w = net->world;
+
+    for (int32_t i = 0; i < w->edge_count; i++) {
+        for (int32_t l = w->link_first[i]; l < w->link_first[i + 1]; l++) {
+            emp_device_id from = w->device_of_pair[net->source[l]],
+                          to = w->device_of_pair[net->target[l]];
+            double *e = &net->raw[l * E];
+            e[BYTES] = w->edge[i].bytes;
+            e[DELAY] = w->delay_ns[from * w->device_count + to];
+            e[MESSAGE] = emp_giph_message_ns(w, i, from, to);
+            e[BYTE_TIME] = w->ns_per_byte[from * w->device_count + to];
+            e[EDGE_CRITICALITY] = criticality->edge[i];
+        }
+    }
+    for (int32_t i = 0; i < E; i++) scale(net->e, net->raw, w->link_count, E, i);
+}
+
+void emp_gpnet_fill(emp_gpnet *net, const emp_giph_placement *placement,
+                    const emp_criticality *criticality)
+{
+    connect(net, placement->pivot);
+    fill_pairs(net, placement, criticality);
+    fill_links(net, criticality);
 }

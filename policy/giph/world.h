@@ -4,7 +4,7 @@
  *
  * A *pair* is a node and a device that it may be on; pairs of a node follow one another. A
  * *link* belongs to an edge p -> v: in every placement there is one to each pair of v, and one
- * from each pair of p but the one that p is placed on (gpnet.h).
+ * from each pair of p but the one that p is placed on.
  *
  * Times come from the cost table of the problem and its links, whatever its runtime is. A
  * message takes what the file of the graph states, else the delay of the route and the time of
@@ -16,6 +16,8 @@
 #define EMP_POLICY_GIPH_WORLD_H
 
 #include "policy/features/node_graph.h"
+#include "policy/nn/real.h"
+#include "search/method.h"
 
 typedef struct {
     int32_t from, to; /**< nodes */
@@ -62,8 +64,83 @@ emp_status emp_giph_world_init(emp_giph_world *world, const emp_node_graph *node
                                const emp_problem *problem, emp_error *err);
 void       emp_giph_world_clear(emp_giph_world *world);
 
-/** Of an edge's message between two devices; 0 on one. */
-double emp_giph_message_ns(const emp_giph_world *world, int32_t edge, emp_device_id from,
-                           emp_device_id to);
+/** Arrays are the caller's. */
+typedef struct {
+    int32_t *pivot; /**< [node] its pair */
+    emp_time_ns
+        *start_ns; /**< [node] of its first op that reads from another node; of its first
+                                op if none does */
+    emp_time_ns *end_ns;  /**< [node] of its last op */
+    emp_time_ns *sent_ns; /**< [edge] end of the last op that it carries something of */
+} emp_giph_placement;
+
+/** Fills the times from those of the ops. O(ops + crossings). */
+void emp_giph_placement_time(const emp_giph_placement *placement,
+                             const emp_giph_world *world, const emp_score *score);
+
+/** Writes the devices of ops that belong to nodes; others get device 0, from which legalization
+ * sends them where they belong. O(ops). */
+void emp_giph_placement_write(const emp_giph_placement *placement,
+                              const emp_giph_world *world, emp_device_id *device_of_op);
+
+/* How likely a unit of flow that enters the graph at its inputs passes an edge, if at each node
+ * it goes on by the edge that matters most: GiPH's guess of what is critical.
+ *
+ * At first a node's edges out share by softmax(10 bytes / most bytes). After each placement that
+ * ran, those of nodes on its critical path learn: the edge that the path takes grows by a share
+ * of what it lacks to 1, its siblings shrink by the same share. A node has what its edges in
+ * bring, and 1 if it has none. */
+
+typedef struct {
+    double *edge; /**< [edge] of what its producer has; all that state needs */
+    double *node; /**< [node] follows from it */
+} emp_criticality;
+
+/** Sets the first values of arrays that are there. O(nodes + edges). */
+void emp_criticality_begin(const emp_criticality *c, const emp_giph_world *world);
+
+/** Fills the nodes' from the edges'. O(nodes + edges). */
+void emp_criticality_spread(const emp_criticality *c, const emp_giph_world *world);
+
+/** Learns of a placement by its critical path: from the node that ends last back by the input
+ * that came last, again and again; of equals the first. Call emp_criticality_spread()
+ * afterwards. O(nodes + edges). */
+void emp_criticality_learn(const emp_criticality *c, const emp_giph_world *world,
+                           const emp_giph_placement *placement, double share);
+
+/* gpNet: a placement as a graph of the moves that lead away from it.
+ *
+ * Its nodes are all pairs (world.h). The pair that a node is placed on is the node's *pivot*. For
+ * each edge p -> v there are links
+ *
+ *     from the pivot of p to every pair of v
+ *     from every other pair of p to the pivot of v
+ *
+ * Features of a pair: the node's time over devices, the device's time over nodes, the pair's own
+ * time, start-time potential, criticality of the node. Of a link: bytes, delay, time of the
+ * message, time of a byte, criticality of the edge. The start-time potential is how much later
+ * the inputs of the node would be there than the node starts now, 0 of pivots; inputs of a node
+ * that has none are there at 0. Each feature is scaled to -1 .. 1 by its least and greatest value
+ * in this gpNet; one that is everywhere the same is 0. */
+
+enum { EMP_GIPH_NODE_FEATURES = 5, EMP_GIPH_EDGE_FEATURES = 5 };
+
+typedef struct {
+    const emp_giph_world *world;                  /**< borrowed */
+    emp_real             *x;                      /**< [pair][EMP_GIPH_NODE_FEATURES] */
+    emp_real             *e;                      /**< [link][EMP_GIPH_EDGE_FEATURES] */
+    int32_t              *source, *target;        /**< [link] pairs */
+    int32_t              *in_degree, *out_degree; /**< [pair] */
+    double               *raw;                    /**< features before they are scaled */
+    emp_arrays            arrays;
+} emp_gpnet;
+
+/** Clear it afterwards, also after a failure. \a world is borrowed. \retval EMP_ENOMEM */
+emp_status emp_gpnet_init(emp_gpnet *net, const emp_giph_world *world, emp_error *err);
+void       emp_gpnet_clear(emp_gpnet *net);
+
+/** Fills it for a placement. O(pairs + links). */
+void emp_gpnet_fill(emp_gpnet *net, const emp_giph_placement *placement,
+                    const emp_criticality *criticality);
 
 #endif /* EMP_POLICY_GIPH_WORLD_H */

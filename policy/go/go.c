@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "policy/go/agent.h"
+#include "policy/go/updates.h"
 #include "search/learning.h"
 #include "search/method.h"
 

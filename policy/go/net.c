@@ -3,11 +3,10 @@
 
 #include <string.h>
 
-#include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/layers/gate.h"
-#include "policy/nn/layers/neighbors.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/linear.h"
+#include "policy/nn/products.h"
 
 /* Slices: what is once, then of each graph layer, then gates, then attention layers. */
 enum { TYPES, TYPE_MAP, INPUT, INPUT_BIAS, HEAD, HEAD_BIAS, FIRST_GRAPH_LAYER };

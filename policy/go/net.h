@@ -3,7 +3,7 @@
  *
  *     h   = relu(E[type] Wt + f Win + b)        + D[device of the round before] inside, of rounds
  *     h  <- relu(h Wa + m Wb + b),   m_v = max of sigmoid(h_u Wp + b) over neighbours u of v
- *     z   = h;   z <- layer(2 sigmoid(M G) z)   for each attention layer (segment_layer.h)
+ *     z   = h;   z <- layer(2 sigmoid(M G) z)   for each attention layer (tail.h)
  *     p   = softmax(z W + b) over the devices that the node may use
  *
  * Where order or fusion are decided, too, tail.h goes on from z and p. With several rounds

@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/nn/blas.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/flush.h"
 #include "policy/nn/linear.h"
-#include "policy/nn/outer.h"
+#include "policy/nn/products.h"
+#include "policy/nn/threads.h"
 
 enum {
     TYPE_EMBEDDING,
@@ -24,8 +23,7 @@ enum {
 };
 
 /* Rows are cut into CHUNKS parts, each summed on its own and then added in order: so the
- * result does not depend on the number of threads. Within a chunk, BLOCK rows at a time.
- */
+ * result does not depend on the number of threads. Within a chunk, BLOCK rows at a time. */
 enum { CHUNKS = 16, BLOCK = 256 };
 
 /* Within a block, so many rows of logits at a time go all the way to the gradients of the

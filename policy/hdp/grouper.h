@@ -15,8 +15,8 @@
 #include "policy/features/op_features.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/linear.h"
-#include "policy/nn/panels.h"
 #include "policy/nn/params.h"
+#include "policy/nn/products.h"
 
 typedef struct {
     int32_t        hidden, groups, type_width; /**< 64, 256, 20 */

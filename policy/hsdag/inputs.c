@@ -5,6 +5,223 @@
 
 #include "base/mem.h"
 
+void emp_hsdag_graph_allocate(emp_hsdag_graph *g, int32_t max_nodes, int32_t max_edges,
+                              emp_arrays *arrays)
+{
+    g->first = EMP_ADD_ARRAY(arrays, int32_t, (size_t)max_nodes + 1);
+    g->node = EMP_ADD_ARRAY(arrays, int32_t, (size_t)max_edges);
+    g->devices = EMP_ADD_ARRAY(arrays, uint64_t, (size_t)max_nodes);
+}
+
+void emp_hsdag_scratch_allocate(emp_hsdag_scratch *s, int32_t max_nodes,
+                                int32_t max_edges, emp_arrays *arrays)
+{
+    s->member = EMP_ADD_ARRAY(arrays, int32_t, (size_t)max_nodes);
+    s->begin = EMP_ADD_ARRAY(arrays, int32_t, (size_t)max_nodes + 1);
+    s->seen = EMP_ADD_ARRAY(arrays, int32_t, (size_t)max_nodes);
+    s->other = EMP_ADD_ARRAY(arrays, int32_t, (size_t)max_edges);
+}
+
+/* ---- who joins whom ---- */
+
+/* The edge of greatest score [edge] of a node, of equals the first; -1: it has none. */
+static int32_t emp_hsdag_best_edge(const emp_hsdag_graph *g, const emp_real *score,
+                                   int32_t node)
+{
+    int32_t best = -1;
+
+    for (int32_t e = g->first[node]; e < g->first[node + 1]; e++)
+        if (best < 0 || score[e] > score[best]) best = e;
+    return best;
+}
+
+/* Until groups are numbered, parent[v] <= v leads to the lowest node of v's group. */
+static int32_t find(int32_t *parent, int32_t v)
+{
+    while (parent[v] != v) v = parent[v] = parent[parent[v]];
+    return v;
+}
+
+static void unite(int32_t *parent, uint64_t *allowed, int32_t u, int32_t v)
+{
+    int32_t a = find(parent, u), b = find(parent, v), low = a < b ? a : b;
+
+    if (a == b || (allowed[a] & allowed[b]) == 0) return;
+    allowed[low] = allowed[a] & allowed[b];
+    parent[a < b ? b : a] = low;
+}
+
+int32_t emp_hsdag_join(int32_t *group_of_node, uint64_t *allowed,
+                       const emp_hsdag_graph *g, const emp_real *score)
+{
+    int32_t *parent = group_of_node, groups = 0;
+
+    for (int32_t v = 0; v < g->node_count; v++) {
+        parent[v] = v;
+        allowed[v] = g->devices[v];
+    }
+    for (int32_t v = 0; v < g->node_count; v++) {
+        int32_t best = emp_hsdag_best_edge(g, score, v);
+        if (best >= 0) unite(parent, allowed, v, g->node[best]);
+    }
+    for (int32_t v = 0; v < g->node_count; v++) parent[v] = find(parent, v);
+    for (int32_t v = 0; v < g->node_count; v++)
+        group_of_node[v] = parent[v] == v ? groups++ : group_of_node[parent[v]];
+    return groups;
+}
+
+/* ---- the graph of groups ---- */
+
+static void list_members(const emp_hsdag_scratch *s, int32_t group_count,
+                         const emp_hsdag_graph *g, const int32_t *group_of_node)
+{
+    for (int32_t a = 0; a <= group_count; a++) s->begin[a] = 0;
+    for (int32_t v = 0; v < g->node_count; v++) s->begin[group_of_node[v] + 1]++;
+    for (int32_t a = 0; a < group_count; a++) {
+        s->begin[a + 1] += s->begin[a];
+        s->seen[a] = s->begin[a];
+    }
+    for (int32_t v = 0; v < g->node_count; v++)
+        s->member[s->seen[group_of_node[v]]++] = v;
+}
+
+/* Neighbours of each group, in the order in which they are met. */
+static void list_neighbours(emp_hsdag_graph *groups, const emp_hsdag_graph *g,
+                            const int32_t *group_of_node, const emp_hsdag_scratch *s)
+{
+    int32_t count = 0;
+
+    for (int32_t a = 0; a < groups->node_count; a++) s->seen[a] = -1;
+    for (int32_t a = 0; a < groups->node_count; a++) {
+        groups->first[a] = count;
+        s->seen[a] = a;
+        for (int32_t i = s->begin[a]; i < s->begin[a + 1]; i++) {
+            int32_t v = s->member[i];
+            for (int32_t e = g->first[v]; e < g->first[v + 1]; e++) {
+                int32_t b = group_of_node[g->node[e]];
+                if (s->seen[b] == a) continue;
+                s->seen[b] = a;
+                s->other[count++] = b;
+            }
+        }
+    }
+    groups->first[groups->node_count] = count;
+    groups->edge_count = count;
+}
+
+/* The graph is symmetric: who lists a's neighbours, a ascending, lists a in their rows. */
+static void sort_neighbours(emp_hsdag_graph *groups, const emp_hsdag_scratch *s)
+{
+    int32_t *next = s->seen;
+
+    for (int32_t a = 0; a < groups->node_count; a++) next[a] = groups->first[a];
+    for (int32_t a = 0; a < groups->node_count; a++)
+        for (int32_t i = groups->first[a]; i < groups->first[a + 1]; i++)
+            groups->node[next[s->other[i]]++] = a;
+}
+
+void emp_hsdag_contract(emp_hsdag_graph *groups, int32_t group_count,
+                        const emp_hsdag_graph *g, const int32_t *group_of_node,
+                        const emp_hsdag_scratch *s)
+{
+    groups->node_count = group_count;
+    for (int32_t a = 0; a < group_count; a++) groups->devices[a] = ~UINT64_C(0);
+    for (int32_t v = 0; v < g->node_count; v++)
+        groups->devices[group_of_node[v]] &= g->devices[v];
+    list_members(s, group_count, g, group_of_node);
+    list_neighbours(groups, g, group_of_node, s);
+    sort_neighbours(groups, s);
+}
+
+static void put_nodes(emp_hsdag_coarse *c, const emp_node_graph *n, uint64_t *allowed)
+{
+    const emp_node_edges *before = &n->predecessors;
+
+    for (int32_t i = 0; i < n->node_count; i++) {
+        int32_t v = n->order[i], set = -1;
+        if (before->first[v + 1] - before->first[v] == 1)
+            set = c->set_of_node[before->node[before->first[v]]];
+        if (set < 0 || (allowed[set] & n->devices[v]) == 0) {
+            set = c->set_count++;
+            allowed[set] = n->devices[v];
+            c->position[set] = (float)i / (float)n->node_count;
+        }
+        c->set_of_node[v] = set;
+        allowed[set] &= n->devices[v];
+    }
+}
+
+/* Sets that a set's nodes lead to by these edges, each once. */
+static void count_degrees(int32_t *degree, const emp_hsdag_coarse *c,
+                          const emp_node_edges *edges, const emp_members *nodes_of_set,
+                          int32_t *seen)
+{
+    for (int32_t a = 0; a < c->set_count; a++) seen[a] = -1;
+    for (int32_t a = 0; a < c->set_count; a++) {
+        seen[a] = a;
+        for (int32_t i = nodes_of_set->first[a]; i < nodes_of_set->first[a + 1]; i++) {
+            int32_t v = nodes_of_set->member[i];
+            for (int32_t e = edges->first[v]; e < edges->first[v + 1]; e++) {
+                int32_t b = c->set_of_node[edges->node[e]];
+                degree[a] += seen[b] != a;
+                seen[b] = a;
+            }
+        }
+    }
+}
+
+static emp_status count_all_degrees(emp_hsdag_coarse *c, const emp_node_graph *n,
+                                    int32_t *seen, emp_error *err)
+{
+    emp_members nodes_of_set = {0};
+
+    EMP_CHECK(emp_members_init(&nodes_of_set, c->set_of_node, n->node_count, c->set_count,
+                               err));
+    count_degrees(c->in_degree, c, &n->predecessors, &nodes_of_set, seen);
+    count_degrees(c->out_degree, c, &n->successors, &nodes_of_set, seen);
+    emp_members_clear(&nodes_of_set);
+    return EMP_OK;
+}
+
+emp_status emp_hsdag_coarse_init(emp_hsdag_coarse *c, const emp_node_graph *n,
+                                 emp_error *err)
+{
+    emp_status            st = EMP_OK;
+    size_t                nodes = (size_t)n->node_count;
+    emp_arrays            temporary = {0};
+    emp_hsdag_scratch     scratch;
+    uint64_t             *allowed = EMP_ADD_ARRAY(&temporary, uint64_t, nodes);
+    const emp_hsdag_graph all = {.node_count = n->node_count,
+                                 .edge_count = n->neighbors.count,
+                                 .first = n->neighbors.first,
+                                 .node = n->neighbors.node,
+                                 .devices = n->devices};
+
+    *c = (emp_hsdag_coarse){.node_count = n->node_count};
+    c->set_of_node = EMP_ADD_ARRAY(&c->arrays, int32_t, nodes);
+    c->in_degree = EMP_ADD_ARRAY(&c->arrays, int32_t, nodes);
+    c->out_degree = EMP_ADD_ARRAY(&c->arrays, int32_t, nodes);
+    c->position = EMP_ADD_ARRAY(&c->arrays, float, nodes);
+    emp_hsdag_graph_allocate(&c->graph, n->node_count, n->neighbors.count, &c->arrays);
+    emp_hsdag_scratch_allocate(&scratch, n->node_count, n->neighbors.count, &temporary);
+    if (c->arrays.is_short || temporary.is_short)
+        EMP_FAIL(EMP_ENOMEM, "sets of %d nodes", n->node_count);
+    put_nodes(c, n, allowed);
+    emp_hsdag_contract(&c->graph, c->set_count, &all, c->set_of_node, &scratch);
+    EMP_TRY(count_all_degrees(c, n, scratch.seen, err));
+
+cleanup:
+    emp_arrays_clear(&temporary);
+    if (st != EMP_OK) emp_hsdag_coarse_clear(c);
+    return st;
+}
+
+void emp_hsdag_coarse_clear(emp_hsdag_coarse *c)
+{
+    emp_arrays_clear(&c->arrays);
+    *c = (emp_hsdag_coarse){0};
+}
+
 enum { DEGREES = 8, WAVES = 8, COST_INPUTS = 10 };
 
 /* What is filled in. */

@@ -4,7 +4,7 @@
  *
  *     h = D(LN(affine(D(LN(affine x)))))
  *     at each level
- *         g = LN(h + D(affine(S D(affine(S h)))))          S: policy/nn/layers/graph_conv.h
+ *         g = LN(h + D(affine(S D(affine(S h)))))          S: policy/nn/layers.h
  *         s_uv = logistic(affine(D(LN(affine(g_u * g_v)))))    of each edge, from both ends
  *         groups: emp_hsdag_join() by s
  *         q = LN(h + D(affine(S h)))
@@ -22,9 +22,9 @@
 #ifndef EMP_POLICY_HSDAG_PARSING_NET_H
 #define EMP_POLICY_HSDAG_PARSING_NET_H
 
-#include "base/arrays.h"
-#include "base/work/stop.h"
-#include "policy/hsdag/pooling.h"
+#include "base/mem.h"
+#include "base/work.h"
+#include "policy/hsdag/inputs.h"
 #include "policy/nn/params.h"
 
 enum { EMP_HSDAG_MAX_LEVELS = 16 };
@@ -112,5 +112,33 @@ double emp_hsdag_net_log_prob(const emp_hsdag_net *net, const int32_t *device_of
 void emp_hsdag_net_backward(emp_hsdag_net *net, const emp_real *x,
                             const int32_t *device_of_group, double weight,
                             double entropy);
+
+/* Affine maps: a matrix, and the bias in the slice behind it. */
+enum {
+    INPUT_1 = 0,
+    INPUT_2 = 2,
+    CONVOLVE_1 = 4,
+    CONVOLVE_2 = 6,
+    SINGLE = 8,
+    EDGE = 10,
+    SCORE = 12,
+    MEMBER = 14,
+    POOL = 16,
+    CODE_1 = 18,
+    CODE_2 = 20,
+    DEVICE_1 = 22,
+    DEVICE_2 = 24
+};
+/* Layer norms: a gain, and the shift in the slice behind it. */
+enum {
+    INPUT_1_NORM = 26,
+    INPUT_2_NORM = 28,
+    G_NORM = 30,
+    Q_NORM = 32,
+    EDGE_NORM = 34,
+    MEMBER_NORM = 36,
+    POOL_NORM = 38,
+    SLICES = 40
+};
 
 #endif /* EMP_POLICY_HSDAG_PARSING_NET_H */

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "policy/nn/blas.h"
-#include "policy/nn/outer.h"
-#include "policy/nn/tall.h"
+#include "policy/nn/products.h"
 #include "policy/nn/vmath.h"
 
 EMP_KERNEL static void add_row(emp_real *y, const emp_real *x, int64_t count)

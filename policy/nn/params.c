@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/nn/flush.h"
-#include "policy/nn/team.h"
+#include "policy/nn/threads.h"
 
 enum { ALIGN_REALS = 16 }; /* a slice starts on a cache line */
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arrays.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/rng.h"
 #include "policy/nn/real.h"
 
@@ -70,8 +70,7 @@ void emp_params_copy_give_back(emp_params *params, const emp_params_copy *copy);
 /** Multiplies all gradients by \a factor. */
 void emp_params_scale_gradient(emp_params *params, double factor);
 
-/** Scales the gradients so that their Euclidean norm is at most \a limit; returns the norm before.
- */
+/** Scales the gradients so that their Euclidean norm is at most \a limit; returns the norm before. */
 double emp_params_clip(emp_params *params, double limit);
 
 typedef struct {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/clones.h"
-#include "base/named_array.h"
+#include "base/collections.h"
 
 #ifdef EMP_REAL_DOUBLE
 typedef double emp_real;

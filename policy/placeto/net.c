@@ -3,7 +3,73 @@
 
 #include <string.h>
 
-#include "policy/placeto/layers_internal.h"
+#include "policy/nn/linear.h"
+
+static emp_param_slice weights(const emp_placeto_net *net, int32_t layer)
+{
+    return net->params.slice[2 * layer];
+}
+
+/* y = x w + b of map layer on rows rows. */
+static void emp_placeto_map(const emp_placeto_net *net, int32_t layer, emp_real *y,
+                            const emp_real *x, int32_t rows)
+{
+    emp_param_slice w = weights(net, layer);
+
+    emp_linear_forward(y, x, emp_params_value(&net->params, 2 * layer),
+                       emp_params_value(&net->params, 2 * layer + 1), rows, w.rows,
+                       w.cols, net->shape.threads);
+}
+
+/* The same, and a ReLU. */
+static void emp_placeto_map_relu(const emp_placeto_net *net, int32_t layer, emp_real *y,
+                                 const emp_real *x, int32_t rows)
+{
+    emp_placeto_map(net, layer, y, x, rows);
+    emp_activation_forward(EMP_ACTIVATION_RELU, y,
+                           (int64_t)rows * weights(net, layer).cols);
+}
+
+/* Adds to the map's gradient; dx may be NULL. */
+static void emp_placeto_map_backward(const emp_placeto_net *net, int32_t layer,
+                                     emp_real *dx, const emp_real *dy, const emp_real *x,
+                                     int32_t rows)
+{
+    emp_param_slice w = weights(net, layer);
+
+    emp_linear_backward(dx, emp_params_gradient(&net->params, 2 * layer),
+                        emp_params_gradient(&net->params, 2 * layer + 1), dy, x,
+                        emp_params_value(&net->params, 2 * layer), rows, w.rows, w.cols,
+                        net->shape.threads);
+}
+
+/* The same through a ReLU, from its output y; dy changes. */
+static void emp_placeto_map_relu_backward(const emp_placeto_net *net, int32_t layer,
+                                          emp_real *dx, emp_real *dy, const emp_real *y,
+                                          const emp_real *x, int32_t rows)
+{
+    emp_activation_backward(EMP_ACTIVATION_RELU, dy, y,
+                            (int64_t)rows * weights(net, layer).cols);
+    emp_placeto_map_backward(net, layer, dx, dy, x, rows);
+}
+
+/* y[r][v] = sum of x[r][u] over the edges of v; (rollouts x nodes, width) both. */
+static void emp_placeto_sum_edges(const emp_placeto_net *net, const emp_node_edges *edges,
+                                  emp_real *y, const emp_real *x, int32_t width)
+{
+    int64_t nodes = net->graph->node_count;
+
+    memset(y, 0, (size_t)(net->rollouts * nodes * width) * sizeof *y);
+    for (int64_t r = 0; r < net->rollouts; r++) {
+        for (int64_t v = 0; v < nodes; v++) {
+            emp_real *to = &y[(r * nodes + v) * width];
+            for (int32_t i = edges->first[v]; i < edges->first[v + 1]; i++) {
+                const emp_real *from = &x[(r * nodes + edges->node[i]) * width];
+                for (int32_t c = 0; c < width; c++) to[c] += from[c];
+            }
+        }
+    }
+}
 
 /* ---- creation ---- */
 
@@ -242,4 +308,105 @@ void emp_placeto_net_forward(emp_placeto_net *net, const emp_real *x, int32_t no
     emp_placeto_map_relu(net, EMP_PLACETO_HEAD, net->c1, net->u, rollouts);
     emp_placeto_map_relu(net, EMP_PLACETO_HEAD + 1, net->c2, net->c1, rollouts);
     emp_placeto_map(net, EMP_PLACETO_HEAD + 2, net->logits, net->c2, rollouts);
+}
+
+/* Through the head, into d_u. */
+static void leave_head(emp_placeto_net *net, const emp_real *d_logits)
+{
+    int32_t rows = net->rollouts;
+
+    emp_placeto_map_backward(net, EMP_PLACETO_HEAD + 2, net->d_c2, d_logits, net->c2,
+                             rows);
+    emp_placeto_map_relu_backward(net, EMP_PLACETO_HEAD + 1, net->d_c1, net->d_c2,
+                                  net->c2, net->c1, rows);
+    emp_placeto_map_relu_backward(net, EMP_PLACETO_HEAD, net->d_u, net->d_c1, net->c1,
+                                  net->u, rows);
+}
+
+/* Through what the nodes of one relation say, from its part of d_u; adds to d_e. */
+static void leave_pool(emp_placeto_net *net, int32_t relation)
+{
+    emp_placeto_messages *m = &net->pool[relation];
+    int32_t               layer = EMP_PLACETO_POOL + 4 * relation;
+    int64_t               w = 2 * net->shape.inputs, nodes = net->graph->node_count;
+    int32_t               rows = net->rollouts * net->graph->node_count;
+    emp_real             *d_outer = net->d_wide[0], *d_sum = net->d_wide[1];
+    emp_real             *d_message = net->d_wide[2], *d_inner = net->d_wide[3];
+
+    for (int64_t r = 0; r < net->rollouts; r++)
+        memcpy(&net->d_pool[r * w], &net->d_u[(4 * r + relation) * w],
+               (size_t)w * sizeof *net->d_pool);
+    emp_placeto_map_relu_backward(net, layer + 3, d_outer, net->d_pool, m->out, m->outer,
+                                  net->rollouts);
+    emp_placeto_map_relu_backward(net, layer + 2, d_sum, d_outer, m->outer, m->sum,
+                                  net->rollouts);
+    memset(d_message, 0, (size_t)(rows * w) * sizeof *d_message);
+    for (int64_t r = 0; r < net->rollouts; r++)
+        for (int64_t u = 0; u < nodes; u++)
+            if (net->relation[u] == relation)
+                memcpy(&d_message[(r * nodes + u) * w], &d_sum[r * w],
+                       (size_t)w * sizeof *d_sum);
+    emp_placeto_map_relu_backward(net, layer + 1, d_inner, d_message, m->message,
+                                  m->inner, rows);
+    emp_placeto_map_relu_backward(net, layer, d_message, d_inner, m->inner, net->e, rows);
+    emp_vector_add(net->d_e, d_message, rows * w);
+}
+
+/* Back through one pass: d_y holds the gradient of y', then that of y; adds to d_z. */
+static void leave_pass(emp_placeto_net *net, int32_t direction, int32_t pass)
+{
+    const emp_node_edges *sources = emp_placeto_sources(net, direction);
+    const emp_node_edges *readers = emp_placeto_sources(net, 1 - direction);
+    emp_placeto_messages *m = &net->pass[direction][pass];
+    int32_t               nodes = net->graph->node_count, rows = net->rollouts * nodes;
+    int32_t               layer = EMP_PLACETO_PASS + 4 * direction;
+    int64_t               d = net->shape.inputs, size = rows * d;
+    const emp_real       *y = net->y[direction] + pass * size;
+    emp_real             *one = net->d_wide[0], *two = net->d_wide[1];
+
+    emp_vector_add(net->d_z, net->d_y, size);
+    for (int32_t row = 0; row < rows; row++) {
+        int32_t v = row % nodes;
+        if (sources->first[v] == sources->first[v + 1])
+            memset(&net->d_y[row * d], 0, (size_t)d * sizeof *net->d_y);
+    }
+    emp_placeto_map_relu_backward(net, layer + 3, one, net->d_y, m->out, m->outer, rows);
+    emp_placeto_map_relu_backward(net, layer + 2, two, one, m->outer, m->sum, rows);
+    emp_placeto_sum_edges(net, readers, one, two, (int32_t)d);
+    emp_placeto_map_relu_backward(net, layer + 1, two, one, m->message, m->inner, rows);
+    emp_placeto_map_relu_backward(net, layer, net->d_y, two, m->inner, y, rows);
+}
+
+static void leave_direction(emp_placeto_net *net, int32_t direction)
+{
+    int32_t rows = net->rollouts * net->graph->node_count;
+    int64_t d = net->shape.inputs;
+
+    for (int64_t row = 0; row < rows; row++)
+        memcpy(&net->d_y[row * d], &net->d_e[row * 2 * d + direction * d],
+               (size_t)d * sizeof *net->d_y);
+    for (int32_t i = net->shape.passes - 1; i >= 0; i--) leave_pass(net, direction, i);
+    emp_vector_add(net->d_z, net->d_y, rows * d);
+}
+
+void emp_placeto_net_backward(emp_placeto_net *net, const emp_real *d_logits)
+{
+    int64_t w = 2 * net->shape.inputs, nodes = net->graph->node_count;
+    int32_t rows = net->rollouts * net->graph->node_count;
+    size_t  size = (size_t)(rows * w) * sizeof(emp_real);
+
+    leave_head(net, d_logits);
+    memset(net->d_e, 0, size);
+    memset(net->d_z, 0, size / 2);
+    for (int32_t k = 0; k < EMP_PLACETO_RELATIONS; k++) leave_pool(net, k);
+    for (int64_t r = 0; r < net->rollouts; r++)
+        emp_vector_add(&net->d_e[(r * nodes + net->node) * w],
+                       &net->d_u[(4 * r + EMP_PLACETO_SELF) * w], w);
+    for (int32_t k = 0; k < EMP_PLACETO_DIRECTIONS; k++) leave_direction(net, k);
+    emp_placeto_map_backward(net, EMP_PLACETO_INPUT + 2, net->d_wide[0], net->d_z,
+                             net->z2, rows);
+    emp_placeto_map_relu_backward(net, EMP_PLACETO_INPUT + 1, net->d_wide[1],
+                                  net->d_wide[0], net->z2, net->z1, rows);
+    emp_placeto_map_relu_backward(net, EMP_PLACETO_INPUT, NULL, net->d_wide[1], net->z1,
+                                  net->x, rows);
 }

@@ -84,4 +84,29 @@ void emp_placeto_net_forward(emp_placeto_net *net, const emp_real *x, int32_t no
  * it. */
 void emp_placeto_net_backward(emp_placeto_net *net, const emp_real *d_logits);
 
+/* The network's affine maps, in the order of their parameters, and sums over sets of nodes. */
+
+/* First maps of parts: 3 of the input, 4 of each AGG, 3 of the head. */
+enum {
+    EMP_PLACETO_INPUT = 0,
+    EMP_PLACETO_PASS = 3,
+    EMP_PLACETO_POOL = EMP_PLACETO_PASS + 4 * EMP_PLACETO_DIRECTIONS,
+    EMP_PLACETO_HEAD = EMP_PLACETO_POOL + 4 * EMP_PLACETO_RELATIONS
+};
+
+/* What a node is to the one that gets a device; the first three have an AGG each. */
+enum {
+    EMP_PLACETO_ANCESTOR,
+    EMP_PLACETO_DESCENDANT,
+    EMP_PLACETO_OTHER,
+    EMP_PLACETO_SELF
+};
+
+/** Edges that messages of a direction come over, and those that they leave by. */
+static inline const emp_node_edges *emp_placeto_sources(const emp_placeto_net *net,
+                                                        int32_t                direction)
+{
+    return direction == 0 ? &net->graph->predecessors : &net->graph->successors;
+}
+
 #endif /* EMP_POLICY_PLACETO_NET_H */

@@ -1,8 +1,542 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "policy/placeto/placeto.h"
 
-#include "policy/placeto/agent.h"
+#include <math.h>
+#include <string.h>
+
+#include "base/blas/openblas.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/threads.h"
 #include "search/learning.h"
+#include "search/method.h"
+
+static void emp_placeto_fill_constants(emp_placeto_agent *a);
+static void emp_placeto_learn(emp_placeto_agent *a);
+
+/* Streams of random numbers: weights, starts by episode, and draws of each episode. */
+enum { STREAM_WEIGHTS = 0, STREAM_STARTS, STREAM_EPISODES };
+
+/* ---- creation ---- */
+
+static emp_placeto_placement add_placement(emp_arrays *arrays, size_t nodes)
+{
+    return (emp_placeto_placement){.device = EMP_ADD_ARRAY(arrays, int32_t, nodes),
+                                   .time_s = EMP_ADD_ARRAY(arrays, emp_real, nodes),
+                                   .value = INFINITY};
+}
+
+static emp_status allocate(emp_placeto_agent *a, emp_error *err)
+{
+    emp_arrays *m = &a->arrays;
+    size_t      nodes = (size_t)a->graph->node_count, d = (size_t)a->net.shape.inputs;
+    size_t      rollouts = (size_t)a->options.rollouts;
+
+    a->start = add_placement(m, nodes);
+    a->best = add_placement(m, nodes);
+    a->cost = EMP_ADD_ARRAY(m, emp_real, nodes);
+    a->bytes = EMP_ADD_ARRAY(m, emp_real, nodes);
+    a->now = EMP_ADD_ARRAY(m, int32_t, rollouts * nodes);
+    a->action = EMP_ADD_ARRAY(m, int32_t, rollouts * nodes);
+    a->time_s = EMP_ADD_ARRAY(m, emp_real, nodes * rollouts * nodes);
+    a->value = EMP_ADD_ARRAY(m, double, (nodes + 1) * rollouts);
+    a->average = EMP_ADD_ARRAY(m, double, (size_t)a->options.window *nodes);
+    a->x = EMP_ADD_ARRAY(m, emp_real, rollouts * nodes * d);
+    a->d_logits = EMP_ADD_ARRAY(m, emp_real, rollouts * (size_t)a->device_count);
+    a->replayed = EMP_ADD_ARRAY(m, int32_t, rollouts * nodes);
+    a->weight = EMP_ADD_ARRAY(m, double, nodes *rollouts);
+    a->spread = EMP_ADD_ARRAY(m, emp_device_id, nodes);
+    if (m->is_short) return EMP_ERROR(EMP_ENOMEM, "episodes over %zu nodes", nodes);
+    return EMP_OK;
+}
+
+static void draw_start(emp_placeto_agent *a)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, a->seed, STREAM_STARTS, (uint32_t)a->episode);
+    for (int32_t v = 0; v < a->graph->node_count; v++)
+        a->start.device[v] =
+            a->options.start == EMP_PLACETO_START_FIRST
+                ? 0
+                : (int32_t)emp_rng_below(&rng, (uint32_t)a->device_count);
+    a->step = -1;
+}
+
+emp_status emp_placeto_agent_init(emp_placeto_agent *a, emp_node_graph *graph,
+                                  const emp_device_id *devices, int32_t device_count,
+                                  const emp_placeto_options *options, int64_t planned,
+                                  uint64_t seed, int32_t threads, emp_error *err)
+{
+    static const char *const names[EMP_PLACETO_METRICS] = {"loss", "return", "entropy",
+                                                           "gradient_norm", "updates"};
+    emp_status               st = EMP_OK;
+    emp_rng                  rng;
+
+    *a = (emp_placeto_agent){.options = *options,
+                             .graph = graph,
+                             .device_count = device_count,
+                             .seed = seed,
+                             .planned = planned};
+    memcpy(a->device, devices, (size_t)device_count * sizeof *devices);
+    for (int32_t i = 0; i < EMP_PLACETO_METRICS; i++)
+        a->metric[i] = (emp_method_metric){names[i], NAN};
+    EMP_TRY(emp_openblas_open(err));
+    EMP_TRY(emp_placeto_net_init(
+        &a->net, graph,
+        &(emp_placeto_shape){.inputs = EMP_PLACETO_FEATURES + device_count,
+                             .devices = device_count,
+                             .passes = options->passes,
+                             .max_rollouts = options->rollouts,
+                             .threads = threads < 1 ? 1 : threads},
+        err));
+    EMP_TRY(allocate(a, err));
+    emp_rng_init(&rng, seed, STREAM_WEIGHTS, 0);
+    emp_placeto_net_randomize(&a->net, &rng);
+    emp_placeto_fill_constants(a);
+    draw_start(a);
+
+cleanup:
+    if (st != EMP_OK) emp_placeto_agent_clear(a);
+    return st;
+}
+
+void emp_placeto_agent_clear(emp_placeto_agent *a)
+{
+    emp_node_graph_destroy(a->graph);
+    emp_placeto_net_clear(&a->net);
+    emp_arrays_clear(&a->arrays);
+    *a = (emp_placeto_agent){0};
+}
+
+/* ---- asking ---- */
+
+static bool is_greedy(const emp_placeto_agent *a)
+{
+    return a->options.greedy_every > 0 && a->episode % a->options.greedy_every == 0;
+}
+
+static int32_t most_likely(const emp_real *p, int32_t count)
+{
+    int32_t best = 0;
+
+    for (int32_t i = 1; i < count; i++)
+        if (p[i] > p[best]) best = i;
+    return best;
+}
+
+static int32_t draw_device(const emp_placeto_agent *a, int32_t rollout, const emp_real *p)
+{
+    emp_rng rng;
+
+    if (is_greedy(a)) return most_likely(p, a->device_count);
+    emp_rng_init(&rng, a->seed, (uint32_t)(STREAM_EPISODES + a->episode),
+                 (uint32_t)(a->step * EMP_MAX_BATCH + rollout));
+    return emp_categorical_sample(p, a->device_count, emp_rng_uniform(&rng));
+}
+
+/* Of every rollout, for the node whose turn it is. */
+static void draw_devices(emp_placeto_agent *a)
+{
+    int32_t nodes = a->graph->node_count, node = a->graph->order[a->step];
+
+    emp_placeto_fill_states(a, a->step, a->now);
+    emp_placeto_net_forward(&a->net, a->x, node, a->rollouts);
+    emp_categorical_softmax_rows(a->net.logits, a->device_count, a->rollouts,
+                                 a->device_count);
+    for (int32_t k = 0; k < a->rollouts; k++) {
+        int32_t chosen = draw_device(a, k, &a->net.logits[k * a->device_count]);
+        a->action[k * nodes + a->step] = chosen;
+        a->now[k * nodes + node] = chosen;
+    }
+}
+
+/* The rollouts begin at the start, whose score is known. */
+static void begin_episode(emp_placeto_agent *a)
+{
+    size_t nodes = (size_t)a->graph->node_count;
+
+    a->rollouts = is_greedy(a) ? 1 : a->options.rollouts;
+    for (size_t k = 0; k < (size_t)a->rollouts; k++) {
+        memcpy(&a->now[k * nodes], a->start.device, nodes * sizeof *a->now);
+        memcpy(&a->time_s[k * nodes], a->start.time_s, nodes * sizeof *a->time_s);
+        a->value[k] = a->start.value;
+    }
+}
+
+static void propose(emp_placeto_agent *a, const int32_t *device_of_node,
+                    emp_device_id *device_of_op)
+{
+    for (int32_t v = 0; v < a->graph->node_count; v++)
+        a->spread[v] = a->device[device_of_node[v]];
+    memset(device_of_op, 0, (size_t)a->graph->op_count * sizeof *device_of_op);
+    emp_node_graph_spread(a->graph, a->spread, device_of_op);
+}
+
+/* A restored state may come from anywhere. */
+static bool is_sound(const emp_placeto_agent *a)
+{
+    const int32_t nodes = a->graph->node_count, devices = a->device_count;
+    const int64_t drawn = (int64_t)a->options.rollouts * nodes;
+
+    return emp_count_is_valid(a->episode) && emp_count_is_valid(a->update) &&
+           emp_count_is_valid(a->net.params.step) && a->step >= -1 && a->step < nodes &&
+           a->rollouts >= (a->step > 0) && a->rollouts <= a->options.rollouts &&
+           emp_choices_are_valid(a->start.device, nodes, devices) &&
+           emp_choices_are_valid(a->best.device, nodes, devices) &&
+           emp_choices_are_valid(a->now, drawn, devices) &&
+           emp_choices_are_valid(a->action, drawn, devices);
+}
+
+/* The start, or the next placement of each rollout; of only max rollouts if that is fewer,
+ * and then the others are given up. Ops in no node are on device 0.
+ * \retval EMP_EFORMAT  A restored state is damaged. */
+static emp_status emp_placeto_agent_ask(emp_placeto_agent        *a,
+                                        const emp_owned_decision *candidates, int32_t max,
+                                        int32_t *count, emp_error *err)
+{
+    if (!is_sound(a))
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of placeto is damaged");
+    unsigned saved = emp_flush_begin();
+
+    if (a->step < 0) {
+        a->drawn = 1;
+        propose(a, a->start.device, candidates[0].device_of_op);
+    } else {
+        if (a->step == 0) begin_episode(a);
+        if (a->rollouts > max) a->rollouts = max;
+        draw_devices(a);
+        a->drawn = a->rollouts;
+        for (int32_t k = 0; k < a->drawn; k++)
+            propose(a, &a->now[k * a->graph->node_count], candidates[k].device_of_op);
+    }
+    *count = a->drawn;
+    emp_flush_end(saved);
+    return EMP_OK;
+}
+
+/* ---- being told ---- */
+
+static double missing_memory(const emp_placeto_options *o, const emp_score *score)
+{
+    int64_t peak = 0;
+
+    if (o->memory == EMP_PLACETO_OVERFLOW) return score->overflow_frac;
+    for (int32_t d = 0; score->result != NULL && d < score->result->device_count; d++)
+        if (score->result->peak_bytes[d] > peak) peak = score->result->peak_bytes[d];
+    return fmax(0.0, 1e-9 * (double)peak - o->limit_gb);
+}
+
+static double value_of(const emp_placeto_agent *a, const emp_score *score)
+{
+    const emp_placeto_options *o = &a->options;
+
+    return fmin(o->cap,
+                score->step_time_s / a->unit_s + o->penalty * missing_memory(o, score));
+}
+
+/* When the first op of each node starts. */
+static void keep_times(const emp_placeto_agent *a, const emp_score *score, emp_real *to)
+{
+    const emp_members *ops = &a->graph->ops;
+
+    for (int32_t v = 0; v < a->graph->node_count && score->start_ns != NULL; v++) {
+        emp_time_ns first = score->start_ns[ops->member[ops->first[v]]];
+        for (int32_t i = ops->first[v]; i < ops->first[v + 1]; i++)
+            if (score->start_ns[ops->member[i]] < first)
+                first = score->start_ns[ops->member[i]];
+        to[v] = (emp_real)(1e-9 * (double)first);
+    }
+}
+
+static void keep_if_best(emp_placeto_agent *a, const int32_t *device,
+                         const emp_score *score, double value)
+{
+    if (!(value < a->best.value)) return;
+    memcpy(a->best.device, device, (size_t)a->graph->node_count * sizeof *device);
+    keep_times(a, score, a->best.time_s);
+    a->best.value = value;
+}
+
+static void end_episode(emp_placeto_agent *a)
+{
+    size_t nodes = (size_t)a->graph->node_count;
+
+    if (!is_greedy(a)) emp_placeto_learn(a);
+    a->episode++;
+    a->step = 0;
+    if (a->options.start == EMP_PLACETO_START_EACH) draw_start(a);
+    if (a->options.start != EMP_PLACETO_START_BEST) return;
+    memcpy(a->start.device, a->best.device, nodes * sizeof *a->start.device);
+    memcpy(a->start.time_s, a->best.time_s, nodes * sizeof *a->start.time_s);
+    a->start.value = a->best.value;
+}
+
+static void tell_start(emp_placeto_agent *a, const emp_score *score)
+{
+    if (!(a->unit_s > 0.0))
+        a->unit_s = a->options.units == EMP_PLACETO_SECONDS
+                        ? 1.0
+                        : fmax(score->step_time_s, 1e-9);
+    a->start.value = value_of(a, score);
+    keep_times(a, score, a->start.time_s);
+    keep_if_best(a, a->start.device, score, a->start.value);
+    a->step = 0;
+}
+
+static void tell_step(emp_placeto_agent *a, const emp_score *scores)
+{
+    int64_t nodes = a->graph->node_count, stride = a->options.rollouts;
+
+    a->step++;
+    for (int64_t k = 0; k < a->rollouts; k++) {
+        double value = value_of(a, &scores[k]);
+        a->value[a->step * stride + k] = value;
+        keep_if_best(a, &a->now[k * nodes], &scores[k], value);
+        if (a->step < nodes)
+            keep_times(a, &scores[k], &a->time_s[(a->step * stride + k) * nodes]);
+    }
+    if (a->step == nodes) end_episode(a);
+}
+
+/* Goes on to the next step, or episode. */
+static void emp_placeto_agent_tell(emp_placeto_agent *a, const emp_score *scores)
+{
+    unsigned saved = emp_flush_begin();
+
+    if (a->step < 0)
+        tell_start(a, scores);
+    else
+        tell_step(a, scores);
+    emp_flush_end(saved);
+}
+
+/* ---- the state ---- */
+
+/* The parameters and Adam's moments, which fit every graph with as many devices to choose from. Fills
+ * arrays and returns their number. */
+static int32_t
+emp_placeto_agent_list_weights(emp_placeto_agent *a,
+                               emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    emp_params           *p = &a->net.params;
+    const emp_named_array all[] = {{"net_step", EMP_ARRAY_INT64, 1, &p->step},
+                                   {"net_value", EMP_ARRAY_REAL, p->count, p->value},
+                                   {"net_moment1", EMP_ARRAY_REAL, p->count, p->moment1},
+                                   {"net_moment2", EMP_ARRAY_REAL, p->count, p->moment2}};
+
+    memcpy(arrays, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+/* What later asks depend on (emp_method). */
+static int32_t emp_placeto_agent_list_state(emp_placeto_agent *a,
+                                            emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    const int32_t count = emp_placeto_agent_list_weights(a, arrays);
+    size_t nodes = (size_t)a->graph->node_count, rollouts = (size_t)a->options.rollouts;
+    const emp_named_array all[] = {
+        {"episode", EMP_ARRAY_INT64, 1, &a->episode},
+        {"update", EMP_ARRAY_INT64, 1, &a->update},
+        {"step", EMP_ARRAY_INT32, 1, &a->step},
+        {"rollouts", EMP_ARRAY_INT32, 1, &a->rollouts},
+        {"unit_s", EMP_ARRAY_DOUBLE, 1, &a->unit_s},
+        {"start_device", EMP_ARRAY_INT32, nodes, a->start.device},
+        {"start_time", EMP_ARRAY_REAL, nodes, a->start.time_s},
+        {"start_value", EMP_ARRAY_DOUBLE, 1, &a->start.value},
+        {"best_device", EMP_ARRAY_INT32, nodes, a->best.device},
+        {"best_time", EMP_ARRAY_REAL, nodes, a->best.time_s},
+        {"best_value", EMP_ARRAY_DOUBLE, 1, &a->best.value},
+        {"device", EMP_ARRAY_INT32, rollouts * nodes, a->now},
+        {"action", EMP_ARRAY_INT32, rollouts * nodes, a->action},
+        {"time", EMP_ARRAY_REAL, nodes * rollouts * nodes, a->time_s},
+        {"value", EMP_ARRAY_DOUBLE, (nodes + 1) * rollouts, a->value},
+        {"average", EMP_ARRAY_DOUBLE, (size_t)a->options.window * nodes, a->average}};
+
+    memcpy(&arrays[count], all, sizeof all);
+    return count + (int32_t)(sizeof all / sizeof *all);
+}
+
+/* ---- states ---- */
+
+static void divide_by_largest(emp_real *column, int32_t count, int32_t stride)
+{
+    emp_real largest = 0;
+
+    for (int64_t i = 0; i < count; i++) {
+        emp_real size = column[i * stride] < 0 ? -column[i * stride] : column[i * stride];
+        if (size > largest) largest = size;
+    }
+    if (!(largest > 0)) return;
+    for (int64_t i = 0; i < count; i++) column[i * stride] /= largest;
+}
+
+/* Fills cost and bytes: a node's mean time over the devices, and what others read of it, both
+ * over the largest of all nodes. */
+static void emp_placeto_fill_constants(emp_placeto_agent *a)
+{
+    const emp_node_graph *g = a->graph;
+
+    for (int32_t v = 0; v < g->node_count; v++) {
+        double time = 0.0;
+        for (int32_t i = 0; i < a->device_count; i++)
+            time += g->time_s[v * g->device_count + a->device[i]];
+        a->cost[v] = (emp_real)(time / a->device_count);
+        a->bytes[v] = (emp_real)g->output_bytes[v];
+    }
+    divide_by_largest(a->cost, g->node_count, 1);
+    divide_by_largest(a->bytes, g->node_count, 1);
+}
+
+static void fill_state(emp_placeto_agent *a, int32_t step, int32_t rollout,
+                       const int32_t *device)
+{
+    const emp_node_graph *g = a->graph;
+    int64_t               nodes = g->node_count, d = a->net.shape.inputs;
+    int32_t               node = g->order[step];
+    emp_real             *x = &a->x[rollout * nodes * d];
+    const emp_real       *time =
+        &a->time_s[((int64_t)step * a->options.rollouts + rollout) * nodes];
+
+    memset(x, 0, (size_t)(nodes * d) * sizeof *x);
+    for (int64_t v = 0; v < nodes; v++) {
+        x[v * d] = a->cost[v];
+        x[v * d + 1] = a->bytes[v];
+        x[v * d + 4] = time[v] - time[node];
+        x[v * d + EMP_PLACETO_FEATURES + device[v]] = 1;
+    }
+    for (int32_t i = 0; i < step; i++) x[g->order[i] * d + 2] = 1;
+    x[node * d + 3] = 1;
+    divide_by_largest(x + 4, g->node_count, (int32_t)d);
+}
+
+void emp_placeto_fill_states(emp_placeto_agent *a, int32_t step, const int32_t *device)
+{
+    for (int32_t k = 0; k < a->rollouts; k++)
+        fill_state(a, step, k, &device[k * a->graph->node_count]);
+}
+
+/* ---- returns and their averages ---- */
+
+/* Into weight, G_t of every rollout. */
+static void sum_returns(emp_placeto_agent *a)
+{
+    int64_t nodes = a->graph->node_count, stride = a->options.rollouts;
+
+    for (int64_t k = 0; k < a->rollouts; k++) {
+        double sum = 0.0;
+        for (int64_t t = nodes - 1; t >= 0; t--) {
+            double drop = a->value[t * stride + k] - a->value[(t + 1) * stride + k];
+            sum = drop + a->options.gamma * sum;
+            a->weight[t * stride + k] = sum;
+        }
+    }
+}
+
+void emp_placeto_weigh(emp_placeto_agent *a)
+{
+    int64_t nodes = a->graph->node_count, stride = a->options.rollouts;
+    int64_t window = a->options.window;
+    int64_t known = a->update + 1 < window ? a->update + 1 : window;
+
+    sum_returns(a);
+    for (int64_t t = 0; t < nodes; t++) {
+        double sum = 0.0, baseline = 0.0;
+        for (int64_t k = 0; k < a->rollouts; k++) sum += a->weight[t * stride + k];
+        a->average[a->update % window * nodes + t] = sum / a->rollouts;
+        for (int64_t i = 0; i < known; i++) baseline += a->average[i * nodes + t];
+        for (int64_t k = 0; k < a->rollouts; k++)
+            a->weight[t * stride + k] -= baseline / (double)known;
+    }
+}
+
+/* ---- the update ---- */
+
+/* Of one row of odds; returns its part of the loss. */
+static double score_row(emp_real *d_logits, emp_real *p, int32_t count, int32_t chosen,
+                        double weight)
+{
+    double loss = -weight * log(fmax((double)p[chosen], 1e-300));
+
+    memcpy(d_logits, p, (size_t)count * sizeof *p);
+    emp_categorical_score(d_logits, count, chosen, weight);
+    return loss;
+}
+
+/* Of one step of all rollouts. */
+static double add_step(emp_placeto_agent *a, int32_t step, double entropy,
+                       double *entropy_sum)
+{
+    emp_real *p = a->net.logits;
+    int32_t   nodes = a->graph->node_count, count = a->device_count;
+    double    loss = 0.0, odds;
+
+    emp_placeto_fill_states(a, step, a->replayed);
+    emp_placeto_net_forward(&a->net, a->x, a->graph->order[step], a->rollouts);
+    odds = emp_categorical_softmax_rows(p, count, a->rollouts, count);
+    for (int32_t k = 0; k < a->rollouts; k++) {
+        loss += score_row(&a->d_logits[k * count], &p[k * count], count,
+                          a->action[k * nodes + step],
+                          a->weight[step * a->options.rollouts + k]);
+        emp_categorical_entropy_gradient(&a->d_logits[k * count], &p[k * count], count,
+                                         entropy);
+    }
+    emp_placeto_net_backward(&a->net, a->d_logits);
+    *entropy_sum += odds;
+    return loss - entropy * odds;
+}
+
+double emp_placeto_add_gradients(emp_placeto_agent *a, double entropy)
+{
+    int32_t nodes = a->graph->node_count;
+    double  loss = 0.0, entropy_sum = 0.0;
+
+    for (int32_t k = 0; k < a->rollouts; k++)
+        memcpy(&a->replayed[k * nodes], a->start.device,
+               (size_t)nodes * sizeof *a->replayed);
+    for (int32_t t = 0; t < nodes; t++) {
+        loss += add_step(a, t, entropy, &entropy_sum);
+        for (int32_t k = 0; k < a->rollouts; k++)
+            a->replayed[k * nodes + a->graph->order[t]] = a->action[k * nodes + t];
+    }
+    a->metric[EMP_PLACETO_ENTROPY].value = entropy_sum / (nodes * a->rollouts);
+    return loss;
+}
+
+/* From the first value to the last, in a line over the updates that are planned. */
+static double scheduled(const emp_placeto_agent *a, double first, double last)
+{
+    double part = a->planned > 1 ? (double)a->update / (double)(a->planned - 1) : 0.0;
+
+    return first + (last - first) * fmin(part, 1.0);
+}
+
+static double mean_return(const emp_placeto_agent *a)
+{
+    double sum = 0.0;
+
+    for (int32_t k = 0; k < a->rollouts; k++)
+        sum += a->value[k] - a->value[a->graph->node_count * a->options.rollouts + k];
+    return sum / a->rollouts;
+}
+
+/* The update of an episode that has ended; sets metrics. */
+static void emp_placeto_learn(emp_placeto_agent *a)
+{
+    const emp_placeto_options *o = &a->options;
+    const emp_adam             adam = {.learning_rate = scheduled(a, o->lr, o->lr_last),
+                                       .beta1 = 0.9,
+                                       .beta2 = 0.999,
+                                       .epsilon = o->epsilon};
+
+    emp_placeto_weigh(a);
+    emp_params_zero_gradient(&a->net.params);
+    a->metric[EMP_PLACETO_LOSS].value =
+        emp_placeto_add_gradients(a, scheduled(a, o->entropy, o->entropy_last));
+    a->metric[EMP_PLACETO_NORM].value = emp_params_ascend(&a->net.params, o->clip, &adam);
+    a->metric[EMP_PLACETO_RETURN].value = mean_return(a);
+    a->update++;
+    a->metric[EMP_PLACETO_UPDATES].value = (double)a->update;
+}
 
 /* GPUs alone, or all devices where CPUs are asked for or there is one GPU at most. */
 static int32_t list_devices(emp_device_id devices[EMP_MAX_DEVICES], const emp_machine *m,

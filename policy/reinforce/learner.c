@@ -2,9 +2,92 @@
 #include "policy/reinforce/learner.h"
 
 #include <math.h>
+#include <string.h>
 
-#include "policy/nn/flush.h"
+#include "policy/nn/categorical.h"
+#include "policy/nn/threads.h"
 #include "search/method.h"
+
+static const double SHORTEST_S = 1e-9;
+
+double emp_reward(emp_reward_form form, double seconds)
+{
+    switch (form) {
+    case EMP_REWARD_SQRT: return -sqrt(seconds);
+    case EMP_REWARD_IDENTITY: return -seconds;
+    case EMP_REWARD_LOG: return -log(fmax(seconds, SHORTEST_S));
+    }
+    return 0.0;
+}
+
+static double failure_reward(const emp_reinforce_rules *rules)
+{
+    return emp_reward(rules->form, rules->failure * rules->failure);
+}
+
+static double reward_of(const emp_reinforce_rules *rules, const emp_score *score)
+{
+    return score->is_feasible ? emp_reward(rules->form, score->step_time_s)
+                              : failure_reward(rules);
+}
+
+/* The mean reward of the *ran placements that ran. */
+static double mean_of_ran(const emp_reinforce_rules *rules, const emp_score *scores,
+                          int32_t count, int32_t *ran)
+{
+    double sum = 0.0;
+
+    *ran = 0;
+    for (int32_t k = 0; k < count; k++) {
+        if (!scores[k].is_feasible) continue;
+        sum += reward_of(rules, &scores[k]);
+        ++*ran;
+    }
+    return *ran > 0 ? sum / *ran : 0.0;
+}
+
+/* Before the samples are judged; \a mean is that of the \a ran that ran. */
+static void start_baseline(const emp_reinforce_rules *rules, emp_baseline *baseline,
+                           int32_t ran, double mean)
+{
+    if (baseline->ran == 0)
+        baseline->value = ran > 0 && rules->baseline_first ? mean : failure_reward(rules);
+    if (rules->baseline_mean && ran > 0)
+        baseline->value = baseline->ran == 0
+                              ? mean
+                              : baseline->value + (mean - baseline->value) * ran /
+                                                      ((double)baseline->ran + ran);
+    baseline->ran += ran < INT32_MAX - baseline->ran ? ran : INT32_MAX - baseline->ran;
+}
+
+emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
+                                  emp_baseline *baseline, int64_t update,
+                                  const emp_score *scores, int32_t count)
+{
+    const double  decay = rules->baseline_decay;
+    emp_judgement j = {.count = 0};
+    bool          takes_part[EMP_MAX_TOLD];
+    int32_t       ran;
+    const double  mean = mean_of_ran(rules, scores, count, &ran);
+
+    start_baseline(rules, baseline, ran, mean);
+    for (int32_t k = 0; k < count; k++) {
+        takes_part[k] = scores[k].is_feasible || update < rules->updates_failures;
+        j.reward += reward_of(rules, &scores[k]) / count;
+        j.count += takes_part[k];
+    }
+    for (int32_t k = 0; k < count; k++) {
+        if (!takes_part[k]) continue;
+        j.weight[k] = (reward_of(rules, &scores[k]) - baseline->value) / j.count;
+        j.advantage += j.weight[k];
+    }
+    if (rules->baseline_mean) return j;
+    if (rules->baseline_failures && update < rules->updates_failures)
+        baseline->value = decay * baseline->value + (1.0 - decay) * j.reward;
+    else if (ran > 0)
+        baseline->value = decay * baseline->value + (1.0 - decay) * mean;
+    return j;
+}
 
 /* Metrics that every policy has. */
 enum { LOSS, REWARD, BASELINE };
@@ -215,3 +298,84 @@ const emp_method_sharing emp_learner_sharing = {.backward = emp_learner_backward
                                                 .list_gradient =
                                                     emp_learner_list_gradient,
                                                 .list_values = emp_learner_list_values};
+
+static void add_reward(emp_rewards *r, double reward)
+{
+    double before = reward - r->mean;
+
+    r->mean += before / (double)++r->count;
+    r->squares += before * (reward - r->mean);
+}
+
+void emp_rewards_judge(emp_rewards *rewards, double *advantage, const double *reward,
+                       int32_t count)
+{
+    emp_rewards now = *rewards, before = *rewards;
+
+    for (int32_t k = 0; k < count; k++) add_reward(&now, reward[k]);
+    if (before.count == 0) before = now;
+    double deviation =
+        before.count > 0 ? sqrt(before.squares / (double)before.count) : 0.0;
+    for (int32_t k = 0; k < count; k++)
+        advantage[k] = (reward[k] - before.mean) / (deviation > 1e-9 ? deviation : 1.0);
+    *rewards = now;
+}
+
+void emp_row_ppo_gather(const emp_row_ppo *ppo, const uint8_t *choice,
+                        const double *advantage, int32_t samples)
+{
+    const size_t bytes = (size_t)ppo->rows * (size_t)ppo->choices * sizeof *ppo->above;
+
+    memset(ppo->above, 0, bytes);
+    memset(ppo->below, 0, bytes);
+    for (int64_t k = 0; k < samples; k++) {
+        emp_real *sum = advantage[k] > 0.0 ? ppo->above : ppo->below;
+        for (int64_t v = 0; v < ppo->rows; v++)
+            sum[v * ppo->choices + choice[k * ppo->rows + v]] += (emp_real)advantage[k];
+    }
+}
+
+static double ratio(emp_real p, emp_real q)
+{
+    return q > 0 ? (double)p / (double)q : 0.0;
+}
+
+/* r times the advantages that the clip does not hold back: d J / d ln p, but for the factor. */
+static double pull(const emp_row_ppo *ppo, int64_t at, double r)
+{
+    return (r < 1.0 + ppo->clip ? r * (double)ppo->above[at] : 0.0) +
+           (r > 1.0 - ppo->clip ? r * (double)ppo->below[at] : 0.0);
+}
+
+void emp_row_ppo_gradient(const emp_row_ppo *ppo, emp_real *d_logits, const emp_real *p,
+                          const emp_real *q, int32_t samples, double entropy)
+{
+    const double  factor = 1.0 / ((double)samples * ppo->rows);
+    const int64_t A = ppo->choices;
+
+    for (int64_t first = 0; first < ppo->rows * A; first += A) {
+        double all = 0.0;
+        for (int64_t i = first; i < first + A; i++) {
+            double one = factor * pull(ppo, i, ratio(p[i], q[i]));
+            d_logits[i] = (emp_real)one;
+            all += one;
+        }
+        for (int64_t i = first; i < first + A; i++)
+            d_logits[i] -= (emp_real)(all * (double)p[i]);
+        emp_categorical_entropy_gradient(&d_logits[first], &p[first], ppo->choices,
+                                         entropy / ppo->rows);
+    }
+}
+
+double emp_row_ppo_objective(const emp_row_ppo *ppo, const emp_real *p, const emp_real *q,
+                             int32_t samples)
+{
+    double sum = 0.0;
+
+    for (int64_t i = 0; i < (int64_t)ppo->rows * ppo->choices; i++) {
+        double r = ratio(p[i], q[i]);
+        sum += fmin(r, 1.0 + ppo->clip) * (double)ppo->above[i] +
+               fmax(r, 1.0 - ppo->clip) * (double)ppo->below[i];
+    }
+    return sum / ((double)samples * ppo->rows);
+}

@@ -4,7 +4,7 @@
  *
  *     grad J = 1/k sum_j (R_j - b) grad log p(d_j)
  *
- * for k placements d_j, rewards R and baseline b (reinforce.h). An update has two halves,
+ * for k placements d_j, rewards R and baseline b (learner.h). An update has two halves,
  * between which ranks add their gradients (emp_method_sharing).
  *
  * A policy is a struct that begins with an emp_learner, and an emp_learner_type. Functions
@@ -13,11 +13,67 @@
 #ifndef EMP_POLICY_REINFORCE_LEARNER_H
 #define EMP_POLICY_REINFORCE_LEARNER_H
 
-#include "base/work/stop.h"
+#include <stdint.h>
+
+#include "base/work.h"
 #include "policy/features/op_features.h"
 #include "policy/nn/params.h"
-#include "policy/reinforce/reinforce.h"
+#include "policy/nn/real.h"
 #include "search/learning.h"
+#include "search/method.h"
+
+/* From the scores of an update's samples to their advantages (Williams, 1992; the rules of
+ * Mirhoseini et al., 2017 and 2018):
+ *
+ *     R = -sqrt(t), -t or -ln(t), t the step time in s; out of memory t = failure^2
+ *     b = moving average of the mean reward of the samples that ran, or of all that take
+ *         part; or the mean of all samples that ran so far, these included
+ *     advantage of sample k = R_k - b
+ *
+ * After some updates samples that ran out of memory no longer take part. */
+
+/** What a step of t seconds is worth; the paper found the first to be the best. */
+typedef enum {
+    EMP_REWARD_SQRT,     /**< -sqrt(t) */
+    EMP_REWARD_IDENTITY, /**< -t */
+    EMP_REWARD_LOG       /**< -ln(t), t at least a nanosecond */
+} emp_reward_form;
+
+/** The reward of a step of \a seconds. */
+double emp_reward(emp_reward_form form, double seconds);
+
+typedef struct {
+    /** The root of the seconds that a placement out of memory counts for in every form:
+     * 10 is a step of 100 s, worth -10, -100 or -4.6. */
+    double          failure;
+    emp_reward_form form;
+    int32_t         updates_failures; /**< updates in which failures take part */
+    double          baseline_decay;   /**< of the moving average */
+    bool baseline_first; /**< starts at the first placements that ran, not at a failure */
+    bool baseline_failures; /**< failures that take part are averaged, too */
+    bool baseline_mean;     /**< the mean takes the place of the moving average */
+} emp_reinforce_rules;
+
+/** Zero-initialise. All of it is what a checkpoint keeps. */
+typedef struct {
+    double  value;
+    int32_t ran; /**< placements that ran so far; it is a failure's reward before */
+} emp_baseline;
+
+/** What an update is computed from. */
+typedef struct {
+    double weight
+        [EMP_MAX_TOLD]; /**< advantage / samples that take part; 0 = takes no part */
+    double  advantage;  /**< mean of those that take part */
+    double  reward;     /**< mean of all samples */
+    int32_t count;      /**< of those that take part */
+} emp_judgement;
+
+/** Judges the \a count samples, at most EMP_MAX_TOLD, of update number \a update, of which the baseline then
+ * knows. O(count). */
+emp_judgement emp_reinforce_judge(const emp_reinforce_rules *rules,
+                                  emp_baseline *baseline, int64_t update,
+                                  const emp_score *scores, int32_t count);
 
 enum { EMP_LEARNER_MAX_NETS = 2, EMP_LEARNER_MAX_METRICS = 10 };
 
@@ -167,5 +223,47 @@ int32_t emp_learner_list_weights(void           *state,
 double emp_learner_mean(const double *values, int32_t count);
 
 const emp_method_metric *emp_learner_metrics(const void *state, int32_t *count);
+
+/* Proximal policy optimization (Schulman et al., 2017) of rows of categoricals that are drawn
+ * once, K samples in all, and learned from several times. The ratio is of one row, not of all:
+ *
+ *     J = 1/(K N) sum_k sum_v min(r A_k, clip(r, 1 - c, 1 + c) A_k) + e mean entropy,
+ *     r = p_v(a_kv) / q_v(a_kv)
+ *
+ * for N rows v, advantages A_k, drawn choices a_kv, and q the distributions they were drawn from.
+ * A row's ratio depends on its choice alone. So the advantages of all samples with one choice are
+ * added up once, above and below 0 apart.
+ *
+ * An advantage is (R - b) / s, b and s the mean and the deviation of earlier rewards. Without
+ * earlier ones they are those of the samples themselves. */
+
+/** What is known of earlier rewards (Welford, 1962). Zero-initialise. */
+typedef struct {
+    int64_t count;
+    double  mean, squares; /**< sum of squared distances from the mean */
+} emp_rewards;
+
+/** Sets \a advantage [count] of \a reward [count], which the rewards then know, too. */
+void emp_rewards_judge(emp_rewards *rewards, double *advantage, const double *reward,
+                       int32_t count);
+
+typedef struct {
+    int32_t   rows, choices;
+    double    clip;          /**< c */
+    emp_real *above, *below; /**< [row][choice] sums of advantages over 0 and under it */
+} emp_row_ppo;
+
+/** Adds up the advantages; \a choice is [sample][row]. O(samples x rows). */
+void emp_row_ppo_gather(const emp_row_ppo *ppo, const uint8_t *choice,
+                        const double *advantage, int32_t samples);
+
+/** Sets \a d_logits to the gradient of J for that many samples, with \a p now and \a q when they
+ * were drawn, all [row][choice]. A choice of probability 0 stays so. */
+void emp_row_ppo_gradient(const emp_row_ppo *ppo, emp_real *d_logits, const emp_real *p,
+                          const emp_real *q, int32_t samples, double entropy);
+
+/** J without the entropy. */
+double emp_row_ppo_objective(const emp_row_ppo *ppo, const emp_real *p, const emp_real *q,
+                             int32_t samples);
 
 #endif /* EMP_POLICY_REINFORCE_LEARNER_H */

@@ -27,10 +27,10 @@
 #ifndef EMP_POLICY_SEQ2SEQ_DEVICE_NET_H
 #define EMP_POLICY_SEQ2SEQ_DEVICE_NET_H
 
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/panels.h"
 #include "policy/nn/params.h"
+#include "policy/nn/products.h"
 
 typedef struct {
     int32_t inputs; /**< features per group */

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "replay/plan/options.h"
+#include "replay/plan/plan.h"
 
 typedef struct {
     int32_t count[EMP_REPLAY_MAX_DEVICES]; /**< 0 of devices that are no cores */
@@ -17,8 +17,7 @@ typedef struct {
  * this program may use, as many as the plan gives them, beginning anew when all are taken.
  * So cores are shared where there are fewer than the plan wants; no device has more
  * threads than there are cores. \a is_wanted [device]: is a group of cores.
- * \retval EMP_EINVAL  A core that this program may not use; the message says which it may.
- */
+ * \retval EMP_EINVAL  A core that this program may not use; the message says which it may. */
 emp_status emp_cpu_cores_choose(emp_cpu_cores *cores, const emp_replay_plan *plan,
                                 const emp_replay_options *options, const bool *is_wanted,
                                 emp_error *err);

@@ -8,8 +8,7 @@
 
 #include "replay/plan/kernel.h"
 
-/** Floats between 0 and 1 that follow from their places; bytes of an unfinished one are 0.
- */
+/** Floats between 0 and 1 that follow from their places; bytes of an unfinished one are 0. */
 void emp_cpu_fill_random(void *data, int64_t bytes);
 
 /** The same for all outputs from \a first on, which no loop of the kernel writes. */

@@ -11,8 +11,7 @@
 #include "base/error.h"
 
 /** c = alpha a b + beta c, row-major; a is (m, k) and b is (k, n) after the transpositions
- * asked for. The lengths of the stored rows are lda, ldb, ldc. Runs on the calling thread.
- */
+ * asked for. The lengths of the stored rows are lda, ldb, ldc. Runs on the calling thread. */
 void emp_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
               float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
               float beta, float *c, int64_t ldc);

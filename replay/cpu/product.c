@@ -11,8 +11,7 @@ enum { SCRATCH_FLOATS = EMP_CPU_SCRATCH_BYTES / 4, ROW_GRAIN = 8, CHANNEL_GRAIN 
 
 static float scale_of(int64_t k) { return 1.0f / sqrtf((float)k); }
 
-/* Rows and columns of one of a batch of products; the batch comes first where it is long.
- */
+/* Rows and columns of one of a batch of products; the batch comes first where it is long. */
 static void multiply(const emp_kernel_call *call, int64_t batch, emp_range rows,
                      emp_range columns)
 {

@@ -21,7 +21,6 @@
 #include "base/mem.h"
 #include "replay/backend.h"
 #include "replay/cpu/cores.h"
-#include "replay/cuda/error.h"
 #include "replay/cuda/work.h"
 #include "replay/execute.h"
 

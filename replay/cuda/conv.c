@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* cuDNN's legacy convolution interface, which versions 7 to 9 have. NCHW throughout:
  * it is the layout that all its algorithms take. */
-#include "replay/cuda/conv.h"
+#include "replay/cuda/work.h"
 
 #include <cudnn.h>
 #include <math.h>
 
 #include "base/mem.h"
-#include "replay/cuda/error.h"
 #include "replay/cuda/kernels.h"
 
 enum { MOST_ALGORITHMS = 16 };

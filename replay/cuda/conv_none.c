@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* In place of conv.c where there is no cuDNN. */
-#include "replay/cuda/conv.h"
+#include "replay/cuda/work.h"
 
 emp_status emp_cuda_conv_create(emp_cuda_conv **out, int32_t op_count EMP_UNUSED,
                                 const char *device  EMP_UNUSED,

@@ -6,8 +6,6 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "replay/cuda/conv.h"
-#include "replay/cuda/error.h"
 #include "replay/cuda/kernels.h"
 
 /* Memory beside the pool for im2col, where an op has no workspace that suffices. */

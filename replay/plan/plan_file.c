@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
-#include "replay/plan/plan_internal.h"
+#include "replay/plan/plan.h"
 #include "replay/plan/text_lines.h"
 
 enum { MAX_COUNT = 100 * 1000 * 1000 };

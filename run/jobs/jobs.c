@@ -1,19 +1,139 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
+
 #include "run/jobs/jobs.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <omp.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "run/archive.h"
-#include "run/jobs/jobs_internal.h"
+#include "run/loop.h"
+#include "run/methods.h"
+#include "run/ranks/deal.h"
 #include "run/store/merge.h"
+
+/* The state of an emp_jobs_run(). */
+struct emp_jobs_plan {
+    const emp_jobs_params *params;
+    emp_job               *job; /**< [count] */
+    int32_t                count;
+    double                 cost;      /**< of all jobs */
+    int32_t                done, own; /**< of own jobs: those of this shard */
+    int32_t   at_once; /**< jobs that this program makes at a time, at least 1 */
+    double    start_s;
+    emp_job **order; /**< [count] in the order in which jobs are made; owned */
+    int32_t   next;  /**< of them */
+    int32_t
+        awaited; /**< jobs that others are making, which take the first places of `order` */
+    atomic_bool has_failed;
+    emp_status  status; /**< of asking rank 0 */
+    emp_error   error;
+};
+
+static emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan,
+                               const emp_job *done, emp_error *err);
+static emp_status emp_jobs_tell(const struct emp_jobs_plan *plan, const emp_job *done,
+                                emp_error *err);
+static emp_status emp_jobs_share(struct emp_jobs_plan *plan, emp_error *err);
+
+/* How long runs take, more or less, and the orders that follow from it. */
+enum { COMMON_OPS = 10000 };
+
+/* Learners that train a network have presets; what an update of it takes is about a
+ * simulation of COMMON_OPS ops, which is the unit. */
+static double guess_cost(const emp_method *method, int64_t budget, int32_t op_count)
+{
+    double update_cost = method->presets != NULL ? 1.0 : 0.0;
+
+    return ((double)op_count / COMMON_OPS + update_cost) *
+           (double)(budget > 0 ? budget : 1);
+}
+
+emp_status emp_job_init(emp_job *job, const emp_loaded_task *loaded, const emp_task *task,
+                        const emp_job_method *method, uint64_t seed, emp_error *err)
+{
+    *job = (emp_job){
+        .row = task->title, .column = method->title, .problem = loaded->problem};
+    EMP_CHECK(emp_method_find(&job->run.method, method->method, err));
+    job->run.placer.seed = seed;
+    job->run.placer.preset = method->preset;
+    job->run.placer.options = method->options;
+    job->run.budget_evaluations = method->budget;
+    job->cost = guess_cost(job->run.method, method->budget, loaded->graph->op_count);
+    job->effort = guess_cost(job->run.method, method->budget, COMMON_OPS);
+    return EMP_OK;
+}
+
+static int compare(double a, double b) { return (a > b) - (a < b); }
+
+/* Seeds, then columns by rising effort, then runs by falling cost. */
+static int by_order(const void *a, const void *b)
+{
+    const emp_job *x = *(emp_job *const *)a, *y = *(emp_job *const *)b;
+    uint64_t       seed_x = x->run.placer.seed, seed_y = y->run.placer.seed;
+
+    if (seed_x != seed_y) return seed_x < seed_y ? -1 : 1;
+    if (x->effort != y->effort) return compare(x->effort, y->effort);
+    int column = strcmp(x->column, y->column);
+    if (column != 0) return column;
+    if (x->cost != y->cost) return compare(y->cost, x->cost);
+    return x < y ? -1 : x > y;
+}
+
+/* Allocates plan->order and fills it. */
+static emp_status emp_jobs_sort(struct emp_jobs_plan *plan, emp_error *err)
+{
+    plan->order = EMP_NEW_ARRAY(emp_job *, (size_t)plan->count);
+    if (plan->order == NULL) return EMP_ERROR(EMP_ENOMEM, "%d runs", plan->count);
+    for (int32_t i = 0; i < plan->count; i++) plan->order[i] = &plan->job[i];
+    qsort(plan->order, (size_t)plan->count, sizeof *plan->order, by_order);
+    return EMP_OK;
+}
+
+/* A hash of what the run is. */
+static uint64_t identity_of(const emp_job *job)
+{
+    emp_record run;
+
+    emp_run_describe(&run, job->problem, &job->run);
+    return emp_record_identity(&run);
+}
+
+/* The longest first, and of equals by what the run is. */
+static int by_size(const void *a, const void *b)
+{
+    const emp_job *x = *(emp_job *const *)a, *y = *(emp_job *const *)b;
+
+    if (x->cost != y->cost) return compare(y->cost, x->cost);
+    if (x->identity != y->identity) return x->identity < y->identity ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Puts the longest jobs first, and of equal ones goes by what they are. */
+static void emp_jobs_sort_by_size(struct emp_jobs_plan *plan)
+{
+    for (int32_t i = 0; i < plan->count; i++)
+        plan->job[i].identity = identity_of(&plan->job[i]);
+    qsort(plan->order, (size_t)plan->count, sizeof *plan->order, by_size);
+}
+
+/* Deals the jobs out to the shards in turn, which share the work evenly. */
+static void emp_jobs_choose_shard(struct emp_jobs_plan *plan)
+{
+    const emp_jobs_params *p = plan->params;
+
+    emp_jobs_sort_by_size(plan);
+    for (int32_t i = 0; i < plan->count; i++)
+        plan->order[i]->is_elsewhere = i % p->shard_count != p->shard - 1;
+    qsort(plan->order, (size_t)plan->count, sizeof *plan->order, by_order);
+}
 
 static void report_progress(struct emp_jobs_plan *plan)
 {
@@ -78,12 +198,13 @@ static void on_job_done(emp_job *job, bool is_read)
     }
 }
 
-bool emp_jobs_are_stopped(const emp_jobs_params *params)
+static bool emp_jobs_are_stopped(const emp_jobs_params *params)
 {
     return emp_stop_is_set(params->stop);
 }
 
-emp_status emp_job_find(emp_job *job, bool *is_read, emp_error *err)
+/* Looks for its record or refusal in the folder. */
+static emp_status emp_job_find(emp_job *job, bool *is_read, emp_error *err)
 {
     const emp_jobs_params *p = job->plan->params;
 
@@ -175,7 +296,7 @@ static emp_status put_refusal(emp_job *job, emp_error *err)
 
 /* A run that has ended, or that was read. What is left of one without a placement is its
  * description and the reason. */
-void emp_job_conclude(emp_job *job, bool is_read)
+static void emp_job_conclude(emp_job *job, bool is_read)
 {
     const emp_jobs_params *p = job->plan->params;
 
@@ -334,7 +455,8 @@ static emp_job *take_job(struct emp_jobs_plan *plan, const emp_job *done)
     return job;
 }
 
-emp_status emp_jobs_make(struct emp_jobs_plan *plan, emp_error *err)
+/* Makes those jobs that this program has, or that rank 0 hands out to it. */
+static emp_status emp_jobs_make(struct emp_jobs_plan *plan, emp_error *err)
 {
     /* clang-format off */
 #pragma omp parallel num_threads(plan->at_once)
@@ -403,4 +525,113 @@ void emp_jobs_clear(emp_job *jobs, int32_t count)
         emp_record_clear(&jobs[i].record);
         emp_timing_clear(&jobs[i].timing);
     }
+}
+
+/* Runs that ranks share: rank 0 hands them out and reads what the others have made. */
+static emp_status emp_jobs_ask(emp_job **job, struct emp_jobs_plan *plan,
+                               const emp_job *done, emp_error *err)
+{
+    const emp_ranks *ranks = plan->params->ranks;
+    emp_piece        piece;
+
+    *job = NULL;
+    EMP_CHECK(emp_deal_take(&piece, ranks, done != NULL ? done - plan->job : -1,
+                            done != NULL && done->was_there, err));
+    if (piece.number < 0) return EMP_OK;
+    if (piece.number >= plan->count || plan->job[piece.number].identity != piece.identity)
+        return EMP_ERROR(EMP_EINVAL,
+                         "rank %d has another run %" PRId64
+                         " than rank 0: all ranks must "
+                         "read the same files",
+                         ranks->rank, piece.number + 1);
+    *job = &plan->job[piece.number];
+    return EMP_OK;
+}
+
+/* Tells rank 0 of a job that is ready, of a thread that wants no more: it hands out nothing more. */
+static emp_status emp_jobs_tell(const struct emp_jobs_plan *plan, const emp_job *done,
+                                emp_error *err)
+{
+    return emp_deal_end(plan->params->ranks, done - plan->job, done->was_there, err);
+}
+
+/* A run that another rank has made, or found. */
+static emp_status read_made(void *context, int64_t number, bool was_there, emp_error *err)
+{
+    struct emp_jobs_plan *plan = (struct emp_jobs_plan *)context;
+    emp_job              *job = &plan->job[number];
+    bool                  is_read = false;
+
+    EMP_CHECK(emp_job_find(job, &is_read, err));
+    if (!is_read)
+        return EMP_ERROR(
+            EMP_EIO,
+            "%s by %s is made, but rank %d does not find it in %s: all ranks "
+            "must have the same folder",
+            job->row, job->run.method->name, plan->params->ranks->rank,
+            plan->params->folder);
+    emp_job_conclude(job, was_there);
+    return EMP_OK;
+}
+
+/* What rank 0 hands out. It has room in \a piece for all jobs. */
+static int32_t list_pieces(emp_piece *piece, struct emp_jobs_plan *plan)
+{
+    int32_t count = 0;
+
+    emp_jobs_sort_by_size(plan);
+    for (int32_t i = 0; i < plan->count; i++) {
+        const emp_job *job = plan->order[i];
+        if (!job->is_elsewhere)
+            piece[count++] = (emp_piece){job - plan->job, job->identity};
+    }
+    return count;
+}
+
+static emp_status make_dealt(void *context, emp_error *err)
+{
+    struct emp_jobs_plan *plan = (struct emp_jobs_plan *)context;
+
+    EMP_CHECK(emp_jobs_make(plan, err));
+    if (plan->status != EMP_OK && err != NULL) *err = plan->error;
+    return plan->status;
+}
+
+static emp_status read_others(struct emp_jobs_plan *plan, emp_error *err)
+{
+    for (int32_t i = 0; i < plan->count; i++) {
+        const emp_job *job = &plan->job[i];
+        if (!job->is_ready && !job->is_elsewhere)
+            EMP_CHECK(read_made(plan, i, true, err));
+    }
+    return EMP_OK;
+}
+
+/* A rank that ended without the others would end them, and what they have to save. */
+static emp_status deal(struct emp_jobs_plan *plan, emp_piece *piece, emp_error *err)
+{
+    const emp_jobs_params *p = plan->params;
+    const emp_deal         deal = {.piece = piece,
+                                   .count = list_pieces(piece, plan),
+                                   .on_done = read_made,
+                                   .work = make_dealt,
+                                   .context = plan,
+                                   .stop = p->stop};
+
+    if (p->keeping != NULL) atomic_fetch_add(p->keeping, 1);
+    const emp_status st = emp_deal_share(p->ranks, &deal, err);
+    if (p->keeping != NULL) atomic_fetch_sub(p->keeping, 1);
+    return st;
+}
+
+/* Makes all jobs with the other ranks. Collective. \retval EMP_EINTERRUPTED  A rank was stopped. */
+static emp_status emp_jobs_share(struct emp_jobs_plan *plan, emp_error *err)
+{
+    emp_piece *piece = EMP_NEW_ARRAY(emp_piece, (size_t)plan->count);
+
+    if (piece == NULL) return EMP_ERROR(EMP_ENOMEM, "%d runs", plan->count);
+    const emp_status st = deal(plan, piece, err);
+    emp_free(piece);
+    EMP_CHECK(st);
+    return plan->params->is_for_all ? read_others(plan, err) : EMP_OK;
 }

@@ -13,10 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/io/watcher.h"
+#include "base/io/process.h"
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 
 enum {
     LOOK_MS = 200,        /* between two looks at `stop` */

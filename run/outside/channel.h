@@ -17,7 +17,7 @@
 typedef struct {
     bool  is_open;
     int   socket;
-    pid_t child; /**< its watcher (base/io/watcher.h); 0: it is no child of ours */
+    pid_t child; /**< its watcher (base/io/process.h); 0: it is no child of ours */
 
     /* private: whether a wait was interrupted; what has come and is not yet read */
     bool   is_stopped;

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/json.h"
 #include "base/text/units.h"
-#include "run/outside/outside_internal.h"
+#include "run/outside/outside.h"
 
 enum { NUMBER_BYTES = 12, OTHER_BYTES = 1 << 16 }; /* of an answer, at most */
 

@@ -11,11 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/io/input.h"
 #include "base/text/units.h"
-#include "run/outside/outside_internal.h"
+#include "base/work.h"
 
 enum { MOST_METHODS = 16, NAME_BYTES = 256, TIMEOUT_S = 60, LONGEST_TIMEOUT_S = 86400 };
 

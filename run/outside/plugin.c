@@ -12,7 +12,7 @@
 #include <emplace/placer.h>
 
 #include "base/mem.h"
-#include "run/outside/outside_internal.h"
+#include "run/outside/outside.h"
 
 typedef enum { ASK, TELL } request_kind;
 

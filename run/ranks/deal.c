@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "run/ranks/deal.h"
 
-#include "run/ranks/stop.h"
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "run/ranks/ranks.h"
+
+static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
+                                   const atomic_int *stop, emp_error *err);
 
 /** From another rank to rank 0. It has no padding, whose bytes would be sent unset. */
 typedef struct {
@@ -96,4 +102,55 @@ static emp_status share(const emp_ranks *ranks, const emp_deal *deal, emp_error 
 emp_status emp_deal_share(const emp_ranks *ranks, const emp_deal *deal, emp_error *err)
 {
     return emp_ranks_excuse(share(ranks, deal, err), ranks, deal->stop, err);
+}
+
+/* Of what an exchange with others has given: after a stop rank 0 does not wait for ranks that have
+ * gone, and that is no failure.
+ * \return EMP_EINTERRUPTED and an empty err then; else st. */
+static emp_status emp_ranks_excuse(emp_status st, const emp_ranks *ranks,
+                                   const atomic_int *stop, emp_error *err)
+{
+    if (st != EMP_EEXTERNAL || ranks->rank > 0 || !emp_stop_is_set(stop)) return st;
+    if (err != NULL) *err = (emp_error){0};
+    return EMP_EINTERRUPTED;
+}
+
+/* all: room for a flag of each rank. */
+static emp_status ask_all(int32_t *all, const emp_ranks *ranks, int32_t is_stopped,
+                          emp_error *err)
+{
+    EMP_CHECK(ranks->agree(EMP_OK, err));
+    EMP_CHECK(ranks->gather(&is_stopped, all, sizeof is_stopped, err));
+    for (int32_t i = 0; i < ranks->count; i++)
+        if (all[i] != 0) return EMP_EINTERRUPTED;
+    return EMP_OK;
+}
+
+emp_status emp_ranks_go_on(const emp_ranks *ranks, const atomic_int *stop, emp_status st,
+                           emp_error *err)
+{
+    const bool has_failed = st != EMP_OK && st != EMP_EINTERRUPTED;
+    const bool is_stopped = st == EMP_EINTERRUPTED || emp_stop_is_set(stop);
+
+    if (has_failed) return ranks != NULL ? ranks->agree(st, err) : st;
+    if (ranks == NULL) return is_stopped ? EMP_EINTERRUPTED : EMP_OK;
+    int32_t *all = EMP_NEW_ARRAY(int32_t, (size_t)ranks->count);
+    if (all == NULL)
+        return ranks->agree(EMP_ERROR(EMP_ENOMEM, "%d ranks", ranks->count), err);
+    st = emp_ranks_excuse(ask_all(all, ranks, is_stopped, err), ranks, stop, err);
+    emp_free(all);
+    return st;
+}
+
+int32_t emp_ranks_count(void)
+{
+    /* Of Open MPI; of MPICH and its relatives. */
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        long        count = text != NULL ? strtol(text, NULL, 10) : 0;
+        if (count > 1 && count <= INT32_MAX) return (int32_t)count;
+    }
+    return 1;
 }

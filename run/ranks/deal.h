@@ -18,6 +18,7 @@
 
 #include <stdatomic.h>
 
+#include "base/work.h"
 #include "run/ranks/ranks.h"
 
 /** A piece of work. */
@@ -55,5 +56,18 @@ emp_status emp_deal_take(emp_piece *piece, const emp_ranks *ranks, int64_t done,
 /** Like emp_deal_take(), of a thread that wants no more: nobody gets another piece. */
 emp_status emp_deal_end(const emp_ranks *ranks, int64_t done, bool was_there,
                         emp_error *err);
+
+/* Stops of work that ranks share. A signal comes to ranks at different moments, or to one of them
+ * alone. A rank that went on or ended by its own flag would wait for ever for the others: so they
+ * ask each other. */
+
+/** Collective, with ranks: all go on with what comes next, or none does.
+ * \param[in] ranks  NULL: there are no others.
+ * \param[in] st     What this rank has so far; also those call that have failed.
+ * \retval EMP_OK            No rank has failed, and none was stopped.
+ * \retval EMP_EINTERRUPTED  A rank was stopped: by \a st or by its flag.
+ * \retval EMP_EELSEWHERE    Another rank has failed. Else \a st. */
+emp_status emp_ranks_go_on(const emp_ranks *ranks, const atomic_int *stop, emp_status st,
+                           emp_error *err);
 
 #endif /* EMP_RUN_RANKS_DEAL_H */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "base/work.h"
 #include "run/ranks/ranks.h"
 
 /* Who waits looks that often without a pause: most answers come at once. */

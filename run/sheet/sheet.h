@@ -31,8 +31,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/mem.h"
 
 enum { EMP_SHEET_COLUMNS = 48, EMP_SHEET_CELL_BYTES = 96 };
 
@@ -190,7 +190,7 @@ typedef enum {
     EMP_SHEET_JSON
 } emp_sheet_format;
 
-/** An empty sheet, made by this program (run/sheet/manifest.h). Copies the columns. */
+/** An empty sheet, made by this program (run/sheet/sheet.h). Copies the columns. */
 void emp_sheet_init(emp_sheet *sheet, const emp_sheet_column *columns, size_t count);
 #define EMP_SHEET_INIT(sheet, columns) \
     emp_sheet_init(sheet, columns, sizeof(columns) / sizeof *(columns))
@@ -250,10 +250,21 @@ emp_status emp_sheet_print_html(FILE *out, const emp_sheet *sheet,
  * emp_sheet_set_facts() and emp_sheet_set_head() remember that of an object made with it. */
 json_t *emp_sheet_rows(const emp_sheet *sheet);
 
-/** Three significant digits, as the papers' tables have; - for NaN, OOM for infinity. Returns
- * \a text. */
-const char *emp_sheet_number(double value, char text[EMP_SHEET_CELL_BYTES]);
 /** The same, but four digits of a value below 1, however small it is: 0.02461. */
 const char *emp_sheet_number_fine(double value, char text[EMP_SHEET_CELL_BYTES]);
+
+typedef struct {
+    const char *version; /**< "0.1.0" */
+    const char *commit;  /**< 40 hexadecimal digits, or "unknown" */
+    bool        is_dirty;
+    const char *code;    /**< the compiler and its flags: "GNU 12.2.0 x86_64 -O3" */
+    const char *command; /**< how the program was called; "" before it was told */
+} emp_manifest;
+
+/** The program that is running; static storage. */
+emp_manifest emp_manifest_get(void);
+
+/** Notes the command line, once, at the start of the program; what does not fit is cut off. */
+void emp_manifest_set_command(int argc, char **argv);
 
 #endif /* EMP_RUN_SHEET_SHEET_H */

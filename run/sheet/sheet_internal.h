@@ -20,12 +20,7 @@ emp_status emp_sheet_grid_create(emp_sheet_grid *grid, const emp_sheet *sheet,
                                  emp_error *err);
 void       emp_sheet_grid_clear(emp_sheet_grid *grid);
 
-/** True if a line of the sheet or of those after it has a value. */
-bool emp_sheet_has_values(const emp_sheet *sheet, int32_t column);
-
 emp_status emp_sheet_print_text(FILE *out, const emp_sheet *sheet, emp_error *err);
 emp_status emp_sheet_print_md(FILE *out, const emp_sheet *sheet, emp_error *err);
-void       emp_sheet_print_csv(FILE *out, const emp_sheet *sheet);
-emp_status emp_sheet_print_json(FILE *out, const emp_sheet *sheet, emp_error *err);
 
 #endif /* EMP_RUN_SHEET_SHEET_INTERNAL_H */

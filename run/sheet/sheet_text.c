@@ -11,7 +11,9 @@ enum { LINE_WIDTH = 110, LINE_BYTES = 1024, GAP = 2, MOST_ITEMS = 256 };
 
 /* ---- values ---- */
 
-const char *emp_sheet_number(double value, char text[EMP_SHEET_CELL_BYTES])
+/* Three significant digits, as the papers' tables have; - for NaN, OOM for infinity. Returns
+ * text. */
+static const char *emp_sheet_number(double value, char text[EMP_SHEET_CELL_BYTES])
 {
     int digits = value < 1 ? 3 : value < 100 ? 2 : 1;
 

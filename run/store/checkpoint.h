@@ -1,12 +1,13 @@
 /** \file run/store/checkpoint.h
- * A run under way as an HDF5 file (docs/formats.md): its record so far, the seconds it has
- * spent, and the state of its method as named arrays, of which this module knows no more.
+ * HDF5 files beside records (docs/formats.md): checkpoints, with the state of a method as named
+ * arrays; weights (search/weights.h); tables, with texts and a dataset a column.
  */
 #ifndef EMP_RUN_STORE_CHECKPOINT_H
 #define EMP_RUN_STORE_CHECKPOINT_H
 
-#include "base/named_array.h"
+#include "base/collections.h"
 #include "run/store/store.h"
+#include "search/weights.h"
 
 typedef struct {
     emp_record *record; /**< borrowed; so far, with feasible_s */
@@ -36,5 +37,53 @@ emp_status emp_checkpoint_save(const char *path, const emp_checkpoint *checkpoin
  * \retval EMP_ENOMEM */
 emp_status emp_checkpoint_load(emp_checkpoint *checkpoint, const char *path,
                                emp_error *err);
+
+/** Writes them by a temporary file and a rename. \retval EMP_ENOMEM \retval EMP_EIO */
+emp_status emp_weights_save(const char *path, const emp_weights *weights, emp_error *err);
+
+/** Reads them; clear them afterwards, also after a failure.
+ * \retval EMP_EIO      No such file, or it cannot be read.
+ * \retval EMP_EFORMAT  No weights, of another version, torn or damaged; the message says so.
+ * \retval EMP_ENOMEM */
+emp_status emp_weights_load(emp_weights *weights, const char *path, emp_error *err);
+
+enum {
+    EMP_COLUMNS_MOST = 32,
+    EMP_COLUMNS_TEXTS = 32,
+    EMP_COLUMN_TEXT_BYTES = 32 /* of a value in a column of texts */
+};
+
+typedef enum {
+    EMP_COLUMN_TEXT, /**< char[EMP_COLUMN_TEXT_BYTES] */
+    EMP_COLUMN_INT64,
+    EMP_COLUMN_DOUBLE
+} emp_column_type;
+
+typedef struct {
+    const char     *name;
+    emp_column_type type;
+    void           *values; /**< [row]; borrowed */
+} emp_column;
+
+typedef struct {
+    char key[EMP_RECORD_NAME_BYTES];
+    char value[EMP_RECORD_TEXT_BYTES];
+} emp_columns_text;
+
+typedef struct {
+    int32_t          text_count, column_count;
+    int64_t          row_count;
+    emp_columns_text text[EMP_COLUMNS_TEXTS]; /**< keys differ */
+    emp_column       column[EMP_COLUMNS_MOST];
+} emp_columns;
+
+/** Writes the table by a temporary file and a rename. \retval EMP_ENOMEM \retval EMP_EIO */
+emp_status emp_columns_save(const char *path, const emp_columns *columns, emp_error *err);
+
+/** Reads the columns that \a columns lists, each of row_count values, and the texts of the keys
+ * that it lists; a file may hold more.
+ * \retval EMP_EIO      No such file, or it cannot be read.
+ * \retval EMP_EFORMAT  No such table, torn, or without one of them. */
+emp_status emp_columns_load(emp_columns *columns, const char *path, emp_error *err);
 
 #endif /* EMP_RUN_STORE_CHECKPOINT_H */

@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/folder.h"
+#include "base/io/output.h"
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/text.h"
-#include "base/text/whole_file.h"
+#include "run/store/checkpoint.h"
 #include "run/store/store.h"
-#include "run/store/weights_file.h"
 
 #define RECORD     ".h5"
 #define CHECKPOINT ".checkpoint.h5"

@@ -4,9 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "search/acyclic/acyclic_refine.h"
 #include "search/acyclic/flow_graph.h"
 #include "search/partition/metis_cut.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/acyclic/acyclic_refine.h"
 
-#include "base/arrays.h"
 #include "base/mem.h"
 
 emp_status emp_gain_queue_init(emp_gain_queue *q, const int64_t *gain,

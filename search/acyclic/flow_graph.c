@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "search/acyclic/flow_graph.h"
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "search/groups/class_groups.h"

@@ -14,7 +14,7 @@
 #ifndef EMP_SEARCH_ACYCLIC_FLOW_GRAPH_H
 #define EMP_SEARCH_ACYCLIC_FLOW_GRAPH_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "search/partition/partition_graph.h"
 
 typedef struct {

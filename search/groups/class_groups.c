@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "search/groups/colocation_groups.h"
 #include "search/groups/name_clusters.h"
 #include "search/partition/metis_cut.h"

@@ -95,7 +95,7 @@ emp_status emp_class_groups(int32_t *group_of_class, int32_t *group_count,
                             const emp_problem             *problem,
                             const emp_class_groups_params *params, emp_error *err);
 
-/** The ops of such groups, those without members left out. \a hash (base/hash.h) goes on
+/** The ops of such groups, those without members left out. \a hash (base/collections.h) goes on
  * over the groups: equal ones leave equal hashes. The caller clears \a ops. */
 emp_status emp_class_groups_ops(emp_members *ops, uint64_t *hash,
                                 const emp_problem             *problem,

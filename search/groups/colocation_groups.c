@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arrays.h"
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "sim/graph/op.h"
 
 enum { NOBODY = -1, SEVERAL = -2 };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "sim/graph/op.h"
 
 /* A shorter series is no walk through time: branches, repeated helpers. */

@@ -10,9 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/io/program.h"
-#include "base/work/stop.h"
+#include "base/io/process.h"
+#include "base/work.h"
 #include "search/partition/metis_internal.h"
 
 enum { LOOK_MS = 20 }; /* from one look at the flag to the next */

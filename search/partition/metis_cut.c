@@ -3,8 +3,8 @@
 
 #include <limits.h>
 
-#include "base/arrays.h"
-#include "base/work/stage.h"
+#include "base/mem.h"
+#include "base/work.h"
 #include "search/partition/metis_internal.h"
 
 _Static_assert(sizeof(idx_t) >= sizeof(int32_t), "METIS must hold our 32-bit numbers");

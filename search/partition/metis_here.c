@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "search/partition/metis_internal.h"
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -8,8 +8,8 @@
 #include <metis.h>
 #include <stdatomic.h>
 
-#include "base/arrays.h"
 #include "base/error.h"
+#include "base/mem.h"
 
 typedef int emp_metis_function(idx_t *, idx_t *, idx_t *, idx_t *, idx_t *, idx_t *,
                                idx_t *, idx_t *, real_t *, real_t *, idx_t *, idx_t *,

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 
 enum { CPU = 0 }; /* runs all ops; of several hosts that of the first */

@@ -19,7 +19,7 @@
 
 #include <stdatomic.h>
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "search/partition/op_costs.h"
 
 enum {

@@ -14,10 +14,8 @@
 
 #include <scotch.h> /* uses stdint.h without including it */
 
-#include "base/arrays.h"
 #include "base/mem.h"
-#include "base/work/apart.h"
-#include "base/work/stage.h"
+#include "base/work.h"
 
 enum {
     POWER_SCALE = 100,   /* power of the strongest device */

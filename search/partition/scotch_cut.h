@@ -7,7 +7,7 @@
  * for any two. Classes that can only run on the CPU are fixed to part 0.
  *
  * Threads. Any number may call; equal seeds give equal parts. A cut into many parts takes
- * seconds. When one is stopped, its thread goes on and the result is dropped (base/work/apart.h).
+ * seconds. When one is stopped, its thread goes on and the result is dropped (base/work.h).
  *
  * Errors of both functions: EMP_ENOMEM; EMP_EEXTERNAL if Scotch fails; EMP_EINTERRUPTED.
  */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/work/stage.h"
+#include "base/work.h"
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
 

@@ -12,7 +12,7 @@
 #ifndef EMP_SIM_BOUNDS_INSIDE_H
 #define EMP_SIM_BOUNDS_INSIDE_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/bounds/area.h"
 #include "sim/bounds/paths/path.h"
 

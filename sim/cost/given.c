@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/csv.h"
 
 static const char   type_word[] = "type:";

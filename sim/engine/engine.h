@@ -12,7 +12,7 @@
 #ifndef EMP_SIM_ENGINE_ENGINE_H
 #define EMP_SIM_ENGINE_ENGINE_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/engine/allocator.h"
 #include "sim/engine/plan.h"
 #include "sim/rules/rules.h"

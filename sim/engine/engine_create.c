@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/engine/engine.h"
 

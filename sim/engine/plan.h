@@ -9,7 +9,7 @@
 #ifndef EMP_SIM_ENGINE_PLAN_H
 #define EMP_SIM_ENGINE_PLAN_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/problem/problem.h"
 
 enum {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/units.h"
 
 enum { DEFAULT_DEPTH = 2, COLOUR_BYTES = 8 };

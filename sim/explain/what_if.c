@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "sim/explain/explain.h"
 #include "sim/graph/op.h"
 #include "sim/problem/problem.h"

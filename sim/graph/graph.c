@@ -4,8 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/arrays.h"
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 

@@ -17,8 +17,8 @@
 
 #include <emplace/graph_builder.h>
 
-#include "base/arrays.h"
-#include "base/text/collective.h"
+#include "base/mem.h"
+#include "base/text/units.h"
 #include "sim/graph/op.h"
 
 /** One output of an op. */

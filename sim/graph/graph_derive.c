@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/disjoint.h"
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_entry.h"

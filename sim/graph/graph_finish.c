@@ -2,7 +2,6 @@
 // From nodes under construction to the frozen graph.
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_entry.h"

@@ -5,8 +5,8 @@
 #ifndef EMP_SIM_GRAPH_GRAPH_INTERNAL_H
 #define EMP_SIM_GRAPH_GRAPH_INTERNAL_H
 
-#include "base/arena.h"
-#include "base/strmap.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/graph_builder.h"
 

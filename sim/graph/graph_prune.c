@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_entry.h"

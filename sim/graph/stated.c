@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_entry.h"
 

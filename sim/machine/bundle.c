@@ -9,7 +9,7 @@
 
 #include "base/io/input.h"
 #include "base/mem.h"
-#include "base/text/whole_file.h"
+#include "base/text/file.h"
 
 static const char MARK[] = "--- # ";
 

@@ -127,12 +127,12 @@ void emp_data_list(char *text, size_t size, const char *folder)
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/io/input.h"
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "base/text/whole_file.h"
 #include "sim/machine/machine.h"
 
 enum { MAX_FILE_BYTES = 1 << 20 };

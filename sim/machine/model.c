@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/text.h"

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/random/mt19937.h"
+#include "base/random.h"
 #include "base/text/options.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/machine_internal.h"

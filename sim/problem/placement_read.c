@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/file.h"
 #include "base/text/json.h"
 #include "base/text/units.h"
-#include "base/text/whole_file.h"
 #include "sim/machine/config.h"
 #include "sim/problem/placement.h"
 

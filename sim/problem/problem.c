@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 

@@ -8,7 +8,7 @@
 #ifndef EMP_SIM_RULES_RULES_INTERNAL_H
 #define EMP_SIM_RULES_RULES_INTERNAL_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/rules/rules.h"
 
 typedef struct {

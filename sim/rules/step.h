@@ -8,7 +8,7 @@
 #include <emplace/sim.h>
 #include <stddef.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "sim/problem/problem.h"
 
 /** What one run measured. Plain data; copy freely. */

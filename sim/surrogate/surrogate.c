@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 #include "sim/surrogate/surrogate_internal.h"
 

@@ -4,7 +4,7 @@
 #ifndef EMP_SIM_SURROGATE_SURROGATE_INTERNAL_H
 #define EMP_SIM_SURROGATE_SURROGATE_INTERNAL_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/surrogate/surrogate.h"
 
 enum { EMP_SURROGATE_LANES = 16 };

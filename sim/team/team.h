@@ -4,7 +4,7 @@
 #ifndef EMP_SIM_TEAM_TEAM_H
 #define EMP_SIM_TEAM_TEAM_H
 
-#include "base/work/stop.h"
+#include "base/work.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/decision.h"
 

@@ -4,7 +4,6 @@
 #include <stdalign.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/mem.h"
 
 Test(arena, pieces_are_zeroed_aligned_and_disjoint)

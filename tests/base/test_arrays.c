@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 #include <stdint.h>
 
-#include "base/arrays.h"
 #include "base/mem.h"
 
 Test(arrays, are_zeroed_aligned_and_freed_together)

@@ -2,7 +2,7 @@
 /* Are sets joined as stated, and is the lowest number the root? */
 #include <criterion/criterion.h>
 
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/rng.h"
 
 enum { COUNT = 40, JOINS = 30, ROUNDS = 200 };

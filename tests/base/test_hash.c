@@ -2,7 +2,7 @@
 /* Hash values are part of file formats: they must never change. */
 #include <criterion/criterion.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 
 /* FNV-1a of the bytes as published, then folded by its upper half. */
 static uint64_t folded(uint64_t fnv) { return fnv ^ (fnv >> 32); }

@@ -2,7 +2,7 @@
 /* Are the numbers those of NumPy and Python? Theirs are written out here. */
 #include <criterion/criterion.h>
 
-#include "base/random/mt19937.h"
+#include "base/random.h"
 
 Test(mt19937, draws_as_numpy_does)
 {

@@ -3,9 +3,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 
 Test(strmap, empty_map_finds_nothing)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "baselines/baselines.h"
 #include "baselines/expert.h"
 #include "graphs/load.h"

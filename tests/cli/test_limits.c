@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/work.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
 

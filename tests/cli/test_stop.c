@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/watcher.h"
+#include "base/io/process.h"
 #include "cli/options/run_options.h"
 #include "cli/stop.h"
 #include "run/methods.h"

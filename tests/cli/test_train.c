@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/rng.h"
+#include "base/work.h"
 #include "run/store/store.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "replay/execute.h"
 #include "replay/execute_internal.h"
-#include "replay/trace.h"
+#include "replay/result.h"
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"

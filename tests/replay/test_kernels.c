@@ -10,7 +10,7 @@
 #include "replay/cpu/elements.h"
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
-#include "replay/reference.h"
+#include "replay/execute_internal.h"
 
 enum { OPERANDS = 3, GUARD = 64, POISON = 0xb5 };
 

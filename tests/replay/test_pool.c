@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "replay/pool.h"
+#include "replay/execute_internal.h"
 
 enum { PARTS = 64, ROUNDS = 20000, REGION = 1 << 20 };
 

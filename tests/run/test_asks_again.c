@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/work.h"
 #include "baselines/baselines.h"
 #include "policy/colocrl/colocrl.h"
 #include "policy/doppler/doppler.h"
@@ -20,7 +20,7 @@
 
 enum { UPDATES = 3, MOMENTS = 10 };
 
-/** A method with small networks. They are wider than the 64 bytes before an array (base/arrays.c), so that
+/** A method with small networks. They are wider than the 64 bytes before an array (base/mem.c), so that
  * sanitizers see a row that is read before the first. */
 typedef struct {
     const emp_method *method;

@@ -9,8 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io/program.h"
-#include "base/io/watcher.h"
+#include "base/io/process.h"
 #include "run/outside/channel.h"
 #include "tests/support/scratch.h"
 

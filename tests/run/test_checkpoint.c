@@ -20,7 +20,7 @@
 #include "policy/go/go.h"
 #include "policy/hdp/hdp.h"
 #include "policy/hsdag/hsdag.h"
-#include "run/sheet/manifest.h"
+#include "run/sheet/sheet.h"
 #include "run/store/checkpoint.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"

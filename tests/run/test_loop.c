@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text/json.h"
+#include "base/work.h"
 #include "run/methods.h"
 #include "tests/run/scripted.h"
 #include "tests/support/scratch.h"

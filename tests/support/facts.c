@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/support/proto_writer.h"

@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "run/store/checkpoint.h"
-#include "run/store/columns.h"
-#include "run/store/weights_file.h"
 
 enum { OPS = 6, POINTS = 3, METRICS = 2, ROWS = 4 };
 

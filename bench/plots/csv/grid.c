@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/text.h"
 
 enum { NAME_BYTES = 512 };

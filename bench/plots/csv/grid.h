@@ -8,8 +8,8 @@
 #ifndef EMP_BENCH_PLOTS_CSV_GRID_H
 #define EMP_BENCH_PLOTS_CSV_GRID_H
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/text/csv.h"
 
 enum {

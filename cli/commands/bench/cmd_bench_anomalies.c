@@ -6,7 +6,7 @@
 #include "bench/anomalies/anomalies.h"
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
-#include "cli/options/study_options.h"
+#include "cli/options/jobs_options.h"
 #include "cli/progress.h"
 
 enum { SAMPLES = 100 };

@@ -6,7 +6,7 @@
 #include "base/io/atomic_file.h"
 #include "base/io/output.h"
 #include "base/mem.h"
-#include "base/text/word_list.h"
+#include "base/text/options.h"
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_page.h"
 #include "bench/compare/figure.h"
@@ -14,7 +14,6 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
-#include "cli/options/shard_options.h"
 
 enum {
     KEY_METHODS = 256,

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/work.h"
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
-#include "cli/options/study_options.h"
+#include "cli/options/jobs_options.h"
 #include "run/stats.h"
 #include "sim/surrogate/surrogate.h"
 

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
-#include "cli/options/shard_options.h"
 
 enum {
     KEY_METHODS = 256,

@@ -11,7 +11,6 @@
 #include "cli/commands/lists/listing.h"
 #include "cli/commands/option_table.h"
 #include "cli/format.h"
-#include "cli/terminal.h"
 #include "graphs/sources.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"

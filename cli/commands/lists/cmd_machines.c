@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/io/atomic_file.h"
-#include "base/io/folder.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
 #include "base/text/units.h"

@@ -5,7 +5,6 @@
 
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/terminal.h"
 
 static const emp_sheet_column columns[] = {
     EMP_COLUMN("name", "name", EMP_SHEET_WORD),

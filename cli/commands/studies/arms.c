@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/options/shard_options.h"
+#include "cli/options/jobs_options.h"
 
 enum { KEY_ARMS = 256, KEY_FULL };
 

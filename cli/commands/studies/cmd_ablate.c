@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/commands/studies/arms.h"
-#include "cli/options/shard_options.h"
+#include "cli/options/jobs_options.h"
 
 struct args {
     cli_arms            arms;

@@ -9,7 +9,7 @@
 #include "cli/commands/lists/listing.h"
 #include "cli/commands/studies/arms.h"
 #include "cli/format.h"
-#include "cli/options/shard_options.h"
+#include "cli/options/jobs_options.h"
 
 struct args {
     cli_arms    arms;

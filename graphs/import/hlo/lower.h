@@ -5,7 +5,7 @@
 #ifndef EMP_GRAPHS_IMPORT_HLO_LOWER_H
 #define EMP_GRAPHS_IMPORT_HLO_LOWER_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "graphs/import/hlo/module.h"
 #include "graphs/import/notes/notes.h"
 #include "sim/graph/graph_builder.h"
@@ -49,7 +49,8 @@ enum { EMP_HLO_REASON_BYTES = 160 };
 typedef struct {
     emp_hlo_module *m;         /**< borrowed */
     int32_t        *of_tensor; /**< [tensor] the parameter whose new value it is; -1 */
-    int32_t   *together; /**< [parameter] sets that one kernel writes (base/disjoint.h) */
+    int32_t
+        *together; /**< [parameter] sets that one kernel writes (base/collections.h) */
     emp_op_id *op, *update; /**< [parameter] its op; what writes it; -1 */
     int32_t    count, parameter_count;
     emp_arrays arrays;

@@ -8,8 +8,8 @@
 #ifndef EMP_GRAPHS_IMPORT_HLO_MODULE_H
 #define EMP_GRAPHS_IMPORT_HLO_MODULE_H
 
-#include "base/arena.h"
-#include "base/strmap.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "base/text/json.h"
 #include "graphs/import/notes/notes.h"
 #include "graphs/import/proto/wire.h"

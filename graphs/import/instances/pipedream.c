@@ -20,8 +20,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/units.h"
 #include "graphs/import/notes/readers.h"
 

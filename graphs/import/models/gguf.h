@@ -8,8 +8,8 @@
 #ifndef EMP_GRAPHS_IMPORT_MODELS_GGUF_H
 #define EMP_GRAPHS_IMPORT_MODELS_GGUF_H
 
-#include "base/arena.h"
-#include "base/strmap.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "graphs/import/notes/readers.h"
 #include "graphs/transformer/model.h"
 #include "sim/graph/op.h"

@@ -9,8 +9,8 @@
 #ifndef EMP_GRAPHS_IMPORT_MODELS_SAFETENSORS_H
 #define EMP_GRAPHS_IMPORT_MODELS_SAFETENSORS_H
 
-#include "base/arena.h"
-#include "base/strmap.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "sim/graph/op.h"
 
 typedef struct {

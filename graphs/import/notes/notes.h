@@ -10,11 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/text/file.h"
 #include "base/text/json.h"
-#include "base/text/spec.h"
+#include "base/text/options.h"
 #include "graphs/import/proto/wire.h"
 #include "sim/graph/graph_builder.h"
 

@@ -11,7 +11,7 @@
 #ifndef EMP_GRAPHS_IMPORT_ONNX_LOWER_H
 #define EMP_GRAPHS_IMPORT_ONNX_LOWER_H
 
-#include "base/strmap.h"
+#include "base/collections.h"
 #include "graphs/import/notes/notes.h"
 #include "graphs/import/onnx/model.h"
 #include "graphs/tensorflow/tf_graph.h"

@@ -5,7 +5,7 @@
 #ifndef EMP_GRAPHS_IMPORT_ONNX_MODEL_H
 #define EMP_GRAPHS_IMPORT_ONNX_MODEL_H
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "graphs/import/notes/notes.h"
 #include "graphs/import/proto/wire.h"
 #include "sim/graph/graph.h"

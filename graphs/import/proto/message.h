@@ -20,8 +20,8 @@
 
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "graphs/import/proto/wire.h"
 
 /* A reader of the protobuf text format (.pbtxt), the twin of wire.h.

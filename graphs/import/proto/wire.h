@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/text/slice.h"
+#include "base/text/text.h"
 
 /* Places in a file that lies in memory: the readers of both formats share them.
  *

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/disjoint.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "base/text/text.h"
 #include "base/text/units.h"

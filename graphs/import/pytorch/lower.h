@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "graphs/import/notes/readers.h"
 #include "graphs/import/pytorch/program.h"
 #include "sim/graph/op.h"

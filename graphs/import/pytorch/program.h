@@ -7,8 +7,8 @@
 #ifndef EMP_GRAPHS_IMPORT_PYTORCH_PROGRAM_H
 #define EMP_GRAPHS_IMPORT_PYTORCH_PROGRAM_H
 
-#include "base/arena.h"
-#include "base/strmap.h"
+#include "base/collections.h"
+#include "base/mem.h"
 #include "base/text/json.h"
 #include "sim/graph/op.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "graphs/import/notes/readers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/join.h"
 
-#include "base/arrays.h"
+#include "base/mem.h"
 
 /* A group that is on the longest path so often pays in any case. */
 enum { LEAST_DRAINS = 2 };

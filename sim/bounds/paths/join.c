@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/join.h"
 
-#include "base/arrays.h"
+#include "base/mem.h"
 
 /* Where an op is, seen from the GPU of the op that waits. */
 enum { HERE, OTHER_GPU, ON_CPU, PLACES };

@@ -6,7 +6,7 @@
 #ifndef EMP_SIM_BOUNDS_PATHS_JOIN_H
 #define EMP_SIM_BOUNDS_PATHS_JOIN_H
 
-#include "base/arrays.h"
+#include "base/mem.h"
 #include "sim/bounds/paths/model.h"
 #include "sim/bounds/paths/path.h"
 

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/io/input.h"
 #include "base/mem.h"
+#include "base/text/file.h"
 #include "base/text/text.h"
 #include "base/text/units.h"
-#include "base/text/whole_file.h"
 #include "sim/machine/card.h"
 #include "sim/machine/import/plan_internal.h"
 #include "sim/machine/import/xml.h"

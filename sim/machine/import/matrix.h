@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/text/slice.h"
+#include "base/text/text.h"
 #include "sim/machine/machine.h"
 
 enum {

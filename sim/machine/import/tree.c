@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/disjoint.h"
+#include "base/collections.h"
 
 /* ---- the way by PCIe ---- */
 

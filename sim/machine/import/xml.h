@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/text/slice.h"
+#include "base/text/text.h"
 
 enum { EMP_XML_DEPTH = 64 };
 

@@ -21,8 +21,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/text/collective.h"
 #include "base/text/csv.h"
+#include "base/text/units.h"
 
 /* Times that were measured at the points of a grid of sizes, and what lies between them.
  * 

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/clean.h"
 #include "base/io/terminal.h"
 
 static const char *clean_of(const char *text, bool is_page)

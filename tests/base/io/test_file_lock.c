@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Has one program at a time a file, and is the lock of one that was killed taken? */
 #define _POSIX_C_SOURCE 200809L
-#include "base/io/file_lock.h"
+#include "base/io/output.h"
 
 #include <signal.h>
 #include <stdio.h>

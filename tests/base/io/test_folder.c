@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/folder.h"
+#include "base/io/output.h"
 
 static char scratch[64], path[96];
 

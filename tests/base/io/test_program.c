@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/io/program.h"
+#include "base/io/process.h"
 
 Test(program, success_failure_and_absence)
 {

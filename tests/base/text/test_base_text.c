@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/text/spec.h"
+#include "base/text/options.h"
 #include "base/text/text.h"
 
 static void expect_short(const char *name, size_t width, const char *want)

@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "base/text/csv.h"
+#include "base/text/file.h"
 #include "base/text/json.h"
-#include "base/text/whole_file.h"
 #include "tests/support/scratch.h"
 
 static void tear_down(void)

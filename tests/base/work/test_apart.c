@@ -7,8 +7,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/work/apart.h"
+#include "base/work.h"
 
 static const double USED_S = 0.05, PATIENCE_S = 60;
 

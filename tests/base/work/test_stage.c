@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
 
-#include "base/work/stage.h"
+#include "base/work.h"
 
 Test(stage, what_is_set_is_shown_until_the_one_before_is_back)
 {

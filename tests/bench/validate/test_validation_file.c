@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "bench/validate/validation_sheet.h"
-#include "run/store/columns.h"
+#include "run/store/checkpoint.h"
 #include "tests/support/scratch.h"
 
 enum { ROWS = 5 };

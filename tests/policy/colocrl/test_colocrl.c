@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/colocrl/agent.h"
 #include "policy/colocrl/colocrl.h"
 #include "tests/support/problems.h"
 

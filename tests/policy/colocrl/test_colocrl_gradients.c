@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/colocrl/agent.h"
 #include "policy/colocrl/colocrl.h"
 #include "search/groups/colocation_groups.h"
 #include "tests/support/problems.h"

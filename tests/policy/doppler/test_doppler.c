@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "graphs/load.h"
-#include "policy/doppler/agent.h"
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
 #include "tests/support/facts.h"

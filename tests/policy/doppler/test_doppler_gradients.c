@@ -6,9 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "policy/doppler/agent.h"
 #include "policy/doppler/doppler.h"
-#include "policy/doppler/zscore.h"
+#include "policy/doppler/net.h"
 #include "tests/policy/doppler/plain_doppler.h"
 #include "tests/support/problems.h"
 

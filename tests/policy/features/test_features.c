@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do learners see of a graph what op_features.h and group_features.h say? Values are
+/* Do learners see of a graph what op_features.h and op_features.h say? Values are
  * checked by hand on one layer:
  *
  *     Placeholder -> MatMul <- Identity <- VariableV2,   MatMul -> Relu
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "policy/features/group_features.h"
+#include "policy/features/op_features.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"

@@ -4,7 +4,7 @@
 #ifndef EMP_TESTS_POLICY_GIPH_STAGE_H
 #define EMP_TESTS_POLICY_GIPH_STAGE_H
 
-#include "policy/giph/agent.h"
+#include "policy/giph/giph.h"
 #include "sim/engine/sim.h"
 #include "tests/support/problems.h"
 

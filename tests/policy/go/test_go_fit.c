@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/go/agent.h"
 #include "policy/go/go.h"
+#include "policy/go/updates.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

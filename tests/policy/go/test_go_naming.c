@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "policy/go/naming.h"
+#include "policy/go/options.h"
 #include "tests/support/problems.h"
 
 enum { ROWS = 5, DRAWS = 300 };

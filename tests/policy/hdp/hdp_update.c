@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/hdp/agent.h"
+#include "policy/hdp/hdp.h"
 
 enum { MAX_ARRAYS = 200, MAX_NAME = 64, SAMPLES = 4, DEVICES = 3, GROUPS = 8 };
 

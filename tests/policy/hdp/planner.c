@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/hdp/agent.h"
 #include "policy/hdp/hdp.h"
 
 enum { LAYERS = 100 };

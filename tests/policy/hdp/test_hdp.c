@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/hdp/agent.h"
 #include "policy/hdp/hdp.h"
 #include "search/learning.h"
 #include "search/partition/partition_graph.h"

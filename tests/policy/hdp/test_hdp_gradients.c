@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "policy/hdp/op_agent.h"
+#include "policy/hdp/hdp.h"
 #include "policy/hdp/options.h"
 #include "policy/seq2seq/device_net.h"
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/hdp/agent.h"
 #include "policy/hdp/hdp.h"
 #include "tests/policy/hdp/planner.h"
 

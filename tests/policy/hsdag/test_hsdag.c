@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/hsdag/agent.h"
 #include "policy/hsdag/hsdag.h"
 #include "run/loop.h"
 #include "run/methods.h"

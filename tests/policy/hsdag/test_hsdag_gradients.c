@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "policy/hsdag/agent.h"
 #include "policy/hsdag/hsdag.h"
 #include "tests/support/problems.h"
 

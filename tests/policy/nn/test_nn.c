@@ -9,17 +9,13 @@
 
 #include "base/blas/openblas.h"
 #include "base/mem.h"
-#include "policy/nn/blas.h"
+#include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/flush.h"
-#include "policy/nn/layers/attention.h"
 #include "policy/nn/linear.h"
-#include "policy/nn/outer.h"
-#include "policy/nn/panels.h"
 #include "policy/nn/params.h"
-#include "policy/nn/recurrent/lstm.h"
-#include "policy/nn/tall.h"
-#include "policy/nn/team.h"
+#include "policy/nn/products.h"
+#include "policy/nn/recurrent.h"
+#include "policy/nn/threads.h"
 
 Test(activation, tanh_is_accurate_and_saturates)
 {

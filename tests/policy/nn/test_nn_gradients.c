@@ -7,14 +7,11 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
-#include "policy/nn/layers/attention.h"
-#include "policy/nn/layers/dropout.h"
-#include "policy/nn/layers/graph_conv.h"
-#include "policy/nn/layers/layer_norm.h"
+#include "policy/nn/layers.h"
 #include "policy/nn/linear.h"
-#include "policy/nn/recurrent/gru.h"
-#include "policy/nn/recurrent/lstm.h"
+#include "policy/nn/recurrent.h"
 
 enum { MAX = 4096 };
 

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "policy/nn/layers/dot_attention.h"
-#include "policy/nn/layers/gate.h"
-#include "policy/nn/layers/layer_norm.h"
-#include "policy/nn/layers/neighbors.h"
+#include "policy/nn/dot_attention.h"
+#include "policy/nn/layers.h"
 
 enum {
     MAX = 1 << 14,

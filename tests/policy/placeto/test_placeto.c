@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "policy/placeto/agent.h"
 #include "policy/placeto/placeto.h"
 #include "run/loop.h"
 #include "search/learning.h"

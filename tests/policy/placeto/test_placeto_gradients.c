@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/placeto/learn.h"
 #include "policy/placeto/placeto.h"
 #include "tests/support/problems.h"
 

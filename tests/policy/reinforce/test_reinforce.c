@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "policy/reinforce/reinforce.h"
+#include "policy/reinforce/learner.h"
 
 Test(reinforce, rewards_have_the_form_that_is_asked_for)
 {

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
 #include "replay/cuda/work.h"
 #include "replay/execute.h"
-#include "replay/reference.h"
+#include "replay/execute_internal.h"
 #include "tests/replay/fixture.h"
 #include "tests/replay/standin/standin.h"
 

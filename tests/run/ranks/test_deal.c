@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "run/ranks/deal.h"
-#include "run/ranks/stop.h"
 
 enum { RANKS = 4, PIECES = 20, SLOTS = 64, BLOCK_BYTES = 32 };
 

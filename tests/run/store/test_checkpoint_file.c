@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "run/store/checkpoint.h"
-#include "run/store/columns.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

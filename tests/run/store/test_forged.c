@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/rng.h"
+#include "base/work.h"
 #include "run/store/checkpoint.h"
 #include "tests/support/scratch.h"
 #include "tests/support/store_samples.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do weights come back from their file as they were saved, and is any other file refused? */
-#include "run/store/weights_file.h"
+#include "run/store/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/store/columns.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -9,8 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/work/stage.h"
+#include "base/work.h"
 #include "search/partition/metis_cut.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/search/partition/ring_graph.h"

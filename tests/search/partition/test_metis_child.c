@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/work.h"
 #include "search/partition/metis_cut.h"
 #include "tests/search/partition/ring_graph.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "sim/machine/tables/tables.h"
 #include "tests/support/fuzz_file.h"
 

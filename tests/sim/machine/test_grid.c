@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 #include "sim/machine/model.h"
 #include "tests/support/scratch.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/text/whole_file.h"
+#include "base/text/file.h"
 #include "search/method.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/placement.h"

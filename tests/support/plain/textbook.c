@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/collections.h"
 #include "base/mem.h"
 
 static void schedule(struct textbook *b, ns at, int64_t rank, enum event kind, int x,

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/collections.h"
 #include "base/mem.h"
-#include "base/strmap.h"
 #include "graphs/import/pytorch/lower.h"
 #include "graphs/import/traces/step_graph.h"
 

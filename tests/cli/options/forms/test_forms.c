@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cli/options/inputs.h"
-#include "cli/options/modules/device_map_file.h"
+#include "cli/options/placement_input.h"
 #include "cli/options/placement_output.h"
 #include "graphs/transformer/parts.h"
 #include "sim/problem/placement.h"

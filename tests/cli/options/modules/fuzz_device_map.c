@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cli/options/modules/device_map_file.h"
+#include "cli/options/placement_input.h"
 #include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/options/modules/device_map_file.h"
-#include "cli/options/modules/layers.h"
+#include "cli/options/device_map.h"
+#include "cli/options/placement_input.h"
 #include "tests/support/survive.h"
 
 #define MAP(lines) "DEVICE_MAP = {\n" lines "}\n"

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define _DEFAULT_SOURCE /* getrandom() */
+
+#include "base/collections.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/mem.h"
+
+uint64_t emp_hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+
+    for (size_t i = 0; i < count; i++) hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash ^ (hash >> 32);
+}
+
+/* The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014) on the running sum. */
+uint64_t emp_hash_u64(uint64_t hash, uint64_t word)
+{
+    uint64_t z = (hash + UINT64_C(0x9e3779b97f4a7c15)) ^ word;
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static uint64_t rotate(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
+
+static void sip_round(uint64_t v[4])
+{
+    v[0] += v[1], v[1] = rotate(v[1], 13) ^ v[0], v[0] = rotate(v[0], 32);
+    v[2] += v[3], v[3] = rotate(v[3], 16) ^ v[2];
+    v[0] += v[3], v[3] = rotate(v[3], 21) ^ v[0];
+    v[2] += v[1], v[1] = rotate(v[1], 17) ^ v[2], v[2] = rotate(v[2], 32);
+}
+
+static void sip_absorb(uint64_t v[4], uint64_t word)
+{
+    v[3] ^= word;
+    sip_round(v);
+    sip_round(v);
+    v[0] ^= word;
+}
+
+/* Up to 8 bytes, little-endian. */
+static uint64_t word_of(const unsigned char *bytes, size_t count)
+{
+    uint64_t word = 0;
+
+    for (size_t i = 0; i < count; i++) word |= (uint64_t)bytes[i] << 8 * i;
+    return word;
+}
+
+uint64_t emp_hash_keyed(const uint64_t key[2], const void *bytes, size_t count)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    uint64_t             v[4] = {
+                    key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
+                    key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573)};
+
+    for (size_t left = count; left >= 8; left -= 8, at += 8)
+        sip_absorb(v, word_of(at, 8));
+    sip_absorb(v, word_of(at, count % 8) | (uint64_t)count << 56);
+    v[2] ^= 0xff;
+    for (int i = 0; i < 4; i++) sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* Drawn once a process, so that nobody can write a file whose names all collide. Nothing that a map
+ * returns depends on it. */
+static uint64_t key_of_process[2];
+
+static void draw_key(void)
+{
+    if (getrandom(key_of_process, sizeof key_of_process, GRND_NONBLOCK) < 0)
+        key_of_process[0] =
+            (uint64_t)(uintptr_t)&key_of_process; /* no worse than before */
+}
+
+static uint64_t hash_of(const char *key, size_t length)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, draw_key);
+    return emp_hash_keyed(key_of_process, key, length);
+}
+
+static emp_strmap_slot *find(const emp_strmap *map, const char *key, size_t length)
+{
+    size_t mask = map->capacity - 1;
+
+    for (size_t i = (size_t)hash_of(key, length) & mask;; i = (i + 1) & mask) {
+        emp_strmap_slot *slot = &map->slots[i];
+        if (slot->key == NULL) return slot;
+        if (slot->length == length && memcmp(slot->key, key, length) == 0) return slot;
+    }
+}
+
+int32_t emp_strmap_get(const emp_strmap *map, const char *key, size_t length)
+{
+    if (map->capacity == 0) return -1;
+    const emp_strmap_slot *slot = find(map, key, length);
+    return slot->key == NULL ? -1 : slot->value;
+}
+
+static emp_status grow(emp_strmap *map, emp_error *err)
+{
+    emp_strmap bigger = {.capacity = map->capacity == 0 ? 64 : 2 * map->capacity,
+                         .count = map->count};
+
+    EMP_CHECK(EMP_ALLOC(bigger.slots, bigger.capacity));
+    for (size_t i = 0; i < map->capacity; i++) {
+        const emp_strmap_slot *slot = &map->slots[i];
+        if (slot->key != NULL) *find(&bigger, slot->key, slot->length) = *slot;
+    }
+    emp_free(map->slots);
+    *map = bigger;
+    return EMP_OK;
+}
+
+emp_status emp_strmap_set(emp_strmap *map, const char *key, size_t length, int32_t value,
+                          emp_error *err)
+{
+    if (2 * (map->count + 1) > map->capacity) EMP_CHECK(grow(map, err));
+    emp_strmap_slot *slot = find(map, key, length);
+    if (slot->key == NULL) {
+        slot->key = key;
+        slot->length = (uint32_t)length;
+        map->count++;
+    }
+    slot->value = value;
+    return EMP_OK;
+}
+
+void emp_strmap_clear(emp_strmap *map)
+{
+    emp_free(map->slots);
+    *map = (emp_strmap){0};
+}
+
+void emp_disjoint_init(int32_t *parent, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) parent[i] = i;
+}
+
+int32_t emp_disjoint_root(int32_t *parent, int32_t i)
+{
+    while (parent[i] != i) {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
+bool emp_disjoint_join(int32_t *parent, int32_t one, int32_t other)
+{
+    int32_t a = emp_disjoint_root(parent, one), b = emp_disjoint_root(parent, other);
+
+    parent[a > b ? a : b] = a > b ? b : a;
+    return a != b;
+}
+
+size_t emp_array_type_bytes(emp_array_type type)
+{
+    static const size_t bytes[] = {[EMP_ARRAY_UINT8] = sizeof(uint8_t),
+                                   [EMP_ARRAY_INT32] = sizeof(int32_t),
+                                   [EMP_ARRAY_INT64] = sizeof(int64_t),
+                                   [EMP_ARRAY_FLOAT] = sizeof(float),
+                                   [EMP_ARRAY_DOUBLE] = sizeof(double)};
+
+    return bytes[type];
+}

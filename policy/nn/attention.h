@@ -1,0 +1,48 @@
+/** \file policy/nn/attention.h
+ * Additive attention (Bahdanau et al., 2015) of queries over S memory rows of A numbers:
+ *
+ *     e_s = v' tanh(q + m_s),   a = softmax(e),   context = sum of a_s m_s
+ *
+ * The context is taken of the same transformed rows m that are compared with the query.
+ * The S x A values tanh(q + m) are computed again in the backward pass, not stored. They
+ * come from exponentials, each computed once:
+ *
+ *     tanh(q + m) = 1 - 2 / (1 + e^{2q} e^{2m}),   |q|, |m| limited to 43
+ */
+#ifndef EMP_POLICY_NN_ATTENTION_H
+#define EMP_POLICY_NN_ATTENTION_H
+
+#include "base/work.h"
+#include "policy/nn/real.h"
+
+/** Writes e^{2x} for \a count numbers x, of a memory or a query. */
+void emp_attention_exp(emp_real *y, const emp_real *x, int64_t count);
+
+/** Writes e_s of rows first .. end-1 for \a count queries; those of query n to
+ * e + n e_stride, and it starts at query + n query_stride. */
+void emp_attention_score(emp_real *e, int64_t e_stride, const emp_real *query,
+                         int64_t query_stride, int32_t count, const emp_real *memory_exp,
+                         const emp_real *v, int32_t first, int32_t end, int32_t A);
+
+/** Turns one query's e (S) into its weights, and writes its \a context (A). */
+void emp_attention_mix(emp_real *e, emp_real *context, const emp_real *memory, int32_t S,
+                       int32_t A);
+
+/** What \a count queries did, row by row, and the gradient of what became of it. */
+typedef struct {
+    int32_t           count, S, A;
+    const emp_real   *weights;  /**< (count,S) */
+    const emp_real   *dcontext; /**< (count,A) */
+    int32_t           dcontext_stride;
+    const emp_real   *memory, *memory_exp; /**< (S,A) */
+    const emp_real   *v;                   /**< (A) */
+    const atomic_int *stop; /**< OPTIONAL: once set, the results are worth nothing */
+} emp_attention_past;
+
+/** Turns \a query (count,A) into its gradient; adds to \a dmemory (S,A) and \a dv (A).
+ * \a scratch holds count x S numbers. Results do not depend on the number of threads. */
+void emp_attention_backward(emp_real *query, emp_real *dmemory, emp_real *dv,
+                            const emp_attention_past *past, emp_real *scratch,
+                            int32_t threads);
+
+#endif /* EMP_POLICY_NN_ATTENTION_H */

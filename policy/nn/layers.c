@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/nn/layers.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "policy/nn/linear.h"
+#include "policy/nn/threads.h"
+#include "policy/nn/vmath.h"
+
+EMP_KERNEL static void scale_row(emp_real *y, const emp_real *x, emp_real factor,
+                                 int64_t K)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++) y[i] = factor * x[i];
+}
+
+EMP_KERNEL static void add_neighbor(emp_real *y, const emp_real *x, emp_real factor,
+                                    int64_t K)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++) y[i] += factor * x[i];
+}
+
+/* Of nodes with so many neighbours. */
+static emp_real weight(int32_t degree_u, int32_t degree_v)
+{
+    return (emp_real)(1.0 / sqrt((degree_u + 1.0) * (degree_v + 1.0)));
+}
+
+void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
+                    const int32_t *node, int32_t B, int32_t K, int32_t threads)
+{
+#pragma omp parallel for num_threads(threads)
+    for (int64_t v = 0; v < B; v++) {
+        unsigned saved = emp_flush_begin();
+        int32_t  degree = first[v + 1] - first[v];
+        scale_row(&y[v * K], &x[v * K], weight(degree, degree), K);
+        for (int32_t e = first[v]; e < first[v + 1]; e++) {
+            int64_t u = node[e];
+            add_neighbor(&y[v * K], &x[u * K], weight(degree, first[u + 1] - first[u]),
+                         K);
+        }
+        emp_flush_end(saved);
+    }
+}
+
+EMP_KERNEL static void take(emp_real *restrict m, int32_t *restrict chosen,
+                            const emp_real *restrict x, int32_t u, int32_t C)
+{
+    for (int32_t i = 0; i < C; i++) {
+        bool is_more = chosen[i] < 0 || x[i] > m[i];
+        m[i] = is_more ? x[i] : m[i];
+        chosen[i] = is_more ? u : chosen[i];
+    }
+}
+
+void emp_neighbor_max_forward(emp_real *m, int32_t *chosen, const emp_real *x,
+                              const int32_t *first, const int32_t *node, int32_t N,
+                              int32_t C, int32_t threads)
+{
+#pragma omp parallel for num_threads(threads)
+    for (int64_t v = 0; v < N; v++) {
+        memset(&m[v * C], 0, (size_t)C * sizeof *m);
+        for (int32_t i = 0; i < C; i++) chosen[v * C + i] = -1;
+        for (int32_t e = first[v]; e < first[v + 1]; e++)
+            take(&m[v * C], &chosen[v * C], &x[(int64_t)node[e] * C], node[e], C);
+    }
+}
+
+/* Columns that threads share out: a cache line of them. */
+enum { COLUMNS = 16 };
+
+/* Row by row through the columns from `low` to `high`. */
+static void scatter(emp_real *dx, const emp_real *dm, const int32_t *chosen, int64_t N,
+                    int64_t C, int64_t low, int64_t high)
+{
+    for (int64_t i = 0; i < N * C; i += C)
+        for (int64_t c = low; c < high; c++)
+            if (chosen[i + c] >= 0) dx[chosen[i + c] * C + c] += dm[i + c];
+}
+
+void emp_neighbor_max_backward(emp_real *dx, const emp_real *dm, const int32_t *chosen,
+                               int32_t N, int32_t C, int32_t threads)
+{
+    const int64_t lines = ((int64_t)C + COLUMNS - 1) / COLUMNS;
+    const int64_t parts = threads < lines ? threads : lines;
+
+    memset(dx, 0, (size_t)N * (size_t)C * sizeof *dx);
+#pragma omp parallel for num_threads((int)parts)
+    for (int64_t part = 0; part < parts; part++) {
+        const int64_t low = lines * part / parts * COLUMNS;
+        const int64_t high = lines * (part + 1) / parts * COLUMNS;
+        scatter(dx, dm, chosen, N, C, low, high < C ? high : C);
+    }
+}
+
+static emp_real scale_of(double rate) { return (emp_real)(1.0 / (1.0 - rate)); }
+
+void emp_relu_dropout_forward(emp_real *x, int64_t count, double rate, emp_rng *rng)
+{
+    const uint32_t limit = (uint32_t)(rate * 4294967296.0);
+    const emp_real scale = scale_of(rate);
+
+    emp_activation_forward(EMP_ACTIVATION_RELU, x, count);
+    if (!(rate > 0.0)) return;
+    for (int64_t i = 0; i < count; i++)
+        x[i] = emp_rng_u32(rng) < limit ? 0 : scale * x[i];
+}
+
+EMP_KERNEL static void scale_kept(emp_real *x, int64_t count, emp_real factor)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) x[i] *= factor;
+}
+
+void emp_relu_dropout_backward(emp_real *dy, const emp_real *y, int64_t count,
+                               double rate)
+{
+    emp_activation_backward(EMP_ACTIVATION_RELU, dy, y, count);
+    if (rate > 0.0) scale_kept(dy, count, scale_of(rate));
+}
+
+EMP_KERNEL static void sigmoid_all(emp_real *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) x[i] = emp_sigmoid(x[i]);
+}
+
+void emp_sigmoid_forward(emp_real *x, int64_t count) { sigmoid_all(x, count); }
+
+EMP_KERNEL static void sigmoid_gradient(emp_real *restrict dy, const emp_real *restrict y,
+                                        int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) dy[i] *= y[i] * (1 - y[i]);
+}
+
+void emp_sigmoid_backward(emp_real *dy, const emp_real *y, int64_t count)
+{
+    sigmoid_gradient(dy, y, count);
+}
+
+EMP_KERNEL static void gate_row(emp_real *y, const emp_real *z, const emp_real *s,
+                                int32_t C)
+{
+    for (int32_t i = 0; i < C; i++) y[i] = 2 * s[i] * z[i];
+}
+
+void emp_gate_forward(emp_real *y, const emp_real *z, const emp_real *s,
+                      int32_t gate_rows, int32_t B, int32_t C, int32_t threads)
+{
+#pragma omp parallel for num_threads(threads)
+    for (int64_t n = 0; n < B; n++)
+        gate_row(&y[n * C], &z[n * C], gate_rows == 1 ? s : &s[n * C], C);
+}
+
+EMP_KERNEL static void add_products(emp_real *restrict ds, const emp_real *dy,
+                                    const emp_real *z, int32_t C)
+{
+    for (int32_t i = 0; i < C; i++) ds[i] += 2 * dy[i] * z[i];
+}
+
+void emp_gate_backward(emp_real *dz, emp_real *ds, const emp_real *dy, const emp_real *z,
+                       const emp_real *s, int32_t gate_rows, int32_t B, int32_t C,
+                       int32_t threads)
+{
+    memset(ds, 0, (size_t)gate_rows * (size_t)C * sizeof *ds);
+    for (int64_t n = 0; n < B; n++)
+        add_products(gate_rows == 1 ? ds : &ds[n * C], &dy[n * C], &z[n * C], C);
+    emp_gate_forward(dz, dy, s, gate_rows, B, C, threads);
+}
+
+static const emp_real EPSILON = (emp_real)1e-5;
+
+static emp_real inverse_root(emp_real variance)
+{
+#ifdef EMP_REAL_DOUBLE
+    return 1 / sqrt(variance + EPSILON);
+#else
+    return 1 / sqrtf(variance + EPSILON);
+#endif
+}
+
+EMP_KERNEL static emp_real sum_of(const emp_real *x, int64_t K)
+{
+    emp_real sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < K; i++) sum += x[i];
+    return sum;
+}
+
+EMP_KERNEL static emp_real sum_of_deviations(const emp_real *x, emp_real mean, int64_t K)
+{
+    emp_real sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < K; i++) sum += (x[i] - mean) * (x[i] - mean);
+    return sum;
+}
+
+EMP_KERNEL static void normalize(emp_real *y, emp_real *normal, const emp_real *x,
+                                 emp_real mean, emp_real inverse, const emp_real *gain,
+                                 const emp_real *shift, int64_t K)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++) {
+        emp_real n = (x[i] - mean) * inverse;
+        normal[i] = n;
+        y[i] = gain[i] * n + shift[i];
+    }
+}
+
+void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
+                            const emp_real *x, const emp_real *gain,
+                            const emp_real *shift, int32_t B, int32_t K, int32_t threads)
+{
+#pragma omp parallel for num_threads(threads)
+    for (int64_t r = 0; r < B; r++) {
+        unsigned saved = emp_flush_begin();
+        emp_real mean = sum_of(&x[r * K], K) / (emp_real)K;
+        inverse[r] = inverse_root(sum_of_deviations(&x[r * K], mean, K) / (emp_real)K);
+        normalize(&y[r * K], &normal[r * K], &x[r * K], mean, inverse[r], gain, shift, K);
+        emp_flush_end(saved);
+    }
+}
+
+EMP_KERNEL static void add_to_sum(emp_real *dgain, emp_real *dshift, const emp_real *dy,
+                                  const emp_real *normal, int64_t K)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++) {
+        dgain[i] += dy[i] * normal[i];
+        dshift[i] += dy[i];
+    }
+}
+
+EMP_KERNEL static void row_backward(emp_real *dx, const emp_real *dy,
+                                    const emp_real *normal, emp_real inverse,
+                                    const emp_real *gain, int64_t K)
+{
+    emp_real sum = 0, dot = 0;
+
+#pragma omp simd reduction(+ : sum, dot)
+    for (int64_t i = 0; i < K; i++) {
+        sum += gain[i] * dy[i];
+        dot += gain[i] * dy[i] * normal[i];
+    }
+    sum /= (emp_real)K;
+    dot /= (emp_real)K;
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++)
+        dx[i] = inverse * (gain[i] * dy[i] - sum - normal[i] * dot);
+}
+
+void emp_layer_norm_backward(emp_real *dx, emp_real *dgain, emp_real *dshift,
+                             const emp_real *dy, const emp_real *normal,
+                             const emp_real *inverse, const emp_real *gain, int32_t B,
+                             int32_t K, int32_t threads)
+{
+    for (int64_t r = 0; r < B; r++)
+        add_to_sum(dgain, dshift, &dy[r * K], &normal[r * K], K);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t r = 0; r < B; r++) {
+        unsigned saved = emp_flush_begin();
+        row_backward(&dx[r * K], &dy[r * K], &normal[r * K], inverse[r], gain, K);
+        emp_flush_end(saved);
+    }
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "policy/nn/products.h"
+
+#include <string.h>
+
+#include "base/blas/openblas.h"
+#include "base/mem.h"
+#include "policy/nn/threads.h"
+
+/* A narrow matrix has panels of one long register. Packing reads lines of LANES numbers. The sums of
+ * ROWS rows stay in registers: VECS long ones a row, or shorter ones that have LANES numbers together. */
+enum { LANES = EMP_PANEL_LANES, WIDTH = EMP_PANEL_COLS, VECS = WIDTH / LANES, ROWS = 6 };
+
+static int32_t panel_count(const emp_panels *p)
+{
+    return (p->cols + p->width - 1) / p->width;
+}
+
+emp_status emp_panels_init(emp_panels *panels, int32_t rows, int32_t cols, emp_error *err)
+{
+    *panels = (emp_panels){
+        .rows = rows, .cols = cols, .width = cols > LANES ? (int32_t)WIDTH : LANES};
+    EMP_CHECK(EMP_ALLOC(panels->data, (size_t)panel_count(panels) * (size_t)rows *
+                                          (size_t)panels->width));
+    return EMP_OK;
+}
+
+void emp_panels_clear(emp_panels *panels)
+{
+    emp_free(panels->data);
+    *panels = (emp_panels){0};
+}
+
+static void pack_rows(emp_real *out, const emp_real *w, int64_t rows, int64_t cols,
+                      int64_t count, int64_t width)
+{
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(&out[r * width], &w[r * cols], (size_t)count * sizeof *out);
+}
+
+/* Some rows of the panel at a time, so that each line of w is read once. */
+static void pack_columns(emp_real *out, const emp_real *w, int64_t rows, int64_t count,
+                         int64_t width)
+{
+    for (int64_t first = 0; first < rows; first += LANES) {
+        int64_t end = rows - first < LANES ? rows : first + LANES;
+        for (int64_t c = 0; c < count; c++) {
+            for (int64_t r = first; r < end; r++) out[r * width + c] = w[c * rows + r];
+        }
+    }
+}
+
+void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
+{
+    int64_t   rows = panels->rows, cols = panels->cols, width = panels->width;
+    emp_real *out = panels->data;
+
+    for (int64_t first = 0; first < cols; first += width, out += rows * width) {
+        int64_t count = cols - first < width ? cols - first : width;
+        if (transpose)
+            pack_columns(out, &w[first * rows], rows, count, width);
+        else
+            pack_rows(out, &w[first], rows, cols, count, width);
+    }
+}
+
+/* Operands of some rows: y = start + x W. */
+typedef struct {
+    emp_real       *y;
+    const emp_real *x, *start; /* y itself, a bias with stride 0, or NULL for zeros */
+    int64_t         y_stride, x_stride, start_stride;
+    int64_t         first, depth; /* rows of W */
+} task;
+
+#define VEC_BYTES   EMP_LONG_VECTOR
+#define NAMED(name) name##_long
+#include "policy/nn/panels_rows.inc"
+
+#define VEC_BYTES   EMP_MIDDLE_VECTOR
+#define NAMED(name) name##_middle
+#include "policy/nn/panels_rows.inc"
+
+#define VEC_BYTES   EMP_SHORT_VECTOR
+#define NAMED(name) name##_short
+#include "policy/nn/panels_rows.inc"
+
+EMP_KERNEL static void multiply_wide(const task *t, int64_t count, const emp_real *panel,
+                                     int64_t width)
+{
+    if (t->start == NULL)
+        multiply_rows_long(t, count, panel, WIDTH, width, VECS, false);
+    else
+        multiply_rows_long(t, count, panel, WIDTH, width, VECS, true);
+}
+
+EMP_KERNEL static void multiply_narrow(const task *t, int64_t count,
+                                       const emp_real *panel, int64_t width)
+{
+    if (t->start == NULL)
+        multiply_rows_long(t, count, panel, LANES, width, 1, false);
+    else
+        multiply_rows_long(t, count, panel, LANES, width, 1, true);
+}
+
+/* At most LANES columns of a panel whose rows have `stride`. */
+EMP_KERNEL static void multiply_middle(const task *t, int64_t count,
+                                       const emp_real *panel, int64_t stride,
+                                       int64_t width)
+{
+    enum { ALL = EMP_LONG_VECTOR / EMP_MIDDLE_VECTOR };
+
+    if (t->start == NULL)
+        multiply_rows_middle(t, count, panel, stride, width, ALL, false);
+    else
+        multiply_rows_middle(t, count, panel, stride, width, ALL, true);
+}
+
+EMP_KERNEL static void multiply_short(const task *t, int64_t count, const emp_real *panel,
+                                      int64_t stride, int64_t width)
+{
+    enum { ALL = EMP_LONG_VECTOR / EMP_SHORT_VECTOR };
+
+    if (t->start == NULL)
+        multiply_rows_short(t, count, panel, stride, width, ALL, false);
+    else
+        multiply_rows_short(t, count, panel, stride, width, ALL, true);
+}
+
+static task from_column(const task *whole, int64_t first)
+{
+    task t = *whole;
+
+    t.y += first;
+    if (t.start != NULL) t.start += first;
+    return t;
+}
+
+static void multiply_columns(const task *t, int64_t count, const emp_real *panel,
+                             int64_t stride, int64_t cols)
+{
+    if (emp_has_avx512()) {
+        if (stride == WIDTH)
+            multiply_wide(t, count, panel, cols);
+        else
+            multiply_narrow(t, count, panel, cols);
+        return;
+    }
+    for (int64_t first = 0; first < cols; first += LANES) {
+        const task    of = from_column(t, first);
+        const int64_t width = cols - first < LANES ? cols - first : LANES;
+        if (emp_has_avx2())
+            multiply_middle(&of, count, panel + first, stride, width);
+        else
+            multiply_short(&of, count, panel + first, stride, width);
+    }
+}
+
+static void multiply(const emp_panels *panels, const task *whole, int32_t count,
+                     emp_panels_pass pass)
+{
+    int64_t all = panel_count(panels), width = panels->width;
+    int64_t low = all * pass.part / pass.parts, high = all * (pass.part + 1) / pass.parts;
+
+    for (int64_t i = low; i < high; i++) {
+        int64_t p = pass.descends ? low + high - 1 - i : i, first = p * width;
+        int64_t cols = panels->cols - first < width ? panels->cols - first : width;
+        const emp_real *panel =
+            panels->data + first * panels->rows + whole->first * width;
+        const task t = from_column(whole, first);
+        multiply_columns(&t, count, panel, width, cols);
+    }
+}
+
+void emp_panels_part(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                     const emp_real *start, int64_t start_stride, const emp_real *x,
+                     int64_t x_stride, int32_t count, int32_t first, int32_t depth)
+{
+    const task t = {.y = y,
+                    .x = x + first,
+                    .start = start,
+                    .y_stride = y_stride,
+                    .x_stride = x_stride,
+                    .start_stride = start_stride,
+                    .first = first,
+                    .depth = depth};
+
+    multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
+}
+
+void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                         const emp_real *x, int64_t x_stride, int32_t count,
+                         emp_panels_pass pass)
+{
+    const task t = {.y = y,
+                    .x = x,
+                    .start = y,
+                    .y_stride = y_stride,
+                    .x_stride = x_stride,
+                    .start_stride = y_stride,
+                    .depth = panels->rows};
+
+    multiply(panels, &t, count, pass);
+}
+
+void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
+                       const emp_real *bias, const emp_real *x, int64_t x_stride,
+                       int32_t count)
+{
+    const task t = {.y = y,
+                    .x = x,
+                    .start = bias,
+                    .y_stride = y_stride,
+                    .x_stride = x_stride,
+                    .depth = panels->rows};
+
+    multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
+}
+
+/* A tile of dw has TALL rows. With AVX-512 a register has TILE_LANES numbers, and a row TILE_VECS registers. Shorter
+ * registers make rows of TILE_LANES numbers. */
+enum { TILE_LANES = 64 / (int)sizeof(emp_real), TALL = 6, TILE_VECS = 4 };
+
+/* Operands of a tile. */
+typedef struct {
+    emp_real       *dw;
+    const emp_real *x, *dy;
+    int64_t         dw_stride, x_stride, dy_stride, rows;
+} tile_task;
+
+#define VEC_BYTES   EMP_LONG_VECTOR
+#define NAMED(name) name##_long
+#include "policy/nn/outer_tile.inc"
+
+#define VEC_BYTES   EMP_MIDDLE_VECTOR
+#define NAMED(name) name##_middle
+#include "policy/nn/outer_tile.inc"
+
+#define VEC_BYTES   EMP_SHORT_VECTOR
+#define NAMED(name) name##_short
+#include "policy/nn/outer_tile.inc"
+
+EMP_KERNEL static void add_wide(const tile_task *t, int64_t m, int64_t col)
+{
+    add_columns_long(t, m, col, TILE_VECS * TILE_LANES, TILE_VECS);
+}
+
+EMP_KERNEL static void add_narrow(const tile_task *t, int64_t m, int64_t col,
+                                  int64_t width)
+{
+    add_columns_long(t, m, col, width, 1);
+}
+
+EMP_KERNEL static void add_middle(const tile_task *t, int64_t m, int64_t col,
+                                  int64_t width)
+{
+    add_columns_middle(t, m, col, width, EMP_LONG_VECTOR / EMP_MIDDLE_VECTOR);
+}
+
+EMP_KERNEL static void add_short(const tile_task *t, int64_t m, int64_t col,
+                                 int64_t width)
+{
+    add_columns_short(t, m, col, width, EMP_LONG_VECTOR / EMP_SHORT_VECTOR);
+}
+
+/* The same where dw is part of a wider matrix, whose rows are dw_stride apart. */
+static void emp_outer_add_part(emp_real *dw, int64_t dw_stride, const emp_real *x,
+                               int64_t x_stride, int32_t m, const emp_real *dy,
+                               int64_t dy_stride, int32_t n, int32_t rows)
+{
+    const tile_task t = {.dw = dw,
+                         .x = x,
+                         .dy = dy,
+                         .dw_stride = dw_stride,
+                         .x_stride = x_stride,
+                         .dy_stride = dy_stride,
+                         .rows = rows};
+    int32_t         col = 0;
+
+    void (*add)(const tile_task *, int64_t, int64_t, int64_t) =
+        emp_has_avx512() ? add_narrow
+        : emp_has_avx2() ? add_middle
+                         : add_short;
+
+    if (emp_has_avx512())
+        for (; col + TILE_VECS * TILE_LANES <= n; col += TILE_VECS * TILE_LANES)
+            add_wide(&t, m, col);
+    for (; col < n; col += TILE_LANES)
+        add(&t, m, col, n - col < TILE_LANES ? n - col : TILE_LANES);
+}
+
+void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
+                   const emp_real *dy, int64_t dy_stride, int32_t n, int32_t rows)
+{
+    emp_outer_add_part(dw, n, x, x_stride, m, dy, dy_stride, n, rows);
+}
+
+EMP_KERNEL static void add_rows(emp_real *restrict db, const emp_real *dy, int64_t stride,
+                                int64_t n, int64_t rows)
+{
+    int64_t r = 0;
+
+    for (; r + 4 <= rows; r += 4, dy += 4 * stride) {
+        for (int64_t c = 0; c < n; c++) {
+            emp_real sum = db[c] + dy[c];
+            sum += dy[stride + c];
+            sum += dy[2 * stride + c];
+            db[c] = sum + dy[3 * stride + c];
+        }
+    }
+    for (; r < rows; r++, dy += stride) {
+        for (int64_t c = 0; c < n; c++) db[c] += dy[c];
+    }
+}
+
+void emp_outer_add_rows(emp_real *db, const emp_real *dy, int64_t dy_stride, int32_t n,
+                        int32_t rows)
+{
+    add_rows(db, dy, dy_stride, n, rows);
+}
+
+/* Numbers and columns of a matrix that is packed; columns of a panel. */
+enum { MOST_PACKED = 1 << 16, MOST_COLS = 512, PANEL = EMP_PANEL_COLS };
+
+/* Rows from which packing the matrix takes little time beside the product; rows of the matrix from which
+ * adding to the result does. */
+enum { LEAST_ROWS = 512, LEAST_DEPTH = 64 };
+
+/* Columns of x beyond which its rows drive each other out of the nearest cache. */
+enum { MOST_OUTER_ROWS = 384 };
+
+/* Rows that go through all panels before the next ones do. */
+enum { STRIP = 48 };
+
+/* OpenBLAS adds up so many products, then adds the sum to the result. */
+enum { MOST_SUMMED = 320, SUMMED_MULTIPLE = 16 };
+
+/* How many of \a left products are the next sum. */
+static int32_t next_sum(int32_t left)
+{
+    const int32_t half = (left / 2 + SUMMED_MULTIPLE - 1) / SUMMED_MULTIPLE;
+
+    if (left >= 2 * MOST_SUMMED) return MOST_SUMMED;
+    return left > MOST_SUMMED ? half * SUMMED_MULTIPLE : left;
+}
+
+/* Without AVX-512 BLAS is as fast. */
+bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols)
+{
+    return emp_has_avx512() && rows >= LEAST_ROWS && depth >= LEAST_DEPTH &&
+           cols % PANEL == 0 && cols <= MOST_COLS && (int64_t)depth * cols <= MOST_PACKED;
+}
+
+/* Operands of a product. */
+typedef struct {
+    emp_panels      w;
+    emp_real       *y;
+    const emp_real *start, *x;
+    int64_t         start_stride;
+} strip_task;
+
+static void multiply_strip(const strip_task *t, int64_t row, int32_t count)
+{
+    const int32_t   depth = t->w.rows, cols = t->w.cols;
+    emp_real       *y = &t->y[row * cols];
+    const emp_real *start = t->start == NULL ? NULL : t->start + row * t->start_stride;
+    const emp_real *x = &t->x[row * depth];
+    int64_t         stride = t->start_stride;
+
+    for (int32_t first = 0, sum; first < depth; first += sum) {
+        sum = next_sum(depth - first);
+        emp_panels_part(&t->w, y, cols, start, stride, x, depth, count, first, sum);
+        start = y;
+        stride = cols;
+    }
+}
+
+bool emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
+                       const emp_real *x, const emp_real *w, bool transpose, int32_t rows,
+                       int32_t depth, int32_t cols, int32_t threads)
+{
+    strip_task    t = {.w = {.rows = depth, .cols = cols, .width = PANEL},
+                       .y = y,
+                       .x = x,
+                       .start = start,
+                       .start_stride = start_stride};
+    const int32_t team = emp_team_size((int64_t)rows * depth * cols, threads);
+
+    t.w.data = EMP_NEW_ARRAY(emp_real, (size_t)depth * (size_t)cols);
+    if (t.w.data == NULL) return false;
+    emp_panels_pack(&t.w, w, transpose);
+#pragma omp parallel for num_threads(team)
+    for (int32_t row = 0; row < rows; row += STRIP) {
+        unsigned saved = emp_flush_begin();
+        multiply_strip(&t, row, rows - row < STRIP ? rows - row : STRIP);
+        emp_flush_end(saved);
+    }
+    emp_free(t.w.data);
+    return true;
+}
+
+/* Whether emp_tall_add_outer() is faster than BLAS. */
+static bool emp_tall_suits_outer(int32_t rows, int32_t m, int32_t n)
+{
+    return emp_has_avx512() && rows >= LEAST_ROWS && m <= MOST_OUTER_ROWS &&
+           n % PANEL == 0 && n <= MOST_COLS;
+}
+
+void emp_tall_add_outer(emp_real *dw, const emp_real *x, const emp_real *dy, int32_t rows,
+                        int32_t m, int32_t n, int32_t threads)
+{
+    const int32_t panels = n / PANEL;
+    const int32_t team = emp_team_size((int64_t)rows * m * n, threads);
+    const int32_t parts = team < panels ? team : panels;
+
+#pragma omp parallel for num_threads(parts)
+    for (int32_t part = 0; part < parts; part++) {
+        const int32_t first = panels * part / parts * PANEL;
+        const int32_t end = panels * (part + 1) / parts * PANEL;
+        unsigned      saved = emp_flush_begin();
+        for (int32_t row = 0, sum; row < rows; row += sum) {
+            sum = next_sum(rows - row);
+            emp_outer_add_part(dw + first, n, x + (int64_t)row * m, m, m,
+                               dy + (int64_t)row * n + first, n, end - first, sum);
+        }
+        emp_flush_end(saved);
+    }
+}
+
+void emp_blas_gemm(bool transpose_a, bool transpose_b, int32_t m, int32_t n, int32_t k,
+                   const emp_real *a, int32_t lda, const emp_real *b, int32_t ldb,
+                   emp_real beta, emp_real *c, int32_t ldc)
+{
+    if (m == 0 || n == 0) return;
+#ifdef EMP_REAL_DOUBLE
+    emp_openblas_dgemm(
+#else
+    emp_openblas_sgemm(
+#endif
+        transpose_a, transpose_b, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
+}
+
+void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t n,
+                          int32_t k, const emp_real *a, int32_t lda, const emp_real *b,
+                          int32_t ldb, emp_real beta, emp_real *c, int32_t ldc,
+                          int32_t threads)
+{
+    enum { BLOCK = 256 };
+    bool is_whole =
+        ldc == n && lda == (transpose_a ? m : k) && ldb == (transpose_b ? k : n);
+
+    if (is_whole && !transpose_a && (beta == 0 || beta == 1) && emp_tall_suits(m, k, n) &&
+        emp_tall_multiply(c, beta == 0 ? NULL : c, n, a, b, transpose_b, m, k, n,
+                          threads))
+        return;
+    if (is_whole && transpose_a && !transpose_b && beta == 1 &&
+        emp_tall_suits_outer(k, m, n)) {
+        emp_tall_add_outer(c, a, b, k, m, n, threads);
+        return;
+    }
+    bool    by_rows = m > n;
+    int32_t size = by_rows ? m : n;
+    int32_t team = size > BLOCK ? emp_team_size((int64_t)m * n * k, threads) : 1;
+
+#pragma omp parallel for num_threads(team)
+    for (int32_t first = 0; first < size; first += BLOCK) {
+        unsigned saved = emp_flush_begin();
+        int32_t  count = size - first < BLOCK ? size - first : BLOCK;
+        if (by_rows) {
+            emp_blas_gemm(transpose_a, transpose_b, count, n, k,
+                          a + (transpose_a ? first : (int64_t)first * lda), lda, b, ldb,
+                          beta, c + (int64_t)first * ldc, ldc);
+        } else {
+            emp_blas_gemm(transpose_a, transpose_b, m, count, k, a, lda,
+                          b + (transpose_b ? (int64_t)first * ldb : first), ldb, beta,
+                          c + first, ldc);
+        }
+        emp_flush_end(saved);
+    }
+}
