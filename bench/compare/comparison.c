@@ -170,9 +170,9 @@ static emp_status check(const emp_comparison_params *p, const struct entrants *a
     if (p->row_count < 1 || p->row_count > EMP_TASK_LIST_MOST)
         return EMP_ERROR(EMP_EINVAL, "%d tasks; give 1 to %d", p->row_count,
                          EMP_TASK_LIST_MOST);
-    if (p->seed_count < 1 || p->seed_count > EMP_TABLE_MAX_SEEDS)
+    if (p->seed_count < 1 || p->seed_count > EMP_TRIALS_SEEDS)
         return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                         EMP_TABLE_MAX_SEEDS);
+                         EMP_TRIALS_SEEDS);
     EMP_CHECK(check_budgets(p, err));
     EMP_CHECK(
         emp_word_list_check(p->rows, "the comparison has no workload", row_key, p, err));

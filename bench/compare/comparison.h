@@ -38,9 +38,9 @@
 #include <stdio.h>
 
 #include "base/arrays.h"
-#include "bench/compare/statistics.h"
 #include "bench/compare/tasks.h"
 #include "bench/tables/table.h"
+#include "bench/trials/statistics.h"
 #include "run/jobs/jobs.h"
 
 enum {

@@ -75,7 +75,7 @@ static double best_within(const emp_job *job, double cpu_s)
 static emp_interval curve_at(const emp_comparison_plan *plan, int32_t cell,
                              const emp_comparison_budget *budget, int32_t runs, double at)
 {
-    double value[EMP_TABLE_MAX_SEEDS];
+    double value[EMP_TRIALS_SEEDS];
 
     for (int32_t s = 0; s < runs; s++) {
         const emp_job *job = &plan->job[plan->first_job[cell] + s];

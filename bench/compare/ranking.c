@@ -56,7 +56,7 @@ static void fill_cell(emp_comparison_plan *plan, int32_t b, int32_t r, int32_t e
     emp_comparison_cell *cell = &c->cell[index];
     const emp_job       *job = &plan->job[plan->first_job[index]];
     int32_t              runs = emp_comparison_runs_of(c, e);
-    double               ready[EMP_TABLE_MAX_SEEDS];
+    double               ready[EMP_TRIALS_SEEDS];
     double               evaluations = 0, cpu_s = 0;
 
     for (int32_t s = 0; s < c->seed_count; s++)

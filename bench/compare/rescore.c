@@ -163,7 +163,7 @@ static void find_medians(const struct stand *s, int32_t b, int32_t r, int32_t co
     for (int32_t e = 0; e < c->entrant_count; e++) {
         int32_t first = plan->first_job[emp_comparison_cell_index(c, b, r, e)];
         int32_t runs = emp_comparison_runs_of(c, e);
-        double  value[EMP_TABLE_MAX_SEEDS];
+        double  value[EMP_TRIALS_SEEDS];
         for (int32_t i = 0; i < runs; i++) {
             bool has_failed =
                 isinf(emp_comparison_value(&c->budget[b], &plan->job[first + i]));

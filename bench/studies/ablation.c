@@ -44,9 +44,9 @@ static emp_status check(const emp_ablation_plan *plan, emp_error *err)
 {
     const emp_ablation_params *p = plan->params;
 
-    if (p->seed_count < 0 || p->seed_count > EMP_TABLE_MAX_SEEDS)
+    if (p->seed_count < 0 || p->seed_count > EMP_TRIALS_SEEDS)
         return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                         EMP_TABLE_MAX_SEEDS);
+                         EMP_TRIALS_SEEDS);
     EMP_CHECK(emp_word_list_check(p->rows, "the study has no row", row_key,
                                   plan->definition, err));
     return emp_word_list_check(p->arms, "the study has no arm", arm_key, plan->definition,

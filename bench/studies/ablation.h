@@ -5,15 +5,15 @@
  *
  * A cell is an arm on a task, one run a seed. A method that draws nothing has one run, and one that
  * stops by itself has no budget. What holds over tasks is drawn from tasks, never from runs
- * (bench/compare/statistics.h).
+ * (bench/trials/statistics.h).
  */
 #ifndef EMP_BENCH_STUDIES_ABLATION_H
 #define EMP_BENCH_STUDIES_ABLATION_H
 
 #include <stdio.h>
 
-#include "bench/compare/statistics.h"
 #include "bench/tables/table.h"
+#include "bench/trials/statistics.h"
 #include "run/jobs/jobs.h"
 
 /** One choice. */

@@ -6,7 +6,7 @@
 
 /* Of the runs of a cell, one number each; infinite where a run has none. */
 typedef struct {
-    double  value[EMP_TABLE_MAX_SEEDS];
+    double  value[EMP_TRIALS_SEEDS];
     int32_t count;
 } numbers;
 

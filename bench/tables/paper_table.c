@@ -57,9 +57,9 @@ static emp_status check_words(const emp_paper_table *d, const emp_paper_table_pa
 {
     char what[64];
 
-    if (p->seed_count < 0 || p->seed_count > EMP_TABLE_MAX_SEEDS) {
+    if (p->seed_count < 0 || p->seed_count > EMP_TRIALS_SEEDS) {
         return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                         EMP_TABLE_MAX_SEEDS);
+                         EMP_TRIALS_SEEDS);
     }
     snprintf(what, sizeof what, "table %s has no row", d->name);
     EMP_CHECK(emp_word_list_check(p->rows, what, row_key, NULL, err));
@@ -300,7 +300,7 @@ static void fill_gain(struct plan *plan, int32_t row, int32_t column)
 /* Jobs stand in the order row, column, seed. */
 static void fill_table(struct plan *plan)
 {
-    const emp_record *records[EMP_TABLE_MAX_SEEDS];
+    const emp_record *records[EMP_TRIALS_SEEDS];
     emp_table        *t = plan->table;
     const emp_job    *job = plan->job;
 

@@ -67,7 +67,7 @@ void emp_table_fill(emp_table *t, int32_t row, int32_t column,
                     const emp_record *const *records, int32_t count)
 {
     emp_table_cell *cell = emp_table_at(t, row, column);
-    double          best_s[EMP_TABLE_MAX_SEEDS], typical_s[EMP_TABLE_MAX_SEEDS];
+    double          best_s[EMP_TRIALS_SEEDS], typical_s[EMP_TRIALS_SEEDS];
 
     cell->run_count = count;
     cell->oom_count = 0;

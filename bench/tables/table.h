@@ -9,12 +9,8 @@
 
 #include <stdio.h>
 
-#include "run/jobs/jobs.h"
+#include "bench/trials/trials.h"
 #include "run/sheet/sheet.h"
-#include "run/stats.h"
-#include "run/store/store.h"
-
-enum { EMP_TABLE_MAX_SEEDS = 100 };
 
 /** What a column shows of the runs of a cell. */
 typedef enum {
@@ -87,7 +83,7 @@ void       emp_table_destroy(emp_table *table);
 
 emp_table_cell *emp_table_at(const emp_table *table, int32_t row, int32_t column);
 
-/** Sums up the runs of one cell, one record a seed, at most EMP_TABLE_MAX_SEEDS. */
+/** Sums up the runs of one cell, one record a seed, at most EMP_TRIALS_SEEDS. */
 void emp_table_fill(emp_table *table, int32_t row, int32_t column,
                     const emp_record *const *records, int32_t count);
 

@@ -20,8 +20,8 @@
 #ifndef EMP_BENCH_TRANSFER_TRANSFER_H
 #define EMP_BENCH_TRANSFER_TRANSFER_H
 
-#include "bench/compare/statistics.h"
 #include "bench/transfer/splits.h"
+#include "bench/trials/statistics.h"
 #include "run/stats.h"
 
 enum {

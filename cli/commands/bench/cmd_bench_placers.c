@@ -14,7 +14,6 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options/jobs_options.h"
-#include "cli/options/shard_options.h"
 
 enum {
     KEY_METHODS = 256,
@@ -33,11 +32,11 @@ enum {
 };
 
 struct args {
-    cli_jobs_options      run;
+    cli_trials_options    trials;
     emp_comparison_params params;
+    emp_comparison       *comparison;
     bool                  is_forced;
     bool                  has_budgets; /* given, instead of the default */
-    emp_sheet_format      format;
     emp_task_list        *tasks;
     const char           *rankings, *times;
     const char           *curves, *changes, *figure, *figure_row, *page;
@@ -140,11 +139,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &args->run;
-        state->child_inputs[1] = &args->format;
-        state->child_inputs[2] = &args->run.jobs;
-        return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
     case KEY_DRAWS:
         args->params.draws = (int32_t)cli_integer("draws", arg, 0, 10000);
         return 0;
@@ -178,11 +173,12 @@ static void take_run_options(struct args *args)
 {
     emp_comparison_params *p = &args->params;
 
-    if (args->run.budget > 0) add_budget(args)->evaluations = args->run.budget;
-    if (args->run.seed_count > 0) p->seed_count = args->run.seed_count;
-    p->rows = args->run.rows;
-    p->runtime = args->run.runtime;
-    p->jobs = args->run.jobs;
+    if (args->trials.run.budget > 0)
+        add_budget(args)->evaluations = args->trials.run.budget;
+    if (args->trials.run.seed_count > 0) p->seed_count = args->trials.run.seed_count;
+    p->rows = args->trials.run.rows;
+    p->runtime = args->trials.run.runtime;
+    p->jobs = args->trials.run.jobs;
     p->on_rescored = on_rescored;
 }
 
@@ -254,10 +250,10 @@ static emp_status check_files(struct args *args, emp_error *err)
     const int32_t     count = (int32_t)(sizeof paths / sizeof *paths);
 
     EMP_CHECK(emp_output_check_all(paths, count, err));
-    EMP_CHECK(emp_output_check_inputs(&args->run.runtime, 1, paths, count, err));
+    EMP_CHECK(emp_output_check_inputs(&args->trials.run.runtime, 1, paths, count, err));
     EMP_CHECK(
         cli_task_list_check_inputs(args->tasks, args->params.tasks, paths, count, err));
-    EMP_CHECK(emp_output_check_outside(args->run.jobs.folder, paths, count, err));
+    EMP_CHECK(emp_output_check_outside(args->trials.run.jobs.folder, paths, count, err));
     EMP_CHECK(emp_output_check_replaced(paths, count, args->is_forced, err));
     if (args->figure == NULL) return EMP_OK;
     if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
@@ -272,12 +268,20 @@ static emp_status check_files(struct args *args, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status print_all(const struct args *args, const emp_comparison *c,
-                            bool is_whole, emp_error *err)
+static emp_status make(void *study, emp_error *err)
 {
-    const struct drawing drawing = {c, args->figure_row};
+    struct args *args = (struct args *)study;
 
-    EMP_CHECK(emp_comparison_print(stdout, c, args->format, err));
+    return emp_comparison_make(&args->comparison, &args->params, err);
+}
+
+static emp_status print(const void *study, bool is_whole, emp_error *err)
+{
+    const struct args    *args = (const struct args *)study;
+    const emp_comparison *c = args->comparison;
+    const struct drawing  drawing = {c, args->figure_row};
+
+    EMP_CHECK(emp_comparison_print(stdout, c, args->trials.format, err));
     if (!is_whole) return EMP_OK; /* no file is written over by a part */
     EMP_CHECK(write_sheet(args->rankings, emp_comparison_rankings, c, err));
     EMP_CHECK(write_sheet(args->times, emp_comparison_times, c, err));
@@ -290,37 +294,27 @@ static emp_status print_all(const struct args *args, const emp_comparison *c,
     return EMP_OK;
 }
 
-static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
-                                             {&cli_format_argp, 0, NULL, 0},
-                                             {&cli_shard_argp, 0, NULL, 0},
-                                             {0}};
+static const struct argp_child children[] = {{&cli_trials_argp, 0, NULL, 0}, {0}};
 const struct argp              cmd_bench_placers_argp = {options,  parse, NULL, doc,
                                                          children, NULL,  NULL};
 
 emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
 {
-    emp_status      st = EMP_OK, made = EMP_OK;
-    emp_comparison *comparison = NULL;
-    cli_run_report  report = {.text = "placers"};
-    struct args     args = {.run = cli_jobs_options_default(),
-                            .params = emp_comparison_params_default()};
+    emp_status             st = EMP_OK;
+    struct args            args = {.trials = {.run = cli_jobs_options_default()},
+                                   .params = emp_comparison_params_default()};
+    const cli_trials_study what = {"placers", &args.params.jobs, make, print, &args};
 
-    args.run.runtime = NULL; /* the one that fits each task */
+    args.trials.run.runtime = NULL; /* the one that fits each task */
     args.params.tasks = "all";
     cli_parse(&cmd_bench_placers_argp, argc, argv, &args);
     take_run_options(&args);
     EMP_TRY(load_tasks(&args, err));
     EMP_TRY(check_files(&args, err));
-    EMP_TRY(cli_run_report_begin(&report, &args.params.jobs, err));
-    made = emp_comparison_make(&comparison, &args.params, err);
-    made = cli_run_report_end(&report, &args.params.jobs, made, err);
-    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(&st, made, &args.params.jobs)) goto cleanup;
-    EMP_TRY(print_all(&args, comparison, made == EMP_OK, err));
-    st = cli_run_report_warn(made, &args.params.jobs);
+    EMP_TRY(cli_trials_run(&what, err));
 
 cleanup:
-    emp_comparison_destroy(comparison);
+    emp_comparison_destroy(args.comparison);
     if (args.tasks != NULL) emp_task_list_clear(args.tasks);
     emp_free(args.tasks);
     return st;

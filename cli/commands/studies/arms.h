@@ -11,10 +11,9 @@
 #include "cli/options/jobs_options.h"
 
 typedef struct {
-    cli_jobs_options run;
-    const char      *arms; /**< comma-separated kinds and arms, or NULL */
-    bool             is_full;
-    emp_sheet_format format;
+    cli_trials_options trials;
+    const char        *arms; /**< comma-separated kinds and arms, or NULL */
+    bool               is_full;
 } cli_arms;
 
 /** Options and their parser. A command adds it as an argp child with its cli_arms as input. */

@@ -5,7 +5,6 @@
 
 #include "cli/cli.h"
 #include "cli/commands/studies/arms.h"
-#include "cli/options/shard_options.h"
 
 struct args {
     cli_arms            arms;

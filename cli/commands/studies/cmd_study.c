@@ -9,7 +9,6 @@
 #include "cli/commands/lists/listing.h"
 #include "cli/commands/studies/arms.h"
 #include "cli/format.h"
-#include "cli/options/shard_options.h"
 
 struct args {
     cli_arms    arms;
@@ -76,7 +75,7 @@ static void check_measure(const cli_arms *arms, const emp_study *study)
 {
     if (arms->arms != NULL)
         cli_usage_error("study %s has no arms; leave --arms out", study->name);
-    if (arms->run.jobs.shard_count > 0)
+    if (arms->trials.run.jobs.shard_count > 0)
         cli_usage_error("study %s makes no runs; leave --shard out", study->name);
     if (emp_ranks_count() > 1)
         cli_usage_error("study %s makes no runs to share; start it without mpirun",
@@ -89,7 +88,7 @@ static emp_status measure(const cli_arms *arms, const emp_study *study, const ch
     emp_status               st = EMP_OK;
     emp_sheet                sheet = {0};
     cli_bar                  bar;
-    const cli_jobs_options  *run = &arms->run;
+    const cli_jobs_options  *run = &arms->trials.run;
     const emp_measure_params params = {.rows = run->rows,
                                        .runtime = run->runtime,
                                        .is_full = arms->is_full,
@@ -103,7 +102,7 @@ static emp_status measure(const cli_arms *arms, const emp_study *study, const ch
     cli_bar_init(&bar, title);
     st = emp_measure_make(&sheet, study->measure, &params, question, err);
     cli_bar_clear(&bar);
-    if (st == EMP_OK) st = emp_sheet_print(stdout, &sheet, arms->format, err);
+    if (st == EMP_OK) st = emp_sheet_print(stdout, &sheet, arms->trials.format, err);
     emp_sheet_clear(&sheet);
     return st;
 }
@@ -128,10 +127,10 @@ emp_status cmd_study(int argc, char **argv, emp_error *err)
     char             title[64], question[EMP_ERROR_MSG_BYTES];
 
     cli_parse(&cmd_study_argp, argc, argv, &args);
-    if (args.name == NULL) return list_studies(args.arms.format, err);
+    if (args.name == NULL) return list_studies(args.arms.trials.format, err);
     EMP_CHECK(find_study(&study, args.name, err));
     if (study->arms == NULL && study->measure == NULL)
-        return cli_print_object(json_study(study), args.arms.format, err);
+        return cli_print_object(json_study(study), args.arms.trials.format, err);
     snprintf(title, sizeof title, "study %s", study->name);
     emp_study_title(study, question);
     if (study->measure != NULL) return measure(&args.arms, study, title, question, err);

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A copy of the problem in which one kind of cost is shorter, and the step times of both. */
-#include "bench/anomalies/anomalies.h"
+#include "bench/studies/anomalies.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "baselines/baselines.h"
-#include "run/stats.h"
-#include "search/method.h"
-#include "sim/engine/sim.h"
-#include "sim/problem/problem.h"
+#include "bench/trials/trials.h"
 
 enum {
     FASTER_OPS_PERCENT = 10,
@@ -276,24 +272,6 @@ const char *emp_anomalies_family_name(emp_anomalies_family family)
     return family == EMP_ANOMALIES_RANDOM ? "random" : "expert";
 }
 
-static emp_status ask_expert(const emp_problem *problem, emp_device_id *device_of_op,
-                             emp_error *err)
-{
-    emp_status        st = EMP_OK;
-    const emp_method *expert = &emp_method_expert;
-    emp_method_params params = {.threads = 1};
-    void             *state = NULL;
-    int32_t           count = 0;
-
-    EMP_TRY(emp_method_create(&state, expert, problem, &params, err));
-    EMP_TRY(emp_method_ask(expert, state,
-                           &(emp_owned_decision){.device_of_op = device_of_op}, 1, &count,
-                           err));
-cleanup:
-    emp_method_destroy(expert, state);
-    return st;
-}
-
 emp_status emp_anomalies_place(const emp_problem *problem, emp_anomalies_family family,
                                uint64_t seed, int32_t number, emp_device_id *device_of_op,
                                emp_error *err)
@@ -309,7 +287,7 @@ emp_status emp_anomalies_place(const emp_problem *problem, emp_anomalies_family 
     if (is_random)
         memset(device_of_op, 0, (size_t)g->op_count * sizeof *device_of_op);
     else
-        EMP_CHECK(ask_expert(problem, device_of_op, err));
+        EMP_CHECK(emp_trials_propose(problem, "expert", NULL, 0, device_of_op, err));
     for (int32_t c = 0; c < g->class_count; c++) {
         emp_op_id leader = problem->leader_of_class[c]; /* the class will follow it */
         if (!chance(&rng, moved_percent)) continue;

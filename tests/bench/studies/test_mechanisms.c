@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/mechanisms/mechanisms.h"
+#include "bench/studies/mechanisms.h"
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
 

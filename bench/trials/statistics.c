@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/compare/statistics.h"
+#include "bench/trials/statistics.h"
 
 #include <assert.h>
 #include <gsl/gsl_cdf.h>

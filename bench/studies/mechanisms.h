@@ -1,14 +1,15 @@
-/** \file bench/mechanisms/mechanisms.h
- * What each mechanism of the runtime contributes: placements of Table 1's tasks, found
- * under the profile as it is, simulated again with one mechanism switched.
+/** \file bench/studies/mechanisms.h
+ * The contribution of each mechanism of the runtime: placements of Table 1's tasks, which are found
+ * under the unchanged profile, are simulated again with one mechanism switched.
  */
-#ifndef EMP_BENCH_MECHANISMS_MECHANISMS_H
-#define EMP_BENCH_MECHANISMS_MECHANISMS_H
+#ifndef EMP_BENCH_STUDIES_MECHANISMS_H
+#define EMP_BENCH_STUDIES_MECHANISMS_H
 
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "bench/tables/table.h"
+#include "bench/tables/paper.h"
+#include "run/sheet/sheet.h"
 
 /** The placements, by method: single devices, by hand, partitioners, one random draw. */
 enum { EMP_MECHANISM_METHODS = 7 };
@@ -35,9 +36,9 @@ typedef struct {
 } emp_mechanism_row;
 
 typedef struct {
-    char               runtime[32]; /**< name of the profile */
+    char               runtime[EMP_RECORD_NAME_BYTES]; /**< name of the profile */
     int32_t            row_count, mechanism_count;
-    emp_mechanism_row *row;
+    emp_mechanism_row *row; /**< in the order of the paper */
 } emp_mechanism_table;
 
 typedef struct {
@@ -64,4 +65,4 @@ void       emp_mechanism_table_destroy(emp_mechanism_table *table);
 emp_status emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table,
                                      emp_sheet_format format, emp_error *err);
 
-#endif /* EMP_BENCH_MECHANISMS_MECHANISMS_H */
+#endif /* EMP_BENCH_STUDIES_MECHANISMS_H */

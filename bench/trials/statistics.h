@@ -1,12 +1,12 @@
-/** \file bench/compare/statistics.h
+/** \file bench/trials/statistics.h
  * What a comparison of methods says of few, far from normal numbers: intervals of a median and of
  * a mean ratio, a paired test and its correction for many tests, ranks and what is said of them.
  *
  * Values may be infinite (nothing that fits in memory was found), never NaN unless a function
  * says so. Nothing is drawn but from a stated seed: equal inputs give equal bits.
  */
-#ifndef EMP_BENCH_COMPARE_STATISTICS_H
-#define EMP_BENCH_COMPARE_STATISTICS_H
+#ifndef EMP_BENCH_TRIALS_STATISTICS_H
+#define EMP_BENCH_TRIALS_STATISTICS_H
 
 #include <stdint.h>
 
@@ -84,4 +84,4 @@ emp_friedman_test emp_friedman(const double *rank, int32_t rows, int32_t count);
  * integrated here. 2 things or more, NaN otherwise. */
 double emp_nemenyi_difference(int32_t count, int32_t rows, double level);
 
-#endif /* EMP_BENCH_COMPARE_STATISTICS_H */
+#endif /* EMP_BENCH_TRIALS_STATISTICS_H */

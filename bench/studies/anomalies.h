@@ -1,4 +1,4 @@
-/** \file bench/anomalies/anomalies.h
+/** \file bench/studies/anomalies.h
  * How often less work takes longer.
  *
  * Who serves first come first served can lose by being early: a task that becomes ready
@@ -19,8 +19,8 @@
  * Threads. Confined to one thread; the problem is shared. Equal inputs and seeds give
  * equal results.
  */
-#ifndef EMP_BENCH_ANOMALIES_ANOMALIES_H
-#define EMP_BENCH_ANOMALIES_ANOMALIES_H
+#ifndef EMP_BENCH_STUDIES_ANOMALIES_H
+#define EMP_BENCH_STUDIES_ANOMALIES_H
 
 #include "sim/problem/problem.h"
 
@@ -61,12 +61,11 @@ emp_status emp_anomalies_measure(emp_anomaly_count     counts[EMP_SHORTENINGS],
                                  emp_device_id *const *placements, int32_t count,
                                  const emp_anomalies_params *params, emp_error *err);
 
-/** "ops", for data. */
+/** "ops", for data, and "10 % of the ops, by 20 %", for people. */
 const char *emp_shortening_name(emp_shortening kind);
-/** "10 % of the ops, by 20 %", for people. */
 const char *emp_shortening_text(emp_shortening kind);
 
-/** What placements to measure on. */
+/** The placements to measure on. */
 typedef enum {
     EMP_ANOMALIES_RANDOM, /**< every colocation class on a random device */
     EMP_ANOMALIES_EXPERT, /**< the expert's; from the second on, with a random 1 % of the
@@ -83,4 +82,4 @@ emp_status emp_anomalies_place(const emp_problem *problem, emp_anomalies_family 
                                uint64_t seed, int32_t number, emp_device_id *device_of_op,
                                emp_error *err);
 
-#endif /* EMP_BENCH_ANOMALIES_ANOMALIES_H */
+#endif /* EMP_BENCH_STUDIES_ANOMALIES_H */

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/mechanisms/mechanisms.h"
+#include "bench/studies/mechanisms.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text/text.h"
-#include "base/text/word_list.h"
 #include "base/work/stop.h"
-#include "bench/tables/paper.h"
-#include "graphs/load.h"
-#include "run/loop.h"
+#include "bench/trials/trials.h"
 #include "run/methods.h"
 #include "sim/engine/sim.h"
 
@@ -80,12 +77,12 @@ const emp_mechanism *emp_mechanism_at(int32_t index)
 
 /* ---- one task ---- */
 
-/** A task and the placements that the methods found for it. */
-struct task {
-    emp_graph     *graph;
-    emp_machine   *machine, *prompt; /**< \a prompt: without latency */
-    emp_device_id *device_of_op[EMP_MECHANISM_METHODS];
-};
+/* A task and the placements that the methods found for it. */
+typedef struct {
+    const emp_problem *problem;
+    emp_machine       *prompt; /* the machine without latency */
+    emp_device_id     *device_of_op[EMP_MECHANISM_METHODS];
+} placed;
 
 static emp_status place(emp_device_id **device_of_op, const char *method,
                         const emp_problem *problem, const emp_mechanism_params *params,
@@ -119,7 +116,7 @@ static emp_mechanism_score score_of(const emp_sim_result *r)
 }
 
 static emp_status score_all(emp_mechanism_score score[EMP_MECHANISM_METHODS],
-                            const struct task *task, const emp_problem *problem,
+                            const placed *task, const emp_problem *problem,
                             emp_error *err)
 {
     emp_status     st = EMP_OK;
@@ -136,41 +133,21 @@ cleanup:
     return st;
 }
 
-static emp_status place_and_score(emp_mechanism_row *row, struct task *task,
-                                  const emp_runtime          *runtime,
-                                  const emp_mechanism_params *params, emp_error *err)
-{
-    emp_status   st = EMP_OK;
-    emp_problem *problem = NULL;
-
-    EMP_TRY(emp_problem_create(&problem, task->graph, task->machine, runtime,
-                               row->task->spec, err));
-    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
-        EMP_TRY(
-            place(&task->device_of_op[k], emp_mechanism_method[k], problem, params, err));
-    }
-    EMP_TRY(score_all(row->before, task, problem, err));
-cleanup:
-    emp_problem_destroy(problem);
-    return st;
-}
-
+/* A new problem, because costs follow from the runtime. */
 static emp_status score_changed(emp_mechanism_row *row, int32_t mechanism,
-                                const struct task *task, const emp_runtime *runtime,
-                                emp_error *err)
+                                const placed *task, emp_error *err)
 {
     emp_status         st = EMP_OK;
     emp_problem       *problem = NULL;
-    emp_runtime        changed = *runtime;
-    const emp_machine *machine = task->machine;
+    emp_runtime        changed = task->problem->runtime;
+    const emp_machine *machine = task->problem->machine;
 
-    if (mechanisms[mechanism].change == NULL) {
+    if (mechanisms[mechanism].change == NULL)
         machine = task->prompt;
-    } else {
+    else
         mechanisms[mechanism].change(&changed.events);
-    }
-    EMP_TRY(emp_problem_create(&problem, task->graph, machine, &changed, row->task->spec,
-                               err));
+    EMP_TRY(emp_problem_create(&problem, task->problem->graph, machine, &changed,
+                               row->task->spec, err));
     EMP_TRY(score_all(row->after[mechanism], task, problem, err));
 cleanup:
     emp_problem_destroy(problem);
@@ -179,74 +156,65 @@ cleanup:
 
 /* ---- the table ---- */
 
-static const char *row_key(const void *context, int32_t i)
-{
-    (void)context;
-    return i < EMP_PAPER_TASKS ? emp_paper_task[i].key : NULL;
-}
+typedef struct {
+    const emp_mechanism_params *params;
+    emp_mechanism_table        *table;
+    emp_trials_tasks            tasks;
+    int32_t                     done, total;
+} plan;
 
-static emp_status create_table(emp_mechanism_table       **out,
-                               const emp_mechanism_params *params, emp_error *err)
+static emp_status create_table(plan *p, emp_error *err)
 {
-    emp_mechanism_table *t = EMP_NEW(emp_mechanism_table);
+    emp_mechanism_table *t = p->table = EMP_NEW(emp_mechanism_table);
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "table of mechanisms");
-    *out = t;
+    snprintf(t->runtime, sizeof t->runtime, "%s", p->tasks.runtime);
     t->mechanism_count = MECHANISMS;
-    EMP_CHECK(EMP_ALLOC(t->row, EMP_PAPER_TASKS));
-    for (int32_t i = 0; i < EMP_PAPER_TASKS; i++) {
-        if (!emp_word_list_has(params->rows, emp_paper_task[i].key)) continue;
+    EMP_CHECK(EMP_ALLOC(t->row, (size_t)p->tasks.count));
+    for (int32_t i = 0; i < p->tasks.count; i++) {
         emp_mechanism_row *row = &t->row[t->row_count++];
-        row->task = &emp_paper_task[i];
-        row->after = emp_calloc(MECHANISMS, sizeof *row->after);
-        if (row->after == NULL) return EMP_ERROR(EMP_ENOMEM, "table of mechanisms");
+        row->task = &emp_paper_task[emp_paper_find(p->tasks.task[i].key)];
+        EMP_CHECK(EMP_ALLOC(row->after, MECHANISMS));
     }
+    p->total = t->row_count * (MECHANISMS + 1);
     return EMP_OK;
 }
 
-struct progress {
-    const emp_mechanism_params *params;
-    int32_t                     done, total;
-};
-
-static emp_status count_done(struct progress *p, emp_error *err)
+static emp_status count_done(plan *p, emp_error *err)
 {
 #pragma omp critical(emp_mechanisms)
     {
         p->done++;
-        if (p->params->on_progress != NULL) {
-            p->params->on_progress(p->params->context,
-                                   (double)p->done / (double)p->total);
-        }
+        if (p->params->on_progress != NULL)
+            p->params->on_progress(p->params->context, (double)p->done / p->total);
     }
-    if (emp_stop_is_set(p->params->stop)) {
+    if (emp_stop_is_set(p->params->stop))
         return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
-    }
     return EMP_OK;
 }
 
-static emp_status make_row(emp_mechanism_row *row, const emp_runtime *runtime,
-                           struct progress *progress, emp_error *err)
+static emp_status make_row(void *context, int32_t number, emp_error *err)
 {
-    emp_status  st = EMP_OK;
-    struct task task = {0};
+    emp_status         st = EMP_OK;
+    plan              *p = (plan *)context;
+    emp_mechanism_row *row = &p->table->row[number];
+    placed             task = {.problem = p->tasks.loaded[number].problem};
 
-    EMP_TRY(emp_machine_load(&task.machine, row->task->machine, err));
     EMP_TRY(emp_machine_load(&task.prompt, row->task->machine, err));
     for (int32_t l = 0; l < task.prompt->link_count; l++)
         task.prompt->link[l].latency_s = 0.0;
     emp_machine_time_routes(task.prompt);
-    EMP_TRY(emp_source_load(&task.graph, NULL, NULL, row->task->spec, err));
-    EMP_TRY(place_and_score(row, &task, runtime, progress->params, err));
-    EMP_TRY(count_done(progress, err));
+    for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++)
+        EMP_TRY(place(&task.device_of_op[k], emp_mechanism_method[k], task.problem,
+                      p->params, err));
+    EMP_TRY(score_all(row->before, &task, task.problem, err));
+    EMP_TRY(count_done(p, err));
     for (int32_t m = 0; m < MECHANISMS; m++) {
-        EMP_TRY(score_changed(row, m, &task, runtime, err));
-        EMP_TRY(count_done(progress, err));
+        EMP_TRY(score_changed(row, m, &task, err));
+        EMP_TRY(count_done(p, err));
     }
 cleanup:
     for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) emp_free(task.device_of_op[k]);
-    emp_graph_destroy(task.graph);
-    emp_machine_destroy(task.machine);
     emp_machine_destroy(task.prompt);
     return st;
 }
@@ -254,38 +222,26 @@ cleanup:
 emp_status emp_mechanism_table_make(emp_mechanism_table       **out,
                                     const emp_mechanism_params *params, emp_error *err)
 {
-    emp_status           st = EMP_OK;
-    emp_mechanism_table *t = NULL;
-    emp_runtime          runtime;
-    emp_status           status[EMP_PAPER_TASKS];
-    emp_error            error[EMP_PAPER_TASKS] = {0};
+    emp_status  st = EMP_OK;
+    plan        p = {.params = params};
+    emp_runtime runtime;
 
     *out = NULL;
-    EMP_TRY(emp_word_list_check(params->rows, "table 1 has no row", row_key, NULL, err));
+    EMP_TRY(emp_trials_choose(&p.tasks, emp_paper_task, EMP_PAPER_TASKS, params->rows,
+                              NULL, "table 1 has no row", err));
     EMP_TRY(emp_runtime_init(&runtime, params->runtime, err));
-    if (runtime.rules != EMP_RULES_EVENTS) {
+    if (runtime.rules != EMP_RULES_EVENTS)
         EMP_FAIL(EMP_EUNSUPPORTED,
-                 "%s has other rules; mechanisms are those of the rules "
-                 "\"events\"",
+                 "%s has other rules; mechanisms are those of the rules \"events\"",
                  params->runtime);
-    }
-    EMP_TRY(create_table(&t, params, err));
-    snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
-    struct progress progress = {params, 0, t->row_count * (MECHANISMS + 1)};
-    int32_t         rows = t->row_count;
-    /* clang-format off */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(params->threads)
-    /* clang-format on */
-    for (int32_t r = rows - 1; r >= 0; r--) { /* the largest graphs come last */
-        status[r] = make_row(&t->row[r], &runtime, &progress, &error[r]);
-    }
-    for (int32_t r = 0; r < rows; r++) {
-        if (status[r] != EMP_OK) EMP_FAIL(status[r], "%s", error[r].msg);
-    }
-    *out = t;
-    t = NULL;
+    EMP_TRY(emp_trials_load(&p.tasks, params->runtime, params->threads, err));
+    EMP_TRY(create_table(&p, err));
+    EMP_TRY(emp_trials_each(p.table->row_count, params->threads, make_row, &p, err));
+    *out = p.table;
+    p.table = NULL;
 cleanup:
-    emp_mechanism_table_destroy(t);
+    emp_mechanism_table_destroy(p.table);
+    emp_trials_tasks_clear(&p.tasks);
     return st;
 }
 

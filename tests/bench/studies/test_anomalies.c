@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/anomalies/anomalies.h"
+#include "bench/studies/anomalies.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/problems.h"

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "bench/compare/statistics.h"
+#include "bench/trials/statistics.h"
 #include "tests/support/survive.h"
 
 /* ---- intervals ---- */
