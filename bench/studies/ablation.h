@@ -114,6 +114,7 @@ typedef struct {
     int32_t               seed_count;
     int64_t               budget;
     char                  runtime[EMP_RECORD_NAME_BYTES];
+    emp_trials_tasks      tasks; /**< [row] */
 } emp_ablation_table;
 
 /** Makes a study.
@@ -122,6 +123,9 @@ typedef struct {
 emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
                              const emp_ablation_params *params, emp_error *err);
 void       emp_ablation_destroy(emp_ablation_table *table);
+
+/** Fills in `overall` and `test_least` from the cells. \retval EMP_ENOMEM */
+emp_status emp_ablation_sum_up(emp_ablation_table *table, emp_error *err);
 
 const char *emp_ablation_method(const emp_ablation *definition, const emp_arm *arm);
 /** The preset of an arm; NULL: the method's first one, if it has any. */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "bench/studies/ablation_internal.h"
+#include "bench/studies/ablation.h"
 #include "run/sheet/sheet.h"
 
 static const emp_sheet_column columns[] = {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/studies/ablation_internal.h"
+#include "bench/studies/ablation.h"
 #include "policy/hdp/options.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
