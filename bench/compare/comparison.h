@@ -39,21 +39,21 @@
 
 #include "base/arrays.h"
 #include "bench/compare/tasks.h"
-#include "bench/tables/table.h"
 #include "bench/trials/statistics.h"
-#include "run/jobs/jobs.h"
+#include "bench/trials/trials.h"
+#include "run/sheet/sheet.h"
 
 enum {
     EMP_COMPARISON_BUDGETS = 8, /**< at most, as for the next two */
     EMP_COMPARISON_ENTRANTS = 64,
     EMP_COMPARISON_POINTS = 32, /**< of a curve */
-    EMP_COMPARISON_NAME_BYTES = 32
+    EMP_COMPARISON_NAME_BYTES = 64
 };
 
 /** A method, with a preset if it has any, and perhaps with options. */
 typedef struct {
-    char
-        key[EMP_COMPARISON_NAME_BYTES]; /**< "hdp" its first preset, "hdp-NAME" another */
+    /** Names a series: "hdp" for its first preset, "hdp-NAME" for another, the options of an arm. */
+    char              key[EMP_COMPARISON_NAME_BYTES];
     const emp_method *method;
     char              preset[EMP_COMPARISON_NAME_BYTES]; /**< "" = none */
     const char       *options; /**< beside those of the preset; NULL = none; borrowed */
@@ -91,7 +91,11 @@ typedef struct {
     int32_t                  row_count;
     const char              *tasks; /**< what the choice is called, for the command */
     const char              *rows;  /**< comma-separated keys, or NULL for all */
-    const char *methods; /**< comma-separated keys of entrants, or NULL for all */
+    /** OPTIONAL. They take part, in place of all methods; emp_entrants_of_arms(). */
+    const emp_entrant *entrant;
+    int32_t            entrant_count;
+    const char        *methods; /**< comma-separated keys of entrants, or NULL for all */
+    const char        *command; /**< begins the command that makes it: "bench placers" */
     /** Options of entrants, "KEY:NAME=VALUE,...", one entry an entrant. They must outlive the
      * comparison. */
     const char *options[EMP_COMPARISON_ENTRANTS];
@@ -107,6 +111,27 @@ typedef struct {
      * of jobs. */
     void (*on_rescored)(void *context, double done_frac);
 } emp_comparison_params;
+
+/** Every method of run/methods.h with each of its presets, in that order; a portfolio is left out,
+ * as its members take part. \return their number */
+int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS]);
+
+/** Gives an entrant the options of "KEY:NAME=VALUE,...", which must outlive it. O(entrants).
+ * \retval EMP_EINVAL  There is no such entrant, it has options already, or its method does not
+ *                     take these. \retval EMP_ENOMEM */
+emp_status emp_entrants_set_options(emp_entrant *entrants, int32_t count,
+                                    const char *text, emp_error *err);
+
+/** Makes the entrants of an ablation: one method with several lists of options, which \a arms has
+ * between semicolons: "base; grouping=names; grouping=metis,groups=48". "base" is the list without
+ * options. An entrant is named by those of its options that not all arms have, or "base".
+ * \param[in,out] arms    Is split in place, and must outlive the entrants.
+ * \param         preset  OPTIONAL.
+ * \retval EMP_EINVAL  There is no such method, fewer than two arms or too many, two equal ones, a
+ *                     name that is too long, or options that the method does not take. */
+emp_status emp_entrants_of_arms(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
+                                int32_t *count, const char *method, const char *preset,
+                                char *arms, emp_error *err);
 
 /** All methods, five seeds, 100 and 1,000 evaluations, 20 draws, records in "runs", one thread; no
  * tasks yet. */

@@ -1,5 +1,6 @@
 /** \file bench/compare/figure.h
- * The figure of a comparison: quality against placements scored and CPU seconds on one row.
+ * A comparison as figures, which show quality against placements scored and CPU seconds on one row,
+ * and as one page with the figures of all rows.
  */
 #ifndef EMP_BENCH_COMPARE_FIGURE_H
 #define EMP_BENCH_COMPARE_FIGURE_H
@@ -17,5 +18,10 @@ emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32
 
 /** Whether some run on the row found a placement that fits. */
 bool emp_comparison_has_figure(const emp_comparison *c, int32_t row);
+
+/** Writes XHTML that opens without a network. Without gnuplot (\a has_figures false) a
+ * sentence stands in place of the figures. \retval those of emp_comparison_draw_figure() */
+emp_status emp_comparison_write_page(FILE *file, const emp_comparison *c,
+                                     bool has_figures, emp_error *err);
 
 #endif /* EMP_BENCH_COMPARE_FIGURE_H */

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/text/word_list.h"
 #include "bench/compare/comparison.h"
-#include "bench/compare/comparison_page.h"
+#include "bench/compare/figure.h"
 #include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "cli/cli.h"

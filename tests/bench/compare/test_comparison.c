@@ -11,8 +11,8 @@
 
 #include "base/mem.h"
 #include "bench/compare/comparison_internal.h"
-#include "bench/compare/comparison_page.h"
-#include "bench/compare/entrants.h"
+#include "bench/compare/figure.h"
+#include "bench/compare/comparison.h"
 #include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "run/methods.h"
