@@ -234,6 +234,7 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     for (int32_t b = 0; b < p->budget_count; b++)
         c->budget[c->budget_count++] = p->budget[b];
     c->seed_count = p->seed_count;
+    c->has_arms = p->entrant_count > 0;
     c->draws = p->draws;
     return EMP_OK;
 }
@@ -291,6 +292,7 @@ static void blank(emp_comparison *c)
         c->overall[i] = (emp_comparison_overall){.mean_rank = NAN,
                                                  .to_least = {NAN, NAN, NAN},
                                                  .to_best = {NAN, NAN, NAN},
+                                                 .to_first = {NAN, NAN, NAN},
                                                  .p = NAN,
                                                  .p_holm = NAN,
                                                  .cpu_s = NAN};

@@ -159,6 +159,7 @@ typedef struct {
     double    mean_rank;
     emp_ratio to_least;  /**< of the median to each row's lowest median */
     emp_ratio to_best;   /**< of the median to that of the entrant of lowest mean rank */
+    emp_ratio to_first;  /**< of the median to that of the first arm; NaN without arms */
     double    p, p_holm; /**< of the test against that entrant; NaN of itself */
     double    cpu_s;     /**< of a run, mean over rows; NaN: not known */
     bool      is_best;   /**< the first of lowest mean rank */
@@ -181,9 +182,10 @@ typedef struct {
 } emp_comparison_change;
 
 typedef struct {
-    int32_t                entrant_count, row_count, seed_count, budget_count, draws;
-    emp_entrant           *entrant;
-    emp_task              *row;
+    int32_t      entrant_count, row_count, seed_count, budget_count, draws;
+    bool         has_arms; /**< entrants are arms of one method, the first one its base */
+    emp_entrant *entrant;
+    emp_task    *row;
     emp_task_set          *set; /**< [row] */
     emp_comparison_budget *budget;
     double              *bound_s; /**< [row]; no placement that fits is below; 0 = none */

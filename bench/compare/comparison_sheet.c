@@ -269,6 +269,9 @@ static const emp_sheet_column rank_columns[] = {
                .low = "to_least_low", .high = "to_least_high", .range = EMP_SHEET_BEHIND),
     EMP_COLUMN("to_best", "to the best method", EMP_SHEET_REAL, .form = "%.3f",
                .low = "to_best_low", .high = "to_best_high", .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("to_first", "to the first arm", EMP_SHEET_REAL, .form = "%.3f",
+               .low = "to_first_low", .high = "to_first_high", .range = EMP_SHEET_BEHIND,
+               .is_optional = true),
     EMP_COLUMN(NULL, "p", EMP_SHEET_REAL, .digits = 2, .width = 7),
     EMP_COLUMN("p", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("p_holm", NULL, EMP_SHEET_REAL),
@@ -309,8 +312,9 @@ static void add_line(emp_sheet *s, const emp_comparison *c, int32_t b, emp_task_
         EMP_V(entrant->method->name), EMP_V(entrant->preset), EMP_V(o->solved_count),
         emp_value_marked(EMP_V(o->mean_rank), rank_mark_of(o)),
         emp_value_if(!isnan(t->difference), EMP_V(o->is_near)), range_of(&o->to_least),
-        range_of(&o->to_best), o->is_best ? EMP_V("best") : EMP_V(o->p_holm), EMP_V(o->p),
-        EMP_V(o->p_holm), EMP_V(o->is_best), EMP_V(o->cpu_s), EMP_V(t->wilcoxon_least),
+        range_of(&o->to_best), emp_value_if(c->has_arms, range_of(&o->to_first)),
+        o->is_best ? EMP_V("best") : EMP_V(o->p_holm), EMP_V(o->p), EMP_V(o->p_holm),
+        EMP_V(o->is_best), EMP_V(o->cpu_s), EMP_V(t->wilcoxon_least),
         EMP_V(EMP_FRIEDMAN_LEAST), EMP_V(t->friedman.statistic), EMP_V(t->friedman.p),
         EMP_V(t->friedman.f), EMP_V(t->friedman.f_p), EMP_V(t->difference));
 }

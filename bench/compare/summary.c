@@ -182,18 +182,29 @@ static void average(struct field *f)
     f->overall[f->best].is_best = true;
 }
 
+static double log_ratio(const struct field *f, int32_t i, int32_t e, int32_t to)
+{
+    return emp_log_ratio(cell_of(f, i, e)->step_s.median,
+                         cell_of(f, i, to)->step_s.median);
+}
+
 static void compare_sizes(const struct field *f)
 {
     double to_least[EMP_TASK_LIST_MOST], to_best[EMP_TASK_LIST_MOST];
+    double to_first[EMP_TASK_LIST_MOST];
 
     for (int32_t e = 0; e < f->c->entrant_count; e++) {
+        emp_comparison_overall *o = &f->overall[e];
         for (int32_t i = 0; i < f->rows; i++) {
-            double median_s = cell_of(f, i, e)->step_s.median;
-            to_least[i] = emp_log_ratio(median_s, least_median(f, i));
-            to_best[i] = emp_log_ratio(median_s, cell_of(f, i, f->best)->step_s.median);
+            to_least[i] =
+                emp_log_ratio(cell_of(f, i, e)->step_s.median, least_median(f, i));
+            to_best[i] = log_ratio(f, i, e, f->best);
+            to_first[i] = log_ratio(f, i, e, 0);
         }
-        f->overall[e].to_least = emp_ratio_interval(to_least, f->rows, BOOTSTRAP_SEED);
-        f->overall[e].to_best = emp_ratio_interval(to_best, f->rows, BOOTSTRAP_SEED);
+        o->to_least = emp_ratio_interval(to_least, f->rows, BOOTSTRAP_SEED);
+        o->to_best = emp_ratio_interval(to_best, f->rows, BOOTSTRAP_SEED);
+        if (f->c->has_arms)
+            o->to_first = emp_ratio_interval(to_first, f->rows, BOOTSTRAP_SEED);
     }
 }
 
@@ -229,9 +240,7 @@ static emp_status test_pairs(const struct field *f, emp_error *err)
     if (f->rows < f->test->wilcoxon_least) return EMP_OK;
     for (int32_t e = 0; e < count; e++) {
         p[e] = NAN;
-        for (int32_t i = 0; i < f->rows; i++)
-            difference[i] = emp_log_ratio(cell_of(f, i, e)->step_s.median,
-                                          cell_of(f, i, f->best)->step_s.median);
+        for (int32_t i = 0; i < f->rows; i++) difference[i] = log_ratio(f, i, e, f->best);
         if (e != f->best) EMP_CHECK(emp_wilcoxon(&p[e], difference, f->rows, err));
     }
     emp_holm(corrected, p, count);

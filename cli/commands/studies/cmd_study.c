@@ -51,8 +51,8 @@ static json_t *json_study(const emp_study *s)
     char command[64];
 
     snprintf(command, sizeof command, "emplace study %s", s->name);
-    return json_pack("{s:i, s:s, s:s, s:s*, s:s*, s:s*}", "number", emp_study_number(s), "question",
-                     s->question, "paper", s->paper, "study",
+    return json_pack("{s:i, s:s, s:s, s:s*, s:s*, s:s*}", "number", emp_study_number(s),
+                     "question", s->question, "paper", s->paper, "study",
                      s->arms != NULL || s->measure != NULL ? command : NULL, "command",
                      s->command, "missing", s->missing);
 }
