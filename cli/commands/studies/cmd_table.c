@@ -2,7 +2,7 @@
 /* emplace table 1|2: a table of the paper beside ours. */
 #include <stdio.h>
 
-#include "bench/tables/paper_table.h"
+#include "bench/tables/table.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
 

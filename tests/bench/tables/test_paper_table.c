@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "bench/studies/ablation.h"
-#include "bench/tables/paper_table.h"
+#include "bench/tables/table.h"
 #include "run/methods.h"
 #include "tests/support/scratch.h"
 
