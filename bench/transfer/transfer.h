@@ -20,9 +20,23 @@
 #ifndef EMP_BENCH_TRANSFER_TRANSFER_H
 #define EMP_BENCH_TRANSFER_TRANSFER_H
 
-#include "bench/transfer/splits.h"
 #include "bench/trials/statistics.h"
+#include "run/jobs/jobs.h"
+#include "run/sheet/sheet.h"
 #include "run/stats.h"
+
+enum { EMP_SPLIT_TASKS = 12 /**< most of either side */ };
+
+/** The tasks that a learner is trained on, and those that it has never seen (splits.c). */
+typedef struct {
+    const char *name, *description;
+    const char *training_runtime, *target_runtime;
+    int32_t     training_count, target_count;
+    emp_task    training[EMP_SPLIT_TASKS], target[EMP_SPLIT_TASKS];
+} emp_split;
+
+/** \retval EMP_EINVAL  There is no such split; the message lists what there is. */
+emp_status emp_split_find(const emp_split **split, const char *name, emp_error *err);
 
 enum {
     EMP_TRANSFER_BUDGETS = 6,
