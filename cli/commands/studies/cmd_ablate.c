@@ -9,7 +9,7 @@
 #include "cli/commands/studies/arms.h"
 #include "cli/commands/studies/comparison.h"
 
-enum { KEY_METHOD = 640, KEY_PRESET };
+enum { KEY_PRESET = 640 };
 
 struct args {
     cli_arms            arms;
@@ -19,7 +19,7 @@ struct args {
 };
 
 static const struct argp_option options[] = {
-    {"method", KEY_METHOD, "NAME", 0,
+    {"method", 'M', "NAME", 0,
      "In place of a STUDY: ablate this method, by the lists of options that --arms has "
      "between semicolons, as in \"base; groups=48\"",
      0},
@@ -97,7 +97,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &args->arms;
         state->child_inputs[1] = &args->comparison;
         return 0;
-    case KEY_METHOD: args->method = arg; return 0;
+    case 'M': args->method = arg; return 0;
     case KEY_PRESET: args->preset = arg; return 0;
     case ARGP_KEY_ARG: parse_study(args, arg); return 0;
     case ARGP_KEY_END: check(args); return 0;
