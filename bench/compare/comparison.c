@@ -37,7 +37,7 @@ int32_t emp_comparison_find_row(const emp_comparison *c, const char *key)
 
 const char *emp_comparison_runtime_of(const emp_comparison *c, int32_t row)
 {
-    return c->runtime_of_row + (size_t)row * EMP_RECORD_NAME_BYTES;
+    return c->tasks.loaded[row].problem->runtime.name;
 }
 
 int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
@@ -195,10 +195,6 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     c->change = EMP_ADD_ARRAY(&c->arrays, emp_comparison_change,
                               budgets * rows * EMP_SCORED_KINDS);
     c->bound_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
-    c->graph_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
-    c->machine_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
-    c->runtime_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
-    c->runtime_of_row = EMP_ADD_ARRAY(&c->arrays, char, rows *EMP_RECORD_NAME_BYTES);
     c->refusal = emp_arrays_add(&c->arrays, rows * entrants, sizeof *c->refusal);
     plan->trial = EMP_ADD_ARRAY(&c->arrays, int32_t, cells);
     return c->arrays.is_short ? EMP_ERROR(EMP_ENOMEM, "comparison of %zu cells", cells)
@@ -211,19 +207,17 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     const emp_comparison_params *p = plan->params;
     emp_comparison              *c = plan->c;
 
-    c->row = EMP_ADD_ARRAY(&c->arrays, emp_task, (size_t)p->row_count);
     c->set = EMP_ADD_ARRAY(&c->arrays, emp_task_set, (size_t)p->row_count);
     c->entrant = EMP_ADD_ARRAY(&c->arrays, emp_entrant, (size_t)all->count);
     c->budget = EMP_ADD_ARRAY(&c->arrays, emp_comparison_budget, (size_t)p->budget_count);
-    plan->tasks.task = EMP_NEW_ARRAY(emp_task, (size_t)p->row_count);
-    if (c->arrays.is_short || plan->tasks.task == NULL)
-        return EMP_ERROR(EMP_ENOMEM, "comparison");
+    c->row = c->tasks.task = EMP_NEW_ARRAY(emp_task, (size_t)p->row_count);
+    if (c->arrays.is_short || c->row == NULL) return EMP_ERROR(EMP_ENOMEM, "comparison");
     for (int32_t r = 0; r < p->row_count; r++) {
         if (!emp_word_list_has(p->rows, p->row[r].task.key)) continue;
         c->set[c->row_count] = p->row[r].set;
-        plan->tasks.task[c->row_count] = c->row[c->row_count] = p->row[r].task;
-        plan->tasks.count = ++c->row_count;
+        c->tasks.task[c->row_count++] = p->row[r].task;
     }
+    c->tasks.count = c->row_count;
     for (int32_t e = 0; e < all->count; e++) {
         if (emp_word_list_has(p->methods, all->entrant[e].key))
             c->entrant[c->entrant_count++] = all->entrant[e];
@@ -327,24 +321,6 @@ cleanup:
 
 /* ---- tasks and runs ---- */
 
-static emp_status load_tasks(emp_comparison_plan *plan, emp_error *err)
-{
-    emp_comparison *c = plan->c;
-
-    EMP_CHECK(emp_trials_load(&plan->tasks, plan->params->runtime,
-                              plan->params->jobs.threads, err));
-    snprintf(c->runtime, sizeof c->runtime, "%s", plan->tasks.runtime);
-    for (int32_t r = 0; r < c->row_count; r++) {
-        const emp_problem *problem = plan->tasks.loaded[r].problem;
-        snprintf(c->runtime_of_row + (size_t)r * EMP_RECORD_NAME_BYTES,
-                 EMP_RECORD_NAME_BYTES, "%s", problem->runtime.name);
-        c->graph_hash[r] = problem->graph->hash;
-        c->machine_hash[r] = problem->machine->hash;
-        c->runtime_hash[r] = emp_runtime_hash(&problem->runtime);
-    }
-    return EMP_OK;
-}
-
 static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t row,
                            int32_t entrant, emp_error *err)
 {
@@ -360,7 +336,7 @@ static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t ro
     int32_t                      count;
 
     plan->trial[emp_comparison_cell_index(c, budget, row, entrant)] = trial;
-    EMP_CHECK(emp_trials_add(&plan->trials, &plan->tasks, row, &method,
+    EMP_CHECK(emp_trials_add(&plan->trials, &c->tasks, row, &method,
                              emp_comparison_runs_of(c, entrant), err));
     emp_job *job = emp_trials_cell(&plan->trials, trial, &count);
     for (int32_t s = 0; s < count && e->is_budgeted && limit->clock_s > 0; s++) {
@@ -415,7 +391,7 @@ static emp_status find_bound(void *context, int32_t row, emp_error *err)
     emp_comparison_plan *plan = (emp_comparison_plan *)context;
     emp_bounds           bounds = {0};
 
-    EMP_CHECK(emp_bounds_compute(&bounds, plan->tasks.loaded[row].problem,
+    EMP_CHECK(emp_bounds_compute(&bounds, plan->c->tasks.loaded[row].problem,
                                  EMP_BOUNDS_EFFORT, err));
     plan->c->bound_s[row] = (double)bounds.best_ns * 1e-9;
     return EMP_OK;
@@ -446,7 +422,7 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
     jobs.keeps_refusals = true;
     jobs.is_single = jobs.is_lean = true;
     EMP_TRY(lay_out(&plan, err));
-    EMP_TRY(load_tasks(&plan, err));
+    EMP_TRY(emp_trials_load(&plan.c->tasks, params->runtime, jobs.threads, err));
     EMP_TRY(add_jobs(&plan, err));
     if (!is_part(&jobs)) {
         EMP_TRY(emp_jobs_check(plan.trials.job, plan.trials.job_count, &jobs, err));
@@ -465,7 +441,6 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
 
 cleanup:
     emp_trials_clear(&plan.trials);
-    emp_trials_tasks_clear(&plan.tasks);
     if (*out == NULL) emp_comparison_destroy(plan.c);
     return st;
 }
@@ -473,6 +448,7 @@ cleanup:
 void emp_comparison_destroy(emp_comparison *c)
 {
     if (c == NULL) return;
+    emp_trials_tasks_clear(&c->tasks);
     emp_arrays_clear(&c->arrays);
     emp_free(c);
 }

@@ -185,8 +185,9 @@ typedef struct {
     int32_t      entrant_count, row_count, seed_count, budget_count, draws;
     bool         has_arms; /**< entrants are arms of one method, the first one its base */
     emp_entrant *entrant;
-    emp_task    *row;
-    emp_task_set          *set; /**< [row] */
+    emp_trials_tasks       tasks; /**< with what their runs share */
+    const emp_task        *row;   /**< [row_count] those of `tasks` */
+    emp_task_set          *set;   /**< [row] */
     emp_comparison_budget *budget;
     double              *bound_s; /**< [row]; no placement that fits is below; 0 = none */
     emp_comparison_cell *cell;    /**< [budget][row][entrant] */
@@ -201,10 +202,7 @@ typedef struct {
         *curve; /**< [budget][row][entrant][EMP_COMPARISON_POINTS], by the axis of the
                                 budget: best so far over seeds; NaN before the first score, infinity
                                 while nothing fits */
-    char (*refusal)[EMP_ERROR_MSG_BYTES];                /**< [row][entrant] */
-    uint64_t  *graph_hash, *machine_hash, *runtime_hash; /**< [row] */
-    char       runtime[EMP_RECORD_NAME_BYTES]; /**< of the first row that is not frozen */
-    char      *runtime_of_row;                 /**< [row * EMP_RECORD_NAME_BYTES] */
+    char (*refusal)[EMP_ERROR_MSG_BYTES];          /**< [row][entrant] */
     char       command[2 * EMP_RECORD_TEXT_BYTES]; /**< makes this comparison */
     emp_arrays arrays;                             /**< all of these */
 } emp_comparison;

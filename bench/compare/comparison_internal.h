@@ -14,7 +14,6 @@
 typedef struct {
     const emp_comparison_params *params;
     emp_comparison              *c;
-    emp_trials_tasks             tasks;
     emp_trials                   trials;
     int32_t                      jobs_of_row;
     int32_t *trial; /**< [budget][row][entrant] the cell of `trials` */

@@ -23,6 +23,13 @@
         emp_value_if((c)->budget[b].evaluations > 0, EMP_V((c)->budget[b].evaluations)), \
         emp_value_if((c)->budget[b].clock_s > 0, EMP_V((c)->budget[b].clock_s))
 
+/* The entrant of a line that only programs see. */
+#define ENTRANT_COLUMNS                             \
+    EMP_COLUMN("entrant", NULL, EMP_SHEET_WORD),    \
+        EMP_COLUMN("method", NULL, EMP_SHEET_WORD), \
+        EMP_COLUMN("preset", NULL, EMP_SHEET_WORD)
+#define ENTRANT_VALUES(e) EMP_V((e)->key), EMP_V((e)->method->name), EMP_V((e)->preset)
+
 /* ---- cells ---- */
 
 static const emp_sheet_column cell_columns[] = {
@@ -66,19 +73,21 @@ static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r
     const emp_comparison_cell *cell = &c->cell[emp_comparison_cell_index(c, b, r, e)];
     const emp_entrant         *entrant = &c->entrant[e];
     const emp_interval        *step = &cell->step_s;
+    const emp_problem         *problem = c->tasks.loaded[r].problem;
 
-    EMP_SHEET_ADD(
-        s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title), EMP_V(entrant->key),
-        EMP_V(entrant->method->name), EMP_V(entrant->preset), EMP_V(entrant->options),
-        EMP_V(cell->run_count), EMP_V(cell->failed_count), EMP_V(cell->late_count),
-        emp_value_marked(emp_value_range(step->median, step->low, step->high),
-                         mark_of(cell)),
-        EMP_V(cell->best_s), EMP_V(cell->worst_s), EMP_V(cell->evaluations),
-        EMP_V(c->bound_s[r]), EMP_V(cell->gap_frac), EMP_V(cell->rank),
-        EMP_V(cell->is_best), EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
-        EMP_V(cell->rescored_s[EMP_SCORED_IDEAL]),
-        EMP_V(cell->rescored_s[EMP_SCORED_PLACETO]), EMP_V(cell->refusal),
-        EMP_V(c->graph_hash[r]), EMP_V(c->machine_hash[r]), EMP_V(c->runtime_hash[r]));
+    EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title), EMP_V(entrant->key),
+                  EMP_V(entrant->method->name), EMP_V(entrant->preset),
+                  EMP_V(entrant->options), EMP_V(cell->run_count),
+                  EMP_V(cell->failed_count), EMP_V(cell->late_count),
+                  emp_value_marked(emp_value_range(step->median, step->low, step->high),
+                                   mark_of(cell)),
+                  EMP_V(cell->best_s), EMP_V(cell->worst_s), EMP_V(cell->evaluations),
+                  EMP_V(c->bound_s[r]), EMP_V(cell->gap_frac), EMP_V(cell->rank),
+                  EMP_V(cell->is_best), EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
+                  EMP_V(cell->rescored_s[EMP_SCORED_IDEAL]),
+                  EMP_V(cell->rescored_s[EMP_SCORED_PLACETO]), EMP_V(cell->refusal),
+                  EMP_V(problem->graph->hash), EMP_V(problem->machine->hash),
+                  EMP_V(emp_runtime_hash(&problem->runtime)));
 }
 
 static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
@@ -151,11 +160,7 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
 /* ---- CPU seconds ---- */
 
 static const emp_sheet_column time_columns[] = {
-    TASK_COLUMNS,
-    EMP_COLUMN("entrant", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("preset", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("evaluations", NULL, EMP_SHEET_REAL),
+    TASK_COLUMNS, ENTRANT_COLUMNS, EMP_COLUMN("evaluations", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("cpu_s", NULL, EMP_SHEET_REAL)};
 
 void emp_comparison_times(emp_sheet *s, const emp_comparison *c)
@@ -168,8 +173,7 @@ void emp_comparison_times(emp_sheet *s, const emp_comparison *c)
         const emp_entrant *e = &c->entrant[i % c->entrant_count];
         int32_t            r = i % per_budget / c->entrant_count;
         if (isnan(c->cell[i].cpu_s)) continue;
-        EMP_SHEET_ADD(s, TASK_VALUES(c, i / per_budget, r), EMP_V(e->key),
-                      EMP_V(e->method->name), EMP_V(e->preset),
+        EMP_SHEET_ADD(s, TASK_VALUES(c, i / per_budget, r), ENTRANT_VALUES(e),
                       EMP_V(c->cell[i].evaluations), EMP_V(c->cell[i].cpu_s));
     }
 }
@@ -217,11 +221,7 @@ void emp_comparison_changes(emp_sheet *s, const emp_comparison *c)
 }
 
 static const emp_sheet_column curve_columns[] = {
-    TASK_COLUMNS,
-    EMP_COLUMN("entrant", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("preset", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("evaluations", NULL, EMP_SHEET_COUNT),
+    TASK_COLUMNS, ENTRANT_COLUMNS, EMP_COLUMN("evaluations", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("cpu_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("median_s", NULL, EMP_SHEET_REAL, .low = "low_s", .high = "high_s")};
 
@@ -241,8 +241,7 @@ void emp_comparison_curves(emp_sheet *s, const emp_comparison *c)
             const emp_interval *at = &c->curve[i * EMP_COMPARISON_POINTS + p];
             double              value = c->point[axis][p];
             if (isnan(at->median)) continue;
-            EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), EMP_V(e->key), EMP_V(e->method->name),
-                          EMP_V(e->preset),
+            EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), ENTRANT_VALUES(e),
                           emp_value_if(axis == EMP_BY_EVALUATIONS, EMP_V((int64_t)value)),
                           emp_value_if(axis == EMP_BY_CLOCK, EMP_V(value)),
                           emp_value_range(at->median, at->low, at->high));
@@ -431,7 +430,7 @@ static void note_tuned(emp_sheet *s, const emp_comparison *c)
 static bool has_own_runtime(const emp_comparison *c, int32_t row)
 {
     return c->row[row].frozen != NULL ||
-           strcmp(emp_comparison_runtime_of(c, row), c->runtime) != 0;
+           strcmp(emp_comparison_runtime_of(c, row), c->tasks.runtime) != 0;
 }
 
 /* Titles of tasks are short; here is what they stand for. */
@@ -473,7 +472,8 @@ void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
     emp_sheet_note(s,
                    "Methods that stop by themselves propose once, whatever the budget. "
                    "Runtime %s%s.",
-                   c->runtime, have_own_runtimes(c) ? " where no other is named" : "");
+                   c->tasks.runtime,
+                   have_own_runtimes(c) ? " where no other is named" : "");
     note_tuned(s, c);
     note_tasks(s, c);
     note_clock(s, c);
@@ -522,9 +522,9 @@ static emp_status print_data(FILE *out, const emp_comparison *c, emp_sheet_forma
     emp_comparison_changes(&changes, c);
     emp_comparison_rankings(&rankings, c);
     sheet[0].list = "budgets";
-    json_t *head =
-        json_pack("{s:s, s:i, s:i, s:o}", "runtime", c->runtime, "seeds", c->seed_count,
-                  "draws", c->draws, "rankings", emp_sheet_rows(&rankings));
+    json_t *head = json_pack("{s:s, s:i, s:i, s:o}", "runtime", c->tasks.runtime, "seeds",
+                             c->seed_count, "draws", c->draws, "rankings",
+                             emp_sheet_rows(&rankings));
     if (c->draws > 0 &&
         json_object_set_new(head, "sensitivity", emp_sheet_rows(&changes)) != 0) {
         json_decref(head);

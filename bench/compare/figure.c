@@ -364,7 +364,7 @@ emp_status emp_comparison_write_page(FILE *file, const emp_comparison *c,
 
     emp_html_begin(file, "Placement methods compared");
     fputs("<h1>Placement methods compared</h1>\n", file);
-    emp_html_put(file, "<p class=\"how\">Simulated, runtime ", c->runtime,
+    emp_html_put(file, "<p class=\"how\">Simulated, runtime ", c->tasks.runtime,
                  " unless a task names another");
     emp_html_put(file, ". Made by <code>", c->command, "</code>, emplace ");
     emp_html_put(file, "", manifest.version, "");

@@ -124,7 +124,8 @@ static emp_status score_noise(struct stand *s, int32_t draw, int32_t row, emp_er
     emp_problem_variant variant = {0};
     emp_rng             rng;
 
-    EMP_TRY(emp_problem_variant_init(&variant, s->plan->tasks.loaded[row].problem, err));
+    EMP_TRY(
+        emp_problem_variant_init(&variant, s->plan->c->tasks.loaded[row].problem, err));
     emp_rng_init(&rng, NOISE_SEED, (uint32_t)draw, 0);
     emp_noise_add(&variant, noise_frac, &rng);
     EMP_TRY(score_jobs(s, draw, row, &variant.problem, err));
@@ -139,7 +140,7 @@ static emp_status score_profile(struct stand *s, int32_t condition, int32_t row,
 {
     emp_status             st = EMP_OK;
     emp_problem           *problem = NULL;
-    const emp_loaded_task *task = &s->plan->tasks.loaded[row];
+    const emp_loaded_task *task = &s->plan->c->tasks.loaded[row];
     int32_t                profile = condition - s->plan->c->draws;
 
     EMP_TRY(emp_problem_create(&problem, task->graph, task->machine, &s->profile[profile],
