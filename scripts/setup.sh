@@ -11,7 +11,8 @@ format_packages=(clang-format)
 report_packages=(gnuplot-nox)
 mpi_packages=(libopenmpi-dev openmpi-bin) # libscotch-dev needs both anyway
 clang_packages=(clang libomp-dev)
-peer_packages=(g++ graphviz hdf5-tools libsimgrid-dev python3 python3-torch python3-venv)
+witness_packages=(graphviz hdf5-tools) # other programs that the tier peers starts
+peer_packages=("${witness_packages[@]}" libsimgrid-dev python3-torch)
 
 exec 3>&2 # what people see, also while standard error goes to a log
 

@@ -18,6 +18,7 @@ typedef struct {
     bool                     with_cpu, has_memory;
     metis_strategy           strategy;
     double                   imbalance, memory_imbalance; /* 0 = METIS's own */
+    int32_t                  cuts;
     emp_partition_settings   settings;
 } metis_options;
 
@@ -69,6 +70,7 @@ static emp_status cut(const emp_partition_graph *g, const emp_partition_target *
                               .is_kway = o->strategy == STRATEGY_KWAY,
                               .imbalance = o->imbalance,
                               .memory_imbalance = o->memory_imbalance,
+                              .cut_count = o->cuts,
                               .stop = stop};
 
     if (o->has_memory) {
@@ -111,6 +113,9 @@ static const emp_option option_list[] = {
                     "how METIS cuts", STRATEGY_RECURSIVE),
     EMP_REAL_OPTION("imbalance", metis_options, imbalance, 0, 1,
                     "load of a part over its share; 0: METIS's own", 0),
+    EMP_INTEGER_OPTION("cuts", metis_options, cuts, 1, 1000,
+                       "cuts that METIS makes to keep the best; its time grows likewise",
+                       1),
     EMP_BOOL_OPTION("memory", metis_options, has_memory,
                     "1: parts also get their device's share of the memory", 0),
     EMP_REAL_OPTION("memory_imbalance", metis_options, memory_imbalance, 0, 1,

@@ -93,6 +93,8 @@ emp_status cmd_bound(int argc, char **argv, emp_error *err)
     EMP_BOUNDS_LIST(X)
 #undef X
     print_bound("lower bound", bounds.best_ns, "no placement that fits takes less");
+    print_bound("on GPUs", bounds.gpu_kernels_ns,
+                "nor any that keeps GPU kernels off the CPUs");
     if (bounds.is_infeasible) printf("No placement fits in memory.\n");
 
 cleanup:

@@ -265,7 +265,7 @@ static emp_status deliver(const cli_place_args *args, const emp_record *record,
     if (saved == EMP_OK) saved = tell_of_one_gpu(args, record, problem, err);
     cli_stop_at_once(); /* nothing is left behind */
     run.is_unbound = run.is_unbound || record->has_fusion;
-    printed = cli_bound(&bounds, &run, problem, err);
+    printed = cli_bound(&bounds, &run, problem, record->decision.device_of_op, err);
     if (printed == EMP_OK)
         printed = study_constants(&sensitivity, args, record, problem, err);
     if (printed == EMP_OK)

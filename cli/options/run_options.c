@@ -98,11 +98,14 @@ void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
 }
 
 emp_status cli_bound(emp_bounds *bounds, const cli_run_options *o,
-                     const emp_problem *problem, emp_error *err)
+                     const emp_problem *problem, const emp_device_id *device_of_op,
+                     emp_error *err)
 {
     *bounds = (emp_bounds){0};
     if (o->is_unbound || cli_stop_is_asked()) return EMP_OK;
-    return cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err);
+    EMP_CHECK(cli_bounds_compute(bounds, problem, EMP_BOUNDS_EFFORT, err));
+    if (!emp_problem_keeps_gpu_kernels(problem, device_of_op)) bounds->gpu_kernels_ns = 0;
+    return EMP_OK;
 }
 
 emp_status cli_bounds_compute(emp_bounds *bounds, const emp_problem *problem,

@@ -14,8 +14,9 @@
 #include "sim/explain/explain.h"
 
 /** Object with step_time_s, feasible, oom, peak_bytes, busy_s, traffic_bytes,
- * transfer_count, fingerprint, op_count, edge_count, lower_bound_s and gap_frac (null if
- * the placement does not fit); NULL when memory is out. With \a why
+ * transfer_count, fingerprint, op_count, edge_count, lower_bound_s and gap_frac,
+ * lower_bound_gpu_kernels_s and gap_gpu_kernels_frac (gaps are null if the placement does not fit); NULL when
+ * memory is out. With \a why
  * (NULL is fine) the out-of-memory verdict names what is in memory. */
 json_t *cli_report_json(const emp_problem *problem, const emp_sim_result *result,
                         const emp_explain *why, const emp_bounds *bounds);

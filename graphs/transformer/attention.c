@@ -26,14 +26,26 @@ int64_t emp_stack_cached(const emp_stack *s, int64_t stride)
     return stride > 1 ? (tokens + stride - 1) / stride : tokens;
 }
 
-/* Tokens that the cache of a layer holds. */
+/* Tokens that a layer with that window has of a sequence. */
+static int64_t tokens_in(const emp_stack *s, int64_t window)
+{
+    const int64_t all = s->t->step->sequence;
+
+    return window > 0 && window < all ? window : all;
+}
+
+/* Tokens that the cache of a layer has room for. */
 static int64_t cached_tokens(const emp_stack *s)
 {
-    int64_t all = s->t->step->sequence, window = s->m->layer[s->layer].window;
+    const emp_transformer_step *step = s->t->step;
+    const int64_t granule = step->cache_granule > 0 ? step->cache_granule : 1;
+    int64_t       window = s->m->layer[s->layer].window;
 
-    /* the first token of a micro-batch sees a window of those before it */
-    if (window > 0 && emp_transformer_rounds(s->t->step) > 1) window += s->new_tokens;
-    return window > 0 && window < all ? window : all;
+    if (window > 0 && step->window_spare > 0)
+        window += step->window_spare;
+    else if (window > 0 && emp_transformer_rounds(step) > 1)
+        window += s->new_tokens; /* the first of them sees a window of those before it */
+    return (tokens_in(s, window) + granule - 1) / granule * granule;
 }
 
 /* The cache as the round before has left it. */
@@ -52,16 +64,15 @@ static emp_port *open_cache(emp_stack *s, const char *name, const emp_op_attrs *
     return &s->cache[s->next_cache++];
 }
 
-/* The keys or values of a cache that a micro-batch sees. */
-static emp_port written_rows(emp_stack *s, const char *leaf, emp_port cache, int64_t rows,
-                             int32_t unit)
+/* The keys or values of a cache that a round sees. */
+static emp_port seen_rows(emp_stack *s, const char *leaf, emp_port cache, int64_t seen,
+                          int64_t rows, int32_t unit)
 {
-    emp_op_attrs attrs = {.dtype = s->t->step->dtype,
-                          .has_shape = true,
-                          .shape = emp_tape_shape(s->t, cache)};
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype, .has_shape = true};
 
-    if (s->first + s->new_tokens >= rows || cache.op < 0) return cache;
-    attrs.shape.dim[1] = s->first + s->new_tokens;
+    if (seen >= rows || cache.op < 0) return cache;
+    attrs.shape = emp_tape_shape(s->t, cache);
+    attrs.shape.dim[1] = seen;
     return emp_tape_op(s->t, "View", emp_stack_leaf(s, s->m->names.attention, leaf), unit,
                        &attrs, &cache, 1);
 }
@@ -128,12 +139,11 @@ emp_port emp_stack_attend(emp_stack *s, emp_port q, emp_port k, emp_port v,
         emp_port keys = emp_stack_cache(s, ".key_cache", k, rows, unit);
         emp_port values =
             v.op < 0 ? EMP_TAPE_NONE : emp_stack_cache(s, ".value_cache", v, rows, unit);
-        if (is_decode) {
-            k = keys;
-            v = values;
-        } else if (emp_transformer_rounds(s->t->step) > 1) {
-            k = written_rows(s, ".key_cache/seen", keys, rows, unit);
-            v = written_rows(s, ".value_cache/seen", values, rows, unit);
+        if (is_decode || emp_transformer_rounds(s->t->step) > 1) {
+            const int64_t seen = is_decode ? tokens_in(s, s->m->layer[s->layer].window)
+                                           : s->first + s->new_tokens;
+            k = seen_rows(s, ".key_cache/seen", keys, seen, rows, unit);
+            v = seen_rows(s, ".value_cache/seen", values, seen, rows, unit);
         }
     }
     if (v.op < 0) v = first_columns(s, k, value_size, unit);

@@ -52,7 +52,12 @@ typedef struct {
     int64_t               batch;    /**< sequences */
     int64_t               sequence; /**< tokens of each, with those in the cache */
     int64_t
-                           micro_batch; /**< of prompts: tokens of all sequences that go through the layers together; 0 = all */
+        micro_batch; /**< of prompts: tokens of all sequences that go through the layers together; 0 = all */
+    int64_t
+        window_spare; /**< tokens that caches of windows hold besides the window; 0 = those of a micro-batch,
+                                if there are several */
+    int64_t
+        cache_granule; /**< caches of keys and values have room for a multiple of it; 0 = 1 */
     emp_dtype              dtype; /**< of weights and activations */
     emp_transformer_update update;
     bool samples_on_host; /**< a CPU draws the next token from the logits */

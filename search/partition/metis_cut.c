@@ -108,6 +108,7 @@ emp_status emp_metis_parts(const emp_partition_graph *graph, int32_t part_count,
     }
     t.share = share;
     t.stop = cut->stop;
+    if (cut->cut_count > 0) t.options[METIS_OPTION_NCUTS] = (idx_t)cut->cut_count;
     set_tolerance(&t, cut, tolerance);
     EMP_TRY(run_task(&t, part_of_vertex, err));
 

@@ -25,7 +25,10 @@ typedef struct {
     double imbalance; /**< of a part's load over its share; METIS's own: 0.03 k-way, else
                            0.001, with memory 0.01 */
     double memory_imbalance; /**< likewise of its memory; as imbalance */
-    const atomic_int *stop;  /**< ends the cut when it is set; NULL: nothing does */
+    int32_t
+        cut_count; /**< cuts to make and keep the best of, with recursive bisection for
+                            each bisection; METIS's own: 1 */
+    const atomic_int *stop; /**< ends the cut when it is set; NULL: nothing does */
 } emp_metis_cut;
 
 /** Fills part_of_vertex with 0 .. part_count-1. METIS may leave parts empty, and calls that a success. */

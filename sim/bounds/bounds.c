@@ -227,6 +227,52 @@ static emp_status refute(emp_time_ns *best_ns, const emp_bound_model *model,
     return st;
 }
 
+/* Takes the CPU from each op that may be on a GPU. \return whether that changes anything. */
+static bool keep_gpu_kernels(emp_bound_model *model)
+{
+    const uint32_t both = EMP_KIND_CPU | EMP_KIND_GPU;
+    bool           has_changed = false;
+
+    for (emp_op_id op = 0; op < model->problem->graph->op_count; op++) {
+        if ((model->op[op].kinds & both) != both) continue;
+        model->op[op].kinds = EMP_KIND_GPU;
+        has_changed = true;
+    }
+    return has_changed;
+}
+
+/* Raises \a best_ns, a bound over all placements, to one over those that keep GPU kernels off the CPUs; -1 if none
+ * of them fits. The floors of the model hold for fewer placements, too. */
+static emp_status raise_for_gpu_kernels(emp_time_ns *best_ns, emp_bound_model *model,
+                                        emp_error *err)
+{
+    emp_status  st = EMP_OK;
+    search      s;
+    bound_facts facts;
+    bool        can_fit = true;
+
+    EMP_TRY(search_init(&s, model, err));
+    if (!keep_gpu_kernels(model)) goto cleanup;
+    can_fit = emp_bound_restrict(model, s.of_class);
+    if (!can_fit) goto cleanup;
+    memcpy(s.model.op, model->op,
+           (size_t)model->problem->graph->op_count * sizeof *model->op);
+    s.target_ns = EMP_COST_LIMIT_NS;
+    if (model->has_paths) emp_bound_paths_find(&s.paths, model);
+    EMP_TRY(find_facts(&s, &facts, err));
+    can_fit = !facts.is_infeasible;
+    const emp_time_ns least_ns =
+        emp_time_later(emp_time_later(facts.drained_ns, facts.area_ns),
+                       emp_time_later(facts.class_ns, facts.window_ns));
+    *best_ns = emp_time_later(*best_ns, least_ns);
+    if (can_fit && *best_ns > 0) EMP_TRY(refute(best_ns, model, err));
+
+cleanup:
+    if (!can_fit) *best_ns = -1;
+    search_clear(&s);
+    return st;
+}
+
 emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
                               emp_error *err)
 {
@@ -251,14 +297,17 @@ emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32
     if (best_ns > 0 && !facts.is_infeasible) EMP_TRY(refute(&best_ns, &model, err));
     out->refuted_ns = or_none(best_ns, model.step_ns);
     out->best_ns = emp_bound_add(best_ns, model.step_ns);
+    if (facts.is_infeasible) goto cleanup;
+    EMP_TRY(raise_for_gpu_kernels(&best_ns, &model, err));
+    if (best_ns >= 0) out->gpu_kernels_ns = emp_bound_add(best_ns, model.step_ns);
 
 cleanup:
     emp_bound_model_clear(&model);
     return st;
 }
 
-double emp_bounds_gap(const emp_bounds *bounds, emp_time_ns step_time_ns)
+double emp_bounds_gap(emp_time_ns bound_ns, emp_time_ns step_time_ns)
 {
-    if (bounds->best_ns <= 0) return 0.0;
-    return (double)step_time_ns / (double)bounds->best_ns - 1.0;
+    if (bound_ns <= 0) return 0.0;
+    return (double)step_time_ns / (double)bound_ns - 1.0;
 }

@@ -32,7 +32,10 @@ typedef struct {
 #define X(name, key, text) emp_time_ns name##_ns;
     EMP_BOUNDS_LIST(X)
 #undef X
-    emp_time_ns best_ns;       /**< the highest of them */
+    emp_time_ns best_ns; /**< the highest of them */
+    /** Likewise over placements that keep GPU kernels off the CPUs: emp_problem_keeps_gpu_kernels(). 0 = such
+     * placements do not fit, or the runtime's rules know no bound. */
+    emp_time_ns gpu_kernels_ns;
     bool        is_infeasible; /**< variables fit into no placement's memories */
 } emp_bounds;
 
@@ -48,7 +51,7 @@ enum { EMP_BOUNDS_EFFORT = 1, EMP_BOUNDS_MOST_EFFORT = 3 };
 emp_status emp_bounds_compute(emp_bounds *out, const emp_problem *problem, int32_t effort,
                               emp_error *err);
 
-/** How much longer than the bound a step is, as a fraction of the bound; 0 without one. */
-double emp_bounds_gap(const emp_bounds *bounds, emp_time_ns step_time_ns);
+/** How much longer than a bound a step is, as a fraction of the bound; 0 without one. */
+double emp_bounds_gap(emp_time_ns bound_ns, emp_time_ns step_time_ns);
 
 #endif /* EMP_SIM_BOUNDS_BOUNDS_H */

@@ -376,6 +376,7 @@ static double unstated_gpu_s(const column *c, emp_op_id op)
     return fmax(gpu_compute_s(c, op, c->graph->op[op].cost), collective_s(c, op));
 }
 
+/* No call issues a cache: it is there before the step. */
 static void fill_gpu(const column *c, emp_op_id op)
 {
     const emp_op_cost *cost = c->graph->op[op].cost;
@@ -387,7 +388,8 @@ static void fill_gpu(const column *c, emp_op_id op)
     else if (c->device != NULL)
         ns = emp_ns_of_seconds(unstated_gpu_s(c, op));
     to->compute_ns = c->device == NULL ? ns : on_device(c->device, ns);
-    if (c->device != NULL) to->issue_ns = emp_ns_of_seconds(issue_s(cost, c->runtime));
+    if (c->device != NULL && !(c->graph->op[op].flags & EMP_OP_IS_CACHE))
+        to->issue_ns = emp_ns_of_seconds(issue_s(cost, c->runtime));
     if (c->table->gpu_beside_ns != NULL)
         c->table->gpu_beside_ns[op] = emp_ns_of_seconds(group_beside_s(cost, c->device));
 }

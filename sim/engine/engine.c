@@ -173,7 +173,10 @@ emp_status emp_engine_run(emp_engine *sim, const emp_decision *decision,
     EMP_CHECK(emp_engine_take_leaders(sim, decision, err));
     if (sim->cost_of_device[0] != NULL) emp_engine_take_costs(sim);
     reset(sim);
+    if (sim->plan != NULL) emp_plan_run(sim->plan, decision->device_of_op);
     if (sim->is_fused) emp_engine_fuse(sim);
+    sim->rules.has_client = sim->client != NULL && !sim->is_fused;
+    if (sim->rules.has_client) emp_engine_reset_client(sim);
     sim->rules.is_traced = watch->is_traced;
     sim->rules.is_timed = watch->times != NULL;
     sim->trace = watch->trace;

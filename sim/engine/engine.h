@@ -15,6 +15,7 @@
 #include "base/arrays.h"
 #include "sim/engine/bfc.h"
 #include "sim/engine/caching.h"
+#include "sim/engine/plan.h"
 #include "sim/rules/rules.h"
 #include "sim/rules/step.h"
 
@@ -31,6 +32,8 @@ typedef struct {
     bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
     bool has_levels;   /**< what waits for a device goes by level: run/line.h */
     bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
+    bool has_hops;   /**< copies to other hosts are received later than they are seen */
+    bool has_client; /**< rounds wait for copies between hosts: engine_client.c */
     bool
         shared_memory; /**< tasks of a pool have the rate of its memory once: run/pool.h */
     bool has_long_times; /**< times do not fit above EMP_SIM_SOURCE_BITS: source_bits */
@@ -121,6 +124,7 @@ enum { EMP_SIM_LINKS = 4 };
 
 typedef struct {
     emp_time_ns latency_ns;
+    emp_time_ns hop_ns; /**< of latency_ns: that part for which a copy keeps no links */
     double      ns_per_byte;
     double      from_host; /**< 1 from a host to one of its GPUs, else 0 */
     int32_t     stream;    /**< that moves copies on this route */
@@ -249,6 +253,9 @@ _Static_assert(EMP_LEVELS == 64, "emp_sim_device.waiting is one word");
 /** What runs with collectives need besides (engine_collectives.c). */
 typedef struct emp_sim_collectives emp_sim_collectives;
 
+/** What runs need besides whose hosts one program drives (engine_client.c). */
+typedef struct emp_sim_client emp_sim_client;
+
 /** What runs with fused ops need besides (engine_fusion.c). */
 typedef struct emp_sim_fusion emp_sim_fusion;
 
@@ -357,6 +364,9 @@ typedef struct {
                                        holds, or -1; of fusion */
     bool             is_fused;    /**< this run */
     emp_sim_collectives *collectives; /**< NULL unless rules.has_collectives */
+    emp_plan            *plan;        /**< NULL unless the runtime has plan_tokens */
+    emp_sim_client
+                *client;  /**< NULL unless the runtime has a client and rounds need it */
     emp_caching *caching; /**< as bfc; NULL unless the runtime has caching_allocator */
 } emp_engine;
 
@@ -391,6 +401,26 @@ emp_time_ns emp_engine_keep_links(emp_engine *sim, int32_t op, emp_time_ns at,
 emp_time_ns emp_engine_begin_beside(const emp_engine *sim, const int32_t *link,
                                     int32_t count, emp_time_ns start,
                                     emp_time_ns duration);
+
+/** Makes \a sim->client if the runtime has a client, the machine several hosts and the graph
+ * several rounds. \retval EMP_ENOMEM */
+emp_status emp_engine_set_client(emp_engine *sim, const emp_problem *problem,
+                                 emp_error *err);
+/** Before a run that has a client and whose placement is taken: counts the reads that wait for
+ * copies between hosts. O(edges). */
+void emp_engine_reset_client(emp_engine *sim);
+/** Keeps \a op, which is ready, until its round may begin. \return false if it may begin now. */
+bool emp_engine_hold(emp_engine *sim, int32_t op);
+/** \a copy, which \a op reads, has left its links. */
+void emp_engine_count_read(emp_engine *sim, int32_t copy, int32_t op);
+/** \return an op that was held and may begin now, each once; or -1. */
+int32_t emp_engine_next_held(emp_engine *sim);
+/** Keeps \a copy, which has left its links, until its server has done earlier rounds. \return false if it has. */
+bool emp_engine_hold_copy(emp_engine *sim, int32_t copy);
+/** \a op is done on \a device. */
+void emp_engine_count_done(emp_engine *sim, int32_t op, int32_t device);
+/** \return a copy to \a device's host that was held and may be received now, each once; or -1. */
+int32_t emp_engine_next_held_copy(emp_engine *sim, int32_t device);
 
 /** As emp_sim_create(), emp_sim_run_traced() and emp_sim_destroy() say. */
 emp_status emp_engine_create(emp_engine **out, const emp_problem *problem,

@@ -150,7 +150,8 @@ static emp_status allocate_chunks(emp_engine *sim, emp_error *err)
 static uint32_t flags_of(const emp_op *op, bool has_outputs,
                          const emp_runtime_events *runtime)
 {
-    bool has_workspace = runtime->workspace && op->cost->workspace_bytes > 0;
+    bool has_workspace =
+        runtime->workspace && runtime->plan_tokens == 0 && op->cost->workspace_bytes > 0;
 
     return (op->cost->kernels > 0 ? EMP_SIM_LAUNCHES : 0u) |
            (has_outputs && (op->flags & EMP_OP_IN_PLACE) ? EMP_SIM_IN_PLACE : 0u) |
@@ -168,17 +169,19 @@ static void number_tensors(emp_engine *sim, const emp_problem *problem, emp_op_i
 {
     const emp_graph          *g = problem->graph;
     const emp_runtime_events *runtime = &problem->runtime.events;
+    const bool                is_planned = runtime->plan_tokens > 0;
     int32_t                   tensor = sim->op[op].output;
 
     for (emp_tensor_id t = g->output_offset[id]; t < g->output_offset[id + 1]; t++) {
-        sim->instance[tensor] =
-            (emp_sim_instance){.bytes = emp_sim_round_up(g->tensor[t].bytes),
-                               .on_host = g->tensor[t].on_host,
-                               .root = tensor};
+        sim->instance[tensor] = (emp_sim_instance){
+            .bytes = is_planned ? 0 : emp_sim_round_up(g->tensor[t].bytes),
+            .on_host = g->tensor[t].on_host,
+            .root = tensor};
         sim->payload[tensor] = (emp_sim_payload){
             .bytes = g->tensor[t].copy_bytes,
-            .buffer_bytes =
-                runtime->copy_memory ? emp_sim_round_up(g->tensor[t].copy_bytes) : 0,
+            .buffer_bytes = runtime->copy_memory && !is_planned
+                                ? emp_sim_round_up(g->tensor[t].copy_bytes)
+                                : 0,
             .producer = op,
             .id = t};
         if (sim->rules.pageable && is_fed(g, id))
@@ -370,12 +373,17 @@ static void list_links(emp_sim_route *route, const emp_sim_rules *rules,
 
 static void compute_routes(emp_engine *sim, const emp_machine *m)
 {
+    const double hop_s = sim->problem->runtime.events.host_hop_s;
+
     for (int32_t from = 0; from < m->device_count; from++) {
         for (int32_t to = 0; to < m->device_count; to++) {
             const emp_route *r = &m->route[from][to];
             emp_sim_route   *route = &sim->route[from][to];
             if (from == to) continue;
             route->latency_ns = emp_ns_of_seconds(r->latency_s);
+            route->hop_ns = emp_problem_has_hop(sim->problem, from, to)
+                                ? emp_ns_of_seconds(hop_s)
+                                : 0;
             route->ns_per_byte = 1e9 / r->bytes_per_s;
             route->stream = stream_of(m, from, to);
             bool is_from_host = m->device[from].kind == EMP_DEVICE_CPU &&
@@ -668,8 +676,10 @@ static void set_runtime(emp_engine *sim, const emp_runtime_events *r)
                                  .copy_streams = r->copy_streams,
                                  .shared_links = r->shared_links,
                                  .has_chunks = r->bfc_allocator || r->caching_allocator,
-                                 .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0,
+                                 .copy_delays = r->send_s > 0.0 || r->receive_s > 0.0 ||
+                                                r->host_hop_s > 0.0,
                                  .pageable = r->pageable_s_per_byte > 0.0,
+                                 .has_hops = r->host_hop_s > 0.0 && !r->serial_issue,
                                  .shared_memory = r->cpu_pool && r->shared_memory};
     sim->send_ns = emp_ns_of_seconds(r->send_s);
     sim->receive_ns = emp_ns_of_seconds(r->receive_s);
@@ -743,10 +753,13 @@ emp_status emp_engine_create(emp_engine **out, const emp_problem *problem, emp_e
     EMP_TRY(emp_engine_set_sharing(sim, problem, err));
     EMP_TRY(emp_engine_set_models(sim, problem, err));
     EMP_TRY(emp_engine_set_collectives(sim, g, live, err));
+    EMP_TRY(emp_engine_set_client(sim, problem, err));
     EMP_TRY(check_bytes(sim, err));
     EMP_TRY(check_times(sim, err));
     EMP_TRY(allocate_state(sim, err));
     EMP_TRY(allocate_chunks(sim, err));
+    if (problem->runtime.events.plan_tokens > 0)
+        EMP_TRY(emp_plan_create(&sim->plan, problem, err));
     *out = sim;
     sim = NULL;
 
@@ -761,6 +774,7 @@ void emp_engine_destroy(emp_engine *sim)
     if (sim == NULL) return;
     emp_bfc_destroy(sim->bfc);
     emp_caching_destroy(sim->caching);
+    emp_plan_destroy(sim->plan);
     emp_engine_destroy_fusion(sim->fusion);
     emp_arrays_clear(&sim->arrays);
     emp_free(sim);

@@ -122,6 +122,13 @@ emp_status emp_sim_trace_decision(emp_sim *sim, const emp_decision *decision,
                err);
 }
 
+const emp_plan_buffer *emp_sim_planned(const emp_sim *sim, emp_device_id device)
+{
+    return sim->engine != NULL && sim->engine->plan != NULL
+               ? &sim->engine->plan->buffer[device]
+               : NULL;
+}
+
 /* A home that is its own root, and a copy, owns a buffer while it is needed. Runs leave
  * instances that the next has not reached yet as they were, hence the reset. */
 void emp_sim_live_reset(emp_sim *sim)

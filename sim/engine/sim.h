@@ -52,6 +52,9 @@ emp_status emp_sim_run_timed(emp_sim *sim, const emp_decision *decision,
 
 emp_sim_live_memory emp_sim_live_get(const emp_sim *sim, emp_device_id device);
 
+/** The buffer that the activations of the last run were packed into, or NULL: they were not. */
+const emp_plan_buffer *emp_sim_planned(const emp_sim *sim, emp_device_id device);
+
 /** Called for each buffer, named by the tensor that it was allocated for; others may
  * share it by now. */
 typedef void emp_sim_live_visit(void *context, emp_tensor_id tensor, bool is_copy,

@@ -11,6 +11,7 @@ typedef enum {
     EMP_EXPLAIN_BY_NOTHING, /**< it never waited, or never got ready */
     EMP_EXPLAIN_BY_OP,      /**< ready_by: the op that was done */
     EMP_EXPLAIN_BY_COPY,    /**< ... the copy that was delivered */
+    EMP_EXPLAIN_BY_CLIENT,  /**< ... the copy for which the client waited */
     EMP_EXPLAIN_BY_MESSAGE  /**< ... the op of which a message said that it was done */
 } emp_explain_trigger;
 

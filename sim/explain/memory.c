@@ -61,6 +61,16 @@ static void add_persistent(struct observer *o, emp_explain_memory *m, int64_t by
     }
 }
 
+/* All activations of a step, if they are planned: in the buffer of the op that made it largest. */
+static void add_planned(const struct observer *o, emp_explain_memory *m, int64_t bytes)
+{
+    const emp_plan_buffer *buffer = emp_sim_planned(o->sim, m->device);
+
+    if (buffer == NULL || buffer->end == 0 || m->held_bytes >= bytes) return;
+    add_buffer(
+        m, &(emp_explain_buffer){buffer->end, buffer->peak_op, -1, EMP_HELD_ACTIVATION});
+}
+
 static void add_live(void *context, emp_tensor_id tensor, bool is_copy, int64_t bytes)
 {
     struct observer *o = context;
@@ -92,6 +102,7 @@ static void observe(struct observer *o, emp_explain_memory *m, emp_device_id dev
     m->bytes = counted_bytes;
     o->memory = m;
     add_persistent(o, m, bytes);
+    add_planned(o, m, bytes);
     emp_sim_live_each(o->sim, device, add_live, o);
     add_workspaces(o, m, bytes);
     if (m->held_bytes != bytes) o->is_strange = true;

@@ -16,6 +16,7 @@ enum happens {
     READY,     /* id: op */
     TOLD,      /* id: op; those who wait for it are told */
     DELIVERED, /* id: copy */
+    PASSED,    /* id: copy; it has left its links, and the host knows */
     STARTED,   /* id: copy; it takes its links */
     REQUESTED  /* id: copy */
 };
@@ -158,6 +159,7 @@ static void leave_ready(struct walk *w, emp_op_id op)
     case EMP_EXPLAIN_BY_NOTHING: go(w, NOTHING, -1); break;
     case EMP_EXPLAIN_BY_OP: go(w, TOLD, o->ready_by); break;
     case EMP_EXPLAIN_BY_COPY: go(w, DELIVERED, o->ready_by); break;
+    case EMP_EXPLAIN_BY_CLIENT: go(w, PASSED, o->ready_by); break;
     case EMP_EXPLAIN_BY_MESSAGE:
         spend(w, emp_explain_told_ns(w->s, o->ready_by),
               (emp_explain_segment){.cause = EMP_CAUSE_MESSAGE,
@@ -183,13 +185,27 @@ static void leave_told(struct walk *w, emp_op_id op)
     }
 }
 
-static void leave_delivery(struct walk *w, const emp_explain_copy *c)
+static void leave_passing(struct walk *w, const emp_explain_copy *c)
 {
-    spend_on_copy(w, w->at - w->s->receive_ns, EMP_CAUSE_RECEIVE, c);
-    spend_on_copy(w, c->end_ns + w->s->poll_ns, EMP_CAUSE_HOST_WAIT, c);
     spend_on_copy(w, c->end_ns, EMP_CAUSE_POLL, c);
     spend_on_copy(w, c->start_ns, EMP_CAUSE_TRANSFER, c);
     go(w, STARTED, w->id);
+}
+
+/* What a copy to another host takes to be received; with host threads that is part of the transfer. */
+static emp_time_ns hop_of(const struct walk *w, const emp_explain_copy *c)
+{
+    const emp_runtime_events *rt = &w->s->problem->runtime.events;
+
+    if (rt->serial_issue || !emp_problem_has_hop(w->s->problem, c->from, c->to)) return 0;
+    return emp_ns_of_seconds(rt->host_hop_s);
+}
+
+static void leave_delivery(struct walk *w, const emp_explain_copy *c)
+{
+    spend_on_copy(w, w->at - w->s->receive_ns - hop_of(w, c), EMP_CAUSE_RECEIVE, c);
+    spend_on_copy(w, c->end_ns + w->s->poll_ns, EMP_CAUSE_HOST_WAIT, c);
+    go(w, PASSED, w->id);
 }
 
 /* The wait of a copy is cut, from its beginning: compute that is queued, the stream,
@@ -239,6 +255,7 @@ static void step_back(struct walk *w)
     case READY: leave_ready(w, w->id); break;
     case TOLD: leave_told(w, w->id); break;
     case DELIVERED: leave_delivery(w, &s->copy[w->id]); break;
+    case PASSED: leave_passing(w, &s->copy[w->id]); break;
     case STARTED: leave_start(w, &s->copy[w->id]); break;
     case REQUESTED: leave_request(w, &s->copy[w->id]); break;
     }

@@ -219,11 +219,12 @@ static void on_copy(void *context, emp_tensor_id tensor, emp_device_id from,
     if (c == NULL) return;
     if (phase == EMP_SIM_COPY_REQUESTED) {
         request_copy(r, c, at);
-    } else {
-        c->delivered_ns = at;
-        r->trigger = EMP_EXPLAIN_BY_COPY;
-        r->trigger_by = (int32_t)(c - r->s->copy);
+        return;
     }
+    if (phase == EMP_SIM_COPY_DELIVERED) c->delivered_ns = at;
+    r->trigger =
+        phase == EMP_SIM_COPY_DELIVERED ? EMP_EXPLAIN_BY_COPY : EMP_EXPLAIN_BY_CLIENT;
+    r->trigger_by = (int32_t)(c - r->s->copy);
 }
 
 static void on_transfer(void *context, emp_tensor_id tensor, emp_device_id from,

@@ -207,7 +207,7 @@ static void write_copy(void *context, emp_tensor_id tensor, emp_device_id from,
     emp_time_ns      start = at - (is_send ? w->send_ns : w->receive_ns);
 
     (void)from;
-    if (phase == EMP_SIM_COPY_TOLD) return;
+    if (phase == EMP_SIM_COPY_TOLD || phase == EMP_SIM_COPY_PASSED) return;
     if (phase == EMP_SIM_COPY_DELIVERED) w->delivered = find_copy(w, tensor, to);
     if (!has_host_thread(w, device)) return;
     emp_trace_slice slice =

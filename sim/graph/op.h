@@ -213,6 +213,7 @@ enum {
     EMP_OP_IS_WEIGHTS =
         1
         << 25, /**< a variable that nothing updates: pruning gives it to its only reader */
+    EMP_OP_IS_CACHE = 1 << 26, /**< state that tokens are added to: no call makes it */
 };
 
 /** How TensorFlow's own estimate, Grappler's, counts a type. */

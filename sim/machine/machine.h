@@ -88,8 +88,8 @@ typedef struct {
     double conv_window_factor[3], conv_filter_factor[3];
     double kernel_minimum_s;
     double format_flops_per_s
-        [EMP_FORMATS];  /**< dense products; 0 = the model has no such rate */
-    emp_tables *tables; /**< what was measured of its model, held; NULL = nothing */
+        [EMP_FORMATS];      /**< dense products; 0 = the model has no such rate */
+    emp_tables *tables;     /**< what was measured of its model, held; NULL = nothing */
     bool has_metal_kernels; /**< quantised weights meet Metal's kernels, not CUDA's */
     /* CPU */
     int32_t cores;

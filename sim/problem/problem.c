@@ -39,26 +39,93 @@ static void take_contexts(emp_machine *m, int64_t context_bytes)
     }
 }
 
-static void add_hops(emp_machine *m, double hop_s)
+bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to)
 {
+    const emp_machine *m = problem->machine;
+    const int32_t      host = m->device[to].host;
+
+    return host != m->device[from].host &&
+           !(emp_runtime_events_of(&problem->runtime)->client &&
+             host == m->device[0].host);
+}
+
+static void add_hops(emp_problem *p)
+{
+    emp_machine *m = p->adapted;
+
     for (int32_t from = 0; from < m->device_count; from++)
         for (int32_t to = 0; to < m->device_count; to++)
-            if (m->device[from].host != m->device[to].host)
-                m->route[from][to].latency_s += hop_s;
+            if (emp_problem_has_hop(p, from, to))
+                m->route[from][to].latency_s += p->runtime.events.host_hop_s;
+}
+
+/* Appends the links of a leg that the route does not have yet. False: there are too many. */
+static bool append_links(emp_route *route, const emp_route *leg)
+{
+    for (int32_t i = 0; i < leg->link_count; i++) {
+        int32_t k = 0;
+        while (k < route->link_count && route->link[k] != leg->link[i]) k++;
+        if (k == EMP_MAX_ROUTE) return false;
+        route->link[k] = leg->link[i];
+        if (k == route->link_count) route->link_count++;
+    }
+    return true;
+}
+
+/* The bytes arrive in the client's memory before they are sent on, so the times of both legs add up. */
+static bool join_legs(emp_route *route, const emp_route *there, const emp_route *on)
+{
+    *route = (emp_route){.latency_s = there->latency_s + on->latency_s,
+                         .bytes_per_s =
+                             1.0 / (1.0 / there->bytes_per_s + 1.0 / on->bytes_per_s)};
+    return append_links(route, there) && append_links(route, on);
+}
+
+/* Sends what goes between two hosts other than the first through the memory of the first. */
+static emp_status pass_through_client(emp_problem *p, emp_error *err)
+{
+    emp_machine  *m = p->adapted;
+    const int32_t client = m->device[0].host;
+
+    for (int32_t from = 0; from < m->device_count; from++) {
+        for (int32_t to = 0; to < m->device_count; to++) {
+            const int32_t a = m->device[from].host, b = m->device[to].host;
+            if (a == b || a == client || b == client) continue;
+            if (!join_legs(&m->route[from][to], &m->route[from][client],
+                           &m->route[client][to]))
+                return EMP_ERROR(
+                    EMP_EUNSUPPORTED,
+                    "the way from %s to %s by way of %s has more than %d links",
+                    m->device[from].name, m->device[to].name, m->device[client].name,
+                    EMP_MAX_ROUTE);
+        }
+    }
+    return EMP_OK;
+}
+
+/* What a runtime keeps of each GPU besides what ops take. */
+static int64_t kept_bytes(const emp_problem *p, const emp_runtime_events *events)
+{
+    const bool has_buffers =
+        p->graph->collective != NULL && emp_machine_count(p->machine, EMP_DEVICE_GPU) > 1;
+
+    return events->gpu_context_bytes + (has_buffers ? events->collective_bytes : 0);
 }
 
 /* The machine as a program of this runtime has it. */
 static emp_status adapt_machine(emp_problem *p, emp_error *err)
 {
     const emp_runtime_events *events = emp_runtime_events_of(&p->runtime);
+    const int64_t             kept = kept_bytes(p, events);
 
-    if (events->gpu_context_bytes == 0 && events->host_hop_s == 0.0) return EMP_OK;
+    if (kept == 0 && events->host_hop_s == 0.0 && !events->client) return EMP_OK;
     p->adapted = EMP_NEW(emp_machine);
     if (p->adapted == NULL) return EMP_ERROR(EMP_ENOMEM, "machine");
     *p->adapted = *p->machine;
     p->machine = p->adapted;
-    take_contexts(p->adapted, events->gpu_context_bytes);
-    add_hops(p->adapted, events->host_hop_s);
+    take_contexts(p->adapted, kept);
+    if (events->client) EMP_CHECK(pass_through_client(p, err));
+    if (events->host_hop_s > 0.0) add_hops(p);
     return EMP_OK;
 }
 
@@ -126,6 +193,21 @@ emp_status emp_problem_forbid_cpus(emp_problem *problem, int32_t *kept_count,
     }
     if (kept_count != NULL) *kept_count = kept;
     return EMP_OK;
+}
+
+bool emp_problem_keeps_gpu_kernels(const emp_problem   *problem,
+                                   const emp_device_id *device_of_op)
+{
+    const emp_machine *m = problem->machine;
+
+    if (emp_machine_count(m, EMP_DEVICE_GPU) == 0) return true;
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
+        const int32_t c = problem->class_of_op[op];
+        if (c >= 0 && (problem->kinds_of_class[c] & EMP_KIND_GPU) != 0 &&
+            m->device[device_of_op[op]].kind == EMP_DEVICE_CPU)
+            return false;
+    }
+    return true;
 }
 
 static bool is_withheld(const emp_problem *p, emp_device_id device)

@@ -28,6 +28,10 @@ struct emp_problem {
     char workload[256]; /**< spec or path, for records and for expert rules */
 };
 
+/** Whether a copy from one device to another has the hop of the runtime: it goes to another host or, where the runtime
+ * has a client, to a host other than the client's. */
+bool emp_problem_has_hop(const emp_problem *problem, int32_t from, int32_t to);
+
 /** Forbids CPUs to all classes that a GPU can have. Before a simulator or a method uses the problem.
  * What a GPU has no kernel for stays. emp_problem_legalize() then moves a class from a CPU to the first GPU of its
  * host, or else of the machine.
@@ -35,6 +39,10 @@ struct emp_problem {
  * O(V). \retval EMP_EINVAL  The machine has no GPU. */
 emp_status emp_problem_forbid_cpus(emp_problem *problem, int32_t *kept_count,
                                    emp_error *err);
+
+/** True if a placement has no op on a CPU whose class may be on a GPU. O(V). */
+bool emp_problem_keeps_gpu_kernels(const emp_problem   *problem,
+                                   const emp_device_id *device_of_op);
 
 /** Whether some op that is not folded may be on more than one device. O(V). */
 bool emp_problem_has_choice(const emp_problem *problem);

@@ -39,12 +39,13 @@ struct emp_sim_result {
 typedef enum {
     EMP_SIM_COPY_TOLD,      /**< its producer is done; the send begins or waits */
     EMP_SIM_COPY_REQUESTED, /**< sent; its buffer is there */
+    EMP_SIM_COPY_PASSED,    /**< where there is a client: it goes on */
     EMP_SIM_COPY_DELIVERED  /**< its readers are told */
 } emp_sim_copy_phase;
 
 /** Called as a traced run learns of what happens; every member may be NULL. Times may lie
  * ahead of the clock: a kernel's times are known when it is queued. What makes an op ready
- * (an op that is done, a copy that is delivered, a message) is told before that op and
+ * (an op that is done, a copy that is passed or delivered, a message) is told before that op and
  * after all that made others ready before. An op on a GPU with a host thread creates
  * what it makes between issue and op.
  * sim/explain/trace_chrome.h and sim/explain are uses. */

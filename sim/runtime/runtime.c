@@ -65,7 +65,8 @@ struct raw_runtime {
     char *base;
     char *rules;
     char *fp32_products;
-    char *caching_allocator, *shared_memory, *gpu_context, *host_hop;
+    char *caching_allocator, *shared_memory, *gpu_context, *host_hop, *client;
+    char *collective_buffers, *plan_tokens, *plan_copies;
 #define X(key, kind, member, rules) char *key;
     RUNTIME_FIELDS(X)
 #undef X
@@ -89,6 +90,14 @@ static const cyaml_schema_field_t schema_fields[] = {
                            struct raw_runtime, gpu_context, 0, CYAML_UNLIMITED),
     CYAML_FIELD_STRING_PTR("host_hop", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
                            struct raw_runtime, host_hop, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("client", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, client, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("collective_buffers", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, collective_buffers, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("plan_tokens", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, plan_tokens, 0, CYAML_UNLIMITED),
+    CYAML_FIELD_STRING_PTR("plan_copies", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
+                           struct raw_runtime, plan_copies, 0, CYAML_UNLIMITED),
 #define X(key, kind, member, rules)                                        \
     CYAML_FIELD_STRING_PTR(#key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
                            struct raw_runtime, key, 0, CYAML_UNLIMITED),
@@ -129,7 +138,15 @@ static const emp_config_field optional[] = {
     {"gpu_context", EMP_CONFIG_BYTES, offsetof(struct raw_runtime, gpu_context),
      offsetof(emp_runtime, events.gpu_context_bytes)},
     {"host_hop", EMP_CONFIG_SECONDS, offsetof(struct raw_runtime, host_hop),
-     offsetof(emp_runtime, events.host_hop_s)}};
+     offsetof(emp_runtime, events.host_hop_s)},
+    {"collective_buffers", EMP_CONFIG_BYTES,
+     offsetof(struct raw_runtime, collective_buffers),
+     offsetof(emp_runtime, events.collective_bytes)},
+    {"plan_tokens", EMP_CONFIG_COUNT_OR_0, offsetof(struct raw_runtime, plan_tokens),
+     offsetof(emp_runtime, events.plan_tokens)},
+    {"plan_copies", EMP_CONFIG_COUNT_OR_0, offsetof(struct raw_runtime, plan_copies),
+     offsetof(emp_runtime, events.plan_copies)},
+    SWITCH_FIELD(client)};
 
 enum { OPTIONAL_COUNT = sizeof optional / sizeof optional[0] };
 
@@ -305,9 +322,19 @@ static emp_status read_optionals(emp_runtime *runtime, const emp_config *config,
     for (size_t i = 0; i < OPTIONAL_COUNT; i++)
         EMP_CHECK(read_optional(runtime, config, &optional[i], err));
     const emp_runtime_events *events = &runtime->events;
-    if (runtime->rules != EMP_RULES_EVENTS || !events->caching_allocator ||
-        !events->bfc_allocator)
-        return EMP_OK;
+    if (runtime->rules != EMP_RULES_EVENTS) return EMP_OK;
+    if (events->plan_tokens > 0 && (events->caching_allocator || events->bfc_allocator))
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%d: plan_tokens: the activations of a step are planned, so "
+                         "%s must be off",
+                         config->path, emp_config_line(config, "plan_tokens", ""),
+                         events->bfc_allocator ? "bfc_allocator" : "caching_allocator");
+    if (events->plan_tokens > 0 && events->plan_copies == 0)
+        return EMP_ERROR(EMP_EFORMAT,
+                         "%s:%d: plan_tokens needs plan_copies, the copies of a device's "
+                         "inputs; 1 if micro-batches do not overlap",
+                         config->path, emp_config_line(config, "plan_tokens", ""));
+    if (!events->caching_allocator || !events->bfc_allocator) return EMP_OK;
     bool is_here = text_of(config, &optional[0]) != NULL;
     return EMP_ERROR(
         EMP_EFORMAT,

@@ -72,8 +72,19 @@ typedef struct {
                                     not pinned; 0 = as fast as all else */
     /** Of each GPU's memory, at most an eighth: what its driver and libraries keep. */
     int64_t gpu_context_bytes;
-    double  host_hop_s; /**< of a copy to another host, besides what the route takes */
-    int32_t cpu_slots;  /**< ops that the CPU pool runs at once; 0 = one per core */
+    /** Likewise the buffers of a library of collectives, if the graph has collectives and the machine several
+     * GPUs. */
+    int64_t collective_bytes;
+    int32_t plan_tokens; /**< activations are packed into a buffer for each device before
+                            the step, for a micro-batch of this many tokens of a prompt at
+                            least; 0 = they take memory while they live */
+    int32_t plan_copies; /**< of the inputs of each device if several micro-batches are on
+                            their way at once */
+    double  host_hop_s;  /**< of a copy to another host, besides what the route takes */
+    bool client; /**< one program on the first host drives all hosts: copies between two
+                      others pass through it, and it waits for each copy between hosts
+                      before it issues later micro-batches */
+    int32_t cpu_slots; /**< ops that the CPU pool runs at once; 0 = one per core */
     emp_format
         fp32_products; /**< that GPUs compute products of fp32 in, where their model
                                  knows it */
@@ -120,9 +131,9 @@ struct emp_runtime {
 const emp_runtime_events *emp_runtime_events_of(const emp_runtime *runtime);
 
 /** The profiles that come with the program, for messages. */
-#define EMP_RUNTIME_NAMES                                                          \
-    "tf-r1.3, ideal, torch-eager, torch-cached, graph-launch, llama-cpp, traced, " \
-    "placeto, "                                                                    \
+#define EMP_RUNTIME_NAMES                                                       \
+    "tf-r1.3, ideal, torch-eager, torch-cached, graph-launch, llama-cpp, exo, " \
+    "traced, placeto, "                                                         \
     "baechi, msr-latency, msr-load, edges, replay-cpu, replay-cuda"
 
 /** Fills \a runtime from a profile, as emp_runtime_load() does; it needs no release.

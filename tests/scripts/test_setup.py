@@ -1,6 +1,7 @@
 """Does scripts/setup.sh speak of building only when something is built, and does it build whenever
 something has changed?"""
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -153,6 +154,65 @@ class Changes(unittest.TestCase):
         change = f'sleep 0.1; echo >> "{self.tree.root}/sim/graph/a.c"'
         self.assertEqual(self.build(change), 0)
         self.assertFalse(self.tree.is_built())
+
+
+class Tiers(unittest.TestCase):
+    """scripts/test in a checkout of its own, where apt-get, cmake and ctest only note what they are asked for."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root, self.bin = os.path.join(folder.name, "root"), os.path.join(folder.name, "bin")
+        self.log = os.path.join(folder.name, "log")
+        os.makedirs(self.bin)
+        os.makedirs(os.path.join(self.root, "scripts"))
+        for name in ("test", "setup.sh"):
+            shutil.copy(os.path.join(ROOT, "scripts", name), os.path.join(self.root, "scripts"))
+        for name in ("check-format.sh", "check-includes.sh", "check-headers.sh"):
+            self.write(os.path.join(self.root, "scripts", name), "")
+        with open(os.path.join(self.root, ".gitignore"), "w", encoding="utf-8") as file:
+            file.write("build\n")
+        for command in (["init", "-q"], ["add", "-A"],
+                        ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "a"]):
+            subprocess.run(["git", "-C", self.root, *command], check=True)
+        for name in ("apt-get", "cmake"):
+            self.write(os.path.join(self.bin, name), f'echo {name} "$@" >>"{self.log}"')
+        self.write(os.path.join(self.bin, "dpkg-query"), "")
+        self.write(os.path.join(self.bin, "sudo"), '"$@"')
+        self.answer("")
+
+    def write(self, path, text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(path, 0o755)
+
+    def answer(self, line):
+        """Sets the line that ctest prints before its count."""
+        self.write(os.path.join(self.bin, "ctest"), f'echo ctest "$@" >>"{self.log}"\n'
+                   f"echo '{line}'\necho '100% tests passed, 0 tests failed out of 2'")
+
+    def commands(self, option):
+        """Lists the commands that scripts/test runs with an option."""
+        open(self.log, "w", encoding="utf-8").close()
+        environment = {**os.environ, "PATH": self.bin + os.pathsep + os.environ["PATH"]}
+        subprocess.run([os.path.join(self.root, "scripts", "test"), option], env=environment, check=True,
+                       capture_output=True)
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+    def test_all_compares_with_other_programs_that_it_installs(self):
+        log = self.commands("--all")
+        self.assertIn("-L peers", log)
+        installed = next(line for line in log.splitlines() if line.startswith("apt-get install")).split()
+        self.assertLessEqual({"graphviz", "hdf5-tools", "python3-venv"}, set(installed))
+        self.assertNotIn("python3-torch", installed)
+
+    def test_comparisons_that_were_skipped_run_again(self):
+        self.answer("1/2 Test #1: test_witness_hdf5 ...***Skipped")
+        self.commands("--all")
+        self.answer("")
+        self.assertIn("-L peers", self.commands("--all"))
+        self.assertNotIn("-L peers", self.commands("--all"))
 
 
 if __name__ == "__main__":

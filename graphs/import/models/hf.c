@@ -15,7 +15,12 @@
 #include "graphs/transformer/build.h"
 
 /* Of llama.cpp, whose files GGUF files are. */
-enum { SEQUENCE_DEFAULT = 2048, GGUF_MICRO_BATCH = 512, PATH_BYTES = 4096 };
+enum {
+    SEQUENCE_DEFAULT = 2048,
+    GGUF_MICRO_BATCH = 512,
+    GGUF_CACHE_GRANULE = 256,
+    PATH_BYTES = 4096
+};
 
 /* The text of a spec behind the path. */
 enum { WEIGHTS = 1 };
@@ -286,6 +291,8 @@ static emp_status build_gguf(emp_graph **out, const emp_gguf *h, const hf_values
     if (v->micro_batch < 0 && step.phase == EMP_PHASE_PREFILL &&
         emp_transformer_has_plain_keys(&m))
         step.micro_batch = GGUF_MICRO_BATCH;
+    step.cache_granule = GGUF_CACHE_GRANULE;
+    step.window_spare = v->micro_batch > 0 ? v->micro_batch : GGUF_MICRO_BATCH;
     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, &types, err));
     EMP_TRY(emp_gguf_check_used(h, m.layer_count, err));
     *out = graph;

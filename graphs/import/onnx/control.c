@@ -28,13 +28,9 @@ static emp_slice input_name(const emp_onnx_graph *graph, int32_t i)
 
 /* Binds a name of an inner graph to a value that is there already. */
 static void bind_to(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
-                    const emp_onnx_value *value)
+                    emp_onnx_value *value)
 {
-    if (name.size == 0 || value == NULL) return;
-    emp_onnx_value *own = emp_onnx_bind(o, scope, name);
-    if (own == NULL) return;
-    *own = *value;
-    own->name = name;
+    if (name.size > 0 && value != NULL) (void)emp_onnx_bind_value(o, scope, name, value);
 }
 
 static bool open_body(emp_onnx_call *c, const char *name, emp_onnx_graph *graph)
@@ -73,19 +69,58 @@ static void give(emp_onnx_call *c, int32_t i, emp_onnx_value *value)
     emp_onnx_value unknown = {
         .shape = EMP_SHAPE_UNKNOWN, .port = EMP_TF_NONE, .is_unknown = true};
 
-    if (value != NULL && !value->is_unknown && value->port.op < 0 &&
-        value->number == NULL)
+    if (value != NULL && !value->is_unknown && !value->is_sequence &&
+        value->port.op < 0 && value->number == NULL)
         emp_onnx_port(c->o, value);
     emp_onnx_out_value(c, i, value != NULL ? value : &unknown);
 }
 
+/* Keeps the weights that a graph reads without running it: its own, and those of graphs around it. */
+static void keep_weights(emp_onnx_call *c, const emp_onnx_scope *outer,
+                         const emp_onnx_graph *graph)
+{
+    static const char *const bodies[] = {"then_branch", "else_branch", "body"};
+    emp_onnx                *o = c->o;
+    emp_onnx_scope           scope = {.outer = outer, .call = outer->call};
+
+    o->depth++;
+    emp_onnx_bind_initializers(o, &scope, graph);
+    o->node_budget -=
+        o->node_budget < graph->nodes.count ? o->node_budget : graph->nodes.count;
+    for (int32_t n = 0; n < graph->nodes.count && o->node_budget > 0; n++) {
+        emp_onnx_node   node;
+        emp_onnx_attr   attr;
+        emp_onnx_tensor tensor;
+        emp_onnx_graph  inner;
+        if (o->status != EMP_OK ||
+            emp_onnx_node_read(&node, graph->nodes.item[n], &o->arena, NULL) != EMP_OK)
+            break;
+        if (emp_slice_is(node.type, "Constant") && node.output_count > 0 &&
+            emp_onnx_attr_find(&node, "value", &attr) && attr.tensor.data != NULL &&
+            emp_onnx_tensor_read(&tensor, attr.tensor, NULL) == EMP_OK)
+            emp_onnx_bind_tensor(o, &scope, node.output[0], &tensor, false);
+        for (int32_t i = 0; i < node.input_count; i++) {
+            emp_onnx_value *value = emp_onnx_find(&scope, node.input[i]);
+            if (value != NULL && value->transposed != NULL) value = value->transposed;
+            if (value != NULL && value->is_weight) emp_onnx_keep(o, value);
+        }
+        for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+            if (o->depth < EMP_ONNX_MAX_DEPTH &&
+                emp_onnx_attr_find(&node, bodies[i], &attr) && attr.graph.data != NULL &&
+                emp_onnx_graph_read(&inner, attr.graph, &o->arena, NULL) == EMP_OK)
+                keep_weights(c, &scope, &inner);
+    }
+    o->depth--;
+    emp_onnx_scope_clear(&scope);
+}
+
 void emp_onnx_lower_if(emp_onnx_call *c, const char *word)
 {
-    const emp_onnx_value *condition = emp_onnx_in(c, 0);
-    emp_onnx_scope        scope = {.outer = c->scope, .call = c->scope->call};
-    emp_onnx_graph        branch;
-    bool                  is_known = condition != NULL && condition->number != NULL;
-    bool takes_else = is_known && emp_shape_elements(&condition->shape) > 0 &&
+    emp_onnx_value *condition = emp_onnx_in(c, 0);
+    emp_onnx_scope  scope = {.outer = c->scope, .call = c->scope->call};
+    emp_onnx_graph  branch;
+    bool            is_known = condition != NULL && condition->number != NULL;
+    bool            takes_else = is_known && emp_shape_elements(&condition->shape) > 0 &&
                       condition->number[0] == 0.0;
 
     (void)word;
@@ -98,6 +133,9 @@ void emp_onnx_lower_if(emp_onnx_call *c, const char *word)
     for (int32_t i = 0; i < c->node->output_count; i++)
         give(c, i, result(&scope, &branch, i, false));
     emp_onnx_scope_clear(&scope);
+    if (is_known || !open_body(c, "else_branch", &branch)) return;
+    keep_weights(c, c->scope, &branch);
+    if (condition != NULL && condition->port.op >= 0) emp_onnx_keep(c->o, condition);
 }
 
 static bool is_false(const emp_onnx_value *value)
@@ -132,6 +170,17 @@ static bool goes_on(emp_onnx_call *c, int64_t t, int64_t most,
     return false;
 }
 
+static void bind_scalar(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
+                        emp_dtype dtype, const double *number)
+{
+    emp_onnx_value *value = name.size > 0 ? emp_onnx_bind(o, scope, name) : NULL;
+
+    if (value == NULL) return;
+    value->shape = EMP_SHAPE_SCALAR;
+    value->dtype = dtype;
+    value->number = number;
+}
+
 /* One iteration: binds what it reads, walks over the body, and leaves in `carried` what it makes. */
 static emp_onnx_value *iterate(emp_onnx_call *c, const emp_onnx_graph *body, int64_t t,
                                emp_onnx_value **carried, int32_t carried_count,
@@ -139,13 +188,10 @@ static emp_onnx_value *iterate(emp_onnx_call *c, const emp_onnx_graph *body, int
 {
     emp_onnx_scope scope = {.outer = c->scope, .call = c->scope->call};
     double        *index = emp_onnx_new_numbers(c->o, 1);
-    emp_onnx_value counter = {.dtype = EMP_DTYPE_INT64, .port = EMP_TF_NONE};
-    emp_onnx_value goes_on = {.dtype = EMP_DTYPE_BOOL, .port = EMP_TF_NONE};
 
     if (index != NULL) *index = (double)t;
-    counter.number = index;
-    bind_to(c->o, &scope, input_name(body, 0), &counter);
-    bind_to(c->o, &scope, input_name(body, 1), &goes_on);
+    bind_scalar(c->o, &scope, input_name(body, 0), EMP_DTYPE_INT64, index);
+    bind_scalar(c->o, &scope, input_name(body, 1), EMP_DTYPE_BOOL, NULL);
     for (int32_t i = 0; i < carried_count; i++)
         bind_to(c->o, &scope, input_name(body, 2 + i), carried[i]);
     walk_inside(c, &scope, body);
@@ -162,7 +208,7 @@ static void give_results(emp_onnx_call *c, emp_onnx_value **carried,
     for (int32_t i = 0; i < c->node->output_count; i++) {
         bool is_scanned = i >= carried_count;
         if (is_scanned && i < results && trips > 0 && carried[i] != NULL &&
-            !carried[i]->is_unknown) {
+            !carried[i]->is_unknown && !carried[i]->is_sequence) {
             emp_shape shape = {.rank = 1, .dim = {trips}};
             for (int32_t d = 0; d < carried[i]->shape.rank && d < EMP_MAX_RANK - 1; d++)
                 shape.dim[shape.rank++] = carried[i]->shape.dim[d];
@@ -201,22 +247,22 @@ void emp_onnx_lower_loop(emp_onnx_call *c, const char *word)
     give_results(c, carried, carried_count, results, t);
 }
 
-/* Cuts step t out of a tensor along an axis. */
-static emp_port step_of(emp_onnx_call *c, emp_onnx_value *value, int32_t axis, int64_t t)
+emp_port emp_onnx_part(emp_onnx_call *c, emp_onnx_value *value, int32_t axis,
+                       int64_t first, int64_t end, bool squeezed)
 {
     int64_t   begin[EMP_MAX_RANK] = {0}, size[EMP_MAX_RANK];
     emp_shape shape = value->shape, item = {.rank = 0};
 
-    begin[axis] = t;
+    begin[axis] = first;
     for (int32_t d = 0; d < shape.rank; d++) {
-        size[d] = d == axis ? 1 : shape.dim[d];
+        size[d] = d == axis ? end - first : shape.dim[d];
         if (d != axis) item.dim[item.rank++] = shape.dim[d];
     }
     emp_port part = emp_onnx_emit(c, "Slice", NULL,
                                   EMP_TF_PORTS(emp_onnx_port(c->o, value),
                                                emp_onnx_int_vector(c, begin, shape.rank),
                                                emp_onnx_int_vector(c, size, shape.rank)));
-    return emp_onnx_reshape(c, part, item);
+    return squeezed ? emp_onnx_reshape(c, part, item) : part;
 }
 
 /* The axis of scanned tensor i; an attribute may name one for each. */
@@ -270,16 +316,15 @@ static void scan_step(emp_onnx_call *c, scan *s, int64_t t)
     for (int32_t i = 0; i < s->states; i++)
         bind_to(c->o, &scope, input_name(&s->body, i), s->state[i]);
     for (int32_t i = 0; i < s->scanned; i++) {
-        emp_onnx_value *whole = emp_onnx_in(c, s->states + i), item = {0};
+        emp_onnx_value *whole = emp_onnx_in(c, s->states + i);
         int32_t         axis = scan_axis(c, "scan_input_axes", i, whole->shape.rank);
-        item = *whole;
-        item.number = NULL;
-        item.is_weight = false;
-        item.transposed = NULL;
-        item.port = step_of(c, whole, axis, t);
-        item.shape =
-            item.port.op < 0 ? EMP_SHAPE_UNKNOWN : emp_tf_shape(c->o->tf, item.port);
-        bind_to(c->o, &scope, input_name(&s->body, s->states + i), &item);
+        emp_port        step = emp_onnx_part(c, whole, axis, t, t + 1, true);
+        emp_onnx_value *item =
+            emp_onnx_bind(c->o, &scope, input_name(&s->body, s->states + i));
+        if (item == NULL) break;
+        item->dtype = whole->dtype;
+        item->port = step;
+        if (step.op >= 0) item->shape = emp_tf_shape(c->o->tf, step);
     }
     walk_inside(c, &scope, &s->body);
     for (int32_t i = 0; i < s->states; i++)

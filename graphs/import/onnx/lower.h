@@ -30,7 +30,12 @@ struct emp_onnx_value {
     bool          is_trainable; /**< a weight that a training step changes */
     bool          is_buffer;    /**< a weight that is no parameter of the model */
     emp_onnx_value
-        *transposed; /**< what this is with the last two dims exchanged, or NULL */
+               *transposed; /**< what this is with the last two dims exchanged, or NULL */
+    const char *place;      /**< of a weight in an inner graph: its tensor in the file */
+    bool        is_kept;    /**< in emp_onnx.kept */
+    bool        is_sequence;
+    emp_onnx_value **item; /**< of a sequence: its tensors */
+    int32_t          item_count;
 };
 
 /** Names that nodes see: those of their graph, then those of the graphs around it. */
@@ -62,16 +67,22 @@ typedef struct {
     emp_strmap            role_of_name; /**< bits of weights.h */
     const char           *dims;  /**< "name=size,...": what symbols stand for, or NULL */
     int64_t               batch; /**< of unknown leading sizes; 0 = not given */
-    emp_onnx_size        *size;  /**< of all symbols of the inputs, and more */
-    int32_t               size_count, size_capacity;
-    int64_t               number_budget; /**< numbers that constants may still have */
-    int64_t               node_budget;   /**< nodes that loops may still unroll to */
-    int32_t               passed_over;   /**< nodes behind a problem */
-    int32_t               depth;         /**< of graphs within nodes */
-    bool                  is_training, is_lenient, has_weights;
-    bool       has_constant_filters; /**< weights among values of Constant nodes */
-    emp_status status;               /**< EMP_ENOMEM ends the walk */
-    emp_error *err;
+    emp_strmap       inner; /**< places of tensors in inner graphs, to inner_weight */
+    emp_onnx_value **inner_weight;
+    int32_t          inner_count, inner_capacity;
+    emp_onnx_value **kept; /**< weights of branches that are not taken, conditions */
+    int32_t          kept_count, kept_capacity;
+    emp_onnx_size   *size; /**< of all symbols of the inputs, and more */
+    int32_t          size_count, size_capacity;
+    int64_t          number_budget; /**< numbers that constants may still have */
+    int64_t          node_budget;   /**< nodes that loops may still unroll to */
+    int64_t          item_budget;   /**< tensors that sequences may still list */
+    int32_t          passed_over;   /**< nodes behind a problem */
+    int32_t          depth;         /**< of graphs within nodes */
+    bool             is_training, is_lenient, has_weights;
+    bool             has_constant_filters; /**< weights among values of Constant nodes */
+    emp_status       status;               /**< EMP_ENOMEM ends the walk */
+    emp_error       *err;
 } emp_onnx;
 
 /** A node at work. */
@@ -101,15 +112,21 @@ typedef struct {
 emp_onnx_value *emp_onnx_find(const emp_onnx_scope *scope, emp_slice name);
 /** A new value under that name, which hides an older one; NULL: no memory. */
 emp_onnx_value *emp_onnx_bind(emp_onnx *o, emp_onnx_scope *scope, emp_slice name);
-void            emp_onnx_scope_clear(emp_onnx_scope *scope);
+/** Gives a value one more name, which hides an older one; false: no memory. */
+bool emp_onnx_bind_value(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
+                         emp_onnx_value *value);
+void emp_onnx_scope_clear(emp_onnx_scope *scope);
 /** The tensor of a value in the graph; constants and weights are put there when first asked for. */
 emp_port emp_onnx_port(emp_onnx *o, emp_onnx_value *value);
 /** Room for numbers; NULL where there are too many for constants. */
 double *emp_onnx_new_numbers(emp_onnx *o, int64_t count);
-/** Makes the value a constant or a weight, as its tensor and its role say. Tensors that are no
- * initializers are the values of Constant nodes. */
-void emp_onnx_take_tensor(emp_onnx *o, emp_onnx_value *value,
+/** Binds a name to a tensor of the file: a constant or a weight, as its type and its role say. Tensors
+ * that are no initializers are the values of Constant nodes. A weight in an inner graph is one value,
+ * however many iterations read it. */
+void emp_onnx_bind_tensor(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
                           const emp_onnx_tensor *tensor, bool is_initializer);
+/** Makes a weight or a tensor part of the step, even if no op of the step reads it. */
+void emp_onnx_keep(emp_onnx *o, emp_onnx_value *value);
 
 /* What a lowering asks of its node. */
 
@@ -235,6 +252,8 @@ void emp_onnx_blame_sizes(const emp_onnx *o, const char *message, char *text,
 
 /* Graphs: walk.c. */
 
+/** The rule of a node's type; NULL: the type is not known. */
+const emp_onnx_rule *emp_onnx_find_rule(emp_slice domain, emp_slice type);
 /** Binds the initializers of a graph. */
 void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
                                 const emp_onnx_graph *graph);
@@ -243,13 +262,16 @@ void emp_onnx_walk(emp_onnx *o, emp_onnx_scope *scope, const emp_onnx_graph *gra
 
 /* Control flow and the model's functions: control.c. */
 emp_onnx_lowering emp_onnx_lower_if, emp_onnx_lower_loop, emp_onnx_lower_scan;
+/** The elements from \a first to before \a end along an axis; without the axis, if it is \a squeezed. */
+emp_port emp_onnx_part(emp_onnx_call *c, emp_onnx_value *value, int32_t axis,
+                       int64_t first, int64_t end, bool squeezed);
 /** The body of a function in place of the node. */
 void emp_onnx_lower_function(emp_onnx_call *c, emp_slice body);
 
 /* The rules by theme, each ending with {0}; those of the runtime's own domains come first there. */
 extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
     emp_onnx_layer_rules[], emp_onnx_other_rules[], emp_onnx_attention_rules[],
-    emp_onnx_einsum_rules[], emp_onnx_runtime_rules[];
+    emp_onnx_einsum_rules[], emp_onnx_sequence_rules[], emp_onnx_runtime_rules[];
 
 /** Products of the factors \a first and \a second of any ranks. */
 emp_port emp_onnx_product(emp_onnx_call *c, int32_t first, int32_t second);

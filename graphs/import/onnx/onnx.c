@@ -11,7 +11,7 @@
 enum { NEWEST = 28 };
 
 /* Memory that constants, and nodes of unrolled loops, may take beside what the file has. */
-enum { NUMBERS_BESIDE = 1 << 20, NODES_BESIDE = 1 << 15 };
+enum { NUMBERS_BESIDE = 1 << 20, NODES_BESIDE = 1 << 15, SEQUENCE_ITEMS = 1 << 23 };
 
 /* ---- inputs ---- */
 
@@ -92,18 +92,6 @@ static void describe(const emp_onnx *o, const emp_onnx_graph *graph)
         (long long)emp_onnx_model_opset(m, (emp_slice){"", 0}), graph->nodes.count);
 }
 
-/* Whether a file has weights of its own; some exporters leave them out. */
-static bool has_weights(const emp_onnx_graph *graph)
-{
-    for (int32_t i = 0; i < graph->initializers.count; i++) {
-        emp_onnx_tensor tensor;
-        if (emp_onnx_tensor_read(&tensor, graph->initializers.item[i], NULL) == EMP_OK &&
-            tensor.dtype != EMP_DTYPE_INT64 && emp_shape_elements(&tensor.shape) > 1)
-            return true;
-    }
-    return false;
-}
-
 /* The op of each output becomes a target. A constant output is one of the graph, too. */
 static int32_t mark_targets(emp_onnx *o, const emp_onnx_scope *scope,
                             const emp_onnx_graph *graph)
@@ -120,11 +108,24 @@ static int32_t mark_targets(emp_onnx *o, const emp_onnx_scope *scope,
             continue;
         }
         if (value->is_unknown) continue;
-        emp_port port = emp_onnx_port(o, value);
-        if (!o->is_training) emp_tf_set_target(o->tf, port.op);
-        count++;
+        for (int32_t k = 0; k < (value->is_sequence ? value->item_count : 1); k++) {
+            emp_port port = emp_onnx_port(o, value->is_sequence ? value->item[k] : value);
+            if (!o->is_training) emp_tf_set_target(o->tf, port.op);
+            count++;
+        }
     }
     return count;
+}
+
+/* The weights of a branch that is not taken are in memory, too, and both branches wait for their
+ * condition. Gradients do not reach such weights. */
+static void mark_kept(emp_onnx *o)
+{
+    for (int32_t i = 0; i < o->kept_count && o->status == EMP_OK; i++) {
+        emp_onnx_value *value = o->kept[i];
+        if (value->port.op < 0) value->is_trainable = false;
+        emp_tf_set_target(o->tf, emp_onnx_port(o, value).op);
+    }
 }
 
 static emp_status build(emp_onnx *o, emp_graph **out, const emp_onnx_params *params,
@@ -139,13 +140,13 @@ static emp_status build(emp_onnx *o, emp_graph **out, const emp_onnx_params *par
     describe(o, &graph);
     o->node_budget =
         (int64_t)graph.nodes.count + NODES_BESIDE + (int64_t)(o->model->bytes.size / 64);
-    o->has_weights = has_weights(&graph);
     EMP_TRY(emp_onnx_find_roles(o, &graph, 0, err));
     EMP_TRY(emp_onnx_read_stated(o, &graph, err));
     emp_onnx_bind_initializers(o, &scope, &graph);
     EMP_TRY(bind_inputs(o, &scope, &graph, err));
     if (o->status == EMP_OK) emp_onnx_walk(o, &scope, &graph);
     int32_t targets = o->status == EMP_OK ? mark_targets(o, &scope, &graph) : 0;
+    mark_kept(o);
     if (o->status == EMP_OK && !emp_tf_is_ok(o->tf)) o->status = o->tf->status;
     if (o->status != EMP_OK) EMP_FAIL(o->status, "%s", o->tf->err->msg);
     EMP_TRY(emp_import_notes_check(o->notes, err));
@@ -172,6 +173,7 @@ emp_status emp_onnx_build(emp_graph **out, emp_slice bytes, const emp_onnx_param
                         .dims = params->dims,
                         .batch = params->batch,
                         .number_budget = NUMBERS_BESIDE + (int64_t)(bytes.size / 4),
+                        .item_budget = SEQUENCE_ITEMS,
                         .is_training = params->train != NULL && params->train[0] != '\0',
                         .is_lenient = params->is_lenient,
                         .err = &reason};
@@ -185,6 +187,9 @@ cleanup:
     if (st != EMP_OK) st = EMP_ERROR(st, "%s", reason.msg);
     emp_tf_clear(&tf);
     emp_strmap_clear(&o.role_of_name);
+    emp_strmap_clear(&o.inner);
+    emp_free((void *)o.inner_weight);
+    emp_free((void *)o.kept);
     emp_free(o.size);
     emp_arena_clear(&o.arena);
     return st;

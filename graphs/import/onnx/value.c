@@ -25,21 +25,28 @@ static emp_onnx_value *out_of_memory(emp_onnx *o)
     return NULL;
 }
 
+bool emp_onnx_bind_value(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
+                         emp_onnx_value *value)
+{
+    emp_error *err = NULL;
+
+    if (EMP_GROW(scope->value, scope->count + 1, scope->capacity) != EMP_OK)
+        return out_of_memory(o) != NULL;
+    if (name.size > 0 &&
+        emp_strmap_set(&scope->index, name.data, name.size, scope->count, NULL) != EMP_OK)
+        return out_of_memory(o) != NULL;
+    scope->value[scope->count++] = value;
+    return true;
+}
+
 emp_onnx_value *emp_onnx_bind(emp_onnx *o, emp_onnx_scope *scope, emp_slice name)
 {
     emp_onnx_value *value = emp_arena_alloc(&o->arena, sizeof *value);
-    emp_error      *err = NULL;
 
     if (value == NULL) return out_of_memory(o);
     *value =
         (emp_onnx_value){.name = name, .shape = EMP_SHAPE_UNKNOWN, .port = EMP_TF_NONE};
-    if (EMP_GROW(scope->value, scope->count + 1, scope->capacity) != EMP_OK)
-        return out_of_memory(o);
-    if (name.size > 0 &&
-        emp_strmap_set(&scope->index, name.data, name.size, scope->count, NULL) != EMP_OK)
-        return out_of_memory(o);
-    scope->value[scope->count++] = value;
-    return value;
+    return emp_onnx_bind_value(o, scope, name, value) ? value : NULL;
 }
 
 void emp_onnx_scope_clear(emp_onnx_scope *scope)
@@ -59,21 +66,66 @@ double *emp_onnx_new_numbers(emp_onnx *o, int64_t count)
     return number;
 }
 
-void emp_onnx_take_tensor(emp_onnx *o, emp_onnx_value *value,
+/* Weights of inner graphs by the place of their tensors: loops come by many times. */
+static emp_onnx_value *find_inner(const emp_onnx *o, const emp_onnx_tensor *tensor)
+{
+    const char *place = tensor->body.data;
+    int32_t     i = emp_strmap_get(&o->inner, (const char *)&place, sizeof place);
+
+    return i < 0 ? NULL : o->inner_weight[i];
+}
+
+static void add_inner(emp_onnx *o, emp_onnx_value *weight, const emp_onnx_tensor *tensor)
+{
+    emp_error *err = NULL;
+
+    weight->place = tensor->body.data;
+    if (EMP_GROW(o->inner_weight, o->inner_count + 1, o->inner_capacity) != EMP_OK ||
+        emp_strmap_set(&o->inner, (const char *)&weight->place, sizeof weight->place,
+                       o->inner_count, NULL) != EMP_OK)
+        (void)out_of_memory(o);
+    else
+        o->inner_weight[o->inner_count++] = weight;
+}
+
+void emp_onnx_bind_tensor(emp_onnx *o, emp_onnx_scope *scope, emp_slice name,
                           const emp_onnx_tensor *tensor, bool is_initializer)
 {
-    int64_t count = emp_shape_elements(&tensor->shape);
+    const int64_t   count = emp_shape_elements(&tensor->shape);
+    emp_onnx_value *value = o->depth > 0 ? find_inner(o, tensor) : NULL;
 
+    if (value != NULL) {
+        (void)emp_onnx_bind_value(o, scope, name, value);
+        return;
+    }
+    value = emp_onnx_bind(o, scope, name);
+    if (value == NULL) return;
     value->shape = tensor->shape;
     value->dtype = tensor->dtype;
     if (is_initializer)
         emp_onnx_mark_weight(o, value);
     else
         emp_onnx_mark_constant(o, value);
-    if (value->is_weight) return;
+    if (value->is_weight) {
+        if (o->depth > 0) add_inner(o, value, tensor);
+        return;
+    }
     double *number = emp_onnx_new_numbers(o, count);
     if (number != NULL && emp_onnx_tensor_numbers(tensor, number, count))
         value->number = number;
+}
+
+void emp_onnx_keep(emp_onnx *o, emp_onnx_value *value)
+{
+    emp_error *err = NULL;
+
+    if (value->is_kept) return;
+    if (EMP_GROW(o->kept, o->kept_count + 1, o->kept_capacity) != EMP_OK) {
+        (void)out_of_memory(o);
+        return;
+    }
+    value->is_kept = true;
+    o->kept[o->kept_count++] = value;
 }
 
 /* A name of the model as one of the graph: no slash in front, no odd characters. */

@@ -21,22 +21,21 @@ void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
             emp_strmap_get(&scope->index, tensor.name.data, tensor.name.size) >= first)
             emp_import_notes_problem(o->notes, "two initializers have the name \"%.*s\"",
                                      EMP_SLICE_ARG(tensor.name));
+        if (st == EMP_OK) {
+            emp_onnx_bind_tensor(o, scope, tensor.name, &tensor, true);
+            continue;
+        }
         emp_onnx_value *value = emp_onnx_bind(o, scope, tensor.name);
         if (value == NULL) return;
-        if (st == EMP_OK) {
-            emp_onnx_take_tensor(o, value, &tensor, true);
-        } else {
-            emp_import_notes_problem(o->notes, "initializer %d: %s", i, reason.msg);
-            value->is_unknown = true;
-        }
+        emp_import_notes_problem(o->notes, "initializer %d: %s", i, reason.msg);
+        value->is_unknown = true;
     }
 }
 
 bool emp_onnx_out_tensor(emp_onnx_call *c, const emp_onnx_tensor *tensor)
 {
     if (c->node->output_count < 1) return true;
-    emp_onnx_value *value = emp_onnx_bind(c->o, c->scope, c->node->output[0]);
-    if (value != NULL) emp_onnx_take_tensor(c->o, value, tensor, false);
+    emp_onnx_bind_tensor(c->o, c->scope, c->node->output[0], tensor, false);
     return true;
 }
 
@@ -70,12 +69,12 @@ static bool is_read_domain(emp_slice domain)
     return domain.size == 0;
 }
 
-static const emp_onnx_rule *find_rule(emp_slice domain, emp_slice type)
+const emp_onnx_rule *emp_onnx_find_rule(emp_slice domain, emp_slice type)
 {
     static const emp_onnx_rule *const tables[] = {
-        emp_onnx_runtime_rules,  emp_onnx_math_rules,  emp_onnx_array_rules,
-        emp_onnx_layer_rules,    emp_onnx_other_rules, emp_onnx_einsum_rules,
-        emp_onnx_attention_rules};
+        emp_onnx_runtime_rules,   emp_onnx_math_rules,    emp_onnx_array_rules,
+        emp_onnx_layer_rules,     emp_onnx_other_rules,   emp_onnx_einsum_rules,
+        emp_onnx_attention_rules, emp_onnx_sequence_rules};
 
     if (!is_read_domain(domain)) return NULL;
     for (size_t t = domain.size == 0; t < sizeof tables / sizeof tables[0]; t++)
@@ -189,13 +188,37 @@ static void refuse_unknown(emp_onnx_call *c)
         emp_onnx_refuse(c, "the type is not known");
 }
 
+/* Nodes that read or hand on sequences; all others read tensors. */
+static bool takes_sequences(const emp_onnx_call *c)
+{
+    static const char *const types[] = {"Identity", "If", "Loop"};
+    emp_slice                type = c->node->type;
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (emp_slice_is(type, types[i])) return true;
+    for (const emp_onnx_rule *rule = emp_onnx_sequence_rules; rule->type != NULL; rule++)
+        if (emp_slice_is(type, rule->type)) return true;
+    return false;
+}
+
+/* The first input that is a sequence although its node reads tensors; -1 = there is none. */
+static int32_t find_sequence(const emp_onnx_call *c)
+{
+    for (int32_t i = 0; i < c->in_count; i++)
+        if (c->in[i] != NULL && c->in[i]->is_sequence) return takes_sequences(c) ? -1 : i;
+    return -1;
+}
+
 static void lower(emp_onnx_call *c)
 {
-    const emp_onnx_rule *rule = find_rule(c->node->domain, c->node->type);
+    const emp_onnx_rule *rule = emp_onnx_find_rule(c->node->domain, c->node->type);
+    const int32_t        sequence = find_sequence(c);
     emp_slice            body;
 
     if (emp_onnx_model_function(c->o->model, c->node->domain, c->node->type, &body))
         emp_onnx_lower_function(c, body);
+    else if (sequence >= 0)
+        emp_onnx_refuse(c, "input %d is a sequence, must be a tensor", sequence);
     else if (rule != NULL)
         rule->fn(c, rule->word);
     else if (c->o->is_lenient)

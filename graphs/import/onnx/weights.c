@@ -144,10 +144,23 @@ static emp_status find_inner(emp_onnx *o, const emp_onnx_node *node, int32_t dep
     return EMP_OK;
 }
 
+/* Whether a file has weights of its own; some exporters leave them out. */
+static bool has_weights(const emp_onnx_graph *graph)
+{
+    for (int32_t i = 0; i < graph->initializers.count; i++) {
+        emp_onnx_tensor tensor;
+        if (emp_onnx_tensor_read(&tensor, graph->initializers.item[i], NULL) == EMP_OK &&
+            tensor.dtype != EMP_DTYPE_INT64 && emp_shape_elements(&tensor.shape) > 1)
+            return true;
+    }
+    return false;
+}
+
 /* Backwards, so that what a Transpose makes has its role before its operand is looked at. */
 emp_status emp_onnx_find_roles(emp_onnx *o, const emp_onnx_graph *graph, int32_t depth,
                                emp_error *err)
 {
+    o->has_weights = o->has_weights || has_weights(graph);
     for (int32_t i = graph->nodes.count - 1; i >= 0; i--) {
         emp_onnx_node node;
         EMP_CHECK(emp_onnx_node_read(&node, graph->nodes.item[i], &o->arena, err));

@@ -100,8 +100,9 @@ EMP_SIM_INLINE void emp_run_transfer(emp_engine *sim, int32_t copy,
         double least = sim->least_ns_per_byte[p - sim->payload] * route->from_host;
         ns_per_byte = ns_per_byte > least ? ns_per_byte : least;
     }
+    emp_time_ns hop = EMP_RULES.has_hops ? route->hop_ns : 0;
     emp_time_ns duration =
-        route->latency_ns + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
+        route->latency_ns - hop + (emp_time_ns)((double)p->bytes * ns_per_byte + 0.5);
     if (!EMP_RULES.share_copies) duration *= sim->instance[copy].pending;
     emp_time_ns end = route->link_count == EMP_SIM_LINKS
                           ? emp_run_keep_links(sim, route->link, EMP_SIM_LINKS, duration)

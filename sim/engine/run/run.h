@@ -12,6 +12,7 @@ static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t dev
 {
     emp_sim_device *d = &sim->device[device];
 
+    if (EMP_RULES.has_client && emp_engine_hold(sim, op)) return;
     emp_run_trace_ready(sim, op, device);
     if (EMP_RULES.cpu_pool && d->kind == EMP_DEVICE_CPU) {
         emp_run_wait_for_cores(sim, device, op);
@@ -195,27 +196,6 @@ static inline void emp_run_issue_op(emp_engine *sim, int32_t op, int32_t device,
                      !launches || EMP_RULES.release_at_issue);
 }
 
-/** A server without a host thread has finished the op. */
-EMP_SIM_INLINE void emp_run_finish_op(emp_engine *sim, int32_t op, int32_t device,
-                                      emp_sim_device *d)
-{
-    emp_run_record_op(sim, op, device, d->started_ns, sim->now);
-    emp_run_trace_op(sim, op, device, 0, d->started_ns, sim->now);
-    emp_run_complete(sim, op, device, d, d->place, !EMP_RULES.release_at_issue);
-}
-
-/** Tasks on a CPU end. */
-static inline void emp_run_end_tasks(emp_engine *sim, int32_t source)
-{
-    int32_t cpu = sim->source[source].cpu;
-    int32_t op = emp_run_end_batch(sim, cpu, source - sim->pool[cpu].first_source);
-
-    emp_run_replace_other_event(sim, source, emp_run_no_event(sim));
-    if (op < 0) return;
-    emp_run_record_op(sim, op, cpu, sim->until[op], sim->now);
-    emp_run_complete(sim, op, cpu, &sim->device[cpu], emp_run_first_place(sim, op), true);
-}
-
 /** All that read the copy are told. */
 static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
 {
@@ -234,6 +214,74 @@ static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
     }
 }
 
+/** The copy is received from now on. */
+static inline void emp_run_receive_copy(emp_engine *sim, int32_t copy)
+{
+    emp_time_ns delay = sim->receive_ns;
+
+    if (EMP_RULES.has_hops) delay += emp_run_route_of_copy(sim, copy)->hop_ns;
+    if (!EMP_RULES.copy_delays || delay == 0) {
+        emp_run_deliver_copy(sim, copy);
+    } else if (EMP_RULES.has_hops) {
+        emp_run_delay_in_order(sim, sim->receive_source, emp_run_item_of_copy(sim, copy),
+                               sim->now + delay);
+    } else {
+        emp_run_delay(sim, sim->receive_source, emp_run_item_of_copy(sim, copy),
+                      sim->now + delay);
+    }
+}
+
+/** The copy has left its links: the client goes on to what waited for it. */
+static inline void emp_run_pass_copy(emp_engine *sim, int32_t copy)
+{
+    const emp_sim_instance *instance = &sim->instance[copy];
+    const emp_sim_reader   *reader = &sim->reader[instance->reader];
+    int32_t                 left = instance->pending;
+
+    emp_run_trace_copy(sim, copy, EMP_SIM_COPY_PASSED);
+    emp_engine_count_read(sim, copy, instance->first_op);
+    while (--left > 0) {
+        do {
+            reader++;
+        } while (emp_run_space_read(sim, reader->place) != instance->space);
+        emp_engine_count_read(sim, copy, emp_run_op_reading(reader->place));
+    }
+    for (int32_t op; (op = emp_engine_next_held(sim)) >= 0;)
+        emp_run_become_ready(sim, op, emp_run_device_of(sim, op));
+}
+
+/** The op is done: its server receives the copies that waited for it. */
+static inline void emp_run_serve_client(emp_engine *sim, int32_t op, int32_t device)
+{
+    if (!EMP_RULES.has_client) return;
+    emp_engine_count_done(sim, op, device);
+    for (int32_t copy; (copy = emp_engine_next_held_copy(sim, device)) >= 0;)
+        emp_run_receive_copy(sim, copy);
+}
+
+/** A server without a host thread has finished the op. */
+EMP_SIM_INLINE void emp_run_finish_op(emp_engine *sim, int32_t op, int32_t device,
+                                      emp_sim_device *d)
+{
+    emp_run_record_op(sim, op, device, d->started_ns, sim->now);
+    emp_run_trace_op(sim, op, device, 0, d->started_ns, sim->now);
+    emp_run_complete(sim, op, device, d, d->place, !EMP_RULES.release_at_issue);
+    emp_run_serve_client(sim, op, device);
+}
+
+/** Tasks on a CPU end. */
+static inline void emp_run_end_tasks(emp_engine *sim, int32_t source)
+{
+    int32_t cpu = sim->source[source].cpu;
+    int32_t op = emp_run_end_batch(sim, cpu, source - sim->pool[cpu].first_source);
+
+    emp_run_replace_other_event(sim, source, emp_run_no_event(sim));
+    if (op < 0) return;
+    emp_run_record_op(sim, op, cpu, sim->until[op], sim->now);
+    emp_run_complete(sim, op, cpu, &sim->device[cpu], emp_run_first_place(sim, op), true);
+    emp_run_serve_client(sim, op, cpu);
+}
+
 /** The host knows that the copy is done, which a host thread receives if it \a has_thread. */
 static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thread)
 {
@@ -244,12 +292,13 @@ static inline void emp_run_see_copy(emp_engine *sim, int32_t copy, bool has_thre
         emp_run_serve(sim, to, emp_run_item_of_received(sim, copy),
                       emp_run_level_of_op(sim, sim->instance[copy].first_op),
                       sim->receive_ns);
-    } else if (!EMP_RULES.copy_delays || sim->receive_ns == 0) {
-        emp_run_deliver_copy(sim, copy);
-    } else {
-        emp_run_delay(sim, sim->receive_source, emp_run_item_of_copy(sim, copy),
-                      sim->now + sim->receive_ns);
+        return;
     }
+    if (EMP_RULES.has_client) {
+        emp_run_pass_copy(sim, copy);
+        if (emp_engine_hold_copy(sim, copy)) return;
+    }
+    emp_run_receive_copy(sim, copy);
 }
 
 /** The server's event is over: the end of what waits, which is known, goes into the tree
@@ -414,6 +463,26 @@ static inline void emp_run_choose_first(emp_engine *sim)
     }
 }
 
+/** The op of a graph's number. */
+EMP_SIM_CALLED int32_t emp_run_find_op(const emp_engine *sim, emp_op_id id)
+{
+    int32_t op = 0;
+
+    while (op + 1 < sim->op_count && sim->start[op].id != id) op++;
+    return op;
+}
+
+/** Takes the buffers that all activations of the step are packed into. */
+EMP_SIM_CALLED void emp_run_reserve_plan(emp_engine *sim)
+{
+    for (int32_t d = 0; d < sim->device_count; d++) {
+        const emp_plan_buffer *buffer = &sim->plan->buffer[d];
+        if (buffer->end > 0)
+            emp_run_allocate(sim, d, buffer->end, emp_run_find_op(sim, buffer->peak_op),
+                             NULL);
+    }
+}
+
 /** Runs a step whose state is fresh. */
 static inline void emp_run_events(emp_engine *sim)
 {
@@ -422,6 +491,7 @@ static inline void emp_run_events(emp_engine *sim)
         const emp_sim_persistent *p = &sim->persistent[i];
         emp_run_allocate(sim, emp_run_device_of(sim, p->op), p->bytes, p->op, NULL);
     }
+    if (EMP_SIM_SELDOM(sim->plan != NULL)) emp_run_reserve_plan(sim);
     if (EMP_RULES.has_levels) emp_run_hold_servers(sim);
     for (int32_t i = 0; i < sim->first_count; i++) {
         int32_t op = sim->first[i];

@@ -266,16 +266,24 @@ struct seeded {
 
 ParameterizedTestParameters(partition_options, keep_placements_a_function_of_the_seed)
 {
-    static struct seeded cases[] = {
-        {"scotch", "arch=complete"},  {"scotch", "strategy=default"},
-        {"scotch", "strategy=speed"}, {"scotch", "strategy=balance"},
-        {"scotch", "imbalance=0.2"},  {"scotch", "costs=flops"},
-        {"scotch", "costs=grappler"}, {"scotch", "power=measured"},
-        {"mincut", "arch=complete"},  {"mincut", "costs=grappler"},
-        {"metis", "strategy=kway"},   {"metis", "imbalance=0.1"},
-        {"metis", "memory=1"},        {"metis", "cpu=1,power=measured"},
-        {"acyclic", "units=classes"}, {"acyclic", "imbalance=0"},
-        {"acyclic", "costs=flops"}};
+    static struct seeded cases[] = {{"scotch", "arch=complete"},
+                                    {"scotch", "strategy=default"},
+                                    {"scotch", "strategy=speed"},
+                                    {"scotch", "strategy=balance"},
+                                    {"scotch", "imbalance=0.2"},
+                                    {"scotch", "costs=flops"},
+                                    {"scotch", "costs=grappler"},
+                                    {"scotch", "power=measured"},
+                                    {"mincut", "arch=complete"},
+                                    {"mincut", "costs=grappler"},
+                                    {"metis", "strategy=kway"},
+                                    {"metis", "imbalance=0.1"},
+                                    {"metis", "cuts=10"},
+                                    {"metis", "memory=1"},
+                                    {"metis", "cpu=1,power=measured"},
+                                    {"acyclic", "units=classes"},
+                                    {"acyclic", "imbalance=0"},
+                                    {"acyclic", "costs=flops"}};
 
     return cr_make_param_array(struct seeded, cases, sizeof cases / sizeof *cases);
 }
@@ -335,6 +343,7 @@ ParameterizedTestParameters(partition_options, are_refused_in_a_sentence)
         {"metis", "memory=yes", "metis: option memory is yes, must be one of 0|1"},
         {"metis", "memory_imbalance=0.05",
          "metis: option memory_imbalance needs memory=1"},
+        {"metis", "cuts=0", "metis: option cuts is 0, must be a whole number in 1..1000"},
         {"metis", "imbalance=50",
          "metis: option imbalance is 50, must lie in 0..1; 5 % is 0.05"},
         {"acyclic", "units=ops",

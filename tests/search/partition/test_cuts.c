@@ -122,6 +122,43 @@ Test(metis, shares_memory_too)
     tear_down(&c);
 }
 
+/* A torus whose edges have traffic from 1 to 100 has many cuts that no move improves. */
+Test(metis, keeps_the_best_of_several_cuts)
+{
+    enum { WIDTH = 60, COUNT = WIDTH * WIDTH, ARCS = 4 };
+    static int32_t      row[COUNT + 1], load[COUNT], neighbor[ARCS * COUNT];
+    static int32_t      traffic[ARCS * COUNT], part[COUNT];
+    static bool         is_cpu_only[COUNT];
+    emp_partition_graph graph = {.vertex_count = COUNT,
+                                 .row = row,
+                                 .load = load,
+                                 .is_cpu_only = is_cpu_only,
+                                 .neighbor = neighbor,
+                                 .traffic = traffic};
+    int64_t             sum[2] = {0, 0};
+
+    for (int32_t v = 0; v < COUNT; v++) {
+        const int32_t to[ARCS] = {v / WIDTH * WIDTH + (v + 1) % WIDTH,
+                                  v / WIDTH * WIDTH + (v + WIDTH - 1) % WIDTH,
+                                  (v + WIDTH) % COUNT, (v + COUNT - WIDTH) % COUNT};
+        row[v + 1] = ARCS * (v + 1);
+        load[v] = 1;
+        for (int32_t i = 0; i < ARCS; i++) {
+            neighbor[ARCS * v + i] = to[i];
+            traffic[ARCS * v + i] = 1 + v * to[i] % 9973 % 100; /* alike both ways */
+        }
+    }
+    for (int32_t several = 0; several < 2; several++) {
+        const emp_metis_cut cut = {.share = equal_shares, .cut_count = several ? 20 : 0};
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            cr_assert_eq(emp_metis_parts(&graph, 2, &cut, seed, part, NULL), EMP_OK);
+            sum[several] += cut_of(&graph, part);
+        }
+    }
+    cr_expect_lt(sum[1], sum[0], "%lld with 20 cuts, %lld with one", (long long)sum[1],
+                 (long long)sum[0]);
+}
+
 Test(metis, k_way_keeps_to_its_imbalance)
 {
     cut_case c;

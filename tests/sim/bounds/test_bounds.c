@@ -158,6 +158,33 @@ Test(bounds, never_above_the_best_placement)
     cr_expect_gt(many, small / 20, "%" PRIu64 " problems are too large to try all", many);
 }
 
+/* Placements that keep GPU kernels off the CPUs are those of the problem that forbids CPUs. */
+Test(bounds, of_gpu_kernels_is_never_above_the_best_placement_without_cpus)
+{
+    const uint64_t small = times(SMALL);
+    uint64_t       solved = 0, higher = 0, none = 0;
+
+    for (uint64_t seed = 0; solved < small; seed++) {
+        task r;
+        create_any(&r, seed);
+        if (emp_machine_count(r.machine, EMP_DEVICE_GPU) > 0) {
+            emp_bounds b = bounds_of(r.problem);
+            cr_assert_eq(emp_problem_forbid_cpus(r.problem, NULL, NULL), EMP_OK);
+            emp_time_ns best_ns = solve(r.problem);
+            if (best_ns >= 0) {
+                cr_expect_leq(b.gpu_kernels_ns, best_ns, "seed %" PRIu64, seed);
+                cr_expect(b.gpu_kernels_ns == 0 || b.gpu_kernels_ns >= b.best_ns);
+                higher += b.gpu_kernels_ns > b.best_ns;
+                none += b.gpu_kernels_ns == 0 && b.best_ns > 0;
+                solved++;
+            }
+        }
+        task_destroy(&r);
+    }
+    cr_expect_gt(higher, small / 10, "%" PRIu64 " are higher", higher);
+    cr_expect_eq(none, 0, "%" PRIu64 " have none, but a placement fits", none);
+}
+
 /* Eight ops that read what is near; a copy takes as long as one of them or ten. */
 static void draw_ops(tiny_op *ops, emp_rng *rng)
 {

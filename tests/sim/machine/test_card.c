@@ -28,7 +28,7 @@ static const struct {
     {"k40x4x2", 0x333ecbf4f8884c4a},       {"k40x7x8", 0x3d106983f1b2a3a5},
     {"k40x8", 0xd213a0682415869b},         {"k80x1", 0x6ea33d5cc3ec9c2c},
     {"k80x4", 0xc489a7d3485fd756},         {"l40sx8", 0xd6400c52ab279aca},
-    {"m3-ultra", 0xd50b68aa6ff68b25},      {"p100x4", 0x61e02d5cd50541c7},
+    {"m3-ultra", 0xd6b4b5543516562d},      {"p100x4", 0x61e02d5cd50541c7},
     {"rtx3090x4", 0xc750884a66867df4},     {"rtx4090x2+rtx3060", 0xbb4ae62f287bd565},
     {"rtxpro6000x8", 0x01d31f94b623f9aa}};
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do problems know who leads a class and where it may go, and do variants leave the original
  * alone? Problems are random; a second implementation of the rules is beside them. */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "sim/problem/problem.h"
@@ -122,34 +124,138 @@ Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
+/* A client with a CPU, and two servers with a CPU and a GPU each, on links of 1 GB/s and 10 us. */
+static const char client_machine[] = "description: \"a client and two servers\"\n"
+                                     "nodes:\n"
+                                     "  - {name: \"network\"}\n"
+                                     "  - {name: \"client\", parent: \"network\", "
+                                     "bandwidth: \"1 GB/s\", latency: \"10 us\"}\n"
+                                     "  - {name: \"server:0\", parent: \"network\", "
+                                     "bandwidth: \"1 GB/s\", latency: \"10 us\"}\n"
+                                     "  - {name: \"server:1\", parent: \"network\", "
+                                     "bandwidth: \"1 GB/s\", latency: \"10 us\"}\n"
+                                     "devices:\n"
+                                     "  - {model: \"ryzen-16\", at: \"client\"}\n"
+                                     "  - {model: \"ryzen-16\", at: \"server:0\"}\n"
+                                     "  - {model: \"rtx3090\", at: \"server:0\"}\n"
+                                     "  - {model: \"ryzen-16\", at: \"server:1\"}\n"
+                                     "  - {model: \"rtx3090\", at: \"server:1\"}\n";
+
+static emp_problem *create_on_client_machine(const char *runtime_name, emp_machine **m,
+                                             emp_graph **g)
 {
-    emp_machine *m = NULL;
-    emp_graph   *g = NULL;
+    char         path[] = "/tmp/emp-client-XXXXXX";
+    const int    file = mkstemp(path);
     emp_problem *p = NULL;
     emp_runtime  runtime;
     emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_load(&m, "dgx-h100x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "llama-cpp", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_load(&g, "giph", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "giph", &err), EMP_OK, "%s",
+    cr_assert_geq(file, 0);
+    cr_assert_eq(write(file, client_machine, sizeof client_machine - 1),
+                 (ssize_t)sizeof client_machine - 1);
+    close(file);
+    cr_assert_eq(emp_machine_load(m, path, &err), EMP_OK, "%s", err.msg);
+    unlink(path);
+    cr_assert_eq(emp_runtime_init(&runtime, runtime_name, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_load(g, "giph", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&p, *g, *m, &runtime, "giph", &err), EMP_OK, "%s",
                  err.msg);
-    cr_assert_gt(runtime.events.host_hop_s, 0.0);
-    int32_t crossings = 0;
+    return p;
+}
+
+enum { CLIENT, SERVER_0, GPU_0, SERVER_1, GPU_1 };
+
+/* Every copy to another host has the hop of exo. */
+Test(problem, copies_to_other_hosts_take_the_hop_of_the_runtime)
+{
+    emp_machine *m = NULL;
+    emp_graph   *g = NULL;
+    emp_problem *p = create_on_client_machine("exo", &m, &g);
+
     for (int32_t a = 0; a < m->device_count; a++) {
         for (int32_t b = 0; b < m->device_count; b++) {
             const bool crosses = m->device[a].host != m->device[b].host;
-            crossings += crosses;
+            cr_expect_eq(emp_problem_has_hop(p, a, b), crosses);
             cr_expect_float_eq(p->machine->route[a][b].latency_s -
                                    m->route[a][b].latency_s,
-                               crosses ? runtime.events.host_hop_s : 0.0, 1e-12);
+                               crosses ? 0.5e-3 : 0.0, 1e-12);
+            cr_expect_eq(p->machine->route[a][b].bytes_per_s, m->route[a][b].bytes_per_s);
         }
     }
-    cr_expect_eq(crossings, 2 * 9 * 9);
     emp_problem_destroy(p);
     emp_graph_destroy(g);
     emp_machine_destroy(m);
+}
+
+/* llama.cpp: a tensor from server to server is read by the client and written on, so it takes both ways, one after the
+ * other, and the hop at its end. The client itself needs no hop. */
+Test(problem, a_client_stands_between_servers)
+{
+    emp_machine *m = NULL;
+    emp_graph   *g = NULL;
+    emp_problem *p = create_on_client_machine("llama-cpp", &m, &g);
+    const emp_route(*route)[EMP_MAX_DEVICES] = p->machine->route;
+    const double one = m->route[CLIENT][GPU_0].latency_s, hop = 8.7e-3;
+
+    cr_expect_float_eq(route[CLIENT][GPU_0].latency_s, one + hop, 1e-12);
+    cr_expect_float_eq(route[GPU_0][CLIENT].latency_s, one, 1e-12);
+    cr_expect_float_eq(route[GPU_0][SERVER_0].latency_s,
+                       m->route[GPU_0][SERVER_0].latency_s, 1e-12);
+    cr_expect_float_eq(route[GPU_0][GPU_1].latency_s, 2 * one + hop, 1e-12);
+    cr_expect_float_eq(route[CLIENT][GPU_1].bytes_per_s, 1e9, 1.0);
+    cr_expect_float_eq(route[GPU_0][GPU_1].bytes_per_s, 0.5e9, 1.0);
+    /* the PCIe links of both cards, and both ways of three hosts but what only begins or ends there */
+    cr_expect_eq(route[GPU_0][GPU_1].link_count,
+                 m->route[GPU_0][CLIENT].link_count + m->route[CLIENT][GPU_1].link_count);
+    emp_problem_destroy(p);
+    emp_graph_destroy(g);
+    emp_machine_destroy(m);
+}
+
+static int64_t kept_of(const char *type, const char *machine, emp_device_id device)
+{
+    emp_graph_builder *b = NULL;
+    emp_graph         *g = NULL;
+    emp_machine       *m = NULL;
+    emp_problem       *p = NULL;
+    emp_runtime        runtime;
+    emp_error          err = {0};
+    emp_op_id          op = -1, fed = -1;
+    emp_op_attrs       attrs = {
+              .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(64)};
+
+    cr_assert_eq(emp_machine_load(&m, machine, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
+    cr_assert_eq(emp_graph_builder_declare(b, "x", 1, "Placeholder", 11, &attrs,
+                                           &attrs.shape, 1, &fed, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_declare(b, "y", 1, type, strlen(type), &attrs,
+                                           &attrs.shape, 1, &op, &err),
+                 EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_builder_connect(b, (emp_port){fed, 0}, op, &err), EMP_OK);
+    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "w", &err), EMP_OK, "%s",
+                 err.msg);
+    const int64_t kept =
+        m->device[device].memory_bytes - p->machine->device[device].memory_bytes;
+    emp_problem_destroy(p);
+    emp_graph_destroy(g);
+    emp_graph_builder_destroy(b);
+    emp_machine_destroy(m);
+    return kept;
+}
+
+/* Only where a graph has collectives, and GPUs to have them with. */
+Test(problem, keeps_the_buffers_of_collectives)
+{
+    const char   *reduce = "_c10d_functional.all_reduce", *add = "aten.relu.default";
+    const int64_t mib = 1 << 20;
+
+    cr_expect_eq(kept_of(reduce, "dgx-h100", 2), (723 + 688) * mib);
+    cr_expect_eq(kept_of(add, "dgx-h100", 2), 723 * mib);
+    cr_expect_eq(kept_of(reduce, "h200x1", 1), 723 * mib);
+    cr_expect_eq(kept_of(reduce, "dgx-h100", 0), 0, "a CPU");
 }
 
 Test(problem, forbids_cpus_to_what_gpus_can_do)

@@ -177,7 +177,7 @@ static const struct bad_file bad_bases[] = {
     {"issue: \"7 us\"", "rules: events", ":3: rules: are those of the base tf-r1.3"},
     {"issue: \"7 us\"", "per_byte: \"1 ns\"",
      ":3: per_byte: the rules 'events' have no such key"},
-    {"issue: \"7 us\"", "fp32_products: fp4", ":3: fp32_products: "},
+    {"issue: \"7 us\"", "fp32_products: fp5", ":3: fp32_products: "},
     {"tf-r1.3\"\nissue: \"7 us\"", "baechi\"\nfp32_products: tf32",
      ":3: fp32_products: the rules 'baechi' have no such key"},
 };
@@ -241,6 +241,27 @@ Test(runtime, memory_has_one_allocator, .init = scratch_create, .fini = scratch_
     cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
     cr_expect_not_null(strstr(err.msg, "other.yaml:3: caching_allocator: the rules"),
                        "%s", err.msg);
+}
+
+Test(runtime, plans_are_whole_and_no_allocator_is_beside_them, .init = scratch_create,
+     .fini = scratch_remove)
+{
+    static const char *const texts[][2] = {
+        {"base: torch-cached\nplan_tokens: 512\nplan_copies: 4\n",
+         "p.yaml:3: plan_tokens: the activations of a step are planned, so "
+         "caching_allocator must be off"},
+        {"base: torch-eager\nplan_tokens: 512\n",
+         "p.yaml:3: plan_tokens needs plan_copies"}};
+    char        path[SCRATCH_PATH_BYTES], text[256];
+    emp_runtime r = {0};
+
+    for (int i = 0; i < 2; i++) {
+        emp_error err = {0};
+        snprintf(text, sizeof text, "description: \"x\"\n%s", texts[i][0]);
+        scratch_write_text(path, sizeof path, "p.yaml", text);
+        cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
+        cr_expect_not_null(strstr(err.msg, texts[i][1]), "%s", err.msg);
+    }
 }
 
 Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_remove)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes small GGUF files of ten kinds of decoders, all weights 0."""
+"""Writes small GGUF files of several kinds of decoders, all weights 0."""
 
 import gguf
 import numpy as np
@@ -18,6 +18,7 @@ class Model:
         self.is_tied = self.has_bias = self.has_head_norms = self.has_post_norms = self.is_fused = self.has_sinks = False
         self.has_positions = False
         self.extra = 0  # layers that predict more tokens
+        self.micro_batch = 512
         for key, value in more.items():
             assert hasattr(self, key), key
             setattr(self, key, value)
@@ -147,4 +148,16 @@ MODELS = [
     Model("glm4moe-nextn-q5_k", "glm4moe", T.Q5_K, experts=8, used=2, expert_ffn=512, shared=512, extra=1),
     Model("qwen3-q3_k", "qwen3", T.Q3_K, has_head_norms=True),
     Model("gpt2-f32", "gpt2", T.F32, has_positions=True, is_fused=True, kv_heads=8, is_tied=True),
+    # other widths, heads, vocabularies and micro-batches, in which activations are most of a buffer
+    Model("llama-768", "llama", T.Q4_0, layers=5, width=768, heads=12, kv_heads=4, ffn=2560, vocab=5000),
+    Model("llama-1024-ub256", "llama", T.Q8_0, width=1024, heads=16, kv_heads=16, ffn=2048, vocab=16000, micro_batch=256),
+    Model("mixtral-256", "llama", T.Q4_0, width=256, heads=4, kv_heads=4, experts=4, used=2, expert_ffn=1024, ffn=1024, vocab=3000),
+    Model("qwen2moe-640-ub1024", "qwen2moe", T.Q8_0, has_bias=True, layers=4, width=640, heads=10, kv_heads=5, experts=12, used=3,
+          expert_ffn=384, shared=896, vocab=7000, micro_batch=1024),
+    Model("gemma3-384-ub256", "gemma3", T.Q5_0, is_tied=True, window=256, has_head_norms=True, has_post_norms=True, layers=12, width=384,
+          heads=6, kv_heads=3, ffn=1024, vocab=6000, micro_batch=256),
+    Model("gpt-oss-768", "gpt-oss", T.Q8_0, experts=6, used=3, expert_ffn=768, window=64, has_sinks=True, has_bias=True, width=768,
+          heads=12, kv_heads=4, vocab=9000),
+    Model("qwen3-896", "qwen3", T.Q5_0, has_head_norms=True, width=896, heads=14, kv_heads=2, ffn=3072, vocab=12000),
+    Model("gpt2-768", "gpt2", T.F16, has_positions=True, is_fused=True, heads=12, kv_heads=12, width=768, ffn=3072, is_tied=True, vocab=5000),
 ]

@@ -182,7 +182,55 @@ def draw_dynamic(rng):
     return net.model([helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]), {"x": net.numbers.random(shape).astype(np.float32)}
 
 
-DRAWS = {"convolutional": draw_convolutional, "transformer": draw_transformer, "quantised": draw_quantised, "dynamic": draw_dynamic}
+def collect(net, times):
+    """A sequence that a loop fills with tensors of one shape."""
+    listed, condition, open_shape = helper.make_tensor_sequence_value_info, helper.make_tensor_value_info, [None] * len(net.shape)
+    nodes = [helper.make_node("Sin", [net.x], ["part"]), helper.make_node("SequenceInsert", ["before", "part"], ["after"]),
+             helper.make_node("Identity", ["on"], ["still_on"])]
+    body = helper.make_graph(nodes, "body", [condition("i", TensorProto.INT64, []), condition("on", TensorProto.BOOL, []), listed("before", TensorProto.FLOAT, open_shape)],
+                             [condition("still_on", TensorProto.BOOL, []), listed("after", TensorProto.FLOAT, open_shape)])
+    return net.add("Loop", net.weight([], np.int64, times), "", net.add("SequenceEmpty", dtype=TensorProto.FLOAT), body=body)
+
+
+def draw_sequences(rng):
+    """A sequence, changed and joined again. With sizes of its parts, SplitToSequence keeps the axis: findings/onnxruntime_split_to_sequence.sh."""
+    net = Network(rng, [rng.randint(1, 6) for _ in range(rng.randint(1, 3))])
+    shape, axis, kind = list(net.shape), rng.randrange(-len(net.shape), len(net.shape)), rng.choice(["split", "parts", "rows", "construct", "loop"])
+    rank = len(shape)
+    if kind == "split":
+        listed = net.add("SplitToSequence", net.x, net.weight([], np.int64, rng.randint(1, shape[axis])), axis=axis)
+    elif kind == "parts":
+        first = rng.randint(1, shape[axis])  # the runtime stacks a part without elements on others
+        listed = net.add("SplitToSequence", net.x, net_ints(net, [n for n in (first, shape[axis] - first) if n > 0]), axis=axis)
+    elif kind == "rows":
+        kept = rng.choice([0, 1])
+        listed = net.add("SplitToSequence", net.x, axis=axis, keepdims=kept)
+        if not kept:
+            net.x = net.add("ReduceMax", net.x, keepdims=0) if len(shape) == 1 else net.add("SequenceAt", listed, net.weight([], np.int64, 0))
+            axis, rank = (0, 0) if len(shape) == 1 else (rng.randrange(len(shape) - 1), len(shape) - 1)
+    elif kind == "construct":
+        listed = net.add("SequenceConstruct", *[net.x] * rng.randint(1, 4))
+    else:
+        listed = collect(net, rng.randint(1, 4))
+    for _ in range(rng.randint(0, 3)):
+        place = [net.weight([], np.int64, rng.choice([0, -1]))] if rng.random() < 0.5 else []
+        change = rng.choice(["SequenceInsert", "SequenceErase", "Identity"])
+        listed = net.add(change, listed, *([net.x] if change == "SequenceInsert" else []), *(place if change != "Identity" else []))
+    end = rng.choice(["at", "concat", "stack", "length"])
+    rank = {"at": rank, "concat": max(rank, 1), "stack": rank + 1, "length": 1}[end]
+    if end == "at":
+        net.x = net.add("SequenceAt", listed, net.weight([], np.int64, rng.choice([0, -1])))
+    elif end == "length":
+        length = net.add("Reshape", net.add("SequenceLength", listed), net_ints(net, [1]))
+        net.x = net.add("Add", net.add("ConstantOfShape", length), net.add("ReduceMax", net.x, keepdims=0))
+    else:
+        net.x = net.add("ConcatFromSequence", listed, axis=axis, new_axis=int(end == "stack"))
+    model = net.model([helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)])
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * rank))
+    return model, {"x": net.numbers.random(shape).astype(np.float32)}
+
+
+DRAWS = {"convolutional": draw_convolutional, "transformer": draw_transformer, "quantised": draw_quantised, "dynamic": draw_dynamic, "sequences": draw_sequences}
 
 
 class Optimised:

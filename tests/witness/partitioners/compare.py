@@ -122,7 +122,7 @@ def cut_by_scotch(graph, parts):
         lines = ["0", f"{len(graph.rows)} {len(graph.neighbors)}", "0 011"]
         lines += [" ".join(map(str, [weight, len(row), *(x for n, w in row for x in (w, n))])) for weight, row in zip(graph.weight, graph.rows)]
         (folder / "graph.grf").write_text("\n".join(lines) + "\n")
-        subprocess.run(["scotch_gpart", "-b0.03", str(parts), folder / "graph.grf", folder / "parts.map"], check=True, capture_output=True)
+        subprocess.run(["scotch_gpart", "-Cd", "-b0.03", str(parts), folder / "graph.grf", folder / "parts.map"], check=True, capture_output=True)
         pairs = [line.split() for line in (folder / "parts.map").read_text().splitlines()[1:]]
     part = [0] * len(graph.rows)
     for vertex, number in pairs:
@@ -141,11 +141,11 @@ class Model:
     def run(self, *arguments):
         return subprocess.run([self.emplace, *map(str, arguments)], capture_output=True, text=True, check=True).stdout
 
-    def cut_of(self, method):
+    def cut_of(self, method, options=""):
         """The parts of a method of Emplace."""
         path = self.folder / "placement.json"
         start = time.monotonic()
-        self.run("place", *self.common, "--method", method, "--no-bound", "--out", path, "--force")
+        self.run("place", *self.common, "--method", method, "--options", options, "--no-bound", "--out", path, "--force")
         taken = time.monotonic() - start
         device_of = {op: name for name, ops in json.loads(path.read_text())["devices"].items() for op in ops}
         part = [0] * len(self.graph.classes)
@@ -169,6 +169,8 @@ class Model:
 def measure(model, zoltan):
     """(partitioner, traffic, balance, seconds, step time) of each."""
     cuts = {"Emplace metis": lambda: model.cut_of("metis"), "Emplace mincut (Scotch)": lambda: model.cut_of("mincut"),
+            "metis, cuts=40": lambda: model.cut_of("metis", "cuts=40"),
+            "metis, kway, cuts=40": lambda: model.cut_of("metis", "strategy=kway,cuts=40"),
             "pymetis, recursive": lambda: cut_by_metis(model.graph, model.parts, True),
             "pymetis, k-way": lambda: cut_by_metis(model.graph, model.parts, False),
             "KaHIP eco": lambda: cut_by_kahip(model.graph, model.parts, 1), "KaHIP strong": lambda: cut_by_kahip(model.graph, model.parts, 2)}

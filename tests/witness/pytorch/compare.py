@@ -39,8 +39,6 @@ PRODUCTS = ("mm", "conv", "linear", "matmul", "attention", "lstm", "einsum", "rn
 # Differences that docs/witnesses/pytorch.md explains.
 EXPLAINED = {
     ("state space", "ONNX, TorchScript"): "explained: a matrix that scales is told from a mask by no name",
-    ("embedding bag", "ONNX"): "explained: a sequence is not read",
-    ("control flow", "ONNX"): "explained: the weights of the smaller branch are not counted",
 }
 
 
@@ -213,7 +211,7 @@ def trace_length(emplace, path):
     """Milliseconds that a trace takes: Emplace's, then those from its first event to the end of its last one."""
     ran = subprocess.run([emplace, "graph", str(path)], capture_output=True, text=True, timeout=300, check=False)
     said = re.search(r"the whole trace took ([\d.]+) (ms|s)", ran.stdout)
-    spans = [event for event in json.loads(path.read_text())["traceEvents"] if event.get("ph") == "X" and event.get("cat") == "cpu_op"]
+    spans = [event for event in json.loads(path.read_text())["traceEvents"] if event.get("ph") == "X" and event.get("cat") in ("cpu_op", "user_annotation")]
     own = (max(event["ts"] + event["dur"] for event in spans) - min(event["ts"] for event in spans)) / 1e3
     return (float(said.group(1)) * (1e3 if said.group(2) == "s" else 1) if said else 0.0), own
 

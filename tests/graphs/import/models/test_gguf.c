@@ -222,7 +222,7 @@ Test(gguf, holds_a_cache_of_float16)
     cr_assert_eq(load_writer(&g, ",seq=1000,batch=3", &err), EMP_OK, "%s", err.msg);
     for (emp_op_id op = 0; op < g->op_count; op++)
         if (g->op[op].flags & EMP_OP_IS_STATE) bytes += g->op[op].persistent_bytes;
-    cr_expect_eq(bytes, 32LL * 2 * 8 * 128 * 1000 * 3 * 2);
+    cr_expect_eq(bytes, 32LL * 2 * 8 * 128 * 1024 * 3 * 2);
     emp_graph_destroy(g);
     cr_assert_eq(load_writer(&g, ",phase=prefill,seq=64", &err), EMP_OK, "%s", err.msg);
     emp_graph_destroy(g);
@@ -528,12 +528,13 @@ Test(gguf, layers_have_windows_where_llama_cpp_has_them)
         emp_error   err = {0};
         char        windowed[] = "--------", name[64];
         write_model(&writer, &s);
-        cr_assert_eq(load_writer(&g, ",seq=64", &err), EMP_OK, "%s: %s", s.arch, err.msg);
+        cr_assert_eq(load_writer(&g, ",seq=4096", &err), EMP_OK, "%s: %s", s.arch,
+                     err.msg);
         for (int layer = 0; layer < 8; layer++) {
             snprintf(name, sizeof name, "blk.%d.attn.key_cache", layer);
             const emp_op_id op = emp_graph_find(g, name);
             cr_assert_geq(op, 0, "%s", name);
-            if (g->op[op].persistent_bytes < 64 * 2 * 64 * 2) windowed[layer] = 'w';
+            if (g->op[op].persistent_bytes < 4096 * 2 * 64 * 2) windowed[layer] = 'w';
         }
         cr_expect_str_eq(windowed, kinds[i].windowed, "%s: %s", s.arch, windowed);
         emp_graph_destroy(g);

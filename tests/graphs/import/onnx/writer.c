@@ -208,13 +208,37 @@ static void put_attribute(buffer *node, const char *word, size_t length)
     put_buffer(node, 5, &attr);
 }
 
+static void put_graph(buffer *node, const char *name, const onnx_writer *body)
+{
+    static buffer attr;
+
+    attr.size = 0;
+    put_text(&attr, 1, name, strlen(name));
+    put_field(attr.data, &attr.size, 6, body->graph, body->graph_size);
+    put_buffer(node, 5, &attr);
+}
+
+void onnx_if(onnx_writer *w, const char *condition, const char *outputs,
+             const onnx_writer *then_branch, const onnx_writer *else_branch)
+{
+    static buffer node;
+
+    node.size = 0;
+    each_part(&node, 1, condition);
+    each_part(&node, 2, outputs);
+    put_text(&node, 4, "If", 2);
+    put_graph(&node, "then_branch", then_branch);
+    put_graph(&node, "else_branch", else_branch);
+    put_field(w->graph, &w->graph_size, 1, node.data, node.size);
+}
+
 void onnx_node_of(onnx_writer *w, const char *domain, const char *type,
                   const char *inputs, const char *outputs, const char *attributes,
                   const char *body_name, const onnx_writer *body)
 {
-    static buffer node, attr;
+    static buffer node;
 
-    node.size = attr.size = 0;
+    node.size = 0;
     each_part(&node, 1, inputs);
     each_part(&node, 2, outputs);
     put_text(&node, 3, "", 0);
@@ -225,11 +249,7 @@ void onnx_node_of(onnx_writer *w, const char *domain, const char *type,
         put_attribute(&node, attributes, length);
         attributes += length + (attributes[length] == ' ');
     }
-    if (body != NULL) {
-        put_text(&attr, 1, body_name, strlen(body_name));
-        put_field(attr.data, &attr.size, 6, body->graph, body->graph_size);
-        put_buffer(&node, 5, &attr);
-    }
+    if (body != NULL) put_graph(&node, body_name, body);
     put_field(w->graph, &w->graph_size, w->is_list ? 7 : 1, node.data, node.size);
 }
 

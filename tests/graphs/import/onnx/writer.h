@@ -46,6 +46,9 @@ void onnx_node(onnx_writer *w, const char *type, const char *inputs, const char 
 void onnx_node_of(onnx_writer *w, const char *domain, const char *type,
                   const char *inputs, const char *outputs, const char *attributes,
                   const char *body_name, const onnx_writer *body);
+/** An If with two branches, which have no inputs. */
+void onnx_if(onnx_writer *w, const char *condition, const char *outputs,
+             const onnx_writer *then_branch, const onnx_writer *else_branch);
 /** Adds a function of the model's own. */
 void onnx_function(onnx_writer *w, const char *domain, const char *name,
                    const char *inputs, const char *outputs, const onnx_writer *body);

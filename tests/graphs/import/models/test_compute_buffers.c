@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Are the buffers that are planned for a GGUF file those that llama.cpp reserves, and do they count in the verdict
+ * of memory? The bytes here are what llama.cpp of llama-cpp-python 0.3.36 prints of the same files
+ * (docs/witnesses/llama.md), with a context of 1024 tokens. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "sim/explain/explain.h"
+#include "tests/graphs/import/models/gguf_writer.h"
+#include "tests/support/problems.h"
+#include "tests/support/scratch.h"
+#include "tests/support/survive.h"
+
+TestSuite(compute_buffers, .init = scratch_create, .fini = scratch_remove);
+
+static gguf_writer writer; /* too large for a stack */
+
+#define F32  0, 32
+#define Q4_0 2, 4.5
+#define Q8_0 8, 8.5
+
+enum { DEVICES = 4, SPLITS = 3, LAYERS = 5 };
+
+/* The layers that end the CPU, gpu:0 and gpu:1; the rest is on gpu:2. */
+static const int splits[SPLITS][DEVICES - 1] = {{0, 99, 99}, {0, 2, 4}, {2, 4, 99}};
+
+static void write_dense(gguf_writer *w)
+{
+    gguf_begin(w, "llama");
+    gguf_integer(w, "block_count", LAYERS);
+    gguf_integer(w, "embedding_length", 768);
+    gguf_integer(w, "feed_forward_length", 2560);
+    gguf_integer(w, "attention.head_count", 12);
+    gguf_integer(w, "attention.head_count_kv", 4);
+    gguf_tensor(w, "token_embd.weight", Q4_0, 768, 5000, 0);
+    for (int i = 0; i < LAYERS; i++) {
+        gguf_layer_tensor(w, i, "attn_norm.weight", F32, 768, 0, 0);
+        gguf_layer_tensor(w, i, "attn_q.weight", Q4_0, 768, 768, 0);
+        gguf_layer_tensor(w, i, "attn_k.weight", Q4_0, 768, 256, 0);
+        gguf_layer_tensor(w, i, "attn_v.weight", Q4_0, 768, 256, 0);
+        gguf_layer_tensor(w, i, "attn_output.weight", Q4_0, 768, 768, 0);
+        gguf_layer_tensor(w, i, "ffn_norm.weight", F32, 768, 0, 0);
+        gguf_layer_tensor(w, i, "ffn_gate.weight", Q4_0, 768, 2560, 0);
+        gguf_layer_tensor(w, i, "ffn_up.weight", Q4_0, 768, 2560, 0);
+        gguf_layer_tensor(w, i, "ffn_down.weight", Q4_0, 2560, 768, 0);
+    }
+    gguf_tensor(w, "output_norm.weight", F32, 768, 0, 0);
+    gguf_tensor(w, "output.weight", Q4_0, 768, 5000, 0);
+    gguf_finish(w);
+}
+
+/* Six layers of gpt-oss, every second with a window of 64 tokens. */
+static void write_windows(gguf_writer *w)
+{
+    gguf_begin(w, "gpt-oss");
+    gguf_integer(w, "block_count", 6);
+    gguf_integer(w, "embedding_length", 768);
+    gguf_integer(w, "attention.head_count", 12);
+    gguf_integer(w, "attention.head_count_kv", 4);
+    gguf_integer(w, "attention.key_length", 64);
+    gguf_integer(w, "attention.value_length", 64);
+    gguf_integer(w, "attention.sliding_window", 64);
+    gguf_integer(w, "expert_used_count", 3);
+    gguf_tensor(w, "token_embd.weight", Q8_0, 768, 9000, 0);
+    gguf_tensor(w, "output.weight", Q8_0, 768, 9000, 0);
+    gguf_tensor(w, "output_norm.weight", F32, 768, 0, 0);
+    for (int i = 0; i < 6; i++) {
+        gguf_layer_tensor(w, i, "attn_norm.weight", F32, 768, 0, 0);
+        gguf_layer_tensor(w, i, "post_attention_norm.weight", F32, 768, 0, 0);
+        gguf_layer_tensor(w, i, "attn_q.weight", Q8_0, 768, 768, 0);
+        gguf_layer_tensor(w, i, "attn_k.weight", Q8_0, 768, 256, 0);
+        gguf_layer_tensor(w, i, "attn_v.weight", Q8_0, 768, 256, 0);
+        gguf_layer_tensor(w, i, "attn_output.weight", Q8_0, 768, 768, 0);
+        gguf_layer_tensor(w, i, "attn_sinks.weight", F32, 12, 0, 0);
+        gguf_layer_tensor(w, i, "ffn_gate_inp.weight", F32, 768, 6, 0);
+        gguf_layer_tensor(w, i, "ffn_gate_exps.weight", Q8_0, 768, 768, 6);
+        gguf_layer_tensor(w, i, "ffn_up_exps.weight", Q8_0, 768, 768, 6);
+        gguf_layer_tensor(w, i, "ffn_down_exps.weight", Q8_0, 768, 768, 6);
+    }
+    gguf_finish(w);
+}
+
+static task open_file(const char *options)
+{
+    task t = {0};
+    char spec[512];
+
+    scratch_write("m.gguf", writer.bytes, writer.size);
+    snprintf(spec, sizeof spec, "hf:path=%s,batch=1,%s", scratch_path("m.gguf"), options);
+    task_create(&t, spec, "rtx4090x2+rtx3060", "llama-cpp");
+    return t;
+}
+
+static emp_device_id device_of(const int *ends, int layer)
+{
+    return (layer >= ends[0]) + (layer >= ends[1]) + (layer >= ends[2]);
+}
+
+/* Layers as a split says, look-ups and what is fed on the CPU, the head where the last layer is. */
+static void place(task *t, const int *ends, int layers)
+{
+    for (emp_op_id op = 0; op < t->graph->op_count; op++) {
+        const char   *name = t->graph->name[op];
+        emp_device_id device = device_of(ends, layers - 1);
+        if (strncmp(name, "blk.", 4) == 0) device = device_of(ends, atoi(name + 4));
+        if (strncmp(name, "token_embd", 10) == 0 ||
+            t->problem->kinds_of_class[t->graph->op[op].colocation_class] == EMP_KIND_CPU)
+            device = 0;
+        t->device_of_op[op] = device;
+    }
+}
+
+static emp_sim_result run(const task *t)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result result;
+    emp_error      err = {0};
+
+    cr_assert_eq(emp_sim_create(&sim, t->problem, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_sim_run(sim, t->device_of_op, &result, &err), EMP_OK, "%s", err.msg);
+    emp_sim_destroy(sim);
+    return result;
+}
+
+static int64_t held_on(const task *t, emp_device_id device)
+{
+    int64_t bytes = 0;
+
+    for (emp_op_id op = 0; op < t->graph->op_count; op++)
+        if (t->device_of_op[op] == device)
+            bytes += emp_sim_round_up(t->graph->op[op].persistent_bytes);
+    return bytes;
+}
+
+static void expect_buffers(const char *options, int layers,
+                           const int64_t want[SPLITS][DEVICES])
+{
+    task t = open_file(options);
+
+    for (int s = 0; s < SPLITS; s++) {
+        place(&t, splits[s], layers);
+        emp_sim_result r = run(&t);
+        for (int d = 0; d < DEVICES; d++) {
+            const int64_t got = r.peak_bytes[d] - held_on(&t, d);
+            cr_expect_leq(llabs(got - want[s][d]), want[s][d] / 50,
+                          "%s, split %d, device %d: %lld, not %lld", options, s, d,
+                          (long long)got, (long long)want[s][d]);
+        }
+    }
+    task_destroy(&t);
+}
+
+Test(compute_buffers, are_those_of_a_dense_model)
+{
+    static const int64_t of_512[SPLITS][DEVICES] = {
+        {4208640, 21508096, 0, 0},
+        {12115968, 30973952, 30973952, 29409280},
+        {23083008, 19933184, 21508096, 0}};
+    static const int64_t of_256[SPLITS][DEVICES] = {
+        {2104320, 10754048, 0, 0},
+        {6057984, 15486976, 15486976, 14704640},
+        {11541504, 9966592, 10754048, 0}};
+
+    static const int64_t of_300[SPLITS][DEVICES] = {
+        {2158848, 12295232, 0, 0},
+        {5870592, 16920064, 16920064, 16003328},
+        {13218048, 11372416, 12295232, 0}};
+    static const int64_t of_188[SPLITS][DEVICES] = {
+        {3946496, 21245952, 0, 0},
+        {11067392, 29925376, 29925376, 28360704},
+        {22820864, 19671040, 21245952, 0}};
+
+    write_dense(&writer);
+    expect_buffers("seq=1024,phase=prefill", LAYERS, of_512);
+    expect_buffers("seq=1024,phase=prefill,ubatch=256", LAYERS, of_256);
+    /* reserved for prompts all the same */
+    expect_buffers("seq=1024,phase=decode", LAYERS, of_512);
+    expect_buffers("seq=300,phase=prefill", LAYERS, of_300);
+    expect_buffers("seq=300,phase=decode", LAYERS, of_300);
+    /* the last micro-batch has 188 tokens */
+    expect_buffers("seq=700,phase=prefill", LAYERS, of_188);
+}
+
+Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
+{
+    static const int64_t parts[] = {15294464, 32579584, 32579584, 35291136};
+
+    write_windows(&writer);
+    task t = open_file("seq=1024,phase=prefill");
+    place(&t, splits[1], 6);
+    emp_sim_result r = run(&t);
+    for (int d = 0; d < DEVICES; d++)
+        cr_expect_leq(llabs(r.peak_bytes[d] - held_on(&t, d) - parts[d]), parts[d] / 50,
+                      "device %d: %lld", d,
+                      (long long)(r.peak_bytes[d] - held_on(&t, d)));
+    task_destroy(&t);
+}
+
+/* 64 + 512 cells, in steps of 256, in three layers; 1024 in the others; 2 x 4 heads x 64 numbers of 16 bits each. */
+Test(compute_buffers, are_beside_caches_of_a_window_and_a_micro_batch)
+{
+    static const char *const phases[] = {"seq=1024,phase=prefill",
+                                         "seq=1024,phase=decode"};
+
+    write_windows(&writer);
+    for (int i = 0; i < 2; i++) {
+        task    t = open_file(phases[i]);
+        int64_t bytes = 0;
+        for (emp_op_id op = 0; op < t.graph->op_count; op++)
+            if (strcmp(emp_graph_op_type(t.graph, op), "KeyValueCache") == 0)
+                bytes += t.graph->op[op].persistent_bytes;
+        cr_expect_eq(bytes, 3 * (768 + 1024) * 2 * 4 * 64 * 2, "%s: %lld", phases[i],
+                     (long long)bytes);
+        task_destroy(&t);
+    }
+}
+
+/* Whatever a placement is, the peaks are explained to the byte, and a GPU that has room for the weights alone is full. */
+Test(compute_buffers, are_explained_and_judged)
+{
+    emp_error err = {0};
+
+    write_dense(&writer);
+    task t = open_file("seq=1024,phase=decode");
+    place(&t, splits[1], LAYERS);
+    for (emp_op_id op = 0; op < t.graph->op_count;
+         op += 7) /* not one part after the other */
+        if (t.device_of_op[op] > 0) t.device_of_op[op] = 1 + op % 3;
+    emp_explain *why = NULL;
+    cr_assert_eq(emp_explain_create(&why, t.problem,
+                                    &(emp_decision){.device_of_op = t.device_of_op},
+                                    &err),
+                 EMP_OK, "%s", err.msg);
+    const emp_explain_memory *peak = &why->device[1].peak;
+    cr_expect_eq(peak->bytes, peak->held_bytes);
+    cr_expect_eq(peak->kind_count[EMP_HELD_ACTIVATION], 1);
+    emp_explain_destroy(why);
+
+    place(&t, splits[0], LAYERS);
+    t.problem->adapted->device[1].memory_bytes = held_on(&t, 1) + 21000000;
+    emp_sim_result r = run(&t);
+    cr_expect(!r.is_feasible && r.oom_device == 1);
+    cr_expect(r.oom_bytes > 21000000 && t.device_of_op[r.oom_op] == 1);
+    t.problem->adapted->device[1].memory_bytes = held_on(&t, 1) + 22000000;
+    cr_expect(run(&t).is_feasible);
+    task_destroy(&t);
+}
+
+Test(compute_buffers, survive_every_failure_of_an_allocation)
+{
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    write_dense(&writer);
+    task t = open_file("seq=1024,phase=decode");
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do the rounds of a program that drives the devices of two hosts begin when a hand computes? An op takes 10 ns on a GPU
+ * and 20 ns on a core, a tensor 25 + 512 ns from the CPU of the one host to a GPU of the other. */
+#include <criterion/criterion.h>
+
+#include "base/mem.h"
+#include "sim/engine/sim.h"
+#include "sim/explain/explain.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
+enum { MOST_OPS = 8, HOP_NS = 100, COPY = 25 + 512 };
+
+typedef struct {
+    bool is_client, has_hop;
+    int  weight; /* of ops on the server */
+} how;
+
+/* Each round makes something on the client's host and reads it on the server. */
+static const tiny_op two_rounds[] = {{.device = CPU_0},
+                                     {.device = GPU_1, .input_count = 1, .input = {0}},
+                                     {.device = CPU_0},
+                                     {.device = GPU_1, .input_count = 1, .input = {2}}};
+static const uint8_t rounds[] = {0, 0, 1, 1};
+
+static void add_hops(task *t)
+{
+    t->problem->runtime.events.host_hop_s = HOP_NS * 1e-9;
+    for (int32_t a = 0; a < t->machine->device_count; a++)
+        for (int32_t b = 0; b < t->machine->device_count; b++)
+            if (emp_problem_has_hop(t->problem, a, b))
+                t->machine->route[a][b].latency_s += HOP_NS * 1e-9;
+}
+
+static void create(task *t, const tiny_op *ops, const uint8_t *level, int count, how h)
+{
+    emp_runtime runtime = tiny_list_scheduling();
+    tiny_op     op[MOST_OPS];
+
+    for (int i = 0; i < count; i++) {
+        op[i] = ops[i];
+        if (op[i].device >= CPU_1) op[i].weight = h.weight;
+    }
+    task_create_tiny(t, op, count, &runtime);
+    task_split_hosts(t);
+    t->problem->runtime.events.client = h.is_client;
+    for (int i = 0; i < count; i++) t->graph->op[i].level = level[i];
+    t->graph->has_levels = true;
+    if (h.has_hop) add_hops(t);
+}
+
+static int64_t step_ns(const tiny_op *ops, const uint8_t *level, int count, how h)
+{
+    task           t;
+    emp_sim       *sim = NULL;
+    emp_sim_result r = {0};
+    emp_error      err = {0};
+
+    create(&t, ops, level, count, h);
+    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    for (int again = 0; again < 2; again++) {
+        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
+        cr_expect(r.is_feasible);
+    }
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+    cr_assert_eq(emp_mem_live_blocks(), 0);
+    return r.step_time_ns;
+}
+
+static int64_t two_ns(how h) { return step_ns(two_rounds, rounds, 4, h); }
+
+/* Both first ops are done at 40, and the copies leave one after the other. */
+Test(client, without_one_rounds_are_made_at_once)
+{
+    cr_expect_eq(two_ns((how){.weight = 1}), 20 + COPY + COPY + 10);
+}
+
+/* The second round begins when the copy of the first has left the link. */
+Test(client, waits_for_copies_between_hosts)
+{
+    cr_expect_eq(two_ns((how){.is_client = true, .weight = 1}), 2 * (20 + COPY) + 10);
+}
+
+/* It does not wait for the hop, in which the server takes the copy: only the last one counts. */
+Test(client, goes_on_while_the_server_receives)
+{
+    cr_expect_eq(two_ns((how){.is_client = true, .has_hop = true, .weight = 1}),
+                 2 * (20 + COPY) + HOP_NS + 10);
+}
+
+/* The server works on the first round until 557 + 100 + 1000 and takes the second copy then. */
+Test(client, finds_the_server_at_work)
+{
+    cr_expect_eq(two_ns((how){.is_client = true, .has_hop = true, .weight = 100}),
+                 20 + COPY + 2 * (HOP_NS + 1000));
+}
+
+/* Of the step above, from its end: the op on the server, the hop, the wait for the server since 1114, the copy, and before
+ * that the copy for which the client waited, each with its op. */
+Test(client, is_explained)
+{
+    task         t;
+    emp_explain *why = NULL;
+    emp_error    err = {0};
+
+    create(&t, two_rounds, rounds, 4,
+           (how){.is_client = true, .has_hop = true, .weight = 100});
+    cr_assert_eq(emp_explain_create(&why, t.problem,
+                                    &(emp_decision){.device_of_op = t.device_of_op},
+                                    &err),
+                 EMP_OK, "%s", err.msg);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_GPU_OP], 1000);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_RECEIVE], HOP_NS);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_HOST_WAIT], 1657 - 1114);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_TRANSFER], 2 * COPY);
+    cr_expect_eq(why->cause_ns[EMP_CAUSE_CPU_OP], 2 * 20);
+    emp_explain_destroy(why);
+    task_destroy(&t);
+    cr_assert_eq(emp_mem_live_blocks(), 0);
+}
+
+/* A copy to another host keeps no link in its hop: two that leave one after the other arrive so. */
+Test(client, copies_share_a_hop)
+{
+    static const uint8_t one_round[] = {0, 0, 0, 0};
+
+    cr_expect_eq(step_ns(two_rounds, one_round, 4, (how){.has_hop = true, .weight = 1}),
+                 20 + COPY + COPY + HOP_NS + 10);
+}
+
+/* What reads all rounds belongs to the last one. It has level 0, and nothing waits for it. A copy to the client has no hop. */
+Test(client, what_reads_all_rounds_is_last)
+{
+    static const tiny_op ops[] = {{.device = CPU_0},
+                                  {.device = GPU_1, .input_count = 1, .input = {0}},
+                                  {.device = CPU_0},
+                                  {.device = GPU_1, .input_count = 1, .input = {2}},
+                                  {.device = CPU_0, .input_count = 2, .input = {1, 3}}};
+    static const uint8_t levels[] = {0, 0, 1, 1, 0};
+
+    cr_expect_eq(
+        step_ns(ops, levels, 5, (how){.is_client = true, .has_hop = true, .weight = 1}),
+        2 * (20 + COPY) + HOP_NS + 10 + COPY + 20);
+}
+
+Test(client, survives_every_allocation_failure)
+{
+    task      t;
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    create(&t, two_rounds, rounds, 4, (how){.is_client = true, .weight = 1});
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
+    emp_sim_destroy(sim);
+    task_destroy(&t);
+}
+
+/* Nothing waits within a host. */
+Test(client, waits_for_no_copy_within_a_host)
+{
+    static const tiny_op ops[] = {{.device = CPU_0},
+                                  {.device = GPU_0, .input_count = 1, .input = {0}},
+                                  {.device = CPU_0},
+                                  {.device = GPU_0, .input_count = 1, .input = {2}}};
+    const int64_t        with = step_ns(ops, rounds, 4, (how){.is_client = true});
+
+    cr_expect_eq(with, step_ns(ops, rounds, 4, (how){.is_client = false}));
+    cr_expect_eq(with, 20 + 2 * (5 + 256) + 10);
+}
