@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/compare/figure.h"
+#include "bench/compare/comparison.h"
 
 #include <math.h>
 #include <string.h>

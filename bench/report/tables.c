@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/report/tables.h"
+#include "bench/report/page.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -11,7 +11,6 @@
 #include "base/io/folder.h"
 #include "base/mem.h"
 #include "base/work/stop.h"
-#include "bench/transfer/frequencies.h"
 #include "bench/trials/trials.h"
 #include "run/methods.h"
 #include "run/ranks/deal.h"
@@ -80,24 +79,17 @@ static bool is_own(const plan *p, int32_t learner, int32_t training)
 
 /* ---- what is asked for ---- */
 
-static emp_status load_side(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
-                            const char *runtime, int32_t threads, emp_error *err)
-{
-    emp_runtime r;
-
-    EMP_CHECK(emp_runtime_init(&r, runtime, err));
-    return emp_tasks_load(loaded, tasks, count, &r, threads, err);
-}
-
 static emp_status load(plan *p, emp_error *err)
 {
     const emp_split *s = p->split;
     const int32_t    threads = p->params->jobs.threads;
+    emp_runtime      training, target;
 
-    EMP_CHECK(load_side(p->training, s->training, s->training_count, s->training_runtime,
-                        threads, err));
-    return load_side(p->target, s->target, s->target_count, s->target_runtime, threads,
-                     err);
+    EMP_CHECK(emp_runtime_init(&training, s->training_runtime, err));
+    EMP_CHECK(emp_tasks_load(p->training, s->training, s->training_count, &training,
+                             threads, err));
+    EMP_CHECK(emp_runtime_init(&target, s->target_runtime, err));
+    return emp_tasks_load(p->target, s->target, s->target_count, &target, threads, err);
 }
 
 /* ---- training ---- */

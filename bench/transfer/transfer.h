@@ -96,4 +96,18 @@ void       emp_transfer_destroy(emp_transfer_table *table);
 emp_status emp_transfer_print(FILE *out, const emp_transfer_table *table,
                               emp_sheet_format format, emp_error *err);
 
+enum { EMP_FREQUENCY_TENTHS = 10 };
+
+/** Places the target by the table of the examples. A kind of op that the examples lack is taken for one of
+ * the nearest tenth, and a type that they lack goes where most ops are. The placement is legal.
+ *
+ * \param[out] device_of_op  [target's op]
+ * \param      problem       [count] what the examples place
+ * O(V + E) of all graphs, and devices for each kind of op.
+ * \retval EMP_ENOMEM */
+emp_status emp_frequencies_place(emp_device_id *device_of_op, const emp_problem *target,
+                                 const emp_problem *const *problem,
+                                 const emp_owned_decision *example, int32_t count,
+                                 emp_error *err);
+
 #endif /* EMP_BENCH_TRANSFER_TRANSFER_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench placers: all methods on the same tasks with equal budgets. */
 #include "cli/cli.h"
-#include "cli/commands/studies/comparison.h"
+#include "cli/commands/studies/studies.h"
 
 enum { KEY_METHODS = 256, KEY_OPTIONS };
 

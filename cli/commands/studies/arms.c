@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/commands/studies/arms.h"
+#include "cli/commands/studies/studies.h"
 
 #include <stdio.h>
 

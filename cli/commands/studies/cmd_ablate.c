@@ -6,8 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/commands/studies/arms.h"
-#include "cli/commands/studies/comparison.h"
+#include "cli/commands/studies/studies.h"
 
 enum { KEY_PRESET = 640 };
 

@@ -7,7 +7,7 @@
 #include "bench/studies/study.h"
 #include "cli/cli.h"
 #include "cli/commands/lists/listing.h"
-#include "cli/commands/studies/arms.h"
+#include "cli/commands/studies/studies.h"
 #include "cli/format.h"
 
 struct args {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/commands/studies/comparison.h"
+#include "cli/commands/studies/studies.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/word_list.h"
-#include "bench/compare/figure.h"
+#include "bench/compare/comparison.h"
 #include "bench/plots/gnuplot.h"
 #include "cli/cli.h"
 #include "cli/format.h"

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
-#include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "run/methods.h"
 #include "tests/support/scratch.h"

@@ -1,13 +1,14 @@
-/** \file cli/commands/studies/comparison.h
- * The options of commands that compare methods or arms of one, `bench placers` and `ablate`: tasks,
- * budgets, and files with tables and figures.
+/** \file cli/commands/studies/studies.h
+ * Options and runs that commands share: comparisons of methods or of arms of one, for `bench placers`
+ * and `ablate`, and arms that a definition lists, for `ablate` and `study`.
  */
-#ifndef EMP_CLI_COMMANDS_STUDIES_COMPARISON_H
-#define EMP_CLI_COMMANDS_STUDIES_COMPARISON_H
+#ifndef EMP_CLI_COMMANDS_STUDIES_STUDIES_H
+#define EMP_CLI_COMMANDS_STUDIES_STUDIES_H
 
 #include <argp.h>
 
 #include "bench/compare/comparison.h"
+#include "bench/studies/ablation.h"
 #include "cli/options/jobs_options.h"
 
 typedef struct {
@@ -32,4 +33,22 @@ emp_status cli_comparison_run(cli_comparison           *comparison,
                               const cli_trials_options *trials, const char *title,
                               emp_error *err);
 
-#endif /* EMP_CLI_COMMANDS_STUDIES_COMPARISON_H */
+typedef struct {
+    cli_trials_options trials;
+    const char        *arms; /**< comma-separated kinds and arms, or NULL */
+    bool               is_full;
+} cli_arms;
+
+/** Options and their parser. A command adds it as an argp child with its cli_arms as input. */
+extern const struct argp cli_arms_argp;
+
+/** What holds when an option is not given. */
+cli_arms cli_arms_default(void);
+
+/** Makes the runs and prints their table.
+ * \param title  Names them beside the bar: "ablate hdp".
+ * \param note   OPTIONAL. A sentence for people, below the table. */
+emp_status cli_arms_run(const cli_arms *arms, const emp_ablation *definition,
+                        const char *title, const char *note, emp_error *err);
+
+#endif /* EMP_CLI_COMMANDS_STUDIES_STUDIES_H */
