@@ -10,10 +10,10 @@
 #include "run/methods.h"
 
 struct plan {
-    const emp_ablation        *definition;
-    const emp_ablation_params *params;
-    emp_ablation_table        *table;
-    emp_trials                 trials; /* [row][arm] */
+    const emp_ablation      *definition;
+    const emp_trials_params *params;
+    emp_ablation_table      *table;
+    emp_trials               trials; /* [row][arm] */
 };
 
 /* ---- layout ---- */
@@ -38,9 +38,9 @@ static bool is_asked(const struct plan *plan, int32_t arm)
 
 static emp_status create_table(struct plan *plan, emp_error *err)
 {
-    const emp_ablation        *d = plan->definition;
-    const emp_ablation_params *p = plan->params;
-    emp_ablation_table        *t = plan->table = EMP_NEW(emp_ablation_table);
+    const emp_ablation      *d = plan->definition;
+    const emp_trials_params *p = plan->params;
+    emp_ablation_table      *t = plan->table = EMP_NEW(emp_ablation_table);
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "study");
     if (p->seed_count < 0 || p->seed_count > EMP_TRIALS_SEEDS)
@@ -294,7 +294,7 @@ cleanup:
 /* ---- all of it ---- */
 
 emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
-                             const emp_ablation_params *params, emp_error *err)
+                             const emp_trials_params *params, emp_error *err)
 {
     emp_status      st = EMP_OK, made = EMP_OK;
     struct plan     plan = {.definition = definition, .params = params};

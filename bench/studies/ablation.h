@@ -65,17 +65,6 @@ extern const emp_ablation emp_ablation_hdp;
 /** What each choice of refining contributes. */
 extern const emp_ablation emp_ablation_refine;
 
-typedef struct {
-    const char *rows; /**< comma-separated keys, or NULL: those of the definition */
-    const char *arms; /**< comma-separated studies and arms, or NULL for all; the default
-                               is always among them */
-    const char *runtime; /**< profile name or path */
-    bool        is_full; /**< not a first study, with smaller budgets and fewer seeds */
-    int32_t     seed_count; /**< 0: those of the definition */
-    int64_t     budget;     /**< evaluations a run; 0: likewise */
-    emp_jobs_params jobs;
-} emp_ablation_params;
-
 /** What the runs of an arm on a row came to. */
 typedef struct {
     const emp_arm  *arm;
@@ -121,7 +110,7 @@ typedef struct {
  * \retval EMP_EINVAL       An unknown row or arm; the message lists what there is.
  * \retval EMP_EINTERRUPTED \a stop was set; the table has the cells that were ready. */
 emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
-                             const emp_ablation_params *params, emp_error *err);
+                             const emp_trials_params *params, emp_error *err);
 void       emp_ablation_destroy(emp_ablation_table *table);
 
 /** Fills in `overall` and `test_least` from the cells. \retval EMP_ENOMEM */

@@ -40,7 +40,8 @@ typedef struct {
 } outcome;
 
 typedef struct {
-    const emp_orders_params *params;
+    emp_orders_part          part;
+    const emp_trials_params *params;
     emp_trials_tasks         tasks;
     const emp_method        *method[MOST_METHODS];
     int32_t                  method_count, row_count; /* a row: a task and a method */
@@ -51,13 +52,13 @@ typedef struct {
 
 static emp_status lay_out(plan *p, emp_error *err)
 {
-    const emp_orders_params *params = p->params;
+    const emp_trials_params *params = p->params;
     emp_runtime              runtime;
 
     EMP_CHECK(emp_trials_choose(&p->tasks, emp_paper_task, EMP_PAPER_TASKS, params->rows,
                                 NULL, "there is no task", err));
-    EMP_CHECK(emp_methods_find(p->method, &p->method_count, MOST_METHODS, params->methods,
-                               err));
+    EMP_CHECK(
+        emp_methods_find(p->method, &p->method_count, MOST_METHODS, params->arms, err));
     EMP_CHECK(emp_runtime_init(&runtime, params->runtime, err));
     if (runtime.rules != EMP_RULES_EVENTS)
         return EMP_ERROR(
@@ -194,7 +195,7 @@ static emp_status try_row(plan *p, int32_t row, emp_error *err)
     const emp_decision plain = {.device_of_op = job->record.decision.device_of_op};
     EMP_TRY(emp_sim_create(&sim, job->problem, err));
     EMP_TRY(emp_trials_simulate(&t->plain_s, sim, &plain, err));
-    if (p->params->part == EMP_ORDERS_ORDER)
+    if (p->part == EMP_ORDERS_ORDER)
         EMP_TRY(try_orders(t, sim, job, err));
     else
         EMP_TRY(try_fusions(t, sim, job, p->params->budget, err));
@@ -208,7 +209,7 @@ cleanup:
 
 static emp_status add_annealing(plan *p, int32_t row, int32_t arm, emp_error *err)
 {
-    const int32_t        part = p->params->part;
+    const int32_t        part = p->part;
     const emp_job       *from = &p->placing.job[row];
     const emp_job_method method = {.title = parts[part].title[arm],
                                    .method = "anneal",
@@ -276,11 +277,11 @@ static emp_value annealed(const plan *p, int32_t row, int32_t arm)
 
 static void tabulate(emp_sheet *sheet, const plan *p)
 {
-    const emp_orders_params *params = p->params;
+    const emp_trials_params *params = p->params;
 
-    EMP_SHEET_INIT(sheet, columns[params->part]);
+    EMP_SHEET_INIT(sheet, columns[p->part]);
     emp_sheet_set_title(sheet, "What %s is worth, runtime %s: seconds a step",
-                        parts[params->part].what, p->tasks.runtime);
+                        parts[p->part].what, p->tasks.runtime);
     for (int32_t i = 0; i < p->row_count; i++) {
         const emp_task *task = &p->tasks.task[i / p->method_count];
         const outcome  *t = &p->outcome[i];
@@ -307,10 +308,10 @@ static emp_status make(plan *p, emp_error *err)
     return anneal(p, err);
 }
 
-emp_status emp_orders_make(emp_sheet *sheet, const emp_orders_params *params,
-                           emp_error *err)
+emp_status emp_orders_make(emp_sheet *sheet, emp_orders_part part,
+                           const emp_trials_params *params, emp_error *err)
 {
-    plan       p = {.params = params};
+    plan       p = {.part = part, .params = params};
     emp_status st = make(&p, err);
 
     if (st == EMP_OK || st == EMP_EINTERRUPTED) tabulate(sheet, &p);

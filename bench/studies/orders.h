@@ -6,28 +6,19 @@
 #ifndef EMP_BENCH_STUDIES_ORDERS_H
 #define EMP_BENCH_STUDIES_ORDERS_H
 
-#include "run/jobs/jobs.h"
+#include "bench/trials/trials.h"
 #include "run/sheet/sheet.h"
 
 /** The decision. */
 typedef enum { EMP_ORDERS_ORDER, EMP_ORDERS_FUSION, EMP_ORDERS_PARTS } emp_orders_part;
 
-typedef struct {
-    emp_orders_part part;
-    const char     *rows;       /**< comma-separated keys of tasks, or NULL for all */
-    const char     *methods;    /**< comma-separated: they find the placements */
-    const char     *runtime;    /**< profile name or path; its rules must be `events` */
-    int32_t         seed_count; /**< of an annealing */
-    int64_t budget; /**< evaluations of an annealing, and of a search for a placement */
-    emp_jobs_params jobs;
-} emp_orders_params;
-
-/** Finds the placements with seed 1, anneals from each with every seed, and makes the table; clear
- * it also after a failure.
+/** Finds placements of each task by the methods that `arms` of the parameters lists, with seed 1,
+ * anneals from each with every seed, and makes the table; clear it also after a failure. Seeds, budget
+ * and arms must be given.
  * \retval EMP_EINVAL       An unknown task or method; the message lists what there is.
  * \retval EMP_EUNSUPPORTED The runtime does not have event rules.
  * \retval EMP_EINTERRUPTED \a stop was set; the table has what was ready. */
-emp_status emp_orders_make(emp_sheet *sheet, const emp_orders_params *params,
-                           emp_error *err);
+emp_status emp_orders_make(emp_sheet *sheet, emp_orders_part part,
+                           const emp_trials_params *params, emp_error *err);
 
 #endif /* EMP_BENCH_STUDIES_ORDERS_H */

@@ -22,9 +22,9 @@ const emp_paper_table *emp_paper_table_find(const char *name)
 }
 
 struct plan {
-    const emp_paper_table        *definition;
-    const emp_paper_table_params *params;
-    emp_table                    *table;
+    const emp_paper_table   *definition;
+    const emp_trials_params *params;
+    emp_table               *table;
     int32_t column_of[EMP_PAPER_MAX_COLUMNS]; /* of the definition, by ours */
     int32_t twin[EMP_PAPER_MAX_COLUMNS]; /* first column with the same runs, or itself */
     emp_trials_tasks tasks;
@@ -47,9 +47,9 @@ static const char *column_key(const void *context, int32_t i)
 
 static emp_status choose(struct plan *plan, emp_error *err)
 {
-    const emp_paper_table        *d = plan->definition;
-    const emp_paper_table_params *p = plan->params;
-    char                          what[64];
+    const emp_paper_table   *d = plan->definition;
+    const emp_trials_params *p = plan->params;
+    char                     what[64];
 
     if (p->seed_count < 0 || p->seed_count > EMP_TRIALS_SEEDS)
         return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
@@ -58,11 +58,10 @@ static emp_status choose(struct plan *plan, emp_error *err)
     EMP_CHECK(
         emp_trials_choose(&plan->tasks, d->row, d->row_count, p->rows, NULL, what, err));
     snprintf(what, sizeof what, "table %s has no method", d->name);
-    return emp_word_list_check(p->methods, what, column_key, d, err);
+    return emp_word_list_check(p->arms, what, column_key, d, err);
 }
 
-static int32_t seed_count_of(const emp_paper_column       *column,
-                             const emp_paper_table_params *p)
+static int32_t seed_count_of(const emp_paper_column *column, const emp_trials_params *p)
 {
     if (column->column.seed_count <= 1) return 1;
     if (p->seed_count > 0) return p->seed_count;
@@ -71,8 +70,7 @@ static int32_t seed_count_of(const emp_paper_column       *column,
 }
 
 /* How many seeds all columns that draw have; 0 if they differ. */
-static int32_t common_seed_count(const emp_paper_table        *d,
-                                 const emp_paper_table_params *p)
+static int32_t common_seed_count(const emp_paper_table *d, const emp_trials_params *p)
 {
     int32_t common = 0;
 
@@ -87,25 +85,25 @@ static int32_t common_seed_count(const emp_paper_table        *d,
 
 static void describe_command(const struct plan *plan, char *command, size_t size)
 {
-    const emp_paper_table_params *p = plan->params;
-    emp_text                      text = {command, size, 0};
-    int32_t                       seeds = common_seed_count(plan->definition, p);
+    const emp_trials_params *p = plan->params;
+    emp_text                 text = {command, size, 0};
+    int32_t                  seeds = common_seed_count(plan->definition, p);
 
     emp_text_add(&text, "scripts/emplace table %s%s", plan->definition->name,
                  p->is_full ? " --full" : "");
     if (seeds > 0) emp_text_add(&text, " --seeds %d", seeds);
     if (p->budget > 0) emp_text_add(&text, " --budget %" PRId64, p->budget);
     if (p->rows != NULL) emp_text_add(&text, " --rows %s", p->rows);
-    if (p->methods != NULL) emp_text_add(&text, " --methods %s", p->methods);
+    if (p->arms != NULL) emp_text_add(&text, " --methods %s", p->arms);
     if (strcmp(p->runtime, "tf-r1.3") != 0)
         emp_text_add(&text, " --runtime %s", p->runtime);
 }
 
 static void lay_out_column(struct plan *plan, int32_t c)
 {
-    const emp_paper_table_params *p = plan->params;
-    const emp_paper_column       *from = definition_of(plan, c);
-    emp_table_column             *column = &plan->table->column[c];
+    const emp_trials_params *p = plan->params;
+    const emp_paper_column  *from = definition_of(plan, c);
+    emp_table_column        *column = &plan->table->column[c];
 
     *column = from->column;
     column->full_budget = from->column.budget;
@@ -133,7 +131,7 @@ static const char *key_of(const emp_paper_table *d, const char *title)
 static void note_gains(struct plan *plan)
 {
     const emp_paper_table *d = plan->definition;
-    const char            *methods = plan->params->methods;
+    const char            *methods = plan->params->arms;
     emp_table             *t = plan->table;
     emp_text               note = {t->gain_note, sizeof t->gain_note, 0};
 
@@ -159,13 +157,13 @@ static int32_t task_of(const emp_task *row)
 
 static emp_status lay_out(struct plan *plan, emp_error *err)
 {
-    const emp_paper_table_params *p = plan->params;
-    const emp_paper_table        *d = plan->definition;
-    int32_t                       column_count = 0;
+    const emp_trials_params *p = plan->params;
+    const emp_paper_table   *d = plan->definition;
+    int32_t                  column_count = 0;
 
     EMP_CHECK(choose(plan, err));
     for (int32_t i = 0; i < d->column_count; i++)
-        if (emp_word_list_has(p->methods, d->column[i].key))
+        if (emp_word_list_has(p->arms, d->column[i].key))
             plan->column_of[column_count++] = i;
     EMP_CHECK(emp_table_create(&plan->table, plan->tasks.count, column_count, err));
     emp_table *t = plan->table;
@@ -304,7 +302,7 @@ static void fill_row(struct plan *plan, int32_t r)
 }
 
 emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definition,
-                                const emp_paper_table_params *params, emp_error *err)
+                                const emp_trials_params *params, emp_error *err)
 {
     emp_status  st = EMP_OK;
     struct plan plan = {.definition = definition, .params = params};

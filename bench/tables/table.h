@@ -152,20 +152,10 @@ extern const emp_paper_table emp_paper_sensitivity;
 /** The table of that name; NULL: there is none. */
 const emp_paper_table *emp_paper_table_find(const char *name);
 
-typedef struct {
-    const char     *rows;       /**< comma-separated keys, or NULL for all */
-    const char     *methods;    /**< comma-separated keys of columns, or NULL for all */
-    const char     *runtime;    /**< profile name or path */
-    int32_t         seed_count; /**< of all methods that draw; 0: as the table says */
-    int64_t         budget;     /**< of the learners, in evaluations; 0: as it says */
-    bool            is_full;    /**< not a first table */
-    emp_jobs_params jobs;
-} emp_paper_table_params;
-
 /** Makes the table.
  * \retval EMP_EINVAL       An unknown row or column; the message lists what there is.
  * \retval EMP_EINTERRUPTED \a stop was set; the table has the cells that were ready. */
 emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definition,
-                                const emp_paper_table_params *params, emp_error *err);
+                                const emp_trials_params *params, emp_error *err);
 
 #endif /* EMP_BENCH_TABLES_TABLE_H */

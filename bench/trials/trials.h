@@ -24,6 +24,20 @@
 
 enum { EMP_TRIALS_SEEDS = 100 /**< most runs of a cell */ };
 
+/** What is asked of a study. A study has fewer seeds and evaluations unless it is full, and its
+ * definition states them. */
+typedef struct {
+    const char
+        *rows; /**< comma-separated keys of tasks, or NULL: those of the definition */
+    const char
+        *arms; /**< comma-separated keys of arms, columns or methods, or NULL for all */
+    const char     *runtime; /**< profile name or path */
+    bool            is_full;
+    int32_t         seed_count; /**< of whatever draws; 0: as the definition says */
+    int64_t         budget;     /**< evaluations of a run; 0: likewise */
+    emp_jobs_params jobs;
+} emp_trials_params;
+
 /** The axis of tasks. Zero-initialise; clear it also after a failure. */
 typedef struct {
     int32_t          count;

@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    cli_jobs_options *o = (cli_jobs_options *)state->input;
+    emp_trials_params *o = (emp_trials_params *)state->input;
 
     switch (key) {
     case KEY_ROWS: o->rows = arg; return 0;
@@ -101,11 +101,11 @@ static const struct argp_child children[] = {{&jobs_argp, 0, NULL, 0},
 const struct argp              cli_trials_argp = {NULL,     parse_trials, NULL, NULL,
                                                   children, NULL,         NULL};
 
-cli_jobs_options cli_jobs_options_default(void)
+cli_trials_options cli_trials_options_default(void)
 {
-    return (cli_jobs_options){
-        .runtime = "tf-r1.3",
-        .jobs = {.folder = "runs", .threads = cli_default_threads()}};
+    return (cli_trials_options){
+        .run = {.runtime = "tf-r1.3",
+                .jobs = {.folder = "runs", .threads = cli_default_threads()}}};
 }
 
 emp_status cli_task_list_add(emp_task_list *list, const char *words, emp_error *err)

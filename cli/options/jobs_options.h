@@ -8,23 +8,15 @@
 #include <argp.h>
 
 #include "bench/compare/tasks.h"
+#include "bench/trials/trials.h"
 #include "cli/board.h"
 #include "cli/progress.h"
-#include "run/jobs/jobs.h"
 #include "run/sheet/sheet.h"
-
-typedef struct {
-    const char     *rows; /**< comma-separated keys, or NULL */
-    const char     *runtime;
-    int32_t         seed_count; /**< 0 = not given */
-    int64_t         budget;     /**< evaluations; 0 = not given */
-    emp_jobs_params jobs;       /**< folder, threads, is_fresh */
-} cli_jobs_options;
 
 /** The options of a study. */
 typedef struct {
-    cli_jobs_options run;
-    emp_sheet_format format;
+    emp_trials_params run; /**< 0 and NULL: not given */
+    emp_sheet_format  format;
 } cli_trials_options;
 
 /** Parser of the options of runs, --shard and --format. A command adds it as an argp child with its
@@ -47,7 +39,7 @@ extern const struct argp cli_trials_argp;
     "Under mpirun rank 0 hands out the runs, and the others make them.\n\n"
 
 /** What holds when an option is not given. */
-cli_jobs_options cli_jobs_options_default(void);
+cli_trials_options cli_trials_options_default(void);
 
 /** The value of --tasks: emp_task_list_add(), which warns of published instances that are left
  * out. */

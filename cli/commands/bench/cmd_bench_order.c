@@ -9,7 +9,8 @@ enum { KEY_METHODS = 256, DEFAULT_BUDGET = 1000, DEFAULT_SEEDS = 5 };
 
 struct args {
     cli_trials_options trials;
-    const char        *methods;
+    emp_orders_part    part;
+    emp_sheet          sheet;
 };
 
 static const struct argp_option options[] = {
@@ -34,7 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
-    case KEY_METHODS: args->methods = arg; return 0;
+    case KEY_METHODS: args->trials.run.arms = arg; return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -59,47 +60,34 @@ const struct argp              cmd_bench_order_argp = {options,  parse, NULL, do
 const struct argp              cmd_bench_fusion_argp = {options,  parse, NULL, fusion_doc,
                                                         children, NULL,  NULL};
 
-struct study {
-    emp_orders_params params;
-    emp_sheet         sheet;
-    emp_sheet_format  format;
-};
-
 static emp_status make(void *study, emp_error *err)
 {
-    struct study *s = (struct study *)study;
+    struct args *args = (struct args *)study;
 
-    return emp_orders_make(&s->sheet, &s->params, err);
+    return emp_orders_make(&args->sheet, args->part, &args->trials.run, err);
 }
 
 static emp_status print(const void *study, bool is_whole, emp_error *err)
 {
-    const struct study *s = (const struct study *)study;
+    const struct args *args = (const struct args *)study;
 
     (void)is_whole;
-    return emp_sheet_print(stdout, &s->sheet, s->format, err);
+    return emp_sheet_print(stdout, &args->sheet, args->trials.format, err);
 }
 
 static emp_status bench(emp_orders_part part, const struct argp *argp, const char *title,
                         int argc, char **argv, emp_error *err)
 {
-    struct args args = {.trials = {.run = cli_jobs_options_default()},
-                        .methods = "expert,m-sct,refine"};
+    struct args            args = {.trials = cli_trials_options_default(), .part = part};
+    emp_trials_params     *run = &args.trials.run;
+    const cli_trials_study what = {title, &run->jobs, make, print, &args};
 
+    run->arms = "expert,m-sct,refine";
+    run->seed_count = DEFAULT_SEEDS;
+    run->budget = DEFAULT_BUDGET;
     cli_parse(argp, argc, argv, &args);
-    const cli_jobs_options *run = &args.trials.run;
-    struct study            study = {
-                   .params = {.part = part,
-                              .rows = run->rows,
-                              .methods = args.methods,
-                              .runtime = run->runtime,
-                              .seed_count = run->seed_count > 0 ? run->seed_count : DEFAULT_SEEDS,
-                              .budget = run->budget > 0 ? run->budget : DEFAULT_BUDGET,
-                              .jobs = run->jobs},
-                   .format = args.trials.format};
-    const cli_trials_study what = {title, &study.params.jobs, make, print, &study};
-    const emp_status       st = cli_trials_run(&what, err);
-    emp_sheet_clear(&study.sheet);
+    const emp_status st = cli_trials_run(&what, err);
+    emp_sheet_clear(&args.sheet);
     return st;
 }
 

@@ -66,7 +66,7 @@ const struct argp cmd_bench_placers_argp = {options,  parse, NULL, doc,
 
 emp_status cmd_bench_placers(int argc, char **argv, emp_error *err)
 {
-    struct args args = {.trials = {.run = cli_jobs_options_default()},
+    struct args args = {.trials = cli_trials_options_default(),
                         .comparison = cli_comparison_default()};
 
     args.trials.run.runtime = NULL; /* the one that fits each task */

@@ -135,7 +135,7 @@ static emp_status print(const void *study, bool is_whole, emp_error *err)
 
 emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
 {
-    struct args            args = {.trials = {.run = cli_jobs_options_default()},
+    struct args            args = {.trials = cli_trials_options_default(),
                                    .params = {.split = "size",
                                               .methods = "giph",
                                               .imitation_budget = IMITATE_BUDGET,
@@ -146,7 +146,7 @@ emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
     const cli_trials_study what = {"bench transfer", &p->jobs, make, print, &args};
 
     cli_parse(&cmd_bench_transfer_argp, argc, argv, &args);
-    const cli_jobs_options *run = &args.trials.run;
+    const emp_trials_params *run = &args.trials.run;
     p->training_budget = run->budget > 0      ? run->budget
                          : p->imitate != NULL ? 0
                                               : DEFAULT_TRAINING;

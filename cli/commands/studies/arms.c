@@ -20,12 +20,12 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    cli_arms *arms = (cli_arms *)state->input;
+    cli_trials_options *o = (cli_trials_options *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &arms->trials; return 0;
-    case KEY_ARMS: arms->arms = arg; return 0;
-    case KEY_FULL: arms->is_full = true; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = o; return 0;
+    case KEY_ARMS: o->run.arms = arg; return 0;
+    case KEY_FULL: o->run.is_full = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -33,24 +33,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_child children[] = {{&cli_trials_argp, 0, NULL, 0}, {0}};
 const struct argp cli_arms_argp = {options, parse, NULL, NULL, children, NULL, NULL};
 
-cli_arms cli_arms_default(void)
-{
-    return (cli_arms){.trials = {.run = cli_jobs_options_default()}};
-}
-
 struct study {
     const emp_ablation *definition;
-    emp_ablation_params params;
+    cli_trials_options  options;
     emp_ablation_table *table;
     const char         *note;
-    emp_sheet_format    format;
 };
 
 static emp_status make(void *study, emp_error *err)
 {
     struct study *s = (struct study *)study;
 
-    return emp_ablation_make(&s->table, s->definition, &s->params, err);
+    return emp_ablation_make(&s->table, s->definition, &s->options.run, err);
 }
 
 static emp_status print(const void *study, bool is_whole, emp_error *err)
@@ -58,25 +52,15 @@ static emp_status print(const void *study, bool is_whole, emp_error *err)
     const struct study *s = (const struct study *)study;
 
     (void)is_whole;
-    return emp_ablation_print(stdout, s->table, s->note, s->format, err);
+    return emp_ablation_print(stdout, s->table, s->note, s->options.format, err);
 }
 
-emp_status cli_arms_run(const cli_arms *arms, const emp_ablation *definition,
+emp_status cli_arms_run(const cli_trials_options *trials, const emp_ablation *definition,
                         const char *title, const char *note, emp_error *err)
 {
-    const cli_jobs_options *run = &arms->trials.run;
-    struct study            study = {.definition = definition,
-                                     .params = {.rows = run->rows,
-                                                .arms = arms->arms,
-                                                .runtime = run->runtime,
-                                                .is_full = arms->is_full,
-                                                .seed_count = run->seed_count,
-                                                .budget = run->budget,
-                                                .jobs = run->jobs},
-                                     .note = note,
-                                     .format = arms->trials.format};
-    const cli_trials_study  what = {title, &study.params.jobs, make, print, &study};
-    const emp_status        st = cli_trials_run(&what, err);
+    struct study study = {.definition = definition, .options = *trials, .note = note};
+    const cli_trials_study what = {title, &study.options.run.jobs, make, print, &study};
+    const emp_status       st = cli_trials_run(&what, err);
     emp_ablation_destroy(study.table);
     return st;
 }

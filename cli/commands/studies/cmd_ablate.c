@@ -11,7 +11,7 @@
 enum { KEY_PRESET = 640 };
 
 struct args {
-    cli_arms            arms;
+    cli_trials_options  trials;
     cli_comparison      comparison;
     const char         *method, *preset;
     const emp_ablation *study;
@@ -81,9 +81,9 @@ static void check(const struct args *args)
                             args->study->name, given);
         return;
     }
-    if (args->arms.arms == NULL)
+    if (args->trials.run.arms == NULL)
         cli_usage_error("--method needs --arms, as in --arms \"base; groups=48\"");
-    if (args->arms.is_full)
+    if (args->trials.run.is_full)
         cli_usage_error("--full is for a STUDY; give --budget and --seeds");
 }
 
@@ -93,7 +93,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &args->arms;
+        state->child_inputs[0] = &args->trials;
         state->child_inputs[1] = &args->comparison;
         return 0;
     case 'M': args->method = arg; return 0;
@@ -116,18 +116,18 @@ static emp_status compare(struct args *args, emp_error *err)
     emp_comparison_params *p = &args->comparison.params;
     char                   command[EMP_RECORD_TEXT_BYTES], title[64];
     emp_entrant           *entrant = EMP_NEW_ARRAY(emp_entrant, EMP_COMPARISON_ENTRANTS);
-    char                  *arms = emp_strdup(args->arms.arms);
+    char                  *arms = emp_strdup(args->trials.run.arms);
 
     if (entrant == NULL || arms == NULL) EMP_FAIL(EMP_ENOMEM, "arms");
     snprintf(command, sizeof command, "ablate --method %s%s%s --arms \"%s\"",
              args->method, args->preset != NULL ? " --preset " : "",
-             args->preset != NULL ? args->preset : "", args->arms.arms);
+             args->preset != NULL ? args->preset : "", args->trials.run.arms);
     snprintf(title, sizeof title, "ablate %s", args->method);
     EMP_TRY(emp_entrants_of_arms(entrant, &p->entrant_count, args->method, args->preset,
                                  arms, err));
     p->entrant = entrant;
     p->command = command;
-    st = cli_comparison_run(&args->comparison, &args->arms.trials, title, err);
+    st = cli_comparison_run(&args->comparison, &args->trials, title, err);
 
 cleanup:
     emp_free(entrant);
@@ -137,7 +137,7 @@ cleanup:
 
 emp_status cmd_ablate(int argc, char **argv, emp_error *err)
 {
-    struct args            args = {.arms = cli_arms_default(),
+    struct args            args = {.trials = cli_trials_options_default(),
                                    .comparison = cli_comparison_default()};
     emp_comparison_params *p = &args.comparison.params;
     char                   title[64];
@@ -146,12 +146,11 @@ emp_status cmd_ablate(int argc, char **argv, emp_error *err)
     p->draws = 0;
     p->budget[0] = (emp_comparison_budget){.evaluations = 1000};
     p->budget_count = 1;
-    const char *runtime = args.arms.trials.run.runtime;
-    args.arms.trials.run.runtime =
-        NULL; /* without a STUDY, the one that fits each task */
+    const char *runtime = args.trials.run.runtime;
+    args.trials.run.runtime = NULL; /* without a STUDY, the one that fits each task */
     cli_parse(&cmd_ablate_argp, argc, argv, &args);
     if (args.study == NULL) return compare(&args, err);
-    if (args.arms.trials.run.runtime == NULL) args.arms.trials.run.runtime = runtime;
+    if (args.trials.run.runtime == NULL) args.trials.run.runtime = runtime;
     snprintf(title, sizeof title, "ablate %s", args.study->name);
-    return cli_arms_run(&args.arms, args.study, title, NULL, err);
+    return cli_arms_run(&args.trials, args.study, title, NULL, err);
 }

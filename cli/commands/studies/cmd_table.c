@@ -10,9 +10,9 @@ enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL };
 
 struct args {
     cli_trials_options     trials;
-    const char            *methods; /* comma-separated keys of columns, or NULL */
-    bool                   is_full, has_other_sizes;
+    bool                   has_other_sizes;
     const emp_paper_table *definition;
+    emp_table             *table;
 };
 
 static const struct argp_option options[] = {
@@ -46,8 +46,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
-    case KEY_FULL: args->is_full = true; return 0;
-    case KEY_METHODS: args->methods = arg; return 0;
+    case KEY_FULL: args->trials.run.is_full = true; return 0;
+    case KEY_METHODS: args->trials.run.arms = arg; return 0;
     case KEY_SENSITIVITY: args->has_other_sizes = true; return 0;
     case ARGP_KEY_ARG:
         if (args->definition != NULL)
@@ -72,47 +72,30 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp_child children[] = {{&cli_trials_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_table_argp = {options, parse, "1|2", doc, children, NULL, NULL};
 
-struct study {
-    const emp_paper_table *definition;
-    emp_paper_table_params params;
-    emp_table             *table;
-    emp_sheet_format       format;
-};
-
 static emp_status make(void *study, emp_error *err)
 {
-    struct study *s = (struct study *)study;
+    struct args *args = (struct args *)study;
 
-    return emp_paper_table_make(&s->table, s->definition, &s->params, err);
+    return emp_paper_table_make(&args->table, args->definition, &args->trials.run, err);
 }
 
 static emp_status print(const void *study, bool is_whole, emp_error *err)
 {
-    const struct study *s = (const struct study *)study;
+    const struct args *args = (const struct args *)study;
 
     (void)is_whole;
-    return emp_table_print(stdout, s->table, s->format, err);
+    return emp_table_print(stdout, args->table, args->trials.format, err);
 }
 
 emp_status cmd_table(int argc, char **argv, emp_error *err)
 {
-    struct args args = {.trials = {.run = cli_jobs_options_default()}};
-    char        title[32];
+    struct args            args = {.trials = cli_trials_options_default()};
+    char                   title[32];
+    const cli_trials_study what = {title, &args.trials.run.jobs, make, print, &args};
 
     cli_parse(&cmd_table_argp, argc, argv, &args);
-    const cli_jobs_options *run = &args.trials.run;
-    struct study            study = {.definition = args.definition,
-                                     .params = {.rows = run->rows,
-                                                .methods = args.methods,
-                                                .runtime = run->runtime,
-                                                .seed_count = run->seed_count,
-                                                .budget = run->budget,
-                                                .is_full = args.is_full,
-                                                .jobs = run->jobs},
-                                     .format = args.trials.format};
     snprintf(title, sizeof title, "table %s", args.definition->name);
-    const cli_trials_study what = {title, &study.params.jobs, make, print, &study};
-    const emp_status       st = cli_trials_run(&what, err);
-    emp_table_destroy(study.table);
+    const emp_status st = cli_trials_run(&what, err);
+    emp_table_destroy(args.table);
     return st;
 }

@@ -140,7 +140,7 @@ static void on_rescored(void *context, double done_frac)
 }
 
 /* The options that are shared with other commands, and the tasks. */
-static emp_status take(struct study *s, const cli_jobs_options *run, emp_error *err)
+static emp_status take(struct study *s, const emp_trials_params *run, emp_error *err)
 {
     emp_comparison_params *p = &s->args->params;
 

@@ -33,22 +33,14 @@ emp_status cli_comparison_run(cli_comparison           *comparison,
                               const cli_trials_options *trials, const char *title,
                               emp_error *err);
 
-typedef struct {
-    cli_trials_options trials;
-    const char        *arms; /**< comma-separated kinds and arms, or NULL */
-    bool               is_full;
-} cli_arms;
-
-/** Options and their parser. A command adds it as an argp child with its cli_arms as input. */
+/** Parser of the options of runs, --arms and --full. A command adds it as an argp child with its
+ * cli_trials_options as input. */
 extern const struct argp cli_arms_argp;
-
-/** What holds when an option is not given. */
-cli_arms cli_arms_default(void);
 
 /** Makes the runs and prints their table.
  * \param title  Names them beside the bar: "ablate hdp".
  * \param note   OPTIONAL. A sentence for people, below the table. */
-emp_status cli_arms_run(const cli_arms *arms, const emp_ablation *definition,
+emp_status cli_arms_run(const cli_trials_options *trials, const emp_ablation *definition,
                         const char *title, const char *note, emp_error *err);
 
 #endif /* EMP_CLI_COMMANDS_STUDIES_STUDIES_H */
