@@ -7,6 +7,7 @@
 #define EMP_BASELINES_BASELINES_H
 
 #include "search/method.h"
+#include "sim/problem/problem.h"
 
 /** The methods, in the order of the tables. A new one is one line: X(NAME) stands for the table
  * emp_method_NAME. */
@@ -45,5 +46,13 @@ EMP_BASELINE_LIST(X)
 
 /** All of them, in the order of the tables; sets \a *count. Static storage. */
 const emp_method *const *emp_baselines(int32_t *count);
+
+/** Finds the GPU whose step is the shortest with all ops on it that it has kernels for; the first of
+ * equals, and the first GPU if the model fits on none. O(GPUs) steps of the oracle.
+ * \param[out] gpu     -1: the machine has none
+ * \param[out] step_s  of that GPU; INFINITY where the model fits on none
+ * \retval EMP_ENOMEM */
+emp_status emp_fastest_gpu(emp_device_id *gpu, double *step_s, const emp_problem *problem,
+                           emp_error *err);
 
 #endif /* EMP_BASELINES_BASELINES_H */

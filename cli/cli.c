@@ -13,7 +13,7 @@
 #include "base/io/clean.h"
 #include "base/text/units.h"
 
-enum { NAMES_BYTES = 64, SENTENCE_BYTES = 2048 };
+enum { SENTENCE_BYTES = 2048 };
 
 void cli_say(const char *prefix, const char *sentence)
 {
@@ -71,26 +71,6 @@ long long cli_integer(const char *option, const char *text, long long minimum,
     return value;
 }
 
-static int32_t parse_size(const char *text)
-{
-    static const struct {
-        const char *name;
-        int32_t     op_count;
-    } sizes[] = {{"1k", 1000}, {"10k", 10000}, {"83k", 82944}, {"1M", 1000000}};
-    const long long most = 10000000;
-    int64_t         value;
-
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (strcmp(sizes[i].name, text) == 0) return sizes[i].op_count;
-    }
-    if (!emp_units_parse_count(text, &value) || value < 2 || value > most) {
-        cli_usage_error("--sizes takes 1k, 10k, 83k, 1M, or a whole number from 2 to "
-                        "%lld, not \"%s\"",
-                        most, text);
-    }
-    return (int32_t)value;
-}
-
 double cli_seconds(const char *option, const char *text)
 {
     double value;
@@ -139,54 +119,6 @@ bool cli_next_word(const char **list, char *word, size_t size)
     *list += length;
     *list += **list == ',';
     return true;
-}
-
-static void list_names(char names[NAMES_BYTES], const cli_choice *known, int count)
-{
-    int length = 0;
-
-    for (int i = 0; i < count && length < NAMES_BYTES; i++) {
-        length += snprintf(names + length, (size_t)(NAMES_BYTES - length), "%s%s",
-                           i == 0 ? "" : ", ", known[i].name);
-    }
-}
-
-uint32_t cli_choices(const char *option, const char *list, const cli_choice *known,
-                     int count)
-{
-    uint32_t    bits = 0;
-    char        word[32], names[NAMES_BYTES];
-    const char *none = NULL;
-
-    if (*list == '\0') cli_usage_error("--%s takes a list, not \"\"", option);
-    while (cli_next_word(&list, word, sizeof word)) {
-        const cli_choice *found = NULL;
-        for (int i = 0; i < count; i++)
-            if (strcmp(known[i].name, word) == 0) found = &known[i];
-        if (found == NULL) {
-            list_names(names, known, count);
-            cli_usage_error("--%s: there is no \"%s\"; there are %s", option, word,
-                            names);
-        }
-        bits |= found->value;
-        if (found->value == 0) none = found->name;
-    }
-    if (none != NULL && bits != 0)
-        cli_usage_error("--%s: \"%s\" and others make no sense together", option, none);
-    return bits;
-}
-
-int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most)
-{
-    char    word[32];
-    int32_t count = 0;
-
-    if (*list == '\0') cli_usage_error("--sizes takes a list, not \"\"");
-    while (cli_next_word(&list, word, sizeof word)) {
-        if (count == most) cli_usage_error("--sizes takes at most %d sizes", most);
-        sizes[count++] = parse_size(word);
-    }
-    return count;
 }
 
 static emp_status print_csv(FILE *stream, const void *sheet, emp_error *err)

@@ -24,7 +24,7 @@ typedef struct cli_command {
     emp_status (*run)(int argc, char **argv, emp_error *err); /**< NULL of a group */
     const struct argp *argp; /**< its options; NULL of a group */
     const struct cli_command
-        *group; /**< OPTIONAL. The commands of a group: "bench oracle" */
+        *group; /**< OPTIONAL. The commands of a group: "bench placers" */
 } cli_command;
 
 /** All commands, in the order of listings. */
@@ -43,13 +43,10 @@ enum {
 EMP_CLI_COMMAND(ablate);
 EMP_CLI_COMMAND(bench_anomalies);
 EMP_CLI_COMMAND(bench_mechanisms);
-EMP_CLI_COMMAND(bench_oracle);
 EMP_CLI_COMMAND(bench_order);
 EMP_CLI_COMMAND(bench_fusion);
 EMP_CLI_COMMAND(bench_transfer);
 EMP_CLI_COMMAND(bench_placers);
-EMP_CLI_COMMAND(bench_policy);
-EMP_CLI_COMMAND(bench_search);
 EMP_CLI_COMMAND(bench_surrogate);
 EMP_CLI_COMMAND(bound);
 EMP_CLI_COMMAND(calibrate_check);
@@ -99,10 +96,6 @@ void cli_warn_only_once(bool is_repeated);
 long long cli_integer(const char *option, const char *text, long long minimum,
                       long long maximum);
 
-/** The value of --sizes: ops of synthetic graphs, 1k, 10k, 83k (82944), 1M, or whole numbers.
- * \return their number, 1 to \a most; exits 2 otherwise. */
-int32_t cli_sizes(const char *list, int32_t *sizes, int32_t most);
-
 /** The value of an option: a time above 0, in seconds or with a unit, as 90, 1.5s, 2m or 1h;
  * exits 2 otherwise. \return seconds. */
 double cli_seconds(const char *option, const char *text);
@@ -134,16 +127,6 @@ bool cli_next_word(const char **list, char *word, size_t size);
  * \a csv unless that is NULL, and clears it. */
 emp_status cli_print_sheet(emp_sheet *sheet, emp_sheet_format format, const char *csv,
                            emp_error *err);
-
-/** A word that a list may have, and its bits. One of no bits stands alone. */
-typedef struct {
-    const char *name;
-    uint32_t    value;
-} cli_choice;
-
-/** The value of an option that is a list of choices: their bits; exits 2 otherwise. */
-uint32_t cli_choices(const char *option, const char *list, const cli_choice *known,
-                     int count);
 
 /** The sheet as a CSV file that appears whole; nothing if \a path is NULL. */
 emp_status cli_write_sheet(const char *path, const emp_sheet *sheet, emp_error *err);

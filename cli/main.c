@@ -52,10 +52,10 @@ static void print_group_help(const cli_command *group)
 
 /* ---- the command -------------------------------------------------------------------- */
 
-/* A command that words name: "place", or "bench oracle". */
+/* A command that words name: "place", or "bench placers". */
 struct found {
     const cli_command *command;
-    char               name[NAME_BYTES]; /* "emplace bench oracle" */
+    char               name[NAME_BYTES]; /* "emplace bench placers" */
     int                words;
 };
 

@@ -10,7 +10,7 @@
 #include "base/text/nearest.h"
 #include "base/text/text.h"
 #include "graphs/import/container.h"
-#include "graphs/import/instances/instance.h"
+#include "graphs/import/notes/readers.h"
 #include "graphs/sources.h"
 #include "graphs/workloads/workloads.h"
 

@@ -1,10 +1,167 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/sources.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "graphs/unread.h"
+#include "graphs/import/container.h"
+#include "graphs/import/proto/wire.h"
+
+/* ---- marks of formats that are not read, so that a refusal names what a file is ---- */
+
+enum { SNIFFED_BYTES = 4096 };
+
+static emp_slice beginning(emp_slice file)
+{
+    return (emp_slice){file.data, file.size < SNIFFED_BYTES ? file.size : SNIFFED_BYTES};
+}
+
+/* ---- text ---- */
+
+/* The next line with more than a comment, without blanks around it; size 0: there is none. */
+static emp_slice next_line(emp_slice *rest)
+{
+    emp_slice line = {"", 0};
+
+    while ((line.size == 0 || line.data[0] == '#') && emp_slice_next_line(&line, rest))
+        line = emp_slice_trim(line);
+    return line.size > 0 && line.data[0] != '#' ? line : (emp_slice){"", 0};
+}
+
+/* It begins with a key or an item of a list, and has one line that is an item, or a key whose value is in
+ * the lines below it: protobuf's text has neither, and programs do not begin so. */
+static bool is_yaml(emp_slice file)
+{
+    emp_slice rest = beginning(file);
+    emp_slice line = next_line(&rest);
+    size_t    key = 0;
+
+    while (key < line.size && (isalnum((unsigned char)line.data[key]) ||
+                               strchr("_-", line.data[key]) != NULL))
+        key++;
+    if (!emp_container_is_text(file) ||
+        (!emp_slice_starts(line, "- ") &&
+         (key == 0 || key == line.size || line.data[key] != ':')))
+        return false;
+    for (; line.size > 0; line = next_line(&rest))
+        if (emp_slice_starts(line, "- ") || line.data[line.size - 1] == ':') return true;
+    return false;
+}
+
+static bool is_openvino(emp_slice file)
+{
+    emp_slice text = beginning(file);
+
+    return (emp_slice_starts(text, "<?xml") || emp_slice_starts(text, "<net ")) &&
+           emp_slice_has(text, "<net ") && emp_slice_has(text, "<layers>");
+}
+
+/* ---- bytes ---- */
+
+/* Protocols 2 to 5 begin with their number. */
+static bool is_pickle(emp_slice file)
+{
+    return file.size > 2 && (unsigned char)file.data[0] == 0x80 && file.data[1] >= 2 &&
+           file.data[1] <= 5;
+}
+
+static emp_cursor open_message(emp_slice message)
+{
+    return (emp_cursor){message.data, message.data, message.data + message.size};
+}
+
+/* Model of Core ML: specificationVersion = 1, description = 2, and one of the kinds of models from 200 on. */
+static bool is_core_ml(emp_slice file)
+{
+    enum { VERSION = 1, DESCRIPTION = 2, FIRST_KIND = 200, LAST_KIND = 3000 };
+    emp_cursor     c = open_message(file);
+    emp_wire_field field;
+
+    if (emp_container_is_text(file) || emp_wire_next(&c, &field, NULL) != EMP_OK ||
+        field.number != VERSION || field.type != EMP_WIRE_VARINT)
+        return false;
+    while (c.at < c.end && emp_wire_next(&c, &field, NULL) == EMP_OK &&
+           field.type == EMP_WIRE_BYTES)
+        if (field.number >= FIRST_KIND) return field.number <= LAST_KIND;
+    return false;
+}
+
+/* HloModuleProto: name = 1, entry_computation_name = 2, computations = 3, id = 5, entry_computation_id = 6. A node of
+ * TensorFlow's begins with two names, too, but its field 5 is a message, and it has no field 6. */
+static bool is_hlo_module(emp_slice message)
+{
+    enum { NAME = 1, ENTRY = 2, ID = 5, ENTRY_ID = 6 };
+    emp_cursor     c = open_message(message);
+    emp_wire_field field;
+
+    for (int32_t number = NAME; number <= ENTRY; number++)
+        if (c.at == c.end || emp_wire_next(&c, &field, NULL) != EMP_OK ||
+            field.number != number || field.type != EMP_WIRE_BYTES ||
+            !emp_container_is_text(field.bytes))
+            return false;
+    while (c.at < c.end && emp_wire_next(&c, &field, NULL) == EMP_OK)
+        if (field.number == ID || field.number == ENTRY_ID)
+            return field.type == EMP_WIRE_VARINT;
+    return false;
+}
+
+/* A module, or HloProto, whose field 1 is one. */
+static bool is_hlo_proto(emp_slice file)
+{
+    emp_cursor     c = open_message(file);
+    emp_wire_field field;
+
+    if (emp_container_is_text(file)) return false;
+    return is_hlo_module(file) ||
+           (emp_wire_next(&c, &field, NULL) == EMP_OK && field.number == 1 &&
+            field.type == EMP_WIRE_BYTES && is_hlo_module(field.bytes));
+}
+
+/* ---- JSON ---- */
+
+static bool is_safetensors_index(const emp_json *root)
+{
+    return emp_json_get(root, "weight_map") != NULL;
+}
+
+static bool is_tensorflow_js(const emp_json *root)
+{
+    return emp_json_get(root, "modelTopology") != NULL;
+}
+
+/* What model.to_json() gives. */
+static bool is_keras_json(const emp_json *root)
+{
+    return emp_json_get(root, "class_name") != NULL &&
+           emp_json_get(root, "config") != NULL;
+}
+
+static bool is_core_ml_manifest(const emp_json *root)
+{
+    return emp_json_get(root, "rootModelIdentifier") != NULL;
+}
+
+/* Nodes have costs by their degree of tensor parallelism. */
+static bool is_piper(const emp_json *root)
+{
+    const emp_json *nodes = emp_json_get(root, "nodes");
+
+    return emp_json_get(root, "maxMemoryPerDevice") != NULL &&
+           emp_json_get(emp_json_first(nodes), "TMPCs") != NULL;
+}
+
+/* Profiles have keys such as "layertype_0_bsz8" and "layernum[2]_bsz8"; strategies have degrees of parallelism. */
+static bool is_galvatron(const emp_json *root)
+{
+    const char *key = emp_json_is(root, EMP_JSON_OBJECT) && emp_json_first(root) != NULL
+                          ? emp_json_key(emp_json_first(root))
+                          : "";
+
+    return strncmp(key, "layertype_", 10) == 0 || strncmp(key, "layernum[", 9) == 0 ||
+           (emp_json_get(root, "pp_deg") != NULL &&
+            emp_json_get(root, "tp_sizes_enc") != NULL);
+}
 
 /* ---- prefixes ---- */
 
@@ -124,19 +281,19 @@ static const emp_source_format formats[] = {
      .read = emp_torch_execution_read, .source = EMP_SOURCE_PYTORCH},
     {"an instance of Piper, whose layers have costs by their degree of tensor "
      "parallelism",
-     NULL, .is_json = emp_is_piper, .has_graph = true, .instead = LAYERS},
+     NULL, .is_json = is_piper, .has_graph = true, .instead = LAYERS},
     {"an instance of dnn-partitioning", NULL, .is_json = emp_dnn_partitioning_is,
      .read = emp_dnn_partitioning_read, .source = EMP_SOURCE_STATED},
-    {"an index of safetensors files", NULL, .is_json = emp_is_safetensors_index,
+    {"an index of safetensors files", NULL, .is_json = is_safetensors_index,
      .instead = "it names the files of weights; name it beside the config of its model: "
                 "hf:path=config.json,weights=FILE"},
-    {"a TensorFlow.js model", NULL, .is_json = emp_is_tensorflow_js, .has_graph = true,
+    {"a TensorFlow.js model", NULL, .is_json = is_tensorflow_js, .has_graph = true,
      .instead = "name the SavedModel that it was converted from"},
-    {"the layers of a Keras model", NULL, .is_json = emp_is_keras_json, .has_graph = true,
+    {"the layers of a Keras model", NULL, .is_json = is_keras_json, .has_graph = true,
      .instead = SAVED_MODEL},
-    {"the manifest of a Core ML package", NULL, .is_json = emp_is_core_ml_manifest,
+    {"the manifest of a Core ML package", NULL, .is_json = is_core_ml_manifest,
      .instead = ITS_SOURCE},
-    {"a profile or a strategy of Galvatron", NULL, .is_json = emp_is_galvatron,
+    {"a profile or a strategy of Galvatron", NULL, .is_json = is_galvatron,
      .instead = LAYERS},
 
     /* text */
@@ -145,8 +302,8 @@ static const emp_source_format formats[] = {
     {"StableHLO, which XLA has not compiled", NULL, .is = emp_stablehlo_is,
      .has_graph = true,
      .instead = "save what jax.jit(f).lower(...).compile().as_text() gives"},
-    {"OpenVINO's intermediate representation", NULL, .is = emp_is_openvino,
-     .has_graph = true, .instead = ITS_SOURCE},
+    {"OpenVINO's intermediate representation", NULL, .is = is_openvino, .has_graph = true,
+     .instead = ITS_SOURCE},
     {"a profile of PipeDream", NULL, .is = emp_pipedream_is, .read = emp_pipedream_read,
      .source = EMP_SOURCE_STATED},
     {"a table of measured layers", "layers", .is = emp_layers_is, .read = emp_layers_read,
@@ -157,12 +314,10 @@ static const emp_source_format formats[] = {
     /* protocol buffers */
     {"a Chakra trace", NULL, .is = emp_chakra_is, .read = emp_chakra_read,
      .source = EMP_SOURCE_TRACE},
-    {"a module of XLA in protocol buffers", NULL, .is = emp_is_hlo_proto,
-     .has_graph = true,
+    {"a module of XLA in protocol buffers", NULL, .is = is_hlo_proto, .has_graph = true,
      .instead = "save its text: XLA_FLAGS=--xla_dump_hlo_as_text with --xla_dump_to=DIR, "
                 "or jax.jit(f).lower(...).compile().as_text()"},
-    {"a Core ML model", NULL, .is = emp_is_core_ml, .has_graph = true,
-     .instead = ITS_SOURCE},
+    {"a Core ML model", NULL, .is = is_core_ml, .has_graph = true, .instead = ITS_SOURCE},
     {"a TensorFlow graph", "tf", .is = emp_graph_def_is, .load = emp_graph_def_load,
      .source = EMP_SOURCE_TENSORFLOW},
     {"a RunMetadata profile, which has times but no graph", NULL,
@@ -184,7 +339,7 @@ static const emp_source_format formats[] = {
          "its placement; of a Keras model (.h5) " SAVED_MODEL},
     {"MLIR as bytecode", NULL, "ML\xefR", .has_graph = true,
      .instead = "save what jax.jit(f).lower(...).compile().as_text() gives"},
-    {"a pickled object of Python", NULL, .is = emp_is_pickle,
+    {"a pickled object of Python", NULL, .is = is_pickle,
      .instead = "torch.export.save() writes the graph of a PyTorch model"},
     {"a placement, and no graph", NULL, "emplace-placement-",
      .instead = "--placement takes it"},
@@ -196,7 +351,7 @@ static const emp_source_format formats[] = {
     {"the result of a plan, and no graph", NULL, "emplace-replay-result-",
      .instead = "emplace validate --import takes it"},
     {"YAML, and no graph", NULL, "---", .instead = YAML_INSTEAD},
-    {"YAML, and no graph", NULL, .is = emp_is_yaml, .instead = YAML_INSTEAD},
+    {"YAML, and no graph", NULL, .is = is_yaml, .instead = YAML_INSTEAD},
     /* hf: says what a config lacks */
     {"JSON of no known kind", "hf", .is_json = is_any_json, .load = emp_config_load,
      .instead =

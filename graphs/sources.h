@@ -7,6 +7,7 @@
 #ifndef EMP_GRAPHS_SOURCES_H
 #define EMP_GRAPHS_SOURCES_H
 
+#include "base/text/json.h"
 #include "graphs/import/notes/readers.h"
 
 /** The word before the colon of a spec, "hf" of "hf:path=config.json,phase=train". */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Queries of <emplace/problem.h>. */
 #include "sim/problem/problem.h"
-#include "sim/problem/sequence.h"
 
 static bool has_op(const emp_problem *problem, emp_op_id op)
 {

@@ -34,8 +34,7 @@ declare -A may_include=(
   [graphs/transformer]="base sim/graph graphs/transformer"
   [graphs/import/models]="base sim/graph graphs/transformer graphs/import/notes graphs/import/models"
   [graphs/import/proto]="base graphs/import/proto"
-  [graphs/import/traces]="base sim/graph graphs/import/proto graphs/import/notes graphs/import/instances graphs/import/traces/kineto graphs/import/traces"
-  [graphs/import/traces/kineto]="base graphs/import/notes graphs/import/traces/kineto"
+  [graphs/import/traces]="base sim/graph graphs/import/proto graphs/import/notes graphs/import/traces"
   [graphs/import/notes]="base sim/graph graphs/import/proto graphs/import/notes"
   [graphs/import/onnx]="base sim/graph graphs/tensorflow graphs/import/proto graphs/import/notes graphs/import/onnx"
   [graphs/import/instances]="base sim/graph graphs/import/proto graphs/import/notes graphs/import/instances"
@@ -59,6 +58,7 @@ declare -A may_include=(
   [run/outside]="base sim search run/outside"
   [run]="$shared graphs policy baselines run"
   [bench]="$shared graphs replay policy baselines run bench"
+  [bench/speed]="$shared graphs policy run bench tests/support/plain" # a program for developers
   [cli]="$shared graphs replay policy baselines run bench cli"
 )
 # Headers of libraries that just one folder may see.

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "search/restored.h"
+#include "search/method.h"
 
 bool emp_method_has_weights(const emp_method *type)
 {

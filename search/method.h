@@ -23,12 +23,44 @@
 #define EMP_SEARCH_METHOD_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/named_array.h"
 #include "base/text/options.h"
-#include "search/score.h"
 #include "search/weights.h"
 #include "sim/problem/decision.h"
+#include "sim/rules/step.h"
+
+/* The score of one candidate, and the two orders of scores that methods use. */
+
+/** What the oracle said of one candidate. */
+typedef struct {
+    double step_time_s; /**< also set when out of memory: the time it would have taken */
+    bool   is_feasible; /**< false: out of memory */
+    double overflow_frac; /**< memory that was missing, over a device's own, summed over
+                               devices; 0 when it fits, or unknown */
+    /* Known of the method's own candidates, until tell() returns; NULL of other ranks'. */
+    const emp_sim_result *result;         /**< peaks and busy times of devices */
+    const emp_time_ns *start_ns, *end_ns; /**< [op] NULL unless the method needs them; 0
+                                               of what is folded away */
+} emp_score;
+
+/** What fits in memory before what does not, then the shorter step; false for equals. */
+static inline bool emp_score_is_better(const emp_score *score, const emp_score *than)
+{
+    if (score->is_feasible != than->is_feasible) return score->is_feasible;
+    return score->step_time_s < than->step_time_s;
+}
+
+/** Step time, and more for what does not fit: twice the time, and as much again for every
+ * tenth of a device's memory that is missing. So a walk that begins where nothing fits
+ * finds the way out. */
+static inline double emp_penalized_s(const emp_score *score)
+{
+    return score->is_feasible ? score->step_time_s
+                              : score->step_time_s * (2.0 + 10.0 * score->overflow_frac);
+}
 
 enum {
     EMP_MAX_BATCH = 64,        /* candidates of one ask */
@@ -153,5 +185,22 @@ void       emp_method_destroy(const emp_method *type, void *state);
  * \retval EMP_EINVAL  See emp_options_parse(). */
 emp_status emp_method_options_parse(void *options, const emp_method *type,
                                     const emp_method_params *params, emp_error *err);
+
+/* Whether what a restored state holds makes sense: it may come from anywhere (emp_method's list_state()). */
+
+/** Whether a count is one that a run can have come to: more can be added without overflow. */
+static inline bool emp_count_is_valid(int64_t count)
+{
+    return count >= 0 && count <= INT64_C(1) << 53;
+}
+
+/** Whether all of \a count choices are in 0 .. \a choices - 1. */
+static inline bool emp_choices_are_valid(const int32_t *choice, int64_t count,
+                                         int32_t choices)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (choice[i] < 0 || choice[i] >= choices) return false;
+    return true;
+}
 
 #endif /* EMP_SEARCH_METHOD_H */

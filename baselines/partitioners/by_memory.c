@@ -7,9 +7,10 @@
  * order of their first ops, so that a head that is tied to the table stands with the table, and an optimizer with
  * its layer. Any other class follows one that it reads from. Bytes are those of variables and of a part
  * of all results: results of the backward pass are soon released. */
-#include "baselines/partitioners/by_memory.h"
 #include "base/arrays.h"
 #include "baselines/baselines.h"
+#include "search/groups/class_groups.h"
+#include "sim/problem/problem.h"
 
 /* Part of all results that counts beside variables. */
 #define RESULTS 0.5
@@ -223,8 +224,12 @@ cleanup:
     return st;
 }
 
-emp_status emp_split_by_memory(emp_device_id *device_of_op, const emp_problem *problem,
-                               const bool *is_left_out, emp_error *err)
+/* Gives each GPU a contiguous share of the bytes that is its share of all GPUs' memory. There is a GPU.
+ * \param is_left_out  [class] Those that go to the CPU and are not weighed; NULL: none.
+ * \param[out] device_of_op  [op]; need not be legal. O(V + E). \retval EMP_ENOMEM */
+static emp_status split_by_gpu_memory(emp_device_id     *device_of_op,
+                                      const emp_problem *problem, const bool *is_left_out,
+                                      emp_error *err)
 {
     return split_classes(device_of_op, problem, is_left_out, RESULTS, false, err);
 }
@@ -264,4 +269,100 @@ const emp_method emp_method_first_fit = {
         "one GPU full after the other, the rest on the CPU, as accelerate does",
     .advice = "a comparison with tools that fill devices in order",
     .place = place,
+};
+
+/* The experts of N layers on the CPU and all else on the GPUs, as llama.cpp does it with --n-cpu-moe N: for each N from
+ * none to all layers the rest is split in proportion to the GPUs' memory. The oracle says which N is best, and from
+ * which N on the model fits. Proposals come in the order of N, so that a budget cuts off the largest ones. */
+
+enum { FROM_FIRST, FROM_LAST };
+
+typedef struct {
+    int32_t from;
+} experts_options;
+
+typedef struct {
+    const emp_problem *problem; /* borrowed */
+    experts_options    options;
+    int32_t            layer_count;
+    int64_t            next; /* the N that is proposed next */
+    int32_t           *layer_of_class;
+    bool              *is_left_out; /* [class] */
+    emp_arrays         arrays;
+} search;
+
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_method_params *params, emp_error *err)
+{
+    search      *s = (search *)state;
+    const size_t classes = (size_t)problem->graph->class_count;
+
+    s->problem = problem;
+    EMP_CHECK(emp_method_options_parse(&s->options, params->type, params, err));
+    if (emp_machine_count(problem->machine, EMP_DEVICE_GPU) == 0)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "method experts-on-cpu: machine %s has no GPU",
+                         problem->machine->name);
+    s->layer_of_class = EMP_ADD_ARRAY(&s->arrays, int32_t, classes);
+    s->is_left_out = EMP_ADD_ARRAY(&s->arrays, bool, classes);
+    if (s->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%zu classes", classes);
+    EMP_CHECK(emp_expert_groups(s->layer_of_class, &s->layer_count, problem, err));
+    if (s->layer_count == 0 && params->warn != NULL)
+        params->warn(
+            params->warn_context,
+            "experts-on-cpu has found no experts in the names of ops, and splits "
+            "by memory as memory-split does");
+    return EMP_OK;
+}
+
+static bool is_left_out(const search *s, int32_t layer)
+{
+    if (layer < 0) return false;
+    return s->options.from == FROM_FIRST ? layer < s->next
+                                         : layer >= s->layer_count - s->next;
+}
+
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    search *s = (search *)state;
+
+    if (s->next < 0) /* a restored state may come from anywhere */
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of experts-on-cpu is damaged");
+    for (*count = 0; *count < max && s->next <= s->layer_count; s->next++, ++*count) {
+        for (int32_t c = 0; c < s->problem->graph->class_count; c++)
+            s->is_left_out[c] = is_left_out(s, s->layer_of_class[c]);
+        EMP_CHECK(split_by_gpu_memory(candidates[*count].device_of_op, s->problem,
+                                      s->is_left_out, err));
+    }
+    return EMP_OK;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    search *s = (search *)state;
+
+    arrays[0] = (emp_named_array){"next", EMP_ARRAY_INT64, 1, &s->next};
+    return 1;
+}
+
+static void clear(void *state) { emp_arrays_clear(&((search *)state)->arrays); }
+
+static const emp_option experts_option_list[] = {
+    EMP_WORD_OPTION("from", experts_options, from, "first|last",
+                    "whose experts go to the CPU first: those of the first layers, as "
+                    "llama.cpp has it, or of the last",
+                    FROM_FIRST),
+    EMP_NO_OPTION};
+
+const emp_method emp_method_experts_on_cpu = {
+    .options = experts_option_list,
+    .name = "experts-on-cpu",
+    .description = "experts of N layers on the CPU for each N, the rest by memory, as "
+                   "llama.cpp's --n-cpu-moe",
+    .advice = "mixtures of experts that the GPUs do not hold",
+    .state_bytes = sizeof(search),
+    .init = init,
+    .ask = ask,
+    .list_state = list_state,
+    .clear = clear,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "baselines/schedulers/list_schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -193,8 +194,10 @@ static int32_t first_slot_after(const emp_slots *slots, emp_time_ns time)
     return low;
 }
 
-emp_time_ns emp_list_first_gap(const emp_list_schedule *s, emp_device_id device,
-                               emp_time_ns after_ns, emp_time_ns time_ns)
+/* The start of the first gap of a device that begins or goes on after \a after_ns and holds
+ * \a time_ns. O(log slots + slots passed). */
+static emp_time_ns list_first_gap(const emp_list_schedule *s, emp_device_id device,
+                                  emp_time_ns after_ns, emp_time_ns time_ns)
 {
     const emp_slots *slots = &s->slots[device];
     emp_time_ns      start = after_ns;
@@ -257,9 +260,8 @@ emp_status emp_list_book_first_end(emp_list_schedule *s, int32_t task,
     for (emp_device_id d = 0; d < s->graph->machine->device_count; d++) {
         if (!emp_list_may_go(s, task, d)) continue;
         emp_time_ns time = emp_list_time_ns(s, task, d);
-        emp_time_ns start =
-            emp_list_first_gap(s, d, emp_list_arrival_ns(s, task, d), time);
-        double end = (double)(start + time) + (after_ns != NULL ? after_ns[d] : 0.0);
+        emp_time_ns start = list_first_gap(s, d, emp_list_arrival_ns(s, task, d), time);
+        double      end = (double)(start + time) + (after_ns != NULL ? after_ns[d] : 0.0);
         if (best >= 0 && end >= best_end) continue;
         best = d;
         best_start = start;
@@ -267,8 +269,8 @@ emp_status emp_list_book_first_end(emp_list_schedule *s, int32_t task,
     }
     if (best < 0) {
         EMP_CHECK(emp_list_fall_back(s, task, &best, err));
-        best_start = emp_list_first_gap(s, best, emp_list_arrival_ns(s, task, best),
-                                        emp_list_time_ns(s, task, best));
+        best_start = list_first_gap(s, best, emp_list_arrival_ns(s, task, best),
+                                    emp_list_time_ns(s, task, best));
     }
     return emp_list_book(s, task, best, best_start, err);
 }
@@ -291,6 +293,40 @@ void emp_list_levels(const emp_task_graph *t, bool with_transfers, double *level
             i = edge.end;
         }
     }
+}
+
+typedef struct {
+    double  level;
+    int32_t task;
+} levelled;
+
+static int by_level(const void *left, const void *right)
+{
+    const levelled *l = left, *r = right;
+
+    if (l->level != r->level) return l->level > r->level ? -1 : 1;
+    return (l->task > r->task) - (l->task < r->task);
+}
+
+emp_status emp_list_order(const emp_task_graph *graph, bool with_transfers,
+                          int32_t *order, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    size_t     count = (size_t)graph->task_count;
+    emp_arrays arrays = {0};
+    double    *level = EMP_ADD_ARRAY(&arrays, double, count);
+    levelled  *sorted = EMP_ADD_ARRAY(&arrays, levelled, count);
+
+    if (arrays.is_short) EMP_FAIL(EMP_ENOMEM, "order of %zu tasks", count);
+    emp_list_levels(graph, with_transfers, level);
+    for (int32_t task = 0; task < graph->task_count; task++)
+        sorted[task] = (levelled){level[task], task};
+    qsort(sorted, count, sizeof *sorted, by_level);
+    for (size_t i = 0; i < count; i++) order[i] = sorted[i].task;
+
+cleanup:
+    emp_arrays_clear(&arrays);
+    return st;
 }
 
 /* ---- placers ---- */

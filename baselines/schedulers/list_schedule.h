@@ -59,7 +59,7 @@ typedef struct {
     bool
         may_overflow; /**< a task that fits nowhere falls back; set by emp_list_place() */
 
-    /* Of critical_path.c alone; set by emp_list_place(). */
+    /* For emp_schedule_critical_path() only; set by emp_list_place(). */
     emp_rng          rng;
     emp_list_options options;
 } emp_list_schedule;
@@ -85,11 +85,6 @@ bool emp_list_may_go(const emp_list_schedule *s, int32_t task, emp_device_id dev
 emp_time_ns emp_list_arrival_ns(const emp_list_schedule *s, int32_t task,
                                 emp_device_id device);
 
-/** The start of the first gap of a device that begins or goes on after \a after_ns and holds
- * \a time_ns. O(log slots + slots passed). */
-emp_time_ns emp_list_first_gap(const emp_list_schedule *s, emp_device_id device,
-                               emp_time_ns after_ns, emp_time_ns time_ns);
-
 /** Books a ready task: slot, pin, memory, ready list. The order of ready changes.
  * O(inputs + readers + slots after it). \retval EMP_ENOMEM */
 emp_status emp_list_book(emp_list_schedule *s, int32_t task, emp_device_id device,
@@ -111,16 +106,16 @@ emp_status emp_list_fall_back(const emp_list_schedule *s, int32_t task,
  * costs of edges if \a with_transfers. Fills \a level [task]. O(V D + E). */
 void emp_list_levels(const emp_task_graph *graph, bool with_transfers, double *level);
 
+/** Sorts the tasks by falling level, and tasks of one level by number. Fills \a order [task]. \retval EMP_ENOMEM */
+emp_status emp_list_order(const emp_task_graph *graph, bool with_transfers,
+                          int32_t *order, emp_error *err);
+
 /** Books every task of an empty schedule. */
 typedef emp_status emp_list_scheduler(emp_list_schedule *schedule, emp_error *err);
 
-emp_list_scheduler emp_schedule_heft;          /**< heft.c */
-emp_list_scheduler emp_schedule_peft;          /**< peft.c */
-emp_list_scheduler emp_schedule_etf;           /**< etf.c */
-emp_list_scheduler emp_schedule_critical_path; /**< critical_path.c */
-emp_list_scheduler emp_schedule_m_topo;        /**< m_topo.c */
-emp_list_scheduler emp_schedule_m_etf;         /**< m_etf.c */
-emp_list_scheduler emp_schedule_m_sct;         /**< m_sct.c */
+emp_list_scheduler emp_schedule_heft, emp_schedule_peft, emp_schedule_critical_path;
+emp_list_scheduler emp_schedule_etf, emp_schedule_m_topo, emp_schedule_m_etf,
+    emp_schedule_m_sct;
 
 /** What a method of this folder has in its type as its own. */
 typedef struct {

@@ -4,15 +4,183 @@
 #include <stdlib.h>
 
 #include "base/arrays.h"
+#include "base/disjoint.h"
 #include "base/mem.h"
-#include "baselines/schedulers/fusion.h"
 #include "search/groups/colocation_groups.h"
+
+/* Which ops make up a task: sets of ops that share a pin, such that the graph of the sets
+ * has no cycle (EMP_TASKS_FUSED has the rule), in a topological order. */
+
+typedef struct {
+    const emp_graph *graph;  /**< borrowed */
+    int32_t         *parent; /**< [op] towards the root of its set; -1: folded */
+    emp_op_id       *next;   /**< [op] the next member of its set; -1 = the last */
+    emp_op_id       *last;   /**< [root] the last member; the root is the first */
+    int32_t          set_count;
+    emp_op_id       *root_of_set; /**< [set] in topological order */
+    emp_arrays       arrays;      /**< all of these */
+} fusion;
+
+/* Makes sets of one op each. \retval EMP_ENOMEM */
+static emp_status fusion_init(fusion *f, const emp_graph *graph, emp_error *err)
+{
+    size_t ops = (size_t)graph->op_count;
+
+    *f = (fusion){.graph = graph};
+    f->parent = EMP_ADD_ARRAY(&f->arrays, int32_t, ops);
+    f->next = EMP_ADD_ARRAY(&f->arrays, emp_op_id, ops);
+    f->last = EMP_ADD_ARRAY(&f->arrays, emp_op_id, ops);
+    f->root_of_set = EMP_ADD_ARRAY(&f->arrays, emp_op_id, ops);
+    if (f->arrays.is_short)
+        return EMP_ERROR(EMP_ENOMEM, "tasks of %d ops", graph->op_count);
+    for (emp_op_id op = 0; op < graph->op_count; op++) {
+        f->parent[op] = graph->op[op].is_folded ? -1 : op;
+        f->next[op] = -1;
+        f->last[op] = op;
+    }
+    return EMP_OK;
+}
+
+static void fusion_clear(fusion *f) { emp_arrays_clear(&f->arrays); }
+
+/* The producers' set joins the readers' at its front, so that members stay in an order in
+ * which they can run. */
+static void unite(fusion *f, emp_op_id producer, emp_op_id reader)
+{
+    f->parent[reader] = producer;
+    f->next[f->last[producer]] = reader;
+    f->last[producer] = f->last[reader];
+}
+
+enum { NONE = -1, SEVERAL = -2 };
+
+/* Of a set's neighbours so far and one more op. */
+static emp_op_id add_neighbor(const fusion *f, emp_op_id known, emp_op_id own,
+                              emp_op_id op)
+{
+    if (f->parent[op] < 0) return known; /* folded */
+    emp_op_id root = emp_disjoint_root(f->parent, op);
+    if (root == own || root == known) return known;
+    return known == NONE ? root : SEVERAL;
+}
+
+/* The one set that waits for this one; NONE or SEVERAL. */
+static emp_op_id only_reader(const fusion *f, emp_op_id root)
+{
+    const emp_graph *g = f->graph;
+    emp_op_id        found = NONE;
+
+    for (emp_op_id op = root; op >= 0 && found != SEVERAL; op = f->next[op]) {
+        int32_t from = g->consumer_offset[g->output_offset[op]];
+        int32_t to = g->consumer_offset[g->output_offset[op + 1]];
+        for (int32_t i = from; i < to && found != SEVERAL; i++)
+            found = add_neighbor(f, found, root, g->consumer[i]);
+        from = g->control_out_offset[op], to = g->control_out_offset[op + 1];
+        for (int32_t i = from; i < to && found != SEVERAL; i++)
+            found = add_neighbor(f, found, root, g->control_out[i]);
+    }
+    return found;
+}
+
+/* The one set that this one waits for. */
+static emp_op_id only_producer(const fusion *f, emp_op_id root)
+{
+    const emp_graph *g = f->graph;
+    emp_op_id        found = NONE;
+
+    for (emp_op_id op = root; op >= 0 && found != SEVERAL; op = f->next[op]) {
+        int32_t from = g->input_offset[op], to = g->input_offset[op + 1];
+        for (int32_t i = from; i < to && found != SEVERAL; i++)
+            found = add_neighbor(f, found, root, g->tensor[g->input[i]].producer);
+        from = g->control_offset[op], to = g->control_offset[op + 1];
+        for (int32_t i = from; i < to && found != SEVERAL; i++)
+            found = add_neighbor(f, found, root, g->control[i]);
+    }
+    return found;
+}
+
+/* Unites sets of ops of equal \a pin_of_op until nothing changes. O(V + E) a round. */
+static void fusion_run(fusion *f, const int32_t *pin_of_op)
+{
+    const emp_graph *g = f->graph;
+    bool             has_changed = true;
+
+    while (has_changed) {
+        has_changed = false;
+        for (int32_t i = g->op_count - 1; i >= 0; i--) {
+            emp_op_id op = g->topo[i];
+            if (f->parent[op] != op) continue;
+            emp_op_id reader = only_reader(f, op);
+            if (reader < 0 || pin_of_op[reader] != pin_of_op[op]) continue;
+            unite(f, op, reader);
+            has_changed = true;
+        }
+        for (int32_t i = 0; i < g->op_count; i++) {
+            emp_op_id op = g->topo[i];
+            if (f->parent[op] != op) continue;
+            emp_op_id producer = only_producer(f, op);
+            if (producer < 0 || pin_of_op[producer] != pin_of_op[op]) continue;
+            unite(f, producer, op);
+            has_changed = true;
+        }
+    }
+}
+
+/* An edge from one set to another is seen (change +1) or gone (-1). */
+static void count_edge(fusion *f, int32_t *missing, emp_op_id own, emp_op_id reader,
+                       int32_t change)
+{
+    if (f->parent[reader] < 0) return;
+    emp_op_id root = emp_disjoint_root(f->parent, reader);
+    if (root == own) return;
+    missing[root] += change;
+    if (change < 0 && missing[root] == 0) f->root_of_set[f->set_count++] = root;
+}
+
+static void count_edges(fusion *f, int32_t *missing, emp_op_id root, int32_t change)
+{
+    const emp_graph *g = f->graph;
+
+    for (emp_op_id op = root; op >= 0; op = f->next[op]) {
+        int32_t from = g->consumer_offset[g->output_offset[op]];
+        int32_t to = g->consumer_offset[g->output_offset[op + 1]];
+        for (int32_t i = from; i < to; i++)
+            count_edge(f, missing, root, g->consumer[i], change);
+        for (int32_t i = g->control_out_offset[op]; i < g->control_out_offset[op + 1];
+             i++)
+            count_edge(f, missing, root, g->control_out[i], change);
+    }
+}
+
+/* Fills set_count and root_of_set. O(V + E). \retval EMP_ENOMEM */
+static emp_status fusion_sort(fusion *f, emp_error *err)
+{
+    emp_status       st = EMP_OK;
+    const emp_graph *g = f->graph;
+    int32_t         *missing = EMP_NEW_ARRAY(int32_t, (size_t)g->op_count);
+
+    f->set_count = 0;
+    if (missing == NULL) EMP_FAIL(EMP_ENOMEM, "order of %d ops", g->op_count);
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        if (f->parent[op] == op) count_edges(f, missing, op, 1);
+    }
+    for (int32_t i = 0; i < g->op_count; i++) {
+        emp_op_id op = g->topo[i];
+        if (f->parent[op] == op && missing[op] == 0) f->root_of_set[f->set_count++] = op;
+    }
+    for (int32_t i = 0; i < f->set_count; i++)
+        count_edges(f, missing, f->root_of_set[i], -1);
+
+cleanup:
+    emp_free(missing);
+    return st;
+}
 
 /* What a task graph is made with. */
 typedef struct {
     emp_task_graph    *graph;
     const emp_problem *problem;
-    emp_fusion         fusion;
+    fusion             fusion;
     int32_t           *pin_of_op; /**< [op] */
     int32_t           *seen;      /**< [task] the last tensor that it reads, plus 1 */
     int32_t            reader_count;
@@ -347,9 +515,9 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
     else
         pin_classes(&b);
     EMP_TRY(describe_pins(&b, units, err));
-    EMP_TRY(emp_fusion_init(&b.fusion, problem->graph, err));
-    if (units == EMP_TASKS_FUSED) emp_fusion_run(&b.fusion, b.pin_of_op);
-    EMP_TRY(emp_fusion_sort(&b.fusion, err));
+    EMP_TRY(fusion_init(&b.fusion, problem->graph, err));
+    if (units == EMP_TASKS_FUSED) fusion_run(&b.fusion, b.pin_of_op);
+    EMP_TRY(fusion_sort(&b.fusion, err));
     EMP_TRY(list_tasks(&b, err));
     EMP_TRY(list_tensors(&b, err));
 
@@ -357,7 +525,7 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
     t = NULL;
 
 cleanup:
-    emp_fusion_clear(&b.fusion);
+    fusion_clear(&b.fusion);
     emp_arrays_clear(&b.arrays);
     emp_task_graph_destroy(t);
     return st;

@@ -39,6 +39,7 @@
 #define EMP_BASELINES_SCHEDULERS_TASK_GRAPH_H
 
 #include "base/arrays.h"
+#include "sim/graph/graph.h"
 #include "sim/problem/problem.h"
 
 typedef enum { EMP_TASKS_OPS, EMP_TASKS_GPU_OPS, EMP_TASKS_FUSED } emp_task_units;

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "baselines/searches/grouped.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
+#include "search/method.h"
 
 /* Largest group over the mean: a layer is a better group than an equal share. */
 static const double IMBALANCE = 2.0;
@@ -71,3 +77,277 @@ const emp_method_metric *emp_grouped_metrics(const void *state, int32_t *count)
     *count = EMP_GROUPED_METRICS;
     return ((const emp_grouped *)state)->metric;
 }
+
+/* A biased random-key genetic algorithm (Goncalves and Resende, 2011), the search that
+ * REGAL (Paliwal et al., ICLR 2020) gives hints to.
+ *
+ * A chromosome is a key in [0, 1) for each group and device; a group goes to the device of
+ * its highest key. A generation consists of the elite of the one before, of mutants, which
+ * are drawn afresh, and of children: each key is that of an elite parent with probability
+ * 0.7, else that of another parent. REGAL also has keys that order ops; the runtime orders
+ * them by itself here, so there are none. */
+
+/* Of a share, as a person writes it, of a count. */
+static const double ROUNDING = 1e-6;
+
+typedef struct {
+    emp_grouped_options groups;
+
+    int32_t population;
+    double  elite, mutants; /* shares of it */
+    double  bias;           /* share of keys from the elite parent */
+} brkga_options;
+
+/* What a checkpoint must keep, beside the arrays. */
+typedef struct {
+    int64_t generation;
+    int64_t next; /* member of the generation that is to be scored next */
+} brkga_progress;
+
+typedef struct {
+    double  cost_s;
+    int32_t member;
+} ranked;
+
+typedef struct {
+    emp_grouped   groups; /* first */
+    brkga_options options;
+    uint64_t      seed;
+    int32_t       key_count;                 /* of a chromosome */
+    int32_t       elite_count, mutant_count; /* of a generation */
+
+    brkga_progress at;
+    double        *key, *next_key; /* [member][group][device] */
+    double        *cost_s;         /* [member] */
+    ranked        *rank;
+    int32_t       *device_of_group; /* of the latest candidate */
+} brkga;
+
+static void clear(void *state)
+{
+    brkga *b = state;
+
+    emp_grouped_clear(&b->groups);
+    emp_free(b->key);
+    emp_free(b->next_key);
+    emp_free(b->cost_s);
+    emp_free(b->rank);
+    emp_free(b->device_of_group);
+}
+
+static emp_status divide_population(brkga *b, emp_error *err)
+{
+    const brkga_options *o = &b->options;
+
+    b->elite_count = (int32_t)ceil(o->population * o->elite - ROUNDING);
+    b->mutant_count = (int32_t)floor(o->population * o->mutants + ROUNDING);
+    if (b->elite_count + b->mutant_count < o->population) return EMP_OK;
+    return EMP_ERROR(EMP_EINVAL,
+                     "brkga: an elite of %g and mutants of %g of a population leave no "
+                     "room for children",
+                     o->elite, o->mutants);
+}
+
+static double *chromosome(const brkga *b, double *keys, int64_t member)
+{
+    return keys + (size_t)member * (size_t)b->key_count;
+}
+
+static void draw_keys(const brkga *b, emp_rng *rng, double *keys)
+{
+    for (int32_t i = 0; i < b->key_count; i++) keys[i] = emp_rng_uniform(rng);
+}
+
+static void draw_population(brkga *b)
+{
+    emp_rng rng;
+
+    for (int64_t i = 0; i < b->options.population; i++) {
+        emp_rng_init(&rng, b->seed, 0, (uint32_t)i);
+        draw_keys(b, &rng, chromosome(b, b->key, i));
+    }
+}
+
+static emp_status allocate(brkga *b, emp_error *err)
+{
+    size_t members = (size_t)b->options.population;
+
+    EMP_CHECK(EMP_ALLOC(b->key, members * (size_t)b->key_count));
+    EMP_CHECK(EMP_ALLOC(b->next_key, members * (size_t)b->key_count));
+    EMP_CHECK(EMP_ALLOC(b->cost_s, members));
+    EMP_CHECK(EMP_ALLOC(b->rank, members));
+    EMP_CHECK(EMP_ALLOC(b->device_of_group, (size_t)b->groups.ops.group_count));
+    return EMP_OK;
+}
+
+static emp_status init(void *state, const emp_problem *problem,
+                       const emp_method_params *params, emp_error *err)
+{
+    brkga *b = state;
+
+    EMP_CHECK(emp_method_options_parse(&b->options, &emp_method_brkga, params, err));
+    EMP_CHECK(divide_population(b, err));
+    b->seed = params->seed;
+    EMP_CHECK(emp_grouped_init(&b->groups, problem, &b->options.groups, params, err));
+    b->key_count = b->groups.ops.group_count * b->groups.device_count;
+    EMP_CHECK(allocate(b, err));
+    draw_population(b);
+    return EMP_OK;
+}
+
+/* ---- ask --------------------------------------------------------------------------- */
+
+static bool are_numbers(const double *value, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (isnan(value[i])) return false;
+    return true;
+}
+
+/* A restored state may come from anywhere; any keys are good. */
+static emp_status check_state(const brkga *b, emp_error *err)
+{
+    EMP_CHECK(emp_grouped_check(&b->groups, "brkga", err));
+    if (!emp_count_is_valid(b->at.generation) || b->at.next < 0 ||
+        b->at.next >= b->options.population ||
+        !are_numbers(b->cost_s, b->options.population))
+        return EMP_ERROR(EMP_EFORMAT, "the saved state of brkga is damaged");
+    return EMP_OK;
+}
+
+static void decode(brkga *b, int64_t member, emp_device_id *device_of_op)
+{
+    const double *key = chromosome(b, b->key, member);
+
+    for (int32_t g = 0; g < b->groups.ops.group_count;
+         g++, key += b->groups.device_count) {
+        int32_t best = 0;
+        for (int32_t d = 1; d < b->groups.device_count; d++)
+            if (key[d] > key[best]) best = d;
+        b->device_of_group[g] = best;
+    }
+    emp_grouped_place(&b->groups, b->device_of_group, device_of_op);
+}
+
+static emp_status ask(void *state, const emp_owned_decision *candidates, int32_t max,
+                      int32_t *count, emp_error *err)
+{
+    brkga *b = state;
+
+    EMP_CHECK(check_state(b, err));
+    int64_t room = b->options.population - b->at.next;
+    *count = room < max ? (int32_t)room : max;
+    b->groups.sample_count = *count;
+    for (int32_t k = 0; k < *count; k++)
+        decode(b, b->at.next + k, candidates[k].device_of_op);
+    return EMP_OK;
+}
+
+/* ---- tell -------------------------------------------------------------------------- */
+
+static int by_cost(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+
+    if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
+    return (x->member > y->member) - (x->member < y->member);
+}
+
+/* Each key from the elite parent with probability bias. */
+static void cross(const brkga *b, emp_rng *rng, const double *elite, const double *other,
+                  double *child)
+{
+    const double bias = b->options.bias;
+
+    for (int32_t i = 0; i < b->key_count; i++)
+        child[i] = emp_rng_uniform(rng) < bias ? elite[i] : other[i];
+}
+
+/* The elite first, best first, with its costs; then mutants, then children. */
+static void breed(brkga *b)
+{
+    const int32_t members = b->options.population, elite = b->elite_count;
+    emp_rng       rng;
+
+    for (int32_t i = 0; i < members; i++) b->rank[i] = (ranked){b->cost_s[i], i};
+    qsort(b->rank, (size_t)members, sizeof *b->rank, by_cost);
+    b->at.generation++;
+    for (int32_t i = 0; i < members; i++) {
+        double *child = chromosome(b, b->next_key, i);
+        emp_rng_init(&rng, b->seed, (uint32_t)b->at.generation, (uint32_t)i);
+        if (i < elite) {
+            memcpy(child, chromosome(b, b->key, b->rank[i].member),
+                   (size_t)b->key_count * sizeof *child);
+            b->cost_s[i] = b->rank[i].cost_s;
+        } else if (i < elite + b->mutant_count) {
+            draw_keys(b, &rng, child);
+        } else {
+            int32_t mother = (int32_t)emp_rng_below(&rng, (uint32_t)elite);
+            int32_t father =
+                elite + (int32_t)emp_rng_below(&rng, (uint32_t)(members - elite));
+            cross(b, &rng, chromosome(b, b->key, b->rank[mother].member),
+                  chromosome(b, b->key, b->rank[father].member), child);
+        }
+    }
+    double *swapped = b->key;
+    b->key = b->next_key;
+    b->next_key = swapped;
+    b->at.next = elite;
+}
+
+static emp_status tell(void *state, const emp_score *scores, int32_t count,
+                       emp_error *err)
+{
+    brkga *b = state;
+
+    EMP_CHECK(
+        emp_grouped_begin_tell(&b->groups, scores, count, b->cost_s + b->at.next, err));
+    b->at.next += count;
+    if (b->at.next == b->options.population) breed(b);
+    b->groups.metric[0] = (emp_method_metric){"generation", (double)b->at.generation};
+    return EMP_OK;
+}
+
+static int32_t list_state(void *state, emp_named_array arrays[EMP_MAX_NAMED_ARRAYS])
+{
+    brkga                *b = state;
+    size_t                members = (size_t)b->options.population;
+    const emp_named_array list[] = {
+        {"progress", EMP_ARRAY_INT64, sizeof b->at / sizeof(int64_t), &b->at},
+        {"keys", EMP_ARRAY_DOUBLE, members * (size_t)b->key_count, b->key},
+        {"cost_s", EMP_ARRAY_DOUBLE, members, b->cost_s},
+        {"groups_hash", EMP_ARRAY_INT64, 1, &b->groups.groups_hash}};
+
+    memcpy(arrays, list, sizeof list);
+    return sizeof list / sizeof *list;
+}
+
+static const emp_option option_list[] = {
+    EMP_INTEGER_OPTION("population", brkga_options, population, 3, 1 << 14,
+                       "placements of a generation", 50),
+    EMP_REAL_OPTION("elite", brkga_options, elite, 0.01, 0.5,
+                    "share of them that live on", 0.2),
+    EMP_REAL_OPTION("mutants", brkga_options, mutants, 0, 0.5,
+                    "share of them that are drawn afresh", 0.1),
+    EMP_REAL_OPTION("bias", brkga_options, bias, 0.5, 1,
+                    "share of the keys of a child that are those of its elite parent",
+                    0.7),
+    EMP_GROUPED_OPTIONS(brkga_options, groups),
+    EMP_NO_OPTION};
+
+const emp_method emp_method_brkga = {
+    .options = option_list,
+    .name = "brkga",
+    .description = "biased random-key genetic algorithm on groups (Goncalves and Resende "
+                   "2011; Paliwal et al. 2020)",
+    .advice = "a comparison with a genetic algorithm",
+    .uses_budget = true,
+    .uses_seed = true,
+    .state_bytes = sizeof(brkga),
+    .init = init,
+    .ask = ask,
+    .tell = tell,
+    .clear = clear,
+    .metrics = emp_grouped_metrics,
+    .list_state = list_state,
+};

@@ -7,7 +7,6 @@
 #define EMP_BASELINES_SEARCHES_GROUPED_H
 
 #include "search/groups/class_groups.h"
-#include "search/groups/members.h"
 #include "search/method.h"
 
 enum { EMP_GROUPED_METRICS = 3 };

@@ -11,8 +11,8 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/searches/refine.h"
-#include "search/restored.h"
+#include "baselines/searches/walk.h"
+#include "search/method.h"
 
 /* X(method, its options). The last one is the search. */
 #define MEMBER_LIST(X)              \

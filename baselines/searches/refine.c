@@ -18,9 +18,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/searches/refine.h"
 #include "baselines/searches/walk.h"
-#include "search/restored.h"
+#include "search/method.h"
 #include "sim/explain/explain.h"
 #include "sim/surrogate/surrogate.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
+#include "search/method.h"
 #include "search/order.h"
-#include "search/restored.h"
 
 /* Substreams of a number: a move, and the decision on it. */
 enum { STREAM_MOVE, STREAM_DECISION, STREAM_START };

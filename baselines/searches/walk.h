@@ -153,4 +153,11 @@ int32_t emp_walk_list_state(emp_walk *walk, emp_named_array *arrays);
  * temperature). At temperature 0 no rise is. */
 bool emp_accepts(double delta, double temperature, double uniform);
 
+/* refine, for a method that runs it. */
+
+/** Makes \a device_of_op [op] the first start of a refine that was not yet asked, in place of a
+ * random placement. It is made legal, and costs no evaluation: the oracle gave it \a score. O(V). */
+void emp_refine_begin_at(void *refine, const emp_device_id *device_of_op,
+                         const emp_score *score);
+
 #endif /* EMP_BASELINES_SEARCHES_WALK_H */

@@ -193,3 +193,210 @@ void emp_measurement_destroy(emp_measurement *measurement)
     emp_machine_destroy(measurement->machine);
     emp_free(measurement);
 }
+
+#define IN_DEVICE(member)  offsetof(emp_device, member)
+#define IN_RUNTIME(member) offsetof(emp_runtime, member)
+#define IN_LINK(member)    offsetof(emp_link, member)
+
+/* ---- constants --------------------------------------------------------------------- */
+
+/* Of a wave of one 64 x 64 tile, for each K. */
+static const double wave_flops = 2.0 * 64 * 64;
+
+/* Memory slower than that would hide what arithmetic takes, and that it can be fitted. */
+static const double start_bytes_per_s = 50e9;
+
+static const char any_core[] = "from embedded cores to what no core does yet";
+
+/* In the order in which constants are freed: those that most cells depend on first. */
+static const emp_constant of_cores[] = {
+    {"gemm_per_wave", EMP_CALIBRATE_GPU, "ns", 1e-9, 4e-9, 40e-6,
+     "2 TFLOP/s to 0.2 GFLOP/s", IN_DEVICE(gemm_per_wave_s)},
+    {"stream", EMP_CALIBRATE_GPU, "GB/s", 1e9, 0.2e9, 2e12, any_core,
+     IN_DEVICE(memory_bytes_per_s)},
+    {"op", EMP_CALIBRATE_GPU, "us", 1e-6, 10e-9, 1e-3, "a hand-over between threads",
+     IN_DEVICE(core.op_s)},
+    {"kernelless", EMP_CALIBRATE_GPU, "us", 1e-6, 10e-9, 1e-3,
+     "a hand-over between threads", IN_DEVICE(core.kernelless_s)},
+    {"cache_factor", EMP_CALIBRATE_GPU, "", 1.0, 0.5, 50.0,
+     "caches are faster than memory", IN_DEVICE(core.cache_factor)},
+    {"pack", EMP_CALIBRATE_GPU, "GB/s", 1e9, 0.2e9, 2e12, any_core,
+     IN_DEVICE(core.pack_bytes_per_s)},
+#define CLOCK(key)                                                   \
+    {                                                                \
+#key, EMP_CALIBRATE_GPU, "GHz", 1e9, 0.02e9, 1e12, any_core, \
+            IN_DEVICE(core.key##_hz)                                 \
+    }
+    CLOCK(columns),
+    CLOCK(columns_input),
+    CLOCK(exp),
+    CLOCK(softmax),
+    CLOCK(loss),
+    CLOCK(norm),
+    CLOCK(pool),
+    CLOCK(pool_grad),
+    CLOCK(reduce),
+    CLOCK(move),
+    CLOCK(transpose),
+    CLOCK(update),
+    CLOCK(divide),
+    CLOCK(light),
+#undef CLOCK
+    {"latency", EMP_CALIBRATE_LINKS, "us", 1e-6, 10e-9, 10e-3,
+     "waking a thread, or a core that sleeps", IN_LINK(latency_s)},
+    {"bandwidth", EMP_CALIBRATE_LINKS, "GB/s", 1e9, 0.05e9, 2e12, any_core,
+     IN_LINK(bytes_per_s)},
+    {"step", EMP_CALIBRATE_RUNTIME, "us", 1e-6, 10e-9, 10e-3,
+     "beginning and ending a step", IN_RUNTIME(events.step_s)},
+    /* from ALONE_OF_CORES on: fitted last, to the benchmarks in which devices work at once */
+    {"beside_clock", EMP_CALIBRATE_GPU, "", 1.0, 1.0, 10.0,
+     "cores that share a clock, a pipeline or a cache", IN_DEVICE(sharing.beside_clock)},
+    {"beside_stream", EMP_CALIBRATE_GPU, "", 1.0, 1.0, 10.0, "cores that share a memory",
+     IN_DEVICE(sharing.beside_stream)},
+    {"copy", EMP_CALIBRATE_GPU, "GB/s", 1e9, 0.2e9, 2e12, any_core,
+     IN_DEVICE(sharing.copy_bytes_per_s)},
+    {"hand_over", EMP_CALIBRATE_GPU, "us", 1e-6, 10e-9, 1e-3,
+     "waking and switching threads", IN_DEVICE(sharing.hand_over_s)},
+};
+enum { ALONE_OF_CORES = 23, OF_CORES = sizeof of_cores / sizeof *of_cores };
+_Static_assert(OF_CORES - ALONE_OF_CORES == sizeof(emp_sharing) / sizeof(double),
+               "all of a section sharing");
+
+static const char any_gpu[] = "from GPUs of 2010 to ten times those of 2025";
+static const char any_factor[] = "a fifth of the time of products, or five times it";
+static const char any_host[] = "from a launch out of a graph to a slow interpreter";
+
+#define FACTOR(key, member)                                                       \
+    {                                                                             \
+#key, EMP_CALIBRATE_GPU, "", 1.0, 0.2, 5.0, any_factor, IN_DEVICE(member) \
+    }
+#define HOST(key, member)                                               \
+    {                                                                   \
+#key, EMP_CALIBRATE_RUNTIME, "us", 1e-6, 50e-9, 1e-3, any_host, \
+            IN_RUNTIME(events.member)                                   \
+    }
+
+/* Likewise: products and passes first, then what needs their rates. What the host takes for an op and
+ * a GPU's shortest kernel, or a copy's latency and what the host takes to send it, say the same of
+ * all benchmarks: one of each is left as it is. */
+static const emp_constant of_gpus[] = {
+    {"stream", EMP_CALIBRATE_GPU, "GB/s", 1e9, 50e9, 80e12, any_gpu,
+     IN_DEVICE(memory_bytes_per_s)},
+    {"gemm_per_wave", EMP_CALIBRATE_GPU, "ns", 1e-9, 0.2e-9, 2e-6, any_gpu,
+     IN_DEVICE(gemm_per_wave_s)},
+    {"gemm_base", EMP_CALIBRATE_GPU, "us", 1e-6, 0.2e-6, 100e-6, any_gpu,
+     IN_DEVICE(gemm_base_s)},
+    HOST(issue, issue_s),
+    HOST(issue_kernelless, issue_kernelless_s),
+    HOST(step, step_s),
+    {"gemm_per_k", EMP_CALIBRATE_GPU, "ns", 1e-9, 1e-12, 100e-9, any_gpu,
+     IN_DEVICE(gemm_per_k_s)},
+    FACTOR(wide_factor, conv_window_factor[0]),
+    FACTOR(point_factor, conv_window_factor[1]),
+    FACTOR(winograd_factor, conv_window_factor[2]),
+    FACTOR(wide_filter_factor, conv_filter_factor[0]),
+    FACTOR(point_filter_factor, conv_filter_factor[1]),
+    FACTOR(winograd_filter_factor, conv_filter_factor[2]),
+    FACTOR(conv_factor, conv_factor),
+    {"bandwidth", EMP_CALIBRATE_LINKS, "GB/s", 1e9, 0.5e9, 2e12, "PCIe 1 to NVLink",
+     IN_LINK(bytes_per_s)},
+    {"latency", EMP_CALIBRATE_LINKS, "us", 1e-6, 0.1e-6, 1e-3, "what a small copy takes",
+     IN_LINK(latency_s)},
+};
+#undef FACTOR
+#undef HOST
+enum { OF_GPUS = sizeof of_gpus / sizeof *of_gpus };
+_Static_assert(OF_CORES <= (int)EMP_FIT_MAX_PARAMETERS &&
+                   OF_GPUS <= (int)EMP_FIT_MAX_PARAMETERS,
+               "all can be fitted");
+
+const emp_measure_table emp_measure_tables[EMP_MICRO_SETS] = {
+    [EMP_MICRO_CORES] = {of_cores, OF_CORES, ALONE_OF_CORES},
+    [EMP_MICRO_GPUS] = {of_gpus, OF_GPUS, OF_GPUS}};
+
+/* ---- machines ---------------------------------------------------------------------- */
+
+static emp_machine *start_cores(const emp_machine *machine, int64_t cache_bytes,
+                                int32_t core_count)
+{
+    emp_machine      *m = emp_machine_copy(machine);
+    const emp_core    core = {.op_s = 3e-6,
+                              .kernelless_s = 1e-6,
+                              .cache_bytes = cache_bytes,
+                              .cache_factor = 2.0,
+                              .pack_bytes_per_s = 20e9,
+                              .columns_hz = 2e9,
+                              .columns_input_hz = 1e9,
+                              .light_hz = 5e9,
+                              .divide_hz = 20e9,
+                              .exp_hz = 10e9,
+                              .reduce_hz = 4e9,
+                              .transpose_hz = 2e9,
+                              .move_hz = 4e9,
+                              .pool_hz = 5e9,
+                              .pool_grad_hz = 0.5e9,
+                              .norm_hz = 4e9,
+                              .softmax_hz = 5e9,
+                              .loss_hz = 5e9,
+                              .update_hz = 5e9};
+    const emp_sharing sharing = {.beside_stream = 2.0,
+                                 .beside_clock = 2.0,
+                                 .copy_bytes_per_s = 10e9,
+                                 .hand_over_s = 3e-6};
+
+    if (m == NULL) return NULL;
+    m->core_count = core_count;
+    for (int32_t d = 0; d < m->device_count; d++) {
+        emp_device *device = &m->device[d];
+        device->has_core = true;
+        device->core = core;
+        if (device->kind != EMP_DEVICE_GPU) continue;
+        device->has_sharing = true;
+        device->sharing = sharing;
+        device->memory_bytes_per_s = start_bytes_per_s;
+        device->gemm_base_s = device->gemm_per_k_s = 0.0;
+        device->gemm_tile_rows = device->conv_tile_rows = 1;
+        device->split_limit = 1;
+        device->gemm_skinny_factor = device->conv_factor = 1.0;
+        for (int32_t w = 0; w < 3; w++)
+            device->conv_window_factor[w] = device->conv_filter_factor[w] = 1.0;
+        device->gemm_skinny_limit = 0;
+        device->kernel_minimum_s = 0.0;
+    }
+    return m;
+}
+
+static void derive_cores(emp_machine *machine, emp_runtime *runtime)
+{
+    const emp_device *group = emp_machine_first(machine, EMP_DEVICE_GPU);
+    double            core_flops_per_s = wave_flops / group->gemm_per_wave_s;
+
+    for (int32_t d = 0; d < machine->device_count; d++) {
+        emp_device *host = &machine->device[d];
+        host->peak_flops_per_s =
+            core_flops_per_s *
+            (host->kind == EMP_DEVICE_CPU ? host->cores : host->multiprocessors);
+        if (host->kind != EMP_DEVICE_CPU) continue;
+        host->core = group->core;
+        host->gemm_core_flops_per_s = core_flops_per_s;
+        host->conv_core_flops_per_s = host->gemm_core_flops_per_s;
+        host->core_bytes_per_s = group->memory_bytes_per_s / group->multiprocessors;
+        host->memory_bytes_per_s = host->core_bytes_per_s * host->bandwidth_cores;
+    }
+    runtime->events.cpu_op_s = group->core.op_s;
+    runtime->events.issue_kernelless_s = group->core.kernelless_s;
+}
+
+/* ---- by set ------------------------------------------------------------------------ */
+
+emp_machine *emp_measure_start(const emp_machine *machine, emp_micro_set set,
+                               int64_t cache_bytes, int32_t core_count)
+{
+    return set == EMP_MICRO_CORES ? start_cores(machine, cache_bytes, core_count)
+                                  : emp_machine_copy(machine);
+}
+
+void emp_measure_derive(emp_machine *machine, emp_runtime *runtime, emp_micro_set set)
+{
+    if (set == EMP_MICRO_CORES) derive_cores(machine, runtime);
+}

@@ -6,7 +6,7 @@
 #include <emplace/sim.h>
 
 #include "base/mem.h"
-#include "graphs/import/instances/schedule.h"
+#include "graphs/import/instances/layers.h"
 #include "sim/cost/cost.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/machine/machine.h"

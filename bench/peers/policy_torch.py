@@ -22,11 +22,8 @@ import warnings
 import torch
 import torch.nn.functional as F
 
-from doppler_torch import Doppler
-from giph_torch import Giph
 from go_torch import Go
 from hsdag_torch import Hsdag
-from placeto_torch import Placeto
 
 
 def read(path):
@@ -126,8 +123,7 @@ class Placer(Planner):
         return (self.weight * chosen.reshape(samples, -1)).sum()
 
 
-NETWORKS = {"grouper": Grouper, "placer": Placer, "go": Go, "placeto": Placeto,
-            "doppler": Doppler, "hsdag": Hsdag, "giph": Giph}
+NETWORKS = {"grouper": Grouper, "placer": Placer, "go": Go, "hsdag": Hsdag}
 
 
 def main():

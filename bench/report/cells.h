@@ -2,7 +2,7 @@
  * A placement as a grid: which devices the ops of a layer are on, at each unrolled time
  * step, forward and backward (Mirhoseini et al., "A Hierarchical Model for Device
  * Placement", figure 2). Layers and steps are read from op names, which follow
- * TensorFlow's scopes (baselines/expert_rules.h): the N of "MatMul_N" counts the ops that
+ * TensorFlow's scopes (baselines/expert.h): the N of "MatMul_N" counts the ops that
  * unrolling made, as many at each step as its largest N divided by the steps says.
  *
  * A graph that is not unrolled has name scopes for layers, and no steps.

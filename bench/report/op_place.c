@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "baselines/expert_rules.h"
+#include "baselines/expert.h"
 #include "sim/graph/op.h"
 
 /* Ranks of rows, from the input up; a decoder stands above its encoder. */

@@ -9,7 +9,7 @@
 #include "bench/studies/study.h"
 #include "bench/validate/diverse.h"
 #include "search/moves.h"
-#include "search/partition/balance.h"
+#include "search/partition/partition_graph.h"
 #include "sim/surrogate/surrogate.h"
 
 enum { MOST_MOVES = 24, STREAM = 0x6c6f6164 };

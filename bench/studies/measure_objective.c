@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "bench/studies/study.h"
 #include "search/moves.h"
-#include "search/partition/balance.h"
+#include "search/partition/partition_graph.h"
 
 enum { STREAM = 0x6f626a };
 

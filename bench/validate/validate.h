@@ -12,13 +12,15 @@
  *
  * A prediction is worth something if it beats those that know less. So three guesses stand beside
  * it: one constant for all placements of a workload, chosen with the measurements in hand; a
- * roofline (bench/validate/guesses.h); and the order of what copies take on their links.
+ * roofline (emp_guess_roofline_s()); and the order of what copies take on their links.
  */
 #ifndef EMP_BENCH_VALIDATE_VALIDATE_H
 #define EMP_BENCH_VALIDATE_VALIDATE_H
 
+#include "replay/plan/plan.h"
 #include "replay/result.h"
 #include "sim/engine/sim.h"
+#include "sim/problem/problem.h"
 
 /** A device is in use if it is busy for more than this part of the step. */
 #define EMP_VALIDATION_IN_USE 0.02
@@ -115,5 +117,23 @@ emp_status emp_validation_add_ops(emp_validation_types *types, const emp_problem
 
 /** Longest measured first. */
 void emp_validation_sort_types(emp_validation_types *types);
+
+/* What can be said of a step without simulating it: the guesses that a prediction must beat. */
+
+/** The one factor f for all guesses that makes them least wrong: the least mean of
+ * |f guess / measured - 1|, which \a error_frac receives; NaN of none. With guesses of 1 s it is
+ * the best constant. The mean is convex and straight between the factors that make one guess
+ * right, so the best f is one of them. Times are above 0. O(count^2). */
+double emp_guess_scale(double *error_frac, const double *guess_s,
+                       const double *measured_s, int32_t count);
+
+/** A roofline: of each device, its ops' FLOPs / peak + bytes / bandwidth; of these the longest.
+ * It knows the machine's rates, and nothing of kernels, order, copies and the runtime. O(V). */
+double emp_guess_roofline_s(const emp_problem   *problem,
+                            const emp_device_id *device_of_op);
+
+/** What all copies take on their links, one after the other: latency + bytes / bandwidth of each.
+ * With --keep-rates it is what copies sleep. O(copies). */
+double emp_guess_copies_s(const emp_replay_plan *plan);
 
 #endif /* EMP_BENCH_VALIDATE_VALIDATE_H */

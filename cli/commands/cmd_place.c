@@ -12,7 +12,7 @@
 #include "base/io/output.h"
 #include "base/mem.h"
 #include "base/text/units.h"
-#include "baselines/single.h"
+#include "baselines/baselines.h"
 #include "cli/cli.h"
 #include "cli/commands/place.h"
 #include "cli/options/fit.h"

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/validate/diverse.h"
-#include "bench/validate/guesses.h"
+#include "bench/validate/validate.h"
 #include "cli/cli.h"
 #include "cli/commands/validate.h"
 #include "cli/format.h"

@@ -4,7 +4,6 @@
 #ifndef EMP_CLI_COMMANDS_VALIDATE_H
 #define EMP_CLI_COMMANDS_VALIDATE_H
 
-#include "bench/validate/validation_file.h"
 #include "bench/validate/validation_sheet.h"
 #include "cli/progress.h"
 #include "cli/replay/replay_options.h"

@@ -20,20 +20,6 @@ typedef struct {
     int64_t   value[EMP_MAX_CONST_VALUES]; /**< floats are cut to integers */
 } emp_tensor_proto;
 
-/** Reads a TensorShapeProto out of a field of \a message. More than EMP_MAX_RANK
- * dimensions are taken as unknown. */
-emp_status emp_import_shape(const emp_message *message, const emp_field *field,
-                            emp_shape *out, emp_error *err);
-
-/** Reads a DataType, without the +100 of references; types that emp_dtype does not list
- * come out as EMP_DTYPE_NONE. */
-emp_status emp_import_dtype(const emp_message *message, const emp_field *field,
-                            emp_dtype *out, emp_error *err);
-
-/** Reads a TensorProto. */
-emp_status emp_import_tensor(const emp_message *message, const emp_field *field,
-                             emp_tensor_proto *out, emp_error *err);
-
 /** What the attributes of one node say. Zero-initialise; one object serves all nodes of a
  * file, so that its memory is allocated once: reset and read for each, clear at the end.
  */

@@ -348,20 +348,6 @@ static emp_status declare_nodes(reader *r, emp_slice body, emp_error *err)
     return emp_frames_declare_merges(&r->frames, r->builder, first_call, err);
 }
 
-static emp_status read_name(emp_slice *name, emp_message node, emp_error *err)
-{
-    emp_field part;
-    bool      found = false;
-
-    *name = (emp_slice){"", 0};
-    for (;;) {
-        EMP_CHECK(emp_message_next(&node, &part, &found, err));
-        if (!found) return EMP_OK;
-        if (part.number == NODE_NAME)
-            EMP_CHECK(emp_field_string(&node, &part, name, err));
-    }
-}
-
 /* The second walk over the same bytes meets the nodes in the same order, so that nothing
  * of the first has to be remembered but which of them are calls. */
 static emp_status connect_nodes(reader *r, emp_slice body, emp_error *err)
@@ -379,7 +365,7 @@ static emp_status connect_nodes(reader *r, emp_slice body, emp_error *err)
         const emp_strmap *calls = &r->frames.frame[r->frame].calls;
         EMP_CHECK(emp_field_message(&graph, &field, node_names, &node, err));
         if (calls->count > 0) {
-            EMP_CHECK(read_name(&name, node, err));
+            EMP_CHECK(emp_message_string(&name, node, NODE_NAME, err));
             if (emp_strmap_get(calls, name.data, name.size) >= 0) continue;
         }
         EMP_CHECK(connect_node(r, &node, op++, err));

@@ -5,7 +5,7 @@
 #ifndef EMP_GRAPHS_IMPORT_NODE_DEVICES_H
 #define EMP_GRAPHS_IMPORT_NODE_DEVICES_H
 
-#include "graphs/import/proto/cursor.h"
+#include "graphs/import/proto/wire.h"
 #include "sim/graph/graph.h"
 
 /** What a file is, by its content. */

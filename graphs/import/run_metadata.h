@@ -13,7 +13,7 @@
 #define EMP_GRAPHS_IMPORT_RUN_METADATA_H
 
 #include "base/error.h"
-#include "graphs/import/proto/cursor.h"
+#include "graphs/import/proto/wire.h"
 
 /** An op and its time where it ran. */
 typedef struct {

@@ -159,7 +159,8 @@ static int compare_types(const void *key, const void *entry)
     return strcmp((const char *)key, ((const emp_tf_grad_entry *)entry)->type);
 }
 
-const emp_tf_grad_entry *emp_tf_grad_find(const char *type)
+/* The entry of an op type, or NULL. */
+static const emp_tf_grad_entry *tf_grad_find(const char *type)
 {
     return (const emp_tf_grad_entry *)bsearch(type, table, sizeof table / sizeof table[0],
                                               sizeof table[0], compare_types);
@@ -389,7 +390,7 @@ static void fill_missing(emp_tf *tf, walk *w, emp_op_id op)
 static void differentiate(emp_tf *tf, walk *w, emp_op_id op)
 {
     const char              *type = emp_graph_builder_type(tf->builder, op);
-    const emp_tf_grad_entry *entry = emp_tf_grad_find(type);
+    const emp_tf_grad_entry *entry = tf_grad_find(type);
     int32_t                  input_count = emp_graph_builder_input_count(tf->builder, op);
 
     if (entry == NULL) {

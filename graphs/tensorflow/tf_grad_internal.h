@@ -23,9 +23,6 @@ typedef struct {
     emp_tf_grad_fn *fn; /**< NULL: gradients end here */
 } emp_tf_grad_entry;
 
-/** The entry of an op type, or NULL. */
-const emp_tf_grad_entry *emp_tf_grad_find(const char *type);
-
 /** Input i of an op. */
 emp_port    emp_tf_input(const emp_tf *tf, emp_op_id op, int32_t i);
 emp_tf_grad emp_tf_dense(emp_port values);
@@ -56,16 +53,16 @@ emp_tf_grad_fn emp_tf_grad_abs, emp_tf_grad_avg_pool_nd, emp_tf_grad_band_part,
     emp_tf_grad_softsign, emp_tf_grad_space_to_depth, emp_tf_grad_sqrt,
     emp_tf_grad_strided_slice, emp_tf_grad_tile;
 
-/* tf_grad_array.c */
+/* tf_grad_math.c: arrays */
 emp_tf_grad_fn emp_tf_grad_concat, emp_tf_grad_fill, emp_tf_grad_gather,
     emp_tf_grad_identity, emp_tf_grad_pack, emp_tf_grad_pad, emp_tf_grad_reshape,
     emp_tf_grad_slice, emp_tf_grad_split, emp_tf_grad_split_v, emp_tf_grad_transpose,
     emp_tf_grad_unpack;
 
-/* tf_grad_array.c, too: while loops */
+/* while loops */
 emp_tf_grad_fn emp_tf_grad_enter, emp_tf_grad_exit, emp_tf_grad_next_iteration;
 
-/* tf_grad_nn.c */
+/* layers */
 emp_tf_grad_fn emp_tf_grad_avg_pool, emp_tf_grad_bias_add, emp_tf_grad_conv2d,
     emp_tf_grad_depthwise, emp_tf_grad_fused_batch_norm, emp_tf_grad_l2_loss,
     emp_tf_grad_lrn, emp_tf_grad_max_pool, emp_tf_grad_relu, emp_tf_grad_softmax,

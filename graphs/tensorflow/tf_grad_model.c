@@ -3,15 +3,10 @@
 #include "graphs/tensorflow/tf_grad_internal.h"
 #include "graphs/tensorflow/tf_ops.h"
 
-static emp_port unary_input(const emp_tf *tf, emp_op_id op)
-{
-    return emp_tf_input(tf, op, 0);
-}
-
 /* A kernel of its own: (dy, x), or (dy, y). */
 static emp_tf_grad of_input(emp_tf *tf, const char *type, emp_op_id op, emp_port dy)
 {
-    return emp_tf_dense(emp_tf_op2(tf, type, NULL, dy, unary_input(tf, op)));
+    return emp_tf_dense(emp_tf_op2(tf, type, NULL, dy, emp_tf_input(tf, op, 0)));
 }
 
 static emp_tf_grad of_output(emp_tf *tf, const char *type, emp_op_id op, emp_port dy)
@@ -48,7 +43,7 @@ EMP_TF_GRAD(neg) { in[0] = emp_tf_dense(emp_tf_op1(tf, "Neg", NULL, out[0].value
 /* dy * f(x) of one op f. */
 static emp_tf_grad times(emp_tf *tf, const char *type, emp_op_id op, emp_port dy)
 {
-    emp_port factor = emp_tf_op1(tf, type, NULL, unary_input(tf, op));
+    emp_port factor = emp_tf_op1(tf, type, NULL, emp_tf_input(tf, op, 0));
 
     return emp_tf_dense(emp_tf_op2(tf, "Mul", NULL, dy, factor));
 }
@@ -67,7 +62,7 @@ EMP_TF_GRAD(cos)
 EMP_TF_GRAD(cast)
 {
     in[0] = emp_tf_dense(
-        emp_tf_cast(tf, NULL, out[0].values, emp_tf_dtype(tf, unary_input(tf, op))));
+        emp_tf_cast(tf, NULL, out[0].values, emp_tf_dtype(tf, emp_tf_input(tf, op, 0))));
 }
 
 /* ---- operands that are broadcast ---- */

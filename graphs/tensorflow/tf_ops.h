@@ -47,14 +47,15 @@ emp_port emp_tf_slice(emp_tf *tf, emp_port x, emp_port begin, emp_port size);
 /** tf.nn.embedding_lookup of one table. */
 /** The first elements of x of that \a rank, and those from \a begin on. */
 emp_port emp_tf_slice_first(emp_tf *tf, emp_port x, emp_port size, int32_t rank);
-emp_port emp_tf_slice_rest(emp_tf *tf, emp_port x, emp_port begin, int32_t rank);
 emp_port emp_tf_gather(emp_tf *tf, const char *name, emp_port table, emp_port indices);
+
+/** tf.one_hot of classes, in a scope of that name. */
+emp_port emp_tf_one_hot(emp_tf *tf, const char *name, emp_port indices, int64_t depth);
 
 /* Filling. */
 
 /** tf.zeros(sizes), tf.ones(sizes) of a tensor of sizes. */
 emp_port emp_tf_zeros(emp_tf *tf, emp_port sizes);
-emp_port emp_tf_ones(emp_tf *tf, emp_port sizes);
 /** tf.zeros(shape) of a constant shape, as initialisers do it: obeys const_zeros. */
 emp_port emp_tf_filled(emp_tf *tf, const char *name, emp_dtype dtype, emp_shape shape,
                        int64_t value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* From tokens through embeddings and layers to logits and a loss. */
-#include "graphs/transformer/build.h"
+#include "graphs/transformer/model.h"
 
 #include <emplace/problem.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ emp_transformer_step emp_transformer_step_default(void)
                                   .has_master = true};
 }
 
-int64_t emp_transformer_tokens(const emp_transformer_step *step)
+static int64_t transformer_tokens(const emp_transformer_step *step)
 {
     return step->phase == EMP_PHASE_DECODE ? step->batch : step->batch * step->sequence;
 }
@@ -76,7 +76,7 @@ static emp_status check_step(const emp_transformer_model *m,
     if (step->sequence < 1 || step->sequence > SEQUENCE_MAX)
         return EMP_ERROR(EMP_EINVAL, "sequences of %lld tokens, must be 1 to %d",
                          (long long)step->sequence, SEQUENCE_MAX);
-    if (emp_transformer_tokens(step) > INT32_MAX)
+    if (transformer_tokens(step) > INT32_MAX)
         return EMP_ERROR(EMP_EINVAL, "%lld x %lld tokens, at most %d are possible",
                          (long long)step->batch, (long long)step->sequence, INT32_MAX);
     if (m->position_rows > 0 && m->positions > 0 && step->sequence > m->positions)

@@ -5,6 +5,359 @@
 
 #include "graphs/transformer/stack.h"
 
+static emp_port stack_mix(emp_stack *s, emp_port x)
+{
+    switch (s->m->layer[s->layer].mixer) {
+    case EMP_MIXER_COMPRESSED: return emp_stack_compressed_attention(s, x);
+    case EMP_MIXER_DELTA_RULE: return emp_stack_delta_rule(s, x);
+    case EMP_MIXER_STATE_SPACE: return emp_stack_state_space(s, x);
+    case EMP_MIXER_LINEAR:
+        return emp_tape_linear(s->t,
+                               emp_stack_leaf(s, s->m->names.attention, ".linear_attn"),
+                               x, s->m->hidden, false);
+    default: break;
+    }
+    return emp_transformer_is_latent(s->m) ? emp_stack_latent_attention(s, x)
+                                           : emp_stack_attention(s, x);
+}
+
+/* The full name of a module whose pattern has a star for part: "mlp.*_proj". */
+static const char *stack_part(emp_stack *s, const char *pattern, const char *part)
+{
+    char        name[EMP_TAPE_NAME_BYTES];
+    int         before = (int)strcspn(pattern, "*");
+    const char *rest = pattern[before] == '*' ? pattern + before + 1 : "";
+
+    snprintf(name, sizeof name, "%.*s%s%s", before, pattern, part, rest);
+    return emp_stack_name(s, name);
+}
+
+/* Dense feed-forward layers, experts, and both together. */
+
+/* activation(gate x) (up x), or activation(up x), by a product of \a kind. */
+typedef struct {
+    const char *gate, *up, *gate_up, *down; /* full names */
+    int64_t     inner;
+    int64_t     size;    /* of what it reads and writes */
+    int64_t     experts; /* 0: dense */
+    emp_port    route;
+    bool        has_bias;
+} block;
+
+static emp_port multiply(emp_stack *s, const block *b, const char *name, emp_port x,
+                         int64_t size)
+{
+    return b->experts > 0
+               ? emp_tape_experts(s->t, name, x, b->route, b->experts, size, b->has_bias)
+               : emp_tape_linear(s->t, name, x, size, b->has_bias);
+}
+
+static emp_port run_block(emp_stack *s, const block *b, emp_port x)
+{
+    const char *act = emp_tape_join_names(s->t, b->up, "/act");
+    emp_port    parts[2];
+
+    if (!s->m->is_gated) {
+        emp_port y = emp_stack_activate(s, act, multiply(s, b, b->up, x, b->inner));
+        return multiply(s, b, b->down, y, b->size);
+    }
+    if (s->m->has_fused_gate) {
+        emp_port all = multiply(s, b, b->gate_up, x, 2 * b->inner);
+        emp_tape_split(s->t, b->gate_up, all, (int64_t[]){b->inner, b->inner}, 2, parts);
+    } else {
+        parts[0] = multiply(s, b, b->gate, x, b->inner);
+        parts[1] = multiply(s, b, b->up, x, b->inner);
+    }
+    emp_port y = emp_tape_mul(s->t, emp_tape_join_names(s->t, b->up, "/mul"),
+                              emp_stack_activate(s, act, parts[0]), parts[1]);
+    return multiply(s, b, b->down, y, b->size);
+}
+
+static emp_port dense(emp_stack *s, emp_port x)
+{
+    const emp_transformer_names *n = &s->m->names;
+    block                        b = {.gate = emp_stack_name(s, n->gate),
+                                      .up = emp_stack_name(s, n->up),
+                                      .gate_up = emp_stack_name(s, n->gate_up),
+                                      .down = emp_stack_name(s, n->down),
+                                      .inner = s->m->layer[s->layer].inner,
+                                      .size = s->m->hidden,
+                                      .has_bias = s->m->has_mlp_bias};
+
+    return run_block(s, &b, x);
+}
+
+/* ---- experts ---- */
+
+/* A block whose products the pattern names. */
+static block block_of(emp_stack *s, const char *pattern, int64_t inner)
+{
+    return (block){.gate = stack_part(s, pattern, "gate"),
+                   .up = stack_part(s, pattern, "up"),
+                   .gate_up = stack_part(s, pattern, "gate_up"),
+                   .down = stack_part(s, pattern, "down"),
+                   .inner = inner,
+                   .size = s->m->hidden};
+}
+
+/* The experts of each token by a table, which nothing trains. */
+static emp_port look_up_experts(emp_stack *s)
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    const char                  *name = emp_stack_leaf(s, s->m->names.router, ".tid2eid");
+    int32_t                      unit = emp_tape_unit(s->t);
+    emp_op_attrs                 attrs = {.dtype = EMP_DTYPE_INT32,
+                                          .has_shape = true,
+                                          .shape = EMP_SHAPE(s->m->vocabulary, l->chosen)};
+    emp_op_attrs                 none = {.dtype = EMP_DTYPE_INT32};
+    emp_port table = emp_tape_op(s->t, "Buffer", name, unit, &attrs, NULL, 0);
+
+    return emp_tape_op(s->t, "Gather", emp_tape_join_names(s->t, name, "/rows"), unit,
+                       &none, (emp_port[]){table, s->ids}, 2);
+}
+
+static emp_port choose(emp_stack *s, emp_port x)
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    const char                  *router = emp_stack_name(s, s->m->names.router);
+    emp_port                     bias = EMP_TAPE_NONE;
+
+    if (s->m->has_router_scales) {
+        x = emp_tape_norm(s->t, emp_tape_join_names(s->t, router, "/norm"), "RMSNorm", x,
+                          false, false);
+        x = emp_tape_scale(s->t, emp_tape_join_names(s->t, router, ".scale"), x,
+                           s->m->hidden, EMP_WEIGHT_TRAINED);
+    }
+    const char *name =
+        s->m->has_router_scales ? emp_tape_join_names(s->t, router, ".proj") : router;
+    emp_port logits = emp_tape_linear(s->t, name, x, l->experts, s->m->has_router_bias);
+    if (s->m->has_router_scales)
+        logits =
+            emp_tape_scale(s->t, emp_tape_join_names(s->t, router, ".per_expert_scale"),
+                           logits, l->experts, EMP_WEIGHT_TRAINED);
+    if (l->is_hashed)
+        return emp_tape_route_to(s->t, emp_tape_join_names(s->t, router, "/route"),
+                                 logits, look_up_experts(s), l->chosen);
+    if (s->m->has_correction_bias)
+        bias = emp_tape_weight_of(s->t, emp_stack_name(s, s->m->names.correction),
+                                  EMP_SHAPE(l->experts), emp_tape_unit(s->t),
+                                  EMP_WEIGHT_RULED);
+    return emp_tape_route(s->t, emp_tape_join_names(s->t, router, "/route"), logits, bias,
+                          l->chosen);
+}
+
+/* Each token's row once for each of its experts, what they make of it, and the weighted sum. */
+static emp_port routed(emp_stack *s, emp_port x, emp_port route)
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+    const emp_transformer_names *n = &s->m->names;
+    const char                  *router = n->router;
+    int64_t                      rows = emp_tape_size(s->t, x, 0) * l->chosen;
+    emp_port                     numbers = {route.op, 1};
+    block                        b = block_of(s, s->m->names.experts, l->expert_inner);
+    emp_op_attrs                 flat = {
+                        .dtype = EMP_DTYPE_INT32, .has_shape = true, .shape = EMP_SHAPE(rows)};
+
+    if (s->m->expert_size > 0) {
+        x = emp_tape_linear(s->t, emp_stack_name(s, n->expert_in), x, s->m->expert_size,
+                            s->m->has_mlp_bias);
+        b.size = s->m->expert_size;
+    }
+    emp_port list = emp_tape_op(s->t, "View", emp_stack_leaf(s, router, "/numbers"), 0,
+                                &flat, &numbers, 1);
+    emp_port sent = emp_tape_lookup(s->t, emp_stack_leaf(s, router, "/send"), x, list,
+                                    emp_tape_unit(s->t));
+    b.experts = l->experts;
+    b.route = route;
+    b.has_bias = s->m->has_expert_bias;
+    emp_port made = run_block(s, &b, sent);
+    x = emp_tape_combine(s->t, emp_stack_leaf(s, router, "/combine"), made, route);
+    if (s->m->expert_size == 0) return x;
+    if (s->m->has_expert_norm)
+        x = emp_stack_norm(s, emp_stack_name(s, n->expert_norm), x);
+    return emp_tape_linear(s->t, emp_stack_name(s, n->expert_out), x, s->m->hidden,
+                           s->m->has_mlp_bias);
+}
+
+static emp_port shared(emp_stack *s, emp_port x)
+{
+    const char *gate_name = s->m->names.shared_gate;
+    block       b = block_of(s, s->m->names.shared, s->m->layer[s->layer].shared_inner);
+
+    b.has_bias = s->m->has_mlp_bias;
+    emp_port y = run_block(s, &b, x);
+    if (!s->m->has_shared_gate) return y;
+    emp_port gate = emp_tape_linear(s->t, emp_stack_name(s, gate_name), x, 1, false);
+    gate = emp_tape_map(s->t, emp_stack_leaf(s, gate_name, "/sigmoid"), "Sigmoid",
+                        "SigmoidGrad", gate);
+    return emp_tape_mul(s->t, emp_stack_leaf(s, gate_name, "/mul"), y, gate);
+}
+
+/* Gemma 4's layers have a dense and a routed part side by side, with norms of their own. */
+static emp_port side_by_side(emp_stack *s, emp_port x, emp_port residual)
+{
+    const char *leaf = "post_feedforward_layernorm_1";
+    emp_port    y = emp_stack_norm(s, emp_stack_name(s, leaf), dense(s, x));
+    emp_port    route = choose(s, residual);
+    emp_port    z =
+        emp_stack_norm(s, emp_stack_name(s, "pre_feedforward_layernorm_2"), residual);
+
+    z = emp_stack_norm(s, emp_stack_name(s, "post_feedforward_layernorm_2"),
+                       routed(s, z, route));
+    return emp_tape_add(s->t, emp_stack_leaf(s, s->m->names.router, "/add"), y, z);
+}
+
+/* The feed-forward layer. residual is what the layer's norms have not yet
+ * seen, which Gemma 4's router reads. */
+static emp_port stack_feed_forward(emp_stack *s, emp_port x, emp_port residual)
+{
+    const emp_transformer_layer *l = &s->m->layer[s->layer];
+
+    if (l->is_feed_forward_linear)
+        return emp_tape_linear(s->t, emp_stack_name(s, "mlp.linear_mlp"), x, s->m->hidden,
+                               false);
+    if (l->experts == 0) return dense(s, x);
+    if (l->has_parallel_norms) return side_by_side(s, x, residual);
+    emp_port y = routed(s, x, choose(s, x));
+    if (l->shared_inner == 0) return y;
+    return emp_tape_add(s->t, emp_stack_leaf(s, s->m->names.shared_gate, "/add"), y,
+                        shared(s, x));
+}
+
+/* Layers whose residual connection is no plain sum.
+ *
+ * Hyper-connections (DeepSeek-V4) carry several streams of a token: [tokens, n, hidden]. Before each part of a layer
+ * they are collapsed into one, behind it expanded again, by weights that a product of all streams gives.
+ *
+ * Attention residuals (Kimi K3) keep the sums of blocks of layers, one behind the other: [tokens, blocks x hidden]. The
+ * input of each part is a mix of them and of the sum of the block that is open. */
+
+/* ---- hyper-connections ---- */
+
+/* Factors of a connection: one a stream to collapse, one to expand, and n x n between. The parameters have the names
+ * of its module and \a dot. */
+static emp_port stream_weights(emp_stack *s, const char *leaf, const char *dot,
+                               emp_port x, int64_t count, int64_t scales)
+{
+    const char  *name = emp_stack_name(s, leaf);
+    const char  *begin = emp_tape_join_names(s->t, name, dot);
+    int64_t      all = (int64_t)s->m->streams * s->m->hidden;
+    int32_t      unit = emp_tape_unit(s->t);
+    emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
+    emp_port     in[4] = {x};
+
+    in[1] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, begin, "fn"),
+                               EMP_SHAPE(count, all), unit, EMP_WEIGHT_TRAINED);
+    in[2] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, begin, "base"),
+                               EMP_SHAPE(count), unit, EMP_WEIGHT_TRAINED);
+    in[3] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, begin, "scale"),
+                               EMP_SHAPE(scales), unit, EMP_WEIGHT_TRAINED);
+    return emp_tape_fused(s->t, name, "StreamWeights", unit, &attrs, in, 4);
+}
+
+static emp_port collapse(emp_stack *s, const char *leaf, emp_port x, emp_port weights)
+{
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype};
+    emp_port     in[2] = {x, weights};
+
+    return emp_tape_fused(s->t, emp_stack_leaf(s, leaf, "/collapse"), "CollapseStreams",
+                          emp_tape_unit(s->t), &attrs, in, 2);
+}
+
+static emp_port expand(emp_stack *s, const char *leaf, emp_port x, emp_port y,
+                       emp_port weights)
+{
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype};
+    emp_port     in[3] = {x, y, weights};
+
+    return emp_tape_fused(s->t, emp_stack_leaf(s, leaf, "/expand"), "ExpandStreams",
+                          emp_tape_unit(s->t), &attrs, in, 3);
+}
+
+emp_port emp_stack_streams(emp_stack *s, emp_port x)
+{
+    int64_t  tokens = emp_tape_size(s->t, x, 0), hidden = s->m->hidden;
+    emp_port one = emp_tape_view(s->t, "streams/one", x, EMP_SHAPE(tokens, 1, hidden));
+
+    return emp_tape_spread(s->t, "streams", one, s->m->streams);
+}
+
+static emp_port stack_streams_layer(emp_stack *s, emp_port x)
+{
+    static const char *const     connection[2] = {"attn_hc", "ffn_hc"};
+    const emp_transformer_names *n = &s->m->names;
+    int64_t                      streams = s->m->streams;
+
+    for (int32_t part = 0; part < 2; part++) {
+        const char *leaf = connection[part];
+        emp_port    w = stream_weights(s, leaf, ".", x, (2 + streams) * streams, 3);
+        emp_port    y = collapse(s, leaf, x, w);
+        y = emp_stack_norm(s, emp_stack_name(s, part == 0 ? n->norm_1 : n->norm_2), y);
+        y = part == 0 ? stack_mix(s, y) : stack_feed_forward(s, y, y);
+        x = expand(s, leaf, x, y, w);
+    }
+    return x;
+}
+
+emp_port emp_stack_join_streams(emp_stack *s, emp_port x)
+{
+    const char *head = "model.hc_head";
+
+    return collapse(s, head, x, stream_weights(s, head, ".hc_", x, s->m->streams, 1));
+}
+
+/* ---- attention residuals ---- */
+
+/* A mix of the open block's sum \a x and of the blocks that are closed, of which there is one at least. */
+static emp_port mix_blocks(emp_stack *s, const char *leaf, emp_port x)
+{
+    const char  *name = emp_stack_name(s, leaf);
+    emp_shape    size = EMP_SHAPE(s->m->hidden);
+    int32_t      unit = emp_tape_unit(s->t);
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype};
+    emp_port     in[4] = {x, s->blocks};
+
+    in[2] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, name, "_norm.weight"),
+                               size, unit, EMP_WEIGHT_TRAINED);
+    in[3] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, name, "_proj.weight"),
+                               size, unit, EMP_WEIGHT_TRAINED);
+    return emp_tape_fused(s->t, name, "MixBlocks", unit, &attrs, in, 4);
+}
+
+static void close_block(emp_stack *s, emp_port sum)
+{
+    if (s->blocks.op < 0)
+        s->blocks = sum;
+    else
+        s->blocks = emp_tape_concat(s->t, emp_stack_name(s, "blocks"), s->blocks, sum);
+}
+
+static emp_port norm(emp_stack *s, const char *module, emp_port x)
+{
+    return emp_stack_norm(s, emp_stack_name(s, module), x);
+}
+
+static emp_port stack_blocks_layer(emp_stack *s, emp_port x)
+{
+    const emp_transformer_names *n = &s->m->names;
+    bool                         is_first = s->layer % s->m->residual_block == 0;
+    bool                         is_mixed = s->blocks.op >= 0;
+
+    emp_port input = is_mixed ? mix_blocks(s, "self_attention_res", x) : x;
+    if (is_first) close_block(s, x);
+    emp_port y = stack_mix(s, norm(s, n->norm_1, input));
+    if (!is_first)
+        y = emp_tape_add(s->t, emp_stack_leaf(s, n->attention, "/residual"), x, y);
+    input = norm(s, n->norm_2, mix_blocks(s, "mlp_res", y));
+    emp_port z = stack_feed_forward(s, input, input);
+    return emp_tape_add(s->t, emp_stack_leaf(s, n->down, "/residual"), y, z);
+}
+
+emp_port emp_stack_join_blocks(emp_stack *s, emp_port x)
+{
+    return mix_blocks(s, "model.output_attn_res", x);
+}
+
 const char *emp_stack_name(emp_stack *s, const char *module)
 {
     return emp_tape_join_names(s->t, s->prefix, module);
@@ -13,16 +366,6 @@ const char *emp_stack_name(emp_stack *s, const char *module)
 const char *emp_stack_leaf(emp_stack *s, const char *module, const char *leaf)
 {
     return emp_tape_join_names(s->t, emp_stack_name(s, module), leaf);
-}
-
-const char *emp_stack_part(emp_stack *s, const char *pattern, const char *part)
-{
-    char        name[EMP_TAPE_NAME_BYTES];
-    int         before = (int)strcspn(pattern, "*");
-    const char *rest = pattern[before] == '*' ? pattern + before + 1 : "";
-
-    snprintf(name, sizeof name, "%.*s%s%s", before, pattern, part, rest);
-    return emp_stack_name(s, name);
 }
 
 emp_port emp_stack_norm(emp_stack *s, const char *name, emp_port x)
@@ -48,27 +391,6 @@ emp_port emp_stack_activate(emp_stack *s, const char *name, emp_port x)
     return x;
 }
 
-emp_port emp_stack_mix(emp_stack *s, emp_port x)
-{
-    switch (s->m->layer[s->layer].mixer) {
-    case EMP_MIXER_COMPRESSED: return emp_stack_compressed_attention(s, x);
-    case EMP_MIXER_DELTA_RULE: return emp_stack_delta_rule(s, x);
-    case EMP_MIXER_STATE_SPACE: return emp_stack_state_space(s, x);
-    case EMP_MIXER_LINEAR:
-        return emp_tape_linear(s->t,
-                               emp_stack_leaf(s, s->m->names.attention, ".linear_attn"),
-                               x, s->m->hidden, false);
-    default: break;
-    }
-    return emp_transformer_is_latent(s->m) ? emp_stack_latent_attention(s, x)
-                                           : emp_stack_attention(s, x);
-}
-
-static emp_port norm(emp_stack *s, const char *module, emp_port x)
-{
-    return emp_stack_norm(s, emp_stack_name(s, module), x);
-}
-
 static emp_port add(emp_stack *s, const char *module, emp_port x, emp_port y)
 {
     return emp_tape_add(s->t, emp_stack_leaf(s, module, "/residual"), x, y);
@@ -82,7 +404,7 @@ static emp_port parallel(emp_stack *s, emp_port x)
     emp_port f = s->m->places == EMP_NORMS_PARALLEL_2 ? norm(s, n->norm_2, x) : a;
 
     emp_port y = emp_tape_add(s->t, emp_stack_leaf(s, n->attention, "/add"),
-                              emp_stack_mix(s, a), emp_stack_feed_forward(s, f, x));
+                              stack_mix(s, a), stack_feed_forward(s, f, x));
     return add(s, n->down, x, y);
 }
 
@@ -91,8 +413,8 @@ static emp_port norms_after(emp_stack *s, emp_port x)
 {
     const emp_transformer_names *n = &s->m->names;
 
-    x = norm(s, n->norm_1, add(s, n->attention, x, emp_stack_mix(s, x)));
-    return norm(s, n->norm_2, add(s, n->down, x, emp_stack_feed_forward(s, x, x)));
+    x = norm(s, n->norm_1, add(s, n->attention, x, stack_mix(s, x)));
+    return norm(s, n->norm_2, add(s, n->down, x, stack_feed_forward(s, x, x)));
 }
 
 static emp_port one_after_the_other(emp_stack *s, emp_port x)
@@ -103,12 +425,12 @@ static emp_port one_after_the_other(emp_stack *s, emp_port x)
     bool                         has_second = s->m->places != EMP_NORMS_BEFORE;
 
     if (l->mixer != EMP_MIXER_NONE) {
-        emp_port y = emp_stack_mix(s, has_first ? norm(s, n->norm_1, x) : x);
+        emp_port y = stack_mix(s, has_first ? norm(s, n->norm_1, x) : x);
         if (has_second) y = norm(s, n->post_1, y);
         x = add(s, n->attention, x, y);
     }
     if (!l->has_no_feed_forward) {
-        emp_port y = emp_stack_feed_forward(s, has_first ? norm(s, n->norm_2, x) : x, x);
+        emp_port y = stack_feed_forward(s, has_first ? norm(s, n->norm_2, x) : x, x);
         if (has_second) y = norm(s, n->post_2, y);
         x = add(s, n->down, x, y);
     }
@@ -137,8 +459,8 @@ static emp_port add_embedding(emp_stack *s, emp_port x)
 
 emp_port emp_stack_layer(emp_stack *s, emp_port x)
 {
-    if (s->m->streams > 0) return emp_stack_streams_layer(s, x);
-    if (s->m->residual_block > 0) return emp_stack_blocks_layer(s, x);
+    if (s->m->streams > 0) return stack_streams_layer(s, x);
+    if (s->m->residual_block > 0) return stack_blocks_layer(s, x);
     switch (s->m->places) {
     case EMP_NORMS_PARALLEL:
     case EMP_NORMS_PARALLEL_2: x = parallel(s, x); break;

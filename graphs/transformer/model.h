@@ -3,7 +3,7 @@
  * and feed-forward layers, and the names of its modules.
  *
  * A front end takes emp_transformer_model_init(), fills the fields, and asks
- * emp_transformer_model_check(). graphs/transformer/build.h makes a graph of it.
+ * emp_transformer_model_check(). graphs/transformer/stack.h makes a graph of it.
  *
  * Sizes are counts of elements. A size of 0 is a part that the model does not have.
  * Threads. Plain data; share it freely after the check.
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "sim/graph/graph.h"
 
 /* What the modules of a transformer are called, by the program whose files it comes from. Ops have
  * the paths of their modules, so that a device map by module path can be made of a placement. */

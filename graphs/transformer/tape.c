@@ -185,8 +185,10 @@ int32_t emp_tape_unit_of(const emp_tape *t, const char *weight)
 
 /* ---- notes ---- */
 
-emp_note *emp_tape_note(emp_tape *t, emp_note_kind kind, const char *name, int32_t unit,
-                        emp_port output, const emp_port *inputs, int32_t count)
+/* Notes an op for the way back; NULL: memory was out, or no backward pass follows. */
+static emp_note *tape_note(emp_tape *t, emp_note_kind kind, const char *name,
+                           int32_t unit, emp_port output, const emp_port *inputs,
+                           int32_t count)
 {
     emp_error *err = t->err;
 
@@ -201,4 +203,321 @@ emp_note *emp_tape_note(emp_tape *t, emp_note_kind kind, const char *name, int32
                        .input_count = count};
     for (int32_t i = 0; i < count; i++) note->input[i] = inputs[i];
     return note;
+}
+
+/* Ops of the forward pass. */
+
+/* ---- products with weights ---- */
+
+static emp_port product(emp_tape *t, const char *name, emp_port x, emp_port weight,
+                        emp_port bias, int32_t unit)
+{
+    emp_port     in[3] = {x, weight, bias};
+    int32_t      count = bias.op >= 0 ? 3 : 2;
+    emp_op_attrs attrs = {.dtype = t->step->dtype};
+    emp_port     y = emp_tape_op(t, "Linear", name, unit, &attrs, in, count);
+
+    (void)tape_note(t, EMP_NOTE_LINEAR, name, unit, y, in, count);
+    return y;
+}
+
+emp_port emp_tape_linear(emp_tape *t, const char *name, emp_port x, int64_t size,
+                         bool has_bias)
+{
+    int32_t  unit = emp_tape_unit(t);
+    emp_port w = emp_tape_weight_of(t, emp_tape_join_names(t, name, ".weight"),
+                                    EMP_SHAPE(size, emp_tape_size(t, x, -1)), unit,
+                                    EMP_WEIGHT_TRAINED);
+    emp_port b = EMP_TAPE_NONE;
+
+    if (has_bias)
+        b = emp_tape_weight_of(t, emp_tape_join_names(t, name, ".bias"), EMP_SHAPE(size),
+                               unit, EMP_WEIGHT_TRAINED);
+    return product(t, name, x, w, b, unit);
+}
+
+emp_port emp_tape_linear_by(emp_tape *t, const char *name, emp_port x, emp_port weight,
+                            int32_t unit)
+{
+    return product(t, name, x, weight, EMP_TAPE_NONE, unit);
+}
+
+emp_port emp_tape_lookup(emp_tape *t, const char *name, emp_port table, emp_port rows,
+                         int32_t unit)
+{
+    emp_port     in[2] = {table, rows};
+    emp_op_attrs attrs = {.dtype = t->step->dtype};
+    emp_port     y = emp_tape_op(t, "Gather", name, unit, &attrs, in, 2);
+
+    (void)tape_note(t, EMP_NOTE_LOOKUP, name, unit, y, in, 2);
+    return y;
+}
+
+/* ---- norms and element-wise ops ---- */
+
+emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port x,
+                       bool has_weight, bool has_bias)
+{
+    int32_t      unit = emp_tape_unit(t), count = 1;
+    emp_shape    size = EMP_SHAPE(emp_tape_size(t, x, -1));
+    emp_port     in[3] = {x};
+    emp_op_attrs attrs = {.dtype = t->step->dtype};
+
+    if (has_weight)
+        in[count++] = emp_tape_weight_of(t, emp_tape_join_names(t, name, ".weight"), size,
+                                         unit, EMP_WEIGHT_TRAINED);
+    if (has_bias)
+        in[count++] = emp_tape_weight_of(t, emp_tape_join_names(t, name, ".bias"), size,
+                                         unit, EMP_WEIGHT_TRAINED);
+    /* a layer norm without parameters reads as one with a factor of one */
+    bool     is_bare = count == 1 && type[0] == 'L';
+    emp_port y =
+        emp_tape_op(t, is_bare ? "RMSNorm" : type, name, unit, &attrs, in, count);
+    emp_note *note = tape_note(t, EMP_NOTE_FUSED, name, unit, y, in, count);
+    if (note != NULL)
+        note->gradient = type[0] == 'L' && !is_bare ? "LayerNormGrad" : "RMSNormGrad";
+    return y;
+}
+
+emp_port emp_tape_fused(emp_tape *t, const char *name, const char *type, int32_t unit,
+                        const emp_op_attrs *attrs, const emp_port *inputs, int32_t count)
+{
+    emp_port  y = emp_tape_op(t, type, name, unit, attrs, inputs, count);
+    emp_note *note = tape_note(t, EMP_NOTE_FUSED, name, unit, y, inputs, count);
+
+    if (note == NULL) return y;
+    note->attrs = *attrs;
+    note->gradient = emp_tape_join_names(t, type, "Grad");
+    return y;
+}
+
+emp_port emp_tape_map(emp_tape *t, const char *name, const char *type,
+                      const char *gradient, emp_port x)
+{
+    int32_t   unit = emp_tape_unit(t);
+    emp_port  y = emp_tape_op(t, type, name, unit, NULL, &x, 1);
+    emp_note *note = tape_note(t, EMP_NOTE_SAME, name, unit, y, &x, 1);
+
+    if (note != NULL) note->gradient = gradient;
+    return y;
+}
+
+static emp_port binary(emp_tape *t, const char *name, const char *type,
+                       emp_note_kind kind, emp_port x, emp_port y, int32_t unit)
+{
+    emp_port in[2] = {x, y};
+    emp_port z = emp_tape_op(t, type, name, unit, NULL, in, 2);
+
+    (void)tape_note(t, kind, name, unit, z, in, 2);
+    return z;
+}
+
+emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y)
+{
+    return binary(t, name, "Add", EMP_NOTE_ADD, x, y, emp_tape_unit(t));
+}
+
+emp_port emp_tape_mul(emp_tape *t, const char *name, emp_port x, emp_port y)
+{
+    return binary(t, name, "Mul", EMP_NOTE_MUL, x, y, emp_tape_unit(t));
+}
+
+emp_port emp_tape_scale(emp_tape *t, const char *name, emp_port x, int64_t size,
+                        emp_weight_kind kind)
+{
+    int32_t  unit = emp_tape_unit(t);
+    emp_port w = emp_tape_weight_of(t, name, EMP_SHAPE(size), unit, kind);
+
+    return binary(t, emp_tape_join_names(t, name, "/mul"), "Mul", EMP_NOTE_MUL, x, w,
+                  unit);
+}
+
+/* ---- views ---- */
+
+/* A view is where its tensor is. */
+static int32_t unit_of(emp_tape *t, emp_port x)
+{
+    if (!emp_tape_is_ok(t)) return 0;
+    int32_t unit = emp_graph_builder_attrs(t->builder, x.op)->colocation;
+
+    return unit > 0 ? unit : emp_tape_unit(t);
+}
+
+emp_port emp_tape_view(emp_tape *t, const char *name, emp_port x, emp_shape shape)
+{
+    emp_op_attrs attrs = {.dtype = t->step->dtype, .has_shape = true, .shape = shape};
+    int32_t      unit = unit_of(t, x);
+    emp_port     y = emp_tape_op(t, "View", name, unit, &attrs, &x, 1);
+
+    (void)tape_note(t, EMP_NOTE_VIEW, name, unit, y, &x, 1);
+    return y;
+}
+
+void emp_tape_split(emp_tape *t, const char *name, emp_port x, const int64_t *sizes,
+                    int32_t count, emp_port *parts)
+{
+    emp_shape    shape = emp_tape_shape(t, x);
+    emp_op_attrs attrs = {.dtype = t->step->dtype, .has_shape = true, .shape = shape};
+    int32_t      unit = unit_of(t, x), first = t->note_count;
+    char         leaf[16];
+
+    for (int32_t i = 0; i < count; i++) {
+        leaf[0] = '/';
+        leaf[1] = (char)('0' + i);
+        leaf[2] = '\0';
+        const char *part = emp_tape_join_names(t, name, leaf);
+        attrs.shape.dim[shape.rank > 0 ? shape.rank - 1 : 0] = sizes[i];
+        parts[i] = emp_tape_op(t, "View", part, unit, &attrs, &x, 1);
+        emp_note *note = tape_note(t, EMP_NOTE_PIECE, part, unit, parts[i], &x, 1);
+        if (note == NULL) continue;
+        note->first_piece = first;
+        note->piece_count = count;
+    }
+}
+
+emp_port emp_tape_concat(emp_tape *t, const char *name, emp_port x, emp_port y)
+{
+    int32_t  unit = emp_tape_unit(t);
+    emp_port in[3] = {x, y, emp_tape_axis(t, emp_tape_shape(t, x).rank - 1)};
+    emp_port z = emp_tape_op(t, "ConcatV2", name, unit, NULL, in, 3);
+
+    (void)tape_note(t, EMP_NOTE_JOIN, name, unit, z, in, 2);
+    return z;
+}
+
+emp_port emp_tape_spread(emp_tape *t, const char *name, emp_port x, int64_t heads)
+{
+    emp_shape shape = emp_tape_shape(t, x);
+    int32_t   unit = unit_of(t, x);
+
+    if (shape.rank >= 2) shape.dim[shape.rank - 2] = heads;
+    emp_op_attrs attrs = {.dtype = t->step->dtype, .has_shape = true, .shape = shape};
+    emp_port     y = emp_tape_op(t, "View", name, unit, &attrs, &x, 1);
+    (void)tape_note(t, EMP_NOTE_SPREAD, name, unit, y, &x, 1);
+    return y;
+}
+
+/* ---- attention ---- */
+
+emp_port emp_tape_attention(emp_tape *t, const char *name, int32_t unit,
+                            const emp_op_attrs *attrs, emp_port q, emp_port k, emp_port v,
+                            emp_port chosen, emp_port sinks)
+{
+    bool        is_sparse = chosen.op >= 0;
+    const char *type = is_sparse ? "SparseAttention" : "Attention";
+    emp_port    in[5] = {q, k, v};
+    int32_t     count = 3;
+
+    if (is_sparse) in[count++] = chosen;
+    if (sinks.op >= 0) in[count++] = sinks;
+    emp_port  y = emp_tape_op(t, type, name, unit, attrs, in, count);
+    emp_note *note = tape_note(t, EMP_NOTE_ATTENTION, name, unit, y, in, count);
+
+    if (note == NULL) return y;
+    note->attrs = *attrs;
+    note->gradient = is_sparse ? "SparseAttentionGrad" : "AttentionGrad";
+    return y;
+}
+
+void emp_tape_train_choice(emp_tape *t, const char *name, int32_t unit,
+                           const emp_op_attrs *attrs, const emp_port index[3],
+                           emp_port chosen, emp_port q, emp_port k)
+{
+    emp_port  in[6] = {index[0], index[1], q, k, chosen, index[2]};
+    int32_t   count = index[2].op >= 0 ? 6 : 5;
+    emp_note *note = tape_note(t, EMP_NOTE_CHOICE, name, unit, chosen, in, count);
+
+    if (note != NULL) note->attrs = *attrs;
+}
+
+emp_port emp_tape_detach(emp_tape *t, const char *name, emp_port x)
+{
+    emp_op_attrs attrs = {
+        .dtype = t->step->dtype, .has_shape = true, .shape = emp_tape_shape(t, x)};
+
+    if (!emp_tape_is_training(t)) return x;
+    return emp_tape_op(t, "View", name, unit_of(t, x), &attrs, &x, 1);
+}
+
+/* ---- experts ---- */
+
+emp_port emp_tape_route(emp_tape *t, const char *name, emp_port logits, emp_port bias,
+                        int32_t chosen)
+{
+    int32_t      unit = emp_tape_unit(t);
+    emp_op_attrs attrs = {.count = chosen};
+    emp_port     in[2] = {logits, bias};
+    emp_port     y =
+        emp_tape_op(t, "RouteTokens", name, unit, &attrs, in, bias.op >= 0 ? 2 : 1);
+
+    (void)tape_note(t, EMP_NOTE_ROUTE, name, unit, y, in, 2);
+    return y;
+}
+
+emp_port emp_tape_route_to(emp_tape *t, const char *name, emp_port logits,
+                           emp_port numbers, int32_t chosen)
+{
+    int32_t      unit = emp_tape_unit(t);
+    emp_op_attrs attrs = {.count = chosen};
+    emp_port     in[2] = {logits, numbers};
+    emp_port     y = emp_tape_op(t, "RouteTokens", name, unit, &attrs, in, 2);
+
+    in[1] = EMP_TAPE_NONE;
+    (void)tape_note(t, EMP_NOTE_ROUTE, name, unit, y, in, 2);
+    return y;
+}
+
+emp_port emp_tape_experts(emp_tape *t, const char *name, emp_port rows, emp_port route,
+                          int64_t experts, int64_t size, bool has_bias)
+{
+    int32_t      unit = emp_tape_unit(t), count = 3;
+    emp_shape    shape = EMP_SHAPE(experts, size, emp_tape_size(t, rows, -1));
+    emp_op_attrs attrs = {.dtype = t->step->dtype, .transpose_b = true};
+    emp_port     in[4] = {rows,
+                          emp_tape_weight_of(t, emp_tape_join_names(t, name, ".weight"),
+                                             shape, unit, EMP_WEIGHT_TRAINED),
+                          {route.op, 1}};
+
+    if (has_bias)
+        in[count++] =
+            emp_tape_weight_of(t, emp_tape_join_names(t, name, ".bias"),
+                               EMP_SHAPE(experts, size), unit, EMP_WEIGHT_TRAINED);
+    emp_port  y = emp_tape_op(t, "ExpertsMatMul", name, unit, &attrs, in, count);
+    emp_note *note = tape_note(t, EMP_NOTE_EXPERTS, name, unit, y, in, count);
+    if (note != NULL) note->attrs.shape = shape;
+    return y;
+}
+
+emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port route)
+{
+    return binary(t, name, "CombineExperts", EMP_NOTE_COMBINE, rows, route,
+                  emp_tape_unit(t));
+}
+
+/* ---- the loss ---- */
+
+/* Logits in float32, as Hugging Face's models have them. */
+static emp_port in_float(emp_tape *t, const char *name, emp_port x, int32_t unit)
+{
+    emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
+
+    if (t->step->dtype == EMP_DTYPE_FLOAT) return x;
+    emp_port y = emp_tape_op(t, "Cast", name, unit, &attrs, &x, 1);
+    (void)tape_note(t, EMP_NOTE_CAST, name, unit, y, &x, 1);
+    return y;
+}
+
+void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels)
+{
+    int32_t  unit = emp_tape_unit(t);
+    emp_port x = in_float(t, emp_tape_join_names(t, name, "/float"), logits, unit);
+    emp_port in[2] = {x, labels};
+    emp_port losses =
+        emp_tape_op(t, "SparseSoftmaxCrossEntropyWithLogits", name, unit, NULL, in, 2);
+
+    (void)tape_note(t, EMP_NOTE_LOSS, name, unit, losses, in, 1);
+    emp_port all[2] = {losses, emp_tape_axis(t, 0)};
+    emp_port mean =
+        emp_tape_op(t, "Mean", emp_tape_join_names(t, name, "/mean"), unit, NULL, all, 2);
+    if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, mean.op);
 }

@@ -69,7 +69,6 @@ emp_transformer_step emp_transformer_step_default(void);
 
 /** Tokens of a step, and micro-batches that prompts are read in. */
 int64_t emp_transformer_rounds(const emp_transformer_step *step);
-int64_t emp_transformer_tokens(const emp_transformer_step *step);
 
 /** What stands before the number of a round in names. */
 #define EMP_TAPE_ROUND "/ubatch_"
@@ -187,10 +186,6 @@ emp_port emp_tape_weight_of(emp_tape *t, const char *name, emp_shape shape, int3
 int32_t   emp_tape_unit_of(const emp_tape *t, const char *weight);
 emp_shape emp_tape_shape(const emp_tape *t, emp_port port);
 int64_t   emp_tape_size(const emp_tape *t, emp_port port, int32_t dim);
-/** Notes an op for the way back; NULL: memory was out, or no backward pass follows. */
-emp_note *emp_tape_note(emp_tape *t, emp_note_kind kind, const char *name, int32_t unit,
-                        emp_port output, const emp_port *inputs, int32_t count);
-
 /* ---- the forward pass (forward.c) ---- */
 
 /** x W' (+ b): weights NAME.weight [size, last size of x] and NAME.bias. */
@@ -250,7 +245,7 @@ emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port
 /** The mean over rows of the cross entropies, in float32; what a step fetches. */
 void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels);
 
-/* ---- the backward pass and the update (backward.c, update.c) ---- */
+/* ---- the backward pass and the update (backward.c) ---- */
 
 /** Adds the gradients that the losses have in all weights. */
 void emp_tape_differentiate(emp_tape *t);

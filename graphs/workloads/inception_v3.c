@@ -241,17 +241,6 @@ static emp_port body(emp_tf_slim *s, emp_port x, emp_port *for_auxiliary)
     return x;
 }
 
-static emp_port one_hot(emp_tf *tf, emp_port labels, int64_t classes)
-{
-    emp_op_attrs attrs = {.axis = -1};
-    const char  *full = emp_tf_unique(tf, "one_hot");
-    emp_port     on = emp_tf_float(tf, full, "on_value", 1.0);
-    emp_port     off = emp_tf_float(tf, full, "off_value", 0.0);
-    emp_port     depth = emp_tf_int(tf, full, "depth", classes);
-
-    return emp_tf_emit(tf, full, "OneHot", &attrs, EMP_TF_PORTS(labels, depth, on, off));
-}
-
 static void emit(emp_tf *tf, const int64_t *v)
 {
     emp_tf_slim     s = {.tf = tf, .fused_batch_norm = v[FUSED_BN] != 0, .variables = ""};
@@ -268,7 +257,7 @@ static void emit(emp_tf *tf, const int64_t *v)
     emp_tf_slim_predictions(&s, "Predictions", logits);
     emp_tf_slim_leave(&s, outer);
 
-    labels = one_hot(tf, labels, v[CLASSES]);
+    labels = emp_tf_one_hot(tf, "one_hot", labels, v[CLASSES]);
     emp_tf_slim_softmax_loss(&s, labels, auxiliary);
     emp_tf_slim_softmax_loss(&s, labels, logits);
     emp_tf_slim_train(&s, &step, (emp_tf_optimizer)v[COMMON + EMP_COMMON_OPTIMIZER],

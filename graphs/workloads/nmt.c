@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Neural machine translation (tensorflow/nmt), unrolled or in loops: LSTM encoder, LSTM
  * decoder with attention and input feeding, softmax over the target vocabulary. */
-#include "graphs/tensorflow/tf_attention.h"
 #include "graphs/tensorflow/tf_loop.h"
 #include "graphs/tensorflow/tf_ops.h"
+#include "graphs/tensorflow/tf_rnn.h"
 #include "graphs/workloads/workloads_internal.h"
 
 /** tensorflow/nmt's attention_architecture. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Transformers by their sizes, and BERT (Devlin et al., 2018), whose base HSDAG places. The ops are
- * PyTorch's and the names Hugging Face's (graphs/transformer/build.h), not TensorFlow's. */
-#include "graphs/transformer/build.h"
+ * PyTorch's and the names Hugging Face's (graphs/transformer/stack.h), not TensorFlow's. */
+#include "graphs/transformer/stack.h"
 #include "graphs/workloads/workloads_internal.h"
 
 enum {

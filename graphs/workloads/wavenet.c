@@ -215,17 +215,6 @@ static emp_port make_loss(model *m, emp_port logits, emp_port labels)
     return losses;
 }
 
-static emp_port one_hot(emp_tf *tf, emp_port samples, int64_t levels)
-{
-    emp_op_attrs attrs = {.axis = -1};
-    const char  *full = emp_tf_unique(tf, "one_hot_encode");
-    emp_port     on = emp_tf_float(tf, full, "on_value", 1.0);
-    emp_port     off = emp_tf_float(tf, full, "off_value", 0.0);
-    emp_port     depth = emp_tf_int(tf, full, "depth", levels);
-
-    return emp_tf_emit(tf, full, "OneHot", &attrs, EMP_TF_PORTS(samples, depth, on, off));
-}
-
 static void emit(emp_tf *tf, const int64_t *v)
 {
     emp_tf_variable step = emp_tf_global_step(tf);
@@ -238,7 +227,7 @@ static void emit(emp_tf *tf, const int64_t *v)
         emp_tf_placeholder(tf, "labels", EMP_DTYPE_INT32, EMP_SHAPE(v[BATCH], m.outputs));
 
     const char     *outer = emp_tf_enter(tf, "wavenet");
-    emp_port        x = one_hot(tf, samples, v[LEVELS]);
+    emp_port        x = emp_tf_one_hot(tf, "one_hot_encode", samples, v[LEVELS]);
     emp_tf_variable first = weight(&m, "wavenet/causal_layer/", "filter",
                                    EMP_SHAPE(WIDTH, v[LEVELS], v[RESIDUAL]));
     x = causal_conv(&m, x, first.read, 1);

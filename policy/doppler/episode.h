@@ -7,7 +7,7 @@
  * last of its successors has a device. A device without room for a node is no candidate for it,
  * unless none has room. The oracle may still say out of memory.
  *
- * The teacher (baselines/schedulers/critical_path.c has the same rule) takes a ready node of the
+ * The teacher (baselines/schedulers/heft.c has the same rule) takes a ready node of the
  * greatest b-level and a device where it ends first.
  */
 #ifndef EMP_POLICY_DOPPLER_EPISODE_H

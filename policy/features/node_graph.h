@@ -23,7 +23,7 @@
 #define EMP_POLICY_FEATURES_NODE_GRAPH_H
 
 #include "base/arrays.h"
-#include "search/groups/members.h"
+#include "search/groups/class_groups.h"
 #include "sim/problem/problem.h"
 
 /** Edges in compressed rows: those of node v are first[v] .. first[v + 1] - 1. */

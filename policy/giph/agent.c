@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
-#include "search/restored.h"
+#include "search/method.h"
 
 /* Streams of random numbers: initial weights, and one per update. Substreams of it are moves. */
 enum { STREAM_WEIGHTS = 0, STREAM_UPDATES = 1 };

@@ -5,7 +5,7 @@
 
 #include "policy/go/agent.h"
 #include "search/learning.h"
-#include "search/restored.h"
+#include "search/method.h"
 
 static void clear(void *state) { emp_go_agent_clear((emp_go_agent *)state); }
 

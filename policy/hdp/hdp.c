@@ -9,7 +9,7 @@
 #include "policy/hdp/fixed_groups.h"
 #include "policy/hdp/op_agent.h"
 #include "search/learning.h"
-#include "search/partition/balance.h"
+#include "search/partition/partition_graph.h"
 
 /* The state. One of the two agents is at work, and the learner is its. */
 typedef struct {

@@ -8,7 +8,7 @@
 #include "policy/nn/categorical.h"
 #include "policy/nn/flush.h"
 #include "policy/placeto/learn.h"
-#include "search/restored.h"
+#include "search/method.h"
 
 /* Streams of random numbers: weights, starts by episode, and draws of each episode. */
 enum { STREAM_WEIGHTS = 0, STREAM_STARTS, STREAM_EPISODES };

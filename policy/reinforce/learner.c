@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "policy/nn/flush.h"
-#include "search/restored.h"
+#include "search/method.h"
 
 /* Metrics that every policy has. */
 enum { LOSS, REWARD, BASELINE };

@@ -11,7 +11,7 @@
 #ifndef EMP_RUN_TASKS_TASK_H
 #define EMP_RUN_TASKS_TASK_H
 
-#include "graphs/import/notes/reading.h"
+#include "graphs/import/notes/notes.h"
 #include "sim/problem/problem.h"
 
 /** The machine that a graph file states, as a name. */

@@ -6,7 +6,68 @@
 
 #include <stdatomic.h>
 
-#include "search/groups/members.h"
+#include "sim/problem/problem.h"
+
+/* The members of each group, one group after another: what a move of a group touches. */
+
+typedef struct {
+    int32_t  group_count; /**< all have members */
+    int32_t *first;       /**< [group + 1] into member */
+    int32_t *member;      /**< ascending in a group */
+} emp_members;
+
+/** Lists what \a group_of_item [count] says; -1 is in no group. Of \a group_count groups
+ * those without members are dropped, so that later ones move up. O(count + groups).
+ * \retval EMP_ENOMEM */
+emp_status emp_members_init(emp_members *members, const int32_t *group_of_item,
+                            int32_t count, int32_t group_count, emp_error *err);
+
+/** The ops of groups of colocation classes. */
+emp_status emp_members_init_ops(emp_members *members, const emp_graph *graph,
+                                const int32_t *group_of_class, int32_t group_count,
+                                emp_error *err);
+/** Gives every member the value of its group; items in no group keep theirs. */
+void emp_members_spread(const emp_members *members, const int32_t *value_of_group,
+                        int32_t *value_of_item);
+void emp_members_clear(emp_members *members); /**< legal after a failed init */
+
+/* The experts of each routed layer of a language model, found by the names of their ops: "model.layers.3.mlp.experts.
+ * up_proj" and "blk.3.ffn_up_exps" are of layer 3. They hold most of the bytes of such a model and do little of its
+ * work, so that programs leave those of some layers to the CPU (llama.cpp's --n-cpu-moe).
+ * 
+ * What is computed between the matrices of experts, their gradients and their optimizer are in the group as well.
+ * Shared experts, which every token takes, are not. */
+
+/** How many of the first bytes of an op's name are the layer whose experts it is of; 0 = it is of none. */
+size_t emp_expert_layer_length(const char *op_name);
+
+/** Whether some op is of experts. O(names). */
+bool emp_has_experts(const emp_graph *graph);
+
+/** Numbers the layers with experts from 0, in the graph's topological order.
+ * \param[out] group_of_class  [class]; -1: no op of it is of experts, or it can only run on a CPU.
+ * O(names). \retval EMP_ENOMEM */
+emp_status emp_expert_groups(int32_t *group_of_class, int32_t *group_count,
+                             const emp_problem *problem, emp_error *err);
+
+/* Colocation classes in groups that exchange much, on two levels: each coarse group
+ * consists of fine ones. METIS cuts the graph that partitioners see twice, into many groups
+ * and into few; where a border of the few runs through one of the many, that becomes two. */
+
+typedef struct {
+    int32_t  fine_count, coarse_count; /**< groups that have members */
+    int32_t  class_count;
+    int32_t *fine_of_class;  /**< [class]; -1: can only run on a CPU, or has no live op */
+    int32_t *coarse_of_fine; /**< [fine] */
+} emp_clusters;
+
+/** At most \a coarse groups, and about \a fine; the largest has about \a imbalance times
+ * the mean load. \a stop is as in metis_cut.h. The caller destroys \a *out. O(V log V + E).
+ * \retval EMP_ENOMEM, and those of metis_cut.h */
+emp_status emp_clusters_create(emp_clusters **out, const emp_problem *problem,
+                               int32_t fine, int32_t coarse, double imbalance,
+                               uint64_t seed, const atomic_int *stop, emp_error *err);
+void       emp_clusters_destroy(emp_clusters *clusters);
 
 typedef enum {
     EMP_CLASS_GROUPS_METIS,   /**< metis_cut.h: what exchanges much */
@@ -14,7 +75,7 @@ typedef enum {
     EMP_CLASS_GROUPS_COLOCRL, /**< colocation_groups.h: as many as its rules make */
     EMP_CLASS_GROUPS_NAMES, /**< name_clusters.h: layer x direction x block of 8 steps */
     EMP_CLASS_GROUPS_ALL, /**< of moves.h: METIS and NAMES, and EXPERTS if there are any */
-    EMP_CLASS_GROUPS_EXPERTS /**< expert_groups.h: the experts of a layer, all else in no group */
+    EMP_CLASS_GROUPS_EXPERTS /**< emp_expert_groups(): the experts of a layer, all else in no group */
 } emp_class_grouping;
 #define EMP_CLASS_GROUPING_WORDS "metis|scotch|colocrl|names"
 

@@ -3,7 +3,7 @@
  * scotch.h.
  *
  * A mapping onto devices has a weighted target: the powers of its devices, and as the
- * distance of two of them the time that a transfer between them takes (scotch_arch.h), or 1
+ * distance of two of them the time that a transfer between them takes (emp_scotch_arch_write()), or 1
  * for any two. Classes that can only run on the CPU are fixed to part 0.
  *
  * Threads. Any number may call; equal seeds give equal parts. A cut into many parts takes
@@ -15,8 +15,27 @@
 #define EMP_SEARCH_PARTITION_SCOTCH_CUT_H
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "search/partition/partition_graph.h"
+
+/* A machine as Scotch's file format "deco 0" describes an architecture to be mapped onto:
+ * 
+ *     deco 0
+ *     <parts> <largest domain>
+ *     <part> <power> <domain>              a line each
+ *     <distances to parts 0 .. p-1>        a line each for p = 1, 2, ...
+ * 
+ * Power: that of the target in hundredths of the strongest part, at least 1. Distance: what a
+ * transfer of 1 MiB takes over the route, latency included, in quarters of the nearest
+ * pair's, at most 64. Domains are nodes of a binary tree, numbered as a heap (node n splits
+ * into 2n and 2n + 1): neighbouring parts share a subtree, whose halves are about equally
+ * strong, as Scotch bisects badly into very unequal parts. */
+
+enum { EMP_SCOTCH_ARCH_BYTES = 1 << 15 /**< room for any target */ };
+
+/** Writes the description of \a target, at least 2 parts. */
+void emp_scotch_arch_write(const emp_partition_target *target, FILE *file);
 
 typedef enum { EMP_SCOTCH_MACHINE, EMP_SCOTCH_COMPLETE } emp_scotch_architecture;
 #define EMP_SCOTCH_ARCHITECTURE_WORDS "machine|complete"

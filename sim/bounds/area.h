@@ -49,24 +49,6 @@ emp_status emp_area_solve(emp_area *out, const emp_area_item *item, int32_t coun
  * \return -1, and \a *least as it was: it may be on none. */
 int32_t emp_area_cheapest(const emp_area_item *item, const double *price, double *least);
 
-/* The highest point below planes over prices and rents. */
-
-enum { EMP_AREA_PLANES = 60 };
-
-/** value <= constant + sum of slope x price. */
-typedef struct {
-    double constant;
-    double slope[EMP_AREA_PRICES];
-} emp_area_plane;
-
-/** \param capacity  What prices of resources are normed by.
- * \param most  No rent is above it.
- * \param[out] price, height  Of the highest point.
- * \retval EMP_EEXTERNAL */
-emp_status emp_area_lp_solve(const emp_area_plane *plane, int32_t count,
-                             const double *capacity, double most, double *price,
-                             double *height, emp_error *err);
-
 /* Ops and colocation classes as items of work. */
 
 /** Takes from ops the kinds where others of their class may not be, and those none of

@@ -70,8 +70,9 @@ static void describe(const emp_inside *s, int32_t i, const emp_bound_model *mode
     set_work(&s->of[EMP_BOUND_STREAM], i, o->run_ns[gpu], start_ns, tail[gpu].done_ns);
 }
 
-emp_status emp_inside_init(emp_inside *s, const emp_bound_model *model,
-                           const emp_bound_paths *paths, emp_error *err)
+/* O(V). \retval EMP_ENOMEM */
+static emp_status inside_init(emp_inside *s, const emp_bound_model *model,
+                              const emp_bound_paths *paths, emp_error *err)
 {
     int32_t i = 0;
 
@@ -226,7 +227,7 @@ emp_status emp_bound_window(double *best, const emp_bound_model *model,
     emp_inside inside;
 
     *best = 0.0;
-    EMP_TRY(emp_inside_init(&inside, model, paths, err));
+    EMP_TRY(inside_init(&inside, model, paths, err));
     for (int32_t r = 0; r < EMP_BOUND_RESOURCES; r++) now[r] = price[r];
     w = look_around(&inside, now, longest, w, width, SAMPLES, best);
     for (int32_t i = 0; i < IMPROVED && *best < enough; i++) {

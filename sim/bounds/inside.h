@@ -32,10 +32,7 @@ typedef struct {
     emp_arrays arrays;
 } emp_inside;
 
-/** O(V). \retval EMP_ENOMEM */
-emp_status emp_inside_init(emp_inside *inside, const emp_bound_model *model,
-                           const emp_bound_paths *paths, emp_error *err);
-void       emp_inside_clear(emp_inside *inside); /**< legal after a failed init */
+void emp_inside_clear(emp_inside *inside); /**< legal after a failed init */
 
 /** The work inside a window, as items without memory.
  * \param item  [count] */

@@ -39,12 +39,15 @@ static double read_grid(const emp_grid *grid, const double *size, emp_form *form
     return emp_grid_at(grid, size);
 }
 
-const emp_grid *emp_product_grid(const emp_device *gpu, emp_format format)
+/* Products of a format that were measured on the model, or of its twin of as many bytes; NULL =
+ * none were. */
+static const emp_grid *product_grid(const emp_device *gpu, emp_format format)
 {
     return gpu->tables == NULL ? NULL : grid_of(gpu->tables->gemm, format);
 }
 
-double emp_product_peak(const emp_device *gpu, emp_format format)
+/* FLOP/s of dense products of a format; 0 = the model does not say. */
+static double product_peak(const emp_device *gpu, emp_format format)
 {
     if (gpu->format_flops_per_s[format] > 0.0) return gpu->format_flops_per_s[format];
     if (gpu->format_flops_per_s[twin_of(format)] > 0.0)
@@ -60,12 +63,14 @@ bool emp_has_formats(const emp_device *gpu)
     return false;
 }
 
-double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m,
-                             int64_t n, int64_t k, int64_t batch, bool is_conv)
+/* Seconds of \a batch products by the formula, without the bound by bytes; the peak of the format is
+ * known. */
+static double product_formula_s(const emp_device *gpu, emp_format format, int64_t m,
+                                int64_t n, int64_t k, int64_t batch, bool is_conv)
 {
     emp_device scaled = *gpu;
 
-    scaled.gemm_per_wave_s *= gpu->peak_flops_per_s / emp_product_peak(gpu, format);
+    scaled.gemm_per_wave_s *= gpu->peak_flops_per_s / product_peak(gpu, format);
     while (emp_has_formats(gpu) && scaled.gemm_tile_rows > LEAST_ROWS &&
            scaled.gemm_tile_rows / 2 >= m)
         scaled.gemm_tile_rows /= 2;
@@ -92,22 +97,23 @@ emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *g
                             const emp_product *product, emp_error *err)
 {
     const emp_product *p = product;
-    const emp_grid    *grid = emp_product_grid(gpu, p->format);
+    const emp_grid    *grid = product_grid(gpu, p->format);
     double             size[] = {p->m, p->n, p->k};
 
     if (grid != NULL) {
         *seconds = read_grid(grid, size, form);
         return EMP_OK;
     }
-    if (emp_product_peak(gpu, p->format) <= 0.0) return refuse_format(p->format, err);
-    double formula_s = emp_product_formula_s(gpu, p->format, (int64_t)p->m, (int64_t)p->n,
-                                             (int64_t)p->k, 1, false);
+    if (product_peak(gpu, p->format) <= 0.0) return refuse_format(p->format, err);
+    double formula_s = product_formula_s(gpu, p->format, (int64_t)p->m, (int64_t)p->n,
+                                         (int64_t)p->k, 1, false);
     double elements = p->m * p->k + p->k * p->n + p->m * p->n;
     *seconds = bound_by(formula_s, elements * emp_format_bytes(p->format), gpu, form);
     return EMP_OK;
 }
 
-double emp_attention_flops(const emp_attention *attention)
+/* Multiplications and additions of the forward pass; of a context half of the pairs are masked. */
+static double attention_flops(const emp_attention *attention)
 {
     const emp_attention *a = attention;
     double products = 4.0 * a->length * a->head_size * a->kv_heads * a->group;
@@ -131,7 +137,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
     const emp_attention *a = attention;
     const emp_tables    *t = gpu->tables;
     const emp_grid      *grid = NULL;
-    double               peak = emp_product_peak(gpu, a->format);
+    double               peak = product_peak(gpu, a->format);
     double               size[] = {a->length, a->kv_heads, a->group};
 
     if (t != NULL) grid = grid_of(t->attention[a->phase], a->format);
@@ -140,7 +146,7 @@ emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device 
         return EMP_OK;
     }
     if (peak <= 0.0) return refuse_format(a->format, err);
-    double formula_s = emp_attention_flops(a) / (REACHED * peak);
+    double formula_s = attention_flops(a) / (REACHED * peak);
     *seconds = gpu->kernel_minimum_s + bound_by(formula_s, attention_bytes(a), gpu, form);
     return EMP_OK;
 }
@@ -198,4 +204,183 @@ emp_status emp_exchange_time(double *seconds, emp_form *form, const emp_device *
     *seconds = factor * read_grid(grid, size, form);
     if (grid != gpu->tables->collective[e->op][format]) *form = EMP_FORM_LIKE;
     return EMP_OK;
+}
+
+/* Rows at which products of a table are bound by arithmetic. */
+static const double MANY_ROWS = 1024.0;
+
+static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
+{
+    switch (dtype) {
+    case EMP_DTYPE_HALF: return EMP_FORMAT_FP16;
+    case EMP_DTYPE_BFLOAT16: return EMP_FORMAT_BF16;
+    case EMP_DTYPE_INT8: return EMP_FORMAT_INT8;
+    case EMP_DTYPE_FLOAT8_E4M3: return EMP_FORMAT_FP8;
+    case EMP_DTYPE_NVFP4_W4A4: return EMP_FORMAT_FP4;
+    case EMP_DTYPE_FLOAT: return fp32_as;
+    default: return EMP_FORMAT_FP32;
+    }
+}
+
+/* What the GPU computes the op in: the type of its output if its model does not know another one that the
+ * weights would allow, and fp32 if it knows neither. */
+static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *gpu,
+                            emp_format fp32_as)
+{
+    const emp_op_cost *c = g->op[op].cost;
+    bool               has_output = g->output_offset[op + 1] > g->output_offset[op];
+    emp_format         own = format_of_dtype(c->computed, fp32_as);
+    emp_format         format =
+        has_output ? format_of_dtype(g->tensor[g->output_offset[op]].dtype, fp32_as)
+                           : EMP_FORMAT_FP32;
+
+    if (c->computed != EMP_DTYPE_NONE && product_peak(gpu, own) > 0.0) return own;
+    return product_peak(gpu, format) > 0.0 ? format : EMP_FORMAT_FP32;
+}
+
+/* Whether the GPU multiplies quantised weights as they are stored. Others unpack them to the type of the output. */
+static bool is_native(const emp_op_cost *c, emp_format format)
+{
+    return c->computed != EMP_DTYPE_NONE &&
+           format == format_of_dtype(c->computed, EMP_FORMAT_FP32);
+}
+
+/* Attention by the table, if its sizes are known; else < 0. */
+static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_format format)
+{
+    bool          is_decode = c->queries == 1;
+    emp_attention a = {.phase = is_decode ? EMP_PHASE_DECODE : EMP_PHASE_CONTEXT,
+                       .format = format,
+                       .length = (double)(is_decode ? c->keys : c->queries),
+                       .kv_heads = (double)c->batch,
+                       .head_size = (double)c->head_size};
+    emp_form      form;
+    double        seconds = -1.0;
+
+    if (c->queries < 1 || c->keys < 1 || c->batch < 1 || c->head_size < 1) return -1.0;
+    a.group = fmax(1.0, (double)c->m / (double)c->queries);
+    if (emp_attention_time(&seconds, &form, gpu, &a, NULL) != EMP_OK) return -1.0;
+    return seconds * c->flops / attention_flops(&a);
+}
+
+/* What the matrix kernels of llama.cpp do with quantised weights, by GGML's number of the type. With few
+ * rows they unpack a weight in so many cycles of a lane, beside the time of its bytes. With many rows their
+ * products take `many` times as long as those of float16, and reach at most so many FLOP a cycle and multiprocessor
+ * (CUDA).
+ * cuda: measured on an H200, data/anchors/llama. metal: by llama.cpp's authors with Llama-3.1-8B
+ * on an M4 Max (tools/quantize/README.md at 311c2c9f), whose rows for float16 and Q8_0 reach 512 GB/s and leave
+ * 2.9 ms; `many` are prompts of 512 tokens there. Mixes stand for their main type. A type without a
+ * figure there takes that of Q4_0, and other formats, like those of AWQ, hide their unpacking: assumed. MXFP4 and
+ * NVFP4 have no limit, as other libraries multiply them in 16 bits. */
+typedef struct {
+    int32_t ggml;
+    double  cuda_cycles, cuda_flops, metal_cycles, many;
+} unpacking;
+
+static const unpacking unpackings[] = {
+    {2, 1.50, 774.0, 0.0, 1.1},     /* Q4_0 */
+    {3, 0.58, 675.0, 0.0, 1.1},     /* Q4_1 */
+    {6, 1.82, 734.0, 0.0, 1.1},     /* Q5_0 */
+    {7, 1.38, 635.0, 0.0, 1.1},     /* Q5_1 */
+    {8, 1.13, 765.0, 0.0, 1.07},    /* Q8_0 */
+    {10, 3.54, 434.0, 1.51, 1.18},  /* Q2_K */
+    {11, 5.20, 559.0, 1.62, 1.22},  /* Q3_K */
+    {12, 2.28, 675.0, 0.57, 1.13},  /* Q4_K */
+    {13, 2.13, 652.0, 0.40, 1.22},  /* Q5_K */
+    {14, 2.97, 556.0, 0.69, 1.14},  /* Q6_K */
+    {16, 3.81, 742.0, 2.38, 1.08},  /* IQ2_XXS */
+    {17, 4.19, 540.0, 2.30, 1.12},  /* IQ2_XS */
+    {18, 3.62, 689.0, 2.41, 1.13},  /* IQ3_XXS */
+    {19, 3.96, 628.0, 2.38, 1.08},  /* IQ1_S */
+    {20, 1.95, 750.0, 0.0, 1.1},    /* IQ4_NL */
+    {21, 4.22, 669.0, 2.16, 1.16},  /* IQ3_S */
+    {22, 3.88, 543.0, 2.42, 1.18},  /* IQ2_S */
+    {23, 1.83, 825.0, 0.62, 1.2},   /* IQ4_XS */
+    {29, 4.01, 1686.0, 2.57, 1.09}, /* IQ1_M */
+    {39, 2.94, 0.0, 0.0, 1.1},      /* MXFP4 */
+    {40, 2.03, 0.0, 0.0, 1.1},      /* NVFP4 */
+};
+
+static const unpacking other = {.many = 1.1};
+
+/* Lanes of a multiprocessor that unpack: integer units of NVIDIA's since Volta. */
+static const double LANES = 64.0;
+
+/* NULL: the weights need none. */
+static const unpacking *unpacking_of(const emp_op_cost *c, emp_format format)
+{
+    if (c->stored == EMP_DTYPE_NONE || c->stored < EMP_DTYPE_GGML || is_native(c, format))
+        return NULL;
+    for (size_t i = 0; i < sizeof unpackings / sizeof *unpackings; i++)
+        if ((int32_t)c->stored - EMP_DTYPE_GGML == unpackings[i].ggml)
+            return &unpackings[i];
+    return &other;
+}
+
+static double cycles_per_s(const emp_device *gpu)
+{
+    return fmax(1.0, (double)gpu->multiprocessors) * fmax(1e6, gpu->clock_hz);
+}
+
+/* Seconds to unpack each weight once. */
+static double unpacking_s(const unpacking *of, const emp_op_cost *c,
+                          const emp_device *gpu)
+{
+    enum { ROW = 4096 };
+    if (of == NULL) return 0.0;
+    double bytes_of_row = (double)emp_dtype_tensor_bytes(c->stored, &EMP_SHAPE(ROW));
+    double weights = (double)c->weight_bytes * ROW / bytes_of_row;
+    double cycles = gpu->has_metal_kernels ? of->metal_cycles : of->cuda_cycles;
+
+    return weights * cycles / (LANES * cycles_per_s(gpu));
+}
+
+/* A product with many rows, which takes `seconds` in the format that it is computed in. */
+static double many_rows_s(double seconds, const unpacking *of, const emp_op_cost *c,
+                          const emp_device *gpu)
+{
+    if (of == NULL) return seconds;
+    seconds *= of->many;
+    if (gpu->has_metal_kernels || of->cuda_flops == 0.0) return seconds;
+    return fmax(seconds, c->flops / (of->cuda_flops * cycles_per_s(gpu)));
+}
+
+/* A table holds products whose matrices are stored in the format they are computed in. With few rows
+ * they take as long as their bytes need, so quantised weights make them shorter; with many rows
+ * they take as long as their arithmetic does, of which the rate at MANY_ROWS is a measure. */
+static double table_s(const emp_grid *grid, const emp_op_cost *c, const emp_device *gpu,
+                      emp_format format)
+{
+    double m = fmax(1.0, (double)c->m * (double)c->batch), n = fmax(1.0, (double)c->n),
+           k = fmax(1.0, (double)c->k);
+    double measured = emp_grid_at(grid, (double[]){m, n, k});
+    double share = (double)(c->bytes_read + c->bytes_written) /
+                   ((m * k + k * n + m * n) * emp_format_bytes(format));
+
+    if (c->stored == EMP_DTYPE_NONE || is_native(c, format)) return measured;
+    const unpacking *of = unpacking_of(c, format);
+    double           fixed = gpu->kernel_minimum_s;
+    if (share >= 1.0 || m >= MANY_ROWS) return many_rows_s(measured, of, c, gpu);
+    double one_row = emp_grid_at(grid, (double[]){1.0, n, k});
+    double few_s = fixed + fmax(0.0, one_row - fixed) * share + unpacking_s(of, c, gpu);
+    double many_s = emp_grid_at(grid, (double[]){MANY_ROWS, n, k}) * m / MANY_ROWS;
+    return fmax(few_s, many_rows_s(fmin(measured, many_s), of, c, gpu));
+}
+
+double emp_format_product_s(const emp_graph *graph, emp_op_id op, const emp_device *gpu,
+                            emp_format fp32_as)
+{
+    const emp_op_cost *c = graph->op[op].cost;
+    emp_format         format = format_of(graph, op, gpu, fp32_as);
+    double             seconds = attention_s(c, gpu, format);
+    const emp_grid    *grid = product_grid(gpu, format);
+
+    if (seconds >= 0.0) return seconds;
+    if (grid != NULL) return table_s(grid, c, gpu, format);
+    seconds = product_formula_s(gpu, format, c->m, c->n, c->k, c->batch,
+                                c->op_class == EMP_OP_CONV);
+    const unpacking *of = unpacking_of(c, format);
+    return fmax(many_rows_s(seconds, of, c, gpu),
+                (double)(c->bytes_read + c->bytes_written) / gpu->memory_bytes_per_s +
+                    unpacking_s(of, c, gpu));
 }

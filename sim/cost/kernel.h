@@ -44,28 +44,13 @@ typedef struct {
     double         gpus, bytes;
 } emp_exchange;
 
-/** Products of a format that were measured on the model, or of its twin of as many bytes; NULL =
- * none were. */
-const emp_grid *emp_product_grid(const emp_device *gpu, emp_format format);
-
-/** FLOP/s of dense products of a format; 0 = the model does not say. */
-double emp_product_peak(const emp_device *gpu, emp_format format);
-
 /** Whether the model says anything of formats; the K40's and others of its age do not. */
 bool emp_has_formats(const emp_device *gpu);
-
-/** Seconds of \a batch products by the formula, without the bound by bytes; the peak of the format is
- * known. */
-double emp_product_formula_s(const emp_device *gpu, emp_format format, int64_t m,
-                             int64_t n, int64_t k, int64_t batch, bool is_conv);
 
 /** Seconds of a product C[m,n] = A[m,k] B[k,n] on a GPU.
  * \retval EMP_EUNSUPPORTED  The model has neither table nor peak of the format. */
 emp_status emp_product_time(double *seconds, emp_form *form, const emp_device *gpu,
                             const emp_product *product, emp_error *err);
-
-/** Multiplications and additions of the forward pass; of a context half of the pairs are masked. */
-double emp_attention_flops(const emp_attention *attention);
 
 /** Seconds of the forward pass of attention. \retval EMP_EUNSUPPORTED  Likewise. */
 emp_status emp_attention_time(double *seconds, emp_form *form, const emp_device *gpu,

@@ -6,15 +6,14 @@
  * arrays mostly forwards. Consumers keep the order of the graph's ids, which
  * docs/simulator.md promises.
  *
- * The functions of a run stand in run/. run/ideal.c and run/tf.c compile them for the rules of
- * two profiles, run/any.c for those that the object has.
+ * The functions of a run stand in run/. run/run.c compiles them for the rules of
+ * two profiles, and for those that the object has.
  */
 #ifndef EMP_SIM_ENGINE_ENGINE_H
 #define EMP_SIM_ENGINE_ENGINE_H
 
 #include "base/arrays.h"
-#include "sim/engine/bfc.h"
-#include "sim/engine/caching.h"
+#include "sim/engine/allocator.h"
 #include "sim/engine/plan.h"
 #include "sim/rules/rules.h"
 #include "sim/rules/step.h"
@@ -24,18 +23,18 @@
 typedef struct {
     bool serial_issue, drain_copies, release_at_issue, reuse_inputs, cpu_pool,
         control_latency, share_copies, copy_streams, shared_links;
-    bool has_chunks;   /**< GPU memory is handed out by an allocator, in chunks */
-    bool copy_delays;  /**< sending or receiving takes time */
-    bool pageable;     /**< memory that is fed leaves the host more slowly */
-    bool is_traced;    /**< fingerprint and callbacks */
-    bool is_timed;     /**< start and end of each op */
-    bool shares_cores; /**< devices of one computer hold each other up: run/sharing.h */
-    bool has_levels;   /**< what waits for a device goes by level: run/line.h */
+    bool has_chunks;      /**< GPU memory is handed out by an allocator, in chunks */
+    bool copy_delays;     /**< sending or receiving takes time */
+    bool pageable;        /**< memory that is fed leaves the host more slowly */
+    bool is_traced;       /**< fingerprint and callbacks */
+    bool is_timed;        /**< start and end of each op */
+    bool shares_cores;    /**< devices of one computer hold each other up: run/server.h */
+    bool has_levels;      /**< what waits for a device goes by level: run/server.h */
     bool has_collectives; /**< ranks of collectives keep links: engine_collectives.c */
     bool has_hops;   /**< copies to other hosts are received later than they are seen */
     bool has_client; /**< rounds wait for copies between hosts: engine_client.c */
     bool
-        shared_memory; /**< tasks of a pool have the rate of its memory once: run/pool.h */
+        shared_memory; /**< tasks of a pool have the rate of its memory once: run/server.h */
     bool has_long_times; /**< times do not fit above EMP_SIM_SOURCE_BITS: source_bits */
 } emp_sim_rules;
 

@@ -570,7 +570,7 @@ static emp_status check_bytes(const emp_engine *sim, emp_error *err)
 
 /* How much longer a run can take because of one op on a CPU. On a pool the op is cut into \a tasks for p
  * cores. While all cores of the pool work, they work off tasks; while a core is idle, all tasks of
- * each op that runs have begun (run/pool.h), so that the op ends within one task's time. Whatever waits
+ * each op that runs have begun (run/server.h), so that the op ends within one task's time. Whatever waits
  * for the memory does so while other bytes are moved. */
 static double most_on_cpu(const emp_engine *sim, int32_t op)
 {

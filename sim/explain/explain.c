@@ -16,7 +16,9 @@ emp_status emp_explain_refuse(const emp_problem *problem, emp_error *err)
         problem->runtime.name);
 }
 
-emp_status emp_explain_check_complete(const emp_explain_schedule *s, emp_error *err)
+/* \retval EMP_EUNSUPPORTED  The readiness or the end of an op was not told: other rules
+ * than those of events. */
+static emp_status explain_check_complete(const emp_explain_schedule *s, emp_error *err)
 {
     const emp_graph *g = s->problem->graph;
 
@@ -61,7 +63,7 @@ emp_status emp_explain_create(emp_explain **out, const emp_problem *problem,
     EMP_TRY(refuse_fusion(problem, decision, err));
     EMP_TRY(emp_sim_create(&sim, problem, err));
     EMP_TRY(emp_explain_record(&s, sim, err));
-    EMP_TRY(emp_explain_check_complete(&s, err));
+    EMP_TRY(explain_check_complete(&s, err));
     why->result = s.result;
     EMP_TRY(emp_explain_find_path(why, &s, err));
     EMP_TRY(emp_explain_find_worst(why, &s, err));
@@ -317,7 +319,7 @@ emp_status emp_blamer_run(emp_blamer *b, double *blame_s, double *end_frac,
     if (s->problem->runtime.rules != EMP_RULES_EVENTS)
         EMP_TRY(emp_explain_refuse(s->problem, err));
     EMP_TRY(emp_explain_record(s, b->sim, err));
-    EMP_TRY(emp_explain_check_complete(s, err));
+    EMP_TRY(explain_check_complete(s, err));
     EMP_TRY(emp_explain_find_path(&why, s, err));
     memset(blame_s, 0, (size_t)s->problem->graph->op_count * sizeof *blame_s);
     share_segments(blame_s, &why);

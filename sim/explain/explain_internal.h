@@ -77,9 +77,6 @@ emp_time_ns emp_explain_told_ns(const emp_explain_schedule *s, emp_op_id op);
 /** Runs \a sim once and notes what happens, in the arrays of the run before if there was one. */
 emp_status emp_explain_record(emp_explain_schedule *s, emp_sim *sim, emp_error *err);
 void       emp_explain_schedule_clear(emp_explain_schedule *s);
-/** \retval EMP_EUNSUPPORTED  The readiness or the end of an op was not told: other rules
- * than those of events. */
-emp_status emp_explain_check_complete(const emp_explain_schedule *s, emp_error *err);
 
 /** Fills cause_ns, cause_count and segments.
  * \retval EMP_EUNSUPPORTED  The schedule has holes. */

@@ -247,6 +247,13 @@ emp_status emp_graph_builder_declare(emp_graph_builder *b, const char *name,
     }
     return commit_node(b, op, err);
 }
+/* Makes out-of-range ranks and sizes unknown, so that no later code trips over them. */
+static void shape_clean(emp_shape *shape)
+{
+    if (shape->rank < 0 || shape->rank > EMP_MAX_RANK) *shape = EMP_SHAPE_UNKNOWN;
+    for (int32_t d = 0; d < shape->rank; d++)
+        if (shape->dim[d] < 0) shape->dim[d] = -1;
+}
 
 emp_status emp_graph_builder_state_outputs(emp_graph_builder *b, emp_op_id op,
                                            const emp_tensor_info *outputs, int32_t count,
@@ -263,7 +270,7 @@ emp_status emp_graph_builder_state_outputs(emp_graph_builder *b, emp_op_id op,
         node->output[i] = outputs[i];
         node->output[i].value = NULL;
         node->output[i].value_count = 0;
-        emp_shape_clean(&node->output[i].shape);
+        shape_clean(&node->output[i].shape);
     }
     node->output_count = count;
     node->has_stated_outputs = true;
@@ -519,13 +526,6 @@ static emp_shape merge_shapes(const emp_shape *file, const emp_shape *inferred)
     return merged;
 }
 
-void emp_shape_clean(emp_shape *shape)
-{
-    if (shape->rank < 0 || shape->rank > EMP_MAX_RANK) *shape = EMP_SHAPE_UNKNOWN;
-    for (int32_t d = 0; d < shape->rank; d++)
-        if (shape->dim[d] < 0) shape->dim[d] = -1;
-}
-
 /* Stores output i of a node: inferred facts, the file's shape where it is known. */
 static emp_status store_output(emp_graph_builder *b, emp_tensor_info *output,
                                const emp_tensor_info *inferred, bool has_file_shape)
@@ -533,12 +533,12 @@ static emp_status store_output(emp_graph_builder *b, emp_tensor_info *output,
     emp_shape shape = inferred->shape;
 
     if (has_file_shape) {
-        emp_shape_clean(&output->shape);
+        shape_clean(&output->shape);
         shape = merge_shapes(&output->shape, &inferred->shape);
     }
     *output = *inferred;
     output->shape = shape;
-    emp_shape_clean(&output->shape);
+    shape_clean(&output->shape);
     output->value = NULL;
     output->value_count = 0;
     if (inferred->value != NULL && inferred->value_count >= 0 &&

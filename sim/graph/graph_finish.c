@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "sim/graph/graph_internal.h"
 #include "sim/graph/op_entry.h"
-#include "sim/graph/store.h"
 
 /* Edges as the builder holds them; EMP_EUNSUPPORTED when they do not fit 32-bit ids. */
 static emp_status count_edges(const emp_graph_builder *b, emp_graph *g, emp_error *err)
@@ -224,65 +223,8 @@ static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
     return EMP_OK;
 }
 
-/* Leaves the builder, whose names the graph has, as it was created. */
-static void empty_builder(emp_graph_builder *b)
-{
-    emp_arena_clear(&b->scratch);
-    emp_strmap_clear(&b->id_of_name);
-    emp_strmap_clear(&b->index_of_type);
-    b->node_count = 0;
-    b->type_count = 0;
-    b->stated_model_count = 0;
-    b->has_model_times = b->has_collectives = false;
-}
+/* ---- order: Kahn's algorithm (CACM 5(11), 1962), always taking the ready op of lowest id ---- */
 
-emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_error *err)
-{
-    emp_status st = EMP_OK;
-    emp_op_id *topo = NULL;
-    emp_graph *g = NULL;
-
-    EMP_NEED(out);
-    *out = NULL;
-    EMP_NEED(b);
-    g = EMP_NEW(emp_graph);
-    if (g == NULL) EMP_FAIL(EMP_ENOMEM, "graph header");
-    if (b->node_count == 0) EMP_FAIL(EMP_EINVAL, "the graph has no op, need at least 1");
-    EMP_TRY(drop_back_edges(b, g, err));
-    EMP_TRY(count_edges(b, g, err));
-    EMP_TRY(EMP_ALLOC(topo, (size_t)b->node_count));
-    EMP_TRY(emp_builder_sort(b, topo, err));
-    EMP_TRY(infer_all(b, topo, err));
-    EMP_TRY(count_edges(b, g, err)); /* inference has added outputs */
-
-    g->op_count = b->node_count;
-    g->type_count = b->type_count;
-    EMP_TRY(emp_graph_store_create(&g->store, err));
-    EMP_TRY(emp_graph_allocate(g, err));
-    if (b->node[0].stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
-    if (is_any_bound(b)) EMP_TRY(emp_graph_allocate_colocation(g, err));
-    memcpy(g->topo, topo, (size_t)g->op_count * sizeof *topo);
-    fill_rows(b, g);
-    EMP_TRY(fill_ops(b, g, err));
-    EMP_TRY(emp_stated_finish(b, g, err));
-    EMP_TRY(emp_collectives_finish(b, g, err));
-    emp_graph_fill_consumers(g);
-    emp_graph_fold(g);
-    EMP_TRY(emp_graph_derive(g, &(emp_held_weights){0}, err));
-    emp_graph_store_seal(g->store);
-    emp_graph_store_take_names(g->store, &b->names);
-    empty_builder(b);
-
-    *out = g;
-    g = NULL;
-
-cleanup:
-    emp_free(topo);
-    emp_graph_destroy(g);
-    return st;
-}
-
-// Kahn's algorithm (CACM 5(11), 1962), always taking the ready op of lowest id.
 /* A binary min-heap of op ids. */
 typedef struct {
     emp_op_id *id;
@@ -417,9 +359,69 @@ cleanup:
     return st;
 }
 
-emp_status emp_builder_sort(const emp_graph_builder *b, emp_op_id *topo, emp_error *err)
+/* Writes a topological order of the nodes into \a topo, ties by lower id. */
+static emp_status builder_sort(const emp_graph_builder *b, emp_op_id *topo,
+                               emp_error *err)
 {
     if (!is_sorted_by_id(b)) return sort_with_heap(b, topo, err);
     for (emp_op_id op = 0; op < b->node_count; op++) topo[op] = op;
     return EMP_OK;
+}
+
+/* Leaves the builder, whose names the graph has, as it was created. */
+static void empty_builder(emp_graph_builder *b)
+{
+    emp_arena_clear(&b->scratch);
+    emp_strmap_clear(&b->id_of_name);
+    emp_strmap_clear(&b->index_of_type);
+    b->node_count = 0;
+    b->type_count = 0;
+    b->stated_model_count = 0;
+    b->has_model_times = b->has_collectives = false;
+}
+
+emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_error *err)
+{
+    emp_status st = EMP_OK;
+    emp_op_id *topo = NULL;
+    emp_graph *g = NULL;
+
+    EMP_NEED(out);
+    *out = NULL;
+    EMP_NEED(b);
+    g = EMP_NEW(emp_graph);
+    if (g == NULL) EMP_FAIL(EMP_ENOMEM, "graph header");
+    if (b->node_count == 0) EMP_FAIL(EMP_EINVAL, "the graph has no op, need at least 1");
+    EMP_TRY(drop_back_edges(b, g, err));
+    EMP_TRY(count_edges(b, g, err));
+    EMP_TRY(EMP_ALLOC(topo, (size_t)b->node_count));
+    EMP_TRY(builder_sort(b, topo, err));
+    EMP_TRY(infer_all(b, topo, err));
+    EMP_TRY(count_edges(b, g, err)); /* inference has added outputs */
+
+    g->op_count = b->node_count;
+    g->type_count = b->type_count;
+    EMP_TRY(emp_graph_store_create(&g->store, err));
+    EMP_TRY(emp_graph_allocate(g, err));
+    if (b->node[0].stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
+    if (is_any_bound(b)) EMP_TRY(emp_graph_allocate_colocation(g, err));
+    memcpy(g->topo, topo, (size_t)g->op_count * sizeof *topo);
+    fill_rows(b, g);
+    EMP_TRY(fill_ops(b, g, err));
+    EMP_TRY(emp_stated_finish(b, g, err));
+    EMP_TRY(emp_collectives_finish(b, g, err));
+    emp_graph_fill_consumers(g);
+    emp_graph_fold(g);
+    EMP_TRY(emp_graph_derive(g, &(emp_held_weights){0}, err));
+    emp_graph_store_seal(g->store);
+    emp_graph_store_take_names(g->store, &b->names);
+    empty_builder(b);
+
+    *out = g;
+    g = NULL;
+
+cleanup:
+    emp_free(topo);
+    emp_graph_destroy(g);
+    return st;
 }

@@ -7,7 +7,35 @@
 
 #include "base/arena.h"
 #include "base/strmap.h"
+#include "sim/graph/graph.h"
 #include "sim/graph/graph_builder.h"
+
+/* What the ops of a graph share, and a graph with the graphs pruned from it: names, shapes, costs. Equal
+ * shapes and equal costs are kept once, since the layers and steps of a network repeat. The last graph that
+ * uses a store releases it.
+ * 
+ * Threads. Graphs that share a store may be destroyed by several threads; only the builder adds to it. */
+
+/** A store with one user. \retval EMP_ENOMEM */
+emp_status emp_graph_store_create(emp_graph_store **out, emp_error *err);
+
+/** Takes over all \a names of a store that has none, and leaves the arena empty. */
+void emp_graph_store_take_names(emp_graph_store *store, emp_arena *names);
+
+/** Has one more user. */
+emp_graph_store *emp_graph_store_share(emp_graph_store *store);
+/** Has one user less; the last one releases it. NULL is allowed. */
+void emp_graph_store_release(emp_graph_store *store);
+
+/** The one copy of a value in the store, or NULL when memory is out. O(1) expected. */
+const emp_shape   *emp_graph_store_shape(emp_graph_store *store, const emp_shape *shape);
+const emp_op_cost *emp_graph_store_cost(emp_graph_store *store, const emp_op_cost *cost);
+
+/** A copy of the cost beside those that are shared; NULL: out of memory. */
+emp_op_cost *emp_graph_store_own(emp_graph_store *store, const emp_op_cost *cost);
+
+/** Nothing more is looked for: releases what only that needs. */
+void emp_graph_store_seal(emp_graph_store *store);
 
 enum { EMP_VALUE_BUFFER_SIZE = 64 * EMP_MAX_CONST_VALUES };
 
@@ -57,9 +85,6 @@ struct emp_graph_builder {
 emp_status emp_node_infer(emp_graph_builder *b, emp_op_id op, bool strict,
                           emp_error *err);
 
-/** Makes out-of-range ranks and sizes unknown, so that no later code trips over them. */
-void emp_shape_clean(emp_shape *shape);
-
 /** Makes sure that an output exists; types with open outputs grow some. */
 emp_status emp_node_check_output(emp_graph_builder *b, emp_port port, emp_op_id consumer,
                                  emp_error *err);
@@ -67,9 +92,6 @@ emp_status emp_node_check_output(emp_graph_builder *b, emp_port port, emp_op_id 
 /** Points \a view at the node's attributes and gathers its inputs into the buffer. */
 emp_status emp_node_view(emp_graph_builder *b, emp_op_id op, emp_op_view *view,
                          emp_error *err);
-
-/** Writes a topological order of the nodes into \a topo, ties by lower id. */
-emp_status emp_builder_sort(const emp_graph_builder *b, emp_op_id *topo, emp_error *err);
 
 /** Allocates the arrays whose sizes the counts in \a g give. */
 emp_status emp_graph_allocate(emp_graph *g, emp_error *err);

@@ -27,7 +27,7 @@ emp_op_infer emp_op_infer_same, emp_op_infer_broadcast, emp_op_infer_compare,
     emp_op_infer_sum, emp_op_infer_prod, emp_op_infer_scalar, emp_op_infer_arg_reduce,
     emp_op_infer_mat_mul, emp_op_infer_batch_mat_mul, emp_op_infer_cast;
 
-/* tensorflow/op_einsum.c */
+/* Einsum */
 emp_op_infer emp_op_infer_einsum;
 
 /* tensorflow/op_basic.c: constants, pass-throughs, kernel-less and host ops */
@@ -74,14 +74,14 @@ emp_op_infer emp_op_infer_attention, emp_op_infer_attention_grad, emp_op_infer_n
     emp_op_infer_experts, emp_op_infer_experts_grad, emp_op_infer_combine,
     emp_op_infer_combine_grad, emp_op_infer_sample_token;
 
-/* layers/op_scan.c: causal convolutions, the gated delta rule, Mamba-2 */
+/* Causal convolutions, the gated delta rule, Mamba-2 */
 emp_op_infer emp_op_infer_causal_convolution, emp_op_infer_scan;
 
-/* layers/op_sparse_attention.c: the choice of keys, attention to some of them, compressed keys */
+/* The choice of keys, attention to some of them, compressed keys */
 emp_op_infer emp_op_infer_select_keys, emp_op_infer_select_keys_grad,
     emp_op_infer_sparse_attention_grad, emp_op_infer_compress_keys;
 
-/* layers/op_streams.c: residual connections of several streams, products in groups */
+/* Residual connections of several streams, products in groups */
 emp_op_infer emp_op_infer_stream_weights, emp_op_infer_collapse_streams,
     emp_op_infer_grouped_linear;
 

@@ -1,4 +1,123 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#define _GNU_SOURCE /* dladdr, PATH_MAX */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/machine/machine.h"
+
+/* Fills the folder of the file at \a path, links followed. */
+static bool find_folder(char folder[PATH_MAX], const char *path)
+{
+    if (realpath(path, folder) == NULL) return false;
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL) return false;
+    *slash = '\0';
+    return true;
+}
+
+/* Whether installed data are at \a relative to a folder. */
+static bool try_data(char *path, size_t size, const char *folder, const char *relative)
+{
+    char machines[PATH_MAX];
+
+    int length = snprintf(machines, sizeof machines, "%s/%s/machines", folder, relative);
+    if (length >= (int)sizeof machines || access(machines, R_OK) != 0) return false;
+    return snprintf(path, size, "%s/%s", folder, relative) < (int)size;
+}
+
+/* Installed data are beside the folder of the shared library, or of the program. */
+static bool find_installed(char *path, size_t size)
+{
+    static const char here = 0; /* of this library, or of the program */
+    const char       *module[] = {NULL, "/proc/self/exe"};
+    char              folder[PATH_MAX];
+    Dl_info           info;
+
+    if (dladdr(&here, &info) != 0 && strchr(info.dli_fname, '/') != NULL)
+        module[0] = info.dli_fname;
+    for (int i = 0; i < 2; i++) {
+        if (module[i] == NULL || !find_folder(folder, module[i])) continue;
+        if (try_data(path, size, folder, EMP_DATA_FROM_LIBRARY)) return true;
+        if (try_data(path, size, folder, EMP_DATA_FROM_PROGRAM)) return true;
+    }
+    return false;
+}
+
+void emp_data_folder(char *path, size_t size, const char *folder)
+{
+    const char *data = getenv("EMPLACE_DATA");
+
+    if (data != NULL && *data != '\0')
+        snprintf(path, size, "%s", data);
+    else if (!find_installed(path, size))
+        snprintf(path, size, "%s", EMP_DATA_DIR);
+    size_t used = strlen(path);
+    snprintf(path + used, size - used, "/%s", folder);
+}
+
+enum {
+    MOST_NAMES = sizeof((emp_data_names){0}.name) / sizeof((emp_data_names){0}.name[0]),
+    NAME_BYTES = sizeof((emp_data_names){0}.name[0])
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp((const char *)a, (const char *)b);
+}
+
+/* The name of NAME.yaml; false: the file is none, or the name is too long. */
+static bool cut_name(char name[NAME_BYTES], const char *file)
+{
+    static const char ending[] = ".yaml";
+    size_t            length = strlen(file), cut = length - strlen(ending);
+
+    if (length <= strlen(ending) || cut >= NAME_BYTES || file[0] == '.') return false;
+    if (strcmp(file + cut, ending) != 0) return false;
+    snprintf(name, NAME_BYTES, "%.*s", (int)cut, file);
+    return true;
+}
+
+void emp_names_find(emp_data_names *names, const char *path)
+{
+    DIR                 *files = opendir(path);
+    const struct dirent *file;
+
+    names->count = 0;
+    if (files == NULL) return;
+    while (names->count < MOST_NAMES && (file = readdir(files)) != NULL)
+        names->count += cut_name(names->name[names->count], file->d_name);
+    closedir(files);
+    qsort(names->name, (size_t)names->count, sizeof names->name[0], compare_names);
+}
+
+void emp_data_find(emp_data_names *names, const char *folder)
+{
+    char path[PATH_MAX];
+
+    emp_data_folder(path, sizeof path, folder);
+    emp_names_find(names, path);
+}
+
+void emp_data_list(char *text, size_t size, const char *folder)
+{
+    emp_data_names names;
+    size_t         used = 0;
+
+    text[0] = '\0';
+    emp_data_find(&names, folder);
+    for (int32_t i = 0; i < names.count; i++) {
+        const bool is_full = used + strlen(names.name[i]) + sizeof ", , ..." > size;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ",
+                                 is_full ? "..." : names.name[i]);
+        if (is_full) return;
+    }
+}
 #include "sim/machine/config.h"
 
 #include <stdarg.h>
@@ -373,3 +492,5 @@ const cyaml_schema_field_t emp_fit_fields[] = {
     CYAML_FIELD_SEQUENCE("cells", CYAML_FLAG_POINTER, struct emp_raw_fit, cells,
                          &cell_schema, 1, EMP_MAX_FITTED),
     CYAML_FIELD_END};
+
+/* Where the machine and runtime files are. */

@@ -604,15 +604,6 @@ const emp_machine_model *emp_machine_first_model(const emp_machine *machine,
     return first == NULL ? NULL : &machine->model[first->model];
 }
 
-int32_t emp_machine_count_models(const emp_machine *machine, emp_device_kind kind)
-{
-    int32_t count = 0;
-
-    for (int32_t i = 0; i < machine->model_count; i++)
-        count += machine->model[i].kind == kind;
-    return count;
-}
-
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind)
 {
     int32_t count = 0;

@@ -210,9 +210,6 @@ const emp_device *emp_machine_first(const emp_machine *machine, emp_device_kind 
 const emp_machine_model *emp_machine_first_model(const emp_machine *machine,
                                                  emp_device_kind    kind);
 
-/** Number of models that the machine has of a kind. */
-int32_t emp_machine_count_models(const emp_machine *machine, emp_device_kind kind);
-
 /** Number of devices of a kind. */
 int32_t emp_machine_count(const emp_machine *machine, emp_device_kind kind);
 /** Lists the devices of a kind, in order; returns their number. */

@@ -100,7 +100,10 @@ static uint8_t traits_of(const emp_graph *g, emp_op_id op)
     return traits;
 }
 
-emp_status emp_fusion_check_problem(const emp_problem *problem, emp_error *err)
+/* Whether ops can fuse on the problem at all.
+ * \retval EMP_EUNSUPPORTED  The runtime has rules of its own, the graph states costs, or devices
+ *                           are groups of cores: nothing is known of fused kernels there. */
+static emp_status fusion_check_problem(const emp_problem *problem, emp_error *err)
 {
     if (problem->runtime.rules != EMP_RULES_EVENTS)
         return EMP_ERROR(EMP_EUNSUPPORTED,
@@ -128,7 +131,7 @@ emp_status emp_fusion_create(emp_fusion **out, const emp_problem *problem, emp_e
     emp_fusion  *f = NULL;
 
     *out = NULL;
-    EMP_TRY(emp_fusion_check_problem(problem, err));
+    EMP_TRY(fusion_check_problem(problem, err));
     EMP_TRY(EMP_ALLOC(f, 1));
     f->problem = problem;
     EMP_TRY(EMP_ALLOC(f->traits, ops));

@@ -36,11 +36,6 @@ enum { EMP_FUSION_MOST = 64 };
 
 typedef struct emp_fusion emp_fusion;
 
-/** Whether ops can fuse on the problem at all.
- * \retval EMP_EUNSUPPORTED  The runtime has rules of its own, the graph states costs, or devices
- *                           are groups of cores: nothing is known of fused kernels there. */
-emp_status emp_fusion_check_problem(const emp_problem *problem, emp_error *err);
-
 /** What is known of the ops of \a problem, which is borrowed. O(V + E).
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_ENOMEM  And as emp_fusion_check_problem(). */

@@ -76,19 +76,10 @@ struct emp_surrogate {
     emp_arrays arrays; /**< all of these */
 };
 
-/** Fills \a order [op_count] with the live ops in the order of \a time_of_op (NULL: of
- * the graph). */
-emp_status emp_surrogate_sort(const emp_surrogate *s, const double *time_of_op,
-                              emp_op_id *order, emp_error *err);
-
 /** \retval EMP_EINVAL  An entry of an op that is not folded is no device. */
 emp_status emp_surrogate_check(const emp_surrogate *s, emp_device_id *const *placements,
                                int32_t count, emp_error *err);
 
-/** Take up to 16 placements into device, and write the step times of these. */
-emp_status emp_surrogate_block_scalar(emp_surrogate *s, emp_device_id *const *placements,
-                                      int32_t count, float step_ns[EMP_SURROGATE_LANES],
-                                      emp_error *err);
 emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
                                       int32_t count, float step_ns[EMP_SURROGATE_LANES],
                                       emp_error *err);

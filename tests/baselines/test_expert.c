@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/expert_rules.h"
+#include "baselines/expert.h"
 #include "sim/graph/op.h"
 #include "tests/baselines/fixture.h"
 

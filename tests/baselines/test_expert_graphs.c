@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "baselines/baselines.h"
-#include "baselines/expert_rules.h"
+#include "baselines/expert.h"
 #include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/op.h"

@@ -10,25 +10,6 @@
 
 TestSuite(bench, .init = emplace_set_up, .fini = emplace_tear_down);
 
-Test(bench, policy_has_the_promised_keys)
-{
-    static const char *const keys[] = {
-        "groups", "ops", "openblas_core", "commit", "dirty", "torch_is_absent", "rows"};
-    static const char *const row_keys[] = {
-        "network", "hidden", "samples",      "threads", "rounds",      "ours_s",
-        "torch_s", "ratio",  "stream_bytes", "limit_s", "disagreement"};
-    json_t *object =
-        emplace_json("bench policy --hidden 8 --batches 2 --groups 5 --ops 99 "
-                     "--thread-counts 1 --peers none --repeats 2 --format json");
-
-    emplace_expect_keys(object, keys, sizeof keys / sizeof *keys);
-    const json_t *rows = json_object_get(object, "rows");
-    cr_expect_eq(json_array_size(rows), 2, "without --networks, those of the planner");
-    emplace_expect_keys(json_array_get(rows, 1), row_keys,
-                        sizeof row_keys / sizeof *row_keys);
-    json_decref(object);
-}
-
 Test(bench, surrogate_has_the_promised_keys)
 {
     static const char *const keys[] = {"workload", "machine", "runtime", "op_count",
@@ -226,49 +207,6 @@ Test(bench, table_prints_every_format)
         cr_expect_not_null(strstr(program_err, "[1/1] RNNLM, GPU only"), "%s",
                            program_err);
     }
-}
-
-/* ---- bench ---- */
-
-Test(bench, prints_text_csv_and_json)
-{
-    const char *arguments = "bench oracle --sizes 50 --patterns groups --repeats 2 "
-                            "--peers textbook --out oracle.csv";
-    char        with_json[160];
-
-    cr_expect_eq(emplace_run(arguments), 0, "%s", program_err);
-    cr_expect_not_null(strstr(program_out, "textbook"), "%s", program_out);
-    cr_expect_null(strstr(program_out, "not the oracle's"), "%s", program_out);
-    char *csv = scratch_read("oracle.csv", NULL);
-    cr_expect_not_null(strstr(csv, "\nsynthetic,50,groups,textbook,2,"), "%s", csv);
-    free(csv);
-    snprintf(with_json, sizeof with_json, "%s --force --format json", arguments);
-    cr_expect_eq(emplace_run(with_json), 0, "%s", program_err);
-    json_t *root = json_loads(program_out, 0, NULL);
-    json_t *row = json_array_get(json_object_get(root, "rows"), 0);
-    json_t *series = json_object_get(row, "series");
-    cr_expect_str_eq(json_string_value(json_object_get(row, "graph")), "synthetic");
-    cr_expect_eq(json_integer_value(json_object_get(row, "ops")), 50);
-    cr_expect_not_null(json_object_get(json_object_get(series, "tf-r1.3"), "ratio"));
-    json_decref(root);
-}
-
-Test(bench, leaves_collectives_to_the_oracle)
-{
-    static const char step[] = "HloModule step, num_partitions=2\n"
-                               "sum { a = f32[] parameter(0) b = f32[] parameter(1)\n"
-                               "ROOT c = f32[] add(a, b) }\n"
-                               "ENTRY main { x = f32[64]{0} parameter(0)\n"
-                               "ROOT r = f32[64]{0} all-reduce(x), to_apply=sum }\n";
-
-    scratch_write("step.hlo.txt", step, sizeof step - 1);
-    cr_expect_eq(emplace_run("bench oracle step.hlo.txt --repeats 1 --profiles ideal "
-                             "--peers textbook,python"),
-                 0, "%s", program_err);
-    const char *note = strstr(program_out, "has collectives");
-    cr_assert_not_null(note, "%s", program_out);
-    cr_expect_null(strstr(note + 1, "has collectives"), "once a graph: %s", program_out);
-    cr_expect_null(strstr(program_out, "x ideal"), "only the oracle: %s", program_out);
 }
 
 /* ---- calibrate ---- */

@@ -24,10 +24,9 @@ enum { PATH = SCRATCH_PATH_BYTES };
 Test(cli, every_command_has_help_with_examples)
 {
     static const char *const commands[] = {
-        "table",           "ablate",          "study",         "place",
-        "train",           "simulate",        "graph",         "record",
-        "calibrate",       "workloads",       "machines",      "runtimes",
-        "methods",         "bench",           "bench oracle",  "bench policy",
+        "table",           "ablate",          "study",         "place",     "train",
+        "simulate",        "graph",           "record",        "calibrate", "workloads",
+        "machines",        "runtimes",        "methods",       "bench",     "bench order",
         "bench surrogate", "bench anomalies", "bench placers", "bound"};
     char arguments[64];
 

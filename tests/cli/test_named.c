@@ -39,18 +39,12 @@ static const struct named_case {
     {"bench anomalies", "small.pbtxt -m k40x2 -n 3", "small.pbtxt", "k40x2", "tf-r1.3",
      "random"},
     {"bench mechanisms", "--rows rnnlm", "rnnlm", "k40x2", "tf-r1.3", "scotch"},
-    {"bench oracle", "--sizes 50 --peers none --repeats 1", NULL, "k40x4", "tf-r1.3",
-     NULL},
-    {"bench oracle", "small.pbtxt --peers none --repeats 1", "small.pbtxt", "k40x4",
-     "tf-r1.3", NULL},
     {"bench order", "--rows rnnlm --methods gpu --budget 2 --seeds 1 --threads 1",
      "rnnlm", "k40x2", "tf-r1.3", "gpu"},
     {"bench fusion", "--rows rnnlm --methods gpu --budget 2 --seeds 1 --threads 1",
      "rnnlm", "k40x2", "tf-r1.3", "gpu"},
     {"bench placers", "--rows rnnlm --methods gpu --draws 0", "rnnlm", "k40x2", "tf-r1.3",
      "gpu"},
-    {"bench search", "--sizes 50 --methods local --repeats 1", NULL, "k40x4", "ideal",
-     "local"},
     {"bench surrogate", "small.pbtxt -m k40x2 -n 16", "small.pbtxt", "k40x2", "tf-r1.3",
      "random"},
     {"bench transfer",
@@ -82,8 +76,7 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 /* Lists of what there is, what works without a graph or a machine, a fit of many seconds, and what has
  * its own test: a page, a merge, the server. */
-static const char *const others[] = {"bench policy",
-                                     "calibrate iterations",
+static const char *const others[] = {"calibrate iterations",
                                      "calibrate measure",
                                      "cost attention",
                                      "cost comm",

@@ -135,14 +135,12 @@ static const struct output_case {
     {"ablate", "rankings", "r.csv", ABLATED "--rankings r.csv"},
     {"ablate", "rescored", "s.csv", ABLATED "--rescored s.csv"},
     {"ablate", "times", "t.csv", ABLATED "--times t.csv"},
-    {"bench oracle", "out", "o.csv", "--sizes 50 --peers none --out o.csv"},
     {"bench placers", "curves", "c.csv", "--rows rnnlm --methods cpu --curves c.csv"},
     {"bench placers", "page", "p.html", "--rows rnnlm --methods cpu --page p.html"},
     {"bench placers", "plot", "p.svg", "--rows rnnlm --methods cpu --plot p.svg"},
     {"bench placers", "rankings", "r.csv", "--rows rnnlm --methods cpu --rankings r.csv"},
     {"bench placers", "rescored", "s.csv", "--rows rnnlm --methods cpu --rescored s.csv"},
     {"bench placers", "times", "t.csv", "--rows rnnlm --methods cpu --times t.csv"},
-    {"bench policy", "out", "p.csv", "--peers none --out p.csv"},
     {"calibrate fit", "out", "machines/models/haswell-18.yaml",
      "--machine k40 --on inception_v3:cpu --out ."},
     {"calibrate measure", "out", "mine.yaml", "--out mine.yaml"},
@@ -323,8 +321,6 @@ Test(outputs, that_lead_to_an_input_are_refused)
                    "small.pbtxt is an input");
     expect_failure("simulate tf:batch=2,path=small.pbtxt --machine k40x2 --placement gpu "
                    "--trace small.pbtxt",
-                   "small.pbtxt is an input");
-    expect_failure("bench oracle small.pbtxt --force --out link",
                    "small.pbtxt is an input");
     expect_failure(PLACE "--record run.h5 --out run.h5.lock", "has the name of a lock");
     char *after = scratch_read("small.pbtxt", &again);

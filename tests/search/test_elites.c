@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "search/elites.h"
+#include "baselines/searches/ce.h"
 
 enum { CAPACITY = 4, WIDTH = 3, SEEN = 40 };
 

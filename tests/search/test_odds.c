@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "search/odds.h"
+#include "search/moves.h"
 #include "sim/graph/graph.h"
 
 enum { DRAWS = 100000 };

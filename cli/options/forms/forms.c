@@ -12,7 +12,6 @@
 #include "cli/options/modules/layers.h"
 #include "graphs/transformer/parts.h"
 #include "sim/problem/problem.h"
-#include "sim/problem/sequence.h"
 
 enum { LAYERS_MAX = EMP_TRANSFORMER_LAYERS_MAX };
 

@@ -50,7 +50,7 @@ emp_status cli_form_join(cli_form form, emp_graph *graph, const char *spec,
                          emp_error *err);
 
 /** Takes from classes the devices that the form does not give them, and has layers follow one another
- * (sim/problem/sequence.h). The graph was joined for the form. O(ops). \retval EMP_ENOMEM, EMP_EINVAL */
+ * (sim/problem/problem.h). The graph was joined for the form. O(ops). \retval EMP_ENOMEM, EMP_EINVAL */
 emp_status cli_form_bind(cli_form form, emp_problem *problem, emp_error *err);
 
 #endif /* EMP_CLI_OPTIONS_FORMS_FORMS_H */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prints the constants of sim/cost/format_cost.c that follow from kernels.tsv.
+"""Prints the constants of sim/cost/kernel.c that follow from kernels.tsv.
 
 With one row a product takes a fixed time, that of its bytes at the rate of bf16, and that of unpacking:
 the slope over the weights gives cycles a weight and lane. With 2048 rows it reaches FLOP a cycle and multiprocessor.

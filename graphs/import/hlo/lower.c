@@ -7,6 +7,54 @@
 #include "base/mem.h"
 #include "graphs/import/hlo/module.h"
 
+/* ---- names of ops ---- */
+
+enum { SCOPE_BYTES = 400, PATH_BYTES = 400, OWN_BYTES = 120 };
+
+/* What is before the last "/" of metadata={op_name="a/b/add[x=1];c/d"}, of which the first name counts. */
+static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    emp_slice text = emp_hlo_text_of(m, i, "metadata"), before;
+    size_t    size = 0, last = 0;
+
+    if (!emp_slice_cut(&before, &text, "op_name=\"")) return (emp_slice){"", 0};
+    for (; size < text.size && strchr("\";[", text.data[size]) == NULL; size++)
+        if (text.data[size] == '/') last = size;
+    return (emp_slice){text.data, last};
+}
+
+/* Writes a name that the builder does not have yet. What is no ASCII text becomes "?". */
+static void hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,
+                        const emp_hlo_instruction *i, const char *path,
+                        const emp_graph_builder *builder)
+{
+    emp_slice scope = scope_of(m, i);
+
+    if (scope.size > SCOPE_BYTES) scope.size = SCOPE_BYTES;
+    int length = snprintf(
+        name, EMP_HLO_OP_NAME_BYTES, "%.*s%s%s%s%.*s", (int)scope.size, scope.data,
+        scope.size > 0 ? "/" : "", path, path[0] != '\0' ? "/" : "",
+        (int)(i->name.size < OWN_BYTES ? i->name.size : OWN_BYTES), i->name.data);
+    for (char *c = name; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= '\x7f') *c = '?';
+    if (emp_graph_builder_find(builder, name, (size_t)length) >= 0)
+        snprintf(name + length, EMP_HLO_OP_NAME_BYTES - (size_t)length, "#%d",
+                 emp_graph_builder_op_count(builder));
+}
+
+void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
+                  const emp_hlo_instruction *call, int64_t iteration)
+{
+    char number[24] = "";
+
+    if (iteration >= 0) snprintf(number, sizeof number, ".%" PRId64, iteration);
+    snprintf(path, PATH_BYTES, "%s%s%.*s%s", outer, outer[0] != '\0' ? "/" : "",
+             (int)(call->name.size < OWN_BYTES ? call->name.size : OWN_BYTES),
+             call->name.data, number);
+}
+
+/* ---- lowering ---- */
+
 /* What is taken from the budget, about the memory of a graph that is being built. */
 enum { OP_BYTES = 1000, OUTPUT_BYTES = 150, INPUT_BYTES = 40, VISIT_BYTES = 64 };
 
@@ -159,7 +207,7 @@ static emp_status declare(emp_hlo_lowering *l, const emp_hlo_frame *f,
         emp_hlo_is_state(l->states, i))
         type = "hlo.state";
 
-    emp_hlo_op_name(name, l->m, i, f->path, l->builder);
+    hlo_op_name(name, l->m, i, f->path, l->builder);
     EMP_CHECK(charge(l, i,
                      OP_BYTES + 2 * (int64_t)strlen(name) +
                          OUTPUT_BYTES * (int64_t)i->tensor_count +
@@ -367,49 +415,4 @@ cleanup:
     emp_free(l.port);
     emp_arrays_clear(&l.arrays);
     return st;
-}
-
-/* ---- names of ops ---- */
-
-enum { SCOPE_BYTES = 400, PATH_BYTES = 400, OWN_BYTES = 120 };
-
-/* What is before the last "/" of metadata={op_name="a/b/add[x=1];c/d"}, of which the first name counts. */
-static emp_slice scope_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
-{
-    emp_slice text = emp_hlo_text_of(m, i, "metadata"), before;
-    size_t    size = 0, last = 0;
-
-    if (!emp_slice_cut(&before, &text, "op_name=\"")) return (emp_slice){"", 0};
-    for (; size < text.size && strchr("\";[", text.data[size]) == NULL; size++)
-        if (text.data[size] == '/') last = size;
-    return (emp_slice){text.data, last};
-}
-
-void emp_hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,
-                     const emp_hlo_instruction *i, const char *path,
-                     const emp_graph_builder *builder)
-{
-    emp_slice scope = scope_of(m, i);
-
-    if (scope.size > SCOPE_BYTES) scope.size = SCOPE_BYTES;
-    int length = snprintf(
-        name, EMP_HLO_OP_NAME_BYTES, "%.*s%s%s%s%.*s", (int)scope.size, scope.data,
-        scope.size > 0 ? "/" : "", path, path[0] != '\0' ? "/" : "",
-        (int)(i->name.size < OWN_BYTES ? i->name.size : OWN_BYTES), i->name.data);
-    for (char *c = name; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || (unsigned char)*c >= '\x7f') *c = '?';
-    if (emp_graph_builder_find(builder, name, (size_t)length) >= 0)
-        snprintf(name + length, EMP_HLO_OP_NAME_BYTES - (size_t)length, "#%d",
-                 emp_graph_builder_op_count(builder));
-}
-
-void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,
-                  const emp_hlo_instruction *call, int64_t iteration)
-{
-    char number[24] = "";
-
-    if (iteration >= 0) snprintf(number, sizeof number, ".%" PRId64, iteration);
-    snprintf(path, PATH_BYTES, "%s%s%.*s%s", outer, outer[0] != '\0' ? "/" : "",
-             (int)(call->name.size < OWN_BYTES ? call->name.size : OWN_BYTES),
-             call->name.data, number);
 }

@@ -6,8 +6,45 @@
 #define EMP_GRAPHS_IMPORT_HLO_LOWER_H
 
 #include "base/arrays.h"
-#include "graphs/import/hlo/kernels.h"
+#include "graphs/import/hlo/module.h"
+#include "graphs/import/notes/notes.h"
 #include "sim/graph/graph_builder.h"
+
+/* What the kernels of a module cost: a fusion is one kernel, which reads its operands and writes its result,
+ * whatever is in it. Arithmetic counts as the type table counts it ("hlo.tanh").
+ */
+
+/** What one execution of a computation costs as part of one kernel. */
+typedef struct {
+    emp_op_cost cost;
+    int32_t     updated; /**< parameter whose buffer the result is written into; -1 */
+} emp_hlo_body;
+
+typedef struct {
+    const emp_hlo_module *m; /**< borrowed */
+    emp_import_notes     *notes;
+    emp_hlo_body         *body;   /**< [computation] */
+    int64_t              *read;   /**< [parameter] bytes that a kernel reads of it */
+    int32_t              *origin; /**< [instruction] what it is a view of; itself */
+    emp_arrays            arrays;
+} emp_hlo_kernels;
+
+/** Costs all computations, callees first. Problems go to \a notes. O(instructions + operands).
+ * The caller clears \a k, also after a failure. \retval EMP_ENOMEM */
+emp_status emp_hlo_kernels_init(emp_hlo_kernels *k, const emp_hlo_module *m,
+                                emp_import_notes *notes, emp_error *err);
+void       emp_hlo_kernels_clear(emp_hlo_kernels *k);
+
+/** The cost of an instruction as a kernel of its own. O(operands). \retval EMP_ENOMEM */
+emp_status emp_hlo_kernel_cost(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
+                               emp_op_cost *cost, emp_error *err);
+
+/** The operand whose buffer a kernel writes its result into; -1: the result has its own. */
+int32_t emp_hlo_updated_operand(const emp_hlo_kernels *k, const emp_hlo_instruction *i);
+
+/* Matrix products and convolutions of a module: their sizes, from shapes and attributes. */
+
+enum { EMP_HLO_REASON_BYTES = 160 };
 
 typedef struct {
     emp_hlo_module *m;         /**< borrowed */
@@ -17,12 +54,6 @@ typedef struct {
     int32_t    count, parameter_count;
     emp_arrays arrays;
 } emp_hlo_states;
-
-/** Marks states, and results of kernels that are written in their place, as references in \a m. The caller
- * clears \a s, also after a failure. O(tensors + parameters). \retval EMP_ENOMEM */
-emp_status emp_hlo_states_find(emp_hlo_states *s, emp_hlo_module *m,
-                               const emp_hlo_kernels *kernels, emp_error *err);
-void       emp_hlo_states_clear(emp_hlo_states *s);
 
 /** Whether a parameter of the entry is a state. */
 bool emp_hlo_is_state(const emp_hlo_states *s, const emp_hlo_instruction *parameter);
@@ -82,11 +113,6 @@ struct emp_hlo_scope {
     int32_t                    first; /**< operand of the call that is parameter 0 */
 };
 
-/** A tensor of an instruction as a whole number. Calls and fusions are followed; a number that takes too many
- * steps is unknown. */
-emp_hlo_scalar emp_hlo_scalar_of(emp_hlo_lowering *l, const emp_hlo_scope *scope,
-                                 const emp_hlo_instruction *i, int32_t tensor);
-
 /** A computation that is being run. */
 typedef struct {
     const emp_hlo_computation *c;
@@ -130,11 +156,6 @@ emp_status emp_hlo_lower_conditional(emp_hlo_lowering *l, const emp_hlo_frame *f
  * that it runs in, and its own name. */
 
 enum { EMP_HLO_OP_NAME_BYTES = 1024 };
-
-/** Writes a name that the builder does not have yet. What is no ASCII text becomes "?". */
-void emp_hlo_op_name(char name[EMP_HLO_OP_NAME_BYTES], const emp_hlo_module *m,
-                     const emp_hlo_instruction *i, const char *path,
-                     const emp_graph_builder *builder);
 
 /** Writes \a outer, the instruction that calls, and which iteration it is if that is not negative. */
 void emp_hlo_path(char path[EMP_HLO_OP_NAME_BYTES], const char *outer,

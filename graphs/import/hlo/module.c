@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "sim/graph/op_entry.h"
@@ -199,7 +198,7 @@ const emp_tensor_info *emp_hlo_result(const emp_hlo_module      *m,
     return &m->tensor[i->first_tensor];
 }
 
-static int64_t tensor_bytes(const emp_tensor_info *info)
+int64_t emp_hlo_tensor_bytes(const emp_tensor_info *info)
 {
     return emp_dtype_size_bytes(info->dtype, emp_shape_elements(&info->shape));
 }
@@ -209,7 +208,7 @@ int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i)
     int64_t bytes = 0;
 
     for (int32_t t = i->first_tensor; t < i->first_tensor + i->tensor_count; t++)
-        if (__builtin_add_overflow(bytes, tensor_bytes(&m->tensor[t]), &bytes))
+        if (__builtin_add_overflow(bytes, emp_hlo_tensor_bytes(&m->tensor[t]), &bytes))
             return INT64_MAX;
     return bytes;
 }
@@ -250,7 +249,7 @@ emp_hlo_made emp_hlo_made_by(const emp_hlo_module *m, const emp_hlo_instruction 
         const emp_tensor_info *last = &m->tensor[i->first_tensor + i->tensor_count - 1];
         if (emp_dtype_bytes(last->dtype) != 1 || last->shape.rank != 1) return made;
         made.end--;
-        made.workspace_bytes = tensor_bytes(last);
+        made.workspace_bytes = emp_hlo_tensor_bytes(last);
     }
     return made;
 }

@@ -1,6 +1,6 @@
 /** \file graphs/import/hlo/module.h
  * A module of XLA as its text states it: computations, each a list of instructions in which operands come
- * first. parse.c makes it, kernels.h and lower.h read it.
+ * first. parse.c makes it, lower.h reads it.
  *
  * The struct is open and belongs to whoever reads a file. Slices point into the file's bytes, which must
  * outlive it. Instructions, tensors and computations have numbers that count through the module.
@@ -12,8 +12,15 @@
 #include "base/strmap.h"
 #include "base/text/json.h"
 #include "graphs/import/notes/notes.h"
-#include "graphs/import/proto/cursor.h"
+#include "graphs/import/proto/wire.h"
 #include "sim/graph/graph.h"
+
+/** A shape whose tensors and parts are the last ones of the module. */
+typedef struct {
+    int32_t     first_tensor, tensor_count, first_part, part_count;
+    bool        is_tuple;
+    const char *problem; /**< "has a dynamic size, ..." or NULL */
+} emp_hlo_shape;
 
 typedef struct {
     emp_slice key, value; /**< a value has its quotes or braces */
@@ -133,6 +140,8 @@ const emp_tensor_info     *emp_hlo_result(const emp_hlo_module      *m,
 
 /** Bytes of all tensors of a result; elements of its first one. Saturate. */
 int64_t emp_hlo_bytes(const emp_hlo_module *m, const emp_hlo_instruction *i);
+/** Bytes of one tensor. */
+int64_t emp_hlo_tensor_bytes(const emp_tensor_info *info);
 int64_t emp_hlo_elements(const emp_hlo_module *m, const emp_hlo_instruction *i);
 
 /** The tensors that an instruction computes: of a start those of its result alone, without what libraries
@@ -183,5 +192,21 @@ bool emp_hlo_collective_of(emp_collective_part *part, const emp_hlo_module *m,
  * \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
 emp_status emp_hlo_parse(emp_hlo_module *m, emp_slice text, emp_import_notes *notes,
                          emp_error *err);
+
+/* Words, brackets and shapes of a module's text, one after another. Blanks and comments are skipped.
+ */
+
+typedef struct {
+    const emp_hlo_module *m;
+    const char           *at, *end;
+} emp_hlo_text;
+
+/** Whether that character comes next; take: and steps over it. */
+bool emp_hlo_text_is(emp_hlo_text *t, char c);
+bool emp_hlo_text_take(emp_hlo_text *t, char c);
+/** Steps over a word, if it comes next and no letter follows. */
+bool emp_hlo_text_word(emp_hlo_text *t, const char *word);
+/** Takes what is between brackets that match, which come next. O(bytes). */
+bool emp_hlo_text_bracket(emp_hlo_text *t, emp_slice *inside);
 
 #endif /* EMP_GRAPHS_IMPORT_HLO_MODULE_H */

@@ -16,10 +16,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/instances/instance.h"
+#include "graphs/import/notes/readers.h"
 
 enum { PLACE_BYTES = 40, MAX_NODES = 1 << 19 };
 

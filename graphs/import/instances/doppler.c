@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "graphs/import/instances/instance.h"
+#include "graphs/import/notes/readers.h"
 
 enum { MAX_NODES = 1 << 19, TYPE_BYTES = 64, COSTS_PER_NS = 10000, DEVICES = 4 };
 

@@ -19,12 +19,11 @@
  */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/strmap.h"
 #include "base/text/units.h"
-#include "graphs/import/instances/instance.h"
+#include "graphs/import/notes/readers.h"
 
 enum { TYPE_BYTES = 64, NUMBER_BYTES = 48, FIELDS = 4 };
 

@@ -1,10 +1,209 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/models/config.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text/units.h"
 #include "graphs/import/models/families.h"
 #include "graphs/import/notes/readers.h"
+
+enum { NAME_BYTES = 64 };
+
+const emp_json *emp_fields_find(const emp_fields *f, const char *names)
+{
+    char name[NAME_BYTES];
+
+    while (*names != '\0') {
+        size_t length = strcspn(names, "|");
+        if (length >= sizeof name) return NULL;
+        memcpy(name, names, length);
+        name[length] = '\0';
+        const emp_json *value = emp_json_get(f->object, name);
+        if (value != NULL && !emp_json_is(value, EMP_JSON_NULL)) return value;
+        names += length;
+        if (*names == '|') names++;
+    }
+    return NULL;
+}
+
+static void fail(emp_fields *f, const char *names, const char *problem)
+{
+    if (f->status != EMP_OK) return;
+    f->status = emp_error_set(f->err, EMP_EFORMAT, __FILE__, __LINE__,
+                              "\"%.*s\" of a %s model %s", (int)strcspn(names, "|"),
+                              names, f->family, problem);
+}
+
+/* What the family has for the first of the names; -1: nothing. */
+static int32_t default_of(const emp_fields *f, const char *names)
+{
+    char key[NAME_BYTES + 2];
+
+    snprintf(key, sizeof key, " %.*s=", (int)strcspn(names, "|"), names);
+    const char *at = f->defaults != NULL ? strstr(f->defaults, key) : NULL;
+    return at != NULL ? (int32_t)strtol(at + strlen(key), NULL, 10) : -1;
+}
+
+int32_t emp_fields_integer(emp_fields *f, const char *names, int32_t missing)
+{
+    const emp_json *value = emp_fields_find(f, names);
+    bool            is_needed = missing < 0;
+
+    if (value == NULL) {
+        const int32_t own = default_of(f, names);
+        if (own >= 0) return own;
+        if (is_needed) fail(f, names, "is missing");
+        return is_needed ? 0 : missing;
+    }
+    int64_t number = emp_json_integer(value);
+    if (!emp_json_is(value, EMP_JSON_INTEGER) || number < (is_needed ? 1 : 0) ||
+        number > INT32_MAX) {
+        fail(f, names,
+             is_needed ? "is no whole number from 1 to 2147483647"
+                       : "is no whole number from 0 to 2147483647");
+        return 0;
+    }
+    return (int32_t)number;
+}
+
+bool emp_fields_flag(emp_fields *f, const char *names, bool missing)
+{
+    const emp_json *value = emp_fields_find(f, names);
+
+    if (value == NULL) return missing;
+    if (emp_json_is(value, EMP_JSON_TRUE)) return true;
+    if (!emp_json_is(value, EMP_JSON_FALSE)) fail(f, names, "is neither true nor false");
+    return false;
+}
+
+const char *emp_fields_text(emp_fields *f, const char *names)
+{
+    const emp_json *value = emp_fields_find(f, names);
+
+    if (value != NULL && emp_json_string(value) == NULL) fail(f, names, "is no text");
+    return emp_json_string(value);
+}
+
+const emp_json *emp_fields_at(const emp_json *array, int32_t i)
+{
+    const emp_json *value = emp_json_first(array);
+
+    for (; value != NULL && i > 0; i--) value = emp_json_next(value);
+    return value;
+}
+
+/* Layers that differ from each other: windows and experts. */
+
+int32_t emp_model_product(int32_t a, int32_t b)
+{
+    int64_t size = (int64_t)a * b;
+
+    return size > INT32_MAX ? INT32_MAX : (int32_t)size;
+}
+
+bool emp_model_is_marked(const emp_fields *f, const char *list, int32_t i, bool missing)
+{
+    const emp_json *marks = emp_fields_find(f, list);
+
+    if (!emp_json_is(marks, EMP_JSON_ARRAY)) return missing;
+    return emp_json_integer(emp_fields_at(marks, i)) != 0;
+}
+
+const char *emp_model_layer_text(emp_fields *f, const char *list, int32_t i,
+                                 int32_t layers)
+{
+    const emp_json *types = emp_fields_find(f, list);
+    const char     *text = emp_json_string(emp_fields_at(types, i));
+
+    if (text == NULL && f->status == EMP_OK)
+        f->status = emp_error_set(f->err, EMP_EFORMAT, __FILE__, __LINE__,
+                                  "\"%s\" has %d texts for %d layers", list, i, layers);
+    return text;
+}
+
+void emp_model_refuse_layer(emp_fields *f, int32_t i, const char *type, const char *known)
+{
+    if (f->status == EMP_OK)
+        f->status =
+            emp_error_set(f->err, EMP_EUNSUPPORTED, __FILE__, __LINE__,
+                          "layer %d is of type \"%.40s\"; %s are known", i, type, known);
+}
+
+static int32_t window_of(emp_fields *f, const char *type, int32_t layer)
+{
+    if (strcmp(type, "full_attention") == 0) return 0;
+    if (strcmp(type, "sliding_attention") == 0)
+        return emp_fields_integer(f, "sliding_window", -1);
+    if (strcmp(type, "chunked_attention") == 0)
+        return emp_fields_integer(f, "attention_chunk_size", -1);
+    emp_model_refuse_layer(f, layer, type,
+                           "full_attention, sliding_attention and chunked_attention");
+    return 0;
+}
+
+bool emp_model_layer_types(emp_fields *f, emp_transformer_model *m)
+{
+    if (emp_fields_find(f, "layer_types") == NULL) return false;
+    for (int32_t i = 0; i < m->layer_count; i++) {
+        const char *text = emp_model_layer_text(f, "layer_types", i, m->layer_count);
+        if (text == NULL) return true;
+        m->layer[i].window = window_of(f, text, i);
+    }
+    return true;
+}
+
+bool emp_model_in_all(int32_t layer, int32_t period) { return layer >= 0 && period >= 0; }
+
+/* All but each last of a period. */
+bool emp_model_but_the_last(int32_t layer, int32_t period)
+{
+    return (layer + 1) % (period > 0 ? period : 1) != 0;
+}
+
+void emp_model_windows(emp_fields *f, emp_transformer_model                      *m,
+                       bool (*is_sliding)(int32_t layer, int32_t period), int32_t period)
+{
+    if (emp_model_layer_types(f, m)) return;
+    int32_t window = emp_fields_integer(f, "sliding_window|window_size", 0);
+    for (int32_t i = 0; i < m->layer_count; i++)
+        if (is_sliding(i, period)) m->layer[i].window = window;
+}
+
+/* True if "mlp_only_layers" has the layer, or a list with an entry a layer says so. */
+static bool is_listed_dense(const emp_fields *f, int32_t layer)
+{
+    const emp_json *list = emp_fields_find(f, "mlp_only_layers");
+    const emp_json *types = emp_fields_find(f, "mlp_layer_types");
+    const char     *type = emp_json_string(emp_fields_at(types, layer));
+
+    if (type != NULL) return strcmp(type, "dense") == 0;
+    if (!emp_model_is_marked(f, "moe_layer_freq", layer, true)) return true;
+    for (const emp_json *i = emp_json_first(list); i != NULL; i = emp_json_next(i))
+        if (emp_json_integer(i) == layer) return true;
+    return false;
+}
+
+void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
+                       int32_t step, int32_t shared_inner)
+{
+    int32_t experts = emp_fields_integer(
+        f, "num_local_experts|num_experts|n_routed_experts|moe_num_experts", -1);
+    int32_t chosen = emp_fields_integer(f,
+                                        "num_experts_per_tok|num_experts_per_token|top_k_"
+                                        "experts|experts_per_token|moe_top_k",
+                                        -1);
+    int32_t inner = emp_fields_integer(f, "moe_intermediate_size", m->layer[0].inner);
+
+    for (int32_t i = first; i < m->layer_count; i++) {
+        if ((step > 1 && i % step != step - 1) || is_listed_dense(f, i)) continue;
+        m->layer[i].experts = experts;
+        m->layer[i].chosen = chosen;
+        m->layer[i].expert_inner = inner;
+        m->layer[i].shared_inner = shared_inner;
+        m->layer[i].inner = 0;
+    }
+}
 
 bool emp_config_is(const emp_json *root)
 {
@@ -146,4 +345,200 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
     EMP_CHECK(f.status);
     EMP_CHECK(whole.status);
     return emp_transformer_model_check(m, err);
+}
+
+/* Counts the parameters of towers that read images or sound. Every tower is a stack of encoder layers; the families
+ * differ in biases, in tables of positions and in the projector that makes tokens of patches. */
+
+static const struct {
+    const char *key, *name;
+} towers[] = {
+    {"vision_config", "vision tower"}, {"vit_config", "vision tower"},
+    {"audio_config", "audio tower"},   {"speech_config", "audio tower"},
+    {"encoder_config", "encoder"},
+};
+
+/* A larger size is an error in the config. */
+enum { SIZE_MAX_OF_TOWER = 1 << 20 };
+
+typedef struct {
+    emp_fields fields; /* of the tower */
+    double     text,
+        merged; /* sizes of a token of text, and of the patches that become one token */
+    double layers, hidden, inner, attended;
+} tower;
+
+/* The first of these members that is a size; `missing` where there is none. */
+static double size_of(const emp_fields *f, const char *names, double missing)
+{
+    const double size = emp_json_number(emp_fields_find(f, names));
+
+    return size > 0 && size <= SIZE_MAX_OF_TOWER ? size : missing;
+}
+
+static bool is_word(const emp_json *value, const char *word)
+{
+    const char *text = emp_json_string(value);
+
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+static bool is_type(const tower *t, const char *type)
+{
+    return is_word(emp_json_get(t->fields.object, "model_type"), type);
+}
+
+static tower read_sizes(const emp_json *object, const emp_json *config)
+{
+    const emp_json  *compressed = emp_json_get(object, "img_token_compression_config");
+    const emp_json  *kernel = emp_json_first(emp_json_get(object, "merge_kernel_size"));
+    const emp_json  *text_config = emp_json_get(config, "text_config");
+    const emp_fields f = {.object = object, .family = "tower"};
+    const emp_fields text = {.object = text_config != NULL ? text_config : config};
+    tower            t = {.fields = f};
+
+    t.layers = size_of(&f,
+                       "num_hidden_layers|depth|vt_num_hidden_layers|encoder_layers|"
+                       "num_layers|n_layers",
+                       0);
+    t.hidden = size_of(&f, "embed_dim|hidden_size|vt_hidden_size|d_model|hidden_dim", 0);
+    const double ratio = size_of(&f, "mlp_ratio|feedforward_mult", 4);
+    t.inner =
+        size_of(&f, "intermediate_size|vt_intermediate_size|encoder_ffn_dim|ffn_dim",
+                ratio * t.hidden);
+    t.attended = size_of(&f, "qkv_hidden_size", t.hidden);
+    t.text = size_of(&text, "hidden_size", t.hidden);
+    double side = size_of(&f, "spatial_merge_size", 2);
+    if (emp_json_number(kernel) > 0) side = emp_json_number(kernel);
+    const emp_fields nested = {.object = compressed};
+    if (compressed != NULL) side = size_of(&nested, "spatial_merge_size", side);
+    t.merged = t.hidden * side * side;
+    return t;
+}
+
+static double matrices_of(const tower *t)
+{
+    const emp_json *activation = emp_json_get(t->fields.object, "hidden_act");
+    const bool is_gated = is_word(activation, "silu") || is_word(activation, "swish") ||
+                          is_type(t, "gemma4_vision");
+
+    return t->layers * t->hidden * (4 * t->attended + (is_gated ? 3 : 2) * t->inner);
+}
+
+/* The product that takes a patch. */
+static double patches_of(const tower *t)
+{
+    const emp_json *compressed =
+        emp_json_get(t->fields.object, "img_token_compression_config");
+    const emp_fields nested = {.object = compressed};
+    const double     side = size_of(&t->fields, "patch_size|spatial_patch_size", 0);
+    double           depth = size_of(&t->fields, "temporal_patch_size", 1);
+    const double channels = size_of(&t->fields, "num_channels|in_channels|in_chans", 3);
+
+    if (compressed != NULL) depth = size_of(&nested, "temporal_patch_size", depth);
+    return t->hidden * channels * depth * side * side;
+}
+
+/* A linear layer with a bias. */
+static double linear(double in, double out) { return in * out + out; }
+
+/* Biases and the two layer norms of a layer. */
+static double vectors_of(const tower *t)
+{
+    return t->layers * (3 * t->attended + 2 * t->hidden + t->inner + 4 * t->hidden);
+}
+
+/* ---- families ---- */
+
+/* Two linear layers over merged patches; more of them read inner layers. */
+static double parts_of_qwen(const tower *t)
+{
+    const double out = size_of(&t->fields, "out_hidden_size", t->text);
+    const double merger = linear(t->merged, t->merged) + linear(t->merged, out);
+    const double inner =
+        emp_json_count(emp_json_get(t->fields.object, "deepstack_visual_indexes"));
+
+    return vectors_of(t) + t->hidden +
+           t->hidden * size_of(&t->fields, "num_position_embeddings", 0) + merger +
+           2 * t->hidden + inner * (merger + 2 * t->merged);
+}
+
+static double parts_of_kimi(const tower *t)
+{
+    const double positions = size_of(&t->fields, "init_pos_emb_height", 0) *
+                             size_of(&t->fields, "init_pos_emb_width", 0);
+
+    return vectors_of(t) + t->hidden * (1 + positions) + 4 * t->hidden +
+           linear(t->merged, t->merged) + linear(t->merged, t->text);
+}
+
+/* Four norms a layer, two of heads, a table for each axis; no biases. */
+static double parts_of_gemma(const tower *t)
+{
+    const double head = size_of(&t->fields, "head_dim", 0);
+
+    return t->layers * (4 * t->hidden + 2 * head) +
+           2 * t->hidden * size_of(&t->fields, "position_embedding_size", 0) +
+           t->hidden * t->text;
+}
+
+/* The projector makes patches as large as tokens of text before it merges them. */
+static double parts_of_minimax(const tower *t, const emp_json *config)
+{
+    const emp_fields whole = {.object = config};
+    const double     size = size_of(&whole, "projector_hidden_size", t->text);
+
+    return vectors_of(t) + 2 * t->hidden + linear(t->hidden, size) +
+           2 * linear(size, t->text) + linear(t->merged / t->hidden * t->text, size);
+}
+
+/* The parameters besides the matrices and the patches, for families that are known; else 0. */
+static double parts_of(const tower *t, const emp_json *config)
+{
+    static const char *const qwen[] = {"qwen3_vl", "qwen3_vl_moe", "qwen3_5",
+                                       "qwen3_5_moe"};
+    const emp_json          *type = emp_json_get(config, "model_type");
+
+    for (size_t i = 0; i < sizeof qwen / sizeof *qwen; i++)
+        if (is_type(t, qwen[i])) return parts_of_qwen(t);
+    if (is_type(t, "gemma4_vision")) return parts_of_gemma(t);
+    if (is_word(type, "kimi_k25")) return parts_of_kimi(t);
+    return is_word(type, "minimax_m3_vl") ? parts_of_minimax(t, config) : 0;
+}
+
+/* ---- notes ---- */
+
+static void note(emp_import_notes *notes, const char *name, const char *key,
+                 const emp_json *object, const emp_json *config, emp_dtype dtype)
+{
+    const tower  t = read_sizes(object, config);
+    const double matrices = matrices_of(&t), parts = parts_of(&t, config);
+    char         count[32], size[32];
+
+    if (matrices <= 0) {
+        emp_import_notes_warn(notes,
+                              "the %s (\"%s\") is left out; its config does not say "
+                              "how large it is",
+                              name, key);
+        return;
+    }
+    const double parameters = matrices + patches_of(&t) + parts;
+    if (parts > 0)
+        snprintf(count, sizeof count, "%.0f", parameters);
+    else
+        emp_units_format_si(parameters, "", count, sizeof count);
+    emp_units_format_bytes((int64_t)(parameters * emp_dtype_bytes(dtype)), size,
+                           sizeof size);
+    emp_import_notes_warn(notes, "the %s (\"%s\") is left out: %s%s parameters, %s in %s",
+                          name, key, parts > 0 ? "" : "about ", count, size,
+                          emp_dtype_name(dtype));
+}
+
+void emp_towers_note(emp_import_notes *notes, const emp_json *config, emp_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof towers / sizeof *towers; i++) {
+        const emp_json *object = emp_json_get(config, towers[i].key);
+        if (emp_json_count(object) > 0)
+            note(notes, towers[i].name, towers[i].key, object, config, dtype);
+    }
 }

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 
 #include "base/text/json.h"
+#include "graphs/import/notes/notes.h"
 #include "graphs/transformer/model.h"
+#include "sim/graph/op.h"
 
 /* The members of a config.json by name, each with what stands for it where it is not there. The
  * first failure sticks, so that a reader of many members needs no checks. */
@@ -50,7 +52,7 @@ enum { EMP_MODEL_TYPES_BYTES = 800 };
 /** The first type of each family: "llama, qwen2, ..."; returns \a list. */
 const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES]);
 
-/* What families share (layers.c). */
+/* What families share (config.c). */
 
 /** a x b; INT32_MAX, which is too large for the model's check, where that is more. */
 int32_t emp_model_product(int32_t a, int32_t b);
@@ -83,7 +85,7 @@ void emp_model_llama_like(emp_fields *f, emp_transformer_model *m);
 /** DeepSeek's latent attention and experts (families.c). */
 void emp_model_deepseek(emp_fields *f, emp_transformer_model *m);
 
-/* Types whose layers differ in kind (families_hybrid.c). */
+/* Types whose layers differ in kind (families_layered.c). */
 
 void emp_model_qwen3_5(emp_fields *f, emp_transformer_model *m);
 void emp_model_qwen3_5_moe(emp_fields *f, emp_transformer_model *m);
@@ -91,7 +93,7 @@ void emp_model_nemotron_h(emp_fields *f, emp_transformer_model *m);
 void emp_model_kimi_linear(emp_fields *f, emp_transformer_model *m);
 void emp_model_nemotron_nas(emp_fields *f, emp_transformer_model *m);
 
-/* Types whose attention sees some of the keys (families_sparse.c). */
+/* Types whose attention sees some of the keys (families_layered.c). */
 
 void emp_model_deepseek_sparse(emp_fields *f, emp_transformer_model *m);
 void emp_model_deepseek_v4(emp_fields *f, emp_transformer_model *m);
@@ -99,21 +101,28 @@ void emp_model_minimax_m3(emp_fields *f, emp_transformer_model *m);
 void emp_model_mimo_v2(emp_fields *f, emp_transformer_model *m);
 void emp_model_step3p5(emp_fields *f, emp_transformer_model *m);
 
-/* Types with layer norms (families_norm.c). */
+/* Types with layer norms. */
 
-void emp_model_gpt2(emp_fields *f, emp_transformer_model *m);
-void emp_model_gpt_neo(emp_fields *f, emp_transformer_model *m);
-void emp_model_gptj(emp_fields *f, emp_transformer_model *m);
-void emp_model_gpt_neox(emp_fields *f, emp_transformer_model *m);
-void emp_model_opt(emp_fields *f, emp_transformer_model *m);
-void emp_model_bloom(emp_fields *f, emp_transformer_model *m);
-void emp_model_falcon(emp_fields *f, emp_transformer_model *m);
-void emp_model_mpt(emp_fields *f, emp_transformer_model *m);
-void emp_model_phi(emp_fields *f, emp_transformer_model *m);
-void emp_model_stablelm(emp_fields *f, emp_transformer_model *m);
-void emp_model_starcoder2(emp_fields *f, emp_transformer_model *m);
-void emp_model_cohere(emp_fields *f, emp_transformer_model *m);
-void emp_model_nemotron(emp_fields *f, emp_transformer_model *m);
-void emp_model_bert(emp_fields *f, emp_transformer_model *m);
+/* Hugging Face's config.json: what a model consists of. docs/formats.md has the model types that
+ * are known. Of a model that sees or hears, the part that reads text is taken ("text_config").
+ */
+
+/** Reads a config.
+ *
+ * \param[out] model  The caller's, who clears it, also after a failure.
+ * \param[out] dtype  What its weights are of; EMP_DTYPE_NONE: it does not say.
+ * \retval EMP_EFORMAT       A member is missing or of no use; the message names it.
+ * \retval EMP_EUNSUPPORTED  Another model type, activation or kind of layer than those that are
+ *                           known; the message lists them.
+ * \retval EMP_EINVAL        Sizes that do not fit each other. \retval EMP_ENOMEM */
+emp_status emp_config_read(emp_transformer_model *model, emp_dtype *dtype,
+                           const emp_json *root, emp_error *err);
+
+/* The parts of a multimodal model that the graph leaves out. */
+
+/** Adds a warning for each vision or audio tower of a config, with its parameters and their bytes in \a dtype. The
+ * count includes the projector and is exact for Qwen3-VL, Qwen3.5, Gemma 4, Kimi K2.5 and MiniMax-M3; for other towers
+ * it is an estimate from their sizes, and the warning says "about". \a notes may be NULL. */
+void emp_towers_note(emp_import_notes *notes, const emp_json *config, emp_dtype dtype);
 
 #endif /* EMP_GRAPHS_IMPORT_MODELS_FAMILIES_H */

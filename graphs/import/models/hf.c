@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/text/units.h"
-#include "graphs/import/models/config.h"
+#include "graphs/import/models/families.h"
 #include "graphs/import/models/gguf.h"
 #include "graphs/import/models/quantised.h"
 #include "graphs/import/models/safetensors.h"
 #include "graphs/import/notes/readers.h"
-#include "graphs/transformer/build.h"
+#include "graphs/transformer/stack.h"
 
 /* Of llama.cpp, whose files GGUF files are. */
 enum {

@@ -18,7 +18,7 @@
 #define EMP_GRAPHS_IMPORT_NOTES_READERS_H
 
 #include "base/text/options.h"
-#include "graphs/import/notes/reading.h"
+#include "graphs/import/notes/notes.h"
 #include "sim/graph/graph_builder.h"
 
 /* ---- TensorFlow: GraphDef, MetaGraphDef, SavedModel ---- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphs/import/onnx/fold.h"
+#include "graphs/import/onnx/lower.h"
 
 typedef emp_onnx_array array;
 

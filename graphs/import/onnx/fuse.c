@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/mem.h"
-
 /* Who makes and who reads each name of a graph. */
 typedef struct {
     const emp_onnx_node *node;

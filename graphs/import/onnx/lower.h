@@ -186,7 +186,7 @@ bool emp_onnx_out_tensor(emp_onnx_call *c, const emp_onnx_tensor *tensor);
 /** Makes the first output a tensor of that shape and type which holds one value throughout. */
 bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double value);
 
-/* Shapes: shape.c. */
+/* Shapes: value.c. */
 
 /** Sums and products of sizes, at most INT64_MAX. */
 static inline int64_t emp_onnx_plus(int64_t a, int64_t b)
@@ -202,10 +202,6 @@ static inline int64_t emp_onnx_times(int64_t a, int64_t b)
 
 /** The common shape of two operands; false: they do not fit. */
 bool emp_onnx_broadcast(const emp_shape *a, const emp_shape *b, emp_shape *out);
-/** Elements that a slice takes of a dim, and the first of them; false: the step is 0. */
-bool emp_onnx_slice_span(int64_t size, int64_t start, int64_t end, int64_t step,
-                         int64_t *first, int64_t *taken);
-
 /** What a Slice takes of each dim. */
 typedef struct {
     int64_t first[EMP_MAX_RANK], taken[EMP_MAX_RANK], step[EMP_MAX_RANK];
@@ -273,15 +269,12 @@ extern const emp_onnx_rule emp_onnx_math_rules[], emp_onnx_array_rules[],
     emp_onnx_layer_rules[], emp_onnx_other_rules[], emp_onnx_attention_rules[],
     emp_onnx_einsum_rules[], emp_onnx_sequence_rules[], emp_onnx_runtime_rules[];
 
+/** A rule: the op \a word of the first input. */
+void emp_onnx_lower_unary(emp_onnx_call *c, const char *word);
 /** Products of the factors \a first and \a second of any ranks. */
 emp_port emp_onnx_product(emp_onnx_call *c, int32_t first, int32_t second);
 /** The same of integers; the result has that element type. */
 emp_port emp_onnx_integer_product(emp_onnx_call *c, int32_t second, emp_dtype dtype);
-/** Input i with its channels second, and its shape so, where "channels_last" puts them last. */
-emp_port emp_onnx_channels_second(emp_onnx_call *c, int32_t i, emp_shape *shape);
-/** Makes the result with channels second the first output, with channels last where inputs are so. */
-void emp_onnx_out_channels(emp_onnx_call *c, emp_port y);
-
 /* Which tensors of a model are its weights, and which of these a training step changes.
  *
  * Most exporters do not say it. A tensor is a weight by what nodes do with it (the
@@ -342,12 +335,43 @@ void emp_onnx_lower_fused(emp_onnx_call *c, const emp_onnx_fusion *fusion);
  * The loss is ours, as such a file has none: cross entropy over the last dim of the first output of
  * floating point, binary cross entropy where that dim is 1, mean squared error for images. */
 
-/** Adds the step to the graph under construction and makes it, with the loss, the target.
- * \param[in] optimizer  "sgd", "momentum" or "adam".
- * \retval EMP_EUNSUPPORTED  An op has no gradient; the message names it.
- * \retval EMP_EFORMAT       No output can be trained on, or there is no weight to train. */
-emp_status emp_onnx_train(emp_onnx *o, const emp_onnx_scope *scope,
-                          const emp_onnx_graph *graph, const char *optimizer,
-                          emp_error *err);
+/* Nodes whose inputs are constants, computed as the runtime computes them: each result is rounded
+ * to its element type. fold.c has arithmetic, fold_array.c what moves elements.
+ */
+
+/** An array of numbers, row-major. */
+typedef struct {
+    emp_shape     shape;
+    emp_dtype     dtype;
+    const double *number;
+} emp_onnx_array;
+
+/** Computes a node; false where an input is no constant, or the node cannot be computed. */
+typedef bool emp_onnx_folding(emp_onnx_call *c);
+
+typedef struct {
+    const char       *type;
+    emp_onnx_folding *fn;
+} emp_onnx_fold_rule;
+
+/** Rules for ops that move elements, ending with {0}. */
+extern const emp_onnx_fold_rule emp_onnx_array_foldings[];
+
+/** The numbers of a constant input; false: it is left out or no constant. */
+bool emp_onnx_array_in(const emp_onnx_call *c, int32_t i, emp_onnx_array *out);
+/** Room for the numbers of a shape; NULL where it is not known, or has too many. */
+double *emp_onnx_room_for(emp_onnx_call *c, const emp_shape *shape);
+/** Makes the first output that constant. Always true. */
+bool emp_onnx_put(emp_onnx_call *c, emp_shape shape, emp_dtype dtype,
+                  const double *number);
+
+/** The number that the element type has in place of x: floats are rounded, integers wrap. */
+double emp_onnx_round_to(emp_dtype dtype, double x);
+
+/** Steps of each dim of \a to in \a of, in elements; those that are broadcast are 0. */
+void emp_onnx_strides(const emp_shape *of, const emp_shape *to, int64_t *stride);
+/** The place of element i of a shape, with these steps from \a start. */
+int64_t emp_onnx_place(const emp_shape *shape, const int64_t *stride, int64_t start,
+                       int64_t i);
 
 #endif /* EMP_GRAPHS_IMPORT_ONNX_LOWER_H */

@@ -26,37 +26,18 @@ static void rename_to(emp_onnx_call *c, bool is_known, emp_shape shape)
     emp_onnx_out(c, 0, emp_onnx_reshape(c, emp_onnx_in_port(c, 0), shape));
 }
 
-static void reshape(emp_onnx_call *c, const char *word)
-{
-    emp_shape shape = {0};
-
-    (void)word;
-    rename_to(c, emp_onnx_reshaped(c, &shape), shape);
-}
-
-static void squeeze(emp_onnx_call *c, const char *word)
-{
-    emp_shape shape = {0};
-
-    (void)word;
-    rename_to(c, emp_onnx_squeezed(c, &shape), shape);
-}
-
-static void unsqueeze(emp_onnx_call *c, const char *word)
-{
-    emp_shape shape = {0};
-
-    (void)word;
-    rename_to(c, emp_onnx_unsqueezed(c, &shape), shape);
-}
-
-static void flatten(emp_onnx_call *c, const char *word)
-{
-    emp_shape shape = {0};
-
-    (void)word;
-    rename_to(c, emp_onnx_flattened(c, &shape), shape);
-}
+#define RENAMER(rule, shape_of)                          \
+    static void rule(emp_onnx_call *c, const char *word) \
+    {                                                    \
+        emp_shape shape = {0};                           \
+                                                         \
+        (void)word;                                      \
+        rename_to(c, shape_of(c, &shape), shape);        \
+    }
+RENAMER(reshape, emp_onnx_reshaped)
+RENAMER(squeeze, emp_onnx_squeezed)
+RENAMER(unsqueeze, emp_onnx_unsqueezed)
+RENAMER(flatten, emp_onnx_flattened)
 
 /* Exporters merge weights that are equal, such as biases of zeros: a training step needs them
  * apart. A table that is looked up is shared on purpose. */
@@ -430,7 +411,8 @@ static void gather_nd_batched(emp_onnx_call *c, const char *word)
                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
 }
 
-static void scatter(emp_onnx_call *c, const char *word)
+/* Three inputs, one result: Where and scatters. */
+static void ternary(emp_onnx_call *c, const char *word)
 {
     emp_onnx_out(
         c, 0,
@@ -904,9 +886,9 @@ const emp_onnx_rule emp_onnx_array_rules[] = {
     {"Reshape", reshape, NULL},
     {"Resize", resize, "Resize"},
     {"ReverseSequence", gather_nd, "ReverseSequence"},
-    {"Scatter", scatter, "ScatterElements"},
-    {"ScatterElements", scatter, "ScatterElements"},
-    {"ScatterND", scatter, "TensorScatterUpdate"},
+    {"Scatter", ternary, "ScatterElements"},
+    {"ScatterElements", ternary, "ScatterElements"},
+    {"ScatterND", ternary, "TensorScatterUpdate"},
     {"Shape", constant, "the shape of its input is not known"},
     {"Size", constant, "the shape of its input is not known"},
     {"Slice", slice, NULL},
@@ -921,4 +903,5 @@ const emp_onnx_rule emp_onnx_array_rules[] = {
     {"Unique", unique, "Unique"},
     {"Unsqueeze", unsqueeze, NULL},
     {"Upsample", resize, "Resize"},
+    {"Where", ternary, "SelectV2"},
     {0}};

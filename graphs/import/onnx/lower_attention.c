@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention as one op, as the standard has it from version 23 on and as ONNX Runtime writes it.
-#include <string.h>
 
 #include "graphs/import/onnx/lower.h"
 
@@ -264,12 +263,6 @@ static void multi_head(emp_onnx_call *c, const char *word)
     give_scores(c, &a, 3);
 }
 
-/* The standard's RotaryEmbedding, and com.microsoft's, which has positions second. */
-static void rotary(emp_onnx_call *c, const char *word)
-{
-    emp_onnx_out(c, 0, emp_onnx_emit1(c, word, emp_onnx_in_port(c, 0)));
-}
-
 /* Attention without a softmax, by a state [batch, key heads, size of keys, size of values]. */
 static void linear_attention(emp_onnx_call *c, const char *word)
 {
@@ -314,5 +307,5 @@ const emp_onnx_rule emp_onnx_attention_rules[] = {
     {"GroupQueryAttention", grouped_attention, NULL},
     {"LinearAttention", linear_attention, NULL},
     {"MultiHeadAttention", multi_head, NULL},
-    {"RotaryEmbedding", rotary, "RotaryEmbedding"},
+    {"RotaryEmbedding", emp_onnx_lower_unary, "RotaryEmbedding"},
     {0}};

@@ -79,7 +79,7 @@ static bool has_channels_last(const emp_onnx_call *c)
 
 /* The kernels of a runtime that keep channels last compute the same: tensors are seen under another
  * shape, at no cost. */
-emp_port emp_onnx_channels_second(emp_onnx_call *c, int32_t i, emp_shape *shape)
+static emp_port onnx_channels_second(emp_onnx_call *c, int32_t i, emp_shape *shape)
 {
     emp_port x = emp_onnx_in_port(c, i);
 
@@ -95,7 +95,8 @@ emp_port emp_onnx_channels_second(emp_onnx_call *c, int32_t i, emp_shape *shape)
     return x;
 }
 
-void emp_onnx_out_channels(emp_onnx_call *c, emp_port y)
+/* Makes the result with channels second the first output, with channels last where inputs are so. */
+static void onnx_out_channels(emp_onnx_call *c, emp_port y)
 {
     if (has_channels_last(c) && y.op >= 0 && emp_tf_is_ok(c->o->tf)) {
         emp_shape shape = emp_tf_shape(c->o->tf, y);
@@ -222,7 +223,7 @@ static emp_port fill_block(emp_onnx_call *c, emp_port x, emp_shape *shape,
 static void conv(emp_onnx_call *c, const char *word)
 {
     emp_shape    x;
-    emp_port     in = emp_onnx_channels_second(c, 0, &x);
+    emp_port     in = onnx_channels_second(c, 0, &x);
     bool         is_quantized = strcmp(word, "QLinearConv") == 0;
     int32_t      w = is_quantized ? 3 : 1, b = is_quantized ? 8 : 2;
     emp_shape    filter = emp_onnx_in_shape(c, w);
@@ -246,9 +247,9 @@ static void conv(emp_onnx_call *c, const char *word)
     emp_port y = emp_onnx_emit(c, "Conv", &attrs, input, count);
     if (!is_quantized && !is_integer && emp_onnx_in(c, 3) != NULL) {
         emp_shape added;
-        y = emp_onnx_emit2(c, "Add", y, emp_onnx_channels_second(c, 3, &added));
+        y = emp_onnx_emit2(c, "Add", y, onnx_channels_second(c, 3, &added));
     }
-    emp_onnx_out_channels(c, emp_onnx_activated(c, y));
+    onnx_out_channels(c, emp_onnx_activated(c, y));
 }
 
 /* A convolution whose filter reads the image at places of its own: what is read there, then a
@@ -399,7 +400,7 @@ static void hang_over(emp_op_attrs *attrs, int32_t d, int64_t size)
 static void pool(emp_onnx_call *c, const char *word)
 {
     emp_shape    x;
-    emp_port     in = emp_onnx_channels_second(c, 0, &x);
+    emp_port     in = onnx_channels_second(c, 0, &x);
     emp_op_attrs attrs = {0};
     bool         is_max = strcmp(word, "MaxPoolNd") == 0;
 
@@ -415,7 +416,7 @@ static void pool(emp_onnx_call *c, const char *word)
         hang_over(&attrs, d, x.dim[2 + d]);
     attrs.count = is_max && (c->o->is_training || c->node->output_count > 1) ? 2 : 1;
     emp_port y = emp_onnx_emit(c, word, &attrs, &in, 1);
-    emp_onnx_out_channels(c, y);
+    onnx_out_channels(c, y);
     if (is_max) emp_onnx_out(c, 1, (emp_port){y.op, attrs.count - 1});
 }
 
@@ -452,14 +453,13 @@ static void max_unpool(emp_onnx_call *c, const char *word)
 static void global_pool(emp_onnx_call *c, const char *word)
 {
     emp_shape x;
-    emp_port  in = emp_onnx_channels_second(c, 0, &x);
+    emp_port  in = onnx_channels_second(c, 0, &x);
 
     if (x.rank < 3) {
         emp_onnx_refuse(c, "a pool over a tensor of rank %d, need 3 or more", x.rank);
         return;
     }
-    emp_onnx_out_channels(c,
-                          emp_onnx_reduce(c, word, in, ((1U << x.rank) - 1) & ~3U, true));
+    onnx_out_channels(c, emp_onnx_reduce(c, word, in, ((1U << x.rank) - 1) & ~3U, true));
 }
 
 /* ---- norms ---- */
@@ -504,11 +504,6 @@ static void lp_normalization(emp_onnx_call *c, const char *word)
     emp_port  sums = emp_onnx_reduce(c, "Sum", square, 1U << axis, true);
 
     emp_onnx_out(c, 0, emp_onnx_emit2(c, word, in, emp_onnx_emit1(c, "Sqrt", sums)));
-}
-
-static void lrn(emp_onnx_call *c, const char *word)
-{
-    emp_onnx_out(c, 0, emp_onnx_emit1(c, word, emp_onnx_in_port(c, 0)));
 }
 
 /* ---- recurrent layers ---- */
@@ -588,14 +583,14 @@ const emp_onnx_rule emp_onnx_layer_rules[] = {
     {"GlobalMaxPool", global_pool, "Max"},
     {"GroupNormalization", row_norm, "LayerNorm"},
     {"InstanceNormalization", row_norm, "LayerNorm"},
-    {"LRN", lrn, "LRN"},
+    {"LRN", emp_onnx_lower_unary, "LRN"},
     {"LSTM", recurrent, "LSTM"},
     {"LayerNormalization", row_norm, "LayerNorm"},
     {"LpNormalization", lp_normalization, "RealDiv"},
     {"LpPool", pool, "AvgPoolNd"},
     {"MaxPool", pool, "MaxPoolNd"},
     {"MaxUnpool", max_unpool, "MaxUnpoolNd"},
-    {"MeanVarianceNormalization", lrn, "LRN"},
+    {"MeanVarianceNormalization", emp_onnx_lower_unary, "LRN"},
     {"NhwcConv", conv, "Conv"},
     {"NhwcFusedConv", conv, "Conv"},
     {"NhwcMaxPool", pool, "MaxPoolNd"},

@@ -6,7 +6,7 @@
 
 /* ---- element by element ---- */
 
-static void unary(emp_onnx_call *c, const char *word)
+void emp_onnx_lower_unary(emp_onnx_call *c, const char *word)
 {
     emp_onnx_out(c, 0, emp_onnx_emit1(c, word, emp_onnx_in_port(c, 0)));
 }
@@ -84,15 +84,6 @@ static void clip(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit1(c, "ClipByValue", emp_onnx_in_port(c, 0)));
 }
 
-static void where(emp_onnx_call *c, const char *word)
-{
-    emp_onnx_out(
-        c, 0,
-        emp_onnx_emit(c, word, NULL,
-                      EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1),
-                                   emp_onnx_in_port(c, 2))));
-}
-
 static void cast(emp_onnx_call *c, const char *word)
 {
     emp_dtype     to = emp_onnx_cast_type(c);
@@ -128,9 +119,6 @@ static void bit_cast(emp_onnx_call *c, const char *word)
     }
     emp_onnx_out(c, 0, emp_onnx_emit_shaped(c, word, x->shape, to, &in, 1));
 }
-
-/* Before opset 13 all dims from the axis on are one row; the arithmetic is the same. */
-static void softmax(emp_onnx_call *c, const char *word) { unary(c, word); }
 
 /* Before operators of version 7 a slope for each channel has rank 1. */
 static void prelu(emp_onnx_call *c, const char *word)
@@ -361,72 +349,72 @@ static void quantized_product(emp_onnx_call *c, const char *word)
 }
 
 const emp_onnx_rule emp_onnx_math_rules[] = {
-    {"Abs", unary, "Abs"},
-    {"Acos", unary, "Acos"},
-    {"Acosh", unary, "Acosh"},
+    {"Abs", emp_onnx_lower_unary, "Abs"},
+    {"Acos", emp_onnx_lower_unary, "Acos"},
+    {"Acosh", emp_onnx_lower_unary, "Acosh"},
     {"Add", binary, "Add"},
     {"And", binary, "LogicalAnd"},
     {"ArgMax", arg_reduce, "ArgMax"},
     {"ArgMin", arg_reduce, "ArgMin"},
-    {"Asin", unary, "Asin"},
-    {"Asinh", unary, "Asinh"},
-    {"Atan", unary, "Atan"},
-    {"Atanh", unary, "Atanh"},
+    {"Asin", emp_onnx_lower_unary, "Asin"},
+    {"Asinh", emp_onnx_lower_unary, "Asinh"},
+    {"Atan", emp_onnx_lower_unary, "Atan"},
+    {"Atanh", emp_onnx_lower_unary, "Atanh"},
     {"BitCast", bit_cast, "View"},
     {"BitwiseAnd", binary, "BitwiseAnd"},
-    {"BitwiseNot", unary, "BitwiseNot"},
+    {"BitwiseNot", emp_onnx_lower_unary, "BitwiseNot"},
     {"BitwiseOr", binary, "BitwiseOr"},
     {"BitwiseXor", binary, "BitwiseXor"},
     {"BitShift", binary, "LeftShift"},
     {"Cast", cast, "Cast"},
     {"CastLike", cast, "CastLike"},
-    {"Ceil", unary, "Ceil"},
-    {"Celu", unary, "Elu"},
+    {"Ceil", emp_onnx_lower_unary, "Ceil"},
+    {"Celu", emp_onnx_lower_unary, "Elu"},
     {"Clip", clip, NULL},
-    {"Cos", unary, "Cos"},
-    {"Cosh", unary, "Cosh"},
+    {"Cos", emp_onnx_lower_unary, "Cos"},
+    {"Cosh", emp_onnx_lower_unary, "Cosh"},
     {"CumProd", cumulate, "Cumprod"},
     {"CumSum", cumulate, "Cumsum"},
     {"DequantizeLinear", quantize, "DequantizeLinear"},
     {"Div", binary, "RealDiv"},
     {"DynamicQuantizeLinear", dynamic_quantize, "DynamicQuantizeLinear"},
-    {"Elu", unary, "Elu"},
+    {"Elu", emp_onnx_lower_unary, "Elu"},
     {"Equal", binary, "Equal"},
-    {"Erf", unary, "Erf"},
-    {"Exp", unary, "Exp"},
-    {"Floor", unary, "Floor"},
+    {"Erf", emp_onnx_lower_unary, "Erf"},
+    {"Exp", emp_onnx_lower_unary, "Exp"},
+    {"Floor", emp_onnx_lower_unary, "Floor"},
     {"FusedGemm", gemm, NULL},
-    {"Gelu", unary, "Gelu"},
+    {"Gelu", emp_onnx_lower_unary, "Gelu"},
     {"Gemm", gemm, NULL},
     {"Greater", binary, "Greater"},
     {"GreaterOrEqual", binary, "GreaterEqual"},
-    {"HardSigmoid", unary, "HardSigmoid"},
-    {"HardSwish", unary, "HardSwish"},
-    {"Hardmax", unary, "Softmax"},
-    {"IsInf", unary, "IsInf"},
-    {"IsNaN", unary, "IsNan"},
-    {"LeakyRelu", unary, "LeakyRelu"},
+    {"HardSigmoid", emp_onnx_lower_unary, "HardSigmoid"},
+    {"HardSwish", emp_onnx_lower_unary, "HardSwish"},
+    {"Hardmax", emp_onnx_lower_unary, "Softmax"},
+    {"IsInf", emp_onnx_lower_unary, "IsInf"},
+    {"IsNaN", emp_onnx_lower_unary, "IsNan"},
+    {"LeakyRelu", emp_onnx_lower_unary, "LeakyRelu"},
     {"Less", binary, "Less"},
     {"LessOrEqual", binary, "LessEqual"},
-    {"Log", unary, "Log"},
-    {"LogSoftmax", softmax, "LogSoftmax"},
+    {"Log", emp_onnx_lower_unary, "Log"},
+    {"LogSoftmax", emp_onnx_lower_unary, "LogSoftmax"},
     {"MatMul", matmul, NULL},
     {"MatMulInteger", quantized_product, "MatMulInteger"},
     {"Max", binary, "Maximum"},
     {"Mean", mean_of_operands, NULL},
     {"Min", binary, "Minimum"},
-    {"Mish", unary, "Mish"},
+    {"Mish", emp_onnx_lower_unary, "Mish"},
     {"Mod", binary, "FloorMod"},
     {"Mul", binary, "Mul"},
-    {"Neg", unary, "Neg"},
-    {"Not", unary, "LogicalNot"},
+    {"Neg", emp_onnx_lower_unary, "Neg"},
+    {"Not", emp_onnx_lower_unary, "LogicalNot"},
     {"Or", binary, "LogicalOr"},
     {"PRelu", prelu, "PRelu"},
     {"Pow", power, "Pow"},
     {"QLinearMatMul", quantized_product, "QLinearMatMul"},
-    {"QuickGelu", unary, "Silu"},
+    {"QuickGelu", emp_onnx_lower_unary, "Silu"},
     {"QuantizeLinear", quantize, "QuantizeLinear"},
-    {"Reciprocal", unary, "Reciprocal"},
+    {"Reciprocal", emp_onnx_lower_unary, "Reciprocal"},
     {"ReduceL1", reduce, "Abs Sum"},
     {"ReduceL2", reduce, "Square Sum Sqrt"},
     {"ReduceLogSum", reduce, "Sum Log"},
@@ -437,25 +425,24 @@ const emp_onnx_rule emp_onnx_math_rules[] = {
     {"ReduceProd", reduce, "Prod"},
     {"ReduceSum", reduce, "Sum"},
     {"ReduceSumSquare", reduce, "Square Sum"},
-    {"Relu", unary, "Relu"},
-    {"Round", unary, "Round"},
-    {"Selu", unary, "Selu"},
-    {"Shrink", unary, "Shrink"},
-    {"Sigmoid", unary, "Sigmoid"},
-    {"Sign", unary, "Sign"},
-    {"Sin", unary, "Sin"},
-    {"Sinh", unary, "Sinh"},
-    {"Softmax", softmax, "Softmax"},
-    {"Softplus", unary, "Softplus"},
-    {"Softsign", unary, "Softsign"},
-    {"Sqrt", unary, "Sqrt"},
+    {"Relu", emp_onnx_lower_unary, "Relu"},
+    {"Round", emp_onnx_lower_unary, "Round"},
+    {"Selu", emp_onnx_lower_unary, "Selu"},
+    {"Shrink", emp_onnx_lower_unary, "Shrink"},
+    {"Sigmoid", emp_onnx_lower_unary, "Sigmoid"},
+    {"Sign", emp_onnx_lower_unary, "Sign"},
+    {"Sin", emp_onnx_lower_unary, "Sin"},
+    {"Sinh", emp_onnx_lower_unary, "Sinh"},
+    {"Softmax", emp_onnx_lower_unary, "Softmax"},
+    {"Softplus", emp_onnx_lower_unary, "Softplus"},
+    {"Softsign", emp_onnx_lower_unary, "Softsign"},
+    {"Sqrt", emp_onnx_lower_unary, "Sqrt"},
     {"Sub", binary, "Sub"},
     {"Sum", sum, "Add"},
     {"SwiGLU", swiglu, NULL},
-    {"Swish", unary, "Silu"},
-    {"Tan", unary, "Tan"},
-    {"Tanh", unary, "Tanh"},
-    {"ThresholdedRelu", unary, "ThresholdedRelu"},
-    {"Where", where, "SelectV2"},
+    {"Swish", emp_onnx_lower_unary, "Silu"},
+    {"Tan", emp_onnx_lower_unary, "Tan"},
+    {"Tanh", emp_onnx_lower_unary, "Tanh"},
+    {"ThresholdedRelu", emp_onnx_lower_unary, "ThresholdedRelu"},
     {"Xor", binary, "LogicalXor"},
     {0}};

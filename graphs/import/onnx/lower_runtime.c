@@ -176,11 +176,6 @@ static void quantized_gemm(emp_onnx_call *c, const char *word)
                       EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 3))));
 }
 
-static void quantized_unary(emp_onnx_call *c, const char *word)
-{
-    emp_onnx_out(c, 0, emp_onnx_emit1(c, word, emp_onnx_in_port(c, 0)));
-}
-
 static void quantized_binary(emp_onnx_call *c, const char *word)
 {
     emp_onnx_out(c, 0,
@@ -371,11 +366,11 @@ const emp_onnx_rule emp_onnx_runtime_rules[] = {
     {"QGemm", quantized_gemm, "MatMulInteger"},
     {"QLinearAdd", quantized_binary, "Add"},
     {"QLinearConcat", quantized_concat, "ConcatV2"},
-    {"QLinearLeakyRelu", quantized_unary, "LeakyRelu"},
+    {"QLinearLeakyRelu", emp_onnx_lower_unary, "LeakyRelu"},
     {"QLinearMul", quantized_binary, "Mul"},
     {"QLinearReduceMean", quantized_mean, "Mean"},
-    {"QLinearSigmoid", quantized_unary, "Sigmoid"},
-    {"QLinearSoftmax", quantized_unary, "Softmax"},
+    {"QLinearSigmoid", emp_onnx_lower_unary, "Sigmoid"},
+    {"QLinearSoftmax", emp_onnx_lower_unary, "Softmax"},
     {"QLinearWhere", quantized_where, "SelectV2"},
     {"ReorderInput", into_blocks, "SpaceToDepth"},
     {"ReorderOutput", out_of_blocks, "DepthToSpace"},

@@ -1,15 +1,40 @@
 /** \file graphs/import/onnx/model.h
- * ONNX's messages on the wire: models, graphs, nodes, attributes, tensors (onnx.proto of ONNX 1.16).
- *
- * Nothing is copied: all slices lie in the file. A tensor's data are looked at only when somebody
- * asks for its numbers; data in other files are never opened.
+ * ONNX models, operators of versions 1 to 28, as graphs: what one inference runs, or the training
+ * step that follows from it.
  */
 #ifndef EMP_GRAPHS_IMPORT_ONNX_MODEL_H
 #define EMP_GRAPHS_IMPORT_ONNX_MODEL_H
 
 #include "base/arena.h"
+#include "graphs/import/notes/notes.h"
 #include "graphs/import/proto/wire.h"
+#include "sim/graph/graph.h"
 #include "sim/graph/op.h"
+
+/** What the file leaves open. Zero-initialise: nothing is given. */
+typedef struct {
+    int64_t     batch; /**< for inputs that leave their first size open */
+    const char *dims;  /**< "name=size,...": what symbols in shapes stand for; or NULL */
+    const char *
+        train; /**< derive a training step by sgd, momentum or adam; NULL or "": do not */
+    bool is_lenient; /**< take ops of unknown types as element-wise */
+} emp_onnx_params;
+
+/** Makes the graph of a model, its targets marked. Weights are variables whose data nobody reads.
+ *
+ * \param[out] notes  What the file is, what had to be assumed, and its problems.
+ * \retval EMP_EFORMAT  Damaged, or with problems; the message has the first one, notes the first
+ *                      EMP_NOTES_MAX.
+ * \retval EMP_EINVAL   A size for which the model has no symbol, an optimizer that is none.
+ * \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
+emp_status emp_onnx_build(emp_graph **out, emp_slice bytes, const emp_onnx_params *params,
+                          emp_import_notes *notes, emp_error *err);
+
+/* ONNX's messages on the wire: models, graphs, nodes, attributes, tensors (onnx.proto of ONNX 1.16).
+ *
+ * Nothing is copied: all slices lie in the file. A tensor's data are looked at only when somebody
+ * asks for its numbers; data in other files are never opened.
+ */
 
 enum { EMP_ONNX_MAX_DOMAINS = 32 };
 

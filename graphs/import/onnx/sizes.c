@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/notes/readers.h"
 #include "graphs/import/onnx/lower.h"
 
 enum { BATCH_DEFAULT = 32, IMAGE_DEFAULT = 224, OTHER_DEFAULT = 128, KEY_BYTES = 160 };

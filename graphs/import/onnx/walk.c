@@ -2,7 +2,6 @@
 // Over the nodes of a graph in their order, which ONNX promises to be a topological one.
 #include <string.h>
 
-#include "base/mem.h"
 #include "graphs/import/onnx/lower.h"
 
 enum { NAME_BYTES = 200, BLAME_BYTES = 240 };

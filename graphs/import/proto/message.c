@@ -1,6 +1,358 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/proto/message.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/text/units.h"
+
+enum { NUMBER_BYTES_MAX = 63 };
+
+/* Plain comparisons instead of ctype.h: independent of the locale, and any byte is legal.
+ */
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_word(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static int line_of(const emp_cursor *cursor)
+{
+    int line = 1;
+    for (const char *at = cursor->origin; at < cursor->at; at++) line += *at == '\n';
+    return line;
+}
+
+/* What an error message says stands under the cursor. */
+static emp_slice seen(const emp_cursor *cursor)
+{
+    const char *end = cursor->at;
+
+    while (end < cursor->end && end - cursor->at < 20 && *end > ' ') end++;
+    return (emp_slice){cursor->at, (size_t)(end - cursor->at)};
+}
+
+static void skip_space(emp_cursor *cursor)
+{
+    while (cursor->at < cursor->end) {
+        if (*cursor->at == '#') {
+            while (cursor->at < cursor->end && *cursor->at != '\n') cursor->at++;
+        } else if (is_space(*cursor->at)) {
+            cursor->at++;
+        } else {
+            return;
+        }
+    }
+}
+
+/* Skips space, then \a wanted if it is there. */
+static bool accept(emp_cursor *cursor, char wanted)
+{
+    skip_space(cursor);
+    if (cursor->at == cursor->end || *cursor->at != wanted) return false;
+    cursor->at++;
+    return true;
+}
+
+static emp_status skip_literal(emp_cursor *cursor, emp_error *err)
+{
+    const char *at = cursor->at;
+    char        quote = *at++;
+
+    while (at < cursor->end && *at != quote) {
+        if (*at == '\\' && at + 1 < cursor->end) at++;
+        at++;
+    }
+    if (at >= cursor->end) {
+        return EMP_ERROR(EMP_EFORMAT,
+                         "line %d: a string without its closing %c (truncated?)",
+                         line_of(cursor), quote);
+    }
+    cursor->at = at + 1;
+    return EMP_OK;
+}
+
+static char closing(char bracket)
+{
+    switch (bracket) {
+    case '{': return '}';
+    case '<': return '>';
+    default: return ']';
+    }
+}
+
+/* Moves from behind an opening bracket to its partner. */
+static emp_status find_closing(emp_cursor *cursor, char bracket, emp_error *err)
+{
+    emp_cursor open = {cursor->origin, cursor->at - 1, cursor->end};
+    char       awaited[EMP_TEXT_MAX_DEPTH];
+    int        depth = 0;
+
+    awaited[depth++] = closing(bracket);
+    for (;;) {
+        skip_space(cursor);
+        if (cursor->at == cursor->end) {
+            return EMP_ERROR(EMP_EFORMAT, "line %d: '%c' is never closed (truncated?)",
+                             line_of(&open), bracket);
+        }
+        switch (*cursor->at) {
+        case '"':
+        case '\'': EMP_CHECK(skip_literal(cursor, err)); continue;
+        case '{':
+        case '<':
+        case '[':
+            if (depth == EMP_TEXT_MAX_DEPTH) {
+                return EMP_ERROR(EMP_EFORMAT, "line %d: nested more than %d deep",
+                                 line_of(cursor), EMP_TEXT_MAX_DEPTH);
+            }
+            awaited[depth++] = closing(*cursor->at);
+            break;
+        case '}':
+        case '>':
+        case ']':
+            if (*cursor->at != awaited[depth - 1]) {
+                return EMP_ERROR(EMP_EFORMAT, "line %d: '%c' where '%c' is due",
+                                 line_of(cursor), *cursor->at, awaited[depth - 1]);
+            }
+            if (--depth == 0) return EMP_OK;
+            break;
+        default: break;
+        }
+        cursor->at++;
+    }
+    return EMP_OK;
+}
+
+static emp_status read_name(emp_cursor *cursor, emp_slice *name, emp_error *err)
+{
+    const char *start = cursor->at;
+
+    if (*cursor->at == '[') { /* the name of an extension */
+        cursor->at++;
+        EMP_CHECK(find_closing(cursor, '[', err));
+        cursor->at++;
+    } else {
+        while (cursor->at < cursor->end && is_word(*cursor->at)) cursor->at++;
+    }
+    *name = (emp_slice){start, (size_t)(cursor->at - start)};
+    if (name->size == 0) {
+        return EMP_ERROR(EMP_EFORMAT, "line %d: '%.*s' where the name of a field is due",
+                         line_of(cursor), EMP_SLICE_ARG(seen(cursor)));
+    }
+    return EMP_OK;
+}
+
+static emp_status read_message(emp_cursor *cursor, emp_text_field *field, emp_error *err)
+{
+    char        bracket = *cursor->at++;
+    const char *start = cursor->at;
+
+    EMP_CHECK(find_closing(cursor, bracket, err));
+    field->kind = EMP_TEXT_MESSAGE;
+    field->value = (emp_slice){start, (size_t)(cursor->at - start)};
+    cursor->at++;
+    return EMP_OK;
+}
+
+static emp_status read_literals(emp_cursor *cursor, emp_text_field *field, emp_error *err)
+{
+    const char *start = cursor->at, *end = cursor->at;
+
+    while (cursor->at < cursor->end && (*cursor->at == '"' || *cursor->at == '\'')) {
+        EMP_CHECK(skip_literal(cursor, err));
+        end = cursor->at;
+        skip_space(cursor);
+    }
+    field->kind = EMP_TEXT_STRING;
+    field->value = (emp_slice){start, (size_t)(end - start)};
+    return EMP_OK;
+}
+
+static emp_status read_scalar(emp_cursor *cursor, emp_text_field *field, emp_error *err)
+{
+    const char *start;
+
+    field->is_negative = accept(cursor, '-');
+    skip_space(cursor);
+    start = cursor->at;
+    while (cursor->at < cursor->end) {
+        bool is_exponent_sign = (*cursor->at == '-' || *cursor->at == '+') &&
+                                cursor->at > start && (cursor->at[-1] | 0x20) == 'e';
+        if (!is_word(*cursor->at) && *cursor->at != '.' && !is_exponent_sign) break;
+        cursor->at++;
+    }
+    field->kind = EMP_TEXT_SCALAR;
+    field->value = (emp_slice){start, (size_t)(cursor->at - start)};
+    if (field->value.size == 0) {
+        return EMP_ERROR(
+            EMP_EFORMAT, "line %d: '%.*s' where the value of \"%.*s\" is due",
+            line_of(cursor), EMP_SLICE_ARG(seen(cursor)), EMP_SLICE_ARG(field->name));
+    }
+    return EMP_OK;
+}
+
+static emp_status read_value(emp_cursor *cursor, emp_text_field *field, emp_error *err)
+{
+    skip_space(cursor);
+    if (cursor->at < cursor->end) {
+        switch (*cursor->at) {
+        case '{':
+        case '<': return read_message(cursor, field, err);
+        case '"':
+        case '\'': return read_literals(cursor, field, err);
+        default: break;
+        }
+    }
+    return read_scalar(cursor, field, err);
+}
+
+/* The element of a list that the cursor is before; *found is false at the list's end. */
+static emp_status next_element(emp_text_body *text, emp_text_field *field, bool *found,
+                               emp_error *err)
+{
+    *field = (emp_text_field){.name = text->list_name};
+    *found = !accept(&text->cursor, ']');
+    if (*found) {
+        EMP_CHECK(read_value(&text->cursor, field, err));
+        (void)accept(&text->cursor, ',');
+    }
+    text->in_list = *found;
+    return EMP_OK;
+}
+
+emp_text_body emp_text_open(const char *origin, emp_slice body)
+{
+    return (emp_text_body){.cursor = {origin, body.data, body.data + body.size}};
+}
+
+emp_status emp_text_next(emp_text_body *text, emp_text_field *field, bool *found,
+                         emp_error *err)
+{
+    emp_cursor *cursor = &text->cursor;
+
+    *found = false;
+    for (;;) {
+        if (text->in_list) {
+            EMP_CHECK(next_element(text, field, found, err));
+            if (*found) return EMP_OK;
+        }
+        while (accept(cursor, ',') || accept(cursor, ';')) continue;
+        if (cursor->at == cursor->end) return EMP_OK;
+
+        *field = (emp_text_field){0};
+        EMP_CHECK(read_name(cursor, &field->name, err));
+        bool has_colon = accept(cursor, ':');
+        if (accept(cursor, '[')) {
+            text->in_list = true;
+            text->list_name = field->name;
+            continue;
+        }
+        if (!has_colon &&
+            (cursor->at == cursor->end || (*cursor->at != '{' && *cursor->at != '<'))) {
+            return EMP_ERROR(
+                EMP_EFORMAT, "line %d: '%.*s' after \"%.*s\", where ':' or '{' is due",
+                line_of(cursor), EMP_SLICE_ARG(seen(cursor)), EMP_SLICE_ARG(field->name));
+        }
+        EMP_CHECK(read_value(cursor, field, err));
+        *found = true;
+        return EMP_OK;
+    }
+    return EMP_OK;
+}
+
+static int digit_of(char c)
+{
+    if (is_digit(c)) return c - '0';
+    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') return (c | 0x20) - 'a' + 10;
+    return 16;
+}
+
+/* Reads the escape behind a backslash; returns where it ends. */
+static const char *read_escape(const char *at, const char *end, char *out)
+{
+    static const char letters[] = "abfnrtv", meanings[] = "\a\b\f\n\r\t\v";
+    int               base = 8, value = 0, digits = 0, digits_max = 3;
+
+    if (*at == 'x' || *at == 'X') {
+        base = 16;
+        digits_max = 2;
+        at++;
+    }
+    while (digits < digits_max && at < end && digit_of(*at) < base) {
+        value = value * base + digit_of(*at++);
+        digits++;
+    }
+    if (digits > 0 || base == 16 || at == end) {
+        *out = (char)value;
+        return at;
+    }
+    const char *letter = strchr(letters, *at);
+    *out = letter != NULL && *letter != '\0' ? meanings[letter - letters] : *at;
+    return at + 1;
+}
+
+emp_status emp_text_unquote(emp_slice literals, emp_arena *scratch, emp_slice *out,
+                            emp_error *err)
+{
+    const char *at = literals.data, *end = literals.data + literals.size;
+    char       *copy = NULL;
+    size_t      size = 0;
+
+    /* One literal without an escape: its quotes are the only ones of their kind. */
+    if (literals.size >= 2 && memchr(at, '\\', literals.size) == NULL &&
+        memchr(at + 1, *at, literals.size - 2) == NULL) {
+        *out = (emp_slice){at + 1, literals.size - 2};
+        return EMP_OK;
+    }
+    copy = emp_arena_alloc(scratch, literals.size + 1);
+    if (copy == NULL)
+        return EMP_ERROR(EMP_ENOMEM, "a string of %zu bytes", literals.size);
+    while (at < end) {
+        char quote = *at++;
+        while (*at != quote) { /* its closing quote was seen by skip_literal */
+            if (*at != '\\')
+                copy[size++] = *at++;
+            else
+                at = read_escape(at + 1, end, &copy[size++]);
+        }
+        emp_cursor gap = {at, at + 1, end};
+        skip_space(&gap);
+        at = gap.at;
+    }
+    *out = (emp_slice){copy, size};
+    return EMP_OK;
+}
+
+emp_status emp_text_integer(const emp_text_field *field, int64_t *value, emp_error *err)
+{
+    char   number[NUMBER_BYTES_MAX + 2], *end = NULL;
+    size_t size = field->value.size;
+
+    if (field->kind != EMP_TEXT_SCALAR || size > NUMBER_BYTES_MAX) {
+        return EMP_ERROR(EMP_EFORMAT, "\"%.*s\" is no number",
+                         EMP_SLICE_ARG(field->name));
+    }
+    if (emp_slice_is(field->value, "true") || emp_slice_is(field->value, "false")) {
+        *value = *field->value.data == 't';
+        return EMP_OK;
+    }
+    number[0] = field->is_negative ? '-' : '+';
+    memcpy(number + 1, field->value.data, size);
+    number[size + 1] = '\0';
+
+    errno = 0;
+    *value = strtoll(number, &end, 0);
+    if (*end == '\0' && errno == 0) return EMP_OK;
+    *value = emp_truncate(emp_number_parse(number, &end));
+    if (*end == 'f' && end > number) end++; /* 1.5f is a float, too */
+    if (*end != '\0') {
+        return EMP_ERROR(EMP_EFORMAT, "\"%.*s\" is '%.*s', which is no number",
+                         EMP_SLICE_ARG(field->name), EMP_SLICE_ARG(field->value));
+    }
+    return EMP_OK;
+}
+
 static int32_t number_of(const emp_field_name *names, emp_slice name)
 {
     for (; names->name != NULL; names++) {
@@ -179,4 +531,19 @@ emp_status emp_field_enum(const emp_message *message, const emp_field *field,
     bool      found = false;
     *value = 0;
     return emp_field_next_number(message, &first, EMP_NUMBER_VARINT, value, &found, err);
+}
+
+emp_status emp_message_string(emp_slice *out, emp_message message, int32_t number,
+                              emp_error *err)
+{
+    emp_field field;
+    bool      found = false;
+
+    *out = (emp_slice){"", 0};
+    for (;;) {
+        EMP_CHECK(emp_message_next(&message, &field, &found, err));
+        if (!found) return EMP_OK;
+        if (field.number == number)
+            EMP_CHECK(emp_field_string(&message, &field, out, err));
+    }
 }

@@ -13,7 +13,26 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "graphs/import/proto/cursor.h"
+#include "base/text/slice.h"
+
+/* Places in a file that lies in memory: the readers of both formats share them.
+ *
+ * Nothing is copied: slices point into the file's bytes, which must outlive them.
+ */
+
+/** The part of a file that is still to be read. */
+typedef struct {
+    const char *origin; /**< first byte of the file, for positions in messages */
+    const char *at;
+    const char *end;
+} emp_cursor;
+
+/** The integer part, saturated; 0 for a NaN. */
+static inline int64_t emp_truncate(double x)
+{
+    if (!(x > -9.2e18)) return x < 0 ? INT64_MIN : 0;
+    return x < 9.2e18 ? (int64_t)x : INT64_MAX;
+}
 
 /** Wire types, by their numbers in the format. The deprecated groups (3, 4) are refused.
  */

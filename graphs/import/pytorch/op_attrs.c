@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Places of arguments: PyTorch's native_functions.yaml.
-#include "graphs/import/pytorch/calls.h"
-
 #include <stdint.h>
 #include <string.h>
+
+#include "graphs/import/pytorch/lower.h"
 
 static bool has(const char *name, const char *part) { return strstr(name, part) != NULL; }
 

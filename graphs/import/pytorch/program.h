@@ -93,16 +93,7 @@ const emp_torch_value *emp_torch_argument(const emp_torch_program *p,
 bool emp_torch_is_list_of(const emp_torch_program *p, const emp_torch_value *v,
                           emp_torch_kind kind);
 
-/** "torch.float32", "float32", "f32" -> the element type; EMP_DTYPE_NONE: not known. */
-emp_dtype emp_torch_dtype(const char *name);
-
 /* The JSON of a torch.fx graph as scripts/export/export_torch.py writes it (docs/formats.md). */
-
-/** Reads all nodes. O(size). The caller clears \a program, also after a failure.
- * \retval EMP_EFORMAT       The message tells what is wrong with up to 20 nodes.
- * \retval EMP_EUNSUPPORTED  Too many nodes. \retval EMP_ENOMEM */
-emp_status emp_fx_json_read(emp_torch_program *program, const emp_json *root,
-                            emp_error *err);
 
 /* What is wrong with a file, all of it at once: as many sentences as a message holds. */
 
@@ -121,5 +112,11 @@ emp_status emp_problems_add(emp_problems *p, emp_status status, const emp_error 
 
 /** EMP_OK if there was none; else one message with those that it has room for. */
 emp_status emp_problems_report(const emp_problems *p, emp_error *err);
+
+/** Reads all nodes. O(size). The caller clears program, also after a failure.
+ * \retval EMP_EFORMAT       The message tells what is wrong with up to 20 nodes.
+ * \retval EMP_EUNSUPPORTED  Too many nodes. */
+emp_status emp_fx_json_read(emp_torch_program *program, const emp_json *root,
+                            emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_PYTORCH_PROGRAM_H */

@@ -42,14 +42,6 @@ int32_t emp_pt2_weights_tensor(const emp_pt2_weights *weights, const char *name)
 emp_status emp_pt2_unpack(const char *bytes, size_t size, char **json, size_t *json_size,
                           emp_error *err);
 
-/** The list of weights, "NAME_weights_config.json", as emp_pt2_unpack() gives the graph; \a *json is NULL if there is
- * none, as in older archives. */
-emp_status emp_pt2_unpack_weights(const char *bytes, size_t size, char **json,
-                                  size_t *json_size, emp_error *err);
-
-/** Bytes of the \a file that the list of weights names; 0: there is none. O(entries). */
-size_t emp_pt2_weight_bytes(const char *bytes, size_t size, const char *file);
-
 /** Reads the graph. \a weights tells which names share a tensor: it is read once, and has several readers. \a notes takes
  * what is assumed of branches and loops. O(size)
  * expected. The caller clears \a program, also after a failure.
@@ -58,5 +50,62 @@ size_t emp_pt2_weight_bytes(const char *bytes, size_t size, const char *file);
 emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root,
                         const emp_pt2_weights *weights, emp_import_notes *notes,
                         emp_error *err);
+
+/* One graph of a torch.export archive while it is read. A node may run a graph of its own (torch.cond, scan), whose
+ * names are its own and whose nodes join the same program. Internal to pt2.c and pt2_inner.c.
+ */
+
+/** The node that makes a tensor; node -1: the value is no tensor. */
+typedef struct {
+    int32_t node, result;
+} emp_pt2_maker;
+
+/** Tensors that a step keeps though no node reads them. The struct is open; its owner frees \a maker. */
+typedef struct {
+    emp_pt2_maker *maker;
+    int32_t        count, capacity;
+} emp_pt2_kept;
+
+/** Its maps borrow names from the JSON, which outlives the reader. */
+typedef struct {
+    emp_torch_program *p;
+    emp_strmap         tensor_of_name; /**< into tensor[] */
+    const emp_json   **tensor;         /**< members of tensor_values */
+    emp_strmap         maker_of_name;  /**< into maker[] */
+    emp_pt2_maker     *maker;
+    int32_t            maker_count, maker_capacity;
+
+    const emp_pt2_weights *weights;
+    int32_t *node_of_weight; /**< [tensor of weights] its node, -1: not met yet */
+
+    emp_import_notes *notes;
+    emp_pt2_kept     *kept;   /**< of the outermost graph */
+    const char       *prefix; /**< before the names of nodes; "" in the outermost graph */
+    const char       *module; /**< of nodes that name none; may be NULL */
+    int32_t           depth;  /**< graphs around this one */
+} emp_pt2_reader;
+
+emp_status emp_pt2_index_tensors(emp_pt2_reader *r, const emp_json *values,
+                                 emp_error *err);
+/** Shape and type of a tensor of this graph. \a place begins the message of a failure. */
+emp_status emp_pt2_read_tensor(emp_pt2_reader *r, const char *name, const char *place,
+                               emp_tensor_info *tensor, emp_error *err);
+emp_status emp_pt2_set_maker(emp_pt2_reader *r, const char *name, emp_pt2_maker made,
+                             emp_error *err);
+/** Adds a node to the program; the graph's prefix goes before its name. */
+emp_status emp_pt2_add_node(emp_pt2_reader *r, emp_torch_node *node, const char *place,
+                            emp_error *err);
+/** Reads the node at \a number of a graph's list. */
+emp_status emp_pt2_read_node(emp_pt2_reader *r, const emp_json *json, int32_t number,
+                             emp_error *err);
+void       emp_pt2_reader_clear(emp_pt2_reader *r);
+
+/** Puts the nodes of the graph that a higher-order op runs in place of the op: the body of a wrapper, the larger graph
+ * of a cond, the body of a scan or a map once for each slice, of a while_loop as often as its counter says, else once.
+ * Choices that data would make are assumptions. \a names has the op's results, NULL for those that are no tensors.
+ * \a *is_run is false where the op is no such op, and then nothing has been added. */
+emp_status emp_pt2_run_inner(emp_pt2_reader *r, const emp_json *node, const char **names,
+                             int32_t count, const char *name, const char *module,
+                             const char *place, bool *is_run, emp_error *err);
 
 #endif /* EMP_GRAPHS_IMPORT_PYTORCH_PT2_H */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/pytorch/pt2_reader.h"
+#include "graphs/import/pytorch/pt2.h"
 
 enum {
     DEPTH_MAX = 16,

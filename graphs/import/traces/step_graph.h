@@ -12,10 +12,48 @@
 #ifndef EMP_GRAPHS_IMPORT_TRACES_STEP_GRAPH_H
 #define EMP_GRAPHS_IMPORT_TRACES_STEP_GRAPH_H
 
-#include "graphs/import/traces/execution.h"
-#include "graphs/import/traces/kineto/step.h"
+#include "base/text/json.h"
+#include "graphs/import/traces/kineto.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/graph_builder.h"
+
+/* PyTorch's execution traces (ET): every operator of a run with the tensors that it reads and
+ * makes, and without times. Of schema 1.0.x
+ *
+ *     {"schema": "1.0.1", "nodes": [{"name": "aten::add", "id": 5, "rf_id": 3,
+ *      "inputs": [[11, 12, 0, 65536, 4, "cuda:0"], 1], "outputs": [[13, 14, 0, ...]]}, ...]}
+ *
+ * and 1.1.x, where "inputs" and "outputs" are objects with "values", and rf_id is one of "attrs".
+ * A tensor is [id, storage, offset, elements, bytes of one, device]. rf_id is the "Record
+ * function id" of the profiler's event of that operator; in old traces it is the "External id".
+ */
+
+typedef struct {
+    int64_t storage;
+    int64_t bytes;
+} emp_execution_tensor;
+
+typedef struct {
+    int64_t record; /**< rf_id */
+    int32_t first;  /**< its tensors: inputs, then outputs */
+    int32_t input_count, output_count;
+} emp_execution_op;
+
+/** Zero-initialise; emp_execution_clear() releases it, also after a failure. */
+typedef struct {
+    emp_execution_op     *op; /**< by record */
+    emp_execution_tensor *tensor;
+    int32_t               op_count, tensor_count, tensor_capacity;
+} emp_execution;
+
+/** The numbers of a tensor: id, storage, offset, elements, bytes of one. A device follows. */
+enum { EMP_EXECUTION_PARTS = 5 };
+
+/** Reads the numbers of a tensor; false if \a value is none. */
+bool emp_execution_tensor_parts(const emp_json *value, int64_t *part);
+
+/** A member of a node in either schema: its own, or one of its list "attrs"; NULL: it has none. */
+const emp_json *emp_execution_attribute(const emp_json *node, const char *key);
 
 /* Which kernels of a step read what others have written: the operators of its profiler's trace,
  * joined with those of its execution trace.
@@ -33,27 +71,9 @@ typedef struct {
     int32_t          joined_count;
 } emp_step_tensors;
 
-/** O(nodes log operators + tensors log tensors). \retval EMP_ENOMEM */
-emp_status emp_step_tensors_find(emp_step_tensors *out, const emp_traced_step *step,
-                                 const emp_kineto *trace, const emp_execution *execution,
-                                 emp_error *err);
-
-void emp_step_tensors_clear(emp_step_tensors *tensors);
-
 enum { EMP_TRACE_CPU = 10, EMP_TRACE_NAME_BYTES = 256, EMP_TRACE_PART_BYTES = 64 };
 
-/** Adds an op for each node, in the order of their numbers, and the edges. With \a tensors (NULL
- * is allowed) ops read each other's results, and two that are joined with operators do not wait for
- * each other because of their stream alone. O(nodes + edges).
- * \retval EMP_EUNSUPPORTED  Longer times than a simulation can add up. \retval EMP_ENOMEM */
-emp_status emp_step_build(emp_graph_builder *builder, const emp_traced_step *step,
-                          const emp_kineto *trace, const emp_step_tensors *tensors,
-                          emp_error *err);
-
 /* Texts of traces as parts of names. */
-
-/** The bytes of a text that may stand in a name, others as '_'; what is too long is cut off. */
-void emp_trace_put_text(char part[EMP_TRACE_PART_BYTES], const char *text, size_t length);
 
 /** The function of a kernel's signature: of "void at::native::f<int>(...)" it is f. Of what is no
  * signature it is the text up to '(' or '<'. */

@@ -4,7 +4,7 @@
 #ifndef EMP_SIM_ENGINE_RUN_MEMORY_H
 #define EMP_SIM_ENGINE_RUN_MEMORY_H
 
-#include "sim/engine/run/trace.h"
+#include "sim/engine/run/events.h"
 
 __attribute__((cold)) EMP_SIM_CALLED void
 emp_run_judge_memory(emp_engine *sim, int32_t space, int64_t bytes, int32_t op)

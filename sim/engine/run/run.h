@@ -6,7 +6,6 @@
 #define EMP_SIM_ENGINE_RUN_RUN_H
 
 #include "sim/engine/run/copy.h"
-#include "sim/engine/run/pool.h"
 
 static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t device)
 {

@@ -532,7 +532,7 @@ static emp_status find_fabrics(emp_import_plan *plan, emp_error *err)
     return EMP_OK;
 }
 
-bool emp_import_has_fabric(const emp_import_plan *plan, int32_t a, int32_t b)
+static bool import_has_fabric(const emp_import_plan *plan, int32_t a, int32_t b)
 {
     for (int32_t i = 0; i < plan->fabric_count; i++)
         if (is_member(&plan->fabric[i].set, a) && is_member(&plan->fabric[i].set, b))
@@ -553,7 +553,7 @@ static void find_socket_links(emp_import_plan *plan)
         for (int32_t b = 0; b < a; b++)
             is_crossed =
                 is_crossed || (plan->tree.socket_of[a] != plan->tree.socket_of[b] &&
-                               !emp_import_has_fabric(plan, a, b));
+                               !import_has_fabric(plan, a, b));
     }
     if (is_crossed)
         plan->socket_gb_per_s = EMP_IMPORT_SOCKET_FRAC * emp_pcie_gb_per_s(newest);

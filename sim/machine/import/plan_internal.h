@@ -226,29 +226,27 @@ typedef struct {
     const emp_machine_import *request;
     emp_import_source         source;
     emp_lstopo                lstopo;
-    bool              is_known_computer; /* its GPU and CPU are those of products.c */
-    bool              makes_host;        /* a model of the CPU goes with the file */
-    char              model[EMP_IMPORT_MODEL_BYTES]; /* of all GPUs; "" = not named */
-    char              host[EMP_IMPORT_MODEL_BYTES];
-    emp_gpu_matrix    matrix;
-    emp_gpu_query     query; /* no GPUs: nothing tells their products */
-    emp_gpu_tree      tree;
-    emp_nvlink_sets   sets;
-    emp_import_gpu    gpu[EMP_IMPORT_GPUS];
-    int32_t           fabric_count;
+    bool            is_known_computer; /* its GPU and CPU are of the list of known ones */
+    bool            makes_host;        /* a model of the CPU goes with the file */
+    char            model[EMP_IMPORT_MODEL_BYTES]; /* of all GPUs; "" = not named */
+    char            host[EMP_IMPORT_MODEL_BYTES];
+    emp_gpu_matrix  matrix;
+    emp_gpu_query   query; /* no GPUs: nothing tells their products */
+    emp_gpu_tree    tree;
+    emp_nvlink_sets sets;
+    emp_import_gpu  gpu[EMP_IMPORT_GPUS];
+    int32_t         fabric_count;
     emp_import_fabric fabric[EMP_MAX_FABRICS];
     int32_t           slow_sets;       /* NVLinks slower than PCIe, left out */
     double            socket_gb_per_s; /* 0: sockets have no links of their own */
 } emp_import_plan;
 
 /* Whether a fabric joins two GPUs. */
-bool emp_import_has_fabric(const emp_import_plan *plan, int32_t a, int32_t b);
 
 /* Whether a GPU hangs on its host that way. */
 bool emp_import_has_bus(const emp_import_plan *plan, emp_import_bus bus);
 
 /* "NVLinks" or "XGMI links" */
-const char *emp_import_links(const emp_import_plan *plan);
 
 /* \retval EMP_ENOMEM, EMP_EUNSUPPORTED */
 emp_status emp_import_write(char **yaml, const emp_import_plan *plan, emp_error *err);

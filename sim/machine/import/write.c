@@ -38,7 +38,7 @@ static void add_range(emp_text *t, int32_t from, int32_t end)
     if (end - from > 1) emp_text_add(t, " to gpu:%d", end - 1);
 }
 
-const char *emp_import_links(const emp_import_plan *plan)
+static const char *import_links(const emp_import_plan *plan)
 {
     return plan->source == EMP_IMPORT_AMD ? "XGMI links" : "NVLinks";
 }
@@ -168,7 +168,7 @@ static void write_documented(emp_text *t, const emp_import_plan *plan)
         end = run_end(plan, i, has_same_model);
         if (links->model != NULL && links->nvlinks > 0)
             emp_text_add(t, "#   An %.*s of %s has %.4g GB/s one way.\n",
-                         (int)strlen(emp_import_links(plan)) - 1, emp_import_links(plan),
+                         (int)strlen(import_links(plan)) - 1, import_links(plan),
                          links->model, links->nvlink_gb_per_s);
     }
 }
@@ -204,7 +204,7 @@ static void write_assumed_links(emp_text *t, const emp_import_plan *plan)
         emp_text_add(t,
                      "#   %s of a pair reach %.4g of the documented rate, near "
                      "machine %s; a small copy takes %.4g us.\n",
-                     emp_import_links(plan), plan->gpu[0].links->pair_frac,
+                     import_links(plan), plan->gpu[0].links->pair_frac,
                      plan->source == EMP_IMPORT_AMD ? "mi300x8" : "rtx3090x4",
                      EMP_IMPORT_PAIR_US);
     for (int32_t i = 0, end; i < plan->matrix.gpu_count; i = end) {
@@ -212,7 +212,7 @@ static void write_assumed_links(emp_text *t, const emp_import_plan *plan)
         end = run_end(plan, i, has_same_model);
         if (plan->fabric_count > 0 && gpu->links->model == NULL)
             emp_text_add(t, "#   An %.*s of %s has %.4g GB/s one way.\n",
-                         (int)strlen(emp_import_links(plan)) - 1, emp_import_links(plan),
+                         (int)strlen(import_links(plan)) - 1, import_links(plan),
                          gpu->model, gpu->links->nvlink_gb_per_s);
         if (has_fabric_of(plan, true) && gpu->links->switch_source == NULL)
             emp_text_add(t,
@@ -241,7 +241,7 @@ static void write_assumed(emp_text *t, const emp_import_plan *plan)
         emp_text_add(t,
                      "#   GPUs that %s join share a socket: neither NICs nor "
                      "CPUs tell it.\n",
-                     emp_import_links(plan));
+                     import_links(plan));
     if (plan->request->host == NULL && !plan->makes_host)
         emp_text_add(t, "#   The host is of model %s.\n", plan->host);
     if (plan->makes_host)
@@ -271,7 +271,7 @@ static void write_limits(emp_text *t, const emp_import_plan *plan)
         emp_text_add(t,
                      "# left out: the %s of %d pair%s of GPUs, which are slower than "
                      "PCIe.\n",
-                     emp_import_links(plan), plan->slow_sets,
+                     import_links(plan), plan->slow_sets,
                      plan->slow_sets == 1 ? "" : "s");
 }
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "run/loop.h"
-#include "search/groups/expert_groups.h"
+#include "search/groups/class_groups.h"
 #include "search/moves.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"

@@ -13,9 +13,9 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "search/partition/grappler_cost.h"
 #include "search/partition/metis_cut.h"
-#include "search/partition/scotch_arch.h"
+#include "search/partition/op_costs.h"
+#include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/sim/graph/kit.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "search/groups/clusters.h"
+#include "search/groups/class_groups.h"
 #include "tests/baselines/fixture.h"
 
 enum { OPS = 20, BATCH = 8, CLIQUES = 6, CLIQUE_OPS = 5 };

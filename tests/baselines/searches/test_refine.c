@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "baselines/searches/refine.h"
+#include "baselines/searches/walk.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
 #include "sim/explain/explain.h"

@@ -1,291 +1,407 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do the updates that `emplace bench policy` times come out the same on any
- * number of threads, and are its figures whole? */
+/* Are the tables of `emplace-speed` whole and their answers right, and do the updates that it times come out the same
+ * on any number of threads? */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/speed/limit.h"
+#include "bench/speed/networks.h"
 #include "bench/speed/speed.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-static bool has_one_width(emp_stand_kind kind)
+/* ---- the harness ---- */
+
+enum { ROUNDS = 5, FAST = 0, SLOW = 1, WRONG = 2 };
+
+/* A round takes 1, 2, ... s in the fast way; 3 times as long in the slow way; the third way has another
+ * answer. */
+static emp_status take(emp_speed_sample *sample, void *context, int32_t number,
+                       int32_t round, emp_error *err)
 {
-    return kind == EMP_STAND_DOPPLER || kind == EMP_STAND_HSDAG;
+    char *calls = (char *)context;
+
+    (void)err;
+    strcat(calls, (const char *[]){"f", "s", "w"}[number]);
+    sample->seconds = (round + 1) * (number == SLOW ? 3 : 1);
+    if (number != SLOW) sample->answer = number == WRONG ? 101 : 100;
+    return EMP_OK;
 }
 
-static bool has_few_nodes(emp_stand_kind kind)
+Test(harness, compares_within_rounds)
 {
-    return kind == EMP_STAND_GO || kind == EMP_STAND_HSDAG;
+    const emp_speed_way ways[] = {
+        {"fast", FAST, 0}, {"slow", SLOW, 0}, {"wrong", WRONG, 1e-3}};
+    char                 calls[64] = "";
+    const emp_speed_task task = {"t", "v", 7, ways, 3, ROUNDS, take, calls};
+    emp_speed_table      table;
+
+    emp_speed_table_init(&table, "ms", 1e3);
+    cr_assert_eq(emp_speed_measure(&table, &task, NULL), EMP_OK);
+    cr_expect_str_eq(calls, "fswfswfswfswfsw");
+    cr_assert_eq(table.sheet.line_count, 3);
+    const emp_value *fast = emp_sheet_at(&table.sheet, 0, 0);
+    const emp_value *slow = emp_sheet_at(&table.sheet, 1, 0);
+    const emp_value *wrong = emp_sheet_at(&table.sheet, 2, 0);
+    cr_expect_eq(fast[EMP_SPEED_SECONDS].real, 3);
+    cr_expect_eq(slow[EMP_SPEED_TIME].real, 9000);
+    cr_expect_eq(slow[EMP_SPEED_RATIO].real, 3);
+    cr_expect_eq(slow[EMP_SPEED_RATIO].high, 3);
+    cr_expect_eq(slow[EMP_SPEED_ROUNDS].count, ROUNDS);
+    cr_expect(isnan(slow[EMP_SPEED_DIFFERENCE].real), "it has no answer");
+    cr_expect_float_eq(wrong[EMP_SPEED_DIFFERENCE].real, 0.01, 1e-12);
+    cr_assert_eq(table.sheet.note_count, 1);
+    cr_expect_not_null(strstr(table.sheet.note[0], "wrong differs"), "%s",
+                       table.sheet.note[0]);
+    emp_sheet_clear(&table.sheet);
 }
 
-/* Hidden units that make panels and vectors incomplete. */
-static emp_stand_params small(emp_stand_kind kind)
+/* ---- the oracle and searches ---- */
+
+static emp_speed_params small(void)
 {
-    return (emp_stand_params){.kind = kind,
-                              .hidden = has_one_width(kind) ? 13 : 210,
-                              .samples = 5,
-                              .groups = 21,
-                              .ops = has_few_nodes(kind) ? 90 : 700,
-                              .threads = 7,
-                              .seed = 3};
-}
-
-Test(stand, threads_do_not_change_an_update)
-{
-    for (int kind = 0; kind < EMP_STAND_COUNT; kind++) {
-        const emp_stand_params network = small((emp_stand_kind)kind);
-        for (int32_t threads = 2; threads <= 7; threads += 5) {
-            emp_stand alone, together;
-            cr_assert_eq(emp_stand_init(&alone, &network, NULL), EMP_OK);
-            cr_assert_eq(emp_stand_init(&together, &network, NULL), EMP_OK);
-            for (int update = 0; update < 3; update++) {
-                double loss = emp_stand_update(&alone, 1);
-                cr_expect(loss == emp_stand_update(&together, threads));
-            }
-            const emp_params *a = emp_stand_parameters(&alone);
-            const emp_params *b = emp_stand_parameters(&together);
-            cr_expect_eq(memcmp(a->value, b->value, a->count * sizeof *a->value), 0,
-                         "%s on %d threads", emp_stand_name(network.kind), threads);
-            emp_stand_clear(&alone);
-            emp_stand_clear(&together);
-        }
-    }
-}
-
-Test(stand, every_failed_allocation_is_reported_and_freed)
-{
-    for (int kind = 0; kind < EMP_STAND_COUNT; kind++) {
-        const emp_stand_params network = small((emp_stand_kind)kind);
-        emp_stand              stand;
-        SURVIVES_EVERY_ALLOCATION_FAILURE(emp_stand_init(&stand, &network, NULL),
-                                          emp_stand_clear(&stand));
-        emp_stand_clear(&stand);
-    }
-}
-
-Test(limit, every_failed_allocation_is_reported_and_freed)
-{
-    const emp_stand_work work = {1e9, {{1e5, 10, 1}, {2e5, 10, 4}}};
-    double               limit_s = 0;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_limit_measure(&limit_s, &work, 1, NULL), );
-    cr_expect_gt(limit_s, 0);
-}
-
-Test(stand, work_is_that_of_the_products)
-{
-    emp_stand_params network = small(EMP_STAND_GROUPER);
-    emp_stand        stand;
-
-    /* Forward and two gradients of 64 x 21, and one less of 36 x 64. */
-    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
-    emp_stand_work work = emp_stand_work_of(&stand);
-    cr_expect_float_eq(emp_stand_flops(&work), 700.0 * 2 * (3 * 64 * 21 + 2 * 36 * 64),
-                       1);
-    cr_expect_float_eq(emp_stand_stream_bytes(&work), 0, 0);
-    emp_stand_clear(&stand);
-}
-
-/* Every update moves the weights, towards what was drawn if that was good. */
-Test(stand, learners_descend)
-{
-    static const emp_stand_kind kinds[] = {EMP_STAND_GO, EMP_STAND_PLACETO,
-                                           EMP_STAND_DOPPLER, EMP_STAND_HSDAG,
-                                           EMP_STAND_GIPH};
-
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const emp_stand_params network = small(kinds[i]);
-        emp_stand              stand;
-        cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
-        if (kinds[i] == EMP_STAND_GO)
-            for (int32_t k = 0; k < network.samples; k++) stand.go.advantage[k] = 1;
-        double first = emp_stand_update(&stand, 1), last = first;
-        for (int update = 0; update < 5; update++) last = emp_stand_update(&stand, 1);
-        cr_expect_lt(last, first, "%s", emp_stand_name(kinds[i]));
-        emp_stand_clear(&stand);
-    }
-}
-
-Test(stand, work_of_learners_is_that_of_their_maps)
-{
-    emp_stand_params network = small(EMP_STAND_PLACETO);
-    emp_stand        stand;
-
-    /* 21 steps, each twice forward and with two gradients: 9 x 9 maps of 21 groups, 3 and 8 times
-     * 4 each way; 18 x 18 maps, two of the groups and two of one, for three relations; the head. */
-    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
-    emp_stand_work work = emp_stand_work_of(&stand);
-    cr_expect_float_eq(
-        emp_stand_flops(&work),
-        2.0 * 21 * 4 *
-            (21 * (67 * 81 + 6 * 324) + 6 * 324 + 72 * 144 + 144 * 72 + 72 * 4),
-        1);
-    emp_stand_clear(&stand);
-    network = small(EMP_STAND_GO);
-    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
-    work = emp_stand_work_of(&stand);
-    cr_expect_gt(emp_stand_flops(&work),
-                 90.0 * 4 * 3 * (double)stand.go.net.params.count);
-    emp_stand_clear(&stand);
-}
-
-Test(stand, work_of_graph_networks_is_that_of_their_maps)
-{
-    emp_stand_params network = small(EMP_STAND_HSDAG);
-    emp_stand        stand;
-
-    /* Five steps, each twice forward and with two gradients. All that are not pooled: two maps in,
-     * two convolutions and an edge's score a set, four maps out. */
-    network.ops = 1;
-    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
-    emp_stand_update(&stand, 1);
-    emp_stand_work work = emp_stand_work_of(&stand);
-    cr_expect_float_eq(emp_stand_flops(&work),
-                       2.0 * 5 * 4 * (10 * 13 + 169 + 169 + 2 * 13 * 10 + 13 * 4), 1);
-    emp_stand_clear(&stand);
-    network = small(EMP_STAND_GIPH);
-    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
-    work = emp_stand_work_of(&stand);
-    const double pairs = stand.giph.world.pair_count, links = stand.giph.world.link_count;
-    cr_expect_float_eq(emp_stand_flops(&work),
-                       2.0 * stand.giph.moves *
-                           (2 * (pairs * 25 + links * 100) +
-                            3 * (pairs * (25 + 100 + 160 + 16) + links * 100)),
-                       1);
-    emp_stand_clear(&stand);
-}
-
-/* The choices that are told to a peer are legal: each node is selected once, when it is ready, and
- * gets a device that it may use. */
-Test(stand, episodes_of_doppler_select_every_node_once)
-{
-    const emp_stand_params network = small(EMP_STAND_DOPPLER);
-    emp_stand              stand;
-
-    cr_assert_eq(emp_stand_init(&stand, &network, NULL), EMP_OK);
-    const emp_stand_doppler *s = &stand.doppler;
-    const int32_t            nodes = s->agent.scene.graph->node_count;
-    for (int32_t k = 0; k < network.samples; k++) {
-        uint64_t seen = 0;
-        for (int32_t t = 0; t < nodes; t++) {
-            const int64_t at = (int64_t)k * nodes + t;
-            const int32_t node =
-                s->ready[at * s->most_ready + s->choice[EMP_DOPPLER_SELECTOR][at]];
-            const int32_t device =
-                s->candidate[at * EMP_STAND_DEVICES + s->choice[EMP_DOPPLER_PLACER][at]];
-            cr_assert(node >= 0 && node < nodes && (seen >> node & 1) == 0);
-            cr_expect(s->agent.scene.graph->devices[node] >> device & 1);
-            seen |= UINT64_C(1) << node;
-        }
-    }
-    emp_stand_clear(&stand);
-}
-
-static emp_speed_params tiny(void)
-{
-    return (emp_speed_params){.networks = 3,
-                              .hidden = {12},
-                              .hidden_count = 1,
-                              .samples = {1, 3},
-                              .samples_count = 2,
-                              .threads = {1, 2},
-                              .threads_count = 2,
+    return (emp_speed_params){.machine = "k40x4",
+                              .runtime = "ideal",
+                              .sizes = {{20, 31}, 2},
+                              .patterns = "groups,random",
+                              .profiles = "ideal,tf-r1.3,ideal-levels,tf-r1.3-levels,"
+                                          "ideal-models,tf-r1.3-models",
+                              .peers = "textbook",
+                              .methods = "anneal,local",
+                              .moves = 24,
+                              .networks = "placer,grouper",
+                              .hidden = {{12}, 1},
+                              .samples = {{1, 3}, 2},
                               .groups = 8,
                               .ops = 300,
                               .nodes = 40,
                               .sets = 30,
-                              .steps = 6,
-                              .repeats = 4,
+                              .threads = 2,
+                              .repeats = 2,
                               .seed = 1};
 }
 
-static void check_prints(const emp_speed_report *report, const char *wanted)
+/* All ways whose step times are comparable agree with the oracle. */
+static int32_t count_compared(const emp_speed_table *table)
 {
-    emp_sheet sheet;
-    char     *text = NULL;
-    size_t    size = 0;
-    FILE     *stream = open_memstream(&text, &size);
+    int32_t compared = 0;
 
-    emp_speed_tabulate(&sheet, report);
-    cr_assert_eq(emp_sheet_print(stream, &sheet, EMP_SHEET_TEXT, NULL), EMP_OK);
-    cr_assert_eq(emp_sheet_print(stream, &sheet, EMP_SHEET_CSV, NULL), EMP_OK);
-    fclose(stream);
-    cr_expect_not_null(strstr(text, wanted), "no %s in\n%s", wanted, text);
-    free(text);
-    json_t *rows = emp_sheet_rows(&sheet);
-    cr_expect_eq(json_array_size(rows), (size_t)report->row_count);
-    json_decref(rows);
-    emp_sheet_clear(&sheet);
-}
-
-Test(speed, rows_are_whole_without_a_peer)
-{
-    static emp_speed_report report;
-    const emp_speed_params  params = tiny();
-
-    cr_assert_eq(emp_speed_measure(&report, &params, NULL), EMP_OK);
-    cr_assert_eq(report.row_count, 6, "a grouper and two placers on 1 and 2 threads");
-    for (int32_t i = 0; i < report.row_count; i++) {
-        const emp_speed_row *row = &report.row[i];
-        cr_expect(row->ours_s.count == 4 && row->ours_s.median > 0);
-        cr_expect(row->flops > 0 && row->limit_s > 0 && isnan(row->disagreement));
-        cr_expect_eq(row->ratio.count, 0);
+    for (int32_t i = 0; i < table->sheet.line_count; i++) {
+        const emp_value *line = emp_sheet_at(&table->sheet, i, 0);
+        cr_expect_gt(line[EMP_SPEED_SECONDS].real, 0);
+        cr_expect_eq(line[EMP_SPEED_ROUNDS].count, 2);
+        if (isnan(line[EMP_SPEED_DIFFERENCE].real)) continue;
+        cr_expect_eq(line[EMP_SPEED_DIFFERENCE].real, 0, "%s, %s",
+                     line[EMP_SPEED_TASK].word, line[EMP_SPEED_WAY].word);
+        compared++;
     }
-    check_prints(&report, "placer,12,3,8,300,2,4,");
-    report.torch_is_absent = true;
-    check_prints(&report, "install python3-torch");
-    report.row[0].disagreement = 0.5;
-    check_prints(&report, "losses differ");
+    return compared;
 }
 
-Test(speed, learners_have_rows_with_their_sizes)
+/* Ops of the workloads have equal times, so that many events are simultaneous. */
+Test(oracle, equals_the_textbook_simulator)
 {
-    static emp_speed_report report;
-    emp_speed_params        params = tiny();
+    static const char *const sources[] = {"rnnlm:steps=3", "inception_v3"};
+    emp_speed_params         params = small();
+    emp_speed_table          table;
+    emp_error                err = {0};
 
-    params.networks = ((1u << EMP_STAND_COUNT) - 1) &
-                      ~(1u << EMP_STAND_PLACER | 1u << EMP_STAND_GROUPER);
-    params.threads_count = 1;
+    params.source = sources;
+    params.source_count = 2;
+    params.patterns = NULL;
+    params.has_bottom_levels = true;
+    params.sizes = (emp_speed_list){{20, 2001}, 2};
+    cr_assert_eq(emp_speed_oracle(&table, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(table.sheet.line_count, 4 * 4 * 7);
+    cr_expect_eq(count_compared(&table), 4 * 4 * 2, "ideal-models and textbook");
+    const emp_value *last = emp_sheet_at(&table.sheet, table.sheet.line_count - 1, 0);
+    cr_expect_str_eq(last[EMP_SPEED_TASK].word, "inception_v3");
+    cr_expect_str_eq(last[EMP_SPEED_VARIANT].word, "random");
+    cr_expect_str_eq(last[EMP_SPEED_WAY].word, "textbook");
+    emp_sheet_clear(&table.sheet);
+}
+
+Test(oracle, refuses_words_that_it_does_not_know)
+{
+    static const struct {
+        size_t      at;
+        const char *message;
+    } cases[] = {{offsetof(emp_speed_params, patterns), "there is no pattern \"x\""},
+                 {offsetof(emp_speed_params, profiles), "there is no profile \"x\""},
+                 {offsetof(emp_speed_params, peers), "there is no peer \"x\""}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_speed_params params = small();
+        emp_speed_table  table;
+        emp_error        err = {0};
+        *(const char **)((char *)&params + cases[i].at) = "x";
+        cr_expect_eq(emp_speed_oracle(&table, &params, &err), EMP_EINVAL);
+        cr_expect_not_null(strstr(err.msg, cases[i].message), "%s", err.msg);
+        emp_sheet_clear(&table.sheet);
+    }
+}
+
+/* Every seventh, because each try loads a machine file. The textbook simulator ends a program that is out of
+ * memory. */
+Test(oracle, survives_allocation_failures)
+{
+    emp_speed_params params = small();
+    emp_speed_table  table;
+    long             allowed = 0;
+
+    params.peers = "none";
     params.repeats = 1;
-    cr_assert_eq(emp_speed_measure(&report, &params, NULL), EMP_OK);
-    cr_assert_eq(report.row_count, 5);
-    for (int32_t i = 0; i < report.row_count; i++)
-        cr_expect(report.row[i].ours_s.median > 0 && report.row[i].flops > 0);
-    check_prints(&report, "go,512,64,0,40,1,1,");
-    check_prints(&report, "placeto,144,1,6,0,1,1,");
-    check_prints(&report, "doppler,128,8,6,0,1,1,");
-    check_prints(&report, "hsdag,128,20,0,30,1,1,");
-    check_prints(&report, "giph,16,1,6,0,1,1,");
+    params.has_bottom_levels = true;
+    params.sizes.count = 1;
+    params.patterns = "groups";
+    params.profiles = "ideal,ideal-levels,ideal-models";
+    for (emp_status st = EMP_ENOMEM; st != EMP_OK; allowed += 7) {
+        emp_mem_fail_after(allowed);
+        st = emp_speed_oracle(&table, &params, NULL);
+        emp_mem_fail_after(-1);
+        emp_sheet_clear(&table.sheet);
+        cr_assert_eq(emp_mem_live_blocks(), 0, "leak after %ld allocations", allowed);
+    }
+    cr_expect_gt(allowed, 100);
 }
 
-Test(speed, more_steps_than_a_network_is_timed_with_are_refused)
+Test(search, times_moves_beside_the_oracle)
 {
-    static emp_speed_report report;
-    emp_speed_params        params = tiny();
-    emp_error               err = {0};
+    emp_speed_params params = small();
+    emp_speed_table  table;
+    emp_error        err = {0};
 
-    params.steps = EMP_STAND_GIPH_NODES + 1;
-    params.networks = 1u << EMP_STAND_GIPH;
-    cr_expect_eq(emp_speed_measure(&report, &params, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "giph is timed with at most 64 steps, not with 65");
+    cr_assert_eq(emp_speed_search(&table, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(table.sheet.line_count, 2 * 2 * 2, "a move and the oracle, each time");
+    for (int32_t i = 0; i < table.sheet.line_count; i++) {
+        const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
+        cr_expect_eq(line[EMP_SPEED_SIZE].count, i < 4 ? 20 : 31);
+        cr_expect_str_eq(line[EMP_SPEED_VARIANT].word, i % 4 < 2 ? "anneal" : "local");
+        cr_expect_gt(line[EMP_SPEED_SECONDS].real, 0);
+    }
+    emp_sheet_clear(&table.sheet);
+    params.rows = "rnnlm";
+    params.methods = "anneal";
+    params.repeats = 1;
+    cr_assert_eq(emp_speed_search(&table, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_str_eq(emp_sheet_at(&table.sheet, 0, EMP_SPEED_TASK)->word, "rnnlm");
+    emp_sheet_clear(&table.sheet);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(search, a_method_that_proposes_once_has_nothing_to_time)
+{
+    emp_speed_params params = small();
+    emp_speed_table  table;
+    emp_error        err = {0};
+
+    params.methods = "gpu";
+    cr_expect_eq(emp_speed_search(&table, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "gpu ended with its first batch"), "%s", err.msg);
+    emp_sheet_clear(&table.sheet);
+}
+
+/* ---- networks ---- */
+
+/* Hidden units that make panels and vectors incomplete. */
+static emp_network_params small_network(const emp_network *n)
+{
+    const bool has_many = n == &emp_network_grouper;
+    const bool has_nodes = n == &emp_network_go || n == &emp_network_hsdag;
+
+    return (emp_network_params){.hidden = n == &emp_network_hsdag ? 13 : 210,
+                                .samples = 5,
+                                .size = has_many    ? 700
+                                        : has_nodes ? 90
+                                                    : 21,
+                                .groups = 21,
+                                .threads = 7,
+                                .seed = 3};
+}
+
+Test(network, threads_do_not_change_an_update)
+{
+    for (int i = 0; i < EMP_NETWORKS; i++) {
+        const emp_network       *n = emp_networks[i];
+        const emp_network_params params = small_network(n);
+        for (int32_t threads = 2; threads <= 7; threads += 5) {
+            void *one, *many;
+            cr_assert_eq(emp_network_create(&one, n, &params, NULL), EMP_OK);
+            cr_assert_eq(emp_network_create(&many, n, &params, NULL), EMP_OK);
+            for (int update = 0; update < 3; update++)
+                cr_expect(emp_network_update(one, n, 1) ==
+                          emp_network_update(many, n, threads));
+            const emp_params *a = n->params(one), *b = n->params(many);
+            cr_expect_eq(memcmp(a->value, b->value, a->count * sizeof *a->value), 0,
+                         "%s on %d threads", n->name, threads);
+            emp_network_destroy(one, n);
+            emp_network_destroy(many, n);
+        }
+    }
+}
+
+Test(network, every_failed_allocation_is_reported_and_freed)
+{
+    for (int i = 0; i < EMP_NETWORKS; i++) {
+        const emp_network_params params = small_network(emp_networks[i]);
+        void                    *state;
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            emp_network_create(&state, emp_networks[i], &params, NULL), );
+        emp_network_destroy(state, emp_networks[i]);
+    }
+}
+
+/* Every update moves the weights, towards the actions where all of them count as good. */
+Test(network, learners_descend)
+{
+    for (int i = 0; i < EMP_NETWORKS; i++) {
+        const emp_network       *n = emp_networks[i];
+        const emp_network_params params = small_network(n);
+        const bool has_good_actions = n != &emp_network_placer && n != &emp_network_go;
+        void      *state;
+        cr_assert_eq(emp_network_create(&state, n, &params, NULL), EMP_OK);
+        const double first = emp_network_update(state, n, 1);
+        double       last = first;
+        for (int update = 0; update < 5; update++) last = emp_network_update(state, n, 1);
+        cr_expect(has_good_actions ? last < first : last != first, "%s: %g, %g", n->name,
+                  first, last);
+        emp_network_destroy(state, n);
+    }
+}
+
+Test(policy, each_network_has_lines_with_its_size)
+{
+    static const struct {
+        const char *name, *variant;
+        int64_t     size;
+    } lines[] = {{"placer", "12 x 1, 2 threads", 8},
+                 {"placer", "12 x 3, 2 threads", 8},
+                 {"grouper", "64 x 1, 2 threads", 300},
+                 {"go", "512 x 64, 2 threads", 40},
+
+                 {"hsdag", "128 x 20, 2 threads", 30}};
+    emp_speed_params params = small();
+    emp_speed_table  table;
+    emp_error        err = {0};
+
+    params.networks = NULL;
+    params.peers = "none";
+    cr_assert_eq(emp_speed_policy(&table, &params, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(table.sheet.line_count, 5);
+    for (int32_t i = 0; i < 5; i++) {
+        const emp_value *line = emp_sheet_at(&table.sheet, i, 0);
+        cr_expect_str_eq(line[EMP_SPEED_TASK].word, lines[i].name);
+        cr_expect_str_eq(line[EMP_SPEED_VARIANT].word, lines[i].variant);
+        cr_expect_eq(line[EMP_SPEED_SIZE].count, lines[i].size);
+        cr_expect_gt(line[EMP_SPEED_SECONDS].real, 0);
+    }
+    emp_sheet_clear(&table.sheet);
+}
+
+Test(policy, refuses_words_that_it_does_not_know)
+{
+    emp_speed_params params = small();
+    emp_speed_table  table;
+    emp_error        err = {0};
+
+    params.networks = "embedder";
+    cr_expect_eq(emp_speed_policy(&table, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "there is no network \"embedder\""), "%s",
+                       err.msg);
+    emp_sheet_clear(&table.sheet);
+    params = small();
+    params.peers = "textbook";
     err = (emp_error){0};
-    params.networks = 1u << EMP_STAND_DOPPLER;
-    params.steps = EMP_STAND_DOPPLER_NODES + 1;
-    cr_expect_eq(emp_speed_measure(&report, &params, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "doppler is timed with at most 128 steps, not with 129");
+    cr_expect_eq(emp_speed_policy(&table, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "there is no peer \"textbook\""), "%s", err.msg);
+    emp_sheet_clear(&table.sheet);
 }
 
-Test(speed, ends_when_told_to)
-{
-    static emp_speed_report report;
-    emp_speed_params        params = tiny();
-    const atomic_int        stop = 1;
+/* ---- the program ---- */
 
-    params.stop = &stop;
-    cr_expect_eq(emp_speed_measure(&report, &params, NULL), EMP_EINTERRUPTED);
-    cr_expect_eq(report.row_count, 0);
+/* Runs it; returns whether it succeeded. What it prints is in \a text. */
+static bool run_program(const char *arguments, char *text, size_t size)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, "'%s/bench/emplace-speed' %s 2>&1",
+             getenv("EMP_BINARY_DIR"), arguments);
+    FILE *output = popen(command, "r");
+    cr_assert_not_null(output);
+    text[fread(text, 1, size - 1, output)] = '\0';
+    return pclose(output) == 0;
+}
+
+Test(program, prints_a_table)
+{
+    char text[8192];
+
+    cr_assert(run_program("oracle --sizes 50,1k --patterns=groups --repeats 2 --peers "
+                          "textbook --format csv",
+                          text, sizeof text),
+              "%s", text);
+    cr_expect_not_null(strstr(text, "\nsynthetic,50,groups,textbook,2,"), "%s", text);
+    cr_expect_not_null(strstr(text, "\nsynthetic,1000,groups,tf-r1.3,2,"), "%s", text);
+    cr_expect_not_null(strstr(text, "made by: emplace-speed oracle --sizes 50,1k"), "%s",
+                       text);
+    cr_expect(run_program("--help", text, sizeof text));
+    cr_expect_not_null(strstr(text, "--batches (policy)"), "%s", text);
+}
+
+Test(program, refuses_options_that_make_no_sense)
+{
+    static const struct {
+        const char *arguments, *message;
+    } cases[] = {{"oracle --sizes 5x", "--sizes takes a number from 2"},
+                 {"oracle --sizes 1", "not \"1\""},
+                 {"oracle --levels up", "random or bottom, not \"up\""},
+                 {"oracle --batches 3", "oracle has no option --batches"},
+                 {"oracle --repeats", "--repeats needs a value"},
+                 {"oracle a b c d e f g h i j k l m", "one argument too many"},
+                 {"oracle nonsense", "\"nonsense\""},
+                 {"search --sizes 1,2,3,4,5,6,7,8,9,10,11,12,13", "--sizes"},
+                 {"search --methods nonsense", "nonsense"},
+                 {"search --rows nmt3", "Table 1 has no row \"nmt3\""},
+                 {"policy --threads 1k", "--threads takes a number from 1 to 256"},
+                 {"policy extra", "\"extra\" is one argument too many"},
+                 {"policy --format latex", "latex"},
+                 {"nonsense", "emplace-speed oracle"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[8192];
+        cr_expect(!run_program(cases[i].arguments, text, sizeof text));
+        cr_expect_not_null(strstr(text, cases[i].message), "%s: %s", cases[i].arguments,
+                           text);
+    }
+}
+
+/* Python's peer knows no collectives, the textbook simulator does. */
+Test(oracle, leaves_collectives_to_those_that_know_them)
+{
+    static const char step[] = "HloModule step, num_partitions=2\n"
+                               "sum { a = f32[] parameter(0) b = f32[] parameter(1)\n"
+                               "ROOT c = f32[] add(a, b) }\n"
+                               "ENTRY main { x = f32[64]{0} parameter(0)\n"
+                               "ROOT r = f32[64]{0} all-reduce(x), to_apply=sum }\n";
+    emp_speed_params  params = small();
+    emp_speed_table   table;
+    emp_error         err = {0};
+
+    scratch_create();
+    scratch_write("step.hlo.txt", step, sizeof step - 1);
+    const char *path = scratch_path("step.hlo.txt");
+    params.sizes.count = 0;
+    params.source = &path;
+    params.source_count = 1;
+    params.patterns = "random";
+    params.profiles = "ideal";
+    params.peers = "textbook,python";
+    cr_assert_eq(emp_speed_oracle(&table, &params, &err), EMP_OK, "%s", err.msg);
+    cr_expect_eq(table.sheet.line_count, 2, "the oracle and the textbook");
+    cr_expect_eq(count_compared(&table), 1);
+    emp_sheet_clear(&table.sheet);
+    scratch_remove();
 }

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "bench/validate/diverse.h"
-#include "bench/validate/guesses.h"
 #include "bench/validate/validate.h"
 #include "graphs/load.h"
 #include "replay/planner/plan_from_problem.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/validate/validation_file.h"
 #include "bench/validate/validation_sheet.h"
 #include "run/store/columns.h"
 #include "tests/support/scratch.h"

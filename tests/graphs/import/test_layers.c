@@ -11,7 +11,7 @@
 #include <emplace/sim.h>
 
 #include "base/mem.h"
-#include "graphs/import/instances/schedule.h"
+#include "graphs/import/instances/layers.h"
 #include "graphs/load.h"
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"

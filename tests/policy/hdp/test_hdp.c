@@ -9,7 +9,7 @@
 #include "policy/hdp/agent.h"
 #include "policy/hdp/hdp.h"
 #include "search/learning.h"
-#include "search/partition/balance.h"
+#include "search/partition/partition_graph.h"
 #include "tests/policy/hdp/planner.h"
 
 TestSuite(hdp_placer, .init = planner_problem_create, .fini = planner_problem_destroy);

@@ -5,8 +5,6 @@
 
 #include "base/rng.h"
 #include "search/groups/class_groups.h"
-#include "search/groups/clusters.h"
-#include "search/groups/members.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/survive.h"
 

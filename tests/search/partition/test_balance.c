@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "search/partition/balance.h"
+#include "search/partition/partition_graph.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/survive.h"
 

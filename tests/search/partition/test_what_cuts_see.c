@@ -5,9 +5,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "search/partition/grappler_cost.h"
 #include "search/partition/op_costs.h"
-#include "search/partition/scotch_arch.h"
+#include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/sim/graph/kit.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "sim/engine/bfc.h"
+#include "sim/engine/allocator.h"
 
 enum { REGION = 64 * 1024, LIVE = 60, STEPS = 4000 };
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "sim/engine/caching.h"
+#include "sim/engine/allocator.h"
 
 enum { KIB = 1024, MIB = 1024 * KIB, LIVE = 40, STEPS = 3000 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/problem/sequence.h"
+#include "sim/problem/problem.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

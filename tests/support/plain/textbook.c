@@ -483,7 +483,7 @@ static void read_graph(struct textbook *b)
             b->reader[t] = emp_realloc(b->reader[t], (size_t)n + 1, sizeof **b->reader);
             assert(b->reader[t] != NULL);
             b->reader[t][n] = (struct reader){op, i};
-            b->missing[op]++;
+            b->inputs[op]++;
         }
         for (int i = g->control_offset[op];
              is_live(b, op) && i < g->control_offset[op + 1]; i++) {
@@ -494,7 +494,7 @@ static void read_graph(struct textbook *b)
                 emp_realloc(b->follower[from], (size_t)n + 1, sizeof **b->follower);
             assert(b->follower[from] != NULL);
             b->follower[from][n] = op;
-            b->missing[op]++;
+            b->inputs[op]++;
         }
     }
 }
@@ -581,41 +581,77 @@ static const uint8_t *levels_that_differ(const emp_graph *g, const uint8_t *leve
     return least < most ? level : NULL;
 }
 
-void textbook_run(const emp_problem *problem, const emp_decision *decision,
-                  emp_sim_result *result)
+static void *new_ops(const struct textbook *b, size_t size)
+{
+    return zeroed((size_t)b->g->op_count, size);
+}
+
+struct textbook *textbook_create(const emp_problem *problem)
 {
     struct textbook *b = zeroed(1, sizeof *b);
     const emp_graph *g = problem->graph;
+    const size_t     places =
+        (size_t)g->tensor_count * (size_t)problem->machine->device_count;
 
-    memset(result, 0, sizeof *result);
-    result->device_count = problem->machine->device_count;
-    result->oom_device = result->oom_op = -1;
     b->p = problem;
     b->g = g;
     b->rt = &problem->runtime;
-    b->device = decision->device_of_op;
-    b->level = levels_that_differ(g, decision->level_of_op);
     b->devices = problem->machine->device_count;
-    b->r = result;
-    open_pools(b);
-    b->missing = zeroed((size_t)g->op_count, sizeof *b->missing);
-    b->copyable = zeroed((size_t)g->op_count, sizeof *b->copyable);
-    b->began = zeroed((size_t)g->op_count, sizeof *b->began);
-    b->hold = zeroed((size_t)g->op_count, sizeof *b->hold);
-    b->is_used = zeroed((size_t)g->op_count + 1, EMP_MAX_LINKS);
-    textbook_find_links(b);
-    b->unstarted = zeroed((size_t)g->op_count, sizeof *b->unstarted);
-    b->unfinished = zeroed((size_t)g->op_count, sizeof *b->unfinished);
-    b->cores = zeroed((size_t)g->op_count, sizeof *b->cores);
-    b->leader = zeroed((size_t)g->op_count, sizeof *b->leader);
-    b->led = zeroed((size_t)g->op_count, sizeof *b->led);
-    b->cost = zeroed((size_t)g->op_count, sizeof *b->cost);
-    b->place = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->place);
-    b->buffers = zeroed((size_t)(g->tensor_count * b->devices), sizeof *b->buffers);
-    textbook_fuse(b, decision->leader_of_op);
+    b->inputs = new_ops(b, sizeof *b->inputs);
+    b->missing = new_ops(b, sizeof *b->missing);
+    b->copyable = new_ops(b, sizeof *b->copyable);
+    b->began = new_ops(b, sizeof *b->began);
+    b->hold = new_ops(b, sizeof *b->hold);
+    if (g->collective != NULL)
+        b->is_used = zeroed((size_t)g->op_count + 1, EMP_MAX_LINKS);
+    b->unstarted = new_ops(b, sizeof *b->unstarted);
+    b->unfinished = new_ops(b, sizeof *b->unfinished);
+    b->cores = new_ops(b, sizeof *b->cores);
+    b->leader = new_ops(b, sizeof *b->leader);
+    b->led = new_ops(b, sizeof *b->led);
+    b->cost = new_ops(b, sizeof *b->cost);
+    b->place = zeroed(places, sizeof *b->place);
+    b->buffers = zeroed(places, sizeof *b->buffers);
     read_graph(b);
-    count_needs(b);
+    return b;
+}
 
+/* Nothing of the last step is left but room. */
+static void begin(struct textbook *b, const emp_decision *decision, emp_sim_result *r)
+{
+    const size_t ops = (size_t)b->g->op_count;
+
+    memset(r, 0, sizeof *r);
+    r->device_count = b->devices;
+    r->oom_device = r->oom_op = -1;
+    b->r = r;
+    b->device = decision->device_of_op;
+    b->level = levels_that_differ(b->g, decision->level_of_op);
+    b->now = 0;
+    b->seq = 0;
+    b->buffer_count = b->holds = 0;
+    memcpy(b->missing, b->inputs, ops * sizeof *b->missing);
+    memset(b->led, 0, ops * sizeof *b->led);
+    memset(b->place, 0,
+           (size_t)b->g->tensor_count * (size_t)b->devices * sizeof *b->place);
+    memset(b->queued, 0, sizeof b->queued);
+    memset(b->busy, 0, sizeof b->busy);
+    memset(b->used, 0, sizeof b->used);
+    memset(b->stream_ready, 0, sizeof b->stream_ready);
+    memset(b->stream_end, 0, sizeof b->stream_end);
+    memset(b->link_free, 0, sizeof b->link_free);
+    if (b->is_used != NULL) memset(b->is_used, 0, (ops + 1) * EMP_MAX_LINKS);
+    for (int d = 0; d < b->devices; d++) b->pool[d].running = 0, b->pool[d].moved = 0;
+    open_pools(b);
+    textbook_find_links(b);
+    textbook_fuse(b, decision->leader_of_op);
+    count_needs(b);
+}
+
+void textbook_step(struct textbook *b, const emp_decision *decision,
+                   emp_sim_result *result)
+{
+    begin(b, decision, result);
     start(b);
     while (b->events.count > 0) {
         struct entry e = textbook_pop(&b->events);
@@ -624,30 +660,34 @@ void textbook_run(const emp_problem *problem, const emp_decision *decision,
         start_cpu_ops(b);
     }
     finish(b);
+}
 
-    for (emp_tensor_id t = 0; t < g->tensor_count; t++) emp_free(b->reader[t]);
-    for (emp_op_id op = 0; op < g->op_count; op++) emp_free(b->follower[op]);
+void textbook_destroy(struct textbook *b)
+{
+    if (b == NULL) return;
+    for (emp_tensor_id t = 0; t < b->g->tensor_count; t++) emp_free(b->reader[t]);
+    for (emp_op_id op = 0; op < b->g->op_count; op++) {
+        emp_free(b->follower[op]);
+        emp_free(b->cost[op].owned);
+    }
     for (int d = 0; d < b->devices; d++) {
         emp_free(b->server[d].ready.entry);
         emp_free(b->pool[d].line.entry);
     }
-    emp_free(b->events.entry);
-    emp_free(b->missing);
-    emp_free(b->copyable);
-    emp_free(b->began);
-    emp_free(b->hold);
-    emp_free(b->is_used);
-    emp_free(b->unstarted);
-    emp_free(b->unfinished);
-    emp_free(b->cores);
-    emp_free(b->leader);
-    emp_free(b->led);
-    emp_free(b->cost);
-    emp_free(b->place);
-    emp_free(b->reader);
-    emp_free(b->readers);
-    emp_free(b->follower);
-    emp_free(b->followers);
-    emp_free(b->buffers);
+    void *const owned[] = {b->events.entry, b->inputs,    b->missing,   b->copyable,
+                           b->began,        b->hold,      b->is_used,   b->leader,
+                           b->led,          b->cost,      b->place,     b->reader,
+                           b->readers,      b->cores,     b->follower,  b->buffers,
+                           b->followers,    b->unstarted, b->unfinished};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) emp_free(owned[i]);
     emp_free(b);
+}
+
+void textbook_run(const emp_problem *problem, const emp_decision *decision,
+                  emp_sim_result *result)
+{
+    struct textbook *b = textbook_create(problem);
+
+    textbook_step(b, decision, result);
+    textbook_destroy(b);
 }

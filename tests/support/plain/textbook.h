@@ -9,8 +9,17 @@
 
 #include "sim/engine/sim.h"
 
-/** Simulates one step; \a result gets every member that emp_sim_run() sets. Aborts the
- * test program by assert() when memory is out. */
+struct textbook;
+
+/** Makes room for any number of steps of one problem, which is borrowed. Aborts the program by assert() when
+ * memory is out, as the other functions do. */
+struct textbook *textbook_create(const emp_problem *problem);
+/** Simulates one step; \a result gets every member that emp_sim_run() sets. */
+void textbook_step(struct textbook *book, const emp_decision *decision,
+                   emp_sim_result *result);
+void textbook_destroy(struct textbook *book); /**< NULL is allowed */
+
+/** All three. */
 void textbook_run(const emp_problem *problem, const emp_decision *decision,
                   emp_sim_result *result);
 

@@ -45,7 +45,7 @@ static int finds_link(const struct textbook *b, int set, int link)
 
 void textbook_find_links(struct textbook *b)
 {
-    for (emp_op_id op = 0; op < b->g->op_count; op++) {
+    for (emp_op_id op = 0; b->is_used != NULL && op < b->g->op_count; op++) {
         int set = set_of(b, op);
         for (int link = 0; set > 0 && link < b->p->machine->link_count; link++)
             b->is_used[set * EMP_MAX_LINKS + link] = (char)finds_link(b, set, link);

@@ -4,6 +4,7 @@
 #undef NDEBUG
 #include <assert.h>
 
+#include "base/mem.h"
 #include "sim/problem/fusion.h"
 
 static double bytes_of(const emp_op_cost *cost)
@@ -26,8 +27,7 @@ static struct cost plain_cost(const struct textbook *b, emp_op_id op)
     }
     cost.cpu = costs->cpu[row].compute_ns;
     cost.lanes = costs->cpu[row].lanes;
-    for (int p = 0; p < cost.lanes; p++)
-        cost.task[p] = costs->task_ns[costs->cpu_offset[row] + p];
+    cost.task = &costs->task_ns[costs->cpu_offset[row]];
     return cost;
 }
 
@@ -56,7 +56,9 @@ static struct cost cost_of_set(const struct textbook *b, const emp_fusion *fusio
     }
     work = emp_fusion_cost_on_cpu(&work, device);
     cost.lanes = emp_cost_lanes(&work, device);
-    cost.cpu = emp_cost_fill_row(cost.task, &work, cost.lanes, device, events);
+    cost.task = cost.owned = emp_calloc((size_t)cost.lanes, sizeof *cost.owned);
+    assert(cost.owned != NULL);
+    cost.cpu = emp_cost_fill_row(cost.owned, &work, cost.lanes, device, events);
     return cost;
 }
 
@@ -70,12 +72,16 @@ void textbook_fuse(struct textbook *b, const emp_op_id *leader_of_op)
         if (is_inner(b, op)) is_fused = 1;
     }
     if (is_fused) assert(emp_fusion_create(&fusion, b->p, NULL) == EMP_OK);
-    for (emp_op_id op = 0; op < b->g->op_count; op++)
+    for (emp_op_id op = 0; op < b->g->op_count; op++) {
+        emp_free(b->cost[op].owned);
+        b->cost[op].owned = NULL;
         if (is_live(b, op)) b->cost[op] = plain_cost(b, op);
+    }
     for (emp_op_id op = 0; op < b->g->op_count; op++) {
         if (!is_inner(b, op)) continue;
         b->led[b->leader[op]]++;
         b->cost[op].workspace = 0;
+        emp_free(b->cost[b->leader[op]].owned);
         b->cost[b->leader[op]] = cost_of_set(b, fusion, b->leader[op]);
     }
     emp_fusion_destroy(fusion);

@@ -71,11 +71,12 @@ struct pool {
 
 /* What a kernel takes on the device of its op, and on how many cores each task of it. */
 struct cost {
-    ns      gpu, issue, cpu;
-    int     launches, lanes;
-    int64_t workspace;
-    double  bytes;               /* that a CPU reads and writes */
-    ns      task[EMP_MAX_CORES]; /* [cores - 1] */
+    ns        gpu, issue, cpu;
+    int       launches, lanes;
+    int64_t   workspace;
+    double    bytes; /* that a CPU reads and writes */
+    const ns *task;  /* [cores - 1] */
+    ns       *owned; /* the same of a fused set, to be freed; else NULL */
 };
 
 /* A rank keeps the links of its set. */
@@ -99,7 +100,8 @@ struct textbook {
     int64_t         seq;
     struct heap     events;
 
-    int            *missing;  /* [op] */
+    int            *inputs;   /* [op] that must arrive in a step */
+    int            *missing;  /* [op] of these */
     ns             *copyable; /* [op] */
     ns             *began;    /* [op] on a CPU */
     struct place   *place;    /* [tensor * devices + space] */
@@ -111,7 +113,7 @@ struct textbook {
     int             buffer_count;
     struct hold    *hold; /* [op] of this step so far */
     int             holds;
-    char           *is_used; /* [set * links + link] */
+    char           *is_used; /* [set * links + link]; NULL = there are no collectives */
 
     int64_t       used[EMP_MAX_DEVICES];
     struct server server[EMP_MAX_DEVICES];

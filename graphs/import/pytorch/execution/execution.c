@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* PyTorch's execution traces (ET) by themselves: operators with shapes and tensors, without times, as a graph whose
- * times the cost model predicts. graphs/import/traces/execution.h has the format.
+ * times the cost model predicts. graphs/import/traces/step_graph.h has the format.
  *
  * The whole trace is one step. Its operators run in the order of their ids (hierarchy.h says which). A tensor is known by its id and
  * its storage:
@@ -21,9 +21,10 @@
 #include "base/mem.h"
 #include "graphs/import/pytorch/execution/hierarchy.h"
 #include "graphs/import/pytorch/lower.h"
+#include "graphs/import/traces/step_graph.h"
 
 enum { KERNEL_OPERANDS_MAX = 1024 };
-enum { TENSOR_PARTS = 6, NAME_BYTES = 192, KEY_BYTES = 16, PLACE_BYTES = 224 };
+enum { NAME_BYTES = 192, KEY_BYTES = 16, PLACE_BYTES = 224 };
 
 /* A tensor of the file: [id, storage, offset, elements, bytes of one, device]. */
 typedef struct {
@@ -92,13 +93,10 @@ static triple outputs_of(const emp_json *node)
 
 static bool is_tensor(const emp_json *value)
 {
-    const emp_json *part = emp_json_first(value);
+    int64_t part[EMP_EXECUTION_PARTS];
 
-    if (!emp_json_is(value, EMP_JSON_ARRAY) || emp_json_count(value) != TENSOR_PARTS)
-        return false;
-    for (int32_t i = 0; i < TENSOR_PARTS - 1; i++, part = emp_json_next(part))
-        if (!emp_json_is(part, EMP_JSON_INTEGER)) return false;
-    return emp_json_is(part, EMP_JSON_STRING);
+    return emp_execution_tensor_parts(value, part) &&
+           emp_json_count(value) == EMP_EXECUTION_PARTS + 1;
 }
 
 static bool is_list_of_tensors(const emp_json *value)
@@ -143,11 +141,9 @@ static emp_shape shape_of(const emp_json *shape, int64_t elements)
 
 static emp_status read_tensor(tensor *t, triple from, const char *type, emp_error *err)
 {
-    int64_t         part[TENSOR_PARTS - 1];
-    const emp_json *v = emp_json_first(from.value);
+    int64_t part[EMP_EXECUTION_PARTS];
 
-    for (int32_t i = 0; i < TENSOR_PARTS - 1; i++, v = emp_json_next(v))
-        part[i] = emp_json_integer(v);
+    (void)emp_execution_tensor_parts(from.value, part);
     if (part[3] < 0 || part[4] < 0)
         return EMP_ERROR(EMP_EFORMAT, "tensor %" PRId64 " has a negative size", part[0]);
     if (!emp_json_is(from.shape, EMP_JSON_ARRAY))

@@ -7,7 +7,8 @@
 
 #include "base/mem.h"
 #include "base/strmap.h"
-#include "graphs/import/pytorch/aten.h"
+#include "graphs/import/pytorch/lower.h"
+#include "graphs/import/traces/step_graph.h"
 
 /* What a call does besides the calls within it. */
 typedef enum {
@@ -30,25 +31,13 @@ typedef struct {
 
 /* ---- nodes ---- */
 
-/* A member of either schema: of the node, or of its list "attrs". */
-static const emp_json *attribute(const emp_json *node, const char *key)
-{
-    const emp_json *own = emp_json_get(node, key);
-
-    for (const emp_json *a = emp_json_first(emp_json_get(node, "attrs"));
-         own == NULL && a != NULL; a = emp_json_next(a)) {
-        const char *name = emp_json_string(emp_json_get(a, "name"));
-        if (name != NULL && strcmp(name, key) == 0) own = emp_json_get(a, "value");
-    }
-    return own;
-}
-
 static emp_status read_node(emp_execution_call *call, const emp_json *node,
                             int32_t number, emp_error *err)
 {
     const emp_json *id = emp_json_get(node, "id");
-    const char     *schema = emp_json_string(attribute(node, "op_schema"));
-    const char     *backend = emp_json_string(attribute(node, "kernel_backend"));
+    const char     *schema = emp_json_string(emp_execution_attribute(node, "op_schema"));
+    const char     *backend =
+        emp_json_string(emp_execution_attribute(node, "kernel_backend"));
 
     *call = (emp_execution_call){.json = node,
                                  .name = emp_json_string(emp_json_get(node, "name")),

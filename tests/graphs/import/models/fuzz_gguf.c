@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for headers of GGUF files and the models that they tell of.
 #include "graphs/import/models/gguf.h"
-#include "graphs/transformer/build.h"
+#include "graphs/transformer/stack.h"
 #include "tests/support/fuzz_file.h"
 
 /* More layers take longer than an input may. */

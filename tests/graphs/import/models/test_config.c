@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text/json.h"
-#include "graphs/import/models/config.h"
+#include "graphs/import/models/families.h"
 #include "graphs/load.h"
 #include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"

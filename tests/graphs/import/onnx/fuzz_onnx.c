@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A libFuzzer driver for the reader of ONNX models; the first byte chooses what is asked of it.
 #include "graphs/import/notes/readers.h"
-#include "graphs/import/onnx/onnx.h"
+#include "graphs/import/onnx/model.h"
 #include "tests/support/fuzz_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "graphs/import/notes/readers.h"
-#include "graphs/import/onnx/onnx.h"
+#include "graphs/import/onnx/model.h"
 #include "tests/graphs/import/onnx/writer.h"
 
 static onnx_writer w, body;

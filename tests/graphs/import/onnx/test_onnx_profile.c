@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/import/onnx/onnx.h"
+#include "graphs/import/onnx/model.h"
 #include "graphs/import/onnx_profile.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/support/program.h"

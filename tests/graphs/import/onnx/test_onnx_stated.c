@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "graphs/import/onnx/onnx.h"
+#include "graphs/import/onnx/model.h"
 #include "tests/graphs/import/onnx/writer.h"
 #include "tests/support/survive.h"
 

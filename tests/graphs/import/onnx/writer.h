@@ -11,7 +11,7 @@
 #ifndef EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H
 #define EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H
 
-#include "graphs/import/proto/cursor.h"
+#include "graphs/import/proto/wire.h"
 
 enum { ONNX_WRITER_BYTES = 1 << 16 };
 

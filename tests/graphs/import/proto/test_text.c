@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "graphs/import/proto/text.h"
+#include "graphs/import/proto/message.h"
 
 static emp_text_body open_text(const char *text)
 {

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "graphs/import/pytorch/aten.h"
+#include "graphs/import/pytorch/lower.h"
 
 static emp_aten_op parse(const char *target)
 {

@@ -4,7 +4,7 @@
 #ifndef EMP_TESTS_GRAPHS_IMPORT_TRACES_AS_IT_RAN_H
 #define EMP_TESTS_GRAPHS_IMPORT_TRACES_AS_IT_RAN_H
 
-#include "graphs/import/instances/instance.h"
+#include "graphs/import/notes/readers.h"
 
 /** The simulated step: each stream a GPU, each thread a core. Ends the test on failure. */
 int64_t as_it_ran_ns(const emp_graph *graph, const emp_import_devices *devices);
