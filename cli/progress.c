@@ -13,7 +13,7 @@
 #include "base/io/terminal.h"
 #include "base/text/units.h"
 #include "base/work.h"
-#include "bench/tables/table.h"
+#include "bench/trials/trials.h"
 #include "cli/stop.h"
 #include "run/sheet/sheet.h"
 #include "run/stats.h"
@@ -190,7 +190,7 @@ static int32_t count_runs(const emp_job *job, int32_t count)
 {
     int32_t runs = 1;
 
-    while (runs < count && runs < EMP_TABLE_MAX_SEEDS &&
+    while (runs < count && runs < EMP_TRIALS_SEEDS &&
            strcmp(job[runs].row, job->row) == 0 &&
            strcmp(job[runs].column, job->column) == 0)
         runs++;
@@ -200,7 +200,7 @@ static int32_t count_runs(const emp_job *job, int32_t count)
 static emp_value value_of(const emp_job *job, int32_t runs,
                           char text[EMP_SHEET_CELL_BYTES])
 {
-    double  step_s[EMP_TABLE_MAX_SEEDS];
+    double  step_s[EMP_TRIALS_SEEDS];
     int32_t ready = 0;
 
     for (int32_t i = 0; i < runs; i++) {

@@ -8,7 +8,6 @@
 #include "base/text/options.h"
 #include "base/text/text.h"
 #include "bench/compare/comparison_internal.h"
-#include "bench/compare/entrants.h"
 #include "sim/bounds/bounds.h"
 
 emp_comparison_params emp_comparison_params_default(void)
@@ -18,6 +17,7 @@ emp_comparison_params emp_comparison_params_default(void)
         .budget_count = 2,
         .budget = {{.evaluations = 100}, {.evaluations = 1000}},
         .draws = 20,
+        .command = "bench placers",
         .jobs = {.folder = "runs", .threads = 1}};
 }
 
@@ -36,7 +36,7 @@ int32_t emp_comparison_find_row(const emp_comparison *c, const char *key)
 
 const char *emp_comparison_runtime_of(const emp_comparison *c, int32_t row)
 {
-    return c->runtime_of_row + (size_t)row * EMP_RECORD_NAME_BYTES;
+    return c->tasks.loaded[row].problem->runtime.name;
 }
 
 int32_t emp_comparison_runs_of(const emp_comparison *c, int32_t entrant)
@@ -169,9 +169,9 @@ static emp_status check(const emp_comparison_params *p, const struct entrants *a
     if (p->row_count < 1 || p->row_count > EMP_TASK_LIST_MOST)
         return EMP_ERROR(EMP_EINVAL, "%d tasks; give 1 to %d", p->row_count,
                          EMP_TASK_LIST_MOST);
-    if (p->seed_count < 1 || p->seed_count > EMP_TABLE_MAX_SEEDS)
+    if (p->seed_count < 1 || p->seed_count > EMP_TRIALS_SEEDS)
         return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                         EMP_TABLE_MAX_SEEDS);
+                         EMP_TRIALS_SEEDS);
     EMP_CHECK(check_budgets(p, err));
     EMP_CHECK(
         emp_word_list_check(p->rows, "the comparison has no workload", row_key, p, err));
@@ -194,16 +194,10 @@ static emp_status allocate(emp_comparison_plan *plan, emp_error *err)
     c->change = EMP_ADD_ARRAY(&c->arrays, emp_comparison_change,
                               budgets * rows * EMP_SCORED_KINDS);
     c->bound_s = EMP_ADD_ARRAY(&c->arrays, double, rows);
-    c->graph_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
-    c->machine_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
-    c->runtime_hash = EMP_ADD_ARRAY(&c->arrays, uint64_t, rows);
-    c->runtime_of_row = EMP_ADD_ARRAY(&c->arrays, char, rows *EMP_RECORD_NAME_BYTES);
     c->refusal = emp_arrays_add(&c->arrays, rows * entrants, sizeof *c->refusal);
-    plan->task = EMP_NEW_ARRAY(emp_loaded_task, rows);
-    plan->first_job = EMP_NEW_ARRAY(int32_t, cells);
-    if (c->arrays.is_short || !plan->task || !plan->first_job)
-        return EMP_ERROR(EMP_ENOMEM, "comparison of %zu cells", cells);
-    return EMP_OK;
+    plan->trial = EMP_ADD_ARRAY(&c->arrays, int32_t, cells);
+    return c->arrays.is_short ? EMP_ERROR(EMP_ENOMEM, "comparison of %zu cells", cells)
+                              : EMP_OK;
 }
 
 static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
@@ -212,16 +206,17 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     const emp_comparison_params *p = plan->params;
     emp_comparison              *c = plan->c;
 
-    c->row = EMP_ADD_ARRAY(&c->arrays, emp_task, (size_t)p->row_count);
     c->set = EMP_ADD_ARRAY(&c->arrays, emp_task_set, (size_t)p->row_count);
     c->entrant = EMP_ADD_ARRAY(&c->arrays, emp_entrant, (size_t)all->count);
     c->budget = EMP_ADD_ARRAY(&c->arrays, emp_comparison_budget, (size_t)p->budget_count);
-    if (c->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "comparison");
+    c->row = c->tasks.task = EMP_NEW_ARRAY(emp_task, (size_t)p->row_count);
+    if (c->arrays.is_short || c->row == NULL) return EMP_ERROR(EMP_ENOMEM, "comparison");
     for (int32_t r = 0; r < p->row_count; r++) {
         if (!emp_word_list_has(p->rows, p->row[r].task.key)) continue;
         c->set[c->row_count] = p->row[r].set;
-        c->row[c->row_count++] = p->row[r].task;
+        c->tasks.task[c->row_count++] = p->row[r].task;
     }
+    c->tasks.count = c->row_count;
     for (int32_t e = 0; e < all->count; e++) {
         if (emp_word_list_has(p->methods, all->entrant[e].key))
             c->entrant[c->entrant_count++] = all->entrant[e];
@@ -232,6 +227,7 @@ static emp_status choose(emp_comparison_plan *plan, const struct entrants *all,
     for (int32_t b = 0; b < p->budget_count; b++)
         c->budget[c->budget_count++] = p->budget[b];
     c->seed_count = p->seed_count;
+    c->has_arms = p->entrant_count > 0;
     c->draws = p->draws;
     return EMP_OK;
 }
@@ -258,7 +254,7 @@ static void describe(emp_comparison *c, const emp_comparison_params *p)
 {
     emp_text command = {c->command, sizeof c->command, 0};
 
-    emp_text_add(&command, "scripts/emplace bench placers");
+    emp_text_add(&command, "scripts/emplace %s", p->command);
     if (p->tasks != NULL) emp_text_add(&command, " --tasks %s", p->tasks);
     if (p->rows != NULL) emp_text_add(&command, " --rows %s", p->rows);
     if (p->methods != NULL) emp_text_add(&command, " --methods %s", p->methods);
@@ -289,6 +285,7 @@ static void blank(emp_comparison *c)
         c->overall[i] = (emp_comparison_overall){.mean_rank = NAN,
                                                  .to_least = {NAN, NAN, NAN},
                                                  .to_best = {NAN, NAN, NAN},
+                                                 .to_first = {NAN, NAN, NAN},
                                                  .p = NAN,
                                                  .p_holm = NAN,
                                                  .cpu_s = NAN};
@@ -307,7 +304,9 @@ static emp_status lay_out(emp_comparison_plan *plan, emp_error *err)
 
     plan->c = EMP_NEW(emp_comparison);
     if (all == NULL || plan->c == NULL) EMP_FAIL(EMP_ENOMEM, "comparison");
-    all->count = emp_entrants_list(all->entrant);
+    for (int32_t i = 0; i < p->entrant_count; i++) all->entrant[i] = p->entrant[i];
+    all->count =
+        p->entrant_count > 0 ? p->entrant_count : emp_entrants_list(all->entrant);
     EMP_TRY(check(p, all, err));
     EMP_TRY(choose(plan, all, err));
     EMP_TRY(allocate(plan, err));
@@ -321,50 +320,27 @@ cleanup:
 
 /* ---- tasks and runs ---- */
 
-static emp_status load_tasks(emp_comparison_plan *plan, emp_error *err)
-{
-    emp_comparison *c = plan->c;
-    const char     *runtime = plan->params->runtime;
-    int32_t         first = 0; /* task that is not frozen */
-
-    if (runtime != NULL) EMP_CHECK(emp_runtime_init(&plan->runtime, runtime, err));
-    EMP_CHECK(emp_tasks_load(plan->task, c->row, c->row_count,
-                             runtime != NULL ? &plan->runtime : NULL,
-                             plan->params->jobs.threads, err));
-    while (first < c->row_count - 1 && c->row[first].frozen != NULL) first++;
-    snprintf(c->runtime, sizeof c->runtime, "%s",
-             plan->task[first].problem->runtime.name);
-    for (int32_t r = 0; r < c->row_count; r++) {
-        snprintf(c->runtime_of_row + (size_t)r * EMP_RECORD_NAME_BYTES,
-                 EMP_RECORD_NAME_BYTES, "%s", plan->task[r].problem->runtime.name);
-        c->graph_hash[r] = plan->task[r].graph->hash;
-        c->machine_hash[r] = plan->task[r].machine->hash;
-        c->runtime_hash[r] = emp_runtime_hash(&plan->task[r].problem->runtime);
-    }
-    return EMP_OK;
-}
-
 static emp_status add_runs(emp_comparison_plan *plan, int32_t budget, int32_t row,
                            int32_t entrant, emp_error *err)
 {
     emp_comparison              *c = plan->c;
     const emp_entrant           *e = &c->entrant[entrant];
     const emp_comparison_budget *limit = &c->budget[budget];
+    const int32_t                trial = plan->trials.cell_count;
     const emp_job_method         method = {.title = e->key,
                                            .method = e->method->name,
                                            .preset = e->preset[0] == '\0' ? NULL : e->preset,
                                            .options = e->options,
                                            .budget = e->is_budgeted ? limit->evaluations : 0};
+    int32_t                      count;
 
-    plan->first_job[emp_comparison_cell_index(c, budget, row, entrant)] = plan->job_count;
-    for (int32_t s = 0; s < emp_comparison_runs_of(c, entrant); s++) {
-        emp_job *job = &plan->job[plan->job_count++];
-        EMP_CHECK(emp_job_init(job, &plan->task[row], &c->row[row], &method,
-                               (uint64_t)s + 1, err));
-        if (e->is_budgeted && limit->clock_s > 0) {
-            job->run.budget_cpu_s = limit->clock_s;
-            job->cost *= limit->clock_s * 100; /* evaluations a second, more or less */
-        }
+    plan->trial[emp_comparison_cell_index(c, budget, row, entrant)] = trial;
+    EMP_CHECK(emp_trials_add(&plan->trials, &c->tasks, row, &method,
+                             emp_comparison_runs_of(c, entrant), err));
+    emp_job *job = emp_trials_cell(&plan->trials, trial, &count);
+    for (int32_t s = 0; s < count && e->is_budgeted && limit->clock_s > 0; s++) {
+        job[s].run.budget_cpu_s = limit->clock_s;
+        job[s].cost *= limit->clock_s * 100; /* evaluations a second, more or less */
     }
     return EMP_OK;
 }
@@ -388,8 +364,8 @@ static emp_status add_row_jobs(emp_comparison_plan *plan, int32_t row, emp_error
     }
     for (int32_t b = 0; b < c->budget_count; b++) {
         for (int32_t e = 0; e < c->entrant_count; e++)
-            plan->first_job[emp_comparison_cell_index(c, b, row, e)] =
-                plan->first_job[emp_comparison_cell_index(c, source_of(c, b, e), row, e)];
+            plan->trial[emp_comparison_cell_index(c, b, row, e)] =
+                plan->trial[emp_comparison_cell_index(c, source_of(c, b, e), row, e)];
     }
     return EMP_OK;
 }
@@ -402,35 +378,28 @@ static emp_status add_jobs(emp_comparison_plan *plan, emp_error *err)
         int32_t b = i / c->entrant_count, e = i % c->entrant_count;
         if (source_of(c, b, e) == b) plan->jobs_of_row += emp_comparison_runs_of(c, e);
     }
-    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)plan->jobs_of_row * (size_t)c->row_count));
+    EMP_CHECK(emp_trials_reserve(&plan->trials,
+                                 c->budget_count * c->row_count * c->entrant_count,
+                                 plan->jobs_of_row * c->row_count, err));
     for (int32_t r = 0; r < c->row_count; r++) EMP_CHECK(add_row_jobs(plan, r, err));
+    return EMP_OK;
+}
+
+static emp_status find_bound(void *context, int32_t row, emp_error *err)
+{
+    emp_comparison_plan *plan = (emp_comparison_plan *)context;
+    emp_bounds           bounds = {0};
+
+    EMP_CHECK(emp_bounds_compute(&bounds, plan->c->tasks.loaded[row].problem,
+                                 EMP_BOUNDS_EFFORT, err));
+    plan->c->bound_s[row] = (double)bounds.best_ns * 1e-9;
     return EMP_OK;
 }
 
 static emp_status find_bounds(emp_comparison_plan *plan, emp_error *err)
 {
-    emp_status      st = EMP_OK;
-    emp_comparison *c = plan->c;
-    emp_status     *status = EMP_NEW_ARRAY(emp_status, (size_t)c->row_count);
-    emp_error      *error = EMP_NEW_ARRAY(emp_error, (size_t)c->row_count);
-
-    if (status == NULL || error == NULL) EMP_FAIL(EMP_ENOMEM, "%d bounds", c->row_count);
-        /* clang-format off */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(plan->params->jobs.threads)
-    /* clang-format on */
-    for (int32_t r = c->row_count - 1; r >= 0; r--) {
-        emp_bounds bounds = {0};
-        status[r] = emp_bounds_compute(&bounds, plan->task[r].problem, EMP_BOUNDS_EFFORT,
-                                       &error[r]);
-        c->bound_s[r] = (double)bounds.best_ns * 1e-9;
-    }
-    for (int32_t r = 0; r < c->row_count; r++)
-        if (status[r] != EMP_OK) EMP_FAIL(status[r], "%s", error[r].msg);
-
-cleanup:
-    emp_free(status);
-    emp_free(error);
-    return st;
+    return emp_trials_each(plan->c->row_count, plan->params->jobs.threads, find_bound,
+                           plan, err);
 }
 
 /* ---- all of it ---- */
@@ -452,13 +421,13 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
     jobs.keeps_refusals = true;
     jobs.is_single = jobs.is_lean = true;
     EMP_TRY(lay_out(&plan, err));
-    EMP_TRY(load_tasks(&plan, err));
+    EMP_TRY(emp_trials_load(&plan.c->tasks, params->runtime, jobs.threads, err));
     EMP_TRY(add_jobs(&plan, err));
     if (!is_part(&jobs)) {
-        EMP_TRY(emp_jobs_check(plan.job, plan.job_count, &jobs, err));
+        EMP_TRY(emp_jobs_check(plan.trials.job, plan.trials.job_count, &jobs, err));
         EMP_TRY(find_bounds(&plan, err));
     }
-    made = emp_jobs_run(plan.job, plan.job_count, &jobs, err);
+    made = emp_trials_run(&plan.trials, &jobs, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
     if (is_part(&jobs) && made == EMP_OK) EMP_TRY(find_bounds(&plan, err));
     emp_comparison_fill(&plan);
@@ -470,11 +439,7 @@ emp_status emp_comparison_make(emp_comparison **out, const emp_comparison_params
     st = made;
 
 cleanup:
-    emp_jobs_clear(plan.job, plan.job_count);
-    emp_free(plan.job);
-    emp_free(plan.first_job);
-    if (plan.task != NULL) emp_tasks_clear(plan.task, plan.c->row_count);
-    emp_free(plan.task);
+    emp_trials_clear(&plan.trials);
     if (*out == NULL) emp_comparison_destroy(plan.c);
     return st;
 }
@@ -482,6 +447,7 @@ cleanup:
 void emp_comparison_destroy(emp_comparison *c)
 {
     if (c == NULL) return;
+    emp_trials_tasks_clear(&c->tasks);
     emp_arrays_clear(&c->arrays);
     emp_free(c);
 }

@@ -38,22 +38,22 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "bench/compare/statistics.h"
 #include "bench/compare/tasks.h"
-#include "bench/tables/table.h"
-#include "run/jobs/jobs.h"
+#include "bench/trials/statistics.h"
+#include "bench/trials/trials.h"
+#include "run/sheet/sheet.h"
 
 enum {
     EMP_COMPARISON_BUDGETS = 8, /**< at most, as for the next two */
     EMP_COMPARISON_ENTRANTS = 64,
     EMP_COMPARISON_POINTS = 32, /**< of a curve */
-    EMP_COMPARISON_NAME_BYTES = 32
+    EMP_COMPARISON_NAME_BYTES = 64
 };
 
 /** A method, with a preset if it has any, and perhaps with options. */
 typedef struct {
-    char
-        key[EMP_COMPARISON_NAME_BYTES]; /**< "hdp" its first preset, "hdp-NAME" another */
+    /** Names a series: "hdp" for its first preset, "hdp-NAME" for another, the options of an arm. */
+    char              key[EMP_COMPARISON_NAME_BYTES];
     const emp_method *method;
     char              preset[EMP_COMPARISON_NAME_BYTES]; /**< "" = none */
     const char       *options; /**< beside those of the preset; NULL = none; borrowed */
@@ -91,7 +91,11 @@ typedef struct {
     int32_t                  row_count;
     const char              *tasks; /**< what the choice is called, for the command */
     const char              *rows;  /**< comma-separated keys, or NULL for all */
-    const char *methods; /**< comma-separated keys of entrants, or NULL for all */
+    /** OPTIONAL. They take part, in place of all methods; emp_entrants_of_arms(). */
+    const emp_entrant *entrant;
+    int32_t            entrant_count;
+    const char        *methods; /**< comma-separated keys of entrants, or NULL for all */
+    const char        *command; /**< begins the command that makes it: "bench placers" */
     /** Options of entrants, "KEY:NAME=VALUE,...", one entry an entrant. They must outlive the
      * comparison. */
     const char *options[EMP_COMPARISON_ENTRANTS];
@@ -107,6 +111,27 @@ typedef struct {
      * of jobs. */
     void (*on_rescored)(void *context, double done_frac);
 } emp_comparison_params;
+
+/** Every method of run/methods.h with each of its presets, in that order; a portfolio is left out,
+ * as its members take part. \return their number */
+int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS]);
+
+/** Gives an entrant the options of "KEY:NAME=VALUE,...", which must outlive it. O(entrants).
+ * \retval EMP_EINVAL  There is no such entrant, it has options already, or its method does not
+ *                     take these. \retval EMP_ENOMEM */
+emp_status emp_entrants_set_options(emp_entrant *entrants, int32_t count,
+                                    const char *text, emp_error *err);
+
+/** Makes the entrants of an ablation: one method with several lists of options, which \a arms has
+ * between semicolons: "base; grouping=names; grouping=metis,groups=48". "base" is the list without
+ * options. An entrant is named by those of its options that not all arms have, or "base".
+ * \param[in,out] arms    Is split in place, and must outlive the entrants.
+ * \param         preset  OPTIONAL.
+ * \retval EMP_EINVAL  There is no such method, fewer than two arms or too many, two equal ones, a
+ *                     name that is too long, or options that the method does not take. */
+emp_status emp_entrants_of_arms(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
+                                int32_t *count, const char *method, const char *preset,
+                                char *arms, emp_error *err);
 
 /** All methods, five seeds, 100 and 1,000 evaluations, 20 draws, records in "runs", one thread; no
  * tasks yet. */
@@ -134,6 +159,7 @@ typedef struct {
     double    mean_rank;
     emp_ratio to_least;  /**< of the median to each row's lowest median */
     emp_ratio to_best;   /**< of the median to that of the entrant of lowest mean rank */
+    emp_ratio to_first;  /**< of the median to that of the first arm; NaN without arms */
     double    p, p_holm; /**< of the test against that entrant; NaN of itself */
     double    cpu_s;     /**< of a run, mean over rows; NaN: not known */
     bool      is_best;   /**< the first of lowest mean rank */
@@ -156,10 +182,12 @@ typedef struct {
 } emp_comparison_change;
 
 typedef struct {
-    int32_t                entrant_count, row_count, seed_count, budget_count, draws;
-    emp_entrant           *entrant;
-    emp_task              *row;
-    emp_task_set          *set; /**< [row] */
+    int32_t      entrant_count, row_count, seed_count, budget_count, draws;
+    bool         has_arms; /**< entrants are arms of one method, the first one its base */
+    emp_entrant *entrant;
+    emp_trials_tasks       tasks; /**< with what their runs share */
+    const emp_task        *row;   /**< [row_count] those of `tasks` */
+    emp_task_set          *set;   /**< [row] */
     emp_comparison_budget *budget;
     double              *bound_s; /**< [row]; no placement that fits is below; 0 = none */
     emp_comparison_cell *cell;    /**< [budget][row][entrant] */
@@ -174,10 +202,7 @@ typedef struct {
         *curve; /**< [budget][row][entrant][EMP_COMPARISON_POINTS], by the axis of the
                                 budget: best so far over seeds; NaN before the first score, infinity
                                 while nothing fits */
-    char (*refusal)[EMP_ERROR_MSG_BYTES];                /**< [row][entrant] */
-    uint64_t  *graph_hash, *machine_hash, *runtime_hash; /**< [row] */
-    char       runtime[EMP_RECORD_NAME_BYTES]; /**< of the first row that is not frozen */
-    char      *runtime_of_row;                 /**< [row * EMP_RECORD_NAME_BYTES] */
+    char (*refusal)[EMP_ERROR_MSG_BYTES];          /**< [row][entrant] */
     char       command[2 * EMP_RECORD_TEXT_BYTES]; /**< makes this comparison */
     emp_arrays arrays;                             /**< all of these */
 } emp_comparison;
@@ -215,5 +240,22 @@ void emp_comparison_rankings(emp_sheet *sheet, const emp_comparison *c);
 void emp_comparison_times(emp_sheet *sheet, const emp_comparison *c);
 /** Makes a sheet with a line a budget, row and kind; to be cleared. */
 void emp_comparison_changes(emp_sheet *sheet, const emp_comparison *c);
+
+/** Draws an SVG file of its own, or an svg element of a page, by gnuplot: a curve with its interval
+ * for each entrant that has a budget, dots for those that propose once, the lower bound as a dashed
+ * line. One panel is by placements scored, within the largest budget in evaluations, and one by
+ * CPU seconds, within the longest clock, as far as there are such budgets.
+ * \retval EMP_EINVAL  No run on the row found a placement that fits; else as
+ *                     emp_gnuplot_draw(). */
+emp_status emp_comparison_draw_figure(FILE *file, const emp_comparison *c, int32_t row,
+                                      bool is_embedded, emp_error *err);
+
+/** Whether some run on the row found a placement that fits. */
+bool emp_comparison_has_figure(const emp_comparison *c, int32_t row);
+
+/** Writes XHTML that opens without a network. Without gnuplot (\a has_figures false) a
+ * sentence stands in place of the figures. \retval those of emp_comparison_draw_figure() */
+emp_status emp_comparison_write_page(FILE *file, const emp_comparison *c,
+                                     bool has_figures, emp_error *err);
 
 #endif /* EMP_BENCH_COMPARE_COMPARISON_H */

@@ -4,8 +4,9 @@
 #ifndef EMP_BENCH_COMPARE_COMPARISON_INTERNAL_H
 #define EMP_BENCH_COMPARE_COMPARISON_INTERNAL_H
 
+#include "base/rng.h"
 #include "bench/compare/comparison.h"
-#include "bench/tables/table.h"
+#include "sim/problem/problem.h"
 
 /** Of tests: below it a difference is said to be one. */
 #define EMP_COMPARISON_LEVEL 0.05
@@ -13,11 +14,9 @@
 typedef struct {
     const emp_comparison_params *params;
     emp_comparison              *c;
-    emp_runtime                  runtime;
-    emp_loaded_task             *task; /**< [row] */
-    emp_job                     *job;  /**< those of a row stand together */
-    int32_t                      job_count, jobs_of_row;
-    int32_t                     *first_job; /**< [budget][row][entrant] */
+    emp_trials                   trials;
+    int32_t                      jobs_of_row;
+    int32_t *trial; /**< [budget][row][entrant] the cell of `trials` */
 } emp_comparison_plan;
 
 /** Runs of a cell: one a seed, or one. */
@@ -62,17 +61,23 @@ void emp_comparison_tabulate(emp_sheet *sheet, const emp_comparison *c, int32_t 
 /** Adds notes on what is shown, and what the methods say that found nothing. */
 void emp_comparison_explain(emp_sheet *sheet, const emp_comparison *c);
 
-/** Fills in cells and their ranks from the runs that are ready (ranking.c). */
+/** Fills in cells and their ranks from the runs that are ready (summary.c). */
 void emp_comparison_fill(emp_comparison_plan *plan);
 
-/** Fills in what holds over rows, from the cells (overall.c). \retval EMP_ENOMEM */
+/** Fills in what holds over rows, from the cells (summary.c). \retval EMP_ENOMEM */
 emp_status emp_comparison_sum_up(emp_comparison *c, emp_error *err);
 
 /** Fills in `change` of the comparison and `rescored_s` of its cells (rescore.c).
  * \retval EMP_EINTERRUPTED  \a stop was set; nothing is filled in. */
 emp_status emp_comparison_rescore(emp_comparison_plan *plan, emp_error *err);
 
-/** Fills in points and curves (quality.c). \retval EMP_ENOMEM */
+/** Multiplies the time of every op on a GPU (issue included), of every op on a CPU, and of
+ * every link (rate and latency) by a factor of its own, log-uniform in 1 / (1 + \a most_frac)
+ * .. 1 + \a most_frac. The runtime's own constants stay, and with them what the rules of
+ * other simulators know of links. O(V). */
+void emp_noise_add(emp_problem_variant *variant, double most_frac, emp_rng *rng);
+
+/** Fills in points and curves (summary.c). \retval EMP_ENOMEM */
 emp_status emp_comparison_draw_curves(emp_comparison_plan *plan, emp_error *err);
 
 #endif /* EMP_BENCH_COMPARE_COMPARISON_INTERNAL_H */

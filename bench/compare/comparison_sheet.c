@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* A comparison as sheets: its cells, one sheet a budget; their CPU seconds; its sensitivity; its
- * curves. */
+ * curves; rankings over the tasks of a set, one sheet a budget and set, and one of all. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -22,6 +22,13 @@
         EMP_V(emp_comparison_runtime_of(c, r)),                                          \
         emp_value_if((c)->budget[b].evaluations > 0, EMP_V((c)->budget[b].evaluations)), \
         emp_value_if((c)->budget[b].clock_s > 0, EMP_V((c)->budget[b].clock_s))
+
+/* The entrant of a line that only programs see. */
+#define ENTRANT_COLUMNS                             \
+    EMP_COLUMN("entrant", NULL, EMP_SHEET_WORD),    \
+        EMP_COLUMN("method", NULL, EMP_SHEET_WORD), \
+        EMP_COLUMN("preset", NULL, EMP_SHEET_WORD)
+#define ENTRANT_VALUES(e) EMP_V((e)->key), EMP_V((e)->method->name), EMP_V((e)->preset)
 
 /* ---- cells ---- */
 
@@ -66,19 +73,21 @@ static void add_cell(emp_sheet *s, const emp_comparison *c, int32_t b, int32_t r
     const emp_comparison_cell *cell = &c->cell[emp_comparison_cell_index(c, b, r, e)];
     const emp_entrant         *entrant = &c->entrant[e];
     const emp_interval        *step = &cell->step_s;
+    const emp_problem         *problem = c->tasks.loaded[r].problem;
 
-    EMP_SHEET_ADD(
-        s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title), EMP_V(entrant->key),
-        EMP_V(entrant->method->name), EMP_V(entrant->preset), EMP_V(entrant->options),
-        EMP_V(cell->run_count), EMP_V(cell->failed_count), EMP_V(cell->late_count),
-        emp_value_marked(emp_value_range(step->median, step->low, step->high),
-                         mark_of(cell)),
-        EMP_V(cell->best_s), EMP_V(cell->worst_s), EMP_V(cell->evaluations),
-        EMP_V(c->bound_s[r]), EMP_V(cell->gap_frac), EMP_V(cell->rank),
-        EMP_V(cell->is_best), EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
-        EMP_V(cell->rescored_s[EMP_SCORED_IDEAL]),
-        EMP_V(cell->rescored_s[EMP_SCORED_PLACETO]), EMP_V(cell->refusal),
-        EMP_V(c->graph_hash[r]), EMP_V(c->machine_hash[r]), EMP_V(c->runtime_hash[r]));
+    EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), EMP_V(c->row[r].title), EMP_V(entrant->key),
+                  EMP_V(entrant->method->name), EMP_V(entrant->preset),
+                  EMP_V(entrant->options), EMP_V(cell->run_count),
+                  EMP_V(cell->failed_count), EMP_V(cell->late_count),
+                  emp_value_marked(emp_value_range(step->median, step->low, step->high),
+                                   mark_of(cell)),
+                  EMP_V(cell->best_s), EMP_V(cell->worst_s), EMP_V(cell->evaluations),
+                  EMP_V(c->bound_s[r]), EMP_V(cell->gap_frac), EMP_V(cell->rank),
+                  EMP_V(cell->is_best), EMP_V(cell->rescored_s[EMP_SCORED_NOISE]),
+                  EMP_V(cell->rescored_s[EMP_SCORED_IDEAL]),
+                  EMP_V(cell->rescored_s[EMP_SCORED_PLACETO]), EMP_V(cell->refusal),
+                  EMP_V(problem->graph->hash), EMP_V(problem->machine->hash),
+                  EMP_V(emp_runtime_hash(&problem->runtime)));
 }
 
 static void note_bounds(emp_sheet *s, const emp_comparison *c, int32_t b)
@@ -151,11 +160,7 @@ void emp_comparison_tabulate(emp_sheet *s, const emp_comparison *c, int32_t b)
 /* ---- CPU seconds ---- */
 
 static const emp_sheet_column time_columns[] = {
-    TASK_COLUMNS,
-    EMP_COLUMN("entrant", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("preset", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("evaluations", NULL, EMP_SHEET_REAL),
+    TASK_COLUMNS, ENTRANT_COLUMNS, EMP_COLUMN("evaluations", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("cpu_s", NULL, EMP_SHEET_REAL)};
 
 void emp_comparison_times(emp_sheet *s, const emp_comparison *c)
@@ -168,8 +173,7 @@ void emp_comparison_times(emp_sheet *s, const emp_comparison *c)
         const emp_entrant *e = &c->entrant[i % c->entrant_count];
         int32_t            r = i % per_budget / c->entrant_count;
         if (isnan(c->cell[i].cpu_s)) continue;
-        EMP_SHEET_ADD(s, TASK_VALUES(c, i / per_budget, r), EMP_V(e->key),
-                      EMP_V(e->method->name), EMP_V(e->preset),
+        EMP_SHEET_ADD(s, TASK_VALUES(c, i / per_budget, r), ENTRANT_VALUES(e),
                       EMP_V(c->cell[i].evaluations), EMP_V(c->cell[i].cpu_s));
     }
 }
@@ -217,11 +221,7 @@ void emp_comparison_changes(emp_sheet *s, const emp_comparison *c)
 }
 
 static const emp_sheet_column curve_columns[] = {
-    TASK_COLUMNS,
-    EMP_COLUMN("entrant", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("preset", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("evaluations", NULL, EMP_SHEET_COUNT),
+    TASK_COLUMNS, ENTRANT_COLUMNS, EMP_COLUMN("evaluations", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("cpu_s", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("median_s", NULL, EMP_SHEET_REAL, .low = "low_s", .high = "high_s")};
 
@@ -241,13 +241,175 @@ void emp_comparison_curves(emp_sheet *s, const emp_comparison *c)
             const emp_interval *at = &c->curve[i * EMP_COMPARISON_POINTS + p];
             double              value = c->point[axis][p];
             if (isnan(at->median)) continue;
-            EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), EMP_V(e->key), EMP_V(e->method->name),
-                          EMP_V(e->preset),
+            EMP_SHEET_ADD(s, TASK_VALUES(c, b, r), ENTRANT_VALUES(e),
                           emp_value_if(axis == EMP_BY_EVALUATIONS, EMP_V((int64_t)value)),
                           emp_value_if(axis == EMP_BY_CLOCK, EMP_V(value)),
                           emp_value_range(at->median, at->low, at->high));
         }
     }
+}
+
+/* ---- rankings ---- */
+
+#define LEAST_P 0.0001 /* of the p that people see; below it they see "< 0.0001" */
+
+static const emp_sheet_column rank_columns[] = {
+    EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("clock_s", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("set", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("tasks", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("entrant", "", EMP_SHEET_WORD, .width = 13),
+    EMP_COLUMN("method", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("preset", NULL, EMP_SHEET_WORD),
+    EMP_COLUMN("solved", "solved", EMP_SHEET_COUNT),
+    EMP_COLUMN("mean_rank", "rank", EMP_SHEET_REAL, .form = "%.1f", .width = 5),
+    EMP_COLUMN("is_near", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN("to_least", "to the task's least", EMP_SHEET_REAL, .form = "%.3f",
+               .low = "to_least_low", .high = "to_least_high", .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("to_best", "to the best method", EMP_SHEET_REAL, .form = "%.3f",
+               .low = "to_best_low", .high = "to_best_high", .range = EMP_SHEET_BEHIND),
+    EMP_COLUMN("to_first", "to the first arm", EMP_SHEET_REAL, .form = "%.3f",
+               .low = "to_first_low", .high = "to_first_high", .range = EMP_SHEET_BEHIND,
+               .is_optional = true),
+    EMP_COLUMN(NULL, "p", EMP_SHEET_REAL, .digits = 2, .width = 7),
+    EMP_COLUMN("p", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("p_holm", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("is_best", NULL, EMP_SHEET_FLAG),
+    EMP_COLUMN(NULL, "CPU s", EMP_SHEET_REAL),
+    EMP_COLUMN("wilcoxon_least_tasks", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("friedman_least_tasks", NULL, EMP_SHEET_COUNT),
+    EMP_COLUMN("friedman_chi2", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("friedman_p", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("friedman_f", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("friedman_f_p", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("nemenyi_difference", NULL, EMP_SHEET_REAL)};
+
+static const char *rank_mark_of(const emp_comparison_overall *o)
+{
+    return o->is_best ? "*" : o->is_near ? "=" : NULL;
+}
+
+static emp_value range_of(const emp_ratio *ratio)
+{
+    return emp_value_range(ratio->mean, ratio->low, ratio->high);
+}
+
+static void add_line(emp_sheet *s, const emp_comparison *c, int32_t b, emp_task_set set,
+                     int32_t e)
+{
+    const emp_comparison_budget  *budget = &c->budget[b];
+    const emp_comparison_overall *o =
+        &c->overall[emp_comparison_overall_index(c, b, set, e)];
+    const emp_comparison_test *t = &c->test[b * EMP_TASK_SETS + (int32_t)set];
+    const emp_entrant         *entrant = &c->entrant[e];
+
+    if (o->is_best) s->best_line = s->line_count;
+    EMP_SHEET_ADD(
+        s, emp_value_if(budget->evaluations > 0, EMP_V(budget->evaluations)),
+        emp_value_if(budget->clock_s > 0, EMP_V(budget->clock_s)),
+        EMP_V(emp_task_set_name(set)), EMP_V(t->row_count), EMP_V(entrant->key),
+        EMP_V(entrant->method->name), EMP_V(entrant->preset), EMP_V(o->solved_count),
+        emp_value_marked(EMP_V(o->mean_rank), rank_mark_of(o)),
+        emp_value_if(!isnan(t->difference), EMP_V(o->is_near)), range_of(&o->to_least),
+        range_of(&o->to_best), emp_value_if(c->has_arms, range_of(&o->to_first)),
+        o->is_best ? EMP_V("best") : EMP_V(o->p_holm), EMP_V(o->p), EMP_V(o->p_holm),
+        EMP_V(o->is_best), EMP_V(o->cpu_s), EMP_V(t->wilcoxon_least),
+        EMP_V(EMP_FRIEDMAN_LEAST), EMP_V(t->friedman.statistic), EMP_V(t->friedman.p),
+        EMP_V(t->friedman.f), EMP_V(t->friedman.f_p), EMP_V(t->difference));
+}
+
+static void add_lines(emp_sheet *s, const emp_comparison *c, int32_t b, emp_task_set set)
+{
+    int32_t order[EMP_COMPARISON_ENTRANTS];
+
+    emp_comparison_sort(c, b, set, order);
+    for (int32_t i = 0; i < c->entrant_count; i++) add_line(s, c, b, set, order[i]);
+}
+
+/* ---- what is said below ---- */
+
+/* "= 0.012", "< 0.0001". */
+static const char *format_p(double p, char text[EMP_UNITS_TEXT_BYTES])
+{
+    if (p < LEAST_P) {
+        snprintf(text, EMP_UNITS_TEXT_BYTES, "< %.4f", LEAST_P);
+        return text;
+    }
+    memcpy(text, "= ", 2);
+    emp_units_format_number(p, 2, text + 2, EMP_UNITS_TEXT_BYTES - 2);
+    return text;
+}
+
+static void note_tests(emp_sheet *s, const emp_comparison *c,
+                       const emp_comparison_test *t)
+{
+    int32_t others = c->entrant_count - 1;
+    char    p[EMP_UNITS_TEXT_BYTES], f_p[EMP_UNITS_TEXT_BYTES];
+
+    if (isnan(t->friedman.p))
+        emp_sheet_note(s,
+                       "Too few tasks for Friedman's test and a critical difference: %d, "
+                       "at least %d are needed.",
+                       t->row_count, EMP_FRIEDMAN_LEAST);
+    else
+        emp_sheet_note(
+            s,
+            "Friedman's test that all are alike: chi2 = %.1f, p %s; F = %.2f, p %s. "
+            "Nemenyi's critical difference of mean ranks: %.1f (5 %%). =: within it "
+            "of the best (*).",
+            t->friedman.statistic, format_p(t->friedman.p, p), t->friedman.f,
+            format_p(t->friedman.f_p, f_p), t->difference);
+    if (t->row_count < t->wilcoxon_least)
+        emp_sheet_note(s,
+                       "Too few tasks for p: %d, comparing %d method%s with the best at "
+                       "the 5 %% level needs %d.",
+                       t->row_count, others, emp_units_plural(others), t->wilcoxon_least);
+    else
+        emp_sheet_note(s,
+                       "p: Wilcoxon's signed-rank test on task medians against the best, "
+                       "Holm's correction over %d method%s. The best is known from "
+                       "the same tasks.",
+                       others, emp_units_plural(others));
+}
+
+void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
+                         emp_task_set set)
+{
+    static const char *const origin[EMP_TASK_SETS] = {
+        [EMP_TASKS_TUNED] =
+            " of Table 1, on which constants of our own methods were chosen",
+        [EMP_TASKS_FRESH] = "",
+        [EMP_TASKS_TRAIN] = " of PlaceBench's training split",
+        [EMP_TASKS_VALIDATION] = " of PlaceBench's validation split",
+        [EMP_TASKS_TEST] = " of PlaceBench's test split"};
+    const emp_comparison_test *t = &c->test[b * EMP_TASK_SETS + (int32_t)set];
+    char                       text[EMP_SHEET_CELL_BYTES];
+
+    EMP_SHEET_INIT(s, rank_columns);
+    s->command = c->command;
+    s->infinite = "none";
+    emp_comparison_name_budget(text, &c->budget[b]);
+    emp_sheet_set_title(s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
+                        set == EMP_TASKS_FRESH ? "fresh " : "",
+                        emp_units_plural(t->row_count), origin[set]);
+    add_lines(s, c, b, set);
+    emp_sheet_note(s,
+                   "rank: mean over tasks of the rank by median over %d seed%s. Ratios: "
+                   "geometric means over tasks of those medians, with 95 %% intervals by "
+                   "bootstrap over tasks. solved: tasks where the median fits in memory.",
+                   c->seed_count, emp_units_plural(c->seed_count));
+    note_tests(s, c, t);
+    if (c->budget[b].clock_s > 0)
+        emp_sheet_note(s, "By the clock: this differs from run to run.");
+}
+
+void emp_comparison_rankings(emp_sheet *s, const emp_comparison *c)
+{
+    EMP_SHEET_INIT(s, rank_columns);
+    s->command = c->command;
+    for (int32_t i = 0; i < c->budget_count * EMP_TASK_SETS; i++)
+        if (c->test[i].row_count > 0)
+            add_lines(s, c, i / EMP_TASK_SETS, (emp_task_set)(i % EMP_TASK_SETS));
 }
 
 /* ---- all of it ---- */
@@ -268,7 +430,7 @@ static void note_tuned(emp_sheet *s, const emp_comparison *c)
 static bool has_own_runtime(const emp_comparison *c, int32_t row)
 {
     return c->row[row].frozen != NULL ||
-           strcmp(emp_comparison_runtime_of(c, row), c->runtime) != 0;
+           strcmp(emp_comparison_runtime_of(c, row), c->tasks.runtime) != 0;
 }
 
 /* Titles of tasks are short; here is what they stand for. */
@@ -310,7 +472,8 @@ void emp_comparison_explain(emp_sheet *s, const emp_comparison *c)
     emp_sheet_note(s,
                    "Methods that stop by themselves propose once, whatever the budget. "
                    "Runtime %s%s.",
-                   c->runtime, have_own_runtimes(c) ? " where no other is named" : "");
+                   c->tasks.runtime,
+                   have_own_runtimes(c) ? " where no other is named" : "");
     note_tuned(s, c);
     note_tasks(s, c);
     note_clock(s, c);
@@ -359,9 +522,9 @@ static emp_status print_data(FILE *out, const emp_comparison *c, emp_sheet_forma
     emp_comparison_changes(&changes, c);
     emp_comparison_rankings(&rankings, c);
     sheet[0].list = "budgets";
-    json_t *head =
-        json_pack("{s:s, s:i, s:i, s:o}", "runtime", c->runtime, "seeds", c->seed_count,
-                  "draws", c->draws, "rankings", emp_sheet_rows(&rankings));
+    json_t *head = json_pack("{s:s, s:i, s:i, s:o}", "runtime", c->tasks.runtime, "seeds",
+                             c->seed_count, "draws", c->draws, "rankings",
+                             emp_sheet_rows(&rankings));
     if (c->draws > 0 &&
         json_object_set_new(head, "sensitivity", emp_sheet_rows(&changes)) != 0) {
         json_decref(head);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/compare/entrants.h"
-
+/* The entrants of a comparison: all methods with their presets, or one method with several lists of
+ * options. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text/text.h"
+#include "bench/compare/comparison.h"
 #include "run/methods.h"
 
 /* The first preset goes by the method's name alone, as in the tables. */
@@ -42,8 +44,6 @@ int32_t emp_entrants_list(emp_entrant entrants[EMP_COMPARISON_ENTRANTS])
     }
     return count;
 }
-
-/* ---- options ---- */
 
 /* Of the struct that the options are read into. */
 static size_t bytes_of(const emp_option *option)
@@ -99,4 +99,96 @@ emp_status emp_entrants_set_options(emp_entrant *entrants, int32_t count,
                          e->key);
     e->options = &text[length + 1];
     return check_options(e, err);
+}
+
+/* Finds a word of a comma-separated list. */
+static bool has_option(const char *list, const char *word, size_t length)
+{
+    for (const char *at = list; at != NULL && *at != '\0';) {
+        const size_t own = strcspn(at, ",");
+        if (own == length && memcmp(at, word, length) == 0) return true;
+        at += own + (at[own] == ',');
+    }
+    return false;
+}
+
+/* Names an entrant by the options that not all arms have; false if there is no room. */
+static bool name_arm(emp_entrant *e, const emp_entrant *entrants, int32_t count)
+{
+    emp_text key = {e->key, sizeof e->key, 0};
+    size_t   bytes = 1;
+
+    for (const char *at = e->options; at != NULL && *at != '\0';) {
+        const size_t length = strcspn(at, ",");
+        int32_t      with = 0;
+        for (int32_t i = 0; i < count; i++)
+            with += has_option(entrants[i].options, at, length);
+        if (with < count) {
+            bytes += length + (key.used > 0);
+            emp_text_add(&key, "%s%.*s", key.used > 0 ? "," : "", (int)length, at);
+        }
+        at += length + (at[length] == ',');
+    }
+    if (key.used == 0) emp_text_add(&key, "base");
+    return bytes <= sizeof e->key;
+}
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t");
+    for (size_t n = strlen(text); n > 0 && strchr(" \t", text[n - 1]) != NULL; n--)
+        text[n - 1] = '\0';
+    return text;
+}
+
+static emp_status split_arms(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
+                             int32_t *count, const emp_method *type, const char *preset,
+                             char *arms, emp_error *err)
+{
+    for (char *at = arms; at != NULL;) {
+        char *next = strchr(at, ';');
+        if (next != NULL) *next++ = '\0';
+        if (*count == EMP_COMPARISON_ENTRANTS)
+            return EMP_ERROR(EMP_EINVAL, "more than %d arms", EMP_COMPARISON_ENTRANTS);
+        const char  *options = trim(at);
+        emp_entrant *e = &entrants[(*count)++];
+        if (*options == '\0')
+            return EMP_ERROR(EMP_EINVAL,
+                             "arm %d has no options; give \"base\" for none, as in "
+                             "\"base; groups=48\"",
+                             *count);
+        add(e, type, preset != NULL ? preset : "", preset != NULL ? strlen(preset) : 0,
+            true);
+        e->options = strcmp(options, "base") == 0 ? NULL : options;
+        EMP_CHECK(check_options(e, err));
+        at = next;
+    }
+    return EMP_OK;
+}
+
+emp_status emp_entrants_of_arms(emp_entrant entrants[EMP_COMPARISON_ENTRANTS],
+                                int32_t *count, const char *method, const char *preset,
+                                char *arms, emp_error *err)
+{
+    const emp_method *type = NULL;
+    int32_t           one = 0;
+
+    *count = 0;
+    EMP_CHECK(emp_methods_find(&type, &one, 1, method, err));
+    EMP_CHECK(split_arms(entrants, count, type, preset, arms, err));
+    if (*count < 2)
+        return EMP_ERROR(EMP_EINVAL, "an ablation has two arms or more, as in \"base; "
+                                     "groups=48\"");
+    for (int32_t i = 0; i < *count; i++) {
+        entrants[i].key[0] = '\0';
+        if (!name_arm(&entrants[i], entrants, *count))
+            return EMP_ERROR(EMP_EINVAL,
+                             "arm %d differs from the others by more than %d characters",
+                             i + 1, EMP_COMPARISON_NAME_BYTES - 1);
+        for (int32_t j = 0; j < i; j++)
+            if (strcmp(entrants[i].key, entrants[j].key) == 0)
+                return EMP_ERROR(EMP_EINVAL, "arms %d and %d are the same: %s", j + 1,
+                                 i + 1, entrants[i].key);
+    }
+    return EMP_OK;
 }

@@ -6,8 +6,6 @@
 #include "base/mem.h"
 #include "base/work.h"
 #include "bench/compare/comparison_internal.h"
-#include "bench/compare/noise.h"
-#include "sim/engine/sim.h"
 #include "sim/surrogate/surrogate.h"
 
 static const double noise_frac = 0.1;
@@ -42,6 +40,51 @@ static bool is_scored(const struct stand *s, int32_t row, emp_scored kind)
     return kind == EMP_SCORED_NOISE || s->plan->c->row[row].frozen == NULL;
 }
 
+/* ---- costs that are somewhat wrong, as all costs are ---- */
+
+static double draw_factor(double most_frac, emp_rng *rng)
+{
+    return exp((2 * emp_rng_uniform(rng) - 1) * log1p(most_frac));
+}
+
+static emp_time_ns scale(emp_time_ns time_ns, double factor)
+{
+    return (emp_time_ns)llround((double)time_ns * factor);
+}
+
+static void disturb_ops(emp_cost_table *c, double most_frac, emp_rng *rng)
+{
+    for (emp_op_id op = 0; op < c->op_count; op++) {
+        double on_gpu = draw_factor(most_frac, rng);
+        double on_cpu = draw_factor(most_frac, rng);
+        for (int32_t i = 0; i < c->column_count[EMP_DEVICE_GPU]; i++) {
+            emp_gpu_cost *gpu = &c->gpu[i * c->op_count + op];
+            gpu->compute_ns = scale(gpu->compute_ns, on_gpu);
+            gpu->issue_ns = scale(gpu->issue_ns, on_gpu);
+        }
+        for (int32_t i = 0; i < c->column_count[EMP_DEVICE_CPU]; i++) {
+            int32_t       row = i * c->op_count + op;
+            emp_cpu_cost *cpu = &c->cpu[row];
+            cpu->compute_ns = scale(cpu->compute_ns, on_cpu);
+            for (int32_t p = c->cpu_offset[row]; p < c->cpu_offset[row + 1]; p++)
+                c->task_ns[p] = scale(c->task_ns[p], on_cpu);
+        }
+    }
+}
+
+void emp_noise_add(emp_problem_variant *variant, double most_frac, emp_rng *rng)
+{
+    emp_machine *machine = variant->machine;
+
+    disturb_ops(&variant->costs, most_frac, rng);
+    for (int32_t i = 0; i < machine->link_count; i++) {
+        double factor = draw_factor(most_frac, rng);
+        machine->link[i].bytes_per_s /= factor;
+        machine->link[i].latency_s *= factor;
+    }
+    emp_machine_time_routes(machine);
+}
+
 /* ---- scores ---- */
 
 static emp_status score_jobs(struct stand *s, int32_t condition, int32_t row,
@@ -57,11 +100,12 @@ static emp_status score_jobs(struct stand *s, int32_t condition, int32_t row,
     if (device_of_op == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", op_count);
     EMP_TRY(emp_sim_create(&sim, problem, err));
     for (int32_t i = row * plan->jobs_of_row; i < (row + 1) * plan->jobs_of_row; i++) {
-        double *step_s = &s->step_s[condition * plan->job_count + i];
+        double *step_s = &s->step_s[condition * plan->trials.job_count + i];
         *step_s = INFINITY;
-        if (plan->job[i].run.budget_cpu_s > 0) continue;
-        if (plan->job[i].is_refused || !plan->job[i].record.is_feasible) continue;
-        memcpy(device_of_op, plan->job[i].record.decision.device_of_op,
+        if (plan->trials.job[i].run.budget_cpu_s > 0) continue;
+        if (plan->trials.job[i].is_refused || !plan->trials.job[i].record.is_feasible)
+            continue;
+        memcpy(device_of_op, plan->trials.job[i].record.decision.device_of_op,
                op_count * sizeof *device_of_op);
         emp_problem_legalize(problem, device_of_op);
         EMP_TRY(emp_sim_run(sim, device_of_op, &result, err));
@@ -80,7 +124,8 @@ static emp_status score_noise(struct stand *s, int32_t draw, int32_t row, emp_er
     emp_problem_variant variant = {0};
     emp_rng             rng;
 
-    EMP_TRY(emp_problem_variant_init(&variant, s->plan->task[row].problem, err));
+    EMP_TRY(
+        emp_problem_variant_init(&variant, s->plan->c->tasks.loaded[row].problem, err));
     emp_rng_init(&rng, NOISE_SEED, (uint32_t)draw, 0);
     emp_noise_add(&variant, noise_frac, &rng);
     EMP_TRY(score_jobs(s, draw, row, &variant.problem, err));
@@ -95,7 +140,7 @@ static emp_status score_profile(struct stand *s, int32_t condition, int32_t row,
 {
     emp_status             st = EMP_OK;
     emp_problem           *problem = NULL;
-    const emp_loaded_task *task = &s->plan->task[row];
+    const emp_loaded_task *task = &s->plan->c->tasks.loaded[row];
     int32_t                profile = condition - s->plan->c->draws;
 
     EMP_TRY(emp_problem_create(&problem, task->graph, task->machine, &s->profile[profile],
@@ -107,14 +152,16 @@ cleanup:
     return st;
 }
 
-static emp_status score(struct stand *s, int32_t condition, int32_t row, int32_t total,
-                        emp_error *err)
+/* Items: all conditions of a row, then those of the next. */
+static emp_status score(void *context, int32_t item, emp_error *err)
 {
+    struct stand                *s = (struct stand *)context;
     const emp_comparison_params *p = s->plan->params;
-    const emp_jobs_params       *jobs = &p->jobs;
+    const int32_t                row = item / s->conditions;
+    const int32_t                condition = item % s->conditions;
+    const emp_scored             kind = kind_of(s, condition);
 
-    if (emp_stop_is_set(jobs->stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
-    const emp_scored kind = kind_of(s, condition);
+    if (emp_stop_is_set(p->jobs.stop)) return EMP_ERROR(EMP_EINTERRUPTED, "interrupted");
     if (is_scored(s, row, kind))
         EMP_CHECK(kind == EMP_SCORED_NOISE ? score_noise(s, condition, row, err)
                                            : score_profile(s, condition, row, err));
@@ -122,32 +169,10 @@ static emp_status score(struct stand *s, int32_t condition, int32_t row, int32_t
     {
         s->done++;
         if (p->on_rescored != NULL)
-            p->on_rescored(jobs->context, (double)s->done / total);
+            p->on_rescored(p->jobs.context,
+                           (double)s->done / (s->conditions * s->plan->c->row_count));
     }
     return EMP_OK;
-}
-
-static emp_status score_all(struct stand *s, emp_error *err)
-{
-    emp_status  st = EMP_OK;
-    int32_t     rows = s->plan->c->row_count, total = s->conditions * rows;
-    emp_status *status = EMP_NEW_ARRAY(emp_status, (size_t)total);
-    emp_error  *error = EMP_NEW_ARRAY(emp_error, (size_t)total);
-
-    if (status == NULL || error == NULL) EMP_FAIL(EMP_ENOMEM, "%d conditions", total);
-        /* clang-format off */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s->plan->params->jobs.threads)
-    /* clang-format on */
-    for (int32_t i = 0; i < total; i++) /* the largest graphs come last */
-        status[i] =
-            score(s, i % s->conditions, rows - 1 - i / s->conditions, total, &error[i]);
-    for (int32_t i = 0; i < total; i++)
-        if (status[i] != EMP_OK) EMP_FAIL(status[i], "%s", error[i].msg);
-
-cleanup:
-    emp_free(status);
-    emp_free(error);
-    return st;
 }
 
 /* ---- rankings ---- */
@@ -161,14 +186,15 @@ static void find_medians(const struct stand *s, int32_t b, int32_t r, int32_t co
     const emp_comparison      *c = plan->c;
 
     for (int32_t e = 0; e < c->entrant_count; e++) {
-        int32_t first = plan->first_job[emp_comparison_cell_index(c, b, r, e)];
-        int32_t runs = emp_comparison_runs_of(c, e);
-        double  value[EMP_TABLE_MAX_SEEDS];
+        int32_t        cell = plan->trial[emp_comparison_cell_index(c, b, r, e)], runs;
+        const emp_job *job = emp_trials_cell(&plan->trials, cell, &runs);
+        const int32_t  first = plan->trials.first[cell];
+        double         value[EMP_TRIALS_SEEDS];
         for (int32_t i = 0; i < runs; i++) {
-            bool has_failed =
-                isinf(emp_comparison_value(&c->budget[b], &plan->job[first + i]));
-            value[i] = has_failed ? INFINITY
-                                  : s->step_s[condition * plan->job_count + first + i];
+            bool has_failed = isinf(emp_comparison_value(&c->budget[b], &job[i]));
+            value[i] = has_failed
+                           ? INFINITY
+                           : s->step_s[condition * plan->trials.job_count + first + i];
         }
         median[e] = emp_summary_of(value, (size_t)runs).median;
     }
@@ -264,8 +290,9 @@ emp_status emp_comparison_rescore(emp_comparison_plan *plan, emp_error *err)
         goto cleanup;
     for (int32_t i = 0; i < PROFILES; i++)
         EMP_TRY(emp_runtime_init(&s.profile[i], names[EMP_SCORED_IDEAL + i], err));
-    EMP_TRY(EMP_ALLOC(s.step_s, (size_t)s.conditions * (size_t)plan->job_count));
-    EMP_TRY(score_all(&s, err));
+    EMP_TRY(EMP_ALLOC(s.step_s, (size_t)s.conditions * (size_t)plan->trials.job_count));
+    EMP_TRY(emp_trials_each(s.conditions * plan->c->row_count, plan->params->jobs.threads,
+                            score, &s, err));
     EMP_TRY(compare_all(&s, err));
 
 cleanup:

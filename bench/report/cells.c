@@ -6,7 +6,6 @@
 
 #include "base/collections.h"
 #include "base/mem.h"
-#include "bench/report/op_place.h"
 
 enum { MAX_DEPTH = 2, LEAST_STEPS = 2 };
 

@@ -10,6 +10,7 @@
 #ifndef EMP_BENCH_REPORT_CELLS_H
 #define EMP_BENCH_REPORT_CELLS_H
 
+#include "bench/plots/drawing.h"
 #include "sim/problem/problem.h"
 
 enum { EMP_CELLS_NAME_BYTES = 64, EMP_CELLS_MAX_ROWS = 72 };
@@ -41,5 +42,39 @@ const int32_t *emp_cells_at(const emp_cells *cells, int32_t row, emp_pass pass,
                             int32_t step);
 
 void emp_cells_clear(emp_cells *cells);
+
+enum { EMP_OP_NAME_BYTES = 256 /* of longer names the rest is not read */ };
+
+typedef struct {
+    emp_pass pass;
+    char     forward[EMP_OP_NAME_BYTES]; /**< the op or variable that it is about */
+    char     like[EMP_OP_NAME_BYTES];    /**< the same without the N of "_N" */
+    int32_t  number;  /**< the N of the outermost "_N"; 0 without one */
+    bool     is_cell; /**< of a recurrent layer, so that its number tells a step */
+    bool     is_right_to_left;
+    int32_t  rank; /**< recurrent models: rows with higher ranks stand higher */
+    char     row[EMP_CELLS_NAME_BYTES]; /**< recurrent models: the layer */
+} emp_op_place;
+
+/** Reads a name. \a has_decoder: the model has encoder and decoder. */
+void emp_op_place_read(emp_op_place *place, const char *name, bool has_decoder);
+
+/** The first \a depth scopes of a forward name, after \a model and its repetitions ("" =
+ * there is none); "(top)" if it has none. */
+void emp_op_place_scope(char scope[EMP_CELLS_NAME_BYTES], const char *forward,
+                        const char *model, int32_t depth);
+
+/** A placement of the problem that all in a drawing have. Borrowed. */
+typedef struct {
+    const emp_cells *cells;
+    const char      *label;   /**< who found it; may be of a record */
+    const char      *verdict; /**< "0.84 s", "does not fit" */
+} emp_picture_placement;
+
+/** The placements as grids side by side: the same rows, the same widths, one legend. Each has
+ * panels for forward, backward and update. */
+void emp_picture_placements(emp_drawing *drawing, const char *name,
+                            const emp_picture_placement *placement, int32_t count,
+                            const emp_machine *machine);
 
 #endif /* EMP_BENCH_REPORT_CELLS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/report/op_place.h"
+#include "bench/report/cells.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -12,8 +12,6 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "bench/plots/html.h"
-#include "bench/report/paper_rows.h"
-#include "bench/report/tables.h"
 #include "run/sheet/sheet.h"
 
 static const char how_tables[] = "Every number is simulated. Of several seeds it is the "

@@ -7,7 +7,8 @@
 #include "base/text/units.h"
 #include "bench/plots/colours.h"
 #include "bench/plots/labels.h"
-#include "bench/report/pictures.h"
+#include "bench/report/cells.h"
+#include "bench/report/timeline.h"
 
 /* Pixels. */
 enum {

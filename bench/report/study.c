@@ -9,7 +9,8 @@
 
 #include "base/mem.h"
 #include "base/text/units.h"
-#include "bench/report/pictures.h"
+#include "bench/report/cells.h"
+#include "bench/report/timeline.h"
 #include "sim/bounds/bounds.h"
 
 static const struct {

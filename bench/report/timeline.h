@@ -6,6 +6,7 @@
 #ifndef EMP_BENCH_REPORT_TIMELINE_H
 #define EMP_BENCH_REPORT_TIMELINE_H
 
+#include "bench/plots/drawing.h"
 #include "sim/engine/sim.h"
 
 enum { EMP_TIMELINE_BINS = 900 };
@@ -38,5 +39,9 @@ const emp_track *emp_timeline_at(const emp_timeline *timeline, emp_device_id dev
                                  emp_track_kind kind);
 
 void emp_timeline_clear(emp_timeline *timeline);
+
+/** The timeline: a band a device, a track a kind of work that it has any of. */
+void emp_picture_timeline(emp_drawing *drawing, const char *name,
+                          const emp_timeline *timeline, const emp_machine *machine);
 
 #endif /* EMP_BENCH_REPORT_TIMELINE_H */

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Lays out the runs of arms on tasks, and makes them. */
+/* Lays out and makes the runs of arms on tasks, and sums them up. */
+#include "bench/studies/ablation.h"
+
 #include <math.h>
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "base/text/options.h"
-#include "bench/studies/ablation_internal.h"
 #include "run/methods.h"
 
+struct plan {
+    const emp_ablation      *definition;
+    const emp_trials_params *params;
+    emp_ablation_table      *table;
+    emp_trials               trials; /* [row][arm] */
+};
+
 /* ---- layout ---- */
-
-static const char *row_key(const void *context, int32_t i)
-{
-    const emp_ablation *d = (const emp_ablation *)context;
-
-    return i < d->row_count ? d->row[i].key : NULL;
-}
 
 /* Studies first, then arms. */
 static const char *arm_key(const void *context, int32_t i)
@@ -26,7 +27,7 @@ static const char *arm_key(const void *context, int32_t i)
     return i < 2 * d->arm_count ? d->arm[i - d->arm_count].name : NULL;
 }
 
-static bool is_asked(const emp_ablation_plan *plan, int32_t arm)
+static bool is_asked(const struct plan *plan, int32_t arm)
 {
     const emp_arm *a = &plan->definition->arm[arm];
     const char    *list = plan->params->arms;
@@ -35,78 +36,31 @@ static bool is_asked(const emp_ablation_plan *plan, int32_t arm)
            emp_word_list_has(list, a->name);
 }
 
-static const char *row_list(const emp_ablation_plan *plan)
+static emp_status create_table(struct plan *plan, emp_error *err)
 {
-    return plan->params->rows != NULL ? plan->params->rows : plan->definition->rows;
-}
-
-static emp_status check(const emp_ablation_plan *plan, emp_error *err)
-{
-    const emp_ablation_params *p = plan->params;
-
-    if (p->seed_count < 0 || p->seed_count > EMP_TABLE_MAX_SEEDS)
-        return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                         EMP_TABLE_MAX_SEEDS);
-    EMP_CHECK(emp_word_list_check(p->rows, "the study has no row", row_key,
-                                  plan->definition, err));
-    return emp_word_list_check(p->arms, "the study has no arm", arm_key, plan->definition,
-                               err);
-}
-
-static emp_status create_table(emp_ablation_plan *plan, emp_error *err)
-{
-    const emp_ablation        *d = plan->definition;
-    const emp_ablation_params *p = plan->params;
-    size_t                     cells = (size_t)d->arm_count * (size_t)d->row_count;
-    emp_ablation_table        *t = plan->table = EMP_NEW(emp_ablation_table);
+    const emp_ablation      *d = plan->definition;
+    const emp_trials_params *p = plan->params;
+    emp_ablation_table      *t = plan->table = EMP_NEW(emp_ablation_table);
 
     if (t == NULL) return EMP_ERROR(EMP_ENOMEM, "study");
+    if (p->seed_count < 0 || p->seed_count > EMP_TRIALS_SEEDS)
+        return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
+                         EMP_TRIALS_SEEDS);
+    EMP_CHECK(emp_trials_choose(&t->tasks, d->row, d->row_count, p->rows, d->rows,
+                                "the study has no row", err));
+    EMP_CHECK(emp_word_list_check(p->arms, "the study has no arm", arm_key, d, err));
+    EMP_CHECK(emp_trials_load(&t->tasks, p->runtime, p->jobs.threads, err));
     t->definition = d;
+    snprintf(t->runtime, sizeof t->runtime, "%s", t->tasks.runtime);
     t->seed_count = p->is_full ? d->seed_count : d->first_seed_count;
     t->budget = p->is_full ? d->budget : d->first_budget;
     if (p->seed_count > 0) t->seed_count = p->seed_count;
     if (p->budget > 0) t->budget = p->budget;
-    EMP_CHECK(EMP_ALLOC(t->cell, cells));
-    EMP_CHECK(EMP_ALLOC(t->overall, (size_t)d->arm_count));
-    EMP_CHECK(EMP_ALLOC(plan->row, (size_t)d->row_count));
-    return EMP_OK;
-}
-
-static emp_ablation_cell blank_cell(const emp_arm *arm, const emp_task *row)
-{
-    return (emp_ablation_cell){.arm = arm,
-                               .row = row,
-                               .step_s = {NAN, NAN, NAN},
-                               .ratio = NAN,
-                               .feasible_frac = NAN,
-                               .balance = NAN,
-                               .cpu_s = NAN,
-                               .break_even_steps = NAN,
-                               .quality_evaluations = NAN,
-                               .quality_s = NAN};
-}
-
-static emp_status lay_out(emp_ablation_plan *plan, emp_error *err)
-{
-    const emp_ablation *d = plan->definition;
-    int32_t             cells = 0;
-
-    EMP_CHECK(check(plan, err));
-    EMP_CHECK(create_table(plan, err));
-    emp_ablation_table *t = plan->table;
+    t->row_count = t->tasks.count;
     for (int32_t a = 0; a < d->arm_count; a++) t->arm_count += is_asked(plan, a);
-    for (int32_t r = 0; r < d->row_count; r++) {
-        if (!emp_word_list_has(row_list(plan), d->row[r].key)) continue;
-        plan->row[t->row_count++] = d->row[r];
-        for (int32_t a = 0; a < d->arm_count; a++) {
-            if (!is_asked(plan, a)) continue;
-            t->cell[cells++] = blank_cell(&d->arm[a], &d->row[r]);
-        }
-    }
-    return EMP_OK;
+    EMP_CHECK(EMP_ALLOC(t->overall, (size_t)t->arm_count));
+    return EMP_ALLOC(t->cell, (size_t)t->arm_count * (size_t)t->row_count);
 }
-
-/* ---- runs ---- */
 
 const char *emp_ablation_method(const emp_ablation *definition, const emp_arm *arm)
 {
@@ -118,90 +72,247 @@ const char *emp_ablation_preset(const emp_ablation *definition, const emp_arm *a
     return arm->preset != NULL || arm->method != NULL ? arm->preset : definition->preset;
 }
 
-static emp_status load_tasks(emp_ablation_plan *plan, emp_error *err)
-{
-    emp_ablation_table *t = plan->table;
-    emp_runtime         runtime;
-
-    EMP_CHECK(EMP_ALLOC(plan->task, (size_t)t->row_count));
-    EMP_CHECK(emp_runtime_init(&runtime, plan->params->runtime, err));
-    snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
-    return emp_tasks_load(plan->task, plan->row, t->row_count, &runtime,
-                          plan->params->jobs.threads, err);
-}
-
-/* The runs of an arm on a row, one a seed, or one if seeds change nothing. */
-static emp_status add_cell(emp_ablation_plan *plan, int32_t row, const emp_arm *arm,
+/* An arm on a row: one run if seeds change nothing, and no budget if the method ends by itself. */
+static emp_status add_cell(struct plan *plan, int32_t row, const emp_arm *arm,
                            emp_error *err)
 {
-    const emp_ablation_table *t = plan->table;
-    const emp_method         *type = NULL;
-    emp_job_method            method = {.title = arm->name,
-                                        .method = emp_ablation_method(plan->definition, arm),
-                                        .preset = emp_ablation_preset(plan->definition, arm),
-                                        .options = arm->options};
+    emp_ablation_table *t = plan->table;
+    const int32_t       cell = plan->trials.cell_count;
+    const emp_method   *type = NULL;
+    int32_t             count;
+    emp_job_method      method = {.title = arm->name,
+                                  .method = emp_ablation_method(plan->definition, arm),
+                                  .preset = emp_ablation_preset(plan->definition, arm),
+                                  .options = arm->options};
 
+    t->cell[cell] = (emp_ablation_cell){.arm = arm,
+                                        .row = &t->tasks.task[row],
+                                        .balance = NAN,
+                                        .cpu_s = NAN,
+                                        .break_even_steps = NAN,
+                                        .quality_evaluations = NAN,
+                                        .quality_s = NAN};
     EMP_CHECK(emp_method_find(&type, method.method, err));
     method.budget = type->uses_budget ? t->budget : 0;
-    for (int32_t s = 0; s < (type->uses_seed ? t->seed_count : 1); s++) {
-        emp_job *job = &plan->job[plan->job_count++];
-        EMP_CHECK(emp_job_init(job, &plan->task[row], &plan->row[row], &method,
-                               (uint64_t)s + 1, err));
-        job->run.placer.decides = arm->decides;
-    }
+    EMP_CHECK(emp_trials_add(&plan->trials, &t->tasks, row, &method,
+                             type->uses_seed ? t->seed_count : 1, err));
+    emp_job *job = emp_trials_cell(&plan->trials, cell, &count);
+    for (int32_t i = 0; i < count; i++) job[i].run.placer.decides = arm->decides;
     return EMP_OK;
 }
 
-static emp_status add_jobs(emp_ablation_plan *plan, emp_error *err)
+static emp_status lay_out(struct plan *plan, emp_error *err)
 {
+    const emp_ablation *d = plan->definition;
+
+    EMP_CHECK(create_table(plan, err));
     const emp_ablation_table *t = plan->table;
     const int32_t             cells = t->row_count * t->arm_count;
-
-    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)cells * (size_t)t->seed_count));
-    EMP_CHECK(EMP_ALLOC(plan->first_job, (size_t)cells + 1));
-    for (int32_t i = 0; i < cells; i++) {
-        EMP_CHECK(add_cell(plan, i / t->arm_count, t->cell[i].arm, err));
-        plan->first_job[i + 1] = plan->job_count;
-    }
+    EMP_CHECK(emp_trials_reserve(&plan->trials, cells, cells * t->seed_count, err));
+    for (int32_t r = 0; r < t->row_count; r++)
+        for (int32_t a = 0; a < d->arm_count; a++)
+            if (is_asked(plan, a)) EMP_CHECK(add_cell(plan, r, &d->arm[a], err));
     return EMP_OK;
 }
 
-/* CPU seconds are those of one thread. Methods that find nothing have cells, too. */
-static emp_jobs_params jobs_of(const emp_ablation_plan *plan)
-{
-    emp_jobs_params jobs = plan->params->jobs;
+/* ---- from runs to cells ---- */
 
-    jobs.keeps_refusals = true;
-    jobs.is_single = (plan->definition->shows & EMP_SHOWS_COST) != 0;
-    return jobs;
+/* One number for each run of a cell that is ready; infinite where the run has none. */
+typedef struct {
+    double  value[EMP_TRIALS_SEEDS];
+    int32_t count;
+} numbers;
+
+static double median_of(numbers *n)
+{
+    const double median = emp_summary_of(n->value, (size_t)n->count).median;
+
+    return isfinite(median) ? median : NAN;
 }
 
-emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
-                             const emp_ablation_params *params, emp_error *err)
+/* Busy seconds of the busiest GPU over their mean. */
+static double balance_of(const emp_record *r, const emp_machine *machine)
 {
-    emp_status        st = EMP_OK, made = EMP_OK;
-    emp_ablation_plan plan = {.definition = definition, .params = params};
-    emp_jobs_params   jobs;
+    double  most = 0, sum = 0;
+    int32_t gpus = 0;
+
+    for (int32_t d = 0; d < r->device_count; d++) {
+        if (machine->device[d].kind != EMP_DEVICE_GPU) continue;
+        gpus++;
+        sum += r->busy_s[d];
+        most = fmax(most, r->busy_s[d]);
+    }
+    return r->is_feasible && sum > 0 ? most * gpus / sum : INFINITY;
+}
+
+static void fill_steps(emp_ablation_cell *cell, const emp_trials *trials, int32_t number)
+{
+    int64_t        feasible = 0;
+    int32_t        count;
+    const emp_job *job = emp_trials_cell(trials, number, &count);
+
+    for (int32_t i = 0; i < count; i++) {
+        const emp_record *r = &job[i].record;
+        if (!job[i].is_ready) continue;
+        cell->run_count++;
+        cell->oom_count += !r->is_feasible;
+        cell->evaluations += r->evaluations;
+        feasible += r->feasible_count;
+    }
+    cell->step_s = emp_trials_summary(trials, number);
+    cell->feasible_frac =
+        cell->evaluations > 0 ? (double)feasible / (double)cell->evaluations : NAN;
+}
+
+static double ratio_of(const emp_ablation_cell *cell, const emp_ablation_cell *standard)
+{
+    if (!isfinite(cell->step_s.median) || !isfinite(standard->step_s.median)) return NAN;
+    return cell->step_s.median / standard->step_s.median;
+}
+
+static double least_median(const emp_ablation_table *t, int32_t row)
+{
+    double least_s = INFINITY;
+
+    for (int32_t a = 0; a < t->arm_count; a++)
+        least_s = fmin(least_s, t->cell[row * t->arm_count + a].step_s.median);
+    return least_s;
+}
+
+/* How many placements a run scored until its best was close, and what it takes to measure them;
+ * infinite: it never was. */
+static void quality_of(const emp_record *r, double close_s, double *evaluations,
+                       double *seconds)
+{
+    int64_t scored = 0;
+    double  sum_s = 0;
+
+    *evaluations = *seconds = INFINITY;
+    for (int32_t i = 0; i < r->point_count; i++) {
+        const emp_curve_point *p = &r->curve[i];
+        sum_s += p->mean_s * (double)(p->evaluations - scored);
+        scored = p->evaluations;
+        if (!(p->best_s <= close_s)) continue;
+        *evaluations = (double)scored;
+        *seconds = EMP_ABLATION_MEASURED_STEPS * sum_s;
+        return;
+    }
+}
+
+/* What is shown beside step times. */
+static void fill_more(emp_ablation_cell *cell, const struct plan *plan, int32_t number)
+{
+    const emp_ablation_table *t = plan->table;
+    const int32_t             row = number / t->arm_count;
+    const emp_ablation_cell  *standard = &t->cell[row * t->arm_count];
+    const emp_machine        *machine = t->tasks.loaded[row].machine;
+    const double              close_s = (1 + EMP_ABLATION_CLOSE) * least_median(t, row);
+    const double              saved_s = standard->step_s.median - cell->step_s.median;
+    const uint32_t            shows = plan->definition->shows;
+    numbers        balance = {0}, cpu_s = {0}, evaluations = {0}, seconds = {0};
+    int32_t        count;
+    const emp_job *job = emp_trials_cell(&plan->trials, number, &count);
+
+    for (int32_t i = 0; i < count; i++) {
+        if (!job[i].is_ready) continue;
+        const double spent_s = job[i].timing.cpu_s;
+        balance.value[balance.count++] = balance_of(&job[i].record, machine);
+        cpu_s.value[cpu_s.count++] = isnan(spent_s) ? INFINITY : spent_s;
+        quality_of(&job[i].record, close_s, &evaluations.value[evaluations.count++],
+                   &seconds.value[seconds.count++]);
+    }
+    if (shows & EMP_SHOWS_BALANCE) cell->balance = median_of(&balance);
+    if (shows & EMP_SHOWS_COST) cell->cpu_s = median_of(&cpu_s);
+    if (saved_s > 0) cell->break_even_steps = cell->cpu_s / saved_s;
+    if ((shows & EMP_SHOWS_QUALITY) == 0) return;
+    cell->quality_evaluations = median_of(&evaluations);
+    cell->quality_s = median_of(&seconds);
+}
+
+static void fill(struct plan *plan)
+{
+    emp_ablation_table *t = plan->table;
+    const int32_t       cells = t->row_count * t->arm_count;
+
+    for (int32_t i = 0; i < cells; i++) fill_steps(&t->cell[i], &plan->trials, i);
+    for (int32_t i = 0; i < cells; i++) {
+        t->cell[i].ratio = ratio_of(&t->cell[i], &t->cell[i - i % t->arm_count]);
+        fill_more(&t->cell[i], plan, i);
+    }
+}
+
+/* ---- from cells to what holds over tasks: a task has one figure an arm ---- */
+
+enum { BOOTSTRAP_SEED = 1 };
+#define LEVEL 0.05
+
+/* Log ratios of an arm's medians to the default's; as many tasks have both. */
+static int32_t list_ratios(double *log_ratio, const emp_ablation_table *t, int32_t arm)
+{
+    int32_t count = 0;
+
+    for (int32_t r = 0; r < t->row_count; r++) {
+        const double own = t->cell[r * t->arm_count + arm].step_s.median;
+        const double standard = t->cell[r * t->arm_count].step_s.median;
+        if (isnan(own) || isnan(standard)) continue;
+        log_ratio[count++] = emp_log_ratio(own, standard);
+    }
+    return count;
+}
+
+static void correct(emp_ablation_table *t, double *p, double *corrected)
+{
+    emp_holm(corrected, p, t->arm_count);
+    for (int32_t a = 0; a < t->arm_count; a++) t->overall[a].p_holm = corrected[a];
+}
+
+emp_status emp_ablation_sum_up(emp_ablation_table *t, emp_error *err)
+{
+    emp_status   st = EMP_OK;
+    const size_t rows = (size_t)t->row_count, arms = (size_t)t->arm_count;
+    double      *log_ratio = EMP_NEW_ARRAY(double, rows);
+    double      *p = EMP_NEW_ARRAY(double, 2 * arms);
+
+    if (log_ratio == NULL || p == NULL) EMP_FAIL(EMP_ENOMEM, "sums of %zu arms", arms);
+    t->test_least = emp_wilcoxon_least(t->arm_count > 1 ? t->arm_count - 1 : 1, LEVEL);
+    for (int32_t a = 0; a < t->arm_count; a++) {
+        const int32_t count = list_ratios(log_ratio, t, a);
+        t->overall[a].task_count = count;
+        t->overall[a].ratio = emp_ratio_interval(log_ratio, count, BOOTSTRAP_SEED);
+        p[a] = NAN;
+        if (a > 0 && count >= t->test_least)
+            EMP_TRY(emp_wilcoxon(&p[a], log_ratio, count, err));
+    }
+    correct(t, p, p + arms);
+
+cleanup:
+    emp_free(log_ratio);
+    emp_free(p);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
+                             const emp_trials_params *params, emp_error *err)
+{
+    emp_status      st = EMP_OK, made = EMP_OK;
+    struct plan     plan = {.definition = definition, .params = params};
+    emp_jobs_params jobs = params->jobs;
 
     *out = NULL;
+    jobs.keeps_refusals = true; /* methods that find nothing have cells, too */
+    jobs.is_single = (definition->shows & EMP_SHOWS_COST) != 0;
     EMP_TRY(lay_out(&plan, err));
-    EMP_TRY(load_tasks(&plan, err));
-    EMP_TRY(add_jobs(&plan, err));
-    jobs = jobs_of(&plan);
-    made = emp_jobs_run(plan.job, plan.job_count, &jobs, err);
+    made = emp_trials_run(&plan.trials, &jobs, err);
     if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    emp_ablation_fill(&plan);
+    fill(&plan);
     EMP_TRY(emp_ablation_sum_up(plan.table, err));
     *out = plan.table;
     st = made;
 
 cleanup:
-    emp_jobs_clear(plan.job, plan.job_count);
-    emp_free(plan.job);
-    emp_tasks_clear(plan.task, plan.task != NULL ? plan.table->row_count : 0);
-    emp_free(plan.task);
-    emp_free(plan.row);
-    emp_free(plan.first_job);
+    emp_trials_clear(&plan.trials);
     if (*out == NULL) emp_ablation_destroy(plan.table);
     return st;
 }
@@ -209,6 +320,7 @@ cleanup:
 void emp_ablation_destroy(emp_ablation_table *table)
 {
     if (table == NULL) return;
+    emp_trials_tasks_clear(&table->tasks);
     emp_free(table->cell);
     emp_free(table->overall);
     emp_free(table);

@@ -5,15 +5,15 @@
  *
  * A cell is an arm on a task, one run a seed. A method that draws nothing has one run, and one that
  * stops by itself has no budget. What holds over tasks is drawn from tasks, never from runs
- * (bench/compare/statistics.h).
+ * (bench/trials/statistics.h).
  */
 #ifndef EMP_BENCH_STUDIES_ABLATION_H
 #define EMP_BENCH_STUDIES_ABLATION_H
 
 #include <stdio.h>
 
-#include "bench/compare/statistics.h"
 #include "bench/tables/table.h"
+#include "bench/trials/statistics.h"
 #include "run/jobs/jobs.h"
 
 /** One choice. */
@@ -65,17 +65,6 @@ extern const emp_ablation emp_ablation_hdp;
 /** What each choice of refining contributes. */
 extern const emp_ablation emp_ablation_refine;
 
-typedef struct {
-    const char *rows; /**< comma-separated keys, or NULL: those of the definition */
-    const char *arms; /**< comma-separated studies and arms, or NULL for all; the default
-                               is always among them */
-    const char *runtime; /**< profile name or path */
-    bool        is_full; /**< not a first study, with smaller budgets and fewer seeds */
-    int32_t     seed_count; /**< 0: those of the definition */
-    int64_t     budget;     /**< evaluations a run; 0: likewise */
-    emp_jobs_params jobs;
-} emp_ablation_params;
-
 /** What the runs of an arm on a row came to. */
 typedef struct {
     const emp_arm  *arm;
@@ -114,14 +103,18 @@ typedef struct {
     int32_t               seed_count;
     int64_t               budget;
     char                  runtime[EMP_RECORD_NAME_BYTES];
+    emp_trials_tasks      tasks; /**< [row] */
 } emp_ablation_table;
 
 /** Makes a study.
  * \retval EMP_EINVAL       An unknown row or arm; the message lists what there is.
  * \retval EMP_EINTERRUPTED \a stop was set; the table has the cells that were ready. */
 emp_status emp_ablation_make(emp_ablation_table **out, const emp_ablation *definition,
-                             const emp_ablation_params *params, emp_error *err);
+                             const emp_trials_params *params, emp_error *err);
 void       emp_ablation_destroy(emp_ablation_table *table);
+
+/** Fills in `overall` and `test_least` from the cells. \retval EMP_ENOMEM */
+emp_status emp_ablation_sum_up(emp_ablation_table *table, emp_error *err);
 
 const char *emp_ablation_method(const emp_ablation *definition, const emp_arm *arm);
 /** The preset of an arm; NULL: the method's first one, if it has any. */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "bench/studies/ablation_internal.h"
+#include "bench/studies/ablation.h"
 #include "run/sheet/sheet.h"
 
 static const emp_sheet_column columns[] = {
@@ -46,6 +46,8 @@ static const emp_sheet_column overall_columns[] = {
                .range = EMP_SHEET_BEHIND),
     EMP_COLUMN(NULL, "p", EMP_SHEET_REAL, .is_optional = true)};
 
+static const char *const all_tasks = "All tasks";
+
 /* What the arm decides, if any arm decides more than devices. */
 static emp_value decides_of(const emp_ablation_table *t, const emp_arm *arm)
 {
@@ -60,63 +62,57 @@ static emp_value decides_of(const emp_ablation_table *t, const emp_arm *arm)
                             .has_fusion = (arm->decides & EMP_DECIDES_FUSION) != 0})));
 }
 
-static emp_value shown(const emp_ablation_table *t, emp_ablation_shows what, double value)
+/* A line for programs; either of cell and overall is NULL. */
+static void add_line(emp_sheet *s, const emp_ablation_table *t, const emp_arm *arm,
+                     const emp_ablation_cell *cell, const emp_ablation_overall *o)
 {
-    return emp_value_if((t->definition->shows & (uint32_t)what) != 0, EMP_V(value));
+    static const emp_ablation_cell    no_cell = {0};
+    static const emp_ablation_overall no_overall = {0};
+    const emp_ablation               *d = t->definition;
+    const bool                        is_cell = cell != NULL;
+    const emp_ablation_cell          *c = is_cell ? cell : &no_cell;
+    const emp_task                   *task = c->row;
+
+    if (is_cell) o = &no_overall;
+#define OF_CELL(value)     emp_value_if(is_cell, EMP_V(value))
+#define SHOWN(what, value) emp_value_if(is_cell && (d->shows & (what)) != 0, EMP_V(value))
+    EMP_SHEET_ADD(
+        s, EMP_V(arm->study), EMP_V(arm->name), EMP_V(is_cell ? task->title : all_tasks),
+        emp_value_word(is_cell ? task->spec : NULL),
+        emp_value_word(is_cell ? task->machine : NULL), EMP_V(t->runtime),
+        EMP_V(emp_ablation_method(d, arm)), EMP_V(emp_ablation_preset(d, arm)),
+        EMP_V(arm->options), decides_of(t, arm), EMP_V(t->budget), OF_CELL(c->run_count),
+        OF_CELL(c->oom_count), OF_CELL(c->step_s.median), OF_CELL(c->step_s.min),
+        OF_CELL(c->step_s.max), EMP_V(is_cell ? c->ratio : o->ratio.mean),
+        OF_CELL(c->evaluations), OF_CELL(c->feasible_frac),
+        SHOWN(EMP_SHOWS_BALANCE, c->balance), SHOWN(EMP_SHOWS_COST, c->cpu_s),
+        SHOWN(EMP_SHOWS_COST, c->break_even_steps),
+        SHOWN(EMP_SHOWS_QUALITY, c->quality_evaluations),
+        SHOWN(EMP_SHOWS_QUALITY, c->quality_s),
+        emp_value_if(!is_cell, EMP_V(o->task_count)),
+        emp_value_if(!is_cell, EMP_V(o->ratio.low)),
+        emp_value_if(!is_cell, EMP_V(o->ratio.high)),
+        emp_value_if(!is_cell && !isnan(o->p_holm), EMP_V(o->p_holm)));
 }
 
 static void fill(emp_sheet *s, const emp_ablation_table *t, int32_t row)
 {
-    const emp_ablation      *d = t->definition;
     const emp_ablation_cell *cell = &t->cell[row * t->arm_count];
     const emp_task          *task = cell->row;
 
     EMP_SHEET_INIT(s, columns);
     emp_sheet_set_title(s, "%s (%s on %s)", task->title, task->spec, task->machine);
-    for (int32_t a = 0; a < t->arm_count; a++) {
-        const emp_ablation_cell *c = &cell[a];
-        EMP_SHEET_ADD(s, EMP_V(c->arm->study), EMP_V(c->arm->name), EMP_V(task->title),
-                      EMP_V(task->spec), EMP_V(task->machine), EMP_V(t->runtime),
-                      EMP_V(emp_ablation_method(d, c->arm)),
-                      EMP_V(emp_ablation_preset(d, c->arm)), EMP_V(c->arm->options),
-                      decides_of(t, c->arm), EMP_V(t->budget), EMP_V(c->run_count),
-                      EMP_V(c->oom_count), EMP_V(c->step_s.median), EMP_V(c->step_s.min),
-                      EMP_V(c->step_s.max), EMP_V(c->ratio), EMP_V(c->evaluations),
-                      EMP_V(c->feasible_frac), shown(t, EMP_SHOWS_BALANCE, c->balance),
-                      shown(t, EMP_SHOWS_COST, c->cpu_s),
-                      shown(t, EMP_SHOWS_COST, c->break_even_steps),
-                      shown(t, EMP_SHOWS_QUALITY, c->quality_evaluations),
-                      shown(t, EMP_SHOWS_QUALITY, c->quality_s), EMP_NONE, EMP_NONE,
-                      EMP_NONE, EMP_NONE);
-    }
+    for (int32_t a = 0; a < t->arm_count; a++)
+        add_line(s, t, cell[a].arm, &cell[a], NULL);
 }
 
 /* ---- over all tasks ---- */
 
-static const char *const all_tasks = "All tasks";
-
-static emp_value p_of(const emp_ablation_overall *o)
-{
-    return emp_value_if(!isnan(o->p_holm), EMP_V(o->p_holm));
-}
-
 static void fill_overall_data(emp_sheet *s, const emp_ablation_table *t)
 {
-    const emp_ablation *d = t->definition;
-
     EMP_SHEET_INIT(s, columns);
-    for (int32_t a = 0; a < t->arm_count; a++) {
-        const emp_ablation_overall *o = &t->overall[a];
-        const emp_arm              *arm = t->cell[a].arm;
-        EMP_SHEET_ADD(s, EMP_V(arm->study), EMP_V(arm->name), EMP_V(all_tasks), EMP_NONE,
-                      EMP_NONE, EMP_V(t->runtime), EMP_V(emp_ablation_method(d, arm)),
-                      EMP_V(emp_ablation_preset(d, arm)), EMP_V(arm->options),
-                      decides_of(t, arm), EMP_V(t->budget), EMP_NONE, EMP_NONE, EMP_NONE,
-                      EMP_NONE, EMP_NONE, EMP_V(o->ratio.mean), EMP_NONE, EMP_NONE,
-                      EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE, EMP_NONE,
-                      EMP_V(o->task_count), EMP_V(o->ratio.low), EMP_V(o->ratio.high),
-                      p_of(o));
-    }
+    for (int32_t a = 0; a < t->arm_count; a++)
+        add_line(s, t, t->cell[a].arm, NULL, &t->overall[a]);
 }
 
 static void fill_overall_text(emp_sheet *s, const emp_ablation_table *t)
@@ -126,7 +122,7 @@ static void fill_overall_text(emp_sheet *s, const emp_ablation_table *t)
         const emp_ablation_overall *o = &t->overall[a];
         EMP_SHEET_ADD(s, EMP_V(t->cell[a].arm->name), EMP_V(o->task_count),
                       emp_value_range(o->ratio.mean, o->ratio.low, o->ratio.high),
-                      p_of(o));
+                      emp_value_if(!isnan(o->p_holm), EMP_V(o->p_holm)));
     }
 }
 

@@ -5,9 +5,8 @@
 #ifndef EMP_BENCH_STUDIES_MEASURE_H
 #define EMP_BENCH_STUDIES_MEASURE_H
 
-#include "run/jobs/jobs.h"
+#include "bench/trials/trials.h"
 #include "run/sheet/sheet.h"
-#include "run/stats.h"
 
 enum { EMP_MEASURE_SEEDS = 32 /**< at most */ };
 
@@ -24,14 +23,13 @@ typedef struct {
     double first_frac, frac; /**< of all work, before this task, and of it */
 } emp_measured;
 
+/** A full measure has 5 seeds, a first one has one. */
 typedef struct {
     const char     *name;
     const emp_task *row;
     int32_t         row_count;
-    const char *rows; /**< keys of the rows that are looked at unless others are named */
-    int32_t     seed_count, first_seed_count; /**< of the full study and of a first one */
-    int64_t     budget, first_budget;         /**< likewise */
-    const emp_sheet_column *column;           /**< of its sheet */
+    int64_t         budget, first_budget; /**< of the full measure and a first one */
+    const emp_sheet_column *column; /**< of its sheet, from EMP_MEASURED_COLUMNS on */
     size_t                  column_count;
     const char *const      *note; /**< for people; ends with NULL */
     /** Adds the lines of a task. */
@@ -59,6 +57,24 @@ typedef struct {
     void *context;
 } emp_measure_params;
 
+/** A measure of the tasks in study.h, from the `columns`, `notes` and `measure` of a file. */
+#define EMP_MEASURE(title, full, first)                               \
+    {                                                                 \
+        title, emp_study_task, EMP_STUDY_TASKS, full, first, columns, \
+            sizeof columns / sizeof *columns, notes, measure          \
+    }
+
+/** The first columns of a measure's sheet and their values; the arguments are those of the
+ * first column, as EMP_SHEET_ACROSS. */
+#define EMP_MEASURED_COLUMNS(...)                        \
+    EMP_COLUMN("task", "", EMP_SHEET_WORD, __VA_ARGS__), \
+        EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),    \
+        EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),     \
+        EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD)
+#define EMP_MEASURED_VALUES(measured)                              \
+    EMP_V((measured)->task->title), EMP_V((measured)->task->spec), \
+        EMP_V((measured)->task->machine), EMP_V((measured)->runtime)
+
 /** Makes the sheet; clear it afterwards, also after a failure.
  * \param title  OPTIONAL. A sentence for people, below the table.
  * \retval EMP_EINVAL  An unknown row or too many seeds; the message says what there is. */
@@ -66,6 +82,8 @@ emp_status emp_measure_make(emp_sheet *sheet, const emp_measure *measure,
                             const emp_measure_params *params, const char *title,
                             emp_error *err);
 
+/** For measures: the median of one value a seed; sorts \a values. */
+emp_value emp_measured_median(double *values, int32_t count);
 /** For measures: the median of one value a seed, with its range. A NaN is left out; of none but NaN there is no
  * value. Sorts \a values. */
 emp_value emp_measured_range(double *values, int32_t count);

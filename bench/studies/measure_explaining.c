@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/studies/definitions.h"
-#include "bench/studies/measure.h"
+#include "bench/studies/study.h"
 #include "policy/go/go.h"
 #include "policy/go/updates.h"
 #include "run/methods.h"
 #include "run/training.h"
-#include "sim/engine/sim.h"
 
 enum { STREAM = 0x6d697865, NOTHING = EMP_TRANSFERABLE_PARTS, LINES = NOTHING + 1 };
 
@@ -72,14 +70,11 @@ static void teach(stand *s, int32_t seed)
 /* The likeliest placement by what the agent sees; infinite: it does not fit. */
 static emp_status place(stand *s, double *step_s, emp_error *err)
 {
-    emp_sim_result result;
-
     emp_go_agent_propose(&s->agent, 1);
     emp_go_agent_write(&s->agent, 0, &s->placement);
     emp_problem_legalize(s->task->problem, s->placement.device_of_op);
-    EMP_CHECK(emp_sim_run(s->sim, s->placement.device_of_op, &result, err));
-    *step_s = result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
-    return EMP_OK;
+    return emp_trials_simulate(
+        step_s, s->sim, &(emp_decision){.device_of_op = s->placement.device_of_op}, err);
 }
 
 static bool has_choice(uint64_t devices) { return (devices & (devices - 1)) != 0; }
@@ -147,10 +142,7 @@ cleanup:
 /* ---- the sheet ---- */
 
 static const emp_sheet_column columns[] = {
-    EMP_COLUMN("task", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
-    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
+    EMP_MEASURED_COLUMNS(EMP_SHEET_ACROSS),
     EMP_COLUMN("mixed", "", EMP_SHEET_WORD, EMP_SHEET_ROW),
     EMP_COLUMN("budget", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("seeds", NULL, EMP_SHEET_COUNT),
@@ -165,11 +157,10 @@ static void add_line(emp_sheet *sheet, stand *s, int32_t part)
     const emp_measured *t = s->task;
     const int32_t       seeds = t->seed_count;
 
-    EMP_SHEET_ADD(sheet, EMP_V(t->task->title), EMP_V(t->task->spec),
-                  EMP_V(t->task->machine), EMP_V(t->runtime),
+    EMP_SHEET_ADD(sheet, EMP_MEASURED_VALUES(t),
                   EMP_V(emp_transferable_part_name((emp_transferable_part)part)),
                   EMP_V(t->budget), EMP_V(seeds),
-                  EMP_V(emp_summary_of(s->loss_nats, (size_t)seeds).median),
+                  emp_measured_median(s->loss_nats, seeds),
                   emp_measured_range(s->changed_frac[part], seeds),
                   emp_measured_range(s->ratio[part], seeds));
 }
@@ -206,16 +197,4 @@ static const char *const notes[] = {
     "fit. Medians over seeds, with their range.",
     NULL};
 
-const emp_measure emp_measure_explaining = {.name = "explaining",
-                                            .row = emp_study_task,
-                                            .row_count = EMP_STUDY_TASKS,
-                                            .rows = "rnnlm10,nmt2w8,resnet50",
-                                            .seed_count = 5,
-                                            .first_seed_count = 1,
-                                            .budget = 1000,
-                                            .first_budget = 200,
-                                            .column = columns,
-                                            .column_count =
-                                                sizeof columns / sizeof *columns,
-                                            .note = notes,
-                                            .measure = measure};
+const emp_measure emp_measure_explaining = EMP_MEASURE("explaining", 1000, 200);

@@ -5,13 +5,10 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "bench/studies/definitions.h"
-#include "bench/studies/measure.h"
+#include "bench/studies/study.h"
 #include "bench/validate/diverse.h"
-#include "run/methods.h"
 #include "search/moves.h"
 #include "search/partition/partition_graph.h"
-#include "sim/engine/sim.h"
 #include "sim/surrogate/surrogate.h"
 
 enum { MOST_MOVES = 24, STREAM = 0x6c6f6164 };
@@ -51,25 +48,6 @@ typedef struct {
 
 /* ---- placements ---- */
 
-static emp_status find_base(stand *s, emp_error *err)
-{
-    emp_status               st = EMP_OK;
-    void                    *state = NULL;
-    const emp_method        *expert = NULL;
-    int32_t                  count = 0;
-    const emp_owned_decision base = {.device_of_op = s->base};
-    const emp_method_params  params = {.seed = 1, .threads = 1};
-
-    EMP_TRY(emp_method_find(&expert, "expert", err));
-    EMP_TRY(emp_method_create(&state, expert, s->task->problem, &params, err));
-    EMP_TRY(emp_method_ask(expert, state, &base, 1, &count, err));
-    emp_problem_legalize(s->task->problem, s->base);
-
-cleanup:
-    emp_method_destroy(expert, state);
-    return st;
-}
-
 static emp_status create(stand *s, const emp_measured *task, emp_error *err)
 {
     static const emp_move_options how = {.kind = EMP_MOVES_MIXED,
@@ -93,7 +71,7 @@ static emp_status create(stand *s, const emp_measured *task, emp_error *err)
     EMP_CHECK(emp_balance_init(&s->balance, task->problem, err));
     EMP_CHECK(emp_sim_create(&s->sim, task->problem, err));
     EMP_CHECK(emp_moves_init(&s->moves, task->problem, &how, 1, err));
-    return find_base(s, err);
+    return emp_trials_propose(task->problem, "expert", NULL, 1, s->base, err);
 }
 
 static void clear(stand *s)
@@ -179,10 +157,7 @@ static emp_status correlate(stand *s, int32_t seed, emp_error *err)
 /* ---- the sheet ---- */
 
 static const emp_sheet_column columns[] = {
-    EMP_COLUMN("task", "", EMP_SHEET_WORD, EMP_SHEET_ACROSS),
-    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
+    EMP_MEASURED_COLUMNS(EMP_SHEET_ACROSS),
     EMP_COLUMN("figure", "", EMP_SHEET_WORD, EMP_SHEET_ROW),
     EMP_COLUMN("placements", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("seeds", NULL, EMP_SHEET_COUNT),
@@ -212,8 +187,7 @@ static emp_status measure(emp_sheet *sheet, const emp_measured *task, emp_error 
         EMP_TRY(correlate(s, seed, err));
     }
     for (int f = 0; f < FIGURES; f++)
-        EMP_SHEET_ADD(sheet, EMP_V(task->task->title), EMP_V(task->task->spec),
-                      EMP_V(task->task->machine), EMP_V(task->runtime), EMP_V(words[f]),
+        EMP_SHEET_ADD(sheet, EMP_MEASURED_VALUES(task), EMP_V(words[f]),
                       EMP_V(task->budget), EMP_V(task->seed_count),
                       emp_measured_range(s->all[f], task->seed_count),
                       emp_measured_range(s->fastest[f], task->seed_count));
@@ -234,15 +208,4 @@ static const char *const notes[] = {
     "part.",
     NULL};
 
-const emp_measure emp_measure_load = {.name = "load",
-                                      .row = emp_study_task,
-                                      .row_count = EMP_STUDY_TASKS,
-                                      .rows = "rnnlm10,nmt2w8,resnet50",
-                                      .seed_count = 5,
-                                      .first_seed_count = 1,
-                                      .budget = 1000,
-                                      .first_budget = 200,
-                                      .column = columns,
-                                      .column_count = sizeof columns / sizeof *columns,
-                                      .note = notes,
-                                      .measure = measure};
+const emp_measure emp_measure_load = EMP_MEASURE("load", 1000, 200);

@@ -3,14 +3,11 @@
  * of its own, as a measurement of one step would be. The placement that seemed best is then scored
  * without noise. */
 #include <math.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "bench/studies/definitions.h"
-#include "bench/studies/measure.h"
+#include "bench/studies/study.h"
 #include "run/methods.h"
-#include "sim/engine/sim.h"
 
 enum { STREAM = 0x6e6f6973 };
 
@@ -105,10 +102,7 @@ cleanup:
 /* ---- the sheet ---- */
 
 static const emp_sheet_column columns[] = {
-    EMP_COLUMN("task", "", EMP_SHEET_WORD),
-    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
+    EMP_MEASURED_COLUMNS(EMP_SHEET_CELL),
     EMP_COLUMN("method", "method", EMP_SHEET_WORD),
     EMP_COLUMN("options", NULL, EMP_SHEET_WORD),
     EMP_COLUMN("noise_frac", "noise", EMP_SHEET_SHARE),
@@ -138,15 +132,14 @@ static emp_status measure_one(emp_sheet *sheet, search *s, int32_t which, int32_
     }
     const emp_summary found = emp_summary_of(found_s, (size_t)seeds);
     if (level == 0) *exact_s = found.median;
-    EMP_SHEET_ADD(
-        sheet, EMP_V(task->task->title), EMP_V(task->task->spec),
-        EMP_V(task->task->machine), EMP_V(task->runtime), EMP_V(searches[which].name),
-        EMP_V(searches[which].options), EMP_V(levels[level]), EMP_V(task->budget),
-        EMP_V(seeds), EMP_V(emp_summary_of(seen_s, (size_t)seeds).median),
-        emp_value_range(found.median, found.min, found.max),
-        EMP_V(emp_summary_of(best_s, (size_t)seeds).median),
-        EMP_V(isfinite(found.median) && isfinite(*exact_s) ? found.median / *exact_s
-                                                           : NAN));
+    EMP_SHEET_ADD(sheet, EMP_MEASURED_VALUES(task), EMP_V(searches[which].name),
+                  EMP_V(searches[which].options), EMP_V(levels[level]),
+                  EMP_V(task->budget), EMP_V(seeds), emp_measured_median(seen_s, seeds),
+                  emp_value_range(found.median, found.min, found.max),
+                  emp_measured_median(best_s, seeds),
+                  EMP_V(isfinite(found.median) && isfinite(*exact_s)
+                            ? found.median / *exact_s
+                            : NAN));
     return EMP_OK;
 }
 
@@ -183,15 +176,4 @@ static const char *const notes[] = {
     "over seeds.",
     "Ratio: of what is found to what the same method finds without noise.", NULL};
 
-const emp_measure emp_measure_noise = {.name = "noise",
-                                       .row = emp_study_task,
-                                       .row_count = EMP_STUDY_TASKS,
-                                       .rows = "rnnlm10,nmt2w8,resnet50",
-                                       .seed_count = 5,
-                                       .first_seed_count = 1,
-                                       .budget = 2000,
-                                       .first_budget = 200,
-                                       .column = columns,
-                                       .column_count = sizeof columns / sizeof *columns,
-                                       .note = notes,
-                                       .measure = measure};
+const emp_measure emp_measure_noise = EMP_MEASURE("noise", 2000, 200);

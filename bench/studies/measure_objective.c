@@ -5,12 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/studies/definitions.h"
-#include "bench/studies/measure.h"
-#include "run/methods.h"
+#include "bench/studies/study.h"
 #include "search/moves.h"
 #include "search/partition/partition_graph.h"
-#include "sim/engine/sim.h"
 
 enum { STREAM = 0x6f626a };
 
@@ -64,34 +61,11 @@ static void clear(stand *s)
     emp_arrays_clear(&s->arrays);
 }
 
-static emp_status cut(stand *s, int32_t p, uint64_t seed, emp_error *err)
-{
-    emp_status               st = EMP_OK;
-    void                    *state = NULL;
-    const emp_method        *method = NULL;
-    int32_t                  count = 0;
-    const emp_owned_decision first = {.device_of_op = s->first};
-    const emp_method_params  params = {
-         .seed = seed, .threads = 1, .options = partitioners[p].options};
-
-    EMP_TRY(emp_method_find(&method, partitioners[p].name, err));
-    EMP_TRY(emp_method_create(&state, method, s->task->problem, &params, err));
-    EMP_TRY(emp_method_ask(method, state, &first, 1, &count, err));
-    emp_problem_legalize(s->task->problem, s->first);
-
-cleanup:
-    emp_method_destroy(method, state);
-    return st;
-}
-
 static emp_status time_step(stand *s, const emp_device_id *placement, double *step_s,
                             emp_error *err)
 {
-    emp_sim_result result;
-
-    EMP_CHECK(emp_sim_run(s->sim, placement, &result, err));
-    *step_s = result.is_feasible ? (double)result.step_time_ns * 1e-9 : INFINITY;
-    return EMP_OK;
+    return emp_trials_simulate(step_s, s->sim, &(emp_decision){.device_of_op = placement},
+                               err);
 }
 
 static emp_status judge(stand *s, const emp_device_id *placement, judged *found,
@@ -134,10 +108,7 @@ static emp_status descend(stand *s, goal of, uint64_t seed, judged *found, emp_e
 /* ---- the sheet ---- */
 
 static const emp_sheet_column columns[] = {
-    EMP_COLUMN("task", "", EMP_SHEET_WORD),
-    EMP_COLUMN("workload", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("machine", NULL, EMP_SHEET_WORD),
-    EMP_COLUMN("runtime", NULL, EMP_SHEET_WORD),
+    EMP_MEASURED_COLUMNS(EMP_SHEET_CELL),
     EMP_COLUMN("partitioner", "partitioner", EMP_SHEET_WORD),
     EMP_COLUMN("moves", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("seeds", NULL, EMP_SHEET_COUNT),
@@ -161,18 +132,6 @@ static void keep(drawn *d, int32_t seed, judged found)
     d->step_s[seed] = found.step_s;
 }
 
-static emp_value median_of(double *values, int32_t count)
-{
-    return EMP_V(emp_summary_of(values, (size_t)count).median);
-}
-
-static emp_value range_of(double *values, int32_t count)
-{
-    const emp_summary s = emp_summary_of(values, (size_t)count);
-
-    return emp_value_range(s.median, s.min, s.max);
-}
-
 static emp_status measure_one(emp_sheet *sheet, stand *s, int32_t p, emp_error *err)
 {
     const emp_measured *task = s->task;
@@ -181,7 +140,9 @@ static emp_status measure_one(emp_sheet *sheet, stand *s, int32_t p, emp_error *
     judged              found;
 
     for (int32_t seed = 0; seed < seeds; seed++) {
-        EMP_CHECK(cut(s, p, (uint64_t)seed + 1, err));
+        EMP_CHECK(emp_trials_propose(task->problem, partitioners[p].name,
+                                     partitioners[p].options, (uint64_t)seed + 1,
+                                     s->first, err));
         EMP_CHECK(judge(s, s->first, &found, err));
         keep(&first, seed, found);
         for (int g = 0; g < GOALS; g++) {
@@ -190,12 +151,14 @@ static emp_status measure_one(emp_sheet *sheet, stand *s, int32_t p, emp_error *
         }
         emp_measured_report(task, (p + (seed + 1.0) / seeds) / PARTITIONERS);
     }
-    EMP_SHEET_ADD(sheet, EMP_V(task->task->title), EMP_V(task->task->spec),
-                  EMP_V(task->task->machine), EMP_V(task->runtime),
-                  EMP_V(partitioners[p].name), EMP_V(task->budget), EMP_V(seeds),
-                  median_of(first.own, seeds), median_of(first.step_s, seeds),
-                  median_of(after[OWN].own, seeds), range_of(after[OWN].step_s, seeds),
-                  median_of(after[STEP].own, seeds), range_of(after[STEP].step_s, seeds));
+    EMP_SHEET_ADD(sheet, EMP_MEASURED_VALUES(task), EMP_V(partitioners[p].name),
+                  EMP_V(task->budget), EMP_V(seeds),
+                  emp_measured_median(first.own, seeds),
+                  emp_measured_median(first.step_s, seeds),
+                  emp_measured_median(after[OWN].own, seeds),
+                  emp_measured_range(after[OWN].step_s, seeds),
+                  emp_measured_median(after[STEP].own, seeds),
+                  emp_measured_range(after[STEP].step_s, seeds));
     return EMP_OK;
 }
 
@@ -225,16 +188,4 @@ static const char *const notes[] = {
     "Medians over seeds, with their range.",
     NULL};
 
-const emp_measure emp_measure_objective = {.name = "objective",
-                                           .row = emp_study_task,
-                                           .row_count = EMP_STUDY_TASKS,
-                                           .rows = "rnnlm10,nmt2w8,resnet50",
-                                           .seed_count = 5,
-                                           .first_seed_count = 1,
-                                           .budget = 2000,
-                                           .first_budget = 300,
-                                           .column = columns,
-                                           .column_count =
-                                               sizeof columns / sizeof *columns,
-                                           .note = notes,
-                                           .measure = measure};
+const emp_measure emp_measure_objective = EMP_MEASURE("objective", 2000, 300);

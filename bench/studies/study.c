@@ -5,29 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/studies/definitions.h"
-
+/* In the order of docs/questions.md. */
 static const emp_study studies[] = {
     {.name = "colocation",
-     .number = 1,
      .question = "What is each rule worth by which ops are put together?",
      .paper = "ColocRL",
      .arms = &emp_arms_colocation,
      .command = "emplace ablate grouping --arms grouping"},
     {.name = "forgetting",
-     .number = 2,
      .question = "Does a recurrent network forget the groups that it read first?",
      .paper = "ColocRL",
      .arms = &emp_arms_forgetting,
      .command = "emplace ablate grouping --arms order"},
     {.name = "memory",
-     .number = 3,
      .question = "What is it worth that a policy sees costs and memory of ops?",
      .paper = "ColocRL",
      .arms = &emp_arms_memory,
      .missing = "HDP itself has no features of costs or memory to switch on."},
     {.name = "topology",
-     .number = 4,
      .question = "How should a network see the edges of the graph?",
      .paper = "ColocRL",
      .arms = &emp_arms_topology,
@@ -35,72 +30,60 @@ static const emp_study studies[] = {
          "Placeto's and HSDAG's encoders have other actions, so they are compared as "
          "whole methods alone."},
     {.name = "load",
-     .number = 5,
      .question = "Is the time of ops a good measure of how devices are loaded?",
      .paper = "ColocRL",
      .measure = &emp_measure_load},
     {.name = "traffic",
-     .number = 6,
      .question = "Should traffic between devices be part of the objective?",
      .paper = "ColocRL",
      .command = "emplace ablate grouping --arms objective",
      .missing = "No method has a reward of time and traffic together."},
     {.name = "transfer",
-     .number = 7,
      .question = "Why do learned placements not carry over to other graphs?",
      .paper = "ColocRL, GO",
      .command = "emplace bench transfer --split size --methods go --imitate refine"},
     {.name = "heuristics",
-     .number = 8,
      .question =
          "Is learning worth more than heuristics, and does it help to combine them?",
      .paper = "ColocRL, GO",
      .command = "emplace bench placers --tasks fresh"},
     {.name = "modulation",
-     .number = 9,
      .question = "What does modulation add to an embedding of the graph?",
      .paper = "GO",
      .arms = &emp_arms_modulation,
      .command = "emplace bench transfer --split family --methods go --imitate refine "
                 "--options modulate=none"},
     {.name = "joint",
-     .number = 10,
      .question = "Is it better to decide devices, order and fusion together?",
      .paper = "GO",
      .arms = &emp_arms_joint,
      .command = "emplace bench order"},
     {.name = "explaining",
-     .number = 11,
      .question = "What makes a learned policy choose as it does?",
      .paper = "ColocRL, GO",
      .measure = &emp_measure_explaining,
      .command = "emplace simulate SPEC --machine NAME --placement FILE --why",
      .missing = "Of the learners GO alone is looked at."},
     {.name = "energy",
-     .number = 12,
      .question = "After how many training steps has a search won back its own time?",
      .paper = "ColocRL, GO",
      .arms = &emp_arms_energy,
      .missing = "Seconds of a CPU stand for energy; watts are not modelled."},
     {.name = "window",
-     .number = 13,
      .question = "How many neighbours must a grouper see of each op?",
      .paper = "HDP",
      .command = "emplace ablate grouping --arms window",
      .missing = "Neighbours are listed by number; a list by bytes is not tried."},
     {.name = "objective",
-     .number = 14,
      .question = "How good is a step if only what partitioners minimise is small?",
      .paper = "HDP",
      .measure = &emp_measure_objective},
     {.name = "noise",
-     .number = 15,
      .question = "What do the form of the reward and noisy measurements change?",
      .paper = "HDP",
      .measure = &emp_measure_noise,
      .command = "emplace ablate grouping --arms reward"},
     {.name = "devices",
-     .number = 16,
      .question = "What is it worth to tell a policy what devices can do?",
      .paper = "HDP",
      .command = "emplace bench transfer --split devices --methods go --imitate refine "
@@ -108,7 +91,6 @@ static const emp_study studies[] = {
      .missing = "With machine=1, the default, GO sees four numbers of the machine; times "
                 "of ops, levels and shares of memory are seen in both."},
     {.name = "symmetry",
-     .number = 17,
      .question = "What is it worth to treat like layers alike?",
      .paper = "HDP",
      .command = "emplace ablate grouping --arms grouping=names",
@@ -116,50 +98,41 @@ static const emp_study studies[] = {
          "No network shares its decisions among layers, and none learns from scores "
          "with GPUs that have changed places."},
     {.name = "machines",
-     .number = 18,
      .question = "Do good placements look alike on other machines?",
      .paper = "HDP",
      .arms = &emp_arms_machines,
      .missing = "There is no machine file of a TPU."},
     {.name = "groups",
-     .number = 19,
      .question = "What do learned groups give over fixed ones?",
      .paper = "HDP",
      .command = "emplace ablate grouping --rows rnnlm,inception_v3 --arms grouping"},
     {.name = "families",
-     .number = 20,
      .question = "Do methods keep their order on models of other families?",
      .paper = "HDP",
      .arms = &emp_arms_families},
     {.name = "trivial",
-     .number = 21,
      .question = "Is one GPU already the best placement of some models?",
      .paper = "HDP",
      .command = "emplace table 1"},
     {.name = "earlier",
-     .number = 22,
      .question = "Is HDP better than ColocRL with as many placements?",
      .paper = "HDP",
      .arms = &emp_arms_earlier},
     {.name = "seconds",
-     .number = 23,
      .question = "How long does a search take that measures each placement?",
      .paper = "HDP",
      .arms = &emp_arms_seconds},
     {.name = "constants",
-     .number = 24,
      .question = "How much depends on HDP's constants that no reason is given for?",
      .paper = "HDP",
      .arms = &emp_arms_constants,
      .command = "emplace ablate hdp"},
     {.name = "workers",
-     .number = 25,
      .question = "What do several workers change?",
      .paper = "HDP",
      .command = "mpirun -n 4 emplace train SPEC --machine NAME --record FILE",
      .missing = "Runs of several programs are no runs of a study."},
     {.name = "successors",
-     .number = 26,
      .question = "How do the learners after HDP compare with equal budgets?",
      .paper = "HDP",
      .arms = &emp_arms_successors,
@@ -172,6 +145,11 @@ const emp_study *emp_study_at(int32_t index)
     return index >= 0 && index < STUDIES ? &studies[index] : NULL;
 }
 
+int32_t emp_study_number(const emp_study *study)
+{
+    return (int32_t)(study - studies) + 1;
+}
+
 const emp_study *emp_study_find(const char *name)
 {
     for (int32_t i = 0; i < STUDIES; i++)
@@ -181,7 +159,7 @@ const emp_study *emp_study_find(const char *name)
 
 const char *emp_study_title(const emp_study *study, char text[EMP_ERROR_MSG_BYTES])
 {
-    snprintf(text, EMP_ERROR_MSG_BYTES, "Question %d, left open by %s: %s", study->number,
-             study->paper, study->question);
+    snprintf(text, EMP_ERROR_MSG_BYTES, "Question %d, left open by %s: %s",
+             emp_study_number(study), study->paper, study->question);
     return text;
 }

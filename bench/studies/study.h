@@ -13,11 +13,21 @@
 #include "bench/studies/ablation.h"
 #include "bench/studies/measure.h"
 
+enum { EMP_STUDY_TASKS = 3 };
+
+/** Tasks with few steps or layers, so that a learner's study takes minutes. */
+extern const emp_task emp_study_task[EMP_STUDY_TASKS];
+
+/** Arms that answer questions (arms.c). */
+extern const emp_ablation emp_arms_colocation, emp_arms_forgetting, emp_arms_constants,
+    emp_arms_memory, emp_arms_topology, emp_arms_modulation, emp_arms_joint,
+    emp_arms_energy, emp_arms_machines, emp_arms_families, emp_arms_earlier,
+    emp_arms_seconds, emp_arms_successors;
+
 enum { EMP_STUDY_QUESTIONS = 26 };
 
 typedef struct {
     const char         *name;     /**< "colocation" */
-    int32_t             number;   /**< place in docs/questions.md, from 1 */
     const char         *question; /**< ends with a question mark */
     const char         *paper;    /**< that leaves it open: "HDP" */
     const emp_ablation *arms;     /**< OPTIONAL. Runs that answer it */
@@ -25,6 +35,9 @@ typedef struct {
     const char *command; /**< OPTIONAL. A command that does, or that belongs to it */
     const char *missing; /**< OPTIONAL. What is not answered, as a sentence */
 } emp_study;
+
+/** The place of the question in docs/questions.md, from 1. */
+int32_t emp_study_number(const emp_study *study);
 
 /** The study of that position, in the order of questions; NULL past the last one. */
 const emp_study *emp_study_at(int32_t index);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/tables/paper_table.h"
-
+/* Makes a table of the paper. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +9,7 @@
 #include "base/text/options.h"
 #include "base/text/text.h"
 #include "bench/tables/paper.h"
+#include "bench/tables/table.h"
 
 const emp_paper_table *emp_paper_table_find(const char *name)
 {
@@ -22,14 +22,13 @@ const emp_paper_table *emp_paper_table_find(const char *name)
 }
 
 struct plan {
-    const emp_paper_table        *definition;
-    const emp_paper_table_params *params;
-    emp_table                    *table;
+    const emp_paper_table   *definition;
+    const emp_trials_params *params;
+    emp_table               *table;
     int32_t column_of[EMP_PAPER_MAX_COLUMNS]; /* of the definition, by ours */
     int32_t twin[EMP_PAPER_MAX_COLUMNS]; /* first column with the same runs, or itself */
-    emp_loaded_task *task;               /* [row] */
-    emp_job         *job;
-    int32_t          job_count;
+    emp_trials_tasks tasks;
+    emp_trials       trials; /* [row][column]; gains and twins have no runs */
 };
 
 static const emp_paper_column *definition_of(const struct plan *plan, int32_t column)
@@ -39,12 +38,6 @@ static const emp_paper_column *definition_of(const struct plan *plan, int32_t co
 
 /* ---- layout ---- */
 
-static const char *row_key(const void *context, int32_t i)
-{
-    (void)context;
-    return i < EMP_PAPER_TASKS ? emp_paper_task[i].key : NULL;
-}
-
 static const char *column_key(const void *context, int32_t i)
 {
     const emp_paper_table *d = (const emp_paper_table *)context;
@@ -52,23 +45,23 @@ static const char *column_key(const void *context, int32_t i)
     return i < d->column_count ? d->column[i].key : NULL;
 }
 
-static emp_status check_words(const emp_paper_table *d, const emp_paper_table_params *p,
-                              emp_error *err)
+static emp_status choose(struct plan *plan, emp_error *err)
 {
-    char what[64];
+    const emp_paper_table   *d = plan->definition;
+    const emp_trials_params *p = plan->params;
+    char                     what[64];
 
-    if (p->seed_count < 0 || p->seed_count > EMP_TABLE_MAX_SEEDS) {
+    if (p->seed_count < 0 || p->seed_count > EMP_TRIALS_SEEDS)
         return EMP_ERROR(EMP_EINVAL, "%d seeds; give 1 to %d", p->seed_count,
-                         EMP_TABLE_MAX_SEEDS);
-    }
+                         EMP_TRIALS_SEEDS);
     snprintf(what, sizeof what, "table %s has no row", d->name);
-    EMP_CHECK(emp_word_list_check(p->rows, what, row_key, NULL, err));
+    EMP_CHECK(
+        emp_trials_choose(&plan->tasks, d->row, d->row_count, p->rows, NULL, what, err));
     snprintf(what, sizeof what, "table %s has no method", d->name);
-    return emp_word_list_check(p->methods, what, column_key, d, err);
+    return emp_word_list_check(p->arms, what, column_key, d, err);
 }
 
-static int32_t seed_count_of(const emp_paper_column       *column,
-                             const emp_paper_table_params *p)
+static int32_t seed_count_of(const emp_paper_column *column, const emp_trials_params *p)
 {
     if (column->column.seed_count <= 1) return 1;
     if (p->seed_count > 0) return p->seed_count;
@@ -77,8 +70,7 @@ static int32_t seed_count_of(const emp_paper_column       *column,
 }
 
 /* How many seeds all columns that draw have; 0 if they differ. */
-static int32_t common_seed_count(const emp_paper_table        *d,
-                                 const emp_paper_table_params *p)
+static int32_t common_seed_count(const emp_paper_table *d, const emp_trials_params *p)
 {
     int32_t common = 0;
 
@@ -93,25 +85,25 @@ static int32_t common_seed_count(const emp_paper_table        *d,
 
 static void describe_command(const struct plan *plan, char *command, size_t size)
 {
-    const emp_paper_table_params *p = plan->params;
-    emp_text                      text = {command, size, 0};
-    int32_t                       seeds = common_seed_count(plan->definition, p);
+    const emp_trials_params *p = plan->params;
+    emp_text                 text = {command, size, 0};
+    int32_t                  seeds = common_seed_count(plan->definition, p);
 
     emp_text_add(&text, "scripts/emplace table %s%s", plan->definition->name,
                  p->is_full ? " --full" : "");
     if (seeds > 0) emp_text_add(&text, " --seeds %d", seeds);
     if (p->budget > 0) emp_text_add(&text, " --budget %" PRId64, p->budget);
     if (p->rows != NULL) emp_text_add(&text, " --rows %s", p->rows);
-    if (p->methods != NULL) emp_text_add(&text, " --methods %s", p->methods);
+    if (p->arms != NULL) emp_text_add(&text, " --methods %s", p->arms);
     if (strcmp(p->runtime, "tf-r1.3") != 0)
         emp_text_add(&text, " --runtime %s", p->runtime);
 }
 
 static void lay_out_column(struct plan *plan, int32_t c)
 {
-    const emp_paper_table_params *p = plan->params;
-    const emp_paper_column       *from = definition_of(plan, c);
-    emp_table_column             *column = &plan->table->column[c];
+    const emp_trials_params *p = plan->params;
+    const emp_paper_column  *from = definition_of(plan, c);
+    emp_table_column        *column = &plan->table->column[c];
 
     *column = from->column;
     column->full_budget = from->column.budget;
@@ -139,7 +131,7 @@ static const char *key_of(const emp_paper_table *d, const char *title)
 static void note_gains(struct plan *plan)
 {
     const emp_paper_table *d = plan->definition;
-    const char            *methods = plan->params->methods;
+    const char            *methods = plan->params->arms;
     emp_table             *t = plan->table;
     emp_text               note = {t->gain_note, sizeof t->gain_note, 0};
 
@@ -165,18 +157,15 @@ static int32_t task_of(const emp_task *row)
 
 static emp_status lay_out(struct plan *plan, emp_error *err)
 {
-    const emp_paper_table_params *p = plan->params;
-    const emp_paper_table        *d = plan->definition;
-    int32_t                       row_count = 0, column_count = 0;
+    const emp_trials_params *p = plan->params;
+    const emp_paper_table   *d = plan->definition;
+    int32_t                  column_count = 0;
 
-    EMP_CHECK(check_words(d, p, err));
-    for (int32_t i = 0; i < d->row_count; i++)
-        row_count += emp_word_list_has(p->rows, d->row[i].key);
-    for (int32_t i = 0; i < d->column_count; i++) {
-        if (emp_word_list_has(p->methods, d->column[i].key))
+    EMP_CHECK(choose(plan, err));
+    for (int32_t i = 0; i < d->column_count; i++)
+        if (emp_word_list_has(p->arms, d->column[i].key))
             plan->column_of[column_count++] = i;
-    }
-    EMP_CHECK(emp_table_create(&plan->table, row_count, column_count, err));
+    EMP_CHECK(emp_table_create(&plan->table, plan->tasks.count, column_count, err));
     emp_table *t = plan->table;
     t->title = d->title;
     t->source = d->source;
@@ -184,14 +173,12 @@ static emp_status lay_out(struct plan *plan, emp_error *err)
     describe_command(plan, t->command, sizeof t->command);
     for (int32_t c = 0; c < column_count; c++) lay_out_column(plan, c);
     note_gains(plan);
-    for (int32_t i = 0, r = 0; i < d->row_count; i++) {
-        if (!emp_word_list_has(p->rows, d->row[i].key)) continue;
-        for (int32_t c = 0; c < column_count; c++) {
+    for (int32_t r = 0; r < t->row_count; r++) {
+        t->row[r] = plan->tasks.task[r];
+        for (int32_t c = 0; c < column_count; c++)
             if (definition_of(plan, c)->paper != NULL)
                 emp_table_at(t, r, c)->paper_s =
-                    definition_of(plan, c)->paper(task_of(&d->row[i]));
-        }
-        t->row[r++] = d->row[i];
+                    definition_of(plan, c)->paper(task_of(&t->row[r]));
     }
     return EMP_OK;
 }
@@ -206,13 +193,15 @@ static bool has_paper_sizes(const emp_task *row)
 
 /* A cell is fitted if the constants of the row's machine were fitted to it; the model
  * files say so. All machines of the paper have the same models. */
-static void mark_chosen(struct plan *plan, const emp_runtime *runtime)
+static void mark_chosen(struct plan *plan)
 {
     emp_table *t = plan->table;
 
     for (int32_t r = 0; r < t->row_count; r++) {
-        const emp_machine *machine = plan->task[r].machine;
-        t->fitted_constants = machine->fitted_constants + runtime->fitted_constants;
+        const emp_problem *problem = plan->tasks.loaded[r].problem;
+        const emp_machine *machine = problem->machine;
+        t->fitted_constants =
+            machine->fitted_constants + problem->runtime.fitted_constants;
         if (!has_paper_sizes(&t->row[r])) continue;
         for (int32_t c = 0; c < t->column_count; c++) {
             emp_table_cell *cell = emp_table_at(t, r, c);
@@ -231,15 +220,12 @@ static void mark_chosen(struct plan *plan, const emp_runtime *runtime)
 
 static emp_status load_tasks(struct plan *plan, emp_error *err)
 {
-    emp_table  *t = plan->table;
-    emp_runtime runtime;
+    emp_table *t = plan->table;
 
-    EMP_CHECK(EMP_ALLOC(plan->task, (size_t)t->row_count));
-    EMP_CHECK(emp_runtime_init(&runtime, plan->params->runtime, err));
-    snprintf(t->runtime, sizeof t->runtime, "%s", runtime.name);
-    EMP_CHECK(emp_tasks_load(plan->task, t->row, t->row_count, &runtime,
-                             plan->params->jobs.threads, err));
-    mark_chosen(plan, &runtime);
+    EMP_CHECK(emp_trials_load(&plan->tasks, plan->params->runtime,
+                              plan->params->jobs.threads, err));
+    snprintf(t->runtime, sizeof t->runtime, "%s", plan->tasks.runtime);
+    mark_chosen(plan);
     return EMP_OK;
 }
 
@@ -253,23 +239,23 @@ static bool has_own_runs(const struct plan *plan, int32_t column)
 static emp_status add_jobs(struct plan *plan, emp_error *err)
 {
     const emp_table *t = plan->table;
-    int32_t          per_row = 0;
+    const int32_t    cells = t->row_count * t->column_count;
+    int32_t          runs = 0;
 
     for (int32_t c = 0; c < t->column_count; c++)
-        per_row += has_own_runs(plan, c) ? t->column[c].seed_count : 0;
-    EMP_CHECK(EMP_ALLOC(plan->job, (size_t)(per_row * t->row_count)));
-    for (int32_t r = 0; r < t->row_count; r++) {
-        for (int32_t c = 0; c < t->column_count; c++) {
-            const emp_table_column *column = &t->column[c];
-            const emp_job_method    method = {.title = column->title,
-                                              .method = column->method,
-                                              .preset = column->preset,
-                                              .options = column->options,
-                                              .budget = column->budget};
-            for (int32_t s = 0; has_own_runs(plan, c) && s < t->column[c].seed_count; s++)
-                EMP_CHECK(emp_job_init(&plan->job[plan->job_count++], &plan->task[r],
-                                       &t->row[r], &method, (uint64_t)s + 1, err));
-        }
+        runs += has_own_runs(plan, c) ? t->column[c].seed_count : 0;
+    EMP_CHECK(emp_trials_reserve(&plan->trials, cells, runs * t->row_count, err));
+    for (int32_t i = 0; i < cells; i++) {
+        const int32_t           c = i % t->column_count;
+        const emp_table_column *column = &t->column[c];
+        const emp_job_method    method = {.title = column->title,
+                                          .method = column->method,
+                                          .preset = column->preset,
+                                          .options = column->options,
+                                          .budget = column->budget};
+        EMP_CHECK(emp_trials_add(&plan->trials, &plan->tasks, i / t->column_count,
+                                 &method, has_own_runs(plan, c) ? column->seed_count : 0,
+                                 err));
     }
     return EMP_OK;
 }
@@ -297,34 +283,26 @@ static void fill_gain(struct plan *plan, int32_t row, int32_t column)
         emp_table_at(plan->table, row, column)->shown = 1.0 - of->shown / over->shown;
 }
 
-/* Jobs stand in the order row, column, seed. */
-static void fill_table(struct plan *plan)
+/* Cells that share runs show them each in its own way; gains compare cells. */
+static void fill_row(struct plan *plan, int32_t r)
 {
-    const emp_record *records[EMP_TABLE_MAX_SEEDS];
+    const emp_record *records[EMP_TRIALS_SEEDS];
     emp_table        *t = plan->table;
-    const emp_job    *job = plan->job;
 
-    for (int32_t r = 0; r < t->row_count; r++) {
-        for (int32_t c = 0; c < t->column_count; c++) {
-            int32_t ready = 0;
-            if (!has_own_runs(plan, c)) continue;
-            for (int32_t s = 0; s < t->column[c].seed_count; s++, job++) {
-                if (job->is_ready) records[ready++] = &job->record;
-            }
-            if (ready > 0) emp_table_fill(t, r, c, records, ready);
-        }
-        for (int32_t c = 0; c < t->column_count; c++) {
-            if (plan->twin[c] != c) emp_table_copy(t, r, c, plan->twin[c]);
-        }
-        for (int32_t c = 0; c < t->column_count; c++) {
-            if (t->column[c].shown == EMP_SHOWN_GAIN) fill_gain(plan, r, c);
-        }
+    for (int32_t c = 0; c < t->column_count; c++) {
+        int32_t        count, ready = 0;
+        const emp_job *job =
+            emp_trials_cell(&plan->trials, r * t->column_count + plan->twin[c], &count);
+        for (int32_t s = 0; s < count; s++)
+            if (job[s].is_ready) records[ready++] = &job[s].record;
+        if (ready > 0) emp_table_fill(t, r, c, records, ready);
     }
-    emp_table_trace_origins(t);
+    for (int32_t c = 0; c < t->column_count; c++)
+        if (t->column[c].shown == EMP_SHOWN_GAIN) fill_gain(plan, r, c);
 }
 
 emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definition,
-                                const emp_paper_table_params *params, emp_error *err)
+                                const emp_trials_params *params, emp_error *err)
 {
     emp_status  st = EMP_OK;
     struct plan plan = {.definition = definition, .params = params};
@@ -333,18 +311,16 @@ emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definiti
     EMP_TRY(lay_out(&plan, err));
     EMP_TRY(load_tasks(&plan, err));
     EMP_TRY(add_jobs(&plan, err));
-    st = emp_jobs_run(plan.job, plan.job_count, &params->jobs, err);
+    st = emp_trials_run(&plan.trials, &params->jobs, err);
     if (st != EMP_OK && st != EMP_EINTERRUPTED) goto cleanup;
-    fill_table(&plan);
+    for (int32_t r = 0; r < plan.table->row_count; r++) fill_row(&plan, r);
+    emp_table_trace_origins(plan.table);
     *out = plan.table;
     plan.table = NULL;
 
 cleanup:
-    emp_jobs_clear(plan.job, plan.job_count);
-    emp_free(plan.job);
-    if (plan.task != NULL)
-        emp_tasks_clear(plan.task, (*out != NULL ? *out : plan.table)->row_count);
-    emp_free(plan.task);
+    emp_trials_clear(&plan.trials);
+    emp_trials_tasks_clear(&plan.tasks);
     emp_table_destroy(plan.table);
     return st;
 }

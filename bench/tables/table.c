@@ -67,7 +67,7 @@ void emp_table_fill(emp_table *t, int32_t row, int32_t column,
                     const emp_record *const *records, int32_t count)
 {
     emp_table_cell *cell = emp_table_at(t, row, column);
-    double          best_s[EMP_TABLE_MAX_SEEDS], typical_s[EMP_TABLE_MAX_SEEDS];
+    double          best_s[EMP_TRIALS_SEEDS], typical_s[EMP_TRIALS_SEEDS];
 
     cell->run_count = count;
     cell->oom_count = 0;
@@ -88,16 +88,6 @@ void emp_table_fill(emp_table *t, int32_t row, int32_t column,
     if (t->column[column].has_median) {
         cell->typical_s = emp_summary_of(typical_s, (size_t)count).median;
     }
-    show(cell, t->column[column].shown);
-}
-
-void emp_table_copy(emp_table *t, int32_t row, int32_t column, int32_t from)
-{
-    emp_table_cell *cell = emp_table_at(t, row, column);
-    double          paper_s = cell->paper_s;
-
-    *cell = *emp_table_at(t, row, from);
-    cell->paper_s = paper_s;
     show(cell, t->column[column].shown);
 }
 
@@ -151,15 +141,6 @@ void emp_table_trace_origins(emp_table *t)
                 is_repeated(t, r, cell) ? EMP_ORIGIN_REPEATED : EMP_ORIGIN_PREDICTED;
         }
     }
-}
-
-int32_t emp_table_count_origin(const emp_table *t, emp_origin origin)
-{
-    int32_t count = 0;
-
-    for (int32_t i = 0; i < t->row_count * t->column_count; i++)
-        count += t->cell[i].origin == origin;
-    return count;
 }
 
 static bool is_prediction(const emp_table_cell *cell)

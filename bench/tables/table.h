@@ -1,5 +1,8 @@
 /** \file bench/tables/table.h
- * A table of methods on tasks: ours beside a paper's figures, and its printed forms.
+ * Tables of "A Hierarchical Model for Device Placement" (ICLR 2018), ours beside the paper's: a
+ * definition states rows, columns and budgets, and a cell has one run a seed (bench/trials). Columns
+ * that ask for the same runs share them. A first table has all rows and columns, with smaller
+ * budgets and fewer seeds than the full one.
  *
  * Step times are seconds of the simulated machine. In a cell, NaN means that there is no
  * figure and infinity that the model does not fit in memory.
@@ -9,12 +12,8 @@
 
 #include <stdio.h>
 
-#include "run/jobs/jobs.h"
+#include "bench/trials/trials.h"
 #include "run/sheet/sheet.h"
-#include "run/stats.h"
-#include "run/store/store.h"
-
-enum { EMP_TABLE_MAX_SEEDS = 100 };
 
 /** What a column shows of the runs of a cell. */
 typedef enum {
@@ -87,22 +86,15 @@ void       emp_table_destroy(emp_table *table);
 
 emp_table_cell *emp_table_at(const emp_table *table, int32_t row, int32_t column);
 
-/** Sums up the runs of one cell, one record a seed, at most EMP_TABLE_MAX_SEEDS. */
+/** Sums up the runs of one cell, one record a seed, at most EMP_TRIALS_SEEDS. */
 void emp_table_fill(emp_table *table, int32_t row, int32_t column,
                     const emp_record *const *records, int32_t count);
-
-/** Gives a cell the runs of another in its row, of which its column may show something
- * else. */
-void emp_table_copy(emp_table *table, int32_t row, int32_t column, int32_t from);
 
 /** Says of every cell without an origin which one it has: bare, repeated or predicted. To
  * be called when all cells are filled, and the fitted and inferred ones are marked. */
 void emp_table_trace_origins(emp_table *table);
 
-/** How many cells have that origin. */
-int32_t emp_table_count_origin(const emp_table *table, emp_origin origin);
-
-/** True when both ask for the same runs. */
+/** True when both ask for the same runs; a gain has none. */
 bool emp_table_has_same_runs(const emp_table_column *a, const emp_table_column *b);
 
 /** What we show over the paper's figure; NaN unless both are numbers of seconds. */
@@ -118,5 +110,52 @@ emp_table_order emp_table_compare_order(const emp_table *table);
 /** Writes the table. \retval EMP_ENOMEM */
 emp_status emp_table_print(FILE *out, const emp_table *table, emp_sheet_format format,
                            emp_error *err);
+
+/* ---- the paper's tables ---- */
+
+/** Title, method, preset, options and budget of the runs are those of \a column; its
+ * seed_count is that of the full table, 1 for methods that draw nothing. Budgets are
+ * evaluations, so that a result does not depend on the speed of the host. */
+typedef struct {
+    emp_table_column column;
+    const char      *key; /**< to choose it by; columns of one key stand together */
+    int64_t          first_budget;     /**< of a first table; 0: that of the full one */
+    int32_t          first_seed_count; /**< likewise; 0: one */
+    bool             keeps_budget;     /**< another budget is not for it */
+    /** Reported figure of a task; NULL: the paper has none. */
+    double (*paper)(int32_t task);
+    /** Of a gain, which has no runs of its own: the columns of this definition, by title, that
+     * it compares. */
+    const char *of, *over;
+} emp_paper_column;
+
+enum { EMP_PAPER_MAX_COLUMNS = 16 };
+
+typedef struct {
+    const char             *name; /**< "1" */
+    const char             *title, *source;
+    const char             *note; /**< what the columns mean, or "" */
+    const emp_task         *row;  /**< the paper's tasks, or variants with their keys */
+    int32_t                 row_count;
+    const emp_paper_column *column;
+    int32_t                 column_count;
+} emp_paper_table;
+
+/** Methods by hand, by partitioners, at random, and by the planner. */
+extern const emp_paper_table emp_paper_table1;
+/** Groups drawn at random against groups that are learned. */
+extern const emp_paper_table emp_paper_table2;
+
+/** Table 1 under other sizes of its workloads. */
+extern const emp_paper_table emp_paper_sensitivity;
+
+/** The table of that name; NULL: there is none. */
+const emp_paper_table *emp_paper_table_find(const char *name);
+
+/** Makes the table.
+ * \retval EMP_EINVAL       An unknown row or column; the message lists what there is.
+ * \retval EMP_EINTERRUPTED \a stop was set; the table has the cells that were ready. */
+emp_status emp_paper_table_make(emp_table **out, const emp_paper_table *definition,
+                                const emp_trials_params *params, emp_error *err);
 
 #endif /* EMP_BENCH_TABLES_TABLE_H */

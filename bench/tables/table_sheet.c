@@ -186,10 +186,10 @@ static void note_failures(emp_sheet *s, const emp_table *t)
 
 static void note_origins(emp_sheet *s, const emp_table *t)
 {
-    int32_t count[EMP_ORIGIN_COUNT];
+    int32_t count[EMP_ORIGIN_COUNT] = {0};
 
-    for (int32_t i = 0; i < EMP_ORIGIN_COUNT; i++)
-        count[i] = emp_table_count_origin(t, (emp_origin)i);
+    for (int32_t i = 0; i < t->row_count * t->column_count; i++)
+        count[t->cell[i].origin]++;
     if (count[EMP_ORIGIN_FITTED] > 0)
         emp_sheet_note(
             s,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bench/transfer/frequencies.h"
+#include "bench/transfer/transfer.h"
 
 #include "base/mem.h"
 

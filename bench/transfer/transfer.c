@@ -11,7 +11,7 @@
 #include "base/io/output.h"
 #include "base/mem.h"
 #include "base/work.h"
-#include "bench/transfer/frequencies.h"
+#include "bench/trials/trials.h"
 #include "run/methods.h"
 #include "run/ranks/deal.h"
 #include "run/sheet/sheet.h"
@@ -78,24 +78,17 @@ static bool is_own(const plan *p, int32_t learner, int32_t training)
 
 /* ---- what is asked for ---- */
 
-static emp_status load_side(emp_loaded_task *loaded, const emp_task *tasks, int32_t count,
-                            const char *runtime, int32_t threads, emp_error *err)
-{
-    emp_runtime r;
-
-    EMP_CHECK(emp_runtime_init(&r, runtime, err));
-    return emp_tasks_load(loaded, tasks, count, &r, threads, err);
-}
-
 static emp_status load(plan *p, emp_error *err)
 {
     const emp_split *s = p->split;
     const int32_t    threads = p->params->jobs.threads;
+    emp_runtime      training, target;
 
-    EMP_CHECK(load_side(p->training, s->training, s->training_count, s->training_runtime,
-                        threads, err));
-    return load_side(p->target, s->target, s->target_count, s->target_runtime, threads,
-                     err);
+    EMP_CHECK(emp_runtime_init(&training, s->training_runtime, err));
+    EMP_CHECK(emp_tasks_load(p->training, s->training, s->training_count, &training,
+                             threads, err));
+    EMP_CHECK(emp_runtime_init(&target, s->target_runtime, err));
+    return emp_tasks_load(p->target, s->target, s->target_count, &target, threads, err);
 }
 
 /* ---- training ---- */
@@ -245,82 +238,70 @@ static emp_status train_all(plan *p, emp_error *err)
 
 /* ---- rows and their jobs ---- */
 
-/* Adds the next row of the target, with jobs without a start. */
-static row_jobs *add_row(plan *p, int32_t target, const char *arm, int32_t learner,
-                         int64_t budget, int which)
+/* What the rows of an arm run, one row a budget. */
+typedef struct {
+    const char *arm, *method;
+    int         phase;
+    int32_t     learner;    /* or NOBODY */
+    bool        is_learner; /* the method has preset and options of the learners ... */
+    bool        is_trained; /* ... and their weights */
+} arm;
+
+/* Adds the next row of the target, without jobs. */
+static row_jobs *add_row(plan *p, int32_t target, const arm *a, int64_t budget)
 {
     const int32_t i = target * p->rows_of_target + p->laid[target]++;
-    phase        *ph = &p->phase[which];
+    phase        *ph = &p->phase[a->phase];
 
-    p->of_row[i] = (row_jobs){&ph->job[ph->count], 0, target, learner};
-    p->table->row[i] =
-        (emp_transfer_row){.task = &p->split->target[target],
-                           .arm = arm,
-                           .method = learner != NOBODY ? p->learner[learner]->name : NULL,
-                           .budget = budget > 0 ? budget : 1,
-                           .step_s = {NAN, NAN, NAN},
-                           .ratio = {NAN, NAN, NAN},
-                           .equal = NAN};
+    p->of_row[i] = (row_jobs){&ph->job[ph->count], 0, target, a->learner};
+    p->table->row[i] = (emp_transfer_row){
+        .task = &p->split->target[target],
+        .arm = a->arm,
+        .method = a->learner != NOBODY ? p->learner[a->learner]->name : NULL,
+        .budget = budget > 0 ? budget : 1,
+        .step_s = {NAN, NAN, NAN},
+        .ratio = {NAN, NAN, NAN},
+        .equal = NAN};
     return &p->of_row[i];
 }
 
-static emp_status add_job(plan *p, row_jobs *row, const emp_job_method *method, int which,
-                          uint64_t seed, emp_job **job, emp_error *err)
+/* Adds a run to a row; \a start: the placement that it begins at, or NULL. */
+static emp_status add_job(plan *p, row_jobs *row, const arm *a, int64_t budget,
+                          int32_t training, const emp_device_id *start, emp_error *err)
 {
-    phase *ph = &p->phase[which];
+    const emp_transfer_params *params = p->params;
+    emp_job                   *job = &p->phase[a->phase].job[p->phase[a->phase].count++];
+    const emp_job_method       method = {.title = a->phase == FIRST ? a->arm : a->method,
+                                         .method = a->method,
+                                         .preset = a->is_learner ? params->preset : NULL,
+                                         .options = a->is_learner ? params->options : NULL,
+                                         .budget = budget};
 
-    *job = &ph->job[ph->count++];
     row->count++;
-    return emp_job_init(*job, &p->target[row->target], &p->split->target[row->target],
-                        method, seed, err);
+    EMP_CHECK(emp_job_init(job, &p->target[row->target], &p->split->target[row->target],
+                           &method, (uint64_t)training + 1, err));
+    job->run.placer.start = start;
+    if (a->is_trained) job->run.placer.weights = &p->weights[a->learner][training];
+    job->is_elsewhere = budget > 0 && !is_own(p, a->learner, training);
+    return EMP_OK;
 }
 
 static emp_status add_proposers(plan *p, int32_t target, emp_error *err)
 {
-    emp_job *job;
-
     for (int32_t i = 0; i < PROPOSERS; i++) {
-        const emp_job_method method = {.title = proposers[i], .method = proposers[i]};
-        row_jobs            *row = add_row(p, target, proposers[i], NOBODY, 0, FIRST);
-        EMP_CHECK(add_job(p, row, &method, FIRST, 1, &job, err));
+        const arm a = {proposers[i], proposers[i], FIRST, NOBODY, false, false};
+        EMP_CHECK(add_job(p, add_row(p, target, &a, 0), &a, 0, 0, NULL, err));
     }
     return EMP_OK;
 }
 
-static emp_status add_search(plan *p, int32_t target, const char *name, emp_error *err)
+/* The rows of an arm whose runs begin nowhere. */
+static emp_status add_arm(plan *p, int32_t target, arm a, emp_error *err)
 {
-    emp_job *job;
-
     for (int32_t b = 0; b < p->params->budget_count; b++) {
-        const emp_job_method method = {
-            .title = name, .method = name, .budget = p->params->budget[b]};
-        row_jobs *row = add_row(p, target, name, NOBODY, method.budget, FIRST);
-        for (int32_t i = 0; i < p->params->trainings; i++) {
-            EMP_CHECK(add_job(p, row, &method, FIRST, (uint64_t)i + 1, &job, err));
-            job->is_elsewhere = !is_own(p, NOBODY, i);
-        }
-    }
-    return EMP_OK;
-}
-
-static emp_status add_learner(plan *p, int32_t target, int32_t learner, bool is_trained,
-                              emp_error *err)
-{
-    const char *arm = is_trained ? TRAINED : "untrained";
-    emp_job    *job;
-
-    for (int32_t b = 0; b < p->params->budget_count; b++) {
-        const emp_job_method method = {.title = arm,
-                                       .method = p->learner[learner]->name,
-                                       .preset = p->params->preset,
-                                       .options = p->params->options,
-                                       .budget = p->params->budget[b]};
-        row_jobs            *row = add_row(p, target, arm, learner, method.budget, FIRST);
-        for (int32_t i = 0; i < p->params->trainings; i++) {
-            EMP_CHECK(add_job(p, row, &method, FIRST, (uint64_t)i + 1, &job, err));
-            if (is_trained) job->run.placer.weights = &p->weights[learner][i];
-            job->is_elsewhere = !is_own(p, learner, i);
-        }
+        row_jobs *row = add_row(p, target, &a, p->params->budget[b]);
+        for (int32_t i = 0; i < p->params->trainings; i++)
+            EMP_CHECK(add_job(p, row, &a, p->params->budget[b], i, NULL, err));
     }
     return EMP_OK;
 }
@@ -332,13 +313,13 @@ static double time_of(const emp_job *job)
 }
 
 /* The first row of the target that has the arm and the learner: that of the least budget. */
-static const row_jobs *find_row(const plan *p, int32_t target, const char *arm,
+static const row_jobs *find_row(const plan *p, int32_t target, const char *name,
                                 int32_t learner)
 {
     const int32_t first = target * p->rows_of_target;
 
     for (int32_t i = first; i < first + p->laid[target]; i++) {
-        if (strcmp(p->table->row[i].arm, arm) == 0 && p->of_row[i].learner == learner)
+        if (strcmp(p->table->row[i].arm, name) == 0 && p->of_row[i].learner == learner)
             return &p->of_row[i];
     }
     return NULL;
@@ -358,25 +339,34 @@ static const row_jobs *best_proposed(const plan *p, int32_t target)
     return best;
 }
 
-/* Annealing from the placements of a row, one for all seeds or one for each; none where there is
- * no placement. */
-static emp_status add_annealing(plan *p, int32_t target, int32_t learner, const char *arm,
-                                const row_jobs *from, emp_error *err)
+/* Annealing from one placement for each training; without a placement there is no run. */
+static emp_status add_annealing(plan *p, int32_t target, int32_t learner,
+                                const char *name, const emp_device_id *const *start,
+                                emp_error *err)
 {
-    emp_job *job;
+    const arm a = {name, ANNEAL, FROM_OTHERS, learner, false, false};
 
     for (int32_t b = 0; b < p->params->budget_count; b++) {
-        const emp_job_method method = {
-            .title = ANNEAL, .method = ANNEAL, .budget = p->params->budget[b]};
-        row_jobs *row = add_row(p, target, arm, learner, method.budget, FROM_OTHERS);
-        for (int32_t i = 0; from != NULL && i < p->params->trainings; i++) {
-            const emp_job *start = &from->job[from->count > i ? i : 0];
-            if (!is_own(p, learner, i) || !emp_job_has_placement(start)) continue;
-            EMP_CHECK(add_job(p, row, &method, FROM_OTHERS, (uint64_t)i + 1, &job, err));
-            job->run.placer.start = start->record.decision.device_of_op;
-        }
+        row_jobs *row = add_row(p, target, &a, p->params->budget[b]);
+        for (int32_t i = 0; i < p->params->trainings; i++)
+            if (start[i] != NULL && is_own(p, learner, i))
+                EMP_CHECK(add_job(p, row, &a, p->params->budget[b], i, start[i], err));
     }
     return EMP_OK;
+}
+
+/* Annealing from the placements of a row, which has one for all trainings or one for each. */
+static emp_status add_annealing_from(plan *p, int32_t target, int32_t learner,
+                                     const char *name, const row_jobs *from,
+                                     emp_error *err)
+{
+    const emp_device_id *start[EMP_TRANSFER_TRAININGS] = {0};
+
+    for (int32_t i = 0; from != NULL && i < p->params->trainings; i++) {
+        const emp_job *job = &from->job[from->count > i ? i : 0];
+        if (emp_job_has_placement(job)) start[i] = job->record.decision.device_of_op;
+    }
+    return add_annealing(p, target, learner, name, start, err);
 }
 
 static emp_status allocate(plan *p, emp_error *err)
@@ -416,11 +406,16 @@ static emp_status run_first(plan *p, emp_error *err)
 {
     for (int32_t target = 0; target < p->split->target_count; target++) {
         EMP_CHECK(add_proposers(p, target, err));
-        EMP_CHECK(add_search(p, target, "random", err));
-        EMP_CHECK(add_search(p, target, ANNEAL, err));
+        EMP_CHECK(add_arm(p, target,
+                          (arm){"random", "random", FIRST, NOBODY, false, false}, err));
+        EMP_CHECK(
+            add_arm(p, target, (arm){ANNEAL, ANNEAL, FIRST, NOBODY, false, false}, err));
         for (int32_t l = 0; l < p->learner_count; l++) {
-            EMP_CHECK(add_learner(p, target, l, true, err));
-            EMP_CHECK(add_learner(p, target, l, false, err));
+            const char *name = p->learner[l]->name;
+            EMP_CHECK(
+                add_arm(p, target, (arm){TRAINED, name, FIRST, l, true, true}, err));
+            EMP_CHECK(
+                add_arm(p, target, (arm){"untrained", name, FIRST, l, true, false}, err));
         }
     }
     return run_phase(p, FIRST, err);
@@ -451,39 +446,24 @@ static emp_status place_by_tables(plan *p, emp_error *err)
     return EMP_OK;
 }
 
-static emp_status add_table(plan *p, int32_t target, emp_error *err)
-{
-    emp_job *job;
-
-    for (int32_t b = 0; b < p->params->budget_count; b++) {
-        const emp_job_method method = {
-            .title = ANNEAL, .method = ANNEAL, .budget = p->params->budget[b]};
-        row_jobs *row =
-            add_row(p, target, FROM_TABLE, NOBODY, method.budget, FROM_OTHERS);
-        for (int32_t i = 0; i < p->params->trainings; i++) {
-            if (!is_own(p, NOBODY, i)) continue;
-            EMP_CHECK(add_job(p, row, &method, FROM_OTHERS, (uint64_t)i + 1, &job, err));
-            job->run.placer.start = p->table_start[target][i];
-        }
-    }
-    return EMP_OK;
-}
-
 static emp_status run_from_others(plan *p, emp_error *err)
 {
     const emp_jobs_params *jobs = &p->params->jobs;
 
     if (p->params->has_frequencies)
         EMP_CHECK(emp_ranks_go_on(jobs->ranks, jobs->stop, place_by_tables(p, err), err));
-    for (int32_t target = 0; target < p->split->target_count; target++) {
-        if (p->params->has_frequencies) EMP_CHECK(add_table(p, target, err));
-        EMP_CHECK(add_annealing(p, target, NOBODY, FROM_M_SCT,
-                                find_row(p, target, proposers[M_SCT], NOBODY), err));
-        EMP_CHECK(add_annealing(p, target, NOBODY, FROM_PROPOSED,
-                                best_proposed(p, target), err));
+    for (int32_t t = 0; t < p->split->target_count; t++) {
+        if (p->params->has_frequencies)
+            EMP_CHECK(add_annealing(p, t, NOBODY, FROM_TABLE,
+                                    (const emp_device_id *const *)p->table_start[t],
+                                    err));
+        EMP_CHECK(add_annealing_from(p, t, NOBODY, FROM_M_SCT,
+                                     find_row(p, t, proposers[M_SCT], NOBODY), err));
+        EMP_CHECK(
+            add_annealing_from(p, t, NOBODY, FROM_PROPOSED, best_proposed(p, t), err));
         for (int32_t l = 0; l < p->learner_count; l++)
-            EMP_CHECK(add_annealing(p, target, l, FROM_TRAINED,
-                                    find_row(p, target, TRAINED, l), err));
+            EMP_CHECK(add_annealing_from(p, t, l, FROM_TRAINED,
+                                         find_row(p, t, TRAINED, l), err));
     }
     return run_phase(p, FROM_OTHERS, err);
 }
@@ -568,16 +548,6 @@ static void add_means(plan *p)
     t->row_count += p->rows_of_target;
 }
 
-/* The first runs of this part: those of other parts are not ready. */
-static emp_status run_own_first(plan *p, emp_error *err)
-{
-    const emp_jobs_params *jobs = &p->params->jobs;
-    const emp_status       st = run_first(p, err);
-
-    if (st != EMP_EINTERRUPTED || jobs->shard_count == 0) return st;
-    return emp_ranks_go_on(jobs->ranks, jobs->stop, EMP_OK, err);
-}
-
 static emp_status make(plan *p, emp_error *err)
 {
     if (p->params->has_frequencies && p->params->imitate == NULL)
@@ -589,7 +559,7 @@ static emp_status make(plan *p, emp_error *err)
     EMP_CHECK(load(p, err));
     EMP_CHECK(train_all(p, err));
     EMP_CHECK(allocate(p, err));
-    EMP_CHECK(run_own_first(p, err));
+    EMP_CHECK(emp_trials_go_on(&p->params->jobs, run_first(p, err), err));
     EMP_CHECK(run_from_others(p, err));
     if (p->params->jobs.shard_count > 0) return EMP_EINTERRUPTED; /* no whole table */
     fill_rows(p);

@@ -20,9 +20,23 @@
 #ifndef EMP_BENCH_TRANSFER_TRANSFER_H
 #define EMP_BENCH_TRANSFER_TRANSFER_H
 
-#include "bench/compare/statistics.h"
-#include "bench/transfer/splits.h"
+#include "bench/trials/statistics.h"
+#include "run/jobs/jobs.h"
+#include "run/sheet/sheet.h"
 #include "run/stats.h"
+
+enum { EMP_SPLIT_TASKS = 12 /**< most of either side */ };
+
+/** The tasks that a learner is trained on, and those that it has never seen (splits.c). */
+typedef struct {
+    const char *name, *description;
+    const char *training_runtime, *target_runtime;
+    int32_t     training_count, target_count;
+    emp_task    training[EMP_SPLIT_TASKS], target[EMP_SPLIT_TASKS];
+} emp_split;
+
+/** \retval EMP_EINVAL  There is no such split; the message lists what there is. */
+emp_status emp_split_find(const emp_split **split, const char *name, emp_error *err);
 
 enum {
     EMP_TRANSFER_BUDGETS = 6,
@@ -81,5 +95,19 @@ void       emp_transfer_destroy(emp_transfer_table *table);
 /** Writes the table. \retval EMP_ENOMEM */
 emp_status emp_transfer_print(FILE *out, const emp_transfer_table *table,
                               emp_sheet_format format, emp_error *err);
+
+enum { EMP_FREQUENCY_TENTHS = 10 };
+
+/** Places the target by the table of the examples. A kind of op that the examples lack is taken for one of
+ * the nearest tenth, and a type that they lack goes where most ops are. The placement is legal.
+ *
+ * \param[out] device_of_op  [target's op]
+ * \param      problem       [count] what the examples place
+ * O(V + E) of all graphs, and devices for each kind of op.
+ * \retval EMP_ENOMEM */
+emp_status emp_frequencies_place(emp_device_id *device_of_op, const emp_problem *target,
+                                 const emp_problem *const *problem,
+                                 const emp_owned_decision *example, int32_t count,
+                                 emp_error *err);
 
 #endif /* EMP_BENCH_TRANSFER_TRANSFER_H */

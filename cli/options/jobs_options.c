@@ -8,13 +8,13 @@
 
 #include "base/io/output.h"
 #include "base/text/units.h"
-#include "bench/tables/table.h"
+#include "bench/trials/trials.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/stop.h"
 #include "run/ranks/deal.h"
 
-enum { KEY_ROWS = 512, KEY_RUNS, KEY_FRESH, KEY_SEEDS };
+enum { KEY_ROWS = 512, KEY_RUNS, KEY_FRESH, KEY_SEEDS, KEY_SHARD, MOST_SHARDS = 100000 };
 
 static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "A,B,...", 0,
@@ -36,12 +36,12 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    cli_jobs_options *o = (cli_jobs_options *)state->input;
+    emp_trials_params *o = (emp_trials_params *)state->input;
 
     switch (key) {
     case KEY_ROWS: o->rows = arg; return 0;
     case KEY_SEEDS:
-        o->seed_count = (int32_t)cli_integer("seeds", arg, 1, EMP_TABLE_MAX_SEEDS);
+        o->seed_count = (int32_t)cli_integer("seeds", arg, 1, EMP_TRIALS_SEEDS);
         return 0;
     case 'b': o->budget = cli_integer("budget", arg, 1, INT64_MAX); return 0;
     case 'r': o->runtime = arg; return 0;
@@ -52,13 +52,60 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-const struct argp cli_jobs_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+static const struct argp jobs_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
 
-cli_jobs_options cli_jobs_options_default(void)
+/* ---- shards, and all of it ---- */
+
+static const struct argp_option shard_options[] = {
+    {"shard", KEY_SHARD, "I/N", 0,
+     "Make part I of N of the runs, for several computers or jobs", 0},
+    {0},
+};
+
+static error_t parse_shard(int key, char *arg, struct argp_state *state)
 {
-    return (cli_jobs_options){
-        .runtime = "tf-r1.3",
-        .jobs = {.folder = "runs", .threads = cli_default_threads()}};
+    emp_jobs_params *jobs = (emp_jobs_params *)state->input;
+    int              shard = 0, count = 0, length = 0;
+
+    if (key != KEY_SHARD) return ARGP_ERR_UNKNOWN;
+    if (sscanf(arg, "%6d/%6d%n", &shard, &count, &length) != 2 || arg[length] != '\0' ||
+        count < 1 || count > MOST_SHARDS || shard < 1 || shard > count)
+        cli_usage_error(
+            "--shard is I/N with I from 1 to N, at most %d, as 2/8; not \"%s\"",
+            MOST_SHARDS, arg);
+    jobs->shard = shard;
+    jobs->shard_count = count;
+    cli_stop_for_scheduler();
+    return 0;
+}
+
+static const struct argp shard_argp = {shard_options, parse_shard, NULL, NULL,
+                                       NULL,          NULL,        NULL};
+
+static error_t parse_trials(int key, char *arg, struct argp_state *state)
+{
+    cli_trials_options *o = (cli_trials_options *)state->input;
+
+    (void)arg;
+    if (key != ARGP_KEY_INIT) return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = &o->run;
+    state->child_inputs[1] = &o->format;
+    state->child_inputs[2] = &o->run.jobs;
+    return 0;
+}
+
+static const struct argp_child children[] = {{&jobs_argp, 0, NULL, 0},
+                                             {&cli_format_argp, 0, NULL, 0},
+                                             {&shard_argp, 0, NULL, 0},
+                                             {0}};
+const struct argp              cli_trials_argp = {NULL,     parse_trials, NULL, NULL,
+                                                  children, NULL,         NULL};
+
+cli_trials_options cli_trials_options_default(void)
+{
+    return (cli_trials_options){
+        .run = {.runtime = "tf-r1.3",
+                .jobs = {.folder = "runs", .threads = cli_default_threads()}}};
 }
 
 emp_status cli_task_list_add(emp_task_list *list, const char *words, emp_error *err)
@@ -140,8 +187,7 @@ static emp_status join_ranks(emp_jobs_params *jobs, emp_error *err)
     return EMP_OK;
 }
 
-emp_status cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs,
-                                emp_error *err)
+static emp_status begin(cli_run_report *report, emp_jobs_params *jobs, emp_error *err)
 {
     jobs->on_run = on_run;
     jobs->on_progress = on_progress;
@@ -159,8 +205,9 @@ static bool has_failed(emp_status made)
     return made != EMP_OK && made != EMP_EINTERRUPTED;
 }
 
-emp_status cli_run_report_end(cli_run_report *report, const emp_jobs_params *jobs,
-                              emp_status made, emp_error *err)
+/* \return \a made, or EMP_EELSEWHERE if another rank has failed. */
+static emp_status end(cli_run_report *report, const emp_jobs_params *jobs,
+                      emp_status made, emp_error *err)
 {
     cli_stop_unwatch();
     cli_board_clear(&report->board);
@@ -173,57 +220,10 @@ emp_status cli_run_report_end(cli_run_report *report, const emp_jobs_params *job
     return made;
 }
 
-emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs)
+static emp_status warn(emp_status made, const emp_jobs_params *jobs)
 {
     if (made == EMP_EINTERRUPTED) cli_warn(INTERRUPTED, jobs->folder, how_to_go_on(jobs));
     return made;
-}
-
-enum { KEY_SHARD = 2048, MOST_SHARDS = 100000 };
-
-static const struct argp_option shard_options[] = {
-    {"shard", KEY_SHARD, "I/N", 0,
-     "Make part I of N of the runs, for several computers or jobs", 0},
-    {0},
-};
-
-static void split_shard(emp_jobs_params *jobs, const char *text)
-{
-    int shard = 0, count = 0, length = 0;
-
-    if (sscanf(text, "%6d/%6d%n", &shard, &count, &length) != 2 || text[length] != '\0' ||
-        count < 1 || count > MOST_SHARDS || shard < 1 || shard > count)
-        cli_usage_error(
-            "--shard is I/N with I from 1 to N, at most %d, as 2/8; not \"%s\"",
-            MOST_SHARDS, text);
-    jobs->shard = shard;
-    jobs->shard_count = count;
-    cli_stop_for_scheduler();
-}
-
-static error_t parse_shard(int key, char *arg, struct argp_state *state)
-{
-    if (key != KEY_SHARD) return ARGP_ERR_UNKNOWN;
-    split_shard((emp_jobs_params *)state->input, arg);
-    return 0;
-}
-
-const struct argp cli_shard_argp = {shard_options, parse_shard, NULL, NULL,
-                                    NULL,          NULL,        NULL};
-
-bool cli_shard_is_done(emp_status *st, emp_status made, const emp_jobs_params *jobs)
-{
-    const bool is_first = jobs->ranks == NULL || jobs->ranks->rank == 0;
-
-    *st = EMP_OK;
-    if (!is_first) return true;
-    if (jobs->shard_count == 0 || made != EMP_EINTERRUPTED) return false;
-    if (cli_stop_is_asked())
-        *st = cli_run_report_warn(made, jobs);
-    else
-        printf("shard %d of %d is made; its runs are in %s\n", jobs->shard,
-               jobs->shard_count, jobs->folder);
-    return true;
 }
 
 static const struct argp_option study_options[] = {
@@ -261,12 +261,36 @@ static error_t parse_study(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
-const struct argp              cli_study_argp = {study_options, parse_study, NULL, NULL,
-                                                 children,      NULL,        NULL};
+static const struct argp_child study_children[] = {{&cli_format_argp, 0, NULL, 0}, {0}};
+const struct argp              cli_study_argp = {study_options,  parse_study, NULL, NULL,
+                                                 study_children, NULL,        NULL};
 
 cli_study_options cli_study_options_default(int32_t samples, int32_t least_samples)
 {
     return (cli_study_options){
         .samples = samples, .least_samples = least_samples, .seed = 1};
+}
+
+/* The end of a shard: its runs are all in the folder, or it was stopped. */
+static emp_status end_shard(emp_status made, const emp_jobs_params *jobs)
+{
+    if (cli_stop_is_asked()) return warn(made, jobs);
+    printf("shard %d of %d is made; its runs are in %s\n", jobs->shard, jobs->shard_count,
+           jobs->folder);
+    return EMP_OK;
+}
+
+emp_status cli_trials_run(const cli_trials_study *study, emp_error *err)
+{
+    emp_jobs_params *jobs = study->jobs;
+    cli_run_report   report = {0};
+
+    snprintf(report.text, sizeof report.text, "%s", study->title);
+    EMP_CHECK(begin(&report, jobs, err));
+    const emp_status made = end(&report, jobs, study->make(study->study, err), err);
+    if (has_failed(made)) return made;
+    if (jobs->ranks != NULL && jobs->ranks->rank > 0) return EMP_OK;
+    if (jobs->shard_count > 0 && made == EMP_EINTERRUPTED) return end_shard(made, jobs);
+    EMP_CHECK(study->print(study->study, made == EMP_OK, err));
+    return warn(made, jobs);
 }

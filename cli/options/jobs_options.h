@@ -1,6 +1,6 @@
 /** \file cli/options/jobs_options.h
- * What commands have in common that make many runs, `table`, `ablate`, `study` and
- * `bench placers`: options, and reports of progress.
+ * Options of commands that make many runs, as `table` and `study`, and one way to make and print
+ * them, with reports of progress, shards, ranks and interrupts.
  */
 #ifndef EMP_CLI_OPTIONS_JOBS_OPTIONS_H
 #define EMP_CLI_OPTIONS_JOBS_OPTIONS_H
@@ -9,21 +9,19 @@
 #include <stdint.h>
 
 #include "bench/compare/tasks.h"
+#include "bench/trials/trials.h"
 #include "cli/progress.h"
-#include "run/jobs/jobs.h"
 #include "run/sheet/sheet.h"
 
+/** The options of a study. */
 typedef struct {
-    const char     *rows; /**< comma-separated keys, or NULL */
-    const char     *runtime;
-    int32_t         seed_count; /**< 0 = not given */
-    int64_t         budget;     /**< evaluations; 0 = not given */
-    emp_jobs_params jobs;       /**< folder, threads, is_fresh */
-} cli_jobs_options;
+    emp_trials_params run; /**< 0 and NULL: not given */
+    emp_sheet_format  format;
+} cli_trials_options;
 
-/** Options and their parser. A command adds it as an argp child with its cli_jobs_options as
- * input. */
-extern const struct argp cli_jobs_argp;
+/** Parser of the options of runs, --shard and --format. A command adds it as an argp child with its
+ * cli_trials_options as input. SIGTERM and the like stop a shard as cli_stop_for_scheduler() says. */
+extern const struct argp cli_trials_argp;
 
 /** For the text after the options in --help, which argp wraps. */
 #define CLI_JOBS_DOC                                                              \
@@ -32,8 +30,16 @@ extern const struct argp cli_jobs_argp;
     "second Ctrl-C ends at once, and the next call goes on from the last "        \
     "checkpoint.\n\n"
 
+#define CLI_SHARD_DOC                                                                 \
+    "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"    \
+    "no table. Once all parts are made, in one folder or joined by emplace merge,\n"  \
+    "the same command without --shard reads them and prints the table.\n"             \
+    "SIGTERM, SIGHUP and SIGUSR1 save what a part is at and end it with status 75.\n" \
+    "Given again, its command goes on. scripts/slurm-array submits all parts.\n"      \
+    "Under mpirun rank 0 hands out the runs, and the others make them.\n\n"
+
 /** What holds when an option is not given. */
-cli_jobs_options cli_jobs_options_default(void);
+cli_trials_options cli_trials_options_default(void);
 
 /** The value of --tasks: emp_task_list_add(), which warns of published instances that are left
  * out. */
@@ -45,44 +51,34 @@ emp_status cli_task_list_check_inputs(const emp_task_list *list, const char *wor
                                       const char *const *outputs, int32_t count,
                                       emp_error *err);
 
-/** What such a command says on standard error meanwhile: the cells as they become known on a
- * terminal, else a line a run. */
+/** Reports of a study on standard error: the cells as they become known on a terminal, else a line
+ * a run. It is the context of the jobs while they run. */
 typedef struct {
     cli_board board;
     cli_bar   bar;      /**< of work after the runs */
-    char      text[32]; /**< beside the bar: "table 1" */
+    char      text[64]; /**< beside the bar: "table 1" */
 } cli_run_report;
 
-/** Lets the runs report to \a report, and Ctrl-C end them. Joins the programs that mpirun started:
- * they share the runs, rank 0 alone reports, and they are stopped as cli_stop_for_scheduler() says.
- * \retval EMP_EUNSUPPORTED \retval EMP_EEXTERNAL  As emp_ranks_join(). */
-emp_status cli_run_report_begin(cli_run_report *report, emp_jobs_params *jobs,
-                                emp_error *err);
-/** \return \a made, or EMP_EELSEWHERE if another rank has failed. */
-emp_status cli_run_report_end(cli_run_report *report, const emp_jobs_params *jobs,
-                              emp_status made, emp_error *err);
+/** A study as a command runs it; both functions get \a study. */
+typedef struct {
+    const char *title; /**< beside the bar: "table 1" */
+    emp_jobs_params
+        *jobs; /**< what \a make passes on; reports and the stop flag are set here */
+    emp_status (*make)(void *study, emp_error *err);
+    /** Prints to standard output; \a is_whole is false after an interrupt. */
+    emp_status (*print)(const void *study, bool is_whole, emp_error *err);
+    void *study;
+} cli_trials_study;
 
-/** How the runs ended: after an interrupt it says how to go on. \return \a made */
-emp_status cli_run_report_warn(emp_status made, const emp_jobs_params *jobs);
+/** Makes a study with reports, lets Ctrl-C end it, and prints it. A shard prints one line instead, and
+ * of the ranks that mpirun started rank 0 alone prints. After an interrupt a warning says how to go
+ * on.
+ * \retval EMP_EINTERRUPTED  A study that was interrupted is printed as far as it is.
+ * \retval EMP_EUNSUPPORTED, EMP_EEXTERNAL  As emp_ranks_join().
+ * \retval EMP_EELSEWHERE    Another rank has failed. */
+emp_status cli_trials_run(const cli_trials_study *study, emp_error *err);
 
-/** The option and its parser. A command adds it as an argp child with its emp_jobs_params as input. A
- * part is stopped as cli_stop_for_scheduler() says. */
-extern const struct argp cli_shard_argp;
-
-/** For the text after the options in --help. */
-#define CLI_SHARD_DOC                                                                 \
-    "With --shard 2/8 it makes the second of eight parts of all runs and prints\n"    \
-    "no table. Once all parts are made, in one folder or joined by emplace merge,\n"  \
-    "the same command without --shard reads them and prints the table.\n"             \
-    "SIGTERM, SIGHUP and SIGUSR1 save what a part is at and end it with status 75.\n" \
-    "Given again, its command goes on. scripts/slurm-array submits all parts.\n"      \
-    "Under mpirun rank 0 hands out the runs, and the others make them.\n\n"
-
-/** Whether \a made is the end of a shard, or of a rank that is not 0: neither prints a table. A shard
- * prints a line when its runs are all in the folder, or warns when it was stopped.
- * \param[out] st  What the command returns then. */
-bool cli_shard_is_done(emp_status *st, emp_status made, const emp_jobs_params *jobs);
-
+/** A workload, a machine and samples. */
 typedef struct {
     const char      *spec, *machine, *runtime;
     int32_t          samples, least_samples; /**< fewer are refused */

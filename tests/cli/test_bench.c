@@ -78,6 +78,42 @@ Test(bench, order_compares_orders_of_one_placement)
     cr_expect_not_null(strstr(program_err, "there is no method \"\""), "%s", program_err);
 }
 
+/* The arms of any method on any tasks: a series each, named by what differs, with intervals; shards
+ * make the same runs. */
+Test(bench, ablate_takes_arms_of_any_method_and_tasks)
+{
+#define ARMS                                                                        \
+    "ablate --method local --arms 'base; pick=best; kicks=4' --tasks own.txt -b 9 " \
+    "--seeds 2 --threads 1 --runs arms"
+    static const char tasks[] = "first small.pbtxt k40x2\nsecond small.pbtxt k40x4\n";
+
+    scratch_write("own.txt", tasks, sizeof tasks - 1);
+    cr_assert_eq(emplace_run(ARMS " --shard 1/2"), 0, "%s", program_err);
+    cr_assert_eq(emplace_run(ARMS " --shard 2/2"), 0, "%s", program_err);
+    json_t       *object = emplace_json(ARMS " --format json");
+    const json_t *rows = json_object_get(object, "rankings");
+    cr_assert_eq(json_array_size(rows), 3);
+    cr_expect_null(strstr(program_err, "run took"), "shards made all runs: %s",
+                   program_err);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char   *name = json_string_value(json_object_get(row, "entrant"));
+        cr_expect_str_eq(json_string_value(json_object_get(row, "method")), "local");
+        cr_expect_leq(number_of(row, "to_first_low"), number_of(row, "to_first"));
+        cr_expect_leq(number_of(row, "to_first"), number_of(row, "to_first_high"));
+        if (strcmp(name, "base") == 0) cr_expect_eq(number_of(row, "to_first"), 1.0);
+        cr_expect(strcmp(name, "base") == 0 || strcmp(name, "pick=best") == 0 ||
+                      strcmp(name, "kicks=4") == 0,
+                  "%s", name);
+    }
+    json_decref(object);
+    cr_assert_eq(emplace_run(ARMS " --curves arms.csv --format csv"), 0, "%s",
+                 program_err);
+    cr_expect_not_null(strstr(program_out, ",pick=best,local,,pick=best,2,"), "%s",
+                       program_out);
+    cr_expect_not_null(strstr(program_out, "--arms \"base; pick=best; kicks=4\""));
+}
+
 Test(bench, placers_compares_and_writes_its_files)
 {
     cr_expect_eq(

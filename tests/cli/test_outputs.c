@@ -123,10 +123,18 @@ Test(outputs, records_of_different_tasks_have_no_best)
 
 /* ---- every output option of every command ------------------------------------------- */
 
+#define ABLATED "-M local --arms 'base; kicks=4' --rows rnnlm -b 1 --seeds 1 "
+
 /* What writes a file, which the test puts there before. */
 static const struct output_case {
     const char *command, *option, *file, *arguments;
 } output_cases[] = {
+    {"ablate", "curves", "c.csv", ABLATED "--curves c.csv"},
+    {"ablate", "page", "p.html", ABLATED "--page p.html"},
+    {"ablate", "plot", "p.svg", ABLATED "--plot p.svg"},
+    {"ablate", "rankings", "r.csv", ABLATED "--rankings r.csv"},
+    {"ablate", "rescored", "s.csv", ABLATED "--rescored s.csv"},
+    {"ablate", "times", "t.csv", ABLATED "--times t.csv"},
     {"bench placers", "curves", "c.csv", "--rows rnnlm --methods cpu --curves c.csv"},
     {"bench placers", "page", "p.html", "--rows rnnlm --methods cpu --page p.html"},
     {"bench placers", "plot", "p.svg", "--rows rnnlm --methods cpu --plot p.svg"},

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "bench/anomalies/anomalies.h"
+#include "bench/studies/anomalies.h"
 #include "cli/cli.h"
 #include "cli/options/inputs.h"
 #include "cli/options/jobs_options.h"

@@ -2,7 +2,7 @@
 /* emplace bench mechanisms: step times with one mechanism of the runtime switched. */
 #include <string.h>
 
-#include "bench/mechanisms/mechanisms.h"
+#include "bench/studies/mechanisms.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/progress.h"

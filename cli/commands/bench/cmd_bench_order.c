@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench order and bench fusion: what a decision beside devices is worth with the same
  * devices. */
-#include <stdio.h>
-#include <string.h>
-
-#include "bench/orders/orders.h"
+#include "bench/studies/orders.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options/jobs_options.h"
 
 enum { KEY_METHODS = 256, DEFAULT_BUDGET = 1000, DEFAULT_SEEDS = 5 };
 
 struct args {
-    cli_jobs_options run;
-    const char      *methods;
-    emp_sheet_format format;
+    cli_trials_options trials;
+    emp_orders_part    part;
+    emp_sheet          sheet;
 };
 
 static const struct argp_option options[] = {
@@ -38,12 +34,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &args->run;
-        state->child_inputs[1] = &args->format;
-        state->child_inputs[2] = &args->run.jobs;
-        return 0;
-    case KEY_METHODS: args->methods = arg; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
+    case KEY_METHODS: args->trials.run.arms = arg; return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -62,63 +54,50 @@ static const char fusion_doc[] =
     "  emplace bench fusion --runtime ideal --rows nmt2\n"
     "  emplace bench fusion --format csv > bench/results/fusion.csv";
 
-static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
-                                             {&cli_format_argp, 0, NULL, 0},
-                                             {&cli_shard_argp, 0, NULL, 0},
-                                             {0}};
+static const struct argp_child children[] = {{&cli_trials_argp, 0, NULL, 0}, {0}};
 const struct argp              cmd_bench_order_argp = {options,  parse, NULL, doc,
                                                        children, NULL,  NULL};
+const struct argp              cmd_bench_fusion_argp = {options,  parse, NULL, fusion_doc,
+                                                        children, NULL,  NULL};
 
-const struct argp cmd_bench_fusion_argp = {options,  parse, NULL, fusion_doc,
-                                           children, NULL,  NULL};
-
-static emp_status bench(emp_orders_part part, const struct args *args, const char *text,
-                        emp_error *err)
+static emp_status make(void *study, emp_error *err)
 {
-    emp_status              st = EMP_OK, made = EMP_OK;
-    emp_orders_table       *table = NULL;
-    cli_run_report          report = {0};
-    const cli_jobs_options *run = &args->run;
-    emp_orders_params       params = {.part = part,
-                                      .rows = run->rows,
-                                      .methods = args->methods,
-                                      .runtime = run->runtime,
-                                      .seed_count =
-                                    run->seed_count > 0 ? run->seed_count : DEFAULT_SEEDS,
-                                      .budget = run->budget > 0 ? run->budget : DEFAULT_BUDGET,
-                                      .jobs = run->jobs};
-    snprintf(report.text, sizeof report.text, "%s", text);
-    EMP_TRY(cli_run_report_begin(&report, &params.jobs, err));
-    made = emp_orders_make(&table, &params, err);
-    made = cli_run_report_end(&report, &params.jobs, made, err);
-    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(&st, made, &params.jobs)) goto cleanup;
-    EMP_TRY(emp_orders_print(stdout, table, args->format, err));
-    st = cli_run_report_warn(made, &params.jobs);
+    struct args *args = (struct args *)study;
 
-cleanup:
-    emp_orders_destroy(table);
-    return st;
+    return emp_orders_make(&args->sheet, args->part, &args->trials.run, err);
 }
 
-static struct args default_args(void)
+static emp_status print(const void *study, bool is_whole, emp_error *err)
 {
-    return (struct args){.run = cli_jobs_options_default(),
-                         .methods = "expert,m-sct,refine"};
+    const struct args *args = (const struct args *)study;
+
+    (void)is_whole;
+    return emp_sheet_print(stdout, &args->sheet, args->trials.format, err);
+}
+
+static emp_status bench(emp_orders_part part, const struct argp *argp, const char *title,
+                        int argc, char **argv, emp_error *err)
+{
+    struct args            args = {.trials = cli_trials_options_default(), .part = part};
+    emp_trials_params     *run = &args.trials.run;
+    const cli_trials_study what = {title, &run->jobs, make, print, &args};
+
+    run->arms = "expert,m-sct,refine";
+    run->seed_count = DEFAULT_SEEDS;
+    run->budget = DEFAULT_BUDGET;
+    cli_parse(argp, argc, argv, &args);
+    const emp_status st = cli_trials_run(&what, err);
+    emp_sheet_clear(&args.sheet);
+    return st;
 }
 
 emp_status cmd_bench_order(int argc, char **argv, emp_error *err)
 {
-    struct args args = default_args();
-
-    cli_parse(&cmd_bench_order_argp, argc, argv, &args);
-    return bench(EMP_ORDERS_ORDER, &args, "bench order", err);
+    return bench(EMP_ORDERS_ORDER, &cmd_bench_order_argp, "bench order", argc, argv, err);
 }
 
 emp_status cmd_bench_fusion(int argc, char **argv, emp_error *err)
 {
-    struct args args = default_args();
-
-    cli_parse(&cmd_bench_fusion_argp, argc, argv, &args);
-    return bench(EMP_ORDERS_FUSION, &args, "bench fusion", err);
+    return bench(EMP_ORDERS_FUSION, &cmd_bench_fusion_argp, "bench fusion", argc, argv,
+                 err);
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench transfer: what a learner's weights are worth on graphs that it has not seen. */
-#include <string.h>
-
 #include "bench/transfer/transfer.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options/jobs_options.h"
 
 enum {
@@ -23,9 +20,9 @@ enum { DEFAULT_TRAINING = 10000, DEFAULT_SEEDS = 5 };
 enum { IMITATE_BUDGET = 1000, IMITATE_ROUNDS = 300 };
 
 struct args {
-    cli_jobs_options    run;
+    cli_trials_options  trials;
     emp_transfer_params params;
-    emp_sheet_format    format;
+    emp_transfer_table *table;
 };
 
 static const struct argp_option options[] = {
@@ -92,11 +89,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &args->run;
-        state->child_inputs[1] = &args->format;
-        state->child_inputs[2] = &args->run.jobs;
-        return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
     case KEY_SPLIT: args->params.split = arg; return 0;
     case KEY_METHODS: args->params.methods = arg; return 0;
     case KEY_BUDGETS: parse_budgets(&args->params, arg); return 0;
@@ -113,36 +106,47 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_FREQUENCIES: args->params.has_frequencies = true; return 0;
     case ARGP_KEY_ARG: cli_usage_error("\"%s\" is one argument too many", arg);
     case ARGP_KEY_END:
-        if (args->run.rows != NULL)
+        if (args->trials.run.rows != NULL)
             cli_usage_error("a split names its tasks; leave --rows out");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
-                                             {&cli_format_argp, 0, NULL, 0},
-                                             {&cli_shard_argp, 0, NULL, 0},
-                                             {0}};
+static const struct argp_child children[] = {{&cli_trials_argp, 0, NULL, 0}, {0}};
 const struct argp              cmd_bench_transfer_argp = {options,  parse, NULL, doc,
                                                           children, NULL,  NULL};
 
+static emp_status make(void *study, emp_error *err)
+{
+    struct args *args = (struct args *)study;
+
+    return emp_transfer_make(&args->table, &args->params, err);
+}
+
+/* An interrupt leaves no table. */
+static emp_status print(const void *study, bool is_whole, emp_error *err)
+{
+    const struct args *args = (const struct args *)study;
+
+    if (!is_whole) return EMP_OK;
+    return emp_transfer_print(stdout, args->table, args->trials.format, err);
+}
+
 emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
 {
-    emp_status          st = EMP_OK, made = EMP_OK;
-    emp_transfer_table *table = NULL;
-    cli_run_report      report = {.text = "bench transfer"};
-    struct args         args = {.run = cli_jobs_options_default(),
-                                .params = {.split = "size",
-                                           .methods = "giph",
-                                           .imitation_budget = IMITATE_BUDGET,
-                                           .imitation_rounds = IMITATE_ROUNDS,
-                                           .budget = {1, 64, 256},
-                                           .budget_count = 3}};
+    struct args            args = {.trials = cli_trials_options_default(),
+                                   .params = {.split = "size",
+                                              .methods = "giph",
+                                              .imitation_budget = IMITATE_BUDGET,
+                                              .imitation_rounds = IMITATE_ROUNDS,
+                                              .budget = {1, 64, 256},
+                                              .budget_count = 3}};
+    emp_transfer_params   *p = &args.params;
+    const cli_trials_study what = {"bench transfer", &p->jobs, make, print, &args};
 
     cli_parse(&cmd_bench_transfer_argp, argc, argv, &args);
-    const cli_jobs_options *run = &args.run;
-    emp_transfer_params    *p = &args.params;
+    const emp_trials_params *run = &args.trials.run;
     p->training_budget = run->budget > 0      ? run->budget
                          : p->imitate != NULL ? 0
                                               : DEFAULT_TRAINING;
@@ -150,15 +154,7 @@ emp_status cmd_bench_transfer(int argc, char **argv, emp_error *err)
     if (p->trainings > EMP_TRANSFER_TRAININGS)
         cli_usage_error("--seeds is at most %d here", EMP_TRANSFER_TRAININGS);
     p->jobs = run->jobs;
-    EMP_TRY(cli_run_report_begin(&report, &p->jobs, err));
-    made = emp_transfer_make(&table, p, err);
-    made = cli_run_report_end(&report, &p->jobs, made, err);
-    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(&st, made, &p->jobs)) goto cleanup;
-    EMP_TRY(cli_run_report_warn(made, &p->jobs));
-    EMP_TRY(emp_transfer_print(stdout, table, args.format, err));
-
-cleanup:
-    emp_transfer_destroy(table);
+    const emp_status st = cli_trials_run(&what, err);
+    emp_transfer_destroy(args.table);
     return st;
 }

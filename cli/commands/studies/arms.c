@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/commands/studies/arms.h"
+#include "cli/commands/studies/studies.h"
 
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/format.h"
-#include "cli/options/jobs_options.h"
 
 enum { KEY_ARMS = 256, KEY_FULL };
 
@@ -22,53 +20,47 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    cli_arms *arms = (cli_arms *)state->input;
+    cli_trials_options *o = (cli_trials_options *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &arms->run;
-        state->child_inputs[1] = &arms->format;
-        state->child_inputs[2] = &arms->run.jobs;
-        return 0;
-    case KEY_ARMS: arms->arms = arg; return 0;
-    case KEY_FULL: arms->is_full = true; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = o; return 0;
+    case KEY_ARMS: o->run.arms = arg; return 0;
+    case KEY_FULL: o->run.is_full = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
-                                             {&cli_format_argp, 0, NULL, 0},
-                                             {&cli_shard_argp, 0, NULL, 0},
-                                             {0}};
+static const struct argp_child children[] = {{&cli_trials_argp, 0, NULL, 0}, {0}};
 const struct argp cli_arms_argp = {options, parse, NULL, NULL, children, NULL, NULL};
 
-cli_arms cli_arms_default(void) { return (cli_arms){.run = cli_jobs_options_default()}; }
+struct study {
+    const emp_ablation *definition;
+    cli_trials_options  options;
+    emp_ablation_table *table;
+    const char         *note;
+};
 
-emp_status cli_arms_run(const cli_arms *arms, const emp_ablation *definition,
+static emp_status make(void *study, emp_error *err)
+{
+    struct study *s = (struct study *)study;
+
+    return emp_ablation_make(&s->table, s->definition, &s->options.run, err);
+}
+
+static emp_status print(const void *study, bool is_whole, emp_error *err)
+{
+    const struct study *s = (const struct study *)study;
+
+    (void)is_whole;
+    return emp_ablation_print(stdout, s->table, s->note, s->options.format, err);
+}
+
+emp_status cli_arms_run(const cli_trials_options *trials, const emp_ablation *definition,
                         const char *title, const char *note, emp_error *err)
 {
-    emp_status              st = EMP_OK, made = EMP_OK;
-    emp_ablation_table     *table = NULL;
-    cli_run_report          report;
-    const cli_jobs_options *run = &arms->run;
-    emp_ablation_params     params = {.rows = run->rows,
-                                      .arms = arms->arms,
-                                      .runtime = run->runtime,
-                                      .is_full = arms->is_full,
-                                      .seed_count = run->seed_count,
-                                      .budget = run->budget,
-                                      .jobs = run->jobs};
-
-    snprintf(report.text, sizeof report.text, "%s", title);
-    EMP_TRY(cli_run_report_begin(&report, &params.jobs, err));
-    made = emp_ablation_make(&table, definition, &params, err);
-    made = cli_run_report_end(&report, &params.jobs, made, err);
-    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(&st, made, &params.jobs)) goto cleanup;
-    EMP_TRY(emp_ablation_print(stdout, table, note, arms->format, err));
-    st = cli_run_report_warn(made, &params.jobs);
-
-cleanup:
-    emp_ablation_destroy(table);
+    struct study study = {.definition = definition, .options = *trials, .note = note};
+    const cli_trials_study what = {title, &study.options.run.jobs, make, print, &study};
+    const emp_status       st = cli_trials_run(&what, err);
+    emp_ablation_destroy(study.table);
     return st;
 }

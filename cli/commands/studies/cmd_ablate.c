@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* emplace ablate STUDY: a method with one choice changed at a time. */
+/* emplace ablate: a method with one choice changed at a time, as a study here lists the choices, or
+ * as --arms does. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cli/cli.h"
-#include "cli/commands/studies/arms.h"
-#include "cli/options/jobs_options.h"
+#include "cli/commands/studies/studies.h"
+
+enum { KEY_PRESET = 640 };
 
 struct args {
-    cli_arms            arms;
+    cli_trials_options  trials;
+    cli_comparison      comparison;
+    const char         *method, *preset;
     const emp_ablation *study;
+};
+
+static const struct argp_option options[] = {
+    {"method", 'M', "NAME", 0,
+     "In place of a STUDY: ablate this method, by the lists of options that --arms has "
+     "between semicolons, as in \"base; groups=48\"",
+     0},
+    {"preset", KEY_PRESET, "NAME", 0, "Preset of that method", 0},
+    {0},
 };
 
 static const char doc[] =
@@ -18,7 +32,8 @@ static const char doc[] =
     "form of the reward, what rewards are for. The study \"hdp\", of its preset paper: "
     "each choice of ours undone, all of them (preset literal), and literal with one of "
     "them back. The study \"refine\": what each choice of "
-    "the method refine contributes.\v"
+    "the method refine contributes. With --method and --arms any method is ablated on "
+    "any tasks.\v"
     "Kinds of arms: grouping has grouping, groups, order, window, reward, objective; hdp "
     "has literal, undone, back, defect; refine has stages, grouping, "
     "guiding.\n\n" CLI_JOBS_DOC CLI_SHARD_DOC
@@ -26,11 +41,18 @@ static const char doc[] =
     "nmt2, and refine those of grouping, rnnlm and nmt4. A first study has one seed and "
     "few evaluations; the lines below it name them. With --full, grouping has 3 seeds "
     "and 2000 evaluations a run, hdp 5 and 2000, refine 5 and 4000.\n\n"
+    "With --method each arm is a series, named by those of its options that not all arms "
+    "have. Medians over 5 seeds have 95 % intervals, arms are ranked and tested over "
+    "tasks, and --plot draws their curves. The tasks are Table 1's unless --tasks names "
+    "others; there are 1000 evaluations a run, and nothing is re-scored without "
+    "--draws.\n\n"
     "  emplace ablate grouping --rows nmt2 --arms grouping,groups=64 \\\n"
     "      --budget 400 --seeds 1\n"
     "  emplace ablate hdp --rows nmt4 --arms literal,undone\n"
     "  emplace ablate refine --rows nmt2 --arms guiding --seeds 2\n"
-    "  emplace ablate grouping --full --format csv > bench/results/ablate_grouping.csv";
+    "  emplace ablate grouping --full --format csv > bench/results/ablate_grouping.csv\n"
+    "  emplace ablate --method hdp --tasks mine.txt --plot arms.svg \\\n"
+    "      --arms \"base; grouping=names; grouping=metis,groups=48\"";
 
 static const emp_ablation *const studies[] = {&emp_ablation_grouping, &emp_ablation_hdp,
                                               &emp_ablation_refine};
@@ -45,30 +67,90 @@ static void parse_study(struct args *args, const char *name)
                         name);
 }
 
+static void check(const struct args *args)
+{
+    if (args->study == NULL && args->method == NULL)
+        cli_usage_error("which study? there are grouping, hdp, refine; or give --method "
+                        "and --arms");
+    if (args->study != NULL) {
+        const char *given = args->method != NULL   ? "method"
+                            : args->preset != NULL ? "preset"
+                                                   : args->comparison.given;
+        if (given != NULL)
+            cli_usage_error("the study %s has its own method and tasks; leave --%s out",
+                            args->study->name, given);
+        return;
+    }
+    if (args->trials.run.arms == NULL)
+        cli_usage_error("--method needs --arms, as in --arms \"base; groups=48\"");
+    if (args->trials.run.is_full)
+        cli_usage_error("--full is for a STUDY; give --budget and --seeds");
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &args->arms; return 0;
-    case ARGP_KEY_ARG: parse_study(args, arg); return 0;
-    case ARGP_KEY_END:
-        if (args->study == NULL)
-            cli_usage_error("which study? there are grouping, hdp, refine");
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &args->trials;
+        state->child_inputs[1] = &args->comparison;
         return 0;
+    case 'M': args->method = arg; return 0;
+    case KEY_PRESET: args->preset = arg; return 0;
+    case ARGP_KEY_ARG: parse_study(args, arg); return 0;
+    case ARGP_KEY_END: check(args); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-static const struct argp_child children[] = {{&cli_arms_argp, 0, NULL, 0}, {0}};
-const struct argp cmd_ablate_argp = {NULL, parse, "STUDY", doc, children, NULL, NULL};
+static const struct argp_child children[] = {
+    {&cli_arms_argp, 0, NULL, 0}, {&cli_comparison_argp, 0, NULL, 0}, {0}};
+const struct argp cmd_ablate_argp = {options,  parse, "[STUDY]", doc,
+                                     children, NULL,  NULL};
+
+/* Arms of any method are the entrants of a comparison. */
+static emp_status compare(struct args *args, emp_error *err)
+{
+    emp_status             st = EMP_OK;
+    emp_comparison_params *p = &args->comparison.params;
+    char                   command[EMP_RECORD_TEXT_BYTES], title[64];
+    emp_entrant           *entrant = EMP_NEW_ARRAY(emp_entrant, EMP_COMPARISON_ENTRANTS);
+    char                  *arms = emp_strdup(args->trials.run.arms);
+
+    if (entrant == NULL || arms == NULL) EMP_FAIL(EMP_ENOMEM, "arms");
+    snprintf(command, sizeof command, "ablate --method %s%s%s --arms \"%s\"",
+             args->method, args->preset != NULL ? " --preset " : "",
+             args->preset != NULL ? args->preset : "", args->trials.run.arms);
+    snprintf(title, sizeof title, "ablate %s", args->method);
+    EMP_TRY(emp_entrants_of_arms(entrant, &p->entrant_count, args->method, args->preset,
+                                 arms, err));
+    p->entrant = entrant;
+    p->command = command;
+    st = cli_comparison_run(&args->comparison, &args->trials, title, err);
+
+cleanup:
+    emp_free(entrant);
+    emp_free(arms);
+    return st;
+}
 
 emp_status cmd_ablate(int argc, char **argv, emp_error *err)
 {
-    struct args args = {.arms = cli_arms_default()};
-    char        title[64];
+    struct args            args = {.trials = cli_trials_options_default(),
+                                   .comparison = cli_comparison_default()};
+    emp_comparison_params *p = &args.comparison.params;
+    char                   title[64];
 
+    p->tasks = "table1";
+    p->draws = 0;
+    p->budget[0] = (emp_comparison_budget){.evaluations = 1000};
+    p->budget_count = 1;
+    const char *runtime = args.trials.run.runtime;
+    args.trials.run.runtime = NULL; /* without a STUDY, the one that fits each task */
     cli_parse(&cmd_ablate_argp, argc, argv, &args);
+    if (args.study == NULL) return compare(&args, err);
+    if (args.trials.run.runtime == NULL) args.trials.run.runtime = runtime;
     snprintf(title, sizeof title, "ablate %s", args.study->name);
-    return cli_arms_run(&args.arms, args.study, title, NULL, err);
+    return cli_arms_run(&args.trials, args.study, title, NULL, err);
 }

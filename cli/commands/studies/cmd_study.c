@@ -7,13 +7,12 @@
 #include "bench/studies/study.h"
 #include "cli/cli.h"
 #include "cli/commands/lists/listing.h"
-#include "cli/commands/studies/arms.h"
+#include "cli/commands/studies/studies.h"
 #include "cli/format.h"
-#include "cli/options/jobs_options.h"
 
 struct args {
-    cli_arms    arms;
-    const char *name; /**< OPTIONAL */
+    cli_trials_options trials;
+    const char        *name; /**< OPTIONAL */
 };
 
 static const char doc[] =
@@ -35,7 +34,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &args->arms; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
     case ARGP_KEY_ARG:
         if (args->name != NULL) cli_usage_error("one study only, not also \"%s\"", arg);
         args->name = arg;
@@ -52,8 +51,8 @@ static json_t *json_study(const emp_study *s)
     char command[64];
 
     snprintf(command, sizeof command, "emplace study %s", s->name);
-    return json_pack("{s:i, s:s, s:s, s:s*, s:s*, s:s*}", "number", s->number, "question",
-                     s->question, "paper", s->paper, "study",
+    return json_pack("{s:i, s:s, s:s, s:s*, s:s*, s:s*}", "number", emp_study_number(s),
+                     "question", s->question, "paper", s->paper, "study",
                      s->arms != NULL || s->measure != NULL ? command : NULL, "command",
                      s->command, "missing", s->missing);
 }
@@ -72,38 +71,38 @@ static emp_status list_studies(emp_sheet_format format, emp_error *err)
 }
 
 /* A measure has neither arms nor runs. */
-static void check_measure(const cli_arms *arms, const emp_study *study)
+static void check_measure(const cli_trials_options *options, const emp_study *study)
 {
-    if (arms->arms != NULL)
+    if (options->run.arms != NULL)
         cli_usage_error("study %s has no arms; leave --arms out", study->name);
-    if (arms->run.jobs.shard_count > 0)
+    if (options->run.jobs.shard_count > 0)
         cli_usage_error("study %s makes no runs; leave --shard out", study->name);
     if (emp_ranks_count() > 1)
         cli_usage_error("study %s makes no runs to share; start it without mpirun",
                         study->name);
 }
 
-static emp_status measure(const cli_arms *arms, const emp_study *study, const char *title,
-                          const char *question, emp_error *err)
+static emp_status measure(const cli_trials_options *options, const emp_study *study,
+                          const char *title, const char *question, emp_error *err)
 {
     emp_status               st = EMP_OK;
     emp_sheet                sheet = {0};
     cli_bar                  bar;
-    const cli_jobs_options  *run = &arms->run;
+    const emp_trials_params *run = &options->run;
     const emp_measure_params params = {.rows = run->rows,
                                        .runtime = run->runtime,
-                                       .is_full = arms->is_full,
+                                       .is_full = options->run.is_full,
                                        .seed_count = run->seed_count,
                                        .budget = run->budget,
                                        .threads = run->jobs.threads,
                                        .on_progress = cli_bar_on_progress,
                                        .context = &bar};
 
-    check_measure(arms, study);
+    check_measure(options, study);
     cli_bar_init(&bar, title);
     st = emp_measure_make(&sheet, study->measure, &params, question, err);
     cli_bar_clear(&bar);
-    if (st == EMP_OK) st = emp_sheet_print(stdout, &sheet, arms->format, err);
+    if (st == EMP_OK) st = emp_sheet_print(stdout, &sheet, options->format, err);
     emp_sheet_clear(&sheet);
     return st;
 }
@@ -123,17 +122,17 @@ static emp_status find_study(const emp_study **found, const char *name, emp_erro
 
 emp_status cmd_study(int argc, char **argv, emp_error *err)
 {
-    struct args      args = {.arms = cli_arms_default()};
+    struct args      args = {.trials = cli_trials_options_default()};
     const emp_study *study = NULL;
     char             title[64], question[EMP_ERROR_MSG_BYTES];
 
     cli_parse(&cmd_study_argp, argc, argv, &args);
-    if (args.name == NULL) return list_studies(args.arms.format, err);
+    if (args.name == NULL) return list_studies(args.trials.format, err);
     EMP_CHECK(find_study(&study, args.name, err));
     if (study->arms == NULL && study->measure == NULL)
-        return cli_print_object(json_study(study), args.arms.format, err);
+        return cli_print_object(json_study(study), args.trials.format, err);
     snprintf(title, sizeof title, "study %s", study->name);
     emp_study_title(study, question);
-    if (study->measure != NULL) return measure(&args.arms, study, title, question, err);
-    return cli_arms_run(&args.arms, study->arms, title, question, err);
+    if (study->measure != NULL) return measure(&args.trials, study, title, question, err);
+    return cli_arms_run(&args.trials, study->arms, title, question, err);
 }

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace table 1|2: a table of the paper beside ours. */
 #include <stdio.h>
-#include <string.h>
 
-#include "bench/tables/paper_table.h"
+#include "bench/tables/table.h"
 #include "cli/cli.h"
-#include "cli/format.h"
 #include "cli/options/jobs_options.h"
 
 enum { KEY_METHODS = 256, KEY_SENSITIVITY, KEY_FULL };
 
 struct args {
-    cli_jobs_options       run;
-    const char            *methods; /**< comma-separated keys of columns, or NULL */
-    bool                   is_full, has_other_sizes;
+    cli_trials_options     trials;
+    bool                   has_other_sizes;
     const emp_paper_table *definition;
-    emp_sheet_format       format;
+    emp_table             *table;
 };
 
 static const struct argp_option options[] = {
@@ -48,13 +45,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct args *args = (struct args *)state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &args->run;
-        state->child_inputs[1] = &args->format;
-        state->child_inputs[2] = &args->run.jobs;
-        return 0;
-    case KEY_FULL: args->is_full = true; return 0;
-    case KEY_METHODS: args->methods = arg; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &args->trials; return 0;
+    case KEY_FULL: args->trials.run.is_full = true; return 0;
+    case KEY_METHODS: args->trials.run.arms = arg; return 0;
     case KEY_SENSITIVITY: args->has_other_sizes = true; return 0;
     case ARGP_KEY_ARG:
         if (args->definition != NULL)
@@ -76,37 +69,33 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp_child children[] = {{&cli_jobs_argp, 0, NULL, 0},
-                                             {&cli_format_argp, 0, NULL, 0},
-                                             {&cli_shard_argp, 0, NULL, 0},
-                                             {0}};
+static const struct argp_child children[] = {{&cli_trials_argp, 0, NULL, 0}, {0}};
 const struct argp cmd_table_argp = {options, parse, "1|2", doc, children, NULL, NULL};
+
+static emp_status make(void *study, emp_error *err)
+{
+    struct args *args = (struct args *)study;
+
+    return emp_paper_table_make(&args->table, args->definition, &args->trials.run, err);
+}
+
+static emp_status print(const void *study, bool is_whole, emp_error *err)
+{
+    const struct args *args = (const struct args *)study;
+
+    (void)is_whole;
+    return emp_table_print(stdout, args->table, args->trials.format, err);
+}
 
 emp_status cmd_table(int argc, char **argv, emp_error *err)
 {
-    emp_status     st = EMP_OK, made = EMP_OK;
-    emp_table     *table = NULL;
-    cli_run_report report;
-    struct args    args = {.run = cli_jobs_options_default()};
+    struct args            args = {.trials = cli_trials_options_default()};
+    char                   title[32];
+    const cli_trials_study what = {title, &args.trials.run.jobs, make, print, &args};
 
     cli_parse(&cmd_table_argp, argc, argv, &args);
-    emp_paper_table_params params = {.rows = args.run.rows,
-                                     .methods = args.methods,
-                                     .runtime = args.run.runtime,
-                                     .seed_count = args.run.seed_count,
-                                     .budget = args.run.budget,
-                                     .is_full = args.is_full,
-                                     .jobs = args.run.jobs};
-    snprintf(report.text, sizeof report.text, "table %s", args.definition->name);
-    EMP_TRY(cli_run_report_begin(&report, &params.jobs, err));
-    made = emp_paper_table_make(&table, args.definition, &params, err);
-    made = cli_run_report_end(&report, &params.jobs, made, err);
-    if (made != EMP_OK && made != EMP_EINTERRUPTED) EMP_TRY(made);
-    if (cli_shard_is_done(&st, made, &params.jobs)) goto cleanup;
-    EMP_TRY(emp_table_print(stdout, table, args.format, err));
-    st = cli_run_report_warn(made, &params.jobs);
-
-cleanup:
-    emp_table_destroy(table);
+    snprintf(title, sizeof title, "table %s", args.definition->name);
+    const emp_status st = cli_trials_run(&what, err);
+    emp_table_destroy(args.table);
     return st;
 }

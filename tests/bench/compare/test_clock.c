@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
-#include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "tests/support/scratch.h"
 

@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "bench/compare/comparison.h"
 #include "bench/compare/comparison_internal.h"
-#include "bench/compare/comparison_page.h"
-#include "bench/compare/entrants.h"
-#include "bench/compare/figure.h"
 #include "bench/plots/gnuplot.h"
 #include "run/methods.h"
 #include "tests/support/scratch.h"

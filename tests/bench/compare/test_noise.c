@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/compare/noise.h"
+#include "bench/compare/comparison_internal.h"
 #include "run/jobs/jobs.h"
 #include "sim/engine/sim.h"
 #include "tests/support/survive.h"

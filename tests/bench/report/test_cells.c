@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "bench/report/cells.h"
-#include "bench/report/op_place.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The studies that there are name what there is. One made up here, on a small graph: arms and rows are chosen, ratios are to the
+/* A study made up here, on a small graph: arms and rows are chosen, ratios are to the
  * default, records are read again, wrong names are refused, and both forms are printed. */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/studies/ablation_internal.h"
+#include "bench/studies/ablation.h"
 #include "policy/hdp/options.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -63,16 +63,16 @@ static void count_run(void *context, const emp_job_event *event)
     counts->read += event->is_read;
 }
 
-static emp_ablation_params make_params(struct counts *counts)
+static emp_trials_params make_params(struct counts *counts)
 {
-    return (emp_ablation_params){
+    return (emp_trials_params){
         .runtime = "tf-r1.3",
         .seed_count = SEEDS,
         .budget = BUDGET,
         .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
 }
 
-static emp_ablation_table *make(const emp_ablation_params *params)
+static emp_ablation_table *make(const emp_trials_params *params)
 {
     emp_ablation_table *t = NULL;
     emp_error           err = {0};
@@ -84,7 +84,7 @@ static emp_ablation_table *make(const emp_ablation_params *params)
 Test(ablation, runs_every_arm_and_reads_it_again)
 {
     struct counts       first = {0}, second = {0};
-    emp_ablation_params params = make_params(&first);
+    emp_trials_params   params = make_params(&first);
     emp_ablation_table *a = make(&params), *b;
 
     cr_assert_eq(a->arm_count, ARMS);
@@ -114,7 +114,7 @@ Test(ablation, runs_every_arm_and_reads_it_again)
 Test(ablation, arms_and_rows_can_be_chosen)
 {
     struct counts       counts = {0};
-    emp_ablation_params params = make_params(&counts);
+    emp_trials_params   params = make_params(&counts);
     emp_ablation_table *t;
 
     params.rows = "one,two";
@@ -138,9 +138,9 @@ Test(ablation, arms_and_rows_can_be_chosen)
 
 Test(ablation, ratios_are_averaged_over_tasks)
 {
-    struct counts       counts = {0};
-    emp_ablation_params params = make_params(&counts);
-    double              product = 1;
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
+    double            product = 1;
 
     params.rows = "one,two";
     emp_ablation_table *t = make(&params);
@@ -200,7 +200,7 @@ static const emp_ablation compared = {.name = "compared",
 Test(ablation, methods_are_compared_by_more_than_step_times)
 {
     struct counts       counts = {0};
-    emp_ablation_params params = make_params(&counts);
+    emp_trials_params   params = make_params(&counts);
     emp_ablation_table *t = NULL;
 
     params.budget = 64;
@@ -243,8 +243,8 @@ static void expect_note(const emp_ablation_table *t, const char *note, bool is_t
 
 Test(ablation, a_first_study_is_shorter_and_says_so)
 {
-    struct counts       counts = {0};
-    emp_ablation_params params = make_params(&counts);
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
 
     params.seed_count = 0;
     params.budget = 0;
@@ -263,48 +263,12 @@ Test(ablation, a_first_study_is_shorter_and_says_so)
     emp_ablation_destroy(t);
 }
 
-static bool has_row(const emp_ablation *d, const char *key, size_t length)
-{
-    for (int32_t r = 0; r < d->row_count; r++)
-        if (strlen(d->row[r].key) == length && strncmp(d->row[r].key, key, length) == 0)
-            return true;
-    return false;
-}
-
-static void expect_definition(const emp_ablation *d)
-{
-    cr_expect_str_eq(d->arm[0].name, "default");
-    cr_expect(d->first_seed_count > 0 && d->first_seed_count <= d->seed_count);
-    cr_expect(d->first_budget > 0 && d->first_budget <= d->budget);
-    for (int32_t i = 0; i < d->arm_count; i++) {
-        const emp_arm *arm = &d->arm[i];
-        cr_expect((arm->options == NULL && arm->preset == NULL) == (i == 0),
-                  "%s changes nothing", arm->name);
-        for (int32_t j = 0; j < i; j++) {
-            cr_expect_str_neq(arm->name, d->arm[j].name);
-            cr_expect_str_neq(arm->study, d->arm[j].name, "which of the two is meant?");
-        }
-    }
-    for (const char *key = d->rows; *key != '\0';) {
-        size_t length = strcspn(key, ",");
-        cr_expect(has_row(d, key, length), "no row %s", key);
-        key += length + (key[length] == ',');
-    }
-}
-
-Test(ablation, definitions_name_what_there_is)
-{
-    expect_definition(&emp_ablation_grouping);
-    expect_definition(&emp_ablation_hdp);
-    expect_definition(&emp_ablation_refine);
-}
-
 static atomic_int stop_flag;
 
 Test(ablation, stop_leaves_the_rest_blank)
 {
     struct counts       counts = {0};
-    emp_ablation_params params = make_params(&counts);
+    emp_trials_params   params = make_params(&counts);
     emp_ablation_table *t = NULL;
 
     stop_flag = 1;
@@ -317,8 +281,8 @@ Test(ablation, stop_leaves_the_rest_blank)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_refused(const emp_ablation        *definition,
-                           const emp_ablation_params *params, const char *message)
+static void expect_refused(const emp_ablation      *definition,
+                           const emp_trials_params *params, const char *message)
 {
     emp_ablation_table *t = NULL;
     emp_error           err = {0};
@@ -331,7 +295,7 @@ static void expect_refused(const emp_ablation        *definition,
 
 Test(ablation, wrong_names_are_refused)
 {
-    emp_ablation_params params = make_params(NULL);
+    emp_trials_params params = make_params(NULL);
 
     params.rows = "three";
     expect_refused(&study, &params, "the study has no row \"three\"; it has one, two");

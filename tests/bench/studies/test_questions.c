@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/studies/definitions.h"
 #include "bench/studies/study.h"
 #include "bench/tables/paper.h"
 #include "graphs/load.h"
@@ -25,7 +24,7 @@ Test(questions, every_question_has_one)
 {
     cr_assert_eq(count_studies(), EMP_STUDY_QUESTIONS);
     for (int32_t i = 0; i < EMP_STUDY_QUESTIONS; i++)
-        cr_expect_eq(emp_study_at(i)->number, i + 1, "%s", emp_study_at(i)->name);
+        cr_expect_eq(emp_study_number(emp_study_at(i)), i + 1);
     cr_expect_null(emp_study_at(-1));
 }
 
@@ -81,6 +80,15 @@ static void expect_arms(const emp_ablation *d)
     cr_expect_str_eq(d->arm[0].study, "default", "%s", d->name);
     cr_expect(d->first_seed_count > 0 && d->first_seed_count <= d->seed_count);
     cr_expect(d->first_budget > 0 && d->first_budget <= d->budget);
+    for (const char *key = d->rows; *key != '\0';) {
+        const size_t length = strcspn(key, ",");
+        int32_t      rows = 0;
+        for (int32_t r = 0; r < d->row_count; r++)
+            rows += strlen(d->row[r].key) == length &&
+                    memcmp(d->row[r].key, key, length) == 0;
+        cr_expect_eq(rows, 1, "%s has no row %s", d->name, key);
+        key += length + (key[length] == ',');
+    }
     for (int32_t i = 0; i < d->arm_count; i++) {
         expect_arm(d, &d->arm[i]);
         for (int32_t j = 0; j < i; j++) {
@@ -96,6 +104,9 @@ Test(questions, arms_name_what_there_is)
 {
     for (int32_t i = 0; i < count_studies(); i++)
         if (emp_study_at(i)->arms != NULL) expect_arms(emp_study_at(i)->arms);
+    const emp_ablation *const ablations[] = {&emp_ablation_grouping, &emp_ablation_hdp,
+                                             &emp_ablation_refine};
+    for (int i = 0; i < 3; i++) expect_arms(ablations[i]);
 }
 
 /* Whether a comma-separated list has a word. */

@@ -2,7 +2,7 @@
 /* Table 1 with the methods that need no search: rows and columns are chosen, records are
  * kept and read again, wrong names are refused. Table 2: the paper's figures, and columns
  * that show different things of the same runs, on a small table made up here. All
- * definitions, those of studies too: whatever they name exists. */
+ * definitions: whatever they name exists. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench/studies/ablation.h"
-#include "bench/tables/paper_table.h"
+#include "bench/tables/table.h"
 #include "run/methods.h"
 #include "tests/support/scratch.h"
 
@@ -40,11 +39,11 @@ static void count_run(void *context, const emp_job_event *event)
     cr_expect_eq(event->done, counts->runs);
 }
 
-static emp_paper_table_params make_params(struct counts *counts)
+static emp_trials_params make_params(struct counts *counts)
 {
-    return (emp_paper_table_params){
+    return (emp_trials_params){
         .rows = "rnnlm",
-        .methods = "gpu,random",
+        .arms = "gpu,random",
         .runtime = "tf-r1.3",
         .seed_count = 2,
         .jobs = {.folder = folder, .threads = 2, .on_run = count_run, .context = counts}};
@@ -52,10 +51,10 @@ static emp_paper_table_params make_params(struct counts *counts)
 
 Test(paper_table, reads_what_it_has_recorded)
 {
-    struct counts          first = {0}, second = {0};
-    emp_paper_table_params params = make_params(&first);
-    emp_table             *a = NULL, *b = NULL;
-    emp_error              err = {0};
+    struct counts     first = {0}, second = {0};
+    emp_trials_params params = make_params(&first);
+    emp_table        *a = NULL, *b = NULL;
+    emp_error         err = {0};
 
     cr_assert_eq(emp_paper_table_make(&a, &emp_paper_table1, &params, &err), EMP_OK, "%s",
                  err.msg);
@@ -88,13 +87,13 @@ Test(paper_table, reads_what_it_has_recorded)
 /* Only rows of the paper's own sizes can have been fitted; more words take longer. */
 Test(paper_table, other_sizes_are_predictions)
 {
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
-    emp_table             *t = NULL;
-    emp_error              err = {0};
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
+    emp_table        *t = NULL;
+    emp_error         err = {0};
 
     params.rows = "nmt2";
-    params.methods = "cpu";
+    params.arms = "cpu";
     cr_assert_eq(emp_paper_table_make(&t, &emp_paper_sensitivity, &params, &err), EMP_OK,
                  "%s", err.msg);
     cr_assert_eq(t->row_count, 6);
@@ -112,11 +111,11 @@ Test(paper_table, other_sizes_are_predictions)
 
 Test(paper_table, fresh_runs_read_nothing)
 {
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
-    emp_table             *table = NULL;
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
+    emp_table        *table = NULL;
 
-    params.methods = "gpu";
+    params.arms = "gpu";
     for (int i = 0; i < 2; i++) {
         params.jobs.is_fresh = i == 1;
         counts.runs = 0;
@@ -130,12 +129,12 @@ Test(paper_table, fresh_runs_read_nothing)
 /* As after a kill between saving the one and removing the other. */
 Test(paper_table, checkpoint_beside_a_record_is_removed)
 {
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
-    emp_table             *table = NULL;
-    char                   name[SCRATCH_PATH_BYTES];
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
+    emp_table        *table = NULL;
+    char              name[SCRATCH_PATH_BYTES];
 
-    params.methods = "gpu";
+    params.arms = "gpu";
     cr_assert_eq(emp_paper_table_make(&table, &emp_paper_table1, &params, NULL), EMP_OK);
     emp_table_destroy(table);
     char *record = scratch_find("*.h5");
@@ -155,9 +154,9 @@ static atomic_int stop_flag;
 
 Test(paper_table, stop_leaves_the_rest_blank)
 {
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
-    emp_table             *table = NULL;
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
+    emp_table        *table = NULL;
 
     stop_flag = 1;
     params.jobs.stop = &stop_flag;
@@ -170,7 +169,7 @@ Test(paper_table, stop_leaves_the_rest_blank)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-static void expect_refused(const emp_paper_table_params *params, const char *message)
+static void expect_refused(const emp_trials_params *params, const char *message)
 {
     emp_table *table = NULL;
     emp_error  err = {0};
@@ -183,15 +182,15 @@ static void expect_refused(const emp_paper_table_params *params, const char *mes
 
 Test(paper_table, wrong_names_are_refused)
 {
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
 
     params.rows = "rnnlm,nmt3";
     expect_refused(&params, "table 1 has no row \"nmt3\" (did you mean \"nmt2\"?); it "
                             "has inception_v3, resnet, rnnlm, "
                             "nmt2, nmt4, nmt8");
     params = make_params(&counts);
-    params.methods = "gpus";
+    params.arms = "gpus";
     expect_refused(&params,
                    "table 1 has no method \"gpus\" (did you mean \"gpu\"?); it has cpu, "
                    "gpu, expert, scotch, "
@@ -264,12 +263,12 @@ static const emp_paper_table small_table = {.name = "small",
 
 Test(paper_table, columns_show_different_things_of_the_same_runs)
 {
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
-    emp_table             *t = NULL;
-    emp_error              err = {0};
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
+    emp_table        *t = NULL;
+    emp_error         err = {0};
 
-    params.rows = params.methods = NULL;
+    params.rows = params.arms = NULL;
     params.seed_count = 0;
     params.is_full = true;
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, &err), EMP_OK, "%s",
@@ -307,11 +306,11 @@ static void expect_note(const emp_table *t, const char *note, bool is_there)
 /* All rows and columns, and what is left out is said. */
 Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
 {
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
-    emp_table             *t = NULL;
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
+    emp_table        *t = NULL;
 
-    params.rows = params.methods = NULL;
+    params.rows = params.arms = NULL;
     params.seed_count = 0;
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
     cr_expect_eq(counts.runs, 1 + 1);
@@ -331,12 +330,12 @@ Test(paper_table, a_first_table_has_less_of_everything_and_says_so)
 
 Test(paper_table, a_gain_needs_both_of_its_columns)
 {
-    struct counts          counts = {0};
-    emp_paper_table_params params = make_params(&counts);
-    emp_table             *t = NULL;
+    struct counts     counts = {0};
+    emp_trials_params params = make_params(&counts);
+    emp_table        *t = NULL;
 
     params.rows = NULL;
-    params.methods = "gain,many";
+    params.arms = "gain,many";
     params.seed_count = 2;
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
     cr_expect(isnan(emp_table_at(t, 0, 0)->shown));
@@ -346,11 +345,11 @@ Test(paper_table, a_gain_needs_both_of_its_columns)
                 "many,few,gain.",
                 true);
     emp_table_destroy(t);
-    params.methods = "gain";
+    params.arms = "gain";
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
     cr_expect_eq(counts.runs, 2, "alone it has no runs");
     emp_table_destroy(t);
-    params.methods = "many,few,gain";
+    params.arms = "many,few,gain";
     counts.runs = 0;
     cr_assert_eq(emp_paper_table_make(&t, &small_table, &params, NULL), EMP_OK);
     cr_expect_str_empty(t->gain_note);
@@ -378,9 +377,8 @@ static void expect_creates(const emp_problem *problem, const char *method,
 Test(paper_table, definitions_name_what_exists)
 {
     const emp_paper_table *const tables[] = {&emp_paper_table1, &emp_paper_table2};
-    const emp_ablation *const studies[] = {&emp_ablation_grouping, &emp_ablation_refine};
-    emp_runtime               runtime;
-    emp_loaded_task           task = {0};
+    emp_runtime                  runtime;
+    emp_loaded_task              task = {0};
 
     cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
     cr_assert_eq(emp_tasks_load(&task, &small_row, 1, &runtime, 1, NULL), EMP_OK);
@@ -390,13 +388,6 @@ Test(paper_table, definitions_name_what_exists)
             expect_creates(task.problem, d->column.method, d->column.preset,
                            d->column.options);
             cr_expect_eq(d->column.has_paper, d->paper != NULL, "%s", d->column.title);
-        }
-    }
-    for (int i = 0; i < 2; i++) {
-        for (int32_t a = 0; a < studies[i]->arm_count; a++) {
-            const emp_arm *arm = &studies[i]->arm[a];
-            expect_creates(task.problem, studies[i]->method, studies[i]->preset,
-                           arm->options);
         }
     }
     emp_tasks_clear(&task, 1);

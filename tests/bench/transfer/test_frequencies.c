@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Does the table put ops where most of their kind were, whatever the GPUs were called? */
-#include "bench/transfer/frequencies.h"
+#include "bench/transfer/transfer.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What holds for every graph, machine, runtime and placement: lower bounds, scaling, names
  * that do not matter, bytes that are freed, closed forms of chains, repetition. That less
- * work never takes longer is none of them: bench/anomalies. */
+ * work never takes longer is none of them: bench/studies/anomalies.h. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Problems made by hand in which less work takes longer: does the engine have them, and
+ * does the measurement find them? */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/studies/anomalies.h"
+#include "sim/engine/sim.h"
+#include "tests/sim/engine/random_problem.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
+
+enum { TINY_CORES = 4, CASES = 100 };
+
+static emp_time_ns step_of(const task *t)
+{
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+
+    cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run(sim, t->device_of_op, &result, NULL), EMP_OK);
+    emp_sim_destroy(sim);
+    return result.step_time_ns;
+}
+
+/* ---- Graham's example ---- */
+
+/* Nine tasks on three processors, listed; 0-based, after his figure: the last one waits for
+ * the long first one, four others for one that starts second. The CPU's pool is list
+ * scheduling on its cores. His list begins with the task that is third here: of two tasks
+ * that end together the one that started on the lower core comes first. */
+enum { GRAHAM = 9 };
+static const tiny_op graham_ops[GRAHAM] = {
+    {0},                              /* 2 */
+    {0},                              /* 2 */
+    {0},                              /* 3: before the last one */
+    {0},                              /* 2: before the four */
+    {.input_count = 1, .input = {3}}, /* 4 */
+    {.input_count = 1, .input = {3}}, /* 4 */
+    {.input_count = 1, .input = {3}}, /* 4 */
+    {.input_count = 1, .input = {3}}, /* 4 */
+    {.input_count = 1, .input = {2}}, /* 9 */
+};
+
+static void create_graham(task *t, const int64_t time_ns[GRAHAM])
+{
+    emp_runtime runtime = tiny_list_scheduling();
+
+    runtime.events.cpu_pool = true;
+    task_create_tiny(t, graham_ops, GRAHAM, &runtime);
+    t->machine->device[0].cores = 3;
+    for (int op = 0; op < GRAHAM; op++) {
+        t->problem->costs->task_ns[op * TINY_CORES] = time_ns[op];
+        t->problem->costs->cpu[op].compute_ns = time_ns[op];
+    }
+}
+
+Test(anomalies, grahams_example_takes_longer_when_all_tasks_are_shorter)
+{
+    static const int64_t times[GRAHAM] = {2, 2, 3, 2, 4, 4, 4, 4, 9};
+    static const int64_t shorter[GRAHAM] = {1, 1, 2, 1, 3, 3, 3, 3, 8};
+    task                 t;
+
+    create_graham(&t, times);
+    cr_expect_eq(step_of(&t), 12);
+    task_destroy(&t);
+    create_graham(&t, shorter);
+    cr_expect_eq(step_of(&t), 13);
+    task_destroy(&t);
+}
+
+/* The long task's way is free 2 ns before the four are ready: if only their first one is
+ * shorter, they come first. */
+static const int64_t close_race[GRAHAM] = {200, 200, 380, 200, 400, 400, 400, 400, 900};
+
+static void repeat(emp_device_id **placements, emp_device_id *placement)
+{
+    for (int i = 0; i < CASES; i++) placements[i] = placement;
+}
+
+Test(anomalies, faster_ops_are_drawn_anew_and_some_take_longer)
+{
+    task                 t;
+    emp_device_id       *placements[CASES];
+    emp_anomalies_params params = {.seed = 1};
+    emp_anomaly_count    first[EMP_SHORTENINGS] = {{0}}, again[EMP_SHORTENINGS] = {{0}};
+
+    create_graham(&t, close_race);
+    cr_expect_eq(step_of(&t), 1280);
+    t.problem->costs->task_ns[3 * TINY_CORES] = 160;
+    cr_expect_eq(step_of(&t), 1660);
+    t.problem->costs->task_ns[3 * TINY_CORES] = 200;
+    repeat(placements, t.device_of_op);
+    cr_assert_eq(
+        emp_anomalies_measure(first, t.problem, placements, CASES, &params, NULL),
+        EMP_OK);
+    cr_expect(first[EMP_SHORTEN_OPS].is_there);
+    cr_expect_eq(first[EMP_SHORTEN_OPS].cases, CASES);
+    cr_expect_gt(first[EMP_SHORTEN_OPS].longer, 0);
+    cr_expect_lt(first[EMP_SHORTEN_OPS].longer, CASES / 2);
+    cr_expect_gt(first[EMP_SHORTEN_OPS].shorter, 0);
+    cr_expect_float_eq(first[EMP_SHORTEN_OPS].worst_growth, 1660.0 / 1280.0 - 1.0, 0.03);
+    cr_expect_eq(first[EMP_SHORTEN_GPU].longer + first[EMP_SHORTEN_GPU].shorter, 0,
+                 "no GPU is used");
+    cr_assert_eq(
+        emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL),
+        EMP_OK);
+    cr_expect_eq(memcmp(first, again, sizeof first), 0);
+    params.seed = 2;
+    cr_assert_eq(
+        emp_anomalies_measure(again, t.problem, placements, CASES, &params, NULL),
+        EMP_OK);
+    cr_expect_neq(first[EMP_SHORTEN_OPS].shorter, again[EMP_SHORTEN_OPS].shorter);
+    task_destroy(&t);
+}
+
+/* ---- one mechanism's cost ---- */
+
+/* gpu:1 serves a long op that waits for a copy, and a short one that the rest of the step
+ * waits for. The poll holds the copy back just long enough. */
+Test(anomalies, a_poll_can_save_a_step)
+{
+    enum { GPU = 10, COPY = 5 + 256, POLL = 7, CPU = 20, SHORT_READY = 275 };
+    const tiny_op     ops[] = {{.device = 1},
+                               {.device = 2, .input_count = 1, .input = {0}, .weight = 50},
+                               {.device = 0},
+                               {.device = 2, .control = 3},
+                               {.device = 0, .input_count = 1, .input = {3}}};
+    emp_runtime       runtime = tiny_list_scheduling();
+    task              t;
+    emp_anomaly_count counts[EMP_SHORTENINGS];
+    emp_time_ns       with = SHORT_READY + GPU + 50 * GPU;
+    emp_time_ns       without = GPU + COPY + 50 * GPU + GPU + COPY + CPU;
+
+    runtime.events.poll_s = 7e-9;
+    task_create_tiny(&t, ops, 5, &runtime);
+    t.problem->costs->cpu[2].compute_ns = SHORT_READY;
+    cr_expect_eq(step_of(&t), with);
+    cr_assert_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
+                                       &(emp_anomalies_params){.seed = 1}, NULL),
+                 EMP_OK);
+    const emp_anomaly_count *poll = &counts[EMP_SHORTEN_POLL];
+    cr_expect_eq(poll->longer, 1);
+    cr_expect_float_eq(poll->worst_growth, (double)without / (double)with - 1.0, 1e-12);
+    cr_expect_float_eq(poll->median_growth, poll->worst_growth, 1e-12);
+    cr_expect_float_eq(poll->median_change, poll->worst_growth, 1e-12);
+    cr_expect_not(counts[EMP_SHORTEN_SEND].is_there);
+    cr_expect_not(counts[EMP_SHORTEN_RECEIVE].is_there);
+    cr_expect_not(counts[EMP_SHORTEN_ISSUE].is_there, "list scheduling has no issue");
+    cr_expect(counts[EMP_SHORTEN_LATENCY].is_there);
+    task_destroy(&t);
+}
+
+/* A chain has no alternatives: what is shortened is what is saved. */
+Test(anomalies, each_kind_shortens_what_it_says)
+{
+    enum { ISSUE = 3, GPU = 100, SEND = 2, RECEIVE = 4, POLL = 7, LATENCY = 5 };
+    static const int saved[EMP_SHORTENINGS] = {
+        [EMP_SHORTEN_ISSUE] = ISSUE,     [EMP_SHORTEN_SEND] = SEND,
+        [EMP_SHORTEN_RECEIVE] = RECEIVE, [EMP_SHORTEN_POLL] = POLL,
+        [EMP_SHORTEN_LATENCY] = LATENCY, [EMP_SHORTEN_GPU] = GPU / 10};
+    const tiny_op ops[] = {
+        {.device = 0}, /* its output is sent by a delay, nothing hides it */
+        {.device = 1, .input_count = 1, .input = {0}, .is_kernelless = true},
+        {.device = 1, .input_count = 1, .input = {1}, .weight = 10}};
+    emp_runtime       runtime = tiny_serial();
+    task              t;
+    emp_anomaly_count counts[EMP_SHORTENINGS];
+
+    task_create_tiny(&t, ops, 3, &runtime);
+    t.machine->device_count = 2; /* one GPU to draw from */
+    double before = (double)step_of(&t);
+    cr_assert_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
+                                       &(emp_anomalies_params){.seed = 1}, NULL),
+                 EMP_OK);
+    for (int k = EMP_SHORTEN_GPU; k < EMP_SHORTENINGS; k++) {
+        cr_expect_eq(counts[k].shorter, 1, "%s", emp_shortening_name((emp_shortening)k));
+        cr_expect_float_eq(counts[k].median_change * before, -saved[k], 1e-9, "%s: %g",
+                           emp_shortening_name((emp_shortening)k),
+                           counts[k].median_change * before);
+    }
+    task_destroy(&t);
+}
+
+/* ---- placements ---- */
+
+static int32_t count_differences(const task *w, const emp_device_id *a,
+                                 const emp_device_id *b)
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < w->graph->op_count; op++)
+        count += !w->graph->op[op].is_folded && a[op] != b[op];
+    return count;
+}
+
+Test(anomalies, families_are_what_they_say)
+{
+    task           w;
+    emp_device_id *devices[3];
+
+    task_create(&w, "nmt:layers=2,steps=2", "k40x2", "tf-r1.3");
+    for (int i = 0; i < 3; i++)
+        devices[i] = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, i == 2,
+                                         devices[i], NULL),
+                     EMP_OK);
+    }
+    cr_expect_eq(count_differences(&w, devices[0], devices[1]), 0, "the same again");
+    int32_t moved = count_differences(&w, devices[0], devices[2]);
+    cr_expect(moved > 0 && moved < w.graph->op_count / 20, "%d ops moved", moved);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(
+            emp_anomalies_place(w.problem, EMP_ANOMALIES_RANDOM, 1, i, devices[i], NULL),
+            EMP_OK);
+    }
+    cr_expect_gt(count_differences(&w, devices[0], devices[1]), w.graph->op_count / 3);
+    for (int i = 0; i < 3; i++) emp_free(devices[i]);
+    task_destroy(&w);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- refusals ---- */
+
+Test(anomalies, refuses_no_placement_and_an_illegal_one)
+{
+    const tiny_op     ops[] = {{.device = 1}};
+    emp_runtime       runtime = tiny_serial();
+    task              t;
+    emp_anomaly_count counts[EMP_SHORTENINGS];
+    emp_error         err = {0};
+
+    task_create_tiny(&t, ops, 1, &runtime);
+    cr_expect_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 0,
+                                       &(emp_anomalies_params){0}, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "0 placements; at least 1 is needed");
+    err = (emp_error){0};
+    t.device_of_op[0] = 9;
+    cr_expect_eq(emp_anomalies_measure(counts, t.problem, &t.device_of_op, 1,
+                                       &(emp_anomalies_params){0}, &err),
+                 EMP_EINVAL);
+    cr_expect_str_eq(err.msg, "op 'op0' is on device 9 of 0..2");
+    task_destroy(&t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+Test(anomalies, measuring_survives_every_allocation_failure)
+{
+    task              r;
+    emp_anomaly_count counts[EMP_SHORTENINGS];
+    emp_device_id    *placements[2];
+
+    random_problem_create(&r, 7);
+    placements[0] = placements[1] = r.device_of_op;
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_anomalies_measure(counts, r.problem, placements, 2,
+                              &(emp_anomalies_params){.seed = 1}, NULL), );
+    task_destroy(&r);
+}
+
+Test(anomalies, placing_survives_every_allocation_failure)
+{
+    task w;
+
+    task_create(&w, "nmt:layers=2,steps=2", "k40x2", "tf-r1.3");
+    emp_device_id *devices = EMP_NEW_ARRAY(emp_device_id, (size_t)w.graph->op_count);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_anomalies_place(w.problem, EMP_ANOMALIES_EXPERT, 1, 1, devices, NULL), );
+    emp_free(devices);
+    task_destroy(&w);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "bench/studies/mechanisms.h"
+#include "graphs/load.h"
+#include "sim/engine/sim.h"
+
+static emp_mechanism_table *make(const char *rows, int32_t threads)
+{
+    emp_mechanism_params params = {
+        .rows = rows, .runtime = "tf-r1.3", .seed = 1, .threads = threads};
+    emp_mechanism_table *t = NULL;
+    emp_error            err = {0};
+
+    cr_assert_eq(emp_mechanism_table_make(&t, &params, &err), EMP_OK, "%s", err.msg);
+    return t;
+}
+
+static int32_t number_of(const char *name)
+{
+    int32_t m = 0;
+
+    while (emp_mechanism_at(m) != NULL && strcmp(emp_mechanism_at(m)->name, name) != 0)
+        m++;
+    cr_assert_not_null(emp_mechanism_at(m), "%s", name);
+    return m;
+}
+
+enum { CPU, GPU };
+
+Test(mechanisms, what_a_switch_cannot_reach_stays)
+{
+    emp_mechanism_table *t = make("rnnlm", 1);
+    emp_mechanism_row   *row = &t->row[0];
+
+    cr_assert_eq(t->row_count, 1);
+    for (int32_t m = 0; m < t->mechanism_count; m++) {
+        const char *name = emp_mechanism_at(m)->name;
+        cr_expect_gt(row->after[m][CPU].step_s, 0.0);
+        if (strncmp(name, "cpu", 3) == 0) { /* only sparse updates are on the CPU */
+            double ratio = row->after[m][GPU].step_s / row->before[GPU].step_s;
+            cr_expect(ratio > 0.999 && ratio < 1.001, "%s: %g", name, ratio);
+        }
+    }
+    /* nothing crosses to another device */
+    static const char *const of_copies[] = {"drain_copies", "poll", "share_copies",
+                                            "shared_links", "latency"};
+    for (int32_t i = 0; i < 5; i++) {
+        int32_t m = number_of(of_copies[i]);
+        cr_expect_eq(row->after[m][CPU].step_s, row->before[CPU].step_s, "%s",
+                     of_copies[i]);
+    }
+    /* the weight gradients of 40 steps are what fills the GPU */
+    int32_t addn = number_of("addn_waits");
+    cr_expect_eq(row->after[addn][GPU].step_s, row->before[GPU].step_s);
+    cr_expect_lt(row->after[addn][GPU].peak_bytes, row->before[GPU].peak_bytes / 2);
+    emp_mechanism_table_destroy(t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* All that can go to the GPU is there; the profile is changed by hand. */
+static double simulate_on_gpu(const emp_graph *step, const emp_machine *machine,
+                              const emp_runtime *runtime)
+{
+    emp_problem   *problem = NULL;
+    emp_sim       *sim = NULL;
+    emp_sim_result result = {0};
+    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+
+    cr_assert_not_null(device);
+    for (emp_op_id op = 0; op < step->op_count; op++) device[op] = 1;
+    cr_assert_eq(emp_problem_create(&problem, step, machine, runtime, "rnnlm", NULL),
+                 EMP_OK);
+    emp_problem_legalize(problem, device);
+    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_run(sim, device, &result, NULL), EMP_OK);
+    emp_sim_destroy(sim);
+    emp_problem_destroy(problem);
+    emp_free(device);
+    return (double)result.step_time_ns * 1e-9;
+}
+
+Test(mechanisms, are_the_profile_with_one_change)
+{
+    emp_mechanism_table *t = make("rnnlm", 1);
+    emp_graph           *step = NULL;
+    emp_machine         *machine = NULL;
+    emp_runtime          runtime, changed;
+
+    cr_assert_eq(emp_source_load(&step, NULL, NULL, "rnnlm", NULL), EMP_OK);
+    cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
+    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
+    cr_expect_eq(simulate_on_gpu(step, machine, &runtime), t->row[0].before[GPU].step_s);
+    changed = runtime;
+    changed.events.issue_s = changed.events.issue_kernel_s = 0.0;
+    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                 t->row[0].after[number_of("issue")][GPU].step_s);
+    changed = runtime;
+    changed.events.drain_copies = false;
+    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                 t->row[0].after[number_of("drain_copies")][GPU].step_s);
+    changed = runtime;
+    changed.events.poll_s = 0.0;
+    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                 t->row[0].after[number_of("poll")][GPU].step_s);
+    changed = runtime;
+    changed.events.send_s = changed.events.receive_s = 0.0;
+    cr_expect_eq(simulate_on_gpu(step, machine, &changed),
+                 t->row[0].after[number_of("send, receive")][GPU].step_s);
+    emp_machine_destroy(machine);
+    emp_graph_destroy(step);
+    emp_mechanism_table_destroy(t);
+}
+
+Test(mechanisms, do_not_depend_on_threads)
+{
+    emp_mechanism_table *a = make("inception_v3,rnnlm", 1);
+    emp_mechanism_table *b = make("inception_v3,rnnlm", 2);
+
+    for (int32_t r = 0; r < 2; r++) {
+        for (int32_t m = 0; m < a->mechanism_count; m++) {
+            for (int32_t k = 0; k < EMP_MECHANISM_METHODS; k++) {
+                cr_expect_eq(a->row[r].after[m][k].step_s, b->row[r].after[m][k].step_s);
+                cr_expect_eq(a->row[r].after[m][k].peak_bytes,
+                             b->row[r].after[m][k].peak_bytes);
+                cr_expect_eq(a->row[r].after[m][k].fits, b->row[r].after[m][k].fits);
+            }
+        }
+    }
+    emp_mechanism_table_destroy(a);
+    emp_mechanism_table_destroy(b);
+}
+
+Test(mechanisms, unknown_rows_and_interrupts_end_it)
+{
+    atomic_int           stop = 1;
+    emp_mechanism_params params = {
+        .rows = "rnnlm,vgg", .runtime = "tf-r1.3", .seed = 1, .threads = 1};
+    emp_mechanism_table *t = NULL;
+    emp_error            err = {0};
+
+    cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINVAL);
+    cr_expect_not_null(strstr(err.msg, "no row \"vgg\"; it has inception_v3, resnet"),
+                       "%s", err.msg);
+    params.rows = "inception_v3";
+    params.stop = &stop;
+    err = (emp_error){0};
+    cr_expect_eq(emp_mechanism_table_make(&t, &params, &err), EMP_EINTERRUPTED);
+    cr_expect_null(t);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
