@@ -209,7 +209,7 @@ cleanup:
 
 static emp_status add_annealing(plan *p, int32_t row, int32_t arm, emp_error *err)
 {
-    const int32_t        part = p->part;
+    const int32_t        part = (int32_t)p->part;
     const emp_job       *from = &p->placing.job[row];
     const emp_job_method method = {.title = parts[part].title[arm],
                                    .method = "anneal",

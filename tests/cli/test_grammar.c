@@ -328,7 +328,7 @@ Test(grammar, what_was_meant_is_guessed)
         const char *arguments, *hint;
     } cases[] = {
         {"plcae rnnlm", "(did you mean \"place\"?)"},
-        {"bench orcale", "(did you mean \"oracle\"?)"},
+        {"bench placres", "(did you mean \"placers\"?)"},
         {"place rnnlm --machin3 k40x2", "(did you mean \"--machine\"?)"},
         {"methods hpd", "(did you mean \"hdp\"?)"},
         {"machines k40x3", "(did you mean \"k40x1\"?)"},
