@@ -268,7 +268,7 @@ emp_status emp_folder_make(const char *path, emp_error *err)
 
 static const char SUFFIX[] = ".lock";
 
-/* Of the file that links lead to, so that all its names have one lock; the caller frees it. */
+/* Names the lock of a file after the target of its links, so that all its names share one lock. The caller frees it. */
 static char *name_lock(const char *path)
 {
     char        *target = realpath(path, NULL);

@@ -54,8 +54,8 @@ typedef struct {
     int   descriptor; /**< private */
 } emp_file_lock;
 
-/** Locks what \a path leads to. It never waits. What is no file, as /dev/null, and file systems without
- * locks are left as they are.
+/** Locks the file that \a path leads to, without waiting. Devices such as /dev/null and file systems without
+ * locks stay unlocked.
  * \retval EMP_EINVAL  Another program, or another lock of this one, has it; the message names the
  *                     process.
  * \retval EMP_EIO     No file can be made beside it. \retval EMP_ENOMEM */

@@ -56,7 +56,7 @@ emp_status emp_file_load_named(const char *path, char **bytes, size_t *size,
 /* The bytes of a file, read at once. */
 
 /** Reads all that is left of \a file; \a path is for messages. It need not be seekable. O(bytes).
- * Of a regular file the size is looked at before memory is taken.
+ * The size of a regular file is checked before memory is taken.
  * \param text  The bytes and a zero behind them; the caller releases it by emp_free().
  * \param most  More bytes than that are refused.
  * \retval EMP_EIO      It cannot be read.

@@ -121,7 +121,7 @@ emp_status emp_word_list_check(const char *list, const char *what,
 
 enum { EMP_SPEC_BYTES = 4096, EMP_SPEC_TEXTS_MAX = 5 };
 
-/** What follows the family, cut at commas. */
+/** The items of a spec after its family, cut at commas. */
 typedef struct {
     char text[EMP_SPEC_TEXTS_MAX]
              [EMP_SPEC_BYTES]; /**< by key; "" where it is not given */

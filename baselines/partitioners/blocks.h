@@ -48,7 +48,7 @@ void       emp_blocks_clear(emp_blocks *blocks); /**< legal after a failed init 
 void emp_blocks_time(emp_time_ns *time_ns, const emp_blocks *blocks,
                      const emp_problem *problem, emp_device_id device);
 
-/** What the nets take to be copied between a GPU and host memory: copy_ns[net count]. A copy takes what the graph
+/** Times a copy of each net between a GPU and host memory: copy_ns[net count]. A copy takes what the graph
  * states, or as long as its bytes at the rate that the runtime's rules have, or else the machine. O(V). */
 void emp_blocks_time_copies(emp_time_ns *copy_ns, const emp_blocks *blocks,
                             const emp_problem *problem, emp_device_id gpu);

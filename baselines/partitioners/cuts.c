@@ -15,7 +15,7 @@
 #include "search/partition/partition_graph.h"
 #include "search/partition/scotch_cut.h"
 
-/* What the methods share that cut a graph: how ops weigh, how strong devices count, and
+/* Settings that all methods which cut a graph share: the weights of ops, the weights of devices, and
  * whether a placement that does not fit is repaired. */
 
 /** Values of the shared options. */

@@ -341,8 +341,8 @@ const emp_method emp_method_m_etf = {
 /* m-SCT of Baechi (Jeon et al., SoCC 2020): m-ETF that knows each task's favourite child, by
  * the linear program of small communication times, rounded. */
 
-/* Below a half a child is the favourite. Of several claims to a child the last one stands, by
- * (parent, child); who loses it has none. */
+/* A child whose variable is below a half is its parent's favourite. If several parents claim one child, the last of
+ * them by (parent, child) keeps it, and the others have no favourite. */
 static void round_favourites(const emp_sct_solution *lp, int32_t task_count,
                              int32_t *parent, int32_t *child)
 {

@@ -37,9 +37,8 @@ const emp_method emp_method_heft = {
  *     OCT(v, d) = max over readers s of min over devices e of
  *                 OCT(s, e) + time(s, e) + (d != e) mean transfer(v, s)
  *
- * is what must follow v at least when v runs on d. Of the ready tasks the one with the
- * largest mean OCT goes first, into the gap of the device with the least end + OCT. Ties go
- * to the lower number. */
+ * is the least time that must follow v when v runs on d. The ready task with the largest mean OCT
+ * goes first, into the gap of the device with the least end + OCT. Ties go to the lower number. */
 
 typedef struct {
     emp_list_schedule *schedule;

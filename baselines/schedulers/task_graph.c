@@ -53,7 +53,7 @@ static void unite(fusion *f, emp_op_id producer, emp_op_id reader)
 
 enum { NONE = -1, SEVERAL = -2 };
 
-/* Of a set's neighbours so far and one more op. */
+/* Adds an op to a set's neighbours: the only neighbour so far, NONE or SEVERAL. */
 static emp_op_id add_neighbor(const fusion *f, emp_op_id known, emp_op_id own,
                               emp_op_id op)
 {

@@ -87,7 +87,7 @@ const emp_method_metric *emp_grouped_metrics(const void *state, int32_t *count)
  * 0.7, else that of another parent. REGAL also has keys that order ops; the runtime orders
  * them by itself here, so there are none. */
 
-/* Of a share, as a person writes it, of a count. */
+/* Tolerance for a share that a person has written, times a count. */
 static const double ROUNDING = 1e-6;
 
 typedef struct {
