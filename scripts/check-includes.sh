@@ -103,6 +103,13 @@ if ! git ls-files '*.[ch]' '*.cu' | grep -v '^tests/' | xargs grep -E '^#include
   fail "folders include each other in a circle"
 fi
 
+# Pairs of a source file and its header, each with one that it includes. NAME_internal.h belongs to the pair NAME.
+if ! git ls-files '*.[ch]' '*.cu' | grep -v '^tests/' | xargs grep -E '^#include "' /dev/null |
+  awk -F'[:"]' '{ sub(/(_internal)?\.(c|h|cu)$/, "", $1); sub(/(_internal)?\.h$/, "", $3); print $1, $3 }' |
+  sort -u | tsort >/dev/null; then
+  fail "files include each other in a circle"
+fi
+
 if git ls-files -z '*.[ch]' | grep -zv '^tests/' | xargs -0 grep -nE '^#include ".*_internal\.h"' |
   awk -F'[:"]' '{ a = $1; b = $4; sub(/[^\/]*$/, "", a); sub(/[^\/]*$/, "", b)
                   if (a != b) { print; bad = 1 } } END { exit !bad }'; then

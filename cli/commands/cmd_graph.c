@@ -12,6 +12,7 @@
 #include "cli/commands/graph_output.h"
 #include "cli/format.h"
 #include "cli/options/inputs.h"
+#include "cli/parse.h"
 #include "sim/graph/graph.h"
 
 enum { SHOWN_TYPES = 20 };

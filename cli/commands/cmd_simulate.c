@@ -11,6 +11,7 @@
 #include "cli/format.h"
 #include "cli/options/fit.h"
 #include "cli/options/placement_input.h"
+#include "cli/parse.h"
 #include "cli/report/report.h"
 #include "cli/report/report_why.h"
 #include "cli/stop.h"

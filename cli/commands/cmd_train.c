@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/commands/place.h"
 #include "cli/commands/train_tasks.h"
+#include "cli/parse.h"
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "run/ranks/ranks.h"

@@ -11,10 +11,11 @@
 #include "cli/commands/lists/listing.h"
 #include "cli/commands/option_table.h"
 #include "cli/format.h"
+#include "cli/parse.h"
 #include "graphs/sources.h"
 #include "graphs/workloads/workloads.h"
 #include "run/methods.h"
-#include "search/learning.h"
+#include "search/method.h"
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
