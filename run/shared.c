@@ -32,11 +32,6 @@ emp_status emp_run_check_ranks(const emp_run_params *params, emp_error *err)
     return EMP_OK;
 }
 
-emp_status emp_run_agree(const emp_run_state *run, emp_status st, emp_error *err)
-{
-    return run->ranks != NULL ? run->ranks->agree(st, err) : st;
-}
-
 /* Saves what was learned before the others went; \a err already says that they did. */
 static emp_status save_alone(emp_run_state *run, emp_error *err)
 {
