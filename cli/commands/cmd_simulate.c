@@ -20,8 +20,7 @@
 #include "graphs/import/traces/step_graph.h"
 #include "graphs/load.h"
 #include "run/methods.h"
-#include "sim/explain/scope_dot.h"
-#include "sim/explain/trace_chrome.h"
+#include "sim/explain/explain.h"
 
 #define OWN_DEVICES "file" /* of --placement */
 

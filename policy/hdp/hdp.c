@@ -8,7 +8,6 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "policy/features/op_features.h"
-#include "policy/hdp/options.h"
 #include "policy/nn/threads.h"
 #include "search/method.h"
 #include "search/partition/partition_graph.h"
