@@ -116,8 +116,4 @@ emp_status emp_run_shared(emp_run_state *run, emp_error *err);
 /** The most candidates of one batch of ranks that work together. */
 int32_t emp_run_together_limit(const emp_ranks *ranks);
 
-/** The loop of a parameter server: gives controllers parameters, and makes a step from each
- * gradient as it comes. */
-emp_status emp_run_serve(emp_run_state *run, emp_error *err);
-
 #endif /* EMP_RUN_LOOP_INTERNAL_H */

@@ -43,7 +43,8 @@ int32_t emp_comparison_largest(const emp_comparison *c, emp_comparison_axis axis
     return largest;
 }
 
-bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row)
+/* True if every run of the row within the budget is ready. */
+static bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t row)
 {
     for (int32_t e = 0; e < c->entrant_count; e++) {
         if (c->cell[emp_comparison_cell_index(c, budget, row, e)].run_count <
@@ -55,7 +56,7 @@ bool emp_comparison_is_whole(const emp_comparison *c, int32_t budget, int32_t ro
 
 /* ---- runs ---- */
 
-double emp_comparison_best_after(const emp_record *r, int64_t evaluations)
+static double emp_comparison_best_after(const emp_record *r, int64_t evaluations)
 {
     int32_t from = 0, to = r->point_count;
 

@@ -57,9 +57,6 @@ bool emp_engine_find(emp_engine *out, const char *name);
 /** Seconds in which a GPU of that name waits for a buffer of so many bytes. */
 double emp_engine_fill_s(emp_engine engine, const char *gpu, double bytes);
 
-/** How many tensors a stage gathers before a backward pass. */
-int32_t emp_engine_count_gathers(emp_engine engine);
-
 /** What a process needs besides tensors. */
 #define EMP_PROCESS_BYTES INT64_C(4140000000)
 

@@ -10,16 +10,6 @@
 
 enum { BATCH_MAX = 1 << 20, SEQUENCE_MAX = 1 << 24, ROUNDS_MAX = 4096 };
 
-emp_transformer_step emp_transformer_step_default(void)
-{
-    return (emp_transformer_step){.phase = EMP_PHASE_TRAIN,
-                                  .batch = 8,
-                                  .sequence = 2048,
-                                  .dtype = EMP_DTYPE_BFLOAT16,
-                                  .update = EMP_UPDATE_ADAM,
-                                  .has_master = true};
-}
-
 static int64_t transformer_tokens(const emp_transformer_step *step)
 {
     return step->phase == EMP_PHASE_DECODE ? step->batch : step->batch * step->sequence;

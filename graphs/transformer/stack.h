@@ -69,7 +69,7 @@ emp_port emp_stack_join_blocks(emp_stack *s, emp_port x);
  *     emp_transformer_model m = {0};
  *     EMP_TRY(emp_transformer_model_init(&m, 32, err));
  *     m.hidden = 4096; ...
- *     emp_transformer_step step = emp_transformer_step_default();
+ *     emp_transformer_step step = {.phase = EMP_PHASE_DECODE, .batch = 1, .sequence = 512, ...};
  *     EMP_TRY(emp_transformer_graph_create(&graph, &m, &step, NULL, err));
  *
  * What is modelled. Kernels are fused as in today's runtimes: attention is one kernel that keeps

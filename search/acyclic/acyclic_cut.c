@@ -105,6 +105,13 @@ typedef struct {
     emp_arrays arrays;
 } division;
 
+/* Less excess before less traffic; false for equals. */
+static bool emp_acyclic_is_better(emp_acyclic_score score, emp_acyclic_score than)
+{
+    return score.excess != than.excess ? score.excess < than.excess
+                                       : score.cut < than.cut;
+}
+
 /* Refines the trial, and keeps it if it is the best so far. */
 static emp_status try_out(division *d, const emp_flow_graph *g, const request *r,
                           emp_error *err)
@@ -414,12 +421,6 @@ typedef struct {
     int32_t        moved_count;
     emp_arrays     arrays;
 } refinement;
-
-bool emp_acyclic_is_better(emp_acyclic_score score, emp_acyclic_score than)
-{
-    return score.excess != than.excess ? score.excess < than.excess
-                                       : score.cut < than.cut;
-}
 
 static int64_t over(int64_t load, int64_t limit)
 {

@@ -89,9 +89,6 @@ typedef struct {
     int64_t cut;    /**< traffic between them */
 } emp_acyclic_score;
 
-/** Less excess before less traffic; false for equals. */
-bool emp_acyclic_is_better(emp_acyclic_score score, emp_acyclic_score than);
-
 /** Passes over the vertices until one brings nothing. In a pass each vertex moves at most
  * once, that with the highest gain first, off a side that is too full before all else; then
  * the moves after the best moment are taken back.

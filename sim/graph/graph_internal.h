@@ -22,15 +22,10 @@ void emp_graph_store_take_names(emp_graph_store *store, emp_arena *names);
 
 /** Has one more user. */
 emp_graph_store *emp_graph_store_share(emp_graph_store *store);
-/** Has one user less; the last one releases it. NULL is allowed. */
-void emp_graph_store_release(emp_graph_store *store);
 
 /** The one copy of a value in the store, or NULL when memory is out. O(1) expected. */
 const emp_shape   *emp_graph_store_shape(emp_graph_store *store, const emp_shape *shape);
 const emp_op_cost *emp_graph_store_cost(emp_graph_store *store, const emp_op_cost *cost);
-
-/** A copy of the cost beside those that are shared; NULL: out of memory. */
-emp_op_cost *emp_graph_store_own(emp_graph_store *store, const emp_op_cost *cost);
 
 /** Nothing more is looked for: releases what only that needs. */
 void emp_graph_store_seal(emp_graph_store *store);
