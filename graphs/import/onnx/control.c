@@ -90,6 +90,16 @@ int32_t emp_onnx_ints(const emp_onnx_call *c, const char *name, int32_t input,
     return count;
 }
 
+bool emp_onnx_are_counts(emp_onnx_call *c, const int64_t *number, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (number[i] >= 0) continue;
+        emp_onnx_refuse(c, "a size of %lld in place %d", (long long)number[i], i);
+        return false;
+    }
+    return true;
+}
+
 int32_t emp_onnx_axis(emp_onnx_call *c, int64_t axis, int32_t rank)
 {
     if (axis < -(int64_t)rank || axis >= rank) {

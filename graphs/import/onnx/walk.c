@@ -71,9 +71,9 @@ static bool is_read_domain(emp_slice domain)
 const emp_onnx_rule *emp_onnx_find_rule(emp_slice domain, emp_slice type)
 {
     static const emp_onnx_rule *const tables[] = {
-        emp_onnx_runtime_rules,   emp_onnx_math_rules,    emp_onnx_array_rules,
-        emp_onnx_layer_rules,     emp_onnx_other_rules,   emp_onnx_einsum_rules,
-        emp_onnx_attention_rules, emp_onnx_sequence_rules};
+        emp_onnx_runtime_rules, emp_onnx_math_rules,      emp_onnx_array_rules,
+        emp_onnx_made_rules,    emp_onnx_layer_rules,     emp_onnx_other_rules,
+        emp_onnx_einsum_rules,  emp_onnx_attention_rules, emp_onnx_sequence_rules};
 
     if (!is_read_domain(domain)) return NULL;
     for (size_t t = domain.size == 0; t < sizeof tables / sizeof tables[0]; t++)
