@@ -47,9 +47,7 @@ emp_port emp_stack_compressed_attention(emp_stack *s, emp_port x);
 /** Mixers that scan (scan.c). */
 emp_port emp_stack_delta_rule(emp_stack *s, emp_port x);
 emp_port emp_stack_state_space(emp_stack *s, emp_port x);
-/** Tokens of a sequence that a round computes: all of a step, unless prompts have micro-batches. */
-int64_t emp_stack_new_tokens(const emp_stack *s);
-/** The same of all sequences. */
+/** Tokens of all sequences that a round computes. */
 int64_t emp_stack_tokens(const emp_stack *s);
 /** A view of [tokens, heads x size] as [batch, new, heads, size], with that full name. */
 emp_port emp_stack_by_heads(emp_stack *s, const char *name, emp_port x, int64_t heads,
