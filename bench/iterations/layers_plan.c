@@ -295,4 +295,3 @@ double emp_engine_fill_s(emp_engine engine, const char *gpu, double bytes)
     if (engine == EMP_ENGINE_DEEPSPEED) return 0.0;
     return bytes / CORE_BYTES_PER_S + bytes / link_bytes_per_s;
 }
-

@@ -143,7 +143,7 @@ typedef struct {
     int32_t                near_count, near_limit;
     int32_t   *open; /**< ranks of those not visited, the last in order last */
     int32_t    open_count;
-    emp_crowd      crowd[GOALS];
+    emp_crowd  crowd[GOALS];
     emp_op_id  to;           /**< the op that waits */
     bool      *is_as_joined; /**< [op] no drain is at it or before it */
     emp_arrays arrays;
