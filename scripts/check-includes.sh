@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails if a folder includes one that it may not know or has too many files, if a file includes
+# Fails if a folder includes one that it may not know or has too many files, if files include each other in a circle, if a file includes
 # another folder's _internal.h, or if a function or macro of a header lacks its prefix. The table is
 # the architecture.
 set -euo pipefail

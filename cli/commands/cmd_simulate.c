@@ -13,7 +13,6 @@
 #include "cli/options/placement_input.h"
 #include "cli/parse.h"
 #include "cli/report/report.h"
-#include "cli/report/report_why.h"
 #include "cli/stop.h"
 #include "graphs/export/chakra.h"
 #include "graphs/import/node_devices.h"

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/units.h"
 #include "cli/options/inputs.h"
-#include "cli/report/report_why.h"
+#include "cli/report/report.h"
 #include "run/loop.h"
 #include "run/methods.h"
 #include "run/sheet/sheet.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* emplace bench order and bench fusion: what a decision beside devices is worth with the same
  * devices. */
-#include "bench/studies/orders.h"
+#include "bench/studies/mechanisms.h"
 #include "cli/cli.h"
 #include "cli/options/jobs_options.h"
 #include "cli/parse.h"

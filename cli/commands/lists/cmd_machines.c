@@ -13,7 +13,7 @@
 #include "cli/commands/lists/listing.h"
 #include "cli/format.h"
 #include "cli/parse.h"
-#include "cli/report/report_machine.h"
+#include "cli/report/report.h"
 #include "sim/machine/import/import.h"
 #include "sim/machine/machine.h"
 
