@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails if a folder includes one that it may not know or has too many files, if files include each other in a circle, if a file includes
-# another folder's _internal.h, or if a function or macro of a header lacks its prefix. The table is
-# the architecture.
+# Fails if a folder includes one that it may not know or has too many files, if folders or files
+# include each other in a circle, if a file includes another folder's _internal.h, or if a function
+# or macro of a header lacks its prefix. The table is the architecture.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
