@@ -31,29 +31,6 @@ void emp_onnx_bind_initializers(emp_onnx *o, emp_onnx_scope *scope,
     }
 }
 
-bool emp_onnx_out_tensor(emp_onnx_call *c, const emp_onnx_tensor *tensor)
-{
-    if (c->node->output_count < 1) return true;
-    emp_onnx_bind_tensor(c->o, c->scope, c->node->output[0], tensor, false);
-    return true;
-}
-
-bool emp_onnx_out_filled(emp_onnx_call *c, const emp_onnx_tensor *tensor, double number)
-{
-    int64_t count = emp_shape_elements(&tensor->shape);
-
-    if (c->node->output_count < 1) return true;
-    emp_onnx_value *value = emp_onnx_bind(c->o, c->scope, c->node->output[0]);
-    if (value == NULL) return true;
-    value->shape = tensor->shape;
-    value->dtype = tensor->dtype;
-    emp_onnx_mark_constant(c->o, value);
-    double *list = value->is_weight ? NULL : emp_onnx_new_numbers(c->o, count);
-    for (int64_t i = 0; list != NULL && i < count; i++) list[i] = number;
-    value->number = list;
-    return true;
-}
-
 /* ---- nodes ---- */
 
 /* The standard's own domain, and those of ONNX Runtime. */
