@@ -55,8 +55,7 @@ void emp_blocks_time_copies(emp_time_ns *copy_ns, const emp_blocks *blocks,
 
 /* All ideals of a graph of blocks (blocks.h): the sets of blocks that hold with each block all
  * that it waits for. Contiguous splits are chains of them. There are exponentially many in the
- * width of the graph, two for a block more where nothing waits.
- */
+ * width of the graph, two for a block more where nothing waits. */
 
 /** One block more makes an ideal of an ideal. */
 typedef struct {

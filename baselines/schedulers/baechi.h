@@ -49,8 +49,7 @@ emp_status emp_baechi_schedule(emp_list_schedule *s, const int32_t *favourite_ch
  *
  * Several solutions may be best; the one that comes out is GLPK's choice, the same each time.
  *
- * Threads. GLPK has an environment for each thread, and this ends it; nothing is printed.
- */
+ * Threads. GLPK has an environment for each thread, and this ends it; nothing is printed. */
 
 /** An edge between tasks. */
 typedef struct {

@@ -21,8 +21,7 @@
 
 /* What searches share whose placement is a device for each of some groups of ops.
  *
- * A method's state begins with its emp_grouped, so that emp_grouped_metrics() serves it.
- */
+ * A method's state begins with its emp_grouped, so that emp_grouped_metrics() serves it. */
 
 enum { EMP_GROUPED_METRICS = 3 };
 

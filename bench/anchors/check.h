@@ -36,8 +36,7 @@
  *     step GRAPH [nchw]        a training step; with activations in NCHW: nothing is transposed
  *
  * where BYTES is a number with its unit, without space, and GRAPH a workload
- * (graphs/workloads/workloads.h) or a network (bench/anchors/nets.h).
- */
+ * (graphs/workloads/workloads.h) or a network (bench/anchors/nets.h). */
 
 enum { EMP_ANCHOR_HOST_MHZ = 2300 };
 

@@ -12,8 +12,7 @@
 /* Kinds of work of micro-benchmarks: each adds ops of one kind to a graph and makes them targets.
  *
  * Ops on much data each have operands of their own; those on little share them. \a size has
- * eight numbers, unused ones 0; bool ones are 0 or 1. A failure stays in \a tf.
- */
+ * eight numbers, unused ones 0; bool ones are 0 or 1. A failure stays in \a tf. */
 
 /** Devices of a benchmark, by kind and number. */
 enum { EMP_MICRO_HOST, EMP_MICRO_FIRST, EMP_MICRO_SECOND };

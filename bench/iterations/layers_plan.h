@@ -46,8 +46,7 @@
  * Rates: a core writes 37 GB/s (Neoverse V2, the core of Grace; learn.arm.com, "memory-subsystem", on
  * Graviton4). A copy to the GPU has 346 GB/s over NVLink-C2C (GPUs "GH..." and "GB...";
  * github.com/NVIDIA/nvbandwidth/issues/23), and else 4.5 GB/s from pageable memory over PCIe
- * (github.com/tensorflow/tensorflow/issues/17233). Faults of fresh pages are not counted.
- */
+ * (github.com/tensorflow/tensorflow/issues/17233). Faults of fresh pages are not counted. */
 
 typedef enum { EMP_ENGINE_DEEPSPEED, EMP_ENGINE_SAILOR } emp_engine;
 
@@ -80,8 +79,7 @@ emp_status emp_layers_plan(emp_step *step, emp_stage_cost **stages,
  *    table of collectives says; beyond it there is a ring of hosts on top;
  *  - a host has one network, whose rate all its GPUs share; activations between stages cross it in parts;
  *  - gradients are added up within the products (gradient_accumulation_fusion), and summed in half
- *    precision at the end.
- */
+ *    precision at the end. */
 
 /** The computers. */
 typedef struct {

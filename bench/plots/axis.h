@@ -36,8 +36,7 @@ int32_t emp_axis_marks(const emp_axis *axis, int32_t most, double mark[EMP_AXIS_
 /** "0.25", "400", "20k", "1.5M". Returns \a text. */
 const char *emp_axis_number(double value, char *text, size_t size);
 
-/* Where labels stand: how wide a text is, and labels in a column that do not overlap.
- */
+/* Where labels stand: how wide a text is, and labels in a column that do not overlap. */
 
 /** Width of one line of text at that font size. Widths are those of DejaVu Sans, the widest of
  * the usual sans-serif fonts; other characters than ASCII count as square. */

@@ -8,8 +8,7 @@
 
 /* Compares how long several ways to do the same work take. In each round every way does it once, one after
  * the other, so that other work on the computer slows all of them alike. A ratio is taken within a
- * round; tables have medians and quartiles over rounds.
- */
+ * round; tables have medians and quartiles over rounds. */
 
 typedef struct {
     double seconds; /**< for one unit of work */

@@ -68,8 +68,7 @@ emp_status emp_mechanism_table_print(FILE *out, const emp_mechanism_table *table
 
 /* What a decision beside devices is worth: placements of Table 1's tasks are simulated without the
  * decision, and then with it and the same devices. The decision is an order of ops, or which ops
- * fuse. For comparison, annealing changes the devices, or both, with as many evaluations.
- */
+ * fuse. For comparison, annealing changes the devices, or both, with as many evaluations. */
 
 /** The decision. */
 typedef enum { EMP_ORDERS_ORDER, EMP_ORDERS_FUSION, EMP_ORDERS_PARTS } emp_orders_part;

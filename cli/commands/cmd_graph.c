@@ -18,8 +18,7 @@
 #include "sim/graph/graph.h"
 #include "sim/problem/problem.h"
 
-/* A graph as a file for other programs: what --out of `emplace graph` writes.
- */
+/* A graph as a file for other programs: what --out of `emplace graph` writes. */
 
 enum { CLI_GRAPH_PATH_BYTES = 4096 };
 

@@ -24,8 +24,7 @@
 #include "run/store/checkpoint.h"
 #include "run/training.h"
 
-/* emplace train --tasks: one set of weights, trained on several tasks in turn.
- */
+/* emplace train --tasks: one set of weights, trained on several tasks in turn. */
 
 enum { DEFAULT_BUDGET = 10000, IMITATE_BUDGET = 1000, PATH_BYTES = 1024 };
 

@@ -42,8 +42,7 @@ void cli_add_winner(json_t *object, const emp_record *record);
  * infeasible; NULL when memory is out. */
 json_t *cli_bounds_json(const emp_bounds *bounds);
 
-/* `emplace machines show` and `emplace machines check`.
- */
+/* `emplace machines show` and `emplace machines check`. */
 
 /** Prints the way between each pair of devices: links, rate, and the time of three sizes. */
 emp_status cli_machine_show(const emp_machine *machine, emp_sheet_format format,
@@ -61,8 +60,7 @@ void cli_machine_print_derived(const emp_machine *machine);
 emp_status cli_machine_check(const emp_machine *machine, emp_sheet_format format,
                              emp_error *err);
 
-/* Why a step takes as long and needs as much memory as it does, for people and as JSON.
- */
+/* Why a step takes as long and needs as much memory as it does, for people and as JSON. */
 
 /** Explains the step if it \a is_wanted or if \a result is out of memory; else, and where
  * an out-of-memory step cannot be explained, *out is NULL. */

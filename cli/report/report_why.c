@@ -10,8 +10,7 @@
 #include "base/text/units.h"
 #include "sim/explain/explain.h"
 
-/* What the time of each device goes into, for people and as JSON.
- */
+/* What the time of each device goes into, for people and as JSON. */
 
 enum { NAME_WIDTH = 34 };
 

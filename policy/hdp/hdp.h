@@ -18,8 +18,7 @@
 #include "search/method.h"
 
 /* Every constant of the hierarchical planner, by name. A preset gives all of them; a text
- * "lr=0.01,groups=64" changes single ones.
- */
+ * "lr=0.01,groups=64" changes single ones. */
 
 /* Groups that are given once and not learned, to compare the grouper with. */
 

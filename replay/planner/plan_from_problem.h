@@ -20,8 +20,7 @@ emp_status emp_replay_plan_from_problem(emp_replay_plan **out, const emp_problem
 
 /* Which kernel does the work of an op of a graph. Attributes are not kept in graphs;
  * strides, windows and transpositions are found from shapes, where they leave room in a
- * way that does as much work.
- */
+ * way that does as much work. */
 
 /** Whether there is a kernel for \a op: there is none for PyTorch's and ONNX's ops that are not
  * TensorFlow's, for attention and experts, and for products in another format than fp32.

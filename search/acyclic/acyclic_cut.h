@@ -52,8 +52,7 @@ emp_status emp_acyclic_cut(const emp_flow_graph *graph, int32_t part_count,
  * move whose flows allow it (Herrmann et al. 2019, section 4.3): from side 0 those that feed
  * nobody there, from side 1 those that nobody there feeds.
  *
- * From all on one side it makes a first division, vertex by vertex.
- */
+ * From all on one side it makes a first division, vertex by vertex. */
 
 /* A priority queue of vertices by gain: a binary heap that knows where each vertex is, so
  * that gains may change and vertices leave. Equal gains leave in the order of vertices. */

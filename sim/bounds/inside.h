@@ -30,8 +30,7 @@
  *
  * which takes one walk over the items. Prices are improved by cutting planes (Kelley, J.
  * SIAM 8, 1960): each walk gives a plane above the right side, and the highest point below
- * all planes is a linear program of a few columns. Docs: docs/bounds.md, lemma 2.
- */
+ * all planes is a linear program of a few columns. Docs: docs/bounds.md, lemma 2. */
 
 /** Prices of resources, then rents of memories. */
 enum { EMP_AREA_PRICES = EMP_BOUND_RESOURCES + EMP_DEVICE_KINDS };

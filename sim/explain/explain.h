@@ -336,8 +336,7 @@ void       emp_blamer_destroy(emp_blamer *blamer);
  * label is what they carry to other memories in one step, as the oracle counts it: where a
  * tensor crosses to a memory once for all that read it there, the edge to its first
  * reader carries it. So the labels add up to the traffic of the step. Edges that carry
- * nothing are thin; control edges are left out.
- */
+ * nothing are thin; control edges are left out. */
 
 enum { EMP_SCOPE_DOT_NODES = 200 };
 
@@ -369,8 +368,7 @@ emp_status emp_scope_dot_write(const char *path, const emp_problem *problem,
  * issue. Arrows go from the op that makes a tensor to its copy, and from there to the op that
  * was ready when the copy came.
  *
- * Each device has two counters: memory in use, and its peak so far as emp_sim_result counts it.
- */
+ * Each device has two counters: memory in use, and its peak so far as emp_sim_result counts it. */
 
 /** Runs \a sim once, or under the event rules twice, and writes what happened to \a path, by a temporary file and a
  * rename. \a problem is the one of \a sim. \retval EMP_EIO  The message names the file.

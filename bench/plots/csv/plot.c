@@ -14,8 +14,7 @@
 #include "bench/plots/drawing.h"
 
 /* A grid as dots: a band a row, in it a lane a series. What does not fit in memory stands right of
- * the axis. After W. S. Cleveland, "The Elements of Graphing Data".
- */
+ * the axis. After W. S. Cleveland, "The Elements of Graphing Data". */
 
 /* Pixels. */
 enum {

@@ -21,8 +21,7 @@
 #include "sim/machine/machine.h"
 #include "sim/runtime/runtime.h"
 
-/* Tables of options by name (base/text/options.h), as people and programs read them.
- */
+/* Tables of options by name (base/text/options.h), as people and programs read them. */
 
 enum { COLUMN = 26 };
 

@@ -22,8 +22,7 @@ enum { EMP_IMPORT_MODEL_BYTES = 32 };
  *     GPU1    NV18     X      NODE    0-55,112-167    0               N/A
  *
  * Rows of NICs and the legends below are not read. Older programs print fewer columns behind the
- * NICs, and call a NIC mlx5_0.
- */
+ * NICs, and call a NIC mlx5_0. */
 
 enum {
     EMP_IMPORT_GPUS = EMP_MAX_DEVICES - 1, /**< beside one CPU */
@@ -74,8 +73,7 @@ emp_status emp_smi_text_clean(char *text, size_t *size, const char *path, emp_er
  *
  * GPUs with at most PCIe bridges between them hang on one switch; those with at most host bridges
  * between them on one socket, and so do those that have the same CPUs near. Where NVLinks hide the way by
- * PCIe, a NIC near both GPUs tells it, else the CPUs near them.
- */
+ * PCIe, a NIC near both GPUs tells it, else the CPUs near them. */
 
 typedef struct {
     int32_t socket_count, switch_count;
@@ -124,8 +122,7 @@ emp_status emp_nvlink_sets_find(emp_nvlink_sets *sets, const emp_gpu_matrix *mat
  *         FB Memory Usage
  *             Total                         : 81559 MiB
  *         Max Clocks
- *             SM                            : 1980 MHz
- */
+ *             SM                            : 1980 MHz */
 
 /** Of one GPU; a number is 0 where the text does not tell it. */
 typedef struct {
@@ -160,8 +157,7 @@ emp_status emp_gpu_query_parse(emp_gpu_query *query, const char *text, size_t si
  *     GPU[0]          : (Topology) Numa Node: 0
  *
  * An XGMI link counts as one NVLink of the matrix, and GPUs of one NUMA node as near the same CPUs.
- * Weights and other tables are not read. `rocm-smi --showtopo --showproductname` tells the product, too.
- */
+ * Weights and other tables are not read. `rocm-smi --showtopo --showproductname` tells the product, too. */
 
 /** Whether a text has the table of link types. O(bytes). */
 bool emp_amd_topology_is(const char *text, size_t size);
@@ -183,8 +179,7 @@ emp_status emp_amd_topology_parse(emp_gpu_matrix *matrix, emp_gpu_query *query,
  *           <object type="OSDev" name="cuda0" ...><info name="GPUModel" value="NVIDIA A100-SXM4-40GB"/>
  *
  * A GPU is a PCI device of class 03 (display) or 12 (accelerator) of NVIDIA, AMD or, behind a bridge, Intel.
- * NVLinks and XGMI links are not in the file.
- */
+ * NVLinks and XGMI links are not in the file. */
 
 /** What the file says of the computer. Texts are "" and numbers 0 where it says nothing. */
 typedef struct {
@@ -209,8 +204,7 @@ emp_status emp_lstopo_parse(emp_lstopo *lstopo, emp_gpu_matrix *matrix,
                             emp_gpu_query *query, const char *text, size_t size,
                             const char *path, emp_error *err);
 
-/* GPUs and computers as their makers call them, and what is documented of the links of the device models.
- */
+/* GPUs and computers as their makers call them, and what is documented of the links of the device models. */
 
 /** Links of a device model. Rates are one way. */
 typedef struct {

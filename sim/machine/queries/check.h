@@ -19,8 +19,7 @@ int32_t emp_machine_check(const emp_machine *machine, emp_machine_complaint *tel
 
 /* TensorFlow's names of devices, as nodes of graphs have them: "/job:worker/task:1/device:GPU:0",
  * "/device:GPU:1", "/gpu:1", "/cpu:0". Task n is host n of the machine, whatever the job is; a name
- * without a task counts the devices of the whole machine.
- */
+ * without a task counts the devices of the whole machine. */
 
 enum { EMP_DEVICE_NAME_BYTES = 64 };
 
