@@ -1,18 +1,17 @@
-/** \file run/store/h5_internal.h
+/** \file run/store/h5.h
  * What the formats of this folder share: HDF5 files under a seal, scalars as attributes,
  * arrays as datasets. The library writes them; functions that take a file need the lock that
  * emp_h5_save() holds while it calls back. We read them ourselves, without a lock.
  */
-#ifndef EMP_RUN_STORE_H5_INTERNAL_H
-#define EMP_RUN_STORE_H5_INTERNAL_H
+#ifndef EMP_RUN_STORE_H5_H
+#define EMP_RUN_STORE_H5_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/collections.h"
-#include "run/store/checkpoint.h"
-#include "run/store/store.h"
+#include "base/error.h"
 
 /* The structures of an HDF5 file as the library writes them for us, found in the bytes of the file.
  *
@@ -60,6 +59,14 @@ emp_h5_span emp_h5_image_attribute(const emp_h5_image *image, const char *name,
 /** Finds the dataset of that name, "group/name" in a group. \return false if there is none. */
 bool emp_h5_image_dataset(const emp_h5_image *image, const char *name,
                           emp_h5_dataset *dataset);
+
+/** The learning curve after one tell: a row of an array of the type EMP_H5_CURVE. */
+typedef struct {
+    int64_t evaluations;    /**< so far */
+    int64_t feasible_count; /**< in this batch */
+    double  best_s; /**< best feasible step time so far; NaN while there is none */
+    double  mean_s; /**< of the batch, out-of-memory candidates included */
+} emp_curve_point;
 
 enum { EMP_H5_NAME_BYTES = 32 /* of a text in an array */ };
 
@@ -145,32 +152,10 @@ emp_status emp_h5_check_format(const char *path, const char *format, const char 
 emp_status emp_h5_load(const char *path, const char *const *formats, const char *noun,
                        emp_h5_reader *read, void *object, emp_error *err);
 
-/* ---- records, for formats that hold one ---- */
+/** Keeps the HDF5 library from printing, in all threads; main() calls it once. */
+void emp_store_silence(void);
 
-#define EMP_H5_RECORD_FORMAT     "emplace-run-1"
-#define EMP_H5_CHECKPOINT_FORMAT "emplace-checkpoint-1"
+/** Version of the HDF5 library; static storage. */
+const char *emp_store_library_version(void);
 
-/** NULL ends the list: a run record, also that of a run under way. */
-extern const char *const emp_h5_record_formats[];
-
-bool emp_h5_write_record(emp_h5_file file, const void *record);
-/** The names of the ops, and the machine's text, of a record that has them. */
-bool       emp_h5_write_names(emp_h5_file file, const emp_record *record);
-bool       emp_h5_write_machine(emp_h5_file file, const emp_record *record);
-emp_status emp_h5_read_record(const emp_h5_image *image, void *record, const char *path,
-                              emp_error *err);
-
-/** Looks whether all that was read can be said of a run: no negative counts, no times that are none.
- * O(ops + points). \retval EMP_EFORMAT  The message names the first thing that cannot. */
-emp_status emp_h5_check_sense(const emp_record *record, const char *path, emp_error *err);
-/** The same of what a checkpoint has beside its record. */
-emp_status emp_h5_check_progress(const emp_checkpoint *checkpoint,
-                                 const emp_record *so_far, const char *path,
-                                 emp_error *err);
-
-/** Fails if \a there, read from \a path, and \a here are of different runs: the message
- * names the first thing that differs. \retval EMP_EINVAL */
-emp_status emp_h5_check_same_run(const emp_record *there, const emp_record *here,
-                                 const char *path, emp_error *err);
-
-#endif /* EMP_RUN_STORE_H5_INTERNAL_H */
+#endif /* EMP_RUN_STORE_H5_H */

@@ -1,16 +1,68 @@
-/* What import.c finds out and write.c writes. */
-#ifndef EMP_SIM_MACHINE_IMPORT_PLAN_INTERNAL_H
-#define EMP_SIM_MACHINE_IMPORT_PLAN_INTERNAL_H
+/** \file sim/machine/import/import_internal.h
+ * The files of this folder: readers of what programs print of a computer, the plan that import.c makes of it, and
+ * write.c, which writes the plan as a machine file.
+ */
+#ifndef EMP_SIM_MACHINE_IMPORT_IMPORT_INTERNAL_H
+#define EMP_SIM_MACHINE_IMPORT_IMPORT_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text/text.h"
 #include "sim/machine/card.h"
 #include "sim/machine/import/import.h"
-#include "sim/machine/import/matrix.h"
 
 enum { EMP_IMPORT_MODEL_BYTES = 32 };
+
+/* The matrix that `nvidia-smi topo -m` prints: by which way two GPUs reach each other, and a GPU a NIC.
+ *
+ *             GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity   GPU NUMA ID
+ *     GPU0     X      NV18    PIX     0-55,112-167    0               N/A
+ *     GPU1    NV18     X      NODE    0-55,112-167    0               N/A
+ *
+ * Rows of NICs and the legends below are not read. Older programs print fewer columns behind the
+ * NICs, and call a NIC mlx5_0. */
+
+enum {
+    EMP_IMPORT_GPUS = EMP_MAX_DEVICES - 1, /**< beside one CPU */
+    EMP_IMPORT_NICS = 64,
+    EMP_IMPORT_AFFINITY_BYTES = 48
+};
+
+/** The farthest thing that a copy by PCIe passes, from near to far. */
+typedef enum {
+    EMP_WAY_SELF,   /**< X */
+    EMP_WAY_PIX,    /**< one PCIe bridge */
+    EMP_WAY_PXB,    /**< several PCIe bridges */
+    EMP_WAY_PHB,    /**< a host bridge: the CPU */
+    EMP_WAY_NODE,   /**< host bridges of one NUMA node */
+    EMP_WAY_SYS,    /**< what joins NUMA nodes */
+    EMP_WAY_UNKNOWN /**< the matrix does not say: NVLinks hide it */
+} emp_way;
+
+typedef struct {
+    int32_t gpu_count, nic_count;
+    uint8_t pcie[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS]; /**< an emp_way */
+    uint8_t nvlinks[EMP_IMPORT_GPUS][EMP_IMPORT_GPUS];
+    uint8_t nic[EMP_IMPORT_GPUS][EMP_IMPORT_NICS];             /**< an emp_way */
+    char affinity[EMP_IMPORT_GPUS][EMP_IMPORT_AFFINITY_BYTES]; /**< CPUs; "" = not told */
+    int32_t line[EMP_IMPORT_GPUS];                             /**< of its row */
+} emp_gpu_matrix;
+
+/** Reads the matrix. Cells of NICs that are damaged make all NICs be left out. O(bytes + GPUs^2).
+ * \param text  Cleaned by emp_smi_text_clean().
+ * \param path  For messages.
+ * \retval EMP_EFORMAT  The message names the file, the line and what is expected. */
+emp_status emp_gpu_matrix_parse(emp_gpu_matrix *matrix, const char *text, size_t size,
+                                const char *path, emp_error *err);
+
+enum { EMP_SMI_MOST_BYTES = 1 << 24 };
+
+/** Removes the escapes by which a terminal underlines, in place. O(bytes).
+ * \param size  Of \a text; becomes what is left.
+ * \retval EMP_EFORMAT  The text has zero bytes. */
+emp_status emp_smi_text_clean(char *text, size_t *size, const char *path, emp_error *err);
 
 /* Shares of documented rates that copies are taken to reach. */
 #define EMP_IMPORT_PCIE_FRAC   0.8 /* as in the machines that come with the program */
@@ -21,8 +73,7 @@ enum { EMP_IMPORT_MODEL_BYTES = 32 };
  *
  * GPUs with at most PCIe bridges between them hang on one switch; those with at most host bridges
  * between them on one socket, and so do those that have the same CPUs near. Where NVLinks hide the way by
- * PCIe, a NIC near both GPUs tells it, else the CPUs near them.
- */
+ * PCIe, a NIC near both GPUs tells it, else the CPUs near them. */
 
 typedef struct {
     int32_t socket_count, switch_count;
@@ -71,8 +122,7 @@ emp_status emp_nvlink_sets_find(emp_nvlink_sets *sets, const emp_gpu_matrix *mat
  *         FB Memory Usage
  *             Total                         : 81559 MiB
  *         Max Clocks
- *             SM                            : 1980 MHz
- */
+ *             SM                            : 1980 MHz */
 
 /** Of one GPU; a number is 0 where the text does not tell it. */
 typedef struct {
@@ -107,8 +157,7 @@ emp_status emp_gpu_query_parse(emp_gpu_query *query, const char *text, size_t si
  *     GPU[0]          : (Topology) Numa Node: 0
  *
  * An XGMI link counts as one NVLink of the matrix, and GPUs of one NUMA node as near the same CPUs.
- * Weights and other tables are not read. `rocm-smi --showtopo --showproductname` tells the product, too.
- */
+ * Weights and other tables are not read. `rocm-smi --showtopo --showproductname` tells the product, too. */
 
 /** Whether a text has the table of link types. O(bytes). */
 bool emp_amd_topology_is(const char *text, size_t size);
@@ -130,8 +179,7 @@ emp_status emp_amd_topology_parse(emp_gpu_matrix *matrix, emp_gpu_query *query,
  *           <object type="OSDev" name="cuda0" ...><info name="GPUModel" value="NVIDIA A100-SXM4-40GB"/>
  *
  * A GPU is a PCI device of class 03 (display) or 12 (accelerator) of NVIDIA, AMD or, behind a bridge, Intel.
- * NVLinks and XGMI links are not in the file.
- */
+ * NVLinks and XGMI links are not in the file. */
 
 /** What the file says of the computer. Texts are "" and numbers 0 where it says nothing. */
 typedef struct {
@@ -156,8 +204,7 @@ emp_status emp_lstopo_parse(emp_lstopo *lstopo, emp_gpu_matrix *matrix,
                             emp_gpu_query *query, const char *text, size_t size,
                             const char *path, emp_error *err);
 
-/* GPUs and computers as their makers call them, and what is documented of the links of the device models.
- */
+/* GPUs and computers as their makers call them, and what is documented of the links of the device models. */
 
 /** Links of a device model. Rates are one way. */
 typedef struct {
@@ -241,12 +288,8 @@ typedef struct {
     double            socket_gb_per_s; /* 0: sockets have no links of their own */
 } emp_import_plan;
 
-/* Whether a fabric joins two GPUs. */
-
 /* Whether a GPU hangs on its host that way. */
 bool emp_import_has_bus(const emp_import_plan *plan, emp_import_bus bus);
-
-/* "NVLinks" or "XGMI links" */
 
 /* \retval EMP_ENOMEM, EMP_EUNSUPPORTED */
 emp_status emp_import_write(char **yaml, const emp_import_plan *plan, emp_error *err);
@@ -255,4 +298,4 @@ emp_status emp_import_write(char **yaml, const emp_import_plan *plan, emp_error 
 emp_status emp_import_write_host(char **yaml, const emp_import_plan *plan,
                                  emp_error *err);
 
-#endif /* EMP_SIM_MACHINE_IMPORT_PLAN_INTERNAL_H */
+#endif /* EMP_SIM_MACHINE_IMPORT_IMPORT_INTERNAL_H */

@@ -1,13 +1,13 @@
-/** \file sim/machine/machine_internal.h
- * What machine.c makes machines of: fabrics, topologies, random networks. Not for other folders.
+/** \file sim/machine/topology.h
+ * Builds the network of a machine: fabrics, topologies, random networks. Not for other folders.
  *
  * Fabrics are the section `fabrics` of a machine file:
  *
  *     fabrics:
  *       - {name: "nvswitch", devices: ["gpu:0", "gpu:1"], bandwidth: "360 GB/s", latency: "5 us"}
  */
-#ifndef EMP_SIM_MACHINE_MACHINE_INTERNAL_H
-#define EMP_SIM_MACHINE_MACHINE_INTERNAL_H
+#ifndef EMP_SIM_MACHINE_TOPOLOGY_H
+#define EMP_SIM_MACHINE_TOPOLOGY_H
 
 #include <emplace/machine.h>
 #include <stdbool.h>
@@ -88,4 +88,4 @@ bool emp_giph_machine_is(const char *spec);
  *                      right. \retval EMP_ENOMEM */
 emp_status emp_giph_machine_create(emp_machine **out, const char *spec, emp_error *err);
 
-#endif /* EMP_SIM_MACHINE_MACHINE_INTERNAL_H */
+#endif /* EMP_SIM_MACHINE_TOPOLOGY_H */
