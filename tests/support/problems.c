@@ -462,3 +462,46 @@ void hand_graph_comb(task *t, int32_t layers)
     hand_graph_op(t, "end", "Relu", add_layers(t, layers, true)); /* its second reader */
     hand_graph_finish(t);
 }
+
+/* ---- what a task gives ---- */
+
+emp_sim *task_sim(const task *t)
+{
+    emp_sim  *sim = NULL;
+    emp_error err = {0};
+
+    MUST(emp_sim_create(&sim, t->problem, &err));
+    return sim;
+}
+
+emp_sim_result task_run(const task *t)
+{
+    emp_sim       *sim = task_sim(t);
+    emp_sim_result result = {0};
+    emp_error      err = {0};
+
+    MUST(emp_sim_run(sim, t->device_of_op, &result, &err));
+    emp_sim_destroy(sim);
+    return result;
+}
+
+emp_sim_result task_trace(const task *t, const emp_sim_trace *trace)
+{
+    emp_sim       *sim = task_sim(t);
+    emp_sim_result result = {0};
+    emp_error      err = {0};
+
+    MUST(emp_sim_run_traced(sim, t->device_of_op, trace, &result, &err));
+    emp_sim_destroy(sim);
+    return result;
+}
+
+emp_explain *task_explain(const task *t)
+{
+    const emp_decision decision = {.device_of_op = t->device_of_op};
+    emp_explain       *why = NULL;
+    emp_error          err = {0};
+
+    MUST(emp_explain_create(&why, t->problem, &decision, &err));
+    return why;
+}

@@ -13,6 +13,8 @@
 #ifndef EMP_TESTS_SUPPORT_PROBLEMS_H
 #define EMP_TESTS_SUPPORT_PROBLEMS_H
 
+#include "sim/engine/sim.h"
+#include "sim/explain/explain.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/problem.h"
 
@@ -112,6 +114,16 @@ void hand_graph_layers(task *t, int32_t layers);
 /** Layers that each have a reader = Relu(relu), so that by the rules of colocation each layer
  * is a group and each reader is one. */
 void hand_graph_comb(task *t, int32_t layers);
+
+/* ---- what a task gives ---- */
+
+/** A simulator of the problem, which the caller destroys. */
+emp_sim *task_sim(const task *t);
+/** The step of the task's placement; \a trace may be NULL. */
+emp_sim_result task_run(const task *t);
+emp_sim_result task_trace(const task *t, const emp_sim_trace *trace);
+/** Likewise explained; the caller destroys it. */
+emp_explain *task_explain(const task *t);
 
 /* ---- parts ---- */
 

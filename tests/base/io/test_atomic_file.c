@@ -18,6 +18,7 @@
 
 #include "base/io/atomic_file.h"
 #include "base/mem.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 static char folder[64], path[96], beside[104];
@@ -159,10 +160,8 @@ Test(atomic_file, what_is_no_file_is_written_to)
 static void expect_refused(const char *name, const char *why)
 {
     emp_atomic_file f = {0};
-    emp_error       err = {0};
 
-    cr_expect_eq(emp_atomic_file_open(&f, name, &err), EMP_EIO, "%s", name);
-    cr_expect_not_null(strstr(err.msg, why), "%s", err.msg);
+    EXPECT_REFUSED(emp_atomic_file_open(&f, name, &err), EMP_EIO, why);
 }
 
 Test(atomic_file, a_pipe_that_nobody_reads_is_not_waited_for)
@@ -376,10 +375,9 @@ static emp_status print_and_fail(FILE *stream, const void *what, emp_error *err)
 
 Test(atomic_file, a_printer_that_cannot_write_gets_the_path_named)
 {
-    emp_error err = {0};
 
-    cr_expect_eq(emp_atomic_file_write("/dev/full", print_and_fail, NULL, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "/dev/full cannot be written: No space left on device");
+    EXPECT_REFUSED(emp_atomic_file_write("/dev/full", print_and_fail, NULL, &err),
+                   EMP_EIO, "/dev/full cannot be written: No space left on device");
 }
 
 /* At once, as a report is written: nothing is left to flush. */
@@ -394,10 +392,9 @@ static emp_status print_a_block(FILE *stream, const void *what, emp_error *err)
 
 Test(atomic_file, a_block_that_cannot_be_written_has_its_cause_named)
 {
-    emp_error err = {0};
 
-    cr_expect_eq(emp_atomic_file_write("/dev/full", print_a_block, NULL, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg, "/dev/full cannot be written: No space left on device");
+    EXPECT_REFUSED(emp_atomic_file_write("/dev/full", print_a_block, NULL, &err), EMP_EIO,
+                   "/dev/full cannot be written: No space left on device");
 }
 
 Test(atomic_file, file_systems_without_sync_will_do)

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text/file.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 static char path[64];
@@ -75,14 +76,13 @@ Test(file, loads_plain_and_packed_files_alike)
     unsigned char *want = make_noise(SIZE);
 
     for (int packed = 0; packed < 2; packed++) {
-        char     *got = NULL;
-        size_t    size = 0;
-        emp_error err = {0};
+        char  *got = NULL;
+        size_t size = 0;
         if (packed)
             write_packed(want, SIZE);
         else
             write_plain(want, SIZE);
-        cr_assert_eq(emp_file_load(path, &got, &size, &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_file_load(path, &got, &size, &err));
         cr_assert_eq(size, SIZE);
         cr_expect_eq(memcmp(got, want, SIZE), 0);
         emp_free(got);

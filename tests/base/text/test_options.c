@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text/options.h"
+#include "tests/support/expect.h"
 
 typedef enum { COLOR_RED, COLOR_GREEN, COLOR_BLUE } color;
 
@@ -161,12 +162,10 @@ ParameterizedTestParameters(options, say_what_is_wrong)
 ParameterizedTest(struct wrong *c, options, say_what_is_wrong)
 {
     struct options o;
-    emp_error      err = {0};
 
-    cr_expect_eq(emp_options_parse(&o, &table, c->preset[0] == '\0' ? NULL : c->preset,
-                                   c->text, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, c->message);
+    EXPECT_REFUSED(emp_options_parse(&o, &table, c->preset[0] == '\0' ? NULL : c->preset,
+                                     c->text, &err),
+                   EMP_EINVAL, c->message);
 }
 
 Test(options, may_be_none)
@@ -241,10 +240,8 @@ Test(words, are_found_whole)
 Test(options, a_name_that_is_given_twice_is_refused)
 {
     struct options o;
-    emp_error      err = {0};
 
-    cr_expect_eq(emp_options_parse(&o, &table, NULL, "count=3,loud=1,count=4", &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "test: option count is given twice");
+    EXPECT_REFUSED(emp_options_parse(&o, &table, NULL, "count=3,loud=1,count=4", &err),
+                   EMP_EINVAL, "test: option count is given twice");
     cr_expect_eq(emp_options_parse(&o, &table, NULL, "count=3,loud=1", NULL), EMP_OK);
 }

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "sim/bounds/area.h"
+#include "tests/support/expect.h"
 
 enum { BOTH = EMP_KIND_CPU | EMP_KIND_GPU, ITEMS = 9 };
 
@@ -23,11 +24,9 @@ static emp_area_item make(double cpu, double gpu, uint32_t kinds)
 
 static emp_area solve(const emp_area_item *item, int32_t count)
 {
-    emp_area  area;
-    emp_error err = {0};
+    emp_area area;
 
-    cr_assert_eq(emp_area_solve(&area, item, count, ones, 1e-6, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_area_solve(&area, item, count, ones, 1e-6, &err));
     return area;
 }
 

@@ -10,6 +10,7 @@
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/best_placement.h"
 #include "tests/support/branch_bound.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum {
@@ -36,10 +37,8 @@ static uint64_t times(uint64_t count)
 static emp_bounds bounds_of(const emp_problem *problem)
 {
     emp_bounds bounds;
-    emp_error  err = {0};
 
-    cr_assert_eq(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_bounds_compute(&bounds, problem, EMP_BOUNDS_EFFORT, &err));
     return bounds;
 }
 

@@ -4,13 +4,13 @@
 
 #include "base/mem.h"
 #include "sim/cost/kernel.h"
+#include "tests/support/expect.h"
 
 static emp_machine *load(const char *name)
 {
     emp_machine *machine = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_load(&machine, name, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&machine, name, &err));
     return machine;
 }
 

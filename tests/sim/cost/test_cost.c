@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "sim/cost/cost.h"
 #include "tests/sim/cost/one_op.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 static const emp_device gpu = {.kind = EMP_DEVICE_GPU,
@@ -45,12 +46,11 @@ static emp_cost_table *table_on(const emp_op_cost *cost, int32_t cpu_count)
     emp_graph      *g = one_op_graph(cost);
     emp_machine    *m = EMP_NEW(emp_machine);
     emp_cost_table *t = NULL;
-    emp_error       err = {0};
 
     cr_assert_not_null(m);
     while (m->device_count < cpu_count) m->device[m->device_count++] = cpu;
     m->device[m->device_count++] = gpu;
-    cr_assert_eq(emp_cost_table_create(&t, g, m, &runtime, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_cost_table_create(&t, g, m, &runtime, &err));
     emp_machine_destroy(m);
     emp_graph_destroy(g);
     return t;

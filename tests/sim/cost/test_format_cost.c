@@ -8,6 +8,7 @@
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
 #include "tests/sim/graph/kit.h"
+#include "tests/support/expect.h"
 
 static emp_device_model h100;
 static emp_graph       *graph;
@@ -17,10 +18,9 @@ static void set_up(void)
 {
     emp_graph_builder *b = NULL;
     emp_op_attrs       causal = {.is_causal = true};
-    emp_error          err = {0};
 
-    cr_assert_eq(emp_device_model_load(&h100, "h100-sxm", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
+    ASSERT_OK(emp_device_model_load(&h100, "h100-sxm", &err));
+    ASSERT_OK(emp_graph_builder_create(&b, &err));
     kit_op(b, "product", "MatMul", NULL, 2, kit_tensor(b, "x", "f[512,1024]"),
            kit_tensor(b, "w", "f[1024,256]"));
     emp_port q = kit_tensor(b, "q", "f[2,1024,8,128]");

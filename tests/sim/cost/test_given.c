@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "graphs/load.h"
 #include "sim/cost/given.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -23,18 +24,13 @@ typedef struct {
 
 static void open_task_on(fixture *f, const char *machine)
 {
-    emp_error err = {0};
 
-    cr_assert_eq(emp_source_load(&f->graph, NULL, NULL, "rnnlm:steps=2,units=64", &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&f->machine, machine, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&f->runtime, "tf-r1.3", &err), EMP_OK);
-    cr_assert_eq(
-        emp_cost_table_create(&f->predicted, f->graph, f->machine, &f->runtime, &err),
-        EMP_OK);
-    cr_assert_eq(
-        emp_cost_table_create(&f->table, f->graph, f->machine, &f->runtime, &err),
-        EMP_OK);
+    ASSERT_OK(emp_source_load(&f->graph, NULL, NULL, "rnnlm:steps=2,units=64", &err));
+    ASSERT_OK(emp_machine_load(&f->machine, machine, &err));
+    ASSERT_OK(emp_runtime_init(&f->runtime, "tf-r1.3", &err));
+    ASSERT_OK(
+        emp_cost_table_create(&f->predicted, f->graph, f->machine, &f->runtime, &err));
+    ASSERT_OK(emp_cost_table_create(&f->table, f->graph, f->machine, &f->runtime, &err));
 }
 
 static void open_task(fixture *f) { open_task_on(f, "k40x2"); }
@@ -73,14 +69,13 @@ Test(given, a_name_sets_one_op_and_scales_the_others)
 {
     fixture         f = {0};
     emp_given_costs out;
-    emp_error       err = {0};
     char            text[512];
 
     open_task(&f);
     emp_op_id   op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
     emp_time_ns ns = f.predicted->gpu[op].compute_ns;
     snprintf(text, sizeof text, "op,us\n%s,%.3f\n", f.graph->name[op], (double)ns * 2e-3);
-    cr_assert_eq(apply(&out, &f, text, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(apply(&out, &f, text, &err));
     cr_expect_eq(f.table->gpu[op].compute_ns, 2 * ns);
     cr_expect_float_eq(out.column[EMP_DEVICE_GPU][0].factor, 2.0, 1e-9);
     cr_expect_eq(f.table->gpu[other].compute_ns, 2 * f.predicted->gpu[other].compute_ns);
@@ -94,15 +89,13 @@ Test(given, types_patterns_and_models_choose_ops)
 {
     fixture         f = {0};
     emp_given_costs out;
-    emp_error       err = {0};
 
     open_task(&f);
     emp_op_id op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
-    cr_assert_eq(apply(&out, &f,
-                       "op,us,model\n*,7,k40\ntype:MatMul,12.5,gpu\n*,3,cpu\n"
-                       "*,99,h100-sxm\n",
-                       &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(apply(&out, &f,
+                    "op,us,model\n*,7,k40\ntype:MatMul,12.5,gpu\n*,3,cpu\n"
+                    "*,99,h100-sxm\n",
+                    &err));
     cr_expect_eq(f.table->gpu[op].compute_ns, 12500);
     cr_expect_eq(f.table->gpu[other].compute_ns, 7000);
     cr_expect_eq(f.table->cpu[op].lanes, 1);
@@ -119,18 +112,16 @@ Test(given, each_model_of_a_machine_has_times_of_its_own)
 {
     fixture         f = {0};
     emp_given_costs out;
-    emp_error       err = {0};
 
     open_task_on(&f, "rtx4090x2+rtx3060");
     emp_op_id           op = find_kernel(&f, "MatMul"), other = find_kernel(&f, "Tanh");
     emp_device_id       fast = 1, slow = f.machine->device_count - 1;
     const emp_gpu_cost *gpu = f.table->gpu, *before = f.predicted->gpu;
     cr_assert_eq(f.table->column_count[EMP_DEVICE_GPU], 2);
-    cr_assert_eq(apply(&out, &f,
-                       "op,us,model\ntype:MatMul,12.5,rtx4090\n"
-                       "type:MatMul,50,rtx3060\n*,7,cpu\n",
-                       &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(apply(&out, &f,
+                    "op,us,model\ntype:MatMul,12.5,rtx4090\n"
+                    "type:MatMul,50,rtx3060\n*,7,cpu\n",
+                    &err));
     cr_expect_eq(gpu[emp_cost_row(f.table, fast, op)].compute_ns, 12500);
     cr_expect_eq(gpu[emp_cost_row(f.table, fast + 1, op)].compute_ns, 12500);
     cr_expect_eq(gpu[emp_cost_row(f.table, slow, op)].compute_ns, 50000);
@@ -166,7 +157,6 @@ Test(given, single_times_skip_what_is_not_there)
 {
     fixture         f = {0};
     emp_given_costs out;
-    emp_error       err = {0};
 
     open_task_on(&f, "rtx4090x2+rtx3060");
     emp_op_id      op = find_kernel(&f, "MatMul");
@@ -175,17 +165,15 @@ Test(given, single_times_skip_what_is_not_there)
     emp_given_time times[] = {{name, strlen(name), slow, 50.0},
                               {"_SOURCE", 7, slow, 1.0},
                               {name, strlen(name), -1, 9.0}};
-    cr_assert_eq(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime,
-                                       times, 3, "run.pb", &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime, times,
+                                    3, "run.pb", &err));
     cr_expect_eq(f.table->gpu[emp_cost_row(f.table, slow, op)].compute_ns, 50000);
     cr_expect_eq(f.table->gpu[op].compute_ns, f.predicted->gpu[op].compute_ns);
     cr_expect_eq(out.line_count, 1);
     cr_expect_eq(out.skipped_count, 2);
-    cr_expect_eq(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime,
-                                       times + 1, 2, "run.pb", &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "run.pb has 2 times, and none"), "%s", err.msg);
+    EXPECT_REFUSED(emp_given_times_apply(&out, f.table, f.graph, f.machine, &f.runtime,
+                                         times + 1, 2, "run.pb", &err),
+                   EMP_EINVAL, "run.pb has 2 times, and none");
     close_task(&f);
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "sim/explain/explain.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -55,12 +56,11 @@ static int64_t step_ns(const tiny_op *ops, const uint8_t *level, int count, how 
     task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r = {0};
-    emp_error      err = {0};
 
     create(&t, ops, level, count, h);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
     for (int again = 0; again < 2; again++) {
-        cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
         cr_expect(r.is_feasible);
     }
     emp_sim_destroy(sim);
@@ -103,14 +103,11 @@ Test(client, is_explained)
 {
     task         t;
     emp_explain *why = NULL;
-    emp_error    err = {0};
 
     create(&t, two_rounds, rounds, 4,
            (how){.is_client = true, .has_hop = true, .weight = 100});
-    cr_assert_eq(emp_explain_create(&why, t.problem,
-                                    &(emp_decision){.device_of_op = t.device_of_op},
-                                    &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_explain_create(&why, t.problem,
+                                 &(emp_decision){.device_of_op = t.device_of_op}, &err));
     cr_expect_eq(why->cause_ns[EMP_CAUSE_GPU_OP], 1000);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_RECEIVE], HOP_NS);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_HOST_WAIT], 1657 - 1114);

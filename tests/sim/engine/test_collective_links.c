@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "sim/engine/sim.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 /* Device 0 is the CPU. A copy takes 5 + 256 ns, an op 10 ns on a GPU and 20 ns on a core. */
@@ -43,14 +44,13 @@ static emp_sim_result simulate(const tiny_op *ops, int32_t set_of_first, int32_t
     emp_runtime    runtime = tiny_list_scheduling();
     emp_sim_result result = {0};
     emp_sim       *sim = NULL;
-    emp_error      err = {0};
     task           t;
 
     runtime.events.shared_links = shares_links;
     task_create_tiny(&t, ops, OPS, &runtime);
     bind_ranks(&t, EMP_COLLECTIVE_ALL_REDUCE, set_of_first, set);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &result, &err), EMP_OK);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &result, &err));
     emp_sim_destroy(sim);
     task_destroy(&t);
     return result;

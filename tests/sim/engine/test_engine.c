@@ -9,6 +9,7 @@
 #include "sim/engine/sim.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum {
@@ -28,11 +29,9 @@ static emp_sim_result simulate(const emp_problem   *problem,
 {
     emp_sim       *sim = NULL;
     emp_sim_result result = {0};
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, NULL, &result, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_sim_create(&sim, problem, &err));
+    ASSERT_OK(emp_sim_run_traced(sim, device_of_op, NULL, &result, &err));
     emp_sim_destroy(sim);
     return result;
 }
@@ -358,18 +357,16 @@ Test(engine, refuses_devices_that_do_not_exist_or_fit)
     task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r;
-    emp_error      err = {0};
 
     task_create_tiny(&t, ops, 2, &runtime);
     t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
     t.device_of_op[1] = 3;
-    cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op 'op1' is on device 3 of 0..2");
+    EXPECT_REFUSED(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL,
+                   "op 'op1' is on device 3 of 0..2");
     t.device_of_op[1] = 1;
-    err = (emp_error){0};
-    cr_expect_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op 'op1' cannot run on gpu:0");
+    EXPECT_REFUSED(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL,
+                   "op 'op1' cannot run on gpu:0");
     emp_sim_destroy(sim);
     task_destroy(&t);
 }
@@ -399,22 +396,18 @@ static emp_graph *huge_product(int64_t rows, int64_t inner)
     emp_op_attrs       right = left, product = {.dtype = EMP_DTYPE_FLOAT};
     emp_port           in[2] = {{0, 0}, {0, 0}};
     emp_op_id          op;
-    emp_error          err = {0};
 
     left.shape = EMP_SHAPE(rows, inner);
     right.shape = EMP_SHAPE(inner, rows);
     cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    cr_assert_eq(emp_graph_builder_add(b, "a", "Placeholder", &left, NULL, 0, NULL, 0,
-                                       &in[0].op, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_add(b, "b", "Placeholder", &right, NULL, 0, NULL, 0,
-                                       &in[1].op, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(
-        emp_graph_builder_add(b, "y", "MatMul", &product, in, 2, NULL, 0, &op, &err),
-        EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_graph_builder_add(b, "a", "Placeholder", &left, NULL, 0, NULL, 0,
+                                    &in[0].op, &err));
+    ASSERT_OK(emp_graph_builder_add(b, "b", "Placeholder", &right, NULL, 0, NULL, 0,
+                                    &in[1].op, &err));
+    ASSERT_OK(
+        emp_graph_builder_add(b, "y", "MatMul", &product, in, 2, NULL, 0, &op, &err));
     emp_graph_builder_set_target(b, op);
-    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_graph_builder_finish(b, &g, &err));
     emp_graph_builder_destroy(b);
     return g;
 }
@@ -436,15 +429,13 @@ Test(engine, refuses_sizes_beyond_64_bits)
         emp_graph   *g = huge_product(sizes[i][0], sizes[i][1]);
         emp_problem *p = NULL;
         emp_sim     *sim = NULL;
-        emp_error    err = {0};
-        cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "huge", &err), EMP_OK, "%s",
-                     err.msg);
+        ASSERT_OK(emp_problem_create(&p, g, m, &runtime, "huge", &err));
         for (emp_op_id op = 0; op < g->op_count; op++) {
             cr_expect_geq(p->costs->gpu[op].compute_ns, 0);
             cr_expect_geq(p->costs->cpu[op].compute_ns, 0);
         }
-        cr_expect_eq(emp_sim_create(&sim, p, &err), EMP_EUNSUPPORTED, "sizes %zu", i);
-        cr_expect_not_null(strstr(err.msg, " in all; at most "), "%s", err.msg);
+        EXPECT_REFUSED(emp_sim_create(&sim, p, &err), EMP_EUNSUPPORTED,
+                       " in all; at most ");
         cr_expect_null(sim);
         emp_problem_destroy(p);
         emp_graph_destroy(g);
@@ -501,14 +492,12 @@ static void expect_longest(const task *t, emp_time_ns others)
 {
     const emp_time_ns short_times = INT64_C(1) << 49, limit = INT64_C(1) << 58;
     emp_sim          *sim = NULL;
-    emp_error         err = {0};
 
     expect_step_of(t, others, short_times - 1);
     expect_step_of(t, others, short_times);
     expect_step_of(t, others, limit - 64); /* sums of times are doubles */
     t->problem->costs->gpu[0].compute_ns = limit - others;
-    cr_expect_eq(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "s in all"), "%s", err.msg);
+    EXPECT_REFUSED(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED, "s in all");
     cr_expect_null(sim);
 }
 
@@ -543,17 +532,16 @@ Test(engine, refuses_bytes_beyond_64_bits)
     emp_runtime   runtime = tiny_list_scheduling();
 
     for (int which = 0; which < 3; which++) {
-        task      t;
-        emp_sim  *sim = NULL;
-        emp_error err = {0};
+        task     t;
+        emp_sim *sim = NULL;
         task_create_tiny(&t, ops, 2, &runtime);
         emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
         if (which == 0) tensor->bytes = INT64_MAX;
         if (which == 1) t.graph->op[0].persistent_bytes = INT64_MAX;
         if (which == 2)
             emp_graph_own_cost(t.graph, 1)->workspace_bytes = INT64_C(1) << 62;
-        cr_expect_eq(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED);
-        cr_expect_not_null(strstr(err.msg, "bytes in all"), "%s", err.msg);
+        EXPECT_REFUSED(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED,
+                       "bytes in all");
         cr_expect_null(sim);
         task_destroy(&t);
     }

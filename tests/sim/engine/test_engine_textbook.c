@@ -9,6 +9,7 @@
 #include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/plain/textbook.h"
 #include "tests/support/scratch.h"
 
@@ -133,24 +134,20 @@ static void compare_workloads(const char *machine_name, int workload_count)
                                         "inception_v3", "resnet:depth=50"};
     static const char *const runtimes[] = {"tf-r1.3", "ideal"};
     emp_machine             *machine = NULL;
-    emp_error                err = {0};
 
-    cr_assert_eq(emp_machine_load(&machine, machine_name, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&machine, machine_name, &err));
     for (int i = 0; i < workload_count; i++) {
         emp_graph *step = NULL;
-        cr_assert_eq(emp_source_load(&step, NULL, NULL, specs[i], &err), EMP_OK, "%s",
-                     err.msg);
+        ASSERT_OK(emp_source_load(&step, NULL, NULL, specs[i], &err));
         emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
         for (int k = 0; k < 2; k++) {
             emp_runtime  runtime;
             emp_problem *problem = NULL;
             emp_sim     *sim = NULL;
-            cr_assert_eq(emp_runtime_init(&runtime, runtimes[k], &err), EMP_OK, "%s",
-                         err.msg);
-            cr_assert_eq(
-                emp_problem_create(&problem, step, machine, &runtime, specs[i], &err),
-                EMP_OK);
-            cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
+            ASSERT_OK(emp_runtime_init(&runtime, runtimes[k], &err));
+            ASSERT_OK(
+                emp_problem_create(&problem, step, machine, &runtime, specs[i], &err));
+            ASSERT_OK(emp_sim_create(&sim, problem, &err));
             for (int32_t chunk = 1; chunk < step->op_count; chunk *= 9) {
                 for (emp_op_id op = 0; op < step->op_count; op++) {
                     device[op] = op / chunk % machine->device_count;

@@ -7,6 +7,7 @@
 #include "sim/engine/sim.h"
 #include "sim/problem/fusion.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/plain/textbook.h"
 #include "tests/support/survive.h"
 
@@ -102,13 +103,12 @@ static int32_t compare_problem(task *t, int number)
     uint8_t     *level = EMP_NEW_ARRAY(uint8_t, ops);
     emp_fusion  *fusion = NULL;
     emp_sim     *sim = NULL;
-    emp_error    err = {0};
     emp_rng      rng;
     int32_t      fused = 0;
 
     emp_rng_init(&rng, (uint64_t)number, 5, 1);
-    cr_assert_eq(emp_fusion_create(&fusion, t->problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_create(&sim, t->problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_fusion_create(&fusion, t->problem, &err));
+    ASSERT_OK(emp_sim_create(&sim, t->problem, &err));
     for (int k = 0; k < PLACEMENTS; k++) {
         if (k == 1) place_on_last(t);
         emp_decision d = {.device_of_op = t->device_of_op, .leader_of_op = leader};
@@ -197,7 +197,6 @@ Test(fusion, spares_time)
     emp_decision   d;
     emp_sim       *sim = NULL;
     emp_sim_result plain = {0}, fused = {0};
-    emp_error      err = {0};
 
     task_create(&t, "nmt:layers=2,steps=4", "k40x2", "tf-r1.3");
     const size_t  ops = (size_t)t.graph->op_count;
@@ -207,9 +206,9 @@ Test(fusion, spares_time)
     for (size_t op = 0; op < ops; op++) t.device_of_op[op] = 1;
     emp_problem_legalize(t.problem, t.device_of_op);
     take_devices(&t, &d, leader);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &plain, &err), EMP_OK);
-    cr_assert_eq(emp_sim_run_timed(sim, &d, &times, &fused, &err), EMP_OK);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &plain, &err));
+    ASSERT_OK(emp_sim_run_timed(sim, &d, &times, &fused, &err));
     cr_expect_lt(fused.step_time_ns, plain.step_time_ns);
     cr_expect_lt(fused.busy_ns[1], plain.busy_ns[1]);
     for (size_t op = 0; op < ops; op++) {

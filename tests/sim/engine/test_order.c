@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum { GPU = 10, CPU = 20, COPY = 5 + 256 };
@@ -20,12 +21,10 @@ static emp_time_ns simulate(const emp_problem *problem, const emp_decision *deci
 {
     emp_sim       *sim = NULL;
     emp_sim_result result = {0}, traced = {0};
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run_decision(sim, decision, &result, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_sim_trace_decision(sim, decision, NULL, &traced, &err), EMP_OK);
+    ASSERT_OK(emp_sim_create(&sim, problem, &err));
+    ASSERT_OK(emp_sim_run_decision(sim, decision, &result, &err));
+    ASSERT_OK(emp_sim_trace_decision(sim, decision, NULL, &traced, &err));
     cr_expect_eq(traced.step_time_ns, result.step_time_ns);
     emp_sim_destroy(sim);
     return result.step_time_ns;

@@ -11,6 +11,7 @@
 #include "sim/engine/sim.h"
 #include "sim/rules/rules.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/plain/baechi_plain.h"
 #include "tests/support/plain/edges_plain.h"
 #include "tests/support/plain/msr_plain.h"
@@ -26,9 +27,8 @@ enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 static emp_runtime load(const char *name)
 {
     emp_runtime r = {0};
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_init(&r, name, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_runtime_init(&r, name, &err));
     return r;
 }
 
@@ -466,13 +466,10 @@ Test(profiles, refuse_what_is_no_placement)
 
 static void expect_unsupported(const task *t, const char *sentence)
 {
-    emp_sim  *sim = NULL;
-    emp_error err = {0};
+    emp_sim *sim = NULL;
 
-    cr_expect_eq(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED, "%s",
-                 sentence);
+    EXPECT_REFUSED(emp_sim_create(&sim, t->problem, &err), EMP_EUNSUPPORTED, sentence);
     cr_expect_null(sim);
-    cr_expect_not_null(strstr(err.msg, sentence), "%s, not %s", err.msg, sentence);
 }
 
 Test(profiles, refuse_sizes_beyond_64_bits)
@@ -606,12 +603,11 @@ Test(profiles, leave_the_rules_of_events_to_the_engine)
 {
     task           r;
     emp_rules_sim *sim = NULL;
-    emp_error      err = {0};
 
     random_problem_create(&r, 1);
-    cr_expect_eq(emp_rules_sim_create(&sim, r.problem, &err), EMP_EINVAL);
+    EXPECT_REFUSED(emp_rules_sim_create(&sim, r.problem, &err), EMP_EINVAL,
+                   "the rules \"events\" are simulated by emp_sim_create()");
     cr_expect_null(sim);
-    cr_expect_str_eq(err.msg, "the rules \"events\" are simulated by emp_sim_create()");
     task_destroy(&r);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

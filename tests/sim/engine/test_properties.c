@@ -10,6 +10,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum { PROBLEMS = 300, MAX_OPS = 64 };
@@ -22,11 +23,9 @@ static emp_sim_result simulate_with(const emp_problem   *problem,
 {
     emp_sim       *sim = NULL;
     emp_sim_result result = {0};
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run_traced(sim, device_of_op, trace, &result, &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, problem, &err));
+    ASSERT_OK(emp_sim_run_traced(sim, device_of_op, trace, &result, &err));
     emp_sim_destroy(sim);
     return result;
 }
@@ -651,9 +650,8 @@ static void create_chain(task *t, int device, const char *profile, emp_rng *rng)
     tiny_op     ops[MAX_CHAIN] = {{0}};
     int         count = 1 + (int)emp_rng_below(rng, MAX_CHAIN);
     emp_runtime runtime;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_init(&runtime, profile, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_runtime_init(&runtime, profile, &err));
     for (int i = 0; i < count; i++) {
         ops[i].device = device;
         ops[i].input_count = i > 0;

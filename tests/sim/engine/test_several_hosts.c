@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
@@ -15,13 +16,12 @@ static emp_sim_result run(const tiny_op *ops, int op_count, int64_t memory_bytes
     task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r = {0};
-    emp_error      err = {0};
 
     task_create_tiny(&t, ops, op_count, &runtime);
     task_split_hosts(&t);
     t.machine->device[CPU_1].memory_bytes = memory_bytes;
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
     emp_sim_destroy(sim);
     task_destroy(&t);
     cr_assert_eq(emp_mem_live_blocks(), 0);

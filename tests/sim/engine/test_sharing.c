@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum { CPU, FIRST, SECOND };
@@ -40,15 +41,13 @@ static void create(const tiny_op *ops, int count, const emp_runtime *runtime, in
 /* Simulates, traced or not: both must agree. */
 static void simulate(void)
 {
-    emp_error      err = {0};
     emp_sim       *sim = NULL;
     emp_sim_result traced;
     emp_sim_trace  nothing = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &result, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run_traced(sim, t.device_of_op, &nothing, &traced, &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &result, &err));
+    ASSERT_OK(emp_sim_run_traced(sim, t.device_of_op, &nothing, &traced, &err));
     cr_expect_eq(traced.step_time_ns, result.step_time_ns);
     emp_sim_destroy(sim);
     task_destroy(&t);

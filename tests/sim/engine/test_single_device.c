@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 struct cell {
@@ -44,13 +45,12 @@ ParameterizedTest(struct cell *c, single_device, is_off_the_published_time_as_kn
     task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r = {0};
-    emp_error      err = {0};
 
     task_create(&t, c->spec, "k40x1", "tf-r1.3");
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = c->device;
     emp_problem_legalize(t.problem, t.device_of_op);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
 
     double seconds = (double)r.step_time_ns * 1e-9;
     cr_expect_eq(r.is_feasible, c->published_s > 0.0, "%s on device %d: %s", c->spec,

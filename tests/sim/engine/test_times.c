@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "sim/team/team.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 
 enum { SEEDS = 150, UNTOLD = -7 };
 
@@ -48,14 +49,12 @@ static void expect_traced_times(emp_sim *sim, const emp_decision *decision, int3
     emp_sim_times  told, timed;
     emp_sim_trace  trace = {.context = &told, .op = note_op};
     emp_sim_result plain = {0}, result = {0}, traced = {0};
-    emp_error      err = {0};
 
     create_times(&told, ops);
     create_times(&timed, ops);
-    cr_assert_eq(emp_sim_trace_decision(sim, decision, &trace, &traced, &err), EMP_OK,
-                 "%s", err.msg);
-    cr_assert_eq(emp_sim_run_timed(sim, decision, &timed, &result, &err), EMP_OK);
-    cr_assert_eq(emp_sim_run_decision(sim, decision, &plain, &err), EMP_OK);
+    ASSERT_OK(emp_sim_trace_decision(sim, decision, &trace, &traced, &err));
+    ASSERT_OK(emp_sim_run_timed(sim, decision, &timed, &result, &err));
+    ASSERT_OK(emp_sim_run_decision(sim, decision, &plain, &err));
     cr_expect_arr_eq(&plain, &result, sizeof plain, "%s, seed %d", what, (int)seed);
     cr_expect_eq(traced.step_time_ns, result.step_time_ns);
     cr_expect_arr_eq(told.start_ns, timed.start_ns, (size_t)ops * sizeof *told.start_ns,

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "sim/explain/explain_internal.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum { SEEDS = 1000, MOST_OPS = 64 };
@@ -15,11 +16,9 @@ enum { SEEDS = 1000, MOST_OPS = 64 };
 static emp_explain *explain(const emp_problem *problem, const emp_device_id *device_of_op)
 {
     emp_explain *why = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_explain_create(&why, problem,
-                                    &(emp_decision){.device_of_op = device_of_op}, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_explain_create(&why, problem,
+                                 &(emp_decision){.device_of_op = device_of_op}, &err));
     return why;
 }
 
@@ -228,31 +227,28 @@ Test(explain, create_survives_every_allocation_failure)
 Test(explain, a_schedule_with_holes_is_refused)
 {
     task                 r;
-    emp_error            err = {0};
     emp_explain          why = {.segment = NULL};
     emp_explain_schedule s = {.result = {.step_time_ns = 5}};
 
     random_problem_create(&r, 7);
     s.problem = r.problem;
-    cr_expect_eq(emp_explain_find_path(&why, &s, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "event rules"), "%s", err.msg);
+    EXPECT_REFUSED(emp_explain_find_path(&why, &s, &err), EMP_EUNSUPPORTED,
+                   "event rules");
     task_destroy(&r);
 }
 
 Test(explain, the_rules_of_other_simulators_are_refused)
 {
     task         r;
-    emp_error    err = {0};
     emp_explain *why = NULL;
 
     random_problem_create(&r, 7);
     cr_assert_eq(emp_runtime_init(&r.problem->runtime, "msr-load", NULL), EMP_OK);
-    cr_expect_eq(emp_explain_create(&why, r.problem,
-                                    &(emp_decision){.device_of_op = r.device_of_op},
-                                    &err),
-                 EMP_EUNSUPPORTED);
+    EXPECT_REFUSED(emp_explain_create(&why, r.problem,
+                                      &(emp_decision){.device_of_op = r.device_of_op},
+                                      &err),
+                   EMP_EUNSUPPORTED, "\"msr-load\" do not tell");
     cr_expect_null(why);
-    cr_expect_not_null(strstr(err.msg, "\"msr-load\" do not tell"), "%s", err.msg);
     task_destroy(&r);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

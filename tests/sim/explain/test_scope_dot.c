@@ -12,6 +12,7 @@
 #include "sim/engine/sim.h"
 #include "sim/explain/scope_dot.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -31,15 +32,13 @@ static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
     task                  t;
     emp_runtime           runtime = tiny_serial();
     emp_scope_dot_summary summary = {0};
-    emp_error             err = {0};
     char                  path[] = P_tmpdir "/emplace-dot-XXXXXX";
 
     close(mkstemp(path));
     task_create_tiny(&t, ops, 4, &runtime);
     for (int i = 0; i < 4; i++) t.graph->name[i] = names[i];
-    cr_assert_eq(
-        emp_scope_dot_write(path, t.problem, t.device_of_op, depth, &summary, &err),
-        EMP_OK, "%s", err.msg);
+    ASSERT_OK(
+        emp_scope_dot_write(path, t.problem, t.device_of_op, depth, &summary, &err));
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file);
     text[fread(text, 1, TEXT_BYTES - 1, file)] = '\0';
@@ -130,13 +129,11 @@ Test(scope_dot, survives_every_allocation_failure)
 
 Test(scope_dot, a_folder_that_is_not_there_is_named)
 {
-    task      r;
-    emp_error err = {0};
+    task r;
 
     random_problem_create(&r, 7);
-    cr_expect_eq(
+    EXPECT_REFUSED(
         emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0, NULL, &err),
-        EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "/nowhere/g.dot"), "%s", err.msg);
+        EMP_EIO, "/nowhere/g.dot");
     task_destroy(&r);
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "sim/explain/explain.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -15,12 +16,9 @@ enum { SEEDS = 300, GPU = 10, ISSUE = 3 };
 static emp_explain *explain(const task *t)
 {
     emp_explain *why = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_explain_create(&why, t->problem,
-                                    &(emp_decision){.device_of_op = t->device_of_op},
-                                    &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_explain_create(&why, t->problem,
+                                 &(emp_decision){.device_of_op = t->device_of_op}, &err));
     return why;
 }
 

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "sim/explain/trace_chrome.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 #include "tests/support/timeline.h"
@@ -28,18 +29,16 @@ static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
 {
     task         t;
     emp_sim     *sim = NULL;
-    emp_error    err = {0};
     json_error_t why;
     char         path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
     task_create_tiny(&t, traced, 3, runtime);
     if (has_two_hosts) task_split_hosts(&t);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_trace_chrome_write(path, sim, t.problem,
-                                        &(emp_decision){.device_of_op = t.device_of_op},
-                                        result, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
+    ASSERT_OK(emp_trace_chrome_write(path, sim, t.problem,
+                                     &(emp_decision){.device_of_op = t.device_of_op},
+                                     result, &err));
     json_t *root = json_load_file(path, 0, &why);
     cr_assert_not_null(root, "%s", why.text);
     remove(path);
@@ -285,15 +284,13 @@ Test(trace, a_folder_that_is_not_there_is_named)
     task           t;
     emp_sim       *sim = NULL;
     emp_sim_result r;
-    emp_error      err = {0};
 
     task_create_tiny(&t, ops, 3, &runtime);
     cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
-    cr_expect_eq(emp_trace_chrome_write("/nowhere/t.json", sim, t.problem,
-                                        &(emp_decision){.device_of_op = t.device_of_op},
-                                        &r, &err),
-                 EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "/nowhere/t.json"), "%s", err.msg);
+    EXPECT_REFUSED(emp_trace_chrome_write("/nowhere/t.json", sim, t.problem,
+                                          &(emp_decision){.device_of_op = t.device_of_op},
+                                          &r, &err),
+                   EMP_EIO, "/nowhere/t.json");
     emp_sim_destroy(sim);
     task_destroy(&t);
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "sim/explain/what_if.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -15,24 +16,19 @@ enum { SEEDS = 100, GPU = 10, CPU = 20, LATENCY = 5, COPY = LATENCY + 256, STEP 
 static emp_explain *explain(const task *t)
 {
     emp_explain *why = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_explain_create(&why, t->problem,
-                                    &(emp_decision){.device_of_op = t->device_of_op},
-                                    &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_explain_create(&why, t->problem,
+                                 &(emp_decision){.device_of_op = t->device_of_op}, &err));
     return why;
 }
 
 static emp_what_if find(const task *t, const emp_explain *why)
 {
     emp_what_if what_if = {0};
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_what_if_find(&what_if, t->problem,
-                                  &(emp_decision){.device_of_op = t->device_of_op}, why,
-                                  &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_what_if_find(&what_if, t->problem,
+                               &(emp_decision){.device_of_op = t->device_of_op}, why,
+                               &err));
     return what_if;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "tests/sim/graph/kit.h"
+#include "tests/support/expect.h"
 
 static const emp_op_attrs none;
 
@@ -21,11 +22,9 @@ static emp_op_id declare(emp_graph_builder *b, const char *name, const char *typ
                          const emp_op_attrs *attrs)
 {
     emp_op_id op;
-    emp_error err = {0};
 
-    cr_assert_eq(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type),
-                                           attrs, NULL, 0, &op, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_graph_builder_declare(b, name, strlen(name), type, strlen(type), attrs,
+                                        NULL, 0, &op, &err));
     return op;
 }
 
@@ -139,14 +138,12 @@ Test(builder, finish_names_both_ends_of_an_edge_from_nowhere)
 {
     emp_graph_builder *b = new_builder();
     emp_graph         *g = NULL;
-    emp_error          err = {0};
     emp_op_id          x = declare(b, "x", "Placeholder", &none);
     emp_op_id          y = declare(b, "y", "Relu", &none);
 
     connect(b, x, 3, y);
-    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EFORMAT);
-    cr_expect_str_eq(err.msg,
-                     "op \"y\" reads output 3 of \"x\" (Placeholder), which has 1");
+    EXPECT_REFUSED(emp_graph_builder_finish(b, &g, &err), EMP_EFORMAT,
+                   "op \"y\" reads output 3 of \"x\" (Placeholder), which has 1");
     cr_expect_null(g);
     emp_graph_builder_destroy(b);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -156,11 +153,10 @@ Test(builder, finish_refuses_too_few_inputs)
 {
     emp_graph_builder *b = new_builder();
     emp_graph         *g = NULL;
-    emp_error          err = {0};
 
     declare(b, "y", "MatMul", &none);
-    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EFORMAT);
-    cr_expect_str_eq(err.msg, "op \"y\" of type MatMul has 0 inputs, needs 2");
+    EXPECT_REFUSED(emp_graph_builder_finish(b, &g, &err), EMP_EFORMAT,
+                   "op \"y\" of type MatMul has 0 inputs, needs 2");
     emp_graph_builder_destroy(b);
 }
 
@@ -272,10 +268,9 @@ Test(builder, finish_needs_an_op)
 {
     emp_graph_builder *b = new_builder();
     emp_graph         *g = NULL;
-    emp_error          err = {0};
 
-    cr_expect_eq(emp_graph_builder_finish(b, &g, &err), EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "the graph has no op, need at least 1");
+    EXPECT_REFUSED(emp_graph_builder_finish(b, &g, &err), EMP_EINVAL,
+                   "the graph has no op, need at least 1");
     emp_graph_builder_destroy(b);
 }
 
@@ -372,7 +367,6 @@ Test(builder, survives_every_allocation_failure)
 static emp_op_id state(emp_graph_builder *b, const char *name, int32_t colocation)
 {
     emp_op_id           op;
-    emp_error           err = {0};
     const emp_stated_op stated = {
         .cost = {.gpu_ns = 5, .cpu_ns = 50, .copy_ns = 7, .colocation = colocation},
         .kinds = EMP_KIND_CPU | EMP_KIND_GPU,
@@ -380,8 +374,7 @@ static emp_op_id state(emp_graph_builder *b, const char *name, int32_t colocatio
         .held_bytes = 13,
         .copy_bytes = 17};
 
-    cr_assert_eq(emp_graph_builder_state(b, name, "Const", &stated, &op, &err), EMP_OK,
-                 "%s", err.msg);
+    ASSERT_OK(emp_graph_builder_state(b, name, "Const", &stated, &op, &err));
     return op;
 }
 
@@ -415,13 +408,11 @@ Test(builder, a_graph_states_all_costs_or_none)
     emp_graph_builder  *b = new_builder();
     const emp_stated_op stated = {0};
     emp_op_id           op;
-    emp_error           err = {0};
 
     state(b, "x", -1);
-    cr_expect_eq(
+    EXPECT_REFUSED(
         emp_graph_builder_add(b, "y", "NoOp", &none, NULL, 0, NULL, 0, &op, &err),
-        EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "op \"y\": a graph states the costs of all ops or of none");
+        EMP_EINVAL, "op \"y\": a graph states the costs of all ops or of none");
     emp_graph_builder_destroy(b);
     b = new_builder();
     declare(b, "x", "NoOp", &none);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "tests/sim/graph/kit.h"
+#include "tests/support/expect.h"
 
 struct cost_case {
     const char  *type;
@@ -147,9 +148,8 @@ static emp_graph *graph_of_one(const char *type, const char *inputs,
         snprintf(name, sizeof name, "in%d", count);
         input[count++] = kit_tensor(b, name, text);
     }
-    cr_assert_eq(
-        emp_graph_builder_add(b, "op", type, attrs, input, count, NULL, 0, &op, &err),
-        EMP_OK, "%s", err.msg);
+    ASSERT_OK(
+        emp_graph_builder_add(b, "op", type, attrs, input, count, NULL, 0, &op, &err));
     return kit_finish(b);
 }
 

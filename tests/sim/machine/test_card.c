@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "sim/machine/card.h"
 #include "sim/machine/model.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -36,8 +37,7 @@ Test(card, full_files_have_the_constants_that_they_had)
 {
     for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++) {
         emp_machine *m = NULL;
-        emp_error    err = {0};
-        cr_assert_eq(emp_machine_load(&m, hashes[i].name, &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_machine_load(&m, hashes[i].name, &err));
         cr_expect_eq(m->hash, hashes[i].hash, "%s: %016llx", m->name,
                      (unsigned long long)m->hash);
         emp_machine_destroy(m);
@@ -232,8 +232,7 @@ Test(card_file, a_constant_may_be_scaled)
 /* The link of a GPU with that card, which the machine file states or leaves to the bus. */
 static const emp_link *link_of(emp_machine **m, const char *bus, const char *stated)
 {
-    char      path[SCRATCH_PATH_BYTES], text[1024];
-    emp_error err = {0};
+    char path[SCRATCH_PATH_BYTES], text[1024];
 
     emp_machine_destroy(*m);
     cr_assert_eq(system("mkdir -p models"), 0);
@@ -248,7 +247,7 @@ static const emp_link *link_of(emp_machine **m, const char *bus, const char *sta
              "  - {model: \"ryzen-16\", at: \"n\"}\n  - {model: \"mine\", at: \"n\"%s}\n",
              stated);
     scratch_write_text(path, sizeof path, "box.yaml", text);
-    cr_assert_eq(emp_machine_load(m, path, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(m, path, &err));
     cr_assert_eq((*m)->route[1][0].link_count, 1);
     return &(*m)->link[(*m)->route[1][0].link[0]];
 }
@@ -293,10 +292,9 @@ Test(card, a_device_below_a_link_is_free, .init = scratch_create, .fini = scratc
         "\"a\"}\n  - {model: \"rtx4090\", count: 2, at: \"b\"}\n";
     char         path[SCRATCH_PATH_BYTES];
     emp_machine *m = NULL;
-    emp_error    err = {0};
 
     scratch_write_text(path, sizeof path, "box.yaml", text);
-    cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&m, path, &err));
     cr_expect_eq(m->route[0][1].link_count, 1);
     cr_expect_eq(m->route[0][2].link_count, 2, "two GPUs at b need links of their own");
     cr_expect_float_eq(m->route[2][3].bytes_per_s, 25.2e9, 1e6);

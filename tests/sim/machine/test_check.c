@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "sim/machine/model.h"
 #include "sim/machine/queries/check.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 static char complaints[4096];
@@ -27,8 +28,7 @@ Test(check, finds_nothing_in_the_machines_of_the_project)
     cr_assert_gt(names.count, 20);
     for (int32_t i = 0; i < names.count; i++) {
         emp_machine *m = NULL;
-        emp_error    err = {0};
-        cr_assert_eq(emp_machine_load(&m, names.name[i], &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_machine_load(&m, names.name[i], &err));
         complaints[0] = '\0';
         cr_expect_eq(emp_machine_check(m, hear, NULL), 0, "%s: %s", names.name[i],
                      complaints);
@@ -48,9 +48,7 @@ Test(check, finds_nothing_in_the_models_of_the_project, .init = scratch_create,
     for (int32_t i = 0; i < names.count; i++) {
         emp_device_model model = {0};
         emp_machine     *m = NULL;
-        emp_error        err = {0};
-        cr_assert_eq(emp_device_model_load(&model, names.name[i], &err), EMP_OK, "%s",
-                     err.msg);
+        ASSERT_OK(emp_device_model_load(&model, names.name[i], &err));
         const bool is_gpu = model.device.kind == EMP_DEVICE_GPU;
         snprintf(
             text, sizeof text,
@@ -59,7 +57,7 @@ Test(check, finds_nothing_in_the_models_of_the_project, .init = scratch_create,
             "\"8 GB/s\", latency: \"9 us\"}\n",
             is_gpu ? "cpu-host" : names.name[i], is_gpu ? names.name[i] : "rtx4090");
         scratch_write_text(path, sizeof path, "all.yaml", text);
-        cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_machine_load(&m, path, &err));
         complaints[0] = '\0';
         emp_machine_check(m, hear, NULL);
         cr_expect_str_eq(complaints, "", "%s: %s", names.name[i], complaints);

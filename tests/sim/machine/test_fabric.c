@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "sim/machine/machine.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -34,13 +35,14 @@ static const char bridges[] =
     "    latency: \"4 us\"\n"
     "    duplex: half\n";
 
-static emp_machine *load(const char *text, emp_error *err)
+static char path[SCRATCH_PATH_BYTES];
+
+static emp_machine *load(const char *find, const char *put)
 {
-    char         path[SCRATCH_PATH_BYTES];
     emp_machine *m = NULL;
 
-    scratch_write_text(path, sizeof path, "fabric.yaml", text);
-    (void)emp_machine_load(&m, path, err);
+    scratch_write_changed(path, sizeof path, "fabric.yaml", bridges, find, put);
+    ASSERT_OK(emp_machine_load(&m, path, &err));
     return m;
 }
 
@@ -83,10 +85,8 @@ Test(fabric, routes_each_pair_as_by_hand, .init = scratch_create, .fini = scratc
         {"cpu:0", "gpu:1", "left down, gpu:1 down", 9, 8},
         {"gpu:2", "cpu:0", "gpu:2 up, right up", 9, 8},
     };
-    emp_error    err = {0};
-    emp_machine *m = load(bridges, &err);
+    emp_machine *m = load("", "");
 
-    cr_assert_not_null(m, "%s", err.msg);
     cr_expect_eq(m->fabric_count, 3);
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) expect_way(m, &ways[i]);
     cr_expect_str_eq(emp_machine_fabric_between(m, 2, 3)->name, "hub");
@@ -99,9 +99,8 @@ Test(fabric, routes_each_pair_as_by_hand, .init = scratch_create, .fini = scratc
 Test(fabric, may_join_hosts)
 {
     emp_machine *m = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_load(&m, "dgx-h100x2", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&m, "dgx-h100x2", &err));
     expect_way(m, &(struct way){"gpu:0", "gpu:7",
                                 "nvswitch:0 gpu:0 out, nvswitch:0 gpu:7 in", 315, 6.5});
     expect_way(m,
@@ -114,38 +113,27 @@ Test(fabric, may_join_hosts)
 
 Test(fabric, changes_the_hash, .init = scratch_create, .fini = scratch_remove)
 {
-    char         other[sizeof bridges];
-    emp_machine *m = load(bridges, NULL), *n;
+    emp_machine *m = load("", ""), *faster = load("50 GB/s", "51 GB/s");
+    emp_machine *full = load("duplex: half", "duplex: full");
 
-    memcpy(other, bridges, sizeof other);
-    memcpy(strstr(other, "50 GB/s"), "51 GB/s", 7);
-    n = load(other, NULL);
-    cr_assert(m != NULL && n != NULL);
-    cr_expect_neq(m->hash, n->hash);
-    emp_machine_destroy(n);
-    memcpy(strstr(other, "duplex: half"), "duplex: full", 12);
-    n = load(other, NULL);
-    cr_assert_not_null(n);
-    cr_expect_eq(n->link_count, m->link_count + 3);
-    emp_machine_destroy(n);
+    cr_expect_neq(m->hash, faster->hash);
+    cr_expect_eq(full->link_count, m->link_count + 3);
+    emp_machine_destroy(full);
+    emp_machine_destroy(faster);
     emp_machine_destroy(m);
 }
 
 static const struct {
-    const char *find, *put, *message; /* after the path */
+    const char *find, *put, *part; /* a change to bridges; of the message */
 } bad_files[] = {
-    {"\"gpu:1\"], band", "\"gpu:4\"], band",
-     ":11: devices of the fabric 'a': 'gpu:4' is no device of this machine"},
-    {"\"gpu:1\"], band", "\"gpu:0\"], band",
-     ":11: devices of the fabric 'a': 'gpu:0' is there twice"},
-    {", \"gpu:1\"], band", "], band",
-     ":11: name: 'a' is a fabric of fewer than two devices"},
+    {"\"gpu:1\"], band", "\"gpu:4\"], band", ":11: devices of the fabric 'a': 'gpu:4'"},
+    {"\"gpu:1\"], band", "\"gpu:0\"], band", ":11: devices of the fabric 'a': 'gpu:0'"},
+    {", \"gpu:1\"], band", "], band", ":11: name: 'a' is a fabric of fewer"},
     {"name: \"b\"", "name: \"a\"", ":11: name: 'a' is there twice"},
-    {"name: \"b\"", "name: \"a bridge of NVLinks\"",
-     ":12: name: 'a bridge of NVLinks' is no name of 1 to 15 characters"},
-    {"duplex: half", "duplex: both", ":17: duplex: 'both' is neither full nor half"},
+    {"name: \"b\"", "name: \"a bridge of NVLinks\"", ":12: name: 'a bridge of NVLinks'"},
+    {"duplex: half", "duplex: both", ":17: duplex: 'both'"},
     {"50 GB/s", "50 GB", ":11: bandwidth: "},
-    {"50 GB/s", "0 GB/s", ":11: bandwidth: '0 GB/s' must be above zero"},
+    {"50 GB/s", "0 GB/s", ":11: bandwidth: '0 GB/s'"},
     {"2 us", "2 m", ":11: latency: "},
     {"duplex: half", "half: yes", ":17: Unexpected key: half"},
 };
@@ -154,18 +142,12 @@ Test(fabric, bad_files_are_refused_by_file_line_and_key, .init = scratch_create,
      .fini = scratch_remove)
 {
     for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
-        const char *at = strstr(bridges, bad_files[i].find);
-        char        text[2 * sizeof bridges], want[SCRATCH_PATH_BYTES + 128];
-        emp_error   err = {0};
-        cr_assert_not_null(at, "%s", bad_files[i].find);
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - bridges), bridges,
-                 bad_files[i].put, at + strlen(bad_files[i].find));
-        cr_expect_null(load(text, &err), "%s", bad_files[i].put);
-        cr_expect_eq(err.status, EMP_EFORMAT);
-        snprintf(want, sizeof want, "%s%s", scratch_path("fabric.yaml"),
-                 bad_files[i].message);
-        cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
-                     err.msg, want);
+        emp_machine *m = NULL;
+        scratch_write_changed(path, sizeof path, "fabric.yaml", bridges,
+                              bad_files[i].find, bad_files[i].put);
+        EXPECT_REFUSED(emp_machine_load(&m, path, &err), EMP_EFORMAT, bad_files[i].part);
+        EXPECT_REFUSED(emp_machine_load(&m, path, &err), EMP_EFORMAT, path);
+        cr_expect_null(m);
         cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", bad_files[i].put);
     }
 }

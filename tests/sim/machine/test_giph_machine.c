@@ -8,13 +8,13 @@
 #include "graphs/load.h"
 #include "sim/machine/machine.h"
 #include "sim/problem/problem.h"
+#include "tests/support/expect.h"
 
 static emp_machine *load(const char *spec)
 {
     emp_machine *m = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_load(&m, spec, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&m, spec, &err));
     return m;
 }
 
@@ -76,17 +76,14 @@ Test(giph_machine, has_times_of_its_own_on_each_device)
     emp_graph   *g = NULL;
     emp_problem *p = NULL;
     emp_runtime  ideal = {0}, edges = {0};
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_source_load(&g, NULL, NULL, "giph", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_source_load(&g, NULL, NULL, "giph", &err));
     cr_assert_eq(emp_runtime_init(&ideal, "ideal", NULL), EMP_OK);
     cr_assert_eq(emp_runtime_init(&edges, "edges", NULL), EMP_OK);
-    cr_assert_eq(emp_problem_create(&p, g, m, &ideal, "giph", &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_problem_create(&p, g, m, &ideal, "giph", &err));
     expect_times(p, m);
     emp_problem_destroy(p);
-    cr_assert_eq(emp_problem_create(&p, g, m, &edges, "giph", &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_problem_create(&p, g, m, &edges, "giph", &err));
     expect_times(p, m);
     emp_problem_destroy(p);
     emp_graph_destroy(g);

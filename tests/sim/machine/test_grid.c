@@ -7,6 +7,7 @@
 #include "base/collections.h"
 #include "base/mem.h"
 #include "sim/machine/model.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -37,10 +38,8 @@ Test(grid, lines_between_points_are_straight_in_logarithms)
 {
     emp_grid_sample sample[6];
     emp_grid       *g = NULL;
-    emp_error       err = {0};
 
-    cr_assert_eq(emp_grid_create(&g, 3, 0, sample, fill(sample), "t.csv", names, &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_grid_create(&g, 3, 0, sample, fill(sample), "t.csv", names, &err));
     cr_expect_float_eq(us_at(g, 8, 32, 16), 8.0 * 32 * 32, 1e-6);
     cr_expect_float_eq(us_at(g, 100, 5, 16), 100.0 * 5 * 5, 1e-6);
     /* on beyond the last point of each axis, flat below the first; k has one point */
@@ -141,9 +140,8 @@ Test(grid, more_gpus_may_take_less)
 Test(grid, tables_stay_until_their_last_holder_goes)
 {
     emp_device_model model = {0};
-    emp_error        err = {0};
 
-    cr_assert_eq(emp_device_model_load(&model, "h100-sxm", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_device_model_load(&model, "h100-sxm", &err));
     cr_assert_not_null(model.device.tables);
     emp_tables *second = emp_tables_hold(model.device.tables);
     emp_device_model_clear(&model);
@@ -163,12 +161,11 @@ Test(grid, a_machine_its_copy_and_its_text_have_the_tables, .init = scratch_crea
     const double      size[] = {4096, 4096, 1024};
     char              path[SCRATCH_PATH_BYTES];
     emp_machine      *m = NULL, *again = NULL;
-    emp_error         err = {0};
 
     scratch_write_text(path, sizeof path, "h100.yaml", text);
-    cr_assert_eq(emp_machine_load(&m, path, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&m, path, &err));
     emp_machine *copy = emp_machine_copy(m);
-    cr_assert_eq(emp_machine_parse(&again, m->text, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_parse(&again, m->text, &err));
     cr_expect_eq(again->hash, m->hash);
     double s = emp_grid_at(m->device[1].tables->gemm[EMP_FORMAT_BF16], size);
     emp_machine_destroy(m);

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "sim/machine/machine.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -32,50 +33,32 @@ static const char three_hosts[] =
     "us\"}\n"
     "gpu_channel: {bandwidth: \"6 GB/s\", latency: \"60 us\"}\n";
 
-/* With a CPU model beside the machine files: the Haswell under another name. */
-static void make_folder(void)
-{
-    char  path[SCRATCH_PATH_BYTES], bytes[16384];
-    FILE *model;
+static char path[SCRATCH_PATH_BYTES];
 
-    scratch_create();
-    snprintf(path, sizeof path, "%s/data/machines/models/haswell-18.yaml",
-             getenv("EMP_SOURCE_DIR"));
-    model = fopen(path, "r");
-    cr_assert_not_null(model);
-    size_t size = fread(bytes, 1, sizeof bytes, model);
-    fclose(model);
-    snprintf(path, sizeof path, "%s", scratch_path("models"));
-    cr_assert_eq(mkdir(path, 0700), 0);
-    scratch_write("models/other.yaml", bytes, size);
-}
-
-static emp_machine *load_text(const char *text, emp_error *err)
+static emp_machine *load_text(const char *text)
 {
     emp_machine *m = NULL;
 
-    scratch_write("hosts.yaml", text, strlen(text));
-    emp_machine_load(&m, scratch_path("hosts.yaml"), err);
+    scratch_write_text(path, sizeof path, "hosts.yaml", text);
+    ASSERT_OK(emp_machine_load(&m, path, &err));
     return m;
 }
 
-static emp_machine *load_three_hosts(void)
+static void tear_down(void)
 {
-    emp_error    err = {0};
-    emp_machine *m = load_text(three_hosts, &err);
-
-    cr_assert_not_null(m, "%s", err.msg);
-    return m;
+    scratch_remove();
+    expect_no_leak();
 }
 
-Test(hosts, a_gpu_belongs_to_the_cpu_of_its_part_of_the_tree, .init = scratch_create,
-     .fini = scratch_remove)
+TestSuite(hosts, .init = scratch_create, .fini = tear_down);
+
+Test(hosts, a_gpu_belongs_to_the_cpu_of_its_part_of_the_tree)
 {
     static const char *const host_of[][2] = {
         {"cpu:0", "cpu:0"}, {"gpu:0", "cpu:1"}, {"cpu:1", "cpu:1"},
         {"gpu:1", "cpu:0"}, {"gpu:2", "cpu:0"}, {"cpu:2", "cpu:2"},
     };
-    emp_machine *m = load_three_hosts();
+    emp_machine *m = load_text(three_hosts);
 
     cr_assert_eq(m->device_count, 6);
     for (int d = 0; d < m->device_count; d++) {
@@ -83,7 +66,6 @@ Test(hosts, a_gpu_belongs_to_the_cpu_of_its_part_of_the_tree, .init = scratch_cr
         cr_expect_str_eq(m->device[m->device[d].host].name, host_of[d][1]);
     }
     emp_machine_destroy(m);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 struct route {
@@ -110,10 +92,9 @@ static const struct route routes[] = {
      100e-6 + 30e-6 + 7e-6 + 40e-6},
 };
 
-Test(hosts, routes_take_the_highest_latency_of_hosts_and_the_sum_of_the_network,
-     .init = scratch_create, .fini = scratch_remove)
+Test(hosts, routes_take_the_highest_latency_of_hosts_and_the_sum_of_the_network)
 {
-    emp_machine *m = load_three_hosts();
+    emp_machine *m = load_text(three_hosts);
 
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         const struct route *want = &routes[i];
@@ -133,28 +114,24 @@ Test(hosts, routes_take_the_highest_latency_of_hosts_and_the_sum_of_the_network,
     emp_machine_destroy(m);
 }
 
-Test(hosts, the_hash_sees_who_is_whose, .init = scratch_create, .fini = scratch_remove)
+Test(hosts, the_hash_sees_who_is_whose)
 {
     /* the same links and routes: hosts are parts of the tree without links */
-    static const char text[] =
-        "description: \"two hosts\"\n"
-        "nodes:\n"
-        "  - {name: \"net\"}\n"
-        "  - {name: \"a\", parent: \"net\"}\n"
-        "  - {name: \"b\", parent: \"net\"}\n"
-        "devices:\n"
-        "  - {model: \"haswell-18\", at: \"a\", bandwidth: \"1 GB/s\", latency: \"1 "
-        "us\"}\n"
-        "  - {model: \"haswell-18\", at: \"b\", bandwidth: \"1 GB/s\", latency: \"1 "
-        "us\"}\n"
-        "  - {model: \"k40\", at: \"a\", bandwidth: \"1 GB/s\", latency: \"1 us\"}\n";
-    char         changed[sizeof text];
-    emp_machine *one = load_text(text, NULL), *other;
+#define LINK ", bandwidth: \"1 GB/s\", latency: \"1 us\"}\n"
+    static const char text[] = "description: \"two hosts\"\n"
+                               "nodes:\n"
+                               "  - {name: \"net\"}\n"
+                               "  - {name: \"a\", parent: \"net\"}\n"
+                               "  - {name: \"b\", parent: \"net\"}\n"
+                               "devices:\n"
+                               "  - {model: \"haswell-18\", at: \"a\"" LINK
+                               "  - {model: \"haswell-18\", at: \"b\"" LINK
+                               "  - {model: \"k40\", at: \"a\"" LINK;
+    emp_machine *one = load_text(text), *other = NULL;
 
-    memcpy(changed, text, sizeof text);
-    *(strstr(strstr(changed, "k40"), "\"a\"") + 1) = 'b';
-    other = load_text(changed, NULL);
-    cr_assert(one != NULL && other != NULL);
+    scratch_write_changed(path, sizeof path, "hosts.yaml", text, "\"k40\", at: \"a\"",
+                          "\"k40\", at: \"b\"");
+    ASSERT_OK(emp_machine_load(&other, path, &err));
     cr_expect_eq(one->device[2].host, 0);
     cr_expect_eq(other->device[2].host, 1);
     cr_expect_neq(one->hash, other->hash);
@@ -162,48 +139,33 @@ Test(hosts, the_hash_sees_who_is_whose, .init = scratch_create, .fini = scratch_
     emp_machine_destroy(other);
 }
 
-struct bad_file {
-    const char *find, *put; /* a change to three_hosts */
-    const char *message;    /* after the path */
+static const struct {
+    const char *find, *put, *part; /* a change to three_hosts; of the message */
+} bad_files[] = {
+    {"haswell-18\", at: \"b\"", "haswell-18\", at: \"a\"", ":10: at: 'pcie' leads to no"},
+    {"count: 2, at: \"a\"", "count: 2, at: \"rack\"", ":12: at: 'rack' leads to no"},
+    {"18\", at: \"b\"", "18\", count: 2, at: \"b\"",
+     ":11: count: '2' must be 1 of a CPU"},
+    {"  - {model: \"haswell-18\", at: \"a\"}\n", "", ":9: model: 'k40' is out of place"},
 };
 
-static const struct bad_file bad_files[] = {
-    {"model: \"haswell-18\", at: \"b\"", "model: \"haswell-18\", at: \"a\"",
-     ":10: at: 'pcie' leads to no single CPU: a GPU hangs below a node of one host"},
-    {"count: 2, at: \"a\"", "count: 2, at: \"rack\"",
-     ":12: at: 'rack' leads to no single CPU: a GPU hangs below a node of one host"},
-    {"model: \"haswell-18\", at: \"b\"", "model: \"haswell-18\", count: 2, at: \"b\"",
-     ":11: count: '2' must be 1 of a CPU; every host lists its own"},
-    {"  - {model: \"haswell-18\", at: \"a\"}\n", "",
-     ":9: model: 'k40' is out of place: a CPU comes first"},
-};
-
-Test(hosts, bad_files_are_refused_by_file_line_and_key, .init = make_folder,
-     .fini = scratch_remove)
+Test(hosts, bad_files_are_refused_by_file_line_and_key)
 {
     for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
-        const struct bad_file *c = &bad_files[i];
-        char                   text[2 * sizeof three_hosts], want[512];
-        emp_error              err = {0};
-        const char            *at = strstr(three_hosts, c->find);
-        cr_assert_not_null(at, "%s", c->find);
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - three_hosts), three_hosts,
-                 c->put, at + strlen(c->find));
-        cr_expect_null(load_text(text, &err), "%s", c->put);
-        cr_expect_eq(err.status, EMP_EFORMAT);
-        snprintf(want, sizeof want, "%s%s", scratch_path("hosts.yaml"), c->message);
-        cr_expect_eq(strncmp(err.msg, want, strlen(want)), 0, "said: %s\nwant: %s",
-                     err.msg, want);
-        cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", c->put);
+        emp_machine *m = NULL;
+        scratch_write_changed(path, sizeof path, "hosts.yaml", three_hosts,
+                              bad_files[i].find, bad_files[i].put);
+        EXPECT_REFUSED(emp_machine_load(&m, path, &err), EMP_EFORMAT, bad_files[i].part);
+        EXPECT_REFUSED(emp_machine_load(&m, path, &err), EMP_EFORMAT, path);
+        cr_expect_null(m);
     }
 }
 
 Test(hosts, sixty_four_devices_load)
 {
     emp_machine *m = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_load(&m, "k40x7x8", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(&m, "k40x7x8", &err));
     cr_expect_eq(m->device_count, EMP_MAX_DEVICES);
     for (int d = 0; d < m->device_count; d++)
         cr_expect_eq(m->device[d].host, d / 8 * 8, "%s", m->device[d].name);
@@ -214,18 +176,13 @@ Test(hosts, sixty_four_devices_load)
 }
 
 /* As a root has no parent, nothing uses its links. */
-Test(hosts, a_root_may_have_links, .init = scratch_create, .fini = scratch_remove)
+Test(hosts, a_root_may_have_links)
 {
-    char         text[2 * sizeof three_hosts];
-    const char  *root = strstr(three_hosts, "\"core\"");
-    emp_error    err = {0};
     emp_machine *m = NULL;
 
-    snprintf(text, sizeof text,
-             "%.*s\"core\", bandwidth: \"1 GB/s\", latency: \"1 us\"%s",
-             (int)(root - three_hosts), three_hosts, root + strlen("\"core\""));
-    m = load_text(text, &err);
-    cr_assert_not_null(m, "%s", err.msg);
+    scratch_write_changed(path, sizeof path, "hosts.yaml", three_hosts, "\"core\"",
+                          "\"core\", bandwidth: \"1 GB/s\", latency: \"1 us\"");
+    ASSERT_OK(emp_machine_load(&m, path, &err));
     cr_expect_not(m->link[0].is_network);
     emp_machine_destroy(m);
 }
@@ -243,10 +200,8 @@ Test(hosts, load_survives_every_allocation_failure)
 Test(uniform, has_the_devices_asked_for)
 {
     emp_machine *m = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_create(&m, "small", 2, 3, 1000, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_machine_create(&m, "small", 2, 3, 1000, &err));
     cr_expect_str_eq(m->name, "small");
     cr_expect_eq(m->device_count, 5);
     for (int32_t d = 0; d < 5; d++) {
@@ -273,19 +228,15 @@ Test(uniform, has_the_devices_asked_for)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(uniform, refuses_what_no_machine_has)
+Test(uniform, refuses_what_no_machine_has, .fini = expect_no_leak)
 {
     emp_machine *m = NULL;
-    emp_error    err = {0};
 
-    cr_expect_eq(emp_machine_create(&m, "none", 0, 3, 1, &err), EMP_EUNSUPPORTED);
-    cr_expect_str_eq(err.msg, "a machine of 0 CPUs and 3 GPUs; it has 1 CPU at least and "
-                              "64 devices at most");
+    EXPECT_REFUSED(emp_machine_create(&m, "none", 0, 3, 1, &err), EMP_EUNSUPPORTED,
+                   "0 CPUs and 3 GPUs");
     cr_expect_eq(emp_machine_create(&m, "many", 2, 63, 1, NULL), EMP_EUNSUPPORTED);
     cr_expect_eq(emp_machine_create(&m, "many", 1, INT32_MAX, 1, NULL), EMP_EUNSUPPORTED);
-    cr_expect_null(m);
-    emp_mem_fail_after(1);
-    cr_expect_eq(emp_machine_create(&m, "small", 1, 1, 1, NULL), EMP_ENOMEM);
-    emp_mem_fail_after(-1);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_create(&m, "small", 1, 1, 1, NULL),
+                                      cr_assert_null(m));
+    emp_machine_destroy(m);
 }

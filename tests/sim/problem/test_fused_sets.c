@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "sim/problem/fusion.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -15,9 +16,8 @@ TestSuite(fused_sets, .fini = expect_no_leak);
 static emp_fusion *fusion_of(const task *t)
 {
     emp_fusion *fusion = NULL;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_fusion_create(&fusion, t->problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_fusion_create(&fusion, t->problem, &err));
     return fusion;
 }
 
@@ -172,11 +172,10 @@ Test(fused_sets, wishes_become_legal_and_stay_so)
 static void expect_unsupported(const task *t, const char *message)
 {
     emp_fusion *fusion = NULL;
-    emp_error   err = {0};
 
-    cr_expect_eq(emp_fusion_create(&fusion, t->problem, &err), EMP_EUNSUPPORTED);
+    EXPECT_REFUSED(emp_fusion_create(&fusion, t->problem, &err), EMP_EUNSUPPORTED,
+                   message);
     cr_expect_null(fusion);
-    cr_expect_str_eq(err.msg, message);
 }
 
 Test(fused_sets, nothing_is_known_elsewhere)

@@ -11,6 +11,7 @@
 #include "search/method.h"
 #include "sim/graph/graph_builder.h"
 #include "sim/problem/placement.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 enum { OPS = 5 };
@@ -42,11 +43,9 @@ static void make_graph(void)
 static void make_problem(void)
 {
     emp_runtime runtime = {0};
-    emp_error   err = {0};
 
     emp_problem_destroy(problem);
-    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, "tiny", &err),
-                 EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_problem_create(&problem, graph, machine, &runtime, "tiny", &err));
 }
 
 static void setup(void)
@@ -154,15 +153,12 @@ Test(placement, a_saved_placement_loads_again)
 {
     const emp_device_id saved[OPS] = {0, 1, 2, 1, 0};
     emp_device_id       loaded[OPS];
-    emp_error           err = {0};
 
-    cr_assert_eq(emp_placement_save(path, problem, saved, 1.25, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_placement_load(loaded, path, problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_placement_save(path, problem, saved, 1.25, &err));
+    ASSERT_OK(emp_placement_load(loaded, path, problem, &err));
     expect_devices(loaded, saved);
-    cr_assert_eq(emp_placement_save(path, problem, saved, -1.0, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_placement_load(loaded, path, problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_placement_save(path, problem, saved, -1.0, &err));
+    ASSERT_OK(emp_placement_load(loaded, path, problem, &err));
 }
 
 Test(placement, saved_levels_load_again)
@@ -292,21 +288,18 @@ Test(placement, a_device_that_is_not_there_may_have_nothing)
                                "{\"gpu:7\": [], \"gpu:1\": [\"v\", \"a\", \"b\", "
                                "\"layer/\\\"c\\\"\", \"d\"]}}";
     emp_device_id     device[OPS];
-    emp_error         err = {0};
 
     write_file(text);
-    cr_assert_eq(emp_placement_load(device, path, problem, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_placement_load(device, path, problem, &err));
     expect_devices(device, (emp_device_id[]){2, 2, 2, 2, 2});
 }
 
 Test(placement, saving_where_nothing_can_be_written_fails)
 {
     const emp_device_id device[OPS] = {0};
-    emp_error           err = {0};
 
-    cr_expect_eq(emp_placement_save("/nowhere/p.json", problem, device, 1.0, &err),
-                 EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "/nowhere/p.json"), "%s", err.msg);
+    EXPECT_REFUSED(emp_placement_save("/nowhere/p.json", problem, device, 1.0, &err),
+                   EMP_EIO, "/nowhere/p.json");
 }
 
 Test(placement, saving_names_that_are_no_text_says_so)
@@ -368,11 +361,9 @@ Test(placement, bad_files_are_refused_in_one_sentence)
 Test(placement, a_missing_file_is_named)
 {
     emp_device_id device[OPS];
-    emp_error     err = {0};
 
-    cr_expect_eq(emp_placement_load(device, "/nowhere/p.json", problem, &err), EMP_EIO);
-    cr_expect_str_eq(err.msg,
-                     "/nowhere/p.json: cannot be read: No such file or directory");
+    EXPECT_REFUSED(emp_placement_load(device, "/nowhere/p.json", problem, &err), EMP_EIO,
+                   "/nowhere/p.json: cannot be read: No such file or directory");
 }
 
 Test(placement, a_score_that_fits_is_better_then_the_shorter_step)

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "sim/problem/problem.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 60 };
@@ -101,13 +102,11 @@ Test(problem, gives_ops_the_memory_that_the_context_of_a_gpu_leaves)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         task         r;
         emp_problem *p = NULL;
-        emp_error    err = {0};
         random_problem_create(&r, seed);
         emp_runtime runtime = r.problem->runtime;
         runtime.rules = EMP_RULES_EVENTS;
         runtime.events.gpu_context_bytes = context_bytes;
-        cr_assert_eq(emp_problem_create(&p, r.graph, r.machine, &runtime, "w", &err),
-                     EMP_OK, "%s", err.msg);
+        ASSERT_OK(emp_problem_create(&p, r.graph, r.machine, &runtime, "w", &err));
         for (int32_t d = 0; d < r.machine->device_count; d++) {
             const emp_device *device = &r.machine->device[d];
             const int64_t     least = device->memory_bytes / 8 < context_bytes
@@ -148,18 +147,16 @@ static emp_problem *create_on_client_machine(const char *runtime_name, emp_machi
     const int    file = mkstemp(path);
     emp_problem *p = NULL;
     emp_runtime  runtime;
-    emp_error    err = {0};
 
     cr_assert_geq(file, 0);
     cr_assert_eq(write(file, client_machine, sizeof client_machine - 1),
                  (ssize_t)sizeof client_machine - 1);
     close(file);
-    cr_assert_eq(emp_machine_load(m, path, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_machine_load(m, path, &err));
     unlink(path);
-    cr_assert_eq(emp_runtime_init(&runtime, runtime_name, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_load(g, "giph", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, *g, *m, &runtime, "giph", &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_runtime_init(&runtime, runtime_name, &err));
+    ASSERT_OK(emp_graph_load(g, "giph", &err));
+    ASSERT_OK(emp_problem_create(&p, *g, *m, &runtime, "giph", &err));
     return p;
 }
 
@@ -219,24 +216,20 @@ static int64_t kept_of(const char *type, const char *machine, emp_device_id devi
     emp_machine       *m = NULL;
     emp_problem       *p = NULL;
     emp_runtime        runtime;
-    emp_error          err = {0};
     emp_op_id          op = -1, fed = -1;
     emp_op_attrs       attrs = {
               .dtype = EMP_DTYPE_FLOAT, .has_shape = true, .shape = EMP_SHAPE(64)};
 
-    cr_assert_eq(emp_machine_load(&m, machine, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_create(&b, &err), EMP_OK);
-    cr_assert_eq(emp_graph_builder_declare(b, "x", 1, "Placeholder", 11, &attrs,
-                                           &attrs.shape, 1, &fed, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_declare(b, "y", 1, type, strlen(type), &attrs,
-                                           &attrs.shape, 1, &op, &err),
-                 EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_graph_builder_connect(b, (emp_port){fed, 0}, op, &err), EMP_OK);
-    cr_assert_eq(emp_graph_builder_finish(b, &g, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, g, m, &runtime, "w", &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_machine_load(&m, machine, &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "torch-eager", &err));
+    ASSERT_OK(emp_graph_builder_create(&b, &err));
+    ASSERT_OK(emp_graph_builder_declare(b, "x", 1, "Placeholder", 11, &attrs,
+                                        &attrs.shape, 1, &fed, &err));
+    ASSERT_OK(emp_graph_builder_declare(b, "y", 1, type, strlen(type), &attrs,
+                                        &attrs.shape, 1, &op, &err));
+    ASSERT_OK(emp_graph_builder_connect(b, (emp_port){fed, 0}, op, &err));
+    ASSERT_OK(emp_graph_builder_finish(b, &g, &err));
+    ASSERT_OK(emp_problem_create(&p, g, m, &runtime, "w", &err));
     const int64_t kept =
         m->device[device].memory_bytes - p->machine->device[device].memory_bytes;
     emp_problem_destroy(p);
@@ -298,13 +291,11 @@ Test(problem, cannot_forbid_cpus_where_nothing_else_is)
     task         t = task_chain(16);
     emp_machine *cpu = NULL;
     emp_problem *p = NULL;
-    emp_error    err = {0};
 
-    cr_assert_eq(emp_machine_create(&cpu, "one", 1, 0, 1, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, t.graph, cpu, &t.problem->runtime, "w", &err),
-                 EMP_OK);
-    cr_expect_eq(emp_problem_forbid_cpus(p, NULL, &err), EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "machine one, which has no GPU"), "%s", err.msg);
+    ASSERT_OK(emp_machine_create(&cpu, "one", 1, 0, 1, &err));
+    ASSERT_OK(emp_problem_create(&p, t.graph, cpu, &t.problem->runtime, "w", &err));
+    EXPECT_REFUSED(emp_problem_forbid_cpus(p, NULL, &err), EMP_EINVAL,
+                   "machine one, which has no GPU");
     emp_problem_destroy(p);
     emp_machine_destroy(cpu);
     task_destroy(&t);

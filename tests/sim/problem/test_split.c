@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "sim/problem/placement.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
@@ -41,9 +42,8 @@ static emp_status load(emp_device_id *device_of_op, const char *text, emp_error 
 static void expect(const char *text, const emp_device_id *want)
 {
     emp_device_id device[OPS];
-    emp_error     err = {0};
 
-    cr_assert_eq(load(device, text, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(load(device, text, &err));
     for (int32_t op = 0; op < OPS; op++) cr_expect_eq(device[op], want[op], "op %d", op);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "sim/runtime/runtime.h"
+#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -17,10 +18,9 @@ struct bad_file {
 Test(runtime, profiles_load)
 {
     emp_runtime tf = {0}, ideal = {0};
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_init(&tf, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_runtime_init(&tf, "tf-r1.3", &err));
+    ASSERT_OK(emp_runtime_init(&ideal, "ideal", &err));
     cr_expect_str_eq(tf.name, "tf-r1.3");
     cr_expect(tf.events.serial_issue && tf.events.drain_copies && tf.events.cpu_pool &&
               tf.check_memory);
@@ -136,13 +136,12 @@ Test(runtime, a_base_says_what_a_file_leaves_out, .init = scratch_create,
 {
     char        path[SCRATCH_PATH_BYTES];
     emp_runtime base = {0}, mine = {0};
-    emp_error   err = {0};
 
     scratch_write_text(path, sizeof path, "mine.yaml",
                        "description: \"mine\"\nbase: \"tf-r1.3\"\n"
                        "issue: \"7 us\"\ncpu_pool: no\nfp32_products: tf32\n");
-    cr_assert_eq(emp_runtime_init(&base, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&mine, path, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_runtime_init(&base, "tf-r1.3", &err));
+    ASSERT_OK(emp_runtime_init(&mine, path, &err));
     cr_expect_str_eq(mine.name, "mine");
     cr_expect_str_eq(mine.description, "mine");
     cr_expect_neq(emp_runtime_hash(&mine), emp_runtime_hash(&base));
@@ -159,10 +158,9 @@ Test(runtime, a_base_says_what_a_file_leaves_out, .init = scratch_create,
 Test(runtime, profiles_of_today_have_bases)
 {
     emp_runtime eager = {0}, graph = {0};
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_init(&eager, "torch-eager", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&graph, "graph-launch", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_runtime_init(&eager, "torch-eager", &err));
+    ASSERT_OK(emp_runtime_init(&graph, "graph-launch", &err));
     cr_expect(eager.events.serial_issue && eager.events.copy_streams);
     cr_expect_not(eager.events.reuse_inputs);
     cr_expect_float_eq(eager.events.issue_s, 12.4e-6, 1e-15);
@@ -221,26 +219,21 @@ Test(runtime, memory_has_one_allocator, .init = scratch_create, .fini = scratch_
 {
     char        path[SCRATCH_PATH_BYTES];
     emp_runtime eager, cached, r;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_runtime_init(&eager, "torch-eager", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&cached, "torch-cached", &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_runtime_init(&eager, "torch-eager", &err));
+    ASSERT_OK(emp_runtime_init(&cached, "torch-cached", &err));
     cr_expect(!eager.events.caching_allocator && cached.events.caching_allocator);
     cr_expect_neq(emp_runtime_hash(&eager), emp_runtime_hash(&cached));
     cached.events.caching_allocator = false;
     cr_expect_eq(emp_runtime_hash(&eager), emp_runtime_hash(&cached));
     scratch_write_text(path, sizeof path, "both.yaml",
                        "description: \"x\"\nbase: torch-cached\nbfc_allocator: yes\n");
-    cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
-    cr_expect_not_null(
-        strstr(err.msg, "both.yaml:3: caching_allocator and bfc_allocator"), "%s",
-        err.msg);
+    EXPECT_REFUSED(emp_runtime_init(&r, path, &err), EMP_EFORMAT,
+                   "both.yaml:3: caching_allocator and bfc_allocator");
     scratch_write_text(path, sizeof path, "other.yaml",
                        "description: \"x\"\nbase: placeto\ncaching_allocator: yes\n");
-    err = (emp_error){0};
-    cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "other.yaml:3: caching_allocator: the rules"),
-                       "%s", err.msg);
+    EXPECT_REFUSED(emp_runtime_init(&r, path, &err), EMP_EFORMAT,
+                   "other.yaml:3: caching_allocator: the rules");
 }
 
 Test(runtime, plans_are_whole_and_no_allocator_is_beside_them, .init = scratch_create,
@@ -256,11 +249,9 @@ Test(runtime, plans_are_whole_and_no_allocator_is_beside_them, .init = scratch_c
     emp_runtime r = {0};
 
     for (int i = 0; i < 2; i++) {
-        emp_error err = {0};
         snprintf(text, sizeof text, "description: \"x\"\n%s", texts[i][0]);
         scratch_write_text(path, sizeof path, "p.yaml", text);
-        cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
-        cr_expect_not_null(strstr(err.msg, texts[i][1]), "%s", err.msg);
+        EXPECT_REFUSED(emp_runtime_init(&r, path, &err), EMP_EFORMAT, texts[i][1]);
     }
 }
 
@@ -268,10 +259,8 @@ Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_
 {
     char        path[SCRATCH_PATH_BYTES];
     emp_runtime r = {0};
-    emp_error   err = {0};
 
-    cr_expect_eq(emp_runtime_init(&r, "tf-r9", &err), EMP_EIO);
-    cr_expect_not_null(strstr(err.msg, "known: tf-r1.3, ideal"), "%s", err.msg);
+    EXPECT_REFUSED(emp_runtime_init(&r, "tf-r9", &err), EMP_EIO, "known: tf-r1.3, ideal");
     scratch_write_text(
         path, sizeof path, "half.yaml",
         "description: \"x\"\nserial_issue: maybe\ndrain_copies: yes\nrelease_at_issue: "
@@ -282,10 +271,7 @@ Test(runtime, bad_switches_are_refused, .init = scratch_create, .fini = scratch_
         "s\n"
         "issue_kernel: 0 s\nissue_kernelless: 0 s\ncpu_op: 0 s\nsend: 0 s\nreceive: 0 s\n"
         "poll: 0 s\nstep: 0 s\npageable_per_byte: 0 s\ncpu_slots: 0\n");
-    err = (emp_error){0};
-    cr_expect_eq(emp_runtime_init(&r, path, &err), EMP_EFORMAT);
-    cr_expect_not_null(
-        strstr(err.msg, "half.yaml:2: serial_issue: 'maybe' is neither yes nor no"), "%s",
-        err.msg);
+    EXPECT_REFUSED(emp_runtime_init(&r, path, &err), EMP_EFORMAT,
+                   "half.yaml:2: serial_issue: 'maybe' is neither yes nor no");
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -8,6 +8,7 @@
 #include "sim/engine/sim.h"
 #include "sim/surrogate/surrogate_internal.h"
 #include "tests/sim/engine/random_problem.h"
+#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 enum { SEEDS = 200, PLACEMENTS = 37, MAX_LIVE = 64 };
@@ -84,19 +85,16 @@ static void sample_destroy(sample *s)
 static emp_surrogate *create(const emp_problem *problem, emp_surrogate_kernel kernel)
 {
     emp_surrogate *s = NULL;
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_surrogate_create(&s, problem, kernel, &err), EMP_OK, "%s", err.msg);
+    ASSERT_OK(emp_surrogate_create(&s, problem, kernel, &err));
     return s;
 }
 
 static void run(emp_surrogate *s, emp_device_id *const *placements, int32_t count,
                 double *step_time_s)
 {
-    emp_error err = {0};
 
-    cr_assert_eq(emp_surrogate_run(s, placements, count, step_time_s, &err), EMP_OK, "%s",
-                 err.msg);
+    ASSERT_OK(emp_surrogate_run(s, placements, count, step_time_s, &err));
 }
 
 /* ---- the model in double, from surrogate.h alone ---- */
@@ -437,11 +435,10 @@ static void expect_refusal(emp_surrogate_kernel kernel)
     run(s, placements, 2, estimate);
     cr_expect_eq(estimate[0], estimate[1]);
     for (int i = 0; i < 2; i++) {
-        emp_error err = {0};
         t.device_of_op[1] = i == 0 ? 259 : -1; /* 259 is 3 in a byte */
-        cr_expect_eq(emp_surrogate_run(s, placements, 2, estimate, &err), EMP_EINVAL);
-        cr_expect_str_eq(err.msg, i == 0 ? "op 'op1' is on device 259 of 0..2"
-                                         : "op 'op1' is on device -1 of 0..2");
+        EXPECT_REFUSED(emp_surrogate_run(s, placements, 2, estimate, &err), EMP_EINVAL,
+                       i == 0 ? "op 'op1' is on device 259 of 0..2"
+                              : "op 'op1' is on device -1 of 0..2");
     }
     emp_surrogate_destroy(s);
     task_destroy(&t);
@@ -459,13 +456,12 @@ Test(surrogate, refuses_the_rules_of_other_simulators)
     emp_runtime    runtime = {.name = "x", .rules = EMP_RULES_BAECHI};
     task           t;
     emp_surrogate *s = NULL;
-    emp_error      err = {0};
 
     task_create_tiny(&t, ops, 1, &runtime);
-    cr_expect_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
-                 EMP_EUNSUPPORTED);
+    EXPECT_REFUSED(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
+                   EMP_EUNSUPPORTED,
+                   "no surrogate of the runtime x: its rules are 'baechi'");
     cr_expect_null(s);
-    cr_expect_str_eq(err.msg, "no surrogate of the runtime x: its rules are 'baechi'");
     task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -474,14 +470,13 @@ Test(surrogate, several_hosts_are_refused)
 {
     task           r;
     emp_surrogate *s = NULL;
-    emp_error      err = {0};
 
     random_problem_create_hosts(&r, 1);
     snprintf(r.machine->name, sizeof r.machine->name, "two");
-    cr_expect_eq(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_SCALAR, &err),
-                 EMP_EUNSUPPORTED);
+    EXPECT_REFUSED(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_SCALAR, &err),
+                   EMP_EUNSUPPORTED,
+                   "no surrogate of the machine two: it has several hosts");
     cr_expect_null(s);
-    cr_expect_str_eq(err.msg, "no surrogate of the machine two: it has several hosts");
     task_destroy(&r);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
