@@ -78,60 +78,47 @@ static emp_status add(emp_tables *t, emp_table_kind kind, const char *text,
     return st;
 }
 
-static const struct bad_table {
+#define GEMM "format,m,n,k,us\n"
+
+static const struct {
     emp_table_kind kind;
-    const char    *text, *message;
+    const char    *text, *part;
 } bad_tables[] = {
     {EMP_TABLE_GEMM, "format,m,n,us\nbf16,1,1,1\n", "t.csv has no column k"},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\n", "t.csv has no row"},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\nfp5,1,1,1,1\n",
-     "t.csv, row 1: \"fp5\" is no number format; known: fp32,"},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,0\n",
-     "t.csv, row 1: us is \"0\", not a number above zero"},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,x,1,1\n", "t.csv, row 1: n is \"x\""},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,5\nbf16,2,1,1,4\n",
-     "t.csv: m 2, n 1, k 1 takes less than the smaller m before it; times must not fall"},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,5\nbf16,1,1,1,5\n",
-     "t.csv, row 2: m 1, n 1, k 1 is there twice"},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,5\nbf16,2,2,1,5\n",
-     "t.csv: no time for m 1, n 2, k 1;"},
-    {EMP_TABLE_GEMM, "format,m,n,k,us\nbf16,1,1,1,5\nfp8,1,1,1,5\nbf16,2,1,1,5\n",
-     "t.csv, row 3: the rows of bf16 do not stand together"},
+    {EMP_TABLE_GEMM, GEMM, "t.csv has no row"},
+    {EMP_TABLE_GEMM, GEMM "fp5,1,1,1,1\n", "t.csv, row 1: \"fp5\""},
+    {EMP_TABLE_GEMM, GEMM "bf16,1,1,1,0\n", "t.csv, row 1: us is \"0\""},
+    {EMP_TABLE_GEMM, GEMM "bf16,1,x,1,1\n", "t.csv, row 1: n is \"x\""},
+    {EMP_TABLE_GEMM, GEMM "bf16,1,1,1,5\nbf16,2,1,1,4\n", "t.csv: m 2, n 1, k 1"},
+    {EMP_TABLE_GEMM, GEMM "bf16,1,1,1,5\nbf16,1,1,1,5\n", "row 2: m 1, n 1, k 1"},
+    {EMP_TABLE_GEMM, GEMM "bf16,1,1,1,5\nbf16,2,2,1,5\n", "no time for m 1, n 2, k 1"},
+    {EMP_TABLE_GEMM, GEMM "bf16,1,1,1,5\nfp8,1,1,1,5\nbf16,2,1,1,5\n", "row 3: the rows"},
     {EMP_TABLE_ATTENTION, "phase,format,length,kv_heads,group,us\nprefill,bf16,1,1,1,1\n",
-     "t.csv, row 1: \"prefill\" is no phase; known: context, decode"},
+     "t.csv, row 1: \"prefill\""},
     {EMP_TABLE_COMM, "op,format,gpus,bytes,us\nbroadcast,bf16,2,8,1\n",
-     "t.csv, row 1: \"broadcast\" is no collective; known: all_reduce,"},
+     "t.csv, row 1: \"broadcast\""},
 };
 
-Test(grid, bad_tables_are_refused_in_one_sentence)
+Test(grid, bad_tables_are_refused)
 {
     for (size_t i = 0; i < sizeof bad_tables / sizeof bad_tables[0]; i++) {
-        const struct bad_table *c = &bad_tables[i];
-        emp_tables             *t = emp_tables_create();
-        emp_error               err = {0};
-        cr_expect_eq(add(t, c->kind, c->text, &err), EMP_EFORMAT, "%s", c->text);
-        cr_expect_eq(strncmp(err.msg, c->message, strlen(c->message)), 0,
-                     "said: %s\nwant: %s", err.msg, c->message);
+        emp_tables *t = emp_tables_create();
+        EXPECT_REFUSED(add(t, bad_tables[i].kind, bad_tables[i].text, &err), EMP_EFORMAT,
+                       bad_tables[i].part);
         emp_tables_release(t);
-        cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", c->text);
+        cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", bad_tables[i].text);
     }
 }
 
 Test(grid, more_gpus_may_take_less)
 {
-    emp_tables *t = emp_tables_create();
-    emp_error   err = {0};
+    static const char text[] = "op\tformat\tgpus\tbytes\tus\nalltoall\tbf16\t2\t64\t9\n"
+                               "alltoall\tbf16\t4\t64\t8\n";
+    emp_tables       *t = emp_tables_create();
 
-    cr_expect_eq(add(t, EMP_TABLE_COMM,
-                     "op\tformat\tgpus\tbytes\tus\nalltoall\tbf16\t2\t64\t9\nalltoall\tbf"
-                     "16\t4\t64\t8\n",
-                     &err),
-                 EMP_OK, "%s", err.msg);
-    cr_expect_float_eq(
-        emp_grid_at(t->collective[EMP_COLLECTIVE_ALL_TO_ALL][EMP_FORMAT_BF16],
-                    (double[]){4, 64}) *
-            1e6,
-        8.0, 1e-9);
+    ASSERT_OK(add(t, EMP_TABLE_COMM, text, &err));
+    const emp_grid *g = t->collective[EMP_COLLECTIVE_ALL_TO_ALL][EMP_FORMAT_BF16];
+    cr_expect_float_eq(us_at(g, 4, 64, 0), 8.0, 1e-9);
     emp_tables_release(t);
 }
 
