@@ -37,6 +37,14 @@ static const char *read_numbers(const char *text, char close, int64_t *number,
     return text + 1;
 }
 
+emp_graph_builder *kit_begin(void)
+{
+    emp_graph_builder *b = NULL;
+
+    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    return b;
+}
+
 emp_port kit_tensor(emp_graph_builder *b, const char *name, const char *text)
 {
     emp_op_attrs attrs = {.has_shape = true, .shape = EMP_SHAPE_UNKNOWN};
@@ -151,4 +159,35 @@ emp_op_id kit_find(const emp_graph *graph, const char *name)
 
     cr_assert_geq(op, 0, "no op \"%s\"", name);
     return op;
+}
+
+void kit_expect_outputs(const emp_graph_builder *b, emp_port op, const char *want)
+{
+    char text[512];
+
+    cr_expect_str_eq(kit_outputs(b, op.op, text, sizeof text), want, "%s has %s, not %s",
+                     emp_graph_builder_name(b, op.op), text, want);
+}
+
+int kit_inputs(emp_graph_builder *b, const char *texts, emp_port *input)
+{
+    char copy[256], name[16];
+    int  count = 0;
+
+    snprintf(copy, sizeof copy, "%s", texts);
+    for (char *text = strtok(copy, " "); text != NULL; text = strtok(NULL, " ")) {
+        snprintf(name, sizeof name, "in%d", count);
+        input[count++] = kit_tensor(b, name, text);
+    }
+    return count;
+}
+
+const emp_op *kit_fact(const emp_graph *graph, const char *name)
+{
+    return &graph->op[kit_find(graph, name)];
+}
+
+const emp_op_cost *kit_cost(const emp_graph *graph, const char *name)
+{
+    return kit_fact(graph, name)->cost;
 }

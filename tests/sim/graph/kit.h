@@ -16,6 +16,9 @@
  * else a Placeholder. Fails the test on a bad text. */
 emp_port kit_tensor(emp_graph_builder *b, const char *name, const char *text);
 
+/** An empty builder; fails the test on an error. */
+emp_graph_builder *kit_begin(void);
+
 /** Adds an op of \a count inputs given as emp_port arguments; fails the test on an error.
  * \a attrs may be NULL. Returns its output 0. */
 emp_port kit_op(emp_graph_builder *b, const char *name, const char *type,
@@ -24,11 +27,18 @@ emp_port kit_op(emp_graph_builder *b, const char *name, const char *type,
 /** Writes the outputs of an op as texts with blanks between. */
 const char *kit_outputs(const emp_graph_builder *b, emp_op_id op, char *text,
                         size_t size);
+void        kit_expect_outputs(const emp_graph_builder *b, emp_port op, const char *want);
+
+/** Adds the sources "in0", "in1", ... of texts with blanks between; returns how many. */
+int kit_inputs(emp_graph_builder *b, const char *texts, emp_port *input);
 
 /** Finishes and destroys the builder; fails the test on an error. */
 emp_graph *kit_finish(emp_graph_builder *b);
 
 /** The op of that name; fails the test when there is none. */
 emp_op_id kit_find(const emp_graph *graph, const char *name);
+
+const emp_op      *kit_fact(const emp_graph *graph, const char *name);
+const emp_op_cost *kit_cost(const emp_graph *graph, const char *name);
 
 #endif /* EMP_TESTS_SIM_GRAPH_KIT_H */

@@ -10,14 +10,6 @@
 
 enum { B = 64, H = 128 };
 
-static emp_graph_builder *new_builder(void)
-{
-    emp_graph_builder *b = NULL;
-
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    return b;
-}
-
 static emp_port second(emp_port port, int32_t index)
 {
     return (emp_port){port.op, index};
@@ -73,7 +65,7 @@ static void mul_grad(emp_graph_builder *b, const char *prefix, emp_port dz, emp_
  * an LSTM cell, with every kind of op that the full one has. */
 static emp_graph *build_cell(void)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       ta = {.transpose_a = true}, tb = {.transpose_b = true};
     emp_op_attrs       two = {.count = 2};
 
@@ -118,9 +110,14 @@ static emp_graph *build_cell(void)
     return kit_finish(b);
 }
 
-static const emp_op *fact(const emp_graph *g, const char *name)
+static bool are_together(const emp_graph *g, const char *a, const char *b)
 {
-    return &g->op[kit_find(g, name)];
+    return kit_fact(g, a)->colocation_class == kit_fact(g, b)->colocation_class;
+}
+
+static const emp_tensor *first_output(const emp_graph *g, const char *name)
+{
+    return &g->tensor[g->output_offset[kit_find(g, name)]];
 }
 
 Test(graph, lstm_cell_has_all_shapes_and_flops)
@@ -154,49 +151,40 @@ Test(graph, constants_and_what_they_determine_fold)
     emp_graph *g = build_cell();
 
     for (size_t i = 0; i < sizeof folded / sizeof folded[0]; i++)
-        cr_expect(fact(g, folded[i])->is_folded, "%s", folded[i]);
+        cr_expect(kit_fact(g, folded[i])->is_folded, "%s", folded[i]);
     for (size_t i = 0; i < sizeof live / sizeof live[0]; i++)
-        cr_expect_not(fact(g, live[i])->is_folded, "%s", live[i]);
+        cr_expect_not(kit_fact(g, live[i])->is_folded, "%s", live[i]);
     emp_graph_destroy(g);
 }
 
-Test(graph, sums_over_no_axis_alias_and_cost_nothing)
+/* Sums over no axis alias and cost nothing; references are with their updates and reads. */
+Test(graph, lstm_cell_has_aliases_and_classes)
 {
     emp_graph *g = build_cell();
 
-    cr_expect(fact(g, "Mul_grad/Sum")->is_alias);
-    cr_expect_eq(fact(g, "Mul_grad/Sum")->cost->kernels, 0);
-    cr_expect(fact(g, "Mul_grad/Reshape")->is_alias);
-    cr_expect(fact(g, "w/read")->is_alias);
-    cr_expect_not(fact(g, "Mul")->is_alias);
-    cr_expect_not(fact(g, "x")->is_alias);
-    emp_graph_destroy(g);
-}
-
-Test(graph, references_colocate_with_their_updates_and_reads)
-{
-    emp_graph *g = build_cell();
-
-    cr_expect_eq(fact(g, "w")->colocation_class, fact(g, "update_w")->colocation_class);
-    cr_expect_eq(fact(g, "bias")->colocation_class,
-                 fact(g, "update_bias")->colocation_class);
-    cr_expect_neq(fact(g, "w")->colocation_class, fact(g, "bias")->colocation_class);
-    cr_expect_eq(fact(g, "w")->colocation_class, fact(g, "w/read")->colocation_class);
-    cr_expect_neq(fact(g, "w/read")->colocation_class,
-                  fact(g, "MatMul")->colocation_class);
+    cr_expect(kit_fact(g, "Mul_grad/Sum")->is_alias);
+    cr_expect_eq(kit_fact(g, "Mul_grad/Sum")->cost->kernels, 0);
+    cr_expect(kit_fact(g, "Mul_grad/Reshape")->is_alias);
+    cr_expect(kit_fact(g, "w/read")->is_alias);
+    cr_expect_not(kit_fact(g, "Mul")->is_alias);
+    cr_expect_not(kit_fact(g, "x")->is_alias);
+    cr_expect(are_together(g, "w", "update_w"));
+    cr_expect(are_together(g, "bias", "update_bias"));
+    cr_expect_not(are_together(g, "w", "bias"));
+    cr_expect(are_together(g, "w", "w/read"));
+    cr_expect_not(are_together(g, "w/read", "MatMul"));
     cr_expect_eq(g->class_count, g->op_count - 2 * 2,
                  "read and update join their variable");
-    cr_expect_eq(fact(g, "w")->persistent_bytes, 4 * 2 * H * 2 * H);
-    cr_expect_eq(g->tensor[g->output_offset[kit_find(g, "w")]].bytes, 0, "a reference");
-    cr_expect_eq(g->tensor[g->output_offset[kit_find(g, "w")]].copy_bytes,
-                 4 * 2 * H * 2 * H);
+    cr_expect_eq(kit_fact(g, "w")->persistent_bytes, 4 * 2 * H * 2 * H);
+    cr_expect_eq(first_output(g, "w")->bytes, 0, "a reference");
+    cr_expect_eq(first_output(g, "w")->copy_bytes, 4 * 2 * H * 2 * H);
     emp_graph_destroy(g);
 }
 
 /* Rows are looked up where the table is; other readers of its value may be anywhere. */
 Test(graph, look_ups_colocate_with_their_table)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_port           table = kit_tensor(b, "table", "&f[1000,8]"),
              ids = kit_tensor(b, "ids", "i[4]");
     emp_port read = kit_op(b, "read", "Identity", NULL, 1, table);
@@ -206,11 +194,9 @@ Test(graph, look_ups_colocate_with_their_table)
     kit_op(b, "not a look-up", "Gather", NULL, 2, again, ids);
     kit_op(b, "use", "Neg", NULL, 1, read);
     emp_graph *g = kit_finish(b);
-    cr_expect_eq(fact(g, "look up")->colocation_class,
-                 fact(g, "table")->colocation_class);
-    cr_expect_neq(fact(g, "not a look-up")->colocation_class,
-                  fact(g, "table")->colocation_class);
-    cr_expect_neq(fact(g, "use")->colocation_class, fact(g, "table")->colocation_class);
+    cr_expect(are_together(g, "look up", "table"));
+    cr_expect_not(are_together(g, "not a look-up", "table"));
+    cr_expect_not(are_together(g, "use", "table"));
     emp_graph_destroy(g);
 }
 
@@ -218,7 +204,7 @@ Test(graph, look_ups_colocate_with_their_table)
 Test(graph, numbers_colocate)
 {
     const emp_op_attrs first = {.colocation = 1}, other = {.colocation = 2};
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_port           x = kit_tensor(b, "x", "f[8]");
     emp_port           one = kit_op(b, "one", "Neg", &first, 1, x);
     emp_port           free_op = kit_op(b, "free", "Neg", NULL, 1, one);
@@ -231,10 +217,8 @@ Test(graph, numbers_colocate)
     cr_assert_eq(emp_graph_prune(&step, g, NULL), EMP_OK);
     const emp_graph *graphs[] = {g, step};
     for (int i = 0; i < 2; i++) {
-        cr_expect_eq(fact(graphs[i], "one")->colocation_class,
-                     fact(graphs[i], "three")->colocation_class);
-        cr_expect_neq(fact(graphs[i], "two")->colocation_class,
-                      fact(graphs[i], "one")->colocation_class);
+        cr_expect(are_together(graphs[i], "one", "three"));
+        cr_expect_not(are_together(graphs[i], "two", "one"));
         cr_expect_eq(graphs[i]->class_count, graphs[i]->op_count - 1);
     }
     emp_graph_destroy(step);
@@ -244,7 +228,7 @@ Test(graph, numbers_colocate)
 /* A convolution with fused batch norm, its gradient and momentum. */
 Test(graph, conv_and_batch_norm_train)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       a = {.padding_is_same = true, .strides = {1, 2, 2, 1}};
     emp_port           x = kit_tensor(b, "x", "f[8,16,16,4]"),
              zero = kit_tensor(b, "zero", "f[]={0}");
@@ -270,24 +254,23 @@ Test(graph, conv_and_batch_norm_train)
     double     conv = 2.0 * 8 * 8 * 8 * 3 * 3 * 4 * 32;
 
     cr_expect_eq(g->unknown_shape_count, 0);
-    cr_expect_eq(fact(g, "conv")->cost->flops, conv);
-    cr_expect_eq(fact(g, "conv_dx")->cost->flops, conv);
-    cr_expect_eq(fact(g, "conv_dw")->cost->flops, conv);
-    cr_expect(emp_shape_equal(g->tensor[g->output_offset[kit_find(g, "conv_dx")]].shape,
-                              &EMP_SHAPE(8, 16, 16, 4)));
-    cr_expect(emp_shape_equal(g->tensor[g->output_offset[kit_find(g, "conv_dw")]].shape,
-                              &EMP_SHAPE(3, 3, 4, 32)));
-    cr_expect(fact(g, "shapes")->is_folded, "static shapes are constants");
-    cr_expect_eq(fact(g, "update")->colocation_class,
-                 fact(g, "w/Momentum")->colocation_class);
-    cr_expect_eq(fact(g, "update")->colocation_class, fact(g, "w")->colocation_class);
+    cr_expect_eq(kit_fact(g, "conv")->cost->flops, conv);
+    cr_expect_eq(kit_fact(g, "conv_dx")->cost->flops, conv);
+    cr_expect_eq(kit_fact(g, "conv_dw")->cost->flops, conv);
+    cr_expect(
+        emp_shape_equal(first_output(g, "conv_dx")->shape, &EMP_SHAPE(8, 16, 16, 4)));
+    cr_expect(
+        emp_shape_equal(first_output(g, "conv_dw")->shape, &EMP_SHAPE(3, 3, 4, 32)));
+    cr_expect(kit_fact(g, "shapes")->is_folded, "static shapes are constants");
+    cr_expect(are_together(g, "update", "w/Momentum"));
+    cr_expect(are_together(g, "update", "w"));
     cr_expect_eq(g->parameter_count, 3 * 3 * 4 * 32, "slots are not parameters");
     emp_graph_destroy(g);
 }
 
 Test(graph, folding_stops_at_state_and_at_ten_mebibytes)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_port           zero = kit_tensor(b, "zero", "f[]={0}");
     emp_port           small =
         kit_op(b, "small", "Fill", NULL, 2, kit_tensor(b, "s", "i[1]={2621440}"), zero);
@@ -311,21 +294,23 @@ Test(graph, folding_stops_at_state_and_at_ten_mebibytes)
                  EMP_OK);
     emp_graph *g = kit_finish(b);
 
-    cr_expect(fact(g, "small")->is_folded && fact(g, "behind small")->is_folded);
-    cr_expect(!fact(g, "large")->is_folded && !fact(g, "behind large")->is_folded);
-    cr_expect(!fact(g, "random")->is_folded && !fact(g, "behind random")->is_folded);
-    cr_expect(fact(g, "static shape")->is_folded,
+    cr_expect(kit_fact(g, "small")->is_folded && kit_fact(g, "behind small")->is_folded);
+    cr_expect(!kit_fact(g, "large")->is_folded &&
+              !kit_fact(g, "behind large")->is_folded);
+    cr_expect(!kit_fact(g, "random")->is_folded &&
+              !kit_fact(g, "behind random")->is_folded);
+    cr_expect(kit_fact(g, "static shape")->is_folded,
               "the shape of a random tensor is constant");
-    cr_expect_not(fact(g, "dynamic shape")->is_folded);
-    cr_expect(fact(g, "gated")->is_folded, "control edges do not stop folding");
-    cr_expect_not(fact(g, "gated by state")->is_folded);
+    cr_expect_not(kit_fact(g, "dynamic shape")->is_folded);
+    cr_expect(kit_fact(g, "gated")->is_folded, "control edges do not stop folding");
+    cr_expect_not(kit_fact(g, "gated by state")->is_folded);
     emp_graph_destroy(g);
 }
 
 /* Adam's sparse update is made of plain ops; the moving average has no slot. */
 Test(graph, parameters_are_what_an_optimizer_updates)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_port           emb = kit_tensor(b, "emb", "&f[1000,8]"),
              m = kit_tensor(b, "emb/Adam", "&f[1000,8]");
     emp_port m1 = kit_tensor(b, "emb/Adam_1", "&f[1000,8]"),
@@ -346,7 +331,7 @@ Test(graph, parameters_are_what_an_optimizer_updates)
 
 Test(graph, without_an_optimizer_all_variables_are_parameters)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
 
     kit_op(b, "r", "Identity", NULL, 1, kit_tensor(b, "w", "&f[5,6]"));
     kit_tensor(b, "steps", "&l[]");
@@ -358,7 +343,7 @@ Test(graph, without_an_optimizer_all_variables_are_parameters)
 
 Test(graph, prune_keeps_the_ancestors_of_targets)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_port   unused = kit_tensor(b, "unused", "f[3]"), x = kit_tensor(b, "x", "f[3]");
     emp_port   gate = kit_tensor(b, "gate", "f[]");
     emp_op_id  y;
@@ -390,7 +375,7 @@ Test(graph, prune_keeps_the_ancestors_of_targets)
 
 Test(graph, prune_needs_a_target)
 {
-    emp_graph_builder *b = new_builder();
+    emp_graph_builder *b = kit_begin();
     emp_graph         *step = NULL;
 
     kit_tensor(b, "x", "f[3]");
@@ -415,9 +400,8 @@ static emp_port weights(emp_graph_builder *b, const char *name, emp_shape shape)
 /* y = x w, z = (y u) u: w has one reader, u has two. Shape's input stays on the host where it was. */
 static void create_held(emp_graph **whole, emp_graph **step)
 {
-    emp_graph_builder *b = NULL;
+    emp_graph_builder *b = kit_begin();
 
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
     emp_port x = kit_tensor(b, "x", "f[2,4]");
     emp_port w = weights(b, "w", EMP_SHAPE(4, 8)), u = weights(b, "u", EMP_SHAPE(8, 8));
     emp_port y = kit_op(b, "y", "MatMul", NULL, 2, x, w);
@@ -443,12 +427,11 @@ Test(graph, the_only_reader_of_weights_holds_them)
     cr_expect_eq(emp_graph_find(step, "w"), -1);
     cr_expect_eq(y->persistent_bytes, 4 * 4 * 8);
     cr_expect_eq(y->cost->k, 4, "the cost is that of the whole graph");
-    cr_expect_eq(step->op[kit_find(step, "u")].persistent_bytes, 4 * 8 * 8,
-                 "two ops read it");
+    cr_expect_eq(kit_fact(step, "u")->persistent_bytes, 4 * 8 * 8, "two ops read it");
     cr_expect_eq(step->parameter_count, 32 + 64 + 48);
     cr_expect_eq(step->parameter_bytes, 4 * (32 + 64 + 48));
-    cr_expect(whole->op[kit_find(whole, "g")].host_input_mask == 2);
-    cr_expect_eq(step->op[kit_find(step, "g")].host_input_mask, 1,
+    cr_expect(kit_fact(whole, "g")->host_input_mask == 2);
+    cr_expect_eq(kit_fact(step, "g")->host_input_mask, 1,
                  "its axis, now the first input, is on the host as before");
     emp_graph_destroy(whole);
     emp_graph_destroy(step);
@@ -459,15 +442,14 @@ Test(graph, the_hash_counts_weights_that_are_held)
     uint64_t hash[2];
 
     for (int64_t i = 0; i < 2; i++) {
-        emp_graph_builder *b = NULL;
+        emp_graph_builder *b = kit_begin();
         emp_graph         *whole, *step;
-        cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-        emp_port     x = kit_tensor(b, "x", "f[2,4]");
-        emp_op_attrs half = {.dtype = i == 0 ? EMP_DTYPE_FLOAT : EMP_DTYPE_DOUBLE,
-                             .shape = EMP_SHAPE(4, 8),
-                             .has_shape = true};
-        emp_port     w = kit_op(b, "w", "Weights", &half, 0);
-        emp_port     y =
+        emp_port           x = kit_tensor(b, "x", "f[2,4]");
+        emp_op_attrs       half = {.dtype = i == 0 ? EMP_DTYPE_FLOAT : EMP_DTYPE_DOUBLE,
+                                   .shape = EMP_SHAPE(4, 8),
+                                   .has_shape = true};
+        emp_port           w = kit_op(b, "w", "Weights", &half, 0);
+        emp_port           y =
             kit_op(b, "y", "MatMul", &(emp_op_attrs){.dtype = EMP_DTYPE_FLOAT}, 2, x, w);
         emp_graph_builder_set_target(b, y.op);
         whole = kit_finish(b);

@@ -135,19 +135,11 @@ static const struct cost_case cost_cases[] = {
 static emp_graph *graph_of_one(const char *type, const char *inputs,
                                const emp_op_attrs *attrs)
 {
-    emp_graph_builder *b = NULL;
+    emp_graph_builder *b = kit_begin();
     emp_port           input[16];
     emp_op_id          op;
-    emp_error          err = {0};
-    char               copy[256], name[8];
-    int                count = 0;
+    int                count = kit_inputs(b, inputs, input);
 
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    snprintf(copy, sizeof copy, "%s", inputs);
-    for (char *text = strtok(copy, " "); text != NULL; text = strtok(NULL, " ")) {
-        snprintf(name, sizeof name, "in%d", count);
-        input[count++] = kit_tensor(b, name, text);
-    }
     ASSERT_OK(
         emp_graph_builder_add(b, "op", type, attrs, input, count, NULL, 0, &op, &err));
     return kit_finish(b);

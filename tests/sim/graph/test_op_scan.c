@@ -8,19 +8,6 @@
 #include "tests/sim/graph/kit.h"
 #include "tests/support/expect.h"
 
-static emp_graph_builder *begin(void)
-{
-    emp_graph_builder *b = NULL;
-
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    return b;
-}
-
-static const emp_op_cost *cost_of(const emp_graph *g, const char *name)
-{
-    return g->op[kit_find(g, name)].cost;
-}
-
 /* ---- scans ---- */
 
 enum { B = 2, HK = 2, H = 4, K = 8, V = 16 }; /* batch, heads, sizes */
@@ -61,13 +48,12 @@ Test(op_scan, one_token_is_the_recurrence_and_moves_the_state_twice)
     } cases[] = {{"DeltaRule", 7, 2 * B * H}, {"StateSpaceScan", 5, B * H + 3 * H}};
 
     for (size_t i = 0; i < 2; i++) {
-        emp_graph_builder *b = begin();
+        emp_graph_builder *b = kit_begin();
         emp_op_attrs       none = {0};
-        char               text[64];
         emp_port           y = scan(b, "y", cases[i].type, &none, 1, true);
-        cr_expect_str_eq(kit_outputs(b, y.op, text, sizeof text), "f[2,1,4,16]");
+        kit_expect_outputs(b, y, "f[2,1,4,16]");
         emp_graph         *g = kit_finish(b);
-        const emp_op_cost *c = cost_of(g, "y");
+        const emp_op_cost *c = kit_cost(g, "y");
         cr_expect_eq(c->flops, cases[i].per_element * B * H * K * V);
         cr_expect_eq(c->op_class, EMP_OP_ELEMENTWISE);
         cr_expect_eq(c->work, EMP_WORK_RECURRENT);
@@ -82,7 +68,7 @@ Test(op_scan, one_token_is_the_recurrence_and_moves_the_state_twice)
 /* Kimi Linear's equation 13 for heads of one size, and the products of Mamba-2. */
 Test(op_scan, many_tokens_are_chunks)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       chunk = {.window = 32};
 
     scan(b, "delta", "DeltaRule", &chunk, 128, true);
@@ -90,7 +76,7 @@ Test(op_scan, many_tokens_are_chunks)
     scan(b, "short", "DeltaRule", &chunk, 8, false);
     emp_graph         *g = kit_finish(b);
     const double       T = 128, C = 32;
-    const emp_op_cost *c = cost_of(g, "delta");
+    const emp_op_cost *c = kit_cost(g, "delta");
     cr_expect_eq(c->flops, B * H * T * (6 * K * V + 1.5 * C * (K + V) + C * C));
     cr_expect_eq(c->op_class, EMP_OP_GEMM);
     cr_expect_eq(c->m, 32);
@@ -101,54 +87,51 @@ Test(op_scan, many_tokens_are_chunks)
     cr_expect_eq((double)c->bytes_read,
                  4 * B * T * (2 * HK * K + H * V + 2 * H) + 4 * STATE,
                  "a prompt begins without a state");
-    cr_expect_eq(cost_of(g, "space")->flops,
+    cr_expect_eq(kit_cost(g, "space")->flops,
                  B * T * (H * (4 * K * V + 2 * C * V) + HK * 2 * C * K));
-    cr_expect_eq(cost_of(g, "short")->flops,
+    cr_expect_eq(kit_cost(g, "short")->flops,
                  B * H * 8 * (6 * K * V + 1.5 * 8 * (K + V) + 8 * 8));
     emp_graph_destroy(g);
 }
 
 Test(op_scan, gradients_compute_the_scan_again)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       none = {0};
-    char               text[256];
     emp_port           y = scan(b, "y", "DeltaRule", &none, 64, false);
     emp_port           in[6] = {y};
 
     for (int32_t i = 0; i < 5; i++) in[1 + i] = emp_graph_builder_input(b, y.op, i);
     emp_port d = kit_op(b, "d", "DeltaRuleGrad", NULL, 6, in[0], in[1], in[2], in[3],
                         in[4], in[5]);
-    cr_expect_str_eq(kit_outputs(b, d.op, text, sizeof text),
-                     "f[2,64,2,8] f[2,64,2,8] f[2,64,4,16] f[128,4] f[128,4]");
+    kit_expect_outputs(b, d, "f[2,64,2,8] f[2,64,2,8] f[2,64,4,16] f[128,4] f[128,4]");
     emp_graph *g = kit_finish(b);
-    cr_expect_eq(cost_of(g, "d")->flops, 3 * cost_of(g, "y")->flops);
+    cr_expect_eq(kit_cost(g, "d")->flops, 3 * kit_cost(g, "y")->flops);
     emp_graph_destroy(g);
 }
 
 Test(op_scan, convolutions_keep_the_last_inputs)
 {
-    emp_graph_builder *b = begin();
-    char               text[256];
+    emp_graph_builder *b = kit_begin();
     emp_port w = kit_tensor(b, "w", "f[6,1,4]"), bias = kit_tensor(b, "bias", "f[6]");
     emp_port state = kit_tensor(b, "state", "f[2,6,3]");
     emp_port one = kit_tensor(b, "one", "f[2,1,6]"),
              many = kit_tensor(b, "many", "f[2,5,6]");
 
     emp_port y = kit_op(b, "y", "CausalConvolution", NULL, 4, one, w, bias, state);
-    cr_expect_str_eq(kit_outputs(b, y.op, text, sizeof text), "f[2,1,6]");
+    kit_expect_outputs(b, y, "f[2,1,6]");
     kit_op(b, "z", "CausalConvolution", NULL, 3, many, w, state);
     kit_op(b, "d", "CausalConvolutionGrad", NULL, 4, many, many, w, bias);
     emp_graph         *g = kit_finish(b);
-    const emp_op_cost *c = cost_of(g, "y");
+    const emp_op_cost *c = kit_cost(g, "y");
     cr_expect_eq(c->flops, 2 * 4 * 12);
     cr_expect_eq(c->bytes_read, 4 * (12 + 24 + 6 + 36));
     cr_expect_eq(c->bytes_written, 4 * (12 + 36));
     cr_expect_eq(c->work, EMP_WORK_DEPTHWISE);
-    c = cost_of(g, "z");
+    c = kit_cost(g, "z");
     cr_expect_eq(c->bytes_read, 4 * (60 + 24));
     cr_expect_eq(c->bytes_written, 4 * (60 + 36));
-    cr_expect_eq(cost_of(g, "d")->flops, 4 * 4 * 60);
+    cr_expect_eq(kit_cost(g, "d")->flops, 4 * 4 * 60);
     emp_graph_destroy(g);
 }
 
@@ -173,7 +156,7 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
     } cases[] = {{16, 16, 5}, {16, 16, 100}, {1, 64, 10}, {1, 8, 10}, {8, 64, 60}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_graph_builder *b = begin();
+        emp_graph_builder *b = kit_begin();
         emp_op_attrs       attrs = {.is_causal = true, .chosen = cases[i].chosen};
         char               q[64], k[64], text[256];
         snprintf(q, sizeof q, "f[2,%d,8,4]", cases[i].queries);
@@ -185,15 +168,14 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
         emp_port d = kit_op(b, "d", "SparseAttentionGrad", &attrs, 7, y, in[0], in[1],
                             in[2], y, (emp_port){y.op, 1}, in[3]);
         snprintf(text, sizeof text, "%s %s %s", q, k, k);
-        char outputs[256];
-        cr_expect_str_eq(kit_outputs(b, d.op, outputs, sizeof outputs), text);
+        kit_expect_outputs(b, d, text);
         emp_graph *g = kit_finish(b);
         double pairs = count_pairs(cases[i].queries, cases[i].keys, 1, cases[i].chosen);
-        cr_expect_float_eq(cost_of(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
+        cr_expect_float_eq(kit_cost(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
                            "case %zu", i);
-        cr_expect_float_eq(cost_of(g, "d")->flops, 2.5 * cost_of(g, "y")->flops, 1e-6);
+        cr_expect_float_eq(kit_cost(g, "d")->flops, 2.5 * kit_cost(g, "y")->flops, 1e-6);
         double read = fmin(cases[i].keys, (double)cases[i].queries * cases[i].chosen);
-        cr_expect_float_eq((double)cost_of(g, "y")->bytes_read,
+        cr_expect_float_eq((double)kit_cost(g, "y")->bytes_read,
                            4 * 2 * (cases[i].queries * 32 + read * 16) + 8, 8, "case %zu",
                            i);
         emp_graph_destroy(g);
@@ -203,53 +185,50 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
 /* Of keys that are a vector and a rotated part the vector is the value, and is read once. */
 Test(op_scan, latent_values_are_read_with_their_keys)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       attrs = {.is_causal = true, .chosen = 4};
     emp_port q = kit_tensor(b, "q", "f[1,1,8,6]"), k = kit_tensor(b, "k", "f[1,16,1,6]");
     emp_port v = kit_tensor(b, "v", "f[1,16,1,4]"), n = kit_tensor(b, "n", "i[1,1,1,4]");
 
     kit_op(b, "y", "SparseAttention", &attrs, 4, q, k, v, n);
     emp_graph *g = kit_finish(b);
-    cr_expect_eq(cost_of(g, "y")->bytes_read, 4 * (8 * 6 + 4 * 6 + 4));
-    cr_expect_eq(cost_of(g, "y")->flops, 2 * 8 * 4 * (6 + 4));
+    cr_expect_eq(kit_cost(g, "y")->bytes_read, 4 * (8 * 6 + 4 * 6 + 4));
+    cr_expect_eq(kit_cost(g, "y")->flops, 2 * 8 * 4 * (6 + 4));
     emp_graph_destroy(g);
 }
 
 Test(op_scan, an_indexer_scores_all_keys)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       one = {.is_causal = true, .chosen = 3};
     emp_op_attrs       blocks = {.is_causal = true, .chosen = 8, .block = 4};
-    char               text[256];
     emp_port q = kit_tensor(b, "q", "f[2,6,4,8]"), k = kit_tensor(b, "k", "f[2,6,1,8]");
     emp_port w = kit_tensor(b, "w", "f[12,4]");
     emp_port a = kit_tensor(b, "a", "f[2,6,16,32]"), n;
 
     n = kit_op(b, "together", "SelectKeys", &one, 3, q, k, w);
-    cr_expect_str_eq(kit_outputs(b, n.op, text, sizeof text), "i[2,6,1,3]");
+    kit_expect_outputs(b, n, "i[2,6,1,3]");
     emp_port m = kit_op(b, "apart", "SelectKeys", &blocks, 2, q, k);
-    cr_expect_str_eq(kit_outputs(b, m.op, text, sizeof text), "i[2,6,4,2]");
+    kit_expect_outputs(b, m, "i[2,6,4,2]");
     emp_port d = kit_op(b, "d", "SelectKeysGrad", &one, 6, q, k, a, a, n, w);
-    cr_expect_str_eq(kit_outputs(b, d.op, text, sizeof text),
-                     "f[2,6,4,8] f[2,6,1,8] f[12,4]");
+    kit_expect_outputs(b, d, "f[2,6,4,8] f[2,6,1,8] f[12,4]");
     emp_graph   *g = kit_finish(b);
     const double pairs = 1 + 2 + 3 + 4 + 5 + 6, chosen = 1 + 2 + 3 + 3 + 3 + 3;
-    cr_expect_eq(cost_of(g, "together")->flops, 2 * pairs * 4 * (2 * 8 + 2));
-    cr_expect_eq(cost_of(g, "together")->bytes_read,
+    cr_expect_eq(kit_cost(g, "together")->flops, 2 * pairs * 4 * (2 * 8 + 2));
+    cr_expect_eq(kit_cost(g, "together")->bytes_read,
                  4 * (2 * 6 * 4 * 8 + 2 * 6 * 8 + 48 + 2 * 21));
-    cr_expect_eq(cost_of(g, "apart")->bytes_read,
+    cr_expect_eq(kit_cost(g, "apart")->bytes_read,
                  4 * (2 * 6 * 4 * 8 + 2 * 6 * 8 + 2 * 4 * 21), "scores of each head");
-    cr_expect_eq(cost_of(g, "d")->flops, 2 * chosen * (6 * 4 * 8 + 2 * 16 * 32));
+    cr_expect_eq(kit_cost(g, "d")->flops, 2 * chosen * (6 * 4 * 8 + 2 * 16 * 32));
     emp_graph_destroy(g);
 }
 
 Test(op_scan, compressed_keys_stand_for_tokens)
 {
-    emp_graph_builder *b = begin();
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       attrs = {.is_causal = true, .window = 4, .chosen = 2, .stride = 4};
     emp_op_attrs       all = {.is_causal = true, .window = 4, .stride = 4};
     emp_op_attrs       keys = {.has_shape = true, .shape = EMP_SHAPE(1, 4, 1, 8)};
-    char               text[256];
     emp_port           q = kit_tensor(b, "q", "f[1,16,2,8]"),
              near = kit_tensor(b, "n", "f[1,16,1,8]");
     emp_port sinks = kit_tensor(b, "sinks", "f[2]"),
@@ -259,17 +238,17 @@ Test(op_scan, compressed_keys_stand_for_tokens)
     emp_port state = kit_tensor(b, "state", "f[1,4,16]");
 
     emp_port far = kit_op(b, "far", "CompressKeys", &keys, 4, raw, raw, bias, state);
-    cr_expect_str_eq(kit_outputs(b, far.op, text, sizeof text), "f[1,4,1,8]");
+    kit_expect_outputs(b, far, "f[1,4,1,8]");
     kit_op(b, "some", "CompressedAttention", &attrs, 5, q, near, far, sinks, numbers);
     kit_op(b, "all", "CompressedAttention", &all, 4, q, near, far, sinks);
     emp_graph *g = kit_finish(b);
     double     single = 1 + 2 + 3 + 13 * 4;
-    cr_expect_float_eq(cost_of(g, "some")->flops,
+    cr_expect_float_eq(kit_cost(g, "some")->flops,
                        2 * 2 * 16 * (single + count_pairs(16, 4, 4, 2)), 1e-6);
-    cr_expect_float_eq(cost_of(g, "all")->flops,
+    cr_expect_float_eq(kit_cost(g, "all")->flops,
                        2 * 2 * 16 * (single + count_pairs(16, 4, 4, 100)), 1e-6);
-    cr_expect_eq(cost_of(g, "far")->bytes_written, 4 * (32 + 64), "keys, and the state");
-    cr_expect_eq(cost_of(g, "far")->bytes_read, 4 * (128 + 128 + 32));
+    cr_expect_eq(kit_cost(g, "far")->bytes_written, 4 * (32 + 64), "keys, and the state");
+    cr_expect_eq(kit_cost(g, "far")->bytes_read, 4 * (128 + 128 + 32));
     emp_graph_destroy(g);
 }
 
@@ -277,64 +256,52 @@ Test(op_scan, compressed_keys_stand_for_tokens)
 
 Test(op_scan, streams_and_groups)
 {
-    emp_graph_builder *b = begin();
-    char               text[256];
+    emp_graph_builder *b = kit_begin();
     emp_port x = kit_tensor(b, "x", "f[5,2,3]"), fn = kit_tensor(b, "fn", "f[8,6]");
     emp_port base = kit_tensor(b, "base", "f[8]"), scale = kit_tensor(b, "scale", "f[3]");
 
     emp_port w = kit_op(b, "w", "StreamWeights", NULL, 4, x, fn, base, scale);
-    cr_expect_str_eq(kit_outputs(b, w.op, text, sizeof text), "f[5,8]");
+    kit_expect_outputs(b, w, "f[5,8]");
     emp_port one = kit_op(b, "one", "CollapseStreams", NULL, 2, x, w);
-    cr_expect_str_eq(kit_outputs(b, one.op, text, sizeof text), "f[5,3]");
+    kit_expect_outputs(b, one, "f[5,3]");
     emp_port y = kit_op(b, "y", "ExpandStreams", NULL, 3, x, one, w);
-    cr_expect_str_eq(kit_outputs(b, y.op, text, sizeof text), "f[5,2,3]");
+    kit_expect_outputs(b, y, "f[5,2,3]");
     emp_port groups = kit_tensor(b, "groups", "f[8,6]");
     emp_port heads = kit_tensor(b, "heads", "f[5,4,6]");
     emp_port out = kit_op(b, "out", "GroupedLinear", NULL, 2, heads, groups);
-    cr_expect_str_eq(kit_outputs(b, out.op, text, sizeof text), "f[5,8]");
+    kit_expect_outputs(b, out, "f[5,8]");
     emp_port d = kit_op(b, "d", "GroupedLinearGrad", NULL, 3, out, heads, groups);
-    cr_expect_str_eq(kit_outputs(b, d.op, text, sizeof text), "f[5,4,6] f[8,6]");
+    kit_expect_outputs(b, d, "f[5,4,6] f[8,6]");
     emp_graph *g = kit_finish(b);
-    cr_expect_eq(cost_of(g, "w")->flops, 2 * 5 * 8 * 6);
-    cr_expect_eq(cost_of(g, "y")->flops, 2 * 3 * 30,
+    cr_expect_eq(kit_cost(g, "w")->flops, 2 * 5 * 8 * 6);
+    cr_expect_eq(kit_cost(g, "y")->flops, 2 * 3 * 30,
                  "sums of two streams and the result");
-    cr_expect_eq(cost_of(g, "out")->flops, 2 * 5 * 8 * 6);
-    cr_expect(cost_of(g, "out")->batch == 4 && cost_of(g, "out")->n == 2);
-    cr_expect_eq(cost_of(g, "d")->flops, 2 * cost_of(g, "out")->flops);
+    cr_expect_eq(kit_cost(g, "out")->flops, 2 * 5 * 8 * 6);
+    cr_expect(kit_cost(g, "out")->batch == 4 && kit_cost(g, "out")->n == 2);
+    cr_expect_eq(kit_cost(g, "d")->flops, 2 * kit_cost(g, "out")->flops);
     emp_graph_destroy(g);
 }
 
 Test(op_scan, refuse_what_does_not_fit)
 {
-    static const struct {
-        const char *type, *inputs[7], *message;
-    } cases[] = {
-        {"CausalConvolution", {"f[2,5,6]", "f[7,1,4]"}, "a convolution of [2,5,6] by"},
-        {"DeltaRule",
-         {"f[2,5,2,8]", "f[2,5,3,8]", "f[2,5,4,8]", "f[10,4]", "f[10,4]"},
-         "a scan of queries"},
-        {"StateSpaceScan",
-         {"f[2,5,3,8]", "f[2,5,3,8]", "f[2,5,4,8]", "f[10,4]", "f[4]", "f[4]", "f[4]"},
-         "a scan of queries"},
-        {"SelectKeys", {"f[2,5,4,8]", "f[2,9,1,7]"}, "a choice of keys"},
-        {"SparseAttention",
-         {"f[2,7,8,4]", "f[2,9,3,4]", "f[2,9,3,4]", "i[2,7,1,2]"},
-         "attention of queries"},
-        {"GroupedLinear", {"f[5,4,6]", "f[6,6]"}, "products in groups"}};
+    static const char *const cases[][3] = {
+        {"CausalConvolution", "f[2,5,6] f[7,1,4]", "a convolution of [2,5,6] by"},
+        {"DeltaRule", "f[2,5,2,8] f[2,5,3,8] f[2,5,4,8] f[10,4] f[10,4]", "a scan of"},
+        {"StateSpaceScan", "f[2,5,3,8] f[2,5,3,8] f[2,5,4,8] f[10,4] f[4] f[4] f[4]",
+         "a scan of"},
+        {"SelectKeys", "f[2,5,4,8] f[2,9,1,7]", "a choice of keys"},
+        {"SparseAttention", "f[2,7,8,4] f[2,9,3,4] f[2,9,3,4] i[2,7,1,2]",
+         "attention of"},
+        {"GroupedLinear", "f[5,4,6] f[6,6]", "products in groups"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        emp_graph_builder *b = begin();
+        emp_graph_builder *b = kit_begin();
         emp_port           in[7];
+        const int          count = kit_inputs(b, cases[i][1], in);
         emp_op_id          op;
-        int32_t            count = 0;
-        for (; count < 7 && cases[i].inputs[count] != NULL; count++) {
-            char name[8];
-            snprintf(name, sizeof name, "in%d", (int)count);
-            in[count] = kit_tensor(b, name, cases[i].inputs[count]);
-        }
-        EXPECT_REFUSED(emp_graph_builder_add(b, "y", cases[i].type, NULL, in, count, NULL,
+        EXPECT_REFUSED(emp_graph_builder_add(b, "y", cases[i][0], NULL, in, count, NULL,
                                              0, &op, &err),
-                       EMP_EFORMAT, cases[i].message);
+                       EMP_EFORMAT, cases[i][2]);
         emp_graph_builder_destroy(b);
     }
 }
