@@ -3,14 +3,14 @@
  * and what is refused. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "sim/engine/sim.h"
-#include "sim/graph/graph_builder.h"
-#include "tests/sim/engine/random_problem.h"
+#include "tests/sim/graph/kit.h"
 #include "tests/support/expect.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum {
     GPU = 10,
@@ -24,17 +24,7 @@ enum {
 };
 enum { BYTES = 256 };
 
-static emp_sim_result simulate(const emp_problem   *problem,
-                               const emp_device_id *device_of_op)
-{
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0};
-
-    ASSERT_OK(emp_sim_create(&sim, problem, &err));
-    ASSERT_OK(emp_sim_run_traced(sim, device_of_op, NULL, &result, &err));
-    emp_sim_destroy(sim);
-    return result;
-}
+TestSuite(engine, .fini = expect_no_leak);
 
 static emp_sim_result simulate_tiny(const tiny_op *ops, int count,
                                     const emp_runtime *runtime)
@@ -42,7 +32,7 @@ static emp_sim_result simulate_tiny(const tiny_op *ops, int count,
     task t;
 
     task_create_tiny(&t, ops, count, runtime);
-    emp_sim_result result = simulate(t.problem, t.device_of_op);
+    emp_sim_result result = task_trace(&t, NULL);
     task_destroy(&t);
     return result;
 }
@@ -166,7 +156,7 @@ static emp_time_ns time_of_movers(int ops, int64_t bytes, bool shared_memory)
         emp_graph_own_cost(t.graph, i)->bytes_read = bytes;
         emp_graph_own_cost(t.graph, i)->bytes_written = 0;
     }
-    result = simulate(t.problem, t.device_of_op);
+    result = task_run(&t);
     task_destroy(&t);
     return result.step_time_ns;
 }
@@ -256,7 +246,7 @@ static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_
     runtime.events.bfc_allocator = true;
     task_create_tiny(&t, ops, count, &runtime);
     t.graph->tensor[t.graph->output_offset[count - 1]].bytes = last_bytes;
-    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], BYTES + last_bytes);
+    cr_expect_eq(task_run(&t).peak_bytes[1], BYTES + last_bytes);
     task_destroy(&t);
 }
 
@@ -270,9 +260,9 @@ Test(engine, segments_are_what_pytorch_takes)
     runtime.events.caching_allocator = true;
     task_create_tiny(&t, ops, 3, &runtime);
     t.machine->device[1].memory_bytes = 1 << 30;
-    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], 2 << 20);
+    cr_expect_eq(task_run(&t).peak_bytes[1], 2 << 20);
     t.graph->tensor[t.graph->output_offset[2]].bytes = 3 << 20;
-    cr_expect_eq(simulate(t.problem, t.device_of_op).peak_bytes[1], 22 << 20);
+    cr_expect_eq(task_run(&t).peak_bytes[1], 22 << 20);
     task_destroy(&t);
 }
 
@@ -298,7 +288,7 @@ Test(engine, names_the_first_allocation_that_does_not_fit)
 
     task_create_tiny(&t, ops, 4, &runtime);
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
-    emp_sim_result r = simulate(t.problem, t.device_of_op);
+    emp_sim_result r = task_run(&t);
     cr_expect_not(r.is_feasible);
     cr_expect_eq(r.oom_device, 1);
     cr_expect_eq(r.oom_op, 1);
@@ -306,7 +296,7 @@ Test(engine, names_the_first_allocation_that_does_not_fit)
     cr_expect_eq(r.oom_at_ns, ISSUE + ISSUE);
     cr_expect_eq(r.step_time_ns, ISSUE + 4 * GPU + STEP, "the run goes on");
     t.problem->runtime.check_memory = false;
-    cr_expect(simulate(t.problem, t.device_of_op).is_feasible);
+    cr_expect(task_run(&t).is_feasible);
     task_destroy(&t);
 }
 
@@ -320,7 +310,7 @@ static emp_op_id find_verdict(const tiny_op *ops, int count)
     task_create_tiny(&t, ops, count, &runtime);
     t.graph->op[2].host_input_mask = 1;
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
-    emp_sim_result r = simulate(t.problem, t.device_of_op);
+    emp_sim_result r = task_run(&t);
     task_destroy(&t);
     cr_expect_eq(r.oom_at_ns, GPU);
     return r.oom_op;
@@ -350,66 +340,19 @@ Test(engine, reports_traffic_busy_time_and_events)
     cr_expect_eq(r.busy_ns[2], 2 * GPU);
 }
 
-Test(engine, refuses_devices_that_do_not_exist_or_fit)
-{
-    const tiny_op  ops[] = {{ON(1)}, {ON(1), FROM1(0)}};
-    emp_runtime    runtime = tiny_serial();
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r;
-
-    task_create_tiny(&t, ops, 2, &runtime);
-    t.problem->kinds_of_class[t.graph->op[1].colocation_class] = EMP_KIND_CPU;
-    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
-    t.device_of_op[1] = 3;
-    EXPECT_REFUSED(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL,
-                   "op 'op1' is on device 3 of 0..2");
-    t.device_of_op[1] = 1;
-    EXPECT_REFUSED(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL,
-                   "op 'op1' cannot run on gpu:0");
-    emp_sim_destroy(sim);
-    task_destroy(&t);
-}
-
-Test(engine, refuses_steps_of_many_years)
-{
-    const tiny_op ops[] = {{ON(1)}};
-    emp_runtime   runtime = tiny_serial();
-    task          t;
-    emp_sim      *sim = NULL;
-
-    task_create_tiny(&t, ops, 1, &runtime);
-    t.problem->costs->gpu[0].compute_ns = INT64_C(1) << 59;
-    cr_expect_eq(emp_sim_create(&sim, t.problem, NULL), EMP_EUNSUPPORTED);
-    cr_expect_null(sim);
-    task_destroy(&t);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
 /* A product of sizes that only a file can have, whose counts of elements, bytes and
  * tiles are beyond 64 bits. */
 static emp_graph *huge_product(int64_t rows, int64_t inner)
 {
-    emp_graph_builder *b = NULL;
-    emp_graph         *g = NULL;
-    emp_op_attrs       left = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
-    emp_op_attrs       right = left, product = {.dtype = EMP_DTYPE_FLOAT};
-    emp_port           in[2] = {{0, 0}, {0, 0}};
-    emp_op_id          op;
+    emp_graph_builder *b = kit_begin();
+    char               left[64], right[64];
 
-    left.shape = EMP_SHAPE(rows, inner);
-    right.shape = EMP_SHAPE(inner, rows);
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
-    ASSERT_OK(emp_graph_builder_add(b, "a", "Placeholder", &left, NULL, 0, NULL, 0,
-                                    &in[0].op, &err));
-    ASSERT_OK(emp_graph_builder_add(b, "b", "Placeholder", &right, NULL, 0, NULL, 0,
-                                    &in[1].op, &err));
-    ASSERT_OK(
-        emp_graph_builder_add(b, "y", "MatMul", &product, in, 2, NULL, 0, &op, &err));
-    emp_graph_builder_set_target(b, op);
-    ASSERT_OK(emp_graph_builder_finish(b, &g, &err));
-    emp_graph_builder_destroy(b);
-    return g;
+    snprintf(left, sizeof left, "f[%" PRId64 ",%" PRId64 "]", rows, inner);
+    snprintf(right, sizeof right, "f[%" PRId64 ",%" PRId64 "]", inner, rows);
+    emp_port y = kit_op(b, "y", "MatMul", NULL, 2, kit_tensor(b, "a", left),
+                        kit_tensor(b, "b", right));
+    emp_graph_builder_set_target(b, y.op);
+    return kit_finish(b);
 }
 
 /* Bytes or times are refused; under the sanitizers, nothing overflows on the way. */
@@ -423,8 +366,8 @@ Test(engine, refuses_sizes_beyond_64_bits)
     emp_machine         *m = NULL;
     emp_runtime          runtime;
 
-    cr_assert_eq(emp_machine_load(&m, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
+    ASSERT_OK(emp_machine_load(&m, "k40x2", &err));
+    ASSERT_OK(emp_runtime_init(&runtime, "tf-r1.3", &err));
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         emp_graph   *g = huge_product(sizes[i][0], sizes[i][1]);
         emp_problem *p = NULL;
@@ -435,17 +378,17 @@ Test(engine, refuses_sizes_beyond_64_bits)
             cr_expect_geq(p->costs->cpu[op].compute_ns, 0);
         }
         EXPECT_REFUSED(emp_sim_create(&sim, p, &err), EMP_EUNSUPPORTED,
-                       " in all; at most ");
+                       " in all; at most");
         cr_expect_null(sim);
         emp_problem_destroy(p);
         emp_graph_destroy(g);
     }
     emp_machine_destroy(m);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* Of one op and its tensor: creation begins to allocate, or refuses. */
-static emp_status create_with_edges(int32_t inputs, int32_t controls, emp_error *err)
+static void expect_edges(int32_t inputs, int32_t controls, emp_status want,
+                         const char *part)
 {
     const tiny_op ops[] = {{ON(1)}};
     const long    before_arrays = 3;
@@ -456,36 +399,28 @@ static emp_status create_with_edges(int32_t inputs, int32_t controls, emp_error 
     task_create_tiny(&t, ops, 1, &runtime);
     t.graph->input_offset[1] = inputs;
     t.graph->control_offset[1] = controls;
-    *err = (emp_error){0};
     emp_mem_fail_after(before_arrays);
-    emp_status st = emp_sim_create(&sim, t.problem, err);
+    EXPECT_REFUSED(emp_sim_create(&sim, t.problem, &err), want, part);
     emp_mem_fail_after(-1);
     cr_expect_null(sim);
     t.graph->input_offset[1] = t.graph->control_offset[1] = 0;
     task_destroy(&t);
-    return st;
 }
 
 Test(engine, refuses_more_than_it_can_number)
 {
-    const int32_t others = 4 * 1 + 2 * 1 + (1 << 13) - 1;
-    emp_error     err;
+    const int32_t others = 4 * 1 + 2 * 1 + (1 << 13) - 1, most = INT32_MAX - others;
 
-    cr_expect_eq(create_with_edges(0, INT32_MAX - others, &err), EMP_ENOMEM);
-    cr_expect_eq(create_with_edges(0, INT32_MAX - others + 1, &err), EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg,
-                              "1 ops, 1 tensors, 0 inputs and 2147475451 control "
-                              "inputs takes up to 2147483648 numbers"),
-                       "%s", err.msg);
-    cr_expect_eq(create_with_edges(INT32_MAX / 2 - others / 2, 0, &err), EMP_ENOMEM);
-    cr_expect_eq(create_with_edges(INT32_MAX / 2 - others / 2 + 1, 0, &err),
-                 EMP_EUNSUPPORTED);
+    expect_edges(0, most, EMP_ENOMEM, "");
+    expect_edges(0, most + 1, EMP_EUNSUPPORTED, "takes up to 2147483648 numbers");
+    expect_edges(most / 2, 0, EMP_ENOMEM, "");
+    expect_edges(INT32_MAX / 2 - others / 2 + 1, 0, EMP_EUNSUPPORTED, "1 tensors");
 }
 
 static void expect_step_of(const task *t, emp_time_ns others, emp_time_ns step_ns)
 {
     t->problem->costs->gpu[0].compute_ns = step_ns - others;
-    cr_expect_eq(simulate(t->problem, t->device_of_op).step_time_ns, step_ns);
+    cr_expect_eq(task_run(t).step_time_ns, step_ns);
 }
 
 static void expect_longest(const task *t, emp_time_ns others)
@@ -523,78 +458,4 @@ Test(engine, runs_up_to_the_longest_time)
         expect_longest(&t, count == 1 ? 0 : COPY + 1 + GPU);
         task_destroy(&t);
     }
-}
-
-/* Neither the sum of the bytes nor the rounding of one size may overflow. */
-Test(engine, refuses_bytes_beyond_64_bits)
-{
-    const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
-    emp_runtime   runtime = tiny_list_scheduling();
-
-    for (int which = 0; which < 3; which++) {
-        task     t;
-        emp_sim *sim = NULL;
-        task_create_tiny(&t, ops, 2, &runtime);
-        emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
-        if (which == 0) tensor->bytes = INT64_MAX;
-        if (which == 1) t.graph->op[0].persistent_bytes = INT64_MAX;
-        if (which == 2)
-            emp_graph_own_cost(t.graph, 1)->workspace_bytes = INT64_C(1) << 62;
-        EXPECT_REFUSED(emp_sim_create(&sim, t.problem, &err), EMP_EUNSUPPORTED,
-                       "bytes in all");
-        cr_expect_null(sim);
-        task_destroy(&t);
-    }
-}
-
-static void expect_creation_to_survive(bool bfc_allocator, bool caching_allocator)
-{
-    task       r;
-    emp_status st = EMP_ENOMEM;
-
-    random_problem_create(&r, 7);
-    r.problem->runtime.events.bfc_allocator = bfc_allocator;
-    r.problem->runtime.events.caching_allocator = caching_allocator;
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_sim *sim = NULL;
-        emp_mem_fail_after(allowed);
-        st = emp_sim_create(&sim, r.problem, NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK) {
-            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                         emp_status_str(st));
-            cr_assert_null(sim);
-        }
-        emp_sim_destroy(sim);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
-    task_destroy(&r);
-}
-
-Test(engine, create_survives_every_allocation_failure)
-{
-    expect_creation_to_survive(false, false);
-    expect_creation_to_survive(true, false);
-    expect_creation_to_survive(false, true);
-}
-
-Test(engine, a_run_allocates_nothing)
-{
-    task           r;
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
-
-    random_problem_create(&r, 11);
-    for (int kind = 0; kind < 3; kind++) {
-        r.problem->runtime.events.bfc_allocator = kind == 1;
-        r.problem->runtime.events.caching_allocator = kind == 2;
-        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
-        emp_mem_fail_after(0);
-        cr_expect_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
-        emp_mem_fail_after(-1);
-        emp_sim_destroy(sim);
-    }
-    task_destroy(&r);
 }
