@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/problems.h"
 
+#include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "graphs/load.h"
+#include "tests/support/plain/textbook.h"
 
 enum { TINY_GPU_NS = 10, TINY_CPU_NS = 20, TINY_ISSUE_NS = 3, MAX_INPUTS = 16 };
 
@@ -504,4 +507,39 @@ emp_explain *task_explain(const task *t)
 
     MUST(emp_explain_create(&why, t->problem, &decision, &err));
     return why;
+}
+
+static void expect_equal(const emp_sim_result *got, const emp_sim_result *want,
+                         int number)
+{
+    cr_expect_eq(got->step_time_ns, want->step_time_ns,
+                 "case %d: step time %" PRId64 ", textbook %" PRId64, number,
+                 got->step_time_ns, want->step_time_ns);
+    cr_expect_arr_eq(got->peak_bytes, want->peak_bytes, sizeof want->peak_bytes,
+                     "case %d: peaks", number);
+    cr_expect_arr_eq(got->busy_ns, want->busy_ns, sizeof want->busy_ns,
+                     "case %d: busy times", number);
+    cr_expect_eq(got->traffic_bytes, want->traffic_bytes, "case %d: traffic", number);
+    cr_expect_eq(got->transfer_count, want->transfer_count, "case %d: transfers", number);
+    cr_expect_eq(got->event_count, want->event_count, "case %d: events", number);
+    cr_expect_eq(got->fingerprint, want->fingerprint, "case %d: fingerprint", number);
+    cr_expect_eq(got->is_feasible, want->is_feasible, "case %d: verdict", number);
+    cr_expect_eq(got->oom_device, want->oom_device, "case %d: who is out", number);
+    cr_expect_eq(got->oom_op, want->oom_op, "case %d: op out of memory", number);
+    cr_expect_eq(got->oom_bytes, want->oom_bytes, "case %d: bytes asked for", number);
+    cr_expect_eq(got->oom_at_ns, want->oom_at_ns, "case %d: time out of memory", number);
+}
+
+void task_expect_textbook(const task *t, emp_sim *sim, const emp_decision *decision,
+                          int number)
+{
+    emp_sim_result got = {0}, want;
+    emp_error      err = {0};
+
+    textbook_run(t->problem, decision, &want);
+    MUST(emp_sim_trace_decision(sim, decision, NULL, &got, &err));
+    expect_equal(&got, &want, number);
+    want.fingerprint = 0;
+    MUST(emp_sim_run_decision(sim, decision, &got, &err));
+    expect_equal(&got, &want, number);
 }

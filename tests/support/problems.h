@@ -125,6 +125,11 @@ emp_sim_result task_trace(const task *t, const emp_sim_trace *trace);
 /** Likewise explained; the caller destroys it. */
 emp_explain *task_explain(const task *t);
 
+/** Expects of a decision what the textbook simulator says, by runs that are specialised for a
+ * profile and by traced ones, which also have a fingerprint. */
+void task_expect_textbook(const task *t, emp_sim *sim, const emp_decision *decision,
+                          int number);
+
 /* ---- parts ---- */
 
 /** A CPU of 4 cores or a GPU that does 10^12 FLOP/s, "cpu:0" or "gpu:<number>". */
