@@ -3,9 +3,6 @@
  * and 20 ns on a core, a tensor 25 + 512 ns from the CPU of the one host to a GPU of the other. */
 #include <criterion/criterion.h>
 
-#include "base/mem.h"
-#include "sim/engine/sim.h"
-#include "sim/explain/explain.h"
 #include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
@@ -51,63 +48,46 @@ static void create(task *t, const tiny_op *ops, const uint8_t *level, int count,
     if (h.has_hop) add_hops(t);
 }
 
+TestSuite(client, .fini = expect_no_leak);
+
+/* A simulator that has run says the same again. */
 static int64_t step_ns(const tiny_op *ops, const uint8_t *level, int count, how h)
 {
     task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r = {0};
+    emp_sim_result r = {0}, again = {0};
 
     create(&t, ops, level, count, h);
-    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
-    for (int again = 0; again < 2; again++) {
-        ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
-        cr_expect(r.is_feasible);
-    }
+    emp_sim *sim = task_sim(&t);
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
+    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &again, &err));
+    cr_expect(r.is_feasible && again.step_time_ns == r.step_time_ns);
     emp_sim_destroy(sim);
     task_destroy(&t);
-    cr_assert_eq(emp_mem_live_blocks(), 0);
     return r.step_time_ns;
 }
 
 static int64_t two_ns(how h) { return step_ns(two_rounds, rounds, 4, h); }
 
-/* Both first ops are done at 40, and the copies leave one after the other. */
-Test(client, without_one_rounds_are_made_at_once)
-{
-    cr_expect_eq(two_ns((how){.weight = 1}), 20 + COPY + COPY + 10);
-}
-
-/* The second round begins when the copy of the first has left the link. */
 Test(client, waits_for_copies_between_hosts)
 {
-    cr_expect_eq(two_ns((how){.is_client = true, .weight = 1}), 2 * (20 + COPY) + 10);
+    /* both first ops are done at 40, and the copies leave one after the other */
+    cr_expect_eq(two_ns((how){.weight = 1}), 20 + COPY + COPY + 10);
+    /* the second round begins when the copy of the first has left the link */
+    cr_expect_eq(two_ns((how){true, false, 1}), 2 * (20 + COPY) + 10);
+    /* it does not wait for the hop, in which the server takes the copy: only the last one counts */
+    cr_expect_eq(two_ns((how){true, true, 1}), 2 * (20 + COPY) + HOP_NS + 10);
+    /* the server works on the first round until 557 + 100 + 1000 and takes the second copy then */
+    cr_expect_eq(two_ns((how){true, true, 100}), 20 + COPY + 2 * (HOP_NS + 1000));
 }
 
-/* It does not wait for the hop, in which the server takes the copy: only the last one counts. */
-Test(client, goes_on_while_the_server_receives)
-{
-    cr_expect_eq(two_ns((how){.is_client = true, .has_hop = true, .weight = 1}),
-                 2 * (20 + COPY) + HOP_NS + 10);
-}
-
-/* The server works on the first round until 557 + 100 + 1000 and takes the second copy then. */
-Test(client, finds_the_server_at_work)
-{
-    cr_expect_eq(two_ns((how){.is_client = true, .has_hop = true, .weight = 100}),
-                 20 + COPY + 2 * (HOP_NS + 1000));
-}
-
-/* Of the step above, from its end: the op on the server, the hop, the wait for the server since 1114, the copy, and before
- * that the copy for which the client waited, each with its op. */
+/* Of the last step above, from its end: the op on the server, the hop, the wait for the server since 1114, the copy, and
+ * before that the copy for which the client waited, each with its op. */
 Test(client, is_explained)
 {
-    task         t;
-    emp_explain *why = NULL;
+    task t;
 
-    create(&t, two_rounds, rounds, 4,
-           (how){.is_client = true, .has_hop = true, .weight = 100});
-    ASSERT_OK(emp_explain_create(&why, t.problem,
-                                 &(emp_decision){.device_of_op = t.device_of_op}, &err));
+    create(&t, two_rounds, rounds, 4, (how){true, true, 100});
+    emp_explain *why = task_explain(&t);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_GPU_OP], 1000);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_RECEIVE], HOP_NS);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_HOST_WAIT], 1657 - 1114);
@@ -115,7 +95,6 @@ Test(client, is_explained)
     cr_expect_eq(why->cause_ns[EMP_CAUSE_CPU_OP], 2 * 20);
     emp_explain_destroy(why);
     task_destroy(&t);
-    cr_assert_eq(emp_mem_live_blocks(), 0);
 }
 
 /* A copy to another host keeps no link in its hop: two that leave one after the other arrive so. */

@@ -2,8 +2,6 @@
 /* Do ranks of collectives and copies wait for each other's links as a hand computes? */
 #include <criterion/criterion.h>
 
-#include "sim/engine/sim.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 
 /* Device 0 is the CPU. A copy takes 5 + 256 ns, an op 10 ns on a GPU and 20 ns on a core. */
@@ -41,17 +39,13 @@ static void bind_ranks(task *t, emp_collective op, int32_t set_of_first, int32_t
 static emp_sim_result simulate(const tiny_op *ops, int32_t set_of_first, int32_t set,
                                bool shares_links)
 {
-    emp_runtime    runtime = tiny_list_scheduling();
-    emp_sim_result result = {0};
-    emp_sim       *sim = NULL;
-    task           t;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
 
     runtime.events.shared_links = shares_links;
     task_create_tiny(&t, ops, OPS, &runtime);
     bind_ranks(&t, EMP_COLLECTIVE_ALL_REDUCE, set_of_first, set);
-    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
-    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &result, &err));
-    emp_sim_destroy(sim);
+    emp_sim_result result = task_run(&t);
     task_destroy(&t);
     return result;
 }

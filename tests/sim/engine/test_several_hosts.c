@@ -3,47 +3,37 @@
  * tensor of 256 B takes 20 + 512 ns from host to host, 5 more from or to a GPU. */
 #include <criterion/criterion.h>
 
-#include "base/mem.h"
-#include "sim/engine/sim.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
 
+TestSuite(several_hosts, .fini = expect_no_leak);
+
 static emp_sim_result run(const tiny_op *ops, int op_count, int64_t memory_bytes)
 {
-    emp_runtime    runtime = tiny_list_scheduling();
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r = {0};
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
 
     task_create_tiny(&t, ops, op_count, &runtime);
     task_split_hosts(&t);
     t.machine->device[CPU_1].memory_bytes = memory_bytes;
-    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
-    ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
-    emp_sim_destroy(sim);
+    emp_sim_result r = task_run(&t);
     task_destroy(&t);
-    cr_assert_eq(emp_mem_live_blocks(), 0);
     return r;
 }
 
-Test(several_hosts, a_copy_crosses_the_network)
+Test(several_hosts, copies_cross_the_network_from_host_to_host)
 {
-    static const tiny_op ops[] = {{.device = GPU_0},
-                                  {.device = GPU_1, .input_count = 1, .input = {0}}};
-    emp_sim_result       r = run(ops, 2, 1 << 20);
+    static const tiny_op between[] = {{.device = GPU_0},
+                                      {.device = GPU_1, .input_count = 1, .input = {0}}};
+    static const tiny_op within[] = {{.device = GPU_1},
+                                     {.device = GPU_2, .input_count = 1, .input = {0}}};
+    emp_sim_result       r = run(between, 2, 1 << 20);
 
     cr_expect_eq(r.step_time_ns, 10 + 25 + 512 + 10);
     cr_expect_eq(r.transfer_count, 1);
-}
-
-Test(several_hosts, copies_within_a_host_do_not)
-{
-    static const tiny_op ops[] = {{.device = GPU_1},
-                                  {.device = GPU_2, .input_count = 1, .input = {0}}};
-
-    cr_expect_eq(run(ops, 2, 1 << 20).step_time_ns, 10 + 5 + 256 + 10);
+    cr_expect_eq(run(within, 2, 1 << 20).step_time_ns, 10 + 5 + 256 + 10);
 }
 
 /* Both take the link of host 0 to the network, though their GPUs and CPUs are others; the
@@ -66,15 +56,12 @@ Test(several_hosts, copies_wait_for_the_network)
 }
 
 /* The output of a GPU's op in host memory lies in that of its own host. */
-static const tiny_op host_output[] = {
-    {.device = GPU_1, .is_on_host = true},
-    {.device = CPU_1, .input_count = 1, .input = {0}},
-    {.device = CPU_0, .input_count = 1, .input = {0}},
-};
-
 Test(several_hosts, host_memory_is_that_of_the_own_host)
 {
-    emp_sim_result r = run(host_output, 3, 1 << 20);
+    static const tiny_op ops[] = {{.device = GPU_1, .is_on_host = true},
+                                  {.device = CPU_1, .input_count = 1, .input = {0}},
+                                  {.device = CPU_0, .input_count = 1, .input = {0}}};
+    emp_sim_result       r = run(ops, 3, 1 << 20);
 
     cr_expect_eq(r.transfer_count, 1, "to the other host only");
     cr_expect_eq(r.step_time_ns, 10 + 20 + 512 + 20);
@@ -82,12 +69,7 @@ Test(several_hosts, host_memory_is_that_of_the_own_host)
     cr_expect_eq(r.peak_bytes[CPU_0], 256 + 256, "its copy, and the same");
     cr_expect_eq(r.peak_bytes[GPU_1], 0);
     cr_expect(r.is_feasible);
-}
-
-Test(several_hosts, the_verdict_names_the_host)
-{
-    emp_sim_result r = run(host_output, 3, 300);
-
+    r = run(ops, 3, 300);
     cr_expect_eq(r.oom_device, CPU_1);
     cr_expect_eq(r.oom_op, 1);
 }

@@ -7,10 +7,9 @@
 #include "sim/team/team.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 150, UNTOLD = -7 };
-
-static void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
 
 TestSuite(times, .fini = expect_no_leak);
 
@@ -69,20 +68,15 @@ static void expect_times_of(const task *t, const char *what, uint64_t seed,
                             bool has_order)
 {
     const int32_t ops = t->graph->op_count;
-    emp_sim      *sim = NULL;
-    emp_error     err = {0};
+    emp_sim      *sim = task_sim(t);
+    uint8_t      *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
+    emp_decision  d = {.device_of_op = t->device_of_op};
 
-    cr_assert_eq(emp_sim_create(&sim, t->problem, &err), EMP_OK, "%s: %s", what, err.msg);
-    expect_traced_times(sim, &(emp_decision){.device_of_op = t->device_of_op}, ops, what,
-                        seed);
-    if (has_order) {
-        uint8_t *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
-        for (int32_t op = 0; op < ops; op++) level[op] = (uint8_t)(op * 7 % EMP_LEVELS);
-        expect_traced_times(
-            sim, &(emp_decision){.device_of_op = t->device_of_op, .level_of_op = level},
-            ops, what, seed);
-        emp_free(level);
-    }
+    expect_traced_times(sim, &d, ops, what, seed);
+    for (int32_t op = 0; op < ops; op++) level[op] = (uint8_t)(op * 7 % EMP_LEVELS);
+    d.level_of_op = level;
+    if (has_order) expect_traced_times(sim, &d, ops, what, seed);
+    emp_free(level);
     emp_sim_destroy(sim);
 }
 
@@ -122,7 +116,6 @@ Test(times, of_a_team_are_those_of_one)
     enum { COUNT = 6 };
     task               t;
     emp_sim_team      *team = NULL;
-    emp_sim           *sim = NULL;
     emp_owned_decision decision[COUNT];
     emp_sim_times      times[COUNT], one;
     emp_sim_result     result[COUNT], *results[COUNT], alone = {0};
@@ -142,7 +135,7 @@ Test(times, of_a_team_are_those_of_one)
                      team, &(emp_sim_team_batch){.decision = decision, .times = times},
                      COUNT, results, NULL),
                  EMP_OK);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+    emp_sim *sim = task_sim(&t);
     for (int32_t i = 0; i < COUNT; i++) {
         create_times(&one, ops);
         const emp_decision view = emp_decision_view(&decision[i]);
