@@ -5,22 +5,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/explain/explain_internal.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/expect.h"
 #include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 enum { SEEDS = 1000, MOST_OPS = 64 };
 
-static emp_explain *explain(const emp_problem *problem, const emp_device_id *device_of_op)
-{
-    emp_explain *why = NULL;
-
-    ASSERT_OK(emp_explain_create(&why, problem,
-                                 &(emp_decision){.device_of_op = device_of_op}, &err));
-    return why;
-}
+TestSuite(explain, .fini = expect_no_leak);
 
 /* What the trace says of ops and copies, as a second witness. */
 struct witness {
@@ -41,15 +34,10 @@ static void see_op(void *context, emp_op_id op, emp_device_id device, int32_t la
 
 static emp_sim_result run_traced(const task *r, struct witness *w)
 {
-    emp_sim       *sim = NULL;
-    emp_sim_result result = {0};
-    emp_sim_trace  trace = {.context = w, .op = see_op};
+    emp_sim_trace trace = {.context = w, .op = see_op};
 
     memset(w, -1, sizeof *w);
-    cr_assert_eq(emp_sim_create(&sim, r->problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run_traced(sim, r->device_of_op, &trace, &result, NULL), EMP_OK);
-    emp_sim_destroy(sim);
-    return result;
+    return task_trace(r, &trace);
 }
 
 static void expect_path(const emp_explain *why, const task *r, const struct witness *w,
@@ -176,7 +164,7 @@ static void expect_sums_on_random_problems(void (*create)(task *, uint64_t))
         create(&r, seed);
         r.problem->runtime.events.bfc_allocator = seed % 4 == 3;
         emp_sim_result result = run_traced(&r, &w);
-        emp_explain   *why = explain(r.problem, r.device_of_op);
+        emp_explain   *why = task_explain(&r);
         cr_expect_eq(why->result.fingerprint, result.fingerprint, "seed %" PRIu64, seed);
         expect_path(why, &r, &w, seed);
         expect_worst(why, seed);
@@ -185,72 +173,43 @@ static void expect_sums_on_random_problems(void (*create)(task *, uint64_t))
         emp_explain_destroy(why);
         task_destroy(&r);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(explain, everything_adds_up_on_random_problems)
 {
     expect_sums_on_random_problems(random_problem_create);
-}
-
-Test(explain, everything_adds_up_on_several_hosts)
-{
     expect_sums_on_random_problems(random_problem_create_hosts);
 }
 
 Test(explain, create_survives_every_allocation_failure)
 {
-    task       r;
-    emp_status st = EMP_ENOMEM;
-
-    random_problem_create(&r, 7);
-    long before = emp_mem_live_blocks();
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_explain *why = NULL;
-        emp_mem_fail_after(allowed);
-        st = emp_explain_create(&why, r.problem,
-                                &(emp_decision){.device_of_op = r.device_of_op}, NULL);
-        emp_mem_fail_after(-1);
-        if (st != EMP_OK) {
-            cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                         emp_status_str(st));
-            cr_assert_null(why);
-        }
-        emp_explain_destroy(why);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
-    task_destroy(&r);
-}
-
-/* Rules that do not tell when ops are ready leave holes; here all is one. */
-Test(explain, a_schedule_with_holes_is_refused)
-{
-    task                 r;
-    emp_explain          why = {.segment = NULL};
-    emp_explain_schedule s = {.result = {.step_time_ns = 5}};
-
-    random_problem_create(&r, 7);
-    s.problem = r.problem;
-    EXPECT_REFUSED(emp_explain_find_path(&why, &s, &err), EMP_EUNSUPPORTED,
-                   "event rules");
-    task_destroy(&r);
-}
-
-Test(explain, the_rules_of_other_simulators_are_refused)
-{
     task         r;
     emp_explain *why = NULL;
 
     random_problem_create(&r, 7);
-    cr_assert_eq(emp_runtime_init(&r.problem->runtime, "msr-load", NULL), EMP_OK);
-    EXPECT_REFUSED(emp_explain_create(&why, r.problem,
-                                      &(emp_decision){.device_of_op = r.device_of_op},
-                                      &err),
-                   EMP_EUNSUPPORTED, "\"msr-load\" do not tell");
+    const emp_decision d = {.device_of_op = r.device_of_op};
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_explain_create(&why, r.problem, &d, NULL),
+                                      cr_assert_null(why));
+    emp_explain_destroy(why);
+    task_destroy(&r);
+}
+
+/* Rules that do not tell when ops are ready leave holes; in the first, all is one. */
+Test(explain, what_has_holes_is_refused)
+{
+    task                 r;
+    emp_explain          holes = {.segment = NULL}, *why = NULL;
+    emp_explain_schedule s = {.result = {.step_time_ns = 5}};
+
+    random_problem_create(&r, 7);
+    const emp_decision d = {.device_of_op = r.device_of_op};
+    s.problem = r.problem;
+    EXPECT_REFUSED(emp_explain_find_path(&holes, &s, &err), EMP_EUNSUPPORTED, "event");
+    ASSERT_OK(emp_runtime_init(&r.problem->runtime, "msr-load", &err));
+    EXPECT_REFUSED(emp_explain_create(&why, r.problem, &d, &err), EMP_EUNSUPPORTED,
+                   "\"msr-load\"");
     cr_expect_null(why);
     task_destroy(&r);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* ---- by hand ---- */
@@ -349,7 +308,7 @@ Test(explain, causes_are_those_found_by_hand)
         emp_runtime runtime = c->is_serial ? tiny_serial() : tiny_list_scheduling();
         task        t;
         task_create_tiny(&t, c->op, c->op_count, &runtime);
-        emp_explain *why = explain(t.problem, t.device_of_op);
+        emp_explain *why = task_explain(&t);
         for (int k = 0; k < EMP_CAUSE_COUNT; k++) {
             cr_expect_eq(why->cause_ns[k], c->cause_ns[k], "%s: %s %" PRId64 " ns",
                          c->what, emp_explain_cause_key((emp_explain_cause)k),
@@ -373,7 +332,7 @@ Test(explain, pieces_are_named_and_ordered)
     task                 t;
 
     task_create_tiny(&t, ops, 3, &runtime);
-    emp_explain *why = explain(t.problem, t.device_of_op);
+    emp_explain *why = task_explain(&t);
     cr_assert_geq(why->worst_count, 3);
     const emp_explain_segment *s = &why->segment[why->worst[0].segment];
     cr_expect_eq(s->cause, EMP_CAUSE_TRANSFER);
@@ -399,7 +358,7 @@ Test(explain, memory_is_named_at_the_peak_and_at_the_verdict)
 
     task_create_tiny(&t, ops, 3, &runtime);
     t.machine->device[1].memory_bytes = 300; /* the variable fits, no more */
-    emp_explain              *why = explain(t.problem, t.device_of_op);
+    emp_explain              *why = task_explain(&t);
     const emp_explain_memory *m = &why->device[1].peak;
     cr_assert_eq(m->count, 2);
     cr_expect_eq(m->bytes, 256 + 256);

@@ -6,14 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "sim/engine/sim.h"
 #include "sim/explain/scope_dot.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/expect.h"
 #include "tests/support/problems.h"
+#include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 300, TEXT_BYTES = 8192 };
@@ -26,24 +25,22 @@ static const tiny_op ops[] = {
 };
 static const char *const names[] = {"enc/cell/a", "enc/cell/b", "enc/\"q\"/c", "loss"};
 
+TestSuite(scope_dot, .init = scratch_create, .fini = scratch_remove);
+
 /* Draws the four ops above; the text of the picture is in text. */
 static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
 {
     task                  t;
     emp_runtime           runtime = tiny_serial();
     emp_scope_dot_summary summary = {0};
-    char                  path[] = P_tmpdir "/emplace-dot-XXXXXX";
 
-    close(mkstemp(path));
     task_create_tiny(&t, ops, 4, &runtime);
     for (int i = 0; i < 4; i++) t.graph->name[i] = names[i];
-    ASSERT_OK(
-        emp_scope_dot_write(path, t.problem, t.device_of_op, depth, &summary, &err));
-    FILE *file = fopen(path, "r");
-    cr_assert_not_null(file);
-    text[fread(text, 1, TEXT_BYTES - 1, file)] = '\0';
-    fclose(file);
-    remove(path);
+    ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, depth,
+                                  &summary, &err));
+    char *written = scratch_read("g.dot", NULL);
+    snprintf(text, TEXT_BYTES, "%s", written);
+    free(written);
     task_destroy(&t);
     return summary;
 }
@@ -88,50 +85,27 @@ Test(scope_dot, colours_and_labels_say_what_is_where)
 
 Test(scope_dot, labels_add_up_to_the_traffic)
 {
-    char path[] = P_tmpdir "/emplace-dot-XXXXXX";
-
-    close(mkstemp(path));
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         task                  r;
-        emp_sim              *sim = NULL;
-        emp_sim_result        result;
         emp_scope_dot_summary summary;
-        if (seed % 2 == 0) {
-            random_problem_create(&r, seed);
-        } else {
-            random_problem_create_hosts(&r, seed);
-        }
-        cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
-        cr_assert_eq(emp_sim_run(sim, r.device_of_op, &result, NULL), EMP_OK);
-        cr_assert_eq(
-            emp_scope_dot_write(path, r.problem, r.device_of_op, 0, &summary, NULL),
-            EMP_OK);
-        cr_expect_eq(summary.traffic_bytes, result.traffic_bytes, "seed %" PRIu64, seed);
-        emp_sim_destroy(sim);
+        (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
+        ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), r.problem, r.device_of_op, 0,
+                                      &summary, &err));
+        cr_expect_eq(summary.traffic_bytes, task_run(&r).traffic_bytes, "seed %" PRIu64,
+                     seed);
         task_destroy(&r);
     }
-    remove(path);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(scope_dot, survives_every_allocation_failure)
-{
-    task r;
-    char path[] = P_tmpdir "/emplace-dot-XXXXXX";
-
-    close(mkstemp(path));
-    random_problem_create(&r, 7);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_scope_dot_write(path, r.problem, r.device_of_op, 0, NULL, NULL), );
-    remove(path);
-    task_destroy(&r);
-}
-
-Test(scope_dot, a_folder_that_is_not_there_is_named)
+Test(scope_dot, survives_allocation_failures_and_names_missing_folders)
 {
     task r;
 
     random_problem_create(&r, 7);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_scope_dot_write(scratch_path("g.dot"),
+                                                          r.problem, r.device_of_op, 0,
+                                                          NULL, NULL), );
     EXPECT_REFUSED(
         emp_scope_dot_write("/nowhere/g.dot", r.problem, r.device_of_op, 0, NULL, &err),
         EMP_EIO, "/nowhere/g.dot");

@@ -4,23 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "sim/explain/explain.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
 enum { SEEDS = 300, GPU = 10, ISSUE = 3 };
 
-static emp_explain *explain(const task *t)
-{
-    emp_explain *why = NULL;
-
-    ASSERT_OK(emp_explain_create(&why, t->problem,
-                                 &(emp_decision){.device_of_op = t->device_of_op}, &err));
-    return why;
-}
+TestSuite(tally, .fini = expect_no_leak);
 
 static void expect_top(const emp_explain_device *device, const emp_explain_top *top,
                        uint64_t seed)
@@ -44,7 +34,7 @@ Test(tally, adds_up_on_random_problems)
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         task r;
         random_problem_create(&r, seed);
-        emp_explain *why = explain(&r);
+        emp_explain *why = task_explain(&r);
         for (int32_t d = 0; d < why->result.device_count; d++) {
             const emp_explain_device *device = &why->device[d];
             if (r.machine->device[d].kind == EMP_DEVICE_GPU)
@@ -59,7 +49,6 @@ Test(tally, adds_up_on_random_problems)
         emp_explain_destroy(why);
         task_destroy(&r);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 /* A problem of serial issue with these names. */
@@ -98,7 +87,7 @@ Test(tally, big_scopes_are_told_by_their_parts)
     task t;
 
     create_named(&t, ops, names, 6);
-    emp_explain              *why = explain(&t);
+    emp_explain              *why = task_explain(&t);
     const emp_explain_device *device = &why->device[1];
     const emp_explain_top    *top = &device->scopes;
     cr_assert_eq(top->count, 5);
@@ -125,7 +114,7 @@ Test(tally, ops_that_are_issued_for_longer_than_they_run_are_counted)
 
     task_create_tiny(&t, ops, 3, &runtime);
     t.problem->costs->gpu[1].compute_ns = ISSUE - 1;
-    emp_explain *why = explain(&t);
+    emp_explain *why = task_explain(&t);
     cr_expect_eq(why->device[1].launch_bound.op_count, 1);
     cr_expect_eq(why->device[1].launch_bound.time_ns, ISSUE - 1);
     cr_expect_eq(why->device[1].ops.op_count, 2, "an op of no time is none");

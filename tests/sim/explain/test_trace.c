@@ -24,32 +24,35 @@ static const tiny_op ops[] = {
     {.device = 0, .input_count = 1, .input = {0}, .lanes = 4},
 };
 
-static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
-                        bool has_two_hosts, emp_sim_result *result)
+TestSuite(trace, .fini = expect_no_leak);
+
+/* Writes the trace of a step and reads it back. */
+static json_t *trace_task(const task *t, emp_sim_result *result)
 {
-    task         t;
-    emp_sim     *sim = NULL;
-    json_error_t why;
-    char         path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    const emp_decision d = {.device_of_op = t->device_of_op};
+    emp_sim           *sim = task_sim(t);
+    json_error_t       why;
+    char               path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    task_create_tiny(&t, traced, 3, runtime);
-    if (has_two_hosts) task_split_hosts(&t);
-    ASSERT_OK(emp_sim_create(&sim, t.problem, &err));
-    ASSERT_OK(emp_trace_chrome_write(path, sim, t.problem,
-                                     &(emp_decision){.device_of_op = t.device_of_op},
-                                     result, &err));
+    ASSERT_OK(emp_trace_chrome_write(path, sim, t->problem, &d, result, &err));
     json_t *root = json_load_file(path, 0, &why);
-    cr_assert_not_null(root, "%s", why.text);
+    cr_assert_not_null(root, "line %d: %s", why.line, why.text);
     remove(path);
     emp_sim_destroy(sim);
-    task_destroy(&t);
     return root;
 }
 
-static json_t *write_and_read(const emp_runtime *runtime, emp_sim_result *result)
+static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
+                        bool has_two_hosts, emp_sim_result *result)
 {
-    return trace_of(ops, runtime, false, result);
+    task t;
+
+    task_create_tiny(&t, traced, 3, runtime);
+    if (has_two_hosts) task_split_hosts(&t);
+    json_t *root = trace_task(&t, result);
+    task_destroy(&t);
+    return root;
 }
 
 /* Events of a phase ("X") on a track; -1 = any. */
@@ -72,7 +75,7 @@ Test(trace, tracks_hold_what_ran_there)
 {
     emp_runtime    runtime = tiny_serial();
     emp_sim_result r = {0};
-    json_t        *root = write_and_read(&runtime, &r);
+    json_t        *root = trace_of(ops, &runtime, false, &r);
 
     timeline_expect_valid(root);
     cr_expect_eq(count(root, "X", 1, 0), 1, "a kernel");
@@ -91,13 +94,12 @@ Test(trace, tracks_hold_what_ran_there)
     cr_expect_gt(count(root, "C", 1, -1), 0, "memory of a GPU");
     cr_expect_eq(count(root, "M", 1, -1), 1 + 5, "names of a GPU and its tracks");
     json_decref(root);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 static void expect_end(const emp_runtime *runtime)
 {
     emp_sim_result r = {0};
-    json_t        *root = write_and_read(runtime, &r);
+    json_t        *root = trace_of(ops, runtime, false, &r);
     size_t         i;
     const json_t  *e;
     double         last = 0.0;
@@ -132,7 +134,6 @@ Test(trace, every_host_has_its_tracks)
     cr_expect_eq(count(root, "M", 2, -1), 1 + 1, "names of a CPU and its track");
     cr_expect_eq(count(root, "M", 3, -1), 1 + 5, "names of a GPU and its tracks");
     json_decref(root);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(trace, times_are_microseconds_and_end_with_the_step)
@@ -166,23 +167,10 @@ static void expect_facts(const json_t *event, bool has_path)
 /* The valid timeline of a step with its facts and its peaks. */
 static void expect_timeline(const task *t, uint64_t seed)
 {
-    emp_sim       *sim = NULL;
     emp_sim_result r = {0};
-    emp_error      err = {0};
-    char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
+    json_t        *root = trace_task(t, &r), *event;
     size_t         i;
-    json_t        *event;
 
-    close(mkstemp(path));
-    cr_assert_eq(emp_sim_create(&sim, t->problem, NULL), EMP_OK);
-    cr_assert_eq(emp_trace_chrome_write(path, sim, t->problem,
-                                        &(emp_decision){.device_of_op = t->device_of_op},
-                                        &r, &err),
-                 EMP_OK, "seed %" PRIu64 ": %s", seed, err.msg);
-    json_error_t where;
-    json_t      *root = json_load_file(path, 0, &where);
-    cr_assert_not_null(root, "seed %" PRIu64 ": line %d: %s", seed, where.line,
-                       where.text);
     timeline_expect_valid(root);
     json_array_foreach(json_object_get(root, "traceEvents"), i, event)
     {
@@ -200,23 +188,16 @@ static void expect_timeline(const task *t, uint64_t seed)
                          "seed %" PRIu64 ", device %d", seed, d);
     }
     json_decref(root);
-    remove(path);
-    emp_sim_destroy(sim);
 }
 
 Test(trace, is_valid_on_random_problems)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         task r;
-        if (seed % 2 == 0) {
-            random_problem_create(&r, seed);
-        } else {
-            random_problem_create_hosts(&r, seed);
-        }
+        (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
         expect_timeline(&r, seed);
         task_destroy(&r);
     }
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(trace, is_valid_by_the_rules_of_other_simulators)
@@ -258,39 +239,23 @@ Test(trace, slices_say_whether_they_are_on_the_critical_path)
     json_decref(root);
 }
 
-Test(trace, survives_every_allocation_failure)
+Test(trace, survives_allocation_failures_and_names_missing_folders)
 {
     emp_runtime    runtime = tiny_serial();
     task           t;
-    emp_sim       *sim = NULL;
     emp_sim_result r;
     char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
     task_create_tiny(&t, ops, 3, &runtime);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
+    const emp_decision d = {.device_of_op = t.device_of_op};
+    emp_sim           *sim = task_sim(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_trace_chrome_write(path, sim, t.problem,
-                               &(emp_decision){.device_of_op = t.device_of_op}, &r,
-                               NULL), );
+        emp_trace_chrome_write(path, sim, t.problem, &d, &r, NULL), );
+    EXPECT_REFUSED(
+        emp_trace_chrome_write("/nowhere/t.json", sim, t.problem, &d, &r, &err), EMP_EIO,
+        "/nowhere/t.json");
     remove(path);
-    emp_sim_destroy(sim);
-    task_destroy(&t);
-}
-
-Test(trace, a_folder_that_is_not_there_is_named)
-{
-    emp_runtime    runtime = tiny_serial();
-    task           t;
-    emp_sim       *sim = NULL;
-    emp_sim_result r;
-
-    task_create_tiny(&t, ops, 3, &runtime);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
-    EXPECT_REFUSED(emp_trace_chrome_write("/nowhere/t.json", sim, t.problem,
-                                          &(emp_decision){.device_of_op = t.device_of_op},
-                                          &r, &err),
-                   EMP_EIO, "/nowhere/t.json");
     emp_sim_destroy(sim);
     task_destroy(&t);
 }
