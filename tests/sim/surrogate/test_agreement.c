@@ -42,15 +42,13 @@ Test(agreement, following_the_oracle_mends_the_order)
     emp_runtime    list = tiny_list_scheduling();
     task           t;
     emp_surrogate *s = NULL;
-    emp_sim       *sim = NULL;
-    emp_sim_result exact;
     double         before, after;
 
     task_create_tiny(&t, ops, 3, &list);
     cr_assert_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_FASTEST, NULL),
                  EMP_OK);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, NULL), EMP_OK);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, &exact, NULL), EMP_OK);
+    emp_sim       *sim = task_sim(&t);
+    emp_sim_result exact = task_run(&t);
     cr_assert_eq(emp_surrogate_run(s, &t.device_of_op, 1, &before, NULL), EMP_OK);
     cr_assert_eq(emp_surrogate_follow(s, sim, &t.device_of_op, 1, NULL), EMP_OK);
     cr_assert_eq(emp_surrogate_run(s, &t.device_of_op, 1, &after, NULL), EMP_OK);
@@ -76,7 +74,6 @@ Test(agreement, is_reported_or_memory_is_out)
     task           r;
     emp_device_id *placements[PLACEMENTS];
     emp_surrogate *s = NULL;
-    emp_sim       *sim = NULL;
     emp_agreement  a;
     emp_rng        rng;
 
@@ -91,7 +88,7 @@ Test(agreement, is_reported_or_memory_is_out)
     }
     cr_assert_eq(emp_surrogate_create(&s, r.problem, EMP_SURROGATE_FASTEST, NULL),
                  EMP_OK);
-    cr_assert_eq(emp_sim_create(&sim, r.problem, NULL), EMP_OK);
+    emp_sim *sim = task_sim(&r);
     SURVIVES_EVERY_ALLOCATION_FAILURE(follow_and_compare(&a, s, sim, placements), );
     cr_expect(a.spearman > 0.3 && a.spearman <= 1.0, "%g", a.spearman);
     cr_expect(a.kendall > 0.2 && a.kendall <= a.spearman + 0.1, "%g", a.kendall);
