@@ -75,9 +75,7 @@ Test(units, a_wrong_unit_lists_those_that_are_right)
     double value;
 
     EXPECT_REFUSED(emp_units_parse("5 minutes", EMP_UNIT_SECONDS, &value, &err),
-                   EMP_EFORMAT,
-                   "\"5 minutes\" has no unit of the right kind; write e.g. "
-                   "\"5 us\" (units: ns, us, ms, s)");
+                   EMP_EFORMAT, "(units: ns, us, ms, s)");
     EXPECT_REFUSED(emp_units_parse("5 s", EMP_UNIT_BYTES_PER_S, &value, &err),
                    EMP_EFORMAT, ", Mbit/s, Gbit/s, Tbit/s)");
 }
@@ -109,14 +107,14 @@ Test(units, formats_bytes_with_binary_prefixes)
         {1029, "1 KiB"},
         {1030, "1.01 KiB"},
         {1536, "1.5 KiB"},
-        {99.994 * 0x1p10, "99.99 KiB"},
-        {99.996 * 0x1p10, "100 KiB"},
-        {128 * 0x1p20, "128 MiB"},
-        {195.3125 * 0x1p20, "195.3 MiB"},
-        {999.96 * 0x1p20, "1000 MiB"},
-        {1023.4 * 0x1p20, "1023 MiB"},
-        {1023.6 * 0x1p20, "1 GiB"},
-        {0x1p30 - 1, "1 GiB"},
+        {102393, "99.99 KiB"},
+        {102396, "100 KiB"},
+        {134217728, "128 MiB"},
+        {204800000, "195.3 MiB"},
+        {1048534056, "1000 MiB"},
+        {1073112678, "1023 MiB"},
+        {1073322393, "1 GiB"},
+        {1073741823, "1 GiB"},
         {11400000000, "10.62 GiB"},
         {0x1p50, "1 PiB"},
         {0x1p62, "4 EiB"},
@@ -197,7 +195,7 @@ Test(units, formats_numbers_without_an_exponent)
     static const struct shown_number cases[] = {
         {0, "0"},
         {0.5, "0.5"},
-        {1.0 / 3.0, "0.333"},
+        {0.33333333, "0.333"},
         {9.994, "9.99"},
         {9.996, "10"},
         {59.99, "60"},
@@ -258,11 +256,11 @@ Test(units, counts_are_read_as_people_write_them)
                                       "10q",
                                       "0x10k",
                                       "--3",
-                                      "1.0005k",
                                       "-inf",
+                                      "1.0005k",
+                                      "1.2345678905G",
                                       "99999999999999999999",
-                                      "1234567890.5",
-                                      "1.2345678905G"};
+                                      "1234567890.5"};
     int64_t                  count;
 
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
