@@ -5,6 +5,7 @@
 #include <gsl/gsl_randist.h>
 #include <math.h>
 
+#include "base/random.h"
 #include "base/rng.h"
 
 struct known_answer {
@@ -166,4 +167,32 @@ Test(rng, feeds_gsl_distributions)
     }
     cr_expect_float_eq(sum / 100000, 2.0, 0.04);
     cr_expect_eq(gsl_rng_max(&gsl), 0xffffffffUL);
+}
+
+Test(mt19937, draws_as_numpy_does)
+{
+    static const uint32_t below_5[] = {4, 0, 3, 3, 3, 1, 3, 2, 4, 0};
+    emp_mt19937           mt;
+
+    emp_mt19937_seed_numpy(&mt, 0);
+    cr_expect_eq(emp_mt19937_uniform(&mt), 0.5488135039273248);
+    emp_mt19937_seed_numpy(&mt, 42);
+    cr_expect_eq(emp_mt19937_uniform(&mt), 0.3745401188473625);
+    emp_mt19937_seed_numpy(&mt, 0);
+    for (int i = 0; i < 10; i++)
+        cr_expect_eq(emp_mt19937_below_numpy(&mt, 5), below_5[i], "%d", i);
+    emp_mt19937_seed_numpy(&mt, 0);
+    cr_expect_eq(emp_mt19937_below_numpy(&mt, 1), 0);
+    cr_expect_eq(emp_mt19937_between(&mt, 10.0, 12.0), 10.0 + 2.0 * 0.5488135039273248);
+}
+
+Test(mt19937, draws_as_python_does)
+{
+    static const uint32_t below_10[] = {5, 2, 6, 0, 1, 8, 1, 5, 9, 0};
+    emp_mt19937           mt;
+
+    emp_mt19937_seed_python(&mt, 7);
+    for (int i = 0; i < 10; i++)
+        cr_expect_eq(emp_mt19937_below_python(&mt, 10), below_10[i], "%d", i);
+    cr_expect_eq(emp_mt19937_uniform(&mt), 0.9097040631431023);
 }

@@ -22,55 +22,50 @@ static void expect(const emp_machine *m, const char *name, const char *device)
                  want);
 }
 
-Test(device_name, forms_of_one_host)
+static void expect_all(const char *machine, const char *const names[][2], size_t count)
 {
-    emp_machine *m = load("k40x4");
+    emp_machine *m = load(machine);
 
-    expect(m, "/job:localhost/replica:0/task:0/device:GPU:2", "gpu:2");
-    expect(m, "/job:localhost/replica:0/task:0/cpu:0", "cpu:0");
-    expect(m, "/device:GPU:3", "gpu:3");
-    expect(m, "/gpu:0", "gpu:0");
-    expect(m, "/GPU:1", "gpu:1");
-    expect(m, "/cpu:0", "cpu:0");
-    expect(m, "gpu:1", "gpu:1");
-    expect(m, "/job:worker/task:0", "gpu:0");
-    expect(m, "/job:ps", "gpu:0");
-    expect(m, "", "gpu:0");
+    for (size_t i = 0; i < count; i++) expect(m, names[i][0], names[i][1]);
     emp_machine_destroy(m);
 }
 
-Test(device_name, a_task_is_a_host)
+Test(device_name, names_are_found_or_fit_no_device)
 {
-    emp_machine *m = load("k40x4x2");
+    static const char *const one_host[][2] = {
+        {"/job:localhost/replica:0/task:0/device:GPU:2", "gpu:2"},
+        {"/job:localhost/replica:0/task:0/cpu:0", "cpu:0"},
+        {"/device:GPU:3", "gpu:3"},
+        {"/gpu:0", "gpu:0"},
+        {"/GPU:1", "gpu:1"},
+        {"/cpu:0", "cpu:0"},
+        {"gpu:1", "gpu:1"},
+        {"/job:worker/task:0", "gpu:0"},
+        {"/job:ps", "gpu:0"},
+        {"", "gpu:0"},
+        {"/device:TPU:0", NULL},
+        {"/gpu:4", NULL},
+        {"/gpu:", NULL},
+        {"/gpu", NULL},
+        {"/gpu:*", NULL},
+        {"/gpu:-1", NULL},
+        {"/gpu:1x", NULL},
+        {"/task:x/gpu:0", NULL},
+        {"/task:/gpu:0", NULL},
+        {"/gpu:9999999999", NULL},
+        {"/device:XLA_GPU:0", NULL},
+        {"hello", NULL}};
+    static const char *const two_hosts[][2] = {
+        {"/job:worker/task:1/device:GPU:0", "gpu:4"},
+        {"/job:ps/task:1/device:CPU:0", "cpu:1"},
+        {"/job:worker/task:1", "gpu:4"},
+        {"/gpu:5", "gpu:5"},
+        {"/job:worker/task:0/gpu:4", NULL},
+        {"/job:worker/task:2/gpu:0", NULL},
+        {"/job:worker/task:1/cpu:1", NULL}};
 
-    expect(m, "/job:worker/task:1/device:GPU:0", "gpu:4");
-    expect(m, "/job:ps/task:1/device:CPU:0", "cpu:1");
-    expect(m, "/job:worker/task:1", "gpu:4");
-    expect(m, "/gpu:5", "gpu:5");
-    expect(m, "/job:worker/task:0/gpu:4", NULL);
-    expect(m, "/job:worker/task:2/gpu:0", NULL);
-    expect(m, "/job:worker/task:1/cpu:1", NULL);
-    emp_machine_destroy(m);
-}
-
-Test(device_name, others_fit_no_device)
-{
-    static const char *const names[] = {"/device:TPU:0",
-                                        "/gpu:4",
-                                        "/gpu:",
-                                        "/gpu",
-                                        "/gpu:*",
-                                        "/gpu:-1",
-                                        "/gpu:1x",
-                                        "/task:x/gpu:0",
-                                        "/task:/gpu:0",
-                                        "/gpu:9999999999",
-                                        "/device:XLA_GPU:0",
-                                        "hello"};
-    emp_machine             *m = load("k40x4");
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) expect(m, names[i], NULL);
-    emp_machine_destroy(m);
+    expect_all("k40x4", one_host, sizeof one_host / sizeof *one_host);
+    expect_all("k40x4x2", two_hosts, sizeof two_hosts / sizeof *two_hosts);
 }
 
 Test(device_name, what_is_written_is_found)
