@@ -105,6 +105,18 @@ Test(format_cost, attention_takes_what_its_table_says)
                        1e-12);
 }
 
+/* Seconds of the product as it is now. */
+static double eager_s(const emp_device *gpu)
+{
+    const emp_op_id op = kit_find(graph, "product");
+    emp_runtime     runtime;
+
+    ASSERT_OK(emp_runtime_init(&runtime, "torch-eager", &err));
+    return 1e-9 * (double)emp_cost_on_gpu(emp_graph_own_cost(graph, op), graph, op, gpu,
+                                          &runtime.events)
+                      .compute_ns;
+}
+
 /* Seconds of one row times 4096 x 4096 weights, of which a share of two bytes each is stored. */
 static double row_s(const emp_device *gpu, int64_t rows, double share)
 {
@@ -119,62 +131,51 @@ static double row_s(const emp_device *gpu, int64_t rows, double share)
     c->weight_bytes = c->bytes_read - c->bytes_written;
     c->stored = share < 1.0 ? EMP_DTYPE_INT8 : EMP_DTYPE_NONE; /* has no unpacking */
     graph->tensor[graph->output_offset[op]].dtype = EMP_DTYPE_HALF;
-    emp_runtime runtime;
-    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", NULL), EMP_OK);
-    return 1e-9 * (double)emp_cost_on_gpu(c, graph, op, gpu, &runtime.events).compute_ns;
+    return eager_s(gpu);
 }
 
 static const char *const known[] = {"a100-sxm", "b200-sxm",   "h100-sxm", "h200-sxm",
                                     "l40s",     "rtxpro6000", "m3-ultra", "rtx3060",
                                     "rtx3090",  "rtx4090",    "v100"};
 
-enum { MODELS = sizeof known / sizeof *known };
+static void load(emp_device_model *model, const char *name)
+{
+    *model = (emp_device_model){0};
+    ASSERT_OK(emp_device_model_load(model, name, &err));
+}
 
 /* A roofline: at least the stored bytes over the rate of the memory. A GEMV of this size is measured at 0.6
  * to 0.95 of it. */
-Test(format_cost, few_rows_take_the_bytes_of_the_stored_weights)
+static void expect_few_rows_take_bytes(const emp_device *gpu, const char *name)
 {
-    for (int32_t i = 0; i < MODELS; i++) {
-        emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
-                     known[i]);
-        const emp_device *gpu = &model.device;
-        for (int64_t rows = 1; rows <= 8; rows *= 2) {
-            for (double share = 1.0; share > 0.2; share /= 2.0) {
-                double bytes_s = share * 2.0 * 4096 * 4096 / gpu->memory_bytes_per_s;
-                double taken_s = row_s(gpu, rows, share) - gpu->kernel_minimum_s;
-                cr_expect_geq(taken_s + gpu->kernel_minimum_s, bytes_s, "%s", known[i]);
-                cr_expect_leq(taken_s, 1.7 * bytes_s, "%s, %d rows, share %g: %g, %g s",
-                              known[i], (int)rows, share, taken_s, bytes_s);
-            }
+    for (int64_t rows = 1; rows <= 8; rows *= 2) {
+        for (double share = 1.0; share > 0.2; share /= 2.0) {
+            double bytes_s = share * 2.0 * 4096 * 4096 / gpu->memory_bytes_per_s;
+            double taken_s = row_s(gpu, rows, share) - gpu->kernel_minimum_s;
+            cr_expect_geq(taken_s + gpu->kernel_minimum_s, bytes_s, "%s", name);
+            cr_expect_leq(taken_s, 1.7 * bytes_s, "%s, %d rows, share %g: %g, %g s", name,
+                          (int)rows, share, taken_s, bytes_s);
         }
-        emp_device_model_clear(&model);
     }
 }
 
-Test(format_cost, many_rows_take_their_arithmetic_whatever_is_stored)
+static void expect_many_rows_take_arithmetic(const emp_device *gpu, const char *name)
 {
-    for (int32_t i = 0; i < MODELS; i++) {
-        emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
-                     known[i]);
-        double whole_s = row_s(&model.device, 4096, 1.0);
-        cr_expect_eq(row_s(&model.device, 4096, 0.25), whole_s, "%s", known[i]);
-        for (int64_t rows = 1; rows < 4096; rows *= 2) {
-            double quantised_s = row_s(&model.device, rows, 0.25);
-            cr_expect_leq(quantised_s, row_s(&model.device, rows, 1.0), "%s", known[i]);
-            cr_expect_geq(quantised_s, whole_s * (double)rows / 4096 * 0.6, "%s",
-                          known[i]);
-        }
-        emp_device_model_clear(&model);
+    const double whole_s = row_s(gpu, 4096, 1.0);
+
+    cr_expect_eq(row_s(gpu, 4096, 0.25), whole_s, "%s", name);
+    for (int64_t rows = 1; rows < 4096; rows *= 2) {
+        double quantised_s = row_s(gpu, rows, 0.25);
+        cr_expect_leq(quantised_s, row_s(gpu, rows, 1.0), "%s", name);
+        cr_expect_geq(quantised_s, whole_s * (double)rows / 4096 * 0.6, "%s", name);
     }
 }
 
 Test(format_cost, old_models_know_no_formats)
 {
-    emp_device_model k40 = {0};
+    emp_device_model k40;
 
-    cr_assert_eq(emp_device_model_load(&k40, "k40", NULL), EMP_OK);
+    load(&k40, "k40");
     cr_expect_not(emp_has_formats(&k40.device));
     cr_expect(emp_has_formats(&h100.device));
     emp_device_model_clear(&k40);
@@ -191,11 +192,7 @@ static double quantised_row_s(const emp_device *gpu, int64_t rows, uint32_t ggml
     emp_op_cost *c = emp_graph_own_cost(graph, kit_find(graph, "product"));
     c->stored = dtype;
     c->weight_bytes = (int64_t)bytes;
-    emp_runtime runtime;
-    cr_assert_eq(emp_runtime_init(&runtime, "torch-eager", NULL), EMP_OK);
-    return 1e-9 * (double)emp_cost_on_gpu(c, graph, kit_find(graph, "product"), gpu,
-                                          &runtime.events)
-                      .compute_ns;
+    return eager_s(gpu);
 }
 
 /* Microseconds of products with 4096 x 4096 weights on an H200 with one row, with 512 rows: data/anchors/llama. */
@@ -205,20 +202,20 @@ static const struct {
 } measured[] = {{2, 7.20, 91.7},    {8, 9.05, 92.4},   {10, 8.39, 156.0},
                 {11, 10.77, 122.9}, {12, 8.08, 104.0}, {14, 10.38, 123.6}};
 
+static void expect_near(double taken_s, double us, uint32_t ggml)
+{
+    cr_expect_float_eq(1e6 * taken_s, us, 0.25 * us, "%u: %g us", ggml, 1e6 * taken_s);
+}
+
 Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 {
-    emp_device_model h200 = {0};
+    emp_device_model h200;
 
-    cr_assert_eq(emp_device_model_load(&h200, "h200-sxm", NULL), EMP_OK);
+    load(&h200, "h200-sxm");
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
-        cr_expect_float_eq(1e6 * quantised_row_s(&h200.device, 1, measured[i].ggml),
-                           measured[i].one_us, 0.25 * measured[i].one_us, "%u: %g us",
-                           measured[i].ggml,
-                           1e6 * quantised_row_s(&h200.device, 1, measured[i].ggml));
-        cr_expect_float_eq(1e6 * quantised_row_s(&h200.device, 512, measured[i].ggml),
-                           measured[i].many_us, 0.25 * measured[i].many_us, "%u: %g us",
-                           measured[i].ggml,
-                           1e6 * quantised_row_s(&h200.device, 512, measured[i].ggml));
+        const uint32_t ggml = measured[i].ggml;
+        expect_near(quantised_row_s(&h200.device, 1, ggml), measured[i].one_us, ggml);
+        expect_near(quantised_row_s(&h200.device, 512, ggml), measured[i].many_us, ggml);
     }
     emp_device_model_clear(&h200);
 }
@@ -228,9 +225,9 @@ Test(format_cost, unpacking_takes_what_was_measured_on_an_h200)
 Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
 {
     enum { IQ1_S = 19 };
-    emp_device_model mac = {0};
+    emp_device_model mac;
 
-    cr_assert_eq(emp_device_model_load(&mac, "m4-max", NULL), EMP_OK);
+    load(&mac, "m4-max");
     double ratio = row_s(&mac.device, 1, 1.0) / quantised_row_s(&mac.device, 1, IQ1_S);
     cr_expect_gt(ratio, 2.7);
     cr_expect_lt(ratio, 5.5);
@@ -240,19 +237,26 @@ Test(format_cost, kernels_of_metal_unpack_in_their_own_time)
     emp_device_model_clear(&mac);
 }
 
-Test(format_cost, more_bits_take_longer_where_unpacking_is_as_simple)
+/* More bits take longer where unpacking is as simple. */
+static void expect_bits_count(const emp_device *gpu, const char *name)
 {
     enum { Q4_0 = 2, Q8_0 = 8, Q6_K = 14 };
+    const double q4_s = quantised_row_s(gpu, 1, Q4_0),
+                 q8_s = quantised_row_s(gpu, 1, Q8_0);
 
-    for (int32_t i = 0; i < MODELS; i++) {
-        emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, known[i], NULL), EMP_OK, "%s",
-                     known[i]);
-        const emp_device *gpu = &model.device;
-        cr_expect_lt(quantised_row_s(gpu, 1, Q8_0), row_s(gpu, 1, 1.0), "%s", known[i]);
-        cr_expect_lt(quantised_row_s(gpu, 1, Q4_0), quantised_row_s(gpu, 1, Q8_0), "%s",
-                     known[i]);
-        cr_expect_lt(quantised_row_s(gpu, 1, Q4_0), quantised_row_s(gpu, 1, Q6_K));
+    cr_expect_lt(q8_s, row_s(gpu, 1, 1.0), "%s", name);
+    cr_expect_lt(q4_s, q8_s, "%s", name);
+    cr_expect_lt(q4_s, quantised_row_s(gpu, 1, Q6_K), "%s", name);
+}
+
+Test(format_cost, products_take_bytes_or_arithmetic_on_every_model)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        emp_device_model model;
+        load(&model, known[i]);
+        expect_few_rows_take_bytes(&model.device, known[i]);
+        expect_many_rows_take_arithmetic(&model.device, known[i]);
+        expect_bits_count(&model.device, known[i]);
         emp_device_model_clear(&model);
     }
 }
@@ -298,9 +302,8 @@ static const struct {
 Test(format_cost, products_of_4_bits_take_their_rate_where_the_gpu_has_it)
 {
     for (size_t i = 0; i < sizeof with_fp4 / sizeof *with_fp4; i++) {
-        emp_device_model model = {0};
-        cr_assert_eq(emp_device_model_load(&model, with_fp4[i].name, NULL), EMP_OK, "%s",
-                     with_fp4[i].name);
+        emp_device_model model;
+        load(&model, with_fp4[i].name);
         const emp_device *gpu = &model.device;
         cr_expect_eq(gpu->format_flops_per_s[EMP_FORMAT_FP4], with_fp4[i].flops_per_s);
         cr_expect_eq(gpu->format_flops_per_s[EMP_FORMAT_FP4],
