@@ -15,12 +15,17 @@ static int32_t distance(const char *a, const char *b)
 
 Test(nearest, distances_are_those_worked_out_by_hand)
 {
-    cr_expect_eq(distance("", ""), 0);
-    cr_expect_eq(distance("", "abc"), 3);
-    cr_expect_eq(distance("kitten", "sitting"), 3);
-    cr_expect_eq(distance("hpd", "hdp"), 1, "neighbours are exchanged");
-    cr_expect_eq(distance("ca", "abc"), 3, "but nothing is edited twice");
-    cr_expect_eq(distance("HDP", "hdp"), 0, "case does not count");
+    static const struct {
+        const char *a, *b;
+        int32_t     distance;
+    } cases[] = {{"", "", 0},       {"", "abc", 3}, {"kitten", "sitting", 3},
+                 {"hpd", "hdp", 1},  /* neighbours are exchanged */
+                 {"ca", "abc", 3},   /* but nothing is edited twice */
+                 {"HDP", "hdp", 0}}; /* case does not count */
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(distance(cases[i].a, cases[i].b), cases[i].distance, "%s, %s",
+                     cases[i].a, cases[i].b);
 }
 
 /* The recursion as it is defined. */

@@ -325,21 +325,6 @@ Test(engine, a_told_op_starts_at_once_and_one_that_waited_after_all_are_told)
     cr_expect_eq(find_verdict(ops, 4), 3, "the copy comes before the start of op 3");
 }
 
-Test(engine, reports_traffic_busy_time_and_events)
-{
-    const tiny_op ops[] = {
-        {ON(1)}, {ON(2), FROM1(0)}, {ON(0), FROM1(0)}, {ON(2), .control = 1}};
-    emp_runtime    runtime = tiny_serial();
-    emp_sim_result r = simulate_tiny(ops, 4, &runtime);
-
-    cr_expect_eq(r.transfer_count, 2);
-    cr_expect_eq(r.traffic_bytes, 2 * BYTES);
-    cr_expect_eq(r.event_count, 2 * 4 + 2 * 2 + 1);
-    cr_expect_eq(r.busy_ns[0], CPU / 4);
-    cr_expect_eq(r.busy_ns[1], GPU);
-    cr_expect_eq(r.busy_ns[2], 2 * GPU);
-}
-
 /* A product of sizes that only a file can have, whose counts of elements, bytes and
  * tiles are beyond 64 bits. */
 static emp_graph *huge_product(int64_t rows, int64_t inner)

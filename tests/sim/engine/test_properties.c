@@ -458,54 +458,6 @@ Test(properties, only_the_order_of_siblings_matters)
     }
 }
 
-/* Large random costs, so that no two events are simultaneous by chance. */
-static void draw_large_costs(task *r, uint64_t seed)
-{
-    emp_cost_table *c = r->problem->costs;
-    emp_rng         rng;
-
-    emp_rng_init(&rng, seed, 4, 0);
-    for (emp_op_id op = 0; op < c->op_count; op++) {
-        c->gpu[op].issue_ns = 1 + emp_rng_below(&rng, 1000000);
-        c->cpu[op].compute_ns = 1 + emp_rng_below(&rng, 1000000000);
-        if (r->graph->op[op].cost->kernels > 0)
-            c->gpu[op].compute_ns = 1 + emp_rng_below(&rng, 1000000000);
-        for (int32_t k = 0; k < c->cpu[op].lanes; k++)
-            c->task_ns[c->cpu_offset[op] + k] = 1 + emp_rng_below(&rng, 1000000000);
-    }
-}
-
-/* What any order of the ops leaves as it is: what is computed and sent. When and where
- * buffers meet may change, and with a pool the cuts of CPU ops. */
-Test(properties, any_order_of_ops_computes_and_sends_the_same)
-{
-    int32_t differ[2] = {0};
-
-    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        for (int is_large = 0; is_large < 2; is_large++) {
-            task r;
-            create_unfolded(&r, seed);
-            if (is_large) draw_large_costs(&r, seed);
-            emp_sim_result once = simulate(&r);
-            emp_sim_result again = simulate_relabelled(&r, false, seed);
-            for (int32_t d = r.problem->runtime.events.cpu_pool; d < once.device_count;
-                 d++)
-                cr_expect_eq(once.busy_ns[d], again.busy_ns[d], "seed %" PRIu64, seed);
-            cr_expect_eq(once.traffic_bytes, again.traffic_bytes, "seed %" PRIu64, seed);
-            cr_expect_eq(once.transfer_count, again.transfer_count, "seed %" PRIu64,
-                         seed);
-            cr_expect_eq(once.event_count, again.event_count, "seed %" PRIu64, seed);
-            differ[is_large] += once.step_time_ns != again.step_time_ns;
-            task_destroy(&r);
-        }
-    }
-    cr_log_info("another order of ops: another step time in %d of %d, with large random "
-                "costs in %d\n",
-                differ[0], PROBLEMS, differ[1]);
-    cr_expect_gt(differ[0], 0, "siblings' order should matter somewhere");
-    cr_expect_gt(differ[1], 0, "siblings' order should matter somewhere");
-}
-
 /* ---- memory ---- */
 
 typedef struct {

@@ -13,7 +13,6 @@
 #include "sim/machine/model.h"
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 /* Step times are compared across versions, so that constants may change only on purpose. */
 static const struct {
@@ -329,13 +328,4 @@ Test(card_file, bad_sections_are_refused_by_file_line_and_key)
         EXPECT_REFUSED(emp_device_model_load(&m, path, &err), EMP_EFORMAT, path);
         cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", bad_cards[i].put);
     }
-}
-
-Test(card, load_survives_every_allocation_failure)
-{
-    emp_machine *m = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_load(&m, "strix-halo", NULL),
-                                      emp_machine_destroy(m));
-    emp_machine_destroy(m);
 }

@@ -8,7 +8,6 @@
 #include "sim/machine/machine.h"
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 /* Four GPUs on two PCIe switches; NVLinks join 0 with 1, and 2 with 3. The hub is half duplex and
  * comes after the bridges; 1 and 2 are on it. */
@@ -150,13 +149,4 @@ Test(fabric, bad_files_are_refused_by_file_line_and_key, .init = scratch_create,
         cr_expect_null(m);
         cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", bad_files[i].put);
     }
-}
-
-Test(fabric, load_survives_every_allocation_failure)
-{
-    emp_machine *m = NULL;
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_load(&m, "rtx3090x4", NULL),
-                                      emp_machine_destroy(m));
-    emp_machine_destroy(m);
 }

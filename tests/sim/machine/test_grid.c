@@ -9,7 +9,6 @@
 #include "sim/machine/model.h"
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
-#include "tests/support/survive.h"
 
 static const char *const names[] = {"m", "n", "k"};
 
@@ -160,16 +159,5 @@ Test(grid, a_machine_its_copy_and_its_text_have_the_tables, .init = scratch_crea
     cr_expect_eq(emp_grid_at(again->device[1].tables->gemm[EMP_FORMAT_BF16], size), s);
     emp_machine_destroy(copy);
     emp_machine_destroy(again);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(grid, failing_allocations_leave_nothing)
-{
-    emp_device_model model = {0};
-    emp_error        err = {0};
-
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_device_model_load(&model, "l40s", &err),
-                                      emp_device_model_clear(&model));
-    emp_device_model_clear(&model);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -187,14 +187,6 @@ Test(hosts, a_root_may_have_links)
     emp_machine_destroy(m);
 }
 
-Test(hosts, load_survives_every_allocation_failure)
-{
-    emp_machine *m = NULL;
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_load(&m, "k40x4x2", NULL),
-                                      emp_machine_destroy(m));
-    emp_machine_destroy(m);
-}
-
 /* ---- of an instance ---- */
 
 Test(uniform, has_the_devices_asked_for)

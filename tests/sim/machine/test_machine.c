@@ -356,12 +356,17 @@ Test(machine, the_data_folder_can_be_elsewhere)
                    "/nowhere/machines/k40x1.yaml");
 }
 
-Test(machine, load_survives_every_allocation_failure)
+Test(machine, load_survives_every_allocation_failure, .fini = expect_no_leak)
 {
-    emp_machine *m = NULL;
-    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_load(&m, "k40x2", NULL),
-                                      emp_machine_destroy(m));
-    emp_machine_destroy(m);
+    static const char *const names[] = {"k40x2", "k40x4x2", "rtx3090x4", "strix-halo",
+                                        "l40sx8"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        emp_machine *m = NULL;
+        SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_load(&m, names[i], NULL),
+                                          emp_machine_destroy(m));
+        emp_machine_destroy(m);
+    }
 }
 
 /* ---- without its files ---- */
