@@ -24,10 +24,22 @@ emp_graph_builder *kit_begin(void);
 emp_port kit_op(emp_graph_builder *b, const char *name, const char *type,
                 const emp_op_attrs *attrs, int count, ...);
 
+/** Adds what a text declares, statements with semicolons between:
+ *
+ *     q = f[2,7,8,4]; k, v = f[2,9,2,4]; y = Attention@ q k v; d = AttentionGrad@ y q k v y y:1
+ *
+ * A number behind a colon is an output; an '@' takes the attributes from the further arguments,
+ * each a const emp_op_attrs *. Fails the test on an error. */
+void kit_ops(emp_graph_builder *b, const char *text, ...);
+
+/** Output 0 of an op by its name, or the output behind a colon. */
+emp_port kit_port(const emp_graph_builder *b, const char *name);
+
 /** Writes the outputs of an op as texts with blanks between. */
 const char *kit_outputs(const emp_graph_builder *b, emp_op_id op, char *text,
                         size_t size);
-void        kit_expect_outputs(const emp_graph_builder *b, emp_port op, const char *want);
+/** Expects them of the op of that name. */
+void kit_expect_outputs(const emp_graph_builder *b, const char *op, const char *want);
 
 /** Adds the sources "in0", "in1", ... of texts with blanks between; returns how many. */
 int kit_inputs(emp_graph_builder *b, const char *texts, emp_port *input);

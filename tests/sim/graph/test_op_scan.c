@@ -12,8 +12,8 @@
 
 enum { B = 2, HK = 2, H = 4, K = 8, V = 16 }; /* batch, heads, sizes */
 
-static emp_port scan(emp_graph_builder *b, const char *name, const char *type,
-                     const emp_op_attrs *attrs, int tokens, bool has_state)
+static void scan(emp_graph_builder *b, const char *name, const char *type,
+                 const emp_op_attrs *attrs, int tokens, bool has_state)
 {
     char     q[64], v[64], step[64], text[64];
     emp_port in[8];
@@ -31,10 +31,7 @@ static emp_port scan(emp_graph_builder *b, const char *name, const char *type,
     snprintf(text, sizeof text, "%s/state", name);
     if (has_state) in[count++] = kit_tensor(b, text, "f[2,4,8,16]");
     emp_op_id op;
-    cr_assert_eq(
-        emp_graph_builder_add(b, name, type, attrs, in, count, NULL, 0, &op, NULL),
-        EMP_OK);
-    return (emp_port){op, 0};
+    ASSERT_OK(emp_graph_builder_add(b, name, type, attrs, in, count, NULL, 0, &op, &err));
 }
 
 static const double STATE = 4.0 * B * H * K * V; /* bytes in float32 */
@@ -50,8 +47,8 @@ Test(op_scan, one_token_is_the_recurrence_and_moves_the_state_twice)
     for (size_t i = 0; i < 2; i++) {
         emp_graph_builder *b = kit_begin();
         emp_op_attrs       none = {0};
-        emp_port           y = scan(b, "y", cases[i].type, &none, 1, true);
-        kit_expect_outputs(b, y, "f[2,1,4,16]");
+        scan(b, "y", cases[i].type, &none, 1, true);
+        kit_expect_outputs(b, "y", "f[2,1,4,16]");
         emp_graph         *g = kit_finish(b);
         const emp_op_cost *c = kit_cost(g, "y");
         cr_expect_eq(c->flops, cases[i].per_element * B * H * K * V);
@@ -98,13 +95,10 @@ Test(op_scan, gradients_compute_the_scan_again)
 {
     emp_graph_builder *b = kit_begin();
     emp_op_attrs       none = {0};
-    emp_port           y = scan(b, "y", "DeltaRule", &none, 64, false);
-    emp_port           in[6] = {y};
 
-    for (int32_t i = 0; i < 5; i++) in[1 + i] = emp_graph_builder_input(b, y.op, i);
-    emp_port d = kit_op(b, "d", "DeltaRuleGrad", NULL, 6, in[0], in[1], in[2], in[3],
-                        in[4], in[5]);
-    kit_expect_outputs(b, d, "f[2,64,2,8] f[2,64,2,8] f[2,64,4,16] f[128,4] f[128,4]");
+    scan(b, "y", "DeltaRule", &none, 64, false);
+    kit_ops(b, "d = DeltaRuleGrad y y/0 y/1 y/2 y/3 y/4");
+    kit_expect_outputs(b, "d", "f[2,64,2,8] f[2,64,2,8] f[2,64,4,16] f[128,4] f[128,4]");
     emp_graph *g = kit_finish(b);
     cr_expect_eq(kit_cost(g, "d")->flops, 3 * kit_cost(g, "y")->flops);
     emp_graph_destroy(g);
@@ -113,15 +107,12 @@ Test(op_scan, gradients_compute_the_scan_again)
 Test(op_scan, convolutions_keep_the_last_inputs)
 {
     emp_graph_builder *b = kit_begin();
-    emp_port w = kit_tensor(b, "w", "f[6,1,4]"), bias = kit_tensor(b, "bias", "f[6]");
-    emp_port state = kit_tensor(b, "state", "f[2,6,3]");
-    emp_port one = kit_tensor(b, "one", "f[2,1,6]"),
-             many = kit_tensor(b, "many", "f[2,5,6]");
 
-    emp_port y = kit_op(b, "y", "CausalConvolution", NULL, 4, one, w, bias, state);
-    kit_expect_outputs(b, y, "f[2,1,6]");
-    kit_op(b, "z", "CausalConvolution", NULL, 3, many, w, state);
-    kit_op(b, "d", "CausalConvolutionGrad", NULL, 4, many, many, w, bias);
+    kit_ops(b, "w = f[6,1,4]; bias = f[6]; state = f[2,6,3]; one = f[2,1,6]");
+    kit_ops(b, "many = f[2,5,6]; y = CausalConvolution one w bias state");
+    kit_ops(b, "z = CausalConvolution many w state");
+    kit_ops(b, "d = CausalConvolutionGrad many many w bias");
+    kit_expect_outputs(b, "y", "f[2,1,6]");
     emp_graph         *g = kit_finish(b);
     const emp_op_cost *c = kit_cost(g, "y");
     cr_expect_eq(c->flops, 2 * 4 * 12);
@@ -157,18 +148,16 @@ Test(op_scan, a_query_sees_the_keys_that_are_chosen)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_graph_builder *b = kit_begin();
-        emp_op_attrs       attrs = {.is_causal = true, .chosen = cases[i].chosen};
+        emp_op_attrs       a = {.is_causal = true, .chosen = cases[i].chosen};
         char               q[64], k[64], text[256];
         snprintf(q, sizeof q, "f[2,%d,8,4]", cases[i].queries);
         snprintf(k, sizeof k, "f[2,%d,2,4]", cases[i].keys);
-        emp_port in[4] = {kit_tensor(b, "q", q), kit_tensor(b, "k", k),
-                          kit_tensor(b, "v", k), kit_tensor(b, "numbers", "i[2,1,1,1]")};
-        emp_port y =
-            kit_op(b, "y", "SparseAttention", &attrs, 4, in[0], in[1], in[2], in[3]);
-        emp_port d = kit_op(b, "d", "SparseAttentionGrad", &attrs, 7, y, in[0], in[1],
-                            in[2], y, (emp_port){y.op, 1}, in[3]);
+        snprintf(text, sizeof text, "q = %s; k, v = %s; n = i[2,1,1,1]", q, k);
+        kit_ops(b, text);
+        kit_ops(b, "y = SparseAttention@ q k v n", &a);
+        kit_ops(b, "d = SparseAttentionGrad@ y q k v y y:1 n", &a);
         snprintf(text, sizeof text, "%s %s %s", q, k, k);
-        kit_expect_outputs(b, d, text);
+        kit_expect_outputs(b, "d", text);
         emp_graph *g = kit_finish(b);
         double pairs = count_pairs(cases[i].queries, cases[i].keys, 1, cases[i].chosen);
         cr_expect_float_eq(kit_cost(g, "y")->flops, 2 * 8 * pairs * 4 * 4, 1e-6,
@@ -187,10 +176,9 @@ Test(op_scan, latent_values_are_read_with_their_keys)
 {
     emp_graph_builder *b = kit_begin();
     emp_op_attrs       attrs = {.is_causal = true, .chosen = 4};
-    emp_port q = kit_tensor(b, "q", "f[1,1,8,6]"), k = kit_tensor(b, "k", "f[1,16,1,6]");
-    emp_port v = kit_tensor(b, "v", "f[1,16,1,4]"), n = kit_tensor(b, "n", "i[1,1,1,4]");
 
-    kit_op(b, "y", "SparseAttention", &attrs, 4, q, k, v, n);
+    kit_ops(b, "q = f[1,1,8,6]; k = f[1,16,1,6]; v = f[1,16,1,4]; n = i[1,1,1,4]");
+    kit_ops(b, "y = SparseAttention@ q k v n", &attrs);
     emp_graph *g = kit_finish(b);
     cr_expect_eq(kit_cost(g, "y")->bytes_read, 4 * (8 * 6 + 4 * 6 + 4));
     cr_expect_eq(kit_cost(g, "y")->flops, 2 * 8 * 4 * (6 + 4));
@@ -202,16 +190,13 @@ Test(op_scan, an_indexer_scores_all_keys)
     emp_graph_builder *b = kit_begin();
     emp_op_attrs       one = {.is_causal = true, .chosen = 3};
     emp_op_attrs       blocks = {.is_causal = true, .chosen = 8, .block = 4};
-    emp_port q = kit_tensor(b, "q", "f[2,6,4,8]"), k = kit_tensor(b, "k", "f[2,6,1,8]");
-    emp_port w = kit_tensor(b, "w", "f[12,4]");
-    emp_port a = kit_tensor(b, "a", "f[2,6,16,32]"), n;
 
-    n = kit_op(b, "together", "SelectKeys", &one, 3, q, k, w);
-    kit_expect_outputs(b, n, "i[2,6,1,3]");
-    emp_port m = kit_op(b, "apart", "SelectKeys", &blocks, 2, q, k);
-    kit_expect_outputs(b, m, "i[2,6,4,2]");
-    emp_port d = kit_op(b, "d", "SelectKeysGrad", &one, 6, q, k, a, a, n, w);
-    kit_expect_outputs(b, d, "f[2,6,4,8] f[2,6,1,8] f[12,4]");
+    kit_ops(b, "q = f[2,6,4,8]; k = f[2,6,1,8]; w = f[12,4]; a = f[2,6,16,32]");
+    kit_ops(b, "together = SelectKeys@ q k w; apart = SelectKeys@ q k", &one, &blocks);
+    kit_ops(b, "d = SelectKeysGrad@ q k a a together w", &one);
+    kit_expect_outputs(b, "together", "i[2,6,1,3]");
+    kit_expect_outputs(b, "apart", "i[2,6,4,2]");
+    kit_expect_outputs(b, "d", "f[2,6,4,8] f[2,6,1,8] f[12,4]");
     emp_graph   *g = kit_finish(b);
     const double pairs = 1 + 2 + 3 + 4 + 5 + 6, chosen = 1 + 2 + 3 + 3 + 3 + 3;
     cr_expect_eq(kit_cost(g, "together")->flops, 2 * pairs * 4 * (2 * 8 + 2));
@@ -229,18 +214,13 @@ Test(op_scan, compressed_keys_stand_for_tokens)
     emp_op_attrs       attrs = {.is_causal = true, .window = 4, .chosen = 2, .stride = 4};
     emp_op_attrs       all = {.is_causal = true, .window = 4, .stride = 4};
     emp_op_attrs       keys = {.has_shape = true, .shape = EMP_SHAPE(1, 4, 1, 8)};
-    emp_port           q = kit_tensor(b, "q", "f[1,16,2,8]"),
-             near = kit_tensor(b, "n", "f[1,16,1,8]");
-    emp_port sinks = kit_tensor(b, "sinks", "f[2]"),
-             numbers = kit_tensor(b, "i", "i[1,16,1,2]");
-    emp_port raw = kit_tensor(b, "raw", "f[1,16,8]"),
-             bias = kit_tensor(b, "bias", "f[4,8]");
-    emp_port state = kit_tensor(b, "state", "f[1,4,16]");
 
-    emp_port far = kit_op(b, "far", "CompressKeys", &keys, 4, raw, raw, bias, state);
-    kit_expect_outputs(b, far, "f[1,4,1,8]");
-    kit_op(b, "some", "CompressedAttention", &attrs, 5, q, near, far, sinks, numbers);
-    kit_op(b, "all", "CompressedAttention", &all, 4, q, near, far, sinks);
+    kit_ops(b, "q = f[1,16,2,8]; near = f[1,16,1,8]; sinks = f[2]; n = i[1,16,1,2]");
+    kit_ops(b, "raw = f[1,16,8]; bias = f[4,8]; state = f[1,4,16]");
+    kit_ops(b, "far = CompressKeys@ raw raw bias state", &keys);
+    kit_ops(b, "some = CompressedAttention@ q near far sinks n", &attrs);
+    kit_ops(b, "all = CompressedAttention@ q near far sinks", &all);
+    kit_expect_outputs(b, "far", "f[1,4,1,8]");
     emp_graph *g = kit_finish(b);
     double     single = 1 + 2 + 3 + 13 * 4;
     cr_expect_float_eq(kit_cost(g, "some")->flops,
@@ -256,22 +236,20 @@ Test(op_scan, compressed_keys_stand_for_tokens)
 
 Test(op_scan, streams_and_groups)
 {
-    emp_graph_builder *b = kit_begin();
-    emp_port x = kit_tensor(b, "x", "f[5,2,3]"), fn = kit_tensor(b, "fn", "f[8,6]");
-    emp_port base = kit_tensor(b, "base", "f[8]"), scale = kit_tensor(b, "scale", "f[3]");
+    static const char *const outputs[][2] = {{"w", "f[5,8]"},
+                                             {"one", "f[5,3]"},
+                                             {"y", "f[5,2,3]"},
+                                             {"out", "f[5,8]"},
+                                             {"d", "f[5,4,6] f[8,6]"}};
+    emp_graph_builder       *b = kit_begin();
 
-    emp_port w = kit_op(b, "w", "StreamWeights", NULL, 4, x, fn, base, scale);
-    kit_expect_outputs(b, w, "f[5,8]");
-    emp_port one = kit_op(b, "one", "CollapseStreams", NULL, 2, x, w);
-    kit_expect_outputs(b, one, "f[5,3]");
-    emp_port y = kit_op(b, "y", "ExpandStreams", NULL, 3, x, one, w);
-    kit_expect_outputs(b, y, "f[5,2,3]");
-    emp_port groups = kit_tensor(b, "groups", "f[8,6]");
-    emp_port heads = kit_tensor(b, "heads", "f[5,4,6]");
-    emp_port out = kit_op(b, "out", "GroupedLinear", NULL, 2, heads, groups);
-    kit_expect_outputs(b, out, "f[5,8]");
-    emp_port d = kit_op(b, "d", "GroupedLinearGrad", NULL, 3, out, heads, groups);
-    kit_expect_outputs(b, d, "f[5,4,6] f[8,6]");
+    kit_ops(b, "x = f[5,2,3]; fn = f[8,6]; base = f[8]; scale = f[3]");
+    kit_ops(b, "w = StreamWeights x fn base scale; one = CollapseStreams x w");
+    kit_ops(b, "y = ExpandStreams x one w; groups = f[8,6]; heads = f[5,4,6]");
+    kit_ops(b,
+            "out = GroupedLinear heads groups; d = GroupedLinearGrad out heads groups");
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        kit_expect_outputs(b, outputs[i][0], outputs[i][1]);
     emp_graph *g = kit_finish(b);
     cr_expect_eq(kit_cost(g, "w")->flops, 2 * 5 * 8 * 6);
     cr_expect_eq(kit_cost(g, "y")->flops, 2 * 3 * 30,

@@ -2,6 +2,7 @@
 /* Do the ops of transformers have the shapes and costs of their definitions? */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "tests/sim/graph/kit.h"
 #include "tests/support/expect.h"
@@ -22,29 +23,22 @@ static double count_pairs(int queries, int keys, int window, bool is_causal)
 Test(op_transformer, attention_counts_the_pairs_that_its_mask_leaves)
 {
     static const struct {
-        const char *q, *k;
-        int         queries, keys, window;
-        bool        is_causal;
-    } cases[] = {
-        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 0, true},
-        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 5, true},
-        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 100, true},
-        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 0, false},
-        {"f[2,16,8,4]", "f[2,16,2,4]", 16, 16, 7, false},
-        {"f[2,1,8,4]", "f[2,64,2,4]", 1, 64, 0, true},
-        {"f[2,1,8,4]", "f[2,64,2,4]", 1, 64, 10, true},
-        {"f[2,8,8,4]", "f[2,64,2,4]", 8, 64, 60, true},
-        {"f[2,16,8,4]", "f[2,5,2,4]", 16, 5, 0, true},
-        {"f[2,16,8,4]", "f[2,5,2,4]", 16, 5, 3, true},
-    };
+        int  queries, keys, window;
+        bool is_causal;
+    } cases[] = {{16, 16, 0, true},  {16, 16, 5, true},  {16, 16, 100, true},
+                 {16, 16, 0, false}, {16, 16, 7, false}, {1, 64, 0, true},
+                 {1, 64, 10, true},  {8, 64, 60, true},  {16, 5, 0, true},
+                 {16, 5, 3, true}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         emp_graph_builder *b = kit_begin();
-        emp_op_attrs attrs = {.window = cases[i].window, .is_causal = cases[i].is_causal};
-        emp_port q = kit_tensor(b, "q", cases[i].q), k = kit_tensor(b, "k", cases[i].k);
-        emp_port v = kit_tensor(b, "v", cases[i].k);
-        emp_port y = kit_op(b, "y", "Attention", &attrs, 3, q, k, v);
-        kit_op(b, "d", "AttentionGrad", &attrs, 6, y, q, k, v, y, (emp_port){y.op, 1});
+        emp_op_attrs a = {.window = cases[i].window, .is_causal = cases[i].is_causal};
+        char         q[64], k[64];
+        snprintf(q, sizeof q, "q = f[2,%d,8,4]", cases[i].queries);
+        snprintf(k, sizeof k, "k, v = f[2,%d,2,4]", cases[i].keys);
+        kit_ops(b, q);
+        kit_ops(b, k);
+        kit_ops(b, "y = Attention@ q k v; d = AttentionGrad@ y q k v y y:1", &a, &a);
         emp_graph *g = kit_finish(b);
         double     pairs = count_pairs(cases[i].queries, cases[i].keys, cases[i].window,
                                        cases[i].is_causal);
@@ -60,47 +54,41 @@ Test(op_transformer, attention_counts_the_pairs_that_its_mask_leaves)
 
 Test(op_transformer, have_the_shapes_of_their_definitions)
 {
+    static const char *const outputs[][2] = {
+        {"y", "f[2,7,8,6] f[2,8,7]"},
+        {"d", "f[2,7,8,4] f[2,9,2,4] f[2,9,2,6] f[8]"},
+        {"line", "f[6,3]"},
+        {"norm", "f[6,5] f[5]"},
+        {"route", "f[6,2] i[6,2]"},
+        {"made", "f[12,3]"},
+        {"back", "f[12,5]"},
+        {"dw", "f[4,3,5]"},
+        {"sum", "f[6,3]"}};
     emp_graph_builder *b = kit_begin();
     emp_op_attrs       causal = {.is_causal = true}, two = {.count = 2};
     emp_op_attrs       grad = {.has_shape = true, .shape = EMP_SHAPE(4, 3, 5)};
     emp_op_attrs       across = {.transpose_b = true};
 
-    emp_port q = kit_tensor(b, "q", "f[2,7,8,4]"), k = kit_tensor(b, "k", "f[2,9,2,4]");
-    emp_port v = kit_tensor(b, "v", "f[2,9,2,6]"), s = kit_tensor(b, "s", "f[8]");
-    emp_port y = kit_op(b, "y", "Attention", &causal, 4, q, k, v, s);
-    kit_expect_outputs(b, y, "f[2,7,8,6] f[2,8,7]");
-    emp_port d = kit_op(b, "d", "AttentionGrad", &causal, 7, y, q, k, v, y,
-                        (emp_port){y.op, 1}, s);
-    kit_expect_outputs(b, d, "f[2,7,8,4] f[2,9,2,4] f[2,9,2,6] f[8]");
-    emp_port x = kit_tensor(b, "x", "f[6,5]"), w = kit_tensor(b, "w", "f[3,5]");
-    emp_port line = kit_op(b, "line", "Linear", NULL, 2, x, w);
-    kit_expect_outputs(b, line, "f[6,3]");
-    emp_port gamma = kit_tensor(b, "gamma", "f[5]");
-    emp_port norm = kit_op(b, "norm", "RMSNormGrad", NULL, 3, x, x, gamma);
-    kit_expect_outputs(b, norm, "f[6,5] f[5]");
-    emp_port logits = kit_tensor(b, "logits", "f[6,4]");
-    emp_port route = kit_op(b, "route", "RouteTokens", &two, 1, logits);
-    kit_expect_outputs(b, route, "f[6,2] i[6,2]");
-    emp_port ids = {route.op, 1};
-    emp_port rows = kit_tensor(b, "rows", "f[12,5]");
-    emp_port up = kit_tensor(b, "up", "f[4,3,5]");
-    emp_port made = kit_op(b, "made", "ExpertsMatMul", &across, 3, rows, up, ids);
-    kit_expect_outputs(b, made, "f[12,3]");
-    emp_port back = kit_op(b, "back", "ExpertsMatMul", NULL, 3, made, up, ids);
-    kit_expect_outputs(b, back, "f[12,5]");
-    emp_port dw = kit_op(b, "dw", "ExpertsMatMulGrad", &grad, 3, rows, made, ids);
-    kit_expect_outputs(b, dw, "f[4,3,5]");
-    emp_port sum = kit_op(b, "sum", "CombineExperts", NULL, 2, made, route);
-    kit_expect_outputs(b, sum, "f[6,3]");
+    kit_ops(b, "q = f[2,7,8,4]; k = f[2,9,2,4]; v = f[2,9,2,6]; s = f[8]");
+    kit_ops(b, "y = Attention@ q k v s; d = AttentionGrad@ y q k v y y:1 s", &causal,
+            &causal);
+    kit_ops(b, "x = f[6,5]; w = f[3,5]; line = Linear x w; gamma = f[5]");
+    kit_ops(b, "norm = RMSNormGrad x x gamma; logits = f[6,4]; rows = f[12,5]");
+    kit_ops(b, "route = RouteTokens@ logits; up = f[4,3,5]", &two);
+    kit_ops(b, "made = ExpertsMatMul@ rows up route:1; sum = CombineExperts made route",
+            &across);
+    kit_ops(b, "back = ExpertsMatMul made up route:1");
+    kit_ops(b, "dw = ExpertsMatMulGrad@ rows made route:1", &grad);
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        kit_expect_outputs(b, outputs[i][0], outputs[i][1]);
     emp_graph_destroy(kit_finish(b));
 }
 
 Test(op_transformer, products_count_rows_of_all_leading_sizes)
 {
     emp_graph_builder *b = kit_begin();
-    emp_port x = kit_tensor(b, "x", "f[2,3,5]"), w = kit_tensor(b, "w", "f[7,5]");
 
-    kit_op(b, "y", "Linear", NULL, 2, x, w);
+    kit_ops(b, "x = f[2,3,5]; w = f[7,5]; y = Linear x w");
     emp_graph         *g = kit_finish(b);
     const emp_op_cost *cost = kit_cost(g, "y");
     cr_expect(cost->m == 6 && cost->n == 7 && cost->k == 5 && cost->batch == 1);
@@ -113,12 +101,10 @@ Test(op_transformer, experts_read_the_weights_of_those_that_are_chosen)
 {
     emp_graph_builder *b = kit_begin();
     emp_op_attrs       across = {.transpose_b = true}, two = {.count = 2};
-    emp_port           logits = kit_tensor(b, "logits", "f[3,8]");
-    emp_port           route = kit_op(b, "route", "RouteTokens", &two, 1, logits);
-    emp_port           rows = kit_tensor(b, "rows", "f[6,10]"),
-             w = kit_tensor(b, "w", "f[8,20,10]");
 
-    kit_op(b, "y", "ExpertsMatMul", &across, 3, rows, w, (emp_port){route.op, 1});
+    kit_ops(b, "logits = f[3,8]; rows = f[6,10]; w = f[8,20,10]");
+    kit_ops(b, "route = RouteTokens@ logits; y = ExpertsMatMul@ rows w route:1", &two,
+            &across);
     emp_graph         *g = kit_finish(b);
     const emp_op_cost *cost = kit_cost(g, "y");
     double             busy = 8 * (1 - 0.75 * 0.75 * 0.75);
@@ -157,17 +143,13 @@ Test(op_transformer, caches_are_no_parameters)
     emp_graph_builder *b = kit_begin();
     emp_op_attrs       shape = {
               .dtype = EMP_DTYPE_HALF, .has_shape = true, .shape = EMP_SHAPE(2, 9, 2, 4)};
-    emp_op_id cache;
 
-    kit_tensor(b, "w", "&f[3,5]");
-    cr_assert_eq(emp_graph_builder_add(b, "cache", "KeyValueCache", &shape, NULL, 0, NULL,
-                                       0, &cache, NULL),
-                 EMP_OK);
+    kit_ops(b, "w = &f[3,5]; cache = KeyValueCache@", &shape);
     emp_graph *g = kit_finish(b);
     cr_expect_eq(g->parameter_count, 15);
     cr_expect_eq(g->parameter_bytes, 60);
-    cr_expect_eq(g->op[cache].persistent_bytes, 2 * 2 * 9 * 2 * 4);
-    cr_expect_eq(g->op[cache].kinds, EMP_KIND_CPU | EMP_KIND_GPU);
+    cr_expect_eq(kit_fact(g, "cache")->persistent_bytes, 2 * 2 * 9 * 2 * 4);
+    cr_expect_eq(kit_fact(g, "cache")->kinds, EMP_KIND_CPU | EMP_KIND_GPU);
     emp_graph_destroy(g);
 }
 
