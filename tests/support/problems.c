@@ -325,6 +325,49 @@ static void route_hosts(emp_machine *m, int from, int to)
     r->latency_s = (has_gpu ? 5e-9 : 0) + (is_far ? 20e-9 : 0);
 }
 
+/* What stands behind the device. */
+static void read_feature(tiny_op *op, char **at)
+{
+    switch (*(*at)++) {
+    case '<':
+    case ',': op->input[op->input_count++] = (int)strtol(*at, at, 10); break;
+    case '!': op->control = 1 + (int)strtol(*at, at, 10); break;
+    case '*': op->weight = (int)strtol(*at, at, 10); break;
+    case '|': op->lanes = (int)strtol(*at, at, 10); break;
+    case 'k': op->is_kernelless = true; break;
+    case 'a': op->is_alias = true; break;
+    case 'p': op->is_in_place = true; break;
+    case 'h': op->is_on_host = true; break;
+    case 'v': op->is_variable = true; break;
+    case 'f': op->is_folded = true; break;
+    default: abort();
+    }
+}
+
+int tiny_parse(tiny_op *ops, const char *text)
+{
+    char copy[256], *at = copy;
+    int  count = 0;
+
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy) abort();
+    while (*at != '\0') {
+        if (count == TINY_MAX_OPS) abort();
+        ops[count] = (tiny_op){.device = (int)strtol(at, &at, 10)};
+        while (*at != ';' && *at != '\0') read_feature(&ops[count], &at);
+        at += strspn(at, "; ");
+        count++;
+    }
+    return count;
+}
+
+void task_create_ops(task *t, const char *text, const emp_runtime *runtime)
+{
+    tiny_op   ops[TINY_MAX_OPS];
+    const int count = tiny_parse(ops, text);
+
+    task_create_tiny(t, ops, count, runtime);
+}
+
 void task_split_hosts(task *t)
 {
     static const int host_of[] = {0, 0, 2, 2, 2};

@@ -64,6 +64,17 @@ emp_runtime tiny_serial(void);
 void task_create_tiny(task *t, const tiny_op *ops, int op_count,
                       const emp_runtime *runtime);
 
+/** Ops as a text, with semicolons between: a device, and behind it
+ *
+ *     <0,2  inputs     !1  the op it waits for     *5  weight     |4  lanes
+ *     k kernelless     a alias     p in place     h on the host     v variable     f folded
+ *
+ * "1*5; 1; 2<1!0" is a long op and a short one on gpu:0, and one on gpu:1 that reads the second and
+ * waits for the first. Returns how many. */
+int tiny_parse(tiny_op *ops, const char *text);
+/** The problem of such a text. */
+void task_create_ops(task *t, const char *text, const emp_runtime *runtime);
+
 /** Before a simulator is made: lets the machine of a tiny problem be two hosts, cpu:0 with
  * gpu:0 (device 1), and cpu:1 (device 2) with gpu:1 and gpu:2 (devices 3 and 4). Each host has
  * a link to the network and one from it, half a byte per ns after 10 ns. */

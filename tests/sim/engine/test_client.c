@@ -8,7 +8,7 @@
 #include "tests/support/survive.h"
 
 enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
-enum { MOST_OPS = 8, HOP_NS = 100, COPY = 25 + 512 };
+enum { HOP_NS = 100, COPY = 25 + 512 };
 
 typedef struct {
     bool is_client, has_hop;
@@ -16,10 +16,7 @@ typedef struct {
 } how;
 
 /* Each round makes something on the client's host and reads it on the server. */
-static const tiny_op two_rounds[] = {{.device = CPU_0},
-                                     {.device = GPU_1, .input_count = 1, .input = {0}},
-                                     {.device = CPU_0},
-                                     {.device = GPU_1, .input_count = 1, .input = {2}}};
+static const char    two_rounds[] = "0; 3<0; 0; 3<2";
 static const uint8_t rounds[] = {0, 0, 1, 1};
 
 static void add_hops(task *t)
@@ -31,13 +28,13 @@ static void add_hops(task *t)
                 t->machine->route[a][b].latency_s += HOP_NS * 1e-9;
 }
 
-static void create(task *t, const tiny_op *ops, const uint8_t *level, int count, how h)
+static void create(task *t, const char *ops, const uint8_t *level, how h)
 {
     emp_runtime runtime = tiny_list_scheduling();
-    tiny_op     op[MOST_OPS];
+    tiny_op     op[TINY_MAX_OPS];
 
+    const int count = tiny_parse(op, ops);
     for (int i = 0; i < count; i++) {
-        op[i] = ops[i];
         if (op[i].device >= CPU_1) op[i].weight = h.weight;
     }
     task_create_tiny(t, op, count, &runtime);
@@ -51,12 +48,12 @@ static void create(task *t, const tiny_op *ops, const uint8_t *level, int count,
 TestSuite(client, .fini = expect_no_leak);
 
 /* A simulator that has run says the same again. */
-static int64_t step_ns(const tiny_op *ops, const uint8_t *level, int count, how h)
+static int64_t step_ns(const char *ops, const uint8_t *level, how h)
 {
     task           t;
     emp_sim_result r = {0}, again = {0};
 
-    create(&t, ops, level, count, h);
+    create(&t, ops, level, h);
     emp_sim *sim = task_sim(&t);
     ASSERT_OK(emp_sim_run(sim, t.device_of_op, &r, &err));
     ASSERT_OK(emp_sim_run(sim, t.device_of_op, &again, &err));
@@ -66,7 +63,7 @@ static int64_t step_ns(const tiny_op *ops, const uint8_t *level, int count, how 
     return r.step_time_ns;
 }
 
-static int64_t two_ns(how h) { return step_ns(two_rounds, rounds, 4, h); }
+static int64_t two_ns(how h) { return step_ns(two_rounds, rounds, h); }
 
 Test(client, waits_for_copies_between_hosts)
 {
@@ -86,7 +83,7 @@ Test(client, is_explained)
 {
     task t;
 
-    create(&t, two_rounds, rounds, 4, (how){true, true, 100});
+    create(&t, two_rounds, rounds, (how){true, true, 100});
     emp_explain *why = task_explain(&t);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_GPU_OP], 1000);
     cr_expect_eq(why->cause_ns[EMP_CAUSE_RECEIVE], HOP_NS);
@@ -102,22 +99,18 @@ Test(client, copies_share_a_hop)
 {
     static const uint8_t one_round[] = {0, 0, 0, 0};
 
-    cr_expect_eq(step_ns(two_rounds, one_round, 4, (how){.has_hop = true, .weight = 1}),
+    cr_expect_eq(step_ns(two_rounds, one_round, (how){.has_hop = true, .weight = 1}),
                  20 + COPY + COPY + HOP_NS + 10);
 }
 
 /* What reads all rounds belongs to the last one. It has level 0, and nothing waits for it. A copy to the client has no hop. */
 Test(client, what_reads_all_rounds_is_last)
 {
-    static const tiny_op ops[] = {{.device = CPU_0},
-                                  {.device = GPU_1, .input_count = 1, .input = {0}},
-                                  {.device = CPU_0},
-                                  {.device = GPU_1, .input_count = 1, .input = {2}},
-                                  {.device = CPU_0, .input_count = 2, .input = {1, 3}}};
+    static const char    ops[] = "0; 3<0; 0; 3<2; 0<1,3";
     static const uint8_t levels[] = {0, 0, 1, 1, 0};
 
     cr_expect_eq(
-        step_ns(ops, levels, 5, (how){.is_client = true, .has_hop = true, .weight = 1}),
+        step_ns(ops, levels, (how){.is_client = true, .has_hop = true, .weight = 1}),
         2 * (20 + COPY) + HOP_NS + 10 + COPY + 20);
 }
 
@@ -127,7 +120,7 @@ Test(client, survives_every_allocation_failure)
     emp_sim  *sim = NULL;
     emp_error err = {0};
 
-    create(&t, two_rounds, rounds, 4, (how){.is_client = true, .weight = 1});
+    create(&t, two_rounds, rounds, (how){.is_client = true, .weight = 1});
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, &err), (void)0);
     emp_sim_destroy(sim);
     task_destroy(&t);
@@ -136,12 +129,9 @@ Test(client, survives_every_allocation_failure)
 /* Nothing waits within a host. */
 Test(client, waits_for_no_copy_within_a_host)
 {
-    static const tiny_op ops[] = {{.device = CPU_0},
-                                  {.device = GPU_0, .input_count = 1, .input = {0}},
-                                  {.device = CPU_0},
-                                  {.device = GPU_0, .input_count = 1, .input = {2}}};
-    const int64_t        with = step_ns(ops, rounds, 4, (how){.is_client = true});
+    static const char ops[] = "0; 1<0; 0; 1<2";
+    const int64_t     with = step_ns(ops, rounds, (how){.is_client = true});
 
-    cr_expect_eq(with, step_ns(ops, rounds, 4, (how){.is_client = false}));
+    cr_expect_eq(with, step_ns(ops, rounds, (how){.is_client = false}));
     cr_expect_eq(with, 20 + 2 * (5 + 256) + 10);
 }

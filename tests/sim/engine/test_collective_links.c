@@ -8,20 +8,10 @@
 enum { COPY = 261 };
 
 /* An op is copied from GPU 1 to GPU 2, and both GPUs exchange what it made. */
-static const tiny_op copy_first[] = {
-    {.device = 1},
-    {.device = 2, .input_count = 1, .input = {0}},
-    {.device = 1, .control = 1},
-    {.device = 2, .control = 1},
-};
+static const char copy_first[] = "1; 2<0; 1!0; 2!0";
 
 /* The GPUs exchange for 100 ns; meanwhile the CPU has something for GPU 2. */
-static const tiny_op ranks_first[] = {
-    {.device = 0},
-    {.device = 2, .input_count = 1, .input = {0}},
-    {.device = 1, .weight = 10},
-    {.device = 2, .weight = 10},
-};
+static const char ranks_first[] = "0; 2<0; 1*10; 2*10";
 enum { OPS = 4, FIRST_RANK = 2 };
 
 /* Makes the last ops ranks of the sets; 0 = of none. */
@@ -36,14 +26,14 @@ static void bind_ranks(task *t, emp_collective op, int32_t set_of_first, int32_t
             (emp_collective_part){op, 2, 256, i == FIRST_RANK ? set_of_first : set};
 }
 
-static emp_sim_result simulate(const tiny_op *ops, int32_t set_of_first, int32_t set,
+static emp_sim_result simulate(const char *ops, int32_t set_of_first, int32_t set,
                                bool shares_links)
 {
     emp_runtime runtime = tiny_list_scheduling();
     task        t;
 
     runtime.events.shared_links = shares_links;
-    task_create_tiny(&t, ops, OPS, &runtime);
+    task_create_ops(&t, ops, &runtime);
     bind_ranks(&t, EMP_COLLECTIVE_ALL_REDUCE, set_of_first, set);
     emp_sim_result result = task_run(&t);
     task_destroy(&t);

@@ -26,95 +26,69 @@ enum { BYTES = 256 };
 
 TestSuite(engine, .fini = expect_no_leak);
 
-static emp_sim_result simulate_tiny(const tiny_op *ops, int count,
-                                    const emp_runtime *runtime)
+static emp_sim_result simulate_ops(const char *ops, const emp_runtime *runtime)
 {
     task t;
 
-    task_create_tiny(&t, ops, count, runtime);
+    task_create_ops(&t, ops, runtime);
     emp_sim_result result = task_trace(&t, NULL);
     task_destroy(&t);
     return result;
 }
 
-static void expect_time(const char *what, const tiny_op *ops, int count,
-                        const emp_runtime *runtime, emp_time_ns want)
+static void expect_time(const char *what, const char *ops, const emp_runtime *runtime,
+                        emp_time_ns want)
 {
-    emp_sim_result r = simulate_tiny(ops, count, runtime);
+    emp_sim_result r = simulate_ops(ops, runtime);
 
     cr_expect_eq(r.step_time_ns, want, "%s: %" PRId64 " ns, want %" PRId64, what,
                  r.step_time_ns, want);
 }
 
-#define EXPECT_TIME(what, runtime, want, ...)                                    \
-    expect_time(what, (const tiny_op[]){__VA_ARGS__},                            \
-                (int)(sizeof((const tiny_op[]){__VA_ARGS__}) / sizeof(tiny_op)), \
-                runtime, want)
-
-/* an op on a device, with inputs */
-#define ON(d)          .device = (d)
-#define FROM1(a)       .input_count = 1, .input = {a}
-#define FROM2(a, b)    .input_count = 2, .input = {a, b}
-#define FROM3(a, b, c) .input_count = 3, .input = {a, b, c}
-
 Test(engine, list_scheduling_adds_up)
 {
     emp_runtime list = tiny_list_scheduling();
 
-    EXPECT_TIME("one op", &list, GPU, {ON(1)});
-    EXPECT_TIME("a chain on one GPU", &list, GPU + GPU, {ON(1)}, {ON(1), FROM1(0)});
-    EXPECT_TIME("two ops on one GPU", &list, GPU + GPU, {ON(1)}, {ON(1)});
-    EXPECT_TIME("two ops on two GPUs", &list, GPU, {ON(1)}, {ON(2)});
-    EXPECT_TIME("a chain across GPUs", &list, GPU + COPY + GPU, {ON(1)},
-                {ON(2), FROM1(0)});
-    EXPECT_TIME("from the CPU to a GPU", &list, CPU + COPY + GPU, {ON(0)},
-                {ON(1), FROM1(0)});
-    EXPECT_TIME("two tensors queue on one link", &list, GPU + 2 * COPY + GPU, {ON(1)},
-                {ON(1)}, {ON(2), FROM2(0, 1)});
-    EXPECT_TIME("one tensor is sent once to a device", &list, GPU + COPY + 2 * GPU,
-                {ON(1)}, {ON(2), FROM1(0)}, {ON(2), FROM1(0)});
-    EXPECT_TIME("a folded op costs nothing anywhere", &list, GPU,
-                {ON(1), .is_folded = true}, {ON(2), FROM1(0)});
-    EXPECT_TIME("control edges are free", &list, GPU + GPU, {ON(1)},
-                {ON(2), .control = 1});
-    EXPECT_TIME("the CPU runs one op at a time", &list, 2 * CPU, {ON(0)}, {ON(0)});
+    expect_time("one op", "1", &list, GPU);
+    expect_time("a chain on one GPU", "1; 1<0", &list, GPU + GPU);
+    expect_time("two ops on one GPU", "1; 1", &list, GPU + GPU);
+    expect_time("two ops on two GPUs", "1; 2", &list, GPU);
+    expect_time("a chain across GPUs", "1; 2<0", &list, GPU + COPY + GPU);
+    expect_time("from the CPU to a GPU", "0; 1<0", &list, CPU + COPY + GPU);
+    expect_time("two tensors queue on one link", "1; 1; 2<0,1", &list,
+                GPU + 2 * COPY + GPU);
+    expect_time("one tensor is sent once to a device", "1; 2<0; 2<0", &list,
+                GPU + COPY + 2 * GPU);
+    expect_time("a folded op costs nothing anywhere", "1f; 2<0", &list, GPU);
+    expect_time("control edges are free", "1; 2!0", &list, GPU + GPU);
+    expect_time("the CPU runs one op at a time", "0; 0", &list, 2 * CPU);
 }
 
 Test(engine, host_threads_streams_and_polls_add_up)
 {
     emp_runtime serial = tiny_serial();
 
-    EXPECT_TIME("one op", &serial, ISSUE + GPU + STEP, {ON(1)});
-    EXPECT_TIME("issue overlaps kernels", &serial, ISSUE + GPU + GPU + STEP, {ON(1)},
-                {ON(1), FROM1(0)});
-    EXPECT_TIME("kernel-less ops cost host time only", &serial, 4 * ISSUE + STEP,
-                {ON(1), .is_kernelless = true}, {ON(1), FROM1(0), .is_kernelless = true},
-                {ON(1), FROM1(1), .is_kernelless = true},
-                {ON(1), FROM1(2), .is_kernelless = true});
-    EXPECT_TIME("a copy waits for its producer's kernel", &serial,
-                ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
-                {ON(2), FROM1(0)});
-    EXPECT_TIME("a copy waits for the receiver's kernels", &serial,
-                ISSUE + 50 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
-                {ON(2), .weight = 50}, {ON(2), FROM1(0)});
-    EXPECT_TIME("a copy to the host", &serial,
-                ISSUE + GPU + COPY + POLL + RECEIVE + CPU + STEP, {ON(1)},
-                {ON(0), FROM1(0)});
-    EXPECT_TIME("a copy from the host", &serial,
-                CPU + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(0)},
-                {ON(1), FROM1(0)});
-    EXPECT_TIME("a host output needs no copy", &serial, ISSUE + CPU + STEP,
-                {ON(1), .is_on_host = true}, {ON(0), FROM1(0)});
-    EXPECT_TIME("a host output is copied to its own GPU", &serial,
-                ISSUE + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP,
-                {ON(1), .is_on_host = true, .is_kernelless = true}, {ON(1), FROM1(0)});
-    EXPECT_TIME("a control edge takes the latency", &serial,
-                ISSUE + 5 + ISSUE + GPU + STEP, {ON(1)}, {ON(2), .control = 1});
+    expect_time("one op", "1", &serial, ISSUE + GPU + STEP);
+    expect_time("issue overlaps kernels", "1; 1<0", &serial, ISSUE + GPU + GPU + STEP);
+    expect_time("kernel-less ops cost host time only", "1k; 1<0k; 1<1k; 1<2k", &serial,
+                4 * ISSUE + STEP);
+    expect_time("a copy waits for its producer's kernel", "1; 2<0", &serial,
+                ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    expect_time("a copy waits for the receiver's kernels", "1; 2*50; 2<0", &serial,
+                ISSUE + 50 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    expect_time("a copy to the host", "1; 0<0", &serial,
+                ISSUE + GPU + COPY + POLL + RECEIVE + CPU + STEP);
+    expect_time("a copy from the host", "0; 1<0", &serial,
+                CPU + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    expect_time("a host output needs no copy", "1h; 0<0", &serial, ISSUE + CPU + STEP);
+    expect_time("a host output is copied to its own GPU", "1hk; 1<0", &serial,
+                ISSUE + SEND + COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
+    expect_time("a control edge takes the latency", "1; 2!0", &serial,
+                ISSUE + 5 + ISSUE + GPU + STEP);
     /* the second op is issued before the first send, so both copies wait for both kernels
      */
-    EXPECT_TIME("the host thread does its tasks in turn", &serial,
-                ISSUE + 2 * GPU + 2 * COPY + POLL + RECEIVE + ISSUE + GPU + STEP, {ON(1)},
-                {ON(1)}, {ON(2), FROM2(0, 1)});
+    expect_time("the host thread does its tasks in turn", "1; 1; 2<0,1", &serial,
+                ISSUE + 2 * GPU + 2 * COPY + POLL + RECEIVE + ISSUE + GPU + STEP);
 }
 
 Test(engine, each_switch_changes_what_it_says)
@@ -122,34 +96,32 @@ Test(engine, each_switch_changes_what_it_says)
     emp_runtime r = tiny_serial();
 
     r.events.drain_copies = false;
-    EXPECT_TIME("drain_copies", &r, ISSUE + 50 * GPU + GPU + STEP, {ON(1)},
-                {ON(2), .weight = 50}, {ON(2), FROM1(0)});
+    expect_time("drain_copies", "1; 2*50; 2<0", &r, ISSUE + 50 * GPU + GPU + STEP);
     r = tiny_serial();
     r.events.control_latency = false;
-    EXPECT_TIME("control_latency", &r, ISSUE + ISSUE + GPU + STEP, {ON(1)},
-                {ON(2), .control = 1});
+    expect_time("control_latency", "1; 2!0", &r, ISSUE + ISSUE + GPU + STEP);
     r = tiny_serial();
     r.events.serial_issue = false;
-    EXPECT_TIME("serial_issue", &r, GPU + GPU + STEP, {ON(1)}, {ON(1), FROM1(0)});
+    expect_time("serial_issue", "1; 1<0", &r, GPU + GPU + STEP);
     r = tiny_serial();
-    EXPECT_TIME("cpu_pool on", &r, CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    expect_time("cpu_pool on", "0; 0; 0; 0", &r, CPU + STEP);
     r.events.cpu_pool = false;
-    EXPECT_TIME("cpu_pool off", &r, 4 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    expect_time("cpu_pool off", "0; 0; 0; 0", &r, 4 * CPU + STEP);
     r = tiny_serial();
     r.events.cpu_slots = 2;
-    EXPECT_TIME("cpu_slots", &r, 2 * CPU + STEP, {ON(0)}, {ON(0)}, {ON(0)}, {ON(0)});
+    expect_time("cpu_slots", "0; 0; 0; 0", &r, 2 * CPU + STEP);
 }
 
 /* The memory of the CPU moves a byte a nanosecond. */
 static emp_time_ns time_of_movers(int ops, int64_t bytes, bool shared_memory)
 {
-    const tiny_op  op[] = {{ON(0)}, {ON(0)}, {ON(0)}, {ON(0)}};
+    const char     op[] = "0; 0; 0; 0";
     emp_runtime    runtime = tiny_serial();
     task           t;
     emp_sim_result result;
 
     runtime.events.shared_memory = shared_memory;
-    task_create_tiny(&t, op, ops, &runtime);
+    task_create_ops(&t, op, &runtime);
     t.machine->device[0].core_bytes_per_s = 1e9;
     t.machine->device[0].bandwidth_cores = 1;
     for (int i = 0; i < ops; i++) {
@@ -175,77 +147,57 @@ Test(engine, cpu_ops_share_the_cores)
 {
     emp_runtime serial = tiny_serial();
 
-    EXPECT_TIME("a lone op gets all cores", &serial, CPU + STEP, {ON(0), .lanes = 4});
+    expect_time("a lone op gets all cores", "0|4", &serial, CPU + STEP);
     /* 2 cores for each, at the same speed per core */
-    EXPECT_TIME("two ops get half each", &serial, 2 * CPU + STEP, {ON(0), .lanes = 4},
-                {ON(0), .lanes = 4});
+    expect_time("two ops get half each", "0|4; 0|4", &serial, 2 * CPU + STEP);
     /* the narrow op has one core for CPU; the wide one is cut for 2 of the 4 cores into 8
      * tasks of CPU / 2: three at a time while the narrow op runs, the last two on the
      * free cores */
-    EXPECT_TIME("a wide op beside a narrow one", &serial, CPU + CPU / 2 + STEP, {ON(0)},
-                {ON(0), .lanes = 4});
+    expect_time("a wide op beside a narrow one", "0; 0|4", &serial, CPU + CPU / 2 + STEP);
 }
 
-struct memory_case {
-    const char *name;
-    int         count;
-    tiny_op     op[TINY_MAX_OPS];
+static const struct {
+    const char *what, *ops;
     bool        at_issue, reuse;
     int64_t     peak; /* of gpu:0 */
+} memory_cases[] = {
+    {"a chain holds input and output", "1; 1<0; 1<1", true, true, 2 * BYTES},
+    {"a fan holds the shared input", "1; 1<0; 1<0; 1<1,2", true, true, 3 * BYTES},
+    {"an alias has no buffer of its own", "1; 1<0ak; 1<1p", true, true, BYTES},
+    {"an op in place takes its input over", "1; 1<0p", true, true, BYTES},
+    {"reuse_inputs off", "1; 1<0p", true, false, 2 * BYTES},
+    {"an input that is read again is not taken over", "1; 1<0p; 1<0,1", true, true,
+     3 * BYTES},
+    {"release_at_issue off holds what queued kernels read", "1*50; 1<0; 1<1; 1<2", false,
+     true, 4 * BYTES},
+    {"a variable stays", "1vk; 1", true, true, 2 * BYTES},
+    {"a copy has a buffer here", "2; 1<0", true, true, 2 * BYTES},
+    {"a folded input has none", "1f; 1<0a", true, true, 0},
 };
-
-/* clang-format off */
-static const struct memory_case memory_cases[] = {
-    {"a chain holds input and output", 3,
-     {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}}, true, true, BYTES + BYTES},
-    {"a fan holds the shared input to the end", 4,
-     {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1), FROM2(1, 2)}}, true, true,
-     BYTES + 2 * BYTES},
-    {"an alias has no buffer of its own", 3,
-     {{ON(1)}, {ON(1), FROM1(0), .is_alias = true, .is_kernelless = true}, {ON(1), FROM1(1), .is_in_place = true}},
-     true, true, BYTES},
-    {"an op in place takes its input over", 2,
-     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}}, true, true, BYTES},
-    {"reuse_inputs off", 2,
-     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}}, true, false, BYTES + BYTES},
-    {"an input that is read again is not taken over", 3,
-     {{ON(1)}, {ON(1), FROM1(0), .is_in_place = true}, {ON(1), FROM2(0, 1)}}, true, true,
-     BYTES + BYTES + BYTES},
-    {"release_at_issue off holds what queued kernels read", 4,
-     {{ON(1), .weight = 50}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}, {ON(1), FROM1(2)}}, false, true,
-     4 * BYTES},
-    {"a variable stays", 2, {{ON(1), .is_variable = true, .is_kernelless = true}, {ON(1)}}, true, true,
-     BYTES + BYTES},
-    {"a copy has a buffer here", 2, {{ON(2)}, {ON(1), FROM1(0)}}, true, true, BYTES + BYTES},
-    {"a folded input has none", 2, {{ON(1), .is_folded = true}, {ON(1), FROM1(0), .is_alias = true}},
-     true, true, 0},
-};
-/* clang-format on */
 
 Test(engine, peaks_add_up)
 {
     for (size_t i = 0; i < sizeof memory_cases / sizeof memory_cases[0]; i++) {
-        const struct memory_case *c = &memory_cases[i];
-        emp_runtime               runtime = tiny_serial();
-        runtime.events.release_at_issue = c->at_issue;
-        runtime.events.reuse_inputs = c->reuse;
-        emp_sim_result r = simulate_tiny(c->op, c->count, &runtime);
-        cr_expect_eq(r.peak_bytes[1], c->peak, "%s: %" PRId64 ", want %" PRId64, c->name,
-                     r.peak_bytes[1], c->peak);
-        cr_expect(r.is_feasible, "%s", c->name);
+        emp_runtime runtime = tiny_serial();
+        runtime.events.release_at_issue = memory_cases[i].at_issue;
+        runtime.events.reuse_inputs = memory_cases[i].reuse;
+        emp_sim_result r = simulate_ops(memory_cases[i].ops, &runtime);
+        cr_expect_eq(r.peak_bytes[1], memory_cases[i].peak, "%s: %" PRId64,
+                     memory_cases[i].what, r.peak_bytes[1]);
+        cr_expect(r.is_feasible, "%s", memory_cases[i].what);
     }
 }
 
 /* Where the allocator puts a last, large buffer shows which of several inputs, one behind the
  * other, has been taken over: behind the first the others leave room. */
-static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_bytes)
+static void expect_first_taken_over(const char *ops, int64_t last_bytes)
 {
     emp_runtime runtime = tiny_serial();
     task        t;
 
     runtime.events.bfc_allocator = true;
-    task_create_tiny(&t, ops, count, &runtime);
-    t.graph->tensor[t.graph->output_offset[count - 1]].bytes = last_bytes;
+    task_create_ops(&t, ops, &runtime);
+    t.graph->tensor[t.graph->output_offset[t.graph->op_count - 1]].bytes = last_bytes;
     cr_expect_eq(task_run(&t).peak_bytes[1], BYTES + last_bytes);
     task_destroy(&t);
 }
@@ -253,12 +205,11 @@ static void expect_first_taken_over(const tiny_op *ops, int count, int64_t last_
 /* Three tensors of 256 bytes at once: a segment of 2 MiB. The last is 3 MiB, which takes one of 20. */
 Test(engine, segments_are_what_pytorch_takes)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM1(0)}, {ON(1), FROM1(1)}};
-    emp_runtime   runtime = tiny_list_scheduling();
-    task          t;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
 
     runtime.events.caching_allocator = true;
-    task_create_tiny(&t, ops, 3, &runtime);
+    task_create_ops(&t, "1; 1<0; 1<1", &runtime);
     t.machine->device[1].memory_bytes = 1 << 30;
     cr_expect_eq(task_run(&t).peak_bytes[1], 2 << 20);
     t.graph->tensor[t.graph->output_offset[2]].bytes = 3 << 20;
@@ -268,25 +219,16 @@ Test(engine, segments_are_what_pytorch_takes)
 
 Test(engine, an_op_in_place_takes_the_first_input_over)
 {
-    const tiny_op two[] = {
-        {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1), .is_in_place = true}, {ON(1), FROM1(2)}};
-    const tiny_op three[] = {{ON(1)},
-                             {ON(1)},
-                             {ON(1)},
-                             {ON(1), FROM3(0, 1, 2), .is_in_place = true},
-                             {ON(1), FROM1(3)}};
-
-    expect_first_taken_over(two, 4, 2 * BYTES);
-    expect_first_taken_over(three, 5, 3 * BYTES);
+    expect_first_taken_over("1; 1; 1<0,1p; 1<2", 2 * BYTES);
+    expect_first_taken_over("1; 1; 1; 1<0,1,2p; 1<3", 3 * BYTES);
 }
 
 Test(engine, names_the_first_allocation_that_does_not_fit)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(1)}, {ON(1)}, {ON(1), FROM2(0, 1)}};
-    emp_runtime   runtime = tiny_serial();
-    task          t;
+    emp_runtime runtime = tiny_serial();
+    task        t;
 
-    task_create_tiny(&t, ops, 4, &runtime);
+    task_create_ops(&t, "1; 1; 1; 1<0,1", &runtime);
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
     emp_sim_result r = task_run(&t);
     cr_expect_not(r.is_feasible);
@@ -302,12 +244,12 @@ Test(engine, names_the_first_allocation_that_does_not_fit)
 
 /* The device has room for one buffer. Op 0 leaves its output to the host, where op 2 reads it;
  * op 1 reads a copy on the device. */
-static emp_op_id find_verdict(const tiny_op *ops, int count)
+static emp_op_id find_verdict(const char *ops)
 {
     emp_runtime runtime = tiny_list_scheduling();
     task        t;
 
-    task_create_tiny(&t, ops, count, &runtime);
+    task_create_ops(&t, ops, &runtime);
     t.graph->op[2].host_input_mask = 1;
     t.machine->device[1].memory_bytes = 2 * BYTES - 1;
     emp_sim_result r = task_run(&t);
@@ -318,11 +260,10 @@ static emp_op_id find_verdict(const tiny_op *ops, int count)
 
 Test(engine, a_told_op_starts_at_once_and_one_that_waited_after_all_are_told)
 {
-    const tiny_op ops[] = {
-        {ON(1), .is_on_host = true}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1)}};
-
-    cr_expect_eq(find_verdict(ops, 3), 0, "the copy comes after the start of op 2");
-    cr_expect_eq(find_verdict(ops, 4), 3, "the copy comes before the start of op 3");
+    cr_expect_eq(find_verdict("1h; 1<0; 1<0"), 0,
+                 "the copy comes after the start of op 2");
+    cr_expect_eq(find_verdict("1h; 1<0; 1<0; 1"), 3,
+                 "the copy comes before the start of op 3");
 }
 
 /* A product of sizes that only a file can have, whose counts of elements, bytes and
@@ -375,13 +316,12 @@ Test(engine, refuses_sizes_beyond_64_bits)
 static void expect_edges(int32_t inputs, int32_t controls, emp_status want,
                          const char *part)
 {
-    const tiny_op ops[] = {{ON(1)}};
-    const long    before_arrays = 3;
-    emp_runtime   runtime = tiny_list_scheduling();
-    task          t;
-    emp_sim      *sim = NULL;
+    const long  before_arrays = 3;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
+    emp_sim    *sim = NULL;
 
-    task_create_tiny(&t, ops, 1, &runtime);
+    task_create_ops(&t, "1", &runtime);
     t.graph->input_offset[1] = inputs;
     t.graph->control_offset[1] = controls;
     emp_mem_fail_after(before_arrays);
@@ -425,14 +365,13 @@ static void expect_longest(const task *t, emp_time_ns others)
  * sources of this machine need. The last event of a server is nearly twice as late as the step. */
 Test(engine, runs_up_to_the_longest_time)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
-    emp_runtime   runtime = tiny_list_scheduling();
-    task          t;
+    emp_runtime runtime = tiny_list_scheduling();
+    task        t;
 
     runtime.events.share_copies =
         false; /* a copy is counted once, not once for each device */
     for (int count = 1; count <= 2; count++) {
-        task_create_tiny(&t, ops, count, &runtime);
+        task_create_ops(&t, count == 1 ? "1" : "1; 2<0", &runtime);
         for (int i = 0; i < count; i++)
             t.problem->costs->gpu[i].issue_ns = t.problem->costs->cpu[i].compute_ns = 0;
         /* 256 bytes in 256.75 ns, which rounding makes 257 */

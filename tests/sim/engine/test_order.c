@@ -15,56 +15,41 @@ enum { ISSUE = 3, SEND = 2, RECEIVE = 4, POLL = 7, STEP = 100, OPS = 4 };
 TestSuite(order, .fini = expect_no_leak);
 
 /* An op that others wait for, on gpu:1, behind one of five times its length on gpu:0. */
-static const tiny_op behind[OPS] = {{.device = 1, .weight = 5},
-                                    {.device = 1},
-                                    {.device = 2, .input_count = 1, .input = {1}}};
+static const char behind[] = "1*5; 1; 2<1";
 /* The end of the first op makes the third one ready while the long one waits. */
-static const tiny_op chooses[OPS] = {{.device = 1},
-                                     {.device = 1, .weight = 40},
-                                     {.device = 1, .input_count = 1, .input = {0}},
-                                     {.device = 2, .input_count = 1, .input = {2}}};
+static const char chooses[] = "1; 1*40; 1<0; 2<2";
 /* Of two that an op sets off the second goes first, though nothing else waits. */
-static const tiny_op together[OPS] = {
-    {.device = 1},
-    {.device = 1, .input_count = 1, .input = {0}, .weight = 5},
-    {.device = 1, .input_count = 1, .input = {0}},
-    {.device = 2, .input_count = 1, .input = {2}}};
-static const tiny_op on_cores[OPS] = {{.device = 0, .lanes = 4, .weight = 8},
-                                      {.device = 0},
-                                      {.device = 1, .input_count = 1, .input = {1}}};
+static const char together[] = "1; 1<0*5; 1<0; 2<2";
+static const char on_cores[] = "0|4*8; 0; 1<1";
 
 static const struct {
-    const char    *what;
-    const tiny_op *ops;
-    int            count;
-    bool           is_serial, has_levels;
-    uint8_t        level[OPS];
-    emp_time_ns    want;
+    const char *what;
+    const char *ops;
+    bool        is_serial, has_levels;
+    uint8_t     level[OPS];
+    emp_time_ns want;
 } cases[] = {
-    {"first come", behind, 3, false, false, {0}, 5 * GPU + GPU + COPY + GPU},
-    {"by level", behind, 3, false, true, {1, 0, 0}, GPU + COPY + GPU},
-    {"the other way round", behind, 3, false, true, {0, 63, 0}, 6 * GPU + COPY + GPU},
-    {"ready later, first come", chooses, 4, false, false, {0}, 42 * GPU + COPY + GPU},
-    {"ready later, by level", chooses, 4, false, true, {0, 5, 0, 0}, 42 * GPU},
-    {"told together, first come", together, 4, false, false, {0}, 7 * GPU + COPY + GPU},
-    {"told together, by level", together, 4, false, true, {0, 1}, 2 * GPU + COPY + GPU},
+    {"first come", behind, false, false, {0}, 5 * GPU + GPU + COPY + GPU},
+    {"by level", behind, false, true, {1, 0, 0}, GPU + COPY + GPU},
+    {"the other way round", behind, false, true, {0, 63, 0}, 6 * GPU + COPY + GPU},
+    {"ready later, first come", chooses, false, false, {0}, 42 * GPU + COPY + GPU},
+    {"ready later, by level", chooses, false, true, {0, 5, 0, 0}, 42 * GPU},
+    {"told together, first come", together, false, false, {0}, 7 * GPU + COPY + GPU},
+    {"told together, by level", together, false, true, {0, 1}, 2 * GPU + COPY + GPU},
     {"issued first come",
      behind,
-     3,
      true,
      false,
      {0},
      ISSUE + 6 * GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP},
     {"issued by level",
      behind,
-     3,
      true,
      true,
      {1, 0, 0},
      ISSUE + GPU + COPY + POLL + RECEIVE + ISSUE + GPU + STEP},
     {"on cores by level",
      on_cores,
-     3,
      true,
      true,
      {1, 0, 0},
@@ -79,7 +64,7 @@ Test(order, what_waits_at_the_least_level_is_served_first)
         task           t;
         runtime.events.cpu_slots =
             cases[i].ops == on_cores ? 1 : runtime.events.cpu_slots;
-        task_create_tiny(&t, cases[i].ops, cases[i].count, &runtime);
+        task_create_ops(&t, cases[i].ops, &runtime);
         const emp_decision d = {.device_of_op = t.device_of_op,
                                 .level_of_op =
                                     cases[i].has_levels ? cases[i].level : NULL};
@@ -139,7 +124,7 @@ Test(order, levels_that_mean_nothing_are_refused)
     const emp_runtime list = tiny_list_scheduling();
     task              t;
 
-    task_create_tiny(&t, behind, 3, &list);
+    task_create_ops(&t, behind, &list);
     expect_refused(&t, (const uint8_t[]){0, 64, 0}, EMP_EINVAL, "op 1 has the level 64");
     t.problem->costs->gpu_beside_ns = EMP_NEW_ARRAY(emp_time_ns, 3);
     t.machine->core_count = 3;

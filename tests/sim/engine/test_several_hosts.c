@@ -10,12 +10,12 @@ enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
 
 TestSuite(several_hosts, .fini = expect_no_leak);
 
-static emp_sim_result run(const tiny_op *ops, int op_count, int64_t memory_bytes)
+static emp_sim_result run(const char *ops, int64_t memory_bytes)
 {
     emp_runtime runtime = tiny_list_scheduling();
     task        t;
 
-    task_create_tiny(&t, ops, op_count, &runtime);
+    task_create_ops(&t, ops, &runtime);
     task_split_hosts(&t);
     t.machine->device[CPU_1].memory_bytes = memory_bytes;
     emp_sim_result r = task_run(&t);
@@ -25,30 +25,21 @@ static emp_sim_result run(const tiny_op *ops, int op_count, int64_t memory_bytes
 
 Test(several_hosts, copies_cross_the_network_from_host_to_host)
 {
-    static const tiny_op between[] = {{.device = GPU_0},
-                                      {.device = GPU_1, .input_count = 1, .input = {0}}};
-    static const tiny_op within[] = {{.device = GPU_1},
-                                     {.device = GPU_2, .input_count = 1, .input = {0}}};
-    emp_sim_result       r = run(between, 2, 1 << 20);
+    static const char between[] = "1; 3<0";
+    static const char within[] = "3; 4<0";
+    emp_sim_result    r = run(between, 1 << 20);
 
     cr_expect_eq(r.step_time_ns, 10 + 25 + 512 + 10);
     cr_expect_eq(r.transfer_count, 1);
-    cr_expect_eq(run(within, 2, 1 << 20).step_time_ns, 10 + 5 + 256 + 10);
+    cr_expect_eq(run(within, 1 << 20).step_time_ns, 10 + 5 + 256 + 10);
 }
 
 /* Both take the link of host 0 to the network, though their GPUs and CPUs are others; the
  * copy of the other direction goes meanwhile. */
 Test(several_hosts, copies_wait_for_the_network)
 {
-    static const tiny_op ops[] = {
-        {.device = GPU_0},
-        {.device = CPU_0},
-        {.device = GPU_2},
-        {.device = GPU_1, .input_count = 1, .input = {0}},
-        {.device = CPU_1, .input_count = 1, .input = {1}},
-        {.device = GPU_0, .input_count = 1, .input = {2}},
-    };
-    emp_sim_result r = run(ops, 6, 1 << 20);
+    static const char ops[] = "1; 0; 4; 3<0; 2<1; 1<2";
+    emp_sim_result    r = run(ops, 1 << 20);
 
     cr_expect_eq(r.step_time_ns, 10 + (25 + 512) + (20 + 512) + 20);
     cr_expect_eq(r.busy_ns[GPU_0], 20);
@@ -58,10 +49,8 @@ Test(several_hosts, copies_wait_for_the_network)
 /* The output of a GPU's op in host memory lies in that of its own host. */
 Test(several_hosts, host_memory_is_that_of_the_own_host)
 {
-    static const tiny_op ops[] = {{.device = GPU_1, .is_on_host = true},
-                                  {.device = CPU_1, .input_count = 1, .input = {0}},
-                                  {.device = CPU_0, .input_count = 1, .input = {0}}};
-    emp_sim_result       r = run(ops, 3, 1 << 20);
+    static const char ops[] = "3h; 2<0; 0<0";
+    emp_sim_result    r = run(ops, 1 << 20);
 
     cr_expect_eq(r.transfer_count, 1, "to the other host only");
     cr_expect_eq(r.step_time_ns, 10 + 20 + 512 + 20);
@@ -69,7 +58,7 @@ Test(several_hosts, host_memory_is_that_of_the_own_host)
     cr_expect_eq(r.peak_bytes[CPU_0], 256 + 256, "its copy, and the same");
     cr_expect_eq(r.peak_bytes[GPU_1], 0);
     cr_expect(r.is_feasible);
-    r = run(ops, 3, 300);
+    r = run(ops, 300);
     cr_expect_eq(r.oom_device, CPU_1);
     cr_expect_eq(r.oom_op, 1);
 }

@@ -18,10 +18,10 @@ TestSuite(sharing, .fini = expect_no_leak);
 
 /* Two groups and a host of one core each, on a computer of \a cores; 0: each has its own. An op of
  * a group takes \a more ns while another device works. */
-static void create(const tiny_op *ops, int count, const emp_runtime *runtime, int cores,
-                   int more)
+static void create(const char *ops, const emp_runtime *runtime, int cores, int more)
 {
-    task_create_tiny(&t, ops, count, runtime);
+    task_create_ops(&t, ops, runtime);
+    const int       count = t.graph->op_count;
     emp_cost_table *c = t.problem->costs;
     c->gpu_beside_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)count);
     cr_assert_not_null(c->gpu_beside_ns);
@@ -45,13 +45,13 @@ static void simulate(void)
 }
 
 /* Expects a step on a computer of \a cores where an op of a group takes \a more ns beside others. */
-static void expect_step(const tiny_op *ops, int count, int cores, int more,
-                        emp_time_ns step_ns, emp_time_ns first_ns, emp_time_ns second_ns)
+static void expect_step(const char *ops, int cores, int more, emp_time_ns step_ns,
+                        emp_time_ns first_ns, emp_time_ns second_ns)
 {
     emp_runtime runtime = tiny_list_scheduling();
 
-    runtime.events.cpu_pool = ops[0].device == CPU;
-    create(ops, count, &runtime, cores, more);
+    runtime.events.cpu_pool = ops[0] == '0';
+    create(ops, &runtime, cores, more);
     simulate();
     cr_expect_eq(result.step_time_ns, step_ns, "%d", (int)result.step_time_ns);
     cr_expect_eq(result.busy_ns[FIRST], first_ns, "%d", (int)result.busy_ns[FIRST]);
@@ -62,19 +62,13 @@ static void expect_step(const tiny_op *ops, int count, int cores, int more,
  * last: 10 + 13 = 23 here, 13 + 13 = 26 there. */
 Test(sharing, ops_take_longer_while_another_core_works)
 {
-    const tiny_op waiting[] = {
-        {.device = FIRST}, {.device = FIRST}, {.device = SECOND}, {.device = SECOND}};
-    const tiny_op chains[] = {{.device = FIRST},
-                              {.device = SECOND},
-                              {.device = FIRST, .input_count = 1, .input = {0}},
-                              {.device = SECOND, .input_count = 1, .input = {1}}};
-    const tiny_op alone[] = {{.device = FIRST},
-                             {.device = FIRST, .input_count = 1, .input = {0}},
-                             {.device = FIRST, .input_count = 1, .input = {1}}};
+    const char waiting[] = "1; 1; 2; 2";
+    const char chains[] = "1; 2; 1<0; 2<1";
+    const char alone[] = "1; 1<0; 1<1";
 
-    expect_step(waiting, 4, 2, 3, 26, 23, 26);
-    expect_step(chains, 4, 0, 3, 26, 23, 26);
-    expect_step(alone, 3, 2, 3, 30, 30, 0);
+    expect_step(waiting, 2, 3, 26, 23, 26);
+    expect_step(chains, 0, 3, 26, 23, 26);
+    expect_step(alone, 2, 3, 30, 30, 0);
 }
 
 /* The op on the second group takes 50. The copy begins at 10, when the sender goes on with
@@ -82,16 +76,11 @@ Test(sharing, ops_take_longer_while_another_core_works)
  * sender makes the copy and holds up nobody. */
 Test(sharing, a_copy_holds_up_the_receiver_if_both_ends_work)
 {
-    const tiny_op both[] = {{.device = FIRST},
-                            {.device = SECOND, .weight = 5},
-                            {.device = FIRST, .weight = 5},
-                            {.device = SECOND, .input_count = 1, .input = {0}}};
-    const tiny_op one[] = {{.device = FIRST},
-                           {.device = SECOND, .weight = 5},
-                           {.device = SECOND, .input_count = 1, .input = {0}}};
+    const char both[] = "1; 2*5; 1*5; 2<0";
+    const char one[] = "1; 2*5; 2<0";
 
-    expect_step(both, 4, 2, 0, 281, 60, 54 + 10);
-    expect_step(one, 3, 2, 0, 281, 10, 60);
+    expect_step(both, 2, 0, 281, 60, 54 + 10);
+    expect_step(one, 2, 0, 281, 10, 60);
 }
 
 /* The groups have cores 0 and 1, so the host has core 0 again: its task of 20 comes before the op
@@ -99,25 +88,24 @@ Test(sharing, a_copy_holds_up_the_receiver_if_both_ends_work)
  * at 10 it ends at 10 + 10 + 10, and is not slowed by the host, which works on no other core. */
 Test(sharing, a_host_holds_up_the_group_whose_core_it_has)
 {
-    const tiny_op ops[] = {{.device = CPU}, {.device = FIRST}, {.device = SECOND}};
-    const tiny_op later[] = {
-        {.device = CPU}, {.device = SECOND}, {.device = FIRST, .control = 2}};
+    const char ops[] = "0; 1; 2";
+    const char later[] = "0; 2; 1!1";
 
-    expect_step(ops, 3, 2, 0, 30, 30, 10);
+    expect_step(ops, 2, 0, 30, 30, 10);
     cr_expect_eq(result.busy_ns[CPU], 20);
-    expect_step(ops, 3, 3, 0, 20, 10, 10);
-    expect_step(later, 3, 2, 3, 30, 20, 10);
+    expect_step(ops, 3, 0, 20, 10, 10);
+    expect_step(later, 2, 3, 30, 20, 10);
 }
 
 /* Cores 0 1, 2 0 and 1 of three: the host's task holds up half of the first group, which has a
  * core in common with the second, too. So no op is beside another. */
 Test(sharing, groups_of_several_cores_are_held_up_for_their_share)
 {
-    const tiny_op ops[] = {{.device = CPU}, {.device = FIRST}, {.device = SECOND}};
-    emp_runtime   runtime = tiny_list_scheduling();
+    const char  ops[] = "0; 1; 2";
+    emp_runtime runtime = tiny_list_scheduling();
 
     runtime.events.cpu_pool = true;
-    create(ops, 3, &runtime, 3, 3);
+    create(ops, &runtime, 3, 3);
     for (int d = FIRST; d <= SECOND; d++) t.machine->device[d].multiprocessors = 2;
     simulate();
     cr_expect_eq(result.busy_ns[FIRST], 20);
@@ -126,17 +114,14 @@ Test(sharing, groups_of_several_cores_are_held_up_for_their_share)
 
 Test(sharing, runtimes_with_host_threads_have_none_of_it)
 {
-    const tiny_op ops[] = {{.device = CPU},
-                           {.device = FIRST},
-                           {.device = SECOND, .input_count = 1, .input = {1}},
-                           {.device = FIRST}};
-    emp_runtime   runtime = tiny_serial();
-    emp_time_ns   shared_ns;
+    const char  ops[] = "0; 1; 2<1; 1";
+    emp_runtime runtime = tiny_serial();
+    emp_time_ns shared_ns;
 
-    create(ops, 4, &runtime, 2, 3);
+    create(ops, &runtime, 2, 3);
     simulate();
     shared_ns = result.step_time_ns;
-    task_create_tiny(&t, ops, 4, &runtime);
+    task_create_ops(&t, ops, &runtime);
     t.machine->device[CPU].cores = 1;
     simulate();
     cr_expect_eq(result.step_time_ns, shared_ns);
@@ -145,11 +130,11 @@ Test(sharing, runtimes_with_host_threads_have_none_of_it)
 /* Devices that share cores refuse an order of ops, but here nothing is ordered. */
 Test(sharing, a_step_without_ops_has_no_order)
 {
-    const tiny_op ops[] = {{.device = FIRST, .is_folded = true}};
+    const char    ops[] = "1f";
     const uint8_t level = 3;
     emp_runtime   runtime = tiny_list_scheduling();
 
-    create(ops, 1, &runtime, 2, 3);
+    create(ops, &runtime, 2, 3);
     const emp_decision decision = {.device_of_op = t.device_of_op, .level_of_op = &level};
     emp_sim           *sim = task_sim(&t);
     ASSERT_OK(emp_sim_run_decision(sim, &decision, &result, &err));
@@ -159,12 +144,11 @@ Test(sharing, a_step_without_ops_has_no_order)
 
 Test(sharing, every_allocation_may_fail)
 {
-    const tiny_op ops[] = {{.device = FIRST},
-                           {.device = SECOND, .input_count = 1, .input = {0}}};
-    emp_runtime   runtime = tiny_list_scheduling();
-    emp_sim      *sim = NULL;
+    const char  ops[] = "1; 2<0";
+    emp_runtime runtime = tiny_list_scheduling();
+    emp_sim    *sim = NULL;
 
-    create(ops, 2, &runtime, 2, 3);
+    create(ops, &runtime, 2, 3);
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_sim_create(&sim, t.problem, NULL), );
     emp_sim_destroy(sim);
     task_destroy(&t);

@@ -116,14 +116,14 @@ Test(blame, equals_a_second_count_on_random_problems)
 
 enum { GPU = 10, COPY = 5 + 256 };
 
-static void expect_blame(const tiny_op *ops, int op_count, const double *want_ns)
+static void expect_blame(const char *ops, const double *want_ns)
 {
     emp_runtime runtime = tiny_list_scheduling();
     task        t;
 
-    task_create_tiny(&t, ops, op_count, &runtime);
+    task_create_ops(&t, ops, &runtime);
     double *got = blame(&t);
-    for (int i = 0; i < op_count; i++)
+    for (int i = 0; i < t.graph->op_count; i++)
         cr_expect_float_eq(got[i] * 1e9, want_ns[i], 1e-6, "op %d: %g ns", i,
                            got[i] * 1e9);
     free(got);
@@ -132,14 +132,14 @@ static void expect_blame(const tiny_op *ops, int op_count, const double *want_ns
 
 Test(blame, is_shared_by_those_who_wait_and_whom_they_wait_for)
 {
-    const tiny_op beside[] = {{.device = 1, .weight = 3}, {.device = 2}};
-    const tiny_op queue[] = {{.device = 1, .weight = 4}, {.device = 1}};
-    const tiny_op copy[] = {{.device = 1}, {.device = 2, .input_count = 1, .input = {0}}};
+    const char beside[] = "1*3; 2";
+    const char queue[] = "1*4; 1";
+    const char copy[] = "1; 2<0";
 
-    expect_blame(beside, 2, (double[]){3 * GPU, 0}); /* nothing beside the path */
+    expect_blame(beside, (double[]){3 * GPU, 0}); /* nothing beside the path */
     /* the second op waits for the first for as long as that runs; then it runs */
-    expect_blame(queue, 2, (double[]){4 * GPU / 2.0, 4 * GPU / 2.0 + GPU});
-    expect_blame(copy, 2, (double[]){GPU + COPY / 2.0, GPU + COPY / 2.0});
+    expect_blame(queue, (double[]){4 * GPU / 2.0, 4 * GPU / 2.0 + GPU});
+    expect_blame(copy, (double[]){GPU + COPY / 2.0, GPU + COPY / 2.0});
 }
 
 static void note_end(void *context, emp_op_id op, emp_device_id device, int32_t lane,

@@ -229,8 +229,7 @@ enum {
 struct hand_case {
     const char *what;
     bool        is_serial; /* else list scheduling */
-    int         op_count;
-    tiny_op     op[4];
+    const char *ops;
     emp_time_ns cause_ns[EMP_CAUSE_COUNT];
     int         device; /* whose idle time is given */
     emp_time_ns idle_ns[EMP_IDLE_COUNT];
@@ -245,59 +244,59 @@ struct hand_case {
 /* clang-format off */
 static const struct hand_case hand_cases[] = {
     {"a kernel on the same GPU waits for its input, not for the stream",
-     true, 2, {{ON(1)}, {ON(1), FROM1(0)}},
+     true, "1; 1<0",
      {CAUSE(ISSUE) = ISSUE, CAUSE(GPU_OP) = GPU + GPU, CAUSE(STEP) = STEP},
      1, {IDLE(ISSUE) = ISSUE, IDLE(STEP) = STEP}},
     {"nor does an op without kernels between them hide that",
-     true, 3, {{ON(1)}, {ON(1), FROM1(0), .is_kernelless = true}, {ON(1), FROM1(1)}},
+     true, "1; 1<0k; 1<1",
      {CAUSE(ISSUE) = ISSUE, CAUSE(GPU_OP) = GPU + GPU, CAUSE(STEP) = STEP},
      1, {IDLE(ISSUE) = ISSUE, IDLE(STEP) = STEP}},
     {"two kernels: the second waits for the host thread, then for the stream",
-     true, 2, {{ON(1)}, {ON(1)}},
+     true, "1; 1",
      {CAUSE(HOST_WAIT) = ISSUE, CAUSE(ISSUE) = ISSUE, CAUSE(GPU_WAIT) = GPU - ISSUE,
       CAUSE(GPU_OP) = GPU, CAUSE(STEP) = STEP},
      1, {IDLE(ISSUE) = ISSUE, IDLE(STEP) = STEP}},
     {"across GPUs: the send is hidden by the kernel",
-     true, 2, {{ON(1)}, {ON(2), FROM1(0)}},
+     true, "1; 2<0",
      {CAUSE(ISSUE) = ISSUE + ISSUE, CAUSE(GPU_OP) = GPU + GPU, CAUSE(TRANSFER) = COPY,
       CAUSE(POLL) = POLL, CAUSE(RECEIVE) = RECEIVE, CAUSE(STEP) = STEP},
      2, {IDLE(TRANSFER) = COPY + POLL + RECEIVE, IDLE(OTHER_DEVICE) = GPU,
          IDLE(ISSUE) = ISSUE + ISSUE, IDLE(STEP) = STEP}},
     {"a copy of what no kernel makes waits for its send",
-     true, 2, {{ON(1), .is_kernelless = true}, {ON(2), FROM1(0)}},
+     true, "1k; 2<0",
      {CAUSE(ISSUE) = ISSUE + ISSUE, CAUSE(SEND) = SEND, CAUSE(GPU_OP) = GPU,
       CAUSE(TRANSFER) = COPY, CAUSE(POLL) = POLL, CAUSE(RECEIVE) = RECEIVE,
       CAUSE(STEP) = STEP},
      2, {IDLE(TRANSFER) = SEND + COPY + POLL + RECEIVE, IDLE(ISSUE) = ISSUE + ISSUE,
          IDLE(STEP) = STEP}},
     {"a copy waits for compute that is queued behind its producer",
-     true, 3, {{ON(1)}, {ON(1), .weight = 5}, {ON(2), FROM1(0)}},
+     true, "1; 1*5; 2<0",
      {CAUSE(ISSUE) = ISSUE + ISSUE, CAUSE(GPU_OP) = GPU + GPU,
       CAUSE(COPY_COMPUTE_WAIT) = 5 * GPU, CAUSE(TRANSFER) = COPY, CAUSE(POLL) = POLL,
       CAUSE(RECEIVE) = RECEIVE, CAUSE(STEP) = STEP},
      2, {IDLE(TRANSFER) = COPY + POLL + RECEIVE, IDLE(OTHER_DEVICE) = GPU + 5 * GPU,
          IDLE(ISSUE) = ISSUE + ISSUE, IDLE(STEP) = STEP}},
     {"the second copy waits for the stream of the first",
-     false, 3, {{ON(1)}, {ON(1)}, {ON(2), FROM2(0, 1)}},
+     false, "1; 1; 2<0,1",
      {CAUSE(GPU_WAIT) = GPU, CAUSE(GPU_OP) = GPU + GPU,
       CAUSE(COPY_STREAM_WAIT) = COPY - GPU, CAUSE(TRANSFER) = COPY},
      2, {IDLE(TRANSFER) = COPY - GPU + COPY, IDLE(OTHER_DEVICE) = GPU + GPU}},
     {"a copy of another stream waits for the link they share",
-     false, 3, {{ON(0)}, {ON(2)}, {ON(1), FROM2(0, 1)}},
+     false, "0; 2; 1<0,1",
      {CAUSE(CPU_OP) = CPU, CAUSE(LINK_WAIT) = GPU + COPY - CPU, CAUSE(TRANSFER) = COPY,
       CAUSE(GPU_OP) = GPU},
      1, {IDLE(CPU) = CPU, IDLE(TRANSFER) = GPU + COPY - CPU + COPY}},
     {"a control edge is a message",
-     true, 2, {{ON(1)}, {ON(2), .control = 1}},
+     true, "1; 2!0",
      {CAUSE(ISSUE) = ISSUE + ISSUE, CAUSE(MESSAGE) = MESSAGE, CAUSE(GPU_OP) = GPU,
       CAUSE(STEP) = STEP},
      2, {IDLE(ISSUE) = ISSUE + ISSUE, IDLE(MESSAGE) = MESSAGE, IDLE(STEP) = STEP}},
     {"a CPU op waits for the cores that an earlier one has cut itself for",
-     true, 2, {{ON(0), .lanes = 4}, {ON(0)}},
+     true, "0|4; 0",
      {CAUSE(CPU_WAIT) = 2 * 4 * CPU / 8, CAUSE(CPU_OP) = CPU, CAUSE(STEP) = STEP},
      0, {IDLE(STEP) = STEP}},
     {"a device without ops has nothing to do",
-     false, 1, {{ON(1)}}, {CAUSE(GPU_OP) = GPU}, 2, {IDLE(NOTHING_LEFT) = GPU}},
+     false, "1", {CAUSE(GPU_OP) = GPU}, 2, {IDLE(NOTHING_LEFT) = GPU}},
 };
 /* clang-format on */
 
@@ -307,7 +306,7 @@ Test(explain, causes_are_those_found_by_hand)
         const struct hand_case *c = &hand_cases[i];
         emp_runtime runtime = c->is_serial ? tiny_serial() : tiny_list_scheduling();
         task        t;
-        task_create_tiny(&t, c->op, c->op_count, &runtime);
+        task_create_ops(&t, c->ops, &runtime);
         emp_explain *why = task_explain(&t);
         for (int k = 0; k < EMP_CAUSE_COUNT; k++) {
             cr_expect_eq(why->cause_ns[k], c->cause_ns[k], "%s: %s %" PRId64 " ns",
@@ -327,11 +326,11 @@ Test(explain, causes_are_those_found_by_hand)
 
 Test(explain, pieces_are_named_and_ordered)
 {
-    static const tiny_op ops[] = {{ON(1)}, {ON(1), .weight = 5}, {ON(2), FROM1(0)}};
-    emp_runtime          runtime = tiny_serial();
-    task                 t;
+    static const char ops[] = "1; 1*5; 2<0";
+    emp_runtime       runtime = tiny_serial();
+    task              t;
 
-    task_create_tiny(&t, ops, 3, &runtime);
+    task_create_ops(&t, ops, &runtime);
     emp_explain *why = task_explain(&t);
     cr_assert_geq(why->worst_count, 3);
     const emp_explain_segment *s = &why->segment[why->worst[0].segment];
@@ -351,12 +350,11 @@ Test(explain, pieces_are_named_and_ordered)
 
 Test(explain, memory_is_named_at_the_peak_and_at_the_verdict)
 {
-    static const tiny_op ops[] = {
-        {ON(1), .is_variable = true}, {ON(1), FROM1(0)}, {ON(2), FROM1(1)}};
-    emp_runtime runtime = tiny_serial();
-    task        t;
+    static const char ops[] = "1v; 1<0; 2<1";
+    emp_runtime       runtime = tiny_serial();
+    task              t;
 
-    task_create_tiny(&t, ops, 3, &runtime);
+    task_create_ops(&t, ops, &runtime);
     t.machine->device[1].memory_bytes = 300; /* the variable fits, no more */
     emp_explain              *why = task_explain(&t);
     const emp_explain_memory *m = &why->device[1].peak;

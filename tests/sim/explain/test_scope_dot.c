@@ -17,12 +17,7 @@
 
 enum { SEEDS = 300, TEXT_BYTES = 8192 };
 
-static const tiny_op ops[] = {
-    {.device = 1},
-    {.device = 2, .input_count = 1, .input = {0}},
-    {.device = 1, .input_count = 1, .input = {0}},
-    {.device = 0, .input_count = 2, .input = {1, 2}},
-};
+static const char        ops[] = "1; 2<0; 1<0; 0<1,2";
 static const char *const names[] = {"enc/cell/a", "enc/cell/b", "enc/\"q\"/c", "loss"};
 
 TestSuite(scope_dot, .init = scratch_create, .fini = scratch_remove);
@@ -34,7 +29,7 @@ static emp_scope_dot_summary draw(int32_t depth, char text[TEXT_BYTES])
     emp_runtime           runtime = tiny_serial();
     emp_scope_dot_summary summary = {0};
 
-    task_create_tiny(&t, ops, 4, &runtime);
+    task_create_ops(&t, ops, &runtime);
     for (int i = 0; i < 4; i++) t.graph->name[i] = names[i];
     ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), t.problem, t.device_of_op, depth,
                                   &summary, &err));

@@ -52,12 +52,12 @@ Test(tally, adds_up_on_random_problems)
 }
 
 /* A problem of serial issue with these names. */
-static void create_named(task *t, const tiny_op *ops, const char *const *names, int count)
+static void create_named(task *t, const char *ops, const char *const *names)
 {
     emp_runtime runtime = tiny_serial();
 
-    task_create_tiny(t, ops, count, &runtime);
-    for (int i = 0; i < count; i++) t->graph->name[i] = names[i];
+    task_create_ops(t, ops, &runtime);
+    for (int i = 0; i < t->graph->op_count; i++) t->graph->name[i] = names[i];
 }
 
 static void expect_scope(const emp_explain *why, const emp_explain_share *share,
@@ -76,17 +76,12 @@ static void expect_scope(const emp_explain *why, const emp_explain_share *share,
  * and is told as "a/c". */
 Test(tally, big_scopes_are_told_by_their_parts)
 {
-    static const tiny_op     ops[] = {{.device = 1, .weight = 4},
-                                      {.device = 1, .weight = 2},
-                                      {.device = 1},
-                                      {.device = 1},
-                                      {.device = 1},
-                                      {.device = 2}};
+    static const char        ops[] = "1*4; 1*2; 1; 1; 1; 2";
     static const char *const names[] = {
         "a/c/only/x", "gradients/a/d/y_grad/z", "a/w", "b/v", "u", "far"};
     task t;
 
-    create_named(&t, ops, names, 6);
+    create_named(&t, ops, names);
     emp_explain              *why = task_explain(&t);
     const emp_explain_device *device = &why->device[1];
     const emp_explain_top    *top = &device->scopes;
@@ -107,12 +102,11 @@ Test(tally, big_scopes_are_told_by_their_parts)
 
 Test(tally, ops_that_are_issued_for_longer_than_they_run_are_counted)
 {
-    static const tiny_op ops[] = {
-        {.device = 1}, {.device = 1}, {.device = 1, .is_kernelless = true}};
-    emp_runtime runtime = tiny_serial();
-    task        t;
+    static const char ops[] = "1; 1; 1k";
+    emp_runtime       runtime = tiny_serial();
+    task              t;
 
-    task_create_tiny(&t, ops, 3, &runtime);
+    task_create_ops(&t, ops, &runtime);
     t.problem->costs->gpu[1].compute_ns = ISSUE - 1;
     emp_explain *why = task_explain(&t);
     cr_expect_eq(why->device[1].launch_bound.op_count, 1);
@@ -124,14 +118,13 @@ Test(tally, ops_that_are_issued_for_longer_than_they_run_are_counted)
 
 Test(scopes, ops_are_in_the_scopes_of_their_names)
 {
-    static const tiny_op ops[] = {
-        {.device = 1}, {.device = 1}, {.device = 1}, {.device = 1, .is_folded = true}};
+    static const char        ops[] = "1; 1; 1; 1f";
     static const char *const names[] = {"a/b/x", "gradients/a/b/x_1_grad/MatMul", "ab/y",
                                         "a/b/c/z"};
     task                     t;
     emp_scopes               s = {0};
 
-    create_named(&t, ops, names, 4);
+    create_named(&t, ops, names);
     cr_assert_eq(emp_scopes_init(&s, t.graph, NULL), EMP_OK);
     cr_assert_eq(s.count, 4, "the root, a, a/b, ab");
     cr_expect_eq(s.of_op[0], s.of_op[1], "a gradient is with what it differentiates");

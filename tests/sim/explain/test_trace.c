@@ -18,11 +18,7 @@
 
 enum { SEEDS = 200 };
 
-static const tiny_op ops[] = {
-    {.device = 1},
-    {.device = 2, .input_count = 1, .input = {0}},
-    {.device = 0, .input_count = 1, .input = {0}, .lanes = 4},
-};
+static const char ops[] = "1; 2<0; 0<0|4";
 
 TestSuite(trace, .fini = expect_no_leak);
 
@@ -43,12 +39,12 @@ static json_t *trace_task(const task *t, emp_sim_result *result)
     return root;
 }
 
-static json_t *trace_of(const tiny_op *traced, const emp_runtime *runtime,
+static json_t *trace_of(const char *traced, const emp_runtime *runtime,
                         bool has_two_hosts, emp_sim_result *result)
 {
     task t;
 
-    task_create_tiny(&t, traced, 3, runtime);
+    task_create_ops(&t, traced, runtime);
     if (has_two_hosts) task_split_hosts(&t);
     json_t *root = trace_task(&t, result);
     task_destroy(&t);
@@ -117,14 +113,10 @@ static void expect_end(const emp_runtime *runtime)
 
 Test(trace, every_host_has_its_tracks)
 {
-    static const tiny_op far[] = {
-        {.device = 0, .lanes = 4},
-        {.device = 2, .input_count = 1, .input = {0}, .lanes = 4},
-        {.device = 1, .input_count = 1, .input = {1}},
-    };
-    emp_runtime    runtime = tiny_serial();
-    emp_sim_result r = {0};
-    json_t        *root = trace_of(far, &runtime, true, &r);
+    static const char far[] = "0|4; 2<0|4; 1<1";
+    emp_runtime       runtime = tiny_serial();
+    emp_sim_result    r = {0};
+    json_t           *root = trace_of(far, &runtime, true, &r);
 
     cr_expect_eq(count(root, "X", 0, EMP_MAX_CORES), 1, "a copy to the other host");
     cr_expect_eq(count(root, "X", 2, EMP_MAX_CORES), 0);
@@ -216,14 +208,13 @@ Test(trace, is_valid_by_the_rules_of_other_simulators)
 /* Op 0 and its copy to gpu:1 lie on the critical path; op 2 beside it does not. */
 Test(trace, slices_say_whether_they_are_on_the_critical_path)
 {
-    static const tiny_op beside[] = {
-        {.device = 1}, {.device = 2, .input_count = 1, .input = {0}}, {.device = 0}};
-    emp_runtime    runtime = tiny_list_scheduling();
-    emp_sim_result r = {0};
-    json_t        *root = trace_of(beside, &runtime, false, &r);
-    size_t         i;
-    const json_t  *e;
-    int            critical = 0, others = 0;
+    static const char beside[] = "1; 2<0; 0";
+    emp_runtime       runtime = tiny_list_scheduling();
+    emp_sim_result    r = {0};
+    json_t           *root = trace_of(beside, &runtime, false, &r);
+    size_t            i;
+    const json_t     *e;
+    int               critical = 0, others = 0;
 
     json_array_foreach(json_object_get(root, "traceEvents"), i, e)
     {
@@ -247,7 +238,7 @@ Test(trace, survives_allocation_failures_and_names_missing_folders)
     char           path[] = P_tmpdir "/emplace-trace-XXXXXX";
 
     close(mkstemp(path));
-    task_create_tiny(&t, ops, 3, &runtime);
+    task_create_ops(&t, ops, &runtime);
     const emp_decision d = {.device_of_op = t.device_of_op};
     emp_sim           *sim = task_sim(&t);
     SURVIVES_EVERY_ALLOCATION_FAILURE(

@@ -27,9 +27,9 @@ static emp_explain *why;
 static emp_what_if  w;
 
 /* The machine of a tiny problem states the times of its routes; here they follow from links. */
-static void create(task *t, const tiny_op *ops, int count, const emp_runtime *runtime)
+static void create(task *t, const char *ops, const emp_runtime *runtime)
 {
-    task_create_tiny(t, ops, count, runtime);
+    task_create_ops(t, ops, runtime);
     for (int i = 0; i < t->machine->link_count; i++)
         t->machine->link[i] = (emp_link){.bytes_per_s = 1e9, .latency_s = LATENCY * 1e-9};
 }
@@ -66,12 +66,11 @@ static void expect_time(emp_what_if_kind kind, emp_time_ns time)
 /* Two copies to gpu:0 share its link in, the one from gpu:1 goes first. */
 Test(what_if, links)
 {
-    static const tiny_op ops[] = {
-        {.device = 0}, {.device = 2}, {.device = 1, .input_count = 2, .input = {0, 1}}};
-    emp_runtime runtime = tiny_list_scheduling();
-    task        t;
+    static const char ops[] = "0; 2; 1<0,1";
+    emp_runtime       runtime = tiny_list_scheduling();
+    task              t;
 
-    create(&t, ops, 3, &runtime);
+    create(&t, ops, &runtime);
     ask(&t);
     cr_expect_eq(why->result.step_time_ns, GPU + COPY + COPY + GPU);
     expect_time(EMP_WHAT_IF_LINK_QUEUE, CPU + COPY + GPU);
@@ -83,11 +82,11 @@ Test(what_if, links)
 
 Test(what_if, a_link_that_nothing_waits_for_is_not_told)
 {
-    static const tiny_op ops[] = {{.device = 1}, {.device = 1}};
-    emp_runtime          runtime = tiny_list_scheduling();
-    task                 t;
+    static const char ops[] = "1; 1";
+    emp_runtime       runtime = tiny_list_scheduling();
+    task              t;
 
-    create(&t, ops, 2, &runtime);
+    create(&t, ops, &runtime);
     ask(&t);
     cr_expect_null(change_of(EMP_WHAT_IF_LINK_QUEUE));
     cr_expect_null(change_of(EMP_WHAT_IF_LINK));
@@ -100,17 +99,17 @@ Test(what_if, a_link_that_nothing_waits_for_is_not_told)
 
 Test(what_if, faster_devices)
 {
-    static const tiny_op on_cpu[] = {{.device = 0}};
-    static const tiny_op on_gpu[] = {{.device = 1}, {.device = 1}};
-    emp_runtime          list = tiny_list_scheduling(), serial = tiny_serial();
-    task                 t;
+    static const char on_cpu[] = "0";
+    static const char on_gpu[] = "1; 1";
+    emp_runtime       list = tiny_list_scheduling(), serial = tiny_serial();
+    task              t;
 
-    create(&t, on_cpu, 1, &list);
+    create(&t, on_cpu, &list);
     ask(&t);
     expect_time(EMP_WHAT_IF_CPU, CPU / 2);
     destroy(&t);
 
-    create(&t, on_gpu, 2, &serial);
+    create(&t, on_gpu, &serial);
     ask(&t);
     cr_expect_eq(why->result.step_time_ns, 3 + 2 * GPU + STEP);
     expect_time(EMP_WHAT_IF_HOST, 1 + 2 * GPU + STEP);
@@ -118,9 +117,7 @@ Test(what_if, faster_devices)
     destroy(&t);
 }
 
-static const tiny_op     apart[] = {{.device = 1},
-                                    {.device = 2, .input_count = 1, .input = {0}},
-                                    {.device = 2, .weight = 3}};
+static const char        apart[] = "1; 2<0; 2*3";
 static const char *const names[] = {"a/x", "a/y", "b/z"};
 
 /* Op a/y on gpu:1 reads a/x of gpu:0. Op b/z keeps gpu:1 busy beside them. */
@@ -128,7 +125,7 @@ static void create_apart(task *t)
 {
     emp_runtime runtime = tiny_list_scheduling();
 
-    create(t, apart, 3, &runtime);
+    create(t, apart, &runtime);
     for (int i = 0; i < 3; i++) t->graph->name[i] = names[i];
 }
 
