@@ -462,54 +462,30 @@ Test(bounds, scale_with_all_times_and_do_not_rise_with_another_device)
 
 /* ---- by hand ---- */
 
-static emp_bounds bounds_of_tiny(const tiny_op *ops, int count, emp_runtime runtime)
+static emp_bounds bounds_of_ops(const char *ops, emp_runtime runtime)
 {
     task t;
 
-    task_create_tiny(&t, ops, count, &runtime);
+    task_create_ops(&t, ops, &runtime);
     emp_bounds b = bounds_of(t.problem);
     task_destroy(&t);
     return b;
 }
 
-#define FROM(...) \
-    .input_count = sizeof((int[]){__VA_ARGS__}) / sizeof(int), .input = {__VA_ARGS__}
-
-Test(bounds, of_a_chain_is_its_length)
+Test(bounds, of_small_steps_are_those_worked_out_by_hand)
 {
-    const tiny_op chain[] = {
-        {.device = 1}, {.device = 1, FROM(0)}, {.device = 1, FROM(1)}};
-    emp_bounds b = bounds_of_tiny(chain, 3, tiny_list_scheduling());
+    emp_bounds b = bounds_of_ops("1; 1<0; 1<1", tiny_list_scheduling());
 
     cr_expect_eq(b.path_ns, 30); /* 10 ns an op, on a GPU */
     cr_expect_eq(b.best_ns, 30);
-    b = bounds_of_tiny(chain, 3, tiny_serial());
+    b = bounds_of_ops("1; 1<0; 1<1", tiny_serial());
     cr_expect_eq(b.path_ns, 100 + 3 + 30); /* step, the first issue, three kernels */
-}
-
-Test(bounds, of_equal_ops_is_their_share)
-{
-    tiny_op apart[8] = {{0}};
-
-    for (int i = 0; i < 8; i++) apart[i].device = 1;
-    emp_bounds b = bounds_of_tiny(apart, 8, tiny_list_scheduling());
+    b = bounds_of_ops("1; 1; 1; 1; 1; 1; 1; 1", tiny_list_scheduling());
     /* two GPUs do one in 10 ns, the CPU one in 20: 8 of them take 8 x 10 / 2.5 */
     cr_expect_eq(b.area_ns, 32);
     cr_expect_eq(b.path_ns, 10);
     cr_expect(b.best_ns >= 32 && b.best_ns <= 40);
-}
-
-Test(bounds, of_fork_and_join_knows_what_comes_before_and_after)
-{
-    const tiny_op fork[] = {{.device = 1},
-                            {.device = 1, FROM(0)},
-                            {.device = 1, FROM(0)},
-                            {.device = 1, FROM(0)},
-                            {.device = 1, FROM(0)},
-                            {.device = 1, FROM(1, 2, 3)},
-                            {.device = 1, FROM(4, 5)}};
-    emp_bounds    b = bounds_of_tiny(fork, 7, tiny_list_scheduling());
-
+    b = bounds_of_ops("1; 1<0; 1<0; 1<0; 1<0; 1<1,2,3; 1<4,5", tiny_list_scheduling());
     cr_expect_eq(b.path_ns, 40);
     cr_expect_eq(b.joined_ns, 70); /* all on one GPU: a copy takes 5 + 256 */
     cr_expect_eq(b.best_ns, 70);
@@ -517,13 +493,10 @@ Test(bounds, of_fork_and_join_knows_what_comes_before_and_after)
 
 Test(bounds, an_op_without_a_gpu_kernel_forces_transfers)
 {
-    tiny_op     chain[] = {{.device = 1, .weight = 100},
-                           {.device = 0, FROM(0)},
-                           {.device = 1, .weight = 100, FROM(1)}};
     task        t;
     emp_runtime runtime = tiny_list_scheduling();
 
-    task_create_tiny(&t, chain, 3, &runtime);
+    task_create_ops(&t, "1*100; 0<0; 1<1*100", &runtime);
     for (int32_t c = 0; c < t.graph->class_count; c++)
         t.problem->kinds_of_class[c] =
             t.graph->op[1].colocation_class == c ? EMP_KIND_CPU : EMP_KIND_GPU;

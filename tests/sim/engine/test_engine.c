@@ -115,20 +115,19 @@ Test(engine, each_switch_changes_what_it_says)
 /* The memory of the CPU moves a byte a nanosecond. */
 static emp_time_ns time_of_movers(int ops, int64_t bytes, bool shared_memory)
 {
-    const char     op[] = "0; 0; 0; 0";
-    emp_runtime    runtime = tiny_serial();
-    task           t;
-    emp_sim_result result;
+    const char  op[] = "0; 0; 0; 0";
+    emp_runtime runtime = tiny_serial();
+    task        t;
 
     runtime.events.shared_memory = shared_memory;
-    task_create_ops(&t, op, &runtime);
+    task_create_ops(&t, op + 3 * (4 - ops), &runtime);
     t.machine->device[0].core_bytes_per_s = 1e9;
     t.machine->device[0].bandwidth_cores = 1;
     for (int i = 0; i < ops; i++) {
         emp_graph_own_cost(t.graph, i)->bytes_read = bytes;
         emp_graph_own_cost(t.graph, i)->bytes_written = 0;
     }
-    result = task_run(&t);
+    emp_sim_result result = task_run(&t);
     task_destroy(&t);
     return result.step_time_ns;
 }

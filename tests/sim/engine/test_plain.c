@@ -446,15 +446,12 @@ Test(plain, msr_divides_as_published_with_one_gpu)
  * CPU, where it takes 20, op 2 on a GPU, where it takes 10. */
 Test(plain, steps_leave_out_folded_ops_and_repeated_edges)
 {
-    task          t;
-    plain_step    s;
-    const tiny_op ops[] = {
-        {.device = 1, .is_folded = true},
-        {.device = 0},
-        {.device = 1, .input_count = 3, .input = {0, 1, 1}, .control = 2}};
+    task        t;
+    plain_step  s;
+    const char  ops[] = "1f; 0; 1<0,1,1!1";
     emp_runtime runtime = tiny_list_scheduling();
 
-    task_create_tiny(&t, ops, 3, &runtime);
+    task_create_ops(&t, ops, &runtime);
     plain_step_create(&s, t.problem, t.device_of_op);
     cr_expect(s.op_count == 2 && s.device_count == 3 && s.tensor_count == 2);
     cr_expect(s.is_cpu[0] && !s.is_cpu[1] && !s.is_cpu[2]);

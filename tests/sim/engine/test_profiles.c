@@ -327,9 +327,6 @@ Test(profiles, edges_takes_stated_copies_as_the_plain_one_does)
 
 /* ---- by hand ---- */
 
-#define ON(d)       .device = (d)
-#define FROM1(a)    .input_count = 1, .input = {a}
-#define FROM2(a, b) .input_count = 2, .input = {a, b}
 enum { BYTES = 256 };
 
 struct verdict_case {
@@ -361,14 +358,13 @@ static const struct verdict_case verdicts[] = {
 
 Test(profiles, name_the_first_op_that_does_not_fit)
 {
-    static const tiny_op ops[] = {
-        {ON(0)}, {ON(1), FROM1(0)}, {ON(1), FROM1(0)}, {ON(1), FROM2(1, 2)}};
+    static const char ops[] = "0; 1<0; 1<0; 1<1,2";
 
     for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
         const struct verdict_case *c = &verdicts[i];
         emp_runtime                runtime = load(c->profile);
         task                       t;
-        task_create_tiny(&t, ops, 4, &runtime);
+        task_create_ops(&t, ops, &runtime);
         t.machine->device[1].memory_bytes = c->memory_bytes;
         emp_sim_result r = task_run(&t);
         cr_expect_eq(r.is_feasible, c->op < 0, "%s", c->profile);
@@ -386,17 +382,18 @@ Test(profiles, name_the_first_op_that_does_not_fit)
 /* The CPU of the formulas has no limit. A step in which nothing is left takes no time. */
 Test(profiles, only_msr_lets_the_cpu_hold_what_it_likes)
 {
-    static const tiny_op ops[] = {{ON(0)}}, folded[] = {{ON(1), .is_folded = true}};
+    static const char ops[] = "0";
+    static const char folded[] = "1f";
 
     for (int i = 0; i < PLAIN; i++) {
         emp_runtime runtime = load(profiles[i]);
         task        t;
-        task_create_tiny(&t, ops, 1, &runtime);
+        task_create_ops(&t, ops, &runtime);
         t.machine->device[0].memory_bytes = 1;
         cr_expect_eq(task_run(&t).is_feasible, strncmp(profiles[i], "msr", 3) == 0, "%s",
                      profiles[i]);
         task_destroy(&t);
-        task_create_tiny(&t, folded, 1, &runtime);
+        task_create_ops(&t, folded, &runtime);
         emp_sim_result r = task_run(&t);
         cr_expect(r.step_time_ns == 0 && r.is_feasible, "%s", profiles[i]);
         task_destroy(&t);
@@ -407,13 +404,13 @@ Test(profiles, only_msr_lets_the_cpu_hold_what_it_likes)
 
 Test(profiles, refuse_what_is_no_placement)
 {
-    static const tiny_op ops[] = {{ON(1)}, {ON(1), FROM1(0)}};
+    static const char ops[] = "1; 1<0";
 
     for (int i = 0; i < PROFILES; i++) {
         emp_runtime    runtime = load(profiles[i]);
         task           t;
         emp_sim_result r = {.step_time_ns = -5};
-        task_create_tiny(&t, ops, 2, &runtime);
+        task_create_ops(&t, ops, &runtime);
         emp_sim *sim = task_sim(&t);
         t.device_of_op[1] = 3;
         EXPECT_REFUSED(emp_sim_run(sim, t.device_of_op, &r, &err), EMP_EINVAL,
@@ -440,13 +437,13 @@ static void expect_unsupported(const task *t, const char *sentence)
 
 Test(profiles, refuse_sizes_beyond_64_bits)
 {
-    static const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+    static const char ops[] = "1; 2<0";
 
     for (int i = 0; i < PROFILES; i++) {
         emp_runtime runtime = load(profiles[i]);
         for (int which = 0; which < 5; which++) {
             task t;
-            task_create_tiny(&t, ops, 2, &runtime);
+            task_create_ops(&t, ops, &runtime);
             emp_tensor *tensor = &t.graph->tensor[t.graph->output_offset[0]];
             if (which == 0) tensor->bytes = INT64_MAX;
             if (which == 1) tensor->copy_bytes = INT64_C(1) << 61;
@@ -475,7 +472,7 @@ static void set_rate(emp_runtime *r, double bytes_per_s, double byte_s, double f
 
 Test(profiles, refuse_constants_that_cannot_be)
 {
-    static const tiny_op ops[] = {{ON(1)}, {ON(2), FROM1(0)}};
+    static const char ops[] = "1; 2<0";
 
     for (int i = 0; i < PLAIN; i++) {
         emp_runtime runtime = load(profiles[i]);
@@ -483,7 +480,7 @@ Test(profiles, refuse_constants_that_cannot_be)
         task        t;
         if (runtime.rules == EMP_RULES_EDGES) continue; /* it has none */
         set_rate(&runtime, 0.5, 1e17, 0.0);
-        task_create_tiny(&t, ops, 2, &runtime);
+        task_create_ops(&t, ops, &runtime);
         expect_unsupported(&t, is_baechi ? "per_byte is 1e+17 s" : "_rate is 0.5 B/s");
         t.problem->runtime = load(profiles[i]);
         set_rate(&t.problem->runtime, 1.0, 1.0, 1e7);
@@ -495,7 +492,7 @@ Test(profiles, refuse_constants_that_cannot_be)
     emp_runtime runtime = load("baechi");
     runtime.baechi.byte_s = 0.0;
     runtime.baechi.control_bytes = INT64_MAX;
-    task_create_tiny(&t, ops, 2, &runtime);
+    task_create_ops(&t, ops, &runtime);
     expect_unsupported(&t, "control_size is 9.22e+18 B");
     task_destroy(&t);
 }

@@ -36,15 +36,13 @@ Test(agreement, is_that_of_a_hand_example)
 /* op1 waits for a copy; in topological order op2 stands behind it, but runs before. */
 Test(agreement, following_the_oracle_mends_the_order)
 {
-    const tiny_op  ops[] = {{.device = 2, .weight = 10},
-                            {.device = 1, .input_count = 1, .input = {0}},
-                            {.device = 1}};
+    const char     ops[] = "2*10; 1<0; 1";
     emp_runtime    list = tiny_list_scheduling();
     task           t;
     emp_surrogate *s = NULL;
     double         before, after;
 
-    task_create_tiny(&t, ops, 3, &list);
+    task_create_ops(&t, ops, &list);
     cr_assert_eq(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_FASTEST, NULL),
                  EMP_OK);
     emp_sim       *sim = task_sim(&t);

@@ -288,13 +288,12 @@ Test(surrogate, of_one_device_is_the_sum_of_its_costs)
     }
 }
 
-static double estimate_tiny(const tiny_op *ops, int count, const emp_runtime *runtime,
-                            double *exact_s)
+static double estimate_tiny(const char *ops, const emp_runtime *runtime, double *exact_s)
 {
     task   t;
     double estimate;
 
-    task_create_tiny(&t, ops, count, runtime);
+    task_create_ops(&t, ops, runtime);
     emp_surrogate *surrogate = create(t.problem, EMP_SURROGATE_FASTEST);
     run(surrogate, &t.device_of_op, 1, &estimate);
     *exact_s = 1e-9 * (double)task_run(&t).step_time_ns;
@@ -303,44 +302,30 @@ static double estimate_tiny(const tiny_op *ops, int count, const emp_runtime *ru
     return estimate;
 }
 
-#define ON(d)   .device = (d)
-#define FROM(a) .input_count = 1, .input = {(a)}
-
 /* Where nobody overtakes, the estimate is the oracle's time. */
 Test(surrogate, equals_the_oracle_on_chains_and_fans)
 {
-    static const struct {
-        int     count;
-        tiny_op op[TINY_MAX_OPS];
-    } cases[] = {
-        {1, {{ON(1)}}},
-        {5, {{ON(1)}, {ON(1), FROM(0)}, {ON(1), FROM(1)}, {ON(1), FROM(2)}, {ON(1)}}},
-        {2, {{ON(1)}, {ON(2), FROM(0)}}},
-        {3, {{ON(0)}, {ON(1), FROM(0)}, {ON(0), FROM(1)}}},
-        {3, {{ON(1)}, {ON(2), FROM(0)}, {ON(2), FROM(0)}}}, /* one copy for two */
-        {4, {{ON(1)}, {ON(1)}, {ON(2), FROM(0)}, {ON(2), FROM(1)}}}, /* two on a link */
-        {2, {{ON(1)}, {ON(2), .control = 1}}},
-        {2, {{ON(1), .is_on_host = true}, {ON(0), FROM(0)}}},
-        {2, {{ON(0), .is_folded = true}, {ON(1), FROM(0)}}},
-    };
+    static const char *const cases[] = {
+        "1",           "1; 1<0; 1<1; 1<2; 1", "1; 2<0", "0; 1<0; 0<1",
+        "1; 2<0; 2<0", "1; 1; 2<0; 2<1",      "1; 2!0", "1h; 0<0",
+        "0f; 1<0"};
     emp_runtime list = tiny_list_scheduling();
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double exact_s,
-            estimate_s = estimate_tiny(cases[i].op, cases[i].count, &list, &exact_s);
-        cr_expect_float_eq(estimate_s, exact_s, 1e-15, "case %zu: %g s, should be %g s",
-                           i, estimate_s, exact_s);
+        double exact_s, estimate_s = estimate_tiny(cases[i], &list, &exact_s);
+        cr_expect_float_eq(estimate_s, exact_s, 1e-15, "%s: %g s, should be %g s",
+                           cases[i], estimate_s, exact_s);
     }
 }
 
 /* Issue 3, compute 10, step 100: the host thread runs ahead of the stream. */
 Test(surrogate, host_thread_and_stream_overlap)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM(0)}, {ON(1), FROM(1)}};
-    emp_runtime   serial = tiny_serial();
-    double        exact_s;
+    const char  ops[] = "1; 1<0; 1<1";
+    emp_runtime serial = tiny_serial();
+    double      exact_s;
 
-    cr_expect_float_eq(estimate_tiny(ops, 3, &serial, &exact_s), 133e-9, 1e-15);
+    cr_expect_float_eq(estimate_tiny(ops, &serial, &exact_s), 133e-9, 1e-15);
     cr_expect_float_eq(exact_s, 133e-9, 1e-15);
 }
 
@@ -382,12 +367,12 @@ Test(surrogate, any_order_stays_topological)
 
 Test(surrogate, order_follows_the_times_where_the_graph_is_silent)
 {
-    const tiny_op ops[] = {{ON(1)}, {ON(1), FROM(0)}, {ON(1)}, {ON(1)}};
-    const double  time_of_op[] = {4, 1, 3, 2};
-    emp_runtime   list = tiny_list_scheduling();
-    task          t;
+    const char   ops[] = "1; 1<0; 1; 1";
+    const double time_of_op[] = {4, 1, 3, 2};
+    emp_runtime  list = tiny_list_scheduling();
+    task         t;
 
-    task_create_tiny(&t, ops, 4, &list);
+    task_create_ops(&t, ops, &list);
     emp_surrogate *s = create(t.problem, EMP_SURROGATE_SCALAR);
     cr_assert_eq(emp_surrogate_set_order(s, time_of_op, NULL), EMP_OK);
     cr_expect_arr_eq(s->order, ((emp_op_id[]){3, 2, 0, 1}), 4 * sizeof(emp_op_id));
@@ -399,14 +384,14 @@ Test(surrogate, order_follows_the_times_where_the_graph_is_silent)
 
 static void expect_refusal(emp_surrogate_kernel kernel)
 {
-    const tiny_op  ops[] = {{ON(0), .is_folded = true}, {ON(1), FROM(0)}};
+    const char     ops[] = "0f; 1<0";
     emp_runtime    list = tiny_list_scheduling();
     task           t;
     emp_device_id  other[] = {0, 1};
     emp_device_id *placements[] = {other, NULL};
     double         estimate[2];
 
-    task_create_tiny(&t, ops, 2, &list);
+    task_create_ops(&t, ops, &list);
     placements[1] = t.device_of_op;
     emp_surrogate *s = create(t.problem, kernel);
     t.device_of_op[0] = -7; /* that of a folded op is not looked at */
@@ -430,12 +415,12 @@ Test(surrogate, refuses_devices_that_do_not_exist)
 
 Test(surrogate, refuses_other_rules_and_several_hosts)
 {
-    const tiny_op  ops[] = {{ON(1)}};
+    const char     ops[] = "1";
     emp_runtime    runtime = {.name = "x", .rules = EMP_RULES_BAECHI};
     task           t;
     emp_surrogate *s = NULL;
 
-    task_create_tiny(&t, ops, 1, &runtime);
+    task_create_ops(&t, ops, &runtime);
     EXPECT_REFUSED(emp_surrogate_create(&s, t.problem, EMP_SURROGATE_SCALAR, &err),
                    EMP_EUNSUPPORTED, "runtime x: its rules are 'baechi'");
     task_destroy(&t);
