@@ -74,8 +74,8 @@ static void expect_below(const emp_bounds *b, emp_time_ns step_ns, uint64_t seed
                   b->name##_ns, step_ns);
     EMP_BOUNDS_LIST(X)
 #undef X
-    cr_expect_leq(b->best_ns, step_ns, "seed %" PRIu64, seed);
-    cr_expect_not(b->is_infeasible, "seed %" PRIu64, seed);
+    cr_expect_leq(b->best_ns, step_ns, SEED);
+    cr_expect_not(b->is_infeasible, SEED);
 }
 
 /* Classes that must be on a GPU: where all may be on the CPU few bounds bind. */
@@ -170,7 +170,7 @@ Test(bounds, of_gpu_kernels_is_never_above_the_best_placement_without_cpus)
             cr_assert_eq(emp_problem_forbid_cpus(r.problem, NULL, NULL), EMP_OK);
             emp_time_ns best_ns = solve(r.problem);
             if (best_ns >= 0) {
-                cr_expect_leq(b.gpu_kernels_ns, best_ns, "seed %" PRIu64, seed);
+                cr_expect_leq(b.gpu_kernels_ns, best_ns, SEED);
                 cr_expect(b.gpu_kernels_ns == 0 || b.gpu_kernels_ns >= b.best_ns);
                 higher += b.gpu_kernels_ns > b.best_ns;
                 none += b.gpu_kernels_ns == 0 && b.best_ns > 0;
@@ -377,9 +377,8 @@ Test(bounds, branch_and_bound_finds_what_trying_all_finds)
         int64_t count = best_placement_count(r.problem, MOST_TRIED);
         if (count <= MOST_TRIED) {
             branch_bound_result b = branch_bound_solve(r.problem, MOST_TRIED);
-            cr_expect(b.is_exact, "seed %" PRIu64, seed);
-            cr_expect_eq(b.best_ns, best_placement_find(r.problem), "seed %" PRIu64,
-                         seed);
+            cr_expect(b.is_exact, SEED);
+            cr_expect_eq(b.best_ns, best_placement_find(r.problem), SEED);
             steps += b.steps;
             placements += count;
             compared++;
@@ -442,19 +441,19 @@ Test(bounds, scale_with_all_times_and_do_not_rise_with_another_device)
         if (r.machine->device_count > 1) {
             add_gpu(r.machine);
             emp_bounds after = bounds_of(r.problem);
-            cr_expect_leq(after.path_ns, before.path_ns, "seed %" PRIu64, seed);
-            cr_expect_leq(after.class_ns, before.class_ns, "seed %" PRIu64, seed);
+            cr_expect_leq(after.path_ns, before.path_ns, SEED);
+            cr_expect_leq(after.class_ns, before.class_ns, SEED);
             cr_expect_leq((double)after.area_ns, 1.0 + 1.0001 * (double)before.area_ns,
-                          "seed %" PRIu64, seed);
+                          SEED);
             lowered += after.area_ns < before.area_ns;
             r.machine->device_count--;
         }
         random_problem_scale(&r, 1000);
         emp_bounds scaled = bounds_of(r.problem);
-        cr_expect_eq(scaled.path_ns, 1000 * before.path_ns, "seed %" PRIu64, seed);
+        cr_expect_eq(scaled.path_ns, 1000 * before.path_ns, SEED);
         double most = 1000.0 + 1e-4 * (double)scaled.area_ns;
         cr_expect_float_eq((double)scaled.area_ns, 1000.0 * (double)before.area_ns, most,
-                           "seed %" PRIu64, seed);
+                           SEED);
         task_destroy(&r);
     }
     cr_expect_gt(lowered, 100);

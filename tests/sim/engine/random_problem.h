@@ -5,8 +5,14 @@
 #ifndef EMP_TESTS_SIM_ENGINE_RANDOM_PROBLEM_H
 #define EMP_TESTS_SIM_ENGINE_RANDOM_PROBLEM_H
 
+#include <inttypes.h>
+
 #include "base/rng.h"
 #include "tests/support/problems.h"
+
+/** The further arguments of an expectation, where the variable seed names the problem. */
+#define SEED           "seed %" PRIu64, seed
+#define SEED_AND(more) "seed %" PRIu64 more, seed
 
 /** The problem of this seed, with a legal placement; aborts by assert() when memory is out. */
 void random_problem_create(task *r, uint64_t seed);

@@ -349,15 +349,14 @@ Test(plain, costs_add_up_on_one_device)
             gaps_ns += cost_ns > 0 ? GAP : 0;
         }
         run_all(&step, t.problem, &got);
-        cr_expect_eq(got.r[PLACETO].step_time_ns, sum_ns + gaps_ns, "seed %" PRIu64,
-                     seed);
-        cr_expect_eq(got.r[BAECHI].step_time_ns, sum_ns, "seed %" PRIu64, seed);
-        cr_expect_eq(got.r[GIPH].step_time_ns, sum_ns, "seed %" PRIu64, seed);
-        cr_expect_eq(got.r[GIPH].busy_ns[last], sum_ns, "seed %" PRIu64, seed);
-        cr_expect_eq(got.r[GIPH].transfer_count, 0, "seed %" PRIu64, seed);
-        cr_expect_eq(got.msr.max_load_ns, sum_ns, "seed %" PRIu64, seed);
-        cr_expect_leq(got.msr.latency_ns, sum_ns, "seed %" PRIu64, seed);
-        cr_expect(last == 0 || got.msr.latency_ns == sum_ns, "seed %" PRIu64, seed);
+        cr_expect_eq(got.r[PLACETO].step_time_ns, sum_ns + gaps_ns, SEED);
+        cr_expect_eq(got.r[BAECHI].step_time_ns, sum_ns, SEED);
+        cr_expect_eq(got.r[GIPH].step_time_ns, sum_ns, SEED);
+        cr_expect_eq(got.r[GIPH].busy_ns[last], sum_ns, SEED);
+        cr_expect_eq(got.r[GIPH].transfer_count, 0, SEED);
+        cr_expect_eq(got.msr.max_load_ns, sum_ns, SEED);
+        cr_expect_leq(got.msr.latency_ns, sum_ns, SEED);
+        cr_expect(last == 0 || got.msr.latency_ns == sum_ns, SEED);
         plain_step_destroy(&step);
         task_destroy(&t);
     }
@@ -381,9 +380,9 @@ Test(plain, unused_devices_are_not_seen)
             cr_expect_arr_eq(&got.r[k], &want.r[k], sizeof got.r[k],
                              "seed %" PRIu64 ", rules %d", seed, (int)k);
         transfers += got.r[BAECHI].transfer_count;
-        cr_expect_eq(got.msr.max_load_ns, want.msr.max_load_ns, "seed %" PRIu64, seed);
-        cr_expect_eq(got.msr.latency_ns, want.msr.latency_ns, "seed %" PRIu64, seed);
-        cr_expect_eq(got.msr.run_count, want.msr.run_count, "seed %" PRIu64, seed);
+        cr_expect_eq(got.msr.max_load_ns, want.msr.max_load_ns, SEED);
+        cr_expect_eq(got.msr.latency_ns, want.msr.latency_ns, SEED);
+        cr_expect_eq(got.msr.run_count, want.msr.run_count, SEED);
         cr_expect_arr_eq(got.msr.load_ns, want.msr.load_ns, sizeof got.msr.load_ns);
         cr_expect_arr_eq(got.msr.size_bytes, want.msr.size_bytes,
                          sizeof got.msr.size_bytes);

@@ -29,7 +29,7 @@ static void expect_same(const emp_sim_result *a, const emp_sim_result *b, uint64
     cr_expect_eq(a->step_time_ns, b->step_time_ns,
                  "seed %" PRIu64 ": %" PRId64 " and %" PRId64 " ns", seed,
                  a->step_time_ns, b->step_time_ns);
-    cr_expect_eq(memcmp(&same, b, sizeof same), 0, "seed %" PRIu64, seed);
+    cr_expect_eq(memcmp(&same, b, sizeof same), 0, SEED);
 }
 
 /* ---- lower bounds ---- */
@@ -119,9 +119,9 @@ Test(properties, a_step_is_no_shorter_than_anything_is_busy)
         emp_time_ns    step =
             s.step_time_ns - emp_ns_of_seconds(r.problem->runtime.events.step_s);
         for (int32_t d = 0; d < r.machine->device_count; d++) {
-            cr_expect_geq(step, s.busy_ns[d], "seed %" PRIu64 ": device %d", seed, d);
+            cr_expect_geq(step, s.busy_ns[d], SEED_AND(": device %d"), d);
             cr_expect_geq(step, l.thread_ns[d], "seed %" PRIu64 ": thread %d", seed, d);
-            cr_expect(d == 0 || l.kernel_ns[d] == s.busy_ns[d], "seed %" PRIu64, seed);
+            cr_expect(d == 0 || l.kernel_ns[d] == s.busy_ns[d], SEED);
         }
         for (int32_t k = 0;
              r.problem->runtime.events.shared_links && k < r.machine->link_count; k++) {
@@ -287,7 +287,7 @@ static void expect_bounded(const task *r, uint64_t seed)
     cr_assert_eq(emp_engine_create(&engine, r->problem, NULL), EMP_OK);
     double         longest = emp_engine_longest_run_ns(engine);
     emp_sim_result result = simulate(r);
-    cr_expect_leq((double)result.step_time_ns, longest, "seed %" PRIu64, seed);
+    cr_expect_leq((double)result.step_time_ns, longest, SEED);
     emp_engine_destroy(engine);
 }
 
@@ -359,12 +359,11 @@ Test(properties, an_unused_device_changes_nothing)
         r.machine->link[r.machine->link_count++] =
             (emp_link){.latency_s = 1.0, .bytes_per_s = 1.0};
         emp_sim_result with = simulate(&r);
-        cr_expect_eq(with.busy_ns[place], 0, "seed %" PRIu64, seed);
-        cr_expect_eq(with.peak_bytes[place], 0, "seed %" PRIu64, seed);
+        cr_expect_eq(with.busy_ns[place], 0, SEED);
+        cr_expect_eq(with.peak_bytes[place], 0, SEED);
         forget_device(&with, place);
         expect_same(&with, &without, seed);
-        cr_expect(place < count || with.fingerprint == without.fingerprint,
-                  "seed %" PRIu64, seed);
+        cr_expect(place < count || with.fingerprint == without.fingerprint, SEED);
         task_destroy(&r);
     }
 }
@@ -534,19 +533,19 @@ static void expect_other_peaks_only(bool caching_allocator)
         r.problem->runtime.events.bfc_allocator = !caching_allocator;
         r.problem->runtime.events.caching_allocator = caching_allocator;
         emp_sim_result chunks = simulate(&r);
-        cr_expect_eq(chunks.fingerprint, sum.fingerprint, "seed %" PRIu64, seed);
-        cr_expect(chunks.is_feasible, "seed %" PRIu64, seed);
-        cr_expect_eq(chunks.peak_bytes[0], sum.peak_bytes[0], "seed %" PRIu64, seed);
+        cr_expect_eq(chunks.fingerprint, sum.fingerprint, SEED);
+        cr_expect(chunks.is_feasible, SEED);
+        cr_expect_eq(chunks.peak_bytes[0], sum.peak_bytes[0], SEED);
         bool uses_gpu = false;
         for (int32_t d = 1; d < r.machine->device_count; d++) {
-            cr_expect_geq(chunks.peak_bytes[d], sum.peak_bytes[d], "seed %" PRIu64, seed);
+            cr_expect_geq(chunks.peak_bytes[d], sum.peak_bytes[d], SEED);
             uses_gpu = uses_gpu || sum.peak_bytes[d] > 0;
         }
         set_memory(&r, chunks.peak_bytes, 0);
-        cr_expect_eq(simulate(&r).fingerprint, sum.fingerprint, "seed %" PRIu64, seed);
+        cr_expect_eq(simulate(&r).fingerprint, sum.fingerprint, SEED);
         set_memory(&r, sum.peak_bytes, -1);
         r.problem->runtime.check_memory = true;
-        cr_expect_eq(simulate(&r).is_feasible, !uses_gpu, "seed %" PRIu64, seed);
+        cr_expect_eq(simulate(&r).is_feasible, !uses_gpu, SEED);
         task_destroy(&r);
     }
 }
@@ -691,7 +690,7 @@ Test(properties, threads_do_not_change_results)
         simulate_batch(&r, placements, 2, two);
         for (int i = 0; i < BATCH; i++) {
             expect_same(&one[i], &two[i], seed);
-            cr_expect_eq(one[i].fingerprint, two[i].fingerprint, "seed %" PRIu64, seed);
+            cr_expect_eq(one[i].fingerprint, two[i].fingerprint, SEED);
         }
         task_destroy(&r);
     }

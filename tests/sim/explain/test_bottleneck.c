@@ -106,12 +106,11 @@ Test(bottleneck, it_has_no_less_than_its_share)
         emp_bottleneck b = emp_explain_bottleneck(why);
         int64_t        devices = why->result.device_count;
         int64_t        shares = b.to >= 0 ? devices * devices : devices;
-        cr_expect_geq(EMP_BOTTLENECK_KINDS * b.time_ns, why->result.step_time_ns,
-                      "seed %" PRIu64, seed);
-        cr_expect_leq(b.device_ns, b.time_ns, "seed %" PRIu64, seed);
+        cr_expect_geq(EMP_BOTTLENECK_KINDS * b.time_ns, why->result.step_time_ns, SEED);
+        cr_expect_leq(b.device_ns, b.time_ns, SEED);
         cr_expect(b.device < 0 || shares * b.device_ns >= b.time_ns,
                   "seed %" PRIu64 ": %s", seed, emp_bottleneck_key(b.kind));
-        cr_expect_eq(b.device < 0, b.kind == EMP_BOTTLENECK_STEP, "seed %" PRIu64, seed);
+        cr_expect_eq(b.device < 0, b.kind == EMP_BOTTLENECK_STEP, SEED);
         emp_explain_destroy(why);
         task_destroy(&r);
     }

@@ -48,31 +48,31 @@ static void expect_path(const emp_explain *why, const task *r, const struct witn
     for (int32_t i = 0; i < why->segment_count; i++) {
         const emp_explain_segment *s = &why->segment[i];
         cr_assert_eq(s->start_ns, at, "seed %" PRIu64 ": segment %d has a gap", seed, i);
-        cr_assert_gt(s->end_ns, s->start_ns, "seed %" PRIu64, seed);
+        cr_assert_gt(s->end_ns, s->start_ns, SEED);
         at = s->end_ns;
         sum[s->cause] += s->end_ns - s->start_ns;
         cr_expect_eq(s->busy >= 0, s->cause == EMP_CAUSE_GPU_WAIT ||
                                        s->cause == EMP_CAUSE_CPU_WAIT ||
                                        s->cause == EMP_CAUSE_COPY_COMPUTE_WAIT);
         if (s->cause == EMP_CAUSE_GPU_OP) {
-            cr_expect_eq(s->start_ns, w->start_ns[s->op], "seed %" PRIu64, seed);
-            cr_expect_eq(s->end_ns, w->end_ns[s->op], "seed %" PRIu64, seed);
+            cr_expect_eq(s->start_ns, w->start_ns[s->op], SEED);
+            cr_expect_eq(s->end_ns, w->end_ns[s->op], SEED);
         } else if (s->cause == EMP_CAUSE_CPU_OP) {
-            cr_expect_geq(s->start_ns, w->start_ns[s->op], "seed %" PRIu64, seed);
-            cr_expect_leq(s->end_ns, w->end_ns[s->op], "seed %" PRIu64, seed);
+            cr_expect_geq(s->start_ns, w->start_ns[s->op], SEED);
+            cr_expect_leq(s->end_ns, w->end_ns[s->op], SEED);
         }
     }
-    cr_expect_eq(at, why->result.step_time_ns, "seed %" PRIu64, seed);
+    cr_expect_eq(at, why->result.step_time_ns, SEED);
     for (int c = 0; c < EMP_CAUSE_COUNT; c++) {
         cr_expect_eq(why->cause_ns[c], sum[c], "seed %" PRIu64 ", %s", seed,
                      emp_explain_cause_key((emp_explain_cause)c));
         total += why->cause_ns[c];
     }
-    cr_expect_eq(total, why->result.step_time_ns, "seed %" PRIu64, seed);
+    cr_expect_eq(total, why->result.step_time_ns, SEED);
     if (!r->problem->runtime.events.shared_links)
-        cr_expect_eq(why->cause_ns[EMP_CAUSE_LINK_WAIT], 0, "seed %" PRIu64, seed);
+        cr_expect_eq(why->cause_ns[EMP_CAUSE_LINK_WAIT], 0, SEED);
     if (!r->problem->runtime.events.control_latency)
-        cr_expect_eq(why->cause_ns[EMP_CAUSE_MESSAGE], 0, "seed %" PRIu64, seed);
+        cr_expect_eq(why->cause_ns[EMP_CAUSE_MESSAGE], 0, SEED);
 }
 
 /* A GPU that is waited for is busy all the while. */
@@ -82,8 +82,7 @@ static void expect_worst(const emp_explain *why, uint64_t seed)
         const emp_explain_item    *item = &why->worst[i];
         const emp_explain_segment *s = &why->segment[item->segment];
         if (s->cause == EMP_CAUSE_GPU_WAIT || s->cause == EMP_CAUSE_COPY_COMPUTE_WAIT) {
-            cr_expect_eq(item->behind.time_ns, s->end_ns - s->start_ns, "seed %" PRIu64,
-                         seed);
+            cr_expect_eq(item->behind.time_ns, s->end_ns - s->start_ns, SEED);
         } else if (s->busy < 0) {
             cr_expect_eq(item->behind.op_count, 0);
         }
@@ -95,15 +94,14 @@ static void expect_idle(const emp_explain *why, const task *r, uint64_t seed)
     for (int32_t d = 0; d < why->result.device_count; d++) {
         emp_time_ns total = why->device[d].busy_ns;
         for (int i = 0; i < EMP_IDLE_COUNT; i++) {
-            cr_expect_geq(why->device[d].idle_ns[i], 0, "seed %" PRIu64, seed);
+            cr_expect_geq(why->device[d].idle_ns[i], 0, SEED);
             total += why->device[d].idle_ns[i];
         }
-        cr_expect_eq(total, why->result.step_time_ns, "seed %" PRIu64 ", device %d", seed,
-                     d);
+        cr_expect_eq(total, why->result.step_time_ns, SEED_AND(", device %d"), d);
         bool is_gpu = r->machine->device[d].kind == EMP_DEVICE_GPU;
         if (is_gpu || !r->problem->runtime.events.cpu_pool) {
             cr_expect_eq(why->device[d].busy_ns, why->result.busy_ns[d],
-                         "seed %" PRIu64 ", device %d", seed, d);
+                         SEED_AND(", device %d"), d);
         } else {
             cr_expect_geq(why->device[d].busy_ns, why->result.busy_ns[d]);
         }
@@ -123,9 +121,9 @@ static void expect_sums(const emp_explain_memory *m, uint64_t seed)
         by_kind += m->kind_bytes[k];
         count += m->kind_count[k];
     }
-    cr_expect_eq(bytes, m->held_bytes, "seed %" PRIu64, seed);
-    cr_expect_eq(by_kind, m->held_bytes, "seed %" PRIu64, seed);
-    cr_expect_eq(count, m->count, "seed %" PRIu64, seed);
+    cr_expect_eq(bytes, m->held_bytes, SEED);
+    cr_expect_eq(by_kind, m->held_bytes, SEED);
+    cr_expect_eq(count, m->count, SEED);
     cr_expect(m->count == m->largest_count || m->largest_count == EMP_EXPLAIN_LARGEST);
 }
 
@@ -136,23 +134,22 @@ static void expect_memory(const emp_explain *why, const task *r, uint64_t seed)
     for (int32_t d = 0; d < result->device_count; d++) {
         const emp_explain_memory *peak = &why->device[d].peak;
         cr_expect_eq(peak->device, result->peak_bytes[d] > 0 ? d : -1);
-        cr_expect_eq(peak->bytes, result->peak_bytes[d], "seed %" PRIu64 ", device %d",
-                     seed, d);
+        cr_expect_eq(peak->bytes, result->peak_bytes[d], SEED_AND(", device %d"), d);
         expect_sums(peak, seed);
         bool is_cpu = r->machine->device[d].kind == EMP_DEVICE_CPU;
         if (!r->problem->runtime.events.bfc_allocator || is_cpu) {
-            cr_expect_eq(peak->held_bytes, peak->bytes, "seed %" PRIu64, seed);
+            cr_expect_eq(peak->held_bytes, peak->bytes, SEED);
         } else if (result->is_feasible) {
-            cr_expect_leq(peak->held_bytes, peak->bytes, "seed %" PRIu64, seed);
+            cr_expect_leq(peak->held_bytes, peak->bytes, SEED);
         }
     }
-    cr_expect_eq(why->oom.device, result->oom_device, "seed %" PRIu64, seed);
+    cr_expect_eq(why->oom.device, result->oom_device, SEED);
     if (result->oom_device < 0) return;
     int64_t limit = r->machine->device[result->oom_device].memory_bytes;
-    cr_expect_eq(why->oom.at_ns, result->oom_at_ns, "seed %" PRIu64, seed);
+    cr_expect_eq(why->oom.at_ns, result->oom_at_ns, SEED);
     if (!r->problem->runtime.events.bfc_allocator)
-        cr_expect_gt(why->oom.bytes, limit, "seed %" PRIu64, seed);
-    cr_expect_leq(why->oom.bytes - result->oom_bytes, limit, "seed %" PRIu64, seed);
+        cr_expect_gt(why->oom.bytes, limit, SEED);
+    cr_expect_leq(why->oom.bytes - result->oom_bytes, limit, SEED);
     expect_sums(&why->oom, seed);
 }
 
@@ -165,7 +162,7 @@ static void expect_sums_on_random_problems(void (*create)(task *, uint64_t))
         r.problem->runtime.events.bfc_allocator = seed % 4 == 3;
         emp_sim_result result = run_traced(&r, &w);
         emp_explain   *why = task_explain(&r);
-        cr_expect_eq(why->result.fingerprint, result.fingerprint, "seed %" PRIu64, seed);
+        cr_expect_eq(why->result.fingerprint, result.fingerprint, SEED);
         expect_path(why, &r, &w, seed);
         expect_worst(why, seed);
         expect_idle(why, &r, seed);

@@ -2,7 +2,6 @@
 /* Is the picture what Graphviz reads, are scopes those of the names, and do its labels add
  * up to the traffic of the step? */
 #include <criterion/criterion.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +85,7 @@ Test(scope_dot, labels_add_up_to_the_traffic)
         (seed % 2 == 0 ? random_problem_create : random_problem_create_hosts)(&r, seed);
         ASSERT_OK(emp_scope_dot_write(scratch_path("g.dot"), r.problem, r.device_of_op, 0,
                                       &summary, &err));
-        cr_expect_eq(summary.traffic_bytes, task_run(&r).traffic_bytes, "seed %" PRIu64,
-                     seed);
+        cr_expect_eq(summary.traffic_bytes, task_run(&r).traffic_bytes, SEED);
         task_destroy(&r);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);

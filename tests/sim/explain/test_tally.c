@@ -23,10 +23,10 @@ static void expect_top(const emp_explain_device *device, const emp_explain_top *
         count += top->share[i].op_count;
         if (i > 0) cr_expect_leq(top->share[i].time_ns, top->share[i - 1].time_ns);
     }
-    cr_expect_leq(time, device->ops.time_ns, "seed %" PRIu64, seed);
+    cr_expect_leq(time, device->ops.time_ns, SEED);
     if (top->count == EMP_EXPLAIN_TOP) return;
-    cr_expect_eq(time, device->ops.time_ns, "seed %" PRIu64, seed);
-    cr_expect_eq(count, device->ops.op_count, "seed %" PRIu64, seed);
+    cr_expect_eq(time, device->ops.time_ns, SEED);
+    cr_expect_eq(count, device->ops.op_count, SEED);
 }
 
 Test(tally, adds_up_on_random_problems)
@@ -39,7 +39,7 @@ Test(tally, adds_up_on_random_problems)
             const emp_explain_device *device = &why->device[d];
             if (r.machine->device[d].kind == EMP_DEVICE_GPU)
                 cr_expect_eq(device->ops.time_ns, why->result.busy_ns[d],
-                             "seed %" PRIu64 ", device %d", seed, d);
+                             SEED_AND(", device %d"), d);
             expect_top(device, &device->types, seed);
             expect_top(device, &device->scopes, seed);
             expect_top(device, &device->longest, seed);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a trace file JSON that says what happened, when, and on which track? */
 #include <criterion/criterion.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,12 +171,12 @@ static void expect_timeline(const task *t, uint64_t seed)
     for (int32_t d = 0; d < r.device_count; d++) {
         json_int_t peak = (json_int_t)r.peak_bytes[d];
         cr_expect_eq(timeline_highest(root, "peak memory", d), peak,
-                     "seed %" PRIu64 ", device %d", seed, d);
+                     SEED_AND(", device %d"), d);
         if (emp_runtime_events_of(&t->problem->runtime)->bfc_allocator)
             cr_expect_leq(timeline_highest(root, "memory", d), peak + r.oom_bytes);
         else
             cr_expect_eq(timeline_highest(root, "memory", d), peak,
-                         "seed %" PRIu64 ", device %d", seed, d);
+                         SEED_AND(", device %d"), d);
     }
     json_decref(root);
 }

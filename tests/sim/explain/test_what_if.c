@@ -205,8 +205,8 @@ static void expect_simulated(task *t, const emp_what_if_change *change, uint64_t
             t->device_of_op[op] = change->to;
     emp_problem_legalize(t->problem, t->device_of_op);
     emp_sim_result result = task_run(t);
-    cr_expect_eq(result.step_time_ns, change->step_time_ns, "seed %" PRIu64, seed);
-    cr_expect_eq(result.is_feasible, change->is_feasible, "seed %" PRIu64, seed);
+    cr_expect_eq(result.step_time_ns, change->step_time_ns, SEED);
+    cr_expect_eq(result.is_feasible, change->is_feasible, SEED);
     memcpy(t->device_of_op, kept, bytes);
     emp_free(kept);
 }
@@ -225,7 +225,7 @@ Test(what_if, changes_of_random_problems_are_worth_what_is_told)
             const emp_what_if_change *c = &w.change[i];
             cr_expect(c->step_time_ns < why->result.step_time_ns ||
                           (c->is_feasible && !why->result.is_feasible),
-                      "seed %" PRIu64, seed);
+                      SEED);
             if (c->kind == EMP_WHAT_IF_MOVE) expect_simulated(&r, c, seed), moves++;
             machines += c->kind != EMP_WHAT_IF_MOVE;
         }

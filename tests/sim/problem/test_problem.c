@@ -42,8 +42,8 @@ Test(problem, knows_leaders_and_kinds_of_its_classes)
         cr_assert_eq(emp_problem_create(&p, g, r.machine, &r.problem->runtime, "w", NULL),
                      EMP_OK);
         for (int32_t c = 0; c < g->class_count; c++) {
-            cr_expect_eq(p->kinds_of_class[c], kinds_of(g, c), "seed %d", (int)seed);
-            cr_expect_eq(p->leader_of_class[c], leader_of(g, c), "seed %d", (int)seed);
+            cr_expect_eq(p->kinds_of_class[c], kinds_of(g, c), SEED);
+            cr_expect_eq(p->leader_of_class[c], leader_of(g, c), SEED);
         }
         for (emp_op_id op = 0; op < g->op_count; op++)
             cr_expect_eq(p->class_of_op[op],
@@ -277,7 +277,7 @@ Test(problem, forbids_cpus_to_what_gpus_can_do)
             expected += !has_gpu;
             moved += has_gpu;
         }
-        cr_expect_eq(kept, expected, "seed %d", (int)seed);
+        cr_expect_eq(kept, expected, SEED);
         kept_in_all += kept;
         emp_problem_destroy(p);
         task_destroy(&r);

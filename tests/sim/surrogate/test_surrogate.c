@@ -337,7 +337,7 @@ static void expect_topological(const emp_graph *g, const emp_surrogate *s, uint6
         cr_assert_eq(s->position[op], i);
         for (int32_t e = g->input_offset[op]; e < g->input_offset[op + 1]; e++) {
             int32_t from = s->position[g->tensor[g->input[e]].producer];
-            cr_assert(from < i || from == s->op_count, "seed %d", (int)seed);
+            cr_assert(from < i || from == s->op_count, SEED);
         }
     }
 }
@@ -356,7 +356,7 @@ Test(surrogate, any_order_stays_topological)
         size_t         bytes = (size_t)s->op_count * sizeof *order;
         memcpy(order, s->order, bytes);
         ASSERT_OK(emp_surrogate_set_order(s, time_of_op, &err));
-        cr_assert_eq(memcmp(order, s->order, bytes), 0, "seed %d", (int)seed);
+        cr_assert_eq(memcmp(order, s->order, bytes), 0, SEED);
         for (int i = 0; i < MAX_LIVE; i++) time_of_op[i] = emp_rng_below(&rng, 8);
         ASSERT_OK(emp_surrogate_set_order(s, time_of_op, &err));
         expect_topological(r.graph, s, seed);
