@@ -16,21 +16,16 @@ static emp_graph       *graph;
 /* x [512, 1024] times w [1024, 256]; attention of 2 x 1024 tokens with 8 heads on 2 of keys. */
 static void set_up(void)
 {
-    emp_graph_builder *b = NULL;
+    emp_graph_builder *b = kit_begin();
     emp_op_attrs       causal = {.is_causal = true};
 
     ASSERT_OK(emp_device_model_load(&h100, "h100-sxm", &err));
-    ASSERT_OK(emp_graph_builder_create(&b, &err));
-    kit_op(b, "product", "MatMul", NULL, 2, kit_tensor(b, "x", "f[512,1024]"),
-           kit_tensor(b, "w", "f[1024,256]"));
-    emp_port q = kit_tensor(b, "q", "f[2,1024,8,128]");
-    emp_port k = kit_tensor(b, "k", "f[2,1024,2,128]"),
-             v = kit_tensor(b, "v", "f[2,1024,2,128]");
-    emp_port y = kit_op(b, "attention", "Attention", &causal, 3, q, k, v);
-    kit_op(b, "gradient", "AttentionGrad", &causal, 6, y, q, k, v, y,
-           (emp_port){y.op, 1});
-    emp_port one = kit_tensor(b, "one", "f[2,1,8,128]");
-    kit_op(b, "decode", "Attention", NULL, 3, one, k, v);
+    kit_ops(b,
+            "x = f[512,1024]; w = f[1024,256]; product = MatMul x w; "
+            "q = f[2,1024,8,128]; k, v = f[2,1024,2,128]; attention = Attention@ q k v; "
+            "gradient = AttentionGrad@ attention q k v attention attention:1; "
+            "one = f[2,1,8,128]; decode = Attention one k v",
+            &causal, &causal);
     graph = kit_finish(b);
 }
 

@@ -270,13 +270,14 @@ Test(engine, a_told_op_starts_at_once_and_one_that_waited_after_all_are_told)
 static emp_graph *huge_product(int64_t rows, int64_t inner)
 {
     emp_graph_builder *b = kit_begin();
-    char               left[64], right[64];
+    char               text[256];
 
-    snprintf(left, sizeof left, "f[%" PRId64 ",%" PRId64 "]", rows, inner);
-    snprintf(right, sizeof right, "f[%" PRId64 ",%" PRId64 "]", inner, rows);
-    emp_port y = kit_op(b, "y", "MatMul", NULL, 2, kit_tensor(b, "a", left),
-                        kit_tensor(b, "b", right));
-    emp_graph_builder_set_target(b, y.op);
+    snprintf(text, sizeof text,
+             "a = f[%" PRId64 ",%" PRId64 "]; b = f[%" PRId64 ",%" PRId64
+             "]; y = MatMul a b",
+             rows, inner, inner, rows);
+    kit_ops(b, text);
+    emp_graph_builder_set_target(b, kit_port(b, "y").op);
     return kit_finish(b);
 }
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "sim/machine/machine.h"
-#include "sim/problem/problem.h"
 #include "tests/support/expect.h"
+#include "tests/support/problems.h"
+#include "tests/support/survive.h"
 
 static emp_machine *load(const char *spec)
 {
@@ -60,35 +60,25 @@ Test(giph_machine, hash_tells_networks_apart)
     emp_machine_destroy(c);
 }
 
-static void expect_times(const emp_problem *p, const emp_machine *m)
+static void expect_times(const char *runtime)
 {
-    for (emp_op_id op = 0; op < p->graph->op_count; op++) {
-        for (emp_device_id d = 0; d < m->device_count; d++)
-            cr_expect_float_eq(
-                (double)emp_problem_op_time_ns(p, op, d),
-                (double)p->graph->stated[op].gpu_ns * m->device[d].time_factor, 0.51);
+    task t;
+
+    task_create(&t, "giph", "giph:devices=3", runtime);
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) {
+        for (emp_device_id d = 0; d < t.machine->device_count; d++)
+            cr_expect_float_eq((double)emp_problem_op_time_ns(t.problem, op, d),
+                               (double)t.graph->stated[op].gpu_ns *
+                                   t.machine->device[d].time_factor,
+                               0.51);
     }
+    task_destroy(&t);
 }
 
-Test(giph_machine, has_times_of_its_own_on_each_device)
+Test(giph_machine, has_times_of_its_own_on_each_device, .fini = expect_no_leak)
 {
-    emp_machine *m = load("giph:devices=3");
-    emp_graph   *g = NULL;
-    emp_problem *p = NULL;
-    emp_runtime  ideal = {0}, edges = {0};
-
-    ASSERT_OK(emp_source_load(&g, NULL, NULL, "giph", &err));
-    cr_assert_eq(emp_runtime_init(&ideal, "ideal", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_init(&edges, "edges", NULL), EMP_OK);
-    ASSERT_OK(emp_problem_create(&p, g, m, &ideal, "giph", &err));
-    expect_times(p, m);
-    emp_problem_destroy(p);
-    ASSERT_OK(emp_problem_create(&p, g, m, &edges, "giph", &err));
-    expect_times(p, m);
-    emp_problem_destroy(p);
-    emp_graph_destroy(g);
-    emp_machine_destroy(m);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
+    expect_times("ideal");
+    expect_times("edges");
 }
 
 Test(giph_machine, refuses_what_is_out_of_range)

@@ -380,6 +380,19 @@ Test(machine_import, a_model_may_be_a_file)
     emp_machine_import_clear(&import);
 }
 
+static void expect_gpu(const emp_gpu_facts *gpu, const char *product, const char *bus,
+                       int generation, int lanes, int clock_mhz, int memory_mib,
+                       bool has_c2c)
+{
+    cr_expect_str_eq(gpu->product, product);
+    cr_expect_str_eq(gpu->bus, bus);
+    cr_expect_eq(gpu->pcie_generation, generation, "%s", product);
+    cr_expect_eq(gpu->pcie_lanes, lanes, "%s", product);
+    cr_expect_eq(gpu->clock_mhz, clock_mhz, "%s", product);
+    cr_expect_eq(gpu->memory_mib, memory_mib, "%s", product);
+    cr_expect_eq(gpu->has_c2c, has_c2c, "%s", product);
+}
+
 Test(machine_import, a_query_is_a_tree)
 {
     static emp_gpu_query query;
@@ -396,15 +409,10 @@ Test(machine_import, a_query_is_a_tree)
 
     cr_assert_eq(emp_gpu_query_parse(&query, text, strlen(text), "q", NULL), EMP_OK);
     cr_assert_eq(query.gpu_count, 2);
-    cr_expect_str_eq(query.gpu[0].product, "One");
-    cr_expect_str_eq(query.gpu[0].bus, "00000000:18:00.0");
-    cr_expect_eq(query.gpu[0].pcie_generation, 4, "the slower of device and host");
-    cr_expect_eq(query.gpu[0].pcie_lanes, 16);
-    cr_expect_eq(query.gpu[0].clock_mhz, 1980);
-    cr_expect_eq(query.gpu[0].memory_mib, 0, "that of a part of a GPU is not its own");
-    cr_expect_str_eq(query.gpu[1].product, "T?wo");
-    cr_expect_eq(query.gpu[1].memory_mib, 0, "too many digits are no number");
-    cr_expect_eq(query.gpu[1].pcie_lanes, 0);
+    /* the slower generation of device and host; the memory of a part of a GPU is not its own, and
+     * too many digits are no number */
+    expect_gpu(&query.gpu[0], "One", "00000000:18:00.0", 4, 16, 1980, 0, false);
+    expect_gpu(&query.gpu[1], "T?wo", "00000000:3B:00.0", 0, 0, 0, 0, false);
 }
 
 /* ---- nvidia-smi: XML, NVLink-C2C, one GPU, sockets ---------------------------------------- */
@@ -457,17 +465,9 @@ Test(machine_import, a_query_may_be_xml)
 
     ASSERT_OK(emp_gpu_query_parse(&query, text, strlen(text), "q", &err));
     cr_assert_eq(query.gpu_count, 2);
-    cr_expect_str_eq(query.gpu[0].product, "NVIDIA GeForce RTX 4090");
-    cr_expect_str_eq(query.gpu[0].bus, "00000000:10:00.0");
-    cr_expect_eq(query.gpu[0].memory_mib, 24564);
-    cr_expect_eq(query.gpu[0].clock_mhz, 3105);
-    cr_expect_eq(query.gpu[0].pcie_generation, 4);
-    cr_expect_eq(query.gpu[0].pcie_lanes, 8);
-    cr_expect_not(query.gpu[0].has_c2c);
-    cr_expect_str_eq(query.gpu[1].product, "A & B!");
-    cr_expect_eq(query.gpu[1].pcie_generation, 3);
-    cr_expect_eq(query.gpu[1].pcie_lanes, 4);
-    cr_expect(query.gpu[1].has_c2c);
+    expect_gpu(&query.gpu[0], "NVIDIA GeForce RTX 4090", "00000000:10:00.0", 4, 8, 3105,
+               24564, false);
+    expect_gpu(&query.gpu[1], "A & B!", "00000000:20:00.0", 3, 4, 3105, 24564, true);
     EXPECT_REFUSED(emp_gpu_query_parse(&query, lost, strlen(lost), "q", &err),
                    EMP_EFORMAT, "announces 2 GPUs and ends after 1");
 }
