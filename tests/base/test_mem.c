@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Counted, zeroed, aligned allocation that fails on demand and on overflow. */
+/* Counted, zeroed, aligned allocation that fails on demand and on overflow; arenas and arrays whose
+ * pieces are freed together. */
 #include <criterion/criterion.h>
 #include <stdalign.h>
 #include <stdint.h>

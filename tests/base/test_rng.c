@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The generator is Philox4x32-10, streams are independent, distributions are right. */
+/* The generator is Philox4x32-10, streams are independent, distributions are right; the Mersenne
+ * twister draws as NumPy and Python do. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>

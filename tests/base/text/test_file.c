@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files: plain and packed, and everything that can stand in their place.
+/* Files: plain and packed, and everything that can stand in their place; files that are too long are
+ * refused before they take memory. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdio.h>
