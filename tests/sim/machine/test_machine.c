@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The machines that come with the program, their topology, and what is said of bad files.
- */
+/* The machines that come with the program, trees, hosts and fabrics, and what is said of bad files. */
 #include <criterion/criterion.h>
 #include <glob.h>
 #include <stdio.h>
@@ -22,6 +21,27 @@ static emp_status load_text(emp_machine **m, const char *name, const char *text,
 {
     scratch_write_text(path, sizeof path, name, text);
     return emp_machine_load(m, path, err);
+}
+
+/* A machine that comes with the program, or of a text. */
+static emp_machine *load(const char *machine)
+{
+    emp_machine *m = NULL;
+
+    if (strchr(machine, '\n') == NULL)
+        ASSERT_OK(emp_machine_load(&m, machine, &err));
+    else
+        ASSERT_OK(load_text(&m, "mine.yaml", machine, &err));
+    return m;
+}
+
+static emp_machine *load_changed(const char *text, const char *find, const char *put)
+{
+    emp_machine *m = NULL;
+
+    scratch_write_changed(path, sizeof path, "mine.yaml", text, find, put);
+    ASSERT_OK(emp_machine_load(&m, path, &err));
+    return m;
 }
 
 /* With a model beside the machine files: the K40 under another name. */
@@ -72,9 +92,8 @@ Test(machine, every_known_machine_loads)
     emp_data_find(&names, "machines");
     cr_assert_eq(names.count, MACHINES);
     for (int32_t i = 0; i < names.count; i++) {
-        emp_machine *m = NULL;
+        emp_machine *m = load(names.name[i]);
         cr_assert_str_eq(names.name[i], machines[i].name);
-        ASSERT_OK(emp_machine_load(&m, names.name[i], &err));
         cr_expect_str_eq(m->name, names.name[i]);
         cr_expect_eq(emp_machine_count(m, EMP_DEVICE_CPU), machines[i].cpus);
         cr_expect_eq(emp_machine_count(m, EMP_DEVICE_GPU), machines[i].gpus, "%s",
@@ -91,133 +110,250 @@ Test(machine, every_known_machine_loads)
 
 Test(machine, gemm_constants_are_scaled_to_the_clock)
 {
-    emp_machine *m = NULL;
+    emp_machine *m = load("k40x1");
 
-    cr_assert_eq(emp_machine_load(&m, "k40x1", NULL), EMP_OK);
     cr_expect_float_eq(m->device[1].gemm_base_s, 9.28e-6 * 875.0 / 745.0, 1e-12);
     cr_expect_float_eq(m->device[1].gemm_per_wave_s, 39.0e-9 * 875.0 / 745.0, 1e-15);
     emp_machine_destroy(m);
 }
 
-static void expect_route(const emp_machine *m, const char *from, const char *to,
-                         const char *const *links)
-{
-    const emp_route *r = &m->route[emp_machine_find(m, from)][emp_machine_find(m, to)];
-    int32_t          count = 0;
+#define TREE                                                                          \
+    "description: \"two GPUs on a tree\"\n"                                           \
+    "nodes:\n"                                                                        \
+    "  - {name: \"root\"}\n"                                                          \
+    "  - {name: \"a\", parent: \"root\", bandwidth: \"4 GB/s\", latency: \"2 us\"}\n" \
+    "  - {name: \"b\", parent: \"root\", bandwidth: \"2 GB/s\", latency: \"3 us\"}\n" \
+    "devices:\n"                                                                      \
+    "  - {model: \"haswell-18\", at: \"root\"}\n"                                     \
+    "  - {model: \"k40\", at: \"a\", bandwidth: \"8 GB/s\", latency: \"1 us\"}\n"     \
+    "  - {model: \"k40\", at: \"b\", bandwidth: \"8 GB/s\", latency: \"1 us\"}\n"
 
-    for (; links[count] != NULL; count++) {
-        cr_assert_lt(count, r->link_count, "%s to %s: %d links", from, to, r->link_count);
-        cr_expect_str_eq(m->link[r->link[count]].name, links[count], "%s to %s, link %d",
-                         from, to, count);
-    }
-    cr_expect_eq(r->link_count, count, "%s to %s", from, to);
-}
+static const char tree_text[] = TREE;
+static const char shared_text[] =
+    TREE "gpu_channel: {bandwidth: \"1 GB/s\", latency: \"7 us\"}\n";
 
-Test(machine, routes_follow_the_tree)
-{
-    emp_machine *m = NULL;
-
-    cr_assert_eq(emp_machine_load(&m, "k40x8", NULL), EMP_OK);
-    expect_route(m, "cpu:0", "gpu:3",
-                 (const char *[]){"switch:0 down", "gpu:3 down", NULL});
-    expect_route(m, "gpu:3", "cpu:0", (const char *[]){"gpu:3 up", "switch:0 up", NULL});
-    expect_route(m, "cpu:0", "gpu:4",
-                 (const char *[]){"socket:1 down", "switch:1 down", "gpu:4 down", NULL});
-    expect_route(m, "gpu:0", "gpu:2", (const char *[]){"gpu:0 up", "gpu:2 down", NULL});
-    expect_route(m, "gpu:0", "gpu:7",
-                 (const char *[]){"gpu:0 up", "switch:0 up", "socket:1 down",
-                                  "switch:1 down", "gpu:7 down", NULL});
-    cr_expect_float_eq(m->route[1][2].bytes_per_s, 10e9, 1.0);
-    cr_expect_float_eq(m->route[1][2].latency_s, 10e-6, 1e-12);
-    cr_expect_float_eq(m->route[1][8].bytes_per_s, 5.7e9, 1.0, "staged between sockets");
-    cr_expect_float_eq(m->route[0][1].bytes_per_s, 10e9, 1.0);
-    cr_expect_eq(m->route[0][0].link_count, 0);
-    emp_machine_destroy(m);
-}
-
-static const char tree_text[] =
-    "description: \"two GPUs on a tree\"\n"
+/* Latencies differ, so that the highest and sums tell links apart. The third host has no
+ * GPU and hangs on the network itself. */
+static const char three_hosts[] =
+    "description: \"three hosts in two racks\"\n"
     "nodes:\n"
-    "  - {name: \"root\"}\n"
-    "  - {name: \"a\", parent: \"root\", bandwidth: \"4 GB/s\", latency: \"2 us\"}\n"
-    "  - {name: \"b\", parent: \"root\", bandwidth: \"2 GB/s\", latency: \"3 us\"}\n"
+    "  - {name: \"core\"}\n"
+    "  - {name: \"rack\", parent: \"core\", bandwidth: \"5 GB/s\", latency: \"7 us\"}\n"
+    "  - {name: \"a\", parent: \"rack\", bandwidth: \"1 GB/s\", latency: \"20 us\"}\n"
+    "  - {name: \"b\", parent: \"rack\", bandwidth: \"2 GB/s\", latency: \"30 us\"}\n"
+    "  - {name: \"pcie\", parent: \"b\", bandwidth: \"10 GB/s\", latency: \"3 us\"}\n"
     "devices:\n"
-    "  - {model: \"haswell-18\", at: \"root\"}\n"
-    "  - {model: \"k40\", at: \"a\", bandwidth: \"8 GB/s\", latency: \"1 us\"}\n"
-    "  - {model: \"k40\", at: \"b\", bandwidth: \"8 GB/s\", latency: \"1 us\"}\n";
+    "  - {model: \"haswell-18\", at: \"a\"}\n"
+    "  - {model: \"k40\", at: \"pcie\", bandwidth: \"9 GB/s\", latency: \"100 us\"}\n"
+    "  - {model: \"haswell-18\", at: \"b\"}\n"
+    "  - {model: \"k40\", count: 2, at: \"a\", bandwidth: \"8 GB/s\", latency: \"50 "
+    "us\"}\n"
+    "  - {model: \"haswell-18\", at: \"core\", bandwidth: \"4 GB/s\", latency: \"40 "
+    "us\"}\n"
+    "gpu_channel: {bandwidth: \"6 GB/s\", latency: \"60 us\"}\n";
 
-Test(machine_file, peers_follow_the_tree_or_share_the_channel)
+/* Four GPUs on two PCIe switches; NVLinks join 0 with 1, and 2 with 3. The hub is half duplex and
+ * comes after the bridges; 1 and 2 are on it. */
+static const char bridges[] =
+    "description: \"bridges\"\n"
+    "nodes:\n"
+    "  - {name: \"host\"}\n"
+    "  - {name: \"left\", parent: \"host\", bandwidth: \"9 GB/s\", latency: \"0 us\"}\n"
+    "  - {name: \"right\", parent: \"host\", bandwidth: \"9 GB/s\", latency: \"0 us\"}\n"
+    "devices:\n"
+    "  - {model: \"haswell-18\", at: \"host\"}\n"
+    "  - {model: \"k40\", count: 2, at: \"left\", bandwidth: \"10 GB/s\", latency: \"8 "
+    "us\"}\n"
+    "  - {model: \"k40\", count: 2, at: \"right\", bandwidth: \"10 GB/s\", latency: \"8 "
+    "us\"}\n"
+    "fabrics:\n"
+    "  - {name: \"a\", devices: [\"gpu:0\", \"gpu:1\"], bandwidth: \"50 GB/s\", latency: "
+    "\"2 us\"}\n"
+    "  - {name: \"b\", devices: [\"gpu:2\", \"gpu:3\"], bandwidth: \"50 GB/s\", latency: "
+    "\"2 us\"}\n"
+    "  - name: \"hub\"\n"
+    "    devices: [\"gpu:1\", \"gpu:2\", \"gpu:3\"]\n"
+    "    bandwidth: \"20 GB/s\"\n"
+    "    latency: \"4 us\"\n"
+    "    duplex: half\n";
+
+/* Links from a device to another as "a, b", their rate and latency. Within a host and its tree the
+ * lowest rate and the highest latency count; latencies of the network are added. A fabric has half of
+ * its latency at each end, and a host's own fabric comes first. */
+static const struct {
+    const char *machine, *from, *to, *links;
+    double      gb_per_s, latency_us;
+} ways[] = {
+    {"k40x8", "cpu:0", "gpu:3", "switch:0 down, gpu:3 down", 10, 10},
+    {"k40x8", "gpu:3", "cpu:0", "gpu:3 up, switch:0 up", 10, 10},
+    {"k40x8", "cpu:0", "gpu:4", "socket:1 down, switch:1 down, gpu:4 down", 5.7, 10},
+    {"k40x8", "gpu:0", "gpu:2", "gpu:0 up, gpu:2 down", 10, 10},
+    {"k40x8", "gpu:0", "gpu:7", /* staged between sockets */
+     "gpu:0 up, switch:0 up, socket:1 down, switch:1 down, gpu:7 down", 5.7, 10},
+    {tree_text, "gpu:0", "gpu:1", "gpu:0 up, a up, b down, gpu:1 down", 2, 3},
+    {shared_text, "gpu:0", "gpu:1", "gpu:0 up, gpu channel, gpu:1 down", 1, 7},
+    {shared_text, "cpu:0", "gpu:1", "b down, gpu:1 down", 2, 3},
+    {three_hosts, "gpu:1", "gpu:2", "gpu:1 up, cpu:0 gpu channel, gpu:2 down", 6, 60},
+    {three_hosts, "cpu:1", "gpu:0", "pcie down, gpu:0 down", 9, 100},
+    {three_hosts, "cpu:0", "cpu:1", "a up, b down", 1, 20 + 30},
+    {three_hosts, "cpu:2", "cpu:1", "cpu:2 up, rack down, b down", 2, 40 + 7 + 30},
+    {three_hosts, "gpu:1", "cpu:1", "gpu:1 up, a up, b down", 1, 50 + 20 + 30},
+    {three_hosts, "gpu:1", "gpu:0", "gpu:1 up, a up, b down, pcie down, gpu:0 down", 1,
+     100 + 20 + 30},
+    {three_hosts, "gpu:0", "cpu:2", "gpu:0 up, pcie up, b up, rack up, cpu:2 down", 2,
+     100 + 30 + 7 + 40},
+    {bridges, "gpu:0", "gpu:1", "a gpu:0 out, a gpu:1 in", 50, 2},
+    {bridges, "gpu:1", "gpu:0", "a gpu:1 out, a gpu:0 in", 50, 2},
+    {bridges, "gpu:2", "gpu:3", "b gpu:2 out, b gpu:3 in", 50, 2},
+    {bridges, "gpu:3", "gpu:2", "b gpu:3 out, b gpu:2 in", 50, 2},
+    {bridges, "gpu:1", "gpu:2", "hub gpu:1, hub gpu:2", 20, 4},
+    {bridges, "gpu:3", "gpu:1", "hub gpu:3, hub gpu:1", 20, 4},
+    {bridges, "gpu:0", "gpu:2", "gpu:0 up, left up, right down, gpu:2 down", 9, 8},
+    {bridges, "gpu:0", "gpu:3", "gpu:0 up, left up, right down, gpu:3 down", 9, 8},
+    {bridges, "gpu:3", "gpu:0", "gpu:3 up, right up, left down, gpu:0 down", 9, 8},
+    {bridges, "cpu:0", "gpu:1", "left down, gpu:1 down", 9, 8},
+    {bridges, "gpu:2", "cpu:0", "gpu:2 up, right up", 9, 8},
+    {"dgx-h100x2", "gpu:0", "gpu:7", "nvswitch:0 gpu:0 out, nvswitch:0 gpu:7 in", 315,
+     6.5},
+    {"dgx-h100x2", "gpu:1", "gpu:15", "ndr gpu:1 out, ndr gpu:15 in", 45, 10},
+    {"dgx-h100x2", "gpu:1", "cpu:1", "gpu:1 up, switch:0 up, host:0 up, host:1 down",
+     12.5, 10 + 2 * 25},
+};
+
+Test(machine_file, routes_are_those_worked_out_by_hand)
 {
-    char         text[sizeof tree_text + 80];
-    emp_machine *m = NULL;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        emp_machine     *m = load(ways[i].machine);
+        const char      *from = ways[i].from, *to = ways[i].to;
+        const emp_route *r =
+            &m->route[emp_machine_find(m, from)][emp_machine_find(m, to)];
+        char text[256] = "";
+        for (int32_t k = 0; k < r->link_count; k++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s",
+                     k == 0 ? "" : ", ", m->link[r->link[k]].name);
+        cr_expect_str_eq(text, ways[i].links, "%s to %s: %s", from, to, text);
+        cr_expect_float_eq(r->bytes_per_s, ways[i].gb_per_s * 1e9, 1.0, "%s to %s: %g",
+                           from, to, r->bytes_per_s);
+        cr_expect_float_eq(r->latency_s, ways[i].latency_us * 1e-6, 1e-12, "%s to %s: %g",
+                           from, to, r->latency_s);
+        cr_expect_eq(m->route[0][0].link_count, 0);
+        emp_machine_destroy(m);
+    }
+}
 
-    ASSERT_OK(load_text(&m, "tree.yaml", tree_text, &err));
-    cr_expect_str_eq(m->name, "tree");
-    expect_route(m, "gpu:0", "gpu:1",
-                 (const char *[]){"gpu:0 up", "a up", "b down", "gpu:1 down", NULL});
-    cr_expect_float_eq(m->route[1][2].bytes_per_s, 2e9, 1.0, "the lowest on the route");
-    cr_expect_float_eq(m->route[1][2].latency_s, 3e-6, 1e-12, "the highest on the route");
-    emp_machine_destroy(m);
-    snprintf(text, sizeof text,
-             "%sgpu_channel: {bandwidth: \"1 GB/s\", latency: \"7 us\"}\n", tree_text);
-    ASSERT_OK(load_text(&m, "shared.yaml", text, &err));
-    expect_route(m, "gpu:0", "gpu:1",
-                 (const char *[]){"gpu:0 up", "gpu channel", "gpu:1 down", NULL});
-    expect_route(m, "cpu:0", "gpu:1", (const char *[]){"b down", "gpu:1 down", NULL});
-    cr_expect_float_eq(m->route[1][2].bytes_per_s, 1e9, 1.0);
-    cr_expect_float_eq(m->route[1][2].latency_s, 7e-6, 1e-12);
+Test(machine_file, fabrics_are_found)
+{
+    emp_machine *m = load(bridges),
+                *full = load_changed(bridges, "duplex: half", "duplex: full");
+
+    cr_expect_eq(m->fabric_count, 3);
+    cr_expect_str_eq(emp_machine_fabric_between(m, 2, 3)->name, "hub");
+    cr_expect_null(emp_machine_fabric_between(m, 1, 3));
+    cr_expect_null(emp_machine_fabric_between(m, 0, 1));
+    cr_expect_eq(full->link_count, m->link_count + 3);
+    emp_machine_destroy(full);
     emp_machine_destroy(m);
 }
 
-Test(machine_file, the_hash_sees_every_constant)
-{
-    emp_machine *a = NULL, *b = NULL;
+#define LINK ", bandwidth: \"1 GB/s\", latency: \"1 us\"}\n"
 
-    ASSERT_OK(load_text(&a, "tree.yaml", tree_text, &err));
-    scratch_write_changed(path, sizeof path, "tree.yaml", tree_text, "4 GB/s", "5 GB/s");
-    ASSERT_OK(emp_machine_load(&b, path, &err));
-    cr_expect_neq(a->hash, b->hash);
-    emp_machine_destroy(a);
-    emp_machine_destroy(b);
+/* The same links and routes wherever the GPU is: hosts are parts of the tree without links. */
+static const char whose[] =
+    "description: \"two hosts\"\n"
+    "nodes:\n"
+    "  - {name: \"net\"}\n"
+    "  - {name: \"a\", parent: \"net\"}\n"
+    "  - {name: \"b\", parent: \"net\"}\n"
+    "devices:\n"
+    "  - {model: \"haswell-18\", at: \"a\"" LINK
+    "  - {model: \"haswell-18\", at: \"b\"" LINK "  - {model: \"k40\", at: \"a\"" LINK;
+
+Test(machine_file, the_hash_sees_every_constant_and_who_is_whose)
+{
+    static const char *const changes[][3] = {
+        {tree_text, "4 GB/s", "5 GB/s"},
+        {bridges, "50 GB/s", "51 GB/s"},
+        {whose, "\"k40\", at: \"a\"", "\"k40\", at: \"b\""}};
+
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        emp_machine *one = load(changes[i][0]);
+        emp_machine *other = load_changed(changes[i][0], changes[i][1], changes[i][2]);
+        cr_expect_neq(one->hash, other->hash, "%s", changes[i][2]);
+        if (changes[i][0] == whose)
+            cr_expect_neq(one->device[2].host, other->device[2].host);
+        emp_machine_destroy(one);
+        emp_machine_destroy(other);
+    }
 }
 
 static const struct {
-    const char *find, *put, *part; /* a change to tree_text; of the message */
+    const char *text, *find, *put, *part; /* a change to a text; of the message */
 } bad_files[] = {
-    {"nodes:", "knots:", ":2: Unexpected key: knots"},
-    {"latency: \"2", "latncy: \"2", ":4: Unexpected key: latncy (did you mean \"latency"},
-    {"description: \"two GPUs on a tree\"\n", "", ":6: Missing key: description"},
-    {"4 GB/s", "4 GiB", ":4: bandwidth: "},
-    {"2 us", "2 GB/s", ":4: latency: "},
-    {"4 GB/s", "0 GB/s", ":4: bandwidth: '0 GB/s'"},
-    {"parent: \"root\", bandwidth: \"4", "parent: \"oak\", bandwidth: \"4", ":4: parent"},
-    {"name: \"b\"", "name: \"a\"", ":4: name: 'a'"},
-    {"at: \"b\"", "at: \"c\"", ":9: at: 'c' is no node; known: root, a, b"},
-    {"at: \"root\"", "at: \"rot\"", ":7: at: 'rot' is no node (did you mean \"root\"?)"},
-    {"{name: \"root\"}", "\"root\"", ":3: Expected keys with values"},
-    {"\"two GPUs on a tree\"", "[two, GPUs]", ":1: Expected a single value"},
-    {"nodes:\n", "nodes: {}\n#", ":2: Expected a list"},
-    {"name: \"a\"", "name: \"a\", name: \"a\"", ":4: Key given twice: name"},
-    {"nodes:\n", "nodes: }\n", ":2: Not YAML: "},
-    {"\"k40\", at: \"a\"", "\"k99\", at: \"a\"", ":8: model: 'k99'"},
-    {"\"k40\", at: \"a\"", "\"k99\", at: \"a\"", "known: k40b, a100-pcie, a100-sxm, "},
-    {"\"k40\", at: \"a\"", "\"k40bb\", at: \"a\"", "(did you mean \"k40b\"?)"},
-    {"\"k40\", at: \"a\"", "\"haswel-18\", at: \"a\"", "(did you mean \"haswell-18\"?)"},
-    {"k40\", at: \"a\"", "k40\", count: \"x\", at: \"a\"", ":8: count: 'x'"},
-    {"k40\", at: \"a\"", "k40\", count: \"3000000000\", at: \"a\"", ":8: count: '30000"},
-    {"\"haswell-18\", at: \"root\"", "\"k40\", at: \"root\"", ":7: model: 'k40' is out"},
-    {"\"k40\", at: \"a\"", "\"haswell-18\", at: \"a\"", ":9: at: 'b' leads to no single"},
-    {", latency: \"3 us\"", "", ":5: name: 'b' needs both bandwidth and latency"},
-    {"  - {name: \"root\"}", "  - {name: \"root\"", "bad.yaml:"},
-    {"at: \"b\", bandwidth: \"8 GB/s\",", "at: \"b\",", ":8: model: 'k40' needs both"},
-    {"at: \"a\", bandwidth: \"8 GB/s\", latency: \"1 us\"", "at: \"root\"",
+    {tree_text, "nodes:", "knots:", ":2: Unexpected key: knots"},
+    {tree_text, "latency: \"2", "latncy: \"2",
+     ":4: Unexpected key: latncy (did you mean \"latency"},
+    {tree_text, "description: \"two GPUs on a tree\"\n", "",
+     ":6: Missing key: description"},
+    {tree_text, "4 GB/s", "4 GiB", ":4: bandwidth: "},
+    {tree_text, "2 us", "2 GB/s", ":4: latency: "},
+    {tree_text, "4 GB/s", "0 GB/s", ":4: bandwidth: '0 GB/s'"},
+    {tree_text, "parent: \"root\", bandwidth: \"4", "parent: \"oak\", bandwidth: \"4",
+     ":4: parent"},
+    {tree_text, "name: \"b\"", "name: \"a\"", ":4: name: 'a'"},
+    {tree_text, "at: \"b\"", "at: \"c\"", ":9: at: 'c' is no node; known: root, a, b"},
+    {tree_text, "at: \"root\"", "at: \"rot\"",
+     ":7: at: 'rot' is no node (did you mean \"root\"?)"},
+    {tree_text, "{name: \"root\"}", "\"root\"", ":3: Expected keys with values"},
+    {tree_text, "\"two GPUs on a tree\"", "[two, GPUs]", ":1: Expected a single value"},
+    {tree_text, "nodes:\n", "nodes: {}\n#", ":2: Expected a list"},
+    {tree_text, "name: \"a\"", "name: \"a\", name: \"a\"", ":4: Key given twice: name"},
+    {tree_text, "nodes:\n", "nodes: }\n", ":2: Not YAML: "},
+    {tree_text, "\"k40\", at: \"a\"", "\"k99\", at: \"a\"", ":8: model: 'k99'"},
+    {tree_text, "\"k40\", at: \"a\"", "\"k99\", at: \"a\"",
+     "known: k40b, a100-pcie, a100-sxm, "},
+    {tree_text, "\"k40\", at: \"a\"", "\"k40bb\", at: \"a\"", "(did you mean \"k40b\"?)"},
+    {tree_text, "\"k40\", at: \"a\"", "\"haswel-18\", at: \"a\"",
+     "(did you mean \"haswell-18\"?)"},
+    {tree_text, "k40\", at: \"a\"", "k40\", count: \"x\", at: \"a\"", ":8: count: 'x'"},
+    {tree_text, "k40\", at: \"a\"", "k40\", count: \"3000000000\", at: \"a\"",
+     ":8: count: '30000"},
+    {tree_text, "\"haswell-18\", at: \"root\"", "\"k40\", at: \"root\"",
+     ":7: model: 'k40' is out"},
+    {tree_text, "\"k40\", at: \"a\"", "\"haswell-18\", at: \"a\"",
+     ":9: at: 'b' leads to no single"},
+    {tree_text, ", latency: \"3 us\"", "",
+     ":5: name: 'b' needs both bandwidth and latency"},
+    {tree_text, "  - {name: \"root\"}", "  - {name: \"root\"", "bad.yaml:"},
+    {tree_text, "at: \"b\", bandwidth: \"8 GB/s\",", "at: \"b\",",
+     ":8: model: 'k40' needs both"},
+    {tree_text, "at: \"a\", bandwidth: \"8 GB/s\", latency: \"1 us\"", "at: \"root\"",
      ":6: no route from cpu:0 to gpu:0"},
+    {three_hosts, "haswell-18\", at: \"b\"", "haswell-18\", at: \"a\"",
+     ":10: at: 'pcie' leads to no"},
+    {three_hosts, "count: 2, at: \"a\"", "count: 2, at: \"rack\"",
+     ":12: at: 'rack' leads to no"},
+    {three_hosts, "18\", at: \"b\"", "18\", count: 2, at: \"b\"",
+     ":11: count: '2' must be 1 of a CPU"},
+    {three_hosts, "  - {model: \"haswell-18\", at: \"a\"}\n", "",
+     ":9: model: 'k40' is out of place"},
+    {bridges, "\"gpu:1\"], band", "\"gpu:4\"], band",
+     ":11: devices of the fabric 'a': 'gpu:4'"},
+    {bridges, "\"gpu:1\"], band", "\"gpu:0\"], band",
+     ":11: devices of the fabric 'a': 'gpu:0'"},
+    {bridges, ", \"gpu:1\"], band", "], band", ":11: name: 'a' is a fabric of fewer"},
+    {bridges, "name: \"b\"", "name: \"a\"", ":11: name: 'a' is there twice"},
+    {bridges, "name: \"b\"", "name: \"a bridge of NVLinks\"",
+     ":12: name: 'a bridge of NVLinks'"},
+    {bridges, "duplex: half", "duplex: both", ":17: duplex: 'both'"},
+    {bridges, "50 GB/s", "50 GB", ":11: bandwidth: "},
+    {bridges, "50 GB/s", "0 GB/s", ":11: bandwidth: '0 GB/s'"},
+    {bridges, "2 us", "2 m", ":11: latency: "},
+    {bridges, "duplex: half", "half: yes", ":17: Unexpected key: half"},
 };
 
 /* Of a model that two entries name there is one. */
 Test(machine_file, devices_are_of_any_models)
 {
-#define LINK ", bandwidth: \"1 GB/s\", latency: \"1 us\"}\n"
     static const char text[] =
         "description: \"two hosts\"\n"
         "nodes:\n"
@@ -230,9 +366,8 @@ Test(machine_file, devices_are_of_any_models)
         "  - {model: \"k40\", at: \"b\"" LINK;
     static const char *const names[] = {"haswell-18", "k40",      "k40",
                                         "p100",       "cpu-host", "k40"};
-    emp_machine             *m = NULL;
+    emp_machine             *m = load(text);
 
-    ASSERT_OK(load_text(&m, "unlike.yaml", text, &err));
     cr_assert_eq(m->device_count, 6);
     cr_expect_eq(m->model_count, 4);
     cr_expect_str_eq(emp_machine_first_model(m, EMP_DEVICE_GPU)->name, "k40");
@@ -247,13 +382,54 @@ Test(machine_file, bad_files_are_refused_by_file_line_and_key)
 {
     for (size_t i = 0; i < sizeof bad_files / sizeof bad_files[0]; i++) {
         emp_machine *m = NULL;
-        scratch_write_changed(path, sizeof path, "bad.yaml", tree_text, bad_files[i].find,
-                              bad_files[i].put);
+        scratch_write_changed(path, sizeof path, "bad.yaml", bad_files[i].text,
+                              bad_files[i].find, bad_files[i].put);
         EXPECT_REFUSED(emp_machine_load(&m, path, &err), EMP_EFORMAT, bad_files[i].part);
         EXPECT_REFUSED(emp_machine_load(&m, path, &err), EMP_EFORMAT, path);
         cr_expect_null(m);
         cr_expect_eq(emp_mem_live_blocks(), 0, "leak: %s", bad_files[i].put);
     }
+}
+
+/* ---- hosts ---- */
+
+Test(machine_file, a_gpu_belongs_to_the_cpu_of_its_part_of_the_tree)
+{
+    static const char *const host_of[][2] = {
+        {"cpu:0", "cpu:0"}, {"gpu:0", "cpu:1"}, {"cpu:1", "cpu:1"},
+        {"gpu:1", "cpu:0"}, {"gpu:2", "cpu:0"}, {"cpu:2", "cpu:2"},
+    };
+    emp_machine *m = load(three_hosts);
+
+    cr_assert_eq(m->device_count, 6);
+    for (int d = 0; d < m->device_count; d++) {
+        cr_expect_str_eq(m->device[d].name, host_of[d][0]);
+        cr_expect_str_eq(m->device[m->device[d].host].name, host_of[d][1]);
+    }
+    emp_machine_destroy(m);
+}
+
+/* As a root has no parent, nothing uses its links. */
+Test(machine_file, a_root_may_have_links)
+{
+    emp_machine *m = load_changed(three_hosts, "\"core\"",
+                                  "\"core\", bandwidth: \"1 GB/s\", latency: \"1 us\"");
+
+    cr_expect_not(m->link[0].is_network);
+    emp_machine_destroy(m);
+}
+
+Test(machine, sixty_four_devices_load)
+{
+    emp_machine *m = load("k40x7x8");
+
+    cr_expect_eq(m->device_count, EMP_MAX_DEVICES);
+    for (int d = 0; d < m->device_count; d++)
+        cr_expect_eq(m->device[d].host, d / 8 * 8, "%s", m->device[d].name);
+    cr_expect_eq(m->route[1][63].link_count, 6);
+    cr_expect_float_eq(m->route[1][63].bytes_per_s, 1.25e9, 1.0);
+    cr_expect_float_eq(m->route[1][63].latency_s, 10e-6 + 2 * 25e-6, 1e-12);
+    emp_machine_destroy(m);
 }
 
 /* ---- what cores share -------------------------------------------------------------- */
@@ -419,5 +595,50 @@ Test(machine, parse_survives_every_allocation_failure)
     SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_parse(&again, m->text, NULL),
                                       emp_machine_destroy(again));
     emp_machine_destroy(again);
+    emp_machine_destroy(m);
+}
+
+/* ---- of an instance ---- */
+
+Test(uniform, has_the_devices_asked_for, .fini = expect_no_leak)
+{
+    emp_machine *m = NULL;
+
+    ASSERT_OK(emp_machine_create(&m, "small", 2, 3, 1000, &err));
+    cr_expect_str_eq(m->name, "small");
+    cr_expect_eq(m->device_count, 5);
+    for (int32_t d = 0; d < 5; d++) {
+        bool is_gpu = d >= 2;
+        cr_expect_eq(m->device[d].kind, is_gpu ? EMP_DEVICE_GPU : EMP_DEVICE_CPU);
+        cr_expect_eq(m->device[d].host, is_gpu ? 0 : d);
+        if (is_gpu) cr_expect_eq(m->device[d].memory_bytes, 1000);
+        for (int32_t to = 0; to < 5; to++) {
+            if (to == d) continue;
+            cr_expect_gt(m->route[d][to].link_count, 0);
+            cr_expect_eq(m->route[d][to].bytes_per_s, 0x1p31);
+            cr_expect_eq(m->route[d][to].latency_s, 0.0);
+        }
+    }
+    cr_expect_str_eq(m->device[1].name, "cpu:1");
+    cr_expect_str_eq(m->device[4].name, "gpu:2");
+    uint64_t hash = m->hash;
+    emp_machine_destroy(m);
+    cr_assert_eq(emp_machine_create(&m, "small", 2, 3, 1001, NULL), EMP_OK);
+    cr_expect_neq(m->hash, hash);
+    emp_machine_destroy(m);
+    cr_assert_eq(emp_machine_create(&m, "full", 1, EMP_MAX_DEVICES - 1, 1, NULL), EMP_OK);
+    emp_machine_destroy(m);
+}
+
+Test(uniform, refuses_what_no_machine_has, .fini = expect_no_leak)
+{
+    emp_machine *m = NULL;
+
+    EXPECT_REFUSED(emp_machine_create(&m, "none", 0, 3, 1, &err), EMP_EUNSUPPORTED,
+                   "0 CPUs and 3 GPUs");
+    cr_expect_eq(emp_machine_create(&m, "many", 2, 63, 1, NULL), EMP_EUNSUPPORTED);
+    cr_expect_eq(emp_machine_create(&m, "many", 1, INT32_MAX, 1, NULL), EMP_EUNSUPPORTED);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(emp_machine_create(&m, "small", 1, 1, 1, NULL),
+                                      cr_assert_null(m));
     emp_machine_destroy(m);
 }
