@@ -35,8 +35,4 @@ void random_problem_place(task *r, emp_rng *rng);
  * more: its times are rounded. */
 void random_problem_scale(task *r, int64_t factor);
 
-/** The same problem and placement, its ops declared in another order: op v of \a r is
- * op new_id_of_op[v]. Aborts by assert() when memory is out. */
-void random_problem_relabel(task *out, const task *r, const emp_op_id *new_id_of_op);
-
 #endif /* EMP_TESTS_SIM_ENGINE_RANDOM_PROBLEM_H */

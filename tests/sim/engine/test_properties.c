@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* What holds for every graph, machine, runtime and placement: lower bounds, scaling, names
- * that do not matter, bytes that are freed, closed forms of chains, repetition. That less
- * work never takes longer is none of them: bench/studies/anomalies.h. */
+/* What holds for every graph, machine, runtime and placement: lower bounds, scaling, bytes that are
+ * freed, closed forms of chains, threads. That less work never takes longer is none of them:
+ * bench/studies/anomalies.h. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>
@@ -364,95 +364,6 @@ Test(properties, an_unused_device_changes_nothing)
         forget_device(&with, place);
         expect_same(&with, &without, seed);
         cr_expect(place < count || with.fingerprint == without.fingerprint, SEED);
-        task_destroy(&r);
-    }
-}
-
-/* ---- the order in which ops are declared ---- */
-
-/* Without folded ops, whose place in the topological order decides when their readers
- * start. */
-static void create_unfolded(task *r, uint64_t seed)
-{
-    random_problem_create(r, seed);
-    for (emp_op_id op = 0; op < r->graph->op_count; op++)
-        r->graph->op[op].is_folded = false;
-    emp_problem_legalize(r->problem, r->device_of_op);
-}
-
-static bool waits_for(const emp_graph *g, emp_op_id op, emp_op_id before)
-{
-    for (int32_t k = g->input_offset[op]; k < g->input_offset[op + 1]; k++)
-        if (g->tensor[g->input[k]].producer == before) return true;
-    for (int32_t k = g->control_offset[op]; k < g->control_offset[op + 1]; k++)
-        if (g->control[k] == before) return true;
-    return false;
-}
-
-static bool waits_for_none(const emp_graph *g, emp_op_id op)
-{
-    return g->input_offset[op] == g->input_offset[op + 1] &&
-           g->control_offset[op] == g->control_offset[op + 1];
-}
-
-/* Ops that one event can make ready together: those without inputs, and those that wait
- * for the same op. */
-static bool are_siblings(const emp_graph *g, emp_op_id a, emp_op_id b)
-{
-    if (waits_for_none(g, a) && waits_for_none(g, b)) return true;
-    for (emp_op_id before = 0; before < g->op_count; before++)
-        if (waits_for(g, a, before) && waits_for(g, b, before)) return true;
-    return false;
-}
-
-/* Numbers the ops at random; siblings keep their order if \a keeps_siblings. */
-static void draw_numbers(const emp_graph *g, bool keeps_siblings, emp_rng *rng,
-                         emp_op_id *new_id_of_op)
-{
-    for (emp_op_id op = 0; op < g->op_count; op++) new_id_of_op[op] = -1;
-    for (emp_op_id id = 0; id < g->op_count; id++) {
-        emp_op_id free[MAX_OPS];
-        uint32_t  count = 0;
-        for (emp_op_id op = 0; op < g->op_count; op++) {
-            bool is_free = new_id_of_op[op] < 0;
-            for (emp_op_id older = 0; keeps_siblings && is_free && older < op; older++) {
-                is_free = new_id_of_op[older] >= 0 || !are_siblings(g, older, op);
-            }
-            if (is_free) free[count++] = op;
-        }
-        new_id_of_op[free[emp_rng_below(rng, count)]] = id;
-    }
-}
-
-static emp_sim_result simulate_relabelled(const task *r, bool keeps_siblings,
-                                          uint64_t seed)
-{
-    emp_op_id new_id_of_op[MAX_OPS];
-    task      again;
-    emp_rng   rng;
-
-    emp_rng_init(&rng, seed, 3, keeps_siblings);
-    draw_numbers(r->graph, keeps_siblings, &rng, new_id_of_op);
-    random_problem_relabel(&again, r, new_id_of_op);
-    emp_sim_result result = simulate(&again);
-    task_destroy(&again);
-    return result;
-}
-
-/* Ids decide only between ops that one event makes ready together; small equal costs, of
- * which these problems are full, are ties of events, which ids do not decide. Which
- * of simultaneous allocations is the first that does not fit depends on the order. */
-Test(properties, only_the_order_of_siblings_matters)
-{
-    for (uint64_t seed = 0; seed < PROBLEMS; seed++) {
-        task r;
-        create_unfolded(&r, seed);
-        emp_sim_result once = simulate(&r);
-        emp_sim_result again = simulate_relabelled(&r, true, seed);
-        again.oom_op = once.oom_op;
-        again.oom_bytes = once.oom_bytes;
-        again.oom_device = once.oom_device;
-        expect_same(&once, &again, seed);
         task_destroy(&r);
     }
 }

@@ -278,23 +278,6 @@ Test(op_shapes, table_is_sorted_complete_and_found)
     cr_expect_null(emp_op_type_find(""));
 }
 
-Test(op_shapes, table_knows_roles)
-{
-    cr_expect(emp_op_type_find("PlaceholderV2")->flags & EMP_OP_FEED);
-    cr_expect(emp_op_type_find("AddN")->flags & EMP_OP_SUMS_IN_PLACE);
-    cr_expect(!(emp_op_type_find("AccumulateNV2")->flags & EMP_OP_SUMS_IN_PLACE));
-    cr_expect(emp_op_type_find("DepthwiseConv2dNative")->flags & EMP_OP_LAYER);
-    cr_expect(emp_op_type_find("Assign")->flags & EMP_OP_ASSIGNS);
-    cr_expect(!(emp_op_type_find("AssignAdd")->flags & EMP_OP_ASSIGNS));
-    cr_expect(emp_op_type_find("RefSwitch")->flags & EMP_OP_CHOOSES);
-    cr_expect(emp_op_type_find("LoopCond")->flags & EMP_OP_LOOP_CONDITION);
-    cr_expect_eq(emp_op_type_find("Fill")->work, EMP_WORK_FILL);
-    cr_expect_eq(emp_op_type_find("TruncatedNormal")->work, EMP_WORK_RANDOM);
-    cr_expect_eq(emp_arithmetic_of(7.0, 1.0), EMP_ARITHMETIC_ADD);
-    cr_expect_eq(emp_arithmetic_of(16.0, 2.0), EMP_ARITHMETIC_DIVIDE);
-    cr_expect_eq(emp_arithmetic_of(20.0, 1.0), EMP_ARITHMETIC_EXP);
-}
-
 Test(op_shapes, helpers_count_and_compare)
 {
     emp_shape known = EMP_SHAPE(3, 4), partial = EMP_SHAPE(3, -1),

@@ -43,31 +43,6 @@ Test(runtime, profiles_load)
     cr_expect_eq(graph.events.send_s, 0.0);
 }
 
-Test(runtime, other_simulators_have_their_constants)
-{
-    emp_runtime placeto = load("placeto"), baechi = load("baechi");
-    emp_runtime latency = load("msr-latency"), edges = load("edges");
-    emp_runtime msr = load("msr-load");
-
-    cr_expect_eq(edges.rules, EMP_RULES_EDGES);
-    cr_expect(edges.check_memory);
-    cr_expect_eq(placeto.rules, EMP_RULES_PLACETO);
-    cr_expect_float_eq(placeto.placeto.op_gap_s, 5.7e-6, 1e-15);
-    cr_expect_eq(placeto.placeto.bus_bytes_per_s, 7.6e9);
-    cr_expect_float_eq(placeto.placeto.bus_gap_s, 25e-6, 1e-15);
-    cr_expect_float_eq(placeto.placeto.early_release_s, 1e-6, 1e-15);
-    cr_expect_eq(baechi.rules, EMP_RULES_BAECHI);
-    cr_expect_float_eq(baechi.baechi.byte_s, 1.754e-10, 1e-20);
-    cr_expect_float_eq(baechi.baechi.transfer_s, 134e-6, 1e-15);
-    cr_expect_eq(baechi.baechi.control_bytes, 4);
-    cr_expect_eq(latency.rules, EMP_RULES_MSR_LATENCY);
-    cr_expect_eq(msr.rules, EMP_RULES_MSR_LOAD);
-    cr_expect_eq(msr.msr.host_bytes_per_s, 0x1p31);
-    cr_expect(placeto.check_memory && baechi.check_memory && msr.check_memory);
-    cr_expect_not(emp_runtime_events_of(&placeto)->serial_issue);
-    cr_expect_str_eq(emp_rules_str(msr.rules), "msr-load");
-}
-
 Test(runtime, the_hash_sees_rules_and_what_they_use)
 {
     emp_runtime ideal = load("ideal"), msr = load("msr-load");
