@@ -12,6 +12,7 @@
 #include "sim/problem/placement.h"
 #include "tests/sim/graph/kit.h"
 #include "tests/support/expect.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
@@ -413,4 +414,92 @@ Test(placement, the_origin_may_be_left_out)
     cr_expect_str_eq(origin->workload, "");
     cr_expect(isnan(origin->step_time_s));
     emp_placement_file_destroy(file);
+}
+
+/* ---- splits of instances ---- */
+
+enum { NODES = 4, ROOMY = 1 << 20 };
+
+/* node0 and its backward op share a class; the machine has 2 CPUs and 2 GPUs. */
+static const stated_op nodes[NODES] = {
+    {.color = 1}, {.color = 2}, {.color = 3}, {"gradients/node7", .color = 1}};
+
+static task p;
+
+static void set_up_split(void)
+{
+    scratch_create();
+    task_create_stated(&p, nodes, NODES, NULL, 0, 2, 2, ROOMY, "msr-load");
+}
+
+static void tear_down_split(void)
+{
+    task_destroy(&p);
+    scratch_remove();
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+TestSuite(split, .init = set_up_split, .fini = tear_down_split);
+
+static emp_status load_split(emp_device_id *device_of_op, const char *text,
+                             emp_error *err)
+{
+    scratch_write("split.json", text, strlen(text));
+    return emp_placement_load(device_of_op, scratch_path("split.json"), p.problem, err);
+}
+
+static void expect_split(const char *text, const emp_device_id *want)
+{
+    emp_device_id device[NODES];
+
+    ASSERT_OK(load_split(device, text, &err));
+    for (int32_t op = 0; op < NODES; op++)
+        cr_expect_eq(device[op], want[op], "op %d", op);
+}
+
+Test(split, puts_nodes_on_devices_by_number)
+{
+    expect_split("{\"fpgas\": [{\"nodes\": [0, 7]}, {\"nodes\": [2], \"load\": 5}],"
+                 " \"cpus\": [{\"nodes\": []}, {\"nodes\": [1]}], \"maxLoad\": -1}",
+                 (emp_device_id[]){2, 1, 3, 2});
+}
+
+Test(split, of_a_forward_pass_takes_the_backward_pass_along)
+{
+    expect_split("{\"fpgas\": [{\"nodes\": [1, 2]}, {\"nodes\": [0]}], \"cpus\": []}",
+                 (emp_device_id[]){3, 2, 2, 3});
+}
+
+static const struct {
+    const char *text, *wants;
+} faults[] = {
+    {"{\"fpgas\": [{\"nodes\": [0, 1, 2, 5]}], \"cpus\": []}", "no op 'node5'"},
+    {"{\"fpgas\": [{\"nodes\": [0, 1, 2, 0]}], \"cpus\": []}", "'node0' is placed twice"},
+    {"{\"fpgas\": [{\"nodes\": [0, 1]}], \"cpus\": []}", "'node2' is not placed"},
+    {"{\"fpgas\": [{\"nodes\": [\"0\"]}], \"cpus\": []}", "no whole number"},
+    {"{\"fpgas\": [{\"knots\": [0]}], \"cpus\": []}", "no list \"nodes\""},
+    {"{\"fpgas\": [7], \"cpus\": []}", "an entry of \"fpgas\" has no list"},
+    {"{\"fpgas\": [{\"nodes\": []}, {\"nodes\": []}, {\"nodes\": []}], \"cpus\": []}",
+     "\"fpgas\" has 3 entries; machine 'tiny' has 2 such devices"},
+};
+
+Test(split, faults_are_told)
+{
+    emp_device_id device[NODES];
+
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        EXPECT_REFUSED(load_split(device, faults[i].text, &err), EMP_EFORMAT,
+                       faults[i].wants);
+        EXPECT_REFUSED(load_split(device, faults[i].text, &err), EMP_EFORMAT,
+                       "split.json");
+    }
+}
+
+Test(split, survives_every_allocation_failure)
+{
+    emp_device_id device[NODES];
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        load_split(device, "{\"fpgas\": [{\"nodes\": [0, 1, 2]}], \"cpus\": []}",
+                   NULL), );
 }
