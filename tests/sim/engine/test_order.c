@@ -3,8 +3,11 @@
  * 10 ns on a GPU and 20 on a core, a copy 261. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "sim/team/team.h"
+#include "tests/sim/engine/random_problem.h"
 #include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
@@ -139,5 +142,176 @@ Test(order, levels_that_mean_nothing_are_refused)
     uint8_t *levels = EMP_NEW_ARRAY(uint8_t, (size_t)t.graph->op_count);
     expect_refused(&t, levels, EMP_EUNSUPPORTED, "leave the levels out");
     emp_free(levels);
+    task_destroy(&t);
+}
+
+/* ---- times of ops ---- */
+
+enum { SEEDS = 150, UNTOLD = -7 };
+
+TestSuite(times, .fini = expect_no_leak);
+
+static void create_times(emp_sim_times *times, int32_t ops)
+{
+    times->start_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)ops);
+    times->end_ns = EMP_NEW_ARRAY(emp_time_ns, (size_t)ops);
+    cr_assert_not_null(times->start_ns);
+    cr_assert_not_null(times->end_ns);
+    for (int32_t op = 0; op < ops; op++) times->start_ns[op] = times->end_ns[op] = UNTOLD;
+}
+
+static void destroy_times(emp_sim_times *times)
+{
+    emp_free(times->start_ns);
+    emp_free(times->end_ns);
+}
+
+/* Tasks of an op on a pool come in several parts. */
+static void note_op(void *context, emp_op_id op, emp_device_id device, int32_t lane,
+                    emp_time_ns start_ns, emp_time_ns end_ns)
+{
+    emp_sim_times *told = (emp_sim_times *)context;
+
+    (void)device;
+    (void)lane;
+    if (told->start_ns[op] == UNTOLD || start_ns < told->start_ns[op])
+        told->start_ns[op] = start_ns;
+    if (end_ns > told->end_ns[op]) told->end_ns[op] = end_ns;
+}
+
+/* Of one decision on a simulator that has run others. */
+static void expect_traced_times(emp_sim *sim, const emp_decision *decision, int32_t ops,
+                                const char *what, uint64_t seed)
+{
+    emp_sim_times  told, timed;
+    emp_sim_trace  trace = {.context = &told, .op = note_op};
+    emp_sim_result plain = {0}, result = {0}, traced = {0};
+
+    create_times(&told, ops);
+    create_times(&timed, ops);
+    ASSERT_OK(emp_sim_trace_decision(sim, decision, &trace, &traced, &err));
+    ASSERT_OK(emp_sim_run_timed(sim, decision, &timed, &result, &err));
+    ASSERT_OK(emp_sim_run_decision(sim, decision, &plain, &err));
+    cr_expect_arr_eq(&plain, &result, sizeof plain, "%s, seed %d", what, (int)seed);
+    cr_expect_eq(traced.step_time_ns, result.step_time_ns);
+    cr_expect_arr_eq(told.start_ns, timed.start_ns, (size_t)ops * sizeof *told.start_ns,
+                     "%s, seed %d: starts", what, (int)seed);
+    cr_expect_arr_eq(told.end_ns, timed.end_ns, (size_t)ops * sizeof *told.end_ns,
+                     "%s, seed %d: ends", what, (int)seed);
+    destroy_times(&told);
+    destroy_times(&timed);
+}
+
+static void expect_times_of(const task *t, const char *what, uint64_t seed,
+                            bool has_order)
+{
+    const int32_t ops = t->graph->op_count;
+    emp_sim      *sim = task_sim(t);
+    uint8_t      *level = EMP_NEW_ARRAY(uint8_t, (size_t)ops);
+    emp_decision  d = {.device_of_op = t->device_of_op};
+
+    expect_traced_times(sim, &d, ops, what, seed);
+    for (int32_t op = 0; op < ops; op++) level[op] = (uint8_t)(op * 7 % EMP_LEVELS);
+    d.level_of_op = level;
+    if (has_order) expect_traced_times(sim, &d, ops, what, seed);
+    emp_free(level);
+    emp_sim_destroy(sim);
+}
+
+Test(times, of_random_problems_are_those_of_the_trace)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        task t;
+        if (seed % 3 == 0)
+            random_problem_create_unlike(&t, seed);
+        else
+            random_problem_create(&t, seed);
+        const bool shares = t.problem->costs->gpu_beside_ns != NULL;
+        expect_times_of(&t, "random", seed, !shares);
+        task_destroy(&t);
+    }
+}
+
+Test(times, of_every_runtime_are_those_of_the_trace)
+{
+    static const char *const runtimes[] = {"tf-r1.3", "ideal",  "replay-cpu",
+                                           "placeto", "baechi", "edges"};
+
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++) {
+        task t;
+        task_create(&t, "rnnlm:steps=3", "k40x4", runtimes[i]);
+        for (int32_t op = 0; op < t.graph->op_count; op++)
+            t.device_of_op[op] = op / 5 % t.machine->device_count;
+        emp_problem_legalize(t.problem, t.device_of_op);
+        expect_times_of(&t, runtimes[i], 0, i < 2);
+        task_destroy(&t);
+    }
+}
+
+/* Each candidate has times of its own, on any number of threads. */
+Test(times, of_a_team_are_those_of_one)
+{
+    enum { COUNT = 6 };
+    task               t;
+    emp_sim_team      *team = NULL;
+    emp_owned_decision decision[COUNT];
+    emp_sim_times      times[COUNT], one;
+    emp_sim_result     result[COUNT], *results[COUNT], alone = {0};
+
+    task_create(&t, "rnnlm:steps=3", "k40x2", "tf-r1.3");
+    const int32_t ops = t.graph->op_count;
+    const size_t  bytes = (size_t)ops * sizeof(emp_time_ns);
+    for (int32_t i = 0; i < COUNT; i++) {
+        cr_assert_eq(emp_decision_init(&decision[i], ops, 0, NULL), EMP_OK);
+        for (int32_t op = 0; op < ops; op++)
+            decision[i].device_of_op[op] = op / (i + 2) % 3;
+        create_times(&times[i], ops);
+        results[i] = &result[i];
+    }
+    cr_assert_eq(emp_sim_team_create(&team, t.problem, 3, NULL), EMP_OK);
+    cr_assert_eq(emp_sim_team_run_batch(
+                     team, &(emp_sim_team_batch){.decision = decision, .times = times},
+                     COUNT, results, NULL),
+                 EMP_OK);
+    emp_sim *sim = task_sim(&t);
+    for (int32_t i = 0; i < COUNT; i++) {
+        create_times(&one, ops);
+        const emp_decision view = emp_decision_view(&decision[i]);
+        cr_assert_eq(emp_sim_run_timed(sim, &view, &one, &alone, NULL), EMP_OK);
+        cr_expect_arr_eq(one.start_ns, times[i].start_ns, bytes);
+        cr_expect_arr_eq(one.end_ns, times[i].end_ns, bytes);
+        destroy_times(&one);
+        destroy_times(&times[i]);
+        emp_decision_clear(&decision[i]);
+    }
+    emp_sim_destroy(sim);
+    emp_sim_team_destroy(team);
+    task_destroy(&t);
+}
+
+static emp_status run_stopped(emp_sim_team *team, const emp_owned_decision *decision,
+                              emp_sim_result *const *results, int stopped)
+{
+    const atomic_int stop = stopped;
+
+    return emp_sim_team_run_batch(
+        team, &(emp_sim_team_batch){.decision = decision, .stop = &stop}, 1, results,
+        NULL);
+}
+
+Test(times, a_team_that_is_stopped_runs_nothing)
+{
+    task           t;
+    emp_sim_team  *team = NULL;
+    emp_sim_result result = {.step_time_ns = -1}, *results[1] = {&result};
+
+    task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
+    cr_assert_eq(emp_sim_team_create(&team, t.problem, 2, NULL), EMP_OK);
+    const emp_owned_decision decision[1] = {{.device_of_op = t.device_of_op}};
+    cr_expect_eq(run_stopped(team, decision, results, 1), EMP_EINTERRUPTED);
+    cr_expect_eq(result.step_time_ns, -1);
+    cr_expect_eq(run_stopped(team, decision, results, 0), EMP_OK);
+    cr_expect_gt(result.step_time_ns, 0);
+    emp_sim_team_destroy(team);
     task_destroy(&t);
 }

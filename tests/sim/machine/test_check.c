@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "sim/machine/model.h"
 #include "sim/machine/queries/check.h"
+#include "sim/machine/queries/device_name.h"
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
@@ -250,4 +251,96 @@ Test(check, compares_full_files_with_what_is_published, .init = make_folder,
     cr_expect_not_null(
         strstr(complaints, "h100-sxm-air: stream is 268 GB/s; 3.35 TB/s is"), "%s",
         complaints);
+}
+
+/* ---- names of devices ---- */
+
+static emp_machine *load_named(const char *name)
+{
+    emp_machine *machine = NULL;
+
+    cr_assert_eq(emp_machine_load(&machine, name, NULL), EMP_OK);
+    return machine;
+}
+
+static void expect_found(const emp_machine *m, const char *name, const char *device)
+{
+    emp_device_id got = emp_device_name_find(m, name, strlen(name));
+    emp_device_id want = device != NULL ? emp_machine_find(m, device) : -1;
+
+    cr_expect_eq(got, want, "\"%s\" is device %d of %s, want %d", name, got, m->name,
+                 want);
+}
+
+static void expect_all(const char *machine, const char *const names[][2], size_t count)
+{
+    emp_machine *m = load_named(machine);
+
+    for (size_t i = 0; i < count; i++) expect_found(m, names[i][0], names[i][1]);
+    emp_machine_destroy(m);
+}
+
+Test(device_name, names_are_found_or_fit_no_device)
+{
+    static const char *const one_host[][2] = {
+        {"/job:localhost/replica:0/task:0/device:GPU:2", "gpu:2"},
+        {"/job:localhost/replica:0/task:0/cpu:0", "cpu:0"},
+        {"/device:GPU:3", "gpu:3"},
+        {"/gpu:0", "gpu:0"},
+        {"/GPU:1", "gpu:1"},
+        {"/cpu:0", "cpu:0"},
+        {"gpu:1", "gpu:1"},
+        {"/job:worker/task:0", "gpu:0"},
+        {"/job:ps", "gpu:0"},
+        {"", "gpu:0"},
+        {"/device:TPU:0", NULL},
+        {"/gpu:4", NULL},
+        {"/gpu:", NULL},
+        {"/gpu", NULL},
+        {"/gpu:*", NULL},
+        {"/gpu:-1", NULL},
+        {"/gpu:1x", NULL},
+        {"/task:x/gpu:0", NULL},
+        {"/task:/gpu:0", NULL},
+        {"/gpu:9999999999", NULL},
+        {"/device:XLA_GPU:0", NULL},
+        {"hello", NULL}};
+    static const char *const two_hosts[][2] = {
+        {"/job:worker/task:1/device:GPU:0", "gpu:4"},
+        {"/job:ps/task:1/device:CPU:0", "cpu:1"},
+        {"/job:worker/task:1", "gpu:4"},
+        {"/gpu:5", "gpu:5"},
+        {"/job:worker/task:0/gpu:4", NULL},
+        {"/job:worker/task:2/gpu:0", NULL},
+        {"/job:worker/task:1/cpu:1", NULL}};
+
+    expect_all("k40x4", one_host, sizeof one_host / sizeof *one_host);
+    expect_all("k40x4x2", two_hosts, sizeof two_hosts / sizeof *two_hosts);
+}
+
+Test(device_name, what_is_written_is_found)
+{
+    static const char *const machines[] = {"k40x1", "k40x4", "k40x4x2", "k40x7x8",
+                                           "cpu2"};
+
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        emp_machine *m = load_named(machines[i]);
+        for (emp_device_id d = 0; d < m->device_count; d++) {
+            char name[EMP_DEVICE_NAME_BYTES];
+            expect_found(m, emp_device_name_write(name, m, d), m->device[d].name);
+        }
+        emp_machine_destroy(m);
+    }
+}
+
+Test(device_name, one_host_needs_no_task)
+{
+    emp_machine *one = load_named("k40x2"), *two = load_named("k40x4x2");
+    char         name[EMP_DEVICE_NAME_BYTES];
+
+    cr_expect_str_eq(emp_device_name_write(name, one, 2), "/device:GPU:1");
+    cr_expect_str_eq(emp_device_name_write(name, two, emp_machine_find(two, "gpu:6")),
+                     "/job:worker/task:1/device:GPU:2");
+    emp_machine_destroy(one);
+    emp_machine_destroy(two);
 }
