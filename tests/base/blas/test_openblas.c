@@ -10,7 +10,7 @@
 #include <threads.h>
 
 #include "base/blas/openblas.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 /* Megabytes of address space in use. */
 static long used_mib(void)

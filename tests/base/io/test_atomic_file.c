@@ -17,8 +17,6 @@
 #include <unistd.h>
 
 #include "base/io/atomic_file.h"
-#include "base/mem.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

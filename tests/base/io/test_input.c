@@ -13,7 +13,6 @@
 #include "base/io/atomic_file.h"
 #include "base/io/input.h"
 #include "base/io/output.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

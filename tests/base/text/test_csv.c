@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/csv.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

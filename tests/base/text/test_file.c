@@ -10,11 +10,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/mem.h"
 #include "base/text/csv.h"
 #include "base/text/file.h"
 #include "base/text/json.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

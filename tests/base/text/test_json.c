@@ -4,9 +4,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/json.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/options.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 typedef enum { COLOR_RED, COLOR_GREEN, COLOR_BLUE } color;
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/text/units.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 struct quantity_case {
     char     text[24];

@@ -5,11 +5,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "sim/bounds/area.h"
 #include "sim/bounds/inside.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 enum { BOTH = EMP_KIND_CPU | EMP_KIND_GPU, ITEMS = 9 };
 

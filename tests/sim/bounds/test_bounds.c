@@ -8,7 +8,6 @@
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/best_placement.h"
 #include "tests/support/branch_bound.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -4,10 +4,8 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "sim/cost/cost.h"
 #include "tests/sim/cost/one_op.h"
-#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 static const emp_device gpu = {.kind = EMP_DEVICE_GPU,

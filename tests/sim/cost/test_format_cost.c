@@ -3,12 +3,11 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "sim/cost/cost.h"
 #include "sim/cost/kernel.h"
 #include "sim/machine/model.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 static emp_device_model h100;
 static emp_graph       *graph;

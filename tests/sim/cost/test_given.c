@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "graphs/load.h"
 #include "sim/cost/given.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -5,10 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

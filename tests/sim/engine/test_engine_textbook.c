@@ -4,7 +4,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

@@ -4,11 +4,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/fusion.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -5,10 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/team/team.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

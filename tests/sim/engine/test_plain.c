@@ -4,7 +4,6 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "base/mem.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/support/plain/baechi_plain.h"
 #include "tests/support/plain/edges_plain.h"

@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/engine/sim.h"
 #include "sim/rules/rules.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/plain/baechi_plain.h"
 #include "tests/support/plain/edges_plain.h"
 #include "tests/support/plain/msr_plain.h"

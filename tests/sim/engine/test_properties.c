@@ -8,7 +8,6 @@
 
 #include "sim/engine/engine.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

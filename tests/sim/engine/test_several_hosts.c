@@ -3,7 +3,6 @@
  * tensor of 256 B takes 20 + 512 ns from host to host, 5 more from or to a GPU. */
 #include <criterion/criterion.h>
 
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -4,8 +4,6 @@
  * 261 of its link. */
 #include <criterion/criterion.h>
 
-#include "base/mem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

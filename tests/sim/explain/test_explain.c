@@ -8,7 +8,6 @@
 #include "sim/explain/explain.h"
 #include "sim/explain/explain_internal.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

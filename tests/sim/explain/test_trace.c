@@ -7,11 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "sim/explain/scope_dot.h"
 #include "sim/explain/trace_chrome.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

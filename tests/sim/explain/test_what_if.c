@@ -6,7 +6,6 @@
 
 #include "sim/explain/what_if.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

@@ -4,10 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
 #include "tests/support/survive.h"
 
 static const emp_op_attrs none;

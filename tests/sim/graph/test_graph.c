@@ -3,9 +3,8 @@
  * aliases, colocation, parameters, pruning. */
 #include <criterion/criterion.h>
 
-#include "base/mem.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 enum { B = 64, H = 128 };
 

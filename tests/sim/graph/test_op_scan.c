@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 /* ---- scans ---- */
 

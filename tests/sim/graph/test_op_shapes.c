@@ -3,9 +3,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 struct shape_case {
     const char  *type;

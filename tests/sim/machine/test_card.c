@@ -8,11 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "sim/machine/card.h"
 #include "sim/machine/model.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 /* Step times are compared across versions, so that constants may change only on purpose. */
 static const struct {

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/machine/model.h"
 #include "sim/machine/queries/check.h"
 #include "sim/machine/queries/device_name.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
+#include "tests/support/survive.h"
 
 static char complaints[4096];
 

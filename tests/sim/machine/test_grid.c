@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/collections.h"
-#include "base/mem.h"
 #include "sim/machine/bundle.h"
 #include "sim/machine/model.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -9,9 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "sim/machine/machine.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/text/file.h"
 #include "search/method.h"
 #include "sim/problem/placement.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "sim/problem/problem.h"
 #include "tests/sim/engine/random_problem.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"

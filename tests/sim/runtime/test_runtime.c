@@ -5,9 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "sim/runtime/runtime.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 

@@ -3,11 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/surrogate/surrogate.h"
 #include "sim/surrogate/surrogate_internal.h"
 #include "tests/sim/engine/random_problem.h"
-#include "tests/support/expect.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 

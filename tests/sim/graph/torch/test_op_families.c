@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/rng.h"
 #include "tests/sim/graph/kit.h"
-#include "tests/support/expect.h"
+#include "tests/support/survive.h"
 
 enum { TENSORS = 8, ROUNDS = 60 };
 

@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "sim/machine/import/import.h"
 #include "sim/machine/import/matrix.h"
 #include "sim/machine/import/plan_internal.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/queries/check.h"
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
