@@ -46,6 +46,6 @@
     } while (0)
 
 /** Expects that all memory was given back; as a Criterion .fini. */
-static inline void expect_no_leak(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
+static inline void expect_all_freed(void) { cr_expect_eq(emp_mem_live_blocks(), 0); }
 
 #endif /* EMP_TESTS_SUPPORT_SURVIVE_H */

@@ -56,7 +56,7 @@ static void make_folder(void)
 static void remove_folder(void)
 {
     scratch_remove();
-    expect_no_leak();
+    expect_all_freed();
 }
 
 TestSuite(atomic_file, .init = make_folder, .fini = remove_folder);

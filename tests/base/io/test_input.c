@@ -166,7 +166,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     scratch_remove();
-    expect_no_leak();
+    expect_all_freed();
 }
 
 TestSuite(file_lock, .init = set_up, .fini = tear_down, .timeout = 60);

@@ -8,7 +8,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
-TestSuite(csv, .fini = expect_no_leak);
+TestSuite(csv, .fini = expect_all_freed);
 
 static emp_status parse(emp_csv *csv, const char *text, emp_error *err)
 {

@@ -11,7 +11,7 @@
 static void tear_down(void)
 {
     scratch_remove();
-    expect_no_leak();
+    expect_all_freed();
 }
 
 TestSuite(json, .init = scratch_create, .fini = tear_down);

@@ -39,7 +39,7 @@ static const emp_runtime runtime = {.events = {.issue_s = 20e-6,
                                                .issue_kernelless_s = 2e-6,
                                                .cpu_op_s = 8e-6}};
 
-TestSuite(cost, .fini = expect_no_leak);
+TestSuite(cost, .fini = expect_all_freed);
 
 /* The costs of an op on a machine of these devices. */
 static emp_cost_table *table_on(const emp_op_cost *cost, const emp_device *devices,

@@ -47,7 +47,7 @@ static void close_task(void)
     emp_machine_destroy(f.machine);
     emp_graph_destroy(f.graph);
     scratch_remove();
-    expect_no_leak();
+    expect_all_freed();
 }
 
 TestSuite(given, .init = open_task, .fini = close_task);

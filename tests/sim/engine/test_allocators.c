@@ -10,8 +10,8 @@
 
 enum { KIB = 1024, MIB = 1024 * KIB, LIVE = 60, STEPS = 3000, REGION = 64 * KIB };
 
-TestSuite(caching, .fini = expect_no_leak);
-TestSuite(bfc, .fini = expect_no_leak);
+TestSuite(caching, .fini = expect_all_freed);
+TestSuite(bfc, .fini = expect_all_freed);
 
 static emp_caching *create(int64_t memory, int64_t requests)
 {

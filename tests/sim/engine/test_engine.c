@@ -22,7 +22,7 @@ enum {
 };
 enum { BYTES = 256 };
 
-TestSuite(engine, .fini = expect_no_leak);
+TestSuite(engine, .fini = expect_all_freed);
 
 static emp_sim_result simulate_ops(const char *ops, const emp_runtime *runtime)
 {

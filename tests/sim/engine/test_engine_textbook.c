@@ -10,7 +10,7 @@
 
 enum { PROBLEMS = 1000, PLACEMENTS = 3 };
 
-TestSuite(engine, .fini = expect_no_leak);
+TestSuite(engine, .fini = expect_all_freed);
 
 /* First come, first served; and by levels that are drawn: of 2, 8 and 64. */
 static void compare(const task *t, emp_sim *sim, int number)

@@ -12,7 +12,7 @@
 
 enum { PROBLEMS = 300, PLACEMENTS = 3 };
 
-TestSuite(fusion, .fini = expect_no_leak);
+TestSuite(fusion, .fini = expect_all_freed);
 
 /* Ops of all classes, half of which nobody fetches: what random graphs lack. */
 static void make_fusable(task *t)
@@ -234,7 +234,7 @@ Test(fusion, leaders_that_mean_nothing_are_refused)
 
 /* ---- sets that may fuse ---- */
 
-TestSuite(fused_sets, .fini = expect_no_leak);
+TestSuite(fused_sets, .fini = expect_all_freed);
 
 static emp_fusion *fusion_of(const task *t)
 {

@@ -13,7 +13,7 @@
 enum { GPU = 10, CPU = 20, COPY = 5 + 256 };
 enum { ISSUE = 3, SEND = 2, RECEIVE = 4, POLL = 7, STEP = 100, OPS = 4 };
 
-TestSuite(order, .fini = expect_no_leak);
+TestSuite(order, .fini = expect_all_freed);
 
 /* An op that others wait for, on gpu:1, behind one of five times its length on gpu:0. */
 static const char behind[] = "1*5; 1; 2<1";
@@ -147,7 +147,7 @@ Test(order, levels_that_mean_nothing_are_refused)
 
 enum { SEEDS = 150, UNTOLD = -7 };
 
-TestSuite(times, .fini = expect_no_leak);
+TestSuite(times, .fini = expect_all_freed);
 
 static void create_times(emp_sim_times *times, int32_t ops)
 {

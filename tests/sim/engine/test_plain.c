@@ -16,7 +16,7 @@ enum { GAP = 5700, BUS = 25000, BYTES = 10000, COPY = 1754 + 134000 };
 
 typedef enum { PLACETO, BAECHI, GIPH } rules;
 
-TestSuite(plain, .fini = expect_no_leak);
+TestSuite(plain, .fini = expect_all_freed);
 
 Test(plain, transfers_are_rounded_to_the_nearest_nanosecond)
 {

@@ -23,7 +23,7 @@ static const char *const profiles[] = {"placeto",  "baechi", "msr-latency",
                                        "msr-load", "edges",  "tf-r1.3"};
 enum { PROFILES = sizeof profiles / sizeof profiles[0], PLAIN = PROFILES - 1 };
 
-TestSuite(profiles, .fini = expect_no_leak);
+TestSuite(profiles, .fini = expect_all_freed);
 
 static emp_runtime load(const char *name)
 {

@@ -15,7 +15,7 @@ enum { PROBLEMS = 300, MAX_OPS = 64 };
 
 static emp_time_ns later_of(emp_time_ns a, emp_time_ns b) { return a > b ? a : b; }
 
-TestSuite(properties, .fini = expect_no_leak);
+TestSuite(properties, .fini = expect_all_freed);
 
 static emp_sim_result simulate(const task *r) { return task_trace(r, NULL); }
 

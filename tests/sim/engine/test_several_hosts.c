@@ -8,7 +8,7 @@
 
 enum { CPU_0, GPU_0, CPU_1, GPU_1, GPU_2 };
 
-TestSuite(several_hosts, .fini = expect_no_leak);
+TestSuite(several_hosts, .fini = expect_all_freed);
 
 static emp_sim_result run(const char *ops, int64_t memory_bytes)
 {
@@ -102,7 +102,7 @@ static void create(task *t, const char *ops, const uint8_t *level, how h)
     if (h.has_hop) add_hops(t);
 }
 
-TestSuite(client, .fini = expect_no_leak);
+TestSuite(client, .fini = expect_all_freed);
 
 /* A simulator that has run says the same again. */
 static int64_t step_ns(const char *ops, const uint8_t *level, how h)

@@ -12,7 +12,7 @@ enum { CPU, FIRST, SECOND };
 static task           t;
 static emp_sim_result result;
 
-TestSuite(sharing, .fini = expect_no_leak);
+TestSuite(sharing, .fini = expect_all_freed);
 
 /* Two groups and a host of one core each, on a computer of \a cores; 0: each has its own. An op of
  * a group takes \a more ns while another device works. */

@@ -12,7 +12,7 @@
 
 enum { SEEDS = 100 };
 
-TestSuite(blame, .fini = expect_no_leak);
+TestSuite(blame, .fini = expect_all_freed);
 
 /* The caller frees it. */
 static double *blame(const task *t)
@@ -204,7 +204,7 @@ Test(blame, survives_allocation_failures_and_refuses_other_rules)
 
 enum { TALLIES = 300, GPU_NS = 10, ISSUE = 3 };
 
-TestSuite(tally, .fini = expect_no_leak);
+TestSuite(tally, .fini = expect_all_freed);
 
 static void expect_top(const emp_explain_device *device, const emp_explain_top *top,
                        uint64_t seed)

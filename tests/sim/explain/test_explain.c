@@ -13,7 +13,7 @@
 
 enum { SEEDS = 1000, MOST_OPS = 64 };
 
-TestSuite(explain, .fini = expect_no_leak);
+TestSuite(explain, .fini = expect_all_freed);
 
 /* What the trace says of ops and copies, as a second witness. */
 struct witness {

@@ -19,7 +19,7 @@ enum { SEEDS = 200 };
 
 static const char ops[] = "1; 2<0; 0<0|4";
 
-TestSuite(trace, .fini = expect_no_leak);
+TestSuite(trace, .fini = expect_all_freed);
 
 /* Writes the trace of a step and reads it back. */
 static json_t *trace_task(const task *t, emp_sim_result *result)

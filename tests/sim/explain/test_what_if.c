@@ -11,7 +11,7 @@
 
 enum { SEEDS = 100, GPU = 10, CPU = 20, LATENCY = 5, COPY = LATENCY + 256, STEP = 100 };
 
-TestSuite(what_if, .fini = expect_no_leak);
+TestSuite(what_if, .fini = expect_all_freed);
 
 static emp_what_if find(const task *t, const emp_explain *why)
 {

@@ -26,7 +26,7 @@ static void connect(emp_graph_builder *b, emp_op_id from, int32_t index, emp_op_
     cr_assert_eq(emp_graph_builder_connect(b, (emp_port){from, index}, to, NULL), EMP_OK);
 }
 
-Test(builder, add_refuses_bad_arguments_with_a_reason, .fini = expect_no_leak)
+Test(builder, add_refuses_bad_arguments_with_a_reason, .fini = expect_all_freed)
 {
     static const struct {
         const char *name, *part;
@@ -298,7 +298,7 @@ static void destroy_both(emp_graph **whole, emp_graph **step)
     emp_graph_destroy(*step);
 }
 
-Test(builder, survives_every_allocation_failure, .fini = expect_no_leak)
+Test(builder, survives_every_allocation_failure, .fini = expect_all_freed)
 {
     emp_graph *whole = NULL, *step = NULL;
 
@@ -350,7 +350,7 @@ Test(builder, stated_ops_are_taken_at_their_word)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-Test(builder, a_graph_states_all_costs_or_none, .fini = expect_no_leak)
+Test(builder, a_graph_states_all_costs_or_none, .fini = expect_all_freed)
 {
     emp_graph_builder  *b = kit_begin();
     const emp_stated_op stated = {0};
@@ -387,7 +387,7 @@ cleanup:
     return st;
 }
 
-Test(builder, stated_ops_survive_every_allocation_failure, .fini = expect_no_leak)
+Test(builder, stated_ops_survive_every_allocation_failure, .fini = expect_all_freed)
 {
     emp_graph *g;
 

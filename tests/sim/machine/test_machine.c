@@ -61,7 +61,7 @@ static void make_folder(void)
 static void remove_folder(void)
 {
     scratch_remove();
-    expect_no_leak();
+    expect_all_freed();
 }
 
 /* Machines of files that the tests write. */
@@ -532,7 +532,7 @@ Test(machine, the_data_folder_can_be_elsewhere)
                    "/nowhere/machines/k40x1.yaml");
 }
 
-Test(machine, load_survives_every_allocation_failure, .fini = expect_no_leak)
+Test(machine, load_survives_every_allocation_failure, .fini = expect_all_freed)
 {
     static const char *const names[] = {"k40x2", "k40x4x2", "rtx3090x4", "strix-halo",
                                         "l40sx8"};
@@ -600,7 +600,7 @@ Test(machine, parse_survives_every_allocation_failure)
 
 /* ---- of an instance ---- */
 
-Test(uniform, has_the_devices_asked_for, .fini = expect_no_leak)
+Test(uniform, has_the_devices_asked_for, .fini = expect_all_freed)
 {
     emp_machine *m = NULL;
 
@@ -630,7 +630,7 @@ Test(uniform, has_the_devices_asked_for, .fini = expect_no_leak)
     emp_machine_destroy(m);
 }
 
-Test(uniform, refuses_what_no_machine_has, .fini = expect_no_leak)
+Test(uniform, refuses_what_no_machine_has, .fini = expect_all_freed)
 {
     emp_machine *m = NULL;
 
@@ -702,7 +702,7 @@ static void expect_times(const char *runtime)
     task_destroy(&t);
 }
 
-Test(giph_machine, has_times_of_its_own_on_each_device, .fini = expect_no_leak)
+Test(giph_machine, has_times_of_its_own_on_each_device, .fini = expect_all_freed)
 {
     expect_times("ideal");
     expect_times("edges");

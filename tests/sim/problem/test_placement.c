@@ -56,7 +56,7 @@ static void teardown(void)
     emp_machine_destroy(machine);
     emp_graph_destroy(graph);
     problem = NULL;
-    expect_no_leak();
+    expect_all_freed();
 }
 
 TestSuite(placement, .init = setup, .fini = teardown);

@@ -15,8 +15,8 @@
 
 enum { SEEDS = 60 };
 
-TestSuite(problem, .fini = expect_no_leak);
-TestSuite(variant, .fini = expect_no_leak);
+TestSuite(problem, .fini = expect_all_freed);
+TestSuite(variant, .fini = expect_all_freed);
 
 /* What the class of an op allows, from all of its live members. */
 static uint32_t kinds_of(const emp_graph *g, int32_t class)

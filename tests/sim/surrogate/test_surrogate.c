@@ -206,7 +206,7 @@ static double plain_step_s(const emp_problem *p, const emp_device_id *device_of_
 
 /* ---- tests ---- */
 
-TestSuite(surrogate, .fini = expect_no_leak);
+TestSuite(surrogate, .fini = expect_all_freed);
 
 static void expect_model(const sample *s, const emp_surrogate *surrogate,
                          const double *estimate, uint64_t seed)
