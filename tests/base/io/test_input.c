@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is what is no file refused by one sentence, without waiting for it? Do files that were read stay? */
+/* Is what is no file refused by one sentence, without waiting for it? Do files that were read stay?
+ * Are folders made once, and has one program at a time a file? */
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
 #include <signal.h>

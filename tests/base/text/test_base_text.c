@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do names that are too long keep both ends, in exactly the width they are given? What is an
- * ending? Does a copy end with a whole character? Are words of a command quoted? How is a spec cut? */
+ * ending? Does a copy end with a whole character? Are words of a command quoted? How is a spec cut?
+ * Is the distance of words that of its definition, and is only what is near offered? */
 #include <criterion/criterion.h>
 #include <string.h>
 #include <unistd.h>

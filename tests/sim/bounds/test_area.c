@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* The fractional sharing of work, beside what can be worked out by hand and beside the best
- * of all divisions of a few items. */
+ * of all divisions of a few items.
+ * Do many windows at once cost what the equation of each op and window says? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Do products cost what a model's tables and rates of formats say? */
+/* Do products cost what a model's tables and rates of formats say?
+ * Do collectives take what tables say, and else what a ring takes? */
 #include <criterion/criterion.h>
 #include <math.h>
 

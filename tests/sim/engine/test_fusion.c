@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is a step with fused ops the one of docs/simulator.md, and does it leave no trace in the next one? */
+/* Is a step with fused ops the one of docs/simulator.md, and does it leave no trace in the next one?
+ * Which ops may fuse, and does a set cost what its formula says? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Levels say who is served first: step times worked out by hand, and what is refused. An op takes
- * 10 ns on a GPU and 20 on a core, a copy 261. */
+ * 10 ns on a GPU and 20 on a core, a copy 261.
+ * Times of a timed run are those that a trace tells. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>

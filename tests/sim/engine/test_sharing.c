@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Groups of one computer's cores hold each other up as docs/simulator.md says: schedules worked
  * out by hand. An op takes 10 ns on a group, 20 on the host; a copy takes 4 ns of a core, and
- * 261 of its link. */
+ * 261 of its link. Ranks of collectives and copies wait for each other's links. */
 #include <criterion/criterion.h>
 
 #include "tests/support/problems.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is blame what a second, plain count over the explained path gives, and what can be found by
- * hand? */
+ * hand? Do the times of ops, types and scopes add up, and is each op in the scope of its name? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdlib.h>

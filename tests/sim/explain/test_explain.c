@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do explanations add up to the step time and to the peaks, exactly, and are the causes
- * those that one finds by hand? */
+ * those that one finds by hand?
+ * Is the bottleneck the kind and the device that the critical path spends most time on? */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is a trace file JSON that says what happened, when, and on which track? */
+/* Is a trace file JSON that says what happened, when, and on which track?
+ * Is a picture of scopes what Graphviz reads, and do its labels add up to the traffic? */
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>

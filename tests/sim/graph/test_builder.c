@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Building: what is refused and why, order, ports, loops, and every allocation failing.
- */
+ * Collectives of PyTorch and XLA have the ranks and bytes that their sizes tell. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Do scans, causal convolutions, indexers, sparse attention and residual streams have the shapes and costs of their
- * definitions? */
+ * definitions? Likewise the ops of transformers. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

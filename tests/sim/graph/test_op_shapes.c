@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Shapes, element types and small values that each op type infers from its inputs. */
+/* Shapes, element types and small values that each op type infers from its inputs.
+ * FLOPs, bytes and kernels that follow from them. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 

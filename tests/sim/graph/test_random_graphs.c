@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Properties that every graph has, on random ones: the order is topological and the
- * lowest by id, rows agree with each other, pruning is reachability. */
+ * lowest by id, rows agree with each other, pruning is reachability.
+ * Every op type is tried with random and extreme inputs. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

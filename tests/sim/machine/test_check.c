@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does a check find what is implausible, and nothing in the machines that come with the program? */
+/* Does a check find what is implausible, and nothing in the machines that come with the program?
+ * Do TensorFlow's names of devices find the machine's? */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Is a time between measured ones what the rule says, and is a bad table refused? */
+/* Is a time between measured ones what the rule says, and is a bad table refused?
+ * Do files come back from a bundle as they were? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>

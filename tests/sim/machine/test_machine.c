@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The machines that come with the program, trees, hosts and fabrics, and what is said of bad files. */
+/* The machines that come with the program, trees, hosts and fabrics, and what is said of bad files.
+ * Networks of GiPH are those of its released generator. */
 #include <criterion/criterion.h>
 #include <glob.h>
 #include <math.h>
