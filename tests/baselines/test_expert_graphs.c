@@ -17,6 +17,7 @@
 #include "sim/graph/op.h"
 #include "tests/support/facts.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 
 /* What is under test: a step graph, placed by the expert on a GPU per layer. */
 typedef struct {
@@ -100,7 +101,7 @@ static void expect_gradients_beside_forward(const placed *p)
 
     for (emp_op_id op = 0; op < p->graph->op_count; op++) {
         const char *name = p->graph->name[op];
-        cr_assert_eq(emp_strmap_set(&map, name, strlen(name), op, NULL), EMP_OK);
+        MUST(emp_strmap_set(&map, name, strlen(name), op, NULL));
     }
     for (emp_op_id op = 0; op < p->graph->op_count; op++) {
         const char *forward;
@@ -141,10 +142,9 @@ static void expect_layers_work(const placed *p)
 
 static void check(const char *source, int32_t layer_count)
 {
-    placed    p = {.layer_count = layer_count};
-    emp_error err = {0};
+    placed p = {.layer_count = layer_count};
 
-    cr_assert_eq(place(&p, source, &err), EMP_OK, "%s: %s", source, err.msg);
+    cr_assert_eq(place(&p, source, &why), EMP_OK, "%s: %s", source, why.msg);
     expect_all_placed_by_role(&p);
     expect_gradients_beside_forward(&p);
     expect_layers_work(&p);
@@ -195,9 +195,8 @@ Test(expert, look_ups_stay_with_their_table)
 {
     const char *bound[] = {"emb/read", "embedding_lookup"};
     emp_graph  *graph = NULL;
-    emp_error   err = {0};
 
-    cr_assert_eq(emp_workload_build(&graph, "rnnlm", &err), EMP_OK, "%s", err.msg);
+    MUST(emp_workload_build(&graph, "rnnlm", &why));
     emp_op_id table = emp_graph_find(graph, "emb");
     cr_assert_geq(table, 0);
     for (size_t i = 0; i < 2; i++) {

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/status.h"
 
 enum { CLIQUE = 12, MANY = 1024 };
 
@@ -305,14 +306,12 @@ Test(placers, all_but_searches_propose_once)
     for (int32_t t = 0; t < type_count; t++) {
         void   *state = NULL;
         int32_t count = 0;
-        cr_assert_eq(emp_method_create(&state, types[t], problem, &params, NULL), EMP_OK);
-        cr_assert_eq(emp_method_ask(types[t], state, candidates, 2, &count, NULL),
-                     EMP_OK);
+        MUST(emp_method_create(&state, types[t], problem, &params, NULL));
+        MUST(emp_method_ask(types[t], state, candidates, 2, &count, NULL));
         cr_expect(count == 1 || (count == 2 && types[t]->uses_budget), "%s",
                   types[t]->name);
-        cr_assert_eq(emp_method_tell(types[t], state, score, count, NULL), EMP_OK);
-        cr_assert_eq(emp_method_ask(types[t], state, candidates, 2, &count, NULL),
-                     EMP_OK);
+        MUST(emp_method_tell(types[t], state, score, count, NULL));
+        MUST(emp_method_ask(types[t], state, candidates, 2, &count, NULL));
         cr_expect(types[t]->uses_budget ? count > 0 : count == 0, "%s", types[t]->name);
         emp_method_destroy(types[t], state);
         cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
@@ -344,12 +343,10 @@ static void draw_many(const emp_problem *problem, uint64_t seed, const char *opt
 
     for (size_t i = 0; i < MANY; i++)
         candidates[i] = (emp_owned_decision){.device_of_op = device[i]};
-    cr_assert_eq(emp_method_create(&state, &emp_method_random, problem, &params, NULL),
-                 EMP_OK);
+    MUST(emp_method_create(&state, &emp_method_random, problem, &params, NULL));
     for (int32_t i = 0; i < MANY; i += count) {
         int32_t batch = MANY - i < 7 ? MANY - i : 7;
-        cr_assert_eq(emp_method_random.ask(state, &candidates[i], batch, &count, NULL),
-                     EMP_OK);
+        MUST(emp_method_random.ask(state, &candidates[i], batch, &count, NULL));
     }
     emp_method_destroy(&emp_method_random, state);
 }
@@ -510,14 +507,13 @@ Test(placers, take_the_defaults_that_they_list)
 
     for (int32_t t = 0; t < count; t++) {
         for (const emp_option *o = types[t]->options; o != NULL && o->name != NULL; o++) {
-            char      value[EMP_OPTION_TEXT_BYTES], option[2 * EMP_OPTION_TEXT_BYTES];
-            void     *state = NULL;
-            emp_error err = {0};
+            char  value[EMP_OPTION_TEXT_BYTES], option[2 * EMP_OPTION_TEXT_BYTES];
+            void *state = NULL;
             emp_option_write_default(value, o, 0);
             snprintf(option, sizeof option, "%s=%s", o->name, value);
             const emp_method_params params = {.seed = 1, .threads = 1, .options = option};
-            cr_expect_eq(emp_method_create(&state, types[t], problem, &params, &err),
-                         EMP_OK, "%s: %s", types[t]->name, err.msg);
+            cr_expect_eq(emp_method_create(&state, types[t], problem, &params, &why),
+                         EMP_OK, "%s: %s", types[t]->name, why.msg);
             emp_method_destroy(types[t], state);
         }
     }

@@ -10,6 +10,7 @@
 #include "sim/problem/problem.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 
 #define WORKLOAD "nmt:layers=1,src_steps=2,tgt_steps=2"
 
@@ -22,11 +23,10 @@ static void set_up(void)
     emp_runtime runtime;
 
     emplace_set_up();
-    cr_assert_eq(emp_source_load(&graph, NULL, NULL, WORKLOAD, NULL), EMP_OK);
-    cr_assert_eq(emp_machine_load(&machine, "k40x2", NULL), EMP_OK);
-    cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", NULL), EMP_OK);
-    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, WORKLOAD, NULL),
-                 EMP_OK);
+    MUST(emp_source_load(&graph, NULL, NULL, WORKLOAD, NULL));
+    MUST(emp_machine_load(&machine, "k40x2", NULL));
+    MUST(emp_runtime_init(&runtime, "tf-r1.3", NULL));
+    MUST(emp_problem_create(&problem, graph, machine, &runtime, WORKLOAD, NULL));
 }
 
 static void tear_down(void)
@@ -157,9 +157,7 @@ Test(graph_output, json_holds_the_graph_with_its_costs)
 
 static void read_csv(emp_csv *csv, const char *name)
 {
-    emp_error err = {0};
-
-    cr_assert_eq(emp_csv_load(csv, scratch_path(name), &err), EMP_OK, "%s", err.msg);
+    MUST(emp_csv_load(csv, scratch_path(name), &why));
 }
 
 static int64_t count_of(const emp_csv *csv, int32_t row, const char *key)
@@ -181,7 +179,7 @@ Test(graph_output, csv_holds_ops_and_edges)
     read_csv(&ops, "g.csv");
     read_csv(&edges, "g.edges.csv");
     cr_assert_eq(ops.row_count, graph->op_count);
-    cr_assert_eq(emp_csv_find(&name, &ops, "name", NULL), EMP_OK);
+    MUST(emp_csv_find(&name, &ops, "name", NULL));
     cr_expect_neq(emp_csv_find(&column, &ops, "seconds_k40", NULL), EMP_OK,
                   "there is no machine");
     for (emp_op_id op = 0; op < graph->op_count; op++) {

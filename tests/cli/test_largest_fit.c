@@ -8,6 +8,7 @@
 #include "cli/options/fit.h"
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 
 TestSuite(largest_fit, .init = emplace_set_up, .fini = emplace_tear_down);
 
@@ -25,11 +26,9 @@ static void write_config(void)
 
 static void expect_spec(const char *spec, const char *key, const char *wanted)
 {
-    char      out[128];
-    emp_error err = {0};
+    char out[128];
 
-    cr_assert_eq(cli_fit_spec(out, sizeof out, spec, key, 7, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(cli_fit_spec(out, sizeof out, spec, key, 7, &why));
     cr_expect_str_eq(out, wanted);
 }
 

@@ -20,6 +20,7 @@
 #include "cli/stop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 static int status_of(void (*live)(int signal), int signal)
 {
@@ -217,9 +218,8 @@ Test(stop, a_run_is_given_up_after_its_time) { expect_status(gives_up, 1); }
 static void writes_half(int signal)
 {
     emp_atomic_file file = {0};
-    emp_error       err = {0};
 
-    if (emp_atomic_file_open(&file, "stop_half.txt", &err) != EMP_OK) _exit(3);
+    if (emp_atomic_file_open(&file, "stop_half.txt", &why) != EMP_OK) _exit(3);
     fputs("half", file.stream);
     fflush(file.stream);
     raise(signal);
@@ -252,13 +252,11 @@ Test(stop, a_run_that_has_ended_keeps_nothing)
     const emp_method     *method = NULL;
     const cli_run_options options = cli_run_options_default();
     emp_record            record = {0};
-    emp_error             err = {0};
     task                  t;
 
     task_create(&t, "rnnlm:steps=2", "k40x2", "ideal");
-    cr_assert_eq(emp_method_find(&method, "gpu", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(cli_run(&record, NULL, &options, t.problem, method, 1, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_method_find(&method, "gpu", &why));
+    MUST(cli_run(&record, NULL, &options, t.problem, method, 1, &why));
     cr_expect_eq(atomic_load(cli_stop_kept()), 0);
     emp_record_clear(&record);
     task_destroy(&t);

@@ -20,6 +20,7 @@
 #include "run/store/store.h"
 #include "tests/support/program.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 
 enum { PATH = SCRATCH_PATH_BYTES, KILLS = 6, TRIALS = 100, EXIT_INTERRUPTED = 130 };
 
@@ -93,10 +94,8 @@ static void expect_sentence(const char *part, const char *other_part)
 static int64_t evaluations_in(const char *name)
 {
     emp_record record;
-    emp_error  err = {0};
 
-    cr_assert_eq(emp_record_load(&record, scratch_path(name), &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_record_load(&record, scratch_path(name), &why));
     int64_t evaluations = record.evaluations;
     emp_record_clear(&record);
     return evaluations;

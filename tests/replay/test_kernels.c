@@ -11,6 +11,7 @@
 #include "replay/cpu/gemm.h"
 #include "replay/cpu/kernels.h"
 #include "replay/execute_internal.h"
+#include "tests/support/status.h"
 
 enum { OPERANDS = 3, GUARD = 64, POISON = 0xb5 };
 
@@ -18,7 +19,7 @@ static float *scratch;
 
 static void set_up(void)
 {
-    cr_assert_eq(emp_gemm_init(NULL), EMP_OK);
+    MUST(emp_gemm_init(NULL));
     scratch = (float *)malloc(EMP_CPU_SCRATCH_BYTES);
     cr_assert_not_null(scratch);
 }

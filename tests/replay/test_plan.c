@@ -14,6 +14,7 @@
 #include "sim/engine/sim.h"
 #include "tests/replay/fixture.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 TestSuite(plan, .init = scratch_create, .fini = scratch_remove);
@@ -24,13 +25,12 @@ Test(plan, as_many_copies_of_as_many_bytes_as_the_simulator_counts)
         task           f;
         emp_sim       *sim = NULL;
         emp_sim_result r;
-        emp_error      err = {0};
         int64_t        bytes = 0;
 
         replay_fixture_create(&f, REPLAY_SMALL_NMT, seed);
         emp_replay_plan *plan = replay_fixture_plan(&f);
-        cr_assert_eq(emp_sim_create(&sim, f.problem, &err), EMP_OK, "%s", err.msg);
-        cr_assert_eq(emp_sim_run(sim, f.device_of_op, &r, &err), EMP_OK, "%s", err.msg);
+        MUST(emp_sim_create(&sim, f.problem, &why));
+        MUST(emp_sim_run(sim, f.device_of_op, &r, &why));
         for (int32_t c = 0; c < plan->copy_count; c++) bytes += plan->copy[c].bytes;
         cr_expect_eq(plan->copy_count, r.transfer_count);
         cr_expect_eq(bytes, r.traffic_bytes);
@@ -114,15 +114,12 @@ Test(plan, comes_back_from_its_file)
 {
     task             f;
     emp_replay_plan *loaded = NULL;
-    emp_error        err = {0};
 
     replay_fixture_create(&f, REPLAY_SMALL_NMT, 1);
     emp_replay_plan *plan = replay_fixture_plan(&f);
     plan->origin.predicted_s = 0.25;
-    cr_assert_eq(emp_replay_plan_save(scratch_path("plan.txt"), plan, &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_replay_plan_load(&loaded, scratch_path("plan.txt"), &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_replay_plan_save(scratch_path("plan.txt"), plan, &why));
+    MUST(emp_replay_plan_load(&loaded, scratch_path("plan.txt"), &why));
     cr_expect_eq(emp_replay_plan_hash(loaded), emp_replay_plan_hash(plan));
     cr_expect_eq(loaded->origin.graph_hash, f.graph->hash);
     cr_expect_eq(loaded->origin.predicted_s, 0.25);
@@ -142,15 +139,13 @@ static char *text;
 
 static size_t write_small_plan(void)
 {
-    task      f;
-    emp_error err = {0};
-    size_t    size;
+    task   f;
+    size_t size;
 
     replay_fixture_create(&f, "rnnlm:layers=1,units=4,batch=2,steps=1,vocab=8,sampled=0",
                           0);
     emp_replay_plan *plan = replay_fixture_plan(&f);
-    cr_assert_eq(emp_replay_plan_save(scratch_path("plan.txt"), plan, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_replay_plan_save(scratch_path("plan.txt"), plan, &why));
     emp_replay_plan_destroy(plan);
     task_destroy(&f);
     text = scratch_read("plan.txt", &size);
@@ -206,9 +201,8 @@ Test(plan, a_changed_digit_is_seen)
     size_t           size = write_small_plan();
     int              seen = 0, tried = 0;
     emp_replay_plan *plan = NULL;
-    emp_error        err = {0};
 
-    cr_assert_eq(emp_replay_plan_load(&plan, scratch_path("plan.txt"), &err), EMP_OK);
+    MUST(emp_replay_plan_load(&plan, scratch_path("plan.txt"), &why));
     uint64_t hash = emp_replay_plan_hash(plan);
     emp_replay_plan_destroy(plan);
     for (size_t at = 0; at < size; at += 7) {

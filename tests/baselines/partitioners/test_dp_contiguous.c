@@ -13,6 +13,7 @@
 #include "sim/engine/sim.h"
 #include "sim/graph/op.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 enum { SEEDS = 300, MAX_CLASSES = 6, ROOMY = 1 << 30 };
 
@@ -20,10 +21,9 @@ static emp_sim_result simulate(const emp_problem *problem, const emp_device_id *
 {
     emp_sim       *sim = NULL;
     emp_sim_result result;
-    emp_error      err = {0};
 
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, device, &result, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_sim_create(&sim, problem, &why));
+    MUST(emp_sim_run(sim, device, &result, &why));
     emp_sim_destroy(sim);
     return result;
 }
@@ -106,7 +106,7 @@ Test(dp_contiguous, cuts_the_diamond_best)
     emp_device_id device[4];
 
     task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(place(p.problem, NULL, device, NULL), EMP_OK);
+    MUST(place(p.problem, NULL, device, NULL));
     cr_expect_eq(simulate(p.problem, device).step_time_ns, 64000);
     task_destroy(&p);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -122,7 +122,7 @@ static void expect_blocks(const stated_op *ops, int32_t op_count,
     emp_blocks b;
 
     task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
+    MUST(emp_blocks_init(&b, p.problem, NULL));
     cr_expect_eq(b.count, want_count);
     for (int32_t i = 0; i < op_count; i++)
         cr_expect_eq(b.block_of_op[i], want[i], "op %d: %d", i, b.block_of_op[i]);
@@ -172,7 +172,7 @@ Test(blocks, have_gradients_with_the_ops_that_they_are_named_after)
     emp_blocks               b;
 
     task_create_stated(&p, ops, 6, edges, 6, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
+    MUST(emp_blocks_init(&b, p.problem, NULL));
     cr_expect_eq(b.count, 3);
     cr_expect_eq(b.block_of_op[4], b.block_of_op[0]);
     cr_expect_eq(b.block_of_op[2], b.block_of_op[1]);
@@ -198,7 +198,7 @@ Test(blocks, have_a_tied_table_with_the_head_and_layers_apart)
     emp_blocks               b;
 
     task_create_stated(&p, ops, 6, edges, 6, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
+    MUST(emp_blocks_init(&b, p.problem, NULL));
     cr_expect_eq(b.count, 4);
     cr_expect_eq(b.block_of_op[2], b.block_of_op[5]);
     cr_expect_lt(b.block_of_op[3], b.block_of_op[4]);
@@ -226,8 +226,8 @@ static int32_t count_ideals(const stated_op *ops, int32_t op_count,
     bool       is_whole;
 
     task_create_stated(&p, ops, op_count, edges, edge_count, 1, 2, ROOMY, "msr-load");
-    cr_assert_eq(emp_blocks_init(&b, p.problem, NULL), EMP_OK);
-    cr_assert_eq(emp_ideals_init(&ideals, &is_whole, &b, 1 << 20, NULL), EMP_OK);
+    MUST(emp_blocks_init(&b, p.problem, NULL));
+    MUST(emp_ideals_init(&ideals, &is_whole, &b, 1 << 20, NULL));
     cr_assert(is_whole);
     int32_t count = ideals.count, most = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -269,11 +269,11 @@ Test(dp_contiguous, gives_up_on_too_many_ideals_in_one_sentence)
     cr_expect_eq(place(p.problem, NULL, device, &err), EMP_EINFEASIBLE);
     cr_expect_not_null(strstr(err.msg, "20 blocks with more than 50000 ideals"), "%s",
                        err.msg);
-    cr_expect_eq(place(p.problem, "order=either", device, NULL), EMP_OK);
+    MUST(place(p.problem, "order=either", device, NULL));
     cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
-    cr_expect_eq(place(p.problem, "order=one", device, NULL), EMP_OK);
+    MUST(place(p.problem, "order=one", device, NULL));
     cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
-    cr_expect_eq(place(p.problem, "ideals=2000000", device, NULL), EMP_OK);
+    MUST(place(p.problem, "ideals=2000000", device, NULL));
     cr_expect_eq(simulate(p.problem, device).step_time_ns, 10000);
     task_destroy(&p);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -384,7 +384,7 @@ static emp_time_ns search_all(const draft *d, const emp_problem *problem)
     emp_sim      *sim = NULL;
     emp_device_id device_of_op[STATED_MAX_OPS];
 
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, problem, NULL));
     for (int32_t c = 0; c < d->class_count; c++) total *= devices;
     for (int32_t number = 0; number < total; number++) {
         int32_t device_of_class[MAX_CLASSES], rest = number;
@@ -398,7 +398,7 @@ static emp_time_ns search_all(const draft *d, const emp_problem *problem)
         }
         if (!is_legal || !is_contiguous(d, device_of_class)) continue;
         emp_sim_result r;
-        cr_assert_eq(emp_sim_run(sim, device_of_op, &r, NULL), EMP_OK);
+        MUST(emp_sim_run(sim, device_of_op, &r, NULL));
         if (r.is_feasible && r.step_time_ns < best_ns) best_ns = r.step_time_ns;
     }
     emp_sim_destroy(sim);
@@ -418,9 +418,8 @@ static void make_unlike(task *p, uint64_t seed)
         device->time_factor = factors[draw(&rng, 3)];
         if (device->kind == EMP_DEVICE_GPU) device->memory_bytes += draw(&rng, 3) * 4;
     }
-    cr_assert_eq(emp_problem_create(&unlike, p->graph, p->machine, &p->problem->runtime,
-                                    "tiny", NULL),
-                 EMP_OK);
+    MUST(emp_problem_create(&unlike, p->graph, p->machine, &p->problem->runtime, "tiny",
+                            NULL));
     emp_problem_destroy(p->problem);
     p->problem = unlike;
 }
@@ -433,12 +432,11 @@ static void expect_the_best(bool is_unlike)
         draft         d;
         task          p;
         emp_device_id device[STATED_MAX_OPS];
-        emp_error     err = {0};
         draw_draft(&d, seed);
         task_create_stated(&p, d.op, d.op_count, d.edge, d.edge_count, d.cpu_count,
                            d.gpu_count, d.gpu_bytes, "msr-load");
         if (is_unlike) make_unlike(&p, seed);
-        cr_assert_eq(place(p.problem, NULL, device, &err), EMP_OK, "%s", err.msg);
+        MUST(place(p.problem, NULL, device, &why));
         emp_sim_result r = simulate(p.problem, device);
         emp_time_ns    best_ns = search_all(&d, p.problem);
         cr_expect(r.is_feasible, "seed %d", (int)seed);

@@ -12,6 +12,7 @@
 #include "search/moves.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 
 enum { LAYERS = 4 };
 
@@ -77,25 +78,17 @@ static void expect_proposals(const char *options, bool is_from_first)
     const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
     emp_owned_decision      d[LAYERS + 2] = {0};
     void                   *state = NULL;
-    emp_error               err = {0};
     int32_t                 count;
 
-    cr_assert_eq(
-        emp_method_create(&state, &emp_method_experts_on_cpu, t.problem, &params, &err),
-        EMP_OK, "%s", err.msg);
+    MUST(emp_method_create(&state, &emp_method_experts_on_cpu, t.problem, &params, &why));
     for (int i = 0; i < LAYERS + 2; i++)
-        cr_assert_eq(
-            emp_decision_init(&d[i], t.graph->op_count, EMP_DECIDES_DEVICES, &err),
-            EMP_OK);
-    cr_assert_eq(
-        emp_method_ask(&emp_method_experts_on_cpu, state, d, LAYERS + 2, &count, &err),
-        EMP_OK);
+        MUST(emp_decision_init(&d[i], t.graph->op_count, EMP_DECIDES_DEVICES, &why));
+    MUST(emp_method_ask(&emp_method_experts_on_cpu, state, d, LAYERS + 2, &count, &why));
     cr_assert_eq(count, LAYERS + 1);
     for (int n = 0; n <= LAYERS; n++)
         expect_layers_on_cpu(d[n].device_of_op, is_from_first ? 0 : LAYERS - n,
                              is_from_first ? n : LAYERS);
-    cr_assert_eq(emp_method_ask(&emp_method_experts_on_cpu, state, d, 1, &count, &err),
-                 EMP_OK);
+    MUST(emp_method_ask(&emp_method_experts_on_cpu, state, d, 1, &count, &why));
     cr_expect_eq(count, 0);
     for (int i = 0; i < LAYERS + 2; i++) emp_decision_clear(&d[i]);
     emp_method_destroy(&emp_method_experts_on_cpu, state);
@@ -112,9 +105,8 @@ Test(experts_on_cpu, of_as_few_layers_as_fit_are_best)
     const emp_run_params params = {.method = &emp_method_experts_on_cpu,
                                    .placer = {.seed = 1, .threads = 1}};
     emp_record           record = {0};
-    emp_error            err = {0};
 
-    cr_assert_eq(emp_run(&record, t.problem, &params, &err), EMP_OK, "%s", err.msg);
+    MUST(emp_run(&record, t.problem, &params, &why));
     cr_expect(record.is_feasible);
     cr_expect_eq(record.evaluations, LAYERS + 1);
     expect_layers_on_cpu(record.decision.device_of_op, 0, 1);
@@ -134,22 +126,17 @@ Test(experts_on_cpu, of_a_model_without_them_are_none)
         .seed = 1, .threads = 1, .warn = count_warning, .warn_context = &warnings};
     emp_owned_decision d[2] = {0};
     void              *state = NULL;
-    emp_error          err = {0};
     task               dense = {0};
     int32_t            count;
 
     task_create(&dense, "rnnlm:steps=1", "k40x2", "tf-r1.3");
     cr_expect_not(emp_has_experts(dense.graph));
-    cr_assert_eq(emp_method_create(&state, &emp_method_experts_on_cpu, dense.problem,
-                                   &params, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_method_create(&state, &emp_method_experts_on_cpu, dense.problem, &params,
+                           &why));
     cr_expect_eq(warnings, 1);
     for (int i = 0; i < 2; i++)
-        cr_assert_eq(
-            emp_decision_init(&d[i], dense.graph->op_count, EMP_DECIDES_DEVICES, &err),
-            EMP_OK);
-    cr_assert_eq(emp_method_ask(&emp_method_experts_on_cpu, state, d, 2, &count, &err),
-                 EMP_OK);
+        MUST(emp_decision_init(&d[i], dense.graph->op_count, EMP_DECIDES_DEVICES, &why));
+    MUST(emp_method_ask(&emp_method_experts_on_cpu, state, d, 2, &count, &why));
     cr_expect_eq(count, 1);
     emp_method_destroy(&emp_method_experts_on_cpu, state);
     for (int i = 0; i < 2; i++) emp_decision_clear(&d[i]);
@@ -163,13 +150,11 @@ Test(experts_on_cpu, move_at_once)
     const emp_move_options options = {
         .kind = EMP_MOVES_GROUPS, .groups = EMP_MOVES_ALL, .coarsest = 8, .finest = 16};
     emp_moves      moves;
-    emp_error      err = {0};
     const size_t   bytes = (size_t)t.graph->op_count * sizeof(emp_device_id);
     emp_device_id *device = emp_calloc(1, bytes);
     bool           is_found = false;
 
-    cr_assert_eq(emp_moves_init(&moves, t.problem, &options, 1, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_moves_init(&moves, t.problem, &options, 1, &why));
     for (int64_t i = 0; i < emp_moves_count(&moves) && !is_found; i++) {
         int32_t wrong = 0;
         for (emp_op_id op = 0; op < t.graph->op_count; op++) device[op] = 1;

@@ -18,6 +18,7 @@
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/sim/graph/kit.h"
+#include "tests/support/status.h"
 
 /* ---- Scotch's architecture --------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ Test(scotch_arch, describes_a_machine_as_worked_out_by_hand)
     char                 text[EMP_SCOTCH_ARCH_BYTES] = "";
     FILE                *file = fmemopen(text, sizeof text, "w");
 
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
+    MUST(emp_partition_target_init(&target, f->machine, true, "x", NULL));
     emp_scotch_arch_write(&target, file);
     fclose(file);
     cr_expect_str_eq(text, "deco 0\n5 9\n0 5 8\n1 100 9\n2 100 5\n3 100 6\n4 100 7\n"
@@ -66,8 +67,7 @@ Test(scotch_arch, is_read_back_by_scotch)
     SCOTCH_Arch arch;
     int         parts, version, vertices, power, part, at = 0;
 
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, false, "x", NULL),
-                 EMP_OK);
+    MUST(emp_partition_target_init(&target, f->machine, false, "x", NULL));
     FILE *file = fmemopen(text, sizeof text, "w");
     emp_scotch_arch_write(&target, file);
     fclose(file);
@@ -162,8 +162,8 @@ Test(partition_graph, memory_is_variables_and_all_outputs)
     f->op[2].persistent_bytes = 100;
     const emp_problem   *problem = fixture_problem(f);
     emp_partition_graph *g = NULL;
-    cr_assert_eq(emp_partition_graph_create(&g, problem, true, NULL), EMP_OK);
-    cr_assert_eq(emp_partition_graph_memory(g, problem, memory, NULL), EMP_OK);
+    MUST(emp_partition_graph_create(&g, problem, true, NULL));
+    MUST(emp_partition_graph_memory(g, problem, memory, NULL));
     cr_expect_eq(memory[0], 1 + 30 + 5 + 100);
     cr_expect_eq(memory[1], 1 + 7);
     emp_partition_graph_destroy(g);
@@ -180,7 +180,7 @@ Test(grappler_cost, is_as_worked_out_by_hand)
     const emp_device   cpu = {.kind = EMP_DEVICE_CPU, .cores = 10, .clock_hz = 2e9};
     emp_graph_builder *b = NULL;
 
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    MUST(emp_graph_builder_create(&b, NULL));
     emp_port   x = kit_tensor(b, "x", "f[64,100]"), w = kit_tensor(b, "w", "&f[100,32]");
     emp_port   product = kit_op(b, "product", "MatMul", NULL, 2, x, w);
     emp_port   bent = kit_op(b, "bent", "Tanh", NULL, 1, product);
@@ -229,7 +229,7 @@ Test(partition_graph, weighs_ops_by_time_or_by_flops)
         const emp_partition_params params = {.with_cpu = true,
                                              .costs = (emp_op_costs)costs};
         emp_partition_graph       *g = NULL;
-        cr_assert_eq(emp_partition_graph_create_with(&g, problem, &params, NULL), EMP_OK);
+        MUST(emp_partition_graph_create_with(&g, problem, &params, NULL));
         for (int32_t v = 0; v < 3; v++)
             cr_expect_float_eq((double)(g->load[v] - 1) / (g->load[0] - 1),
                                expected[costs][v] / expected[costs][0], 1e-5);
@@ -247,12 +247,12 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
     emp_partition_target target;
     emp_partition_graph *g = NULL;
 
-    cr_assert_eq(emp_partition_target_init(&target, f->machine, true, "x", NULL), EMP_OK);
+    MUST(emp_partition_target_init(&target, f->machine, true, "x", NULL));
     cr_expect_float_eq(target.power[0], 0.1 / 1.1, 1e-12);
     emp_partition_target_measure(&target, problem);
     cr_expect_float_eq(target.power[0], 0.375 / 1.375, 1e-12);
     cr_expect_float_eq(target.power[1], 1.0 / 1.375, 1e-12);
-    cr_assert_eq(emp_partition_graph_create_with(&g, problem, &params, NULL), EMP_OK);
+    MUST(emp_partition_graph_create_with(&g, problem, &params, NULL));
     cr_expect_float_eq((double)(g->load[2] - 1) / (g->load[0] - 1), 4 * 0.375, 1e-5);
     emp_partition_graph_destroy(g);
     fixture_destroy(f);
@@ -384,9 +384,7 @@ static void place_by_metis(const fixture *f, const char *options, char sentence[
     const emp_owned_decision proposal = {.device_of_op = device_of_op};
 
     sentence[0] = '\0';
-    cr_assert_eq(
-        emp_method_metis.place(&emp_method_metis, f->problem, &params, &proposal, NULL),
-        EMP_OK);
+    MUST(emp_method_metis.place(&emp_method_metis, f->problem, &params, &proposal, NULL));
 }
 
 /* Two ops for four GPUs leave two of them without any; METIS calls that a success. */

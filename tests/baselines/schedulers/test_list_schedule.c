@@ -11,6 +11,7 @@
 #include "baselines/schedulers/list_schedule.h"
 #include "baselines/schedulers/sct_lp.h"
 #include "tests/baselines/schedulers/plain_list.h"
+#include "tests/support/status.h"
 
 enum { SEEDS = 300 };
 
@@ -45,9 +46,8 @@ static void compare(emp_list_scheduler *scheduler,
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         emp_list_schedule s = {0};
-        emp_error         err = {0};
         hand_tasks_draw(&h, seed);
-        emp_status st = schedule(&s, &h, scheduler, &err);
+        emp_status st = schedule(&s, &h, scheduler, &why);
         plain(&p, &h);
         expect_same(&s, st, &p, method, seed);
         stuck += p.is_stuck;
@@ -69,7 +69,7 @@ static void plain_m_sct(plain_list *p, const hand_tasks *h)
 
     memset(favourite, -1, sizeof favourite);
     memset(parent, -1, sizeof parent);
-    cr_assert_eq(emp_sct_solve(&lp, &h->graph, NULL), EMP_OK);
+    MUST(emp_sct_solve(&lp, &h->graph, NULL));
     for (int i = 0; i < h->graph.task_count; i++) {
         for (int j = 0; j < h->graph.task_count; j++) {
             for (int32_t e = 0; e < lp.edge_count; e++) {
@@ -146,7 +146,7 @@ Test(list_schedule, any_favourites_are_respected_as_the_plain_loop_does)
         for (int i = 0; i < HAND_TASKS; i++) favourite[i] = -1;
         for (int32_t k = 0; k < h.graph.tensor_count; k++)
             favourite[h.tensor[k].producer] = h.reader[h.tensor[k + 1].reader - 1];
-        cr_assert_eq(emp_list_schedule_init(&s, &h.graph, NULL), EMP_OK);
+        MUST(emp_list_schedule_init(&s, &h.graph, NULL));
         emp_status st = emp_baechi_schedule(&s, favourite, NULL);
         plain_baechi(&p, &h, favourite);
         plain_baechi(&without, &h, NULL);
@@ -177,7 +177,7 @@ static emp_time_ns makespan_of(const hand_tasks *h, emp_list_scheduler *schedule
 {
     emp_list_schedule s = {0};
 
-    cr_assert_eq(schedule(&s, h, scheduler, NULL), EMP_OK);
+    MUST(schedule(&s, h, scheduler, NULL));
     emp_time_ns makespan = s.makespan_ns;
     emp_list_schedule_clear(&s);
     return makespan;
@@ -197,7 +197,7 @@ Test(list_schedule, heft_has_the_makespan_of_its_paper)
     emp_list_schedule         s = {0};
 
     make_example(&h, time, edge, sizeof edge / sizeof *edge);
-    cr_assert_eq(schedule(&s, &h, emp_schedule_heft, NULL), EMP_OK);
+    MUST(schedule(&s, &h, emp_schedule_heft, NULL));
     cr_expect_eq(s.makespan_ns, 80);
     const int device[10] = {2, 0, 2, 1, 2, 1, 2, 0, 1, 1};
     for (int v = 0; v < 10; v++)
@@ -235,7 +235,7 @@ Test(list_schedule, etf_by_hand)
     hand_tasks_tensor(&h, 0, 5, 1 << 2);
     hand_tasks_tensor(&h, 1, 5, 1 << 3);
     hand_tasks_finish(&h);
-    cr_assert_eq(schedule(&s, &h, emp_schedule_etf, NULL), EMP_OK);
+    MUST(schedule(&s, &h, emp_schedule_etf, NULL));
     const emp_time_ns start[5] = {0, 0, 4, 4, 7};
     const int         device[5] = {0, 1, 0, 1, 0};
     for (int v = 0; v < 5; v++) {
@@ -264,7 +264,7 @@ Test(list_schedule, what_fits_nowhere_is_said_in_one_sentence)
     cr_expect_not_null(strstr(err.msg, "more memory"), "%s", err.msg);
     emp_list_schedule_clear(&s);
     h.machine.device[1].memory_bytes = 110;
-    cr_expect_eq(schedule(&s, &h, emp_schedule_heft, NULL), EMP_OK);
+    MUST(schedule(&s, &h, emp_schedule_heft, NULL));
     cr_expect_eq(s.free_bytes[1], 60, "the tensor has been given back");
     emp_list_schedule_clear(&s);
 }
@@ -280,7 +280,7 @@ static void expect_certificate(const hand_tasks *h, uint64_t seed)
     double x_readers[HAND_TASKS] = {0}, x_producers[HAND_TASKS] = {0};
     double bound = 0.0, ends = 0.0, slack = 1e-6;
 
-    cr_assert_eq(emp_sct_solve(&s, t, NULL), EMP_OK);
+    MUST(emp_sct_solve(&s, t, NULL));
     for (int32_t e = 0; e < s.edge_count; e++) {
         int    i = s.edge[e].from, j = s.edge[e].to;
         double x = s.apart[e], y = s.edge_dual[e], p = emp_task_mean_time_ns(t, i);
@@ -332,7 +332,7 @@ Test(sct_lp, by_hand)
     hand_tasks_init(&h, 3, 2, time);
     hand_tasks_tensor(&h, 0, 4, 6);
     hand_tasks_finish(&h);
-    cr_assert_eq(emp_sct_solve(&s, &h.graph, NULL), EMP_OK);
+    MUST(emp_sct_solve(&s, &h.graph, NULL));
     cr_expect_float_eq(s.makespan_ns, 6.0, 1e-9);
     emp_sct_solution_clear(&s);
 
@@ -340,7 +340,7 @@ Test(sct_lp, by_hand)
     hand_tasks_tensor(&h, 0, 2, 2);
     hand_tasks_tensor(&h, 0, 6, 4);
     hand_tasks_finish(&h);
-    cr_assert_eq(emp_sct_solve(&s, &h.graph, NULL), EMP_OK);
+    MUST(emp_sct_solve(&s, &h.graph, NULL));
     cr_expect_float_eq(s.makespan_ns, 2 + 1.5 + 2, 1e-9);
     cr_expect_float_eq(s.apart[0], 0.75, 1e-9);
     cr_expect_float_eq(s.apart[1], 0.25, 1e-9);

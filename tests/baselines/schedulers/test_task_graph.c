@@ -6,12 +6,13 @@
 #include "base/mem.h"
 #include "baselines/schedulers/task_graph.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/status.h"
 
 static emp_task_graph *create(const emp_problem *problem, emp_task_units units)
 {
     emp_task_graph *t = NULL;
 
-    cr_assert_eq(emp_task_graph_create(&t, problem, units, NULL), EMP_OK);
+    MUST(emp_task_graph_create(&t, problem, units, NULL));
     return t;
 }
 

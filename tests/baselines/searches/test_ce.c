@@ -8,6 +8,7 @@
 #include "baselines/baselines.h"
 #include "search/groups/class_groups.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/status.h"
 
 enum { OPS = 20, BATCH = 8, CLIQUES = 6, CLIQUE_OPS = 5 };
 
@@ -24,10 +25,8 @@ static fixture *lonely_ops(int32_t gpu_count)
 static emp_clusters *create(const emp_problem *problem, int32_t fine, int32_t coarse)
 {
     emp_clusters *c = NULL;
-    emp_error     err = {0};
 
-    cr_assert_eq(emp_clusters_create(&c, problem, fine, coarse, 2.0, 1, NULL, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_clusters_create(&c, problem, fine, coarse, 2.0, 1, NULL, &why));
     return c;
 }
 
@@ -85,10 +84,8 @@ static void start(search *s, const emp_problem *problem, uint64_t seed,
                   const char *options)
 {
     const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    emp_error               err = {0};
 
-    cr_assert_eq(emp_method_create(&s->state, &emp_method_ce, problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_method_create(&s->state, &emp_method_ce, problem, &params, &why));
 }
 
 static void ask(search *s)
@@ -97,7 +94,7 @@ static void ask(search *s)
 
     for (int k = 0; k < BATCH; k++)
         candidates[k] = (emp_owned_decision){.device_of_op = s->device[k]};
-    cr_assert_eq(emp_method_ce.ask(s->state, candidates, BATCH, &s->count, NULL), EMP_OK);
+    MUST(emp_method_ce.ask(s->state, candidates, BATCH, &s->count, NULL));
     cr_assert_eq(s->count, BATCH);
 }
 
@@ -114,7 +111,7 @@ static void score(search *s, bool needs_device_2)
         s->score[k] = (emp_score){.step_time_s = 1.0 + wrong,
                                   .is_feasible = !needs_device_2 || on_2 > 0};
     }
-    cr_assert_eq(emp_method_ce.tell(s->state, s->score, BATCH, NULL), EMP_OK);
+    MUST(emp_method_ce.tell(s->state, s->score, BATCH, NULL));
 }
 
 static double best_of(const search *s)

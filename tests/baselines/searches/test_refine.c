@@ -16,6 +16,7 @@
 #include "sim/machine/machine.h"
 #include "sim/surrogate/surrogate.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/status.h"
 
 enum { SAMPLES = 8 };
 
@@ -35,16 +36,13 @@ static size_t             bytes;                   /* of a placement */
 
 static void create_problem(const char *rules)
 {
-    emp_error   err = {0};
     emp_runtime runtime;
 
-    cr_assert_eq(emp_workload_build(&whole, "rnnlm:steps=4", &err), EMP_OK, "%s",
-                 err.msg);
-    cr_assert_eq(emp_graph_prune(&graph, whole, &err), EMP_OK);
-    cr_assert_eq(emp_machine_load(&machine, "k40x2", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&runtime, rules, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&problem, graph, machine, &runtime, "rnnlm", &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_workload_build(&whole, "rnnlm:steps=4", &why));
+    MUST(emp_graph_prune(&graph, whole, &why));
+    MUST(emp_machine_load(&machine, "k40x2", &why));
+    MUST(emp_runtime_init(&runtime, rules, &why));
+    MUST(emp_problem_create(&problem, graph, machine, &runtime, "rnnlm", &why));
     bytes = (size_t)graph->op_count * sizeof *here;
     here = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
     for (int k = 0; k < SAMPLES; k++) {
@@ -72,20 +70,16 @@ static void *create(const char *options)
 {
     const emp_method_params params = {.seed = 3, .threads = 1, .options = options};
     void                   *state = NULL;
-    emp_error               err = {0};
 
-    cr_assert_eq(emp_method_create(&state, &emp_method_refine, problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_method_create(&state, &emp_method_refine, problem, &params, &why));
     return state;
 }
 
 static int32_t ask(void *state)
 {
-    emp_error err = {0};
-    int32_t   count;
+    int32_t count;
 
-    cr_assert_eq(emp_method_refine.ask(state, proposal, SAMPLES, &count, &err), EMP_OK,
-                 "%s", err.msg);
+    MUST(emp_method_refine.ask(state, proposal, SAMPLES, &count, &why));
     return count;
 }
 
@@ -96,7 +90,7 @@ static void tell(void *state, const double *step_time_s, int32_t count)
 
     for (int32_t k = 0; k < count; k++)
         score[k] = (emp_score){.step_time_s = step_time_s[k], .is_feasible = true};
-    cr_assert_eq(emp_method_refine.tell(state, score, count, NULL), EMP_OK);
+    MUST(emp_method_refine.tell(state, score, count, NULL));
 }
 
 static void tell_all(void *state, double step_time_s, int32_t count)
@@ -303,8 +297,8 @@ static double moved_blame(const char *options)
     emp_sim *sim = NULL;
     void    *state = start(options);
 
-    cr_assert_eq(emp_sim_create(&sim, problem, NULL), EMP_OK);
-    cr_assert_eq(emp_explain_blame(blame_s, problem, sim, here, NULL), EMP_OK);
+    MUST(emp_sim_create(&sim, problem, NULL));
+    MUST(emp_explain_blame(blame_s, problem, sim, here, NULL));
     for (emp_op_id op = 0; op < graph->op_count; op++) sum += blame_s[op];
     for (int u = 0; u < BATCHES; u++) {
         ask(state);
@@ -340,13 +334,11 @@ static double mean_estimate(const char *options)
     double         sum = 0.0, estimate_s[SAMPLES];
     void          *state = start(options);
 
-    cr_assert_eq(emp_surrogate_create(&surrogate, problem, EMP_SURROGATE_SCALAR, NULL),
-                 EMP_OK);
+    MUST(emp_surrogate_create(&surrogate, problem, EMP_SURROGATE_SCALAR, NULL));
     for (int u = 0; u < BATCHES; u++) {
         ask(state);
         for (int k = 0; k < SAMPLES; k++) emp_problem_legalize(problem, candidate[k]);
-        cr_assert_eq(emp_surrogate_run(surrogate, candidate, SAMPLES, estimate_s, NULL),
-                     EMP_OK);
+        MUST(emp_surrogate_run(surrogate, candidate, SAMPLES, estimate_s, NULL));
         for (int k = 0; k < SAMPLES; k++) sum += estimate_s[k];
         tell_all(state, 200.0, SAMPLES);
     }

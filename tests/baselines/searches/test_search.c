@@ -11,6 +11,7 @@
 #include "baselines/searches/post.h"
 #include "baselines/searches/walk.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/status.h"
 
 enum { OPS = 8, DEVICES = 3, PLACEMENTS = 6561 /* 3 ^ 8 */ };
 
@@ -82,11 +83,10 @@ static search start_seed(const emp_method *method, const char *options, int64_t 
 {
     const emp_method_params params = {
         .seed = seed, .threads = 1, .options = options, .budget_evaluations = budget};
-    search    s = {.method = method, .max = EMP_MAX_BATCH};
-    emp_error err = {0};
+    search s = {.method = method, .max = EMP_MAX_BATCH};
 
-    cr_assert_eq(emp_method_create(&s.state, method, f->problem, &params, &err), EMP_OK,
-                 "%s: %s", method->name, err.msg);
+    cr_assert_eq(emp_method_create(&s.state, method, f->problem, &params, &why), EMP_OK,
+                 "%s: %s", method->name, why.msg);
     return s;
 }
 
@@ -98,22 +98,15 @@ static search start(const emp_method *method, const char *options, int64_t budge
 static void ask(search *s)
 {
     emp_owned_decision candidates[EMP_MAX_BATCH];
-    emp_error          err = {0};
 
     for (int k = 0; k < EMP_MAX_BATCH; k++)
         candidates[k] = (emp_owned_decision){.device_of_op = s->device[k]};
-    cr_assert_eq(s->method->ask(s->state, candidates, s->max, &s->count, &err), EMP_OK,
-                 "%s: %s", s->method->name, err.msg);
+    cr_assert_eq(s->method->ask(s->state, candidates, s->max, &s->count, &why), EMP_OK,
+                 "%s: %s", s->method->name, why.msg);
     cr_assert(s->count > 0 && s->count <= s->max);
 }
 
-static void tell(search *s)
-{
-    emp_error err = {0};
-
-    cr_assert_eq(s->method->tell(s->state, s->score, s->count, &err), EMP_OK, "%s",
-                 err.msg);
-}
+static void tell(search *s) { MUST(s->method->tell(s->state, s->score, s->count, &why)); }
 
 static void score(search *s)
 {

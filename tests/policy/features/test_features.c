@@ -11,6 +11,7 @@
 #include "policy/features/op_features.h"
 #include "sim/graph/graph_builder.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 enum { IN, VARIABLE, READ, PRODUCT, RELU, OPS };
@@ -20,11 +21,8 @@ static emp_op_features *ops;
 
 static void create(void)
 {
-    emp_error err = {0};
-
     hand_graph_layers(&problem, 1);
-    cr_assert_eq(emp_op_features_create(&ops, problem.problem, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(emp_op_features_create(&ops, problem.problem, &why));
 }
 
 static void destroy(void)
@@ -75,34 +73,29 @@ static emp_op_features *features_of(const plain_op *plain, int32_t count, emp_pr
     emp_op_attrs       attrs = {.dtype = EMP_DTYPE_FLOAT, .has_shape = true};
 
     attrs.shape = shape;
-    cr_assert_eq(emp_graph_builder_create(&b, NULL), EMP_OK);
+    MUST(emp_graph_builder_create(&b, NULL));
     for (int32_t i = 0; i < count; i++) {
         emp_op_id op = -1;
         char      name[16];
         int       length = snprintf(name, sizeof name, "op%d", i);
-        cr_assert_eq(emp_graph_builder_declare(b, name, (size_t)length, plain[i].type,
-                                               strlen(plain[i].type), &attrs, &shape, 1,
-                                               &op, NULL),
-                     EMP_OK);
+        MUST(emp_graph_builder_declare(b, name, (size_t)length, plain[i].type,
+                                       strlen(plain[i].type), &attrs, &shape, 1, &op,
+                                       NULL));
         emp_graph_builder_set_target(b, op);
     }
     for (int32_t i = 0; i < count; i++) {
         if (plain[i].reads >= 0) {
-            cr_assert_eq(
-                emp_graph_builder_connect(b, (emp_port){plain[i].reads, 0}, i, NULL),
-                EMP_OK);
+            MUST(emp_graph_builder_connect(b, (emp_port){plain[i].reads, 0}, i, NULL));
         }
         if (plain[i].waits_for >= 0) {
-            cr_assert_eq(emp_graph_builder_add_control(b, plain[i].waits_for, i, NULL),
-                         EMP_OK);
+            MUST(emp_graph_builder_add_control(b, plain[i].waits_for, i, NULL));
         }
     }
-    cr_assert_eq(emp_graph_builder_finish(b, g, NULL), EMP_OK);
+    MUST(emp_graph_builder_finish(b, g, NULL));
     emp_graph_builder_destroy(b);
-    cr_assert_eq(emp_problem_create(p, *g, problem.machine, &problem.problem->runtime,
-                                    "plain", NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_op_features_create(&f, *p, NULL), EMP_OK);
+    MUST(emp_problem_create(p, *g, problem.machine, &problem.problem->runtime, "plain",
+                            NULL));
+    MUST(emp_op_features_create(&f, *p, NULL));
     return f;
 }
 
@@ -190,17 +183,14 @@ Test(features, a_window_keeps_the_first_neighbours)
     const emp_real  *wide = &ops->value[row * ops->width];
 
     cr_expect_eq(ops->width, EMP_OP_FEATURES);
-    cr_assert_eq(
-        emp_op_features_create_window(&narrow, problem.problem, 1, EMP_ABSENT_OWN, NULL),
-        EMP_OK);
+    MUST(
+        emp_op_features_create_window(&narrow, problem.problem, 1, EMP_ABSENT_OWN, NULL));
     cr_assert_eq(narrow->width, sizes + 2);
     const emp_real *value_of = &narrow->value[row * narrow->width];
     for (int32_t i = 0; i <= sizes; i++) cr_expect_eq(value_of[i], wide[i]);
     cr_expect_eq(value_of[sizes + 1], wide[sizes + EMP_FEATURE_NEIGHBOURS]);
     emp_op_features_destroy(narrow);
-    cr_assert_eq(
-        emp_op_features_create_window(&none, problem.problem, 0, EMP_ABSENT_OWN, NULL),
-        EMP_OK);
+    MUST(emp_op_features_create_window(&none, problem.problem, 0, EMP_ABSENT_OWN, NULL));
     cr_assert_eq(none->width, sizes);
     for (int32_t i = 0; i < sizes; i++)
         cr_expect_eq(none->value[row * none->width + i], wide[i]);
@@ -212,9 +202,7 @@ Test(features, an_absent_neighbour_may_be_minus_one)
     emp_op_features *f = NULL;
     const int32_t    in = EMP_FEATURE_SIZES, row = ops->row_of_op[PRODUCT];
 
-    cr_assert_eq(
-        emp_op_features_create_window(&f, problem.problem, 6, EMP_ABSENT_MINUS_1, NULL),
-        EMP_OK);
+    MUST(emp_op_features_create_window(&f, problem.problem, 6, EMP_ABSENT_MINUS_1, NULL));
     for (int32_t c = in; c < f->width; c++) {
         double got = (double)f->value[row * f->width + c] * f->deviation[c] + f->mean[c];
         bool   is_there = c < in + 2 || c == in + 6;
@@ -267,7 +255,7 @@ Test(features, ops_without_a_choice_have_no_row)
     int32_t          c = problem.graph->op[READ].colocation_class;
 
     problem.problem->kinds_of_class[c] = EMP_KIND_CPU;
-    cr_assert_eq(emp_op_features_create(&fewer, problem.problem, NULL), EMP_OK);
+    MUST(emp_op_features_create(&fewer, problem.problem, NULL));
     cr_expect_eq(fewer->row_count, OPS - 2);
     cr_expect(fewer->row_of_op[READ] == -1 && fewer->row_of_op[VARIABLE] == -1);
     cr_expect_eq(fewer->edge_count, 2, "the edge from the class joins no rows");

@@ -8,6 +8,7 @@
 
 #include "tests/policy/giph/plain_giph.h"
 #include "tests/policy/giph/stage.h"
+#include "tests/support/status.h"
 
 enum { EPISODES = 2, PARAMETERS = EMP_GIPH_PARAMETERS };
 
@@ -133,7 +134,7 @@ static void play_episodes(int episodes, int moves)
         }
         for (int k = 0; t < moves - 1 && k < episodes; k++)
             plain_learn(&plain, &state[k], critical);
-        cr_assert_eq(emp_giph_agent_tell(&agent, s.score, s.count, NULL), EMP_OK);
+        MUST(emp_giph_agent_tell(&agent, s.score, s.count, NULL));
     }
 }
 
@@ -329,12 +330,10 @@ Test(giph_update, labels_of_devices_do_not_matter)
     stage_agent(&s, &agent, "paper", NULL, 3, 1);
     stage_play(&s, &agent, 5);
     machine = relabel(s.h.machine, to);
-    cr_assert_eq(emp_problem_create(&problem, s.h.graph, machine, &s.h.problem->runtime,
-                                    "other", NULL),
-                 EMP_OK);
+    MUST(emp_problem_create(&problem, s.h.graph, machine, &s.h.problem->runtime, "other",
+                            NULL));
     const emp_method_params params = {.seed = 3, .threads = 1};
-    cr_assert_eq(emp_giph_agent_init(&other, problem, &agent.options, &params, NULL),
-                 EMP_OK);
+    MUST(emp_giph_agent_init(&other, problem, &agent.options, &params, NULL));
     const emp_giph_world *w = &agent.world;
     for (int32_t v = 0; v < w->node_count; v++) {
         int32_t device = w->device_of_pair[agent.at.pivot[v]];

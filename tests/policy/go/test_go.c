@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does the learner keep its word: same candidates on any number of threads, a resume that goes on as
- * if nothing had been, weights that fit other graphs, and rewards that rise until the policy knows
- * the best placement? */
+/* Does GO learn an order and a fusion, imitate examples on any number of threads, and see what its options say? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -11,6 +9,7 @@
 #include "policy/go/updates.h"
 #include "search/learning.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
 
@@ -42,11 +41,9 @@ static void *create(int32_t threads, const char *preset, const char *options)
                                       .preset = preset,
                                       .options = options,
                                       .budget_evaluations = 1000};
-    emp_error               err = {0};
     void                   *state = NULL;
 
-    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_method_create(&state, &emp_method_go, h.problem, &params, &why));
     return state;
 }
 
@@ -59,7 +56,7 @@ static double update(void *state)
     int32_t             count = 0;
     double              first = 0.0;
 
-    cr_assert_eq(emp_method_go.ask(state, candidates, SAMPLES, &count, NULL), EMP_OK);
+    MUST(emp_method_go.ask(state, candidates, SAMPLES, &count, NULL));
     cr_assert_eq(count, SAMPLES);
     for (int32_t k = 0; k < count; k++) {
         int32_t elsewhere = 0, all = 0;
@@ -74,36 +71,8 @@ static double update(void *state)
                                .is_feasible = true};
         if (k == 0) first = (double)elsewhere / all;
     }
-    cr_assert_eq(emp_method_go.tell(state, score, count, NULL), EMP_OK);
+    MUST(emp_method_go.tell(state, score, count, NULL));
     return first;
-}
-
-static void expect_same_candidates(void *a, void *b, int updates)
-{
-    static emp_device_id kept[SAMPLES][MAX_OPS];
-
-    for (int u = 0; u < updates; u++) {
-        update(a);
-        memcpy(kept, storage, sizeof kept);
-        update(b);
-        cr_expect_eq(memcmp(kept, storage, sizeof kept), 0, "update %d", u);
-    }
-}
-
-Test(go, threads_do_not_change_candidates)
-{
-    for (int32_t threads = 2; threads <= 4; threads += 2) {
-        const char *options = threads == 2 ? SMALL "lr=0.01" : SMALL "lr=0.01,rounds=2";
-        void       *one = create(1, "emplace", options);
-        void       *more = create(threads, "emplace", options);
-        expect_same_candidates(one, more, 5);
-        const emp_params *p = &((emp_go_agent *)one)->net.params;
-        cr_expect_eq(memcmp(p->value, ((emp_go_agent *)more)->net.params.value,
-                            p->count * sizeof *p->value),
-                     0);
-        emp_method_destroy(&emp_method_go, one);
-        emp_method_destroy(&emp_method_go, more);
-    }
 }
 
 /* Studies make several runs at once, each on a thread of theirs. That thread's number means nothing to the agent.
@@ -130,13 +99,12 @@ Test(go, threads_do_not_change_imitation)
     void  *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
     double loss = 0.0, same = 0.0;
 
-    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
+    MUST(emp_decision_init(&example, h.graph->op_count, 0, NULL));
     for (emp_op_id op = 0; op < h.graph->op_count; op++)
         example.device_of_op[op] = (emp_device_id)(1 + op % 2);
     for (int i = 0; i < 5; i++) {
-        cr_assert_eq(emp_method_go.learning->imitate(one, &example, &loss, NULL), EMP_OK);
-        cr_assert_eq(emp_method_go.learning->imitate(more, &example, &same, NULL),
-                     EMP_OK);
+        MUST(emp_method_go.learning->imitate(one, &example, &loss, NULL));
+        MUST(emp_method_go.learning->imitate(more, &example, &same, NULL));
         cr_expect(loss == same, "step %d: %.9g and %.9g nats", i, loss, same);
     }
     emp_decision_clear(&example);
@@ -183,65 +151,6 @@ Test(go, shuffled_edges_are_other_neighbours)
     emp_method_destroy(&emp_method_go, state);
 }
 
-static void copy_list(int32_t (*list)(void *, emp_named_array *), void *to, void *from)
-{
-    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    int32_t         count = list(from, a);
-
-    cr_assert_eq(list(to, b), count);
-    for (int32_t i = 0; i < count; i++) {
-        cr_assert_str_eq(a[i].name, b[i].name);
-        cr_assert_eq(a[i].count, b[i].count);
-        memcpy(b[i].values, a[i].values, a[i].count * emp_array_type_bytes(a[i].type));
-    }
-}
-
-Test(go, listed_state_is_all_that_the_next_updates_depend_on)
-{
-    static const char *const presets[] = {"paper", "emplace"};
-
-    for (int i = 0; i < 2; i++) {
-        void *state = create(1, presets[i], SMALL "lr=0.01");
-        void *resumed = create(2, presets[i], SMALL "lr=0.01");
-        for (int u = 0; u < 3; u++) update(state);
-        copy_list(emp_method_go.list_state, resumed, state);
-        expect_same_candidates(state, resumed, 3);
-        emp_method_destroy(&emp_method_go, state);
-        emp_method_destroy(&emp_method_go, resumed);
-    }
-}
-
-Test(go, learns_where_all_ops_belong)
-{
-    static const char *const presets[] = {"paper", "emplace", "paper"};
-
-    for (int i = 0; i < 3; i++) {
-        void  *state = create(1, presets[i],
-                             i < 2 ? SMALL "lr=0.02,clip=10,entropy=0"
-                                    : SMALL "lr=0.02,clip=10,entropy=0,rounds=2");
-        double elsewhere = 1.0;
-        for (int u = 0; u < 150; u++) elsewhere = update(state);
-        cr_expect_eq(elsewhere, 0.0, "preset %s: %g are elsewhere", presets[i],
-                     elsewhere);
-        emp_method_destroy(&emp_method_go, state);
-    }
-}
-
-/* A graph of other size takes them, and its likeliest placement is then what they know. */
-Test(go, weights_serve_another_graph)
-{
-    void *state = create(1, "emplace", SMALL "lr=0.02,clip=10,entropy=0"), *other;
-
-    for (int u = 0; u < 150; u++) update(state);
-    task_destroy(&h);
-    hand_graph_comb(&h, LAYERS / 2);
-    other = create(1, "emplace", SMALL "lr=0.02,clip=10,entropy=0");
-    copy_list(emp_method_go.learning->list_weights, other, state);
-    cr_expect_lt(update(other), 0.2);
-    emp_method_destroy(&emp_method_go, state);
-    emp_method_destroy(&emp_method_go, other);
-}
-
 enum { ALL = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION };
 
 static void *create_deciding(const char *options, const emp_device_id *start)
@@ -252,11 +161,9 @@ static void *create_deciding(const char *options, const emp_device_id *start)
                                       .options = options,
                                       .decides = ALL,
                                       .start = start};
-    emp_error               err = {0};
     void                   *state = NULL;
 
-    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_method_create(&state, &emp_method_go, h.problem, &params, &why));
     return state;
 }
 
@@ -269,7 +176,7 @@ static double update_all(void *state, emp_owned_decision *all)
     double              first = 0.0;
 
     for (int k = 0; k < SAMPLES; k++) emp_decision_reset(&all[k]);
-    cr_assert_eq(emp_method_go.ask(state, all, SAMPLES, &count, NULL), EMP_OK);
+    MUST(emp_method_go.ask(state, all, SAMPLES, &count, NULL));
     for (int32_t k = 0; k < count; k++) {
         int32_t wrong = 0, nodes = 0;
         for (emp_op_id op = 0; op < h.graph->op_count; op++) {
@@ -282,7 +189,7 @@ static double update_all(void *state, emp_owned_decision *all)
             (emp_score){.step_time_s = 1.0 + 0.5 * wrong / nodes, .is_feasible = true};
         if (k == 0) first = (double)wrong / nodes;
     }
-    cr_assert_eq(emp_method_go.tell(state, score, count, NULL), EMP_OK);
+    MUST(emp_method_go.tell(state, score, count, NULL));
     return first;
 }
 
@@ -294,7 +201,7 @@ Test(go, learns_an_order_and_a_fusion_for_devices_that_stay)
 
     for (int op = 0; op < MAX_OPS; op++) start[op] = op % 3;
     for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
+        MUST(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL));
     void *state = create_deciding(SMALL "lr=0.02,clip=10,entropy=0", start);
     for (int u = 0; u < 200; u++) wrong = update_all(state, all);
     cr_expect_eq(wrong, 0.0, "%g are wrong", wrong);
@@ -317,28 +224,14 @@ Test(go, a_start_leaves_something_to_decide)
     cr_expect_not_null(strstr(err.msg, "nothing is left to decide"), "%s", err.msg);
 }
 
-Test(go, rounds_decide_devices_alone)
-{
-    const emp_method_params params = {
-        .threads = 1, .options = SMALL "rounds=2", .decides = ALL};
-    emp_error err = {0};
-    void     *state = NULL;
-
-    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "rounds=2 decide devices alone"), "%s", err.msg);
-}
-
 /* As many layers and tasks as options allow. */
 Test(go, the_largest_network_has_room)
 {
     const emp_method_params params = {
         .threads = 1, .options = SMALL "layers=4,graph_layers=4", .decides = ALL};
-    emp_error err = {0};
-    void     *state = NULL;
+    void *state = NULL;
 
-    cr_assert_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_method_create(&state, &emp_method_go, h.problem, &params, &why));
     emp_method_destroy(&emp_method_go, state);
 }
 
@@ -352,18 +245,17 @@ Test(go, imitates_an_example_of_groups)
         create(1, "emplace", SMALL "lr=0.01,clip=10,nodes=groups,groups=6,names=matched");
     const emp_go_agent *agent = (const emp_go_agent *)state;
 
-    cr_assert_eq(emp_decision_init(&proposed, h.graph->op_count, 0, NULL), EMP_OK);
-    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, 0, NULL), EMP_OK);
+    MUST(emp_decision_init(&proposed, h.graph->op_count, 0, NULL));
+    MUST(emp_decision_init(&example, h.graph->op_count, 0, NULL));
     cr_expect_leq(agent->nodes->node_count, 6);
     for (emp_op_id op = 0; op < h.graph->op_count; op++)
         if (agent->nodes->node_of_op[op] >= 0)
             example.device_of_op[op] =
                 (emp_device_id)(1 + agent->nodes->node_of_op[op] % 2);
     for (int u = 0; u < 600; u++)
-        cr_assert_eq(emp_method_go.learning->imitate(state, &example, &loss, NULL),
-                     EMP_OK);
+        MUST(emp_method_go.learning->imitate(state, &example, &loss, NULL));
     cr_expect_lt(loss, 0.1);
-    cr_assert_eq(emp_method_go.ask(state, &proposed, 1, &count, NULL), EMP_OK);
+    MUST(emp_method_go.ask(state, &proposed, 1, &count, NULL));
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
         if (agent->nodes->node_of_op[op] < 0) continue;
         same += proposed.device_of_op[op] == example.device_of_op[op];
@@ -383,8 +275,8 @@ Test(go, imitates_an_example)
     double             first = 0.0, loss = 0.0;
 
     for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
-    cr_assert_eq(emp_decision_init(&example, h.graph->op_count, ALL, NULL), EMP_OK);
+        MUST(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL));
+    MUST(emp_decision_init(&example, h.graph->op_count, ALL, NULL));
     void               *state = create_deciding(SMALL "lr=0.01,clip=10", NULL);
     const emp_go_agent *agent = (const emp_go_agent *)state;
     for (int32_t v = 0; v < agent->nodes->node_count; v++) {
@@ -400,12 +292,11 @@ Test(go, imitates_an_example)
         }
     }
     for (int u = 0; u < 600; u++) {
-        cr_assert_eq(emp_method_go.learning->imitate(state, &example, &loss, NULL),
-                     EMP_OK);
+        MUST(emp_method_go.learning->imitate(state, &example, &loss, NULL));
         if (u == 0) first = loss;
     }
     cr_expect_lt(loss, 0.1 * first, "%g nats, at first %g", loss, first);
-    cr_assert_eq(emp_method_go.ask(state, all, 1, &count, NULL), EMP_OK);
+    MUST(emp_method_go.ask(state, all, 1, &count, NULL));
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
         if (agent->nodes->node_of_op[op] < 0) continue;
         wrong += all[0].device_of_op[op] != 3 - example.device_of_op[op];
@@ -416,62 +307,5 @@ Test(go, imitates_an_example)
     cr_expect_lt(20 * wrong, decisions, "%d of %d are wrong", wrong, decisions);
     emp_method_destroy(&emp_method_go, state);
     emp_decision_clear(&example);
-    for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
-}
-
-Test(go, a_tell_of_other_candidates_is_refused)
-{
-    const emp_score score = {.step_time_s = 1.0, .is_feasible = true};
-    void           *state = create(1, "paper", SMALL);
-    int32_t         count = 0;
-
-    cr_assert_eq(emp_method_go.ask(state, candidates, 3, &count, NULL), EMP_OK);
-    cr_expect_eq(count, 3);
-    cr_expect_eq(emp_method_go.tell(state, &score, 1, NULL), EMP_EINVAL);
-    emp_method_destroy(&emp_method_go, state);
-}
-
-Test(go, heads_that_do_not_divide_the_width_are_refused)
-{
-    const emp_method_params params = {.threads = 1, .options = "width=10,heads=4"};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "width=10"), "%s", err.msg);
-}
-
-Test(go, survives_every_allocation_failure)
-{
-    static const emp_device_id start[MAX_OPS] = {0};
-    const emp_method_params    params = {.seed = 1,
-                                         .threads = 1,
-                                         .preset = "emplace",
-                                         .options = SMALL,
-                                         .decides = ALL,
-                                         .start = start};
-    emp_owned_decision         all[SAMPLES];
-    void                      *state = NULL;
-    emp_status                 st = EMP_ENOMEM;
-    long                       before = emp_mem_live_blocks();
-
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_method_create(&state, &emp_method_go, h.problem, &params, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                     emp_status_str(st));
-        cr_assert_null(state);
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
-    for (int k = 0; k < SAMPLES; k++)
-        cr_assert_eq(emp_decision_init(&all[k], h.graph->op_count, ALL, NULL), EMP_OK);
-    emp_mem_fail_after(0);
-    update_all(state, all); /* ask and tell allocate nothing */
-    emp_mem_fail_after(-1);
-    emp_method_destroy(&emp_method_go, state);
     for (int k = 0; k < SAMPLES; k++) emp_decision_clear(&all[k]);
 }

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "policy/go/options.h"
 #include "tests/support/problems.h"
+#include "tests/support/status.h"
 
 enum { ROWS = 5, DRAWS = 300 };
 
@@ -55,7 +56,7 @@ Test(go_naming, matched_names_are_the_likeliest)
 
     hand_graph_layers(&t, 2);
     cr_assert_eq(t.problem->machine->device_count, 3);
-    cr_assert_eq(emp_node_graph_create(&n, t.problem, 0, NULL), EMP_OK);
+    MUST(emp_node_graph_create(&n, t.problem, 0, NULL));
     for (int32_t i = 0; i < n->node_count; i++) {
         device[n->order[i]] = i == 0 ? 2 : 1;
         p[3 * i] = (emp_real)0.1;

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "policy/hdp/hdp.h"
+#include "tests/support/status.h"
 
 enum { LAYERS = 100 };
 
@@ -35,12 +36,10 @@ void *planner_create_preset(uint64_t seed, int32_t threads, const char *preset,
 {
     const emp_method_params params = {
         .seed = seed, .threads = threads, .preset = preset, .options = options};
-    emp_error err = {0};
-    void     *state = NULL;
+    void *state = NULL;
 
-    cr_assert_eq(emp_method_create(&state, &emp_method_hdp, planner_problem.problem,
-                                   &params, &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(emp_method_create(&state, &emp_method_hdp, planner_problem.problem, &params,
+                           &why));
     return state;
 }
 
@@ -55,9 +54,7 @@ double planner_update(void *state, bool is_feasible)
     int32_t   count = 0, ops = planner_problem.graph->op_count;
     double    sum = 0.0;
 
-    cr_assert_eq(
-        emp_method_hdp.ask(state, planner_candidates, PLANNER_SAMPLES, &count, NULL),
-        EMP_OK);
+    MUST(emp_method_hdp.ask(state, planner_candidates, PLANNER_SAMPLES, &count, NULL));
     cr_assert_eq(count, PLANNER_SAMPLES);
     for (int32_t k = 0; k < count; k++) {
         int32_t elsewhere = 0;
@@ -70,7 +67,7 @@ double planner_update(void *state, bool is_feasible)
                                .is_feasible = is_feasible};
         sum += score[k].step_time_s;
     }
-    cr_assert_eq(emp_method_hdp.tell(state, score, count, NULL), EMP_OK);
+    MUST(emp_method_hdp.tell(state, score, count, NULL));
     return sum / count;
 }
 

@@ -8,6 +8,7 @@
 #include "policy/hdp/hdp.h"
 #include "policy/hdp/options.h"
 #include "policy/seq2seq/device_net.h"
+#include "tests/support/status.h"
 
 static const double STEP = 1e-5, TOLERANCE = 1e-6;
 
@@ -64,7 +65,7 @@ static void check_grouper(int32_t rows, emp_activation activation)
     emp_rng          rng;
 
     emp_rng_init(&rng, 9, 0, 0);
-    cr_assert_eq(emp_op_features_create_empty(&ops, rows, rows, 0, NULL), EMP_OK);
+    MUST(emp_op_features_create_empty(&ops, rows, rows, 0, NULL));
     ops->type_count = 3;
     for (int32_t i = 0; i < rows; i++) {
         ops->type[i] = (int32_t)emp_rng_below(&rng, 3);
@@ -73,9 +74,8 @@ static void check_grouper(int32_t rows, emp_activation activation)
     for (int32_t i = 0; i < rows * EMP_OP_FEATURES; i++) {
         ops->value[i] = emp_rng_normal(&rng) * 0.5;
     }
-    cr_assert_eq(emp_grouper_init(&c.grouper, &(emp_grouper_shape){3, 4, 2, activation},
-                                  ops, NULL),
-                 EMP_OK);
+    MUST(emp_grouper_init(&c.grouper, &(emp_grouper_shape){3, 4, 2, activation}, ops,
+                          NULL));
     emp_grouper_randomize(&c.grouper, &rng);
     grouping_log_prob(&c);
     check(&c.grouper.params, grouping_log_prob, &c);
@@ -114,17 +114,14 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     emp_rng          rng;
 
     emp_rng_init(&rng, 9, 0, 0);
-    cr_assert_eq(emp_op_features_create_empty(&ops, ROWS, ROWS, 0, NULL), EMP_OK);
+    MUST(emp_op_features_create_empty(&ops, ROWS, ROWS, 0, NULL));
     ops->type_count = 3;
     for (int32_t i = 0; i < ROWS; i++) ops->type[i] = (int32_t)emp_rng_below(&rng, 3);
     for (int32_t i = 0; i < ROWS * ops->width; i++)
         ops->value[i] = emp_rng_normal(&rng) * 0.5;
-    cr_assert_eq(emp_hdp_options_parse(&options, "paper",
-                                       "grouper_hidden=3,type_width=2,lr=0,clip=1e9",
-                                       NULL),
-                 EMP_OK);
-    cr_assert_eq(emp_op_agent_init(&c.agent, ops, OP_DEVICES, &options, 1, 1, NULL),
-                 EMP_OK);
+    MUST(emp_hdp_options_parse(&options, "paper",
+                               "grouper_hidden=3,type_width=2,lr=0,clip=1e9", NULL));
+    MUST(emp_op_agent_init(&c.agent, ops, OP_DEVICES, &options, 1, 1, NULL));
     emp_params *params = &c.agent.net.params;
     emp_op_agent_propose(&c.agent, 2);
     for (c.sample = 0; c.sample < 2; c.sample++) {
@@ -138,7 +135,7 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
                                  {.step_time_s = 4.0, .is_feasible = true}};
     for (size_t i = 0; i < params->count; i++)
         total[i] = 0.25 * (c.agent.gradient[i] - c.agent.gradient[params->count + i]);
-    cr_assert_eq(emp_learner_backward(&c.agent, scores, 2, 0, 2, NULL), EMP_OK);
+    MUST(emp_learner_backward(&c.agent, scores, 2, 0, 2, NULL));
     for (size_t i = 0; i < params->count; i++)
         cr_assert_float_eq(params->gradient[i], total[i], 1e-9);
     emp_op_agent_clear(&c.agent);
@@ -197,7 +194,7 @@ static void check_net(double entropy_weight)
     for (int i = 0; i < SAMPLES * STEPS; i++) {
         c.device[i] = (int32_t)emp_rng_below(&rng, DEVICES);
     }
-    cr_assert_eq(emp_device_net_init(&c.net, &shape, NULL), EMP_OK);
+    MUST(emp_device_net_init(&c.net, &shape, NULL));
     emp_device_net_randomize(&c.net, 1.0, &rng);
     objective(&c);
     emp_device_net_backward(&c.net, c.weight, entropy_weight, 1);

@@ -254,43 +254,6 @@ Test(hdp_groups, without_groups_every_op_has_a_device_of_its_own)
     emp_method_destroy(&emp_method_hdp, state);
 }
 
-Test(hdp_groups, without_groups_step_times_fall)
-{
-    void *state =
-        planner_create(5, 2, PLANNER_SMALL ",grouping=none,lr=0.05,epsilon=1e-8");
-    double first = planner_update(state, true), last = 0.0;
-
-    for (int u = 0; u < 200; u++) planner_update(state, true);
-    for (int u = 0; u < 10; u++) last += planner_update(state, true) / 10;
-    cr_expect_gt(first, 1.5, "untrained: two thirds elsewhere");
-    cr_expect_lt(last, 1.1, "from %g only to %g", first, last);
-    emp_method_destroy(&emp_method_hdp, state);
-}
-
-Test(hdp_groups, without_groups_threads_and_resuming_change_nothing)
-{
-    static emp_device_id undisturbed[3][PLANNER_SAMPLES][PLANNER_MAX_OPS];
-    emp_named_array      from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
-    const char          *options = PLANNER_SMALL ",grouping=none";
-    void *state = planner_create(7, 1, options), *resumed = planner_create(7, 3, options);
-
-    for (int u = 0; u < 3; u++) planner_update(state, u != 1);
-    int32_t count = emp_method_hdp.list_state(state, from);
-    cr_assert_eq(emp_method_hdp.list_state(resumed, to), count);
-    for (int32_t i = 0; i < count; i++) planner_copy_array(&to[i], &from[i]);
-    for (int u = 0; u < 3; u++) {
-        planner_update(state, u != 1);
-        memcpy(undisturbed[u], planner_storage, sizeof planner_storage);
-    }
-    for (int u = 0; u < 3; u++) {
-        planner_update(resumed, u != 1);
-        cr_expect_eq(memcmp(undisturbed[u], planner_storage, sizeof planner_storage), 0,
-                     "update %d", u);
-    }
-    emp_method_destroy(&emp_method_hdp, state);
-    emp_method_destroy(&emp_method_hdp, resumed);
-}
-
 Test(hdp_groups, window_says_what_the_grouper_sees)
 {
     static const struct {

@@ -7,6 +7,7 @@
 
 #include "policy/hdp/hdp.h"
 #include "tests/policy/hdp/planner.h"
+#include "tests/support/status.h"
 
 TestSuite(hdp_literal, .init = planner_problem_create, .fini = planner_problem_destroy);
 
@@ -132,33 +133,11 @@ Test(hdp_literal, gaussian_noise_of_the_grouper_is_as_large_as_its_logits)
     emp_method_destroy(&emp_method_hdp, state);
 }
 
-static void expect_refusal(const char *preset, const char *text, const char *start)
-{
-    emp_hdp_options options;
-    emp_error       err = {0};
-
-    cr_assert_eq(emp_hdp_options_parse(&options, preset, text, &err), EMP_EINVAL);
-    cr_expect_eq(strncmp(err.msg, start, strlen(start)), 0, "%s", err.msg);
-}
-
-Test(hdp_options, name_what_is_wrong)
-{
-    expect_refusal(NULL, "lrr=1",
-                   "hdp has no option \"lrr\" (did you mean \"lr\"?); it has groups, "
-                   "grouper_hidden");
-    expect_refusal(NULL, "lr=0.1,groups=0",
-                   "hdp: option groups is 0, must be a whole number in 1..4096");
-    expect_refusal(NULL, "grouping=kahip",
-                   "hdp: option grouping is kahip, must be one of learned|random|chunks");
-    expect_refusal("best", NULL, "hdp has no preset \"best\"; it has paper");
-    expect_refusal("emplace", NULL, "hdp has no preset \"emplace\" any more");
-}
-
 Test(hdp_options, paper_preset_holds_the_paper_constants)
 {
     emp_hdp_options o;
 
-    cr_assert_eq(emp_hdp_options_parse(&o, NULL, NULL, NULL), EMP_OK);
+    MUST(emp_hdp_options_parse(&o, NULL, NULL, NULL));
     cr_expect(o.groups == 256 && o.grouper_hidden == 64 && o.hidden == 256);
     cr_expect(o.type_width == 20 && o.learner.samples == 4 && o.temperature == 10);
     cr_expect(o.tanh_constant == 5 && o.learner.adam.learning_rate == 0.1 &&
@@ -173,8 +152,8 @@ Test(hdp_options, literal_preset_holds_what_the_released_code_does)
 {
     emp_hdp_options paper, o;
 
-    cr_assert_eq(emp_hdp_options_parse(&paper, "paper", NULL, NULL), EMP_OK);
-    cr_assert_eq(emp_hdp_options_parse(&o, "literal", NULL, NULL), EMP_OK);
+    MUST(emp_hdp_options_parse(&paper, "paper", NULL, NULL));
+    MUST(emp_hdp_options_parse(&o, "literal", NULL, NULL));
     cr_expect(o.learner.adam.epsilon == 1e-8 && o.learner.adam.epsilon_hat,
               "tf.train.AdamOptimizer's defaults");
     cr_expect(o.run_shortest == 0 && o.run_longest == 0, "independent draws");
@@ -204,13 +183,4 @@ Test(hdp_options, help_names_no_files)
     for (const emp_option *i = emp_hdp_option_list; i->name != NULL; i++)
         cr_expect(strstr(i->help, ".h") == NULL && strstr(i->help, ".c") == NULL,
                   "%s: %s", i->name, i->help);
-}
-
-Test(hdp_options, single_options_change_a_preset)
-{
-    emp_hdp_options o;
-
-    cr_assert_eq(emp_hdp_options_parse(&o, "paper", "lr=0.01,groups=64", NULL), EMP_OK);
-    cr_expect(o.learner.adam.learning_rate == 0.01 && o.groups == 64 &&
-              o.learner.samples == 4);
 }

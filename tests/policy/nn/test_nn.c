@@ -16,6 +16,7 @@
 #include "policy/nn/products.h"
 #include "policy/nn/recurrent.h"
 #include "policy/nn/threads.h"
+#include "tests/support/status.h"
 
 Test(activation, tanh_is_accurate_and_saturates)
 {
@@ -125,7 +126,7 @@ Test(panels, multiply_equals_the_plain_product)
 
     fill(w, DEPTH * COLS, 1);
     fill(x, ROWS * DEPTH, 2);
-    cr_assert_eq(emp_panels_init(&panels, DEPTH, COLS, NULL), EMP_OK);
+    MUST(emp_panels_init(&panels, DEPTH, COLS, NULL));
     for (int transpose = 0; transpose < 2; transpose++) {
         emp_panels_pack(&panels, w, transpose);
         for (int i = 0; i < ROWS * COLS; i++) y[i] = 1.0f;
@@ -151,7 +152,7 @@ Test(panels, a_row_does_not_depend_on_its_neighbours)
 
     fill(w, DEPTH * COLS, 1);
     fill(x, ROWS * DEPTH, 2);
-    cr_assert_eq(emp_panels_init(&panels, DEPTH, COLS, NULL), EMP_OK);
+    MUST(emp_panels_init(&panels, DEPTH, COLS, NULL));
     emp_panels_pack(&panels, w, false);
     for (int rows = 1; rows <= ROWS; rows++) {
         memset(together, 0, sizeof together);
@@ -175,7 +176,7 @@ Test(panels, passes_add_up_to_the_whole)
     fill(x, ROWS * DEPTH, 2);
     /* A narrow matrix has another kind of panels. */
     for (int cols = 5; cols <= COLS; cols += COLS - 5) {
-        cr_assert_eq(emp_panels_init(&panels, DEPTH, cols, NULL), EMP_OK);
+        MUST(emp_panels_init(&panels, DEPTH, cols, NULL));
         emp_panels_pack(&panels, w, false);
         memset(want, 0, sizeof want);
         emp_panels_multiply(&panels, want, cols, x, DEPTH, ROWS, whole);
@@ -202,7 +203,7 @@ Test(panels, affine_starts_from_the_bias)
     fill(x, ROWS * DEPTH, 2);
     fill(bias, COLS, 3);
     fill(got, ROWS * COLS, 4);
-    cr_assert_eq(emp_panels_init(&panels, DEPTH, COLS, NULL), EMP_OK);
+    MUST(emp_panels_init(&panels, DEPTH, COLS, NULL));
     emp_panels_pack(&panels, w, false);
     for (int r = 0; r < ROWS; r++) memcpy(&want[r * COLS], bias, sizeof bias);
     emp_panels_multiply(&panels, want, COLS, x, DEPTH, ROWS, whole);
@@ -376,7 +377,7 @@ Test(params, slices_are_aligned_and_found_by_name)
 {
     emp_params p;
 
-    cr_assert_eq(emp_params_init(&p, slices, 2, NULL), EMP_OK);
+    MUST(emp_params_init(&p, slices, 2, NULL));
     cr_expect_eq(p.slice[1].offset, 16, "15 values fill one line of 16");
     emp_params_clear(&p);
     cr_expect_eq(emp_mem_live_blocks(), 0);
@@ -421,7 +422,7 @@ Test(params, glorot_has_the_stated_range)
     emp_rng               rng;
     double                largest = 0.0, squares = 0.0;
 
-    cr_assert_eq(emp_params_init(&p, &big, 1, NULL), EMP_OK);
+    MUST(emp_params_init(&p, &big, 1, NULL));
     emp_rng_init(&rng, 1, 0, 0);
     emp_params_glorot(&p, 0, 1.0, &rng);
     for (int i = 0; i < 40 * 56; i++) {
@@ -442,7 +443,7 @@ Test(params, orthogonal_vectors_are_so)
     emp_params            p;
     emp_rng               rng;
 
-    cr_assert_eq(emp_params_init(&p, both, 2, NULL), EMP_OK);
+    MUST(emp_params_init(&p, both, 2, NULL));
     emp_rng_init(&rng, 1, 0, 0);
     for (int s = 0; s < 2; s++) {
         emp_params_orthogonal(&p, s, &rng);
@@ -466,7 +467,7 @@ Test(params, adam_forgets)
     emp_params     p;
     double         first = 0.0;
 
-    cr_assert_eq(emp_params_init(&p, slices, 2, NULL), EMP_OK);
+    MUST(emp_params_init(&p, slices, 2, NULL));
     for (int step = 0; step < 3; step++) {
         if (step == 2) emp_params_forget(&p);
         p.value[0] = 0;
@@ -483,7 +484,7 @@ Test(params, clip_keeps_the_direction)
 {
     emp_params p;
 
-    cr_assert_eq(emp_params_init(&p, slices, 2, NULL), EMP_OK);
+    MUST(emp_params_init(&p, slices, 2, NULL));
     p.gradient[0] = 3.0f;
     p.gradient[16] = -4.0f;
     cr_expect_float_eq(emp_params_clip(&p, 1.0), 5.0, 1e-6);
@@ -504,7 +505,7 @@ static void expect_adam(bool is_hat)
     double         m = 0.0, v = 0.0, x = 0.0;
     emp_params     p;
 
-    cr_assert_eq(emp_params_init(&p, slices, 2, NULL), EMP_OK);
+    MUST(emp_params_init(&p, slices, 2, NULL));
     for (int t = 1; t <= 2; t++) {
         p.gradient[2] = (float)g[t - 1];
         emp_params_adam(&p, &adam);
@@ -548,7 +549,7 @@ Test(blas, names_its_core_and_multiplies)
     float       c[4] = {1, 1, 1, 1};
 
     cr_expect_gt(strlen(emp_openblas_core_name()), 0);
-    cr_assert_eq(emp_openblas_open(NULL), EMP_OK);
+    MUST(emp_openblas_open(NULL));
     emp_blas_gemm(false, false, 2, 2, 3, a, 3, b, 2, 1, c, 2); /* c = 1 + a b */
     cr_expect_eq((double)c[0], 1.0 + 1 + 4 + 0);
     cr_expect_eq((double)c[1], 1.0 + 0 + 2 + 9);

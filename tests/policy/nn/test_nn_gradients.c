@@ -6,53 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "policy/nn/attention.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
 #include "policy/nn/linear.h"
 #include "policy/nn/recurrent.h"
+#include "tests/policy/differences.h"
+#include "tests/support/status.h"
 
 enum { MAX = 4096 };
-
-static const double STEP = 1e-5, TOLERANCE = 1e-6;
-
-static void fill(double *x, int count, uint32_t stream)
-{
-    emp_rng rng;
-
-    emp_rng_init(&rng, 17, stream, 0);
-    for (int i = 0; i < count; i++) x[i] = emp_rng_normal(&rng);
-}
-
-static double dot(const double *a, const double *b, int count)
-{
-    double sum = 0.0;
-
-    for (int i = 0; i < count; i++) sum += a[i] * b[i];
-    return sum;
-}
-
-/* Compares `gradient` with differences of `loss` by each of `count` values of `x`. */
-static void check(const char *what, double (*loss)(void), double *x,
-                  const double *gradient, int count)
-{
-    double largest = 0.0;
-
-    for (int i = 0; i < count; i++) largest = fmax(largest, fabs(gradient[i]));
-    cr_assert_gt(largest, 1e-3, "%s: the gradient is all but zero", what);
-    for (int i = 0; i < count; i++) {
-        double kept = x[i], up, down, want;
-        x[i] = kept + STEP;
-        up = loss();
-        x[i] = kept - STEP;
-        down = loss();
-        x[i] = kept;
-        want = (up - down) / (2.0 * STEP);
-        cr_assert_lt(fabs(gradient[i] - want), TOLERANCE * fmax(largest, fabs(want)),
-                     "%s[%d]: %.12g, differences say %.12g", what, i, gradient[i], want);
-    }
-}
 
 /* One scene for all: named arrays, filled anew by each test. */
 static double x[MAX], w[MAX], b[MAX], y[MAX], r[MAX];
@@ -159,7 +121,7 @@ static double lstm_loss(void)
     emp_panels     panels;
     double         sum = 0.0;
 
-    cr_assert_eq(emp_panels_init(&panels, H, 4 * H, NULL), EMP_OK);
+    MUST(emp_panels_init(&panels, H, 4 * H, NULL));
     emp_panels_pack(&panels, w, false);
     memcpy(gates, x, sizeof gates);
     memset(cell, 0, sizeof cell);
@@ -183,7 +145,7 @@ Test(lstm, gradients)
         lstm_loss();
         memcpy(dx, r, sizeof dx); /* dh */
         memcpy(db, b, sizeof db); /* dc */
-        cr_assert_eq(emp_panels_init(&panels, 4 * H, H, NULL), EMP_OK);
+        MUST(emp_panels_init(&panels, 4 * H, H, NULL));
         emp_panels_pack(&panels, w, true);
         emp_lstm_backward(gates, dx, STRIDE, db, cell, &panels, &shape);
         emp_panels_clear(&panels);

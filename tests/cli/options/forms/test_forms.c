@@ -21,6 +21,7 @@
 #include "tests/graphs/import/models/gguf_writer.h"
 #include "tests/graphs/import/models/known.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 TestSuite(forms, .init = emplace_set_up, .fini = emplace_tear_down);
@@ -467,14 +468,12 @@ static void check_map(const stage *s, const char *file)
     const bool       is_json = strstr(file, ".json") != NULL;
     cli_map_file     map = {0};
     json_t          *root = NULL;
-    emp_error        err = {0};
 
     if (is_json)
         cr_assert_not_null(root = json_loads(text, JSON_REJECT_DUPLICATES, NULL), "%s",
                            text);
     else
-        cr_assert_eq(cli_map_file_parse(&map, text, size, file, &err), EMP_OK, "%s",
-                     err.msg);
+        MUST(cli_map_file_parse(&map, text, size, file, &why));
     for (emp_op_id op = 0; op < g->op_count; op++) {
         const emp_model_part part = emp_model_part_of(g->name[op]);
         if (is_free(s, op) || part.kind == EMP_PART_OTHER) continue;
@@ -516,15 +515,11 @@ static const char *const models[] = {"Qwen--Qwen3-0.6B", "Llama-2-7b",
 
 static void load_stage(stage *s, const form *f, const char *machine)
 {
-    emp_error err = {0};
-
     snprintf(s->spec, sizeof s->spec, "hf:path=%s%s", s->file, f->options);
     s->form = cli_form_of(f->file, s->spec);
-    cr_assert_eq(cli_placement_output_check(f->file, s->spec, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(cli_placement_output_check(f->file, s->spec, &why));
     s->inputs = (cli_inputs){.form = s->form};
-    cr_assert_eq(cli_inputs_load(&s->inputs, s->spec, machine, NULL, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(cli_inputs_load(&s->inputs, s->spec, machine, NULL, &why));
     const emp_graph *g = s->inputs.step;
     s->device_of_op = calloc((size_t)g->op_count, sizeof *s->device_of_op);
     s->layer_count = 0;
@@ -561,17 +556,15 @@ static void draw(stage *s, emp_rng *rng, int kind)
 
 static void expect_written(stage *s, const form *f)
 {
-    emp_error                 err = {0};
     const emp_decision        d = {.device_of_op = s->device_of_op};
     const emp_named_placement p = emp_placement_name(s->inputs.problem, &d, 1.0);
     emp_device_id            *again;
     const size_t              bytes = (size_t)s->inputs.step->op_count * sizeof *again;
 
-    cr_assert_eq(cli_placement_output_check_ops(f->file, &p, s->spec, &err), EMP_OK, "%s",
-                 err.msg);
+    MUST(cli_placement_output_check_ops(f->file, &p, s->spec, &why));
     cr_assert_eq(cli_placement_output_write(scratch_path(f->file), &p, s->spec,
-                                            s->inputs.machine, &err),
-                 EMP_OK, "%s on %s: %s", s->spec, s->inputs.machine->name, err.msg);
+                                            s->inputs.machine, &why),
+                 EMP_OK, "%s on %s: %s", s->spec, s->inputs.machine->name, why.msg);
     f->check(s, f->file);
     again = malloc(bytes);
     memcpy(again, s->device_of_op, bytes);

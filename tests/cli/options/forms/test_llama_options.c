@@ -10,6 +10,7 @@
 #include "cli/options/llama_options.h"
 #include "cli/options/placement_output.h"
 #include "tests/support/scratch.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 TestSuite(llama_options, .init = scratch_create, .fini = scratch_remove);
@@ -63,11 +64,9 @@ static emp_named_placement named(const ops *o)
 static void expect_options(const ops *o, const char *wanted)
 {
     emp_named_placement p = named(o);
-    emp_error           err = {0};
     char                command[SCRATCH_PATH_BYTES + 16], line[1024] = "";
 
-    cr_assert_eq(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &err),
-                 EMP_OK, "%s", err.msg);
+    MUST(cli_llama_options_write(scratch_path("o.sh"), &p, NULL, "", &why));
     snprintf(command, sizeof command, "sh '%s' echo", scratch_path("o.sh"));
     FILE *said = popen(command, "r");
     cr_assert_not_null(said);

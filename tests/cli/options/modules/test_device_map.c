@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/options/device_map.h"
 #include "cli/options/placement_input.h"
+#include "tests/support/status.h"
 #include "tests/support/survive.h"
 
 #define MAP(lines) "DEVICE_MAP = {\n" lines "}\n"
@@ -35,9 +36,8 @@ static const char whole[] = "\"\"\"Words. DEVICE_MAP = {\n\"\"\"\n# made by: us\
 Test(device_map, of_the_longest_path_counts)
 {
     cli_map_file map = {0};
-    emp_error    err = {0};
 
-    cr_assert_eq(parse(&map, whole, &err), EMP_OK, "%s", err.msg);
+    MUST(parse(&map, whole, &why));
     cr_expect_eq(map.count, 4);
     cr_expect_eq(map.entry[0].line, 6);
     cr_expect_eq(map.entry[2].line, 10);
@@ -49,7 +49,7 @@ Test(device_map, of_the_longest_path_counts)
     cr_expect_eq(gpu_of(&map, "model.layers.11"), -2);
     cr_expect_eq(gpu_of(&map, "model.layers"), -2);
     cli_map_file_clear(&map);
-    cr_assert_eq(parse(&map, MAP("\"\": \"cuda:1\"\n"), &err), EMP_OK, "%s", err.msg);
+    MUST(parse(&map, MAP("\"\": \"cuda:1\"\n"), &why));
     cr_expect_eq(gpu_of(&map, "lm_head"), 1, "the model itself has all");
     cli_map_file_clear(&map);
     cr_expect_eq(emp_mem_live_blocks(), 0);
