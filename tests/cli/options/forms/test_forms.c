@@ -215,8 +215,7 @@ static void add_override(llama *l, const char *pattern, emp_device_id device)
 /* --override-tensor PATTERN=TYPE,PATTERN=TYPE, and the patterns that --n-cpu-moe N stands for. */
 static void read_overrides(llama *l, const stage *s, const words *w)
 {
-    char text[4096];
-    int  options = 0;
+    int options = 0;
 
     for (int i = 0; i + 1 < w->count; i++) {
         if (strcmp(w->word[i], "--n-cpu-moe") == 0) {
@@ -573,13 +572,18 @@ static void expect_written(stage *s, const form *f)
     free(again);
 }
 
-static const char *config_of(const char *file)
+/* Writes the configuration of a model. */
+static void write_config(const char *file)
 {
+    char text[4096];
+
     for (int32_t i = 0; i < known_model_count; i++)
-        if (known_models[i].file != NULL && strcmp(known_models[i].file, file) == 0)
-            return known_models[i].config;
+        if (known_models[i].file != NULL && strcmp(known_models[i].file, file) == 0) {
+            snprintf(text, sizeof text, "{%s}", known_models[i].config);
+            emplace_write("config.json", text);
+            return;
+        }
     cr_assert_fail("no model %s", file);
-    return NULL;
 }
 
 /* The last two machines have two hosts, which only llama.cpp reaches. */
@@ -601,7 +605,6 @@ static void expect_all_written(const form *f)
 {
     static stage s;
     emp_rng      rng;
-    char         text[4096];
     int          count = 0;
 
     emp_rng_init(&rng, 11, 0, 0);
@@ -611,8 +614,7 @@ static void expect_all_written(const form *f)
         if (strstr(f->options, "ubatch=") != NULL &&
             strstr(models[m], "DeepSeek") != NULL)
             continue;
-        snprintf(text, sizeof text, "{%s}", config_of(models[m]));
-        scratch_write("config.json", text, strlen(text));
+        write_config(models[m]);
         draw_and_write(&s, f, &rng, &count);
     }
     cr_expect_geq(count, strstr(f->options, "ubatch=") != NULL ? 80 : 100);
@@ -637,9 +639,16 @@ WRITTEN(llama_reads_prompts_in_micro_batches, 7)
 static void write_gguf(const char *name, bool is_tied, int extra)
 {
     enum { LAYERS = 4, HIDDEN = 256, F16 = 1 };
-    static const char *const square[] = {"attn_q.weight", "attn_k.weight",
-                                         "attn_v.weight", "attn_output.weight"};
-    static gguf_writer       w;
+    static const struct {
+        const char *name;
+        int64_t     columns, rows; /* rows 0: a norm */
+    } tensor[] = {
+        {"attn_norm.weight", HIDDEN, 0},         {"attn_q.weight", HIDDEN, HIDDEN},
+        {"attn_k.weight", HIDDEN, HIDDEN},       {"attn_v.weight", HIDDEN, HIDDEN},
+        {"attn_output.weight", HIDDEN, HIDDEN},  {"ffn_norm.weight", HIDDEN, 0},
+        {"ffn_gate.weight", HIDDEN, 2 * HIDDEN}, {"ffn_up.weight", HIDDEN, 2 * HIDDEN},
+        {"ffn_down.weight", 2 * HIDDEN, HIDDEN}};
+    static gguf_writer w;
 
     memset(&w, 0, sizeof w);
     gguf_begin(&w, "llama");
@@ -652,15 +661,11 @@ static void write_gguf(const char *name, bool is_tied, int extra)
     gguf_integer(&w, "attention.head_count_kv", 4);
     gguf_tensor(&w, "token_embd.weight", F16, 16, HIDDEN, 1000, 0);
     if (is_tied) gguf_tensor(&w, "position_embd.weight", 0, 32, HIDDEN, 4096, 0);
-    for (int i = 0; i < LAYERS + extra; i++) {
-        gguf_layer_tensor(&w, i, "attn_norm.weight", 0, 32, HIDDEN, 0, 0);
-        for (int k = 0; k < 4; k++)
-            gguf_layer_tensor(&w, i, square[k], F16, 16, HIDDEN, HIDDEN, 0);
-        gguf_layer_tensor(&w, i, "ffn_norm.weight", 0, 32, HIDDEN, 0, 0);
-        gguf_layer_tensor(&w, i, "ffn_gate.weight", F16, 16, HIDDEN, 2 * HIDDEN, 0);
-        gguf_layer_tensor(&w, i, "ffn_up.weight", F16, 16, HIDDEN, 2 * HIDDEN, 0);
-        gguf_layer_tensor(&w, i, "ffn_down.weight", F16, 16, 2 * HIDDEN, HIDDEN, 0);
-    }
+    for (int i = 0; i < LAYERS + extra; i++)
+        for (size_t k = 0; k < sizeof tensor / sizeof *tensor; k++)
+            gguf_layer_tensor(&w, i, tensor[k].name, tensor[k].rows > 0 ? F16 : 0,
+                              tensor[k].rows > 0 ? 16 : 32, tensor[k].columns,
+                              tensor[k].rows, 0);
     gguf_tensor(&w, "output_norm.weight", 0, 32, HIDDEN, 0, 0);
     if (!is_tied) gguf_tensor(&w, "output.weight", F16, 16, HIDDEN, 1000, 0);
     gguf_finish(&w);
@@ -685,67 +690,29 @@ Test(forms, a_gguf_file_goes_to_llama_and_vllm)
 
 /* ---- the program ---- */
 
-static void expect_said(const char *part)
-{
-    cr_expect_not_null(strstr(program_err, part), "%s", program_err);
-}
-
-/* Random placements of ops have none of these forms. */
-Test(forms, no_search_ends_without_a_file)
-{
-    static const char *const methods[] = {"random", "anneal", "metis"};
-    char                     text[4096], command[512];
-
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
-    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-        for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
-            snprintf(command, sizeof command,
-                     "place hf:path=config.json%s -m rtx4090x2+rtx3060 --method %s "
-                     "--budget 3 --no-bound --force --out %s",
-                     forms[f].options, methods[m], forms[f].file);
-            cr_expect_eq(emplace_run(command), 0, "%s: %s", command, program_err);
-        }
-    }
-}
-
 Test(forms, what_no_placement_can_have_is_refused_before_the_search)
 {
+#define PHASE(phase) "place hf:path=config.json,phase=" phase ",batch=1,seq=16 "
     static const char *const wrong[][2] = {
-        {"phase=train,batch=1,seq=16 -m k40x2 --out p.sh", "give the SPEC phase=decode"},
-        {"phase=train,batch=1,seq=16 -m k40x2 --out p.vllm.sh",
-         "vLLM runs decoders, and no layer"},
-        {"phase=decode,batch=1,seq=16 -m k40x2 --out p.megatron.sh",
-         "Megatron-LM trains, and the graph has no loss"},
-        {"phase=decode,batch=1,seq=16 -m k40x4x2 --out p.vllm.sh",
-         "options of vLLM are of one computer, and k40x4x2 has 2"},
-        {"phase=decode,batch=1,seq=16 -m k40x2 --out p.sh --decide devices,order",
-         "p.sh states devices, and no order and no fusion"}};
-    char text[4096], command[512];
+        {PHASE("train") "-m k40x2 --out p.sh", "phase=decode"},
+        {PHASE("train") "-m k40x2 --out p.vllm.sh", "vLLM"},
+        {PHASE("decode") "-m k40x2 --out p.megatron.sh", "Megatron-LM|loss"},
+        {PHASE("decode") "-m k40x4x2 --out p.vllm.sh", "vLLM|k40x4x2"},
+        {PHASE("decode") "-m k40x2 --out p.sh -M anneal --decide devices,order",
+         "p.sh|order"},
+        {"place rnnlm:steps=2 -m k40x2 --out p.megatron.sh", "model.layers.0"},
+        {"place rnnlm:steps=2 -m k40x2 --out p.device_map.json", "PyTorch"}};
 
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        snprintf(command, sizeof command,
-                 "place hf:path=config.json,%s --method anneal --budget 20", wrong[i][0]);
-        cr_expect_eq(emplace_run(command), 1, "%s", command);
-        cr_expect_null(strstr(program_out, "evaluations"), "%s", program_out);
-        expect_said(wrong[i][1]);
-    }
-    cr_expect_eq(emplace_run("place rnnlm:steps=2 -m k40x2 --out p.megatron.sh"), 1);
-    expect_said("no op of the graph names one, such as model.layers.0");
-    cr_expect_eq(emplace_run("place rnnlm:steps=2 -m k40x2 --out p.device_map.json"), 1);
-    expect_said("is no model of PyTorch or Hugging Face");
+    write_config("Qwen--Qwen3-0.6B");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        emplace_refuses(wrong[i][0], wrong[i][1]);
 }
 
 Test(forms, survive_every_allocation_failure)
 {
     static const int numbers[] = {0, 2, 3, 4};
     static stage     s;
-    char             text[4096];
-
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
+    write_config("Qwen--Qwen3-0.6B");
     snprintf(s.file, sizeof s.file, "%s", scratch_path("config.json"));
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const form *f = &forms[numbers[i]];
@@ -785,17 +752,10 @@ Test(forms, of_gpus_alone_need_one)
  * there. */
 Test(forms, a_record_of_another_search_has_a_placement_near_by)
 {
-    char text[4096];
-
-    snprintf(text, sizeof text, "{%s}", config_of("Qwen--Qwen3-0.6B"));
-    scratch_write("config.json", text, strlen(text));
-    cr_assert_eq(emplace_run("place hf:path=config.json,phase=decode,batch=1,seq=16 -m "
-                             "rtx4090x2+rtx3060 --method random --budget 1 --no-bound "
-                             "--record r.h5"),
-                 0, "%s", program_err);
-    cr_assert_eq(emplace_run("record r.h5 --out p.vllm.sh"), 0, "%s", program_err);
-    expect_said(
-        "p.vllm.sh has a placement near the best one, which its form cannot state");
+    write_config("Qwen--Qwen3-0.6B");
+    emplace_ok("place hf:path=config.json,phase=decode,batch=1,seq=16 -m "
+               "rtx4090x2+rtx3060 --method random --budget 1 --no-bound --record r.h5");
+    emplace_warns("record r.h5 --out p.vllm.sh", "p.vllm.sh has a placement near");
     static words w;
     int          part[EMP_MAX_DEVICES], sum = 0;
     read_script(&w, "p.vllm.sh");
@@ -804,9 +764,7 @@ Test(forms, a_record_of_another_search_has_a_placement_near_by)
     cr_expect_eq(sum, 28);
     remove(scratch_path("p.vllm.sh"));
     remove(scratch_path("config.json"));
-    cr_expect_eq(emplace_run("record r.h5 --out p.vllm.sh"), 1);
-    expect_said("options of vLLM keep a layer on one device, and layer 0 is on ");
-    expect_said("a placement near by cannot be found, as ");
+    emplace_refuses("record r.h5 --out p.vllm.sh", "vLLM|layer 0|cannot be found");
 }
 
 /* ---- no command searches and then refuses ---- */
@@ -828,14 +786,6 @@ static const struct {
     {TINY ",\"model_type\":\"llama\",\"tie_word_embeddings\":false}",
      "hf:path=config.json,phase=train,batch=1,seq=16"}};
 
-static bool has_file(const char *name)
-{
-    FILE *f = fopen(scratch_path(name), "r");
-
-    if (f != NULL) fclose(f);
-    return f != NULL;
-}
-
 /* Runs a command that searches. It writes the file and a record, or neither. */
 static bool is_written(const char *verb, const char *spec, const char *machine,
                        const char *file)
@@ -848,8 +798,8 @@ static bool is_written(const char *verb, const char *spec, const char *machine,
              "%s %s -m %s --budget 3 --no-bound --force --record run.h5 --out %s", verb,
              spec, machine, file);
     const int failed = emplace_run(command);
-    cr_expect_eq(has_file("run.h5"), failed == 0, "%s: %s", command, program_err);
-    cr_expect_eq(has_file(file), failed == 0, "%s: %s", command, program_err);
+    cr_expect_eq(emplace_has_file("run.h5"), failed == 0, "%s: %s", command, program_err);
+    cr_expect_eq(emplace_has_file(file), failed == 0, "%s: %s", command, program_err);
     cr_expect(failed == 0 || program_err[0] != '\0');
     return failed == 0;
 }
@@ -865,12 +815,12 @@ Test(forms, no_command_searches_and_then_refuses)
 
     for (size_t i = 0; i < 2 * sizeof graphs / sizeof *graphs; i++) {
         const char *spec = graphs[i / 2].spec, *config = graphs[i / 2].config;
-        if (config != NULL) scratch_write("config.json", config, strlen(config));
+        if (config != NULL) emplace_write("config.json", config);
         snprintf(command, sizeof command,
                  "place %s -m %s --method random --budget 1 --no-bound --force --record "
                  "plain.h5",
                  spec, places[i % 2]);
-        cr_assert_eq(emplace_run(command), 0, "%s: %s", command, program_err);
+        emplace_ok(command);
         for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
             const bool has =
                 is_written("place --method random", spec, places[i % 2], files[f]);
