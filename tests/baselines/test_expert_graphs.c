@@ -12,54 +12,40 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/expert.h"
-#include "graphs/load.h"
 #include "graphs/workloads/workloads.h"
 #include "sim/graph/op.h"
 #include "tests/support/facts.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"
 
 /* What is under test: a step graph, placed by the expert on a GPU per layer. */
 typedef struct {
+    task           t;
     emp_graph     *graph;
-    emp_machine   *machine;
     emp_problem   *problem;
     emp_device_id *device;
     int32_t        layer_count;
 } placed;
 
-static emp_status place(placed *p, const char *source, emp_error *err)
+static void place(placed *p, const char *source)
 {
-    emp_status        st = EMP_OK;
     emp_method_params params = {.seed = 1, .threads = 1};
-    emp_runtime       runtime;
     void             *state = NULL;
     int32_t           count = 0;
     char              name[16];
 
-    EMP_TRY(emp_source_load(&p->graph, NULL, NULL, source, err));
     snprintf(name, sizeof name, "k40x%d", p->layer_count);
-    EMP_TRY(emp_machine_load(&p->machine, name, err));
-    EMP_TRY(emp_runtime_init(&runtime, "tf-r1.3", err));
-    EMP_TRY(emp_problem_create(&p->problem, p->graph, p->machine, &runtime, source, err));
-    p->device = EMP_NEW_ARRAY(emp_device_id, (size_t)p->graph->op_count);
-    EMP_TRY(emp_method_create(&state, &emp_method_expert, p->problem, &params, err));
-    EMP_TRY(emp_method_ask(&emp_method_expert, state,
-                           &(emp_owned_decision){.device_of_op = p->device}, 1, &count,
-                           err));
+    task_create(&p->t, source, name, "tf-r1.3");
+    p->graph = p->t.graph;
+    p->problem = p->t.problem;
+    p->device = p->t.device_of_op;
+    MUST(emp_method_create(&state, &emp_method_expert, p->problem, &params, &why));
+    MUST(emp_method_ask(&emp_method_expert, state,
+                        &(emp_owned_decision){.device_of_op = p->device}, 1, &count,
+                        &why));
     emp_problem_legalize(p->problem, p->device);
-
-cleanup:
     emp_method_destroy(&emp_method_expert, state);
-    return st;
-}
-
-static void clear(placed *p)
-{
-    emp_free(p->device);
-    emp_problem_destroy(p->problem);
-    emp_machine_destroy(p->machine);
-    emp_graph_destroy(p->graph);
 }
 
 /* A live op that may run on a GPU. */
@@ -144,32 +130,19 @@ static void check(const char *source, int32_t layer_count)
 {
     placed p = {.layer_count = layer_count};
 
-    cr_assert_eq(place(&p, source, &why), EMP_OK, "%s: %s", source, why.msg);
+    place(&p, source);
     expect_all_placed_by_role(&p);
     expect_gradients_beside_forward(&p);
     expect_layers_work(&p);
-    clear(&p);
+    task_destroy(&p.t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-struct graph_case {
-    char    source[80];
-    int32_t layer_count;
-};
-
-ParameterizedTestParameters(expert, places_generated_translators)
+Test(expert, places_generated_translators)
 {
-    static struct graph_case cases[] = {
-        {"nmt:layers=2,bidirectional=0,per_step_softmax=0,vocab=32000", 2},
-        {"nmt:layers=4,bidirectional=0,per_step_softmax=0,vocab=32000", 4},
-        {"nmt:layers=8,bidirectional=0,per_step_softmax=0,vocab=32000", 8}};
-
-    return cr_make_param_array(struct graph_case, cases, sizeof cases / sizeof cases[0]);
-}
-
-ParameterizedTest(struct graph_case *c, expert, places_generated_translators)
-{
-    check(c->source, c->layer_count);
+    check("nmt:layers=2,bidirectional=0,per_step_softmax=0,vocab=32000", 2);
+    check("nmt:layers=4,bidirectional=0,per_step_softmax=0,vocab=32000", 4);
+    check("nmt:layers=8,bidirectional=0,per_step_softmax=0,vocab=32000", 8);
 }
 
 ParameterizedTestParameters(made, places_imported_translators)

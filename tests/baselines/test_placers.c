@@ -3,7 +3,6 @@
  * results for equal seeds, one proposal or endless ones, and no leak when memory runs
  * out. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 #include "baselines/baselines.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum { CLIQUE = 12, MANY = 1024 };
 
@@ -27,6 +27,15 @@ static fixture *create_chain_of_cliques(int32_t clique_count, int32_t gpu_count)
         if (i > 0) fixture_edge(f, first - 1, first + CLIQUE - 1);
     }
     return f;
+}
+
+/* A chain of 99 ops can be cut anywhere. */
+static void add_chain(fixture *f)
+{
+    for (int32_t i = 0; i < 99; i++) {
+        fixture_op(f, NULL, 100);
+        if (i > 0) fixture_edge(f, i - 1, i);
+    }
 }
 
 static int32_t count_cut_edges(const fixture *f, const emp_device_id *device_of_op)
@@ -56,29 +65,20 @@ static const char *options_for_wide(const emp_method *type)
     return type == &emp_method_dp_contiguous ? "order=one" : NULL;
 }
 
-struct cut_case {
-    char    method[8];
-    int32_t gpu_count;
-};
-
-ParameterizedTestParameters(partitioners, cut_a_chain_of_cliques_at_its_links)
+Test(partitioners, cut_a_chain_of_cliques_at_its_links)
 {
-    static struct cut_case cases[] = {{"mincut", 2}, {"mincut", 4}, {"mincut", 8},
-                                      {"metis", 2},  {"metis", 4},  {"metis", 8}};
+    const emp_method *types[] = {&emp_method_mincut, &emp_method_metis};
+    emp_device_id     device[FIXTURE_MAX_OPS];
 
-    return cr_make_param_array(struct cut_case, cases, sizeof cases / sizeof cases[0]);
-}
-
-ParameterizedTest(struct cut_case *c, partitioners, cut_a_chain_of_cliques_at_its_links)
-{
-    fixture      *f = create_chain_of_cliques(c->gpu_count, c->gpu_count);
-    emp_device_id device[FIXTURE_MAX_OPS];
-
-    fixture_place(find_type(c->method), fixture_problem(f), 7, NULL, device);
-    cr_expect_eq(count_cut_edges(f, device), c->gpu_count - 1, "%s cuts %d of %d",
-                 c->method, count_cut_edges(f, device), c->gpu_count - 1);
-    for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_geq(device[op], 1);
-    fixture_destroy(f);
+    for (int i = 0; i < 6; i++) {
+        const int32_t gpus = 2 << i / 2;
+        fixture      *f = create_chain_of_cliques(gpus, gpus);
+        fixture_place(types[i % 2], fixture_problem(f), 7, NULL, device);
+        cr_expect_eq(count_cut_edges(f, device), gpus - 1, "%s cuts %d of %d",
+                     types[i % 2]->name, count_cut_edges(f, device), gpus - 1);
+        for (emp_op_id op = 0; op < f->op_count; op++) cr_expect_geq(device[op], 1);
+        fixture_destroy(f);
+    }
 }
 
 /* A chain for three devices of equal power; its last op has no GPU kernel. Scotch grows
@@ -90,10 +90,7 @@ Test(partitioners, scotch_maps_around_what_is_fixed_to_the_cpu)
     emp_device_id device[FIXTURE_MAX_OPS];
     int32_t       count[3] = {0};
 
-    for (int32_t i = 0; i < 99; i++) {
-        fixture_op(f, NULL, 100);
-        if (i > 0) fixture_edge(f, i - 1, i);
-    }
+    add_chain(f);
     fixture_cpu_only(f, 98);
     fixture_place(&emp_method_scotch, fixture_problem(f), 7, NULL, device);
     for (int32_t i = 0; i < 99; i++) count[device[i]]++;
@@ -131,10 +128,7 @@ Test(partitioners, parts_follow_the_power_of_devices)
     fixture          *f = fixture_create(2);
     emp_device_id     device[FIXTURE_MAX_OPS];
 
-    for (int32_t i = 0; i < 99; i++) { /* a chain can be cut anywhere */
-        fixture_op(f, NULL, 100);
-        if (i > 0) fixture_edge(f, i - 1, i);
-    }
+    add_chain(f);
     f->machine->device[0].peak_flops_per_s = 0.25e12; /* 1 : 4 : 4, so 11 of 99 */
     const emp_problem *problem = fixture_problem(f);
     for (size_t t = 0; t < 2; t++) {
@@ -450,47 +444,42 @@ Test(random, groups_move_together)
     fixture_destroy(f);
 }
 
-struct option_case {
-    char method[8];
-    char options[32];
-    char message[112];
-};
-
-ParameterizedTestParameters(placers, wrong_options_are_named)
+Test(placers, wrong_options_are_named)
 {
-    static struct option_case cases[] = {
-        {"cpu", "groups=3", "cpu takes no options, not \"groups=3\""},
-        {"heft", "groups=3", "heft takes no options, not \"groups=3\""},
-        {"random", "group=3",
-         "random has no option \"group\" (did you mean \"groups\"?); it has groups"},
-        {"random", "groups=-1",
-         "random: option groups is -1, must be a whole number in 0..1048576"},
-        {"random", "groups",
-         "random: option groups has no value, must be a whole number in 0..1048576"},
-        {"metis", "cpu=1,cpu=2", "metis: option cpu is 2, must be one of 0|1"},
-        {"anneal", "moves=edges",
-         "anneal: option moves is edges, must be one of ops|groups|mixed"},
-        {"ce", "rate=20", "ce: option rate is 20, must lie in 0.01..1; 5 % is 0.05"},
-        {"mcmc", "coarsest=9,finest=8", "coarsest=9 groups are more than finest=8"},
-        {"brkga", "elite=0.5,mutants=0.5",
-         "brkga: an elite of 0.5 and mutants of 0.5 of a population leave no room for "
-         "children"}};
+    static const char *const cases[][3] = {
+        {"cpu", "groups=3", "groups=3"},
+        {"heft", "groups=3", "groups=3"},
+        {"random", "group=3", "\"groups\""},
+        {"random", "groups=-1", "groups is -1"},
+        {"random", "groups", "groups has no value"},
+        {"anneal", "moves=edges", "ops|groups|mixed"},
+        {"ce", "rate=20", "5 % is 0.05"},
+        {"mcmc", "coarsest=9,finest=8", "finest=8"},
+        {"refine", "coarsest=30,finest=20", "finest=20"},
+        {"brkga", "elite=0.5,mutants=0.5", "0.5"},
+        {"scotch", "arch=tleaf", "machine|complete"},
+        {"scotch", "imbalance=0", "0.001..1"},
+        {"scotch", "costs=time_ns", "time|flops|grappler"},
+        {"mincut", "strategy=best", "quality|default|speed|balance"},
+        {"mincut", "power=", "peak|measured"},
+        {"metis", "cpu=1,cpu=2", "cpu is 2"},
+        {"metis", "strategy=quality", "recursive|kway"},
+        {"metis", "memory_imbalance=0.05", "memory=1"},
+        {"metis", "cuts=0", "1..1000"},
+        {"metis", "imbalance=50", "5 % is 0.05"},
+        {"acyclic", "units=ops", "groups|classes"},
+        {"acyclic", "imbalance=-1", "0..1"}};
+    fixture           *f = create_chain_of_cliques(2, 2);
+    const emp_problem *problem = fixture_problem(f);
 
-    return cr_make_param_array(struct option_case, cases, sizeof cases / sizeof cases[0]);
-}
-
-ParameterizedTest(struct option_case *c, placers, wrong_options_are_named)
-{
-    fixture                *f = create_chain_of_cliques(2, 2);
-    const emp_method_params params = {.options = c->options};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    cr_expect_eq(emp_method_create(&state, find_type(c->method), fixture_problem(f),
-                                   &params, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, c->message);
-    cr_expect_null(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const emp_method       *type = find_type(cases[i][0]);
+        const emp_method_params params = {.options = cases[i][1]};
+        void                   *state = NULL;
+        MUST_FAIL(emp_method_create(&state, type, problem, &params, &why), EMP_EINVAL,
+                  cases[i][2]);
+        cr_expect_null(state);
+    }
     fixture_destroy(f);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -544,13 +533,10 @@ Test(placers, state_without_a_size_is_refused)
     const emp_method        type = {.name = "forgetful", .init = init_nothing};
     const emp_method_params params = {.threads = 1};
     fixture                *f = create_chain_of_cliques(2, 2);
-    emp_error               err = {0};
     void                   *state = NULL;
 
-    cr_expect_eq(emp_method_create(&state, &type, fixture_problem(f), &params, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, "method forgetful has init() and no state_bytes; its table "
-                              "must say the size of its state");
+    MUST_FAIL(emp_method_create(&state, &type, fixture_problem(f), &params, &why),
+              EMP_EINVAL, "forgetful");
     cr_expect_null(state);
     fixture_destroy(f);
 }
@@ -576,30 +562,18 @@ Test(placers, survive_every_allocation_failure)
 {
     fixture                 *f = create_tangle(2, SMALL_TANGLE);
     const emp_problem       *problem = fixture_problem(f);
-    const long               own = emp_mem_live_blocks();
     int32_t                  count;
     const emp_method *const *types = emp_baselines(&count);
 
     for (int32_t t = 0; t < count; t++) {
         const emp_method_params params = {
             .seed = 1, .threads = 1, .options = options_for_wide(types[t])};
-        void      *state = NULL;
-        emp_status st = EMP_ENOMEM;
-        long       allowed = 0;
-        for (; st != EMP_OK; allowed++) {
-            emp_mem_fail_after(allowed);
-            st = emp_method_create(&state, types[t], problem, &params, NULL);
-            emp_mem_fail_after(-1);
-            if (st == EMP_OK) break;
-            cr_assert_eq(st, EMP_ENOMEM, "%s after %ld: %s", types[t]->name, allowed,
-                         emp_status_str(st));
-            cr_assert_null(state);
-            cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks after %ld", types[t]->name,
-                         allowed);
-        }
-        cr_expect_gt(allowed, 1);
+        void *state = NULL;
+        SURVIVES_EVERY_ALLOCATION_FAILURE(
+            emp_method_create(&state, types[t], problem, &params, NULL),
+            cr_assert_null(state, "%s", types[t]->name));
         emp_method_destroy(types[t], state);
-        cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
     }
     fixture_destroy(f);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -3,7 +3,6 @@
  * two constraints, what ops cost and how strong devices count; and that equal seeds give equal
  * placements with all of them. */
 #include <criterion/criterion.h>
-#include <criterion/parameterized.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -260,34 +259,6 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
 
 /* ---- all options ------------------------------------------------------------------- */
 
-struct seeded {
-    char method[8], options[48];
-};
-
-ParameterizedTestParameters(partition_options, keep_placements_a_function_of_the_seed)
-{
-    static struct seeded cases[] = {{"scotch", "arch=complete"},
-                                    {"scotch", "strategy=default"},
-                                    {"scotch", "strategy=speed"},
-                                    {"scotch", "strategy=balance"},
-                                    {"scotch", "imbalance=0.2"},
-                                    {"scotch", "costs=flops"},
-                                    {"scotch", "costs=grappler"},
-                                    {"scotch", "power=measured"},
-                                    {"mincut", "arch=complete"},
-                                    {"mincut", "costs=grappler"},
-                                    {"metis", "strategy=kway"},
-                                    {"metis", "imbalance=0.1"},
-                                    {"metis", "cuts=10"},
-                                    {"metis", "memory=1"},
-                                    {"metis", "cpu=1,power=measured"},
-                                    {"acyclic", "units=classes"},
-                                    {"acyclic", "imbalance=0"},
-                                    {"acyclic", "costs=flops"}};
-
-    return cr_make_param_array(struct seeded, cases, sizeof cases / sizeof *cases);
-}
-
 static const emp_method *find_type(const char *name)
 {
     int32_t                  count;
@@ -298,11 +269,28 @@ static const emp_method *find_type(const char *name)
     return types[count - 1];
 }
 
-ParameterizedTest(struct seeded *c, partition_options,
-                  keep_placements_a_function_of_the_seed)
+Test(partition_options, keep_placements_a_function_of_the_seed)
 {
-    fixture      *f = create_machine();
-    emp_device_id device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
+    static const char *const cases[][2] = {{"scotch", "arch=complete"},
+                                           {"scotch", "strategy=default"},
+                                           {"scotch", "strategy=speed"},
+                                           {"scotch", "strategy=balance"},
+                                           {"scotch", "imbalance=0.2"},
+                                           {"scotch", "costs=flops"},
+                                           {"scotch", "costs=grappler"},
+                                           {"scotch", "power=measured"},
+                                           {"mincut", "arch=complete"},
+                                           {"mincut", "costs=grappler"},
+                                           {"metis", "strategy=kway"},
+                                           {"metis", "imbalance=0.1"},
+                                           {"metis", "cuts=10"},
+                                           {"metis", "memory=1"},
+                                           {"metis", "cpu=1,power=measured"},
+                                           {"acyclic", "units=classes"},
+                                           {"acyclic", "imbalance=0"},
+                                           {"acyclic", "costs=flops"}};
+    fixture                 *f = create_machine();
+    emp_device_id            device[FIXTURE_MAX_OPS], again[FIXTURE_MAX_OPS];
 
     for (int32_t i = 0; i < 120; i++) {
         fixture_op(f, NULL, 100 + 7 * i % 50);
@@ -313,59 +301,14 @@ ParameterizedTest(struct seeded *c, partition_options,
     f->machine->device[0].clock_hz = 1e9;
     for (int32_t d = 1; d <= 4; d++) f->machine->device[d].memory_bytes_per_s = 1e11;
     const emp_problem *problem = fixture_problem(f);
-    size_t             bytes = (size_t)f->op_count * sizeof *device;
-    fixture_place(find_type(c->method), problem, 3, c->options, device);
-    fixture_place(find_type(c->method), problem, 4, c->options, again);
-    fixture_place(find_type(c->method), problem, 3, c->options, again);
-    cr_expect_eq(memcmp(device, again, bytes), 0, "%s, %s", c->method, c->options);
-    fixture_destroy(f);
-}
-
-struct wrong {
-    char method[8], options[32], message[128];
-};
-
-ParameterizedTestParameters(partition_options, are_refused_in_a_sentence)
-{
-    static struct wrong cases[] = {
-        {"scotch", "arch=tleaf",
-         "scotch: option arch is tleaf, must be one of machine|complete"},
-        {"mincut", "strategy=best",
-         "mincut: option strategy is best, must be one of quality|default|speed|balance"},
-        {"scotch", "imbalance=0", "scotch: option imbalance is 0, must lie in 0.001..1"},
-        {"scotch", "costs=time_ns",
-         "scotch: option costs is time_ns, must be one of time|flops|grappler"},
-        {"mincut",
-         "power=", "mincut: option power has no value, must be one of peak|measured"},
-        {"metis", "repair=2", "metis: option repair is 2, must be one of 0|1"},
-        {"metis", "strategy=quality",
-         "metis: option strategy is quality, must be one of recursive|kway"},
-        {"metis", "memory=yes", "metis: option memory is yes, must be one of 0|1"},
-        {"metis", "memory_imbalance=0.05",
-         "metis: option memory_imbalance needs memory=1"},
-        {"metis", "cuts=0", "metis: option cuts is 0, must be a whole number in 1..1000"},
-        {"metis", "imbalance=50",
-         "metis: option imbalance is 50, must lie in 0..1; 5 % is 0.05"},
-        {"acyclic", "units=ops",
-         "acyclic: option units is ops, must be one of groups|classes"},
-        {"acyclic", "imbalance=-1", "acyclic: option imbalance is -1, must lie in 0..1"}};
-
-    return cr_make_param_array(struct wrong, cases, sizeof cases / sizeof *cases);
-}
-
-ParameterizedTest(struct wrong *c, partition_options, are_refused_in_a_sentence)
-{
-    fixture                *f = fixture_create(2);
-    const emp_method_params params = {.options = c->options};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    fixture_op(f, NULL, 1);
-    cr_expect_eq(emp_method_create(&state, find_type(c->method), fixture_problem(f),
-                                   &params, &err),
-                 EMP_EINVAL);
-    cr_expect_str_eq(err.msg, c->message);
-    cr_expect_null(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const emp_method *type = find_type(cases[i][0]);
+        fixture_place(type, problem, 3, cases[i][1], device);
+        fixture_place(type, problem, 4, cases[i][1], again);
+        fixture_place(type, problem, 3, cases[i][1], again);
+        cr_expect_eq(memcmp(device, again, (size_t)f->op_count * sizeof *device), 0,
+                     "%s, %s", cases[i][0], cases[i][1]);
+    }
     fixture_destroy(f);
 }
 

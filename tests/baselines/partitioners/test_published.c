@@ -12,7 +12,6 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "sim/problem/placement.h"
 #include "tests/support/facts.h"
@@ -34,8 +33,7 @@ typedef struct {
 enum { MAX_INSTANCES = 16 };
 
 typedef struct {
-    emp_graph     *graph;
-    emp_machine   *machine;
+    task           t;
     emp_problem   *problem;
     emp_sim       *sim;
     emp_device_id *device_of_op;
@@ -104,33 +102,21 @@ static int32_t read_instances(instance *in)
 /* false: the instance is not among the facts */
 static bool enter(world *w, const instance *in)
 {
-    emp_import_params  params = emp_import_params_default();
-    emp_import_devices devices;
-    emp_runtime        runtime;
-
     if (!fact_is_peer() && !write_instance(in->name)) return false;
-    const char *path = fact_is_peer() ? fact_peer_path(".", in->file, "")
-                                      : scratch_path("instance.json");
-
-    *w = (world){0};
-    MUST(emp_import_load(&w->graph, &devices, path, &params, &why));
-    MUST(emp_machine_create(&w->machine, "instance", devices.cpu_count, devices.gpu_count,
-                            devices.gpu_memory_bytes, &why));
-    MUST(emp_runtime_init(&runtime, "msr-load", &why));
-    MUST(emp_problem_create(&w->problem, w->graph, w->machine, &runtime, path, &why));
+    fact_create_instance(&w->t,
+                         fact_is_peer() ? fact_peer_path(".", in->file, "")
+                                        : scratch_path("instance.json"),
+                         0, "msr-load");
+    w->problem = w->t.problem;
+    w->device_of_op = w->t.device_of_op;
     MUST(emp_sim_create(&w->sim, w->problem, &why));
-    w->device_of_op = EMP_NEW_ARRAY(emp_device_id, (size_t)w->graph->op_count);
-    cr_assert_not_null(w->device_of_op);
     return true;
 }
 
 static void leave(world *w)
 {
-    emp_free(w->device_of_op);
     emp_sim_destroy(w->sim);
-    emp_problem_destroy(w->problem);
-    emp_machine_destroy(w->machine);
-    emp_graph_destroy(w->graph);
+    task_destroy(&w->t);
 }
 
 /* Of a placement that must fit, in milliseconds. */

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/schedulers/list_schedule.h"
-#include "graphs/load.h"
 #include "sim/engine/sim.h"
 #include "tests/baselines/schedulers/plain_list.h"
 #include "tests/support/facts.h"
@@ -149,22 +148,6 @@ static double median_ms(const emp_problem *problem, const char *options)
     return (ms[DRAWS / 2 - 1] + ms[DRAWS / 2]) / 2;
 }
 
-/* The file's graph on so many devices, all alike. */
-static void create_published(task *t, const char *file, int32_t devices)
-{
-    const emp_import_params params = emp_import_params_default();
-    emp_import_devices      stated;
-    emp_runtime             runtime;
-
-    *t = (task){0};
-    MUST(emp_import_load(&t->graph, &stated,
-                         fact_peer_path("graphs/doppler", file, ".txt"), &params, &why));
-    MUST(emp_machine_create(&t->machine, "instance", 1, devices - 1,
-                            stated.gpu_memory_bytes, &why));
-    MUST(emp_runtime_init(&runtime, stated.runtime, &why));
-    MUST(emp_problem_create(&t->problem, t->graph, t->machine, &runtime, file, &why));
-}
-
 /* An independent program drew the known medians, of 50 schedules each, by the released rule,
  * which knows no waits. Times come in steps, so that few draws may have another median. */
 Test(published_graphs, medians_are_the_known_ones)
@@ -182,7 +165,8 @@ Test(published_graphs, medians_are_the_known_ones)
 
     for (size_t i = 0; i < sizeof graph / sizeof *graph; i++) {
         task t;
-        create_published(&t, graph[i].file, graph[i].devices);
+        fact_create_instance(&t, fact_peer_path("graphs/doppler", graph[i].file, ".txt"),
+                             graph[i].devices, NULL);
         double ms = median_ms(t.problem, "waits=0");
         cr_expect_float_eq(ms, graph[i].known_ms, 0.01 * graph[i].known_ms, "%s: %g ms",
                            graph[i].file, ms);

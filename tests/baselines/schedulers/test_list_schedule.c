@@ -85,33 +85,13 @@ static void plain_m_sct(plain_list *p, const hand_tasks *h)
     plain_baechi(p, h, favourite);
 }
 
-Test(list_schedule, heft_is_the_plain_one)
+Test(list_schedule, each_is_the_plain_one)
 {
     compare(emp_schedule_heft, plain_heft, "heft", true);
-}
-
-Test(list_schedule, peft_is_the_plain_one)
-{
     compare(emp_schedule_peft, plain_peft, "peft", true);
-}
-
-Test(list_schedule, etf_is_the_plain_one)
-{
     compare(emp_schedule_etf, plain_etf, "etf", true);
-}
-
-Test(list_schedule, m_topo_is_the_plain_one)
-{
     compare(emp_schedule_m_topo, plain_m_topo, "m-topo", false);
-}
-
-Test(list_schedule, m_etf_is_the_plain_one)
-{
     compare(emp_schedule_m_etf, plain_m_etf, "m-etf", true);
-}
-
-Test(list_schedule, m_sct_is_the_plain_one)
-{
     compare(emp_schedule_m_sct, plain_m_sct, "m-sct", true);
 }
 

@@ -172,33 +172,6 @@ Test(ce, goes_from_coarse_to_fine_where_it_was_best)
     fixture_destroy(f);
 }
 
-Test(ce, refuses_a_state_that_is_not_its_own)
-{
-    fixture           *f = lonely_ops(2);
-    search             s = {0};
-    emp_named_array    arrays[EMP_MAX_NAMED_ARRAYS];
-    emp_owned_decision candidates[BATCH];
-    int32_t            refused = 0;
-
-    for (int k = 0; k < BATCH; k++)
-        candidates[k] = (emp_owned_decision){.device_of_op = s.device[k]};
-    start(&s, fixture_problem(f), 1, NULL);
-    int32_t count = emp_method_ce.list_state(s.state, arrays);
-    for (int32_t i = 0; i < count; i++) {
-        bool     is_device = arrays[i].type == EMP_ARRAY_INT32;
-        int64_t *number = arrays[i].values, was = 0;
-        if (arrays[i].type != EMP_ARRAY_INT64 && !is_device) continue;
-        memcpy(&was, number, is_device ? 4 : 8);
-        memset(number, 0x77, is_device ? 4 : 8);
-        refused +=
-            emp_method_ce.ask(s.state, candidates, BATCH, &s.count, NULL) == EMP_EFORMAT;
-        memcpy(number, &was, is_device ? 4 : 8);
-    }
-    cr_expect_eq(refused, 4, "progress, elite_count, best, groups_hash");
-    emp_method_destroy(&emp_method_ce, s.state);
-    fixture_destroy(f);
-}
-
 Test(ce, learns_nothing_from_what_does_not_fit)
 {
     fixture *f = lonely_ops(2);
@@ -217,36 +190,5 @@ Test(ce, learns_nothing_from_what_does_not_fit)
     }
     emp_method_destroy(&emp_method_ce, s.state);
     emp_method_destroy(&emp_method_ce, fresh.state);
-    fixture_destroy(f);
-}
-
-Test(ce, goes_on_from_its_listed_state)
-{
-    fixture        *f = lonely_ops(2);
-    search          s = {0}, other = {0};
-    emp_named_array from[EMP_MAX_NAMED_ARRAYS], to[EMP_MAX_NAMED_ARRAYS];
-
-    start(&s, fixture_problem(f), 7, "start_samples=80");
-    for (int i = 0; i < 23; i++) {
-        ask(&s);
-        score(&s, false);
-    }
-    start(&other, f->problem, 7, "start_samples=80");
-    int32_t count = emp_method_ce.list_state(s.state, from);
-    cr_assert_eq(emp_method_ce.list_state(other.state, to), count);
-    for (int32_t i = 0; i < count; i++) {
-        cr_assert_eq(from[i].count, to[i].count);
-        memcpy(to[i].values, from[i].values,
-               from[i].count * emp_array_type_bytes(from[i].type));
-    }
-    for (int i = 0; i < 20; i++) {
-        ask(&s);
-        ask(&other);
-        cr_expect_arr_eq(s.device, other.device, sizeof s.device);
-        score(&s, false);
-        score(&other, false);
-    }
-    emp_method_destroy(&emp_method_ce, s.state);
-    emp_method_destroy(&emp_method_ce, other.state);
     fixture_destroy(f);
 }

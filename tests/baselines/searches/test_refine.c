@@ -10,13 +10,13 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "baselines/searches/walk.h"
-#include "graphs/workloads/workloads.h"
 #include "sim/engine/sim.h"
 #include "sim/explain/explain.h"
-#include "sim/machine/machine.h"
 #include "sim/surrogate/surrogate.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/problems.h"
 #include "tests/support/status.h"
+#include "tests/support/survive.h"
 
 enum { SAMPLES = 8 };
 
@@ -27,8 +27,8 @@ enum { SAMPLES = 8 };
 #define MORE "groups=metis,coarsest=12,finest=192,cuts=2"
 #define FINE "groups=metis,coarsest=96,finest=192,cuts=2"
 
-static emp_graph         *whole, *graph;
-static emp_machine       *machine;
+static task               t;
+static emp_graph         *graph;
 static emp_problem       *problem;
 static emp_device_id     *candidate[EMP_MAX_BATCH], *here;
 static emp_owned_decision proposal[EMP_MAX_BATCH]; /* of the candidates */
@@ -36,13 +36,9 @@ static size_t             bytes;                   /* of a placement */
 
 static void create_problem(const char *rules)
 {
-    emp_runtime runtime;
-
-    MUST(emp_workload_build(&whole, "rnnlm:steps=4", &why));
-    MUST(emp_graph_prune(&graph, whole, &why));
-    MUST(emp_machine_load(&machine, "k40x2", &why));
-    MUST(emp_runtime_init(&runtime, rules, &why));
-    MUST(emp_problem_create(&problem, graph, machine, &runtime, "rnnlm", &why));
+    task_create(&t, "rnnlm:steps=4", "k40x2", rules);
+    graph = t.graph;
+    problem = t.problem;
     bytes = (size_t)graph->op_count * sizeof *here;
     here = EMP_NEW_ARRAY(emp_device_id, (size_t)graph->op_count);
     for (int k = 0; k < SAMPLES; k++) {
@@ -57,10 +53,7 @@ static void tear_down(void)
 {
     for (int k = 0; k < SAMPLES; k++) emp_free(candidate[k]);
     emp_free(here);
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(graph);
-    emp_graph_destroy(whole);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 
@@ -228,63 +221,6 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
     emp_method_destroy(&emp_method_refine, state);
 }
 
-/* ---- saved states ---- */
-
-static void copy_state(void *to, void *from)
-{
-    emp_named_array a[EMP_MAX_NAMED_ARRAYS], b[EMP_MAX_NAMED_ARRAYS];
-    const int32_t   count = emp_method_refine.list_state(from, a);
-
-    cr_assert_eq(emp_method_refine.list_state(to, b), count);
-    for (int32_t i = 0; i < count; i++) {
-        const size_t bytes_each = emp_array_type_bytes(a[i].type);
-        cr_assert_eq(a[i].count, b[i].count);
-        memcpy(b[i].values, a[i].values, a[i].count * bytes_each);
-    }
-}
-
-/* Groups are still being made when it stops. */
-Test(refine, goes_on_from_a_saved_state_with_the_same_groups)
-{
-    for (int stop = 0; stop < 8; stop++) {
-        void          *state = start(SMALL), *other = create(SMALL);
-        emp_device_id *kept = malloc(SAMPLES * bytes);
-        for (int u = 0; u < stop; u++) tell_all(state, 50.0 - u, ask(state));
-        copy_state(other, state);
-        for (int u = 0; u < 8; u++) {
-            int32_t count = ask(state);
-            for (int32_t k = 0; k < count; k++)
-                memcpy((char *)kept + (size_t)k * bytes, candidate[k], bytes);
-            cr_assert_eq(ask(other), count);
-            for (int32_t k = 0; k < count; k++)
-                cr_assert_eq(
-                    memcmp((char *)kept + (size_t)k * bytes, candidate[k], bytes), 0,
-                    "stop %d, batch %d, sample %d", stop, u, k);
-            tell_all(state, 30.0 - u, count);
-            tell_all(other, 30.0 - u, count);
-        }
-        free(kept);
-        emp_method_destroy(&emp_method_refine, state);
-        emp_method_destroy(&emp_method_refine, other);
-    }
-}
-
-Test(refine, a_saved_state_has_no_more_groups_than_there_are)
-{
-    emp_named_array a[EMP_MAX_NAMED_ARRAYS];
-    void           *state = start(SMALL);
-    emp_error       err = {0};
-    const int32_t   count = emp_method_refine.list_state(state, a);
-    int32_t         asked;
-
-    for (int32_t i = 0; i < count; i++)
-        if (strcmp(a[i].name, "stage") == 0) ((int64_t *)a[i].values)[3] = 1000;
-    cr_expect_eq(emp_method_refine.ask(state, proposal, SAMPLES, &asked, &err),
-                 EMP_EFORMAT);
-    cr_expect_not_null(strstr(err.msg, "damaged"), "%s", err.msg);
-    emp_method_destroy(&emp_method_refine, state);
-}
-
 /* ---- what the simulator says ---- */
 
 /* Share of the blame of `here` that goes to ops of samples that have moved. */
@@ -372,17 +308,6 @@ Test(refine_rules, others_are_refined_without_a_guide)
     emp_method_destroy(&emp_method_refine, state);
 }
 
-Test(refine, other_options_are_refused)
-{
-    const emp_method_params params = {.options = "coarsest=30,finest=20"};
-    void                   *state = NULL;
-    emp_error               err = {0};
-
-    cr_expect_eq(emp_method_create(&state, &emp_method_refine, problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "finest=20"));
-}
-
 /* Ops that only a CPU can run have one place on a machine of one host. */
 Test(refine_nothing, what_cannot_be_moved_is_refused)
 {
@@ -421,20 +346,10 @@ Test(refine, survives_every_allocation_failure)
 {
     const emp_method_params params = {
         .seed = 3, .options = "groups=names,coarsest=12,finest=12,cuts=1"};
-    emp_status st = EMP_ENOMEM;
-    void      *state = NULL;
-    long       before = emp_mem_live_blocks();
+    void *state = NULL;
 
-    for (long allowed = 0; st != EMP_OK; allowed++) {
-        emp_mem_fail_after(allowed);
-        st = emp_method_create(&state, &emp_method_refine, problem, &params, NULL);
-        emp_mem_fail_after(-1);
-        if (st == EMP_OK) break;
-        cr_assert_eq(st, EMP_ENOMEM, "after %ld allocations: %s", allowed,
-                     emp_status_str(st));
-        cr_assert_eq(emp_mem_live_blocks(), before, "leak after %ld allocations",
-                     allowed);
-    }
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_method_create(&state, &emp_method_refine, problem, &params, NULL), (void)0);
     cr_assert_eq(ask(state), 1);
     tell_all(state, 100.0, 1);
     ask_in_spite_of_failures(state);

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "graphs/load.h"
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
 #include "tests/support/facts.h"
@@ -285,16 +284,7 @@ Test(doppler, places_a_training_step)
 
 static void pose_published(const char *file)
 {
-    const emp_import_params params = emp_import_params_default();
-    emp_import_devices      devices;
-    emp_runtime             runtime;
-    const char             *path = fact_peer_path("graphs/doppler", file, ".txt");
-
-    MUST(emp_import_load(&t.graph, &devices, path, &params, &why));
-    MUST(emp_machine_create(&t.machine, "instance", devices.cpu_count, devices.gpu_count,
-                            devices.gpu_memory_bytes, &why));
-    MUST(emp_runtime_init(&runtime, devices.runtime, &why));
-    MUST(emp_problem_create(&t.problem, t.graph, t.machine, &runtime, file, &why));
+    fact_create_instance(&t, fact_peer_path("graphs/doppler", file, ".txt"), 0, NULL);
     MUST(emp_sim_create(&sim, t.problem, &why));
 }
 

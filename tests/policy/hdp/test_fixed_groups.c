@@ -4,35 +4,27 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "policy/hdp/options.h"
-#include "sim/machine/machine.h"
+#include "tests/support/problems.h"
 #include "tests/support/status.h"
 
-static const char *const SPEC = "nmt:layers=1,steps=2,units=16,vocab=100";
-
+static task             t;
 static emp_graph       *graph;
-static emp_machine     *machine;
 static emp_problem     *problem;
 static emp_op_features *ops;
 
 static void create_problem(void)
 {
-    emp_runtime runtime;
-
-    MUST(emp_source_load(&graph, NULL, NULL, SPEC, &why));
-    MUST(emp_machine_load(&machine, "k40x4x2", &why));
-    MUST(emp_runtime_init(&runtime, "tf-r1.3", &why));
-    MUST(emp_problem_create(&problem, graph, machine, &runtime, SPEC, &why));
+    task_create(&t, "nmt:layers=1,steps=2,units=16,vocab=100", "k40x4x2", "tf-r1.3");
+    graph = t.graph;
+    problem = t.problem;
     MUST(emp_op_features_create(&ops, problem, &why));
 }
 
 static void destroy_problem(void)
 {
     emp_op_features_destroy(ops);
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(graph);
+    task_destroy(&t);
     cr_expect_eq(emp_mem_live_blocks(), 0, "leaked");
 }
 

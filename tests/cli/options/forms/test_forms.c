@@ -215,7 +215,8 @@ static void add_override(llama *l, const char *pattern, emp_device_id device)
 /* --override-tensor PATTERN=TYPE,PATTERN=TYPE, and the patterns that --n-cpu-moe N stands for. */
 static void read_overrides(llama *l, const stage *s, const words *w)
 {
-    int options = 0;
+    char text[4096];
+    int  options = 0;
 
     for (int i = 0; i + 1 < w->count; i++) {
         if (strcmp(w->word[i], "--n-cpu-moe") == 0) {
@@ -641,7 +642,7 @@ static void write_gguf(const char *name, bool is_tied, int extra)
     enum { LAYERS = 4, HIDDEN = 256, F16 = 1 };
     static const struct {
         const char *name;
-        int64_t     columns, rows; /* rows 0: a norm */
+        uint64_t    columns, rows; /* rows 0: a norm */
     } tensor[] = {
         {"attn_norm.weight", HIDDEN, 0},         {"attn_q.weight", HIDDEN, HIDDEN},
         {"attn_k.weight", HIDDEN, HIDDEN},       {"attn_v.weight", HIDDEN, HIDDEN},
