@@ -485,17 +485,6 @@ Test(cli, records_show_the_learning_curve)
 
 /* ---- interrupts ---- */
 
-/* The linear program takes GLPK minutes, where it looks at no flag. */
-Test(cli, a_signal_during_set_up_leaves_nothing)
-{
-    cr_expect_eq(emplace_interrupt("place nmt:layers=4 --machine k40x4 --method m-sct "
-                                   "--out best.json --record run.h5"),
-                 130);
-    cr_expect(program_is_one_sentence(program_err, "emplace: interrupted"), "%s",
-              program_err);
-    cr_expect(!emplace_has_file("best.json") && !emplace_has_file("run.h5"));
-}
-
 Test(cli, interrupt_saves_what_was_found_and_says_so)
 {
     cr_expect_eq(emplace_interrupt("place small.pbtxt --machine k40x2 --method random "

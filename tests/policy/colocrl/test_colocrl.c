@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Does the placer give a group one device, read groups in the order that is asked for, and learn from failures only as
- * long as the options say? */
+/* Does the placer give a group one device, read groups in the order that is asked for, and make the groups of its
+ * options? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -70,41 +70,13 @@ static double update(void *state, bool is_feasible)
     return sum / count;
 }
 
-static double metric(const void *state, const char *name)
-{
-    int32_t                  count = 0;
-    const emp_method_metric *all = emp_method_colocrl.metrics(state, &count);
-
-    for (int32_t i = 0; i < count; i++) {
-        if (strcmp(all[i].name, name) == 0) return all[i].value;
-    }
-    cr_assert_fail("no metric %s", name);
-    return 0.0;
-}
-
-static double sum_of(const emp_params *params)
-{
-    double sum = 0.0;
-
-    for (size_t i = 0; i < params->count; i++)
-        sum += (double)params->value[i] * (double)(1 + i % 7);
-    return sum;
-}
-
-static double weight_sum(const void *state)
-{
-    const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
-
-    return sum_of(&agent->net.params) + sum_of(&agent->groups.params);
-}
-
 Test(colocrl, ops_of_a_group_get_one_device)
 {
     void                    *state = create(7, 1, SMALL ",run_longest=0");
     const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
 
     update(state, true);
-    cr_expect_eq(metric(state, "groups_used"), GROUPS);
+    cr_expect_eq(agent->groups.steps, GROUPS);
     for (int32_t r = 0; r < agent->learner.ops->row_count; r++) {
         for (int32_t s = 0; s < r; s++) {
             if (agent->groups.step_of_row[r] != agent->groups.step_of_row[s]) continue;
@@ -148,52 +120,6 @@ Test(colocrl, order_says_how_groups_are_read)
                   order[i].options, descents);
         emp_method_destroy(&emp_method_colocrl, state);
     }
-}
-
-Test(colocrl, the_baseline_starts_at_the_failing_signal)
-{
-    void  *state = create(3, 1, SMALL);
-    double weights = weight_sum(state), reward;
-
-    update(state, false);
-    cr_expect_eq(weight_sum(state), weights, "failures are as good as the baseline");
-    cr_expect_eq(metric(state, "baseline"), -10.0);
-    update(state, true);
-    reward = metric(state, "reward");
-    cr_expect_float_eq(metric(state, "baseline"), -9.0 + 0.1 * reward, 1e-12);
-    cr_expect_neq(weight_sum(state), weights);
-    emp_method_destroy(&emp_method_colocrl, state);
-}
-
-Test(colocrl, failures_teach_at_first_and_are_dropped_later)
-{
-    void  *state = create(3, 1, SMALL ",updates_failures=3");
-    double weights;
-
-    update(state, true);
-    for (int u = 1; u < 3; u++) {
-        weights = weight_sum(state);
-        update(state, false);
-        cr_expect_neq(weight_sum(state), weights, "a failure in update %d", u);
-    }
-    weights = weight_sum(state);
-    update(state, false);
-    cr_expect_eq(weight_sum(state), weights, "only failures: nothing to learn from");
-    update(state, true);
-    cr_expect_neq(weight_sum(state), weights, "valid placements still teach");
-    emp_method_destroy(&emp_method_colocrl, state);
-}
-
-Test(colocrl, network_and_embedding_both_learn)
-{
-    void              *state = create(3, 1, SMALL);
-    emp_colocrl_agent *agent = (emp_colocrl_agent *)state;
-    double net = sum_of(&agent->net.params), types = sum_of(&agent->groups.params);
-
-    update(state, true);
-    cr_expect_neq(sum_of(&agent->net.params), net);
-    cr_expect_neq(sum_of(&agent->groups.params), types);
-    emp_method_destroy(&emp_method_colocrl, state);
 }
 
 /* On two CPUs an op without a GPU kernel has a choice, but no group by the rules. */

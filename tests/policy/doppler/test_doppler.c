@@ -251,35 +251,6 @@ Test(doppler, levels_follow_the_order_of_selection)
     emp_method_destroy(&emp_method_doppler, state);
 }
 
-/* A graph of TensorFlow's ops, merged into few nodes, with gated messages. */
-Test(doppler, places_a_training_step)
-{
-    pose_net(); /* for destroy() */
-    task net;
-    task_create(&net, "rnnlm:units=32,steps=3,batch=4,vocab=50,sampled=8", "k40x2",
-                "tf-r1.3");
-    const emp_method_params params = {
-        .seed = 1,
-        .threads = 2,
-        .options = "width=8,steps=2,max_nodes=40,imitation=8,mpnn=gated",
-        .preset = "emplace"};
-    void              *state = NULL;
-    emp_owned_decision p;
-    int32_t            count = 0;
-
-    MUST(emp_method_create(&state, &emp_method_doppler, net.problem, &params, &why));
-    const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
-    cr_expect_leq(agent->scene.graph->node_count, 40);
-    MUST(emp_decision_init(&p, net.graph->op_count, EMP_DECIDES_ORDER, NULL));
-    MUST(emp_method_doppler.ask(state, &p, 1, &count, &why));
-    cr_expect(emp_decision_is_valid(&p, 3));
-    const emp_score score = {.step_time_s = 0.1, .is_feasible = true};
-    MUST(emp_method_doppler.tell(state, &score, 1, NULL));
-    emp_decision_clear(&p);
-    emp_method_destroy(&emp_method_doppler, state);
-    task_destroy(&net);
-}
-
 /* ---- DOPPLER's own graphs ---- */
 
 static void pose_published(const char *file)

@@ -75,22 +75,6 @@ Test(giph, features_are_within_one_of_zero)
     emp_giph_agent_clear(&agent);
 }
 
-Test(giph, damaged_states_are_refused)
-{
-    emp_giph_agent     agent;
-    emp_device_id      device[STAGE_OPS];
-    emp_owned_decision candidate = {.device_of_op = device};
-    int32_t            count;
-
-    stage_agent(&s, &agent, NULL, NULL, 1, 1);
-    agent.at.pivot[0] = -1;
-    cr_expect_eq(emp_giph_agent_ask(&agent, &candidate, 1, &count, NULL), EMP_EFORMAT);
-    agent.at.pivot[0] = agent.world.pair_first[0];
-    agent.round = agent.length + 1;
-    cr_expect_eq(emp_giph_agent_ask(&agent, &candidate, 1, &count, NULL), EMP_EFORMAT);
-    emp_giph_agent_clear(&agent);
-}
-
 /* ---- ask and tell ------------------------------------------------------------------ */
 
 Test(giph, scores_must_be_those_asked_for_and_have_times)

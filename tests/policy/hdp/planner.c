@@ -96,11 +96,3 @@ double planner_weight_sum(const void *state)
     }
     return sum;
 }
-
-void planner_copy_array(const emp_named_array *to, const emp_named_array *from)
-{
-
-    cr_assert_str_eq(from->name, to->name);
-    cr_assert_eq(from->count, to->count);
-    memcpy(to->values, from->values, from->count * emp_array_type_bytes(from->type));
-}

@@ -36,7 +36,4 @@ double planner_metric(const void *state, const char *name);
 /** Of both networks, so that a change shows. */
 double planner_weight_sum(const void *state);
 
-/** Copies an array of a saved state into one of the same name and size. */
-void planner_copy_array(const emp_named_array *to, const emp_named_array *from);
-
 #endif /* EMP_TESTS_POLICY_HDP_PLANNER_H */

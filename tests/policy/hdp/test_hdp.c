@@ -13,46 +13,6 @@
 
 TestSuite(hdp_placer, .init = planner_problem_create, .fini = planner_problem_destroy);
 
-Test(hdp_placer, seeds_differ)
-{
-    static emp_device_id other[PLANNER_SAMPLES][PLANNER_MAX_OPS];
-    void                *state = planner_create(1, 1, PLANNER_SMALL);
-
-    planner_update(state, true);
-    memcpy(other, planner_storage, sizeof other);
-    emp_method_destroy(&emp_method_hdp, state);
-    state = planner_create(2, 1, PLANNER_SMALL);
-    planner_update(state, true);
-    cr_expect_neq(memcmp(other, planner_storage, sizeof other), 0);
-    emp_method_destroy(&emp_method_hdp, state);
-}
-
-Test(hdp_placer, failures_teach_at_first_and_are_dropped_later)
-{
-    void  *state = planner_create(3, 1, PLANNER_SMALL ",updates_failures=3");
-    double weights, baseline;
-
-    planner_update(state, true);
-    for (int u = 1; u < 3; u++) {
-        weights = planner_weight_sum(state);
-        baseline = planner_metric(state, "baseline");
-        planner_update(state, false);
-        cr_expect_neq(planner_weight_sum(state), weights, "a failure in update %d", u);
-        cr_expect_eq(planner_metric(state, "baseline"), baseline,
-                     "but the baseline stays");
-    }
-    weights = planner_weight_sum(state);
-    baseline = planner_metric(state, "baseline");
-    planner_update(state, false);
-    cr_expect_eq(planner_weight_sum(state), weights,
-                 "only failures: nothing to learn from");
-    cr_expect_eq(planner_metric(state, "baseline"), baseline);
-    cr_expect_float_eq(planner_metric(state, "reward"), -10.0, 1e-12);
-    planner_update(state, true);
-    cr_expect_neq(planner_weight_sum(state), weights, "valid placements still teach");
-    emp_method_destroy(&emp_method_hdp, state);
-}
-
 /* With a learning rate of 0 the weights stay. Under strong noise devices are then less
  * likely, as the policy without noise sees them, than its own. */
 Test(hdp_placer, noise_explores_and_stops)

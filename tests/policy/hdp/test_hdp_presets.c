@@ -176,11 +176,3 @@ Test(hdp_options, literal_preset_holds_what_the_released_code_does)
                      "%s is %s and %s", i->name, text, other);
     }
 }
-
-/* Whoever reads the list of options has no source at hand. */
-Test(hdp_options, help_names_no_files)
-{
-    for (const emp_option *i = emp_hdp_option_list; i->name != NULL; i++)
-        cr_expect(strstr(i->help, ".h") == NULL && strstr(i->help, ".c") == NULL,
-                  "%s: %s", i->name, i->help);
-}

@@ -242,34 +242,6 @@ Test(hsdag, groups_are_as_few_as_asked_and_share_a_device)
     }
 }
 
-/* Preset `paper` sees a graph's own types: its weights neither leave it nor come to it. */
-Test(hsdag, networks_for_one_graph_have_no_weights)
-{
-    void                   *ours = create(5, 1, "emplace", SMALL);
-    void                   *paper = create(5, 1, "paper", SMALL), *state = NULL;
-    emp_weights             weights = {0};
-    const emp_method_params params = {.seed = 5,
-                                      .threads = 1,
-                                      .preset = "paper",
-                                      .options = SMALL,
-                                      .weights = &weights};
-    emp_error               err = {0};
-
-    cr_expect_eq(emp_method_take_weights(&weights, &emp_method_hsdag, paper, &err),
-                 EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "hsdag has networks for one graph alone; they "
-                                       "fit others with --options features=costs"),
-                       "%s", err.msg);
-    MUST(emp_method_take_weights(&weights, &emp_method_hsdag, ours, NULL));
-    err = (emp_error){0};
-    cr_expect_eq(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &err),
-                 EMP_EUNSUPPORTED);
-    cr_expect_not_null(strstr(err.msg, "for one graph alone"), "%s", err.msg);
-    emp_weights_clear(&weights);
-    emp_method_destroy(&emp_method_hsdag, ours);
-    emp_method_destroy(&emp_method_hsdag, paper);
-}
-
 /* All on one device is worth as much as a failure: nothing. */
 Test(hsdag, paper_counts_single_devices_as_failures)
 {

@@ -288,30 +288,6 @@ Test(placeto, weights_serve_another_graph)
     emp_weights_clear(&weights);
 }
 
-/* With the CPU there are three devices to choose from, not two. */
-Test(placeto, weights_of_another_number_of_devices_are_refused)
-{
-    emp_placeto_agent      *a = create(1, "emplace", SMALL);
-    emp_weights             weights = {0};
-    const emp_method_params params = {.seed = 7,
-                                      .threads = 1,
-                                      .preset = "emplace",
-                                      .options = SMALL ",cpu=1",
-                                      .weights = &weights};
-    emp_error               err = {0};
-    void                   *state = NULL;
-
-    MUST(emp_method_take_weights(&weights, &emp_method_placeto, a, NULL));
-    cr_expect_eq(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_null(state);
-    cr_expect_not_null(strstr(err.msg, "the weights are of other networks than placeto "
-                                       "has here"),
-                       "%s", err.msg);
-    emp_weights_clear(&weights);
-    destroy(a);
-}
-
 /* ---- what it finds ---- */
 
 static double best_of(const task *t, const emp_method *method, const char *preset,
