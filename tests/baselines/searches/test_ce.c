@@ -8,6 +8,7 @@
 #include "baselines/baselines.h"
 #include "search/groups/class_groups.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/methods.h"
 #include "tests/support/status.h"
 
 enum { OPS = 20, BATCH = 8, CLIQUES = 6, CLIQUE_OPS = 5 };
@@ -83,9 +84,9 @@ typedef struct {
 static void start(search *s, const emp_problem *problem, uint64_t seed,
                   const char *options)
 {
-    const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-
-    MUST(emp_method_create(&s->state, &emp_method_ce, problem, &params, &why));
+    s->state =
+        method_begin(&emp_method_ce, problem,
+                     (emp_method_params){.seed = seed, .threads = 1, .options = options});
 }
 
 static void ask(search *s)
@@ -94,7 +95,7 @@ static void ask(search *s)
 
     for (int k = 0; k < BATCH; k++)
         candidates[k] = (emp_owned_decision){.device_of_op = s->device[k]};
-    MUST(emp_method_ce.ask(s->state, candidates, BATCH, &s->count, NULL));
+    s->count = method_ask(&emp_method_ce, s->state, candidates, BATCH);
     cr_assert_eq(s->count, BATCH);
 }
 

@@ -14,6 +14,7 @@
 #include "sim/explain/explain.h"
 #include "sim/surrogate/surrogate.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
 #include "tests/support/survive.h"
@@ -61,19 +62,13 @@ TestSuite(refine, .init = set_up, .fini = tear_down);
 
 static void *create(const char *options)
 {
-    const emp_method_params params = {.seed = 3, .threads = 1, .options = options};
-    void                   *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_refine, problem, &params, &why));
-    return state;
+    return method_begin(&emp_method_refine, problem,
+                        (emp_method_params){.seed = 3, .threads = 1, .options = options});
 }
 
 static int32_t ask(void *state)
 {
-    int32_t count;
-
-    MUST(emp_method_refine.ask(state, proposal, SAMPLES, &count, &why));
-    return count;
+    return method_ask(&emp_method_refine, state, proposal, SAMPLES);
 }
 
 /* Tells that the samples take so many seconds. */
@@ -105,17 +100,6 @@ static void *start(const char *options)
     return state;
 }
 
-static double metric(const void *state, const char *name)
-{
-    int32_t                  count;
-    const emp_method_metric *m = emp_method_refine.metrics(state, &count);
-
-    for (int32_t i = 0; i < count; i++)
-        if (strcmp(m[i].name, name) == 0) return m[i].value;
-    cr_assert_fail("no metric %s", name);
-    return NAN;
-}
-
 /* Whether some ops have gone from `here` to one device. */
 static bool is_move(const emp_device_id *device)
 {
@@ -140,7 +124,7 @@ Test(refine, may_begin_where_another_method_ends)
     cr_assert_eq(ask(state), SAMPLES);
     for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]), "sample %d", k);
     tell_all(state, 60.0, SAMPLES);
-    cr_expect_eq(metric(state, "best_cost_s"), 50.0);
+    cr_expect_eq(method_metric(&emp_method_refine, state, "best_cost_s"), 50.0);
     emp_method_destroy(&emp_method_refine, state);
 }
 
@@ -198,13 +182,13 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
     memcpy(best, candidate[5], bytes);
     tell(state, (double[]){9, 9, 9, 9, 9, 1, 9, 9}, SAMPLES);
     cr_assert_eq(ask(state), SAMPLES);
-    cr_expect_eq(metric(state, "stage"), 0.0);
+    cr_expect_eq(method_metric(&emp_method_refine, state, "stage"), 0.0);
     tell_all(state, 9.0, SAMPLES);
     cr_assert_eq(ask(state), 1, "the second start");
     cr_expect_neq(memcmp(candidate[0], here, bytes), 0);
     tell_all(state, 5.0, 1);
-    cr_expect_eq(metric(state, "stage"), 1.0);
-    cr_expect_eq(metric(state, "here_s"), 5.0);
+    cr_expect_eq(method_metric(&emp_method_refine, state, "stage"), 1.0);
+    cr_expect_eq(method_metric(&emp_method_refine, state, "here_s"), 5.0);
     for (int u = 0; u < 2; u++) {
         cr_assert_eq(ask(state), SAMPLES);
         tell_all(state, 4.0 - u, SAMPLES);
@@ -214,8 +198,8 @@ Test(refine, the_best_of_all_starts_is_refined_to_the_end)
         cr_assert_eq(ask(state), SAMPLES);
         for (int k = 0; k < SAMPLES; k++) cr_expect(is_move(candidate[k]));
         tell_all(state, 9.0, SAMPLES);
-        cr_expect_eq(metric(state, "stage"), 2.0);
-        cr_expect_eq(metric(state, "here_s"), 1.0);
+        cr_expect_eq(method_metric(&emp_method_refine, state, "stage"), 2.0);
+        cr_expect_eq(method_metric(&emp_method_refine, state, "here_s"), 1.0);
     }
     free(best);
     emp_method_destroy(&emp_method_refine, state);

@@ -11,6 +11,7 @@
 #include "baselines/searches/post.h"
 #include "baselines/searches/walk.h"
 #include "tests/baselines/fixture.h"
+#include "tests/support/methods.h"
 #include "tests/support/status.h"
 
 enum { OPS = 8, DEVICES = 3, PLACEMENTS = 6561 /* 3 ^ 8 */ };
@@ -81,13 +82,14 @@ static double find_optimum(void)
 static search start_seed(const emp_method *method, const char *options, int64_t budget,
                          uint64_t seed)
 {
-    const emp_method_params params = {
-        .seed = seed, .threads = 1, .options = options, .budget_evaluations = budget};
-    search s = {.method = method, .max = EMP_MAX_BATCH};
-
-    cr_assert_eq(emp_method_create(&s.state, method, f->problem, &params, &why), EMP_OK,
-                 "%s: %s", method->name, why.msg);
-    return s;
+    return (search){.method = method,
+                    .max = EMP_MAX_BATCH,
+                    .state =
+                        method_begin(method, f->problem,
+                                     (emp_method_params){.seed = seed,
+                                                         .threads = 1,
+                                                         .options = options,
+                                                         .budget_evaluations = budget})};
 }
 
 static search start(const emp_method *method, const char *options, int64_t budget)
@@ -101,9 +103,8 @@ static void ask(search *s)
 
     for (int k = 0; k < EMP_MAX_BATCH; k++)
         candidates[k] = (emp_owned_decision){.device_of_op = s->device[k]};
-    cr_assert_eq(s->method->ask(s->state, candidates, s->max, &s->count, &why), EMP_OK,
-                 "%s: %s", s->method->name, why.msg);
-    cr_assert(s->count > 0 && s->count <= s->max);
+    s->count = method_ask(s->method, s->state, candidates, s->max);
+    cr_assert(s->count > 0 && s->count <= s->max, "%s", s->method->name);
 }
 
 static void tell(search *s) { MUST(s->method->tell(s->state, s->score, s->count, &why)); }
@@ -249,13 +250,7 @@ Test(search, acceptance_follows_the_formula)
 
 static double find_metric(const search *s, const char *name)
 {
-    int32_t                  count;
-    const emp_method_metric *metric = s->method->metrics(s->state, &count);
-
-    for (int32_t i = 0; i < count; i++)
-        if (strcmp(metric[i].name, name) == 0) return metric[i].value;
-    cr_assert_fail("no metric %s", name);
-    return NAN;
+    return method_metric(s->method, s->state, name);
 }
 
 /* Of samples that are each slower by a hundredth, MCMC accepts exp(-alpha / 100). */

@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "policy/colocrl/colocrl.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 4, GROUPS = 2 * LAYERS + 1 };
 
@@ -35,14 +35,11 @@ static void destroy_problem(void)
 
 TestSuite(colocrl, .init = create_problem, .fini = destroy_problem);
 
-static void *create(uint64_t seed, int32_t threads, const char *options)
+static void *create(uint64_t seed, const char *options)
 {
-    const emp_method_params params = {
-        .seed = seed, .threads = threads, .options = options};
-    void *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_colocrl, h.problem, &params, &why));
-    return state;
+    return method_begin(
+        &emp_method_colocrl, h.problem,
+        (emp_method_params){.seed = seed, .threads = 1, .options = options});
 }
 
 /* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops that are not on
@@ -72,7 +69,7 @@ static double update(void *state, bool is_feasible)
 
 Test(colocrl, ops_of_a_group_get_one_device)
 {
-    void                    *state = create(7, 1, SMALL ",run_longest=0");
+    void                    *state = create(7, SMALL ",run_longest=0");
     const emp_colocrl_agent *agent = (const emp_colocrl_agent *)state;
 
     update(state, true);
@@ -114,7 +111,7 @@ Test(colocrl, order_says_how_groups_are_read)
                  {SMALL ",order=random", 2, GROUPS - 3}};
 
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        void *state = create(7, 1, order[i].options);
+        void *state = create(7, order[i].options);
         int   descents = count_descents((const emp_colocrl_agent *)state);
         cr_expect(descents >= order[i].least && descents <= order[i].most, "%s: %d",
                   order[i].options, descents);
@@ -147,7 +144,7 @@ Test(colocrl, ops_that_only_cpus_run_share_a_group)
 
 static int32_t groups_with(const char *options)
 {
-    void         *state = create(1, 1, options);
+    void         *state = create(1, options);
     const int32_t count = ((const emp_colocrl_agent *)state)->groups.steps;
 
     emp_method_destroy(&emp_method_colocrl, state);

@@ -9,8 +9,8 @@
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
 #include "tests/support/facts.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
 
 enum { MAX_OPS = 64, SAMPLES = 4, DEVICES = 3 };
 
@@ -68,14 +68,12 @@ static void pose_net(void)
     pose(op, NET_OPS, edge, edges, DEVICES, 1 << 30);
 }
 
-static void *create(const char *options, int32_t threads)
+static void *create(const char *options)
 {
-    const emp_method_params params = {
-        .seed = 7, .threads = threads, .options = options, .budget_evaluations = 40};
-    void *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_doppler, t.problem, &params, &why));
-    return state;
+    return method_begin(
+        &emp_method_doppler, t.problem,
+        (emp_method_params){
+            .seed = 7, .threads = 1, .options = options, .budget_evaluations = 40});
 }
 
 /* One ask and tell, scored by the oracle. Returns the mean time in microseconds. */
@@ -194,8 +192,7 @@ Test(doppler, imitation_makes_the_teacher)
 {
     pose_net();
     void *state = create("width=16,steps=2,imitation=600,imitation_entropy=0,epsilon=0,"
-                         "lr=0,samples=1",
-                         1);
+                         "lr=0,samples=1");
     emp_doppler_agent *agent = (emp_doppler_agent *)state;
 
     update(state);
@@ -219,8 +216,7 @@ Test(doppler, finds_the_best_placement)
     }
     pose(op, OPS, edge, edges, 2, 1 << 20);
     void *state = create("width=16,steps=2,samples=4,imitation=0,explore=softmax,lr=3e-3,"
-                         "reward=log,baseline_mean=0",
-                         1);
+                         "reward=log,baseline_mean=0");
     double first = 0.0, last = 0.0;
     for (int u = 0; u < 20; u++) first += update(state) / 20;
     for (int u = 0; u < 150; u++) update(state);
@@ -239,7 +235,7 @@ Test(doppler, levels_follow_the_order_of_selection)
     for (int k = 0; k < SAMPLES; k++)
         ordered[k] =
             (emp_owned_decision){.device_of_op = device[k], .level_of_op = level[k]};
-    void                    *state = create(SMALL, 1);
+    void                    *state = create(SMALL);
     const emp_doppler_agent *agent = (const emp_doppler_agent *)state;
     MUST(emp_method_doppler.ask(state, ordered, SAMPLES, &count, NULL));
     for (int32_t k = 0; k < count; k++) {

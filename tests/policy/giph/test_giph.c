@@ -186,19 +186,3 @@ Test(giph, finds_the_fastest_device_where_messages_are_dear)
     cr_expect_float_eq(best_of_giph(3000, 1), optimum, 1e-6);
     cr_expect_gt(best_of_random(3000, 1), 1.2 * optimum);
 }
-
-Test(giph, beats_random_placements_with_as_many_samples)
-{
-    double giph = 0.0, random = 0.0;
-
-    for (int number = 1; number <= 3; number++) {
-        char graph[64], machine[64];
-        snprintf(graph, sizeof graph, "giph:v=8,seed=%d", number);
-        snprintf(machine, sizeof machine, "giph:devices=8,seed=%d", number);
-        stage_close(&s);
-        stage_open(&s, graph, machine, "edges");
-        giph += log(best_of_giph(3000, 1)) / 3;
-        random += log(best_of_random(3000, 1)) / 3;
-    }
-    cr_expect_lt(exp(giph - random), 0.9, "only %.3f of random's", exp(giph - random));
-}

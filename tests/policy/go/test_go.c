@@ -8,8 +8,8 @@
 #include "policy/go/go.h"
 #include "policy/go/updates.h"
 #include "search/learning.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
 
@@ -36,43 +36,12 @@ TestSuite(go, .init = create_problem, .fini = destroy_problem);
 
 static void *create(int32_t threads, const char *preset, const char *options)
 {
-    const emp_method_params params = {.seed = 7,
-                                      .threads = threads,
-                                      .preset = preset,
-                                      .options = options,
-                                      .budget_evaluations = 1000};
-    void                   *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_go, h.problem, &params, &why));
-    return state;
-}
-
-/* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops with a choice that are not
- * on device 1. Returns that share for the first one, the likeliest. */
-static double update(void *state)
-{
-    const emp_go_agent *agent = (const emp_go_agent *)state;
-    emp_score           score[SAMPLES];
-    int32_t             count = 0;
-    double              first = 0.0;
-
-    MUST(emp_method_go.ask(state, candidates, SAMPLES, &count, NULL));
-    cr_assert_eq(count, SAMPLES);
-    for (int32_t k = 0; k < count; k++) {
-        int32_t elsewhere = 0, all = 0;
-        for (emp_op_id op = 0; op < h.graph->op_count; op++) {
-            cr_assert(storage[k][op] >= 0 && storage[k][op] < 3, "op %d on device %d", op,
-                      storage[k][op]);
-            if (agent->nodes->node_of_op[op] < 0) continue;
-            elsewhere += storage[k][op] != 1;
-            all++;
-        }
-        score[k] = (emp_score){.step_time_s = 1.0 + (double)elsewhere / all,
-                               .is_feasible = true};
-        if (k == 0) first = (double)elsewhere / all;
-    }
-    MUST(emp_method_go.tell(state, score, count, NULL));
-    return first;
+    return method_begin(&emp_method_go, h.problem,
+                        (emp_method_params){.seed = 7,
+                                            .threads = threads,
+                                            .preset = preset,
+                                            .options = options,
+                                            .budget_evaluations = 1000});
 }
 
 /* Studies make several runs at once, each on a thread of theirs. That thread's number means nothing to the agent.
@@ -146,7 +115,6 @@ Test(go, shuffled_edges_are_other_neighbours)
         others += f->neighbor[i] != g->neighbor[i];
     }
     cr_expect_gt(2 * others, f->first[f->count], "%d are others", others);
-    update(state);
     emp_method_destroy(&emp_method_go, plain);
     emp_method_destroy(&emp_method_go, state);
 }
@@ -155,16 +123,13 @@ enum { ALL = EMP_DECIDES_DEVICES | EMP_DECIDES_ORDER | EMP_DECIDES_FUSION };
 
 static void *create_deciding(const char *options, const emp_device_id *start)
 {
-    const emp_method_params params = {.seed = 7,
-                                      .threads = 1,
-                                      .preset = "emplace",
-                                      .options = options,
-                                      .decides = ALL,
-                                      .start = start};
-    void                   *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_go, h.problem, &params, &why));
-    return state;
+    return method_begin(&emp_method_go, h.problem,
+                        (emp_method_params){.seed = 7,
+                                            .threads = 1,
+                                            .preset = "emplace",
+                                            .options = options,
+                                            .decides = ALL,
+                                            .start = start});
 }
 
 /* As update(), but a level other than the last and an op that is alone cost their share. */
@@ -216,30 +181,24 @@ Test(go, a_start_leaves_something_to_decide)
 {
     emp_device_id           start[MAX_OPS] = {0};
     const emp_method_params params = {.threads = 1, .options = SMALL, .start = start};
-    emp_error               err = {0};
     void                   *state = NULL;
 
-    cr_expect_eq(emp_method_create(&state, &emp_method_go, h.problem, &params, &err),
-                 EMP_EINVAL);
-    cr_expect_not_null(strstr(err.msg, "nothing is left to decide"), "%s", err.msg);
+    MUST_FAIL(emp_method_create(&state, &emp_method_go, h.problem, &params, &why),
+              EMP_EINVAL, "nothing is left");
 }
 
 /* As many layers and tasks as options allow. */
 Test(go, the_largest_network_has_room)
 {
-    const emp_method_params params = {
-        .threads = 1, .options = SMALL "layers=4,graph_layers=4", .decides = ALL};
-    void *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_go, h.problem, &params, &why));
-    emp_method_destroy(&emp_method_go, state);
+    emp_method_destroy(&emp_method_go,
+                       create_deciding(SMALL "layers=4,graph_layers=4", NULL));
 }
 
 /* Few groups, shown on one GPU or the other: what they are called is left to the network. */
 Test(go, imitates_an_example_of_groups)
 {
     emp_owned_decision proposed, example;
-    int32_t            count = 0, same = 0, ops = 0;
+    int32_t            same = 0, ops = 0;
     double             loss = 0.0;
     void              *state =
         create(1, "emplace", SMALL "lr=0.01,clip=10,nodes=groups,groups=6,names=matched");
@@ -255,7 +214,7 @@ Test(go, imitates_an_example_of_groups)
     for (int u = 0; u < 600; u++)
         MUST(emp_method_go.learning->imitate(state, &example, &loss, NULL));
     cr_expect_lt(loss, 0.1);
-    MUST(emp_method_go.ask(state, &proposed, 1, &count, NULL));
+    method_ask(&emp_method_go, state, &proposed, 1);
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
         if (agent->nodes->node_of_op[op] < 0) continue;
         same += proposed.device_of_op[op] == example.device_of_op[op];
@@ -271,7 +230,7 @@ Test(go, imitates_an_example_of_groups)
 Test(go, imitates_an_example)
 {
     emp_owned_decision all[SAMPLES], example;
-    int32_t            count = 0, wrong = 0, decisions = 0;
+    int32_t            wrong = 0, decisions = 0;
     double             first = 0.0, loss = 0.0;
 
     for (int k = 0; k < SAMPLES; k++)
@@ -296,7 +255,7 @@ Test(go, imitates_an_example)
         if (u == 0) first = loss;
     }
     cr_expect_lt(loss, 0.1 * first, "%g nats, at first %g", loss, first);
-    MUST(emp_method_go.ask(state, all, 1, &count, NULL));
+    method_ask(&emp_method_go, state, all, 1);
     for (emp_op_id op = 0; op < h.graph->op_count; op++) {
         if (agent->nodes->node_of_op[op] < 0) continue;
         wrong += all[0].device_of_op[op] != 3 - example.device_of_op[op];

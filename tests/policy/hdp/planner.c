@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "policy/hdp/hdp.h"
-#include "tests/support/status.h"
+#include "tests/support/methods.h"
 
 enum { LAYERS = 100 };
 
@@ -34,13 +34,10 @@ void planner_problem_destroy(void)
 void *planner_create_preset(uint64_t seed, int32_t threads, const char *preset,
                             const char *options)
 {
-    const emp_method_params params = {
-        .seed = seed, .threads = threads, .preset = preset, .options = options};
-    void *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_hdp, planner_problem.problem, &params,
-                           &why));
-    return state;
+    return method_begin(
+        &emp_method_hdp, planner_problem.problem,
+        (emp_method_params){
+            .seed = seed, .threads = threads, .preset = preset, .options = options});
 }
 
 void *planner_create(uint64_t seed, int32_t threads, const char *options)
@@ -73,14 +70,7 @@ double planner_update(void *state, bool is_feasible)
 
 double planner_metric(const void *state, const char *name)
 {
-    int32_t                  count = 0;
-    const emp_method_metric *all = emp_method_hdp.metrics(state, &count);
-
-    for (int32_t i = 0; i < count; i++) {
-        if (strcmp(all[i].name, name) == 0) return all[i].value;
-    }
-    cr_assert_fail("no metric %s", name);
-    return 0.0;
+    return method_metric(&emp_method_hdp, state, name);
 }
 
 double planner_weight_sum(const void *state)

@@ -9,8 +9,8 @@
 #include "policy/hsdag/hsdag.h"
 #include "run/loop.h"
 #include "run/methods.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
 
 enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 5, RANDOM_GRAPHS = 300, MOST = 40 };
 
@@ -163,15 +163,12 @@ static void destroy_problem(void)
 
 TestSuite(hsdag, .init = create_problem, .fini = destroy_problem);
 
-static void *create(uint64_t seed, int32_t threads, const char *preset,
-                    const char *options)
+static void *create(uint64_t seed, const char *preset, const char *options)
 {
-    const emp_method_params params = {
-        .seed = seed, .threads = threads, .preset = preset, .options = options};
-    void *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_hsdag, h.problem, &params, &why));
-    return state;
+    return method_begin(
+        &emp_method_hsdag, h.problem,
+        (emp_method_params){
+            .seed = seed, .threads = 1, .preset = preset, .options = options});
 }
 
 /* One ask and tell. A placement takes 1 s, plus 1 s for the share of ops that are not on
@@ -201,7 +198,7 @@ static double update(void *state, bool is_feasible)
 /* Sets begin where there are no or several predecessors; flows between them form no cycle. */
 Test(hsdag, nodes_of_one_predecessor_join_it)
 {
-    void                   *state = create(1, 1, "paper", SMALL);
+    void                   *state = create(1, "paper", SMALL);
     const emp_hsdag_agent  *a = (const emp_hsdag_agent *)state;
     const emp_node_edges   *before = &a->nodes->predecessors;
     const emp_hsdag_coarse *c = &a->coarse;
@@ -229,7 +226,7 @@ Test(hsdag, groups_are_as_few_as_asked_and_share_a_device)
                 {"width=8,samples=5,levels=1,groups_per_device=0", 2, 24}};
 
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        void                  *state = create(2, 1, "paper", want[i].options);
+        void                  *state = create(2, "paper", want[i].options);
         const emp_hsdag_agent *a = (const emp_hsdag_agent *)state;
         update(state, true);
         for (int k = 0; k < SAMPLES; k++)
@@ -245,13 +242,13 @@ Test(hsdag, groups_are_as_few_as_asked_and_share_a_device)
 /* All on one device is worth as much as a failure: nothing. */
 Test(hsdag, paper_counts_single_devices_as_failures)
 {
-    void *state = create(5, 1, "paper", "width=8,samples=5,levels=0,groups_per_device=0");
+    void *state = create(5, "paper", "width=8,samples=5,levels=0,groups_per_device=0");
     const emp_hsdag_agent *a = (const emp_hsdag_agent *)state;
 
     update(state, true);
     cr_expect_float_eq(a->learner.metric[1].value, 1e-10, 1e-15, "one group a placement");
     emp_method_destroy(&emp_method_hsdag, state);
-    state = create(5, 1, "paper", "width=8,samples=5,levels=1,groups_per_device=1");
+    state = create(5, "paper", "width=8,samples=5,levels=1,groups_per_device=1");
     a = (const emp_hsdag_agent *)state;
     update(state, true);
     cr_expect_gt(a->learner.metric[1].value, 0.3);

@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "baselines/baselines.h"
 #include "policy/placeto/placeto.h"
 #include "run/loop.h"
 #include "search/learning.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
-#include "tests/support/status.h"
 
 enum { LAYERS = 4, MAX_OPS = 64, ROLLOUTS = 3, NODES = 5 };
 
@@ -38,17 +37,14 @@ static void destroy_problem(void)
 
 TestSuite(placeto, .init = create_problem, .fini = destroy_problem);
 
-static emp_placeto_agent *create(int32_t threads, const char *preset, const char *options)
+static emp_placeto_agent *create(const char *preset, const char *options)
 {
-    const emp_method_params params = {.seed = 7,
-                                      .threads = threads,
-                                      .preset = preset,
-                                      .options = options,
-                                      .budget_evaluations = 1000};
-    void                   *state = NULL;
-
-    MUST(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &why));
-    return (emp_placeto_agent *)state;
+    return method_begin(&emp_method_placeto, h.problem,
+                        (emp_method_params){.seed = 7,
+                                            .threads = 1,
+                                            .preset = preset,
+                                            .options = options,
+                                            .budget_evaluations = 1000});
 }
 
 static void destroy(emp_placeto_agent *a) { emp_method_destroy(&emp_method_placeto, a); }
@@ -97,21 +93,20 @@ static int32_t step(emp_placeto_agent *a)
 
 Test(placeto, the_network_has_as_many_parameters_as_published)
 {
-    task                    t;
-    void                   *state = NULL;
-    const emp_method_params params = {.seed = 1, .threads = 1};
+    task t;
 
     task_create(&t, "rnnlm:layers=1,steps=3", "k40x4", "placeto");
-    MUST(emp_method_create(&state, &emp_method_placeto, t.problem, &params, NULL));
-    cr_expect_eq(emp_placeto_net_parameters(&((emp_placeto_agent *)state)->net), 26338);
-    cr_expect_eq(((emp_placeto_agent *)state)->graph->node_count, 64);
-    emp_method_destroy(&emp_method_placeto, state);
+    emp_placeto_agent *a = method_begin(&emp_method_placeto, t.problem,
+                                        (emp_method_params){.seed = 1, .threads = 1});
+    cr_expect_eq(emp_placeto_net_parameters(&a->net), 26338);
+    cr_expect_eq(a->graph->node_count, 64);
+    destroy(a);
     task_destroy(&t);
 }
 
 Test(placeto, an_episode_moves_each_node_once_in_order)
 {
-    emp_placeto_agent    *a = create(1, "emplace", SMALL);
+    emp_placeto_agent    *a = create("emplace", SMALL);
     const emp_node_graph *g = a->graph;
     emp_device_id         before[ROLLOUTS][MAX_OPS];
 
@@ -139,12 +134,12 @@ Test(placeto, an_episode_moves_each_node_once_in_order)
 
 Test(placeto, cpus_are_devices_when_asked_for)
 {
-    emp_placeto_agent *a = create(1, "emplace", SMALL ",cpu=1");
+    emp_placeto_agent *a = create("emplace", SMALL ",cpu=1");
 
     cr_expect_eq(a->device_count, 3);
     cr_expect_eq(a->device[0], 0);
     destroy(a);
-    a = create(1, "emplace", SMALL);
+    a = create("emplace", SMALL);
     cr_expect_eq(a->device_count, 2);
     cr_expect_eq(a->device[0], 1);
     destroy(a);
@@ -152,13 +147,13 @@ Test(placeto, cpus_are_devices_when_asked_for)
 
 Test(placeto, starts_are_those_of_the_option)
 {
-    emp_placeto_agent *a = create(1, "emplace", SIZES ",start=first");
+    emp_placeto_agent *a = create("emplace", SIZES ",start=first");
     int32_t            kept[NODES], differ = 0;
 
     for (int v = 0; v < NODES; v++) cr_expect_eq(a->start.device[v], 0);
     destroy(a);
 
-    a = create(1, "emplace", SIZES ",start=each");
+    a = create("emplace", SIZES ",start=each");
     for (int episode = 0; episode < 4; episode++) {
         memcpy(kept, a->start.device, sizeof kept);
         cr_expect_eq(step(a), 1);
@@ -168,7 +163,7 @@ Test(placeto, starts_are_those_of_the_option)
     cr_expect_geq(differ, 2);
     destroy(a);
 
-    a = create(1, "emplace", SIZES ",start=best");
+    a = create("emplace", SIZES ",start=best");
     double best = INFINITY;
     for (int i = 0; i < 1 + 2 * NODES; i++) {
         int32_t count = step(a);
@@ -184,7 +179,7 @@ Test(placeto, starts_are_those_of_the_option)
 /* The first of preset "paper" takes the likeliest devices, and teaches nothing. */
 Test(placeto, greedy_episodes_teach_nothing)
 {
-    emp_placeto_agent *a = create(1, "paper", "max_nodes=5");
+    emp_placeto_agent *a = create("paper", "max_nodes=5");
     float             *kept = EMP_NEW_ARRAY(float, a->net.params.count);
 
     memcpy(kept, a->net.params.value, a->net.params.count * sizeof *kept);
@@ -208,7 +203,7 @@ Test(placeto, greedy_episodes_teach_nothing)
 
 Test(placeto, rollouts_without_room_are_given_up)
 {
-    emp_placeto_agent *a = create(1, "emplace", SMALL);
+    emp_placeto_agent *a = create("emplace", SMALL);
 
     step(a);
     step(a);
@@ -224,7 +219,7 @@ Test(placeto, rollouts_without_room_are_given_up)
 
 static double value_told(const char *options, const emp_score *score)
 {
-    emp_placeto_agent *a = create(1, "emplace", options);
+    emp_placeto_agent *a = create("emplace", options);
 
     ask(a, 1);
     MUST(emp_method_placeto.tell(a, score, 1, NULL));
@@ -253,16 +248,15 @@ Test(placeto, what_does_not_fit_costs_what_the_options_say)
 /* A greedy episode from the same start: the share of ops that end elsewhere than on device 1. */
 static double elsewhere_after_episode(const emp_weights *weights)
 {
-    const emp_method_params params = {.seed = 3,
-                                      .threads = 1,
-                                      .preset = "emplace",
-                                      .options = SMALL ",greedy_every=1",
-                                      .weights = weights};
-    void                   *state = NULL;
-    emp_time_ns             start_ns[MAX_OPS];
+    emp_time_ns        start_ns[MAX_OPS];
+    emp_placeto_agent *a =
+        method_begin(&emp_method_placeto, h.problem,
+                     (emp_method_params){.seed = 3,
+                                         .threads = 1,
+                                         .preset = "emplace",
+                                         .options = SMALL ",greedy_every=1",
+                                         .weights = weights});
 
-    MUST(emp_method_create(&state, &emp_method_placeto, h.problem, &params, &why));
-    emp_placeto_agent *a = (emp_placeto_agent *)state;
     step(a);
     while (a->episode == 0) step(a);
     const double seconds = score_of(storage[0], start_ns).step_time_s;
@@ -273,7 +267,7 @@ static double elsewhere_after_episode(const emp_weights *weights)
 /* A graph of other size takes them, and its greedy episode then goes to the best device. */
 Test(placeto, weights_serve_another_graph)
 {
-    emp_placeto_agent *a = create(1, "emplace", SMALL ",lr=0.01,lr_last=0.01,entropy=0");
+    emp_placeto_agent *a = create("emplace", SMALL ",lr=0.01,lr_last=0.01,entropy=0");
     emp_weights        weights = {0};
 
     while (a->update < 60) step(a);
@@ -290,17 +284,15 @@ Test(placeto, weights_serve_another_graph)
 
 /* ---- what it finds ---- */
 
-static double best_of(const task *t, const emp_method *method, const char *preset,
-                      const char *options, uint64_t seed, int64_t budget)
+static double best_of(const task *t, const char *preset, int64_t budget)
 {
-    emp_run_params params = {
-        .method = method,
-        .placer = {.seed = seed, .threads = 1, .preset = preset, .options = options},
-        .budget_evaluations = budget};
-    emp_record record;
+    emp_run_params params = {.method = &emp_method_placeto,
+                             .placer = {.seed = 1, .threads = 1, .preset = preset},
+                             .budget_evaluations = budget};
+    emp_record     record;
 
     MUST(emp_run(&record, t->problem, &params, &why));
-    double best = record.curve[record.point_count - 1].best_s;
+    const double best = record.best_step_time_s;
     emp_record_clear(&record);
     return best;
 }
@@ -335,24 +327,7 @@ Test(placeto, chains_each_get_a_device)
     task t;
 
     create_chains(&t);
-    double best = best_of(&t, &emp_method_placeto, "emplace", NULL, 1, 3000);
+    double best = best_of(&t, "emplace", 3000);
     cr_expect_float_eq(best, 1e-6 * UNIT * (LENGTH + 4), 1e-12, "%g", best);
     task_destroy(&t);
-}
-
-/* On GiPH's instances; the published constants. */
-Test(placeto, preset_paper_beats_chance)
-{
-    double placeto = 0.0, chance = 0.0;
-
-    for (uint64_t seed = 1; seed <= 3; seed++) {
-        char spec[64];
-        task t;
-        snprintf(spec, sizeof spec, "giph:v=15,alpha=0.2,seed=%d", (int)seed);
-        task_create(&t, spec, "giph", "edges");
-        placeto += log(best_of(&t, &emp_method_placeto, "paper", "cpu=1", seed, 1000));
-        chance += log(best_of(&t, &emp_method_random, NULL, NULL, seed, 1000));
-        task_destroy(&t);
-    }
-    cr_expect_lt(placeto, chance, "%g, %g", exp(placeto / 3), exp(chance / 3));
 }
