@@ -15,15 +15,12 @@ enum { LAYERS = 12, MAX_OPS = 128, SAMPLES = 8 };
 
 #define SMALL "samples=8,width=8,heads=2,hidden=8,type_width=4,segment=8,"
 
-static task               h;
-static emp_device_id      storage[SAMPLES][MAX_OPS];
-static emp_owned_decision candidates[SAMPLES];
+static task h;
 
 static void create_problem(void)
 {
     hand_graph_comb(&h, LAYERS);
     cr_assert_leq(h.graph->op_count, MAX_OPS);
-    for (int k = 0; k < SAMPLES; k++) candidates[k].device_of_op = storage[k];
 }
 
 static void destroy_problem(void)
