@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "baselines/baselines.h"
 #include "tests/baselines/fixture.h"
-#include "tests/support/status.h"
+#include "tests/support/methods.h"
 #include "tests/support/survive.h"
 
 enum { CLIQUE = 12, MANY = 1024 };
@@ -293,20 +293,18 @@ Test(placers, all_but_searches_propose_once)
     emp_device_id            device[2][FIXTURE_MAX_OPS];
     const emp_owned_decision candidates[2] = {{.device_of_op = device[0]},
                                               {.device_of_op = device[1]}};
-    const emp_method_params  params = {.seed = 1, .threads = 1};
     const emp_score          score[2] = {{.step_time_s = 1.0, .is_feasible = true},
                                          {.step_time_s = 2.0, .is_feasible = true}};
 
     for (int32_t t = 0; t < type_count; t++) {
-        void   *state = NULL;
-        int32_t count = 0;
-        MUST(emp_method_create(&state, types[t], problem, &params, NULL));
-        MUST(emp_method_ask(types[t], state, candidates, 2, &count, NULL));
+        void *state =
+            method_begin(types[t], problem, (emp_method_params){.seed = 1, .threads = 1});
+        int32_t count = method_ask(types[t], state, candidates, 2);
         cr_expect(count == 1 || (count == 2 && types[t]->uses_budget), "%s",
                   types[t]->name);
         MUST(emp_method_tell(types[t], state, score, count, NULL));
-        MUST(emp_method_ask(types[t], state, candidates, 2, &count, NULL));
-        cr_expect(types[t]->uses_budget ? count > 0 : count == 0, "%s", types[t]->name);
+        count = method_ask(types[t], state, candidates, 2);
+        cr_expect_eq(count > 0, types[t]->uses_budget, "%s", types[t]->name);
         emp_method_destroy(types[t], state);
         cr_assert_eq(emp_mem_live_blocks(), own, "%s leaks", types[t]->name);
     }
@@ -330,18 +328,16 @@ Test(single, puts_every_op_on_one_device)
 static void draw_many(const emp_problem *problem, uint64_t seed, const char *options,
                       emp_device_id (*device)[FIXTURE_MAX_OPS])
 {
-    const emp_method_params params = {.seed = seed, .threads = 1, .options = options};
-    void                   *state = NULL;
-    emp_owned_decision      candidates[MANY];
-    int32_t                 count;
+    emp_owned_decision candidates[MANY];
+    void              *state =
+        method_begin(&emp_method_random, problem,
+                     (emp_method_params){.seed = seed, .threads = 1, .options = options});
 
     for (size_t i = 0; i < MANY; i++)
         candidates[i] = (emp_owned_decision){.device_of_op = device[i]};
-    MUST(emp_method_create(&state, &emp_method_random, problem, &params, NULL));
-    for (int32_t i = 0; i < MANY; i += count) {
-        int32_t batch = MANY - i < 7 ? MANY - i : 7;
-        MUST(emp_method_random.ask(state, &candidates[i], batch, &count, NULL));
-    }
+    for (int32_t i = 0; i < MANY;)
+        i += method_ask(&emp_method_random, state, &candidates[i],
+                        MANY - i < 7 ? MANY - i : 7);
     emp_method_destroy(&emp_method_random, state);
 }
 
@@ -396,25 +392,21 @@ Test(random, a_batch_of_a_large_graph_is_small)
 {
     const emp_method_params params = {.seed = 5, .threads = 1};
     emp_owned_decision      proposal[EMP_MAX_BATCH] = {{0}};
-    void                   *all = NULL, *one = NULL;
-    emp_device_id          *room, *alone;
-    int32_t                 count = 0;
     task                    t;
 
     task_create(&t, "nmt:layers=4", "k40x2", "tf-r1.3");
-    const size_t ops = (size_t)t.graph->op_count;
-    room = calloc(EMP_MAX_BATCH + 1, ops * sizeof *room);
-    alone = room + EMP_MAX_BATCH * ops;
+    const size_t   ops = (size_t)t.graph->op_count;
+    emp_device_id *room = calloc(EMP_MAX_BATCH + 1, ops * sizeof *room);
+    emp_device_id *alone = room + EMP_MAX_BATCH * ops;
+    void          *all = method_begin(&emp_method_random, t.problem, params);
+    void          *one = method_begin(&emp_method_random, t.problem, params);
     for (size_t i = 0; i < EMP_MAX_BATCH; i++) proposal[i].device_of_op = room + i * ops;
-    emp_method_create(&all, &emp_method_random, t.problem, &params, NULL);
-    emp_method_create(&one, &emp_method_random, t.problem, &params, NULL);
-    emp_method_ask(&emp_method_random, all, proposal, EMP_MAX_BATCH, &count, NULL);
+    const int32_t count = method_ask(&emp_method_random, all, proposal, EMP_MAX_BATCH);
     cr_expect(count >= 8 && count < EMP_MAX_BATCH, "%d candidates of %zu ops", count,
               ops);
     for (int32_t i = 0; i < count; i++) {
-        int32_t single = 0;
-        emp_method_ask(&emp_method_random, one,
-                       &(emp_owned_decision){.device_of_op = alone}, 1, &single, NULL);
+        method_ask(&emp_method_random, one, &(emp_owned_decision){.device_of_op = alone},
+                   1);
         cr_expect_eq(memcmp(proposal[i].device_of_op, alone, ops * sizeof *alone), 0);
     }
     emp_method_destroy(&emp_method_random, all);

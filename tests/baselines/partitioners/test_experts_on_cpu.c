@@ -10,9 +10,9 @@
 #include "run/loop.h"
 #include "search/groups/class_groups.h"
 #include "search/moves.h"
+#include "tests/support/methods.h"
 #include "tests/support/problems.h"
 #include "tests/support/scratch.h"
-#include "tests/support/status.h"
 
 enum { LAYERS = 4 };
 
@@ -72,32 +72,33 @@ static void expect_layers_on_cpu(const emp_device_id *device_of_op, int first, i
     }
 }
 
-/* Proposals of all N at once, and that there is no further one. */
-static void expect_proposals(const char *options, bool is_from_first)
+/* Asks for one more than so many, \a count, decisions; there is none after them. */
+static void expect_count(void *state, const task *of, emp_owned_decision *d, int count)
 {
-    const emp_method_params params = {.seed = 1, .threads = 1, .options = options};
-    emp_owned_decision      d[LAYERS + 2] = {0};
-    void                   *state = NULL;
-    int32_t                 count;
-
-    MUST(emp_method_create(&state, &emp_method_experts_on_cpu, t.problem, &params, &why));
-    for (int i = 0; i < LAYERS + 2; i++)
-        MUST(emp_decision_init(&d[i], t.graph->op_count, EMP_DECIDES_DEVICES, &why));
-    MUST(emp_method_ask(&emp_method_experts_on_cpu, state, d, LAYERS + 2, &count, &why));
-    cr_assert_eq(count, LAYERS + 1);
-    for (int n = 0; n <= LAYERS; n++)
-        expect_layers_on_cpu(d[n].device_of_op, is_from_first ? 0 : LAYERS - n,
-                             is_from_first ? n : LAYERS);
-    MUST(emp_method_ask(&emp_method_experts_on_cpu, state, d, 1, &count, &why));
-    cr_expect_eq(count, 0);
-    for (int i = 0; i < LAYERS + 2; i++) emp_decision_clear(&d[i]);
+    for (int i = 0; i <= count; i++)
+        MUST(emp_decision_init(&d[i], of->graph->op_count, EMP_DECIDES_DEVICES, &why));
+    cr_assert_eq(method_ask(&emp_method_experts_on_cpu, state, d, count + 1), count);
+    emp_decision_clear(&d[count]);
+    cr_expect_eq(method_ask(&emp_method_experts_on_cpu, state, d, 1), 0);
     emp_method_destroy(&emp_method_experts_on_cpu, state);
 }
 
 Test(experts_on_cpu, of_each_number_of_layers_are_proposed)
 {
-    expect_proposals(NULL, true);
-    expect_proposals("from=last", false);
+    for (int last = 0; last < 2; last++) {
+        emp_owned_decision d[LAYERS + 2] = {0};
+        expect_count(
+            method_begin(&emp_method_experts_on_cpu, t.problem,
+                         (emp_method_params){.seed = 1,
+                                             .threads = 1,
+                                             .options = last ? "from=last" : NULL}),
+            &t, d, LAYERS + 1);
+        for (int n = 0; n <= LAYERS; n++) {
+            expect_layers_on_cpu(d[n].device_of_op, last ? LAYERS - n : 0,
+                                 last ? LAYERS : n);
+            emp_decision_clear(&d[n]);
+        }
+    }
 }
 
 Test(experts_on_cpu, of_as_few_layers_as_fit_are_best)
@@ -121,25 +122,20 @@ static void count_warning(void *context, const char *sentence)
 
 Test(experts_on_cpu, of_a_model_without_them_are_none)
 {
-    int                     warnings = 0;
-    const emp_method_params params = {
-        .seed = 1, .threads = 1, .warn = count_warning, .warn_context = &warnings};
+    int                warnings = 0;
     emp_owned_decision d[2] = {0};
-    void              *state = NULL;
     task               dense = {0};
-    int32_t            count;
 
     task_create(&dense, "rnnlm:steps=1", "k40x2", "tf-r1.3");
     cr_expect_not(emp_has_experts(dense.graph));
-    MUST(emp_method_create(&state, &emp_method_experts_on_cpu, dense.problem, &params,
-                           &why));
+    expect_count(method_begin(&emp_method_experts_on_cpu, dense.problem,
+                              (emp_method_params){.seed = 1,
+                                                  .threads = 1,
+                                                  .warn = count_warning,
+                                                  .warn_context = &warnings}),
+                 &dense, d, 1);
     cr_expect_eq(warnings, 1);
-    for (int i = 0; i < 2; i++)
-        MUST(emp_decision_init(&d[i], dense.graph->op_count, EMP_DECIDES_DEVICES, &why));
-    MUST(emp_method_ask(&emp_method_experts_on_cpu, state, d, 2, &count, &why));
-    cr_expect_eq(count, 1);
-    emp_method_destroy(&emp_method_experts_on_cpu, state);
-    for (int i = 0; i < 2; i++) emp_decision_clear(&d[i]);
+    emp_decision_clear(&d[0]);
     task_destroy(&dense);
 }
 
