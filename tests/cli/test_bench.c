@@ -134,20 +134,6 @@ Test(bench, anomalies_has_the_promised_keys)
     emplace_prints("bench anomalies small.pbtxt -m k40x2 -r ideal -n 2", "no such cost");
 }
 
-Test(bench, table_prints_every_format)
-{
-    static const char *const formats[] = {"text", "md", "csv", "json"};
-    char                     arguments[128];
-
-    for (int i = 0; i < 4; i++) {
-        snprintf(arguments, sizeof arguments,
-                 "table 1 --rows rnnlm --methods gpu --runs runs --format %s",
-                 formats[i]);
-        emplace_prints(arguments, "1.57"); /* a figure of the paper */
-        emplace_expect_parts(program_err, "[1/1] RNNLM, GPU only");
-    }
-}
-
 /* What one cell determines is the rate of products on a core. */
 Test(bench, calibrate_writes_what_the_cells_determine)
 {
@@ -162,8 +148,6 @@ Test(bench, calibrate_writes_what_the_cells_determine)
     cr_expect_float_eq(number_at(o, "cells/0/off"), 0.0, 1e-2);
     json_decref(o);
     cr_expect(emplace_has_file("machines/models/haswell-18.yaml"));
-    cr_expect_eq(emplace_run(FIT), 1, "the file is there");
-    emplace_expect_parts(program_err, "--force");
     emplace_prints(FIT "--force", "./machines/models");
 }
 

@@ -174,13 +174,6 @@ Test(graph_output, csv_holds_ops_and_edges)
     emp_csv_clear(&edges);
 }
 
-Test(graph_output, either_file_is_kept_without_force)
-{
-    emplace_write("g.edges.csv", "mine");
-    emplace_refuses("graph small.pbtxt --out g.csv", "g.edges.csv");
-    emplace_ok("graph small.pbtxt --out g.csv --force");
-}
-
 Test(graph_output, a_graph_with_stated_costs_is_written)
 {
     emplace_ok("graph instance.json --machine instance --out g.json");

@@ -218,8 +218,6 @@ static struct error_case error_cases[] = {
     {"simulate small.pbtxt -m k40x2 -p gpu --dot broken.json",              1, "--force"},
     {"graph small.pbtxt -o broken.json",                                    1, "--force"},
     {"replay broken.json",                                                  1, "broken.json"},
-    {"replay gpu",                                                          1, "--workload"},
-    {"replay gpu --workload small.pbtxt -m k40x2 -B tpu",                   1, "tpu"},
     {"validate --workloads small.pbtxt --export v --cores abc",             1, "\"abc\""},
     {"validate --workloads small.pbtxt --export v --gpus gpu:0=x",          1, "\"x\""},
     {"validate --measured binary.pb",                                       1, "binary.pb"},

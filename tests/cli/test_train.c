@@ -242,32 +242,6 @@ Test(train, a_checkpoint_is_no_record_of_its_run)
     cr_expect_gt(evaluations_in("other.h5"), 0);
 }
 
-Test(train, the_record_of_another_run_is_kept)
-{
-    static const char *const refused[][2] = {
-        {TRAIN "--record run.h5 --seed 6", "seed 5 there, 6 here"},
-        {TRAIN "--record run.h5 --budget 8", "4000 there, 8 here"},
-        {TRAIN "--record run.h5 --runtime ideal", "\"tf-r1.3\" there, \"ideal\" here"}};
-
-    scratch_write("run.h5", undisturbed, undisturbed_size);
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        cr_expect_eq(run("", refused[i][0]), 1, "%s", refused[i][0]);
-        expect_sentence("run.h5", refused[i][1]);
-        expect_sentence("--force", "");
-        expect_undisturbed_record();
-    }
-    cr_expect_eq(run("", TRAIN "--record run.h5 --budget 8 --force"), 0);
-    cr_expect_eq(evaluations_in("run.h5"), 8);
-    cr_expect_eq(run("", TRAIN "--record run.h5 --budget 8"), 0, "it is the same run");
-
-    scratch_write("run.h5", "no record", 9);
-    cr_expect_eq(run("", TRAIN "--record run.h5"), 1);
-    expect_sentence("run.h5", "cannot be read");
-    char *bytes = scratch_read("run.h5", NULL);
-    cr_expect_str_eq(bytes, "no record");
-    free(bytes);
-}
-
 /* Under ThreadSanitizer no program with OpenMP starts where files may not grow. */
 extern void __tsan_init(void) __attribute__((weak));
 

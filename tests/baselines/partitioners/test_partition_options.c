@@ -12,11 +12,8 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "search/partition/metis_cut.h"
-#include "search/partition/op_costs.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
-#include "tests/sim/graph/kit.h"
 #include "tests/support/status.h"
 
 /* ---- Scotch's architecture --------------------------------------------------------- */
@@ -37,24 +34,6 @@ static fixture *create_machine(void)
         }
     }
     return f;
-}
-
-/* Powers in hundredths of the strongest, distances in quarters of the nearest: 105 us is 4,
- * 525 us is 20, 2098 us is 79.9 and cut off at 64. Domains: the root splits into the CPU with
- * the first pair (node 2) and the second pair (3); node 2 into CPU and GPU 1 (4) and GPU 2 (5). */
-Test(scotch_arch, describes_a_machine_as_worked_out_by_hand)
-{
-    fixture             *f = create_machine();
-    emp_partition_target target;
-    char                 text[EMP_SCOTCH_ARCH_BYTES] = "";
-    FILE                *file = fmemopen(text, sizeof text, "w");
-
-    MUST(emp_partition_target_init(&target, f->machine, true, "x", NULL));
-    emp_scotch_arch_write(&target, file);
-    fclose(file);
-    cr_expect_str_eq(text, "deco 0\n5 9\n0 5 8\n1 100 9\n2 100 5\n3 100 6\n4 100 7\n"
-                           "64 \n64 4 \n64 20 20 \n64 20 20 4 \n");
-    fixture_destroy(f);
 }
 
 /* What Scotch says of the architecture that it has read. */
@@ -117,38 +96,6 @@ Test(scotch, complete_architecture_knows_no_slow_links)
 
 /* ---- METIS's constraints ----------------------------------------------------------- */
 
-/* A chain whose first half works and whose second half holds memory: a cut in the middle is
- * least, but gives neither part its share of either. */
-Test(metis, memory_is_a_second_constraint)
-{
-    enum { OPS = 80 };
-    fixture      *f = fixture_create(2);
-    emp_device_id device[FIXTURE_MAX_OPS];
-
-    for (int32_t i = 0; i < OPS; i++) {
-        fixture_op(f, NULL, 10);
-        if (i > 0) fixture_edge(f, i - 1, i);
-        f->gpu_cost[i].compute_ns = i < OPS / 2 ? 1000000 : 1000000 / 50;
-        f->op[i].persistent_bytes = i < OPS / 2 ? 0 : 1 << 20;
-    }
-    const emp_problem *problem = fixture_problem(f);
-    for (int32_t with_memory = 0; with_memory < 2; with_memory++) {
-        double load[3] = {0.0}, memory[3] = {0.0};
-        fixture_place(&emp_method_metis, problem, 1,
-                      with_memory ? "memory=1,imbalance=0.05,memory_imbalance=0.1" : NULL,
-                      device);
-        for (int32_t i = 0; i < OPS; i++) {
-            load[device[i]] += (double)f->gpu_cost[i].compute_ns;
-            memory[device[i]] += (double)f->op[i].persistent_bytes;
-        }
-        cr_expect_leq(fmax(load[1], load[2]) / (load[1] + load[2]), 0.5 * 1.05 + 0.0125);
-        double share = fmax(memory[1], memory[2]) / (memory[1] + memory[2]);
-        cr_expect_eq(share <= 0.5 * 1.1 + 0.0125, with_memory,
-                     "memory %d: %.3f of it on a GPU", with_memory, share);
-    }
-    fixture_destroy(f);
-}
-
 Test(partition_graph, memory_is_variables_and_all_outputs)
 {
     fixture *f = fixture_create(2);
@@ -171,37 +118,6 @@ Test(partition_graph, memory_is_variables_and_all_outputs)
 
 /* ---- costs and powers -------------------------------------------------------------- */
 
-/* On a GPU of 1 TFLOP/s and 100 GB/s, and a CPU of 10 cores at 2 GHz: 20 operations a ns. */
-Test(grappler_cost, is_as_worked_out_by_hand)
-{
-    const emp_device gpu = {
-        .kind = EMP_DEVICE_GPU, .peak_flops_per_s = 1e12, .memory_bytes_per_s = 100e9};
-    const emp_device   cpu = {.kind = EMP_DEVICE_CPU, .cores = 10, .clock_hz = 2e9};
-    emp_graph_builder *b = NULL;
-
-    MUST(emp_graph_builder_create(&b, NULL));
-    emp_port   x = kit_tensor(b, "x", "f[64,100]"), w = kit_tensor(b, "w", "&f[100,32]");
-    emp_port   product = kit_op(b, "product", "MatMul", NULL, 2, x, w);
-    emp_port   bent = kit_op(b, "bent", "Tanh", NULL, 1, product);
-    emp_port   same = kit_op(b, "same", "Identity", NULL, 1, bent);
-    emp_port   soft = kit_op(b, "soft", "Softmax", NULL, 1, same);
-    emp_port   shape = kit_op(b, "shape", "Shape", NULL, 1, soft);
-    emp_graph *g = kit_finish(b);
-
-    /* 2 x 64 x 32 x 100 = 409600 FLOP: 410 ns; 4 (6400 + 3200 + 2048) = 46592 bytes */
-    cr_expect_eq(emp_grappler_cost_ns(g, product.op, &gpu), 410 + 466);
-    cr_expect_eq(emp_grappler_cost_ns(g, product.op, &cpu), 20480 + 1456);
-    /* 2048 elements x 22 cycles = 45056: 46 ns; 16384 bytes */
-    cr_expect_eq(emp_grappler_cost_ns(g, bent.op, &gpu), 46 + 164);
-    cr_expect_eq(emp_grappler_cost_ns(g, bent.op, &cpu), 2253 + 512);
-    /* one it does not know: 2048 operations */
-    cr_expect_eq(emp_grappler_cost_ns(g, soft.op, &gpu), 3 + 164);
-    cr_expect_eq(emp_grappler_cost_ns(g, same.op, &gpu), 0);
-    cr_expect_eq(emp_grappler_cost_ns(g, shape.op, &gpu), 1);
-    emp_graph_destroy(g);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
 /* Three ops of 1, 2 and 5 ms, 8, 1 and 1 GFLOP; the last can only run on the CPU, in 4 ms. */
 static fixture *create_three_ops(void)
 {
@@ -216,25 +132,6 @@ static fixture *create_three_ops(void)
     fixture_cpu_only(f, 2);
     f->machine->device[0].peak_flops_per_s = 0.1e12; /* a tenth of the GPU */
     return f;
-}
-
-Test(partition_graph, weighs_ops_by_time_or_by_flops)
-{
-    static const double expected[2][3] = {{1.0, 2.0, 0.4}, {8.0, 1.0, 1.0}};
-    fixture            *f = create_three_ops();
-    const emp_problem  *problem = fixture_problem(f);
-
-    for (int32_t costs = EMP_OP_COSTS_TIME; costs <= EMP_OP_COSTS_FLOPS; costs++) {
-        const emp_partition_params params = {.with_cpu = true,
-                                             .costs = (emp_op_costs)costs};
-        emp_partition_graph       *g = NULL;
-        MUST(emp_partition_graph_create_with(&g, problem, &params, NULL));
-        for (int32_t v = 0; v < 3; v++)
-            cr_expect_float_eq((double)(g->load[v] - 1) / (g->load[0] - 1),
-                               expected[costs][v] / expected[costs][0], 1e-5);
-        emp_partition_graph_destroy(g);
-    }
-    fixture_destroy(f);
 }
 
 /* What both can run takes 3 ms on the GPU and 8 on the CPU. */

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Groups on two levels, and the search over them: does it find what a score asks for, go
- * on from a saved state, and keep away from what does not fit? */
+/* The search over groups on two levels: does it find what a score asks for, and keep away from what does not fit? */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
-#include "search/groups/class_groups.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
 #include "tests/support/status.h"
 
-enum { OPS = 20, BATCH = 8, CLIQUES = 6, CLIQUE_OPS = 5 };
+enum { OPS = 20, BATCH = 8, CLIQUE_OPS = 5 };
 
 static fixture *lonely_ops(int32_t gpu_count)
 {
@@ -20,59 +18,6 @@ static fixture *lonely_ops(int32_t gpu_count)
     for (int i = 0; i < OPS; i++) fixture_op(f, NULL, 100);
     return f;
 }
-
-/* ---- groups ---- */
-
-static emp_clusters *create(const emp_problem *problem, int32_t fine, int32_t coarse)
-{
-    emp_clusters *c = NULL;
-
-    MUST(emp_clusters_create(&c, problem, fine, coarse, 2.0, 1, NULL, &why));
-    return c;
-}
-
-Test(clusters, are_what_exchanges_much)
-{
-    fixture  *f = fixture_create(2);
-    emp_op_id first[CLIQUES];
-
-    for (int i = 0; i < CLIQUES; i++) {
-        first[i] = fixture_clique(f, CLIQUE_OPS, 1000000);
-        if (i > 0) fixture_edge(f, first[i] - 1, first[i]);
-    }
-    emp_clusters *c = create(fixture_problem(f), CLIQUES, 2);
-    cr_assert_eq(c->fine_count, CLIQUES);
-    cr_assert_eq(c->coarse_count, 2);
-    int in_first = 0;
-    for (int i = 0; i < CLIQUES; i++) {
-        for (int k = 1; k < CLIQUE_OPS; k++)
-            cr_expect_eq(c->fine_of_class[first[i] + k], c->fine_of_class[first[i]]);
-        in_first += c->coarse_of_fine[i] == c->coarse_of_fine[0];
-    }
-    cr_expect(in_first > 0 && in_first < CLIQUES, "%d of %d", in_first, CLIQUES);
-    emp_clusters_destroy(c);
-    fixture_destroy(f);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-Test(clusters, of_few_ops_are_the_ops_and_leave_out_what_has_no_choice)
-{
-    fixture *f = lonely_ops(2);
-
-    fixture_cpu_only(f, 3);
-    emp_clusters *c = create(fixture_problem(f), 64, 64);
-    cr_expect_eq(c->fine_count, OPS - 1);
-    cr_expect_eq(c->coarse_count, OPS - 1);
-    for (int i = 0; i < OPS; i++)
-        cr_expect_eq(c->fine_of_class[i], i == 3 ? -1 : i < 3 ? i : i - 1);
-    emp_clusters_destroy(c);
-    c = create(f->problem, 64, 1);
-    cr_expect_eq(c->coarse_count, 1);
-    emp_clusters_destroy(c);
-    fixture_destroy(f);
-}
-
-/* ---- search ---- */
 
 typedef struct {
     void         *state;

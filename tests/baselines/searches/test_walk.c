@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* A walk by itself: are its samples one move away, and are the members of groups listed as
- * given? */
+/* A walk by itself: are its samples one move away, and does it go on from its listed state? */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -125,24 +124,4 @@ Test(walk, goes_on_from_its_listed_state_with_order_and_fusion)
     emp_walk_clear(&other);
     emp_decision_clear(&candidate);
     emp_decision_clear(&others);
-}
-
-/* ---- members ---- */
-
-Test(members, are_listed_by_group_and_empty_groups_dropped)
-{
-    const int32_t group[] = {2, -1, 0, 2, 4, 2}, value[] = {10, 11, 12};
-    int32_t       spread[] = {7, 7, 7, 7, 7, 7};
-    const int32_t wanted[] = {11, 7, 10, 11, 12, 11};
-    emp_members   m;
-
-    MUST(emp_members_init(&m, group, 6, 5, NULL));
-    cr_assert_eq(m.group_count, 3);
-    const int32_t first[] = {0, 1, 4, 5}, member[] = {2, 0, 3, 5, 4};
-    cr_expect_arr_eq(m.first, first, sizeof first);
-    cr_expect_arr_eq(m.member, member, sizeof member);
-    emp_members_spread(&m, value, spread);
-    cr_expect_arr_eq(spread, wanted, sizeof wanted);
-    emp_members_clear(&m);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
 }

@@ -126,41 +126,6 @@ Test(doppler, facts_are_those_worked_out_by_hand)
     emp_doppler_scene_clear(&s);
 }
 
-Test(doppler, an_episode_is_a_list_schedule)
-{
-    emp_doppler_scene   s;
-    emp_doppler_episode e;
-    double              choice[4];
-
-    pose(diamond, 4, diamond_edge, 4, 2, 1 << 20);
-    MUST(emp_doppler_scene_init(&s, t.problem, 512, NULL));
-    MUST(emp_doppler_episode_init(&e, &s, NULL));
-    emp_doppler_episode_begin(&e);
-    cr_assert_eq(e.ready_count, 1);
-    emp_doppler_episode_look(&e, 0);
-    cr_expect_eq(e.candidate_count, 2);
-    emp_doppler_episode_teach_device(&e, 0, choice);
-    cr_expect(choice[0] == 1.0 && choice[1] == 1.0, "both are idle");
-    emp_doppler_episode_book(&e, 0, 1);
-    cr_assert_eq(e.ready_count, 2);
-    emp_doppler_episode_teach_node(&e, choice);
-    for (int i = 0; i < 2; i++) cr_expect_eq(choice[i], e.ready[i] == 2 ? 1.0 : 0.0);
-    emp_doppler_episode_book(&e, e.ready[0] == 2 ? 0 : 1, 1);
-    emp_doppler_episode_look(&e, 1);
-    const double on_0[5] = {0, 0, 0, 0, 11e3}, on_1[5] = {4e3, 1e3, 0, 1e3, 4e3};
-    for (int f = 0; f < 5; f++) {
-        cr_expect_eq(e.device_feature[f], on_0[f], "%d: %g", f, e.device_feature[f]);
-        cr_expect_eq(e.device_feature[5 + f], on_1[f], "%d: %g", f,
-                     e.device_feature[5 + f]);
-    }
-    emp_doppler_episode_teach_device(&e, 1, choice);
-    cr_expect(choice[0] == 0.0 && choice[1] == 1.0);
-    emp_doppler_episode_book(&e, 0, 1);
-    cr_expect_eq(e.end_ns[1], 6e3);
-    emp_doppler_episode_clear(&e);
-    emp_doppler_scene_clear(&s);
-}
-
 /* The ops' sizes are persistent. A GPU has room for one of them, and the CPU for all. */
 Test(doppler, devices_without_room_are_no_candidates)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* gpNet as stated, rounds of episodes, and placements that get better. */
+/* Rounds of episodes, and placements that get better. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,56 +24,6 @@ static void open_small(void)
 }
 
 TestSuite(giph, .init = open_small, .fini = close_stage);
-
-/* ---- gpNet ------------------------------------------------------------------------- */
-
-/* a -> b with 2 devices each: three links, those of the pivots and of each other pair. */
-Test(giph, links_lead_from_and_to_pivots)
-{
-    emp_giph_agent agent;
-
-    stage_agent(&s, &agent, NULL, NULL, 1, 1);
-    stage_play(&s, &agent, 1);
-    emp_giph_agent_see(&agent, agent.drawer, 0);
-    const emp_giph_world *w = &agent.world;
-    const emp_gpnet      *net = &agent.drawer->net;
-    cr_expect_eq(w->node_count, s.h.graph->op_count);
-    cr_expect_eq(w->pair_count, w->node_count * 4);
-    cr_expect_eq(w->link_count, w->edge_count * (2 * 4 - 1));
-    for (int32_t i = 0; i < w->edge_count; i++) {
-        const int32_t from = agent.at.pivot[w->edge[i].from],
-                      to = agent.at.pivot[w->edge[i].to];
-        int32_t direct = 0;
-        for (int32_t l = w->link_first[i]; l < w->link_first[i + 1]; l++) {
-            cr_expect_eq(w->node_of_pair[net->source[l]], w->edge[i].from);
-            cr_expect_eq(w->node_of_pair[net->target[l]], w->edge[i].to);
-            cr_expect(net->source[l] == from || net->target[l] == to);
-            direct += net->source[l] == from && net->target[l] == to;
-        }
-        cr_expect_eq(direct, 1);
-    }
-    emp_giph_agent_clear(&agent);
-}
-
-Test(giph, features_are_within_one_of_zero)
-{
-    emp_giph_agent agent;
-
-    stage_agent(&s, &agent, NULL, NULL, 1, 1);
-    stage_play(&s, &agent, 4);
-    emp_giph_agent_see(&agent, agent.drawer, 0);
-    const emp_gpnet *net = &agent.drawer->net;
-    for (int32_t f = 0; f < EMP_GIPH_NODE_FEATURES; f++) {
-        emp_real low = 1, high = -1;
-        for (int32_t q = 0; q < agent.world.pair_count; q++) {
-            low = fminf(low, net->x[q * EMP_GIPH_NODE_FEATURES + f]);
-            high = fmaxf(high, net->x[q * EMP_GIPH_NODE_FEATURES + f]);
-        }
-        cr_expect_float_eq(low, -1.0f, 1e-6f, "feature %d", f);
-        cr_expect_float_eq(high, 1.0f, 1e-6f, "feature %d", f);
-    }
-    emp_giph_agent_clear(&agent);
-}
 
 /* ---- ask and tell ------------------------------------------------------------------ */
 

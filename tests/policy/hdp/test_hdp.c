@@ -243,10 +243,10 @@ static double place(const emp_hdp_agent *agent, int32_t row)
 }
 
 /* Equally full, and one after the other but for ops at their borders. */
-static void expect_ranges(const char *options)
+Test(hdp, first_groups_are_ranges)
 {
     enum { GROUPS = 12 };
-    void                *state = planner_create(3, 1, options);
+    void                *state = planner_create(3, 1, PLANNER_SMALL);
     const emp_hdp_agent *agent = (const emp_hdp_agent *)state;
     const int32_t       *group = agent->grouper.group_of_row;
     int32_t              members[GROUPS] = {0}, rows = agent->learner.ops->row_count;
@@ -264,8 +264,6 @@ static void expect_ranges(const char *options)
                   "group %d has %d of %d", g, members[g], rows);
     emp_method_destroy(&emp_method_hdp, state);
 }
-
-Test(hdp, first_groups_are_ranges) { expect_ranges(PLANNER_SMALL); }
 
 Test(hdp, first_groups_may_be_random)
 {

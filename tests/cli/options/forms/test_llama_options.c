@@ -91,17 +91,6 @@ static void expect_refusal(const ops *o, const char *wanted)
     cr_expect_null(fopen(scratch_path("no.sh"), "r"));
 }
 
-Test(llama_options, layers_and_the_output_are_counted)
-{
-    ops o = {0};
-
-    for (int i = 0; i < 6; i++)
-        add_layer(&o, i, i < 2 ? GPU_1 : GPU_0, i < 2 ? GPU_1 : GPU_0);
-    add(&o, "lm_head", GPU_0);
-    expect_options(&o, "--device CUDA1,CUDA0 --split-mode layer --tensor-split 2,5 "
-                       "-ngl 7");
-}
-
 Test(llama_options, the_cpu_has_the_first_layers_and_single_weights)
 {
     ops o = {0};
@@ -120,29 +109,6 @@ Test(llama_options, the_cpu_has_the_first_layers_and_single_weights)
                        "--n-cpu-moe 2 "
                        "--override-tensor ^blk\\.(2|3)\\.ffn_up\\.=CPU,"
                        "^blk\\.(4)\\.ffn_up\\.=CUDA2");
-}
-
-Test(llama_options, names_of_gguf_stay_and_the_output_may_be_elsewhere)
-{
-    ops o = {0};
-
-    add(&o, "blk.0.attn_q.weight", GPU_0);
-    add(&o, "blk.0.attn.key_cache", GPU_0);
-    add(&o, "blk.0.ffn_gate_shexp.weight", GPU_1);
-    add(&o, "blk.1.attn_q.weight", GPU_1);
-    add(&o, "output", GPU_0);
-    expect_options(&o, "--device CUDA0,CUDA1 --split-mode layer --tensor-split 1,2 "
-                       "-ngl 3 --override-tensor ^blk\\.(0)\\.ffn_gate_shexp\\.=CUDA1,"
-                       "^output(_norm|)\\.=CUDA0");
-}
-
-Test(llama_options, the_cpu_alone_needs_no_gpu)
-{
-    ops o = {0};
-
-    add_layer(&o, 0, CPU, CPU);
-    add(&o, "lm_head", CPU);
-    expect_options(&o, "--device none -ngl 0");
 }
 
 Test(llama_options, what_has_no_such_form_is_refused)
