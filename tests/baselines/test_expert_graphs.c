@@ -19,13 +19,14 @@
 #include "tests/support/scratch.h"
 #include "tests/support/status.h"
 
-/* What is under test: a step graph, placed by the expert on a GPU per layer. */
+/* What is under test: a step graph, placed by the expert on as many GPUs as it has layers, or not. */
 typedef struct {
     task           t;
     emp_graph     *graph;
     emp_problem   *problem;
     emp_device_id *device;
-    int32_t        layer_count;
+    int32_t        layer_count, gpu_count;
+    int32_t        used; /* GPUs that get layers */
 } placed;
 
 static void place(placed *p, const char *source)
@@ -35,7 +36,7 @@ static void place(placed *p, const char *source)
     int32_t           count = 0;
     char              name[16];
 
-    snprintf(name, sizeof name, "k40x%d", p->layer_count);
+    snprintf(name, sizeof name, "k40x%d", p->gpu_count);
     task_create(&p->t, source, name, "tf-r1.3");
     p->graph = p->t.graph;
     p->problem = p->t.problem;
@@ -57,6 +58,15 @@ static bool is_free(const placed *p, emp_op_id op)
            (p->problem->kinds_of_class[o->colocation_class] & EMP_KIND_GPU);
 }
 
+static bool is_beside_an_input(const placed *p, emp_op_id op)
+{
+    const emp_graph *g = p->graph;
+
+    for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++)
+        if (p->device[g->tensor[g->input[i]].producer] == p->device[op]) return true;
+    return false;
+}
+
 static void expect_all_placed_by_role(const placed *p)
 {
     for (emp_op_id op = 0; op < p->graph->op_count; op++) {
@@ -69,12 +79,14 @@ static void expect_all_placed_by_role(const placed *p)
                          p->device[op]);
             continue;
         }
-        cr_expect(p->device[op] >= 1 && p->device[op] <= p->layer_count, "%s on %d", name,
+        cr_expect(p->device[op] >= 1 && p->device[op] <= p->used, "%s on %d", name,
                   p->device[op]);
-        if (role == EMP_ROLE_CELL) cr_expect_eq(p->device[op], 1 + cell, "%s", name);
+        if (role == EMP_ROLE_CELL)
+            cr_expect_eq(p->device[op], 1 + cell * p->used / p->layer_count, "%s", name);
         if (role == EMP_ROLE_EMBEDDING) cr_expect_eq(p->device[op], 1, "%s", name);
-        if (role == EMP_ROLE_OUTPUT)
-            cr_expect_eq(p->device[op], p->layer_count, "%s", name);
+        if (role == EMP_ROLE_OUTPUT) cr_expect_eq(p->device[op], p->used, "%s", name);
+        if (strstr(name, "AddN") != NULL || strstr(name, "global_norm/mul_") != NULL)
+            cr_expect(is_beside_an_input(p, op), "%s", name);
     }
 }
 
@@ -126,23 +138,31 @@ static void expect_layers_work(const placed *p)
                  "attention and softmax too");
 }
 
-static void check(const char *source, int32_t layer_count)
+static void check(const char *source, int32_t layer_count, int32_t gpu_count)
 {
-    placed p = {.layer_count = layer_count};
+    placed p = {.layer_count = layer_count,
+                .gpu_count = gpu_count,
+                .used = gpu_count < layer_count ? gpu_count : layer_count};
 
     place(&p, source);
     expect_all_placed_by_role(&p);
     expect_gradients_beside_forward(&p);
-    expect_layers_work(&p);
+    if (layer_count == gpu_count) expect_layers_work(&p);
     task_destroy(&p.t);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
 Test(expert, places_generated_translators)
 {
-    check("nmt:layers=2,bidirectional=0,per_step_softmax=0,vocab=32000", 2);
-    check("nmt:layers=4,bidirectional=0,per_step_softmax=0,vocab=32000", 4);
-    check("nmt:layers=8,bidirectional=0,per_step_softmax=0,vocab=32000", 8);
+    static const int32_t layers[] = {2, 4, 8, 8, 3, 2}, gpus[] = {2, 4, 8, 2, 2, 4};
+
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        char source[96];
+        snprintf(source, sizeof source,
+                 "nmt:layers=%d,bidirectional=0,per_step_softmax=0,vocab=32000",
+                 layers[i]);
+        check(source, layers[i], gpus[i]);
+    }
 }
 
 ParameterizedTestParameters(made, places_imported_translators)
@@ -159,7 +179,8 @@ ParameterizedTestParameters(made, places_imported_translators)
 ParameterizedTest(fact_graph *g, made, places_imported_translators,
                   .init = scratch_create, .fini = scratch_remove)
 {
-    check(fact_graph_path(g), g->name[4] - '0'); /* nmt_2l_..., nmt_8l_... */
+    check(fact_graph_path(g), g->name[4] - '0',
+          g->name[4] - '0'); /* nmt_2l_..., nmt_8l_... */
 }
 
 /* The front end pins a variable's snapshot and the look-up of its rows to the variable:

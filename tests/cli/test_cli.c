@@ -4,12 +4,10 @@
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
 #include <dirent.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "tests/cli/emplace.h"
 #include "tests/support/scratch.h"
@@ -408,24 +406,6 @@ Test(cli, instances_bring_their_machine_and_costs)
                "--objective max-load");
     emplace_ok("report run.h5 --out page.html --force");
     emplace_ok("simulate instance.json --placement run.h5 --objective max-load");
-}
-
-#define PLACE "place small.pbtxt --machine k40x2 --method random --budget 20 "
-
-/* A name as long as names may be leaves no room for that of the temporary file. */
-Test(cli, an_output_that_cannot_be_written_is_refused_before_the_work)
-{
-    char name[NAME_MAX + 1] = "", command[2 * NAME_MAX + 200];
-
-    memset(name, 'x', NAME_MAX);
-    for (int i = 0; i < 2; i++) {
-        snprintf(command, sizeof command, PLACE "--out %s --record %s",
-                 i == 0 ? name : "best.json", i == 0 ? "run.h5" : name);
-        emplace_refuses(command, "xxx");
-    }
-    cr_expect(!emplace_has_file("run.h5") && !emplace_has_file("best.json"));
-    cr_assert_eq(mkdir(scratch_path("taken"), 0777), 0);
-    emplace_refuses(PLACE "--out taken", "directory");
 }
 
 Test(cli, every_runtime_profile_simulates_and_traces)

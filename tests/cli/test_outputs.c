@@ -197,41 +197,6 @@ Test(outputs, no_output_option_replaces_the_file_of_another)
     }
 }
 
-/* Sends SIGINT to a report after a while; whether that ended it. */
-static bool interrupt_report(long delay_ms)
-{
-    const struct timespec delay = {delay_ms / 1000, delay_ms % 1000 * 1000000};
-    pid_t child = program_start("", "cli/emplace", "report nmt.h5 --out page.html");
-    int   status = 0;
-
-    nanosleep(&delay, NULL);
-    kill(child, SIGINT);
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    if (WIFSIGNALED(status)) return true; /* before it had begun */
-    cr_expect(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 130, "%ld ms: %d",
-              delay_ms, WEXITSTATUS(status));
-    return WEXITSTATUS(status) == 130;
-}
-
-/* The bounds of this task take seconds. */
-Test(outputs, a_report_that_is_interrupted_leaves_nothing)
-{
-    int kills = 0;
-
-    signal(SIGINT, SIG_DFL); /* whatever a runner in the background has made of it */
-    cr_assert_eq(emplace_run("place nmt:layers=4 -m k40x4 -M expert --no-bound "
-                             "--record nmt.h5"),
-                 0, "%s", program_err);
-    for (long delay_ms = 200; delay_ms < 1500; delay_ms += 400) {
-        bool is_killed = interrupt_report(delay_ms);
-        kills += is_killed;
-        cr_expect_eq(emplace_has_file("page.html"), !is_killed, "%ld ms", delay_ms);
-        cr_expect_not(emplace_has_file("page.html.tmp0"), "%ld ms", delay_ms);
-        remove(scratch_path("page.html"));
-    }
-    cr_expect_gt(kills, 0, "each report was done before");
-}
-
 /* ---- what is opened, not what it is called ------------------------------------------- */
 
 static void link_hard(const char *name, const char *other)
@@ -395,6 +360,11 @@ Test(outputs, that_cannot_be_written_are_told_before_the_work)
     emplace_refuses(PLACE "--record ''", "an output needs the name of a file");
     snprintf(arguments, sizeof arguments, PLACE "--out %s", name);
     emplace_refuses(arguments, "File name too long");
+    name[255] = '\0'; /* as long as may be: no room for the name of the temporary file */
+    snprintf(arguments, sizeof arguments, PLACE "--out p.json --record %s", name);
+    emplace_refuses(arguments, "nnn");
+    cr_expect_not(emplace_has_file("p.json"));
+    emplace_refuses(PLACE "--out .", "directory");
     cr_expect_str_empty(program_out);
 }
 

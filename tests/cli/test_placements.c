@@ -108,6 +108,9 @@ Test(placements, orders_and_fusions_are_found_kept_and_simulated)
         cr_expect_eq(step_of("simulate " ORDERED "-p again.json"), found_s);
         snprintf(text, sizeof text, "devices and %s are decided", parts[i]);
         emplace_prints("record best.h5", text);
+        snprintf(text, sizeof text, "%s of ops in best.", parts[i]);
+        emplace_warns("replay best.json --export plan.txt --force", text);
+        emplace_warns("replay best.h5 --export plan.txt --force", text);
         emplace_ok("report best.h5 --out report.html --force");
         snprintf(text, sizeof text, "anneal %s=1, devices and %s", parts[i], parts[i]);
         emplace_expect_file("report.html", text);
@@ -120,7 +123,8 @@ Test(placements, orders_and_fusions_are_found_kept_and_simulated)
     }
     emplace_refuses("simulate " ORDERED "-p best.json --why", "fused ops");
     emplace_ok("simulate " ORDERED "-p best.json --trace step.json");
-    emplace_warns("replay best.json --export plan.txt", "fusion of ops in best.json");
+    emplace_ok("replay plain.json --export plan.txt --force");
+    cr_expect_null(strstr(program_err, "not replayed"), "%s", program_err);
     emplace_refuses("place " ORDERED "--method scotch --start plain.json", "scotch");
 }
 
@@ -132,17 +136,6 @@ Test(placements, order_and_fusion_are_decided_together)
     cr_expect_eq(step_of("place " ORDERED "--method random --decide devices,fusion "
                          "--budget 3 --out random.json"),
                  step_of("simulate " ORDERED "-p random.json"));
-}
-
-Test(placements, replay_says_that_it_follows_no_order)
-{
-#define TINY "rnnlm:units=64,steps=2,sampled=8,vocab=100,batch=8 -m k40x2 --method m-etf "
-    emplace_ok("place " TINY "--out plain.json");
-    emplace_ok("place " TINY "--decide devices,order --out best.json --record best.h5");
-    emplace_warns("replay best.json --export a.txt", "order of ops in best.json");
-    emplace_warns("replay best.h5 --export b.txt", "order of ops in best.h5");
-    emplace_ok("replay plain.json --export c.txt");
-    cr_expect_null(strstr(program_err, "not replayed"), "%s", program_err);
 }
 
 Test(placements, orders_do_not_depend_on_threads)
@@ -396,18 +389,6 @@ Test(placements, of_a_config_name_modules_with_parameters_of_their_own)
     char *map = scratch_read("placement.py", NULL);
     cr_expect_null(strstr(map, "experts."), "%s", map);
     free(map);
-}
-
-Test(placements, a_device_map_is_refused_before_the_search)
-{
-    emplace_write("config.json", config);
-    emplace_refuses("place hf:path=config.json,batch=2,seq=16 -m k40x4x2 "
-                    "--budget 1000000000 --out placement.py",
-                    "one computer");
-    emplace_refuses("place onnx:path=m.onnx -m k40x2 --out placement.py", "m.onnx");
-    emplace_write("m.txt",
-                  "HloModule m\nENTRY e {\nROOT a = f32[2] constant({1, 2})\n}\n");
-    emplace_refuses("place m.txt -m k40x2 --out placement.py", "m.txt");
 }
 
 /* ---- no command searches and then refuses, whatever the form ---- */

@@ -700,9 +700,14 @@ Test(forms, what_no_placement_can_have_is_refused_before_the_search)
         {PHASE("decode") "-m k40x2 --out p.sh -M anneal --decide devices,order",
          "p.sh|order"},
         {"place rnnlm:steps=2 -m k40x2 --out p.megatron.sh", "model.layers.0"},
-        {"place rnnlm:steps=2 -m k40x2 --out p.device_map.json", "PyTorch"}};
+        {"place rnnlm:steps=2 -m k40x2 --out p.device_map.json", "PyTorch"},
+        {PHASE("decode") "-m k40x4x2 --out p.py", "one computer"},
+        {"place onnx:path=m.onnx -m k40x2 --out p.py", "m.onnx"},
+        {"place m.txt -m k40x2 --out p.py", "m.txt"}};
 
     write_config("Qwen--Qwen3-0.6B");
+    emplace_write("m.txt",
+                  "HloModule m\nENTRY e {\nROOT a = f32[2] constant({1, 2})\n}\n");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         emplace_refuses(wrong[i][0], wrong[i][1]);
 }
