@@ -452,17 +452,6 @@ Test(placers, take_the_defaults_that_they_list)
     fixture_destroy(f);
 }
 
-/* "emplace methods" has a line for each. */
-Test(placers, advice_fits_a_line)
-{
-    int32_t                  count;
-    const emp_method *const *types = emp_baselines(&count);
-
-    for (int32_t t = 0; t < count; t++)
-        cr_expect_leq(strlen(types[t]->advice), EMP_ADVICE_CHARACTERS, "%s: \"%s\"",
-                      types[t]->name, types[t]->advice);
-}
-
 static emp_status init_nothing(void *state, const emp_problem *problem,
                                const emp_method_params *params, emp_error *err)
 {

@@ -55,7 +55,8 @@ static const subject subjects[] = {
     {&emp_method_doppler, NULL, "width=8,steps=2,samples=4,imitation=40", 4},
     {&emp_method_go, "paper", GO ",lr=0.01", 8},
     {&emp_method_go, "emplace", GO ",lr=0.01", 8},
-    {&emp_method_go, "emplace", GO ",lr=0.01,rounds=2", 8}};
+    {&emp_method_go, "emplace", GO ",lr=0.01,rounds=2", 8},
+    {&emp_method_go, "emplace", GO ",nodes=groups,groups=6,names=matched", 8}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
 static task h;

@@ -232,28 +232,6 @@ Test(emplace_replay, how_the_runner_ended_is_told)
     }
 }
 
-/* No file may have more than so many blocks: writing fails in the middle of it. */
-static void expect_no_file(const char *limit, const char *arguments, const char *files)
-{
-    int   status = 0;
-    pid_t child = program_start(limit, "cli/emplace", arguments);
-
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 1, "%s: status %d", arguments,
-              status);
-    char *left = scratch_find(files);
-    cr_expect_null(left, "%s leaves %s", arguments, left);
-    free(left);
-}
-
-Test(emplace_replay, what_may_not_grow_is_no_half_file)
-{
-    expect_no_file("ulimit -f 2;",
-                   "replay gpu.json --memory 1024 --steps 1 --out result.txt", "result*");
-    expect_no_file("ulimit -f 2;",
-                   "replay gpu.json --memory 1024 --steps 1 --trace step.json", "step*");
-}
-
 Test(emplace_replay, interrupted_it_leaves_nothing)
 {
     cr_expect_eq(program_interrupt("cli/emplace",

@@ -91,19 +91,6 @@ Test(max_load, is_that_worked_out_by_hand)
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
 
-/* Two GPUs: the cuts are 10 + 1 | 90 + 1, 30 + 3 | 70 + 3, 40 + 4 | 60 + 4, and 60 + 6 | 40 + 6. */
-Test(dp_contiguous, cuts_the_diamond_best)
-{
-    task          p;
-    emp_device_id device[4];
-
-    task_create_stated(&p, diamond, 4, diamond_edges, 5, 1, 2, ROOMY, "msr-load");
-    MUST(place(p.problem, NULL, device, NULL));
-    cr_expect_eq(simulate(p.problem, device).step_time_ns, 64000);
-    task_destroy(&p);
-    cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
 /* ---- blocks and ideals ---- */
 
 #define WORK .gpu_us = 1, .cpu_us = 1

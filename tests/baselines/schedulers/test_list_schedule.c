@@ -202,29 +202,6 @@ Test(list_schedule, peft_has_the_makespan_of_its_paper)
     cr_expect_eq(makespan_of(&h, emp_schedule_heft), 133);
 }
 
-/* Tasks 0 and 1 of 4 ns start at once on two devices. Task 2 reads 0, task 3 reads 1, each
- * of 3 ns after 5 ns elsewhere; task 4 of 2 ns is free to start, and has the shortest way to
- * go: at 4 ns devices are free, 2 and 3 follow at home, 4 after the first of them. */
-Test(list_schedule, etf_by_hand)
-{
-    static const int  time[10] = {4, 4, 4, 4, 3, 3, 3, 3, 2, 2};
-    static hand_tasks h;
-    emp_list_schedule s = {0};
-
-    hand_tasks_init(&h, 5, 2, time);
-    hand_tasks_tensor(&h, 0, 5, 1 << 2);
-    hand_tasks_tensor(&h, 1, 5, 1 << 3);
-    hand_tasks_finish(&h);
-    MUST(schedule(&s, &h, emp_schedule_etf, NULL));
-    const emp_time_ns start[5] = {0, 0, 4, 4, 7};
-    const int         device[5] = {0, 1, 0, 1, 0};
-    for (int v = 0; v < 5; v++) {
-        cr_expect_eq(s.start_ns[v], start[v], "task %d at %ld", v, (long)s.start_ns[v]);
-        cr_expect_eq(s.device_of_task[v], device[v], "task %d", v);
-    }
-    emp_list_schedule_clear(&s);
-}
-
 /* A tensor of 60 bytes is there while its reader's variable of 50 must come, in 100. */
 Test(list_schedule, what_fits_nowhere_is_said_in_one_sentence)
 {
@@ -299,32 +276,6 @@ Test(sct_lp, is_as_good_as_its_dual_proves)
         expect_certificate(&h, seed);
     }
     cr_expect_eq(emp_mem_live_blocks(), 0);
-}
-
-/* One task, then two of which one can be the favourite: at best each of the two waits for
- * half of its transfer, 2 + 4 / 2 + 2. In a fork of different costs 2 x = 6 (1 - x). */
-Test(sct_lp, by_hand)
-{
-    static const int  time[6] = {2, 2, 2, 2, 2, 2};
-    static hand_tasks h;
-    emp_sct_solution  s;
-
-    hand_tasks_init(&h, 3, 2, time);
-    hand_tasks_tensor(&h, 0, 4, 6);
-    hand_tasks_finish(&h);
-    MUST(emp_sct_solve(&s, &h.graph, NULL));
-    cr_expect_float_eq(s.makespan_ns, 6.0, 1e-9);
-    emp_sct_solution_clear(&s);
-
-    hand_tasks_init(&h, 3, 2, time);
-    hand_tasks_tensor(&h, 0, 2, 2);
-    hand_tasks_tensor(&h, 0, 6, 4);
-    hand_tasks_finish(&h);
-    MUST(emp_sct_solve(&s, &h.graph, NULL));
-    cr_expect_float_eq(s.makespan_ns, 2 + 1.5 + 2, 1e-9);
-    cr_expect_float_eq(s.apart[0], 0.75, 1e-9);
-    cr_expect_float_eq(s.apart[1], 0.25, 1e-9);
-    emp_sct_solution_clear(&s);
 }
 
 /* GLPK would abort() when its memory is out. */

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "baselines/baselines.h"
 #include "policy/doppler/doppler.h"
 #include "sim/engine/sim.h"
-#include "tests/support/facts.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
 
@@ -210,52 +208,4 @@ Test(doppler, levels_follow_the_order_of_selection)
                          level[k][agent->run[k].node_of_step[i - 1]]);
     }
     emp_method_destroy(&emp_method_doppler, state);
-}
-
-/* ---- DOPPLER's own graphs ---- */
-
-static void pose_published(const char *file)
-{
-    fact_create_instance(&t, fact_peer_path("graphs/doppler", file, ".txt"), 0, NULL);
-    MUST(emp_sim_create(&sim, t.problem, &why));
-}
-
-/* The best of so many samples, in ms. */
-static double best_ms(const emp_method *type, const char *options, int32_t samples)
-{
-    const emp_method_params params = {
-        .seed = 1, .threads = 1, .options = options, .budget_evaluations = samples};
-    emp_owned_decision p;
-    emp_sim_result     result;
-    void              *state = NULL;
-    double             best = 1e300;
-    int32_t            count = 0;
-
-    MUST(emp_method_create(&state, type, t.problem, &params, NULL));
-    MUST(emp_decision_init(&p, t.graph->op_count, 0, NULL));
-    for (int32_t i = 0; i < samples; i++) {
-        MUST(emp_method_ask(type, state, &p, 1, &count, NULL));
-        emp_problem_legalize(t.problem, p.device_of_op);
-        MUST(emp_sim_run(sim, p.device_of_op, &result, NULL));
-        const double    ms = (double)result.step_time_ns * 1e-6;
-        const emp_score score = {.step_time_s = 1e-3 * ms, .is_feasible = true};
-        best = ms < best ? ms : best;
-        MUST(emp_method_tell(type, state, &score, 1, NULL));
-    }
-    emp_decision_clear(&p);
-    emp_method_destroy(type, state);
-    return best;
-}
-
-/* The preset `paper`, with smaller networks and less imitation. */
-TestSuite(published_doppler, .fini = destroy);
-
-Test(published_doppler, is_better_than_random_with_the_same_samples)
-{
-    pose_published("ffnn_192nodes");
-    const double ours =
-        best_ms(&emp_method_doppler, "width=32,steps=2,imitation=300", 100);
-    const double random = best_ms(&emp_method_random, NULL, 100);
-
-    cr_expect_lt(ours, 0.95 * random, "%g ms, random %g ms", ours, random);
 }

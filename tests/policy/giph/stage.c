@@ -10,11 +10,6 @@
 void stage_open(stage *s, const char *source, const char *machine, const char *runtime)
 {
     task_create(&s->h, source, machine, runtime);
-    stage_open_task(s);
-}
-
-void stage_open_task(stage *s)
-{
     cr_assert_leq(s->h.graph->op_count, STAGE_OPS);
     MUST(emp_sim_create(&s->sim, s->h.problem, &why));
 }
@@ -25,21 +20,14 @@ void stage_close(stage *s)
     task_destroy(&s->h);
 }
 
-emp_giph_options stage_options(const char *preset, const char *text)
-{
-    const emp_method_params params = {.preset = preset, .options = text};
-    emp_giph_options        options;
-
-    MUST(emp_method_options_parse(&options, &emp_method_giph, &params, &why));
-    return options;
-}
-
 void stage_agent(const stage *s, emp_giph_agent *agent, const char *preset,
                  const char *text, uint64_t seed, int32_t threads)
 {
-    const emp_giph_options  options = stage_options(preset, text);
-    const emp_method_params params = {.seed = seed, .threads = threads};
+    const emp_method_params params = {
+        .seed = seed, .threads = threads, .preset = preset, .options = text};
+    emp_giph_options options;
 
+    MUST(emp_method_options_parse(&options, &emp_method_giph, &params, &why));
     MUST(emp_giph_agent_init(agent, s->h.problem, &options, &params, &why));
 }
 

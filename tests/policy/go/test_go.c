@@ -181,38 +181,6 @@ Test(go, the_largest_network_has_room)
                        create_deciding(SMALL "layers=4,graph_layers=4", NULL));
 }
 
-/* Few groups, shown on one GPU or the other: what they are called is left to the network. */
-Test(go, imitates_an_example_of_groups)
-{
-    emp_owned_decision proposed, example;
-    int32_t            same = 0, ops = 0;
-    double             loss = 0.0;
-    void              *state =
-        create(1, "emplace", SMALL "lr=0.01,clip=10,nodes=groups,groups=6,names=matched");
-    const emp_go_agent *agent = (const emp_go_agent *)state;
-
-    MUST(emp_decision_init(&proposed, h.graph->op_count, 0, NULL));
-    MUST(emp_decision_init(&example, h.graph->op_count, 0, NULL));
-    cr_expect_leq(agent->nodes->node_count, 6);
-    for (emp_op_id op = 0; op < h.graph->op_count; op++)
-        if (agent->nodes->node_of_op[op] >= 0)
-            example.device_of_op[op] =
-                (emp_device_id)(1 + agent->nodes->node_of_op[op] % 2);
-    for (int u = 0; u < 600; u++)
-        MUST(emp_method_go.learning->imitate(state, &example, &loss, NULL));
-    cr_expect_lt(loss, 0.1);
-    method_ask(&emp_method_go, state, &proposed, 1);
-    for (emp_op_id op = 0; op < h.graph->op_count; op++) {
-        if (agent->nodes->node_of_op[op] < 0) continue;
-        same += proposed.device_of_op[op] == example.device_of_op[op];
-        ops++;
-    }
-    cr_expect(same == 0 || same == ops, "%d of %d ops are as shown", same, ops);
-    emp_method_destroy(&emp_method_go, state);
-    emp_decision_clear(&example);
-    emp_decision_clear(&proposed);
-}
-
 /* It proposes what it was shown, its GPUs by other names: those of the example swapped. */
 Test(go, imitates_an_example)
 {
