@@ -163,8 +163,7 @@ static void judge_by_returns(int update)
 {
     for (int t = 0; t < moves; t++) {
         double mean = 0.0;
-        for (int k = 0; k < episodes; k++)
-            mean += discounted(history[k], t) / episodes;
+        for (int k = 0; k < episodes; k++) mean += discounted(history[k], t) / episodes;
         average[t] = (average[t] * (update - 1) + mean) / update;
         for (int k = 0; k < episodes; k++)
             history[k][t].advantage = discounted(history[k], t) - average[t];
