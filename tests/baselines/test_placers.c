@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
+#include "run/methods.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/methods.h"
 #include "tests/support/survive.h"
@@ -35,18 +36,6 @@ static int32_t count_cut_edges(const fixture *f, const emp_device_id *device_of_
     for (int32_t i = 0; i < f->edge_count; i++)
         cut += device_of_op[f->from[i]] != device_of_op[f->to[i]];
     return cut;
-}
-
-static const emp_method *find_type(const char *name)
-{
-    int32_t                  count;
-    const emp_method *const *types = emp_baselines(&count);
-
-    for (int32_t t = 0; t < count; t++) {
-        if (strcmp(types[t]->name, name) == 0) return types[t];
-    }
-    cr_assert_fail("no method %s", name);
-    return NULL;
 }
 
 /* For graphs as wide as a tangle: dp-contiguous takes one order of them, and has tests of its own. */
@@ -418,9 +407,10 @@ Test(placers, wrong_options_are_named)
     const emp_problem *problem = fixture_problem(f);
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const emp_method       *type = find_type(cases[i][0]);
+        const emp_method       *type = NULL;
         const emp_method_params params = {.options = cases[i][1]};
         void                   *state = NULL;
+        MUST(emp_method_find(&type, cases[i][0], &why));
         MUST_FAIL(emp_method_create(&state, type, problem, &params, &why), EMP_EINVAL,
                   cases[i][2]);
         cr_expect_null(state);

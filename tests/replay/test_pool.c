@@ -78,19 +78,3 @@ Test(pool, random_parts_never_overlap_and_all_comes_back)
     emp_pool_destroy(pool);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
-
-Test(pool, what_is_too_large_is_refused_and_changes_nothing)
-{
-    emp_pool *pool = NULL;
-
-    MUST(emp_pool_create(&pool, 1024, 4, &why));
-    int32_t first = emp_pool_allocate(pool, 256), second = emp_pool_allocate(pool, 300);
-    cr_assert(first >= 0 && second >= 0);
-    cr_expect_eq(emp_pool_used(pool), 256 + 512);
-    cr_expect_lt(emp_pool_allocate(pool, 257), 0);
-    cr_expect_eq(emp_pool_used(pool), 256 + 512);
-    emp_pool_free(pool, first);
-    cr_expect_lt(emp_pool_allocate(pool, 512), 0,
-                 "256 + 256 bytes that are not neighbours");
-    emp_pool_destroy(pool);
-}

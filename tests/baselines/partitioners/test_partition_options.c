@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "baselines/baselines.h"
+#include "run/methods.h"
 #include "search/partition/scotch_cut.h"
 #include "tests/baselines/fixture.h"
 #include "tests/support/status.h"
@@ -156,16 +157,6 @@ Test(partition_graph, measured_power_is_the_speed_on_the_ops)
 
 /* ---- all options ------------------------------------------------------------------- */
 
-static const emp_method *find_type(const char *name)
-{
-    int32_t                  count;
-    const emp_method *const *types = emp_baselines(&count);
-
-    while (count > 0 && strcmp(types[count - 1]->name, name) != 0) count--;
-    cr_assert_gt(count, 0);
-    return types[count - 1];
-}
-
 Test(partition_options, keep_placements_a_function_of_the_seed)
 {
     static const char *const cases[][2] = {{"scotch", "arch=complete"},
@@ -199,7 +190,8 @@ Test(partition_options, keep_placements_a_function_of_the_seed)
     for (int32_t d = 1; d <= 4; d++) f->machine->device[d].memory_bytes_per_s = 1e11;
     const emp_problem *problem = fixture_problem(f);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const emp_method *type = find_type(cases[i][0]);
+        const emp_method *type = NULL;
+        MUST(emp_method_find(&type, cases[i][0], &why));
         fixture_place(type, problem, 3, cases[i][1], device);
         fixture_place(type, problem, 4, cases[i][1], again);
         fixture_place(type, problem, 3, cases[i][1], again);

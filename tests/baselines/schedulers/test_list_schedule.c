@@ -208,7 +208,6 @@ Test(list_schedule, what_fits_nowhere_is_said_in_one_sentence)
     static const int  time[4] = {1, 1, 1, 1};
     static hand_tasks h;
     emp_list_schedule s = {0};
-    emp_error         err = {0};
 
     hand_tasks_init(&h, 2, 2, time);
     hand_tasks_tensor(&h, 0, 60, 1 << 1);
@@ -216,9 +215,7 @@ Test(list_schedule, what_fits_nowhere_is_said_in_one_sentence)
     h.devices[0] = h.devices[1] = 2;
     h.machine.device[1].memory_bytes = 100;
     hand_tasks_finish(&h);
-    cr_expect_eq(schedule(&s, &h, emp_schedule_heft, &err), EMP_EINFEASIBLE);
-    cr_expect_not_null(strstr(err.msg, "gpu:0"), "%s", err.msg);
-    cr_expect_not_null(strstr(err.msg, "more memory"), "%s", err.msg);
+    MUST_FAIL(schedule(&s, &h, emp_schedule_heft, &why), EMP_EINFEASIBLE, "gpu:0");
     emp_list_schedule_clear(&s);
     h.machine.device[1].memory_bytes = 110;
     MUST(schedule(&s, &h, emp_schedule_heft, NULL));
@@ -283,14 +280,12 @@ Test(sct_lp, what_stops_glpk_is_an_error)
 {
     static hand_tasks h;
     emp_sct_solution  s;
-    emp_error         err = {0};
 
     hand_tasks_draw(&h, 2);
     glp_mem_limit(1); /* MB; the environment is this thread's, until it is ended */
     void *most = glp_alloc(1, 1048000); /* all but a little of it */
     cr_assert_not_null(most);
-    cr_expect_eq(emp_sct_solve(&s, &h.graph, &err), EMP_EEXTERNAL);
-    cr_expect_not_null(strstr(err.msg, "GLPK"), "%s", err.msg);
+    MUST_FAIL(emp_sct_solve(&s, &h.graph, &why), EMP_EEXTERNAL, "GLPK");
     emp_sct_solution_clear(&s);
     cr_expect_eq(emp_sct_solve(&s, &h.graph, NULL), EMP_OK, "with a new environment");
     emp_sct_solution_clear(&s);
