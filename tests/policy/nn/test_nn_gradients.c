@@ -40,19 +40,6 @@ Test(linear, gradients)
     check("b", linear_loss, b, db, K);
 }
 
-/* <J v, u> = <v, J' u> for the map from x to y. */
-Test(linear, backward_is_the_adjoint)
-{
-    double image[B * K];
-
-    fill(x, B * C, 1);
-    fill(w, C * K, 2);
-    fill(r, B * K, 4);
-    emp_linear_forward(image, x, w, NULL, B, C, K, 1);
-    emp_linear_backward(dx, dw, NULL, r, x, w, B, C, K, 1);
-    cr_expect_float_eq(dot(image, r, B * K), dot(x, dx, B * C), 1e-12);
-}
-
 Test(linear, gradients_accumulate)
 {
     double twice[C * K];
