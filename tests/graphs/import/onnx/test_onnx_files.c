@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Every ONNX file of the folder EMP_ONNX_FILES (by default shared/graphs beside the tree) loads, or
- * is refused by one sentence; the test prints a table of them. Without files it is skipped. */
+/* Do ONNX files of the folder EMP_ONNX_FILES (by default shared/graphs beside the tree) train as the traced steps of
+ * their models? Without files the test is skipped; test_indexed reads all files of that folder. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -38,44 +38,6 @@ static void path_of(char path[static PATH_BYTES], const char *name, size_t lengt
         snprintf(path, PATH_BYTES, "%s/%.*s%s", folder(), (int)length, name, end);
 
     cr_assert(written > 0 && written < PATH_BYTES, "%s is too long", name);
-}
-
-static void try_file(const char *name)
-{
-    char             path[PATH_BYTES];
-    emp_graph       *step = NULL;
-    emp_error        err = {0};
-    emp_import_notes notes = {0};
-
-    path_of(path, name, strlen(name), "");
-    if (emp_source_load_noted(&step, NULL, NULL, &notes, path, &err) == EMP_OK) {
-        printf("%-44s %6d %6d %6d %12.4g %12lld\n", name, step->op_count,
-               step->op_count - step->unknown_op_count, step->edge_count, step->flops,
-               (long long)step->parameter_count);
-        cr_expect_eq(step->unknown_op_count, 0, "%s", name);
-        cr_expect_eq(step->unknown_shape_count, 0, "%s", name);
-    } else {
-        printf("%-44s refused: %s\n", name, err.msg);
-        cr_expect_gt(strlen(err.msg), 0);
-    }
-    emp_graph_destroy(step);
-    emp_import_notes_clear(&notes);
-    cr_expect_eq(emp_mem_live_blocks(), 0, "%s", name);
-}
-
-Test(onnx_files, load_or_are_refused_by_a_sentence)
-{
-    struct dirent **entry = NULL;
-    int             count = scandir(folder(), &entry, is_onnx, alphasort);
-
-    if (count <= 0) cr_skip_test("no ONNX files in %s", folder());
-    printf("%-44s %6s %6s %6s %12s %12s\n", "file", "ops", "known", "edges", "FLOPs",
-           "parameters");
-    for (int i = 0; i < count; i++) {
-        try_file(entry[i]->d_name);
-        free(entry[i]);
-    }
-    free(entry);
 }
 
 /* What is compared of two graphs of one training step. */

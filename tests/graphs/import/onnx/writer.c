@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "tests/support/survive.h"
+
 /* Bytes that grow in a fixed array. */
 typedef struct {
     char   data[ONNX_WRITER_BYTES];
@@ -289,4 +292,120 @@ emp_slice onnx_model(onnx_writer *w, int opset)
     put_field(w->model, &size, 8, version.data, version.size);
     put_bytes(w->model, &size, w->functions, w->functions_size);
     return (emp_slice){w->model, size};
+}
+
+/* One statement of a text. */
+static void put_statement(onnx_writer *w, const char *statement)
+{
+    char head[64] = "", name[64] = "", inputs[64] = "";
+    int  at = (int)strlen(statement);
+
+    if (sscanf(statement, " %63s %63s %n", head, name, &at) < 2)
+        cr_assert_fail("\"%s\" is no statement", statement);
+    statement += at;
+    if (strcmp(name, "=") == 0) {
+        at = (int)strlen(statement);
+        (void)sscanf(statement, "%63s %63s %n", name, inputs, &at);
+        onnx_node(w, name, inputs, head, statement + at);
+        return;
+    }
+    const char *colon = strchr(statement, ':');
+    const char *sizes = colon != NULL ? colon + 1 : statement;
+    int         type = colon != NULL ? atoi(statement) : 1;
+    if (strcmp(head, "in") == 0)
+        onnx_input(w, name, type, sizes);
+    else if (strcmp(head, "out") == 0)
+        onnx_output(w, name, type, sizes);
+    else if (strcmp(head, "weight") == 0)
+        onnx_weight(w, name, type, sizes);
+    else if (strcmp(head, "ints") == 0)
+        onnx_ints(w, name, sizes);
+    else
+        cr_assert_fail("\"%s\" begins no statement", head);
+}
+
+void onnx_text(onnx_writer *w, const char *text)
+{
+    while (*text != '\0') {
+        char   statement[256];
+        size_t length = strcspn(text, ";");
+        snprintf(statement, sizeof statement, "%.*s", (int)length, text);
+        put_statement(w, statement);
+        text += length + (text[length] == ';');
+    }
+}
+
+/* ---- graphs of models ---- */
+
+static const emp_onnx_params no_params;
+
+emp_graph *onnx_load(onnx_writer *w, int opset, const emp_onnx_params *params,
+                     emp_import_notes *notes)
+{
+    emp_graph       *graph = NULL;
+    emp_import_notes own = {0};
+    emp_error        err = {0};
+
+    cr_assert_eq(emp_onnx_build(&graph, onnx_model(w, opset),
+                                params != NULL ? params : &no_params,
+                                notes != NULL ? notes : &own, &err),
+                 EMP_OK, "%s", err.msg);
+    emp_import_notes_clear(&own);
+    return graph;
+}
+
+void onnx_expect_refused(onnx_writer *w, int opset, const emp_onnx_params *params,
+                         const char *part)
+{
+    emp_graph       *graph = NULL;
+    emp_import_notes notes = {0};
+    emp_error        err = {0};
+
+    cr_expect_neq(emp_onnx_build(&graph, onnx_model(w, opset),
+                                 params != NULL ? params : &no_params, &notes, &err),
+                  EMP_OK, "no \"%s\"", part);
+    cr_expect_null(graph);
+    cr_expect_not_null(strstr(err.msg, part), "no \"%s\" in \"%s\"", part, err.msg);
+    emp_import_notes_clear(&notes);
+    cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+static emp_status build(emp_graph **graph, emp_slice model, const emp_onnx_params *params)
+{
+    emp_import_notes notes = {0};
+    emp_status       st = emp_onnx_build(graph, model, params, &notes, NULL);
+
+    emp_import_notes_clear(&notes);
+    return st;
+}
+
+void onnx_survive(onnx_writer *w, int opset, const char *train)
+{
+    const emp_slice       model = onnx_model(w, opset);
+    const emp_onnx_params params = {.train = train};
+    emp_graph            *graph = NULL;
+
+    SURVIVES_EVERY_ALLOCATION_FAILURE(build(&graph, model, &params),
+                                      cr_assert_null(graph));
+    emp_graph_destroy(graph);
+}
+
+int32_t onnx_count_type(const emp_graph *g, const char *type)
+{
+    int32_t count = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        count += strcmp(g->type_name[g->type[op]], type) == 0;
+    return count;
+}
+
+const char *onnx_shape_of(const emp_graph *g, const char *type)
+{
+    static char text[EMP_SHAPE_TEXT_BYTES];
+
+    strcpy(text, "no such op");
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (strcmp(g->type_name[g->type[op]], type) == 0)
+            emp_shape_format(g->tensor[g->output_offset[op]].shape, text);
+    return text;
 }
