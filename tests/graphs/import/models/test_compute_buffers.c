@@ -19,10 +19,6 @@ TestSuite(compute_buffers, .init = scratch_create, .fini = scratch_remove);
 
 static gguf_writer writer; /* too large for a stack */
 
-#define F32  0, 32
-#define Q4_0 2, 4.5
-#define Q8_0 8, 8.5
-
 enum { DEVICES = 4, SPLITS = 3, LAYERS = 5 };
 
 /* The layers that end the CPU, gpu:0 and gpu:1; the rest is on gpu:2. */
@@ -31,25 +27,16 @@ static const int splits[SPLITS][DEVICES - 1] = {{0, 99, 99}, {0, 2, 4}, {2, 4, 9
 static void write_dense(gguf_writer *w)
 {
     gguf_begin(w, "llama");
-    gguf_integer(w, "block_count", LAYERS);
-    gguf_integer(w, "embedding_length", 768);
-    gguf_integer(w, "feed_forward_length", 2560);
-    gguf_integer(w, "attention.head_count", 12);
-    gguf_integer(w, "attention.head_count_kv", 4);
-    gguf_tensor(w, "token_embd.weight", Q4_0, 768, 5000, 0);
-    for (int i = 0; i < LAYERS; i++) {
-        gguf_layer_tensor(w, i, "attn_norm.weight", F32, 768, 0, 0);
-        gguf_layer_tensor(w, i, "attn_q.weight", Q4_0, 768, 768, 0);
-        gguf_layer_tensor(w, i, "attn_k.weight", Q4_0, 768, 256, 0);
-        gguf_layer_tensor(w, i, "attn_v.weight", Q4_0, 768, 256, 0);
-        gguf_layer_tensor(w, i, "attn_output.weight", Q4_0, 768, 768, 0);
-        gguf_layer_tensor(w, i, "ffn_norm.weight", F32, 768, 0, 0);
-        gguf_layer_tensor(w, i, "ffn_gate.weight", Q4_0, 768, 2560, 0);
-        gguf_layer_tensor(w, i, "ffn_up.weight", Q4_0, 768, 2560, 0);
-        gguf_layer_tensor(w, i, "ffn_down.weight", Q4_0, 2560, 768, 0);
-    }
-    gguf_tensor(w, "output_norm.weight", F32, 768, 0, 0);
-    gguf_tensor(w, "output.weight", Q4_0, 768, 5000, 0);
+    gguf_integers_of(w, "block_count=5 embedding_length=768 feed_forward_length=2560 "
+                        "attention.head_count=12 attention.head_count_kv=4");
+    gguf_tensors(w, -1,
+                 "token_embd Q4_0 768x5000; output_norm F32 768; output Q4_0 768x5000");
+    for (int i = 0; i < LAYERS; i++)
+        gguf_tensors(
+            w, i,
+            "attn_norm F32 768; attn_q Q4_0 768x768; attn_k Q4_0 768x256;"
+            "attn_v Q4_0 768x256; attn_output Q4_0 768x768; ffn_norm F32 768;"
+            "ffn_gate Q4_0 768x2560; ffn_up Q4_0 768x2560; ffn_down Q4_0 2560x768");
     gguf_finish(w);
 }
 
@@ -57,30 +44,19 @@ static void write_dense(gguf_writer *w)
 static void write_windows(gguf_writer *w)
 {
     gguf_begin(w, "gpt-oss");
-    gguf_integer(w, "block_count", 6);
-    gguf_integer(w, "embedding_length", 768);
-    gguf_integer(w, "attention.head_count", 12);
-    gguf_integer(w, "attention.head_count_kv", 4);
-    gguf_integer(w, "attention.key_length", 64);
-    gguf_integer(w, "attention.value_length", 64);
-    gguf_integer(w, "attention.sliding_window", 64);
-    gguf_integer(w, "expert_used_count", 3);
-    gguf_tensor(w, "token_embd.weight", Q8_0, 768, 9000, 0);
-    gguf_tensor(w, "output.weight", Q8_0, 768, 9000, 0);
-    gguf_tensor(w, "output_norm.weight", F32, 768, 0, 0);
-    for (int i = 0; i < 6; i++) {
-        gguf_layer_tensor(w, i, "attn_norm.weight", F32, 768, 0, 0);
-        gguf_layer_tensor(w, i, "post_attention_norm.weight", F32, 768, 0, 0);
-        gguf_layer_tensor(w, i, "attn_q.weight", Q8_0, 768, 768, 0);
-        gguf_layer_tensor(w, i, "attn_k.weight", Q8_0, 768, 256, 0);
-        gguf_layer_tensor(w, i, "attn_v.weight", Q8_0, 768, 256, 0);
-        gguf_layer_tensor(w, i, "attn_output.weight", Q8_0, 768, 768, 0);
-        gguf_layer_tensor(w, i, "attn_sinks.weight", F32, 12, 0, 0);
-        gguf_layer_tensor(w, i, "ffn_gate_inp.weight", F32, 768, 6, 0);
-        gguf_layer_tensor(w, i, "ffn_gate_exps.weight", Q8_0, 768, 768, 6);
-        gguf_layer_tensor(w, i, "ffn_up_exps.weight", Q8_0, 768, 768, 6);
-        gguf_layer_tensor(w, i, "ffn_down_exps.weight", Q8_0, 768, 768, 6);
-    }
+    gguf_integers_of(w, "block_count=6 embedding_length=768 attention.head_count=12 "
+                        "attention.head_count_kv=4 attention.key_length=64 "
+                        "attention.value_length=64 attention.sliding_window=64 "
+                        "expert_used_count=3");
+    gguf_tensors(w, -1,
+                 "token_embd Q8_0 768x9000; output Q8_0 768x9000; output_norm F32 768");
+    for (int i = 0; i < 6; i++)
+        gguf_tensors(
+            w, i,
+            "attn_norm F32 768; post_attention_norm F32 768; attn_q Q8_0 768x768;"
+            "attn_k Q8_0 768x256; attn_v Q8_0 768x256; attn_output Q8_0 768x768;"
+            "attn_sinks F32 12; ffn_gate_inp F32 768x6; ffn_gate_exps Q8_0 768x768x6;"
+            "ffn_up_exps Q8_0 768x768x6; ffn_down_exps Q8_0 768x768x6");
     gguf_finish(w);
 }
 
