@@ -20,7 +20,8 @@ emp_graph *graph_import(const char *path, emp_import_notes *notes,
 /** Path of a file of the sources; static storage. */
 const char *graph_source_path(const char *path);
 
-/** Expects that the source is refused with this status and a message that has \a part in it. */
+/** Expects that the source is refused with this status, or any where it is EMP_OK, and a message that has
+ * \a part in it. */
 void graph_expect_refused(const char *source, emp_status status, const char *part);
 
 /** Texts of files, which may have ' in place of ", and parts of the messages about them. */

@@ -3,49 +3,23 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
-static emp_status read_path(emp_graph **graph, emp_import_notes *notes, const char *path,
-                            emp_error *err)
+emp_graph *hlo_graph(const char *text, emp_import_notes *notes)
 {
-    emp_import_params params = emp_import_params_default();
-
-    params.notes = notes;
-    return emp_import_load(graph, NULL, path, &params, err);
+    scratch_write("module.txt", text, strlen(text));
+    return graph_import(scratch_path("module.txt"), notes, NULL);
 }
 
-emp_status hlo_read_text(emp_graph **graph, emp_import_notes *notes, const char *text,
-                         emp_error *err)
+emp_graph *hlo_file(const char *name, emp_import_notes *notes)
 {
-    char path[SCRATCH_PATH_BYTES];
+    char path[128];
 
-    scratch_write_text(path, sizeof path, "module.txt", text);
-    return read_path(graph, notes, path, err);
-}
-
-emp_status hlo_read_file(emp_graph **graph, emp_import_notes *notes, const char *name,
-                         emp_error *err)
-{
-    const char *folder = getenv("EMP_SOURCE_DIR");
-    char        path[512];
-
-    snprintf(path, sizeof path, "%s/tests/graphs/import/hlo/%s",
-             folder != NULL ? folder : ".", name);
-    return read_path(graph, notes, path, err);
-}
-
-emp_graph *hlo_graph(const char *text)
-{
-    emp_graph       *graph = NULL;
-    emp_import_notes notes = {0};
-    emp_error        err = {0};
-
-    cr_assert_eq(hlo_read_text(&graph, &notes, text, &err), EMP_OK, "%s", err.msg);
-    emp_import_notes_clear(&notes);
-    return graph;
+    snprintf(path, sizeof path, "tests/graphs/import/hlo/%s", name);
+    return graph_import(graph_source_path(path), notes, NULL);
 }
 
 emp_op_id hlo_find(const emp_graph *g, const char *ending)
@@ -85,21 +59,4 @@ bool hlo_waits(const emp_graph *g, const char *op_name, const char *before)
     for (int32_t i = g->control_offset[op]; i < g->control_offset[op + 1]; i++)
         if (g->control[i] == from) return true;
     return false;
-}
-
-static bool is_among(const char *const *list, int32_t count, const char *words)
-{
-    for (int32_t i = 0; i < count && i < EMP_NOTES_MAX; i++)
-        if (list[i] != NULL && strstr(list[i], words) != NULL) return true;
-    return false;
-}
-
-bool hlo_is_assumed(const emp_import_notes *notes, const char *words)
-{
-    return is_among(notes->assumption, notes->assumption_count, words);
-}
-
-bool hlo_is_problem(const emp_import_notes *notes, const char *words)
-{
-    return is_among(notes->problem, notes->problem_count, words);
 }

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "tests/graphs/import/hlo/sample.h"
+#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 
 TestSuite(hlo_control, .init = scratch_create, .fini = scratch_remove);
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 #define HEAD "HloModule m, is_scheduled=true\n"
 #define SUM                                                                              \
@@ -31,43 +34,28 @@ TestSuite(hlo_control, .init = scratch_create, .fini = scratch_remove);
         "ROOT %r = f32[4,4] get-tuple-element(%w), index=1\n}\n"
 #define TRIPS(n) ", backend_config={\"known_trip_count\":{\"n\":\"" n "\"}}"
 
-static void expect_refused(const char *text, emp_status status, const char *words)
+static void expect_iterations(const char *text, int count)
 {
-    emp_graph       *g = NULL;
-    emp_import_notes notes = {0};
-    emp_error        err = {0};
+    emp_graph *g = hlo_graph(text, NULL);
 
-    cr_expect_eq(hlo_read_text(&g, &notes, text, &err), status, "%s", err.msg);
-    cr_expect(strstr(err.msg, words) != NULL, "\"%s\" has no \"%s\"", err.msg, words);
-    cr_expect_null(g);
-    emp_import_notes_clear(&notes);
+    cr_expect_eq(graph_class_flops(g, EMP_OP_GEMM), count * 2.0 * 4 * 4 * 4,
+                 "%.0f for %d iterations", graph_class_flops(g, EMP_OP_GEMM), count);
+    emp_graph_destroy(g);
 }
 
 Test(hlo_control, a_loop_is_as_many_bodies_as_it_has_iterations)
 {
-    emp_graph *g = hlo_graph(LOOP(TRIPS("25")));
-    double     products = 0.0;
+    emp_graph *g = hlo_graph(LOOP(TRIPS("25")), NULL);
 
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        if (g->op[op].cost->op_class == EMP_OP_GEMM) products += g->op[op].cost->flops;
-    cr_expect_eq(products, 25 * 2.0 * 4 * 4 * 4);
+    cr_expect_eq(graph_class_flops(g, EMP_OP_GEMM), 25 * 2.0 * 4 * 4 * 4);
     cr_expect_eq(g->op_count, 3 + 25 * 2, "a parameter, two constants, and %d",
                  g->op_count);
     cr_expect(hlo_reads(g, "w.0/y", "x") && hlo_reads(g, "w.24/y", "w.23/y"));
     cr_expect(g->is_target[hlo_find(g, "w.24/y")]);
     emp_graph_destroy(g);
-    g = hlo_graph(LOOP(TRIPS("0")));
+    g = hlo_graph(LOOP(TRIPS("0")), NULL);
     cr_expect(g->is_target[hlo_find(g, "x")]);
     emp_graph_destroy(g);
-}
-
-Test(hlo_control, a_loop_of_unknown_length_is_refused_by_name)
-{
-    expect_refused(LOOP(""), EMP_EFORMAT, "w has no known_trip_count");
-    expect_refused(LOOP(", backend_config={\"other\":1}"), EMP_EFORMAT,
-                   "known_trip_count");
-    expect_refused(LOOP(", backend_config={\"known_trip_count\":{\"n\":\"-3\"}}"),
-                   EMP_EFORMAT, "known_trip_count");
 }
 
 /* Modules that XLA has not compiled have no known_trip_count: lax.scan and lax.fori_loop are loops by a
@@ -83,18 +71,6 @@ Test(hlo_control, a_loop_of_unknown_length_is_refused_by_name)
                    "%w = (s32[], f32[4,4]) while(%t), condition=%test, body=%body\n" \
                    "ROOT %r = f32[4,4] get-tuple-element(%w), index=1\n}\n"
 
-static void expect_iterations(const char *text, int count)
-{
-    emp_graph *g = hlo_graph(text);
-    double     products = 0.0;
-
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        if (g->op[op].cost->op_class == EMP_OP_GEMM) products += g->op[op].cost->flops;
-    cr_expect_eq(products, count * 2.0 * 4 * 4 * 4, "%.0f for %d iterations", products,
-                 count);
-    emp_graph_destroy(g);
-}
-
 Test(hlo_control, a_counted_loop_has_as_many_iterations)
 {
     expect_iterations(COUNTED(UNTIL("32", "LT"), "0"), 32);
@@ -102,15 +78,12 @@ Test(hlo_control, a_counted_loop_has_as_many_iterations)
     expect_iterations(COUNTED(UNTIL("-1", "LT"), "-4"), 3);
     expect_iterations(COUNTED(UNTIL("7", "NE"), "0"), 7);
     expect_iterations(COUNTED(UNTIL("0", "LT"), "0"), 0);
-    expect_refused(COUNTED(UNTIL("0", "GE"), "0"), EMP_EFORMAT, "known_trip_count");
 }
 
 /* As a decoder that writes at most so many tokens, and ends when all sequences have ended. */
 Test(hlo_control, a_loop_that_data_may_end_earlier_has_its_bound)
 {
-    emp_graph        *g = NULL;
     emp_import_notes  notes = {0};
-    emp_error         err = {0};
     static const char text[] = COUNTED(
         "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%n = s32[] get-tuple-element(%s), "
         "index=0\n%x = f32[4,4] get-tuple-element(%s), index=1\n%e = s32[] "
@@ -118,10 +91,10 @@ Test(hlo_control, a_loop_that_data_may_end_earlier_has_its_bound)
         "%d = pred[] compare(%f, %f), direction=EQ\nROOT %b = pred[] and(%d, %c)\n}\n",
         "0");
 
-    cr_assert_eq(hlo_read_text(&g, &notes, text, &err), EMP_OK, "%s", err.msg);
+    emp_graph *g = hlo_graph(text, &notes);
     cr_expect_eq(hlo_cost(g, "w.5/y")->flops, 2.0 * 4 * 4 * 4);
     cr_expect_eq(emp_graph_find(g, "w.6/y"), -1);
-    cr_expect(hlo_is_assumed(&notes, "w has all of its 6 iterations"));
+    cr_expect(graph_is_noted(&notes, "w has all of its 6 iterations"));
     emp_graph_destroy(g);
     emp_import_notes_clear(&notes);
 }
@@ -129,9 +102,7 @@ Test(hlo_control, a_loop_that_data_may_end_earlier_has_its_bound)
 /* Newton's method, say: nothing but data ends it. Two of them, as one must not use up what the other needs. */
 Test(hlo_control, a_loop_that_only_data_end_has_one_iteration)
 {
-    emp_graph        *g = NULL;
     emp_import_notes  notes = {0};
-    emp_error         err = {0};
     static const char text[] =
         HEAD "%test {\n%s = (s32[], f32[4,4]) parameter(0)\n%x = f32[4,4] "
              "get-tuple-element(%s), index=1\n%f = f32[] slice(%x)\nROOT %d = pred[] "
@@ -142,14 +113,14 @@ Test(hlo_control, a_loop_that_only_data_end_has_one_iteration)
              "%v = (s32[], f32[4,4]) while(%w), condition=%test, body=%body\n"
              "ROOT %r = f32[4,4] get-tuple-element(%v), index=1\n}\n";
 
-    cr_assert_eq(hlo_read_text(&g, &notes, text, &err), EMP_OK, "%s", err.msg);
+    emp_graph *g = hlo_graph(text, &notes);
     cr_expect_eq(hlo_cost(g, "w.0/y")->flops, 2.0 * 4 * 4 * 4);
     cr_expect(hlo_reads(g, "v.0/y", "w.0/y"));
     cr_expect_eq(emp_graph_find(g, "w.1/y"), -1);
     cr_expect(
-        hlo_is_assumed(&notes, "w has one iteration, as its length depends on data"));
+        graph_is_noted(&notes, "w has one iteration, as its length depends on data"));
     cr_expect(
-        hlo_is_assumed(&notes, "v has one iteration, as its length depends on data"));
+        graph_is_noted(&notes, "v has one iteration, as its length depends on data"));
     emp_graph_destroy(g);
     emp_import_notes_clear(&notes);
 }
@@ -193,19 +164,26 @@ Test(hlo_control, a_loop_within_a_loop_is_counted_by_the_state_of_the_outer_one)
         1 + 2 + 3);
 }
 
-Test(hlo_control, loops_of_too_many_ops_are_refused_by_name)
+Test(hlo_control, loops_that_cannot_be_read_are_refused)
 {
-    expect_refused(LOOP(TRIPS("1000000000000")), EMP_EUNSUPPORTED,
-                   "its loops and calls run more ops than are read, at ");
-}
-
-/* 2^40 runs of an empty body: no ops, and yet no end. */
-Test(hlo_control, loops_in_loops_come_to_an_end)
-{
+    static const graph_fault endless[] = {
+        {LOOP(""), "w has no known_trip_count"},
+        {LOOP(", backend_config={\"other\":1}"), "known_trip_count"},
+        {LOOP(TRIPS("-3")), "known_trip_count"},
+        {COUNTED(UNTIL("0", "GE"), "0"), "known_trip_count"},
+        {HEAD TEST
+         "%body {\n%a = f32[] parameter(0)\nROOT %b = f32[] negate(%a)\n}\n"
+         "ENTRY %main {\n%k = s32[] constant(0)\n%x = f32[4,4] parameter(0)\n"
+         "%t = (s32[], f32[4,4]) tuple(%k, %x)\n"
+         "ROOT %w = (s32[], f32[4,4]) while(%t), condition=%test, body=%body" TRIPS(
+             "2") "\n}\n",
+         "operands of w"}};
     char text[8192] =
         HEAD "%test {\n%s = (f32[]) parameter(0)\nROOT %c = pred[] constant(true)\n}\n"
              "%b0 {\nROOT %s = (f32[]) parameter(0)\n}\n";
 
+    graph_expect_faults("module.txt", endless, COUNT(endless), EMP_EFORMAT);
+    /* 2^40 runs of an empty body: no ops, and yet no end */
     for (int i = 1; i <= 20; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "%%b%d {\n%%s = (f32[]) parameter(0)\nROOT %%w = (f32[]) while(%%s), "
@@ -213,39 +191,25 @@ Test(hlo_control, loops_in_loops_come_to_an_end)
                  i, i - 1);
     strcat(text, "ENTRY %main {\n%s = (f32[]) parameter(0)\nROOT %w = (f32[]) while(%s), "
                  "condition=%test, body=%b20" TRIPS("4") "\n}\n");
-    expect_refused(text, EMP_EUNSUPPORTED, "more ops than are read");
-}
-
-Test(hlo_control, a_body_that_does_not_fit_its_loop_is_refused)
-{
-    expect_refused(HEAD TEST
-                   "%body {\n%a = f32[] parameter(0)\nROOT %b = f32[] negate(%a)\n}\n"
-                   "ENTRY %main {\n%k = s32[] constant(0)\n%x = f32[4,4] parameter(0)\n"
-                   "%t = (s32[], f32[4,4]) tuple(%k, %x)\n"
-                   "ROOT %w = (s32[], f32[4,4]) while(%t), condition=%test, "
-                   "body=%body" TRIPS("2") "\n}\n",
-                   EMP_EFORMAT, "the operands of w are not the parameters of body");
+    const graph_fault large[] = {{LOOP(TRIPS("1000000000000")), "more ops than are read"},
+                                 {text, "more ops than are read"}};
+    graph_expect_faults("module.txt", large, COUNT(large), EMP_EUNSUPPORTED);
 }
 
 Test(hlo_control, a_conditional_takes_its_longest_branch)
 {
-    emp_graph       *g = NULL;
     emp_import_notes notes = {0};
-    emp_error        err = {0};
 
-    cr_assert_eq(
-        hlo_read_text(&g, &notes,
-                      HEAD
-                      "%short {\nROOT %a = f32[4] parameter(0)\n}\n"
-                      "%long {\n%a = f32[9] parameter(0)\nROOT %b = f32[4] slice(%a), "
-                      "slice={[0:4]}\n}\n"
-                      "ENTRY %main {\n%i = s32[] parameter(0)\n%x = f32[4] parameter(1)\n"
-                      "%y = f32[9] parameter(2)\n"
-                      "ROOT %c = f32[4] conditional(%i, %x, %y), "
-                      "branch_computations={%short, %long}\n}\n",
-                      &err),
-        EMP_OK, "%s", err.msg);
-    cr_expect(hlo_is_assumed(&notes, "c takes the longest of its branches, long"));
+    emp_graph *g = hlo_graph(
+        HEAD "%short {\nROOT %a = f32[4] parameter(0)\n}\n"
+             "%long {\n%a = f32[9] parameter(0)\nROOT %b = f32[4] slice(%a), "
+             "slice={[0:4]}\n}\n"
+             "ENTRY %main {\n%i = s32[] parameter(0)\n%x = f32[4] parameter(1)\n"
+             "%y = f32[9] parameter(2)\n"
+             "ROOT %c = f32[4] conditional(%i, %x, %y), "
+             "branch_computations={%short, %long}\n}\n",
+        &notes);
+    cr_expect(graph_is_noted(&notes, "c takes the longest of its branches, long"));
     cr_expect(hlo_reads(g, "c/b", "y"));
     emp_import_notes_clear(&notes);
     emp_graph_destroy(g);
@@ -264,7 +228,8 @@ Test(hlo_control, calls_and_starts_run_in_their_place)
              "%k = (f32[4]{0:S(5)}, f32[4], u32[]) copy-start(%d)\n"
              "%l = f32[4]{0:S(5)} copy-done(%k)\n"
              "%f = ((f32[4]), f32[4], u32[]) fusion-start(%l), kind=kLoop, calls=%twice\n"
-             "ROOT %e = f32[4] fusion-done(%f)\n}\n");
+             "ROOT %e = f32[4] fusion-done(%f)\n}\n",
+        NULL);
 
     cr_expect_eq(g->op_count, 5);
     cr_expect(hlo_reads(g, "s/b", "c/b") && hlo_reads(g, "k", "s/b") &&
@@ -289,27 +254,22 @@ static void expect_part(const emp_graph *g, const char *name, emp_collective op,
 /* Groups of a list, of a shape, and all devices. */
 Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
 {
-    emp_graph       *g = NULL;
     emp_import_notes notes = {0};
-    emp_error        err = {0};
 
-    cr_assert_eq(
-        hlo_read_text(
-            &g, &notes,
-            "HloModule m, is_scheduled=true, num_partitions=4\n" SUM
-            "ENTRY %main {\n%x = f32[8] parameter(0)\n"
-            "%r = f32[8] all-reduce-start(%x), replica_groups=[4,2]<=[8], to_apply=%sum\n"
-            "%s = f32[8] all-reduce-done(%r)\n"
-            "%g = (f32[8], f32[32]) all-gather-start(%s), "
-            "replica_groups={{0,1,2,3},{4,5,6,7}}, "
-            "dimensions={0}\n"
-            "%h = f32[32] all-gather-done(%g)\n"
-            "%c = f32[8] reduce-scatter(%h), replica_groups={}, dimensions={0}, "
-            "to_apply=%sum\n"
-            "ROOT %p = f32[8] collective-permute(%c), "
-            "source_target_pairs={{0,1},{1,0}}\n}\n",
-            &err),
-        EMP_OK, "%s", err.msg);
+    emp_graph *g = hlo_graph(
+        "HloModule m, is_scheduled=true, num_partitions=4\n" SUM
+        "ENTRY %main {\n%x = f32[8] parameter(0)\n"
+        "%r = f32[8] all-reduce-start(%x), replica_groups=[4,2]<=[8], to_apply=%sum\n"
+        "%s = f32[8] all-reduce-done(%r)\n"
+        "%g = (f32[8], f32[32]) all-gather-start(%s), "
+        "replica_groups={{0,1,2,3},{4,5,6,7}}, "
+        "dimensions={0}\n"
+        "%h = f32[32] all-gather-done(%g)\n"
+        "%c = f32[8] reduce-scatter(%h), replica_groups={}, dimensions={0}, "
+        "to_apply=%sum\n"
+        "ROOT %p = f32[8] collective-permute(%c), "
+        "source_target_pairs={{0,1},{1,0}}\n}\n",
+        &notes);
     cr_expect_eq(g->op_count, 5);
     cr_expect_eq(g->unknown_op_count, 0);
     cr_expect_eq(hlo_cost(g, "g")->bytes_read, 32);
@@ -320,27 +280,24 @@ Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
     expect_part(g, "g", EMP_COLLECTIVE_ALL_GATHER, 4, 128);
     expect_part(g, "c", EMP_COLLECTIVE_REDUCE_SCATTER, 4, 128);
     expect_part(g, "p", EMP_COLLECTIVE_ALL_REDUCE, 0, 0);
-    cr_expect(hlo_is_assumed(&notes, "the other ranks of all-reduce and its like begin"));
-    cr_expect(hlo_is_assumed(
+    cr_expect(graph_is_noted(&notes, "the other ranks of all-reduce and its like begin"));
+    cr_expect(graph_is_noted(
         &notes, "collective-permute and its like are copies within a device"));
-    cr_expect(hlo_is_assumed(&notes, "the program of one of 4 devices"));
+    cr_expect(graph_is_noted(&notes, "the program of one of 4 devices"));
     emp_import_notes_clear(&notes);
     emp_graph_destroy(g);
 }
 
 Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
 {
-    emp_graph       *g = NULL;
     emp_import_notes notes = {0};
 
-    cr_assert_eq(hlo_read_text(&g, &notes,
-                               "HloModule m\nENTRY main {\nx = f32[8]{0} parameter(0)\n"
-                               "y = f32[8]{0} frobnicate(f32[8]{0} x)\n"
-                               "ROOT z = f32[8]{0} add(f32[8]{0} x, f32[8]{0} y)\n}\n",
-                               NULL),
-                 EMP_OK);
-    cr_expect(hlo_is_assumed(&notes, "XLA has not compiled the module"));
-    cr_expect(hlo_is_assumed(&notes, "the opcode \"frobnicate\" is not known"));
+    emp_graph *g = hlo_graph("HloModule m\nENTRY main {\nx = f32[8]{0} parameter(0)\n"
+                             "y = f32[8]{0} frobnicate(f32[8]{0} x)\n"
+                             "ROOT z = f32[8]{0} add(f32[8]{0} x, f32[8]{0} y)\n}\n",
+                             &notes);
+    cr_expect(graph_is_noted(&notes, "XLA has not compiled the module"));
+    cr_expect(graph_is_noted(&notes, "the opcode \"frobnicate\" is not known"));
     cr_expect_eq(g->unknown_op_count, 1);
     emp_import_notes_clear(&notes);
     emp_graph_destroy(g);
@@ -351,33 +308,28 @@ Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
 /* One kernel writes w and its momentum m; another one b, in a view; x is fed. */
 Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
 {
-    emp_graph       *g = NULL;
     emp_import_notes notes = {0};
-    emp_error        err = {0};
 
-    cr_assert_eq(
-        hlo_read_text(
-            &g, &notes,
-            "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, "
-            "may-alias), "
-            "{2}: (1, {}, may-alias), {3}: (3, {}) }\n"
-            "%both {\n%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
-            "%g = f32[4,4] parameter(2)\n%n = f32[4,4] add(%m, %g)\n%v = f32[4,4] "
-            "subtract(%w, %n)\n"
-            "ROOT %t = (f32[4,4], f32[4,4]) tuple(%v, %n)\n}\n"
-            "ENTRY %main {\n%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
-            "%x = f32[4,4] parameter(2)\n%b = f32[16] parameter(3)\n"
-            "%y = f32[4,4] dot(%x, %w), lhs_contracting_dims={1}, "
-            "rhs_contracting_dims={0}\n"
-            "%f = (f32[4,4], f32[4,4]) fusion(%w, %m, %y), kind=kLoop, calls=%both\n"
-            "%v = f32[4,4] get-tuple-element(%f), index=0\n"
-            "%n = f32[4,4] get-tuple-element(%f), index=1\n"
-            "%a = f32[16] negate(%b)\n%c = f32[16] bitcast(%a)\n"
-            "ROOT %t = (f32[4,4], f32[4,4], f32[4,4], f32[16]) tuple(%v, %y, %n, "
-            "%c)\n}\n",
-            &err),
-        EMP_OK, "%s", err.msg);
-    cr_expect(hlo_is_assumed(&notes, "of its 4 parameters 3 are given back in place"));
+    emp_graph *g = hlo_graph(
+        "HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, "
+        "may-alias), "
+        "{2}: (1, {}, may-alias), {3}: (3, {}) }\n"
+        "%both {\n%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
+        "%g = f32[4,4] parameter(2)\n%n = f32[4,4] add(%m, %g)\n%v = f32[4,4] "
+        "subtract(%w, %n)\n"
+        "ROOT %t = (f32[4,4], f32[4,4]) tuple(%v, %n)\n}\n"
+        "ENTRY %main {\n%w = f32[4,4] parameter(0)\n%m = f32[4,4] parameter(1)\n"
+        "%x = f32[4,4] parameter(2)\n%b = f32[16] parameter(3)\n"
+        "%y = f32[4,4] dot(%x, %w), lhs_contracting_dims={1}, "
+        "rhs_contracting_dims={0}\n"
+        "%f = (f32[4,4], f32[4,4]) fusion(%w, %m, %y), kind=kLoop, calls=%both\n"
+        "%v = f32[4,4] get-tuple-element(%f), index=0\n"
+        "%n = f32[4,4] get-tuple-element(%f), index=1\n"
+        "%a = f32[16] negate(%b)\n%c = f32[16] bitcast(%a)\n"
+        "ROOT %t = (f32[4,4], f32[4,4], f32[4,4], f32[16]) tuple(%v, %y, %n, "
+        "%c)\n}\n",
+        &notes);
+    cr_expect(graph_is_noted(&notes, "of its 4 parameters 3 are given back in place"));
     emp_op_id w = hlo_find(g, "w"), m = hlo_find(g, "m"), b = hlo_find(g, "b");
     emp_op_id f = hlo_find(g, "f"), x = hlo_find(g, "x"), y = hlo_find(g, "y");
     cr_expect_str_eq(g->type_name[g->type[w]], "hlo.state");
@@ -415,7 +367,7 @@ Test(hlo_control, aliases_of_nothing_are_no_states)
             "HloModule t, input_output_alias=%s\nENTRY e {\na = f32[2] parameter(0)\n"
             "b = f32[2] abs(a)\nROOT r = (f32[2]) tuple(b)\n}\n",
             aliases[i]);
-        emp_graph *g = hlo_graph(text);
+        emp_graph *g = hlo_graph(text, NULL);
         cr_expect_str_eq(g->type_name[g->type[hlo_find(g, "a")]], "hlo.parameter", "%s",
                          aliases[i]);
         emp_graph_destroy(g);

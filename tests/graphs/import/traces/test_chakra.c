@@ -5,21 +5,22 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
+#include "tests/support/graphs.h"
 #include "tests/support/proto_writer.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 TestSuite(chakra, .init = scratch_create, .fini = scratch_remove);
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 static const char json[] =
-    "{\"workload_graph\": [\n"
-    " {\"Id\": 216, \"Name\": \"aten::copy_(0)\", \"NodeType\": 4, \"ctrlDeps\": [3],\n"
-    "  \"data_deps\": [], \"runtime\": 318, \"is_cpu_op\": true},\n"
-    " {\"Id\": 430, \"Name\": \"void at::copy<int>(int)\", \"NodeType\": 4,\n"
-    "  \"data_deps\": [216], \"runtime\": 4, \"is_cpu_op\": false},\n"
-    " {\"Id\": 435, \"Name\": \"ncclKernel_Broadcast(x*)\", \"NodeType\": 7,\n"
-    "  \"data_deps\": [430, 216], \"is_cpu_op\": false, \"comm_size\": 4096}]}";
+    "{'workload_graph':[{'Id':216,'Name':'aten::copy_(0)','NodeType':4,'ctrlDeps':[3],"
+    "'data_deps':[],'runtime':318,'is_cpu_op':true},"
+    "{'Id':430,'Name':'void at::copy<int>(int)','NodeType':4,'data_deps':[216],"
+    "'runtime':4,'is_cpu_op':false},"
+    "{'Id':435,'Name':'ncclKernel_Broadcast(x*)','NodeType':7,'data_deps':[430,216],"
+    "'is_cpu_op':false,'comm_size':4096}]}";
 
 typedef struct {
     int64_t     id, deps[2], us, comm_bytes;
@@ -73,25 +74,24 @@ static void put_trace(proto_writer *file)
     }
 }
 
-static emp_status load(emp_graph **graph, emp_import_devices *devices, const void *bytes,
-                       size_t size, emp_error *err)
+static emp_graph *load(const void *bytes, size_t size, emp_import_devices *devices)
 {
     scratch_write("trace", bytes, size);
-    return emp_source_load(graph, NULL, devices, scratch_path("trace"), err);
+    return graph_load(scratch_path("trace"), NULL, devices);
 }
 
-static void expect_graph(const void *bytes, size_t size)
+static emp_graph *load_text(const char *text, emp_import_devices *devices)
 {
-    emp_graph         *g = NULL;
-    emp_import_devices devices;
-    emp_error          err = {0};
+    scratch_write_json("trace", text);
+    return graph_load(scratch_path("trace"), NULL, devices);
+}
 
-    cr_assert_eq(load(&g, &devices, bytes, size, &err), EMP_OK, "%s", err.msg);
+static void expect_graph(emp_graph *g, const emp_import_devices *devices)
+{
+    emp_op_id cpu = graph_find(g, "cpu/copy_.216"), gpu = graph_find(g, "gpu/copy.430");
+    emp_op_id nccl = graph_find(g, "gpu/ncclKernel_Broadcast.435");
+
     cr_assert_eq(g->op_count, 3);
-    emp_op_id cpu = emp_graph_find(g, "cpu/copy_.216");
-    emp_op_id gpu = emp_graph_find(g, "gpu/copy.430");
-    emp_op_id nccl = emp_graph_find(g, "gpu/ncclKernel_Broadcast.435");
-    cr_assert(cpu >= 0 && gpu >= 0 && nccl >= 0);
     cr_expect_eq(g->stated[cpu].cpu_ns, 318000);
     cr_expect_eq(g->op[cpu].kinds, EMP_KIND_CPU);
     cr_expect_eq(g->stated[gpu].gpu_ns, 4000);
@@ -99,53 +99,57 @@ static void expect_graph(const void *bytes, size_t size)
     cr_expect_eq(g->tensor[g->output_offset[nccl]].copy_bytes, 4096);
     cr_expect_eq(g->edge_count, 3);
     cr_expect_eq(g->tensor[g->input[g->input_offset[nccl]]].producer, gpu);
-    cr_expect_not_null(strstr(devices.note, "1 node of the CPU, 2 of the GPU"), "%s",
-                       devices.note);
-    cr_expect_not_null(strstr(devices.note, "1 states no time"), "%s", devices.note);
+    cr_expect_not_null(strstr(devices->note, "1 node of the CPU, 2 of the GPU"), "%s",
+                       devices->note);
+    cr_expect_not_null(strstr(devices->note, "1 states no time"), "%s", devices->note);
     emp_graph_destroy(g);
 }
 
 Test(chakra, both_forms_are_the_same_graph)
 {
-    proto_writer file = {0};
+    emp_import_devices devices;
+    proto_writer       file = {0};
 
     put_trace(&file);
-    expect_graph(json, strlen(json));
-    expect_graph(file.data, file.size);
+    expect_graph(load_text(json, &devices), &devices);
+    expect_graph(load(file.data, file.size, &devices), &devices);
     proto_clear(&file);
 }
+
+#define COLLECTIVE(id, name, more) \
+    "{'Id':" #id ",'Name':'" name  \
+    "','NodeType':7,'is_cpu_op':false,'comm_size':4096," more "}"
 
 /* One of all GPUs where the trace states no time, in both forms. */
 Test(chakra, collectives_without_times_are_the_machines)
 {
     static const char text[] =
-        "{\"workload_graph\": [\n"
-        " {\"Id\": 1, \"Name\": \"sum\", \"NodeType\": 7, \"data_deps\": [],\n"
-        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 7},\n"
-        " {\"Id\": 2, \"Name\": \"timed\", \"NodeType\": 7, \"data_deps\": [1], "
-        "\"runtime\": 3,\n"
-        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 0},\n"
-        " {\"Id\": 3, \"Name\": \"cast\", \"NodeType\": 7, \"data_deps\": [2],\n"
-        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": 5},\n"
-        " {\"Id\": 4, \"Name\": \"text\", \"NodeType\": 7, \"data_deps\": [3],\n"
-        "  \"is_cpu_op\": false, \"comm_size\": 4096, \"comm_type\": \"0\"}]}";
+        "{'workload_graph':[" COLLECTIVE(1, "sum", "'data_deps':[],'comm_type':7") "," COLLECTIVE(
+            2,
+            "timed", "'data_deps':[1],'comm_type':0,'runtime':3") "," COLLECTIVE(3,
+                                                                                 "cast",
+                                                                                 "'data_"
+                                                                                 "deps':["
+                                                                                 "2],'"
+                                                                                 "comm_"
+                                                                                 "type':"
+                                                                                 "5") "," COLLECTIVE(4,
+                                                                                                     "text",
+                                                                                                     "'data_deps':[3],'comm_type':'0'") "]}";
     proto_writer       file = {0}, w = {0};
-    emp_graph         *g = NULL;
     emp_import_devices devices;
-    emp_error          err = {0};
+    emp_graph         *g = load_text(text, &devices);
 
-    cr_assert_eq(load(&g, &devices, text, strlen(text), &err), EMP_OK, "%s", err.msg);
-    const emp_collective_part *part = &g->collective[emp_graph_find(g, "gpu/sum.1")];
+    const emp_collective_part *part = &g->collective[graph_find(g, "gpu/sum.1")];
     cr_expect_eq(part->op, EMP_COLLECTIVE_REDUCE_SCATTER);
     cr_expect_eq(part->ranks, EMP_RANKS_ALL);
     cr_expect_eq(part->bytes, 4096);
-    cr_expect(!emp_graph_is_collective(g, emp_graph_find(g, "gpu/timed.2")));
-    cr_expect(!emp_graph_is_collective(g, emp_graph_find(g, "gpu/cast.3")));
-    cr_expect(!emp_graph_is_collective(g, emp_graph_find(g, "gpu/text.4")));
-    cr_expect_not_null(strstr(devices.note, "1 collective states no time and takes that"),
-                       "%s", devices.note);
-    cr_expect_not_null(strstr(devices.note, "2 state no time and take none"), "%s",
+    cr_expect(!emp_graph_is_collective(g, graph_find(g, "gpu/timed.2")));
+    cr_expect(!emp_graph_is_collective(g, graph_find(g, "gpu/cast.3")));
+    cr_expect(!emp_graph_is_collective(g, graph_find(g, "gpu/text.4")));
+    cr_expect_not_null(strstr(devices.note, "1 collective states no time"), "%s",
                        devices.note);
+    cr_expect_not_null(strstr(devices.note, "2 state no time"), "%s", devices.note);
     emp_graph_destroy(g);
 
     put_attr(&w, "pid", 9, 7);
@@ -158,7 +162,7 @@ Test(chakra, collectives_without_times_are_the_machines)
     put_attr(&w, "comm_size", 9, 512);
     put_message(&file, &w);
     proto_clear(&w);
-    cr_assert_eq(load(&g, &devices, file.data, file.size, &err), EMP_OK, "%s", err.msg);
+    g = load(file.data, file.size, &devices);
     cr_expect_eq(g->collective[0].op, EMP_COLLECTIVE_ALL_GATHER);
     cr_expect_eq(g->collective[0].bytes, 512);
     emp_graph_destroy(g);
@@ -170,8 +174,6 @@ Test(chakra, collectives_without_times_are_the_machines)
 Test(chakra, an_id_of_zero_is_left_out)
 {
     proto_writer file = {0}, w = {0};
-    emp_graph   *g = NULL;
-    emp_error    err = {0};
 
     proto_string(&w, 1, "version", "0.0.4");
     put_message(&file, &w);
@@ -190,7 +192,7 @@ Test(chakra, an_id_of_zero_is_left_out)
     proto_int(&w, 7, "duration_micros", 5);
     put_message(&file, &w);
     proto_clear(&w);
-    cr_assert_eq(load(&g, NULL, file.data, file.size, &err), EMP_OK, "%s", err.msg);
+    emp_graph *g = load(file.data, file.size, NULL);
     cr_expect_eq(g->op_count, 2);
     cr_expect_eq(g->edge_count, 1);
     cr_expect_eq(g->collective[emp_graph_find(g, "gpu/sum_of_gradients.0")].bytes,
@@ -202,50 +204,35 @@ Test(chakra, an_id_of_zero_is_left_out)
 /* The machine knows how long it takes, so that a step of nothing else computes something. */
 Test(chakra, a_collective_alone_is_a_step)
 {
-    static const char text[] = "{\"workload_graph\": [{\"Id\": 1, \"Name\": \"sum\", "
-                               "\"NodeType\": 7, \"data_deps\": [], \"is_cpu_op\": "
-                               "false, \"comm_size\": 4096, \"comm_type\": 0}]}";
-    emp_import_notes  notes = {0};
-    emp_graph        *g = NULL;
+    emp_import_notes notes = {0};
 
-    scratch_write("trace", text, strlen(text));
-    cr_assert_eq(
-        emp_source_load_noted(&g, NULL, NULL, &notes, scratch_path("trace"), NULL),
-        EMP_OK);
-    cr_expect_eq(notes.warning_count, 0, "%s",
-                 notes.warning_count > 0 ? notes.warning[0] : "");
-    emp_graph_destroy(g);
+    scratch_write_json("trace", "{'workload_graph':[" COLLECTIVE(
+                                    1, "sum", "'data_deps':[],'comm_type':0") "]}");
+    emp_graph_destroy(graph_load(scratch_path("trace"), &notes, NULL));
+    cr_expect_eq(notes.warning_count, 0, "%s", notes.warning[0]);
     emp_import_notes_clear(&notes);
 }
 
-Test(chakra, faults_are_one_sentence)
+Test(chakra, faults_are_named)
 {
     static const struct {
-        const char *from, *to, *wants;
+        const char *from, *to, *part;
     } faults[] = {
-        {"\"Id\": 430", "\"Id\": 216", "two nodes have the id 216"},
-        {"\"Id\": 430,", "", "node 1, counted from 0, has no id"},
-        {"\"Name\": \"aten::copy_(0)\",", "", "node 0, counted from 0, has no name"},
-        {"\"runtime\": 318", "\"runtime\": 1e15", "more than ten days"},
-        {"\"runtime\": 318", "\"runtime\": Infinity",
-         "node 216: runtime must be a finite number"},
-        {"\"data_deps\": [216]", "\"data_deps\": [\"x\"]", "node 430: data_deps are ids"},
-        {"\"data_deps\": []", "\"data_deps\": [435]", "cycle"},
+        {"'Id':430", "'Id':216", "two nodes have the id 216"},
+        {"'Id':430,", "", "node 1, counted from 0, has no id"},
+        {"'Name':'aten::copy_(0)',", "", "node 0, counted from 0, has no name"},
+        {"'runtime':318", "'runtime':1e15", "more than ten days"},
+        {"'runtime':318", "'runtime':Infinity", "node 216: runtime"},
+        {"'data_deps':[216]", "'data_deps':['x']", "node 430: data_deps"},
+        {"'data_deps':[]", "'data_deps':[435]", "cycle"},
     };
 
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        char        text[1024];
-        emp_graph  *g = NULL;
-        emp_error   err = {0};
-        const char *place = strstr(json, faults[i].from);
-        cr_assert_not_null(place, "%s", faults[i].from);
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(place - json), json, faults[i].to,
-                 place + strlen(faults[i].from));
-        cr_expect_neq(load(&g, NULL, text, strlen(text), &err), EMP_OK, "%s",
-                      faults[i].wants);
-        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s, not %s", err.msg,
-                           faults[i].wants);
-    }
+    for (size_t i = 0; i < COUNT(faults); i++)
+        graph_expect_faults(
+            "trace",
+            &(graph_fault){graph_replace(json, faults[i].from, faults[i].to),
+                           faults[i].part},
+            1, EMP_OK);
 }
 
 Test(chakra, every_truncation_is_an_error_or_a_shorter_trace)
@@ -256,8 +243,8 @@ Test(chakra, every_truncation_is_an_error_or_a_shorter_trace)
     put_trace(&file);
     for (size_t size = 1; size < file.size; size++) {
         emp_graph *g = NULL;
-        emp_error  err = {0};
-        refused += load(&g, NULL, file.data, size, &err) != EMP_OK;
+        scratch_write("trace", file.data, size);
+        refused += emp_source_load(&g, NULL, NULL, scratch_path("trace"), NULL) != EMP_OK;
         emp_graph_destroy(g);
     }
     cr_expect_gt(refused, (int)file.size * 9 / 10);
@@ -266,13 +253,9 @@ Test(chakra, every_truncation_is_an_error_or_a_shorter_trace)
 
 Test(chakra, a_dependency_on_a_node_that_is_not_there_is_told)
 {
-    char               text[1024];
-    emp_graph         *g = NULL;
     emp_import_devices devices;
-    const char        *place = strstr(json, "[216]");
+    emp_graph         *g = load_text(graph_replace(json, "[216]", "[9]"), &devices);
 
-    snprintf(text, sizeof text, "%.*s[9]%s", (int)(place - json), json, place + 5);
-    cr_assert_eq(load(&g, &devices, text, strlen(text), NULL), EMP_OK);
     cr_expect_eq(g->edge_count, 2);
     cr_expect_not_null(strstr(devices.note, "not there: 1"), "%s", devices.note);
     emp_graph_destroy(g);
@@ -284,8 +267,10 @@ Test(chakra, survives_every_allocation_failure)
     proto_writer file = {0};
 
     put_trace(&file);
-    SURVIVES_EVERY_ALLOCATION_FAILURE(load(&g, NULL, file.data, file.size, NULL),
-                                      emp_graph_destroy(g));
+    scratch_write("trace", file.data, file.size);
+    SURVIVES_EVERY_ALLOCATION_FAILURE(
+        emp_source_load(&g, NULL, NULL, scratch_path("trace"), NULL),
+        emp_graph_destroy(g));
     emp_graph_destroy(g);
     proto_clear(&file);
 }

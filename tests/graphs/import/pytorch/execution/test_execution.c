@@ -2,54 +2,38 @@
 /* PyTorch's execution traces by themselves: is the work done once, by the innermost operators, and is what was there
  * before told apart? */
 #include <criterion/criterion.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
+#include "tests/support/graphs.h"
 #include "tests/support/scratch.h"
 #include "tests/support/survive.h"
 
 TestSuite(execution, .init = scratch_create, .fini = scratch_remove);
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define SEEDS        "tests/graphs/import/pytorch/execution/seeds/"
+
 enum { TEXT_BYTES = 1 << 16 };
 
-static const char seeds[] = "tests/graphs/import/pytorch/execution/seeds";
+typedef struct {
+    const char *type;
+    int32_t     count;
+} type_count;
 
-static const char *seed_path(const char *name)
+static void expect_types(const emp_graph *g, const type_count *types)
 {
-    static char path[SCRATCH_PATH_BYTES];
-
-    snprintf(path, sizeof path, "%s/%s/%s", getenv("EMP_SOURCE_DIR"), seeds, name);
-    return path;
-}
-
-static emp_graph *load(const char *path, emp_import_devices *devices)
-{
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-
-    cr_assert_eq(emp_source_load(&g, NULL, devices, path, &err), EMP_OK, "%s", err.msg);
-    return g;
-}
-
-static int32_t count_type(const emp_graph *g, const char *type)
-{
-    int32_t count = 0;
-
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        count += strcmp(emp_graph_op_type(g, op), type) == 0;
-    return count;
+    for (; types->type != NULL; types++)
+        cr_expect_eq(graph_count_type(g, types->type), types->count, "%d of %s",
+                     graph_count_type(g, types->type), types->type);
 }
 
 /* Whether an op reads another one, perhaps through views. */
 static bool reads(const emp_graph *g, const char *reader, const char *source)
 {
-    emp_op_id op = emp_graph_find(g, reader);
+    emp_op_id op = graph_find(g, reader);
 
-    cr_assert_geq(op, 0, "%s", reader);
     for (int32_t i = g->input_offset[op]; i < g->input_offset[op + 1]; i++) {
         const char *from = g->name[g->tensor[g->input[i]].producer];
         if (strcmp(from, source) == 0) return true;
@@ -68,21 +52,22 @@ static emp_op_id the_op_of(const emp_graph *g, const char *type)
 
 Test(execution, both_schemas_are_the_step_that_ran)
 {
-    static const char *const files[] = {"linear_1.0.et.json", "linear_1.1.et.json"};
+    static const char *const files[] = {SEEDS "linear_1.0.et.json",
+                                        SEEDS "linear_1.1.et.json"};
     uint64_t                 hash = 0;
 
     for (int i = 0; i < 2; i++) {
         emp_import_devices devices;
-        emp_graph         *g = load(seed_path(files[i]), &devices);
-        cr_expect_eq(count_type(g, "aten.addmm"), 1);
-        cr_expect_eq(count_type(g, "aten.linear"), 0, "a container");
-        cr_expect_eq(count_type(g, "aten.empty"), 0, "within an operator that is taken");
-        cr_expect_eq(count_type(g, "aten.resize_"), 0);
-        cr_expect_eq(count_type(g, "aten.mm"), 1);
-        cr_expect_eq(count_type(g, "torch.parameter"), 1);
-        cr_expect_eq(count_type(g, "torch.optimizer_state"), 1);
-        cr_expect_eq(count_type(g, "torch.input"), 2,
-                     "x, and the bias that no update has");
+        emp_graph         *g = graph_load(graph_source_path(files[i]), NULL, &devices);
+        expect_types(g, (type_count[]){{"aten.addmm", 1},
+                                       {"aten.linear", 0}, /* a container */
+                                       {"aten.empty", 0}, /* within an op that is taken */
+                                       {"aten.resize_", 0},
+                                       {"aten.mm", 1},
+                                       {"torch.parameter", 1},
+                                       {"torch.optimizer_state", 1},
+                                       {"torch.input", 2}, /* and a bias without update */
+                                       {0}});
         cr_expect_eq(g->parameter_count, 512);
         double flops = g->op[emp_graph_find(g, "addmm_6")].cost->flops;
         cr_expect_float_eq(flops, 2.0 * 8 * 16 * 32, 1.0);
@@ -103,10 +88,7 @@ Test(execution, both_schemas_are_the_step_that_ran)
 
 static char text[TEXT_BYTES];
 
-static void begin(void)
-{
-    snprintf(text, sizeof text, "{\"schema\":\"1.0.1\",\"nodes\":[");
-}
+static void begin(void) { snprintf(text, sizeof text, "{'schema':'1.0.1','nodes':["); }
 
 /* A node with one tensor of eight floats in, by its storage, and one out. */
 static void add(int id, int parent, const char *name, int in, int out)
@@ -116,28 +98,25 @@ static void add(int id, int parent, const char *name, int in, int out)
 
     for (int i = 0; i < 2; i++)
         if (storages[i] > 0)
-            snprintf(tensors[i], sizeof tensors[i], "[%d,%d,0,8,4,\"cuda:0\"]",
+            snprintf(tensors[i], sizeof tensors[i], "[%d,%d,0,8,4,'cuda:0']",
                      100 + storages[i], storages[i]);
     size_t used = strlen(text);
-    snprintf(
-        text + used, sizeof text - used,
-        "%s{\"name\":\"%s\",\"id\":%d,\"parent\":%d,\"op_schema\":\"%s\","
-        "\"inputs\":[%s],\"input_shapes\":[[8]],\"input_types\":[\"Tensor(float)\"],"
-        "\"outputs\":[%s],\"output_shapes\":[[8]],\"output_types\":[\"Tensor(float)\"]"
-        "}",
-        used > 0 && text[used - 1] == '}' ? "," : "", name, id, parent,
-        strstr(name, "own::") != NULL ? "own::f(Tensor x) -> Tensor" : "", tensors[0],
-        tensors[1]);
+    snprintf(text + used, sizeof text - used,
+             "%s{'name':'%s','id':%d,'parent':%d,'op_schema':'%s','inputs':[%s],"
+             "'input_shapes':[[8]],'input_types':['Tensor(float)'],'outputs':[%s],"
+             "'output_shapes':[[8]],'output_types':['Tensor(float)']}",
+             used > 0 && text[used - 1] == '}' ? "," : "", name, id, parent,
+             strstr(name, "own::") != NULL ? "own::f(Tensor x) -> Tensor" : "",
+             tensors[0], tensors[1]);
 }
 
-static const char *finish(void)
+static emp_graph *finish(emp_import_devices *devices)
 {
-    static char path[SCRATCH_PATH_BYTES];
-    size_t      used = strlen(text);
+    size_t used = strlen(text);
 
     snprintf(text + used, sizeof text - used, "]}");
-    scratch_write_text(path, sizeof path, "et.json", text);
-    return path;
+    scratch_write_json("et.json", text);
+    return graph_load(scratch_path("et.json"), NULL, devices);
 }
 
 Test(execution, storage_that_is_used_again_is_not_what_it_was)
@@ -147,11 +126,11 @@ Test(execution, storage_that_is_used_again_is_not_what_it_was)
     add(2, 0, "aten::exp", 2, 3);
     add(3, 0, "aten::sigmoid", 1, 2); /* storage 2 was free */
     add(4, 0, "aten::tanh", 2, 4);
-    emp_graph *g = load(finish(), NULL);
+    emp_graph *g = finish(NULL);
     cr_expect(reads(g, "exp_2", "relu_1"));
     cr_expect(reads(g, "tanh_4", "sigmoid_3"));
     cr_expect_not(reads(g, "tanh_4", "relu_1"));
-    cr_expect_eq(count_type(g, "torch.input"), 1);
+    cr_expect_eq(graph_count_type(g, "torch.input"), 1);
     emp_graph_destroy(g);
 }
 
@@ -167,10 +146,9 @@ Test(execution, helpers_are_part_of_what_they_help)
     add(5, 4, "aten::fill_", 3, 3);
     add(6, 0, "own::kernel", 2, 4);
     add(7, 6, "aten::empty", 0, 4);
-    emp_graph *g = load(finish(), &devices);
-    cr_expect_eq(count_type(g, "aten.sum"), 1);
-    cr_expect_eq(count_type(g, "aten.zeros"), 1);
-    cr_expect_eq(count_type(g, "aten.fill_"), 0);
+    emp_graph *g = finish(&devices);
+    expect_types(
+        g, (type_count[]){{"aten.sum", 1}, {"aten.zeros", 1}, {"aten.fill_", 0}, {0}});
     cr_expect(reads(g, "kernel_6", "sum_1"));
     cr_expect_not_null(strstr(devices.note, "1 of unknown ops"), "%s", devices.note);
     emp_graph_destroy(g);
@@ -184,16 +162,16 @@ static void add_node(int id, int parent, const char *name, const char *more,
     size_t used = strlen(text);
 
     snprintf(text + used, sizeof text - used,
-             "%s{\"name\":\"%s\",\"id\":%d,\"ctrl_deps\":%d,\"inputs\":{\"values\":[%s],"
-             "\"shapes\":[%s],\"types\":[]},\"outputs\":{\"values\":[%s],\"shapes\":[%s],"
-             "\"types\":[]},\"attrs\":[%s]}",
+             "%s{'name':'%s','id':%d,'ctrl_deps':%d,'inputs':{'values':[%s],'shapes':["
+             "%s],'types':[]},'outputs':{'values':[%s],'shapes':[%s],'types':[]},"
+             "'attrs':[%s]}",
              used > 0 && text[used - 1] == '}' ? "," : "", name, id, parent, inputs,
              shapes, outputs, out_shapes, more);
 }
 
-#define T(id, storage, count) "[" #id "," #storage ",0," #count ",4,\"cuda:0\"]"
-#define SCHEMA(text)          "{\"name\":\"op_schema\",\"value\":\"" text "\"}"
-#define TRITON                "{\"name\":\"kernel_backend\",\"value\":\"triton\"}"
+#define T(id, storage, count) "[" #id "," #storage ",0," #count ",4,'cuda:0']"
+#define SCHEMA(text)          "{'name':'op_schema','value':'" text "'}"
+#define TRITON                "{'name':'kernel_backend','value':'triton'}"
 
 /* Inductor's program of a product and two fused kernels. Its buffers come from an allocator that traces do not have,
  * so that a product's result is among its operands, too. */
@@ -219,11 +197,13 @@ Test(execution, kernels_of_triton_are_ops)
              T(13, 3, 4) "," T(17, 7, 4) "," T(13, 3, 4) ",4", "[4],[4],[4],[]", "", "");
     add_node(6, 0, "my_kernel", TRITON, T(17, 7, 4) "," T(15, 5, 16), "[4],[4,4]", "",
              "");
-    emp_graph *g = load(finish(), &devices);
-    cr_expect_eq(count_type(g, "aten.mm"), 1);
-    cr_expect_eq(count_type(g, "triton.fused"), 4);
-    cr_expect_eq(count_type(g, "torch.input"), 2, "what the program is given");
-    cr_expect_eq(count_type(g, "torch.parameter"), 1, "an update, and another kernel");
+    emp_graph *g = finish(&devices);
+    expect_types(
+        g, (type_count[]){{"aten.mm", 1},
+                          {"triton.fused", 4},
+                          {"torch.input", 2} /* what the program is given */,
+                          {"torch.parameter", 1} /* an update, and another kernel */,
+                          {0}});
     cr_expect_eq(g->parameter_count, 4);
     cr_expect_not_null(strstr(devices.note, "all known"), "%s", devices.note);
     cr_expect(reads(g, "triton_poi_fused_add_cos_0_3", "mm_2"));
@@ -246,7 +226,7 @@ Test(execution, a_kernel_writes_memory_that_was_only_allocated)
              "");
     add_node(3, 0, "aten::relu", SCHEMA("aten::relu(Tensor self) -> Tensor"),
              T(12, 2, 16), "[4,4]", T(13, 3, 16), "[4,4]");
-    emp_graph *g = load(finish(), NULL);
+    emp_graph *g = finish(NULL);
     cr_expect(reads(g, "relu_3", "add_kernel_2"));
     cr_expect_not(reads(g, "add_kernel_2", "empty_like_1"));
     emp_graph_destroy(g);
@@ -269,11 +249,12 @@ Test(execution, a_table_of_an_embedding_is_a_parameter)
     add_node(4, 0, "aten::add_",
              SCHEMA("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)"),
              T(11, 1, 320) "," T(15, 4, 320), "[40,8],[40,8]", T(11, 1, 320), "[40,8]");
-    emp_graph *g = load(finish(), NULL);
+    emp_graph *g = finish(NULL);
     cr_expect_eq(g->parameter_count, 40 * 8);
-    cr_expect_eq(count_type(g, "aten.embedding"), 1);
-    cr_expect_eq(count_type(g, "aten.index_select"), 0);
-    cr_expect_eq(count_type(g, "torch.optimizer_state"), 0);
+    expect_types(g, (type_count[]){{"aten.embedding", 1},
+                                   {"aten.index_select", 0},
+                                   {"torch.optimizer_state", 0},
+                                   {0}});
     emp_graph_destroy(g);
 }
 
@@ -313,12 +294,13 @@ Test(execution, what_an_optimizers_step_writes_and_others_read_is_a_parameter)
                     "Tensor(a!)"),
              T(12, 2, 32) "," T(15, 5, 32) "," T(15, 5, 32), "[8,4],[8,4],[8,4]",
              T(12, 2, 32), "[8,4]");
-    emp_graph *g = load(finish(), NULL);
-    cr_expect_eq(count_type(g, "aten.mul_"), 3);
-    cr_expect_eq(count_type(g, "aten.mul"), 0);
-    cr_expect_eq(count_type(g, "torch.parameter"), 2);
-    cr_expect_eq(count_type(g, "torch.optimizer_state"), 1);
-    cr_expect_eq(count_type(g, "torch.input"), 1);
+    emp_graph *g = finish(NULL);
+    expect_types(g, (type_count[]){{"aten.mul_", 3},
+                                   {"aten.mul", 0},
+                                   {"torch.parameter", 2},
+                                   {"torch.optimizer_state", 1},
+                                   {"torch.input", 1},
+                                   {0}});
     cr_expect_eq(g->parameter_count, 8 * 4 + 4);
     emp_graph_destroy(g);
 }
@@ -338,8 +320,8 @@ Test(execution, a_recurrent_layer_did_its_products)
     add_node(2, 1, "aten::add",
              SCHEMA("aten::add.Tensor(Tensor self, Tensor other) -> Tensor"),
              T(14, 4, 128) "," T(15, 5, 128), "[128],[128]", T(19, 9, 128), "[128]");
-    emp_graph *g = load(finish(), NULL);
-    cr_expect_eq(count_type(g, "aten.add"), 0);
+    emp_graph *g = finish(NULL);
+    cr_expect_eq(graph_count_type(g, "aten.add"), 0);
     cr_expect_eq(g->op[the_op_of(g, "aten.mkldnn_rnn_layer")].cost->flops,
                  2.0 * 7 * 4 * (2048 + 4096));
     emp_graph_destroy(g);
@@ -347,42 +329,29 @@ Test(execution, a_recurrent_layer_did_its_products)
 
 Test(execution, faults_are_one_sentence)
 {
-    static const struct {
-        const char *json, *wants;
-    } faults[] = {
-        {"{\"schema\":\"1.0.1\",\"nodes\":[]}", "no operator did any work"},
-        {"{\"schema\":\"1.0.1\",\"nodes\":[{\"id\":1}]}", "nodes[0] has no name"},
-        {"{\"schema\":\"1.0.1\",\"nodes\":[{\"name\":\"a\"}]}", "nodes[0] has no id"},
-        {"{\"schema\":\"1.0.1\",\"nodes\":[{\"name\":\"a\",\"id\":1},"
-         "{\"name\":\"b\",\"id\":1}]}",
+    static const graph_fault faults[] = {
+        {"{'schema':'1.0.1','nodes':[]}", "no operator did any work"},
+        {"{'schema':'1.0.1','nodes':[{'id':1}]}", "nodes[0] has no name"},
+        {"{'schema':'1.0.1','nodes':[{'name':'a'}]}", "nodes[0] has no id"},
+        {"{'schema':'1.0.1','nodes':[{'name':'a','id':1},{'name':'b','id':1}]}",
          "two nodes have the id 1"},
         {"{\"schema\":\"1.0.1\",\"nodes\":[{\"name\":\"aten::relu\",\"id\":1,"
-         "\"inputs\":[[1,2,0,8,4,\"cuda:0\"]],\"outputs\":[]}]}",
+         "\"inputs\":[[1,2,0,8,4,'cuda:0']],\"outputs\":[]}]}",
          "node 1 (aten::relu): tensor 1 has no shape"},
         {"{\"schema\":\"1.0.1\",\"nodes\":[{\"name\":\"aten::relu\",\"id\":1,"
-         "\"inputs\":[[1,2,0,-8,4,\"cuda:0\"]],\"input_shapes\":[[8]],\"outputs\":[]}]}",
+         "\"inputs\":[[1,2,0,-8,4,'cuda:0']],\"input_shapes\":[[8]],\"outputs\":[]}]}",
          "tensor 1 has a negative size"},
     };
 
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        char       path[SCRATCH_PATH_BYTES];
-        emp_graph *g = NULL;
-        emp_error  err = {0};
-        scratch_write_text(path, sizeof path, "et.json", faults[i].json);
-        cr_expect_eq(emp_source_load(&g, NULL, NULL, path, &err), EMP_EFORMAT);
-        cr_expect_not_null(strstr(err.msg, faults[i].wants), "%s, not %s", err.msg,
-                           faults[i].wants);
-    }
+    graph_expect_faults("et.json", faults, COUNT(faults), EMP_EFORMAT);
 }
 
 /* Three steps of ResNet-50 with a batch of 32, of which another tool made one step. */
 Test(execution, a_real_trace_has_the_flops_and_parameters_of_its_model)
 {
-    char       path[SCRATCH_PATH_BYTES];
-    emp_graph *g = NULL;
+    const char *path = graph_source_path("../shared/graphs/pt_et_resnet_1.1.0.json.gz");
+    emp_graph  *g = NULL;
 
-    snprintf(path, sizeof path, "%s/../shared/graphs/pt_et_resnet_1.1.0.json.gz",
-             getenv("EMP_SOURCE_DIR"));
     if (emp_source_load(&g, NULL, NULL, path, NULL) == EMP_EIO)
         cr_skip_test("there is no %s", path);
     cr_assert_not_null(g);
@@ -396,7 +365,8 @@ Test(execution, survives_every_allocation_failure)
     emp_graph *g = NULL;
 
     SURVIVES_EVERY_ALLOCATION_FAILURE(
-        emp_source_load(&g, NULL, NULL, seed_path("linear_1.0.et.json"), NULL),
+        emp_source_load(&g, NULL, NULL, graph_source_path(SEEDS "linear_1.0.et.json"),
+                        NULL),
         emp_graph_destroy(g));
     emp_graph_destroy(g);
 }
