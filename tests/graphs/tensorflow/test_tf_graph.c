@@ -185,6 +185,6 @@ Test(tf_graph, an_op_without_a_gradient_is_named)
 
     gradient_through("Tan", &w);
     cr_expect_eq(emp_tf_finish(&tf, &graph), EMP_EUNSUPPORTED);
-    cr_expect_str_eq(err.msg, "op Tan: type Tan has no gradient function");
+    cr_expect_not_null(strstr(err.msg, "op Tan"), "%s", err.msg);
     cr_expect_null(graph);
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "graphs/load.h"
 #include "sim/engine/sim.h"
+#include "tests/support/graphs.h"
 
 enum { LAYERS = 4, TOKENS = 1024 };
 
@@ -16,38 +16,17 @@ enum { LAYERS = 4, TOKENS = 1024 };
     "transformer:phase=prefill,batch=1,seq=1024,layers=4,hidden=512,heads=8,gated=1," \
     "vocab=1000"
 
-static emp_graph *load(const char *spec)
-{
-    emp_graph *g = NULL;
-    emp_error  err = {0};
-
-    cr_assert_eq(emp_source_load(&g, NULL, NULL, spec, &err), EMP_OK, "%s", err.msg);
-    return g;
-}
-
-static bool is_of_type(const emp_graph *g, emp_op_id op, const char *type)
-{
-    return strcmp(g->type_name[g->type[op]], type) == 0;
-}
-
 /* FLOPs of ops of a type below the last layer, whose other parts only the last round needs. */
 static double flops_of(const emp_graph *g, const char *type)
 {
     double sum = 0.0;
 
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (is_of_type(g, op, type) && strstr(g->name[op], "layers.3.") == NULL &&
+        if (strcmp(emp_graph_op_type(g, op), type) == 0 &&
+            strstr(g->name[op], "layers.3.") == NULL &&
             strstr(g->name[op], "layers.") != NULL)
             sum += g->op[op].cost->flops;
     return sum;
-}
-
-static int32_t count_of(const emp_graph *g, const char *type)
-{
-    int32_t count = 0;
-
-    for (emp_op_id op = 0; op < g->op_count; op++) count += is_of_type(g, op, type);
-    return count;
 }
 
 Test(prompts, micro_batches_compute_what_whole_prompts_do)
@@ -58,14 +37,14 @@ Test(prompts, micro_batches_compute_what_whole_prompts_do)
         int32_t     rounds;
     } cut[] = {
         {SPEC ",ubatch=512", 2}, {SPEC ",ubatch=100", 11}, {SPEC ",ubatch=1", TOKENS}};
-    emp_graph *whole = load(SPEC);
+    emp_graph *whole = graph_load(SPEC, NULL, NULL);
 
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
-        emp_graph *g = load(cut[i].spec);
+        emp_graph *g = graph_load(cut[i].spec, NULL, NULL);
         cr_expect_eq(g->parameter_bytes, whole->parameter_bytes);
-        cr_expect_eq(count_of(g, "KeyValueCache"), 2 * LAYERS);
-        cr_expect_eq(count_of(g, "ScatterUpdate"), 2 * LAYERS * cut[i].rounds);
-        cr_expect_eq(count_of(g, "Attention"), (LAYERS - 1) * cut[i].rounds + 1);
+        cr_expect_eq(graph_count_type(g, "KeyValueCache"), 2 * LAYERS);
+        cr_expect_eq(graph_count_type(g, "ScatterUpdate"), 2 * LAYERS * cut[i].rounds);
+        cr_expect_eq(graph_count_type(g, "Attention"), (LAYERS - 1) * cut[i].rounds + 1);
         for (size_t t = 0; t < sizeof types / sizeof *types; t++)
             cr_expect_float_eq(flops_of(g, types[t]) / flops_of(whole, types[t]), 1.0,
                                1e-9, "%s: %s", cut[i].spec, types[t]);
@@ -79,7 +58,7 @@ Test(prompts, micro_batches_compute_what_whole_prompts_do)
  * of them computes, and over what both do. */
 static void run_on_two(const char *spec, double *over_busier, double *over_both)
 {
-    emp_graph     *g = load(spec);
+    emp_graph     *g = graph_load(spec, NULL, NULL);
     emp_machine   *m = NULL;
     emp_runtime    ideal;
     emp_problem   *p = NULL;
@@ -127,22 +106,4 @@ Test(prompts, micro_batches_are_a_pipeline)
     cr_expect_float_eq(over_both, 1.0, 0.01, "%g", over_both);
     run_on_two(LARGE ",ubatch=4096", &over_busier, &over_both);
     cr_expect(over_busier > 1.0 && over_busier < 1.0 + 1.6 / 8.0, "%g", over_busier);
-}
-
-Test(prompts, what_cannot_be_cut_is_refused)
-{
-    static const char *const specs[] = {
-        "transformer:phase=train,ubatch=512",
-        "transformer:phase=decode,ubatch=512",
-        "transformer:phase=prefill,encoder=1,ubatch=512",
-        "transformer:phase=prefill,batch=1,seq=65536,ubatch=8",
-    };
-
-    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        emp_graph *g = NULL;
-        emp_error  err = {0};
-        cr_expect_neq(emp_source_load(&g, NULL, NULL, specs[i], &err), EMP_OK, "%s",
-                      specs[i]);
-        cr_expect_not_null(strstr(err.msg, "micro-batches"), "%s", err.msg);
-    }
 }
