@@ -7,10 +7,11 @@
 #include "base/mem.h"
 #include "graphs/import/notes/readers.h"
 #include "tests/graphs/import/onnx/writer.h"
+#include "tests/support/graphs.h"
 
 static onnx_writer w, body;
 
-static void start(void) { memset(&w, 0, sizeof w), memset(&body, 0, sizeof body); }
+static void start(void) { onnx_clear(&w), onnx_clear(&body); }
 
 TestSuite(onnx, .init = start);
 
@@ -208,10 +209,10 @@ Test(onnx, norms_and_gelus_that_are_spelled_out_are_one_op)
             "eps") "scaled = Mul n,norm.weight; y = Add scaled,norm.bias; d = Div y,eps;"
                    "f = Erf d; p = Add f,eps; q = Mul y,p; z = Mul q,eps; out z");
     emp_graph *g = onnx_load(&w, 14, NULL, NULL);
-    cr_expect_eq(onnx_count_type(g, "LayerNorm"), 1);
-    cr_expect_eq(onnx_count_type(g, "Gelu"), 1);
-    cr_expect_eq(onnx_count_type(g, "Erf") + onnx_count_type(g, "Sqrt") +
-                     onnx_count_type(g, "Sub"),
+    cr_expect_eq(graph_count_type(g, "LayerNorm"), 1);
+    cr_expect_eq(graph_count_type(g, "Gelu"), 1);
+    cr_expect_eq(graph_count_type(g, "Erf") + graph_count_type(g, "Sqrt") +
+                     graph_count_type(g, "Sub"),
                  0);
     cr_expect_eq(g->parameter_count, 16);
     emp_graph_destroy(g);
@@ -234,7 +235,7 @@ Test(onnx, a_loop_is_the_same_as_its_iterations)
         }
         onnx_output(&w, "y", 1, "");
         emp_graph *g = onnx_load(&w, 13, NULL, NULL);
-        cr_expect_eq(onnx_count_type(g, "MatMul"), 3);
+        cr_expect_eq(graph_count_type(g, "MatMul"), 3);
         cr_expect_eq(g->parameter_count, 64);
         flops[unrolled] = g->flops;
         emp_graph_destroy(g);
@@ -252,8 +253,8 @@ Test(onnx, functions_of_the_model_are_put_in_their_place)
     onnx_node_of(&w, "mine", "Twice", "h", "y", "", NULL, NULL);
     onnx_output(&w, "y", 1, "");
     emp_graph *g = onnx_load(&w, 14, NULL, NULL);
-    cr_expect_eq(onnx_count_type(g, "Relu"), 2);
-    cr_expect_eq(onnx_count_type(g, "Neg"), 2);
+    cr_expect_eq(graph_count_type(g, "Relu"), 2);
+    cr_expect_eq(graph_count_type(g, "Neg"), 2);
     emp_graph_destroy(g);
 }
 
@@ -282,7 +283,7 @@ Test(onnx, lenient_takes_unknown_ops_as_element_wise)
     onnx_text(&w, "in x 4,8; y = Bend x; out y");
     emp_graph *g = onnx_load(&w, 14, &(emp_onnx_params){.is_lenient = true}, &notes);
     cr_expect_eq(g->unknown_op_count, 1);
-    cr_expect_eq(onnx_count_type(g, "Bend"), 1);
+    cr_expect_eq(graph_count_type(g, "Bend"), 1);
     cr_expect_eq(g->flops, 32.0);
     cr_expect_eq(notes.assumption_count, 1);
     emp_import_notes_clear(&notes);
@@ -308,8 +309,8 @@ Test(onnx, a_perceptron_trains_with_the_products_of_its_gradients)
     onnx_text(&w, perceptron);
     emp_graph *g =
         load_step(14, &(emp_onnx_params){.batch = 16, .train = "adam"}, &notes);
-    cr_expect_eq(onnx_count_type(g, "MatMul"), 2, "x has no gradient");
-    cr_expect_eq(onnx_count_type(g, "FusedAdam"), 2);
+    cr_expect_eq(graph_count_type(g, "MatMul"), 2, "x has no gradient");
+    cr_expect_eq(graph_count_type(g, "FusedAdam"), 2);
     cr_expect_eq(g->parameter_count, 36);
     cr_expect_eq(notes.assumption_count, 2);
     emp_import_notes_clear(&notes);
@@ -360,8 +361,8 @@ Test(onnx, gradients_pass_every_op)
             between[i]);
         onnx_text(&w, text);
         emp_graph *g = load_step(opset, &(emp_onnx_params){.train = "momentum"}, NULL);
-        cr_expect_eq(onnx_count_type(g, "ConvGradFilter"), 1, "%s", between[i]);
-        cr_expect_eq(onnx_count_type(g, "ApplyMomentum"), 1, "%s", between[i]);
+        cr_expect_eq(graph_count_type(g, "ConvGradFilter"), 1, "%s", between[i]);
+        cr_expect_eq(graph_count_type(g, "ApplyMomentum"), 1, "%s", between[i]);
         emp_graph_destroy(g);
     }
 }

@@ -7,14 +7,15 @@
 
 #include "base/mem.h"
 #include "tests/graphs/import/onnx/writer.h"
+#include "tests/support/graphs.h"
 
 static onnx_writer w, first, second;
 
 static void start(void)
 {
-    memset(&w, 0, sizeof w);
-    memset(&first, 0, sizeof first);
-    memset(&second, 0, sizeof second);
+    onnx_clear(&w);
+    onnx_clear(&first);
+    onnx_clear(&second);
 }
 
 TestSuite(onnx_bodies, .init = start);
@@ -48,8 +49,8 @@ static void branches(void)
 {
     static onnx_writer inner_then, inner_else;
 
-    memset(&inner_then, 0, sizeof inner_then);
-    memset(&inner_else, 0, sizeof inner_else);
+    onnx_clear(&inner_then);
+    onnx_clear(&inner_else);
     onnx_text(&inner_then, "weight d.weight 8,3; i = MatMul g,d.weight; out i");
     onnx_text(&inner_else, "j = Slice g,zero,three,one; out j");
     onnx_text(&w, "in x 4,8; in flag 9:; in other 9:; weight a.weight 8,8; ints zero 0;"
@@ -70,12 +71,12 @@ Test(onnx_bodies, weights_of_the_branch_that_is_not_taken_are_held)
     branches();
     emp_graph *step = load_step(NULL);
     cr_expect_eq(step->parameter_count, 8 * 8 + 8 * 3 + 8 + 8 * 3);
-    cr_expect_eq(onnx_count_type(step, "MatMul"), 1);
+    cr_expect_eq(graph_count_type(step, "MatMul"), 1);
     emp_graph_destroy(step);
     step = load_step("adam");
     for (size_t i = 0; i < COUNT(names); i++)
         cr_expect_geq(emp_graph_find(step, names[i]), 0, "%s", names[i]);
-    cr_expect_eq(onnx_count_type(step, "FusedAdam"), 1);
+    cr_expect_eq(graph_count_type(step, "FusedAdam"), 1);
     cr_expect_eq(step->parameter_count, 8 * 3);
     emp_graph_destroy(step);
 }
@@ -102,7 +103,7 @@ static void expect_one_weight(int32_t products)
 {
     emp_graph *g = onnx_load(&w, 17, NULL, NULL);
 
-    cr_expect_eq(onnx_count_type(g, "MatMul"), products);
+    cr_expect_eq(graph_count_type(g, "MatMul"), products);
     cr_expect_eq(g->parameter_count, 64);
     emp_graph_destroy(g);
 }

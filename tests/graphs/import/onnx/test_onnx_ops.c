@@ -8,10 +8,11 @@
 
 #include "base/mem.h"
 #include "tests/graphs/import/onnx/writer.h"
+#include "tests/support/graphs.h"
 
 static onnx_writer w, body;
 
-static void start(void) { memset(&w, 0, sizeof w), memset(&body, 0, sizeof body); }
+static void start(void) { onnx_clear(&w), onnx_clear(&body); }
 
 TestSuite(onnx_ops, .init = start);
 
@@ -205,7 +206,7 @@ Test(onnx_ops, a_scan_goes_along_the_axes_that_it_names)
                  "num_scan_inputs=1 scan_input_axes=1, scan_output_axes=2,", "body",
                  &body);
     emp_graph *g = onnx_load(&w, 16, NULL, NULL);
-    cr_expect_eq(onnx_count_type(g, "Add"), 3);
+    cr_expect_eq(graph_count_type(g, "Add"), 3);
     cr_expect_str_eq(onnx_shape_of(g, "Pack"), "[2,2,3]");
     emp_graph_destroy(g);
 }

@@ -5,10 +5,11 @@
 
 #include "base/mem.h"
 #include "tests/graphs/import/onnx/writer.h"
+#include "tests/support/graphs.h"
 
 static onnx_writer w;
 
-static void start(void) { memset(&w, 0, sizeof w); }
+static void start(void) { onnx_clear(&w); }
 
 TestSuite(onnx_sizes, .init = start);
 
@@ -95,7 +96,7 @@ static void expect_parameters(const char *model, int64_t parameters, int32_t buf
 
     cr_expect_eq(g->parameter_count, parameters, "%s: %lld", model,
                  (long long)g->parameter_count);
-    cr_expect_eq(onnx_count_type(g, "Buffer"), buffers, "%s", model);
+    cr_expect_eq(graph_count_type(g, "Buffer"), buffers, "%s", model);
     cr_expect_eq(notes.assumption_count, assumptions, "%s: %d notes", model,
                  notes.assumption_count);
     emp_graph_destroy(g);

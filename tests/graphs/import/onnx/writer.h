@@ -12,16 +12,17 @@
 #define EMP_TESTS_GRAPHS_IMPORT_ONNX_WRITER_H
 
 #include "graphs/import/onnx/model.h"
+#include "tests/support/proto_writer.h"
 
-enum { ONNX_WRITER_BYTES = 1 << 16 };
-
+/** Zero-initialise. */
 typedef struct {
-    char   graph[ONNX_WRITER_BYTES], model[ONNX_WRITER_BYTES];
-    char   functions[ONNX_WRITER_BYTES];
-    size_t graph_size, functions_size;
+    proto_writer graph, functions, model;
     bool
         is_list; /**< no graph: the fields of a list of nodes, for a function or a body */
 } onnx_writer;
+
+/** Forgets all that was written. */
+void onnx_clear(onnx_writer *w);
 
 /** Sizes are numbers or symbols with commas between; "" = a scalar. The type is onnx's number. */
 void onnx_input(onnx_writer *w, const char *name, int type, const char *sizes);
@@ -76,9 +77,6 @@ void onnx_expect_refused(onnx_writer *w, int opset, const emp_onnx_params *param
 
 /** Builds the graph while each allocation fails in turn. */
 void onnx_survive(onnx_writer *w, int opset, const char *train);
-
-/** Ops of a type. */
-int32_t onnx_count_type(const emp_graph *g, const char *type);
 
 /** The shape of the last op of a type, as text; static storage. */
 const char *onnx_shape_of(const emp_graph *g, const char *type);
