@@ -15,8 +15,6 @@
 
 TestSuite(load, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 Test(load, spec_gives_the_graph_and_its_step)
 {
     emp_graph         *step = NULL, *whole = NULL;

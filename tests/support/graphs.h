@@ -7,6 +7,8 @@
 
 #include "graphs/load.h"
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 /* ---- loading ---- */
 
 /** The step of a source. \a notes, \a devices: OPTIONAL. */

@@ -51,3 +51,13 @@ cleanup:
     m = (memory_reading){0};
     return st;
 }
+
+int read_memory_fuzz(const void *bytes, size_t size, const emp_option *options,
+                     read_memory_fn *read)
+{
+    emp_graph *graph = NULL;
+
+    if (size > 0) (void)read_memory(&graph, bytes, size, options, read, NULL);
+    emp_graph_destroy(graph);
+    return 0;
+}

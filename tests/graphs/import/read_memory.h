@@ -29,4 +29,8 @@ void        read_memory_end(memory_reading *m);
 emp_status read_memory(emp_graph **graph, const void *bytes, size_t size,
                        const emp_option *options, read_memory_fn *read, emp_error *err);
 
+/** The body of a driver of libFuzzer: reads the bytes, if there are any, and destroys the graph. \return 0. */
+int read_memory_fuzz(const void *bytes, size_t size, const emp_option *options,
+                     read_memory_fn *read);
+
 #endif /* EMP_TESTS_GRAPHS_IMPORT_READ_MEMORY_H */

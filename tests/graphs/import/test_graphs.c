@@ -5,15 +5,17 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/collections.h"
 #include "base/mem.h"
 #include "graphs/workloads/workloads.h"
-#include "sim/engine/sim.h"
 #include "tests/graphs/import/contradictions.h"
 #include "tests/support/facts.h"
 #include "tests/support/graphs.h"
+#include "tests/support/problems.h"
 #include "tests/support/scratch.h"
 
 TestSuite(made, .init = scratch_create, .fini = scratch_remove);
@@ -32,6 +34,45 @@ static emp_graph *load(const fact_graph *g)
     ParameterizedTest(fact_graph *g, made, test, .init = scratch_create,    \
                       .fini = scratch_remove)
 
+static void expect_variable(const emp_graph *graph, const char *name, const char *shape)
+{
+    char      text[64] = "-";
+    emp_op_id op = emp_graph_find(graph, name);
+
+    cr_assert_geq(op, 0, "no variable %s", name);
+    const emp_shape *has = graph->tensor[graph->output_offset[op]].shape;
+    for (int32_t d = 0, used = 0; d < has->rank; d++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%lld",
+                         d > 0 ? "," : "", (long long)has->dim[d]);
+    cr_expect_str_eq(text, shape, "%s: %s, not %s", name, text, shape);
+}
+
+/* A variable, and its slots, which have its shape; returns their number. */
+static int32_t expect_variable_and_slots(const emp_graph *graph, const fact_table *t)
+{
+    int32_t count = 1;
+    char   *slots = t->cell[3], name[512];
+
+    expect_variable(graph, t->cell[1], t->cell[2]);
+    for (char *slot; strcmp(t->cell[3], "-") != 0 && (slot = strsep(&slots, ",")) != NULL;
+         count++) {
+        snprintf(name, sizeof name, "%s/%s", t->cell[1], slot);
+        expect_variable(graph, name, t->cell[2]);
+    }
+    return count;
+}
+
+static void expect_same_variables(const emp_graph *graph, const char *name)
+{
+    fact_table t;
+    int32_t    expected = 0, count = graph_count_type(graph, "VariableV2");
+
+    for (fact_table_open(&t, "tensorflow_variables.tsv"); fact_table_next(&t);)
+        if (strcmp(t.cell[0], name) == 0)
+            expected += expect_variable_and_slots(graph, &t);
+    cr_expect_eq(count, expected, "%s: %d variables, not %d", name, count, expected);
+}
+
 GRAPH_TEST(have_the_counts_of_their_histograms)
 {
     emp_graph *graph = load(g);
@@ -44,6 +85,7 @@ GRAPH_TEST(have_the_counts_of_their_histograms)
     cr_expect_eq(graph->unknown_op_count, 0, "%s", g->name);
     fact_graph_expect_types(g, graph);
     fact_expect_nodes(g->name, g->digest, graph);
+    expect_same_variables(graph, g->name);
     emp_graph_destroy(graph);
     cr_expect_eq(emp_mem_live_blocks(), 0);
 }
@@ -142,32 +184,20 @@ static void apply_rule(int rule, const emp_problem *p, emp_device_id *device)
 
 static void simulate(const emp_graph *whole, emp_time_ns *time_ns, double *flops)
 {
-    emp_graph     *step = NULL;
-    emp_machine   *machine = NULL;
-    emp_problem   *problem = NULL;
-    emp_sim       *sim = NULL;
-    emp_sim_result r = {0};
-    emp_runtime    runtime;
-    emp_error      err = {0};
+    task        t = {0};
+    emp_runtime runtime;
+    emp_error   err = {0};
 
-    cr_assert_eq(emp_graph_prune(&step, whole, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_machine_load(&machine, "k40x2", &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_graph_prune(&t.graph, whole, &err), EMP_OK, "%s", err.msg);
+    cr_assert_eq(emp_machine_load(&t.machine, "k40x2", &err), EMP_OK, "%s", err.msg);
     cr_assert_eq(emp_runtime_init(&runtime, "tf-r1.3", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&problem, step, machine, &runtime, "twin", &err),
-                 EMP_OK);
-    cr_assert_eq(emp_sim_create(&sim, problem, &err), EMP_OK, "%s", err.msg);
-    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)step->op_count);
+    task_pose(&t, &runtime, "twin");
     for (int rule = 0; rule < RULES; rule++) {
-        apply_rule(rule, problem, device);
-        cr_assert_eq(emp_sim_run(sim, device, &r, &err), EMP_OK, "%s", err.msg);
-        time_ns[rule] = r.step_time_ns;
+        apply_rule(rule, t.problem, t.device_of_op);
+        time_ns[rule] = task_run(&t).step_time_ns;
     }
-    *flops = step->flops;
-    emp_free(device);
-    emp_sim_destroy(sim);
-    emp_problem_destroy(problem);
-    emp_machine_destroy(machine);
-    emp_graph_destroy(step);
+    *flops = t.graph->flops;
+    task_destroy(&t);
 }
 
 static double apart(double a, double b) { return fabs(a / b - 1.0); }
@@ -195,4 +225,26 @@ GRAPH_TEST(equal_their_generated_twins)
     emp_graph_destroy(imported);
     emp_graph_destroy(generated);
     cr_expect_eq(emp_mem_live_blocks(), 0);
+}
+
+/* ---- workloads ---- */
+
+/* Small graphs of each attention and architecture. */
+Test(variants, equal_what_tensorflow_made)
+{
+    fact_table t;
+    int32_t    count = 0;
+
+    for (fact_table_open(&t, "tensorflow_variants.tsv"); fact_table_next(&t); count++) {
+        emp_error   err = {0};
+        emp_graph  *graph = NULL;
+        const char *digest = t.cell[0], *spec = t.cell[2];
+        cr_assert_eq(emp_workload_build(&graph, spec, &err), EMP_OK, "%s: %s", spec,
+                     err.msg);
+        cr_expect_eq(graph->op_count, strtol(t.cell[1], NULL, 10), "%s: %d nodes", spec,
+                     graph->op_count);
+        fact_expect_nodes(spec, digest, graph);
+        emp_graph_destroy(graph);
+    }
+    cr_expect_eq(count, 9);
 }

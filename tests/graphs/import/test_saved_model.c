@@ -12,8 +12,6 @@
 
 TestSuite(saved_model, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* A product with a variable, and a count of the calls, which nobody reads. */
 #define PRODUCT                                                                 \
     "function product x,w,n y; read = ReadVariableOp w dtype=DT_FLOAT;"         \

@@ -36,19 +36,16 @@ static int32_t count(const emp_graph *g, const char *type, const char *part)
     return found;
 }
 
-static void simulate(const char *spec, emp_sim_result *r)
+static emp_sim_result simulate(const char *spec)
 {
-    task      t;
-    emp_sim  *sim = NULL;
-    emp_error err = {0};
+    task t;
 
     task_create(&t, spec, "k40x2", "tf-r1.3");
     for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = 1;
     emp_problem_legalize(t.problem, t.device_of_op);
-    cr_assert_eq(emp_sim_create(&sim, t.problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t.device_of_op, r, &err), EMP_OK, "%s", err.msg);
-    emp_sim_destroy(sim);
+    emp_sim_result r = task_run(&t);
     task_destroy(&t);
+    return r;
 }
 
 /* ---- what is computed -------------------------------------------------------------- */
@@ -191,7 +188,7 @@ Test(loops, hold_no_gradients_of_other_steps_but_take_more_of_the_host)
         "nmt:layers=1,units=16,batch=2,steps=10,vocab=20,dynamic=1"};
     emp_sim_result r[4];
 
-    for (int i = 0; i < 4; i++) simulate(specs[i], &r[i]);
+    for (int i = 0; i < 4; i++) r[i] = simulate(specs[i]);
     cr_expect_gt(r[0].peak_bytes[1] - r[1].peak_bytes[1],
                  (int64_t)(STEPS - 4) * KERNEL_BYTES, "%lld bytes, unrolled %lld",
                  (long long)r[1].peak_bytes[1], (long long)r[0].peak_bytes[1]);

@@ -3,12 +3,11 @@
  * through two devices as a pipeline? */
 #include <criterion/criterion.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/engine/sim.h"
 #include "tests/support/graphs.h"
+#include "tests/support/problems.h"
 
 enum { LAYERS = 4, TOKENS = 1024 };
 
@@ -58,39 +57,25 @@ Test(prompts, micro_batches_compute_what_whole_prompts_do)
  * of them computes, and over what both do. */
 static void run_on_two(const char *spec, double *over_busier, double *over_both)
 {
-    emp_graph     *g = graph_load(spec, NULL, NULL);
-    emp_machine   *m = NULL;
-    emp_runtime    ideal;
-    emp_problem   *p = NULL;
-    emp_sim       *sim = NULL;
-    emp_sim_result r = {0};
-    emp_error      err = {0};
-    emp_device_id *device = malloc((size_t)g->op_count * sizeof *device);
+    task t;
 
-    cr_assert_eq(emp_machine_load(&m, "dgx-a100", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_runtime_init(&ideal, "ideal", &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_problem_create(&p, g, m, &ideal, "w", &err), EMP_OK, "%s", err.msg);
-    const emp_device_id first = emp_machine_find(m, "gpu:0"),
-                        second = emp_machine_find(m, "gpu:1");
-    for (emp_op_id op = 0; op < g->op_count; op++) {
-        const char *layer = strstr(g->name[op], "layers.");
+    task_create(&t, spec, "dgx-a100", "ideal");
+    const emp_device_id first = emp_machine_find(t.machine, "gpu:0"),
+                        second = emp_machine_find(t.machine, "gpu:1");
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) {
+        const char *layer = strstr(t.graph->name[op], "layers.");
         bool        is_first =
-            layer != NULL ? layer[7] < '2' : strstr(g->name[op], "embed") != NULL;
-        device[op] = is_first ? first : second;
+            layer != NULL ? layer[7] < '2' : strstr(t.graph->name[op], "embed") != NULL;
+        t.device_of_op[op] = is_first ? first : second;
     }
-    emp_problem_legalize(p, device);
-    cr_assert_eq(emp_sim_create(&sim, p, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, device, &r, &err), EMP_OK, "%s", err.msg);
+    emp_problem_legalize(t.problem, t.device_of_op);
+    emp_sim_result r = task_run(&t);
     cr_expect(r.is_feasible);
     const double step = (double)r.step_time_ns, a = (double)r.busy_ns[first],
                  b = (double)r.busy_ns[second];
     *over_busier = step / fmax(a, b);
     *over_both = step / (a + b);
-    emp_sim_destroy(sim);
-    emp_problem_destroy(p);
-    emp_machine_destroy(m);
-    emp_graph_destroy(g);
-    free(device);
+    task_destroy(&t);
 }
 
 /* Whole prompts are on one GPU after the other. Of eight micro-batches the second GPU waits for the first one, and

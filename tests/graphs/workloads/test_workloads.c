@@ -11,8 +11,6 @@
 #include "tests/support/graphs.h"
 #include "tests/support/survive.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 static emp_graph *build(const char *spec)
 {
     emp_error  err = {0};

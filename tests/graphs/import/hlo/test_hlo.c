@@ -11,9 +11,8 @@
 
 TestSuite(hlo, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define HEAD         "HloModule m, is_scheduled=true\n"
-#define ENTRY        HEAD "ENTRY %main {\n"
+#define HEAD  "HloModule m, is_scheduled=true\n"
+#define ENTRY HEAD "ENTRY %main {\n"
 #define REDUCE(name, opcode)                                                        \
     "%" name                                                                        \
     " {\n%p = f32[] parameter(0)\n%q = f32[] parameter(1)\nROOT %r = f32[] " opcode \

@@ -10,8 +10,6 @@
 
 TestSuite(hlo_control, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 #define HEAD "HloModule m, is_scheduled=true\n"
 #define SUM                                                                              \
     "%sum {\n%p = f32[] parameter(0)\n%q = f32[] parameter(1)\nROOT %r = f32[] add(%p, " \

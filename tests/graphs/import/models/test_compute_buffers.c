@@ -90,18 +90,6 @@ static void place(task *t, const int *ends, int layers)
     }
 }
 
-static emp_sim_result run(const task *t)
-{
-    emp_sim       *sim = NULL;
-    emp_sim_result result;
-    emp_error      err = {0};
-
-    cr_assert_eq(emp_sim_create(&sim, t->problem, &err), EMP_OK, "%s", err.msg);
-    cr_assert_eq(emp_sim_run(sim, t->device_of_op, &result, &err), EMP_OK, "%s", err.msg);
-    emp_sim_destroy(sim);
-    return result;
-}
-
 static int64_t held_on(const task *t, emp_device_id device)
 {
     int64_t bytes = 0;
@@ -112,21 +100,24 @@ static int64_t held_on(const task *t, emp_device_id device)
     return bytes;
 }
 
-static void expect_buffers(const char *options, int layers,
-                           const int64_t want[SPLITS][DEVICES])
+/* Expects a split to need these buffers. */
+static void expect_split(task *t, const int *ends, int layers, const int64_t *want)
+{
+    place(t, ends, layers);
+    emp_sim_result r = task_run(t);
+    for (int d = 0; d < DEVICES; d++) {
+        const int64_t got = r.peak_bytes[d] - held_on(t, d);
+        cr_expect_leq(llabs(got - want[d]), want[d] / 50,
+                      "split %d-%d, device %d: %lld, not %lld", ends[0], ends[1], d,
+                      (long long)got, (long long)want[d]);
+    }
+}
+
+static void expect_buffers(const char *options, const int64_t want[SPLITS][DEVICES])
 {
     task t = open_file(options);
 
-    for (int s = 0; s < SPLITS; s++) {
-        place(&t, splits[s], layers);
-        emp_sim_result r = run(&t);
-        for (int d = 0; d < DEVICES; d++) {
-            const int64_t got = r.peak_bytes[d] - held_on(&t, d);
-            cr_expect_leq(llabs(got - want[s][d]), want[s][d] / 50,
-                          "%s, split %d, device %d: %lld, not %lld", options, s, d,
-                          (long long)got, (long long)want[s][d]);
-        }
-    }
+    for (int s = 0; s < SPLITS; s++) expect_split(&t, splits[s], LAYERS, want[s]);
     task_destroy(&t);
 }
 
@@ -151,14 +142,14 @@ Test(compute_buffers, are_those_of_a_dense_model)
         {22820864, 19671040, 21245952, 0}};
 
     write_dense(&writer);
-    expect_buffers("seq=1024,phase=prefill", LAYERS, of_512);
-    expect_buffers("seq=1024,phase=prefill,ubatch=256", LAYERS, of_256);
+    expect_buffers("seq=1024,phase=prefill", of_512);
+    expect_buffers("seq=1024,phase=prefill,ubatch=256", of_256);
     /* reserved for prompts all the same */
-    expect_buffers("seq=1024,phase=decode", LAYERS, of_512);
-    expect_buffers("seq=300,phase=prefill", LAYERS, of_300);
-    expect_buffers("seq=300,phase=decode", LAYERS, of_300);
+    expect_buffers("seq=1024,phase=decode", of_512);
+    expect_buffers("seq=300,phase=prefill", of_300);
+    expect_buffers("seq=300,phase=decode", of_300);
     /* the last micro-batch has 188 tokens */
-    expect_buffers("seq=700,phase=prefill", LAYERS, of_188);
+    expect_buffers("seq=700,phase=prefill", of_188);
 }
 
 Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
@@ -167,12 +158,7 @@ Test(compute_buffers, have_a_mask_for_each_kind_of_cache)
 
     write_windows(&writer);
     task t = open_file("seq=1024,phase=prefill");
-    place(&t, splits[1], 6);
-    emp_sim_result r = run(&t);
-    for (int d = 0; d < DEVICES; d++)
-        cr_expect_leq(llabs(r.peak_bytes[d] - held_on(&t, d) - parts[d]), parts[d] / 50,
-                      "device %d: %lld", d,
-                      (long long)(r.peak_bytes[d] - held_on(&t, d)));
+    expect_split(&t, splits[1], 6, parts);
     task_destroy(&t);
 }
 
@@ -218,11 +204,11 @@ Test(compute_buffers, are_explained_and_judged)
 
     place(&t, splits[0], LAYERS);
     t.problem->adapted->device[1].memory_bytes = held_on(&t, 1) + 21000000;
-    emp_sim_result r = run(&t);
+    emp_sim_result r = task_run(&t);
     cr_expect(!r.is_feasible && r.oom_device == 1);
     cr_expect(r.oom_bytes > 21000000 && t.device_of_op[r.oom_op] == 1);
     t.problem->adapted->device[1].memory_bytes = held_on(&t, 1) + 22000000;
-    cr_expect(run(&t).is_feasible);
+    cr_expect(task_run(&t).is_feasible);
     task_destroy(&t);
 }
 

@@ -15,8 +15,6 @@ static void start(void) { onnx_clear(&w), onnx_clear(&body); }
 
 TestSuite(onnx, .init = start);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 static const char perceptron[] =
     "in x N,8; weight w 4,8; weight b 4; h = Gemm x,w,b transB=1; y = Relu h; out y";
 

@@ -20,8 +20,6 @@ static void start(void)
 
 TestSuite(onnx_bodies, .init = start);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* What one step runs. */
 static emp_graph *load_step(const char *train)
 {

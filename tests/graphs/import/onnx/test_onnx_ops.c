@@ -16,8 +16,6 @@ static void start(void) { onnx_clear(&w), onnx_clear(&body); }
 
 TestSuite(onnx_ops, .init = start);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* Writes inputs i0, i1, ... of a list "1:2,3|ints:4|floats:0.5|w1:8|-": an input of that element type, a vector
  * of int64, one of float32, an initializer, none. `names` gets their names with commas between. */
 static void write_inputs(const char *list, char *names, size_t room)

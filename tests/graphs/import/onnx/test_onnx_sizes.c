@@ -13,8 +13,6 @@ static void start(void) { onnx_clear(&w); }
 
 TestSuite(onnx_sizes, .init = start);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* A symbol that comes first in one input and last in another. */
 #define ONE_SYMBOL                                              \
     "in x batch,8; in state 2,batch,8; in past batch,2,past,8;" \

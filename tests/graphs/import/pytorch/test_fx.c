@@ -15,8 +15,7 @@
 
 TestSuite(fx, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-#define SAMPLES      "tests/graphs/import/pytorch/samples/"
+#define SAMPLES "tests/graphs/import/pytorch/samples/"
 
 static emp_import_devices devices;
 
@@ -279,7 +278,8 @@ static const graph_fault wrong[] = {
             "'node':'x'}]},{'name':'a','op':'call_function','target':'<built-in "
             "function getitem>','args':[{'node':'g'},4000]}]}",
      "result 4000 is taken"},
-    {HEAD A B MM("aten.mm.default", "null") END, "\"m\": aten.mm.default has no \"outputs\""},
+    {HEAD A B MM("aten.mm.default", "null") END,
+     "\"m\": aten.mm.default has no \"outputs\""},
     {HEAD A B MM("aten.matmul", "[]") END, "\"m\": aten.matmul has no \"outputs\""},
     {HEAD A B MM("aten.convolution.default", "[]") END,
      "\"m\": aten.convolution.default has no"},

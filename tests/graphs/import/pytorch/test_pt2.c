@@ -16,8 +16,6 @@
 
 enum { BYTES = 1 << 16 };
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* A linear layer with a buffer, and a tuple of two. */
 static const char json[] =
     "{'schema_version':{'major':8, 'minor':1}, 'graph_module':{'graph':{'inputs':"

@@ -12,8 +12,6 @@
 
 TestSuite(chakra, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 static const char json[] =
     "{'workload_graph':[{'Id':216,'Name':'aten::copy_(0)','NodeType':4,'ctrlDeps':[3],"
     "'data_deps':[],'runtime':318,'is_cpu_op':true},"
@@ -125,17 +123,16 @@ Test(chakra, collectives_without_times_are_the_machines)
 {
     static const char text[] =
         "{'workload_graph':[" COLLECTIVE(1, "sum", "'data_deps':[],'comm_type':7") "," COLLECTIVE(
-            2,
-            "timed", "'data_deps':[1],'comm_type':0,'runtime':3") "," COLLECTIVE(3,
-                                                                                 "cast",
-                                                                                 "'data_"
-                                                                                 "deps':["
-                                                                                 "2],'"
-                                                                                 "comm_"
-                                                                                 "type':"
-                                                                                 "5") "," COLLECTIVE(4,
-                                                                                                     "text",
-                                                                                                     "'data_deps':[3],'comm_type':'0'") "]}";
+            2, "timed",
+            "'data_deps':[1],'comm_type':0,'runtime':3") "," COLLECTIVE(3, "cast",
+                                                                        "'data_"
+                                                                        "deps':["
+                                                                        "2],'"
+                                                                        "comm_"
+                                                                        "type':"
+                                                                        "5") "," COLLECTIVE(4,
+                                                                                            "text",
+                                                                                            "'data_deps':[3],'comm_type':'0'") "]}";
     proto_writer       file = {0}, w = {0};
     emp_import_devices devices;
     emp_graph         *g = load_text(text, &devices);

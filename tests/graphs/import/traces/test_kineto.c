@@ -13,8 +13,6 @@
 
 TestSuite(kineto, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 enum { TEXT_BYTES = 1 << 13 };
 
 static const char *seed(void)

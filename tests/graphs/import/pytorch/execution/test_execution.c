@@ -12,7 +12,6 @@
 
 TestSuite(execution, .init = scratch_create, .fini = scratch_remove);
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 #define SEEDS        "tests/graphs/import/pytorch/execution/seeds/"
 
 enum { TEXT_BYTES = 1 << 16 };
