@@ -147,6 +147,40 @@ bool graph_is_bound(const emp_graph *g, const char *name, const char *other)
            g->op[graph_find(g, other)].colocation_class;
 }
 
+void graph_expect_types(const emp_graph *g, const char *counts)
+{
+    char    type[128];
+    int32_t count;
+
+    for (int at; sscanf(counts, " %127[^=]=%d%n", type, &count, &at) == 2; counts += at)
+        cr_expect_eq(graph_count_type(g, type), count, "%d of %s",
+                     graph_count_type(g, type), type);
+    cr_assert_eq(*counts, '\0', "%s", counts);
+}
+
+static void expect_pairs(const emp_graph *g, const char *pairs, const char *verb,
+                         bool (*holds)(const emp_graph *, const char *, const char *))
+{
+    char op[256], other[256];
+
+    for (int at; sscanf(pairs, " %255[^<]<%255s%n", op, other, &at) == 2; pairs += at) {
+        const bool is_not = other[0] == '!';
+        cr_expect_eq(holds(g, op, other + is_not), !is_not, "%s %s%s %s", op,
+                     is_not ? "does not " : "", verb, other + is_not);
+    }
+    cr_assert_eq(*pairs, '\0', "%s", pairs);
+}
+
+void graph_expect_reads(const emp_graph *g, const char *pairs)
+{
+    expect_pairs(g, pairs, "read", graph_reads);
+}
+
+void graph_expect_waits(const emp_graph *g, const char *pairs)
+{
+    expect_pairs(g, pairs, "wait for", graph_waits);
+}
+
 double graph_class_flops(const emp_graph *g, emp_op_class op_class)
 {
     double flops = 0;

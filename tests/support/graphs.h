@@ -54,6 +54,13 @@ bool graph_waits(const emp_graph *g, const char *name, const char *before);
 /** Whether two ops are in one colocation class. */
 bool graph_is_bound(const emp_graph *g, const char *name, const char *other);
 
+/** Expects ops of types as in "MatMul=2 Relu=0". */
+void graph_expect_types(const emp_graph *g, const char *counts);
+
+/** Expects reads or waits as in "consumer<producer other<!not_read". */
+void graph_expect_reads(const emp_graph *g, const char *pairs);
+void graph_expect_waits(const emp_graph *g, const char *pairs);
+
 /** FLOPs of the ops of a class. */
 double graph_class_flops(const emp_graph *g, emp_op_class op_class);
 
