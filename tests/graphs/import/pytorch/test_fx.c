@@ -80,21 +80,15 @@ Test(aten, a_name_says_what_an_op_writes)
     }
 }
 
-Test(aten, functions_of_python_work_on_sizes)
+Test(aten, functions_of_python_and_unknown_names)
 {
     cr_expect(parse("<built-in function getitem>").is_getitem);
     cr_expect(parse("_operator.getitem").is_getitem);
     cr_expect_not(parse("<built-in function mul>").is_getitem);
     cr_expect_eq(parse("<built-in function mul>").type->work, EMP_WORK_NOTHING);
     cr_expect_eq(parse("math.ceil").type->work, EMP_WORK_NOTHING);
-}
-
-Test(aten, unknown_names_are_kept_as_they_are)
-{
-    emp_aten_op op = parse("mylib.fancy_op.default");
-
-    cr_expect_null(op.type);
-    cr_expect_str_eq(op.name, "mylib.fancy_op");
+    cr_expect_null(parse("mylib.fancy_op.default").type);
+    cr_expect_str_eq(parse("mylib.fancy_op.default").name, "mylib.fancy_op");
     cr_expect_null(parse("aten.never_heard_of.default").type);
 }
 
@@ -117,6 +111,10 @@ Test(aten, what_is_no_name_is_refused)
 Test(fx, new_values_tell_parameters_from_states_and_inputs)
 {
     emp_graph *g = sample(SAMPLES "linear_momentum.json");
+    emp_op_id  sub = graph_find(g, "sub");
+    /* addmm and mm: 2 m n k each; all else as many as elements */
+    double products = 2.0 * 2 * 3 * 4 + 2.0 * 3 * 4 * 2;
+    double sums = 6 + 6, updates = 12 + 12 + 12 + 12 + 3 + 3;
 
     cr_expect_str_eq(graph_type(g, "arg0"), "torch.parameter");
     cr_expect_str_eq(graph_type(g, "arg1"), "torch.parameter");
@@ -127,77 +125,52 @@ Test(fx, new_values_tell_parameters_from_states_and_inputs)
     cr_expect_eq(g->op[graph_find(g, "arg2")].persistent_bytes, 48);
     cr_expect_eq(g->unknown_op_count, 0);
     cr_expect_eq(g->unknown_shape_count, 0);
-    cr_expect(strstr(devices.note, "all known") != NULL, "%s", devices.note);
-    cr_expect(strstr(devices.note, "states 15") == NULL, "%s", devices.note);
-    /* addmm and mm: 2 m n k each; all else as many as elements */
-    double products = 2.0 * 2 * 3 * 4 + 2.0 * 3 * 4 * 2;
-    double sums = 6 + 6, updates = 12 + 12 + 12 + 12 + 3 + 3;
-
     cr_expect_eq(g->flops, products + sums + updates, "%g", g->flops);
-    emp_graph_destroy(g);
-}
-
-Test(fx, a_new_value_is_written_where_the_old_one_is)
-{
-    emp_graph *g = sample(SAMPLES "linear_momentum.json");
-    emp_op_id  sub = graph_find(g, "sub");
-
+    cr_expect_not_null(strstr(devices.note, "all known"), "%s", devices.note);
+    cr_expect_null(strstr(devices.note, "states 15"), "%s", devices.note);
+    /* a new value is written where the old one is, when that has been read, and a state is where its parameter is */
     cr_expect(g->tensor[g->output_offset[sub]].is_ref);
     cr_expect_eq(g->tensor[g->output_offset[sub]].bytes, 0);
     cr_expect(g->is_target[sub] && g->is_target[graph_find(g, "loss")]);
     cr_expect(graph_is_bound(g, "sub", "arg0") && graph_is_bound(g, "add", "arg2"));
-    cr_expect(graph_is_bound(g, "arg2", "arg0"), "a state is where its parameter is");
+    cr_expect(graph_is_bound(g, "arg2", "arg0"));
     cr_expect_not(graph_is_bound(g, "arg1", "arg0"));
     cr_expect_not(graph_is_bound(g, "addmm", "arg0"));
-    cr_expect(graph_waits(g, "sub_1", "addmm"), "the bias is read before it is written");
+    graph_expect_waits(g, "sub_1<addmm");
     emp_graph_destroy(g);
 }
 
 /* ---- views, lists, in place ---- */
 
-Test(fx, what_is_taken_out_of_a_tuple_of_views_is_a_view)
+Test(fx, tuples_lists_and_ops_in_place_are_ops_with_an_order)
 {
     emp_graph *g = sample(SAMPLES "in_place.json");
+    emp_op_id  a = graph_find(g, "a"), norm = graph_find(g, "norm");
+    emp_op_id  relu = graph_find(g, "relu_");
 
+    /* a result that is taken out of a tuple of views is a view; other results of a tuple are outputs of one op */
     cr_expect_str_eq(graph_type(g, "a"), "aten.split");
-    cr_expect(g->op[graph_find(g, "a")].is_alias &&
-              g->op[graph_find(g, "a")].cost->kernels == 0);
-    cr_expect(graph_reads(g, "a", "x") && graph_reads(g, "b", "x"));
-
-    /* results of a tuple are outputs of one op */
-    emp_op_id norm = graph_find(g, "norm");
+    cr_expect(g->op[a].is_alias && g->op[a].cost->kernels == 0);
     cr_expect_eq(g->output_offset[norm + 1] - g->output_offset[norm], 2);
-    cr_expect(graph_reads(g, "layers.0.attn/mine", "norm"));
     cr_expect_eq(g->tensor[g->output_offset[norm] + 1].shape->dim[1], 1);
-    emp_graph_destroy(g);
-}
-
-Test(fx, an_op_in_place_keeps_the_order_of_its_buffers_readers)
-{
-    emp_graph *g = sample(SAMPLES "in_place.json");
-
-    cr_expect(g->op[graph_find(g, "relu_")].is_alias &&
-              g->op[graph_find(g, "relu_")].cost->kernels == 1);
-    cr_expect(graph_waits(g, "relu_", "read"), "what has read the old value is done");
-    cr_expect(graph_waits(g, "later", "relu_"), "what follows reads the new value");
-    cr_expect_not(graph_waits(g, "read", "relu_"));
+    graph_expect_reads(g, "a<x b<x layers.0.attn/mine<norm");
+    /* an op in place waits until the old value has been read, and its readers for it */
+    cr_expect(g->op[relu].is_alias && g->op[relu].cost->kernels == 1);
+    graph_expect_waits(g, "relu_<read later<relu_ read<!relu_");
     cr_expect(graph_is_bound(g, "relu_", "x"));
-    emp_graph_destroy(g);
-}
-
-Test(fx, a_list_op_is_an_op_for_each_tensor)
-{
-    emp_graph *g = sample(SAMPLES "in_place.json");
-
-    cr_expect(graph_reads(g, "lists.0", "gw") && graph_reads(g, "lists.1", "gv"));
-    cr_expect(graph_reads(g, "_foreach_sub_.1", "lists.1") &&
-              graph_reads(g, "_foreach_sub_.1", "v"));
-    cr_expect_not(graph_reads(g, "_foreach_sub_.1", "lists.0"));
+    /* a list op is an op for each tensor */
+    graph_expect_reads(g, "lists.0<gw lists.1<gv _foreach_sub_.1<lists.1 "
+                          "_foreach_sub_.1<v _foreach_sub_.1<!lists.0");
+    graph_expect_waits(g, "_foreach_sub_.0<read");
     cr_expect(graph_is_bound(g, "_foreach_sub_.0", "w"));
     cr_expect_not(graph_is_bound(g, "v", "w"));
     cr_expect(g->is_target[graph_find(g, "_foreach_sub_.0")]);
-    cr_expect(graph_waits(g, "_foreach_sub_.0", "read"));
     cr_expect_eq(g->op[graph_find(g, "lists.1")].cost->flops, 20.0);
+    /* an unknown op is counted and named */
+    cr_expect_eq(g->unknown_op_count, 1);
+    cr_expect_str_eq(graph_type(g, "layers.0.attn/mine"), "mylib.fancy");
+    cr_expect_not_null(strstr(devices.note, "1 of unknown ops"), "%s", devices.note);
+    cr_expect_not_null(strstr(devices.note, "mylib.fancy.default"), "%s", devices.note);
     emp_graph_destroy(g);
 }
 
@@ -215,17 +188,6 @@ Test(fx, an_op_that_runs_a_graph_of_its_own_is_a_warning)
     cr_expect_eq(notes.warning_count, 1);
     cr_expect(graph_is_noted(&notes, "c (torch.ops.higher_order.cond)"));
     emp_import_notes_clear(&notes);
-}
-
-Test(fx, an_unknown_op_is_counted_and_named)
-{
-    emp_graph *g = sample(SAMPLES "in_place.json");
-
-    cr_expect_eq(g->unknown_op_count, 1);
-    cr_expect_str_eq(graph_type(g, "layers.0.attn/mine"), "mylib.fancy");
-    cr_expect(strstr(devices.note, "1 of unknown ops") != NULL, "%s", devices.note);
-    cr_expect(strstr(devices.note, "mylib.fancy.default") != NULL, "%s", devices.note);
-    emp_graph_destroy(g);
 }
 
 /* ---- files that are wrong ---- */

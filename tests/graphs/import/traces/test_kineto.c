@@ -52,26 +52,35 @@ static const char *change(const char *from, const char *to)
 #define COPY  "gpu0.stream8/MmBackward0/Memcpy_HtoD.6"
 #define MM    "gpu0.stream7/MmBackward0/mm_backward.9"
 #define SET   "gpu0.stream7/Memset.12"
+#define WAIT  "gpu0.stream7/MmBackward0/mm_backward.wait.8"
 #define LINE1 "host.thread0/aten::linear/aten::addmm/cudaLaunchKernel.14"
+
+static int64_t gpu_ns(const emp_graph *g, const char *name)
+{
+    return g->stated[graph_find(g, name)].gpu_ns;
+}
 
 Test(kineto, has_what_ran_with_its_measured_time)
 {
     emp_import_devices devices;
     emp_graph         *g = graph_load(seed(), NULL, &devices);
+    const emp_op_id    line = graph_find(g, LINE1);
 
-    emp_op_id gemm = emp_graph_find(g, GEMM), line = emp_graph_find(g, LINE1);
-    cr_assert(gemm >= 0 && line >= 0);
-    cr_expect_str_eq(emp_graph_op_type(g, gemm), "aten::addmm");
-    cr_expect_str_eq(emp_graph_op_type(g, line), "Host");
-    cr_expect_eq(g->stated[gemm].gpu_ns, 105000, "5 us from the launch to its begin");
-    cr_expect_eq(g->stated[gemm].cpu_ns, 1050000);
+    cr_expect_str_eq(graph_type(g, GEMM), "aten::addmm");
+    cr_expect_str_eq(graph_type(g, LINE1), "Host");
+    cr_expect_eq(gpu_ns(g, GEMM), 105000, "5 us from the launch to its begin");
+    cr_expect_eq(g->stated[graph_find(g, GEMM)].cpu_ns, 1050000);
     cr_expect_eq(g->stated[line].cpu_ns, 30000);
     cr_expect_eq(g->op[line].kinds, EMP_KIND_CPU);
-    cr_expect_eq(g->stated[emp_graph_find(g, ADD)].gpu_ns, 52000,
-                 "2 us behind its predecessor");
-    cr_expect(graph_waits(g, ADD, GEMM));
-    cr_expect(graph_waits(g, SET, MM));
-    cr_expect_not(graph_waits(g, COPY, ADD), "another stream");
+    cr_expect_eq(gpu_ns(g, ADD), 52000, "2 us behind its predecessor");
+    /* the copy is on another stream; the first launch of a step is done at the end, for the step after */
+    graph_expect_waits(g, ADD "<" GEMM " " SET "<" MM " " COPY "<!" ADD " " GEMM
+                              "<!" LINE1 " " LINE1 "<host.thread0/python.13");
+    /* the kernel of the backward pass begins 190 us after its launch, and nothing says why */
+    graph_expect_waits(g, MM "<" WAIT);
+    cr_expect_str_eq(graph_type(g, WAIT), "Wait");
+    cr_expect_eq(gpu_ns(g, WAIT), 190000);
+    cr_expect_eq(gpu_ns(g, MM), 600000);
     cr_expect_eq(devices.gpu_count, 2);
     cr_expect_eq(devices.core_count, 2);
     cr_expect_str_eq(devices.runtime, "traced");
@@ -80,22 +89,9 @@ Test(kineto, has_what_ran_with_its_measured_time)
     emp_graph_destroy(g);
 }
 
-/* The kernel of the backward pass begins 190 us after its launch, and nothing says why. */
-Test(kineto, a_wait_without_a_cause_is_an_op)
-{
-    emp_import_devices devices;
-    emp_graph         *g = graph_load(seed(), NULL, &devices);
-    const char        *wait = "gpu0.stream7/MmBackward0/mm_backward.wait.8";
-
-    cr_assert_geq(emp_graph_find(g, wait), 0);
-    cr_expect_str_eq(emp_graph_op_type(g, emp_graph_find(g, wait)), "Wait");
-    cr_expect_eq(g->stated[emp_graph_find(g, wait)].gpu_ns, 190000);
-    cr_expect_eq(g->stated[emp_graph_find(g, MM)].gpu_ns, 600000);
-    cr_expect(graph_waits(g, MM, wait));
-    emp_graph_destroy(g);
-}
-
-/* From the first launch at 1030 us to the end of the last kernel at 2210 us. */
+/* From the first launch at 1030 us to the end of the last kernel at 2210 us. The thread that synchronizes waits for the
+ * kernel, and not for a time: with a kernel that takes less, all that follows is earlier. The main thread waits for
+ * another that works for it. */
 Test(kineto, takes_as_long_as_it_did)
 {
     emp_import_devices devices;
@@ -103,42 +99,11 @@ Test(kineto, takes_as_long_as_it_did)
 
     cr_expect_eq(as_it_ran_ns(g, &devices), 1180000);
     cr_expect_not_null(strstr(devices.note, "1.18 ms"), "%s", devices.note);
-    emp_graph_destroy(g);
-}
-
-/* The thread that synchronizes waits for the kernel, and not for a time: with a kernel that takes
- * less, all that follows is earlier. The trace stays the same but for that. */
-Test(kineto, a_thread_waits_for_what_it_synchronized_with)
-{
-    emp_import_devices devices;
-    emp_graph         *g = graph_load(seed(), NULL, &devices);
-
-    cr_assert_geq(emp_graph_find(g, ADD), 0);
-    g->stated[emp_graph_find(g, ADD)].gpu_ns -= 30000;
+    g->stated[graph_find(g, ADD)].gpu_ns -= 30000;
     cr_expect_eq(as_it_ran_ns(g, &devices), 1150000);
-    emp_graph_destroy(g);
-}
-
-Test(kineto, the_main_thread_waits_for_another_that_works_for_it)
-{
-    emp_import_devices devices;
-    emp_graph         *g = graph_load(seed(), NULL, &devices);
-    emp_op_id piece = emp_graph_find(g, "host.thread1/MmBackward0/cudaLaunchKernel.7");
-
-    cr_assert_geq(piece, 0);
-    int64_t before_ns = as_it_ran_ns(g, &devices);
-    g->stated[piece].cpu_ns += 1000000;
-    cr_expect_eq(as_it_ran_ns(g, &devices), before_ns + 1000000);
-    emp_graph_destroy(g);
-}
-
-/* The first launch of a step is done at the end, for the step after. */
-Test(kineto, what_the_host_did_before_the_start_is_done_at_the_end)
-{
-    emp_graph *g = graph_load(seed(), NULL, NULL);
-
-    cr_expect_not(graph_waits(g, GEMM, LINE1));
-    cr_expect(graph_waits(g, LINE1, "host.thread0/python.13"));
+    g->stated[graph_find(g, "host.thread1/MmBackward0/cudaLaunchKernel.7")].cpu_ns +=
+        1000000;
+    cr_expect_eq(as_it_ran_ns(g, &devices), 2150000);
     emp_graph_destroy(g);
 }
 
@@ -146,18 +111,15 @@ Test(kineto, what_the_host_did_before_the_start_is_done_at_the_end)
  * take 300 us each. The host takes 500 us. */
 Test(kineto, a_stream_that_is_busy_lets_the_host_run_ahead)
 {
-    static const char text[] =
-        "{'traceEvents':[" STEP(3, 1000, 500) "," LAUNCH(9, 900) "," KERNEL(9, 950, 300) "," LAUNCH(
-            11,
-            1100) "," KERNEL(11, 1250,
-                             300) "," LAUNCH(12,
-                                             1200) "," KERNEL(12, 1550,
-                                                              300) "," LAUNCH(13,
-                                                                              1300) "," KERNEL(13,
-                                                                                               1850,
-                                                                                               300) "]}";
+    static const char *const events[] = {
+        STEP(3, 1000, 500),    LAUNCH(9, 900),        KERNEL(9, 950, 300),
+        LAUNCH(11, 1100),      KERNEL(11, 1250, 300), LAUNCH(12, 1200),
+        KERNEL(12, 1550, 300), LAUNCH(13, 1300),      KERNEL(13, 1850, 300)};
+    char               text[TEXT_BYTES] = "{'traceEvents':[";
     emp_import_devices devices;
 
+    for (size_t i = 0; i < COUNT(events); i++)
+        strcat(strcat(text, events[i]), i + 1 < COUNT(events) ? "," : "]}");
     scratch_write_json("busy.json", text);
     emp_graph *g = graph_load(scratch_path("busy.json"), NULL, &devices);
     cr_expect_eq(as_it_ran_ns(g, &devices), 900000);
@@ -193,11 +155,10 @@ Test(kineto, kernels_read_what_the_execution_trace_says)
     emp_error          err = {0};
 
     cr_assert_eq(load_pair(&g, &devices, execution, &err), EMP_OK, "%s", err.msg);
-    emp_op_id gemm = emp_graph_find(g, GEMM), mm = emp_graph_find(g, MM);
-    cr_expect_eq(g->tensor[g->output_offset[gemm]].copy_bytes, 100);
-    cr_assert_geq(g->input_offset[mm + 1] - g->input_offset[mm], 1);
-    cr_expect_eq(g->tensor[g->input[g->input_offset[mm]]].producer, gemm);
-    cr_expect(graph_waits(g, ADD, GEMM), "not joined, it keeps its place in the stream");
+    cr_expect_eq(g->tensor[g->output_offset[graph_find(g, GEMM)]].copy_bytes, 100);
+    graph_expect_reads(g, MM "<" GEMM);
+    graph_expect_waits(g,
+                       ADD "<" GEMM); /* not joined, it keeps its place in the stream */
     cr_expect_not_null(strstr(devices.note, "3 of these are joined"), "%s", devices.note);
     cr_expect_eq(as_it_ran_ns(g, &devices), 1180000);
     emp_graph_destroy(g);
